@@ -1,0 +1,161 @@
+/**
+ * The words of the product, as closed types. Imports nothing.
+ *
+ * Ids are exact 64-bit integers end to end: `bigint` inside the program, INTEGER in SQLite, strings of
+ * digits in JSON.
+ */
+
+export type Generation = 'v3' | 'v4';
+
+export const STREAM_STATES = ['running', 'complete', 'short', 'absent', 'failed'] as const;
+export type StreamState = (typeof STREAM_STATES)[number];
+
+export const STATUSES = ['matched', 'unmatched', 'deleted', 'ambiguous', 'v4_only'] as const;
+export type Status = (typeof STATUSES)[number];
+
+/** Every reason a remap row can carry; children of a parent without a twin carry `parent_` + its reason. */
+export const REASONS = [
+  'scope_incomplete',
+  'no_platform_id',
+  'company_ambiguous',
+  'company_not_in_v4',
+  'company_not_in_v3',
+  'model_not_in_v4',
+  'connection_inert',
+  'key_changed',
+  'outside_backfill_window',
+  'created_after_export',
+  'unexplained',
+  'superseded_in_v3',
+  'superseded_in_v4',
+  'deleted_not_in_v4',
+  'deleted_in_v3',
+  'deleted_in_v4',
+  'deleted_in_both',
+  'deleted_v4_only',
+  'duplicate_platform_id_v3',
+  'duplicate_platform_id_v4',
+] as const;
+export type Reason = (typeof REASONS)[number];
+
+/** The reasons each status can carry (without `parent_`); `matched` carries none. */
+export const REASONS_BY_STATUS = {
+  matched: [],
+  unmatched: [
+    'scope_incomplete',
+    'no_platform_id',
+    'company_ambiguous',
+    'company_not_in_v4',
+    'model_not_in_v4',
+    'connection_inert',
+    'key_changed',
+    'outside_backfill_window',
+    'unexplained',
+  ],
+  deleted: [
+    'no_platform_id',
+    'company_ambiguous',
+    'company_not_in_v4',
+    'model_not_in_v4',
+    'superseded_in_v3',
+    'superseded_in_v4',
+    'deleted_not_in_v4',
+    'deleted_in_v3',
+    'deleted_in_v4',
+    'deleted_in_both',
+    'deleted_v4_only',
+  ],
+  ambiguous: ['duplicate_platform_id_v3', 'duplicate_platform_id_v4'],
+  v4_only: [
+    'scope_incomplete',
+    'no_platform_id',
+    'company_ambiguous',
+    'company_not_in_v3',
+    'key_changed',
+    'created_after_export',
+    'unexplained',
+  ],
+} as const satisfies Record<Status, readonly Reason[]>;
+
+export const COMPANY_MATCHES = ['same_id', 'overlap', 'file', 'ambiguous', 'none'] as const;
+export type CompanyMatch = (typeof COMPANY_MATCHES)[number];
+
+export const OUTCOMES = ['pass', 'fail', 'incomplete', 'not_ready'] as const;
+export type Outcome = (typeof OUTCOMES)[number];
+
+/** A V3 path paired with its V4 model name; `v4: null` says the model is known to be absent from V4. */
+export interface ModelPair {
+  /** `category/model`, and the pair's name everywhere in the product. */
+  readonly v3: string;
+  readonly v4: string | null;
+  readonly expand: readonly string[];
+  /** Fields whose array items are children: objects with an id and a platform_id of their own. */
+  readonly children: readonly string[];
+  /** True where the V4 name is a default nobody confirmed. */
+  readonly v4Guessed: boolean;
+}
+
+/** One paged list. `companyId: null` reads all companies; `region` is '' for V4. */
+export interface StreamKey {
+  readonly generation: Generation;
+  readonly region: string;
+  readonly model: string;
+  readonly companyId: bigint | null;
+}
+
+/** An object with an id nested in a record, such as a line item. */
+export interface ParsedChild {
+  /** The field of the record that holds it, such as `line_items`. */
+  readonly path: string;
+  readonly svcId: bigint;
+  /** The join key: a non-empty string, or null where the value is no key. */
+  readonly platformId: string | null;
+  readonly platformUniqueId: string | null;
+  readonly deleted: boolean;
+}
+
+/** One record of a page: what matching needs, and its bytes as received. */
+export interface ParsedRecord {
+  readonly svcId: bigint;
+  readonly companyId: bigint;
+  readonly platformId: string | null;
+  readonly platformUniqueId: string | null;
+  readonly deleted: boolean;
+  /** `svc_updated_at` in ms since 1970, null where unreadable. */
+  readonly updatedMs: number | null;
+  /** Latest readable date among the configured date fields, else among the service's own dates. */
+  readonly latestMs: number | null;
+  readonly latestFrom: 'platform' | 'service' | null;
+  /** Platform creation date (`created_at`, else `org_created_at`), ms since 1970. */
+  readonly createdMs: number | null;
+  /** Digests of the comparable fields, see `api/facts.ts`. '' where there are none. */
+  readonly facts: string;
+  readonly children: readonly ParsedChild[];
+  /** The record's own bytes, exactly as received. */
+  readonly raw: Uint8Array;
+}
+
+/** An object of a page that cannot be taken as a record (or child), kept raw and counted. */
+export interface RejectedObject {
+  /** Zero-based place in the page's list. */
+  readonly position: number;
+  /** '' for a record, else the child's field. */
+  readonly path: string;
+  readonly reason:
+    | 'not_an_object'
+    | 'no_svc_id'
+    | 'bad_svc_id'
+    | 'no_company_id'
+    | 'bad_company_id'
+    | 'other_company';
+  readonly raw: Uint8Array;
+}
+
+/** One response of a list, checked. */
+export interface ParsedPage {
+  readonly records: readonly ParsedRecord[];
+  readonly rejected: readonly RejectedObject[];
+  readonly next: string | null;
+  readonly totalCount: number | null;
+  readonly requestId: string | null;
+}

@@ -1,0 +1,122 @@
+/** The tables of one database. Public: `remap`, `stream`, `company`, `rejected`; the rest is internal. */
+
+/** "SVCM", so that `file` and SQLite tools can tell whose database it is. */
+export const APPLICATION_ID = 0x5356434d;
+
+/** Layout version kept in `user_version`; a newer one is refused. */
+export const SCHEMA_VERSION = 1;
+
+const META = `
+CREATE TABLE meta(key TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT, WITHOUT ROWID;`;
+
+const STREAM = `
+CREATE TABLE stream(
+  generation TEXT NOT NULL CHECK (generation IN ('v3', 'v4')),
+  region TEXT NOT NULL,
+  model TEXT NOT NULL,
+  company_id INTEGER,
+  state TEXT NOT NULL CHECK (state IN ('running', 'complete', 'short', 'absent', 'failed')),
+  end_reason TEXT,
+  pages INTEGER NOT NULL DEFAULT 0,
+  records INTEGER NOT NULL DEFAULT 0,
+  unique_records INTEGER NOT NULL DEFAULT 0,
+  duplicates INTEGER NOT NULL DEFAULT 0,
+  rejected INTEGER NOT NULL DEFAULT 0,
+  total_count_first INTEGER,
+  total_count_last INTEGER,
+  started_at TEXT NOT NULL,
+  finished_at TEXT,
+  -- internal from here: where the walk stands
+  id INTEGER PRIMARY KEY,
+  route TEXT NOT NULL,
+  walk INTEGER NOT NULL DEFAULT 1,
+  phase TEXT NOT NULL DEFAULT 'walk' CHECK (phase IN ('walk', 'recount', 'sweep')),
+  cursor TEXT,
+  pass INTEGER NOT NULL DEFAULT 1,
+  pass_pages INTEGER NOT NULL DEFAULT 0,
+  pass_new INTEGER NOT NULL DEFAULT 0,
+  pass_started_at TEXT,
+  pass_since TEXT,
+  previous_pass_unique INTEGER,
+  idle_pages INTEGER NOT NULL DEFAULT 0,
+  restarts INTEGER NOT NULL DEFAULT 0,
+  restart_unique INTEGER,
+  read_at TEXT
+) STRICT;
+CREATE UNIQUE INDEX stream_key ON stream(generation, region, model, ifnull(company_id, 'all'));
+CREATE TABLE cursor_seen(
+  stream_id INTEGER NOT NULL, pass INTEGER NOT NULL, digest BLOB NOT NULL,
+  PRIMARY KEY (stream_id, pass, digest)
+) STRICT, WITHOUT ROWID;
+CREATE TABLE rejected(
+  generation TEXT NOT NULL, region TEXT NOT NULL, model TEXT NOT NULL, company_id INTEGER,
+  page INTEGER NOT NULL, position INTEGER NOT NULL, path TEXT NOT NULL, reason TEXT NOT NULL, raw TEXT NOT NULL,
+  id INTEGER PRIMARY KEY, stream_id INTEGER NOT NULL
+) STRICT;
+CREATE INDEX rejected_stream ON rejected(stream_id);`;
+
+const RECORD = `
+CREATE TABLE record(
+  id INTEGER PRIMARY KEY,
+  stream_id INTEGER NOT NULL,
+  svc_id INTEGER NOT NULL,
+  company_id INTEGER NOT NULL,
+  platform_id TEXT,
+  unique_id TEXT,
+  deleted INTEGER NOT NULL CHECK (deleted IN (0, 1)),
+  updated_ms INTEGER,
+  latest_ms INTEGER,
+  latest_from TEXT CHECK (latest_from IN ('platform', 'service')),
+  created_ms INTEGER,
+  facts TEXT NOT NULL,
+  walk INTEGER NOT NULL,
+  UNIQUE (stream_id, svc_id)
+) STRICT;
+-- the bytes as received; CAST(body AS TEXT) before any JSON function, which takes a BLOB for JSONB
+CREATE TABLE payload(record_id INTEGER PRIMARY KEY, body BLOB NOT NULL) STRICT;
+CREATE TABLE child(
+  record_id INTEGER NOT NULL, path TEXT NOT NULL, svc_id INTEGER NOT NULL,
+  platform_id TEXT, unique_id TEXT, deleted INTEGER NOT NULL CHECK (deleted IN (0, 1)),
+  PRIMARY KEY (record_id, path, svc_id)
+) STRICT, WITHOUT ROWID;
+CREATE TABLE v4_company(company_id INTEGER PRIMARY KEY, body TEXT NOT NULL) STRICT;`;
+
+const COMPANY = `
+CREATE TABLE company(
+  region TEXT, v3_company_id INTEGER, v4_company_id INTEGER,
+  matched_by TEXT NOT NULL CHECK (matched_by IN ('same_id', 'overlap', 'file', 'ambiguous', 'none')),
+  shared_keys INTEGER NOT NULL, agreeing_keys INTEGER NOT NULL,
+  v3_keys INTEGER NOT NULL, v4_keys INTEGER NOT NULL,
+  -- why it is so, for people: the candidates with their numbers, as JSON
+  note TEXT NOT NULL
+) STRICT;`;
+
+/** Columns of the public remap table; `remap_next` is built beside it and takes its place. */
+export function remapTable(name: string): string {
+  return `
+CREATE TABLE ${name}(
+  model TEXT NOT NULL, path TEXT NOT NULL, region TEXT, v3_company_id INTEGER, v4_company_id INTEGER,
+  platform_id TEXT, parent_platform_id TEXT, v3_svc_id INTEGER, v4_svc_id INTEGER,
+  status TEXT NOT NULL CHECK (status IN ('matched', 'unmatched', 'deleted', 'ambiguous', 'v4_only')),
+  reason TEXT, matched_by TEXT CHECK (matched_by IN ('platform_id', 'platform_unique_id')),
+  evidence TEXT NOT NULL,
+  -- beyond the contract: 1 where a pair's two platform_unique_ids are set and differ
+  unique_id_conflict INTEGER NOT NULL DEFAULT 0
+) STRICT;`;
+}
+
+/** Indexes of the public remap table, created once it is filled. */
+export function remapIndexes(name: string): string {
+  return `
+CREATE INDEX ${name}_v3 ON ${name}(model, v3_svc_id);
+CREATE INDEX ${name}_v4 ON ${name}(model, v4_svc_id);
+CREATE INDEX ${name}_key ON ${name}(model, platform_id, v3_company_id);`;
+}
+
+const REMAP_RUN = `
+CREATE TABLE remap_run(
+  id INTEGER PRIMARY KEY, built_at TEXT NOT NULL, sha256 TEXT NOT NULL, export_seq INTEGER NOT NULL,
+  counts TEXT NOT NULL
+) STRICT;`;
+
+export const SCHEMA = [META, STREAM, RECORD, COMPANY, remapTable('remap'), remapIndexes('remap'), REMAP_RUN].join('');
