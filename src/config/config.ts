@@ -18,7 +18,9 @@ export interface Endpoint {
 export type CompanyMatching = 'auto' | 'same_id' | 'overlap' | { readonly file: string };
 
 /** A limit: a count of rows, or a share of the rows with a V3 id in the same scope. */
-export type LimitValue = { readonly kind: 'count'; readonly count: number } | { readonly kind: 'percent'; readonly percent: number; readonly text: string };
+export type LimitValue =
+  | { readonly kind: 'count'; readonly count: number }
+  | { readonly kind: 'percent'; readonly percent: number; readonly text: string };
 
 /** The configuration after defaults, flags and environment; paths are absolute. Holds no key. */
 export interface Config {

@@ -3,6 +3,8 @@ import Database from 'better-sqlite3';
 import { SvcError } from '../errors.js';
 import { APPLICATION_ID, SCHEMA, SCHEMA_VERSION } from './schema.js';
 
+type SqliteError = InstanceType<typeof Database.SqliteError>;
+
 /** An open database. Integers read from it are `bigint`: ids pass through it. */
 export type Db = Database.Database;
 
@@ -42,7 +44,9 @@ export function openDatabase(file: string, mode: OpenMode): Db {
 function prepareFile(file: string, mode: OpenMode): boolean {
   if (existsSync(file)) {
     if (statSync(file).isDirectory()) {
-      throw new SvcError('bad_input', `${file} is a folder, not a database.`, { hint: 'Name a file with --db.' });
+      throw new SvcError('bad_input', `${file} is a folder, not a database.`, {
+        hint: 'Name a file with --db.',
+      });
     }
     if (statSync(file).size === 0) return mode === 'create';
     assertSqliteHeader(file);
@@ -137,7 +141,7 @@ export function guardDatabase<T>(file: string, work: () => T): T {
 }
 
 /** SQLite's error as ours; unknown ones stay internal errors with their stack. */
-export function fromSqlite(file: string, error: Database.SqliteError): Error {
+export function fromSqlite(file: string, error: SqliteError): Error {
   const facts = { error: error.code };
   if (/^SQLITE_(BUSY|LOCKED)/.test(error.code)) {
     return new SvcError('locked', `Another process is using ${file}.`, {

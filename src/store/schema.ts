@@ -119,4 +119,12 @@ CREATE TABLE remap_run(
   counts TEXT NOT NULL
 ) STRICT;`;
 
-export const SCHEMA = [META, STREAM, RECORD, COMPANY, remapTable('remap'), remapIndexes('remap'), REMAP_RUN].join('');
+export const SCHEMA = [
+  META,
+  STREAM,
+  RECORD,
+  COMPANY,
+  remapTable('remap'),
+  remapIndexes('remap'),
+  REMAP_RUN,
+].join('');
