@@ -159,3 +159,26 @@ export interface ParsedPage {
   readonly totalCount: number | null;
   readonly requestId: string | null;
 }
+
+/** What a stage tells while it works; `progress.ts` shows it. */
+export type ProgressEvent =
+  | { readonly kind: 'stage'; readonly name: string }
+  | {
+      readonly kind: 'page';
+      readonly stream: StreamKey;
+      /** Objects that arrived with this page. */
+      readonly records: number;
+      readonly totalCount: number | null;
+    }
+  | { readonly kind: 'stream'; readonly stream: StreamKey; readonly state: StreamState }
+  | {
+      readonly kind: 'wait';
+      readonly host: string;
+      readonly waitMs: number;
+      /** Such as `V3 answered 429 and asked for it`. */
+      readonly reason: string;
+    }
+  | { readonly kind: 'step'; readonly name: string; readonly done: number; readonly total: number | null }
+  | { readonly kind: 'note'; readonly level: 'info' | 'warning'; readonly text: string };
+
+export type OnProgress = (event: ProgressEvent) => void;
