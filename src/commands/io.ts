@@ -1,0 +1,21 @@
+import type { Writable } from 'node:stream';
+import type { OnProgress } from '../domain.js';
+
+/** What a command may touch of the process it runs in; `cli.ts` makes it, tests make their own. */
+export interface Io {
+  /** The product. */
+  readonly stdout: Writable;
+  /** The conversation: progress, warnings. Errors are printed by `cli.ts`. */
+  readonly stderr: Writable;
+  readonly env: Readonly<Record<string, string | undefined>>;
+  /** ms since 1970. */
+  readonly clock: { readonly now: () => number };
+  /** Whether stdout is a terminal. */
+  readonly isTty: boolean;
+  /** Columns that text may take. */
+  readonly width: number;
+  readonly color: boolean;
+  /** Aborted by SIGINT and SIGTERM. */
+  readonly signal: AbortSignal;
+  readonly onProgress: OnProgress;
+}
