@@ -1,0 +1,98 @@
+import type { Config } from '../config/config.js';
+import type { OnProgress } from '../domain.js';
+import type { Db } from '../store/open.js';
+import { matchChildren } from './children.js';
+import { saveCompanyPairs } from './companies.js';
+import { createJoinTables } from './join.js';
+import type { NamedPair } from './pair-companies.js';
+import { explainRecords } from './reasons.js';
+import { matchRecords } from './records.js';
+import { buildScope } from './scope.js';
+import { assertConserved, type Conservation, digestRemap, writeRemap } from './write-remap.js';
+
+export interface RemapOptions {
+  readonly db: Db;
+  readonly config: Config;
+  /** Pairs from `companies.csv`; they come before everything the data say. */
+  readonly named: readonly NamedPair[];
+  readonly clock: { now(): number };
+  readonly onProgress: OnProgress;
+}
+
+export interface RemapSummary extends Conservation {
+  readonly sha256: string;
+  /** Rows by `status` or `status/reason`. */
+  readonly counts: Readonly<Record<string, number>>;
+}
+
+/**
+ * Joins the two exports on (model, company pair, platform_id) and rebuilds the remap table, all in one
+ * transaction: after an error or a kill the previous remap is still there.
+ *
+ * @throws SvcError `bad_input` (companies file), `internal` (the result does not account for every record)
+ */
+export function buildRemap(options: RemapOptions): RemapSummary {
+  const { db } = options;
+  return db
+    .transaction(() => {
+      dropTemporary(db);
+      const summary = buildInTransaction(options);
+      dropTemporary(db);
+      return summary;
+    })
+    .immediate();
+}
+
+function buildInTransaction({ db, config, named, clock, onProgress }: RemapOptions): RemapSummary {
+  const steps: readonly (readonly [string, () => void])[] = [
+    ['read what was exported', () => buildScope(db, config)],
+    ['pair companies', () => saveCompanyPairs(db, config, named)],
+    [
+      'join records',
+      () => {
+        createJoinTables(db);
+        matchRecords(db, config);
+      },
+    ],
+    ['explain records', () => explainRecords(db)],
+    ['join children', () => matchChildren(db)],
+    ['write the remap', () => writeRemap(db)],
+  ];
+  for (const [done, [name, work]] of steps.entries()) {
+    onProgress({ kind: 'step', name, done, total: steps.length + 1 });
+    work();
+  }
+  onProgress({
+    kind: 'step',
+    name: 'check every record is accounted for',
+    done: steps.length,
+    total: steps.length + 1,
+  });
+  const conservation = assertConserved(db);
+  const sha256 = digestRemap(db);
+  const counts = readCounts(db);
+  db.prepare(`
+    INSERT INTO remap_run(built_at, sha256, export_seq, counts)
+    VALUES (?, ?, ifnull((SELECT CAST(value AS INTEGER) FROM meta WHERE key = 'export_seq'), 0), ?)`).run(
+    new Date(clock.now()).toISOString(),
+    sha256,
+    JSON.stringify(counts),
+  );
+  return { ...conservation, sha256, counts };
+}
+
+function readCounts(db: Db): Record<string, number> {
+  const rows = db
+    .prepare(`SELECT status || ifnull('/' || reason, ''), count(*) FROM remap GROUP BY 1 ORDER BY 1`)
+    .raw()
+    .all() as [string, bigint][];
+  return Object.fromEntries(rows.map(([name, count]) => [name, Number(count)]));
+}
+
+function dropTemporary(db: Db): void {
+  const objects = db
+    .prepare(`SELECT type, name FROM sqlite_temp_schema WHERE type IN ('table', 'view') ORDER BY type DESC`)
+    .raw()
+    .all();
+  for (const [type, name] of objects as [string, string][]) db.exec(`DROP ${type} IF EXISTS temp."${name}"`);
+}

@@ -1,0 +1,577 @@
+import { describe, expect, it } from 'vitest';
+import { configOf, type Exported, INVOICES, modelOf, type Thing } from '../support/exported.js';
+import { brief, remapRows } from '../support/remap-rows.js';
+
+/** Same ids pair company 1 with company 1: nothing is comparable. */
+const since = { backfill: { sinceMs: Date.parse('2026-08-20T00:00:00Z'), dateFields: ['created_at'] } };
+const OLD = '2026-01-01T00:00:00Z';
+const NEW = '2026-10-01T00:00:00Z';
+const FUTURE = '2099-01-01T00:00:00Z';
+
+type Case = readonly [name: string, v3: Thing[], v4: Thing[], expected: string[]];
+
+/** The table of the product contract, a case or more for each of its rows. */
+const CASES: readonly Case[] = [
+  ['a live pair matches', [{ id: 1, key: 'a' }], [{ id: 9, key: 'a' }], ['1→9 matched']],
+  [
+    'keys are compared exactly',
+    [{ id: 1, key: 'a' }],
+    [{ id: 9, key: 'b' }],
+    ['1→- unmatched/unexplained', '-→9 v4_only/unexplained'],
+  ],
+  [
+    'a live record whose twin is deleted',
+    [{ id: 1, key: 'a' }],
+    [{ id: 9, key: 'a', deleted: true }],
+    ['1→9 deleted/deleted_in_v4'],
+  ],
+  [
+    'a deleted record whose twin is live',
+    [{ id: 1, key: 'a', deleted: true }],
+    [{ id: 9, key: 'a' }],
+    ['1→9 deleted/deleted_in_v3'],
+  ],
+  [
+    'both deleted',
+    [{ id: 1, key: 'a', deleted: true }],
+    [{ id: 9, key: 'a', deleted: true }],
+    ['1→9 deleted/deleted_in_both'],
+  ],
+  ['deleted without twin', [{ id: 1, key: 'a', deleted: true }], [], ['1→- deleted/deleted_not_in_v4']],
+  ['deleted without key', [{ id: 1, key: null, deleted: true }], [], ['1→- deleted/no_platform_id']],
+  ['live without key', [{ id: 1, key: null }], [], ['1→- unmatched/no_platform_id']],
+  [
+    'a deleted record beside a live one of its key',
+    [
+      { id: 1, key: 'a', deleted: true },
+      { id: 2, key: 'a' },
+    ],
+    [{ id: 9, key: 'a' }],
+    ['1→- deleted/superseded_in_v3', '2→9 matched'],
+  ],
+  [
+    'superseded though nothing is in V4',
+    [
+      { id: 1, key: 'a', deleted: true },
+      { id: 2, key: 'a' },
+    ],
+    [],
+    ['1→- deleted/superseded_in_v3', '2→- unmatched/unexplained'],
+  ],
+  [
+    'several deleted ones share the twin',
+    [
+      { id: 1, key: 'a', deleted: true },
+      { id: 2, key: 'a', deleted: true },
+    ],
+    [{ id: 9, key: 'a' }],
+    ['1→9 deleted/deleted_in_v3', '2→9 deleted/deleted_in_v3'],
+  ],
+  [
+    'two live V3 records, no unique ids',
+    [
+      { id: 1, key: 'a' },
+      { id: 2, key: 'a' },
+    ],
+    [{ id: 9, key: 'a' }],
+    [
+      '1→- ambiguous/duplicate_platform_id_v3',
+      '2→- ambiguous/duplicate_platform_id_v3',
+      '-→9 ambiguous/duplicate_platform_id_v3',
+    ],
+  ],
+  [
+    'two live V3 records, one told apart',
+    [
+      { id: 1, key: 'a', uid: 'u' },
+      { id: 2, key: 'a' },
+    ],
+    [{ id: 9, key: 'a', uid: 'u' }],
+    ['1→9 matched by uid', '2→- ambiguous/duplicate_platform_id_v3'],
+  ],
+  [
+    'two live V3 records with one unique id between them',
+    [
+      { id: 1, key: 'a', uid: 'u' },
+      { id: 2, key: 'a', uid: 'u' },
+    ],
+    [{ id: 9, key: 'a', uid: 'u' }],
+    [
+      '1→- ambiguous/duplicate_platform_id_v3',
+      '2→- ambiguous/duplicate_platform_id_v3',
+      '-→9 ambiguous/duplicate_platform_id_v3',
+    ],
+  ],
+  [
+    'two pairs told apart by unique id',
+    [
+      { id: 1, key: 'a', uid: 'u' },
+      { id: 2, key: 'a', uid: 'v' },
+    ],
+    [
+      { id: 8, key: 'a', uid: 'v' },
+      { id: 9, key: 'a', uid: 'u' },
+    ],
+    ['1→9 matched by uid', '2→8 matched by uid'],
+  ],
+  [
+    'two live V3 records and nothing in V4 are unmatched',
+    [
+      { id: 1, key: 'a' },
+      { id: 2, key: 'a' },
+    ],
+    [],
+    ['1→- unmatched/unexplained', '2→- unmatched/unexplained'],
+  ],
+  [
+    'two V4 candidates',
+    [{ id: 1, key: 'a' }],
+    [
+      { id: 8, key: 'a' },
+      { id: 9, key: 'a' },
+    ],
+    [
+      '1→- ambiguous/duplicate_platform_id_v4',
+      '-→8 ambiguous/duplicate_platform_id_v4',
+      '-→9 ambiguous/duplicate_platform_id_v4',
+    ],
+  ],
+  [
+    'two V4 candidates, one with the unique id',
+    [{ id: 1, key: 'a', uid: 'u' }],
+    [
+      { id: 8, key: 'a', uid: 'u' },
+      { id: 9, key: 'a' },
+    ],
+    ['1→8 matched by uid', '-→9 ambiguous/duplicate_platform_id_v4'],
+  ],
+  [
+    'two V4 candidates with the same unique id',
+    [{ id: 1, key: 'a', uid: 'u' }],
+    [
+      { id: 8, key: 'a', uid: 'u' },
+      { id: 9, key: 'a', uid: 'u' },
+    ],
+    [
+      '1→- ambiguous/duplicate_platform_id_v4',
+      '-→8 ambiguous/duplicate_platform_id_v4',
+      '-→9 ambiguous/duplicate_platform_id_v4',
+    ],
+  ],
+  [
+    'null unique ids never tell apart',
+    [{ id: 1, key: 'a', uid: null }],
+    [
+      { id: 8, key: 'a', uid: null },
+      { id: 9, key: 'a', uid: 'x' },
+    ],
+    [
+      '1→- ambiguous/duplicate_platform_id_v4',
+      '-→8 ambiguous/duplicate_platform_id_v4',
+      '-→9 ambiguous/duplicate_platform_id_v4',
+    ],
+  ],
+  [
+    'a deleted V4 record beside the live twin',
+    [{ id: 1, key: 'a' }],
+    [
+      { id: 8, key: 'a', deleted: true },
+      { id: 9, key: 'a' },
+    ],
+    ['1→9 matched', '-→8 deleted/superseded_in_v4'],
+  ],
+  [
+    'two deleted V4 candidates',
+    [{ id: 1, key: 'a' }],
+    [
+      { id: 8, key: 'a', deleted: true },
+      { id: 9, key: 'a', deleted: true },
+    ],
+    [
+      '1→- ambiguous/duplicate_platform_id_v4',
+      '-→8 ambiguous/duplicate_platform_id_v4',
+      '-→9 ambiguous/duplicate_platform_id_v4',
+    ],
+  ],
+  [
+    'a deleted V3 record and two V4 candidates',
+    [{ id: 1, key: 'a', deleted: true }],
+    [
+      { id: 8, key: 'a' },
+      { id: 9, key: 'a' },
+    ],
+    [
+      '1→- ambiguous/duplicate_platform_id_v4',
+      '-→8 ambiguous/duplicate_platform_id_v4',
+      '-→9 ambiguous/duplicate_platform_id_v4',
+    ],
+  ],
+  [
+    'both sides doubled, unique ids on one pair only',
+    [
+      { id: 1, key: 'a', uid: 'u' },
+      { id: 2, key: 'a' },
+    ],
+    [
+      { id: 8, key: 'a', uid: 'u' },
+      { id: 9, key: 'a' },
+    ],
+    [
+      '1→8 matched by uid',
+      '2→- ambiguous/duplicate_platform_id_v3',
+      '-→9 ambiguous/duplicate_platform_id_v4',
+    ],
+  ],
+  [
+    'differing unique ids keep the pair',
+    [{ id: 1, key: 'a', uid: 'u' }],
+    [{ id: 9, key: 'a', uid: 'v' }],
+    ['1→9 matched'],
+  ],
+  ['V4 only, live', [], [{ id: 9, key: 'a' }], ['-→9 v4_only/unexplained']],
+  ['V4 only, deleted', [], [{ id: 9, key: 'a', deleted: true }], ['-→9 deleted/deleted_v4_only']],
+  [
+    'V4 only, deleted beside a live one',
+    [],
+    [
+      { id: 8, key: 'a' },
+      { id: 9, key: 'a', deleted: true },
+    ],
+    ['-→8 v4_only/unexplained', '-→9 deleted/superseded_in_v4'],
+  ],
+  ['V4 only, without key', [], [{ id: 9, key: null }], ['-→9 v4_only/no_platform_id']],
+  [
+    'V4 only, deleted and without key',
+    [],
+    [{ id: 9, key: null, deleted: true }],
+    ['-→9 deleted/deleted_v4_only'],
+  ],
+  [
+    'V4 only, created after the export',
+    [],
+    [{ id: 9, key: 'a', created: FUTURE }],
+    ['-→9 v4_only/created_after_export'],
+  ],
+  [
+    'older than the window',
+    [{ id: 1, key: 'a', latest: OLD }],
+    [{ id: 9, key: 'z' }],
+    ['1→- unmatched/outside_backfill_window', '-→9 v4_only/unexplained'],
+  ],
+  [
+    'inside the window',
+    [{ id: 1, key: 'a', latest: NEW }],
+    [{ id: 9, key: 'z' }],
+    ['1→- unmatched/unexplained', '-→9 v4_only/unexplained'],
+  ],
+  [
+    'without any date the window explains nothing',
+    [{ id: 1, key: 'a' }],
+    [{ id: 9, key: 'z' }],
+    ['1→- unmatched/unexplained', '-→9 v4_only/unexplained'],
+  ],
+  [
+    'a key that folds to the same',
+    [{ id: 1, key: ' 007A ', latest: OLD }],
+    [{ id: 9, key: '7a' }],
+    ['1→- unmatched/key_changed', '-→9 v4_only/key_changed'],
+  ],
+  [
+    'NFC and NFD twins are different keys',
+    [{ id: 1, key: 'caf\u00e9' }],
+    [{ id: 9, key: 'cafe\u0301' }],
+    ['1→- unmatched/key_changed', '-→9 v4_only/key_changed'],
+  ],
+  [
+    'a changed key with the same unique id',
+    [{ id: 1, key: 'a', uid: 'u' }],
+    [{ id: 9, key: 'b', uid: 'u' }],
+    ['1→- unmatched/key_changed', '-→9 v4_only/key_changed'],
+  ],
+  [
+    'a V4 record without key but with the unique id',
+    [{ id: 1, key: 'a', uid: 'u' }],
+    [{ id: 9, key: null, uid: 'u' }],
+    ['1→- unmatched/key_changed', '-→9 v4_only/no_platform_id'],
+  ],
+  [
+    'a V4 record that has its twin is no changed key',
+    [
+      { id: 1, key: 'a', uid: 'u' },
+      { id: 2, key: 'b' },
+    ],
+    [{ id: 9, key: 'b', uid: 'u' }],
+    ['1→- unmatched/unexplained', '2→9 matched'],
+  ],
+  [
+    'children match inside a pair',
+    [{ id: 1, key: 'a', kids: [{ id: 11, key: 'x' }] }],
+    [{ id: 9, key: 'a', kids: [{ id: 19, key: 'x' }] }],
+    ['1→9 matched', 'child 11→19 matched'],
+  ],
+  [
+    'children of different parents never match',
+    [
+      { id: 1, key: 'a', kids: [{ id: 11, key: 'x' }] },
+      { id: 2, key: 'b' },
+    ],
+    [
+      { id: 8, key: 'a' },
+      { id: 9, key: 'b', kids: [{ id: 19, key: 'x' }] },
+    ],
+    ['1→8 matched', '2→9 matched', 'child 11→- unmatched/unexplained', 'child -→19 v4_only/unexplained'],
+  ],
+  [
+    'children of an unmatched parent',
+    [
+      {
+        id: 1,
+        key: 'a',
+        latest: OLD,
+        kids: [
+          { id: 11, key: 'x' },
+          { id: 12, key: null },
+        ],
+      },
+    ],
+    [{ id: 9, key: 'z' }],
+    [
+      '1→- unmatched/outside_backfill_window',
+      '-→9 v4_only/unexplained',
+      'child 11→- unmatched/parent_outside_backfill_window',
+      'child 12→- unmatched/parent_outside_backfill_window',
+    ],
+  ],
+  [
+    'children of a deleted pair',
+    [
+      {
+        id: 1,
+        key: 'a',
+        deleted: true,
+        kids: [
+          { id: 11, key: 'x' },
+          { id: 12, key: 'y' },
+        ],
+      },
+    ],
+    [
+      {
+        id: 9,
+        key: 'a',
+        kids: [
+          { id: 19, key: 'x' },
+          { id: 18, key: 'w' },
+        ],
+      },
+    ],
+    [
+      '1→9 deleted/deleted_in_v3',
+      'child 11→19 deleted/parent_deleted_in_v3',
+      'child 12→- deleted/parent_deleted_in_v3',
+      'child -→18 deleted/parent_deleted_in_v3',
+    ],
+  ],
+  [
+    'children of an ambiguous parent',
+    [
+      { id: 1, key: 'a', kids: [{ id: 11, key: 'x' }] },
+      { id: 2, key: 'a' },
+    ],
+    [{ id: 9, key: 'a', kids: [{ id: 19, key: 'x' }] }],
+    [
+      '1→- ambiguous/duplicate_platform_id_v3',
+      '2→- ambiguous/duplicate_platform_id_v3',
+      '-→9 ambiguous/duplicate_platform_id_v3',
+      'child 11→- ambiguous/parent_duplicate_platform_id_v3',
+      'child -→19 ambiguous/parent_duplicate_platform_id_v3',
+    ],
+  ],
+  [
+    'children of a V4-only parent',
+    [],
+    [{ id: 9, key: 'a', kids: [{ id: 19 }] }],
+    ['-→9 v4_only/unexplained', 'child -→19 v4_only/parent_unexplained'],
+  ],
+  [
+    'children: duplicates, deletions, changed keys',
+    [
+      {
+        id: 1,
+        key: 'a',
+        kids: [
+          { id: 11, key: 'x' },
+          { id: 12, key: 'x' },
+          { id: 13, key: 'y', deleted: true },
+          { id: 14, key: ' Z' },
+          { id: 15, key: null },
+        ],
+      },
+    ],
+    [
+      {
+        id: 9,
+        key: 'a',
+        kids: [
+          { id: 19, key: 'x' },
+          { id: 18, key: 'y' },
+          { id: 17, key: 'z' },
+        ],
+      },
+    ],
+    [
+      '1→9 matched',
+      'child 11→- ambiguous/duplicate_platform_id_v3',
+      'child 12→- ambiguous/duplicate_platform_id_v3',
+      'child 13→18 deleted/deleted_in_v3',
+      'child 14→- unmatched/key_changed',
+      'child 15→- unmatched/no_platform_id',
+      'child -→17 v4_only/key_changed',
+      'child -→19 ambiguous/duplicate_platform_id_v3',
+    ],
+  ],
+  [
+    'children of a V4 parent two deleted records became',
+    [
+      { id: 1, key: 'a', deleted: true, kids: [{ id: 11, key: 'x' }] },
+      { id: 2, key: 'a', deleted: true },
+    ],
+    [{ id: 9, key: 'a', kids: [{ id: 19, key: 'x' }] }],
+    ['1→9 deleted/deleted_in_v3', '2→9 deleted/deleted_in_v3', 'child 11→19 deleted/parent_deleted_in_v3'],
+  ],
+];
+
+const listed = { v4Companies: [1] };
+/** Anything V4 holds keeps its connection from being inert. */
+const alive: Thing = { id: 999, model: 'crm/stages', key: 'alive' };
+/** Anything V3 holds makes the company known there. */
+const known: Thing = { id: 998, model: 'crm/stages', key: 'alive' };
+
+describe('the matching table', () => {
+  const config = configOf({ ...since, models: [modelOf(INVOICES), modelOf('crm/stages')] });
+  for (const [name, v3, v4, expected] of CASES) {
+    it(name, () => {
+      const rows = remapRows(config, { v3: [...v3, known], v4: [...v4, alive], ...listed }).filter(
+        ({ v4_svc_id }) => v4_svc_id !== 999n,
+      );
+      expect(rows.map(brief)).toEqual(expected);
+    });
+  }
+});
+
+describe('reasons that come from the scope', () => {
+  const scoped: readonly (readonly [string, Exported, ReturnType<typeof configOf>, string[]])[] = [
+    [
+      'an unread V4 stream explains nothing',
+      {
+        v3: [{ id: 1 }, { id: 2, deleted: true }],
+        v4: [],
+        ...listed,
+        states: { [`v4 ${INVOICES} 1`]: 'running' },
+      },
+      configOf({ ...since, companies: sameId() }),
+      ['1→- unmatched/scope_incomplete', '2→- unmatched/scope_incomplete'],
+    ],
+    [
+      'an unread V3 stream explains nothing',
+      { v3: [], v4: [{ id: 8 }, { id: 9, deleted: true }], states: { [`v3 default ${INVOICES}`]: 'failed' } },
+      configOf({ ...since, companies: sameId() }),
+      ['-→8 v4_only/scope_incomplete', '-→9 v4_only/scope_incomplete'],
+    ],
+    [
+      'a company is not paired by id while its streams are unread',
+      { v3: [{ id: 1, key: 'a' }], v4: [{ id: 9, key: 'a' }], states: { [`v4 ${INVOICES} 1`]: 'running' } },
+      configOf(),
+      ['1→- unmatched/scope_incomplete', '-→9 v4_only/scope_incomplete'],
+    ],
+    [
+      'no V4 company',
+      {
+        v3: [
+          { id: 1, company: 2 },
+          { id: 2, company: 2, deleted: true },
+          { id: 3, company: 2, key: null },
+        ],
+        v4: [
+          { id: 9, company: 3 },
+          { id: 10, company: 3, deleted: true },
+        ],
+      },
+      configOf(),
+      [
+        '1→- unmatched/company_not_in_v4',
+        '2→- deleted/company_not_in_v4',
+        '3→- unmatched/no_platform_id',
+        '-→9 v4_only/company_not_in_v3',
+        '-→10 deleted/deleted_v4_only',
+      ],
+    ],
+    [
+      'a model V4 does not have',
+      { v3: [{ id: 1 }, { id: 2, deleted: true }], v4: [], ...listed },
+      configOf({ models: [modelOf(INVOICES, null)] }),
+      ['1→- unmatched/model_not_in_v4', '2→- deleted/model_not_in_v4'],
+    ],
+    [
+      'a model V4 answers 404 for',
+      { v3: [{ id: 1 }], v4: [], ...listed, states: { [`v4 ${INVOICES} 1`]: 'absent' } },
+      configOf(),
+      ['1→- unmatched/model_not_in_v4'],
+    ],
+    [
+      'an inert connection',
+      {
+        v3: [
+          { id: 1, latest: OLD },
+          { id: 2, deleted: true },
+        ],
+        v4: [],
+        ...listed,
+      },
+      configOf(since),
+      ['1→- unmatched/connection_inert', '2→- deleted/deleted_not_in_v4'],
+    ],
+  ];
+  for (const [name, exported, config, expected] of scoped) {
+    it(name, () => expect(remapRows(config, exported).map(brief)).toEqual(expected));
+  }
+
+  it('marks a pair of an incomplete stream as provisional', () => {
+    const config = configOf({ companies: sameId() });
+    const [row] = remapRows(config, {
+      v3: [{ id: 1, key: 'a' }],
+      v4: [{ id: 9, key: 'a' }],
+      states: { [`v4 ${INVOICES} 1`]: 'running' },
+    });
+    expect([row?.status, row?.evidence]).toEqual(['matched', '{"provisional":true}']);
+  });
+
+  it('keeps ids beyond 2^53 exact', () => {
+    const [row] = remapRows(configOf(), {
+      v3: [{ id: 9007199254740993n, key: 'a' }],
+      v4: [{ id: 9223372036854775807n, key: 'a' }],
+    });
+    expect([row?.v3_svc_id, row?.v4_svc_id]).toEqual([9007199254740993n, 9223372036854775807n]);
+  });
+
+  it('infers the window from twenty dated V4 records, not from nineteen', () => {
+    const v4 = (n: number) =>
+      Array.from({ length: n }, (_, at): Thing => ({ id: 100 + at, key: `v${at}`, latest: NEW }));
+    const outcomes = [19, 20].map(
+      (n) => remapRows(configOf(), { v3: [{ id: 1, key: 'a', latest: OLD }], v4: v4(n) })[0]?.reason,
+    );
+    expect(outcomes).toEqual(['unexplained', 'outside_backfill_window']);
+  });
+
+  it('counts a pair whose unique ids differ', () => {
+    const [row] = remapRows(configOf(), {
+      v3: [{ id: 1, key: 'a', uid: 'u' }],
+      v4: [{ id: 9, key: 'a', uid: 'v' }],
+    });
+    expect(row?.unique_id_conflict).toBe(1n);
+  });
+});
+
+function sameId() {
+  return { match: 'same_id', include: [], exclude: [] } as const;
+}

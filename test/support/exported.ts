@@ -1,0 +1,164 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { Config } from '../../src/config/config.js';
+import type { ModelPair, StreamState } from '../../src/domain.js';
+import { type Db, openDatabase } from '../../src/store/open.js';
+
+/** One exported object as a test states it; what it leaves out has a plain default. */
+export interface Thing {
+  readonly id: number | bigint;
+  readonly key?: string | null;
+  readonly uid?: string | null;
+  readonly deleted?: boolean;
+  readonly model?: string;
+  readonly region?: string;
+  readonly company?: number;
+  readonly latest?: string | null;
+  readonly latestFrom?: 'platform' | 'service';
+  readonly created?: string | null;
+  readonly facts?: string;
+  readonly kids?: readonly Kid[];
+}
+
+export interface Kid {
+  readonly id: number | bigint;
+  readonly key?: string | null;
+  readonly uid?: string | null;
+  readonly deleted?: boolean;
+}
+
+export interface Exported {
+  readonly v3: readonly Thing[];
+  readonly v4: readonly Thing[];
+  /** V4 companies listed beside those that hold records. */
+  readonly v4Companies?: readonly number[];
+  /** Streams that are not `complete`: `v3 region model company` or `v4 model company` → state. */
+  readonly states?: Readonly<Record<string, StreamState>>;
+}
+
+export const INVOICES = 'accounting/invoices';
+const FINISHED = '2026-11-01T00:00:00.000Z';
+
+export function configOf(
+  overrides: Partial<Pick<Config, 'companies' | 'backfill' | 'models'>> & {
+    regions?: readonly string[];
+  } = {},
+): Config {
+  const endpoint = {
+    baseUrl: 'http://127.0.0.1:1',
+    keySource: 'KEY',
+    pageSize: 500,
+    concurrency: 8,
+    requestsPerSecond: 20,
+  };
+  const { regions = ['default'], ...rest } = overrides;
+  return {
+    file: 'test.json',
+    database: 'test.db',
+    fieldPrefix: 'svc_',
+    v3: {
+      regions: regions.map((region) => ({ ...endpoint, region })),
+      companies: [],
+      sweepOverlapMs: 900_000,
+    },
+    v4: { ...endpoint, region: '', includeDeleted: 'auto', companies: [], companyIdField: null },
+    models: [modelOf(INVOICES)],
+    companies: { match: 'auto', include: [], exclude: [] },
+    backfill: { sinceMs: null, dateFields: ['posted_date', 'created_at'] },
+    http: { timeoutMs: 1000, attempts: 1, maxWaitMs: 1000, maxBodyBytes: 1 << 20, allowHttp: false },
+    payload: 'full',
+    limits: { global: {}, models: {} },
+    maxAgeMs: 86_400_000,
+    ...rest,
+  };
+}
+
+export function modelOf(v3: string, v4: string | null = v3.split('/')[1] ?? v3): ModelPair {
+  return { v3, v4, expand: [], children: ['line_items'], v4Guessed: false };
+}
+
+/** A database that holds these exports, in a folder of its own. */
+export function openExported(config: Config, exported: Exported): { db: Db; close: () => void } {
+  const folder = mkdtempSync(join(tmpdir(), 'svc-migrate-'));
+  const db = openDatabase(join(folder, 'test.db'), 'create');
+  saveExported(db, config, exported);
+  return {
+    db,
+    close: () => {
+      db.close();
+      rmSync(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+export function saveExported(db: Db, config: Config, exported: Exported): void {
+  db.transaction(() => {
+    const v4Companies = new Set([
+      ...(exported.v4Companies ?? []),
+      ...exported.v4.map(({ company = 1 }) => company),
+    ]);
+    const listed = db.prepare("INSERT OR IGNORE INTO v4_company VALUES (?, '{}')");
+    for (const company of v4Companies) listed.run(BigInt(company));
+    const insert = db.prepare(`
+      INSERT INTO stream(generation, region, model, company_id, state, started_at, finished_at, read_at, route)
+      VALUES (?, ?, ?, ?, ?, '${FINISHED}', '${FINISHED}', '${FINISHED}', ?)`);
+    for (const { region } of config.v3.regions) {
+      for (const { v3 } of config.models) {
+        insert.run('v3', region, v3, null, exported.states?.[`v3 ${region} ${v3}`] ?? 'complete', v3);
+      }
+    }
+    for (const { v3, v4 } of config.models) {
+      if (v4 === null) continue;
+      for (const company of v4Companies) {
+        insert.run('v4', '', v3, BigInt(company), exported.states?.[`v4 ${v3} ${company}`] ?? 'complete', v4);
+      }
+    }
+    for (const thing of exported.v3) saveThing(db, 'v3', thing);
+    for (const thing of exported.v4) saveThing(db, 'v4', thing);
+  }).immediate();
+}
+
+function saveThing(db: Db, generation: 'v3' | 'v4', thing: Thing): void {
+  const {
+    id,
+    key = `k${id}`,
+    uid = null,
+    deleted = false,
+    model = INVOICES,
+    region = 'default',
+    company = 1,
+  } = thing;
+  const stream = db
+    .prepare(
+      'SELECT id FROM stream WHERE generation = ? AND region = ? AND model = ? AND ifnull(company_id, ?) = ?',
+    )
+    .pluck()
+    .get(generation, generation === 'v3' ? region : '', model, BigInt(company), BigInt(company));
+  const { latest = null, latestFrom = 'platform', created = null, facts = '' } = thing;
+  const { lastInsertRowid } = db
+    .prepare(`
+      INSERT INTO record(stream_id, svc_id, company_id, platform_id, unique_id, deleted, latest_ms, latest_from, created_ms, facts, walk)
+      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 1)`)
+    .run(
+      stream,
+      BigInt(id),
+      BigInt(company),
+      key,
+      uid,
+      deleted ? 1n : 0n,
+      msOf(latest),
+      latest === null ? null : latestFrom,
+      msOf(created),
+      facts,
+    );
+  const child = db.prepare("INSERT INTO child VALUES (?, 'line_items', ?, ?, ?, ?)");
+  for (const kid of thing.kids ?? []) {
+    const { key: kidKey = `c${kid.id}`, uid: kidUid = null, deleted: kidDeleted = false } = kid;
+    child.run(lastInsertRowid, BigInt(kid.id), kidKey, kidUid, kidDeleted ? 1n : 0n);
+  }
+}
+
+function msOf(text: string | null): bigint | null {
+  return text === null ? null : BigInt(Date.parse(text));
+}

@@ -1,0 +1,43 @@
+import type { Config } from '../../src/config/config.js';
+import { buildRemap } from '../../src/match/build-remap.js';
+import type { NamedPair } from '../../src/match/pair-companies.js';
+import type { Db } from '../../src/store/open.js';
+import { type Exported, openExported } from './exported.js';
+
+export interface Row {
+  readonly path: string;
+  readonly region: string | null;
+  readonly v3_company_id: bigint | null;
+  readonly v4_company_id: bigint | null;
+  readonly v3_svc_id: bigint | null;
+  readonly v4_svc_id: bigint | null;
+  readonly status: string;
+  readonly reason: string | null;
+  readonly matched_by: string | null;
+  readonly evidence: string;
+  readonly unique_id_conflict: bigint;
+}
+
+export const CLOCK = { now: () => Date.parse('2026-11-20T00:00:00Z') };
+
+export function remapOf(db: Db, config: Config, named: readonly NamedPair[] = []): Row[] {
+  buildRemap({ db, config, named, clock: CLOCK, onProgress: () => {} });
+  return db.prepare<[], Row>('SELECT * FROM remap ORDER BY rowid').all();
+}
+
+export function remapRows(config: Config, exported: Exported, named: readonly NamedPair[] = []): Row[] {
+  const { db, close } = openExported(config, exported);
+  try {
+    return remapOf(db, config, named);
+  } finally {
+    close();
+  }
+}
+
+/** `path? v3→v4 status/reason`, the shape tables of cases are written in. */
+export function brief(row: Row): string {
+  const ids = `${row.v3_svc_id ?? '-'}→${row.v4_svc_id ?? '-'}`;
+  const by = row.matched_by === 'platform_unique_id' ? ' by uid' : '';
+  const path = row.path === '' ? '' : 'child ';
+  return `${path}${ids} ${row.status}${row.reason === null ? '' : `/${row.reason}`}${by}`;
+}
