@@ -1,0 +1,248 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import {
+  type CompanyEvidence,
+  type NamedPair,
+  type PairingInput,
+  pairCompanies,
+} from '../../src/match/pair-companies.js';
+
+interface Case {
+  readonly name: string;
+  /** `region:id` of V3 companies, ids of V4 companies; row numbers count from 0. */
+  readonly v3: readonly string[];
+  readonly v4: readonly number[];
+  /** [v3 row, v4 row, agreeing, comparable, smaller side's keys] */
+  readonly evidence?: readonly (readonly [number, number, number, number, number?])[];
+  readonly mode?: PairingInput['mode'];
+  readonly named?: readonly NamedPair[];
+  readonly unread?: boolean;
+  /** For each V3 company `v4 id by`, or the word; then for each V4 company without a pair. */
+  readonly expected: readonly string[];
+}
+
+const CASES: readonly Case[] = [
+  {
+    name: 'clear evidence pairs, whatever the ids',
+    v3: ['a:1'],
+    v4: [7],
+    evidence: [[0, 0, 90, 100]],
+    expected: ['7 overlap'],
+  },
+  {
+    name: 'evidence comes before equal ids',
+    v3: ['a:1', 'a:2'],
+    v4: [1, 2],
+    evidence: [
+      [0, 1, 90, 100],
+      [1, 0, 80, 100],
+    ],
+    expected: ['2 overlap', '1 overlap'],
+  },
+  {
+    name: 'less than half of the comparable keys agree',
+    v3: ['a:1'],
+    v4: [7],
+    evidence: [[0, 0, 49, 100]],
+    expected: ['ambiguous', 'ambiguous'],
+  },
+  {
+    name: 'exactly half is enough',
+    v3: ['a:1'],
+    v4: [7],
+    evidence: [[0, 0, 50, 100]],
+    expected: ['7 overlap'],
+  },
+  {
+    name: 'a rival with half as many on the V3 side',
+    v3: ['a:1'],
+    v4: [7, 8],
+    evidence: [
+      [0, 0, 80, 80],
+      [0, 1, 40, 40],
+    ],
+    expected: ['ambiguous', 'ambiguous', 'ambiguous'],
+  },
+  {
+    name: 'a rival with less than half leaves the pair',
+    v3: ['a:1'],
+    v4: [7, 8],
+    evidence: [
+      [0, 0, 80, 80],
+      [0, 1, 39, 39],
+    ],
+    expected: ['7 overlap', 'ambiguous'],
+  },
+  {
+    name: 'a rival on the V4 side',
+    v3: ['a:1', 'a:2'],
+    v4: [7],
+    evidence: [
+      [0, 0, 80, 80],
+      [1, 0, 80, 80],
+    ],
+    expected: ['ambiguous', 'ambiguous', 'ambiguous'],
+  },
+  {
+    name: 'agreement under one percent is chance',
+    v3: ['a:1'],
+    v4: [7],
+    evidence: [[0, 0, 9, 9, 1000]],
+    expected: ['none', 'none'],
+  },
+  {
+    name: 'chance agreement still keeps equal ids from deciding',
+    v3: ['a:1'],
+    v4: [1],
+    evidence: [[0, 0, 9, 9, 1000]],
+    expected: ['none', 'none'],
+  },
+  { name: 'equal ids decide where one side is empty', v3: ['a:1'], v4: [1], expected: ['1 same_id'] },
+  {
+    name: 'equal ids decide where shared keys are not comparable',
+    v3: ['a:1'],
+    v4: [1],
+    evidence: [[0, 0, 0, 0]],
+    expected: ['1 same_id'],
+  },
+  {
+    name: 'equal ids whose keys disagree are a contradiction',
+    v3: ['a:1'],
+    v4: [1],
+    evidence: [[0, 0, 0, 10]],
+    expected: ['ambiguous', 'ambiguous'],
+  },
+  {
+    name: 'equal ids do not decide where one agrees with another company',
+    v3: ['a:1', 'a:2'],
+    v4: [1],
+    evidence: [[1, 0, 5, 5, 1000]],
+    expected: ['none', 'none', 'none'],
+  },
+  {
+    name: 'equal ids do not decide while streams are unread',
+    v3: ['a:1'],
+    v4: [1],
+    unread: true,
+    expected: ['none', 'none'],
+  },
+  {
+    name: 'two regions claim one id',
+    v3: ['a:1', 'b:1'],
+    v4: [1],
+    expected: ['ambiguous', 'ambiguous', 'ambiguous'],
+  },
+  {
+    name: 'evidence tells two regions apart',
+    v3: ['a:1', 'b:1'],
+    v4: [1, 2],
+    evidence: [
+      [0, 0, 50, 50],
+      [1, 1, 50, 50],
+    ],
+    expected: ['1 overlap', '2 overlap'],
+  },
+  { name: 'nothing in common', v3: ['a:1'], v4: [7], expected: ['none', 'none'] },
+  {
+    name: 'same_id pairs by id alone',
+    v3: ['a:1'],
+    v4: [1],
+    mode: 'same_id',
+    unread: true,
+    expected: ['1 same_id'],
+  },
+  {
+    name: 'same_id is contradicted by disagreeing keys',
+    v3: ['a:1'],
+    v4: [1],
+    mode: 'same_id',
+    evidence: [[0, 0, 2, 10]],
+    expected: ['ambiguous', 'ambiguous'],
+  },
+  { name: 'overlap never pairs by id', v3: ['a:1'], v4: [1], mode: 'overlap', expected: ['none', 'none'] },
+  {
+    name: 'a named pair wins over evidence',
+    v3: ['a:1'],
+    v4: [7, 8],
+    evidence: [[0, 1, 90, 90]],
+    named: [{ region: 'a', v3CompanyId: 1n, v4CompanyId: 7n }],
+    expected: ['7 file', 'ambiguous'],
+  },
+  {
+    name: 'a named pair settles a tie for the others',
+    v3: ['a:1', 'a:2'],
+    v4: [7, 8],
+    evidence: [
+      [0, 0, 9, 9],
+      [0, 1, 9, 9],
+      [1, 0, 9, 9],
+      [1, 1, 9, 9],
+    ],
+    named: [{ region: 'a', v3CompanyId: 1n, v4CompanyId: 7n }],
+    expected: ['7 file', '8 overlap'],
+  },
+];
+
+function inputOf({
+  v3,
+  v4,
+  evidence = [],
+  mode = 'auto',
+  named = [],
+  unread = false,
+}: Omit<Case, 'name' | 'expected'>): PairingInput {
+  return {
+    v3: v3.map((text, ix) => {
+      const [region = '', id = '0'] = text.split(':');
+      return { ix, region, companyId: BigInt(id), scopeFull: !unread };
+    }),
+    v4: v4.map((id, ix) => ({ ix, region: '', companyId: BigInt(id), scopeFull: !unread })),
+    evidence: evidence.map(
+      ([a, b, agreeing, comparable, smallerKeys = 100]): CompanyEvidence => ({
+        v3: a,
+        v4: b,
+        shared: comparable,
+        comparable,
+        agreeing,
+        smallerKeys,
+      }),
+    ),
+    mode,
+    named,
+  };
+}
+
+describe('pairing companies', () => {
+  for (const testCase of CASES) {
+    it(testCase.name, () => {
+      const input = inputOf(testCase);
+      const { v3, v4 } = pairCompanies(input);
+      const sides = [...v3.values()].map((row) =>
+        row.v4 === null ? row.matchedBy : `${testCase.v4[row.v4]} ${row.matchedBy}`,
+      );
+      const open = [...v4.values()].filter((row) => row.v3 === null).map((row) => row.matchedBy);
+      expect([...sides, ...open]).toEqual(testCase.expected);
+    });
+  }
+
+  it('never pairs a company twice, and both sides agree, whatever the evidence', () => {
+    const row = fc.tuple(fc.nat(4), fc.nat(4), fc.nat(30), fc.nat(30));
+    const arbitrary = fc.record({
+      evidence: fc.uniqueArray(row, { selector: ([a, b]) => `${a}-${b}`, maxLength: 25 }),
+      mode: fc.constantFrom('auto' as const, 'overlap' as const, 'same_id' as const),
+      unread: fc.boolean(),
+      ids: fc.uniqueArray(fc.integer({ min: 1, max: 8 }), { minLength: 5, maxLength: 5 }),
+    });
+    fc.assert(
+      fc.property(arbitrary, ({ evidence, mode, unread, ids }) => {
+        const rows = evidence.map(([a, b, x, y]) => [a, b, Math.min(x, y), Math.max(x, y)] as const);
+        const { v3, v4 } = pairCompanies(
+          inputOf({ v3: ['a:1', 'a:2', 'a:3', 'b:1', 'b:2'], v4: ids, evidence: rows, mode, unread }),
+        );
+        for (const [ix, { v4: twin }] of v3) if (twin !== null) expect(v4.get(twin)?.v3).toBe(ix);
+        for (const [ix, { v3: twin }] of v4) if (twin !== null) expect(v3.get(twin)?.v4).toBe(ix);
+      }),
+      { numRuns: 500 },
+    );
+  });
+});
