@@ -1,0 +1,208 @@
+/**
+ * Digests of the fields that tell whether two records with the same key are the same thing.
+ *
+ * A digest string holds seven characters per field the record carries: two for the field's name and five for
+ * its value, 30 bits, in base64url, sorted by field. Amounts are equal as numbers (`"10.50"` and `10.5`),
+ * dates as instants to the millisecond, everything else as text.
+ */
+
+export type FactKind = 'text' | 'date' | 'amount';
+
+export interface FactField {
+  readonly name: string;
+  readonly kind: FactKind;
+  /** Two characters, from the name alone, so that databases of other configurations stay comparable. */
+  readonly code: string;
+}
+
+const DATES = ['posted_date', 'created_at', 'updated_at', 'org_created_at', 'fiscal_start_at'];
+const TEXTS = [
+  'platform_unique_id',
+  'document_number',
+  'reference',
+  'code',
+  'name',
+  'legal_name',
+  'order_name',
+  'order_number',
+  'currency_id',
+  'base_currency',
+];
+const AMOUNTS = [
+  'total_amount',
+  'remaining_credit',
+  'tax_amount',
+  'amount',
+  'amount_due',
+  'unit_price',
+  'sub_total',
+  'total_discount',
+  'shipping_amount',
+];
+
+const ALPHABET = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_';
+const ALPHABET_BYTES = Buffer.from(ALPHABET, 'latin1');
+const CODE_WIDTH = 2;
+const DIGEST_WIDTH = 5;
+const FACT_WIDTH = CODE_WIDTH + DIGEST_WIDTH;
+
+const SEED = { text: 0x811c9dc5, date: 0x1b873593, amount: 0x0cc9e2d5 } as const;
+const DIGIT_ZERO = 0x30;
+/** Beyond it an exponent is no amount but text. */
+const LARGEST_EXPONENT = 1_000_000_000;
+
+/** The compared fields, sorted by code. A configured date field whose code is taken is left out. */
+export function factFields(dateFields: readonly string[]): readonly FactField[] {
+  const byCode = new Map<string, FactField>();
+  const add = (names: readonly string[], kind: FactKind): void => {
+    for (const name of names) {
+      const code = codeOf(name);
+      if (!byCode.has(code)) byCode.set(code, { name, kind, code });
+    }
+  };
+  add(DATES, 'date');
+  add(TEXTS, 'text');
+  add(AMOUNTS, 'amount');
+  add([...dateFields].sort(), 'date');
+  return [...byCode.values()].sort((a, b) => (a.code < b.code ? -1 : 1));
+}
+
+function codeOf(name: string): string {
+  const bytes = Buffer.from(name, 'utf8');
+  const hash = digestText(bytes, 0, bytes.length);
+  return `${ALPHABET[hash & 63]}${ALPHABET[(hash >>> 6) & 63]}`;
+}
+
+/** Collects the facts of one record after another. */
+export class FactWriter {
+  readonly #scratch: Buffer;
+  readonly #codes: Buffer;
+  #length = 0;
+
+  constructor(fields: readonly FactField[]) {
+    this.#scratch = Buffer.alloc(fields.length * FACT_WIDTH);
+    this.#codes = Buffer.from(fields.map((field) => field.code).join(''), 'latin1');
+  }
+
+  /** Fields must be added in the order of the list given to the constructor. */
+  add(field: number, digest: number): void {
+    const scratch = this.#scratch;
+    let at = this.#length;
+    scratch[at++] = this.#codes[field * CODE_WIDTH] ?? 0;
+    scratch[at++] = this.#codes[field * CODE_WIDTH + 1] ?? 0;
+    for (let shift = 0; shift < 30; shift += 6) scratch[at++] = ALPHABET_BYTES[(digest >>> shift) & 63] ?? 0;
+    this.#length = at;
+  }
+
+  /** The record's facts; the writer is empty again. */
+  take(): string {
+    const facts = this.#scratch.toString('latin1', 0, this.#length);
+    this.#length = 0;
+    return facts;
+  }
+}
+
+export function digestText(bytes: Uint8Array, start: number, end: number): number {
+  let hash: number = SEED.text;
+  for (let i = start; i < end; i++) hash = step(hash, bytes[i] ?? 0);
+  return finish(hash);
+}
+
+export function digestDate(ms: number): number {
+  return finish(step(step(SEED.date, Math.floor(ms / 0x1_0000_0000)), ms | 0));
+}
+
+/** Digest of a decimal number as a number, exact at any length; null where the text is not one. */
+export function digestAmount(bytes: Uint8Array, start: number, end: number): number | null {
+  let at = start;
+  const sign = bytes[at] === 0x2d ? 1 : 0;
+  if (sign === 1 || bytes[at] === 0x2b) at++;
+  let hash: number = SEED.amount;
+  let digits = 0;
+  let zeros = 0;
+  let significant = false;
+  let exponent = 0;
+  let inFraction = false;
+  for (; at < end; at++) {
+    const byte = bytes[at] ?? 0;
+    if (byte === 0x2e && !inFraction) {
+      inFraction = true;
+      continue;
+    }
+    const digit = byte - DIGIT_ZERO;
+    if (digit < 0 || digit > 9) break;
+    digits++;
+    if (inFraction) exponent--;
+    if (digit === 0) {
+      if (significant) zeros++;
+      continue;
+    }
+    for (; zeros > 0; zeros--) hash = step(hash, 0);
+    significant = true;
+    hash = step(hash, digit);
+  }
+  const explicit = at === end ? 0 : readExponent(bytes, at, end);
+  if (digits === 0 || explicit === null) return null;
+  if (!significant) return finish(SEED.amount);
+  return finish(step(step(hash, sign + 10), exponent + zeros + explicit));
+}
+
+function readExponent(bytes: Uint8Array, start: number, end: number): number | null {
+  if (((bytes[start] ?? 0) | 0x20) !== 0x65) return null;
+  let at = start + 1;
+  const negative = bytes[at] === 0x2d;
+  if (negative || bytes[at] === 0x2b) at++;
+  if (at === end) return null;
+  let value = 0;
+  for (; at < end; at++) {
+    const digit = (bytes[at] ?? 0) - DIGIT_ZERO;
+    if (digit < 0 || digit > 9) return null;
+    value = value * 10 + digit;
+    if (value > LARGEST_EXPONENT) return null;
+  }
+  return negative ? -value : value;
+}
+
+/** FNV-1a. */
+function step(hash: number, value: number): number {
+  return Math.imul(hash ^ value, 0x01000193);
+}
+
+/** MurmurHash3's finalizer, of which 30 bits are kept. */
+function finish(hash: number): number {
+  let h = hash ^ (hash >>> 16);
+  h = Math.imul(h, 0x85ebca6b);
+  h ^= h >>> 13;
+  h = Math.imul(h, 0xc2b2ae35);
+  return (h ^ (h >>> 16)) >>> 2;
+}
+
+/**
+ * Whether two records with the same key are the same thing by their fields: more than half of the fields
+ * that both carry are equal. `incomparable` where they carry no field in common.
+ */
+export function compareFacts(a: string, b: string): 'agrees' | 'differs' | 'incomparable' {
+  let both = 0;
+  let equal = 0;
+  let inA = 0;
+  let inB = 0;
+  while (inA < a.length && inB < b.length) {
+    const order = compareAt(a, inA, b, inB, CODE_WIDTH);
+    if (order === 0) {
+      both++;
+      if (compareAt(a, inA + CODE_WIDTH, b, inB + CODE_WIDTH, DIGEST_WIDTH) === 0) equal++;
+    }
+    if (order <= 0) inA += FACT_WIDTH;
+    if (order >= 0) inB += FACT_WIDTH;
+  }
+  if (both === 0) return 'incomparable';
+  return equal * 2 > both ? 'agrees' : 'differs';
+}
+
+function compareAt(a: string, inA: number, b: string, inB: number, width: number): number {
+  for (let i = 0; i < width; i++) {
+    const order = a.charCodeAt(inA + i) - b.charCodeAt(inB + i);
+    if (order !== 0) return order;
+  }
+  return 0;
+}

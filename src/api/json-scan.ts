@@ -1,0 +1,248 @@
+import { isUtf8 } from 'node:buffer';
+
+/** Text that `JSON.parse` would refuse too; `at` is the byte where it stops being JSON. */
+export class JsonSyntaxError extends Error {
+  readonly at: number;
+
+  constructor(at: number) {
+    super(`not JSON at byte ${at}`);
+    this.name = 'JsonSyntaxError';
+    this.at = at;
+  }
+}
+
+export const QUOTE = 0x22;
+export const MINUS = 0x2d;
+export const OPEN_ARRAY = 0x5b;
+export const OPEN_OBJECT = 0x7b;
+export const LETTER_N = 0x6e;
+const COMMA = 0x2c;
+const DOT = 0x2e;
+const PLUS = 0x2b;
+const ZERO = 0x30;
+const COLON = 0x3a;
+const BACKSLASH = 0x5c;
+const CLOSE_ARRAY = 0x5d;
+const CLOSE_OBJECT = 0x7d;
+const LETTER_F = 0x66;
+const LETTER_T = 0x74;
+const LETTER_U = 0x75;
+
+/** 1 for bytes that may stand in a string as they are. Bytes from 0x80 on are checked as UTF-8 beforehand. */
+const PLAIN = Uint8Array.from({ length: 256 }, (_, byte) =>
+  byte >= 0x20 && byte !== QUOTE && byte !== BACKSLASH ? 1 : 0,
+);
+const SPACE = tableOf(' \t\n\r');
+const DIGIT = tableOf('0123456789');
+const HEX = tableOf('0123456789abcdefABCDEF');
+const ESCAPE = tableOf('"\\/bfnrt');
+
+function tableOf(characters: string): Uint8Array {
+  const table = new Uint8Array(256);
+  for (const character of characters) table[character.charCodeAt(0)] = 1;
+  return table;
+}
+
+/**
+ * Walks JSON bytes without building values: accepts what `JSON.parse` accepts, refuses what it refuses, and
+ * tells where values begin and end. Iterative, so depth costs memory (a byte per level) and never the stack.
+ *
+ * Reading past the end yields 0, a byte that JSON allows nowhere.
+ */
+export class JsonScanner {
+  readonly bytes: Uint8Array;
+  /** True where the string walked last holds a backslash. */
+  escaped = false;
+  #open = new Uint8Array(64);
+
+  /** @throws JsonSyntaxError where the bytes are not UTF-8 */
+  constructor(bytes: Uint8Array) {
+    if (!isUtf8(bytes)) throw new JsonSyntaxError(0);
+    this.bytes = bytes;
+  }
+
+  /** The first place at or after `at` that is no white space. */
+  skipSpace(at: number): number {
+    const bytes = this.bytes;
+    let i = at;
+    while (SPACE[bytes[i] ?? 0] === 1) i++;
+    return i;
+  }
+
+  /** From behind the opening quote to behind the closing one. */
+  skipString(at: number): number {
+    const bytes = this.bytes;
+    let i = at;
+    while (PLAIN[bytes[i] ?? 0] === 1) i++;
+    this.escaped = false;
+    return bytes[i] === QUOTE ? i + 1 : this.#skipEscaped(i);
+  }
+
+  /** From behind a key to the first byte of its value. */
+  skipColon(at: number): number {
+    const i = this.bytes[at] === COLON ? at : this.skipSpace(at);
+    if (this.bytes[i] !== COLON) this.fail(i);
+    return this.skipSpace(i + 1);
+  }
+
+  /** From behind a member to the next key, or to behind the object: then `more` is false. */
+  more = false;
+  nextMember(at: number): number {
+    return this.#next(at, CLOSE_OBJECT);
+  }
+
+  /** From behind an item to the next item, or to behind the array: then `more` is false. */
+  nextItem(at: number): number {
+    return this.#next(at, CLOSE_ARRAY);
+  }
+
+  /** From an opening bracket or brace to the first item or key, or to behind it: then `more` is false. */
+  enter(at: number): number {
+    const close = this.bytes[at] === OPEN_OBJECT ? CLOSE_OBJECT : CLOSE_ARRAY;
+    const i = this.skipSpace(at + 1);
+    this.more = this.bytes[i] !== close;
+    return this.more ? i : i + 1;
+  }
+
+  /** Past the whole value whose first byte is at `at`. */
+  skipValue(at: number): number {
+    const first = this.bytes[at] ?? 0;
+    if (first === QUOTE) return this.skipString(at + 1);
+    if (first === OPEN_OBJECT || first === OPEN_ARRAY) return this.#skipContainer(at);
+    return this.#skipLiteral(at, first);
+  }
+
+  /** @throws JsonSyntaxError where anything but white space follows */
+  expectEnd(at: number): void {
+    const i = this.skipSpace(at);
+    if (i < this.bytes.length) this.fail(i);
+  }
+
+  /** The text of a walked string, given the places behind its opening quote and of its closing one. */
+  text(start: number, end: number, escaped: boolean): string {
+    if (!escaped) return decodeUtf8(this.bytes, start, end);
+    const text: unknown = JSON.parse(decodeUtf8(this.bytes, start - 1, end + 1));
+    return String(text);
+  }
+
+  fail(at: number): never {
+    throw new JsonSyntaxError(at);
+  }
+
+  #next(at: number, close: number): number {
+    const bytes = this.bytes;
+    let i = at;
+    if ((bytes[i] ?? 0) <= 0x20) i = this.skipSpace(i);
+    const byte = bytes[i];
+    if (byte === COMMA) {
+      this.more = true;
+      i++;
+      return (bytes[i] ?? 0) <= 0x20 ? this.skipSpace(i) : i;
+    }
+    if (byte !== close) this.fail(i);
+    this.more = false;
+    return i + 1;
+  }
+
+  #skipContainer(at: number): number {
+    const bytes = this.bytes;
+    let depth = 0;
+    let i = at;
+    do {
+      const byte = bytes[i] ?? 0;
+      if (byte === OPEN_OBJECT || byte === OPEN_ARRAY) {
+        i = this.enter(i);
+        if (this.more) {
+          this.#push(depth++, byte);
+          if (byte === OPEN_OBJECT) i = this.#skipKey(i);
+          continue;
+        }
+      } else if (byte === QUOTE) i = this.skipString(i + 1);
+      else i = this.#skipLiteral(i, byte);
+      // behind a value: to the next one, leaving every container that ends here
+      while (depth > 0) {
+        const inObject = this.#open[depth - 1] === OPEN_OBJECT;
+        i = this.#next(i, inObject ? CLOSE_OBJECT : CLOSE_ARRAY);
+        if (this.more) {
+          if (inObject) i = this.#skipKey(i);
+          break;
+        }
+        depth--;
+      }
+    } while (depth > 0);
+    return i;
+  }
+
+  #skipKey(at: number): number {
+    if (this.bytes[at] !== QUOTE) this.fail(at);
+    return this.skipColon(this.skipString(at + 1));
+  }
+
+  #push(depth: number, byte: number): void {
+    if (depth === this.#open.length) {
+      const wider = new Uint8Array(depth * 2);
+      wider.set(this.#open);
+      this.#open = wider;
+    }
+    this.#open[depth] = byte;
+  }
+
+  #skipEscaped(at: number): number {
+    const bytes = this.bytes;
+    let i = at;
+    this.escaped = true;
+    for (;;) {
+      const byte = bytes[i] ?? 0;
+      if (PLAIN[byte] === 1) i++;
+      else if (byte === BACKSLASH) i = this.#skipEscape(i + 1);
+      else if (byte === QUOTE) return i + 1;
+      else this.fail(i);
+    }
+  }
+
+  #skipEscape(at: number): number {
+    const bytes = this.bytes;
+    if (ESCAPE[bytes[at] ?? 0] === 1) return at + 1;
+    if (bytes[at] !== LETTER_U) this.fail(at);
+    for (let i = at + 1; i <= at + 4; i++) if (HEX[bytes[i] ?? 0] !== 1) this.fail(i);
+    return at + 5;
+  }
+
+  #skipLiteral(at: number, first: number): number {
+    if (first === MINUS || DIGIT[first] === 1) return this.#skipNumber(at);
+    if (first === LETTER_N) return this.#skipWord(at, 'null');
+    if (first === LETTER_T) return this.#skipWord(at, 'true');
+    if (first === LETTER_F) return this.#skipWord(at, 'false');
+    return this.fail(at);
+  }
+
+  #skipWord(at: number, word: string): number {
+    for (let i = 1; i < word.length; i++) {
+      if (this.bytes[at + i] !== word.charCodeAt(i)) this.fail(at + i);
+    }
+    return at + word.length;
+  }
+
+  #skipNumber(at: number): number {
+    const bytes = this.bytes;
+    let i = bytes[at] === MINUS ? at + 1 : at;
+    i = bytes[i] === ZERO ? i + 1 : this.#skipDigits(i);
+    if (bytes[i] === DOT) i = this.#skipDigits(i + 1);
+    // 0x20 is the bit that separates e from E
+    if (((bytes[i] ?? 0) | 0x20) !== 0x65) return i;
+    const sign = bytes[i + 1];
+    return this.#skipDigits(sign === PLUS || sign === MINUS ? i + 2 : i + 1);
+  }
+
+  #skipDigits(at: number): number {
+    const bytes = this.bytes;
+    if (DIGIT[bytes[at] ?? 0] !== 1) this.fail(at);
+    let i = at + 1;
+    while (DIGIT[bytes[i] ?? 0] === 1) i++;
+    return i;
+  }
+}
+
+function decodeUtf8(bytes: Uint8Array, start: number, end: number): string {
+  return Buffer.from(bytes.buffer, bytes.byteOffset + start, end - start).toString('utf8');
+}

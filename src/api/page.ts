@@ -1,0 +1,150 @@
+import { z } from 'zod';
+import type { ParsedPage } from '../domain.js';
+import { SvcError } from '../errors.js';
+import { JsonScanner, JsonSyntaxError, OPEN_ARRAY, OPEN_OBJECT } from './json-scan.js';
+import { KeyTable } from './key-table.js';
+import { Members } from './members.js';
+import { RecordReader } from './record.js';
+import { buildRecordLayout, type PageSpec, type RecordLayout } from './record-layout.js';
+import { parseInt64 } from './svc-ids.js';
+
+/** V3: data, next and total_count at the top. V4: inside `data`, with request_id at the top. */
+const ENVELOPE = new KeyTable(['next', 'total_count', 'request_id', 'data']);
+const NEXT = 0;
+const TOTAL_COUNT = 1;
+const REQUEST_ID = 2;
+const DATA = 3;
+
+/** What must hold of an envelope beside its list. */
+const envelopeSchema = z.object({
+  next: z.string().min(1, 'is an empty text').nullable(),
+  requestId: z.string().nullable(),
+});
+
+/** Turns a page's bytes into records; built once per list. */
+export type PageParser = (body: Uint8Array) => ParsedPage;
+
+/**
+ * The one way from a page's bytes to its records. Ids are exact to 64 bits; the whole page must be JSON that
+ * `JSON.parse` would accept, in the envelope of its generation.
+ *
+ * @throws SvcError `bad_response`, without the facts of the request
+ */
+export function parsePage(body: Uint8Array, spec: PageSpec): ParsedPage {
+  return pageParser(spec)(body);
+}
+
+/** `parsePage` for many pages of one list. */
+export function pageParser(spec: PageSpec): PageParser {
+  const layout = buildRecordLayout(spec);
+  return (body) => guardJson(body, () => parseEnvelope(body, spec, layout));
+}
+
+/**
+ * Runs `parse` and names what is wrong with a body that is not JSON.
+ *
+ * @throws SvcError `bad_response`
+ */
+export function guardJson<T>(body: Uint8Array, parse: () => T): T {
+  try {
+    return parse();
+  } catch (error) {
+    if (!(error instanceof JsonSyntaxError)) throw error;
+    throw badPage(
+      `the body is ${describeText(body)}, not JSON (wrong from byte ${error.at} of ${body.length})`,
+    );
+  }
+}
+
+function describeText(body: Uint8Array): string {
+  const start = Buffer.from(body.subarray(0, 1000)).toString('latin1').trimStart();
+  if (start === '') return 'empty';
+  if (start.startsWith('<')) return 'an HTML or XML page';
+  return start.startsWith('{') || start.startsWith('[') ? 'cut off or damaged' : 'text';
+}
+
+function parseEnvelope(body: Uint8Array, spec: PageSpec, layout: RecordLayout): ParsedPage {
+  const scanner = new JsonScanner(body);
+  const reader = new RecordReader(scanner, layout, spec.companyId);
+  const outer = new Members(ENVELOPE, scanner);
+  const inner = new Members(ENVELOPE, scanner);
+  const readList = (_slot: number, at: number): number => {
+    reader.reset();
+    return body[at] === OPEN_ARRAY ? reader.readList(at) : scanner.skipValue(at);
+  };
+  const readInner = (_slot: number, at: number): number =>
+    body[at] === OPEN_OBJECT ? inner.read(at, DATA, readList) : scanner.skipValue(at);
+  const start = scanner.skipSpace(0);
+  const isObject = body[start] === OPEN_OBJECT;
+  const end = isObject ? outer.read(start, DATA, spec.generation === 'v3' ? readList : readInner) : 0;
+  scanner.expectEnd(isObject ? end : scanner.skipValue(start));
+  if (!isObject) throw badPage(`the body is ${describeKind(body[start] ?? 0)}, not an object`);
+  assertShape(spec.generation, outer, inner);
+  const envelope = spec.generation === 'v3' ? outer : inner;
+  return {
+    records: reader.records,
+    rejected: reader.rejected,
+    totalCount: countOf(body, envelope),
+    ...readSmallFields(body, envelope, outer),
+  };
+}
+
+function assertShape(generation: PageSpec['generation'], outer: Members, inner: Members): void {
+  const kind = outer.kind(DATA);
+  if (generation === 'v3') {
+    if (kind === OPEN_ARRAY) return;
+    throw badPage(kind === OPEN_OBJECT ? 'it has the shape of a V4 answer' : describeList(outer));
+  }
+  if (kind === OPEN_ARRAY) throw badPage('it has the shape of a V3 answer');
+  if (kind !== OPEN_OBJECT) throw badPage(describeList(outer));
+  if (inner.kind(DATA) !== OPEN_ARRAY) throw badPage(`inside data ${describeList(inner)}`);
+}
+
+function describeList(members: Members): string {
+  if (members.isAbsent(DATA)) return 'there is no `data`';
+  return `\`data\` is ${describeKind(members.kind(DATA))}, not a list`;
+}
+
+function describeKind(first: number): string {
+  if (first === OPEN_OBJECT) return 'an object';
+  if (first === OPEN_ARRAY) return 'a list';
+  if (first === 0 || first === 0x6e) return 'null';
+  return 'a single value';
+}
+
+function readSmallFields(
+  body: Uint8Array,
+  envelope: Members,
+  outer: Members,
+): { next: string | null; requestId: string | null } {
+  if (envelope.isAbsent(NEXT)) throw badPage('there is no `next`, so the end of the list is unknown');
+  const fields = envelopeSchema.safeParse({
+    next: jsonOf(body, envelope, NEXT),
+    requestId: outer.isAbsent(REQUEST_ID) ? null : textOrNull(jsonOf(body, outer, REQUEST_ID)),
+  });
+  if (fields.success) return fields.data;
+  throw badPage(
+    fields.error.issues.map((issue) => `\`${issue.path.join('.')}\`: ${issue.message}`).join('; '),
+  );
+}
+
+function textOrNull(value: unknown): string | null {
+  return typeof value === 'string' ? value : null;
+}
+
+function jsonOf(body: Uint8Array, members: Members, slot: number): unknown {
+  const bytes = body.subarray(members.start(slot), members.end(slot));
+  return JSON.parse(Buffer.from(bytes).toString('utf8'));
+}
+
+/** A count is evidence, never needed: whatever is no plain count is none. */
+function countOf(body: Uint8Array, envelope: Members): number | null {
+  if (envelope.isAbsent(TOTAL_COUNT)) return null;
+  const count = parseInt64(body, envelope.start(TOTAL_COUNT), envelope.end(TOTAL_COUNT));
+  if (count === null || count < 0n || count > BigInt(Number.MAX_SAFE_INTEGER)) return null;
+  return Number(count);
+}
+
+function badPage(what: string): SvcError {
+  return new SvcError('bad_response', `The answer is not a page: ${what}.`);
+}

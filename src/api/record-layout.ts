@@ -1,0 +1,75 @@
+import { type FactField, factFields } from './facts.js';
+import { KeyTable } from './key-table.js';
+
+/** What one list's pages look like. */
+export interface PageSpec {
+  readonly generation: 'v3' | 'v4';
+  readonly fieldPrefix: string;
+  /** Fields whose array items are children. */
+  readonly children: readonly string[];
+  readonly dateFields: readonly string[];
+  /** Every record must be of this company; null: of any. */
+  readonly companyId: bigint | null;
+}
+
+export interface ChildLayout {
+  readonly id: number;
+  readonly platformId: number;
+  readonly uniqueId: number;
+  readonly deletedAt: number;
+}
+
+/** Which member of a record plays which part: slots of `table`. */
+export interface RecordLayout extends ChildLayout {
+  readonly table: KeyTable;
+  readonly companyId: number;
+  readonly svcCreatedAt: number;
+  readonly svcUpdatedAt: number;
+  readonly createdAt: number;
+  readonly orgCreatedAt: number;
+  readonly dates: readonly number[];
+  /** Every slot that may hold a date, each once. */
+  readonly datelike: readonly number[];
+  readonly facts: readonly { readonly slot: number; readonly field: FactField }[];
+  /** Slots from here on are the children's fields, in the order of `childPaths`. */
+  readonly firstChild: number;
+  readonly childPaths: readonly string[];
+  readonly childTable: KeyTable;
+  readonly child: ChildLayout;
+}
+
+/** Lays out the members to look for; the same name gets one slot whatever parts it plays. */
+export function buildRecordLayout(spec: PageSpec): RecordLayout {
+  const prefix = spec.fieldPrefix;
+  const facts = factFields(spec.dateFields);
+  const identity = [`${prefix}id`, 'platform_id', 'platform_unique_id', `${prefix}deleted_at`];
+  const service = [`${prefix}company_id`, `${prefix}created_at`, `${prefix}updated_at`];
+  const dates = [...spec.dateFields, 'created_at', 'org_created_at'];
+  const named = [...new Set([...identity, ...service, ...dates, ...facts.map((field) => field.name)])];
+  // a children field with another part as well keeps that part: its items could be no children
+  const childPaths = [...new Set(spec.children)].filter((path) => !named.includes(path));
+  const slot = (name: string): number => named.indexOf(name);
+  const layout = {
+    table: new KeyTable([...named, ...childPaths]),
+    ...identitySlots(identity, slot),
+    companyId: slot(`${prefix}company_id`),
+    svcCreatedAt: slot(`${prefix}created_at`),
+    svcUpdatedAt: slot(`${prefix}updated_at`),
+    createdAt: slot('created_at'),
+    orgCreatedAt: slot('org_created_at'),
+    dates: spec.dateFields.map(slot),
+    facts: facts.map((field) => ({ slot: slot(field.name), field })),
+    firstChild: named.length,
+    childPaths,
+    childTable: new KeyTable([...new Set(identity)]),
+    child: identitySlots(identity, (name) => [...new Set(identity)].indexOf(name)),
+  };
+  const ofDateKind = layout.facts.filter(({ field }) => field.kind === 'date').map((fact) => fact.slot);
+  const datelike = [...layout.dates, layout.svcCreatedAt, layout.svcUpdatedAt, ...ofDateKind];
+  return { ...layout, datelike: [...new Set(datelike)] };
+}
+
+function identitySlots(names: readonly string[], slot: (name: string) => number): ChildLayout {
+  const [id = '', platformId = '', uniqueId = '', deletedAt = ''] = names;
+  return { id: slot(id), platformId: slot(platformId), uniqueId: slot(uniqueId), deletedAt: slot(deletedAt) };
+}

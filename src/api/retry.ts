@@ -1,0 +1,98 @@
+import type { ErrorCode } from '../errors.js';
+import type { Outcome } from './http.js';
+
+/** First back-off is drawn from 0 up to this, doubled each time. */
+const BASE_BACKOFF_MS = 500;
+const LARGEST_BACKOFF_MS = 30_000;
+
+/** What to do about one attempt, and what to call it if it was the last. */
+export type Verdict =
+  | { readonly kind: 'parse' }
+  | { readonly kind: 'retry'; readonly code: ErrorCode }
+  | { readonly kind: 'fail'; readonly code: ErrorCode };
+
+/** Whether the outcome is worth reading, worth another attempt, or final. */
+export function classify(outcome: Outcome): Verdict {
+  if (outcome.kind === 'answer') return classifyStatus(outcome.status);
+  switch (outcome.failure) {
+    case 'network':
+      return { kind: 'retry', code: 'network' };
+    case 'timeout':
+      return { kind: 'retry', code: 'timeout' };
+    case 'broken_body':
+      return { kind: 'retry', code: 'bad_response' };
+    case 'body_too_large':
+      return { kind: 'fail', code: 'body_too_large' };
+    case 'tls':
+      return { kind: 'fail', code: 'network' };
+    default:
+      return never(outcome.failure);
+  }
+}
+
+function classifyStatus(status: number): Verdict {
+  if (status === 200) return { kind: 'parse' };
+  if (status < 300) return { kind: 'retry', code: 'bad_response' };
+  if (status < 400) return { kind: 'fail', code: 'redirect' };
+  if (status === 401 || status === 403) return { kind: 'fail', code: 'auth' };
+  if (status === 408 || status === 429 || status >= 500) return { kind: 'retry', code: 'http_status' };
+  return { kind: 'fail', code: 'http_status' };
+}
+
+function never(value: never): never {
+  throw new TypeError(`unforeseen outcome ${String(value)}`);
+}
+
+/** Full jitter: anything from nothing to the doubled and capped base. `attempt` counts from 1. */
+export function backoffMs(attempt: number, random: () => number): number {
+  return Math.floor(random() * Math.min(LARGEST_BACKOFF_MS, BASE_BACKOFF_MS * 2 ** (attempt - 1)));
+}
+
+const MONTHS = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec'];
+const DAY = '(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)';
+const LONG_DAY = '(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day';
+const MONTH = `(?<month>${MONTHS.join('|')})`;
+const TIME = '(?<hour>\\d{2}):(?<minute>\\d{2}):(?<second>\\d{2})';
+/** The three forms of RFC 9110, section 5.6.7. */
+const HTTP_DATES = [
+  new RegExp(`^${DAY}, (?<day>\\d{2}) ${MONTH} (?<year>\\d{4}) ${TIME} GMT$`),
+  new RegExp(`^${LONG_DAY}, (?<day>\\d{2})-${MONTH}-(?<year>\\d{2}) ${TIME} GMT$`),
+  new RegExp(`^${DAY} ${MONTH} (?<day>[ \\d]\\d) ${TIME} (?<year>\\d{4})$`),
+];
+
+/**
+ * How long a Retry-After header asks to wait, in ms: seconds or an HTTP date. Null where there is none,
+ * where it is garbage, negative or past. `nowMs` is the answering server's time where it told it.
+ */
+export function parseRetryAfter(header: string | null, nowMs: number): number | null {
+  const text = header?.trim() ?? '';
+  if (/^\d+(\.\d+)?$/.test(text)) return Math.min(Math.ceil(Number(text) * 1000), Number.MAX_SAFE_INTEGER);
+  const at = parseHttpDate(text, nowMs);
+  return at === null || at < nowMs ? null : Math.ceil(at - nowMs);
+}
+
+/** The instant an HTTP date names, ms since 1970, or null. `nowMs` settles the century of a two-digit year. */
+export function parseHttpDate(text: string, nowMs: number): number | null {
+  for (const form of HTTP_DATES) {
+    const parts = form.exec(text)?.groups;
+    if (parts === undefined) continue;
+    const month = MONTHS.indexOf(parts['month'] ?? '');
+    const [day, hour, minute, second] = [parts['day'], parts['hour'], parts['minute'], parts['second']].map(
+      Number,
+    );
+    const year = fullYear(parts['year'] ?? '', nowMs);
+    const ms = Date.UTC(year, month, day, hour, minute, second);
+    const isReal =
+      new Date(ms).getUTCDate() === day && (hour ?? 24) < 24 && (minute ?? 60) < 60 && (second ?? 61) < 61;
+    return isReal ? ms : null;
+  }
+  return null;
+}
+
+/** A two-digit year more than 50 years ahead is in the past (RFC 9110). */
+function fullYear(text: string, nowMs: number): number {
+  if (text.length === 4) return Number(text);
+  const thisYear = new Date(nowMs).getUTCFullYear();
+  const year = Math.floor(thisYear / 100) * 100 + Number(text);
+  return year > thisYear + 50 ? year - 100 : year;
+}

@@ -1,0 +1,55 @@
+import { MINUS, QUOTE } from './json-scan.js';
+import type { Members } from './members.js';
+
+const ZERO = 0x30;
+/** Every integer of so many digits is exact as a JavaScript number. */
+const EXACT_DIGITS = 15;
+const LARGEST = 2n ** 63n - 1n;
+const SMALLEST = -(2n ** 63n);
+
+/** The value of an integer literal within signed 64 bits, or null for every other JSON value. */
+export function parseInt64(bytes: Uint8Array, start: number, end: number): bigint | null {
+  if (!isIntegerLiteral(bytes, start, end)) return null;
+  const first = bytes[start] === MINUS ? start + 1 : start;
+  if (end - first > EXACT_DIGITS) return parseLong(bytes, start, end);
+  let value = 0;
+  for (let i = first; i < end; i++) value = value * 10 + (bytes[i] ?? 0) - ZERO;
+  return BigInt(first === start ? value : -value);
+}
+
+function parseLong(bytes: Uint8Array, start: number, end: number): bigint | null {
+  if (end - start > 20) return null;
+  const value = BigInt(digits(bytes, start, end));
+  return value < SMALLEST || value > LARGEST ? null : value;
+}
+
+/** True where the walked JSON value is an integer without fraction and exponent. */
+export function isIntegerLiteral(bytes: Uint8Array, start: number, end: number): boolean {
+  const first = bytes[start] === MINUS ? start + 1 : start;
+  for (let i = first; i < end; i++) {
+    const digit = (bytes[i] ?? 0) - ZERO;
+    if (digit < 0 || digit > 9) return false;
+  }
+  return first < end;
+}
+
+/**
+ * The join key of a member: a non-empty string, or an integer literal's digits as written. Null for
+ * everything else: absent, null, fraction, object, a text that is not valid Unicode.
+ */
+export function parsePlatformKey(bytes: Uint8Array, members: Members, slot: number): string | null {
+  const kind = members.kind(slot);
+  if (kind === 0) return null;
+  if (kind === QUOTE) {
+    const text = members.text(slot);
+    // only an escape can smuggle a lone surrogate into valid UTF-8
+    return text === '' || (members.isEscaped(slot) && /\p{Surrogate}/u.test(text)) ? null : text;
+  }
+  const start = members.start(slot);
+  const end = members.end(slot);
+  return isIntegerLiteral(bytes, start, end) ? digits(bytes, start, end) : null;
+}
+
+function digits(bytes: Uint8Array, start: number, end: number): string {
+  return Buffer.from(bytes.buffer, bytes.byteOffset + start, end - start).toString('latin1');
+}
