@@ -6,7 +6,7 @@ export interface Endpoint {
   readonly region: string;
   /** Without a trailing slash. V3: requests go to `{baseUrl}/{category}/{model}`; V4: `{baseUrl}/v4/core/…`. */
   readonly baseUrl: string;
-  /** The environment variable or file the key came from, for messages. */
+  /** Where the key is: the name of an environment variable, or a file's absolute path. */
   readonly keySource: string;
   readonly pageSize: number;
   /** Requests under way at once to this host. */

@@ -1,0 +1,135 @@
+import type { z } from 'zod';
+import type { ModelPair } from '../domain.js';
+import { DEFAULT_MODELS, resolveModel } from './defaults.js';
+import { parseLimitValue } from './limits.js';
+import type { Problem } from './problems.js';
+import { type ConfigInput, configSchema } from './schema.js';
+import { didYouMean } from './suggest.js';
+import { isLoopback } from './values.js';
+
+/** The settings that are right by themselves; undefined where they are not. */
+interface Sound {
+  readonly v3: ConfigInput['v3'] | undefined;
+  readonly v4: ConfigInput['v4'] | undefined;
+  readonly http: ConfigInput['http'] | undefined;
+  readonly models: readonly ModelPair[] | undefined;
+  readonly companies: ConfigInput['companies'] | undefined;
+  readonly backfill: ConfigInput['backfill'] | undefined;
+  readonly limits: ConfigInput['limits'] | undefined;
+}
+
+/**
+ * What no single setting shows: repeated names, keys named twice, plain http, contradictions. Settings that
+ * are wrong by themselves are left out, so that their problems and these come in one message.
+ */
+export function findCrossProblems(value: unknown): Problem[] {
+  const sound = soundSettings(value);
+  return [
+    ...findRepeatedModels(sound),
+    ...findEndpointProblems(sound),
+    ...findContradictions(sound),
+    ...findLimitProblems(sound),
+  ];
+}
+
+function soundSettings(value: unknown): Sound {
+  const given: Readonly<Record<string, unknown>> = { ...(typeof value === 'object' ? value : null) };
+  const { shape } = configSchema;
+  const models = soundSetting(shape.models, given['models']);
+  return {
+    v3: soundSetting(shape.v3, given['v3']),
+    v4: soundSetting(shape.v4, given['v4']),
+    http: soundSetting(shape.http, given['http']),
+    models: given['models'] === undefined ? DEFAULT_MODELS : models?.map(resolveModel),
+    companies: soundSetting(shape.companies, given['companies']),
+    backfill: soundSetting(shape.backfill, given['backfill']),
+    limits: soundSetting(shape.limits, given['limits']),
+  };
+}
+
+function soundSetting<S extends z.ZodType>(schema: S, value: unknown): z.output<S> | undefined {
+  const parsed = schema.safeParse(value);
+  return parsed.success ? parsed.data : undefined;
+}
+
+function findRepeatedModels({ models = [] }: Sound): Problem[] {
+  const problems: Problem[] = [];
+  for (const [at, model] of models.entries()) {
+    const earlier = models.slice(0, at);
+    if (earlier.some(({ v3 }) => v3 === model.v3)) {
+      problems.push({ path: ['models', at, 'v3'], message: `names ${model.v3} a second time` });
+      continue;
+    }
+    const twin = model.v4 === null ? undefined : earlier.find(({ v4 }) => v4 === model.v4);
+    if (twin !== undefined) {
+      const message = `is ${model.v4}, the V4 name of ${twin.v3}: two V3 models must not share one`;
+      problems.push({ path: ['models', at, 'v4'], message });
+    }
+  }
+  return problems;
+}
+
+type EndpointInput = ConfigInput['v3']['regions'][string];
+
+function findEndpointProblems({ v3, v4, http }: Sound): Problem[] {
+  const mayUseHttp = http === undefined || http.allowHttp;
+  const problems = Object.entries(v3?.regions ?? {}).flatMap(([region, own]) =>
+    findOneEndpoint(own, ['v3', 'regions', region], mayUseHttp),
+  );
+  if (v4 === undefined) return problems;
+  problems.push(...findOneEndpoint(v4, ['v4'], mayUseHttp));
+  if (/\/v4\/*$/i.test(v4.baseUrl)) {
+    problems.push({ path: ['v4', 'baseUrl'], message: 'must not end in /v4: it is added to every request' });
+  }
+  return problems;
+}
+
+function findOneEndpoint(own: EndpointInput, path: readonly string[], mayUseHttp: boolean): Problem[] {
+  const problems: Problem[] = [];
+  if (own.apiKeyEnv !== undefined && own.apiKeyFile !== undefined) {
+    problems.push({ path, message: 'names its key twice: keep apiKeyEnv or apiKeyFile' });
+  }
+  const url = new URL(own.baseUrl);
+  if (url.protocol === 'http:' && !isLoopback(url.hostname) && !mayUseHttp) {
+    const message = 'would send the key over plain http: use https (or, knowing that, set http.allowHttp)';
+    problems.push({ path: [...path, 'baseUrl'], message });
+  }
+  return problems;
+}
+
+function findContradictions({ backfill, companies }: Sound): Problem[] {
+  const problems: Problem[] = [];
+  if (backfill?.since !== undefined && backfill.days !== undefined) {
+    problems.push({ path: ['backfill'], message: 'says it twice: keep since or days' });
+  }
+  const included = (companies?.include ?? []).map(BigInt);
+  for (const [at, company] of (companies?.exclude ?? []).map(BigInt).entries()) {
+    if (included.includes(company)) {
+      problems.push({
+        path: ['companies', 'exclude', at],
+        message: `is ${company}, which include names too`,
+      });
+    }
+  }
+  return problems;
+}
+
+function findLimitProblems({ limits, models }: Sound): Problem[] {
+  const { models: byModel = {}, ...global } = limits ?? {};
+  const problems = findSharesAbove100(global, ['limits']);
+  for (const [model, own] of Object.entries(byModel)) {
+    const path = ['limits', 'models', model];
+    const known = models?.map(({ v3 }) => v3);
+    if (known !== undefined && !known.includes(model)) {
+      problems.push({ path, message: `is not a configured model; ${didYouMean(model, known)}` });
+    }
+    problems.push(...findSharesAbove100(own, path));
+  }
+  return problems;
+}
+
+function findSharesAbove100(own: Readonly<Record<string, unknown>>, path: readonly string[]): Problem[] {
+  return Object.entries(own)
+    .filter(([, value]) => typeof value === 'string' && parseLimitValue(value) === null)
+    .map(([name]) => ({ path: [...path, name], message: 'must not be above 100%' }));
+}

@@ -1,0 +1,117 @@
+import { findNodeAtLocation, type Node } from 'jsonc-parser';
+import type { z } from 'zod';
+import { SvcError } from '../errors.js';
+
+/** One thing wrong in a configuration, at a path such as `['v3', 'regions', 'eu', 'baseUrl']`. */
+export interface Problem {
+  readonly path: readonly PropertyKey[];
+  readonly message: string;
+}
+
+/** The text of a configuration with its syntax tree, to say on which line a problem is. */
+export interface Source {
+  readonly file: string;
+  readonly text: string;
+  readonly tree: Node | undefined;
+}
+
+/** zod's issues as problems: unknown keys one by one, plain words instead of zod's. */
+export function problemsOf(issues: readonly z.core.$ZodIssue[]): Problem[] {
+  return issues.flatMap((issue): Problem[] => {
+    if (issue.code === 'unrecognized_keys') {
+      const messages = issue.message.split('\n');
+      return issue.keys.map((key, at) => ({
+        path: [...issue.path, key],
+        message: messages[at] ?? 'is not a known setting',
+      }));
+    }
+    if (issue.code === 'invalid_key') {
+      return [{ path: issue.path, message: issue.issues[0]?.message ?? 'is not usable as a name' }];
+    }
+    return [{ path: issue.path, message: issue.message }];
+  });
+}
+
+/** Words for what zod reports where the schema has none of its own. */
+export function describeIssue(issue: z.core.$ZodRawIssue): string | undefined {
+  if (issue.code === 'invalid_type') {
+    if (issue.input === undefined) return 'is missing';
+    return `must be ${EXPECTED[issue.expected] ?? issue.expected}, not ${kindOf(issue.input)}`;
+  }
+  if (issue.code === 'too_small') return `must be ${bound(issue, issue.inclusive, 'at least', 'more than')}`;
+  if (issue.code === 'too_big') return `must be ${bound(issue, issue.inclusive, 'at most', 'less than')}`;
+  if (issue.code === 'invalid_value') {
+    return `must be ${issue.values.map((value) => JSON.stringify(value)).join(' or ')}`;
+  }
+  return undefined;
+}
+
+/** One error for all problems, each with its path and line. */
+export function configError(source: Source, problems: readonly Problem[]): SvcError {
+  const lines = problems.map((problem) => describe(source, problem));
+  const [only] = lines;
+  const sentence =
+    lines.length === 1
+      ? `${source.file}: ${only}.`
+      : `${source.file} has ${lines.length} problems:\n${lines.map((line) => `  ${line}`).join('\n')}`;
+  return new SvcError('config', sentence, {
+    hint: 'Every setting is described in the README, section Configuration; `svc-migrate init` writes a fresh example.',
+  });
+}
+
+/** Line of an offset, from 1. */
+export function lineOf(text: string, offset: number): number {
+  return text.slice(0, offset).split('\n').length;
+}
+
+const EXPECTED: Readonly<Record<string, string>> = {
+  string: 'text in quotes',
+  number: 'a number',
+  int: 'a whole number',
+  boolean: 'true or false',
+  array: 'a list',
+  object: 'an object',
+  record: 'an object',
+};
+
+function kindOf(value: unknown): string {
+  if (value === null) return 'null';
+  if (Array.isArray(value)) return 'a list';
+  if (typeof value === 'object') return 'an object';
+  if (typeof value === 'string') return 'text';
+  if (typeof value === 'boolean') return String(value);
+  return typeof value === 'number' && !Number.isInteger(value) ? 'a fraction' : `a ${typeof value}`;
+}
+
+function bound(issue: z.core.$ZodRawIssue, inclusive: unknown, atLeast: string, moreThan: string): string {
+  const limit = 'minimum' in issue ? issue.minimum : 'maximum' in issue ? issue.maximum : '';
+  const origin = 'origin' in issue ? String(issue.origin) : '';
+  if (origin === 'string') return limit === 1 ? 'not empty' : `${atLeast} ${limit} characters`;
+  if (origin === 'array')
+    return limit === 1 ? 'a list with at least one entry' : `${atLeast} ${limit} entries`;
+  return `${inclusive === false ? moreThan : atLeast} ${limit}`;
+}
+
+function describe(source: Source, { path, message }: Problem): string {
+  const line = lineAt(source, path);
+  const place = path.length === 0 ? 'the configuration' : formatPath(path);
+  return `${place}${line === null ? '' : ` (line ${line})`} ${message}`;
+}
+
+function formatPath(path: readonly PropertyKey[]): string {
+  return path
+    .map((part, at) => (typeof part === 'number' ? `[${part}]` : `${at === 0 ? '' : '.'}${String(part)}`))
+    .join('');
+}
+
+/** The line of the setting, or of the nearest object around it that is there. */
+function lineAt({ text, tree }: Source, path: readonly PropertyKey[]): number | null {
+  if (tree === undefined) return null;
+  for (let length = path.length; length > 0; length--) {
+    const segments = path.slice(0, length).map((part) => (typeof part === 'number' ? part : String(part)));
+    const node = findNodeAtLocation(tree, segments);
+    if (node !== undefined)
+      return lineOf(text, (node.parent?.type === 'property' ? node.parent : node).offset);
+  }
+  return null;
+}

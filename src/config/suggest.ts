@@ -1,0 +1,46 @@
+/** The candidate a mistyped word most likely meant, or null where none is near. */
+export function suggest(word: string, candidates: Iterable<string>): string | null {
+  const typed = normalise(word);
+  let best: string | null = null;
+  let bestDistance = Math.max(1, Math.floor(typed.length / 3)) + 1;
+  for (const candidate of candidates) {
+    const distance = editDistance(typed, normalise(candidate));
+    if (distance < bestDistance) {
+      best = candidate;
+      bestDistance = distance;
+    }
+  }
+  return best;
+}
+
+/** `did you mean "x"?`, or a list of what there is where that is short, or ''. */
+export function didYouMean(word: string, candidates: readonly string[]): string {
+  const near = suggest(word, candidates);
+  if (near !== null) return `did you mean "${near}"?`;
+  return candidates.length > 0 && candidates.length <= 12 ? `known: ${candidates.join(', ')}` : '';
+}
+
+/** Spelling habits are no distance: case, `-` and `_`. */
+function normalise(word: string): string {
+  return word.slice(0, 100).toLowerCase().replaceAll('-', '_');
+}
+
+/** Insertions, deletions, substitutions and swaps of neighbours (optimal string alignment). */
+function editDistance(a: string, b: string): number {
+  let beforeLast: number[] = [];
+  let last = Array.from({ length: b.length + 1 }, (_, j) => j);
+  for (let i = 1; i <= a.length; i++) {
+    const row = [i];
+    for (let j = 1; j <= b.length; j++) {
+      const same = a[i - 1] === b[j - 1];
+      let cost = Math.min((last[j] ?? 0) + 1, (row[j - 1] ?? 0) + 1, (last[j - 1] ?? 0) + (same ? 0 : 1));
+      if (i > 1 && j > 1 && a[i - 1] === b[j - 2] && a[i - 2] === b[j - 1]) {
+        cost = Math.min(cost, (beforeLast[j - 2] ?? 0) + 1);
+      }
+      row.push(cost);
+    }
+    beforeLast = last;
+    last = row;
+  }
+  return last[b.length] ?? 0;
+}
