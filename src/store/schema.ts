@@ -26,34 +26,34 @@ CREATE TABLE stream(
   total_count_last INTEGER,
   started_at TEXT NOT NULL,
   finished_at TEXT,
-  -- internal from here: where the walk stands
+  -- internal from here
   id INTEGER PRIMARY KEY,
+  -- what is requested: model in V3, the V4 name of the model in V4
   route TEXT NOT NULL,
-  walk INTEGER NOT NULL DEFAULT 1,
-  phase TEXT NOT NULL DEFAULT 'walk' CHECK (phase IN ('walk', 'recount', 'sweep')),
-  cursor TEXT,
-  pass INTEGER NOT NULL DEFAULT 1,
-  pass_pages INTEGER NOT NULL DEFAULT 0,
-  pass_new INTEGER NOT NULL DEFAULT 0,
-  pass_started_at TEXT,
-  pass_since TEXT,
-  previous_pass_unique INTEGER,
-  idle_pages INTEGER NOT NULL DEFAULT 0,
-  restarts INTEGER NOT NULL DEFAULT 0,
-  restart_unique INTEGER,
-  read_at TEXT
+  -- what end_reason means for people
+  end_note TEXT,
+  -- start of the last walk or sweep that was read to its end: the age of the evidence
+  read_at TEXT,
+  -- where the reading stands, JSON, see stream-row.ts
+  position TEXT NOT NULL DEFAULT '{}'
 ) STRICT;
 CREATE UNIQUE INDEX stream_key ON stream(generation, region, model, ifnull(company_id, 'all'));
+-- the cursors of the walk under way
 CREATE TABLE cursor_seen(
-  stream_id INTEGER NOT NULL, pass INTEGER NOT NULL, digest BLOB NOT NULL,
-  PRIMARY KEY (stream_id, pass, digest)
+  stream_id INTEGER NOT NULL, digest BLOB NOT NULL,
+  PRIMARY KEY (stream_id, digest)
+) STRICT, WITHOUT ROWID;
+-- records of companies that the configuration excludes: only counted, against total_count
+CREATE TABLE excluded(
+  stream_id INTEGER NOT NULL, svc_id INTEGER NOT NULL, walk INTEGER NOT NULL,
+  PRIMARY KEY (stream_id, svc_id)
 ) STRICT, WITHOUT ROWID;
 CREATE TABLE rejected(
   generation TEXT NOT NULL, region TEXT NOT NULL, model TEXT NOT NULL, company_id INTEGER,
   page INTEGER NOT NULL, position INTEGER NOT NULL, path TEXT NOT NULL, reason TEXT NOT NULL, raw TEXT NOT NULL,
-  id INTEGER PRIMARY KEY, stream_id INTEGER NOT NULL
+  id INTEGER PRIMARY KEY, stream_id INTEGER NOT NULL, digest BLOB NOT NULL DEFAULT x''
 ) STRICT;
-CREATE INDEX rejected_stream ON rejected(stream_id);`;
+CREATE INDEX rejected_stream ON rejected(stream_id, digest);`;
 
 const RECORD = `
 CREATE TABLE record(
@@ -69,6 +69,7 @@ CREATE TABLE record(
   latest_from TEXT CHECK (latest_from IN ('platform', 'service')),
   created_ms INTEGER,
   facts TEXT NOT NULL,
+  -- the walk of its stream that saw it last
   walk INTEGER NOT NULL,
   UNIQUE (stream_id, svc_id)
 ) STRICT;

@@ -1,0 +1,116 @@
+import type { StreamRow } from '../store/stream-row.js';
+import type { ErrorOutcome, PageOutcome, StreamOutcome } from './outcomes.js';
+import { endPass, fail, finish, settle, startPass, startReading, startWalk } from './passes.js';
+import { isoOf, movedTo, type ReadingRules, type Step } from './step.js';
+
+/** Pages in a row without a record new to the walk: an error, not patience. */
+export const MAX_IDLE_PAGES = 100;
+
+/** A cursor that the server gave and now refuses with one of these has expired. */
+const EXPIRED_STATUSES: readonly (number | null)[] = [400, 404, 410, 422];
+
+/** Errors after which going on from the cursor would meet the same error again. */
+const DEAD_ENDS: readonly (string | null)[] = ['cursor_loop', 'cursor_expired', 'no_progress'];
+
+/** Where a stream stands after something happened to it. Pure. */
+export function decide(row: StreamRow, outcome: StreamOutcome, rules: ReadingRules): Step {
+  switch (outcome.kind) {
+    case 'page':
+      return afterPage(row, outcome, rules);
+    case 'error':
+      return afterError(row, outcome);
+    case 'dropped':
+      return finish(row, outcome.nowMs);
+    default:
+      return outcome satisfies never;
+  }
+}
+
+/**
+ * Where a stream begins in an export. `anew`: a finished reading is done again, and an unfinished one
+ * from its start; otherwise a finished one is topped up by sweeps where the generation has them.
+ */
+export function begin(row: StreamRow, anew: boolean, rules: ReadingRules, nowMs: number): Step {
+  if (isUntouched(row)) return { row: { ...row, startedAt: isoOf(nowMs) }, forget: [] };
+  if (anew || row.state === 'absent') return startReading(row, nowMs);
+  if (row.state === 'running' || row.state === 'failed') return resume(row);
+  if (!rules.sweeps) return startReading(row, nowMs);
+  const topUp: StreamRow = { ...row, state: 'running', endReason: null, finishedAt: null };
+  return startPass(movedTo(topUp, { rounds: 0 }), 'sweep', row.position.passStartedMs - rules.sweepOverlapMs);
+}
+
+function isUntouched({ state, pages, position }: StreamRow): boolean {
+  return state === 'running' && pages === 0 && position.walk === 1;
+}
+
+function resume(row: StreamRow): Step {
+  const running: StreamRow = { ...row, state: 'running', endReason: null, endNote: null };
+  const fresh = movedTo(running, { restartUnique: null });
+  if (row.endReason === 'incomplete') return startPass(movedTo(fresh, { rounds: 0 }), 'recount', null);
+  return DEAD_ENDS.includes(row.endReason) ? startWalk(fresh) : { row: fresh, forget: [] };
+}
+
+function afterPage(row: StreamRow, page: PageOutcome, rules: ReadingRules): Step {
+  const counted = countPage(startClocks(row, page.askedMs), page);
+  if (page.next === null) return endPass(counted, rules, page.nowMs);
+  if (page.cursorRepeats) {
+    return fail(counted, 'cursor_loop', 'The server sent a cursor that it had sent before in this walk.');
+  }
+  if (counted.position.idlePages >= MAX_IDLE_PAGES) {
+    return fail(counted, 'no_progress', `${MAX_IDLE_PAGES} pages in a row brought no new record.`);
+  }
+  return { row: movedTo(counted, { cursor: page.next }), forget: [] };
+}
+
+/** The first page of a walk dates it, and with it the pass and the reading where they begin. */
+function startClocks(row: StreamRow, askedMs: number): StreamRow {
+  const { cursor, walk, passWalk, keepFrom } = row.position;
+  if (cursor !== null) return row;
+  return movedTo(row, {
+    walkStartedMs: askedMs,
+    ...(walk === passWalk ? { passStartedMs: askedMs } : {}),
+    ...(walk === keepFrom ? { readingStartedMs: askedMs } : {}),
+  });
+}
+
+function countPage(row: StreamRow, page: PageOutcome): StreamRow {
+  const { position } = row;
+  const total = position.phase === 'sweep' ? null : page.totalCount;
+  const counted: StreamRow = {
+    ...row,
+    pages: row.pages + 1,
+    records: row.records + page.unique + page.duplicates + page.rejected,
+    uniqueRecords: row.uniqueRecords + page.unique,
+    duplicates: row.duplicates + page.duplicates,
+    rejected: row.rejected + page.rejected,
+    totalCountFirst: row.totalCountFirst ?? total,
+    totalCountLast: total ?? row.totalCountLast,
+  };
+  return movedTo(counted, {
+    passUnique: position.passUnique + page.passUnique,
+    passCommon: position.passCommon + page.passCommon,
+    passChanged: position.passChanged + page.changed,
+    excluded: position.excluded + page.excluded,
+    idlePages: page.fresh > 0 ? 0 : position.idlePages + 1,
+  });
+}
+
+function afterError(row: StreamRow, error: ErrorOutcome): Step {
+  const { cursor, phase, walk, keepFrom, passUnique, restarts, restartUnique } = row.position;
+  if (error.code !== 'http_status') return fail(row, error.code, error.sentence);
+  if (cursor !== null && EXPIRED_STATUSES.includes(error.status)) {
+    if (restartUnique !== null && passUnique <= restartUnique) {
+      const sentence = `The cursor expired again before the walk came further than the last time: ${error.sentence}`;
+      return fail(row, 'cursor_expired', sentence);
+    }
+    return startWalk(movedTo(row, { restarts: restarts + 1, restartUnique: passUnique }));
+  }
+  if (error.status === 404 && phase === 'walk' && walk === keepFrom) return absent(row, error);
+  return fail(row, error.code, error.sentence);
+}
+
+/** The list does not exist: known, not empty and not an error. */
+function absent(row: StreamRow, error: ErrorOutcome): Step {
+  const known: StreamRow = { ...row, readAt: isoOf(error.askedMs) };
+  return settle(movedTo(known, { ending: 'absent' }), error.nowMs);
+}

@@ -1,0 +1,36 @@
+import { type ListedCompany, saveV4Companies } from '../store/v4-companies.js';
+import { acceptFingerprint } from './begin-export.js';
+import { planV4 } from './plan.js';
+import { type ExportOptions, type ExportSummary, runExport } from './run-export.js';
+import { orAborted } from './stop.js';
+
+/**
+ * Reads every V4 list into the database anew, or goes on with an unfinished reading. What a new reading no
+ * longer shows, and the lists of companies that V4 no longer names, are dropped. With `restart` nothing is
+ * gone on with, and V4 may be read with another configuration than before.
+ *
+ * @throws SvcError, see `runExport`; also what asking for the companies throws
+ */
+export async function exportV4(options: ExportOptions): Promise<ExportSummary> {
+  const { db, config, fingerprint, onProgress } = options;
+  onProgress({ kind: 'stage', name: 'export v4' });
+  acceptFingerprint(db, { generation: 'v4', fingerprint, restart: options.restart ?? false });
+  const companies = await fetchCompanies(options);
+  if (companies.length === 0) onProgress({ kind: 'note', level: 'warning', text: 'V4 lists no companies.' });
+  const ids = companies.map(({ companyId }) => companyId);
+  return await runExport(options, {
+    generation: 'v4',
+    planned: planV4(config, [...new Set(ids)]),
+    endpoints: [config.v4],
+    rules: { sweeps: false, sweepOverlapMs: 0 },
+    excluded: [],
+    saveListing: () => saveV4Companies(db, companies),
+  });
+}
+
+async function fetchCompanies({ config, source, signal }: ExportOptions): Promise<readonly ListedCompany[]> {
+  const { companies } = config.v4;
+  if (companies.length === 0) return await orAborted(signal, () => source.fetchV4Companies());
+  const raw = new TextEncoder().encode('null');
+  return companies.map((companyId) => ({ companyId, raw }));
+}

@@ -1,0 +1,44 @@
+import type { ErrorCode } from '../errors.js';
+
+/** What a stored page amounted to. */
+export interface PageOutcome {
+  readonly kind: 'page';
+  /** When it was asked for and when it was stored, ms. */
+  readonly askedMs: number;
+  readonly nowMs: number;
+  /** First seen in this reading; seen before; no records. */
+  readonly unique: number;
+  readonly duplicates: number;
+  readonly rejected: number;
+  /** First seen in this pass; of these, seen by the pass before. */
+  readonly passUnique: number;
+  readonly passCommon: number;
+  /** First seen in this walk, excluded ones among them. */
+  readonly fresh: number;
+  readonly changed: number;
+  /** Of excluded companies, first seen in this reading. */
+  readonly excluded: number;
+  readonly totalCount: number | null;
+  readonly next: string | null;
+  /** Whether this walk had `next` before. */
+  readonly cursorRepeats: boolean;
+}
+
+/** A page that could not be had, after all retries. */
+export interface ErrorOutcome {
+  readonly kind: 'error';
+  readonly askedMs: number;
+  readonly nowMs: number;
+  readonly code: ErrorCode;
+  /** The HTTP status of an `http_status` error. */
+  readonly status: number | null;
+  readonly sentence: string;
+}
+
+/** No record of an older reading is left. */
+export interface DroppedOutcome {
+  readonly kind: 'dropped';
+  readonly nowMs: number;
+}
+
+export type StreamOutcome = PageOutcome | ErrorOutcome | DroppedOutcome;

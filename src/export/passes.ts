@@ -1,0 +1,110 @@
+import type { ErrorCode } from '../errors.js';
+import type { StreamRow } from '../store/stream-row.js';
+import { isoOf, movedTo, type ReadingRules, type Step } from './step.js';
+
+/** Full passes beyond the first that a disputed count may cost. */
+export const MAX_RECOUNTS = 4;
+
+/** Sweeps in a row that may each bring something; a busy service never brings nothing. */
+export const MAX_SWEEPS = 10;
+
+/** A new reading of everything: what it does not show any more is dropped at its end. */
+export function startReading(row: StreamRow, nowMs: number): Step {
+  const walk = row.position.walk + 1;
+  const counters = { pages: 0, records: 0, uniqueRecords: 0, duplicates: 0, rejected: 0 };
+  const totals = { totalCountFirst: null, totalCountLast: null };
+  const ending = { state: 'running', endReason: null, endNote: null, finishedAt: null } as const;
+  const reset: StreamRow = { ...row, ...counters, ...totals, ...ending, startedAt: isoOf(nowMs) };
+  const position = { keepFrom: walk, stale: true, excluded: 0, ending: 'complete', rounds: 0 } as const;
+  const pass = startPass(movedTo(reset, position), 'walk', null);
+  return { row: movedTo(pass.row, { previous: null }), forget: ['cursors', 'rejected', 'excluded'] };
+}
+
+/** The next pass of a reading. `sinceMs` narrows it to what was updated from then on. */
+export function startPass(row: StreamRow, phase: 'walk' | 'recount' | 'sweep', sinceMs: number | null): Step {
+  const { walk, passWalk, passUnique, rounds, phase: before } = row.position;
+  const previous = phase === 'recount' ? { walk: passWalk, unique: passUnique } : null;
+  const counts = { passUnique: 0, passCommon: 0, passChanged: 0, rounds: phase === before ? rounds + 1 : 1 };
+  const since = sinceMs === null ? null : isoOf(sinceMs);
+  const next = movedTo(row, { phase, previous, since, ...counts, passWalk: walk + 1, restarts: 0 });
+  return startWalk(movedTo(next, { restartUnique: null }));
+}
+
+/** From the start again within the same pass; rows already stored are kept. */
+export function startWalk(row: StreamRow): Step {
+  const { walk, phase } = row.position;
+  const next = movedTo(row, { walk: walk + 1, cursor: null, idlePages: 0 });
+  if (phase === 'sweep') return { row: next, forget: ['cursors'] };
+  // Rejected objects cannot be recognised when they come again, so they are listed anew.
+  const duplicates = row.duplicates + row.rejected;
+  return { row: { ...next, duplicates, rejected: 0 }, forget: ['cursors', 'rejected'] };
+}
+
+/** A pass was read to its end: what comes next. */
+export function endPass(row: StreamRow, rules: ReadingRules, nowMs: number): Step {
+  const read: StreamRow = { ...row, readAt: isoOf(row.position.walkStartedMs) };
+  return row.position.phase === 'sweep' ? endSweep(read, rules, nowMs) : endFullPass(read, rules, nowMs);
+}
+
+function endFullPass(row: StreamRow, rules: ReadingRules, nowMs: number): Step {
+  const { phase, rounds } = row.position;
+  if (!isCountDisputed(row)) return endFullReading(row, 'complete', rules, nowMs);
+  if (phase === 'walk') return startPass(row, 'recount', null);
+  if (agreesWithPassBefore(row)) return endFullReading(row, 'short', rules, nowMs);
+  if (rounds < MAX_RECOUNTS) return startPass(row, 'recount', null);
+  const sentence = `${rounds + 1} walks to the end each showed other records, and all fewer than total_count.`;
+  return fail(row, 'incomplete', sentence);
+}
+
+/** A total_count above what arrived is a reason to look again; it is never the end of a list. */
+function isCountDisputed(row: StreamRow): boolean {
+  const { totalCountLast, uniqueRecords, rejected, position } = row;
+  return totalCountLast !== null && totalCountLast > uniqueRecords + rejected + position.excluded;
+}
+
+/** Whether this pass showed exactly the records that the one before showed. */
+function agreesWithPassBefore({ position }: StreamRow): boolean {
+  const { previous, passUnique, passCommon } = position;
+  return previous !== null && passUnique === previous.unique && passCommon === passUnique;
+}
+
+function endFullReading(
+  row: StreamRow,
+  ending: 'complete' | 'short',
+  rules: ReadingRules,
+  nowMs: number,
+): Step {
+  const read = movedTo(row, { ending });
+  if (!rules.sweeps) return settle(read, nowMs);
+  return startPass(read, 'sweep', row.position.readingStartedMs - rules.sweepOverlapMs);
+}
+
+function endSweep(row: StreamRow, rules: ReadingRules, nowMs: number): Step {
+  const { passChanged, rounds, passStartedMs } = row.position;
+  if (passChanged === 0) return settle(row, nowMs);
+  if (rounds < MAX_SWEEPS) return startPass(row, 'sweep', passStartedMs - rules.sweepOverlapMs);
+  const note = `${row.model} still changed during sweep ${rounds}; what changes from now on is for the next export.`;
+  return { ...settle(row, nowMs), note };
+}
+
+/** Nothing is left to read; records of an older reading may be left to drop. */
+export function settle(row: StreamRow, nowMs: number): Step {
+  if (!row.position.stale) return finish(row, nowMs);
+  return { row: movedTo(row, { phase: 'drop', cursor: null }), forget: ['cursors'] };
+}
+
+const END_REASONS = { complete: 'end_of_list', short: 'count_disputed', absent: 'not_found' } as const;
+
+/** The stream's completion record. */
+export function finish(row: StreamRow, nowMs: number): Step {
+  const { ending } = row.position;
+  const done = { state: ending, endReason: END_REASONS[ending], endNote: null, finishedAt: isoOf(nowMs) };
+  const next = movedTo({ ...row, ...done }, { cursor: null, stale: false });
+  return { row: next, forget: ['cursors'] };
+}
+
+/** Not read to its end; the next export tries again. */
+export function fail(row: StreamRow, code: ErrorCode, sentence: string): Step {
+  const failed: StreamRow = { ...row, state: 'failed', endReason: code, endNote: sentence };
+  return { row: failed, forget: [], failure: { code, sentence } };
+}

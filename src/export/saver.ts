@@ -1,0 +1,108 @@
+import type { ParsedPage, ParsedRecord } from '../domain.js';
+import { dropCursors, prepareRememberCursor } from '../store/cursors.js';
+import { dropUnseen } from '../store/drop-records.js';
+import { dropExcluded, prepareSaveExcluded } from '../store/excluded.js';
+import { bumpExportSeq } from '../store/meta.js';
+import { type Db, guardDatabase } from '../store/open.js';
+import { type PagePlace, prepareSaveRecords } from '../store/records.js';
+import { dropRejected, prepareSaveRejected } from '../store/rejected.js';
+import type { StreamRow } from '../store/stream-row.js';
+import { prepareSaveStream } from '../store/streams.js';
+import { decide } from './decide.js';
+import type { PageOutcome, StreamOutcome } from './outcomes.js';
+import type { ReadingRules, Step } from './step.js';
+
+/**
+ * Saves what happens to streams, each time in one transaction that is committed when the promise resolves.
+ * Once a call has failed, what the database holds is unknown: use neither the saver nor the row again.
+ */
+export interface Saver {
+  /** A page's rows, the next cursor and the counters. */
+  savePage(row: StreamRow, page: ParsedPage, askedMs: number): Promise<Step>;
+  saveOutcome(row: StreamRow, outcome: StreamOutcome): Promise<Step>;
+  /** Drops records of an older reading, from svc_id `from` on; the step is null until none is left. */
+  dropChunk(row: StreamRow, from: bigint | null): Promise<{ step: Step | null; next: bigint | null }>;
+}
+
+export interface SaverOptions {
+  readonly db: Db;
+  readonly file: string;
+  readonly payload: 'full' | 'ids';
+  /** Companies whose records are counted and not kept. */
+  readonly excluded: readonly bigint[];
+  readonly rules: ReadingRules;
+  readonly clock: { now(): number };
+}
+
+/** A saver that works in this thread. */
+export function createSaver(options: SaverOptions): Saver {
+  const { db, file, rules, clock } = options;
+  const savePage = preparePage(options);
+  const apply = prepareApply(db);
+  const inTransaction = async <T>(work: () => T): Promise<T> =>
+    guardDatabase(file, () => db.transaction(work).immediate());
+  return {
+    savePage: (row, page, askedMs) =>
+      inTransaction(() => {
+        const outcome = savePage(row, page, askedMs);
+        return apply(row, decide(row, outcome, rules), outcome.changed > 0);
+      }),
+    saveOutcome: (row, outcome) => inTransaction(() => apply(row, decide(row, outcome, rules), false)),
+    dropChunk: (row, from) =>
+      inTransaction(() => {
+        const { dropped, next } = dropUnseen(db, row.id, row.position.keepFrom, from);
+        if (next !== null) {
+          if (dropped > 0) bumpExportSeq(db);
+          return { step: null, next };
+        }
+        const step = decide(row, { kind: 'dropped', nowMs: clock.now() }, rules);
+        return { step: apply(row, step, dropped > 0), next };
+      }),
+  };
+}
+
+/** Makes the function that carries out a step within a transaction. `changed`: stored records did. */
+export function prepareApply(db: Db): (before: StreamRow, step: Step, changed: boolean) => Step {
+  const saveStream = prepareSaveStream(db);
+  const forget = { cursors: dropCursors, rejected: dropRejected, excluded: dropExcluded };
+  return (before, step, changed) => {
+    for (const what of step.forget) forget[what](db, before.id);
+    saveStream(step.row);
+    if (changed || step.row.state !== before.state) bumpExportSeq(db);
+    return step;
+  };
+}
+
+function preparePage({ db, payload, excluded, clock }: SaverOptions) {
+  const saveRecords = prepareSaveRecords(db, payload);
+  const saveRejected = prepareSaveRejected(db);
+  const saveExcluded = prepareSaveExcluded(db);
+  const rememberCursor = prepareRememberCursor(db);
+  const unwanted = new Set(excluded);
+  return (row: StreamRow, page: ParsedPage, askedMs: number): PageOutcome => {
+    const isUnwanted = ({ companyId }: ParsedRecord) => row.companyId === null && unwanted.has(companyId);
+    const kept = unwanted.size === 0 ? page.records : page.records.filter((record) => !isUnwanted(record));
+    const left = unwanted.size === 0 ? [] : page.records.filter(isUnwanted).map(({ svcId }) => svcId);
+    const records = saveRecords(placeOf(row), kept);
+    const rejected = saveRejected(row, page.rejected);
+    const counted = saveExcluded(row.id, row.position.walk, left);
+    return {
+      ...records,
+      kind: 'page',
+      askedMs,
+      nowMs: clock.now(),
+      duplicates: records.duplicates + rejected.duplicates,
+      rejected: rejected.rejected,
+      fresh: records.fresh + counted.fresh,
+      excluded: counted.unique,
+      totalCount: page.totalCount,
+      next: page.next,
+      cursorRepeats: page.next !== null && rememberCursor(row.id, page.next),
+    };
+  };
+}
+
+function placeOf({ id, position }: StreamRow): PagePlace {
+  const { walk, keepFrom, passWalk, previous } = position;
+  return { streamId: id, walk, keepFrom, passWalk, previousWalk: previous?.walk ?? null };
+}

@@ -1,0 +1,25 @@
+import { SvcError } from '../errors.js';
+
+/**
+ * Does `work` unless the signal is aborted, and stops waiting for it when that happens.
+ *
+ * @throws the signal's reason if it names one, else SvcError `interrupted`
+ */
+export async function orAborted<T>(signal: AbortSignal, work: () => Promise<T>): Promise<T> {
+  if (signal.aborted) throw stopReason(signal);
+  return await new Promise<T>((resolve, reject) => {
+    const onAbort = () => reject(stopReason(signal));
+    signal.addEventListener('abort', onAbort, { once: true });
+    work()
+      .then(resolve, reject)
+      .finally(() => signal.removeEventListener('abort', onAbort));
+  });
+}
+
+function stopReason(signal: AbortSignal): Error {
+  const reason: unknown = signal.reason;
+  if (reason instanceof Error && reason.name !== 'AbortError') return reason;
+  return new SvcError('interrupted', 'Interrupted; every finished page is in the database.', {
+    hint: 'Run the same command again: it continues where it stopped.',
+  });
+}

@@ -1,0 +1,79 @@
+import { z } from 'zod';
+import type { Generation } from '../domain.js';
+import { SvcError } from '../errors.js';
+import { readMeta, writeMeta } from './meta.js';
+import type { Db } from './open.js';
+
+/** What an export depends on, flat: name → value. Names that start with `v3` or `v4` concern only that side. */
+export type Fingerprint = Readonly<Record<string, string>>;
+
+/** One entry that is not as it was; null where there was or is none. */
+export interface FingerprintDifference {
+  readonly name: string;
+  readonly stored: string | null;
+  readonly current: string | null;
+}
+
+const GENERATIONS = ['v3', 'v4'] as const;
+const storedSchema = z.record(z.string(), z.string());
+
+/**
+ * Refuses a database that was exported with another configuration. A generation that was never exported
+ * is not compared.
+ *
+ * @throws SvcError `other_configuration`, with every difference spelled out
+ */
+export function assertSameExport(db: Db, current: Fingerprint): void {
+  const differences = compareFingerprint(db, current);
+  if (differences.length > 0) throw otherConfiguration(differences);
+}
+
+/** The differences between this configuration and the one the stored exports were made with. */
+export function compareFingerprint(db: Db, current: Fingerprint): FingerprintDifference[] {
+  const found = new Map<string, FingerprintDifference>();
+  for (const generation of GENERATIONS) {
+    const stored = readFingerprint(db, generation);
+    if (stored === null) continue;
+    const wanted = partOf(current, generation);
+    for (const name of new Set([...Object.keys(stored), ...Object.keys(wanted)])) {
+      const difference = { name, stored: stored[name] ?? null, current: wanted[name] ?? null };
+      if (difference.stored !== difference.current) found.set(name, difference);
+    }
+  }
+  return [...found.values()].sort((a, b) => (a.name < b.name ? -1 : 1));
+}
+
+/** Remembers what a generation is exported from. Call inside the transaction that begins its export. */
+export function saveFingerprint(db: Db, generation: Generation, current: Fingerprint): void {
+  writeMeta(db, metaKey(generation), JSON.stringify(partOf(current, generation)));
+}
+
+/** The error for differences that cannot be accepted. */
+export function otherConfiguration(differences: readonly FingerprintDifference[]): SvcError {
+  const lines = differences.map(
+    ({ name, stored, current }) => `${name}: ${stored ?? '(none)'} → ${current ?? '(none)'}`,
+  );
+  return new SvcError(
+    'other_configuration',
+    `This database was exported with another configuration: ${lines.join('; ')}.`,
+    {
+      hint: differences.every(({ name }) => name.startsWith('v4'))
+        ? 'Restore these settings, or read V4 anew with `svc-migrate export v4 --restart` (V3 is kept).'
+        : 'Restore these settings, or export into a new database with --db.',
+    },
+  );
+}
+
+function readFingerprint(db: Db, generation: Generation): Fingerprint | null {
+  const text = readMeta(db, metaKey(generation));
+  return text === null ? null : storedSchema.parse(JSON.parse(text));
+}
+
+function partOf(fingerprint: Fingerprint, generation: Generation): Fingerprint {
+  const other = generation === 'v3' ? 'v4' : 'v3';
+  return Object.fromEntries(Object.entries(fingerprint).filter(([name]) => !name.startsWith(other)));
+}
+
+function metaKey(generation: Generation): string {
+  return `fingerprint_${generation}`;
+}

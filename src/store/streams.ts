@@ -1,0 +1,54 @@
+import type { Generation, StreamKey } from '../domain.js';
+import type { Db } from './open.js';
+import { FIRST_POSITION, parseStream, type StoredStream, type StreamRow } from './stream-row.js';
+
+/** A stream to be read, and what is requested for it. */
+export interface PlannedStream {
+  readonly key: StreamKey;
+  readonly route: string;
+}
+
+/** Every stream, or those of one generation, in a fixed order. */
+export function listStreams(db: Db, generation: Generation | null = null): StreamRow[] {
+  const stored = db
+    .prepare<[string | null, string | null], StoredStream>(`
+      SELECT id, generation, region, model, company_id, route, state, end_reason, end_note, pages, records,
+        unique_records, duplicates, rejected, total_count_first, total_count_last, started_at, finished_at,
+        read_at, position
+      FROM stream WHERE ? IS NULL OR generation = ?
+      ORDER BY generation, region, model, company_id`)
+    .all(generation, generation);
+  return stored.map(parseStream);
+}
+
+/** Adds the streams that are not there yet, as `running`, and brings the routes of the others up to date. */
+export function ensureStreams(db: Db, planned: readonly PlannedStream[], startedAt: string): void {
+  const insert = db.prepare(`
+    INSERT INTO stream(generation, region, model, company_id, route, state, started_at, position)
+    VALUES (?, ?, ?, ?, ?, 'running', ?, ?) ON CONFLICT DO NOTHING`);
+  const update = db.prepare(`
+    UPDATE stream SET route = ?
+    WHERE generation = ? AND region = ? AND model = ? AND company_id IS ? AND route <> ?`);
+  const position = JSON.stringify(FIRST_POSITION);
+  for (const { key, route } of planned) {
+    const { generation, region, model, companyId } = key;
+    insert.run(generation, region, model, companyId, route, startedAt, position);
+    update.run(route, generation, region, model, companyId, route);
+  }
+}
+
+/** Makes the function that brings a stream's row up to date. Call that inside a transaction. */
+export function prepareSaveStream(db: Db): (row: StreamRow) => void {
+  const update = db.prepare(`
+    UPDATE stream SET state = ?, end_reason = ?, end_note = ?, pages = ?, records = ?, unique_records = ?,
+      duplicates = ?, rejected = ?, total_count_first = ?, total_count_last = ?, started_at = ?,
+      finished_at = ?, read_at = ?, position = ?
+    WHERE id = ?`);
+  return (row) => {
+    const counts = [row.pages, row.records, row.uniqueRecords, row.duplicates, row.rejected];
+    const totals = [row.totalCountFirst, row.totalCountLast];
+    const times = [row.startedAt, row.finishedAt, row.readAt];
+    const ending = [row.state, row.endReason, row.endNote];
+    update.run(...ending, ...counts, ...totals, ...times, JSON.stringify(row.position), row.id);
+  };
+}

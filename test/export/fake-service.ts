@@ -1,0 +1,161 @@
+import { Buffer } from 'node:buffer';
+import type { ParsedPage, ParsedRecord, RejectedObject } from '../../src/domain.js';
+import { SvcError } from '../../src/errors.js';
+import type { ListRequest, PageSource } from '../../src/export/source.js';
+
+/** A record of the fake service. */
+export interface FakeRecord {
+  readonly svcId: bigint;
+  readonly companyId: bigint;
+  readonly platformId: string | null;
+  readonly updatedMs: number | null;
+  readonly deleted?: boolean;
+  readonly children?: readonly { readonly svcId: bigint; readonly platformId: string }[];
+}
+
+export type FakeItem = FakeRecord | { readonly rejected: RejectedObject['reason']; readonly raw: string };
+
+/** What a page is asked with; a fault may answer in the service's place. */
+export interface Call {
+  readonly request: ListRequest;
+  /** Zero-based, over all lists. */
+  readonly number: number;
+}
+
+/** How one answer differs from a faithful one. */
+export type Fault =
+  | { readonly kind: 'throw'; readonly error: Error }
+  /** The same page once more, under a new cursor. */
+  | { readonly kind: 'repeat' }
+  /** No records, but a cursor. */
+  | { readonly kind: 'empty' }
+  /** The next page begins so many records early. */
+  | { readonly kind: 'overlap'; readonly by: number }
+  /** The cursor of the page is this. */
+  | { readonly kind: 'cursor'; readonly next: string }
+  /** Records of the page left out, though they exist. */
+  | { readonly kind: 'skip'; readonly svcIds: readonly bigint[] };
+
+export interface FakeService extends PageSource {
+  /** By list, see `listName`; a list that is not there answers 404. In the order it is paged. */
+  readonly lists: Map<string, FakeItem[]>;
+  readonly companies: { companyId: bigint; raw: Uint8Array }[];
+  readonly calls: ListRequest[];
+  pageSize: (call: Call) => number;
+  fault: (call: Call) => Fault | null;
+  totalCount: (exact: number, call: Call) => number | null;
+  /** Runs before each answer: change the lists here. */
+  onCall: (call: Call) => void;
+}
+
+/** `v3 eu accounting/invoices all`, `v4  accounting/invoices 7`. */
+export function listName({ stream }: Pick<ListRequest, 'stream'>): string {
+  const { generation, region, model, companyId } = stream;
+  return `${generation} ${region} ${model} ${companyId ?? 'all'}`;
+}
+
+/** A service in memory whose cursors are places in the list, so that changes shift what follows. */
+export function createFakeService(lists: Record<string, FakeItem[]> = {}): FakeService {
+  const service: FakeService = {
+    lists: new Map(Object.entries(lists)),
+    companies: [],
+    calls: [],
+    pageSize: () => 3,
+    fault: () => null,
+    totalCount: (exact) => exact,
+    onCall: () => {},
+    fetchV4Companies: async () => [...service.companies],
+    fetchPage: async (request) => {
+      const call = { request, number: service.calls.length };
+      service.calls.push(request);
+      service.onCall(call);
+      return answer(service, call, service.fault(call));
+    },
+  };
+  return service;
+}
+
+export function httpError(status: number): SvcError {
+  return new SvcError('http_status', `The server answered ${status}.`, { facts: { status } });
+}
+
+function answer(service: FakeService, call: Call, fault: Fault | null): ParsedPage {
+  if (fault?.kind === 'throw') throw fault.error;
+  const list = service.lists.get(listName(call.request));
+  if (list === undefined) throw httpError(404);
+  const { cursor, updatedSince } = call.request;
+  const since = updatedSince === null ? null : Date.parse(updatedSince);
+  const items = since === null ? list : list.filter((item) => isSince(item, since));
+  const start = cursor === null ? 0 : placeOf(cursor);
+  const size = fault?.kind === 'empty' ? 0 : service.pageSize(call);
+  const shown = items.slice(start, start + size);
+  const after = nextPlace(start, shown.length, fault);
+  const next = after >= items.length && fault?.kind !== 'empty' ? null : `${after}:${call.number}`;
+  return pageOf(
+    shown,
+    fault,
+    fault?.kind === 'cursor' ? fault.next : next,
+    service.totalCount(items.length, call),
+  );
+}
+
+function nextPlace(start: number, length: number, fault: Fault | null): number {
+  if (fault?.kind === 'repeat') return start;
+  if (fault?.kind === 'overlap') return Math.max(start, start + length - fault.by);
+  return start + length;
+}
+
+function placeOf(cursor: string): number {
+  return Number(cursor.split(':')[0]);
+}
+
+function isSince(item: FakeItem, since: number): boolean {
+  return 'rejected' in item || (item.updatedMs ?? 0) >= since;
+}
+
+function pageOf(
+  items: readonly FakeItem[],
+  fault: Fault | null,
+  next: string | null,
+  totalCount: number | null,
+): ParsedPage {
+  const records: ParsedRecord[] = [];
+  const rejected: RejectedObject[] = [];
+  for (const [position, item] of items.entries()) {
+    if ('rejected' in item) {
+      rejected.push({ position, path: '', reason: item.rejected, raw: Buffer.from(item.raw) });
+    } else if (fault?.kind !== 'skip' || !fault.svcIds.includes(item.svcId)) {
+      records.push(parsedRecord(item));
+    }
+  }
+  return { records, rejected, next, totalCount, requestId: null };
+}
+
+/** A record as the client would hand it over. */
+export function parsedRecord(record: FakeRecord): ParsedRecord {
+  const { svcId, companyId, platformId, updatedMs, deleted = false, children = [] } = record;
+  return {
+    svcId,
+    companyId,
+    platformId,
+    platformUniqueId: null,
+    deleted,
+    updatedMs,
+    latestMs: updatedMs,
+    latestFrom: updatedMs === null ? null : 'service',
+    createdMs: null,
+    facts: '',
+    children: children.map((child) => ({
+      ...child,
+      path: 'line_items',
+      platformUniqueId: null,
+      deleted: false,
+    })),
+    raw: Buffer.from(bodyOf(record)),
+  };
+}
+
+export function bodyOf({ svcId, platformId, updatedMs, deleted = false, children = [] }: FakeRecord): string {
+  const lines = children.map((child) => [String(child.svcId), child.platformId]);
+  return JSON.stringify([String(svcId), platformId, updatedMs, deleted, lines]);
+}
