@@ -1,0 +1,78 @@
+import type { Config } from '../config/config.js';
+import { buildReport } from '../report/build-report.js';
+import { renderText } from '../report/render-text.js';
+import { type OutputFlag, RENDERERS, type RenderSource } from '../report/renderers.js';
+import type { Report } from '../report/schema.js';
+import { assertTargets, type Output, writeOutput, writeText } from '../report/write-output.js';
+import { guardDatabase } from '../store/open.js';
+import { readFindings, type Scope } from '../store/remap.js';
+import { readVersion } from '../version.js';
+import type { Io } from './io.js';
+import { readDatabase } from './read-database.js';
+
+/** Where reports go, by format; `-` is stdout. None: a readable summary on stdout. */
+export type ReportOutputs = { readonly [Flag in OutputFlag]?: string | undefined };
+
+export interface ReportOptions {
+  readonly config: Config;
+  readonly outputs: ReportOutputs;
+  /** V3 model names to narrow the report to. */
+  readonly models?: readonly string[] | undefined;
+  /** V3 company ids to narrow the report to. */
+  readonly companies?: readonly bigint[] | undefined;
+}
+
+/**
+ * `report`: shows what the database holds. Judges nothing: 0 unless it cannot work.
+ *
+ * @throws SvcError `usage`, `bad_input`, `locked`, `output`, and as `openDatabase` does
+ */
+export async function runReport(options: ReportOptions, io: Io): Promise<number> {
+  const report = await writeReport(options, io);
+  if (report.outcome === 'incomplete') {
+    const warning = report.blockers.map((blocker) => `Warning: ${blocker.text} → ${blocker.next}\n`);
+    await writeText(io.stderr, warning);
+  }
+  return 0;
+}
+
+/**
+ * Builds the report and writes it in every format asked for.
+ *
+ * @throws SvcError as `runReport` does
+ */
+export async function writeReport(options: ReportOptions, io: Io): Promise<Report> {
+  const { config, outputs } = options;
+  const targets = Object.values(outputs).filter((target) => target !== undefined);
+  assertTargets(targets, [config.database, config.file]);
+  const scope = scopeOf(options);
+  return readDatabase(config, async (db) => {
+    const report = guardDatabase(config.database, () =>
+      buildReport(db, { config, scope, nowMs: io.clock.now(), toolVersion: readVersion() }),
+    );
+    const source = { report, findings: () => readFindings(db, scope) };
+    for (const output of listOutputs(outputs, source)) await writeOutput(output, io.stdout);
+    if (targets.length === 0) await writeText(io.stdout, [renderText(report, io)]);
+    return report;
+  });
+}
+
+function listOutputs(outputs: ReportOutputs, source: RenderSource): Output[] {
+  return Object.entries(RENDERERS).flatMap(([flag, render]) => {
+    const target = isFlag(flag) ? outputs[flag] : undefined;
+    return target === undefined ? [] : [{ target, chunks: () => render(source) }];
+  });
+}
+
+function isFlag(flag: string): flag is OutputFlag {
+  return Object.hasOwn(RENDERERS, flag);
+}
+
+/** The scope that flags name; none is everything. */
+export function scopeOf(options: Pick<ReportOptions, 'models' | 'companies'>): Scope {
+  const { models = [], companies = [] } = options;
+  return {
+    models: models.length === 0 ? null : models,
+    companies: companies.length === 0 ? null : companies,
+  };
+}

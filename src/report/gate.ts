@@ -1,0 +1,236 @@
+import type { Config, LimitValue } from '../config/config.js';
+import type { Outcome, Status } from '../domain.js';
+import type { ReportLimit } from './schema.js';
+
+/** Rows of the remap that share model, status and reason. */
+export interface RowCount {
+  readonly model: string;
+  readonly status: Status;
+  readonly reason: string | null;
+  readonly count: number;
+}
+
+export type CountByModel = ReadonlyMap<string, number>;
+
+/** All that the gate judges, within one scope. */
+export interface GateCounts {
+  readonly rows: readonly RowCount[];
+  /** Rows with a V3 id: what percentages are of. */
+  readonly v3Rows: CountByModel;
+  readonly rejected: CountByModel;
+  readonly shortStreams: CountByModel;
+  readonly uniqueIdConflicts: CountByModel;
+  /** null: not measured, so that no limit on it can pass. */
+  readonly drift: CountByModel | null;
+  /** Age of the oldest stream, ms; null where there is none or its time is unreadable. */
+  readonly ageMs: number | null;
+}
+
+export interface GateResult {
+  readonly pass: boolean;
+  readonly limits: ReportLimit[];
+}
+
+/** Clocks of two machines may differ by this much before evidence from the future is distrusted, ms. */
+const CLOCK_TOLERANCE_MS = 300_000;
+const HOUR_MS = 3_600_000;
+
+/** One limit with what it has judged so far. */
+interface Slot {
+  readonly name: string;
+  readonly model: string | null;
+  readonly value: LimitValue | null;
+  readonly unit: ReportLimit['unit'];
+  readonly configured: boolean;
+  actual: number;
+  measured: boolean;
+  readonly contributors: ReportLimit['contributors'];
+}
+
+type Slots = Map<string, Slot>;
+
+const NONE: LimitValue = { kind: 'count', count: 0 };
+
+const DEFAULTS: readonly (readonly [string, LimitValue | null])[] = [
+  ['unmatched', NONE],
+  ['ambiguous', NONE],
+  ['v4_only/unexplained', NONE],
+  ['rejected', NONE],
+  ['short', NONE],
+  ['v4_only', null],
+  ['deleted', null],
+  ['matched', null],
+];
+
+const UNITS: Readonly<Record<string, ReportLimit['unit']>> = { rejected: 'objects', short: 'streams' };
+
+/**
+ * Judges every row by exactly one limit: the most specific one configured (model and reason, model and
+ * status, reason, status), else the default. `parent_` reasons count under the reason itself.
+ */
+export function judge(counts: GateCounts, limits: Config['limits'], maxAgeMs: number): GateResult {
+  const slots = newSlots(limits);
+  for (const row of counts.rows) judgeRow(slots, row);
+  judgeCounter(slots, 'rejected', counts.rejected);
+  judgeCounter(slots, 'short', counts.shortStreams);
+  judgeCounter(slots, 'unique_id_conflict', counts.uniqueIdConflicts);
+  judgeCounter(slots, 'drift', counts.drift);
+  const listed = [...slots.values()].filter((slot) => slot.configured || slot.actual > 0);
+  const judged = listed.map((slot) => conclude(slot, counts.v3Rows));
+  judged.push(judgeAge(counts.ageMs, maxAgeMs));
+  return { pass: judged.every((limit) => limit.pass), limits: judged };
+}
+
+/** `incomplete` outranks `not_ready`, which outranks the gate. */
+export function decideOutcome(
+  blockers: readonly { readonly outcome: 'incomplete' | 'not_ready' }[],
+  pass: boolean,
+): Outcome {
+  if (blockers.some((blocker) => blocker.outcome === 'incomplete')) return 'incomplete';
+  if (blockers.length > 0) return 'not_ready';
+  return pass ? 'pass' : 'fail';
+}
+
+export const EXIT_BY_OUTCOME = { pass: 0, fail: 1, incomplete: 4, not_ready: 5 } as const satisfies Record<
+  Outcome,
+  number
+>;
+
+/** The reason without the prefix that children of a parent without a twin carry. */
+export function bareReason(reason: string): string {
+  return reason.startsWith('parent_') ? reason.slice('parent_'.length) : reason;
+}
+
+/** The configured limits, then the defaults for what they do not cover. */
+function newSlots(limits: Config['limits']): Slots {
+  const slots: Slots = new Map();
+  for (const [name, value] of Object.entries(limits.global)) addSlot(slots, name, null, value, true);
+  for (const [model, own] of Object.entries(limits.models)) {
+    for (const [name, value] of Object.entries(own)) addSlot(slots, name, model, value, true);
+  }
+  for (const [name, value] of DEFAULTS) {
+    if (!slots.has(slotKey(name, null))) addSlot(slots, name, null, value, false);
+  }
+  return slots;
+}
+
+function addSlot(
+  slots: Slots,
+  name: string,
+  model: string | null,
+  value: LimitValue | null,
+  configured: boolean,
+): void {
+  slots.set(slotKey(name, model), {
+    name,
+    model,
+    value,
+    configured,
+    unit: UNITS[name] ?? 'rows',
+    actual: 0,
+    measured: true,
+    contributors: [],
+  });
+}
+
+function slotKey(name: string, model: string | null): string {
+  return JSON.stringify([name, model]);
+}
+
+function judgeRow(slots: Slots, row: RowCount): void {
+  const slot = slotOfRow(slots, row);
+  if (slot === undefined) return;
+  slot.actual += row.count;
+  const key = row.reason === null ? row.status : `${row.status}/${row.reason}`;
+  slot.contributors.push({ model: row.model, key, count: row.count });
+}
+
+function slotOfRow(slots: Slots, row: RowCount): Slot | undefined {
+  const reason = row.reason === null ? null : bareReason(row.reason);
+  for (const model of [row.model, null]) {
+    for (const name of [reason, row.status]) {
+      const slot = name === null ? undefined : slots.get(slotKey(name, model));
+      if (slot?.configured) return slot;
+    }
+  }
+  return slots.get(slotKey(`${row.status}/${reason}`, null)) ?? slots.get(slotKey(row.status, null));
+}
+
+function judgeCounter(slots: Slots, name: string, counts: CountByModel | null): void {
+  if (counts === null) {
+    for (const slot of slots.values()) if (slot.name === name) slot.measured = false;
+    return;
+  }
+  for (const [model, count] of counts) {
+    const slot = slots.get(slotKey(name, model)) ?? slots.get(slotKey(name, null));
+    if (slot === undefined || count === 0) continue;
+    slot.actual += count;
+    slot.contributors.push({ model, key: name, count });
+  }
+}
+
+function conclude(slot: Slot, v3Rows: CountByModel): ReportLimit {
+  const base = slot.model === null ? sum(v3Rows) : (v3Rows.get(slot.model) ?? 0);
+  const pass = slot.measured && isWithin(slot.value, slot.actual, base);
+  return {
+    name: slot.name,
+    model: slot.model,
+    allowed: allowedOf(slot.value),
+    actual: slot.measured ? slot.actual : null,
+    base,
+    unit: slot.unit,
+    configured: slot.configured,
+    pass,
+    detail: slot.measured ? null : 'was not measured',
+    contributors: pass ? [] : slot.contributors,
+  };
+}
+
+function allowedOf(value: LimitValue | null): ReportLimit['allowed'] {
+  if (value === null) return null;
+  return value.kind === 'count' ? value.count : value.text;
+}
+
+function isWithin(value: LimitValue | null, actual: number, base: number): boolean {
+  if (value === null) return true;
+  if (value.kind === 'count') return actual <= value.count;
+  const { digits, scale } = decimalOf(value.percent);
+  return BigInt(actual) * 100n * scale <= digits * BigInt(base);
+}
+
+/** A percentage as it was written, so that 0.29 % of 10,000 is 29 and not 28.999…. */
+function decimalOf(percent: number): { digits: bigint; scale: bigint } {
+  const plain = String(percent).includes('e') ? percent.toFixed(20) : String(percent);
+  const [whole = '0', fraction = ''] = plain.split('.');
+  return { digits: BigInt(whole + fraction), scale: 10n ** BigInt(fraction.length) };
+}
+
+/** Hours are rounded towards the verdict, so that `actual` and `allowed` never contradict it. */
+function judgeAge(ageMs: number | null, maxAgeMs: number): ReportLimit {
+  const fromFuture = ageMs !== null && ageMs < -CLOCK_TOLERANCE_MS;
+  const pass = ageMs !== null && !fromFuture && ageMs <= maxAgeMs;
+  const hours = ageMs === null ? null : Math.max(0, ageMs / HOUR_MS);
+  return {
+    name: 'maxAge',
+    model: null,
+    allowed: maxAgeMs / HOUR_MS,
+    actual: hours === null ? null : pass ? Math.floor(hours) : Math.ceil(hours),
+    base: null,
+    unit: 'hours',
+    configured: true,
+    pass,
+    detail: ageDetail(ageMs, fromFuture),
+    contributors: [],
+  };
+}
+
+function ageDetail(ageMs: number | null, fromFuture: boolean): string | null {
+  if (ageMs === null) return 'no stream says when it was read';
+  return fromFuture ? 'the evidence is dated in the future; check the clock' : null;
+}
+
+function sum(counts: CountByModel): number {
+  let total = 0;
+  for (const count of counts.values()) total += count;
+  return total;
+}

@@ -1,0 +1,50 @@
+/** Digits in groups of three: `1,234,567`. */
+export function groupDigits(value: number | bigint): string {
+  return String(value).replace(/\B(?=(\d{3})+$)/g, ',');
+}
+
+/** `1 record`, `2,000 records`. */
+export function countOf(count: number, noun: string, plural = `${noun}s`): string {
+  return `${groupDigits(count)} ${count === 1 ? noun : plural}`;
+}
+
+/** A share for people, one decimal. 0 % and 100 % are said only where they are exact. */
+export function formatShare(part: number, whole: number): string {
+  if (whole === 0) return '–';
+  if (part === 0) return '0 %';
+  if (part === whole) return '100 %';
+  const share = (part / whole) * 100;
+  if (share < 0.1) return '<0.1 %';
+  return `${(Math.floor(share * 10) / 10).toFixed(1)} %`;
+}
+
+const UNITS = [
+  ['d', 86_400_000],
+  ['h', 3_600_000],
+  ['min', 60_000],
+  ['s', 1000],
+] as const;
+
+/** A duration for people, its two largest units: `2 d 3 h`, `4 min`, `0 s`. */
+export function formatDuration(ms: number): string {
+  let rest = Math.max(0, ms);
+  const parts: string[] = [];
+  for (const [unit, size] of UNITS) {
+    const n = Math.floor(rest / size);
+    rest -= n * size;
+    if (n === 0) {
+      if (parts.length > 0) break;
+      continue;
+    }
+    parts.push(`${n} ${unit}`);
+    if (parts.length === 2) break;
+  }
+  return parts.length === 0 ? '0 s' : parts.join(' ');
+}
+
+/** `2026-11-20 14:10 UTC`; text that is no time is returned as it is. */
+export function formatTime(iso: string): string {
+  const ms = Date.parse(iso);
+  if (Number.isNaN(ms)) return iso;
+  return `${new Date(ms).toISOString().slice(0, 16).replace('T', ' ')} UTC`;
+}

@@ -1,0 +1,18 @@
+import type { RemapRow } from '../store/remap.js';
+import { renderJson } from './render-json.js';
+import { renderNdjson } from './render-ndjson.js';
+import type { Report } from './schema.js';
+
+/** What a renderer may draw on; `findings` reads them anew at each call. */
+export interface RenderSource {
+  readonly report: Report;
+  readonly findings: () => Iterable<RemapRow>;
+}
+
+/** Formats for files, by the flag that asks for them. */
+export const RENDERERS = {
+  json: ({ report }: RenderSource) => renderJson(report),
+  ndjson: ({ findings }: RenderSource) => renderNdjson(findings()),
+} as const satisfies Record<string, (source: RenderSource) => Iterable<string>>;
+
+export type OutputFlag = keyof typeof RENDERERS;

@@ -1,0 +1,189 @@
+import { z } from 'zod';
+import { COMPANY_MATCHES, OUTCOMES, STATUSES, STREAM_STATES } from '../domain.js';
+
+/** Raised when a consumer of the JSON report would have to change. */
+export const REPORT_SCHEMA_VERSION = 1;
+
+const count = z.int().nonnegative();
+const id = z
+  .string()
+  .regex(/^-?\d+$/)
+  .describe('A 64-bit integer as digits.');
+const nullableId = id.nullable();
+const time = z.string().describe('ISO 8601, UTC.');
+
+const byStatus = z.strictObject({
+  matched: count,
+  unmatched: count,
+  deleted: count,
+  ambiguous: count,
+  v4_only: count,
+});
+
+const counts = {
+  v3Records: count,
+  v3Children: count,
+  v4Records: count,
+  v4Children: count,
+  rejected: count.describe('Objects that could not be taken as a record.'),
+  uniqueIdConflicts: count.describe('Pairs whose two platform_unique_ids are set and differ.'),
+  byStatus: byStatus.describe('Rows of remap by status.'),
+  byReason: z.record(z.string(), count).describe('Rows of remap that are not matched, by `status/reason`.'),
+};
+
+const limit = z.strictObject({
+  name: z.string().describe('As configured; defaults are named `status` or `status/reason`.'),
+  model: z.string().nullable().describe('null: all models.'),
+  allowed: z
+    .union([z.number().nonnegative(), z.string().regex(/%$/), z.null()])
+    .describe('A number, a share such as "2%" of base, or null for unlimited.'),
+  actual: z.number().nullable().describe('What this limit judged; null where it was not measured.'),
+  base: count.nullable().describe('Rows with a V3 id in the same scope.'),
+  unit: z.enum(['rows', 'objects', 'streams', 'hours']),
+  configured: z.boolean().describe('false: a default.'),
+  pass: z.boolean(),
+  detail: z.string().nullable(),
+  contributors: z
+    .array(z.strictObject({ model: z.string(), key: z.string(), count }))
+    .describe('Where the limit fails: what it judged, by model and `status/reason`.'),
+});
+
+const stream = z.strictObject({
+  generation: z.enum(['v3', 'v4']),
+  region: z.string(),
+  model: z.string(),
+  v4Model: z.string().nullable(),
+  companyId: nullableId,
+  state: z.enum(STREAM_STATES),
+  endReason: z.string().nullable(),
+  pages: count,
+  records: count,
+  uniqueRecords: count,
+  duplicates: count,
+  rejected: count,
+  totalCountFirst: z.int().nullable(),
+  totalCountLast: z.int().nullable(),
+  startedAt: time,
+  finishedAt: time.nullable(),
+});
+
+const finding = z.strictObject({
+  model: z.string(),
+  path: z.string(),
+  region: z.string().nullable(),
+  v3_company_id: nullableId,
+  v4_company_id: nullableId,
+  platform_id: z.string().nullable(),
+  parent_platform_id: z.string().nullable(),
+  v3_svc_id: nullableId,
+  v4_svc_id: nullableId,
+  status: z.enum(STATUSES),
+  reason: z.string().nullable(),
+  matched_by: z.string().nullable(),
+  evidence: z.unknown(),
+});
+
+const fullSync = z.strictObject({
+  region: z.string(),
+  v3CompanyId: id,
+  v4CompanyId: nullableId,
+  model: z.string(),
+  records: count,
+  children: count.describe('Children of these records.'),
+  earliest: time.nullable(),
+  latest: time.nullable(),
+});
+
+const blocker = z.strictObject({
+  code: z.enum([
+    'v3_not_exported',
+    'v4_not_exported',
+    'stream_unfinished',
+    'remap_missing',
+    'remap_stale',
+    'no_v3_records',
+    'no_v4_records',
+    'no_common_key',
+  ]),
+  outcome: z.enum(['incomplete', 'not_ready']),
+  text: z.string(),
+  next: z.string().describe('The command to run, or what else to do.'),
+});
+
+const month = z.strictObject({
+  month: z.string().describe('YYYY-MM of the latest date of the V3 records.'),
+  matched: count,
+  unmatched: count,
+  other: count,
+});
+
+const timeline = z.strictObject({
+  window: z.strictObject({
+    since: time.nullable().describe("The backfill window's start."),
+    source: z.enum(['configured', 'inferred_per_company']),
+  }),
+  months: z.array(month),
+  earlier: month.nullable().describe('All months before the first shown.'),
+  later: month.nullable().describe('All months after the last shown.'),
+  undated: count.describe('V3 records without a readable date.'),
+});
+
+const run = z.strictObject({ builtAt: time, sha256: z.string(), byStatus });
+
+/** The JSON report. Counts are numbers, ids are strings of digits. */
+export const reportSchema = z
+  .strictObject({
+    schemaVersion: z.literal(REPORT_SCHEMA_VERSION),
+    tool: z.strictObject({ name: z.literal('svc-migrate'), version: z.string() }),
+    generatedAt: time,
+    outcome: z.enum(OUTCOMES),
+    exitCode: z.int(),
+    scope: z.strictObject({
+      models: z.array(z.string()).nullable().describe('null: all configured models.'),
+      companies: z.array(id).nullable().describe('V3 company ids; null: all.'),
+    }),
+    blockers: z.array(blocker).describe('Why the outcome is incomplete or not_ready.'),
+    gate: z.strictObject({ pass: z.boolean(), limits: z.array(limit) }),
+    totals: z.strictObject(counts),
+    models: z.array(z.strictObject({ model: z.string(), v4Model: z.string().nullable(), ...counts })),
+    companies: z.array(
+      z.strictObject({
+        region: z.string().nullable(),
+        v3CompanyId: nullableId,
+        v4CompanyId: nullableId,
+        matchedBy: z.enum(COMPANY_MATCHES).nullable(),
+        ...counts,
+      }),
+    ),
+    completeness: z.array(stream),
+    fullSync: z.array(fullSync).describe('What to ask the operator for.'),
+    findings: z.strictObject({
+      total: count,
+      samples: z.array(finding),
+      fullList: z.string(),
+    }),
+    cannotSee: z.array(z.strictObject({ code: z.string(), text: z.string() })),
+    timeline,
+    trend: z.array(run).describe('The latest builds of the remap, oldest first.'),
+    evidence: z.strictObject({
+      database: z.string(),
+      oldestReadAt: time.nullable(),
+      newestReadAt: time.nullable(),
+      ageHours: count.nullable().describe('Whole hours from oldestReadAt to generatedAt.'),
+      fingerprint: z.record(z.string(), z.string()),
+      remap: z
+        .strictObject({ sha256: z.string(), builtAt: time, rows: count, stale: z.boolean() })
+        .nullable(),
+      conservation: z
+        .strictObject({ v3Exported: count, v3Rows: count, holds: z.boolean() })
+        .describe('Every exported V3 record and child is in exactly one row.'),
+    }),
+  })
+  .meta({ title: 'svc-migrate report' });
+
+export type Report = z.infer<typeof reportSchema>;
+export type ReportLimit = z.infer<typeof limit>;
+export type ReportStream = z.infer<typeof stream>;
+export type ReportFinding = z.infer<typeof finding>;
+export type Blocker = z.infer<typeof blocker>;
+export type Counts = Report['totals'];

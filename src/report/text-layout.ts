@@ -1,0 +1,91 @@
+const WIDE =
+  /\p{Extended_Pictographic}|[\u1100-\u115f\u2e80-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6]|[\u{20000}-\u{3fffd}]/u;
+const ZERO = /[\p{Mn}\p{Me}]/u;
+
+/** Columns that text takes on a terminal. */
+export function displayWidth(text: string): number {
+  let width = 0;
+  for (const char of text) width += widthOf(char);
+  return width;
+}
+
+function widthOf(char: string): number {
+  if (char < '\u0300') return 1;
+  if (ZERO.test(char)) return 0;
+  return WIDE.test(char) ? 2 : 1;
+}
+
+/** `text` in at most `width` columns; what does not fit is cut from its middle. */
+export function fitText(text: string, width: number): string {
+  if (displayWidth(text) <= width) return text;
+  if (width < 1) return '';
+  const chars = [...text];
+  const tail = takeColumns(chars.toReversed(), Math.floor((width - 1) / 2)).reverse();
+  const head = takeColumns(chars, width - 1 - displayWidth(tail.join('')));
+  return `${head.join('')}…${tail.join('')}`;
+}
+
+function takeColumns(chars: readonly string[], width: number): string[] {
+  const taken: string[] = [];
+  let used = 0;
+  for (const char of chars) {
+    used += widthOf(char);
+    if (used > width) break;
+    taken.push(char);
+  }
+  return taken;
+}
+
+/** Words in lines of at most `width` columns; every line begins with `indent`. */
+export function wrapText(text: string, width: number, indent = ''): string[] {
+  const room = Math.max(1, width - displayWidth(indent));
+  const lines: string[] = [];
+  let line = '';
+  for (const word of text.split(' ')) {
+    const joined = line === '' ? word : `${line} ${word}`;
+    if (line !== '' && displayWidth(joined) > room) {
+      lines.push(indent + line);
+      line = word;
+    } else {
+      line = joined;
+    }
+    while (displayWidth(line) > room) {
+      const head = takeColumns([...line], room).join('');
+      if (head === '') break;
+      lines.push(indent + head);
+      line = line.slice(head.length);
+    }
+  }
+  if (line !== '') lines.push(indent + line);
+  return lines;
+}
+
+export interface Column {
+  readonly title: string;
+  readonly align: 'left' | 'right';
+}
+
+/** A table in at most `width` columns: the first column gives way, cut in its middle. */
+export function layOutTable(
+  columns: readonly Column[],
+  rows: readonly (readonly string[])[],
+  width: number,
+  indent = '  ',
+): string[] {
+  const lines = [columns.map((column) => column.title), ...rows];
+  const widths = columns.map((_, at) => Math.max(...lines.map((line) => displayWidth(line[at] ?? ''))));
+  const total = widths.reduce((sum, one) => sum + one + 2, displayWidth(indent) - 2);
+  widths[0] = Math.max(8, (widths[0] ?? 0) - Math.max(0, total - width));
+  return lines.map((line) => indent + layOutRow(columns, line, widths).trimEnd());
+}
+
+function layOutRow(columns: readonly Column[], cells: readonly string[], widths: readonly number[]): string {
+  return columns
+    .map(({ align }, at) => {
+      const width = widths[at] ?? 0;
+      const text = fitText(cells[at] ?? '', width);
+      const pad = ' '.repeat(width - displayWidth(text));
+      return align === 'left' ? text + pad : pad + text;
+    })
+    .join('  ');
+}

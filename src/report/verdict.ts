@@ -1,0 +1,154 @@
+import type { Outcome } from '../domain.js';
+import { countOf, formatDuration, groupDigits } from './numbers.js';
+import { describeKey } from './reasons.js';
+import type { Report, ReportLimit } from './schema.js';
+
+/** The answer at a glance, the same in every format for people. */
+export interface Verdict {
+  readonly title: string;
+  readonly sentence: string;
+  readonly obstacles: readonly Obstacle[];
+  /** What to do next, most often a command. */
+  readonly next: string;
+}
+
+/** One thing that stands in the way of the cutover. */
+export interface Obstacle {
+  /** A blocker's or limit's name, or `status/reason`. */
+  readonly key: string;
+  /** What was found against what is allowed. */
+  readonly numbers: string;
+  /** By model, most first. */
+  readonly models: readonly { readonly model: string; readonly count: number }[];
+  readonly meaning: string;
+  readonly action: string;
+}
+
+const TITLES: Readonly<Record<Outcome, string>> = {
+  pass: 'SAFE TO CUT OVER',
+  fail: 'NOT SAFE TO CUT OVER',
+  incomplete: 'NOT KNOWN YET: THE DATA ARE INCOMPLETE',
+  not_ready: 'NOT READY: THERE IS NOTHING TO COMPARE',
+};
+
+/** Reads the verdict out of a report. */
+export function buildVerdict(report: Report): Verdict {
+  const obstacles = [...report.blockers.map(obstacleOfBlocker), ...obstaclesOfGate(report)];
+  return {
+    title: TITLES[report.outcome],
+    sentence: sentenceOf(report),
+    obstacles,
+    next: nextStep(report, obstacles),
+  };
+}
+
+/** Rows of the remap that have a V3 id. */
+export function countV3Ids(report: Report): number {
+  return report.evidence.conservation.v3Rows;
+}
+
+function sentenceOf(report: Report): string {
+  const ids = countV3Ids(report);
+  const { matched } = report.totals.byStatus;
+  const found = `${groupDigits(matched)} of ${countOf(ids, 'V3 id')} ${matched === 1 ? 'has its V4 id' : 'have their V4 id'}`;
+  switch (report.outcome) {
+    case 'pass':
+      return matched === ids
+        ? `${found}.`
+        : `${found}; your limits accept the other ${groupDigits(ids - matched)}.`;
+    case 'fail': {
+      const failed = report.gate.limits.filter((limit) => !limit.pass).length;
+      return `${found}; ${countOf(failed, 'limit is', 'limits are')} exceeded.`;
+    }
+    case 'incomplete':
+      return ids === 0 ? 'Nothing is joined yet.' : `So far ${found}.`;
+    case 'not_ready':
+      return `V3 shows ${countOf(report.totals.v3Records, 'record')}, V4 shows ${countOf(report.totals.v4Records, 'record')}.`;
+    default:
+      return report.outcome satisfies never;
+  }
+}
+
+function nextStep(report: Report, obstacles: readonly Obstacle[]): string {
+  const commands = new Set(report.blockers.map((blocker) => blocker.next));
+  if (report.outcome === 'incomplete' && commands.size > 1) return 'svc-migrate run';
+  const first = obstacles[0];
+  return first === undefined ? 'svc-migrate dump --output remap.csv' : first.action;
+}
+
+function obstacleOfBlocker(blocker: Report['blockers'][number]): Obstacle {
+  return { key: blocker.code, numbers: '', models: [], meaning: blocker.text, action: blocker.next };
+}
+
+function obstaclesOfGate(report: Report): Obstacle[] {
+  const failed = report.gate.limits.filter((limit) => !limit.pass);
+  const found = failed.flatMap((limit) =>
+    limit.contributors.length === 0 ? [obstacleOfLimit(limit, report)] : obstaclesOfRows(limit),
+  );
+  return found.sort((a, b) => countIn(b) - countIn(a) || (a.key < b.key ? -1 : 1));
+}
+
+function countIn(obstacle: Obstacle): number {
+  return obstacle.models.reduce((sum, { count }) => sum + count, 0);
+}
+
+function obstacleOfLimit(limit: ReportLimit, report: Report): Obstacle {
+  const { sentence, action } = describeKey(limit.name);
+  const meaning = limit.detail === null ? sentence : `${sentence} Here: it ${limit.detail}.`;
+  const numbers = limit.unit === 'hours' ? describeAge(limit, report) : describeLimit(limit);
+  return {
+    key: limit.name,
+    numbers,
+    models: [],
+    meaning: limit.unit === 'hours' ? sentence : meaning,
+    action,
+  };
+}
+
+function describeAge(limit: ReportLimit, report: Report): string {
+  if (limit.detail !== null) return limit.detail;
+  const { oldestReadAt } = report.evidence;
+  const ageMs = oldestReadAt === null ? 0 : Date.parse(report.generatedAt) - Date.parse(oldestReadAt);
+  return `${formatDuration(ageMs)} old, ${formatDuration(Number(limit.allowed) * 3_600_000)} allowed`;
+}
+
+/** `12 found, 0 allowed`. */
+export function describeLimit(limit: ReportLimit): string {
+  const actual = limit.actual === null ? 'not measured' : `${groupDigits(limit.actual)} found`;
+  return `${actual}, ${describeAllowed(limit)} allowed`;
+}
+
+/** What a limit allows, for people. */
+export function describeAllowed(limit: ReportLimit): string {
+  if (limit.allowed === null) return 'any number';
+  if (typeof limit.allowed === 'string') return `${limit.allowed} of ${groupDigits(limit.base ?? 0)}`;
+  return limit.unit === 'hours' ? formatDuration(limit.allowed * 3_600_000) : groupDigits(limit.allowed);
+}
+
+/** Children of a parent without a twin are counted with their parents' reason. */
+function obstaclesOfRows(limit: ReportLimit): Obstacle[] {
+  const byKey = new Map<string, Map<string, number>>();
+  for (const { key, model, count } of limit.contributors) {
+    const bare = key.replace('/parent_', '/');
+    const models = byKey.get(bare) ?? new Map<string, number>();
+    models.set(model, (models.get(model) ?? 0) + count);
+    byKey.set(bare, models);
+  }
+  return [...byKey].map(([key, counts]) => {
+    const models = [...counts].map(([model, count]) => ({ model, count }));
+    const total = models.reduce((sum, { count }) => sum + count, 0);
+    return {
+      key,
+      numbers: `${groupDigits(total)}, where ${limitName(limit)} allows ${describeAllowed(limit)}`,
+      models: models.sort((a, b) => b.count - a.count || (a.model < b.model ? -1 : 1)),
+      meaning: describeKey(key).sentence,
+      action: describeKey(key).action,
+    };
+  });
+}
+
+/** `limit unmatched for crm/companies`, `the default`. */
+function limitName(limit: ReportLimit): string {
+  if (!limit.configured) return 'the default';
+  return limit.model === null ? `limit ${limit.name}` : `limit ${limit.name} for ${limit.model}`;
+}

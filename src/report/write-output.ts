@@ -1,0 +1,168 @@
+import { randomBytes } from 'node:crypto';
+import {
+  closeSync,
+  fsyncSync,
+  openSync,
+  realpathSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeSync,
+} from 'node:fs';
+import { dirname, resolve } from 'node:path';
+import type { Writable } from 'node:stream';
+import { SvcError } from '../errors.js';
+
+/** Text on its way to a file, or to stdout where the target is `-`. */
+export interface Output {
+  readonly target: string;
+  readonly chunks: () => Iterable<string>;
+}
+
+const BUFFER_CHARS = 65_536;
+
+/**
+ * Refuses targets that cannot all be honoured: stdout twice, a file twice, one of our own files.
+ *
+ * @throws SvcError `usage`
+ */
+export function assertTargets(targets: readonly string[], ownFiles: readonly string[]): void {
+  if (targets.filter((target) => target === '-').length > 1) {
+    throw new SvcError('usage', 'Only one output can go to stdout (-).', {
+      hint: 'Name a file for the others.',
+    });
+  }
+  const files = targets.filter((target) => target !== '-').map(realPath);
+  const twice = files.find((file, at) => files.indexOf(file) !== at);
+  if (twice !== undefined) {
+    throw new SvcError('usage', `Two outputs would go to ${twice}.`, { hint: 'Give each its own file.' });
+  }
+  const own = ownFiles.map(realPath);
+  const overwritten = files.find((file) => own.includes(file));
+  if (overwritten !== undefined) {
+    throw new SvcError(
+      'usage',
+      `${overwritten} is the database or the configuration: it is not overwritten.`,
+      {
+        hint: 'Name another file.',
+      },
+    );
+  }
+}
+
+function realPath(target: string): string {
+  try {
+    return realpathSync(target);
+  } catch {
+    return resolve(target);
+  }
+}
+
+/**
+ * Writes text to a file, whole or not at all, or to stdout.
+ *
+ * @throws SvcError `output` where it cannot be written: full disk, missing folder, closed pipe
+ */
+export async function writeOutput(output: Output, stdout: Writable): Promise<void> {
+  if (output.target === '-') return writeText(stdout, output.chunks());
+  writeFile(output.target, output.chunks());
+}
+
+/**
+ * Writes text to a stream and waits until it has taken all of it.
+ *
+ * @throws SvcError `output` where the reader went away or the disk is full
+ */
+export async function writeText(stream: Writable, chunks: Iterable<string>): Promise<void> {
+  // A failed write also emits `error`, later; without a listener that would end the process.
+  const ignore = () => {};
+  stream.on('error', ignore);
+  for (const chunk of inBuffers(chunks)) {
+    await new Promise<void>((done, fail) => {
+      stream.write(chunk, (error) => (error ? fail(cannotWrite('stdout', error)) : done()));
+    });
+  }
+  stream.off('error', ignore);
+}
+
+function* inBuffers(chunks: Iterable<string>): Generator<string> {
+  let parts: string[] = [];
+  let length = 0;
+  for (const chunk of chunks) {
+    parts.push(chunk);
+    length += chunk.length;
+    if (length < BUFFER_CHARS) continue;
+    yield parts.join('');
+    parts = [];
+    length = 0;
+  }
+  if (length > 0) yield parts.join('');
+}
+
+/** A link is followed to its file; devices and pipes are written to in place. */
+function writeFile(target: string, chunks: Iterable<string>): void {
+  const file = realPath(target);
+  try {
+    if (isSpecial(file)) writeInto(openSync(file, 'w'), chunks);
+    else replaceFile(file, chunks);
+  } catch (error) {
+    throw error instanceof Error && 'syscall' in error ? cannotWrite(target, error) : error;
+  }
+}
+
+function isSpecial(file: string): boolean {
+  const stat = statSync(file, { throwIfNoEntry: false });
+  return stat !== undefined && !stat.isFile() && !stat.isDirectory();
+}
+
+function replaceFile(file: string, chunks: Iterable<string>): void {
+  const temporary = `${file}.${randomBytes(6).toString('hex')}.tmp`;
+  try {
+    writeInto(openSync(temporary, 'wx', 0o600), chunks);
+    renameSync(temporary, file);
+  } catch (error) {
+    rmSync(temporary, { force: true });
+    throw error;
+  }
+  syncFolder(dirname(file));
+}
+
+function writeInto(fd: number, chunks: Iterable<string>): void {
+  try {
+    for (const chunk of inBuffers(chunks)) writeFully(fd, Buffer.from(chunk));
+    syncIfPossible(fd);
+  } finally {
+    closeSync(fd);
+  }
+}
+
+function writeFully(fd: number, bytes: Buffer): void {
+  for (let at = 0; at < bytes.length; ) at += writeSync(fd, bytes, at);
+}
+
+/** Devices and pipes refuse to be synced. */
+function syncIfPossible(fd: number): void {
+  try {
+    fsyncSync(fd);
+  } catch (error) {
+    if (!(error instanceof Error && 'code' in error && error.code === 'EINVAL')) throw error;
+  }
+}
+
+function syncFolder(folder: string): void {
+  const fd = openSync(folder, 'r');
+  try {
+    syncIfPossible(fd);
+  } finally {
+    closeSync(fd);
+  }
+}
+
+function cannotWrite(target: string, cause: Error): SvcError {
+  const code = 'code' in cause ? String(cause.code) : cause.message;
+  return new SvcError('output', `Cannot write ${target}: ${code}.`, {
+    hint: code === 'EPIPE' ? undefined : 'Check that the folder exists, can be written and has room.',
+    facts: { error: code },
+    cause,
+  });
+}

@@ -1,0 +1,73 @@
+import { z } from 'zod';
+import type { CompanyMatch, Generation } from '../domain.js';
+import type { Db } from './open.js';
+
+export interface CompanyFacts {
+  readonly region: string | null;
+  readonly v3_company_id: bigint | null;
+  readonly v4_company_id: bigint | null;
+  readonly matched_by: CompanyMatch;
+}
+
+/** The company pairs of the last remap. */
+export function readCompanyFacts(db: Db): CompanyFacts[] {
+  return db
+    .prepare<[], CompanyFacts>(
+      `SELECT region, v3_company_id, v4_company_id, matched_by FROM company
+       ORDER BY v3_company_id IS NULL, region, v3_company_id, v4_company_id`,
+    )
+    .all();
+}
+
+/** Companies that V4 listed. */
+export function readV4Companies(db: Db): bigint[] {
+  return db.prepare<[], bigint>('SELECT company_id FROM v4_company ORDER BY company_id').pluck().all();
+}
+
+export interface RejectedCount {
+  readonly generation: Generation;
+  readonly region: string;
+  readonly model: string;
+  readonly company_id: bigint | null;
+  readonly n: bigint;
+}
+
+export function readRejectedCounts(db: Db): RejectedCount[] {
+  return db
+    .prepare<[], RejectedCount>(
+      `SELECT generation, region, model, company_id, count(*) AS n FROM rejected
+       GROUP BY generation, region, model, company_id ORDER BY generation, region, model, company_id`,
+    )
+    .all();
+}
+
+/** One build of the remap. */
+export interface RemapRun {
+  readonly id: bigint;
+  readonly built_at: string;
+  readonly sha256: string;
+  readonly export_seq: bigint;
+  readonly counts: string;
+}
+
+/** The latest builds, oldest first. */
+export function readRemapRuns(db: Db, limit: number): RemapRun[] {
+  return db
+    .prepare<[bigint], RemapRun>('SELECT * FROM remap_run ORDER BY id DESC LIMIT ?')
+    .all(BigInt(limit))
+    .reverse();
+}
+
+const storedSchema = z.record(z.string(), z.string());
+
+/** What the database was exported from, both generations, as the exports recorded it. */
+export function readStoredFingerprint(db: Db): Record<string, string> {
+  const rows = db
+    .prepare<[], string>(
+      "SELECT value FROM meta WHERE key IN ('fingerprint_v3', 'fingerprint_v4') ORDER BY key",
+    )
+    .pluck()
+    .all();
+  const entries = rows.flatMap((text) => Object.entries(storedSchema.parse(JSON.parse(text))));
+  return Object.fromEntries(entries.sort(([a], [b]) => (a < b ? -1 : 1)));
+}

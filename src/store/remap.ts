@@ -1,0 +1,148 @@
+import type { Status } from '../domain.js';
+import type { Db } from './open.js';
+
+/** What a report is narrowed to; null: everything. Companies are V3 company ids. */
+export interface Scope {
+  readonly models: readonly string[] | null;
+  readonly companies: readonly bigint[] | null;
+}
+
+export const EVERYTHING: Scope = { models: null, companies: null };
+
+/** One row of the public table. */
+export interface RemapRow {
+  readonly model: string;
+  readonly path: string;
+  readonly region: string | null;
+  readonly v3_company_id: bigint | null;
+  readonly v4_company_id: bigint | null;
+  readonly platform_id: string | null;
+  readonly parent_platform_id: string | null;
+  readonly v3_svc_id: bigint | null;
+  readonly v4_svc_id: bigint | null;
+  readonly status: Status;
+  readonly reason: string | null;
+  readonly matched_by: string | null;
+  /** JSON text. */
+  readonly evidence: string;
+}
+
+export const REMAP_COLUMNS = [
+  'model',
+  'path',
+  'region',
+  'v3_company_id',
+  'v4_company_id',
+  'platform_id',
+  'parent_platform_id',
+  'v3_svc_id',
+  'v4_svc_id',
+  'status',
+  'reason',
+  'matched_by',
+  'evidence',
+] as const satisfies readonly (keyof RemapRow)[];
+
+const COLUMNS = REMAP_COLUMNS.join(', ');
+
+/** Rows of the remap with the same place and verdict. */
+export interface RemapGroup {
+  readonly model: string;
+  readonly isChild: bigint;
+  readonly region: string | null;
+  readonly v3_company_id: bigint | null;
+  readonly v4_company_id: bigint | null;
+  readonly status: Status;
+  readonly reason: string | null;
+  readonly n: bigint;
+  readonly v3: bigint;
+  readonly pairs: bigint;
+  readonly conflicts: bigint;
+}
+
+/** The remap, counted. Iterate to the end before the next statement writes. */
+export function readRemapGroups(db: Db, scope: Scope): IterableIterator<RemapGroup> {
+  const where = remapScope(db, scope);
+  return db
+    .prepare<[object], RemapGroup>(
+      `SELECT model, path <> '' AS isChild, region, v3_company_id, v4_company_id, status, reason, count(*) AS n,
+         count(v3_svc_id) AS v3, sum(v3_svc_id IS NOT NULL AND v4_svc_id IS NOT NULL) AS pairs,
+         sum(unique_id_conflict) AS conflicts
+       FROM remap AS r WHERE ${where.sql}
+       GROUP BY model, path <> '', region, v3_company_id, v4_company_id, status, reason
+       ORDER BY model, path <> '', region, v3_company_id, v4_company_id, status, reason`,
+    )
+    .iterate(where.params);
+}
+
+/** Every row that is not matched, in the remap's order. */
+export function readFindings(db: Db, scope: Scope): IterableIterator<RemapRow> {
+  const where = remapScope(db, scope);
+  return db
+    .prepare<[object], RemapRow>(
+      `SELECT ${COLUMNS} FROM remap AS r WHERE status <> 'matched' AND ${where.sql} ORDER BY rowid`,
+    )
+    .iterate(where.params);
+}
+
+/** The whole table, in its order. */
+export function readRemap(db: Db, scope: Scope): IterableIterator<RemapRow> {
+  const where = remapScope(db, scope);
+  return db
+    .prepare<[object], RemapRow>(`SELECT ${COLUMNS} FROM remap AS r WHERE ${where.sql} ORDER BY rowid`)
+    .iterate(where.params);
+}
+
+/** The first `perKind` findings of each model, status and reason, at most `total`. */
+export function readSamples(db: Db, scope: Scope, perKind: number, total: number): RemapRow[] {
+  const where = remapScope(db, scope);
+  return db
+    .prepare<[object], RemapRow>(
+      `WITH numbered AS (
+         SELECT rowid AS at, row_number() OVER (PARTITION BY model, status, reason ORDER BY rowid) AS n
+         FROM remap AS r WHERE status <> 'matched' AND ${where.sql}
+       )
+       SELECT ${COLUMNS} FROM numbered JOIN remap ON remap.rowid = numbered.at
+       WHERE n <= @perKind ORDER BY n, at LIMIT @total`,
+    )
+    .all({ ...where.params, perKind: BigInt(perKind), total: BigInt(total) });
+}
+
+/** One part of a WHERE clause over `remap AS r`, with its named parameters. */
+export interface ScopeSql {
+  readonly sql: string;
+  readonly params: Readonly<Record<string, string>>;
+}
+
+/** V4-only rows have no V3 company: they belong to a V3 company by its pair. */
+export function remapScope(db: Db, scope: Scope): ScopeSql {
+  const parts = ['TRUE'];
+  if (scope.models !== null) parts.push('r.model IN (SELECT value FROM json_each(@models))');
+  if (scope.companies !== null) {
+    parts.push(`iif(r.v3_svc_id IS NOT NULL, r.v3_company_id IN (SELECT value FROM json_each(@companies)),
+      r.v4_company_id IN (SELECT value FROM json_each(@v4Companies)))`);
+  }
+  return { sql: parts.join(' AND '), params: scopeParams(db, scope) };
+}
+
+/** The scope as JSON parameters: `models`, `companies`, `v4Companies`. */
+export function scopeParams(db: Db, scope: Scope): Readonly<Record<string, string>> {
+  const v4 = scope.companies === null ? [] : v4CompaniesOf(db, scope.companies);
+  return {
+    models: JSON.stringify(scope.models ?? []),
+    companies: `[${(scope.companies ?? []).join(',')}]`,
+    v4Companies: `[${v4.join(',')}]`,
+  };
+}
+
+/** The V4 companies of these V3 companies, and unpaired V4 companies with these ids. */
+export function v4CompaniesOf(db: Db, companies: readonly bigint[]): bigint[] {
+  return db
+    .prepare<[object], bigint>(
+      `SELECT DISTINCT v4_company_id FROM company WHERE v4_company_id IS NOT NULL
+         AND coalesce(v3_company_id, v4_company_id) IN (SELECT value FROM json_each(@companies))
+       ORDER BY v4_company_id`,
+    )
+    .pluck()
+    .all({ companies: `[${companies.join(',')}]` });
+}

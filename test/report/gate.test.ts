@@ -1,0 +1,244 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import type { Config, LimitValue } from '../../src/config/config.js';
+import { REASONS_BY_STATUS, STATUSES } from '../../src/domain.js';
+import { decideOutcome, type GateCounts, judge, type RowCount } from '../../src/report/gate.js';
+
+const DAY = 86_400_000;
+
+type Limits = Readonly<Record<string, string | number>>;
+
+function limitValue(limit: string | number): LimitValue {
+  return typeof limit === 'number'
+    ? { kind: 'count', count: limit }
+    : { kind: 'percent', percent: Number(limit.slice(0, -1)), text: limit };
+}
+
+function limitsOf(global: Limits, models: Readonly<Record<string, Limits>> = {}): Config['limits'] {
+  const values = (limits: Limits) =>
+    Object.fromEntries(Object.entries(limits).map(([name, limit]) => [name, limitValue(limit)]));
+  return {
+    global: values(global),
+    models: Object.fromEntries(Object.entries(models).map(([name, limits]) => [name, values(limits)])),
+  };
+}
+
+/** `m unmatched/unexplained 3` → a row count. */
+function rowOf(text: string): RowCount {
+  const [model = '', key = '', count = '0'] = text.split(' ');
+  const [name, reason = null] = key.split('/');
+  const status = STATUSES.find((one) => one === name) ?? 'matched';
+  return { model, status, reason, count: Number(count) };
+}
+
+function countsOf(rows: readonly string[], extra: Partial<GateCounts> = {}): GateCounts {
+  return {
+    rows: rows.map(rowOf),
+    v3Rows: new Map([
+      ['m', 100],
+      ['n', 900],
+    ]),
+    rejected: new Map(),
+    shortStreams: new Map(),
+    uniqueIdConflicts: new Map(),
+    drift: null,
+    ageMs: 0,
+    ...extra,
+  };
+}
+
+/** `name[@model] actual/allowed ok|over`, without maxAge. */
+function verdicts(counts: GateCounts, limits: Config['limits']): string[] {
+  return judge(counts, limits, DAY)
+    .limits.filter(({ name }) => name !== 'maxAge')
+    .map(
+      ({ name, model, actual, allowed, pass }) =>
+        `${name}${model === null ? '' : `@${model}`} ${actual}/${allowed} ${pass ? 'ok' : 'over'}`,
+    );
+}
+
+describe('the gate', () => {
+  const cases: [string, string[], Config['limits'], string[]][] = [
+    ['unmatched is 0 by default', ['m unmatched/unexplained 1'], limitsOf({}), ['unmatched 1/0 over']],
+    [
+      'ambiguous is 0 by default',
+      ['m ambiguous/duplicate_platform_id_v4 1'],
+      limitsOf({}),
+      ['ambiguous 1/0 over'],
+    ],
+    [
+      'unexplained V4-only rows are 0 by default',
+      ['m v4_only/unexplained 1'],
+      limitsOf({}),
+      ['v4_only/unexplained 1/0 over'],
+    ],
+    [
+      'children of an unexplained V4-only record share its default',
+      ['m v4_only/parent_unexplained 2'],
+      limitsOf({}),
+      ['v4_only/unexplained 2/0 over'],
+    ],
+    [
+      'the rest is unlimited by default',
+      ['m matched 9', 'm deleted/deleted_in_v4 5', 'm v4_only/created_after_export 5'],
+      limitsOf({}),
+      ['v4_only 5/null ok', 'deleted 5/null ok', 'matched 9/null ok'],
+    ],
+    [
+      'a reason takes its rows out of the default',
+      ['m unmatched/connection_inert 5', 'm unmatched/unexplained 1'],
+      limitsOf({ connection_inert: 5 }),
+      ['connection_inert 5/5 ok', 'unmatched 1/0 over'],
+    ],
+    [
+      'a reason covers the children of its parents',
+      ['m unmatched/connection_inert 5', 'm unmatched/parent_connection_inert 1'],
+      limitsOf({ connection_inert: 5 }),
+      ['connection_inert 6/5 over'],
+    ],
+    [
+      'a reason outranks a status',
+      ['m unmatched/connection_inert 5', 'm unmatched/unexplained 1'],
+      limitsOf({ unmatched: 1, connection_inert: 5 }),
+      ['unmatched 1/1 ok', 'connection_inert 5/5 ok'],
+    ],
+    [
+      'a model and status outranks a reason for all models',
+      ['m unmatched/connection_inert 5', 'n unmatched/connection_inert 7'],
+      limitsOf({ connection_inert: 7 }, { m: { unmatched: 4 } }),
+      ['connection_inert 7/7 ok', 'unmatched@m 5/4 over'],
+    ],
+    [
+      'a model and reason outranks a model and status',
+      ['m unmatched/connection_inert 5', 'm unmatched/unexplained 2'],
+      limitsOf({}, { m: { unmatched: 2, connection_inert: 5 } }),
+      ['unmatched@m 2/2 ok', 'connection_inert@m 5/5 ok'],
+    ],
+    [
+      'a reason judges its rows of every status',
+      ['m unmatched/no_platform_id 1', 'm deleted/no_platform_id 1', 'm v4_only/no_platform_id 1'],
+      limitsOf({ no_platform_id: 2 }),
+      ['no_platform_id 3/2 over'],
+    ],
+    [
+      'a configured limit is listed though it judged nothing',
+      [],
+      limitsOf({ deleted: 3 }),
+      ['deleted 0/3 ok'],
+    ],
+    [
+      'a share is of all V3 ids',
+      ['m unmatched/unexplained 20'],
+      limitsOf({ unmatched: '2%' }),
+      ['unmatched 20/2% ok'],
+    ],
+    [
+      'a share is not rounded',
+      ['m unmatched/unexplained 21'],
+      limitsOf({ unmatched: '2.09%' }),
+      ['unmatched 21/2.09% over'],
+    ],
+    [
+      "a model's share is of its own V3 ids",
+      ['m unmatched/unexplained 3'],
+      limitsOf({}, { m: { unmatched: '2%' } }),
+      ['unmatched@m 3/2% over'],
+    ],
+    [
+      'a share of a model without V3 ids allows nothing',
+      ['other v4_only/unexplained 1'],
+      limitsOf({}, { other: { v4_only: '100%' } }),
+      ['v4_only@other 1/100% over'],
+    ],
+  ];
+  it.each(cases)('%s', (_, rows, limits, expected) => {
+    expect(verdicts(countsOf(rows), limits)).toEqual(expected);
+  });
+
+  it('counts 29 of 10,000 as exactly 0.29 %', () => {
+    const counts = countsOf(['m unmatched/unexplained 29'], { v3Rows: new Map([['m', 10_000]]) });
+    expect(verdicts(counts, limitsOf({ unmatched: '0.29%' }))).toEqual(['unmatched 29/0.29% ok']);
+  });
+
+  const counters: [string, Partial<GateCounts>, Config['limits'], string[]][] = [
+    ['rejected is 0 by default', { rejected: new Map([['m', 1]]) }, limitsOf({}), ['rejected 1/0 over']],
+    ['short is 0 by default', { shortStreams: new Map([['m', 1]]) }, limitsOf({}), ['short 1/0 over']],
+    [
+      'unique id conflicts are shown elsewhere, not limited',
+      { uniqueIdConflicts: new Map([['m', 1]]) },
+      limitsOf({}),
+      [],
+    ],
+    [
+      'unique id conflicts can be limited',
+      { uniqueIdConflicts: new Map([['m', 1]]) },
+      limitsOf({ unique_id_conflict: 0 }),
+      ['unique_id_conflict 1/0 over'],
+    ],
+    [
+      'a model can have its own limit on rejected objects',
+      {
+        rejected: new Map([
+          ['m', 2],
+          ['n', 1],
+        ]),
+      },
+      limitsOf({}, { m: { rejected: 2 } }),
+      ['rejected@m 2/2 ok', 'rejected 1/0 over'],
+    ],
+    ['drift that was not measured fails a limit', {}, limitsOf({ drift: '100%' }), ['drift null/100% over']],
+    [
+      'drift that was measured is judged',
+      { drift: new Map([['m', 1]]) },
+      limitsOf({ drift: 1 }),
+      ['drift 1/1 ok'],
+    ],
+  ];
+  it.each(counters)('%s', (_, extra, limits, expected) => {
+    expect(verdicts(countsOf([], extra), limits)).toEqual(expected);
+  });
+
+  const ages: [string, number | null, number | null, boolean][] = [
+    ['accepts evidence of exactly the greatest age', DAY, 24, true],
+    ['refuses evidence a millisecond older', DAY + 1, 25, false],
+    ['shows whole hours', DAY / 2 + 1, 12, true],
+    ['refuses evidence without a time', null, null, false],
+    ['accepts a clock that is a little behind', -1000, 0, true],
+    ['refuses evidence from the future', -DAY, 0, false],
+  ];
+  it.each(ages)('%s', (_, ageMs, actual, pass) => {
+    const result = judge(countsOf([], { ageMs }), limitsOf({}), DAY);
+    expect(result.limits).toMatchObject([{ name: 'maxAge', allowed: 24, actual, pass }]);
+    expect(result.pass).toBe(pass);
+  });
+
+  it('judges every row by exactly one limit, whatever is configured', () => {
+    const kinds = STATUSES.flatMap((status) => {
+      const reasons: readonly string[] = REASONS_BY_STATUS[status];
+      return reasons.length === 0
+        ? [status]
+        : reasons.flatMap((one) => [`${status}/${one}`, `${status}/parent_${one}`]);
+    });
+    const names = [...STATUSES, ...new Set(Object.values(REASONS_BY_STATUS).flat())];
+    const limit = fc.dictionary(fc.constantFrom(...names), fc.nat(50));
+    const rows = fc.array(fc.tuple(fc.constantFrom('m', 'n'), fc.constantFrom(...kinds), fc.nat(30)));
+    fc.assert(
+      fc.property(rows, limit, limit, (drawn, global, own) => {
+        const counts = countsOf(drawn.map(([model, kind, n]) => `${model} ${kind} ${n}`));
+        const { limits } = judge(counts, limitsOf(global, { m: own }), DAY);
+        const judged = limits
+          .filter(({ unit }) => unit === 'rows')
+          .reduce((sum, { actual }) => sum + (actual ?? 0), 0);
+        expect(judged).toBe(drawn.reduce((sum, [, , n]) => sum + n, 0));
+      }),
+    );
+  });
+
+  it('says incomplete before not ready before the limits', () => {
+    const [incomplete, notReady] = [{ outcome: 'incomplete' as const }, { outcome: 'not_ready' as const }];
+    expect(decideOutcome([notReady, incomplete], true)).toBe('incomplete');
+    expect(decideOutcome([notReady], true)).toBe('not_ready');
+    expect(decideOutcome([], false)).toBe('fail');
+    expect(decideOutcome([], true)).toBe('pass');
+  });
+});

@@ -1,0 +1,192 @@
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { runCheck } from '../../src/commands/check.js';
+import { runReport } from '../../src/commands/report.js';
+import { reportSchema } from '../../src/report/schema.js';
+import type { Db } from '../../src/store/open.js';
+import { type Exported, INVOICES } from '../support/exported.js';
+import { MIXED, NOW, newIo, SINCE, withDatabase } from './support.js';
+
+const CLEAN: Exported = { v3: [{ id: 1, facts: 'x=1' }], v4: [{ id: 7, key: 'k1', facts: 'x=1' }] };
+
+describe('the report', () => {
+  it('is valid and says the same for the same database at another time', () => {
+    withDatabase(MIXED, { backfill: SINCE }, ({ report }) => {
+      const first = reportSchema.parse(report());
+      const second = report(undefined, NOW + 1000);
+      expect({ ...second, generatedAt: '' }).toEqual({ ...first, generatedAt: '' });
+    });
+  });
+
+  it('counts records, children and verdicts alike for all, by model and by company', () => {
+    withDatabase(MIXED, { backfill: SINCE }, ({ report }) => {
+      const { totals, models, companies } = report();
+      expect(totals).toEqual({
+        v3Records: 4,
+        v3Children: 2,
+        v4Records: 2,
+        v4Children: 1,
+        rejected: 0,
+        uniqueIdConflicts: 0,
+        byStatus: { matched: 2, unmatched: 3, deleted: 1, ambiguous: 0, v4_only: 1 },
+        byReason: {
+          'unmatched/outside_backfill_window': 1,
+          'unmatched/parent_outside_backfill_window': 1,
+          'unmatched/unexplained': 1,
+          'deleted/deleted_not_in_v4': 1,
+          'v4_only/unexplained': 1,
+        },
+      });
+      expect(models).toEqual([{ model: INVOICES, v4Model: 'invoices', ...totals }]);
+      expect(companies).toEqual([
+        { region: 'default', v3CompanyId: '1', v4CompanyId: '1', matchedBy: 'overlap', ...totals },
+      ]);
+    });
+  });
+
+  it('says what to ask the operator for', () => {
+    withDatabase(MIXED, { backfill: SINCE }, ({ report }) => {
+      expect(report().fullSync).toEqual([
+        {
+          region: 'default',
+          v3CompanyId: '1',
+          v4CompanyId: '1',
+          model: INVOICES,
+          records: 1,
+          children: 1,
+          earliest: '2026-01-05T00:00:00.000Z',
+          latest: '2026-01-05T00:00:00.000Z',
+        },
+      ]);
+    });
+  });
+});
+
+describe('check', () => {
+  const spoil = (sql: string) => (db: Db) => {
+    db.exec(sql);
+  };
+  const cases: [string, Exported, (db: Db) => void, string, number][] = [
+    ['passes when all ids have their twin', CLEAN, () => {}, 'pass', 0],
+    ['fails on a finding nobody accepted', MIXED, () => {}, 'fail', 1],
+    [
+      'is incomplete while a list is read',
+      CLEAN,
+      spoil("UPDATE stream SET state = 'running' WHERE id = 1"),
+      'incomplete',
+      4,
+    ],
+    [
+      'is incomplete after a list failed',
+      CLEAN,
+      spoil("UPDATE stream SET state = 'failed' WHERE id = 2"),
+      'incomplete',
+      4,
+    ],
+    [
+      'is incomplete when a V3 list was never begun',
+      CLEAN,
+      spoil("DELETE FROM stream WHERE generation = 'v3'; DELETE FROM record; DELETE FROM remap"),
+      'incomplete',
+      4,
+    ],
+    [
+      'is incomplete when a V4 list was never begun',
+      CLEAN,
+      spoil("INSERT INTO v4_company VALUES (99, '{}')"),
+      'incomplete',
+      4,
+    ],
+    [
+      'is incomplete without a remap',
+      CLEAN,
+      spoil('DELETE FROM remap_run; DELETE FROM remap'),
+      'incomplete',
+      4,
+    ],
+    [
+      'is incomplete when the export is newer than the remap',
+      CLEAN,
+      spoil("INSERT INTO meta VALUES ('export_seq', '5')"),
+      'incomplete',
+      4,
+    ],
+    ['is not ready without V3 records', { v3: [], v4: CLEAN.v4 }, () => {}, 'not_ready', 5],
+    ['is not ready without V4 records', { v3: CLEAN.v3, v4: [], v4Companies: [1] }, () => {}, 'not_ready', 5],
+    [
+      'is not ready when not one key is shared',
+      { v3: CLEAN.v3, v4: [{ id: 8, key: 'other' }] },
+      () => {},
+      'not_ready',
+      5,
+    ],
+  ];
+  it.each(cases)('%s', async (_, exported, change, outcome, code) => {
+    await withDatabase(exported, {}, async ({ config, write }) => {
+      write(change);
+      const io = newIo();
+      expect(await runCheck({ config, outputs: { json: '-' } }, io)).toBe(code);
+      const written = reportSchema.parse(JSON.parse(io.stdout.text));
+      expect([written.outcome, written.exitCode]).toEqual([outcome, code]);
+    });
+  });
+
+  it('turns red when the evidence is older than maxAge', async () => {
+    await withDatabase(CLEAN, { maxAgeMs: 3_600_000 }, async ({ config }) => {
+      expect(await runCheck({ config, outputs: {} }, newIo())).toBe(1);
+    });
+  });
+
+  it('refuses a database that was exported with another configuration', async () => {
+    await withDatabase(CLEAN, {}, async ({ config, write }) => {
+      write((db) =>
+        db.prepare('INSERT INTO meta VALUES (?, ?)').run('fingerprint_v4', '{"v4.baseUrl":"http://other"}'),
+      );
+      await expect(runCheck({ config, outputs: {} }, newIo())).rejects.toMatchObject({
+        code: 'other_configuration',
+      });
+    });
+  });
+});
+
+describe('report', () => {
+  it('exits 0 on incomplete data and warns', async () => {
+    await withDatabase(CLEAN, {}, async ({ config, write }) => {
+      write((db) => db.exec("UPDATE stream SET state = 'failed', end_reason = 'timeout' WHERE id = 1"));
+      const io = newIo();
+      expect(await runReport({ config, outputs: {} }, io)).toBe(0);
+      expect(io.stderr.text).toBe(
+        'Warning: 1 V3 list not read to the end: accounting/invoices in default (failed, timeout). → svc-migrate export v3\n',
+      );
+    });
+  });
+
+  it('writes each format to its own file, whole, for its owner only', async () => {
+    await withDatabase(MIXED, {}, async ({ config, folder }) => {
+      const file = join(folder, 'findings.ndjson');
+      writeFileSync(file, 'old');
+      await runReport({ config, outputs: { ndjson: file } }, newIo());
+      const lines = readFileSync(file, 'utf8').trimEnd().split('\n');
+      expect(lines.map((line) => JSON.parse(line).status)).toEqual([
+        'unmatched',
+        'unmatched',
+        'deleted',
+        'v4_only',
+        'unmatched',
+      ]);
+    });
+  });
+
+  it('refuses to write two formats to stdout, one file twice, or over the database', async () => {
+    await withDatabase(MIXED, {}, async ({ config, folder }) => {
+      const refused = async (json: string, ndjson: string) =>
+        expect(runReport({ config, outputs: { json, ndjson } }, newIo())).rejects.toMatchObject({
+          code: 'usage',
+        });
+      await refused('-', '-');
+      await refused(join(folder, 'x'), join(folder, 'x'));
+      await refused(join(folder, 'x'), config.database);
+    });
+  });
+});
