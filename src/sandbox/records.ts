@@ -1,0 +1,168 @@
+import { createHash } from 'node:crypto';
+import { groupAt, slotAt } from './blocks.js';
+import { childGroupsOf, childrenOn } from './children.js';
+import { isServedBeforeWindow, platformDates, type ServiceDates, serviceDates, UNDATED } from './dates.js';
+import { type Fate, fateAt, type Slot } from './fates.js';
+import { type Json, type JsonObject, writeJson } from './json.js';
+import { chooseScheme, keyText, noKey, otherKey, uniqueIdText, variantOf, writtenKey } from './keys.js';
+import { Draw, happens, hashOf, mix } from './random.js';
+import { buildLineItem, buildPlainLineItem } from './shapes/line-items.js';
+import { buildRelation, type PlatformDates } from './shapes/shape.js';
+import { CHILD_PLACES, type Member, type Table } from './tables.js';
+import type { World } from './world.js';
+
+/** One record, located; its fields are made when asked for. */
+export interface Stored {
+  readonly table: Table;
+  readonly member: Member;
+  readonly position: number;
+  readonly group: number;
+  readonly fate: Fate;
+  readonly slot: Slot;
+  /** Same in V3 and V4, and for all records of one thing on the platform. */
+  readonly entityHash: number;
+  readonly dates: ServiceDates;
+  readonly deleted: boolean;
+}
+
+/** The record at a position of a table. */
+export function recordAt(world: World, table: Table, position: number): Stored {
+  const member = table.members[table.memberOf[position] ?? 0];
+  if (member === undefined) throw new RangeError(`There is no record ${position}.`);
+  const { block } = member;
+  const place = table.placeOf[position] ?? 0;
+  const { group, slot: number } = groupAt(block[table.generation], place);
+  const slot = slotAt(block, table.generation, group, number);
+  const change = table.changes.get(position);
+  return {
+    table,
+    member,
+    position,
+    group,
+    fate: fateAt(block.fates[group] ?? 0),
+    slot,
+    entityHash: entityHashOf(block.hash, group, slot),
+    dates: { ...datesOf(world, table, position), ...change },
+    deleted: change?.deleted ?? slot.deleted,
+  };
+}
+
+function datesOf(world: World, table: Table, position: number): ServiceDates {
+  return serviceDates(table.generation, position, table.present, mix(table.hash, position), world.times);
+}
+
+export function entityHashOf(blockHash: number, group: number, slot: Slot): number {
+  return mix(mix(blockHash, group), 0xe0 + slot.entity);
+}
+
+/** A record's key as text, null where it has none. */
+export function keyOf(world: World, { member, group, slot }: Stored): string | null {
+  if (slot.key === 'none') return null;
+  const { block } = member;
+  const hash = mix(mix(block.hash, group), 0xc0);
+  if (slot.key === 'other') return otherKey(hash);
+  const scheme = chooseScheme(hashOf(world.seed, 'scheme', block.shape.v3));
+  const key = keyText(scheme, world.scenario, group, hash);
+  return slot.key === 'variant' ? variantOf(key, hash) : key;
+}
+
+function writtenKeyOf(world: World, stored: Stored): Json {
+  const hash = mix(mix(stored.table.hash, stored.position), 0xc2);
+  const key = keyOf(world, stored);
+  if (key !== null) return writtenKey(key, world.scenario, hash);
+  return world.scenario === 'clean' ? null : noKey(hash);
+}
+
+function uniqueIdOf({ member, group, slot, entityHash }: Stored): string | null {
+  if (slot.uniqueId === 'none') return null;
+  if (slot.uniqueId !== 'own')
+    return uniqueIdText(mix(mix(member.block.hash, group), slot.uniqueId === 'a' ? 1 : 2));
+  return happens(mix(entityHash, 5), 0.4) ? null : uniqueIdText(mix(entityHash, 6));
+}
+
+export function svcIdOf({ table, position }: Stored): bigint {
+  return table.ids.idOf(position);
+}
+
+export function childIdOf({ table, position }: Stored, place: number): bigint {
+  return table.childIds.idOf(position * CHILD_PLACES + place);
+}
+
+/** Fields that are cheap to know without making the whole record. */
+export function serviceFields(world: World, stored: Stored): JsonObject {
+  const { dates } = stored;
+  return {
+    svc_id: svcIdOf(stored),
+    svc_deleted_at: stored.deleted ? new Date(dates.updatedMs).toISOString() : null,
+    svc_created_at: new Date(dates.createdMs).toISOString(),
+    svc_updated_at: new Date(dates.updatedMs).toISOString(),
+    svc_company_id: stored.member.company.id,
+    platform_id: writtenKeyOf(world, stored),
+    platform_unique_id: uniqueIdOf(stored),
+  };
+}
+
+/** A record whose platform gave no dates is judged by the service's; only old ones may be such. */
+const UNDATED_RATE = 0.15;
+
+function platformDatesOf(world: World, stored: Stored): PlatformDates {
+  const { fate, dates, entityHash, member, table } = stored;
+  const mayBeUndated = table.generation === 'v3' && fate.dates === 'outside' && fate.v4.length === 0;
+  if (mayBeUndated && isServedBeforeWindow(dates, world.times) && happens(mix(entityHash, 8), UNDATED_RATE)) {
+    return UNDATED;
+  }
+  return platformDates(fate.dates, member.block.shape, entityHash, world.times, world.scenario);
+}
+
+const DRIFT_RATE = 0.06;
+const DRIFTING = ['memo', 'description', 'status', 'payment_status'];
+
+/** The platform's fields, the same in V3 and V4, but for a few that drifted in the ugly scenario. */
+export function platformFields(world: World, stored: Stored): JsonObject {
+  const { entityHash, member, table } = stored;
+  const { shape } = member.block;
+  const fields = shape.build(new Draw(entityHash), platformDatesOf(world, stored));
+  const drifts = world.scenario === 'ugly' && table.generation === 'v4';
+  if (!drifts || !happens(mix(entityHash, 9), DRIFT_RATE)) return fields;
+  const field = DRIFTING.find((name) => name in shape.fields);
+  return field === undefined ? fields : { ...fields, [field]: 'changed since V3 read it' };
+}
+
+export interface Extras {
+  readonly expand: ReadonlySet<string>;
+  readonly select: ReadonlySet<string>;
+}
+
+/** A whole record as the service answers it. */
+export function buildRecord(world: World, stored: Stored, { expand, select }: Extras): JsonObject {
+  const fields = platformFields(world, stored);
+  const record: Record<string, Json> = { ...serviceFields(world, stored), ...fields };
+  const draw = new Draw(mix(stored.entityHash, 12));
+  for (const name of stored.table.shape.expand) {
+    if (!expand.has(name)) continue;
+    record[name] = name === 'line_items' ? buildLineItems(world, stored) : buildRelation(draw, name);
+  }
+  if (select.has('raw_data')) record['raw_data'] = { source: stored.table.shape.v3, fields };
+  if (select.has('data_hash')) {
+    record['data_hash'] = createHash('sha256').update(writeJson(fields)).digest('hex').slice(0, 32);
+  }
+  return record;
+}
+
+function buildLineItems(world: World, stored: Stored): Json {
+  const { table, member, entityHash } = stored;
+  const { block } = member;
+  const lineHash = mix(entityHash, 14);
+  if (table.shape.lineItems === 'plain') {
+    return Array.from({ length: 1 + (lineHash % 3) }, (_, line) =>
+      buildPlainLineItem(new Draw(mix(lineHash, line))),
+    );
+  }
+  const updatedAt = platformDatesOf(world, stored).updated;
+  const groups = childGroupsOf(block, entityHash, world.scenario);
+  return childrenOn(table.generation, groups, block, world.scenario).map((child) => ({
+    svc_id: childIdOf(stored, child.place),
+    platform_id: child.written,
+    ...buildLineItem(new Draw(child.group.hash), updatedAt),
+  }));
+}

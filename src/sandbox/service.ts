@@ -1,0 +1,111 @@
+import { type Answer, answerError, answerList, answerObject, answerPage, type RequestId } from './answers.js';
+import { listCompanies } from './company-list.js';
+import { writeJson } from './json.js';
+import { type List, listMember, listNothing, listTable } from './lists.js';
+import type { OrderCache } from './orders.js';
+import { readPage } from './pages.js';
+import { parseQuery, type Query } from './query.js';
+import { buildRecord } from './records.js';
+import { notFound, RequestError } from './request-error.js';
+import { createRequestIds } from './request-ids.js';
+import type { Route } from './routes.js';
+import type { ModelShape } from './shapes/shape.js';
+import type { Table } from './tables.js';
+import type { World } from './world.js';
+
+export interface ServiceOptions {
+  readonly world: World;
+  readonly apiKey: string;
+  /** Share of V4's records that the backfill has loaded, from 0 to 1. */
+  readonly loadedShare: () => number;
+}
+
+export interface ServiceRequest {
+  readonly method: string;
+  readonly url: URL;
+  /** Null where nothing is there. */
+  readonly route: Route | null;
+  readonly apiKey: string | undefined;
+}
+
+export type Service = (request: ServiceRequest) => Answer;
+
+/** The service without its transport: request → answer. */
+export function createService({ world, apiKey, loadedShare }: ServiceOptions): Service {
+  const nextRequestId = createRequestIds(world.seed);
+  const cache: OrderCache = new Map();
+  return (request) => {
+    const isV4 = request.url.pathname.startsWith('/v4');
+    const requestId = isV4 ? nextRequestId(request.url.pathname + request.url.search) : null;
+    try {
+      if (request.apiKey !== apiKey) throw new RequestError(401, 'unauthorized', 'The api_key is not valid.');
+      if (request.method !== 'GET') throw new RequestError(405, 'method_not_allowed', 'Only GET is allowed.');
+      if (request.route === null) throw notFound('such route');
+      return answer(world, request.route, request.url.searchParams, requestId, loadedShare, cache);
+    } catch (error) {
+      if (!(error instanceof RequestError)) throw error;
+      return answerError(error.status, error.code, error.message, requestId);
+    }
+  };
+}
+
+function answer(
+  world: World,
+  route: Route,
+  parameters: URLSearchParams,
+  requestId: RequestId,
+  loadedShare: () => number,
+  cache: OrderCache,
+): Answer {
+  switch (route.kind) {
+    case 'v3_list': {
+      const query = parseQuery(`${route.region} ${route.shape.v3}`, route.shape, parameters);
+      const { list, rest } = chooseV3List(world, v3Table(world, route.region, route.shape), query);
+      return answerPage(world, readPage(world, list, rest, cache), query, requestId);
+    }
+    case 'v4_companies': {
+      const page = listCompanies(world, parameters);
+      return answerList(page.companies.map(writeJson), page, requestId);
+    }
+    case 'v4_list': {
+      const query = parseQuery(`${route.companyId} ${route.shape.v4}`, route.shape, parameters);
+      const list = chooseV4List(world, route.shape, route.companyId, loadedShare());
+      return answerPage(
+        world,
+        readPage(world, list, { ...query, returnCount: true }, cache),
+        query,
+        requestId,
+      );
+    }
+    case 'v4_record': {
+      const query = parseQuery('record', route.shape, parameters);
+      const list = chooseV4List(world, route.shape, route.companyId, loadedShare());
+      const ordinal = list.ordinalOf(route.svcId);
+      if (ordinal === null) throw notFound(`${route.shape.v4} record ${route.svcId} in that company`);
+      return answerObject(buildRecord(world, list.at(ordinal), query), requestId);
+    }
+  }
+}
+
+function v3Table(world: World, region: string, shape: ModelShape): Table {
+  const table = world.v3.get(region)?.get(shape.v3);
+  if (table === undefined) throw notFound(`region ${region}`);
+  return table;
+}
+
+/** A filter for one company reads that company's list instead of looking at all records. */
+function chooseV3List(world: World, table: Table, query: Query): { list: List; rest: Query } {
+  const wanted = query.filters.find(({ field, operator }) => field === 'svc_company_id' && operator === 'eq');
+  if (wanted === undefined) return { list: listTable(world, table), rest: query };
+  const member = table.members.find(({ company }) => company.id === wanted.operands[0]);
+  const list = member === undefined ? listNothing(table) : listMember(world, table, member, 1);
+  return { list, rest: { ...query, filters: query.filters.filter((filter) => filter !== wanted) } };
+}
+
+function chooseV4List(world: World, shape: ModelShape, companyId: bigint, share: number): List {
+  const table = world.v4.get(shape.v4);
+  const member = table?.members.find(({ company }) => company.id === companyId);
+  if (table === undefined || member === undefined) throw notFound(`company ${companyId}`);
+  if (world.isAbsent(member.company.connection, shape)) throw notFound(`data model ${shape.v4}`);
+  return listMember(world, table, member, share);
+}
