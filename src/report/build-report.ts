@@ -1,19 +1,18 @@
 import { basename } from 'node:path';
 import type { Config } from '../config/config.js';
 import { SvcError } from '../errors.js';
-import { type RemapRun, readRemapRuns, readStoredFingerprint, readV4Companies } from '../store/evidence.js';
+import { readRemapRuns, readStoredFingerprint } from '../store/evidence.js';
 import { countDeleted, readDayCounts } from '../store/exported.js';
-import { readExportSeq, readMeta } from '../store/meta.js';
 import type { Db } from '../store/open.js';
-import { readSamples, type Scope, v4CompaniesOf } from '../store/remap.js';
+import { readSamples, type Scope } from '../store/remap.js';
 import type { StreamRow } from '../store/stream-row.js';
-import { listStreams } from '../store/streams.js';
 import { listCannotSee } from './cannot-see.js';
 import { toFinding } from './finding.js';
 import { type CompanyTally, type Folded, foldCounts } from './fold.js';
 import { listFullSync } from './full-sync.js';
 import { decideOutcome, EXIT_BY_OUTCOME, judge } from './gate.js';
-import { findIncomplete, findNotReady, isStale } from './readiness.js';
+import { readReadiness } from './read-readiness.js';
+import { findIncomplete, findNotReady, isStale, type Readiness } from './readiness.js';
 import type { Blocker, Report, ReportStream } from './schema.js';
 import { finishTally } from './tally.js';
 import { buildMonths } from './timeline.js';
@@ -41,12 +40,13 @@ const HOUR_MS = 3_600_000;
 export function buildReport(db: Db, inputs: ReportInputs): Report {
   const { config } = inputs;
   const scope = { ...inputs.scope, models: inputs.scope.models ?? config.models.map((model) => model.v3) };
-  const streams = listStreams(db).filter(streamFilter(db, scope));
+  const facts = readReadiness(db, config, scope);
+  const { streams } = facts;
   const folded = foldCounts(db, config, scope);
   const runs = readRemapRuns(db, RUNS);
   const age = readAge(streams, inputs.nowMs);
   const gate = judgeFolded(folded, streams, age.ms, inputs);
-  const blockers = findBlockers(db, config, scope, streams, runs.at(-1), folded);
+  const blockers = findBlockers(facts, folded);
   const outcome = decideOutcome(blockers, gate.pass);
   return {
     schemaVersion: 1,
@@ -73,16 +73,7 @@ export function buildReport(db: Db, inputs: ReportInputs): Report {
     }),
     timeline: buildTimeline(db, config, scope, age.newest),
     trend: buildTrend(runs),
-    evidence: describeEvidence(db, inputs, runs.at(-1), folded, age),
-  };
-}
-
-function streamFilter(db: Db, scope: Scope): (stream: StreamRow) => boolean {
-  const v4 = scope.companies === null ? null : v4CompaniesOf(db, scope.companies);
-  return ({ generation, model, companyId }) => {
-    const companies = generation === 'v3' ? scope.companies : v4;
-    const ofCompany = companyId === null || (companies?.includes(companyId) ?? true);
-    return ofCompany && (scope.models?.includes(model) ?? true);
+    evidence: describeEvidence(db, inputs, facts, folded, age),
   };
 }
 
@@ -130,33 +121,10 @@ function limitsInScope(limits: Config['limits'], scope: Scope): Config['limits']
   return { global: limits.global, models: Object.fromEntries(models) };
 }
 
-function findBlockers(
-  db: Db,
-  config: Config,
-  scope: Scope,
-  streams: readonly StreamRow[],
-  lastRun: RemapRun | undefined,
-  { totals, pairs }: Folded,
-): Blocker[] {
-  const incomplete = findIncomplete({
-    models: config.models.filter((model) => scope.models?.includes(model.v3) ?? true),
-    regions: config.v3.regions.map(({ region }) => region),
-    streams,
-    v4Companies: listedCompanies(db, scope),
-    lastRun,
-    exportSeq: readExportSeq(db),
-  });
+function findBlockers(facts: Readiness, { totals, pairs }: Folded): Blocker[] {
+  const incomplete = findIncomplete(facts);
   if (incomplete.length > 0) return incomplete;
   return findNotReady({ v3: totals.v3Records, v4: totals.v4Records, pairs });
-}
-
-/** An export of V4 begins with its fingerprint and its company list. */
-function listedCompanies(db: Db, scope: Scope): bigint[] | null {
-  const listed = readV4Companies(db);
-  if (listed.length === 0 && readMeta(db, 'fingerprint_v4') === null) return null;
-  if (scope.companies === null) return listed;
-  const wanted = new Set(v4CompaniesOf(db, scope.companies));
-  return listed.filter((id) => wanted.has(id));
 }
 
 function countParts(folded: Folded, config: Config): Pick<Report, 'totals' | 'models' | 'companies'> {
@@ -233,11 +201,11 @@ function buildTimeline(db: Db, config: Config, scope: Scope, newest: string | nu
 function describeEvidence(
   db: Db,
   { config }: ReportInputs,
-  lastRun: RemapRun | undefined,
+  { lastRun, exportSeq }: Readiness,
   folded: Folded,
   age: Age,
 ): Report['evidence'] {
-  const stale = lastRun === undefined || isStale(lastRun, readExportSeq(db));
+  const stale = lastRun === undefined || isStale(lastRun, exportSeq);
   const conservation = weighConservation(folded);
   if (!stale && !conservation.holds) {
     const { v3Exported, v3Rows } = conservation;

@@ -7,7 +7,7 @@ import type { Blocker } from './schema.js';
 /** What must be known to say whether a remap rests on everything there is. */
 export interface Readiness {
   /** Model pairs looked at. */
-  readonly models: readonly ModelPair[];
+  readonly models: readonly Pick<ModelPair, 'v3' | 'v4'>[];
   readonly regions: readonly string[];
   readonly streams: readonly StreamRow[];
   /** Companies that V4 listed; null where V4 was never asked. */

@@ -73,11 +73,14 @@ export async function writeOutput(output: Output, stdout: Writable): Promise<voi
  *
  * @throws SvcError `output` where the reader went away or the disk is full
  */
-export async function writeText(stream: Writable, chunks: Iterable<string>): Promise<void> {
+export async function writeText(
+  stream: Writable,
+  chunks: Iterable<string> | AsyncIterable<string>,
+): Promise<void> {
   // A failed write also emits `error`, later; without a listener that would end the process.
   const ignore = () => {};
   stream.on('error', ignore);
-  for (const chunk of inBuffers(chunks)) {
+  for await (const chunk of Symbol.iterator in chunks ? inBuffers(chunks) : chunks) {
     await new Promise<void>((done, fail) => {
       stream.write(chunk, (error) => (error ? fail(cannotWrite('stdout', error)) : done()));
     });

@@ -1,0 +1,47 @@
+import type { Config } from '../config/config.js';
+import { escapeUnseen } from '../report/escape.js';
+import { assertUsableRemap } from '../report/read-readiness.js';
+import { DUMP_FORMATS, type DumpFormat } from '../report/render-dump.js';
+import { assertTargets, writeOutput, writeText } from '../report/write-output.js';
+import { readRemap } from '../store/remap.js';
+import type { Io } from './io.js';
+import { readDatabase } from './read-database.js';
+import { scopeOf } from './report.js';
+
+export interface DumpOptions {
+  readonly config: Config;
+  readonly format?: DumpFormat | undefined;
+  /** A file, or `-` for stdout, the default. */
+  readonly output?: string | undefined;
+  readonly models?: readonly string[] | undefined;
+  /** V3 company ids. */
+  readonly companies?: readonly bigint[] | undefined;
+  readonly allowIncomplete?: boolean | undefined;
+}
+
+/**
+ * `dump`: the whole remap, in its own order, with exact values.
+ *
+ * @throws SvcError `incomplete` unless allowed, `usage`, `output`, and as `openDatabase` does
+ */
+export async function runDump(options: DumpOptions, io: Io): Promise<number> {
+  const { config, format = 'csv', output: target = '-' } = options;
+  assertTargets([target], [config.database, config.file]);
+  return readDatabase(config, async (db) => {
+    if (options.allowIncomplete !== true) assertUsableRemap(db, config);
+    const exact = () => DUMP_FORMATS[format](readRemap(db, scopeOf(options)));
+    const onTerminal = target === '-' && io.isTty;
+    await writeOutput({ target, chunks: onTerminal ? () => spellUnseen(exact()) : exact }, io.stdout);
+    if (onTerminal) {
+      await writeText(io.stderr, [
+        'Control characters are spelled out on a terminal; use --output FILE for exact data.\n',
+      ]);
+    }
+    return 0;
+  });
+}
+
+/** A terminal would act on control characters; line ends stay. */
+function* spellUnseen(chunks: Iterable<string>): Generator<string> {
+  for (const chunk of chunks) yield chunk.split(/\r?\n/).map(escapeUnseen).join('\n');
+}

@@ -1,0 +1,119 @@
+import type { Config } from '../config/config.js';
+import { SvcError } from '../errors.js';
+import { assertUsableRemap } from '../report/read-readiness.js';
+import { writeText } from '../report/write-output.js';
+import type { Answer } from '../store/answer.js';
+import { parseSvcId, prepareLookup } from '../store/lookup.js';
+import type { Io } from './io.js';
+import { assertConfigured } from './narrow.js';
+import { readDatabase } from './read-database.js';
+
+export interface LookupOptions {
+  readonly config: Config;
+  readonly model: string;
+  /** Ids as typed. */
+  readonly ids: readonly string[];
+  /** Where ids are read from too, one a line; blank lines are skipped. */
+  readonly input?: AsyncIterable<string | Uint8Array> | undefined;
+  readonly json?: boolean | undefined;
+  readonly region?: string | undefined;
+  /** V3 company id. */
+  readonly company?: bigint | undefined;
+  /** Field of the children whose ids these are, such as `line_items`; absent: records. */
+  readonly path?: string | undefined;
+  readonly allowIncomplete?: boolean | undefined;
+}
+
+/**
+ * `lookup`: one line per id, in the order given: `v3id TAB v4id-or-minus TAB status/reason`, or NDJSON.
+ * 0 also where ids have no twin: that is an answer.
+ *
+ * @throws SvcError `incomplete`, `usage` (model or id on the command line), `bad_input` (a line that is no id)
+ */
+export async function runLookup(options: LookupOptions, io: Io): Promise<number> {
+  const { config, model } = options;
+  assertConfigured(config, model);
+  const ids = options.ids.map(parseArgument);
+  return readDatabase(config, async (db) => {
+    if (options.allowIncomplete !== true) assertUsableRemap(db, config);
+    const find = prepareLookup(db);
+    const place = {
+      path: options.path ?? '',
+      region: options.region ?? null,
+      companyId: options.company ?? null,
+    };
+    const render = options.json === true ? renderAnswerJson : renderAnswer;
+    const answer = (id: bigint) => render(find(model, id, place), model);
+    await writeText(io.stdout, answerAll(ids, options.input, answer));
+    return 0;
+  });
+}
+
+async function* answerAll(
+  ids: readonly bigint[],
+  input: LookupOptions['input'],
+  answer: (id: bigint) => string,
+): AsyncGenerator<string> {
+  if (ids.length > 0) yield ids.map(answer).join('');
+  if (input === undefined) return;
+  let line = 0;
+  for await (const block of readLines(input)) {
+    let text = '';
+    for (const idText of block) {
+      line += 1;
+      const trimmed = idText.trim();
+      if (trimmed !== '') text += answer(parseLine(trimmed, line));
+    }
+    if (text !== '') yield text;
+  }
+}
+
+/** Lines as they arrive, a block at a time; the last line needs no line feed. */
+async function* readLines(input: AsyncIterable<string | Uint8Array>): AsyncGenerator<string[]> {
+  const decoder = new TextDecoder();
+  let rest = '';
+  for await (const chunk of input) {
+    const lines = (
+      rest + (typeof chunk === 'string' ? chunk : decoder.decode(chunk, { stream: true }))
+    ).split('\n');
+    rest = lines.pop() ?? '';
+    if (lines.length > 0) yield lines;
+  }
+  if (rest !== '') yield [rest];
+}
+
+function parseArgument(text: string): bigint {
+  const id = parseSvcId(text);
+  if (id !== null) return id;
+  throw new SvcError('usage', `"${text}" is no id.`, {
+    hint: 'Ids are 64-bit integers, written in plain digits.',
+  });
+}
+
+function parseLine(text: string, line: number): bigint {
+  const id = parseSvcId(text);
+  if (id !== null) return id;
+  const shown = text.length > 40 ? `${text.slice(0, 40)}…` : text;
+  throw new SvcError('bad_input', `Line ${line} of the input is no id: "${shown}".`, {
+    hint: 'One id a line, 64-bit integers in plain digits.',
+    facts: { line },
+  });
+}
+
+function renderAnswer({ v3Id, v4Id, status, reason }: Answer): string {
+  return `${v3Id}\t${v4Id ?? '-'}\t${status}${reason === null ? '' : `/${reason}`}\n`;
+}
+
+function renderAnswerJson(answer: Answer, model: string): string {
+  const line = {
+    model,
+    v3_svc_id: String(answer.v3Id),
+    v4_svc_id: answer.v4Id?.toString() ?? null,
+    status: answer.status,
+    reason: answer.reason,
+    region: answer.region,
+    v3_company_id: answer.v3CompanyId?.toString() ?? null,
+    v4_company_id: answer.v4CompanyId?.toString() ?? null,
+  };
+  return `${JSON.stringify(line)}\n`;
+}

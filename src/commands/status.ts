@@ -1,0 +1,109 @@
+import { statSync } from 'node:fs';
+import type { Config } from '../config/config.js';
+import { STREAM_STATES } from '../domain.js';
+import { escapeUnseen } from '../report/escape.js';
+import { countOf, formatDuration, formatTime, groupDigits } from '../report/numbers.js';
+import { readReadiness } from '../report/read-readiness.js';
+import { findIncomplete, isStale, nameOfList, type Readiness } from '../report/readiness.js';
+import { wrapText } from '../report/text-layout.js';
+import { buildTrend } from '../report/trend.js';
+import { writeText } from '../report/write-output.js';
+import { type RemapRun, readRemapRuns } from '../store/evidence.js';
+import { EVERYTHING } from '../store/remap.js';
+import type { StreamRow } from '../store/stream-row.js';
+import type { Io } from './io.js';
+import { readDatabase } from './read-database.js';
+
+export interface StatusOptions {
+  readonly config: Config;
+}
+
+const OPEN_LISTS = 20;
+const RUNS = 6;
+
+/**
+ * `status`: what the database holds, what is unfinished, what comes next. Reads no records.
+ *
+ * @throws SvcError as `openDatabase` does
+ */
+export async function runStatus({ config }: StatusOptions, io: Io): Promise<number> {
+  return readDatabase(config, async (db) => {
+    const facts = readReadiness(db, config, EVERYTHING);
+    const runs = readRemapRuns(db, RUNS);
+    const now = io.clock.now();
+    const lines = [
+      `Database: ${config.database} (${groupDigits(Math.ceil(statSync(config.database).size / 1024))} KiB)`,
+      describeGeneration(facts, 'v3', now),
+      describeGeneration(facts, 'v4', now),
+      ...describeOpen(facts.streams),
+      ...describeRemap(facts, runs),
+      ...describeNext(facts),
+    ];
+    const text = lines.flatMap((line) => wrapText(escapeUnseen(line), io.width, /^ */.exec(line)?.[0] ?? ''));
+    await writeText(io.stdout, [`${text.join('\n')}\n`]);
+    return 0;
+  });
+}
+
+function describeGeneration(facts: Readiness, generation: 'v3' | 'v4', now: number): string {
+  const streams = facts.streams.filter((stream) => stream.generation === generation);
+  const name = generation.toUpperCase();
+  if (streams.length === 0) return `${name}: not exported yet`;
+  const states = STREAM_STATES.map((state) => ({
+    state,
+    n: streams.filter((stream) => stream.state === state).length,
+  })).filter(({ n }) => n > 0);
+  const records = streams.reduce((sum, stream) => sum + stream.uniqueRecords, 0);
+  const rejected = streams.reduce((sum, stream) => sum + stream.rejected, 0);
+  const parts = [
+    `${countOf(streams.length, 'list')} (${states.map(({ state, n }) => `${groupDigits(n)} ${state}`).join(', ')})`,
+    countOf(records, 'record'),
+    ...(rejected > 0 ? [`${groupDigits(rejected)} rejected`] : []),
+    `oldest reading ${formatDuration(now - oldestOf(streams))} ago`,
+  ];
+  return `${name}: ${parts.join(', ')}`;
+}
+
+function oldestOf(streams: readonly StreamRow[]): number {
+  return Math.min(...streams.map((stream) => Date.parse(stream.readAt ?? stream.startedAt)));
+}
+
+function describeOpen(streams: readonly StreamRow[]): string[] {
+  const open = streams.filter(({ state }) => state === 'running' || state === 'failed');
+  if (open.length === 0) return [];
+  const shown = open.slice(0, OPEN_LISTS).map((stream) => {
+    const total = stream.totalCountLast === null ? '' : ` of ${groupDigits(stream.totalCountLast)}`;
+    const why = stream.endReason === null ? '' : `: ${stream.endNote ?? stream.endReason}`;
+    return `  ${stream.generation.toUpperCase()} ${nameOfList(stream)}: ${stream.state} after ${countOf(stream.pages, 'page')}, ${groupDigits(stream.uniqueRecords)}${total} records${why}`;
+  });
+  const more = open.length - shown.length;
+  return ['Unfinished:', ...shown, ...(more > 0 ? [`  … and ${groupDigits(more)} more`] : [])];
+}
+
+function describeRemap(facts: Readiness, runs: readonly RemapRun[]): string[] {
+  const last = runs.at(-1);
+  if (last === undefined) return ['Remap: none yet'];
+  const state = isStale(last, facts.exportSeq) ? 'older than the exported data' : 'current';
+  const unmatched = buildTrend(runs).map((run) => groupDigits(run.byStatus.unmatched));
+  return [`Remap: of ${formatTime(last.built_at)}, ${state}`, `  unmatched ${unmatched.join(' → ')}`];
+}
+
+/** What each command would do now, and which is the one to run. */
+function describeNext(facts: Readiness): string[] {
+  const open = (generation: 'v3' | 'v4') =>
+    facts.streams.some(
+      (stream) =>
+        stream.generation === generation && (stream.state === 'running' || stream.state === 'failed'),
+    );
+  const begun = (generation: 'v3' | 'v4') => facts.streams.some((stream) => stream.generation === generation);
+  const v3 = !begun('v3')
+    ? 'reads V3'
+    : open('v3')
+      ? 'continues where it stopped'
+      : 'tops V3 up with what changed';
+  const v4 = !begun('v4') ? 'reads V4' : open('v4') ? 'continues where it stopped' : 'reads V4 anew';
+  const blockers = new Set(findIncomplete(facts).map((blocker) => blocker.next));
+  const [only] = blockers;
+  const next = blockers.size > 1 ? 'svc-migrate run' : (only ?? 'svc-migrate check');
+  return [`\`export v3\` ${v3}; \`export v4\` ${v4}.`, `Next: ${next}`];
+}

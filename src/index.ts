@@ -1,0 +1,86 @@
+import { SvcError } from './errors.js';
+import { readReadiness, refuseIncomplete } from './report/read-readiness.js';
+import type { Answer } from './store/answer.js';
+import { parseSvcId, prepareLookup } from './store/lookup.js';
+import { type Db, openDatabase } from './store/open.js';
+import { EVERYTHING } from './store/remap.js';
+import { listStreams } from './store/streams.js';
+
+/** An id as programs hold it. Numbers must be safe integers: larger ones have lost digits already. */
+export type IdInput = bigint | number | string;
+
+/** Which record an id names, where the id alone does not say. */
+export interface Where {
+  /** Name of the V3 region in the configuration. */
+  readonly region?: string;
+  /** V3 company id. */
+  readonly companyId?: IdInput;
+  /** Field of the children whose ids these are, such as `line_items`. Default: records. */
+  readonly path?: string;
+}
+
+export type { Answer } from './store/answer.js';
+
+/** A finished remap, read-only. */
+export interface Remap {
+  /**
+   * The V4 id that a V3 id became; null where it has none, is unknown, or not beyond doubt.
+   *
+   * @param model the V3 path, such as `accounting/invoices`
+   */
+  v4Id(model: string, v3Id: IdInput, where?: Where): bigint | null;
+  /** The same with status and reason: why there is none. */
+  find(model: string, v3Id: IdInput, where?: Where): Answer;
+  close(): void;
+}
+
+/**
+ * Opens a database that svc-migrate wrote, to translate ids in flight, such as those of queues and webhooks.
+ *
+ * @throws an Error with a `code`: `bad_input` (no such file), `usage` (unknown model), `not_our_database`, `newer_database`, `locked`, and
+ * `incomplete` where the remap is missing, stale, or rests on unfinished lists, unless `allowIncomplete` is set
+ */
+export function openRemap(file: string, options: { readonly allowIncomplete?: boolean } = {}): Remap {
+  const db = openDatabase(file, 'read');
+  try {
+    if (options.allowIncomplete !== true) assertComplete(db);
+  } catch (error) {
+    db.close();
+    throw error;
+  }
+  const lookup = prepareLookup(db);
+  const known = new Set(listStreams(db).map(({ model }) => model));
+  const find = (model: string, v3Id: IdInput, where: Where = {}): Answer => {
+    if (!known.has(model)) throw unknownModel(model, [...known]);
+    return lookup(model, toId(v3Id), {
+      path: where.path ?? '',
+      region: where.region ?? null,
+      companyId: where.companyId === undefined ? null : toId(where.companyId),
+    });
+  };
+  return { find, v4Id: (model, v3Id, where) => find(model, v3Id, where).v4Id, close: () => db.close() };
+}
+
+function unknownModel(model: string, known: readonly string[]): SvcError {
+  return new SvcError('usage', `The database holds no model ${model}.`, {
+    hint: `Known: ${known.join(', ')}.`,
+  });
+}
+
+/** Without the configuration, the models are those of the lists: each planned list has its row from the start. */
+function assertComplete(db: Db): void {
+  const streams = listStreams(db);
+  const inV4 = new Set(streams.filter(({ generation }) => generation === 'v4').map(({ model }) => model));
+  const names = [...new Set(streams.map(({ model }) => model))];
+  const models = names.map((v3) => ({ v3, v4: inV4.size === 0 || inV4.has(v3) ? v3 : null }));
+  refuseIncomplete(readReadiness(db, { models, v3: { regions: [] } }, EVERYTHING));
+}
+
+function toId(value: IdInput): bigint {
+  if (typeof value === 'number' && !Number.isSafeInteger(value)) {
+    throw new TypeError(`${value} is no exact integer: pass large ids as bigint or text.`);
+  }
+  const id = parseSvcId(String(value));
+  if (id === null) throw new RangeError(`"${value}" is no 64-bit integer in plain digits.`);
+  return id;
+}

@@ -1,0 +1,67 @@
+import type { Config } from '../config/config.js';
+import type { ModelPair } from '../domain.js';
+import { SvcError } from '../errors.js';
+import { readRemapRuns, readV4Companies } from '../store/evidence.js';
+import { readExportSeq, readMeta } from '../store/meta.js';
+import type { Db } from '../store/open.js';
+import { EVERYTHING, type Scope, v4CompaniesOf } from '../store/remap.js';
+import type { StreamRow } from '../store/stream-row.js';
+import { listStreams } from '../store/streams.js';
+import { findIncomplete, type Readiness } from './readiness.js';
+
+/** What the database knows about its own completeness, within a scope. */
+export function readReadiness(
+  db: Db,
+  config: {
+    readonly models: readonly Pick<ModelPair, 'v3' | 'v4'>[];
+    readonly v3: { readonly regions: readonly { readonly region: string }[] };
+  },
+  scope: Scope,
+): Readiness {
+  return {
+    models: config.models.filter((model) => scope.models?.includes(model.v3) ?? true),
+    regions: config.v3.regions.map(({ region }) => region),
+    streams: listStreams(db).filter(streamFilter(db, scope)),
+    v4Companies: listedCompanies(db, scope),
+    lastRun: readRemapRuns(db, 1)[0],
+    exportSeq: readExportSeq(db),
+  };
+}
+
+/**
+ * Refuses a remap that does not rest on everything there is.
+ *
+ * @throws SvcError `incomplete`, with what to run
+ */
+export function assertUsableRemap(db: Db, config: Config): void {
+  refuseIncomplete(readReadiness(db, config, EVERYTHING));
+}
+
+/** @throws SvcError `incomplete`, with what to run */
+export function refuseIncomplete(facts: Readiness): void {
+  const [first, ...others] = findIncomplete(facts);
+  if (first === undefined) return;
+  const more = others.length === 0 ? '' : ` ${others.map((blocker) => blocker.text).join(' ')}`;
+  throw new SvcError('incomplete', `The remap is incomplete. ${first.text}${more}`, {
+    hint: `Run \`${others.length === 0 ? first.next : 'svc-migrate run'}\`, or pass --allow-incomplete to use it as it is.`,
+  });
+}
+
+function streamFilter(db: Db, scope: Scope): (stream: StreamRow) => boolean {
+  const v4 = scope.companies === null ? null : new Set(v4CompaniesOf(db, scope.companies));
+  const v3 = scope.companies === null ? null : new Set(scope.companies);
+  return ({ generation, model, companyId }) => {
+    const companies = generation === 'v3' ? v3 : v4;
+    const ofCompany = companyId === null || (companies?.has(companyId) ?? true);
+    return ofCompany && (scope.models?.includes(model) ?? true);
+  };
+}
+
+/** An export of V4 begins with its fingerprint and its company list. */
+function listedCompanies(db: Db, scope: Scope): bigint[] | null {
+  const listed = readV4Companies(db);
+  if (listed.length === 0 && readMeta(db, 'fingerprint_v4') === null) return null;
+  if (scope.companies === null) return listed;
+  const wanted = new Set(v4CompaniesOf(db, scope.companies));
+  return listed.filter((id) => wanted.has(id));
+}

@@ -1,0 +1,79 @@
+import { REMAP_COLUMNS, type RemapRow } from '../store/remap.js';
+import { csvCell } from './escape.js';
+import { renderNdjson } from './render-ndjson.js';
+
+/** Formats of the whole remap, exact. */
+export const DUMP_FORMATS = {
+  csv: renderCsv,
+  ndjson: renderNdjson,
+  sql: renderSql,
+} as const satisfies Record<string, (rows: Iterable<RemapRow>) => Iterable<string>>;
+
+export type DumpFormat = keyof typeof DUMP_FORMATS;
+
+/** RFC 4180 with a header; null is an empty cell, empty text is `""`. */
+function* renderCsv(rows: Iterable<RemapRow>): Generator<string> {
+  yield `${REMAP_COLUMNS.join(',')}\r\n`;
+  for (const row of rows) {
+    yield `${REMAP_COLUMNS.map((column) => csvValue(row[column])).join(',')}\r\n`;
+  }
+}
+
+function csvValue(value: string | bigint | null): string {
+  if (value === null) return '';
+  if (value === '') return '""';
+  return csvCell(String(value));
+}
+
+const SQL_HEAD = `CREATE TABLE remap (
+  model TEXT NOT NULL,
+  path TEXT NOT NULL,
+  region TEXT,
+  v3_company_id BIGINT,
+  v4_company_id BIGINT,
+  platform_id TEXT,
+  parent_platform_id TEXT,
+  v3_svc_id BIGINT,
+  v4_svc_id BIGINT,
+  status TEXT NOT NULL,
+  reason TEXT,
+  matched_by TEXT,
+  evidence TEXT NOT NULL
+);
+BEGIN;
+`;
+
+const SQL_TAIL = `COMMIT;
+CREATE INDEX remap_v3 ON remap (model, v3_svc_id);
+CREATE INDEX remap_v4 ON remap (model, v4_svc_id);
+`;
+
+const ROWS_PER_INSERT = 100;
+
+/** Standard SQL, as SQLite, PostgreSQL and DuckDB take it. */
+function* renderSql(rows: Iterable<RemapRow>): Generator<string> {
+  yield SQL_HEAD;
+  let values: string[] = [];
+  for (const row of rows) {
+    values.push(`(${REMAP_COLUMNS.map((column) => sqlValue(row[column])).join(', ')})`);
+    if (values.length < ROWS_PER_INSERT) continue;
+    yield insertOf(values);
+    values = [];
+  }
+  if (values.length > 0) yield insertOf(values);
+  yield SQL_TAIL;
+}
+
+function insertOf(values: readonly string[]): string {
+  return `INSERT INTO remap (${REMAP_COLUMNS.join(', ')}) VALUES\n${values.join(',\n')};\n`;
+}
+
+function sqlValue(value: string | bigint | null): string {
+  if (value === null) return 'NULL';
+  if (typeof value === 'bigint') return String(value);
+  // No literal holds NUL; PostgreSQL, which cannot store it, refuses this expression instead of altering the text.
+  return value
+    .split('\0')
+    .map((part) => `'${part.replaceAll("'", "''")}'`)
+    .join(' || char(0) || ');
+}

@@ -1,0 +1,56 @@
+import type { Status } from '../domain.js';
+import type { Answer } from './answer.js';
+import type { Db } from './open.js';
+
+/** Which record an id names, where the id alone does not say. */
+export interface LookupPlace {
+  /** '' for records, else the children's field, such as `line_items`. */
+  readonly path: string;
+  readonly region: string | null;
+  readonly companyId: bigint | null;
+}
+
+const SEVERAL_RECORDS = 'several_records';
+
+/** Integers come back as bigint: status, reason, v4 id, region, v3 company, v4 company. */
+type Row = readonly [Status, string | null, bigint | null, string | null, bigint | null, bigint | null];
+
+/** Looks up one V3 id of a model. */
+export type Lookup = (model: string, v3Id: bigint, place: LookupPlace) => Answer;
+
+/** Makes the function that answers. Never a guess: rows that disagree are ambiguous. */
+export function prepareLookup(db: Db): Lookup {
+  const select = db
+    .prepare<[string, bigint, string, string | null, bigint | null], Row>(
+      `SELECT status, reason, v4_svc_id, region, v3_company_id, v4_company_id FROM remap
+       WHERE model = ? AND v3_svc_id = ? AND path = ?
+         AND region = coalesce(?, region) AND v3_company_id = coalesce(?, v3_company_id)`,
+    )
+    .raw();
+  return (model, v3Id, { path, region, companyId }) =>
+    answerFrom(v3Id, select.all(model, v3Id, path, region, companyId));
+}
+
+/** One canonical spelling: `007`, `+7`, `7.0` are no ids, so that nothing is taken for an id by chance. */
+const ID = /^(?:0|-?[1-9]\d{0,18})$/;
+
+/** An id as text, or null where it is none or beyond 64 bits. */
+export function parseSvcId(text: string): bigint | null {
+  if (!ID.test(text)) return null;
+  const id = BigInt(text);
+  return BigInt.asIntN(64, id) === id ? id : null;
+}
+
+function answerFrom(v3Id: bigint, rows: readonly Row[]): Answer {
+  const [first, ...others] = rows;
+  if (first === undefined) return emptyAnswer(v3Id, 'unknown', null);
+  const [status, reason, v4Id, region, v3CompanyId, v4CompanyId] = first;
+  const agree = others.every((row) => row[0] === status && row[1] === reason && row[2] === v4Id);
+  if (!agree) return emptyAnswer(v3Id, 'ambiguous', SEVERAL_RECORDS);
+  if (others.length > 0) return { ...emptyAnswer(v3Id, status, reason), v4Id };
+  return { v3Id, v4Id, status, reason, region, v3CompanyId, v4CompanyId };
+}
+
+function emptyAnswer(v3Id: bigint, status: Answer['status'], reason: string | null): Answer {
+  return { v3Id, v4Id: null, status, reason, region: null, v3CompanyId: null, v4CompanyId: null };
+}

@@ -1,0 +1,144 @@
+import { describe, expect, it } from 'vitest';
+import { type LookupOptions, runLookup } from '../../src/commands/lookup.js';
+import { openRemap } from '../../src/index.js';
+import { type Exported, INVOICES } from '../support/exported.js';
+import { MIXED, newIo, withDatabase } from './support.js';
+
+/** Two regions that use the same V3 company and record ids for different things. */
+const TWO_REGIONS: Exported = {
+  v3: [
+    { id: 1, key: 'eu-1', region: 'eu', company: 5, facts: 'x=1' },
+    { id: 1, key: 'us-1', region: 'us', company: 5, facts: 'x=2' },
+    { id: 2, key: 'us-2', region: 'us', company: 5, facts: 'x=3' },
+  ],
+  v4: [
+    { id: 10, key: 'eu-1', company: 50, facts: 'x=1' },
+    { id: 20, key: 'us-1', company: 60, facts: 'x=2' },
+    { id: 30, key: 'us-2', company: 60, facts: 'x=3' },
+  ],
+};
+const REGIONS = { regions: ['eu', 'us'] };
+
+async function* chunksOf(...texts: string[]): AsyncGenerator<Uint8Array> {
+  for (const text of texts) yield Buffer.from(text);
+}
+
+type Ask = Partial<LookupOptions> & { regions?: readonly string[] };
+
+/** What `lookup` prints. */
+function lookup(exported: Exported, { regions, ...options }: Ask, spoil = ''): Promise<string> {
+  return withDatabase(exported, regions === undefined ? {} : { regions }, async ({ config, write }) => {
+    write((db) => db.exec(spoil));
+    const io = newIo();
+    const code = await runLookup({ config, model: INVOICES, ids: [], ...options }, io);
+    expect(code).toBe(0);
+    return io.stdout.text;
+  });
+}
+
+describe('lookup', () => {
+  it('answers in the order asked, with the status of ids that have no twin', async () => {
+    expect(await lookup(MIXED, { ids: ['3', '1', '4', '999'] })).toBe(
+      '3\t-\tunmatched/unexplained\n1\t2\tmatched\n4\t-\tdeleted/deleted_not_in_v4\n999\t-\tunknown\n',
+    );
+  });
+
+  it('keeps the ids of records and of children apart', async () => {
+    expect(await lookup(MIXED, { ids: ['11'] })).toBe('11\t-\tunknown\n');
+    expect(await lookup(MIXED, { ids: ['11'], path: 'line_items' })).toBe('11\t21\tmatched\n');
+  });
+
+  it('never guesses which region or company an id is of', async () => {
+    expect(await lookup(TWO_REGIONS, { ...REGIONS, ids: ['1', '2'] })).toBe(
+      '1\t-\tambiguous/several_records\n2\t30\tmatched\n',
+    );
+    expect(await lookup(TWO_REGIONS, { ...REGIONS, ids: ['1'], region: 'us' })).toBe('1\t20\tmatched\n');
+    expect(await lookup(TWO_REGIONS, { ...REGIONS, ids: ['2'], company: 6n })).toBe('2\t-\tunknown\n');
+  });
+
+  it('prints JSON with ids as digits', async () => {
+    expect(JSON.parse(await lookup(TWO_REGIONS, { ...REGIONS, ids: ['2'], json: true }))).toEqual({
+      model: INVOICES,
+      v3_svc_id: '2',
+      v4_svc_id: '30',
+      status: 'matched',
+      reason: null,
+      region: 'us',
+      v3_company_id: '5',
+      v4_company_id: '60',
+    });
+  });
+
+  it('keeps ids exact to the last of 64 bits', async () => {
+    const [v3, v4] = [2n ** 63n - 1n, 2n ** 63n - 2n];
+    const exported = { v3: [{ id: v3, key: 'k', facts: 'x=1' }], v4: [{ id: v4, key: 'k', facts: 'x=1' }] };
+    expect(await lookup(exported, { ids: [String(v3)] })).toBe(`${v3}\t${v4}\tmatched\n`);
+  });
+
+  it('reads ids from input, however it is cut', async () => {
+    const input = chunksOf('1\n', '', '99', '9\r\n\n  3', '\n2');
+    expect(await lookup(MIXED, { input })).toBe(
+      '1\t2\tmatched\n999\t-\tunknown\n3\t-\tunmatched/unexplained\n2\t-\tunmatched/unexplained\n',
+    );
+  });
+
+  const noIds = ['007', '+7', '7.0', '1e3', '0x7', 'seven', '9223372036854775808', '-0', '7 8', '\u0667'];
+  it.each(noIds)('refuses %s, naming its line', async (text) => {
+    const asked = lookup(MIXED, { input: chunksOf(`1\n${text}\n`) });
+    await expect(asked).rejects.toMatchObject({ code: 'bad_input', facts: { line: 2 } });
+    await expect(lookup(MIXED, { ids: [text] })).rejects.toMatchObject({ code: 'usage' });
+  });
+
+  it('refuses a model that is not configured', async () => {
+    await expect(lookup(MIXED, { model: 'x/y', ids: ['1'] })).rejects.toMatchObject({ code: 'usage' });
+  });
+
+  it('refuses an incomplete remap unless told', async () => {
+    const spoil = "UPDATE stream SET state = 'running' WHERE id = 1";
+    await expect(lookup(MIXED, { ids: ['1'] }, spoil)).rejects.toMatchObject({ code: 'incomplete' });
+    expect(await lookup(MIXED, { ids: ['1'], allowIncomplete: true }, spoil)).toBe('1\t2\tmatched\n');
+  });
+});
+
+describe('openRemap', () => {
+  it('translates ids given as bigint, number or text', () => {
+    withDatabase(TWO_REGIONS, REGIONS, ({ config }) => {
+      const remap = openRemap(config.database);
+      expect(remap.v4Id(INVOICES, 2n)).toBe(30n);
+      expect(remap.v4Id(INVOICES, 2)).toBe(30n);
+      expect(remap.v4Id(INVOICES, '2', { region: 'us', companyId: 5 })).toBe(30n);
+      expect(remap.v4Id(INVOICES, 1)).toBeNull();
+      expect(remap.find(INVOICES, 1)).toMatchObject({ status: 'ambiguous', reason: 'several_records' });
+      expect(remap.v4Id(INVOICES, 1, { region: 'eu' })).toBe(10n);
+      remap.close();
+    });
+  });
+
+  it('refuses what is no exact id and models nobody exported', () => {
+    withDatabase(MIXED, {}, ({ config }) => {
+      const remap = openRemap(config.database);
+      expect(() => remap.v4Id(INVOICES, 2 ** 53)).toThrow(TypeError);
+      for (const text of ['', ' 1', '0x1', '1.0', '9223372036854775808']) {
+        expect(() => remap.v4Id(INVOICES, text)).toThrow(RangeError);
+      }
+      expect(() => remap.v4Id('accounting/invoice', 1)).toThrow(expect.objectContaining({ code: 'usage' }));
+      remap.close();
+    });
+  });
+
+  const spoilt: [string, string][] = [
+    ['a list is unfinished', "UPDATE stream SET state = 'failed' WHERE id = 2"],
+    ['V4 was never exported', "DELETE FROM stream WHERE generation = 'v4'; DELETE FROM v4_company"],
+    ['the export is newer', "INSERT INTO meta VALUES ('export_seq', '3')"],
+    ['there is no remap', 'DELETE FROM remap_run'],
+  ];
+  it.each(spoilt)('refuses to answer where %s, unless told', (_, sql) => {
+    withDatabase(MIXED, {}, ({ config, write }) => {
+      write((db) => db.exec(sql));
+      expect(() => openRemap(config.database)).toThrow(expect.objectContaining({ code: 'incomplete' }));
+      const remap = openRemap(config.database, { allowIncomplete: true });
+      expect(remap.v4Id(INVOICES, 1)).toBe(2n);
+      remap.close();
+    });
+  });
+});

@@ -1,0 +1,55 @@
+import { describe, expect, it } from 'vitest';
+import { runStatus } from '../../src/commands/status.js';
+import { MIXED, newIo, withDatabase } from './support.js';
+
+function status(spoil: string): Promise<string[]> {
+  return withDatabase(MIXED, {}, async ({ config, write }) => {
+    write((db) => db.exec(spoil));
+    const io = newIo({ width: 100 });
+    expect(await runStatus({ config }, io)).toBe(0);
+    const [database = '', ...lines] = io.stdout.text.trimEnd().split('\n');
+    expect(database).toMatch(/^Database: /);
+    return lines.filter((line) => !line.startsWith('  ') || !line.includes('KiB'));
+  });
+}
+
+describe('status', () => {
+  it('says what is there and that check comes next', async () => {
+    const lines = await status("UPDATE stream SET unique_records = 4 WHERE generation = 'v3'");
+    expect(lines.slice(-6)).toEqual([
+      'V3: 1 list (1 complete), 4 records, oldest reading 2 h 3 min ago',
+      'V4: 1 list (1 complete), 0 records, oldest reading 2 h 3 min ago',
+      'Remap: of 2026-11-01 01:00 UTC, current',
+      '  unmatched 3',
+      '`export v3` tops V3 up with what changed; `export v4` reads V4 anew.',
+      'Next: svc-migrate check',
+    ]);
+  });
+
+  it('names what is unfinished and the command that finishes it', async () => {
+    const lines = await status(`
+      UPDATE stream SET state = 'failed', end_reason = 'timeout', end_note = 'V4 did not answer in time.', pages = 3,
+        unique_records = 1500, total_count_last = 20000 WHERE generation = 'v4';
+      INSERT INTO meta VALUES ('export_seq', '7')`);
+    expect(lines.slice(-7)).toEqual([
+      'Unfinished:',
+      '  V4 accounting/invoices, company 1: failed after 3 pages, 1,500 of 20,000 records: V4 did not',
+      '  answer in time.',
+      'Remap: of 2026-11-01 01:00 UTC, older than the exported data',
+      '  unmatched 3',
+      '`export v3` tops V3 up with what changed; `export v4` continues where it stopped.',
+      'Next: svc-migrate run',
+    ]);
+  });
+
+  it('says so where nothing was exported', async () => {
+    const lines = await status('DELETE FROM stream; DELETE FROM v4_company; DELETE FROM remap_run');
+    expect(lines.slice(-5)).toEqual([
+      'V3: not exported yet',
+      'V4: not exported yet',
+      'Remap: none yet',
+      '`export v3` reads V3; `export v4` reads V4.',
+      'Next: svc-migrate run',
+    ]);
+  });
+});
