@@ -1,10 +1,11 @@
 import { readFileSync } from 'node:fs';
-import { z } from 'zod';
 
-const packageSchema = z.object({ version: z.string() });
-
-/** The package's version. */
+/** The package's version. Checked by hand: `--version` should not load a validator. */
 export function readVersion(): string {
   const file = new URL('../package.json', import.meta.url);
-  return packageSchema.parse(JSON.parse(readFileSync(file, 'utf8'))).version;
+  const content: unknown = JSON.parse(readFileSync(file, 'utf8'));
+  if (typeof content !== 'object' || content === null || !('version' in content)) {
+    throw new Error(`${file.pathname} names no version.`);
+  }
+  return String(content.version);
 }

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { SvcError } from '../errors.js';
-import { didYouMean } from './suggest.js';
+import { orMeant } from './suggest.js';
 
 /** A V3 company with the V4 company that the user says it is. */
 export interface NamedCompanyPair {
@@ -64,7 +64,7 @@ function parseLine(line: string, regions: readonly string[]): NamedCompanyPair |
   const [region = '', v3 = '', v4 = '', ...more] = splitCells(line);
   if (v4 === '' || more.length > 0) return 'needs exactly three values';
   if (!regions.includes(region)) {
-    return `"${region}" is not a configured region; ${didYouMean(region, regions)}`.replace(/; $/, '');
+    return `"${region}" is not a configured region${orMeant(region, regions)}`;
   }
   const v3CompanyId = parseId(v3);
   const v4CompanyId = parseId(v4);

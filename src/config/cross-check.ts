@@ -1,10 +1,9 @@
 import type { z } from 'zod';
 import type { ModelPair } from '../domain.js';
 import { DEFAULT_MODELS, resolveModel } from './defaults.js';
-import { parseLimitValue } from './limits.js';
 import type { Problem } from './problems.js';
 import { type ConfigInput, configSchema } from './schema.js';
-import { didYouMean } from './suggest.js';
+import { orMeant } from './suggest.js';
 import { isLoopback } from './values.js';
 
 /** The settings that are right by themselves; undefined where they are not. */
@@ -76,12 +75,7 @@ function findEndpointProblems({ v3, v4, http }: Sound): Problem[] {
   const problems = Object.entries(v3?.regions ?? {}).flatMap(([region, own]) =>
     findOneEndpoint(own, ['v3', 'regions', region], mayUseHttp),
   );
-  if (v4 === undefined) return problems;
-  problems.push(...findOneEndpoint(v4, ['v4'], mayUseHttp));
-  if (/\/v4\/*$/i.test(v4.baseUrl)) {
-    problems.push({ path: ['v4', 'baseUrl'], message: 'must not end in /v4: it is added to every request' });
-  }
-  return problems;
+  return v4 === undefined ? problems : [...problems, ...findOneEndpoint(v4, ['v4'], mayUseHttp)];
 }
 
 function findOneEndpoint(own: EndpointInput, path: readonly string[], mayUseHttp: boolean): Problem[] {
@@ -115,21 +109,12 @@ function findContradictions({ backfill, companies }: Sound): Problem[] {
 }
 
 function findLimitProblems({ limits, models }: Sound): Problem[] {
-  const { models: byModel = {}, ...global } = limits ?? {};
-  const problems = findSharesAbove100(global, ['limits']);
-  for (const [model, own] of Object.entries(byModel)) {
-    const path = ['limits', 'models', model];
-    const known = models?.map(({ v3 }) => v3);
-    if (known !== undefined && !known.includes(model)) {
-      problems.push({ path, message: `is not a configured model; ${didYouMean(model, known)}` });
-    }
-    problems.push(...findSharesAbove100(own, path));
-  }
-  return problems;
-}
-
-function findSharesAbove100(own: Readonly<Record<string, unknown>>, path: readonly string[]): Problem[] {
-  return Object.entries(own)
-    .filter(([, value]) => typeof value === 'string' && parseLimitValue(value) === null)
-    .map(([name]) => ({ path: [...path, name], message: 'must not be above 100%' }));
+  if (models === undefined) return [];
+  const known = models.map(({ v3 }) => v3);
+  return Object.keys(limits?.models ?? {})
+    .filter((model) => !known.includes(model))
+    .map((model) => ({
+      path: ['limits', 'models', model],
+      message: `is not a configured model${orMeant(model, known)}`,
+    }));
 }

@@ -12,16 +12,19 @@ export const LIMIT_NAMES: readonly string[] = [
   ...COUNTERS,
 ];
 
-const EXPECTED = 'must be a whole number from 0 up, or a share such as "2%" or "0.5%"';
+const A_LIMIT = { error: 'must be a whole number from 0 up, or a share such as "2%" or "0.5%"' };
 
 /** A limit as the file has it: a count of rows, or a share of the rows with a V3 id. */
-export const limitValueSchema = z.union([z.int().min(0), z.string().regex(/^\d{1,3}(\.\d{1,9})?%$/)], {
-  error: EXPECTED,
-});
+export const limitValueSchema = z
+  .union([z.int(A_LIMIT).min(0, A_LIMIT), z.string().regex(/^\d{1,3}(\.\d{1,9})?%$/, A_LIMIT)], A_LIMIT)
+  .refine((value) => typeof value === 'number' || !(percentOf(value) > 100), 'must not be above 100%');
 
-/** A checked limit; null where a share is above 100 %. */
-export function parseLimitValue(value: number | string): LimitValue | null {
+/** A limit from a checked file. */
+export function parseLimitValue(value: number | string): LimitValue {
   if (typeof value === 'number') return { kind: 'count', count: value };
-  const percent = Number(value.slice(0, -1));
-  return percent <= 100 ? { kind: 'percent', percent, text: value } : null;
+  return { kind: 'percent', percent: percentOf(value), text: value };
+}
+
+function percentOf(text: string): number {
+  return Number(text.slice(0, -1));
 }

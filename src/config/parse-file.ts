@@ -13,13 +13,13 @@ export function parseConfigFile(file: string): { readonly source: Source; readon
   const errors: ParseError[] = [];
   const tree = parseTree(text, errors, { allowTrailingComma: true });
   const source = { file, text, tree };
-  const [first] = errors;
-  if (first !== undefined) throw syntaxError(source, first);
   if (tree === undefined) {
     throw new SvcError('config', `${file} is empty.`, {
       hint: 'Run `svc-migrate init --force` to start afresh.',
     });
   }
+  const [first] = errors;
+  if (first !== undefined) throw syntaxError(source, first);
   const twice = findRepeatedKeys(source, tree, []);
   if (twice.length > 0) throw configError(source, twice);
   return { source, value: getNodeValue(tree) };

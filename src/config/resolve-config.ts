@@ -96,8 +96,7 @@ function resolveLimitValues(own: Readonly<Record<string, unknown>>): Record<stri
   const values: Record<string, LimitValue> = {};
   for (const [name, raw] of Object.entries(own)) {
     if (typeof raw !== 'number' && typeof raw !== 'string') continue;
-    const value = parseLimitValue(raw);
-    if (value !== null) values[name] = value;
+    values[name] = parseLimitValue(raw);
   }
   return values;
 }

@@ -8,16 +8,16 @@ import {
 } from './defaults.js';
 import { parseDuration } from './durations.js';
 import { LIMIT_NAMES, limitValueSchema } from './limits.js';
-import { didYouMean } from './suggest.js';
+import { orMeant } from './suggest.js';
 import { baseUrlProblem, instantOf } from './values.js';
 
 const MAX_INT64 = 2n ** 63n - 1n;
 
+const AN_ID = { error: 'must be an id: digits, in quotes above 9007199254740991' };
 const id = z
-  .union([z.int().min(0), z.string().regex(/^\d{1,19}$/)], {
-    error: 'must be an id: digits, in quotes above 9007199254740991',
-  })
-  .refine((value) => BigInt(value) <= MAX_INT64, 'is beyond 64 bits');
+  .union([z.int(AN_ID).min(0, AN_ID), z.string().regex(/^\d{1,19}$/, AN_ID)], AN_ID)
+  // Runs after a mismatch too.
+  .refine((value) => !/^\d{1,19}$/.test(String(value)) || BigInt(value) <= MAX_INT64, 'is beyond 64 bits');
 const duration = z
   .string()
   .refine((text) => parseDuration(text) !== null, 'must be a duration such as "15m", "24h" or "90d"');
@@ -74,7 +74,9 @@ const v3 = strict({
 });
 
 const v4 = strict({
-  baseUrl: baseUrl.describe('V4 address without /v4; requests go to {baseUrl}/v4/core/companies/….'),
+  baseUrl: baseUrl
+    .refine((text) => !/\/v4\/*$/i.test(text), 'must not end in /v4: it is added to every request')
+    .describe('V4 address without /v4; requests go to {baseUrl}/v4/core/companies/….'),
   ...keyReference,
   ...speed,
   includeDeleted: z
@@ -209,5 +211,5 @@ function unknownKey(key: string, known: readonly string[]): string {
   if (/^api_?key$/i.test(key)) {
     return 'is not a setting: keys are never written here; name a variable in apiKeyEnv or a file in apiKeyFile';
   }
-  return `is not a known setting; ${didYouMean(key, known)}`.replace(/; $/, '');
+  return `is not a known setting${orMeant(key, known)}`;
 }

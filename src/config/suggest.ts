@@ -13,11 +13,18 @@ export function suggest(word: string, candidates: Iterable<string>): string | nu
   return best;
 }
 
-/** `did you mean "x"?`, or a list of what there is where that is short, or ''. */
-export function didYouMean(word: string, candidates: readonly string[]): string {
-  const near = suggest(word, candidates);
-  if (near !== null) return `did you mean "${near}"?`;
-  return candidates.length > 0 && candidates.length <= 12 ? `known: ${candidates.join(', ')}` : '';
+/** `Did you mean "x"?`, or what there is where that is little; null where neither helps. */
+export function didYouMean(word: string, known: readonly string[]): string | null {
+  const near = suggest(word, known);
+  if (near !== null) return `Did you mean "${near}"?`;
+  return known.length > 0 && known.length <= 12 ? `There is: ${known.join(', ')}.` : null;
+}
+
+/** The same as the end of a sentence: `; did you mean "x"`, `; known: a, b` or ''. */
+export function orMeant(word: string, known: readonly string[]): string {
+  const near = suggest(word, known);
+  if (near !== null) return `; did you mean "${near}"?`;
+  return known.length > 0 && known.length <= 12 ? `; known: ${known.join(', ')}` : '';
 }
 
 /** Spelling habits are no distance: case, `-` and `_`. */

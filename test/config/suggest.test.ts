@@ -1,0 +1,41 @@
+import { describe, expect, it } from 'vitest';
+import { didYouMean, orMeant, suggest } from '../../src/config/suggest.js';
+
+describe('suggest', () => {
+  it.each([
+    ['databse', 'database'],
+    ['pageSise', 'pageSize'],
+    ['page-size', 'page_size'],
+    ['UNMATCHED', 'unmatched'],
+    ['acounting/invoices', 'accounting/invoices'],
+    ['teh', 'the'],
+  ])('finds what %s was meant to be', (typed, meant) => {
+    expect(suggest(typed, ['something', meant, 'else'])).toBe(meant);
+  });
+
+  it('stays silent where nothing is near', () => {
+    expect(suggest('xyz', ['database', 'models'])).toBeNull();
+    expect(suggest('', ['a'])).toBe('a');
+    expect(suggest('x', [])).toBeNull();
+  });
+
+  it('copes with words of any length', () => {
+    expect(suggest('a'.repeat(1_000_000), ['database'])).toBeNull();
+  });
+});
+
+describe('what is said', () => {
+  it('is the near word, else what there is if that is little, else nothing', () => {
+    const many = Array.from({ length: 13 }, (_, at) => `candidate${at * 1000}`);
+    expect([didYouMean('xx', ['xy']), didYouMean('q', ['one', 'two']), didYouMean('q', many)]).toEqual([
+      'Did you mean "xy"?',
+      'There is: one, two.',
+      null,
+    ]);
+    expect([orMeant('xx', ['xy']), orMeant('q', ['one', 'two']), orMeant('q', many)]).toEqual([
+      '; did you mean "xy"?',
+      '; known: one, two',
+      '',
+    ]);
+  });
+});
