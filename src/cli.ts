@@ -1,1 +1,226 @@
-export {};
+import process from 'node:process';
+import { Command, CommanderError, Option } from 'commander';
+import { COMMANDS } from './commands/catalogue/all.js';
+import type { CommandSpec, Given, OptionSpec } from './commands/command.js';
+import type { Io } from './commands/io.js';
+import type { OnProgress } from './domain.js';
+import { exitCodeOf, SvcError } from './errors.js';
+import type { Progress } from './progress.js';
+import { readVersion } from './version.js';
+
+/** Exit codes of the signals that stop a command: 128 + their number. */
+const EXIT_BY_SIGNAL = { SIGINT: 130, SIGTERM: 143 } as const;
+type StopSignal = keyof typeof EXIT_BY_SIGNAL;
+
+/** How long work may take to come to a stop, ms; a signal ends the process within two seconds. */
+const STOP_WITHIN_MS = 1500;
+
+/** Columns of text that goes to no terminal. */
+const PLAIN_WIDTH = 100;
+
+const COMMON_OPTIONS: readonly OptionSpec[] = [
+  { flags: '--config <file>', says: 'configuration (default: svc-migrate.config.json)' },
+  { flags: '--db <file>', says: 'database; outranks the configuration' },
+  { flags: '--quiet', says: 'no progress; warnings and errors stay' },
+  { flags: '--verbose', says: 'every list as it ends; causes of errors' },
+  { flags: '--no-color', says: 'no colour (also: NO_COLOR)' },
+];
+
+/** The signal that asked to stop, if any. */
+interface Stop {
+  readonly controller: AbortController;
+  signal: StopSignal | null;
+}
+
+process.exitCode = await main(process.argv.slice(2));
+process.exit();
+
+async function main(words: readonly string[]): Promise<number> {
+  let exitCode = 0;
+  const stop: Stop = { controller: new AbortController(), signal: null };
+  watchSignals(stop);
+  watchPipes();
+  const program = buildProgram(async (spec, given) => {
+    exitCode = await runCommand(spec, given, stop);
+  });
+  try {
+    await program.parseAsync([...words], { from: 'user' });
+    await flush();
+  } catch (error) {
+    exitCode = await reportError(error, words);
+  }
+  return stop.signal === null ? exitCode : EXIT_BY_SIGNAL[stop.signal];
+}
+
+type Runner = (spec: CommandSpec, given: Given) => Promise<void>;
+
+function buildProgram(runner: Runner): Command {
+  const program = configure(new Command('svc-migrate'));
+  program
+    .description('Remap stored V3 svc_ids to V4, report every gap with its reason, gate the cutover.')
+    .version(readVersion(), '-V, --version', 'print the version')
+    .addHelpText('after', '\nRun `svc-migrate help <command>` for its options and examples.');
+  for (const option of COMMON_OPTIONS) program.addOption(buildOption(option));
+  const groups = new Map<string, Command>();
+  for (const spec of COMMANDS) addCommand(program, groups, spec, runner);
+  return program;
+}
+
+function configure(command: Command): Command {
+  return command
+    .exitOverride()
+    .helpOption('-h, --help', 'show this help')
+    .configureHelp({ showGlobalOptions: true })
+    .configureOutput({ writeErr: () => {}, getOutHelpWidth: () => process.stdout.columns ?? PLAIN_WIDTH });
+}
+
+function addCommand(program: Command, groups: Map<string, Command>, spec: CommandSpec, runner: Runner): void {
+  const [first = '', second] = spec.name.split(' ');
+  const parent = second === undefined ? program : groupOf(program, groups, first);
+  const command = configure(parent.command(`${second ?? first} ${spec.args ?? ''}`.trim()));
+  command
+    .description(spec.more === undefined ? spec.says : `${spec.says}\n\n${spec.more}`)
+    .summary(spec.says);
+  for (const option of spec.options) command.addOption(buildOption(option));
+  const examples = spec.examples.map(({ line, does }) => `  # ${does}\n  ${line}`);
+  command.addHelpText('after', `\nExamples:\n${examples.join('\n')}`);
+  command.action(() => runner(spec, givenOf(command)));
+}
+
+/** The command that only holds others, such as `export`. */
+function groupOf(program: Command, groups: Map<string, Command>, name: string): Command {
+  const known = groups.get(name);
+  if (known !== undefined) return known;
+  const says = COMMANDS.filter((spec) => spec.name.startsWith(`${name} `)).map((spec) => spec.name);
+  const group = configure(program.command(name)).description(says.join(', '));
+  groups.set(name, group);
+  return group;
+}
+
+function buildOption({ flags, says, repeatable, choices }: OptionSpec): Option {
+  const option = new Option(flags, says);
+  if (choices !== undefined) option.choices(choices);
+  return repeatable === undefined
+    ? option
+    : option.argParser<string[]>((value, before) => [...(before ?? []), value]).default([], 'all');
+}
+
+function givenOf(command: Command): Given {
+  const values: Readonly<Record<string, unknown>> = command.optsWithGlobals();
+  const text = (name: string) => (typeof values[name] === 'string' ? values[name] : undefined);
+  return {
+    args: command.args,
+    text,
+    texts: (name) => (Array.isArray(values[name]) ? values[name].map(String) : []),
+    isSet: (name) => values[name] === true,
+    // Opened on first use: not every command reads it.
+    get input() {
+      return process.stdin;
+    },
+    config: async () => {
+      const { loadConfig } = await import('./config/load-config.js');
+      const flags = { config: text('config'), db: text('db') };
+      return loadConfig({ env: process.env, flags, nowMs: Date.now() });
+    },
+  };
+}
+
+async function runCommand(spec: CommandSpec, given: Given, stop: Stop): Promise<number> {
+  const { createProgress } = await import('./progress.js');
+  const isColored = !isColorOff(given);
+  const progress: Progress = createProgress({
+    stream: process.stderr,
+    isTty: process.stderr.isTTY,
+    width: () => process.stderr.columns ?? PLAIN_WIDTH,
+    color: isColored && process.stderr.isTTY,
+    quiet: given.isSet('quiet'),
+    verbose: given.isSet('verbose'),
+    clock: { now: Date.now },
+  });
+  try {
+    return await spec.run(given, buildIo(stop, isColored, progress.onProgress));
+  } finally {
+    progress.stop();
+  }
+}
+
+function buildIo(stop: Stop, isColored: boolean, onProgress: OnProgress): Io {
+  const isTty = process.stdout.isTTY;
+  return {
+    stdout: process.stdout,
+    stderr: process.stderr,
+    env: process.env,
+    clock: { now: Date.now },
+    isTty,
+    width: process.stdout.columns ?? PLAIN_WIDTH,
+    color: isTty && isColored,
+    signal: stop.controller.signal,
+    onProgress,
+  };
+}
+
+/** `--no-color`, NO_COLOR (https://no-color.org) and terminals that know none. */
+function isColorOff(given: Given): boolean {
+  const { NO_COLOR = '', TERM } = process.env;
+  return !given.isSet('color') || NO_COLOR !== '' || TERM === 'dumb';
+}
+
+/** Prints an error, once; returns its exit code. */
+async function reportError(error: unknown, words: readonly string[]): Promise<number> {
+  if (error instanceof CommanderError) {
+    if (error.exitCode === 0) return 0;
+    return reportError(usageError(error), words);
+  }
+  const isPipe = error instanceof SvcError && error.code === 'output' && error.facts['error'] === 'EPIPE';
+  if (!isPipe) {
+    const { describeError } = await import('./commands/describe-error.js');
+    await write(process.stderr, describeError(error, words.includes('--verbose')));
+  }
+  return exitCodeOf(error);
+}
+
+/** The parser's complaint with its suggestion as the hint. */
+function usageError(error: CommanderError): SvcError {
+  if (error.code === 'commander.help') {
+    return new SvcError('usage', 'No command was given.', { hint: 'Run `svc-migrate --help` for the list.' });
+  }
+  const [, sentence = error.message] = /^(?:error: )?(.*)/.exec(error.message) ?? [];
+  const meant = /\(Did you mean (.*)\?\)/.exec(error.message)?.[1];
+  const hint = meant === undefined ? 'Run `svc-migrate --help` for what there is.' : `Did you mean ${meant}?`;
+  return new SvcError('usage', `${sentence.replace(/\.$/, '')}.`, { hint });
+}
+
+/** The first signal asks the work to stop, and ends it where it does not; the second ends it at once. */
+function watchSignals(stop: Stop): void {
+  const onSignal = (signal: StopSignal) => {
+    if (stop.signal !== null) process.exit(EXIT_BY_SIGNAL[signal]);
+    stop.signal = signal;
+    process.stderr.write('\nStopping; press Ctrl-C again to leave at once.\n');
+    setTimeout(() => process.exit(EXIT_BY_SIGNAL[signal]), STOP_WITHIN_MS).unref();
+    stop.controller.abort();
+  };
+  process.on('SIGINT', onSignal);
+  process.on('SIGTERM', onSignal);
+}
+
+/** A reader that went away, such as `| head`, is no reason for a stack trace; that output was cut is told by the code. */
+function watchPipes(): void {
+  process.stdout.on('error', (error) => {
+    if (!('code' in error && error.code === 'EPIPE')) {
+      process.stderr.write(`svc-migrate: cannot write stdout: ${error.message}\n`);
+    }
+    process.exit(exitCodeOf(new SvcError('output', 'stdout was cut')));
+  });
+  process.stderr.on('error', () => {});
+}
+
+async function flush(): Promise<void> {
+  await write(process.stdout, '');
+  await write(process.stderr, '');
+}
+
+function write(stream: NodeJS.WriteStream, text: string): Promise<void> {
+  return new Promise((done) => {
+    stream.write(text, () => done());
+  });
+}

@@ -1,0 +1,57 @@
+import type { Config } from '../config/config.js';
+import type { Io } from './io.js';
+
+/** One option of a command. */
+export interface OptionSpec {
+  /** As the parser takes it: `--json <file>`, `--wait`. */
+  readonly flags: string;
+  readonly says: string;
+  /** May be given several times; each time adds a value. */
+  readonly repeatable?: true;
+  readonly choices?: readonly string[];
+}
+
+/** A command line with what it does. */
+export interface Example {
+  readonly line: string;
+  readonly does: string;
+}
+
+/** A command as users see it; `run` loads what it needs. */
+export interface CommandSpec {
+  /** One or two words, such as `export v3`. */
+  readonly name: string;
+  /** As the parser takes it, such as `<model> [ids...]`. */
+  readonly args?: string;
+  readonly says: string;
+  /** More than one line's worth, for `--help`. */
+  readonly more?: string;
+  readonly options: readonly OptionSpec[];
+  readonly examples: readonly Example[];
+  /** Does it; returns the exit code. */
+  readonly run: (given: Given, io: Io) => Promise<number>;
+}
+
+/** The command line after parsing. */
+export interface Given {
+  readonly args: readonly string[];
+  /** Value of an option such as `json`; undefined where it was not given. */
+  text(name: string): string | undefined;
+  /** All values of a repeatable option. */
+  texts(name: string): readonly string[];
+  isSet(name: string): boolean;
+  /** What is piped or typed in. */
+  readonly input: NodeJS.ReadStream;
+  /**
+   * The configuration, from file, environment and flags.
+   *
+   * @throws SvcError `config`
+   */
+  config(): Promise<Config>;
+}
+
+/** What narrows a command: configured model names and company ids; empty is everything. */
+export interface Narrowing {
+  readonly models: readonly string[];
+  readonly companies: readonly bigint[];
+}

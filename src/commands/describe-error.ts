@@ -1,0 +1,44 @@
+import { inspect } from 'node:util';
+import { SvcError } from '../errors.js';
+import { escapeUnseen } from '../report/escape.js';
+
+/** Facts people look for first, in this order; others follow. */
+const FIRST_FACTS = ['method', 'route', 'status', 'request_id', 'model', 'region', 'company'];
+
+/**
+ * An error for people: what happened, what to do, where. Errors nobody foresaw come with their stack, as do
+ * causes with `verbose`.
+ */
+export function describeError(error: unknown, verbose: boolean): string {
+  if (!(error instanceof SvcError)) {
+    return `${lines(`svc-migrate: this is a bug: ${stackOf(error)}`)}\n`;
+  }
+  const parts = [`svc-migrate: ${error.message}`];
+  if (error.hint !== undefined) parts.push(`  → ${error.hint}`);
+  const facts = formatFacts(error);
+  if (facts !== '') parts.push(`  (${facts})`);
+  if (error.code === 'internal') parts.push(stackOf(error));
+  else if (verbose && error.cause !== undefined) parts.push(`  caused by ${stackOf(error.cause)}`);
+  return `${lines(parts.join('\n'))}\n`;
+}
+
+function formatFacts({ facts }: SvcError): string {
+  const rank = (name: string) => {
+    const at = FIRST_FACTS.indexOf(name);
+    return at < 0 ? FIRST_FACTS.length : at;
+  };
+  return Object.entries(facts)
+    .filter(([, value]) => value !== null && value !== undefined && value !== '')
+    .sort(([a], [b]) => rank(a) - rank(b))
+    .map(([name, value]) => `${name} ${String(value)}`)
+    .join(', ');
+}
+
+function stackOf(error: unknown): string {
+  return error instanceof Error ? (error.stack ?? String(error)) : inspect(error);
+}
+
+/** Line breaks are ours; anything else that a terminal acts on came from outside. */
+function lines(text: string): string {
+  return text.split('\n').map(escapeUnseen).join('\n');
+}

@@ -1,0 +1,92 @@
+import { readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { hostname } from 'node:os';
+import { kill, pid } from 'node:process';
+import { z } from 'zod';
+import { SvcError } from '../errors.js';
+import { type Db, openDatabase } from '../store/open.js';
+
+/** Who works on a database: beside it, so that whoever is locked out can be told. Not the lock itself. */
+const ownerSchema = z.object({
+  pid: z.int(),
+  host: z.string(),
+  since: z.iso.datetime(),
+  command: z.string(),
+});
+type Owner = z.infer<typeof ownerSchema>;
+
+/** What `holdDatabase` is to do. */
+export interface Hold {
+  readonly file: string;
+  readonly mode: 'create' | 'write';
+  /** Such as `export v3`. */
+  readonly command: string;
+  readonly nowMs: number;
+}
+
+/**
+ * Runs `work` on a database that nobody else may use meanwhile, and leaves word of who does.
+ *
+ * @throws SvcError as `openDatabase` does; `locked` names the process that holds it
+ */
+export async function holdDatabase<T>(hold: Hold, work: (db: Db) => Promise<T>): Promise<T> {
+  const { file, mode, command, nowMs } = hold;
+  const db = namingOwner(file, () => openDatabase(file, mode));
+  saveOwner(file, { pid, host: hostname(), since: new Date(nowMs).toISOString(), command });
+  try {
+    return await work(db);
+  } finally {
+    // Before the lock is released: afterwards the note could be the next owner's.
+    rmSync(noteOf(file), { force: true });
+    db.close();
+  }
+}
+
+/** Runs `open`; an error `locked` gets the owner's name where one left it. */
+export function namingOwner<T>(file: string, open: () => T): T {
+  try {
+    return open();
+  } catch (error) {
+    if (!(error instanceof SvcError) || error.code !== 'locked') throw error;
+    const owner = readOwner(file);
+    if (owner === null) throw error;
+    const since = owner.since.replace('T', ' ').replace(/\.\d+Z$/, ' UTC');
+    throw new SvcError(
+      'locked',
+      `${file} is in use: svc-migrate ${owner.command} (process ${owner.pid} on ${owner.host}) since ${since}.`,
+      { hint: error.hint, facts: error.facts, cause: error },
+    );
+  }
+}
+
+function noteOf(file: string): string {
+  return `${file}.lock`;
+}
+
+function saveOwner(file: string, owner: Owner): void {
+  try {
+    rmSync(noteOf(file), { force: true });
+    writeFileSync(noteOf(file), JSON.stringify(owner), { mode: 0o600, flag: 'wx' });
+  } catch {
+    // Only the name in a message is lost; the lock is SQLite's.
+  }
+}
+
+function readOwner(file: string): Owner | null {
+  try {
+    const owner = ownerSchema.parse(JSON.parse(readFileSync(noteOf(file), 'utf8')));
+    return isGone(owner) ? null : owner;
+  } catch {
+    return null;
+  }
+}
+
+/** Left behind by a process that was killed. Of other machines nothing is known. */
+function isGone(owner: Owner): boolean {
+  if (owner.host !== hostname()) return false;
+  try {
+    kill(owner.pid, 0);
+    return false;
+  } catch (error) {
+    return error instanceof Error && 'code' in error && error.code === 'ESRCH';
+  }
+}

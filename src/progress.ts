@@ -1,0 +1,131 @@
+import ora, { type Ora } from 'ora';
+import type { OnProgress, ProgressEvent } from './domain.js';
+import { beginTally, countEvent, renderBarLine, renderEnd, renderLine, type Tally } from './progress-line.js';
+import { escapeUnseen } from './report/escape.js';
+
+/** Where there is no terminal: one line this often, ms. */
+const PLAIN_EVERY_MS = 10_000;
+const DRAW_EVERY_MS = 200;
+/** What a terminal line needs beside the text: the spinner, a blank, and no last column. */
+const SPINNER_COLUMNS = 3;
+
+export interface ProgressOptions {
+  readonly stream: NodeJS.WritableStream;
+  readonly isTty: boolean;
+  readonly width: () => number;
+  readonly color: boolean;
+  /** Warnings only. */
+  readonly quiet: boolean;
+  /** Also every list as it ends. */
+  readonly verbose: boolean;
+  readonly clock: { now(): number };
+  /** Calls `work` every so often until the returned function is called. */
+  readonly every?: (ms: number, work: () => void) => () => void;
+}
+
+export interface Progress {
+  readonly onProgress: OnProgress;
+  /** Says how the last stage ended and leaves the terminal as it was. */
+  stop(): void;
+}
+
+/** What a display does with lines: one that stays, and one that is drawn over. */
+interface Display {
+  write(line: string): void;
+  draw(tally: Tally): void;
+  close(): void;
+}
+
+/** Shows what stages tell: one steady line on a terminal, else a plain line every ten seconds. */
+export function createProgress(options: ProgressOptions): Progress {
+  const { clock, quiet, verbose, every = everySoOften } = options;
+  const display = options.isTty ? createLineDisplay(options) : createPlainDisplay(options);
+  let tally: Tally | null = null;
+  const endStage = () => {
+    if (tally !== null && !quiet) display.write(renderEnd(tally, clock.now()));
+    tally = null;
+  };
+  const draw = () => {
+    if (tally !== null && !quiet) display.draw(tally);
+  };
+  const stopTimer = quiet ? () => {} : every(DRAW_EVERY_MS, draw);
+  return {
+    onProgress: (event) => {
+      const line = noteOf(event, options);
+      if (line !== null) display.write(escapeUnseen(line));
+      // A stage may be announced by the command and again by the work itself.
+      if (event.kind === 'stage' && event.name !== tally?.stage) {
+        endStage();
+        tally = beginTally(escapeUnseen(event.name), clock.now());
+      }
+      tally ??= beginTally('working', clock.now());
+      countEvent(tally, event, clock.now());
+      if (verbose && event.kind === 'wait') display.write(escapeUnseen(`waiting: ${event.reason}`));
+      // Long statements leave the timer no turn.
+      if (event.kind === 'stage' || event.kind === 'step' || event.kind === 'wait') draw();
+    },
+    stop: () => {
+      stopTimer();
+      endStage();
+      display.close();
+    },
+  };
+}
+
+/** A line that stays, if the event is worth one. */
+function noteOf(event: ProgressEvent, { quiet, verbose }: ProgressOptions): string | null {
+  if (event.kind === 'note') {
+    if (event.level === 'warning') return `Warning: ${event.text}`;
+    return quiet ? null : event.text;
+  }
+  if (event.kind !== 'stream' || !verbose || quiet) return null;
+  const { generation, region, model, companyId } = event.stream;
+  const place = [generation, region, model, companyId === null ? '' : `company ${companyId}`];
+  return `${place.filter((part) => part !== '').join(' ')}: ${event.state}`;
+}
+
+function createPlainDisplay({ stream, clock, width }: ProgressOptions): Display {
+  let lastMs = clock.now();
+  const write = (line: string) => {
+    lastMs = clock.now();
+    stream.write(`${line}\n`);
+  };
+  return {
+    write,
+    draw: (tally) => {
+      if (clock.now() - lastMs >= PLAIN_EVERY_MS) write(renderLine(tally, clock.now(), width()));
+    },
+    close: () => {},
+  };
+}
+
+function createLineDisplay({ stream, clock, width, color }: ProgressOptions): Display {
+  let spinner: Ora | null = null;
+  const clear = () => {
+    spinner?.stop();
+    spinner = null;
+  };
+  return {
+    write: (line) => {
+      clear();
+      stream.write(`${line}\n`);
+    },
+    draw: (tally) => {
+      const text = renderBarLine(tally, clock.now(), Math.max(1, width() - SPINNER_COLUMNS));
+      if (spinner === null) {
+        spinner = ora({ stream, text, isEnabled: true, discardStdin: false, color: color ? 'cyan' : false });
+        spinner.start();
+      } else {
+        spinner.text = text;
+        spinner.render();
+      }
+    },
+    close: clear,
+  };
+}
+
+function everySoOften(ms: number, work: () => void): () => void {
+  const timer = setInterval(work, ms);
+  timer.unref();
+  return () => clearInterval(timer);
+}
