@@ -1,4 +1,4 @@
-import { type ListedCompany, saveV4Companies } from '../store/v4-companies.js';
+import { saveV4Companies } from '../store/v4-companies.js';
 import { acceptFingerprint } from './begin-export.js';
 import { planV4 } from './plan.js';
 import { type ExportOptions, type ExportSummary, runExport } from './run-export.js';
@@ -12,10 +12,10 @@ import { orAborted } from './stop.js';
  * @throws SvcError, see `runExport`; also what asking for the companies throws
  */
 export async function exportV4(options: ExportOptions): Promise<ExportSummary> {
-  const { db, config, fingerprint, onProgress } = options;
+  const { db, config, fingerprint, source, signal, onProgress } = options;
   onProgress({ kind: 'stage', name: 'export v4' });
   acceptFingerprint(db, { generation: 'v4', fingerprint, restart: options.restart ?? false });
-  const companies = await fetchCompanies(options);
+  const companies = await orAborted(signal, () => source.fetchV4Companies());
   if (companies.length === 0) onProgress({ kind: 'note', level: 'warning', text: 'V4 lists no companies.' });
   const ids = companies.map(({ companyId }) => companyId);
   return await runExport(options, {
@@ -26,11 +26,4 @@ export async function exportV4(options: ExportOptions): Promise<ExportSummary> {
     excluded: [],
     saveListing: () => saveV4Companies(db, companies),
   });
-}
-
-async function fetchCompanies({ config, source, signal }: ExportOptions): Promise<readonly ListedCompany[]> {
-  const { companies } = config.v4;
-  if (companies.length === 0) return await orAborted(signal, () => source.fetchV4Companies());
-  const raw = new TextEncoder().encode('null');
-  return companies.map((companyId) => ({ companyId, raw }));
 }

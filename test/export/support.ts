@@ -2,61 +2,21 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
-import type { Config, Endpoint } from '../../src/config/config.js';
-import type { Generation, ModelPair, ProgressEvent } from '../../src/domain.js';
+import type { Generation, ProgressEvent } from '../../src/domain.js';
+import { SvcError } from '../../src/errors.js';
 import { exportV3 } from '../../src/export/export-v3.js';
 import { exportV4 } from '../../src/export/export-v4.js';
 import type { ExportOptions, ExportSummary } from '../../src/export/run-export.js';
 import type { PageSource } from '../../src/export/source.js';
 import { type Db, openDatabase } from '../../src/store/open.js';
+import { config } from './config.js';
+import { bodyOf, createFakeService, type FakeRecord, type FakeService } from './fake-service.js';
 
 /** A file name in a folder that goes when the test has finished. */
 export function databaseFile(): string {
   const folder = mkdtempSync(join(tmpdir(), 'svc-export-'));
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
   return join(folder, 'test.db');
-}
-
-export function pair(v3: string, v4: string | null = v3.replace('/', '_')): ModelPair {
-  return { v3, v4, expand: [], children: ['line_items'], v4Guessed: false };
-}
-
-function endpoint(region: string): Endpoint {
-  const limits = { pageSize: 3, concurrency: 4, requestsPerSecond: 1000 };
-  return { region, baseUrl: 'http://127.0.0.1:9', keySource: 'KEY', ...limits };
-}
-
-export interface ConfigChanges {
-  readonly models?: readonly ModelPair[];
-  readonly regions?: readonly string[];
-  readonly v3Companies?: readonly bigint[];
-  readonly v4Companies?: readonly bigint[];
-  readonly companies?: Partial<Config['companies']>;
-  readonly payload?: Config['payload'];
-}
-
-export function config(changes: ConfigChanges = {}): Config {
-  const regions = (changes.regions ?? ['eu']).map(endpoint);
-  const v4 = {
-    ...endpoint(''),
-    includeDeleted: 'auto',
-    companies: changes.v4Companies ?? [],
-    companyIdField: null,
-  } as const;
-  return {
-    file: 'config.json',
-    database: 'test.db',
-    fieldPrefix: 'svc_',
-    v3: { regions, companies: changes.v3Companies ?? [], sweepOverlapMs: 1000 },
-    v4,
-    models: changes.models ?? [pair('accounting/invoices')],
-    companies: { match: 'auto', include: [], exclude: [], ...changes.companies },
-    backfill: { sinceMs: null, dateFields: [] },
-    http: { timeoutMs: 1, attempts: 1, maxWaitMs: 1, maxBodyBytes: 1, allowHttp: false },
-    payload: changes.payload ?? 'full',
-    limits: { global: {}, models: {} },
-    maxAgeMs: 86_400_000,
-  };
 }
 
 /** A clock whose time passes only when it is read. */
@@ -79,6 +39,8 @@ export interface Bench {
   readonly events: ProgressEvent[];
   /** One run of an export, as a process of its own would do it: opens the database and closes it. */
   run(source: PageSource, generation?: Generation, changes?: Partial<ExportOptions>): Promise<ExportSummary>;
+  /** The same for V3, with a database that is prepared first; tells how it ended. */
+  runWith(prepare: (db: Db) => void, source: PageSource): Promise<SvcError | null>;
   /** Looks into the database between runs. */
   look<T>(work: (db: Db) => T): T;
 }
@@ -96,8 +58,12 @@ export function bench(configuration = config()): Bench {
       db.close();
     }
   };
-  const run: Bench['run'] = async (source, generation = 'v3', changes = {}) => {
-    const db = openDatabase(file, 'create');
+  const runOn = async (
+    db: Db,
+    source: PageSource,
+    generation: Generation,
+    changes: Partial<ExportOptions>,
+  ) => {
     const signal = new AbortController().signal;
     const onProgress = (event: ProgressEvent) => events.push(event);
     try {
@@ -107,18 +73,94 @@ export function bench(configuration = config()): Bench {
       db.close();
     }
   };
-  return { file, clock, events, run, look };
+  const run: Bench['run'] = (source, generation = 'v3', changes = {}) =>
+    runOn(openDatabase(file, 'create'), source, generation, changes);
+  const runWith: Bench['runWith'] = (prepare, source) => {
+    const db = openDatabase(file, 'create');
+    prepare(db);
+    return errorOf(runOn(db, source, 'v3', {}));
+  };
+  return { file, clock, events, run, runWith, look };
 }
 
-/** What is stored of each record, by stream: the body and the derived columns, without internal ones. */
-export function storedRecords(db: Db): string[] {
+/** What is stored of a record, without what is internal. */
+export interface StoredRecord {
+  readonly list: string;
+  readonly svcId: bigint;
+  readonly companyId: bigint;
+  readonly platformId: string | null;
+  readonly deleted: bigint;
+  readonly updatedMs: bigint | null;
+  readonly body: string | null;
+  /** As JSON: path, svc_id, platform_id. */
+  readonly children: string;
+}
+
+export function storedRecords(db: Db): StoredRecord[] {
   return db
-    .prepare<[], string>(`
-      SELECT json_array(s.generation, s.region, s.model, s.company_id, r.svc_id, r.company_id, r.platform_id,
-        r.deleted, r.updated_ms, CAST(p.body AS TEXT),
-        (SELECT json_group_array(json_array(path, svc_id, platform_id)) FROM child c WHERE c.record_id = r.id))
+    .prepare<[], StoredRecord>(`
+      SELECT format('%s %s %s %s', s.generation, s.region, s.model, ifnull(s.company_id, 'all')) AS list,
+        r.svc_id AS svcId, r.company_id AS companyId, r.platform_id AS platformId, r.deleted,
+        r.updated_ms AS updatedMs, CAST(p.body AS TEXT) AS body,
+        (SELECT json_group_array(json_array(path, svc_id, platform_id)) FROM
+          (SELECT * FROM child c WHERE c.record_id = r.id ORDER BY svc_id)) AS children
       FROM record r JOIN stream s ON s.id = r.stream_id LEFT JOIN payload p ON p.record_id = r.id
       ORDER BY s.generation, s.region, s.model, s.company_id, r.svc_id`)
-    .pluck()
     .all();
+}
+
+/** What should be stored of a list. */
+export function expectedRecords(list: string, records: readonly FakeRecord[]): StoredRecord[] {
+  const sorted = [...records].sort((a, b) => (a.svcId < b.svcId ? -1 : 1));
+  return sorted.map((record) => {
+    const { svcId, companyId, platformId, deleted = false, updatedMs, children = [] } = record;
+    const lines = [...children].sort((a, b) => (a.svcId < b.svcId ? -1 : 1));
+    return {
+      list,
+      svcId,
+      companyId,
+      platformId,
+      deleted: deleted ? 1n : 0n,
+      updatedMs: updatedMs === null ? null : BigInt(updatedMs),
+      body: bodyOf(record),
+      children: JSON.stringify(lines.map((child) => ['line_items', Number(child.svcId), child.platformId])),
+    };
+  });
+}
+
+export function countRecords(db: Db): number {
+  return Number(db.prepare('SELECT count(*) FROM record').pluck().get());
+}
+
+/** The error that a promise ends with, or null. */
+export async function errorOf(work: Promise<unknown>): Promise<SvcError | null> {
+  try {
+    await work;
+    return null;
+  } catch (error) {
+    if (error instanceof SvcError) return error;
+    throw error;
+  }
+}
+
+export const V3_LIST = 'v3 eu accounting/invoices all';
+export const V4_LIST = 'v4  accounting/invoices 7';
+
+/** Records of company 7 with ids in a row. */
+export function records(count: number, from = 1): FakeRecord[] {
+  return Array.from({ length: count }, (_, at) => {
+    return { svcId: BigInt(from + at), companyId: 7n, platformId: `p${from + at}`, updatedMs: 5 };
+  });
+}
+
+/** A service whose V4 lists company 7. */
+export function v4Service(lists: Record<string, FakeRecord[]>): FakeService {
+  const service = createFakeService(lists);
+  service.companies.push({ companyId: 7n, raw: Buffer.from('{"name":"Seven"}') });
+  return service;
+}
+
+/** The ids of all stored records. */
+export function storedIds(db: Db): bigint[] {
+  return db.prepare<[], bigint>('SELECT svc_id FROM record ORDER BY svc_id').pluck().all();
 }

@@ -1,0 +1,152 @@
+import { describe, expect, it } from 'vitest';
+import { SvcError } from '../../src/errors.js';
+import { config, pair } from './config.js';
+import { createFakeService, type FakeService, httpError } from './fake-service.js';
+import { type Bench, bench, errorOf, records, storedIds, V3_LIST, V4_LIST, v4Service } from './support.js';
+
+describe('an unfinished export', () => {
+  it('goes on from its cursor without asking again for what it has', async () => {
+    const b = bench();
+    const service = createFakeService({ [V3_LIST]: records(10) });
+    service.fault = ({ number }) => (number === 2 ? { kind: 'throw', error: new Error('crash') } : null);
+    await expect(b.run(service)).rejects.toThrow('crash');
+    expect(b.look(storedIds)).toHaveLength(6);
+    service.fault = () => null;
+    service.calls.length = 0;
+    expect((await b.run(service)).streams).toMatchObject([{ state: 'complete', records: 10, duplicates: 0 }]);
+    expect(service.calls[0]?.cursor).toBe('6:1');
+  });
+
+  it('stops at once when interrupted, stays running, and can be resumed', async () => {
+    const b = bench();
+    const service = createFakeService({ [V3_LIST]: records(10) });
+    const stop = new AbortController();
+    service.onCall = ({ number }) => {
+      if (number === 2) stop.abort();
+    };
+    const error = await errorOf(b.run(service, 'v3', { signal: stop.signal }));
+    expect(error).toMatchObject({ code: 'interrupted', exitCode: 130 });
+    expect(b.look((db) => db.prepare('SELECT state FROM stream').pluck().all())).toEqual(['running']);
+    expect(service.calls).toHaveLength(3);
+    service.onCall = () => {};
+    await b.run(service);
+    expect(b.look(storedIds)).toHaveLength(10);
+  });
+
+  it('does not wait for an answer that is under way when interrupted', async () => {
+    const b = bench();
+    const service = createFakeService({ [V3_LIST]: records(10) });
+    const stop = new AbortController();
+    const hanging = {
+      ...service,
+      fetchPage: () => new Promise<never>(() => setImmediate(() => stop.abort())),
+    };
+    expect(await errorOf(b.run(hanging, 'v3', { signal: stop.signal }))).toMatchObject({
+      code: 'interrupted',
+    });
+  });
+
+  it('stops everything when the key is refused', async () => {
+    const models = Array.from({ length: 40 }, (_, at) => pair(`a/x${at}`));
+    const b = bench(config({ models }));
+    const service = createFakeService();
+    const refused = new SvcError('auth', 'The key was refused.');
+    service.fault = ({ number }) => (number === 5 ? { kind: 'throw', error: refused } : null);
+    const error = await errorOf(b.run(service));
+    expect(error).toBe(refused);
+    expect(service.calls.length).toBeLessThan(12);
+    const states = b.look((db) => db.prepare('SELECT DISTINCT state FROM stream').pluck().all());
+    expect(states.sort()).toEqual(['absent', 'running']);
+  });
+
+  it('does not read again what it has read, unless nothing can be gained by going on', async () => {
+    const b = bench(config({ models: [pair('a/x'), pair('b/x')] }));
+    const service = createFakeService({ 'v3 eu a/x all': records(2), 'v3 eu b/x all': records(2) });
+    service.fault = ({ request }) =>
+      request.stream.model === 'b/x' ? { kind: 'throw', error: httpError(500) } : null;
+    const asked = async () => {
+      service.calls.length = 0;
+      await b.run(service);
+      return [...new Set(service.calls.map(({ stream }) => stream.model))];
+    };
+    expect(await asked()).toEqual(['a/x', 'b/x']);
+    expect(await asked()).toEqual(['b/x']);
+    expect(await asked()).toEqual(['a/x', 'b/x']);
+  });
+
+  it('reads again what has become old meanwhile', async () => {
+    const b = bench(config({ models: [pair('a/x'), pair('b/x')] }));
+    const service = createFakeService({ 'v3 eu a/x all': records(2), 'v3 eu b/x all': records(2) });
+    service.fault = ({ request }) =>
+      request.stream.model === 'b/x' ? { kind: 'throw', error: httpError(500) } : null;
+    await b.run(service);
+    b.clock.advance(13 * 3_600_000);
+    service.calls.length = 0;
+    await b.run(service);
+    expect(service.calls.map(({ stream }) => stream.model)).toContain('a/x');
+  });
+});
+
+describe('a narrowed export', () => {
+  it('reads only the models and companies that are named', async () => {
+    const b = bench(config({ models: [pair('a/x'), pair('b/x')] }));
+    const service = v4Service({});
+    service.companies.push({ companyId: 8n, raw: Buffer.from('{}') });
+    const summary = await b.run(service, 'v4', { onlyModels: ['b/x'], onlyCompanies: [8n] });
+    expect(service.calls.map(({ stream }) => [stream.model, stream.companyId])).toEqual([['b/x', 8n]]);
+    expect(summary.complete).toBe(true);
+  });
+
+  it('leaves the others known as unread', async () => {
+    const b = bench(config({ models: [pair('a/x'), pair('b/x')] }));
+    const { streams } = await b.run(createFakeService(), 'v3', { onlyModels: ['b/x'] });
+    expect(streams.map(({ model, state }) => [model, state])).toEqual([
+      ['a/x', 'running'],
+      ['b/x', 'absent'],
+    ]);
+  });
+
+  it('refuses a selection that is empty', async () => {
+    expect(await errorOf(bench().run(createFakeService(), 'v3', { onlyModels: ['z'] }))).toMatchObject({
+      code: 'usage',
+    });
+  });
+});
+
+describe('the configuration an export was made with', () => {
+  const before = { 'v3.baseUrl': 'https://a', 'v4.baseUrl': 'https://b', fieldPrefix: 'svc_' };
+  const refused = async (
+    b: Bench,
+    service: FakeService,
+    generation: 'v3' | 'v4',
+    restart: boolean,
+    now: object,
+  ) => {
+    const fingerprint = { ...before, ...now };
+    const error: SvcError | null = await errorOf(b.run(service, generation, { fingerprint, restart }));
+    return error === null ? null : [error.code, error.message.includes(' → ')];
+  };
+
+  it('must be the same the next time, but for what V4 is read with on a restart', async () => {
+    const b = bench();
+    const service = v4Service({ [V3_LIST]: records(4), [V4_LIST]: records(4) });
+    await b.run(service, 'v3', { fingerprint: before });
+    await b.run(service, 'v4', { fingerprint: before });
+    const no = ['other_configuration', true];
+    expect(await refused(b, service, 'v3', false, { 'v3.baseUrl': 'https://c' })).toEqual(no);
+    expect(await refused(b, service, 'v3', true, { 'v3.baseUrl': 'https://c' })).toEqual(no);
+    expect(await refused(b, service, 'v4', true, { fieldPrefix: 'x_' })).toEqual(no);
+    expect(await refused(b, service, 'v4', false, { 'v4.baseUrl': 'https://c' })).toEqual(no);
+    expect(await refused(b, service, 'v3', false, { 'v4.baseUrl': 'https://c' })).toEqual(no);
+    service.calls.length = 0;
+    expect(await refused(b, service, 'v4', true, { 'v4.baseUrl': 'https://c' })).toBeNull();
+    expect(service.calls).toHaveLength(2);
+    expect(await refused(b, service, 'v4', false, { 'v4.baseUrl': 'https://c' })).toBeNull();
+  });
+
+  it('may differ for a side that was never exported', async () => {
+    const b = bench();
+    await b.run(createFakeService(), 'v3', { fingerprint: before });
+    expect(await refused(b, v4Service({}), 'v4', false, { 'v4.baseUrl': 'https://c' })).toBeNull();
+  });
+});

@@ -1,0 +1,78 @@
+import { describe, expect, it } from 'vitest';
+import { decide } from '../../src/export/decide.js';
+import type { ErrorOutcome } from '../../src/export/outcomes.js';
+import type { StreamRow } from '../../src/store/stream-row.js';
+import { error, gist, ISO_NOW, NOW, page, row, V3 } from './decide-cases.js';
+
+describe('what follows an error', () => {
+  const first = { cursor: null } as const;
+  it.each<[string, StreamRow, Partial<ErrorOutcome>, string]>([
+    [
+      '404 on the first page: absent',
+      row({ pages: 0, position: first }),
+      { status: 404 },
+      'absent not_found',
+    ],
+    ['500 on the first page: failed', row({ pages: 0, position: first }), {}, 'failed http_status'],
+    [
+      '404 on the first page of a walk anew: absent, once the old records are gone',
+      row({ pages: 0, position: { ...first, walk: 3, passWalk: 3, keepFrom: 3, stale: true } }),
+      { status: 404 },
+      'running drop null walk 3/3/3',
+    ],
+    [
+      '404 on the first page of a second walk: not absent, it was there',
+      row({ position: { ...first, walk: 2 } }),
+      { status: 404 },
+      'failed http_status',
+    ],
+    [
+      '404 on the first page of a sweep: not absent either',
+      row({ position: { ...first, phase: 'sweep', walk: 2, passWalk: 2 } }),
+      { status: 404 },
+      'failed http_status',
+    ],
+    ...[400, 404, 410, 422].map((status): [string, StreamRow, Partial<ErrorOutcome>, string] => [
+      `${status} on a cursor: from the start`,
+      row(),
+      { status },
+      'running walk null walk 2/1/1',
+    ]),
+    ['500 on a cursor: failed', row(), {}, 'failed http_status'],
+    ['409 on a cursor: failed', row(), { status: 409 }, 'failed http_status'],
+    ['a timeout: failed', row(), { code: 'timeout', status: null }, 'failed timeout'],
+    [
+      'a second expiry after news: from the start again',
+      row({ position: { walk: 2, restartUnique: 6, passUnique: 7 } }),
+      { status: 410 },
+      'running walk null walk 3/1/1',
+    ],
+    [
+      'a second expiry without news: failed',
+      row({ position: { walk: 2, restartUnique: 7, passUnique: 7 } }),
+      { status: 410 },
+      'failed cursor_expired',
+    ],
+    [
+      'an expiry in a sweep: the same sweep from its start',
+      row({ position: { phase: 'sweep', walk: 2, passWalk: 2, since: new Date(600).toISOString() } }),
+      { status: 410 },
+      'running sweep null walk 3/2/1 since 600',
+    ],
+  ])('%s', (_, before, outcome, after) => {
+    expect(gist(decide(before, error(outcome), V3))).toBe(after);
+  });
+
+  it('keeps rejected objects listed when a sweep begins again', () => {
+    const sweep = row({ position: { phase: 'sweep', walk: 2, passWalk: 2 } });
+    expect(decide(sweep, error({ status: 410 }), V3)).toMatchObject({
+      row: { rejected: 2 },
+      forget: ['cursors'],
+    });
+  });
+
+  it('dates an absence by when it was asked', () => {
+    const absent = decide(row({ pages: 0, position: first }), error({ status: 404 }), V3).row;
+    expect([absent.readAt, absent.finishedAt]).toEqual([new Date(NOW - 5).toISOString(), ISO_NOW]);
+  });
+});

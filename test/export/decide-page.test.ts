@@ -1,0 +1,203 @@
+import { describe, expect, it } from 'vitest';
+import { decide, MAX_IDLE_PAGES } from '../../src/export/decide.js';
+import type { PageOutcome } from '../../src/export/outcomes.js';
+import { MAX_RECOUNTS, MAX_SWEEPS } from '../../src/export/passes.js';
+import type { ReadingRules } from '../../src/export/step.js';
+import type { StreamRow } from '../../src/store/stream-row.js';
+import { gist, ISO_NOW, NOW, page, row, V3, V4 } from './decide-cases.js';
+
+describe('what follows a page', () => {
+  const twoPasses = {
+    phase: 'recount',
+    walk: 2,
+    passWalk: 2,
+    rounds: 1,
+    previous: { walk: 1, unique: 7 },
+  } as const;
+  const sweep = { phase: 'sweep', walk: 2, passWalk: 2, rounds: 1, passStartedMs: 700 } as const;
+  it.each<[string, StreamRow, PageOutcome, ReadingRules, string]>([
+    ['a cursor: on to it', row(), page({ next: 'c5', fresh: 1 }), V3, 'running walk c5 walk 1/1/1'],
+    ['a cursor after an empty page: on to it', row(), page({ next: 'c5' }), V3, 'running walk c5 walk 1/1/1'],
+    [
+      'a cursor of this walk: a loop',
+      row(),
+      page({ next: 'c2', cursorRepeats: true, fresh: 1 }),
+      V3,
+      'failed cursor_loop',
+    ],
+    [
+      'the hundredth page without news: no progress',
+      row({ position: { idlePages: MAX_IDLE_PAGES - 1 } }),
+      page({ next: 'c5' }),
+      V3,
+      'failed no_progress',
+    ],
+    [
+      'the hundredth page with news: on',
+      row({ position: { idlePages: MAX_IDLE_PAGES - 1 } }),
+      page({ next: 'c5', fresh: 1 }),
+      V3,
+      'running walk c5 walk 1/1/1',
+    ],
+    [
+      'the hundredth page without news, but the end: an end',
+      row({ position: { idlePages: MAX_IDLE_PAGES - 1 } }),
+      page(),
+      V4,
+      'complete end_of_list',
+    ],
+    ['the end in V4: complete', row(), page(), V4, 'complete end_of_list'],
+    [
+      'the end in V3: a sweep from the start of the reading, less the overlap',
+      row({ position: { readingStartedMs: 600 } }),
+      page(),
+      V3,
+      'running sweep null walk 2/2/1 since 500',
+    ],
+    ['the end, count unknown: no recount', row({ totalCountLast: null }), page(), V4, 'complete end_of_list'],
+    ['the end, count lower: no recount', row({ totalCountLast: 3 }), page(), V4, 'complete end_of_list'],
+    [
+      'the end, count higher: a recount',
+      row(),
+      page({ totalCount: 10 }),
+      V4,
+      'running recount null walk 2/2/1',
+    ],
+    [
+      'the end, count higher than what the last page completes: none',
+      row(),
+      page({ totalCount: 10, unique: 1 }),
+      V4,
+      'complete end_of_list',
+    ],
+    [
+      'the end, count reached with rejected objects',
+      row(),
+      page({ totalCount: 10, rejected: 1 }),
+      V4,
+      'complete end_of_list',
+    ],
+    [
+      'the end, count reached with records of excluded companies',
+      row({ position: { excluded: 1 } }),
+      page({ totalCount: 10 }),
+      V4,
+      'complete end_of_list',
+    ],
+    [
+      'the end of a recount that agrees with the walk and not with the count: short',
+      row({ totalCountLast: 12, position: { ...twoPasses, passUnique: 6, passCommon: 6 } }),
+      page({ passUnique: 1, passCommon: 1, fresh: 1 }),
+      V4,
+      'short count_disputed',
+    ],
+    [
+      'the end of a recount that showed other records: another',
+      row({ totalCountLast: 12, position: { ...twoPasses, passUnique: 7, passCommon: 6 } }),
+      page(),
+      V4,
+      'running recount null walk 3/3/1',
+    ],
+    [
+      'the end of a recount that showed fewer records: another',
+      row({ totalCountLast: 12, position: { ...twoPasses, passUnique: 6, passCommon: 6 } }),
+      page(),
+      V4,
+      'running recount null walk 3/3/1',
+    ],
+    [
+      'the end of the last recount, still without agreement: failed',
+      row({ totalCountLast: 12, position: { ...twoPasses, rounds: MAX_RECOUNTS } }),
+      page(),
+      V4,
+      'failed incomplete',
+    ],
+    [
+      'the end of a recount that found what was missing: complete',
+      row({ totalCountLast: 12, uniqueRecords: 11, position: twoPasses }),
+      page({ unique: 1, totalCount: 12 }),
+      V4,
+      'complete end_of_list',
+    ],
+    [
+      'the end of a disputed V3 reading: sweeps all the same',
+      row({
+        totalCountLast: 12,
+        position: { ...twoPasses, readingStartedMs: 600, passUnique: 7, passCommon: 7 },
+      }),
+      page(),
+      V3,
+      'running sweep null walk 3/3/1 since 500',
+    ],
+    ['a sweep that brought nothing: complete', row({ position: sweep }), page(), V3, 'complete end_of_list'],
+    [
+      'a sweep after a disputed count: short',
+      row({ position: { ...sweep, ending: 'short' } }),
+      page(),
+      V3,
+      'short count_disputed',
+    ],
+    [
+      'a sweep that brought something: one more, from its own start',
+      row({ position: { ...sweep, passChanged: 1 } }),
+      page(),
+      V3,
+      'running sweep null walk 3/3/1 since 600',
+    ],
+    [
+      'the last sweep, still bringing something: good enough',
+      row({ position: { ...sweep, rounds: MAX_SWEEPS } }),
+      page({ changed: 1 }),
+      V3,
+      'complete end_of_list',
+    ],
+    [
+      'a total_count of a sweep: of no account',
+      row({ position: sweep }),
+      page({ totalCount: 99 }),
+      V3,
+      'complete end_of_list',
+    ],
+    [
+      'the end of a reading anew: first the old records go',
+      row({ position: { stale: true, walk: 5, passWalk: 5, keepFrom: 5 } }),
+      page(),
+      V4,
+      'running drop null walk 5/5/5',
+    ],
+  ])('%s', (_, before, outcome, rules, after) => {
+    expect(gist(decide(before, outcome, rules))).toBe(after);
+  });
+
+  it('counts arrivals so that they always add up', () => {
+    const after = decide(row(), page({ unique: 3, duplicates: 4, rejected: 1, next: 'c5' }), V3).row;
+    expect(after).toMatchObject({ pages: 5, records: 18, uniqueRecords: 10, duplicates: 5, rejected: 3 });
+  });
+
+  it('counts rejected objects as duplicates once they are to arrive again', () => {
+    const step = decide(row(), page({ totalCount: 10 }), V4);
+    expect(step.row).toMatchObject({ records: 10, uniqueRecords: 7, duplicates: 3, rejected: 0 });
+    expect(step.forget).toEqual(['cursors', 'rejected']);
+  });
+
+  it('dates the evidence by the start of the walk, not by its end', () => {
+    const done = decide(row(), page(), V4).row;
+    expect([done.readAt, done.finishedAt]).toEqual([new Date(500).toISOString(), ISO_NOW]);
+  });
+
+  it('starts the clocks with the first page of a walk', () => {
+    const first = decide(row({ position: { cursor: null } }), page({ next: 'c1' }), V3).row.position;
+    expect(first).toMatchObject({
+      walkStartedMs: NOW - 5,
+      passStartedMs: NOW - 5,
+      readingStartedMs: NOW - 5,
+    });
+    const again = decide(row({ position: { cursor: null, walk: 2 } }), page({ next: 'c1' }), V3).row.position;
+    expect(again).toMatchObject({ walkStartedMs: NOW - 5, passStartedMs: 0, readingStartedMs: 0 });
+  });
+
+  it('says so when a list never comes to rest', () => {
+    const busy = row({ position: { phase: 'sweep', rounds: MAX_SWEEPS } });
+    expect(decide(busy, page({ changed: 1 }), V3).note).toContain('accounting/invoices');
+  });
+});

@@ -1,0 +1,91 @@
+import { describe, expect, it } from 'vitest';
+import { config, pair } from './config.js';
+import { createFakeService, httpError } from './fake-service.js';
+import { bench, records, storedIds, storedRecords, V3_LIST, V4_LIST, v4Service } from './support.js';
+
+describe('export v4', () => {
+  it('reads each model that V4 has for each company that V4 lists', async () => {
+    const b = bench(config({ models: [pair('a/x', 'x'), pair('b/y', null)] }));
+    const service = v4Service({ 'v4  a/x 7': records(3), 'v4  a/x 8': records(3) });
+    service.companies.push({ companyId: 8n, raw: Buffer.from('{"id":8}') });
+    const { streams } = await b.run(service, 'v4');
+    expect(streams).toMatchObject([
+      { generation: 'v4', region: '', model: 'a/x', route: 'x', companyId: 7n, state: 'complete' },
+      { generation: 'v4', region: '', model: 'a/x', route: 'x', companyId: 8n, state: 'complete' },
+    ]);
+    expect(
+      b.look((db) => db.prepare('SELECT body FROM v4_company ORDER BY company_id').pluck().all()),
+    ).toEqual(['{"name":"Seven"}', '{"id":8}']);
+  });
+
+  it('drops what a complete new walk no longer shows, with everything that hangs on it', async () => {
+    const b = bench();
+    const child = { svcId: 1n, platformId: 'line' };
+    const service = v4Service({ [V4_LIST]: records(10).map((record) => ({ ...record, children: [child] })) });
+    await b.run(service, 'v4');
+    service.lists.set(V4_LIST, records(3, 5));
+    const { streams } = await b.run(service, 'v4');
+    expect(streams).toMatchObject([{ state: 'complete', uniqueRecords: 3, records: 3 }]);
+    expect(b.look(storedIds)).toEqual([5n, 6n, 7n]);
+    const left = (table: string) => b.look((db) => db.prepare(`SELECT count(*) FROM ${table}`).pluck().get());
+    expect([left('payload'), left('child')]).toEqual([3n, 0n]);
+  });
+
+  it('keeps the old records until the new walk has reached its end', async () => {
+    const b = bench();
+    const service = v4Service({ [V4_LIST]: records(10) });
+    await b.run(service, 'v4');
+    service.lists.set(V4_LIST, records(9, 5));
+    service.fault = ({ request }) =>
+      request.cursor === null ? null : { kind: 'throw', error: httpError(500) };
+    expect((await b.run(service, 'v4')).streams).toMatchObject([{ state: 'failed', uniqueRecords: 3 }]);
+    expect(b.look(storedIds)).toHaveLength(10);
+    service.fault = () => null;
+    await b.run(service, 'v4');
+    expect(b.look(storedIds)).toEqual(records(9, 5).map(({ svcId }) => svcId));
+  });
+
+  it('takes the version of the new walk even where it claims to be older', async () => {
+    const b = bench();
+    const service = v4Service({ [V4_LIST]: [{ svcId: 1n, companyId: 7n, platformId: 'old', updatedMs: 9 }] });
+    await b.run(service, 'v4');
+    service.lists.set(V4_LIST, [{ svcId: 1n, companyId: 7n, platformId: 'new', updatedMs: 5 }]);
+    await b.run(service, 'v4');
+    expect(b.look((db) => db.prepare('SELECT platform_id FROM record').pluck().all())).toEqual(['new']);
+  });
+
+  it('drops the records of a list that is gone', async () => {
+    const b = bench();
+    const service = v4Service({ [V4_LIST]: records(4) });
+    await b.run(service, 'v4');
+    service.lists.delete(V4_LIST);
+    expect((await b.run(service, 'v4')).streams).toMatchObject([{ state: 'absent', uniqueRecords: 0 }]);
+    expect(b.look(storedIds)).toEqual([]);
+  });
+
+  it('drops the lists of companies that V4 no longer names', async () => {
+    const b = bench();
+    const service = v4Service({ [V4_LIST]: records(4), 'v4  accounting/invoices 8': records(2) });
+    service.companies.push({ companyId: 8n, raw: Buffer.from('{}') });
+    await b.run(service, 'v4');
+    service.companies.shift();
+    const { streams } = await b.run(service, 'v4');
+    expect(streams.map(({ companyId }) => companyId)).toEqual([8n]);
+    expect(b.look(storedIds)).toEqual([1n, 2n]);
+    expect(b.look((db) => db.prepare('SELECT company_id FROM v4_company').pluck().all())).toEqual([8n]);
+  });
+
+  it('leaves V3 alone', async () => {
+    const b = bench();
+    await b.run(createFakeService({ [V3_LIST]: records(4) }));
+    const before = b.look(storedRecords);
+    await b.run(v4Service({}), 'v4');
+    expect(b.look(storedRecords)).toEqual(before);
+  });
+
+  it('says so when V4 lists no company', async () => {
+    const b = bench();
+    expect(await b.run(createFakeService(), 'v4')).toMatchObject({ complete: true, streams: [] });
+    expect(b.events).toContainEqual({ kind: 'note', level: 'warning', text: 'V4 lists no companies.' });
+  });
+});

@@ -1,0 +1,61 @@
+import type { ParsedPage } from '../../src/domain.js';
+import { exportV3 } from '../../src/export/export-v3.js';
+import { exportV4 } from '../../src/export/export-v4.js';
+import type { PageSource } from '../../src/export/source.js';
+import { openDatabase } from '../../src/store/open.js';
+import { killConfig, killService } from './kill-scene.js';
+
+/**
+ * Exports into a database and kills itself at a given page: `asked` before the page is fetched, `saving`
+ * within its transaction, `saved` after its commit.
+ *
+ * Arguments: file, generation, place, zero-based page.
+ */
+const [file = '', generation = 'v3', place = 'saved', at = '0'] = process.argv.slice(2);
+
+function die(): never {
+  process.kill(process.pid, 'SIGKILL');
+  throw new Error('still alive');
+}
+
+const service = killService();
+let asked = 0;
+let saved = 0;
+
+const source: PageSource = {
+  fetchV4Companies: service.fetchV4Companies,
+  fetchPage: async (request) => {
+    const isHere = asked === Number(at);
+    asked += 1;
+    if (isHere && place === 'asked') die();
+    const page = await service.fetchPage(request);
+    return isHere && place === 'saving' ? poisoned(page) : page;
+  },
+};
+
+/** A page whose middle record kills the process when it is stored. */
+function poisoned(page: ParsedPage): ParsedPage {
+  const middle = Math.floor(page.records.length / 2);
+  const records = page.records.map((record, index) =>
+    index === middle ? Object.defineProperty({ ...record }, 'facts', { get: die }) : record,
+  );
+  return { ...page, records };
+}
+
+const db = openDatabase(file, 'create');
+const summary = await (generation === 'v3' ? exportV3 : exportV4)({
+  db,
+  file,
+  config: killConfig(),
+  fingerprint: {},
+  source,
+  signal: new AbortController().signal,
+  clock: Date,
+  onProgress: (event) => {
+    if (event.kind !== 'page') return;
+    if (saved === Number(at) && place === 'saved') die();
+    saved += 1;
+  },
+});
+db.close();
+process.exitCode = summary.complete ? 0 : 4;

@@ -1,0 +1,122 @@
+import { spawnSync } from 'node:child_process';
+import {
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import ts from 'typescript';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { Generation } from '../../src/domain.js';
+import { killConfig, killService, olderService } from './kill-scene.js';
+import { type Bench, bench, storedRecords } from './support.js';
+
+const ROOT = fileURLToPath(new URL('../..', import.meta.url));
+const SOURCES = ['src/api', 'src/config', 'src/export', 'src/store', 'test/export'];
+
+/** Plain JavaScript of what the child needs, since Node runs no TypeScript. */
+const compiled = mkdtempSync(join(tmpdir(), 'svc-kill-'));
+
+beforeAll(() => {
+  const files = SOURCES.flatMap((folder) =>
+    readdirSync(join(ROOT, folder)).map((name) => join(folder, name)),
+  );
+  const options = {
+    module: ts.ModuleKind.ESNext,
+    target: ts.ScriptTarget.ES2022,
+    verbatimModuleSyntax: true,
+  };
+  for (const file of [...files, 'src/domain.ts', 'src/errors.ts'].filter((name) => name.endsWith('.ts'))) {
+    const target = join(compiled, file.replace(/\.ts$/, '.js'));
+    mkdirSync(dirname(target), { recursive: true });
+    const { outputText } = ts.transpileModule(readFileSync(join(ROOT, file), 'utf8'), {
+      compilerOptions: options,
+    });
+    writeFileSync(target, outputText);
+  }
+  writeFileSync(join(compiled, 'package.json'), '{"type":"module"}');
+  symlinkSync(join(ROOT, 'node_modules'), join(compiled, 'node_modules'));
+});
+
+afterAll(() => rmSync(compiled, { recursive: true, force: true }));
+
+type Place = 'asked' | 'saving' | 'saved';
+
+/** True where the export was killed, false where it came to its end. */
+function exportAndKill(b: Bench, generation: Generation, place: Place, page: number): boolean {
+  const script = join(compiled, 'test/export/kill-child.js');
+  const child = spawnSync(process.execPath, [script, b.file, generation, place, String(page)], {
+    encoding: 'utf8',
+  });
+  if (child.signal === 'SIGKILL') return true;
+  expect([child.status, child.stderr]).toEqual([0, '']);
+  return false;
+}
+
+function contentsOf(b: Bench): unknown {
+  return b.look((db) => ({
+    integrity: db.pragma('integrity_check', { simple: true }),
+    records: storedRecords(db),
+    streams: db
+      .prepare(
+        'SELECT generation, model, state, end_reason, unique_records, rejected FROM stream ORDER BY 1, 2',
+      )
+      .all(),
+    sums: db
+      .prepare('SELECT count(*) FROM stream WHERE records <> unique_records + duplicates + rejected')
+      .get(),
+    cursors: db.prepare('SELECT count(*) FROM cursor_seen').get(),
+  }));
+}
+
+/** A database as the killed export finds it: new, or holding an older reading with other records. */
+async function prepared(generation: Generation, isAnew: boolean): Promise<Bench> {
+  const b = bench(killConfig());
+  if (isAnew) await b.run(olderService(), generation);
+  return b;
+}
+
+async function undisturbed(b: Bench, generation: Generation): Promise<{ pages: number; contents: unknown }> {
+  const service = killService();
+  await b.run(service, generation);
+  return { pages: service.calls.length, contents: contentsOf(b) };
+}
+
+describe.each([
+  ['v3', false],
+  ['v4', false],
+  ['v4', true],
+] as const)('an export of %s that is killed (into older data: %s)', (generation, isAnew) => {
+  it.each(['asked', 'saving', 'saved'] as const)(
+    'at any page (%s) ends, run again, with the same data as an undisturbed one',
+    async (place) => {
+      const { pages, contents } = await undisturbed(await prepared(generation, isAnew), generation);
+      let kills = 0;
+      for (let page = 0; page < pages; page++) {
+        const b = await prepared(generation, isAnew);
+        if (exportAndKill(b, generation, place, page)) kills += 1;
+        await b.run(killService(), generation);
+        expect(contentsOf(b)).toEqual(contents);
+      }
+      // Pages of a sweep hold no record that could kill while it is saved.
+      expect(kills).toBeGreaterThanOrEqual(place === 'saving' ? 6 : pages);
+      process.stdout.write(`${generation}: killed at ${kills} of ${pages} pages (${place})\n`);
+    },
+  );
+
+  it('over and over, a page at a time, ends with the same data as an undisturbed one', async () => {
+    const { contents } = await undisturbed(await prepared(generation, isAnew), generation);
+    const b = await prepared(generation, isAnew);
+    let kills = 0;
+    // Every second run saves a page before it dies; the others die within a transaction.
+    while (exportAndKill(b, generation, kills % 2 === 0 ? 'saved' : 'saving', 0)) kills += 1;
+    expect(kills).toBeGreaterThanOrEqual(5);
+    expect(contentsOf(b)).toEqual(contents);
+  });
+});

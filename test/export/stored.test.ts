@@ -1,0 +1,60 @@
+import { describe, expect, it } from 'vitest';
+import { readExportSeq } from '../../src/store/meta.js';
+import { config } from './config.js';
+import { createFakeService } from './fake-service.js';
+import { bench, records, storedIds, V3_LIST } from './support.js';
+
+describe('the export sequence', () => {
+  it('grows when records or states change, and not by looking', async () => {
+    const b = bench();
+    const service = createFakeService({ [V3_LIST]: records(4) });
+    expect(b.look(readExportSeq)).toBe(0n);
+    await b.run(service);
+    const first = b.look(readExportSeq);
+    expect(first).toBeGreaterThan(0n);
+    expect(b.look(readExportSeq)).toBe(first);
+    service.lists.set(
+      V3_LIST,
+      records(4).map((record) => ({ ...record, updatedMs: b.clock.now() })),
+    );
+    await b.run(service);
+    expect(b.look(readExportSeq)).toBeGreaterThan(first);
+  });
+});
+
+describe('what is stored', () => {
+  it('is the bytes of each record, or none with payload ids', async () => {
+    const kept = bench();
+    await kept.run(createFakeService({ [V3_LIST]: records(1) }));
+    const body = kept.look((db) => db.prepare('SELECT CAST(body AS TEXT) FROM payload').pluck().get());
+    expect(body).toBe('["1","p1",5,false,[]]');
+    const bare = bench(config({ payload: 'ids' }));
+    await bare.run(createFakeService({ [V3_LIST]: records(1) }));
+    expect(bare.look((db) => db.prepare('SELECT count(*) FROM payload').pluck().get())).toBe(0n);
+    expect(bare.look(storedIds)).toEqual([1n]);
+  });
+
+  it('holds ids up to the ends of 64 bits', async () => {
+    const extremes = [-(2n ** 63n), -1n, 0n, 2n ** 53n, 2n ** 53n + 1n, 2n ** 63n - 1n];
+    const list = extremes.map((svcId) => ({
+      svcId,
+      companyId: 2n ** 63n - 1n,
+      platformId: 'p',
+      updatedMs: 5,
+    }));
+    const b = bench();
+    const service = createFakeService({ [V3_LIST]: list });
+    await b.run(service);
+    expect(b.look(storedIds)).toEqual(extremes);
+    await b.run(service, 'v3', { restart: true });
+    service.lists.set(V3_LIST, []);
+    await b.run(service, 'v3', { restart: true });
+    expect(b.look(storedIds)).toEqual([]);
+  });
+
+  it('leaves no cursors behind', async () => {
+    const b = bench();
+    await b.run(createFakeService({ [V3_LIST]: records(10) }));
+    expect(b.look((db) => db.prepare('SELECT count(*) FROM cursor_seen').pluck().get())).toBe(0n);
+  });
+});
