@@ -60,8 +60,8 @@ export class ChildReader {
     children.push({
       path,
       svcId,
-      platformId: parsePlatformKey(bytes, members, child.platformId),
-      platformUniqueId: parsePlatformKey(bytes, members, child.uniqueId),
+      platformId: parsePlatformKey(this.#scanner, members, child.platformId),
+      platformUniqueId: parsePlatformKey(this.#scanner, members, child.uniqueId),
       deleted: members.kind(child.deletedAt) !== 0,
     });
   }
@@ -69,8 +69,18 @@ export class ChildReader {
 
 /** Of children with the same id, the last one. */
 function withoutRepeats(children: readonly ParsedChild[]): readonly ParsedChild[] {
-  if (children.length < 2) return children;
+  if (isAscending(children)) return children;
   const byId = new Map<bigint, ParsedChild>();
   for (const child of children) byId.set(child.svcId, child);
   return byId.size === children.length ? children : [...byId.values()];
+}
+
+/** The usual order, in which nothing can repeat. */
+function isAscending(children: readonly ParsedChild[]): boolean {
+  let last: bigint | null = null;
+  for (const { svcId } of children) {
+    if (last !== null && svcId <= last) return false;
+    last = svcId;
+  }
+  return true;
 }

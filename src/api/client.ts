@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events';
 import { Agent, type Dispatcher } from 'undici';
 import type { Config, Endpoint } from '../config/config.js';
 import type { ModelPair, OnProgress, ParsedPage, ParsedRecord, StreamKey } from '../domain.js';
@@ -89,6 +90,8 @@ interface Hosts {
  */
 export function createApi(options: ApiOptions): Api {
   const { config } = options;
+  // every request under way and every wait listens to it
+  setMaxListeners(0, options.signal);
   const dispatcher = options.dispatcher ?? createAgent(config);
   const settings = buildRequestOptions(options, dispatcher);
   const hosts = buildHosts(options, settings);

@@ -87,11 +87,15 @@ export class FactWriter {
   /** Fields must be added in the order of the list given to the constructor. */
   add(field: number, digest: number): void {
     const scratch = this.#scratch;
-    let at = this.#length;
-    scratch[at++] = this.#codes[field * CODE_WIDTH] ?? 0;
-    scratch[at++] = this.#codes[field * CODE_WIDTH + 1] ?? 0;
-    for (let shift = 0; shift < 30; shift += 6) scratch[at++] = ALPHABET_BYTES[(digest >>> shift) & 63] ?? 0;
-    this.#length = at;
+    const at = this.#length;
+    scratch[at] = this.#codes[field * CODE_WIDTH] ?? 0;
+    scratch[at + 1] = this.#codes[field * CODE_WIDTH + 1] ?? 0;
+    scratch[at + 2] = ALPHABET_BYTES[digest & 63] ?? 0;
+    scratch[at + 3] = ALPHABET_BYTES[(digest >>> 6) & 63] ?? 0;
+    scratch[at + 4] = ALPHABET_BYTES[(digest >>> 12) & 63] ?? 0;
+    scratch[at + 5] = ALPHABET_BYTES[(digest >>> 18) & 63] ?? 0;
+    scratch[at + 6] = ALPHABET_BYTES[(digest >>> 24) & 63] ?? 0;
+    this.#length = at + FACT_WIDTH;
   }
 
   /** The record's facts; the writer is empty again. */
@@ -112,8 +116,8 @@ export function digestDate(ms: number): number {
   return finish(step(step(SEED.date, Math.floor(ms / 0x1_0000_0000)), ms | 0));
 }
 
-/** Digest of a decimal number as a number, exact at any length; null where the text is not one. */
-export function digestAmount(bytes: Uint8Array, start: number, end: number): number | null {
+/** Digest of a decimal number as a number, exact at any length; of its text where it is none. */
+export function digestAmount(bytes: Uint8Array, start: number, end: number): number {
   let at = start;
   const sign = bytes[at] === 0x2d ? 1 : 0;
   if (sign === 1 || bytes[at] === 0x2b) at++;
@@ -142,7 +146,7 @@ export function digestAmount(bytes: Uint8Array, start: number, end: number): num
     hash = step(hash, digit);
   }
   const explicit = at === end ? 0 : readExponent(bytes, at, end);
-  if (digits === 0 || explicit === null) return null;
+  if (digits === 0 || explicit === null) return digestText(bytes, start, end);
   if (!significant) return finish(SEED.amount);
   return finish(step(step(hash, sign + 10), exponent + zeros + explicit));
 }

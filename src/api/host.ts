@@ -37,17 +37,30 @@ export function assertUsable(label: string, endpoint: Endpoint, key: string, all
       facts,
     });
   }
-  // the message names the source only: a key that cannot be a header is still a key
-  if (!/^[\x21-\x7e]+$/.test(key)) {
+  // '' is an endpoint nobody asked keys for; `keyOf` refuses to use it.
+  // The message names the source only: a key that cannot be a header is still a key.
+  if (key !== '' && !/^[\x21-\x7e]+$/.test(key)) {
     throw new SvcError(
       'config',
-      `The key of ${label} (${endpoint.keySource}) is empty or holds blanks or odd characters.`,
+      `The key of ${label} (${endpoint.keySource}) holds blanks or odd characters.`,
       {
         hint: 'Copy the key again, without line breaks.',
         facts,
       },
     );
   }
+}
+
+/**
+ * The key that goes with a request.
+ *
+ * @throws SvcError `config` where none was loaded
+ */
+export function keyOf({ label, endpoint, key }: Host): string {
+  if (key !== '') return key;
+  throw new SvcError('config', `The key of ${label} (${endpoint.keySource}) is missing.`, {
+    facts: { api: label },
+  });
 }
 
 function isLoopback(hostname: string): boolean {

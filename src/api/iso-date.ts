@@ -1,115 +1,99 @@
 const MINUS = 0x2d;
+const PLUS = 0x2b;
+const COLON = 0x3a;
 const DAY_MS = 86_400_000;
 const MINUTE_MS = 60_000;
 
-/** A place in the bytes, and where they end. */
-interface Reader {
-  readonly bytes: Uint8Array;
-  readonly end: number;
-  at: number;
-}
-
 /**
- * The instant an ISO 8601 date names, in ms since 1970, or null where the text is not one.
+ * The instant an ISO 8601 date names, in ms since 1970, or NaN where the text is not one.
  *
  * `YYYY-MM-DD`, alone or with a time (`hh:mm`, seconds and a fraction of any length optional) and an offset
  * (`Z`, `+hh`, `+hhmm`, `+hh:mm`). No time means midnight, no offset means UTC. Digits beyond the
- * millisecond are cut.
+ * millisecond are cut. `bytes[end]` must be no digit and no colon: the closing quote, or nothing.
  */
-export function parseIsoDate(bytes: Uint8Array, start: number, end: number): number | null {
-  const reader: Reader = { bytes, end, at: start };
-  const midnight = readDay(reader);
-  if (midnight === null) return null;
-  const timeMs = isTimeMark(reader) ? readTime(reader) : 0;
-  if (timeMs === null) return null;
-  const offsetMs = readOffset(reader);
-  if (offsetMs === null || reader.at !== end) return null;
-  return midnight + timeMs - offsetMs;
-}
-
-function readDay(reader: Reader): number | null {
-  const year = readDigits(reader, 4);
-  if (!take(reader, MINUS)) return null;
-  const month = readDigits(reader, 2);
-  if (!take(reader, MINUS)) return null;
-  const day = readDigits(reader, 2);
-  if (year < 0 || month < 1 || month > 12 || day < 1 || day > daysIn(year, month)) return null;
-  return daysSince1970(year, month, day) * DAY_MS;
+export function parseIsoDate(bytes: Uint8Array, start: number, end: number): number {
+  const midnight = dayAt(bytes, start);
+  let at = start + 10;
+  if (at > end) return Number.NaN;
+  let ms = midnight;
+  if (at < end && isTimeMark(bytes[at])) {
+    const hour = twoDigits(bytes, at + 1);
+    const minute = bytes[at + 3] === COLON ? twoDigits(bytes, at + 4) : -1;
+    at += 6;
+    const hasSeconds = bytes[at] === COLON;
+    const second = hasSeconds ? twoDigits(bytes, at + 1) : 0;
+    if (hasSeconds) at += 3;
+    const fractionEnd = hasSeconds ? skipFraction(bytes, at) : at;
+    const timeMs = (hour * 60 + minute) * MINUTE_MS + second * 1000 + fractionMs(bytes, at, fractionEnd);
+    at = fractionEnd;
+    // 24:00 is the end of the day, and nothing comes after it
+    const isReal = hour >= 0 && minute >= 0 && second >= 0 && minute < 60 && second < 60;
+    if (!isReal || at < 0 || (hour >= 24 && timeMs !== DAY_MS)) return Number.NaN;
+    ms += timeMs;
+  }
+  if (at === end || (at === end - 1 && isZulu(bytes[at]))) return ms;
+  return ms - offsetMinutes(bytes, at, end) * MINUTE_MS;
 }
 
 /** `T`, `t`, or the blank that databases write. */
-function isTimeMark(reader: Reader): boolean {
-  const byte = peek(reader);
+function isTimeMark(byte: number | undefined): boolean {
   return byte === 0x54 || byte === 0x74 || byte === 0x20;
 }
 
-function readTime(reader: Reader): number | null {
-  reader.at++;
-  const hour = readDigits(reader, 2);
-  if (!take(reader, 0x3a)) return null;
-  const minute = readDigits(reader, 2);
-  if (hour < 0 || minute < 0 || minute > 59) return null;
-  let ms = (hour * 60 + minute) * MINUTE_MS;
-  if (take(reader, 0x3a)) {
-    const second = readDigits(reader, 2);
-    if (second < 0 || second > 59) return null;
-    const fraction = readFraction(reader);
-    if (fraction === null) return null;
-    ms += second * 1000 + fraction;
-  }
-  // 24:00 is the end of the day, and nothing comes after it
-  return hour < 24 || ms === DAY_MS ? ms : null;
+function isZulu(byte: number | undefined): boolean {
+  return byte === 0x5a || byte === 0x7a;
 }
 
-function readFraction(reader: Reader): number | null {
-  if (!take(reader, 0x2e) && !take(reader, 0x2c)) return 0;
-  const first = reader.at;
+/** Midnight of the day, NaN where there is none. */
+function dayAt(bytes: Uint8Array, at: number): number {
+  const century = twoDigits(bytes, at);
+  const ofCentury = twoDigits(bytes, at + 2);
+  const month = twoDigits(bytes, at + 5);
+  const day = twoDigits(bytes, at + 8);
+  if (bytes[at + 4] !== MINUS || bytes[at + 7] !== MINUS) return Number.NaN;
+  const year = century * 100 + ofCentury;
+  if (century < 0 || ofCentury < 0 || month < 1 || month > 12) return Number.NaN;
+  return day < 1 || day > daysIn(year, month) ? Number.NaN : daysSince1970(year, month, day) * DAY_MS;
+}
+
+/** Behind the fraction that may start at `at`; -1 where a separator has no digits. */
+function skipFraction(bytes: Uint8Array, at: number): number {
+  if (bytes[at] !== 0x2e && bytes[at] !== 0x2c) return at;
+  let i = at + 1;
+  while (digitAt(bytes, i) >= 0) i++;
+  return i > at + 1 ? i : -1;
+}
+
+function fractionMs(bytes: Uint8Array, start: number, end: number): number {
   let ms = 0;
   let unit = 100;
-  for (let digit = digitAt(reader); digit >= 0; digit = digitAt(reader)) {
-    ms += digit * unit;
-    unit = unit > 1 ? unit / 10 : 0;
-    reader.at++;
+  for (let i = start + 1; i < end && unit >= 1; i++) {
+    ms += digitAt(bytes, i) * unit;
+    unit /= 10;
   }
-  return reader.at > first ? ms : null;
+  return ms;
 }
 
-function readOffset(reader: Reader): number | null {
-  if (reader.at === reader.end || take(reader, 0x5a) || take(reader, 0x7a)) return 0;
-  const sign = take(reader, 0x2b) ? 1 : take(reader, MINUS) ? -1 : 0;
-  const hour = readDigits(reader, 2);
-  if (sign === 0 || hour < 0 || hour > 23) return null;
-  if (reader.at === reader.end) return sign * hour * 60 * MINUTE_MS;
-  take(reader, 0x3a);
-  const minute = readDigits(reader, 2);
-  return minute < 0 || minute > 59 ? null : sign * (hour * 60 + minute) * MINUTE_MS;
+function offsetMinutes(bytes: Uint8Array, at: number, end: number): number {
+  const sign = bytes[at] === PLUS ? 1 : bytes[at] === MINUS ? -1 : 0;
+  const hour = twoDigits(bytes, at + 1);
+  if (sign === 0 || hour < 0 || hour > 23) return Number.NaN;
+  if (at + 3 === end) return sign * hour * 60;
+  const minuteAt = bytes[at + 3] === COLON ? at + 4 : at + 3;
+  const minute = twoDigits(bytes, minuteAt);
+  return minute < 0 || minute > 59 || minuteAt + 2 !== end ? Number.NaN : sign * (hour * 60 + minute);
 }
 
-/** The number of exactly `count` digits, or -1; the place moves only over digits. */
-function readDigits(reader: Reader, count: number): number {
-  let value = 0;
-  for (let i = 0; i < count; i++) {
-    const digit = digitAt(reader);
-    if (digit < 0) return -1;
-    value = value * 10 + digit;
-    reader.at++;
-  }
-  return value;
+/** The number of two digits, or -1. */
+function twoDigits(bytes: Uint8Array, at: number): number {
+  const tens = digitAt(bytes, at);
+  const ones = digitAt(bytes, at + 1);
+  return tens < 0 || ones < 0 ? -1 : tens * 10 + ones;
 }
 
-function digitAt(reader: Reader): number {
-  const digit = peek(reader) - 0x30;
+function digitAt(bytes: Uint8Array, at: number): number {
+  const digit = (bytes[at] ?? 0) - 0x30;
   return digit >= 0 && digit <= 9 ? digit : -1;
-}
-
-function take(reader: Reader, byte: number): boolean {
-  if (peek(reader) !== byte) return false;
-  reader.at++;
-  return true;
-}
-
-function peek(reader: Reader): number {
-  return reader.at < reader.end ? (reader.bytes[reader.at] ?? 0) : 0;
 }
 
 function daysIn(year: number, month: number): number {
@@ -117,12 +101,12 @@ function daysIn(year: number, month: number): number {
   return month === 4 || month === 6 || month === 9 || month === 11 ? 30 : 31;
 }
 
-/** Howard Hinnant's days_from_civil: the year starts in March, so that leap days come last. */
+/** Howard Hinnant's days_from_civil, 400 years on so that nothing is negative; the year starts in March. */
 function daysSince1970(year: number, month: number, day: number): number {
-  const y = month <= 2 ? year - 1 : year;
-  const era = Math.floor(y / 400);
+  const y = (month <= 2 ? year - 1 : year) + 400;
+  const era = (y / 400) | 0;
   const yearOfEra = y - era * 400;
-  const dayOfYear = Math.floor((153 * (month + (month > 2 ? -3 : 9)) + 2) / 5) + day - 1;
-  const dayOfEra = yearOfEra * 365 + Math.floor(yearOfEra / 4) - Math.floor(yearOfEra / 100) + dayOfYear;
-  return era * 146_097 + dayOfEra - 719_468;
+  const dayOfYear = (((153 * (month + (month > 2 ? -3 : 9)) + 2) / 5) | 0) + day - 1;
+  const dayOfEra = yearOfEra * 365 + ((yearOfEra / 4) | 0) - ((yearOfEra / 100) | 0) + dayOfYear;
+  return era * 146_097 + dayOfEra - 719_468 - 146_097;
 }

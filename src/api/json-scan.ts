@@ -51,6 +51,8 @@ function tableOf(characters: string): Uint8Array {
  */
 export class JsonScanner {
   readonly bytes: Uint8Array;
+  /** The same bytes as one character each: cutting a text out of it is ten times cheaper than decoding. */
+  readonly #latin1: string;
   /** True where the string walked last holds a backslash. */
   escaped = false;
   #open = new Uint8Array(64);
@@ -59,6 +61,7 @@ export class JsonScanner {
   constructor(bytes: Uint8Array) {
     if (!isUtf8(bytes)) throw new JsonSyntaxError(0);
     this.bytes = bytes;
+    this.#latin1 = bufferOf(bytes).toString('latin1');
   }
 
   /** The first place at or after `at` that is no white space. */
@@ -120,9 +123,19 @@ export class JsonScanner {
 
   /** The text of a walked string, given the places behind its opening quote and of its closing one. */
   text(start: number, end: number, escaped: boolean): string {
-    if (!escaped) return decodeUtf8(this.bytes, start, end);
-    const text: unknown = JSON.parse(decodeUtf8(this.bytes, start - 1, end + 1));
-    return String(text);
+    if (escaped) {
+      const text: unknown = JSON.parse(decodeUtf8(this.bytes, start - 1, end + 1));
+      return String(text);
+    }
+    for (let i = start; i < end; i++) {
+      if ((this.bytes[i] ?? 0) >= 0x80) return decodeUtf8(this.bytes, start, end);
+    }
+    return this.#latin1.slice(start, end);
+  }
+
+  /** Bytes of a walked value that are known to be ASCII. */
+  ascii(start: number, end: number): string {
+    return this.#latin1.slice(start, end);
   }
 
   fail(at: number): never {
@@ -244,5 +257,9 @@ export class JsonScanner {
 }
 
 function decodeUtf8(bytes: Uint8Array, start: number, end: number): string {
-  return Buffer.from(bytes.buffer, bytes.byteOffset + start, end - start).toString('utf8');
+  return bufferOf(bytes).toString('utf8', start, end);
+}
+
+function bufferOf(bytes: Uint8Array): Buffer {
+  return bytes instanceof Buffer ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
 }

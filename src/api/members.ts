@@ -4,17 +4,33 @@ import type { KeyTable } from './key-table.js';
 /** Walks the value at `at` of the member `slot` and tells where it ends. */
 type ReadValue = (slot: number, at: number) => number;
 
+/** So many keys of an object are remembered for the next one. */
+const REMEMBERED = 128;
+
 /** Where the wanted members of one object lie; of a key that comes twice, the last, as `JSON.parse` has it. */
 export class Members {
   readonly #table: KeyTable;
   readonly #scanner: JsonScanner;
+  /** First bytes of the values, 0 where a member is absent. */
+  readonly #firsts: Uint8Array;
   readonly #starts: Int32Array;
   readonly #ends: Int32Array;
   readonly #escaped: Uint8Array;
+  readonly #view: DataView;
+  /**
+   * The keys of the object before, each from its opening quote to its value. Objects of a list mostly have
+   * the same keys in the same order, and bytes equal to a walked key need no second walk.
+   */
+  readonly #keyStarts = new Int32Array(REMEMBERED);
+  readonly #keyLengths = new Int32Array(REMEMBERED);
+  readonly #keySlots = new Int32Array(REMEMBERED);
 
   constructor(table: KeyTable, scanner: JsonScanner) {
+    const { bytes } = scanner;
     this.#table = table;
     this.#scanner = scanner;
+    this.#view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+    this.#firsts = new Uint8Array(table.names.length);
     this.#starts = new Int32Array(table.names.length);
     this.#ends = new Int32Array(table.names.length);
     this.#escaped = new Uint8Array(table.names.length);
@@ -27,22 +43,20 @@ export class Members {
   read(at: number, firstNested: number, readValue: ReadValue | null): number {
     const scanner = this.#scanner;
     const bytes = scanner.bytes;
-    this.#starts.fill(-1);
+    this.#firsts.fill(0);
     let i = scanner.enter(at);
-    while (scanner.more) {
-      if (bytes[i] !== QUOTE) scanner.fail(i);
-      const key = i + 1;
-      i = scanner.skipString(key);
-      const slot = scanner.escaped
-        ? this.#table.findText(scanner.text(key, i - 1, true))
-        : this.#table.find(bytes, key, i - 1);
-      const start = scanner.skipColon(i);
+    for (let place = 0; scanner.more; place++) {
+      const repeated = this.#repeatedLength(i, place);
+      const start = repeated > 0 ? scanner.skipSpace(i + repeated) : this.#readKey(i, place);
+      const slot = repeated > 0 ? (this.#keySlots[place] ?? -1) : this.#slot;
       const wanted = readValue !== null && slot >= firstNested;
       i = wanted ? readValue(slot, start) : scanner.skipValue(start);
       if (slot >= 0) {
+        const first = bytes[start] ?? 0;
+        this.#firsts[slot] = first;
         this.#starts[slot] = start;
         this.#ends[slot] = i;
-        this.#escaped[slot] = bytes[start] === QUOTE && scanner.escaped ? 1 : 0;
+        this.#escaped[slot] = first === QUOTE && scanner.escaped ? 1 : 0;
       }
       i = scanner.nextMember(i);
     }
@@ -51,17 +65,15 @@ export class Members {
 
   /** The first byte of the value, or 0 where the member is absent or null. */
   kind(slot: number): number {
-    const start = this.start(slot);
-    if (start < 0) return 0;
-    const first = this.#scanner.bytes[start] ?? 0;
+    const first = this.#firsts[slot] ?? 0;
     return first === LETTER_N ? 0 : first;
   }
 
   isAbsent(slot: number): boolean {
-    return this.start(slot) < 0;
+    return this.#firsts[slot] === 0;
   }
 
-  /** First byte of the value, -1 where the member is absent. */
+  /** First byte of the value of a member that is there. */
   start(slot: number): number {
     return this.#starts[slot] ?? -1;
   }
@@ -73,11 +85,62 @@ export class Members {
 
   /** True for a string with a backslash in it. */
   isEscaped(slot: number): boolean {
-    return this.#escaped[slot] === 1;
+    return this.#firsts[slot] === QUOTE && this.#escaped[slot] === 1;
+  }
+
+  isEmptyText(slot: number): boolean {
+    return this.end(slot) - this.start(slot) === 2 && this.kind(slot) === QUOTE;
   }
 
   /** The value of a string member. */
   text(slot: number): string {
     return this.#scanner.text(this.start(slot) + 1, this.end(slot) - 1, this.isEscaped(slot));
+  }
+
+  /** Runs `read` on a scalar's own bytes: a string's inside, unescaped where needed, or a literal as written. */
+  onScalar<T>(slot: number, read: (bytes: Uint8Array, start: number, end: number) => T): T {
+    if (this.isEscaped(slot)) {
+      const bytes = Buffer.from(this.text(slot), 'utf8');
+      return read(bytes, 0, bytes.length);
+    }
+    const { bytes } = this.#scanner;
+    const quote = bytes[this.start(slot)] === QUOTE ? 1 : 0;
+    return read(bytes, this.start(slot) + quote, this.end(slot) - quote);
+  }
+
+  /** The slot of the key walked last. */
+  #slot = -1;
+
+  /** From a key's opening quote to its value. */
+  #readKey(at: number, place: number): number {
+    const scanner = this.#scanner;
+    if (scanner.bytes[at] !== QUOTE) scanner.fail(at);
+    const end = scanner.skipString(at + 1);
+    this.#slot = scanner.escaped
+      ? this.#table.findText(scanner.text(at + 1, end - 1, true))
+      : this.#table.find(scanner.bytes, at + 1, end - 1);
+    const start = scanner.skipColon(end);
+    if (place < REMEMBERED) {
+      this.#keyStarts[place] = at;
+      this.#keyLengths[place] = start - at;
+      this.#keySlots[place] = this.#slot;
+    }
+    return start;
+  }
+
+  /** How many bytes from `at` on repeat the key that stood at this place in the object before; 0 for others. */
+  #repeatedLength(at: number, place: number): number {
+    if (place >= REMEMBERED) return 0;
+    const length = this.#keyLengths[place] ?? 0;
+    if (length === 0 || at + length > this.#view.byteLength) return 0;
+    const before = this.#keyStarts[place] ?? 0;
+    const view = this.#view;
+    let i = 0;
+    for (; i + 4 <= length; i += 4) {
+      if (view.getInt32(before + i) !== view.getInt32(at + i)) return 0;
+    }
+    const bytes = this.#scanner.bytes;
+    for (; i < length; i++) if (bytes[before + i] !== bytes[at + i]) return 0;
+    return length;
   }
 }

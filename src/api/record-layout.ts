@@ -12,6 +12,12 @@ export interface PageSpec {
   readonly companyId: bigint | null;
 }
 
+/** A compared field and its slot. */
+export interface FactSlot {
+  readonly slot: number;
+  readonly field: FactField;
+}
+
 export interface ChildLayout {
   readonly id: number;
   readonly platformId: number;
@@ -23,14 +29,14 @@ export interface ChildLayout {
 export interface RecordLayout extends ChildLayout {
   readonly table: KeyTable;
   readonly companyId: number;
-  readonly svcCreatedAt: number;
   readonly svcUpdatedAt: number;
   readonly createdAt: number;
   readonly orgCreatedAt: number;
   readonly dates: readonly number[];
+  readonly serviceDates: readonly number[];
   /** Every slot that may hold a date, each once. */
   readonly datelike: readonly number[];
-  readonly facts: readonly { readonly slot: number; readonly field: FactField }[];
+  readonly facts: readonly FactSlot[];
   /** Slots from here on are the children's fields, in the order of `childPaths`. */
   readonly firstChild: number;
   readonly childPaths: readonly string[];
@@ -53,11 +59,11 @@ export function buildRecordLayout(spec: PageSpec): RecordLayout {
     table: new KeyTable([...named, ...childPaths]),
     ...identitySlots(identity, slot),
     companyId: slot(`${prefix}company_id`),
-    svcCreatedAt: slot(`${prefix}created_at`),
     svcUpdatedAt: slot(`${prefix}updated_at`),
     createdAt: slot('created_at'),
     orgCreatedAt: slot('org_created_at'),
     dates: spec.dateFields.map(slot),
+    serviceDates: [slot(`${prefix}created_at`), slot(`${prefix}updated_at`)],
     facts: facts.map((field) => ({ slot: slot(field.name), field })),
     firstChild: named.length,
     childPaths,
@@ -65,7 +71,7 @@ export function buildRecordLayout(spec: PageSpec): RecordLayout {
     child: identitySlots(identity, (name) => [...new Set(identity)].indexOf(name)),
   };
   const ofDateKind = layout.facts.filter(({ field }) => field.kind === 'date').map((fact) => fact.slot);
-  const datelike = [...layout.dates, layout.svcCreatedAt, layout.svcUpdatedAt, ...ofDateKind];
+  const datelike = [...layout.dates, ...layout.serviceDates, ...ofDateKind];
   return { ...layout, datelike: [...new Set(datelike)] };
 }
 

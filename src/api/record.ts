@@ -1,8 +1,8 @@
 import type { ParsedChild, ParsedRecord, RejectedObject } from '../domain.js';
 import { type ChildList, ChildReader } from './children.js';
-import { digestAmount, digestDate, digestText, type FactKind, FactWriter } from './facts.js';
+import { FactReader } from './fact-reader.js';
 import { parseIsoDate } from './iso-date.js';
-import { type JsonScanner, MINUS, OPEN_ARRAY, OPEN_OBJECT, QUOTE } from './json-scan.js';
+import { type JsonScanner, OPEN_ARRAY, OPEN_OBJECT, QUOTE } from './json-scan.js';
 import { Members } from './members.js';
 import type { RecordLayout } from './record-layout.js';
 import { parseInt64, parsePlatformKey } from './svc-ids.js';
@@ -17,7 +17,7 @@ export class RecordReader {
   readonly #layout: RecordLayout;
   readonly #companyId: bigint | null;
   readonly #members: Members;
-  readonly #facts: FactWriter;
+  readonly #facts: FactReader;
   readonly #childReader: ChildReader;
   /** Per children field, what its last array held. */
   readonly #childLists: ChildList[] = [];
@@ -30,7 +30,7 @@ export class RecordReader {
     this.#layout = layout;
     this.#companyId = companyId;
     this.#members = new Members(layout.table, scanner);
-    this.#facts = new FactWriter(layout.facts.map(({ field }) => field));
+    this.#facts = new FactReader(scanner, layout, this.#members);
     this.#childReader = new ChildReader(scanner, layout);
     this.#instants = new Float64Array(layout.firstChild);
     this.#readChildren = layout.childPaths.length === 0 ? null : (slot, at) => this.#readChildField(slot, at);
@@ -80,27 +80,28 @@ export class RecordReader {
     const layout = this.#layout;
     this.#readInstants();
     const platformMs = this.#latest(layout.dates);
-    const latestMs = platformMs ?? this.#latest([layout.svcCreatedAt, layout.svcUpdatedAt]);
+    const latestMs = platformMs ?? this.#latest(layout.serviceDates);
     const { bytes } = this.#scanner;
     return {
       svcId,
       companyId,
-      platformId: parsePlatformKey(bytes, this.#members, layout.platformId),
-      platformUniqueId: parsePlatformKey(bytes, this.#members, layout.uniqueId),
+      platformId: parsePlatformKey(this.#scanner, this.#members, layout.platformId),
+      platformUniqueId: parsePlatformKey(this.#scanner, this.#members, layout.uniqueId),
       deleted: this.#members.kind(layout.deletedAt) !== 0,
       updatedMs: this.#instant(layout.svcUpdatedAt),
       latestMs,
       latestFrom: platformMs !== null ? 'platform' : latestMs !== null ? 'service' : null,
       createdMs: this.#instant(layout.createdAt) ?? this.#instant(layout.orgCreatedAt),
-      facts: this.#buildFacts(),
+      facts: this.#facts.build(this.#instants),
       children: this.#takeChildren(at),
       raw: bytes.subarray(start, end),
     };
   }
 
   #integer(slot: number): bigint | null {
-    const start = this.#members.start(slot);
-    return start < 0 ? null : parseInt64(this.#scanner.bytes, start, this.#members.end(slot));
+    const members = this.#members;
+    if (members.isAbsent(slot)) return null;
+    return parseInt64(this.#scanner.bytes, members.start(slot), members.end(slot));
   }
 
   #missing(slot: number, name: 'svc_id' | 'company_id'): RejectReason {
@@ -112,9 +113,11 @@ export class RecordReader {
   }
 
   #readInstants(): void {
-    for (const slot of this.#layout.datelike) {
-      this.#instants[slot] =
-        this.#members.kind(slot) === QUOTE ? (this.#onText(slot, parseIsoDate) ?? Number.NaN) : Number.NaN;
+    const { datelike } = this.#layout;
+    for (let index = 0; index < datelike.length; index++) {
+      const slot = datelike[index] ?? 0;
+      const isText = this.#members.kind(slot) === QUOTE;
+      this.#instants[slot] = isText ? this.#members.onScalar(slot, parseIsoDate) : Number.NaN;
     }
   }
 
@@ -132,58 +135,6 @@ export class RecordReader {
     return latest;
   }
 
-  #buildFacts(): string {
-    const { facts } = this.#layout;
-    for (let index = 0; index < facts.length; index++) {
-      const fact = facts[index];
-      if (fact === undefined) continue;
-      const digest = this.#digest(fact.slot, fact.field.kind);
-      if (digest !== null) this.#facts.add(index, digest);
-    }
-    return this.#facts.take();
-  }
-
-  /** Null where the record does not carry the field: absent, null, an empty text, an array or an object. */
-  #digest(slot: number, kind: FactKind): number | null {
-    const first = this.#members.kind(slot);
-    if (first === 0 || first === OPEN_ARRAY || first === OPEN_OBJECT) return null;
-    if (slot === this.#layout.uniqueId) return this.#digestKey(slot);
-    if (first !== QUOTE) return this.#digestBytes(slot, kind, first);
-    if (this.#members.end(slot) - this.#members.start(slot) === 2) return null;
-    return this.#onText(slot, (bytes, start, end) => this.#digestText(bytes, start, end, slot, kind));
-  }
-
-  #digestKey(slot: number): number | null {
-    const key = parsePlatformKey(this.#scanner.bytes, this.#members, slot);
-    if (key === null) return null;
-    const bytes = Buffer.from(key, 'utf8');
-    return digestText(bytes, 0, bytes.length);
-  }
-
-  #digestBytes(slot: number, kind: FactKind, first: number): number | null {
-    const { bytes } = this.#scanner;
-    const start = this.#members.start(slot);
-    const end = this.#members.end(slot);
-    const isNumber = first === MINUS || (first >= 0x30 && first <= 0x39);
-    const amount = kind === 'amount' && isNumber ? digestAmount(bytes, start, end) : null;
-    return amount ?? digestText(bytes, start, end);
-  }
-
-  #digestText(bytes: Uint8Array, start: number, end: number, slot: number, kind: FactKind): number {
-    if (kind === 'amount') return digestAmount(bytes, start, end) ?? digestText(bytes, start, end);
-    const ms = kind === 'date' ? this.#instant(slot) : null;
-    return ms === null ? digestText(bytes, start, end) : digestDate(ms);
-  }
-
-  /** Runs `read` on a string's own bytes: in place, or unescaped where that is needed. */
-  #onText<T>(slot: number, read: (bytes: Uint8Array, start: number, end: number) => T): T {
-    if (!this.#members.isEscaped(slot)) {
-      return read(this.#scanner.bytes, this.#members.start(slot) + 1, this.#members.end(slot) - 1);
-    }
-    const bytes = Buffer.from(this.#members.text(slot), 'utf8');
-    return read(bytes, 0, bytes.length);
-  }
-
   #readChildField(slot: number, at: number): number {
     if (this.#scanner.bytes[at] !== OPEN_ARRAY) return this.#scanner.skipValue(at);
     const index = slot - this.#layout.firstChild;
@@ -195,7 +146,7 @@ export class RecordReader {
 
   #takeChildren(position: number): readonly ParsedChild[] {
     let children: readonly ParsedChild[] = [];
-    for (const [index] of this.#layout.childPaths.entries()) {
+    for (let index = 0; index < this.#layout.childPaths.length; index++) {
       const list = this.#childLists[index];
       if (list === undefined || this.#members.kind(this.#layout.firstChild + index) !== OPEN_ARRAY) continue;
       children = children.length === 0 ? list.children : [...children, ...list.children];

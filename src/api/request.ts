@@ -1,7 +1,7 @@
 import type { OnProgress } from '../domain.js';
 import { type ErrorCode, SvcError } from '../errors.js';
 import { buildBadAnswer, buildFailure, type Where, withFacts } from './failures.js';
-import type { Host } from './host.js';
+import { type Host, keyOf } from './host.js';
 import { fetchOnce, type Outcome, type TransportOptions } from './http.js';
 import { waitTooLong } from './limiter.js';
 import { backoffMs, classify, parseHttpDate, parseRetryAfter } from './retry.js';
@@ -52,7 +52,7 @@ async function attemptOnce<T>(
   options: RequestOptions,
 ): Promise<Judged<T>> {
   const { host } = where;
-  const call = { url: where.url, key: host.key };
+  const call = { url: where.url, key: keyOf(host) };
   const outcome = await host.limiter
     .run(async (startedAt) => {
       host.tally.requests++;

@@ -1,4 +1,4 @@
-import { MINUS, QUOTE } from './json-scan.js';
+import { type JsonScanner, MINUS, QUOTE } from './json-scan.js';
 import type { Members } from './members.js';
 
 const ZERO = 0x30;
@@ -18,8 +18,9 @@ export function parseInt64(bytes: Uint8Array, start: number, end: number): bigin
 }
 
 function parseLong(bytes: Uint8Array, start: number, end: number): bigint | null {
+  // leading zeros are no JSON, so more characters are more than 64 bits
   if (end - start > 20) return null;
-  const value = BigInt(digits(bytes, start, end));
+  const value = BigInt(Buffer.from(bytes.subarray(start, end)).toString('latin1'));
   return value < SMALLEST || value > LARGEST ? null : value;
 }
 
@@ -37,19 +38,18 @@ export function isIntegerLiteral(bytes: Uint8Array, start: number, end: number):
  * The join key of a member: a non-empty string, or an integer literal's digits as written. Null for
  * everything else: absent, null, fraction, object, a text that is not valid Unicode.
  */
-export function parsePlatformKey(bytes: Uint8Array, members: Members, slot: number): string | null {
-  const kind = members.kind(slot);
-  if (kind === 0) return null;
-  if (kind === QUOTE) {
-    const text = members.text(slot);
-    // only an escape can smuggle a lone surrogate into valid UTF-8
-    return text === '' || (members.isEscaped(slot) && /\p{Surrogate}/u.test(text)) ? null : text;
-  }
-  const start = members.start(slot);
-  const end = members.end(slot);
-  return isIntegerLiteral(bytes, start, end) ? digits(bytes, start, end) : null;
+export function parsePlatformKey(scanner: JsonScanner, members: Members, slot: number): string | null {
+  if (!isPlatformKey(scanner, members, slot)) return null;
+  if (members.kind(slot) === QUOTE) return members.text(slot);
+  return scanner.ascii(members.start(slot), members.end(slot));
 }
 
-function digits(bytes: Uint8Array, start: number, end: number): string {
-  return Buffer.from(bytes.buffer, bytes.byteOffset + start, end - start).toString('latin1');
+/** Whether a member can be a join key. */
+export function isPlatformKey(scanner: JsonScanner, members: Members, slot: number): boolean {
+  const kind = members.kind(slot);
+  if (kind === 0) return false;
+  if (kind !== QUOTE) return isIntegerLiteral(scanner.bytes, members.start(slot), members.end(slot));
+  if (members.isEmptyText(slot)) return false;
+  // only an escape can smuggle a lone surrogate into valid UTF-8
+  return !members.isEscaped(slot) || !/\p{Surrogate}/u.test(members.text(slot));
 }
