@@ -37,9 +37,9 @@ export async function requestParsed<T>(
   for (let attempt = 1; ; attempt++) {
     const judged = await attemptOnce(where, parse, attempt, options);
     if (judged.kind === 'value') return judged.value;
-    const isLast = !judged.again || attempt >= options.attempts || !where.host.limiter.takeRetry();
     const heldMs = holdBack(where, judged.outcome, options);
-    if (isLast) throw judged.error;
+    if (!judged.again || attempt >= options.attempts) throw judged.error;
+    if (!where.host.limiter.takeRetry()) throw withFacts(judged.error, where, { retries: 'shared budget spent' });
     where.host.tally.retries++;
     if (heldMs === null) await backOff(where, judged, attempt, options);
   }
@@ -76,6 +76,7 @@ function judge<T>(
   const verdict = classify(outcome);
   const fail = (code: ErrorCode): SvcError => buildFailure(code, outcome, where, attempt, scrub);
   if (verdict.kind !== 'parse') {
+    if (verdict.kind === 'fail' && outcome.kind === 'answer') where.host.limiter.succeed();
     return { kind: 'failed', outcome, again: verdict.kind === 'retry', error: fail(verdict.code) };
   }
   try {

@@ -104,8 +104,8 @@ function saveV4Verdicts(db: Db): void {
         CASE
           WHEN s.deleted = 1 AND g.b_live > 0 THEN 'superseded'
           WHEN g.a_live + g.a_dead = 0 THEN 'absent'
-          WHEN iif(g.b_live > 0, g.b_live, g.b_dead) > 1 THEN 'dup_v4'
-          ELSE 'dup_v3'
+          WHEN g.a_live > 1 THEN 'dup_v3'
+          ELSE 'dup_v4'
         END, NULL, NULL, s.place, s.key
       FROM side s JOIN grp g ON g.place = s.place AND g.key = s.key
       WHERE s.gen = 4 AND s.id NOT IN (SELECT id FROM pointed);

@@ -219,7 +219,7 @@ const CASES: readonly Case[] = [
     [
       '1→8 matched by uid',
       '2→- ambiguous/duplicate_platform_id_v3',
-      '-→9 ambiguous/duplicate_platform_id_v4',
+      '-→9 ambiguous/duplicate_platform_id_v3',
     ],
   ],
   [

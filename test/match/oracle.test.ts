@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { configOf, INVOICES, openExported, saveExported, type Thing } from '../support/exported.js';
+import { configOf, INVOICES, type Kid, openExported, saveExported, type Thing } from '../support/exported.js';
 import { brief, remapOf } from '../support/remap-rows.js';
 import { oracleLines } from './oracle.js';
 
@@ -34,13 +34,15 @@ const thing = fc.record({
   kids: fc.array(kid, { maxLength: 4 }),
 });
 
+type Unnumbered = Omit<Thing, 'id' | 'kids'> & { readonly kids: readonly Omit<Kid, 'id'>[] };
+
 /** Ids overlap between the generations on purpose; children and records count on their own. */
-function numbered(things: readonly Omit<Thing, 'id'>[]): Thing[] {
+function numbered(things: readonly Unnumbered[]): Thing[] {
   let next = 100;
   return things.map((rest, at) => ({
     ...rest,
     id: at + 1,
-    kids: (rest.kids ?? []).map((child) => {
+    kids: rest.kids.map((child) => {
       next += 1;
       return { ...child, id: next };
     }),

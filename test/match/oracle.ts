@@ -122,8 +122,8 @@ function leftOver<T extends Item>(b: T, all3: readonly T[], all4: readonly T[], 
   const group4 = b.key == null ? [b] : all4.filter(({ key }) => key === b.key);
   const live4 = group4.filter(({ deleted }) => !deleted);
   if (b.deleted && live4.length > 0) return 'deleted/superseded_in_v4';
-  if (group3.length > 0)
-    return `ambiguous/duplicate_platform_id_${(live4.length || group4.length) > 1 ? 'v4' : 'v3'}`;
+  const live3 = group3.filter(({ deleted }) => !deleted);
+  if (group3.length > 0) return `ambiguous/duplicate_platform_id_${live3.length > 1 ? 'v3' : 'v4'}`;
   if (!rules.v3Full) return 'v4_only/scope_incomplete';
   if (b.deleted) return 'deleted/deleted_v4_only';
   return b.key == null ? 'v4_only/no_platform_id' : 'v4_only/open';

@@ -1,0 +1,90 @@
+import { mkdirSync, mkdtempSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { loadConfig } from '../config/load-config.js';
+import { SvcError } from '../errors.js';
+import { renderText } from '../report/render-text.js';
+import { writeText } from '../report/write-output.js';
+import { type Sandbox, startSandbox } from '../sandbox/start.js';
+import type { Io } from './io.js';
+import { rebuildRemap } from './remap.js';
+import { type ReportOutputs, writeReport } from './report.js';
+import { runExports } from './run.js';
+
+export interface DemoOptions {
+  readonly seed: number;
+  /** Where its files go; absent: a new temporary folder. */
+  readonly folder?: string | undefined;
+  readonly outputs: ReportOutputs;
+}
+
+const CONFIG_FILE = 'svc-migrate.config.json';
+const FILES = {
+  json: 'report.json',
+  ndjson: 'findings.ndjson',
+} as const satisfies ReportOutputs;
+
+/**
+ * `demo`: the whole job against a sandbox of its own on a free port: both exports over HTTP, remap, report.
+ * Exits as `check` would.
+ *
+ * @throws SvcError `bad_input` where the folder holds files already, and as the stages do
+ */
+export async function runDemo({ seed, folder: given, outputs }: DemoOptions, io: Io): Promise<number> {
+  const folder = makeFolder(given);
+  const sandbox = await startSandbox({ seed });
+  try {
+    return await runJob(folder, sandbox, outputs, io);
+  } finally {
+    await sandbox.close();
+  }
+}
+
+async function runJob(folder: string, sandbox: Sandbox, outputs: ReportOutputs, io: Io): Promise<number> {
+  const file = join(folder, CONFIG_FILE);
+  writeFileSync(file, `${JSON.stringify(sandbox.config(), null, 2)}\n`, { mode: 0o600 });
+  const demoIo: Io = { ...io, env: keysFor(sandbox) };
+  const config = loadConfig({ env: {}, flags: { config: file }, nowMs: io.clock.now() });
+  const everything = { config, models: [], companies: [], restart: false };
+  await runExports(everything, demoIo);
+  await rebuildRemap(config, demoIo);
+  const toStdout = Object.values(outputs).includes('-');
+  const report = await writeReport({ ...everything, outputs: { ...filesIn(folder), ...outputs } }, demoIo);
+  if (toStdout) return report.exitCode;
+  await writeText(io.stdout, [renderText(report, io), renderEnd(folder)]);
+  return report.exitCode;
+}
+
+function makeFolder(given: string | undefined): string {
+  if (given === undefined) return mkdtempSync(join(tmpdir(), 'svc-migrate-demo-'));
+  const folder = resolve(given);
+  try {
+    if (mkdirSync(folder, { recursive: true, mode: 0o700 }) !== undefined) return folder;
+  } catch (cause) {
+    throw new SvcError('bad_input', `The folder ${folder} cannot be made.`, {
+      hint: 'Name another one.',
+      cause,
+    });
+  }
+  throw new SvcError('bad_input', `The folder ${folder} is there already; nothing was changed.`, {
+    hint: 'Name a new one with --output, or leave it out for a temporary folder.',
+  });
+}
+
+function keysFor({ apiKey }: Sandbox): Record<string, string> {
+  return { SVC_MIGRATE_V3_API_KEY: apiKey, SVC_MIGRATE_V4_API_KEY: apiKey };
+}
+
+function filesIn(folder: string): ReportOutputs {
+  return Object.fromEntries(Object.entries(FILES).map(([flag, name]) => [flag, join(folder, name)]));
+}
+
+function renderEnd(folder: string): string {
+  return [
+    '',
+    `This was a rehearsal against a sandbox; its files are in ${folder}:`,
+    `  ${CONFIG_FILE}, svc-migrate.db, ${Object.values(FILES).join(', ')}`,
+    'Next: svc-migrate init, for a configuration of your own.',
+    '',
+  ].join('\n');
+}

@@ -1,0 +1,66 @@
+import { Worker } from 'node:worker_threads';
+import type { Config } from '../config/config.js';
+import type { ProgressEvent } from '../domain.js';
+import { type ErrorCode, type ErrorFacts, SvcError } from '../errors.js';
+import type { RemapSummary } from '../match/build-remap.js';
+import type { NamedPair } from '../match/pair-companies.js';
+import type { Io } from './io.js';
+
+/** What the remap thread is given. */
+export interface RemapInput {
+  readonly config: Config;
+  readonly fingerprint: Readonly<Record<string, string>>;
+  readonly named: readonly NamedPair[];
+  readonly nowMs: number;
+}
+
+/** What the remap thread says. */
+export type RemapMessage =
+  | { readonly kind: 'progress'; readonly event: ProgressEvent }
+  | { readonly kind: 'done'; readonly summary: RemapSummary }
+  | {
+      readonly kind: 'error';
+      readonly code: ErrorCode;
+      readonly message: string;
+      readonly hint: string | undefined;
+      readonly facts: ErrorFacts;
+    }
+  | { readonly kind: 'bug'; readonly stack: string; readonly exitCode: number };
+
+/**
+ * Rebuilds the remap in a thread of its own, so that signals are heard and progress is shown meanwhile.
+ *
+ * @throws SvcError as `buildRemap`, `assertSameExport` and `holdDatabase` do; `interrupted`
+ */
+export function remapInThread(
+  input: RemapInput,
+  io: Pick<Io, 'signal' | 'onProgress'>,
+): Promise<RemapSummary> {
+  return new Promise((resolve, reject) => {
+    const worker = new Worker(new URL('./remap-thread.js', import.meta.url), { workerData: input });
+    const stop = (): void => {
+      reject(new SvcError('interrupted', 'Stopped; the previous remap is unchanged.'));
+      // Ends the statement under way only when SQLite returns: cli.ts does not wait for it.
+      void worker.terminate();
+    };
+    if (io.signal.aborted) stop();
+    io.signal.addEventListener('abort', stop, { once: true });
+    worker.on('message', (message: RemapMessage) => {
+      if (message.kind === 'progress') io.onProgress(message.event);
+      else if (message.kind === 'done') resolve(message.summary);
+      else reject(restore(message));
+    });
+    worker.on('error', reject);
+    worker.on('exit', (code) => {
+      io.signal.removeEventListener('abort', stop);
+      reject(new SvcError('internal', `The remap thread ended with code ${code}.`));
+    });
+  });
+}
+
+function restore(message: Extract<RemapMessage, { kind: 'error' | 'bug' }>): Error {
+  if (message.kind === 'error') return new SvcError(message.code, message.message, message);
+  const error = new Error(message.stack.split('\n')[0]);
+  error.stack = message.stack;
+  return error;
+}

@@ -1,0 +1,52 @@
+import { readCompaniesFile } from '../config/companies-file.js';
+import type { Config } from '../config/config.js';
+import { buildFingerprint } from '../config/fingerprint.js';
+import { STATUSES } from '../domain.js';
+import type { RemapSummary } from '../match/build-remap.js';
+import type { NamedPair } from '../match/pair-companies.js';
+import { groupDigits } from '../report/numbers.js';
+import { writeText } from '../report/write-output.js';
+import type { Io } from './io.js';
+import { remapInThread } from './remap-in-thread.js';
+
+export interface RemapCommand {
+  readonly config: Config;
+}
+
+/**
+ * `remap`: joins the two exports and rebuilds the remap table; prints what became of the rows.
+ *
+ * @throws SvcError as `rebuildRemap` does
+ */
+export async function runRemap({ config }: RemapCommand, io: Io): Promise<number> {
+  const summary = await rebuildRemap(config, io);
+  await writeText(io.stdout, [renderRemapSummary(summary)]);
+  return 0;
+}
+
+/**
+ * Rebuilds the remap table of the configured database.
+ *
+ * @throws SvcError `bad_input` (companies file, no database), `other_configuration`, `locked`, `interrupted`
+ */
+export function rebuildRemap(config: Config, io: Io): Promise<RemapSummary> {
+  const { match } = config.companies;
+  const regions = config.v3.regions.map(({ region }) => region);
+  const named: readonly NamedPair[] = typeof match === 'string' ? [] : readCompaniesFile(match.file, regions);
+  io.onProgress({ kind: 'stage', name: 'remap' });
+  return remapInThread({ config, fingerprint: buildFingerprint(config), named, nowMs: io.clock.now() }, io);
+}
+
+function renderRemapSummary(summary: RemapSummary): string {
+  const lines = STATUSES.map((status) => {
+    const own = Object.entries(summary.counts).filter(([name]) => name.split('/')[0] === status);
+    return `  ${status.padEnd(10)} ${groupDigits(own.reduce((total, [, count]) => total + count, 0)).padStart(12)}`;
+  });
+  return [
+    `Remap: ${groupDigits(summary.rows)} rows; every exported record and child is accounted for.`,
+    ...lines,
+    `sha256 ${summary.sha256}`,
+    'Next: svc-migrate check',
+    '',
+  ].join('\n');
+}

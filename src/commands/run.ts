@@ -1,0 +1,56 @@
+import { loadKeys } from '../config/keys.js';
+import type { Generation } from '../domain.js';
+import { SvcError } from '../errors.js';
+import { writeText } from '../report/write-output.js';
+import { runCheck } from './check.js';
+import { type ExportCommand, exportGeneration } from './export-generation.js';
+import { holdDatabase } from './hold-database.js';
+import type { Io } from './io.js';
+import { rebuildRemap } from './remap.js';
+import type { ReportOptions } from './report.js';
+
+/** Errors after which there is still something to report: the export is incomplete, not impossible. */
+const GOES_ON = new Set(['incomplete', 'network', 'timeout', 'http_status', 'bad_response', 'wait_too_long']);
+
+/**
+ * `run`: export v3, export v4, remap and check. Goes on after an incomplete export, so that the report shows
+ * what is known.
+ *
+ * @throws SvcError as the four do; `auth`, `redirect` and local errors stop it at once
+ */
+export async function runRun(options: ExportCommand & ReportOptions, io: Io): Promise<number> {
+  loadKeys(options.config, io.env);
+  await runExports(options, io);
+  await rebuildRemap(options.config, io);
+  return runCheck(options, io);
+}
+
+/**
+ * Reads both generations; what stays unread is a warning and shows in the report.
+ *
+ * @throws SvcError as `exportGeneration` and `holdDatabase` do, but for errors of single lists
+ */
+export async function runExports(options: ExportCommand, io: Io): Promise<void> {
+  const hold = {
+    file: options.config.database,
+    mode: 'create',
+    command: 'run',
+    nowMs: io.clock.now(),
+  } as const;
+  await holdDatabase(hold, async (db) => {
+    for (const generation of ['v3', 'v4'] as const) {
+      try {
+        const { complete, firstError } = await exportGeneration(generation, db, options, io);
+        if (!complete) await warn(io, generation, firstError);
+      } catch (error) {
+        if (!(error instanceof SvcError) || !GOES_ON.has(error.code)) throw error;
+        await warn(io, generation, error);
+      }
+    }
+  });
+}
+
+async function warn(io: Io, generation: Generation, error: SvcError | null): Promise<void> {
+  const why = error === null ? '' : ` ${error.message}`;
+  await writeText(io.stderr, [`Warning: ${generation.toUpperCase()} was not read in full.${why}\n`]);
+}
