@@ -3,7 +3,6 @@ import { Command, CommanderError, Option } from 'commander';
 import { COMMANDS } from './commands/catalogue/all.js';
 import type { CommandSpec, Given, OptionSpec } from './commands/command.js';
 import type { Io } from './commands/io.js';
-import type { OnProgress } from './domain.js';
 import { exitCodeOf, SvcError } from './errors.js';
 import type { Progress } from './progress.js';
 import { readVersion } from './version.js';
@@ -138,24 +137,24 @@ async function runCommand(spec: CommandSpec, given: Given, stop: Stop): Promise<
     clock: { now: Date.now },
   });
   try {
-    return await spec.run(given, buildIo(stop, isColored, progress.onProgress));
+    return await spec.run(given, buildIo(stop, isColored, progress));
   } finally {
     progress.stop();
   }
 }
 
-function buildIo(stop: Stop, isColored: boolean, onProgress: OnProgress): Io {
+function buildIo(stop: Stop, isColored: boolean, progress: Progress): Io {
   const isTty = process.stdout.isTTY;
   return {
-    stdout: process.stdout,
-    stderr: process.stderr,
+    stdout: isTty ? progress.makeRoomFor(process.stdout) : process.stdout,
+    stderr: progress.makeRoomFor(process.stderr),
     env: process.env,
     clock: { now: Date.now },
     isTty,
     width: process.stdout.columns ?? PLAIN_WIDTH,
     color: isTty && isColored,
     signal: stop.controller.signal,
-    onProgress,
+    onProgress: progress.onProgress,
   };
 }
 
@@ -193,14 +192,23 @@ function usageError(error: CommanderError): SvcError {
 /** The first signal asks the work to stop, and ends it where it does not; the second ends it at once. */
 function watchSignals(stop: Stop): void {
   const onSignal = (signal: StopSignal) => {
-    if (stop.signal !== null) process.exit(EXIT_BY_SIGNAL[signal]);
+    if (stop.signal !== null) leaveAtOnce(signal);
     stop.signal = signal;
     process.stderr.write('\nStopping; press Ctrl-C again to leave at once.\n');
-    setTimeout(() => process.exit(EXIT_BY_SIGNAL[signal]), STOP_WITHIN_MS).unref();
+    setTimeout(() => leaveAtOnce(signal), STOP_WITHIN_MS).unref();
     stop.controller.abort();
   };
   process.on('SIGINT', onSignal);
   process.on('SIGTERM', onSignal);
+}
+
+/**
+ * `process.exit` would wait for a thread inside a long SQLite statement; the signal itself does not. A shell
+ * sees 130 or 143 either way.
+ */
+function leaveAtOnce(signal: StopSignal): void {
+  process.removeAllListeners(signal);
+  process.kill(process.pid, signal);
 }
 
 /** A reader that went away, such as `| head`, is no reason for a stack trace; that output was cut is told by the code. */

@@ -38,11 +38,9 @@ export function remapInThread(
 ): Promise<RemapSummary> {
   return new Promise((resolve, reject) => {
     const worker = new Worker(new URL('./remap-thread.js', import.meta.url), { workerData: input });
-    const stop = (): void => {
-      reject(new SvcError('interrupted', 'Stopped; the previous remap is unchanged.'));
-      // Ends the statement under way only when SQLite returns: cli.ts does not wait for it.
-      void worker.terminate();
-    };
+    const stopped = new SvcError('interrupted', 'Stopped; the previous remap is unchanged.');
+    // Ends once SQLite returns from the statement under way; cli.ts does not wait longer than it must.
+    const stop = (): void => void worker.terminate();
     if (io.signal.aborted) stop();
     io.signal.addEventListener('abort', stop, { once: true });
     worker.on('message', (message: RemapMessage) => {
@@ -53,7 +51,9 @@ export function remapInThread(
     worker.on('error', reject);
     worker.on('exit', (code) => {
       io.signal.removeEventListener('abort', stop);
-      reject(new SvcError('internal', `The remap thread ended with code ${code}.`));
+      reject(
+        io.signal.aborted ? stopped : new SvcError('internal', `The remap thread ended with code ${code}.`),
+      );
     });
   });
 }

@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events';
 import { setImmediate } from 'node:timers/promises';
 import pLimit, { type LimitFunction } from 'p-limit';
 import type { Config, Endpoint } from '../config/config.js';
@@ -115,7 +116,10 @@ async function readAll(
   options: ExportOptions,
 ): Promise<StreamReading[]> {
   const stop = new AbortController();
-  const reader = readerOf(options, plan, AbortSignal.any([options.signal, stop.signal]));
+  const signal = AbortSignal.any([options.signal, stop.signal]);
+  // every request under way listens to it
+  setMaxListeners(0, signal);
+  const reader = readerOf(options, plan, signal);
   const limits = new Map(plan.endpoints.map(({ region, concurrency }) => [region, pLimit(concurrency)]));
   const readOne = async (row: StreamRow) => {
     try {
