@@ -5,7 +5,7 @@ import type { ModelPair, OnProgress, ParsedPage, ParsedRecord, StreamKey } from 
 import { SvcError } from '../errors.js';
 import type { V4Company } from './company-page.js';
 import type { Where } from './failures.js';
-import { assertUsable, type Host } from './host.js';
+import { assertAddress, type Host } from './host.js';
 import { HostLimiter, type LimiterOptions } from './limiter.js';
 import { type PageParser, pageParser } from './page.js';
 import { type ApiQuery, buildUrl } from './query.js';
@@ -137,7 +137,7 @@ function buildHosts({ config, keys, signal }: ApiOptions, settings: RequestOptio
   const endpoints = [...config.v3.regions, config.v4];
   const limiters = new Map<string, HostLimiter>();
   const build = (label: string, endpoint: Endpoint, key: string): Host => {
-    assertUsable(label, endpoint, key, config.http.allowHttp);
+    assertAddress(label, endpoint, config.http.allowHttp);
     const host = hostOf(endpoint);
     const limiter = limiters.get(host) ?? new HostLimiter(limitsOf(host, endpoints, settings, signal));
     limiters.set(host, limiter);

@@ -2,10 +2,13 @@ import { z } from 'zod';
 import { type ErrorCode, type ErrorFacts, SvcError } from '../errors.js';
 import type { Host } from './host.js';
 import type { Outcome } from './http.js';
+import { classify } from './retry.js';
 import type { Scrub } from './scrub.js';
 
 /** As much of an error's own words as is shown. */
 const LONGEST_QUOTE = 200;
+/** Larger bodies are not searched for a request_id: they are no error messages. */
+const LARGEST_SEARCHED = 262_144;
 
 /** What a failure is about. */
 export interface Where {
@@ -24,58 +27,53 @@ export function buildFailure(
   scrub: Scrub,
 ): SvcError {
   const facts = { ...factsOf(where, attempts), ...outcomeFacts(outcome, where, scrub) };
+  return new SvcError(code, describeFailure(code, outcome, where, scrub), {
+    hint: adviseOn(code, outcome, where),
+    facts,
+  });
+}
+
+function describeFailure(code: ErrorCode, outcome: Outcome, where: Where, scrub: Scrub): string {
   const { label } = where.host;
-  const target = outcome.kind === 'answer' ? targetOf(outcome.headers.location, where.url) : null;
+  const request = `GET ${where.url.pathname}`;
+  if (outcome.kind === 'failure') {
+    if (code === 'timeout') return `${label} did not finish its answer to ${request} in time.`;
+    if (code === 'body_too_large') return `${label} sent a larger body than allowed to ${request}.`;
+    if (code === 'bad_response')
+      return `${label} sent a damaged body to ${request}: ${scrub(outcome.detail)}.`;
+    return `The connection to ${label} at ${where.url.host} failed (${scrub(outcome.detail)}).`;
+  }
+  if (code === 'auth') return `${label} refused the API key (${outcome.status}).`;
+  if (code !== 'redirect') return `${label} answered ${outcome.status} to ${request}.`;
+  const target = targetOf(outcome.headers.location, where.url);
+  return `${label} redirects to ${target === null ? 'an unnamed place' : scrub(target)}; redirects are never followed.`;
+}
+
+const AGAIN = 'run the same command again: it continues where it stopped.';
+
+function adviseOn(code: ErrorCode, outcome: Outcome, where: Where): string {
   switch (code) {
     case 'auth':
-      return new SvcError('auth', `${label} refused the API key (${facts.status}).`, {
-        hint: `Check the key from ${where.host.endpoint.keySource}. Some proxies, nginx by default, drop headers with an underscore, so \`api_key\` may never arrive.`,
-        facts,
-      });
+      return `Check the key from ${where.host.endpoint.keySource}. Some proxies, nginx by default, drop headers with an underscore, so \`api_key\` may never arrive.`;
     case 'redirect':
-      return new SvcError(
-        'redirect',
-        `${label} redirects to ${scrub(target ?? 'an unnamed place')}; redirects are never followed.`,
-        {
-          hint: 'Set its baseUrl to the address that answers itself, if you trust that one with the key.',
-          facts,
-        },
-      );
-    case 'http_status':
-      return new SvcError(
-        'http_status',
-        `${label} answered ${facts.status} to ${facts.method} ${facts.route}.`,
-        {
-          hint: 'Run the same command again: it continues where it stopped. If it persists, give the operator the request_id.',
-          facts,
-        },
-      );
+      return 'Set baseUrl to the address that answers itself, if you trust that one with the key.';
     case 'timeout':
-      return new SvcError(
-        'timeout',
-        `${label} did not finish its answer to ${facts.method} ${facts.route} in time.`,
-        {
-          hint: 'Run the same command again, with a smaller pageSize or a longer http.timeoutMs if it persists.',
-          facts,
-        },
-      );
+      return `Use a smaller pageSize or a longer http.timeoutMs if it persists, and ${AGAIN}`;
     case 'body_too_large':
-      return new SvcError(
-        'body_too_large',
-        `${label} sent a larger body than allowed to ${facts.method} ${facts.route}.`,
-        {
-          hint: 'Use a smaller pageSize, or allow more with http.maxBodyMiB.',
-          facts,
-        },
-      );
-    case 'bad_response':
-      return badResponse(`${label} sent a damaged answer to ${facts.method} ${facts.route}.`, facts);
+      return `Use a smaller pageSize, or allow more with http.maxBodyMiB, and ${AGAIN}`;
+    case 'http_status':
+      return isTemporary(outcome)
+        ? `Give the operator the request_id if it persists, and ${AGAIN}`
+        : 'Check baseUrl and the model names in the configuration; asking again will not help.';
     default:
-      return new SvcError('network', `${label} cannot be reached at ${where.url.host} (${facts.error}).`, {
-        hint: 'Check its baseUrl and the network, then run the same command again: it continues where it stopped.',
-        facts,
-      });
+      return outcome.kind === 'failure' && outcome.failure === 'tls'
+        ? 'The certificate must be valid here, and there is no bypass; NODE_EXTRA_CA_CERTS adds an own authority.'
+        : `Check baseUrl and the network, and ${AGAIN}`;
   }
+}
+
+function isTemporary(outcome: Outcome): boolean {
+  return classify(outcome).kind === 'retry';
 }
 
 /** The error for a 200 whose body is not what was asked for: `reason` from the parser, with the request's facts. */
@@ -87,25 +85,15 @@ export function buildBadAnswer(
   scrub: Scrub,
 ): SvcError {
   const facts = { ...factsOf(where, attempts), ...outcomeFacts(outcome, where, scrub), ...reason.facts };
-  return badResponse(
-    `${where.host.label}, ${facts.method} ${facts.route}: ${reason.message}`,
-    facts,
-    reason.hint,
-  );
-}
-
-function badResponse(sentence: string, facts: ErrorFacts, hint?: string): SvcError {
-  return new SvcError('bad_response', sentence, {
-    hint:
-      hint ??
-      'Nothing of it was stored. Check that baseUrl is the API itself, then run the same command again: it continues where it stopped.',
+  return new SvcError('bad_response', `${where.host.label}, GET ${where.url.pathname}: ${reason.message}`, {
+    hint: reason.hint ?? `Nothing of it was stored. Check that baseUrl is the API itself, and ${AGAIN}`,
     facts,
   });
 }
 
 /** The same error, knowing where it happened. */
-export function withFacts(error: SvcError, where: Where): SvcError {
-  const facts = { ...factsOf(where, null), ...error.facts };
+export function withFacts(error: SvcError, where: Where, more: ErrorFacts = {}): SvcError {
+  const facts = { ...factsOf(where, null), ...error.facts, ...more };
   return new SvcError(error.code, error.message, { hint: error.hint, facts, cause: error.cause });
 }
 
@@ -137,6 +125,7 @@ function outcomeFacts(outcome: Outcome, where: Where, scrub: Scrub) {
 const answerSchema = z.object({ request_id: z.string() });
 
 function requestIdOf(body: Uint8Array, scrub: Scrub): string | undefined {
+  if (body.length > LARGEST_SEARCHED) return undefined;
   try {
     const answer = answerSchema.safeParse(JSON.parse(Buffer.from(body).toString('utf8')));
     return answer.success ? scrub(answer.data.request_id).slice(0, LONGEST_QUOTE) : undefined;

@@ -21,45 +21,35 @@ export interface HostTally {
 }
 
 /**
- * Refuses addresses and keys that must not be used.
+ * Refuses an address the key must not be sent to.
  *
  * @throws SvcError `config`
  */
-export function assertUsable(label: string, endpoint: Endpoint, key: string, allowHttp: boolean): void {
-  const facts = { api: label };
+export function assertAddress(label: string, endpoint: Endpoint, allowHttp: boolean): void {
   const url = URL.canParse(endpoint.baseUrl) ? new URL(endpoint.baseUrl) : null;
   if (url === null || !/^https?:$/.test(url.protocol) || url.username !== '' || url.password !== '') {
-    throw new SvcError('config', `The base URL of ${label} is not a plain http or https address.`, { facts });
-  }
-  if (url.protocol === 'http:' && !allowHttp && !isLoopback(url.hostname)) {
-    throw new SvcError('config', `The base URL of ${label} would send the key over plain http.`, {
-      hint: 'Use https, or allow it with http.allowHttp.',
-      facts,
+    throw new SvcError('config', `The base URL of ${label} is not a plain http or https address.`, {
+      hint: 'Write it like https://api.example.com, without user and password.',
     });
   }
-  // '' is an endpoint nobody asked keys for; `keyOf` refuses to use it.
-  // The message names the source only: a key that cannot be a header is still a key.
-  if (key !== '' && !/^[\x21-\x7e]+$/.test(key)) {
-    throw new SvcError(
-      'config',
-      `The key of ${label} (${endpoint.keySource}) holds blanks or odd characters.`,
-      {
-        hint: 'Copy the key again, without line breaks.',
-        facts,
-      },
-    );
-  }
+  if (url.protocol === 'https:' || allowHttp || isLoopback(url.hostname)) return;
+  throw new SvcError('config', `The base URL of ${label} would send the key over plain http.`, {
+    hint: 'Use https, or allow it with http.allowHttp.',
+    facts: { host: url.host },
+  });
 }
 
 /**
- * The key that goes with a request.
+ * Refuses a key that is missing or cannot be a header. Called before each request: a command that asks one
+ * generation needs no key of the other.
  *
- * @throws SvcError `config` where none was loaded
+ * @throws SvcError `config`
  */
-export function keyOf({ label, endpoint, key }: Host): string {
-  if (key !== '') return key;
-  throw new SvcError('config', `The key of ${label} (${endpoint.keySource}) is missing.`, {
-    facts: { api: label },
+export function assertKey({ label, endpoint, key }: Host): void {
+  if (/^[\x21-\x7e]+$/.test(key)) return;
+  const what = key === '' ? 'is missing' : 'holds blanks or other characters that no key has';
+  throw new SvcError('config', `The API key of ${label} ${what}.`, {
+    hint: `Set it in ${endpoint.keySource}, without line breaks.`,
   });
 }
 

@@ -41,10 +41,10 @@ const DEADLINE = Symbol('deadline');
 
 /** One attempt. Never follows a redirect; asks for gzip and decodes it strictly. */
 export async function fetchOnce(call: Call, options: TransportOptions): Promise<Outcome> {
+  options.signal.throwIfAborted();
   const attempt = new AbortController();
   const deadline = setTimeout(() => attempt.abort(DEADLINE), options.timeoutMs);
   const stop = (): void => attempt.abort(options.signal.reason);
-  options.signal.throwIfAborted();
   options.signal.addEventListener('abort', stop, { once: true });
   try {
     return await send(call, options, attempt.signal);

@@ -1,7 +1,7 @@
 import type { OnProgress } from '../domain.js';
 import { type ErrorCode, SvcError } from '../errors.js';
 import { buildBadAnswer, buildFailure, type Where, withFacts } from './failures.js';
-import { type Host, keyOf } from './host.js';
+import { assertKey, type Host } from './host.js';
 import { fetchOnce, type Outcome, type TransportOptions } from './http.js';
 import { waitTooLong } from './limiter.js';
 import { backoffMs, classify, parseHttpDate, parseRetryAfter } from './retry.js';
@@ -34,12 +34,14 @@ export async function requestParsed<T>(
   parse: (body: Uint8Array) => T,
   options: RequestOptions,
 ): Promise<T> {
+  assertKey(where.host);
   for (let attempt = 1; ; attempt++) {
     const judged = await attemptOnce(where, parse, attempt, options);
     if (judged.kind === 'value') return judged.value;
     const heldMs = holdBack(where, judged.outcome, options);
     if (!judged.again || attempt >= options.attempts) throw judged.error;
-    if (!where.host.limiter.takeRetry()) throw withFacts(judged.error, where, { retries: 'shared budget spent' });
+    if (!where.host.limiter.takeRetry())
+      throw withFacts(judged.error, where, { retries: 'shared budget spent' });
     where.host.tally.retries++;
     if (heldMs === null) await backOff(where, judged, attempt, options);
   }
@@ -52,7 +54,7 @@ async function attemptOnce<T>(
   options: RequestOptions,
 ): Promise<Judged<T>> {
   const { host } = where;
-  const call = { url: where.url, key: keyOf(host) };
+  const call = { url: where.url, key: host.key };
   const outcome = await host.limiter
     .run(async (startedAt) => {
       host.tally.requests++;
