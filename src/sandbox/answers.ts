@@ -1,6 +1,6 @@
-import { type Json, type JsonObject, writeJson } from './json.js';
+import { type JsonObject, writeJson } from './json.js';
 import type { Page } from './pages.js';
-import { buildRecord, type Extras } from './records.js';
+import { type Extras, writeRecord } from './records.js';
 import type { World } from './world.js';
 
 /** A response before it is sent; the body is made piece by piece. */
@@ -15,7 +15,7 @@ export type RequestId = string | null;
 
 /** One page in the envelope of its generation. */
 export function answerPage(world: World, page: Page, extras: Extras, requestId: RequestId): Answer {
-  const texts = mapLazily(page.records, (stored) => writeJson(buildRecord(world, stored, extras)));
+  const texts = mapLazily(page.records, (stored) => writeRecord(world, stored, extras));
   return answerList(texts, page, requestId);
 }
 
@@ -31,8 +31,9 @@ export function answerList(
     : ok(join('{"data":{"data":[', texts, `${tail},"request_id":${writeJson(requestId)}}`));
 }
 
-export function answerObject(data: Json, requestId: RequestId): Answer {
-  return ok([writeJson(requestId === null ? { data } : { data, request_id: requestId })]);
+/** One record in V4's envelope. */
+export function answerRecord(record: string, requestId: RequestId): Answer {
+  return ok([`{"data":${record},"request_id":${writeJson(requestId)}}`]);
 }
 
 export function answerError(

@@ -1,6 +1,7 @@
-import { ARRIVING_FATE, FATES, fateAt, ORDINARY_FATE, type Scenario, type Slot } from './fates.js';
+import type { Scenario, Slot } from './fate.js';
 import { createPermutation, type Permutation } from './permutation.js';
 import { mix } from './random.js';
+import { ARRIVING_FATE, FATES, fateAt, ORDINARY_FATE } from './record-fates.js';
 import type { ModelShape } from './shapes/shape.js';
 
 /** One generation's records of a block, as compact arrays; record number → group and slot. */

@@ -1,5 +1,6 @@
 import type { Block } from './blocks.js';
-import { CHILD_FATES, type Fate, type Scenario } from './fates.js';
+import { CHILD_FATES } from './child-fates.js';
+import type { Fate, Scenario } from './fate.js';
 import type { Json } from './json.js';
 import { noKey, variantOf, writtenKey } from './keys.js';
 import { hexOf, mix } from './random.js';

@@ -1,6 +1,6 @@
 import type { Block } from './blocks.js';
 import type { Connection } from './connections.js';
-import type { Fate, FateRow } from './fates.js';
+import type { Fate, FateRow } from './fate.js';
 import type { World } from './world.js';
 
 export type RowsOf = (fate: Fate) => readonly FateRow[];

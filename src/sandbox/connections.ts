@@ -1,4 +1,4 @@
-import type { Scenario } from './fates.js';
+import type { Scenario } from './fate.js';
 import { hashOf, mix } from './random.js';
 
 /** A connected company as one generation lists it. */

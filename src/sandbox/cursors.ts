@@ -51,5 +51,5 @@ function checksum(text: string): string {
 
 /** Its own inverse. */
 function scramble(bytes: Buffer): Buffer {
-  return bytes.map((byte, at) => byte ^ (mix(0x5c, at) & 0xff)) as Buffer;
+  return Buffer.from(bytes.map((byte, at) => byte ^ (mix(0x5c, at) & 0xff)));
 }

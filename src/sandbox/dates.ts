@@ -1,4 +1,4 @@
-import type { DateKind, Scenario } from './fates.js';
+import type { DateKind, Scenario } from './fate.js';
 import { Draw, happens, mix } from './random.js';
 import type { ModelShape, PlatformDates } from './shapes/shape.js';
 

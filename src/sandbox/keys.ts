@@ -1,4 +1,4 @@
-import type { Scenario } from './fates.js';
+import type { Scenario } from './fate.js';
 import type { Json } from './json.js';
 import { happens, hexOf, mix } from './random.js';
 

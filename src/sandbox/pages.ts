@@ -12,6 +12,8 @@ export interface Page {
   readonly prev: string | null;
   readonly next: string | null;
   readonly totalCount: number | null;
+  /** A cursor that gives this page once more; null where it is empty, or already such a copy. */
+  readonly again: string | null;
 }
 
 /**
@@ -34,16 +36,17 @@ export function readPage(world: World, list: List, query: Query, cache: OrderCac
     query.filters.every((filter) => passes(world, stored, filter));
   const totalCount = query.returnCount ? countOf(list, order, query, cursor, accepts) : null;
   const found = walk(list, order, query.limit, cursor, accepts);
-  const write = (direction: 'next' | 'prev', ordinal: number | null): string | null => {
+  const write = (direction: 'next' | 'prev', ordinal: number | null, copy = 0): string | null => {
     if (ordinal === null) return null;
     const { updatedMs } = list.at(ordinal).dates;
-    return writeCursor({ direction, ordinal, updatedMs, totalCount, copy: 0 }, fingerprint);
+    return writeCursor({ direction, ordinal, updatedMs, totalCount, copy }, fingerprint);
   };
   return {
     records: found.ordinals.map((ordinal) => list.at(ordinal)),
     prev: write('prev', found.before),
     next: write('next', found.after),
     totalCount,
+    again: cursor?.copy ? null : write('next', found.ordinals[0] ?? null, 1),
   };
 }
 

@@ -2,10 +2,11 @@ import { createHash } from 'node:crypto';
 import { groupAt, slotAt } from './blocks.js';
 import { childGroupsOf, childrenOn } from './children.js';
 import { isServedBeforeWindow, platformDates, type ServiceDates, serviceDates, UNDATED } from './dates.js';
-import { type Fate, fateAt, type Slot } from './fates.js';
+import type { Fate, Slot } from './fate.js';
 import { type Json, type JsonObject, writeJson } from './json.js';
 import { chooseScheme, keyText, noKey, otherKey, uniqueIdText, variantOf, writtenKey } from './keys.js';
 import { Draw, happens, hashOf, mix } from './random.js';
+import { fateAt } from './record-fates.js';
 import { buildLineItem, buildPlainLineItem } from './shapes/line-items.js';
 import { buildRelation, type PlatformDates } from './shapes/shape.js';
 import { CHILD_PLACES, type Member, type Table } from './tables.js';
@@ -133,36 +134,46 @@ export interface Extras {
   readonly select: ReadonlySet<string>;
 }
 
-/** A whole record as the service answers it. */
-export function buildRecord(world: World, stored: Stored, { expand, select }: Extras): JsonObject {
+/** A whole record as the service answers it: JSON text. */
+export function writeRecord(world: World, stored: Stored, { expand, select }: Extras): string {
+  const { table, entityHash } = stored;
   const fields = platformFields(world, stored);
-  const record: Record<string, Json> = { ...serviceFields(world, stored), ...fields };
-  const draw = new Draw(mix(stored.entityHash, 12));
-  for (const name of stored.table.shape.expand) {
+  const members = [membersOf(writeJson(serviceFields(world, stored))), membersOf(JSON.stringify(fields))];
+  const draw = new Draw(mix(entityHash, 12));
+  for (const name of table.shape.expand) {
     if (!expand.has(name)) continue;
-    record[name] = name === 'line_items' ? buildLineItems(world, stored) : buildRelation(draw, name);
+    const isList = name === 'line_items';
+    const text = isList ? writeLineItems(world, stored) : JSON.stringify(buildRelation(draw, name));
+    members.push(`"${name}":${text}`);
   }
-  if (select.has('raw_data')) record['raw_data'] = { source: stored.table.shape.v3, fields };
+  if (select.has('raw_data')) {
+    members.push(`"raw_data":${JSON.stringify({ source: table.shape.v3, fields })}`);
+  }
   if (select.has('data_hash')) {
-    record['data_hash'] = createHash('sha256').update(writeJson(fields)).digest('hex').slice(0, 32);
+    const hash = createHash('sha256').update(JSON.stringify(fields)).digest('hex').slice(0, 32);
+    members.push(`"data_hash":"${hash}"`);
   }
-  return record;
+  return `{${members.join(',')}}`;
 }
 
-function buildLineItems(world: World, stored: Stored): Json {
+function membersOf(object: string): string {
+  return object.slice(1, -1);
+}
+
+function writeLineItems(world: World, stored: Stored): string {
   const { table, member, entityHash } = stored;
-  const { block } = member;
   const lineHash = mix(entityHash, 14);
   if (table.shape.lineItems === 'plain') {
-    return Array.from({ length: 1 + (lineHash % 3) }, (_, line) =>
-      buildPlainLineItem(new Draw(mix(lineHash, line))),
-    );
+    const lines = Array.from({ length: 1 + (lineHash % 3) }, (_, line) => new Draw(mix(lineHash, line)));
+    return JSON.stringify(lines.map(buildPlainLineItem));
   }
   const updatedAt = platformDatesOf(world, stored).updated;
-  const groups = childGroupsOf(block, entityHash, world.scenario);
-  return childrenOn(table.generation, groups, block, world.scenario).map((child) => ({
-    svc_id: childIdOf(stored, child.place),
-    platform_id: child.written,
-    ...buildLineItem(new Draw(child.group.hash), updatedAt),
-  }));
+  const groups = childGroupsOf(member.block, entityHash, world.scenario);
+  const children = childrenOn(table.generation, groups, member.block, world.scenario);
+  const texts = children.map((child) => {
+    const ids = { svc_id: childIdOf(stored, child.place), platform_id: child.written };
+    const line = JSON.stringify(buildLineItem(new Draw(child.group.hash), updatedAt));
+    return `{${membersOf(writeJson(ids))},${membersOf(line)}}`;
+  });
+  return `[${texts.join(',')}]`;
 }

@@ -1,11 +1,13 @@
-import { type Answer, answerError, answerList, answerObject, answerPage, type RequestId } from './answers.js';
+import { type Answer, answerError, answerList, answerPage, answerRecord, type RequestId } from './answers.js';
 import { listCompanies } from './company-list.js';
+import type { AttemptFaults } from './faults.js';
 import { writeJson } from './json.js';
 import { type List, listMember, listNothing, listTable } from './lists.js';
+import { createMutator } from './mutations.js';
 import type { OrderCache } from './orders.js';
-import { readPage } from './pages.js';
+import { type Page, readPage } from './pages.js';
 import { parseQuery, type Query } from './query.js';
-import { buildRecord } from './records.js';
+import { writeRecord } from './records.js';
 import { notFound, RequestError } from './request-error.js';
 import { createRequestIds } from './request-ids.js';
 import type { Route } from './routes.js';
@@ -18,6 +20,8 @@ export interface ServiceOptions {
   readonly apiKey: string;
   /** Share of V4's records that the backfill has loaded, from 0 to 1. */
   readonly loadedShare: () => number;
+  /** Wall clock, for `mutate`. */
+  readonly clock: () => number;
 }
 
 export interface ServiceRequest {
@@ -25,15 +29,17 @@ export interface ServiceRequest {
   readonly url: URL;
   /** Null where nothing is there. */
   readonly route: Route | null;
-  readonly apiKey: string | undefined;
+  readonly apiKey: string | readonly string[] | undefined;
+  readonly faults: AttemptFaults;
 }
 
 export type Service = (request: ServiceRequest) => Answer;
 
 /** The service without its transport: request → answer. */
-export function createService({ world, apiKey, loadedShare }: ServiceOptions): Service {
+export function createService(options: ServiceOptions): Service {
+  const { world, apiKey } = options;
   const nextRequestId = createRequestIds(world.seed);
-  const cache: OrderCache = new Map();
+  const state: State = { ...options, cache: new Map(), expired: new Set(), mutate: createMutator(world) };
   return (request) => {
     const isV4 = request.url.pathname.startsWith('/v4');
     const requestId = isV4 ? nextRequestId(request.url.pathname + request.url.search) : null;
@@ -41,7 +47,7 @@ export function createService({ world, apiKey, loadedShare }: ServiceOptions): S
       if (request.apiKey !== apiKey) throw new RequestError(401, 'unauthorized', 'The api_key is not valid.');
       if (request.method !== 'GET') throw new RequestError(405, 'method_not_allowed', 'Only GET is allowed.');
       if (request.route === null) throw notFound('such route');
-      return answer(world, request.route, request.url.searchParams, requestId, loadedShare, cache);
+      return answerRoute(state, request.route, request, requestId);
     } catch (error) {
       if (!(error instanceof RequestError)) throw error;
       return answerError(error.status, error.code, error.message, requestId);
@@ -49,19 +55,23 @@ export function createService({ world, apiKey, loadedShare }: ServiceOptions): S
   };
 }
 
-function answer(
-  world: World,
-  route: Route,
-  parameters: URLSearchParams,
-  requestId: RequestId,
-  loadedShare: () => number,
-  cache: OrderCache,
-): Answer {
+interface State extends ServiceOptions {
+  readonly cache: OrderCache;
+  /** Cursors that were refused once. */
+  readonly expired: Set<string>;
+  readonly mutate: ReturnType<typeof createMutator>;
+}
+
+function answerRoute(state: State, route: Route, request: ServiceRequest, requestId: RequestId): Answer {
+  const { world } = state;
+  const parameters = request.url.searchParams;
   switch (route.kind) {
     case 'v3_list': {
       const query = parseQuery(`${route.region} ${route.shape.v3}`, route.shape, parameters);
-      const { list, rest } = chooseV3List(world, v3Table(world, route.region, route.shape), query);
-      return answerPage(world, readPage(world, list, rest, cache), query, requestId);
+      const table = v3Table(world, route.region, route.shape);
+      if (request.faults.strikes('mutate')) state.mutate(table, state.clock());
+      const { list, rest } = chooseV3List(world, table, query);
+      return answerPage(world, readFaultyPage(state, list, rest, request.faults), query, requestId);
     }
     case 'v4_companies': {
       const page = listCompanies(world, parameters);
@@ -69,22 +79,32 @@ function answer(
     }
     case 'v4_list': {
       const query = parseQuery(`${route.companyId} ${route.shape.v4}`, route.shape, parameters);
-      const list = chooseV4List(world, route.shape, route.companyId, loadedShare());
-      return answerPage(
-        world,
-        readPage(world, list, { ...query, returnCount: true }, cache),
-        query,
-        requestId,
-      );
+      const list = chooseV4List(world, route.shape, route.companyId, state.loadedShare());
+      const counted = { ...query, returnCount: true };
+      return answerPage(world, readFaultyPage(state, list, counted, request.faults), query, requestId);
     }
     case 'v4_record': {
       const query = parseQuery('record', route.shape, parameters);
-      const list = chooseV4List(world, route.shape, route.companyId, loadedShare());
+      const list = chooseV4List(world, route.shape, route.companyId, state.loadedShare());
       const ordinal = list.ordinalOf(route.svcId);
       if (ordinal === null) throw notFound(`${route.shape.v4} record ${route.svcId} in that company`);
-      return answerObject(buildRecord(world, list.at(ordinal), query), requestId);
+      return answerRecord(writeRecord(world, list.at(ordinal), query), requestId);
     }
   }
+}
+
+/** A page as the faults of paging leave it. */
+function readFaultyPage(state: State, list: List, query: Query, faults: AttemptFaults): Page {
+  const cursor = query.next ?? query.prev;
+  if (cursor !== null && !state.expired.has(cursor) && faults.strikes('cursor-expiry')) {
+    state.expired.add(cursor);
+    throw new RequestError(410, 'cursor_expired', 'The cursor has expired.');
+  }
+  const page = readPage(state.world, list, query, state.cache);
+  if (page.next !== null && query.next !== null && faults.strikes('cursor-loop')) {
+    return { ...page, next: query.next };
+  }
+  return page.again !== null && faults.strikes('duplicate-pages') ? { ...page, next: page.again } : page;
 }
 
 function v3Table(world: World, region: string, shape: ModelShape): Table {

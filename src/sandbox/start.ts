@@ -1,40 +1,42 @@
-import { once } from 'node:events';
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
-import type { Answer } from './answers.js';
 import { regionsOf } from './connections.js';
-import type { Scenario } from './fates.js';
+import { type EventLogEntry, type Schedule, startEvents } from './events.js';
+import type { Scenario } from './fate.js';
+import { createFaults, type FaultSetting } from './faults.js';
+import { type RequestLogEntry, serve } from './http-server.js';
 import type { JsonObject } from './json.js';
 import { hashOf, hexOf } from './random.js';
 import { buildConfig } from './ready-config.js';
 import { findRoute, v3Prefix } from './routes.js';
-import { createService, type Service } from './service.js';
+import { createService } from './service.js';
 import { buildTruth, type TruthRow } from './truth.js';
 import { buildWorld, type World } from './world.js';
 
 export interface SandboxOptions {
   readonly seed: number;
   /** 0 or absent: a free one. */
-  readonly port?: number;
+  readonly port?: number | undefined;
   /** About how many V3 records all models have together; 800 by default. */
-  readonly scale?: number;
+  readonly scale?: number | undefined;
   /** `clean` passes the gate; `ugly` has everything that can go wrong in data. */
-  readonly scenario?: Scenario;
+  readonly scenario?: Scenario | undefined;
   /** Normal connections; 4 in the clean scenario, 5 in the ugly one. */
-  readonly companies?: number;
-  /** Length of the backfill window; 90 by default. */
-  readonly windowDays?: number;
+  readonly companies?: number | undefined;
+  /** Length of the backfill window, at least 7; 90 by default. */
+  readonly windowDays?: number | undefined;
   /** The service's own time, ms since 1970; by default a day in January 2026 that the seed chooses. */
-  readonly now?: number;
+  readonly now?: number | undefined;
   /** Whether companies keep their ids in V4; by default the seed decides. */
-  readonly idsSurvive?: boolean;
-}
-
-/** One request as the service saw it. */
-export interface RequestLogEntry {
-  readonly method: string;
-  /** Path and query. */
-  readonly address: string;
-  readonly status: number;
+  readonly idsSurvive?: boolean | undefined;
+  readonly faults?: readonly FaultSetting[] | undefined;
+  /** What a 429 asks for; 1 by default. */
+  readonly retryAfterSeconds?: number | undefined;
+  /** How long V4 takes from holding nothing to holding everything; 0 by default. */
+  readonly backfillSeconds?: number | undefined;
+  /** Where webhook events are posted. */
+  readonly eventsUrl?: string | undefined;
+  /** Wall clock, ms since 1970, for what happens while the service runs: backfill, events, `mutate`. */
+  readonly clock?: (() => number) | undefined;
+  readonly schedule?: Schedule | undefined;
 }
 
 export interface Sandbox {
@@ -48,33 +50,48 @@ export interface Sandbox {
   truth(): Iterable<TruthRow>;
   /** The last requests, at most 100,000. */
   requests(): readonly RequestLogEntry[];
+  /** The webhook events that were sent. */
+  events(): readonly EventLogEntry[];
   close(): Promise<void>;
 }
 
 const DEFAULT_SCALE = 800;
 const DEFAULT_WINDOW_DAYS = 90;
+const LONGEST_LOG = 100_000;
 
 /** Starts a V3 and V4 service on 127.0.0.1; the same options give the same service. */
 export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
-  const scenario = options.scenario ?? 'clean';
-  const world = buildWorld({
-    seed: options.seed,
-    scenario,
-    scale: options.scale ?? DEFAULT_SCALE,
-    companies: options.companies ?? (scenario === 'clean' ? 4 : 5),
-    windowDays: options.windowDays ?? DEFAULT_WINDOW_DAYS,
-    now: options.now,
-    idsSurvive: options.idsSurvive,
-    arrivals: false,
+  const { seed, faults = [], clock = Date.now } = options;
+  const world = buildWorldFor(options);
+  const regions = regionsOf(world.scenario);
+  const apiKey = `sandbox-${hexOf(hashOf(seed, 'api_key'))}`;
+  const backfillMs = (options.backfillSeconds ?? 0) * 1000;
+  const startedMs = clock();
+  const service = createService({
+    world,
+    apiKey,
+    clock,
+    loadedShare: () => (backfillMs === 0 ? 1 : Math.min(1, (clock() - startedMs) / backfillMs)),
   });
-  const apiKey = `sandbox-${hexOf(hashOf(options.seed, 'api_key'))}`;
   const log: RequestLogEntry[] = [];
-  const service = createService({ world, apiKey, loadedShare: () => 1 });
-  const server = createServer((request, response) => {
-    void handle(world, service, log, request, response);
+  const server = await serve({
+    port: options.port ?? 0,
+    faultsFor: createFaults(seed, faults),
+    retryAfterSeconds: options.retryAfterSeconds ?? 1,
+    answer: (request, url, attemptFaults) =>
+      service({
+        method: request.method ?? '',
+        url,
+        route: findRoute(url.pathname, regions),
+        apiKey: request.headers['api_key'],
+        faults: attemptFaults,
+      }),
+    onRequest: (entry) => {
+      if (log.push(entry) > LONGEST_LOG) log.shift();
+    },
   });
-  const origin = await listen(server, options.port ?? 0);
-  const regions = regionsOf(scenario);
+  const events = startEventsFor(options, world, backfillMs, clock);
+  const { origin } = server;
   const v3 = Object.fromEntries(regions.map((region) => [region, origin + v3Prefix(region, regions)]));
   return {
     v3,
@@ -83,49 +100,39 @@ export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
     config: () => buildConfig(world, v3, origin),
     truth: () => buildTruth(world),
     requests: () => log,
-    close: () => close(server),
+    events: () => events.log,
+    close: () => {
+      events.stop();
+      return server.close();
+    },
   };
 }
 
-async function listen(server: Server, port: number): Promise<string> {
-  server.listen(port, '127.0.0.1');
-  await once(server, 'listening');
-  const address = server.address();
-  if (address === null || typeof address === 'string') throw new TypeError('The server has no port.');
-  return `http://127.0.0.1:${address.port}`;
-}
-
-async function close(server: Server): Promise<void> {
-  const closed = once(server, 'close');
-  server.close();
-  server.closeAllConnections();
-  await closed;
-}
-
-async function handle(
-  world: World,
-  service: Service,
-  log: RequestLogEntry[],
-  request: IncomingMessage,
-  response: ServerResponse,
-): Promise<void> {
-  const url = new URL(request.url ?? '/', 'http://sandbox');
-  const key = request.headers['api_key'];
-  const answer = service({
-    method: request.method ?? 'GET',
-    url,
-    route: findRoute(url.pathname, regionsOf(world.scenario)),
-    apiKey: typeof key === 'string' ? key : undefined,
+function buildWorldFor(options: SandboxOptions): World {
+  const scenario = options.scenario ?? 'clean';
+  return buildWorld({
+    seed: options.seed,
+    scenario,
+    scale: options.scale ?? DEFAULT_SCALE,
+    companies: options.companies ?? (scenario === 'clean' ? 4 : 5),
+    windowDays: options.windowDays ?? DEFAULT_WINDOW_DAYS,
+    now: options.now,
+    idsSurvive: options.idsSurvive,
+    arrivals: (options.faults ?? []).some(({ name }) => name === 'mutate'),
   });
-  log.push({ method: request.method ?? '', address: url.pathname + url.search, status: answer.status });
-  await send(response, answer);
 }
 
-async function send(response: ServerResponse, answer: Answer): Promise<void> {
-  response.writeHead(answer.status, answer.headers);
-  for (const piece of answer.body) {
-    if (response.destroyed) return;
-    if (!response.write(piece)) await Promise.race([once(response, 'drain'), once(response, 'close')]);
-  }
-  response.end();
+function startEventsFor(
+  { eventsUrl, schedule = scheduleByTimer }: SandboxOptions,
+  world: World,
+  backfillMs: number,
+  now: () => number,
+): ReturnType<typeof startEvents> {
+  if (eventsUrl === undefined) return { log: [], stop: () => {} };
+  return startEvents({ world, url: eventsUrl, backfillMs, now, schedule });
+}
+
+function scheduleByTimer(delayMs: number, work: () => void): () => void {
+  const timer = setTimeout(work, delayMs);
+  return () => clearTimeout(timer);
 }

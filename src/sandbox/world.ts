@@ -1,8 +1,9 @@
 import { type Block, buildBlock } from './blocks.js';
 import { type Company, type Connection, planConnections, regionsOf } from './connections.js';
 import { defaultNow, type Times } from './dates.js';
-import { FATES, ORDINARY_FATE, type Scenario } from './fates.js';
+import type { Scenario } from './fate.js';
 import { happens, hashOf, mix } from './random.js';
+import { FATES, ORDINARY_FATE } from './record-fates.js';
 import { MODELS } from './shapes/models.js';
 import type { ModelShape } from './shapes/shape.js';
 import { buildTable, type Table } from './tables.js';
@@ -123,7 +124,7 @@ function planAbsent(
   hash: number,
 ): ReadonlySet<string> {
   if (scenario === 'clean') return new Set();
-  const candidates = ['stages', 'tax_rates', 'payment_items', 'crm_companies'];
+  const candidates = ['stages', 'bill_credit_notes', 'tax_rates', 'payment_items', 'crm_companies'];
   const forOne = candidates[hash % candidates.length];
   const forAll = candidates[(hash + 1) % candidates.length];
   const normal = connections.findIndex(({ kind }) => kind === 'normal');

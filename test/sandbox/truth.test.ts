@@ -1,19 +1,47 @@
-import { afterEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { MODELS } from '../../src/sandbox/shapes/models.js';
-import { type Sandbox, type SandboxOptions, startSandbox } from '../../src/sandbox/start.js';
+import type { Sandbox } from '../../src/sandbox/start.js';
 import { get, getAll, getV4Companies, type Row } from './client.js';
+import { sandboxStarter } from './sandboxes.js';
 
-const open: Sandbox[] = [];
+const start = sandboxStarter();
 
-async function start(options: SandboxOptions): Promise<Sandbox> {
-  const sandbox = await startSandbox(options);
-  open.push(sandbox);
-  return sandbox;
-}
-
-afterEach(async () => {
-  for (const sandbox of open.splice(0)) await sandbox.close();
-});
+/** The reasons of the product's tables by status; `scope_incomplete` needs an export that failed. */
+const REASONS: Readonly<Record<string, readonly (string | null)[]>> = {
+  matched: [null],
+  unmatched: [
+    'no_platform_id',
+    'company_ambiguous',
+    'company_not_in_v4',
+    'model_not_in_v4',
+    'connection_inert',
+    'key_changed',
+    'outside_backfill_window',
+    'unexplained',
+  ],
+  deleted: [
+    'no_platform_id',
+    'company_ambiguous',
+    'company_not_in_v4',
+    'model_not_in_v4',
+    'superseded_in_v3',
+    'superseded_in_v4',
+    'deleted_not_in_v4',
+    'deleted_in_v3',
+    'deleted_in_v4',
+    'deleted_in_both',
+    'deleted_v4_only',
+  ],
+  ambiguous: ['duplicate_platform_id_v3', 'duplicate_platform_id_v4'],
+  v4_only: [
+    'no_platform_id',
+    'company_ambiguous',
+    'company_not_in_v3',
+    'key_changed',
+    'created_after_export',
+    'unexplained',
+  ],
+};
 
 const EVERYTHING = { include_deleted_records: 'true', limit: '1000' };
 
@@ -67,4 +95,69 @@ describe('truth', () => {
       }
     });
   }
+
+  it('covers every status and reason of the product over a few ugly seeds', async () => {
+    const found = new Set<string>();
+    for (let seed = 1; seed <= 8; seed++) {
+      const sandbox = await start({ seed, scenario: 'ugly' });
+      for (const { path, status, reason } of sandbox.truth()) {
+        found.add(`${path === '' ? '' : 'child '}${status}/${reason}`);
+      }
+    }
+    const records = Object.entries(REASONS).flatMap(([status, reasons]) =>
+      reasons.map((reason) => `${status}/${reason}`),
+    );
+    const inPairs = [
+      'matched/null',
+      'unmatched/no_platform_id',
+      'unmatched/key_changed',
+      'unmatched/unexplained',
+      'ambiguous/duplicate_platform_id_v3',
+      'ambiguous/duplicate_platform_id_v4',
+      'v4_only/no_platform_id',
+      'v4_only/key_changed',
+      'v4_only/unexplained',
+    ];
+    const children = [
+      ...inPairs.map((text) => `child ${text}`),
+      ...records
+        .filter((text) => text !== 'matched/null')
+        .map((text) => `child ${text.replace('/', '/parent_')}`),
+    ];
+    expect([...found].sort()).toEqual([...records, ...children].sort());
+  });
+
+  it('gives a clean service only what its own limits cover', async () => {
+    const covered = new Set(['outside_backfill_window', 'connection_inert', 'created_after_export']);
+    for (let seed = 0; seed < 20; seed++) {
+      const sandbox = await start({ seed });
+      for (const { status, reason } of sandbox.truth()) {
+        const isDeletion = status === 'deleted';
+        const isCovered = reason !== null && covered.has(reason.replace('parent_', ''));
+        expect(status === 'matched' || isDeletion || isCovered, `${seed} ${status} ${reason}`).toBe(true);
+      }
+    }
+  });
+
+  it('has all kinds of findings in every clean service', async () => {
+    for (let seed = 0; seed < 10; seed++) {
+      const sandbox = await start({ seed });
+      const found = new Set([...sandbox.truth()].map(({ status, reason }) => `${status}/${reason}`));
+      for (const kind of [
+        'matched/null',
+        'unmatched/outside_backfill_window',
+        'unmatched/connection_inert',
+        'v4_only/created_after_export',
+        'deleted/deleted_in_v3',
+        'deleted/deleted_in_v4',
+        'deleted/deleted_in_both',
+        'deleted/deleted_not_in_v4',
+        'deleted/deleted_v4_only',
+        'deleted/superseded_in_v3',
+        'deleted/superseded_in_v4',
+      ]) {
+        expect(found).toContain(kind);
+      }
+    }
+  });
 });

@@ -1,0 +1,141 @@
+import { once } from 'node:events';
+import type { Writable } from 'node:stream';
+import { SvcError } from '../errors.js';
+import { FAULTS, parseFault } from '../sandbox/faults.js';
+import { writePrivateFile } from '../sandbox/private-file.js';
+import { type Sandbox, type SandboxOptions, startSandbox } from '../sandbox/start.js';
+
+/** The options of `sandbox` as typed. */
+export interface SandboxCommand {
+  readonly seed?: string | undefined;
+  readonly port?: string | undefined;
+  readonly records?: string | undefined;
+  readonly companies?: string | undefined;
+  /** `clean` or `ugly`. */
+  readonly scenario?: string | undefined;
+  /** File for the ground truth, as NDJSON. */
+  readonly truth?: string | undefined;
+  /** File for a ready configuration. */
+  readonly configOut?: string | undefined;
+  /** Days of the backfill window. */
+  readonly window?: string | undefined;
+  readonly backfillSeconds?: string | undefined;
+  /** Where webhook events are posted. */
+  readonly events?: string | undefined;
+  /** `NAME` or `NAME:RATE`. */
+  readonly faults: readonly string[];
+}
+
+export interface SandboxIo {
+  readonly stdout: Writable;
+  readonly signal: AbortSignal;
+}
+
+/**
+ * `sandbox`: serves V3 and V4 until the signal. Prints one JSON line when ready: the addresses, the key, the
+ * seed. The truth is written at the start, and once more at the end if the service changed meanwhile.
+ *
+ * @throws SvcError `usage`, `output`
+ */
+export async function runSandbox(command: SandboxCommand, io: SandboxIo): Promise<number> {
+  const options = parseOptions(command);
+  const sandbox = await start(options);
+  try {
+    writeTruth(command.truth, sandbox);
+    writeConfig(command.configOut, sandbox);
+    const { v3, v4, apiKey } = sandbox;
+    io.stdout.write(
+      `${JSON.stringify({ v3, v4, apiKey, seed: options.seed, scenario: options.scenario })}\n`,
+    );
+    if (!io.signal.aborted) await once(io.signal, 'abort');
+    if (options.faults?.some(({ name }) => name === 'mutate')) writeTruth(command.truth, sandbox);
+    return 0;
+  } finally {
+    await sandbox.close();
+  }
+}
+
+async function start(options: SandboxOptions): Promise<Sandbox> {
+  try {
+    return await startSandbox(options);
+  } catch (cause) {
+    if (!(cause instanceof Error && 'code' in cause)) throw cause;
+    throw new SvcError('usage', `Cannot listen on port ${options.port} of 127.0.0.1.`, {
+      hint: 'Choose another one with --port, or none for a free one.',
+      facts: { error: String(cause.code) },
+      cause,
+    });
+  }
+}
+
+const MOST_RECORDS = 10_000_000;
+const LARGEST_PORT = 65_535;
+const LARGEST_SEED = 2 ** 32 - 1;
+const MOST_COMPANIES = 1000;
+const LEAST_DAYS = 7;
+const MOST_DAYS = 700;
+const MOST_SECONDS = 86_400;
+
+function parseOptions(command: SandboxCommand): SandboxOptions {
+  const { scenario = 'clean' } = command;
+  if (scenario !== 'clean' && scenario !== 'ugly') {
+    throw new SvcError('usage', `There is no scenario "${scenario}".`, { hint: 'Choose clean or ugly.' });
+  }
+  return {
+    seed: parseCount('--seed', command.seed, LARGEST_SEED) ?? 1,
+    scenario,
+    port: parseCount('--port', command.port, LARGEST_PORT) ?? 0,
+    scale: parseCount('--records', command.records, MOST_RECORDS),
+    companies: parseCount('--companies', command.companies, MOST_COMPANIES),
+    windowDays: parseCount('--window', command.window, MOST_DAYS, LEAST_DAYS),
+    backfillSeconds: parseCount('--backfill-seconds', command.backfillSeconds, MOST_SECONDS),
+    eventsUrl: parseUrl(command.events),
+    faults: command.faults.map(parseFaultOption),
+  };
+}
+
+function parseCount(flag: string, text: string | undefined, most: number, least = 0): number | undefined {
+  if (text === undefined) return undefined;
+  const count = /^\d{1,10}$/.test(text) ? Number(text) : Number.NaN;
+  if (count >= least && count <= most) return count;
+  throw new SvcError('usage', `${flag} takes a whole number from ${least} to ${most}, not "${text}".`);
+}
+
+function parseUrl(text: string | undefined): string | undefined {
+  if (text === undefined) return undefined;
+  if (/^https?:/.test(text) && URL.canParse(text)) return text;
+  throw new SvcError('usage', `--events takes an http address, not "${text}".`);
+}
+
+function parseFaultOption(text: string) {
+  try {
+    return parseFault(text);
+  } catch (cause) {
+    if (!(cause instanceof TypeError)) throw cause;
+    throw new SvcError('usage', `--fault ${text}: ${cause.message}`, {
+      hint: `NAME or NAME:RATE, where NAME is ${FAULTS.join(', ')}.`,
+      cause,
+    });
+  }
+}
+
+function writeTruth(file: string | undefined, sandbox: Sandbox): void {
+  if (file !== undefined) write(file, linesOf(sandbox));
+}
+
+function* linesOf(sandbox: Sandbox): Generator<string> {
+  for (const row of sandbox.truth()) yield `${JSON.stringify(row)}\n`;
+}
+
+function writeConfig(file: string | undefined, sandbox: Sandbox): void {
+  if (file !== undefined) write(file, [`${JSON.stringify(sandbox.config(), null, 2)}\n`]);
+}
+
+function write(file: string, pieces: Iterable<string>): void {
+  try {
+    writePrivateFile(file, pieces);
+  } catch (cause) {
+    const error = cause instanceof Error && 'code' in cause ? String(cause.code) : String(cause);
+    throw new SvcError('output', `Cannot write ${file}.`, { facts: { error }, cause });
+  }
+}

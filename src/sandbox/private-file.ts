@@ -1,0 +1,18 @@
+import { closeSync, fsyncSync, openSync, renameSync, rmSync, writeSync } from 'node:fs';
+
+/** Writes a file that only its owner can read: beside its place first, so that it is whole or not there. */
+export function writePrivateFile(file: string, pieces: Iterable<string>): void {
+  const beside = `${file}.tmp`;
+  rmSync(beside, { force: true });
+  const descriptor = openSync(beside, 'wx', 0o600);
+  try {
+    for (const piece of pieces) writeSync(descriptor, piece);
+    fsyncSync(descriptor);
+  } catch (error) {
+    rmSync(beside, { force: true });
+    throw error;
+  } finally {
+    closeSync(descriptor);
+  }
+  renameSync(beside, file);
+}

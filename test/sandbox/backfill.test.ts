@@ -1,0 +1,131 @@
+import { createServer, type Server } from 'node:http';
+import { afterEach, describe, expect, it } from 'vitest';
+import { getAll, getPage, getV4Companies } from './client.js';
+import { sandboxStarter } from './sandboxes.js';
+
+const start = sandboxStarter();
+
+const ALL = { include_deleted_records: 'true', limit: '1000' };
+
+describe('a backfill', () => {
+  it('fills V4 from nothing to everything, and never takes a record back', async () => {
+    let nowMs = 1_000_000;
+    const sandbox = await start({ seed: 61, backfillSeconds: 100, clock: () => nowMs });
+    const [company] = await getV4Companies(sandbox);
+    const address = `${sandbox.v4}/v4/core/companies/${company}/invoices`;
+    const read = async (seconds: number): Promise<readonly string[]> => {
+      nowMs = 1_000_000 + seconds * 1000;
+      const { totalCount } = await getPage(sandbox, address, ALL);
+      const rows = await getAll(sandbox, address, ALL);
+      expect(totalCount).toBe(rows.length);
+      return rows.map(({ svc_id }) => svc_id);
+    };
+    const counts: number[] = [];
+    let before: readonly string[] = [];
+    for (const seconds of [0, 10, 40, 41, 99, 100, 500]) {
+      const now = await read(seconds);
+      expect(now.slice(0, before.length)).toEqual(before);
+      before = now;
+      counts.push(now.length);
+    }
+    const finished = await start({ seed: 61 });
+    const whole = await getAll(finished, `${finished.v4}/v4/core/companies/${company}/invoices`, ALL);
+    expect(counts[0]).toBe(0);
+    expect(counts[2]).toBeGreaterThan(counts[1] ?? 0);
+    expect(before).toEqual(whole.map(({ svc_id }) => svc_id));
+  });
+
+  it('counts the live records of what is loaded so far', async () => {
+    let nowMs = 0;
+    const sandbox = await start({ seed: 62, backfillSeconds: 10, clock: () => nowMs });
+    nowMs = 6_000;
+    for (const company of await getV4Companies(sandbox)) {
+      const address = `${sandbox.v4}/v4/core/companies/${company}/invoices`;
+      const rows = await getAll(sandbox, address, { limit: '1000' });
+      expect((await getPage(sandbox, address)).totalCount).toBe(rows.length);
+    }
+  });
+});
+
+describe('events', () => {
+  const servers: Server[] = [];
+
+  afterEach(async () => {
+    for (const server of servers.splice(0)) await new Promise((resolve) => server.close(resolve));
+  });
+
+  interface Event {
+    readonly type: string;
+    readonly svc_company_id: number;
+    readonly data_model?: string;
+  }
+
+  async function listen(onEvent: (event: Event) => void): Promise<string> {
+    const server = createServer((request, response) => {
+      let body = '';
+      request.on('data', (piece: Buffer) => {
+        body += piece.toString('utf8');
+      });
+      request.on('end', () => {
+        onEvent(JSON.parse(body) as Event);
+        response.writeHead(204, { connection: 'close' }).end();
+      });
+    });
+    servers.push(server);
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    const address = server.address();
+    if (address === null || typeof address === 'string') throw new Error('There is no port.');
+    return `http://127.0.0.1:${address.port}/hook`;
+  }
+
+  it('tell of the backfill from its start over its changes to its end', async () => {
+    const events: Event[] = [];
+    const eventsUrl = await listen((event) => events.push(event));
+    const scheduled: { delayMs: number; work: () => void }[] = [];
+    const sandbox = await start({
+      seed: 63,
+      backfillSeconds: 60,
+      eventsUrl,
+      clock: () => 0,
+      schedule: (delayMs, work) => {
+        scheduled.push({ delayMs, work });
+        return () => {};
+      },
+    });
+    const types: string[][] = [];
+    for (const { work } of scheduled.sort((a, b) => a.delayMs - b.delayMs)) {
+      const seen = events.length;
+      work();
+      let arrived = -1;
+      while (arrived !== sandbox.events().length || arrived <= seen) {
+        arrived = sandbox.events().length;
+        await new Promise((resolve) => setTimeout(resolve, 20));
+      }
+      types.push([...new Set(events.slice(seen).map(({ type }) => type))]);
+    }
+    expect(scheduled.map(({ delayMs }) => delayMs)).toEqual([0, 15_000, 30_000, 45_000, 60_000, 60_000]);
+    const changes = ['DATA_MODEL_CHANGES'];
+    expect(types).toEqual([['SYNC_STARTED'], changes, changes, changes, changes, ['SYNC_COMPLETED']]);
+    const listed = await getV4Companies(sandbox);
+    const completed = events.filter(({ type }) => type === 'SYNC_COMPLETED');
+    expect(completed).toHaveLength(listed.length - 1);
+    expect(completed.every(({ svc_company_id }) => listed.includes(String(svc_company_id)))).toBe(true);
+    expect(events.some(({ data_model }) => data_model === 'invoices')).toBe(true);
+    expect(sandbox.events().every(({ status }) => status === 204)).toBe(true);
+  });
+
+  it('that nobody takes are logged and do no harm', async () => {
+    const scheduled: (() => void)[] = [];
+    const sandbox = await start({
+      seed: 64,
+      eventsUrl: 'http://127.0.0.1:1/hook',
+      schedule: (_, work) => {
+        scheduled.push(work);
+        return () => {};
+      },
+    });
+    scheduled[0]?.();
+    while (sandbox.events().length === 0) await new Promise((resolve) => setImmediate(resolve));
+    expect(sandbox.events()[0]).toEqual({ type: 'SYNC_STARTED', status: null });
+  });
+});

@@ -1,0 +1,114 @@
+import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { PassThrough } from 'node:stream';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { runSandbox, type SandboxCommand } from '../../src/commands/sandbox.js';
+import { SvcError } from '../../src/errors.js';
+
+let folder = '';
+
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'sandbox-'));
+});
+
+afterEach(() => rmSync(folder, { recursive: true }));
+
+interface Ready {
+  readonly v3: Readonly<Record<string, string>>;
+  readonly v4: string;
+  readonly apiKey: string;
+  readonly seed: number;
+}
+
+/** Runs the command until `use` is done with the service. */
+async function withSandbox(
+  command: SandboxCommand,
+  use: (ready: Ready) => Promise<void> = async () => {},
+): Promise<number> {
+  const stdout = new PassThrough();
+  const stop = new AbortController();
+  const run = runSandbox(command, { stdout, signal: stop.signal });
+  const line = await Promise.race([
+    new Promise<string>((resolve) => stdout.once('data', (piece: Buffer) => resolve(piece.toString('utf8')))),
+    run.then(() => ''),
+  ]);
+  expect(line.endsWith('\n')).toBe(true);
+  await use(JSON.parse(line) as Ready);
+  stop.abort();
+  return run;
+}
+
+async function failureOf(command: SandboxCommand): Promise<string> {
+  try {
+    await withSandbox(command);
+  } catch (error) {
+    if (error instanceof SvcError) return error.code;
+    throw error;
+  }
+  return 'none';
+}
+
+describe('sandbox', () => {
+  it('prints where it is and with which key, serves, and ends with the signal', async () => {
+    let address = '';
+    const code = await withSandbox({ seed: '9', faults: [] }, async ({ v3, apiKey, seed }) => {
+      address = `${v3['default']}/payments/items`;
+      expect((await fetch(address, { headers: { api_key: apiKey } })).status).toBe(200);
+      expect(seed).toBe(9);
+    });
+    expect(code).toBe(0);
+    await expect(fetch(address)).rejects.toThrow();
+  });
+
+  it('writes truth and configuration whole, for their owner only', async () => {
+    const truth = join(folder, 'truth.ndjson');
+    const configOut = join(folder, 'config.json');
+    await withSandbox({ truth, configOut, scenario: 'ugly', faults: [] }, async ({ v3, v4 }) => {
+      const rows = readFileSync(truth, 'utf8').trimEnd().split('\n');
+      expect(rows.length).toBeGreaterThan(1000);
+      expect(rows.every((row) => 'status' in JSON.parse(row))).toBe(true);
+      expect(JSON.parse(readFileSync(configOut, 'utf8'))).toMatchObject({
+        v3: { regions: { eu: { baseUrl: v3['eu'] }, us: { baseUrl: v3['us'] } } },
+        v4: { baseUrl: v4 },
+      });
+    });
+    expect(readdirSync(folder).sort()).toEqual(['config.json', 'truth.ndjson']);
+    for (const file of [truth, configOut]) expect(statSync(file).mode & 0o777).toBe(0o600);
+  });
+
+  it('writes the truth once more where the service changed', async () => {
+    const truth = join(folder, 'truth.ndjson');
+    await withSandbox({ truth, faults: ['mutate:1'] }, async ({ v3, apiKey }) => {
+      expect(readFileSync(truth, 'utf8').match(/"reason":null,"stable":false/g)).toBeNull();
+      for (let request = 0; request < 20; request++) {
+        await fetch(`${v3['default']}/accounting/invoices?limit=1`, { headers: { api_key: apiKey } });
+      }
+    });
+    expect(readFileSync(truth, 'utf8').match(/"reason":null,"stable":false/g)?.length).toBeGreaterThan(0);
+  });
+
+  it('refuses what it does not understand', async () => {
+    const wrong: readonly Partial<SandboxCommand>[] = [
+      { seed: 'x' },
+      { port: '70000' },
+      { records: '-1' },
+      { scenario: 'bad' },
+      { window: '1' },
+      { events: 'nowhere' },
+      { backfillSeconds: '1.5' },
+      { faults: ['nothing'] },
+      { faults: ['429:7'] },
+    ];
+    for (const command of wrong) {
+      expect(await failureOf({ faults: [], ...command }), JSON.stringify(command)).toBe('usage');
+    }
+    expect(await failureOf({ truth: join(folder, 'no', 'folder'), faults: [] })).toBe('output');
+  });
+
+  it('says that a port is taken', async () => {
+    await withSandbox({ faults: [] }, async ({ v4 }) => {
+      expect(await failureOf({ port: new URL(v4).port, faults: [] })).toBe('usage');
+    });
+  });
+});

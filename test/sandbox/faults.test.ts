@@ -1,0 +1,181 @@
+import { describe, expect, it } from 'vitest';
+import { FAULTS, type FaultSetting, parseFault } from '../../src/sandbox/faults.js';
+import type { Sandbox } from '../../src/sandbox/start.js';
+import { get, getAll, getPage, getPages, type Row } from './client.js';
+import { firstRegion, sandboxStarter } from './sandboxes.js';
+
+const start = sandboxStarter();
+
+function always(name: FaultSetting['name']): { seed: number; faults: readonly FaultSetting[] } {
+  return { seed: 51, faults: [{ name, rate: 1 }] };
+}
+
+function invoices(sandbox: Sandbox): string {
+  return `${firstRegion(sandbox)}/accounting/invoices`;
+}
+
+const ALL = { include_deleted_records: 'true', limit: '1000' };
+
+describe('faults', () => {
+  it('are read from NAME and NAME:RATE', () => {
+    expect(parseFault('429')).toEqual({ name: '429', rate: 0.05 });
+    expect(parseFault('cursor-expiry:0.01')).toEqual({ name: 'cursor-expiry', rate: 0.01 });
+    expect(FAULTS.map((name) => parseFault(`${name}:1`).rate)).toEqual(FAULTS.map(() => 1));
+    for (const text of ['', 'nothing', '429:', '429:2', '429:-1', '429:x']) {
+      expect(() => parseFault(text), text).toThrow(TypeError);
+    }
+  });
+
+  it('answer 429 with Retry-After, and 500, with an error body', async () => {
+    const limited = await start({ ...always('429'), retryAfterSeconds: 3 });
+    const refusal = await get(limited, invoices(limited));
+    expect([refusal.status, refusal.headers.get('retry-after')]).toEqual([429, '3']);
+    expect(JSON.parse(refusal.text)).toMatchObject({ error: { code: 'too_many_requests' } });
+    const broken = await start(always('500'));
+    expect((await get(broken, invoices(broken))).status).toBe(500);
+    expect(JSON.parse((await get(broken, `${broken.v4}/v4/core/companies`)).text)).toHaveProperty(
+      'request_id',
+    );
+  });
+
+  it('reset connections and cut bodies short', async () => {
+    const reset = await start(always('reset'));
+    await expect(get(reset, invoices(reset))).rejects.toThrow();
+    const cut = await start(always('truncate'));
+    for (const limit of ['1', '2', '3', '4']) {
+      await expect(get(cut, invoices(cut), { limit })).rejects.toThrow();
+    }
+  });
+
+  it('hang without an answer until the client gives up', async () => {
+    const sandbox = await start(always('hang'));
+    const abort = new AbortController();
+    const answer = fetch(invoices(sandbox), { headers: { api_key: sandbox.apiKey }, signal: abort.signal });
+    while (sandbox.requests().length === 0) await new Promise((resolve) => setImmediate(resolve));
+    abort.abort(new Error('gave up'));
+    await expect(answer).rejects.toThrow('gave up');
+    expect(sandbox.requests()[0]?.status).toBe(0);
+  });
+
+  it('strike a share of the attempts, so that trying again helps', async () => {
+    const sandbox = await start({ seed: 52, faults: [{ name: '500', rate: 0.5 }] });
+    const statuses: number[] = [];
+    for (let attempt = 0; attempt < 200; attempt++) {
+      statuses.push((await get(sandbox, invoices(sandbox), { limit: '1' })).status);
+    }
+    const failed = statuses.filter((status) => status === 500).length;
+    expect(failed).toBeGreaterThan(60);
+    expect(failed).toBeLessThan(140);
+    const again = await start({ seed: 52, faults: [{ name: '500', rate: 0.5 }] });
+    await get(again, invoices(again), { limit: '2' });
+    for (const status of statuses.slice(0, 20)) {
+      expect((await get(again, invoices(again), { limit: '1' })).status).toBe(status);
+    }
+  });
+
+  it('refuse each cursor once', async () => {
+    const sandbox = await start(always('cursor-expiry'));
+    let page = await getPage(sandbox, invoices(sandbox), { limit: '40' });
+    const seen = page.rows.map(({ svc_id }) => svc_id);
+    while (page.next !== null) {
+      const parameters = { limit: '40', next: page.next };
+      expect((await get(sandbox, invoices(sandbox), parameters)).status).toBe(410);
+      page = await getPage(sandbox, invoices(sandbox), parameters);
+      seen.push(...page.rows.map(({ svc_id }) => svc_id));
+    }
+    expect(new Set(seen).size).toBe(seen.length);
+    expect(seen).toHaveLength((await getAll(sandbox, invoices(sandbox), { limit: '1000' })).length);
+  });
+
+  it('hand out the cursor that was just used, again and again', async () => {
+    const sandbox = await start(always('cursor-loop'));
+    const first = await getPage(sandbox, invoices(sandbox), { limit: '10' });
+    const second = await getPage(sandbox, invoices(sandbox), { limit: '10', next: first.next ?? '' });
+    expect(second.next).toBe(first.next);
+  });
+
+  it('send each page twice, under a new cursor, and still come to the end', async () => {
+    const sandbox = await start(always('duplicate-pages'));
+    const plain = await start({ seed: 51 });
+    const pages = await getPages(sandbox, invoices(sandbox), { limit: '25' });
+    const cursors = pages.map(({ next }) => next);
+    const rows = pages.flatMap(({ rows: some }) => some);
+    const whole = await getAll(plain, invoices(plain), { limit: '1000' });
+    expect(rows).toHaveLength(2 * whole.length);
+    expect(new Set(rows.map(({ svc_id }) => svc_id)).size).toBe(whole.length);
+    expect(new Set(cursors).size).toBe(cursors.length);
+  });
+
+  it('leave a service that nothing is asked of to go wrong as it is', async () => {
+    const sandbox = await start({ seed: 53, faults: FAULTS.map((name) => ({ name, rate: 0 })) });
+    const pages = await getPages(sandbox, invoices(sandbox), { limit: '10' });
+    expect(pages.length).toBeGreaterThan(5);
+    expect(sandbox.requests().every(({ status }) => status === 200)).toBe(true);
+  });
+});
+
+describe('mutate', () => {
+  const mutating = (seed: number, now: () => number) => ({
+    seed,
+    clock: now,
+    faults: [{ name: 'mutate', rate: 1 }] as const,
+  });
+
+  async function readWhileChanging(sandbox: Sandbox): Promise<readonly Row[]> {
+    const pages = await getPages(sandbox, invoices(sandbox), { ...ALL, limit: '10' });
+    return pages.flatMap(({ rows }) => rows);
+  }
+
+  it('changes V3 while it is read so that a sweep by update time brings the rest', async () => {
+    const startMs = Date.UTC(2026, 6, 1);
+    let nowMs = startMs;
+    const sandbox = await start(mutating(54, () => nowMs++));
+    const walked = await readWhileChanging(sandbox);
+    const known = new Map(walked.map((row) => [row.svc_id, row.svc_deleted_at]));
+    for (let sweep = 0; sweep < 40; sweep++) {
+      const since = new Date(startMs).toISOString();
+      const late = await getAll(sandbox, invoices(sandbox), { ...ALL, 'svc_updated_at[gte]': since });
+      for (const row of late) known.set(row.svc_id, row.svc_deleted_at);
+    }
+    const truth = [...sandbox.truth()].filter(
+      ({ model, path, v3_svc_id }) => model === 'accounting/invoices' && path === '' && v3_svc_id !== null,
+    );
+    expect([...known.keys()].sort()).toEqual(truth.map(({ v3_svc_id }) => v3_svc_id ?? '').sort());
+    for (const { v3_svc_id, status, reason } of truth) {
+      if (status === 'matched') expect(known.get(v3_svc_id ?? '')).toBeNull();
+      if (reason === 'deleted_in_v3') expect(known.get(v3_svc_id ?? '')).not.toBeNull();
+    }
+    const arrived = [...known.keys()].filter((id) => !walked.some(({ svc_id }) => svc_id === id));
+    const gone = walked.filter((row) => row.svc_deleted_at === null && known.get(row.svc_id) !== null);
+    expect(gone.length + arrived.length).toBeGreaterThan(0);
+  });
+
+  it('marks what was touched, and leaves the truth of everything else', async () => {
+    let nowMs = Date.UTC(2026, 6, 1);
+    const sandbox = await start(mutating(55, () => nowMs++));
+    const before = new Map(
+      [...sandbox.truth()].map((row) => [
+        JSON.stringify([row.model, row.path, row.v4_svc_id, row.v3_svc_id, row.parent_v3_svc_id]),
+        row,
+      ]),
+    );
+    await readWhileChanging(sandbox);
+    let touched = 0;
+    for (const row of sandbox.truth()) {
+      if (!row.stable) touched++;
+      else {
+        const key = JSON.stringify([row.model, row.path, row.v4_svc_id, row.v3_svc_id, row.parent_v3_svc_id]);
+        expect(row).toEqual(before.get(key));
+      }
+    }
+    expect(touched).toBeGreaterThan(5);
+  });
+
+  it('stops after a while, so that a reader can come to the end', async () => {
+    let nowMs = Date.UTC(2026, 6, 1);
+    const sandbox = await start(mutating(56, () => nowMs++));
+    for (let round = 0; round < 20; round++) await readWhileChanging(sandbox);
+    const one = await readWhileChanging(sandbox);
+    expect(await readWhileChanging(sandbox)).toEqual(one);
+  });
+});
