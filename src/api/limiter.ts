@@ -75,7 +75,7 @@ export class HostLimiter {
 
   /** The host answered 429 to a request started at `startedAt`; one burst slows down once. */
   slowDown(startedAt: number): void {
-    if (startedAt < this.#slowedAt) return;
+    if (startedAt <= this.#slowedAt) return;
     this.#slowedAt = this.#options.clock.now();
     const usual = Math.max(this.#intervalMs, this.#usualIntervalMs);
     this.#intervalMs = Math.max(this.#baseIntervalMs, Math.min(usual * 2, WIDEST_INTERVAL_MS));

@@ -1,0 +1,133 @@
+import { describe, expect, it } from 'vitest';
+import type { ListRequest } from '../../src/api/client.js';
+import { buildUrl } from '../../src/api/query.js';
+import { buildV3List } from '../../src/api/v3.js';
+import { buildV4Companies, buildV4List, buildV4Record } from '../../src/api/v4.js';
+import type { ModelPair } from '../../src/domain.js';
+
+const PAIR: ModelPair = {
+  v3: 'accounting/bill_credit_notes',
+  v4: 'bill_credit_notes',
+  expand: ['line_items', 'payments'],
+  children: ['line_items'],
+  v4Guessed: false,
+};
+
+function request(changes: Partial<ListRequest> = {}, companyId: bigint | null = null): ListRequest {
+  return {
+    stream: { generation: 'v3', region: 'default', model: PAIR.v3, companyId },
+    pair: PAIR,
+    cursor: null,
+    updatedSince: null,
+    ...changes,
+  };
+}
+
+describe('V3 lists', () => {
+  it('are asked for deleted records, with a count, in order of creation', () => {
+    expect(buildV3List(request(), 500, 'svc_')).toEqual({
+      path: ['accounting', 'bill_credit_notes'],
+      parameters: [
+        ['limit', '500'],
+        ['include_deleted_records', 'true'],
+        ['return_count', 'true'],
+        ['sort[svc_created_at]', 'ASC'],
+        ['expand', 'line_items,payments'],
+      ],
+    });
+  });
+
+  it('repeat every parameter beside a cursor', () => {
+    const first = buildV3List(
+      request({ updatedSince: '2026-01-01T00:00:00.000Z' }, 9007199254740993n),
+      50,
+      'acme_',
+    );
+    const second = buildV3List(
+      request({ updatedSince: '2026-01-01T00:00:00.000Z', cursor: 'c' }, 9007199254740993n),
+      50,
+      'acme_',
+    );
+    expect(second.parameters).toEqual([...first.parameters, ['next', 'c']]);
+    expect(first.parameters).toContainEqual(['acme_company_id[eq]', '9007199254740993']);
+    expect(first.parameters).toContainEqual(['acme_updated_at[gte]', '2026-01-01T00:00:00.000Z']);
+    expect(first.parameters).toContainEqual(['sort[acme_created_at]', 'ASC']);
+  });
+
+  it('leave expand out where nothing is to be expanded', () => {
+    const query = buildV3List(request({ pair: { ...PAIR, expand: [] } }), 500, 'svc_');
+    expect(query.parameters.map(([name]) => name)).not.toContain('expand');
+  });
+});
+
+describe('V4 lists', () => {
+  it('are asked per company and model', () => {
+    expect(buildV4List(request({ cursor: 'c' }, 7n), 100, true)).toEqual({
+      path: ['v4', 'core', 'companies', '7', 'bill_credit_notes'],
+      parameters: [
+        ['limit', '100'],
+        ['expand', 'line_items,payments'],
+        ['include_deleted_records', 'true'],
+        ['next', 'c'],
+      ],
+    });
+    expect(buildV4List(request({}, 7n), 100, false).parameters.map(([name]) => name)).toEqual([
+      'limit',
+      'expand',
+    ]);
+  });
+
+  it('cannot be asked without a company or a V4 name', () => {
+    expect(() => buildV4List(request(), 100, true)).toThrow(TypeError);
+    expect(() => buildV4List(request({ pair: { ...PAIR, v4: null } }, 7n), 100, true)).toThrow(TypeError);
+  });
+
+  it('of companies, and single records, have their own routes', () => {
+    expect(buildV4Companies(10, 'c')).toEqual({
+      path: ['v4', 'core', 'companies'],
+      parameters: [
+        ['limit', '10'],
+        ['next', 'c'],
+      ],
+    });
+    expect(buildV4Record('invoices', 7n, -5n, [])).toEqual({
+      path: ['v4', 'core', 'companies', '7', 'invoices', '-5'],
+      parameters: [],
+    });
+  });
+});
+
+describe('addresses', () => {
+  it('join base URL, path and parameters', () => {
+    const query = buildV3List(request({ pair: { ...PAIR, expand: [] } }), 5, 'svc_');
+    expect(buildUrl('https://api.example.com/eu/v3/', query).href).toBe(
+      'https://api.example.com/eu/v3/accounting/bill_credit_notes?limit=5&include_deleted_records=true&return_count=true&sort%5Bsvc_created_at%5D=ASC',
+    );
+  });
+
+  it.each([
+    'https://evil.example.com/steal',
+    '//evil.example.com/x',
+    '../../x',
+    'a&limit=1#frag?x=y',
+    'ä😀\u0000\n',
+    '\ud800',
+    'x'.repeat(10_000),
+    '%2F%2e',
+  ])('keep the cursor "%s" a parameter', (cursor) => {
+    const url = buildUrl('https://api.example.com/v3', { path: ['a', 'b'], parameters: [['next', cursor]] });
+    expect(url.origin + url.pathname).toBe('https://api.example.com/v3/a/b');
+    expect([...url.searchParams]).toEqual([['next', cursor.replace('\ud800', '\ufffd')]]);
+  });
+
+  it.each([['..'], ['.'], ['']])('refuse the path segment "%s"', (segment) => {
+    expect(() => buildUrl('https://api.example.com/v3', { path: ['a', segment], parameters: [] })).toThrow(
+      TypeError,
+    );
+  });
+
+  it('keep odd characters of a model inside its segment', () => {
+    const url = buildUrl('https://api.example.com', { path: ['a/b', '?c#d', '@e:f'], parameters: [] });
+    expect(url.href).toBe('https://api.example.com/a%2Fb/%3Fc%23d/%40e%3Af');
+  });
+});

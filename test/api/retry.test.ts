@@ -1,0 +1,170 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import type { Outcome } from '../../src/api/http.js';
+import { backoffMs, classify, parseHttpDate, parseRetryAfter } from '../../src/api/retry.js';
+
+const NOW = Date.parse('2026-03-01T12:00:00Z');
+
+function answer(status: number): Outcome {
+  return {
+    kind: 'answer',
+    status,
+    headers: { retryAfter: null, date: null, location: null },
+    body: new Uint8Array(),
+  };
+}
+
+describe('classify', () => {
+  it.each([
+    [200, 'parse', null],
+    [201, 'retry', 'bad_response'],
+    [204, 'retry', 'bad_response'],
+    [206, 'retry', 'bad_response'],
+    [301, 'fail', 'redirect'],
+    [302, 'fail', 'redirect'],
+    [304, 'fail', 'redirect'],
+    [307, 'fail', 'redirect'],
+    [308, 'fail', 'redirect'],
+    [400, 'fail', 'http_status'],
+    [401, 'fail', 'auth'],
+    [403, 'fail', 'auth'],
+    [404, 'fail', 'http_status'],
+    [407, 'fail', 'http_status'],
+    [408, 'retry', 'http_status'],
+    [409, 'fail', 'http_status'],
+    [410, 'fail', 'http_status'],
+    [418, 'fail', 'http_status'],
+    [422, 'fail', 'http_status'],
+    [425, 'fail', 'http_status'],
+    [429, 'retry', 'http_status'],
+    [500, 'retry', 'http_status'],
+    [501, 'retry', 'http_status'],
+    [502, 'retry', 'http_status'],
+    [503, 'retry', 'http_status'],
+    [504, 'retry', 'http_status'],
+    [599, 'retry', 'http_status'],
+  ])('%i: %s %s', (status, kind, code) => {
+    expect(classify(answer(status))).toEqual(code === null ? { kind } : { kind, code });
+  });
+
+  it.each([
+    ['network', 'retry', 'network'],
+    ['timeout', 'retry', 'timeout'],
+    ['broken_body', 'retry', 'bad_response'],
+    ['body_too_large', 'fail', 'body_too_large'],
+    ['tls', 'fail', 'network'],
+  ] as const)('%s: %s %s', (failure, kind, code) => {
+    expect(classify({ kind: 'failure', failure, detail: '' })).toEqual({ kind, code });
+  });
+});
+
+describe('backoffMs', () => {
+  it.each([
+    [1, 500],
+    [2, 1000],
+    [3, 2000],
+    [6, 16_000],
+    [7, 30_000],
+    [50, 30_000],
+    [5000, 30_000],
+  ])('after attempt %i is anything below %i ms', (attempt, cap) => {
+    expect(backoffMs(attempt, () => 0)).toBe(0);
+    expect(backoffMs(attempt, () => 0.5)).toBe(cap / 2);
+    expect(backoffMs(attempt, () => 1 - 2 ** -53)).toBeLessThan(cap);
+  });
+
+  it('is a whole number of ms within its bounds', () => {
+    const random = fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true });
+    fc.assert(
+      fc.property(fc.integer({ min: 1, max: 100 }), random, (attempt, drawn) => {
+        const ms = backoffMs(attempt, () => drawn);
+        expect(Number.isInteger(ms)).toBe(true);
+        expect(ms).toBeGreaterThanOrEqual(0);
+        expect(ms).toBeLessThan(30_000);
+        expect(ms).toBeLessThanOrEqual(500 * 2 ** (attempt - 1));
+      }),
+    );
+  });
+});
+
+describe('parseRetryAfter', () => {
+  it.each([
+    ['0', 0],
+    ['1', 1000],
+    [' 120 ', 120_000],
+    ['007', 7000],
+    ['1.5', 1500],
+    ['0.0001', 1],
+    ['99999999999999999999', Number.MAX_SAFE_INTEGER],
+    ['9'.repeat(400), Number.MAX_SAFE_INTEGER],
+    ['Sun, 01 Mar 2026 12:00:30 GMT', 30_000],
+    ['Sunday, 01-Mar-26 12:00:30 GMT', 30_000],
+    ['Sun Mar  1 12:00:30 2026', 30_000],
+    ['Sun, 01 Mar 2026 12:00:00 GMT', 0],
+  ])('"%s" asks for %i ms', (header, ms) => {
+    expect(parseRetryAfter(header, NOW)).toBe(ms);
+  });
+
+  it.each([
+    null,
+    '',
+    ' ',
+    '-1',
+    '+1',
+    '1s',
+    '1e3',
+    '0x10',
+    'soon',
+    'NaN',
+    'Infinity',
+    '1,2',
+    '5, 10',
+    '１２',
+    'Sun, 01 Mar 2026 11:59:59 GMT',
+    'Sun, 01 Mar 2020 12:00:30 GMT',
+    'Sun, 31 Feb 2026 12:00:30 GMT',
+    'Sun, 01 Mar 2026 24:00:30 GMT',
+    'Sun, 01 Mar 2026 12:60:30 GMT',
+    'Sun, 01 Mar 2026 12:00:30 CET',
+    'Sun, 01 Mar 2026 12:00:30',
+    '2026-03-01T12:00:30Z',
+    'Sun, 1 Mar 2026 12:00:30 GMT',
+    'Foo, 01 Mar 2026 12:00:30 GMT',
+  ])('%j asks for nothing', (header) => {
+    expect(parseRetryAfter(header, NOW)).toBeNull();
+  });
+
+  it('is never negative, never NaN, and never earlier than the date it names', () => {
+    const header = fc.oneof(
+      fc.string(),
+      fc.nat().map(String),
+      fc
+        .date({ min: new Date(0), max: new Date('2100-01-01'), noInvalidDate: true })
+        .map((date) => date.toUTCString()),
+    );
+    fc.assert(
+      fc.property(header, fc.integer({ min: 0, max: 4_000_000_000_000 }), (text, now) => {
+        const ms = parseRetryAfter(text, now);
+        if (ms === null) return;
+        expect(ms).toBeGreaterThanOrEqual(0);
+        if (/GMT$/.test(text)) expect(now + ms).toBeGreaterThanOrEqual(Date.parse(text));
+      }),
+    );
+  });
+});
+
+describe('parseHttpDate', () => {
+  it('reads every date that toUTCString writes', () => {
+    const date = fc.date({ min: new Date('0100-01-01'), max: new Date('9999-12-31'), noInvalidDate: true });
+    fc.assert(
+      fc.property(date, (one) => {
+        expect(parseHttpDate(one.toUTCString(), NOW)).toBe(Math.floor(one.getTime() / 1000) * 1000);
+      }),
+    );
+  });
+
+  it('takes a two-digit year of more than 50 years ahead for a past one', () => {
+    expect(parseHttpDate('Sunday, 06-Nov-94 08:49:37 GMT', NOW)).toBe(Date.parse('1994-11-06T08:49:37Z'));
+    expect(parseHttpDate('Tuesday, 01-Mar-70 00:00:00 GMT', NOW)).toBe(Date.parse('2070-03-01T00:00:00Z'));
+  });
+});
