@@ -44,10 +44,10 @@ async function main(words: readonly string[]): Promise<number> {
   });
   try {
     await program.parseAsync([...words], { from: 'user' });
-    await flush();
   } catch (error) {
     exitCode = await reportError(error, words);
   }
+  await flush();
   return stop.signal === null ? exitCode : EXIT_BY_SIGNAL[stop.signal];
 }
 
@@ -101,7 +101,7 @@ function buildOption({ flags, says, repeatable, choices }: OptionSpec): Option {
   if (choices !== undefined) option.choices(choices);
   return repeatable === undefined
     ? option
-    : option.argParser<string[]>((value, before) => [...(before ?? []), value]).default([], 'all');
+    : option.argParser<string[]>((value, before) => [...(before ?? []), value]);
 }
 
 function givenOf(command: Command): Given {
@@ -137,9 +137,12 @@ async function runCommand(spec: CommandSpec, given: Given, stop: Stop): Promise<
     clock: { now: Date.now },
   });
   try {
-    return await spec.run(given, buildIo(stop, isColored, progress));
-  } finally {
-    progress.stop();
+    const exitCode = await spec.run(given, buildIo(stop, isColored, progress));
+    progress.stop('done');
+    return exitCode;
+  } catch (error) {
+    progress.stop('failed');
+    throw error;
   }
 }
 
@@ -222,9 +225,11 @@ function watchPipes(): void {
   process.stderr.on('error', () => {});
 }
 
+/** Waits until all text is out; where it is cut, `watchPipes` gets its turn to say so. */
 async function flush(): Promise<void> {
   await write(process.stdout, '');
   await write(process.stderr, '');
+  await new Promise((done) => setImmediate(done));
 }
 
 function write(stream: NodeJS.WriteStream, text: string): Promise<void> {
