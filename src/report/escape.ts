@@ -46,13 +46,13 @@ export function escapeMarkup(text: string): string {
     .replace(/[&<>"']/g, (found) => MARKUP[found] ?? '');
 }
 
-/**
- * Text for a Markdown table cell or paragraph: everything Markdown or GitHub gives a meaning (links,
- * mentions, references, HTML, pipes) becomes a character reference.
- */
+/** What Markdown or GitHub gives a meaning inside a line: markup, links, mentions, references, emoji, math. */
+const MARKDOWN = /[&\\`*[\]<>#|~@$]|(?<![A-Za-z0-9])_|_(?![A-Za-z0-9])|:(?=[A-Za-z/+_-])/g;
+
+/** Text for a Markdown table cell, or for a line that begins with something else. */
 export function escapeMarkdown(text: string): string {
   return escapeUnseen(text)
-    .replace(/[&\\`*_{}[\]<>()#|~@:$^!=+]/g, (found) => `&#${found.charCodeAt(0)};`)
+    .replace(MARKDOWN, (found) => `&#${found.charCodeAt(0)};`)
     .replace(/www\./gi, (found) => `${found.slice(0, -1)}&#46;`);
 }
 

@@ -193,5 +193,7 @@ function evidenceBlock(report: Report, options: TextOptions): string[] {
 }
 
 function nextBlock(verdict: Verdict, options: TextOptions): string[] {
-  return wrapText(`Next: ${verdict.next}`, options.width).map((line) => paint(line, 'bold', options));
+  return wrapText(escapeUnseen(`Next: ${verdict.next}`), options.width).map((line) =>
+    paint(line, 'bold', options),
+  );
 }

@@ -1,5 +1,8 @@
 import type { RemapRow } from '../store/remap.js';
+import { renderHtml } from './render-html.js';
 import { renderJson } from './render-json.js';
+import { renderJunit } from './render-junit.js';
+import { renderMarkdown } from './render-markdown.js';
 import { renderNdjson } from './render-ndjson.js';
 import type { Report } from './schema.js';
 
@@ -13,6 +16,9 @@ export interface RenderSource {
 export const RENDERERS = {
   json: ({ report }: RenderSource) => renderJson(report),
   ndjson: ({ findings }: RenderSource) => renderNdjson(findings()),
+  markdown: ({ report }: RenderSource) => renderMarkdown(report),
+  html: ({ report }: RenderSource) => renderHtml(report),
+  junit: ({ report }: RenderSource) => renderJunit(report),
 } as const satisfies Record<string, (source: RenderSource) => Iterable<string>>;
 
 export type OutputFlag = keyof typeof RENDERERS;

@@ -35,19 +35,20 @@ const exported: Exported = {
 function dump(
   given: Partial<DumpOptions>,
   what: Exported = exported,
-): Promise<{ text: string; rows: unknown[] }> {
+): Promise<{ text: string; rows: Columns[] }> {
   return withDatabase(what, {}, async ({ config }) => {
     const io = newIo();
     expect(await runDump({ config, ...given }, io)).toBe(0);
     const db = new Database(config.database, { readonly: true }).defaultSafeIntegers(true);
-    const rows = db.prepare('SELECT * FROM remap ORDER BY rowid').all().map(publicColumns);
+    const rows = db.prepare<[], Columns>('SELECT * FROM remap ORDER BY rowid').all().map(publicColumns);
     db.close();
     return { text: io.stdout.text, rows };
   });
 }
 
-function publicColumns(row: unknown): unknown {
-  const { unique_id_conflict: _, ...rest } = row as Record<string, unknown>;
+type Columns = Record<string, string | bigint | null>;
+
+function publicColumns({ unique_id_conflict: _, ...rest }: Columns): Columns {
   return rest;
 }
 
@@ -113,7 +114,7 @@ describe('dump', () => {
       .split('\n')
       .map((line) => JSON.parse(line));
     const expected = rows.map((row) => {
-      const columns = Object.entries(row as Record<string, unknown>).map(([name, value]) => {
+      const columns = Object.entries(row).map(([name, value]) => {
         if (name === 'evidence') return [name, JSON.parse(String(value))];
         return [name, typeof value === 'bigint' ? String(value) : value];
       });

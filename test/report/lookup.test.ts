@@ -101,8 +101,8 @@ describe('lookup', () => {
 });
 
 describe('openRemap', () => {
-  it('translates ids given as bigint, number or text', () => {
-    withDatabase(TWO_REGIONS, REGIONS, ({ config }) => {
+  it('translates ids given as bigint, number or text', async () => {
+    await withDatabase(TWO_REGIONS, REGIONS, ({ config }) => {
       const remap = openRemap(config.database);
       expect(remap.v4Id(INVOICES, 2n)).toBe(30n);
       expect(remap.v4Id(INVOICES, 2)).toBe(30n);
@@ -114,8 +114,8 @@ describe('openRemap', () => {
     });
   });
 
-  it('refuses what is no exact id and models nobody exported', () => {
-    withDatabase(MIXED, {}, ({ config }) => {
+  it('refuses what is no exact id and models nobody exported', async () => {
+    await withDatabase(MIXED, {}, ({ config }) => {
       const remap = openRemap(config.database);
       expect(() => remap.v4Id(INVOICES, 2 ** 53)).toThrow(TypeError);
       for (const text of ['', ' 1', '0x1', '1.0', '9223372036854775808']) {
@@ -132,8 +132,8 @@ describe('openRemap', () => {
     ['the export is newer', "INSERT INTO meta VALUES ('export_seq', '3')"],
     ['there is no remap', 'DELETE FROM remap_run'],
   ];
-  it.each(spoilt)('refuses to answer where %s, unless told', (_, sql) => {
-    withDatabase(MIXED, {}, ({ config, write }) => {
+  it.each(spoilt)('refuses to answer where %s, unless told', async (_, sql) => {
+    await withDatabase(MIXED, {}, ({ config, write }) => {
       write((db) => db.exec(sql));
       expect(() => openRemap(config.database)).toThrow(expect.objectContaining({ code: 'incomplete' }));
       const remap = openRemap(config.database, { allowIncomplete: true });

@@ -11,16 +11,16 @@ import { MIXED, NOW, newIo, SINCE, withDatabase } from './support.js';
 const CLEAN: Exported = { v3: [{ id: 1, facts: 'x=1' }], v4: [{ id: 7, key: 'k1', facts: 'x=1' }] };
 
 describe('the report', () => {
-  it('is valid and says the same for the same database at another time', () => {
-    withDatabase(MIXED, { backfill: SINCE }, ({ report }) => {
+  it('is valid and says the same for the same database at another time', async () => {
+    await withDatabase(MIXED, { backfill: SINCE }, ({ report }) => {
       const first = reportSchema.parse(report());
       const second = report(undefined, NOW + 1000);
       expect({ ...second, generatedAt: '' }).toEqual({ ...first, generatedAt: '' });
     });
   });
 
-  it('counts records, children and verdicts alike for all, by model and by company', () => {
-    withDatabase(MIXED, { backfill: SINCE }, ({ report }) => {
+  it('counts records, children and verdicts alike for all, by model and by company', async () => {
+    await withDatabase(MIXED, { backfill: SINCE }, ({ report }) => {
       const { totals, models, companies } = report();
       expect(totals).toEqual({
         v3Records: 4,
@@ -45,8 +45,8 @@ describe('the report', () => {
     });
   });
 
-  it('says what to ask the operator for', () => {
-    withDatabase(MIXED, { backfill: SINCE }, ({ report }) => {
+  it('says what to ask the operator for', async () => {
+    await withDatabase(MIXED, { backfill: SINCE }, ({ report }) => {
       expect(report().fullSync).toEqual([
         {
           region: 'default',

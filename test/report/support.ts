@@ -25,12 +25,26 @@ export interface TestDatabase {
 }
 
 /** A database in a folder of its own, with its remap built. */
-export function withDatabase<T>(
+export async function withDatabase<T>(
   exported: Exported,
   overrides: Partial<Config> & { regions?: readonly string[] },
-  work: (database: TestDatabase) => T,
-): T {
+  work: (database: TestDatabase) => T | Promise<T>,
+): Promise<T> {
   const folder = mkdtempSync(join(tmpdir(), 'svc-migrate-report-'));
+  try {
+    const database = newDatabase(folder, overrides);
+    database.write((db) => saveExported(db, database.config, exported));
+    database.remap();
+    return await work(database);
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+function newDatabase(
+  folder: string,
+  overrides: Partial<Config> & { regions?: readonly string[] },
+): TestDatabase {
   const { regions = ['default'], ...rest } = overrides;
   const file = join(folder, 'test.db');
   const config = { ...configOf({ regions }), ...rest, database: file, file: join(folder, 'config.json') };
@@ -46,8 +60,6 @@ export function withDatabase<T>(
     write((db) => {
       buildRemap({ db, config, named: [], clock: { now: () => BUILT }, onProgress: () => {} });
     });
-  write((db) => saveExported(db, config, exported));
-  remap();
   const report = (scope: Scope = EVERYTHING, nowMs = NOW) => {
     const db = openDatabase(file, 'read');
     try {
@@ -56,17 +68,7 @@ export function withDatabase<T>(
       db.close();
     }
   };
-  const cleanUp = () => rmSync(folder, { recursive: true, force: true });
-  let result: T;
-  try {
-    result = work({ config, folder, write, remap, report });
-  } catch (error) {
-    cleanUp();
-    throw error;
-  }
-  if (result instanceof Promise) return result.finally(cleanUp) as T;
-  cleanUp();
-  return result;
+  return { config, folder, write, remap, report };
 }
 
 /** Text that a stream received. */

@@ -1,0 +1,148 @@
+import { STATUSES, type Status } from '../domain.js';
+import { type Html, html } from './html-template.js';
+import { formatTime, groupDigits } from './numbers.js';
+import type { Counts, Report } from './schema.js';
+
+/** Names of the statuses for people. */
+export const STATUS_NAMES: Readonly<Record<Status, string>> = {
+  matched: 'matched',
+  unmatched: 'unmatched',
+  deleted: 'deleted',
+  ambiguous: 'ambiguous',
+  v4_only: 'only in V4',
+};
+
+/** What the colours mean. */
+export function renderKey(names: readonly (readonly [string, string])[]): Html {
+  return html`<ul class="key">${names.map(
+    ([name, label]) =>
+      html`<li><svg viewBox="0 0 10 10" aria-hidden="true"><rect width="10" height="10" class="s-${name}"/></svg>${label}</li>`,
+  )}</ul>
+`;
+}
+
+const BAR = 1000;
+/** Anything that is there is seen: the least width of a part, of 1000. */
+const LEAST = 6;
+
+/** One stacked bar of statuses; every part that is not empty can be seen. */
+export function renderStatusBar(byStatus: Counts['byStatus']): Html {
+  const parts = STATUSES.map((status) => ({ status, n: byStatus[status] })).filter(({ n }) => n > 0);
+  const total = parts.reduce((sum, { n }) => sum + n, 0);
+  const room = BAR - parts.length * LEAST;
+  let x = 0;
+  const rects = parts.map(({ status, n }) => {
+    const width = Math.round((LEAST + (n / total) * room) * 10) / 10;
+    const rect = html`<rect x="${x}" width="${width}" height="10" class="s-${status}"/>`;
+    x = Math.round((x + width) * 10) / 10;
+    return rect;
+  });
+  const label = parts.map(({ status, n }) => `${STATUS_NAMES[status]} ${groupDigits(n)}`).join(', ');
+  return html`<svg class="bar" viewBox="0 0 1000 10" preserveAspectRatio="none" role="img" aria-label="${label === '' ? 'no rows' : label}">${rects}</svg>`;
+}
+
+const CHART = { width: 960, height: 260, left: 64, right: 16, top: 28, bottom: 34 } as const;
+const PLOT_WIDTH = CHART.width - CHART.left - CHART.right;
+const PLOT_HEIGHT = CHART.height - CHART.top - CHART.bottom;
+const BASE_Y = CHART.top + PLOT_HEIGHT;
+
+type Month = Report['timeline']['months'][number];
+
+/** V3 records by month of their latest date, against the start of the backfill window. */
+export function renderTimeline(timeline: Report['timeline']): Html {
+  const months = [timeline.earlier, ...timeline.months, timeline.later].filter((month) => month !== null);
+  const top = niceTop(Math.max(...months.map((month) => month.matched + month.unmatched + month.other)));
+  const step = PLOT_WIDTH / months.length;
+  const bars = months.map((month, at) => renderMonth(month, CHART.left + at * step, step, top));
+  const every = Math.max(1, Math.ceil(months.length / 12));
+  const labels = months.map((month, at) =>
+    at % every === 0
+      ? html`<text x="${round(CHART.left + (at + 0.5) * step)}" y="${BASE_Y + 20}" text-anchor="middle">${month.month}</text>`
+      : html``,
+  );
+  const label = `V3 records by month, ${months[0]?.month} to ${months.at(-1)?.month}; the table below has the numbers.`;
+  return html`<div class="scroll" role="region" tabindex="0" aria-label="Picture of the ages"><svg class="chart" viewBox="0 0 ${CHART.width} ${CHART.height}" role="img" aria-label="${label}">
+${renderAxis(top)}${bars}${labels}${renderWindow(timeline, months, step)}</svg></div>
+`;
+}
+
+function renderMonth(month: Month, x: number, step: number, top: number): Html {
+  const gap = Math.min(4, step * 0.15);
+  let y = BASE_Y;
+  const parts = (['matched', 'other', 'unmatched'] as const).map((name) => {
+    const height = month[name] === 0 ? 0 : Math.max(2, (month[name] / top) * PLOT_HEIGHT);
+    y -= height;
+    return height === 0
+      ? html``
+      : html`<rect x="${round(x + gap / 2)}" y="${round(y)}" width="${round(step - gap)}" height="${round(height)}" class="s-${name}"/>`;
+  });
+  const title = `${month.month}: ${groupDigits(month.matched)} matched, ${groupDigits(month.unmatched)} unmatched, ${groupDigits(month.other)} other`;
+  return html`<g><title>${title}</title>${parts}</g>
+`;
+}
+
+function renderAxis(top: number): Html {
+  const lines = [0, 0.5, 1].map((share) => {
+    const y = round(BASE_Y - share * PLOT_HEIGHT);
+    return html`<line class="axis" x1="${CHART.left}" x2="${CHART.width - CHART.right}" y1="${y}" y2="${y}"/><text x="${CHART.left - 8}" y="${y + 4}" text-anchor="end">${groupDigits(Math.round(top * share))}</text>
+`;
+  });
+  return html`${lines}`;
+}
+
+/** A line where the window starts, if that lies within the months shown. */
+function renderWindow({ window }: Report['timeline'], months: readonly Month[], step: number): Html {
+  if (window.since === null) return html``;
+  const at = months.findIndex((month) => month.month === window.since?.slice(0, 7));
+  if (at < 0) return html``;
+  const date = new Date(window.since);
+  const length = new Date(Date.UTC(date.getUTCFullYear(), date.getUTCMonth() + 1, 0)).getUTCDate();
+  const x = round(CHART.left + (at + (date.getUTCDate() - 1) / length) * step);
+  const anchor = x > CHART.width / 2 ? 'end' : 'start';
+  return html`<line class="window" x1="${x}" x2="${x}" y1="${CHART.top - 8}" y2="${BASE_Y}"/><text class="window-label" x="${anchor === 'end' ? x - 6 : x + 6}" y="${CHART.top - 12}" text-anchor="${anchor}">backfill window from ${window.since.slice(0, 10)}</text>
+`;
+}
+
+const TREND = ['unmatched', 'ambiguous', 'v4_only'] as const;
+
+/** Findings over the builds of the remap; two builds at least. */
+export function renderTrend(trend: Report['trend']): Html {
+  const top = niceTop(Math.max(...trend.flatMap((run) => TREND.map((status) => run.byStatus[status]))));
+  const step = PLOT_WIDTH / (trend.length - 1);
+  const lines = TREND.map((status) => {
+    const points = trend.map((run, at) => ({
+      x: round(CHART.left + at * step),
+      y: round(BASE_Y - (run.byStatus[status] / top) * PLOT_HEIGHT),
+      title: `${formatTime(run.builtAt)}: ${groupDigits(run.byStatus[status])} ${STATUS_NAMES[status]}`,
+    }));
+    const dots = points.map(
+      ({ x, y, title }) =>
+        html`<circle cx="${x}" cy="${y}" r="4" class="s-${status}"><title>${title}</title></circle>`,
+    );
+    return html`<polyline class="l-${status}" points="${points.map(({ x, y }) => `${x},${y}`).join(' ')}"/>${dots}
+`;
+  });
+  const ends = [
+    { run: trend[0], x: CHART.left, anchor: 'start' },
+    { run: trend.at(-1), x: CHART.width - CHART.right, anchor: 'end' },
+  ];
+  const labels = ends.map(
+    ({ run, x, anchor }) =>
+      html`<text x="${x}" y="${BASE_Y + 20}" text-anchor="${anchor}">${formatTime(run?.builtAt ?? '')}</text>`,
+  );
+  return html`<div class="scroll" role="region" tabindex="0" aria-label="Picture of the trend"><svg class="chart" viewBox="0 0 ${CHART.width} ${CHART.height}" role="img" aria-label="Findings over the builds of the remap; the table below has the numbers.">
+${renderAxis(top)}${lines}${labels}</svg></div>
+`;
+}
+
+/** The next round number: the axis ends there. */
+function niceTop(value: number): number {
+  if (!(value > 0)) return 1;
+  const power = 10 ** Math.floor(Math.log10(value));
+  const factor = [1, 1.5, 2, 3, 4, 5, 6, 8, 10].find((one) => one * power >= value) ?? 10;
+  return factor * power;
+}
+
+function round(value: number): number {
+  return Math.round(value * 10) / 10;
+}

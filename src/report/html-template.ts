@@ -1,0 +1,68 @@
+import { escapeMarkup } from './escape.js';
+
+/** Finished HTML. Made by `html` only, so that nothing gets in unescaped. */
+export interface Html {
+  readonly markup: string;
+}
+
+type Part = string | number | Html | null | readonly Html[];
+
+/** HTML from a template: what is put in is escaped unless it is HTML already; null is nothing. */
+export function html(texts: TemplateStringsArray, ...parts: readonly Part[]): Html {
+  let markup = texts[0] ?? '';
+  for (const [at, part] of parts.entries()) markup += markupOf(part) + (texts[at + 1] ?? '');
+  return { markup };
+}
+
+function markupOf(part: Part): string {
+  if (part === null) return '';
+  if (typeof part === 'string') return escapeMarkup(part);
+  if (typeof part === 'number') return String(part);
+  return 'markup' in part ? part.markup : part.map((one) => one.markup).join('');
+}
+
+/** Text of ours in which backticks mark commands and names. */
+export function withCode(text: string): Html {
+  return html`${text.split('`').map((part, at) => (at % 2 === 0 ? html`${part}` : html`<code>${part}</code>`))}`;
+}
+
+/** Text that is known to be safe, such as a style sheet of our own. */
+export function trusted(markup: string): Html {
+  return { markup };
+}
+
+export interface HtmlColumn {
+  readonly title: string;
+  readonly numeric?: true;
+}
+
+export function htmlList(items: readonly Html[]): Html {
+  return html`<ul>
+${items.map((item) => html`<li>${item}</li>\n`)}</ul>
+`;
+}
+
+/** A table with a caption; its first cell of every row is the row's heading. Scrolls by itself where it is wide. */
+export function htmlTable(
+  caption: string,
+  columns: readonly HtmlColumn[],
+  rows: readonly (readonly (string | Html)[])[],
+): Html {
+  const head = columns.map(({ title, numeric }) =>
+    numeric ? html`<th scope="col" class="n">${title}</th>` : html`<th scope="col">${title}</th>`,
+  );
+  const body = rows.map(
+    (cells) => html`<tr>${cells.map((cell, at) => htmlCell(cell, at, columns[at]?.numeric))}</tr>
+`,
+  );
+  return html`<div class="scroll" role="region" tabindex="0" aria-label="${caption}"><table><caption>${caption}</caption>
+<thead><tr>${head}</tr></thead>
+<tbody>
+${body}</tbody></table></div>
+`;
+}
+
+function htmlCell(cell: string | Html, at: number, numeric: true | undefined): Html {
+  if (at === 0) return html`<th scope="row">${cell}</th>`;
+  return numeric ? html`<td class="n">${cell}</td>` : html`<td>${cell}</td>`;
+}

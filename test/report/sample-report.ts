@@ -1,0 +1,208 @@
+import type { LimitValue } from '../../src/config/config.js';
+import type { Status } from '../../src/domain.js';
+import { judge, type RowCount } from '../../src/report/gate.js';
+import type { Counts, Report } from '../../src/report/schema.js';
+
+export const HOSTILE_TEXT =
+  '</script><script>alert(1)</script><img src=x onerror=alert(1)> "quoted" \'single\' & | `code` **bold** [x](http://evil.example) @team #1 www.evil.example =1+1 \u001b[31m \u0000 \u0007 \u202egnp.exe \u2066 \ufffe \ufeff \ud800 ]]> <!-- --> __proto__\n# heading\r\n|---|';
+
+/** How many of what a made-up report holds. */
+export interface ReportSize {
+  readonly models: number;
+  readonly companies: number;
+  /** Text that stands where data of the service can stand. */
+  readonly text?: string;
+}
+
+/** A made-up failing report whose numbers add up. */
+export function makeReport({ models, companies, text = 'INV-1' }: ReportSize): Report {
+  const names = Array.from(
+    { length: models },
+    (_, at) => `accounting/model_${String(at + 1).padStart(2, '0')}`,
+  );
+  const perModel = names.map((_, at) => countsOf(at + 1));
+  const rows: RowCount[] = names.flatMap((model, at) => [
+    { model, status: 'matched' as const, reason: null, count: perModel[at]?.byStatus.matched ?? 0 },
+    ...Object.entries(perModel[at]?.byReason ?? {}).map(([key, count]) => rowOf(model, key, count)),
+  ]);
+  const v3Rows = new Map(names.map((name, at) => [name, idsOf(perModel[at])]));
+  const none = new Map<string, number>();
+  const counts = { rows, v3Rows, rejected: none, shortStreams: none, uniqueIdConflicts: none, drift: null };
+  const limit: LimitValue = { kind: 'percent', percent: 100, text: '100%' };
+  const gate = judge(
+    { ...counts, ageMs: 7_380_000 },
+    { global: { connection_inert: limit }, models: {} },
+    86_400_000,
+  );
+  const totals = addUp(perModel);
+  return {
+    schemaVersion: 1,
+    tool: { name: 'svc-migrate', version: '0.0.0' },
+    generatedAt: '2026-11-01T02:03:00.000Z',
+    outcome: 'fail',
+    exitCode: 1,
+    scope: { models: null, companies: null },
+    blockers: [],
+    gate,
+    totals,
+    models: names.map((model, at) => ({ model, v4Model: model.slice(11), ...countsOf(at + 1) })),
+    companies: Array.from({ length: companies }, (_, at) => ({
+      region: at % 2 === 0 ? 'eu' : 'us',
+      v3CompanyId: String(1000 + at),
+      v4CompanyId: at % 7 === 3 ? null : String(5000 + at),
+      matchedBy: at % 7 === 3 ? ('none' as const) : ('overlap' as const),
+      ...countsOf(at),
+    })),
+    completeness: listStreams(names, text),
+    fullSync: names.slice(0, 12).map((model, at) => ({
+      region: 'eu',
+      v3CompanyId: String(1000 + at),
+      v4CompanyId: String(5000 + at),
+      model,
+      records: 40 + at,
+      children: 3,
+      earliest: '2024-02-01T00:00:00.000Z',
+      latest: '2026-08-01T00:00:00.000Z',
+    })),
+    findings: { total: totals.byStatus.unmatched, samples: listSamples(names, text), fullList: 'remap' },
+    cannotSee: [{ code: 'ghosts', text: 'Records that V3 still shows though their source deleted them.' }],
+    timeline: makeTimeline(),
+    trend: [1204, 310, 12].map((unmatched, at) => ({
+      builtAt: `2026-10-${30 - at}T08:00:00.000Z`,
+      sha256: 'a'.repeat(64),
+      byStatus: { matched: 9000, unmatched, deleted: 400, ambiguous: 40 - at * 10, v4_only: 100 - at * 20 },
+    })),
+    evidence: {
+      database: 'svc-migrate.db',
+      oldestReadAt: '2026-11-01T00:00:00.000Z',
+      newestReadAt: '2026-11-01T01:00:00.000Z',
+      ageHours: 2,
+      fingerprint: { 'v4.baseUrl': 'https://api.example', 'models.accounting/model_01': text },
+      remap: { sha256: 'b'.repeat(64), builtAt: '2026-11-01T01:30:00.000Z', rows: 12_345, stale: false },
+      conservation: { v3Exported: idsOf(totals), v3Rows: idsOf(totals), holds: true },
+    },
+  };
+}
+
+function rowOf(model: string, key: string, count: number): RowCount {
+  const [status = '', reason = ''] = key.split('/');
+  const known: readonly Status[] = ['unmatched', 'deleted', 'ambiguous', 'v4_only'];
+  return { model, status: known.find((one) => one === status) ?? 'unmatched', reason, count };
+}
+
+function countsOf(seed: number): Counts {
+  const matched = 500 + ((seed * 7919) % 4000);
+  const outside = seed % 3 === 0 ? 40 + seed : 0;
+  const unexplained = seed % 5 === 0 ? seed : 0;
+  const inert = seed % 11 === 0 ? 25 : 0;
+  const deleted = (seed * 31) % 120;
+  const ambiguous = seed % 9 === 0 ? 4 : 0;
+  const v4Only = seed % 4 === 0 ? 9 : 0;
+  const ids = matched + outside + unexplained + inert + deleted + ambiguous;
+  const reasons: [string, number][] = [
+    ['unmatched/connection_inert', inert],
+    ['unmatched/outside_backfill_window', outside],
+    ['unmatched/unexplained', unexplained],
+    ['deleted/deleted_in_v4', deleted],
+    ['ambiguous/duplicate_platform_id_v4', ambiguous],
+    ['v4_only/created_after_export', v4Only],
+  ];
+  return {
+    v3Records: ids,
+    v3Children: 0,
+    v4Records: matched + deleted + v4Only,
+    v4Children: 0,
+    rejected: 0,
+    uniqueIdConflicts: 0,
+    byStatus: { matched, unmatched: outside + unexplained + inert, deleted, ambiguous, v4_only: v4Only },
+    byReason: Object.fromEntries(reasons.filter(([, n]) => n > 0)),
+  };
+}
+
+function idsOf(counts: Counts | undefined): number {
+  return counts === undefined ? 0 : counts.v3Records + counts.v3Children;
+}
+
+function addUp(all: readonly Counts[]): Counts {
+  const sum = countsOf(0);
+  const byStatus = { matched: 0, unmatched: 0, deleted: 0, ambiguous: 0, v4_only: 0 };
+  const byReason: Record<string, number> = {};
+  const totals = { ...sum, v3Records: 0, v4Records: 0, byStatus, byReason };
+  for (const one of all) {
+    totals.v3Records += one.v3Records;
+    totals.v4Records += one.v4Records;
+    for (const [key, n] of Object.entries(one.byReason)) byReason[key] = (byReason[key] ?? 0) + n;
+    byStatus.matched += one.byStatus.matched;
+    byStatus.unmatched += one.byStatus.unmatched;
+    byStatus.deleted += one.byStatus.deleted;
+    byStatus.ambiguous += one.byStatus.ambiguous;
+    byStatus.v4_only += one.byStatus.v4_only;
+  }
+  return totals;
+}
+
+function listStreams(models: readonly string[], text: string): Report['completeness'] {
+  return models.flatMap((model, at) =>
+    (['v3', 'v4'] as const).map((generation) => ({
+      generation,
+      region: generation === 'v3' ? 'eu' : '',
+      model,
+      v4Model: model.slice(11),
+      companyId: generation === 'v3' ? null : '5000',
+      state:
+        at === 1
+          ? ('short' as const)
+          : at === 2 && generation === 'v3'
+            ? ('absent' as const)
+            : ('complete' as const),
+      endReason: at === 1 ? text : null,
+      pages: 10,
+      records: 5000,
+      uniqueRecords: 5000,
+      duplicates: 0,
+      rejected: 0,
+      totalCountFirst: 5000,
+      totalCountLast: 5000 + (at === 1 ? 3 : 0),
+      startedAt: '2026-11-01T00:00:00.000Z',
+      finishedAt: '2026-11-01T01:00:00.000Z',
+    })),
+  );
+}
+
+function listSamples(models: readonly string[], text: string): Report['findings']['samples'] {
+  return models.slice(0, 6).map((model, at) => ({
+    model,
+    path: at % 2 === 0 ? '' : 'line_items',
+    region: 'eu',
+    v3_company_id: '1000',
+    v4_company_id: '5000',
+    platform_id: text,
+    parent_platform_id: at % 2 === 0 ? null : text,
+    v3_svc_id: '9223372036854775807',
+    v4_svc_id: null,
+    status: 'unmatched' as const,
+    reason: at % 2 === 0 ? 'unexplained' : 'parent_key_changed',
+    matched_by: null,
+    evidence: { note: text },
+  }));
+}
+
+function makeTimeline(): Report['timeline'] {
+  const months = Array.from({ length: 30 }, (_, at) => {
+    const date = new Date(Date.UTC(2024, 5 + at, 1)).toISOString().slice(0, 7);
+    const inside = at >= 26;
+    return {
+      month: date,
+      matched: inside ? 900 + at * 10 : 12,
+      unmatched: inside ? 8 : 300 + at * 17,
+      other: 25,
+    };
+  });
+  return {
+    window: { since: '2026-08-20T00:00:00.000Z', source: 'configured' },
+    months,
+    earlier: { month: 'before 2024-06', matched: 3, unmatched: 800, other: 4 },
+    later: null,
+    undated: 7,
+  };
+}
