@@ -1,5 +1,5 @@
 import type { ProgressEvent, StreamKey } from './domain.js';
-import { formatDuration, groupDigits } from './report/numbers.js';
+import { countOf, formatDuration, groupDigits } from './report/numbers.js';
 import { displayWidth, fitText } from './report/text-layout.js';
 
 interface StreamTally {
@@ -105,12 +105,14 @@ export function renderBarLine(tally: Tally, nowMs: number, width: number): strin
   return `${bar} ${renderLine(tally, nowMs, width - BAR_COLUMNS - 1)}`;
 }
 
-/** What remains to be said once a stage is over. */
-export function renderEnd(tally: Tally, nowMs: number): string {
+/** What remains to be said once a stage is over; null where an error says it all. */
+export function renderEnd(tally: Tally, nowMs: number, end: 'done' | 'failed'): string | null {
   const took = formatDuration(nowMs - tally.startedMs);
-  if (tally.pages === 0) return `${tally.stage}: done in ${took}`;
-  const waits = tally.waits === 0 ? '' : `, ${groupDigits(tally.waits)} waits`;
-  return `${tally.stage}: ${groupDigits(tally.records)} records in ${groupDigits(tally.pages)} pages, ${took}${waits}`;
+  if (tally.pages === 0) return end === 'done' ? `${tally.stage}: done in ${took}` : null;
+  const waits = tally.waits === 0 ? '' : `, ${countOf(tally.waits, 'wait')}`;
+  const stopped = end === 'done' ? '' : 'stopped after ';
+  const records = `${countOf(tally.records, 'record')} in ${countOf(tally.pages, 'page')}`;
+  return `${tally.stage}: ${stopped}${records}, ${took}${waits}`;
 }
 
 /** By importance: a wait explains everything else. */

@@ -1,3 +1,4 @@
+import { Writable } from 'node:stream';
 import ora, { type Ora } from 'ora';
 import type { OnProgress, ProgressEvent } from './domain.js';
 import { beginTally, countEvent, renderBarLine, renderEnd, renderLine, type Tally } from './progress-line.js';
@@ -25,8 +26,10 @@ export interface ProgressOptions {
 
 export interface Progress {
   readonly onProgress: OnProgress;
-  /** Says how the last stage ended and leaves the terminal as it was. */
-  stop(): void;
+  /** `target`, for text of others: what is drawn on the terminal makes room for it first. */
+  makeRoomFor(target: Writable): Writable;
+  /** Says how far the last stage came and leaves the terminal as it was. */
+  stop(end: 'done' | 'failed'): void;
 }
 
 /** What a display does with lines: one that stays, and one that is drawn over. */
@@ -41,9 +44,14 @@ export function createProgress(options: ProgressOptions): Progress {
   const { clock, quiet, verbose, every = everySoOften } = options;
   const display = options.isTty ? createLineDisplay(options) : createPlainDisplay(options);
   let tally: Tally | null = null;
-  const endStage = () => {
-    if (tally !== null && !quiet) display.write(renderEnd(tally, clock.now()));
+  const endStage = (end: 'done' | 'failed') => {
+    const line = tally === null || quiet ? null : renderEnd(tally, clock.now(), end);
+    if (line !== null) display.write(line);
     tally = null;
+  };
+  const rest = () => {
+    endStage('done');
+    display.close();
   };
   const draw = () => {
     if (tally !== null && !quiet) display.draw(tally);
@@ -55,7 +63,7 @@ export function createProgress(options: ProgressOptions): Progress {
       if (line !== null) display.write(escapeUnseen(line));
       // A stage may be announced by the command and again by the work itself.
       if (event.kind === 'stage' && event.name !== tally?.stage) {
-        endStage();
+        endStage('done');
         tally = beginTally(escapeUnseen(event.name), clock.now());
       }
       tally ??= beginTally('working', clock.now());
@@ -64,9 +72,10 @@ export function createProgress(options: ProgressOptions): Progress {
       // Long statements leave the timer no turn.
       if (event.kind === 'stage' || event.kind === 'step' || event.kind === 'wait') draw();
     },
-    stop: () => {
+    makeRoomFor: (target) => (options.isTty ? makeRoom(target, rest) : target),
+    stop: (end) => {
       stopTimer();
-      endStage();
+      endStage(end);
       display.close();
     },
   };
@@ -82,6 +91,15 @@ function noteOf(event: ProgressEvent, { quiet, verbose }: ProgressOptions): stri
   const { generation, region, model, companyId } = event.stream;
   const place = [generation, region, model, companyId === null ? '' : `company ${companyId}`];
   return `${place.filter((part) => part !== '').join(' ')}: ${event.state}`;
+}
+
+function makeRoom(target: Writable, rest: () => void): Writable {
+  return new Writable({
+    write: (chunk, encoding, done) => {
+      rest();
+      target.write(chunk, encoding, done);
+    },
+  });
 }
 
 function createPlainDisplay({ stream, clock, width }: ProgressOptions): Display {

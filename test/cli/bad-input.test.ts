@@ -1,0 +1,162 @@
+import { readFileSync, writeFileSync } from 'node:fs';
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type Ended, filesIn, keysOf, makeFolder, runCli } from './spawn-cli.js';
+
+const CANARY = 'canary-key-77aa01';
+const CONFIG_NAME = 'svc-migrate.config.json';
+
+let server: Server;
+let address: string;
+
+/** Refuses every key, echoing it, with a header that tries to move the cursor. */
+beforeAll(async () => {
+  server = createServer((request, response) => {
+    response.writeHead(401, { 'content-type': 'application/json' });
+    response.end(JSON.stringify({ error: `bad key ${String(request.headers['api_key'])} \u001b[31m` }));
+  });
+  await new Promise<void>((done) => server.listen(0, '127.0.0.1', done));
+  const { port } = server.address() as AddressInfo;
+  address = `http://127.0.0.1:${port}`;
+});
+afterAll(() => {
+  server.close();
+});
+
+function configFor(base: string, more: object = {}) {
+  return {
+    v3: { regions: { default: { baseUrl: `${base}/v3` } } },
+    v4: { baseUrl: base },
+    http: { attempts: 1, timeoutMs: 2000 },
+    ...more,
+  };
+}
+
+async function run(args: readonly string[], config: unknown, env: Record<string, string> = keysOf(CANARY)) {
+  const folder = makeFolder(config);
+  const before = filesIn(folder);
+  const ended = await runCli(args, { cwd: folder, env });
+  return { ...ended, folder, written: filesIn(folder).filter((name) => !before.includes(name)) };
+}
+
+/** What happened and what to do, both on one line; no stack, no key, nothing for a pipe to read. */
+function expectPlainError({ stdout, stderr }: Ended): void {
+  expect(stdout).toBe('');
+  expect(stderr).toMatch(/^svc-migrate: \S.*\n( {2}→ .+\n)?( {2}\(.+\)\n)?$/);
+  expect(stderr).not.toContain(CANARY);
+  expect(stderr).not.toContain('\u001b');
+}
+
+describe('bad input is a one-line error with the fix, and nothing is written', () => {
+  const cases: readonly [string, readonly string[], object | undefined, number, RegExp][] = [
+    ['an unknown command', ['exprt'], undefined, 2, /unknown command 'exprt'\.\n {2}→ Did you mean export\?/],
+    ['an unknown subcommand', ['export', 'v5'], undefined, 2, /unknown command 'v5'/],
+    ['an unknown option', ['status', '--verbos'], undefined, 2, /unknown option '--verbos'\.\n.*--verbose/],
+    ['a key as an option', ['export', 'v3', '--api-key', 'x'], undefined, 2, /unknown option '--api-key'/],
+    [
+      'an option without its value',
+      ['status', '--db'],
+      undefined,
+      2,
+      /option '--db <file>' argument missing/,
+    ],
+    ['too many words', ['status', 'now'], undefined, 2, /too many arguments/],
+    ['a missing word', ['lookup'], undefined, 2, /missing required argument 'model'/],
+    ['no command', [], undefined, 2, /No command was given\.\n.*--help/],
+    ['an unknown choice', ['dump', '--format', 'xml'], undefined, 2, /Allowed choices are csv, ndjson, sql/],
+    ['no configuration', ['status'], undefined, 2, /There is no configuration file .*\n.*svc-migrate init/],
+    [
+      'an unknown setting',
+      ['export', 'v3'],
+      { databse: 'x' },
+      2,
+      /databse \(line \d+\) is not a known setting; did you mean "database"\?/,
+    ],
+    [
+      'an address that is none',
+      ['export', 'v3'],
+      { v4: { baseUrl: 'api.example.com' } },
+      2,
+      /v4\.baseUrl \(line \d+\) must be an absolute address/,
+    ],
+    [
+      'an unknown model',
+      ['export', 'v3', '--model', 'accounting/invoice'],
+      {},
+      2,
+      /There is no model "accounting\/invoice" .*\n {2}→ Did you mean "accounting\/invoices"\?/,
+    ],
+    ['a company that is no id', ['export', 'v4', '--company', '1.5'], {}, 2, /"1\.5" is no company id/],
+    ['an unknown model to look up', ['lookup', 'crm/stagse', '1'], {}, 2, /Did you mean "crm\/stages"\?/],
+    ['a missing database', ['status'], {}, 6, /There is no database at .*\n.*svc-migrate export v3/],
+  ];
+  it.each(cases)('%s', async (_, args, more, code, message) => {
+    const ended = await run(args, more === undefined ? undefined : configFor('https://x.example', more));
+    expectPlainError(ended);
+    expect(ended.stderr).toMatch(message);
+    expect(ended.code).toBe(code);
+    expect(ended.written).toEqual([]);
+  });
+
+  it('a missing key variable, by name', async () => {
+    const ended = await run(['export', 'v3'], configFor('https://x.example'), {});
+    expectPlainError(ended);
+    expect(ended.stderr).toContain('SVC_MIGRATE_V3_API_KEY is not set');
+    expect([ended.code, ended.written]).toEqual([2, []]);
+  });
+
+  it('a text file as --db, which is left as it was', async () => {
+    const folder = makeFolder(configFor(address));
+    const file = join(folder, 'notes.txt');
+    writeFileSync(file, 'dear diary, this is a text file and not a database');
+    for (const args of [['export', 'v3'], ['status'], ['remap'], ['run']]) {
+      const ended = await runCli([...args, '--db', file], { cwd: folder, env: keysOf(CANARY) });
+      expectPlainError(ended);
+      expect(ended.stderr).toContain('is not a svc-migrate database; it was not touched');
+      expect(ended.code).toBe(6);
+    }
+    expect(readFileSync(file, 'utf8')).toBe('dear diary, this is a text file and not a database');
+    expect(filesIn(folder)).toEqual(['notes.txt', CONFIG_NAME]);
+  });
+
+  it('a folder that is not there', async () => {
+    const ended = await run(['export', 'v3', '--db', 'no/such/folder.db'], configFor(address));
+    expectPlainError(ended);
+    expect(ended.code).toBe(6);
+    expect(ended.written).toEqual([]);
+  });
+});
+
+describe('a service that cannot be used', () => {
+  it('because it refuses the key: 3, naming route and where the key came from', async () => {
+    const ended = await run(['export', 'v3'], configFor(address));
+    expect(ended.stdout).toBe('');
+    expect(ended.stderr).toMatch(/svc-migrate: V3 refused the API key \(401\)\.\n/);
+    expect(ended.stderr).toContain('SVC_MIGRATE_V3_API_KEY');
+    expect(ended.stderr).toContain('api_key');
+    expect(ended.stderr).not.toContain(CANARY);
+    expect(ended.stderr).not.toContain('\u001b');
+    expect(ended.code).toBe(3);
+  });
+
+  it('because nobody listens there: 4, telling how to go on', async () => {
+    const ended = await run(['export', 'v3', '--model', 'crm/stages'], configFor('http://127.0.0.1:9'));
+    expect(ended.stderr).toMatch(
+      /svc-migrate: .* not read to their end\. First: .*ECONNREFUSED.*\n {2}→ .*again/,
+    );
+    expect(ended.stdout).toContain('Next: svc-migrate export v3 (continues where it stopped)');
+    expect(ended.code).toBe(4);
+  });
+});
+
+describe('help', () => {
+  it('goes to stdout with exit code 0 and needs no configuration', async () => {
+    for (const args of [['--help'], ['export', 'v3', '--help'], ['help', 'lookup'], ['--version']]) {
+      const ended = await runCli(args, { cwd: makeFolder() });
+      expect([ended.code, ended.stderr]).toEqual([0, '']);
+      expect(ended.stdout).not.toBe('');
+    }
+  });
+});

@@ -1,0 +1,198 @@
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type Sandbox, startSandbox } from '../../src/sandbox/start.js';
+import { filesIn, keysOf, makeFolder, runCli } from './spawn-cli.js';
+
+let sandbox: Sandbox;
+let silent: Server;
+let silentConfig: object;
+const asked = { times: 0, onAsked: () => {} };
+
+beforeAll(async () => {
+  sandbox = await startSandbox({ seed: 11 });
+  // Takes requests and never answers.
+  silent = createServer(() => {
+    asked.times += 1;
+    asked.onAsked();
+  });
+  await new Promise<void>((done) => silent.listen(0, '127.0.0.1', done));
+  const base = `http://127.0.0.1:${(silent.address() as AddressInfo).port}`;
+  silentConfig = { v3: { regions: { default: { baseUrl: base } } }, v4: { baseUrl: base } };
+});
+afterAll(async () => {
+  await sandbox.close();
+  silent.closeAllConnections();
+  silent.close();
+});
+
+/** A folder with a database that holds a remap. */
+async function exported(): Promise<string> {
+  const cwd = makeFolder(sandbox.config());
+  const ended = await runCli(['run', '--quiet'], { cwd, env: keysOf(sandbox.apiKey) });
+  expect(ended.code).toBe(0);
+  return cwd;
+}
+
+describe('the two exports', () => {
+  it('fill the database, say what they read and name the next command', async () => {
+    const cwd = makeFolder(sandbox.config());
+    const env = keysOf(sandbox.apiKey);
+    const v3 = await runCli(['export', 'v3'], { cwd, env });
+    expect(v3.code).toBe(0);
+    expect(v3.stdout).toMatch(/^V3: [\d,]+ records in .*svc-migrate\.db\n/);
+    expect(v3.stdout).toMatch(/\n {2}accounting\/invoices +1 .* complete\n/);
+    expect(v3.stdout).toMatch(/\nNext: svc-migrate export v4\n$/);
+    const v4 = await runCli(['export', 'v4'], { cwd, env });
+    expect(v4.code).toBe(0);
+    expect(v4.stdout).toMatch(/\nNext: svc-migrate remap\n$/);
+    const remap = await runCli(['remap'], { cwd, env: {} });
+    expect(remap.code).toBe(0);
+    expect(filesIn(cwd)).toEqual(['svc-migrate.config.json', 'svc-migrate.db']);
+    for (const text of [v3.stderr, v4.stderr, v3.stdout, v4.stdout])
+      expect(text).not.toContain(sandbox.apiKey);
+  });
+
+  it('say nothing on stderr with --quiet', async () => {
+    const cwd = makeFolder(sandbox.config());
+    const ended = await runCli(['export', 'v3', '--quiet'], { cwd, env: keysOf(sandbox.apiKey) });
+    expect([ended.code, ended.stderr]).toEqual([0, '']);
+  });
+
+  it('tell every list with --verbose', async () => {
+    const cwd = makeFolder(sandbox.config());
+    const ended = await runCli(['export', 'v3', '--verbose'], { cwd, env: keysOf(sandbox.apiKey) });
+    expect(ended.stderr).toMatch(/^v3 default crm\/stages: complete$/m);
+  });
+
+  it('need only the key of the side they read', async () => {
+    const cwd = makeFolder(sandbox.config());
+    const env = { SVC_MIGRATE_V3_API_KEY: sandbox.apiKey };
+    expect((await runCli(['export', 'v3'], { cwd, env })).code).toBe(0);
+    expect((await runCli(['export', 'v4'], { cwd, env })).code).toBe(2);
+  });
+
+  it('refuse a database that another process works on, naming it', async () => {
+    const cwd = makeFolder(silentConfig);
+    const env = keysOf('k');
+    let second: Promise<{ code: number | null; stderr: string }> | undefined;
+    const first = await runCli(['export', 'v3'], {
+      cwd,
+      env,
+      onStart: (child) => {
+        asked.onAsked = () => {
+          asked.onAsked = () => {};
+          second = runCli(['export', 'v4'], { cwd, env }).finally(() => child.kill('SIGINT'));
+        };
+      },
+    });
+    const refused = await second;
+    expect(refused?.code).toBe(6);
+    expect(refused?.stderr).toMatch(/is in use: svc-migrate export v3 \(process \d+ on .*\) since 20\d\d-/);
+    expect(first.code).toBe(130);
+    expect(filesIn(cwd)).toEqual(['svc-migrate.config.json', 'svc-migrate.db']);
+  });
+});
+
+describe('a signal', () => {
+  it.each([
+    ['SIGINT', 130],
+    ['SIGTERM', 143],
+  ] as const)('%s stops an export within two seconds with %i', async (signal, code) => {
+    const cwd = makeFolder(silentConfig);
+    let sentAt = 0;
+    const ended = await runCli(['export', 'v3'], {
+      cwd,
+      env: keysOf('k'),
+      onStart: (child) => {
+        asked.onAsked = () => {
+          asked.onAsked = () => {};
+          sentAt = performance.now();
+          child.kill(signal);
+        };
+      },
+    });
+    expect(performance.now() - sentAt).toBeLessThan(2000);
+    expect(ended.code).toBe(code);
+    expect(ended.stderr).toContain('press Ctrl-C again to leave at once');
+    expect(ended.stderr).not.toMatch(/\n\s+at /);
+  });
+
+  it('ends also a command that does not notice, and at once if sent twice', async () => {
+    const cwd = await exported();
+    const stopLookup = (signals: readonly NodeJS.Signals[]) => {
+      let sentAt = 0;
+      const ended = runCli(['lookup', 'crm/stages', '1', '--stdin'], {
+        cwd,
+        input: null,
+        onStart: (child) => {
+          // It has answered for the first id and waits for more.
+          child.stdout?.once('data', () => {
+            sentAt = performance.now();
+            child.kill(signals[0]);
+            const second = signals[1];
+            if (second !== undefined) child.stderr?.once('data', () => child.kill(second));
+          });
+        },
+      });
+      return ended.then(({ code }) => ({ code, ms: performance.now() - sentAt }));
+    };
+    const once = await stopLookup(['SIGINT']);
+    expect(once.code).toBe(130);
+    expect(once.ms).toBeLessThan(2000);
+    const twice = await stopLookup(['SIGINT', 'SIGTERM']);
+    expect(twice.code).toBe(143);
+    expect(twice.ms).toBeLessThan(1000);
+  });
+});
+
+describe('a reader that goes away', () => {
+  it('ends the command with 6 and without a stack trace', async () => {
+    const cwd = await exported();
+    const ended = await runCli(['dump'], {
+      cwd,
+      onStart: (child) => child.stdout?.once('readable', () => child.stdout?.destroy()),
+    });
+    expect([ended.code, ended.stderr]).toEqual([6, '']);
+  });
+
+  it('is noticed by a command that prints a single block', async () => {
+    const ended = await runCli(['--help'], {
+      cwd: makeFolder(),
+      onStart: (child) => child.stdout?.destroy(),
+    });
+    expect([ended.code, ended.stderr]).toEqual([6, '']);
+  });
+});
+
+describe('sandbox', () => {
+  it('serves until the signal and writes a configuration that works', async () => {
+    const cwd = makeFolder();
+    let inner: Promise<unknown> = Promise.resolve();
+    const ended = await runCli(['sandbox', '--seed', '3', '--config-out', 'svc-migrate.config.json'], {
+      cwd,
+      onStart: (child) => {
+        child.stdout?.once('data', (line) => {
+          const { apiKey } = JSON.parse(String(line)) as { apiKey: string };
+          inner = runCli(['run', '--quiet', '--json', 'report.json'], { cwd, env: keysOf(apiKey) }).finally(
+            () => child.kill('SIGTERM'),
+          );
+        });
+      },
+    });
+    expect(await inner).toMatchObject({ code: 0, stdout: '', stderr: '' });
+    expect(ended.code).toBe(143);
+    expect(filesIn(cwd)).toContain('report.json');
+  });
+});
+
+describe('demo', () => {
+  it('does the whole job in a folder of its own and passes on a clean seed', async () => {
+    const cwd = makeFolder();
+    const ended = await runCli(['demo', '--output', 'out'], { cwd });
+    expect(ended.code).toBe(0);
+    expect(ended.stdout).toContain('Next: ');
+    expect(filesIn(join(cwd, 'out'))).toContain('svc-migrate.db');
+  });
+});

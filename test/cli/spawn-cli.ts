@@ -1,0 +1,71 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { mkdtempSync, readdirSync, writeFileSync } from 'node:fs';
+import { constants, tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+const BIN = fileURLToPath(new URL('../../bin/svc-migrate.js', import.meta.url));
+
+export interface Ended {
+  /** As a shell sees it: 128 + its number where a signal ended it. */
+  readonly code: number;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+export interface SpawnOptions {
+  readonly cwd: string;
+  readonly env?: Readonly<Record<string, string>>;
+  /** null: stdin stays open. */
+  readonly input?: string | null;
+  /** Sees the process as soon as it runs. */
+  readonly onStart?: (child: ChildProcess) => void;
+}
+
+/** Runs the built program in an environment of its own. */
+export function runCli(args: readonly string[], options: SpawnOptions): Promise<Ended> {
+  const { PATH = '' } = process.env;
+  const child = spawn(process.execPath, [BIN, ...args], {
+    cwd: options.cwd,
+    env: { PATH, ...options.env },
+    stdio: 'pipe',
+  });
+  const out: Buffer[] = [];
+  const err: Buffer[] = [];
+  child.stdout.on('data', (chunk) => out.push(chunk));
+  child.stderr.on('data', (chunk) => err.push(chunk));
+  child.stdin.on('error', () => {});
+  if (options.input !== null) child.stdin.end(options.input ?? '');
+  options.onStart?.(child);
+  return new Promise((resolve, reject) => {
+    child.on('error', reject);
+    child.on('close', (code, signal) =>
+      resolve({
+        code: code ?? 128 + (signal === null ? 0 : constants.signals[signal]),
+        stdout: Buffer.concat(out).toString(),
+        stderr: Buffer.concat(err).toString(),
+      }),
+    );
+  });
+}
+
+/** A new folder; with a configuration where one is given. */
+export function makeFolder(config?: unknown): string {
+  const folder = mkdtempSync(join(tmpdir(), 'svc-cli-'));
+  if (config !== undefined) {
+    writeFileSync(join(folder, 'svc-migrate.config.json'), JSON.stringify(config, null, 2));
+  }
+  return folder;
+}
+
+export function filesIn(folder: string): string[] {
+  // SQLite leaves its journal behind, empty.
+  return readdirSync(folder)
+    .filter((name) => !name.endsWith('-journal'))
+    .sort();
+}
+
+/** Keys under the names that configurations expect. */
+export function keysOf(key: string): Record<string, string> {
+  return { SVC_MIGRATE_V3_API_KEY: key, SVC_MIGRATE_V4_API_KEY: key };
+}
