@@ -74,7 +74,7 @@ function streamOf(tally: Tally, { generation, region, model, companyId }: Stream
 }
 
 /** Records or steps done and to do; `total` is null where nothing says it. */
-export function measure(tally: Tally): { readonly done: number; readonly total: number | null } {
+function measure(tally: Tally): { readonly done: number; readonly total: number | null } {
   if (tally.pages === 0 && tally.step !== null) return tally.step;
   let total: number | null = 0;
   for (const stream of tally.streams.values()) {

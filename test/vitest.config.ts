@@ -8,5 +8,10 @@ export default defineConfig({
     testTimeout: 120_000,
     hookTimeout: 120_000,
     pool: 'forks',
+    // `.ci/run` counts from it.
+    reporters:
+      process.env['CI'] === undefined
+        ? ['default']
+        : ['default', ['json', { outputFile: '.vitest/results.json' }]],
   },
 });

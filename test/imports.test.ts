@@ -1,0 +1,118 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { dirname, join, relative } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { describe, expect, it } from 'vitest';
+
+const SRC = fileURLToPath(new URL('../src', import.meta.url));
+
+interface Source {
+  /** Such as `store/open.ts`. */
+  readonly name: string;
+  readonly text: string;
+  /** Imported files, as paths below src, and packages by name. */
+  readonly imports: readonly string[];
+}
+
+const sources = readSources();
+
+function readSources(): Source[] {
+  const names = readdirSync(SRC, { recursive: true, encoding: 'utf8' }).filter((name) =>
+    name.endsWith('.ts'),
+  );
+  return names.map((name) => {
+    const text = readFileSync(join(SRC, name), 'utf8');
+    return { name, text, imports: importsOf(name, text) };
+  });
+}
+
+/** Also types, re-exports, lazy imports and worker files. */
+function importsOf(name: string, text: string): string[] {
+  const found = text.matchAll(/(?:\bfrom|\bimport|\bimport\(|new URL\()\s*'([^']+)'/g);
+  return [...found].map(([, path = '']) =>
+    path.startsWith('.') ? relative(SRC, join(SRC, dirname(name), path)).replace(/\.js$/, '.ts') : path,
+  );
+}
+
+function inside(...places: readonly string[]): Source[] {
+  return sources.filter(({ name }) => places.some((place) => name === place || name.startsWith(`${place}/`)));
+}
+
+/** Imports of `from` that lead into one of `into`. */
+function leadingInto(from: readonly Source[], into: readonly string[]): string[] {
+  return from.flatMap(({ name, imports }) =>
+    imports
+      .filter((path) => into.some((place) => path === place || path.startsWith(`${place}/`)))
+      .map((path) => `${name} imports ${path}`),
+  );
+}
+
+const STAGES = ['export', 'match', 'report', 'apply'];
+const TOP = ['cli.ts', 'progress.ts', 'progress-line.ts', 'commands', 'index.ts', 'write-schemas.ts'];
+
+describe('imports go one way', () => {
+  it('and this test sees them', () => {
+    expect(sources.length).toBeGreaterThan(50);
+    expect(leadingInto(inside('cli.ts'), ['commands'])).not.toEqual([]);
+    expect(leadingInto(inside('commands'), STAGES)).not.toEqual([]);
+    expect(inside('store').flatMap(({ imports }) => imports)).toContain('better-sqlite3');
+  });
+
+  it('from commands to stages to adapters to the domain, never back', () => {
+    expect(leadingInto(inside(...STAGES, 'api', 'store', 'config', 'sandbox'), TOP)).toEqual([]);
+    expect(leadingInto(inside('api', 'store', 'config'), STAGES)).toEqual([]);
+    expect(leadingInto(inside('commands'), ['cli.ts', 'progress.ts'])).toEqual([]);
+    expect(inside('domain.ts').flatMap(({ imports }) => imports)).toEqual([]);
+    expect(leadingInto(inside('errors.ts'), [...TOP, ...STAGES, 'api', 'store', 'config'])).toEqual([]);
+  });
+
+  it('and api and store never meet', () => {
+    expect(leadingInto(inside('api'), ['store'])).toEqual([]);
+    expect(leadingInto(inside('store'), ['api'])).toEqual([]);
+  });
+
+  it('and the sandbox knows nothing of the rest', () => {
+    const foreign = inside('sandbox').flatMap(({ name, imports }) =>
+      imports
+        .filter((path) => path.endsWith('.ts') && !path.startsWith('sandbox/'))
+        .map((path) => `${name} imports ${path}`),
+    );
+    expect(foreign).toEqual([]);
+  });
+
+  it('and renderers draw on the report alone', () => {
+    const allowed = /^(report\/.*|node:crypto|domain\.ts|store\/remap\.ts)$/;
+    const renderers = sources.filter(({ name }) => /^report\/render/.test(name));
+    expect(renderers.length).toBeGreaterThan(2);
+    const foreign = renderers.flatMap(({ name, imports }) =>
+      imports.filter((path) => !allowed.test(path)).map((path) => `${name} imports ${path}`),
+    );
+    expect(foreign).toEqual([]);
+  });
+});
+
+describe('the process belongs to few', () => {
+  it('only cli.ts parses the command line and only progress.ts draws', () => {
+    const users = (library: string) =>
+      sources.filter(({ imports }) => imports.includes(library)).map(({ name }) => name);
+    expect(users('commander')).toEqual(['cli.ts']);
+    expect(users('ora')).toEqual(['progress.ts']);
+  });
+
+  it('only cli.ts sets an exit code', () => {
+    const setters = sources.filter(({ text }) => /process\.exit\b|exitCode = /.test(text));
+    expect(setters.map(({ name }) => name)).toEqual(['cli.ts']);
+  });
+
+  it('no stage, adapter or renderer touches it', () => {
+    const below = inside(...STAGES, 'api', 'store', 'config', 'sandbox', 'domain.ts', 'errors.ts');
+    const users = below.filter(
+      ({ text, imports }) =>
+        imports.some((path) => /^(node:)?process$/.test(path)) || /\bprocess\.\w/.test(stripComments(text)),
+    );
+    expect(users.map(({ name }) => name)).toEqual([]);
+  });
+});
+
+function stripComments(text: string): string {
+  return text.replace(/\/\*[\s\S]*?\*\//g, '').replace(/\/\/.*$/gm, '');
+}
