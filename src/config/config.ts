@@ -41,6 +41,8 @@ export interface Config {
     readonly companies: readonly bigint[];
     /** Field of a listed V4 company that holds its id; null: `<prefix>id`, then `<prefix>company_id`, then `id`. */
     readonly companyIdField: string | null;
+    /** Member of a webhook event that holds its type, as a dotted path. */
+    readonly eventTypeField: string;
   };
   readonly models: readonly ModelPair[];
   readonly companies: {

@@ -37,6 +37,7 @@ export function resolveConfig(input: ConfigInput, given: Given): Config {
       includeDeleted: input.v4.includeDeleted,
       companies: input.v4.companies.map(BigInt),
       companyIdField: input.v4.companyIdField,
+      eventTypeField: input.v4.eventTypeField,
     },
     models: input.models?.map(resolveModel) ?? DEFAULT_MODELS,
     companies: {

@@ -5,12 +5,17 @@ export function isLoopback(hostname: string): boolean {
   return LOOPBACK.test(hostname);
 }
 
+/** Stands in the configuration that `init` writes where an address is to be filled in. */
+export const PLACEHOLDER_HOST = 'fill-in.invalid';
+
 /** What is wrong with a base URL, without repeating it: it may hold a password. */
 export function baseUrlProblem(text: string): string | null {
   const url = URL.canParse(text) ? new URL(text) : null;
   if (url === null || !/^https?:$/.test(url.protocol) || !/^https?:\/\//i.test(text)) {
     return 'must be an absolute address such as "https://api.example.com"';
   }
+  if (url.hostname === PLACEHOLDER_HOST)
+    return 'still is a placeholder: put the address of the service there';
   if (url.username !== '' || url.password !== '') return 'must not hold a user name or password';
   if (url.search !== '' || url.hash !== '' || /[?#]/.test(text)) return 'must not hold a query or a fragment';
   return null;

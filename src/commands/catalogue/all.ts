@@ -2,9 +2,11 @@ import type { CommandSpec } from '../command.js';
 import { EXPORT_V3, EXPORT_V4, RUN } from './export.js';
 import { DEMO, SANDBOX } from './rehearse.js';
 import { CHECK, DUMP, LOOKUP, REMAP, REPORT, STATUS } from './remap.js';
+import { INIT } from './start.js';
 
 /** Every command, in the order of the job. */
 export const COMMANDS: readonly CommandSpec[] = [
+  INIT,
   EXPORT_V3,
   EXPORT_V4,
   REMAP,

@@ -1,6 +1,6 @@
 import type { CommandSpec, Given } from '../command.js';
 import type { ExportCommand } from '../export-generation.js';
-import { COMPANY, MODEL, narrowed, OUTPUTS, outputsOf, RESTART } from './options.js';
+import { COMPANY, MODEL, narrowed, OUTPUTS, outputsOf, RESTART, WAITING, waitingOf } from './options.js';
 
 export const EXPORT_V3: CommandSpec = {
   name: 'export v3',
@@ -24,10 +24,11 @@ export const EXPORT_V4: CommandSpec = {
   name: 'export v4',
   says: 'page every V4 list into the database',
   more: 'Reads V4 anew, or finishes an unfinished reading; what V4 no longer shows is dropped.',
-  options: [MODEL, COMPANY, RESTART],
+  options: [MODEL, COMPANY, RESTART, ...WAITING],
   examples: [
     { line: 'svc-migrate export v4', does: 'read V4 anew, or finish what was begun' },
     { line: 'svc-migrate export v4 --company 4711', does: 'read one V4 company' },
+    { line: 'svc-migrate export v4 --wait --settle 10m', does: 'read once no count has changed for ten minutes' },
   ],
   run: async (given, io) => {
     const { runExportV4 } = await import('../export-v4.js');
@@ -39,7 +40,7 @@ export const RUN: CommandSpec = {
   name: 'run',
   says: 'export v3, export v4, remap and check, in one go',
   more: 'Goes on after an incomplete export, so that the report shows what is known; then exits with 4.',
-  options: [MODEL, COMPANY, RESTART, ...OUTPUTS],
+  options: [MODEL, COMPANY, RESTART, ...WAITING, ...OUTPUTS],
   examples: [
     { line: 'svc-migrate run', does: 'the whole job, with a readable summary' },
     {
@@ -54,5 +55,5 @@ export const RUN: CommandSpec = {
 };
 
 async function exportOptions(given: Given): Promise<ExportCommand> {
-  return { ...(await narrowed(given)), restart: given.isSet('restart') };
+  return { ...(await narrowed(given)), restart: given.isSet('restart'), wait: waitingOf(given) };
 }

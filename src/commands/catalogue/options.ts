@@ -1,6 +1,8 @@
 import type { Config } from '../../config/config.js';
 import { SvcError } from '../../errors.js';
+import { parseDuration } from '../../config/durations.js';
 import type { Given, Narrowing, OptionSpec } from '../command.js';
+import type { WaitSettings } from '../wait-for-v4.js';
 
 export const MODEL: OptionSpec = {
   flags: '--model <model>',
@@ -24,10 +26,58 @@ export const ALLOW_INCOMPLETE: OptionSpec = {
   says: 'answer from a remap of exports that were not read in full',
 };
 
+/** Waiting for the backfill before V4 is read. */
+export const WAITING: readonly OptionSpec[] = [
+  { flags: '--wait', says: 'first wait until the backfill has settled; exit 5 if it does not' },
+  { flags: '--settle <duration>', says: 'how long no count may change (default: 5m)' },
+  { flags: '--wait-timeout <duration>', says: 'how long to wait at most (default: 2h)' },
+  { flags: '--listen <[host:]port>', says: 'take webhook events there: they shorten or prolong the wait' },
+];
+
+const SETTLE_MS = 300_000;
+const WAIT_TIMEOUT_MS = 7_200_000;
+
+/**
+ * The options of `WAITING`; undefined without `--wait`.
+ *
+ * @throws SvcError `usage`
+ */
+export function waitingOf(given: Given): WaitSettings | undefined {
+  const names = ['settle', 'waitTimeout', 'listen'];
+  if (!given.isSet('wait')) {
+    const [alone] = names.filter((name) => given.text(name) !== undefined);
+    if (alone === undefined) return undefined;
+    throw new SvcError('usage', `--${alone === 'waitTimeout' ? 'wait-timeout' : alone} goes with --wait.`);
+  }
+  return {
+    settleMs: durationOption(given, 'settle', 'settle') ?? SETTLE_MS,
+    timeoutMs: durationOption(given, 'waitTimeout', 'wait-timeout') ?? WAIT_TIMEOUT_MS,
+    listen: listenOption(given.text('listen')),
+  };
+}
+
+function durationOption(given: Given, name: string, flag: string): number | undefined {
+  const text = given.text(name);
+  if (text === undefined) return undefined;
+  const ms = parseDuration(text);
+  if (ms !== null) return ms;
+  throw new SvcError('usage', `--${flag} takes a duration such as 90s, 5m or 2h, not "${text}".`);
+}
+
+function listenOption(text: string | undefined): WaitSettings['listen'] {
+  if (text === undefined) return null;
+  const [, host = '127.0.0.1', port = ''] = /^(?:(.+):)?(\d{1,5})$/.exec(text) ?? [];
+  if (port !== '' && Number(port) <= 65_535) return { host, port: Number(port) };
+  throw new SvcError('usage', `--listen takes a port or host:port, not "${text}".`);
+}
+
 /** Where reports go; the names are those of the renderers. */
 export const OUTPUTS: readonly OptionSpec[] = [
   { flags: '--json <file>', says: 'report as JSON (- is stdout)' },
-  { flags: '--ndjson <file>', says: 'every finding, one JSON object a line (- is stdout)' },
+  { flags: '--ndjson <file>', says: 'every finding, one JSON object a line' },
+  { flags: '--markdown <file>', says: 'report for pull requests and job summaries' },
+  { flags: '--html <file>', says: 'report to look at, one self-contained page' },
+  { flags: '--junit <file>', says: 'limits and lists as test cases, for CI viewers' },
 ];
 
 /** Values of the output options that were given. */

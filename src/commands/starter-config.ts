@@ -1,0 +1,98 @@
+import { DEFAULT_MODELS, DEFAULT_V3_KEY_ENV, DEFAULT_V4_KEY_ENV } from '../config/defaults.js';
+import { PLACEHOLDER_HOST } from '../config/values.js';
+import type { ModelPair } from '../domain.js';
+
+/** What the starter configuration needs to know. */
+export interface StarterAnswers {
+  readonly v3BaseUrl: string;
+  readonly v4BaseUrl: string;
+  readonly v3KeyEnv: string;
+  readonly v4KeyEnv: string;
+  /** null: the usual ones. */
+  readonly models: readonly ModelPair[] | null;
+}
+
+export const STARTER_DEFAULTS: StarterAnswers = {
+  v3BaseUrl: `https://${PLACEHOLDER_HOST}/v3`,
+  v4BaseUrl: `https://${PLACEHOLDER_HOST}`,
+  v3KeyEnv: DEFAULT_V3_KEY_ENV,
+  v4KeyEnv: DEFAULT_V4_KEY_ENV,
+  models: null,
+};
+
+/** A configuration that explains itself; what is commented out is the default. */
+export function renderStarter(answers: StarterAnswers): string {
+  const { v3BaseUrl, v4BaseUrl, v3KeyEnv, v4KeyEnv, models } = answers;
+  const text = JSON.stringify;
+  return `{
+  // For editors; the README describes every setting.
+  "$schema": "./node_modules/svc-migrate/schema/config.schema.json",
+
+  // Where everything is kept. Relative to this file.
+  // "database": "svc-migrate.db",
+
+  // The service's own prefix: <prefix>id, <prefix>company_id, <prefix>updated_at.
+  // "fieldPrefix": "svc_",
+
+  // The earlier API. Requests go to {baseUrl}/{category}/{model}. One entry per region.
+  "v3": {
+    "regions": {
+      // Keys are never written here: name an environment variable, or a file only you can read ("apiKeyFile").
+      "default": { "baseUrl": ${text(v3BaseUrl)}, "apiKeyEnv": ${text(v3KeyEnv)} },
+    },
+    // "pageSize": 500, "concurrency": 8, "requestsPerSecond": 20,
+    // Split each list by these company ids, to be read in parallel.
+    // "companies": [],
+    // How far the sweep for late changes reaches back before the start of the walk.
+    // "sweepOverlap": "15m",
+  },
+
+  // The current API. Requests go to {baseUrl}/v4/core/companies/…
+  "v4": {
+    "baseUrl": ${text(v4BaseUrl)}, "apiKeyEnv": ${text(v4KeyEnv)},
+    // "pageSize": 500, "concurrency": 8, "requestsPerSecond": 20,
+    // Ask for deleted records too: "auto", true or false.
+    // "includeDeleted": "auto",
+    // Only these V4 companies, and the field of the company list that holds their id.
+    // "companies": [], "companyIdField": null,
+  },
+
+  // V3 path and V4 name of each model. "v4": null says that V4 does not have it.
+  // Only "invoices" is a documented V4 name; the others are guesses until you say so here.
+${renderModels(models)}
+
+  // How V3 companies find their V4 twins: "auto", "same_id", "overlap" or { "file": "companies.csv" }.
+  // "companies": { "match": "auto", "include": [], "exclude": [] },
+
+  // What V4 loaded at its first sync: { "since": "2026-08-20T00:00:00Z" } or { "days": 90 }. Without it: inferred.
+  // "backfill": { "dateFields": ["posted_date", "created_at", "updated_at", "org_created_at"] },
+
+  // "http": { "timeoutMs": 60000, "attempts": 6, "maxWaitMs": 300000, "maxBodyMiB": 64, "allowHttp": false },
+
+  // How records are kept: "full" as received; "ids" only what matching needs.
+  // "payload": "full",
+
+  // What the gate accepts, by reason or status: a count, or a share of the rows with a V3 id.
+  // Unmatched and ambiguous ids are not accepted unless a line here says so, such as
+  // "limits": { "outside_backfill_window": "100%", "models": { "crm/companies": { "unmatched": "2%" } } },
+  // "limits": {},
+
+  // Older evidence turns the gate red.
+  // "maxAge": "24h",
+}
+`;
+}
+
+function renderModels(models: readonly ModelPair[] | null): string {
+  const lines = (models ?? DEFAULT_MODELS).map(({ v3, v4, expand, children }) => {
+    const more = [
+      ...(expand.length === 0 ? [] : [`"expand": ${JSON.stringify(expand)}`]),
+      ...(children.length === 0 ? [] : [`"children": ${JSON.stringify(children)}`]),
+    ];
+    const settings = [`"v3": ${JSON.stringify(v3)}`, `"v4": ${JSON.stringify(v4)}`, ...more];
+    return `    { ${settings.join(', ')} },`;
+  });
+  const block = ['  "models": [', ...lines, '  ],'];
+  // Uncommented, guesses would count as confirmed.
+  return (models === null ? block.map((line) => line.replace(/^ {2}/, '  // ')) : block).join('\n');
+}

@@ -1,0 +1,25 @@
+import { describe, expect, it } from 'vitest';
+import { COMMANDS } from '../../src/commands/catalogue/all.js';
+import { OUTPUTS } from '../../src/commands/catalogue/options.js';
+import { RENDERERS } from '../../src/report/renderers.js';
+
+describe('the catalogue of commands', () => {
+  it('offers every format of the report', () => {
+    expect(OUTPUTS.map(({ flags }) => flags)).toEqual(
+      Object.keys(RENDERERS).map((name) => `--${name} <file>`),
+    );
+  });
+
+  it.each(COMMANDS.map((command) => [command.name, command] as const))(
+    '%s has two examples of itself',
+    (name, command) => {
+      expect(command.examples.length).toBeGreaterThanOrEqual(2);
+      for (const { line } of command.examples) expect(line).toMatch(new RegExp(`^svc-migrate ${name}( |$)`));
+    },
+  );
+
+  it('names every command once', () => {
+    const names = COMMANDS.map(({ name }) => name);
+    expect(new Set(names).size).toBe(names.length);
+  });
+});

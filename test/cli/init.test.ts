@@ -1,0 +1,141 @@
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { PassThrough } from 'node:stream';
+import { describe, expect, it } from 'vitest';
+import { runInit } from '../../src/commands/init.js';
+import type { Io } from '../../src/commands/io.js';
+import { renderStarter, STARTER_DEFAULTS } from '../../src/commands/starter-config.js';
+import { DEFAULT_MODELS } from '../../src/config/defaults.js';
+import { loadConfig } from '../../src/config/load-config.js';
+import { configSchema } from '../../src/config/schema.js';
+import { NOW_MS, sampleConfig } from '../config/sample.js';
+import { filesIn, makeFolder, runCli } from './spawn-cli.js';
+
+const FILE = 'svc-migrate.config.json';
+const ANSWERED = {
+  ...STARTER_DEFAULTS,
+  v3BaseUrl: 'https://v3.example/v3',
+  v4BaseUrl: 'https://v4.example',
+};
+
+function loadText(text: string) {
+  const file = join(makeFolder(), FILE);
+  writeFileSync(file, text);
+  return { ...loadConfig({ env: {}, flags: { config: file }, nowMs: NOW_MS }), file: '', database: '' };
+}
+
+function testIo(): { readonly io: Io; readonly said: () => string } {
+  const stream = new PassThrough();
+  const chunks: string[] = [];
+  stream.on('data', (chunk) => chunks.push(String(chunk)));
+  const io: Io = {
+    stdout: stream,
+    stderr: stream,
+    env: {},
+    clock: { now: () => NOW_MS },
+    isTty: true,
+    width: 80,
+    color: false,
+    signal: new AbortController().signal,
+    onProgress: () => {},
+  };
+  return { io, said: () => chunks.join('') };
+}
+
+describe('the starter configuration', () => {
+  const defaults = { ...sampleConfig(), file: '', database: '' };
+
+  it('is what one gets without it', () => {
+    expect(loadText(renderStarter(ANSWERED))).toEqual(defaults);
+  });
+
+  it('shows the true default of everything that is commented out', () => {
+    const uncommented = renderStarter(ANSWERED)
+      .split('\n')
+      // Example lines and the default below them would set a key twice.
+      .filter((line) => !line.includes('outside_backfill_window'))
+      .map((line) => line.replace(/^(\s*)\/\/ (?=["{\]]|\s)/, '$1'));
+    const config = loadText(uncommented.join('\n'));
+    const confirmed = DEFAULT_MODELS.map((model) => ({ ...model, v4Guessed: false }));
+    expect(config).toEqual({ ...defaults, models: confirmed });
+  });
+
+  it('mentions every setting at the top', () => {
+    const text = renderStarter(STARTER_DEFAULTS);
+    for (const name of Object.keys(configSchema.shape)) expect(text).toContain(`"${name}":`);
+  });
+
+  it('is refused until the addresses are filled in', () => {
+    expect(() => loadText(renderStarter(STARTER_DEFAULTS))).toThrow(
+      /v3\.regions\.default\.baseUrl \(line \d+\) still is a placeholder[\s\S]*v4\.baseUrl \(line \d+\) still is/,
+    );
+  });
+});
+
+describe('init', () => {
+  it('writes it without asking where nobody can answer, and says what comes next', async () => {
+    const cwd = makeFolder();
+    const ended = await runCli(['init'], { cwd, input: 'https://ignored\n' });
+    expect([ended.code, ended.stderr]).toEqual([0, '']);
+    expect(ended.stdout).toMatch(
+      /^Wrote .*svc-migrate\.config\.json\.\n.*\nNext: set SVC_MIGRATE_V3_API_KEY and /,
+    );
+    expect(readFileSync(join(cwd, FILE), 'utf8')).toBe(renderStarter(STARTER_DEFAULTS));
+  });
+
+  it('never overwrites without --force', async () => {
+    const cwd = makeFolder();
+    writeFileSync(join(cwd, FILE), 'mine');
+    const refused = await runCli(['init'], { cwd });
+    expect(refused.code).toBe(2);
+    expect(refused.stderr).toMatch(/is there already; it was not changed\.\n.*--force/);
+    expect(readFileSync(join(cwd, FILE), 'utf8')).toBe('mine');
+    expect((await runCli(['init', '--force'], { cwd })).code).toBe(0);
+    expect(readFileSync(join(cwd, FILE), 'utf8')).not.toBe('mine');
+  });
+
+  it('writes where --config says', async () => {
+    const cwd = makeFolder();
+    await runCli(['init', '--config', 'other.json'], { cwd });
+    expect(filesIn(cwd)).toEqual(['other.json']);
+  });
+
+  it('asks on a terminal, again where an answer is wrong', async () => {
+    const file = join(makeFolder(), FILE);
+    const { io, said } = testIo();
+    const input = new PassThrough();
+    const answers = [
+      'v3.example',
+      'https://v3.example/v3',
+      'https://v4.example/v4',
+      'https://v4.example',
+      'MY_KEY',
+      '',
+      'acounting/invoices',
+      'accounting/invoices, crm/stages',
+    ];
+    let asked = 0;
+    io.stderr.on('data', (chunk: Buffer) => {
+      if (/: $/.test(String(chunk).replace(/\u001b\[[\d;]*[A-Za-z]/g, ''))) {
+        setImmediate(() => input.write(`${answers[asked++]}\n`));
+      }
+    });
+    expect(await runInit({ file, force: false, input }, io)).toBe(0);
+    expect(said()).toContain('must be an absolute address');
+    expect(said()).toContain('must not end in /v4');
+    expect(said()).toContain('Did you mean "accounting/invoices"?');
+    const config = loadConfig({ env: {}, flags: { config: file }, nowMs: NOW_MS });
+    expect(config.v3.regions[0]).toMatchObject({ baseUrl: 'https://v3.example/v3', keySource: 'MY_KEY' });
+    expect(config.v4).toMatchObject({ baseUrl: 'https://v4.example', keySource: 'SVC_MIGRATE_V4_API_KEY' });
+    expect(config.models.map(({ v3 }) => v3)).toEqual(['accounting/invoices', 'crm/stages']);
+  });
+
+  it('writes nothing where the input ends before the last answer', async () => {
+    const folder = makeFolder();
+    const input = new PassThrough();
+    input.end('https://v3.example/v3\n');
+    const work = runInit({ file: join(folder, FILE), force: false, input }, testIo().io);
+    await expect(work).rejects.toMatchObject({ code: 'interrupted' });
+    expect(filesIn(folder)).toEqual([]);
+  });
+});
