@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { decide } from '../../src/export/decide.js';
 import type { ErrorOutcome } from '../../src/export/outcomes.js';
 import type { StreamRow } from '../../src/store/stream-row.js';
-import { error, gist, ISO_NOW, NOW, page, row, V3 } from './decide-cases.js';
+import { error, gist, ISO_NOW, NOW, row, V3 } from './decide-cases.js';
 
 describe('what follows an error', () => {
   const first = { cursor: null } as const;

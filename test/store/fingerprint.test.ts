@@ -1,0 +1,56 @@
+import { describe, expect, it } from 'vitest';
+import { assertSameExport, compareFingerprint, saveFingerprint } from '../../src/store/fingerprint.js';
+import { openTestDatabase } from './support.js';
+
+const THEN = { prefix: 'svc_', 'v3.url': 'https://three', 'v4.url': 'https://four' };
+
+function exported(...generations: readonly ('v3' | 'v4')[]) {
+  const db = openTestDatabase();
+  for (const generation of generations) saveFingerprint(db, generation, THEN);
+  return db;
+}
+
+describe('the fingerprint of a database', () => {
+  it('is met by the configuration it was made with', () => {
+    expect(compareFingerprint(exported('v3', 'v4'), THEN)).toEqual([]);
+  });
+
+  it('is met by any configuration before the first export', () => {
+    expect(compareFingerprint(exported(), { other: 'thing' })).toEqual([]);
+  });
+
+  it('names every difference once: changed, gone and new', () => {
+    const now = { 'v3.url': 'https://elsewhere', 'v4.url': 'https://four', 'v4.model': 'x' };
+    expect(compareFingerprint(exported('v3', 'v4'), now)).toEqual([
+      { name: 'prefix', stored: 'svc_', current: null },
+      { name: 'v3.url', stored: 'https://three', current: 'https://elsewhere' },
+      { name: 'v4.model', stored: null, current: 'x' },
+    ]);
+  });
+
+  it('does not hold a side to what only the other was exported with', () => {
+    const now = { ...THEN, 'v4.url': 'https://elsewhere' };
+    expect(compareFingerprint(exported('v3'), now)).toEqual([]);
+    expect(compareFingerprint(exported('v4'), now)).toHaveLength(1);
+  });
+
+  it('refuses with each difference spelled out, exit 6', () => {
+    const refuse = () => assertSameExport(exported('v3'), { ...THEN, prefix: 'x_', 'v3.new': '1' });
+    expect(refuse).toThrow(expect.objectContaining({ code: 'other_configuration', exitCode: 6 }));
+    expect(refuse).toThrow(/prefix: svc_ → x_; v3\.new: \(none\) → 1/);
+  });
+
+  it('offers to read V4 anew only where that mends it', () => {
+    const hintOf = (now: Record<string, string>) => {
+      try {
+        assertSameExport(exported('v3', 'v4'), now);
+        return null;
+      } catch (error) {
+        return error;
+      }
+    };
+    const v4Only = { ...THEN, 'v4.url': 'https://elsewhere' };
+    expect(hintOf(v4Only)).toMatchObject({ hint: expect.stringContaining('export v4 --restart') });
+    expect(hintOf({ ...v4Only, prefix: 'x_' })).toMatchObject({ hint: expect.stringContaining('--db') });
+  });
+});

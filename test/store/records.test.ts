@@ -1,0 +1,158 @@
+import { describe, expect, it } from 'vitest';
+import type { ParsedChild, ParsedRecord } from '../../src/domain.js';
+import type { Db } from '../../src/store/open.js';
+import { type PagePlace, prepareSaveRecords } from '../../src/store/records.js';
+import { openTestDatabase, record, rowsOf } from './support.js';
+
+const FIRST: PagePlace = { streamId: 1n, walk: 1, keepFrom: 1, passWalk: 1, previousWalk: null };
+
+function child(changes: Partial<ParsedChild> = {}): ParsedChild {
+  const fields = { path: 'line_items', svcId: 1n, platformId: 'c', platformUniqueId: null, deleted: false };
+  return { ...fields, ...changes };
+}
+
+const bodies = (db: Db) => db.prepare('SELECT CAST(body AS TEXT) FROM payload').pluck().all();
+const children = (db: Db) => rowsOf(db, 'SELECT path, svc_id, platform_id FROM child ORDER BY path, svc_id');
+
+/** How many records changed when `second` arrives after `first`. */
+function changedBy(
+  payload: 'full' | 'ids',
+  first: Partial<ParsedRecord>,
+  second: Partial<ParsedRecord>,
+): number {
+  const save = prepareSaveRecords(openTestDatabase(), payload);
+  save(FIRST, [record(first)]);
+  return save(FIRST, [record(second)]).changed;
+}
+
+describe('a record that arrives again', () => {
+  it.each<[string, Partial<ParsedRecord>]>([
+    ['company', { companyId: 8n }],
+    ['platform id', { platformId: 'q' }],
+    ['missing platform id', { platformId: null }],
+    ['unique id', { platformUniqueId: 'u' }],
+    ['deletion', { deleted: true }],
+    ['update time', { updatedMs: 6 }],
+    ['date', { latestMs: 6, latestFrom: 'platform' }],
+    ['creation date', { createdMs: 6 }],
+    ['facts', { facts: 'x' }],
+    ['children', { children: [child()] }],
+  ])('has changed with another %s, with or without payload', (_, change) => {
+    // A change of the children is a change of the bytes.
+    expect(changedBy('full', {}, { raw: Buffer.from('{"x":1}'), ...change })).toBe(1);
+    expect(changedBy('ids', {}, change)).toBe(1);
+  });
+
+  it('has not changed when it is the same', () => {
+    const same = {
+      children: [child(), child({ svcId: 2n })],
+      facts: 'x',
+      latestMs: 3,
+      latestFrom: 'service',
+    } as const;
+    expect(changedBy('full', same, same)).toBe(0);
+    expect(changedBy('ids', same, { ...same, children: [...same.children].reverse() })).toBe(0);
+  });
+
+  it('has changed with other bytes only where bytes are kept', () => {
+    const raw = Buffer.from('{ }');
+    expect([changedBy('full', {}, { raw }), changedBy('ids', {}, { raw })]).toEqual([1, 0]);
+  });
+
+  it.each<[string, Partial<ParsedChild>]>([
+    ['id', { svcId: 2n }],
+    ['path', { path: 'other' }],
+    ['platform id', { platformId: null }],
+    ['unique id', { platformUniqueId: 'u' }],
+    ['deletion', { deleted: true }],
+  ])('has changed with another %s of a child', (_, change) => {
+    expect(changedBy('ids', { children: [child()] }, { children: [child(change)] })).toBe(1);
+  });
+
+  it('is stored with its children and bytes in the place of the old ones', () => {
+    const db = openTestDatabase();
+    const save = prepareSaveRecords(db, 'full');
+    save(FIRST, [record({ children: [child(), child({ svcId: 2n })] })]);
+    save(FIRST, [record({ children: [child({ svcId: 3n })], raw: Buffer.from('{"v":2}') })]);
+    expect(children(db)).toEqual([{ path: 'line_items', svc_id: 3n, platform_id: 'c' }]);
+    expect(bodies(db)).toEqual(['{"v":2}']);
+  });
+
+  it('loses the bytes of an earlier full export once it is replaced without', () => {
+    const db = openTestDatabase();
+    prepareSaveRecords(db, 'full')(FIRST, [record()]);
+    prepareSaveRecords(db, 'ids')(FIRST, [record({ updatedMs: 6 })]);
+    expect(bodies(db)).toEqual([]);
+  });
+
+  it('keeps its bytes where the arrival is older', () => {
+    const db = openTestDatabase();
+    const save = prepareSaveRecords(db, 'full');
+    save(FIRST, [record({ raw: Buffer.from('new') })]);
+    expect(save(FIRST, [record({ raw: Buffer.from('old'), updatedMs: 4 })])).toMatchObject({
+      changed: 0,
+      duplicates: 1,
+    });
+    expect(bodies(db)).toEqual(['new']);
+  });
+});
+
+describe('a child listed twice in one record', () => {
+  it('is stored once, as it was listed last', () => {
+    const db = openTestDatabase();
+    const save = prepareSaveRecords(db, 'full');
+    const twice = record({ children: [child({ platformId: 'a' }), child({ platformId: 'b' })] });
+    save(FIRST, [twice]);
+    expect(children(db)).toEqual([{ path: 'line_items', svc_id: 1n, platform_id: 'b' }]);
+    expect(prepareSaveRecords(db, 'ids')(FIRST, [twice]).changed).toBe(0);
+  });
+});
+
+describe('the tally of a page', () => {
+  const ids = (...svcIds: readonly bigint[]) => svcIds.map((svcId) => record({ svcId }));
+  const none = { unique: 0, duplicates: 0, passUnique: 0, passCommon: 0, fresh: 0, changed: 0 };
+
+  it('tells what is new to the reading, the pass and the walk', () => {
+    const save = prepareSaveRecords(openTestDatabase(), 'full');
+    expect(save(FIRST, ids(1n, 2n, 2n))).toEqual({
+      ...none,
+      unique: 2,
+      duplicates: 1,
+      passUnique: 2,
+      fresh: 2,
+      changed: 2,
+    });
+    // A second walk of the same pass.
+    expect(save({ ...FIRST, walk: 2 }, ids(1n, 3n))).toEqual({
+      ...none,
+      unique: 1,
+      duplicates: 1,
+      passUnique: 1,
+      fresh: 2,
+      changed: 1,
+    });
+    // A second pass: 2 was seen by the first pass in its first walk.
+    const second = { ...FIRST, walk: 3, passWalk: 3, previousWalk: 1 };
+    expect(save(second, ids(1n, 2n, 4n))).toEqual({
+      ...none,
+      unique: 1,
+      duplicates: 2,
+      passUnique: 3,
+      passCommon: 2,
+      fresh: 3,
+      changed: 1,
+    });
+    expect(save(second, ids(1n))).toEqual({ ...none, duplicates: 1 });
+    // A new reading: 3 was last seen two passes ago, nothing counts as a duplicate.
+    const anew = { ...FIRST, walk: 4, passWalk: 4, keepFrom: 4 };
+    expect(save(anew, ids(1n, 3n))).toEqual({ ...none, unique: 2, passUnique: 2, fresh: 2 });
+  });
+
+  it('tells passes apart by what the pass before had seen, not by what is stored', () => {
+    const save = prepareSaveRecords(openTestDatabase(), 'full');
+    save(FIRST, ids(1n, 2n));
+    save({ ...FIRST, walk: 2, passWalk: 2, previousWalk: 1 }, ids(2n));
+    const third = save({ ...FIRST, walk: 3, passWalk: 3, previousWalk: 2 }, ids(1n, 2n));
+    expect(third).toMatchObject({ passUnique: 2, passCommon: 1 });
+  });
+});

@@ -1,0 +1,77 @@
+import { describe, expect, it } from 'vitest';
+import type { RejectedObject } from '../../src/domain.js';
+import { dropRejected, prepareSaveRejected } from '../../src/store/rejected.js';
+import { addStreams, openTestDatabase, rowsOf } from './support.js';
+
+function rejected(raw: string, position = 0, path = ''): RejectedObject {
+  return { position, path, reason: 'no_svc_id', raw: Buffer.from(raw) };
+}
+
+function open() {
+  const db = openTestDatabase();
+  const [row, other] = addStreams(db, 'a/x', 'b/y');
+  if (row === undefined || other === undefined) throw new Error('no streams');
+  return { db, row, other, save: prepareSaveRejected(db) };
+}
+
+describe('rejected objects', () => {
+  it('are listed with their stream, page, position, reason and bytes', () => {
+    const { db, row, save } = open();
+    save({ ...row, pages: 3 }, [rejected('{"name":"Zoë\u0000"}', 5)]);
+    expect(
+      rowsOf(
+        db,
+        'SELECT generation, region, model, company_id, page, position, path, reason, raw FROM rejected',
+      ),
+    ).toEqual([
+      {
+        generation: 'v3',
+        region: 'eu',
+        model: 'a/x',
+        company_id: null,
+        page: 4n,
+        position: 5n,
+        path: '',
+        reason: 'no_svc_id',
+        raw: '{"name":"Zoë\u0000"}',
+      },
+    ]);
+  });
+
+  it('each count within a page, even with equal bytes', () => {
+    const { row, save } = open();
+    expect(save(row, [rejected('null', 0), rejected('null', 1), rejected('5', 2)])).toEqual({
+      rejected: 3,
+      duplicates: 0,
+    });
+  });
+
+  it('count once when their page comes again, and more where there are more', () => {
+    const { db, row, save } = open();
+    save(row, [rejected('null', 0), rejected('null', 1)]);
+    expect(save(row, [rejected('null', 0), rejected('null', 1)])).toEqual({ rejected: 0, duplicates: 2 });
+    const three = [rejected('null', 0), rejected('null', 1), rejected('null', 2)];
+    expect(save(row, three)).toEqual({ rejected: 1, duplicates: 2 });
+    expect(rowsOf(db, 'SELECT raw FROM rejected')).toHaveLength(3);
+  });
+
+  it('of other streams are others', () => {
+    const { row, other, save } = open();
+    save(row, [rejected('null')]);
+    expect(save(other, [rejected('null')])).toEqual({ rejected: 1, duplicates: 0 });
+  });
+
+  it('that are children are listed but do not count as records', () => {
+    const { db, row, save } = open();
+    expect(save(row, [rejected('null', 0, 'line_items')])).toEqual({ rejected: 0, duplicates: 0 });
+    expect(rowsOf(db, 'SELECT path FROM rejected')).toEqual([{ path: 'line_items' }]);
+  });
+
+  it('can be forgotten, by stream', () => {
+    const { db, row, other, save } = open();
+    save(row, [rejected('null')]);
+    save(other, [rejected('null')]);
+    dropRejected(db, row.id);
+    expect(rowsOf(db, 'SELECT model FROM rejected')).toEqual([{ model: 'b/y' }]);
+  });
+});

@@ -1,0 +1,51 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { onTestFinished } from 'vitest';
+import type { ParsedRecord } from '../../src/domain.js';
+import { type Db, openDatabase } from '../../src/store/open.js';
+import type { StreamRow } from '../../src/store/stream-row.js';
+import { ensureStreams, listStreams } from '../../src/store/streams.js';
+
+/** An open database that goes when the test has finished. */
+export function openTestDatabase(): Db {
+  const folder = mkdtempSync(join(tmpdir(), 'svc-store-'));
+  const db = openDatabase(join(folder, 'test.db'), 'create');
+  onTestFinished(() => {
+    db.close();
+    rmSync(folder, { recursive: true, force: true });
+  });
+  return db;
+}
+
+/** Streams of V3, one for each model. */
+export function addStreams(db: Db, ...models: readonly string[]): StreamRow[] {
+  const planned = models.map((model) => {
+    return { key: { generation: 'v3', region: 'eu', model, companyId: null }, route: model } as const;
+  });
+  ensureStreams(db, planned, '2026-01-01T00:00:00.000Z');
+  return listStreams(db).filter(({ model }) => models.includes(model));
+}
+
+export function record(changes: Partial<ParsedRecord> = {}): ParsedRecord {
+  return {
+    svcId: 1n,
+    companyId: 7n,
+    platformId: 'p',
+    platformUniqueId: null,
+    deleted: false,
+    updatedMs: 5,
+    latestMs: null,
+    latestFrom: null,
+    createdMs: null,
+    facts: '',
+    children: [],
+    raw: Buffer.from('{}'),
+    ...changes,
+  };
+}
+
+/** All rows that a query gives. */
+export function rowsOf(db: Db, sql: string): unknown[] {
+  return db.prepare(sql).all();
+}
