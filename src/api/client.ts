@@ -17,6 +17,7 @@ import { type Clock, type Sleep, sleepForReal, steadyClock } from './sleep.js';
 import { buildV3List } from './v3.js';
 import { buildV4List, buildV4Record } from './v4.js';
 import { fetchV4Companies } from './v4-companies.js';
+import { buildWordedList, type WordedRequest } from './worded-list.js';
 
 /** One page of a list. */
 export interface ListRequest {
@@ -70,6 +71,8 @@ export interface EndpointState {
 export interface Api {
   /** One page of a list, checked. A status the caller may make sense of (404) is `http_status` with `facts.status`. */
   fetchPage(request: ListRequest): Promise<ParsedPage>;
+  /** The same with parameters of the caller's own, for narrow reads and probes. */
+  fetchWorded(request: WordedRequest): Promise<ParsedPage>;
   /** Every company of V4, each once; those of `v4.companies` without asking where that is set. */
   fetchV4Companies(): Promise<readonly V4Company[]>;
   /** One V4 record, or null where there is none (404). */
@@ -95,8 +98,10 @@ export function createApi(options: ApiOptions): Api {
   const dispatcher = options.dispatcher ?? createAgent(config);
   const settings = buildRequestOptions(options, dispatcher);
   const hosts = buildHosts(options, settings);
+  const readList = createListReader(config, hosts, settings);
   return {
-    fetchPage: createListReader(config, hosts, settings),
+    fetchPage: (request) => readList(request, (host) => buildListQuery(request, host, config)),
+    fetchWorded: (request) => readList(request, () => buildWordedList(request)),
     fetchV4Companies: () => fetchV4Companies(config, hosts.v4, settings),
     fetchRecord: (request) => fetchRecord(request, config, hosts.v4, settings),
     endpoints: () => [...[...hosts.v3.values()].map((host) => stateOf('v3', host)), stateOf('v4', hosts.v4)],
@@ -106,8 +111,10 @@ export function createApi(options: ApiOptions): Api {
 
 /** The total deadline bounds every request; undici's own timers would only add coarser ones. */
 function createAgent(config: Config): Agent {
+  const endpoints = [...config.v3.regions, config.v4];
   return new Agent({
     pipelining: 1,
+    connections: Math.max(...endpoints.map((endpoint) => endpoint.concurrency)),
     headersTimeout: 0,
     bodyTimeout: 0,
     connect: { timeout: config.http.timeoutMs },
@@ -180,16 +187,20 @@ function hostOf(endpoint: Endpoint): string {
   return URL.canParse(endpoint.baseUrl) ? new URL(endpoint.baseUrl).host : endpoint.baseUrl;
 }
 
-function createListReader(config: Config, hosts: Hosts, settings: RequestOptions): Api['fetchPage'] {
+type ListReader = (
+  list: Pick<ListRequest, 'stream' | 'pair'>,
+  buildQuery: (host: Host) => ApiQuery,
+) => Promise<ParsedPage>;
+
+function createListReader(config: Config, hosts: Hosts, settings: RequestOptions): ListReader {
   const parsers = new Map<string, PageParser>();
-  return (request) => {
-    const { stream, pair } = request;
+  return ({ stream, pair }, buildQuery) => {
     const host = stream.generation === 'v3' ? hosts.v3.get(stream.region) : hosts.v4;
     if (host === undefined) throw new TypeError(`no region ${stream.region}`);
     const name = JSON.stringify([stream.generation, pair.v3, String(stream.companyId)]);
     const parser = parsers.get(name) ?? pageParser(specOf(config, stream.generation, pair, stream.companyId));
     parsers.set(name, parser);
-    const where = whereOf(host, buildListQuery(request, host, config), pair.v3, stream.companyId);
+    const where = whereOf(host, buildQuery(host), pair.v3, stream.companyId);
     return requestParsed(where, parser, settings);
   };
 }

@@ -1,4 +1,4 @@
-import { type Dispatcher, request } from 'undici';
+import { type Dispatcher, errors, request } from 'undici';
 import { BodyTooLargeError, BrokenBodyError, readBody, readExcerpt } from './body.js';
 
 /** One GET: where to, with which key. */
@@ -13,7 +13,7 @@ export interface AnswerHeaders {
   readonly location: string | null;
 }
 
-/** What came of one attempt; nothing is thrown but the caller's own abort. */
+/** What came of one attempt. Thrown are only the reason of the caller's own abort and errors nobody foresaw. */
 export type Outcome =
   | {
       readonly kind: 'answer';
@@ -94,13 +94,16 @@ function failureOf(error: unknown, late: boolean): Outcome {
   if (error instanceof BrokenBodyError) {
     return { kind: 'failure', failure: 'broken_body', detail: error.message };
   }
-  const code = errorCodeOf(error);
+  const code = networkCodeOf(error);
+  if (code === null) throw error;
   return { kind: 'failure', failure: isTlsFailure(code) ? 'tls' : 'network', detail: code };
 }
 
-function errorCodeOf(error: unknown): string {
-  if (error instanceof Error && 'code' in error && typeof error.code === 'string') return error.code;
-  return error instanceof Error ? error.name : 'unknown';
+/** Sockets, TLS and undici name their errors; null for a fault of this program. */
+function networkCodeOf(error: unknown): string | null {
+  if (error instanceof errors.HTTPParserError) return error.code ?? 'no HTTP';
+  if (error instanceof errors.InvalidArgumentError) return null;
+  return error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : null;
 }
 
 /** Certificates that cannot be trusted stay so however often one asks. */

@@ -63,7 +63,8 @@ async function attemptOnce<T>(
       return answer;
     })
     .catch((error: unknown) => {
-      throw error instanceof SvcError ? withFacts(error, where) : error;
+      // the reason of an interrupt stays itself
+      throw error instanceof SvcError && error.code === 'wait_too_long' ? withFacts(error, where) : error;
     });
   return judge(where, outcome, parse, attempt, options.scrub);
 }

@@ -1,3 +1,4 @@
+import type { ModelPair } from '../domain.js';
 import type { ListRequest } from './client.js';
 import type { ApiQuery } from './query.js';
 
@@ -5,15 +6,20 @@ const COMPANIES = ['v4', 'core', 'companies'];
 
 /** V4's list request: `{baseUrl}/v4/core/companies/{companyId}/{data_model}`. */
 export function buildV4List(request: ListRequest, pageSize: number, includeDeleted: boolean): ApiQuery {
-  const { companyId } = request.stream;
-  if (companyId === null || request.pair.v4 === null) {
-    throw new TypeError(`V4 lists are read per company and model: ${request.pair.v3}`);
-  }
+  const path = v4ListPath(request.pair, request.stream.companyId);
   const parameters: [string, string][] = [['limit', String(pageSize)]];
   if (request.pair.expand.length > 0) parameters.push(['expand', request.pair.expand.join(',')]);
   if (includeDeleted) parameters.push(['include_deleted_records', 'true']);
   if (request.cursor !== null) parameters.push(['next', request.cursor]);
-  return { path: [...COMPANIES, String(companyId), request.pair.v4], parameters };
+  return { path, parameters };
+}
+
+/** Path of a V4 list. */
+export function v4ListPath(pair: ModelPair, companyId: bigint | null): readonly string[] {
+  if (companyId === null || pair.v4 === null) {
+    throw new TypeError(`V4 lists are read per company and model: ${pair.v3}`);
+  }
+  return [...COMPANIES, String(companyId), pair.v4];
 }
 
 /** V4's single-record read. */

@@ -1,0 +1,422 @@
+import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { createServer as createTlsServer } from 'node:tls';
+import { gzipSync } from 'node:zlib';
+import { afterEach, describe, expect, it } from 'vitest';
+import { answer, chunkedAnswer, RawServer, type Script } from './support/raw-server.js';
+import { createTestApi, failureOf, type Settings, V3_PAGE, v3Request } from './support/test-api.js';
+
+const GZIP = ['Content-Encoding: gzip'];
+const ZIPPED = gzipSync(V3_PAGE);
+/** A page of some size, so that every cut is inside of it. */
+const LONG_PAGE = `{"data":[${Array.from({ length: 300 }, (_, index) => `{"svc_id":${index},"svc_company_id":2,"platform_id":"p${index}"}`).join(',')}],"next":null}`;
+
+const cleanups: (() => Promise<void>)[] = [];
+
+afterEach(async () => {
+  for (const cleanUp of cleanups.splice(0)) await cleanUp();
+});
+
+async function serve(script: Script, settings: Settings = {}) {
+  const server = await RawServer.start(script);
+  const test = createTestApi({ ...settings, v3Url: `${server.url}/v3` });
+  cleanups.push(async () => {
+    await test.api.close();
+    await server.stop();
+  });
+  return { server, ...test };
+}
+
+function damaged(bytes: Uint8Array, at: number): Buffer {
+  const copy = Buffer.from(bytes);
+  copy[at] = (copy[at] ?? 0) ^ 0xff;
+  return copy;
+}
+
+/** Writes what is given and closes the connection cleanly. */
+function cut(bytes: Uint8Array): Script {
+  return (socket) => socket.end(bytes);
+}
+
+const FAULTS: readonly (readonly [string, Script, string])[] = [
+  ['a connection reset before any byte', (socket) => socket.resetAndDestroy(), 'network'],
+  ['a connection closed before any byte', (socket) => socket.end(), 'network'],
+  ['a connection closed inside the headers', cut(answer(V3_PAGE).subarray(0, 25)), 'network'],
+  ['headers that are none', cut(Buffer.from('this is not http\r\n\r\n')), 'network'],
+  ['a body shorter than Content-Length', cut(answer(LONG_PAGE).subarray(0, -1)), 'network'],
+  [
+    'a body cut behind its first byte',
+    cut(answer(LONG_PAGE).subarray(0, answer(LONG_PAGE).length - LONG_PAGE.length + 1)),
+    'network',
+  ],
+  ['no last chunk', cut(chunkedAnswer(V3_PAGE, false)), 'network'],
+  [
+    'a chunk size that is none',
+    cut(Buffer.from('HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n')),
+    'network',
+  ],
+  [
+    'a reset inside the body',
+    (socket) => {
+      socket.write(answer(LONG_PAGE).subarray(0, 5000));
+      setImmediate(() => socket.resetAndDestroy());
+    },
+    'network',
+  ],
+  [
+    'a body cut where only the closing tells its end',
+    cut(Buffer.from(`HTTP/1.1 200 OK\r\n\r\n${LONG_PAGE.slice(0, -9)}`)),
+    'bad_response',
+  ],
+  [
+    'a Content-Length shorter than the body',
+    (socket) => socket.end(Buffer.concat([answer(V3_PAGE.slice(0, -3)), Buffer.from('l}]')])),
+    'bad_response',
+  ],
+  [
+    'gzip cut off, its length adjusted',
+    (socket) => socket.write(answer(ZIPPED.subarray(0, -1), GZIP)),
+    'bad_response',
+  ],
+  [
+    'gzip cut inside its data',
+    (socket) => socket.write(answer(ZIPPED.subarray(0, 30), GZIP)),
+    'bad_response',
+  ],
+  [
+    'gzip cut, chunked',
+    (socket) => socket.write(chunkedAnswer(ZIPPED.subarray(0, -6), true, GZIP)),
+    'bad_response',
+  ],
+  [
+    'gzip with a wrong checksum',
+    (socket) => socket.write(answer(damaged(ZIPPED, ZIPPED.length - 6), GZIP)),
+    'bad_response',
+  ],
+  [
+    'gzip with a wrong length',
+    (socket) => socket.write(answer(damaged(ZIPPED, ZIPPED.length - 2), GZIP)),
+    'bad_response',
+  ],
+  ['gzip with a damaged byte', (socket) => socket.write(answer(damaged(ZIPPED, 20), GZIP)), 'bad_response'],
+  ['no gzip where it is announced', (socket) => socket.write(answer(V3_PAGE, GZIP)), 'bad_response'],
+  ['nothing where gzip is announced', (socket) => socket.write(answer('', GZIP)), 'bad_response'],
+  ['gzip that is not announced', (socket) => socket.write(answer(ZIPPED)), 'bad_response'],
+  [
+    'an encoding nobody asked for',
+    (socket) => socket.write(answer(V3_PAGE, ['Content-Encoding: br'])),
+    'bad_response',
+  ],
+  ['an answer without content', (socket) => socket.write('HTTP/1.1 204 No Content\r\n\r\n'), 'bad_response'],
+  [
+    'headers without end',
+    (socket) => socket.write(`HTTP/1.1 200 OK\r\nX-A: ${'a'.repeat(100_000)}`),
+    'network',
+  ],
+];
+
+describe('a broken answer', () => {
+  it.each(FAULTS)('%s, once: the page is asked again', async (_name, fault) => {
+    const { server, api, time } = await serve((socket, request) => {
+      if (request.count === 1) fault(socket, request);
+      else socket.write(answer(V3_PAGE));
+    });
+    const page = await time.run(api.fetchPage(v3Request()));
+    expect(page.records.map((record) => record.svcId)).toEqual([1n]);
+    expect(server.requests).toHaveLength(2);
+  });
+
+  it.each(FAULTS)('%s, until the last attempt: the page is read', async (_name, fault) => {
+    const { server, api, time } = await serve((socket, request) => {
+      if (request.count < 4) fault(socket, request);
+      else socket.write(answer(V3_PAGE));
+    });
+    expect((await time.run(api.fetchPage(v3Request()))).records).toHaveLength(1);
+    expect(server.requests).toHaveLength(4);
+  });
+
+  it.each(FAULTS)('%s, for ever: an error after four attempts', async (_name, fault, code) => {
+    const { server, api, time } = await serve(fault);
+    const error = await failureOf(time.run(api.fetchPage(v3Request())));
+    expect(error).toMatchObject({
+      code,
+      exitCode: 4,
+      facts: { route: '/v3/accounting/invoices', attempts: 4 },
+    });
+    expect(error.hint).toBeTruthy();
+    expect(server.requests).toHaveLength(4);
+  });
+});
+
+describe('a whole answer', () => {
+  const waysToSend: readonly (readonly [string, Buffer])[] = [
+    ['with Content-Length', answer(V3_PAGE)],
+    ['chunked', chunkedAnswer(V3_PAGE, true)],
+    ['gzipped', answer(ZIPPED, GZIP)],
+    ['gzipped and chunked', chunkedAnswer(ZIPPED, true, ['Content-Encoding: GZip'])],
+    [
+      'gzipped in two members',
+      answer(Buffer.concat([gzipSync(V3_PAGE.slice(0, 20)), gzipSync(V3_PAGE.slice(20))]), GZIP),
+    ],
+    ['marked as identity', answer(V3_PAGE, ['Content-Encoding: identity'])],
+    [
+      'after informational ones',
+      Buffer.concat([Buffer.from('HTTP/1.1 103 Early Hints\r\nLink: </x>\r\n\r\n'), answer(V3_PAGE)]),
+    ],
+  ];
+
+  it.each(waysToSend)('%s is read, also byte by byte', async (_name, bytes) => {
+    const { api, time } = await serve((socket, request) => {
+      if (request.count === 1) socket.write(bytes);
+      else for (const byte of bytes) socket.write(Uint8Array.of(byte));
+    });
+    for (let round = 0; round < 2; round++) {
+      const page = await time.run(api.fetchPage(v3Request()));
+      expect(page.records).toHaveLength(1);
+      expect(Buffer.from(page.records[0]?.raw ?? []).toString()).toBe(
+        '{"svc_id":1,"svc_company_id":2,"platform_id":"a"}',
+      );
+    }
+  });
+
+  it('comes over kept connections', async () => {
+    const { server, api, time } = await serve((socket) => socket.write(answer(V3_PAGE)));
+    for (let round = 0; round < 20; round++) await time.run(api.fetchPage(v3Request()));
+    // the next request may leave before the last connection is known to be free again
+    expect(server.connections).toBeLessThanOrEqual(2);
+  });
+
+  it('comes over at most as many connections as requests are allowed at once', async () => {
+    const { server, api, time } = await serve(
+      (socket) => setTimeout(() => socket.write(answer(V3_PAGE)), 2),
+      { endpoint: { concurrency: 3 } },
+    );
+    await time.run(Promise.all(Array.from({ length: 30 }, () => api.fetchPage(v3Request()))));
+    expect(server.connections).toBeLessThanOrEqual(3);
+  });
+
+  it('comes although the kept connection went stale', async () => {
+    const { server, api, time } = await serve((socket, request) => {
+      if (request.count === 2) socket.resetAndDestroy();
+      else socket.write(answer(V3_PAGE));
+    });
+    for (let round = 0; round < 3; round++) {
+      expect((await time.run(api.fetchPage(v3Request()))).records).toHaveLength(1);
+    }
+    expect(server.requests).toHaveLength(4);
+  });
+});
+
+describe('an answer that does not end', () => {
+  const drips: readonly (readonly [string, Script])[] = [
+    ['nothing at all', () => {}],
+    ['headers only', (socket) => socket.write('HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\n')],
+    ['a byte now and then', drip('HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\n', ' ')],
+    ['informational answers for ever', drip('', 'HTTP/1.1 103 Early Hints\r\nLink: </x>\r\n\r\n')],
+    ['header bytes for ever', drip('HTTP/1.1 200 OK\r\nX-A: ', 'a')],
+    [
+      'empty-looking chunks for ever',
+      drip('HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n', '1\r\n \r\n'),
+    ],
+  ];
+
+  it.each(drips)(
+    '%s: ends at the deadline of the whole request, and is asked again',
+    async (_name, script) => {
+      const { server, api, time } = await serve(
+        (socket, request) => (request.count < 3 ? script(socket, request) : socket.write(answer(V3_PAGE))),
+        { http: { timeoutMs: 150, attempts: 2 } },
+      );
+      const error = await failureOf(time.run(api.fetchPage(v3Request())));
+      expect(error).toMatchObject({ code: 'timeout', exitCode: 4, facts: { attempts: 2 } });
+      expect((await time.run(api.fetchPage(v3Request()))).records).toHaveLength(1);
+      expect(server.requests).toHaveLength(3);
+    },
+  );
+
+  it('leaves no timer behind that keeps the process alive', async () => {
+    const { api, time } = await serve((socket) => socket.write(answer(V3_PAGE)), {
+      http: { timeoutMs: 3_600_000 },
+    });
+    await time.run(api.fetchPage(v3Request()));
+    const timers = process.getActiveResourcesInfo().filter((name) => name === 'Timeout');
+    const before = timers.length;
+    await time.run(api.fetchPage(v3Request()));
+    expect(process.getActiveResourcesInfo().filter((name) => name === 'Timeout').length).toBeLessThanOrEqual(
+      before,
+    );
+  });
+});
+
+/** Writes `start`, then `more` every 5 ms until the socket goes. */
+function drip(start: string, more: string): Script {
+  return (socket) => {
+    socket.write(start);
+    const timer = setInterval(() => socket.write(more), 5);
+    socket.on('close', () => clearInterval(timer));
+  };
+}
+
+describe('a body over the cap', () => {
+  const limits = { http: { maxBodyBytes: 100_000 } };
+
+  it.each<readonly [string, Script]>([
+    ['announced', (socket) => socket.write('HTTP/1.1 200 OK\r\nContent-Length: 100001\r\n\r\n')],
+    [
+      'announced absurdly',
+      (socket) => socket.write('HTTP/1.1 200 OK\r\nContent-Length: 99999999999999\r\n\r\n'),
+    ],
+    [
+      'sent without end',
+      flood('HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n', `8000\r\n${' '.repeat(32_768)}\r\n`),
+    ],
+    ['sent without length', flood('HTTP/1.1 200 OK\r\n\r\n', ' '.repeat(32_768))],
+    ['decompressed', (socket) => socket.write(answer(gzipSync(' '.repeat(100_001)), GZIP))],
+  ])('%s is refused, not asked again, and what to do is said', async (_name, script) => {
+    const { server, api, time } = await serve(script, limits);
+    const error = await failureOf(time.run(api.fetchPage(v3Request())));
+    expect(error).toMatchObject({ code: 'body_too_large', exitCode: 4 });
+    expect(error.hint).toContain('http.maxBodyMiB');
+    expect(server.requests).toHaveLength(1);
+  });
+
+  it('up to the last byte is accepted', async () => {
+    const padding = ' '.repeat(100_000 - V3_PAGE.length);
+    const { api, time } = await serve(
+      (socket, request) =>
+        socket.write(
+          request.count === 1 ? answer(V3_PAGE + padding) : answer(gzipSync(V3_PAGE + padding), GZIP),
+        ),
+      limits,
+    );
+    for (let round = 0; round < 2; round++) {
+      expect((await time.run(api.fetchPage(v3Request()))).records).toHaveLength(1);
+    }
+  });
+
+  it('that would decompress to 4 GiB costs little memory', async () => {
+    const member = gzipSync(Buffer.alloc(64 * 1_048_576));
+    const bomb = Buffer.concat(Array.from({ length: 64 }, () => member));
+    const { api, time } = await serve((socket) => socket.write(answer(bomb, GZIP)), {
+      http: { maxBodyBytes: 8 * 1_048_576 },
+    });
+    const before = process.resourceUsage().maxRSS;
+    expect(await failureOf(time.run(api.fetchPage(v3Request())))).toMatchObject({ code: 'body_too_large' });
+    expect((process.resourceUsage().maxRSS - before) / 1024).toBeLessThan(100);
+  });
+
+  it('of an error changes nothing about its status', async () => {
+    const endless = flood(
+      'HTTP/1.1 404 Not Found\r\nTransfer-Encoding: chunked\r\n\r\n',
+      `8000\r\n${'x'.repeat(32_768)}\r\n`,
+    );
+    const { api, time } = await serve(endless, limits);
+    expect(await failureOf(time.run(api.fetchPage(v3Request())))).toMatchObject({
+      code: 'http_status',
+      facts: { status: 404 },
+    });
+  });
+
+  it('of an error that breaks changes nothing about its status', async () => {
+    const { api, time } = await serve(cut(answer('{"message":"gone"}', [], '410 Gone').subarray(0, -4)));
+    expect(await failureOf(time.run(api.fetchPage(v3Request())))).toMatchObject({
+      code: 'http_status',
+      facts: { status: 410 },
+    });
+  });
+});
+
+/** Writes as fast as the other side reads. */
+function flood(start: string, more: string): Script {
+  return (socket) => {
+    socket.write(start);
+    const pour = (): void => {
+      while (!socket.destroyed && socket.write(more));
+    };
+    socket.on('drain', pour);
+    pour();
+  };
+}
+
+describe('a redirect', () => {
+  it('is not followed, and the key goes nowhere else', async () => {
+    const other = await RawServer.start((socket) => socket.write(answer(V3_PAGE)));
+    cleanups.push(() => other.stop());
+    const { server, api, time } = await serve((socket) =>
+      socket.write(answer('', [`Location: ${other.url}/v3/accounting/invoices`], '307 Temporary Redirect')),
+    );
+    const error = await failureOf(time.run(api.fetchPage(v3Request())));
+    expect(error).toMatchObject({
+      code: 'redirect',
+      exitCode: 2,
+      facts: { target: new URL(other.url).host },
+    });
+    expect([server.requests.length, other.requests.length, other.connections]).toEqual([1, 0, 0]);
+  });
+});
+
+describe('a host that is not there', () => {
+  it('is asked again, and named', async () => {
+    const server = await RawServer.start(() => {});
+    const { url } = server;
+    await server.stop();
+    const { api, time } = createTestApi({ v3Url: url });
+    const error = await failureOf(time.run(api.fetchPage(v3Request())));
+    expect(error).toMatchObject({
+      code: 'network',
+      exitCode: 4,
+      facts: { error: 'ECONNREFUSED', attempts: 4 },
+    });
+    expect(error.message).toContain(new URL(url).host);
+    await api.close();
+  });
+
+  it('under a name without address is named', async () => {
+    const { api, time } = createTestApi({ v3Url: 'https://no-such-host.invalid', http: { attempts: 2 } });
+    const error = await failureOf(time.run(api.fetchPage(v3Request())));
+    expect(error.code).toBe('network');
+    expect(error.message).toContain('no-such-host.invalid');
+    await api.close();
+  });
+
+  it.each([
+    [
+      'with a certificate nobody vouches for',
+      () => createTlsServer({ key: fixture('key'), cert: fixture('crt') }),
+    ],
+    ['that speaks no TLS', () => createServer((socket) => socket.end('HTTP/1.1 400 Bad Request\r\n\r\n'))],
+  ])('%s is not asked again', async (_name, build) => {
+    const server = build();
+    let connections = 0;
+    server.on('connection', () => connections++);
+    server.on('tlsClientError', () => {});
+    server.listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    const address = server.address();
+    const port = address === null || typeof address === 'string' ? 0 : address.port;
+    const { api, time } = createTestApi({ v3Url: `https://127.0.0.1:${port}` });
+    cleanups.push(async () => {
+      await api.close();
+      server.close();
+    });
+    const error = await failureOf(time.run(api.fetchPage(v3Request())));
+    expect(error).toMatchObject({ code: 'network', exitCode: 4, facts: { attempts: 1 } });
+    expect(error.hint).toContain('certificate');
+    expect(connections).toBe(1);
+  });
+});
+
+function fixture(kind: 'key' | 'crt'): Buffer {
+  return readFileSync(new URL(`../../fixtures/api/self-signed.${kind}.pem`, import.meta.url));
+}
+
+describe('closing', () => {
+  it('lets go of kept connections', async () => {
+    const { server, api, time } = await serve((socket) => socket.write(answer(V3_PAGE)));
+    await time.run(api.fetchPage(v3Request()));
+    await api.close();
+    await server.stop();
+    await api.close();
+  });
+});

@@ -1,0 +1,191 @@
+import nock from 'nock';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { createTestApi, failureOf, PAIR } from './support/test-api.js';
+
+const V4 = 'https://v4.example.com';
+const COMPANIES = '/v4/core/companies';
+
+beforeAll(() => nock.disableNetConnect());
+afterEach(() => nock.cleanAll());
+afterAll(() => {
+  nock.enableNetConnect();
+  nock.restore();
+});
+
+/** Serves the pages by cursor; the first has none. */
+function serveCompanies(pages: Readonly<Record<string, string>>): string[] {
+  const asked: string[] = [];
+  nock(V4)
+    .persist()
+    .get((path) => path.startsWith(`${COMPANIES}?`))
+    .reply((request: Request) => {
+      const cursor = new URL(request.url).searchParams.get('next') ?? '';
+      asked.push(cursor);
+      return [200, pages[cursor] ?? '{"error":"no such page"}'];
+    });
+  return asked;
+}
+
+describe('the V4 company list', () => {
+  it.each([
+    [
+      'of the V4 envelope',
+      (list: string) => `{"data":{"data":${list},"prev":null,"next":null,"total_count":2},"request_id":"r"}`,
+    ],
+    ['flat', (list: string) => `{"data":${list},"next":null}`],
+    ['with the cursor first', (list: string) => `{"next":null,"data":${list}}`],
+  ])('%s is read, ids exact', async (_name, envelope) => {
+    const { api, time } = createTestApi();
+    serveCompanies({ '': envelope('[{"svc_id":9007199254740993,"name":"A"},{"svc_id":3}]') });
+    const companies = await time.run(api.fetchV4Companies());
+    expect(companies.map(({ companyId, raw }) => [companyId, Buffer.from(raw).toString()])).toEqual([
+      [9007199254740993n, '{"svc_id":9007199254740993,"name":"A"}'],
+      [3n, '{"svc_id":3}'],
+    ]);
+  });
+
+  it.each([
+    ['{"svc_id":1,"svc_company_id":2,"id":3}', null, 1n],
+    ['{"svc_company_id":2,"id":3}', null, 2n],
+    ['{"id":3}', null, 3n],
+    ['{"svc_id":"x","id":3}', null, 3n],
+    ['{"svc_id":1,"number":7}', 'number', 7n],
+  ])('finds the id of %s', async (company, companyIdField, id) => {
+    const { api, time } = createTestApi({ v4: { companyIdField } });
+    serveCompanies({ '': `{"data":[${company}],"next":null}` });
+    expect((await time.run(api.fetchV4Companies())).map(({ companyId }) => companyId)).toEqual([id]);
+  });
+
+  it('is walked to its end, each company once', async () => {
+    const { api, time } = createTestApi();
+    const asked = serveCompanies({
+      '': '{"data":[{"svc_id":1},{"svc_id":2}],"next":"b"}',
+      b: '{"data":[],"next":"c"}',
+      c: '{"data":[{"svc_id":2},{"svc_id":3}],"next":null}',
+    });
+    const companies = await time.run(api.fetchV4Companies());
+    expect(companies.map(({ companyId }) => companyId)).toEqual([1n, 2n, 3n]);
+    expect(asked).toEqual(['', 'b', 'c']);
+  });
+
+  it('that repeats a cursor is an error', async () => {
+    const { api, time } = createTestApi();
+    serveCompanies({
+      '': '{"data":[{"svc_id":1}],"next":"a"}',
+      a: '{"data":[{"svc_id":2}],"next":"b"}',
+      b: '{"data":[{"svc_id":3}],"next":"a"}',
+    });
+    expect(await failureOf(time.run(api.fetchV4Companies()))).toMatchObject({
+      code: 'cursor_loop',
+      facts: { route: COMPANIES },
+    });
+  });
+
+  it('that goes on without anything new is an error', async () => {
+    const { api, time } = createTestApi();
+    const asked: string[] = [];
+    nock(V4)
+      .persist()
+      .get((path) => path.startsWith(`${COMPANIES}?`))
+      .reply((request: Request) => {
+        asked.push(request.url);
+        return [200, `{"data":[{"svc_id":1}],"next":"c${asked.length}"}`];
+      });
+    expect((await failureOf(time.run(api.fetchV4Companies()))).code).toBe('no_progress');
+    expect(asked.length).toBe(101);
+  });
+
+  it.each([
+    ['no next', '{"data":[{"svc_id":1}]}'],
+    ['an inner list without next', '{"data":{"data":[]},"next":null}'],
+    ['a next that is a number', '{"data":[],"next":1}'],
+    ['a company without id', '{"data":[{"name":"A"}],"next":null}'],
+    ['a company that is text', '{"data":["A"],"next":null}'],
+  ])('with %s is asked once and points to v4.companies', async (_name, body) => {
+    const { api, time } = createTestApi();
+    const asked = serveCompanies({ '': body });
+    const error = await failureOf(time.run(api.fetchV4Companies()));
+    expect(error).toMatchObject({ code: 'bad_response', facts: { route: COMPANIES } });
+    expect(error.hint).toContain('v4.companies');
+    expect(asked).toHaveLength(1);
+  });
+
+  it.each([
+    '',
+    'null',
+    '[]',
+    '[{"svc_id":1}]',
+    '{"error":"x"}',
+    '{"data":null,"next":null}',
+    '{"data":{"data":{"data":[]}},"next":null}',
+    '<html>',
+  ])('that is %j is asked again, then an error', async (body) => {
+    const { api, time } = createTestApi();
+    const asked = serveCompanies({ '': body });
+    expect((await failureOf(time.run(api.fetchV4Companies()))).code).toBe('bad_response');
+    expect(asked).toHaveLength(4);
+  });
+
+  it('is not asked where the configuration names the companies', async () => {
+    const { api, time } = createTestApi({ v4: { companies: [5n, 6n] } });
+    const companies = await time.run(api.fetchV4Companies());
+    expect(companies.map(({ companyId, raw }) => [companyId, Buffer.from(raw).toString()])).toEqual([
+      [5n, '{}'],
+      [6n, '{}'],
+    ]);
+  });
+});
+
+describe('one V4 record', () => {
+  const ROUTE = `${COMPANIES}/2/invoices/7`;
+  const RECORD =
+    '{"svc_id":7,"svc_company_id":2,"platform_id":"p","line_items":[{"svc_id":70,"platform_id":"l"}]}';
+  const ask = { pair: PAIR, companyId: 2n, svcId: 7n };
+
+  it.each([
+    ['in data', `{"data":${RECORD},"request_id":"r"}`],
+    ['in data of data', `{"data":{"data":${RECORD}},"request_id":"r"}`],
+    ['alone in a list', `{"data":{"data":[${RECORD}],"next":null},"request_id":"r"}`],
+    ['alone in a flat list', `{"data":[${RECORD}]}`],
+    ['bare', RECORD],
+  ])('is found %s', async (_name, body) => {
+    const { api, time } = createTestApi();
+    nock(V4).get(ROUTE).query({ expand: 'line_items' }).reply(200, body);
+    const record = await time.run(api.fetchRecord(ask));
+    expect(record).toMatchObject({ svcId: 7n, companyId: 2n, platformId: 'p', children: [{ svcId: 70n }] });
+    expect(Buffer.from(record?.raw ?? []).toString()).toBe(RECORD);
+  });
+
+  it('that does not exist is null', async () => {
+    const { api, time } = createTestApi();
+    nock(V4).get(ROUTE).query(true).reply(404, '{"request_id":"r"}');
+    expect(await time.run(api.fetchRecord(ask))).toBeNull();
+    expect(await time.run(api.fetchRecord({ ...ask, pair: { ...PAIR, v4: null } }))).toBeNull();
+  });
+
+  it.each([
+    ['another record', RECORD.replace('"svc_id":7,', '"svc_id":8,')],
+    ['a record of another company', RECORD.replace('"svc_company_id":2', '"svc_company_id":3')],
+    ['a record without company', '{"svc_id":7}'],
+    ['a record with text for an id', '{"svc_id":"7","svc_company_id":2}'],
+    ['an empty list', '{"data":[]}'],
+    ['two records', `{"data":[${RECORD},${RECORD}]}`],
+    ['no record', '{"data":null}'],
+    ['an error', '{"error":"x"}'],
+    ['half a record', RECORD.slice(0, 30)],
+  ])('answered with %s is bad_response', async (_name, body) => {
+    const { api, time } = createTestApi({ http: { attempts: 2 } });
+    const scope = nock(V4).get(ROUTE).query(true).twice().reply(200, body);
+    expect((await failureOf(time.run(api.fetchRecord(ask)))).code).toBe('bad_response');
+    expect(scope.isDone()).toBe(true);
+  });
+
+  it.each([400, 410, 422])('answered with %i is an error, not an absence', async (status) => {
+    const { api, time } = createTestApi();
+    nock(V4).get(ROUTE).query(true).reply(status, 'no');
+    expect(await failureOf(time.run(api.fetchRecord(ask)))).toMatchObject({
+      code: 'http_status',
+      facts: { status },
+    });
+  });
+});
