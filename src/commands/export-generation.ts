@@ -13,11 +13,14 @@ import type { Narrowing } from './command.js';
 import { renderExportSummary } from './export-summary.js';
 import { holdDatabase } from './hold-database.js';
 import type { Io } from './io.js';
+import { type WaitSettings, waitForV4 } from './wait-for-v4.js';
 
 export interface ExportCommand extends Narrowing {
   readonly config: Config;
   /** Read everything anew. */
   readonly restart: boolean;
+  /** Wait for the backfill before V4 is read. */
+  readonly wait?: WaitSettings | undefined;
 }
 
 /**
@@ -56,6 +59,7 @@ export async function exportGeneration(
 ): Promise<ExportSummary> {
   const { config, models, companies, restart } = options;
   const { signal, clock, onProgress } = io;
+  if (generation === 'v4' && options.wait !== undefined) await waitForV4(config, options.wait, io);
   const keys = loadKeys(config, io.env, [generation]);
   const api = createApi({ config, keys, onProgress, signal });
   try {

@@ -90,6 +90,11 @@ const v4 = strict({
     .describe(
       'Field of a listed V4 company that holds its id. null: <prefix>id, <prefix>company_id, then id.',
     ),
+  eventTypeField: z
+    .string()
+    .min(1)
+    .default('type')
+    .describe('Member of a webhook event that holds its type, for --listen; dots lead into nested objects.'),
 });
 
 const model = strict({

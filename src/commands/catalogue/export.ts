@@ -28,7 +28,10 @@ export const EXPORT_V4: CommandSpec = {
   examples: [
     { line: 'svc-migrate export v4', does: 'read V4 anew, or finish what was begun' },
     { line: 'svc-migrate export v4 --company 4711', does: 'read one V4 company' },
-    { line: 'svc-migrate export v4 --wait --settle 10m', does: 'read once no count has changed for ten minutes' },
+    {
+      line: 'svc-migrate export v4 --wait --settle 10m',
+      does: 'read once no count has changed for ten minutes',
+    },
   ],
   run: async (given, io) => {
     const { runExportV4 } = await import('../export-v4.js');

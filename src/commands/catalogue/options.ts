@@ -1,6 +1,6 @@
 import type { Config } from '../../config/config.js';
-import { SvcError } from '../../errors.js';
 import { parseDuration } from '../../config/durations.js';
+import { SvcError } from '../../errors.js';
 import type { Given, Narrowing, OptionSpec } from '../command.js';
 import type { WaitSettings } from '../wait-for-v4.js';
 

@@ -49,6 +49,7 @@ export function buildTestConfig(settings: Settings = {}): Config {
       includeDeleted: 'auto',
       companies: [],
       companyIdField: null,
+      eventTypeField: 'type',
       ...settings.v4,
     },
     models: [PAIR],

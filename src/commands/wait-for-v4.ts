@@ -1,0 +1,68 @@
+import { setTimeout } from 'node:timers/promises';
+import { createApi } from '../api/client.js';
+import type { Config } from '../config/config.js';
+import { loadKeys } from '../config/keys.js';
+import { SvcError } from '../errors.js';
+import { groupDigits } from '../report/numbers.js';
+import { type EventListener, listenForEvents } from '../settle/event-listener.js';
+import { waitSettled } from '../settle/wait-settled.js';
+import type { Io } from './io.js';
+
+/** How to wait for the backfill. */
+export interface WaitSettings {
+  /** How long every count must stay as it is. */
+  readonly settleMs: number;
+  readonly timeoutMs: number;
+  /** Where to take webhook events, if anywhere. */
+  readonly listen: { readonly host: string; readonly port: number } | null;
+}
+
+/**
+ * Waits until V4's backfill has settled, with the counts of all its lists and, where asked, webhook events.
+ *
+ * @throws SvcError as `waitSettled` and `listenForEvents` do; `interrupted`
+ */
+export async function waitForV4(config: Config, settings: WaitSettings, io: Io): Promise<void> {
+  const { signal, clock, onProgress } = io;
+  onProgress({ kind: 'stage', name: 'wait for the backfill' });
+  const onePerPage = { ...config, v4: { ...config.v4, pageSize: 1 } };
+  const api = createApi({ config: onePerPage, keys: loadKeys(config, io.env, ['v4']), onProgress, signal });
+  const events = await listen(config, settings, io);
+  const sleep = (ms: number): Promise<void> => pause(ms, signal);
+  const takeEvents = (): ReturnType<EventListener['take']> => events?.take() ?? [];
+  try {
+    const settled = await waitSettled({
+      config,
+      source: api,
+      ...settings,
+      clock,
+      sleep,
+      takeEvents,
+      onProgress,
+    });
+    const text = `The backfill has settled: ${groupDigits(settled.records)} records in ${groupDigits(settled.lists)} lists.`;
+    onProgress({ kind: 'note', level: 'info', text });
+  } finally {
+    await events?.close();
+    await api.close();
+  }
+}
+
+async function listen(config: Config, { listen: at }: WaitSettings, io: Io): Promise<EventListener | null> {
+  if (at === null) return null;
+  const events = await listenForEvents(at.host, at.port, config.v4.eventTypeField);
+  io.onProgress({
+    kind: 'note',
+    level: 'info',
+    text: `Taking webhook events on http://${at.host}:${events.port}/`,
+  });
+  return events;
+}
+
+async function pause(ms: number, signal: AbortSignal): Promise<void> {
+  try {
+    await setTimeout(ms, undefined, { signal });
+  } catch (cause) {
+    throw new SvcError('interrupted', 'Stopped waiting; nothing was read.', { cause });
+  }
+}
