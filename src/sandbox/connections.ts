@@ -14,7 +14,7 @@ export interface Company {
  * `inert`: V4 lists the company and holds nothing of it. `ambiguous`: one V3 company became two in V4, or two
  * became one. The missing ones exist on one side only.
  */
-export type ConnectionKind = 'normal' | 'inert' | 'missing_in_v4' | 'missing_in_v3' | 'ambiguous';
+type ConnectionKind = 'normal' | 'inert' | 'missing_in_v4' | 'missing_in_v3' | 'ambiguous';
 
 /** One connection of a customer's platform, with the companies that stand for it on each side. */
 export interface Connection {

@@ -30,10 +30,13 @@ export interface ServiceDates {
 
 const V3_SPAN_MS = 2 * 365 * DAY_MS;
 const V4_SPAN_MS = 6 * HOUR_MS;
+/** Of service times in the ugly scenario, so that many records share one. */
+const COARSE_MS = 6 * HOUR_MS;
+const COARSE_V4_MS = 60_000;
 
 /**
  * When the service stored the record at `index` of `size`: earlier records first, over two years in V3, within
- * hours in V4, where everything is new.
+ * hours in V4, where everything is new. In the ugly scenario the times are coarse.
  */
 export function serviceDates(
   generation: 'v3' | 'v4',
@@ -41,12 +44,16 @@ export function serviceDates(
   size: number,
   hash: number,
   times: Times,
+  scenario: Scenario,
 ): ServiceDates {
   const span = generation === 'v3' ? V3_SPAN_MS : V4_SPAN_MS;
   const end = times.nowMs - (generation === 'v3' ? DAY_MS : HOUR_MS);
   const createdMs = end - span + Math.floor((span * index) / size);
   const moved = happens(hash, 0.5) ? 0 : mix(hash, 3) / 0x1_0000_0000;
-  return { createdMs, updatedMs: createdMs + Math.floor((end - createdMs) * moved) };
+  const updatedMs = createdMs + Math.floor((end - createdMs) * moved);
+  if (scenario === 'clean') return { createdMs, updatedMs };
+  const step = generation === 'v3' ? COARSE_MS : COARSE_V4_MS;
+  return { createdMs: createdMs - (createdMs % step), updatedMs: updatedMs - (updatedMs % step) };
 }
 
 /** True where a record of these service dates could be told to lie before the window by them alone. */

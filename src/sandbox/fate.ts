@@ -6,10 +6,10 @@
 export type Scenario = 'clean' | 'ugly';
 
 /** `variant`: differs from `base` only by what folding removes; `other`: a different key altogether. */
-export type KeyKind = 'base' | 'variant' | 'other' | 'none';
+type KeyKind = 'base' | 'variant' | 'other' | 'none';
 
 /** `own`: the platform's, often null; `a` and `b`: set, and different. */
-export type UniqueIdKind = 'own' | 'a' | 'b' | 'none';
+type UniqueIdKind = 'own' | 'a' | 'b' | 'none';
 
 /** One record of a fate on one side. */
 export interface Slot {

@@ -16,7 +16,7 @@ export const FAULTS = [
   'duplicate-pages',
   'mutate',
 ] as const;
-export type FaultName = (typeof FAULTS)[number];
+type FaultName = (typeof FAULTS)[number];
 
 export interface FaultSetting {
   readonly name: FaultName;

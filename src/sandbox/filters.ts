@@ -4,8 +4,8 @@ import { badParameter } from './request-error.js';
 import type { FieldKind, ModelShape } from './shapes/shape.js';
 import type { World } from './world.js';
 
-export const OPERATORS = ['eq', 'ne', 'gt', 'gte', 'lt', 'lte', 'in'] as const;
-export type Operator = (typeof OPERATORS)[number];
+const OPERATORS = ['eq', 'ne', 'gt', 'gte', 'lt', 'lte', 'in'] as const;
+type Operator = (typeof OPERATORS)[number];
 
 type Comparable = string | number | bigint;
 

@@ -2,7 +2,7 @@ import type { List } from './lists.js';
 import type { Query } from './query.js';
 
 /** A record's place in an order, also after the order changed. */
-export interface OrderKey {
+interface OrderKey {
   readonly ordinal: number;
   readonly updatedMs: number;
 }

@@ -3,13 +3,13 @@ import { mixText } from './random.js';
 import { badParameter } from './request-error.js';
 import type { ModelShape } from './shapes/shape.js';
 
-export const DEFAULT_LIMIT = 100;
+const DEFAULT_LIMIT = 100;
 /** Larger limits are served as this one. */
-export const LARGEST_LIMIT = 1000;
+const LARGEST_LIMIT = 1000;
 
 const SELECTABLE = ['raw_data', 'data_hash'];
 
-export interface Sort {
+interface Sort {
   readonly field: 'svc_created_at' | 'svc_updated_at';
   readonly descending: boolean;
 }

@@ -48,11 +48,12 @@ export function recordAt(world: World, table: Table, position: number): Stored {
   };
 }
 
-function datesOf(world: World, table: Table, position: number): ServiceDates {
-  return serviceDates(table.generation, position, table.present, mix(table.hash, position), world.times);
+function datesOf({ times, scenario }: World, table: Table, position: number): ServiceDates {
+  const hash = mix(table.hash, position);
+  return serviceDates(table.generation, position, table.present, hash, times, scenario);
 }
 
-export function entityHashOf(blockHash: number, group: number, slot: Slot): number {
+function entityHashOf(blockHash: number, group: number, slot: Slot): number {
   return mix(mix(blockHash, group), 0xe0 + slot.entity);
 }
 

@@ -24,7 +24,7 @@ export interface ServiceOptions {
   readonly clock: () => number;
 }
 
-export interface ServiceRequest {
+interface ServiceRequest {
   readonly method: string;
   readonly url: URL;
   /** Null where nothing is there. */

@@ -16,7 +16,7 @@ export interface Member {
 }
 
 /** What a record became since the service started. */
-export interface Change {
+interface Change {
   readonly createdMs?: number;
   readonly updatedMs: number;
   readonly deleted: boolean;

@@ -34,7 +34,7 @@ async function getPagesBack(
 
 describe('lists', () => {
   it('are covered exactly once by cursors in both directions, whatever the order and the filters', async () => {
-    const sandbox = await start({ seed: 11, scenario: 'ugly' });
+    const sandbox = await start({ seed: 11, scenario: 'ugly', scale: 400 });
     const queries: readonly Readonly<Record<string, string>>[] = [
       {},
       { include_deleted_records: 'true' },
@@ -47,7 +47,7 @@ describe('lists', () => {
     for (const address of [`${firstRegion(sandbox)}/accounting/invoices`, await v4Invoices(sandbox)]) {
       for (const query of queries) {
         const whole = await getAll(sandbox, address, { ...query, limit: '1000' });
-        for (const limit of ['1', '7', String(whole.length)]) {
+        for (const limit of ['3', '20', String(whole.length || 1)]) {
           const parameters = { ...query, limit };
           const pages = await getPages(sandbox, address, parameters);
           expect(ids(pages.flatMap(({ rows }) => rows))).toEqual(ids(whole));
