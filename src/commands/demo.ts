@@ -22,6 +22,9 @@ const CONFIG_FILE = 'svc-migrate.config.json';
 const FILES = {
   json: 'report.json',
   ndjson: 'findings.ndjson',
+  markdown: 'report.md',
+  html: 'report.html',
+  junit: 'junit.xml',
 } as const satisfies ReportOutputs;
 
 /**
