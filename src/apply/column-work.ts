@@ -1,0 +1,126 @@
+import { orMeant } from '../config/suggest.js';
+import type { Db } from '../store/open.js';
+import {
+  type Category,
+  type LookUp,
+  MAPPED_CATEGORY,
+  NO_SCOPE,
+  Resolver,
+  type RowScope,
+} from './ids/resolver.js';
+import { Tally } from './ids/tally.js';
+import { formatModelRef, type ModelRef, parseModelRef } from './model-ref.js';
+import type { Note, Policy } from './plan.js';
+import type { IdColumn } from './targets.js';
+
+/** One id column under way: how its ids are looked up, and what was found so far. */
+export interface ColumnWork {
+  readonly column: IdColumn;
+  readonly resolver: Resolver;
+  readonly tally: Tally;
+  readonly missing: Policy['missing'];
+}
+
+/** What is done with a value: another id, nothing, or an empty cell. */
+export type Fate = 'replace' | 'keep' | 'clear';
+
+/** Begins work on a column. Loads the ids of its model. */
+export function openColumn(db: Db, column: IdColumn, policy: Policy): ColumnWork {
+  const resolver = new Resolver(db, lookUpOf(db, column, policy));
+  return { column, resolver, tally: new Tally(resolver), missing: policy.missing };
+}
+
+/** The same look-ups with a tally that starts at zero. */
+export function restartTally(work: ColumnWork): ColumnWork {
+  return { ...work, tally: new Tally(work.resolver) };
+}
+
+function lookUpOf(db: Db, column: IdColumn, policy: Policy): LookUp {
+  const { region, regionColumn, company, companyColumn } = column;
+  return {
+    model: column.model === undefined ? null : parseModelRef(column.model),
+    models: modelsOf(db, column),
+    region: region ?? (regionColumn === undefined ? undefined : null),
+    company: company ?? (companyColumn === undefined ? undefined : null),
+    mapDeleted: policy.mapDeleted,
+  };
+}
+
+function modelsOf(db: Db, column: IdColumn): Map<string, ModelRef | null> {
+  if (column.modelColumn === undefined) return new Map();
+  if (column.models === undefined) return new Map(readModelRefs(db).map((ref) => [formatModelRef(ref), ref]));
+  return new Map(
+    Object.entries(column.models).map(([word, ref]) => [word, ref === null ? null : parseModelRef(ref)]),
+  );
+}
+
+/** Every model and child path the remap holds. */
+export function readModelRefs(db: Db): ModelRef[] {
+  return db.prepare<[], ModelRef>('SELECT DISTINCT model, path FROM remap ORDER BY model, path').all();
+}
+
+/** What is wrong with the models, regions and companies a column names. */
+export function checkColumn(db: Db, column: IdColumn): Note[] {
+  const named = column.model === undefined ? Object.values(column.models ?? {}) : [column.model];
+  const notes: Note[] = [];
+  for (const name of named) {
+    if (name === null || holdsModel(db, parseModelRef(name))) continue;
+    const known = readModelRefs(db).map(formatModelRef);
+    notes.push(blocks('unknown_model', `The remap holds no model ${name}${orMeant(name, known)}.`));
+  }
+  if (column.region !== undefined && !holdsRegion(db, column.region)) {
+    notes.push(blocks('unknown_region', `The remap holds no region "${column.region}".`));
+  }
+  return notes;
+}
+
+function holdsModel(db: Db, { model, path }: ModelRef): boolean {
+  return (
+    db.prepare('SELECT 1 FROM remap WHERE model = ? AND path = ? LIMIT 1').get(model, path) !== undefined
+  );
+}
+
+function holdsRegion(db: Db, region: string): boolean {
+  return db.prepare('SELECT 1 FROM remap WHERE region = ? LIMIT 1').get(region) !== undefined;
+}
+
+export function blocks(code: string, text: string): Note {
+  return { level: 'blocks', code, text };
+}
+
+/** Looks a text up, counts it and says what becomes of it; the new id is `work.resolver.newDigits`. */
+export function judgeText(work: ColumnWork, text: string, scope: RowScope, rows = 1): Fate {
+  const place = work.resolver.lookText(text, scope);
+  work.tally.add(place, () => text, scope, rows);
+  return fateOf(work, place);
+}
+
+/** The same for an exact integer. */
+export function judgeNumber(work: ColumnWork, value: number | bigint, scope: RowScope): Fate {
+  const place = work.resolver.lookNumber(value, scope);
+  work.tally.add(place, () => String(value), scope);
+  return fateOf(work, place);
+}
+
+/** What the policy says of a category. Values that may be no V3 ids are never cleared. */
+export function fateOf(work: ColumnWork, place: number): Fate {
+  if (place === MAPPED_CATEGORY) return 'replace';
+  const category: Category | undefined = work.resolver.categories[place];
+  return category?.kind === 'missing' && work.missing === 'null' ? 'clear' : 'keep';
+}
+
+/** Whether rows of this column say more than their id. */
+export function needsScope({ modelColumn, regionColumn, companyColumn }: IdColumn): boolean {
+  return modelColumn !== undefined || regionColumn !== undefined || companyColumn !== undefined;
+}
+
+/** The scope of a row from its cells; empty cells say nothing. */
+export function scopeOf(cell: (name: string) => string | null, column: IdColumn): RowScope {
+  if (!needsScope(column)) return NO_SCOPE;
+  const read = (name: string | undefined) => (name === undefined ? null : cell(name) || null);
+  return {
+    model: read(column.modelColumn),
+    region: read(column.regionColumn),
+    company: read(column.companyColumn),
+  };
+}

@@ -1,0 +1,108 @@
+import type { OnProgress } from '../domain.js';
+import type { Db } from '../store/open.js';
+import type { Earlier, Policy, TargetPlan } from './plan.js';
+
+/** The remap that ids are looked up in. */
+export interface RemapFacts {
+  readonly sha256: string;
+  readonly builtAt: string;
+}
+
+/** How patient and how large the steps in other people's databases are. */
+export interface Tuning {
+  /** Rows changed per transaction. */
+  readonly batchRows: number;
+  /** Longest wait for a lock. */
+  readonly lockTimeoutMs: number;
+  /** Longest single statement in PostgreSQL; 0: no limit. */
+  readonly statementTimeoutMs: number;
+  /** Attempts of a transaction that met a deadlock, a lock or a lost connection. */
+  readonly attempts: number;
+}
+
+export const DEFAULT_TUNING: Tuning = {
+  batchRows: 20_000,
+  lockTimeoutMs: 10_000,
+  statementTimeoutMs: 600_000,
+  attempts: 6,
+};
+
+/** What every step of an apply may use of the world. */
+export interface ApplyContext {
+  /** The svc-migrate database, read only. */
+  readonly remap: Db;
+  readonly remapFile: string;
+  readonly facts: RemapFacts;
+  readonly policy: Policy;
+  readonly tool: string;
+  readonly now: () => number;
+  readonly sleep: (ms: number) => Promise<void>;
+  readonly random: () => number;
+  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly signal: AbortSignal;
+  readonly onProgress: OnProgress;
+  readonly tuning: Tuning;
+}
+
+/** One carrying out of a plan. */
+export interface RunFacts {
+  readonly run: string;
+  /** Of the agreed plan's text. */
+  readonly planSha256: string;
+}
+
+/** What carrying out did to one target. */
+export interface Written {
+  readonly target: string;
+  /** The run that holds it: an unfinished one is continued under its own name. */
+  readonly run: string;
+  /** Cells that got another value, by this and earlier parts of the run. */
+  readonly changed: number;
+  /** Cells planned but changed by someone else meanwhile: left alone. */
+  readonly skipped: readonly string[];
+  readonly skippedCount: number;
+  /** True where an earlier run had done it all. */
+  readonly alreadyDone: boolean;
+}
+
+/** What taking back did to one target. */
+export interface Undone {
+  readonly target: string;
+  readonly restored: number;
+  /** Rows that hold something else than what the run wrote: left alone. */
+  readonly changedSince: readonly string[];
+  readonly changedSinceCount: number;
+}
+
+/** What recomputing from ledger and remap says of one target. */
+export interface Verified {
+  readonly target: string;
+  readonly run: string;
+  readonly checked: number;
+  /** Rows that do not hold what ledger and remap say. */
+  readonly wrong: readonly string[];
+  readonly wrongCount: number;
+  /** Rows that someone else changed or removed since. */
+  readonly changedSinceCount: number;
+}
+
+/** One place that holds targets: a file, or a database with its tables. */
+export interface Site {
+  /** Looks, and changes nothing. */
+  survey(): Promise<readonly TargetPlan[]>;
+  /** Carries out what was agreed to, for the targets named in it. */
+  write(agreed: readonly TargetPlan[], run: RunFacts): Promise<readonly Written[]>;
+  /** Takes a run back; empty where it holds none of it. */
+  undo(run: string): Promise<readonly Undone[]>;
+  /** Checks a run, or with null every finished one. */
+  verify(run: string | null): Promise<readonly Verified[]>;
+  close(): Promise<void>;
+}
+
+/** Whether nothing is left to be done. */
+export function isFinished(earlier: Earlier, again: boolean): boolean {
+  return earlier.state === 'finished' && !(again && earlier.since > 0);
+}
+
+/** How many changed or skipped rows are named; the rest is counted. */
+export const NAMED_ROWS = 20;

@@ -1,0 +1,66 @@
+import { existsSync } from 'node:fs';
+import type { ApplyContext, Site, Verified } from '../context.js';
+import type { FileTarget } from '../targets.js';
+import { recompute, sourceOf } from './recompute.js';
+import { sha256Of } from './sha256.js';
+import { readSideCar, type SideCar } from './side-car.js';
+import { outputOf, surveyFile } from './survey-file.js';
+import { undoFile } from './undo-file.js';
+import { writeFile } from './write-file.js';
+
+/** A CSV or NDJSON file. */
+export function openFileSite(context: ApplyContext, target: FileTarget): Site {
+  return {
+    survey: async () => [await surveyFile(context, target)],
+    write: (agreed, run) =>
+      Promise.all(
+        agreed
+          .filter(({ name }) => name === target.name)
+          .map((plan) => writeFile(context, target, plan, run)),
+      ),
+    undo: (run) => undoFile(context, target, run),
+    verify: (run) => verifyFile(context, target, run),
+    close: async () => {},
+  };
+}
+
+async function verifyFile(
+  context: ApplyContext,
+  target: FileTarget,
+  run: string | null,
+): Promise<Verified[]> {
+  const found: Verified[] = [];
+  for (const mode of ['in_place', 'new'] as const) {
+    const output = outputOf(target, { ...context.policy, mode });
+    const car = readSideCar(output);
+    if (car === null || car.mode !== mode || (run !== null && car.run !== run)) continue;
+    found.push(await verifyOutput(context, target, output, car));
+  }
+  return found;
+}
+
+async function verifyOutput(
+  context: ApplyContext,
+  target: FileTarget,
+  output: string,
+  car: SideCar,
+): Promise<Verified> {
+  const wrong: string[] = [];
+  const source = sourceOf(target, output, car);
+  const isChanged = existsSync(output) && (await sha256Of(output)) !== car.output.sha256;
+  if (!existsSync(output)) wrong.push(`${output} is gone`);
+  if (!existsSync(source)) wrong.push(`${source} is gone`);
+  else if ((await sha256Of(source)) !== car.input.sha256) wrong.push(`${source} changed since`);
+  else if ((await recompute(context, { ...target, file: source }, car, null)).sha256 !== car.output.sha256) {
+    const isSameRemap = car.remapSha256 === context.facts.sha256;
+    wrong.push(isSameRemap ? `${output} is not what the remap gives` : 'the remap of now gives other ids');
+  }
+  return {
+    target: target.name,
+    run: car.run,
+    checked: car.changed,
+    wrong,
+    wrongCount: wrong.length,
+    changedSinceCount: isChanged ? 1 : 0,
+  };
+}

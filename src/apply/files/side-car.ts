@@ -1,0 +1,107 @@
+import { closeSync, fsyncSync, openSync, readdirSync, readFileSync, renameSync, writeSync } from 'node:fs';
+import { basename, dirname, join } from 'node:path';
+import { z } from 'zod';
+import { SvcError } from '../../errors.js';
+
+const SUFFIX = '.svc-migrate.json';
+
+const fileFacts = z.object({ file: z.string(), sha256: z.string(), bytes: z.int() });
+
+/** What is kept beside a rewritten file. Files are named without their folder: they may be moved together. */
+const sideCarSchema = z.object({
+  sideCarVersion: z.literal(1),
+  run: z.string(),
+  target: z.string(),
+  mode: z.enum(['new', 'in_place']),
+  /** `writing` until the output stands under its name. */
+  state: z.enum(['writing', 'done']),
+  input: fileFacts,
+  output: fileFacts,
+  /** The untouched original of a file rewritten in place. */
+  backup: z.string().nullable(),
+  remapSha256: z.string(),
+  planSha256: z.string(),
+  policy: z.object({ missing: z.enum(['fail', 'keep', 'null']), mapDeleted: z.boolean() }),
+  columns: z.array(z.object({ column: z.string(), model: z.string() })),
+  changed: z.int(),
+  at: z.string(),
+  tool: z.string(),
+});
+
+export type SideCar = z.output<typeof sideCarSchema>;
+
+/** The side-car of an output. */
+export function sideCarFile(output: string): string {
+  return output + SUFFIX;
+}
+
+/** The side-car of an output; null where it has none. */
+export function readSideCar(output: string): SideCar | null {
+  return readOne(sideCarFile(output));
+}
+
+function readOne(file: string): SideCar | null {
+  let text: string;
+  try {
+    text = readFileSync(file, 'utf8');
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return null;
+    throw error;
+  }
+  try {
+    return sideCarSchema.parse(JSON.parse(text));
+  } catch (cause) {
+    throw new SvcError('bad_input', `${file} cannot be read: it says what was rewritten here.`, {
+      hint: 'Restore it, or move the file it belongs to elsewhere.',
+      cause,
+    });
+  }
+}
+
+/** The side-car in `folder` whose output has this content, though perhaps another name; null: none. */
+export function findOutput(folder: string, sha256: string): SideCar | null {
+  for (const name of readdirSync(folder)) {
+    if (!name.endsWith(SUFFIX)) continue;
+    const car = readOne(join(folder, name));
+    if (car !== null && car.output.sha256 === sha256 && car.input.sha256 !== sha256) return car;
+  }
+  return null;
+}
+
+/** Keeps a side-car, whole or not at all. */
+export function writeSideCar(output: string, car: SideCar): void {
+  const file = sideCarFile(output);
+  const temporary = `${file}.tmp`;
+  const fd = openSync(temporary, 'w', 0o600);
+  try {
+    writeSync(fd, `${JSON.stringify(car, null, 2)}\n`);
+    fsyncSync(fd);
+  } finally {
+    closeSync(fd);
+  }
+  renameSync(temporary, file);
+  syncFolder(dirname(file));
+}
+
+/** Makes renames in a folder durable. */
+export function syncFolder(folder: string): void {
+  const fd = openSync(folder, 'r');
+  try {
+    fsyncSync(fd);
+  } finally {
+    closeSync(fd);
+  }
+}
+
+/** `orders.csv` → `orders.v4.csv`, in the same folder. */
+export function defaultOutput(file: string): string {
+  const name = basename(file);
+  const dot = name.lastIndexOf('.');
+  const renamed = dot <= 0 ? `${name}.v4` : `${name.slice(0, dot)}.v4${name.slice(dot)}`;
+  return join(dirname(file), renamed);
+}
+
+/** A file in the same folder as `file`. */
+export function siblingOf(file: string, name: string): string {
+  return file.slice(0, file.length - basename(file).length) + name;
+}

@@ -1,0 +1,195 @@
+import { existsSync } from 'node:fs';
+import { dirname } from 'node:path';
+import { SvcError } from '../../errors.js';
+import { blocks, type ColumnWork, checkColumn, openColumn } from '../column-work.js';
+import type { ApplyContext } from '../context.js';
+import { buildCounts, type Earlier, NO_EARLIER, type Note, type Policy, type TargetPlan } from '../plan.js';
+import { columnLabel, type FileTarget } from '../targets.js';
+import { type CsvDialect, detectDialect } from '../text/csv-dialect.js';
+import { buildCsvScanner } from '../text/csv-records.js';
+import { parseJsonPath } from '../text/json-path.js';
+import { buildNdjsonScanner } from '../text/ndjson-records.js';
+import type { Oddity, RecordScanner } from '../text/records.js';
+import { type Pass, passThrough } from './pass.js';
+import { sha256Of } from './sha256.js';
+import { defaultOutput, findOutput, readSideCar, type SideCar } from './side-car.js';
+
+const BYTES_PER_SECOND = 50_000_000;
+
+/** Where the rewritten file stands. */
+export function outputOf(target: FileTarget, policy: Policy): string {
+  return policy.mode === 'in_place' ? target.file : (target.output ?? defaultOutput(target.file));
+}
+
+/** The target's columns, ready to look ids up. */
+export function openColumns(context: ApplyContext, target: FileTarget): ColumnWork[] {
+  return target.ids.map((column) => openColumn(context.remap, column, context.policy));
+}
+
+/** Makes the scanner that fits the target; `onDialect` is told how a CSV file is written. */
+export function scannerOf(
+  target: FileTarget,
+  works: readonly ColumnWork[],
+  onDialect: (dialect: CsvDialect) => void = () => {},
+): (head: Buffer) => RecordScanner {
+  if (target.kind === 'ndjson') {
+    assertPaths(target);
+    const bom = (head: Buffer) => (head[0] === 0xef && head[1] === 0xbb && head[2] === 0xbf ? 3 : 0);
+    return (head) => buildNdjsonScanner(works, bom(head));
+  }
+  const { file, delimiter, header } = target;
+  const columns = target.ids.flatMap((one) =>
+    [one.column, one.modelColumn, one.regionColumn, one.companyColumn].filter((name) => name !== undefined),
+  );
+  return (head) => {
+    const dialect = detectDialect(head, { file, delimiter, header, columns });
+    onDialect(dialect);
+    return buildCsvScanner(dialect, works);
+  };
+}
+
+function assertPaths(target: FileTarget): void {
+  const paths = target.ids.flatMap((one) => [
+    one.column,
+    one.modelColumn,
+    one.regionColumn,
+    one.companyColumn,
+  ]);
+  for (const path of paths) {
+    if (path === undefined || parseJsonPath(path) !== null) continue;
+    throw new SvcError('config', `"${path}" in target ${target.name} is no JSON path.`, {
+      hint: 'Write it like "$.invoice.id", "$.lines[*].invoice_id" or "$..invoice_id".',
+    });
+  }
+}
+
+/**
+ * Reads a file and says what apply would do to it.
+ *
+ * @throws SvcError `bad_input`, `config`, `interrupted`
+ */
+export async function surveyFile(context: ApplyContext, target: FileTarget): Promise<TargetPlan> {
+  const works = openColumns(context, target);
+  let dialect: CsvDialect | null = null;
+  const buildScanner = scannerOf(target, works, (found) => {
+    dialect = found;
+  });
+  const pass = await passThrough({
+    file: target.file,
+    buildScanner,
+    copier: null,
+    signal: context.signal,
+    onBytes: (done, total) =>
+      context.onProgress({ kind: 'step', name: `reading ${target.name}`, done, total }),
+  });
+  const earlier = await findEarlier(context, target, pass.sha256);
+  return buildFilePlan(context, { target, works, pass, dialect, earlier });
+}
+
+interface Seen {
+  readonly target: FileTarget;
+  readonly works: readonly ColumnWork[];
+  readonly pass: Pass;
+  readonly dialect: CsvDialect | null;
+  readonly earlier: FoundEarlier;
+}
+
+function buildFilePlan(context: ApplyContext, seen: Seen): TargetPlan {
+  const { target, works, pass, dialect, earlier } = seen;
+  const { policy } = context;
+  const { rows, oddities } = pass.scanner.found();
+  const output = outputOf(target, policy);
+  const notes = [
+    ...target.ids.flatMap((column) => checkColumn(context.remap, column)),
+    ...oddities.map((oddity) => oddityNote(oddity, policy)),
+    ...earlier.notes,
+    ...(dialect === null ? [] : [dialectNote(dialect)]),
+  ];
+  return {
+    name: target.name,
+    kind: target.kind,
+    place: target.file,
+    definition: target,
+    output: policy.mode === 'in_place' ? null : output,
+    rows,
+    columns: works.map(({ column, tally }) => {
+      const tallied = tally.result();
+      return {
+        column: columnLabel(column),
+        model: column.model ?? `by ${column.modelColumn}`,
+        newColumn: null,
+        counts: buildCounts(tallied),
+        digest: tallied.digest,
+      };
+    }),
+    earlier: earlier.earlier,
+    notes,
+    fingerprint: pass.sha256,
+    estimateSeconds: Math.ceil(pass.bytes / BYTES_PER_SECOND),
+  };
+}
+
+interface FoundEarlier {
+  readonly earlier: Earlier;
+  readonly notes: readonly Note[];
+}
+
+/** What side-cars say: done already, half done, an output of ours, or free. */
+async function findEarlier(context: ApplyContext, target: FileTarget, sha256: string): Promise<FoundEarlier> {
+  const inPlace = context.policy.mode === 'in_place';
+  const output = outputOf(target, context.policy);
+  const car = readSideCar(output);
+  const known = findOutput(dirname(target.file), sha256);
+  if (known !== null && car?.mode === 'in_place' && inPlace && car.output.sha256 === sha256)
+    return finished(car);
+  if (known !== null) {
+    const text = `${target.file} is what run ${known.run} wrote: its ids are V4 ids already.`;
+    return blocked('known_output', text);
+  }
+  if (inPlace) {
+    if (car === null || (car.state === 'writing' && car.input.sha256 === sha256)) return FREE;
+    const text = `${target.file} was rewritten by run ${car.run} and changed since: it may hold ids of both kinds.`;
+    return blocked('changed_output', text);
+  }
+  if (!existsSync(output)) return FREE;
+  if (car === null) {
+    return blocked('output_exists', `${output} exists and is not from svc-migrate; it is not overwritten.`);
+  }
+  const isSame = car.input.sha256 === sha256 && car.remapSha256 === context.facts.sha256;
+  if (isSame && (car.state === 'done' || (await sha256Of(output)) === car.output.sha256))
+    return finished(car);
+  const text = `${output} is from run ${car.run}, made from another input or another remap; undo that run first.`;
+  return blocked('output_exists', text);
+}
+
+const FREE: FoundEarlier = { earlier: NO_EARLIER, notes: [] };
+
+function blocked(code: string, text: string): FoundEarlier {
+  return { earlier: NO_EARLIER, notes: [blocks(code, text)] };
+}
+
+function finished({ run, changed }: SideCar): FoundEarlier {
+  return { earlier: { state: 'finished', run, done: changed, left: 0, since: 0 }, notes: [] };
+}
+
+const ODDITIES: Readonly<Record<Oddity['code'], string>> = {
+  short_rows: 'have fewer cells than the first one',
+  long_rows: 'have more cells than the first one',
+  unfinished_quote: 'open a quote that is never closed',
+  not_json: 'are not JSON',
+};
+
+/** What is no clean record may hide ids: it stops everything unless unknown values are to be kept. */
+function oddityNote({ code, count, places }: Oddity, policy: Policy): Note {
+  const isRagged = code === 'short_rows' || code === 'long_rows';
+  const level = isRagged && policy.unknown === 'keep' ? 'warning' : 'blocks';
+  return { level, code, text: `${count} records ${ODDITIES[code]}: ${places.join('; ')}.` };
+}
+
+function dialectNote({ delimiter, terminator, header }: CsvDialect): Note {
+  const separator = delimiter === 0x09 ? 'TAB' : `"${String.fromCharCode(delimiter)}"`;
+  const text = `Read with separator ${separator}, ${header.length > 0 ? 'a header' : 'no header'}, records ending in ${
+    terminator === 0x0a ? 'LF' : 'CR'
+  }.`;
+  return { level: 'info', code: 'dialect', text };
+}

@@ -1,0 +1,178 @@
+import {
+  closeSync,
+  copyFileSync,
+  existsSync,
+  fsyncSync,
+  linkSync,
+  openSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeSync,
+} from 'node:fs';
+import { basename, dirname } from 'node:path';
+import { SvcError } from '../../errors.js';
+import type { ApplyContext, RunFacts, Written } from '../context.js';
+import type { TargetPlan } from '../plan.js';
+import { columnLabel, type FileTarget } from '../targets.js';
+import { Copier } from './copier.js';
+import { passThrough } from './pass.js';
+import { readSideCar, type SideCar, siblingOf, syncFolder, writeSideCar } from './side-car.js';
+import { openColumns, outputOf, scannerOf } from './survey-file.js';
+
+/**
+ * Writes the rewritten file: beside the old one, or in its place with the old one kept as a backup. The new
+ * content is complete and known to the side-car before it gets its name.
+ *
+ * @throws SvcError `bad_input` where the file is not the one that was planned for, `disk`, `interrupted`
+ */
+export async function writeFile(
+  context: ApplyContext,
+  target: FileTarget,
+  agreed: TargetPlan,
+  run: RunFacts,
+): Promise<Written> {
+  const output = outputOf(target, context.policy);
+  const base = { target: target.name, skipped: [], skippedCount: 0 };
+  if (agreed.earlier.state === 'finished') {
+    const { run: done, done: changed } = agreed.earlier;
+    settleSideCar(output);
+    return { ...base, run: done ?? run.run, changed, alreadyDone: true };
+  }
+  try {
+    const car = await writeBeside(context, target, agreed, run, output);
+    putInPlace(target, output, car);
+    writeSideCar(output, { ...car, state: 'done' });
+    return { ...base, run: run.run, changed: car.changed, alreadyDone: false };
+  } catch (error) {
+    throw asDiskError(error, output);
+  }
+}
+
+function temporaryOf(output: string): string {
+  return `${output}.svc-migrate-tmp`;
+}
+
+async function writeBeside(
+  context: ApplyContext,
+  target: FileTarget,
+  agreed: TargetPlan,
+  run: RunFacts,
+  output: string,
+): Promise<SideCar> {
+  const temporary = temporaryOf(output);
+  rmSync(temporary, { force: true });
+  const fd = openSync(temporary, 'wx', statSync(target.file).mode & 0o777);
+  try {
+    const copier = new Copier((bytes) => writeFully(fd, bytes));
+    const pass = await passThrough({
+      file: target.file,
+      buildScanner: scannerOf(target, openColumns(context, target)),
+      copier,
+      signal: context.signal,
+      onBytes: (done, total) =>
+        context.onProgress({ kind: 'step', name: `writing ${target.name}`, done, total }),
+    });
+    if (pass.sha256 !== agreed.fingerprint) throw changedMeanwhile(target.file);
+    fsyncSync(fd);
+    const car = buildSideCar(context, target, run, {
+      input: { file: basename(target.file), sha256: pass.sha256, bytes: pass.bytes },
+      output: { file: basename(output), sha256: copier.sha256, bytes: copier.bytes },
+      changed: pass.edits,
+    });
+    writeSideCar(output, car);
+    return car;
+  } catch (error) {
+    rmSync(temporary, { force: true });
+    throw error;
+  } finally {
+    closeSync(fd);
+  }
+}
+
+function writeFully(fd: number, bytes: Buffer): void {
+  for (let at = 0; at < bytes.length; ) at += writeSync(fd, bytes, at);
+}
+
+function buildSideCar(
+  { policy, facts, tool, now }: ApplyContext,
+  target: FileTarget,
+  run: RunFacts,
+  found: Pick<SideCar, 'input' | 'output' | 'changed'>,
+): SideCar {
+  const isInPlace = policy.mode === 'in_place';
+  return {
+    sideCarVersion: 1,
+    run: run.run,
+    target: target.name,
+    mode: policy.mode,
+    state: 'writing',
+    ...found,
+    backup: isInPlace ? `${basename(target.file)}.${run.run}.v3` : null,
+    remapSha256: facts.sha256,
+    planSha256: run.planSha256,
+    policy: { missing: policy.missing, mapDeleted: policy.mapDeleted },
+    columns: target.ids.map((one) => ({
+      column: columnLabel(one),
+      model: one.model ?? `by ${one.modelColumn}`,
+    })),
+    at: new Date(now()).toISOString(),
+    tool,
+  };
+}
+
+function putInPlace(target: FileTarget, output: string, car: SideCar): void {
+  const temporary = temporaryOf(output);
+  if (car.backup === null) {
+    // Unlike a rename, a link never takes the place of a file that came meanwhile.
+    linkOrRename(temporary, output);
+  } else {
+    keepBackup(target.file, siblingOf(target.file, car.backup));
+    renameSync(temporary, output);
+  }
+  syncFolder(dirname(output));
+}
+
+function linkOrRename(temporary: string, output: string): void {
+  try {
+    linkSync(temporary, output);
+    rmSync(temporary);
+  } catch (error) {
+    if (existsSync(output)) throw error;
+    renameSync(temporary, output);
+  }
+}
+
+/** A second name for the original, so that its own bytes, times and owner come back with it. */
+function keepBackup(file: string, backup: string): void {
+  rmSync(backup, { force: true });
+  try {
+    linkSync(file, backup);
+  } catch {
+    copyFileSync(file, backup);
+  }
+}
+
+/** The output stands under its name; a run killed right after that could not say so any more. */
+function settleSideCar(output: string): void {
+  const car = readSideCar(output);
+  if (car === null || car.state === 'done') return;
+  rmSync(temporaryOf(output), { force: true });
+  writeSideCar(output, { ...car, state: 'done' });
+}
+
+function changedMeanwhile(file: string): SvcError {
+  return new SvcError('bad_input', `${file} changed since it was planned for; nothing was written.`, {
+    hint: 'Make sure that nobody writes to it, then plan again.',
+  });
+}
+
+function asDiskError(error: unknown, output: string): unknown {
+  if (error instanceof SvcError || !(error instanceof Error) || !('syscall' in error)) return error;
+  const code = 'code' in error ? String(error.code) : error.message;
+  return new SvcError('disk', `Cannot write ${output} (${code}).`, {
+    hint: 'Mend the folder or make room, then run the same command again.',
+    facts: { error: code },
+    cause: error,
+  });
+}

@@ -1,0 +1,42 @@
+/** How a stored value looks that is not an id written the one usual way. Named in plans, never guessed at. */
+export type OddForm =
+  | 'decimal'
+  | 'exponent'
+  | 'leading_zeros'
+  | 'spaces_around'
+  | 'hex'
+  | 'signed'
+  | 'grouped_digits'
+  | 'beyond_64_bits'
+  | 'escaped'
+  | 'not_a_number'
+  | 'not_a_value';
+
+const CANONICAL = /^(?:0|-?[1-9][0-9]{0,18})$/;
+const MIN = -(2n ** 63n);
+const MAX = 2n ** 63n - 1n;
+
+const FORMS: readonly (readonly [RegExp, OddForm])[] = [
+  [/^[+-]?\d+\.\d*$/, 'decimal'],
+  [/^[+-]?(?:\d+\.?\d*|\.\d+)e[+-]?\d+$/i, 'exponent'],
+  [/^-?0+\d+$/, 'leading_zeros'],
+  [/^(?:\+\d+|-0)$/, 'signed'],
+  [/^[+-]?0x[0-9a-f]+$/i, 'hex'],
+  [/^-?\d{1,3}(?:[,.'_ \u00a0\u202f]\d{3})+$/, 'grouped_digits'],
+  [/^-?\d{19,}$/, 'beyond_64_bits'],
+];
+
+/** True for the digits of a 64-bit integer without sign games, zeros in front or anything around. */
+export function isIdText(text: string): boolean {
+  if (!CANONICAL.test(text)) return false;
+  if (text.length < 19) return true;
+  const value = BigInt(text);
+  return value >= MIN && value <= MAX;
+}
+
+/** Why `text`, for which `isIdText` is false, is no id. */
+export function oddFormOf(text: string): OddForm {
+  for (const [pattern, form] of FORMS) if (pattern.test(text)) return form;
+  const inner = text.trim();
+  return inner !== text && isIdText(inner) ? 'spaces_around' : 'not_a_number';
+}

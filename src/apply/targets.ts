@@ -1,0 +1,149 @@
+import { isAbsolute, resolve } from 'node:path';
+import { z } from 'zod';
+import { MODEL_REF } from './model-ref.js';
+
+/** Where ids of the service are stored in the user's own data: the `apply` section of the configuration. */
+
+const modelRef = z
+  .string()
+  .regex(MODEL_REF, 'must be a V3 model such as "accounting/invoices" or "accounting/invoices#line_items"');
+const companyId = z
+  .union([z.int().min(0), z.string().regex(/^\d{1,19}$/)], { error: 'must be a company id: digits' })
+  .transform(String);
+const name = z.string().min(1).max(200);
+
+const idColumn = z
+  .strictObject({
+    column: name.describe(
+      'Column that holds the ids; in NDJSON a JSON path such as "$.lines[*].invoice_id"; in a CSV file without header "#1" and so on.',
+    ),
+    path: name.optional().describe('JSON path inside a JSON column of a table.'),
+    model: modelRef.optional().describe('V3 model of the ids: "category/model", with "#field" for children.'),
+    modelColumn: name.optional().describe('Instead of model: column (NDJSON: path) that names it per row.'),
+    models: z
+      .record(z.string(), modelRef.nullable())
+      .optional()
+      .describe("What modelColumn's values mean; null: rows that hold none of our ids."),
+    region: z.string().optional().describe('V3 region of all rows.'),
+    regionColumn: name.optional().describe('Column (NDJSON: path) that names the V3 region per row.'),
+    company: companyId.optional().describe('V3 company id of all rows.'),
+    companyColumn: name.optional().describe('Column (NDJSON: path) that holds the V3 company id per row.'),
+    newColumn: name.optional().describe('Name of the new column of a table; default: <column>_v4.'),
+  })
+  .superRefine((one, context) => {
+    const both = (a: string, b: string) => context.addIssue(`has both ${a} and ${b}; name one`);
+    if ((one.model === undefined) === (one.modelColumn === undefined)) {
+      context.addIssue('needs either model or modelColumn');
+    }
+    if (one.models !== undefined && one.modelColumn === undefined)
+      context.addIssue('has models without modelColumn');
+    if (one.region !== undefined && one.regionColumn !== undefined) both('region', 'regionColumn');
+    if (one.company !== undefined && one.companyColumn !== undefined) both('company', 'companyColumn');
+  });
+
+const ids = z.array(idColumn).min(1).describe('The columns that hold ids.');
+const targetName = name.describe('A name of your choice; the ledger and reports use it.');
+const file = z.string().min(1);
+const output = file.optional().describe('The new file; default: beside the old one, with .v4 in its name.');
+const table = name.describe('Table, in PostgreSQL with its schema where that is not on the search path.');
+const key = z
+  .array(name)
+  .min(1)
+  .optional()
+  .describe('Columns that identify a row; default: the primary key, else a unique index.');
+
+const csv = z.strictObject({
+  name: targetName,
+  kind: z.literal('csv'),
+  file: file.describe('CSV file.'),
+  output,
+  delimiter: z.enum(['auto', ',', ';', '\t', '|']).default('auto').describe('Field separator.'),
+  header: z.boolean().default(true).describe('Whether the first row names the columns.'),
+  ids,
+});
+
+const ndjson = z.strictObject({
+  name: targetName,
+  kind: z.literal('ndjson'),
+  file: file.describe('NDJSON file: one JSON value per line.'),
+  output,
+  ids,
+});
+
+const sqlite = z.strictObject({
+  name: targetName,
+  kind: z.literal('sqlite'),
+  file: file.describe('SQLite database.'),
+  table,
+  key,
+  ids,
+});
+
+const environmentName = z
+  .string()
+  .regex(/^[A-Za-z_][A-Za-z0-9_]*$/, 'must be the name of an environment variable');
+const postgres = z
+  .strictObject({
+    name: targetName,
+    kind: z.literal('postgres'),
+    urlEnv: environmentName.optional().describe('Environment variable that holds the connection string.'),
+    urlFile: file.optional().describe('File that holds the connection string, readable by its owner only.'),
+    table,
+    key,
+    ledgerSchema: name.default('svc_migrate').describe('Schema for the ledger; created where it is missing.'),
+    ids,
+  })
+  .superRefine((one, context) => {
+    if ((one.urlEnv === undefined) === (one.urlFile === undefined)) {
+      context.addIssue('needs either urlEnv or urlFile; connection strings are never written here');
+    }
+  });
+
+export const applyTargetSchema = z.discriminatedUnion('kind', [csv, ndjson, sqlite, postgres]);
+
+/** `apply.targets` of the configuration. */
+export const applyTargetsSchema = z
+  .array(applyTargetSchema)
+  .superRefine((targets, context) => {
+    const names = targets.map((target) => target.name);
+    const twice = names.find((one, at) => names.indexOf(one) !== at);
+    if (twice !== undefined) context.addIssue(`uses the name "${twice}" twice`);
+  })
+  .default([]);
+
+/** The `apply` section of the configuration. */
+export const applySchema = z.strictObject({
+  targets: applyTargetsSchema.describe('Where your own data hold ids of the service.'),
+});
+
+export type ApplyTarget = z.output<typeof applyTargetSchema>;
+export type CsvTarget = Extract<ApplyTarget, { kind: 'csv' }>;
+export type NdjsonTarget = Extract<ApplyTarget, { kind: 'ndjson' }>;
+export type SqliteTarget = Extract<ApplyTarget, { kind: 'sqlite' }>;
+export type PostgresTarget = Extract<ApplyTarget, { kind: 'postgres' }>;
+export type FileTarget = CsvTarget | NdjsonTarget;
+export type TableTarget = SqliteTarget | PostgresTarget;
+export type IdColumn = ApplyTarget['ids'][number];
+
+/** The target with its files as absolute paths; relative ones are taken from `folder`. */
+export function resolveTarget(target: ApplyTarget, folder: string): ApplyTarget {
+  const absolute = (path: string) => (isAbsolute(path) ? path : resolve(folder, path));
+  switch (target.kind) {
+    case 'csv':
+    case 'ndjson':
+      return {
+        ...target,
+        file: absolute(target.file),
+        ...(target.output === undefined ? {} : { output: absolute(target.output) }),
+      };
+    case 'sqlite':
+      return { ...target, file: absolute(target.file) };
+    case 'postgres':
+      return target.urlFile === undefined ? target : { ...target, urlFile: absolute(target.urlFile) };
+  }
+}
+
+/** The column's name with its JSON path, for people and ledgers. */
+export function columnLabel(column: IdColumn): string {
+  return column.path === undefined ? column.column : `${column.column} ${column.path}`;
+}

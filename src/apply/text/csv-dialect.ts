@@ -1,0 +1,153 @@
+import { orMeant } from '../../config/suggest.js';
+import { SvcError } from '../../errors.js';
+
+/** How a CSV file is written. All of it are single bytes, so that UTF-8 and Latin-1 read alike. */
+export interface CsvDialect {
+  readonly delimiter: number;
+  /** What ends a record: LF (a CR before it belongs to the end) or, in files without LF, CR. */
+  readonly terminator: number;
+  /** Names of the columns as text; empty without a header. */
+  readonly header: readonly string[];
+  /** Cells of the first record. */
+  readonly width: number;
+  /** Where the first record with data begins. */
+  readonly dataStart: number;
+}
+
+const LF = 0x0a;
+const CR = 0x0d;
+const QUOTE = 0x22;
+const CANDIDATES = [',', ';', '\t', '|'] as const;
+
+export interface DialectRequest {
+  readonly file: string;
+  readonly delimiter: 'auto' | (typeof CANDIDATES)[number];
+  readonly header: boolean;
+  /** Columns that must be there, by name or, without a header, as `#1`. */
+  readonly columns: readonly string[];
+}
+
+/**
+ * Finds out how a file is written, from its first bytes (`head`, whole if the file is short).
+ *
+ * @throws SvcError `bad_input`: no text, no such column, or the same column twice
+ */
+export function detectDialect(head: Buffer, request: DialectRequest): CsvDialect {
+  assertBytesPerCharacter(head, request.file);
+  const start = head[0] === 0xef && head[1] === 0xbb && head[2] === 0xbf ? 3 : 0;
+  const terminator = findTerminator(head, start);
+  const delimiters = request.delimiter === 'auto' ? CANDIDATES : [request.delimiter];
+  const readings = delimiters.map((delimiter) => readFirst(head, start, delimiter.charCodeAt(0), terminator));
+  // The most cells first: a header of one column fits every delimiter.
+  readings.sort((a, b) => b.cells.length - a.cells.length);
+  const fits = readings.find((reading) =>
+    request.columns.every((name) => indexOf(reading, name, request) >= 0),
+  );
+  if (fits === undefined) throw unknownColumn(readings[0]?.cells ?? [], request);
+  const twice = request.columns.find((name) => fits.cells.filter((cell) => cell === name).length > 1);
+  if (request.header && twice !== undefined) {
+    throw new SvcError('bad_input', `${request.file} has two columns named "${twice}".`, {
+      hint: 'Rename one of them, or use "header": false with "#1"-style columns.',
+    });
+  }
+  return {
+    delimiter: fits.delimiter,
+    terminator,
+    header: request.header ? fits.cells : [],
+    width: fits.cells.length,
+    dataStart: request.header ? fits.end : start,
+  };
+}
+
+/** Place of a column, counted from 0; -1 where there is none. */
+export function columnIndex(dialect: Pick<CsvDialect, 'header' | 'width'>, name: string): number {
+  if (dialect.header.length > 0) return dialect.header.indexOf(name);
+  return numbered(name, dialect.width);
+}
+
+interface Reading {
+  readonly delimiter: number;
+  readonly cells: readonly string[];
+  readonly end: number;
+}
+
+function indexOf(reading: Reading, name: string, request: DialectRequest): number {
+  return request.header ? reading.cells.indexOf(name) : numbered(name, reading.cells.length);
+}
+
+function numbered(name: string, width: number): number {
+  const at = /^#([1-9]\d{0,5})$/.exec(name)?.[1];
+  return at !== undefined && Number(at) <= width ? Number(at) - 1 : -1;
+}
+
+function readFirst(head: Buffer, start: number, delimiter: number, terminator: number): Reading {
+  const cells: string[] = [];
+  let at = start;
+  for (;;) {
+    const end = cellEnd(head, at, delimiter, terminator);
+    const isLast = end >= head.length || head[end] === terminator;
+    const trimmed = isLast && terminator === LF && head[end - 1] === CR && end > at ? end - 1 : end;
+    cells.push(readCell(head.subarray(at, trimmed)));
+    if (isLast) return { delimiter, cells, end: Math.min(end + 1, head.length) };
+    at = end + 1;
+  }
+}
+
+function cellEnd(bytes: Buffer, start: number, delimiter: number, terminator: number): number {
+  let at = start;
+  if (bytes[at] === QUOTE) {
+    for (at += 1; at < bytes.length; at += 1) {
+      if (bytes[at] !== QUOTE) continue;
+      if (bytes[at + 1] !== QUOTE) break;
+      at += 1;
+    }
+  }
+  while (at < bytes.length && bytes[at] !== delimiter && bytes[at] !== terminator) at += 1;
+  return at;
+}
+
+/** Outside quotes; LF wins, so that a CR alone is data in files with LF. */
+function findTerminator(head: Buffer, start: number): number {
+  let quoted = false;
+  let sawCr = false;
+  for (let at = start; at < head.length; at += 1) {
+    const byte = head[at];
+    if (byte === QUOTE) quoted = !quoted;
+    else if (quoted) continue;
+    else if (byte === LF) return LF;
+    else if (byte === CR) sawCr = true;
+  }
+  return sawCr ? CR : LF;
+}
+
+/** A cell's bytes as text: without its quotes, as UTF-8 where it is that, else as Latin-1. */
+export function readCell(bytes: Uint8Array): string {
+  const text = decode(bytes);
+  if (text.length < 2 || !text.startsWith('"') || !text.endsWith('"')) return text;
+  return text.slice(1, -1).replaceAll('""', '"');
+}
+
+function decode(bytes: Uint8Array): string {
+  try {
+    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes);
+  } catch {
+    return Buffer.from(bytes).toString('latin1');
+  }
+}
+
+function assertBytesPerCharacter(head: Buffer, file: string): void {
+  const isUtf16 = (head[0] === 0xff && head[1] === 0xfe) || (head[0] === 0xfe && head[1] === 0xff);
+  if (!isUtf16 && !head.includes(0)) return;
+  throw new SvcError('bad_input', `${file} is ${isUtf16 ? 'UTF-16' : 'not a text file'}.`, {
+    hint: 'Save it as UTF-8 or Latin-1 first.',
+  });
+}
+
+function unknownColumn(cells: readonly string[], { file, columns, header }: DialectRequest): SvcError {
+  const missing =
+    columns.find((name) => (header ? !cells.includes(name) : numbered(name, cells.length) < 0)) ?? '';
+  const known = header ? cells : cells.map((_, at) => `#${at + 1}`);
+  return new SvcError('bad_input', `${file} has no column "${missing}"${orMeant(missing, known)}.`, {
+    hint: header ? 'Without a header row set "header": false and name columns "#1", "#2", ….' : undefined,
+  });
+}

@@ -1,0 +1,175 @@
+import { type ColumnWork, type Fate, fateOf, judgeText, needsScope } from '../column-work.js';
+import { NO_SCOPE, type RowScope } from '../ids/resolver.js';
+import { type CsvDialect, columnIndex, readCell } from './csv-dialect.js';
+import { OddityLog, type OnEdit, type RecordScanner } from './records.js';
+
+const QUOTE = 0x22;
+const CR = 0x0d;
+const LF = 0x0a;
+/** Integers of up to 15 digits are exact as numbers. */
+const FAST_DIGITS = 15;
+
+/** An id column with the places of its cells among the watched ones; -1: not from the row. */
+interface CsvColumn {
+  readonly work: ColumnWork;
+  readonly id: number;
+  readonly model: number;
+  readonly region: number;
+  readonly company: number;
+  readonly hasScope: boolean;
+}
+
+/** Scans CSV records byte by byte; nothing but the watched cells is ever decoded. */
+export function buildCsvScanner(dialect: CsvDialect, works: readonly ColumnWork[]): RecordScanner {
+  const watched = watchedColumns(dialect, works);
+  const placeOf = (name: string | undefined) =>
+    name === undefined ? -1 : watched.indexOf(columnIndex(dialect, name));
+  const columns = works.map((work) => ({
+    work,
+    id: placeOf(work.column.column),
+    model: placeOf(work.column.modelColumn),
+    region: placeOf(work.column.regionColumn),
+    company: placeOf(work.column.companyColumn),
+    hasScope: needsScope(work.column),
+  }));
+  // Edits are made in the order of the cells.
+  columns.sort((a, b) => a.id - b.id);
+  return new CsvScanner(dialect, watched, columns);
+}
+
+/** Places of all columns that matter, ascending. */
+function watchedColumns(dialect: CsvDialect, works: readonly ColumnWork[]): number[] {
+  const names = works.flatMap(({ column }) => [
+    column.column,
+    column.modelColumn,
+    column.regionColumn,
+    column.companyColumn,
+  ]);
+  const places = names.flatMap((name) => (name === undefined ? [] : [columnIndex(dialect, name)]));
+  return [...new Set(places)].sort((a, b) => a - b);
+}
+
+class CsvScanner implements RecordScanner {
+  readonly dataStart: number;
+  readonly #dialect: CsvDialect;
+  readonly #watched: readonly number[];
+  readonly #columns: readonly CsvColumn[];
+  readonly #starts: number[];
+  readonly #ends: number[];
+  readonly #log = new OddityLog();
+  #rows = 0;
+  /** Cells of the record scanned last. */
+  #cells = 0;
+  #isBlank = false;
+
+  constructor(dialect: CsvDialect, watched: readonly number[], columns: readonly CsvColumn[]) {
+    this.dataStart = dialect.dataStart;
+    this.#dialect = dialect;
+    this.#watched = watched;
+    this.#columns = columns;
+    this.#starts = watched.map(() => -1);
+    this.#ends = watched.map(() => -1);
+  }
+
+  found() {
+    return { rows: this.#rows, oddities: this.#log.list() };
+  }
+
+  scan(bytes: Buffer, length: number, isLast: boolean, onEdit: OnEdit): number {
+    let at = 0;
+    while (at < length) {
+      const next = this.#scanRecord(bytes, at, length, isLast);
+      if (next < 0) return at;
+      if (!this.#isBlank) this.#judgeRecord(bytes, onEdit);
+      at = next;
+    }
+    return at;
+  }
+
+  /** Finds the watched cells; returns the next record's start, or -1 where this one is not complete. */
+  #scanRecord(bytes: Buffer, start: number, length: number, isLast: boolean): number {
+    const { delimiter, terminator } = this.#dialect;
+    this.#starts.fill(-1);
+    let at = start;
+    let watch = 0;
+    for (let cell = 0; ; cell += 1) {
+      const from = at;
+      if (bytes[at] === QUOTE && at < length) at = this.#skipQuoted(bytes, at, length, isLast);
+      while (at < length && bytes[at] !== delimiter && bytes[at] !== terminator) at += 1;
+      if (at >= length && !isLast) return -1;
+      const isEnd = at >= length || bytes[at] === terminator;
+      if (cell === this.#watched[watch]) {
+        const trimmed = isEnd && terminator === LF && at > from && bytes[at - 1] === CR ? at - 1 : at;
+        this.#starts[watch] = from;
+        this.#ends[watch] = trimmed;
+        watch += 1;
+      }
+      if (isEnd) {
+        this.#cells = cell + 1;
+        this.#isBlank = cell === 0 && (at === start || (at === start + 1 && bytes[start] === CR));
+        return Math.min(at + 1, length);
+      }
+      at += 1;
+    }
+  }
+
+  /** The place after a cell's closing quote; the end of the bytes where it has none. */
+  #skipQuoted(bytes: Buffer, start: number, length: number, isLast: boolean): number {
+    for (let at = start + 1; at < length; at += 1) {
+      if (bytes[at] !== QUOTE) continue;
+      if (at + 1 < length && bytes[at + 1] === QUOTE) at += 1;
+      else return at + 1;
+    }
+    if (isLast) this.#log.add('unfinished_quote', `record ${this.#rows + 1}`);
+    return length;
+  }
+
+  #judgeRecord(bytes: Buffer, onEdit: OnEdit): void {
+    this.#rows += 1;
+    const { width } = this.#dialect;
+    if (this.#cells !== width) {
+      const code = this.#cells < width ? 'short_rows' : 'long_rows';
+      this.#log.add(code, `record ${this.#rows} (${this.#cells} of ${width} cells)`);
+    }
+    for (const column of this.#columns) {
+      const start = this.#starts[column.id] ?? -1;
+      if (start >= 0) this.#judgeCell(bytes, column, start, this.#ends[column.id] ?? start, onEdit);
+    }
+  }
+
+  #judgeCell(bytes: Buffer, column: CsvColumn, start: number, end: number, onEdit: OnEdit): void {
+    const isQuoted = end - start >= 2 && bytes[start] === QUOTE && bytes[end - 1] === QUOTE;
+    const from = isQuoted ? start + 1 : start;
+    const to = isQuoted ? end - 1 : end;
+    const scope = column.hasScope ? this.#scopeOf(bytes, column) : NO_SCOPE;
+    const fate = judgeBytes(column.work, bytes, from, to, scope);
+    if (fate === 'replace') onEdit(from, to, column.work.resolver.newDigits);
+    else if (fate === 'clear') onEdit(from, to, '');
+  }
+
+  #scopeOf(bytes: Buffer, column: CsvColumn): RowScope {
+    const read = (watch: number) => {
+      const start = watch < 0 ? -1 : (this.#starts[watch] ?? -1);
+      return start < 0 ? null : readCell(bytes.subarray(start, this.#ends[watch])) || null;
+    };
+    return { model: read(column.model), region: read(column.region), company: read(column.company) };
+  }
+}
+
+/** The usual case, a few digits, without making a text of them. */
+function judgeBytes(work: ColumnWork, bytes: Buffer, start: number, end: number, scope: RowScope): Fate {
+  const digits = end - start;
+  const first = bytes[start] ?? 0;
+  if (digits < 1 || digits > FAST_DIGITS || (first === 0x30 && digits > 1)) {
+    return judgeText(work, readCell(bytes.subarray(start, end)), scope);
+  }
+  let value = 0;
+  for (let at = start; at < end; at += 1) {
+    const digit = (bytes[at] ?? 0) - 0x30;
+    if (digit < 0 || digit > 9) return judgeText(work, readCell(bytes.subarray(start, end)), scope);
+    value = value * 10 + digit;
+  }
+  const place = work.resolver.lookNumber(value, scope);
+  work.tally.add(place, () => String(value), scope);
+  return fateOf(work, place);
+}

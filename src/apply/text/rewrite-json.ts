@@ -1,0 +1,144 @@
+import { SvcError } from '../../errors.js';
+import { type ColumnWork, type Fate, fateOf, judgeText, needsScope } from '../column-work.js';
+import { NO_SCOPE, type RowScope } from '../ids/resolver.js';
+import { type JsonPath, parseJsonPath } from './json-path.js';
+import { type Hit, scanJson } from './scan-json.js';
+
+/** ASCII text that takes the place of bytes. */
+export interface Edit {
+  readonly start: number;
+  readonly end: number;
+  readonly text: string;
+}
+
+/** How ids of some columns are found in JSON values. */
+export interface JsonRewriter {
+  readonly paths: readonly JsonPath[];
+  readonly columns: readonly JsonColumn[];
+}
+
+interface JsonColumn {
+  readonly work: ColumnWork;
+  readonly path: number;
+  readonly model: number | null;
+  readonly region: number | null;
+  readonly company: number | null;
+}
+
+/**
+ * Prepares rewriting by paths. `pathOf` names the path of a column's ids; scopes are paths too where
+ * `scopesInside`, else every row brings its own.
+ */
+export function buildJsonRewriter(
+  works: readonly ColumnWork[],
+  pathOf: (work: ColumnWork) => string,
+  scopesInside: boolean,
+): JsonRewriter {
+  const paths: JsonPath[] = [];
+  const add = (text: string): number => {
+    const path = parseJsonPath(text);
+    if (path === null) throw new Error(`not a JSON path: ${text}`);
+    return paths.push(path) - 1;
+  };
+  const addScope = (text: string | undefined) => (text === undefined || !scopesInside ? null : add(text));
+  const columns = works.map((work) => ({
+    work,
+    path: add(pathOf(work)),
+    model: addScope(work.column.modelColumn),
+    region: addScope(work.column.regionColumn),
+    company: addScope(work.column.companyColumn),
+  }));
+  return { paths, columns };
+}
+
+/**
+ * Looks up and counts the ids in one JSON value; returns what changes, in the order of the text.
+ *
+ * @throws NotJson
+ */
+export function findEdits(
+  rewriter: JsonRewriter,
+  bytes: Buffer,
+  range: { readonly start: number; readonly end: number },
+  rowScope: RowScope = NO_SCOPE,
+): Edit[] {
+  const hits = scanJson(bytes, range.start, range.end, rewriter.paths);
+  const edits: Edit[] = [];
+  for (const column of rewriter.columns) {
+    const scope = needsScope(column.work.column) ? innerScope(column, bytes, hits, rowScope) : rowScope;
+    for (const hit of hits) {
+      if (hit.path !== column.path) continue;
+      const fate = judgeHit(column.work, bytes, hit, scope);
+      const edit = editOf(column.work, hit, fate);
+      if (edit !== null) edits.push(edit);
+    }
+  }
+  return rewriter.columns.length > 1 ? inOrder(edits) : edits;
+}
+
+function inOrder(edits: Edit[]): Edit[] {
+  edits.sort((a, b) => a.start - b.start);
+  if (edits.some((edit, at) => edit.start < (edits[at - 1]?.end ?? 0))) {
+    throw new SvcError('bad_input', 'Two paths of this target point at the same value.', {
+      hint: 'Make the paths narrower, or use two targets.',
+    });
+  }
+  return edits;
+}
+
+function innerScope(column: JsonColumn, bytes: Buffer, hits: readonly Hit[], row: RowScope): RowScope {
+  const read = (path: number | null, outer: string | null) =>
+    path === null
+      ? outer
+      : onlyText(
+          bytes,
+          hits.filter((hit) => hit.path === path),
+        );
+  return {
+    model: read(column.model, row.model),
+    region: read(column.region, row.region),
+    company: read(column.company, row.company),
+  };
+}
+
+/** A scope is one scalar; several say nothing. */
+function onlyText(bytes: Buffer, hits: readonly Hit[]): string | null {
+  const [hit] = hits;
+  if (hit === undefined || hits.length > 1) return null;
+  const raw = bytes.toString('utf8', hit.start, hit.end);
+  if (hit.kind === 'number') return raw;
+  if (hit.kind !== 'string') return null;
+  const text: unknown = JSON.parse(raw);
+  return typeof text === 'string' && text !== '' ? text : null;
+}
+
+function judgeHit(work: ColumnWork, bytes: Buffer, hit: Hit, scope: RowScope): Fate {
+  if (hit.kind === 'null') return judgeText(work, '', scope);
+  if (hit.kind === 'number') return judgeText(work, bytes.toString('latin1', hit.start, hit.end), scope);
+  const text = bytes.toString('utf8', hit.start + 1, hit.end - 1);
+  if (hit.kind === 'string' && !text.includes('\\')) return judgeText(work, text, scope);
+  const place = work.resolver.oddForm(hit.kind === 'string' ? 'escaped' : 'not_a_value');
+  work.tally.add(place, () => bytes.toString('utf8', hit.start, Math.min(hit.end, hit.start + 64)), scope);
+  return fateOf(work, place);
+}
+
+function editOf(work: ColumnWork, { kind, start, end }: Hit, fate: Fate): Edit | null {
+  if (fate === 'keep') return null;
+  if (fate === 'clear') return { start, end, text: 'null' };
+  const digits = work.resolver.newDigits;
+  return { start, end, text: kind === 'string' ? `"${digits}"` : digits };
+}
+
+/** The bytes of one JSON value with its ids rewritten; the same object where nothing changes. */
+export function rewriteJsonBytes(rewriter: JsonRewriter, bytes: Buffer, scope: RowScope): Buffer {
+  const edits = findEdits(rewriter, bytes, { start: 0, end: bytes.length }, scope);
+  if (edits.length === 0) return bytes;
+  const parts: Uint8Array[] = [];
+  let from = 0;
+  for (const edit of edits) {
+    parts.push(bytes.subarray(from, edit.start), Buffer.from(edit.text));
+    from = edit.end;
+  }
+  parts.push(bytes.subarray(from));
+  return Buffer.concat(parts);
+}

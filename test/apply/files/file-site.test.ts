@@ -1,0 +1,211 @@
+import { appendFileSync, existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import type { Site } from '../../../src/apply/context.js';
+import { openFileSite } from '../../../src/apply/files/file-site.js';
+import { readSideCar, writeSideCar } from '../../../src/apply/files/side-car.js';
+import type { Policy } from '../../../src/apply/plan.js';
+import type { FileTarget } from '../../../src/apply/targets.js';
+import {
+  createRemap,
+  IN_PLACE,
+  INVOICES,
+  makeFolder,
+  NEW,
+  openContext,
+  pairs,
+  target,
+} from '../support/remap.js';
+
+const INPUT = 'id,n\n20,a\n30,b\n40,c\n';
+const OUTPUT = 'id,n\n30,a\n40,b\n50,c\n';
+const RUN = { run: 'run-1', planSha256: 'p' };
+
+interface Setup {
+  readonly folder: string;
+  readonly file: string;
+  readonly open: (policy: Policy, changes?: object) => Site;
+}
+
+function setUp(input = INPUT): Setup {
+  const folder = makeFolder();
+  const file = join(folder, 'orders.csv');
+  const remap = join(makeFolder(), 'remap.db');
+  writeFileSync(file, input);
+  createRemap(remap, [
+    ...pairs([
+      [20, 30],
+      [30, 40],
+      [40, 50],
+    ]),
+    { v3: 60 },
+  ]);
+  return {
+    folder,
+    file,
+    open: (policy, changes = {}) => {
+      const under = target({ kind: 'csv', file, ids: [{ column: 'id', model: INVOICES }], ...changes });
+      if (under.kind !== 'csv') throw new Error('not a file');
+      return openFileSite(openContext(remap, policy), under satisfies FileTarget);
+    },
+  };
+}
+
+async function apply(site: Site, run = RUN.run) {
+  const plans = await site.survey();
+  return site.write(plans, { ...RUN, run });
+}
+
+const blocksOf = async (site: Site) =>
+  (await site.survey()).flatMap(({ notes }) =>
+    notes.filter((note) => note.level === 'blocks').map(({ code }) => code),
+  );
+
+describe('files, new file beside the old', () => {
+  it('writes the new file and leaves the old one as it is', async () => {
+    const { file, folder, open } = setUp();
+    const [written] = await apply(open(NEW));
+    expect(written).toMatchObject({ changed: 3, alreadyDone: false, run: 'run-1' });
+    expect(readFileSync(file, 'utf8')).toBe(INPUT);
+    expect(readFileSync(join(folder, 'orders.v4.csv'), 'utf8')).toBe(OUTPUT);
+  });
+
+  it('is the same after three times as after once', async () => {
+    const { folder, open } = setUp();
+    await apply(open(NEW));
+    for (const again of ['run-2', 'run-3']) {
+      const [written] = await apply(open(NEW), again);
+      expect(written).toMatchObject({ alreadyDone: true, run: 'run-1', changed: 3 });
+    }
+    expect(readFileSync(join(folder, 'orders.v4.csv'), 'utf8')).toBe(OUTPUT);
+  });
+
+  it('refuses an output of its own as input, also under another name', async () => {
+    const { folder, open } = setUp();
+    await apply(open(NEW));
+    const output = join(folder, 'orders.v4.csv');
+    expect(await blocksOf(open(NEW, { file: output }))).toEqual(['known_output']);
+    expect(await blocksOf(open(IN_PLACE, { file: output }))).toEqual(['known_output']);
+    const renamed = join(folder, 'renamed.csv');
+    writeFileSync(renamed, readFileSync(output));
+    expect(await blocksOf(open(NEW, { file: renamed }))).toEqual(['known_output']);
+  });
+
+  it('never overwrites a file that is not its own, or that came from another input', async () => {
+    const { file, folder, open } = setUp();
+    writeFileSync(join(folder, 'orders.v4.csv'), 'mine');
+    expect(await blocksOf(open(NEW))).toEqual(['output_exists']);
+    const other = join(folder, 'out.csv');
+    await apply(open(NEW, { output: other }));
+    appendFileSync(file, '20,d\n');
+    expect(await blocksOf(open(NEW, { output: other }))).toEqual(['output_exists']);
+  });
+
+  it('is taken back by removing the new file, unless that changed', async () => {
+    const { folder, open } = setUp();
+    await apply(open(NEW));
+    const output = join(folder, 'orders.v4.csv');
+    writeFileSync(output, OUTPUT.replace('40,b', '41,b'));
+    expect(await open(NEW).undo('run-1')).toEqual([
+      { target: 'under-test', restored: 0, changedSince: ['line 3'], changedSinceCount: 1 },
+    ]);
+    writeFileSync(output, OUTPUT);
+    expect(await open(NEW).undo('run-0')).toEqual([]);
+    expect(await open(NEW).undo('run-1')).toMatchObject([{ restored: 3, changedSinceCount: 0 }]);
+    expect(readdirSync(folder).sort()).toEqual(['orders.csv']);
+  });
+});
+
+describe('files, in place', () => {
+  it('rewrites the file, keeps its mode and is taken back byte by byte', async () => {
+    const { file, folder, open } = setUp();
+    const before = statSync(file);
+    await apply(open(IN_PLACE));
+    expect(readFileSync(file, 'utf8')).toBe(OUTPUT);
+    expect(statSync(file).mode).toBe(before.mode);
+    expect(await open(IN_PLACE).undo('run-1')).toMatchObject([{ restored: 3 }]);
+    expect(readFileSync(file, 'utf8')).toBe(INPUT);
+    expect(statSync(file).ino).toBe(before.ino);
+    expect(readdirSync(folder).sort()).toEqual(['orders.csv']);
+  });
+
+  it('is the same after three times as after once', async () => {
+    const { file, open } = setUp();
+    await apply(open(IN_PLACE));
+    for (const again of ['run-2', 'run-3']) {
+      expect(await apply(open(IN_PLACE), again)).toMatchObject([{ alreadyDone: true, run: 'run-1' }]);
+    }
+    expect(readFileSync(file, 'utf8')).toBe(OUTPUT);
+  });
+
+  it('refuses a rewritten file that changed since: it may hold ids of both kinds', async () => {
+    const { file, open } = setUp();
+    await apply(open(IN_PLACE));
+    appendFileSync(file, '20,new\n');
+    expect(await blocksOf(open(IN_PLACE))).toEqual(['changed_output']);
+    expect(await open(IN_PLACE).undo('run-1')).toMatchObject([{ restored: 0, changedSince: ['line 5'] }]);
+  });
+
+  it('ends the same when it was killed before or after the file got its name', async () => {
+    const { file, open } = setUp();
+    await apply(open(IN_PLACE));
+    const car = readSideCar(file);
+    if (car === null) throw new Error('no side-car');
+    // Killed after the rename: the file is the output, the side-car does not say so yet.
+    writeSideCar(file, { ...car, state: 'writing' });
+    expect(await apply(open(IN_PLACE), 'run-2')).toMatchObject([{ alreadyDone: true, run: 'run-1' }]);
+    expect(readSideCar(file)?.state).toBe('done');
+    expect(readFileSync(file, 'utf8')).toBe(OUTPUT);
+    // Killed before it: the file is still the input.
+    writeFileSync(file, INPUT);
+    writeSideCar(file, { ...car, state: 'writing' });
+    writeFileSync(`${file}.svc-migrate-tmp`, 'half');
+    expect(await apply(open(IN_PLACE), 'run-3')).toMatchObject([{ alreadyDone: false, run: 'run-3' }]);
+    expect(readFileSync(file, 'utf8')).toBe(OUTPUT);
+    expect(await open(IN_PLACE).undo('run-3')).toMatchObject([{ restored: 3 }]);
+    expect(readFileSync(file, 'utf8')).toBe(INPUT);
+  });
+
+  it('writes nothing where the file changed after it was planned for', async () => {
+    const { file, folder, open } = setUp();
+    const site = open(IN_PLACE);
+    const plans = await site.survey();
+    appendFileSync(file, '20,late\n');
+    await expect(site.write(plans, RUN)).rejects.toMatchObject({ code: 'bad_input' });
+    expect(readFileSync(file, 'utf8')).toBe(`${INPUT}20,late\n`);
+    expect(readdirSync(folder).sort()).toEqual(['orders.csv']);
+  });
+});
+
+describe('file verification', () => {
+  it('recomputes the output and says what does not agree', async () => {
+    const { file, folder, open } = setUp();
+    await apply(open(NEW));
+    expect(await open(NEW).verify(null)).toMatchObject([{ run: 'run-1', checked: 3, wrongCount: 0 }]);
+    expect(await open(NEW).verify('run-0')).toEqual([]);
+    writeFileSync(join(folder, 'orders.v4.csv'), 'id,n\n30,a\n41,b\n50,c\n');
+    expect(await open(NEW).verify(null)).toMatchObject([{ changedSinceCount: 1 }]);
+    writeFileSync(file, INPUT.replace('20', '21'));
+    expect(await open(NEW).verify(null)).toMatchObject([{ wrongCount: 1 }]);
+  });
+});
+
+describe('file plans', () => {
+  it('name ragged rows, lines that are no JSON, and unknown models', async () => {
+    const { open } = setUp('id,n\n20\n30,b,c\n40,d\n');
+    expect(await blocksOf(open(NEW))).toEqual(['short_rows', 'long_rows']);
+    expect(await blocksOf(open({ ...NEW, unknown: 'keep' }))).toEqual([]);
+    expect(await blocksOf(open(NEW, { ids: [{ column: 'id', model: 'accounting/invoice' }] }))).toContain(
+      'unknown_model',
+    );
+  });
+
+  it('read missing files and folders as bad input', async () => {
+    const { folder, open } = setUp();
+    await expect(open(NEW, { file: join(folder, 'none.csv') }).survey()).rejects.toMatchObject({
+      code: 'bad_input',
+    });
+    await expect(open(NEW, { file: folder }).survey()).rejects.toMatchObject({ code: 'bad_input' });
+    expect(existsSync(join(folder, 'none.v4.csv'))).toBe(false);
+  });
+});

@@ -1,0 +1,223 @@
+import { join } from 'node:path';
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { IdMap, MAPPED } from '../../../src/apply/ids/id-map.js';
+import {
+  bigHiOf,
+  bigLoOf,
+  digitsOf,
+  hiOf,
+  joinHalves,
+  loOf,
+  safeNumberOf,
+} from '../../../src/apply/ids/int64.js';
+import { categoryKey, type LookUp, NO_SCOPE, Resolver } from '../../../src/apply/ids/resolver.js';
+import { Tally } from '../../../src/apply/ids/tally.js';
+import { openDatabase } from '../../../src/store/open.js';
+import { createRemap, INVOICES, makeFolder, type RemapRow } from '../support/remap.js';
+
+const int64 = fc.bigInt({ min: -(2n ** 63n), max: 2n ** 63n - 1n });
+
+describe('64-bit halves', () => {
+  it('hold every 64-bit integer exactly', () => {
+    fc.assert(
+      fc.property(int64, (value) => {
+        expect(joinHalves(bigHiOf(value), bigLoOf(value))).toBe(value);
+        expect(digitsOf(bigHiOf(value), bigLoOf(value))).toBe(String(value));
+      }),
+      { numRuns: 2000 },
+    );
+  });
+
+  it('are the same from numbers as from bigints where numbers are exact', () => {
+    fc.assert(
+      fc.property(fc.maxSafeInteger(), (value) => {
+        expect([hiOf(value), loOf(value)]).toEqual([bigHiOf(BigInt(value)), bigLoOf(BigInt(value))]);
+        expect(safeNumberOf(hiOf(value), loOf(value))).toBe(value);
+      }),
+      { numRuns: 2000 },
+    );
+  });
+
+  it('are no number where a number would not be exact', () => {
+    for (const value of [2n ** 53n, 2n ** 63n - 1n, -(2n ** 53n), -(2n ** 63n)]) {
+      expect(safeNumberOf(bigHiOf(value), bigLoOf(value))).toBeNull();
+    }
+  });
+});
+
+describe('IdMap', () => {
+  it('finds exactly what was put in', () => {
+    fc.assert(
+      fc.property(
+        fc.uniqueArray(int64, { maxLength: 200 }),
+        fc.array(int64, { maxLength: 50 }),
+        (keys, others) => {
+          const map = new IdMap('m', keys.length, false);
+          const add = (key: bigint, now: bigint) =>
+            map.add({
+              hi: bigHiOf(key),
+              lo: bigLoOf(key),
+              newHi: bigHiOf(now),
+              newLo: bigLoOf(now),
+              verdict: MAPPED,
+              scope: 0,
+            });
+          keys.forEach((key, at) => {
+            add(key, BigInt(at));
+          });
+          keys.forEach((key, at) => {
+            const slot = map.find(bigHiOf(key), bigLoOf(key));
+            expect(joinHalves(map.newHi[slot] ?? 0, map.newLo[slot] ?? 0)).toBe(BigInt(at));
+          });
+          for (const other of others) {
+            if (!keys.includes(other)) expect(map.find(bigHiOf(other), bigLoOf(other))).toBe(-1);
+          }
+        },
+      ),
+    );
+  });
+});
+
+const folder = makeFolder();
+let files = 0;
+
+function resolverOf(rows: readonly RemapRow[], lookUp: Partial<LookUp> = {}): Resolver {
+  files += 1;
+  const file = join(folder, `${files}.db`);
+  createRemap(file, rows);
+  const model = { model: INVOICES, path: '' };
+  return new Resolver(openDatabase(file, 'read'), {
+    model,
+    models: new Map(),
+    region: undefined,
+    company: undefined,
+    mapDeleted: false,
+    ...lookUp,
+  });
+}
+
+function answer(resolver: Resolver, text: string, scope = NO_SCOPE): string {
+  const category = resolver.categories[resolver.lookText(text, scope)];
+  if (category === undefined) return '?';
+  return category.kind === 'mapped' ? resolver.newDigits : categoryKey(category);
+}
+
+describe('Resolver', () => {
+  it('maps ids beyond 2^53 exactly, and tells their neighbours apart', () => {
+    const resolver = resolverOf([
+      { v3: 2n ** 53n, v4: 2n ** 63n - 1n },
+      { v3: 2n ** 53n + 1n, v4: -(2n ** 63n) },
+      { v3: 2n ** 63n - 1n, v4: 1n },
+    ]);
+    expect(answer(resolver, '9007199254740992')).toBe('9223372036854775807');
+    expect(answer(resolver, '9007199254740993')).toBe('-9223372036854775808');
+    expect(answer(resolver, '9223372036854775807')).toBe('1');
+    expect(answer(resolver, '9007199254740994')).toBe('unknown/not_in_remap');
+  });
+
+  it('names status and reason of ids without a twin, and V4 ids that are no V3 ids', () => {
+    const resolver = resolverOf([
+      { v3: 1, v4: 10 },
+      { v3: 2, status: 'unmatched', reason: 'outside_backfill_window' },
+      { v3: 3, v4: 30, status: 'deleted', reason: 'deleted_in_v3' },
+      { v3: null, v4: 77, status: 'v4_only' },
+    ]);
+    expect(answer(resolver, '1')).toBe('10');
+    expect(answer(resolver, '2')).toBe('unmatched/outside_backfill_window');
+    expect(answer(resolver, '3')).toBe('deleted/deleted_in_v3');
+    expect(answer(resolver, '10')).toBe('unknown/known_as_v4_only');
+    expect(answer(resolver, '77')).toBe('unknown/known_as_v4_only');
+    expect(answer(resolver, '78')).toBe('unknown/not_in_remap');
+    expect(answer(resolver, '')).toBe('empty');
+    expect(answer(resolver, '01')).toBe('unknown/leading_zeros');
+  });
+
+  it('maps deleted records with a V4 id only when told to', () => {
+    const rows = [{ v3: 3, v4: 30, status: 'deleted', reason: 'deleted_in_v3' }];
+    expect(answer(resolverOf(rows, { mapDeleted: true }), '3')).toBe('30');
+    const gone = [{ v3: 3, status: 'deleted', reason: 'deleted_not_in_v4' }];
+    expect(answer(resolverOf(gone, { mapDeleted: true }), '3')).toBe('deleted/deleted_not_in_v4');
+  });
+
+  it('keeps models and children apart', () => {
+    const rows = [
+      { v3: 1, v4: 10 },
+      { v3: 1, v4: 20, path: 'line_items' },
+      { v3: 1, v4: 30, model: 'crm/companies' },
+    ];
+    expect(answer(resolverOf(rows), '1')).toBe('10');
+    expect(answer(resolverOf(rows, { model: { model: INVOICES, path: 'line_items' } }), '1')).toBe('20');
+    const models = new Map([
+      ['company', { model: 'crm/companies', path: '' }],
+      ['user', null],
+    ]);
+    const byRow = resolverOf(rows, { model: null, models });
+    expect(answer(byRow, '1', { ...NO_SCOPE, model: 'company' })).toBe('30');
+    expect(answer(byRow, '1', { ...NO_SCOPE, model: 'user' })).toBe('not_ours');
+    expect(answer(byRow, '1', { ...NO_SCOPE, model: 'other' })).toBe('unknown/unknown_model');
+    expect(answer(byRow, '1')).toBe('unknown/unknown_model');
+  });
+
+  it('never guesses between regions or companies that disagree', () => {
+    const rows = [
+      { v3: 1, v4: 10, region: 'eu', company: 5 },
+      { v3: 1, v4: 11, region: 'us', company: 5 },
+      { v3: 2, v4: 20, region: 'eu', company: 5 },
+      { v3: 3, v4: 30, region: 'eu', company: 5 },
+      { v3: 3, region: 'us', company: 6 },
+    ];
+    const open = resolverOf(rows);
+    expect([answer(open, '1'), answer(open, '2'), answer(open, '3')]).toEqual([
+      'unknown/several_scopes',
+      '20',
+      'unknown/several_scopes',
+    ]);
+    const eu = resolverOf(rows, { region: 'eu' });
+    expect([answer(eu, '1'), answer(eu, '2'), answer(eu, '3')]).toEqual(['10', '20', '30']);
+    const us = resolverOf(rows, { region: 'us' });
+    expect([answer(us, '1'), answer(us, '2'), answer(us, '3')]).toEqual([
+      '11',
+      'unknown/other_scope',
+      'unmatched/unexplained',
+    ]);
+    const byRow = resolverOf(rows, { company: null });
+    expect(answer(byRow, '3', { ...NO_SCOPE, company: '5' })).toBe('30');
+    expect(answer(byRow, '3', { ...NO_SCOPE, company: '6' })).toBe('unmatched/unexplained');
+    expect(answer(byRow, '1', { ...NO_SCOPE, company: '5' })).toBe('unknown/several_scopes');
+    expect(answer(byRow, '2', { ...NO_SCOPE, company: '05' })).toBe('unknown/other_scope');
+    expect(answer(byRow, '2')).toBe('unknown/no_scope');
+  });
+
+  it('does not mind several rows that say the same', () => {
+    const resolver = resolverOf([
+      { v3: 1, v4: 10, region: 'eu' },
+      { v3: 1, v4: 10, region: 'us' },
+    ]);
+    expect(answer(resolver, '1')).toBe('10');
+  });
+});
+
+describe('Tally', () => {
+  it('counts rows and distinct ids the same in any order', () => {
+    const rows = Array.from({ length: 40 }, (_, at) =>
+      at % 3 === 0 ? { v3: at } : { v3: at, v4: at + 1000 },
+    );
+    const resolver = resolverOf(rows);
+    const texts = [...Array.from({ length: 60 }, (_, at) => String(at)), '1.0', '1.0', ''];
+    const count = (values: readonly string[]) => {
+      const tally = new Tally(resolver);
+      for (const text of values) tally.add(resolver.lookText(text, NO_SCOPE), () => text, NO_SCOPE);
+      return tally.result();
+    };
+    const first = count([...texts, ...texts]);
+    expect(count([...texts, ...texts].reverse())).toEqual(first);
+    expect(count(texts).digest).not.toBe(first.digest);
+    const byName = new Map(first.counts.map((one) => [categoryKey(one.category), one]));
+    expect(byName.get('mapped')).toMatchObject({ rows: 52, ids: 26 });
+    expect(byName.get('unmatched/unexplained')).toMatchObject({ rows: 28, ids: 14 });
+    expect(byName.get('unmatched/unexplained')?.samples).toEqual(['0', '3', '6', '9', '12']);
+    expect(byName.get('unknown/not_in_remap')).toMatchObject({ rows: 40, ids: 20 });
+    expect(byName.get('unknown/decimal')).toMatchObject({ rows: 4, ids: 1, samples: ['1.0'] });
+  });
+});

@@ -1,0 +1,132 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll } from 'vitest';
+import { type ApplyContext, DEFAULT_TUNING, type Tuning } from '../../../src/apply/context.js';
+import type { Policy } from '../../../src/apply/plan.js';
+import { type ApplyTarget, applyTargetSchema } from '../../../src/apply/targets.js';
+import { type Db, openDatabase } from '../../../src/store/open.js';
+
+export const INVOICES = 'accounting/invoices';
+
+/** One row of a remap under test. */
+export interface RemapRow {
+  readonly v3: bigint | number | null;
+  readonly v4?: bigint | number | null;
+  readonly model?: string;
+  readonly path?: string;
+  readonly region?: string;
+  readonly company?: bigint | number;
+  readonly status?: string;
+  readonly reason?: string | null;
+}
+
+/** A folder that is removed when the file's tests are done. */
+export function makeFolder(): string {
+  const folder = mkdtempSync(join(tmpdir(), 'svc-apply-'));
+  afterAll(() => rmSync(folder, { recursive: true, force: true }));
+  return folder;
+}
+
+/** Fills a new svc-migrate database with a current, complete remap. */
+export function createRemap(file: string, rows: Iterable<RemapRow>, sha256 = 'sha-of-remap'): void {
+  const db = openDatabase(file, 'create');
+  try {
+    const insert = db.prepare(
+      `INSERT INTO remap(model, path, region, v3_company_id, v3_svc_id, v4_svc_id, status, reason, evidence)
+       VALUES (?, ?, ?, ?, ?, ?, ?, ?, '{}')`,
+    );
+    db.transaction(() => {
+      for (const row of rows) insert.run(...cellsOf(row));
+      db.prepare("INSERT INTO meta VALUES ('export_seq', '7') ON CONFLICT DO NOTHING").run();
+      db.prepare("INSERT INTO remap_run(built_at, sha256, export_seq, counts) VALUES ('t', ?, 7, '{}')").run(
+        sha256,
+      );
+    })();
+  } finally {
+    db.close();
+  }
+}
+
+function cellsOf(row: RemapRow) {
+  const status = row.status ?? (row.v4 === undefined || row.v4 === null ? 'unmatched' : 'matched');
+  return [
+    row.model ?? INVOICES,
+    row.path ?? '',
+    row.region ?? 'default',
+    big(row.company ?? 1),
+    big(row.v3),
+    big(row.v4 ?? null),
+    status,
+    row.reason === undefined ? (status === 'matched' ? null : 'unexplained') : row.reason,
+  ];
+}
+
+function big(value: bigint | number | null): bigint | null {
+  return value === null ? null : BigInt(value);
+}
+
+/** Pairs as remap rows. */
+export function pairs(entries: Iterable<readonly [bigint | number, bigint | number]>): RemapRow[] {
+  return [...entries].map(([v3, v4]) => ({ v3, v4 }));
+}
+
+export const IN_PLACE: Policy = {
+  mode: 'in_place',
+  missing: 'fail',
+  unknown: 'fail',
+  mapDeleted: false,
+  again: false,
+};
+export const NEW: Policy = { ...IN_PLACE, mode: 'new' };
+
+/** A context over a remap file; nothing in it waits or looks at a clock. */
+export function openContext(
+  remapFile: string,
+  policy: Policy,
+  tuning: Partial<Tuning> = {},
+): ApplyContext & { readonly remap: Db } {
+  return {
+    remap: openDatabase(remapFile, 'read'),
+    remapFile,
+    facts: { sha256: 'sha-of-remap', builtAt: 't' },
+    policy,
+    tool: 'svc-migrate test',
+    now: () => Date.parse('2026-11-20T00:00:00Z'),
+    sleep: async () => {},
+    random: () => 0.5,
+    env: process.env,
+    signal: new AbortController().signal,
+    onProgress: () => {},
+    tuning: { ...DEFAULT_TUNING, ...tuning },
+  };
+}
+
+/** A target as a configuration file would give it. */
+export function target(input: object): ApplyTarget {
+  return applyTargetSchema.parse({ name: 'under-test', ...input });
+}
+
+/** Integers below `max`, the same for the same seed (mulberry32). */
+export function seeded(seed: number): (max: number) => number {
+  let state = seed >>> 0;
+  return (max) => {
+    state = (state + 0x6d2b_79f5) >>> 0;
+    let t = Math.imul(state ^ (state >>> 15), 1 | state);
+    t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t;
+    return Math.floor((((t ^ (t >>> 14)) >>> 0) / 4_294_967_296) * max);
+  };
+}
+
+export function shuffle<T>(items: readonly T[], random: (max: number) => number): T[] {
+  const list = [...items];
+  for (let at = list.length - 1; at > 0; at -= 1) {
+    const other = random(at + 1);
+    const [a, b] = [list[at], list[other]];
+    if (a !== undefined && b !== undefined) {
+      list[at] = b;
+      list[other] = a;
+    }
+  }
+  return list;
+}

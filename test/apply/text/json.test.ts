@@ -1,0 +1,224 @@
+import { join } from 'node:path';
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { type ColumnWork, openColumn, restartTally } from '../../../src/apply/column-work.js';
+import { NO_SCOPE } from '../../../src/apply/ids/resolver.js';
+import { buildCounts } from '../../../src/apply/plan.js';
+import type { IdColumn } from '../../../src/apply/targets.js';
+import { parseJsonPath } from '../../../src/apply/text/json-path.js';
+import { buildNdjsonScanner } from '../../../src/apply/text/ndjson-records.js';
+import { buildJsonRewriter, rewriteJsonBytes } from '../../../src/apply/text/rewrite-json.js';
+import { NotJson, scanJson } from '../../../src/apply/text/scan-json.js';
+import { openDatabase } from '../../../src/store/open.js';
+import { createRemap, IN_PLACE, INVOICES, makeFolder } from '../support/remap.js';
+
+const folder = makeFolder();
+const remapFile = join(folder, 'remap.db');
+createRemap(remapFile, [
+  { v3: 1, v4: 2 },
+  { v3: 2, v4: 1 },
+  { v3: 3, v4: 9007199254740993n },
+  { v3: 9007199254740993n, v4: 9007199254740992n },
+  { v3: 4 },
+  { v3: 5, v4: 50, company: 7, model: 'crm/companies' },
+]);
+const remap = openDatabase(remapFile, 'read');
+
+function rewrite(text: string, ids: readonly Partial<IdColumn>[], missing: 'keep' | 'null' = 'keep') {
+  const works: ColumnWork[] = ids.map((one) =>
+    openColumn(
+      remap,
+      { column: '$', ...(one.modelColumn === undefined ? { model: INVOICES } : {}), ...one },
+      { ...IN_PLACE, missing },
+    ),
+  );
+  const bytes = rewriteJsonBytes(
+    buildJsonRewriter(works, (work) => work.column.column, true),
+    Buffer.from(text),
+    NO_SCOPE,
+  );
+  const counts = works.flatMap((work) => buildCounts(work.tally.result()));
+  return { text: bytes.toString(), counts: counts.map(({ name, rows }) => `${name} ${rows}`) };
+}
+
+describe('JSON paths', () => {
+  it.each([
+    ['$.a.b', '{"a":{"b":1},"b":1}', '{"a":{"b":2},"b":1}'],
+    ['a.b', '{"a":{"b":1},"b":1}', '{"a":{"b":2},"b":1}'],
+    ['$', '1', '2'],
+    ['$[*]', '[1, 2 ,"1"]', '[2, 1 ,"2"]'],
+    ['$[1]', '[1,1,1]', '[1,2,1]'],
+    ['$.lines[*].id', '{"lines":[{"id":1},{"x":1},{"id":"2"}]}', '{"lines":[{"id":2},{"x":1},{"id":"1"}]}'],
+    ['$..id', '{"id":1,"x":[{"id":2,"y":{"id":"1"}}]}', '{"id":2,"x":[{"id":1,"y":{"id":"2"}}]}'],
+    ['$.*.id', '{"a":{"id":1},"b":{"id":2},"id":1}', '{"a":{"id":2},"b":{"id":1},"id":1}'],
+    ["$['odd key'].id", '{"odd key":{"id":1}}', '{"odd key":{"id":2}}'],
+    ['$.svc_id', '{"svc\\u005fid":1}', '{"svc\\u005fid":2}'],
+    ['$.id', '{"id":1,"id":2}', '{"id":2,"id":1}'],
+    ['$.id', ' {\t"id" :\r 9007199254740993 } ', ' {\t"id" :\r 9007199254740992 } '],
+    ['$.id', '{"id":3}', '{"id":9007199254740993}'],
+    ['$.id', '{"Id":1,"id ":1,"ids":1,"i":{"d":1}}', '{"Id":1,"id ":1,"ids":1,"i":{"d":1}}'],
+    ['$.é', '{"é":1}', '{"é":2}'],
+  ])('%s rewrites %s', (path, before, after) => {
+    expect(rewrite(before, [{ column: path }]).text).toBe(after);
+  });
+
+  it.each(['$.', '$..', '$[', '$[x]', '$.a b', "$['a", '$.a[-1]'])('%s is refused', (path) => {
+    expect(parseJsonPath(path)).toBeNull();
+  });
+
+  it('counts what it does not rewrite: odd numbers, other values, nothing', () => {
+    const text = '[1.0,1e0,"01"," 1","\\u0031",true,{"a":1},[1],null,"",4,7]';
+    const { text: after, counts } = rewrite(text, [{ column: '$[*]' }]);
+    expect(after).toBe(text);
+    expect(counts).toEqual([
+      'empty 2',
+      'unknown/decimal 1',
+      'unknown/escaped 1',
+      'unknown/exponent 1',
+      'unknown/leading_zeros 1',
+      'unknown/not_a_value 3',
+      'unknown/not_in_remap 1',
+      'unknown/spaces_around 1',
+      'unmatched/unexplained 1',
+    ]);
+  });
+
+  it('writes null for ids without a twin when told to', () => {
+    expect(rewrite('[4,"4",1]', [{ column: '$[*]' }], 'null').text).toBe('[null,null,2]');
+  });
+
+  it('takes model and company from elsewhere in the record', () => {
+    const ids = [
+      {
+        column: '$.ref.id',
+        modelColumn: '$.kind',
+        models: { inv: INVOICES, co: 'crm/companies' },
+        companyColumn: '$.co',
+      },
+    ];
+    expect(rewrite('{"ref":{"id":5},"kind":"co","co":7}', ids).text).toContain('"id":50');
+    expect(rewrite('{"co":"7","ref":{"id":5},"kind":"co"}', ids).text).toContain('"id":50');
+    expect(rewrite('{"ref":{"id":5},"kind":"co","co":8}', ids).counts).toEqual(['unknown/other_scope 1']);
+    expect(rewrite('{"ref":{"id":5},"kind":"zz","co":7}', ids).counts).toEqual(['unknown/unknown_model 1']);
+  });
+
+  it('refuses two paths that point at the same value', () => {
+    expect(() => rewrite('{"a":{"id":1}}', [{ column: '$.a.id' }, { column: '$..id' }])).toThrow(
+      /same value/,
+    );
+  });
+});
+
+describe('JSON scanner', () => {
+  it('takes what JSON.parse takes and refuses what it refuses', () => {
+    let refused = 0;
+    fc.assert(
+      fc.property(
+        fc.json(),
+        fc.nat(),
+        fc.constantFrom(...'{}[],:"\\0123eE+-. ntf\u0001é'),
+        (text, place, byte) => {
+          for (const sample of [
+            text,
+            `${text.slice(0, place % (text.length + 1))}${byte}${text.slice(place % (text.length + 1))}`,
+          ]) {
+            const bytes = Buffer.from(sample);
+            let parses = true;
+            try {
+              JSON.parse(sample);
+            } catch {
+              parses = false;
+              refused += 1;
+            }
+            const scan = () => scanJson(bytes, 0, bytes.length, []);
+            if (parses) expect(scan).not.toThrow();
+            else expect(scan).toThrow(NotJson);
+          }
+        },
+      ),
+      { numRuns: 20_000 },
+    );
+    process.stderr.write(`JSON scanner: 40,000 texts, ${refused} of them no JSON\n`);
+  });
+
+  it('does not run out of stack on deep nesting', () => {
+    const bytes = Buffer.from('['.repeat(200_000));
+    expect(() => scanJson(bytes, 0, bytes.length, [])).toThrow(NotJson);
+  });
+
+  it('finds what JSON.parse finds at random places', () => {
+    const path = parseJsonPath('$..id');
+    if (path === null) throw new Error('no path');
+    const key = fc.constantFrom('id', 'a', 'b');
+    const { tree } = fc.letrec((tie) => ({
+      leaf: fc.integer(),
+      node: fc.oneof(
+        fc.array(tie('tree'), { maxLength: 3 }),
+        fc.dictionary(key, tie('tree'), { maxKeys: 3 }),
+      ),
+      tree: fc.oneof({ depthSize: 'small' }, tie('leaf'), tie('node')),
+    }));
+    fc.assert(
+      fc.property(tree, (value) => {
+        const bytes = Buffer.from(JSON.stringify(value, null, 1));
+        const found = scanJson(bytes, 0, bytes.length, [path]).map(({ start, end }) =>
+          JSON.stringify(JSON.parse(bytes.toString('utf8', start, end))),
+        );
+        expect(found).toEqual(valuesUnderId(value).map((one) => JSON.stringify(one)));
+      }),
+      { numRuns: 2000 },
+    );
+  });
+});
+
+function valuesUnderId(value: unknown): unknown[] {
+  if (typeof value !== 'object' || value === null) return [];
+  return Object.entries(value).flatMap(([key, inner]) => [
+    ...(!Array.isArray(value) && key === 'id' ? [inner] : []),
+    ...valuesUnderId(inner),
+  ]);
+}
+
+describe('NDJSON records', () => {
+  const opened = openColumn(remap, { column: '$.id', model: INVOICES }, IN_PLACE);
+  const scan = (text: string, chunk: number) => {
+    const work = restartTally(opened);
+    const scanner = buildNdjsonScanner([work], 0);
+    let rest = Buffer.alloc(0);
+    let out = '';
+    const all = Buffer.from(text);
+    for (let at = 0; at < all.length || at === 0; at += chunk) {
+      const bytes = Buffer.concat([rest, all.subarray(at, at + chunk)]);
+      let from = 0;
+      const consumed = scanner.scan(bytes, bytes.length, at + chunk >= all.length, (start, end, edit) => {
+        out += bytes.toString('latin1', from, start) + edit;
+        from = end;
+      });
+      out += bytes.toString('latin1', from, consumed);
+      rest = bytes.subarray(consumed);
+    }
+    return { out: Buffer.from(out, 'latin1').toString(), ...scanner.found(), rows: work.tally.result().rows };
+  };
+
+  it('keeps line ends, blank lines and everything else, whatever the chunks', () => {
+    const text = '{"id":1}\r\n\n  \n{"x":"é","id":"2"}\n[1]\n{"id":3}';
+    const expected = '{"id":2}\r\n\n  \n{"x":"é","id":"1"}\n[1]\n{"id":9007199254740993}';
+    for (let chunk = 1; chunk < 30; chunk += 1) expect(scan(text, chunk).out).toBe(expected);
+  });
+
+  it('names lines that are no JSON and leaves them alone', () => {
+    const { out, oddities } = scan('{"id":1}\n{"id":1\nid=2\n{"id":2}{"id":1}\n', 1000);
+    expect(out).toBe('{"id":2}\n{"id":1\nid=2\n{"id":2}{"id":1}\n');
+    expect(oddities).toEqual([
+      {
+        code: 'not_json',
+        count: 3,
+        places: [
+          'record 2 lacks a comma or } (byte 8 of it)',
+          'record 3 has something that is no value (byte 1 of it)',
+          'record 4 has more than one value (byte 9 of it)',
+        ],
+      },
+    ]);
+  });
+});
