@@ -1,7 +1,7 @@
 import type { CommandSpec } from '../command.js';
 import { EXPORT_V3, EXPORT_V4, RUN } from './export.js';
 import { DEMO, SANDBOX } from './rehearse.js';
-import { CHECK, DUMP, LOOKUP, REMAP, REPORT, STATUS } from './remap.js';
+import { CHECK, DUMP, LOOKUP, PURGE, REMAP, REPORT, STATUS } from './remap.js';
 import { INIT } from './start.js';
 
 /** Every command, in the order of the job. */
@@ -16,6 +16,7 @@ export const COMMANDS: readonly CommandSpec[] = [
   LOOKUP,
   DUMP,
   STATUS,
+  PURGE,
   SANDBOX,
   DEMO,
 ];

@@ -136,3 +136,18 @@ export const LOOKUP: CommandSpec = {
     );
   },
 };
+
+export const PURGE: CommandSpec = {
+  name: 'purge',
+  says: 'drop record payloads, keep ids and the remap',
+  more: 'The file is rewritten, so that nothing of the payloads stays in it. Drift can then no longer be measured.',
+  options: [{ flags: '--payloads', says: 'yes, the payloads' }],
+  examples: [
+    { line: 'svc-migrate purge --payloads', does: 'keep only what the remap needs' },
+    { line: 'svc-migrate purge --payloads --db rehearsal.db', does: 'the same for another database' },
+  ],
+  run: async (given, io) => {
+    const { runPurge } = await import('../purge.js');
+    return runPurge({ config: await given.config(), payloads: given.isSet('payloads') }, io);
+  },
+};

@@ -1,0 +1,30 @@
+import type { Config } from '../config/config.js';
+import { SvcError } from '../errors.js';
+import { groupDigits } from '../report/numbers.js';
+import { writeText } from '../report/write-output.js';
+import { guardDatabase } from '../store/open.js';
+import { purgePayloads } from '../store/purge.js';
+import { holdDatabase } from './hold-database.js';
+import type { Io } from './io.js';
+
+/**
+ * `purge --payloads`: drops record payloads from the database, keeps ids and the remap.
+ *
+ * @throws SvcError `usage` without `--payloads`; as `holdDatabase` does
+ */
+export async function runPurge(
+  options: { readonly config: Config; readonly payloads: boolean },
+  io: Io,
+): Promise<number> {
+  const { database } = options.config;
+  if (!options.payloads) {
+    throw new SvcError('usage', 'Say what to purge; nothing was changed.', {
+      hint: 'svc-migrate purge --payloads',
+    });
+  }
+  const hold = { file: database, mode: 'write', command: 'purge', nowMs: io.clock.now() } as const;
+  const dropped = await holdDatabase(hold, async (db) => guardDatabase(database, () => purgePayloads(db)));
+  const text = `${groupDigits(dropped)} payloads were dropped from ${database}; ids and remap are unchanged.`;
+  await writeText(io.stdout, [`${text}\nNext: svc-migrate status\n`]);
+  return 0;
+}

@@ -1,0 +1,23 @@
+import type { Db } from './open.js';
+
+/**
+ * Drops every stored payload and what was copied from payloads, and rewrites the file so that nothing of them
+ * stays in freed pages. Ids, keys and the remap stay.
+ *
+ * @returns how many payloads there were
+ */
+export function purgePayloads(db: Db): number {
+  const dropped = db
+    .transaction(() => {
+      const count = Number(db.prepare('SELECT count(*) FROM payload').pluck().get());
+      db.exec(`
+      DELETE FROM payload;
+      UPDATE rejected SET raw = '';
+      UPDATE v4_company SET body = '{}';
+    `);
+      return count;
+    })
+    .immediate();
+  db.exec('VACUUM');
+  return dropped;
+}

@@ -1,0 +1,20 @@
+import { readFileSync } from 'node:fs';
+import { describe, expect, it } from 'vitest';
+import { purgePayloads } from '../../src/store/purge.js';
+import { configOf, openExported } from '../support/exported.js';
+import { remapOf } from '../support/remap-rows.js';
+
+describe('purging payloads', () => {
+  it('leaves nothing of them in the file and the remap as it was', () => {
+    const config = configOf();
+    const { db, close } = openExported(config, { v3: [{ id: 1, key: 'a' }], v4: [{ id: 9, key: 'a' }] });
+    const insert = db.prepare('INSERT INTO payload SELECT id, ? FROM record');
+    insert.run(Buffer.from(`{"memo":"${'very secret '.repeat(2000)}"}`));
+    const before = remapOf(db, config);
+    expect(purgePayloads(db)).toBe(2);
+    expect(db.prepare('SELECT count(*) FROM payload').pluck().get()).toBe(0n);
+    expect(readFileSync(db.name).includes('very secret')).toBe(false);
+    expect(remapOf(db, config)).toEqual(before);
+    close();
+  });
+});
