@@ -46,6 +46,8 @@ const TEXTS = [
   '"\\x"',
   '"\\u12"',
   '"\\u12G4"',
+  '"\\u123G"',
+  '"\\u123"',
   '"\\u0041"',
   '"\\ud800"',
   '"\\ud83d\\ude00"',
@@ -115,6 +117,25 @@ describe('the scanner and JSON.parse', () => {
   ])('refuse %s', (_name, bytes) => {
     expect(readByScanner(Uint8Array.from(bytes))).toEqual({ accepted: false });
     expect(readByJsonParse(Uint8Array.from(bytes))).toEqual({ accepted: false });
+  });
+
+  it('agree on every byte, raw and escaped, inside a string', () => {
+    for (let byte = 0; byte < 256; byte++) {
+      for (const bytes of [
+        [0x22, byte, 0x22],
+        [0x22, 0x5c, byte, 0x22],
+        [0x22, 0x5c, 0x75, 0x30, 0x30, 0x30, byte, 0x22],
+      ]) {
+        expect(readByScanner(Uint8Array.from(bytes))).toEqual(readByJsonParse(Uint8Array.from(bytes)));
+      }
+    }
+  });
+
+  it('agree on every byte between tokens', () => {
+    for (let byte = 0; byte < 256; byte++) {
+      const bytes = Buffer.concat([Buffer.from('[1,{"a"'), Buffer.from([byte]), Buffer.from(':2}]')]);
+      expect(readByScanner(bytes)).toEqual(readByJsonParse(bytes));
+    }
   });
 
   it(`agree on ${CASES} generated texts, value by value`, () => {

@@ -374,6 +374,16 @@ describe('children', () => {
     ]);
   });
 
+  it('are not left over from the record before', () => {
+    const values = ['null', '{}', '"x"', '7', '[]'];
+    for (const value of values) {
+      const page = parseOne(
+        `{"svc_id":1,"svc_company_id":2,"line_items":[{"svc_id":5}]},{"svc_id":2,"svc_company_id":2,"line_items":${value}}`,
+      );
+      expect(page.records[1]?.children).toEqual([]);
+    }
+  });
+
   it('with the same id are one, the last', () => {
     const record = recordOf(
       '"line_items":[{"svc_id":5,"platform_id":"a"},{"svc_id":4},{"svc_id":5,"platform_id":"b"}]',

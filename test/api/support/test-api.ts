@@ -64,6 +64,7 @@ export function buildTestConfig(settings: Settings = {}): Config {
       ...settings.http,
     },
     payload: 'full',
+    drift: { ignore: {} },
     limits: { global: {}, models: {} },
     maxAgeMs: 86_400_000,
   };
