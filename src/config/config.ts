@@ -64,6 +64,10 @@ export interface Config {
     readonly allowHttp: boolean;
   };
   readonly payload: 'full' | 'ids';
+  readonly drift: {
+    /** Top-level fields not compared, by V3 model; `*` is every model. */
+    readonly ignore: Readonly<Record<string, readonly string[]>>;
+  };
   readonly limits: {
     /** By `reason`, `status`, `rejected`, `short`, `unique_id_conflict` or `drift`. */
     readonly global: Readonly<Record<string, LimitValue>>;

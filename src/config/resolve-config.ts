@@ -54,6 +54,7 @@ export function resolveConfig(input: ConfigInput, given: Given): Config {
       allowHttp: http.allowHttp,
     },
     payload: input.payload,
+    drift: input.drift,
     limits: resolveLimits(input.limits),
     maxAgeMs: parseDuration(input.maxAge) ?? 0,
   };

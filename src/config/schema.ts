@@ -192,6 +192,14 @@ export const configSchema = strict({
     .enum(['full', 'ids'])
     .default('full')
     .describe('full: keep records as received; ids: keep only what matching needs.'),
+  drift: strict({
+    ignore: z
+      .record(z.string(), z.array(z.string().min(1)))
+      .default({})
+      .describe('Fields that are not compared between matched records, by V3 model; "*" is every model.'),
+  })
+    .prefault({})
+    .describe('How fields of matched records are compared.'),
   limits: limits
     .prefault({})
     .describe('What the gate accepts, as counts or percentages of the rows with a V3 id.'),

@@ -1,5 +1,6 @@
 import type { Config } from '../config/config.js';
 import type { OnProgress } from '../domain.js';
+import { saveDrift } from '../drift/save-drift.js';
 import type { Db } from '../store/open.js';
 import { matchChildren } from './children.js';
 import { saveCompanyPairs } from './companies.js';
@@ -57,6 +58,7 @@ function buildInTransaction({ db, config, named, clock, onProgress }: RemapOptio
     ['explain records', () => explainRecords(db)],
     ['join children', () => matchChildren(db)],
     ['write the remap', () => writeRemap(db)],
+    ['compare fields', () => saveDrift(db, config)],
   ];
   for (const [done, [name, work]] of steps.entries()) {
     onProgress({ kind: 'step', name, done, total: steps.length + 1 });

@@ -12,6 +12,8 @@ export function purgePayloads(db: Db): number {
       const count = Number(db.prepare('SELECT count(*) FROM payload').pluck().get());
       db.exec(`
       DELETE FROM payload;
+      DELETE FROM drift;
+      UPDATE drift_scope SET compared = 0;
       UPDATE rejected SET raw = '';
       UPDATE v4_company SET body = '{}';
     `);

@@ -114,6 +114,14 @@ CREATE INDEX ${name}_v4 ON ${name}(model, v4_svc_id);
 CREATE INDEX ${name}_key ON ${name}(model, platform_id, v3_company_id);`;
 }
 
+const DRIFT = `
+-- matched pairs whose shared fields differ; fields is JSON: [{field, v3, v4}]
+CREATE TABLE drift(
+  model TEXT NOT NULL, region TEXT NOT NULL, v3_company_id INTEGER NOT NULL, v4_company_id INTEGER NOT NULL,
+  platform_id TEXT NOT NULL, v3_svc_id INTEGER NOT NULL, v4_svc_id INTEGER NOT NULL, fields TEXT NOT NULL
+) STRICT;
+CREATE TABLE drift_scope(model TEXT PRIMARY KEY, pairs INTEGER NOT NULL, compared INTEGER NOT NULL) STRICT;`;
+
 const REMAP_RUN = `
 CREATE TABLE remap_run(
   id INTEGER PRIMARY KEY, built_at TEXT NOT NULL, sha256 TEXT NOT NULL, export_seq INTEGER NOT NULL,
@@ -127,5 +135,6 @@ export const SCHEMA = [
   COMPANY,
   remapTable('remap'),
   remapIndexes('remap'),
+  DRIFT,
   REMAP_RUN,
 ].join('');

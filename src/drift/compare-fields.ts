@@ -1,0 +1,109 @@
+import { parseIsoDate } from '../api/iso-date.js';
+
+type Json = null | boolean | number | string | readonly Json[] | { readonly [name: string]: Json };
+
+/** A field both records carry with different values. */
+export interface DriftedField {
+  readonly field: string;
+  readonly v3: Json;
+  readonly v4: Json;
+}
+
+export interface DriftRules {
+  /** Fields that start with it belong to the service, at any depth. */
+  readonly fieldPrefix: string;
+  /** Top-level fields that are not compared: ignored ones, and those whose items are rows of their own. */
+  readonly ignored: ReadonlySet<string>;
+}
+
+/** What the service adds to a record on request. */
+const ADDED = new Set(['raw_data', 'data_hash']);
+
+/**
+ * Shared fields whose values differ, by name. Values are compared as what they are: `"10.50"` equals `10.5`,
+ * instants are equal at the coarser of two precisions, lists of plain values regardless of order, and null is the
+ * same as absent. Equal `data_hash`es are taken at their word.
+ */
+export function findDrift(v3: unknown, v4: unknown, rules: DriftRules): DriftedField[] {
+  if (!isObject(v3) || !isObject(v4)) return [];
+  const hash = v3['data_hash'];
+  if (typeof hash === 'string' && hash !== '' && hash === v4['data_hash']) return [];
+  return sharedNames(v3, v4, rules)
+    .filter((name) => !rules.ignored.has(name) && !ADDED.has(name))
+    .map((field) => ({ field, v3: v3[field] ?? null, v4: v4[field] ?? null }))
+    .filter((pair) => !isSame(pair.v3, pair.v4, rules));
+}
+
+type JsonObject = { readonly [name: string]: Json };
+
+function isObject(value: unknown): value is JsonObject {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+function sharedNames(a: JsonObject, b: JsonObject, { fieldPrefix }: DriftRules): string[] {
+  return Object.keys(a)
+    .filter((name) => Object.hasOwn(b, name) && !name.startsWith(fieldPrefix))
+    .sort();
+}
+
+function isSame(a: Json, b: Json, rules: DriftRules): boolean {
+  if (a === b) return true;
+  if (Array.isArray(a) && Array.isArray(b)) return isSameList(a, b, rules);
+  if (isObject(a) && isObject(b)) {
+    return sharedNames(a, b, rules).every((name) => isSame(a[name] ?? null, b[name] ?? null, rules));
+  }
+  if (!isText(a) || !isText(b)) return false;
+  return isSameNumber(a, b) || (typeof a === 'string' && typeof b === 'string' && isSameInstant(a, b));
+}
+
+function isText(value: Json): value is string | number {
+  return typeof value === 'string' || typeof value === 'number';
+}
+
+function isSameList(a: readonly Json[], b: readonly Json[], rules: DriftRules): boolean {
+  if (a.length !== b.length) return false;
+  if ([...a, ...b].every((item) => item === null || typeof item !== 'object')) {
+    const sorted = (items: readonly Json[]): string[] => items.map((item) => normalize(item)).sort();
+    const others = sorted(b);
+    return sorted(a).every((item, at) => item === others[at]);
+  }
+  return a.every((item, at) => isSame(item, b[at] ?? null, rules));
+}
+
+/** Numbers by value, everything else by type and text. */
+function normalize(item: Json): string {
+  return (typeof item === 'number' ? decimalOf(String(item)) : null) ?? `${typeof item} ${String(item)}`;
+}
+
+/** As decimals: a number against a number or a text, and two texts if one has a fraction (`007` is no `7`). */
+function isSameNumber(a: string | number, b: string | number): boolean {
+  const bothTexts = typeof a === 'string' && typeof b === 'string';
+  if (bothTexts && !a.includes('.') && !b.includes('.')) return false;
+  const decimal = decimalOf(String(a));
+  return decimal !== null && decimal === decimalOf(String(b));
+}
+
+/** The one spelling of a decimal: no sign of zero, no zeros at either end, exponent worked in; null if it is none. */
+function decimalOf(text: string): string | null {
+  const match = /^(-?)(0|[1-9]\d*)(?:\.(\d+))?(?:[eE]([+-]?\d{1,4}))?$/.exec(text);
+  if (match === null) return null;
+  const [, sign = '', whole = '', fraction = '', exponent = '0'] = match;
+  const digits = `${whole}${fraction}`.replace(/^0+/, '');
+  const trimmed = digits.replace(/0+$/, '');
+  if (trimmed === '') return '0';
+  return `${sign}${trimmed}e${Number(exponent) - fraction.length + digits.length - trimmed.length}`;
+}
+
+/** The coarser of two precisions decides: `…T10:00:00Z` equals `…T10:00:00.250Z`. */
+function isSameInstant(a: string, b: string): boolean {
+  const [first, second] = [instantOf(a), instantOf(b)];
+  if (Number.isNaN(first) || Number.isNaN(second)) return false;
+  const hasFraction = (text: string): boolean => /:\d\d\.\d/.test(text);
+  const unitMs = hasFraction(a) && hasFraction(b) ? 1 : 1000;
+  return Math.floor(first / unitMs) === Math.floor(second / unitMs);
+}
+
+function instantOf(text: string): number {
+  const bytes = Buffer.from(text, 'utf8');
+  return parseIsoDate(bytes, 0, bytes.length);
+}

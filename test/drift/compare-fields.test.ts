@@ -1,0 +1,63 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { findDrift } from '../../src/drift/compare-fields.js';
+
+const RULES = { fieldPrefix: 'svc_', ignored: new Set(['updated_at', 'line_items']) };
+
+const SAME: readonly (readonly [string, unknown, unknown])[] = [
+  ['decimal text and number', '10.50', 10.5],
+  ['numbers in other spellings', 1e3, '1000'],
+  ['two decimal texts', '10.50', '10.5'],
+  ['zero with a sign', 0, '-0.00'],
+  ['an instant without milliseconds', '2026-01-02T03:04:05Z', '2026-01-02T03:04:05.678Z'],
+  ['an instant with an offset', '2026-01-02T03:04:05Z', '2026-01-02T04:04:05+01:00'],
+  ['a date and its midnight', '2026-01-02', '2026-01-02T00:00:00.000Z'],
+  ['lists in another order', ['a', 'b', 'a'], ['a', 'a', 'b']],
+  ['service fields inside', { svc_id: 1, name: 'x' }, { svc_id: 2, name: 'x' }],
+  ['only what both carry inside', { name: 'x', more: 1 }, { name: 'x' }],
+];
+
+const DIFFERENT: readonly (readonly [string, unknown, unknown])[] = [
+  ['amounts', '10.50', 10.51],
+  ['texts that look like numbers', '007', '7'],
+  ['numbers of other size', 1, 10],
+  ['a boolean and its text', true, 'true'],
+  ['a number and null', 1, null],
+  ['instants a second apart', '2026-01-02T03:04:05Z', '2026-01-02T03:04:06Z'],
+  ['milliseconds where both have them', '2026-01-02T03:04:05.100Z', '2026-01-02T03:04:05.200Z'],
+  ['lists with another count', ['a', 'b', 'b'], ['a', 'a', 'b']],
+  ['lists of another length', ['a'], ['a', 'a']],
+  ['a value inside', { name: 'x' }, { name: 'y' }],
+  ['case', 'Draft', 'draft'],
+];
+
+describe('comparing the fields of a pair', () => {
+  for (const [name, a, b] of SAME) {
+    it(`takes for the same: ${name}`, () =>
+      expect([findDrift({ f: a }, { f: b }, RULES), findDrift({ f: b }, { f: a }, RULES)]).toEqual([[], []]));
+  }
+  for (const [name, a, b] of DIFFERENT) {
+    it(`tells apart: ${name}`, () =>
+      expect(findDrift({ f: a }, { f: b }, RULES)).toEqual([{ field: 'f', v3: a, v4: b }]));
+  }
+
+  it('compares only shared fields that are neither ignored nor the service’s', () => {
+    const v3 = { svc_id: 1, updated_at: 'a', line_items: [1], only3: 1, name: 'a', code: null };
+    const v4 = { svc_id: 2, updated_at: 'b', line_items: [2], only4: 1, name: 'b' };
+    expect(findDrift(v3, v4, RULES).map(({ field }) => field)).toEqual(['name']);
+  });
+
+  it('skips records whose data_hash is the same', () => {
+    expect(findDrift({ data_hash: 'h', name: 'a' }, { data_hash: 'h', name: 'b' }, RULES)).toEqual([]);
+  });
+
+  it('never finds a record to differ from itself, and is symmetrical', () => {
+    const record = fc.dictionary(fc.string(), fc.jsonValue());
+    fc.assert(
+      fc.property(record, record, (a, b) => {
+        expect(findDrift(a, structuredClone(a), RULES)).toEqual([]);
+        expect(findDrift(a, b, RULES).length).toBe(findDrift(b, a, RULES).length);
+      }),
+    );
+  });
+});
