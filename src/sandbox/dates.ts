@@ -31,7 +31,7 @@ export interface ServiceDates {
 const V3_SPAN_MS = 2 * 365 * DAY_MS;
 const V4_SPAN_MS = 6 * HOUR_MS;
 /** Of service times in the ugly scenario, so that many records share one. */
-const COARSE_MS = 6 * HOUR_MS;
+const COARSE_MS = 10 * DAY_MS;
 const COARSE_V4_MS = 60_000;
 
 /**
