@@ -2,7 +2,7 @@ import { SvcError } from './errors.js';
 import { readReadiness, refuseIncomplete } from './report/read-readiness.js';
 import type { Answer } from './store/answer.js';
 import { parseSvcId, prepareLookup } from './store/lookup.js';
-import { type Db, openDatabase } from './store/open.js';
+import { type Db, guardDatabase, openDatabase } from './store/open.js';
 import { EVERYTHING } from './store/remap.js';
 import { listStreams } from './store/streams.js';
 
@@ -52,11 +52,12 @@ export function openRemap(file: string, options: { readonly allowIncomplete?: bo
   const known = new Set(listStreams(db).map(({ model }) => model));
   const find = (model: string, v3Id: IdInput, where: Where = {}): Answer => {
     if (!known.has(model)) throw unknownModel(model, [...known]);
-    return lookup(model, toId(v3Id), {
+    const place = {
       path: where.path ?? '',
       region: where.region ?? null,
       companyId: where.companyId === undefined ? null : toId(where.companyId),
-    });
+    };
+    return guardDatabase(file, () => lookup(model, toId(v3Id), place));
   };
   return { find, v4Id: (model, v3Id, where) => find(model, v3Id, where).v4Id, close: () => db.close() };
 }

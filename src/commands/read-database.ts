@@ -17,6 +17,10 @@ export async function readDatabase<T>(config: Config, work: (db: Db) => Promise<
       assertSameExport(db, buildFingerprint(config));
     });
     return await work(db);
+  } catch (error) {
+    return guardDatabase(config.database, () => {
+      throw error;
+    });
   } finally {
     db.close();
   }

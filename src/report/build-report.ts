@@ -2,7 +2,7 @@ import { basename } from 'node:path';
 import type { Config } from '../config/config.js';
 import { SvcError } from '../errors.js';
 import { readRemapRuns, readStoredFingerprint } from '../store/evidence.js';
-import { countDeleted, readDayCounts } from '../store/exported.js';
+import { readDayCounts } from '../store/exported.js';
 import type { Db } from '../store/open.js';
 import { readSamples, type Scope } from '../store/remap.js';
 import type { StreamRow } from '../store/stream-row.js';
@@ -69,7 +69,7 @@ export function buildReport(db: Db, inputs: ReportInputs): Report {
       scope: inputs.scope,
       streams,
       totals: finishTally(folded.totals),
-      deleted: countDeleted(db),
+      deleted: folded.deleted,
     }),
     timeline: buildTimeline(db, config, scope, age.newest),
     trend: buildTrend(runs),

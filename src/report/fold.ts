@@ -36,6 +36,8 @@ export interface Folded {
   readonly outside: readonly OutsideCount[];
   /** Rows with an id on both sides. */
   readonly pairs: number;
+  /** Deleted records that V3 and V4 showed. */
+  readonly deleted: { readonly v3: number; readonly v4: number };
 }
 
 /** Adds up the remap, the export and the rejected objects, by model and by company. */
@@ -52,6 +54,7 @@ export function foldCounts(db: Db, config: Config, scope: Scope): Folded {
     v3Rows: state.v3Rows,
     outside: [...state.outside.values()],
     pairs: state.pairs,
+    deleted: state.deleted,
   };
 }
 
@@ -65,6 +68,7 @@ interface State {
   readonly v3Rows: Map<string, number>;
   readonly outside: Map<string, OutsideCount>;
   pairs: number;
+  readonly deleted: { v3: number; v4: number };
 }
 
 function newState(db: Db, config: Config, scope: Scope): State {
@@ -77,6 +81,7 @@ function newState(db: Db, config: Config, scope: Scope): State {
     v3Rows: new Map(),
     outside: new Map(),
     pairs: 0,
+    deleted: { v3: 0, v4: 0 },
   };
   for (const model of config.models) {
     if (scope.models?.includes(model.v3) ?? true) state.models.set(model.v3, newTally());
@@ -143,6 +148,7 @@ function modelTally(state: State, model: string): Tally {
 
 function foldExported(state: State, exported: ExportedCount): void {
   const isV3 = exported.generation === 'v3';
+  state.deleted[exported.generation] += Number(exported.deleted);
   const company = isV3
     ? companyTally(state, exported.region, exported.company_id, null)
     : companyTally(state, null, null, exported.company_id);

@@ -55,7 +55,7 @@ function sentenceOf(report: Report): string {
     case 'pass':
       return matched === ids
         ? `${found}.`
-        : `${found}; your limits accept the other ${groupDigits(ids - matched)}.`;
+        : `${found}; the limits accept the other ${groupDigits(ids - matched)}.`;
     case 'fail': {
       const failed = report.gate.limits.filter((limit) => !limit.pass).length;
       return `${found}; ${countOf(failed, 'limit is', 'limits are')} exceeded.`;

@@ -10,13 +10,15 @@ export interface ExportedCount {
   readonly company_id: bigint;
   readonly records: bigint;
   readonly children: bigint;
+  /** Of the records. */
+  readonly deleted: bigint;
 }
 
 /** Exported records and children, counted where they lie. */
 export function readExportedCounts(db: Db, scope: Scope): IterableIterator<ExportedCount> {
   return db
     .prepare<[object], ExportedCount>(
-      `SELECT s.generation, s.region, s.model, r.company_id, count(*) AS records,
+      `SELECT s.generation, s.region, s.model, r.company_id, count(*) AS records, sum(r.deleted) AS deleted,
          sum((SELECT count(*) FROM child AS c WHERE c.record_id = r.id)) AS children
        FROM record AS r JOIN stream AS s ON s.id = r.stream_id WHERE ${recordScope(scope)}
        GROUP BY s.generation, s.region, s.model, r.company_id
@@ -81,16 +83,4 @@ export function readDayCounts(db: Db, scope: Scope): IterableIterator<DayCount> 
        GROUP BY 1, 2 ORDER BY 1, 2`,
     )
     .iterate(where.params);
-}
-
-/** Deleted records by generation. */
-export function countDeleted(db: Db): { readonly v3: number; readonly v4: number } {
-  const rows = db
-    .prepare<[], { generation: Generation; n: bigint }>(
-      `SELECT s.generation, count(*) AS n FROM record AS r JOIN stream AS s ON s.id = r.stream_id
-       WHERE r.deleted = 1 GROUP BY s.generation`,
-    )
-    .all();
-  const of = (generation: Generation) => Number(rows.find((row) => row.generation === generation)?.n ?? 0n);
-  return { v3: of('v3'), v4: of('v4') };
 }

@@ -1,0 +1,110 @@
+import {
+  existsSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Writable } from 'node:stream';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { assertTargets, writeOutput, writeText } from '../../src/report/write-output.js';
+import { Sink } from './support.js';
+
+let folder = '';
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'svc-migrate-output-'));
+});
+afterEach(() => rmSync(folder, { recursive: true, force: true }));
+
+const write = (target: string, chunks: Iterable<string> = ['new\n']) =>
+  writeOutput({ target, chunks: () => chunks }, new Sink());
+
+function* failing(): Generator<string> {
+  yield 'half';
+  throw new Error('no more');
+}
+
+describe('writing an output', () => {
+  it('replaces a file, for its owner only', async () => {
+    const file = join(folder, 'report.json');
+    writeFileSync(file, 'old', { mode: 0o644 });
+    await write(file);
+    expect(readFileSync(file, 'utf8')).toBe('new\n');
+    expect(statSync(file).mode & 0o777).toBe(0o600);
+    expect(readdirSync(folder)).toEqual(['report.json']);
+  });
+
+  it('leaves the old file and nothing else where rendering fails', async () => {
+    const file = join(folder, 'report.json');
+    writeFileSync(file, 'old');
+    await expect(write(file, failing())).rejects.toThrow('no more');
+    expect(readFileSync(file, 'utf8')).toBe('old');
+    expect(readdirSync(folder)).toEqual(['report.json']);
+  });
+
+  it('follows a link to its file', async () => {
+    writeFileSync(join(folder, 'real'), 'old');
+    symlinkSync(join(folder, 'real'), join(folder, 'link'));
+    await write(join(folder, 'link'));
+    expect(readFileSync(join(folder, 'real'), 'utf8')).toBe('new\n');
+  });
+
+  it('writes to a device without replacing it', async () => {
+    await write('/dev/null');
+    expect(statSync('/dev/null').isCharacterDevice()).toBe(true);
+  });
+
+  it.runIf(existsSync('/dev/full'))('says so where the disk is full', async () => {
+    await expect(write('/dev/full')).rejects.toMatchObject({ code: 'output', facts: { error: 'ENOSPC' } });
+  });
+
+  it('says so where the folder is missing or the target is a folder', async () => {
+    await expect(write(join(folder, 'no', 'x'))).rejects.toMatchObject({ code: 'output', exitCode: 6 });
+    await expect(write(folder)).rejects.toMatchObject({ code: 'output' });
+    expect(readdirSync(folder)).toEqual([]);
+  });
+
+  it('sends - to stdout, all of it', async () => {
+    const stdout = new Sink();
+    const chunks = Array.from({ length: 30_000 }, (_, at) => `${at}\n`);
+    await writeOutput({ target: '-', chunks: () => chunks }, stdout);
+    expect(stdout.text).toBe(chunks.join(''));
+  });
+
+  it('stops where the reader has gone', async () => {
+    let asked = 0;
+    const closed = new Writable({
+      write(_chunk, _encoding, done) {
+        asked += 1;
+        done(Object.assign(new Error('write EPIPE'), { code: 'EPIPE' }));
+      },
+    });
+    const endless = {
+      *[Symbol.iterator]() {
+        for (;;) yield 'x'.repeat(1000);
+      },
+    };
+    await expect(writeText(closed, endless)).rejects.toMatchObject({
+      code: 'output',
+      facts: { error: 'EPIPE' },
+    });
+    expect(asked).toBe(1);
+  });
+});
+
+describe('targets', () => {
+  it('refuses our own files, however they are spelled', () => {
+    const database = join(folder, 'x.db');
+    writeFileSync(database, '');
+    symlinkSync(database, join(folder, 'link'));
+    for (const target of [database, join(folder, 'a', '..', 'x.db'), join(folder, 'link')]) {
+      expect(() => assertTargets([target], [database])).toThrow(expect.objectContaining({ code: 'usage' }));
+    }
+    expect(() => assertTargets([join(folder, 'y'), '-'], [database])).not.toThrow();
+  });
+});
