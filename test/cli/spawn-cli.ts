@@ -24,12 +24,18 @@ export interface SpawnOptions {
 
 /** Runs the built program in an environment of its own. */
 export function runCli(args: readonly string[], options: SpawnOptions): Promise<Ended> {
+  return run(process.execPath, [BIN, ...args], options);
+}
+
+/** Runs a line of a shell in which `svc-migrate` is the built program. */
+export function runShell(line: string, options: SpawnOptions): Promise<Ended> {
+  const program = `svc-migrate() { exec ${JSON.stringify(process.execPath)} ${JSON.stringify(BIN)} "$@"; }`;
+  return run('bash', ['-c', `${program}; ${line}`], options);
+}
+
+function run(file: string, args: readonly string[], options: SpawnOptions): Promise<Ended> {
   const { PATH = '' } = process.env;
-  const child = spawn(process.execPath, [BIN, ...args], {
-    cwd: options.cwd,
-    env: { PATH, ...options.env },
-    stdio: 'pipe',
-  });
+  const child = spawn(file, args, { cwd: options.cwd, env: { PATH, ...options.env }, stdio: 'pipe' });
   const out: Buffer[] = [];
   const err: Buffer[] = [];
   child.stdout.on('data', (chunk) => out.push(chunk));

@@ -1,0 +1,131 @@
+import { cpSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import Database from 'better-sqlite3';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { COMMANDS } from '../src/commands/catalogue/all.js';
+import { EXIT_BY_CODE } from '../src/errors.js';
+import { reportSchema } from '../src/report/schema.js';
+import { type Sandbox, startSandbox } from '../src/sandbox/start.js';
+import { keysOf, makeFolder, runCli, runShell } from './cli/spawn-cli.js';
+import { withFreshBlocks } from './support/readme-blocks.js';
+
+const FILE = fileURLToPath(new URL('../README.md', import.meta.url));
+
+if (process.env['UPDATE_README'] !== undefined) {
+  writeFileSync(FILE, withFreshBlocks(readFileSync(FILE, 'utf8')));
+}
+const readme = readFileSync(FILE, 'utf8');
+
+function fenced(language: string): string[] {
+  const blocks = readme.matchAll(new RegExp(`\`\`\`${language}\\n([\\s\\S]*?)\`\`\``, 'g'));
+  return [...blocks].map(([, text = '']) => text);
+}
+
+describe('the README', () => {
+  it('describes commands, settings and reasons as the code has them (UPDATE_README=1 rewrites it)', () => {
+    expect(readme).toBe(withFreshBlocks(readme));
+  });
+
+  it('names every option of --help, and no other', async () => {
+    const cwd = makeFolder();
+    const pages = [['--help'], ...COMMANDS.map(({ name }) => [...name.split(' '), '--help'])];
+    const helps = await Promise.all(pages.map((args) => runCli(args, { cwd })));
+    const options = (text: string) => new Set(text.match(/--[a-z][a-z0-9-]+/g));
+    const foreign = /npx vitest [^\n]*/g;
+    const inHelp = options(helps.map(({ stdout }) => stdout).join('\n'));
+    expect([...options(readme.replace(foreign, ''))].sort()).toEqual([...inHelp].sort());
+  });
+
+  it('lists every command of --help', async () => {
+    const { stdout } = await runCli(['--help'], { cwd: makeFolder() });
+    for (const { name } of COMMANDS) expect(stdout).toContain(`\n  ${name.split(' ')[0]}`);
+  });
+
+  it('lists every exit code', () => {
+    const section = readme.slice(readme.indexOf('## Exit codes'), readme.indexOf('## Configuration'));
+    const listed = [...section.matchAll(/^\| ([\d, ]+) \|/gm)].flatMap(([, codes = '']) => codes.split(', '));
+    const codes = new Set([0, 1, 143, ...Object.values(EXIT_BY_CODE)]);
+    expect(listed.map(Number)).toEqual([...codes].sort((a, b) => a - b));
+  });
+
+  it('names every section of the report', () => {
+    const quiet = ['schemaVersion', 'tool', 'generatedAt', 'scope'];
+    const sections = Object.keys(reportSchema.shape).filter((name) => !quiet.includes(name));
+    for (const name of sections) expect(readme).toContain(`\`${name}\``);
+  });
+});
+
+describe('what the README shows', () => {
+  let sandbox: Sandbox;
+  let folder: string;
+  let env: Record<string, string>;
+  let v4Company: string;
+
+  beforeAll(async () => {
+    sandbox = await startSandbox({ seed: 5 });
+    folder = makeFolder(sandbox.config());
+    env = { ...keysOf(sandbox.apiKey), GITHUB_STEP_SUMMARY: join(folder, 'summary.md') };
+    expect((await runCli(['run', '--quiet'], { cwd: folder, env })).code).toBe(0);
+    writeFileSync(join(folder, 'rehearsal.db'), readFileSync(join(folder, 'svc-migrate.db')));
+    writeFileSync(join(folder, 'ids.txt'), '1\n2\n');
+    const db = new Database(join(folder, 'svc-migrate.db'), { readonly: true });
+    v4Company = String(db.prepare('SELECT max(v4_company_id) FROM company').pluck().get());
+    db.close();
+  });
+  afterAll(() => sandbox.close());
+
+  /** Lines that start the program, once each, without prompts and comments. */
+  function commandLines(): string[] {
+    const lines = [...fenced('sh'), ...fenced('yaml')].flatMap((text) => text.split('\n'));
+    const commands = lines.flatMap((line) => {
+      const found = /^(?:\s*- (?:run: )?)?(?:npx )?(svc-migrate .*?)(?:\s+# .*)?$/.exec(line);
+      return found?.[1] === undefined ? [] : [found[1]];
+    });
+    return [...new Set(commands)];
+  }
+
+  it('has commands to run', () => {
+    expect(commandLines().length).toBeGreaterThan(15);
+  });
+
+  /** A company that is there instead of the one in the example. */
+  function fill(line: string): string {
+    return line.replace('4711', v4Company);
+  }
+
+  it.each(commandLines())('%s works', async (line) => {
+    const cwd = makeFolder();
+    if (!line.startsWith('svc-migrate init')) cpSync(folder, cwd, { recursive: true });
+    // What serves or waits is shown to begin, and ended.
+    const begins = /^svc-migrate sandbox|--wait/.test(line);
+    const ended = await runShell(fill(line), {
+      cwd,
+      env,
+      onStart: (child) => {
+        if (!begins) return;
+        child.stdout?.once('data', () => child.kill('SIGTERM'));
+        child.stderr?.once('data', () => child.kill('SIGTERM'));
+      },
+    });
+    expect({ line, code: ended.code, stderr: ended.stderr }).toMatchObject({ code: begins ? 143 : 0 });
+  });
+
+  it('has SQL that the database answers', () => {
+    const db = new Database(join(folder, 'svc-migrate.db'), { readonly: true });
+    try {
+      const statements = fenced('sql').flatMap((text) =>
+        text.split(';').filter((part) => part.trim() !== ''),
+      );
+      expect(statements.length).toBeGreaterThan(3);
+      for (const statement of statements) db.prepare(statement).all();
+      for (const [, table = '', columns = ''] of readme.matchAll(
+        /^\| `(\w+)` \| .* \| `(\w+(?:, \w+)+)` \|$/gm,
+      )) {
+        db.prepare(`SELECT ${columns} FROM ${table}`).all();
+      }
+    } finally {
+      db.close();
+    }
+  });
+});

@@ -1,0 +1,99 @@
+import { z } from 'zod';
+import { COMMANDS } from '../../src/commands/catalogue/all.js';
+import type { CommandSpec } from '../../src/commands/command.js';
+import { configSchema } from '../../src/config/schema.js';
+import { REASONS_BY_STATUS, STATUSES } from '../../src/domain.js';
+import { describeRow } from '../../src/report/reasons.js';
+
+/** The parts of the README that follow from the code, by the name in their marker comments. */
+export const README_BLOCKS: Readonly<Record<string, () => string>> = {
+  commands: () => COMMANDS.map(renderCommand).join('\n\n'),
+  configuration: () => renderTable(['setting', 'default', 'meaning'], listSettings('', schemaOf())),
+  reasons: () => renderTable(['status / reason', 'meaning', 'what to do'], listReasons()),
+};
+
+/** The README with every block as the code has it. */
+export function withFreshBlocks(readme: string): string {
+  return Object.entries(README_BLOCKS).reduce((text, [name, render]) => {
+    const block = new RegExp(`(<!-- ${name}: [^>]*-->\n\n)[\\s\\S]*?(\n\n<!-- /${name} -->)`);
+    if (!block.test(text)) throw new Error(`the README has no block ${name}`);
+    return text.replace(block, (_, start: string, end: string) => `${start}${render()}${end}`);
+  }, readme);
+}
+
+function renderCommand({ name, args, says, more, options, examples }: CommandSpec): string {
+  const lines = [
+    `### \`${[name, args].filter(Boolean).join(' ')}\``,
+    '',
+    `${sentence(says)} ${more ?? ''}`.trim(),
+  ];
+  if (options.length > 0) {
+    lines.push('', ...options.map((option) => `- \`${option.flags}\`: ${option.says}`));
+  }
+  lines.push('', '```sh', ...examples.map(({ line, does }) => `${line}   # ${does}`), '```');
+  return lines.join('\n');
+}
+
+function sentence(text: string): string {
+  return `${text.charAt(0).toUpperCase()}${text.slice(1)}.`;
+}
+
+interface JsonSchema {
+  readonly description?: string | undefined;
+  readonly default?: unknown;
+  readonly properties?: Readonly<Record<string, JsonSchema>> | undefined;
+  readonly required?: readonly string[] | undefined;
+  readonly items?: JsonSchema | undefined;
+  readonly additionalProperties?: JsonSchema | boolean | undefined;
+}
+
+const jsonSchema: z.ZodType<JsonSchema> = z.lazy(() =>
+  z.object({
+    description: z.string().optional(),
+    default: z.unknown().optional(),
+    properties: z.record(z.string(), jsonSchema).optional(),
+    required: z.array(z.string()).optional(),
+    items: jsonSchema.optional(),
+    additionalProperties: z.union([z.boolean(), jsonSchema]).optional(),
+  }),
+);
+
+function schemaOf(): JsonSchema {
+  return jsonSchema.parse(z.toJSONSchema(configSchema, { io: 'input', unrepresentable: 'any' }));
+}
+
+/** Every setting with a description: path, default, description. */
+function listSettings(path: string, schema: JsonSchema): string[][] {
+  return Object.entries(schema.properties ?? {}).flatMap(([name, own]) => {
+    const here = path === '' ? name : `${path}.${name}`;
+    const usual = schema.required?.includes(name) ? 'required' : renderDefault(own.default);
+    const row = own.description === undefined ? [] : [[`\`${here}\``, usual, own.description]];
+    const { additionalProperties: named } = own;
+    const inner = [
+      ...listSettings(here, own),
+      ...(own.items === undefined ? [] : listSettings(`${here}[]`, own.items)),
+      ...(typeof named === 'object' ? listSettings(`${here}.NAME`, named) : []),
+    ];
+    return [...row, ...inner];
+  });
+}
+
+function renderDefault(value: unknown): string {
+  const text = JSON.stringify(value);
+  return text === undefined || text === '{}' ? '' : `\`${text}\``;
+}
+
+function listReasons(): string[][] {
+  return STATUSES.flatMap((status) =>
+    REASONS_BY_STATUS[status].map((reason) => {
+      const { sentence: meaning, action } = describeRow(status, reason);
+      return [`\`${status}\` / \`${reason}\``, meaning, action];
+    }),
+  );
+}
+
+function renderTable(head: readonly string[], rows: readonly (readonly string[])[]): string {
+  const escapeCell = (cell: string) => cell.replaceAll('|', '\\|').replaceAll('<', '&lt;');
+  const lines = rows.map((row) => `| ${row.map(escapeCell).join(' | ')} |`);
+  return [`| ${head.join(' | ')} |`, `|${' --- |'.repeat(head.length)}`, ...lines].join('\n');
+}
