@@ -19,9 +19,15 @@ export interface Tally {
   waits: number;
   wait: { readonly untilMs: number; readonly reason: string } | null;
   step: { readonly name: string; readonly done: number; readonly total: number | null } | null;
+  /** How many lists the stage reads, where it said so. */
+  lists: number | null;
 }
 
 const BAR_COLUMNS = 20;
+/** The step by which an export says how many lists it reads. */
+const LISTS = 'lists';
+/** From so many steps on, the time they take tells the time that is left. */
+const MANY_STEPS = 100;
 
 /** A stage that begins. */
 export function beginTally(stage: string, nowMs: number): Tally {
@@ -34,6 +40,7 @@ export function beginTally(stage: string, nowMs: number): Tally {
     waits: 0,
     wait: null,
     step: null,
+    lists: null,
   };
 }
 
@@ -56,6 +63,7 @@ export function countEvent(tally: Tally, event: ProgressEvent, nowMs: number): v
       tally.wait = { untilMs: nowMs + event.waitMs, reason: event.reason };
       return;
     case 'step':
+      if (event.name === LISTS) tally.lists = event.total;
       tally.step = { name: event.name, done: event.done, total: event.total };
       return;
     case 'stage':
@@ -73,16 +81,30 @@ function streamOf(tally: Tally, { generation, region, model, companyId }: Stream
   return fresh;
 }
 
-/** Records or steps done and to do; `total` is null where nothing says it. */
-function measure(tally: Tally): { readonly done: number; readonly total: number | null } {
-  if (tally.pages === 0 && tally.step !== null) return tally.step;
-  let total: number | null = 0;
-  for (const stream of tally.streams.values()) {
-    // A list that ended, or goes on beyond its count, is as long as what arrived.
-    const own = stream.ended ? stream.records : stream.total;
-    total = own === null || total === null ? null : total + Math.max(own, stream.records);
+/** What is done and to do, in records or steps; `total` is null where nothing says it. */
+interface Extent {
+  readonly done: number;
+  readonly total: number | null;
+  /** Whether the total is counted, not extrapolated from the lists that were begun. */
+  readonly exact: boolean;
+}
+
+function measure(tally: Tally): Extent {
+  const { step, streams } = tally;
+  if (tally.pages === 0) {
+    return step === null || step.name === LISTS
+      ? { done: 0, total: null, exact: false }
+      : { ...step, exact: true };
   }
-  return { done: tally.records, total: tally.streams.size === 0 ? null : total };
+  let known = 0;
+  for (const { records, total, ended } of streams.values()) {
+    if (total === null && !ended) return { done: tally.records, total: null, exact: false };
+    // A list that ended, or goes on beyond its count, is as long as what arrived.
+    known += ended ? records : Math.max(total ?? 0, records);
+  }
+  const lists = Math.max(tally.lists ?? 0, streams.size);
+  const exact = tally.lists !== null && lists === streams.size;
+  return { done: tally.records, total: Math.round((known * lists) / streams.size), exact };
 }
 
 /** The state of a stage in at most `width` columns; what matters less is left out where room is short. */
@@ -117,25 +139,39 @@ export function renderEnd(tally: Tally, nowMs: number, end: 'done' | 'failed'): 
 
 /** By importance: a wait explains everything else. */
 function listParts(tally: Tally, nowMs: number): string[] {
-  const { done, total } = measure(tally);
-  const parts: string[] = [];
   const { wait, step } = tally;
+  const parts: string[] = [];
   if (wait !== null && wait.untilMs > nowMs) {
     parts.push(`waiting ${formatDuration(Math.max(1000, wait.untilMs - nowMs))}: ${wait.reason}`);
   }
   if (tally.pages === 0) {
-    if (step !== null) {
-      parts.push(step.total === null ? step.name : `${step.name} ${step.done}/${step.total}`);
-    }
+    if (step !== null && step.name !== LISTS) parts.push(...listStepParts(tally, step, nowMs));
     return parts;
   }
-  parts.push(`${groupDigits(done)}${total === null ? '' : ` of ${groupDigits(total)}`} records`);
-  const perSecond = done / Math.max(0.001, (nowMs - tally.startedMs) / 1000);
-  parts.push(`${groupDigits(Math.round(perSecond))}/s`);
-  if (total !== null && total > done && perSecond > 0) {
-    parts.push(`${formatDuration(Math.max(1000, ((total - done) / perSecond) * 1000))} left`);
-  }
-  parts.push(`${groupDigits(tally.pages)} pages`);
-  if (tally.waits > 0) parts.push(`${groupDigits(tally.waits)} waits`);
+  const { done, total, exact } = measure(tally);
+  parts.push(`${groupDigits(done)}${total !== null && exact ? ` of ${groupDigits(total)}` : ''} records`);
+  parts.push(`${groupDigits(Math.round(done / secondsOf(tally, nowMs)))}/s`);
+  parts.push(...timeLeft(tally, { done, total }, nowMs));
+  const ended = [...tally.streams.values()].filter((stream) => stream.ended).length;
+  if (tally.lists !== null && tally.lists > 1) parts.push(`${ended} of ${countOf(tally.lists, 'list')}`);
+  parts.push(countOf(tally.pages, 'page'));
+  if (tally.waits > 0) parts.push(countOf(tally.waits, 'wait'));
   return parts;
+}
+
+function listStepParts(tally: Tally, step: NonNullable<Tally['step']>, nowMs: number): string[] {
+  if (step.total === null) return [step.name];
+  const count = `${step.name} ${groupDigits(step.done)} of ${groupDigits(step.total)}`;
+  // A handful of steps are of any length.
+  return step.total < MANY_STEPS ? [count] : [count, ...timeLeft(tally, step, nowMs)];
+}
+
+function timeLeft(tally: Tally, { done, total }: Omit<Extent, 'exact'>, nowMs: number): string[] {
+  if (total === null || total <= done || done === 0) return [];
+  const leftMs = ((total - done) / done) * secondsOf(tally, nowMs) * 1000;
+  return [`${formatDuration(Math.max(1000, leftMs))} left`];
+}
+
+function secondsOf(tally: Tally, nowMs: number): number {
+  return Math.max(0.001, (nowMs - tally.startedMs) / 1000);
 }

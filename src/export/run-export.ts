@@ -69,6 +69,7 @@ export async function runExport(options: ExportOptions, plan: ExportPlan): Promi
     plan.saveListing();
     return beginExport(db, beginningOf(options, plan));
   });
+  options.onProgress({ kind: 'step', name: 'lists', done: 0, total: begun.rows.length });
   for (const row of begun.unplanned) await dropUnplanned(options, row);
   const readings = await readAll(begun.rows, plan, options);
   inTransaction(options, () =>

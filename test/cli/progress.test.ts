@@ -1,0 +1,214 @@
+import { PassThrough } from 'node:stream';
+import { stripVTControlCharacters } from 'node:util';
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import type { ProgressEvent, StreamKey } from '../../src/domain.js';
+import { createProgress, type ProgressOptions } from '../../src/progress.js';
+import { beginTally, countEvent, renderBarLine, renderLine } from '../../src/progress-line.js';
+import { displayWidth } from '../../src/report/text-layout.js';
+
+const INVOICES: StreamKey = { generation: 'v3', region: 'eu', model: 'accounting/invoices', companyId: null };
+const STAGES: StreamKey = { generation: 'v4', region: '', model: 'crm/stages', companyId: 7n };
+
+function page(stream: StreamKey, records: number, totalCount: number | null): ProgressEvent {
+  return { kind: 'page', stream, records, totalCount };
+}
+
+/** A progress display on a stream of its own, with time that only `pass` moves. */
+function show(more: Partial<ProgressOptions> = {}) {
+  const stream = new PassThrough();
+  const written: string[] = [];
+  stream.on('data', (chunk) => written.push(String(chunk)));
+  let nowMs = 0;
+  let tick = () => {};
+  const progress = createProgress({
+    stream,
+    isTty: false,
+    width: () => 100,
+    color: false,
+    quiet: false,
+    verbose: false,
+    clock: { now: () => nowMs },
+    every: (_, work) => {
+      tick = work;
+      return () => {};
+    },
+    ...more,
+  });
+  const pass = (ms: number) => {
+    for (let passed = 0; passed < ms; passed += 200) {
+      nowMs += Math.min(200, ms - passed);
+      tick();
+    }
+  };
+  return { ...progress, pass, stream, text: () => written.join('') };
+}
+
+describe('where there is no terminal', () => {
+  it('a plain line comes every ten seconds and one at the end of each stage', () => {
+    const { onProgress, pass, stop, text } = show();
+    onProgress({ kind: 'stage', name: 'export v3' });
+    onProgress({ kind: 'step', name: 'lists', done: 0, total: 2 });
+    pass(1000);
+    onProgress(page(INVOICES, 500, 2000));
+    pass(9000);
+    onProgress(page(INVOICES, 500, 2000));
+    pass(5000);
+    onProgress(page(INVOICES, 1000, 2000));
+    onProgress({ kind: 'stream', stream: INVOICES, state: 'complete' });
+    pass(5000);
+    onProgress({ kind: 'stage', name: 'export v4' });
+    stop('done');
+    expect(text()).toBe(
+      [
+        'export v3 · 500 records · 50/s · 1 min 10 s left · 0 of 2 lists · 1 page',
+        'export v3 · 2,000 records · 100/s · 20 s left · 1 of 2 lists · 3 pages',
+        'export v3: 2,000 records in 3 pages, 20 s',
+        'export v4: done in 0 s',
+        '',
+      ].join('\n'),
+    );
+  });
+
+  it('waits are named while they happen', () => {
+    const { onProgress, pass, text } = show();
+    onProgress({ kind: 'stage', name: 'export v3' });
+    pass(9000);
+    onProgress({ kind: 'wait', host: 'h', waitMs: 13_000, reason: 'V3 answered 429 and asked for it' });
+    pass(1000);
+    pass(15_000);
+    expect(text()).toBe(
+      [
+        'export v3 · waiting 12 s: V3 answered 429 and asked for it',
+        'export v3 · waiting 2 s: V3 answered 429 and asked for it',
+        '',
+      ].join('\n'),
+    );
+  });
+
+  it('steps of long statements show before the statement takes the thread', () => {
+    const { onProgress, pass, text } = show();
+    onProgress({ kind: 'stage', name: 'remap' });
+    pass(0);
+    onProgress({ kind: 'step', name: 'pair companies', done: 1, total: 7 });
+    expect(text()).toBe('');
+    pass(9999);
+    onProgress({ kind: 'step', name: 'join records', done: 2, total: 7 });
+    pass(1);
+    expect(text()).toBe('remap · join records 2 of 7\n');
+  });
+
+  it('a failed stage is not called done', () => {
+    const before = show();
+    before.onProgress({ kind: 'stage', name: 'export v3' });
+    before.stop('failed');
+    expect(before.text()).toBe('');
+    const after = show();
+    after.onProgress({ kind: 'stage', name: 'export v3' });
+    after.onProgress(page(INVOICES, 5, null));
+    after.stop('failed');
+    expect(after.text()).toBe('export v3: stopped after 5 records in 1 page, 0 s\n');
+  });
+
+  it('a stage that is announced twice is one', () => {
+    const { onProgress, stop, text } = show();
+    onProgress({ kind: 'stage', name: 'remap' });
+    onProgress({ kind: 'stage', name: 'remap' });
+    stop('done');
+    expect(text()).toBe('remap: done in 0 s\n');
+  });
+});
+
+describe('how much is said', () => {
+  const say = (more: Partial<ProgressOptions>) => {
+    const { onProgress, pass, stop, text } = show(more);
+    onProgress({ kind: 'stage', name: 'export v4' });
+    onProgress(page(STAGES, 1, 1));
+    onProgress({ kind: 'note', level: 'info', text: 'by the way' });
+    onProgress({ kind: 'note', level: 'warning', text: 'beware \u001b[31mof\u202e this' });
+    onProgress({ kind: 'stream', stream: STAGES, state: 'complete' });
+    pass(20_000);
+    stop('done');
+    return text();
+  };
+
+  it('is warnings only with quiet, and nothing of the API reaches the terminal raw', () => {
+    expect(say({ quiet: true })).toBe('Warning: beware \\u001b[31mof\\u202e this\n');
+  });
+
+  it('is every list too with verbose', () => {
+    expect(say({ verbose: true })).toContain('\nv4 crm/stages company 7: complete\n');
+    expect(say({})).not.toContain('company 7');
+    expect(say({})).toContain('by the way\n');
+  });
+});
+
+describe('on a terminal', () => {
+  it('one line is drawn over and over, and lines that stay push it away', () => {
+    const { onProgress, pass, stop, text } = show({ isTty: true, width: () => 80 });
+    onProgress({ kind: 'stage', name: 'export v3' });
+    onProgress({ kind: 'step', name: 'lists', done: 0, total: 1 });
+    onProgress(page(INVOICES, 500, 2000));
+    pass(1000);
+    onProgress({ kind: 'note', level: 'warning', text: 'look' });
+    pass(200);
+    stop('done');
+    const lines = stripVTControlCharacters(text()).split('\n');
+    expect(lines).toEqual([
+      expect.stringMatching(
+        /█████░{15} export v3 · 500 of 2,000 records · 500\/s · 3 s left.*Warning: look$/,
+      ),
+      expect.stringMatching(/export v3: 500 records in 1 page, 1 s$/),
+      '',
+    ]);
+  });
+
+  it('text of others makes room first and ends the stage', async () => {
+    const { onProgress, makeRoomFor, stop, text } = show({ isTty: true });
+    const target = new PassThrough();
+    const out: string[] = [];
+    target.on('data', (chunk) => out.push(`${stripVTControlCharacters(text()).split('\n').at(-2)}|${chunk}`));
+    onProgress({ kind: 'stage', name: 'remap' });
+    await new Promise<void>((done) => makeRoomFor(target).write('summary', () => done()));
+    stop('done');
+    expect(out).toEqual([expect.stringMatching(/remap: done in 0 s\|summary$/)]);
+  });
+
+  it('no line is ever wider than the terminal', () => {
+    const key = fc.constantFrom(INVOICES, STAGES);
+    const event: fc.Arbitrary<ProgressEvent> = fc.oneof(
+      fc.record({
+        kind: fc.constant('page' as const),
+        stream: key,
+        records: fc.nat(1e9),
+        totalCount: fc.option(fc.nat(1e9)),
+      }),
+      fc.record({
+        kind: fc.constant('stream' as const),
+        stream: key,
+        state: fc.constant('complete' as const),
+      }),
+      fc.record({
+        kind: fc.constant('wait' as const),
+        host: fc.string(),
+        waitMs: fc.nat(1e8),
+        reason: fc.string({ unit: 'binary', maxLength: 300 }),
+      }),
+      fc.record({
+        kind: fc.constant('step' as const),
+        name: fc.constantFrom('lists', 'a step with a name'),
+        done: fc.nat(1e6),
+        total: fc.option(fc.nat(1e6)),
+      }),
+    );
+    fc.assert(
+      fc.property(fc.array(event), fc.integer({ min: 1, max: 220 }), fc.nat(1e9), (events, width, nowMs) => {
+        const tally = beginTally('export v3', 0);
+        for (const one of events) countEvent(tally, one, 0);
+        expect(displayWidth(renderLine(tally, nowMs, width))).toBeLessThanOrEqual(width);
+        expect(displayWidth(renderBarLine(tally, nowMs, width))).toBeLessThanOrEqual(width);
+      }),
+      { numRuns: 2000 },
+    );
+  });
+});
