@@ -21,9 +21,12 @@ export interface LimiterOptions {
  */
 const TOLERANCE_MS = 15;
 const SPACING = 1.02;
-/** After a 429 requests are spaced twice as far, at most this; each success brings them closer again. */
+/**
+ * After a 429 requests are spaced twice as far, at most this; each success brings them closer again, so that
+ * five make up for one 429 and a server that refuses one request in ten is not slowed to a crawl.
+ */
 const WIDEST_INTERVAL_MS = 5000;
-const RECOVERY = 0.97;
+const RECOVERY = 0.85;
 /** Part of a retry that each success gives back. */
 const REFUND = 0.5;
 
