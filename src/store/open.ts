@@ -86,7 +86,7 @@ function takeExclusively(db: Db): void {
   db.pragma('locking_mode = EXCLUSIVE');
   db.pragma('journal_mode = TRUNCATE');
   db.pragma('synchronous = FULL');
-  db.pragma('cache_size = -16384');
+  db.pragma('cache_size = -8192');
   db.exec('BEGIN EXCLUSIVE; COMMIT');
 }
 
