@@ -251,6 +251,23 @@ describe('Retry-After', () => {
   });
 });
 
+describe('a 429', () => {
+  it('slows down everything that follows to the same host', async () => {
+    const { api, time } = createTestApi({ endpoint: { requestsPerSecond: 10 } });
+    const asked: number[] = [];
+    nock(V3)
+      .persist()
+      .get(V3_PATH)
+      .reply(() => {
+        asked.push(time.clock.now());
+        return asked.length === 1 ? [429, 'slow down'] : [200, V3_PAGE];
+      });
+    await time.run(Promise.all(Array.from({ length: 6 }, () => api.fetchPage(v3Request()))));
+    const last = asked.slice(-3);
+    expect((last[2] ?? 0) - (last[0] ?? 0)).toBeGreaterThan(2 * 150);
+  });
+});
+
 describe('an outage', () => {
   it.each([500, 429])(
     'of %i for ever costs a tenth more than asking once, once the budget is spent',
@@ -368,6 +385,7 @@ describe('base URLs', () => {
     'http://[::2]',
     'ftp://api.example.com',
     'https://user:pass@api.example.com',
+    'https://user@api.example.com',
     'api.example.com',
     '',
   ])('%s is refused', (v3Url) => {
@@ -399,7 +417,7 @@ describe('an interrupt', () => {
   });
 
   it('ends a request under way', async () => {
-    const { api, stop } = createTestApi();
+    const { api, stop } = createTestApi({ http: { attempts: 1 } });
     let asked = false;
     const delayed = nock(V3).get(V3_PATH).delay(60_000);
     delayed.reply(200, V3_PAGE).on('request', () => {

@@ -105,7 +105,7 @@ const FAULTS: readonly (readonly [string, Script, string])[] = [
   ['gzip that is not announced', (socket) => socket.write(answer(ZIPPED)), 'bad_response'],
   [
     'an encoding nobody asked for',
-    (socket) => socket.write(answer(V3_PAGE, ['Content-Encoding: br'])),
+    (socket) => socket.write(answer(ZIPPED, ['Content-Encoding: br'])),
     'bad_response',
   ],
   ['an answer without content', (socket) => socket.write('HTTP/1.1 204 No Content\r\n\r\n'), 'bad_response'],
@@ -226,7 +226,7 @@ describe('an answer that does not end', () => {
     async (_name, script) => {
       const { server, api, time } = await serve(
         (socket, request) => (request.count < 3 ? script(socket, request) : socket.write(answer(V3_PAGE))),
-        { http: { timeoutMs: 150, attempts: 2 } },
+        { http: { timeoutMs: 250, attempts: 2 } },
       );
       const error = await failureOf(time.run(api.fetchPage(v3Request())));
       expect(error).toMatchObject({ code: 'timeout', exitCode: 4, facts: { attempts: 2 } });
