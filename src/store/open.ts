@@ -1,6 +1,6 @@
-import { closeSync, existsSync, openSync, readSync, statSync } from 'node:fs';
 import Database from 'better-sqlite3';
 import { SvcError } from '../errors.js';
+import { isInterrupted, newerDatabase, noDatabase, notOurs, prepareFile } from './database-file.js';
 import { APPLICATION_ID, SCHEMA, SCHEMA_VERSION } from './schema.js';
 
 type SqliteError = InstanceType<typeof Database.SqliteError>;
@@ -22,15 +22,19 @@ const OLDEST_SQLITE = [3, 51, 3] as const;
  * @throws SvcError `locked`, `not_our_database`, `newer_database`, `corrupt_database`, `disk`, `bad_input`
  */
 export function openDatabase(file: string, mode: OpenMode): Db {
-  const isNew = prepareFile(file, mode);
+  prepareFile(file, mode === 'create');
   return guardDatabase(file, () => {
+    if (mode === 'read') finishInterrupted(file);
     const db = new Database(file, { readonly: mode === 'read', timeout: 0 });
     try {
       db.defaultSafeIntegers(true);
       assertSqliteVersion(db);
       if (mode === 'read') db.pragma('query_only = ON');
       else takeExclusively(db);
-      if (isNew) createSchema(db);
+      if (isBlank(db)) {
+        if (mode !== 'create') throw noDatabase(file);
+        createSchema(db);
+      }
       assertOurs(db, file);
       return db;
     } catch (error) {
@@ -40,46 +44,19 @@ export function openDatabase(file: string, mode: OpenMode): Db {
   });
 }
 
-/** True where the file is new or empty and is to get the schema. Touches nothing it may not own. */
-function prepareFile(file: string, mode: OpenMode): boolean {
-  if (existsSync(file)) {
-    if (statSync(file).isDirectory()) {
-      throw new SvcError('bad_input', `${file} is a folder, not a database.`, {
-        hint: 'Name a file with --db.',
-      });
-    }
-    if (statSync(file).size === 0) return mode === 'create';
-    assertSqliteHeader(file);
-    return false;
-  }
-  if (mode !== 'create') {
-    throw new SvcError('bad_input', `There is no database at ${file}.`, {
-      hint: 'Run `svc-migrate export v3` first, or name the database with --db.',
-    });
-  }
+/**
+ * What a process that died left half done is taken back before a reader, who may not write, comes.
+ *
+ * @throws SqliteError, also where that process is alive after all
+ */
+function finishInterrupted(file: string): void {
+  if (!isInterrupted(file)) return;
+  const db = new Database(file, { timeout: 0 });
   try {
-    // SQLite's side files inherit the mode of the main file.
-    closeSync(openSync(file, 'wx', 0o600));
-  } catch (cause) {
-    throw new SvcError('disk', `Cannot create the database ${file}.`, {
-      hint: 'Check that the folder exists and can be written.',
-      facts: { error: errorCodeOf(cause) },
-      cause,
-    });
-  }
-  return true;
-}
-
-function assertSqliteHeader(file: string): void {
-  const head = Buffer.alloc(16);
-  const fd = openSync(file, 'r');
-  try {
-    readSync(fd, head, 0, 16, 0);
+    takeExclusively(db);
   } finally {
-    closeSync(fd);
+    db.close();
   }
-  if (head.toString('latin1') === 'SQLite format 3\0') return;
-  throw notOurs(file);
 }
 
 function takeExclusively(db: Db): void {
@@ -88,6 +65,11 @@ function takeExclusively(db: Db): void {
   db.pragma('synchronous = FULL');
   db.pragma('cache_size = -8192');
   db.exec('BEGIN EXCLUSIVE; COMMIT');
+}
+
+/** New, or left so by a process that died while it made it. */
+function isBlank(db: Db): boolean {
+  return db.prepare('SELECT count(*) FROM sqlite_schema').pluck().get() === 0n;
 }
 
 function createSchema(db: Db): void {
@@ -101,10 +83,7 @@ function createSchema(db: Db): void {
 function assertOurs(db: Db, file: string): void {
   if (Number(db.pragma('application_id', { simple: true })) !== APPLICATION_ID) throw notOurs(file);
   const version = Number(db.pragma('user_version', { simple: true }));
-  if (version <= SCHEMA_VERSION) return;
-  throw new SvcError('newer_database', `${file} was written by a newer svc-migrate (layout ${version}).`, {
-    hint: 'Update svc-migrate, or export into a new database with --db.',
-  });
+  if (version > SCHEMA_VERSION) throw newerDatabase(file, version);
 }
 
 function assertSqliteVersion(db: Db): void {
@@ -115,16 +94,6 @@ function assertSqliteVersion(db: Db): void {
     if (part > least) return;
     if (part < least) throw new SvcError('internal', `SQLite ${text} is too old: 3.51.3 or later is needed.`);
   }
-}
-
-function notOurs(file: string): SvcError {
-  return new SvcError('not_our_database', `${file} is not a svc-migrate database; it was not touched.`, {
-    hint: 'Name another file with --db, or move this one away.',
-  });
-}
-
-function errorCodeOf(error: unknown): string {
-  return error instanceof Error && 'code' in error ? String(error.code) : String(error);
 }
 
 /**

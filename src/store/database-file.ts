@@ -1,0 +1,109 @@
+import { closeSync, openSync, readSync, statSync } from 'node:fs';
+import { SvcError } from '../errors.js';
+import { APPLICATION_ID, SCHEMA_VERSION } from './schema.js';
+
+/** The first bytes of a SQLite file; fields are big-endian (https://www.sqlite.org/fileformat.html). */
+const HEADER_BYTES = 100;
+const SCHEMA_COOKIE_AT = 40;
+const USER_VERSION_AT = 60;
+const APPLICATION_ID_AT = 68;
+
+/**
+ * Looks at a file before SQLite may: opening a database can already write to it. With `create`, a file
+ * that is not there is made.
+ *
+ * @throws SvcError `bad_input`, `not_our_database`, `newer_database`, `disk`
+ */
+export function prepareFile(file: string, mayCreate: boolean): void {
+  const stat = orUnreadable(file, () => statSync(file, { throwIfNoEntry: false }));
+  if (stat === undefined) {
+    if (!mayCreate) throw noDatabase(file);
+    createFile(file);
+  } else if (stat.isDirectory()) {
+    throw new SvcError('bad_input', `${file} is a folder, not a database.`, {
+      hint: 'Name a file with --db.',
+    });
+  } else if (!stat.isFile()) {
+    throw new SvcError('bad_input', `${file} is no ordinary file.`, { hint: 'Name a file with --db.' });
+  } else if (stat.size > 0) {
+    assertHeader(
+      file,
+      orUnreadable(file, () => readHeader(file)),
+    );
+  }
+}
+
+/** True where a process died within a transaction: SQLite takes back what it wrote when it next may write. */
+export function isInterrupted(file: string): boolean {
+  return (statSync(`${file}-journal`, { throwIfNoEntry: false })?.size ?? 0) > 0;
+}
+
+export function noDatabase(file: string): SvcError {
+  return new SvcError('bad_input', `There is no database at ${file}.`, {
+    hint: 'Run `svc-migrate export v3` first, or name the database with --db.',
+  });
+}
+
+export function notOurs(file: string): SvcError {
+  return new SvcError('not_our_database', `${file} is not a svc-migrate database; it was not touched.`, {
+    hint: 'Name another file with --db, or move this one away.',
+  });
+}
+
+export function newerDatabase(file: string, version: number): SvcError {
+  return new SvcError('newer_database', `${file} was written by a newer svc-migrate (layout ${version}).`, {
+    hint: 'Update svc-migrate, or export into a new database with --db.',
+  });
+}
+
+function createFile(file: string): void {
+  try {
+    // SQLite's side files inherit the mode of the main file.
+    closeSync(openSync(file, 'wx', 0o600));
+  } catch (cause) {
+    // Somebody else was faster: SQLite's lock decides.
+    if (errorCodeOf(cause) === 'EEXIST') return;
+    throw new SvcError('disk', `Cannot create the database ${file}.`, {
+      hint: 'Check that the folder exists and can be written.',
+      facts: { error: errorCodeOf(cause) },
+      cause,
+    });
+  }
+}
+
+function readHeader(file: string): Buffer {
+  const head = Buffer.alloc(HEADER_BYTES);
+  const fd = openSync(file, 'r');
+  try {
+    return head.subarray(0, readSync(fd, head, 0, HEADER_BYTES, 0));
+  } finally {
+    closeSync(fd);
+  }
+}
+
+function orUnreadable<T>(file: string, look: () => T): T {
+  try {
+    return look();
+  } catch (cause) {
+    throw new SvcError('disk', `Cannot read ${file}.`, {
+      hint: 'Check the folder and who may read it.',
+      facts: { error: errorCodeOf(cause) },
+      cause,
+    });
+  }
+}
+
+function assertHeader(file: string, head: Buffer): void {
+  if (head.length < HEADER_BYTES || head.toString('latin1', 0, 16) !== 'SQLite format 3\0')
+    throw notOurs(file);
+  const owner = head.readUInt32BE(APPLICATION_ID_AT);
+  // A process that died while it made the database leaves one without a single table.
+  const isBlank = owner === 0 && head.readUInt32BE(SCHEMA_COOKIE_AT) === 0;
+  if (owner !== APPLICATION_ID && !isBlank) throw notOurs(file);
+  const version = head.readInt32BE(USER_VERSION_AT);
+  if (version > SCHEMA_VERSION) throw newerDatabase(file, version);
+}
+
+function errorCodeOf(error: unknown): string {
+  return error instanceof Error && 'code' in error ? String(error.code) : String(error);
+}
