@@ -26,8 +26,8 @@ type Ids = [
 
 /**
  * Compares the payloads of every matched pair and writes the `drift` table: one row per pair that differs, and
- * in `drift_scope` per model how many pairs there are and how many had payloads to compare. Part of the remap's
- * transaction, after its results are known.
+ * in `drift_scope` per model and company how many pairs there are and how many had payloads to compare. Part of
+ * the remap's transaction, after its results are known.
  */
 export function saveDrift(db: Db, config: Config): void {
   db.exec('DELETE FROM drift; DELETE FROM drift_scope');
@@ -48,11 +48,19 @@ export function saveDrift(db: Db, config: Config): void {
     }
     if (rows.length < CHUNK) break;
   }
-  const count = db.prepare('INSERT INTO drift_scope(model, pairs, compared) VALUES (?, ?, ?)');
-  for (const [model, { pairs, compared }] of scope) count.run(model, BigInt(pairs), BigInt(compared));
+  const count = db.prepare(
+    'INSERT INTO drift_scope(model, region, v3_company_id, pairs, compared) VALUES (?, ?, ?, ?, ?)',
+  );
+  for (const { model, region, v3, pairs, compared } of scope.values()) {
+    count.run(model, region, v3, BigInt(pairs), BigInt(compared));
+  }
 }
 
+/** The pairs of one model and V3 company. */
 interface Compared {
+  readonly model: string;
+  readonly region: string;
+  readonly v3: bigint;
   pairs: number;
   compared: number;
 }
@@ -63,9 +71,10 @@ function compareRow(
   rules: DriftRules | undefined,
   scope: Map<string, Compared>,
 ): DriftedField[] {
-  const [model, , , , , , , , body3, body4] = row;
-  const counts = scope.get(model) ?? { pairs: 0, compared: 0 };
-  scope.set(model, counts);
+  const [model, region, v3, , , , , , body3, body4] = row;
+  const key = `${v3} ${model} ${region}`;
+  const counts = scope.get(key) ?? { model, region, v3, pairs: 0, compared: 0 };
+  scope.set(key, counts);
   counts.pairs += 1;
   if (body3 === null || body4 === null || rules === undefined) return [];
   counts.compared += 1;

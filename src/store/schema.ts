@@ -120,7 +120,12 @@ CREATE TABLE drift(
   model TEXT NOT NULL, region TEXT NOT NULL, v3_company_id INTEGER NOT NULL, v4_company_id INTEGER NOT NULL,
   platform_id TEXT NOT NULL, v3_svc_id INTEGER NOT NULL, v4_svc_id INTEGER NOT NULL, fields TEXT NOT NULL
 ) STRICT;
-CREATE TABLE drift_scope(model TEXT PRIMARY KEY, pairs INTEGER NOT NULL, compared INTEGER NOT NULL) STRICT;`;
+-- how many matched pairs there are, and how many had both payloads
+CREATE TABLE drift_scope(
+  model TEXT NOT NULL, region TEXT NOT NULL, v3_company_id INTEGER NOT NULL,
+  pairs INTEGER NOT NULL, compared INTEGER NOT NULL,
+  PRIMARY KEY (model, region, v3_company_id)
+) STRICT, WITHOUT ROWID;`;
 
 const REMAP_RUN = `
 CREATE TABLE remap_run(
