@@ -2,6 +2,7 @@ import process from 'node:process';
 import { setFlagsFromString } from 'node:v8';
 import { Command, CommanderError, Option } from 'commander';
 import { COMMANDS } from './commands/catalogue/all.js';
+import { COMMON_OPTIONS } from './commands/catalogue/options.js';
 import type { CommandSpec, Given, OptionSpec } from './commands/command.js';
 import type { Io } from './commands/io.js';
 import { exitCodeOf, SvcError } from './errors.js';
@@ -17,14 +18,6 @@ const STOP_WITHIN_MS = 1500;
 
 /** Columns of text that goes to no terminal. */
 const PLAIN_WIDTH = 100;
-
-const COMMON_OPTIONS: readonly OptionSpec[] = [
-  { flags: '--config <file>', says: 'configuration (default: svc-migrate.config.json)' },
-  { flags: '--db <file>', says: 'database; outranks the configuration' },
-  { flags: '--quiet', says: 'no progress; warnings and errors stay' },
-  { flags: '--verbose', says: 'every list as it ends; causes of errors' },
-  { flags: '--no-color', says: 'no colour (also: NO_COLOR)' },
-];
 
 /** The signal that asked to stop, if any. */
 interface Stop {

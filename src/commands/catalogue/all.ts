@@ -2,7 +2,7 @@ import type { CommandSpec } from '../command.js';
 import { EXPORT_V3, EXPORT_V4, RUN } from './export.js';
 import { DEMO, SANDBOX } from './rehearse.js';
 import { CHECK, DUMP, LOOKUP, PURGE, REMAP, REPORT, STATUS } from './remap.js';
-import { INIT } from './start.js';
+import { COMPLETION, INIT } from './start.js';
 
 /** Every command, in the order of the job. */
 export const COMMANDS: readonly CommandSpec[] = [
@@ -19,4 +19,5 @@ export const COMMANDS: readonly CommandSpec[] = [
   PURGE,
   SANDBOX,
   DEMO,
+  COMPLETION,
 ];

@@ -4,6 +4,15 @@ import { SvcError } from '../../errors.js';
 import type { Given, Narrowing, OptionSpec } from '../command.js';
 import type { WaitSettings } from '../wait-for-v4.js';
 
+/** Taken by every command. */
+export const COMMON_OPTIONS: readonly OptionSpec[] = [
+  { flags: '--config <file>', says: 'configuration (default: svc-migrate.config.json)' },
+  { flags: '--db <file>', says: 'database; outranks the configuration' },
+  { flags: '--quiet', says: 'no progress; warnings and errors stay' },
+  { flags: '--verbose', says: 'every list as it ends; causes of errors' },
+  { flags: '--no-color', says: 'no colour (also: NO_COLOR)' },
+];
+
 export const MODEL: OptionSpec = {
   flags: '--model <model>',
   says: 'only this model, by its V3 path; repeatable',

@@ -17,3 +17,22 @@ export const INIT: CommandSpec = {
     return runInit({ file, force: given.isSet('force'), input: isTerminal ? given.input : null }, io);
   },
 };
+
+export const COMPLETION: CommandSpec = {
+  name: 'completion',
+  args: '<shell>',
+  says: 'a completion script for bash, zsh or fish',
+  more: 'Completes commands, options, their values and model names.',
+  options: [],
+  examples: [
+    { line: 'svc-migrate completion bash > svc-migrate.bash', does: 'then source it from ~/.bashrc' },
+    {
+      line: 'svc-migrate completion fish > svc-migrate.fish',
+      does: 'then move it to ~/.config/fish/completions',
+    },
+  ],
+  run: async (given, io) => {
+    const { runCompletion } = await import('../completion/completion.js');
+    return runCompletion(given.args[0] ?? '', io);
+  },
+};

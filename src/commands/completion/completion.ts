@@ -1,0 +1,31 @@
+import { didYouMean } from '../../config/suggest.js';
+import { SvcError } from '../../errors.js';
+import { writeText } from '../../report/write-output.js';
+import { COMMANDS } from '../catalogue/all.js';
+import { COMMON_OPTIONS } from '../catalogue/options.js';
+import type { Io } from '../io.js';
+import { buildGrammar, type Grammar } from './grammar.js';
+import { renderBash } from './render-bash.js';
+import { renderFish } from './render-fish.js';
+
+const RENDERERS: Readonly<Record<string, (grammar: Grammar) => string>> = {
+  bash: renderBash,
+  zsh: (grammar) => `autoload -U +X bashcompinit && bashcompinit\n${renderBash(grammar)}`,
+  fish: renderFish,
+};
+
+/**
+ * `completion`: prints a completion script.
+ *
+ * @throws SvcError `usage` for another shell
+ */
+export async function runCompletion(shell: string, { stdout }: Io): Promise<number> {
+  const render = RENDERERS[shell];
+  if (render === undefined) {
+    throw new SvcError('usage', `There is no completion for "${shell}".`, {
+      hint: didYouMean(shell, Object.keys(RENDERERS)) ?? undefined,
+    });
+  }
+  await writeText(stdout, [render(buildGrammar(COMMANDS, COMMON_OPTIONS))]);
+  return 0;
+}

@@ -1,0 +1,66 @@
+import { DEFAULT_MODELS } from '../../config/defaults.js';
+import type { CommandSpec, OptionSpec } from '../command.js';
+
+/** What may be typed, as plain words. */
+export interface Grammar {
+  readonly commands: readonly CommandWords[];
+  /** Usable with every command. */
+  readonly common: readonly OptionWords[];
+}
+
+export interface CommandWords {
+  /** One or two words. */
+  readonly name: string;
+  readonly says: string;
+  readonly options: readonly OptionWords[];
+  /** What the first argument may be; empty where that is free. */
+  readonly firstArgs: readonly string[];
+}
+
+export interface OptionWords {
+  readonly name: string;
+  readonly says: string;
+  readonly value: 'none' | 'file' | 'free' | readonly string[];
+}
+
+const SHELLS = ['bash', 'zsh', 'fish'];
+
+/** The grammar of the command line. */
+export function buildGrammar(commands: readonly CommandSpec[], common: readonly OptionSpec[]): Grammar {
+  return {
+    commands: commands.map(({ name, args = '', says, options }) => ({
+      name,
+      says,
+      options: options.map(wordsOf),
+      firstArgs: firstArgsOf(args),
+    })),
+    common: [...common.map(wordsOf), { name: '--help', says: 'show help', value: 'none' }],
+  };
+}
+
+/** First words, each once: `export` stands for `export v3` and `export v4`. */
+export function firstWords(grammar: Grammar): { readonly word: string; readonly says: string }[] {
+  const words = new Map<string, string>();
+  for (const { name, says } of grammar.commands) {
+    const [word = ''] = name.split(' ');
+    words.set(word, words.has(word) || name.includes(' ') ? `${word} …` : says);
+  }
+  return [...words].map(([word, says]) => ({ word, says }));
+}
+
+function wordsOf({ flags, says, choices }: OptionSpec): OptionWords {
+  const [name = '', argument] = flags.split(' ');
+  if (argument === undefined) return { name, says, value: 'none' };
+  if (choices !== undefined) return { name, says, value: choices };
+  if (argument === '<model>') return { name, says, value: modelNames() };
+  return { name, says, value: /^<(file|folder)>$/.test(argument) ? 'file' : 'free' };
+}
+
+function firstArgsOf(args: string): readonly string[] {
+  if (args.startsWith('<model>')) return modelNames();
+  return args === '<shell>' ? SHELLS : [];
+}
+
+function modelNames(): string[] {
+  return DEFAULT_MODELS.map(({ v3 }) => v3);
+}

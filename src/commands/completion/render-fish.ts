@@ -1,0 +1,51 @@
+import { type CommandWords, firstWords, type Grammar, type OptionWords } from './grammar.js';
+
+/** A completion script for fish. */
+export function renderFish(grammar: Grammar): string {
+  const groups = new Set(
+    grammar.commands.flatMap(({ name }) => (name.includes(' ') ? name.split(' ')[0] : [])),
+  );
+  const lines = [
+    '# svc-migrate completion for fish; put it into ~/.config/fish/completions.',
+    'complete -c svc-migrate -f',
+    ...firstWords(grammar).map(({ word, says }) => complete('__fish_use_subcommand', `-a ${word}`, says)),
+    ...grammar.common.map((option) => complete(null, flagsOf(option), option.says)),
+    ...grammar.commands.flatMap((command) => listCommand(command, groups)),
+  ];
+  return `${lines.join('\n')}\n`;
+}
+
+function listCommand(command: CommandWords, groups: ReadonlySet<string | undefined>): string[] {
+  const [first = '', second] = command.name.split(' ');
+  const seen = [first, ...(second === undefined ? [] : [second])].map(
+    (word) => `__fish_seen_subcommand_from ${word}`,
+  );
+  const here = seen.join('; and ');
+  const asWord =
+    second !== undefined && groups.has(first)
+      ? [complete(`__fish_seen_subcommand_from ${first}`, `-a ${second}`, command.says)]
+      : [];
+  const args =
+    command.firstArgs.length === 0 ? [] : [complete(here, `-a ${quote(command.firstArgs.join(' '))}`, '')];
+  return [
+    ...asWord,
+    ...args,
+    ...command.options.map((option) => complete(here, flagsOf(option), option.says)),
+  ];
+}
+
+function flagsOf({ name, value }: OptionWords): string {
+  const long = `-l ${name.slice(2)}`;
+  if (value === 'none') return long;
+  if (value === 'file') return `${long} -r -F`;
+  return value === 'free' ? `${long} -x` : `${long} -x -a ${quote(value.join(' '))}`;
+}
+
+function complete(condition: string | null, what: string, says: string): string {
+  const when = condition === null ? '' : ` -n ${quote(condition)}`;
+  return `complete -c svc-migrate${when} ${what}${says === '' ? '' : ` -d ${quote(says)}`}`;
+}
+
+function quote(text: string): string {
+  return `'${text.replaceAll('\\', '\\\\').replaceAll("'", "\\'")}'`;
+}
