@@ -46,14 +46,14 @@ export interface Begun {
  */
 export function beginExport(db: Db, options: Beginning): Begun {
   const { generation, planned, nowMs } = options;
-  const isOther = acceptFingerprint(db, options);
+  assertAcceptable(db, options);
   const before = new Set(
     listStreams(db, generation)
       .filter(isUnfinished)
       .map(({ id }) => id),
   );
   ensureStreams(db, planned, isoOf(nowMs));
-  saveFingerprint(db, generation, options.fingerprint);
+  const isOther = saveFingerprint(db, generation, options.fingerprint);
   const names = new Set(planned.map(({ key }) => nameOf(key)));
   const all = listStreams(db, generation);
   const selected = all.filter((row) => names.has(nameOf(row)) && isSelected(row, options));
@@ -63,7 +63,12 @@ export function beginExport(db: Db, options: Beginning): Begun {
   const unplanned = all.filter((row) => !names.has(nameOf(row)));
   reopen(db, unplanned);
   const anew = isOther ? all.filter((row) => !unplanned.includes(row)) : selected;
-  const begun = beginStreams(db, anew, options, continued);
+  const begun = beginStreams(
+    db,
+    anew,
+    { ...options, restart: options.restart || isOther },
+    continued && !isOther,
+  );
   const rows = begun.filter((row) => row.state === 'running' && isSelected(row, options));
   return { rows, selected, unplanned, continued };
 }
@@ -83,18 +88,17 @@ function metaKey(generation: Generation): string {
 }
 
 /**
- * True where V4 is to be read anew with another configuration, false where the configuration is the same.
+ * Refuses a configuration that does not fit what is stored. V4 may be read anew with another one.
  *
  * @throws SvcError `other_configuration`
  */
-export function acceptFingerprint(
+export function assertAcceptable(
   db: Db,
   { generation, fingerprint, restart }: Pick<Beginning, 'generation' | 'fingerprint' | 'restart'>,
-): boolean {
+): void {
   const differences = compareFingerprint(db, fingerprint);
-  if (differences.length === 0) return false;
   const isV4Only = differences.every(({ name }) => name.startsWith('v4'));
-  if (generation === 'v4' && restart && isV4Only) return true;
+  if (differences.length === 0 || (generation === 'v4' && restart && isV4Only)) return;
   throw otherConfiguration(differences);
 }
 

@@ -18,7 +18,7 @@ export function decide(row: StreamRow, outcome: StreamOutcome, rules: ReadingRul
     case 'page':
       return afterPage(row, outcome, rules);
     case 'error':
-      return afterError(row, outcome);
+      return afterError(row, outcome, rules);
     case 'dropped':
       return finish(row, outcome.nowMs);
     default:
@@ -95,8 +95,8 @@ function countPage(row: StreamRow, page: PageOutcome): StreamRow {
   });
 }
 
-function afterError(row: StreamRow, error: ErrorOutcome): Step {
-  const { cursor, phase, walk, keepFrom, passUnique, restarts, restartUnique } = row.position;
+function afterError(row: StreamRow, error: ErrorOutcome, rules: ReadingRules): Step {
+  const { cursor, passUnique, restarts, restartUnique } = row.position;
   if (error.code !== 'http_status') return fail(row, error.code, error.sentence);
   if (cursor !== null && EXPIRED_STATUSES.includes(error.status)) {
     if (restartUnique !== null && passUnique <= restartUnique) {
@@ -105,8 +105,14 @@ function afterError(row: StreamRow, error: ErrorOutcome): Step {
     }
     return startWalk(movedTo(row, { restarts: restarts + 1, restartUnique: passUnique }));
   }
-  if (error.status === 404 && phase === 'walk' && walk === keepFrom) return absent(row, error);
+  if (error.status === 404 && isAbsence(row, rules)) return absent(row, error);
   return fail(row, error.code, error.sentence);
+}
+
+/** A list that showed something in this reading, or whose records are to be kept, cannot be absent. */
+function isAbsence({ position }: StreamRow, rules: ReadingRules): boolean {
+  const isFirstPage = position.phase === 'walk' && position.walk === position.keepFrom;
+  return isFirstPage && (rules.dropsMissingLists || !position.stale);
 }
 
 /** The list does not exist: known, not empty and not an error. */

@@ -14,7 +14,7 @@ export async function exportV3(options: ExportOptions): Promise<ExportSummary> {
     generation: 'v3',
     planned: planV3(options.config),
     endpoints: v3.regions,
-    rules: { sweeps: true, sweepOverlapMs: v3.sweepOverlapMs },
+    rules: { sweeps: true, sweepOverlapMs: v3.sweepOverlapMs, dropsMissingLists: false },
     excluded: companies.exclude,
     saveListing: () => {},
   });

@@ -1,5 +1,5 @@
 import { saveV4Companies } from '../store/v4-companies.js';
-import { acceptFingerprint } from './begin-export.js';
+import { assertAcceptable } from './begin-export.js';
 import { planV4 } from './plan.js';
 import { type ExportOptions, type ExportSummary, runExport } from './run-export.js';
 import { orAborted } from './stop.js';
@@ -14,7 +14,7 @@ import { orAborted } from './stop.js';
 export async function exportV4(options: ExportOptions): Promise<ExportSummary> {
   const { db, config, fingerprint, source, signal, onProgress } = options;
   onProgress({ kind: 'stage', name: 'export v4' });
-  acceptFingerprint(db, { generation: 'v4', fingerprint, restart: options.restart ?? false });
+  assertAcceptable(db, { generation: 'v4', fingerprint, restart: options.restart ?? false });
   const companies = await orAborted(signal, () => source.fetchV4Companies());
   if (companies.length === 0) onProgress({ kind: 'note', level: 'warning', text: 'V4 lists no companies.' });
   const ids = companies.map(({ companyId }) => companyId);
@@ -22,7 +22,7 @@ export async function exportV4(options: ExportOptions): Promise<ExportSummary> {
     generation: 'v4',
     planned: planV4(config, [...new Set(ids)]),
     endpoints: [config.v4],
-    rules: { sweeps: false, sweepOverlapMs: 0 },
+    rules: { sweeps: false, sweepOverlapMs: 0, dropsMissingLists: true },
     excluded: [],
     saveListing: () => saveV4Companies(db, companies),
   });

@@ -15,7 +15,8 @@ export function startReading(row: StreamRow, nowMs: number): Step {
   const totals = { totalCountFirst: null, totalCountLast: null };
   const ending = { state: 'running', endReason: null, endNote: null, finishedAt: null } as const;
   const reset: StreamRow = { ...row, ...counters, ...totals, ...ending, startedAt: isoOf(nowMs) };
-  const position = { keepFrom: walk, stale: true, excluded: 0, ending: 'complete', rounds: 0 } as const;
+  const stale = row.position.stale || row.uniqueRecords > 0;
+  const position = { keepFrom: walk, stale, excluded: 0, ending: 'complete', rounds: 0 } as const;
   const pass = startPass(movedTo(reset, position), 'walk', null);
   return { row: movedTo(pass.row, { previous: null }), forget: ['cursors', 'rejected', 'excluded'] };
 }

@@ -48,7 +48,7 @@ export async function readStream(begun: StreamRow, reader: StreamReader): Promis
     if (turn.step.note !== undefined)
       reader.onProgress({ kind: 'note', level: 'info', text: turn.step.note });
   }
-  reader.onProgress({ kind: 'stream', stream: streamKeyOf(row), state: row.state });
+  tellEnd(row, reader.onProgress);
   return { row, error };
 }
 
@@ -112,6 +112,13 @@ function failureOf({ step, thrown }: Turn): SvcError | null {
     facts: { generation, region, model, companyId },
     cause: thrown ?? undefined,
   });
+}
+
+function tellEnd(row: StreamRow, onProgress: OnProgress): void {
+  onProgress({ kind: 'stream', stream: streamKeyOf(row), state: row.state });
+  if (row.state !== 'absent' || row.generation === 'v4') return;
+  const text = `V3 has no list ${row.route} in region ${row.region} (404).`;
+  onProgress({ kind: 'note', level: 'warning', text });
 }
 
 function tellPage(row: StreamRow, page: ParsedPage, onProgress: OnProgress): void {

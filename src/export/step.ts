@@ -17,6 +17,11 @@ export interface ReadingRules {
   /** Whether sweeps follow a full reading, and top up a finished one. */
   readonly sweeps: boolean;
   readonly sweepOverlapMs: number;
+  /**
+   * Whether a list that answers 404 takes with it what was read from it before. V3 is on its way out: its
+   * records are kept.
+   */
+  readonly dropsMissingLists: boolean;
 }
 
 /** A row with another position. */

@@ -18,8 +18,8 @@ const GENERATIONS = ['v3', 'v4'] as const;
 const storedSchema = z.record(z.string(), z.string());
 
 /**
- * Refuses a database that was exported with another configuration. A generation that was never exported
- * is not compared.
+ * Refuses a database that was exported with another configuration. A generation of which no record is
+ * stored is not compared, so that a wrong address can be mended.
  *
  * @throws SvcError `other_configuration`, with every difference spelled out
  */
@@ -33,7 +33,7 @@ export function compareFingerprint(db: Db, current: Fingerprint): FingerprintDif
   const found = new Map<string, FingerprintDifference>();
   for (const generation of GENERATIONS) {
     const stored = readFingerprint(db, generation);
-    if (stored === null) continue;
+    if (stored === null || !holdsRecords(db, generation)) continue;
     const wanted = partOf(current, generation);
     for (const name of new Set([...Object.keys(stored), ...Object.keys(wanted)])) {
       const difference = { name, stored: stored[name] ?? null, current: wanted[name] ?? null };
@@ -43,9 +43,16 @@ export function compareFingerprint(db: Db, current: Fingerprint): FingerprintDif
   return [...found.values()].sort((a, b) => (a.name < b.name ? -1 : 1));
 }
 
-/** Remembers what a generation is exported from. Call inside the transaction that begins its export. */
-export function saveFingerprint(db: Db, generation: Generation, current: Fingerprint): void {
-  writeMeta(db, metaKey(generation), JSON.stringify(partOf(current, generation)));
+/**
+ * Remembers what a generation is exported from; tells whether that takes the place of something else. Call
+ * inside the transaction that begins the export.
+ */
+export function saveFingerprint(db: Db, generation: Generation, current: Fingerprint): boolean {
+  const part = partOf(current, generation);
+  const text = JSON.stringify(Object.fromEntries(Object.entries(part).sort(([a], [b]) => (a < b ? -1 : 1))));
+  const before = readMeta(db, metaKey(generation));
+  writeMeta(db, metaKey(generation), text);
+  return before !== null && before !== text;
 }
 
 /** The error for differences that cannot be accepted. */
@@ -62,6 +69,12 @@ export function otherConfiguration(differences: readonly FingerprintDifference[]
         : 'Restore these settings, or export into a new database with --db.',
     },
   );
+}
+
+function holdsRecords(db: Db, generation: Generation): boolean {
+  const stream = db.prepare<[string], unknown>(`
+    SELECT 1 FROM stream WHERE generation = ? AND EXISTS (SELECT 1 FROM record WHERE stream_id = stream.id)`);
+  return stream.get(generation) !== undefined;
 }
 
 function readFingerprint(db: Db, generation: Generation): Fingerprint | null {

@@ -144,6 +144,15 @@ describe('the configuration an export was made with', () => {
     expect(await refused(b, service, 'v4', false, { 'v4.baseUrl': 'https://c' })).toBeNull();
   });
 
+  it('may be mended as long as no record is stored, and then everything is read anew', async () => {
+    const b = bench();
+    const wrong = createFakeService({ [V3_LIST]: [] });
+    await b.run(wrong, 'v3', { fingerprint: { 'v3.baseUrl': 'https://wrong' } });
+    const right = createFakeService({ [V3_LIST]: records(4) });
+    await b.run(right, 'v3', { fingerprint: { 'v3.baseUrl': 'https://right' } });
+    expect(b.look(storedIds)).toHaveLength(4);
+  });
+
   it('may differ for a side that was never exported', async () => {
     const b = bench();
     await b.run(createFakeService(), 'v3', { fingerprint: before });

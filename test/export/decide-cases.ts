@@ -4,8 +4,8 @@ import { FIRST_POSITION, type Position, type StreamRow } from '../../src/store/s
 
 export const NOW = 1_000_000;
 export const ISO_NOW = new Date(NOW).toISOString();
-export const V3: ReadingRules = { sweeps: true, sweepOverlapMs: 100 };
-export const V4: ReadingRules = { sweeps: false, sweepOverlapMs: 0 };
+export const V3: ReadingRules = { sweeps: true, sweepOverlapMs: 100, dropsMissingLists: false };
+export const V4: ReadingRules = { sweeps: false, sweepOverlapMs: 0, dropsMissingLists: true };
 
 type RowChanges = Partial<Omit<StreamRow, 'position'>> & { position?: Partial<Position> };
 

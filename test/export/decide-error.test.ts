@@ -1,8 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import { decide } from '../../src/export/decide.js';
 import type { ErrorOutcome } from '../../src/export/outcomes.js';
+import type { ReadingRules } from '../../src/export/step.js';
 import type { StreamRow } from '../../src/store/stream-row.js';
-import { error, gist, ISO_NOW, NOW, row, V3 } from './decide-cases.js';
+import { error, gist, ISO_NOW, NOW, row, V3, V4 } from './decide-cases.js';
 
 describe('what follows an error', () => {
   const first = { cursor: null } as const;
@@ -14,12 +15,6 @@ describe('what follows an error', () => {
       'absent not_found',
     ],
     ['500 on the first page: failed', row({ pages: 0, position: first }), {}, 'failed http_status'],
-    [
-      '404 on the first page of a walk anew: absent, once the old records are gone',
-      row({ pages: 0, position: { ...first, walk: 3, passWalk: 3, keepFrom: 3, stale: true } }),
-      { status: 404 },
-      'running drop null walk 3/3/3',
-    ],
     [
       '404 on the first page of a second walk: not absent, it was there',
       row({ position: { ...first, walk: 2 } }),
@@ -61,6 +56,15 @@ describe('what follows an error', () => {
     ],
   ])('%s', (_, before, outcome, after) => {
     expect(gist(decide(before, error(outcome), V3))).toBe(after);
+  });
+
+  it('takes a 404 on a walk anew for an absence where the old records may go, and only there', () => {
+    const anew = { ...first, walk: 3, passWalk: 3, keepFrom: 3 };
+    const gistOf = (stale: boolean, rules: ReadingRules) =>
+      gist(decide(row({ pages: 0, position: { ...anew, stale } }), error({ status: 404 }), rules));
+    expect(gistOf(true, V4)).toBe('running drop null walk 3/3/3');
+    expect(gistOf(true, V3)).toBe('failed http_status');
+    expect(gistOf(false, V3)).toBe('absent not_found');
   });
 
   it('keeps rejected objects listed when a sweep begins again', () => {

@@ -105,6 +105,21 @@ describe('export v3', () => {
     expect((await b.run(service)).streams).toMatchObject([{ state: 'complete', uniqueRecords: 2 }]);
   });
 
+  it('says so when V3 has no such list', async () => {
+    const b = bench();
+    await b.run(createFakeService());
+    const text = 'V3 has no list accounting/invoices in region eu (404).';
+    expect(b.events).toContainEqual({ kind: 'note', level: 'warning', text });
+  });
+
+  it('keeps what it has when V3 is gone, even on a restart', async () => {
+    const b = bench();
+    await b.run(createFakeService({ [V3_LIST]: records(10) }));
+    const summary = await b.run(createFakeService(), 'v3', { restart: true });
+    expect(summary).toMatchObject({ complete: false, streams: [{ state: 'failed' }] });
+    expect(b.look(storedIds)).toHaveLength(10);
+  });
+
   it('takes a stream that stays short of its count as read, after a second walk', async () => {
     const b = bench();
     const service = createFakeService({ [V3_LIST]: records(10) });

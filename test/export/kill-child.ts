@@ -6,8 +6,8 @@ import { openDatabase } from '../../src/store/open.js';
 import { killConfig, killService } from './kill-scene.js';
 
 /**
- * Exports into a database and kills itself at a given page: `asked` before the page is fetched, `saving`
- * within its transaction, `saved` after its commit.
+ * Exports into a database and kills itself at a given page: `saving` within its transaction, `saved` after its
+ * commit.
  *
  * Arguments: file, generation, place, zero-based page.
  */
@@ -27,7 +27,6 @@ const source: PageSource = {
   fetchPage: async (request) => {
     const isHere = asked === Number(at);
     asked += 1;
-    if (isHere && place === 'asked') die();
     const page = await service.fetchPage(request);
     return isHere && place === 'saving' ? poisoned(page) : page;
   },

@@ -46,7 +46,7 @@ beforeAll(() => {
 
 afterAll(() => rmSync(compiled, { recursive: true, force: true }));
 
-type Place = 'asked' | 'saving' | 'saved';
+type Place = 'saving' | 'saved';
 
 /** True where the export was killed, false where it came to its end. */
 function exportAndKill(b: Bench, generation: Generation, place: Place, page: number): boolean {
@@ -93,7 +93,7 @@ describe.each([
   ['v4', false],
   ['v4', true],
 ] as const)('an export of %s that is killed (into older data: %s)', (generation, isAnew) => {
-  it.each(['asked', 'saving', 'saved'] as const)(
+  it.each(['saving', 'saved'] as const)(
     'at any page (%s) ends, run again, with the same data as an undisturbed one',
     async (place) => {
       const { pages, contents } = await undisturbed(await prepared(generation, isAnew), generation);

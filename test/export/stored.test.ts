@@ -22,6 +22,24 @@ describe('the export sequence', () => {
   });
 });
 
+describe('the export sequence of an unfinished export', () => {
+  it('grows with every page that brings something', async () => {
+    const b = bench();
+    const service = createFakeService({ [V3_LIST]: records(30) });
+    const seen: bigint[] = [];
+    for (let run = 0; run < 3; run++) {
+      let pages = 0;
+      service.onCall = () => {
+        if (pages === 1) throw new Error('crash');
+        pages += 1;
+      };
+      await expect(b.run(service)).rejects.toThrow('crash');
+      seen.push(b.look(readExportSeq));
+    }
+    expect(seen).toEqual([...new Set(seen)].sort());
+  });
+});
+
 describe('what is stored', () => {
   it('is the bytes of each record, or none with payload ids', async () => {
     const kept = bench();

@@ -1,12 +1,22 @@
 import { describe, expect, it } from 'vitest';
 import { assertSameExport, compareFingerprint, saveFingerprint } from '../../src/store/fingerprint.js';
-import { openTestDatabase } from './support.js';
+import { prepareSaveRecords } from '../../src/store/records.js';
+import { ensureStreams, listStreams } from '../../src/store/streams.js';
+import { openTestDatabase, record } from './support.js';
 
 const THEN = { prefix: 'svc_', 'v3.url': 'https://three', 'v4.url': 'https://four' };
 
 function exported(...generations: readonly ('v3' | 'v4')[]) {
   const db = openTestDatabase();
-  for (const generation of generations) saveFingerprint(db, generation, THEN);
+  for (const generation of generations) {
+    saveFingerprint(db, generation, THEN);
+    const key = { generation, region: '', model: 'a/x', companyId: null };
+    ensureStreams(db, [{ key, route: 'x' }], 'now');
+    const place = { walk: 1, keepFrom: 1, passWalk: 1, previousWalk: null };
+    for (const { id } of listStreams(db, generation)) {
+      prepareSaveRecords(db, 'ids')({ ...place, streamId: id }, [record()]);
+    }
+  }
   return db;
 }
 
@@ -17,6 +27,14 @@ describe('the fingerprint of a database', () => {
 
   it('is met by any configuration before the first export', () => {
     expect(compareFingerprint(exported(), { other: 'thing' })).toEqual([]);
+  });
+
+  it('is met by any configuration while no record is stored, so that a wrong address can be mended', () => {
+    const db = openTestDatabase();
+    expect(saveFingerprint(db, 'v3', THEN)).toBe(false);
+    expect(compareFingerprint(db, { other: 'thing' })).toEqual([]);
+    expect(saveFingerprint(db, 'v3', { ...THEN })).toBe(false);
+    expect(saveFingerprint(db, 'v3', { ...THEN, prefix: 'x_' })).toBe(true);
   });
 
   it('names every difference once: changed, gone and new', () => {
