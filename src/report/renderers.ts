@@ -1,4 +1,5 @@
 import type { RemapRow } from '../store/remap.js';
+import { renderFullSync, renderFullSyncCsv } from './render-full-sync.js';
 import { renderHtml } from './render-html.js';
 import { renderJson } from './render-json.js';
 import { renderJunit } from './render-junit.js';
@@ -12,13 +13,15 @@ export interface RenderSource {
   readonly findings: () => Iterable<RemapRow>;
 }
 
-/** Formats for files, by the flag that asks for them. */
+/** Formats for files, by the flag that asks for them, in camel case. */
 export const RENDERERS = {
   json: ({ report }: RenderSource) => renderJson(report),
   ndjson: ({ findings }: RenderSource) => renderNdjson(findings()),
   markdown: ({ report }: RenderSource) => renderMarkdown(report),
   html: ({ report }: RenderSource) => renderHtml(report),
   junit: ({ report }: RenderSource) => renderJunit(report),
+  fullSync: ({ report }: RenderSource) => renderFullSync(report),
+  fullSyncCsv: ({ report }: RenderSource) => renderFullSyncCsv(report),
 } as const satisfies Record<string, (source: RenderSource) => Iterable<string>>;
 
 export type OutputFlag = keyof typeof RENDERERS;

@@ -6,7 +6,9 @@ import { RENDERERS } from '../../src/report/renderers.js';
 describe('the catalogue of commands', () => {
   it('offers every format of the report', () => {
     expect(OUTPUTS.map(({ flags }) => flags)).toEqual(
-      Object.keys(RENDERERS).map((name) => `--${name} <file>`),
+      Object.keys(RENDERERS).map(
+        (name) => `--${name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)} <file>`,
+      ),
     );
   });
 

@@ -87,17 +87,23 @@ export const OUTPUTS: readonly OptionSpec[] = [
   { flags: '--markdown <file>', says: 'report for pull requests and job summaries' },
   { flags: '--html <file>', says: 'report to look at, one self-contained page' },
   { flags: '--junit <file>', says: 'limits and lists as test cases, for CI viewers' },
+  { flags: '--full-sync <file>', says: 'what to ask the operator for, as a letter in Markdown' },
+  { flags: '--full-sync-csv <file>', says: 'the same as a table' },
 ];
 
 /** Values of the output options that were given. */
 export function outputsOf(given: Given): Readonly<Record<string, string>> {
-  const names = OUTPUTS.map(({ flags }) => flags.slice(2, flags.indexOf(' ')));
+  const names = OUTPUTS.map(({ flags }) => toCamelCase(flags.slice(2, flags.indexOf(' '))));
   return Object.fromEntries(
     names.flatMap((name) => {
       const target = given.text(name);
       return target === undefined ? [] : [[name, target]];
     }),
   );
+}
+
+function toCamelCase(flag: string): string {
+  return flag.replace(/-(.)/g, (_, letter: string) => letter.toUpperCase());
 }
 
 /**

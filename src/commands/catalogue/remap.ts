@@ -27,6 +27,10 @@ export const REPORT: CommandSpec = {
       line: 'svc-migrate report --model crm/companies --ndjson findings.ndjson',
       does: 'every finding of one model, for a script',
     },
+    {
+      line: 'svc-migrate report --full-sync request.md --full-sync-csv request.csv',
+      does: 'what to ask the operator for',
+    },
   ],
   run: async (given, io) => {
     const { runReport } = await import('../report.js');

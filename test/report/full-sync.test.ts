@@ -1,0 +1,60 @@
+import { describe, expect, it } from 'vitest';
+import { renderFullSync, renderFullSyncCsv } from '../../src/report/render-full-sync.js';
+import type { Report } from '../../src/report/schema.js';
+import { HOSTILE_TEXT, makeReport } from './sample-report.js';
+
+const SAMPLE = makeReport({ models: 2, companies: 2 });
+const join = (chunks: Iterable<string>) => [...chunks].join('');
+
+function withRow(row: Partial<Report['fullSync'][number]>): Report {
+  const [first, ...others] = SAMPLE.fullSync;
+  return { ...SAMPLE, fullSync: first === undefined ? [] : [{ ...first, ...row }, ...others] };
+}
+
+describe('the request for a full sync', () => {
+  it('is a letter in Markdown', () => {
+    expect(join(renderFullSync(SAMPLE))).toBe(`# Full sync request
+
+81 records of 2 companies are older than the backfill window, which begins at 2026-08-20T00:00:00.000Z, so V4 did not load them. Please run a full sync for:
+
+| V3 company | Region | V4 company | Model | Records | Children | From | To |
+| --- | --- | --- | --- | ---: | ---: | --- | --- |
+| 1000 | eu | 5000 | accounting/model_01 | 40 | 3 | 2024-02-01 | 2026-08-01 |
+| 1001 | eu | 5001 | accounting/model_02 | 41 | 3 | 2024-02-01 | 2026-08-01 |
+`);
+  });
+
+  it('is a table in CSV, with exact dates', () => {
+    expect(join(renderFullSyncCsv(SAMPLE))).toBe(
+      [
+        'v3_company_id,region,v4_company_id,model,records,children,earliest,latest',
+        '1000,eu,5000,accounting/model_01,40,3,2024-02-01T00:00:00.000Z,2026-08-01T00:00:00.000Z',
+        '1001,eu,5001,accounting/model_02,41,3,2024-02-01T00:00:00.000Z,2026-08-01T00:00:00.000Z',
+        '',
+      ].join('\r\n'),
+    );
+  });
+
+  it('leaves what is not known empty', () => {
+    const report = withRow({ v4CompanyId: null, earliest: null, latest: null });
+    expect(join(renderFullSync(report))).toContain(
+      '| 1000 | eu | – | accounting/model_01 | 40 | 3 | – | – |\n',
+    );
+    expect(join(renderFullSyncCsv(report))).toContain('\r\n1000,eu,,accounting/model_01,40,3,,\r\n');
+  });
+
+  it('says so where there is nothing to ask for, and where not everything was read', () => {
+    const none = { ...SAMPLE, fullSync: [], outcome: 'incomplete' as const };
+    expect(join(renderFullSync(none))).toBe(
+      '# Full sync request\n\nThere is nothing to ask for: no record is outside the backfill window.\n\nThe lists were not all read to their end: there may be more.\n',
+    );
+    expect(join(renderFullSyncCsv(none))).toMatch(/^v3_company_id[^\n]*\r\n$/);
+  });
+
+  it('lets no text act: not as Markdown, not as a formula', () => {
+    const letter = join(renderFullSync(withRow({ region: HOSTILE_TEXT })));
+    expect(letter.split('\n')).toHaveLength(9);
+    expect(letter).not.toMatch(/<img|\u001b|\u202e/);
+    expect(join(renderFullSyncCsv(withRow({ region: '=1+1' })))).toContain("1000,'=1+1,5000");
+  });
+});
