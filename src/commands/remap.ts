@@ -4,7 +4,7 @@ import { buildFingerprint } from '../config/fingerprint.js';
 import { STATUSES } from '../domain.js';
 import type { RemapSummary } from '../match/build-remap.js';
 import type { NamedPair } from '../match/pair-companies.js';
-import { groupDigits } from '../report/numbers.js';
+import { countOf, groupDigits } from '../report/numbers.js';
 import { writeText } from '../report/write-output.js';
 import type { Io } from './io.js';
 import { remapInThread } from './remap-in-thread.js';
@@ -20,6 +20,11 @@ export interface RemapCommand {
  */
 export async function runRemap({ config }: RemapCommand, io: Io): Promise<number> {
   const summary = await rebuildRemap(config, io);
+  const { unfinishedStreams: open } = summary;
+  if (open > 0) {
+    const text = `Warning: ${countOf(open, 'list was', 'lists were')} not read to the end; what only they could tell is scope_incomplete.`;
+    await writeText(io.stderr, [`${text} → svc-migrate run\n`]);
+  }
   await writeText(io.stdout, [renderRemapSummary(summary)]);
   return 0;
 }

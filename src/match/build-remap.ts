@@ -24,6 +24,8 @@ export interface RemapSummary extends Conservation {
   readonly sha256: string;
   /** Rows by `status` or `status/reason`. */
   readonly counts: Readonly<Record<string, number>>;
+  /** Lists that were not read to their end; what they hide is `scope_incomplete`. */
+  readonly unfinishedStreams: number;
 }
 
 /**
@@ -80,7 +82,11 @@ function buildInTransaction({ db, config, named, clock, onProgress }: RemapOptio
     sha256,
     JSON.stringify(counts),
   );
-  return { ...conservation, sha256, counts };
+  return { ...conservation, sha256, counts, unfinishedStreams: countUnfinished(db) };
+}
+
+function countUnfinished(db: Db): number {
+  return Number(db.prepare(`SELECT count(*) FROM stream WHERE state IN ('running', 'failed')`).pluck().get());
 }
 
 function readCounts(db: Db): Record<string, number> {
