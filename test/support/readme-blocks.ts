@@ -6,7 +6,7 @@ import { REASONS_BY_STATUS, STATUSES } from '../../src/domain.js';
 import { describeRow } from '../../src/report/reasons.js';
 
 /** The parts of the README that follow from the code, by the name in their marker comments. */
-export const README_BLOCKS: Readonly<Record<string, () => string>> = {
+const README_BLOCKS: Readonly<Record<string, () => string>> = {
   commands: () => COMMANDS.map(renderCommand).join('\n\n'),
   configuration: () => renderTable(['setting', 'default', 'meaning'], listSettings('', schemaOf())),
   reasons: () => renderTable(['status / reason', 'meaning', 'what to do'], listReasons()),
