@@ -31,7 +31,7 @@ export async function runDump(options: DumpOptions, io: Io): Promise<number> {
     if (options.allowIncomplete !== true) assertUsableRemap(db, config);
     const exact = () => DUMP_FORMATS[format](readRemap(db, scopeOf(options)));
     const onTerminal = target === '-' && io.isTty;
-    await writeOutput({ target, chunks: onTerminal ? () => spellUnseen(exact()) : exact }, io.stdout);
+    await writeOutput({ target, chunks: onTerminal ? () => spellUnseen(exact()) : exact }, io);
     if (onTerminal) {
       await writeText(io.stderr, [
         'Control characters are spelled out on a terminal; use --output FILE for exact data.\n',

@@ -1,10 +1,10 @@
 import type { Config } from '../config/config.js';
 import { buildReport } from '../report/build-report.js';
+import { newPause } from '../report/pause.js';
 import { renderText } from '../report/render-text.js';
 import { type OutputFlag, RENDERERS, type RenderSource } from '../report/renderers.js';
 import type { Report } from '../report/schema.js';
 import { assertTargets, type Output, writeOutput, writeText } from '../report/write-output.js';
-import { guardDatabase } from '../store/open.js';
 import { readFindings, type Scope } from '../store/remap.js';
 import { readVersion } from '../version.js';
 import type { Io } from './io.js';
@@ -47,11 +47,10 @@ export async function writeReport(options: ReportOptions, io: Io): Promise<Repor
   assertTargets(targets, [config.database, config.file]);
   const scope = scopeOf(options);
   return readDatabase(config, async (db) => {
-    const report = guardDatabase(config.database, () =>
-      buildReport(db, { config, scope, nowMs: io.clock.now(), toolVersion: readVersion() }),
-    );
+    const inputs = { config, scope, nowMs: io.clock.now(), toolVersion: readVersion(), pause: newPause(io) };
+    const report = await buildReport(db, inputs);
     const source = { report, findings: () => readFindings(db, scope) };
-    for (const output of listOutputs(outputs, source)) await writeOutput(output, io.stdout);
+    for (const output of listOutputs(outputs, source)) await writeOutput(output, io);
     if (targets.length === 0) await writeText(io.stdout, [renderText(report, io)]);
     return report;
   });

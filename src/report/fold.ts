@@ -3,8 +3,16 @@ import type { CompanyMatch } from '../domain.js';
 import { type CompanyFacts, readCompanyFacts, readRejectedCounts } from '../store/evidence.js';
 import { type ExportedCount, readExportedCounts } from '../store/exported.js';
 import type { Db } from '../store/open.js';
-import { type RemapGroup, readRemapGroups, type Scope, v4CompaniesOf } from '../store/remap.js';
+import {
+  type RemapGroup,
+  type RemapRow,
+  readRemapGroups,
+  type Scope,
+  v4CompaniesOf,
+} from '../store/remap.js';
 import type { RowCount } from './gate.js';
+import type { Pause } from './pause.js';
+import { newSampleCollector } from './samples.js';
 import { addExported, addGroup, newTally, type Tally } from './tally.js';
 
 /** A company, or the pair it forms, with its counts. */
@@ -38,23 +46,34 @@ export interface Folded {
   readonly pairs: number;
   /** Deleted records that V3 and V4 showed. */
   readonly deleted: { readonly v3: number; readonly v4: number };
+  /** Some findings of each kind. */
+  readonly samples: readonly RemapRow[];
 }
 
 /** Adds up the remap, the export and the rejected objects, by model and by company. */
-export function foldCounts(db: Db, config: Config, scope: Scope): Folded {
+export async function foldCounts(db: Db, config: Config, scope: Scope, pause: Pause): Promise<Folded> {
   const state = newState(db, config, scope);
-  for (const exported of readExportedCounts(db, scope)) foldExported(state, exported);
-  for (const group of readRemapGroups(db, scope)) foldGroup(state, group);
+  for (const slice of readExportedCounts(db, scope)) {
+    for (const exported of slice.rows) foldExported(state, exported);
+    await pause({ name: 'count what was exported', done: slice.done, total: slice.total });
+  }
+  const samples = newSampleCollector(db, scope);
+  for (const slice of readRemapGroups(db, scope)) {
+    for (const group of slice.rows) foldGroup(state, group);
+    samples.add(slice);
+    await pause({ name: 'count the remap', done: slice.done, total: slice.total });
+  }
   foldRejected(state, db, scope);
   return {
     totals: state.totals,
     models: state.models,
     companies: [...state.companies.values()].sort(compareCompanies),
-    rows: [...state.rows.values()],
+    rows: [...state.rows.values()].sort((a, b) => compare(keyOfRow(a), keyOfRow(b))),
     v3Rows: state.v3Rows,
-    outside: [...state.outside.values()],
+    outside: [...state.outside.values()].sort(compareOutside),
     pairs: state.pairs,
     deleted: state.deleted,
+    samples: samples.finish(),
   };
 }
 
@@ -167,10 +186,18 @@ function foldGroup(state: State, group: RemapGroup): void {
 
 function addRows(state: State, group: RemapGroup): void {
   const { model, status, reason } = group;
-  const key = JSON.stringify([model, status, reason]);
+  const key = keyOfRow(group);
   const row = state.rows.get(key) ?? { model, status, reason, count: 0 };
   row.count += Number(group.n);
   state.rows.set(key, row);
+}
+
+function keyOfRow({ model, status, reason }: Pick<RowCount, 'model' | 'status' | 'reason'>): string {
+  return JSON.stringify([model, status, reason]);
+}
+
+function compareOutside(a: OutsideCount, b: OutsideCount): number {
+  return compare(a.region, b.region) || compare(a.v3CompanyId, b.v3CompanyId) || compare(a.model, b.model);
 }
 
 function addOutside(state: State, group: RemapGroup): void {

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { COMPANY_MATCHES, OUTCOMES, STATUSES, STREAM_STATES } from '../domain.js';
 
 /** Raised when a consumer of the JSON report would have to change. */
-export const REPORT_SCHEMA_VERSION = 1;
+const REPORT_SCHEMA_VERSION = 1;
 
 const count = z.int().nonnegative();
 const id = z

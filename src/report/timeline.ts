@@ -1,4 +1,4 @@
-import type { DayCount } from '../store/exported.js';
+import type { Day } from './dates.js';
 import type { Report } from './schema.js';
 
 /** Months shown one by one: older ones are added up. */
@@ -9,7 +9,7 @@ type Month = Report['timeline']['months'][number];
 
 /** V3 records by month of their latest date; what is older or later than the shown months is added up. */
 export function buildMonths(
-  days: Iterable<DayCount>,
+  days: Iterable<Day>,
   newestMs: number,
 ): Pick<Report['timeline'], 'months' | 'earlier' | 'later' | 'undated'> {
   const last = monthOf(newestMs);
@@ -17,15 +17,17 @@ export function buildMonths(
   const months = new Map<string, Month>();
   const [earlier, later] = [newMonth(`before ${first}`), newMonth(`after ${last}`)];
   let undated = 0;
-  for (const { day, verdict, n } of days) {
+  for (const { day, matched, unmatched, other } of days) {
     const name = day === null ? null : monthOfDay(day);
     if (name === null) {
-      undated += Number(n);
+      undated += matched + unmatched + other;
       continue;
     }
     const month = name < first ? earlier : name > last ? later : (months.get(name) ?? newMonth(name));
     if (month !== earlier && month !== later) months.set(name, month);
-    month[verdict] += Number(n);
+    month.matched += matched;
+    month.unmatched += unmatched;
+    month.other += other;
   }
   return { months: fillGaps(months), earlier: orNull(earlier), later: orNull(later), undated };
 }

@@ -12,6 +12,7 @@ import {
 import { dirname, resolve } from 'node:path';
 import type { Writable } from 'node:stream';
 import { SvcError } from '../errors.js';
+import { hearSignals } from './pause.js';
 
 /** Text on its way to a file, or to stdout where the target is `-`. */
 export interface Output {
@@ -61,11 +62,24 @@ function realPath(target: string): string {
 /**
  * Writes text to a file, whole or not at all, or to stdout.
  *
- * @throws SvcError `output` where it cannot be written: full disk, missing folder, closed pipe
+ * @throws SvcError `output` where it cannot be written: full disk, missing folder, closed pipe; `interrupted`
  */
-export async function writeOutput(output: Output, stdout: Writable): Promise<void> {
-  if (output.target === '-') return writeText(stdout, output.chunks());
-  writeFile(output.target, output.chunks());
+export async function writeOutput(output: Output, io: OutputIo): Promise<void> {
+  if (output.target === '-') return writeText(io.stdout, hearing(output.chunks(), io.signal));
+  await writeFile(output.target, hearing(output.chunks(), io.signal));
+}
+
+export interface OutputIo {
+  readonly stdout: Writable;
+  readonly signal: AbortSignal;
+}
+
+/** Text in buffers; between them signals are heard. */
+async function* hearing(chunks: Iterable<string>, signal: AbortSignal): AsyncGenerator<string> {
+  for (const buffer of inBuffers(chunks)) {
+    yield buffer;
+    await hearSignals(signal);
+  }
 }
 
 /**
@@ -103,11 +117,11 @@ function* inBuffers(chunks: Iterable<string>): Generator<string> {
 }
 
 /** A link is followed to its file; devices and pipes are written to in place. */
-function writeFile(target: string, chunks: Iterable<string>): void {
+async function writeFile(target: string, buffers: AsyncIterable<string>): Promise<void> {
   const file = realPath(target);
   try {
-    if (isSpecial(file)) writeInto(openSync(file, 'w'), chunks);
-    else replaceFile(file, chunks);
+    if (isSpecial(file)) await writeInto(openSync(file, 'w'), buffers);
+    else await replaceFile(file, buffers);
   } catch (error) {
     throw error instanceof Error && 'syscall' in error ? cannotWrite(target, error) : error;
   }
@@ -118,10 +132,10 @@ function isSpecial(file: string): boolean {
   return stat !== undefined && !stat.isFile() && !stat.isDirectory();
 }
 
-function replaceFile(file: string, chunks: Iterable<string>): void {
+async function replaceFile(file: string, buffers: AsyncIterable<string>): Promise<void> {
   const temporary = `${file}.${randomBytes(6).toString('hex')}.tmp`;
   try {
-    writeInto(openSync(temporary, 'wx', 0o600), chunks);
+    await writeInto(openSync(temporary, 'wx', 0o600), buffers);
     renameSync(temporary, file);
   } catch (error) {
     rmSync(temporary, { force: true });
@@ -130,9 +144,9 @@ function replaceFile(file: string, chunks: Iterable<string>): void {
   syncFolder(dirname(file));
 }
 
-function writeInto(fd: number, chunks: Iterable<string>): void {
+async function writeInto(fd: number, buffers: AsyncIterable<string>): Promise<void> {
   try {
-    for (const chunk of inBuffers(chunks)) writeFully(fd, Buffer.from(chunk));
+    for await (const buffer of buffers) writeFully(fd, Buffer.from(buffer));
     syncIfPossible(fd);
   } finally {
     closeSync(fd);

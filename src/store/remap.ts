@@ -1,5 +1,6 @@
 import type { Status } from '../domain.js';
 import type { Db } from './open.js';
+import { readSlices, type Slice } from './slices.js';
 
 /** What a report is narrowed to; null: everything. Companies are V3 company ids. */
 export interface Scope {
@@ -60,19 +61,16 @@ export interface RemapGroup {
   readonly conflicts: bigint;
 }
 
-/** The remap, counted. Iterate to the end before the next statement writes. */
-export function readRemapGroups(db: Db, scope: Scope): IterableIterator<RemapGroup> {
+/** The remap, counted slice by slice: the same group can come in several slices. */
+export function readRemapGroups(db: Db, scope: Scope): Iterable<Slice<RemapGroup>> {
   const where = remapScope(db, scope);
-  return db
-    .prepare<[object], RemapGroup>(
-      `SELECT model, path <> '' AS isChild, region, v3_company_id, v4_company_id, status, reason, count(*) AS n,
-         count(v3_svc_id) AS v3, sum(v3_svc_id IS NOT NULL AND v4_svc_id IS NOT NULL) AS pairs,
-         sum(unique_id_conflict) AS conflicts
-       FROM remap AS r WHERE ${where.sql}
-       GROUP BY model, path <> '', region, v3_company_id, v4_company_id, status, reason
-       ORDER BY model, path <> '', region, v3_company_id, v4_company_id, status, reason`,
-    )
-    .iterate(where.params);
+  const sql = `
+    SELECT model, path <> '' AS isChild, region, v3_company_id, v4_company_id, status, reason, count(*) AS n,
+      count(v3_svc_id) AS v3, sum(v3_svc_id IS NOT NULL AND v4_svc_id IS NOT NULL) AS pairs,
+      sum(unique_id_conflict) AS conflicts
+    FROM remap AS r WHERE rowid BETWEEN @from AND @to
+    GROUP BY model, path <> '', region, v3_company_id, v4_company_id, status, reason HAVING ${where.sql}`;
+  return readSlices<RemapGroup>(db, 'remap', sql, where.params);
 }
 
 /** Every row that is not matched, in the remap's order. */
@@ -93,19 +91,21 @@ export function readRemap(db: Db, scope: Scope): IterableIterator<RemapRow> {
     .iterate(where.params);
 }
 
-/** The first `perKind` findings of each model, status and reason, at most `total`. */
-export function readSamples(db: Db, scope: Scope, perKind: number, total: number): RemapRow[] {
+/** Makes the function that reads the first `perKind` findings of each model, status and reason of a slice. */
+export function prepareSamples(
+  db: Db,
+  scope: Scope,
+  perKind: number,
+): (slice: { readonly from: bigint; readonly to: bigint }) => RemapRow[] {
   const where = remapScope(db, scope);
-  return db
-    .prepare<[object], RemapRow>(
-      `WITH numbered AS (
-         SELECT rowid AS at, row_number() OVER (PARTITION BY model, status, reason ORDER BY rowid) AS n
-         FROM remap AS r WHERE status <> 'matched' AND ${where.sql}
-       )
-       SELECT ${COLUMNS} FROM numbered JOIN remap ON remap.rowid = numbered.at
-       WHERE n <= @perKind ORDER BY n, at LIMIT @total`,
-    )
-    .all({ ...where.params, perKind: BigInt(perKind), total: BigInt(total) });
+  const select = db.prepare<[object], RemapRow>(
+    `WITH numbered AS (
+       SELECT rowid AS at, row_number() OVER (PARTITION BY model, status, reason ORDER BY rowid) AS n
+       FROM remap AS r WHERE rowid BETWEEN @from AND @to AND status <> 'matched' AND ${where.sql}
+     )
+     SELECT ${COLUMNS} FROM numbered JOIN remap ON remap.rowid = numbered.at WHERE n <= @perKind ORDER BY at`,
+  );
+  return ({ from, to }) => select.all({ ...where.params, from, to, perKind: BigInt(perKind) });
 }
 
 /** One part of a WHERE clause over `remap AS r`, with its named parameters. */
@@ -119,7 +119,7 @@ export function remapScope(db: Db, scope: Scope): ScopeSql {
   const parts = ['TRUE'];
   if (scope.models !== null) parts.push('r.model IN (SELECT value FROM json_each(@models))');
   if (scope.companies !== null) {
-    parts.push(`iif(r.v3_svc_id IS NOT NULL, r.v3_company_id IN (SELECT value FROM json_each(@companies)),
+    parts.push(`iif(r.v3_company_id IS NOT NULL, r.v3_company_id IN (SELECT value FROM json_each(@companies)),
       r.v4_company_id IN (SELECT value FROM json_each(@v4Companies)))`);
   }
   return { sql: parts.join(' AND '), params: scopeParams(db, scope) };

@@ -1,8 +1,9 @@
-import { readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { runCheck } from '../../src/commands/check.js';
 import { runReport } from '../../src/commands/report.js';
+import type { OnProgress } from '../../src/domain.js';
 import { reportSchema } from '../../src/report/schema.js';
 import type { Db } from '../../src/store/open.js';
 import { type Exported, INVOICES } from '../support/exported.js';
@@ -12,16 +13,16 @@ const CLEAN: Exported = { v3: [{ id: 1, facts: 'x=1' }], v4: [{ id: 7, key: 'k1'
 
 describe('the report', () => {
   it('is valid and says the same for the same database at another time', async () => {
-    await withDatabase(MIXED, { backfill: SINCE }, ({ report }) => {
-      const first = reportSchema.parse(report());
-      const second = report(undefined, NOW + 1000);
+    await withDatabase(MIXED, { backfill: SINCE }, async ({ report }) => {
+      const first = reportSchema.parse(await report());
+      const second = await report(undefined, NOW + 1000);
       expect({ ...second, generatedAt: '' }).toEqual({ ...first, generatedAt: '' });
     });
   });
 
   it('counts records, children and verdicts alike for all, by model and by company', async () => {
-    await withDatabase(MIXED, { backfill: SINCE }, ({ report }) => {
-      const { totals, models, companies } = report();
+    await withDatabase(MIXED, { backfill: SINCE }, async ({ report }) => {
+      const { totals, models, companies } = await report();
       expect(totals).toEqual({
         v3Records: 4,
         v3Children: 2,
@@ -46,8 +47,8 @@ describe('the report', () => {
   });
 
   it('says what to ask the operator for', async () => {
-    await withDatabase(MIXED, { backfill: SINCE }, ({ report }) => {
-      expect(report().fullSync).toEqual([
+    await withDatabase(MIXED, { backfill: SINCE }, async ({ report }) => {
+      expect((await report()).fullSync).toEqual([
         {
           region: 'default',
           v3CompanyId: '1',
@@ -187,6 +188,65 @@ describe('report', () => {
       await refused('-', '-');
       await refused(join(folder, 'x'), join(folder, 'x'));
       await refused(join(folder, 'x'), config.database);
+    });
+  });
+});
+
+describe('long work', () => {
+  it('is stopped by a signal between two steps', async () => {
+    await withDatabase(MIXED, {}, async ({ config, folder }) => {
+      const stop = new AbortController();
+      const file = join(folder, 'report.json');
+      const io = newIo({ signal: stop.signal, onProgress: () => stop.abort() });
+      await expect(runReport({ config, outputs: { json: file } }, io)).rejects.toMatchObject({
+        code: 'interrupted',
+      });
+      expect(existsSync(file)).toBe(false);
+    });
+  });
+
+  it('says how far it is', async () => {
+    await withDatabase(MIXED, {}, async ({ config }) => {
+      const steps: string[] = [];
+      const onProgress: OnProgress = (event) => {
+        if (event.kind === 'step') steps.push(`${event.name} ${event.done}/${event.total}`);
+      };
+      await runReport({ config, outputs: {} }, newIo({ onProgress }));
+      expect(steps).toEqual([
+        'count what was exported 1/1',
+        'count the remap 1/1',
+        'date the records 1/1',
+        'date the findings 1/1',
+      ]);
+    });
+  });
+});
+
+describe('a remap whose rows do not add up', () => {
+  it('is a bug, never a report', async () => {
+    await withDatabase(MIXED, {}, async ({ report, write }) => {
+      write((db) => db.exec('DELETE FROM remap WHERE v3_svc_id = 1'));
+      await expect(report()).rejects.toMatchObject({ code: 'internal', exitCode: 70 });
+    });
+  });
+});
+
+describe('a remap of many slices', () => {
+  it('counts the same as in one', async () => {
+    const things = (offset: number) =>
+      Array.from({ length: 300 }, (_, at) => ({ id: at + offset, key: `k${at}`, facts: `x=${at}` }));
+    const exported = { v3: things(1), v4: things(1000).slice(0, 200) };
+    await withDatabase(exported, {}, async ({ report, write }) => {
+      const whole = await report();
+      // Rowids far apart put every row into a slice of its own.
+      write((db) => db.exec('UPDATE remap SET rowid = -rowid; UPDATE remap SET rowid = -rowid * 60000'));
+      const { totals, findings, gate, companies } = await report();
+      expect({ totals, findings, gate, companies }).toEqual({
+        totals: whole.totals,
+        findings: whole.findings,
+        gate: whole.gate,
+        companies: whole.companies,
+      });
     });
   });
 });

@@ -34,8 +34,8 @@ function describeCompanies({ companies }: Report): string[] {
 
 describe('the scope of a report', () => {
   it('is everything by default, each company with its pair', async () => {
-    await withDatabase(WIDE, SETUP, ({ report }) => {
-      const all = report();
+    await withDatabase(WIDE, SETUP, async ({ report }) => {
+      const all = await report();
       expect(describeCompanies(all)).toEqual([
         '5 eu → 50: 1 matched 1 unmatched 1 v4_only',
         '5 us → 60: 1 matched',
@@ -50,8 +50,8 @@ describe('the scope of a report', () => {
   });
 
   it('narrows to models everywhere', async () => {
-    await withDatabase(WIDE, SETUP, ({ report }) => {
-      const one = report({ models: ['payments/orders'], companies: null });
+    await withDatabase(WIDE, SETUP, async ({ report }) => {
+      const one = await report({ models: ['payments/orders'], companies: null });
       expect(one.models.map(({ model }) => model)).toEqual(['payments/orders']);
       expect(one.totals.byStatus).toEqual({ matched: 1, unmatched: 0, deleted: 0, ambiguous: 0, v4_only: 0 });
       expect(one.outcome).toBe('pass');
@@ -63,8 +63,8 @@ describe('the scope of a report', () => {
   });
 
   it('narrows to V3 companies, with the V4-only rows of their pairs', async () => {
-    await withDatabase(WIDE, SETUP, ({ report }) => {
-      const one = report({ models: null, companies: [5n] });
+    await withDatabase(WIDE, SETUP, async ({ report }) => {
+      const one = await report({ models: null, companies: [5n] });
       expect(describeCompanies(one)).toEqual([
         '5 eu → 50: 1 matched 1 unmatched 1 v4_only',
         '5 us → 60: 1 matched',
@@ -77,26 +77,26 @@ describe('the scope of a report', () => {
   });
 
   it('keeps the streams of other companies out of the verdict of one', async () => {
-    await withDatabase(WIDE, SETUP, ({ report, write }) => {
+    await withDatabase(WIDE, SETUP, async ({ report, write }) => {
       write((db) =>
         db.exec("UPDATE stream SET state = 'failed' WHERE generation = 'v4' AND company_id = 80"),
       );
-      expect(report({ models: null, companies: [6n] }).outcome).toBe('pass');
-      expect(report().outcome).toBe('incomplete');
+      expect((await report({ models: null, companies: [6n] })).outcome).toBe('pass');
+      expect((await report()).outcome).toBe('incomplete');
     });
   });
 });
 
 describe('rejected objects', () => {
   it('count for their model and company, and fail the gate', async () => {
-    await withDatabase(WIDE, SETUP, ({ report, write }) => {
+    await withDatabase(WIDE, SETUP, async ({ report, write }) => {
       write((db) =>
         db.exec(`
           INSERT INTO rejected(generation, region, model, company_id, page, position, path, reason, raw, stream_id) VALUES
             ('v3', 'us', 'payments/orders', NULL, 1, 0, '', 'no_svc_id', '{}', 1),
             ('v4', '', 'payments/orders', 70, 1, 0, '', 'no_svc_id', '{}', 2)`),
       );
-      const all = report();
+      const all = await report();
       expect(all.totals.rejected).toBe(2);
       expect(all.models.map(({ rejected }) => rejected)).toEqual([0, 2]);
       expect(all.companies.map(({ rejected }) => rejected)).toEqual([0, 0, 1, 0]);
@@ -104,7 +104,7 @@ describe('rejected objects', () => {
         actual: 2,
         pass: false,
       });
-      expect(report({ models: ['payments/orders'], companies: [5n] }).totals.rejected).toBe(1);
+      expect((await report({ models: ['payments/orders'], companies: [5n] })).totals.rejected).toBe(1);
     });
   });
 });
@@ -152,10 +152,10 @@ describe('what the check cannot see', () => {
     ],
   ];
   it.each(cases)('names %s', async (_, sql, setup, expected) => {
-    await withDatabase(plain, setup, ({ report, write }) => {
+    await withDatabase(plain, setup, async ({ report, write }) => {
       write((db) => db.exec(sql));
-      expect(codes(report()).filter((code) => !always.includes(code))).toEqual(expected);
-      expect(codes(report())).toEqual(expect.arrayContaining(always));
+      expect(codes(await report()).filter((code) => !always.includes(code))).toEqual(expected);
+      expect(codes(await report())).toEqual(expect.arrayContaining(always));
     });
   });
 });
@@ -170,8 +170,8 @@ describe('samples', () => {
       ],
       v4: [{ id: 1, key: 'k', facts: 'x=1' }],
     };
-    await withDatabase(many, {}, ({ report }) => {
-      const { samples, total } = report().findings;
+    await withDatabase(many, {}, async ({ report }) => {
+      const { samples, total } = (await report()).findings;
       const ids = (reason: string) =>
         samples.filter((row) => row.reason === reason).map((row) => row.v3_svc_id);
       expect(total).toBe(23);

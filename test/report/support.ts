@@ -13,7 +13,7 @@ import { configOf, type Exported, saveExported } from '../support/exported.js';
 
 /** `saveExported` dates every list 2026-11-01T00:00:00Z. */
 export const NOW = Date.parse('2026-11-01T02:03:00Z');
-export const BUILT = Date.parse('2026-11-01T01:00:00Z');
+const BUILT = Date.parse('2026-11-01T01:00:00Z');
 
 export interface TestDatabase {
   readonly config: Config;
@@ -21,7 +21,7 @@ export interface TestDatabase {
   /** Changes the stored rows as a test needs. */
   readonly write: (work: (db: Db) => void) => void;
   readonly remap: () => void;
-  readonly report: (scope?: Scope, nowMs?: number) => Report;
+  readonly report: (scope?: Scope, nowMs?: number) => Promise<Report>;
 }
 
 /** A database in a folder of its own, with its remap built. */
@@ -60,10 +60,10 @@ function newDatabase(
     write((db) => {
       buildRemap({ db, config, named: [], clock: { now: () => BUILT }, onProgress: () => {} });
     });
-  const report = (scope: Scope = EVERYTHING, nowMs = NOW) => {
+  const report = async (scope: Scope = EVERYTHING, nowMs = NOW) => {
     const db = openDatabase(file, 'read');
     try {
-      return buildReport(db, { config, scope, nowMs, toolVersion: '0.0.0' });
+      return await buildReport(db, { config, scope, nowMs, toolVersion: '0.0.0', pause: async () => {} });
     } finally {
       db.close();
     }

@@ -1,19 +1,23 @@
 import { expect, it } from 'vitest';
+import type { Day } from '../../src/report/dates.js';
 import { buildMonths } from '../../src/report/timeline.js';
-import type { DayCount } from '../../src/store/exported.js';
 
 const NEWEST = Date.parse('2026-11-20T12:00:00Z');
 
-function day(date: string | bigint | null, verdict: DayCount['verdict'] = 'matched', n = 1n): DayCount {
+function day(
+  date: string | bigint | null,
+  verdict: 'matched' | 'unmatched' | 'other' = 'matched',
+  n = 1,
+): Day {
   const at = typeof date === 'string' ? BigInt(Math.floor(Date.parse(date) / 86_400_000)) : date;
-  return { day: at, verdict, n };
+  return { day: at, matched: 0, unmatched: 0, other: 0, [verdict]: n };
 }
 
 it('adds days up to months and keeps the empty ones between them', () => {
   const days = [
     day('2026-08-31'),
-    day('2026-08-01', 'unmatched', 4n),
-    day('2026-10-01', 'other', 2n),
+    day('2026-08-01', 'unmatched', 4),
+    day('2026-10-01', 'other', 2),
     day(null),
   ];
   expect(buildMonths(days, NEWEST)).toEqual({

@@ -15,6 +15,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { assertTargets, writeOutput, writeText } from '../../src/report/write-output.js';
 import { Sink } from './support.js';
 
+const { signal } = new AbortController();
 let folder = '';
 beforeEach(() => {
   folder = mkdtempSync(join(tmpdir(), 'svc-migrate-output-'));
@@ -22,7 +23,7 @@ beforeEach(() => {
 afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
 const write = (target: string, chunks: Iterable<string> = ['new\n']) =>
-  writeOutput({ target, chunks: () => chunks }, new Sink());
+  writeOutput({ target, chunks: () => chunks }, { stdout: new Sink(), signal });
 
 function* failing(): Generator<string> {
   yield 'half';
@@ -72,7 +73,7 @@ describe('writing an output', () => {
   it('sends - to stdout, all of it', async () => {
     const stdout = new Sink();
     const chunks = Array.from({ length: 30_000 }, (_, at) => `${at}\n`);
-    await writeOutput({ target: '-', chunks: () => chunks }, stdout);
+    await writeOutput({ target: '-', chunks: () => chunks }, { stdout, signal });
     expect(stdout.text).toBe(chunks.join(''));
   });
 

@@ -1,0 +1,40 @@
+import type { Config } from '../config/config.js';
+import type { Scope } from '../store/remap.js';
+import type { StreamRow } from '../store/stream-row.js';
+import type { Folded } from './fold.js';
+import { type GateResult, judge } from './gate.js';
+
+/** Judges the counts of one scope by the limits that concern it. */
+export function judgeFolded(
+  folded: Folded,
+  streams: readonly StreamRow[],
+  ageMs: number | null,
+  config: Config,
+  scope: Scope,
+): GateResult {
+  const perModel = (pick: 'rejected' | 'uniqueIdConflicts') =>
+    new Map([...folded.models].map(([model, tally]) => [model, tally[pick]]));
+  const counts = {
+    rows: folded.rows,
+    v3Rows: folded.v3Rows,
+    rejected: perModel('rejected'),
+    shortStreams: countShort(streams),
+    uniqueIdConflicts: perModel('uniqueIdConflicts'),
+    drift: null,
+    ageMs,
+  };
+  return judge(counts, limitsInScope(config.limits, scope), config.maxAgeMs);
+}
+
+function countShort(streams: readonly StreamRow[]): Map<string, number> {
+  const short = new Map<string, number>();
+  for (const { state, model } of streams) {
+    if (state === 'short') short.set(model, (short.get(model) ?? 0) + 1);
+  }
+  return short;
+}
+
+function limitsInScope(limits: Config['limits'], scope: Scope): Config['limits'] {
+  const models = Object.entries(limits.models).filter(([model]) => scope.models?.includes(model) ?? true);
+  return { global: limits.global, models: Object.fromEntries(models) };
+}

@@ -1,0 +1,27 @@
+import type { OnProgress } from '../domain.js';
+import { SvcError } from '../errors.js';
+
+/** Called between the steps of long work: shows how far it is and lets signals be heard. */
+export type Pause = (step: {
+  readonly name: string;
+  readonly done: number;
+  readonly total: number | null;
+}) => Promise<void>;
+
+/** A pause that tells `onProgress` and ends the work where `signal` was aborted. */
+export function newPause(io: { readonly signal: AbortSignal; readonly onProgress: OnProgress }): Pause {
+  return async (step) => {
+    io.onProgress({ kind: 'step', ...step });
+    await hearSignals(io.signal);
+  };
+}
+
+/**
+ * Lets the event loop turn once.
+ *
+ * @throws SvcError `interrupted` where the signal was aborted
+ */
+export async function hearSignals(signal: AbortSignal): Promise<void> {
+  await new Promise<void>((resume) => setImmediate(resume));
+  if (signal.aborted) throw new SvcError('interrupted', 'Stopped; nothing was changed.');
+}
