@@ -4,6 +4,7 @@ import { newPause } from '../report/pause.js';
 import { renderText } from '../report/render-text.js';
 import { type OutputFlag, RENDERERS, type RenderSource } from '../report/renderers.js';
 import type { Report } from '../report/schema.js';
+import { buildVerdict } from '../report/verdict.js';
 import { assertTargets, type Output, writeOutput, writeText } from '../report/write-output.js';
 import { readFindings, type Scope } from '../store/remap.js';
 import { readVersion } from '../version.js';
@@ -46,14 +47,24 @@ export async function writeReport(options: ReportOptions, io: Io): Promise<Repor
   const targets = Object.values(outputs).filter((target) => target !== undefined);
   assertTargets(targets, [config.database, config.file]);
   const scope = scopeOf(options);
+  io.onProgress({ kind: 'stage', name: 'report' });
   return readDatabase(config, async (db) => {
     const inputs = { config, scope, nowMs: io.clock.now(), toolVersion: readVersion(), pause: newPause(io) };
     const report = await buildReport(db, inputs);
     const source = { report, findings: () => readFindings(db, scope) };
     for (const output of listOutputs(outputs, source)) await writeOutput(output, io);
     if (targets.length === 0) await writeText(io.stdout, [renderText(report, io)]);
+    else tellVerdict(report, targets, io);
     return report;
   });
+}
+
+/** Whoever reads the log learns the verdict without opening a file. */
+function tellVerdict(report: Report, targets: readonly string[], io: Io): void {
+  const { title, sentence } = buildVerdict(report);
+  const files = targets.filter((target) => target !== '-');
+  const where = files.length === 0 ? '' : ` See ${files.join(', ')}.`;
+  io.onProgress({ kind: 'note', level: 'info', text: `${title}: ${sentence}${where}` });
 }
 
 function listOutputs(outputs: ReportOutputs, source: RenderSource): Output[] {

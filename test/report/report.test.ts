@@ -179,6 +179,19 @@ describe('report', () => {
     });
   });
 
+  it('tells the verdict where the report goes to files', async () => {
+    await withDatabase(MIXED, { backfill: SINCE }, async ({ config, folder }) => {
+      const notes: string[] = [];
+      const onProgress: OnProgress = (event) => {
+        if (event.kind === 'note') notes.push(event.text.replace(folder, ''));
+      };
+      await runReport({ config, outputs: { html: join(folder, 'r.html') } }, newIo({ onProgress }));
+      expect(notes).toEqual([
+        'NOT SAFE TO CUT OVER: 2 of 6 V3 ids have their V4 id; 2 limits are exceeded. See /r.html.',
+      ]);
+    });
+  });
+
   it('refuses to write two formats to stdout, one file twice, or over the database', async () => {
     await withDatabase(MIXED, {}, async ({ config, folder }) => {
       const refused = async (json: string, ndjson: string) =>
