@@ -55,6 +55,8 @@ export function renderStarter(answers: StarterAnswers): string {
     // "includeDeleted": "auto",
     // Only these V4 companies, and the field of the company list that holds their id.
     // "companies": [], "companyIdField": null,
+    // Where a webhook event holds its type, for export v4 --wait --listen.
+    // "eventTypeField": "type",
   },
 
   // V3 path and V4 name of each model. "v4": null says that V4 does not have it.
@@ -71,6 +73,9 @@ ${renderModels(models)}
 
   // How records are kept: "full" as received; "ids" only what matching needs.
   // "payload": "full",
+
+  // Fields that may differ between a record and its twin, by V3 model or "*", for the limit "drift".
+  // "drift": { "ignore": {} },
 
   // What the gate accepts, by reason or status: a count, or a share of the rows with a V3 id.
   // Unmatched and ambiguous ids are not accepted unless a line here says so, such as

@@ -14,6 +14,7 @@ interface Sound {
   readonly models: readonly ModelPair[] | undefined;
   readonly companies: ConfigInput['companies'] | undefined;
   readonly backfill: ConfigInput['backfill'] | undefined;
+  readonly drift: ConfigInput['drift'] | undefined;
   readonly limits: ConfigInput['limits'] | undefined;
 }
 
@@ -27,7 +28,7 @@ export function findCrossProblems(value: unknown): Problem[] {
     ...findRepeatedModels(sound),
     ...findEndpointProblems(sound),
     ...findContradictions(sound),
-    ...findLimitProblems(sound),
+    ...findUnknownModels(sound),
   ];
 }
 
@@ -42,6 +43,7 @@ function soundSettings(value: unknown): Sound {
     models: given['models'] === undefined ? DEFAULT_MODELS : models?.map(resolveModel),
     companies: soundSetting(shape.companies, given['companies']),
     backfill: soundSetting(shape.backfill, given['backfill']),
+    drift: soundSetting(shape.drift, given['drift']),
     limits: soundSetting(shape.limits, given['limits']),
   };
 }
@@ -108,13 +110,18 @@ function findContradictions({ backfill, companies }: Sound): Problem[] {
   return problems;
 }
 
-function findLimitProblems({ limits, models }: Sound): Problem[] {
+/** Settings by model that name one which is not configured would silently do nothing. */
+function findUnknownModels({ drift, limits, models }: Sound): Problem[] {
   if (models === undefined) return [];
   const known = models.map(({ v3 }) => v3);
-  return Object.keys(limits?.models ?? {})
-    .filter((model) => !known.includes(model))
-    .map((model) => ({
-      path: ['limits', 'models', model],
-      message: `is not a configured model${orMeant(model, known)}`,
-    }));
+  const named = [
+    ...Object.keys(drift?.ignore ?? {})
+      .filter((model) => model !== '*')
+      .map((model) => ['drift', 'ignore', model]),
+    ...Object.keys(limits?.models ?? {}).map((model) => ['limits', 'models', model]),
+  ];
+  return named
+    .map((path) => ({ path, model: path.at(-1) ?? '' }))
+    .filter(({ model }) => !known.includes(model))
+    .map(({ path, model }) => ({ path, message: `is not a configured model${orMeant(model, known)}` }));
 }

@@ -58,6 +58,7 @@ describe('a configuration that leaves everything open', () => {
         includeDeleted: 'auto',
         companies: [],
         companyIdField: null,
+        eventTypeField: 'type',
       },
       models: DEFAULT_MODELS,
       companies: { match: 'auto', include: [], exclude: [] },
@@ -70,6 +71,7 @@ describe('a configuration that leaves everything open', () => {
         allowHttp: false,
       },
       payload: 'full',
+      drift: { ignore: {} },
       limits: { global: {}, models: {} },
       maxAgeMs: 86_400_000,
     });
@@ -268,6 +270,11 @@ describe('problems', () => {
       'a company in and out',
       { companies: { include: [1], exclude: ['1'] } },
       'companies.exclude[0] is 1, which include names too',
+    ],
+    [
+      'fields of an unknown model',
+      { drift: { ignore: { '*': ['memo'], 'crm/stage': ['name'] } } },
+      'drift.ignore.crm/stage is not a configured model; did you mean "crm/stages"?',
     ],
     [
       'a limit of an unknown model',
