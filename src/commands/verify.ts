@@ -1,0 +1,37 @@
+import type { Config } from '../config/config.js';
+import { writeText } from '../report/write-output.js';
+import { createPairReader } from '../verify/pair-reader.js';
+import { renderVerifyJson } from '../verify/render-json.js';
+import { renderVerify } from '../verify/render-text.js';
+import { judgeVerify } from '../verify/result.js';
+import { verifyRemap } from '../verify/verify.js';
+import type { Io } from './io.js';
+import { readDatabase } from './read-database.js';
+import { withApi } from './with-api.js';
+
+export interface VerifyCommand {
+  readonly config: Config;
+  /** How many pairs to draw; null: all. */
+  readonly sample: number | null;
+  /** null: from the remap. */
+  readonly seed: number | null;
+  readonly json: boolean;
+}
+
+/**
+ * `verify`: proves the remap against the export and, pair by pair, against both APIs. 0 all agree, 1 something
+ * disagrees, 4 not everything could be read, 5 there is no pair.
+ *
+ * @throws SvcError `incomplete` without a current remap, `auth`, `config`, and as `readDatabase` does
+ */
+export async function runVerify({ config, sample, seed, json }: VerifyCommand, io: Io): Promise<number> {
+  io.onProgress({ kind: 'stage', name: 'verify' });
+  const result = await withApi(config, io, (api) =>
+    readDatabase(config, (db) => {
+      const reader = createPairReader(api, config);
+      return verifyRemap({ db, config, reader, sample, seed, onProgress: io.onProgress });
+    }),
+  );
+  await writeText(io.stdout, [json ? renderVerifyJson(result) : renderVerify(result, io.width)]);
+  return judgeVerify(result);
+}

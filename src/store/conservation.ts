@@ -1,0 +1,199 @@
+import type { Db } from './open.js';
+
+/** A contradiction between the remap and the exported records, found without asking anybody. */
+export interface Contradiction {
+  readonly code: ContradictionCode;
+  readonly model: string;
+  readonly path: string;
+  readonly region: string | null;
+  /** V3 company id, or the V4 one where only V4 is concerned. */
+  readonly companyId: bigint | null;
+  readonly platformId: string | null;
+  readonly v3SvcId: bigint | null;
+  readonly v4SvcId: bigint | null;
+}
+
+export const CONTRADICTION_CODES = [
+  'not_in_remap',
+  'twice_in_remap',
+  'not_exported',
+  'v4_not_in_remap',
+  'v4_not_exported',
+  'v4_claimed_twice',
+  'ids_against_status',
+  'deletion_against_status',
+  'unique_id_differs',
+  'child_outside_parent',
+  'child_against_parent',
+  'company_not_paired',
+  'key_exists_in_v4',
+] as const;
+export type ContradictionCode = (typeof CONTRADICTION_CODES)[number];
+
+/** Contradictions of one kind: how many, and the first of them. */
+export interface ContradictionList {
+  readonly code: ContradictionCode;
+  readonly total: number;
+  readonly first: readonly Contradiction[];
+}
+
+interface Found {
+  model: string;
+  path: string;
+  region: string | null;
+  company: bigint | null;
+  platform_id: string | null;
+  v3: bigint | null;
+  v4: bigint | null;
+}
+
+/**
+ * Holds the remap against the exported records: every V3 record and child in exactly one row, every V4 one in
+ * at least one, nothing that was not exported, and no row that its own records contradict. Empty where all
+ * agrees.
+ *
+ * @param models the configured ones; others are not part of the remap
+ * @param limit of contradictions listed per kind
+ */
+export function findContradictions(db: Db, models: readonly string[], limit: number): ContradictionList[] {
+  const params = { models: JSON.stringify(models) };
+  return CONTRADICTION_CODES.flatMap((code) => {
+    const rows = db.prepare<[object], Found>(QUERIES[code]).iterate(params);
+    const first: Contradiction[] = [];
+    let total = 0;
+    for (const row of rows) {
+      total += 1;
+      if (first.length < limit) first.push(toContradiction(code, row));
+    }
+    return total === 0 ? [] : [{ code, total, first }];
+  });
+}
+
+function toContradiction(code: ContradictionCode, row: Found): Contradiction {
+  const { model, path, region, company, platform_id, v3, v4 } = row;
+  return { code, model, path, region, companyId: company, platformId: platform_id, v3SvcId: v3, v4SvcId: v4 };
+}
+
+const CONFIGURED = 's.model IN (SELECT value FROM json_each(@models))';
+
+/** Everything V3 showed (+1) and every row of the remap that stands for it (-1). */
+const V3_BALANCE = `
+  SELECT model, path, region, company, platform_id, parent, v3, sum(n) AS n, max(n) > 0 AS exported FROM (
+    SELECT s.model, '' AS path, s.region, r.company_id AS company, r.platform_id, NULL AS parent, r.svc_id AS v3, 1 AS n
+      FROM record AS r JOIN stream AS s ON s.id = r.stream_id WHERE s.generation = 'v3' AND ${CONFIGURED}
+    UNION ALL
+    SELECT s.model, k.path, s.region, r.company_id, k.platform_id, r.platform_id, k.svc_id, 1
+      FROM child AS k JOIN record AS r ON r.id = k.record_id JOIN stream AS s ON s.id = r.stream_id
+      WHERE s.generation = 'v3' AND ${CONFIGURED}
+    UNION ALL
+    SELECT model, path, region, v3_company_id, platform_id, parent_platform_id, v3_svc_id, -1
+      FROM remap WHERE v3_svc_id IS NOT NULL
+  ) GROUP BY model, path, region, company, platform_id, parent, v3`;
+
+const V4_EXPORTED = `
+  SELECT s.model, '' AS path, r.company_id AS company, r.platform_id, NULL AS parent, r.svc_id AS v4
+    FROM record AS r JOIN stream AS s ON s.id = r.stream_id WHERE s.generation = 'v4' AND ${CONFIGURED}
+  UNION ALL
+  SELECT s.model, k.path, r.company_id, k.platform_id, r.platform_id, k.svc_id
+    FROM child AS k JOIN record AS r ON r.id = k.record_id JOIN stream AS s ON s.id = r.stream_id
+    WHERE s.generation = 'v4' AND ${CONFIGURED}`;
+
+const V4_IN_REMAP = `
+  SELECT model, path, v4_company_id AS company, platform_id, parent_platform_id AS parent, v4_svc_id AS v4
+    FROM remap WHERE v4_svc_id IS NOT NULL`;
+
+const STORED_COLUMNS = `m.model, m.path, m.region, m.v3_company_id AS company, m.platform_id, m.v3_svc_id AS v3,
+  m.v4_svc_id AS v4, m.status, m.reason, m.matched_by`;
+
+/** From `p`, a row of a record, to the stored V3 one; the order of the joins follows the indexes. */
+const STORED_V3 = `
+  CROSS JOIN stream AS s3 ON s3.generation = 'v3' AND s3.region = p.region AND s3.model = p.model
+    AND (s3.company_id IS NULL OR s3.company_id = p.v3_company_id)
+  CROSS JOIN record AS a ON a.stream_id = s3.id AND a.svc_id = p.v3_svc_id AND a.company_id = p.v3_company_id`;
+const STORED_V4 = `
+  CROSS JOIN stream AS s4 ON s4.generation = 'v4' AND s4.region = '' AND s4.model = p.model
+    AND s4.company_id = p.v4_company_id
+  CROSS JOIN record AS b ON b.stream_id = s4.id AND b.svc_id = p.v4_svc_id`;
+
+/** From `m`, a row of a V3 child, to the rows of records with its parent's key, and to the one that holds it. */
+const PARENT_ROW = `
+  CROSS JOIN remap AS p ON p.model = m.model AND p.platform_id IS m.parent_platform_id
+    AND p.v3_company_id = m.v3_company_id AND p.region = m.region AND p.path = ''`;
+const STORED_CHILD_V3 =
+  'CROSS JOIN child AS k3 ON k3.record_id = a.id AND k3.path = m.path AND k3.svc_id = m.v3_svc_id';
+
+/** From `m`, a pair of children, to the two stored ones in the pair of records `p`. */
+const STORED_CHILDREN = `
+  ${PARENT_ROW} ${STORED_V3} ${STORED_V4} ${STORED_CHILD_V3}
+  CROSS JOIN child AS k4 ON k4.record_id = b.id AND k4.path = m.path AND k4.svc_id = m.v4_svc_id`;
+
+/** Every pair with what is stored of both its sides. */
+const STORED_PAIRS = `
+  SELECT ${STORED_COLUMNS.replaceAll('m.', 'p.')}, a.deleted AS deleted3, b.deleted AS deleted4, a.unique_id AS unique3,
+      b.unique_id AS unique4
+    FROM remap AS p ${STORED_V3} ${STORED_V4} WHERE p.path = ''
+  UNION ALL
+  SELECT ${STORED_COLUMNS}, k3.deleted, k4.deleted, k3.unique_id, k4.unique_id
+    FROM remap AS m ${STORED_CHILDREN} WHERE m.path <> ''`;
+
+const ROW =
+  'm.model, m.path, m.region, coalesce(m.v3_company_id, m.v4_company_id) AS company, m.platform_id, m.v3_svc_id AS v3, m.v4_svc_id AS v4';
+
+/** Statuses that a row carries only where it has an id on both sides. */
+const NAMES_BOTH = `(m.status = 'matched' OR (m.status = 'deleted' AND ifnull(m.reason, '')
+  IN ('deleted_in_v3', 'deleted_in_v4', 'deleted_in_both')))`;
+const INHERITS = `ifnull(m.reason, '') LIKE 'parent\\_%' ESCAPE '\\'`;
+
+const QUERIES: Readonly<Record<ContradictionCode, string>> = {
+  not_in_remap: `SELECT model, path, region, company, platform_id, v3, NULL AS v4 FROM (${V3_BALANCE}) WHERE n > 0`,
+  twice_in_remap: `
+    SELECT model, path, region, company, platform_id, v3, NULL AS v4 FROM (${V3_BALANCE}) WHERE n < 0 AND exported`,
+  not_exported: `
+    SELECT model, path, region, company, platform_id, v3, NULL AS v4 FROM (${V3_BALANCE}) WHERE n < 0 AND NOT exported`,
+  v4_not_in_remap: `
+    SELECT model, path, NULL AS region, company, platform_id, NULL AS v3, v4 FROM (${V4_EXPORTED} EXCEPT ${V4_IN_REMAP})`,
+  v4_not_exported: `
+    SELECT model, path, NULL AS region, company, platform_id, NULL AS v3, v4 FROM (${V4_IN_REMAP} EXCEPT
+      SELECT * FROM (${V4_EXPORTED}))`,
+  v4_claimed_twice: `
+    SELECT model, path, min(region) AS region, v4_company_id AS company, platform_id, NULL AS v3, v4_svc_id AS v4
+    FROM remap WHERE status = 'matched'
+    GROUP BY model, path, v4_company_id, platform_id, parent_platform_id, v4_svc_id HAVING count(*) > 1`,
+  ids_against_status: `
+    SELECT ${ROW} FROM remap AS m WHERE NOT ${INHERITS} AND (
+      (${NAMES_BOTH} AND (m.v3_svc_id IS NULL OR m.v4_svc_id IS NULL))
+      OR (NOT ${NAMES_BOTH} AND m.v3_svc_id IS NOT NULL AND m.v4_svc_id IS NOT NULL)
+      OR (m.status = 'v4_only' AND m.v3_svc_id IS NOT NULL))`,
+  deletion_against_status: `
+    SELECT model, path, region, company, platform_id, v3, v4 FROM (${STORED_PAIRS}) AS m
+    WHERE NOT ${INHERITS} AND (deleted3 <> (status = 'deleted' AND reason IN ('deleted_in_v3', 'deleted_in_both'))
+      OR deleted4 <> (status = 'deleted' AND reason IN ('deleted_in_v4', 'deleted_in_both')))`,
+  unique_id_differs: `
+    SELECT model, path, region, company, platform_id, v3, v4 FROM (${STORED_PAIRS})
+    WHERE matched_by = 'platform_unique_id' AND unique3 IS NOT unique4`,
+  child_outside_parent: `
+    SELECT ${ROW} FROM remap AS m WHERE m.path <> '' AND m.v3_svc_id IS NOT NULL AND m.v4_svc_id IS NOT NULL
+      AND NOT EXISTS (SELECT 1 FROM (SELECT 1) ${STORED_CHILDREN})`,
+  child_against_parent: `
+    SELECT ${ROW} FROM remap AS m WHERE m.path <> '' AND m.v3_svc_id IS NOT NULL AND NOT EXISTS (
+      SELECT 1 FROM (SELECT 1) ${PARENT_ROW} ${STORED_V3} ${STORED_CHILD_V3}
+      WHERE iif(p.status = 'matched', NOT ${INHERITS}, m.status = p.status AND m.reason = 'parent_' || p.reason))`,
+  company_not_paired: `
+    SELECT ${ROW} FROM remap AS m WHERE m.v3_svc_id IS NOT NULL AND m.v4_svc_id IS NOT NULL AND NOT EXISTS (
+      SELECT 1 FROM company AS c WHERE c.region = m.region AND c.v3_company_id = m.v3_company_id
+        AND c.v4_company_id = m.v4_company_id)`,
+  key_exists_in_v4: `
+    SELECT ${ROW} FROM remap AS m WHERE m.path = '' AND m.v4_svc_id IS NULL AND m.v4_company_id IS NOT NULL
+      AND ((m.status = 'unmatched' AND m.reason IN ('unexplained', 'outside_backfill_window', 'key_changed', 'connection_inert'))
+        OR (m.status = 'deleted' AND m.reason = 'deleted_not_in_v4'))
+      AND (m.model, m.v4_company_id, m.platform_id) IN (
+        SELECT s.model, r.company_id, r.platform_id FROM record AS r JOIN stream AS s ON s.id = r.stream_id
+        WHERE s.generation = 'v4' AND r.platform_id IS NOT NULL)
+    UNION ALL
+    SELECT ${ROW} FROM remap AS m ${PARENT_ROW} ${STORED_V3} ${STORED_V4} ${STORED_CHILD_V3}
+    WHERE m.path <> '' AND m.v4_svc_id IS NULL AND m.platform_id IS NOT NULL AND m.status <> 'ambiguous'
+      AND 1 - k3.deleted = (SELECT count(*) FROM child AS o WHERE o.record_id = a.id AND o.path = m.path
+        AND o.platform_id = m.platform_id AND o.deleted = 0)
+      AND (SELECT sum(o.deleted = 0) = 1 OR (sum(o.deleted = 0) = 0 AND count(*) = 1) FROM child AS o
+        WHERE o.record_id = b.id AND o.path = m.path AND o.platform_id = m.platform_id)`,
+};

@@ -1,0 +1,85 @@
+import type { Status } from '../domain.js';
+import type { Db } from './open.js';
+
+/** A row of the remap with an id on both sides. */
+export interface MappedPair {
+  readonly row: bigint;
+  readonly model: string;
+  /** '' for records, else the children's field. */
+  readonly path: string;
+  readonly region: string;
+  readonly v3CompanyId: bigint;
+  readonly v4CompanyId: bigint;
+  readonly platformId: string;
+  readonly parentPlatformId: string | null;
+  readonly v3SvcId: bigint;
+  readonly v4SvcId: bigint;
+  readonly status: Status;
+  readonly reason: string | null;
+  readonly matchedBy: string | null;
+}
+
+/** Pairs of one model and V3 company; children apart. */
+export interface PairStratum {
+  readonly model: string;
+  readonly path: string;
+  readonly region: string | null;
+  readonly v3CompanyId: bigint | null;
+  readonly size: number;
+}
+
+const IS_PAIR = 'v3_svc_id IS NOT NULL AND v4_svc_id IS NOT NULL';
+/** Children directly after the records with their parent's key. */
+const BY_PARENT = 'model, region, v3_company_id, coalesce(parent_platform_id, platform_id), path, rowid';
+const STRATUM = 'model, path, region, v3_company_id';
+
+/** Sizes of all strata, in the order of `readPairRows`. */
+export function readPairStrata(db: Db): PairStratum[] {
+  return db
+    .prepare<[], { model: string; path: string; region: string | null; company: bigint | null; n: bigint }>(
+      `SELECT model, path, region, v3_company_id AS company, count(*) AS n FROM remap WHERE ${IS_PAIR}
+       GROUP BY ${STRATUM} ORDER BY ${STRATUM}`,
+    )
+    .all()
+    .map(({ company, n, ...stratum }) => ({ ...stratum, v3CompanyId: company, size: Number(n) }));
+}
+
+/** The rows of all pairs, stratum by stratum. */
+export function readPairRows(db: Db): IterableIterator<bigint> {
+  return db
+    .prepare<[], bigint>(`SELECT rowid FROM remap WHERE ${IS_PAIR} ORDER BY ${STRATUM}, rowid`)
+    .pluck()
+    .iterate();
+}
+
+/** Pairs of these rows, or all of them, children directly after their parents. */
+export function readPairs(db: Db, rows: readonly bigint[] | null): IterableIterator<MappedPair> {
+  const only = rows === null ? '' : 'AND rowid IN (SELECT value FROM json_each(@rows))';
+  return db
+    .prepare<[object], MappedPair>(
+      `SELECT rowid AS row, model, path, region, v3_company_id AS v3CompanyId, v4_company_id AS v4CompanyId,
+         platform_id AS platformId, parent_platform_id AS parentPlatformId, v3_svc_id AS v3SvcId,
+         v4_svc_id AS v4SvcId, status, reason, matched_by AS matchedBy
+       FROM remap WHERE ${IS_PAIR} ${only} ORDER BY ${BY_PARENT}`,
+    )
+    .iterate({ rows: `[${(rows ?? []).join(',')}]` });
+}
+
+/** The two records that a pair of children lies in. */
+export interface ParentPair {
+  readonly v3SvcId: bigint;
+  readonly v4SvcId: bigint | null;
+}
+
+/** Makes the function that finds the parents of a pair of children: more than one where keys repeat. */
+export function prepareFindParents(db: Db): (child: MappedPair) => ParentPair[] {
+  const find = db.prepare<(string | bigint | null)[], ParentPair>(`
+    SELECT p.v3_svc_id AS v3SvcId, p.v4_svc_id AS v4SvcId FROM remap AS p
+    WHERE p.model = ? AND p.platform_id = ? AND p.v3_company_id = ? AND p.region = ? AND p.path = ''
+      AND p.v3_svc_id IS NOT NULL AND EXISTS (
+        SELECT 1 FROM stream AS s JOIN record AS r ON r.stream_id = s.id AND r.svc_id = p.v3_svc_id
+        JOIN child AS k ON k.record_id = r.id AND k.path = ? AND k.svc_id = ?
+        WHERE s.generation = 'v3' AND s.model = p.model AND s.region = p.region AND r.company_id = p.v3_company_id)`);
+  return ({ model, parentPlatformId, v3CompanyId, region, path, v3SvcId }) =>
+    find.all(model, parentPlatformId, v3CompanyId, region, path, v3SvcId);
+}

@@ -1,0 +1,215 @@
+import type { Generation } from '../domain.js';
+import type { Db } from './open.js';
+import { REMAP_COLUMNS, type RemapRow } from './remap.js';
+
+/** Which rows of the remap a question is about. */
+export interface StoryQuestion {
+  readonly model: string;
+  readonly by: 'v3' | 'v4' | 'platform_id';
+  readonly value: bigint | string;
+  /** null: records and children alike. */
+  readonly path: string | null;
+  readonly region: string | null;
+  /** Of either side; of V3 where the value is a V3 id, of V4 where it is a V4 id. */
+  readonly companyId: bigint | null;
+}
+
+/** A row of the remap with what only the table knows. */
+export interface StoryRow extends RemapRow {
+  readonly row: bigint;
+  readonly unique_id_conflict: bigint;
+}
+
+const COLUMN = { v3: 'v3_svc_id', v4: 'v4_svc_id', platform_id: 'platform_id' } as const;
+const COMPANY = {
+  v3: 'v3_company_id IS @company',
+  v4: 'v4_company_id IS @company',
+  platform_id: '(v3_company_id IS @company OR v4_company_id IS @company)',
+} as const;
+
+/** Rows that answer the question, in the remap's order, at most `limit`. */
+export function readStoryRows(db: Db, question: StoryQuestion, limit: number): StoryRow[] {
+  const { model, by, value, path, region, companyId } = question;
+  return db
+    .prepare<[object], StoryRow>(
+      `SELECT rowid AS row, ${REMAP_COLUMNS.join(', ')}, unique_id_conflict FROM remap
+       WHERE model = @model AND ${COLUMN[by]} = @value AND (@path IS NULL OR path = @path)
+         AND (@region IS NULL OR region = @region) AND (@company IS NULL OR ${COMPANY[by]})
+       ORDER BY rowid LIMIT @limit`,
+    )
+    .all({ model, value, path, region, company: companyId, limit: BigInt(limit) });
+}
+
+/** Where a stored object is. */
+export interface StoredPlace {
+  readonly generation: Generation;
+  readonly model: string;
+  /** '' for V4. */
+  readonly region: string;
+  readonly companyId: bigint;
+  readonly svcId: bigint;
+}
+
+/** A stored record as matching saw it. */
+export interface StoredObject {
+  readonly record_id: bigint;
+  readonly stream_id: bigint;
+  readonly svc_id: bigint;
+  readonly company_id: bigint;
+  readonly platform_id: string | null;
+  readonly unique_id: string | null;
+  readonly deleted: bigint;
+  readonly updated_ms: bigint | null;
+  readonly latest_ms: bigint | null;
+  readonly latest_from: 'platform' | 'service' | null;
+  readonly created_ms: bigint | null;
+}
+
+const RECORD = `r.id AS record_id, r.stream_id, r.svc_id, r.company_id, r.platform_id, r.unique_id, r.deleted,
+  r.updated_ms, r.latest_ms, r.latest_from, r.created_ms`;
+const IN_LIST = `FROM stream AS s CROSS JOIN record AS r ON r.stream_id = s.id
+  WHERE s.generation = @generation AND s.region = @region AND s.model = @model AND r.company_id = @companyId`;
+
+/** The stored record, or undefined where the export does not hold it. */
+export function readStoredRecord(db: Db, place: StoredPlace): StoredObject | undefined {
+  return db
+    .prepare<[object], StoredObject>(`SELECT ${RECORD} ${IN_LIST} AND r.svc_id = @svcId`)
+    .get({ ...place });
+}
+
+/** The records that hold this child: more than one only where the service repeats its ids. */
+export function readParents(
+  db: Db,
+  place: StoredPlace & { readonly path: string; readonly parentPlatformId: string | null },
+): StoredObject[] {
+  const side = place.generation;
+  return db
+    .prepare<[object], StoredObject>(
+      `SELECT DISTINCT ${RECORD} FROM remap AS m
+       CROSS JOIN stream AS s ON s.generation = @generation AND s.region = @region AND s.model = m.model
+       CROSS JOIN record AS r ON r.stream_id = s.id AND r.svc_id = m.${side}_svc_id AND r.company_id = @companyId
+       WHERE m.model = @model AND m.platform_id IS @parentPlatformId AND m.path = ''
+         AND m.${side}_company_id = @companyId AND EXISTS (
+           SELECT 1 FROM child AS k WHERE k.record_id = r.id AND k.path = @path AND k.svc_id = @svcId)
+       ORDER BY r.svc_id`,
+    )
+    .all({ ...place });
+}
+
+export interface StoredChildRow {
+  readonly svc_id: bigint;
+  readonly platform_id: string | null;
+  readonly unique_id: string | null;
+  readonly deleted: bigint;
+}
+
+export function readStoredChild(
+  db: Db,
+  recordId: bigint,
+  path: string,
+  svcId: bigint,
+): StoredChildRow | undefined {
+  return db
+    .prepare<[bigint, string, bigint], StoredChildRow>(
+      'SELECT svc_id, platform_id, unique_id, deleted FROM child WHERE record_id = ? AND path = ? AND svc_id = ?',
+    )
+    .get(recordId, path, svcId);
+}
+
+/** A field that holds a single value, as text; null where it holds null. */
+export interface PayloadField {
+  readonly name: string;
+  readonly kind: 'text' | 'number' | 'boolean' | 'null';
+  readonly text: string | null;
+}
+
+/** Numbers keep all digits: SQLite reads integers to 64 bits exactly. */
+const FIELDS = `f.key AS name,
+  CASE f.type WHEN 'integer' THEN 'number' WHEN 'real' THEN 'number' WHEN 'true' THEN 'boolean' WHEN 'false' THEN 'boolean' ELSE f.type END AS kind,
+  CASE f.type WHEN 'null' THEN NULL WHEN 'true' THEN 'true' WHEN 'false' THEN 'false' ELSE CAST(f.atom AS TEXT) END AS text`;
+const SINGLE = `f.type NOT IN ('array', 'object')`;
+
+/** The single-valued fields of a stored record in its own order; empty where no payload is kept. */
+export function readRecordFields(db: Db, recordId: bigint): PayloadField[] {
+  return db
+    .prepare<[bigint], PayloadField>(
+      `SELECT ${FIELDS} FROM payload AS p, json_each(CAST(p.body AS TEXT)) AS f
+       WHERE p.record_id = ? AND ${SINGLE} ORDER BY f.id`,
+    )
+    .all(recordId);
+}
+
+/** The same for a child of a stored record. */
+export function readChildFields(
+  db: Db,
+  recordId: bigint,
+  path: string,
+  svcId: bigint,
+  idField: string,
+): PayloadField[] {
+  return db
+    .prepare<[object], PayloadField>(
+      `SELECT ${FIELDS} FROM payload AS p, json_each(CAST(p.body AS TEXT), '$.' || json_quote(@path)) AS item,
+         json_each(item.value) AS f
+       WHERE p.record_id = @recordId AND item.type = 'object'
+         AND json_extract(item.value, '$.' || json_quote(@idField)) = @svcId AND ${SINGLE}
+       ORDER BY item.id, f.id`,
+    )
+    .all({ recordId, path, svcId, idField });
+}
+
+/** How a company was paired, with the best candidates as JSON. */
+export interface CompanyRow {
+  readonly region: string | null;
+  readonly v3_company_id: bigint | null;
+  readonly v4_company_id: bigint | null;
+  readonly matched_by: string;
+  readonly shared_keys: bigint;
+  readonly agreeing_keys: bigint;
+  readonly v3_keys: bigint;
+  readonly v4_keys: bigint;
+  readonly note: string;
+}
+
+/** The pairing of a V3 company, or of a V4 company nobody is paired with. */
+export function readCompanyRow(
+  db: Db,
+  place: { readonly region: string | null; readonly v3: bigint | null; readonly v4: bigint | null },
+): CompanyRow | undefined {
+  return db
+    .prepare<[object], CompanyRow>(
+      `SELECT * FROM company WHERE iif(@v3 IS NULL, v4_company_id IS @v4,
+         region IS @region AND v3_company_id = @v3) ORDER BY v3_company_id IS NULL LIMIT 1`,
+    )
+    .get({ ...place });
+}
+
+/** A list that an id is in without being in the remap. */
+export interface OutsideRow {
+  readonly generation: Generation;
+  readonly region: string;
+  readonly model: string;
+  readonly company_id: bigint | null;
+  /** Of a rejected object. */
+  readonly reason: string | null;
+}
+
+/** Lists of a model where this id belongs to an excluded company. */
+export function readExcludedPlaces(db: Db, model: string, svcId: bigint): OutsideRow[] {
+  return db
+    .prepare<[string, bigint], OutsideRow>(
+      `SELECT s.generation, s.region, s.model, s.company_id, NULL AS reason
+       FROM stream AS s JOIN excluded AS e ON e.stream_id = s.id WHERE s.model = ? AND e.svc_id = ?`,
+    )
+    .all(model, svcId);
+}
+
+/** Rejected objects of a model whose text holds these digits as a value; at most `limit`. */
+export function readRejectedWith(db: Db, model: string, text: string, limit: number): OutsideRow[] {
+  return db
+    .prepare<[string, string, bigint], OutsideRow>(
+      `SELECT generation, region, model, company_id, reason FROM rejected
+       WHERE model = ? AND instr(raw, ?) > 0 ORDER BY id LIMIT ?`,
+    )
+    .all(model, text, BigInt(limit));
+}
