@@ -6,7 +6,9 @@ import { type OutputFlag, RENDERERS, type RenderSource } from '../report/rendere
 import type { Report } from '../report/schema.js';
 import { buildVerdict } from '../report/verdict.js';
 import { assertTargets, type Output, writeOutput, writeText } from '../report/write-output.js';
-import { readFindings, type Scope } from '../store/remap.js';
+import { readDriftFindings } from '../store/drift.js';
+import type { Db } from '../store/open.js';
+import { type RemapRow, readFindings, type Scope } from '../store/remap.js';
 import { readVersion } from '../version.js';
 import type { Io } from './io.js';
 import { readDatabase } from './read-database.js';
@@ -51,7 +53,7 @@ export async function writeReport(options: ReportOptions, io: Io): Promise<Repor
   return readDatabase(config, async (db) => {
     const inputs = { config, scope, nowMs: io.clock.now(), toolVersion: readVersion(), pause: newPause(io) };
     const report = await buildReport(db, inputs);
-    const source = { report, findings: () => readFindings(db, scope) };
+    const source = { report, findings: () => listFindings(db, scope) };
     for (const output of listOutputs(outputs, source)) await writeOutput(output, io);
     if (targets.length === 0) await writeText(io.stdout, [renderText(report, io)]);
     else tellVerdict(report, targets, io);
@@ -65,6 +67,12 @@ function tellVerdict(report: Report, targets: readonly string[], io: Io): void {
   const files = targets.filter((target) => target !== '-');
   const where = files.length === 0 ? '' : ` See ${files.join(', ')}.`;
   io.onProgress({ kind: 'note', level: 'info', text: `${title}: ${sentence}${where}` });
+}
+
+/** Every row that is not matched, then the matched ones whose fields differ. */
+function* listFindings(db: Db, scope: Scope): Generator<RemapRow> {
+  yield* readFindings(db, scope);
+  yield* readDriftFindings(db, scope);
 }
 
 function listOutputs(outputs: ReportOutputs, source: RenderSource): Output[] {

@@ -6,6 +6,7 @@ import type { StreamRow } from '../store/stream-row.js';
 import { listCannotSee } from './cannot-see.js';
 import { type Dates, readDates } from './dates.js';
 import { type Age, describeEvidence, readAge } from './describe-evidence.js';
+import { readDrift } from './drift-section.js';
 import { toFinding } from './finding.js';
 import { type CompanyTally, type Folded, foldCounts } from './fold.js';
 import { listFullSync } from './full-sync.js';
@@ -15,6 +16,7 @@ import type { Pause } from './pause.js';
 import { readReadiness } from './read-readiness.js';
 import { findIncomplete, findNotReady, isStale, type Readiness } from './readiness.js';
 import type { Blocker, Report, ReportStream } from './schema.js';
+import type { DriftSection } from './section-schemas.js';
 import { finishTally } from './tally.js';
 import { buildMonths } from './timeline.js';
 import { buildTrend } from './trend.js';
@@ -36,6 +38,7 @@ interface Parts {
   readonly folded: Folded;
   readonly dates: Dates;
   readonly age: Age;
+  readonly drift: DriftSection;
 }
 
 /**
@@ -51,13 +54,15 @@ export async function buildReport(db: Db, inputs: ReportInputs): Promise<Report>
   const folded = await foldCounts(db, config, scope, pause);
   const current = facts.lastRun !== undefined && !isStale(facts.lastRun, facts.exportSeq);
   const dates = current ? await readDates(db, scope, pause) : { days: [], ranges: new Map() };
-  return assemble(db, inputs, { facts, folded, dates, age: readAge(facts.streams, inputs.nowMs) });
+  const age = readAge(facts.streams, inputs.nowMs);
+  const drift = readDrift(db, scope, folded.matchedRecords);
+  return assemble(db, inputs, { facts, folded, dates, age, drift });
 }
 
-function assemble(db: Db, inputs: ReportInputs, { facts, folded, dates, age }: Parts): Report {
+function assemble(db: Db, inputs: ReportInputs, { facts, folded, dates, age, drift }: Parts): Report {
   const { config, scope } = inputs;
   const { streams } = facts;
-  const gate = judgeFolded(folded, streams, age.ms, config, scope);
+  const gate = judgeFolded(folded, { streams, ageMs: age.ms, drift }, config, scope);
   const blockers = findBlockers(facts, folded);
   const outcome = decideOutcome(blockers, gate.pass);
   const counts = countParts(folded, config);
@@ -74,7 +79,15 @@ function assemble(db: Db, inputs: ReportInputs, { facts, folded, dates, age }: P
     completeness: streams.map((stream) => toReportStream(stream, config)),
     fullSync: listFullSync(folded.outside, dates.ranges),
     findings: listFindings(folded),
-    cannotSee: listCannotSee({ config, scope, streams, totals: counts.totals, deleted: folded.deleted }),
+    drift,
+    cannotSee: listCannotSee({
+      config,
+      scope,
+      streams,
+      drift,
+      totals: counts.totals,
+      deleted: folded.deleted,
+    }),
     timeline: buildTimeline(config, dates, age.newest),
     trend: buildTrend(readRemapRuns(db, RUNS)),
     evidence: describeEvidence(db, config, facts, folded, age),

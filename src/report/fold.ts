@@ -44,6 +44,8 @@ export interface Folded {
   readonly outside: readonly OutsideCount[];
   /** Rows with an id on both sides. */
   readonly pairs: number;
+  /** Matched rows of records, not of children. */
+  readonly matchedRecords: number;
   /** Deleted records that V3 and V4 showed. */
   readonly deleted: { readonly v3: number; readonly v4: number };
   /** Some findings of each kind. */
@@ -72,6 +74,7 @@ export async function foldCounts(db: Db, config: Config, scope: Scope, pause: Pa
     v3Rows: state.v3Rows,
     outside: [...state.outside.values()].sort(compareOutside),
     pairs: state.pairs,
+    matchedRecords: state.matchedRecords,
     deleted: state.deleted,
     samples: samples.finish(),
   };
@@ -87,6 +90,7 @@ interface State {
   readonly v3Rows: Map<string, number>;
   readonly outside: Map<string, OutsideCount>;
   pairs: number;
+  matchedRecords: number;
   readonly deleted: { v3: number; v4: number };
 }
 
@@ -100,6 +104,7 @@ function newState(db: Db, config: Config, scope: Scope): State {
     v3Rows: new Map(),
     outside: new Map(),
     pairs: 0,
+    matchedRecords: 0,
     deleted: { v3: 0, v4: 0 },
   };
   for (const model of config.models) {
@@ -181,6 +186,7 @@ function foldGroup(state: State, group: RemapGroup): void {
   addRows(state, group);
   addOutside(state, group);
   state.pairs += Number(group.pairs);
+  if (group.status === 'matched' && group.isChild === 0n) state.matchedRecords += Number(group.n);
   state.v3Rows.set(group.model, (state.v3Rows.get(group.model) ?? 0) + Number(group.v3));
 }
 

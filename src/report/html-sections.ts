@@ -272,6 +272,6 @@ ${table}${more}`;
 }
 
 export function blindSection({ cannotSee }: Report): Section {
-  const items = cannotSee.map((one) => html`<code>${one.code}</code>: ${withCode(one.text)}`);
+  const items = cannotSee.map((one) => html`<strong>${one.name}</strong>: ${withCode(one.text)}`);
   return { id: 'cannot-see', title: 'What this check cannot see', body: htmlList(items) };
 }

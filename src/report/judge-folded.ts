@@ -1,14 +1,23 @@
 import type { Config } from '../config/config.js';
 import type { Scope } from '../store/remap.js';
 import type { StreamRow } from '../store/stream-row.js';
+import { driftByModel } from './drift-section.js';
 import type { Folded } from './fold.js';
 import { type GateResult, judge } from './gate.js';
+import type { DriftSection } from './section-schemas.js';
+
+/** What is judged beside the rows. */
+export interface Measured {
+  readonly streams: readonly StreamRow[];
+  /** Of the oldest stream, null where unknown. */
+  readonly ageMs: number | null;
+  readonly drift: DriftSection;
+}
 
 /** Judges the counts of one scope by the limits that concern it. */
 export function judgeFolded(
   folded: Folded,
-  streams: readonly StreamRow[],
-  ageMs: number | null,
+  { streams, ageMs, drift }: Measured,
   config: Config,
   scope: Scope,
 ): GateResult {
@@ -20,7 +29,7 @@ export function judgeFolded(
     rejected: perModel('rejected'),
     shortStreams: countShort(streams),
     uniqueIdConflicts: perModel('uniqueIdConflicts'),
-    drift: null,
+    drift: driftByModel(drift),
     ageMs,
   };
   return judge(counts, limitsInScope(config.limits, scope), config.maxAgeMs);

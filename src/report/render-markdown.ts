@@ -1,4 +1,5 @@
 import { STATUSES } from '../domain.js';
+import { describeDrift } from './describe-drift.js';
 import { escapeMarkdown } from './escape.js';
 import { STATUS_NAMES } from './html-charts.js';
 import { countOf, formatShare, formatTime, groupDigits } from './numbers.js';
@@ -122,7 +123,13 @@ function reasonBlocks({ totals }: Report): string[] {
 const STATUS_COLUMNS = STATUSES.map((status) => ({ title: STATUS_NAMES[status], right: true }) as const);
 
 function detailBlocks(report: Report): string[] {
-  return [...modelBlocks(report), ...companyBlocks(report), ...fullSyncBlocks(report), blindBlock(report)];
+  return [
+    ...modelBlocks(report),
+    ...companyBlocks(report),
+    ...fullSyncBlocks(report),
+    ...driftBlocks(report),
+    blindBlock(report),
+  ];
 }
 
 function modelBlocks({ models }: Report): string[] {
@@ -177,8 +184,13 @@ function fullSyncBlocks({ fullSync }: Report): string[] {
   return [details(`Full sync to ask the operator for (${countOf(records, 'record')})`, body)];
 }
 
+function driftBlocks({ drift }: Report): string[] {
+  const sentence = describeDrift(drift);
+  return sentence === null ? [] : [plain(sentence)];
+}
+
 function blindBlock({ cannotSee }: Report): string {
-  const lines = cannotSee.map((one) => `- **${escapeMarkdown(one.code)}**: ${plain(one.text)}`);
+  const lines = cannotSee.map((one) => `- **${escapeMarkdown(one.name)}**: ${plain(one.text)}`);
   return details('What this check cannot see', lines.join('\n'));
 }
 

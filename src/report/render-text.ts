@@ -1,4 +1,5 @@
 import { STATUSES } from '../domain.js';
+import { describeDrift } from './describe-drift.js';
 import { escapeUnseen } from './escape.js';
 import { countOf, formatDuration, formatShare, formatTime, groupDigits } from './numbers.js';
 import type { Report } from './schema.js';
@@ -24,6 +25,7 @@ export function renderText(report: Report, options: TextOptions): string {
     modelBlock(report, options),
     limitBlock(report, options),
     fullSyncBlock(report, options),
+    driftBlock(report, options),
     evidenceBlock(report, options),
     nextBlock(verdict, options),
   ];
@@ -169,6 +171,11 @@ function fullSyncBlock(report: Report, options: TextOptions): string[] {
   return wrapText(text, options.width);
 }
 
+function driftBlock({ drift }: Report, options: TextOptions): string[] {
+  const sentence = describeDrift(drift);
+  return sentence === null ? [] : wrapText(escapeUnseen(sentence), options.width);
+}
+
 function evidenceBlock(report: Report, options: TextOptions): string[] {
   const { evidence, completeness } = report;
   const states = ['complete', 'short', 'absent', 'running', 'failed'] as const;
@@ -187,7 +194,7 @@ function evidenceBlock(report: Report, options: TextOptions): string[] {
       ? []
       : [`Remap of ${formatTime(evidence.remap.builtAt)}, sha256 ${evidence.remap.sha256.slice(0, 12)}….`]),
     `Findings: ${groupDigits(report.findings.total)}; the full list: svc-migrate report --ndjson FILE.`,
-    `What this cannot see: ${report.cannotSee.map((one) => one.code).join(', ')} (spelled out in --json).`,
+    `What this cannot see (spelled out in --json): ${report.cannotSee.map((one) => one.name).join('; ')}.`,
   ];
   return lines.flatMap((line) => wrapText(escapeUnseen(line), options.width));
 }

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { COMPANY_MATCHES, OUTCOMES, STATUSES, STREAM_STATES } from '../domain.js';
+import { driftSchema } from './section-schemas.js';
 
 /** Raised when a consumer of the JSON report would have to change. */
 const REPORT_SCHEMA_VERSION = 1;
@@ -162,7 +163,10 @@ export const reportSchema = z
       samples: z.array(finding),
       fullList: z.string(),
     }),
-    cannotSee: z.array(z.strictObject({ code: z.string(), text: z.string() })),
+    drift: driftSchema,
+    cannotSee: z.array(
+      z.strictObject({ code: z.string(), name: z.string().describe('In a few words.'), text: z.string() }),
+    ),
     timeline,
     trend: z.array(run).describe('The latest builds of the remap, oldest first.'),
     evidence: z.strictObject({

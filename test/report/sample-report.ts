@@ -65,7 +65,14 @@ export function makeReport({ models, companies, text = 'INV-1' }: ReportSize): R
       latest: '2026-08-01T00:00:00.000Z',
     })),
     findings: { total: totals.byStatus.unmatched, samples: listSamples(names, text), fullList: 'remap' },
-    cannotSee: [{ code: 'ghosts', text: 'Records that V3 still shows though their source deleted them.' }],
+    drift: makeDrift(text),
+    cannotSee: [
+      {
+        code: 'ghosts',
+        name: 'ghosts (V3 records whose source record is gone)',
+        text: 'Records that V3 still shows though their source deleted them.',
+      },
+    ],
     timeline: makeTimeline(),
     trend: [1204, 310, 12].map((unmatched, at) => ({
       builtAt: `2026-10-${30 - at}T08:00:00.000Z`,
@@ -185,6 +192,24 @@ function listSamples(models: readonly string[], text: string): Report['findings'
     matched_by: null,
     evidence: { note: text },
   }));
+}
+
+function makeDrift(text: string): Report['drift'] {
+  const counts = { pairs: 900, compared: 900, differing: 2 };
+  const ids = { v3_company_id: '1000', v4_company_id: '5000', v3_svc_id: '7', v4_svc_id: '8' };
+  const sample = {
+    ...ids,
+    model: 'accounting/model_01',
+    region: 'eu',
+    platform_id: text,
+    fields: [{ field: text, v3: text, v4: text }],
+  };
+  return {
+    measured: true,
+    ...counts,
+    models: [{ model: 'accounting/model_01', ...counts }],
+    samples: [sample],
+  };
 }
 
 function makeTimeline(): Report['timeline'] {

@@ -1,0 +1,128 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { runCheck } from '../../src/commands/check.js';
+import { runReport } from '../../src/commands/report.js';
+import { reportSchema } from '../../src/report/schema.js';
+import type { Db } from '../../src/store/open.js';
+import { type Exported, INVOICES } from '../support/exported.js';
+import { HOSTILE_TEXT as HOSTILE } from './sample-report.js';
+import { newIo, type TestDatabase, withDatabase } from './support.js';
+
+/** As a database can hold it. */
+const HOSTILE_TEXT = HOSTILE.replaceAll('\ud800', '');
+
+const TWO: Exported = {
+  v3: [
+    { id: 1, key: 'a', facts: 'x=1' },
+    { id: 2, key: HOSTILE_TEXT, facts: 'x=2' },
+  ],
+  v4: [
+    { id: 11, key: 'a', facts: 'x=1' },
+    { id: 12, key: HOSTILE_TEXT, facts: 'x=2' },
+  ],
+};
+const BODIES = new Map([
+  [1n, { total: 1 }],
+  [2n, { total: 2, [HOSTILE_TEXT]: HOSTILE_TEXT, long: 'x'.repeat(10_000) }],
+  [11n, { total: 1 }],
+  [12n, { total: 2, [HOSTILE_TEXT]: '', long: 'y' }],
+]);
+
+function savePayloads(db: Db, bodies: ReadonlyMap<bigint, object>): void {
+  const insert = db.prepare('INSERT INTO payload SELECT id, CAST(? AS BLOB) FROM record WHERE svc_id = ?');
+  for (const [id, body] of bodies) insert.run(JSON.stringify(body), id);
+}
+
+function withPayloads<T>(
+  bodies: ReadonlyMap<bigint, object>,
+  limits: Record<string, number>,
+  work: (database: TestDatabase) => Promise<T>,
+): Promise<T> {
+  const global = Object.fromEntries(
+    Object.entries(limits).map(([name, count]) => [name, { kind: 'count' as const, count }]),
+  );
+  return withDatabase(TWO, { limits: { global, models: {} } }, (database) => {
+    database.write((db) => savePayloads(db, bodies));
+    database.remap();
+    return work(database);
+  });
+}
+
+describe('drift in the report', () => {
+  it('has counts, and samples with names and both values', async () => {
+    await withPayloads(BODIES, {}, async ({ report }) => {
+      const { drift, cannotSee } = reportSchema.parse(await report());
+      const counts = { pairs: 2, compared: 2, differing: 1 };
+      expect(drift).toMatchObject({ measured: true, ...counts, models: [{ model: INVOICES, ...counts }] });
+      expect(drift.samples.map((one) => [one.v3_svc_id, one.v4_svc_id, one.platform_id])).toEqual([
+        ['2', '12', HOSTILE_TEXT],
+      ]);
+      const fields = drift.samples[0]?.fields ?? [];
+      expect(fields.map(({ v4 }) => v4).sort()).toEqual(['""', '"y"']);
+      expect(fields.find(({ field }) => field === 'long')?.v3).toBe(`"${'x'.repeat(199)}…`);
+      expect(cannotSee.map(({ code }) => code)).toContain('other_fields');
+      expect(cannotSee.map(({ code }) => code)).not.toContain('drift_not_measured');
+    });
+  });
+
+  it('is one line of the summary, and nothing without drift', async () => {
+    await withPayloads(BODIES, {}, async ({ config, write, remap }) => {
+      const io = newIo({ width: 200 });
+      await runReport({ config, outputs: {} }, io);
+      expect(io.stdout.text).toContain(
+        `\nDrift: 1 of 2 matched records differ in fields that both sides have (${INVOICES} 1).\n`,
+      );
+      write((db) => db.exec("UPDATE payload SET body = CAST('{}' AS BLOB)"));
+      remap();
+      const equal = newIo();
+      await runReport({ config, outputs: {} }, equal);
+      expect(equal.stdout.text).not.toContain('Drift');
+    });
+  });
+
+  it('follows the findings in NDJSON, matched and with the fields for evidence', async () => {
+    await withPayloads(BODIES, {}, async ({ config, folder }) => {
+      const file = join(folder, 'findings.ndjson');
+      await runReport({ config, outputs: { ndjson: file } }, newIo());
+      const text = readFileSync(file, 'utf8');
+      expect(text.replace(/\n$/, '')).not.toMatch(/[\u0000-\u001f\u202e]/);
+      expect(JSON.parse(text)).toMatchObject({
+        model: INVOICES,
+        path: '',
+        v3_svc_id: '2',
+        v4_svc_id: '12',
+        status: 'matched',
+        reason: null,
+        matched_by: 'platform_id',
+        evidence: { drift: [{ v4: '' }, { field: 'long', v4: 'y' }] },
+      });
+    });
+  });
+});
+
+describe('a limit on drift', () => {
+  const cases: [string, ReadonlyMap<bigint, object>, number, number, number | null][] = [
+    ['passes where no more differ', BODIES, 1, 0, 1],
+    ['fails where more differ', BODIES, 0, 1, 1],
+    ['fails where a payload is missing, whatever it allows', new Map([...BODIES].slice(1)), 100, 1, null],
+    ['fails where no payload was kept', new Map(), 100, 1, null],
+  ];
+  it.each(cases)('%s', async (_, bodies, allowed, exit, actual) => {
+    await withPayloads(bodies, { drift: allowed }, async ({ config }) => {
+      const io = newIo();
+      expect(await runCheck({ config, outputs: { json: '-' } }, io)).toBe(exit);
+      const { gate, cannotSee, drift } = reportSchema.parse(JSON.parse(io.stdout.text));
+      expect(gate.limits.find(({ name }) => name === 'drift')?.actual).toBe(actual);
+      expect(drift.measured).toBe(actual !== null);
+      expect(cannotSee.some(({ code }) => code === 'drift_not_measured')).toBe(actual === null);
+    });
+  });
+
+  it('fails where the remap was built without comparing', async () => {
+    await withPayloads(BODIES, { drift: 100 }, async ({ config, write }) => {
+      write((db) => db.exec('DELETE FROM drift; DELETE FROM drift_scope'));
+      expect(await runCheck({ config, outputs: {} }, newIo())).toBe(1);
+    });
+  });
+});
