@@ -130,7 +130,7 @@ export class HostLimiter {
 export function waitTooLong(host: string, waitMs: number, maxWaitMs: number): SvcError {
   const seconds = Math.ceil(waitMs / 1000);
   return new SvcError('wait_too_long', `${host} asked to wait ${seconds} s before the next request.`, {
-    hint: `Run the same command again after that time, or allow longer waits than ${maxWaitMs} ms with http.maxWaitMs.`,
+    hint: `Run the same command again after that time, or allow longer waits than ${maxWaitMs} ms with --max-wait or http.maxWaitMs.`,
     facts: { host, waitMs },
   });
 }

@@ -1,6 +1,6 @@
 import { loadKeys } from '../config/keys.js';
 import type { Generation } from '../domain.js';
-import { SvcError } from '../errors.js';
+import { EXIT_BY_CODE, SvcError } from '../errors.js';
 import { writeText } from '../report/write-output.js';
 import { runCheck } from './check.js';
 import { type ExportCommand, exportGeneration } from './export-generation.js';
@@ -9,8 +9,8 @@ import type { Io } from './io.js';
 import { rebuildRemap } from './remap.js';
 import type { ReportOptions } from './report.js';
 
-/** Errors after which there is still something to report: the export is incomplete, not impossible. */
-const GOES_ON = new Set(['incomplete', 'network', 'timeout', 'http_status', 'bad_response', 'wait_too_long']);
+/** After an incomplete export there is still something to report. */
+const INCOMPLETE = EXIT_BY_CODE.incomplete;
 
 /**
  * `run`: export v3, export v4, remap and check. Goes on after an incomplete export, so that the report shows
@@ -43,7 +43,7 @@ export async function runExports(options: ExportCommand, io: Io): Promise<void> 
         const { complete, firstError } = await exportGeneration(generation, db, options, io);
         if (!complete) await warn(io, generation, firstError);
       } catch (error) {
-        if (!(error instanceof SvcError) || !GOES_ON.has(error.code)) throw error;
+        if (!(error instanceof SvcError) || error.exitCode !== INCOMPLETE) throw error;
         await warn(io, generation, error);
       }
     }

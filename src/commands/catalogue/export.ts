@@ -1,12 +1,13 @@
 import type { CommandSpec, Given } from '../command.js';
 import type { ExportCommand } from '../export-generation.js';
+import { MAX_WAIT, withMaxWait } from './max-wait.js';
 import { COMPANY, MODEL, narrowed, OUTPUTS, outputsOf, RESTART, WAITING, waitingOf } from './options.js';
 
 export const EXPORT_V3: CommandSpec = {
   name: 'export v3',
   says: 'page every V3 list into the database',
   more: 'Continues by itself where an earlier run stopped; a finished export is topped up with what changed since.',
-  options: [MODEL, COMPANY, RESTART],
+  options: [MODEL, COMPANY, RESTART, MAX_WAIT],
   examples: [
     { line: 'svc-migrate export v3', does: 'read V3, go on where the last run stopped, or top up' },
     {
@@ -24,7 +25,7 @@ export const EXPORT_V4: CommandSpec = {
   name: 'export v4',
   says: 'page every V4 list into the database',
   more: 'Reads V4 anew, or finishes an unfinished reading; what V4 no longer shows is dropped.',
-  options: [MODEL, COMPANY, RESTART, ...WAITING],
+  options: [MODEL, COMPANY, RESTART, MAX_WAIT, ...WAITING],
   examples: [
     { line: 'svc-migrate export v4', does: 'read V4 anew, or finish what was begun' },
     { line: 'svc-migrate export v4 --company 4711', does: 'read one V4 company' },
@@ -43,7 +44,7 @@ export const RUN: CommandSpec = {
   name: 'run',
   says: 'export v3, export v4, remap and check, in one go',
   more: 'Goes on after an incomplete export, so that the report shows what is known; then exits with 4.',
-  options: [MODEL, COMPANY, RESTART, ...WAITING, ...OUTPUTS],
+  options: [MODEL, COMPANY, RESTART, MAX_WAIT, ...WAITING, ...OUTPUTS],
   examples: [
     { line: 'svc-migrate run', does: 'the whole job, with a readable summary' },
     {
@@ -58,5 +59,7 @@ export const RUN: CommandSpec = {
 };
 
 async function exportOptions(given: Given): Promise<ExportCommand> {
-  return { ...(await narrowed(given)), restart: given.isSet('restart'), wait: waitingOf(given) };
+  const { config, ...narrowing } = await narrowed(given);
+  const restart = given.isSet('restart');
+  return { ...narrowing, config: withMaxWait(config, given), restart, wait: waitingOf(given) };
 }
