@@ -1,21 +1,14 @@
 import { setMaxListeners } from 'node:events';
 import { Agent, type Dispatcher } from 'undici';
-import type { Config, Endpoint } from '../config/config.js';
+import type { Config } from '../config/config.js';
 import type { ModelPair, OnProgress, ParsedPage, ParsedRecord, StreamKey } from '../domain.js';
-import { SvcError } from '../errors.js';
 import type { V4Company } from './company-page.js';
-import type { Where } from './failures.js';
-import { assertAddress, type Host } from './host.js';
-import { HostLimiter, type LimiterOptions } from './limiter.js';
-import { type PageParser, pageParser } from './page.js';
-import { type ApiQuery, buildUrl } from './query.js';
-import type { PageSpec } from './record-layout.js';
-import { type RequestOptions, requestParsed } from './request.js';
+import type { Host } from './host.js';
+import { buildHosts, hostOf } from './hosts.js';
+import { buildListQuery, createListReader, fetchRecord } from './read-lists.js';
+import type { RequestOptions } from './request.js';
 import { scrubber } from './scrub.js';
-import { parseSingleRecord } from './single-record.js';
 import { type Clock, type Sleep, sleepForReal, steadyClock } from './sleep.js';
-import { buildV3List } from './v3.js';
-import { buildV4List, buildV4Record } from './v4.js';
 import { fetchV4Companies } from './v4-companies.js';
 import { buildWordedList, type WordedRequest } from './worded-list.js';
 
@@ -81,11 +74,6 @@ export interface Api {
   close(): Promise<void>;
 }
 
-interface Hosts {
-  readonly v3: ReadonlyMap<string, Host>;
-  readonly v4: Host;
-}
-
 /**
  * The client of both generations. Opens no connection yet.
  *
@@ -97,7 +85,7 @@ export function createApi(options: ApiOptions): Api {
   setMaxListeners(0, options.signal);
   const dispatcher = options.dispatcher ?? createAgent(config);
   const settings = buildRequestOptions(options, dispatcher);
-  const hosts = buildHosts(options, settings);
+  const hosts = buildHosts(config, options.keys, settings);
   const readList = createListReader(config, hosts, settings);
   return {
     fetchPage: (request) => readList(request, (host) => buildListQuery(request, host, config)),
@@ -138,115 +126,6 @@ function buildRequestOptions(options: ApiOptions, dispatcher: Dispatcher): Reque
     onProgress: options.onProgress,
     scrub: scrubber([...options.keys.v3.values(), options.keys.v4]),
   };
-}
-
-function buildHosts({ config, keys, signal }: ApiOptions, settings: RequestOptions): Hosts {
-  const endpoints = [...config.v3.regions, config.v4];
-  const limiters = new Map<string, HostLimiter>();
-  const build = (label: string, endpoint: Endpoint, key: string): Host => {
-    assertAddress(label, endpoint, config.http.allowHttp);
-    const host = hostOf(endpoint);
-    const limiter = limiters.get(host) ?? new HostLimiter(limitsOf(host, endpoints, settings, signal));
-    limiters.set(host, limiter);
-    return { label, endpoint, key, limiter, tally: { requests: 0, retries: 0, clockOffsetMs: null } };
-  };
-  const { regions } = config.v3;
-  const v3Label = (region: string): string => (regions.length > 1 ? `V3 ${region}` : 'V3');
-  return {
-    v3: new Map(
-      regions.map((endpoint) => [
-        endpoint.region,
-        build(v3Label(endpoint.region), endpoint, keys.v3.get(endpoint.region) ?? ''),
-      ]),
-    ),
-    v4: build('V4', config.v4, keys.v4),
-  };
-}
-
-/** Endpoints on one host share its limiter, and of their limits the lower ones. */
-function limitsOf(
-  host: string,
-  endpoints: readonly Endpoint[],
-  settings: RequestOptions,
-  signal: AbortSignal,
-): LimiterOptions {
-  const here = endpoints.filter((endpoint) => hostOf(endpoint) === host);
-  return {
-    host,
-    concurrency: Math.min(...here.map((endpoint) => endpoint.concurrency)),
-    requestsPerSecond: Math.min(...here.map((endpoint) => endpoint.requestsPerSecond)),
-    attempts: settings.attempts,
-    maxWaitMs: settings.maxWaitMs,
-    clock: settings.clock,
-    sleep: settings.sleep,
-    signal,
-  };
-}
-
-function hostOf(endpoint: Endpoint): string {
-  return URL.canParse(endpoint.baseUrl) ? new URL(endpoint.baseUrl).host : endpoint.baseUrl;
-}
-
-type ListReader = (
-  list: Pick<ListRequest, 'stream' | 'pair'>,
-  buildQuery: (host: Host) => ApiQuery,
-) => Promise<ParsedPage>;
-
-function createListReader(config: Config, hosts: Hosts, settings: RequestOptions): ListReader {
-  const parsers = new Map<string, PageParser>();
-  return ({ stream, pair }, buildQuery) => {
-    const host = stream.generation === 'v3' ? hosts.v3.get(stream.region) : hosts.v4;
-    if (host === undefined) throw new TypeError(`no region ${stream.region}`);
-    const name = JSON.stringify([stream.generation, pair.v3, String(stream.companyId)]);
-    const parser = parsers.get(name) ?? pageParser(specOf(config, stream.generation, pair, stream.companyId));
-    parsers.set(name, parser);
-    const where = whereOf(host, buildQuery(host), pair.v3, stream.companyId);
-    return requestParsed(where, parser, settings);
-  };
-}
-
-function buildListQuery(request: ListRequest, host: Host, config: Config): ApiQuery {
-  const { pageSize } = host.endpoint;
-  return request.stream.generation === 'v3'
-    ? buildV3List(request, pageSize, config.fieldPrefix)
-    : buildV4List(request, pageSize, config.v4.includeDeleted !== false);
-}
-
-function specOf(
-  config: Config,
-  generation: PageSpec['generation'],
-  pair: ModelPair,
-  companyId: bigint | null,
-): PageSpec {
-  const { dateFields } = config.backfill;
-  return { generation, fieldPrefix: config.fieldPrefix, children: pair.children, dateFields, companyId };
-}
-
-function whereOf(host: Host, query: ApiQuery, model: string | null, companyId: bigint | null): Where {
-  return { host, url: buildUrl(host.endpoint.baseUrl, query), model, companyId };
-}
-
-async function fetchRecord(
-  request: RecordRequest,
-  config: Config,
-  host: Host,
-  settings: RequestOptions,
-): Promise<ParsedRecord | null> {
-  const { pair, companyId, svcId } = request;
-  if (pair.v4 === null) return null;
-  const query = buildV4Record(pair.v4, companyId, svcId, pair.expand);
-  const spec = specOf(config, 'v4', pair, companyId);
-  try {
-    return await requestParsed(
-      whereOf(host, query, pair.v3, companyId),
-      (body) => parseSingleRecord(body, spec, svcId),
-      settings,
-    );
-  } catch (error) {
-    if (error instanceof SvcError && error.code === 'http_status' && error.facts['status'] === 404)
-      return null;
-    throw error;
-  }
 }
 
 function stateOf(generation: EndpointState['generation'], host: Host): EndpointState {

@@ -47,12 +47,15 @@ export class Members {
     let i = scanner.enter(at);
     for (let place = 0; scanner.more; place++) {
       const repeated = this.#repeatedLength(i, place);
-      const start = repeated > 0 ? scanner.skipSpace(i + repeated) : this.#readKey(i, place);
+      let start = i + repeated;
+      if (repeated === 0) start = this.#readKey(i, place);
+      else if ((bytes[start] ?? 0) <= 0x20) start = scanner.skipSpace(start);
       const slot = repeated > 0 ? (this.#keySlots[place] ?? -1) : this.#slot;
       const wanted = readValue !== null && slot >= firstNested;
-      i = wanted ? readValue(slot, start) : scanner.skipValue(start);
+      const first = bytes[start] ?? 0;
+      if (first === QUOTE) i = scanner.skipString(start + 1);
+      else i = wanted ? readValue(slot, start) : scanner.skipValue(start);
       if (slot >= 0) {
-        const first = bytes[start] ?? 0;
         this.#firsts[slot] = first;
         this.#starts[slot] = start;
         this.#ends[slot] = i;
@@ -131,15 +134,15 @@ export class Members {
   /** How many bytes from `at` on repeat the key that stood at this place in the object before; 0 for others. */
   #repeatedLength(at: number, place: number): number {
     if (place >= REMEMBERED) return 0;
+    const { bytes } = this.#scanner;
     const length = this.#keyLengths[place] ?? 0;
-    if (length === 0 || at + length > this.#view.byteLength) return 0;
+    if (length === 0 || at + length > bytes.length) return 0;
     const before = this.#keyStarts[place] ?? 0;
     const view = this.#view;
     let i = 0;
     for (; i + 4 <= length; i += 4) {
       if (view.getInt32(before + i) !== view.getInt32(at + i)) return 0;
     }
-    const bytes = this.#scanner.bytes;
     for (; i < length; i++) if (bytes[before + i] !== bytes[at + i]) return 0;
     return length;
   }

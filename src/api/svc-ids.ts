@@ -25,7 +25,7 @@ function parseLong(bytes: Uint8Array, start: number, end: number): bigint | null
 }
 
 /** True where the walked JSON value is an integer without fraction and exponent. */
-export function isIntegerLiteral(bytes: Uint8Array, start: number, end: number): boolean {
+function isIntegerLiteral(bytes: Uint8Array, start: number, end: number): boolean {
   const first = bytes[start] === MINUS ? start + 1 : start;
   for (let i = first; i < end; i++) {
     const digit = (bytes[i] ?? 0) - ZERO;

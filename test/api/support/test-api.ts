@@ -25,7 +25,7 @@ export interface Settings {
   readonly keys?: { readonly v3?: string; readonly v4?: string };
 }
 
-export function buildTestConfig(settings: Settings = {}): Config {
+function buildTestConfig(settings: Settings = {}): Config {
   const endpoint = {
     keySource: 'SVC_TEST_KEY',
     pageSize: 100,

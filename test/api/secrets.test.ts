@@ -1,0 +1,124 @@
+import nock from 'nock';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { createTestApi, failureOf, V3_KEY, V3_PAGE, v3Request, v4Request } from './support/test-api.js';
+
+const V3 = 'https://v3.example.com';
+const V4 = 'https://v4.example.com';
+const V3_PATH = /^\/v3\/accounting\/invoices\?/;
+const V4_PATH = /^\/v4\/core\/companies\/2\/invoices\?/;
+
+beforeAll(() => nock.disableNetConnect());
+afterEach(() => nock.cleanAll());
+afterAll(() => {
+  nock.enableNetConnect();
+  nock.restore();
+});
+
+describe('redirects', () => {
+  it.each([
+    [301, 'https://evil.example.net/take?key=1', 'evil.example.net'],
+    [302, '//evil.example.net/', 'evil.example.net'],
+    [303, '/v3/elsewhere', 'v3.example.com'],
+    [307, 'http://v3.example.com/plain', 'v3.example.com'],
+    [308, 'https://user:secret@evil.example.net:8443/', 'evil.example.net:8443'],
+    [302, 'http://[', 'an unnamed place'],
+    [300, undefined, 'an unnamed place'],
+    [304, undefined, 'an unnamed place'],
+  ])('%i to %s is an error that names %s', async (status, location, target) => {
+    const { api, time } = createTestApi();
+    nock(V3)
+      .get(V3_PATH)
+      .reply(status, 'moved', location === undefined ? {} : { Location: location });
+    const error = await failureOf(time.run(api.fetchPage(v3Request())));
+    expect(error).toMatchObject({ code: 'redirect', exitCode: 2 });
+    expect(error.message).toContain(target);
+    expect(error.message).not.toContain('secret');
+    expect(api.endpoints()[0]?.requests).toBe(1);
+  });
+});
+
+describe('the key', () => {
+  it('appears in no error, however the server echoes it', async () => {
+    const echoes = [
+      V3_KEY,
+      encodeURIComponent(V3_KEY),
+      Buffer.from(V3_KEY).toString('base64'),
+      V3_KEY.toUpperCase(),
+    ];
+    const { api, time } = createTestApi({ http: { attempts: 1 } });
+    for (const echo of echoes) {
+      for (const status of [200, 302, 400, 401, 404, 429, 500]) {
+        const body = `{"request_id":"${echo}","error":"bad key ${echo}","data":"${echo}"}`;
+        const headers = {
+          Location: `https://${echo}.example.net/${echo}`,
+          'Retry-After': echo,
+          'X-Echo': echo,
+        };
+        nock(V3).get(V3_PATH).reply(status, body, headers);
+        const error = await failureOf(time.run(api.fetchPage(v3Request())));
+        const told = [
+          error.message,
+          error.hint,
+          error.stack,
+          ...Object.values(error.facts),
+          String(error.cause),
+        ];
+        expect(told.join('\n').toLowerCase()).not.toContain(V3_KEY.toLowerCase());
+        expect(told.join('\n')).not.toContain(Buffer.from(V3_KEY).toString('base64'));
+      }
+    }
+  });
+
+  it('of V3 that V4 echoes is hidden too', async () => {
+    const { api, time } = createTestApi();
+    nock(V4).get(V4_PATH).reply(400, `you are ${V3_KEY}`);
+    const error = await failureOf(time.run(api.fetchPage(v4Request())));
+    expect(error.facts['answer']).toBe('you are [key]');
+  });
+
+  it('that is missing matters only to the generation that is asked', async () => {
+    const { api, time } = createTestApi({ keys: { v4: '' } });
+    nock(V3).get(V3_PATH).reply(200, V3_PAGE);
+    expect((await time.run(api.fetchPage(v3Request()))).records).toHaveLength(1);
+    const error = await failureOf(time.run(api.fetchPage(v4Request())));
+    expect(error).toMatchObject({ code: 'config', exitCode: 2 });
+    expect(error.hint).toContain('SVC_TEST_KEY');
+  });
+
+  it.each(['two words', 'line\nbreak', 'tab\t', 'ünïcode', '\u0000'])(
+    '%j cannot be sent, and is not shown',
+    async (key) => {
+      const { api, time } = createTestApi({ keys: { v3: key } });
+      const error = await failureOf(time.run(api.fetchPage(v3Request())));
+      expect(error.code).toBe('config');
+      expect(`${error.message}${error.hint}`).not.toContain(key);
+    },
+  );
+});
+
+describe('base URLs', () => {
+  it.each([
+    'http://api.example.com/v3',
+    'http://localhost.example.com',
+    'http://127.0.0.1.example.com',
+    'http://[::2]',
+    'ftp://api.example.com',
+    'https://user:pass@api.example.com',
+    'https://user@api.example.com',
+    'api.example.com',
+    '',
+  ])('%s is refused', (v3Url) => {
+    expect(() => createTestApi({ v3Url })).toThrow(expect.objectContaining({ code: 'config' }));
+  });
+
+  it.each(['http://127.0.0.1:9', 'http://127.9.9.9', 'http://localhost:9', 'http://[::1]:9'])(
+    '%s is loopback',
+    (v3Url) => {
+      expect(() => createTestApi({ v3Url })).not.toThrow();
+    },
+  );
+
+  it('may be plain http where that is allowed by name', () => {
+    expect(() => createTestApi({ v3Url: 'http://api.example.com', http: { allowHttp: true } })).not.toThrow();
+  });
+});

@@ -1,0 +1,41 @@
+import { parsePage } from '../../../src/api/page.js';
+import type { PageSpec } from '../../../src/api/record-layout.js';
+import type { ParsedPage, ParsedRecord } from '../../../src/domain.js';
+import { SvcError } from '../../../src/errors.js';
+
+export const V3: PageSpec = {
+  generation: 'v3',
+  fieldPrefix: 'svc_',
+  children: ['line_items', 'payments'],
+  dateFields: ['posted_date', 'created_at', 'updated_at', 'org_created_at'],
+  companyId: null,
+};
+export const V4: PageSpec = { ...V3, generation: 'v4' };
+
+export function parse(body: string, spec: PageSpec = V3): ParsedPage {
+  return parsePage(Buffer.from(body), spec);
+}
+
+/** The outcome of a page that holds one object, given as JSON text. */
+export function parseOne(object: string, spec: PageSpec = V3): ParsedPage {
+  return parse(`{"data":[${object}],"prev":null,"next":null,"total_count":null}`, spec);
+}
+
+export function recordOf(members: string, spec: PageSpec = V3): ParsedRecord {
+  const page = parseOne(`{"svc_id":1,"svc_company_id":2${members === '' ? '' : `,${members}`}}`, spec);
+  const [record] = page.records;
+  if (record === undefined) throw new Error(`rejected: ${page.rejected[0]?.reason}`);
+  return record;
+}
+
+export function errorOf(body: string | Uint8Array, spec: PageSpec = V3): SvcError {
+  try {
+    parsePage(Buffer.from(body), spec);
+  } catch (error) {
+    if (error instanceof SvcError) return error;
+    throw error;
+  }
+  throw new Error('was accepted');
+}
+
+export const text = (bytes: Uint8Array | undefined): string => Buffer.from(bytes ?? []).toString('utf8');
