@@ -55,6 +55,8 @@ export class JsonScanner {
   readonly #latin1: string;
   /** True where the string walked last holds a backslash. */
   escaped = false;
+  /** False where the object or array walked last has ended. */
+  more = false;
   #open = new Uint8Array(64);
 
   /** @throws JsonSyntaxError where the bytes are not UTF-8 */
@@ -89,7 +91,6 @@ export class JsonScanner {
   }
 
   /** From behind a member to the next key, or to behind the object: then `more` is false. */
-  more = false;
   nextMember(at: number): number {
     return this.#next(at, CLOSE_OBJECT);
   }
