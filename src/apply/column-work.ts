@@ -1,10 +1,14 @@
 import { orMeant } from '../config/suggest.js';
 import type { Db } from '../store/open.js';
+import type { OddForm } from './ids/id-form.js';
+import type { IdMap } from './ids/id-map.js';
 import {
   type Category,
+  EMPTY_CATEGORY,
   type LookUp,
   MAPPED_CATEGORY,
   NO_SCOPE,
+  NOT_OURS_CATEGORY,
   Resolver,
   type RowScope,
 } from './ids/resolver.js';
@@ -19,15 +23,27 @@ export interface ColumnWork {
   readonly resolver: Resolver;
   readonly tally: Tally;
   readonly missing: Policy['missing'];
+  /** Told of every distinct id the column ends up with. */
+  readonly finals: FinalsSink | null;
 }
 
-/** What is done with a value: another id, nothing, or an empty cell. */
-export type Fate = 'replace' | 'keep' | 'clear';
+export interface FinalsSink {
+  add(hi: number, lo: number, digits: () => string): void;
+}
 
-/** Begins work on a column. Loads the ids of its model. */
-export function openColumn(db: Db, column: IdColumn, policy: Policy): ColumnWork {
-  const resolver = new Resolver(db, lookUpOf(db, column, policy));
-  return { column, resolver, tally: new Tally(resolver), missing: policy.missing };
+/** What is done with a value: another id, an empty cell, left for want of a twin, or nothing as it holds no id of ours. */
+export type Fate = 'replace' | 'clear' | 'keep' | 'none';
+
+/** The remap with the ids that were loaded from it. */
+export interface RemapSource {
+  readonly remap: Db;
+  readonly idMaps: Map<string, IdMap>;
+}
+
+/** Begins work on a column. Loads the ids of its model, once per source. */
+export function openColumn({ remap, idMaps }: RemapSource, column: IdColumn, policy: Policy): ColumnWork {
+  const resolver = new Resolver(remap, lookUpOf(remap, column, policy), idMaps);
+  return { column, resolver, tally: new Tally(resolver), missing: policy.missing, finals: null };
 }
 
 /** The same look-ups with a tally that starts at zero. */
@@ -91,20 +107,42 @@ export function blocks(code: string, text: string): Note {
 /** Looks a text up, counts it and says what becomes of it; the new id is `work.resolver.newDigits`. */
 export function judgeText(work: ColumnWork, text: string, scope: RowScope, rows = 1): Fate {
   const place = work.resolver.lookText(text, scope);
-  work.tally.add(place, () => text, scope, rows);
-  return fateOf(work, place);
+  return count(work, place, () => text, scope, rows);
 }
 
 /** The same for an exact integer. */
 export function judgeNumber(work: ColumnWork, value: number | bigint, scope: RowScope): Fate {
   const place = work.resolver.lookNumber(value, scope);
-  work.tally.add(place, () => String(value), scope);
-  return fateOf(work, place);
+  return count(work, place, () => String(value), scope, 1);
+}
+
+/** The same for a value that is no id for how it is written. */
+export function judgeOdd(
+  work: ColumnWork,
+  form: OddForm,
+  text: () => string,
+  scope: RowScope,
+  rows = 1,
+): Fate {
+  return count(work, work.resolver.oddForm(form), text, scope, rows);
+}
+
+function count(work: ColumnWork, place: number, text: () => string, scope: RowScope, rows: number): Fate {
+  const isNew = work.tally.add(place, text, scope, rows);
+  const fate = fateOf(work, place);
+  if (isNew && work.finals !== null) tellFinal(work, work.finals, fate, text);
+  return fate;
+}
+
+function tellFinal({ resolver }: ColumnWork, finals: FinalsSink, fate: Fate, text: () => string): void {
+  if (fate === 'replace') finals.add(resolver.newHi, resolver.newLo, () => resolver.newDigits);
+  else if (fate === 'keep' && resolver.map !== null) finals.add(resolver.hi, resolver.lo, text);
 }
 
 /** What the policy says of a category. Values that may be no V3 ids are never cleared. */
-export function fateOf(work: ColumnWork, place: number): Fate {
+function fateOf(work: ColumnWork, place: number): Fate {
   if (place === MAPPED_CATEGORY) return 'replace';
+  if (place === EMPTY_CATEGORY || place === NOT_OURS_CATEGORY) return 'none';
   const category: Category | undefined = work.resolver.categories[place];
   return category?.kind === 'missing' && work.missing === 'null' ? 'clear' : 'keep';
 }

@@ -1,5 +1,6 @@
 import type { OnProgress } from '../domain.js';
 import type { Db } from '../store/open.js';
+import type { IdMap } from './ids/id-map.js';
 import type { Earlier, Policy, TargetPlan } from './plan.js';
 
 /** The remap that ids are looked up in. */
@@ -31,6 +32,8 @@ export const DEFAULT_TUNING: Tuning = {
 export interface ApplyContext {
   /** The svc-migrate database, read only. */
   readonly remap: Db;
+  /** Ids loaded from it so far. */
+  readonly idMaps: Map<string, IdMap>;
   readonly remapFile: string;
   readonly facts: RemapFacts;
   readonly policy: Policy;
@@ -49,6 +52,8 @@ export interface RunFacts {
   readonly run: string;
   /** Of the agreed plan's text. */
   readonly planSha256: string;
+  /** The data must be exactly as planned; else they may have grown, as long as nothing new stands in the way. */
+  readonly isExact: boolean;
 }
 
 /** What carrying out did to one target. */

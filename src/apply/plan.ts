@@ -108,7 +108,7 @@ export function findBlocks(plan: Plan): { readonly target: string; readonly note
 }
 
 /** What the policy makes of ids that do not map. */
-export function judgeColumns(target: TargetPlan, policy: Policy): Note[] {
+export function judgeColumns(target: Pick<TargetPlan, 'columns'>, policy: Policy): Note[] {
   return target.columns.flatMap(({ column, counts }) => {
     const notes: Note[] = [];
     const missing = sum(counts.filter(isMissing));

@@ -147,3 +147,8 @@ export function resolveTarget(target: ApplyTarget, folder: string): ApplyTarget 
 export function columnLabel(column: IdColumn): string {
   return column.path === undefined ? column.column : `${column.column} ${column.path}`;
 }
+
+/** The new column that a column's V4 ids go to. */
+export function newColumnOf(column: IdColumn): string {
+  return column.newColumn ?? `${column.column}_v4`;
+}

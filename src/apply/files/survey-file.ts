@@ -23,7 +23,7 @@ export function outputOf(target: FileTarget, policy: Policy): string {
 
 /** The target's columns, ready to look ids up. */
 export function openColumns(context: ApplyContext, target: FileTarget): ColumnWork[] {
-  return target.ids.map((column) => openColumn(context.remap, column, context.policy));
+  return target.ids.map((column) => openColumn(context, column, context.policy));
 }
 
 /** Makes the scanner that fits the target; `onDialect` is told how a CSV file is written. */

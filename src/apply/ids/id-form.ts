@@ -9,6 +9,7 @@ export type OddForm =
   | 'grouped_digits'
   | 'beyond_64_bits'
   | 'escaped'
+  | 'not_json'
   | 'not_a_number'
   | 'not_a_value';
 

@@ -73,14 +73,16 @@ export class Resolver {
   readonly #db: Db;
   readonly #lookUp: LookUp;
   readonly #isScoped: boolean;
-  readonly #maps = new Map<string, IdMap>();
+  readonly #maps: Map<string, IdMap>;
   readonly #places = new Map<string, number>();
   readonly #verdictPlaces = new Map<IdMap, number[]>();
   readonly #unknowns = new Map<string, number>();
   readonly #fixed: IdMap | null;
 
-  constructor(db: Db, lookUp: LookUp) {
+  /** `maps` keeps loaded ids for other resolvers of the same remap. */
+  constructor(db: Db, lookUp: LookUp, maps: Map<string, IdMap> = new Map()) {
     this.#db = db;
+    this.#maps = maps;
     this.#lookUp = lookUp;
     this.#isScoped = lookUp.region !== undefined || lookUp.company !== undefined;
     this.#fixed = lookUp.model === null ? null : this.#mapOf(lookUp.model);
@@ -123,11 +125,12 @@ export class Resolver {
   }
 
   #mapOf(ref: ModelRef): IdMap {
-    const name = formatModelRef(ref);
-    let map = this.#maps.get(name);
+    const options = { ref, isScoped: this.#isScoped, mapDeleted: this.#lookUp.mapDeleted };
+    const key = `${formatModelRef(ref)} ${options.isScoped} ${options.mapDeleted}`;
+    let map = this.#maps.get(key);
     if (map === undefined) {
-      map = loadIdMap(this.#db, { ref, isScoped: this.#isScoped, mapDeleted: this.#lookUp.mapDeleted });
-      this.#maps.set(name, map);
+      map = loadIdMap(this.#db, options);
+      this.#maps.set(key, map);
     }
     return map;
   }

@@ -47,21 +47,21 @@ export class Tally {
 
   /**
    * Counts the value that the resolver looked up last. `text` is called where the value itself is needed:
-   * for ids that are not in the map, and for samples.
+   * for ids that are not in the map, and for samples. True where the value is a new one in its category.
    */
-  add(place: number, text: () => string, scope: RowScope, rows = 1): void {
+  add(place: number, text: () => string, scope: RowScope, rows = 1): boolean {
     const { map, slot } = this.#resolver;
     const counter = this.#counterOf(place);
     counter.rows += rows;
     this.#rows += rows;
     if (map !== null && slot >= 0) {
       this.#digest(mix(this.#resolver.hi, this.#resolver.lo), scope, rows);
-      if (!setBit(bitsOf(counter, map), slot)) return;
+      if (!setBit(bitsOf(counter, map), slot)) return false;
       counter.ids += 1;
       if (place !== MAPPED_CATEGORY) keepSmallest(counter.samples, text);
-    } else {
-      this.#addUnmapped(counter, text(), scope, rows);
+      return true;
     }
+    return this.#addUnmapped(counter, text(), scope, rows);
   }
 
   result(): Tallied {
@@ -80,12 +80,13 @@ export class Tally {
     return { category, rows, ids, atLeast: texts.size >= COUNTED_UNKNOWNS, samples };
   }
 
-  #addUnmapped(counter: Counter, text: string, scope: RowScope, rows: number): void {
+  #addUnmapped(counter: Counter, text: string, scope: RowScope, rows: number): boolean {
     this.#digest(hashText(text), scope, rows);
-    if (text === '' || counter.texts.size >= COUNTED_UNKNOWNS || counter.texts.has(text)) return;
+    if (text === '' || counter.texts.size >= COUNTED_UNKNOWNS || counter.texts.has(text)) return false;
     counter.texts.add(text);
     counter.ids += 1;
     keepSmallest(counter.samples, () => text);
+    return true;
   }
 
   #counterOf(place: number): Counter {

@@ -1,4 +1,4 @@
-import { type ColumnWork, type Fate, fateOf, judgeText, needsScope } from '../column-work.js';
+import { type ColumnWork, type Fate, judgeNumber, judgeText, needsScope } from '../column-work.js';
 import { NO_SCOPE, type RowScope } from '../ids/resolver.js';
 import { type CsvDialect, columnIndex, readCell } from './csv-dialect.js';
 import { OddityLog, type OnEdit, type RecordScanner } from './records.js';
@@ -169,7 +169,5 @@ function judgeBytes(work: ColumnWork, bytes: Buffer, start: number, end: number,
     if (digit < 0 || digit > 9) return judgeText(work, readCell(bytes.subarray(start, end)), scope);
     value = value * 10 + digit;
   }
-  const place = work.resolver.lookNumber(value, scope);
-  work.tally.add(place, () => String(value), scope);
-  return fateOf(work, place);
+  return judgeNumber(work, value, scope);
 }

@@ -10,10 +10,10 @@ export function buildNdjsonScanner(works: readonly ColumnWork[], dataStart: numb
   const rewriter = buildJsonRewriter(works, (work) => work.column.column, true);
   const log = new OddityLog();
   let rows = 0;
-  const editsOf = (bytes: Buffer, start: number, end: number): Edit[] => {
+  const editsOf = (bytes: Buffer, start: number, end: number): readonly Edit[] => {
     rows += 1;
     try {
-      return findEdits(rewriter, bytes, { start, end });
+      return findEdits(rewriter, bytes, { start, end }).edits;
     } catch (error) {
       if (!(error instanceof NotJson)) throw error;
       log.add('not_json', `record ${rows} ${error.message} (byte ${error.at - start + 1} of it)`);

@@ -1,5 +1,5 @@
 import { SvcError } from '../../errors.js';
-import { type ColumnWork, type Fate, fateOf, judgeText, needsScope } from '../column-work.js';
+import { type ColumnWork, type Fate, judgeOdd, judgeText, needsScope } from '../column-work.js';
 import { NO_SCOPE, type RowScope } from '../ids/resolver.js';
 import { type JsonPath, parseJsonPath } from './json-path.js';
 import { type Hit, scanJson } from './scan-json.js';
@@ -51,8 +51,16 @@ export function buildJsonRewriter(
   return { paths, columns };
 }
 
+/** What becomes of one JSON value. */
+export interface JsonEdits {
+  /** In the order of the text. */
+  readonly edits: readonly Edit[];
+  /** Ids that stay as they are, for want of a twin or an id. */
+  readonly kept: number;
+}
+
 /**
- * Looks up and counts the ids in one JSON value; returns what changes, in the order of the text.
+ * Looks up and counts the ids in one JSON value.
  *
  * @throws NotJson
  */
@@ -61,9 +69,10 @@ export function findEdits(
   bytes: Buffer,
   range: { readonly start: number; readonly end: number },
   rowScope: RowScope = NO_SCOPE,
-): Edit[] {
+): JsonEdits {
   const hits = scanJson(bytes, range.start, range.end, rewriter.paths);
   const edits: Edit[] = [];
+  let kept = 0;
   for (const column of rewriter.columns) {
     const scope = needsScope(column.work.column) ? innerScope(column, bytes, hits, rowScope) : rowScope;
     for (const hit of hits) {
@@ -71,9 +80,10 @@ export function findEdits(
       const fate = judgeHit(column.work, bytes, hit, scope);
       const edit = editOf(column.work, hit, fate);
       if (edit !== null) edits.push(edit);
+      else if (fate === 'keep') kept += 1;
     }
   }
-  return rewriter.columns.length > 1 ? inOrder(edits) : edits;
+  return { edits: rewriter.columns.length > 1 ? inOrder(edits) : edits, kept };
 }
 
 function inOrder(edits: Edit[]): Edit[] {
@@ -117,22 +127,21 @@ function judgeHit(work: ColumnWork, bytes: Buffer, hit: Hit, scope: RowScope): F
   if (hit.kind === 'number') return judgeText(work, bytes.toString('latin1', hit.start, hit.end), scope);
   const text = bytes.toString('utf8', hit.start + 1, hit.end - 1);
   if (hit.kind === 'string' && !text.includes('\\')) return judgeText(work, text, scope);
-  const place = work.resolver.oddForm(hit.kind === 'string' ? 'escaped' : 'not_a_value');
-  work.tally.add(place, () => bytes.toString('utf8', hit.start, Math.min(hit.end, hit.start + 64)), scope);
-  return fateOf(work, place);
+  const sample = () => bytes.toString('utf8', hit.start, Math.min(hit.end, hit.start + SAMPLE_BYTES));
+  return judgeOdd(work, hit.kind === 'string' ? 'escaped' : 'not_a_value', sample, scope);
 }
 
+const SAMPLE_BYTES = 64;
+
 function editOf(work: ColumnWork, { kind, start, end }: Hit, fate: Fate): Edit | null {
-  if (fate === 'keep') return null;
+  if (fate === 'keep' || fate === 'none') return null;
   if (fate === 'clear') return { start, end, text: 'null' };
   const digits = work.resolver.newDigits;
   return { start, end, text: kind === 'string' ? `"${digits}"` : digits };
 }
 
-/** The bytes of one JSON value with its ids rewritten; the same object where nothing changes. */
-export function rewriteJsonBytes(rewriter: JsonRewriter, bytes: Buffer, scope: RowScope): Buffer {
-  const edits = findEdits(rewriter, bytes, { start: 0, end: bytes.length }, scope);
-  if (edits.length === 0) return bytes;
+/** The bytes with edits made. */
+export function applyEdits(bytes: Buffer, edits: readonly Edit[]): Buffer {
   const parts: Uint8Array[] = [];
   let from = 0;
   for (const edit of edits) {
@@ -141,4 +150,21 @@ export function rewriteJsonBytes(rewriter: JsonRewriter, bytes: Buffer, scope: R
   }
   parts.push(bytes.subarray(from));
   return Buffer.concat(parts);
+}
+
+/**
+ * The bytes of one JSON value with its ids rewritten; undefined where it stays. In a new column a value without
+ * ids is copied, and one with an id that stays is left out: V4 columns hold no V3 ids.
+ *
+ * @throws NotJson
+ */
+export function rewriteJson(
+  rewriter: JsonRewriter,
+  bytes: Buffer,
+  scope: RowScope,
+  isNewColumn: boolean,
+): Buffer | undefined {
+  const { edits, kept } = findEdits(rewriter, bytes, { start: 0, end: bytes.length }, scope);
+  if (isNewColumn ? kept > 0 : edits.length === 0) return undefined;
+  return applyEdits(bytes, edits);
 }

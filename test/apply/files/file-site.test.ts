@@ -6,20 +6,12 @@ import { openFileSite } from '../../../src/apply/files/file-site.js';
 import { readSideCar, writeSideCar } from '../../../src/apply/files/side-car.js';
 import type { Policy } from '../../../src/apply/plan.js';
 import type { FileTarget } from '../../../src/apply/targets.js';
-import {
-  createRemap,
-  IN_PLACE,
-  INVOICES,
-  makeFolder,
-  NEW,
-  openContext,
-  pairs,
-  target,
-} from '../support/remap.js';
+import { makeFolder } from '../support/folder.js';
+import { createRemap, IN_PLACE, INVOICES, NEW, openContext, pairs, target } from '../support/remap.js';
 
 const INPUT = 'id,n\n20,a\n30,b\n40,c\n';
 const OUTPUT = 'id,n\n30,a\n40,b\n50,c\n';
-const RUN = { run: 'run-1', planSha256: 'p' };
+const RUN = { run: 'run-1', planSha256: 'p', isExact: false };
 
 interface Setup {
   readonly folder: string;

@@ -14,7 +14,8 @@ import {
 import { categoryKey, type LookUp, NO_SCOPE, Resolver } from '../../../src/apply/ids/resolver.js';
 import { Tally } from '../../../src/apply/ids/tally.js';
 import { openDatabase } from '../../../src/store/open.js';
-import { createRemap, INVOICES, makeFolder, type RemapRow } from '../support/remap.js';
+import { makeFolder } from '../support/folder.js';
+import { createRemap, INVOICES, type RemapRow } from '../support/remap.js';
 
 const int64 = fc.bigInt({ min: -(2n ** 63n), max: 2n ** 63n - 1n });
 

@@ -1,7 +1,3 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { afterAll } from 'vitest';
 import { type ApplyContext, DEFAULT_TUNING, type Tuning } from '../../../src/apply/context.js';
 import type { Policy } from '../../../src/apply/plan.js';
 import { type ApplyTarget, applyTargetSchema } from '../../../src/apply/targets.js';
@@ -19,13 +15,6 @@ export interface RemapRow {
   readonly company?: bigint | number;
   readonly status?: string;
   readonly reason?: string | null;
-}
-
-/** A folder that is removed when the file's tests are done. */
-export function makeFolder(): string {
-  const folder = mkdtempSync(join(tmpdir(), 'svc-apply-'));
-  afterAll(() => rmSync(folder, { recursive: true, force: true }));
-  return folder;
 }
 
 /** Fills a new svc-migrate database with a current, complete remap. */
@@ -88,6 +77,7 @@ export function openContext(
 ): ApplyContext & { readonly remap: Db } {
   return {
     remap: openDatabase(remapFile, 'read'),
+    idMaps: new Map(),
     remapFile,
     facts: { sha256: 'sha-of-remap', builtAt: 't' },
     policy,

@@ -10,7 +10,8 @@ import { type DialectRequest, detectDialect } from '../../../src/apply/text/csv-
 import { buildCsvScanner } from '../../../src/apply/text/csv-records.js';
 import { SvcError } from '../../../src/errors.js';
 import { openDatabase } from '../../../src/store/open.js';
-import { createRemap, IN_PLACE, INVOICES, makeFolder, pairs, seeded } from '../support/remap.js';
+import { makeFolder } from '../support/folder.js';
+import { createRemap, IN_PLACE, INVOICES, pairs, seeded } from '../support/remap.js';
 
 const folder = makeFolder();
 const remapFile = join(folder, 'remap.db');
@@ -21,7 +22,7 @@ createRemap(remapFile, [
   ...pairs(Array.from({ length: 400 }, (_, at) => [at + 1, twinOf(at + 1)] as const)),
   ...Array.from({ length: 20 }, (_, at) => ({ v3: 401 + at })),
 ]);
-const remap = openDatabase(remapFile, 'read');
+const remap = { remap: openDatabase(remapFile, 'read'), idMaps: new Map() };
 
 /** Looks up invoices; its ids are loaded once for all files. */
 const OPENED = openColumn(remap, { column: 'id', model: INVOICES }, IN_PLACE);

@@ -7,10 +7,11 @@ import { buildCounts } from '../../../src/apply/plan.js';
 import type { IdColumn } from '../../../src/apply/targets.js';
 import { parseJsonPath } from '../../../src/apply/text/json-path.js';
 import { buildNdjsonScanner } from '../../../src/apply/text/ndjson-records.js';
-import { buildJsonRewriter, rewriteJsonBytes } from '../../../src/apply/text/rewrite-json.js';
+import { buildJsonRewriter, rewriteJson } from '../../../src/apply/text/rewrite-json.js';
 import { NotJson, scanJson } from '../../../src/apply/text/scan-json.js';
 import { openDatabase } from '../../../src/store/open.js';
-import { createRemap, IN_PLACE, INVOICES, makeFolder } from '../support/remap.js';
+import { makeFolder } from '../support/folder.js';
+import { createRemap, IN_PLACE, INVOICES } from '../support/remap.js';
 
 const folder = makeFolder();
 const remapFile = join(folder, 'remap.db');
@@ -22,7 +23,7 @@ createRemap(remapFile, [
   { v3: 4 },
   { v3: 5, v4: 50, company: 7, model: 'crm/companies' },
 ]);
-const remap = openDatabase(remapFile, 'read');
+const remap = { remap: openDatabase(remapFile, 'read'), idMaps: new Map() };
 
 function rewrite(text: string, ids: readonly Partial<IdColumn>[], missing: 'keep' | 'null' = 'keep') {
   const works: ColumnWork[] = ids.map((one) =>
@@ -32,11 +33,8 @@ function rewrite(text: string, ids: readonly Partial<IdColumn>[], missing: 'keep
       { ...IN_PLACE, missing },
     ),
   );
-  const bytes = rewriteJsonBytes(
-    buildJsonRewriter(works, (work) => work.column.column, true),
-    Buffer.from(text),
-    NO_SCOPE,
-  );
+  const rewriter = buildJsonRewriter(works, (work) => work.column.column, true);
+  const bytes = rewriteJson(rewriter, Buffer.from(text), NO_SCOPE, false) ?? text;
   const counts = works.flatMap((work) => buildCounts(work.tally.result()));
   return { text: bytes.toString(), counts: counts.map(({ name, rows }) => `${name} ${rows}`) };
 }

@@ -1,0 +1,141 @@
+import { openColumn } from '../column-work.js';
+import type { ApplyContext, RunFacts, Written } from '../context.js';
+import type { TargetPlan } from '../plan.js';
+import { assertAgreed } from '../tables/assert-agreed.js';
+import { columnOf } from '../tables/table-facts.js';
+import { buildColumnPlan, watchFinals } from '../tables/table-plan.js';
+import { type IdColumn, newColumnOf } from '../targets.js';
+import {
+  buildCellJudge,
+  type Cell,
+  cellSql,
+  judgeCell,
+  judgeSql,
+  KEEP_SQL,
+  registerJudge,
+  resultSql,
+  rowScope,
+  scopeSql,
+} from './cells.js';
+import { ensureLedger, insertUnit, readUnit } from './ledger.js';
+import { quoteName } from './names.js';
+import { assertSameUnits, describeWritten } from './sqlite-batches.js';
+import type { SqliteFacts } from './sqlite-facts.js';
+import type { Found } from './sqlite-survey.js';
+import { inTransaction, type UserDb } from './user-db.js';
+
+/**
+ * Fills new columns with V4 ids; the old ones stay as they are. Rows that came since an earlier filling are
+ * filled now; a new column's value is never changed once it is there.
+ *
+ * @throws SvcError `bad_input` before anything is written, `locked`, `interrupted`
+ */
+export async function writeNewColumns(
+  context: ApplyContext,
+  db: UserDb,
+  found: Found,
+  agreed: TargetPlan,
+  run: RunFacts,
+): Promise<Written> {
+  const unit = await inTransaction(context, db, () => begin(context, db, found, agreed, run));
+  const { facts, target } = found;
+  for (const id of target.ids) {
+    const work = openColumn(context, id, context.policy);
+    registerJudge(db, 'svc_migrate_judge', buildCellJudge(work, 'new'));
+    if (!facts.hasRowid) {
+      await inTransaction(context, db, () => fill(db, facts, id, unit, null));
+      continue;
+    }
+    const last = Number(
+      db
+        .prepare(`SELECT ifnull(max(rowid), 0) FROM ${quoteName(facts.table)}`)
+        .pluck()
+        .get(),
+    );
+    for (let from = lowestRowid(db, facts.table); from < last; from += context.tuning.batchRows) {
+      const until = Math.min(from + context.tuning.batchRows, last);
+      await inTransaction(context, db, () => fill(db, facts, id, unit, [from, until]));
+      context.onProgress({ kind: 'step', name: `filling ${newColumnOf(id)}`, done: until, total: last });
+    }
+  }
+  await inTransaction(context, db, () => finish(context, db, unit));
+  return describeWritten(db, readUnit(db, unit));
+}
+
+/** One below the first row. */
+function lowestRowid(db: UserDb, table: string): number {
+  return (
+    Number(
+      db
+        .prepare(`SELECT ifnull(min(rowid), 1) FROM ${quoteName(table)}`)
+        .pluck()
+        .get(),
+    ) - 1
+  );
+}
+
+function begin(context: ApplyContext, db: UserDb, found: Found, agreed: TargetPlan, run: RunFacts): number {
+  ensureLedger(db);
+  assertSameUnits(db, found);
+  const { target, facts } = found;
+  for (const id of target.ids) assertColumnAgreed(context, db, found, agreed, run, id);
+  const open = found.units.find((unit) => unit.mode === 'new' && unit.run === agreed.earlier.run);
+  if (open !== undefined) {
+    db.prepare("UPDATE svc_migrate_run SET state = 'working' WHERE unit = ?").run(open.unit);
+    return open.unit;
+  }
+  for (const id of target.ids) {
+    const type = columnOf(facts, id.column)?.type ?? '';
+    const declared = type === 'without type' ? '' : type;
+    db.exec(`ALTER TABLE ${quoteName(facts.table)} ADD COLUMN ${quoteName(newColumnOf(id))} ${declared}`);
+  }
+  return insertUnit(db, context, run, { target, table: facts.table, key: [], isAtomic: false });
+}
+
+/** Counts once more, in the transaction that adds the column. */
+function assertColumnAgreed(
+  context: ApplyContext,
+  db: UserDb,
+  found: Found,
+  agreed: TargetPlan,
+  run: RunFacts,
+  id: IdColumn,
+): void {
+  const work = watchFinals(openColumn(context, id, context.policy), found.facts, 'new');
+  const judge = buildCellJudge(work, 'new');
+  const sql = `SELECT ${[cellSql(id, 't'), ...scopeSql(id, 't')].join(', ')} FROM ${quoteName(found.facts.table)} AS t`;
+  for (const [cell = null, ...scope] of db.prepare<[], Cell[]>(sql).raw().iterate()) {
+    judgeCell(judge, cell, typeof cell === 'string', rowScope(id, scope));
+  }
+  assertAgreed(context.policy, agreed, run, { column: buildColumnPlan(work, 'new'), notes: [] });
+}
+
+/** Fills rows that have an id and no V4 id yet; without a rowid the whole table at once. */
+function fill(
+  db: UserDb,
+  facts: SqliteFacts,
+  id: IdColumn,
+  unit: number,
+  range: readonly [number, number] | null,
+): void {
+  const table = quoteName(facts.table);
+  const fresh = quoteName(newColumnOf(id));
+  const handle = facts.hasRowid ? ['rowid'] : (facts.keys[0] ?? []).map(quoteName);
+  const where = range === null ? 'TRUE' : `t.rowid > ${range[0]} AND t.rowid <= ${range[1]}`;
+  const changed = db
+    .prepare(
+      `UPDATE ${table} AS u SET ${fresh} = ${resultSql(id, 'x.n')} FROM (
+         SELECT ${handle.map((part, at) => `t.${part} AS h${at}`).join(', ')}, ${judgeSql('svc_migrate_judge', id, 't')} AS n
+         FROM ${table} AS t WHERE ${where} AND t.${quoteName(id.column)} IS NOT NULL AND t.${fresh} IS NULL LIMIT -1
+       ) AS x WHERE ${handle.map((part, at) => `u.${part} = x.h${at}`).join(' AND ')} AND x.n IS NOT ${KEEP_SQL} AND x.n IS NOT NULL`,
+    )
+    .run().changes;
+  db.prepare('UPDATE svc_migrate_run SET changed = changed + ? WHERE unit = ?').run(changed, unit);
+}
+
+function finish({ now }: ApplyContext, db: UserDb, unit: number): void {
+  db.prepare("UPDATE svc_migrate_run SET state = 'done', finished_at = ? WHERE unit = ?").run(
+    new Date(now()).toISOString(),
+    unit,
+  );
+}

@@ -1,0 +1,193 @@
+import { SvcError } from '../../errors.js';
+import { openColumn } from '../column-work.js';
+import { type ApplyContext, NAMED_ROWS, type Undone } from '../context.js';
+import { type IdColumn, newColumnOf } from '../targets.js';
+import { buildCellJudge, judgeSql, KEEP_SQL, registerJudge, resultSql } from './cells.js';
+import { keyMatch, keySql, readUnit, type Unit } from './ledger.js';
+import { quoteName } from './names.js';
+import { changeRows } from './sqlite-batches.js';
+import { readSqliteFacts } from './sqlite-facts.js';
+import { changeWork, countWork, createWork, dropWork, type WorkList } from './sqlite-work.js';
+import { inTransaction, type UserDb } from './user-db.js';
+
+/** Takes the batches of a unit back, in the order they came; entries leave the ledger with their change. */
+export async function undoInBatches(context: ApplyContext, db: UserDb, unit: Unit): Promise<Undone> {
+  await inTransaction(context, db, () => setState(db, unit, 'undoing'));
+  const total = countEntries(db, unit.unit);
+  for (let at = unit.first; at < unit.done; at += context.tuning.batchRows) {
+    const batch = { from: at, until: Math.min(at + context.tuning.batchRows, unit.done) };
+    await inTransaction(context, db, () => undoBatch(db, unit, batch));
+    const name = `taking back ${unit.table}`;
+    context.onProgress({ kind: 'step', name, done: batch.until - unit.first, total });
+  }
+  return inTransaction(context, db, () => finishUndo(db, unit, total));
+}
+
+function undoBatch(db: UserDb, unit: Unit, batch: { readonly from: number; readonly until: number }): void {
+  for (const [col, { column }] of unit.target.ids.entries()) {
+    // Entries of rows that hold something else by now stay, and say so.
+    const match = keyMatch(unit.key, (name) => `t.${quoteName(name)}`, 'e.row_key');
+    const isOurs = `EXISTS (SELECT 1 FROM ${quoteName(unit.table)} AS t WHERE ${match} AND t.${quoteName(column)} IS e.new)`;
+    db.exec(`CREATE TEMP TABLE svc_migrate_back AS SELECT e.id FROM svc_migrate_entry AS e
+      WHERE e.id > ${batch.from} AND e.id <= ${batch.until} AND e.unit = ${unit.unit} AND e.col = ${col} AND ${isOurs}`);
+    changeRows(db, unit, batch, { col, column, guard: 'new', value: 'old' });
+    db.exec(
+      'DELETE FROM svc_migrate_entry WHERE id IN (SELECT id FROM temp.svc_migrate_back); DROP TABLE temp.svc_migrate_back',
+    );
+  }
+}
+
+/** Takes several units back in one transaction, the last one first. */
+export async function undoAtOnce(
+  context: ApplyContext,
+  db: UserDb,
+  units: readonly Unit[],
+): Promise<Undone[]> {
+  return inTransaction(context, db, () => {
+    db.pragma('defer_foreign_keys = ON');
+    return [...units].reverse().map((unit) => {
+      const total = countEntries(db, unit.unit);
+      undoTable(db, unit);
+      return finishUndo(db, unit, total);
+    });
+  });
+}
+
+function undoTable(db: UserDb, unit: Unit): void {
+  const facts = readSqliteFacts(db, unit.table);
+  const columns = unit.target.ids.map((id) => id.column);
+  const { key } = unit;
+  const parked = columns.filter((column) => facts.uniques.some((unique) => unique.columns.includes(column)));
+  const work: WorkList = { table: facts.table, key, columns, parked };
+  createWork(db, work);
+  const rowKey = keySql(key, (column) => `t.${quoteName(column)}`);
+  for (const col of columns.keys()) {
+    db.exec(`CREATE TEMP TABLE svc_migrate_back_${col}(row_key PRIMARY KEY, old, new);
+      INSERT INTO svc_migrate_back_${col} SELECT row_key, old, new FROM svc_migrate_entry WHERE unit = ${unit.unit} AND col = ${col}`);
+  }
+  const isOurs = (at: number, column: string) =>
+    `(e${at}.row_key IS NOT NULL AND t.${quoteName(column)} IS e${at}.new)`;
+  const values = [
+    ...key.map((column) => `t.${quoteName(column)}`),
+    ...columns.map((column) => `t.${quoteName(column)}`),
+    ...columns.map((column, at) => `iif(${isOurs(at, column)}, e${at}.old, t.${quoteName(column)})`),
+    '0',
+  ];
+  const joins = columns.map(
+    (_, at) => `LEFT JOIN temp.svc_migrate_back_${at} AS e${at} ON e${at}.row_key = ${rowKey}`,
+  );
+  db.exec(`INSERT INTO temp.svc_migrate_work SELECT ${values.join(', ')} FROM ${quoteName(facts.table)} AS t ${joins.join(' ')}
+    WHERE ${columns.map((column, at) => isOurs(at, column)).join(' OR ')}`);
+  if (changeWork(db, work) !== countWork(db)) {
+    throw new SvcError('internal', `Not every row of ${facts.table} was found again by its key.`);
+  }
+  forget(db, unit, work);
+  for (const col of columns.keys()) db.exec(`DROP TABLE temp.svc_migrate_back_${col}`);
+  dropWork(db);
+}
+
+/** Removes the entries of the rows that were taken back. */
+function forget(db: UserDb, unit: Unit, work: WorkList): void {
+  const places = new Map(work.key.map((column, at) => [column, at]));
+  const rowKey = keySql(work.key, (column) => `w.k${places.get(column) ?? 0}`);
+  for (const col of work.columns.keys()) {
+    db.exec(`DELETE FROM svc_migrate_entry WHERE unit = ${unit.unit} AND col = ${col} AND row_key IN (
+      SELECT ${rowKey} FROM temp.svc_migrate_work AS w WHERE w.c${col} IS NOT w.o${col})`);
+  }
+}
+
+function countEntries(db: UserDb, unit: number): number {
+  return Number(
+    db
+      .prepare(
+        `SELECT count(*) FROM svc_migrate_entry AS e JOIN svc_migrate_run AS r ON r.unit = e.unit
+         WHERE e.unit = ? AND e.id <= r.done_entry`,
+      )
+      .pluck()
+      .get(unit),
+  );
+}
+
+function setState(db: UserDb, unit: Unit, state: Unit['state']): void {
+  db.prepare('UPDATE svc_migrate_run SET state = ? WHERE unit = ?').run(state, unit.unit);
+}
+
+/**
+ * What is left over are rows changed since: their entries stay, so that they are never rewritten again. Rows that
+ * are gone are named once.
+ */
+function finishUndo(db: UserDb, unit: Unit, total: number): Undone {
+  db.exec(`DELETE FROM svc_migrate_entry WHERE unit = ${unit.unit} AND id > ${unit.done}`);
+  const left = countEntries(db, unit.unit);
+  const match = keyMatch(unit.key, (name) => `t.${quoteName(name)}`, 'e.row_key');
+  const isGone = `NOT EXISTS (SELECT 1 FROM ${quoteName(unit.table)} AS t WHERE ${match})`;
+  const named = db
+    .prepare<[number, number], string>(
+      `SELECT 'row ' || CAST(row_key AS TEXT) || iif(${isGone}, ' (gone)', '') FROM svc_migrate_entry AS e
+       WHERE unit = ? LIMIT ?`,
+    )
+    .pluck()
+    .all(unit.unit, NAMED_ROWS);
+  db.exec(`DELETE FROM svc_migrate_entry AS e WHERE unit = ${unit.unit} AND ${isGone}`);
+  setState(db, unit, countEntries(db, unit.unit) === 0 ? 'undone' : 'done');
+  return { target: unit.target.name, restored: total - left, changedSince: named, changedSinceCount: left };
+}
+
+/**
+ * Takes new columns back by dropping them. A value that is not what the remap gives was put there by someone else:
+ * then nothing is dropped and the rows are named.
+ *
+ * @throws SvcError `bad_input` where the remap is another one, so that this cannot be told
+ */
+export async function undoNewColumns(context: ApplyContext, db: UserDb, unit: Unit): Promise<Undone> {
+  if (unit.remapSha256 !== context.facts.sha256) {
+    throw new SvcError(
+      'bad_input',
+      `Run ${unit.run} used another remap: whether its new columns were changed cannot be told.`,
+      {
+        hint: `Drop ${unit.target.ids.map(newColumnOf).join(', ')} of ${unit.table} by hand.`,
+      },
+    );
+  }
+  return inTransaction(context, db, () => {
+    const foreign = unit.target.ids.map((id) => findForeign(context, db, unit, id));
+    const count = foreign.reduce((sum, one) => sum + one.count, 0);
+    const restored = readUnit(db, unit.unit).changed;
+    const named = foreign.flatMap((one) => one.named).slice(0, NAMED_ROWS);
+    const base = { target: unit.target.name, changedSince: named, changedSinceCount: count };
+    if (count > 0) return { ...base, restored: 0 };
+    for (const column of unit.target.ids.map(newColumnOf)) {
+      db.exec(`ALTER TABLE ${quoteName(unit.table)} DROP COLUMN ${quoteName(column)}`);
+    }
+    setState(db, unit, 'undone');
+    return { ...base, restored };
+  });
+}
+
+/** Values of a new column that are not what the remap gives: how many, and the first few. */
+export function findForeign(
+  context: ApplyContext,
+  db: UserDb,
+  unit: Unit,
+  id: IdColumn,
+): { readonly named: readonly string[]; readonly count: number } {
+  const policy = { ...context.policy, ...unit.policy };
+  registerJudge(db, 'svc_migrate_judge', buildCellJudge(openColumn(context, id, policy), 'new'));
+  const newColumn = newColumnOf(id);
+  const fresh = `t.${quoteName(newColumn)}`;
+  const rows = db
+    .prepare<[], string>(
+      `SELECT CAST(f AS TEXT) FROM (
+         SELECT ${fresh} AS f, ${judgeSql('svc_migrate_judge', id, 't')} AS n
+         FROM ${quoteName(unit.table)} AS t WHERE ${fresh} IS NOT NULL LIMIT -1
+       ) WHERE n IS ${KEEP_SQL} OR f IS NOT ${resultSql(id, 'n')}`,
+    )
+    .pluck();
+  const named: string[] = [];
+  let count = 0;
+  for (const value of rows.iterate()) {
+    count += 1;
+    if (named.length < NAMED_ROWS) named.push(`${newColumn} ${value}`);
+  }
+  return { named, count };
+}

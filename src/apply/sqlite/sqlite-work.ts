@@ -1,0 +1,105 @@
+import { quoteName } from './names.js';
+import type { UserDb } from './user-db.js';
+
+/**
+ * A list of rows to change, all in one transaction: keys as they are (`k…`), values as they are (`o…`) and as they
+ * shall be (`c…`), one of each per column. Lives in a temporary table.
+ */
+export interface WorkList {
+  readonly table: string;
+  readonly key: readonly string[];
+  readonly columns: readonly string[];
+  /** Columns under unique constraints: rows in each other's way step aside first. */
+  readonly parked: readonly string[];
+}
+
+const WORK = 'temp.svc_migrate_work';
+
+/** Makes the empty list; rows are inserted as `(k…, o…, c…, parked)`. */
+export function createWork(db: UserDb, { key, columns }: WorkList): void {
+  const names = [
+    ...key.map((_, at) => `k${at}`),
+    ...columns.map((_, at) => `o${at}`),
+    ...columns.map((_, at) => `c${at}`),
+  ];
+  db.exec(`DROP TABLE IF EXISTS ${WORK}; CREATE TEMP TABLE svc_migrate_work(${names.join(', ')}, parked)`);
+}
+
+export function dropWork(db: UserDb): void {
+  db.exec(`DROP TABLE IF EXISTS ${WORK}`);
+}
+
+/**
+ * Changes every row of the list. Where a value is still held by another row of the list, that row first gets a
+ * value nobody has.
+ *
+ * @returns how many rows were found as listed; all of them, or the caller must roll back
+ */
+export function changeWork(db: UserDb, work: WorkList): number {
+  const parking = parkRows(db, work);
+  const set = work.columns.map((column, at) => `${quoteName(column)} = w.c${at}`).join(', ');
+  return db
+    .prepare(
+      `UPDATE ${quoteName(work.table)} AS t SET ${set} FROM ${WORK} AS w
+       WHERE ${rowMatch(work, parking)}`,
+    )
+    .run().changes;
+}
+
+/** Term for each parked column: the value a row of the list has while it stands aside. */
+type Parking = ReadonlyMap<string, string>;
+
+function parkRows(db: UserDb, work: WorkList): Parking {
+  const parking = new Map<string, string>();
+  for (const column of work.parked) {
+    const at = work.columns.indexOf(column);
+    if (at < 0) continue;
+    db.exec(`UPDATE ${WORK} SET parked = 1 WHERE o${at} IN (SELECT c${at} FROM ${WORK})`);
+    parking.set(column, parkingTerm(db, work.table, column, at));
+  }
+  if (parking.size === 0) return parking;
+  const set = [...parking].map(([column, term]) => `${quoteName(column)} = ${term}`).join(', ');
+  db.exec(`UPDATE ${quoteName(work.table)} AS t SET ${set} FROM ${WORK} AS w
+    WHERE w.parked = 1 AND ${rowMatch(work, new Map())}`);
+  return parking;
+}
+
+/** Integers below every other, texts with an ending that no other has. */
+function parkingTerm(db: UserDb, table: string, column: string, at: number): string {
+  const name = quoteName(column);
+  const lowest = db
+    .prepare<[], bigint | null>(
+      `SELECT min(${name}) FROM ${quoteName(table)} WHERE typeof(${name}) = 'integer'`,
+    )
+    .safeIntegers(true)
+    .pluck()
+    .get();
+  const base = lowest === null || lowest === undefined || lowest > 0n ? 0n : lowest;
+  let ending = '~svc';
+  const taken = db.prepare(
+    `SELECT 1 FROM ${quoteName(table)} WHERE typeof(${name}) = 'text' AND substr(${name}, -length(?)) = ? LIMIT 1`,
+  );
+  while (taken.get(ending, ending) !== undefined) ending = `~${ending}`;
+  return `iif(typeof(w.o${at}) = 'text', w.rowid || '${ending}', ${base} - w.rowid)`;
+}
+
+/** Finds a row by its key; a key column that is parked has its parked value. */
+function rowMatch({ key }: WorkList, parking: Parking): string {
+  return key
+    .map((column, at) => {
+      const parked = parking.get(column);
+      const value = parked === undefined ? `w.k${at}` : `iif(w.parked = 1, ${parked}, w.k${at})`;
+      return `t.${quoteName(column)} = ${value}`;
+    })
+    .join(' AND ');
+}
+
+/** The key of a listed row after the change. */
+export function newKeyTerm({ columns }: WorkList, keyColumn: string, at: number): string {
+  const column = columns.indexOf(keyColumn);
+  return column < 0 ? `w.k${at}` : `w.c${column}`;
+}
+
+export function countWork(db: UserDb): number {
+  return Number(db.prepare(`SELECT count(*) FROM ${WORK}`).pluck().get());
+}

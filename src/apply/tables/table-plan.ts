@@ -1,0 +1,94 @@
+import { blocks, type ColumnWork } from '../column-work.js';
+import type { ApplyContext } from '../context.js';
+import {
+  buildCounts,
+  type ColumnPlan,
+  type Earlier,
+  isMissing,
+  type Note,
+  type TargetPlan,
+} from '../plan.js';
+import { columnLabel, newColumnOf, type TableTarget } from '../targets.js';
+import { Finals } from './finals.js';
+import { columnOf, type Handling, type TableFacts } from './table-facts.js';
+
+/** The column with a watch on the ids it ends up with. */
+export function watchFinals(work: ColumnWork, facts: TableFacts, mode: 'new' | 'in_place'): ColumnWork {
+  const column = columnOf(facts, work.column.column);
+  if (column === undefined || work.column.path !== undefined) return work;
+  const isUnique =
+    mode === 'in_place' &&
+    facts.uniques.some(
+      ({ isPlain, columns }) => isPlain && columns.length === 1 && columns[0] === column.name,
+    );
+  return { ...work, finals: new Finals(column, isUnique) };
+}
+
+/** A column's part of the plan. */
+export function buildColumnPlan({ column, tally }: ColumnWork, mode: 'new' | 'in_place'): ColumnPlan {
+  const tallied = tally.result();
+  return {
+    column: columnLabel(column),
+    model: column.model ?? `by ${column.modelColumn}`,
+    newColumn: mode === 'new' ? newColumnOf(column) : null,
+    counts: buildCounts(tallied),
+    digest: tallied.digest,
+  };
+}
+
+/** What counting brought to light about a column: ids that collide, do not fit, or cannot be emptied. */
+export function countedNotes(
+  context: ApplyContext,
+  facts: TableFacts,
+  handling: Handling,
+  work: ColumnWork,
+  plan: ColumnPlan,
+): Note[] {
+  const notes = work.finals instanceof Finals ? work.finals.notes() : [];
+  const column = columnOf(facts, work.column.column);
+  const isEmptied = context.policy.missing === 'null' && plan.counts.some(isMissing);
+  if (column === undefined || !isEmptied || context.policy.mode === 'new') return notes;
+  if (column.isNullable && !handling.key.includes(column.name)) return notes;
+  return [...notes, blocks('not_null', `${column.name} is never null: --missing null cannot empty it.`)];
+}
+
+/** Targets that name one column twice would overwrite their own work. */
+export function sameColumnNotes(target: TableTarget): Note[] {
+  const names = target.ids.map((id) => id.column);
+  const twice = names.find((name, at) => names.indexOf(name) !== at);
+  if (twice === undefined) return [];
+  return [blocks('same_column', `${twice} is named twice: use one target for each of its paths.`)];
+}
+
+export interface TableSurvey {
+  readonly target: TableTarget;
+  readonly place: string;
+  readonly rows: number;
+  readonly columns: readonly ColumnPlan[];
+  readonly earlier: Earlier;
+  readonly notes: readonly Note[];
+  readonly rowsPerSecond: number;
+}
+
+export function buildTablePlan(survey: TableSurvey): TargetPlan {
+  const { target, place, rows, columns, earlier, notes } = survey;
+  return {
+    name: target.name,
+    kind: target.kind,
+    place,
+    definition: target,
+    output: null,
+    rows,
+    columns,
+    earlier,
+    notes,
+    fingerprint: '',
+    estimateSeconds: Math.ceil((rows * columns.length) / survey.rowsPerSecond),
+  };
+}
+
+/** Whether notes keep a table from being read at all. */
+export function isUnreadable(notes: readonly Note[]): boolean {
+  const codes = ['unknown_table', 'not_a_table', 'unknown_column', 'same_column', 'bad_path', 'no_select'];
+  return notes.some(({ code }) => codes.includes(code));
+}
