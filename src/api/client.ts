@@ -2,6 +2,7 @@ import { setMaxListeners } from 'node:events';
 import { Agent, type Dispatcher } from 'undici';
 import type { Config } from '../config/config.js';
 import type { ModelPair, OnProgress, ParsedPage, ParsedRecord, StreamKey } from '../domain.js';
+import { askingDeleted } from './ask-deleted.js';
 import type { V4Company } from './company-page.js';
 import type { Host } from './host.js';
 import { buildHosts, hostOf } from './hosts.js';
@@ -87,8 +88,10 @@ export function createApi(options: ApiOptions): Api {
   const settings = buildRequestOptions(options, dispatcher);
   const hosts = buildHosts(config, options.keys, settings);
   const readList = createListReader(config, hosts, settings);
+  const readPage = (request: ListRequest, asksDeleted: boolean) =>
+    readList(request, (host) => buildListQuery(request, host, config, asksDeleted));
   return {
-    fetchPage: (request) => readList(request, (host) => buildListQuery(request, host, config)),
+    fetchPage: askingDeleted(config, readPage, options.onProgress),
     fetchWorded: (request) => readList(request, () => buildWordedList(request)),
     fetchV4Companies: () => fetchV4Companies(config, hosts.v4, settings),
     fetchRecord: (request) => fetchRecord(request, config, hosts.v4, settings),

@@ -34,11 +34,16 @@ export function createListReader(config: Config, hosts: Hosts, settings: Request
 }
 
 /** The dialect of the list's generation. */
-export function buildListQuery(request: ListRequest, host: Host, config: Config): ApiQuery {
+export function buildListQuery(
+  request: ListRequest,
+  host: Host,
+  config: Config,
+  asksDeleted: boolean,
+): ApiQuery {
   const { pageSize } = host.endpoint;
   return request.stream.generation === 'v3'
     ? buildV3List(request, pageSize, config.fieldPrefix)
-    : buildV4List(request, pageSize, config.v4.includeDeleted !== false);
+    : buildV4List(request, pageSize, asksDeleted);
 }
 
 /** One V4 record by its id, or null where V4 has none (404). */

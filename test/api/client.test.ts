@@ -78,6 +78,34 @@ describe('a list of V4', () => {
     await time.run(api.fetchPage(v4Request()));
     expect(path.includes('include_deleted_records=true')).toBe(asks);
   });
+
+  /** V4 that answers 400 to a parameter; what it was asked, with (1) and without (0). */
+  function refusing(): number[] {
+    const asked: number[] = [];
+    nock(V4)
+      .persist()
+      .get(V4_PATH)
+      .reply((request: Request) => {
+        const asks = request.url.includes('include_deleted_records');
+        asked.push(Number(asks));
+        return asks ? [400, '{"message":"unknown parameter"}'] : [200, V4_PAGE];
+      });
+    return asked;
+  }
+
+  it('does without deleted records where V4 refuses to be asked, and asks no more', async () => {
+    const { api, time } = createTestApi({ v4: { includeDeleted: 'auto' } });
+    const asked = refusing();
+    await time.run(api.fetchPage(v4Request()));
+    await time.run(api.fetchPage(v4Request()));
+    expect(asked).toEqual([1, 0, 0]);
+  });
+
+  it('does not do without them where they were demanded', async () => {
+    const { api, time } = createTestApi({ v4: { includeDeleted: true } });
+    refusing();
+    await expect(time.run(api.fetchPage(v4Request()))).rejects.toMatchObject({ facts: { status: 400 } });
+  });
 });
 
 describe('trying again', () => {
@@ -133,7 +161,7 @@ describe('trying again', () => {
   });
 
   it.each([400, 404, 405, 409, 410, 413, 414, 422, 431, 451])('does not help after %i', async (status) => {
-    const { api, time } = createTestApi();
+    const { api, time } = createTestApi({ v4: { includeDeleted: true } });
     nock(V4).get(V4_PATH).reply(status, '{"request_id":"r-9","message":"no  such\\nthing"}');
     const error = await failureOf(time.run(api.fetchPage(v4Request())));
     expect(error).toMatchObject({ code: 'http_status', exitCode: 4 });
