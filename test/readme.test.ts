@@ -69,6 +69,7 @@ describe('what the README shows', () => {
     expect((await runCli(['run', '--quiet'], { cwd: folder, env })).code).toBe(0);
     writeFileSync(join(folder, 'rehearsal.db'), readFileSync(join(folder, 'svc-migrate.db')));
     writeFileSync(join(folder, 'ids.txt'), '1\n2\n');
+    writeFileSync(join(folder, 'baseline.json'), '{"schemaVersion": 1, "entries": []}');
     const db = new Database(join(folder, 'svc-migrate.db'), { readonly: true });
     v4Company = String(db.prepare('SELECT max(v4_company_id) FROM company').pluck().get());
     db.close();

@@ -1,12 +1,93 @@
+import { existsSync } from 'node:fs';
+import { SvcError } from '../errors.js';
+import { readBaseline } from '../report/baseline.js';
+import { escapeUnseen } from '../report/escape.js';
+import { countOf, groupDigits } from '../report/numbers.js';
+import { renderBaseline, standingRows } from '../report/render-baseline.js';
+import type { RenderSource } from '../report/renderers.js';
+import type { Report } from '../report/schema.js';
+import { writeText } from '../report/write-output.js';
 import type { Io } from './io.js';
-import { type ReportOptions, writeReport } from './report.js';
+import { type ExtraOutput, type ReportOptions, writeReport } from './report.js';
+
+export interface WriteBaseline {
+  readonly file: string;
+  readonly expiresMs: number;
+  /** Replace a file that is there. */
+  readonly force: boolean;
+}
+
+export interface CheckOptions extends Omit<ReportOptions, 'baseline' | 'extra'> {
+  /** A file of accepted findings. */
+  readonly baselineFile?: string | undefined;
+  readonly writeBaseline?: WriteBaseline | undefined;
+}
+
+const SHOWN_ENTRIES = 20;
 
 /**
- * `check`: the report, judged. 0 passed, 1 limits exceeded, 4 incomplete, 5 nothing to compare.
+ * `check`: the report, judged. 0 passed, 1 limits exceeded, 4 incomplete, 5 nothing to compare. A baseline takes
+ * the findings it names out of the judgement; it never hides that data are incomplete.
  *
- * @throws SvcError as `runReport` does
+ * @throws SvcError `bad_input` (baseline), `usage` (a baseline is there already), and as `runReport` does
  */
-export async function runCheck(options: ReportOptions, io: Io): Promise<number> {
-  const report = await writeReport(options, io);
+export async function runCheck(options: CheckOptions, io: Io): Promise<number> {
+  const { baselineFile, writeBaseline } = options;
+  if (writeBaseline !== undefined) assertWritable(writeBaseline);
+  const baseline = baselineFile === undefined ? undefined : readBaseline(baselineFile);
+  const extra = writeBaseline === undefined ? undefined : newOutput(writeBaseline, io.clock.now());
+  const report = await writeReport({ ...options, baseline, extra }, io);
+  await writeText(io.stderr, describeProblems(report));
+  if (writeBaseline !== undefined) await writeText(io.stderr, describeWritten(report, writeBaseline.file));
   return report.exitCode;
+}
+
+function assertWritable({ file, force }: WriteBaseline): void {
+  if (file === '-') {
+    throw new SvcError('usage', 'A baseline is written to a file, not to stdout.');
+  }
+  if (force || !existsSync(file)) return;
+  throw new SvcError('usage', `${file} is there already; it was not changed.`, {
+    hint: 'Name another file, or replace this one with --force.',
+  });
+}
+
+/** On incomplete data nothing is written: what is missing would be accepted with the rest. */
+function newOutput({ file, expiresMs }: WriteBaseline, nowMs: number): ExtraOutput {
+  const dayOf = (ms: number) => new Date(ms).toISOString().slice(0, 10);
+  const note = `written by check --write-baseline on ${dayOf(nowMs)}: say here why it is accepted`;
+  const render = ({ report, findings }: RenderSource) =>
+    isJudged(report)
+      ? renderBaseline(standingRows(report, findings()), dayOf(nowMs + expiresMs), note)
+      : null;
+  return { target: file, render };
+}
+
+function isJudged({ outcome }: Report): boolean {
+  return outcome === 'pass' || outcome === 'fail';
+}
+
+function describeWritten(report: Report, file: string): string[] {
+  if (!isJudged(report)) return ['No baseline was written: there is nothing yet that could be judged.\n'];
+  const failed = report.gate.limits.filter((limit) => !limit.pass);
+  const isRow = ({ unit, contributors }: (typeof failed)[number]) =>
+    unit === 'rows' && contributors.some(({ key }) => key.includes('/'));
+  const count = failed.filter(isRow).reduce((sum, limit) => sum + (limit.actual ?? 0), 0);
+  const others = failed.filter((limit) => !isRow(limit)).map(({ name }) => name);
+  const rest =
+    others.length === 0 ? '' : ` Not in it, because it names rows: ${[...new Set(others)].join(', ')}.`;
+  return [`Wrote ${file}: ${countOf(count, 'finding')}.${rest}\n`];
+}
+
+function describeProblems({ baseline }: Report): string[] {
+  if (baseline === null) return [];
+  const { file, expired, unused, ambiguous } = baseline;
+  const entries = [...expired, ...ambiguous, ...unused];
+  const lines = entries.slice(0, SHOWN_ENTRIES).map((one) => {
+    const name = one.v3_svc_id ?? one.v4_svc_id ?? one.platform_id ?? '';
+    return `Warning: ${file}, entry ${one.entry} (${one.model} ${name}, ${one.reason}): ${one.problem}.`;
+  });
+  const more = entries.length - lines.length;
+  if (more > 0) lines.push(`Warning: ${file}: ${groupDigits(more)} more entries accept nothing, see --json.`);
+  return lines.map((line) => `${escapeUnseen(line)}\n`);
 }

@@ -1,4 +1,5 @@
 import type { Config } from '../config/config.js';
+import type { Baseline } from '../report/baseline.js';
 import { buildReport } from '../report/build-report.js';
 import { newPause } from '../report/pause.js';
 import { renderText } from '../report/render-text.js';
@@ -23,6 +24,16 @@ export interface ReportOptions {
   readonly models?: readonly string[] | undefined;
   /** V3 company ids to narrow the report to. */
   readonly companies?: readonly bigint[] | undefined;
+  /** Findings that no limit judges. */
+  readonly baseline?: Baseline | undefined;
+  /** Written beside the formats. */
+  readonly extra?: ExtraOutput | undefined;
+}
+
+/** A file that is made from the report; `render` gives null where there is none to write. */
+export interface ExtraOutput {
+  readonly target: string;
+  readonly render: (source: RenderSource) => Iterable<string> | null;
 }
 
 /**
@@ -45,16 +56,20 @@ export async function runReport(options: ReportOptions, io: Io): Promise<number>
  * @throws SvcError as `runReport` does
  */
 export async function writeReport(options: ReportOptions, io: Io): Promise<Report> {
-  const { config, outputs } = options;
+  const { config, outputs, baseline, extra } = options;
   const targets = Object.values(outputs).filter((target) => target !== undefined);
-  assertTargets(targets, [config.database, config.file]);
+  assertTargets(extra === undefined ? targets : [...targets, extra.target], [config.database, config.file]);
   const scope = scopeOf(options);
   io.onProgress({ kind: 'stage', name: 'report' });
   return readDatabase(config, async (db) => {
     const inputs = { config, scope, nowMs: io.clock.now(), toolVersion: readVersion(), pause: newPause(io) };
-    const report = await buildReport(db, inputs);
+    const report = await buildReport(db, { ...inputs, baseline });
     const source = { report, findings: () => listFindings(db, scope) };
     for (const output of listOutputs(outputs, source)) await writeOutput(output, io);
+    const chunks = extra?.render(source) ?? null;
+    if (extra !== undefined && chunks !== null) {
+      await writeOutput({ target: extra.target, chunks: () => chunks }, io);
+    }
     if (targets.length === 0) await writeText(io.stdout, [renderText(report, io)]);
     else tellVerdict(report, targets, io);
     return report;

@@ -3,6 +3,8 @@ import { readRemapRuns } from '../store/evidence.js';
 import type { Db } from '../store/open.js';
 import type { Scope } from '../store/remap.js';
 import type { StreamRow } from '../store/stream-row.js';
+import { type Accepted, applyBaseline, withoutAccepted } from './apply-baseline.js';
+import type { Baseline } from './baseline.js';
 import { listCannotSee } from './cannot-see.js';
 import { type Dates, readDates } from './dates.js';
 import { type Age, describeEvidence, readAge } from './describe-evidence.js';
@@ -28,6 +30,8 @@ export interface ReportInputs {
   readonly nowMs: number;
   readonly toolVersion: string;
   readonly pause: Pause;
+  /** Findings that no limit judges. */
+  readonly baseline?: Baseline | undefined;
 }
 
 const RUNS = 50;
@@ -39,6 +43,7 @@ interface Parts {
   readonly dates: Dates;
   readonly age: Age;
   readonly drift: DriftSection;
+  readonly accepted: Accepted | null;
 }
 
 /**
@@ -56,13 +61,17 @@ export async function buildReport(db: Db, inputs: ReportInputs): Promise<Report>
   const dates = current ? await readDates(db, scope, pause) : { days: [], ranges: new Map() };
   const age = readAge(facts.streams, inputs.nowMs);
   const drift = readDrift(db, scope, folded.matchedRecords);
-  return assemble(db, inputs, { facts, folded, dates, age, drift });
+  const { baseline } = inputs;
+  const accepted = baseline === undefined ? null : applyBaseline(db, baseline, inputs.scope, inputs.nowMs);
+  return assemble(db, inputs, { facts, folded, dates, age, drift, accepted });
 }
 
-function assemble(db: Db, inputs: ReportInputs, { facts, folded, dates, age, drift }: Parts): Report {
+function assemble(db: Db, inputs: ReportInputs, parts: Parts): Report {
+  const { facts, folded, dates, age, drift, accepted } = parts;
   const { config, scope } = inputs;
   const { streams } = facts;
-  const gate = judgeFolded(folded, { streams, ageMs: age.ms, drift }, config, scope);
+  const rows = withoutAccepted(folded.rows, accepted?.rows ?? []);
+  const gate = judgeFolded({ ...folded, rows }, { streams, ageMs: age.ms, drift }, config, scope);
   const blockers = findBlockers(facts, folded);
   const outcome = decideOutcome(blockers, gate.pass);
   const counts = countParts(folded, config);
@@ -80,6 +89,7 @@ function assemble(db: Db, inputs: ReportInputs, { facts, folded, dates, age, dri
     fullSync: listFullSync(folded.outside, dates.ranges),
     findings: listFindings(folded),
     drift,
+    baseline: accepted?.section ?? null,
     cannotSee: listCannotSee({
       config,
       scope,

@@ -1,4 +1,5 @@
 import { STATUSES } from '../domain.js';
+import { describeBaseline } from './describe-baseline.js';
 import { describeDrift } from './describe-drift.js';
 import { escapeMarkdown } from './escape.js';
 import { STATUS_NAMES } from './html-charts.js';
@@ -128,6 +129,7 @@ function detailBlocks(report: Report): string[] {
     ...companyBlocks(report),
     ...fullSyncBlocks(report),
     ...driftBlocks(report),
+    ...baselineBlocks(report),
     blindBlock(report),
   ];
 }
@@ -182,6 +184,10 @@ function fullSyncBlocks({ fullSync }: Report): string[] {
   const body = table(head, rows) + more(fullSync.length, ROWS.fullSync);
   const records = fullSync.reduce((sum, one) => sum + one.records, 0);
   return [details(`Full sync to ask the operator for (${countOf(records, 'record')})`, body)];
+}
+
+function baselineBlocks({ baseline }: Report): string[] {
+  return baseline === null ? [] : [plain(describeBaseline(baseline))];
 }
 
 function driftBlocks({ drift }: Report): string[] {

@@ -1,4 +1,5 @@
 import { STATUSES } from '../domain.js';
+import { describeBaseline } from './describe-baseline.js';
 import { describeDrift } from './describe-drift.js';
 import { escapeUnseen } from './escape.js';
 import { countOf, formatDuration, formatShare, formatTime, groupDigits } from './numbers.js';
@@ -24,6 +25,7 @@ export function renderText(report: Report, options: TextOptions): string {
     totalsBlock(report),
     modelBlock(report, options),
     limitBlock(report, options),
+    baselineBlock(report, options),
     fullSyncBlock(report, options),
     driftBlock(report, options),
     evidenceBlock(report, options),
@@ -169,6 +171,10 @@ function fullSyncBlock(report: Report, options: TextOptions): string[] {
   const companies = new Set(report.fullSync.map((one) => `${one.v3CompanyId} ${one.region}`)).size;
   const text = `${countOf(records, 'record')} of ${countOf(companies, 'company', 'companies')} outside the backfill window: ask the operator for a full sync (section fullSync of --json).`;
   return wrapText(text, options.width);
+}
+
+function baselineBlock({ baseline }: Report, options: TextOptions): string[] {
+  return baseline === null ? [] : wrapText(escapeUnseen(describeBaseline(baseline)), options.width);
 }
 
 function driftBlock({ drift }: Report, options: TextOptions): string[] {

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { COMPANY_MATCHES, OUTCOMES, STATUSES, STREAM_STATES } from '../domain.js';
-import { driftSchema } from './section-schemas.js';
+import { baselineSchema, driftSchema } from './section-schemas.js';
 
 /** Raised when a consumer of the JSON report would have to change. */
 const REPORT_SCHEMA_VERSION = 1;
@@ -164,6 +164,7 @@ export const reportSchema = z
       fullList: z.string(),
     }),
     drift: driftSchema,
+    baseline: baselineSchema.nullable().describe('null: none was given.'),
     cannotSee: z.array(
       z.strictObject({ code: z.string(), name: z.string().describe('In a few words.'), text: z.string() }),
     ),

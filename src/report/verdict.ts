@@ -55,7 +55,7 @@ function sentenceOf(report: Report): string {
     case 'pass':
       return matched === ids
         ? `${found}.`
-        : `${found}; the limits accept the other ${groupDigits(ids - matched)}.`;
+        : `${found}; ${acceptedBy(report)} the other ${groupDigits(ids - matched)}.`;
     case 'fail': {
       const failed = report.gate.limits.filter((limit) => !limit.pass).length;
       return `${found}; ${countOf(failed, 'limit is', 'limits are')} exceeded.`;
@@ -67,6 +67,12 @@ function sentenceOf(report: Report): string {
     default:
       return report.outcome satisfies never;
   }
+}
+
+function acceptedBy({ baseline }: Report): string {
+  return baseline === null || baseline.accepted === 0
+    ? 'the limits accept'
+    : 'the limits and the baseline accept';
 }
 
 function nextStep(report: Report, obstacles: readonly Obstacle[]): string {

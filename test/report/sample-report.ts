@@ -66,6 +66,7 @@ export function makeReport({ models, companies, text = 'INV-1' }: ReportSize): R
     })),
     findings: { total: totals.byStatus.unmatched, samples: listSamples(names, text), fullList: 'remap' },
     drift: makeDrift(text),
+    baseline: makeBaseline(text),
     cannotSee: [
       {
         code: 'ghosts',
@@ -192,6 +193,20 @@ function listSamples(models: readonly string[], text: string): Report['findings'
     matched_by: null,
     evidence: { note: text },
   }));
+}
+
+function makeBaseline(text: string): Report['baseline'] {
+  const entry = { model: text, path: '', platform_id: text, v3_svc_id: null, v4_svc_id: null };
+  const more = { reason: 'unexplained', note: text, expires: '2026-10-01', problem: 'expired on 2026-10-01' };
+  return {
+    file: text,
+    entries: 4,
+    accepted: 3,
+    byReason: { 'unmatched/unexplained': 3 },
+    expired: [{ entry: 2, ...entry, ...more }],
+    unused: [],
+    ambiguous: [],
+  };
 }
 
 function makeDrift(text: string): Report['drift'] {

@@ -1,4 +1,5 @@
 import type { CommandSpec } from '../command.js';
+import { BASELINE, baselineOf } from './baseline.js';
 import { ALLOW_INCOMPLETE, COMPANY, MODEL, narrowed, OUTPUTS, outputsOf } from './options.js';
 
 export const REMAP: CommandSpec = {
@@ -42,14 +43,19 @@ export const CHECK: CommandSpec = {
   name: 'check',
   says: 'the gate: the report, judged by the configured limits',
   more: 'Exits with 0 where the cutover is safe, 1 over the limits, 4 on incomplete data, 5 where V4 is not ready.',
-  options: [MODEL, COMPANY, ...OUTPUTS],
+  options: [MODEL, COMPANY, ...BASELINE, ...OUTPUTS],
   examples: [
     { line: 'svc-migrate check', does: 'judge the remap in the database' },
     { line: 'svc-migrate check --quiet --json report.json', does: 'the same in CI, with a file for scripts' },
+    {
+      line: 'svc-migrate check --write-baseline baseline.json --expires 14d --force',
+      does: 'accept what stands now, for two weeks',
+    },
+    { line: 'svc-migrate check --baseline baseline.json', does: 'judge what is not accepted there' },
   ],
   run: async (given, io) => {
     const { runCheck } = await import('../check.js');
-    return runCheck({ ...(await narrowed(given)), outputs: outputsOf(given) }, io);
+    return runCheck({ ...(await narrowed(given)), outputs: outputsOf(given), ...baselineOf(given) }, io);
   },
 };
 
