@@ -5,6 +5,7 @@ import { COMMANDS } from './commands/catalogue/all.js';
 import { COMMON_OPTIONS } from './commands/catalogue/options.js';
 import type { CommandSpec, Given, OptionSpec } from './commands/command.js';
 import type { Io } from './commands/io.js';
+import { didYouMean } from './config/suggest.js';
 import { exitCodeOf, SvcError } from './errors.js';
 import type { Progress } from './progress.js';
 import { readVersion } from './version.js';
@@ -167,7 +168,7 @@ function isColorOff(given: Given): boolean {
 async function reportError(error: unknown, words: readonly string[]): Promise<number> {
   if (error instanceof CommanderError) {
     if (error.exitCode === 0) return 0;
-    return reportError(usageError(error), words);
+    return reportError(usageError(error, words), words);
   }
   const isPipe = error instanceof SvcError && error.code === 'output' && error.facts['error'] === 'EPIPE';
   if (!isPipe) {
@@ -178,14 +179,29 @@ async function reportError(error: unknown, words: readonly string[]): Promise<nu
 }
 
 /** The parser's complaint with its suggestion as the hint. */
-function usageError(error: CommanderError): SvcError {
-  if (error.code === 'commander.help') {
-    return new SvcError('usage', 'No command was given.', { hint: 'Run `svc-migrate --help` for the list.' });
-  }
+function usageError(error: CommanderError, words: readonly string[]): SvcError {
+  if (error.code === 'commander.help') return noCommand(words);
   const [, sentence = error.message] = /^(?:error: )?(.*)/.exec(error.message) ?? [];
   const meant = /\(Did you mean (.*)\?\)/.exec(error.message)?.[1];
   const hint = meant === undefined ? 'Run `svc-migrate --help` for what there is.' : `Did you mean ${meant}?`;
   return new SvcError('usage', `${sentence.replace(/\.$/, '')}.`, { hint });
+}
+
+/** Where the parser would only show help: no command, half of one, or help for one that is not there. */
+function noCommand(words: readonly string[]): SvcError {
+  const [first, second] = words.filter((word) => !word.startsWith('-'));
+  const names = COMMANDS.map(({ name }) => name);
+  if (first === 'help' && second !== undefined) {
+    const hint = didYouMean(second, names) ?? 'Run `svc-migrate --help` for the list.';
+    return new SvcError('usage', `There is no command "${second}".`, { hint });
+  }
+  const longer = names.filter((name) => name.startsWith(`${first} `));
+  if (longer.length > 0) {
+    return new SvcError('usage', `"${first}" is half a command.`, {
+      hint: `There is: ${longer.join(', ')}.`,
+    });
+  }
+  return new SvcError('usage', 'No command was given.', { hint: 'Run `svc-migrate --help` for the list.' });
 }
 
 /** The first signal asks the work to stop, and ends it where it does not; the second ends it at once. */

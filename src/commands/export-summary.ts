@@ -1,6 +1,7 @@
 import type { Config } from '../config/config.js';
 import type { Generation } from '../domain.js';
 import type { ExportSummary } from '../export/run-export.js';
+import { escapeUnseen } from '../report/escape.js';
 import { groupDigits } from '../report/numbers.js';
 import { type Column, layOutTable, wrapText } from '../report/text-layout.js';
 import type { StreamRow } from '../store/stream-row.js';
@@ -29,8 +30,9 @@ export function renderExportSummary(
   });
   if (rows.length > 1) rows.push(rowOf('total', summary.streams));
   const total = groupDigits(sum(summary.streams, 'uniqueRecords'));
+  const missing = summary.complete ? '' : ' (not everything yet)';
   const lines = [
-    `${name}: ${total} records in ${config.database}${summary.complete ? '' : ' (not everything yet)'}`,
+    ...wrapText(escapeUnseen(`${name}: ${total} records in ${config.database}${missing}`), width),
     '',
     ...layOutTable(COLUMNS, rows, width),
     '',

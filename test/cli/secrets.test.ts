@@ -1,0 +1,74 @@
+import { readdirSync, readFileSync, statSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { startSandbox } from '../../src/sandbox/start.js';
+import { keysOf, makeFolder, runCli } from './spawn-cli.js';
+
+const KEY = 'canary-4be1f00d-key';
+
+/** Files below a folder whose bytes hold the key. */
+function filesWith(key: string, folder: string): string[] {
+  return readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter(
+    (name) => statSync(join(folder, name)).isFile() && readFileSync(join(folder, name)).includes(key),
+  );
+}
+
+describe('the API key', () => {
+  it('is in nothing that a whole run prints or writes', async () => {
+    const sandbox = await startSandbox({ seed: 21, scenario: 'ugly' });
+    try {
+      const cwd = makeFolder(sandbox.config());
+      const env = keysOf(sandbox.apiKey);
+      const files = ['--json', 'a.json', '--ndjson', 'a.ndjson', '--html', 'a.html', '--junit', 'a.xml'];
+      const commands = [
+        ['run', '--verbose', ...files, '--markdown', '-'],
+        ['status', '--verbose'],
+        ['dump', '--format', 'sql', '--output', 'a.sql'],
+        ['lookup', 'crm/stages', '1', '--json'],
+      ];
+      for (const args of commands) {
+        const { code, stdout, stderr } = await runCli(args, { cwd, env });
+        expect([0, 1]).toContain(code);
+        expect(stdout.includes(sandbox.apiKey) || stderr.includes(sandbox.apiKey)).toBe(false);
+      }
+      expect(readdirSync(cwd).length).toBeGreaterThan(6);
+      expect(filesWith(sandbox.apiKey, cwd)).toEqual([]);
+    } finally {
+      await sandbox.close();
+    }
+  });
+
+  it.each([200, 302, 400, 401, 403, 404, 500])(
+    'is in no message, even where the server answers %i with it',
+    async (status) => {
+      const server = createServer((request, response) => {
+        const key = String(request.headers['api_key']);
+        response.writeHead(status, {
+          'content-type': 'application/json',
+          'x-request-id': key,
+          location: `https://other.example/?key=${key}`,
+        });
+        response.end(JSON.stringify({ error: { message: `key ${key}` }, request_id: key, [key]: key }));
+      });
+      await new Promise<void>((done) => server.listen(0, '127.0.0.1', done));
+      const base = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+      const cwd = makeFolder({
+        v3: { regions: { default: { baseUrl: base } } },
+        v4: { baseUrl: base },
+        models: [{ v3: 'crm/stages' }],
+        http: { attempts: 1 },
+      });
+      try {
+        for (const generation of ['v3', 'v4']) {
+          const ended = await runCli(['export', generation, '--verbose'], { cwd, env: keysOf(KEY) });
+          expect(ended.stdout.includes(KEY) || ended.stderr.includes(KEY)).toBe(false);
+        }
+        expect(filesWith(KEY, cwd)).toEqual([]);
+      } finally {
+        server.close();
+      }
+    },
+  );
+});
