@@ -1,10 +1,12 @@
 import type { Config } from '../config/config.js';
+import { SvcError } from '../errors.js';
 import type { Baseline } from '../report/baseline.js';
 import { buildReport } from '../report/build-report.js';
 import { newPause } from '../report/pause.js';
 import { renderText } from '../report/render-text.js';
 import { type OutputFlag, RENDERERS, type RenderSource } from '../report/renderers.js';
 import type { Report } from '../report/schema.js';
+import type { Since } from '../report/since.js';
 import { buildVerdict } from '../report/verdict.js';
 import { assertTargets, type Output, writeOutput, writeText } from '../report/write-output.js';
 import { readDriftFindings } from '../store/drift.js';
@@ -26,6 +28,8 @@ export interface ReportOptions {
   readonly companies?: readonly bigint[] | undefined;
   /** Findings that no limit judges. */
   readonly baseline?: Baseline | undefined;
+  /** An earlier build of the remap to compare with; for everything only. */
+  readonly since?: Since | undefined;
   /** Written beside the formats. */
   readonly extra?: ExtraOutput | undefined;
 }
@@ -43,6 +47,9 @@ export interface ExtraOutput {
  */
 export async function runReport(options: ReportOptions, io: Io): Promise<number> {
   const report = await writeReport(options, io);
+  if (options.since !== undefined && report.since === null) {
+    await writeText(io.stderr, ['There is no earlier build of the remap to compare with.\n']);
+  }
   if (report.outcome === 'incomplete') {
     const warning = report.blockers.map((blocker) => `Warning: ${blocker.text} → ${blocker.next}\n`);
     await writeText(io.stderr, warning);
@@ -56,14 +63,20 @@ export async function runReport(options: ReportOptions, io: Io): Promise<number>
  * @throws SvcError as `runReport` does
  */
 export async function writeReport(options: ReportOptions, io: Io): Promise<Report> {
-  const { config, outputs, baseline, extra } = options;
+  const { config, outputs, baseline, since, extra } = options;
   const targets = Object.values(outputs).filter((target) => target !== undefined);
   assertTargets(extra === undefined ? targets : [...targets, extra.target], [config.database, config.file]);
   const scope = scopeOf(options);
+  if (since !== undefined && (scope.models ?? scope.companies) !== null) {
+    throw new SvcError(
+      'usage',
+      '--since goes with neither --model nor --company: earlier counts are of everything.',
+    );
+  }
   io.onProgress({ kind: 'stage', name: 'report' });
   return readDatabase(config, async (db) => {
     const inputs = { config, scope, nowMs: io.clock.now(), toolVersion: readVersion(), pause: newPause(io) };
-    const report = await buildReport(db, { ...inputs, baseline });
+    const report = await buildReport(db, { ...inputs, baseline, since });
     const source = { report, findings: () => listFindings(db, scope) };
     for (const output of listOutputs(outputs, source)) await writeOutput(output, io);
     const chunks = extra?.render(source) ?? null;

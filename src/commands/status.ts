@@ -1,6 +1,6 @@
 import { statSync } from 'node:fs';
 import type { Config } from '../config/config.js';
-import { STREAM_STATES } from '../domain.js';
+import { STATUSES, STREAM_STATES } from '../domain.js';
 import { escapeUnseen } from '../report/escape.js';
 import { countOf, formatDuration, formatTime, groupDigits } from '../report/numbers.js';
 import { readReadiness } from '../report/read-readiness.js';
@@ -84,8 +84,17 @@ function describeRemap(facts: Readiness, runs: readonly RemapRun[]): string[] {
   const last = runs.at(-1);
   if (last === undefined) return ['Remap: none yet'];
   const state = isStale(last, facts.exportSeq) ? 'older than the exported data' : 'current';
-  const unmatched = buildTrend(runs).map((run) => groupDigits(run.byStatus.unmatched));
-  return [`Remap: of ${formatTime(last.built_at)}, ${state}`, `  unmatched ${unmatched.join(' → ')}`];
+  return [`Remap: build ${last.id} of ${formatTime(last.built_at)}, ${state}`, ...describeTrend(runs)];
+}
+
+/** Rows of the latest builds by status, such as `unmatched 1,204 → 310 → 12`. */
+function describeTrend(runs: readonly RemapRun[]): string[] {
+  const trend = buildTrend(runs);
+  return STATUSES.flatMap((status) => {
+    const counts = trend.map((run) => run.byStatus[status]);
+    const isShown = status === 'unmatched' || counts.some((count) => count > 0);
+    return isShown ? [`  ${status} ${counts.map(groupDigits).join(' → ')}`] : [];
+  });
 }
 
 /** What each command would do now, and which is the one to run. */

@@ -19,6 +19,7 @@ import { readReadiness } from './read-readiness.js';
 import { findIncomplete, findNotReady, isStale, type Readiness } from './readiness.js';
 import type { Blocker, Report, ReportStream } from './schema.js';
 import type { DriftSection } from './section-schemas.js';
+import { readSince, type Since } from './since.js';
 import { finishTally } from './tally.js';
 import { buildMonths } from './timeline.js';
 import { buildTrend } from './trend.js';
@@ -32,6 +33,8 @@ export interface ReportInputs {
   readonly pause: Pause;
   /** Findings that no limit judges. */
   readonly baseline?: Baseline | undefined;
+  /** An earlier build to compare with. */
+  readonly since?: Since | undefined;
 }
 
 const RUNS = 50;
@@ -100,6 +103,7 @@ function assemble(db: Db, inputs: ReportInputs, parts: Parts): Report {
     }),
     timeline: buildTimeline(config, dates, age.newest),
     trend: buildTrend(readRemapRuns(db, RUNS)),
+    since: inputs.since === undefined ? null : readSince(db, inputs.since),
     evidence: describeEvidence(db, config, facts, folded, age),
   };
 }

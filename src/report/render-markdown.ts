@@ -1,6 +1,7 @@
 import { STATUSES } from '../domain.js';
 import { describeBaseline } from './describe-baseline.js';
 import { describeDrift } from './describe-drift.js';
+import { describeSince } from './describe-since.js';
 import { escapeMarkdown } from './escape.js';
 import { STATUS_NAMES } from './html-charts.js';
 import { countOf, formatShare, formatTime, groupDigits } from './numbers.js';
@@ -130,6 +131,7 @@ function detailBlocks(report: Report): string[] {
     ...fullSyncBlocks(report),
     ...driftBlocks(report),
     ...baselineBlocks(report),
+    ...sinceBlocks(report),
     blindBlock(report),
   ];
 }
@@ -188,6 +190,12 @@ function fullSyncBlocks({ fullSync }: Report): string[] {
 
 function baselineBlocks({ baseline }: Report): string[] {
   return baseline === null ? [] : [plain(describeBaseline(baseline))];
+}
+
+function sinceBlocks({ since }: Report): string[] {
+  if (since === null) return [];
+  const [head = '', ...lines] = describeSince(since);
+  return [plain(head), ...(lines.length === 0 ? [] : [lines.map((line) => `- ${plain(line)}`).join('\n')])];
 }
 
 function driftBlocks({ drift }: Report): string[] {

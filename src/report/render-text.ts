@@ -1,6 +1,7 @@
 import { STATUSES } from '../domain.js';
 import { describeBaseline } from './describe-baseline.js';
 import { describeDrift } from './describe-drift.js';
+import { describeSince } from './describe-since.js';
 import { escapeUnseen } from './escape.js';
 import { countOf, formatDuration, formatShare, formatTime, groupDigits } from './numbers.js';
 import type { Report } from './schema.js';
@@ -28,6 +29,7 @@ export function renderText(report: Report, options: TextOptions): string {
     baselineBlock(report, options),
     fullSyncBlock(report, options),
     driftBlock(report, options),
+    sinceBlock(report, options),
     evidenceBlock(report, options),
     nextBlock(verdict, options),
   ];
@@ -175,6 +177,12 @@ function fullSyncBlock(report: Report, options: TextOptions): string[] {
 
 function baselineBlock({ baseline }: Report, options: TextOptions): string[] {
   return baseline === null ? [] : wrapText(escapeUnseen(describeBaseline(baseline)), options.width);
+}
+
+function sinceBlock({ since }: Report, { width }: TextOptions): string[] {
+  if (since === null) return [];
+  const [head = '', ...lines] = describeSince(since).map(escapeUnseen);
+  return [...wrapText(head, width), ...lines.flatMap((line) => wrapText(line, width, '  '))];
 }
 
 function driftBlock({ drift }: Report, options: TextOptions): string[] {

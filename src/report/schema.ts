@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { COMPANY_MATCHES, OUTCOMES, STATUSES, STREAM_STATES } from '../domain.js';
-import { baselineSchema, driftSchema } from './section-schemas.js';
+import { baselineSchema, driftSchema, sinceSchema } from './section-schemas.js';
 
 /** Raised when a consumer of the JSON report would have to change. */
 const REPORT_SCHEMA_VERSION = 1;
@@ -129,7 +129,12 @@ const timeline = z.strictObject({
   undated: count.describe('V3 records without a readable date.'),
 });
 
-const run = z.strictObject({ builtAt: time, sha256: z.string(), byStatus });
+const run = z.strictObject({
+  run: id.describe('Number of the build.'),
+  builtAt: time,
+  sha256: z.string(),
+  byStatus,
+});
 
 /** The JSON report. Counts are numbers, ids are strings of digits. */
 export const reportSchema = z
@@ -170,6 +175,7 @@ export const reportSchema = z
     ),
     timeline,
     trend: z.array(run).describe('The latest builds of the remap, oldest first.'),
+    since: sinceSchema.nullable().describe('null: not asked for, or no earlier build.'),
     evidence: z.strictObject({
       database: z.string(),
       oldestReadAt: time.nullable(),

@@ -3,16 +3,21 @@ import { STATUSES } from '../domain.js';
 import type { RemapRun } from '../store/evidence.js';
 import type { Report } from './schema.js';
 
-/** Rows by `status` or `status/reason`. */
 const countsSchema = z.record(z.string(), z.int().nonnegative());
 
 /** The builds of the remap with their counts, oldest first. */
 export function buildTrend(runs: readonly RemapRun[]): Report['trend'] {
   return runs.map((run) => ({
+    run: String(run.id),
     builtAt: run.built_at,
     sha256: run.sha256,
-    byStatus: sumByStatus(countsSchema.parse(JSON.parse(run.counts))),
+    byStatus: sumByStatus(parseCounts(run)),
   }));
+}
+
+/** Rows of one build by `matched` or `status/reason`. */
+export function parseCounts(run: RemapRun): Readonly<Record<string, number>> {
+  return countsSchema.parse(JSON.parse(run.counts));
 }
 
 function sumByStatus(counts: Readonly<Record<string, number>>): Report['trend'][number]['byStatus'] {

@@ -58,6 +58,11 @@ export function readRemapRuns(db: Db, limit: number): RemapRun[] {
     .reverse();
 }
 
+/** The build with this number. */
+export function findRemapRun(db: Db, id: bigint): RemapRun | undefined {
+  return db.prepare<[bigint], RemapRun>('SELECT * FROM remap_run WHERE id = ?').get(id);
+}
+
 const storedSchema = z.record(z.string(), z.string());
 
 /** What the database was exported from, both generations, as the exports recorded it. */

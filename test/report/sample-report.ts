@@ -76,10 +76,12 @@ export function makeReport({ models, companies, text = 'INV-1' }: ReportSize): R
     ],
     timeline: makeTimeline(),
     trend: [1204, 310, 12].map((unmatched, at) => ({
+      run: String(at + 1),
       builtAt: `2026-10-${30 - at}T08:00:00.000Z`,
       sha256: 'a'.repeat(64),
       byStatus: { matched: 9000, unmatched, deleted: 400, ambiguous: 40 - at * 10, v4_only: 100 - at * 20 },
     })),
+    since: makeSince(),
     evidence: {
       database: 'svc-migrate.db',
       oldestReadAt: '2026-11-01T00:00:00.000Z',
@@ -206,6 +208,17 @@ function makeBaseline(text: string): Report['baseline'] {
     expired: [{ entry: 2, ...entry, ...more }],
     unused: [],
     ambiguous: [],
+  };
+}
+
+function makeSince(): Report['since'] {
+  const run = { builtAt: '2026-10-29T08:00:00.000Z', sha256: 'a'.repeat(64) };
+  return {
+    from: { run: '2', ...run },
+    to: { run: '3', ...run, sha256: 'b'.repeat(64) },
+    sameRows: false,
+    changes: [{ key: 'unmatched/unexplained', before: 1310, after: 12 }],
+    note: 'Of earlier builds only counts are kept: which rows changed is not known.',
   };
 }
 

@@ -16,11 +16,14 @@ function status(spoil: string): Promise<string[]> {
 describe('status', () => {
   it('says what is there and that check comes next', async () => {
     const lines = await status("UPDATE stream SET unique_records = 4 WHERE generation = 'v3'");
-    expect(lines.slice(-6)).toEqual([
+    expect(lines.slice(-9)).toEqual([
       'V3: 1 list (1 complete), 4 records, oldest reading 2 h 3 min ago',
       'V4: 1 list (1 complete), 0 records, oldest reading 2 h 3 min ago',
-      'Remap: of 2026-11-01 01:00 UTC, current',
+      'Remap: build 1 of 2026-11-01 01:00 UTC, current',
+      '  matched 2',
       '  unmatched 3',
+      '  deleted 1',
+      '  v4_only 1',
       '`export v3` tops V3 up with what changed; `export v4` reads V4 anew.',
       'Next: svc-migrate check',
     ]);
@@ -31,12 +34,15 @@ describe('status', () => {
       UPDATE stream SET state = 'failed', end_reason = 'timeout', end_note = 'V4 did not answer in time.', pages = 3,
         unique_records = 1500, total_count_last = 20000 WHERE generation = 'v4';
       INSERT INTO meta VALUES ('export_seq', '7')`);
-    expect(lines.slice(-7)).toEqual([
+    expect(lines.slice(-10)).toEqual([
       'Unfinished:',
       '  V4 accounting/invoices, company 1: failed after 3 pages, 1,500 of 20,000 records: V4 did not',
       '  answer in time.',
-      'Remap: of 2026-11-01 01:00 UTC, older than the exported data',
+      'Remap: build 1 of 2026-11-01 01:00 UTC, older than the exported data',
+      '  matched 2',
       '  unmatched 3',
+      '  deleted 1',
+      '  v4_only 1',
       '`export v3` tops V3 up with what changed; `export v4` continues where it stopped.',
       'Next: svc-migrate run',
     ]);

@@ -1,6 +1,7 @@
 import type { CommandSpec } from '../command.js';
 import { BASELINE, baselineOf } from './baseline.js';
 import { ALLOW_INCOMPLETE, COMPANY, MODEL, narrowed, OUTPUTS, outputsOf } from './options.js';
+import { SINCE, sinceOf } from './since.js';
 
 export const REMAP: CommandSpec = {
   name: 'remap',
@@ -21,7 +22,7 @@ export const REPORT: CommandSpec = {
   name: 'report',
   says: 'show what matched and what did not, and why',
   more: 'Needs no network and judges nothing. Without an output option: a readable summary on stdout.',
-  options: [MODEL, COMPANY, ...OUTPUTS],
+  options: [MODEL, COMPANY, SINCE, ...OUTPUTS],
   examples: [
     { line: 'svc-migrate report', does: 'a summary to read' },
     {
@@ -32,10 +33,12 @@ export const REPORT: CommandSpec = {
       line: 'svc-migrate report --full-sync request.md --full-sync-csv request.csv',
       does: 'what to ask the operator for',
     },
+    { line: 'svc-migrate report --since previous', does: 'what the last build of the remap changed' },
   ],
   run: async (given, io) => {
     const { runReport } = await import('../report.js');
-    return runReport({ ...(await narrowed(given)), outputs: outputsOf(given) }, io);
+    const since = sinceOf(given.text('since'));
+    return runReport({ ...(await narrowed(given)), outputs: outputsOf(given), since }, io);
   },
 };
 
