@@ -48,9 +48,8 @@ export function endPass(row: StreamRow, rules: ReadingRules, nowMs: number): Ste
 }
 
 function endFullPass(row: StreamRow, rules: ReadingRules, nowMs: number): Step {
-  const { phase, rounds } = row.position;
+  const { rounds } = row.position;
   if (!isCountDisputed(row)) return endFullReading(row, 'complete', rules, nowMs);
-  if (phase === 'walk') return startPass(row, 'recount', null);
   if (agreesWithPassBefore(row)) return endFullReading(row, 'short', rules, nowMs);
   if (rounds < MAX_RECOUNTS) return startPass(row, 'recount', null);
   const sentence = `${rounds + 1} walks to the end each showed other records, and all fewer than total_count.`;

@@ -20,6 +20,11 @@ export interface Saver {
   /** A page's rows, the next cursor and the counters. */
   savePage(row: StreamRow, page: ParsedPage, askedMs: number): Promise<Step>;
   saveOutcome(row: StreamRow, outcome: StreamOutcome): Promise<Step>;
+  /**
+   * Adds records that were asked for one by one to a stream whose reading is finished, or brings them up to
+   * date. The reading stays as complete, and as old, as it was. Tells how many were new or changed.
+   */
+  saveSingly(row: StreamRow, records: readonly ParsedRecord[]): Promise<{ row: StreamRow; changed: number }>;
   /** Drops records of an older reading, from svc_id `from` on; the step is null until none is left. */
   dropChunk(row: StreamRow, from: bigint | null): Promise<{ step: Step | null; next: bigint | null }>;
 }
@@ -38,6 +43,7 @@ export interface SaverOptions {
 export function createSaver(options: SaverOptions): Saver {
   const { db, file, rules, clock } = options;
   const savePage = preparePage(options);
+  const saveSingly = prepareSingly(options);
   const apply = prepareApply(db);
   const inTransaction = async <T>(work: () => T): Promise<T> =>
     guardDatabase(file, () => db.transaction(work).immediate());
@@ -47,6 +53,7 @@ export function createSaver(options: SaverOptions): Saver {
         const outcome = savePage(row, page, askedMs);
         return apply(row, decide(row, outcome, rules), outcome.changed > 0);
       }),
+    saveSingly: (row, records) => inTransaction(() => saveSingly(row, records)),
     saveOutcome: (row, outcome) => inTransaction(() => apply(row, decide(row, outcome, rules), false)),
     dropChunk: (row, from) =>
       inTransaction(() => {
@@ -99,6 +106,26 @@ function preparePage({ db, payload, excluded, clock }: SaverOptions) {
       next: page.next,
       cursorRepeats: page.next !== null && rememberCursor(row.id, page.next),
     };
+  };
+}
+
+function prepareSingly({ db, payload }: SaverOptions) {
+  const saveRecords = prepareSaveRecords(db, payload);
+  const saveStream = prepareSaveStream(db);
+  return (row: StreamRow, records: readonly ParsedRecord[]) => {
+    if (row.state !== 'complete' && row.state !== 'short') {
+      throw new Error(`Stream ${row.id} is ${row.state}: its walk must find the records itself.`);
+    }
+    const { unique, duplicates, changed } = saveRecords(placeOf(row), records);
+    const counted: StreamRow = {
+      ...row,
+      records: row.records + unique + duplicates,
+      uniqueRecords: row.uniqueRecords + unique,
+      duplicates: row.duplicates + duplicates,
+    };
+    saveStream(counted);
+    if (changed > 0) bumpExportSeq(db);
+    return { row: counted, changed };
   };
 }
 

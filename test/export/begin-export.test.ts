@@ -137,6 +137,7 @@ describe('the configuration an export was made with', () => {
     expect(await refused(b, service, 'v3', true, { 'v3.baseUrl': 'https://c' })).toEqual(no);
     expect(await refused(b, service, 'v4', true, { fieldPrefix: 'x_' })).toEqual(no);
     expect(await refused(b, service, 'v4', false, { 'v4.baseUrl': 'https://c' })).toEqual(no);
+    expect(await refused(b, service, 'v3', true, { 'v4.baseUrl': 'https://c' })).toEqual(no);
     expect(await refused(b, service, 'v3', false, { 'v4.baseUrl': 'https://c' })).toEqual(no);
     service.calls.length = 0;
     expect(await refused(b, service, 'v4', true, { 'v4.baseUrl': 'https://c' })).toBeNull();
@@ -144,9 +145,20 @@ describe('the configuration an export was made with', () => {
     expect(await refused(b, service, 'v4', false, { 'v4.baseUrl': 'https://c' })).toBeNull();
   });
 
+  it('is changed for all of V4, also where only a part of it is read anew', async () => {
+    const b = bench(config({ models: [pair('a/x'), pair('b/y')] }));
+    const service = v4Service({ 'v4  a/x 7': records(4), 'v4  b/y 7': records(4) });
+    await b.run(service, 'v4', { fingerprint: before });
+    const fingerprint = { ...before, 'v4.baseUrl': 'https://c' };
+    const { streams } = await b.run(service, 'v4', { fingerprint, restart: true, onlyModels: ['a/x'] });
+    expect(streams.map(({ state }) => state)).toEqual(['complete', 'running']);
+  });
+
   it('may be mended as long as no record is stored, and then everything is read anew', async () => {
-    const b = bench();
-    const wrong = createFakeService({ [V3_LIST]: [] });
+    const b = bench(config({ models: [pair('accounting/invoices'), pair('b/y')] }));
+    const wrong = createFakeService();
+    wrong.fault = ({ request }) =>
+      request.stream.model === 'b/y' ? { kind: 'throw', error: httpError(500) } : null;
     await b.run(wrong, 'v3', { fingerprint: { 'v3.baseUrl': 'https://wrong' } });
     const right = createFakeService({ [V3_LIST]: records(4) });
     await b.run(right, 'v3', { fingerprint: { 'v3.baseUrl': 'https://right' } });

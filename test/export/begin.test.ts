@@ -111,6 +111,12 @@ describe('how an export begins a stream', () => {
     expect(step.forget).toEqual(['cursors', 'rejected', 'excluded']);
   });
 
+  it('remembers old records through a new reading that never got anywhere', () => {
+    const restarted = row({ pages: 0, uniqueRecords: 0, position: { walk: 2, keepFrom: 2, stale: true } });
+    expect(begin(restarted, true, V3, NOW).row.position.stale).toBe(true);
+    expect(begin(row({ uniqueRecords: 0 }), true, V3, NOW).row.position.stale).toBe(false);
+  });
+
   it('keeps a disputed count disputed through a top-up', () => {
     const short = row({ ...done, state: 'short', position: { ...read, ending: 'short' } });
     expect(gist(decide(begin(short, false, V3, NOW).row, page(), V3))).toBe('short count_disputed');

@@ -180,6 +180,12 @@ describe('what follows a page', () => {
     expect(step.forget).toEqual(['cursors', 'rejected']);
   });
 
+  it('compares a recount with the pass before it, whatever older walks had seen', () => {
+    const before = row({ position: { walk: 4, passWalk: 3, keepFrom: 3, passUnique: 6 } });
+    const { position } = decide(before, page({ totalCount: 10, passUnique: 1 }), V4).row;
+    expect(position).toMatchObject({ previous: { walk: 3, unique: 7 }, passUnique: 0, passCommon: 0 });
+  });
+
   it('dates the evidence by the start of the walk, not by its end', () => {
     const done = decide(row(), page(), V4).row;
     expect([done.readAt, done.finishedAt]).toEqual([new Date(500).toISOString(), ISO_NOW]);

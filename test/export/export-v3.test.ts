@@ -46,6 +46,14 @@ describe('export v3', () => {
     expect(b.look(storedIds)).toEqual([1n, 2n, 900n, 901n]);
   });
 
+  it('takes records of excluded companies for progress, also when it walks again', async () => {
+    const b = bench(config({ companies: { exclude: [8n] } }));
+    const others = records(400, 100).map((record) => ({ ...record, companyId: 8n }));
+    const service = createFakeService({ [V3_LIST]: [...others, ...records(2)] });
+    service.fault = ({ number }) => (number === 130 ? { kind: 'throw', error: httpError(410) } : null);
+    expect((await b.run(service)).streams).toMatchObject([{ state: 'complete', uniqueRecords: 2 }]);
+  });
+
   it('keeps the newer of two versions, and of equally old ones the later', async () => {
     const version = (platformId: string, updatedMs: number | null) => ({
       ...records(1)[0],

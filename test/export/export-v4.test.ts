@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest';
+import type { ProgressEvent } from '../../src/domain.js';
 import { config, pair } from './config.js';
 import { createFakeService, httpError } from './fake-service.js';
-import { bench, records, storedIds, storedRecords, V3_LIST, V4_LIST, v4Service } from './support.js';
+import { bench, errorOf, records, storedIds, storedRecords, V3_LIST, V4_LIST, v4Service } from './support.js';
 
 describe('export v4', () => {
   it('reads each model that V4 has for each company that V4 lists', async () => {
@@ -73,6 +74,21 @@ describe('export v4', () => {
     expect(streams.map(({ companyId }) => companyId)).toEqual([8n]);
     expect(b.look(storedIds)).toEqual([1n, 2n]);
     expect(b.look((db) => db.prepare('SELECT company_id FROM v4_company').pluck().all())).toEqual([8n]);
+  });
+
+  it('does not take a list for read while it is being dropped', async () => {
+    const b = bench();
+    const service = v4Service({ [V4_LIST]: records(4) });
+    await b.run(service, 'v4');
+    service.companies.shift();
+    const stop = new AbortController();
+    const onProgress = ({ kind }: ProgressEvent) => (kind === 'step' ? stop.abort() : undefined);
+    expect(await errorOf(b.run(service, 'v4', { signal: stop.signal, onProgress }))).toMatchObject({
+      code: 'interrupted',
+    });
+    expect(b.look((db) => db.prepare('SELECT state FROM stream').pluck().all())).toEqual(['running']);
+    expect((await b.run(service, 'v4')).streams).toEqual([]);
+    expect(b.look(storedIds)).toEqual([]);
   });
 
   it('leaves V3 alone', async () => {
