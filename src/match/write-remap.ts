@@ -4,7 +4,7 @@ import type { Db } from '../store/open.js';
 import { remapIndexes, remapTable } from '../store/schema.js';
 
 /** Columns of the public table, in its order; the digest covers all of them. */
-export const REMAP_COLUMNS = [
+const REMAP_COLUMNS = [
   'model',
   'path',
   'region',

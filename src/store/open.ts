@@ -110,7 +110,7 @@ export function guardDatabase<T>(file: string, work: () => T): T {
 }
 
 /** SQLite's error as ours; unknown ones stay internal errors with their stack. */
-export function fromSqlite(file: string, error: SqliteError): Error {
+function fromSqlite(file: string, error: SqliteError): Error {
   const facts = { error: error.code };
   if (/^SQLITE_(BUSY|LOCKED)/.test(error.code)) {
     return new SvcError('locked', `Another process is using ${file}.`, {

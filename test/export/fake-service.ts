@@ -49,7 +49,7 @@ export interface FakeService extends PageSource {
 }
 
 /** `v3 eu accounting/invoices all`, `v4  accounting/invoices 7`. */
-export function listName({ stream }: Pick<ListRequest, 'stream'>): string {
+function listName({ stream }: Pick<ListRequest, 'stream'>): string {
   const { generation, region, model, companyId } = stream;
   return `${generation} ${region} ${model} ${companyId ?? 'all'}`;
 }
@@ -132,7 +132,7 @@ function pageOf(
 }
 
 /** A record as the client would hand it over. */
-export function parsedRecord(record: FakeRecord): ParsedRecord {
+function parsedRecord(record: FakeRecord): ParsedRecord {
   const { svcId, companyId, platformId, updatedMs, deleted = false, children = [] } = record;
   return {
     svcId,

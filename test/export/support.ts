@@ -13,7 +13,7 @@ import { config } from './config.js';
 import { bodyOf, createFakeService, type FakeRecord, type FakeService } from './fake-service.js';
 
 /** A file name in a folder that goes when the test has finished. */
-export function databaseFile(): string {
+function databaseFile(): string {
   const folder = mkdtempSync(join(tmpdir(), 'svc-export-'));
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
   return join(folder, 'test.db');
