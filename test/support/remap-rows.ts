@@ -18,7 +18,7 @@ export interface Row {
   readonly unique_id_conflict: bigint;
 }
 
-export const CLOCK = { now: () => Date.parse('2026-11-20T00:00:00Z') };
+const CLOCK = { now: () => Date.parse('2026-11-20T00:00:00Z') };
 
 export function remapOf(db: Db, config: Config, named: readonly NamedPair[] = []): Row[] {
   buildRemap({ db, config, named, clock: CLOCK, onProgress: () => {} });
