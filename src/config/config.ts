@@ -54,6 +54,8 @@ export interface Config {
   readonly backfill: {
     /** Start of the backfill window, ms since 1970; null: inferred per company. */
     readonly sinceMs: number | null;
+    /** `sinceMs` counts back from now, so the true start may lie before it. */
+    readonly isRelative?: boolean;
     readonly dateFields: readonly string[];
   };
   readonly http: {

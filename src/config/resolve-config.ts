@@ -45,7 +45,11 @@ export function resolveConfig(input: ConfigInput, given: Given): Config {
       include: companies.include.map(BigInt),
       exclude: companies.exclude.map(BigInt),
     },
-    backfill: { sinceMs: resolveSince(backfill, given.nowMs), dateFields: backfill.dateFields },
+    backfill: {
+      sinceMs: resolveSince(backfill, given.nowMs),
+      isRelative: backfill.since === undefined && backfill.days !== undefined,
+      dateFields: backfill.dateFields,
+    },
     http: {
       timeoutMs: http.timeoutMs,
       attempts: http.attempts,

@@ -44,22 +44,24 @@ function createPlaces(db: Db, config: Config): void {
         AND NOT EXISTS (SELECT 1 FROM x JOIN record r ON r.stream_id = x.stream_id
           WHERE x.gen = 4 AND x.company_id = c4.company_id);
   `);
-  saveWindows(db, config.backfill.sinceMs);
+  saveWindows(db, config.backfill);
 }
 
 /** Dates V4 records needs before its window's start can be inferred from them. */
 const DATES_TO_INFER = 20;
 
-/** The window's start: as configured, else the earliest latest date among the V4 company's records. */
-function saveWindows(db: Db, sinceMs: number | null): void {
-  if (sinceMs !== null) {
-    db.prepare('INSERT INTO bounds SELECT ix, ?, 0 FROM c4').run(BigInt(sinceMs));
-    return;
-  }
+/**
+ * The window's start: as configured, else the earliest latest date among the V4 company's records. A start that
+ * counts back from now moves on while V4 stays as it was: what V4 shows before it is then the start.
+ */
+function saveWindows(db: Db, { sinceMs, isRelative = false }: Config['backfill']): void {
+  if (sinceMs !== null) db.prepare('INSERT INTO bounds SELECT ix, ?, 0 FROM c4').run(BigInt(sinceMs));
+  if (sinceMs !== null && !isRelative) return;
   db.exec(`
     INSERT INTO bounds SELECT c4.ix, min(r.latest_ms), 1
       FROM x JOIN record r ON r.stream_id = x.stream_id JOIN c4 ON c4.company_id = x.company_id
-      WHERE x.gen = 4 AND r.latest_from = 'platform' GROUP BY c4.ix HAVING count(*) >= ${DATES_TO_INFER};
+      WHERE x.gen = 4 AND r.latest_from = 'platform' GROUP BY c4.ix HAVING count(*) >= ${DATES_TO_INFER}
+      ON CONFLICT (c4) DO UPDATE SET start_ms = excluded.start_ms, inferred = 1 WHERE excluded.start_ms < start_ms;
   `);
 }
 

@@ -62,7 +62,11 @@ describe('a configuration that leaves everything open', () => {
       },
       models: DEFAULT_MODELS,
       companies: { match: 'auto', include: [], exclude: [] },
-      backfill: { sinceMs: null, dateFields: ['posted_date', 'created_at', 'updated_at', 'org_created_at'] },
+      backfill: {
+        sinceMs: null,
+        isRelative: false,
+        dateFields: ['posted_date', 'created_at', 'updated_at', 'org_created_at'],
+      },
       http: {
         timeoutMs: 60_000,
         attempts: 6,

@@ -563,6 +563,20 @@ describe('reasons that come from the scope', () => {
     expect(outcomes).toEqual(['unexplained', 'outside_backfill_window']);
   });
 
+  it('starts a window that counts back from now where V4 shows older records', () => {
+    const backfill = { sinceMs: Date.parse('2026-08-20T00:00:00Z'), isRelative: true, dateFields: [] };
+    const shown = Array.from(
+      { length: 20 },
+      (_, at): Thing => ({ id: 100 + at, key: `v${at}`, latest: '2026-08-01T00:00:00Z' }),
+    );
+    const v3 = [
+      { id: 1, key: 'a', latest: '2026-08-10T00:00:00Z' },
+      { id: 2, key: 'b', latest: OLD },
+    ];
+    const reasons = remapRows(configOf({ backfill }), { v3, v4: shown }).map(({ reason }) => reason);
+    expect(reasons.slice(0, 2)).toEqual(['unexplained', 'outside_backfill_window']);
+  });
+
   it('counts a pair whose unique ids differ', () => {
     const [row] = remapRows(configOf(), {
       v3: [{ id: 1, key: 'a', uid: 'u' }],
