@@ -7,7 +7,8 @@ type ReadPage = (request: ListRequest, asksDeleted: boolean) => Promise<ParsedPa
 
 /**
  * Whether V4 takes `include_deleted_records` is not specified. With `auto` it is asked for, and done without from
- * the first list on that V4 answers 400 with it and well without it; a warning says so.
+ * the first list on that V4 answers 400 to, naming the parameter, and well without it; a warning says so. Any other
+ * 400 is an error: guessing would hide deleted records.
  */
 export function askingDeleted(
   config: Config,
@@ -36,5 +37,6 @@ const NOT_TAKEN =
 /** Only of a first page: later ones carry a cursor that may have been refused itself. */
 function isRefusal({ stream, cursor }: ListRequest, error: unknown): boolean {
   const isFirst = stream.generation === 'v4' && cursor === null;
-  return isFirst && error instanceof SvcError && error.facts['status'] === 400;
+  if (!isFirst || !(error instanceof SvcError) || error.facts['status'] !== 400) return false;
+  return String(error.facts['answer']).includes('include_deleted');
 }

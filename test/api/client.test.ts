@@ -80,7 +80,7 @@ describe('a list of V4', () => {
   });
 
   /** V4 that answers 400 to a parameter; what it was asked, with (1) and without (0). */
-  function refusing(): number[] {
+  function refusing(message = '{"message":"unknown parameter include_deleted_records"}'): number[] {
     const asked: number[] = [];
     nock(V4)
       .persist()
@@ -88,7 +88,7 @@ describe('a list of V4', () => {
       .reply((request: Request) => {
         const asks = request.url.includes('include_deleted_records');
         asked.push(Number(asks));
-        return asks ? [400, '{"message":"unknown parameter"}'] : [200, V4_PAGE];
+        return asks ? [400, message] : [200, V4_PAGE];
       });
     return asked;
   }
@@ -99,6 +99,13 @@ describe('a list of V4', () => {
     await time.run(api.fetchPage(v4Request()));
     await time.run(api.fetchPage(v4Request()));
     expect(asked).toEqual([1, 0, 0]);
+  });
+
+  it('takes a 400 that does not name the parameter for an error', async () => {
+    const { api, time } = createTestApi({ v4: { includeDeleted: 'auto' } });
+    const asked = refusing('{"message":"busy"}');
+    await expect(time.run(api.fetchPage(v4Request()))).rejects.toMatchObject({ facts: { status: 400 } });
+    expect(asked).toEqual([1]);
   });
 
   it('does not do without them where they were demanded', async () => {
@@ -161,7 +168,7 @@ describe('trying again', () => {
   });
 
   it.each([400, 404, 405, 409, 410, 413, 414, 422, 431, 451])('does not help after %i', async (status) => {
-    const { api, time } = createTestApi({ v4: { includeDeleted: true } });
+    const { api, time } = createTestApi();
     nock(V4).get(V4_PATH).reply(status, '{"request_id":"r-9","message":"no  such\\nthing"}');
     const error = await failureOf(time.run(api.fetchPage(v4Request())));
     expect(error).toMatchObject({ code: 'http_status', exitCode: 4 });
