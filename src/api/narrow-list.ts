@@ -1,3 +1,4 @@
+import type { Config } from '../config/config.js';
 import type { Generation, ModelPair, ParsedPage, ParsedRecord } from '../domain.js';
 import { SvcError } from '../errors.js';
 import type { Api } from './client.js';
@@ -20,7 +21,7 @@ export type NarrowAnswer =
   /** The service refuses the filter, or sends other records than asked for: nothing follows from it. */
   | { readonly kind: 'not_honoured' };
 
-/** Asks for a list narrowed to one id or key, deleted records included. */
+/** Asks for a list narrowed to one id or key; deleted records are included unless configured otherwise. */
 export type FetchNarrow = (request: NarrowRequest) => Promise<NarrowAnswer>;
 
 const PAGE_SIZE = '100';
@@ -30,15 +31,13 @@ const REFUSALS: readonly unknown[] = [400, 405, 422, 501];
 
 /**
  * Makes the function that asks narrowly. It throws what a request throws, `http_status` 404 among it.
- *
- * @param fieldPrefix the service's own, such as `svc_`
  */
-export function prepareFetchNarrow(api: Pick<Api, 'fetchWorded'>, fieldPrefix: string): FetchNarrow {
+export function prepareFetchNarrow(api: Pick<Api, 'fetchWorded'>, config: Config): FetchNarrow {
   return async (request) => {
     const records: ParsedRecord[] = [];
     let cursor: string | null = null;
     for (let page = 1; page <= MOST_PAGES; page++) {
-      const answer: ParsedPage | null = await fetchOrRefused(api, fieldPrefix, request, cursor);
+      const answer: ParsedPage | null = await fetchOrRefused(api, config, request, cursor);
       if (answer === null || !answer.records.every((record) => isWanted(record, request))) break;
       records.push(...answer.records);
       if (answer.next === null) return { kind: 'records', records };
@@ -50,7 +49,7 @@ export function prepareFetchNarrow(api: Pick<Api, 'fetchWorded'>, fieldPrefix: s
 
 async function fetchOrRefused(
   api: Pick<Api, 'fetchWorded'>,
-  fieldPrefix: string,
+  config: Config,
   request: NarrowRequest,
   cursor: string | null,
 ): Promise<ParsedPage | null> {
@@ -58,26 +57,36 @@ async function fetchOrRefused(
   // A V3 answer of another company than asked for is to be seen, not to be rejected.
   const companyId = generation === 'v3' ? null : request.companyId;
   const stream = { generation, region, model: pair.v3, companyId };
-  try {
-    return await api.fetchWorded({ stream, pair, parameters: wordsOf(fieldPrefix, request, cursor) });
-  } catch (error) {
-    const isRefused = error instanceof SvcError && error.code === 'http_status';
-    if (isRefused && REFUSALS.includes(error.facts['status'])) return null;
-    throw error;
+  for (const asksDeleted of deletedChoices(config, generation)) {
+    const parameters = wordsOf(config.fieldPrefix, request, cursor, asksDeleted);
+    try {
+      return await api.fetchWorded({ stream, pair, parameters });
+    } catch (error) {
+      const isRefused = error instanceof SvcError && error.code === 'http_status';
+      if (!isRefused || !REFUSALS.includes(error.facts['status'])) throw error;
+    }
   }
+  return null;
+}
+
+/** V4 may refuse to be asked for deleted records; what it shows without them is not wrong. */
+function deletedChoices({ v4 }: Config, generation: Generation): readonly boolean[] {
+  if (generation === 'v3') return [true];
+  return v4.includeDeleted === 'auto' ? [true, false] : [v4.includeDeleted];
 }
 
 function wordsOf(
   fieldPrefix: string,
   { generation, pair, companyId, by, value }: NarrowRequest,
   cursor: string | null,
+  asksDeleted: boolean,
 ): [string, string][] {
   const field = by === 'svc_id' ? `${fieldPrefix}id` : 'platform_id';
   const words: [string, string][] = [
     ['limit', PAGE_SIZE],
-    ['include_deleted_records', 'true'],
     [`${field}[eq]`, value],
   ];
+  if (asksDeleted) words.push(['include_deleted_records', 'true']);
   if (generation === 'v3' && companyId !== null) {
     words.push([`${fieldPrefix}company_id[eq]`, String(companyId)]);
   }

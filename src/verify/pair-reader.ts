@@ -29,7 +29,7 @@ export function createPairReader(api: Pick<Api, 'fetchRecord' | 'fetchWorded'>, 
     if (pair === undefined) throw new TypeError(`Model ${model} is not in the configuration.`);
     return pair;
   };
-  const fetchNarrow = prepareFetchNarrow(api, config.fieldPrefix);
+  const fetchNarrow = prepareFetchNarrow(api, config);
   const isIdFilterDead = new Set<string>();
   return {
     readV3: async (ref) => {

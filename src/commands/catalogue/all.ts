@@ -1,6 +1,6 @@
 import type { CommandSpec } from '../command.js';
 import { EXPORT_V3, EXPORT_V4, RUN } from './export.js';
-import { EXPLAIN, VERIFY } from './proof.js';
+import { EXPLAIN, RECHECK, VERIFY } from './proof.js';
 import { DEMO, SANDBOX } from './rehearse.js';
 import { CHECK, DUMP, LOOKUP, PURGE, REMAP, REPORT, STATUS } from './remap.js';
 import { COMPLETION, INIT } from './start.js';
@@ -15,6 +15,7 @@ export const COMMANDS: readonly CommandSpec[] = [
   CHECK,
   RUN,
   EXPLAIN,
+  RECHECK,
   VERIFY,
   LOOKUP,
   DUMP,

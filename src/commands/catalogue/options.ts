@@ -65,7 +65,8 @@ export function waitingOf(given: Given): WaitSettings | undefined {
   };
 }
 
-function durationOption(given: Given, name: string, flag: string): number | undefined {
+/** @throws SvcError `usage` where an option is given that is no duration, in ms */
+export function durationOption(given: Given, name: string, flag: string): number | undefined {
   const text = given.text(name);
   if (text === undefined) return undefined;
   const ms = parseDuration(text);

@@ -1,6 +1,7 @@
 import { SvcError } from '../../errors.js';
 import type { CommandSpec, Given } from '../command.js';
-import { countOption } from './options.js';
+import { MAX_WAIT, withMaxWait } from './max-wait.js';
+import { countOption, durationOption } from './options.js';
 
 /** Pairs that `verify` draws unless told: none wrong then means under 0.6 % with 95 % confidence. */
 const USUAL_SAMPLE = 500;
@@ -14,6 +15,7 @@ export const VERIFY: CommandSpec = {
     { flags: '--seed <n>', says: 'what the draw is made from (default: the remap)' },
     { flags: '--all', says: 'every pair instead of a sample' },
     { flags: '--json', says: 'the result as JSON, with every pair that disagrees' },
+    MAX_WAIT,
   ],
   examples: [
     { line: 'svc-migrate verify', does: `${USUAL_SAMPLE} pairs, spread over models and companies` },
@@ -23,9 +25,42 @@ export const VERIFY: CommandSpec = {
     const { runVerify } = await import('../verify.js');
     return runVerify(
       {
-        config: await given.config(),
+        config: withMaxWait(await given.config(), given),
         sample: sampleOf(given),
         seed: countOption(given, 'seed') ?? null,
+        json: given.isSet('json'),
+      },
+      io,
+    );
+  },
+};
+
+/** Between two rounds of `recheck`, unless told. */
+const USUAL_PAUSE_MS = 60_000;
+
+export const RECHECK: CommandSpec = {
+  name: 'recheck',
+  says: 'ask both APIs again about the open findings only, then remap',
+  more: 'Reads single records where the APIs honour that, else the lists concerned, and tells what healed and what persists. Judges nothing: that is for `check`.',
+  options: [
+    { flags: '--times <n>', says: 'how often to ask (default: 1)' },
+    { flags: '--every <duration>', says: 'pause between two times, such as 10m (default: 1m)' },
+    { flags: '--json', says: 'the result as JSON, with every finding that healed' },
+    MAX_WAIT,
+  ],
+  examples: [
+    { line: 'svc-migrate recheck', does: 'ask once more' },
+    { line: 'svc-migrate recheck --times 2 --every 2s', does: 'what is still open then, persists' },
+  ],
+  run: async (given, io) => {
+    const { runRecheck } = await import('../recheck.js');
+    const times = countOption(given, 'times') ?? 1;
+    if (times === 0) throw new SvcError('usage', '--times takes a whole number from 1 up.');
+    return runRecheck(
+      {
+        config: withMaxWait(await given.config(), given),
+        times,
+        everyMs: durationOption(given, 'every', 'every') ?? USUAL_PAUSE_MS,
         json: given.isSet('json'),
       },
       io,

@@ -1,0 +1,103 @@
+import type { Api } from '../api/client.js';
+import { sleepForReal } from '../api/sleep.js';
+import type { Config } from '../config/config.js';
+import { buildFingerprint } from '../config/fingerprint.js';
+import { SvcError } from '../errors.js';
+import { createSaver } from '../export/saver.js';
+import { recheck } from '../recheck/recheck.js';
+import { renderRecheck, renderRecheckJson } from '../recheck/render.js';
+import { indexOpen, judgeRecheck } from '../recheck/result.js';
+import { type RoundResult, runRound } from '../recheck/round.js';
+import { readReadiness } from '../report/read-readiness.js';
+import { findIncomplete } from '../report/readiness.js';
+import { writeText } from '../report/write-output.js';
+import { assertSameExport } from '../store/fingerprint.js';
+import { guardDatabase } from '../store/open.js';
+import { prepareReadOutcome, readOpenRows } from '../store/open-findings.js';
+import { EVERYTHING } from '../store/remap.js';
+import { exportGeneration } from './export-generation.js';
+import { holdDatabase } from './hold-database.js';
+import type { Io } from './io.js';
+import { readDatabase } from './read-database.js';
+import { rebuildRemap } from './remap.js';
+import { withApi } from './with-api.js';
+
+export interface RecheckCommand {
+  readonly config: Config;
+  readonly times: number;
+  readonly everyMs: number;
+  readonly json: boolean;
+}
+
+/**
+ * `recheck`: asks both APIs again about the open findings and rebuilds the remap; says what healed. 0 all was
+ * asked, 4 something could not be.
+ *
+ * @throws SvcError `incomplete` where nothing was exported, `auth`, `config`, `interrupted`, and as exports do
+ */
+export async function runRecheck({ config, times, everyMs, json }: RecheckCommand, io: Io): Promise<number> {
+  const result = await withApi(config, io, async (api) => {
+    await ensureRemap(config, io);
+    return recheck({
+      times,
+      everyMs,
+      runRound: () => runRoundAlone(config, api, io),
+      rebuildRemap: () => rebuildRemap(config, io),
+      readOpen: () => readDatabase(config, async (db) => indexOpen(readOpenRows(db))),
+      readOutcomes: (rows) =>
+        readDatabase(config, async (db) => {
+          const read = prepareReadOutcome(db);
+          return rows.map((row) => read(row));
+        }),
+      sleep: (ms) => sleepForReal(ms, io.signal),
+      onProgress: io.onProgress,
+    });
+  });
+  await writeText(io.stdout, [json ? renderRecheckJson(result) : renderRecheck(result, io.width)]);
+  return judgeRecheck(result);
+}
+
+/** Findings of an older remap are not those to ask about. */
+async function ensureRemap(config: Config, io: Io): Promise<void> {
+  const codes = await readDatabase(config, async (db) =>
+    findIncomplete(readReadiness(db, config, EVERYTHING)).map(({ code }) => code),
+  );
+  const missing = (['v3', 'v4'] as const).find((name) => codes.includes(`${name}_not_exported`));
+  if (missing !== undefined) {
+    throw new SvcError(
+      'incomplete',
+      `${missing.toUpperCase()} was not exported: there is nothing to ask again.`,
+      {
+        hint: 'Run `svc-migrate run` first.',
+      },
+    );
+  }
+  if (codes.includes('remap_missing') || codes.includes('remap_stale')) await rebuildRemap(config, io);
+}
+
+/** One round with the database held, as an export holds it. */
+function runRoundAlone(config: Config, api: Api, io: Io): Promise<RoundResult> {
+  const { clock, onProgress } = io;
+  const hold = { file: config.database, mode: 'write', command: 'recheck', nowMs: clock.now() } as const;
+  return holdDatabase(hold, async (db) => {
+    guardDatabase(config.database, () => assertSameExport(db, buildFingerprint(config)));
+    const saver = createSaver({
+      db,
+      file: config.database,
+      payload: config.payload,
+      excluded: config.companies.exclude,
+      // Single records end no reading; lists are read again by exports with rules of their own.
+      rules: { sweeps: false, sweepOverlapMs: 0, dropsMissingLists: false },
+      clock,
+    });
+    return runRound({
+      db,
+      config,
+      api,
+      saver,
+      readAgain: (generation, models, companies) =>
+        exportGeneration(generation, db, { config, models, companies, restart: false }, io),
+      onProgress,
+    });
+  });
+}

@@ -1,0 +1,106 @@
+import type { Generation, Status } from '../domain.js';
+import type { Db } from './open.js';
+
+/** A row of the remap as far as asking again goes. */
+export interface OpenRow {
+  readonly model: string;
+  readonly path: string;
+  readonly region: string | null;
+  readonly v3CompanyId: bigint | null;
+  readonly v4CompanyId: bigint | null;
+  readonly platformId: string | null;
+  readonly v3SvcId: bigint | null;
+  readonly v4SvcId: bigint | null;
+  readonly status: Status;
+  readonly reason: string | null;
+}
+
+const COLUMNS = (table: string) => `${table}.model, ${table}.path, ${table}.region,
+  ${table}.v3_company_id AS v3CompanyId, ${table}.v4_company_id AS v4CompanyId, ${table}.platform_id AS platformId,
+  ${table}.v3_svc_id AS v3SvcId, ${table}.v4_svc_id AS v4SvcId, ${table}.status, ${table}.reason`;
+const IS_OPEN = `m.status IN ('unmatched', 'ambiguous', 'v4_only')`;
+
+/** Every finding that is open: neither matched nor deleted, children among them. */
+export function readOpenRows(db: Db): IterableIterator<OpenRow> {
+  return db
+    .prepare<[], OpenRow>(`SELECT ${COLUMNS('m')} FROM remap AS m WHERE ${IS_OPEN} ORDER BY m.rowid`)
+    .iterate();
+}
+
+/** The records in which children are open on their own account, not because of the record. */
+export function readOpenParents(db: Db): IterableIterator<OpenRow> {
+  return db
+    .prepare<[], OpenRow>(
+      `SELECT DISTINCT ${COLUMNS('p')} FROM remap AS m CROSS JOIN remap AS p
+         ON p.model = m.model AND p.platform_id = m.parent_platform_id AND p.path = ''
+         AND iif(m.v3_svc_id IS NULL, p.v4_company_id = m.v4_company_id,
+           p.v3_company_id = m.v3_company_id AND p.region = m.region)
+       WHERE m.path <> '' AND ${IS_OPEN} AND m.reason NOT LIKE 'parent\\_%' ESCAPE '\\'`,
+    )
+    .iterate();
+}
+
+/** Makes the function that reads what a row of before has become: `matched`, `deleted/…`; null where it is gone. */
+export function prepareReadOutcome(db: Db): (row: OpenRow) => string | null {
+  const outcome = `SELECT status || ifnull('/' || reason, '') FROM remap
+    WHERE model = ? AND path = ?`;
+  const byV3 = db
+    .prepare<(string | bigint | null)[], string>(
+      `${outcome} AND v3_svc_id = ? AND region = ? AND v3_company_id = ? LIMIT 1`,
+    )
+    .pluck();
+  const byV4 = db
+    .prepare<(string | bigint | null)[], string>(`${outcome} AND v4_svc_id = ? AND v4_company_id = ? LIMIT 1`)
+    .pluck();
+  return ({ model, path, region, v3SvcId, v3CompanyId, v4SvcId, v4CompanyId }) => {
+    const found =
+      v3SvcId === null
+        ? byV4.get(model, path, v4SvcId, v4CompanyId)
+        : byV3.get(model, path, v3SvcId, region, v3CompanyId);
+    return found ?? null;
+  };
+}
+
+/** A stored record that a filter can be tried on. */
+export interface ControlRecord {
+  readonly companyId: bigint;
+  readonly svcId: bigint;
+  readonly platformId: string;
+}
+
+/** A record of a model that the API has shown, or undefined where none has a key. */
+export function readControlRecord(
+  db: Db,
+  generation: Generation,
+  region: string,
+  model: string,
+): ControlRecord | undefined {
+  return db
+    .prepare<[string, string, string], ControlRecord>(
+      `SELECT r.company_id AS companyId, r.svc_id AS svcId, r.platform_id AS platformId
+       FROM stream AS s CROSS JOIN record AS r ON r.stream_id = s.id
+       WHERE s.generation = ? AND s.region = ? AND s.model = ? AND r.platform_id IS NOT NULL AND r.deleted = 0
+       LIMIT 1`,
+    )
+    .get(generation, region, model);
+}
+
+/** How the companies are paired. */
+export interface CompanyPairs {
+  /** V3 places by V4 company id. */
+  readonly v3Of: ReadonlyMap<bigint, { readonly region: string; readonly companyId: bigint }>;
+  /** V4 companies without a pair. */
+  readonly lonelyV4: readonly bigint[];
+}
+
+export function readCompanyPairs(db: Db): CompanyPairs {
+  const rows = db
+    .prepare<[], { region: string | null; v3: bigint | null; v4: bigint }>(
+      'SELECT region, v3_company_id AS v3, v4_company_id AS v4 FROM company WHERE v4_company_id IS NOT NULL',
+    )
+    .all();
+  const pairs = rows.flatMap(({ region, v3, v4 }) =>
+    v3 === null || region === null ? [] : [[v4, { region, companyId: v3 }] as const],
+  );
+  return { v3Of: new Map(pairs), lonelyV4: rows.filter(({ v3 }) => v3 === null).map(({ v4 }) => v4) };
+}
