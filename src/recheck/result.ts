@@ -23,7 +23,7 @@ export interface RecheckResult {
 }
 
 /** `unmatched/unexplained`. */
-export function outcomeOf({ status, reason }: Pick<OpenRow, 'status' | 'reason'>): string {
+function outcomeOf({ status, reason }: Pick<OpenRow, 'status' | 'reason'>): string {
   return reason === null ? status : `${status}/${reason}`;
 }
 
