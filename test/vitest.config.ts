@@ -8,6 +8,8 @@ export default defineConfig({
     testTimeout: 120_000,
     hookTimeout: 120_000,
     pool: 'forks',
+    // Most tests wait for processes and sockets: two files at once also where one core is reported free.
+    maxWorkers: 2,
     // `.ci/run` counts from it.
     reporters:
       process.env['CI'] === undefined
