@@ -2,10 +2,10 @@ import { type ColumnWork, type Fate, judgeNumber, judgeOdd, judgeText, needsScop
 import { joinHalves } from '../ids/int64.js';
 import { NO_SCOPE, type RowScope } from '../ids/resolver.js';
 import type { Mode } from '../plan.js';
+import { quoteName } from '../sql-names.js';
 import type { IdColumn } from '../targets.js';
 import { buildJsonRewriter, type JsonRewriter, rewriteJson } from '../text/rewrite-json.js';
 import { NotJson } from '../text/scan-json.js';
-import { quoteName } from './names.js';
 import type { UserDb } from './user-db.js';
 
 /** A value as `cellSql` hands it over. */
@@ -92,7 +92,7 @@ function judgeJson(
 ): Buffer | undefined {
   if (Buffer.isBuffer(cell)) {
     try {
-      return rewriteJson(rewriter, cell, scope, isNewColumn);
+      return rewriteJson(rewriter, cell, { scope, rows: 1 }, isNewColumn);
     } catch (error) {
       if (!(error instanceof NotJson)) throw error;
     }

@@ -2,14 +2,15 @@ import { SvcError } from '../../errors.js';
 import { type ColumnWork, openColumn } from '../column-work.js';
 import type { ApplyContext, RunFacts, Written } from '../context.js';
 import type { TargetPlan } from '../plan.js';
+import { quoteName } from '../sql-names.js';
 import { assertAgreed } from '../tables/assert-agreed.js';
 import { buildColumnPlan, countedNotes, watchFinals } from '../tables/table-plan.js';
+import { isOpen } from '../tables/units.js';
 import { columnLabel } from '../targets.js';
 import { buildCellJudge, judgeSql, KEEP_SQL, registerJudge, resultSql } from './cells.js';
 import { ensureLedger, enteredRows, insertUnit, keySql, readUnit } from './ledger.js';
-import { quoteName } from './names.js';
 import { assertSameUnits, describeWritten, finishUnit } from './sqlite-batches.js';
-import { type Found, isOpen } from './sqlite-survey.js';
+import type { Found } from './sqlite-survey.js';
 import { changeWork, countWork, createWork, dropWork, newKeyTerm, type WorkList } from './sqlite-work.js';
 import { inTransaction, type UserDb } from './user-db.js';
 

@@ -2,13 +2,14 @@ import { SvcError } from '../../errors.js';
 import { openColumn } from '../column-work.js';
 import { type ApplyContext, NAMED_ROWS, type RunFacts, type Written } from '../context.js';
 import type { TargetPlan } from '../plan.js';
+import { quoteName } from '../sql-names.js';
 import { assertAgreed } from '../tables/assert-agreed.js';
 import { buildColumnPlan, countedNotes, watchFinals } from '../tables/table-plan.js';
+import { isOpen } from '../tables/units.js';
 import type { IdColumn } from '../targets.js';
 import { buildCellJudge, judgeSql, KEEP_SQL, registerJudge, resultSql } from './cells.js';
 import { ensureLedger, insertUnit, keyMatch, keySql, readUnit, readUnits, type Unit } from './ledger.js';
-import { quoteName } from './names.js';
-import { andWhere, type Found, isOpen, unenteredRows } from './sqlite-survey.js';
+import { andWhere, type Found, unenteredRows } from './sqlite-survey.js';
 import { inTransaction, type UserDb } from './user-db.js';
 
 /**

@@ -1,6 +1,7 @@
 import { openColumn } from '../column-work.js';
 import type { ApplyContext, RunFacts, Written } from '../context.js';
 import type { TargetPlan } from '../plan.js';
+import { quoteName } from '../sql-names.js';
 import { assertAgreed } from '../tables/assert-agreed.js';
 import { columnOf } from '../tables/table-facts.js';
 import { buildColumnPlan, watchFinals } from '../tables/table-plan.js';
@@ -18,7 +19,6 @@ import {
   scopeSql,
 } from './cells.js';
 import { ensureLedger, insertUnit, readUnit } from './ledger.js';
-import { quoteName } from './names.js';
 import { assertSameUnits, describeWritten } from './sqlite-batches.js';
 import type { SqliteFacts } from './sqlite-facts.js';
 import type { Found } from './sqlite-survey.js';

@@ -1,7 +1,7 @@
 import { orMeant } from '../../config/suggest.js';
 import { blocks } from '../column-work.js';
+import { quoteName, quoteText } from '../sql-names.js';
 import type { ForeignKey, TableColumn, TableFacts, Uniqueness } from '../tables/table-facts.js';
-import { quoteName, quoteText } from './names.js';
 import type { UserDb } from './user-db.js';
 
 /** A table's facts with what only SQLite has. */

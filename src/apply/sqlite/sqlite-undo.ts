@@ -1,10 +1,10 @@
 import { SvcError } from '../../errors.js';
 import { openColumn } from '../column-work.js';
 import { type ApplyContext, NAMED_ROWS, type Undone } from '../context.js';
+import { quoteName } from '../sql-names.js';
 import { type IdColumn, newColumnOf } from '../targets.js';
 import { buildCellJudge, judgeSql, KEEP_SQL, registerJudge, resultSql } from './cells.js';
 import { keyMatch, keySql, readUnit, type Unit } from './ledger.js';
-import { quoteName } from './names.js';
 import { changeRows } from './sqlite-batches.js';
 import { readSqliteFacts } from './sqlite-facts.js';
 import { changeWork, countWork, createWork, dropWork, type WorkList } from './sqlite-work.js';

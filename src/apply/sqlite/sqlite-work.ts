@@ -1,4 +1,4 @@
-import { quoteName } from './names.js';
+import { quoteName } from '../sql-names.js';
 import type { UserDb } from './user-db.js';
 
 /**

@@ -51,6 +51,14 @@ export function buildJsonRewriter(
   return { paths, columns };
 }
 
+/** The row a JSON value stands in: its own scope, and how many rows hold the same. */
+export interface JsonRow {
+  readonly scope: RowScope;
+  readonly rows: number;
+}
+
+const ONE_ROW: JsonRow = { scope: NO_SCOPE, rows: 1 };
+
 /** What becomes of one JSON value. */
 export interface JsonEdits {
   /** In the order of the text. */
@@ -68,16 +76,16 @@ export function findEdits(
   rewriter: JsonRewriter,
   bytes: Buffer,
   range: { readonly start: number; readonly end: number },
-  rowScope: RowScope = NO_SCOPE,
+  row: JsonRow = ONE_ROW,
 ): JsonEdits {
   const hits = scanJson(bytes, range.start, range.end, rewriter.paths);
   const edits: Edit[] = [];
   let kept = 0;
   for (const column of rewriter.columns) {
-    const scope = needsScope(column.work.column) ? innerScope(column, bytes, hits, rowScope) : rowScope;
+    const scope = needsScope(column.work.column) ? innerScope(column, bytes, hits, row.scope) : row.scope;
     for (const hit of hits) {
       if (hit.path !== column.path) continue;
-      const fate = judgeHit(column.work, bytes, hit, scope);
+      const fate = judgeHit(column.work, bytes, hit, { scope, rows: row.rows });
       const edit = editOf(column.work, hit, fate);
       if (edit !== null) edits.push(edit);
       else if (fate === 'keep') kept += 1;
@@ -122,13 +130,14 @@ function onlyText(bytes: Buffer, hits: readonly Hit[]): string | null {
   return typeof text === 'string' && text !== '' ? text : null;
 }
 
-function judgeHit(work: ColumnWork, bytes: Buffer, hit: Hit, scope: RowScope): Fate {
-  if (hit.kind === 'null') return judgeText(work, '', scope);
-  if (hit.kind === 'number') return judgeText(work, bytes.toString('latin1', hit.start, hit.end), scope);
+function judgeHit(work: ColumnWork, bytes: Buffer, hit: Hit, { scope, rows }: JsonRow): Fate {
+  if (hit.kind === 'null') return judgeText(work, '', scope, rows);
+  if (hit.kind === 'number')
+    return judgeText(work, bytes.toString('latin1', hit.start, hit.end), scope, rows);
   const text = bytes.toString('utf8', hit.start + 1, hit.end - 1);
-  if (hit.kind === 'string' && !text.includes('\\')) return judgeText(work, text, scope);
+  if (hit.kind === 'string' && !text.includes('\\')) return judgeText(work, text, scope, rows);
   const sample = () => bytes.toString('utf8', hit.start, Math.min(hit.end, hit.start + SAMPLE_BYTES));
-  return judgeOdd(work, hit.kind === 'string' ? 'escaped' : 'not_a_value', sample, scope);
+  return judgeOdd(work, hit.kind === 'string' ? 'escaped' : 'not_a_value', sample, scope, rows);
 }
 
 const SAMPLE_BYTES = 64;
@@ -161,10 +170,10 @@ export function applyEdits(bytes: Buffer, edits: readonly Edit[]): Buffer {
 export function rewriteJson(
   rewriter: JsonRewriter,
   bytes: Buffer,
-  scope: RowScope,
+  row: JsonRow,
   isNewColumn: boolean,
 ): Buffer | undefined {
-  const { edits, kept } = findEdits(rewriter, bytes, { start: 0, end: bytes.length }, scope);
+  const { edits, kept } = findEdits(rewriter, bytes, { start: 0, end: bytes.length }, row);
   if (isNewColumn ? kept > 0 : edits.length === 0) return undefined;
   return applyEdits(bytes, edits);
 }

@@ -34,7 +34,7 @@ function rewrite(text: string, ids: readonly Partial<IdColumn>[], missing: 'keep
     ),
   );
   const rewriter = buildJsonRewriter(works, (work) => work.column.column, true);
-  const bytes = rewriteJson(rewriter, Buffer.from(text), NO_SCOPE, false) ?? text;
+  const bytes = rewriteJson(rewriter, Buffer.from(text), { scope: NO_SCOPE, rows: 1 }, false) ?? text;
   const counts = works.flatMap((work) => buildCounts(work.tally.result()));
   return { text: bytes.toString(), counts: counts.map(({ name, rows }) => `${name} ${rows}`) };
 }

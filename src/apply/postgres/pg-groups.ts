@@ -1,0 +1,97 @@
+import { type ColumnWork, judgeOdd, judgeText } from '../column-work.js';
+import { NO_SCOPE, type RowScope } from '../ids/resolver.js';
+import type { Mode } from '../plan.js';
+import { quoteName } from '../sql-names.js';
+import { columnLabel, type IdColumn } from '../targets.js';
+import { buildJsonRewriter, type JsonRewriter, rewriteJson } from '../text/rewrite-json.js';
+import { NotJson } from '../text/scan-json.js';
+import { enteredRows, keySql, type Unit } from './pg-ledger.js';
+import type { Cells } from './pg-session.js';
+
+/**
+ * A column's values are handled by kind: every distinct value (with its model, region and company) once, however
+ * many rows hold it.
+ */
+export function groupSql(from: string, where: string, id: IdColumn): string {
+  const terms = groupTerms(id, 't');
+  const places = terms.map((_, at) => at + 1).join(', ');
+  return `SELECT ${terms.join(', ')}, count(*) FROM ${from} ${where} GROUP BY ${places}`;
+}
+
+/** The value as text, then model, region and company where the column names them. */
+export function groupTerms(id: IdColumn, alias: string): string[] {
+  return [id.column, id.modelColumn, id.regionColumn, id.companyColumn]
+    .filter((name) => name !== undefined)
+    .map((name) => `${alias}.${quoteName(name)}::text`);
+}
+
+/** `FROM` of a table's rows that no run has entered for a column, and its `WHERE`. */
+export function unenteredRows(
+  facts: { readonly table: string },
+  key: readonly string[],
+  units: readonly Unit[],
+  schema: string,
+  id: IdColumn,
+): { readonly from: string; readonly where: string } {
+  const entered = enteredRows(units, schema, columnLabel(id));
+  if (entered === null) return { from: `${facts.table} AS t`, where: 'WHERE true' };
+  const rowKey = keySql(key, (column) => `t.${quoteName(column)}`);
+  return {
+    from: `${facts.table} AS t LEFT JOIN ${entered} AS e ON e.row_key = ${rowKey}`,
+    where: 'WHERE e.row_key IS NULL',
+  };
+}
+
+/** Judges the groups of one column. */
+export interface GroupJudge {
+  readonly work: ColumnWork;
+  readonly rewriter: JsonRewriter | null;
+  readonly isNewColumn: boolean;
+}
+
+export function buildGroupJudge(work: ColumnWork, mode: Mode): GroupJudge {
+  const { path } = work.column;
+  const rewriter = path === undefined ? null : buildJsonRewriter([work], () => path, false);
+  return { work, rewriter, isNewColumn: mode === 'new' };
+}
+
+/** What becomes of a group's value: another text, NULL, or undefined where it stays. Counted on the way. */
+export function judgeGroup(judge: GroupJudge, group: Cells): string | null | undefined {
+  const { work, rewriter, isNewColumn } = judge;
+  const [value = null] = group;
+  const rows = Number(group.at(-1));
+  const scope = groupScope(work.column, group);
+  if (value !== null && rewriter !== null)
+    return judgeJson(work, rewriter, value, { scope, rows }, isNewColumn);
+  const fate = judgeText(work, value ?? '', scope, rows);
+  if (fate === 'replace') return work.resolver.newDigits;
+  return fate === 'clear' ? null : undefined;
+}
+
+/** Only the columns that are named stand in a group, in this order. */
+export function groupScope({ modelColumn, regionColumn, companyColumn }: IdColumn, group: Cells): RowScope {
+  if (group.length <= 2) return NO_SCOPE;
+  let at = 0;
+  const next = (name: string | undefined) => {
+    if (name === undefined) return null;
+    at += 1;
+    return group[at] || null;
+  };
+  return { model: next(modelColumn), region: next(regionColumn), company: next(companyColumn) };
+}
+
+function judgeJson(
+  work: ColumnWork,
+  rewriter: JsonRewriter,
+  value: string,
+  row: { readonly scope: RowScope; readonly rows: number },
+  isNewColumn: boolean,
+): string | undefined {
+  try {
+    return rewriteJson(rewriter, Buffer.from(value), row, isNewColumn)?.toString('utf8');
+  } catch (error) {
+    if (!(error instanceof NotJson)) throw error;
+    judgeOdd(work, 'not_json', () => value, row.scope, row.rows);
+    return undefined;
+  }
+}

@@ -1,0 +1,198 @@
+import { once } from 'node:events';
+import { finished } from 'node:stream/promises';
+import pg from 'pg';
+import { from as copyFrom } from 'pg-copy-streams';
+import { SvcError } from '../../errors.js';
+import type { ApplyContext } from '../context.js';
+import { quoteName } from '../sql-names.js';
+import type { PostgresTarget } from '../targets.js';
+import { isConnectionLost, isWorthRetrying, postgresError } from './pg-errors.js';
+import { readUrl } from './pg-url.js';
+
+/** A row: every value as PostgreSQL's text, null for NULL. */
+export type Cells = (string | null)[];
+
+/** One state of the data for the whole transaction. */
+export const BEGIN_SNAPSHOT = 'BEGIN ISOLATION LEVEL REPEATABLE READ READ WRITE';
+export const BEGIN_READ_ONLY = 'BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY';
+/** Sees what others committed: each statement looks at rows as they are by then. */
+export const BEGIN_LATEST = 'BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE';
+
+const FETCH_ROWS = 10_000;
+const CONNECT_TIMEOUT_MS = 15_000;
+/** What makes a value's text the same in every session. */
+const SETTINGS = `
+SET TimeZone = 'UTC'; SET DateStyle = 'ISO, YMD'; SET IntervalStyle = 'postgres'; SET bytea_output = 'hex';
+SET extra_float_digits = 1; SET client_encoding = 'UTF8'; SET standard_conforming_strings = on;
+SET row_security = off; SET xmloption = 'content'; SET lc_monetary = 'C';`;
+
+const AS_TEXT = { getTypeParser: () => (value: string | Buffer) => String(value) };
+
+/** One connection, made when it is needed and made anew when it was lost. */
+export class PgSession {
+  readonly #context: ApplyContext;
+  readonly #url: string;
+  #client: pg.Client | null = null;
+  readonly #stop = () => this.#destroy();
+
+  constructor(context: ApplyContext, source: Pick<PostgresTarget, 'urlEnv' | 'urlFile'>) {
+    this.#context = context;
+    this.#url = readUrl(source, context.env);
+    // A statement may run for long: only leaving the server to it stops at once.
+    context.signal.addEventListener('abort', this.#stop);
+  }
+
+  /** Host, port and database, for people. */
+  async place(): Promise<string> {
+    const { host, port, database } = await this.#connected();
+    return `${host.startsWith('/') ? 'local socket' : `${host}:${port}`}, database ${database ?? ''}`;
+  }
+
+  /** Runs one statement with `$1` parameters. */
+  async query(
+    text: string,
+    values: readonly (string | null)[] = [],
+  ): Promise<{ rows: Cells[]; count: number }> {
+    const client = await this.#connected();
+    const result = await client.query<Cells>({ text, values: [...values], rowMode: 'array', types: AS_TEXT });
+    return { rows: result.rows, count: result.rowCount ?? 0 };
+  }
+
+  /** Runs statements without parameters, one after the other. */
+  async exec(text: string): Promise<void> {
+    await (await this.#connected()).query(text);
+  }
+
+  /** The only value of the only row, or null. */
+  async one(text: string, values: readonly (string | null)[] = []): Promise<string | null> {
+    return (await this.query(text, values)).rows[0]?.[0] ?? null;
+  }
+
+  /** Reads rows through a cursor; call inside a transaction. */
+  async *read(text: string): AsyncGenerator<Cells[]> {
+    await this.exec(`DECLARE svc_migrate_cursor NO SCROLL CURSOR FOR ${text}`);
+    for (;;) {
+      const { rows } = await this.query(`FETCH FORWARD ${FETCH_ROWS} FROM svc_migrate_cursor`);
+      if (rows.length > 0) yield rows;
+      if (rows.length < FETCH_ROWS) break;
+    }
+    await this.exec('CLOSE svc_migrate_cursor');
+  }
+
+  /** Copies rows into a table. */
+  async copyIn(table: string, columns: readonly string[], rows: readonly Cells[]): Promise<void> {
+    const client = await this.#connected();
+    const stream = client.query(copyFrom(`COPY ${table} (${columns.map(quoteName).join(', ')}) FROM STDIN`));
+    const done = finished(stream);
+    // Whoever waits for room must also hear of the end.
+    done.catch(() => {});
+    for (let at = 0; at < rows.length; at += 1000) {
+      const text = rows
+        .slice(at, at + 1000)
+        .map(copyLine)
+        .join('');
+      if (!stream.write(text)) await Promise.race([once(stream, 'drain'), done]);
+    }
+    stream.end();
+    await done;
+  }
+
+  /**
+   * Runs `step` until it succeeds, as often as the tuning allows. It must be a step that may be run again: where a
+   * connection is lost at COMMIT, only the ledger knows whether it was carried out.
+   *
+   * @throws SvcError `interrupted`, `locked`, `apply_stopped`, `bad_input`
+   */
+  async retry<T>(step: () => Promise<T>): Promise<T> {
+    const { tuning, random, sleep, signal } = this.#context;
+    for (let attempt = 1; ; attempt += 1) {
+      if (signal.aborted) throw interrupted();
+      try {
+        return await step();
+      } catch (error) {
+        await this.#rollBack(error);
+        if (signal.aborted) throw interrupted();
+        if (attempt >= tuning.attempts || !isWorthRetrying(error)) throw postgresError(error);
+        await sleep(Math.min(5000, 50 * 2 ** attempt) * (0.5 + random() / 2));
+      }
+    }
+  }
+
+  /** Runs `work` in one transaction, `retry` around it. */
+  transaction<T>(begin: string, work: () => Promise<T>): Promise<T> {
+    return this.retry(async () => {
+      await this.exec(begin);
+      const result = await work();
+      await this.exec('COMMIT');
+      return result;
+    });
+  }
+
+  async close(): Promise<void> {
+    this.#context.signal.removeEventListener('abort', this.#stop);
+    const client = this.#client;
+    this.#client = null;
+    await client?.end().catch(() => {});
+  }
+
+  async #rollBack(error: unknown): Promise<void> {
+    if (isConnectionLost(error)) return this.#destroy();
+    try {
+      await this.#client?.query('ROLLBACK');
+    } catch {
+      this.#destroy();
+    }
+  }
+
+  #destroy(): void {
+    const client = this.#client;
+    this.#client = null;
+    if (client === null) return;
+    client.on('error', () => {});
+    // The socket itself: `end` would wait for the statement under way.
+    client.connection.stream.destroy();
+  }
+
+  async #connected(): Promise<pg.Client> {
+    if (this.#client !== null) return this.#client;
+    const { tuning, signal } = this.#context;
+    if (signal.aborted) throw interrupted();
+    const client = new pg.Client({
+      connectionString: this.#url,
+      application_name: 'svc-migrate',
+      connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
+      keepAlive: true,
+      ...(tuning.statementTimeoutMs > 0 ? { query_timeout: tuning.statementTimeoutMs + 30_000 } : {}),
+    });
+    client.on('error', () => {
+      if (this.#client === client) this.#client = null;
+    });
+    await client.connect();
+    this.#client = client;
+    await client.query(
+      `${SETTINGS} SET lock_timeout = ${tuning.lockTimeoutMs}; SET statement_timeout = ${tuning.statementTimeoutMs};`,
+    );
+    return client;
+  }
+}
+
+function copyLine(cells: Cells): string {
+  return `${cells.map((cell) => (cell === null ? '\\N' : cell.replace(/[\\\t\n\r]/g, copyEscape))).join('\t')}\n`;
+}
+
+const COPY_ESCAPES: Readonly<Record<string, string>> = {
+  '\\': '\\\\',
+  '\t': '\\t',
+  '\n': '\\n',
+  '\r': '\\r',
+};
+
+function copyEscape(found: string): string {
+  return COPY_ESCAPES[found] ?? found;
+}
+
+function interrupted(): SvcError {
+  return new SvcError('interrupted', 'Stopped between two steps; the ledger says where.', {
+    hint: 'Run the same command again to go on, or `svc-migrate undo RUN` to take it back.',
+  });
+}

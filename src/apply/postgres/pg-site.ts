@@ -1,0 +1,150 @@
+import {
+  type ApplyContext,
+  isFinished,
+  type RunFacts,
+  type Site,
+  type Undone,
+  type Verified,
+  type Written,
+} from '../context.js';
+import type { TargetPlan } from '../plan.js';
+import type { Rewritten } from '../tables/judge-table.js';
+import type { PostgresTarget } from '../targets.js';
+import { type Agreed, writeAtOnce } from './pg-atomic.js';
+import { writeInBatches } from './pg-batches.js';
+import { postgresError } from './pg-errors.js';
+import { writeNewColumns } from './pg-expand.js';
+import { readPgFacts } from './pg-facts.js';
+import { ensureLedger, readDoneUnits, readUnitsOfRun } from './pg-ledger.js';
+import { BEGIN_READ_ONLY, PgSession } from './pg-session.js';
+import { type Found, findTable, refresh, surveyTable } from './pg-survey.js';
+import { undoAtOnce, undoInBatches, undoNewColumns } from './pg-undo.js';
+import { verifyUnit } from './pg-verify.js';
+
+/** The tables of one PostgreSQL database; all targets name the same connection string and ledger. */
+export function openPostgresSite(context: ApplyContext, targets: readonly PostgresTarget[]): Site {
+  const [first] = targets;
+  if (first === undefined) throw new Error('a site without targets');
+  const session = new PgSession(context, first);
+  const asOurs = async <T>(work: () => Promise<T>): Promise<T> => {
+    try {
+      return await work();
+    } catch (error) {
+      throw postgresError(error);
+    }
+  };
+  return {
+    survey: () =>
+      asOurs(() => session.transaction(BEGIN_READ_ONLY, () => surveyAll(context, session, targets))),
+    write: (agreed, run) => asOurs(() => writeAll(context, session, targets, agreed, run)),
+    undo: (run) => asOurs(() => undoAll(context, session, first.ledgerSchema, run)),
+    verify: (run) => asOurs(() => verifyAll(context, session, targets, run)),
+    close: () => session.close(),
+  };
+}
+
+async function surveyAll(
+  context: ApplyContext,
+  session: PgSession,
+  targets: readonly PostgresTarget[],
+): Promise<TargetPlan[]> {
+  const plans: TargetPlan[] = [];
+  for (const found of await findAll(context, session, targets))
+    plans.push(await surveyTable(context, session, found));
+  return plans;
+}
+
+async function findAll(
+  context: ApplyContext,
+  session: PgSession,
+  targets: readonly PostgresTarget[],
+): Promise<Found[]> {
+  const tables = [];
+  for (const target of targets) tables.push({ target, facts: await readPgFacts(session, target) });
+  const rewritten = tables.map(
+    ({ target, facts }): Rewritten => ({ table: facts.table, columns: target.ids.map((id) => id.column) }),
+  );
+  const found: Found[] = [];
+  for (const { target, facts } of tables)
+    found.push(await findTable(context, session, target, facts, rewritten));
+  return found;
+}
+
+/** Tables that are tied to their keys or to each other go first, together; the others one by one, in batches. */
+async function writeAll(
+  context: ApplyContext,
+  session: PgSession,
+  targets: readonly PostgresTarget[],
+  agreed: readonly TargetPlan[],
+  run: RunFacts,
+): Promise<readonly Written[]> {
+  const written: Written[] = [];
+  const tables: Agreed[] = [];
+  for (const schema of new Set(targets.map((target) => target.ledgerSchema)))
+    await ensureLedger(session, schema);
+  for (const found of await session.retry(() => findAll(context, session, targets))) {
+    const plan = agreed.find(({ name }) => name === found.target.name);
+    if (plan === undefined) continue;
+    if (isFinished(found.earlier, context.policy.again)) written.push(alreadyDone(found));
+    else tables.push({ found, agreed: plan });
+  }
+  const isTied = ({ found }: Agreed) => found.judgement.handling.isAtomic;
+  const tied = context.policy.mode === 'in_place' ? tables.filter(isTied) : [];
+  written.push(...(await writeAtOnce(context, session, tied, run)));
+  for (const table of tables.filter((one) => !tied.includes(one))) {
+    const write = context.policy.mode === 'new' ? writeNewColumns : writeInBatches;
+    // An earlier target may be on the same table.
+    const found = await session.retry(() => refresh(context, session, table.found));
+    written.push(await write(context, session, found, table.agreed, run));
+  }
+  return written;
+}
+
+function alreadyDone({ target, earlier }: Found): Written {
+  const { run, done } = earlier;
+  return {
+    target: target.name,
+    run: run ?? '',
+    changed: done,
+    skipped: [],
+    skippedCount: 0,
+    alreadyDone: true,
+  };
+}
+
+async function undoAll(
+  context: ApplyContext,
+  session: PgSession,
+  schema: string,
+  run: string,
+): Promise<readonly Undone[]> {
+  const all = await session.retry(() => readUnitsOfRun(session, schema, run));
+  const units = all.filter(({ state }) => state !== 'undone');
+  const tied = units.filter((unit) => unit.mode === 'in_place' && unit.isAtomic);
+  const undone: Undone[] = [];
+  for (const unit of units.filter((one) => !tied.includes(one)).reverse()) {
+    undone.push(
+      await (unit.mode === 'new'
+        ? undoNewColumns(context, session, unit)
+        : undoInBatches(context, session, unit)),
+    );
+  }
+  return [...undone, ...(await undoAtOnce(session, tied))];
+}
+
+async function verifyAll(
+  context: ApplyContext,
+  session: PgSession,
+  targets: readonly PostgresTarget[],
+  run: string | null,
+): Promise<readonly Verified[]> {
+  const names = targets.map(({ name }) => name);
+  const verified: Verified[] = [];
+  for (const schema of new Set(targets.map((target) => target.ledgerSchema))) {
+    for (const unit of await session.retry(() => readDoneUnits(session, schema))) {
+      const isAsked = run === null ? names.includes(unit.target.name) : unit.run === run;
+      if (isAsked) verified.push(await verifyUnit(context, session, unit));
+    }
+  }
+  return verified;
+}

@@ -1,0 +1,226 @@
+import { SvcError } from '../../errors.js';
+import { openColumn } from '../column-work.js';
+import { type ApplyContext, NAMED_ROWS, type Undone } from '../context.js';
+import { quoteName } from '../sql-names.js';
+import { columnOf } from '../tables/table-facts.js';
+import { type IdColumn, newColumnOf } from '../targets.js';
+import { lockTables } from './pg-atomic.js';
+import { readPgFacts } from './pg-facts.js';
+import { buildGroupJudge, groupTerms, judgeGroup } from './pg-groups.js';
+import { keyMatch, keySql, lockLedger, type Unit } from './pg-ledger.js';
+import { BEGIN_LATEST, BEGIN_READ_ONLY, BEGIN_SNAPSHOT, type PgSession } from './pg-session.js';
+import { changeWork, createWork, WORK, type WorkList } from './pg-work.js';
+
+/** Takes the batches of a unit back, in the order they came; entries leave the ledger with their change. */
+export async function undoInBatches(context: ApplyContext, session: PgSession, unit: Unit): Promise<Undone> {
+  await session.retry(() => setState(session, unit, 'undoing'));
+  const total = await session.retry(() => countEntries(session, unit));
+  for (let from = unit.first; from < unit.done; from += context.tuning.batchRows) {
+    const until = Math.min(from + context.tuning.batchRows, unit.done);
+    await session.transaction(BEGIN_LATEST, () => undoBatch(session, unit, { from, until }));
+    context.onProgress({
+      kind: 'step',
+      name: `taking back ${unit.table}`,
+      done: until - unit.first,
+      total: unit.done - unit.first,
+    });
+  }
+  return session.transaction(BEGIN_LATEST, () => finishUndo(session, unit, total));
+}
+
+/** May be run again: an entry is there only as long as its change is. */
+async function undoBatch(
+  session: PgSession,
+  unit: Unit,
+  batch: { readonly from: number; readonly until: number },
+): Promise<void> {
+  const s = quoteName(unit.target.ledgerSchema);
+  await session.exec(
+    'SET LOCAL enable_hashjoin = off; SET LOCAL enable_mergejoin = off; SET LOCAL enable_bitmapscan = off',
+  );
+  for (const [col, { column }] of unit.target.ids.entries()) {
+    const name = quoteName(column);
+    await session.query(
+      `WITH b AS MATERIALIZED (
+         SELECT id, row_key, old, new FROM ${s}.entry WHERE id > $1::bigint AND id <= $2::bigint AND unit = $3::bigint AND col = ${col}
+       ), u AS (
+         UPDATE ${unit.table} AS t SET ${name} = b.old::${unit.types[col]} FROM b
+         WHERE ${keyMatch(unit.key, unit.keyTypes, (part) => `t.${quoteName(part)}`, 'b.row_key')}
+           AND t.${name}::text IS NOT DISTINCT FROM b.new
+         RETURNING b.id
+       )
+       DELETE FROM ${s}.entry WHERE id IN (SELECT id FROM u)`,
+      [String(batch.from), String(batch.until), unit.unit],
+    );
+  }
+}
+
+/** Takes several units back in one transaction, the last one first. */
+export async function undoAtOnce(session: PgSession, units: readonly Unit[]): Promise<Undone[]> {
+  const [first] = units;
+  if (first === undefined) return [];
+  const totals = new Map<string, number>();
+  for (const unit of units) totals.set(unit.unit, await session.retry(() => countEntries(session, unit)));
+  return session.transaction(BEGIN_SNAPSHOT, async () => {
+    await lockLedger(session, first.target.ledgerSchema);
+    await lockTables(
+      session,
+      units.map(({ table }) => table),
+    );
+    await session.exec('SET CONSTRAINTS ALL DEFERRED');
+    const undone: Undone[] = [];
+    for (const unit of [...units].reverse()) {
+      await undoTable(session, unit);
+      undone.push(await finishUndo(session, unit, totals.get(unit.unit) ?? 0));
+    }
+    return undone;
+  });
+}
+
+async function undoTable(session: PgSession, unit: Unit): Promise<void> {
+  const facts = await readPgFacts(session, unit.target);
+  const columns = unit.target.ids.map((id) => id.column);
+  const isUnique = (column: string) => facts.uniques.some((unique) => unique.columns.includes(column));
+  const parked = columns.filter(isUnique).flatMap((column) => columnOf(facts, column) ?? []);
+  const work: WorkList = { table: facts.table, key: unit.key, columns, parked };
+  const s = quoteName(unit.target.ledgerSchema);
+  const value = (column: string) => `t.${quoteName(column)}`;
+  const joins = columns.map(
+    (column, at) => `LEFT JOIN ${s}.entry AS e${at} ON e${at}.unit = ${unit.unit} AND e${at}.col = ${at}
+      AND e${at}.row_key = ${keySql(unit.key, value)} AND ${value(column)}::text IS NOT DISTINCT FROM e${at}.new`,
+  );
+  const results = columns.map(
+    (column, at) =>
+      `CASE WHEN e${at}.id IS NULL THEN ${value(column)} ELSE e${at}.old::${unit.types[at]} END`,
+  );
+  await createWork(
+    session,
+    work,
+    `SELECT ${[...unit.key.map(value), ...columns.map(value), ...results].join(', ')} FROM ${facts.table} AS t
+     ${joins.join(' ')} WHERE ${columns.map((_, at) => `e${at}.id IS NOT NULL`).join(' OR ')}`,
+  );
+  await changeWork(session, work);
+  const rowKey = keySql(
+    unit.key.map((_, at) => `k${at}`),
+    (name) => `w.${name}`,
+  );
+  for (const at of columns.keys()) {
+    await session.exec(`DELETE FROM ${s}.entry WHERE unit = ${unit.unit} AND col = ${at} AND row_key IN (
+      SELECT ${rowKey} FROM ${WORK} AS w WHERE w.c${at}::text IS DISTINCT FROM w.o${at}::text)`);
+  }
+}
+
+async function countEntries(session: PgSession, unit: Unit): Promise<number> {
+  const sql = `SELECT count(*) FROM ${quoteName(unit.target.ledgerSchema)}.entry WHERE unit = $1::bigint AND id <= $2::bigint`;
+  return Number(await session.one(sql, [unit.unit, String(unit.done)]));
+}
+
+async function setState(session: PgSession, unit: Unit, state: Unit['state']): Promise<void> {
+  const sql = `UPDATE ${quoteName(unit.target.ledgerSchema)}.run SET state = $1 WHERE unit = $2::bigint`;
+  await session.query(sql, [state, unit.unit]);
+}
+
+/**
+ * What is left over are rows changed since: their entries stay, so that they are never rewritten again. Rows that
+ * are gone are named once.
+ */
+async function finishUndo(session: PgSession, unit: Unit, total: number): Promise<Undone> {
+  const s = quoteName(unit.target.ledgerSchema);
+  await session.exec(`DELETE FROM ${s}.entry WHERE unit = ${unit.unit} AND id > ${unit.done}`);
+  const left = await countEntries(session, unit);
+  const match = keyMatch(unit.key, unit.keyTypes, (part) => `t.${quoteName(part)}`, 'e.row_key');
+  const isGone = `NOT EXISTS (SELECT 1 FROM ${unit.table} AS t WHERE ${match})`;
+  const { rows } = await session.query(
+    `SELECT array_to_string(row_key, ', ') || CASE WHEN ${isGone} THEN ' (gone)' ELSE '' END FROM ${s}.entry AS e
+     WHERE unit = $1::bigint ORDER BY id LIMIT ${NAMED_ROWS}`,
+    [unit.unit],
+  );
+  await session.exec(`DELETE FROM ${s}.entry AS e WHERE unit = ${unit.unit} AND ${isGone}`);
+  await setState(session, unit, (await countEntries(session, unit)) === 0 ? 'undone' : 'done');
+  const changedSince = rows.map(([key]) => `row ${key ?? ''}`);
+  return { target: unit.target.name, restored: total - left, changedSince, changedSinceCount: left };
+}
+
+/**
+ * Takes new columns back by dropping them. A value that is not what the remap gives was put there by someone else:
+ * then nothing is dropped and the rows are named.
+ *
+ * @throws SvcError `bad_input` where the remap is another one, so that this cannot be told
+ */
+export async function undoNewColumns(context: ApplyContext, session: PgSession, unit: Unit): Promise<Undone> {
+  const names = unit.target.ids.map(newColumnOf);
+  if (unit.remapSha256 !== context.facts.sha256) {
+    throw new SvcError(
+      'bad_input',
+      `Run ${unit.run} used another remap: whether its new columns were changed cannot be told.`,
+      {
+        hint: `Drop ${names.join(', ')} of ${unit.table} by hand.`,
+      },
+    );
+  }
+  const base = { target: unit.target.name };
+  const foreign = await findAllForeign(context, session, unit);
+  if (foreign.count > 0) {
+    return { ...base, restored: 0, changedSince: foreign.named, changedSinceCount: foreign.count };
+  }
+  await session.transaction(BEGIN_LATEST, async () => {
+    for (const name of names) {
+      await session.exec(`ALTER TABLE ${unit.table} DROP COLUMN IF EXISTS ${quoteName(name)}`);
+    }
+    await setState(session, unit, 'undone');
+  });
+  return { ...base, restored: unit.changed, changedSince: [], changedSinceCount: 0 };
+}
+
+export interface Foreign {
+  readonly named: readonly string[];
+  readonly count: number;
+  readonly checked: number;
+}
+
+/** Values of the new columns that are not what the remap gives: how many rows, and the first few. */
+export async function findAllForeign(
+  context: ApplyContext,
+  session: PgSession,
+  unit: Unit,
+): Promise<Foreign> {
+  const facts = await session.retry(() => readPgFacts(session, unit.target));
+  const all: Foreign[] = [];
+  for (const id of unit.target.ids) {
+    if (columnOf(facts, newColumnOf(id)) === undefined) continue;
+    all.push(await session.transaction(BEGIN_READ_ONLY, () => findForeign(context, session, unit, id)));
+  }
+  const sum = (pick: (one: Foreign) => number) => all.reduce((total, one) => total + pick(one), 0);
+  return {
+    named: all.flatMap((one) => one.named).slice(0, NAMED_ROWS),
+    count: sum((one) => one.count),
+    checked: sum((one) => one.checked),
+  };
+}
+
+async function findForeign(
+  context: ApplyContext,
+  session: PgSession,
+  unit: Unit,
+  id: IdColumn,
+): Promise<Foreign> {
+  const judge = buildGroupJudge(openColumn(context, id, { ...context.policy, ...unit.policy }), 'new');
+  const fresh = newColumnOf(id);
+  const terms = groupTerms(id, 't');
+  const places = [...terms, fresh].map((_, at) => at + 1).join(', ');
+  const named: string[] = [];
+  let count = 0;
+  let checked = 0;
+  const sql = `SELECT t.${quoteName(fresh)}::text, ${terms.join(', ')}, count(*) FROM ${unit.table} AS t
+    WHERE t.${quoteName(fresh)} IS NOT NULL GROUP BY ${places}`;
+  for await (const groups of session.read(sql)) {
+    for (const [value, ...group] of groups) {
+      const rows = Number(group.at(-1));
+      checked += rows;
+      if (judgeGroup(judge, group) === value) continue;
+      count += rows;
+      if (named.length < NAMED_ROWS) named.push(`${fresh} ${value ?? ''}`);
+    }
+  }
+  return { named, count, checked };
+}

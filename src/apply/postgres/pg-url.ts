@@ -1,0 +1,52 @@
+import { readFileSync, statSync } from 'node:fs';
+import { SvcError } from '../../errors.js';
+import type { PostgresTarget } from '../targets.js';
+
+type Source = Pick<PostgresTarget, 'urlEnv' | 'urlFile'>;
+
+/** Names the place of a connection string; the string itself never leaves this file but to the driver. */
+export function sourceOf({ urlEnv, urlFile }: Source): string {
+  return urlEnv === undefined ? `file ${urlFile ?? ''}` : `environment variable ${urlEnv}`;
+}
+
+/**
+ * The connection string of a target.
+ *
+ * @throws SvcError `config`: not set, unreadable, readable by others, or no PostgreSQL address
+ */
+export function readUrl(source: Source, env: Readonly<Record<string, string | undefined>>): string {
+  const text = source.urlEnv === undefined ? readUrlFile(source.urlFile ?? '') : env[source.urlEnv];
+  if (text === undefined || text.trim() === '') {
+    throw new SvcError('config', `The ${sourceOf(source)} holds no connection string.`, {
+      hint: 'Set it to postgres://user:password@host:5432/database.',
+    });
+  }
+  const url = text.trim();
+  // Says what is wrong without repeating it: it holds a password.
+  if (!/^postgres(?:ql)?:\/\//.test(url) || !URL.canParse(url)) {
+    throw new SvcError('config', `What ${sourceOf(source)} holds is no PostgreSQL address.`, {
+      hint: 'It must look like postgres://user:password@host:5432/database.',
+    });
+  }
+  return url;
+}
+
+function readUrlFile(file: string): string {
+  let mode: number;
+  let text: string;
+  try {
+    mode = statSync(file).mode;
+    text = readFileSync(file, 'utf8');
+  } catch (error) {
+    const code = error instanceof Error && 'code' in error ? String(error.code) : 'unknown';
+    throw new SvcError('config', `The file ${file} cannot be read (${code}).`, {
+      hint: 'It must hold a PostgreSQL connection string.',
+    });
+  }
+  if ((mode & 0o077) !== 0) {
+    throw new SvcError('config', `Others can read ${file}, which holds a password.`, {
+      hint: `chmod 600 ${file}`,
+    });
+  }
+  return text;
+}

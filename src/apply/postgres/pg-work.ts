@@ -1,0 +1,133 @@
+import { SvcError } from '../../errors.js';
+import { quoteName } from '../sql-names.js';
+import type { TableColumn } from '../tables/table-facts.js';
+import type { PgSession } from './pg-session.js';
+
+/**
+ * A list of rows to change, all in one transaction: keys as they are (`k…`), values as they are (`o…`) and as they
+ * shall be (`c…`), a number (`n`) and whether the row steps aside first (`parked`). Lives in a temporary table.
+ */
+export interface WorkList {
+  /** Schema and table, quoted. */
+  readonly table: string;
+  readonly key: readonly string[];
+  readonly columns: readonly string[];
+  /** Columns under unique constraints: rows in each other's way step aside first. */
+  readonly parked: readonly TableColumn[];
+}
+
+export const WORK = 'pg_temp.svc_migrate_work';
+
+/** Makes the list from a query of `k…, o…, c…` in this order. */
+export async function createWork(
+  session: PgSession,
+  { key, columns }: WorkList,
+  query: string,
+): Promise<void> {
+  const names = [
+    ...key.map((_, at) => `k${at}`),
+    ...columns.map((_, at) => `o${at}`),
+    ...columns.map((_, at) => `c${at}`),
+  ];
+  await session.exec(
+    `DROP TABLE IF EXISTS ${WORK};
+     CREATE TEMP TABLE svc_migrate_work ON COMMIT DROP AS
+       SELECT q.*, row_number() OVER () AS n, false AS parked FROM (${query}) AS q(${names.join(', ')});
+     ANALYZE ${WORK}`,
+  );
+}
+
+/**
+ * Changes every row of the list. Where a value is still held by another row of the list, that row first gets a
+ * value nobody has.
+ *
+ * @throws SvcError `bad_input` where there is no room to step aside, `internal`; the caller rolls back
+ */
+export async function changeWork(session: PgSession, work: WorkList): Promise<void> {
+  const parking = await parkRows(session, work);
+  const set = work.columns.map((column, at) => `${quoteName(column)} = w.c${at}`).join(', ');
+  const changed = await session.query(
+    `UPDATE ${work.table} AS t SET ${set} FROM ${WORK} AS w WHERE ${rowMatch(work, parking)}`,
+  );
+  if (changed.count === Number(await session.one(`SELECT count(*) FROM ${WORK}`))) return;
+  throw new SvcError('internal', `Not every row of ${work.table} was found again by its key.`);
+}
+
+/** Term for each parked column: the value a row of the list has while it stands aside. */
+type Parking = ReadonlyMap<string, string>;
+
+async function parkRows(session: PgSession, work: WorkList): Promise<Parking> {
+  const parking = new Map<string, string>();
+  for (const column of work.parked) {
+    const at = work.columns.indexOf(column.name);
+    if (at < 0) continue;
+    await session.exec(
+      `UPDATE ${WORK} SET parked = true WHERE o${at}::text IN (SELECT c${at}::text FROM ${WORK})`,
+    );
+    parking.set(column.name, await parkingTerm(session, work.table, column, at));
+  }
+  if (parking.size === 0) return parking;
+  const set = [...parking].map(([column, term]) => `${quoteName(column)} = ${term}`).join(', ');
+  await session.exec(
+    `UPDATE ${work.table} AS t SET ${set} FROM ${WORK} AS w WHERE w.parked AND ${rowMatch(work, new Map())}`,
+  );
+  return parking;
+}
+
+/** Integers above every other where there is room, else below; texts with an ending that no other has. */
+async function parkingTerm(
+  session: PgSession,
+  table: string,
+  column: TableColumn,
+  at: number,
+): Promise<string> {
+  const name = quoteName(column.name);
+  const rows = BigInt((await session.one(`SELECT count(*) FROM ${WORK}`)) ?? '0');
+  if (column.holds !== 'integer') return parkedText(session, table, column, rows);
+  const { rows: found } = await session.query(
+    `SELECT coalesce(trunc(greatest(max(t.${name}), (SELECT max(c${at}) FROM ${WORK})))::text, '0'),
+       coalesce(trunc(least(min(t.${name}), 0))::text, '0') FROM ${table} AS t`,
+  );
+  const [highest, lowest] = [BigInt(found[0]?.[0] ?? '0'), BigInt(found[0]?.[1] ?? '0')];
+  const [low, high] = column.range ?? [-(2n ** 63n), 2n ** 63n - 1n];
+  if (highest + rows <= high) return `(${highest} + w.n)::${column.type}`;
+  if (lowest - rows >= low) return `(${lowest} - w.n)::${column.type}`;
+  throw noRoom(column);
+}
+
+async function parkedText(
+  session: PgSession,
+  table: string,
+  column: TableColumn,
+  rows: bigint,
+): Promise<string> {
+  const name = quoteName(column.name);
+  let ending = '~svc';
+  const isTaken = `SELECT 1 FROM ${table} WHERE right(${name}::text, length($1)) = $1 LIMIT 1`;
+  while ((await session.query(isTaken, [ending])).rows.length > 0) ending = `~${ending}`;
+  if (column.maxChars !== null && String(rows).length + ending.length > column.maxChars) throw noRoom(column);
+  return `(w.n || '${ending}')::${column.type}`;
+}
+
+function noRoom({ name, type }: TableColumn): SvcError {
+  return new SvcError('bad_input', `${name} (${type}) has no room for ids to step aside while they swap.`, {
+    hint: 'Widen the column, or rewrite into a new one (without --in-place).',
+  });
+}
+
+/** Finds a row by its key; a key column that is parked has its parked value. */
+function rowMatch({ key }: WorkList, parking: Parking): string {
+  return key
+    .map((column, at) => {
+      const parked = parking.get(column);
+      const value = parked === undefined ? `w.k${at}` : `CASE WHEN w.parked THEN ${parked} ELSE w.k${at} END`;
+      return `t.${quoteName(column)} = ${value}`;
+    })
+    .join(' AND ');
+}
+
+/** The key of a listed row after the change. */
+export function newKeyTerm({ columns }: WorkList, keyColumn: string, at: number): string {
+  const column = columns.indexOf(keyColumn);
+  return column < 0 ? `w.k${at}` : `w.c${column}`;
+}

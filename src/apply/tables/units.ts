@@ -1,0 +1,117 @@
+import { blocks } from '../column-work.js';
+import type { ApplyContext } from '../context.js';
+import { type Earlier, NO_EARLIER, type Note } from '../plan.js';
+import { columnLabel, type IdColumn, newColumnOf, type TableTarget } from '../targets.js';
+import { parseJsonPath } from '../text/json-path.js';
+
+/** One table in one run, as both ledgers know it. */
+export interface UnitFacts {
+  readonly run: string;
+  readonly target: TableTarget;
+  /** Labels of the columns. */
+  readonly labels: readonly string[];
+  readonly key: readonly string[];
+  readonly mode: 'new' | 'in_place';
+  readonly remapSha256: string;
+  readonly state: 'working' | 'done' | 'undoing' | 'undone';
+  readonly last: number;
+  readonly done: number;
+  readonly changed: number;
+}
+
+/** An unfinished run goes first, and with the remap it began with. */
+export function earlierNotes(
+  context: ApplyContext,
+  target: TableTarget,
+  units: readonly UnitFacts[],
+): Note[] {
+  const open = units.find(({ state }) => state !== 'done');
+  if (open === undefined) return [];
+  const labels = target.ids.map(columnLabel);
+  const isOurs =
+    open.state === 'working' && open.mode === context.policy.mode && isSameList(open.labels, labels);
+  if (!isOurs) {
+    const what =
+      open.state === 'undoing' ? 'is half taken back: finish with' : 'is unfinished: finish it, or';
+    return [blocks('other_run', `Run ${open.run} ${what} \`svc-migrate undo ${open.run}\`.`)];
+  }
+  if (open.remapSha256 === context.facts.sha256) return [];
+  const text = `Run ${open.run} began with another remap: finish it with that one, or \`svc-migrate undo ${open.run}\`.`;
+  return [blocks('other_remap', text)];
+}
+
+/** Entries are found by the key they were made with. */
+export function otherKeyNotes(key: readonly string[], units: readonly UnitFacts[]): Note[] {
+  const other = units.find((unit) => unit.mode === 'in_place' && !isSameList(unit.key, key));
+  if (other === undefined || key.length === 0) return [];
+  return [
+    blocks(
+      'other_key',
+      `Run ${other.run} told the rows apart by ${other.key.join(', ')}: name that as the key.`,
+    ),
+  ];
+}
+
+function isSameList(a: readonly string[], b: readonly string[]): boolean {
+  return a.length === b.length && a.every((one, at) => one === b[at]);
+}
+
+/** New columns that are there already and not ours. */
+export function newColumnNotes(
+  { policy }: ApplyContext,
+  hasColumn: (name: string) => boolean,
+  target: TableTarget,
+  units: readonly UnitFacts[],
+): Note[] {
+  if (policy.mode !== 'new') return [];
+  const ours = units.filter(({ mode }) => mode === 'new').flatMap((unit) => unit.target.ids.map(newColumnOf));
+  return target.ids
+    .map(newColumnOf)
+    .filter((name) => hasColumn(name) && !ours.includes(name))
+    .map((name) =>
+      blocks('new_column_exists', `There is a column "${name}" already that is not from svc-migrate.`),
+    );
+}
+
+export function pathNotes({ path }: IdColumn): Note[] {
+  if (path === undefined || parseJsonPath(path) !== null) return [];
+  return [blocks('bad_path', `"${path}" is no JSON path: write it like "$.invoice.id" or "$.ids[*]".`)];
+}
+
+/** Whether a run has been through this column. */
+function isCovered(units: readonly UnitFacts[], id: IdColumn): boolean {
+  return units.some((unit) => unit.mode === 'in_place' && unit.labels.includes(columnLabel(id)));
+}
+
+/** Whether a column is to be looked up: what a run has been through is left alone without `again`. */
+export function isOpen(
+  { policy }: ApplyContext,
+  { units, earlier }: { readonly units: readonly UnitFacts[]; readonly earlier: Earlier },
+  id: IdColumn,
+): boolean {
+  if (policy.mode === 'new') return true;
+  return earlier.state !== 'unfinished' && (policy.again || !isCovered(units, id));
+}
+
+/** How far earlier runs came; the columns of which rows without an entry must be counted. */
+export function findEarlier(
+  context: ApplyContext,
+  target: TableTarget,
+  units: readonly UnitFacts[],
+): { readonly earlier: Earlier; readonly covered: readonly IdColumn[] } {
+  const labels = target.ids.map(columnLabel);
+  const own = units.filter(
+    (unit) => unit.mode === context.policy.mode && unit.labels.some((name) => labels.includes(name)),
+  );
+  const last = own.at(-1);
+  if (last === undefined) return { earlier: NO_EARLIER, covered: [] };
+  const base = { run: last.run, done: own.reduce((sum, unit) => sum + unit.changed, 0), since: 0 };
+  if (context.policy.mode === 'new')
+    return { earlier: { ...base, state: 'unfinished', left: 0 }, covered: [] };
+  if (last.state !== 'done') {
+    return { earlier: { ...base, state: 'unfinished', left: last.last - last.done }, covered: [] };
+  }
+  const covered = target.ids.filter((id) => isCovered(units, id));
+  const state = covered.length === target.ids.length ? 'finished' : 'none';
+  return { earlier: { ...base, state, left: 0 }, covered };
+}
