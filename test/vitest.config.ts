@@ -3,7 +3,8 @@ import { defineConfig } from 'vitest/config';
 export default defineConfig({
   test: {
     root: new URL('..', import.meta.url).pathname,
-    include: ['test/**/*.test.ts'],
+    // `npm run soak` runs what takes too long for every change.
+    include: [process.env['SOAK'] === undefined ? 'test/**/*.test.ts' : 'test/soak/*.soak.ts'],
     setupFiles: ['test/support/setup.ts'],
     testTimeout: 120_000,
     hookTimeout: 120_000,
