@@ -107,7 +107,7 @@ function configFor(sandbox: Sandbox, server: FaultServer): object {
   const text = JSON.stringify(sandbox.config()).replaceAll(sandbox.v4, server.origin);
   const value = JSON.parse(text) as { v3: object; v4: object; models: { v3: string }[] };
   // One page after the other: the next request tells that the page before is committed.
-  const speed = { pageSize: 4, concurrency: 1, requestsPerSecond: 10_000 };
+  const speed = { pageSize: 3, concurrency: 1, requestsPerSecond: 10_000 };
   return {
     ...value,
     v3: { ...value.v3, ...speed },
@@ -208,8 +208,29 @@ function contentsOf(database: string): string {
   return JSON.stringify(contents, (_, value) => (typeof value === 'bigint' ? String(value) : value));
 }
 
+/** Jobs side by side, killed at seeded random moments until that many kills are done. */
+export async function killUntil(
+  scene: KillScene,
+  kills: number,
+  firstSeed = 1,
+): Promise<Tally & { readonly jobs: number }> {
+  const total = { jobs: 0, kills: 0, withinTransactions: 0, whileRecovering: 0 };
+  let seed = firstSeed;
+  const work = async (): Promise<void> => {
+    while (total.kills < kills) {
+      const tally = await killAtRandom(scene, seed++);
+      total.jobs += 1;
+      total.kills += tally.kills;
+      total.withinTransactions += tally.withinTransactions;
+      total.whileRecovering += tally.whileRecovering;
+    }
+  };
+  await Promise.all([work(), work()]);
+  return total;
+}
+
 /** Kills one job at seeded random moments of export, remap and report, again and again, until it is done. */
-export async function killAtRandom(scene: KillScene, seed: number): Promise<Tally> {
+async function killAtRandom(scene: KillScene, seed: number): Promise<Tally> {
   const draw = new Draw(seed);
   const job = await scene.startJob();
   try {

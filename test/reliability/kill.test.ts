@@ -1,0 +1,45 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type KillScene, killUntil, openKillScene } from '../support/kill-campaign.js';
+
+const KILLS = 300;
+const PATIENCE_MS = 600_000;
+
+let scene: KillScene;
+beforeAll(async () => {
+  scene = await openKillScene(31);
+});
+afterAll(() => scene.close());
+
+describe('a job that is killed with SIGKILL ends, run again, in the remap of an undisturbed one', () => {
+  it(
+    'at every committed page',
+    async () => {
+      const job = await scene.startJob();
+      // Each process saves one page and dies as it asks for the one after; V4 is asked for its companies first.
+      while (await job.kill(['export', 'v3'], { kind: 'request', number: 2, laterMs: 0 }));
+      while (await job.kill(['export', 'v4'], { kind: 'request', number: 3, laterMs: 0 }));
+      await job.finish(['remap']);
+      expect(job.contents()).toBe(scene.truth);
+      process.stdout.write(
+        `killed at ${job.tally.kills} page boundaries, ${scene.requests} requests a job\n`,
+      );
+      expect(job.tally.kills).toBeGreaterThanOrEqual(scene.requests - 5);
+      await job.close();
+    },
+    PATIENCE_MS,
+  );
+
+  it(
+    `at ${KILLS} random moments of export, remap and report, also while it recovers`,
+    async () => {
+      const { jobs, kills, withinTransactions, whileRecovering } = await killUntil(scene, KILLS);
+      process.stdout.write(
+        `${kills} kills in ${jobs} jobs, ${withinTransactions} within a transaction, ${whileRecovering} while recovering from one\n`,
+      );
+      expect(kills).toBeGreaterThanOrEqual(KILLS);
+      expect(withinTransactions).toBeGreaterThan(0);
+      expect(whileRecovering).toBeGreaterThan(0);
+    },
+    PATIENCE_MS,
+  );
+});
