@@ -8,7 +8,7 @@ import type { RenderSource } from '../report/renderers.js';
 import type { Report } from '../report/schema.js';
 import { writeText } from '../report/write-output.js';
 import type { Io } from './io.js';
-import { type ExtraOutput, type ReportOptions, writeReport } from './report.js';
+import { assertOutputs, type ExtraOutput, type ReportOptions, writeReport } from './report.js';
 
 export interface WriteBaseline {
   readonly file: string;
@@ -40,6 +40,16 @@ export async function runCheck(options: CheckOptions, io: Io): Promise<number> {
   await writeText(io.stderr, describeProblems(report));
   if (writeBaseline !== undefined) await writeText(io.stderr, describeWritten(report, writeBaseline.file));
   return report.exitCode;
+}
+
+/**
+ * What can be wrong with the options of a check, told before hours of reading come first.
+ *
+ * @throws SvcError `bad_input` (baseline), `usage` (outputs)
+ */
+export function assertCheckable(options: CheckOptions): void {
+  assertOutputs(options);
+  if (options.baselineFile !== undefined) readBaseline(options.baselineFile);
 }
 
 function assertWritable({ file, force }: WriteBaseline): void {

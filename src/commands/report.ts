@@ -64,8 +64,7 @@ export async function runReport(options: ReportOptions, io: Io): Promise<number>
  */
 export async function writeReport(options: ReportOptions, io: Io): Promise<Report> {
   const { config, outputs, baseline, since, extra } = options;
-  const targets = Object.values(outputs).filter((target) => target !== undefined);
-  assertTargets(extra === undefined ? targets : [...targets, extra.target], [config.database, config.file]);
+  const targets = assertOutputs(options);
   const scope = scopeOf(options);
   if (since !== undefined && (scope.models ?? scope.companies) !== null) {
     throw new SvcError(
@@ -87,6 +86,17 @@ export async function writeReport(options: ReportOptions, io: Io): Promise<Repor
     else tellVerdict(report, targets, io);
     return report;
   });
+}
+
+/**
+ * The targets that formats go to.
+ *
+ * @throws SvcError `usage` where one is named twice or is a file of ours
+ */
+export function assertOutputs({ config, outputs, extra }: ReportOptions): readonly string[] {
+  const targets = Object.values(outputs).filter((target) => target !== undefined);
+  assertTargets(extra === undefined ? targets : [...targets, extra.target], [config.database, config.file]);
+  return targets;
 }
 
 /** Whoever reads the log learns the verdict without opening a file. */

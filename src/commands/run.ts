@@ -2,12 +2,11 @@ import { loadKeys } from '../config/keys.js';
 import type { Generation } from '../domain.js';
 import { EXIT_BY_CODE, SvcError } from '../errors.js';
 import { writeText } from '../report/write-output.js';
-import { runCheck } from './check.js';
+import { assertCheckable, type CheckOptions, runCheck } from './check.js';
 import { type ExportCommand, exportGeneration } from './export-generation.js';
 import { holdDatabase } from './hold-database.js';
 import type { Io } from './io.js';
 import { rebuildRemap } from './remap.js';
-import type { ReportOptions } from './report.js';
 
 /** After an incomplete export there is still something to report. */
 const INCOMPLETE = EXIT_BY_CODE.incomplete;
@@ -18,8 +17,9 @@ const INCOMPLETE = EXIT_BY_CODE.incomplete;
  *
  * @throws SvcError as the four do; `auth`, `redirect` and local errors stop it at once
  */
-export async function runRun(options: ExportCommand & ReportOptions, io: Io): Promise<number> {
+export async function runRun(options: ExportCommand & CheckOptions, io: Io): Promise<number> {
   loadKeys(options.config, io.env);
+  assertCheckable(options);
   await runExports(options, io);
   await rebuildRemap(options.config, io);
   return runCheck(options, io);

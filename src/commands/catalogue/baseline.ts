@@ -3,8 +3,13 @@ import { SvcError } from '../../errors.js';
 import type { WriteBaseline } from '../check.js';
 import type { Given, OptionSpec } from '../command.js';
 
+export const ACCEPTED: OptionSpec = {
+  flags: '--baseline <file>',
+  says: 'accept the findings that this file names',
+};
+
 export const BASELINE: readonly OptionSpec[] = [
-  { flags: '--baseline <file>', says: 'accept the findings that this file names' },
+  ACCEPTED,
   { flags: '--write-baseline <file>', says: 'write a baseline of the findings over the limits' },
   { flags: '--expires <duration>', says: 'how long a written baseline holds (default: 30d)' },
   { flags: '--force', says: 'replace a baseline that is there' },

@@ -1,5 +1,6 @@
 import type { CommandSpec, Given } from '../command.js';
 import type { ExportCommand } from '../export-generation.js';
+import { ACCEPTED } from './baseline.js';
 import { MAX_WAIT, withMaxWait } from './max-wait.js';
 import { COMPANY, MODEL, narrowed, OUTPUTS, outputsOf, RESTART, WAITING, waitingOf } from './options.js';
 
@@ -44,17 +45,22 @@ export const RUN: CommandSpec = {
   name: 'run',
   says: 'export v3, export v4, remap and check, in one go',
   more: 'Goes on after an incomplete export, so that the report shows what is known; then exits with 4.',
-  options: [MODEL, COMPANY, RESTART, MAX_WAIT, ...WAITING, ...OUTPUTS],
+  options: [MODEL, COMPANY, RESTART, MAX_WAIT, ...WAITING, ACCEPTED, ...OUTPUTS],
   examples: [
     { line: 'svc-migrate run', does: 'the whole job, with a readable summary' },
     {
       line: 'svc-migrate run --quiet --json report.json --ndjson findings.ndjson',
       does: 'the same in CI, with files for scripts',
     },
+    {
+      line: 'svc-migrate run --baseline baseline.json',
+      does: 'the same, without the findings accepted there',
+    },
   ],
   run: async (given, io) => {
     const { runRun } = await import('../run.js');
-    return runRun({ ...(await exportOptions(given)), outputs: outputsOf(given) }, io);
+    const baselineFile = given.text('baseline');
+    return runRun({ ...(await exportOptions(given)), outputs: outputsOf(given), baselineFile }, io);
   },
 };
 
