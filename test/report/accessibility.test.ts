@@ -1,0 +1,79 @@
+import { existsSync } from 'node:fs';
+import axe from 'axe-core';
+import { type Browser, chromium, type Page } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { renderHtml } from '../../src/report/render-html.js';
+import { REPORTS } from './sample-reports.js';
+
+const NAMES = ['chromium', 'chromium-browser', 'google-chrome', 'google-chrome-stable'];
+const browserFile = findBrowser();
+if (browserFile === null) {
+  process.stderr.write(
+    '\n*** NOT TESTED: Chromium is not installed, so the HTML report was not opened in a browser. ***\n' +
+      '*** Install it (apt-get install chromium) and run the tests again.                       ***\n\n',
+  );
+}
+
+function findBrowser(): string | null {
+  const folders = (process.env['PATH'] ?? '').split(':');
+  const files = folders.flatMap((folder) => NAMES.map((name) => `${folder}/${name}`));
+  return files.find((file) => existsSync(file)) ?? null;
+}
+
+const SCHEMES = ['light', 'dark'] as const;
+const WIDTHS = [1280, 400];
+
+describe.skipIf(browserFile === null)('the HTML report in a browser', () => {
+  let browser: Browser;
+  beforeAll(async () => {
+    browser = await chromium.launch({ executablePath: browserFile ?? '', args: ['--no-sandbox'] });
+  }, 60_000);
+  afterAll(() => browser.close());
+
+  /** Opens a report; what it tries to fetch or to run is in `tried`. */
+  async function open(html: string, scheme: (typeof SCHEMES)[number], width: number) {
+    const context = await browser.newContext({
+      bypassCSP: true,
+      colorScheme: scheme,
+      viewport: { width, height: 900 },
+    });
+    const page = await context.newPage();
+    const tried: string[] = [];
+    page.on('request', (request) => tried.push(request.url()));
+    page.on('dialog', (dialog) => tried.push(dialog.message()));
+    await page.setContent(html);
+    return { page, tried, close: () => context.close() };
+  }
+
+  async function findViolations(page: Page): Promise<string[]> {
+    await page.evaluate(axe.source);
+    const found = await page.evaluate<{ id: string; nodes: { html: string }[] }[]>(
+      'axe.run(document).then((results) => results.violations.map(({ id, nodes }) => ({ id, nodes: nodes.map(({ html }) => ({ html })) })))',
+    );
+    return found.map(({ id, nodes }) => `${id}: ${nodes[0]?.html}`);
+  }
+
+  const cases = REPORTS.flatMap(([name, report]) =>
+    SCHEMES.flatMap((scheme) => WIDTHS.map((width) => ({ name, report, scheme, width }))),
+  );
+
+  it.each(cases)(
+    'has nothing that axe-core objects to, fetches nothing and scrolls in its tables only: $name, $scheme, $width px',
+    async ({ report, scheme, width }) => {
+      const { page, tried, close } = await open([...renderHtml(report)].join(''), scheme, width);
+      expect(await findViolations(page)).toEqual([]);
+      expect(tried).toEqual([]);
+      expect(await page.evaluate<number>('document.documentElement.scrollWidth')).toBeLessThanOrEqual(width);
+      await close();
+    },
+    120_000,
+  );
+
+  it('is objected to where its text is too faint', async () => {
+    const faint = '<h1 style="color:#aaa;background:#fff">Matched</h1>';
+    const html = `<!doctype html><html lang="en"><title>x</title><main>${faint}</main></html>`;
+    const { page, close } = await open(html, 'light', 800);
+    expect((await findViolations(page)).join()).toMatch(/^color-contrast/);
+    await close();
+  });
+});
