@@ -1,3 +1,5 @@
+import type { IdColumn } from '../config/apply-targets.js';
+import { formatModelRef, type ModelRef, parseModelRef } from '../config/model-ref.js';
 import { orMeant } from '../config/suggest.js';
 import type { Db } from '../store/open.js';
 import type { OddForm } from './ids/id-form.js';
@@ -13,9 +15,7 @@ import {
   type RowScope,
 } from './ids/resolver.js';
 import { Tally } from './ids/tally.js';
-import { formatModelRef, type ModelRef, parseModelRef } from './model-ref.js';
 import type { Note, Policy } from './plan.js';
-import type { IdColumn } from './targets.js';
 
 /** One id column under way: how its ids are looked up, and what was found so far. */
 export interface ColumnWork {

@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { z } from 'zod';
+import { applyTargetSchema } from '../config/apply-targets.js';
 import { SvcError } from '../errors.js';
 import { PLAN_VERSION, type Plan } from './plan.js';
-import { applyTargetSchema } from './targets.js';
 
 const count = z.int().min(0);
 const note = z.strictObject({

@@ -1,6 +1,6 @@
+import type { ApplyTarget } from '../config/apply-targets.js';
 import { categoryKey } from './ids/resolver.js';
 import type { Count, Tallied } from './ids/tally.js';
-import type { ApplyTarget } from './targets.js';
 
 /** Version of the plan's JSON. */
 export const PLAN_VERSION = 1;

@@ -82,6 +82,10 @@ ${renderModels(models)}
   // "limits": { "outside_backfill_window": "100%", "models": { "crm/companies": { "unmatched": "2%" } } },
   // "limits": {},
 
+  // Your own tables and files that hold V3 ids, for apply; apply --scan proposes them. Kinds: csv, ndjson, sqlite, postgres. Such as
+  // "apply": { "targets": [ { "name": "orders", "kind": "postgres", "urlEnv": "DATABASE_URL", "table": "orders", "ids": [ { "column": "invoice_id", "model": "accounting/invoices" } ] } ] },
+  // "apply": { "targets": [] },
+
   // Older evidence turns the gate red.
   // "maxAge": "24h",
 }

@@ -1,4 +1,5 @@
 import type { ModelPair } from '../domain.js';
+import type { ApplyTarget } from './apply-targets.js';
 
 /** One host with its own key, limiter and page size. */
 export interface Endpoint {
@@ -74,6 +75,10 @@ export interface Config {
     /** By `reason`, `status`, `rejected`, `short`, `unique_id_conflict` or `drift`. */
     readonly global: Readonly<Record<string, LimitValue>>;
     readonly models: Readonly<Record<string, Readonly<Record<string, LimitValue>>>>;
+  };
+  readonly apply: {
+    /** Where the user's own data hold ids. */
+    readonly targets: readonly ApplyTarget[];
   };
   /** Oldest acceptable stream, ms. */
   readonly maxAgeMs: number;

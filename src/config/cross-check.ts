@@ -1,5 +1,6 @@
 import type { z } from 'zod';
 import type { ModelPair } from '../domain.js';
+import { findTargetProblems } from './check-targets.js';
 import { DEFAULT_MODELS, resolveModel } from './defaults.js';
 import type { Problem } from './problems.js';
 import { type ConfigInput, configSchema } from './schema.js';
@@ -16,6 +17,7 @@ interface Sound {
   readonly backfill: ConfigInput['backfill'] | undefined;
   readonly drift: ConfigInput['drift'] | undefined;
   readonly limits: ConfigInput['limits'] | undefined;
+  readonly apply: ConfigInput['apply'] | undefined;
 }
 
 /**
@@ -29,6 +31,10 @@ export function findCrossProblems(value: unknown): Problem[] {
     ...findEndpointProblems(sound),
     ...findContradictions(sound),
     ...findUnknownModels(sound),
+    ...findTargetProblems(sound.apply?.targets ?? [], {
+      models: sound.models,
+      regions: sound.v3 === undefined ? undefined : Object.keys(sound.v3.regions),
+    }),
   ];
 }
 
@@ -45,6 +51,7 @@ function soundSettings(value: unknown): Sound {
     backfill: soundSetting(shape.backfill, given['backfill']),
     drift: soundSetting(shape.drift, given['drift']),
     limits: soundSetting(shape.limits, given['limits']),
+    apply: soundSetting(shape.apply, given['apply']),
   };
 }
 

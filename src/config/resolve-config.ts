@@ -1,4 +1,5 @@
 import { dirname, resolve } from 'node:path';
+import { resolveTarget } from './apply-targets.js';
 import type { CompanyMatching, Config, Endpoint, LimitValue } from './config.js';
 import { DEFAULT_MODELS, DEFAULT_V3_KEY_ENV, DEFAULT_V4_KEY_ENV, resolveModel } from './defaults.js';
 import { parseDuration } from './durations.js';
@@ -60,6 +61,7 @@ export function resolveConfig(input: ConfigInput, given: Given): Config {
     payload: input.payload,
     drift: input.drift,
     limits: resolveLimits(input.limits),
+    apply: { targets: input.apply.targets.map((target) => resolveTarget(target, folder)) },
     maxAgeMs: parseDuration(input.maxAge) ?? 0,
   };
 }

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { applySchema } from './apply-targets.js';
 import {
   DEFAULT_DATABASE,
   DEFAULT_DATE_FIELDS,
@@ -8,7 +9,7 @@ import {
 } from './defaults.js';
 import { parseDuration } from './durations.js';
 import { LIMIT_NAMES, limitValueSchema } from './limits.js';
-import { orMeant } from './suggest.js';
+import { strict } from './strict.js';
 import { baseUrlProblem, instantOf } from './values.js';
 
 const MAX_INT64 = 2n ** 63n - 1n;
@@ -203,26 +204,9 @@ export const configSchema = strict({
   limits: limits
     .prefault({})
     .describe('What the gate accepts, as counts or percentages of the rows with a V3 id.'),
+  apply: applySchema.prefault({}).describe('Your own data that hold ids of the service, for apply.'),
   maxAge: duration.default('24h').describe('Older evidence turns the gate red.'),
 });
 
 /** A configuration file after parsing, with defaults filled in. */
 export type ConfigInput = z.output<typeof configSchema>;
-
-/** An object without unknown keys; each unknown one gets its own line with a suggestion. */
-function strict<Shape extends z.core.$ZodShape>(shape: Shape) {
-  const known = Object.keys(shape);
-  return z.strictObject(shape, {
-    error: (issue) =>
-      issue.code === 'unrecognized_keys'
-        ? issue.keys.map((key) => unknownKey(key, known)).join('\n')
-        : undefined,
-  });
-}
-
-function unknownKey(key: string, known: readonly string[]): string {
-  if (/^api_?key$/i.test(key)) {
-    return 'is not a setting: keys are never written here; name a variable in apiKeyEnv or a file in apiKeyFile';
-  }
-  return `is not a known setting${orMeant(key, known)}`;
-}

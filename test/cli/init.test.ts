@@ -53,7 +53,7 @@ describe('the starter configuration', () => {
     const uncommented = renderStarter(ANSWERED)
       .split('\n')
       // Example lines and the default below them would set a key twice.
-      .filter((line) => !line.includes('outside_backfill_window'))
+      .filter((line) => !/outside_backfill_window|DATABASE_URL/.test(line))
       .map((line) => line.replace(/^(\s*)\/\/ (?=["{\]]|\s)/, '$1'));
     const config = loadText(uncommented.join('\n'));
     const confirmed = DEFAULT_MODELS.map((model) => ({ ...model, v4Guessed: false }));

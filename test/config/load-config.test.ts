@@ -77,6 +77,7 @@ describe('a configuration that leaves everything open', () => {
       payload: 'full',
       drift: { ignore: {} },
       limits: { global: {}, models: {} },
+      apply: { targets: [] },
       maxAgeMs: 86_400_000,
     });
   });

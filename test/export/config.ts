@@ -41,6 +41,7 @@ export function config(changes: ConfigChanges = {}): Config {
     payload: changes.payload ?? 'full',
     drift: { ignore: {} },
     limits: { global: {}, models: {} },
+    apply: { targets: [] },
     maxAgeMs: 86_400_000,
   };
 }

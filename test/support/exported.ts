@@ -77,6 +77,7 @@ export function configOf(
     payload: 'full',
     drift: { ignore: {} },
     limits: { global: {}, models: {} },
+    apply: { targets: [] },
     maxAgeMs: 86_400_000,
     ...rest,
   };

@@ -45,6 +45,8 @@ interface JsonSchema {
   readonly required?: readonly string[] | undefined;
   readonly items?: JsonSchema | undefined;
   readonly additionalProperties?: JsonSchema | boolean | undefined;
+  readonly const?: unknown;
+  readonly oneOf?: readonly JsonSchema[] | undefined;
 }
 
 const jsonSchema: z.ZodType<JsonSchema> = z.lazy(() =>
@@ -55,6 +57,8 @@ const jsonSchema: z.ZodType<JsonSchema> = z.lazy(() =>
     required: z.array(z.string()).optional(),
     items: jsonSchema.optional(),
     additionalProperties: z.union([z.boolean(), jsonSchema]).optional(),
+    const: z.unknown().optional(),
+    oneOf: z.array(jsonSchema).optional(),
   }),
 );
 
@@ -64,6 +68,7 @@ function schemaOf(): JsonSchema {
 
 /** Every setting with a description: path, default, description. */
 function listSettings(path: string, schema: JsonSchema): string[][] {
+  if (schema.oneOf !== undefined) return listKinds(path, schema.oneOf);
   return Object.entries(schema.properties ?? {}).flatMap(([name, own]) => {
     const here = path === '' ? name : `${path}.${name}`;
     const usual = schema.required?.includes(name) ? 'required' : renderDefault(own.default);
@@ -76,6 +81,24 @@ function listSettings(path: string, schema: JsonSchema): string[][] {
     ];
     return [...row, ...inner];
   });
+}
+
+/** Settings of several kinds of one thing: each once, with the kinds that have it where not all do. */
+function listKinds(path: string, kinds: readonly JsonSchema[]): string[][] {
+  const rows = new Map<string, { row: string[]; of: string[] }>();
+  for (const kind of kinds) {
+    for (const row of listSettings(path, kind)) {
+      const key = row.join('\n');
+      const known = rows.get(key) ?? { row, of: [] };
+      known.of.push(String(kind.properties?.['kind']?.const));
+      rows.set(key, known);
+    }
+  }
+  return [...rows.values()].map(({ row: [name = '', usual = '', says = ''], of }) => [
+    name,
+    usual,
+    of.length === kinds.length ? says : `${of.join(', ')}: ${says}`,
+  ]);
 }
 
 function renderDefault(value: unknown): string {

@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs';
+import type { FileTarget } from '../../config/apply-targets.js';
 import type { ApplyContext, Site, Verified } from '../context.js';
-import type { FileTarget } from '../targets.js';
 import { recompute, sourceOf } from './recompute.js';
 import { sha256Of } from './sha256.js';
 import { readSideCar, type SideCar } from './side-car.js';

@@ -1,6 +1,6 @@
 import { closeSync, openSync, writeSync } from 'node:fs';
+import type { FileTarget } from '../../config/apply-targets.js';
 import type { ApplyContext } from '../context.js';
-import type { FileTarget } from '../targets.js';
 import { Copier } from './copier.js';
 import { passThrough } from './pass.js';
 import { type SideCar, siblingOf } from './side-car.js';

@@ -1,10 +1,10 @@
 import { existsSync } from 'node:fs';
 import { dirname } from 'node:path';
+import { columnLabel, type FileTarget } from '../../config/apply-targets.js';
 import { SvcError } from '../../errors.js';
 import { blocks, type ColumnWork, checkColumn, openColumn } from '../column-work.js';
 import type { ApplyContext } from '../context.js';
 import { buildCounts, type Earlier, NO_EARLIER, type Note, type Policy, type TargetPlan } from '../plan.js';
-import { columnLabel, type FileTarget } from '../targets.js';
 import { type CsvDialect, detectDialect } from '../text/csv-dialect.js';
 import { buildCsvScanner } from '../text/csv-records.js';
 import { parseJsonPath } from '../text/json-path.js';

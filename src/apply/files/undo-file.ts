@@ -1,8 +1,8 @@
 import { existsSync, renameSync, rmSync } from 'node:fs';
 import { dirname } from 'node:path';
+import type { FileTarget } from '../../config/apply-targets.js';
 import { SvcError } from '../../errors.js';
 import { type ApplyContext, NAMED_ROWS, type Undone } from '../context.js';
-import type { FileTarget } from '../targets.js';
 import { differingLines } from './differing-lines.js';
 import { recompute, sourceOf } from './recompute.js';
 import { sha256Of } from './sha256.js';

@@ -11,10 +11,10 @@ import {
   writeSync,
 } from 'node:fs';
 import { basename, dirname } from 'node:path';
+import { columnLabel, type FileTarget } from '../../config/apply-targets.js';
 import { SvcError } from '../../errors.js';
 import type { ApplyContext, RunFacts, Written } from '../context.js';
 import type { TargetPlan } from '../plan.js';
-import { columnLabel, type FileTarget } from '../targets.js';
 import { Copier } from './copier.js';
 import { passThrough } from './pass.js';
 import { readSideCar, type SideCar, siblingOf, syncFolder, writeSideCar } from './side-car.js';

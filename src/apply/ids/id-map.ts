@@ -1,5 +1,5 @@
+import { formatModelRef, type ModelRef } from '../../config/model-ref.js';
 import type { Db } from '../../store/open.js';
-import { formatModelRef, type ModelRef } from '../model-ref.js';
 import { bigHiOf, bigLoOf, hiOf, loOf } from './int64.js';
 
 /** What the remap says of one V3 id, as a small integer; further ones are indexes into `IdMap.verdicts`. */

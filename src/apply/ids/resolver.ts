@@ -1,5 +1,5 @@
+import { formatModelRef, type ModelRef, parseModelRef } from '../../config/model-ref.js';
 import type { Db } from '../../store/open.js';
-import { formatModelRef, type ModelRef, parseModelRef } from '../model-ref.js';
 import { isIdText, type OddForm, oddFormOf } from './id-form.js';
 import { type IdMap, loadIdMap, MAPPED, pairCondition, SEVERAL } from './id-map.js';
 import { bigHiOf, bigLoOf, digitsOf, hiOf, joinHalves, loOf } from './int64.js';

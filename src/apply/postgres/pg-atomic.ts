@@ -1,3 +1,4 @@
+import { columnLabel } from '../../config/apply-targets.js';
 import type { ColumnWork } from '../column-work.js';
 import type { ApplyContext, RunFacts, Written } from '../context.js';
 import type { TargetPlan } from '../plan.js';
@@ -6,7 +7,6 @@ import { assertAgreed } from '../tables/assert-agreed.js';
 import { columnOf } from '../tables/table-facts.js';
 import { buildColumnPlan, countedNotes } from '../tables/table-plan.js';
 import { isOpen } from '../tables/units.js';
-import { columnLabel } from '../targets.js';
 import { describeWritten, findEntered, finishUnit } from './pg-batches.js';
 import { unenteredRows } from './pg-groups.js';
 import { enteredRows, insertUnit, keySql, lockLedger, readUnit } from './pg-ledger.js';

@@ -1,3 +1,4 @@
+import type { IdColumn } from '../../config/apply-targets.js';
 import { SvcError } from '../../errors.js';
 import { type ApplyContext, NAMED_ROWS, type RunFacts, type Written } from '../context.js';
 import type { TargetPlan } from '../plan.js';
@@ -5,7 +6,6 @@ import { quoteName } from '../sql-names.js';
 import { assertAgreed } from '../tables/assert-agreed.js';
 import { buildColumnPlan, countedNotes } from '../tables/table-plan.js';
 import { isOpen } from '../tables/units.js';
-import type { IdColumn } from '../targets.js';
 import { unenteredRows } from './pg-groups.js';
 import { insertUnit, keyMatch, keySql, lockLedger, readUnit, readUnits, type Unit } from './pg-ledger.js';
 import { copyMap, mapMatch } from './pg-map.js';

@@ -1,3 +1,4 @@
+import { type IdColumn, newColumnOf } from '../../config/apply-targets.js';
 import { openColumn } from '../column-work.js';
 import type { ApplyContext, RunFacts, Written } from '../context.js';
 import type { TargetPlan } from '../plan.js';
@@ -5,7 +6,6 @@ import { quoteName } from '../sql-names.js';
 import { assertAgreed } from '../tables/assert-agreed.js';
 import { columnOf } from '../tables/table-facts.js';
 import { buildColumnPlan } from '../tables/table-plan.js';
-import { type IdColumn, newColumnOf } from '../targets.js';
 import { describeWritten, findEntered } from './pg-batches.js';
 import { buildGroupJudge, groupSql, judgeGroup } from './pg-groups.js';
 import { insertUnit, lockLedger, readUnit } from './pg-ledger.js';

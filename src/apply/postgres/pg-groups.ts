@@ -1,8 +1,8 @@
+import { columnLabel, type IdColumn } from '../../config/apply-targets.js';
 import { type ColumnWork, judgeOdd, judgeText } from '../column-work.js';
 import { NO_SCOPE, type RowScope } from '../ids/resolver.js';
 import type { Mode } from '../plan.js';
 import { quoteName } from '../sql-names.js';
-import { columnLabel, type IdColumn } from '../targets.js';
 import { buildJsonRewriter, type JsonRewriter, rewriteJson } from '../text/rewrite-json.js';
 import { NotJson } from '../text/scan-json.js';
 import { enteredRows, keySql, type Unit } from './pg-ledger.js';

@@ -1,8 +1,8 @@
 import { z } from 'zod';
+import { applyTargetSchema, columnLabel, type PostgresTarget } from '../../config/apply-targets.js';
 import { SvcError } from '../../errors.js';
 import type { ApplyContext, RunFacts } from '../context.js';
 import { quoteName } from '../sql-names.js';
-import { applyTargetSchema, columnLabel, type PostgresTarget } from '../targets.js';
 import { BEGIN_LATEST, type Cells, type PgSession } from './pg-session.js';
 
 /**

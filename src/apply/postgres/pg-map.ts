@@ -1,7 +1,7 @@
+import type { IdColumn } from '../../config/apply-targets.js';
 import { type ColumnWork, openColumn } from '../column-work.js';
 import type { ApplyContext } from '../context.js';
 import { watchFinals } from '../tables/table-plan.js';
-import type { IdColumn } from '../targets.js';
 import { buildGroupJudge, groupSql, groupTerms, judgeGroup } from './pg-groups.js';
 import type { Cells, PgSession } from './pg-session.js';
 import type { Found } from './pg-survey.js';

@@ -2,10 +2,10 @@ import { once } from 'node:events';
 import { finished } from 'node:stream/promises';
 import pg from 'pg';
 import { from as copyFrom } from 'pg-copy-streams';
+import type { PostgresTarget } from '../../config/apply-targets.js';
 import { SvcError } from '../../errors.js';
 import type { ApplyContext } from '../context.js';
 import { quoteName } from '../sql-names.js';
-import type { PostgresTarget } from '../targets.js';
 import { isConnectionLost, isWorthRetrying, postgresError } from './pg-errors.js';
 import { readUrl } from './pg-url.js';
 

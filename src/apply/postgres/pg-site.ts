@@ -1,3 +1,4 @@
+import type { PostgresTarget } from '../../config/apply-targets.js';
 import {
   type ApplyContext,
   isFinished,
@@ -9,7 +10,6 @@ import {
 } from '../context.js';
 import type { TargetPlan } from '../plan.js';
 import type { Rewritten } from '../tables/judge-table.js';
-import type { PostgresTarget } from '../targets.js';
 import { type Agreed, writeAtOnce } from './pg-atomic.js';
 import { writeInBatches } from './pg-batches.js';
 import { postgresError } from './pg-errors.js';

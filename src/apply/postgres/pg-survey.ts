@@ -1,3 +1,4 @@
+import { type IdColumn, newColumnOf, type PostgresTarget } from '../../config/apply-targets.js';
 import { blocks, checkColumn, openColumn } from '../column-work.js';
 import type { ApplyContext } from '../context.js';
 import { type ColumnPlan, type Earlier, NO_EARLIER, type Note, type TargetPlan } from '../plan.js';
@@ -20,7 +21,6 @@ import {
   otherKeyNotes,
   pathNotes,
 } from '../tables/units.js';
-import { type IdColumn, newColumnOf, type PostgresTarget } from '../targets.js';
 import { type PgFacts, privilegeNotes } from './pg-facts.js';
 import { buildGroupJudge, groupSql, judgeGroup, unenteredRows } from './pg-groups.js';
 import { readUnits, type Unit } from './pg-ledger.js';

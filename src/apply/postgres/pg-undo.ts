@@ -1,9 +1,9 @@
+import { type IdColumn, newColumnOf } from '../../config/apply-targets.js';
 import { SvcError } from '../../errors.js';
 import { openColumn } from '../column-work.js';
 import { type ApplyContext, NAMED_ROWS, type Undone } from '../context.js';
 import { quoteName } from '../sql-names.js';
 import { columnOf } from '../tables/table-facts.js';
-import { type IdColumn, newColumnOf } from '../targets.js';
 import { lockTables } from './pg-atomic.js';
 import { readPgFacts } from './pg-facts.js';
 import { buildGroupJudge, groupTerms, judgeGroup } from './pg-groups.js';

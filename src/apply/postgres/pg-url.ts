@@ -1,6 +1,6 @@
 import { readFileSync, statSync } from 'node:fs';
+import type { PostgresTarget } from '../../config/apply-targets.js';
 import { SvcError } from '../../errors.js';
-import type { PostgresTarget } from '../targets.js';
 
 type Source = Pick<PostgresTarget, 'urlEnv' | 'urlFile'>;
 

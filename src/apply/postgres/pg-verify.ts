@@ -1,7 +1,7 @@
+import type { IdColumn } from '../../config/apply-targets.js';
 import { openColumn } from '../column-work.js';
 import { type ApplyContext, NAMED_ROWS, type Verified } from '../context.js';
 import { quoteName } from '../sql-names.js';
-import type { IdColumn } from '../targets.js';
 import { buildGroupJudge, groupTerms, judgeGroup } from './pg-groups.js';
 import { keyMatch, type Unit } from './pg-ledger.js';
 import { BEGIN_READ_ONLY, type PgSession } from './pg-session.js';

@@ -1,9 +1,9 @@
+import type { IdColumn } from '../../config/apply-targets.js';
 import { type ColumnWork, type Fate, judgeNumber, judgeOdd, judgeText, needsScope } from '../column-work.js';
 import { joinHalves } from '../ids/int64.js';
 import { NO_SCOPE, type RowScope } from '../ids/resolver.js';
 import type { Mode } from '../plan.js';
 import { quoteName } from '../sql-names.js';
-import type { IdColumn } from '../targets.js';
 import { buildJsonRewriter, type JsonRewriter, rewriteJson } from '../text/rewrite-json.js';
 import { NotJson } from '../text/scan-json.js';
 import type { UserDb } from './user-db.js';

@@ -1,7 +1,7 @@
 import { z } from 'zod';
+import { applyTargetSchema, columnLabel, type SqliteTarget } from '../../config/apply-targets.js';
 import { SvcError } from '../../errors.js';
 import type { ApplyContext, RunFacts } from '../context.js';
-import { applyTargetSchema, columnLabel, type SqliteTarget } from '../targets.js';
 import type { UserDb } from './user-db.js';
 
 /**

@@ -1,3 +1,4 @@
+import { columnLabel } from '../../config/apply-targets.js';
 import { SvcError } from '../../errors.js';
 import { type ColumnWork, openColumn } from '../column-work.js';
 import type { ApplyContext, RunFacts, Written } from '../context.js';
@@ -6,7 +7,6 @@ import { quoteName } from '../sql-names.js';
 import { assertAgreed } from '../tables/assert-agreed.js';
 import { buildColumnPlan, countedNotes, watchFinals } from '../tables/table-plan.js';
 import { isOpen } from '../tables/units.js';
-import { columnLabel } from '../targets.js';
 import { buildCellJudge, judgeSql, KEEP_SQL, registerJudge, resultSql } from './cells.js';
 import { ensureLedger, enteredRows, insertUnit, keySql, readUnit } from './ledger.js';
 import { assertSameUnits, describeWritten, finishUnit } from './sqlite-batches.js';

@@ -1,3 +1,4 @@
+import type { IdColumn } from '../../config/apply-targets.js';
 import { SvcError } from '../../errors.js';
 import { openColumn } from '../column-work.js';
 import { type ApplyContext, NAMED_ROWS, type RunFacts, type Written } from '../context.js';
@@ -6,7 +7,6 @@ import { quoteName } from '../sql-names.js';
 import { assertAgreed } from '../tables/assert-agreed.js';
 import { buildColumnPlan, countedNotes, watchFinals } from '../tables/table-plan.js';
 import { isOpen } from '../tables/units.js';
-import type { IdColumn } from '../targets.js';
 import { buildCellJudge, judgeSql, KEEP_SQL, registerJudge, resultSql } from './cells.js';
 import { ensureLedger, insertUnit, keyMatch, keySql, readUnit, readUnits, type Unit } from './ledger.js';
 import { andWhere, type Found, unenteredRows } from './sqlite-survey.js';

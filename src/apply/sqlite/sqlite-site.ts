@@ -1,8 +1,8 @@
+import type { SqliteTarget } from '../../config/apply-targets.js';
 import type { ApplyContext, RunFacts, Site, Undone, Verified, Written } from '../context.js';
 import { isFinished } from '../context.js';
 import type { TargetPlan } from '../plan.js';
 import type { Rewritten } from '../tables/judge-table.js';
-import type { SqliteTarget } from '../targets.js';
 import { readDoneUnits, readUnitsOfRun } from './ledger.js';
 import { writeAtOnce } from './sqlite-atomic.js';
 import { writeInBatches } from './sqlite-batches.js';

@@ -1,4 +1,5 @@
 import { setImmediate } from 'node:timers/promises';
+import { columnLabel, type IdColumn, type SqliteTarget } from '../../config/apply-targets.js';
 import { blocks, type ColumnWork, checkColumn, openColumn } from '../column-work.js';
 import type { ApplyContext } from '../context.js';
 import { type ColumnPlan, type Earlier, NO_EARLIER, type Note, type TargetPlan } from '../plan.js';
@@ -20,7 +21,6 @@ import {
   otherKeyNotes,
   pathNotes,
 } from '../tables/units.js';
-import { columnLabel, type IdColumn, type SqliteTarget } from '../targets.js';
 import { buildCellJudge, type Cell, cellSql, judgeCell, rowScope, scopeSql } from './cells.js';
 import { enteredRows, keySql, readUnits, type Unit } from './ledger.js';
 import type { SqliteFacts } from './sqlite-facts.js';

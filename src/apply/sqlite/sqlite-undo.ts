@@ -1,8 +1,8 @@
+import { type IdColumn, newColumnOf } from '../../config/apply-targets.js';
 import { SvcError } from '../../errors.js';
 import { openColumn } from '../column-work.js';
 import { type ApplyContext, NAMED_ROWS, type Undone } from '../context.js';
 import { quoteName } from '../sql-names.js';
-import { type IdColumn, newColumnOf } from '../targets.js';
 import { buildCellJudge, judgeSql, KEEP_SQL, registerJudge, resultSql } from './cells.js';
 import { keyMatch, keySql, readUnit, type Unit } from './ledger.js';
 import { changeRows } from './sqlite-batches.js';

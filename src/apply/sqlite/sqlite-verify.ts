@@ -1,7 +1,7 @@
+import { type IdColumn, newColumnOf } from '../../config/apply-targets.js';
 import { openColumn } from '../column-work.js';
 import { type ApplyContext, NAMED_ROWS, type Verified } from '../context.js';
 import { quoteName } from '../sql-names.js';
-import { type IdColumn, newColumnOf } from '../targets.js';
 import { buildCellJudge, judgeSql, KEEP_SQL, registerJudge, resultSql } from './cells.js';
 import { keyMatch, type Unit } from './ledger.js';
 import { findForeign } from './sqlite-undo.js';

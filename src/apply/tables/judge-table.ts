@@ -1,7 +1,7 @@
+import type { IdColumn, TableTarget } from '../../config/apply-targets.js';
 import { orMeant } from '../../config/suggest.js';
 import { blocks } from '../column-work.js';
 import type { Note, Policy } from '../plan.js';
-import type { IdColumn, TableTarget } from '../targets.js';
 import { columnOf, type ForeignKey, type Handling, type TableFacts } from './table-facts.js';
 
 /** Id columns of a table that are rewritten in the same run. */

@@ -1,3 +1,4 @@
+import { columnLabel, newColumnOf, type TableTarget } from '../../config/apply-targets.js';
 import { blocks, type ColumnWork } from '../column-work.js';
 import type { ApplyContext } from '../context.js';
 import {
@@ -8,7 +9,6 @@ import {
   type Note,
   type TargetPlan,
 } from '../plan.js';
-import { columnLabel, newColumnOf, type TableTarget } from '../targets.js';
 import { Finals } from './finals.js';
 import { columnOf, type Handling, type TableFacts } from './table-facts.js';
 

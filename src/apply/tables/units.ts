@@ -1,7 +1,7 @@
+import { columnLabel, type IdColumn, newColumnOf, type TableTarget } from '../../config/apply-targets.js';
 import { blocks } from '../column-work.js';
 import type { ApplyContext } from '../context.js';
 import { type Earlier, NO_EARLIER, type Note } from '../plan.js';
-import { columnLabel, type IdColumn, newColumnOf, type TableTarget } from '../targets.js';
 import { parseJsonPath } from '../text/json-path.js';
 
 /** One table in one run, as both ledgers know it. */

@@ -66,6 +66,7 @@ function buildTestConfig(settings: Settings = {}): Config {
     payload: 'full',
     drift: { ignore: {} },
     limits: { global: {}, models: {} },
+    apply: { targets: [] },
     maxAgeMs: 86_400_000,
   };
 }

@@ -5,7 +5,7 @@ import type { Site } from '../../../src/apply/context.js';
 import { openFileSite } from '../../../src/apply/files/file-site.js';
 import { readSideCar, writeSideCar } from '../../../src/apply/files/side-car.js';
 import type { Policy } from '../../../src/apply/plan.js';
-import type { FileTarget } from '../../../src/apply/targets.js';
+import type { FileTarget } from '../../../src/config/apply-targets.js';
 import { makeFolder } from '../support/folder.js';
 import { createRemap, IN_PLACE, INVOICES, NEW, openContext, pairs, target } from '../support/remap.js';
 

@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import type pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { openPostgresSite } from '../../../src/apply/postgres/pg-site.js';
-import type { PostgresTarget } from '../../../src/apply/targets.js';
+import type { PostgresTarget } from '../../../src/config/apply-targets.js';
 import {
   type Case,
   createSql,

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import { expect, it } from 'vitest';
 import { openSqliteSite } from '../../../src/apply/sqlite/sqlite-site.js';
-import type { SqliteTarget } from '../../../src/apply/targets.js';
+import type { SqliteTarget } from '../../../src/config/apply-targets.js';
 import {
   type Case,
   createSql,

@@ -1,4 +1,4 @@
-import type { ApplyTarget } from '../../../src/apply/targets.js';
+import type { ApplyTarget } from '../../../src/config/apply-targets.js';
 import { type RemapRow, seeded, shuffle, target } from './remap.js';
 
 /** How a table of a case is made: what its ids are under, and how its rows are told apart. */

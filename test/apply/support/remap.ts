@@ -1,6 +1,6 @@
 import { type ApplyContext, DEFAULT_TUNING, type Tuning } from '../../../src/apply/context.js';
 import type { Policy } from '../../../src/apply/plan.js';
-import { type ApplyTarget, applyTargetSchema } from '../../../src/apply/targets.js';
+import { type ApplyTarget, applyTargetSchema } from '../../../src/config/apply-targets.js';
 import { type Db, openDatabase } from '../../../src/store/open.js';
 
 export const INVOICES = 'accounting/invoices';

@@ -5,9 +5,9 @@ import { type ColumnWork, openColumn, restartTally } from '../../../src/apply/co
 import { Copier } from '../../../src/apply/files/copier.js';
 import { passThrough } from '../../../src/apply/files/pass.js';
 import { buildCounts } from '../../../src/apply/plan.js';
-import type { IdColumn } from '../../../src/apply/targets.js';
 import { type DialectRequest, detectDialect } from '../../../src/apply/text/csv-dialect.js';
 import { buildCsvScanner } from '../../../src/apply/text/csv-records.js';
+import type { IdColumn } from '../../../src/config/apply-targets.js';
 import { SvcError } from '../../../src/errors.js';
 import { openDatabase } from '../../../src/store/open.js';
 import { makeFolder } from '../support/folder.js';

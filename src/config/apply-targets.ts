@@ -1,6 +1,7 @@
 import { isAbsolute, resolve } from 'node:path';
 import { z } from 'zod';
 import { MODEL_REF } from './model-ref.js';
+import { strict } from './strict.js';
 
 /** Where ids of the service are stored in the user's own data: the `apply` section of the configuration. */
 
@@ -12,38 +13,38 @@ const companyId = z
   .transform(String);
 const name = z.string().min(1).max(200);
 
-const idColumn = z
-  .strictObject({
-    column: name.describe(
-      'Column that holds the ids; in NDJSON a JSON path such as "$.lines[*].invoice_id"; in a CSV file without header "#1" and so on.',
-    ),
-    path: name.optional().describe('JSON path inside a JSON column of a table.'),
-    model: modelRef.optional().describe('V3 model of the ids: "category/model", with "#field" for children.'),
-    modelColumn: name.optional().describe('Instead of model: column (NDJSON: path) that names it per row.'),
-    models: z
-      .record(z.string(), modelRef.nullable())
-      .optional()
-      .describe("What modelColumn's values mean; null: rows that hold none of our ids."),
-    region: z.string().optional().describe('V3 region of all rows.'),
-    regionColumn: name.optional().describe('Column (NDJSON: path) that names the V3 region per row.'),
-    company: companyId.optional().describe('V3 company id of all rows.'),
-    companyColumn: name.optional().describe('Column (NDJSON: path) that holds the V3 company id per row.'),
-    newColumn: name.optional().describe('Name of the new column of a table; default: <column>_v4.'),
-  })
-  .superRefine((one, context) => {
-    const both = (a: string, b: string) => context.addIssue(`has both ${a} and ${b}; name one`);
-    if ((one.model === undefined) === (one.modelColumn === undefined)) {
-      context.addIssue('needs either model or modelColumn');
-    }
-    if (one.models !== undefined && one.modelColumn === undefined)
-      context.addIssue('has models without modelColumn');
-    if (one.region !== undefined && one.regionColumn !== undefined) both('region', 'regionColumn');
-    if (one.company !== undefined && one.companyColumn !== undefined) both('company', 'companyColumn');
-  });
+const idColumn = strict({
+  column: name.describe(
+    'Column that holds the ids; in NDJSON a JSON path such as "$.lines[*].invoice_id"; in a CSV file without header "#1" and so on.',
+  ),
+  path: name.optional().describe('JSON path inside a JSON column of a table.'),
+  model: modelRef.optional().describe('V3 model of the ids: "category/model", with "#field" for children.'),
+  modelColumn: name.optional().describe('Instead of model: column (NDJSON: path) that names it per row.'),
+  models: z
+    .record(z.string(), modelRef.nullable())
+    .optional()
+    .describe("What modelColumn's values mean; null: rows that hold none of our ids."),
+  region: z.string().optional().describe('V3 region of all rows.'),
+  regionColumn: name.optional().describe('Column (NDJSON: path) that names the V3 region per row.'),
+  company: companyId.optional().describe('V3 company id of all rows.'),
+  companyColumn: name.optional().describe('Column (NDJSON: path) that holds the V3 company id per row.'),
+  newColumn: name.optional().describe('Name of the new column of a table; default: <column>_v4.'),
+}).superRefine((one, context) => {
+  const both = (a: string, b: string) => context.addIssue(`has both ${a} and ${b}; name one`);
+  if ((one.model === undefined) === (one.modelColumn === undefined)) {
+    context.addIssue('needs either model or modelColumn');
+  }
+  if (one.models !== undefined && one.modelColumn === undefined)
+    context.addIssue('has models without modelColumn');
+  if (one.region !== undefined && one.regionColumn !== undefined) both('region', 'regionColumn');
+  if (one.company !== undefined && one.companyColumn !== undefined) both('company', 'companyColumn');
+});
 
+const KIND = 'What it is: "csv", "ndjson", "sqlite" or "postgres".';
 const ids = z.array(idColumn).min(1).describe('The columns that hold ids.');
 const targetName = name.describe('A name of your choice; the ledger and reports use it.');
 const file = z.string().min(1);
+const source = file.describe('The file: CSV, NDJSON (one JSON value per line) or a SQLite database.');
 const output = file.optional().describe('The new file; default: beside the old one, with .v4 in its name.');
 const table = name.describe('Table, in PostgreSQL with its schema where that is not on the search path.');
 const key = z
@@ -52,28 +53,28 @@ const key = z
   .optional()
   .describe('Columns that identify a row; default: the primary key, else a unique index.');
 
-const csv = z.strictObject({
+const csv = strict({
   name: targetName,
-  kind: z.literal('csv'),
-  file: file.describe('CSV file.'),
+  kind: z.literal('csv').describe(KIND),
+  file: source,
   output,
   delimiter: z.enum(['auto', ',', ';', '\t', '|']).default('auto').describe('Field separator.'),
   header: z.boolean().default(true).describe('Whether the first row names the columns.'),
   ids,
 });
 
-const ndjson = z.strictObject({
+const ndjson = strict({
   name: targetName,
-  kind: z.literal('ndjson'),
-  file: file.describe('NDJSON file: one JSON value per line.'),
+  kind: z.literal('ndjson').describe(KIND),
+  file: source,
   output,
   ids,
 });
 
-const sqlite = z.strictObject({
+const sqlite = strict({
   name: targetName,
-  kind: z.literal('sqlite'),
-  file: file.describe('SQLite database.'),
+  kind: z.literal('sqlite').describe(KIND),
+  file: source,
   table,
   key,
   ids,
@@ -82,27 +83,27 @@ const sqlite = z.strictObject({
 const environmentName = z
   .string()
   .regex(/^[A-Za-z_][A-Za-z0-9_]*$/, 'must be the name of an environment variable');
-const postgres = z
-  .strictObject({
-    name: targetName,
-    kind: z.literal('postgres'),
-    urlEnv: environmentName.optional().describe('Environment variable that holds the connection string.'),
-    urlFile: file.optional().describe('File that holds the connection string, readable by its owner only.'),
-    table,
-    key,
-    ledgerSchema: name.default('svc_migrate').describe('Schema for the ledger; created where it is missing.'),
-    ids,
-  })
-  .superRefine((one, context) => {
-    if ((one.urlEnv === undefined) === (one.urlFile === undefined)) {
-      context.addIssue('needs either urlEnv or urlFile; connection strings are never written here');
-    }
-  });
+const postgres = strict({
+  name: targetName,
+  kind: z.literal('postgres').describe(KIND),
+  urlEnv: environmentName.optional().describe('Environment variable that holds the connection string.'),
+  urlFile: file.optional().describe('File that holds the connection string, readable by its owner only.'),
+  table,
+  key,
+  ledgerSchema: name.default('svc_migrate').describe('Schema for the ledger; created where it is missing.'),
+  ids,
+}).superRefine((one, context) => {
+  if ((one.urlEnv === undefined) === (one.urlFile === undefined)) {
+    context.addIssue('needs either urlEnv or urlFile; connection strings are never written here');
+  }
+});
 
-export const applyTargetSchema = z.discriminatedUnion('kind', [csv, ndjson, sqlite, postgres]);
+export const applyTargetSchema = z.discriminatedUnion('kind', [csv, ndjson, sqlite, postgres], {
+  error: 'must be "csv", "ndjson", "sqlite" or "postgres"',
+});
 
 /** `apply.targets` of the configuration. */
-export const applyTargetsSchema = z
+const applyTargetsSchema = z
   .array(applyTargetSchema)
   .superRefine((targets, context) => {
     const names = targets.map((target) => target.name);
@@ -112,7 +113,7 @@ export const applyTargetsSchema = z
   .default([]);
 
 /** The `apply` section of the configuration. */
-export const applySchema = z.strictObject({
+export const applySchema = strict({
   targets: applyTargetsSchema.describe('Where your own data hold ids of the service.'),
 });
 

@@ -1,0 +1,105 @@
+import { describe, expect, it } from 'vitest';
+import { SvcError } from '../../src/errors.js';
+import { sampleConfig } from './sample.js';
+
+const ids = [{ column: 'invoice_id', model: 'accounting/invoices' }];
+const csv = { name: 'orders', kind: 'csv', file: 'data/orders.csv', ids };
+const sqlite = { name: 'shop', kind: 'sqlite', file: 'shop.db', table: 'orders', ids };
+const postgres = { name: 'app', kind: 'postgres', urlEnv: 'DATABASE_URL', table: 'orders', ids };
+
+function problemsOf(...targets: readonly object[]): string {
+  try {
+    sampleConfig({ apply: { targets } });
+  } catch (error) {
+    if (error instanceof SvcError && error.code === 'config') return error.message;
+    throw error;
+  }
+  return 'no problem';
+}
+
+describe('targets of apply', () => {
+  it('are relative to the configuration', () => {
+    const { apply } = sampleConfig({
+      apply: { targets: [csv, sqlite, { ...postgres, urlEnv: undefined, urlFile: 'url' }] },
+    });
+    expect(apply.targets).toMatchObject([
+      { file: '/project/data/orders.csv', delimiter: 'auto', header: true },
+      { file: '/project/shop.db' },
+      { urlFile: '/project/url', ledgerSchema: 'svc_migrate' },
+    ]);
+  });
+
+  it.each([
+    [
+      'an unknown kind',
+      { ...csv, kind: 'xlsx' },
+      'apply.targets[0].kind must be "csv", "ndjson", "sqlite" or "postgres"',
+    ],
+    [
+      'a mistyped setting',
+      { ...csv, delimeter: ';' },
+      'apply.targets[0].delimeter is not a known setting; did you mean "delimiter"?',
+    ],
+    [
+      'a connection string',
+      { ...postgres, url: 'postgres://u:canary@h/d' },
+      'apply.targets[0].url is not a setting: connection strings are never written here; name a variable in urlEnv or a file in urlFile',
+    ],
+    [
+      'a model that is not configured',
+      { ...csv, ids: [{ column: 'a', model: 'accounting/invoice' }] },
+      'apply.targets[0].ids[0].model is accounting/invoice, which is not a configured model; did you mean "accounting/invoices"?',
+    ],
+    [
+      'a field without children',
+      { ...csv, ids: [{ column: 'a', model: 'accounting/invoices#line_item' }] },
+      'apply.targets[0].ids[0].model names "line_item", which is no field with children of accounting/invoices; did you mean "line_items"?',
+    ],
+    [
+      'a word for a model that is not configured',
+      { ...csv, ids: [{ column: 'a', modelColumn: 'kind', models: { invoice: 'crm/invoices' } }] },
+      'apply.targets[0].ids[0].models.invoice is crm/invoices, which is not a configured model',
+    ],
+    [
+      'a region that is not configured',
+      { ...csv, ids: [{ ...ids[0], region: 'defualt' }] },
+      'apply.targets[0].ids[0].region is not a configured region; did you mean "default"?',
+    ],
+    [
+      'neither model nor modelColumn',
+      { ...csv, ids: [{ column: 'a' }] },
+      'apply.targets[0].ids[0] needs either model or modelColumn',
+    ],
+    [
+      'a new column in a file',
+      { ...csv, ids: [{ ...ids[0], newColumn: 'b' }] },
+      'apply.targets[0].ids[0].newColumn has no meaning in a csv file: leave it out',
+    ],
+    [
+      'an output that is the input',
+      { ...csv, output: 'data/orders.csv' },
+      'apply.targets[0].output is an input: to rewrite a file in its place use --in-place',
+    ],
+    [
+      'no place of the connection string',
+      { ...postgres, urlEnv: undefined },
+      'apply.targets[0] needs either urlEnv or urlFile',
+    ],
+  ])('%s is a problem with its place', (_, target, says) => {
+    expect(problemsOf(target)).toContain(says);
+  });
+
+  it('may not share a name or a file', () => {
+    expect(problemsOf(csv, sqlite, { ...csv, name: 'shop', file: 'other.csv' })).toContain(
+      'uses the name "shop" twice',
+    );
+    expect(problemsOf(csv, { ...csv, name: 'again' })).toContain(
+      'apply.targets[1].file is that of target orders: name all its columns there',
+    );
+    const [a, b] = [
+      { ...csv, output: 'new.csv' },
+      { ...csv, name: 'b', file: 'b.csv', output: 'new.csv' },
+    ];
+    expect(problemsOf(a, b)).toContain('apply.targets[1].output is that of target orders too');
+  });
+});
