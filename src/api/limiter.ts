@@ -84,9 +84,11 @@ export class HostLimiter {
     this.#intervalMs = Math.max(this.#baseIntervalMs, Math.min(usual * 2, WIDEST_INTERVAL_MS));
   }
 
-  /** The host answered well. */
-  succeed(): void {
-    this.#intervalMs = Math.max(this.#baseIntervalMs, this.#intervalMs * RECOVERY);
+  /** The host answered a request started at `startedAt` well; one that began before the last 429 says nothing of the pace since. */
+  succeed(startedAt: number): void {
+    if (startedAt > this.#slowedAt) {
+      this.#intervalMs = Math.max(this.#baseIntervalMs, this.#intervalMs * RECOVERY);
+    }
     this.#retries = Math.min(this.#retryCapacity, this.#retries + REFUND);
   }
 

@@ -55,18 +55,25 @@ async function attemptOnce<T>(
 ): Promise<Judged<T>> {
   const { host } = where;
   const call = { url: where.url, key: host.key };
-  const outcome = await host.limiter
+  const { outcome, startedAt } = await host.limiter
     .run(async (startedAt) => {
       host.tally.requests++;
-      const answer = await fetchOnce(call, options.transport);
-      observe(host, answer, startedAt, options.clock);
-      return answer;
+      const outcome = await fetchOnce(call, options.transport);
+      observe(host, outcome, startedAt, options.clock);
+      return { outcome, startedAt };
     })
     .catch((error: unknown) => {
       // the reason of an interrupt stays itself
       throw error instanceof SvcError && error.code === 'wait_too_long' ? withFacts(error, where) : error;
     });
-  return judge(where, outcome, parse, attempt, options.scrub);
+  const judged = judge(where, outcome, parse, attempt, options.scrub);
+  if (judged.kind === 'value' || isDefinite(outcome)) host.limiter.succeed(startedAt);
+  return judged;
+}
+
+/** The host is well and will say the same again. */
+function isDefinite(outcome: Outcome): boolean {
+  return outcome.kind === 'answer' && classify(outcome).kind === 'fail';
 }
 
 function judge<T>(
@@ -79,13 +86,10 @@ function judge<T>(
   const verdict = classify(outcome);
   const fail = (code: ErrorCode): SvcError => buildFailure(code, outcome, where, attempt, scrub);
   if (verdict.kind !== 'parse') {
-    if (verdict.kind === 'fail' && outcome.kind === 'answer') where.host.limiter.succeed();
     return { kind: 'failed', outcome, again: verdict.kind === 'retry', error: fail(verdict.code) };
   }
   try {
-    const value = parse(outcome.kind === 'answer' ? outcome.body : new Uint8Array());
-    where.host.limiter.succeed();
-    return { kind: 'value', value };
+    return { kind: 'value', value: parse(outcome.kind === 'answer' ? outcome.body : new Uint8Array()) };
   } catch (error) {
     if (!(error instanceof SvcError)) throw error;
     return {

@@ -191,8 +191,18 @@ describe('slowing down on 429', () => {
     const slowed = paceOf(await startsOf(set, 40));
     expect(slowed / usual).toBeGreaterThan(1.8);
     expect(slowed / usual).toBeLessThan(2.3);
-    for (let i = 0; i < 200; i++) set.limiter.succeed();
+    for (let i = 0; i < 200; i++) set.limiter.succeed(set.time.clock.now());
     expect(paceOf(await startsOf(set, 40))).toBeLessThan(usual * 1.05);
+  });
+
+  it('is not undone by answers to requests that were under way when it came', async () => {
+    const set = setUp({ concurrency: 100 });
+    const [before = 0] = await startsOf(set, 1);
+    await set.time.run(set.time.pass(1000));
+    set.limiter.slowDown(set.time.clock.now());
+    for (let i = 0; i < 99; i++) set.limiter.succeed(before);
+    const starts = await startsOf(set, 20);
+    expect(((starts.at(-1) ?? 0) - (starts[0] ?? 0)) / 19).toBeGreaterThan(90);
   });
 
   it('starts from the pace that was really kept, not from the one allowed', async () => {
@@ -227,13 +237,14 @@ describe('the retry budget', () => {
   });
 
   it('is refilled by successes only, two for a retry, up to where it began', () => {
-    const { limiter } = setUp({ concurrency: 1, attempts: 3 });
+    const { limiter, time } = setUp({ concurrency: 1, attempts: 3 });
+    const now = time.clock.now();
     while (limiter.takeRetry());
-    limiter.succeed();
+    limiter.succeed(now);
     expect(limiter.takeRetry()).toBe(false);
-    limiter.succeed();
+    limiter.succeed(now);
     expect(limiter.takeRetry()).toBe(true);
-    for (let i = 0; i < 100; i++) limiter.succeed();
+    for (let i = 0; i < 100; i++) limiter.succeed(now);
     expect([1, 2, 3].map(() => limiter.takeRetry())).toEqual([true, true, false]);
   });
 });
