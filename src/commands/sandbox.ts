@@ -3,6 +3,7 @@ import type { Writable } from 'node:stream';
 import { SvcError } from '../errors.js';
 import { FAULTS, parseFault } from '../sandbox/faults.js';
 import { writePrivateFile } from '../sandbox/private-file.js';
+import { addQuirk, NO_QUIRKS, QUIRKS, type Quirks } from '../sandbox/quirks.js';
 import { type Sandbox, type SandboxOptions, startSandbox } from '../sandbox/start.js';
 
 /** The options of `sandbox` as typed. */
@@ -24,6 +25,8 @@ export interface SandboxCommand {
   readonly events?: string | undefined;
   /** `NAME` or `NAME:RATE`. */
   readonly faults: readonly string[];
+  /** `NAME` or `NAME=VALUE`. */
+  readonly quirks?: readonly string[];
 }
 
 export interface SandboxIo {
@@ -91,6 +94,7 @@ function parseOptions(command: SandboxCommand): SandboxOptions {
     backfillSeconds: parseCount('--backfill-seconds', command.backfillSeconds, MOST_SECONDS),
     eventsUrl: parseUrl(command.events),
     faults: command.faults.map(parseFaultOption),
+    quirks: (command.quirks ?? []).reduce(addQuirkOption, NO_QUIRKS),
   };
 }
 
@@ -114,6 +118,18 @@ function parseFaultOption(text: string) {
     if (!(cause instanceof TypeError)) throw cause;
     throw new SvcError('usage', `--fault ${text}: ${cause.message}`, {
       hint: `NAME or NAME:RATE, where NAME is ${FAULTS.join(', ')}.`,
+      cause,
+    });
+  }
+}
+
+function addQuirkOption(quirks: Quirks, text: string): Quirks {
+  try {
+    return addQuirk(quirks, text);
+  } catch (cause) {
+    if (!(cause instanceof TypeError)) throw cause;
+    throw new SvcError('usage', `--quirk ${text}: ${cause.message}`, {
+      hint: `There is: ${QUIRKS.join(', ')}.`,
       cause,
     });
   }

@@ -1,5 +1,7 @@
 import { type JsonObject, writeJson } from './json.js';
 import type { Page } from './pages.js';
+import { malformedBefore, type Quirks } from './quirks.js';
+import { mix } from './random.js';
 import { type Extras, writeRecord } from './records.js';
 import type { World } from './world.js';
 
@@ -14,9 +16,24 @@ export interface Answer {
 export type RequestId = string | null;
 
 /** One page in the envelope of its generation. */
-export function answerPage(world: World, page: Page, extras: Extras, requestId: RequestId): Answer {
-  const texts = mapLazily(page.records, (stored) => writeRecord(world, stored, extras));
-  return answerList(texts, page, requestId);
+export function answerPage(
+  world: World,
+  page: Page,
+  extras: Extras,
+  requestId: RequestId,
+  quirks: Quirks,
+): Answer {
+  const { totalCount } = page;
+  const counted = totalCount === null ? page : { ...page, totalCount: quirks.totalCount ?? totalCount };
+  return answerList(writeItems(world, page, extras, quirks), counted, requestId);
+}
+
+function* writeItems(world: World, page: Page, extras: Extras, quirks: Quirks): Generator<string> {
+  for (const stored of page.records) {
+    const malformed = malformedBefore(quirks, mix(stored.table.hash, stored.position));
+    if (malformed !== null) yield malformed;
+    yield writeRecord(world, stored, extras);
+  }
 }
 
 /** A list of objects in the envelope of its generation. */
@@ -52,10 +69,6 @@ const JSON_TYPE = { 'content-type': 'application/json; charset=utf-8' };
 
 function ok(body: Iterable<string>): Answer {
   return { status: 200, headers: JSON_TYPE, body };
-}
-
-function* mapLazily<T>(list: Iterable<T>, write: (item: T) => string): Generator<string> {
-  for (const item of list) yield write(item);
 }
 
 /** Pieces of about this many characters are sent at once. */

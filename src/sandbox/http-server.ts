@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { type Answer, answerError } from './answers.js';
 import type { AttemptFaults } from './faults.js';
+import { encodeBody, type Quirks, skewedDate } from './quirks.js';
 import { mixText } from './random.js';
 
 /** One request as the service saw it. */
@@ -18,6 +19,9 @@ export interface HttpOptions {
   readonly answer: (request: IncomingMessage, url: URL, faults: AttemptFaults) => Answer;
   readonly faultsFor: (address: string) => AttemptFaults;
   readonly retryAfterSeconds: number;
+  readonly quirks: Quirks;
+  /** Wall clock, ms since 1970. */
+  readonly clock: () => number;
   readonly onRequest: (entry: RequestLogEntry) => void;
 }
 
@@ -56,10 +60,13 @@ async function handle(options: HttpOptions, request: IncomingMessage, response: 
     return log(0);
   }
   const refusal = refuse(url, faults, options.retryAfterSeconds);
-  const answer = refusal ?? options.answer(request, url, faults);
+  const plain = refusal ?? options.answer(request, url, faults);
+  const headers = { ...plain.headers, ...skewedDate(options.quirks, options.clock()) };
+  const answer = { ...plain, headers };
   log(answer.status);
   if (faults.strikes('truncate')) return truncate(response, answer, (mixText(0, address) & 1) === 0);
-  await send(response, answer);
+  const encoded = encodeBody(options.quirks, request.headers['accept-encoding'], answer.body);
+  await send(response, answer.status, { ...headers, ...encoded.headers }, encoded.body);
 }
 
 function refuse(url: URL, faults: AttemptFaults, retryAfterSeconds: number): Answer | null {
@@ -71,9 +78,14 @@ function refuse(url: URL, faults: AttemptFaults, retryAfterSeconds: number): Ans
   return faults.strikes('500') ? answerError(500, 'internal', 'Something broke.', requestId) : null;
 }
 
-async function send(response: ServerResponse, answer: Answer): Promise<void> {
-  response.writeHead(answer.status, answer.headers);
-  for (const piece of answer.body) {
+async function send(
+  response: ServerResponse,
+  status: number,
+  headers: Readonly<Record<string, string>>,
+  body: Iterable<string | Buffer>,
+): Promise<void> {
+  response.writeHead(status, headers);
+  for (const piece of body) {
     if (response.destroyed) return;
     if (!response.write(piece)) await drained(response);
   }

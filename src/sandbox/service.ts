@@ -7,6 +7,7 @@ import { createMutator } from './mutations.js';
 import type { OrderCache } from './orders.js';
 import { type Page, readPage } from './pages.js';
 import { parseQuery, type Query } from './query.js';
+import { bendLimit, bendParameters, type Quirks } from './quirks.js';
 import { writeRecord } from './records.js';
 import { notFound, RequestError } from './request-error.js';
 import { createRequestIds } from './request-ids.js';
@@ -22,6 +23,7 @@ export interface ServiceOptions {
   readonly loadedShare: () => number;
   /** Wall clock, for `mutate`. */
   readonly clock: () => number;
+  readonly quirks: Quirks;
 }
 
 interface ServiceRequest {
@@ -46,13 +48,22 @@ export function createService(options: ServiceOptions): Service {
     try {
       if (request.apiKey !== apiKey) throw new RequestError(401, 'unauthorized', 'The api_key is not valid.');
       if (request.method !== 'GET') throw new RequestError(405, 'method_not_allowed', 'Only GET is allowed.');
-      if (request.route === null) throw notFound('such route');
+      if (request.route === null) {
+        if (options.quirks.anyModel && V4_LIST.test(request.url.pathname)) return answerNothing(requestId);
+        throw notFound('such route');
+      }
       return answerRoute(state, request.route, request, requestId);
     } catch (error) {
       if (!(error instanceof RequestError)) throw error;
       return answerError(error.status, error.code, error.message, requestId);
     }
   };
+}
+
+const V4_LIST = /^\/v4\/core\/companies\/\d+\/[\w-]+$/;
+
+function answerNothing(requestId: RequestId): Answer {
+  return answerList([], { prev: null, next: null, totalCount: 0 }, requestId);
 }
 
 interface State extends ServiceOptions {
@@ -63,34 +74,47 @@ interface State extends ServiceOptions {
 }
 
 function answerRoute(state: State, route: Route, request: ServiceRequest, requestId: RequestId): Answer {
-  const { world } = state;
+  const { world, quirks } = state;
   const parameters = request.url.searchParams;
   switch (route.kind) {
     case 'v3_list': {
-      const query = parseQuery(`${route.region} ${route.shape.v3}`, route.shape, parameters);
+      if (quirks.absentV3.includes(route.shape.v3)) throw notFound(`model ${route.shape.v3}`);
+      const query = readQuery(quirks, `${route.region} ${route.shape.v3}`, route.shape, parameters);
       const table = v3Table(world, route.region, route.shape);
       if (request.faults.strikes('mutate')) state.mutate(table, state.clock());
       const { list, rest } = chooseV3List(world, table, query);
-      return answerPage(world, readFaultyPage(state, list, rest, request.faults), query, requestId);
+      return answerPage(world, readFaultyPage(state, list, rest, request.faults), query, requestId, quirks);
     }
     case 'v4_companies': {
       const page = listCompanies(world, parameters);
       return answerList(page.companies.map(writeJson), page, requestId);
     }
     case 'v4_list': {
-      const query = parseQuery(`${route.companyId} ${route.shape.v4}`, route.shape, parameters);
+      const bent = bendParameters(quirks, parameters);
+      const query = readQuery(quirks, `${route.companyId} ${route.shape.v4}`, route.shape, bent);
       const list = chooseV4List(world, route.shape, route.companyId, state.loadedShare());
       const counted = { ...query, returnCount: true };
-      return answerPage(world, readFaultyPage(state, list, counted, request.faults), query, requestId);
+      return answerPage(
+        world,
+        readFaultyPage(state, list, counted, request.faults),
+        query,
+        requestId,
+        quirks,
+      );
     }
     case 'v4_record': {
-      const query = parseQuery('record', route.shape, parameters);
+      const query = parseQuery('record', route.shape, bendParameters(quirks, parameters));
       const list = chooseV4List(world, route.shape, route.companyId, state.loadedShare());
       const ordinal = list.ordinalOf(route.svcId);
       if (ordinal === null) throw notFound(`${route.shape.v4} record ${route.svcId} in that company`);
       return answerRecord(writeRecord(world, list.at(ordinal), query), requestId);
     }
   }
+}
+
+function readQuery(quirks: Quirks, list: string, shape: ModelShape, parameters: URLSearchParams): Query {
+  const query = parseQuery(list, shape, parameters);
+  return { ...query, limit: bendLimit(quirks, query.limit) };
 }
 
 /** A page as the faults of paging leave it. */

@@ -4,6 +4,7 @@ import type { Scenario } from './fate.js';
 import { createFaults, type FaultSetting } from './faults.js';
 import { type RequestLogEntry, serve } from './http-server.js';
 import type { JsonObject } from './json.js';
+import { NO_QUIRKS, type Quirks } from './quirks.js';
 import { hashOf, hexOf } from './random.js';
 import { buildConfig } from './ready-config.js';
 import { findRoute, v3Prefix } from './routes.js';
@@ -28,6 +29,7 @@ export interface SandboxOptions {
   /** Whether companies keep their ids in V4; by default the seed decides. */
   readonly idsSurvive?: boolean | undefined;
   readonly faults?: readonly FaultSetting[] | undefined;
+  readonly quirks?: Partial<Quirks> | undefined;
   /** What a 429 asks for; 1 by default. */
   readonly retryAfterSeconds?: number | undefined;
   /** How long V4 takes from holding nothing to holding everything; 0 by default. */
@@ -62,6 +64,7 @@ const LONGEST_LOG = 100_000;
 /** Starts a V3 and V4 service on 127.0.0.1; the same options give the same service. */
 export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
   const { seed, faults = [], clock = Date.now } = options;
+  const quirks = { ...NO_QUIRKS, ...options.quirks };
   const world = buildWorldFor(options);
   const regions = regionsOf(world.scenario);
   const apiKey = `sandbox-${hexOf(hashOf(seed, 'api_key'))}`;
@@ -71,6 +74,7 @@ export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
     world,
     apiKey,
     clock,
+    quirks,
     loadedShare: () => (backfillMs === 0 ? 1 : Math.min(1, (clock() - startedMs) / backfillMs)),
   });
   const log: RequestLogEntry[] = [];
@@ -78,6 +82,8 @@ export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
     port: options.port ?? 0,
     faultsFor: createFaults(seed, faults),
     retryAfterSeconds: options.retryAfterSeconds ?? 1,
+    quirks,
+    clock,
     answer: (request, url, attemptFaults) =>
       service({
         method: request.method ?? '',

@@ -99,6 +99,7 @@ describe('sandbox', () => {
       { backfillSeconds: '1.5' },
       { faults: ['nothing'] },
       { faults: ['429:7'] },
+      { quirks: ['nothing'] },
     ];
     for (const command of wrong) {
       expect(await failureOf({ faults: [], ...command }), JSON.stringify(command)).toBe('usage');

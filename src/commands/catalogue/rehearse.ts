@@ -21,6 +21,11 @@ export const SANDBOX: CommandSpec = {
       says: '429, 500, reset, truncate, hang, cursor-expiry, cursor-loop, duplicate-pages, mutate; repeatable',
       repeatable: true,
     },
+    {
+      flags: '--quirk <name[=value]>',
+      says: 'ignore=gte, refuse=select (parameters and operators of V4), page-cap=50, page-limit=50, clock-skew=3600, absent-v3=crm/stages, malformed=0.02, gzip, total-count=1000, any-model; repeatable',
+      repeatable: true,
+    },
   ],
   examples: [
     { line: 'svc-migrate sandbox --config-out sandbox.json', does: 'a service and a configuration for it' },
@@ -33,7 +38,8 @@ export const SANDBOX: CommandSpec = {
     const { runSandbox } = await import('../sandbox.js');
     const names = ['seed', 'port', 'records', 'companies', 'scenario', 'truth', 'configOut', 'window'];
     const texts = [...names, 'backfillSeconds', 'events'].map((name) => [name, given.text(name)] as const);
-    return runSandbox({ ...Object.fromEntries(texts), faults: given.texts('fault') }, io);
+    const [faults, quirks] = [given.texts('fault'), given.texts('quirk')];
+    return runSandbox({ ...Object.fromEntries(texts), faults, quirks }, io);
   },
 };
 
