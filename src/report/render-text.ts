@@ -96,6 +96,7 @@ function obstacleLines(obstacle: Obstacle, options: TextOptions): string[] {
 function totalsBlock(report: Report): string[] {
   const { totals } = report;
   const rows = Object.values(totals.byStatus).reduce((sum, n) => sum + n, 0);
+  const v4Alone = rows - countV3Ids(report);
   const lines = [
     ['V3 ids', groupDigits(countV3Ids(report)), childrenOf(totals.v3Records, totals.v3Children)],
     [
@@ -103,6 +104,7 @@ function totalsBlock(report: Report): string[] {
       groupDigits(totals.v4Records + totals.v4Children),
       childrenOf(totals.v4Records, totals.v4Children),
     ],
+    ...(v4Alone > 0 ? [['rows', groupDigits(rows), `${groupDigits(v4Alone)} of them only in V4`]] : []),
     ...STATUSES.map((status) => [
       status,
       groupDigits(totals.byStatus[status]),
