@@ -30,14 +30,12 @@ export function dropUnseen(db: Db, streamId: bigint, keepFrom: number, from: big
     .get(streamId, low, CHUNK);
   if (high === null || high === undefined) return { dropped: 0, next: null };
   const where = 'FROM record WHERE stream_id = ? AND svc_id BETWEEN ? AND ? AND walk < ?';
-  for (const part of ['payload', 'child']) {
-    db.prepare(`DELETE FROM ${part} WHERE record_id IN (SELECT id ${where})`).run(
-      streamId,
-      low,
-      high,
-      keepFrom,
-    );
-  }
+  db.prepare(`DELETE FROM payload WHERE record_id IN (SELECT id ${where})`).run(
+    streamId,
+    low,
+    high,
+    keepFrom,
+  );
   const { changes } = db.prepare(`DELETE ${where}`).run(streamId, low, high, keepFrom);
   return { dropped: changes, next: high === HIGHEST_ID ? null : high + 1n };
 }

@@ -20,7 +20,7 @@ export function readExportedCounts(db: Db, scope: Scope): Iterable<Slice<Exporte
   const sql = `
     SELECT s.generation, s.region, s.model, n.company_id, n.records, n.deleted, n.children FROM (
       SELECT stream_id, company_id, count(*) AS records, sum(deleted) AS deleted,
-        sum((SELECT count(*) FROM child AS c WHERE c.record_id = r.id)) AS children
+        sum(ifnull(json_array_length(children), 0)) AS children
       FROM record AS r WHERE r.id BETWEEN @from AND @to GROUP BY stream_id, company_id
     ) AS n JOIN stream AS s ON s.id = n.stream_id WHERE ${exportScope(scope)}`;
   return readSlices<ExportedCount>(db, 'record', sql, scopeParams(db, scope));

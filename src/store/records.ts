@@ -1,6 +1,6 @@
 import type { ParsedRecord } from '../domain.js';
+import { renderChildren } from './child-list.js';
 import type { Db } from './open.js';
-import { prepareParts } from './record-parts.js';
 
 /** The stream a page belongs to and the walks that its records are measured against, see `Position`. */
 export interface PagePlace {
@@ -82,36 +82,52 @@ interface Writer {
 type Value = string | number | bigint | Uint8Array | null;
 
 const CONTENT =
-  'company_id, platform_id, unique_id, deleted, updated_ms, latest_ms, latest_from, created_ms, facts';
+  'company_id, platform_id, unique_id, deleted, updated_ms, latest_ms, latest_from, created_ms, facts, children';
 
 function prepareWriter(db: Db, payload: 'full' | 'ids'): Writer {
   const insert = db.prepare<Value[]>(`
-    INSERT INTO record(stream_id, svc_id, walk, ${CONTENT}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+    INSERT INTO record(stream_id, svc_id, walk, ${CONTENT}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
     ON CONFLICT DO NOTHING`);
   const replace = db.prepare<Value[]>(`
-    UPDATE record SET walk = ?, (${CONTENT}) = (?, ?, ?, ?, ?, ?, ?, ?, ?) WHERE id = ?`);
+    UPDATE record SET walk = ?, (${CONTENT}) = (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) WHERE id = ?`);
   const mark = db.prepare<Value[]>('UPDATE record SET walk = ? WHERE id = ?');
   const find = prepareFind(db);
-  const parts = prepareParts(db, payload);
+  const bodies = prepareBodies(db);
+  const keepsBodies = payload === 'full';
   return {
     insert(place, record) {
       const done = insert.run(place.streamId, record.svcId, place.walk, ...contentOf(record));
-      if (done.changes > 0) parts.insert(BigInt(done.lastInsertRowid), record);
+      if (done.changes > 0 && keepsBodies) bodies.save(done.lastInsertRowid, record.raw);
       return done.changes > 0;
     },
     revisit(place, record) {
       const stored = find(place.streamId, record);
       const walk = Number(stored.walk);
       const wins = walk < place.keepFrom || arrivalWins(stored, record);
-      const changed = wins && (stored.same_content === 0n || !parts.same(stored.id, record));
+      const isSame = stored.same_content === 1n && (!keepsBodies || bodies.same(stored.id, record.raw));
+      const changed = wins && !isSame;
       if (changed) {
         replace.run(place.walk, ...contentOf(record), stored.id);
-        parts.replace(stored.id, record);
+        // with `ids` the bytes of an earlier full export go as their records are replaced
+        if (keepsBodies) bodies.save(stored.id, record.raw);
+        else bodies.drop(stored.id);
       } else if (walk < place.walk) {
         mark.run(place.walk, stored.id);
       }
       return { walk, changed };
     },
+  };
+}
+
+/** The bytes of records as received. */
+function prepareBodies(db: Db) {
+  const save = db.prepare('INSERT OR REPLACE INTO payload(record_id, body) VALUES (?, ?)');
+  const drop = db.prepare('DELETE FROM payload WHERE record_id = ?');
+  const same = db.prepare('SELECT 1 FROM payload WHERE record_id = ? AND body = ?');
+  return {
+    save: (recordId: bigint | number, raw: Uint8Array) => save.run(recordId, raw),
+    drop: (recordId: bigint) => drop.run(recordId),
+    same: (recordId: bigint, raw: Uint8Array) => same.get(recordId, raw) !== undefined,
   };
 }
 
@@ -124,7 +140,7 @@ interface StoredRecord {
 
 function prepareFind(db: Db): (streamId: bigint, arrival: ParsedRecord) => StoredRecord {
   const find = db.prepare<Value[], StoredRecord>(`
-    SELECT id, walk, updated_ms, (${CONTENT}) IS (?, ?, ?, ?, ?, ?, ?, ?, ?) AS same_content
+    SELECT id, walk, updated_ms, (${CONTENT}) IS (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) AS same_content
     FROM record WHERE stream_id = ? AND svc_id = ?`);
   return (streamId, arrival) => {
     const stored = find.get(...contentOf(arrival), streamId, arrival.svcId);
@@ -150,5 +166,6 @@ function contentOf(record: ParsedRecord): Value[] {
     record.latestFrom,
     record.createdMs,
     record.facts,
+    renderChildren(record.children),
   ];
 }

@@ -69,17 +69,17 @@ CREATE TABLE record(
   latest_from TEXT CHECK (latest_from IN ('platform', 'service')),
   created_ms INTEGER,
   facts TEXT NOT NULL,
+  -- JSON, null for none: see child-list.ts; the view child shows it as rows
+  children TEXT,
   -- the walk of its stream that saw it last
   walk INTEGER NOT NULL,
   UNIQUE (stream_id, svc_id)
 ) STRICT;
 -- the bytes as received; CAST(body AS TEXT) before any JSON function, which takes a BLOB for JSONB
 CREATE TABLE payload(record_id INTEGER PRIMARY KEY, body BLOB NOT NULL) STRICT;
-CREATE TABLE child(
-  record_id INTEGER NOT NULL, path TEXT NOT NULL, svc_id INTEGER NOT NULL,
-  platform_id TEXT, unique_id TEXT, deleted INTEGER NOT NULL CHECK (deleted IN (0, 1)),
-  PRIMARY KEY (record_id, path, svc_id)
-) STRICT, WITHOUT ROWID;
+CREATE VIEW child(record_id, path, svc_id, platform_id, unique_id, deleted) AS
+  SELECT r.id, c.value ->> 0, CAST(c.value ->> 1 AS INTEGER), c.value ->> 2, c.value ->> 3, c.value ->> 4
+    FROM record AS r JOIN json_each(r.children) AS c;
 CREATE TABLE v4_company(company_id INTEGER PRIMARY KEY, body TEXT NOT NULL) STRICT;`;
 
 const COMPANY = `

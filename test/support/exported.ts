@@ -2,7 +2,8 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Config } from '../../src/config/config.js';
-import type { ModelPair, StreamState } from '../../src/domain.js';
+import type { ModelPair, ParsedChild, StreamState } from '../../src/domain.js';
+import { renderChildren } from '../../src/store/child-list.js';
 import { type Db, openDatabase } from '../../src/store/open.js';
 
 /** One exported object as a test states it; what it leaves out has a plain default. */
@@ -145,27 +146,26 @@ function saveThing(db: Db, generation: 'v3' | 'v4', thing: Thing): void {
     .pluck()
     .get(generation, generation === 'v3' ? region : '', model, BigInt(company), BigInt(company));
   const { latest = null, latestFrom = 'platform', created = null, facts = '' } = thing;
-  const { lastInsertRowid } = db
-    .prepare(`
-      INSERT INTO record(stream_id, svc_id, company_id, platform_id, unique_id, deleted, latest_ms, latest_from, created_ms, facts, walk)
-      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 1)`)
-    .run(
-      stream,
-      BigInt(id),
-      BigInt(company),
-      key,
-      uid,
-      deleted ? 1n : 0n,
-      msOf(latest),
-      latest === null ? null : latestFrom,
-      msOf(created),
-      facts,
-    );
-  const child = db.prepare("INSERT INTO child VALUES (?, 'line_items', ?, ?, ?, ?)");
-  for (const kid of thing.kids ?? []) {
+  const children = (thing.kids ?? []).map((kid): ParsedChild => {
     const { key: kidKey = `c${kid.id}`, uid: kidUid = null, deleted: kidDeleted = false } = kid;
-    child.run(lastInsertRowid, BigInt(kid.id), kidKey, kidUid, kidDeleted ? 1n : 0n);
-  }
+    const ids = { svcId: BigInt(kid.id), platformId: kidKey, platformUniqueId: kidUid };
+    return { path: 'line_items', ...ids, deleted: kidDeleted };
+  });
+  db.prepare(`
+      INSERT INTO record(stream_id, svc_id, company_id, platform_id, unique_id, deleted, latest_ms, latest_from, created_ms, facts, children, walk)
+      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 1)`).run(
+    stream,
+    BigInt(id),
+    BigInt(company),
+    key,
+    uid,
+    deleted ? 1n : 0n,
+    msOf(latest),
+    latest === null ? null : latestFrom,
+    msOf(created),
+    facts,
+    renderChildren(children),
+  );
 }
 
 function msOf(text: string | null): bigint | null {

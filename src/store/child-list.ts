@@ -1,0 +1,47 @@
+import type { ParsedChild } from '../domain.js';
+
+/** A record's children as `record.children` holds them: a JSON list, by path and id; ids as text, which JSON keeps exact. */
+export type StoredChild = readonly [
+  path: string,
+  svcId: string,
+  platformId: string | null,
+  uniqueId: string | null,
+  deleted: 0 | 1,
+];
+
+/**
+ * The children as stored text, the same for every order they come in; null where there are none. A child that is
+ * listed twice is stored once, as it was listed last.
+ */
+export function renderChildren(children: readonly ParsedChild[]): string | null {
+  if (children.length === 0) return null;
+  return JSON.stringify((isOrdered(children) ? children : orderOf(children)).map(storedOf));
+}
+
+/** Stored text as children. */
+export function parseChildren(text: string): readonly StoredChild[] {
+  return JSON.parse(text) as readonly StoredChild[];
+}
+
+function storedOf({ path, svcId, platformId, platformUniqueId, deleted }: ParsedChild): StoredChild {
+  return [path, svcId.toString(), platformId, platformUniqueId, deleted ? 1 : 0];
+}
+
+/** The usual order, in which nothing can repeat. */
+function isOrdered(children: readonly ParsedChild[]): boolean {
+  for (let at = 1; at < children.length; at++) {
+    const [before, one] = [children[at - 1], children[at]];
+    if (before === undefined || one === undefined || byPlace(before, one) >= 0) return false;
+  }
+  return true;
+}
+
+function orderOf(children: readonly ParsedChild[]): readonly ParsedChild[] {
+  const last = new Map(children.map((child) => [`${child.svcId} ${child.path}`, child]));
+  return [...last.values()].sort(byPlace);
+}
+
+function byPlace(a: ParsedChild, b: ParsedChild): number {
+  if (a.path !== b.path) return a.path < b.path ? -1 : 1;
+  return a.svcId < b.svcId ? -1 : a.svcId > b.svcId ? 1 : 0;
+}

@@ -1,0 +1,92 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import {
+  CLI,
+  here,
+  inFolder,
+  interleave,
+  measure,
+  medianOf,
+  print,
+  printBar,
+  withService,
+} from './processes.mjs';
+
+/** Lists read side by side, as an export of several models has them. */
+const LISTS = 4;
+
+const CASES = [
+  { name: '1.2 KB, pages of 1,000', pageSize: 1000, bytes: 1200, floorBar: 1.4, scriptBar: 4 },
+  { name: '1.2 KB, pages of 100', pageSize: 100, bytes: 1200, floorBar: 1.0, scriptBar: 4 },
+  { name: '400 B, pages of 1,000', pageSize: 1000, bytes: 400, floorBar: 0.55, scriptBar: 2.3 },
+  { name: '1.2 KB, payload: ids', pageSize: 1000, bytes: 1200, payload: 'ids', floorBar: 2 },
+];
+
+/** Export against the parse floor and the plain script, interleaved. */
+export async function benchExport({ records, rounds }) {
+  print(`\nExport of ${records} records, thousand records/s (wall; CPU in brackets), medians of ${rounds}`);
+  for (const one of CASES)
+    await withService({ lists: LISTS, records, latencyMs: 0, ...one }, (service) =>
+      runCase(one, service, { records, rounds }),
+    );
+}
+
+async function runCase(
+  { name, pageSize, payload = 'full', floorBar, scriptBar },
+  { port },
+  { records, rounds },
+) {
+  const base = `http://127.0.0.1:${port}/v3`;
+  const args = [base, String(LISTS), String(pageSize)];
+  const contestants = [
+    ['svc-migrate', () => measureExport({ base, lists: LISTS, pageSize, payload })],
+    ['undici + JSON.parse', () => measure([here('parse-floor.mjs'), ...args])],
+  ];
+  if (scriptBar !== undefined) {
+    contestants.push([
+      'plain script',
+      () => inFolder((folder) => measure([here('plain-script.mjs'), ...args, join(folder, 'plain.db')])),
+    ]);
+  }
+  const results = await interleave(rounds, contestants);
+  print(`  ${name}`);
+  for (const [who, runs] of results) {
+    const rate = (of) => (records / 1000 / medianOf(runs, of)).toFixed(0).padStart(5);
+    print(
+      `    ${who.padEnd(20)} ${rate('seconds')}  (${rate('cpuSeconds')})  peak ${medianOf(runs, 'peakMiB').toFixed(0)} MiB`,
+    );
+  }
+  const own = medianOf(results.get('svc-migrate'), 'seconds');
+  printBar('× undici + JSON.parse', medianOf(results.get('undici + JSON.parse'), 'seconds') / own, floorBar);
+  if (scriptBar !== undefined)
+    printBar('× plain script', medianOf(results.get('plain script'), 'seconds') / own, scriptBar);
+}
+
+/** A whole `export v3` by the CLI, from nothing to its summary. */
+export function measureExport({
+  base,
+  lists,
+  pageSize,
+  payload = 'full',
+  concurrency = 8,
+  requestsPerSecond = 10_000,
+}) {
+  return inFolder(async (folder) => {
+    const config = join(folder, 'bench.config.json');
+    writeFileSync(
+      config,
+      JSON.stringify({
+        v3: { regions: { bench: { baseUrl: base } }, pageSize, concurrency, requestsPerSecond },
+        v4: { baseUrl: base.replace('/v3', '') },
+        models: Array.from({ length: lists }, (_, list) => ({
+          v3: `accounting/m${list}`,
+          v4: `m${list}`,
+          children: ['line_items'],
+        })),
+        payload,
+      }),
+    );
+    const env = { SVC_MIGRATE_V3_API_KEY: 'bench', SVC_MIGRATE_V4_API_KEY: 'bench' };
+    return await measure([CLI, 'export', 'v3', '--config', config, '--quiet'], { env });
+  });
+}

@@ -1,0 +1,19 @@
+/**
+ * `npm run bench [-- --records N] [--rounds N] [--only export,latency,…]`, against the built program. Prints times,
+ * ratios of interleaved runs, and which bars were reached; asserts nothing.
+ */
+import { parseArgs } from 'node:util';
+import { benchExport } from './export.mjs';
+import { describeMachine, print } from './processes.mjs';
+
+const { values } = parseArgs({
+  options: {
+    records: { type: 'string', default: '100000' },
+    rounds: { type: 'string', default: '3' },
+    only: { type: 'string' },
+  },
+});
+const BENCHES = { export: benchExport };
+const size = { records: Number(values.records), rounds: Number(values.rounds) };
+print(describeMachine());
+for (const name of values.only?.split(',') ?? Object.keys(BENCHES)) await BENCHES[name](size);
