@@ -1,3 +1,4 @@
+import { statSync } from 'node:fs';
 import Database from 'better-sqlite3';
 import { SvcError } from '../errors.js';
 import { isInterrupted, newerDatabase, noDatabase, notOurs, prepareFile } from './database-file.js';
@@ -36,6 +37,7 @@ export function openDatabase(file: string, mode: OpenMode): Db {
         createSchema(db);
       }
       assertOurs(db, file);
+      assertWhole(db, file);
       return db;
     } catch (error) {
       db.close();
@@ -88,6 +90,16 @@ function assertOurs(db: Db, file: string): void {
   if (version > SCHEMA_VERSION) throw newerDatabase(file, version);
 }
 
+/** SQLite reads a last page that was cut as if it were filled up with zeros. */
+function assertWhole(db: Db, file: string): void {
+  const bytes =
+    Number(db.pragma('page_count', { simple: true })) * Number(db.pragma('page_size', { simple: true }));
+  if (statSync(file).size >= bytes) return;
+  throw new SvcError('corrupt_database', `${file} is damaged: its end is missing.`, { hint: DAMAGED });
+}
+
+const DAMAGED = 'Move it away and export again; nothing was repaired.';
+
 function assertSqliteVersion(db: Db): void {
   const text = String(db.prepare('SELECT sqlite_version()').pluck().get());
   const parts = text.split('.').map(Number);
@@ -123,7 +135,7 @@ function fromSqlite(file: string, error: SqliteError): Error {
   }
   if (/^SQLITE_(CORRUPT|NOTADB)/.test(error.code)) {
     return new SvcError('corrupt_database', `${file} is damaged: ${error.message}.`, {
-      hint: 'Move it away and export again; nothing was repaired.',
+      hint: DAMAGED,
       facts,
       cause: error,
     });
