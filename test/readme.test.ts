@@ -64,7 +64,9 @@ describe('what the README shows', () => {
 
   beforeAll(async () => {
     sandbox = await startSandbox({ seed: 5 });
-    folder = makeFolder(sandbox.config());
+    const invoices = [{ column: 'invoice_id', model: 'accounting/invoices' }];
+    const shop = { name: 'orders', kind: 'sqlite', file: 'shop.db', table: 'orders', ids: invoices };
+    folder = makeFolder({ ...sandbox.config(), apply: { targets: [shop] } });
     env = { ...keysOf(sandbox.apiKey), GITHUB_STEP_SUMMARY: join(folder, 'summary.md') };
     expect((await runCli(['run', '--quiet'], { cwd: folder, env })).code).toBe(0);
     writeFileSync(join(folder, 'rehearsal.db'), readFileSync(join(folder, 'svc-migrate.db')));
@@ -72,9 +74,25 @@ describe('what the README shows', () => {
     writeFileSync(join(folder, 'baseline.json'), '{"schemaVersion": 1, "entries": []}');
     const db = new Database(join(folder, 'svc-migrate.db'), { readonly: true });
     v4Company = String(db.prepare('SELECT max(v4_company_id) FROM company').pluck().get());
+    const sql =
+      "SELECT v3_svc_id FROM remap WHERE model = 'accounting/invoices' AND path = '' AND status = 'matched'";
+    const ids = db.prepare<[], number>(sql).pluck().all();
     db.close();
+    saveOwnData(folder, ids);
   });
   afterAll(() => sandbox.close());
+
+  /** What a user of the service might have: ids of invoices in a file and in a table. */
+  function saveOwnData(folder: string, ids: readonly number[]): void {
+    writeFileSync(join(folder, 'orders.csv'), `invoice_id\n${ids.join('\n')}\n`);
+    const shop = new Database(join(folder, 'shop.db'));
+    shop.exec('CREATE TABLE orders(id INTEGER PRIMARY KEY, invoice_id INTEGER)');
+    const insert = shop.prepare('INSERT INTO orders(invoice_id) VALUES (?)');
+    shop.transaction(() => {
+      for (const id of ids) insert.run(id);
+    })();
+    shop.close();
+  }
 
   /** Lines that start the program, once each, without prompts and comments. */
   function commandLines(): string[] {

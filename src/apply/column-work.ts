@@ -9,7 +9,6 @@ import {
   EMPTY_CATEGORY,
   type LookUp,
   MAPPED_CATEGORY,
-  NO_SCOPE,
   NOT_OURS_CATEGORY,
   Resolver,
   type RowScope,
@@ -71,7 +70,7 @@ function modelsOf(db: Db, column: IdColumn): Map<string, ModelRef | null> {
 }
 
 /** Every model and child path the remap holds. */
-export function readModelRefs(db: Db): ModelRef[] {
+function readModelRefs(db: Db): ModelRef[] {
   return db.prepare<[], ModelRef>('SELECT DISTINCT model, path FROM remap ORDER BY model, path').all();
 }
 
@@ -150,15 +149,4 @@ function fateOf(work: ColumnWork, place: number): Fate {
 /** Whether rows of this column say more than their id. */
 export function needsScope({ modelColumn, regionColumn, companyColumn }: IdColumn): boolean {
   return modelColumn !== undefined || regionColumn !== undefined || companyColumn !== undefined;
-}
-
-/** The scope of a row from its cells; empty cells say nothing. */
-export function scopeOf(cell: (name: string) => string | null, column: IdColumn): RowScope {
-  if (!needsScope(column)) return NO_SCOPE;
-  const read = (name: string | undefined) => (name === undefined ? null : cell(name) || null);
-  return {
-    model: read(column.modelColumn),
-    region: read(column.regionColumn),
-    company: read(column.companyColumn),
-  };
 }

@@ -1,7 +1,7 @@
 import type { OnProgress } from '../domain.js';
 import type { Db } from '../store/open.js';
 import type { IdMap } from './ids/id-map.js';
-import type { Earlier, Policy, TargetPlan } from './plan.js';
+import type { Earlier, Mode, Policy, TargetPlan } from './plan.js';
 
 /** The remap that ids are looked up in. */
 export interface RemapFacts {
@@ -91,8 +91,24 @@ export interface Verified {
   readonly changedSinceCount: number;
 }
 
+/** A run as the ledger of a place has it, one entry per target. */
+export interface LedgerRun {
+  readonly run: string;
+  readonly target: string;
+  /** File or table. */
+  readonly place: string;
+  readonly mode: Mode;
+  readonly state: 'working' | 'done' | 'undoing' | 'undone';
+  /** Cells changed so far. */
+  readonly changed: number;
+  readonly startedAt: string;
+  readonly planSha256: string;
+}
+
 /** One place that holds targets: a file, or a database with its tables. */
 export interface Site {
+  /** Every run that the ledger there knows, oldest first. */
+  runs(): Promise<readonly LedgerRun[]>;
   /** Looks, and changes nothing. */
   survey(): Promise<readonly TargetPlan[]>;
   /** Carries out what was agreed to, for the targets named in it. */

@@ -46,7 +46,7 @@ const targetPlan = z.strictObject({
 });
 
 /** A plan that left the process. */
-export const planSchema = z.strictObject({
+const planSchema = z.strictObject({
   planVersion: z.literal(PLAN_VERSION),
   tool: z.string(),
   remap: z.strictObject({ sha256: z.string(), builtAt: z.string() }),

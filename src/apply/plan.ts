@@ -138,13 +138,6 @@ export function sum(counts: readonly PlanCount[]): number {
   return counts.reduce((total, count) => total + count.ids, 0);
 }
 
-/** The ids a plan is about: how many there are, how many map. */
-export function countIds(plan: Plan): { readonly stored: number; readonly mapped: number } {
-  const counts = plan.targets.flatMap((target) => target.columns.flatMap((column) => column.counts));
-  const mapped = sum(counts.filter((count) => count.name === 'mapped'));
-  return { mapped, stored: mapped + sum(counts.filter((one) => isMissing(one) || isUnknown(one))) };
-}
-
 /** What differs between the plan that was agreed to and the one the data give now; empty: nothing. */
 export function comparePlans(agreed: Plan, now: Plan): string[] {
   const ignored = new Set(['tool', 'estimateSeconds', 'builtAt', 'atLeast', 'samples']);

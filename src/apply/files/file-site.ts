@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs';
 import type { FileTarget } from '../../config/apply-targets.js';
-import type { ApplyContext, Site, Verified } from '../context.js';
+import type { ApplyContext, LedgerRun, Site, Verified } from '../context.js';
 import { recompute, sourceOf } from './recompute.js';
 import { sha256Of } from './sha256.js';
 import { readSideCar, type SideCar } from './side-car.js';
@@ -11,6 +11,7 @@ import { writeFile } from './write-file.js';
 /** A CSV or NDJSON file. */
 export function openFileSite(context: ApplyContext, target: FileTarget): Site {
   return {
+    runs: async () => listRuns(context, target),
     survey: async () => [await surveyFile(context, target)],
     write: (agreed, run) =>
       Promise.all(
@@ -22,6 +23,17 @@ export function openFileSite(context: ApplyContext, target: FileTarget): Site {
     verify: (run) => verifyFile(context, target, run),
     close: async () => {},
   };
+}
+
+function listRuns(context: ApplyContext, target: FileTarget): LedgerRun[] {
+  return (['in_place', 'new'] as const).flatMap((mode) => {
+    const output = outputOf(target, { ...context.policy, mode });
+    const car = readSideCar(output);
+    if (car === null || car.mode !== mode) return [];
+    const { run, changed, at, planSha256 } = car;
+    const state = car.state === 'done' ? 'done' : 'working';
+    return [{ run, target: target.name, place: output, mode, state, changed, startedAt: at, planSha256 }];
+  });
 }
 
 async function verifyFile(

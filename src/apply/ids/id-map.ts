@@ -3,7 +3,7 @@ import type { Db } from '../../store/open.js';
 import { bigHiOf, bigLoOf, hiOf, loOf } from './int64.js';
 
 /** What the remap says of one V3 id, as a small integer; further ones are indexes into `IdMap.verdicts`. */
-export const NONE = 0;
+const NONE = 0;
 export const MAPPED = 1;
 /** Several rows hold this id and do not agree (or, in a scoped map: which one counts depends on the row). */
 export const SEVERAL = 2;

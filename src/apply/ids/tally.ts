@@ -142,7 +142,7 @@ function isSmaller(a: string, b: string): boolean {
 }
 
 /** FNV-1a over UTF-16 units. */
-export function hashText(text: string): number {
+function hashText(text: string): number {
   let h = 0x811c_9dc5;
   for (let at = 0; at < text.length; at += 1) h = Math.imul(h ^ text.charCodeAt(at), 0x0100_0193);
   return h >>> 0;

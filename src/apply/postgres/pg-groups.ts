@@ -69,7 +69,7 @@ export function judgeGroup(judge: GroupJudge, group: Cells): string | null | und
 }
 
 /** Only the columns that are named stand in a group, in this order. */
-export function groupScope({ modelColumn, regionColumn, companyColumn }: IdColumn, group: Cells): RowScope {
+function groupScope({ modelColumn, regionColumn, companyColumn }: IdColumn, group: Cells): RowScope {
   if (group.length <= 2) return NO_SCOPE;
   let at = 0;
   const next = (name: string | undefined) => {

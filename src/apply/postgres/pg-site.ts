@@ -2,6 +2,7 @@ import type { PostgresTarget } from '../../config/apply-targets.js';
 import {
   type ApplyContext,
   isFinished,
+  type LedgerRun,
   type RunFacts,
   type Site,
   type Undone,
@@ -16,6 +17,7 @@ import { postgresError } from './pg-errors.js';
 import { writeNewColumns } from './pg-expand.js';
 import { readPgFacts } from './pg-facts.js';
 import { ensureLedger, readDoneUnits, readUnitsOfRun } from './pg-ledger.js';
+import { readPgRuns } from './pg-runs.js';
 import { BEGIN_READ_ONLY, PgSession } from './pg-session.js';
 import { type Found, findTable, refresh, surveyTable } from './pg-survey.js';
 import { undoAtOnce, undoInBatches, undoNewColumns } from './pg-undo.js';
@@ -34,10 +36,17 @@ export function openPostgresSite(context: ApplyContext, targets: readonly Postgr
     }
   };
   return {
+    runs: () => asOurs(() => readAllRuns(session, targets)),
     survey: () =>
       asOurs(() => session.transaction(BEGIN_READ_ONLY, () => surveyAll(context, session, targets))),
     write: (agreed, run) => asOurs(() => writeAll(context, session, targets, agreed, run)),
-    undo: (run) => asOurs(() => undoAll(context, session, first.ledgerSchema, run)),
+    undo: (run) =>
+      asOurs(async () => {
+        const undone: Undone[] = [];
+        for (const schema of schemasOf(targets))
+          undone.push(...(await undoAll(context, session, schema, run)));
+        return undone;
+      }),
     verify: (run) => asOurs(() => verifyAll(context, session, targets, run)),
     close: () => session.close(),
   };
@@ -80,8 +89,7 @@ async function writeAll(
 ): Promise<readonly Written[]> {
   const written: Written[] = [];
   const tables: Agreed[] = [];
-  for (const schema of new Set(targets.map((target) => target.ledgerSchema)))
-    await ensureLedger(session, schema);
+  for (const schema of schemasOf(targets)) await ensureLedger(session, schema);
   for (const found of await session.retry(() => findAll(context, session, targets))) {
     const plan = agreed.find(({ name }) => name === found.target.name);
     if (plan === undefined) continue;
@@ -112,6 +120,17 @@ function alreadyDone({ target, earlier }: Found): Written {
   };
 }
 
+function schemasOf(targets: readonly PostgresTarget[]): Set<string> {
+  return new Set(targets.map((target) => target.ledgerSchema));
+}
+
+async function readAllRuns(session: PgSession, targets: readonly PostgresTarget[]): Promise<LedgerRun[]> {
+  const runs: LedgerRun[] = [];
+  for (const schema of schemasOf(targets))
+    runs.push(...(await session.retry(() => readPgRuns(session, schema))));
+  return runs;
+}
+
 async function undoAll(
   context: ApplyContext,
   session: PgSession,
@@ -140,7 +159,7 @@ async function verifyAll(
 ): Promise<readonly Verified[]> {
   const names = targets.map(({ name }) => name);
   const verified: Verified[] = [];
-  for (const schema of new Set(targets.map((target) => target.ledgerSchema))) {
+  for (const schema of schemasOf(targets)) {
     for (const unit of await session.retry(() => readDoneUnits(session, schema))) {
       const isAsked = run === null ? names.includes(unit.target.name) : unit.run === run;
       if (isAsked) verified.push(await verifyUnit(context, session, unit));

@@ -5,7 +5,7 @@ import { SvcError } from '../../errors.js';
 type Source = Pick<PostgresTarget, 'urlEnv' | 'urlFile'>;
 
 /** Names the place of a connection string; the string itself never leaves this file but to the driver. */
-export function sourceOf({ urlEnv, urlFile }: Source): string {
+function sourceOf({ urlEnv, urlFile }: Source): string {
   return urlEnv === undefined ? `file ${urlFile ?? ''}` : `environment variable ${urlEnv}`;
 }
 

@@ -126,12 +126,6 @@ export function hasLedger(db: UserDb): boolean {
   return db.prepare("SELECT 1 FROM sqlite_schema WHERE name = 'svc_migrate_run'").get() !== undefined;
 }
 
-/** Removes ledger tables without anything in them that still matters: every run is undone. */
-export function dropLedger(db: UserDb): void {
-  for (const table of ['entry', 'skipped', 'run']) db.exec(`DROP TABLE IF EXISTS svc_migrate_${table}`);
-  db.exec('DROP VIEW IF EXISTS svc_migrate_ledger');
-}
-
 /** Runs that touched a table, oldest first, without those taken back. */
 export function readUnits(db: UserDb, table: string): Unit[] {
   return select(db, "table_name = ? COLLATE NOCASE AND state <> 'undone'", table);
@@ -196,7 +190,7 @@ export function insertUnit(db: UserDb, context: ApplyContext, run: RunFacts, uni
 }
 
 /** A unit's places in the ledger that stand for this column, as `(unit, col)` pairs in SQL; null: none. */
-export function entryPlaces(units: readonly Unit[], label: string): string | null {
+function entryPlaces(units: readonly Unit[], label: string): string | null {
   const places = units.flatMap((unit) => {
     const at = unit.labels.indexOf(label);
     return at < 0 ? [] : [`(${unit.unit}, ${at})`];

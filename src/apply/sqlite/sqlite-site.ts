@@ -8,6 +8,7 @@ import { writeAtOnce } from './sqlite-atomic.js';
 import { writeInBatches } from './sqlite-batches.js';
 import { writeNewColumns } from './sqlite-expand.js';
 import { readSqliteFacts } from './sqlite-facts.js';
+import { readSqliteRuns } from './sqlite-runs.js';
 import { type Found, findTable, refresh, surveyTable } from './sqlite-survey.js';
 import { undoAtOnce, undoInBatches, undoNewColumns } from './sqlite-undo.js';
 import { verifyUnit } from './sqlite-verify.js';
@@ -26,6 +27,7 @@ export function openSqliteSite(context: ApplyContext, file: string, targets: rea
     }
   };
   return {
+    runs: () => withDb(false, async (db) => readSqliteRuns(db, file)),
     survey: () => withDb(false, (db) => surveyAll(context, db, targets)),
     write: (agreed, run) => withDb(true, (db) => writeAll(context, db, targets, agreed, run)),
     undo: (run) => withDb(true, (db) => undoAll(context, db, run)),

@@ -54,7 +54,7 @@ export function sqliteError(error: unknown, file: string): unknown {
   return new SvcError('bad_input', `${file}: ${error.message}.`, options);
 }
 
-export function isBusy(error: unknown): boolean {
+function isBusy(error: unknown): boolean {
   return error instanceof Database.SqliteError && /^SQLITE_(BUSY|LOCKED)/.test(error.code);
 }
 

@@ -150,7 +150,7 @@ function editOf(work: ColumnWork, { kind, start, end }: Hit, fate: Fate): Edit |
 }
 
 /** The bytes with edits made. */
-export function applyEdits(bytes: Buffer, edits: readonly Edit[]): Buffer {
+function applyEdits(bytes: Buffer, edits: readonly Edit[]): Buffer {
   const parts: Uint8Array[] = [];
   let from = 0;
   for (const edit of edits) {

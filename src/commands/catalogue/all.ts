@@ -1,4 +1,5 @@
 import type { CommandSpec } from '../command.js';
+import { APPLY, UNDO } from './apply.js';
 import { EXPORT_V3, EXPORT_V4, RUN } from './export.js';
 import { EXPLAIN, RECHECK, VERIFY } from './proof.js';
 import { DEMO, SANDBOX } from './rehearse.js';
@@ -19,6 +20,8 @@ export const COMMANDS: readonly CommandSpec[] = [
   VERIFY,
   LOOKUP,
   DUMP,
+  APPLY,
+  UNDO,
   STATUS,
   PURGE,
   SANDBOX,

@@ -22,7 +22,7 @@ export type Shape =
   /** Ids inside JSON. */
   | 'json';
 
-export const SHAPES: readonly Shape[] = [
+const SHAPES: readonly Shape[] = [
   'plain',
   'indexed',
   'unique',

@@ -1,0 +1,164 @@
+import type { ApplyTarget } from '../config/apply-targets.js';
+import { SvcError } from '../errors.js';
+import { carryOut, confirmPlan, planSha256 } from './carry-out.js';
+import type { ApplyContext, Written } from './context.js';
+import type { OpenSite } from './open-sites.js';
+import type { Plan } from './plan.js';
+import { renderBlocks, renderVerified, renderWritten } from './render-outcome.js';
+import { describeIds, renderPlanText, renderUnmapped } from './render-plan.js';
+import { survey } from './survey.js';
+import { judgeCheck, judgePlan, type Verdict } from './verdict.js';
+
+/** What came of an apply. */
+export interface Result {
+  readonly exitCode: number;
+  /** For people. */
+  readonly text: string;
+  /** For programs. */
+  readonly json: object;
+  /** The next sensible step, most often a command. */
+  readonly next: string;
+  /** The plan that was made, where one was. */
+  readonly plan: Plan | null;
+}
+
+/** What actions work on. */
+export interface Work {
+  readonly context: ApplyContext;
+  readonly sites: readonly OpenSite[];
+  readonly targets: readonly ApplyTarget[];
+  readonly width: number;
+}
+
+/** Looks and says what would be done. */
+export async function makePlan({ context, sites, targets, width }: Work): Promise<Result> {
+  const plan = await survey(context, sites, targets);
+  const verdict = judgePlan(plan);
+  const text = `${renderPlanText(plan, width)}${summarise(verdict, width)}`;
+  const json = { action: 'plan', ...factsOf(plan, verdict), targets: plan.targets };
+  const next = verdict.exitCode === 0 ? nextOfPlan(plan) : nextOfBlocks(verdict, plan);
+  return { exitCode: verdict.exitCode, text, json, next, plan };
+}
+
+/** The gate on the ids that are stored. */
+export async function checkIds({ context, sites, targets, width }: Work): Promise<Result> {
+  const plan = await survey(context, sites, targets);
+  const verdict = judgeCheck(plan);
+  const title = verdict.exitCode === 0 ? 'PASS' : 'FAIL';
+  const blocks = verdict.exitCode === 0 ? '' : renderBlocks(verdict.blocks, width);
+  const text = `${title}: ${describeIds(verdict.ids)}\n${renderUnmapped(plan, width)}${blocks}`;
+  const json = { action: 'check', ...factsOf(plan, verdict), targets: plan.targets };
+  const next = verdict.exitCode === 0 ? 'svc-migrate apply --plan plan.json' : nextOfBlocks(verdict, plan);
+  return { exitCode: verdict.exitCode, text, json, next, plan };
+}
+
+/**
+ * Carries a plan out: the one that was agreed to, or one made now.
+ *
+ * @throws SvcError `bad_input` where the data are not as planned any more, and as `carryOut` does
+ */
+export async function write(work: Work, agreed: Plan | null, run: string): Promise<Result> {
+  const { context, sites, targets, width } = work;
+  const now = await survey(context, sites, targets);
+  const plan = agreed === null ? now : await confirmPlan(sites, agreed, now);
+  const verdict = judgePlan(plan);
+  if (verdict.exitCode !== 0) {
+    const text = `${renderPlanText(plan, width)}Nothing was written.\n${summarise(verdict, width)}`;
+    const json = { action: 'write', ...factsOf(plan, verdict), written: [] };
+    return { exitCode: verdict.exitCode, text, json, next: nextOfBlocks(verdict, plan), plan };
+  }
+  const sha256 = planSha256(agreed ?? now);
+  const written = await carryOut(sites, { plan, planSha256: sha256, run, isExact: agreed !== null });
+  return describeRun(plan, verdict, written, width);
+}
+
+function describeRun(plan: Plan, verdict: Verdict, written: readonly Written[], width: number): Result {
+  const fresh = written.filter((one) => !one.alreadyDone);
+  const skipped = written.reduce((sum, one) => sum + one.skippedCount, 0);
+  const runs = [...new Set((fresh.length === 0 ? written : fresh).map(({ run }) => run))];
+  const title = fresh.length === 0 ? 'Nothing was left to do.' : `Done: run ${runs.join(', ')}.`;
+  const undo = runs[0] === undefined ? '' : `; to take it back: svc-migrate undo ${runs[0]}`;
+  return {
+    exitCode: 0,
+    text: `${title}\n${renderWritten(written, width)}`,
+    json: { action: 'write', ...factsOf(plan, verdict), runs, written },
+    next:
+      skipped > 0
+        ? `svc-migrate apply, for the rows that others changed meanwhile (with --again)${undo}`
+        : `svc-migrate apply --verify${undo}`,
+    plan,
+  };
+}
+
+/** Recomputes finished runs from ledger and remap: 0 all as they should be, 1 not, or nothing to verify. */
+export async function verifyRuns({ sites, width }: Work): Promise<Result> {
+  const verified = [];
+  for (const site of sites) verified.push(...(await site.verify(null)));
+  const unfinished = [];
+  for (const site of sites) {
+    unfinished.push(...(await site.runs()).filter(({ state }) => state === 'working' || state === 'undoing'));
+  }
+  const wrong = verified.reduce((sum, one) => sum + one.wrongCount, 0);
+  const isGood = verified.length > 0 && wrong === 0 && unfinished.length === 0;
+  const lines = unfinished.map(({ run, target }) => `${target}: run ${run} is unfinished.\n`).join('');
+  const none = verified.length === 0 && unfinished.length === 0 ? 'No finished run was found.\n' : '';
+  return {
+    exitCode: isGood ? 0 : 1,
+    text: `${isGood ? 'PASS' : 'FAIL'}\n${renderVerified(verified, width)}${lines}${none}`,
+    json: { action: 'verify', verified, unfinished },
+    next: isGood
+      ? 'svc-migrate undo, for the runs there are'
+      : verifyNext(verified.length, unfinished.length),
+    plan: null,
+  };
+}
+
+function verifyNext(verified: number, unfinished: number): string {
+  if (unfinished > 0)
+    return 'finish it with the same command as before, or take it back with svc-migrate undo';
+  return verified === 0
+    ? 'svc-migrate apply'
+    : 'look at the rows above, or take the run back with svc-migrate undo';
+}
+
+function factsOf(plan: Plan, { ids, blocks }: Verdict): object {
+  return { remap: plan.remap, policy: plan.policy, ids, blocks };
+}
+
+function summarise(verdict: Verdict, width: number): string {
+  const { ids, blocks } = verdict;
+  const head = `${describeIds(ids)}\n`;
+  return blocks.length === 0 ? head : `${head}In the way:\n${renderBlocks(blocks, width)}`;
+}
+
+function nextOfPlan(plan: Plan): string {
+  const isDone = plan.targets.every(({ earlier }) => earlier.state === 'finished');
+  return isDone ? 'svc-migrate apply --verify' : 'the same command with --yes';
+}
+
+function nextOfBlocks({ blocks, ids }: Verdict, plan: Plan): string {
+  const codes = new Set(blocks.map(({ note }) => note.code));
+  if (codes.has('missing') && ids.missing > 0) {
+    const sample = plan.targets
+      .flatMap(({ columns }) => columns)
+      .flatMap(({ model, counts }) => counts.map((count) => ({ model, count })))
+      .find(({ count }) => count.name.includes('/') && !count.name.startsWith('unknown/'));
+    const id = sample?.count.samples[0];
+    const [model = ''] = sample?.model.split('#') ?? [];
+    if (id !== undefined && model.includes('/')) {
+      return `svc-migrate explain ${model} ${id}; then decide with --missing keep or null`;
+    }
+    return 'decide about ids without a twin with --missing keep or null';
+  }
+  if (codes.has('unknown'))
+    return 'look at the values above; svc-migrate apply --scan shows what columns hold';
+  return 'mend what is in the way, then the same command again';
+}
+
+/** @throws SvcError `usage` */
+export function assertTargetsGiven(targets: readonly ApplyTarget[]): void {
+  if (targets.length > 0) return;
+  throw new SvcError('usage', 'There is no target: nothing says where your ids are.', {
+    hint: 'Name some under apply.targets in the configuration, or one by options; `svc-migrate apply --scan` looks for them.',
+  });
+}

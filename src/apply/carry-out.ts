@@ -1,0 +1,127 @@
+import { createHash } from 'node:crypto';
+import { SvcError } from '../errors.js';
+import type { LedgerRun, Written } from './context.js';
+import type { OpenSite } from './open-sites.js';
+import { comparePlans, type Plan, type TargetPlan } from './plan.js';
+import { renderPlan } from './plan-file.js';
+
+const NAMED_CHANGES = 10;
+
+/** The name a plan goes by in the ledger. */
+export function planSha256(plan: Plan): string {
+  return createHash('sha256').update(renderPlan(plan)).digest('hex');
+}
+
+/**
+ * Holds a plan that was agreed to against the one of now. Targets that a run of this very plan has begun are carried
+ * on as they stand by now.
+ *
+ * @throws SvcError `bad_input` naming what changed
+ */
+export async function confirmPlan(sites: readonly OpenSite[], agreed: Plan, now: Plan): Promise<Plan> {
+  const begun = await findBegun(sites, planSha256(agreed));
+  const without = (plan: Plan): Plan => ({
+    ...plan,
+    targets: plan.targets.filter(({ name }) => !begun.has(name)),
+  });
+  const changes = comparePlans(without(agreed), without(now));
+  if (changes.length > 0) throw changed(changes);
+  const byName = new Map(now.targets.map((target) => [target.name, target]));
+  const keep = (target: TargetPlan) =>
+    begun.has(target.name) ? (byName.get(target.name) ?? target) : target;
+  return { ...agreed, targets: agreed.targets.map(keep) };
+}
+
+async function findBegun(sites: readonly OpenSite[], sha256: string): Promise<Set<string>> {
+  const begun = new Set<string>();
+  for (const site of sites) {
+    for (const { planSha256: own, state, target } of await site.runs()) {
+      if (own === sha256 && (state === 'working' || state === 'done')) begun.add(target);
+    }
+  }
+  return begun;
+}
+
+function changed(changes: readonly string[]): SvcError {
+  const more = changes.length - NAMED_CHANGES;
+  const lines = [
+    ...changes.slice(0, NAMED_CHANGES).map((line) => `  ${line}`),
+    ...(more > 0 ? [`  … and ${more} more`] : []),
+  ];
+  return new SvcError(
+    'bad_input',
+    `This is not what was planned for any more; nothing was written.\n${lines.join('\n')}`,
+    { hint: 'Look at a new plan: the same command without --yes.' },
+  );
+}
+
+export interface CarryOut {
+  readonly plan: Plan;
+  /** Of the plan as it was agreed to. */
+  readonly planSha256: string;
+  readonly run: string;
+  /** The data must be exactly as planned. */
+  readonly isExact: boolean;
+}
+
+/**
+ * Carries a plan out, place by place.
+ *
+ * @throws SvcError `apply_stopped` where it was stopped part-way, `interrupted`; other errors where nothing of it
+ * was written
+ */
+export async function carryOut(
+  sites: readonly OpenSite[],
+  { plan, planSha256: sha256, run, isExact }: CarryOut,
+): Promise<Written[]> {
+  const written: Written[] = [];
+  for (const site of sites) {
+    const own = plan.targets.filter(({ name }) => site.targets.includes(name));
+    try {
+      written.push(...(await site.write(own, { run, planSha256: sha256, isExact })));
+    } catch (error) {
+      throw await describeStop(error, site, [run, ...unfinishedRuns(own)], written);
+    }
+  }
+  return written;
+}
+
+function unfinishedRuns(targets: readonly TargetPlan[]): string[] {
+  return targets.flatMap(({ earlier }) =>
+    earlier.state === 'unfinished' && earlier.run !== null ? [earlier.run] : [],
+  );
+}
+
+/** Part-way, where the ledger knows of anything; as it is, where not. */
+async function describeStop(
+  error: unknown,
+  site: OpenSite,
+  runs: readonly string[],
+  written: readonly Written[],
+): Promise<unknown> {
+  if (error instanceof SvcError && (error.code === 'interrupted' || error.code === 'internal')) return error;
+  if (!(error instanceof SvcError)) return error;
+  const begun = await runsBegun(site, runs);
+  const done = written.filter((one) => !one.alreadyDone && one.changed > 0);
+  if (begun !== null && begun.length === 0 && done.length === 0) return error;
+  const names = [...new Set([...done.map((one) => one.run), ...(begun ?? []).map((one) => one.run)])];
+  const [name = runs[0] ?? ''] = names;
+  const where =
+    begun === null
+      ? 'The ledger could not be asked how far it came.'
+      : `The ledger has it as run ${names.join(', ')}.`;
+  return new SvcError('apply_stopped', `Stopped part-way: ${error.message} ${where}`, {
+    hint: `${error.hint ?? 'Mend what stopped it.'} Then run the same command again to go on, or \`svc-migrate undo ${name}\`.`,
+    facts: error.facts,
+    cause: error,
+  });
+}
+
+/** Of these runs, those that the ledger knows; null where it cannot be read. */
+async function runsBegun(site: OpenSite, runs: readonly string[]): Promise<LedgerRun[] | null> {
+  try {
+    return (await site.runs()).filter(({ run, state }) => runs.includes(run) && state !== 'undone');
+  } catch {
+    return null;
+  }
+}

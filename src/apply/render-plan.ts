@@ -1,0 +1,115 @@
+import { layLines } from '../report/lay-lines.js';
+import { countOf, formatDuration, formatTime, groupDigits } from '../report/numbers.js';
+import { describeCategory } from './describe-value.js';
+import {
+  type ColumnPlan,
+  isMissing,
+  isUnknown,
+  judgeColumns,
+  type Note,
+  type Plan,
+  type PlanCount,
+  sum,
+  type TargetPlan,
+} from './plan.js';
+import type { IdCounts } from './verdict.js';
+
+/** A plan for people. */
+export function renderPlanText(plan: Plan, width: number): string {
+  const { mode, missing, unknown } = plan.policy;
+  const how = mode === 'in_place' ? 'in place' : 'into new columns and files';
+  const lines = [
+    `Plan: rewrite ${countOf(plan.targets.length, 'target')} ${how}, --missing ${missing}, --unknown ${unknown}.`,
+    `Remap of ${formatTime(plan.remap.builtAt)}, sha256 ${plan.remap.sha256.slice(0, 12)}.`,
+    ...plan.targets.flatMap((target) => ['', ...describeTarget(target, plan)]),
+    '',
+  ];
+  return layLines(lines, width);
+}
+
+function describeTarget(target: TargetPlan, { policy }: Plan): string[] {
+  const output = target.output === null ? '' : ` → ${target.output}`;
+  return [
+    `${target.name}: ${target.kind} ${target.place}${output}`,
+    `  ${countOf(target.rows, 'row')}, about ${formatDuration(target.estimateSeconds * 1000)}`,
+    ...describeEarlier(target),
+    ...target.columns.flatMap(describeColumn),
+    ...[...target.notes, ...judgeColumns(target, policy)].sort(bySeverity).map(describeNote),
+  ];
+}
+
+function describeEarlier({ earlier }: TargetPlan): string[] {
+  const { state, run, done, left, since } = earlier;
+  if (state === 'none') return [];
+  const cells = countOf(done, 'cell');
+  if (state === 'unfinished')
+    return [`  unfinished run ${run}: ${cells} rewritten, ${groupDigits(left)} to go`];
+  const more =
+    since === 0 ? '' : `; ${countOf(since, 'cell')} left alone or new since, taken with --again only`;
+  return [`  already V4 by the ledger: ${cells}, run ${run}${more}`];
+}
+
+function describeColumn({ column, model, newColumn, counts }: ColumnPlan): string[] {
+  const to = newColumn === null ? '' : ` → ${newColumn}`;
+  const order = [...counts].sort((a, b) => rank(a) - rank(b));
+  return [`  ${column}${to} (${model})`, ...order.map((count) => `    ${describeCount(count)}`)];
+}
+
+function rank(count: PlanCount): number {
+  if (count.name === 'mapped') return 0;
+  return isMissing(count) ? 1 : isUnknown(count) ? 2 : 3;
+}
+
+function describeCount(count: PlanCount): string {
+  const { name, rows, samples, atLeast } = count;
+  if (name === 'empty') return `${countOf(rows, 'cell')} empty`;
+  if (name === 'not_ours') return `${countOf(rows, 'cell')} of rows declared as none of ours`;
+  const ids = `${atLeast ? 'at least ' : ''}${countOf(count.ids, name === 'mapped' || isMissing(count) ? 'id' : 'value')}`;
+  const cells = `in ${countOf(rows, 'cell')}`;
+  if (name === 'mapped') return `${ids} ${cells}: mapped`;
+  const such = samples.length === 0 ? '' : ` Such as ${samples.join(', ')}.`;
+  return `${ids} ${cells}: ${name}. ${describeCategory(name)}${such}`;
+}
+
+const MARKS: Readonly<Record<Note['level'], string>> = { blocks: 'STOP', warning: 'Warning:', info: 'Note:' };
+const LEVELS: readonly Note['level'][] = ['blocks', 'warning', 'info'];
+
+function bySeverity(a: Note, b: Note): number {
+  return LEVELS.indexOf(a.level) - LEVELS.indexOf(b.level);
+}
+
+function describeNote({ level, text }: Note): string {
+  return `  ${MARKS[level]} ${text}`;
+}
+
+/** `Of 18,220 ids you store, 18,214 map; 6 do not.` */
+export function describeIds({ stored, mapped, missing, unknown, done }: IdCounts): string {
+  const before = done === 0 ? '' : ` ${countOf(done, 'cell')} hold their V4 id already, by the ledger.`;
+  if (stored === 0) return `There is no id left to map.${before}`;
+  const rest = missing + unknown;
+  const tail =
+    rest === 0
+      ? '; none is left over'
+      : `; ${groupDigits(rest)} ${rest === 1 ? 'does' : 'do'} not: ${[
+          ...(missing > 0 ? [`${groupDigits(missing)} without a twin in V4`] : []),
+          ...(unknown > 0
+            ? [`${groupDigits(unknown)} that ${unknown === 1 ? 'is' : 'are'} no V3 id here`]
+            : []),
+        ].join(', ')}`;
+  return `Of ${countOf(stored, 'id')} you store, ${groupDigits(mapped)} ${mapped === 1 ? 'maps' : 'map'}${tail}.${before}`;
+}
+
+/** The ids of a plan that do not map, by column and reason: for the gate. */
+export function renderUnmapped(plan: Plan, width: number): string {
+  const lines = plan.targets.flatMap((target) =>
+    target.columns.flatMap(({ column, model, counts }) => {
+      const rest = counts.filter((count) => isMissing(count) || isUnknown(count));
+      if (rest.length === 0) return [];
+      const head = `${target.name}, ${column} (${model}): ${groupDigits(sum(rest))} of ${groupDigits(
+        sum(rest) + sum(counts.filter(({ name }) => name === 'mapped')),
+      )}`;
+      return [head, ...rest.map((count) => `  ${describeCount(count)}`)];
+    }),
+  );
+  return layLines(lines, width);
+}

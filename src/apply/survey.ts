@@ -1,0 +1,30 @@
+import type { ApplyTarget } from '../config/apply-targets.js';
+import type { ApplyContext } from './context.js';
+import type { OpenSite } from './open-sites.js';
+import { PLAN_VERSION, type Plan, type TargetPlan } from './plan.js';
+
+/**
+ * Looks at every target and says what apply would do; changes nothing. The targets come in the order they were
+ * asked for.
+ *
+ * @throws SvcError `bad_input`, `config`, `locked`, `interrupted`
+ */
+export async function survey(
+  context: ApplyContext,
+  sites: readonly OpenSite[],
+  targets: readonly Pick<ApplyTarget, 'name'>[],
+): Promise<Plan> {
+  const found: TargetPlan[] = [];
+  for (const site of sites) {
+    context.onProgress({ kind: 'step', name: `looking at ${site.targets.join(', ')}`, done: 0, total: null });
+    found.push(...(await site.survey()));
+  }
+  const order = targets.map(({ name }) => name);
+  return {
+    planVersion: PLAN_VERSION,
+    tool: context.tool,
+    remap: { sha256: context.facts.sha256, builtAt: context.facts.builtAt },
+    policy: context.policy,
+    targets: found.sort((a, b) => order.indexOf(a.name) - order.indexOf(b.name)),
+  };
+}

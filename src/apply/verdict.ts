@@ -1,0 +1,97 @@
+import { findBlocks, isMissing, isUnknown, type Note, type Plan, sum } from './plan.js';
+
+export interface Block {
+  readonly target: string;
+  readonly note: Note;
+}
+
+/** The ids a plan is about. */
+export interface IdCounts {
+  /** Distinct ids, summed over columns. */
+  readonly stored: number;
+  readonly mapped: number;
+  readonly missing: number;
+  readonly unknown: number;
+  /** Cells that earlier runs rewrote, by the ledger. */
+  readonly done: number;
+  /** Cells that a finished run left alone or that came since. */
+  readonly since: number;
+}
+
+/** What a plan comes to: 0 nothing in the way, 1 ids do not map, 6 something else stands in the way. */
+export interface Verdict {
+  readonly exitCode: 0 | 1 | 6;
+  readonly ids: IdCounts;
+  readonly blocks: readonly Block[];
+}
+
+/** Whether a plan can be carried out. */
+export function judgePlan(plan: Plan): Verdict {
+  return verdictOf(plan, findBlocks(plan));
+}
+
+/** What stands against writing only; a gate often runs as a user who may read and nothing else. */
+const ABOUT_WRITING: ReadonlySet<string> = new Set([
+  'privilege',
+  'read_only_server',
+  'output_exists',
+  'new_column_exists',
+  'new_column_name',
+  'no_key',
+  'key_type',
+  'other_key',
+  'not_null',
+  'foreign_key',
+  'rules',
+  'inheritance',
+  'generated_column',
+]);
+
+/**
+ * The gate: whether every id that is stored maps. What cannot be read, no id at all, and ids that came after a
+ * finished run are no pass.
+ */
+export function judgeCheck(plan: Plan): Verdict {
+  const blocks = findBlocks(plan).filter(({ note }) => !ABOUT_WRITING.has(note.code));
+  const verdict = verdictOf(plan, blocks);
+  const { stored, done, since } = verdict.ids;
+  const more: Block[] = [];
+  if (since > 0) {
+    const text = `${since} cells have an id and no entry in the ledger of a finished run: they were left alone, or came since.`;
+    more.push({ target: 'all targets', note: { level: 'blocks', code: 'since', text } });
+  }
+  if (stored + done === 0 && blocks.length === 0) {
+    const text = 'The targets hold no id at all: nothing was proved.';
+    more.push({ target: 'all targets', note: { level: 'blocks', code: 'no_ids', text } });
+  }
+  return more.length === 0 ? verdict : verdictOf(plan, [...blocks, ...more]);
+}
+
+/** What speaks against the ids themselves, not against the place they are in. */
+const ABOUT_IDS: ReadonlySet<string> = new Set(['missing', 'unknown', 'collision', 'since', 'no_ids']);
+
+function verdictOf(plan: Plan, blocks: readonly Block[]): Verdict {
+  return { exitCode: exitOf(blocks), ids: countIds(plan), blocks };
+}
+
+function exitOf(blocks: readonly Block[]): Verdict['exitCode'] {
+  if (blocks.length === 0) return 0;
+  return blocks.every(({ note }) => ABOUT_IDS.has(note.code)) ? 1 : 6;
+}
+
+function countIds(plan: Plan): IdCounts {
+  const counts = plan.targets.flatMap((target) => target.columns.flatMap((column) => column.counts));
+  const mapped = sum(counts.filter((count) => count.name === 'mapped'));
+  const missing = sum(counts.filter(isMissing));
+  const unknown = sum(counts.filter(isUnknown));
+  const total = (pick: 'done' | 'since') => plan.targets.reduce((all, { earlier }) => all + earlier[pick], 0);
+  return {
+    stored: mapped + missing + unknown,
+    mapped,
+    missing,
+    unknown,
+    // New columns and new files hold again what is counted above.
+    done: plan.policy.mode === 'in_place' ? total('done') : 0,
+    since: total('since'),
+  };
+}

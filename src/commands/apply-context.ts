@@ -1,0 +1,53 @@
+import { sleepForReal } from '../api/sleep.js';
+import type { ApplyContext, Tuning } from '../apply/context.js';
+import type { Policy } from '../apply/plan.js';
+import { SvcError } from '../errors.js';
+import { digestRemap } from '../match/write-remap.js';
+import { readRemapRuns } from '../store/evidence.js';
+import type { Db } from '../store/open.js';
+import { readVersion } from '../version.js';
+import type { Io } from './io.js';
+
+export interface ContextOptions {
+  readonly db: Db;
+  readonly file: string;
+  readonly policy: Policy;
+  readonly tuning: Tuning;
+}
+
+/**
+ * What applying needs of the world, with the remap as it is on disk.
+ *
+ * @throws SvcError `incomplete` without a remap, `corrupt_database` where its rows are not those that were built
+ */
+export function buildContext({ db, file, policy, tuning }: ContextOptions, io: Io): ApplyContext {
+  const [last] = readRemapRuns(db, 1);
+  if (last === undefined) {
+    throw new SvcError('incomplete', 'There is no remap yet.', { hint: 'Run `svc-migrate run` first.' });
+  }
+  io.onProgress({ kind: 'step', name: 'checking the remap', done: 0, total: null });
+  if (digestRemap(db) !== last.sha256) {
+    throw new SvcError(
+      'corrupt_database',
+      'The remap was changed since it was built: its rows are not those that were computed.',
+      {
+        hint: 'Run `svc-migrate remap` to build it anew.',
+      },
+    );
+  }
+  return {
+    remap: db,
+    idMaps: new Map(),
+    remapFile: file,
+    facts: { sha256: last.sha256, builtAt: last.built_at },
+    policy,
+    tool: `svc-migrate ${readVersion()}`,
+    now: io.clock.now,
+    sleep: (ms) => sleepForReal(ms, io.signal),
+    random: Math.random,
+    env: io.env,
+    signal: io.signal,
+    onProgress: io.onProgress,
+    tuning,
+  };
+}

@@ -1,0 +1,130 @@
+import { DEFAULT_TUNING, type Tuning } from '../apply/context.js';
+import type { Policy } from '../apply/plan.js';
+import type { ApplyTarget } from '../config/apply-targets.js';
+import type { Config } from '../config/config.js';
+import { didYouMean } from '../config/suggest.js';
+import { SvcError } from '../errors.js';
+import { countOption, durationOption } from './catalogue/options.js';
+import type { Given } from './command.js';
+import { givenPlace, parseTarget } from './target-options.js';
+
+/** What an `apply` is asked to do. */
+export interface ApplyRequest {
+  readonly action: 'plan' | 'write' | 'check' | 'verify';
+  /** Where the plan is written to, or with `write` read from. */
+  readonly planFile: string | undefined;
+  readonly json: string | undefined;
+  readonly targets: readonly ApplyTarget[];
+  /** Targets were named or given by options: a plan must be of exactly these. */
+  readonly isNarrowed: boolean;
+  readonly policy: Policy;
+  /** The parts of the policy that were given: a plan must agree with them. */
+  readonly asked: Partial<Policy>;
+  readonly tuning: Tuning;
+  readonly allowIncomplete: boolean;
+}
+
+const MODES = ['yes', 'check', 'verify'] as const;
+
+/**
+ * The command line of `apply`.
+ *
+ * @throws SvcError `usage`
+ */
+export function parseApplyRequest(given: Given, config: Config): ApplyRequest {
+  const modes = MODES.filter((name) => given.isSet(name));
+  const [mode] = modes;
+  if (modes.length > 1) throw new SvcError('usage', `${listFlags(modes)} exclude each other.`);
+  const planFile = given.text('plan');
+  if (planFile !== undefined && (mode === 'check' || mode === 'verify')) {
+    throw new SvcError('usage', `--plan does not go with --${mode}.`);
+  }
+  if (mode === 'check' && given.isSet('allowIncomplete')) {
+    throw new SvcError('usage', '--check judges complete data only: leave --allow-incomplete out.');
+  }
+  const asked = askedPolicy(given);
+  const targets = chooseTargets(given, config);
+  return {
+    action: mode === 'yes' ? 'write' : (mode ?? 'plan'),
+    planFile,
+    json: given.text('json'),
+    ...targets,
+    policy: { mode: 'new', missing: 'fail', unknown: 'fail', mapDeleted: false, again: false, ...asked },
+    asked,
+    tuning: parseTuning(given),
+    allowIncomplete: given.isSet('allowIncomplete'),
+  };
+}
+
+function listFlags(names: readonly string[]): string {
+  return names.map((name) => `--${name}`).join(' and ');
+}
+
+function askedPolicy(given: Given): Partial<Policy> {
+  const [missing, unknown] = [given.text('missing'), given.text('unknown')];
+  return {
+    ...(given.isSet('inPlace') ? { mode: 'in_place' } : {}),
+    ...(missing === 'fail' || missing === 'keep' || missing === 'null' ? { missing } : {}),
+    ...(unknown === 'fail' || unknown === 'keep' ? { unknown } : {}),
+    ...(given.isSet('mapDeleted') ? { mapDeleted: true } : {}),
+    ...(given.isSet('again') ? { again: true } : {}),
+  };
+}
+
+function chooseTargets(given: Given, config: Config): Pick<ApplyRequest, 'targets' | 'isNarrowed'> {
+  const own = parseTarget(given, config);
+  const { targets } = config.apply;
+  if (own !== null) {
+    if (given.args.length === 0) return { targets: [own], isNarrowed: true };
+    throw new SvcError('usage', 'Name configured targets, or give one by options, not both.');
+  }
+  const known = targets.map(({ name }) => name);
+  for (const name of given.args) {
+    if (known.includes(name)) continue;
+    const hint = didYouMean(name, known) ?? 'Targets are named under apply.targets in the configuration.';
+    throw new SvcError('usage', `There is no target "${name}" in the configuration.`, { hint });
+  }
+  const isNarrowed = given.args.length > 0;
+  return {
+    targets: isNarrowed ? targets.filter(({ name }) => given.args.includes(name)) : targets,
+    isNarrowed,
+  };
+}
+
+function parseTuning(given: Given): Tuning {
+  const batchRows = countOption(given, 'batchRows') ?? DEFAULT_TUNING.batchRows;
+  if (batchRows === 0) throw new SvcError('usage', '--batch-rows takes a whole number from 1 up.');
+  return {
+    ...DEFAULT_TUNING,
+    batchRows,
+    lockTimeoutMs: durationOption(given, 'lockTimeout', 'lock-timeout') ?? DEFAULT_TUNING.lockTimeoutMs,
+    statementTimeoutMs:
+      durationOption(given, 'statementTimeout', 'statement-timeout') ?? DEFAULT_TUNING.statementTimeoutMs,
+  };
+}
+
+export interface UndoRequest {
+  /** undefined: list the runs. */
+  readonly run: string | undefined;
+  readonly json: string | undefined;
+  readonly targets: readonly ApplyTarget[];
+  readonly tuning: Tuning;
+}
+
+/**
+ * The command line of `undo`. A place given by options is looked into whatever its targets were: the ledger there
+ * knows them.
+ *
+ * @throws SvcError `usage`
+ */
+export function parseUndoRequest(given: Given, config: Config): UndoRequest {
+  const [run, ...more] = given.args;
+  if (more.length > 0) throw new SvcError('usage', 'undo takes one run at a time.');
+  const place = givenPlace(given);
+  return {
+    run,
+    json: given.text('json'),
+    targets: place === null ? config.apply.targets : [place],
+    tuning: parseTuning(given),
+  };
+}

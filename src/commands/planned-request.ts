@@ -1,0 +1,42 @@
+import { isDeepStrictEqual } from 'node:util';
+import type { Plan } from '../apply/plan.js';
+import type { Config } from '../config/config.js';
+import { SvcError } from '../errors.js';
+import type { ApplyRequest } from './apply-request.js';
+
+/**
+ * A plan says everything itself: what is said again beside it must be the same, as must the targets that the
+ * configuration describes.
+ *
+ * @throws SvcError `usage`, `bad_input`
+ */
+export function assertSameRequest(plan: Plan, request: ApplyRequest, config: Config): void {
+  const { asked, isNarrowed, targets } = request;
+  const { policy } = plan;
+  const others = Object.entries(asked).filter(([name, value]) =>
+    Object.entries(policy).some(([own, was]) => own === name && was !== value),
+  );
+  const planned = plan.targets.map(({ name }) => name);
+  const named = targets.map(({ name }) => name);
+  if (others.length > 0 || (isNarrowed && !isDeepStrictEqual([...named].sort(), [...planned].sort()))) {
+    const what =
+      others.length > 0
+        ? `policy (${others.map(([name]) => name).join(', ')})`
+        : `targets (${planned.join(', ')})`;
+    throw new SvcError('usage', `The plan was made with another ${what}.`, {
+      hint: 'Leave out what the plan says itself, or plan again.',
+    });
+  }
+  const current = isNarrowed ? targets : config.apply.targets;
+  for (const { name, definition } of plan.targets) {
+    const own = current.find((target) => target.name === name);
+    if (own === undefined || isDeepStrictEqual(own, definition)) continue;
+    throw new SvcError(
+      'bad_input',
+      `Target ${name} is described otherwise now than in the plan; nothing was written.`,
+      {
+        hint: 'Plan again: the same command without --yes.',
+      },
+    );
+  }
+}

@@ -1,0 +1,142 @@
+import { basename } from 'node:path';
+import { type ApplyTarget, applyTargetSchema, resolveTarget } from '../config/apply-targets.js';
+import { findTargetProblems } from '../config/check-targets.js';
+import type { Config } from '../config/config.js';
+import { SvcError } from '../errors.js';
+import type { Given } from './command.js';
+
+/** Options that name a place, in the order of their kinds. */
+const PLACES = ['csv', 'ndjson', 'sqlite', 'postgresEnv', 'postgresFile'] as const;
+/** Options that say more of a place. */
+const DETAILS = [
+  'table',
+  'key',
+  'path',
+  'modelColumn',
+  'region',
+  'regionColumn',
+  'company',
+  'companyColumn',
+  'newColumn',
+  'output',
+  'delimiter',
+  'ledgerSchema',
+] as const;
+
+/**
+ * The one target that options describe; null where none does.
+ *
+ * @throws SvcError `usage`
+ */
+export function parseTarget(given: Given, config: Config): ApplyTarget | null {
+  const place = placeOf(given);
+  const ids = given.texts('ids');
+  if (place === null) {
+    const alone = ids.length > 0 ? 'ids' : DETAILS.find((name) => given.text(name) !== undefined);
+    if (alone === undefined && given.isSet('header')) return null;
+    throw new SvcError('usage', `--${flagOf(alone ?? 'noHeader')} describes a target: say where it is.`, {
+      hint: 'Name its place with --csv, --ndjson, --sqlite, --postgres-env or --postgres-file.',
+    });
+  }
+  if (ids.length === 0) {
+    throw new SvcError('usage', 'Which column holds ids, and of which model?', {
+      hint: 'Say it like --ids invoice_id=accounting/invoices; `svc-migrate apply --scan` looks for such columns.',
+    });
+  }
+  const input = { ...place, ...detailsOf(given), ids: ids.map((text) => idColumnOf(text, given)) };
+  return build(input, config);
+}
+
+/** The place that options name, as a target of which the columns do not matter; null where they name none. */
+export function givenPlace(given: Given): ApplyTarget | null {
+  const place = placeOf(given);
+  if (place === null) return null;
+  const ids = [{ column: '-', modelColumn: '-' }];
+  const table = place['kind'] === 'sqlite' || place['kind'] === 'postgres' ? { table: '-' } : {};
+  const ledgerSchema = given.text('ledgerSchema');
+  return parse({ ...place, ...table, ...(ledgerSchema === undefined ? {} : { ledgerSchema }), ids });
+}
+
+type Input = Readonly<Record<string, unknown>>;
+
+function placeOf(given: Given): Input | null {
+  const named = PLACES.filter((name) => given.text(name) !== undefined);
+  const [kind, other] = named;
+  if (kind === undefined) return null;
+  if (other !== undefined) {
+    throw new SvcError(
+      'usage',
+      `--${flagOf(kind)} and --${flagOf(other)} exclude each other: one target at a time.`,
+    );
+  }
+  const value = given.text(kind) ?? '';
+  if (/^postgres(ql)?:\/\//.test(value)) {
+    throw new SvcError('usage', 'Connection strings are never given on the command line.', {
+      hint: 'Put it into an environment variable and name that with --postgres-env.',
+    });
+  }
+  const name = given.text('table') ?? basename(value);
+  switch (kind) {
+    case 'postgresEnv':
+      return { kind: 'postgres', name, urlEnv: value };
+    case 'postgresFile':
+      return { kind: 'postgres', name, urlFile: value };
+    default:
+      return { kind, name, file: value };
+  }
+}
+
+function detailsOf(given: Given): Input {
+  const key = given.text('key');
+  const delimiter = given.text('delimiter');
+  const details: Record<string, unknown> = {
+    table: given.text('table'),
+    output: given.text('output'),
+    ledgerSchema: given.text('ledgerSchema'),
+    key: key?.split(',').map((name) => name.trim()),
+    delimiter: delimiter === '\\t' || delimiter?.toLowerCase() === 'tab' ? '\t' : delimiter,
+    header: given.isSet('header') ? undefined : false,
+  };
+  return Object.fromEntries(Object.entries(details).filter(([, value]) => value !== undefined));
+}
+
+/** The last `=` parts column and model: no model has one. */
+function idColumnOf(text: string, given: Given): Input {
+  const at = text.lastIndexOf('=');
+  const [column, model] = at < 0 ? [text, undefined] : [text.slice(0, at), text.slice(at + 1)];
+  const names = [
+    'path',
+    'modelColumn',
+    'region',
+    'regionColumn',
+    'company',
+    'companyColumn',
+    'newColumn',
+  ] as const;
+  const details = Object.fromEntries(names.map((name) => [name, given.text(name)]));
+  const input = { column, model, ...details };
+  return Object.fromEntries(Object.entries(input).filter(([, value]) => value !== undefined));
+}
+
+function build(input: Input, config: Config): ApplyTarget {
+  const target = parse(input);
+  const regions = config.v3.regions.map(({ region }) => region);
+  const [problem] = findTargetProblems([target], { models: config.models, regions });
+  if (problem === undefined) return target;
+  throw new SvcError('usage', `--ids: ${String(problem.path.at(-1))} ${problem.message}.`);
+}
+
+function parse(input: Input): ApplyTarget {
+  const parsed = applyTargetSchema.safeParse(input);
+  if (parsed.success) return resolveTarget(parsed.data, '.');
+  const issue = parsed.error.issues[0];
+  const name = issue?.path.findLast((part) => typeof part === 'string') ?? '';
+  const what = issue?.code === 'unrecognized_keys' ? (issue.keys[0] ?? '') : String(name);
+  throw new SvcError('usage', `The target does not fit together: ${what} ${issue?.message ?? ''}.`, {
+    hint: 'See `svc-migrate apply --help`, or name the target in the configuration.',
+  });
+}
+
+function flagOf(name: string): string {
+  return name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
+}

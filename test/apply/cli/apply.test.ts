@@ -1,0 +1,169 @@
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { describe, expect, it } from 'vitest';
+import { createOrders, IDS, MAPPED, makeScene, ordersIn, query, runOf, upTo, V4_ONLY } from './scene.js';
+
+const CSV = ['--csv', 'orders.csv', '--ids', 'invoice_id=accounting/invoices'];
+
+function csvOf(ids: readonly (number | string)[]): string {
+  return `n;invoice_id\r\n${ids.map((id, at) => `${at};${id}\r\n`).join('')}`;
+}
+
+describe('apply on a CSV file', () => {
+  it('looks first, writes a new file, does it once, and takes it back', async () => {
+    const scene = makeScene();
+    const before = csvOf(upTo(MAPPED));
+    writeFileSync(scene.path('orders.csv'), before);
+    const looked = await scene.run(['apply', ...CSV]);
+    expect(looked).toMatchObject({ code: 0 });
+    expect(looked.stdout).toContain(`Of ${MAPPED} ids you store, ${MAPPED} map; none is left over.`);
+    expect(existsSync(scene.path('orders.v4.csv'))).toBe(false);
+    const done = await scene.run(['apply', ...CSV, '--yes']);
+    expect(done).toMatchObject({ code: 0 });
+    const after = csvOf(upTo(MAPPED).map(scene.v4Of));
+    expect([scene.read('orders.csv'), scene.read('orders.v4.csv')]).toEqual([before, after]);
+    const again = await scene.run(['apply', ...CSV, '--yes']);
+    expect([again.code, again.stdout]).toEqual([0, expect.stringContaining('Nothing was left to do')]);
+    expect(scene.read('orders.v4.csv')).toBe(after);
+    expect(await scene.run(['apply', ...CSV, '--verify'])).toMatchObject({ code: 0 });
+    const fed = await scene.run([
+      'apply',
+      '--csv',
+      'orders.v4.csv',
+      '--ids',
+      'invoice_id=accounting/invoices',
+      '--yes',
+    ]);
+    expect([fed.code, fed.stdout]).toEqual([
+      6,
+      expect.stringMatching(/STOP .* wrote:\s+its\s+ids\s+are\s+V4\s+ids/),
+    ]);
+    expect(await scene.run(['undo', runOf(done), '--csv', 'orders.csv'])).toMatchObject({ code: 0 });
+    expect([existsSync(scene.path('orders.v4.csv')), scene.read('orders.csv')]).toEqual([false, before]);
+  });
+
+  it('rewrites in place once, and gives the original back', async () => {
+    const scene = makeScene();
+    const before = csvOf(upTo(MAPPED));
+    writeFileSync(scene.path('orders.csv'), before);
+    const done = await scene.run(['apply', ...CSV, '--in-place', '--yes']);
+    const after = csvOf(upTo(MAPPED).map(scene.v4Of));
+    expect([done.code, scene.read('orders.csv')]).toEqual([0, after]);
+    const again = await scene.run(['apply', ...CSV, '--in-place', '--yes']);
+    expect([again.code, scene.read('orders.csv')]).toEqual([0, after]);
+    expect(again.stdout).toContain('Nothing was left to do');
+    expect(await scene.run(['undo', runOf(done), '--csv', 'orders.csv'])).toMatchObject({ code: 0 });
+    expect(scene.read('orders.csv')).toBe(before);
+  });
+
+  it('writes nothing while ids are without a twin, unless told what becomes of them', async () => {
+    const scene = makeScene();
+    writeFileSync(scene.path('orders.csv'), csvOf([1, 2, 181]));
+    const refused = await scene.run(['apply', ...CSV, '--yes']);
+    expect([refused.code, existsSync(scene.path('orders.v4.csv'))]).toEqual([1, false]);
+    expect(refused.stdout).toContain('Nothing was written.');
+    expect(refused.stdout).toContain('Next: svc-migrate explain accounting/invoices 181');
+    const [one, two] = [scene.v4Of(1), scene.v4Of(2)];
+    for (const [missing, third] of [
+      ['keep', '181'],
+      ['null', ''],
+    ] as const) {
+      const output = `${missing}.csv`;
+      expect(
+        await scene.run(['apply', ...CSV, '--yes', '--missing', missing, '--output', output]),
+      ).toMatchObject({ code: 0 });
+      expect(scene.read(output)).toBe(csvOf([one, two, third]));
+    }
+  });
+});
+
+describe('apply on a SQLite table', () => {
+  const SHOP = { name: 'orders', kind: 'sqlite', file: 'shop.db', table: 'orders', ids: IDS };
+
+  it('carries out exactly the plan that was agreed to, once, and takes it back', async () => {
+    const scene = makeScene([SHOP]);
+    const file = scene.path('shop.db');
+    createOrders(file, [...upTo(MAPPED), null]);
+    const before = ordersIn(file);
+    expect(await scene.run(['apply', '--in-place', '--plan', 'plan.json'])).toMatchObject({ code: 0 });
+    const done = await scene.run(['apply', '--yes', '--plan', 'plan.json']);
+    const after = [...upTo(MAPPED).map((id) => String(scene.v4Of(id))), null];
+    expect([done.code, ordersIn(file)]).toEqual([0, after]);
+    for (const args of [['--yes', '--plan', 'plan.json'], ['--yes', '--in-place'], ['--in-place']]) {
+      expect(await scene.run(['apply', ...args])).toMatchObject({ code: 0 });
+      expect(ordersIn(file)).toEqual(after);
+    }
+    expect(await scene.run(['apply', '--verify'])).toMatchObject({ code: 0 });
+    expect(await scene.run(['undo', runOf(done)])).toMatchObject({ code: 0 });
+    expect(ordersIn(file)).toEqual(before);
+  });
+
+  it('refuses a plan when the data changed since', async () => {
+    const scene = makeScene([SHOP]);
+    const file = scene.path('shop.db');
+    createOrders(file, [1, 2, 3]);
+    expect(await scene.run(['apply', '--in-place', '--plan', 'plan.json'])).toMatchObject({ code: 0 });
+    query(file, 'UPDATE orders SET invoice_id = 4 WHERE id = 3 RETURNING id');
+    const refused = await scene.run(['apply', '--yes', '--plan', 'plan.json']);
+    expect([refused.code, refused.stderr]).toEqual([
+      6,
+      expect.stringContaining('not what was planned for any more'),
+    ]);
+    expect(ordersIn(file)).toEqual(['1', '2', '4']);
+  });
+
+  it('fills a new column by default and leaves the old one alone', async () => {
+    const scene = makeScene([SHOP]);
+    const file = scene.path('shop.db');
+    createOrders(file, [3, null, 1]);
+    const done = await scene.run(['apply', 'orders', '--yes']);
+    expect([done.code, ordersIn(file)]).toEqual([0, ['3', null, '1']]);
+    expect(query(file, 'SELECT invoice_id_v4 FROM orders ORDER BY id')).toEqual([
+      String(scene.v4Of(3)),
+      null,
+      String(scene.v4Of(1)),
+    ]);
+    expect(await scene.run(['undo', runOf(done)])).toMatchObject({ code: 0 });
+    expect(query(file, "SELECT count(*) FROM pragma_table_info('orders')")).toEqual(['2']);
+  });
+
+  it('names rows changed since instead of undoing them', async () => {
+    const scene = makeScene([SHOP]);
+    const file = scene.path('shop.db');
+    createOrders(file, [1, 2, 3]);
+    const done = await scene.run(['apply', '--in-place', '--yes']);
+    query(file, 'UPDATE orders SET invoice_id = 77 WHERE id = 2 RETURNING id');
+    const undone = await scene.run(['undo', runOf(done)]);
+    expect([undone.code, ordersIn(file)]).toEqual([1, ['1', '77', '3']]);
+    expect(undone.stdout).toContain('row 2');
+  });
+
+  it('lists the runs where the one to undo is missing or unknown', async () => {
+    const scene = makeScene([SHOP]);
+    createOrders(scene.path('shop.db'), [1]);
+    const done = await scene.run(['apply', '--in-place', '--yes']);
+    const listed = await scene.run(['undo']);
+    expect([listed.code, listed.stdout]).toEqual([0, expect.stringContaining(runOf(done))]);
+    const unknown = await scene.run(['undo', '20200101-000000-ffff']);
+    expect([unknown.code, unknown.stderr]).toEqual([2, expect.stringContaining(runOf(done))]);
+  });
+
+  it('gates on the ids that are really stored', async () => {
+    const scene = makeScene([SHOP]);
+    const file = scene.path('shop.db');
+    createOrders(file, [1, 2, 181, V4_ONLY, 5000]);
+    const failed = await scene.run(['apply', '--check', '--json', 'check.json']);
+    expect([failed.code, failed.stdout]).toEqual([
+      1,
+      expect.stringContaining('FAIL: Of 5 ids you store, 2 map; 3 do not'),
+    ]);
+    expect(JSON.parse(readFileSync(scene.path('check.json'), 'utf8'))).toMatchObject({
+      action: 'check',
+      exitCode: 1,
+      ids: { stored: 5, mapped: 2, missing: 1, unknown: 2 },
+    });
+    query(file, 'DELETE FROM orders WHERE id > 2 RETURNING id');
+    expect(await scene.run(['apply', '--check'])).toMatchObject({ code: 0 });
+    query(file, 'DELETE FROM orders RETURNING id');
+    expect(await scene.run(['apply', '--check'])).toMatchObject({ code: 1 });
+  });
+});

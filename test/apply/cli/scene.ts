@@ -1,0 +1,115 @@
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import Database from 'better-sqlite3';
+import { buildConfig } from '../../../src/config/load-config.js';
+import { buildRemap } from '../../../src/match/build-remap.js';
+import { openDatabase } from '../../../src/store/open.js';
+import { type Ended, runCli, type SpawnOptions } from '../../cli/spawn-cli.js';
+import { saveExported, type Thing } from '../../support/exported.js';
+import { makeFolder } from '../support/folder.js';
+import { seeded, shuffle } from '../support/remap.js';
+
+/** V3 ids that map; their V4 ids are the same numbers in another order. */
+export const MAPPED = 180;
+/** V3 ids without a twin: 181 to 190. */
+const UNMAPPED = 10;
+/** A V4 id that is no V3 id. */
+export const V4_ONLY = 1001;
+
+export const IDS = [{ column: 'invoice_id', model: 'accounting/invoices' }];
+
+export interface Scene {
+  readonly folder: string;
+  /** What a V3 id became. */
+  readonly v4Of: (id: number) => number;
+  readonly run: (args: readonly string[], more?: Partial<SpawnOptions>) => Promise<Ended>;
+  readonly path: (name: string) => string;
+  readonly read: (name: string) => string;
+}
+
+const MODELS = [{ v3: 'accounting/invoices', v4: 'invoices' }];
+
+/** A folder with a configuration, a complete remap and whatever the test puts beside them. */
+export function makeScene(
+  targets: readonly object[] = [],
+  env: Readonly<Record<string, string>> = {},
+): Scene {
+  const folder = makeFolder();
+  const config = {
+    v3: { regions: { default: { baseUrl: 'http://127.0.0.1:1/v3' } } },
+    v4: { baseUrl: 'http://127.0.0.1:1' },
+    models: MODELS,
+    apply: { targets },
+  };
+  writeFileSync(join(folder, 'svc-migrate.config.json'), JSON.stringify(config));
+  const news = makeNewIds();
+  buildDatabase(folder, config, news);
+  return {
+    folder,
+    v4Of: (id) => news[id - 1] ?? 0,
+    run: (args, more = {}) => runCli(args, { cwd: folder, ...more, env: { ...env, ...more.env } }),
+    path: (name) => join(folder, name),
+    read: (name) => readFileSync(join(folder, name), 'utf8'),
+  };
+}
+
+/** A permutation: every id is both a V3 and a V4 id, of different records. */
+function makeNewIds(): number[] {
+  const ids = Array.from({ length: MAPPED }, (_, at) => at + 1);
+  const mixed = shuffle(ids, seeded(7));
+  return mixed;
+}
+
+function buildDatabase(folder: string, input: object, news: readonly number[]): void {
+  const now = Date.parse('2026-11-20T00:00:00Z');
+  const config = buildConfig(input, join(folder, 'svc-migrate.config.json'), now);
+  const v3: Thing[] = Array.from({ length: MAPPED + UNMAPPED }, (_, at) => ({
+    id: at + 1,
+    key: `k${at + 1}`,
+  }));
+  const v4: Thing[] = news.map((id, at) => ({ id, key: `k${at + 1}` }));
+  const db = openDatabase(join(folder, 'svc-migrate.db'), 'create');
+  try {
+    saveExported(db, config, { v3, v4: [...v4, { id: V4_ONLY, key: 'new' }] });
+    buildRemap({ db, config, named: [], clock: { now: () => now }, onProgress: () => {} });
+  } finally {
+    db.close();
+  }
+}
+
+/** A table of orders with these ids. */
+export function createOrders(
+  file: string,
+  ids: readonly (number | string | null)[],
+  columns = 'invoice_id',
+): void {
+  const db = new Database(file);
+  db.exec(`CREATE TABLE orders(id INTEGER PRIMARY KEY, ${columns})`);
+  const insert = db.prepare('INSERT INTO orders(invoice_id) VALUES (?)');
+  for (const id of ids) insert.run(typeof id === 'number' ? BigInt(id) : id);
+  db.close();
+}
+
+/** The values of one query's column, as text. */
+export function query(file: string, sql: string): (string | null)[] {
+  const db = new Database(file);
+  try {
+    const rows = db.prepare<[], unknown>(sql).pluck().all();
+    return rows.map((value) => (value === null ? null : String(value)));
+  } finally {
+    db.close();
+  }
+}
+
+export const ordersIn = (file: string): (string | null)[] =>
+  query(file, 'SELECT invoice_id FROM orders ORDER BY id');
+
+/** The run that a first `apply --yes` names. */
+export function runOf({ stdout }: Ended): string {
+  return /run (\d{8}-\d{6}-[0-9a-f]+)/.exec(stdout)?.[1] ?? 'no run';
+}
+
+/** `1` to `count`. */
+export function upTo(count: number): number[] {
+  return Array.from({ length: count }, (_, at) => at + 1);
+}
