@@ -20,7 +20,7 @@ export function openUserDb(file: string, isWriter: boolean): UserDb {
     throw new SvcError('bad_input', `There is no SQLite database at ${file}.`, { hint: 'Check the path.' });
   }
   try {
-    const db = new Database(file, { readonly: !isWriter, fileMustExist: true, timeout: BUSY_MS });
+    const db = isWriter ? connect(file, false) : openReader(file);
     if (db.pragma('application_id', { simple: true }) === APPLICATION_ID) {
       db.close();
       throw new SvcError('bad_input', `${file} is the svc-migrate database, not your own data.`, {
@@ -34,6 +34,34 @@ export function openUserDb(file: string, isWriter: boolean): UserDb {
     throw sqliteError(error, file);
   }
 }
+
+function connect(file: string, readonly: boolean): UserDb {
+  return new Database(file, { readonly, fileMustExist: true, timeout: BUSY_MS });
+}
+
+/**
+ * A killed writer leaves a journal that must be rolled back before anybody can read what was committed. A
+ * connection that is read-only may not, so one that writes does it, as every program that opens the file would.
+ */
+function openReader(file: string): UserDb {
+  const db = connect(file, true);
+  try {
+    db.prepare('SELECT count(*) FROM sqlite_schema').get();
+    return db;
+  } catch (error) {
+    db.close();
+    if (!(error instanceof Database.SqliteError) || !NEEDS_RECOVERY.has(error.code)) throw error;
+  }
+  const writer = connect(file, false);
+  try {
+    writer.prepare('SELECT count(*) FROM sqlite_schema').get();
+  } finally {
+    writer.close();
+  }
+  return connect(file, true);
+}
+
+const NEEDS_RECOVERY = new Set(['SQLITE_READONLY_ROLLBACK', 'SQLITE_READONLY_RECOVERY']);
 
 /** SQLite's errors about the user's database as ours; others as they are. */
 export function sqliteError(error: unknown, file: string): unknown {
