@@ -1,61 +1,22 @@
 import { spawnSync } from 'node:child_process';
-import {
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  symlinkSync,
-  writeFileSync,
-} from 'node:fs';
-import { tmpdir } from 'node:os';
-import { dirname, join } from 'node:path';
-import { fileURLToPath } from 'node:url';
-import ts from 'typescript';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, describe, expect, it } from 'vitest';
 import type { Generation } from '../../src/domain.js';
+import { compileChild } from '../support/compile-child.js';
 import { killConfig, killService, olderService } from './kill-scene.js';
 import { type Bench, bench, storedRecords } from './support.js';
 
-const ROOT = fileURLToPath(new URL('../..', import.meta.url));
-const SOURCES = ['src/api', 'src/config', 'src/export', 'src/store', 'test/export'];
+const child = compileChild('test/export/kill-child.ts');
 
-/** Plain JavaScript of what the child needs, since Node runs no TypeScript. */
-const compiled = mkdtempSync(join(tmpdir(), 'svc-kill-'));
-
-beforeAll(() => {
-  const files = SOURCES.flatMap((folder) =>
-    readdirSync(join(ROOT, folder)).map((name) => join(folder, name)),
-  );
-  const options = {
-    module: ts.ModuleKind.ESNext,
-    target: ts.ScriptTarget.ES2022,
-    verbatimModuleSyntax: true,
-  };
-  for (const file of [...files, 'src/domain.ts', 'src/errors.ts'].filter((name) => name.endsWith('.ts'))) {
-    const target = join(compiled, file.replace(/\.ts$/, '.js'));
-    mkdirSync(dirname(target), { recursive: true });
-    const { outputText } = ts.transpileModule(readFileSync(join(ROOT, file), 'utf8'), {
-      compilerOptions: options,
-    });
-    writeFileSync(target, outputText);
-  }
-  writeFileSync(join(compiled, 'package.json'), '{"type":"module"}');
-  symlinkSync(join(ROOT, 'node_modules'), join(compiled, 'node_modules'));
-});
-
-afterAll(() => rmSync(compiled, { recursive: true, force: true }));
+afterAll(() => child.remove());
 
 type Place = 'saving' | 'saved';
 
 /** True where the export was killed, false where it came to its end. */
 function exportAndKill(b: Bench, generation: Generation, place: Place, page: number): boolean {
-  const script = join(compiled, 'test/export/kill-child.js');
-  const child = spawnSync(process.execPath, [script, b.file, generation, place, String(page)], {
-    encoding: 'utf8',
-  });
-  if (child.signal === 'SIGKILL') return true;
-  expect([child.status, child.stderr]).toEqual([0, '']);
+  const args = [child.script, b.file, generation, place, String(page)];
+  const { signal, status, stderr } = spawnSync(process.execPath, args, { encoding: 'utf8' });
+  if (signal === 'SIGKILL') return true;
+  expect([status, stderr]).toEqual([0, '']);
   return false;
 }
 

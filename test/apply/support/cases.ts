@@ -20,9 +20,11 @@ export type Shape =
   /** Text ids that must be unique. */
   | 'unique_text'
   /** Ids inside JSON. */
-  | 'json';
+  | 'json'
+  /** Rows that say of which model, region and company their ids are, and rows of something else. */
+  | 'scoped';
 
-const SHAPES: readonly Shape[] = [
+export const SHAPES: readonly Shape[] = [
   'plain',
   'indexed',
   'unique',
@@ -32,6 +34,7 @@ const SHAPES: readonly Shape[] = [
   'text',
   'unique_text',
   'json',
+  'scoped',
 ];
 
 /** A row as a test sees it: everything as text, null for NULL. */
@@ -47,14 +50,37 @@ export interface Case {
   readonly ids: readonly (number | null)[];
   /** The second id of `pair`. */
   readonly seconds: readonly number[];
+  /** Of `scoped`: what each row says of itself. */
+  readonly scopes: readonly Scope[];
+  /** Of `scoped`: everything the remap holds. */
+  readonly allScopes: readonly Scope[];
 }
 
-/** Independent mappings in each case, each over ids of its own. */
+/** What a row says of its id: the same id is another one elsewhere. */
+interface Scope {
+  /** `a` and `b` stand for models, `x` for none of ours. */
+  readonly kind: 'a' | 'b' | 'x';
+  readonly region: string;
+  readonly company: number;
+  readonly map: ReadonlyMap<number, number>;
+}
+
+/** Independent mappings in each case, each over ids of its own, but for `scoped`. */
 export const MAPS_PER_CASE = 10;
 
-function makeMaps(random: (max: number) => number): Map<number, number> {
-  const maps = Array.from({ length: MAPS_PER_CASE }, (_, at) => [...makeMap(random, at * 1000)]);
+function makeMaps(random: (max: number) => number, count: number): Map<number, number> {
+  const maps = Array.from({ length: count }, (_, at) => [...makeMap(random, at * 1000)]);
   return new Map(maps.flat());
+}
+
+/** A mapping for every model, region and company, all over the same ids. */
+function makeScopes(random: (max: number) => number, count: number): Scope[] {
+  return Array.from({ length: count }, (_, at) => ({
+    kind: at % 2 === 0 ? 'a' : 'b',
+    region: at % 4 < 2 ? 'eu' : 'us',
+    company: 1 + Math.floor(at / 4),
+    map: makeMap(random, 0),
+  }));
 }
 
 /** A random mapping over small integers that overlap: swaps, cycles, chains, permutations, shifts, mixtures. */
@@ -85,15 +111,23 @@ function makeMap(random: (max: number) => number, base: number): Map<number, num
 }
 
 /** A case from its seed. */
-export function makeCase(seed: number, shape = SHAPES[seed % SHAPES.length] ?? 'plain'): Case {
+export function makeCase(
+  seed: number,
+  shape = SHAPES[seed % SHAPES.length] ?? 'plain',
+  maps = MAPS_PER_CASE,
+): Case {
   const random = seeded(seed * 7919 + 17);
-  const map = makeMaps(random);
+  const name = `t${seed}`;
+  const model = `test/m${seed}`;
+  const most = 10 * maps;
+  if (shape === 'scoped') return makeScopedCase({ name, model, shape }, random, maps);
+  const map = makeMaps(random, maps);
   const known = [...map.keys()];
   const isUnique =
     shape === 'unique' || shape === 'own_key' || shape === 'unique_text' || shape === 'half_key';
-  const count = isUnique ? 1 + random(known.length) : random(100);
+  const count = isUnique ? 1 + random(known.length) : random(most);
   const pick = () => known[random(known.length)] ?? 1;
-  const base = { name: `t${seed}`, shape, model: `test/m${seed}`, map };
+  const base = { name, shape, model, map, scopes: [], allScopes: [] };
   if (shape === 'pair') {
     const pairs = pairIds(known, count, random);
     return { ...base, ids: pairs.map(([a]) => a), seconds: pairs.map(([, b]) => b) };
@@ -102,6 +136,31 @@ export function makeCase(seed: number, shape = SHAPES[seed % SHAPES.length] ?? '
     ? shuffle(known, random).slice(0, count)
     : Array.from({ length: count }, () => (random(8) === 0 ? null : pick()));
   return { ...base, ids, seconds: [] };
+}
+
+function makeScopedCase(
+  base: Pick<Case, 'name' | 'model' | 'shape'>,
+  random: (max: number) => number,
+  maps: number,
+): Case {
+  const all = makeScopes(random, maps);
+  const rows = Array.from({ length: random(10 * maps) }, () => {
+    const scope = all[random(all.length)] ?? makeScopes(random, 1)[0];
+    if (scope === undefined) throw new Error('no scope');
+    const known = [...scope.map.keys()];
+    const id = random(8) === 0 ? null : (known[random(known.length)] ?? null);
+    // Rows of something else hold ids that look like ours.
+    return { id, scope: random(6) === 0 ? { ...scope, kind: 'x' as const, map: new Map() } : scope };
+  });
+  const ids = rows.map(({ id }) => id);
+  return {
+    ...base,
+    map: new Map(),
+    ids,
+    seconds: [],
+    scopes: rows.map(({ scope }) => scope),
+    allScopes: all,
+  };
 }
 
 function pairIds(
@@ -122,17 +181,38 @@ function pairIds(
 }
 
 export function remapRowsOf(one: Case): RemapRow[] {
-  return [...one.map].map(([v3, v4]) => ({ v3, v4, model: one.model }));
+  const { model } = one;
+  const scoped = one.allScopes.flatMap(({ kind, region, company, map }) =>
+    [...map].map(([v3, v4]) => ({ v3, v4, model: modelOf(one, kind), region, company })),
+  );
+  return [...[...one.map].map(([v3, v4]) => ({ v3, v4, model })), ...scoped];
+}
+
+function modelOf({ model }: Case, kind: Scope['kind']): string {
+  return kind === 'b' ? `${model}b` : model;
 }
 
 /** The target of a case, for SQLite or PostgreSQL. */
 export function targetOf(one: Case, where: object): ApplyTarget {
   const id = { column: 'svc_id', model: one.model };
+  if (one.shape === 'scoped')
+    return target({ ...where, name: one.name, table: one.name, ids: [scopedId(one)] });
   const ids =
     one.shape === 'pair'
       ? [id, { column: 'other_id', model: one.model }]
       : [one.shape === 'json' ? { ...id, path: '$.ref.ids[*]' } : id];
   return target({ ...where, name: one.name, table: one.name, ids });
+}
+
+function scopedId(one: Case): object {
+  const models = { a: modelOf(one, 'a'), b: modelOf(one, 'b'), x: null };
+  return {
+    column: 'svc_id',
+    modelColumn: 'kind',
+    models,
+    regionColumn: 'region',
+    companyColumn: 'company',
+  };
 }
 
 /** The SQL that makes a case's table, in a form both databases take. */
@@ -146,6 +226,8 @@ export function createSql(one: Case, types: { readonly json: string }): string {
     pair: 'k integer PRIMARY KEY, svc_id bigint NOT NULL, other_id bigint NOT NULL, note text, UNIQUE (svc_id, other_id)',
     text: 'k varchar(40) PRIMARY KEY NOT NULL, svc_id text, note text',
     unique_text: 'k varchar(40) PRIMARY KEY NOT NULL, svc_id varchar(30) UNIQUE, note text',
+    scoped:
+      'k integer PRIMARY KEY, svc_id bigint, kind text NOT NULL, region varchar(9), company bigint, note text',
     json: `k integer PRIMARY KEY, svc_id ${types.json}, note text`,
   }[one.shape];
   const index = one.shape === 'indexed' ? `; CREATE INDEX i_${one.name} ON ${one.name}(svc_id)` : '';
@@ -169,6 +251,8 @@ export function rowsOf(one: Case, isMapped: boolean): Row[] {
       case 'text':
       case 'unique_text':
         return [`key ${at} é`, text(id), note];
+      case 'scoped':
+        return scopedRow(one, at, isMapped);
       case 'json':
         return [
           String(at + 1),
@@ -178,5 +262,24 @@ export function rowsOf(one: Case, isMapped: boolean): Row[] {
       default:
         return [String(at + 1), text(id), note];
     }
+  });
+}
+
+function scopedRow(one: Case, at: number, isMapped: boolean): Row {
+  const id = one.ids[at] ?? null;
+  const scope = one.scopes[at];
+  const now = id !== null && isMapped ? (scope?.map.get(id) ?? id) : id;
+  const text = now === null ? null : String(now);
+  const { kind, region, company } = scope ?? { kind: 'x', region: '', company: 0 };
+  return [String(at + 1), text, kind, region, String(company), `note ${at} 'quoted'`];
+}
+
+/** The rows with the new columns of their ids at the end, as they must be when those were filled. */
+export function rowsBeside(one: Case): Row[] {
+  const places = one.shape === 'pair' ? [1, 2] : [one.shape === 'own_key' ? 0 : 1];
+  const mapped = rowsOf(one, true);
+  return rowsOf(one, false).map((row, at) => {
+    const isOurs = one.scopes[at]?.kind !== 'x';
+    return [...row, ...places.map((place) => (isOurs ? (mapped[at]?.[place] ?? null) : null))];
   });
 }

@@ -13,6 +13,8 @@ export interface Cluster {
   url(database?: string): string;
   /** A new empty database. */
   createDatabase(name: string): Promise<string>;
+  /** Runs one of the server's programs; returns what it prints. */
+  execute(program: string, args: readonly string[]): string;
   stop(): Promise<void>;
 }
 
@@ -71,6 +73,7 @@ export async function startPostgres(): Promise<Cluster | null> {
       await run(port, 'postgres', `CREATE DATABASE ${name}`);
       return `postgres://postgres:canary-password@127.0.0.1:${port}/${name}`;
     },
+    execute: (program, args) => execFileSync(join(programs, program), args, { ...options, encoding: 'utf8' }),
     stop: async () => {
       process.off('exit', kill);
       const ended = new Promise((done) => server.once('exit', done));

@@ -1,0 +1,38 @@
+import { rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, expect, it } from 'vitest';
+import { makeFastFolder } from '../../support/fast-folder.js';
+import { startApplyChildren } from '../support/apply-children.js';
+import { makeCase, remapRowsOf, type Shape } from '../support/cases.js';
+import { describeKills, KillLives, killMany } from '../support/kill-lives.js';
+import { createRemap, IN_PLACE, openContext } from '../support/remap.js';
+import { createSqlitePlace } from '../support/sqlite-kill-place.js';
+
+const KILLS = 150;
+const SHAPES: readonly Shape[] = ['plain', 'text', 'json', 'unique', 'half_key'];
+
+const folder = makeFastFolder();
+const children = startApplyChildren('sqlite');
+afterAll(() => {
+  children.close();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+it.each(['delete', 'wal'] as const)(
+  `killed at ${KILLS} moments it is applied exactly once and taken back without a trace (journal: %s)`,
+  { timeout: 600_000 },
+  async (journal) => {
+    const cases = SHAPES.map((shape, at) => makeCase(at + 1, shape));
+    const remap = join(folder, `remap-${journal}.db`);
+    createRemap(remap, cases.flatMap(remapRowsOf));
+    const context = openContext(remap, IN_PLACE, { batchRows: 25 });
+    const place = createSqlitePlace(join(folder, `${journal}.db`), context, cases, journal);
+    const lives = new KillLives(place, children);
+    await lives.measure();
+    await killMany(lives, KILLS, { seed: 1, stride: 7, chain: 8 });
+    process.stderr.write(`SQLite, journal ${journal}: ${describeKills(lives)}\n`);
+    expect(lives.tally.halfway).toBeGreaterThan(KILLS / 3);
+    expect(lives.tally.withinTransactions).toBeGreaterThan(KILLS / 5);
+    context.remap.close();
+  },
+);

@@ -1,0 +1,100 @@
+import Database from 'better-sqlite3';
+import type { ApplyContext, Site } from '../../../src/apply/context.js';
+import type { TargetPlan } from '../../../src/apply/plan.js';
+import type { PostgresTarget, SqliteTarget } from '../../../src/config/apply-targets.js';
+import { openContext } from './remap.js';
+
+/**
+ * Waits for an order on its input, carries it out, and kills itself before the given step (SQLite: a statement;
+ * PostgreSQL: a query about to be sent, then just sent). Says how many steps and how long it took, where it lives.
+ */
+export interface Order {
+  readonly place: { readonly kind: 'sqlite'; readonly file: string } | { readonly kind: 'postgres' };
+  /** Connection string of a PostgreSQL place. */
+  readonly url: string;
+  readonly remap: string;
+  readonly targets: readonly (SqliteTarget | PostgresTarget)[];
+  readonly policy: ApplyContext['policy'];
+  /** What was agreed to. */
+  readonly plans: readonly TargetPlan[];
+  readonly batchRows: number;
+  readonly work: 'write' | 'undo';
+  readonly run: string;
+  /** The step before which it dies, counted from 0; null: none. */
+  readonly dieAt: number | null;
+}
+
+let steps = 0;
+let dieAt: number | null = null;
+
+function step(): void {
+  if (steps === dieAt) process.kill(process.pid, 'SIGKILL');
+  steps += 1;
+}
+
+/** Calls `step` before a method, and after it too where `isSent`. */
+function tap(prototype: object, name: string, isSent: boolean): void {
+  const original: unknown = Reflect.get(prototype, name);
+  if (typeof original !== 'function') throw new Error(`no method ${name}`);
+  Reflect.set(prototype, name, function tapped(this: unknown, ...args: unknown[]): unknown {
+    step();
+    const result: unknown = Reflect.apply(original, this, args);
+    if (isSent) step();
+    return result;
+  });
+}
+
+/** Loads what the place needs, and nothing else: most of a child's short life is spent on that. */
+async function openSite({ place, targets }: Order, context: ApplyContext): Promise<Site> {
+  if (place.kind === 'sqlite') {
+    const { openSqliteSite } = await import('../../../src/apply/sqlite/sqlite-site.js');
+    const own = targets.filter((one): one is SqliteTarget => one.kind === 'sqlite');
+    return openSqliteSite(context, place.file, own);
+  }
+  const { openPostgresSite } = await import('../../../src/apply/postgres/pg-site.js');
+  return openPostgresSite(
+    context,
+    targets.filter((one): one is PostgresTarget => one.kind === 'postgres'),
+  );
+}
+
+async function tapDriver({ place }: Order): Promise<void> {
+  if (place.kind === 'postgres') {
+    tap((await import('pg')).default.Client.prototype, 'query', true);
+    return;
+  }
+  const db = new Database(':memory:');
+  tap(Database.prototype, 'exec', false);
+  tap(Object.getPrototypeOf(db.prepare('SELECT 1')), 'run', false);
+  db.close();
+}
+
+async function carryOut(order: Order): Promise<void> {
+  const context = { ...openContext(order.remap, order.policy, order), env: { TEST_PG: order.url } };
+  const site = await openSite(order, context);
+  await tapDriver(order);
+  dieAt = order.dieAt;
+  process.stdout.write('working\n');
+  const started = performance.now();
+  if (order.work === 'undo') await site.undo(order.run);
+  else await site.write(order.plans, { run: order.run, planSha256: 'p', isExact: true });
+  const took = performance.now() - started;
+  dieAt = null;
+  await site.close();
+  process.stdout.write(`${JSON.stringify({ steps, tookMs: took })}\n`);
+}
+
+// Loaded while it waits.
+if (process.argv[2] === 'sqlite') await import('../../../src/apply/sqlite/sqlite-site.js');
+else await import('../../../src/apply/postgres/pg-site.js');
+
+let input = '';
+process.stdin.on('data', (bytes: Buffer) => {
+  input += bytes.toString('latin1');
+  if (!input.endsWith('\n')) return;
+  process.stdin.destroy();
+  carryOut(JSON.parse(Buffer.from(input, 'latin1').toString('utf8')) as Order).catch((error: unknown) => {
+    process.stderr.write(`${error instanceof Error ? (error.stack ?? error.message) : String(error)}\n`);
+    process.exitCode = 1;
+  });
+});

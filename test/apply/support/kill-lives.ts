@@ -1,0 +1,207 @@
+import { expect } from 'vitest';
+import type { Site } from '../../../src/apply/context.js';
+import type { TargetPlan } from '../../../src/apply/plan.js';
+import type { Order } from './apply-child.js';
+import type { ApplyChildren, Ending } from './apply-children.js';
+import { type Case, type Row, rowsOf } from './cases.js';
+import { seeded } from './remap.js';
+
+/** A database with the tables of some cases, seen from outside. */
+export interface KillPlace {
+  readonly cases: readonly Case[];
+  readonly order: Omit<Order, 'work' | 'run' | 'dieAt' | 'plans'>;
+  /** Opens a site of the test's own process. */
+  openSite(): Site;
+  look(): Promise<Seen>;
+  /** A row as it is seen. */
+  show(row: Row): string;
+  dump(): Promise<string>;
+  /** Whether a killed process left a transaction behind that has yet to be rolled back. */
+  isHalfDone(): Promise<boolean>;
+}
+
+/** Tables and ledger at one moment. */
+export interface Seen {
+  /** The rows of each case, as sorted texts. */
+  readonly tables: readonly (readonly string[])[];
+  /** `table key` of each entry that the ledger says was carried out. */
+  readonly ledger: ReadonlySet<string>;
+}
+
+/** When a process is killed: before one of its steps, or after a share of the time an undisturbed one takes. */
+export type Moment =
+  | { readonly kind: 'step'; readonly at: number }
+  | { readonly kind: 'time'; readonly share: number };
+
+export interface KillTally {
+  kills: number;
+  /** Kills of processes that carried on what a killed one had begun. */
+  whileRecovering: number;
+  /** Kills that left some rows with their old ids and some with their new ones. */
+  halfway: number;
+  withinTransactions: number;
+}
+
+interface RowCounts {
+  old: number;
+  now: number;
+}
+
+type Work = Order['work'];
+type Undisturbed = Extract<Ending, { kind: 'done' }>;
+
+/** Jobs on one place, each from the tables as they were to the tables as they were. */
+export class KillLives {
+  readonly tally: KillTally = { kills: 0, whileRecovering: 0, halfway: 0, withinTransactions: 0 };
+  lives = 0;
+  readonly #place: KillPlace;
+  readonly #children: ApplyChildren;
+  readonly #undisturbed = new Map<Work, Undisturbed>();
+  #before = '';
+  #plans: readonly TargetPlan[] = [];
+
+  constructor(place: KillPlace, children: ApplyChildren) {
+    this.#place = place;
+    this.#children = children;
+  }
+
+  /** Steps of an undisturbed process. */
+  steps(work: Work): number {
+    return this.#undisturbed.get(work)?.steps ?? 0;
+  }
+
+  /** Lets undisturbed processes write and take back. */
+  async measure(): Promise<void> {
+    this.#before = await this.#place.dump();
+    const site = this.#place.openSite();
+    this.#plans = await site.survey();
+    await site.close();
+    for (const work of ['write', 'undo'] as const) {
+      const order = { ...this.#place.order, plans: this.#plans, work, run: 'run-0', dieAt: null };
+      const ending = await this.#children.run(order);
+      if (ending.kind === 'killed') throw new Error('killed by somebody else');
+      this.#undisturbed.set(work, ending);
+    }
+    expect(await this.#place.dump()).toBe(this.#before);
+  }
+
+  /**
+   * Processes that write are killed, the last one comes to its end, and the rows must be what the oracle says;
+   * the same again for taking it back.
+   */
+  async live(moments: Readonly<Record<Work, readonly Moment[]>>): Promise<void> {
+    this.lives += 1;
+    const run = `run-${this.lives}`;
+    await this.#killAll('write', run, moments.write);
+    await this.#finishWriting(run);
+    await this.#killAll('undo', run, moments.undo);
+    await this.#finishUndo(run);
+  }
+
+  async #killAll(work: Work, run: string, moments: readonly Moment[]): Promise<void> {
+    for (const [at, moment] of moments.entries()) {
+      const dieAt = moment.kind === 'step' ? moment.at : null;
+      const tookMs = this.#undisturbed.get(work)?.tookMs ?? 0;
+      const after = moment.kind === 'time' ? moment.share * tookMs : undefined;
+      const order = { ...this.#place.order, plans: this.#plans, work, run, dieAt };
+      const ending = await this.#children.run(order, after);
+      if (ending.kind === 'done') return;
+      this.tally.kills += 1;
+      if (at > 0) this.tally.whileRecovering += 1;
+      if (await this.#place.isHalfDone()) this.tally.withinTransactions += 1;
+      const { old, now } = await this.#countRows();
+      if (old > 0 && now > 0) this.tally.halfway += 1;
+    }
+  }
+
+  /**
+   * The tables must hold what the ledger says was carried out, and nothing else.
+   *
+   * @returns how many of the rows to be changed hold their old and their new ids
+   */
+  async #countRows(): Promise<RowCounts> {
+    const { tables, ledger } = await this.#place.look();
+    const seen = { old: 0, now: 0 };
+    for (const [at, one] of this.#place.cases.entries()) {
+      const rows = expectedHalfway(one, ledger, seen);
+      expect(tables[at]).toEqual(rows.map(this.#place.show).sort());
+    }
+    return seen;
+  }
+
+  async #finishWriting(run: string): Promise<void> {
+    const expected = this.#place.cases.map((one) => rowsOf(one, true).map(this.#place.show).sort());
+    const changed = this.#place.cases.map(changedRows).reduce((sum, rows) => sum + rows.length, 0);
+    const site = this.#place.openSite();
+    // Once more where all is done already, now and then.
+    for (const name of this.lives % 4 === 1 ? [run, `${run}-again`] : [run]) {
+      const plans = await site.survey();
+      expect(plans.flatMap((plan) => plan.notes.filter((note) => note.level === 'blocks'))).toEqual([]);
+      const written = await site.write(plans, { run: name, planSha256: 'p', isExact: true });
+      expect(written.filter((one) => one.skippedCount > 0)).toEqual([]);
+      expect((await this.#place.look()).tables).toEqual(expected);
+      expect(await this.#countRows()).toEqual({ old: 0, now: changed });
+    }
+    const verified = await site.verify(run);
+    expect(verified.filter((one) => one.wrongCount + one.changedSinceCount > 0)).toEqual([]);
+    await site.close();
+  }
+
+  async #finishUndo(run: string): Promise<void> {
+    const site = this.#place.openSite();
+    const undone = await site.undo(run);
+    expect(undone.filter((one) => one.changedSinceCount > 0)).toEqual([]);
+    await site.close();
+    expect(await this.#place.dump()).toBe(this.#before);
+    expect((await this.#place.look()).ledger.size).toBe(0);
+  }
+}
+
+/** Shapes whose ids are under no constraint: rewritten row by row; the others at once. */
+const BATCHED = new Set<Case['shape']>(['plain', 'indexed', 'text', 'json', 'scoped']);
+
+function expectedHalfway(one: Case, ledger: ReadonlySet<string>, seen: RowCounts): readonly Row[] {
+  const before = rowsOf(one, false);
+  const after = rowsOf(one, true);
+  const isWhole = [...ledger].some((entry) => entry.startsWith(`${one.name} `));
+  const changed = new Set(changedRows(one));
+  return before.map((row, at) => {
+    const isNew = BATCHED.has(one.shape) ? ledger.has(`${one.name} ${row[0]}`) : isWhole;
+    if (changed.has(at)) seen[isNew ? 'now' : 'old'] += 1;
+    return isNew ? (after[at] ?? row) : row;
+  });
+}
+
+/** Places of the rows that a case changes. */
+function changedRows(one: Case): number[] {
+  const after = rowsOf(one, true).map(String);
+  return rowsOf(one, false).flatMap((row, at) => (String(row) === after[at] ? [] : [at]));
+}
+
+/**
+ * Kills until so many processes were killed: in each life a first one at a step that moves on by `stride` from life
+ * to life, then others soon after they began or at a random moment, until the job is done or `chain` were killed.
+ */
+export async function killMany(
+  lives: KillLives,
+  kills: number,
+  { seed, stride, chain }: { readonly seed: number; readonly stride: number; readonly chain: number },
+): Promise<void> {
+  const random = seeded(seed);
+  const next = (work: Work): Moment =>
+    random(3) === 0
+      ? { kind: 'time', share: random(600) / 1000 }
+      : { kind: 'step', at: random(1 + lives.steps(work) / 2) };
+  for (let first = 0; lives.tally.kills < kills; first += stride) {
+    const moments = (work: Work): Moment[] => [
+      { kind: 'step', at: first % lives.steps(work) },
+      ...Array.from({ length: chain - 1 }, () => next(work)),
+    ];
+    await lives.live({ write: moments('write'), undo: moments('undo') });
+  }
+}
+
+export function describeKills({ lives, tally }: KillLives): string {
+  const { kills, whileRecovering, halfway, withinTransactions } = tally;
+  return `${kills} kills in ${lives} jobs, ${halfway} halfway through the rows, ${withinTransactions} within a transaction, ${whileRecovering} while recovering from one`;
+}

@@ -1,0 +1,63 @@
+import type pg from 'pg';
+import type { ApplyContext } from '../../../src/apply/context.js';
+import { openPostgresSite } from '../../../src/apply/postgres/pg-site.js';
+import type { Case } from './cases.js';
+import type { KillPlace, Seen } from './kill-lives.js';
+import { readAll } from './postgres.js';
+import { createTables, dumpRows, readTables, showRow, targetsOf } from './postgres-tables.js';
+
+/** A PostgreSQL database for processes that are killed; `client` looks at it. */
+export async function createPostgresPlace(
+  url: string,
+  client: pg.Client,
+  context: ApplyContext,
+  cases: readonly Case[],
+): Promise<KillPlace> {
+  await createTables(client, cases);
+  const targets = targetsOf(cases);
+  return {
+    cases,
+    order: {
+      place: { kind: 'postgres' },
+      url,
+      remap: context.remapFile,
+      targets,
+      policy: context.policy,
+      batchRows: context.tuning.batchRows,
+    },
+    openSite: () => openPostgresSite({ ...context, env: { TEST_PG: url } }, targets),
+    look: () => look(client, cases),
+    show: showRow,
+    dump: () => dumpRows(client, cases),
+    isHalfDone: () => isHalfDone(client),
+  };
+}
+
+/** The killed process's server may still be at work: everything is read from one snapshot. */
+async function look(client: pg.Client, cases: readonly Case[]): Promise<Seen> {
+  await client.query('BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY');
+  try {
+    return { tables: await readTables(client, cases), ledger: await readLedger(client) };
+  } finally {
+    await client.query('COMMIT');
+  }
+}
+
+async function readLedger(client: pg.Client): Promise<ReadonlySet<string>> {
+  const [[name] = []] = await readAll(client, "SELECT to_regclass('svc_migrate.ledger')");
+  if (name === null || name === 'null') return new Set();
+  const rows = await readAll(
+    client,
+    `SELECT split_part(table_name, '"', 4) || ' ' || row_key[1] FROM svc_migrate.ledger`,
+  );
+  return new Set(rows.map(([entry]) => entry ?? ''));
+}
+
+async function isHalfDone(client: pg.Client): Promise<boolean> {
+  const rows = await readAll(
+    client,
+    `SELECT 1 FROM pg_stat_activity WHERE application_name = 'svc-migrate' AND datname = current_database()
+       AND xact_start IS NOT NULL`,
+  );
+  return rows.length > 0;
+}

@@ -1,0 +1,67 @@
+import { copyFileSync, existsSync, rmSync, statSync } from 'node:fs';
+import Database from 'better-sqlite3';
+import type { ApplyContext } from '../../../src/apply/context.js';
+import { openSqliteSite } from '../../../src/apply/sqlite/sqlite-site.js';
+import type { Case } from './cases.js';
+import type { KillPlace } from './kill-lives.js';
+import { createTables, dumpTables, type JournalMode, readTables, targetsOf } from './sqlite-tables.js';
+
+/** A SQLite database for processes that are killed. */
+export function createSqlitePlace(
+  file: string,
+  context: ApplyContext,
+  cases: readonly Case[],
+  journal: JournalMode,
+): KillPlace {
+  createTables(file, cases, journal);
+  const targets = targetsOf(cases, file);
+  return {
+    cases,
+    order: {
+      place: { kind: 'sqlite', file },
+      url: '',
+      remap: context.remapFile,
+      targets,
+      policy: context.policy,
+      batchRows: context.tuning.batchRows,
+    },
+    openSite: () => openSqliteSite(context, file, targets),
+    look: async () => onCopy(file, (copy) => ({ tables: readTables(copy, cases), ledger: readLedger(copy) })),
+    show: (row) => JSON.stringify(row),
+    dump: async () => onCopy(file, dumpTables),
+    isHalfDone: async () => bytesOf(`${file}-journal`) > 0 || bytesOf(`${file}-wal`) > 0,
+  };
+}
+
+/** Looks at a copy: what a killed process left behind must be found by the next one as it is. */
+function onCopy<T>(file: string, look: (copy: string) => T): T {
+  const copy = `${file}.copy`;
+  const parts = ['', '-journal', '-wal'].filter((part) => existsSync(file + part));
+  for (const part of parts) copyFileSync(file + part, copy + part);
+  try {
+    // Rolls back.
+    new Database(copy).exec('BEGIN IMMEDIATE').exec('ROLLBACK').close();
+    return look(copy);
+  } finally {
+    for (const part of ['', '-journal', '-wal', '-shm']) rmSync(copy + part, { force: true });
+  }
+}
+
+function readLedger(file: string): ReadonlySet<string> {
+  const db = new Database(file);
+  try {
+    const isThere = db.prepare("SELECT 1 FROM sqlite_schema WHERE name = 'svc_migrate_ledger'").get();
+    if (isThere === undefined) return new Set();
+    const entries = db
+      .prepare<[], string>("SELECT table_name || ' ' || CAST(row_key AS TEXT) FROM svc_migrate_ledger")
+      .pluck()
+      .all();
+    return new Set(entries);
+  } finally {
+    db.close();
+  }
+}
+
+function bytesOf(file: string): number {
+  return statSync(file, { throwIfNoEntry: false })?.size ?? 0;
+}
