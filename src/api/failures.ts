@@ -64,7 +64,7 @@ function adviseOn(code: ErrorCode, outcome: Outcome, where: Where): string {
     case 'http_status':
       return isTemporary(outcome)
         ? `Give the operator the request_id if it persists, and ${AGAIN}`
-        : 'Check baseUrl and the model names in the configuration; asking again will not help.';
+        : 'Check baseUrl and the model names in the configuration, `svc-migrate doctor` helps; asking again does not.';
     default:
       return outcome.kind === 'failure' && outcome.failure === 'tls'
         ? 'The certificate must be valid here, and there is no bypass; NODE_EXTRA_CA_CERTS adds an own authority.'

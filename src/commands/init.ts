@@ -35,7 +35,7 @@ export async function runInit({ file: name, force, input }: InitOptions, io: Io)
   await writeText(io.stdout, [
     `Wrote ${file}.\n`,
     ...todo.map((line) => `${line}\n`),
-    `Next: set ${[...new Set([answers.v3KeyEnv, answers.v4KeyEnv])].join(' and ')}, then run svc-migrate export v3\n`,
+    `Next: set ${[...new Set([answers.v3KeyEnv, answers.v4KeyEnv])].join(' and ')}, then run svc-migrate doctor\n`,
   ]);
   return 0;
 }

@@ -32,7 +32,7 @@ const BY_REASON: Readonly<Record<Reason, ReasonText>> = {
   },
   model_not_in_v4: {
     sentence: 'V4 has no such model for this company.',
-    action: 'Check the V4 name of the model pair in the configuration.',
+    action: 'Check the V4 name of the model pair in the configuration: `svc-migrate doctor` looks for it.',
   },
   connection_inert: {
     sentence: 'The V4 company exists and holds no record in any model.',

@@ -100,6 +100,18 @@ function assertWhole(db: Db, file: string): void {
 
 const DAMAGED = 'Move it away and export again; nothing was repaired.';
 
+/** The version of SQLite, such as `3.51.3`; null where it cannot be loaded. */
+export function readSqliteVersion(): string | null {
+  try {
+    const db = new Database(':memory:');
+    const version = String(db.prepare('SELECT sqlite_version()').pluck().get());
+    db.close();
+    return version;
+  } catch {
+    return null;
+  }
+}
+
 function assertSqliteVersion(db: Db): void {
   const text = String(db.prepare('SELECT sqlite_version()').pluck().get());
   const parts = text.split('.').map(Number);

@@ -4,11 +4,12 @@ import { EXPORT_V3, EXPORT_V4, RUN } from './export.js';
 import { EXPLAIN, RECHECK, VERIFY } from './proof.js';
 import { DEMO, SANDBOX } from './rehearse.js';
 import { CHECK, DUMP, LOOKUP, PURGE, REMAP, REPORT, STATUS } from './remap.js';
-import { COMPLETION, INIT } from './start.js';
+import { COMPLETION, DOCTOR, INIT } from './start.js';
 
 /** Every command, in the order of the job. */
 export const COMMANDS: readonly CommandSpec[] = [
   INIT,
+  DOCTOR,
   EXPORT_V3,
   EXPORT_V4,
   REMAP,

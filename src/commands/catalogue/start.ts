@@ -1,4 +1,5 @@
 import type { CommandSpec } from '../command.js';
+import { MAX_WAIT, withMaxWait } from './max-wait.js';
 
 export const INIT: CommandSpec = {
   name: 'init',
@@ -15,6 +16,26 @@ export const INIT: CommandSpec = {
     const file = given.text('config') ?? (io.env['SVC_MIGRATE_CONFIG'] || DEFAULT_CONFIG_FILE);
     const isTerminal = io.isTty && given.input.isTTY;
     return runInit({ file, force: given.isSet('force'), input: isTerminal ? given.input : null }, io);
+  },
+};
+
+export const DOCTOR: CommandSpec = {
+  name: 'doctor',
+  says: 'look at everything a migration needs, and say what to fix',
+  more: 'Configuration, keys, both APIs, V4 model names, what V4 does with parameters, page sizes, clocks, a preview of company pairs, disk and database. Asks both APIs a bounded number of questions and writes nothing. Exits with 0 when ready; else 2 configuration, 3 key refused, 4 network, 5 V4 not there yet, 6 this machine.',
+  options: [
+    { flags: '--all', says: 'ask every V4 company for its models, not a sample of ten' },
+    { flags: '--json', says: 'the findings and the facts behind them as JSON' },
+    MAX_WAIT,
+  ],
+  examples: [
+    { line: 'svc-migrate doctor', does: 'before the first export, and when something is odd' },
+    { line: 'svc-migrate doctor --all --json > doctor.json', does: 'every company, for a script' },
+  ],
+  run: async (given, io) => {
+    const { runDoctor } = await import('../doctor.js');
+    const loadConfig = async () => withMaxWait(await given.config(), given);
+    return runDoctor({ loadConfig, all: given.isSet('all'), json: given.isSet('json') }, io);
   },
 };
 

@@ -1,0 +1,126 @@
+import { versions } from 'node:process';
+import { createApi } from '../api/client.js';
+import type { Config } from '../config/config.js';
+import { type Keys, loadKeys } from '../config/keys.js';
+import type { DoctorFacts, LocalFacts, RemoteFacts } from '../doctor/facts.js';
+import { type Finding, judgeFindings, problem } from '../doctor/finding.js';
+import { judgeFacts } from '../doctor/judge.js';
+import { judgeProgram } from '../doctor/judge-local.js';
+import { probeRemote } from '../doctor/probe.js';
+import { readDatabaseFacts, readDisk, readNamed } from '../doctor/read-local.js';
+import { renderDoctorJson } from '../doctor/render-json.js';
+import { renderDoctor } from '../doctor/render-text.js';
+import { SvcError } from '../errors.js';
+import { writeText } from '../report/write-output.js';
+import { readSqliteVersion } from '../store/open.js';
+import type { Io } from './io.js';
+import { readDatabase } from './read-database.js';
+
+export interface DoctorCommand {
+  /** Reads the configuration: what is wrong with it is a finding. */
+  readonly loadConfig: () => Promise<Config>;
+  /** Ask every company of V4. */
+  readonly all: boolean;
+  readonly json: boolean;
+}
+
+/** A question is asked twice at most: an outage is to be told soon. */
+const MOST_ATTEMPTS = 2;
+
+/**
+ * `doctor`: looks at everything a migration needs, and says what to mend. Writes nothing. 0 ready; else the exit
+ * code of what is wrong: 2 configuration, 3 key, 4 network, 5 V4 not there yet, 6 this machine.
+ *
+ * @throws SvcError `interrupted`, `output`
+ */
+export async function runDoctor({ loadConfig, all, json }: DoctorCommand, io: Io): Promise<number> {
+  io.onProgress({ kind: 'stage', name: 'doctor' });
+  const config = await orError(loadConfig);
+  const facts = config instanceof SvcError ? null : await collectFacts(config, all, io);
+  const findings = facts === null ? judgeWithout(config) : judgeFacts(facts);
+  const text = json ? renderDoctorJson(findings, facts) : renderDoctor(findings, nextOf(facts), io.width);
+  await writeText(io.stdout, [text]);
+  return judgeFindings(findings);
+}
+
+/** Without a configuration nothing else can be looked at. */
+function judgeWithout(error: unknown): readonly Finding[] {
+  if (!(error instanceof SvcError)) throw error;
+  const fix = error.hint ?? 'Mend the configuration.';
+  return [...judgeProgram(readVersions()), problem('configuration', 'config_invalid', 2, error.message, fix)];
+}
+
+function nextOf(facts: DoctorFacts | null): string {
+  const isNew = facts?.local.database.kind === 'none';
+  return isNew ? 'svc-migrate export v3' : 'svc-migrate run';
+}
+
+async function collectFacts(config: Config, all: boolean, io: Io): Promise<DoctorFacts> {
+  const { named, error } = readNamed(config);
+  const local: LocalFacts = {
+    ...readVersions(),
+    ...readDisk(config.database),
+    database: await readDatabaseFacts(config, (work) => readDatabase(config, work)),
+    companiesError: error,
+  };
+  const remote = await probe(config, named, all, io);
+  return { config, nowMs: io.clock.now(), local, remote };
+}
+
+function readVersions(): Pick<LocalFacts, 'node' | 'sqlite'> {
+  return { node: versions.node, sqlite: readSqliteVersion() };
+}
+
+async function probe(
+  config: Config,
+  named: Parameters<typeof probeRemote>[0]['named'],
+  all: boolean,
+  { env, signal, onProgress }: Io,
+): Promise<RemoteFacts> {
+  const { keys, keyErrors } = readKeys(config, env);
+  const attempts = Math.min(MOST_ATTEMPTS, config.http.attempts);
+  const brisk = { ...config, http: { ...config.http, attempts } };
+  const api = createApi({ config: brisk, keys, onProgress, signal });
+  try {
+    return await probeRemote({ config: brisk, api, keyErrors, named, all, onProgress });
+  } catch (error) {
+    if (!signal.aborted || error instanceof SvcError) throw error;
+    throw new SvcError('interrupted', 'Interrupted.', { hint: 'Run the same command again.', cause: error });
+  } finally {
+    await api.close();
+  }
+}
+
+/** The keys that are usable, and what is wrong with the others; by region, '' for V4. */
+function readKeys(config: Config, env: Io['env']): { keys: Keys; keyErrors: Map<string, SvcError> } {
+  const v3 = new Map<string, string>();
+  const keyErrors = new Map<string, SvcError>();
+  for (const endpoint of config.v3.regions) {
+    const { region } = endpoint;
+    const alone = { ...config, v3: { ...config.v3, regions: [endpoint] } };
+    const loaded = attempt(() => loadKeys(alone, env, ['v3']).v3.get(region) ?? '');
+    if (loaded instanceof SvcError) keyErrors.set(region, loaded);
+    else v3.set(region, loaded);
+  }
+  const v4 = attempt(() => loadKeys(config, env, ['v4']).v4);
+  if (v4 instanceof SvcError) keyErrors.set('', v4);
+  return { keys: { v3, v4: v4 instanceof SvcError ? '' : v4 }, keyErrors };
+}
+
+function attempt<T>(work: () => T): T | SvcError {
+  try {
+    return work();
+  } catch (error) {
+    if (error instanceof SvcError) return error;
+    throw error;
+  }
+}
+
+async function orError<T>(work: () => Promise<T>): Promise<T | SvcError> {
+  try {
+    return await work();
+  } catch (error) {
+    if (error instanceof SvcError) return error;
+    throw error;
+  }
+}

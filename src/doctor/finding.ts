@@ -1,0 +1,70 @@
+/** What a look at one thing came to. */
+export interface Finding {
+  /** `problem`: not ready until it is mended. */
+  readonly level: 'ok' | 'note' | 'warning' | 'problem';
+  readonly area: Area;
+  /** Stable, for programs. */
+  readonly code: string;
+  /** What was found, as one sentence. */
+  readonly text: string;
+  /** What to do about it, as one sentence. */
+  readonly fix?: string;
+  /** Of a problem: the exit code of its kind. */
+  readonly exitCode?: ProblemCode;
+}
+
+/** 2 configuration, 3 key refused, 4 network, 5 V4 not there yet, 6 this machine. */
+export type ProblemCode = 2 | 3 | 4 | 5 | 6;
+
+/** In the order they are shown in. */
+export const AREAS = [
+  'program',
+  'configuration',
+  'keys',
+  'V3',
+  'V4',
+  'models',
+  'parameters',
+  'pages',
+  'clock',
+  'companies',
+  'backfill',
+  'disk',
+  'database',
+] as const;
+export type Area = (typeof AREAS)[number];
+
+/** Of several kinds of problems, the first of these decides. */
+const PRECEDENCE = [3, 2, 6, 4, 5] as const satisfies readonly ProblemCode[];
+
+export function ok(area: Area, code: string, text: string): Finding {
+  return { level: 'ok', area, code, text };
+}
+
+export function note(area: Area, code: string, text: string, fix?: string): Finding {
+  return { level: 'note', area, code, text, ...(fix === undefined ? {} : { fix }) };
+}
+
+export function warning(area: Area, code: string, text: string, fix: string): Finding {
+  return { level: 'warning', area, code, text, fix };
+}
+
+export function problem(area: Area, code: string, exitCode: ProblemCode, text: string, fix: string): Finding {
+  return { level: 'problem', area, code, text, fix, exitCode };
+}
+
+/** What has to be mended, in the order it is shown in. */
+export function problemsOf(findings: readonly Finding[]): readonly Finding[] {
+  return sortFindings(findings).filter(({ level }) => level === 'problem');
+}
+
+/** By area; within one, as they were found. */
+export function sortFindings(findings: readonly Finding[]): readonly Finding[] {
+  return [...findings].sort((a, b) => AREAS.indexOf(a.area) - AREAS.indexOf(b.area));
+}
+
+/** 0 where nothing has to be mended. */
+export function judgeFindings(findings: readonly Finding[]): 0 | ProblemCode {
+  const codes = new Set(problemsOf(findings).map(({ exitCode }) => exitCode));
+  return PRECEDENCE.find((code) => codes.has(code)) ?? 0;
+}

@@ -1,0 +1,254 @@
+import type { Config } from '../config/config.js';
+import type { ModelPair } from '../domain.js';
+import { countOf, groupDigits } from '../report/numbers.js';
+import type { V3ListFacts, V4Facts, V4ListFacts } from './facts.js';
+import { type Finding, note, ok, type ProblemCode, problem, warning } from './finding.js';
+import { missingModels } from './probe-v4.js';
+
+const NAMED = 3;
+
+/** Does V3 have every model? */
+export function judgeV3Lists(lists: readonly V3ListFacts[]): Finding[] {
+  if (lists.length === 0) return [];
+  const answered = lists.filter(({ answer }) => answer.kind === 'answers');
+  const records = answered.reduce(
+    (sum, { answer }) => sum + (answer.kind === 'answers' ? (answer.totalCount ?? 0) : 0),
+    0,
+  );
+  const findings: Finding[] = [];
+  if (answered.length > 0) {
+    findings.push(
+      ok(
+        'V3',
+        'v3_lists',
+        `V3 answers for ${countOf(answered.length, 'list')}: ${countOf(records, 'record')} by its counts.`,
+      ),
+    );
+  }
+  if (lists.every(({ answer }) => answer.kind === 'absent')) {
+    return [
+      problem(
+        'V3',
+        'v3_absent',
+        2,
+        'V3 answers 404 to every model.',
+        'Check v3.regions.*.baseUrl: requests go to {baseUrl}/{category}/{model}.',
+      ),
+    ];
+  }
+  for (const { region, pair, answer } of lists) {
+    const name = `${pair.v3}${region === 'default' ? '' : ` in ${region}`}`;
+    if (answer.kind === 'absent') {
+      findings.push(
+        warning(
+          'V3',
+          'v3_model_absent',
+          `V3 does not have ${name} (404).`,
+          'Take it out of "models" if you do not use it; it counts as absent, not as empty.',
+        ),
+      );
+    } else if (answer.kind !== 'answers') {
+      findings.push(troubleOf('V3', 'v3_list_failed', answer));
+    } else findings.push(...judgeAnswer('V3', name, answer));
+  }
+  return findings;
+}
+
+/** Is V4 there, with companies and records, and does it know every model by its configured name? */
+export function judgeV4Models(facts: V4Facts, config: Config): Finding[] {
+  const { companies, asked, lists } = facts;
+  if (companies === null) return [];
+  if (companies.length === 0) {
+    return [
+      problem(
+        'V4',
+        'v4_no_companies',
+        5,
+        'V4 lists no company: no connection was copied yet.',
+        'Ask the operator to copy the connections, then run doctor again.',
+      ),
+    ];
+  }
+  const findings = [describeCompanies(companies.length, asked.length)];
+  if (facts.answersAnything) {
+    findings.push(
+      warning(
+        'models',
+        'answers_anything',
+        'V4 answers 200 to a model that cannot exist: that it answers to a name proves nothing.',
+        'Confirm the V4 names with the operator.',
+      ),
+    );
+  }
+  findings.push(...judgeEmptiness(facts), ...judgeMissing(facts), ...judgeTroubles(lists));
+  findings.push(...judgeAnswering(facts, config.models));
+  return findings;
+}
+
+function describeCompanies(companies: number, asked: number): Finding {
+  const list = `V4 lists ${countOf(companies, 'company', 'companies')}`;
+  if (asked === companies) return ok('V4', 'v4_companies', `${list}; each was asked for every model.`);
+  return note(
+    'V4',
+    'v4_companies_sampled',
+    `${list}; a sample of ${asked} was asked for every model.`,
+    'Ask them all with svc-migrate doctor --all.',
+  );
+}
+
+/** Every list read empty: there is nothing to compare with yet. */
+function judgeEmptiness({ lists }: V4Facts): Finding[] {
+  const answered = lists.flatMap(({ answer }) => (answer.kind === 'answers' ? [answer] : []));
+  const records = answered.reduce(
+    (sum, { totalCount, records: some }) => sum + (totalCount ?? some.length),
+    0,
+  );
+  if (answered.length === 0 && lists.some(({ answer }) => answer.kind === 'failed')) return [];
+  if (answered.length > 0 && records > 0) {
+    return [
+      ok(
+        'V4',
+        'v4_records',
+        `V4 holds ${countOf(records, 'record')} in ${countOf(answered.length, 'list')} asked.`,
+      ),
+    ];
+  }
+  if (answered.length === 0) return [];
+  return [
+    problem(
+      'V4',
+      'v4_empty',
+      5,
+      'V4 holds no record in any list asked: its first sync has not begun or not finished.',
+      'Wait for it: svc-migrate export v4 --wait.',
+    ),
+  ];
+}
+
+function judgeMissing({ lists, asked, suggestions, answersAnything }: V4Facts): Finding[] {
+  const missing = missingModels(lists);
+  const isAll = missing.length > 1 && missing.length === new Set(lists.map(({ pair }) => pair.v3)).size;
+  const isHopeless = [...suggestions.values()].every((names) => names.length === 0);
+  if (isAll && isHopeless) {
+    return [
+      problem(
+        'V4',
+        'v4_no_models',
+        5,
+        `V4 answers 404 to every configured model of ${countOf(asked.length, 'company', 'companies')}.`,
+        'Ask the operator whether V4 is ready for you, and how its data models are called.',
+      ),
+    ];
+  }
+  return missing.map((pair) => {
+    const names = answersAnything ? [] : (suggestions.get(pair.v3) ?? []);
+    const text = `V4 knows no model "${pair.v4}" for ${pair.v3}: 404 in ${asked.length === 1 ? 'the one company' : `all ${groupDigits(asked.length)} companies`} asked.`;
+    return problem('models', 'model_unknown', 2, text, fixOf(pair, names));
+  });
+}
+
+function fixOf({ v3 }: ModelPair, names: readonly string[]): string {
+  const orNull = `or to null if V4 does not have it`;
+  if (names.length === 0)
+    return `Set "v4" of ${v3} in "models" to the name the operator gives you, ${orNull}.`;
+  const quoted = names.map((name) => `"${name}"`).join(' or ');
+  return `Set "v4" of ${v3} in "models" to ${quoted}, which V4 answers to (check that it is the same thing), ${orNull}.`;
+}
+
+/** A refused key or question, by model: the export would end there. */
+function judgeTroubles(lists: readonly V4ListFacts[]): Finding[] {
+  const failed = lists.filter(({ answer }) => answer.kind === 'failed' || answer.kind === 'refused');
+  const byCode = new Map<string, V4ListFacts[]>();
+  for (const one of failed) {
+    const { answer } = one;
+    const key =
+      answer.kind === 'failed' || answer.kind === 'refused' ? `${answer.kind} ${answer.error.code}` : '';
+    byCode.set(key, [...(byCode.get(key) ?? []), one]);
+  }
+  return [...byCode.values()].flatMap((group) => {
+    const { answer } = group[0] ?? {};
+    if (answer === undefined || answer.kind === 'answers' || answer.kind === 'absent') return [];
+    const names = [...new Set(group.map(({ pair }) => pair.v4))];
+    const more = group.length > 1 ? ` (${countOf(group.length, 'list')}: ${firstFew(names)})` : '';
+    return [troubleOf('models', 'v4_list_failed', answer, more)];
+  });
+}
+
+function troubleOf(
+  area: 'V3' | 'models',
+  code: string,
+  { kind, error }: Extract<V3ListFacts['answer'], { error: unknown }>,
+  more = '',
+): Finding {
+  const answer = error.facts['answer'];
+  const said = kind === 'refused' && answer !== undefined ? ` It says: ${answer}` : '';
+  const exit: ProblemCode = kind === 'refused' ? 2 : error.exitCode === 3 ? 3 : error.exitCode === 2 ? 2 : 4;
+  const fix =
+    kind === 'refused'
+      ? 'Check "expand" of the model in "models", and pageSize.'
+      : (error.hint ?? 'Run doctor again.');
+  return problem(area, code, exit, `${error.message}${more}${said}`, fix);
+}
+
+/** The models that V4 answers for: those of all companies in one line, others by themselves. */
+function judgeAnswering({ lists, asked }: V4Facts, models: readonly ModelPair[]): Finding[] {
+  const findings: Finding[] = [];
+  const everywhere: string[] = [];
+  for (const pair of models) {
+    if (pair.v4 === null) {
+      findings.push(note('models', 'model_left_out', `${pair.v3}: V4 is said not to have it.`));
+      continue;
+    }
+    const own = lists.filter((one) => one.pair.v3 === pair.v3);
+    const answered = own.filter(({ answer }) => answer.kind === 'answers');
+    const absent = own.filter(({ answer }) => answer.kind === 'absent').map(({ companyId }) => companyId);
+    if (answered.length === asked.length) everywhere.push(`"${pair.v4}"`);
+    else if (answered.length > 0 && absent.length > 0) {
+      const where = `in ${countOf(absent.length, 'company', 'companies')} (${firstFew(absent.map(String))})`;
+      const text = `"${pair.v4}": V4 answers in ${groupDigits(answered.length)} and 404 ${where}, where it counts as absent.`;
+      findings.push(note('models', 'model_answers_partly', text));
+    }
+    findings.push(...firstOdd(`V4 ${pair.v4}`, answered));
+  }
+  if (everywhere.length === 0) return findings;
+  const text = `V4 answers in every company asked to ${everywhere.join(', ')}.`;
+  return [ok('models', 'models_answer', text), ...findings];
+}
+
+function firstOdd(name: string, lists: readonly V4ListFacts[]): readonly Finding[] {
+  const odd = lists.map(({ answer }) => judgeAnswer('models', name, answer));
+  return odd.find((findings) => findings.length > 0) ?? [];
+}
+
+/** What is odd about records that came. */
+function judgeAnswer(area: 'V3' | 'models', name: string, answer: V3ListFacts['answer']): Finding[] {
+  if (answer.kind !== 'answers') return [];
+  const findings: Finding[] = [];
+  if (answer.missing.length > 0) {
+    const fields = answer.missing.join(', ');
+    findings.push(
+      warning(
+        area,
+        'expand_ignored',
+        `${name}: no record carries ${fields}, though "expand" asks for it.`,
+        'Children in it cannot be mapped: check "expand" and "children" in "models".',
+      ),
+    );
+  }
+  if (answer.rejected > 0) {
+    findings.push(
+      warning(
+        area,
+        'objects_rejected',
+        `${name}: ${countOf(answer.rejected, 'object')} of the sample cannot be taken as records.`,
+        'They will be listed as rejected; check fieldPrefix if these are all.',
+      ),
+    );
+  }
+  return findings;
+}
+
+function firstFew(names: readonly (string | null)[]): string {
+  const shown = names.slice(0, NAMED).join(', ');
+  return names.length > NAMED ? `${shown} and ${names.length - NAMED} more` : shown;
+}
