@@ -5,6 +5,9 @@ export interface ApiQuery {
   readonly parameters: readonly (readonly [name: string, value: string])[];
 }
 
+/** The extra field of a record that tells its contents by a hash, where it is asked for. */
+export const DATA_HASH: readonly (readonly [name: string, value: string])[] = [['select', 'data_hash']];
+
 /**
  * The address of a query. Every value is encoded, so a cursor stays a parameter whatever it looks like; the
  * result never leaves the origin of `baseUrl`.

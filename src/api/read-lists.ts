@@ -6,7 +6,7 @@ import type { Where } from './failures.js';
 import type { Host } from './host.js';
 import type { Hosts } from './hosts.js';
 import { type PageParser, pageParser } from './page.js';
-import { type ApiQuery, buildUrl } from './query.js';
+import { type ApiQuery, buildUrl, DATA_HASH } from './query.js';
 import type { PageSpec } from './record-layout.js';
 import { type RequestOptions, requestParsed } from './request.js';
 import { parseSingleRecord } from './single-record.js';
@@ -41,9 +41,11 @@ export function buildListQuery(
   asksDeleted: boolean,
 ): ApiQuery {
   const { pageSize } = host.endpoint;
-  return request.stream.generation === 'v3'
-    ? buildV3List(request, pageSize, config.fieldPrefix)
-    : buildV4List(request, pageSize, asksDeleted);
+  const { path, parameters } =
+    request.stream.generation === 'v3'
+      ? buildV3List(request, pageSize, config.fieldPrefix)
+      : buildV4List(request, pageSize, asksDeleted);
+  return { path, parameters: config.drift.trustDataHash ? [...parameters, ...DATA_HASH] : parameters };
 }
 
 /** One V4 record by its id, or null where V4 has none (404). */

@@ -75,7 +75,7 @@ ${renderModels(models)}
   // "payload": "full",
 
   // Fields that may differ between a record and its twin, by V3 model or "*", for the limit "drift".
-  // "drift": { "ignore": {} },
+  // "drift": { "ignore": {}, "trustDataHash": false },
 
   // What the gate accepts, by reason or status: a count, or a share of the rows with a V3 id.
   // Unmatched and ambiguous ids are not accepted unless a line here says so, such as

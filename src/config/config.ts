@@ -70,6 +70,8 @@ export interface Config {
   readonly drift: {
     /** Top-level fields not compared, by V3 model; `*` is every model. */
     readonly ignore: Readonly<Record<string, readonly string[]>>;
+    /** Records with equal `data_hash`es are equal; both APIs are asked for it. */
+    readonly trustDataHash: boolean;
   };
   readonly limits: {
     /** By `reason`, `status`, `rejected`, `short`, `unique_id_conflict` or `drift`. */

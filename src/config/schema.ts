@@ -198,6 +198,12 @@ export const configSchema = strict({
       .record(z.string(), z.array(z.string().min(1)))
       .default({})
       .describe('Fields that are not compared between matched records, by V3 model; "*" is every model.'),
+    trustDataHash: z
+      .boolean()
+      .default(false)
+      .describe(
+        'Ask both APIs for data_hash, and take records with equal ones as equal: hides what the hash is not made of.',
+      ),
   })
     .prefault({})
     .describe('How fields of matched records are compared.'),

@@ -22,7 +22,7 @@ export function judgeSwitches(switches: Switches, config: Config): Finding[] {
     ),
     judgeFilter('{field}[gte]', switches.gte, 'only V3 needs it: V4 is always read anew.'),
     judgeFilter('sort', switches.sort, 'nothing depends on it: V4 is read in its own order.'),
-    judgeHash(switches),
+    judgeHash(switches, config),
   ];
 }
 
@@ -61,16 +61,19 @@ function judgeFilter(name: string, verdict: Verdict, without: string): Finding {
     : note('parameters', code, `${text}; ${without}`);
 }
 
-function judgeHash({ select, selectInV3 }: Switches): Finding {
+function judgeHash({ select, selectInV3 }: Switches, { drift }: Config): Finding {
   const offers = (verdict: Verdict): boolean => verdict === 'honoured' || verdict === 'always';
   if (offers(select) && offers(selectInV3)) {
     return ok('parameters', 'select', 'select=data_hash is honoured on both sides.');
   }
-  return note(
-    'parameters',
-    'select',
-    `select=data_hash: V3 ${MEANINGS[selectInV3].replace(': V4 does', ': it does')}, V4 ${MEANINGS[select]}.`,
-  );
+  const inV3 = MEANINGS[selectInV3].replace('V4 does', 'V3 does');
+  const text = `select=data_hash: in V3 it ${inV3}, in V4 it ${MEANINGS[select]}.`;
+  if (!drift.trustDataHash) return note('parameters', 'select', text);
+  if (select === 'refused' || selectInV3 === 'refused') {
+    const fix = 'Take drift.trustDataHash out: exports would be refused.';
+    return problem('parameters', 'select_refused', 2, text, fix);
+  }
+  return warning('parameters', 'select', text, 'drift.trustDataHash saves nothing: every field is compared.');
 }
 
 /** Do pages come in the configured size? */

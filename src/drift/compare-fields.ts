@@ -14,24 +14,37 @@ export interface DriftRules {
   readonly fieldPrefix: string;
   /** Top-level fields that are not compared: ignored ones, and those whose items are rows of their own. */
   readonly ignored: ReadonlySet<string>;
+  /**
+   * Whether equal `data_hash`es mean equal records. What a hash is made of is not specified: of the platform's own
+   * record, it would be the same where one generation maps a field wrongly.
+   */
+  readonly trustsHash: boolean;
 }
 
-/** What the service adds to a record on request. */
-const ADDED = new Set(['raw_data', 'data_hash']);
+/**
+ * What the service adds to a record on request, and the key that pairs have in common: read exactly when they were
+ * matched, it may be a text here and a number beyond 2^53 there.
+ */
+const NOT_COMPARED = new Set(['raw_data', 'data_hash', 'platform_id']);
 
 /**
  * Shared fields whose values differ, by name. Values are compared as what they are: `"10.50"` equals `10.5`,
  * instants are equal at the coarser of two precisions, lists of plain values regardless of order, and null is the
- * same as absent. Equal `data_hash`es are taken at their word.
+ * same as absent.
  */
 export function findDrift(v3: unknown, v4: unknown, rules: DriftRules): DriftedField[] {
   if (!isObject(v3) || !isObject(v4)) return [];
-  const hash = v3['data_hash'];
-  if (typeof hash === 'string' && hash !== '' && hash === v4['data_hash']) return [];
+  if (rules.trustsHash && haveEqualHashes(v3, v4)) return [];
   return sharedNames(v3, v4, rules)
-    .filter((name) => !rules.ignored.has(name) && !ADDED.has(name))
+    .filter((name) => !rules.ignored.has(name) && !NOT_COMPARED.has(name))
     .map((field) => ({ field, v3: v3[field] ?? null, v4: v4[field] ?? null }))
     .filter((pair) => !isSame(pair.v3, pair.v4, rules));
+}
+
+/** Different hashes prove nothing. */
+function haveEqualHashes(v3: JsonObject, v4: JsonObject): boolean {
+  const hash = v3['data_hash'];
+  return typeof hash === 'string' && hash !== '' && hash === v4['data_hash'];
 }
 
 type JsonObject = { readonly [name: string]: Json };

@@ -82,9 +82,9 @@ function compareRow(
 }
 
 function rulesFor(config: Config, model: string, children: readonly string[]): DriftRules {
-  const { ignore } = config.drift;
+  const { ignore, trustDataHash } = config.drift;
   const ignored = new Set([...children, ...(ignore['*'] ?? []), ...(ignore[model] ?? [])]);
-  return { fieldPrefix: config.fieldPrefix, ignored };
+  return { fieldPrefix: config.fieldPrefix, ignored, trustsHash: trustDataHash };
 }
 
 /** A payload was checked when its page was read; numbers beyond 2^53 may compare equal to their neighbours. */

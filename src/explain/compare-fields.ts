@@ -76,7 +76,7 @@ function judge(
 
 /** One field, compared as the report compares the fields of pairs. */
 function isEqual(a: PayloadField, b: PayloadField): boolean {
-  const rules = { fieldPrefix: '\u0000', ignored: new Set<string>() };
+  const rules = { fieldPrefix: '\u0000', ignored: new Set<string>(), trustsHash: false };
   return findDrift({ field: jsonOf(a) }, { field: jsonOf(b) }, rules).length === 0;
 }
 

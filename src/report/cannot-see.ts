@@ -99,6 +99,13 @@ function whatWasNotAsked({ config, scope, streams }: SightFacts): Blindness[] {
       text: `V4 does not know the guessed names of ${few(guessed.map((pair) => pair.v3))}: the models may exist under another name.`,
     });
   }
+  if (config.drift.trustDataHash) {
+    found.push({
+      code: 'hash_trusted',
+      name: 'differences between records with the same data_hash',
+      text: 'drift.trustDataHash is set: matched records with equal data_hashes were not compared field by field.',
+    });
+  }
   if (config.backfill.sinceMs === null) {
     found.push({
       code: 'inferred_window',

@@ -121,13 +121,26 @@ const DRIFTING = ['memo', 'description', 'status', 'payment_status'];
 
 /** The platform's fields, the same in V3 and V4, but for a few that drifted in the ugly scenario. */
 export function platformFields(world: World, stored: Stored): JsonObject {
-  const { entityHash, member, table } = stored;
+  const { entityHash, member } = stored;
   const { shape } = member.block;
   const fields = shape.build(new Draw(entityHash), platformDatesOf(world, stored));
-  const drifts = world.scenario === 'ugly' && table.generation === 'v4';
-  if (!drifts || !happens(mix(entityHash, 9), DRIFT_RATE)) return fields;
-  const field = DRIFTING.find((name) => name in shape.fields);
-  return field === undefined ? fields : { ...fields, [field]: 'changed since V3 read it' };
+  const field = driftedField(world, stored);
+  return field === null ? fields : { ...fields, [field]: 'changed since V3 read it' };
+}
+
+/** The field of a V4 record that drifted, if one did. */
+function driftedField({ scenario }: World, { entityHash, member, table }: Stored): string | null {
+  const drifts = scenario === 'ugly' && table.generation === 'v4';
+  if (!drifts || !happens(mix(entityHash, 9), DRIFT_RATE)) return null;
+  return DRIFTING.find((name) => name in member.block.shape.fields) ?? null;
+}
+
+/** The names of the platform's fields that a V4 record has otherwise than the V3 record of the same thing. */
+export function driftedFields(world: World, v3: Stored | null, v4: Stored | null): readonly string[] {
+  if (v3 === null || v4 === null) return [];
+  const field = driftedField(world, v4);
+  const isRenamed = uniqueIdOf(v3) !== uniqueIdOf(v4);
+  return [...(field === null ? [] : [field]), ...(isRenamed ? ['platform_unique_id'] : [])];
 }
 
 export interface Extras {

@@ -4,7 +4,7 @@ import { type RowsOf, rowsFor } from './circumstances.js';
 import type { Company, Connection } from './connections.js';
 import type { FateRow } from './fate.js';
 import { ARRIVING_FATE, fateAt } from './record-fates.js';
-import { childIdOf, keyOf, recordAt, type Stored, svcIdOf } from './records.js';
+import { childIdOf, driftedFields, keyOf, recordAt, type Stored, svcIdOf } from './records.js';
 import type { Member, Table } from './tables.js';
 import type { World } from './world.js';
 
@@ -29,6 +29,8 @@ export interface TruthRow {
   readonly reason: string | null;
   /** False where the record arrived, changed or was deleted since the service started. */
   readonly stable: boolean;
+  /** Fields that the V4 record of a match has otherwise than the V3 one, service fields and children aside. */
+  readonly drifted: readonly string[];
 }
 
 /** One pair of companies and a model, or one company and a model where there is no pair. */
@@ -137,6 +139,7 @@ function* truthOfRecord(
     v4_svc_id: textOf(v4),
     status,
     reason,
+    drifted: status === 'matched' ? driftedFields(world, v3, v4) : [],
   };
   const groups = childGroupsOf(block, one.entityHash, world.scenario);
   if (groups.length === 0) return;
@@ -148,7 +151,7 @@ function* truthOfRecord(
   for (const child of children) {
     if (child.v3 === null && !isFirstOfV4) continue;
     const row = childRow(scope, v3, v4, child);
-    yield { ...row, ...(status === 'matched' ? {} : inherited), stable };
+    yield { ...row, ...(status === 'matched' ? {} : inherited), stable, drifted: [] };
   }
 }
 
@@ -211,7 +214,7 @@ function childRow(
   v3: Stored | null,
   v4: Stored | null,
   child: ChildRow,
-): Omit<TruthRow, 'stable'> {
+): Omit<TruthRow, 'stable' | 'drifted'> {
   const inV3 = v3 !== null && child.v3 !== null;
   const inV4 = v4 !== null && child.v4 !== null;
   return {

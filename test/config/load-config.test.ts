@@ -75,7 +75,7 @@ describe('a configuration that leaves everything open', () => {
         allowHttp: false,
       },
       payload: 'full',
-      drift: { ignore: {} },
+      drift: { ignore: {}, trustDataHash: false },
       limits: { global: {}, models: {} },
       apply: { targets: [] },
       maxAgeMs: 86_400_000,

@@ -186,6 +186,9 @@ describe('doctor', () => {
     const { look } = await newScene(['refuse=include_deleted_records'], v4With({ includeDeleted: true }));
     const looked = await look();
     expect([looked.code, looked.problems]).toEqual([2, ['deleted_refused']]);
+    const trusting = await newScene(['refuse=select'], () => ({ drift: { trustDataHash: true } }));
+    const hashed = await trusting.look();
+    expect([hashed.code, hashed.problems]).toEqual([2, ['select_refused']]);
   });
 
   it('sees a cap on pages, and a limit that is refused', async () => {

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { findDrift } from '../../src/drift/compare-fields.js';
 
-const RULES = { fieldPrefix: 'svc_', ignored: new Set(['updated_at', 'line_items']) };
+const RULES = { fieldPrefix: 'svc_', ignored: new Set(['updated_at', 'line_items']), trustsHash: false };
 
 const SAME: readonly (readonly [string, unknown, unknown])[] = [
   ['decimal text and number', '10.50', 10.5],
@@ -47,8 +47,25 @@ describe('comparing the fields of a pair', () => {
     expect(findDrift(v3, v4, RULES).map(({ field }) => field)).toEqual(['name']);
   });
 
-  it('skips records whose data_hash is the same', () => {
-    expect(findDrift({ data_hash: 'h', name: 'a' }, { data_hash: 'h', name: 'b' }, RULES)).toEqual([]);
+  it('does not compare the key that both were matched by, whichever way it is written', () => {
+    expect(
+      findDrift({ platform_id: '90071992547409931' }, JSON.parse('{"platform_id":90071992547409931}'), RULES),
+    ).toEqual([]);
+  });
+
+  it('takes records with the same data_hash as equal where told to, and only then', () => {
+    const trusting = { ...RULES, trustsHash: true };
+    const [a, b] = [
+      { data_hash: 'h', name: 'a' },
+      { data_hash: 'h', name: 'b' },
+    ];
+    expect(findDrift(a, b, trusting)).toEqual([]);
+    expect(findDrift(a, b, RULES)).toEqual([{ field: 'name', v3: 'a', v4: 'b' }]);
+    for (const hash of ['', null, 'other', undefined]) {
+      expect(findDrift({ ...a, data_hash: hash }, { ...b, data_hash: hash ?? 'h' }, trusting)).toHaveLength(
+        hash === 'other' ? 0 : 1,
+      );
+    }
   });
 
   it('never finds a record to differ from itself, and is symmetrical', () => {

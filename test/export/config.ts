@@ -39,7 +39,7 @@ export function config(changes: ConfigChanges = {}): Config {
     backfill: { sinceMs: null, dateFields: [] },
     http: { timeoutMs: 1, attempts: 1, maxWaitMs: 1, maxBodyBytes: 1, allowHttp: false },
     payload: changes.payload ?? 'full',
-    drift: { ignore: {} },
+    drift: { ignore: {}, trustDataHash: false },
     limits: { global: {}, models: {} },
     apply: { targets: [] },
     maxAgeMs: 86_400_000,

@@ -14,7 +14,7 @@ type RemapRow = Readonly<Record<string, string | bigint | null>>;
 /** Holds every row of the remap against the sandbox's ground truth, both ways: nothing missing, nothing extra. */
 export function compareWithTruth(db: Db, truth: Iterable<TruthRow>): Comparison {
   const open = new Map<string, number>();
-  for (const { stable: _, ...row } of truth) count(open, lineOf(row), 1);
+  for (const { stable: _, drifted: __, ...row } of truth) count(open, lineOf(row), 1);
   const outcomes = new Set<string>();
   let rows = 0;
   for (const row of db.prepare<[], RemapRow>('SELECT * FROM remap').iterate()) {

@@ -76,7 +76,7 @@ export function configOf(
     backfill: { sinceMs: null, dateFields: ['posted_date', 'created_at'] },
     http: { timeoutMs: 1000, attempts: 1, maxWaitMs: 1000, maxBodyBytes: 1 << 20, allowHttp: false },
     payload: 'full',
-    drift: { ignore: {} },
+    drift: { ignore: {}, trustDataHash: false },
     limits: { global: {}, models: {} },
     apply: { targets: [] },
     maxAgeMs: 86_400_000,

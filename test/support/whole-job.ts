@@ -20,12 +20,13 @@ export interface Job {
 }
 
 /** Exports both generations of a sandbox over HTTP and remaps, in this process, in a folder of its own. */
-export async function doWholeJob(sandbox: Sandbox): Promise<Job> {
+export async function doWholeJob(
+  sandbox: Sandbox,
+  change: (config: Config) => Config = (config) => config,
+): Promise<Job> {
   const folder = mkdtempSync(join(tmpdir(), 'svc-migrate-job-'));
-  const config = buildConfig(
-    { ...sandbox.config(), database: join(folder, 'job.db') },
-    join(folder, 'c.json'),
-    NOW.now(),
+  const config = change(
+    buildConfig({ ...sandbox.config(), database: join(folder, 'job.db') }, join(folder, 'c.json'), NOW.now()),
   );
   const { signal } = new AbortController();
   const onProgress = (): void => {};

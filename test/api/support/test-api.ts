@@ -64,7 +64,7 @@ function buildTestConfig(settings: Settings = {}): Config {
       ...settings.http,
     },
     payload: 'full',
-    drift: { ignore: {} },
+    drift: { ignore: {}, trustDataHash: false },
     limits: { global: {}, models: {} },
     apply: { targets: [] },
     maxAgeMs: 86_400_000,
