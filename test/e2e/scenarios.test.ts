@@ -1,0 +1,153 @@
+import { once } from 'node:events';
+
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import type { Config } from '../../src/config/config.js';
+import type { Sandbox } from '../../src/sandbox/start.js';
+import { openDatabase } from '../../src/store/open.js';
+import { type Ended, keysOf, makeFolder, runCli } from '../cli/spawn-cli.js';
+import { sandboxStarter } from '../sandbox/sandboxes.js';
+import { compareWithTruth } from '../support/compare-truth.js';
+import { doWholeJob } from '../support/whole-job.js';
+
+const openSandbox = sandboxStarter();
+
+/** Differences of the remap in a folder from the truth of the service. */
+function differencesIn(cwd: string, sandbox: Sandbox): readonly string[] {
+  const db = openDatabase(join(cwd, 'svc-migrate.db'), 'read');
+  try {
+    return compareWithTruth(db, sandbox.truth()).differences;
+  } finally {
+    db.close();
+  }
+}
+
+describe('fields that drifted', () => {
+  /** Pairs that differ, with the field that does: as the remap has them, and as the service made them. */
+  async function measure(seed: number, trustDataHash: boolean) {
+    const sandbox = await openSandbox({ seed, scenario: 'ugly', scale: 300 });
+    const job = await doWholeJob(
+      sandbox,
+      (config): Config => ({ ...config, drift: { ...config.drift, trustDataHash } }),
+    );
+    const rows = job.db
+      .prepare<[], readonly string[]>(
+        `SELECT model, v3_svc_id, v4_svc_id,
+           (SELECT group_concat(json_extract(value, '$.field'), '+') FROM json_each(fields)) FROM drift`,
+      )
+      .raw()
+      .all();
+    job.close();
+    const truth = [...sandbox.truth()].filter(({ drifted }) => drifted.length > 0);
+    return {
+      found: rows.map((row) => row.join(' ')).sort(),
+      true: truth
+        .map((row) => [row.model, row.v3_svc_id, row.v4_svc_id, row.drifted.join('+')].join(' '))
+        .sort(),
+      selects: sandbox.requests().filter(({ address }) => address.includes('select=data_hash')).length,
+    };
+  }
+
+  it('are found, all and no others; trusted hashes hide some', async () => {
+    let rows = 0;
+    let hidden = 0;
+    for (const seed of [1, 2]) {
+      const compared = await measure(seed, false);
+      expect(compared.found).toEqual(compared.true);
+      const trusting = await measure(seed, true);
+      // The service's hash is of the platform's own fields: what it is not made of stays hidden.
+      expect(trusting.found).toEqual(trusting.true.filter((row) => !row.endsWith(' platform_unique_id')));
+      hidden += trusting.true.length - trusting.found.length;
+      expect([compared.selects, trusting.selects > 50]).toEqual([0, true]);
+      rows += compared.found.length;
+    }
+    process.stdout.write(
+      `drift: ${rows} drifted pairs in 2 ugly seeds, each found; ${hidden} of them hidden by trusted hashes\n`,
+    );
+    expect(rows).toBeGreaterThan(20);
+  });
+});
+
+describe('company ids that were swapped', () => {
+  it('pair by what they hold, never by their number', async () => {
+    let swapped = 0;
+    for (const seed of [11, 12]) {
+      const sandbox = await openSandbox({ seed, scale: 300, idsSurvive: false });
+      const job = await doWholeJob(sandbox);
+      const { differences } = compareWithTruth(job.db, sandbox.truth());
+      const pairs = job.db.prepare(
+        "SELECT count(*) FROM company WHERE v3_company_id <> v4_company_id AND matched_by = 'overlap'",
+      );
+      swapped += Number(pairs.pluck().get());
+      job.close();
+      expect(differences).toEqual([]);
+    }
+    expect(swapped).toBeGreaterThan(5);
+  });
+});
+
+/** A port that was free a moment ago. */
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  server.close();
+  await once(server, 'close');
+  return port;
+}
+
+describe('a backfill that goes on', () => {
+  it('is waited for, with events, and is then as the truth has it', async () => {
+    const port = await freePort();
+    const sandbox = await openSandbox({
+      seed: 4,
+      scale: 300,
+      backfillSeconds: 3,
+      eventsUrl: `http://127.0.0.1:${port}/`,
+    });
+    const cwd = makeFolder(sandbox.config());
+    const args = ['run', '--wait', '--settle', '2s', '--wait-timeout', '1m', '--listen', String(port)];
+    const ended = await runCli(args, { cwd, env: keysOf(sandbox.apiKey) });
+    expect([ended.code, differencesIn(cwd, sandbox)]).toEqual([0, []]);
+    expect(ended.stderr).toContain('The backfill has settled');
+    expect(sandbox.events().some(({ type, status }) => type === 'SYNC_COMPLETED' && status === 204)).toBe(
+      true,
+    );
+  });
+
+  it('turns red while data are missing, heals by recheck, and is green then', async () => {
+    let nowMs = 0;
+    const sandbox = await openSandbox({ seed: 2, scale: 300, backfillSeconds: 100, clock: () => nowMs });
+    nowMs = 96_000;
+    const cwd = makeFolder(sandbox.config());
+    const run = (...args: readonly string[]): Promise<Ended> =>
+      runCli([...args, '--quiet'], { cwd, env: keysOf(sandbox.apiKey) });
+    expect((await run('run')).code).toBe(1);
+    const stays = await run('recheck', '--json');
+    expect([stays.code, JSON.parse(stays.stdout).healed]).toEqual([0, []]);
+    expect((await run('check')).code).toBe(1);
+    nowMs = 100_000;
+    const heals = await run('recheck', '--times', '2', '--every', '1ms', '--json');
+    expect(heals.code).toBe(0);
+    const { healed, rounds } = JSON.parse(heals.stdout);
+    expect([healed.length > 5, rounds.length]).toEqual([true, 2]);
+    expect((await run('check')).code).toBe(0);
+    const since = await run('report', '--since', '1', '--json', '-');
+    expect(JSON.parse(since.stdout).since.changes.length).toBeGreaterThan(0);
+  });
+});
+
+describe('ghosts', () => {
+  it('are mapped to nothing, and every report says that it cannot tell them', async () => {
+    const sandbox = await openSandbox({ seed: 6, scenario: 'ugly', scale: 300 });
+    const cwd = makeFolder(sandbox.config());
+    const ended = await runCli(['run', '--quiet', '--json', '-'], { cwd, env: keysOf(sandbox.apiKey) });
+    const report = JSON.parse(ended.stdout);
+    expect([ended.code, report.outcome]).toEqual([1, 'fail']);
+    expect(report.totals.byReason['unmatched/unexplained']).toBeGreaterThan(0);
+    expect(report.cannotSee.map(({ code }: { code: string }) => code)).toContain('ghosts');
+    expect(differencesIn(cwd, sandbox)).toEqual([]);
+  });
+});
