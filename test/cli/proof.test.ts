@@ -1,0 +1,167 @@
+import { copyFileSync, readFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
+import Database from 'better-sqlite3';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type Sandbox, startSandbox } from '../../src/sandbox/start.js';
+import { type Ended, filesIn, keysOf, makeFolder, runCli } from './spawn-cli.js';
+
+const INVOICES = 'accounting/invoices';
+
+let sandbox: Sandbox;
+/** Holds both exports and two builds of the remap. */
+let done: string;
+let id: string;
+let key: string;
+
+beforeAll(async () => {
+  sandbox = await startSandbox({ seed: 5, scale: 150 });
+  done = makeFolder(sandbox.config());
+  for (const command of ['run', 'remap']) expect((await run(done, [command])).code).toBe(0);
+  const row = [...sandbox.truth()].find(
+    (one) => one.model === INVOICES && one.path === '' && one.status === 'matched',
+  );
+  id = row?.v3_svc_id ?? '';
+  key = row?.platform_id ?? '';
+});
+afterAll(() => sandbox.close());
+
+function run(cwd: string, args: readonly string[], env = keysOf(sandbox.apiKey)): Promise<Ended> {
+  return runCli([...args, '--quiet'], { cwd, env });
+}
+
+/** A folder with the finished database, changed by `sql`, and a changed configuration. */
+function copyDone(sql: string | null = null, changes: object = {}): string {
+  const cwd = makeFolder({ ...sandbox.config(), ...changes });
+  copyFileSync(join(done, 'svc-migrate.db'), join(cwd, 'svc-migrate.db'));
+  if (sql !== null) {
+    const db = new Database(join(cwd, 'svc-migrate.db'));
+    db.exec(sql);
+    db.close();
+  }
+  return cwd;
+}
+
+/** Nobody listens there. */
+function deaf() {
+  const config = sandbox.config();
+  const v3 = { ...Object(config['v3']), regions: { default: { baseUrl: 'http://127.0.0.1:9/v3' } } };
+  return { v3, v4: { baseUrl: 'http://127.0.0.1:9' }, http: { attempts: 1 } };
+}
+
+/** A database that was exported from there: only the addresses of its configuration differ. */
+function exportedFromDeaf(): string {
+  const { v3, v4, ...rest } = deaf();
+  const sql = `UPDATE meta SET value = replace(replace(value, '${sandbox.v4}/v3', 'http://127.0.0.1:9/v3'), '${sandbox.v4}"', 'http://127.0.0.1:9"') WHERE key LIKE 'fingerprint%'`;
+  return copyDone(sql, { v3, v4, ...rest });
+}
+
+const WRONG =
+  "UPDATE remap SET v4_svc_id = v4_svc_id + 1 WHERE rowid = (SELECT min(rowid) FROM remap WHERE status = 'matched' AND path = '')";
+const STALE = "UPDATE meta SET value = value + 1 WHERE key = 'export_seq'";
+const NO_REMAP = 'DELETE FROM remap_run; DELETE FROM remap';
+const NO_PAIR = "DELETE FROM record; UPDATE stream SET state = 'complete'";
+const OTHER_MODELS = { models: [{ v3: INVOICES, v4: 'invoices' }] };
+
+type Case = readonly [string, () => string, readonly string[], number];
+
+const CASES: readonly Case[] = [
+  ['explain: a matched id', () => done, ['explain', INVOICES, 'ID', '--json'], 0],
+  ['explain: a key', () => done, ['explain', INVOICES, '--platform-id', 'KEY', '--json'], 0],
+  ['explain: no model of the configuration', () => done, ['explain', 'crm/nothing', '1'], 2],
+  ['explain: neither id nor key', () => done, ['explain', INVOICES], 2],
+  ['explain: no remap yet', () => copyDone(NO_REMAP), ['explain', INVOICES, '1'], 4],
+  ['explain: no database', () => makeFolder(sandbox.config()), ['explain', INVOICES, '1'], 6],
+  ['explain: another configuration', () => copyDone(null, OTHER_MODELS), ['explain', INVOICES, '1'], 6],
+  ['verify: all pairs agree', () => done, ['verify', '--all', '--json'], 0],
+  ['verify: a sample agrees', () => done, ['verify', '--sample', '20', '--json'], 0],
+  ['verify: a pair is wrong', () => copyDone(WRONG), ['verify', '--all', '--json'], 1],
+  ['verify: two ways to say how many', () => done, ['verify', '--all', '--sample', '5'], 2],
+  ['verify: the remap is old', () => copyDone(STALE), ['verify'], 4],
+  ['verify: nobody answers', exportedFromDeaf, ['verify', '--sample', '3', '--json'], 4],
+  ['verify: no database', () => makeFolder(sandbox.config()), ['verify'], 6],
+  ['recheck: nothing healed is an answer', () => copyDone(), ['recheck', '--json'], 0],
+  ['recheck: never', () => done, ['recheck', '--times', '0'], 2],
+  ['recheck: nobody answers', exportedFromDeaf, ['recheck', '--json'], 4],
+  ['report: since the build before', () => done, ['report', '--since', 'previous', '--json', '-'], 0],
+  ['report: since a build that is not there', () => done, ['report', '--since', '99'], 2],
+  ['report: since, of a part', () => done, ['report', '--since', '1', '--model', INVOICES], 2],
+  ['check: a baseline that is none', () => done, ['check', '--baseline', 'svc-migrate.config.json'], 6],
+  ['export v4 --wait: settled', () => copyDone(), ['export', 'v4', '--wait', '--settle', '200ms'], 0],
+  [
+    'export v4 --wait: no time to settle',
+    () => copyDone(),
+    ['export', 'v4', '--wait', '--settle', '1h', '--wait-timeout', '50ms'],
+    5,
+  ],
+  ['export v4 --wait: no duration', () => done, ['export', 'v4', '--wait', '--settle', 'long'], 2],
+  ['export v4 --listen: no port', () => done, ['export', 'v4', '--wait', '--listen', 'here'], 2],
+  ['export v4 --wait: nobody answers', exportedFromDeaf, ['export', 'v4', '--wait'], 4],
+];
+
+/** What happened and a hint; no stack. */
+const PLAIN_ERROR = /^svc-migrate: \S.*\n( {2}\S.*\n)*$/;
+
+describe('commands of proof end with the code of what they found', () => {
+  it.each(CASES)('%s', async (_, folder, args, code) => {
+    const words = args.map((word) => (word === 'ID' ? id : word === 'KEY' ? key : word));
+    const ended = await run(folder(), words);
+    expect({ code: ended.code, stderr: ended.stderr }).toMatchObject({ code });
+    if (ended.stdout === '') expect(ended.stderr).toMatch(PLAIN_ERROR);
+    if (!words.includes('--json') || ended.stdout === '') return;
+    const result = JSON.parse(ended.stdout);
+    if (args[0] === 'verify' || args[0] === 'recheck') expect(result.exitCode).toBe(code);
+  });
+
+  it('3 where a key is refused, without a trace of it', async () => {
+    const config = sandbox.config();
+    for (const args of [['verify', '--json'], ['recheck'], ['export', 'v4', '--wait']]) {
+      const ended = await run(copyDone(null, config), args, keysOf('canary-wrong'));
+      expect([args[0], ended.code]).toEqual([args[0], 3]);
+      expect(ended.stdout + ended.stderr).not.toContain('canary-wrong');
+    }
+  });
+
+  it('5 where the remap holds no pair to verify', async () => {
+    const cwd = copyDone(NO_PAIR);
+    expect((await run(cwd, ['remap'])).code).toBe(0);
+    const ended = await run(cwd, ['verify', '--json']);
+    expect([ended.code, JSON.parse(ended.stdout).coverage.pairs]).toEqual([5, 0]);
+  });
+
+  it('2 where the port for events is taken', async () => {
+    const server = createServer().listen(0, '127.0.0.1');
+    await new Promise((listening) => server.once('listening', listening));
+    const { port } = server.address() as AddressInfo;
+    const ended = await run(copyDone(), ['export', 'v4', '--wait', '--listen', String(port)]);
+    server.close();
+    expect([ended.code, ended.stdout]).toEqual([2, '']);
+    expect(ended.stderr).toContain('Name a free port');
+  });
+
+  it('6 while another process holds the database, named', async () => {
+    const cwd = copyDone();
+    const holder = new Database(join(cwd, 'svc-migrate.db'));
+    holder.exec('BEGIN EXCLUSIVE');
+    for (const args of [['verify'], ['recheck'], ['explain', INVOICES, '1'], ['export', 'v4']]) {
+      const ended = await run(cwd, args);
+      expect([args[0], ended.code, ended.stdout]).toEqual([args[0], 6, '']);
+      expect(ended.stderr).toMatch(PLAIN_ERROR);
+    }
+    holder.close();
+  });
+
+  it('and reading changes nothing', async () => {
+    const before = readFileSync(join(done, 'svc-migrate.db'));
+    for (const args of [
+      ['explain', INVOICES, id],
+      ['verify', '--sample', '5'],
+      ['report', '--since', '1'],
+    ]) {
+      expect((await run(done, args)).code).toBe(0);
+    }
+    expect(readFileSync(join(done, 'svc-migrate.db')).equals(before)).toBe(true);
+    expect(filesIn(done)).toEqual(['svc-migrate.config.json', 'svc-migrate.db']);
+  });
+});
