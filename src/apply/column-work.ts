@@ -70,7 +70,7 @@ function modelsOf(db: Db, column: IdColumn): Map<string, ModelRef | null> {
 }
 
 /** Every model and child path the remap holds. */
-function readModelRefs(db: Db): ModelRef[] {
+export function readModelRefs(db: Db): ModelRef[] {
   return db.prepare<[], ModelRef>('SELECT DISTINCT model, path FROM remap ORDER BY model, path').all();
 }
 

@@ -10,10 +10,12 @@ import { givenPlace, parseTarget } from './target-options.js';
 
 /** What an `apply` is asked to do. */
 export interface ApplyRequest {
-  readonly action: 'plan' | 'write' | 'check' | 'verify';
+  readonly action: 'plan' | 'write' | 'check' | 'verify' | 'scan';
   /** Where the plan is written to, or with `write` read from. */
   readonly planFile: string | undefined;
   readonly json: string | undefined;
+  /** The one table to scan; null: all. */
+  readonly table: string | null;
   readonly targets: readonly ApplyTarget[];
   /** Targets were named or given by options: a plan must be of exactly these. */
   readonly isNarrowed: boolean;
@@ -24,7 +26,7 @@ export interface ApplyRequest {
   readonly allowIncomplete: boolean;
 }
 
-const MODES = ['yes', 'check', 'verify'] as const;
+const MODES = ['yes', 'check', 'verify', 'scan'] as const;
 
 /**
  * The command line of `apply`.
@@ -36,18 +38,19 @@ export function parseApplyRequest(given: Given, config: Config): ApplyRequest {
   const [mode] = modes;
   if (modes.length > 1) throw new SvcError('usage', `${listFlags(modes)} exclude each other.`);
   const planFile = given.text('plan');
-  if (planFile !== undefined && (mode === 'check' || mode === 'verify')) {
+  if (planFile !== undefined && mode !== undefined && mode !== 'yes') {
     throw new SvcError('usage', `--plan does not go with --${mode}.`);
   }
   if (mode === 'check' && given.isSet('allowIncomplete')) {
     throw new SvcError('usage', '--check judges complete data only: leave --allow-incomplete out.');
   }
   const asked = askedPolicy(given);
-  const targets = chooseTargets(given, config);
+  const targets = chooseTargets(given, config, mode === 'scan');
   return {
     action: mode === 'yes' ? 'write' : (mode ?? 'plan'),
     planFile,
     json: given.text('json'),
+    table: given.text('table') ?? null,
     ...targets,
     policy: { mode: 'new', missing: 'fail', unknown: 'fail', mapDeleted: false, again: false, ...asked },
     asked,
@@ -71,8 +74,12 @@ function askedPolicy(given: Given): Partial<Policy> {
   };
 }
 
-function chooseTargets(given: Given, config: Config): Pick<ApplyRequest, 'targets' | 'isNarrowed'> {
-  const own = parseTarget(given, config);
+function chooseTargets(
+  given: Given,
+  config: Config,
+  isScan: boolean,
+): Pick<ApplyRequest, 'targets' | 'isNarrowed'> {
+  const own = isScan ? givenPlace(given) : parseTarget(given, config);
   const { targets } = config.apply;
   if (own !== null) {
     if (given.args.length === 0) return { targets: [own], isNarrowed: true };

@@ -21,6 +21,7 @@ import type { ApplyRequest } from './apply-request.js';
 import type { Io } from './io.js';
 import { assertSameRequest } from './planned-request.js';
 import { readDatabase } from './read-database.js';
+import { scanPlaces } from './scan-places.js';
 
 /**
  * `apply`: plans, judges, carries out or verifies. 0 done or nothing in the way, 1 ids do not map or are not as they
@@ -40,9 +41,10 @@ export async function runApply(config: Config, request: ApplyRequest, io: Io): P
     if (!request.allowIncomplete) assertUsableRemap(db, config);
     const policy = agreed?.policy ?? request.policy;
     const context = buildContext({ db, file: config.database, policy, tuning: request.tuning }, io);
+    if (action === 'scan') return scanPlaces(context, request, config, io.width);
     const sites = openSites(context, targets);
     try {
-      return await act({ context, sites, targets, width: io.width }, request, agreed, io.clock.now());
+      return await act({ context, sites, targets, width: io.width }, { action }, agreed, io.clock.now());
     } finally {
       await closeSites(sites);
     }
@@ -51,7 +53,12 @@ export async function runApply(config: Config, request: ApplyRequest, io: Io): P
   return result.exitCode;
 }
 
-function act(work: Work, { action }: ApplyRequest, agreed: Plan | null, nowMs: number): Promise<Result> {
+function act(
+  work: Work,
+  { action }: { readonly action: Exclude<ApplyRequest['action'], 'scan'> },
+  agreed: Plan | null,
+  nowMs: number,
+): Promise<Result> {
   switch (action) {
     case 'plan':
       return makePlan(work);

@@ -54,7 +54,11 @@ export function givenPlace(given: Given): ApplyTarget | null {
   const ids = [{ column: '-', modelColumn: '-' }];
   const table = place['kind'] === 'sqlite' || place['kind'] === 'postgres' ? { table: '-' } : {};
   const ledgerSchema = given.text('ledgerSchema');
-  return parse({ ...place, ...table, ...(ledgerSchema === undefined ? {} : { ledgerSchema }), ids });
+  const details = {
+    ...(ledgerSchema === undefined ? {} : { ledgerSchema }),
+    ...(place['kind'] === 'csv' && !given.isSet('header') ? { header: false } : {}),
+  };
+  return parse({ ...place, ...table, ...details, ids });
 }
 
 type Input = Readonly<Record<string, unknown>>;

@@ -80,6 +80,15 @@ function numbered(name: string, width: number): number {
   return at !== undefined && Number(at) <= width ? Number(at) - 1 : -1;
 }
 
+/** The cells of the record that begins at `start`, and where the next one begins. */
+export function readRecord(
+  bytes: Buffer,
+  start: number,
+  { delimiter, terminator }: Pick<CsvDialect, 'delimiter' | 'terminator'>,
+): { readonly cells: readonly string[]; readonly end: number } {
+  return readFirst(bytes, start, delimiter, terminator);
+}
+
 function readFirst(head: Buffer, start: number, delimiter: number, terminator: number): Reading {
   const cells: string[] = [];
   let at = start;

@@ -78,6 +78,7 @@ export const APPLY: CommandSpec = {
       flags: '--verify',
       says: 'recompute from ledger and remap what finished runs wrote; exits with 0 or 1',
     },
+    { flags: '--scan', says: 'look for columns and paths that hold V3 ids and propose targets' },
     JSON_OUT,
     ...POLICY,
     ...ONE_TARGET,

@@ -1,0 +1,58 @@
+import { layLines } from '../../report/lay-lines.js';
+import { countOf, formatShare, groupDigits } from '../../report/numbers.js';
+import type { Proposal } from './propose.js';
+import type { Scanned } from './scan.js';
+
+/** What a scan found, with its evidence and what to paste. */
+export function renderScan(scanned: readonly Scanned[], targets: readonly object[], width: number): string {
+  const lines = scanned.flatMap(describePlace);
+  const snippet = JSON.stringify({ apply: { targets } }, null, 2).split('\n').slice(1, -1).join('\n');
+  const paste =
+    targets.length === 0
+      ? 'Nothing to paste: no column is likely to hold V3 ids.\n'
+      : `For the configuration, once you have looked at each line:\n\n${snippet}\n\n`;
+  return `${layLines([...lines, ''], width)}${paste}`;
+}
+
+function describePlace({ place, proposals, unseen }: Scanned): string[] {
+  const { target } = place;
+  const name = target.kind === 'postgres' ? (target.urlEnv ?? target.urlFile ?? '') : target.file;
+  const of = (standing: Proposal['standing']) => proposals.filter((one) => one.standing === standing);
+  const chance = of('by_chance').map(nameOf);
+  return [
+    `${target.kind} ${name}: ${countOf(proposals.length, 'column')}, ${groupDigits(of('likely').length)} likely to hold V3 ids.`,
+    ...of('likely').flatMap((one) => describeProposal('likely  ', one)),
+    ...of('possible').flatMap((one) => describeProposal('possible', one)),
+    ...of('v4').flatMap((one) => describeProposal('rather V4', one)),
+    ...of('rewritten').map(
+      (one) => `  rewritten ${nameOf(one)}: by run ${one.evidence.sample.run}, its ids are V4 ids.`,
+    ),
+    ...(chance.length === 0
+      ? []
+      : [`  Small numbers that are V3 ids by chance, or are ids after all: ${chance.join(', ')}.`]),
+    ...unseen.map(({ what, why }) => `  Not looked at: ${what} (${why}).`),
+  ];
+}
+
+function nameOf({ evidence }: Proposal): string {
+  const { table, column, path } = evidence.sample;
+  return `${table === null ? '' : `${table}.`}${column}${path === null ? '' : ` ${path}`}`;
+}
+
+function describeProposal(word: string, proposal: Proposal): string[] {
+  const { evidence, best, isNamed } = proposal;
+  if (best === null) return [];
+  const { seen, sample, overlaps } = evidence;
+  const share = (count: number) => formatShare(count, seen);
+  const others = overlaps.filter(({ model, v3 }) => model !== best.model && v3 / seen >= 0.5);
+  const also =
+    others.length === 0
+      ? ''
+      : ` Also V3 ids of ${others.map(({ model, v3 }) => `${model} (${share(v3)})`).join(', ')}.`;
+  return [
+    `  ${word} ${nameOf(proposal)} → ${best.model}`,
+    `    ${sample.isWhole ? '' : 'the first '}${countOf(seen, 'value')}: ${share(best.v3)} known as V3, ${share(best.v4)} as V4, ${share(
+      best.both,
+    )} as both; any number there: ${formatShare(Math.round(best.chance * 1000), 1000)}.${isNamed ? ' The name fits.' : ''}${also}`,
+  ];
+}

@@ -1,0 +1,81 @@
+import { closeSync, openSync, readSync } from 'node:fs';
+import { dirname } from 'node:path';
+import { SvcError } from '../../errors.js';
+import { sha256Of } from '../files/sha256.js';
+import { findOutput } from '../files/side-car.js';
+import { detectDialect, readRecord } from '../text/csv-dialect.js';
+import {
+  bounded,
+  type ColumnSample,
+  PathValues,
+  type PlaceSample,
+  SAMPLED_BYTES,
+  SAMPLED_VALUES,
+} from './column-sample.js';
+import { addJsonLeaves } from './json-leaves.js';
+
+const LF = 0x0a;
+
+/**
+ * Looks at the first part of a CSV file.
+ *
+ * @throws SvcError `bad_input`
+ */
+export async function sampleCsv(file: string, hasHeader: boolean): Promise<PlaceSample> {
+  const { bytes, isWhole } = readHead(file);
+  const run = findOutput(dirname(file), await sha256Of(file))?.run ?? null;
+  const dialect = detectDialect(bytes, { file, delimiter: 'auto', header: hasHeader, columns: [] });
+  const names = hasHeader ? dialect.header : Array.from({ length: dialect.width }, (_, at) => `#${at + 1}`);
+  const values = names.map(() => new Set<string>());
+  for (let at = dialect.dataStart; at < bytes.length; ) {
+    const { cells, end } = readRecord(bytes, at, dialect);
+    if (end >= bytes.length && !isWhole) break;
+    for (const [place, cell] of cells.entries()) addTo(values[place], cell);
+    at = end;
+  }
+  const columns = names.map((column, at): ColumnSample => {
+    const { values: seen, isWhole: all } = bounded(values[at] ?? new Set());
+    return { table: null, column, path: null, values: seen, isWhole: all && isWhole, isKey: false, run };
+  });
+  return { columns, unseen: [] };
+}
+
+function addTo(values: Set<string> | undefined, cell: string): void {
+  if (values !== undefined && cell !== '' && values.size <= SAMPLED_VALUES) values.add(cell);
+}
+
+/**
+ * Looks at the first part of an NDJSON file.
+ *
+ * @throws SvcError `bad_input`
+ */
+export async function sampleNdjson(file: string): Promise<PlaceSample> {
+  const { bytes, isWhole } = readHead(file);
+  const run = findOutput(dirname(file), await sha256Of(file))?.run ?? null;
+  const end = isWhole ? bytes.length : bytes.lastIndexOf(LF);
+  const leaves = new PathValues();
+  for (const line of bytes.toString('utf8', 0, Math.max(0, end)).split('\n')) {
+    if (line.trim() !== '') addJsonLeaves(line, leaves);
+  }
+  const columns = leaves.list((column) => ({ table: null, column, path: null, run }));
+  return { columns: columns.map((one) => ({ ...one, isWhole: one.isWhole && isWhole })), unseen: [] };
+}
+
+function readHead(file: string): { readonly bytes: Buffer; readonly isWhole: boolean } {
+  try {
+    const fd = openSync(file, 'r');
+    try {
+      const bytes = Buffer.alloc(SAMPLED_BYTES + 1);
+      let length = 0;
+      for (let got = -1; got !== 0 && length < bytes.length; length += got) {
+        got = readSync(fd, bytes, length, bytes.length - length, null);
+      }
+      return { bytes: bytes.subarray(0, Math.min(length, SAMPLED_BYTES)), isWhole: length <= SAMPLED_BYTES };
+    } finally {
+      closeSync(fd);
+    }
+  } catch (cause) {
+    const code = cause instanceof Error && 'code' in cause ? String(cause.code) : String(cause);
+    throw new SvcError('bad_input', `${file} cannot be read (${code}).`, { facts: { error: code }, cause });
+  }
+}

@@ -1,0 +1,115 @@
+import type { PostgresTarget } from '../../config/apply-targets.js';
+import type { ApplyContext } from '../context.js';
+import { postgresError } from '../postgres/pg-errors.js';
+import { readUnits } from '../postgres/pg-ledger.js';
+import { BEGIN_READ_ONLY, PgSession } from '../postgres/pg-session.js';
+import { quoteName } from '../sql-names.js';
+import {
+  bounded,
+  type ColumnSample,
+  type PlaceSample,
+  SAMPLED_ROWS,
+  SAMPLED_VALUES,
+  type Unseen,
+} from './column-sample.js';
+import { sampleJson, writerOf } from './sample-sqlite.js';
+
+/**
+ * Looks at every table that the user may read, or at one.
+ *
+ * @throws SvcError `bad_input`, `config`, `interrupted`
+ */
+export async function samplePostgres(
+  context: ApplyContext,
+  source: Pick<PostgresTarget, 'urlEnv' | 'urlFile' | 'ledgerSchema'>,
+  only: string | null,
+): Promise<PlaceSample> {
+  const session = new PgSession(context, source);
+  try {
+    return await session.transaction(BEGIN_READ_ONLY, () =>
+      sampleAll(context, session, source.ledgerSchema, only),
+    );
+  } catch (error) {
+    throw postgresError(error);
+  } finally {
+    await session.close();
+  }
+}
+
+interface Listed {
+  readonly table: string;
+  readonly sql: string;
+  readonly column: string;
+  readonly isKey: boolean;
+  readonly run: string | null;
+}
+
+async function sampleAll(
+  context: ApplyContext,
+  session: PgSession,
+  ledgerSchema: string,
+  only: string | null,
+): Promise<PlaceSample> {
+  const { rows: tables } = await session.query(
+    `SELECT CASE WHEN pg_table_is_visible(c.oid) THEN c.relname ELSE n.nspname || '.' || c.relname END, c.relkind,
+       has_table_privilege(c.oid, 'SELECT'), c.oid
+     FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+     WHERE c.relkind IN ('r', 'p', 'v', 'm', 'f') AND NOT c.relispartition AND n.nspname !~ '^pg_'
+       AND n.nspname NOT IN ('information_schema', $1) ORDER BY 1`,
+    [ledgerSchema],
+  );
+  const columns: ColumnSample[] = [];
+  const unseen: Unseen[] = [];
+  for (const [at, [name = '', kind, mayRead, oid = '0']] of tables.entries()) {
+    const table = name ?? '';
+    if (only !== null && only !== table) continue;
+    context.onProgress({ kind: 'step', name: `scanning ${table}`, done: at, total: tables.length });
+    if (kind !== 'r' && kind !== 'p')
+      unseen.push({ what: table, why: kind === 'f' ? 'a foreign table' : 'a view' });
+    else if (mayRead !== 't') unseen.push({ what: table, why: 'the user may not read it' });
+    else
+      for (const one of await listColumns(session, table, oid ?? '0', ledgerSchema))
+        columns.push(...(await sampleColumn(session, one)));
+  }
+  return { columns, unseen };
+}
+
+async function listColumns(
+  session: PgSession,
+  table: string,
+  oid: string,
+  ledgerSchema: string,
+): Promise<Listed[]> {
+  const { rows } = await session.query(
+    `SELECT a.attname, n.nspname, c.relname,
+       EXISTS (SELECT 1 FROM pg_index i WHERE i.indrelid = a.attrelid AND i.indisprimary AND i.indnatts = 1 AND a.attnum = i.indkey[0])
+     FROM pg_attribute a JOIN pg_class c ON c.oid = a.attrelid JOIN pg_namespace n ON n.oid = c.relnamespace
+       JOIN pg_type t ON t.oid = a.atttypid LEFT JOIN pg_type b ON b.oid = t.typbasetype AND t.typtype = 'd'
+     WHERE a.attrelid = $1::oid AND a.attnum > 0 AND NOT a.attisdropped AND a.attgenerated = ''
+       AND coalesce(b.typname, t.typname) IN ('int2', 'int4', 'int8', 'numeric', 'text', 'varchar', 'bpchar', 'citext', 'json', 'jsonb')
+     ORDER BY a.attnum`,
+    [oid],
+  );
+  const [first] = rows;
+  if (first === undefined) return [];
+  const sql = `${quoteName(first[1] ?? '')}.${quoteName(first[2] ?? '')}`;
+  const units = await readUnits(session, ledgerSchema, sql);
+  return rows.map(([name, , , isKey]) => {
+    const column = name ?? '';
+    return { table, sql, column, isKey: isKey === 't', run: writerOf(units, column) };
+  });
+}
+
+async function sampleColumn(session: PgSession, one: Listed): Promise<ColumnSample[]> {
+  const { table, sql, column, isKey, run } = one;
+  const name = quoteName(column);
+  const { rows } = await session.query(
+    `SELECT DISTINCT v FROM (SELECT ${name}::text AS v FROM ${sql} WHERE ${name} IS NOT NULL LIMIT ${SAMPLED_ROWS}) AS q
+     WHERE v <> '' LIMIT ${SAMPLED_VALUES + 1}`,
+  );
+  const values = new Set(rows.map(([value]) => value ?? ''));
+  return [
+    { table, column, path: null, ...bounded(values), isKey, run },
+    ...sampleJson(values, { table, column, run }),
+  ];
+}

@@ -1,0 +1,99 @@
+import { setImmediate } from 'node:timers/promises';
+import { newColumnOf } from '../../config/apply-targets.js';
+import type { ApplyContext } from '../context.js';
+import { quoteName } from '../sql-names.js';
+import { readUnits } from '../sqlite/ledger.js';
+import { readSqliteFacts } from '../sqlite/sqlite-facts.js';
+import { interrupted, openUserDb, sqliteError, type UserDb } from '../sqlite/user-db.js';
+import type { UnitFacts } from '../tables/units.js';
+import {
+  bounded,
+  type ColumnSample,
+  PathValues,
+  type PlaceSample,
+  SAMPLED_ROWS,
+  SAMPLED_VALUES,
+  type Unseen,
+} from './column-sample.js';
+import { addJsonLeaves } from './json-leaves.js';
+
+/**
+ * Looks at every table of a SQLite database, or at one.
+ *
+ * @throws SvcError `bad_input`, `locked`, `interrupted`
+ */
+export async function sampleSqlite(
+  context: ApplyContext,
+  file: string,
+  only: string | null,
+): Promise<PlaceSample> {
+  const db = openUserDb(file, false);
+  try {
+    const tables = listTables(db).filter(({ name }) => only === null || name === only);
+    const columns: ColumnSample[] = [];
+    const unseen: Unseen[] = [];
+    for (const [at, { name, type }] of tables.entries()) {
+      context.onProgress({ kind: 'step', name: `scanning ${name}`, done: at, total: tables.length });
+      if (type === 'table') columns.push(...(await sampleTable(context, db, name)));
+      else unseen.push({ what: name, why: `a ${type}${type === 'view' ? '' : ' table'}` });
+    }
+    return { columns, unseen };
+  } catch (error) {
+    throw sqliteError(error, file);
+  } finally {
+    db.close();
+  }
+}
+
+function listTables(db: UserDb): { readonly name: string; readonly type: string }[] {
+  return db
+    .prepare<[], { name: string; type: string }>(
+      `SELECT name, type FROM pragma_table_list WHERE schema = 'main' AND type <> 'shadow'
+         AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\' AND name NOT LIKE 'svc\\_migrate\\_%' ESCAPE '\\' ORDER BY name`,
+    )
+    .all();
+}
+
+async function sampleTable(context: ApplyContext, db: UserDb, table: string): Promise<ColumnSample[]> {
+  const facts = readSqliteFacts(db, table);
+  const key = facts.keys[0] ?? [];
+  const units = readUnits(db, facts.table);
+  const samples: ColumnSample[] = [];
+  for (const { name, isGenerated } of facts.columns) {
+    await setImmediate();
+    if (context.signal.aborted) throw interrupted();
+    if (isGenerated) continue;
+    const values = readValues(db, table, name);
+    const isKey = key.length === 1 && key[0] === name;
+    const run = writerOf(units, name);
+    samples.push({ table, column: name, path: null, ...bounded(values), isKey, run });
+    samples.push(...sampleJson(values, { table, column: name, run }));
+  }
+  return samples;
+}
+
+function readValues(db: UserDb, table: string, column: string): Set<string> {
+  const name = quoteName(column);
+  const sql = `SELECT DISTINCT CAST(v AS TEXT) FROM (
+      SELECT ${name} AS v FROM ${quoteName(table)} WHERE ${name} IS NOT NULL AND typeof(${name}) <> 'blob' LIMIT ${SAMPLED_ROWS}
+    ) WHERE v <> '' LIMIT ${SAMPLED_VALUES + 1}`;
+  return new Set(db.prepare<[], string>(sql).pluck().all());
+}
+
+/** The run that wrote a column: rewrote it in place, or filled it. */
+export function writerOf(units: readonly UnitFacts[], column: string): string | null {
+  const found = units.findLast(({ mode, target }) =>
+    target.ids.some((id) => (mode === 'new' ? newColumnOf(id) : id.column) === column),
+  );
+  return found?.run ?? null;
+}
+
+/** Paths inside a column whose values look like JSON. */
+export function sampleJson(
+  values: ReadonlySet<string>,
+  place: Pick<ColumnSample, 'table' | 'column' | 'run'>,
+): ColumnSample[] {
+  const leaves = new PathValues();
+  for (const value of values) if (/^\s*[[{]/.test(value)) addJsonLeaves(value, leaves);
+  return leaves.list((path) => ({ ...place, path }));
+}

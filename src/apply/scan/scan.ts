@@ -1,0 +1,49 @@
+import type { ApplyTarget } from '../../config/apply-targets.js';
+import { readModelRefs } from '../column-work.js';
+import type { ApplyContext } from '../context.js';
+import type { PlaceSample, Unseen } from './column-sample.js';
+import { prepareEvidence } from './evidence.js';
+import { type Proposal, propose } from './propose.js';
+import { sampleCsv, sampleNdjson } from './sample-file.js';
+import { samplePostgres } from './sample-postgres.js';
+import { sampleSqlite } from './sample-sqlite.js';
+
+/** Where to look: a target of which only the place counts, and one table of it or all. */
+export interface ScanPlace {
+  readonly target: ApplyTarget;
+  readonly table: string | null;
+}
+
+export interface Scanned {
+  readonly place: ScanPlace;
+  readonly proposals: readonly Proposal[];
+  readonly unseen: readonly Unseen[];
+}
+
+/**
+ * Looks for columns and paths whose values are ids of the service; changes nothing.
+ *
+ * @throws SvcError `bad_input`, `config`, `locked`, `interrupted`
+ */
+export async function scan(context: ApplyContext, places: readonly ScanPlace[]): Promise<Scanned[]> {
+  const evidenceOf = prepareEvidence(context.remap, readModelRefs(context.remap));
+  const scanned: Scanned[] = [];
+  for (const place of places) {
+    const { columns, unseen } = await samplePlace(context, place);
+    scanned.push({ place, proposals: columns.map((column) => propose(evidenceOf(column))), unseen });
+  }
+  return scanned;
+}
+
+async function samplePlace(context: ApplyContext, { target, table }: ScanPlace): Promise<PlaceSample> {
+  switch (target.kind) {
+    case 'csv':
+      return sampleCsv(target.file, target.header);
+    case 'ndjson':
+      return sampleNdjson(target.file);
+    case 'sqlite':
+      return sampleSqlite(context, target.file, table);
+    case 'postgres':
+      return samplePostgres(context, target, table);
+  }
+}

@@ -1,0 +1,67 @@
+import type { ApplyTarget } from '../../config/apply-targets.js';
+import type { Proposal } from './propose.js';
+import type { Scanned } from './scan.js';
+
+/** Targets as a configuration file would have them, from what is likely; `fileOf` shortens paths for people. */
+export function buildTargets(scanned: readonly Scanned[], fileOf: (path: string) => string): object[] {
+  const names = new Set<string>();
+  return scanned.flatMap(({ place, proposals }) => {
+    const tables = new Map<string | null, Proposal[]>();
+    for (const proposal of proposals.filter(({ standing }) => standing === 'likely')) {
+      const { table } = proposal.evidence.sample;
+      tables.set(table, [...(tables.get(table) ?? []), proposal]);
+    }
+    return [...tables].flatMap(([table, own]) =>
+      splitByColumn(own).map((part) => {
+        const name = freeName(table ?? fileOf(nameOf(place.target)), names);
+        return {
+          name,
+          ...placeOf(place.target, fileOf),
+          ...(table === null ? {} : { table }),
+          ids: part.map(idOf),
+        };
+      }),
+    );
+  });
+}
+
+/** A target names each column of a table once: several paths in one need a target each. */
+function splitByColumn(proposals: readonly Proposal[]): Proposal[][] {
+  const rounds: Proposal[][] = [];
+  for (const proposal of proposals) {
+    const { column, path } = proposal.evidence.sample;
+    const free = rounds.find(
+      (round) => path === null || round.every(({ evidence }) => evidence.sample.column !== column),
+    );
+    if (free === undefined) rounds.push([proposal]);
+    else free.push(proposal);
+  }
+  return rounds;
+}
+
+function nameOf(target: ApplyTarget): string {
+  return target.kind === 'postgres' ? target.name : target.file;
+}
+
+function freeName(wanted: string, names: Set<string>): string {
+  let name = wanted;
+  for (let at = 2; names.has(name); at += 1) name = `${wanted}-${at}`;
+  names.add(name);
+  return name;
+}
+
+function placeOf(target: ApplyTarget, fileOf: (path: string) => string): object {
+  if (target.kind === 'postgres') {
+    const url =
+      target.urlEnv === undefined ? { urlFile: fileOf(target.urlFile ?? '') } : { urlEnv: target.urlEnv };
+    const ledger = target.ledgerSchema === 'svc_migrate' ? {} : { ledgerSchema: target.ledgerSchema };
+    return { kind: target.kind, ...url, ...ledger };
+  }
+  const header = target.kind === 'csv' && !target.header ? { header: false } : {};
+  return { kind: target.kind, file: fileOf(target.file), ...header };
+}
+
+function idOf({ evidence, best }: Proposal): object {
+  const { column, path } = evidence.sample;
+  return { column, ...(path === null ? {} : { path }), model: best?.model };
+}
