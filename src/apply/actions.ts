@@ -1,5 +1,6 @@
 import type { ApplyTarget } from '../config/apply-targets.js';
 import { SvcError } from '../errors.js';
+import type { ReportLimit } from '../report/schema.js';
 import { carryOut, confirmPlan, planSha256 } from './carry-out.js';
 import type { ApplyContext, Written } from './context.js';
 import type { OpenSite } from './open-sites.js';
@@ -28,27 +29,32 @@ export interface Work {
   readonly sites: readonly OpenSite[];
   readonly targets: readonly ApplyTarget[];
   readonly width: number;
+  /** A command line for these targets: `say('apply', '--verify')`. */
+  readonly say: (command: 'apply' | 'undo', ...words: readonly string[]) => string;
 }
 
 /** Looks and says what would be done. */
-export async function makePlan({ context, sites, targets, width }: Work): Promise<Result> {
+export async function makePlan({ context, sites, targets, width, say }: Work): Promise<Result> {
   const plan = await survey(context, sites, targets);
   const verdict = judgePlan(plan);
   const text = `${renderPlanText(plan, width)}${summarise(verdict, width)}`;
   const json = { action: 'plan', ...factsOf(plan, verdict), targets: plan.targets };
-  const next = verdict.exitCode === 0 ? nextOfPlan(plan) : nextOfBlocks(verdict, plan);
+  const next = verdict.exitCode === 0 ? nextOfPlan(plan, say) : nextOfBlocks(verdict, plan);
   return { exitCode: verdict.exitCode, text, json, next, plan };
 }
 
 /** The gate on the ids that are stored. */
-export async function checkIds({ context, sites, targets, width }: Work): Promise<Result> {
+export async function checkIds(
+  { context, sites, targets, width, say }: Work,
+  age: ReportLimit,
+): Promise<Result> {
   const plan = await survey(context, sites, targets);
-  const verdict = judgeCheck(plan);
+  const verdict = judgeCheck(plan, age);
   const title = verdict.exitCode === 0 ? 'PASS' : 'FAIL';
   const blocks = verdict.exitCode === 0 ? '' : renderBlocks(verdict.blocks, width);
   const text = `${title}: ${describeIds(verdict.ids)}\n${renderUnmapped(plan, width)}${blocks}`;
   const json = { action: 'check', ...factsOf(plan, verdict), targets: plan.targets };
-  const next = verdict.exitCode === 0 ? 'svc-migrate apply --plan plan.json' : nextOfBlocks(verdict, plan);
+  const next = verdict.exitCode === 0 ? say('apply', '--plan', 'plan.json') : nextOfBlocks(verdict, plan);
   return { exitCode: verdict.exitCode, text, json, next, plan };
 }
 
@@ -69,29 +75,34 @@ export async function write(work: Work, agreed: Plan | null, run: string): Promi
   }
   const sha256 = planSha256(agreed ?? now);
   const written = await carryOut(sites, { plan, planSha256: sha256, run, isExact: agreed !== null });
-  return describeRun(plan, verdict, written, width);
+  return describeRun(plan, verdict, written, work);
 }
 
-function describeRun(plan: Plan, verdict: Verdict, written: readonly Written[], width: number): Result {
+function describeRun(
+  plan: Plan,
+  verdict: Verdict,
+  written: readonly Written[],
+  { width, say }: Work,
+): Result {
   const fresh = written.filter((one) => !one.alreadyDone);
   const skipped = written.reduce((sum, one) => sum + one.skippedCount, 0);
   const runs = [...new Set((fresh.length === 0 ? written : fresh).map(({ run }) => run))];
   const title = fresh.length === 0 ? 'Nothing was left to do.' : `Done: run ${runs.join(', ')}.`;
-  const undo = runs[0] === undefined ? '' : `; to take it back: svc-migrate undo ${runs[0]}`;
+  const undo = runs[0] === undefined ? '' : `; to take it back: ${say('undo', runs[0])}`;
   return {
     exitCode: 0,
     text: `${title}\n${renderWritten(written, width)}`,
     json: { action: 'write', ...factsOf(plan, verdict), runs, written },
     next:
       skipped > 0
-        ? `svc-migrate apply, for the rows that others changed meanwhile (with --again)${undo}`
-        : `svc-migrate apply --verify${undo}`,
+        ? `${say('apply', '--again')}, for the rows that others changed meanwhile${undo}`
+        : `${say('apply', '--verify')}${undo}`,
     plan,
   };
 }
 
 /** Recomputes finished runs from ledger and remap: 0 all as they should be, 1 not, or nothing to verify. */
-export async function verifyRuns({ sites, width }: Work): Promise<Result> {
+export async function verifyRuns({ sites, width, say }: Work): Promise<Result> {
   const verified = [];
   for (const site of sites) verified.push(...(await site.verify(null)));
   const unfinished = [];
@@ -107,18 +118,15 @@ export async function verifyRuns({ sites, width }: Work): Promise<Result> {
     text: `${isGood ? 'PASS' : 'FAIL'}\n${renderVerified(verified, width)}${lines}${none}`,
     json: { action: 'verify', verified, unfinished },
     next: isGood
-      ? 'svc-migrate undo, for the runs there are'
-      : verifyNext(verified.length, unfinished.length),
+      ? `${say('undo')}, for the list of runs`
+      : verifyNext(verified.length, unfinished.length, say),
     plan: null,
   };
 }
 
-function verifyNext(verified: number, unfinished: number): string {
-  if (unfinished > 0)
-    return 'finish it with the same command as before, or take it back with svc-migrate undo';
-  return verified === 0
-    ? 'svc-migrate apply'
-    : 'look at the rows above, or take the run back with svc-migrate undo';
+function verifyNext(verified: number, unfinished: number, say: Work['say']): string {
+  if (unfinished > 0) return `finish it with the same command as before, or take it back: ${say('undo')}`;
+  return verified === 0 ? say('apply') : `look at the rows above, or take the run back: ${say('undo')}`;
 }
 
 function factsOf(plan: Plan, { ids, blocks }: Verdict): object {
@@ -131,9 +139,9 @@ function summarise(verdict: Verdict, width: number): string {
   return blocks.length === 0 ? head : `${head}In the way:\n${renderBlocks(blocks, width)}`;
 }
 
-function nextOfPlan(plan: Plan): string {
+function nextOfPlan(plan: Plan, say: Work['say']): string {
   const isDone = plan.targets.every(({ earlier }) => earlier.state === 'finished');
-  return isDone ? 'svc-migrate apply --verify' : 'the same command with --yes';
+  return isDone ? say('apply', '--verify') : 'the same command with --yes';
 }
 
 function nextOfBlocks({ blocks, ids }: Verdict, plan: Plan): string {

@@ -1,3 +1,4 @@
+import type { ReportLimit } from '../report/schema.js';
 import { findBlocks, isMissing, isUnknown, type Note, type Plan, sum } from './plan.js';
 
 export interface Block {
@@ -51,11 +52,16 @@ const ABOUT_WRITING: ReadonlySet<string> = new Set([
  * The gate: whether every id that is stored maps. What cannot be read, no id at all, and ids that came after a
  * finished run are no pass.
  */
-export function judgeCheck(plan: Plan): Verdict {
+export function judgeCheck(plan: Plan, age: ReportLimit): Verdict {
   const blocks = findBlocks(plan).filter(({ note }) => !ABOUT_WRITING.has(note.code));
   const verdict = verdictOf(plan, blocks);
   const { stored, done, since } = verdict.ids;
   const more: Block[] = [];
+  if (!age.pass) {
+    const old = age.detail ?? `the exports are ${age.actual} h old, ${age.allowed} h are allowed (maxAge)`;
+    const text = `What the remap rests on is too old to judge by: ${old}.`;
+    more.push({ target: 'remap', note: { level: 'blocks', code: 'max_age', text } });
+  }
   if (since > 0) {
     const text = `${since} cells have an id and no entry in the ledger of a finished run: they were left alone, or came since.`;
     more.push({ target: 'all targets', note: { level: 'blocks', code: 'since', text } });
@@ -68,7 +74,14 @@ export function judgeCheck(plan: Plan): Verdict {
 }
 
 /** What speaks against the ids themselves, not against the place they are in. */
-const ABOUT_IDS: ReadonlySet<string> = new Set(['missing', 'unknown', 'collision', 'since', 'no_ids']);
+const ABOUT_IDS: ReadonlySet<string> = new Set([
+  'missing',
+  'unknown',
+  'collision',
+  'since',
+  'no_ids',
+  'max_age',
+]);
 
 function verdictOf(plan: Plan, blocks: readonly Block[]): Verdict {
   return { exitCode: exitOf(blocks), ids: countIds(plan), blocks };

@@ -3,7 +3,7 @@ import type { ApplyContext, Tuning } from '../apply/context.js';
 import type { Policy } from '../apply/plan.js';
 import { SvcError } from '../errors.js';
 import { digestRemap } from '../match/write-remap.js';
-import { readRemapRuns } from '../store/evidence.js';
+import { type RemapRun, readRemapRuns } from '../store/evidence.js';
 import type { Db } from '../store/open.js';
 import { readVersion } from '../version.js';
 import type { Io } from './io.js';
@@ -35,6 +35,23 @@ export function buildContext({ db, file, policy, tuning }: ContextOptions, io: I
       },
     );
   }
+  return contextOf({ db, file, policy, tuning }, last, io);
+}
+
+/** Ids are put back as they were: no policy plays a part. */
+const NO_POLICY: Policy = { mode: 'new', missing: 'fail', unknown: 'fail', mapDeleted: false, again: false };
+
+/** What taking back needs: whatever remap there is, or none. */
+export function buildUndoContext(options: Omit<ContextOptions, 'policy'>, io: Io): ApplyContext {
+  const [last] = readRemapRuns(options.db, 1);
+  return contextOf({ ...options, policy: NO_POLICY }, last ?? { sha256: '', built_at: '' }, io);
+}
+
+function contextOf(
+  { db, file, policy, tuning }: ContextOptions,
+  last: Pick<RemapRun, 'sha256' | 'built_at'>,
+  io: Io,
+): ApplyContext {
   return {
     remap: db,
     idMaps: new Map(),

@@ -6,6 +6,7 @@ import { didYouMean } from '../config/suggest.js';
 import { SvcError } from '../errors.js';
 import { countOption, durationOption } from './catalogue/options.js';
 import type { Given } from './command.js';
+import type { Source } from './command-line.js';
 import { givenPlace, parseTarget } from './target-options.js';
 
 /** What an `apply` is asked to do. */
@@ -17,8 +18,8 @@ export interface ApplyRequest {
   /** The one table to scan; null: all. */
   readonly table: string | null;
   readonly targets: readonly ApplyTarget[];
-  /** Targets were named or given by options: a plan must be of exactly these. */
-  readonly isNarrowed: boolean;
+  /** Where the targets come from. A plan must be of exactly those that were named or given by options. */
+  readonly source: Source;
   readonly policy: Policy;
   /** The parts of the policy that were given: a plan must agree with them. */
   readonly asked: Partial<Policy>;
@@ -78,11 +79,11 @@ function chooseTargets(
   given: Given,
   config: Config,
   isScan: boolean,
-): Pick<ApplyRequest, 'targets' | 'isNarrowed'> {
+): Pick<ApplyRequest, 'targets' | 'source'> {
   const own = isScan ? givenPlace(given) : parseTarget(given, config);
   const { targets } = config.apply;
   if (own !== null) {
-    if (given.args.length === 0) return { targets: [own], isNarrowed: true };
+    if (given.args.length === 0) return { targets: [own], source: { kind: 'given', target: own } };
     throw new SvcError('usage', 'Name configured targets, or give one by options, not both.');
   }
   const known = targets.map(({ name }) => name);
@@ -91,11 +92,9 @@ function chooseTargets(
     const hint = didYouMean(name, known) ?? 'Targets are named under apply.targets in the configuration.';
     throw new SvcError('usage', `There is no target "${name}" in the configuration.`, { hint });
   }
-  const isNarrowed = given.args.length > 0;
-  return {
-    targets: isNarrowed ? targets.filter(({ name }) => given.args.includes(name)) : targets,
-    isNarrowed,
-  };
+  if (given.args.length === 0) return { targets, source: { kind: 'configured' } };
+  const named = targets.filter(({ name }) => given.args.includes(name));
+  return { targets: named, source: { kind: 'named', names: named.map(({ name }) => name) } };
 }
 
 function parseTuning(given: Given): Tuning {
@@ -115,6 +114,7 @@ export interface UndoRequest {
   readonly run: string | undefined;
   readonly json: string | undefined;
   readonly targets: readonly ApplyTarget[];
+  readonly source: Source;
   readonly tuning: Tuning;
 }
 
@@ -132,6 +132,7 @@ export function parseUndoRequest(given: Given, config: Config): UndoRequest {
     run,
     json: given.text('json'),
     targets: place === null ? config.apply.targets : [place],
+    source: place === null ? { kind: 'configured' } : { kind: 'given', target: place },
     tuning: parseTuning(given),
   };
 }

@@ -14,10 +14,16 @@ import { readPlan, renderPlan } from '../apply/plan-file.js';
 import type { ApplyTarget } from '../config/apply-targets.js';
 import type { Config } from '../config/config.js';
 import { SvcError } from '../errors.js';
+import { readAge } from '../report/describe-evidence.js';
+import { judgeAge } from '../report/gate.js';
 import { assertUsableRemap } from '../report/read-readiness.js';
+import type { ReportLimit } from '../report/schema.js';
 import { assertTargets, writeOutput, writeText } from '../report/write-output.js';
+import type { Db } from '../store/open.js';
+import { listStreams } from '../store/streams.js';
 import { buildContext } from './apply-context.js';
 import type { ApplyRequest } from './apply-request.js';
+import { shellLine, wordsOf } from './command-line.js';
 import type { Io } from './io.js';
 import { assertSameRequest } from './planned-request.js';
 import { readDatabase } from './read-database.js';
@@ -44,7 +50,10 @@ export async function runApply(config: Config, request: ApplyRequest, io: Io): P
     if (action === 'scan') return scanPlaces(context, request, config, io.width);
     const sites = openSites(context, targets);
     try {
-      return await act({ context, sites, targets, width: io.width }, { action }, agreed, io.clock.now());
+      const say = speaker(request);
+      const work = { context, sites, targets, width: io.width, say };
+      const nowMs = io.clock.now();
+      return await act(work, action, { agreed, nowMs, age: readAgeLimit(db, config, nowMs) });
     } finally {
       await closeSites(sites);
     }
@@ -53,22 +62,36 @@ export async function runApply(config: Config, request: ApplyRequest, io: Io): P
   return result.exitCode;
 }
 
-function act(
-  work: Work,
-  { action }: { readonly action: Exclude<ApplyRequest['action'], 'scan'> },
-  agreed: Plan | null,
-  nowMs: number,
-): Promise<Result> {
+interface Given {
+  readonly agreed: Plan | null;
+  readonly nowMs: number;
+  readonly age: ReportLimit;
+}
+
+function act(work: Work, action: Exclude<ApplyRequest['action'], 'scan'>, given: Given): Promise<Result> {
   switch (action) {
     case 'plan':
       return makePlan(work);
     case 'check':
-      return checkIds(work);
+      return checkIds(work, given.age);
     case 'write':
-      return write(work, agreed, newRunName(nowMs));
+      return write(work, given.agreed, newRunName(given.nowMs));
     case 'verify':
       return verifyRuns(work);
   }
+}
+
+function readAgeLimit(db: Db, config: Config, nowMs: number): ReportLimit {
+  return judgeAge(readAge(listStreams(db), nowMs).ms, config.maxAgeMs);
+}
+
+/** Says commands about the same targets in the same way; `apply` writes in the same mode. */
+function speaker({ source, policy }: ApplyRequest): Work['say'] {
+  return (command, ...words) => {
+    const mode =
+      command === 'apply' && policy.mode === 'in_place' && !words.includes('--verify') ? ['--in-place'] : [];
+    return shellLine(['svc-migrate', command, ...words, ...wordsOf(source, command === 'undo'), ...mode]);
+  };
 }
 
 /** Runs are named for people: `20261120-141000-3f9a`. */
@@ -99,7 +122,7 @@ async function writeResult(result: Result, { action, planFile, json }: ApplyRequ
   }
   const step =
     action === 'plan' && planFile !== undefined && exitCode === 0
-      ? `svc-migrate apply --yes --plan ${planFile}`
+      ? shellLine(['svc-migrate', 'apply', '--yes', '--plan', planFile])
       : next;
   if (json !== undefined) {
     const content = { ...result.json, exitCode, next: step };

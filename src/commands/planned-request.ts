@@ -11,7 +11,8 @@ import type { ApplyRequest } from './apply-request.js';
  * @throws SvcError `usage`, `bad_input`
  */
 export function assertSameRequest(plan: Plan, request: ApplyRequest, config: Config): void {
-  const { asked, isNarrowed, targets } = request;
+  const { asked, source, targets } = request;
+  const isNarrowed = source.kind !== 'configured';
   const { policy } = plan;
   const others = Object.entries(asked).filter(([name, value]) =>
     Object.entries(policy).some(([own, was]) => own === name && was !== value),
@@ -27,7 +28,7 @@ export function assertSameRequest(plan: Plan, request: ApplyRequest, config: Con
       hint: 'Leave out what the plan says itself, or plan again.',
     });
   }
-  const current = isNarrowed ? targets : config.apply.targets;
+  const current = source.kind === 'given' ? targets : config.apply.targets;
   for (const { name, definition } of plan.targets) {
     const own = current.find((target) => target.name === name);
     if (own === undefined || isDeepStrictEqual(own, definition)) continue;

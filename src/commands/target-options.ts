@@ -53,11 +53,10 @@ export function givenPlace(given: Given): ApplyTarget | null {
   if (place === null) return null;
   const ids = [{ column: '-', modelColumn: '-' }];
   const table = place['kind'] === 'sqlite' || place['kind'] === 'postgres' ? { table: '-' } : {};
-  const ledgerSchema = given.text('ledgerSchema');
-  const details = {
-    ...(ledgerSchema === undefined ? {} : { ledgerSchema }),
-    ...(place['kind'] === 'csv' && !given.isSet('header') ? { header: false } : {}),
-  };
+  const { output, ledgerSchema, header } = detailsOf(given);
+  const known =
+    place['kind'] === 'csv' ? { output, header } : place['kind'] === 'ndjson' ? { output } : { ledgerSchema };
+  const details = Object.fromEntries(Object.entries(known).filter(([, value]) => value !== undefined));
   return parse({ ...place, ...table, ...details, ids });
 }
 

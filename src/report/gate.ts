@@ -206,7 +206,7 @@ function decimalOf(percent: number): { digits: bigint; scale: bigint } {
 }
 
 /** Hours are rounded towards the verdict, so that `actual` and `allowed` never contradict it. */
-function judgeAge(ageMs: number | null, maxAgeMs: number): ReportLimit {
+export function judgeAge(ageMs: number | null, maxAgeMs: number): ReportLimit {
   const fromFuture = ageMs !== null && ageMs < -CLOCK_TOLERANCE_MS;
   const pass = ageMs !== null && !fromFuture && ageMs <= maxAgeMs;
   const hours = ageMs === null ? null : Math.max(0, ageMs / HOUR_MS);

@@ -71,6 +71,14 @@ function takeExclusively(db: Db): void {
   db.exec('BEGIN EXCLUSIVE; COMMIT');
 }
 
+/** A database in memory that holds nothing: for work that needs no remap. */
+export function openEmptyDatabase(): Db {
+  const db = new Database(':memory:');
+  db.defaultSafeIntegers(true);
+  createSchema(db);
+  return db;
+}
+
 /** New, or left so by a process that died while it made it. */
 function isBlank(db: Db): boolean {
   return db.prepare('SELECT count(*) FROM sqlite_schema').pluck().get() === 0n;

@@ -3,7 +3,7 @@ import type { FileTarget } from '../../config/apply-targets.js';
 import type { ApplyContext, LedgerRun, Site, Verified } from '../context.js';
 import { recompute, sourceOf } from './recompute.js';
 import { sha256Of } from './sha256.js';
-import { readSideCar, type SideCar } from './side-car.js';
+import { readSideCar, type SideCar, targetOfRun } from './side-car.js';
 import { outputOf, surveyFile } from './survey-file.js';
 import { undoFile } from './undo-file.js';
 import { writeFile } from './write-file.js';
@@ -32,7 +32,7 @@ function listRuns(context: ApplyContext, target: FileTarget): LedgerRun[] {
     if (car === null || car.mode !== mode) return [];
     const { run, changed, at, planSha256 } = car;
     const state = car.state === 'done' ? 'done' : 'working';
-    return [{ run, target: target.name, place: output, mode, state, changed, startedAt: at, planSha256 }];
+    return [{ run, target: car.target, place: output, mode, state, changed, startedAt: at, planSha256 }];
   });
 }
 
@@ -46,7 +46,7 @@ async function verifyFile(
     const output = outputOf(target, { ...context.policy, mode });
     const car = readSideCar(output);
     if (car === null || car.mode !== mode || (run !== null && car.run !== run)) continue;
-    found.push(await verifyOutput(context, target, output, car));
+    found.push(await verifyOutput(context, targetOfRun(car, target), output, car));
   }
   return found;
 }

@@ -1,6 +1,7 @@
 import { closeSync, fsyncSync, openSync, readdirSync, readFileSync, renameSync, writeSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { z } from 'zod';
+import { applyTargetSchema, type FileTarget } from '../../config/apply-targets.js';
 import { SvcError } from '../../errors.js';
 
 const SUFFIX = '.svc-migrate.json';
@@ -23,12 +24,19 @@ const sideCarSchema = z.object({
   planSha256: z.string(),
   policy: z.object({ missing: z.enum(['fail', 'keep', 'null']), mapDeleted: z.boolean() }),
   columns: z.array(z.object({ column: z.string(), model: z.string() })),
+  /** The target as it was then. */
+  definition: applyTargetSchema,
   changed: z.int(),
   at: z.string(),
   tool: z.string(),
 });
 
 export type SideCar = z.output<typeof sideCarSchema>;
+
+/** The target as the run had it, wherever its file is by now. */
+export function targetOfRun({ definition }: SideCar, now: FileTarget): FileTarget {
+  return definition.kind === 'csv' || definition.kind === 'ndjson' ? { ...definition, file: now.file } : now;
+}
 
 /** The side-car of an output. */
 export function sideCarFile(output: string): string {

@@ -113,7 +113,9 @@ function buildFilePlan(context: ApplyContext, seen: Seen): TargetPlan {
     output: policy.mode === 'in_place' ? null : output,
     rows,
     columns: works.map(({ column, tally }) => {
-      const tallied = tally.result();
+      // What a run rewrote holds V4 ids: looked up as V3 ids they would be told to be others.
+      const isRewritten = policy.mode === 'in_place' && earlier.earlier.state === 'finished';
+      const tallied = isRewritten ? { rows: 0, counts: [], digest: '' } : tally.result();
       return {
         column: columnLabel(column),
         model: column.model ?? `by ${column.modelColumn}`,

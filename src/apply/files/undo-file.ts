@@ -6,7 +6,7 @@ import { type ApplyContext, NAMED_ROWS, type Undone } from '../context.js';
 import { differingLines } from './differing-lines.js';
 import { recompute, sourceOf } from './recompute.js';
 import { sha256Of } from './sha256.js';
-import { readSideCar, type SideCar, siblingOf, sideCarFile, syncFolder } from './side-car.js';
+import { readSideCar, type SideCar, siblingOf, sideCarFile, syncFolder, targetOfRun } from './side-car.js';
 import { outputOf } from './survey-file.js';
 
 /**
@@ -20,7 +20,7 @@ export async function undoFile(context: ApplyContext, target: FileTarget, run: s
     const output = outputOf(target, { ...context.policy, mode });
     const car = readSideCar(output);
     if (car !== null && car.run === run && car.mode === mode)
-      return [await undoOutput(context, target, output, car)];
+      return [await undoOutput(context, targetOfRun(car, target), output, car)];
   }
   return [];
 }

@@ -116,6 +116,7 @@ function buildSideCar(
       column: columnLabel(one),
       model: one.model ?? `by ${one.modelColumn}`,
     })),
+    definition: target,
     at: new Date(now()).toISOString(),
     tool,
   };

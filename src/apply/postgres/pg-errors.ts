@@ -30,6 +30,17 @@ export function isWorthRetrying(error: unknown): boolean {
   return (error instanceof pg.DatabaseError && TRANSIENT.has(error.code ?? '')) || isConnectionLost(error);
 }
 
+/** What keeps a connection from being made, where that is neither the server's word nor the network's: TLS, files, a missing password. */
+export function connectError(error: unknown): unknown {
+  if (error instanceof pg.DatabaseError || isConnectionLost(error) || !(error instanceof Error)) return error;
+  const code = 'code' in error ? String(error.code) : error.name;
+  return new SvcError('config', `A connection to PostgreSQL cannot be made as its address says (${code}).`, {
+    hint: 'Check certificates, sslmode and the password in the connection string.',
+    facts: { error: code },
+    cause: error,
+  });
+}
+
 /** The driver's and the server's errors as ours, without the connection string; others as they are. */
 export function postgresError(error: unknown): unknown {
   if (error instanceof SvcError || !(error instanceof Error)) return error;

@@ -6,7 +6,7 @@ import type { PostgresTarget } from '../../config/apply-targets.js';
 import { SvcError } from '../../errors.js';
 import type { ApplyContext } from '../context.js';
 import { quoteName } from '../sql-names.js';
-import { isConnectionLost, isWorthRetrying, postgresError } from './pg-errors.js';
+import { connectError, isConnectionLost, isWorthRetrying, postgresError } from './pg-errors.js';
 import { readUrl } from './pg-url.js';
 
 /** A row: every value as PostgreSQL's text, null for NULL. */
@@ -157,7 +157,7 @@ export class PgSession {
     if (this.#client !== null) return this.#client;
     const { tuning, signal } = this.#context;
     if (signal.aborted) throw interrupted();
-    const client = new pg.Client({
+    const client = buildClient({
       connectionString: this.#url,
       application_name: 'svc-migrate',
       connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
@@ -167,7 +167,9 @@ export class PgSession {
     client.on('error', () => {
       if (this.#client === client) this.#client = null;
     });
-    await client.connect();
+    await client.connect().catch((error: unknown) => {
+      throw connectError(error);
+    });
     this.#client = client;
     await client.query(
       `${SETTINGS} SET lock_timeout = ${tuning.lockTimeoutMs}; SET statement_timeout = ${tuning.statementTimeoutMs};`,
@@ -178,6 +180,15 @@ export class PgSession {
 
 function copyLine(cells: Cells): string {
   return `${cells.map((cell) => (cell === null ? '\\N' : cell.replace(/[\\\t\n\r]/g, copyEscape))).join('\t')}\n`;
+}
+
+/** The driver reads what the connection string names, such as certificates. */
+function buildClient(config: pg.ClientConfig): pg.Client {
+  try {
+    return new pg.Client(config);
+  } catch (error) {
+    throw connectError(error);
+  }
 }
 
 const COPY_ESCAPES: Readonly<Record<string, string>> = {

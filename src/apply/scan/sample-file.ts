@@ -2,7 +2,7 @@ import { closeSync, openSync, readSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { SvcError } from '../../errors.js';
 import { sha256Of } from '../files/sha256.js';
-import { findOutput } from '../files/side-car.js';
+import { findOutput, type SideCar } from '../files/side-car.js';
 import { detectDialect, readRecord } from '../text/csv-dialect.js';
 import {
   bounded,
@@ -23,7 +23,7 @@ const LF = 0x0a;
  */
 export async function sampleCsv(file: string, hasHeader: boolean): Promise<PlaceSample> {
   const { bytes, isWhole } = readHead(file);
-  const run = findOutput(dirname(file), await sha256Of(file))?.run ?? null;
+  const written = findOutput(dirname(file), await sha256Of(file));
   const dialect = detectDialect(bytes, { file, delimiter: 'auto', header: hasHeader, columns: [] });
   const names = hasHeader ? dialect.header : Array.from({ length: dialect.width }, (_, at) => `#${at + 1}`);
   const values = names.map(() => new Set<string>());
@@ -35,7 +35,15 @@ export async function sampleCsv(file: string, hasHeader: boolean): Promise<Place
   }
   const columns = names.map((column, at): ColumnSample => {
     const { values: seen, isWhole: all } = bounded(values[at] ?? new Set());
-    return { table: null, column, path: null, values: seen, isWhole: all && isWhole, isKey: false, run };
+    return {
+      table: null,
+      column,
+      path: null,
+      values: seen,
+      isWhole: all && isWhole,
+      isKey: false,
+      run: runOf(written, column),
+    };
   });
   return { columns, unseen: [] };
 }
@@ -51,14 +59,18 @@ function addTo(values: Set<string> | undefined, cell: string): void {
  */
 export async function sampleNdjson(file: string): Promise<PlaceSample> {
   const { bytes, isWhole } = readHead(file);
-  const run = findOutput(dirname(file), await sha256Of(file))?.run ?? null;
+  const written = findOutput(dirname(file), await sha256Of(file));
   const end = isWhole ? bytes.length : bytes.lastIndexOf(LF);
   const leaves = new PathValues();
   for (const line of bytes.toString('utf8', 0, Math.max(0, end)).split('\n')) {
     if (line.trim() !== '') addJsonLeaves(line, leaves);
   }
-  const columns = leaves.list((column) => ({ table: null, column, path: null, run }));
+  const columns = leaves.list((column) => ({ table: null, column, path: null, run: runOf(written, column) }));
   return { columns: columns.map((one) => ({ ...one, isWhole: one.isWhole && isWhole })), unseen: [] };
+}
+
+function runOf(written: SideCar | null, column: string): string | null {
+  return written?.columns.some((one) => one.column === column) === true ? written.run : null;
 }
 
 function readHead(file: string): { readonly bytes: Buffer; readonly isWhole: boolean } {

@@ -14,6 +14,11 @@ const PLACE: readonly OptionSpec[] = [
   { flags: '--ledger-schema <name>', says: 'PostgreSQL schema for the ledger (default: svc_migrate)' },
 ];
 
+const OUTPUT: OptionSpec = {
+  flags: '--output <file>',
+  says: 'the new file of a CSV or NDJSON file (default: with .v4 in its name)',
+};
+
 const ONE_TARGET: readonly OptionSpec[] = [
   ...PLACE,
   { flags: '--table <name>', says: 'the table of a database' },
@@ -33,7 +38,7 @@ const ONE_TARGET: readonly OptionSpec[] = [
   { flags: '--company <id>', says: 'V3 company of all ids' },
   { flags: '--company-column <name>', says: 'column that holds the V3 company of each row' },
   { flags: '--new-column <name>', says: 'name of the new column (default: <column>_v4)' },
-  { flags: '--output <file>', says: 'the new file (default: with .v4 in its name)' },
+  OUTPUT,
   { flags: '--delimiter <text>', says: 'field separator of a CSV file (default: found out)' },
   { flags: '--no-header', says: 'the CSV file has no header row; columns are #1, #2, …' },
 ];
@@ -90,6 +95,8 @@ export const APPLY: CommandSpec = {
       line: 'svc-migrate apply --csv orders.csv --ids invoice_id=accounting/invoices',
       does: 'look at one file',
     },
+    { line: 'svc-migrate apply --scan --sqlite shop.db', does: 'look for columns that hold ids' },
+    { line: 'svc-migrate apply --in-place --plan plan.json', does: 'plan all configured targets' },
     { line: 'svc-migrate apply --check', does: 'the gate over all configured targets' },
   ],
   run: async (given, io) => {
@@ -105,7 +112,7 @@ export const UNDO: CommandSpec = {
   args: '[run]',
   says: 'take an apply back',
   more: 'Restores what the run changed, each value only while it is what the run wrote; rows changed since are listed and left alone. Without a run it lists those that there are.',
-  options: [...PLACE, JSON_OUT, ...TUNING],
+  options: [...PLACE, OUTPUT, JSON_OUT, ...TUNING],
   examples: [
     { line: 'svc-migrate undo', does: 'list the runs that the ledgers of the configured targets know' },
     { line: 'svc-migrate undo --sqlite shop.db', does: 'the runs of one database' },

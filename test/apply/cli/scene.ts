@@ -39,6 +39,7 @@ export function makeScene(
     v3: { regions: { default: { baseUrl: 'http://127.0.0.1:1/v3' } } },
     v4: { baseUrl: 'http://127.0.0.1:1' },
     models: MODELS,
+    maxAge: '36500d',
     apply: { targets },
   };
   writeFileSync(join(folder, 'svc-migrate.config.json'), JSON.stringify(config));
@@ -94,7 +95,12 @@ export function createOrders(
 export function query(file: string, sql: string): (string | null)[] {
   const db = new Database(file);
   try {
-    const rows = db.prepare<[], unknown>(sql).pluck().all();
+    const statement = db.prepare<[], unknown>(sql);
+    if (!statement.reader) {
+      statement.run();
+      return [];
+    }
+    const rows = statement.pluck().all();
     return rows.map((value) => (value === null ? null : String(value)));
   } finally {
     db.close();

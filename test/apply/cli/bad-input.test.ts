@@ -1,0 +1,181 @@
+import { writeFileSync } from 'node:fs';
+import { describe, expect, it } from 'vitest';
+import { createOrders, IDS, makeScene, ordersIn, query, runOf } from './scene.js';
+
+const INVOICES = 'invoice_id=accounting/invoices';
+const SHOP = ['--sqlite', 'shop.db', '--table', 'orders'];
+
+describe('what cannot be applied to', () => {
+  it('is named with a suggestion: tables, columns, models, targets', async () => {
+    const scene = makeScene([{ name: 'shop', kind: 'sqlite', file: 'shop.db', table: 'orders', ids: IDS }]);
+    createOrders(scene.path('shop.db'), [1]);
+    query(scene.path('shop.db'), 'CREATE VIEW order_view AS SELECT * FROM orders');
+    const cases = [
+      [['--sqlite', 'shop.db', '--table', 'order', '--ids', INVOICES], 6, 'did you mean "orders"?'],
+      [['--sqlite', 'shop.db', '--table', 'order_view', '--ids', INVOICES], 6, 'order_view is a view'],
+      [[...SHOP, '--ids', 'invoiceid=accounting/invoices'], 6, 'did you mean "invoice_id"?'],
+      [[...SHOP, '--ids', 'invoice_id=accounting/invoice'], 2, 'did you mean "accounting/invoices"?'],
+      [[...SHOP, '--ids', 'invoice_id'], 2, 'needs either model or modelColumn'],
+      [[...SHOP], 2, 'Which column holds ids'],
+      [['--ids', INVOICES], 2, 'say where it is'],
+      [['shp'], 2, 'Did you mean "shop"?'],
+      [['--sqlite', 'none.db', '--table', 'orders', '--ids', INVOICES], 6, 'There is no SQLite database'],
+      [
+        ['--sqlite', 'svc-migrate.db', '--table', 'remap', '--ids', INVOICES],
+        6,
+        'is the svc-migrate database',
+      ],
+      [
+        ['--postgres-env', 'postgres://u:canary@h/d', '--table', 't', '--ids', INVOICES],
+        2,
+        'never given on the command line',
+      ],
+      [['--check', '--yes'], 2, 'exclude each other'],
+    ] as const;
+    for (const [args, code, says] of cases) {
+      const ended = await scene.run(['apply', ...args]);
+      expect([args, ended.code, `${ended.stdout}${ended.stderr}`.replace(/\s+/g, ' ')]).toEqual([
+        args,
+        code,
+        expect.stringContaining(says),
+      ]);
+      expect(ended.stderr).not.toContain('canary');
+    }
+  });
+
+  it('is counted by how it is written, and never guessed', async () => {
+    const scene = makeScene();
+    createOrders(
+      scene.path('shop.db'),
+      ['1', '2.0', '007', '0x1F', ' 5 ', '1e3', 'INV-1', 1001],
+      'invoice_id TEXT',
+    );
+    const planned = await scene.run(['apply', ...SHOP, '--ids', INVOICES, '--json', 'plan-result.json']);
+    expect(planned.code).toBe(1);
+    const found: unknown = JSON.parse(scene.read('plan-result.json'));
+    const why = [
+      'decimal',
+      'exponent',
+      'hex',
+      'known_as_v4_only',
+      'leading_zeros',
+      'not_a_number',
+      'spaces_around',
+    ];
+    expect(found).toMatchObject({
+      ids: { stored: 8, mapped: 1, missing: 0, unknown: 7 },
+      targets: [
+        {
+          columns: [
+            { counts: ['mapped', ...why.map((one) => `unknown/${one}`)].map((name) => ({ name, ids: 1 })) },
+          ],
+        },
+      ],
+    });
+    const kept = await scene.run([
+      'apply',
+      ...SHOP,
+      '--ids',
+      INVOICES,
+      '--unknown',
+      'keep',
+      '--in-place',
+      '--yes',
+    ]);
+    expect([kept.code, ordersIn(scene.path('shop.db'))]).toEqual([
+      0,
+      [String(scene.v4Of(1)), '2.0', '007', '0x1F', ' 5 ', '1e3', 'INV-1', '1001'],
+    ]);
+  });
+
+  it('is a plan made for something else', async () => {
+    const scene = makeScene();
+    createOrders(scene.path('shop.db'), [1]);
+    expect(await scene.run(['apply', ...SHOP, '--ids', INVOICES, '--plan', 'plan.json'])).toMatchObject({
+      code: 0,
+    });
+    expect(await scene.run(['apply', '--yes', '--plan', 'plan.json', '--in-place'])).toMatchObject({
+      code: 2,
+    });
+    writeFileSync(scene.path('torn.json'), scene.read('plan.json').slice(0, 500));
+    expect(await scene.run(['apply', '--yes', '--plan', 'torn.json'])).toMatchObject({ code: 6 });
+    const other = scene
+      .read('plan.json')
+      .replace(/"sha256": "[0-9a-f]{64}"/, `"sha256": "${'0'.repeat(64)}"`);
+    writeFileSync(scene.path('other.json'), other);
+    const refused = await scene.run(['apply', '--yes', '--plan', 'other.json']);
+    expect([refused.code, refused.stderr]).toEqual([6, expect.stringContaining('remap › sha256')]);
+    expect(await scene.run(['apply', '--yes', '--plan', 'plan.json'])).toMatchObject({ code: 0 });
+  });
+
+  it('is a remap that is not what was built, or rests on unfinished or old exports', async () => {
+    const scene = makeScene([{ name: 'shop', kind: 'sqlite', file: 'shop.db', table: 'orders', ids: IDS }]);
+    createOrders(scene.path('shop.db'), [1]);
+    const database = scene.path('svc-migrate.db');
+    const config = scene.read('svc-migrate.config.json');
+    writeFileSync(scene.path('svc-migrate.config.json'), config.replace('36500d', '1h'));
+    const old = await scene.run(['apply', '--check']);
+    expect([old.code, old.stdout]).toEqual([1, expect.stringContaining('too old to judge by')]);
+    query(database, "UPDATE stream SET state = 'running' WHERE generation = 'v4'");
+    for (const args of [['--check'], [], ['--yes']])
+      expect(await scene.run(['apply', ...args])).toMatchObject({ code: 4 });
+    query(database, "UPDATE stream SET state = 'complete'");
+    query(database, 'UPDATE remap SET v4_svc_id = 5 WHERE v3_svc_id = 1');
+    const changed = await scene.run(['apply', '--yes']);
+    expect([changed.code, changed.stderr]).toEqual([
+      6,
+      expect.stringContaining('changed since it was built'),
+    ]);
+  });
+});
+
+describe('apply on NDJSON', () => {
+  it('rewrites ids in lists and nested objects, and nothing else', async () => {
+    const scene = makeScene();
+    const line = (a: number, b: number, c: number) =>
+      `{"n":${a},  "lines":[{"invoice":"${b}"},{"invoice":${c}}], "id": 1.50}\n`;
+    writeFileSync(scene.path('orders.ndjson'), line(1, 2, 3) + line(4, 5, 6));
+    const target = ['--ndjson', 'orders.ndjson', '--ids', '$.lines[*].invoice=accounting/invoices'];
+    const done = await scene.run(['apply', ...target, '--yes', '--output', 'new.ndjson']);
+    expect(done).toMatchObject({ code: 0 });
+    const [v2, v3, v5, v6] = [2, 3, 5, 6].map(scene.v4Of);
+    expect(scene.read('new.ndjson')).toBe(line(1, v2 ?? 0, v3 ?? 0) + line(4, v5 ?? 0, v6 ?? 0));
+    const undo = /to take it back: svc-migrate (.*)$/m.exec(done.stdout)?.[1]?.split(' ') ?? [];
+    expect(undo).toEqual(['undo', runOf(done), '--ndjson', 'orders.ndjson', '--output', 'new.ndjson']);
+    expect(await scene.run(undo)).toMatchObject({ code: 0 });
+  });
+});
+
+describe('apply --scan', () => {
+  it('proposes columns and paths with their evidence, and leaves small numbers alone', async () => {
+    const scene = makeScene();
+    const file = scene.path('shop.db');
+    createOrders(file, [5, 17, 99, 140, 180], "invoice_id, quantity DEFAULT 3, note DEFAULT 'n'");
+    query(file, 'CREATE TABLE docs(doc TEXT)');
+    query(
+      file,
+      `INSERT INTO docs VALUES ('{"lines":[{"invoice_id":"7"},{"invoice_id":9}]}'), ('{"lines":[{"invoice_id":11}]}')`,
+    );
+    const scanned = await scene.run(['apply', '--scan', '--sqlite', 'shop.db', '--json', 'scan.json']);
+    expect([scanned.code, scanned.stdout]).toEqual([
+      0,
+      expect.stringContaining('orders.invoice_id → accounting/invoices'),
+    ]);
+    const { apply } = JSON.parse(scene.read('scan.json'));
+    expect(apply.targets).toEqual([
+      {
+        name: 'docs',
+        kind: 'sqlite',
+        file: 'shop.db',
+        table: 'docs',
+        ids: [{ column: 'doc', path: '$.lines[*].invoice_id', model: 'accounting/invoices' }],
+      },
+      { name: 'orders', kind: 'sqlite', file: 'shop.db', table: 'orders', ids: IDS },
+    ]);
+    const config = { ...JSON.parse(scene.read('svc-migrate.config.json')), apply };
+    writeFileSync(scene.path('svc-migrate.config.json'), JSON.stringify(config));
+    expect(await scene.run(['apply', 'orders', '--in-place', '--yes'])).toMatchObject({ code: 0 });
+    const after = await scene.run(['apply', '--scan']);
+    expect(after.stdout).toMatch(/rewritten orders\.invoice_id: by run/);
+  });
+});
