@@ -16,7 +16,7 @@ const SOCKET_GONE = new Set([
 ]);
 /** What the driver says without a code. */
 const DRIVER_GONE =
-  /connection (?:terminated|ended)|timeout exceeded|client (?:was closed|has encountered)|not queryable|timeout expired/i;
+  /connection (?:terminated|ended)|timeout exceeded|client (?:was closed|has encountered)|not queryable|timeout expired|read timeout/i;
 
 /** Whether what was under way may or may not have been carried out. */
 export function isConnectionLost(error: unknown): boolean {

@@ -155,7 +155,7 @@ function parseUnit(cells: Cells): Unit {
 
 /** Makes the ledger where it is missing; its own transaction, for two processes may do it at once. */
 export async function ensureLedger(session: PgSession, schema: string): Promise<void> {
-  if (await hasLedger(session, schema)) return;
+  if (await session.retry(() => hasLedger(session, schema))) return;
   await session.transaction(BEGIN_LATEST, async () => {
     await session.exec(
       `SELECT pg_advisory_xact_lock(hashtextextended('svc-migrate ledger', 0)); ${ledgerSql(schema)}`,

@@ -33,6 +33,7 @@ export class PgSession {
   readonly #context: ApplyContext;
   readonly #url: string;
   #client: pg.Client | null = null;
+  #isBound = false;
   readonly #stop = () => this.#destroy();
 
   constructor(context: ApplyContext, source: Pick<PostgresTarget, 'urlEnv' | 'urlFile'>) {
@@ -108,7 +109,7 @@ export class PgSession {
     for (let attempt = 1; ; attempt += 1) {
       if (signal.aborted) throw interrupted();
       try {
-        return await step();
+        return await this.#onOneConnection(step);
       } catch (error) {
         await this.#rollBack(error);
         if (signal.aborted) throw interrupted();
@@ -126,6 +127,17 @@ export class PgSession {
       await this.exec('COMMIT');
       return result;
     });
+  }
+
+  /** A step does not go on over another connection than it began on: it would not be in its transaction there. */
+  async #onOneConnection<T>(step: () => Promise<T>): Promise<T> {
+    await this.#connected();
+    this.#isBound = true;
+    try {
+      return await step();
+    } finally {
+      this.#isBound = false;
+    }
   }
 
   async close(): Promise<void> {
@@ -155,6 +167,7 @@ export class PgSession {
 
   async #connected(): Promise<pg.Client> {
     if (this.#client !== null) return this.#client;
+    if (this.#isBound) throw new Error('connection ended between two statements');
     const { tuning, signal } = this.#context;
     if (signal.aborted) throw interrupted();
     const client = buildClient({

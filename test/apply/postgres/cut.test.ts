@@ -1,0 +1,76 @@
+import { rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, describe, expect, it } from 'vitest';
+import { PgSession } from '../../../src/apply/postgres/pg-session.js';
+import { makeFastFolder } from '../../support/fast-folder.js';
+import { startCutProxy } from '../support/cut-proxy.js';
+import { CutScene, commitMessages, describeCuts, everyMessage, through } from '../support/cut-scene.js';
+import { connect, readAll, startPostgres } from '../support/postgres.js';
+import { createRemap, IN_PLACE, openContext } from '../support/remap.js';
+
+/** Every message is cut in the soak. */
+const STRIDE = 16;
+
+const cluster = await startPostgres();
+
+describe.skipIf(cluster === null)('a connection to PostgreSQL that is cut', () => {
+  const folder = makeFastFolder();
+  afterAll(async () => {
+    await cluster?.stop();
+    rmSync(folder, { recursive: true, force: true });
+  });
+
+  it(`at every ${STRIDE}th message, and around every COMMIT, is made anew: nothing is lost or done twice`, async () => {
+    if (cluster === null) return;
+    const scene = await CutScene.open(cluster, folder, 'cut');
+    const messages = await scene.record();
+    const cuts = [...everyMessage(messages, STRIDE), ...commitMessages(messages)];
+    for (const cut of cuts) await scene.live(cut);
+    process.stderr.write(`PostgreSQL: ${describeCuts(scene, messages)}\n`);
+    expect(scene.cuts).toBeGreaterThan(cuts.length);
+    await scene.close();
+  });
+
+  it('for good ends the run with what was done in the ledger; it is carried on later', async () => {
+    if (cluster === null) return;
+    const scene = await CutScene.open(cluster, folder, 'cut_always');
+    const messages = await scene.record();
+    for (let at = 0; at < 12; at += 1) {
+      for (const work of ['write', 'undo'] as const) {
+        await scene.failFor(work, Math.floor((messages[work].length * at) / 12));
+        await scene.finish(work);
+      }
+    }
+    await scene.close();
+  });
+
+  it('between two statements of a step ends the step: none of it goes on over another connection', async () => {
+    const url = (await cluster?.createDatabase('cut_step')) ?? '';
+    const client = await connect(url);
+    await client.query('CREATE TABLE t(attempt integer, place text)');
+    const remap = join(folder, 'empty.db');
+    createRemap(remap, []);
+    const proxy = await startCutProxy(cluster?.port ?? 0);
+    const session = new PgSession(
+      { ...openContext(remap, IN_PLACE), env: { TEST_PG: through(url, proxy) } },
+      { urlEnv: 'TEST_PG' },
+    );
+    let attempt = 0;
+    await session.transaction('BEGIN', async () => {
+      attempt += 1;
+      await session.exec(`INSERT INTO t VALUES (${attempt}, 'first')`);
+      if (attempt === 1) {
+        proxy.cutAll();
+        await new Promise((done) => setTimeout(done, 50));
+      }
+      await session.exec(`INSERT INTO t VALUES (${attempt}, 'second')`);
+    });
+    expect(await readAll(client, 'SELECT * FROM t')).toEqual([
+      ['2', 'first'],
+      ['2', 'second'],
+    ]);
+    await session.close();
+    await proxy.close();
+    await client.end();
+  });
+});

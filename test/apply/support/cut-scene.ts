@@ -1,0 +1,200 @@
+import { join } from 'node:path';
+import type pg from 'pg';
+import { expect } from 'vitest';
+import type { ApplyContext, Site } from '../../../src/apply/context.js';
+import type { TargetPlan } from '../../../src/apply/plan.js';
+import { openPostgresSite } from '../../../src/apply/postgres/pg-site.js';
+import { SvcError } from '../../../src/errors.js';
+import { makeCase, remapRowsOf, rowsOf } from './cases.js';
+import { type CutProxy, type Message, startCutProxy, type Verdict } from './cut-proxy.js';
+import { type Cluster, connect, readAll } from './postgres.js';
+import { createTables, dumpRows, readTables, showRow, targetsOf } from './postgres-tables.js';
+import { createRemap, IN_PLACE, openContext } from './remap.js';
+
+type Work = 'write' | 'undo';
+
+/** The messages of an undisturbed job. */
+export type Messages = Readonly<Record<Work, readonly Message[]>>;
+
+/** What is done to the message with a number, while writing and again while taking back. */
+export interface Cut {
+  readonly write: number;
+  readonly undo: number;
+  readonly verdict: Exclude<Verdict, 'pass'>;
+}
+
+const CASES = [makeCase(4, 'plain', 2), makeCase(7, 'unique', 1)];
+
+type ClosableContext = ApplyContext & { readonly remap: { close(): unknown } };
+
+/** The connection string of a database, by way of the proxy. */
+export function through(url: string, proxy: CutProxy): string {
+  return url.replace(/:\d+\//, `:${proxy.port}/`);
+}
+
+/** Two small tables, one rewritten in batches and one at once, behind a proxy. */
+export class CutScene {
+  cuts = 0;
+  readonly #proxy: CutProxy;
+  readonly #client: pg.Client;
+  readonly #context: ClosableContext;
+  readonly #before: string;
+  #plans: readonly TargetPlan[] = [];
+  #lives = 0;
+
+  static async open(cluster: Cluster, folder: string, name: string): Promise<CutScene> {
+    const url = await cluster.createDatabase(name);
+    const client = await connect(url);
+    await createTables(client, CASES);
+    const remap = join(folder, `${name}.db`);
+    createRemap(remap, CASES.flatMap(remapRowsOf));
+    const proxy = await startCutProxy(cluster.port);
+    const context = openContext(remap, IN_PLACE, { batchRows: 4 });
+    const env = { TEST_PG: through(url, proxy) };
+    return new CutScene(proxy, client, { ...context, env }, await dumpRows(client, CASES));
+  }
+
+  private constructor(proxy: CutProxy, client: pg.Client, context: ClosableContext, before: string) {
+    this.#proxy = proxy;
+    this.#client = client;
+    this.#context = context;
+    this.#before = before;
+  }
+
+  async close(): Promise<void> {
+    await this.#proxy.close();
+    await this.#client.end();
+    this.#context.remap.close();
+  }
+
+  /** Lets an undisturbed job pass by. */
+  async record(): Promise<Messages> {
+    const site = this.#openSite();
+    this.#plans = await site.survey();
+    await site.close();
+    // The ledger is there from now on.
+    await this.live(null);
+    const messages = { write: [] as Message[], undo: [] as Message[] };
+    for (const work of ['write', 'undo'] as const) {
+      await this.#work(work, (message) => {
+        messages[work].push(message);
+        return 'pass';
+      });
+    }
+    return messages;
+  }
+
+  /** Writes and takes back, each with a cut; both must come to their end by themselves. */
+  async live(cut: Cut | null): Promise<void> {
+    this.#lives += 1;
+    await this.#work('write', this.#cutOnce(cut?.write, cut?.verdict));
+    await this.#assertWritten();
+    await this.#work('undo', this.#cutOnce(cut?.undo, cut?.verdict));
+    await this.#assertUndone();
+  }
+
+  #cutOnce(at: number | undefined, verdict: Verdict | undefined): CutProxy['judge'] {
+    return (message) => {
+      if (message.at !== at || verdict === undefined) return 'pass';
+      this.cuts += 1;
+      return verdict;
+    };
+  }
+
+  /** After so many messages nothing passes any more: the work must give up and say so. */
+  async failFor(work: Work, messages: number): Promise<void> {
+    let left = messages;
+    const failed = this.#work(work, () => {
+      left -= 1;
+      return left < 0 ? 'cut_before' : 'pass';
+    });
+    await expect(failed).rejects.toBeInstanceOf(SvcError);
+  }
+
+  async finish(work: Work): Promise<void> {
+    await this.#work(work, () => 'pass');
+    if (work === 'write') await this.#assertWritten();
+    else await this.#assertUndone();
+  }
+
+  async #work(work: Work, judge: CutProxy['judge']): Promise<void> {
+    const run = `run-${this.#lives}`;
+    const site = this.#openSite();
+    this.#proxy.count = 0;
+    this.#proxy.judge = judge;
+    try {
+      if (work === 'undo') await site.undo(run);
+      else await site.write(this.#plans, { run, planSha256: 'p', isExact: true });
+    } finally {
+      this.#proxy.judge = () => 'pass';
+      await site.close();
+    }
+  }
+
+  #openSite(): Site {
+    return openPostgresSite(this.#context, targetsOf(CASES));
+  }
+
+  async #assertWritten(): Promise<void> {
+    const expected = CASES.map((one) => rowsOf(one, true).map(showRow).sort());
+    expect(await readTables(this.#client, CASES)).toEqual(expected);
+    expect(await this.#readUnits()).toEqual([
+      ['done', '0', '0'],
+      ['done', '0', '0'],
+    ]);
+    const changed = CASES.flatMap((one) => {
+      const after = rowsOf(one, true).map(showRow);
+      return rowsOf(one, false).filter((row, at) => showRow(row) !== after[at]);
+    });
+    const [[entries] = []] = await readAll(
+      this.#client,
+      'SELECT count(*) FROM svc_migrate.ledger WHERE old <> new',
+    );
+    expect(entries).toBe(String(changed.length));
+  }
+
+  async #assertUndone(): Promise<void> {
+    expect(await dumpRows(this.#client, CASES)).toBe(this.#before);
+    const [[entries] = []] = await readAll(this.#client, 'SELECT count(*) FROM svc_migrate.entry');
+    expect(entries).toBe('0');
+  }
+
+  /** State, entries not carried out and skipped rows of every unit that is not taken back. */
+  #readUnits(): Promise<(string | null)[][]> {
+    return readAll(
+      this.#client,
+      `SELECT state, last_entry - done_entry, skipped FROM svc_migrate.run WHERE state <> 'undone' ORDER BY unit`,
+    );
+  }
+}
+
+/** Every so many messages: not passed on; a message of the client also passed on, with its answer lost. */
+export function everyMessage(messages: Messages, stride: number): Cut[] {
+  const most = Math.max(messages.write.length, messages.undo.length);
+  const cuts: Cut[] = [];
+  for (let at = 0; at < most; at += stride) {
+    const places = { write: at % messages.write.length, undo: at % messages.undo.length };
+    cuts.push({ ...places, verdict: 'cut_before' }, { ...places, verdict: 'cut_after' });
+  }
+  return cuts;
+}
+
+/** Around every COMMIT: not sent, sent, answered but unheard, heard but not known to be ready. */
+export function commitMessages(messages: Messages): Cut[] {
+  const places = (work: Work) =>
+    messages[work].flatMap(({ type, bytes, at }) =>
+      type === 'Q' && bytes.includes('COMMIT') ? [at, at + 1, at + 2] : [],
+    );
+  const [write, undo] = [places('write'), places('undo')];
+  return write.flatMap((at, index) => {
+    const both = { write: at, undo: undo[index % undo.length] ?? 0 };
+    return [
+      { ...both, verdict: 'cut_before' as const },
+      { ...both, verdict: 'cut_after' as const },
+    ];
+  });
+}
+
+export function describeCuts({ cuts }: CutScene, messages: Messages): string {
+  return `${cuts} cuts in applies of ${messages.write.length} messages and undos of ${messages.undo.length}`;
+}
