@@ -109,9 +109,10 @@ async function carryOutBatch(context: ApplyContext, db: UserDb, unit: Unit, batc
     }
     for (const [col, { column }] of unit.target.ids.entries()) {
       const change = { col, column, guard: 'old', value: 'new' } as const;
-      if (changeRows(db, unit, batch, change)) continue;
+      if (changeAll(db, unit, batch, change)) continue;
       skipChanged(db, unit, batch, change);
-      changeRows(db, unit, batch, change);
+      if (changeAll(db, unit, batch, change)) continue;
+      throw new SvcError('internal', `Not every row of ${unit.table} was found again by its key.`);
     }
     db.prepare('UPDATE svc_migrate_run SET done_entry = ? WHERE unit = ?').run(batch.until, unit.unit);
   });
@@ -123,6 +124,15 @@ interface ChangeWhat {
   /** Only rows that hold this are changed. */
   readonly guard: 'old' | 'new';
   readonly value: 'old' | 'new';
+}
+
+/** Changes every row of a batch, or none and says so. */
+function changeAll(db: UserDb, unit: Unit, batch: Batch, what: ChangeWhat): boolean {
+  db.exec('SAVEPOINT svc_migrate_batch');
+  const isAll = changeRows(db, unit, batch, what);
+  if (!isAll) db.exec('ROLLBACK TO svc_migrate_batch');
+  db.exec('RELEASE svc_migrate_batch');
+  return isAll;
 }
 
 /** Changes the rows of a batch, each only while it holds the guarded value; true where that was all of them. */

@@ -1,0 +1,89 @@
+import { expect } from 'vitest';
+import type { ApplyContext, Site, Written } from '../../../src/apply/context.js';
+import {
+  FOREIGN_IDS,
+  type ForeignApp,
+  type ForeignRow,
+  foreignTable,
+  replay,
+  twinOf,
+} from './foreign-app.js';
+import type { RemapRow } from './remap.js';
+
+export const FOREIGN_REMAP: readonly RemapRow[] = Array.from({ length: FOREIGN_IDS }, (_, at) => ({
+  v3: at + 1,
+  v4: twinOf(at + 1),
+}));
+
+/** A table `t(k, svc_id, note)` that is rewritten while an application writes to it. */
+export interface ForeignScene {
+  readonly app: ForeignApp;
+  /** Applies in place while the application writes, then again with the rows that came meanwhile. */
+  openSite(policy: Partial<ApplyContext['policy']>): Site;
+  read(): Promise<Map<number, ForeignRow>>;
+  /** Keys of rows with an entry in the ledger, and of skipped ones. */
+  readKeys(table: 'entry' | 'skipped'): Promise<Set<number>>;
+}
+
+export async function applyTo(site: Site, run: string, during: () => void = () => {}): Promise<Written> {
+  const plans = await site.survey();
+  expect(plans.flatMap((plan) => plan.notes.filter((note) => note.level === 'blocks'))).toEqual([]);
+  during();
+  const [written] = await site.write(plans, { run, planSha256: 'p', isExact: false });
+  if (written === undefined) throw new Error('nothing was written');
+  return written;
+}
+
+/** What must hold once the apply is done and the application has stopped. */
+export async function assertNothingLost(scene: ForeignScene, written: Written): Promise<void> {
+  const { app } = scene;
+  const found = await scene.read();
+  expect(sorted(found)).toEqual(sorted(replay(foreignTable(true), app.log)));
+  const entered = await scene.readKeys('entry');
+  const skipped = await scene.readKeys('skipped');
+  const taken = new Set(
+    app.log.flatMap((write) => (write.kind === 'set_id' || write.kind === 'delete' ? [write.k] : [])),
+  );
+  expect(written.skippedCount).toBe(skipped.size);
+  // Whoever was not rewritten is said to have been skipped, and nobody else is.
+  for (const k of foreignTable(false).keys()) {
+    expect({ k, isEntered: entered.has(k), isSkipped: skipped.has(k) }).toEqual({
+      k,
+      isEntered: !skipped.has(k),
+      isSkipped: skipped.has(k),
+    });
+    if (skipped.has(k)) expect(taken).toContain(k);
+  }
+  const site = scene.openSite({});
+  const changedSince = [...taken].filter((k) => entered.has(k)).length;
+  const [verified] = await site.verify(null);
+  expect(verified).toMatchObject({ wrongCount: 0, changedSinceCount: changedSince, checked: entered.size });
+  await site.close();
+}
+
+/** Rows that came meanwhile are taken by another run, once. */
+export async function assertTakenLater(scene: ForeignScene): Promise<void> {
+  const before = await scene.read();
+  const entered = await scene.readKeys('entry');
+  const site = scene.openSite({ again: true });
+  for (const run of ['run-2', 'run-3']) {
+    await applyTo(site, run);
+    const expected = [...before].map(
+      ([k, row]) => [k, entered.has(k) ? row : { ...row, id: twinOf(row.id) }] as const,
+    );
+    expect(sorted(await scene.read())).toEqual(sorted(new Map(expected)));
+  }
+  await site.close();
+}
+
+/** Everything but the application's own writes comes back. */
+export async function assertUndone(scene: ForeignScene): Promise<void> {
+  const site = scene.openSite({});
+  for (const run of ['run-2', 'run-1']) await site.undo(run);
+  expect(sorted(await scene.read())).toEqual(sorted(replay(foreignTable(false), scene.app.log)));
+  await site.close();
+}
+
+function sorted(table: ReadonlyMap<number, ForeignRow>): string[] {
+  return [...table].map(([k, { id, note }]) => `${k} ${id} ${note}`).sort();
+}
