@@ -112,7 +112,8 @@ export function parseBaseline(content: string): {
 
 function describeIssues(issues: readonly z.core.$ZodIssue[]): string[] {
   return issues.map((issue) => {
-    if (issue.code === 'unrecognized_keys') return `${issue.keys.join(', ')} ${issue.keys.length === 1 ? 'is' : 'are'} not known here`;
+    if (issue.code === 'unrecognized_keys')
+      return `${issue.keys.join(', ')} ${issue.keys.length === 1 ? 'is' : 'are'} not known here`;
     const place = issue.path.join('.');
     return place === '' ? lowerFirst(issue.message) : `${place} ${lowerFirst(issue.message)}`;
   });
