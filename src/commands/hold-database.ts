@@ -41,6 +41,22 @@ export async function holdDatabase<T>(hold: Hold, work: (db: Db) => Promise<T>):
   }
 }
 
+/**
+ * Runs long work on a database opened for reading, which keeps writers out, and leaves word of who does it.
+ */
+export async function leavingWord<T>(
+  { file, command, nowMs }: Omit<Hold, 'mode'>,
+  work: () => Promise<T>,
+): Promise<T> {
+  saveOwner(file, { pid, host: hostname(), since: new Date(nowMs).toISOString(), command });
+  try {
+    return await work();
+  } finally {
+    // Another reader may have put its own there.
+    if (readOwner(file)?.pid === pid) rmSync(noteOf(file), { force: true });
+  }
+}
+
 /** Runs `open`; an error `locked` gets the owner's name where one left it. */
 export function namingOwner<T>(file: string, open: () => T): T {
   try {

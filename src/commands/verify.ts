@@ -5,6 +5,7 @@ import { renderVerifyJson } from '../verify/render-json.js';
 import { renderVerify } from '../verify/render-text.js';
 import { judgeVerify } from '../verify/result.js';
 import { verifyRemap } from '../verify/verify.js';
+import { leavingWord } from './hold-database.js';
 import type { Io } from './io.js';
 import { readDatabase } from './read-database.js';
 import { withApi } from './with-api.js';
@@ -29,7 +30,10 @@ export async function runVerify({ config, sample, seed, json }: VerifyCommand, i
   const result = await withApi(config, io, (api) =>
     readDatabase(config, (db) => {
       const reader = createPairReader(api, config);
-      return verifyRemap({ db, config, reader, sample, seed, onProgress: io.onProgress });
+      const hold = { file: config.database, command: 'verify', nowMs: io.clock.now() };
+      return leavingWord(hold, () =>
+        verifyRemap({ db, config, reader, sample, seed, onProgress: io.onProgress }),
+      );
     }),
   );
   await writeText(io.stdout, [json ? renderVerifyJson(result) : renderVerify(result, io.width)]);

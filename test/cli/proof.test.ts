@@ -1,9 +1,10 @@
+import type { ChildProcess } from 'node:child_process';
 import { copyFileSync, readFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { type Sandbox, startSandbox } from '../../src/sandbox/start.js';
 import { type Ended, filesIn, keysOf, makeFolder, runCli } from './spawn-cli.js';
 
@@ -150,6 +151,32 @@ describe('commands of proof end with the code of what they found', () => {
       expect(ended.stderr).toMatch(PLAIN_ERROR);
     }
     holder.close();
+  });
+
+  it('6 while a verify goes on, which is named and leaves nothing behind', async () => {
+    const slow = await startSandbox({ seed: 5, scale: 150, port: 0 });
+    const cwd = makeFolder({
+      ...slow.config(),
+      v3: { ...Object(slow.config()['v3']), requestsPerSecond: 3 },
+    });
+    expect((await run(makeFolder(slow.config()), ['run', '--db', join(cwd, 'svc-migrate.db')])).code).toBe(0);
+    let child: ChildProcess | undefined;
+    const asked = slow.requests().length;
+    const verifying = runCli(['verify', '--all'], {
+      cwd,
+      env: keysOf(slow.apiKey),
+      onStart: (started) => {
+        child = started;
+      },
+    });
+    await vi.waitFor(() => expect(slow.requests().length).toBeGreaterThan(asked), 20_000);
+    const refused = await runCli(['export', 'v4', '--quiet'], { cwd, env: keysOf(slow.apiKey) });
+    child?.kill('SIGINT');
+    const ended = await verifying;
+    await slow.close();
+    expect([refused.code, ended.code]).toEqual([6, 130]);
+    expect(refused.stderr).toContain(`in use: svc-migrate verify (process ${child?.pid} on `);
+    expect(filesIn(cwd)).toEqual(['svc-migrate.config.json', 'svc-migrate.db']);
   });
 
   it('and reading changes nothing', async () => {

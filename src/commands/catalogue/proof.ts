@@ -9,7 +9,7 @@ const USUAL_SAMPLE = 500;
 export const VERIFY: CommandSpec = {
   name: 'verify',
   says: 'prove the remap: read mapped pairs live from both APIs',
-  more: 'Holds the remap against the export, then reads pairs by id and compares company and platform_id. Exits with 1 where anything disagrees, with 4 where pairs could not be read.',
+  more: 'Holds the remap against the export, then reads pairs by id and compares company and platform_id. Exits with 1 where anything disagrees, with 4 where pairs could not be read. Keeps exports out of the database meanwhile: for hours of --all, verify a copy with --db.',
   options: [
     { flags: '--sample <n>', says: `how many pairs to draw (default: ${USUAL_SAMPLE})` },
     { flags: '--seed <n>', says: 'what the draw is made from (default: the remap)' },
