@@ -24,8 +24,8 @@ export interface DoctorCommand {
   readonly json: boolean;
 }
 
-/** A question is asked twice at most: an outage is to be told soon. */
-const MOST_ATTEMPTS = 2;
+/** Attempts of one question, at most: an outage is to be told soon. */
+const MOST_ATTEMPTS = 3;
 
 /**
  * `doctor`: looks at everything a migration needs, and says what to mend. Writes nothing. 0 ready; else the exit

@@ -31,7 +31,7 @@ function judgePreview(preview: readonly PairPreview[]): Finding[] {
   const found = `${groupDigits(paired.length)} of ${groupDigits(preview.length)} V3 companies seen find their V4 company by shared records`;
   const others = [
     ...(open.length > 0 ? [`${groupDigits(open.length)} not beyond doubt`] : []),
-    ...(alone > 0 ? [`${groupDigits(alone)} show no shared record`] : []),
+    ...(alone > 0 ? [`${groupDigits(alone)} without one`] : []),
   ];
   const text = `Preview from samples, which leave records out: ${[found, ...others].join(', ')}. V4 lists the same id for ${groupDigits(sameId)}.`;
   const lines = preview.slice(0, SHOWN).map((one) => note('companies', 'pair', describe(one)));

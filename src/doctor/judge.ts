@@ -2,9 +2,10 @@ import type { DoctorFacts } from './facts.js';
 import { type Finding, sortFindings } from './finding.js';
 import { judgeClocks, judgeEffort, judgeHosts } from './judge-hosts.js';
 import { judgeBackfill, judgeConfig, judgeDatabase, judgeDisk, judgeProgram } from './judge-local.js';
-import { judgeV3Lists, judgeV4Models } from './judge-models.js';
 import { judgePairs } from './judge-pairs.js';
 import { judgePages, judgeSwitches } from './judge-parameters.js';
+import { judgeV3Lists } from './judge-v3.js';
+import { judgeV4Models } from './judge-v4.js';
 
 /** Everything that was found out, judged; pure. */
 export function judgeFacts({ config, nowMs, local, remote }: DoctorFacts): readonly Finding[] {

@@ -4,7 +4,7 @@ import type { Answer, Answers, HostFacts, RemoteFacts, SampledRecord } from '../
 import { judgeFindings, note, type ProblemCode, problem } from '../../src/doctor/finding.js';
 import { judgeClocks } from '../../src/doctor/judge-hosts.js';
 import { judgeBackfill, judgeDisk, judgeProgram } from '../../src/doctor/judge-local.js';
-import { judgeV4Models } from '../../src/doctor/judge-models.js';
+import { judgeV4Models } from '../../src/doctor/judge-v4.js';
 import { nearNames } from '../../src/doctor/near-names.js';
 import { judgeDeleted, judgeEq, judgeGte, judgeSelect, judgeSort } from '../../src/doctor/probe-switches.js';
 import { SvcError } from '../../src/errors.js';

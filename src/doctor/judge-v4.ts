@@ -1,58 +1,12 @@
 import type { Config } from '../config/config.js';
 import type { ModelPair } from '../domain.js';
 import { countOf, groupDigits } from '../report/numbers.js';
-import type { V3ListFacts, V4Facts, V4ListFacts } from './facts.js';
-import { type Finding, note, ok, type ProblemCode, problem, warning } from './finding.js';
+import type { V4Facts, V4ListFacts } from './facts.js';
+import { type Finding, note, ok, problem, warning } from './finding.js';
+import { countRecords, judgeAnswer, troubleOf } from './judge-lists.js';
 import { missingModels } from './probe-v4.js';
 
 const NAMED = 3;
-
-/** Does V3 have every model? */
-export function judgeV3Lists(lists: readonly V3ListFacts[]): Finding[] {
-  if (lists.length === 0) return [];
-  const answered = lists.filter(({ answer }) => answer.kind === 'answers');
-  const records = answered.reduce(
-    (sum, { answer }) => sum + (answer.kind === 'answers' ? (answer.totalCount ?? 0) : 0),
-    0,
-  );
-  const findings: Finding[] = [];
-  if (answered.length > 0) {
-    findings.push(
-      ok(
-        'V3',
-        'v3_lists',
-        `V3 answers for ${countOf(answered.length, 'list')}: ${countOf(records, 'record')} by its counts.`,
-      ),
-    );
-  }
-  if (lists.every(({ answer }) => answer.kind === 'absent')) {
-    return [
-      problem(
-        'V3',
-        'v3_absent',
-        2,
-        'V3 answers 404 to every model.',
-        'Check v3.regions.*.baseUrl: requests go to {baseUrl}/{category}/{model}.',
-      ),
-    ];
-  }
-  for (const { region, pair, answer } of lists) {
-    const name = `${pair.v3}${region === 'default' ? '' : ` in ${region}`}`;
-    if (answer.kind === 'absent') {
-      findings.push(
-        warning(
-          'V3',
-          'v3_model_absent',
-          `V3 does not have ${name} (404).`,
-          'Take it out of "models" if you do not use it; it counts as absent, not as empty.',
-        ),
-      );
-    } else if (answer.kind !== 'answers') {
-      findings.push(troubleOf('V3', 'v3_list_failed', answer));
-    } else findings.push(...judgeAnswer('V3', name, answer));
-  }
-  return findings;
-}
 
 /** Is V4 there, with companies and records, and does it know every model by its configured name? */
 export function judgeV4Models(facts: V4Facts, config: Config): Finding[] {
@@ -99,10 +53,7 @@ function describeCompanies(companies: number, asked: number): Finding {
 /** Every list read empty: there is nothing to compare with yet. */
 function judgeEmptiness({ lists }: V4Facts): Finding[] {
   const answered = lists.flatMap(({ answer }) => (answer.kind === 'answers' ? [answer] : []));
-  const records = answered.reduce(
-    (sum, { totalCount, records: some }) => sum + (totalCount ?? some.length),
-    0,
-  );
+  const records = countRecords(answered);
   if (answered.length === 0 && lists.some(({ answer }) => answer.kind === 'failed')) return [];
   if (answered.length > 0 && records > 0) {
     return [
@@ -174,22 +125,6 @@ function judgeTroubles(lists: readonly V4ListFacts[]): Finding[] {
   });
 }
 
-function troubleOf(
-  area: 'V3' | 'models',
-  code: string,
-  { kind, error }: Extract<V3ListFacts['answer'], { error: unknown }>,
-  more = '',
-): Finding {
-  const answer = error.facts['answer'];
-  const said = kind === 'refused' && answer !== undefined ? ` It says: ${answer}` : '';
-  const exit: ProblemCode = kind === 'refused' ? 2 : error.exitCode === 3 ? 3 : error.exitCode === 2 ? 2 : 4;
-  const fix =
-    kind === 'refused'
-      ? 'Check "expand" of the model in "models", and pageSize.'
-      : (error.hint ?? 'Run doctor again.');
-  return problem(area, code, exit, `${error.message}${more}${said}`, fix);
-}
-
 /** The models that V4 answers for: those of all companies in one line, others by themselves. */
 function judgeAnswering({ lists, asked }: V4Facts, models: readonly ModelPair[]): Finding[] {
   const findings: Finding[] = [];
@@ -218,34 +153,6 @@ function judgeAnswering({ lists, asked }: V4Facts, models: readonly ModelPair[])
 function firstOdd(name: string, lists: readonly V4ListFacts[]): readonly Finding[] {
   const odd = lists.map(({ answer }) => judgeAnswer('models', name, answer));
   return odd.find((findings) => findings.length > 0) ?? [];
-}
-
-/** What is odd about records that came. */
-function judgeAnswer(area: 'V3' | 'models', name: string, answer: V3ListFacts['answer']): Finding[] {
-  if (answer.kind !== 'answers') return [];
-  const findings: Finding[] = [];
-  if (answer.missing.length > 0) {
-    const fields = answer.missing.join(', ');
-    findings.push(
-      warning(
-        area,
-        'expand_ignored',
-        `${name}: no record carries ${fields}, though "expand" asks for it.`,
-        'Children in it cannot be mapped: check "expand" and "children" in "models".',
-      ),
-    );
-  }
-  if (answer.rejected > 0) {
-    findings.push(
-      warning(
-        area,
-        'objects_rejected',
-        `${name}: ${countOf(answer.rejected, 'object')} of the sample cannot be taken as records.`,
-        'They will be listed as rejected; check fieldPrefix if these are all.',
-      ),
-    );
-  }
-  return findings;
 }
 
 function firstFew(names: readonly (string | null)[]): string {
