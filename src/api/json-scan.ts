@@ -51,8 +51,8 @@ function tableOf(characters: string): Uint8Array {
  */
 export class JsonScanner {
   readonly bytes: Uint8Array;
-  /** The same bytes as one character each: cutting a text out of it is ten times cheaper than decoding. */
-  readonly #latin1: string;
+  /** The same bytes as one character each, once needed: cutting a text out of it is ten times cheaper than decoding. */
+  #latin1: string | null = null;
   /** True where the string walked last holds a backslash. */
   escaped = false;
   /** False where the object or array walked last has ended. */
@@ -63,7 +63,6 @@ export class JsonScanner {
   constructor(bytes: Uint8Array) {
     if (!isUtf8(bytes)) throw new JsonSyntaxError(0);
     this.bytes = bytes;
-    this.#latin1 = bufferOf(bytes).toString('latin1');
   }
 
   /** The first place at or after `at` that is no white space. */
@@ -131,11 +130,12 @@ export class JsonScanner {
     for (let i = start; i < end; i++) {
       if ((this.bytes[i] ?? 0) >= 0x80) return decodeUtf8(this.bytes, start, end);
     }
-    return this.#latin1.slice(start, end);
+    return this.ascii(start, end);
   }
 
   /** Bytes of a walked value that are known to be ASCII. */
   ascii(start: number, end: number): string {
+    this.#latin1 ??= bufferOf(this.bytes).toString('latin1');
     return this.#latin1.slice(start, end);
   }
 

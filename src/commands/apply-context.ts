@@ -2,7 +2,7 @@ import { sleepForReal } from '../api/sleep.js';
 import type { ApplyContext, Tuning } from '../apply/context.js';
 import type { Policy } from '../apply/plan.js';
 import { SvcError } from '../errors.js';
-import { digestRemap } from '../match/write-remap.js';
+import { digestRemap } from '../match/check-remap.js';
 import { type RemapRun, readRemapRuns } from '../store/evidence.js';
 import type { Db } from '../store/open.js';
 import { readVersion } from '../version.js';

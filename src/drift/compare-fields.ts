@@ -36,7 +36,7 @@ export function findDrift(v3: unknown, v4: unknown, rules: DriftRules): DriftedF
   if (!isObject(v3) || !isObject(v4)) return [];
   if (rules.trustsHash && haveEqualHashes(v3, v4)) return [];
   return sharedNames(v3, v4, rules)
-    .filter((name) => !rules.ignored.has(name) && !NOT_COMPARED.has(name))
+    .filter((name) => isCompared(name, rules))
     .map((field) => ({ field, v3: v3[field] ?? null, v4: v4[field] ?? null }))
     .filter((pair) => !isSame(pair.v3, pair.v4, rules));
 }
@@ -45,6 +45,11 @@ export function findDrift(v3: unknown, v4: unknown, rules: DriftRules): DriftedF
 function haveEqualHashes(v3: JsonObject, v4: JsonObject): boolean {
   const hash = v3['data_hash'];
   return typeof hash === 'string' && hash !== '' && hash === v4['data_hash'];
+}
+
+/** Whether a top-level field is compared at all. */
+export function isCompared(name: string, { fieldPrefix, ignored }: DriftRules): boolean {
+  return !name.startsWith(fieldPrefix) && !ignored.has(name) && !NOT_COMPARED.has(name);
 }
 
 type JsonObject = { readonly [name: string]: Json };

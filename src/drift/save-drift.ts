@@ -1,17 +1,18 @@
 import type { Config } from '../config/config.js';
 import type { Db } from '../store/open.js';
-import { type DriftedField, type DriftRules, findDrift } from './compare-fields.js';
+import { type DriftedField, type DriftRules, findDrift, isCompared } from './compare-fields.js';
+import { haveSameMembers } from './same-members.js';
 
 /** Pairs read at once: their payloads are in memory, and nothing can be written while a query is read. */
 const CHUNK = 1000;
 
 /** Matched pairs of live records, by the row ids of its records. */
 const PAIRS = `
-  SELECT m.model, r.region, r.company_id, c4.company_id, r.platform_id, r.svc_id, t.svc_id, e.id, p3.body, p4.body
-    FROM rec_result e JOIN rec3 r ON r.id = e.id JOIN m ON m.ix = r.model_ix
-    JOIN record t ON t.id = e.twin LEFT JOIN c4 ON c4.ix = r.pair
-    LEFT JOIN payload p3 ON p3.record_id = e.id LEFT JOIN payload p4 ON p4.record_id = e.twin
-    WHERE e.gen = 3 AND e.outcome = 'matched' AND e.id > ? ORDER BY e.id LIMIT ${CHUNK}`;
+  SELECT m.model, r.region, r.company_id, c4.company_id, r.platform_id, r.svc_id, t.svc_id, r.id, p3.body, p4.body
+    FROM rec3 AS r CROSS JOIN record AS t ON t.id = twin_of(r.id) CROSS JOIN m ON m.ix = r.model_ix
+    LEFT JOIN c4 ON c4.ix = r.pair
+    LEFT JOIN payload AS p3 ON p3.record_id = r.id LEFT JOIN payload AS p4 ON p4.record_id = t.id
+    WHERE r.id > ? AND NOT r.deleted AND NOT t.deleted ORDER BY r.id LIMIT ${CHUNK}`;
 
 type PairRow = [...Ids, bigint, Uint8Array | null, Uint8Array | null];
 type Ids = [
@@ -78,6 +79,7 @@ function compareRow(
   counts.pairs += 1;
   if (body3 === null || body4 === null || rules === undefined) return [];
   counts.compared += 1;
+  if (haveSameMembers(body3, body4, (name) => isCompared(name, rules))) return [];
   return findDrift(parse(body3), parse(body4), rules);
 }
 

@@ -2,14 +2,15 @@ import type { Config } from '../config/config.js';
 import type { OnProgress } from '../domain.js';
 import { saveDrift } from '../drift/save-drift.js';
 import type { Db } from '../store/open.js';
+import { assertConserved, type Conservation, tallyRemap } from './check-remap.js';
 import { matchChildren } from './children.js';
 import { saveCompanyPairs } from './companies.js';
-import { createJoinTables } from './join.js';
+import { saveKeyed } from './keyed.js';
 import type { NamedPair } from './pair-companies.js';
 import { explainRecords } from './reasons.js';
 import { matchRecords } from './records.js';
 import { buildScope } from './scope.js';
-import { assertConserved, type Conservation, digestRemap, writeRemap } from './write-remap.js';
+import { writeRemap } from './write-remap.js';
 
 export interface RemapOptions {
   readonly db: Db;
@@ -47,34 +48,27 @@ export function buildRemap(options: RemapOptions): RemapSummary {
 }
 
 function buildInTransaction({ db, config, named, clock, onProgress }: RemapOptions): RemapSummary {
-  const steps: readonly (readonly [string, () => void])[] = [
-    ['read what was exported', () => buildScope(db, config)],
-    ['pair companies', () => saveCompanyPairs(db, config, named)],
-    [
-      'join records',
-      () => {
-        createJoinTables(db);
-        matchRecords(db, config);
-      },
-    ],
-    ['explain records', () => explainRecords(db)],
-    ['join children', () => matchChildren(db)],
-    ['write the remap', () => writeRemap(db)],
-    ['compare fields', () => saveDrift(db, config)],
-  ];
-  for (const [done, [name, work]] of steps.entries()) {
-    onProgress({ kind: 'step', name, done, total: steps.length + 1 });
-    work();
-  }
-  onProgress({
-    kind: 'step',
-    name: 'check every record is accounted for',
-    done: steps.length,
-    total: steps.length + 1,
+  let done = 0;
+  const step = <T>(name: string, work: () => T): T => {
+    onProgress({ kind: 'step', name, done, total: STEPS });
+    done += 1;
+    return work();
+  };
+  step('read what was exported', () => {
+    buildScope(db, config);
+    saveKeyed(db);
   });
-  const conservation = assertConserved(db);
-  const sha256 = digestRemap(db);
-  const counts = readCounts(db);
+  step('pair companies', () => saveCompanyPairs(db, config, named));
+  const pairs = step('join records', () => matchRecords(db, config));
+  step('explain records', () => explainRecords(db));
+  const children = step('join children', () => matchChildren(db, pairs));
+  step('write the remap', () => writeRemap(db));
+  step('compare fields', () => saveDrift(db, config));
+  const { tally, conservation } = step('check every record is accounted for', () => {
+    const found = tallyRemap(db);
+    return { tally: found, conservation: assertConserved(db, found, { records: pairs.pointed, children }) };
+  });
+  const { sha256, counts } = tally;
   db.prepare(`
     INSERT INTO remap_run(built_at, sha256, export_seq, counts)
     VALUES (?, ?, ifnull((SELECT CAST(value AS INTEGER) FROM meta WHERE key = 'export_seq'), 0), ?)`).run(
@@ -85,16 +79,10 @@ function buildInTransaction({ db, config, named, clock, onProgress }: RemapOptio
   return { ...conservation, sha256, counts, unfinishedStreams: countUnfinished(db) };
 }
 
+const STEPS = 8;
+
 function countUnfinished(db: Db): number {
   return Number(db.prepare(`SELECT count(*) FROM stream WHERE state IN ('running', 'failed')`).pluck().get());
-}
-
-function readCounts(db: Db): Record<string, number> {
-  const rows = db
-    .prepare(`SELECT status || ifnull('/' || reason, ''), count(*) FROM remap GROUP BY 1 ORDER BY 1`)
-    .raw()
-    .all() as [string, bigint][];
-  return Object.fromEntries(rows.map(([name, count]) => [name, Number(count)]));
 }
 
 function dropTemporary(db: Db): void {

@@ -1,17 +1,16 @@
 import type { Db } from '../store/open.js';
-import { addGroupEvidence, explainNearKeys } from './near-keys.js';
+import { explainNearKeys } from './near-keys.js';
 
-/** Explains every row the join left as `absent`, first reason that applies, and adds the evidence. */
+/** Explains every row the join left as `absent` with the first reason that applies. */
 export function explainRecords(db: Db): void {
   explainInert(db);
-  explainNearKeys(db, 'rec');
+  explainNearKeys(db);
   explainWindow(db);
   explainCreatedLater(db);
   db.exec(`
     UPDATE rec_result SET outcome = 'unmatched/unexplained' WHERE outcome = 'unmatched/absent';
     UPDATE rec_result SET outcome = 'v4_only/unexplained' WHERE outcome = 'v4_only/absent';
   `);
-  addGroupEvidence(db, 'rec');
 }
 
 function explainInert(db: Db): void {

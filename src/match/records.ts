@@ -1,21 +1,22 @@
 import type { Config } from '../config/config.js';
 import type { Db } from '../store/open.js';
-import { joinSides } from './join.js';
-
-/** Places are numbered `model * PLACES + V4 company`; a V4 company is in one pair at most. */
-const PLACES = 10_000_000;
+import { joinRecords } from './join-records.js';
+import { type Pairs, registerPairs } from './pairs.js';
+import { PLACES } from './places.js';
 
 /**
- * Gives every record its outcome, in `rec_result`: one row per V3 record, and one per V4 record that no V3
- * record points at. `outcome` is `status` or `status/reason`; `unmatched/absent` and `v4_only/absent` are left
- * for `reasons.ts` to explain.
+ * Gives every record its outcome. What V3 records became is returned; `rec_result` has one row for each V3 record
+ * that became nothing, and for each V4 record that no V3 record points at. `outcome` is `status/reason`;
+ * `unmatched/absent` and `v4_only/absent` are left for `reasons.ts` to explain.
  */
-export function matchRecords(db: Db, config: Config): void {
+export function matchRecords(db: Db, config: Config): Pairs {
   createPlaces(db, config);
-  fillSide(db);
-  joinSides(db);
+  createViews(db);
+  const pairs = joinRecords(db);
+  registerPairs(db, pairs);
   saveV3Results(db);
   saveV4Results(db);
+  return pairs;
 }
 
 /** A place is a model of a company pair, with what is known of both its streams. */
@@ -65,41 +66,31 @@ function saveWindows(db: Db, { sinceMs, isRelative = false }: Config['backfill']
   `);
 }
 
-/** Keyed records: of V3 those whose model and company have a place in V4, of V4 all. */
-function fillSide(db: Db): void {
+/** Records with what is known of their stream and company. They are read in the order they lie in. */
+function createViews(db: Db): void {
   db.exec(`
     CREATE TEMP VIEW rec3 AS
       SELECT r.id, r.svc_id, r.platform_id, r.unique_id, r.deleted, r.latest_ms, r.latest_from, r.company_id,
-          x.model_ix, x.region, x.in_full, c.ix AS company, c.pair, c.matched_by AS company_by, c.scope_full,
+          r.children, x.model_ix, x.region, x.in_full, c.ix AS company, c.pair, c.matched_by AS company_by, c.scope_full,
           x.model_ix * ${PLACES} + c.pair AS place
-        FROM x JOIN record r ON r.stream_id = x.stream_id
-        JOIN c3 c ON c.region = x.region AND c.company_id = r.company_id WHERE x.gen = 3;
+        FROM record AS r CROSS JOIN x ON x.stream_id = r.stream_id
+        CROSS JOIN c3 AS c ON c.region = x.region AND c.company_id = r.company_id WHERE x.gen = 3;
     CREATE TEMP VIEW rec4 AS
       SELECT r.id, r.svc_id, r.platform_id, r.unique_id, r.deleted, r.created_ms, r.company_id,
-          x.model_ix, x.in_full, c.ix AS company, c.pair, c.matched_by AS company_by, c.scope_full,
+          r.children, x.model_ix, x.in_full, c.ix AS company, c.pair, c.matched_by AS company_by, c.scope_full,
           x.model_ix * ${PLACES} + c.ix AS place
-        FROM x JOIN record r ON r.stream_id = x.stream_id
-        JOIN c4 c ON c.company_id = r.company_id WHERE x.gen = 4;
-    INSERT INTO side
-      SELECT place, key, gen, deleted, id, svc_id, uid FROM (
-        SELECT r.place, r.platform_id AS key, 3 AS gen, r.deleted, r.id, r.svc_id, r.unique_id AS uid
-          FROM rec3 r JOIN place p ON p.place = r.place WHERE r.platform_id IS NOT NULL AND NOT p.v4_absent
-        UNION ALL
-        SELECT r.place, r.platform_id, 4, r.deleted, r.id, r.svc_id, r.unique_id
-          FROM rec4 r LEFT JOIN place p ON p.place = r.place WHERE r.platform_id IS NOT NULL AND NOT ifnull(p.v4_absent, 0))
-      ORDER BY 1, 2, 3, 4, 5;
+        FROM record AS r CROSS JOIN x ON x.stream_id = r.stream_id
+        CROSS JOIN c4 AS c ON c.company_id = r.company_id WHERE x.gen = 4;
     CREATE TEMP TABLE rec_result(
-      gen INTEGER NOT NULL, id INTEGER NOT NULL, twin INTEGER, outcome TEXT NOT NULL, by TEXT,
-      evidence TEXT, provisional INTEGER NOT NULL, conflict INTEGER NOT NULL, place INTEGER,
-      PRIMARY KEY (gen, id)
-    ) STRICT, WITHOUT ROWID;
+      id INTEGER PRIMARY KEY, gen INTEGER NOT NULL, outcome TEXT NOT NULL, evidence TEXT, place INTEGER
+    ) STRICT;
   `);
 }
 
 function saveV3Results(db: Db): void {
   db.exec(`
     INSERT INTO rec_result
-    SELECT 3, r.id, v.twin,
+    SELECT r.id, 3,
         CASE
           WHEN r.deleted AND r.platform_id IS NULL THEN 'deleted/no_platform_id'
           WHEN r.pair IS NULL AND NOT r.scope_full THEN 'unmatched/scope_incomplete'
@@ -111,28 +102,20 @@ function saveV3Results(db: Db): void {
           WHEN v.kind = 'superseded' THEN 'deleted/superseded_in_v3'
           WHEN v.kind = 'dup_v3' THEN 'ambiguous/duplicate_platform_id_v3'
           WHEN v.kind = 'dup_v4' THEN 'ambiguous/duplicate_platform_id_v4'
-          WHEN v.kind = 'pair' THEN CASE
-            WHEN r.deleted AND t.deleted THEN 'deleted/deleted_in_both'
-            WHEN r.deleted THEN 'deleted/deleted_in_v3'
-            WHEN t.deleted THEN 'deleted/deleted_in_v4'
-            ELSE 'matched' END
           WHEN NOT p.v4_full THEN 'unmatched/scope_incomplete'
           WHEN r.deleted THEN 'deleted/deleted_not_in_v4'
           ELSE 'unmatched/absent'
         END,
-        v.by, NULL,
-        v.twin IS NOT NULL AND NOT (r.in_full AND p.v4_full AND p.settled),
-        ifnull(v.twin IS NOT NULL AND r.unique_id <> t.unique_id, 0), r.place
-      FROM rec3 r LEFT JOIN place p ON p.place = r.place
-      LEFT JOIN verdict v ON v.gen = 3 AND v.id = r.id AND v.place = r.place
-      LEFT JOIN record t ON t.id = v.twin;
+        v.evidence, r.place
+      FROM rec3 AS r LEFT JOIN place AS p ON p.place = r.place LEFT JOIN verdict AS v ON v.id = r.id
+      WHERE twin_of(r.id) IS NULL ORDER BY r.id;
   `);
 }
 
 function saveV4Results(db: Db): void {
   db.exec(`
     INSERT INTO rec_result
-    SELECT 4, r.id, NULL,
+    SELECT r.id, 4,
         CASE
           WHEN v.kind = 'superseded' THEN 'deleted/superseded_in_v4'
           WHEN r.pair IS NULL AND NOT r.scope_full THEN 'v4_only/scope_incomplete'
@@ -144,9 +127,9 @@ function saveV4Results(db: Db): void {
           WHEN r.platform_id IS NULL THEN 'v4_only/no_platform_id'
           WHEN r.pair IS NULL THEN 'v4_only/' || iif(r.company_by = 'ambiguous', 'company_ambiguous', 'company_not_in_v3')
           ELSE 'v4_only/absent'
-        END, NULL, NULL, 0, 0, r.place
-      FROM rec4 r LEFT JOIN place p ON p.place = r.place
-      LEFT JOIN verdict v ON v.gen = 4 AND v.id = r.id AND v.place = r.place
-      WHERE r.id NOT IN (SELECT id FROM pointed);
+        END,
+        v.evidence, r.place
+      FROM rec4 AS r LEFT JOIN place AS p ON p.place = r.place LEFT JOIN verdict AS v ON v.id = r.id
+      WHERE NOT is_pointed(r.id) ORDER BY r.id;
   `);
 }

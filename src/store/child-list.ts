@@ -18,6 +18,11 @@ export function renderChildren(children: readonly ParsedChild[]): string | null 
   return JSON.stringify((isOrdered(children) ? children : orderOf(children)).map(storedOf));
 }
 
+/** Stored text as children. */
+export function parseChildren(text: string): readonly StoredChild[] {
+  return JSON.parse(text);
+}
+
 function storedOf({ path, svcId, platformId, platformUniqueId, deleted }: ParsedChild): StoredChild {
   return [path, svcId.toString(), platformId, platformUniqueId, deleted ? 1 : 0];
 }

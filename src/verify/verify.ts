@@ -1,7 +1,7 @@
 import type { Config } from '../config/config.js';
 import type { OnProgress } from '../domain.js';
 import { SvcError } from '../errors.js';
-import { digestRemap } from '../match/write-remap.js';
+import { digestRemap } from '../match/check-remap.js';
 import { readReadiness } from '../report/read-readiness.js';
 import { findIncomplete } from '../report/readiness.js';
 import { findContradictions } from '../store/conservation.js';

@@ -1,0 +1,64 @@
+import type { Db } from '../store/open.js';
+
+const BY = [null, 'platform_id', 'platform_unique_id'] as const;
+
+/**
+ * Which V4 record each V3 record became, by the row ids of both: five bytes for each stored record, where a table
+ * with its index would cost ten times the time.
+ */
+export class Pairs {
+  readonly #twins: Uint32Array | Float64Array;
+  /** Per V3 record: place in `BY`. Per V4 record: how many V3 records point at it, 2 for more. */
+  readonly #marks: Uint8Array;
+  /** Distinct V4 records that a V3 record points at. */
+  pointed = 0;
+
+  /** `lastId`: the highest row id. */
+  constructor(lastId: number) {
+    this.#twins = lastId < 2 ** 32 ? new Uint32Array(lastId + 1) : new Float64Array(lastId + 1);
+    this.#marks = new Uint8Array(lastId + 1);
+  }
+
+  add(v3: number, v4: number, by: 'platform_id' | 'platform_unique_id'): void {
+    this.#twins[v3] = v4;
+    this.#marks[v3] = by === 'platform_id' ? 1 : 2;
+    if (!this.isPointed(v4)) this.pointed += 1;
+    this.#marks[v4] = Math.min(2, this.#mark(v4) + 1);
+  }
+
+  /** The V4 record that a V3 record became, or null. */
+  twinOf(v3: number): number | null {
+    const twin = this.#twins[v3] ?? 0;
+    return twin === 0 ? null : twin;
+  }
+
+  byOf(v3: number): 'platform_id' | 'platform_unique_id' | null {
+    return BY[this.#mark(v3)] ?? null;
+  }
+
+  isPointed(v4: number): boolean {
+    return this.#mark(v4) > 0;
+  }
+
+  /** Whether several V3 records point at a V4 record: deleted ones under one key. */
+  isShared(v4: number): boolean {
+    return this.#mark(v4) > 1;
+  }
+
+  #mark(id: number): number {
+    return this.#marks[id] ?? 0;
+  }
+}
+
+/** Makes the pairs known to SQL: `twin_of(v3 id)`, `pair_by(v3 id)`, `is_pointed(v4 id)`, by row id. */
+export function registerPairs(db: Db, pairs: Pairs): void {
+  const options = { deterministic: true, safeIntegers: false };
+  db.function('twin_of', options, (id: unknown) => toSql(pairs.twinOf(Number(id))));
+  db.function('pair_by', options, (id: unknown) => pairs.byOf(Number(id)));
+  db.function('is_pointed', options, (id: unknown) => (pairs.isPointed(Number(id)) ? 1n : 0n));
+}
+
+/** A number would arrive as REAL. */
+function toSql(id: number | null): bigint | null {
+  return id === null ? null : BigInt(id);
+}
