@@ -92,6 +92,7 @@ function countPage(row: StreamRow, page: PageOutcome): StreamRow {
     passChanged: position.passChanged + page.changed,
     excluded: position.excluded + page.excluded,
     idlePages: page.fresh > 0 ? 0 : position.idlePages + 1,
+    requestId: page.requestId ?? position.requestId,
   });
 }
 

@@ -19,6 +19,7 @@ export interface PageOutcome {
   /** Of excluded companies, first seen in this reading. */
   readonly excluded: number;
   readonly totalCount: number | null;
+  readonly requestId: string | null;
   readonly next: string | null;
   /** Whether this walk had `next` before. */
   readonly cursorRepeats: boolean;

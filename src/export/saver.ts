@@ -103,6 +103,7 @@ function preparePage({ db, payload, excluded, clock }: SaverOptions) {
       fresh: records.fresh + counted.fresh,
       excluded: counted.unique,
       totalCount: page.totalCount,
+      requestId: page.requestId,
       next: page.next,
       cursorRepeats: page.next !== null && rememberCursor(row.id, page.next),
     };

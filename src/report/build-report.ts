@@ -89,7 +89,7 @@ function assemble(db: Db, inputs: ReportInputs, parts: Parts): Report {
     gate,
     ...counts,
     completeness: streams.map((stream) => toReportStream(stream, config)),
-    fullSync: listFullSync(folded.outside, dates.ranges),
+    fullSync: listFullSync(folded.outside, dates.ranges, streams),
     findings: listFindings(folded),
     drift,
     baseline: accepted?.section ?? null,

@@ -1,9 +1,19 @@
+import type { StreamRow } from '../store/stream-row.js';
 import { type Dates, rangeKey } from './dates.js';
 import type { OutsideCount } from './fold.js';
 import type { Report } from './schema.js';
 
-/** What to ask the operator for: records that the backfill window left out, by company and model. */
-export function listFullSync(outside: readonly OutsideCount[], ranges: Dates['ranges']): Report['fullSync'] {
+/**
+ * What to ask the operator for: records that the backfill window left out, by company and model, with the request by
+ * which the operator can see that V4 did not show them.
+ */
+export function listFullSync(
+  outside: readonly OutsideCount[],
+  ranges: Dates['ranges'],
+  streams: readonly StreamRow[],
+): Report['fullSync'] {
+  const inV4 = streams.filter(({ generation }) => generation === 'v4');
+  const asked = new Map(inV4.map((one) => [`${one.model} ${one.companyId}`, one.position.requestId]));
   return outside.map((row) => {
     const range = ranges.get(rangeKey(row.region, row.v3CompanyId, row.model));
     return {
@@ -15,6 +25,7 @@ export function listFullSync(outside: readonly OutsideCount[], ranges: Dates['ra
       children: row.children,
       earliest: isoOf(range?.earliest ?? null),
       latest: isoOf(range?.latest ?? null),
+      requestId: asked.get(`${row.model} ${row.v4CompanyId}`) ?? null,
     };
   });
 }

@@ -27,7 +27,17 @@ function opening(rows: readonly Row[], since: string | null): string {
   return `${records} of ${companies} are older than ${window}, so V4 did not load them. Please run a full sync for:`;
 }
 
-const HEAD = ['V3 company', 'Region', 'V4 company', 'Model', 'Records', 'Children', 'From', 'To'];
+const HEAD = [
+  'V3 company',
+  'Region',
+  'V4 company',
+  'Model',
+  'Records',
+  'Children',
+  'From',
+  'To',
+  'V4 request_id',
+];
 const RIGHT = new Set(['Records', 'Children']);
 
 function table(rows: readonly Row[]): string {
@@ -40,6 +50,7 @@ function table(rows: readonly Row[]): string {
     groupDigits(row.children),
     row.earliest?.slice(0, 10) ?? '–',
     row.latest?.slice(0, 10) ?? '–',
+    row.requestId ?? '–',
   ]);
   return [
     HEAD,
@@ -52,7 +63,7 @@ function table(rows: readonly Row[]): string {
 
 /** The same as CSV with a header; dates are exact. */
 export function* renderFullSyncCsv({ fullSync }: Report): Generator<string> {
-  yield 'v3_company_id,region,v4_company_id,model,records,children,earliest,latest\r\n';
+  yield 'v3_company_id,region,v4_company_id,model,records,children,earliest,latest,request_id\r\n';
   for (const row of fullSync) {
     const cells = [
       csvCell(row.v3CompanyId),
@@ -63,6 +74,7 @@ export function* renderFullSyncCsv({ fullSync }: Report): Generator<string> {
       String(row.children),
       row.earliest ?? '',
       row.latest ?? '',
+      csvCellForPeople(row.requestId ?? ''),
     ];
     yield `${cells.join(',')}\r\n`;
   }

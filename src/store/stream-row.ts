@@ -39,6 +39,8 @@ const positionSchema = z.object({
   restartUnique: count.nullable().default(null),
   /** How the stream ends once nothing is left to read. */
   ending: z.enum(['complete', 'short', 'absent']).default('complete'),
+  /** Of the last page that was saved, by which the operator can look the list up. */
+  requestId: z.string().nullable().default(null),
   /** Distinct records of excluded companies in this reading. */
   excluded: count.default(0),
   /** Whether records of an older reading may be stored. */

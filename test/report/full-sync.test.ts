@@ -17,30 +17,30 @@ describe('the request for a full sync', () => {
 
 81 records of 2 companies are older than the backfill window, which begins at 2026-08-20T00:00:00.000Z, so V4 did not load them. Please run a full sync for:
 
-| V3 company | Region | V4 company | Model | Records | Children | From | To |
-| --- | --- | --- | --- | ---: | ---: | --- | --- |
-| 1000 | eu | 5000 | accounting/model_01 | 40 | 3 | 2024-02-01 | 2026-08-01 |
-| 1001 | eu | 5001 | accounting/model_02 | 41 | 3 | 2024-02-01 | 2026-08-01 |
+| V3 company | Region | V4 company | Model | Records | Children | From | To | V4 request_id |
+| --- | --- | --- | --- | ---: | ---: | --- | --- | --- |
+| 1000 | eu | 5000 | accounting/model_01 | 40 | 3 | 2024-02-01 | 2026-08-01 | req_0 |
+| 1001 | eu | 5001 | accounting/model_02 | 41 | 3 | 2024-02-01 | 2026-08-01 | req_1 |
 `);
   });
 
   it('is a table in CSV, with exact dates', () => {
     expect(join(renderFullSyncCsv(SAMPLE))).toBe(
       [
-        'v3_company_id,region,v4_company_id,model,records,children,earliest,latest',
-        '1000,eu,5000,accounting/model_01,40,3,2024-02-01T00:00:00.000Z,2026-08-01T00:00:00.000Z',
-        '1001,eu,5001,accounting/model_02,41,3,2024-02-01T00:00:00.000Z,2026-08-01T00:00:00.000Z',
+        'v3_company_id,region,v4_company_id,model,records,children,earliest,latest,request_id',
+        '1000,eu,5000,accounting/model_01,40,3,2024-02-01T00:00:00.000Z,2026-08-01T00:00:00.000Z,req_0',
+        '1001,eu,5001,accounting/model_02,41,3,2024-02-01T00:00:00.000Z,2026-08-01T00:00:00.000Z,req_1',
         '',
       ].join('\r\n'),
     );
   });
 
   it('leaves what is not known empty', () => {
-    const report = withRow({ v4CompanyId: null, earliest: null, latest: null });
+    const report = withRow({ v4CompanyId: null, earliest: null, latest: null, requestId: null });
     expect(join(renderFullSync(report))).toContain(
-      '| 1000 | eu | – | accounting/model_01 | 40 | 3 | – | – |\n',
+      '| 1000 | eu | – | accounting/model_01 | 40 | 3 | – | – | – |\n',
     );
-    expect(join(renderFullSyncCsv(report))).toContain('\r\n1000,eu,,accounting/model_01,40,3,,\r\n');
+    expect(join(renderFullSyncCsv(report))).toContain('\r\n1000,eu,,accounting/model_01,40,3,,,\r\n');
   });
 
   it('says so where there is nothing to ask for, and where not everything was read', () => {
