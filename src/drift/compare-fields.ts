@@ -27,6 +27,10 @@ export interface DriftRules {
  */
 const NOT_COMPARED = new Set(['raw_data', 'data_hash', 'platform_id']);
 
+/** Values nested deeper are not compared, and told as different: comparing takes a stack, which has an end. */
+const DEEPEST = 100;
+const TOO_DEEP = '(nested too deeply to be compared)';
+
 /**
  * Shared fields whose values differ, by name. Values are compared as what they are: `"10.50"` equals `10.5`,
  * instants are equal at the coarser of two precisions, lists of plain values regardless of order, and null is the
@@ -37,8 +41,20 @@ export function findDrift(v3: unknown, v4: unknown, rules: DriftRules): DriftedF
   if (rules.trustsHash && haveEqualHashes(v3, v4)) return [];
   return sharedNames(v3, v4, rules)
     .filter((name) => isCompared(name, rules))
-    .map((field) => ({ field, v3: v3[field] ?? null, v4: v4[field] ?? null }))
-    .filter((pair) => !isSame(pair.v3, pair.v4, rules));
+    .map((field) => ({ field, v3: shallow(v3[field] ?? null), v4: shallow(v4[field] ?? null) }))
+    .filter((pair) => pair.v3 === TOO_DEEP || pair.v4 === TOO_DEEP || !isSame(pair.v3, pair.v4, rules));
+}
+
+/** The value itself, unless it is nested too deeply. */
+function shallow(value: Json): Json {
+  if (typeof value !== 'object') return value;
+  let level: readonly Json[] = [value];
+  for (let depth = 0; depth <= DEEPEST; depth += 1) {
+    const nested = level.filter((one) => typeof one === 'object' && one !== null);
+    if (nested.length === 0) return value;
+    level = nested.flatMap((one) => Object.values(one));
+  }
+  return TOO_DEEP;
 }
 
 /** Different hashes prove nothing. */

@@ -128,12 +128,14 @@ const FIELDS = `f.key AS name,
   CASE f.type WHEN 'integer' THEN 'number' WHEN 'real' THEN 'number' WHEN 'true' THEN 'boolean' WHEN 'false' THEN 'boolean' ELSE f.type END AS kind,
   CASE f.type WHEN 'null' THEN NULL WHEN 'true' THEN 'true' WHEN 'false' THEN 'false' ELSE CAST(f.atom AS TEXT) END AS text`;
 const SINGLE = `f.type NOT IN ('array', 'object')`;
+/** SQLite reads JSON of up to 1,000 levels: a deeper payload is shown as if it were not kept. */
+const BODY = `iif(json_valid(CAST(p.body AS TEXT)), CAST(p.body AS TEXT), '{}')`;
 
 /** The single-valued fields of a stored record in its own order; empty where no payload is kept. */
 export function readRecordFields(db: Db, recordId: bigint): PayloadField[] {
   return db
     .prepare<[bigint], PayloadField>(
-      `SELECT ${FIELDS} FROM payload AS p, json_each(CAST(p.body AS TEXT)) AS f
+      `SELECT ${FIELDS} FROM payload AS p, json_each(${BODY}) AS f
        WHERE p.record_id = ? AND ${SINGLE} ORDER BY f.id`,
     )
     .all(recordId);
@@ -149,7 +151,7 @@ export function readChildFields(
 ): PayloadField[] {
   return db
     .prepare<[object], PayloadField>(
-      `SELECT ${FIELDS} FROM payload AS p, json_each(CAST(p.body AS TEXT), '$.' || json_quote(@path)) AS item,
+      `SELECT ${FIELDS} FROM payload AS p, json_each(${BODY}, '$.' || json_quote(@path)) AS item,
          json_each(item.value) AS f
        WHERE p.record_id = @recordId AND item.type = 'object'
          AND json_extract(item.value, '$.' || json_quote(@idField)) = @svcId AND ${SINGLE}

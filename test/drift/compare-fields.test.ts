@@ -47,6 +47,13 @@ describe('comparing the fields of a pair', () => {
     expect(findDrift(v3, v4, RULES).map(({ field }) => field)).toEqual(['name']);
   });
 
+  it('tells values apart that are too deep to be compared, and goes no deeper', () => {
+    const nested = (depth: number): unknown => JSON.parse(`${'['.repeat(depth)}1${']'.repeat(depth)}`);
+    expect(findDrift({ f: nested(90) }, { f: nested(90) }, RULES)).toEqual([]);
+    expect(findDrift({ f: nested(100_000) }, { f: 1 }, RULES)).toHaveLength(1);
+    expect(findDrift({ f: nested(200) }, { f: nested(200) }, RULES)).toHaveLength(1);
+  });
+
   it('does not compare the key that both were matched by, whichever way it is written', () => {
     expect(
       findDrift({ platform_id: '90071992547409931' }, JSON.parse('{"platform_id":90071992547409931}'), RULES),
