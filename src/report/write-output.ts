@@ -65,8 +65,8 @@ function realPath(target: string): string {
  * @throws SvcError `output` where it cannot be written: full disk, missing folder, closed pipe; `interrupted`
  */
 export async function writeOutput(output: Output, io: OutputIo): Promise<void> {
-  if (output.target === '-') return writeText(io.stdout, hearing(output.chunks(), io.signal));
-  await writeFile(output.target, hearing(output.chunks(), io.signal));
+  if (output.target === '-') return writeText(io.stdout, hearing(output, io.signal));
+  await writeFile(output.target, hearing(output, io.signal));
 }
 
 export interface OutputIo {
@@ -74,9 +74,9 @@ export interface OutputIo {
   readonly signal: AbortSignal;
 }
 
-/** Text in buffers; between them signals are heard. */
-async function* hearing(chunks: Iterable<string>, signal: AbortSignal): AsyncGenerator<string> {
-  for (const buffer of inBuffers(chunks)) {
+/** Text in buffers; between them signals are heard. Begun only once there is somewhere to write: a query left unread stays open. */
+async function* hearing({ chunks }: Output, signal: AbortSignal): AsyncGenerator<string> {
+  for (const buffer of inBuffers(chunks())) {
     yield buffer;
     await hearSignals(signal);
   }

@@ -4,7 +4,8 @@ import { constants, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
-const BIN = fileURLToPath(new URL('../../bin/svc-migrate.js', import.meta.url));
+/** The built program. */
+export const BIN = fileURLToPath(new URL('../../bin/svc-migrate.js', import.meta.url));
 
 export interface Ended {
   /** As a shell sees it: 128 + its number where a signal ended it. */
@@ -30,7 +31,7 @@ export function runCli(args: readonly string[], options: SpawnOptions): Promise<
 /** Runs a line of a shell in which `svc-migrate` is the built program. */
 export function runShell(line: string, options: SpawnOptions): Promise<Ended> {
   const program = `svc-migrate() { exec ${JSON.stringify(process.execPath)} ${JSON.stringify(BIN)} "$@"; }`;
-  return run('bash', ['-c', `${program}; ${line}`], options);
+  return run('bash', ['--norc', '-c', `${program}; ${line}`], options);
 }
 
 function run(file: string, args: readonly string[], options: SpawnOptions): Promise<Ended> {

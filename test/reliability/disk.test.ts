@@ -1,0 +1,186 @@
+import { spawnSync } from 'node:child_process';
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type Sandbox, startSandbox } from '../../src/sandbox/start.js';
+import { BIN, type Ended, keysOf, runShell } from '../cli/spawn-cli.js';
+import { makeFastFolder } from '../support/fast-folder.js';
+
+const CONFIG = 'svc-migrate.config.json';
+const OUTPUTS = ['json', 'ndjson', 'markdown', 'html', 'junit', 'full-sync', 'full-sync-csv'];
+
+/** Whether a small disk can be mounted, out of sight of the rest of the machine. */
+const CAN_MOUNT = spawnSync('unshare', ['-rm', 'mount', '-t', 'tmpfs', 'tmpfs', '/mnt']).status === 0;
+if (!CAN_MOUNT) {
+  process.stdout.write('NOT TESTED: small and read-only disks, because nothing can be mounted here\n');
+}
+
+let sandbox: Sandbox;
+let folder = '';
+/** What an undisturbed job dumps. */
+let truth = '';
+
+const shell = (line: string, cwd = folder): Promise<Ended> =>
+  runShell(line, { cwd, env: keysOf(sandbox.apiKey) });
+
+beforeAll(async () => {
+  sandbox = await startSandbox({ seed: 31, scale: 200, companies: 1 });
+  folder = makeFastFolder();
+  const { v3, v4, ...rest } = sandbox.config();
+  const speed = { pageSize: 10, concurrency: 1, requestsPerSecond: 10_000 };
+  const config = { ...rest, v3: { ...Object(v3), ...speed }, v4: { ...Object(v4), ...speed } };
+  writeFileSync(join(folder, CONFIG), JSON.stringify(config));
+  expect((await shell('svc-migrate run --quiet')).code).toBe(0);
+  expect((await shell('svc-migrate dump --output truth.csv')).code).toBe(0);
+  truth = readDump('truth.csv');
+});
+afterAll(async () => {
+  await sandbox.close();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+/** The remap but for the times at which V3 was read. */
+function readDump(name: string): string {
+  return readFileSync(join(folder, name), 'utf8').replace(/(v3_read_until"":"")[^"]+/g, '$1');
+}
+
+/** Exit code 6 with a sentence and what to do, and nothing that looks like a bug. */
+function expectRefused({ code, stderr }: Ended, words: RegExp): void {
+  expect([code, stderr]).toEqual([6, expect.stringMatching(words)]);
+  expect(stderr).not.toMatch(/\n\s+at |this is a bug/);
+  expect(stderr).toMatch(/→ |cannot write stdout/);
+}
+
+/** Runs lines as one script with a disk of its own for the database, which is gone afterwards. */
+function onSmallDisk(name: string, kilobytes: number, lines: readonly string[]): Promise<Ended> {
+  const disk = join(folder, name);
+  mkdirSync(disk);
+  const script = [
+    `run() { "${process.execPath}" "${BIN}" "$@"; }`,
+    'told() { run "$@" 2>&1 > /dev/null; echo "code $?"; }',
+    `remount() { mount -o remount,$1 "${disk}"; }`,
+    `mount -t tmpfs -o size=${kilobytes}k tmpfs "${disk}"`,
+    `cp ${CONFIG} "${disk}" && cd "${disk}"`,
+    ...lines,
+  ];
+  writeFileSync(join(folder, `${name}.sh`), script.join('\n'));
+  return shell(`unshare -rm bash --norc "${name}.sh"`);
+}
+
+describe.runIf(CAN_MOUNT)('a disk of its own', () => {
+  const SIZES = [8, 96, 192, 288, 384, 512, 1024];
+
+  it('that is too small for the database ends the run with 6; on a larger one it goes on to the same result', async () => {
+    const codes: string[] = [];
+    for (const size of SIZES) {
+      const { code, stdout, stderr } = await onSmallDisk(`full-${size}`, size, [
+        'told run --quiet',
+        'remount size=64m',
+        'run run --quiet > /dev/null || exit 1',
+        `run dump --output "${folder}/full-${size}.csv"`,
+      ]);
+      expect([code, stderr]).toEqual([0, '']);
+      expect(stdout).toMatch(
+        /^(?:svc-migrate: Cannot (?:write|create) .*\n {2}→ .*\n {2}\(error .*\n)?code [06]\n$/,
+      );
+      expect(readDump(`full-${size}.csv`)).toBe(truth);
+      codes.push(stdout.trim().split(' ').at(-1) ?? '');
+    }
+    process.stdout.write(`disks of ${SIZES.join(', ')} KiB: first runs ended with ${codes.join(', ')}\n`);
+    expect(codes.filter((code) => code === '6').length).toBeGreaterThanOrEqual(5);
+    expect(codes.at(-1)).toBe('0');
+  });
+
+  it('that is read-only refuses whatever writes, and still shows what is there', async () => {
+    const { code, stdout, stderr } = await onSmallDisk('read-only', 4096, [
+      'remount ro; told export v3; remount rw',
+      'run export v3 --quiet > /dev/null',
+      'remount ro; told export v4; told remap; told purge --payloads; run status; remount rw',
+      'run run --quiet > /dev/null || exit 1',
+      'remount ro; told report; told report --json x.json',
+      `run dump --output "${folder}/read-only.csv"`,
+    ]);
+    expect([code, stderr]).toEqual([0, '']);
+    const codes = [...stdout.matchAll(/^code (\d+)$/gm)].map(([, one]) => one);
+    expect(codes).toEqual(['6', '6', '6', '6', '0', '6']);
+    expect(stdout).toMatch(/\nV3: \d+ lists/);
+    expect(stdout).not.toMatch(/this is a bug|\n\s+at /);
+    expect(readDump('read-only.csv')).toBe(truth);
+  });
+
+  it('that has no room for an output keeps what was there before', async () => {
+    const { code, stdout, stderr } = await onSmallDisk('outputs', 4096, [
+      'run run --quiet > /dev/null; run report --quiet --html a.html; cp a.html before.html',
+      'cat /dev/zero > filler 2> /dev/null',
+      ...OUTPUTS.map((flag) => `told report --quiet --${flag} a.${flag}`),
+      'told dump --output a.csv; told check --write-baseline a.baseline',
+      'cmp a.html before.html && ls -A',
+    ]);
+    expect([code, stderr]).toEqual([0, '']);
+    expect(stdout.match(/^code 6$/gm)).toHaveLength(OUTPUTS.length + 2);
+    expect(stdout).not.toMatch(/\.tmp\b|this is a bug|\n\s+at /);
+  });
+});
+
+describe('a database that cannot be written', () => {
+  const BLOCKS = [1, 100, 300];
+
+  it('beyond a size ends the run with 6; without that limit it goes on to the same result', async () => {
+    for (const blocks of BLOCKS) {
+      const database = `--db limit-${blocks}.db`;
+      const limited = await shell(`ulimit -f ${blocks}; svc-migrate run --quiet ${database}`);
+      expectRefused(limited, /^svc-migrate: Cannot (?:write|create)/);
+      expect((await shell(`svc-migrate run --quiet ${database}`)).code).toBe(0);
+      const dump = `limit-${blocks}.csv`;
+      expect((await shell(`svc-migrate dump ${database} --output ${dump}`)).code).toBe(0);
+      expect(readDump(dump)).toBe(truth);
+    }
+    process.stdout.write(`file size limits of ${BLOCKS.join(', ')} KiB: ended with 6, then with the same\n`);
+  });
+
+  it.runIf(existsSync('/proc/self/mem'))(
+    'or read, because of input and output errors, ends with 6',
+    async () => {
+      for (const command of ['export v3', 'remap', 'report', 'status']) {
+        expectRefused(await shell(`svc-migrate ${command} --db /proc/self/mem`), /I\/O error/);
+      }
+    },
+  );
+
+  it('because its folder is missing, or no folder, ends with 6', async () => {
+    for (const place of ['missing/x.db', `${CONFIG}/x.db`, '.', '/dev/null']) {
+      expectRefused(await shell(`svc-migrate export v3 --db ${place}`), /^svc-migrate: /);
+    }
+  });
+});
+
+describe('an output that cannot be written', () => {
+  it.runIf(existsSync('/dev/full'))('because the device is full ends with 6, in every format', async () => {
+    for (const flag of OUTPUTS) {
+      expectRefused(
+        await shell(`svc-migrate report --quiet --${flag} /dev/full`),
+        /Cannot write \/dev\/full: ENOSPC/,
+      );
+    }
+    for (const format of ['csv', 'ndjson', 'sql']) {
+      expectRefused(await shell(`svc-migrate dump --format ${format} --output /dev/full`), /ENOSPC/);
+    }
+  });
+
+  it('beyond a size, or in a folder that is missing, leaves no trace and the old file', async () => {
+    const before = readdirSync(folder).sort();
+    const html = join(folder, 'old.html');
+    writeFileSync(html, 'old');
+    expectRefused(await shell('ulimit -f 8; svc-migrate report --quiet --html old.html'), /EFBIG/);
+    expect(readFileSync(html, 'utf8')).toBe('old');
+    rmSync(html);
+    for (const line of [
+      'report --quiet --json no/x.json',
+      'report --quiet --ndjson no/x',
+      'dump --output no/x',
+    ]) {
+      expectRefused(await shell(`svc-migrate ${line}`), /Cannot write no\/x.*ENOENT/);
+    }
+    expect(readdirSync(folder).sort()).toEqual(before);
+  });
+});
