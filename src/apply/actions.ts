@@ -4,7 +4,7 @@ import type { ReportLimit } from '../report/schema.js';
 import { carryOut, confirmPlan, planSha256 } from './carry-out.js';
 import type { ApplyContext, Written } from './context.js';
 import type { OpenSite } from './open-sites.js';
-import type { Plan } from './plan.js';
+import { isMissing, type Plan } from './plan.js';
 import { renderBlocks, renderVerified, renderWritten } from './render-outcome.js';
 import { describeIds, renderPlanText, renderUnmapped } from './render-plan.js';
 import { survey } from './survey.js';
@@ -54,7 +54,7 @@ export async function checkIds(
   const blocks = verdict.exitCode === 0 ? '' : renderBlocks(verdict.blocks, width);
   const text = `${title}: ${describeIds(verdict.ids)}\n${renderUnmapped(plan, width)}${blocks}`;
   const json = { action: 'check', ...factsOf(plan, verdict), targets: plan.targets };
-  const next = verdict.exitCode === 0 ? say('apply', '--plan', 'plan.json') : nextOfBlocks(verdict, plan);
+  const next = verdict.exitCode === 0 ? nextOfPass(verdict, say) : nextOfBlocks(verdict, plan);
   return { exitCode: verdict.exitCode, text, json, next, plan };
 }
 
@@ -78,27 +78,27 @@ export async function write(work: Work, agreed: Plan | null, run: string): Promi
   return describeRun(plan, verdict, written, work);
 }
 
-function describeRun(
-  plan: Plan,
-  verdict: Verdict,
-  written: readonly Written[],
-  { width, say }: Work,
-): Result {
+function describeRun(plan: Plan, verdict: Verdict, all: readonly Written[], { width, say }: Work): Result {
+  const written = all.map((one) => ({ ...one, alreadyDone: one.alreadyDone || isUnchanged(one, plan) }));
   const fresh = written.filter((one) => !one.alreadyDone);
-  const skipped = written.reduce((sum, one) => sum + one.skippedCount, 0);
+  const skipped = fresh.reduce((sum, one) => sum + one.skippedCount, 0);
   const runs = [...new Set((fresh.length === 0 ? written : fresh).map(({ run }) => run))];
   const title = fresh.length === 0 ? 'Nothing was left to do.' : `Done: run ${runs.join(', ')}.`;
   const undo = runs[0] === undefined ? '' : `; to take it back: ${say('undo', runs[0])}`;
+  const look = `look at the rows that others changed meanwhile; ${say('apply', '--again')} takes those that hold V3 ids`;
   return {
     exitCode: 0,
     text: `${title}\n${renderWritten(written, width)}`,
     json: { action: 'write', ...factsOf(plan, verdict), runs, written },
-    next:
-      skipped > 0
-        ? `${say('apply', '--again')}, for the rows that others changed meanwhile${undo}`
-        : `${say('apply', '--verify')}${undo}`,
+    next: `${skipped > 0 ? look : say('apply', '--verify')}${undo}`,
     plan,
   };
+}
+
+/** A filled column into which nothing more was filled. */
+function isUnchanged({ target, run, changed }: Written, { policy, targets }: Plan): boolean {
+  const earlier = targets.find(({ name }) => name === target)?.earlier;
+  return policy.mode === 'new' && earlier?.run === run && earlier.done === changed;
 }
 
 /** Recomputes finished runs from ledger and remap: 0 all as they should be, 1 not, or nothing to verify. */
@@ -139,28 +139,33 @@ function summarise(verdict: Verdict, width: number): string {
   return blocks.length === 0 ? head : `${head}In the way:\n${renderBlocks(blocks, width)}`;
 }
 
+function nextOfPass({ ids }: Verdict, say: Work['say']): string {
+  return ids.stored === 0 ? say('apply', '--verify') : say('apply', '--plan', 'plan.json');
+}
+
 function nextOfPlan(plan: Plan, say: Work['say']): string {
   const isDone = plan.targets.every(({ earlier }) => earlier.state === 'finished');
   return isDone ? say('apply', '--verify') : 'the same command with --yes';
 }
 
-function nextOfBlocks({ blocks, ids }: Verdict, plan: Plan): string {
+function nextOfBlocks({ blocks, exitCode }: Verdict, plan: Plan): string {
   const codes = new Set(blocks.map(({ note }) => note.code));
-  if (codes.has('missing') && ids.missing > 0) {
-    const sample = plan.targets
-      .flatMap(({ columns }) => columns)
-      .flatMap(({ model, counts }) => counts.map((count) => ({ model, count })))
-      .find(({ count }) => count.name.includes('/') && !count.name.startsWith('unknown/'));
-    const id = sample?.count.samples[0];
-    const [model = ''] = sample?.model.split('#') ?? [];
-    if (id !== undefined && model.includes('/')) {
-      return `svc-migrate explain ${model} ${id}; then decide with --missing keep or null`;
-    }
-    return 'decide about ids without a twin with --missing keep or null';
-  }
+  if (exitCode === 6) return 'mend what is in the way, then the same command again';
+  if (codes.has('unfinished'))
+    return 'finish the run with the command that began it, or take it back with svc-migrate undo';
+  if (codes.has('max_age')) return 'svc-migrate run';
   if (codes.has('unknown'))
     return 'look at the values above; svc-migrate apply --scan shows what columns hold';
-  return 'mend what is in the way, then the same command again';
+  if (!codes.has('missing')) return 'look at the cells above';
+  const samples = plan.targets.flatMap(({ columns }) =>
+    columns.flatMap(({ model, counts }) =>
+      counts.filter(isMissing).map((count) => ({ model, id: count.samples[0] })),
+    ),
+  );
+  const named = samples.find(({ model, id }) => id !== undefined && model.includes('/'));
+  const [model = ''] = named?.model.split('#') ?? [];
+  const decide = 'decide about ids without a twin: --missing keep or null';
+  return named === undefined ? decide : `svc-migrate explain ${model} ${named.id}; then ${decide}`;
 }
 
 /** @throws SvcError `usage` */

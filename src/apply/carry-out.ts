@@ -80,16 +80,18 @@ export async function carryOut(
     try {
       written.push(...(await site.write(own, { run, planSha256: sha256, isExact })));
     } catch (error) {
-      throw await describeStop(error, site, [run, ...unfinishedRuns(own)], written);
+      throw await describeStop(error, site, runsOf(run, own), written);
     }
   }
   return written;
 }
 
-function unfinishedRuns(targets: readonly TargetPlan[]): string[] {
-  return targets.flatMap(({ earlier }) =>
-    earlier.state === 'unfinished' && earlier.run !== null ? [earlier.run] : [],
+/** The run itself, and unfinished ones that are carried on. */
+function runsOf(run: string, targets: readonly TargetPlan[]): string[] {
+  const earlier = targets.flatMap(({ earlier: { state, run: name } }) =>
+    state === 'unfinished' && name !== null ? [name] : [],
   );
+  return [run, ...earlier];
 }
 
 /** Part-way, where the ledger knows of anything; as it is, where not. */
@@ -117,10 +119,13 @@ async function describeStop(
   });
 }
 
-/** Of these runs, those that the ledger knows; null where it cannot be read. */
+/** The first of these runs where the ledger knows it, others where they are under way; null where it cannot be read. */
 async function runsBegun(site: OpenSite, runs: readonly string[]): Promise<LedgerRun[] | null> {
   try {
-    return (await site.runs()).filter(({ run, state }) => runs.includes(run) && state !== 'undone');
+    const [own] = runs;
+    return (await site.runs()).filter(
+      ({ run, state }) => runs.includes(run) && (state === 'working' || (run === own && state === 'done')),
+    );
   } catch {
     return null;
   }

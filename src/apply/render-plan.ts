@@ -9,6 +9,7 @@ import {
   type Note,
   type Plan,
   type PlanCount,
+  type Policy,
   sum,
   type TargetPlan,
 } from './plan.js';
@@ -32,21 +33,28 @@ function describeTarget(target: TargetPlan, { policy }: Plan): string[] {
   return [
     `${target.name}: ${target.kind} ${target.place}${output}`,
     `  ${countOf(target.rows, 'row')}, about ${formatDuration(target.estimateSeconds * 1000)}`,
-    ...describeEarlier(target),
+    ...describeEarlier(target, policy),
     ...target.columns.flatMap(describeColumn),
     ...[...target.notes, ...judgeColumns(target, policy)].sort(bySeverity).map(describeNote),
   ];
 }
 
-function describeEarlier({ earlier }: TargetPlan): string[] {
+function describeEarlier({ earlier }: TargetPlan, { mode, again }: Policy): string[] {
   const { state, run, done, left, since } = earlier;
   if (state === 'none') return [];
   const cells = countOf(done, 'cell');
+  if (mode === 'new' && state === 'unfinished') {
+    return [`  run ${run} filled ${cells}; ${countOf(left, 'cell')} with an id are empty in the new column`];
+  }
   if (state === 'unfinished')
-    return [`  unfinished run ${run}: ${cells} rewritten, ${groupDigits(left)} to go`];
-  const more =
-    since === 0 ? '' : `; ${countOf(since, 'cell')} left alone or new since, taken with --again only`;
-  return [`  already V4 by the ledger: ${cells}, run ${run}${more}`];
+    return [`  unfinished run ${run}: ${groupDigits(left)} cells are still to be rewritten`];
+  if (since === 0) return [`  already V4 by the ledger: ${cells}, run ${run}`];
+  const others = `${countOf(since, 'cell')} left alone then or new since`;
+  if (!again) return [`  already V4 by the ledger: ${cells}, run ${run}; ${others}, taken with --again only`];
+  return [
+    `  already V4 by the ledger: ${cells}, run ${run}; ${others}, taken now (--again)`,
+    '  Warning: whatever wrote V4 ids into these cells since would have them taken for V3 ids.',
+  ];
 }
 
 function describeColumn({ column, model, newColumn, counts }: ColumnPlan): string[] {

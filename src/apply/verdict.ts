@@ -62,6 +62,11 @@ export function judgeCheck(plan: Plan, age: ReportLimit): Verdict {
     const text = `What the remap rests on is too old to judge by: ${old}.`;
     more.push({ target: 'remap', note: { level: 'blocks', code: 'max_age', text } });
   }
+  for (const { name, earlier } of plan.targets) {
+    if (earlier.state !== 'unfinished') continue;
+    const text = `Run ${earlier.run} is unfinished: ${earlier.left} cells are still to be rewritten.`;
+    more.push({ target: name, note: { level: 'blocks', code: 'unfinished', text } });
+  }
   if (since > 0) {
     const text = `${since} cells have an id and no entry in the ledger of a finished run: they were left alone, or came since.`;
     more.push({ target: 'all targets', note: { level: 'blocks', code: 'since', text } });
@@ -81,6 +86,7 @@ const ABOUT_IDS: ReadonlySet<string> = new Set([
   'since',
   'no_ids',
   'max_age',
+  'unfinished',
 ]);
 
 function verdictOf(plan: Plan, blocks: readonly Block[]): Verdict {

@@ -6,7 +6,7 @@ import { digestRemap } from '../match/check-remap.js';
 import { type RemapRun, readRemapRuns } from '../store/evidence.js';
 import type { Db } from '../store/open.js';
 import { readVersion } from '../version.js';
-import type { Io } from './io.js';
+import type { WorkIo } from './work-io.js';
 
 export interface ContextOptions {
   readonly db: Db;
@@ -20,7 +20,7 @@ export interface ContextOptions {
  *
  * @throws SvcError `incomplete` without a remap, `corrupt_database` where its rows are not those that were built
  */
-export function buildContext({ db, file, policy, tuning }: ContextOptions, io: Io): ApplyContext {
+export function buildContext({ db, file, policy, tuning }: ContextOptions, io: WorkIo): ApplyContext {
   const [last] = readRemapRuns(db, 1);
   if (last === undefined) {
     throw new SvcError('incomplete', 'There is no remap yet.', { hint: 'Run `svc-migrate run` first.' });
@@ -42,7 +42,7 @@ export function buildContext({ db, file, policy, tuning }: ContextOptions, io: I
 const NO_POLICY: Policy = { mode: 'new', missing: 'fail', unknown: 'fail', mapDeleted: false, again: false };
 
 /** What taking back needs: whatever remap there is, or none. */
-export function buildUndoContext(options: Omit<ContextOptions, 'policy'>, io: Io): ApplyContext {
+export function buildUndoContext(options: Omit<ContextOptions, 'policy'>, io: WorkIo): ApplyContext {
   const [last] = readRemapRuns(options.db, 1);
   return contextOf({ ...options, policy: NO_POLICY }, last ?? { sha256: '', built_at: '' }, io);
 }
@@ -50,7 +50,7 @@ export function buildUndoContext(options: Omit<ContextOptions, 'policy'>, io: Io
 function contextOf(
   { db, file, policy, tuning }: ContextOptions,
   last: Pick<RemapRun, 'sha256' | 'built_at'>,
-  io: Io,
+  io: WorkIo,
 ): ApplyContext {
   return {
     remap: db,

@@ -53,7 +53,15 @@ export function parseApplyRequest(given: Given, config: Config): ApplyRequest {
     json: given.text('json'),
     table: given.text('table') ?? null,
     ...targets,
-    policy: { mode: 'new', missing: 'fail', unknown: 'fail', mapDeleted: false, again: false, ...asked },
+    // The gate counts what was rewritten in place as done, and is about ids, not about where they would go.
+    policy: {
+      mode: mode === 'check' ? 'in_place' : 'new',
+      missing: 'fail',
+      unknown: 'fail',
+      mapDeleted: false,
+      again: false,
+      ...asked,
+    },
     asked,
     tuning: parseTuning(given),
     allowIncomplete: given.isSet('allowIncomplete'),

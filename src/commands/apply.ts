@@ -1,33 +1,14 @@
-import { randomBytes } from 'node:crypto';
-import {
-  assertTargetsGiven,
-  checkIds,
-  makePlan,
-  type Result,
-  verifyRuns,
-  type Work,
-  write,
-} from '../apply/actions.js';
-import { closeSites, openSites } from '../apply/open-sites.js';
-import type { Plan } from '../apply/plan.js';
+import { assertTargetsGiven, type Result } from '../apply/actions.js';
 import { readPlan, renderPlan } from '../apply/plan-file.js';
 import type { ApplyTarget } from '../config/apply-targets.js';
 import type { Config } from '../config/config.js';
 import { SvcError } from '../errors.js';
-import { readAge } from '../report/describe-evidence.js';
-import { judgeAge } from '../report/gate.js';
-import { assertUsableRemap } from '../report/read-readiness.js';
-import type { ReportLimit } from '../report/schema.js';
 import { assertTargets, writeOutput, writeText } from '../report/write-output.js';
-import type { Db } from '../store/open.js';
-import { listStreams } from '../store/streams.js';
-import { buildContext } from './apply-context.js';
+import { applyInThread } from './apply-in-thread.js';
 import type { ApplyRequest } from './apply-request.js';
-import { shellLine, wordsOf } from './command-line.js';
+import { shellLine } from './command-line.js';
 import type { Io } from './io.js';
 import { assertSameRequest } from './planned-request.js';
-import { readDatabase } from './read-database.js';
-import { scanPlaces } from './scan-places.js';
 
 /**
  * `apply`: plans, judges, carries out or verifies. 0 done or nothing in the way, 1 ids do not map or are not as they
@@ -43,61 +24,9 @@ export async function runApply(config: Config, request: ApplyRequest, io: Io): P
   assertTargetsGiven(targets);
   assertOutputs(config, request, targets);
   io.onProgress({ kind: 'stage', name: action === 'plan' ? 'plan' : action === 'write' ? 'apply' : action });
-  const result = await readDatabase(config, async (db) => {
-    if (!request.allowIncomplete) assertUsableRemap(db, config);
-    const policy = agreed?.policy ?? request.policy;
-    const context = buildContext({ db, file: config.database, policy, tuning: request.tuning }, io);
-    if (action === 'scan') return scanPlaces(context, request, config, io.width);
-    const sites = openSites(context, targets);
-    try {
-      const say = speaker(request);
-      const work = { context, sites, targets, width: io.width, say };
-      const nowMs = io.clock.now();
-      return await act(work, action, { agreed, nowMs, age: readAgeLimit(db, config, nowMs) });
-    } finally {
-      await closeSites(sites);
-    }
-  });
+  const result = await applyInThread({ kind: 'apply', config, request: { ...request, targets }, agreed }, io);
   await writeResult(result, request, io);
   return result.exitCode;
-}
-
-interface Given {
-  readonly agreed: Plan | null;
-  readonly nowMs: number;
-  readonly age: ReportLimit;
-}
-
-function act(work: Work, action: Exclude<ApplyRequest['action'], 'scan'>, given: Given): Promise<Result> {
-  switch (action) {
-    case 'plan':
-      return makePlan(work);
-    case 'check':
-      return checkIds(work, given.age);
-    case 'write':
-      return write(work, given.agreed, newRunName(given.nowMs));
-    case 'verify':
-      return verifyRuns(work);
-  }
-}
-
-function readAgeLimit(db: Db, config: Config, nowMs: number): ReportLimit {
-  return judgeAge(readAge(listStreams(db), nowMs).ms, config.maxAgeMs);
-}
-
-/** Says commands about the same targets in the same way; `apply` writes in the same mode. */
-function speaker({ source, policy }: ApplyRequest): Work['say'] {
-  return (command, ...words) => {
-    const mode =
-      command === 'apply' && policy.mode === 'in_place' && !words.includes('--verify') ? ['--in-place'] : [];
-    return shellLine(['svc-migrate', command, ...words, ...wordsOf(source, command === 'undo'), ...mode]);
-  };
-}
-
-/** Runs are named for people: `20261120-141000-3f9a`. */
-function newRunName(nowMs: number): string {
-  const time = new Date(nowMs).toISOString().slice(0, 19).replaceAll(/[-:]/g, '').replace('T', '-');
-  return `${time}-${randomBytes(2).toString('hex')}`;
 }
 
 function assertOutputs(config: Config, request: ApplyRequest, targets: readonly ApplyTarget[]): void {

@@ -3,6 +3,7 @@ import type { Plan } from '../apply/plan.js';
 import type { Config } from '../config/config.js';
 import { SvcError } from '../errors.js';
 import type { ApplyRequest } from './apply-request.js';
+import type { Source } from './command-line.js';
 
 /**
  * A plan says everything itself: what is said again beside it must be the same, as must the targets that the
@@ -40,4 +41,15 @@ export function assertSameRequest(plan: Plan, request: ApplyRequest, config: Con
       },
     );
   }
+}
+
+/** Where a plan's targets can be found again: in the configuration, or described by options. */
+export function sourceOfPlan({ targets }: Plan, config: Config): Source {
+  const known = config.apply.targets.map(({ name }) => name);
+  const names = targets.map(({ name }) => name);
+  const [only] = targets;
+  if (only !== undefined && targets.length === 1 && !known.includes(only.name)) {
+    return { kind: 'given', target: only.definition };
+  }
+  return names.length === known.length ? { kind: 'configured' } : { kind: 'named', names };
 }

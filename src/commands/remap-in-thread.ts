@@ -1,10 +1,11 @@
 import { Worker } from 'node:worker_threads';
 import type { Config } from '../config/config.js';
 import type { ProgressEvent } from '../domain.js';
-import { type ErrorCode, type ErrorFacts, SvcError } from '../errors.js';
+import { SvcError } from '../errors.js';
 import type { RemapSummary } from '../match/build-remap.js';
 import type { NamedPair } from '../match/pair-companies.js';
 import type { Io } from './io.js';
+import { restoreError, type ThreadError } from './thread-errors.js';
 
 /** What the remap thread is given. */
 export interface RemapInput {
@@ -18,14 +19,7 @@ export interface RemapInput {
 export type RemapMessage =
   | { readonly kind: 'progress'; readonly event: ProgressEvent }
   | { readonly kind: 'done'; readonly summary: RemapSummary }
-  | {
-      readonly kind: 'error';
-      readonly code: ErrorCode;
-      readonly message: string;
-      readonly hint: string | undefined;
-      readonly facts: ErrorFacts;
-    }
-  | { readonly kind: 'bug'; readonly stack: string; readonly exitCode: number };
+  | ThreadError;
 
 /**
  * Rebuilds the remap in a thread of its own, so that signals are heard and progress is shown meanwhile.
@@ -46,7 +40,7 @@ export function remapInThread(
     worker.on('message', (message: RemapMessage) => {
       if (message.kind === 'progress') io.onProgress(message.event);
       else if (message.kind === 'done') resolve(message.summary);
-      else reject(restore(message));
+      else reject(restoreError(message));
     });
     worker.on('error', reject);
     worker.on('exit', (code) => {
@@ -56,11 +50,4 @@ export function remapInThread(
       );
     });
   });
-}
-
-function restore(message: Extract<RemapMessage, { kind: 'error' | 'bug' }>): Error {
-  if (message.kind === 'error') return new SvcError(message.code, message.message, message);
-  const error = new Error(message.stack.split('\n')[0]);
-  error.stack = message.stack;
-  return error;
 }

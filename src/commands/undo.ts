@@ -1,25 +1,9 @@
-import { existsSync } from 'node:fs';
-import type { LedgerRun, Undone } from '../apply/context.js';
-import { closeSites, type OpenSite, openSites } from '../apply/open-sites.js';
-import { renderRuns, renderUndone } from '../apply/render-outcome.js';
 import type { Config } from '../config/config.js';
-import { suggest } from '../config/suggest.js';
 import { SvcError } from '../errors.js';
 import { assertTargets, writeOutput, writeText } from '../report/write-output.js';
-import { type Db, openDatabase, openEmptyDatabase } from '../store/open.js';
-import { buildUndoContext } from './apply-context.js';
+import { applyInThread } from './apply-in-thread.js';
 import type { UndoRequest } from './apply-request.js';
-import { shellLine, wordsOf } from './command-line.js';
-import { namingOwner } from './hold-database.js';
 import type { Io } from './io.js';
-
-/** What came of it: for people, for programs, the exit code and the next sensible step. */
-interface Told {
-  readonly exitCode: number;
-  readonly text: string;
-  readonly json: object;
-  readonly next: string;
-}
 
 /**
  * `undo`: takes a run back, or lists the runs. 0 all of it is back, 1 some rows were changed since and left alone, 7
@@ -29,118 +13,19 @@ interface Told {
  * @throws SvcError `usage` for a run that no ledger knows, `bad_input`, `locked`, `apply_stopped`, `interrupted`
  */
 export async function runUndo(config: Config, request: UndoRequest, io: Io): Promise<number> {
-  const { run, json, targets, source, tuning } = request;
-  assertTargets(json === undefined ? [] : [json], [config.database, config.file]);
+  const { json: target, targets } = request;
+  assertTargets(target === undefined ? [] : [target], [config.database, config.file]);
   if (targets.length === 0) {
     throw new SvcError('usage', 'There is no target: nothing says where a ledger could be.', {
       hint: 'Name the place with --csv, --ndjson, --sqlite, --postgres-env or --postgres-file.',
     });
   }
   io.onProgress({ kind: 'stage', name: 'undo' });
-  const db = openRemap(config.database);
-  const sites = openSites(buildUndoContext({ db, file: config.database, tuning }, io), targets);
-  try {
-    const runs = await listRuns(sites);
-    const sayUndo = (name: string) => shellLine(['svc-migrate', 'undo', name, ...wordsOf(source, true)]);
-    const told =
-      run === undefined ? showRuns(runs, sayUndo, io) : await undoRun({ sites, runs, run, sayUndo }, io);
-    await tell(told, json, io);
-    return told.exitCode;
-  } finally {
-    await closeSites(sites);
-    db.close();
-  }
-}
-
-function openRemap(file: string): Db {
-  return existsSync(file) ? namingOwner(file, () => openDatabase(file, 'read')) : openEmptyDatabase();
-}
-
-async function listRuns(sites: readonly OpenSite[]): Promise<LedgerRun[]> {
-  const runs: LedgerRun[] = [];
-  for (const site of sites) runs.push(...(await site.runs()));
-  return runs.sort((a, b) => (a.startedAt < b.startedAt ? -1 : 1));
-}
-
-type SayUndo = (run: string) => string;
-
-function showRuns(runs: readonly LedgerRun[], sayUndo: SayUndo, io: Io): Told {
-  const last = runs.findLast(({ state }) => state !== 'undone');
-  return {
-    exitCode: 0,
-    text: runs.length === 0 ? 'No ledger of these targets knows a run.\n' : renderRuns(runs, io.width),
-    json: { runs },
-    next: last === undefined ? 'svc-migrate apply' : sayUndo(last.run),
-  };
-}
-
-interface Asked {
-  readonly sites: readonly OpenSite[];
-  readonly runs: readonly LedgerRun[];
-  readonly run: string;
-  readonly sayUndo: SayUndo;
-}
-
-async function undoRun({ sites, runs, run, sayUndo }: Asked, io: Io): Promise<Told> {
-  const own = runs.filter((one) => one.run === run);
-  if (own.length === 0) throw unknownRun(run, runs);
-  if (own.every(({ state }) => state === 'undone')) {
-    const text = `Run ${run} was taken back before: there is nothing to do.\n`;
-    return { exitCode: 0, text, json: { run, undone: [] }, next: 'svc-migrate apply' };
-  }
-  const undone = await undoSites(sites, run);
-  const left = undone.reduce((sum, one) => sum + one.changedSinceCount, 0);
-  const title =
-    left === 0 ? `Run ${run} is taken back.` : `Run ${run} is taken back where nobody changed it since.`;
-  return {
-    exitCode: left === 0 ? 0 : 1,
-    text: `${title}\n${renderUndone(undone, io.width)}`,
-    json: { run, undone },
-    next: left === 0 ? 'svc-migrate apply' : `look at what was changed since; ${sayUndo(run)} tries it again`,
-  };
-}
-
-async function undoSites(sites: readonly OpenSite[], run: string): Promise<Undone[]> {
-  const undone: Undone[] = [];
-  for (const site of sites) {
-    try {
-      undone.push(...(await site.undo(run)));
-    } catch (error) {
-      if (!(error instanceof SvcError) || error.code === 'interrupted' || !(await isBegun(site, run, undone)))
-        throw error;
-      throw new SvcError('apply_stopped', `Run ${run} is half taken back: ${error.message}`, {
-        hint: `${error.hint ?? 'Mend what stopped it.'} Then run the same command again.`,
-        facts: error.facts,
-        cause: error,
-      });
-    }
-  }
-  return undone;
-}
-
-async function isBegun(site: OpenSite, run: string, undone: readonly Undone[]): Promise<boolean> {
-  if (undone.some(({ restored }) => restored > 0)) return true;
-  try {
-    return (await site.runs()).some((one) => one.run === run && one.state === 'undoing');
-  } catch {
-    return true;
-  }
-}
-
-function unknownRun(run: string, runs: readonly LedgerRun[]): SvcError {
-  const names = [...new Set(runs.filter(({ state }) => state !== 'undone').map((one) => one.run))];
-  const near = suggest(run, names);
-  const known =
-    names.length === 0 ? 'There is none to take back.' : `There is: ${names.slice(-5).join(', ')}.`;
-  return new SvcError('usage', `No ledger of these targets knows a run "${run}".`, {
-    hint: near === null ? known : `Did you mean "${near}"?`,
-  });
-}
-
-async function tell({ json, text, exitCode, next }: Told, target: string | undefined, io: Io): Promise<void> {
+  const { json, text, exitCode, next } = await applyInThread({ kind: 'undo', config, request }, io);
   if (target !== undefined) {
     const content = `${JSON.stringify({ action: 'undo', ...json, exitCode, next }, null, 2)}\n`;
     await writeOutput({ target, chunks: () => [content] }, io);
   }
   if (target !== '-') await writeText(io.stdout, [`${text}Next: ${next}\n`]);
+  return exitCode;
 }

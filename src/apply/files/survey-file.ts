@@ -153,6 +153,11 @@ async function findEarlier(context: ApplyContext, target: FileTarget, sha256: st
     const text = `${target.file} was rewritten by run ${car.run} and changed since: it may hold ids of both kinds.`;
     return blocked('changed_output', text);
   }
+  const own = readSideCar(target.file);
+  if (own !== null && !(own.state === 'writing' && own.input.sha256 === sha256)) {
+    const text = `${target.file} was written by run ${own.run} and changed since: it may hold ids of both kinds.`;
+    return blocked('changed_output', text);
+  }
   if (!existsSync(output)) return FREE;
   if (car === null) {
     return blocked('output_exists', `${output} exists and is not from svc-migrate; it is not overwritten.`);

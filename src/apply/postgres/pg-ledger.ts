@@ -167,6 +167,17 @@ export async function hasLedger(session: PgSession, schema: string): Promise<boo
   return (await session.one('SELECT to_regclass($1)', [`${quoteName(schema)}.run`])) !== null;
 }
 
+/** Schemas with a ledger that the user may read. */
+export async function listLedgers(session: PgSession): Promise<string[]> {
+  const { rows } = await session.query(
+    `SELECT n.nspname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+     WHERE c.relname = 'run' AND c.relkind = 'r' AND has_schema_privilege(n.oid, 'USAGE') AND has_table_privilege(c.oid, 'SELECT')
+       AND (SELECT count(*) FROM pg_attribute a WHERE a.attrelid = c.oid AND a.attname IN ('plan_sha256', 'remap_sha256', 'done_entry')) = 3
+     ORDER BY 1`,
+  );
+  return rows.map(([name]) => name ?? '');
+}
+
 /** Keeps every other process from beginning; before the first query, so that its snapshot is the latest. */
 export async function lockLedger(session: PgSession, schema: string): Promise<void> {
   await session.exec(`LOCK TABLE ${quoteName(schema)}.run IN SHARE ROW EXCLUSIVE MODE`);

@@ -71,7 +71,12 @@ async function findAll(
   const tables = [];
   for (const target of targets) tables.push({ target, facts: await readPgFacts(session, target) });
   const rewritten = tables.map(
-    ({ target, facts }): Rewritten => ({ table: facts.table, columns: target.ids.map((id) => id.column) }),
+    ({ target, facts }): Rewritten => ({
+      name: target.name,
+      table: facts.table,
+      ids: target.ids,
+      columns: target.ids.map((id) => id.column),
+    }),
   );
   const found: Found[] = [];
   for (const { target, facts } of tables)

@@ -13,6 +13,7 @@ import {
   sameColumnNotes,
   watchFinals,
 } from '../tables/table-plan.js';
+import { rivalNotes, sharedTableNotes, writtenNotes } from '../tables/twice.js';
 import {
   earlierNotes,
   findEarlier,
@@ -23,7 +24,7 @@ import {
 } from '../tables/units.js';
 import { type PgFacts, privilegeNotes } from './pg-facts.js';
 import { buildGroupJudge, groupSql, judgeGroup, unenteredRows } from './pg-groups.js';
-import { readUnits, type Unit } from './pg-ledger.js';
+import { listLedgers, readUnits, type Unit } from './pg-ledger.js';
 import type { PgSession } from './pg-session.js';
 
 const ROWS_PER_SECOND = 50_000;
@@ -66,14 +67,30 @@ export async function findTable(
     ...judgement.notes,
     ...(await privilegeNotes(session, facts, target, context.policy.mode)),
     ...sameColumnNotes(target),
+    ...rivalNotes(target.name, facts.table, target.ids, rewritten),
+    ...sharedTableNotes(target.name, facts.table, judgement, rewritten),
+    ...writtenNotes(context.policy.mode, target.ids, units),
     ...target.ids.flatMap((id) => [...checkColumn(context.remap, id), ...pathNotes(id)]),
     ...earlierNotes(context, target, units),
     ...otherKeyNotes(judgement.handling.key, units),
     ...newColumnNotes(context, (name) => columnOf(facts, name) !== undefined, target, units),
     ...newNameNotes(context, target),
+    ...(await otherLedgerNotes(session, facts, target)),
   ];
   const found = { ...base, units, notes, earlier: NO_EARLIER };
   return { ...found, earlier: isUnreadable(notes) ? NO_EARLIER : await earlierOf(context, session, found) };
+}
+
+/** A ledger under another name knows what was rewritten as well. */
+async function otherLedgerNotes(session: PgSession, facts: PgFacts, target: PostgresTarget): Promise<Note[]> {
+  for (const schema of await listLedgers(session)) {
+    if (schema === target.ledgerSchema) continue;
+    const [unit] = await readUnits(session, schema, facts.table);
+    if (unit === undefined) continue;
+    const text = `Run ${unit.run} on this table is in the ledger of schema ${schema}: name that as the ledger's schema.`;
+    return [blocks('other_ledger', text)];
+  }
+  return [];
 }
 
 function newNameNotes({ policy }: ApplyContext, target: PostgresTarget): Note[] {
@@ -86,10 +103,25 @@ function newNameNotes({ policy }: ApplyContext, target: PostgresTarget): Note[] 
 
 async function earlierOf(context: ApplyContext, session: PgSession, found: Found): Promise<Earlier> {
   const { earlier, covered } = findEarlier(context, found.target, found.units);
+  if (context.policy.mode === 'new' && earlier.run !== null) {
+    let left = 0;
+    for (const id of found.target.ids) left += await countUnfilled(session, found.facts, id);
+    return { ...earlier, left };
+  }
   let since = 0;
   if (found.judgement.handling.key.length === 0) return earlier;
   for (const id of covered) since += await countSince(session, found, id);
   return { ...earlier, since };
+}
+
+/** Cells with a value and without one in the new column. */
+async function countUnfilled(session: PgSession, facts: PgFacts, id: IdColumn): Promise<number> {
+  if (columnOf(facts, newColumnOf(id)) === undefined) return 0;
+  return Number(
+    await session.one(
+      `SELECT count(*) FROM ${facts.table} WHERE ${quoteName(id.column)} IS NOT NULL AND ${quoteName(newColumnOf(id))} IS NULL`,
+    ),
+  );
 }
 
 /** Cells with a value and without an entry. */

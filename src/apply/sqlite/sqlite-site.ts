@@ -49,7 +49,12 @@ async function surveyAll(
 function findAll(context: ApplyContext, db: UserDb, targets: readonly SqliteTarget[]): Found[] {
   const tables = targets.map((target) => ({ target, facts: readSqliteFacts(db, target.table) }));
   const rewritten = tables.map(
-    ({ target, facts }): Rewritten => ({ table: facts.table, columns: target.ids.map((id) => id.column) }),
+    ({ target, facts }): Rewritten => ({
+      name: target.name,
+      table: facts.table,
+      ids: target.ids,
+      columns: target.ids.map((id) => id.column),
+    }),
   );
   return tables.map(({ target, facts }) => findTable(context, db, target, facts, rewritten));
 }

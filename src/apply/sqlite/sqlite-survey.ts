@@ -1,5 +1,5 @@
 import { setImmediate } from 'node:timers/promises';
-import { columnLabel, type IdColumn, type SqliteTarget } from '../../config/apply-targets.js';
+import { columnLabel, type IdColumn, newColumnOf, type SqliteTarget } from '../../config/apply-targets.js';
 import { blocks, type ColumnWork, checkColumn, openColumn } from '../column-work.js';
 import type { ApplyContext } from '../context.js';
 import { type ColumnPlan, type Earlier, NO_EARLIER, type Note, type TargetPlan } from '../plan.js';
@@ -13,6 +13,7 @@ import {
   sameColumnNotes,
   watchFinals,
 } from '../tables/table-plan.js';
+import { rivalNotes, sharedTableNotes, writtenNotes } from '../tables/twice.js';
 import {
   earlierNotes,
   findEarlier,
@@ -53,6 +54,9 @@ export function findTable(
   const notes = [
     ...judgement.notes,
     ...sameColumnNotes(target),
+    ...rivalNotes(target.name, facts.table, target.ids, rewritten),
+    ...sharedTableNotes(target.name, facts.table, judgement, rewritten),
+    ...writtenNotes(context.policy.mode, target.ids, units),
     ...target.ids.flatMap((id) => [...checkColumn(context.remap, id), ...pathNotes(id)]),
     ...earlierNotes(context, target, units),
     ...otherKeyNotes(judgement.handling.key, units),
@@ -78,8 +82,22 @@ function keyNotes(db: UserDb, { table }: SqliteFacts, key: readonly string[]): N
 
 function earlierOf(context: ApplyContext, db: UserDb, found: Found): Earlier {
   const { earlier, covered } = findEarlier(context, found.target, found.units);
+  if (context.policy.mode === 'new' && earlier.run !== null) {
+    return {
+      ...earlier,
+      left: found.target.ids.reduce((sum, id) => sum + countUnfilled(db, found.facts, id), 0),
+    };
+  }
   if (found.judgement.handling.key.length === 0) return earlier;
   return { ...earlier, since: covered.reduce((sum, id) => sum + countSince(db, found, id), 0) };
+}
+
+/** Cells with a value and without one in the new column. */
+function countUnfilled(db: UserDb, facts: SqliteFacts, id: IdColumn): number {
+  if (!hasColumn(facts, newColumnOf(id))) return 0;
+  const sql = `SELECT count(*) FROM ${quoteName(facts.table)}
+    WHERE ${quoteName(id.column)} IS NOT NULL AND ${quoteName(newColumnOf(id))} IS NULL`;
+  return Number(db.prepare(sql).pluck().get());
 }
 
 /** Cells with a value and without an entry. */

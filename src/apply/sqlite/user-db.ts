@@ -1,4 +1,5 @@
 import { existsSync, statSync } from 'node:fs';
+import { setImmediate } from 'node:timers/promises';
 import Database from 'better-sqlite3';
 import { SvcError } from '../../errors.js';
 import { APPLICATION_ID } from '../../store/schema.js';
@@ -95,6 +96,8 @@ function isBusy(error: unknown): boolean {
 export async function inTransaction<T>(context: ApplyContext, db: UserDb, work: () => T): Promise<T> {
   const until = context.now() + context.tuning.lockTimeoutMs;
   for (let attempt = 1; ; attempt += 1) {
+    // Between two transactions signals are let in.
+    await setImmediate();
     if (context.signal.aborted) throw interrupted();
     try {
       return runOnce(db, work);

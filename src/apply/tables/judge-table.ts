@@ -6,7 +6,10 @@ import { columnOf, type ForeignKey, type Handling, type TableFacts } from './tab
 
 /** Id columns of a table that are rewritten in the same run. */
 export interface Rewritten {
+  /** The target. */
+  readonly name: string;
   readonly table: string;
+  readonly ids: readonly IdColumn[];
   readonly columns: readonly string[];
 }
 

@@ -89,6 +89,16 @@ export function buildTablePlan(survey: TableSurvey): TargetPlan {
 
 /** Whether notes keep a table from being read at all. */
 export function isUnreadable(notes: readonly Note[]): boolean {
-  const codes = ['unknown_table', 'not_a_table', 'unknown_column', 'same_column', 'bad_path', 'no_select'];
+  const codes = [
+    'unknown_table',
+    'not_a_table',
+    'unknown_column',
+    'same_column',
+    'bad_path',
+    'no_select',
+    // Looked up as V3 ids, their V4 ids would be told to be others.
+    'rewritten',
+    'v4_column',
+  ];
   return notes.some(({ code }) => codes.includes(code));
 }

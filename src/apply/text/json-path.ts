@@ -72,3 +72,32 @@ function closure(path: JsonPath, places: number): number {
   }
   return all;
 }
+
+/** Whether two paths can point at the same value. */
+export function mayMeet(a: JsonPath, b: JsonPath): boolean {
+  const known = new Map<number, boolean>();
+  const meet = (i: number, j: number): boolean => {
+    const key = i * (MAX_STEPS + 1) + j;
+    let result = known.get(key);
+    if (result === undefined) {
+      result = meetFrom(i, j);
+      known.set(key, result);
+    }
+    return result;
+  };
+  const meetFrom = (i: number, j: number): boolean => {
+    const [one, two] = [a.steps[i], b.steps[j]];
+    if (one === undefined && two === undefined) return true;
+    if (one?.kind === 'descend' && (meet(i + 1, j) || (two !== undefined && meet(i, j + 1)))) return true;
+    if (two?.kind === 'descend' && (meet(i, j + 1) || (one !== undefined && meet(i + 1, j)))) return true;
+    if (one === undefined || two === undefined) return false;
+    return one.kind !== 'descend' && two.kind !== 'descend' && mayMatch(one, two) && meet(i + 1, j + 1);
+  };
+  return meet(0, 0);
+}
+
+function mayMatch(a: Step, b: Step): boolean {
+  if (a.kind === 'any' || b.kind === 'any') return true;
+  if (a.kind === 'key') return b.kind === 'key' && a.name === b.name;
+  return a.kind === 'index' && b.kind === 'index' && a.at === b.at;
+}

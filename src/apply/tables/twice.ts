@@ -1,0 +1,82 @@
+import { columnLabel, type IdColumn, newColumnOf } from '../../config/apply-targets.js';
+import { blocks } from '../column-work.js';
+import type { Mode, Note } from '../plan.js';
+import { mayMeet, parseJsonPath } from '../text/json-path.js';
+import type { Judgement, Rewritten } from './judge-table.js';
+import type { UnitFacts } from './units.js';
+
+/**
+ * What would rewrite an id a second time: V4 ids taken for V3 ids. Columns that a run rewrote or filled, under any
+ * path that can lead to the same values.
+ */
+export function writtenNotes(mode: Mode, ids: readonly IdColumn[], units: readonly UnitFacts[]): Note[] {
+  return ids.flatMap((id) => {
+    const filler = units.find(
+      (unit) => unit.mode === 'new' && unit.target.ids.some((own) => isSame(newColumnOf(own), id.column)),
+    );
+    if (filler !== undefined) {
+      return [blocks('v4_column', `${id.column} was filled by run ${filler.run}: its ids are V4 ids.`)];
+    }
+    const writer = units.find(
+      (unit) =>
+        unit.mode === 'in_place' &&
+        unit.target.ids.some((own) => meets(own, id) && !isContinued(mode, own, id)),
+    );
+    if (writer === undefined) return [];
+    return [
+      blocks(
+        'rewritten',
+        `${columnLabel(id)} was rewritten in place by run ${writer.run}: its ids are V4 ids.`,
+      ),
+    ];
+  });
+}
+
+/** The ledger knows these cells by the column's label: none is touched again. */
+function isContinued(mode: Mode, own: IdColumn, id: IdColumn): boolean {
+  return mode === 'in_place' && columnLabel(own) === columnLabel(id);
+}
+
+/** Targets of the same plan that would rewrite each other's ids. */
+export function rivalNotes(
+  name: string,
+  table: string,
+  ids: readonly IdColumn[],
+  all: readonly Rewritten[],
+): Note[] {
+  return all
+    .filter((other) => other.name !== name && other.table === table)
+    .flatMap((other) =>
+      ids
+        .filter((id) => other.ids.some((own) => meets(own, id)))
+        .map((id) =>
+          blocks('named_twice', `${columnLabel(id)} is named by target ${other.name} too: name it once.`),
+        ),
+    );
+}
+
+/** What one transaction changes under constraints is worked out for one target per table. */
+export function sharedTableNotes(
+  name: string,
+  table: string,
+  { handling }: Judgement,
+  all: readonly Rewritten[],
+): Note[] {
+  const other = all.find((one) => one.name !== name && one.table === table);
+  if (other === undefined || !handling.isAtomic) return [];
+  return [
+    blocks('same_table', `Target ${other.name} is the same table: name all its columns in one target.`),
+  ];
+}
+
+function meets(a: IdColumn, b: IdColumn): boolean {
+  if (!isSame(a.column, b.column)) return false;
+  if (a.path === undefined || b.path === undefined) return true;
+  const [one, two] = [parseJsonPath(a.path), parseJsonPath(b.path)];
+  return one === null || two === null || mayMeet(one, two);
+}
+
+/** SQLite does not tell names apart by case; where a database does, such twins are refused once too often. */
+function isSame(a: string, b: string): boolean {
+  return a.toLowerCase() === b.toLowerCase();
+}

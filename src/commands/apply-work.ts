@@ -1,0 +1,88 @@
+import { randomBytes } from 'node:crypto';
+import { checkIds, makePlan, type Result, verifyRuns, type Work, write } from '../apply/actions.js';
+import { closeSites, openSites } from '../apply/open-sites.js';
+import type { Plan, Policy } from '../apply/plan.js';
+import type { Config } from '../config/config.js';
+import { readAge } from '../report/describe-evidence.js';
+import { judgeAge } from '../report/gate.js';
+import { assertUsableRemap } from '../report/read-readiness.js';
+import type { ReportLimit } from '../report/schema.js';
+import type { Db } from '../store/open.js';
+import { listStreams } from '../store/streams.js';
+import { buildContext } from './apply-context.js';
+import type { ApplyJob } from './apply-in-thread.js';
+import type { ApplyRequest } from './apply-request.js';
+import { type Source, shellLine, wordsOf } from './command-line.js';
+import { sourceOfPlan } from './planned-request.js';
+import { readDatabase } from './read-database.js';
+import { scanPlaces } from './scan-places.js';
+import type { WorkIo } from './work-io.js';
+
+/**
+ * What `apply` does, in its thread.
+ *
+ * @throws SvcError `incomplete`, `bad_input`, `apply_stopped`, `interrupted`, and as `readDatabase` does
+ */
+export function doApply(
+  { config, request, agreed }: Extract<ApplyJob, { kind: 'apply' }>,
+  io: WorkIo,
+): Promise<Result> {
+  const { action, targets, tuning } = request;
+  return readDatabase(config, async (db) => {
+    if (!request.allowIncomplete) assertUsableRemap(db, config);
+    const policy = agreed?.policy ?? request.policy;
+    const context = buildContext({ db, file: config.database, policy, tuning }, io);
+    if (action === 'scan') return scanPlaces(context, request, config, io.width);
+    const source = agreed === null ? request.source : sourceOfPlan(agreed, config);
+    const say = speaker(source, agreed?.policy ?? request.asked);
+    const sites = openSites(context, targets);
+    try {
+      const age = readAgeLimit(db, config, io.startMs);
+      return await act({ context, sites, targets, width: io.width, say }, action, {
+        agreed,
+        age,
+        startMs: io.startMs,
+      });
+    } finally {
+      await closeSites(sites);
+    }
+  });
+}
+
+interface Given {
+  readonly agreed: Plan | null;
+  readonly startMs: number;
+  readonly age: ReportLimit;
+}
+
+function act(work: Work, action: Exclude<ApplyRequest['action'], 'scan'>, given: Given): Promise<Result> {
+  switch (action) {
+    case 'plan':
+      return makePlan(work);
+    case 'check':
+      return checkIds(work, given.age);
+    case 'write':
+      return write(work, given.agreed, newRunName(given.startMs));
+    case 'verify':
+      return verifyRuns(work);
+  }
+}
+
+function readAgeLimit(db: Db, config: Config, nowMs: number): ReportLimit {
+  return judgeAge(readAge(listStreams(db), nowMs).ms, config.maxAgeMs);
+}
+
+/** Says commands about the same targets in the same way; `apply` writes in the same mode. */
+function speaker(source: Source, { mode }: Partial<Policy>): Work['say'] {
+  return (command, ...words) => {
+    const isInPlace = command === 'apply' && mode === 'in_place' && !words.includes('--verify');
+    const more = isInPlace ? ['--in-place'] : [];
+    return shellLine(['svc-migrate', command, ...words, ...wordsOf(source, command === 'undo'), ...more]);
+  };
+}
+
+/** Runs are named for people: `20261120-141000-3f9a`. */
+function newRunName(nowMs: number): string {
+  const time = new Date(nowMs).toISOString().slice(0, 19).replaceAll(/[-:]/g, '').replace('T', '-');
+  return `${time}-${randomBytes(2).toString('hex')}`;
+}

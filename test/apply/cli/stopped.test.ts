@@ -1,0 +1,102 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import Database from 'better-sqlite3';
+import { describe, expect, it } from 'vitest';
+import { createOrders, MAPPED, makeScene, ordersIn, runOf, type Scene } from './scene.js';
+
+const ROWS = 40_000;
+const APPLY = [
+  '--sqlite',
+  'shop.db',
+  '--table',
+  'orders',
+  '--ids',
+  'invoice_id=accounting/invoices',
+  '--in-place',
+];
+const SMALL = ['--batch-rows', '20'];
+
+function sceneWithRows(): { readonly scene: Scene; readonly file: string; readonly after: string[] } {
+  const scene = makeScene();
+  const file = scene.path('shop.db');
+  createOrders(file, []);
+  const db = new Database(file);
+  db.exec(`INSERT INTO orders(invoice_id) WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < ${ROWS - 1})
+    SELECT i % ${MAPPED} + 1 FROM n`);
+  db.close();
+  return {
+    scene,
+    file,
+    after: Array.from({ length: ROWS }, (_, at) => String(scene.v4Of((at % MAPPED) + 1))),
+  };
+}
+
+/** Waits until part of the rows is rewritten; false where it is all done before. */
+async function isUnderWay(file: string): Promise<boolean> {
+  for (let attempt = 0; attempt < 3000; attempt += 1) {
+    await sleep(5);
+    const db = new Database(file, { readonly: true, timeout: 5000 });
+    try {
+      if (db.prepare("SELECT 1 FROM sqlite_schema WHERE name = 'svc_migrate_run'").get() === undefined)
+        continue;
+      const row = db
+        .prepare<[], { done: number; state: string }>('SELECT done_entry AS done, state FROM svc_migrate_run')
+        .get();
+      if (row !== undefined && row.done > 0) return row.state === 'working';
+    } finally {
+      db.close();
+    }
+  }
+  return false;
+}
+
+describe('an apply that is stopped part-way', () => {
+  it('leaves at Ctrl-C, says how to go on, and goes on where it was', async () => {
+    const { scene, file, after } = sceneWithRows();
+    const stopped = await scene.run(['apply', ...APPLY, ...SMALL, '--yes'], {
+      onStart: async (child) => {
+        if (await isUnderWay(file)) child.kill('SIGINT');
+      },
+    });
+    expect(stopped.code).toBe(130);
+    expect(stopped.stderr).toContain('svc-migrate undo');
+    const between = ordersIn(file);
+    expect(between).not.toEqual(after);
+    expect(await scene.run(['apply', ...APPLY, '--check'])).toMatchObject({ code: 1 });
+    const done = await scene.run(['apply', ...APPLY, '--yes']);
+    expect([done.code, ordersIn(file)]).toEqual([0, after]);
+    const undone = await scene.run(['undo', runOf(done), '--sqlite', 'shop.db']);
+    expect([undone.code, ordersIn(file)[5]]).toEqual([0, '6']);
+  });
+
+  it('exits with 7 where the database is held by another, and names run and way out', async () => {
+    const { scene, file, after } = sceneWithRows();
+    let held: Database.Database | undefined;
+    const stopped = await scene.run(['apply', ...APPLY, ...SMALL, '--yes', '--lock-timeout', '1s'], {
+      onStart: async () => {
+        if (!(await isUnderWay(file))) return;
+        held = new Database(file, { timeout: 5000 });
+        held.exec('BEGIN IMMEDIATE');
+      },
+    });
+    held?.exec('ROLLBACK');
+    held?.close();
+    expect(stopped.code).toBe(7);
+    const run = runOf({ ...stopped, stdout: stopped.stderr });
+    expect(stopped.stderr).toContain(`svc-migrate undo ${run}`);
+    const done = await scene.run(['apply', ...APPLY, '--yes']);
+    expect([done.code, runOf(done), ordersIn(file)]).toEqual([0, run, after]);
+  });
+
+  it('carries on the plan it began with', async () => {
+    const { scene, file, after } = sceneWithRows();
+    expect(await scene.run(['apply', ...APPLY, '--plan', 'plan.json'])).toMatchObject({ code: 0 });
+    const killed = await scene.run(['apply', '--yes', '--plan', 'plan.json', ...SMALL], {
+      onStart: async (child) => {
+        if (await isUnderWay(file)) child.kill('SIGKILL');
+      },
+    });
+    expect(killed.code).toBe(137);
+    const done = await scene.run(['apply', '--yes', '--plan', 'plan.json']);
+    expect([done.code, ordersIn(file)]).toEqual([0, after]);
+  });
+});

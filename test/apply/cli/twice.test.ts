@@ -1,0 +1,96 @@
+import { appendFileSync, writeFileSync } from 'node:fs';
+import { describe, expect, it } from 'vitest';
+import { createOrders, MAPPED, makeScene, ordersIn, query, runOf, type Scene, upTo } from './scene.js';
+
+const INVOICES = 'accounting/invoices';
+const ORDERS = ['--sqlite', 'shop.db', '--table', 'orders'];
+const IDS = ['--ids', `invoice_id=${INVOICES}`];
+
+/** Every V4 id of a scene is a V3 id too: nothing but what the ledger knows keeps it from being mapped again. */
+function sceneWithShop(columns?: string): Scene {
+  const scene = makeScene();
+  createOrders(scene.path('shop.db'), upTo(MAPPED), columns);
+  return scene;
+}
+
+async function expectRefused(scene: Scene, args: readonly string[], says: string): Promise<void> {
+  const ended = await scene.run(['apply', ...args, '--yes']);
+  expect([ended.code, ended.stdout.replace(/\s+/g, ' ')]).toEqual([6, expect.stringContaining(says)]);
+}
+
+describe('an id is mapped once, also when', () => {
+  it('a column that was rewritten in place is to be copied to a new one', async () => {
+    const scene = sceneWithShop();
+    const done = await scene.run(['apply', ...ORDERS, ...IDS, '--in-place', '--yes']);
+    expect(done.code).toBe(0);
+    await expectRefused(
+      scene,
+      [...ORDERS, ...IDS],
+      `was rewritten in place by run ${runOf(done)}: its ids are V4 ids`,
+    );
+    const checked = await scene.run(['apply', ...ORDERS, ...IDS, '--check']);
+    expect([checked.code, checked.stdout]).toEqual([
+      0,
+      expect.stringContaining(`${MAPPED} cells hold their V4 id already, by the ledger`),
+    ]);
+  });
+
+  it('the new column is named as the old one', async () => {
+    const scene = sceneWithShop();
+    expect(await scene.run(['apply', ...ORDERS, ...IDS, '--yes'])).toMatchObject({ code: 0 });
+    const filled = query(scene.path('shop.db'), 'SELECT invoice_id_v4 FROM orders');
+    for (const mode of [[], ['--in-place']]) {
+      await expectRefused(
+        scene,
+        [...ORDERS, '--ids', `invoice_id_v4=${INVOICES}`, ...mode],
+        'its ids are V4 ids',
+      );
+    }
+    expect(query(scene.path('shop.db'), 'SELECT invoice_id_v4 FROM orders')).toEqual(filled);
+  });
+
+  it('two JSON paths lead to the same value', async () => {
+    const scene = sceneWithShop('invoice_id, doc TEXT');
+    query(scene.path('shop.db'), `UPDATE orders SET doc = json_object('a', json_object('id', invoice_id))`);
+    const at = (path: string) => [...ORDERS, '--ids', `doc=${INVOICES}`, '--path', path, '--in-place'];
+    expect(await scene.run(['apply', ...at('$.a.id'), '--yes'])).toMatchObject({ code: 0 });
+    for (const path of ['$..id', '$.*.id', "$['a'].id"])
+      await expectRefused(scene, at(path), 'its ids are V4 ids');
+    expect(await scene.run(['apply', ...at('$.b.id'), '--check'])).toMatchObject({ code: 1 });
+  });
+
+  it('two targets name the same column of a table', async () => {
+    const ids = [{ column: 'invoice_id', model: INVOICES }];
+    const shop = { kind: 'sqlite', file: 'shop.db', ids };
+    const scene = makeScene([
+      { ...shop, name: 'a', table: 'orders' },
+      { ...shop, name: 'b', table: 'ORDERS' },
+    ]);
+    createOrders(scene.path('shop.db'), upTo(MAPPED), 'invoice_id INTEGER UNIQUE');
+    for (const mode of [[], ['--in-place']]) await expectRefused(scene, mode, 'is named by target b too');
+    expect(ordersIn(scene.path('shop.db'))).toEqual(upTo(MAPPED).map(String));
+  });
+
+  it('a file that was rewritten grew since', async () => {
+    const scene = makeScene();
+    writeFileSync(scene.path('orders.csv'), `invoice_id\n${upTo(MAPPED).join('\n')}\n`);
+    const csv = ['--csv', 'orders.csv', ...IDS];
+    expect(await scene.run(['apply', ...csv, '--in-place', '--yes'])).toMatchObject({ code: 0 });
+    appendFileSync(scene.path('orders.csv'), '7\n');
+    for (const mode of [[], ['--in-place']]) await expectRefused(scene, [...csv, ...mode], 'changed since');
+  });
+
+  it('new rows are filled in later', async () => {
+    const scene = sceneWithShop();
+    const file = scene.path('shop.db');
+    expect(await scene.run(['apply', ...ORDERS, ...IDS, '--yes'])).toMatchObject({ code: 0 });
+    const again = await scene.run(['apply', ...ORDERS, ...IDS, '--yes']);
+    expect([again.code, again.stdout]).toEqual([0, expect.stringContaining('Nothing was left to do')]);
+    query(file, 'INSERT INTO orders(invoice_id) VALUES (9)');
+    const planned = await scene.run(['apply', ...ORDERS, ...IDS]);
+    expect(planned.stdout).toContain('1 cell with an id are empty in the new column');
+    expect(await scene.run(['apply', ...ORDERS, ...IDS, '--yes'])).toMatchObject({ code: 0 });
+    const expected = [...upTo(MAPPED), 9].map((id) => String(scene.v4Of(id)));
+    expect(query(file, 'SELECT invoice_id_v4 FROM orders ORDER BY id')).toEqual(expected);
+  });
+});
