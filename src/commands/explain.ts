@@ -7,7 +7,7 @@ import { writeText } from '../report/write-output.js';
 import { parseSvcId } from '../store/lookup.js';
 import { guardDatabase } from '../store/open.js';
 import type { Io } from './io.js';
-import { assertConfigured } from './narrow.js';
+import { assertPlace } from './narrow.js';
 import { readDatabase } from './read-database.js';
 
 export interface ExplainCommand extends Omit<ExplainQuestion, 'id'> {
@@ -24,7 +24,7 @@ export interface ExplainCommand extends Omit<ExplainQuestion, 'id'> {
  * @throws SvcError `usage` (model, id), `incomplete` without a remap, and as `readDatabase` does
  */
 export async function runExplain({ config, json, ...asked }: ExplainCommand, io: Io): Promise<number> {
-  assertConfigured(config, asked.model);
+  assertPlace(config, asked);
   const question = { ...asked, id: idOf(asked) };
   return readDatabase(config, async (db) => {
     const answer = guardDatabase(config.database, () => explainRecord(db, config, question));

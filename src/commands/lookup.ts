@@ -5,7 +5,7 @@ import { writeText } from '../report/write-output.js';
 import type { Answer } from '../store/answer.js';
 import { parseSvcId, prepareLookup } from '../store/lookup.js';
 import type { Io } from './io.js';
-import { assertConfigured } from './narrow.js';
+import { assertPlace } from './narrow.js';
 import { readDatabase } from './read-database.js';
 
 export interface LookupOptions {
@@ -31,8 +31,8 @@ export interface LookupOptions {
  * @throws SvcError `incomplete`, `usage` (model or id on the command line), `bad_input` (a line that is no id)
  */
 export async function runLookup(options: LookupOptions, io: Io): Promise<number> {
-  const { config, model } = options;
-  assertConfigured(config, model);
+  const { config, model, path = null, region = null } = options;
+  assertPlace(config, { model, path, region });
   const ids = options.ids.map(parseArgument);
   return readDatabase(config, async (db) => {
     if (options.allowIncomplete !== true) assertUsableRemap(db, config);

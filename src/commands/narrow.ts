@@ -25,6 +25,35 @@ export function assertConfigured(config: Config, model: string): void {
   });
 }
 
+/** Where in a model to look; null is anywhere. */
+export interface Place {
+  readonly model: string;
+  /** '' for records, else a field of children. */
+  readonly path: string | null;
+  readonly region: string | null;
+}
+
+/**
+ * A place that is not configured holds nothing: ids would be unknown there for no reason of their own.
+ *
+ * @throws SvcError `usage`
+ */
+export function assertPlace(config: Config, { model, path, region }: Place): void {
+  assertConfigured(config, model);
+  const children = config.models.find(({ v3 }) => v3 === model)?.children ?? [];
+  if (path !== null && path !== '' && !children.includes(path)) {
+    throw new SvcError('usage', `"${path}" is no field with children of ${model}.`, {
+      hint: didYouMean(path, children) ?? 'It has none in the configuration: leave out --path.',
+    });
+  }
+  const regions = config.v3.regions.map((endpoint) => endpoint.region);
+  if (region !== null && !regions.includes(region)) {
+    throw new SvcError('usage', `There is no region "${region}" in the configuration.`, {
+      hint: didYouMean(region, regions) ?? undefined,
+    });
+  }
+}
+
 /** @throws SvcError `usage` where the text is no 64-bit id */
 export function parseId(text: string, what: string): bigint {
   if (/^\d{1,19}$/.test(text)) {

@@ -92,6 +92,20 @@ describe('bad input is a one-line error with the fix, and nothing is written', (
     ],
     ['a company that is no id', ['export', 'v4', '--company', '1.5'], {}, 2, /"1\.5" is no company id/],
     ['an unknown model to look up', ['lookup', 'crm/stagse', '1'], {}, 2, /Did you mean "crm\/stages"\?/],
+    [
+      'a place to look in that is not there',
+      ['lookup', 'accounting/invoices', '1', '--path', 'line_item'],
+      {},
+      2,
+      /"line_item" is no field with children .*\n {2}→ Did you mean "line_items"\?/,
+    ],
+    [
+      'a region that is not there',
+      ['explain', 'accounting/invoices', '1', '--region', 'eu'],
+      {},
+      2,
+      /There is no region "eu" .*\n {2}→ There is: default\./,
+    ],
     ['a missing database', ['status'], {}, 6, /There is no database at .*\n.*svc-migrate export v3/],
   ];
   it.each(cases)('%s', async (_, args, more, code, message) => {
