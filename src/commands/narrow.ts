@@ -17,7 +17,7 @@ export function parseNarrowing(given: Given, config: Config): Narrowing {
 }
 
 /** @throws SvcError `usage` where the model is not configured */
-export function assertConfigured(config: Config, model: string): void {
+function assertConfigured(config: Config, model: string): void {
   const known = config.models.map(({ v3 }) => v3);
   if (known.includes(model)) return;
   throw new SvcError('usage', `There is no model "${model}" in the configuration.`, {

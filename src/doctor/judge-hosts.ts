@@ -1,5 +1,6 @@
 import type { Config } from '../config/config.js';
 import { isLoopback } from '../config/values.js';
+import type { SvcError } from '../errors.js';
 import { formatDuration } from '../report/numbers.js';
 import type { HostFacts, RemoteFacts } from './facts.js';
 import { type Finding, note, ok, type ProblemCode, problem, warning } from './finding.js';
@@ -31,11 +32,13 @@ function judgeHost({ label, baseUrl, keySource, keyError, error, answered }: Hos
   const code = error.code === 'auth' ? 'key_refused' : `host_${error.code}`;
   const area = error.code === 'auth' ? 'keys' : label === 'V4' ? 'V4' : 'V3';
   const about = error.message.includes(label) ? error.message : `${label}: ${error.message}`;
-  return [problem(area, code, exitOf(error.exitCode), about, error.hint ?? 'Check baseUrl and the network.')];
+  return [problem(area, code, exitOf(error), about, error.hint ?? 'Check baseUrl and the network.')];
 }
 
-function exitOf(code: number): ProblemCode {
-  return code === 2 || code === 3 || code === 5 || code === 6 ? code : 4;
+/** An answer that stays wrong is not the API at that address, or not of the shape that is configured. */
+function exitOf({ code, exitCode }: SvcError): ProblemCode {
+  if (code === 'bad_response') return 2;
+  return exitCode === 2 || exitCode === 3 || exitCode === 5 || exitCode === 6 ? exitCode : 4;
 }
 
 function judgeTransport({ label, baseUrl }: HostFacts, { http }: Config): Finding[] {

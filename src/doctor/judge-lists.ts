@@ -6,18 +6,36 @@ export function countRecords(answers: readonly Answers[]): number {
   return answers.reduce((sum, { totalCount, records }) => sum + (totalCount ?? records.length), 0);
 }
 
-/** A question that was not answered: the export would end there. `lists` names them where they are several. */
-export function troubleOf(
-  area: 'V3' | 'models',
-  code: string,
-  { kind, error }: Extract<Answer, { error: unknown }>,
-  lists = '',
-): Finding {
+/** A list by its name, with what it answered. */
+interface NamedAnswer {
+  readonly name: string;
+  readonly answer: Answer;
+}
+
+type Trouble = Extract<Answer, { error: unknown }>;
+
+/** Questions that were not answered, one finding for each kind: an export would end there. */
+export function judgeTroubles(area: 'V3' | 'models', code: string, lists: readonly NamedAnswer[]): Finding[] {
+  const byKind = new Map<string, { readonly answer: Trouble; readonly names: string[] }>();
+  for (const { name, answer } of lists) {
+    if (answer.kind === 'answers' || answer.kind === 'absent') continue;
+    const kind = `${answer.kind} ${answer.error.code}`;
+    const group = byKind.get(kind) ?? { answer, names: [] };
+    byKind.set(kind, { ...group, names: [...group.names, name] });
+  }
+  return [...byKind.values()].map(({ answer, names }) => {
+    const all = [...new Set(names)];
+    const where = names.length > 1 ? ` (${countOf(names.length, 'list')}: ${firstFew(all)})` : '';
+    return troubleOf(area, code, answer, where);
+  });
+}
+
+function troubleOf(area: 'V3' | 'models', code: string, { kind, error }: Trouble, lists: string): Finding {
   const text = `${error.message.replace(/\.$/, '')}${lists}.`;
   if (kind === 'refused') {
     const { answer } = error.facts;
     const said = answer === undefined ? '' : ` It says: ${answer}`;
-    const fix = 'Check "expand" of the model in "models", and pageSize.';
+    const fix = 'Check fieldPrefix, "expand" of the model in "models", and pageSize.';
     return problem(area, code, 2, text + said, fix);
   }
   if (error.exitCode === 2 || error.exitCode === 3) {
@@ -43,15 +61,34 @@ export function judgeAnswer(area: 'V3' | 'models', name: string, answer: Answer)
       ),
     );
   }
+  if (answer.rejected > 0 && answer.records.length === 0) {
+    const fix = 'Check fieldPrefix: ids are read from {fieldPrefix}id and {fieldPrefix}company_id.';
+    return [
+      problem(
+        area,
+        'no_record_readable',
+        2,
+        `${name}: no object of the sample can be taken as a record.`,
+        fix,
+      ),
+    ];
+  }
   if (answer.rejected > 0) {
     findings.push(
       warning(
         area,
         'objects_rejected',
         `${name}: ${countOf(answer.rejected, 'object')} of the sample cannot be taken as records.`,
-        'They will be listed as rejected; check fieldPrefix if these are all.',
+        'They will be listed as rejected.',
       ),
     );
   }
   return findings;
+}
+
+const NAMED = 3;
+
+export function firstFew(names: readonly string[]): string {
+  const shown = names.slice(0, NAMED).join(', ');
+  return names.length > NAMED ? `${shown} and ${names.length - NAMED} more` : shown;
 }

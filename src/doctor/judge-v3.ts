@@ -1,7 +1,7 @@
 import { countOf } from '../report/numbers.js';
 import type { V3ListFacts } from './facts.js';
 import { type Finding, ok, problem, warning } from './finding.js';
-import { countRecords, judgeAnswer, troubleOf } from './judge-lists.js';
+import { countRecords, judgeAnswer, judgeTroubles } from './judge-lists.js';
 
 /** Does V3 have every model, and anything at all? */
 export function judgeV3Lists(lists: readonly V3ListFacts[]): Finding[] {
@@ -17,7 +17,12 @@ function judgeRegion(name: string, lists: readonly V3ListFacts[]): Finding[] {
     const fix = 'Check v3.regions.*.baseUrl: requests go to {baseUrl}/{category}/{model}.';
     return [problem('V3', 'v3_absent', 2, `${name} answers 404 to every model.`, fix)];
   }
-  return [...describeRecords(name, lists), ...lists.flatMap((list) => judgeV3List(name, list))];
+  const named = lists.map(({ pair, answer }) => ({ name: pair.v3, answer }));
+  return [
+    ...describeRecords(name, lists),
+    ...judgeTroubles('V3', 'v3_list_failed', named),
+    ...lists.flatMap((list) => judgeV3List(name, list)),
+  ];
 }
 
 function describeRecords(name: string, lists: readonly V3ListFacts[]): Finding[] {
@@ -32,7 +37,7 @@ function describeRecords(name: string, lists: readonly V3ListFacts[]): Finding[]
 
 function judgeV3List(name: string, { pair, answer }: V3ListFacts): Finding[] {
   if (answer.kind === 'answers') return judgeAnswer('V3', `${name} ${pair.v3}`, answer);
-  if (answer.kind !== 'absent') return [troubleOf('V3', 'v3_list_failed', answer)];
+  if (answer.kind !== 'absent') return [];
   const fix = 'Take it out of "models" if you do not use it; it counts as absent, not as empty.';
   return [warning('V3', 'v3_model_absent', `${name} does not have ${pair.v3} (404).`, fix)];
 }

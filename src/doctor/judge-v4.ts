@@ -3,10 +3,8 @@ import type { ModelPair } from '../domain.js';
 import { countOf, groupDigits } from '../report/numbers.js';
 import type { V4Facts, V4ListFacts } from './facts.js';
 import { type Finding, note, ok, problem, warning } from './finding.js';
-import { countRecords, judgeAnswer, troubleOf } from './judge-lists.js';
+import { countRecords, firstFew, judgeAnswer, judgeTroubles } from './judge-lists.js';
 import { missingModels } from './probe-v4.js';
-
-const NAMED = 3;
 
 /** Is V4 there, with companies and records, and does it know every model by its configured name? */
 export function judgeV4Models(facts: V4Facts, config: Config): Finding[] {
@@ -34,7 +32,15 @@ export function judgeV4Models(facts: V4Facts, config: Config): Finding[] {
       ),
     );
   }
-  findings.push(...judgeEmptiness(facts), ...judgeMissing(facts), ...judgeTroubles(lists));
+  findings.push(
+    ...judgeEmptiness(facts),
+    ...judgeMissing(facts),
+    ...judgeTroubles(
+      'models',
+      'v4_list_failed',
+      lists.map(({ pair, answer }) => ({ name: pair.v4 ?? pair.v3, answer })),
+    ),
+  );
   findings.push(...judgeAnswering(facts, config.models));
   return findings;
 }
@@ -106,25 +112,6 @@ function fixOf({ v3 }: ModelPair, names: readonly string[]): string {
   return `Set "v4" of ${v3} in "models" to ${quoted}, which V4 answers to (check that it is the same thing), ${orNull}.`;
 }
 
-/** A refused key or question, by model: the export would end there. */
-function judgeTroubles(lists: readonly V4ListFacts[]): Finding[] {
-  const failed = lists.filter(({ answer }) => answer.kind === 'failed' || answer.kind === 'refused');
-  const byCode = new Map<string, V4ListFacts[]>();
-  for (const one of failed) {
-    const { answer } = one;
-    const key =
-      answer.kind === 'failed' || answer.kind === 'refused' ? `${answer.kind} ${answer.error.code}` : '';
-    byCode.set(key, [...(byCode.get(key) ?? []), one]);
-  }
-  return [...byCode.values()].flatMap((group) => {
-    const { answer } = group[0] ?? {};
-    if (answer === undefined || answer.kind === 'answers' || answer.kind === 'absent') return [];
-    const names = [...new Set(group.map(({ pair }) => pair.v4))];
-    const more = group.length > 1 ? ` (${countOf(group.length, 'list')}: ${firstFew(names)})` : '';
-    return [troubleOf('models', 'v4_list_failed', answer, more)];
-  });
-}
-
 /** The models that V4 answers for: those of all companies in one line, others by themselves. */
 function judgeAnswering({ lists, asked }: V4Facts, models: readonly ModelPair[]): Finding[] {
   const findings: Finding[] = [];
@@ -153,9 +140,4 @@ function judgeAnswering({ lists, asked }: V4Facts, models: readonly ModelPair[])
 function firstOdd(name: string, lists: readonly V4ListFacts[]): readonly Finding[] {
   const odd = lists.map(({ answer }) => judgeAnswer('models', name, answer));
   return odd.find((findings) => findings.length > 0) ?? [];
-}
-
-function firstFew(names: readonly (string | null)[]): string {
-  const shown = names.slice(0, NAMED).join(', ');
-  return names.length > NAMED ? `${shown} and ${names.length - NAMED} more` : shown;
 }

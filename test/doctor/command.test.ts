@@ -235,6 +235,21 @@ describe('doctor', () => {
     expect(found(looked, 'host_redirect')?.text).toContain('elsewhere.example');
   });
 
+  it("knows what is no API, and a field prefix that is not the service's", async () => {
+    const server = createServer((_, response) => {
+      response.writeHead(200, { 'content-type': 'text/html' }).end('<html>Welcome</html>');
+    }).listen(0, '127.0.0.1');
+    const { port } = await new Promise<AddressInfo>((done) => {
+      server.once('listening', () => done(server.address() as AddressInfo));
+    });
+    const html = await (await newScene([], () => ({ v4: { baseUrl: `http://127.0.0.1:${port}` } }))).look();
+    server.close();
+    expect([html.code, html.problems]).toEqual([2, ['host_bad_response']]);
+    const prefixed = await (await newScene([], () => ({ fieldPrefix: 'x_' }))).look();
+    expect([prefixed.code, prefixed.problems]).toEqual([2, ['v3_list_failed', 'host_bad_response']]);
+    expect(found(prefixed, 'v3_list_failed')?.text).toMatch(/9 lists.* It says: .*unknown field/);
+  });
+
   it('weighs what everything takes against what is free', async () => {
     const looked = await (await newScene(['total-count=10000000000000'])).look();
     expect([looked.code, looked.problems]).toEqual([6, ['disk_full']]);

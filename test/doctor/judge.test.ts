@@ -4,6 +4,7 @@ import type { Answer, Answers, HostFacts, RemoteFacts, SampledRecord } from '../
 import { judgeFindings, note, type ProblemCode, problem } from '../../src/doctor/finding.js';
 import { judgeClocks } from '../../src/doctor/judge-hosts.js';
 import { judgeBackfill, judgeDisk, judgeProgram } from '../../src/doctor/judge-local.js';
+import { judgeV3Lists } from '../../src/doctor/judge-v3.js';
 import { judgeV4Models } from '../../src/doctor/judge-v4.js';
 import { nearNames } from '../../src/doctor/near-names.js';
 import { judgeDeleted, judgeEq, judgeGte, judgeSelect, judgeSort } from '../../src/doctor/probe-switches.js';
@@ -178,6 +179,15 @@ describe('the disk', () => {
       companiesError: null,
     } as const;
     expect(judgeDisk(remote(1), local, full)[0]?.level).toBe(level);
+  });
+
+  it('is no matter where nothing can be read: that is a problem of its own', () => {
+    const levelOf = (answer: Answer) =>
+      judgeV3Lists([{ region: 'default', pair, answer }]).map(({ code }) => code);
+    expect(levelOf(answers([], { rejected: 5, totalCount: 5 }))).toEqual(['v3_lists', 'no_record_readable']);
+    expect(levelOf(answers([A], { rejected: 5 }))).toEqual(['v3_lists', 'objects_rejected']);
+    expect(levelOf(NONE)).toEqual(['v3_empty']);
+    expect(levelOf({ kind: 'absent' })).toEqual(['v3_absent']);
   });
 
   it('counts a model that V4 lacks in some companies as no problem, in all as one', () => {
