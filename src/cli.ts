@@ -8,6 +8,7 @@ import type { Io } from './commands/io.js';
 import { didYouMean } from './config/suggest.js';
 import { exitCodeOf, SvcError } from './errors.js';
 import type { Progress } from './progress.js';
+import { hearSignals } from './report/pause.js';
 import { readVersion } from './version.js';
 
 /** Exit codes of the signals that stop a command: 128 + their number. */
@@ -24,6 +25,7 @@ const PLAIN_WIDTH = 100;
 interface Stop {
   readonly controller: AbortController;
   signal: StopSignal | null;
+  deaf: Io['deaf'];
 }
 
 // Pages are large and short-lived; a young generation that grows with them costs memory and saves no time.
@@ -33,7 +35,7 @@ process.exit();
 
 async function main(words: readonly string[]): Promise<number> {
   let exitCode = 0;
-  const stop: Stop = { controller: new AbortController(), signal: null };
+  const stop: Stop = { controller: new AbortController(), signal: null, deaf: async (work) => work() };
   watchSignals(stop);
   watchPipes();
   const program = buildProgram(async (spec, given) => {
@@ -155,6 +157,7 @@ function buildIo(stop: Stop, isColored: boolean, progress: Progress): Io {
     color: isTty && isColored,
     signal: stop.controller.signal,
     onProgress: progress.onProgress,
+    deaf: (work) => stop.deaf(work),
   };
 }
 
@@ -213,8 +216,22 @@ function watchSignals(stop: Stop): void {
     setTimeout(() => leaveAtOnce(signal), STOP_WITHIN_MS).unref();
     stop.controller.abort();
   };
-  process.on('SIGINT', onSignal);
-  process.on('SIGTERM', onSignal);
+  const listen = () => {
+    process.on('SIGINT', onSignal);
+    process.on('SIGTERM', onSignal);
+  };
+  listen();
+  // Without a listener a signal does what it does to any process, whatever the thread is busy with.
+  stop.deaf = async (work) => {
+    await hearSignals(stop.controller.signal);
+    process.off('SIGINT', onSignal);
+    process.off('SIGTERM', onSignal);
+    try {
+      return work();
+    } finally {
+      listen();
+    }
+  };
 }
 
 /**

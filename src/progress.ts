@@ -131,7 +131,14 @@ function createLineDisplay({ stream, clock, width, color }: ProgressOptions): Di
     draw: (tally) => {
       const text = renderBarLine(tally, clock.now(), Math.max(1, width() - SPINNER_COLUMNS));
       if (spinner === null) {
-        spinner = ora({ stream, text, isEnabled: true, discardStdin: false, color: color ? 'cyan' : false });
+        spinner = ora({
+          stream,
+          text,
+          isEnabled: true,
+          discardStdin: false,
+          hideCursor: false,
+          color: color ? 'cyan' : false,
+        });
         spinner.start();
       } else {
         spinner.text = text;

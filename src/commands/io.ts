@@ -18,4 +18,13 @@ export interface Io {
   /** Aborted by SIGINT and SIGTERM. */
   readonly signal: AbortSignal;
   readonly onProgress: OnProgress;
+  readonly deaf: Deaf;
 }
+
+/**
+ * Runs work that hears nothing until it ends, such as a long statement: a signal then ends the process at once
+ * instead of asking it to stop. For work that may be cut off anywhere.
+ *
+ * @throws SvcError `interrupted` where a signal has come before
+ */
+export type Deaf = <T>(work: () => T) => Promise<T>;

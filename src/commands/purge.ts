@@ -23,7 +23,9 @@ export async function runPurge(
     });
   }
   const hold = { file: database, mode: 'write', command: 'purge', nowMs: io.clock.now() } as const;
-  const dropped = await holdDatabase(hold, async (db) => guardDatabase(database, () => purgePayloads(db)));
+  const dropped = await holdDatabase(hold, async (db) =>
+    io.deaf(() => guardDatabase(database, () => purgePayloads(db))),
+  );
   const text = `${groupDigits(dropped)} payloads were dropped from ${database}; ids and remap are unchanged.`;
   await writeText(io.stdout, [`${text}\nNext: svc-migrate status\n`]);
   return 0;

@@ -43,11 +43,11 @@ export async function runRecheck({ config, times, everyMs, json }: RecheckComman
       everyMs,
       runRound: () => runRoundAlone(config, api, io),
       rebuildRemap: () => rebuildRemap(config, io),
-      readOpen: () => readDatabase(config, async (db) => indexOpen(readOpenRows(db))),
+      readOpen: () => readDatabase(config, async (db) => io.deaf(() => indexOpen(readOpenRows(db)))),
       readOutcomes: (rows) =>
         readDatabase(config, async (db) => {
           const read = prepareReadOutcome(db);
-          return rows.map((row) => read(row));
+          return io.deaf(() => rows.map((row) => read(row)));
         }),
       sleep: (ms) => sleepForReal(ms, io.signal),
       onProgress: io.onProgress,
@@ -77,7 +77,7 @@ async function ensureRemap(config: Config, io: Io): Promise<void> {
 
 /** One round with the database held, as an export holds it. */
 function runRoundAlone(config: Config, api: Api, io: Io): Promise<RoundResult> {
-  const { clock, onProgress } = io;
+  const { clock, onProgress, deaf } = io;
   const hold = { file: config.database, mode: 'write', command: 'recheck', nowMs: clock.now() } as const;
   return holdDatabase(hold, async (db) => {
     guardDatabase(config.database, () => assertSameExport(db, buildFingerprint(config)));
@@ -98,6 +98,7 @@ function runRoundAlone(config: Config, api: Api, io: Io): Promise<RoundResult> {
       readAgain: (generation, models, companies) =>
         exportGeneration(generation, db, { config, models, companies, restart: false }, io),
       onProgress,
+      deaf,
     });
   });
 }

@@ -32,7 +32,7 @@ export async function runVerify({ config, sample, seed, json }: VerifyCommand, i
       const reader = createPairReader(api, config);
       const hold = { file: config.database, command: 'verify', nowMs: io.clock.now() };
       return leavingWord(hold, () =>
-        verifyRemap({ db, config, reader, sample, seed, onProgress: io.onProgress }),
+        verifyRemap({ db, config, reader, sample, seed, onProgress: io.onProgress, deaf: io.deaf }),
       );
     }),
   );

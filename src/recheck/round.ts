@@ -26,6 +26,8 @@ export interface RoundOptions {
   readonly saver: Saver;
   readonly readAgain: ReadAgain;
   readonly onProgress: OnProgress;
+  /** Runs what cannot be interrupted. */
+  readonly deaf: <T>(work: () => T) => Promise<T>;
 }
 
 /** What one round asked. */
@@ -51,15 +53,16 @@ export interface RoundResult {
  * @throws SvcError `auth`, `redirect`, `config`, and as an export does
  */
 export async function runRound(options: RoundOptions): Promise<RoundResult> {
-  const { db, config, api, saver, onProgress } = options;
-  const streams = listStreams(db);
-  const plan = planRecheck({
-    findings: [...readOpenRows(db)],
-    parents: [...readOpenParents(db)],
-    streams,
-    pairs: readCompanyPairs(db),
-    config,
-  });
+  const { db, config, api, saver, onProgress, deaf } = options;
+  const plan = await deaf(() =>
+    planRecheck({
+      findings: [...readOpenRows(db)],
+      parents: [...readOpenParents(db)],
+      streams: listStreams(db),
+      pairs: readCompanyPairs(db),
+      config,
+    }),
+  );
   const narrow = await askAgain(plan.asks, { db, config, api, saver, onProgress });
   const lists = new Set([...plan.lists, ...narrow.lists]);
   const needsCompanies = plan.asksCompanies || [...lists].some(({ generation }) => generation === 'v4');

@@ -31,6 +31,8 @@ export interface VerifyOptions {
   /** null: from the remap, so that each remap is sampled anew and each run draws the same. */
   readonly seed: number | null;
   readonly onProgress: OnProgress;
+  /** Runs what cannot be interrupted. */
+  readonly deaf: <T>(work: () => T) => Promise<T>;
 }
 
 /** Contradictions listed per kind. */
@@ -43,13 +45,15 @@ const LISTED = 1000;
  * @throws SvcError `incomplete` where there is no current remap, and as `readLive` does
  */
 export async function verifyRemap(options: VerifyOptions): Promise<VerifyResult> {
-  const { db, config, reader, onProgress } = options;
+  const { db, config, reader, onProgress, deaf } = options;
   const run = readCurrentRun(db, config, onProgress);
   onProgress({ kind: 'step', name: 'hold the remap against the export', done: 0, total: null });
   const models = config.models.map(({ v3 }) => v3);
-  const contradictions = findContradictions(db, models, LISTED);
-  const intact = digestRemap(db) === run.sha256;
-  const chosen = choosePairs(db, options, run);
+  const { contradictions, intact, chosen } = await deaf(() => ({
+    contradictions: findContradictions(db, models, LISTED),
+    intact: digestRemap(db) === run.sha256,
+    chosen: choosePairs(db, options, run),
+  }));
   const tally = new Tally(chosen.extraRows);
   const { unread } = await readLive({
     pairs: readPairs(db, chosen.rows),

@@ -38,6 +38,7 @@ function testIo(): { readonly io: Io; readonly said: () => string } {
     color: false,
     signal: new AbortController().signal,
     onProgress: () => {},
+    deaf: async (work) => work(),
   };
   return { io, said: () => chunks.join('') };
 }

@@ -91,6 +91,7 @@ function recheckJob({ db, config }: Job, api: Api, asked: RecheckAsked): Promise
             onlyCompanies,
           }),
         onProgress,
+        deaf: async (work) => work(),
       }),
     rebuildRemap: async () => buildRemap({ db, config, named: [], clock: NOW, onProgress }),
     readOpen: async () => indexOpen(readOpenRows(db)),

@@ -94,6 +94,7 @@ export function newIo(overrides: Partial<Io> = {}): TestIo {
     color: false,
     signal: new AbortController().signal,
     onProgress: () => {},
+    deaf: async (work) => work(),
     ...overrides,
     stdout: new Sink(),
     stderr: new Sink(),

@@ -48,7 +48,15 @@ function remember(inner: PairReader): PairReader {
 
 function verifyAll(): Promise<VerifyResult> {
   const { db, config } = job;
-  return verifyRemap({ db, config, reader, sample: null, seed: null, onProgress: () => {} });
+  return verifyRemap({
+    db,
+    config,
+    reader,
+    sample: null,
+    seed: null,
+    onProgress: () => {},
+    deaf: async (work) => work(),
+  });
 }
 
 describe('verify --all', () => {

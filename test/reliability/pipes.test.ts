@@ -1,0 +1,102 @@
+import { existsSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { type Sandbox, startSandbox } from '../../src/sandbox/start.js';
+import { type Ended, keysOf, runCli, runShell } from '../cli/spawn-cli.js';
+import { makeFastFolder } from '../support/fast-folder.js';
+
+/** Commands that print, with what they print for people and for scripts. */
+const COMMANDS = [
+  '--help',
+  '--version',
+  'help run',
+  'completion bash',
+  'doctor',
+  'export v3',
+  'export v4',
+  'remap',
+  'run',
+  'report',
+  'report --json -',
+  'report --ndjson -',
+  'report --html -',
+  'report --markdown -',
+  'report --junit -',
+  'report --full-sync -',
+  'check',
+  'status',
+  'verify --sample 5',
+  'verify --sample 5 --json',
+  'recheck',
+  'recheck --json',
+  'lookup crm/stages 1 2 3',
+  'lookup crm/stages 1 --json',
+  'explain crm/stages 1',
+  'explain crm/stages 1 --json',
+  'dump',
+  'dump --format ndjson',
+  'dump --format sql',
+  'purge --payloads',
+  'sandbox',
+];
+
+const FULL = [
+  '--help',
+  'export v4',
+  'remap',
+  'run',
+  'report',
+  'check --json -',
+  'dump',
+  'lookup crm/stages 1',
+];
+
+let sandbox: Sandbox;
+let folder = '';
+
+beforeAll(async () => {
+  sandbox = await startSandbox({ seed: 31, scale: 100, companies: 1 });
+  folder = makeFastFolder();
+  writeFileSync(join(folder, 'svc-migrate.config.json'), JSON.stringify(sandbox.config()));
+  expect((await runCli(['run', '--quiet'], given())).code).toBe(0);
+});
+afterAll(async () => {
+  await sandbox.close();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+function given() {
+  return { cwd: folder, env: keysOf(sandbox.apiKey) };
+}
+
+function expectQuietEnd({ code, stderr }: Ended, words: RegExp | null): void {
+  expect([code, stderr]).toEqual([6, expect.stringMatching(words ?? /^/)]);
+  expect(stderr).not.toMatch(/\n\s+at |this is a bug|EPIPE|node:/);
+}
+
+it.each(COMMANDS)('svc-migrate %s ends with 6 and without a stack trace where nobody reads', async (line) => {
+  const ended = await runCli(line.split(' '), { ...given(), onStart: (child) => child.stdout?.destroy() });
+  expectQuietEnd(ended, null);
+});
+
+it.runIf(existsSync('/dev/full')).each(FULL)(
+  'svc-migrate %s ends with 6 and says why where the disk is full',
+  async (line) => {
+    expectQuietEnd(await runShell(`svc-migrate ${line} > /dev/full`, given()), /ENOSPC/);
+  },
+);
+
+it('a reader of the first line gets it, and the rest is no error of anybody', async () => {
+  const { code, stdout, stderr } = await runShell('set -o pipefail; (svc-migrate dump) | head -1', given());
+  expect(stdout).toMatch(/^model,path,[^\n]*\n$/);
+  expect(stderr).toBe('');
+  // 0 where all of it fitted into the pipe before the reader went.
+  expect([0, 6]).toContain(code);
+});
+
+it('closed standard streams end no command with a bug', async () => {
+  for (const closed of ['>&-', '2>&-', '<&-', '>&- 2>&-']) {
+    const { code, stderr } = await runShell(`svc-migrate report --quiet ${closed}`, given());
+    expect([code, stderr]).toEqual([0, '']);
+  }
+});

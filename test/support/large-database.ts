@@ -1,0 +1,20 @@
+import { join } from 'node:path';
+import Database from 'better-sqlite3';
+
+/**
+ * Multiplies the live records of an exported database: each gets so many copies with ids and keys of their own, twins
+ * stay twins. Copies have neither payload nor children.
+ */
+export function multiplyRecords(folder: string, copies: number): number {
+  const db = new Database(join(folder, 'svc-migrate.db'));
+  db.exec(`
+    WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ${copies})
+    INSERT INTO record(stream_id, svc_id, company_id, platform_id, unique_id, deleted, updated_ms, latest_ms,
+      latest_from, created_ms, facts, walk)
+    SELECT r.stream_id, r.svc_id + n.i * 1000000, r.company_id, r.platform_id || '-' || n.i, NULL, 0, r.updated_ms,
+      r.latest_ms, r.latest_from, r.created_ms, r.facts, r.walk
+    FROM record AS r CROSS JOIN n WHERE r.platform_id IS NOT NULL AND r.deleted = 0`);
+  const count = db.prepare<[], number>('SELECT count(*) FROM record').pluck().get() ?? 0;
+  db.close();
+  return count;
+}
