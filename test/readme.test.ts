@@ -116,6 +116,8 @@ describe('what the README shows', () => {
   it.each(commandLines())('%s works', async (line) => {
     const cwd = makeFolder();
     if (!line.startsWith('svc-migrate init')) cpSync(folder, cwd, { recursive: true });
+    // A plan names the files it was made for.
+    if (line.includes('--yes --plan')) await runShell(line.replace('--yes', '--in-place'), { cwd, env });
     // What serves or waits is shown to begin, and ended.
     const begins = /^svc-migrate sandbox|--wait/.test(line);
     const ended = await runShell(fill(line), {
