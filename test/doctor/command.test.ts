@@ -1,4 +1,4 @@
-import { writeFileSync } from 'node:fs';
+import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
@@ -277,6 +277,11 @@ describe('doctor', () => {
     expect((await runCli(['run', '--quiet'], { cwd, env: keysOf(sandbox.apiKey) })).code).toBe(0);
     const after = await look();
     expect([after.code, found(after, 'pairs_stored')?.level]).toEqual([0, 'ok']);
+    writeFileSync(join(cwd, 'svc-migrate.db-journal'), 'left by a process that died');
+    const died = await look();
+    expect([died.code, found(died, 'database_interrupted')?.level]).toEqual([0, 'note']);
+    expect(readFileSync(join(cwd, 'svc-migrate.db-journal'), 'utf8')).toBe('left by a process that died');
+    rmSync(join(cwd, 'svc-migrate.db-journal'));
     const config = { ...sandbox.config(), companies: { match: { file: 'companies.csv' }, include: [] } };
     writeFileSync(
       join(cwd, 'svc-migrate.config.json'),
