@@ -46,7 +46,18 @@ function leadingInto(from: readonly Source[], into: readonly string[]): string[]
   );
 }
 
-const STAGES = ['export', 'match', 'report', 'apply'];
+const STAGES = [
+  'doctor',
+  'settle',
+  'export',
+  'match',
+  'drift',
+  'report',
+  'explain',
+  'recheck',
+  'verify',
+  'apply',
+];
 const TOP = ['cli.ts', 'progress.ts', 'progress-line.ts', 'commands', 'index.ts', 'write-schemas.ts'];
 
 describe('imports go one way', () => {

@@ -1,7 +1,7 @@
 import type { Config } from '../config/config.js';
 import type { ModelPair } from '../domain.js';
 import { countOf, groupDigits } from '../report/numbers.js';
-import type { V4Facts, V4ListFacts } from './facts.js';
+import type { Answer, V3ListFacts, V4Facts, V4ListFacts } from './facts.js';
 import { type Finding, note, ok, problem, warning } from './finding.js';
 import { countRecords, firstFew, judgeAnswer, judgeTroubles } from './judge-lists.js';
 import { missingModels } from './probe-v4.js';
@@ -101,6 +101,25 @@ function judgeMissing({ lists, asked, suggestions, answersAnything }: V4Facts): 
     const names = answersAnything ? [] : (suggestions.get(pair.v3) ?? []);
     const text = `V4 knows no model "${pair.v4}" for ${pair.v3}: 404 in ${asked.length === 1 ? 'the one company' : `all ${groupDigits(asked.length)} companies`} asked.`;
     return problem('models', 'model_unknown', 2, text, fixOf(pair, names));
+  });
+}
+
+/**
+ * Models that V3 has records of and V4 has none of, though it holds others: where V4 answers to any name, this is
+ * how a wrong one looks.
+ */
+export function judgeHollow({ lists, answersAnything }: V4Facts, v3: readonly V3ListFacts[]): Finding[] {
+  const countIn = (own: readonly { readonly answer: Answer }[]): number =>
+    countRecords(own.flatMap(({ answer }) => (answer.kind === 'answers' ? [answer] : [])));
+  if (countIn(lists) === 0) return [];
+  const pairs = new Map(lists.map(({ pair }) => [pair.v3, pair]));
+  return [...pairs.values()].flatMap((pair) => {
+    const own = lists.filter((one) => one.pair.v3 === pair.v3);
+    const inV3 = countIn(v3.filter((one) => one.pair.v3 === pair.v3));
+    if (inV3 === 0 || countIn(own) > 0 || !own.every(({ answer }) => answer.kind === 'answers')) return [];
+    const text = `"${pair.v4}": V4 holds no record of it in any company asked, V3 ${groupDigits(inV3)} of ${pair.v3}.`;
+    const fix = `Check the name in "models", and whether the backfill has reached it.`;
+    return [(answersAnything ? warning : note)('models', 'model_hollow', text, fix)];
   });
 }
 

@@ -5,7 +5,7 @@ import { judgeBackfill, judgeConfig, judgeDatabase, judgeDisk, judgeProgram } fr
 import { judgePairs } from './judge-pairs.js';
 import { judgePages, judgeSwitches } from './judge-parameters.js';
 import { judgeV3Lists } from './judge-v3.js';
-import { judgeV4Models } from './judge-v4.js';
+import { judgeHollow, judgeV4Models } from './judge-v4.js';
 
 /** Everything that was found out, judged; pure. */
 export function judgeFacts({ config, nowMs, local, remote }: DoctorFacts): readonly Finding[] {
@@ -16,7 +16,7 @@ export function judgeFacts({ config, nowMs, local, remote }: DoctorFacts): reado
     ...judgeConfig(config, local),
     ...judgeHosts(remote.hosts, config),
     ...judgeV3Lists(remote.v3),
-    ...(v4 === null ? [] : judgeV4Models(v4, config)),
+    ...(v4 === null ? [] : [...judgeV4Models(v4, config), ...judgeHollow(v4, remote.v3)]),
     ...(v4?.switches == null || v4.asked.length === 0 ? [] : judgeSwitches(v4.switches, config)),
     ...judgePages(remote.pages),
     ...judgeClocks(remote.hosts, config),

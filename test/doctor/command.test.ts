@@ -164,6 +164,19 @@ describe('doctor', () => {
     });
   });
 
+  it('sees a wrong name also where V4 answers to any', async () => {
+    const { look } = await newScene(['any-model'], ({ v4 }) => ({
+      v4: { baseUrl: v4, requestsPerSecond: 500 },
+      models: [
+        { v3: 'accounting/invoices', v4: 'invoices' },
+        { v3: 'crm/stages', v4: 'phases' },
+      ],
+    }));
+    const looked = await look();
+    expect([looked.code, found(looked, 'model_hollow')?.level]).toEqual([0, 'warning']);
+    expect(found(looked, 'model_hollow')?.text).toMatch(/^"phases": .* V3 \d+ of crm\/stages\.$/);
+  });
+
   it('knows flags that are ignored from those that are refused', async () => {
     const flags = ['include_deleted_records', 'eq', 'gte', 'sort', 'select'];
     const ignoring = await (await newScene(flags.map((flag) => `ignore=${flag}`))).look();
