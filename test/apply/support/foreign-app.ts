@@ -48,7 +48,7 @@ export class ForeignApp {
       case 1:
         return { kind: 'set_id', k, id: this.#otherId(k) };
       case 2:
-        return { kind: 'set_note', k, note: `changed ${random(1000)}` };
+        return { kind: 'set_note', k, note: `changed ${k}` };
       default:
         return random(2) === 0 ? { kind: 'delete', k } : { kind: 'set_id', k, id: 1000 + random(1000) };
     }

@@ -1,0 +1,72 @@
+import { rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import Database from 'better-sqlite3';
+import { afterAll, expect, it } from 'vitest';
+import { openSqliteSite } from '../../../src/apply/sqlite/sqlite-site.js';
+import { makeFastFolder } from '../../support/fast-folder.js';
+import { makeCase, remapRowsOf, rowsOf } from '../support/cases.js';
+import { createRemap, IN_PLACE, openContext } from '../support/remap.js';
+import { createTables, dumpTables, readTables, targetsOf } from '../support/sqlite-tables.js';
+
+const folder = makeFastFolder();
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+const cases = [makeCase(1, 'unique'), makeCase(2, 'plain')];
+const remap = join(folder, 'remap.db');
+createRemap(remap, cases.flatMap(remapRowsOf));
+
+/** Another connection takes the database at the given step, from 0, and keeps it for so long. */
+async function applyBeside(name: string, atStep: number, holdMs: number) {
+  const file = join(folder, `${name}.db`);
+  createTables(file, cases);
+  const other = new Database(file);
+  let step = 0;
+  const take = () => {
+    if (step === atStep) other.exec('BEGIN IMMEDIATE');
+    if (step === atStep && holdMs < Number.POSITIVE_INFINITY) setTimeout(() => other.exec('COMMIT'), holdMs);
+    step += 1;
+  };
+  const context = {
+    ...openContext(remap, IN_PLACE, { batchRows: 10, lockTimeoutMs: 400 }),
+    sleep,
+    now: Date.now,
+    onProgress: take,
+  };
+  const site = openSqliteSite(context, file, targetsOf(cases, file));
+  const plans = await site.survey();
+  take();
+  const write = () => site.write(plans, { run: 'run', planSha256: 'p', isExact: true });
+  return { file, other, write };
+}
+
+const expected = cases.map((one) =>
+  rowsOf(one, true)
+    .map((row) => JSON.stringify(row))
+    .sort(),
+);
+
+it.each([
+  ['before anything is written', 0],
+  ['between two batches', 3],
+])('waits while another program holds the database %s', async (_, step) => {
+  const { file, other, write } = await applyBeside(`waits-${step}`, step, 150);
+  expect((await write()).map((one) => one.skippedCount)).toEqual([0, 0]);
+  expect(readTables(file, cases)).toEqual(expected);
+  other.close();
+});
+
+it.each([
+  ['before anything is written', 0],
+  ['between two batches', 3],
+])('gives up in the end where another program keeps it %s, and finishes later', async (_, step) => {
+  const { file, other, write } = await applyBeside(`gives-up-${step}`, step, Number.POSITIVE_INFINITY);
+  const before = dumpTables(file);
+  await expect(write()).rejects.toMatchObject({ code: 'locked' });
+  if (step === 0) expect(dumpTables(file)).toBe(before);
+  else expect(dumpTables(file)).not.toBe(before);
+  other.exec('COMMIT');
+  await write();
+  expect(readTables(file, cases)).toEqual(expected);
+  other.close();
+});
