@@ -88,14 +88,20 @@ function target(where) {
   return applyTargetSchema.parse({ name: 'bench', ids: [column], ...where });
 }
 
-/** Plans and writes; seconds of each. */
-async function apply(site) {
-  const started = performance.now();
+/** Plans and writes; seconds of each by the clock given. */
+async function apply(site, clock = () => performance.now()) {
+  const started = clock();
   const plans = await site.survey();
-  const planned = performance.now();
+  const planned = clock();
   const [written] = await site.write(plans, { run: 'bench', planSha256: 'p', isExact: true });
   if (written.changed === 0 || written.skippedCount > 0) throw new Error('the apply did not do its work');
-  return { plan: seconds(planned - started), write: seconds(performance.now() - planned) };
+  return { plan: seconds(planned - started), write: seconds(clock() - planned) };
+}
+
+/** Milliseconds of computing: what one core alone would take, whatever else the machine does. */
+function cpuClock() {
+  const { user, system } = process.cpuUsage();
+  return (user + system) / 1000;
 }
 
 function seconds(ms) {
@@ -217,6 +223,7 @@ async function benchCsv() {
     const output = join(folder, `out-${round}.csv`);
     const { plan, write } = await apply(
       openFileSite(openContext('new'), target({ kind: 'csv', file, output })),
+      cpuClock,
     );
     rmSync(output);
     rmSync(`${output}.svc-migrate.json`);
@@ -241,9 +248,9 @@ function fillCsv(file) {
 }
 
 async function readWithCsvParse(file) {
-  const started = performance.now();
+  const started = cpuClock();
   let count = 0;
   for await (const _ of createReadStream(file).pipe(parse({ columns: false }))) count += 1;
   if (count !== rows * 3 + 1) throw new Error('csv-parse read something else');
-  return seconds(performance.now() - started);
+  return seconds(cpuClock() - started);
 }
