@@ -4,7 +4,7 @@ import { type DriftedField, type DriftRules, findDrift, isCompared } from './com
 import { haveSameMembers } from './same-members.js';
 
 /** Pairs read at once: their payloads are in memory, and nothing can be written while a query is read. */
-const CHUNK = 1000;
+const CHUNK = 250;
 
 /** Matched pairs of live records, by the row ids of its records. */
 const PAIRS = `

@@ -120,14 +120,18 @@ async function readAll(
   const signal = AbortSignal.any([options.signal, stop.signal]);
   // every request under way listens to it
   setMaxListeners(0, signal);
-  const reader = readerOf(options, plan, signal);
+  let reading = 0;
+  const reader = readerOf(options, plan, signal, () => reading);
   const limits = new Map(plan.endpoints.map(({ region, concurrency }) => [region, pLimit(concurrency)]));
   const readOne = async (row: StreamRow) => {
+    reading += 1;
     try {
       return await readStream(row, reader);
     } catch (error) {
       stop.abort(error);
       throw error;
+    } finally {
+      reading -= 1;
     }
   };
   const settled = await Promise.allSettled(rows.map((row) => limitOf(limits, row)(readOne, row)));
@@ -135,10 +139,15 @@ async function readAll(
   return settled.flatMap((one) => (one.status === 'fulfilled' ? [one.value] : []));
 }
 
-function readerOf(options: ExportOptions, plan: ExportPlan, signal: AbortSignal): StreamReader {
+function readerOf(
+  options: ExportOptions,
+  plan: ExportPlan,
+  signal: AbortSignal,
+  readers: () => number,
+): StreamReader {
   const { db, file, config, clock, source, onProgress } = options;
   const { rules, excluded } = plan;
-  const saver = createSaver({ db, file, clock, payload: config.payload, excluded, rules });
+  const saver = createSaver({ db, file, clock, payload: config.payload, excluded, rules, readers });
   const pairs = new Map(config.models.map((pair) => [pair.v3, pair]));
   return { source, saver, pairs, signal, clock, onProgress };
 }

@@ -8,12 +8,14 @@ import { type PagePlace, prepareSaveRecords } from '../store/records.js';
 import { dropRejected, prepareSaveRejected } from '../store/rejected.js';
 import type { StreamRow } from '../store/stream-row.js';
 import { prepareSaveStream } from '../store/streams.js';
+import { createCommitGroup } from './commit-group.js';
 import { decide } from './decide.js';
 import type { PageOutcome, StreamOutcome } from './outcomes.js';
 import type { ReadingRules, Step } from './step.js';
 
 /**
- * Saves what happens to streams, each time in one transaction that is committed when the promise resolves.
+ * Saves what happens to streams, each time in one transaction that is committed when the promise resolves; pages of
+ * several streams may share one.
  * Once a call has failed, what the database holds is unknown: use neither the saver nor the row again.
  */
 export interface Saver {
@@ -37,6 +39,8 @@ export interface SaverOptions {
   readonly excluded: readonly bigint[];
   readonly rules: ReadingRules;
   readonly clock: { now(): number };
+  /** How many streams are being read: their pages may share a transaction. One unless said otherwise. */
+  readonly readers?: () => number;
 }
 
 /** A saver that works in this thread. */
@@ -45,11 +49,12 @@ export function createSaver(options: SaverOptions): Saver {
   const savePage = preparePage(options);
   const saveSingly = prepareSingly(options);
   const apply = prepareApply(db);
-  const inTransaction = async <T>(work: () => T): Promise<T> =>
-    guardDatabase(file, () => db.transaction(work).immediate());
+  const transact = <T>(work: () => T): T => guardDatabase(file, () => db.transaction(work).immediate());
+  const inTransaction = async <T>(work: () => T): Promise<T> => transact(work);
+  const inGroup = createCommitGroup({ inTransaction: transact, callers: options.readers ?? (() => 1) });
   return {
     savePage: (row, page, askedMs) =>
-      inTransaction(() => {
+      inGroup(() => {
         const outcome = savePage(row, page, askedMs);
         return apply(row, decide(row, outcome, rules), outcome.changed > 0);
       }),

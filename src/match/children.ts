@@ -4,7 +4,7 @@ import { judgeChildren, type Kid, type KidRow, type KidRows, kidsOf } from './ju
 import type { Pairs } from './pairs.js';
 
 /** Pairs read at once: nothing can be written while a query is read. */
-const CHUNK = 2000;
+const CHUNK = 500;
 
 /**
  * Gives the children of every pair of records their outcomes, in `kin`: per parent a JSON list of `KidRow`s. Children

@@ -14,7 +14,7 @@ export interface Keyed {
 }
 
 /** Rows read at once: nothing can be written while a query is read. */
-const CHUNK = 5000;
+const CHUNK = 1000;
 
 /** `tag` packs what is small: company × 8 + in full × 4 + deleted × 2 + (1 for V4). */
 const TAG = '(ifnull(c3.ix, c4.ix) * 8 + x.in_full * 4 + r.deleted * 2 + (x.gen = 4))';

@@ -77,7 +77,7 @@ export function measureExport({
       config,
       JSON.stringify({
         v3: { regions: { bench: { baseUrl: base } }, pageSize, concurrency, requestsPerSecond },
-        v4: { baseUrl: base.replace('/v3', '') },
+        v4: { baseUrl: base.replace('/v3', ''), concurrency, requestsPerSecond },
         models: Array.from({ length: lists }, (_, list) => ({
           v3: `accounting/m${list}`,
           v4: `m${list}`,

@@ -34,8 +34,9 @@ export async function measure(args, { env = {}, input, codes = [0] } = {}) {
     const started = performance.now();
     const child = spawn(process.execPath, ['--import', HOOK, ...args], {
       env: { ...process.env, ...env, BENCH_USAGE: file },
-      stdio: [input ?? 'ignore', 'pipe', 'inherit'],
+      stdio: [input === undefined ? 'ignore' : 'pipe', 'pipe', 'inherit'],
     });
+    if (input !== undefined) child.stdin.end(input);
     const chunks = [];
     let bytes = 0;
     child.stdout.on('data', (chunk) => {

@@ -4,7 +4,10 @@
  */
 import { parseArgs } from 'node:util';
 import { benchExport } from './export.mjs';
+import { benchLatency } from './latency.mjs';
+import { benchMatch } from './match.mjs';
 import { describeMachine, print } from './processes.mjs';
+import { benchStart } from './start.mjs';
 
 const { values } = parseArgs({
   options: {
@@ -13,7 +16,7 @@ const { values } = parseArgs({
     only: { type: 'string' },
   },
 });
-const BENCHES = { export: benchExport };
+const BENCHES = { export: benchExport, latency: benchLatency, match: benchMatch, start: benchStart };
 const size = { records: Number(values.records), rounds: Number(values.rounds) };
 print(describeMachine());
 for (const name of values.only?.split(',') ?? Object.keys(BENCHES)) await BENCHES[name](size);
