@@ -111,6 +111,8 @@ export interface V4Facts {
 /** What V4 does with parameters. */
 export interface Switches {
   readonly include_deleted_records: Verdict;
+  /** Refused with a 400 that names the parameter: only then an export goes on without it. */
+  readonly refusesDeletedByName: boolean;
   readonly eq: Verdict;
   readonly gte: Verdict;
   readonly sort: Verdict;

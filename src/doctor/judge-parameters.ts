@@ -14,7 +14,7 @@ const MEANINGS: Readonly<Record<Verdict, string>> = {
 /** What V4 does with parameters, and what follows from it. */
 export function judgeSwitches(switches: Switches, config: Config): Finding[] {
   return [
-    judgeDeleted(switches.include_deleted_records, config),
+    judgeDeleted(switches, config),
     judgeFilter(
       '{field}[eq]',
       switches.eq,
@@ -26,7 +26,10 @@ export function judgeSwitches(switches: Switches, config: Config): Finding[] {
   ];
 }
 
-function judgeDeleted(verdict: Verdict, config: Config): Finding {
+function judgeDeleted(
+  { include_deleted_records: verdict, refusesDeletedByName }: Switches,
+  config: Config,
+): Finding {
   const text = `V4 include_deleted_records ${MEANINGS[verdict]}`;
   const { includeDeleted } = config.v4;
   if (verdict === 'refused' && includeDeleted === true) {
@@ -37,6 +40,10 @@ function judgeDeleted(verdict: Verdict, config: Config): Finding {
       `${text}, and v4.includeDeleted is true.`,
       'Set v4.includeDeleted to "auto" or false.',
     );
+  }
+  if (verdict === 'refused' && includeDeleted === 'auto' && !refusesDeletedByName) {
+    const why = 'without naming it, so an export would take that for an error';
+    return problem('parameters', 'deleted_refused', 2, `${text} ${why}.`, 'Set v4.includeDeleted to false.');
   }
   if (verdict === 'refused' || verdict === 'ignored') {
     const fix = includeDeleted === false ? '' : ' What was deleted in V4 will count as missing.';

@@ -40,7 +40,7 @@ export async function probeSwitches(
     on(async (bench) => judgeSelect(bench.plain, await askV4(bench, [['select', 'data_hash']]))),
     probeSelectInV3(ask, config, v3),
   ]);
-  return { include_deleted_records: deleted, eq, gte, sort, select, selectInV3 };
+  return { ...deleted, eq, gte, sort, select, selectInV3 };
 }
 
 type AskV4 = (bench: Bench, more: Question['parameters'], limit?: number) => Promise<Answer>;
@@ -56,17 +56,28 @@ function benchesOf(lists: readonly V4ListFacts[]): readonly Bench[] {
     .slice(0, MOST_LISTS);
 }
 
-async function probeDeleted(ask: AskV4, benches: readonly Bench[]): Promise<Verdict> {
+type Deleted = Pick<Switches, 'include_deleted_records' | 'refusesDeletedByName'>;
+
+async function probeDeleted(ask: AskV4, benches: readonly Bench[]): Promise<Deleted> {
   for (const bench of benches) {
     const withThem = await ask(bench, [['include_deleted_records', 'true']], 100);
     const verdict = judgeDeleted(bench.plain, withThem);
-    if (verdict !== 'unknown') return verdict;
+    const refusesDeletedByName = isNamedRefusal(withThem);
+    if (verdict !== 'unknown') return { include_deleted_records: verdict, refusesDeletedByName };
     if (!holdsMore(bench.plain, withThem)) continue;
     // A list that grows meanwhile would look the same.
     const again = await ask(bench, [], 1);
-    if (again.kind === 'answers' && again.totalCount === bench.plain.totalCount) return 'honoured';
+    if (again.kind === 'answers' && again.totalCount === bench.plain.totalCount) {
+      return { include_deleted_records: 'honoured', refusesDeletedByName };
+    }
   }
-  return 'unknown';
+  return { include_deleted_records: 'unknown', refusesDeletedByName: false };
+}
+
+/** As the export judges it. */
+function isNamedRefusal(answer: Answer): boolean {
+  if (answer.kind !== 'refused' || answer.error.facts['status'] !== 400) return false;
+  return String(answer.error.facts['answer']).includes('include_deleted');
 }
 
 export function judgeDeleted(plain: Answers, withThem: Answer): Verdict {

@@ -19,7 +19,7 @@ interface Looked {
   readonly problems: readonly string[];
   readonly facts: {
     readonly requests: number;
-    readonly parameters: Record<string, string>;
+    readonly parameters: Record<string, string | boolean>;
     readonly v4: { models: { model: string; answers: string[]; absent: string[]; suggestions: string[] }[] };
     readonly pages: { label: string; got: number | null }[];
     readonly pairs: { v3CompanyId: string; v4CompanyId: string | null }[];
@@ -79,6 +79,7 @@ describe('doctor', () => {
     expect([looked.code, looked.problems]).toEqual([0, []]);
     expect(looked.facts.parameters).toEqual({
       include_deleted_records: 'honoured',
+      refusesDeletedByName: false,
       eq: 'honoured',
       gte: 'honoured',
       sort: 'honoured',

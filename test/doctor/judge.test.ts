@@ -4,6 +4,7 @@ import type { Answer, Answers, HostFacts, RemoteFacts, SampledRecord } from '../
 import { judgeFindings, note, type ProblemCode, problem } from '../../src/doctor/finding.js';
 import { judgeClocks } from '../../src/doctor/judge-hosts.js';
 import { judgeBackfill, judgeDisk, judgeProgram } from '../../src/doctor/judge-local.js';
+import { judgeSwitches } from '../../src/doctor/judge-parameters.js';
 import { judgeV3Lists } from '../../src/doctor/judge-v3.js';
 import { judgeV4Models } from '../../src/doctor/judge-v4.js';
 import { nearNames } from '../../src/doctor/near-names.js';
@@ -70,6 +71,28 @@ describe('a parameter is judged by the answers with and without it', () => {
     ['nothing comes', judgeSelect(answers([A]), NONE), 'unknown'],
   ];
   it.each(cases)('%s', (_, verdict, expected) => expect(verdict).toBe(expected));
+});
+
+describe('a refused include_deleted_records', () => {
+  const base = {
+    eq: 'honoured',
+    gte: 'honoured',
+    sort: 'honoured',
+    select: 'honoured',
+    selectInV3: 'honoured',
+  } as const;
+  const cases: readonly (readonly [string, 'auto' | boolean, boolean, string])[] = [
+    ['is gone without where it is named', 'auto', true, 'note'],
+    ['would end an export where it is not named', 'auto', false, 'problem'],
+    ['is no matter where it is not asked for', false, false, 'note'],
+    ['must not be insisted on', true, true, 'problem'],
+  ];
+  it.each(cases)('%s', (_, includeDeleted, refusesDeletedByName, level) => {
+    const config = configOf();
+    const switches = { ...base, include_deleted_records: 'refused', refusesDeletedByName } as const;
+    const [finding] = judgeSwitches(switches, { ...config, v4: { ...config.v4, includeDeleted } });
+    expect(finding?.level).toBe(level);
+  });
 });
 
 describe('of several problems', () => {
