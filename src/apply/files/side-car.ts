@@ -1,4 +1,14 @@
-import { closeSync, fsyncSync, openSync, readdirSync, readFileSync, renameSync, writeSync } from 'node:fs';
+import {
+  closeSync,
+  fsyncSync,
+  linkSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeSync,
+} from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { z } from 'zod';
 import { applyTargetSchema, type FileTarget } from '../../config/apply-targets.js';
@@ -76,10 +86,14 @@ export function findOutput(folder: string, sha256: string): SideCar | null {
   return null;
 }
 
-/** Keeps a side-car, whole or not at all. */
-export function writeSideCar(output: string, car: SideCar): void {
+/**
+ * Keeps a side-car, whole or not at all. `isFirst`: there is none yet.
+ *
+ * @throws SvcError `locked` where one came meanwhile, though it was to be the first
+ */
+export function writeSideCar(output: string, car: SideCar, isFirst = false): void {
   const file = sideCarFile(output);
-  const temporary = `${file}.tmp`;
+  const temporary = `${file}.${car.run}.tmp`;
   const fd = openSync(temporary, 'w', 0o600);
   try {
     writeSync(fd, `${JSON.stringify(car, null, 2)}\n`);
@@ -87,8 +101,32 @@ export function writeSideCar(output: string, car: SideCar): void {
   } finally {
     closeSync(fd);
   }
-  renameSync(temporary, file);
+  if (isFirst) linkFirst(temporary, file, output);
+  else renameSync(temporary, file);
   syncFolder(dirname(file));
+}
+
+/** Unlike a rename, a link never takes the place of a file that is there. */
+function linkFirst(temporary: string, file: string, output: string): void {
+  try {
+    linkSync(temporary, file);
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && error.code === 'EEXIST')
+      throw beingWritten(output, error);
+    // Some file systems know no links.
+    renameSync(temporary, file);
+    return;
+  } finally {
+    rmSync(temporary, { force: true });
+  }
+}
+
+/** Two processes at one file. */
+export function beingWritten(output: string, cause?: unknown): SvcError {
+  return new SvcError('locked', `Another svc-migrate is writing ${output}.`, {
+    hint: 'Wait until it has finished, then look again.',
+    cause,
+  });
 }
 
 /** Makes renames in a folder durable. */

@@ -2,6 +2,7 @@ import {
   closeSync,
   copyFileSync,
   existsSync,
+  fstatSync,
   fsyncSync,
   linkSync,
   openSync,
@@ -17,7 +18,7 @@ import type { ApplyContext, RunFacts, Written } from '../context.js';
 import type { TargetPlan } from '../plan.js';
 import { Copier } from './copier.js';
 import { passThrough } from './pass.js';
-import { readSideCar, type SideCar, siblingOf, syncFolder, writeSideCar } from './side-car.js';
+import { beingWritten, readSideCar, type SideCar, siblingOf, syncFolder, writeSideCar } from './side-car.js';
 import { openColumns, outputOf, scannerOf } from './survey-file.js';
 
 /**
@@ -60,6 +61,7 @@ async function writeBeside(
   run: RunFacts,
   output: string,
 ): Promise<SideCar> {
+  const isFirst = readSideCar(output) === null;
   const temporary = temporaryOf(output);
   rmSync(temporary, { force: true });
   const fd = openSync(temporary, 'wx', statSync(target.file).mode & 0o777);
@@ -80,10 +82,12 @@ async function writeBeside(
       output: { file: basename(output), sha256: copier.sha256, bytes: copier.bytes },
       changed: pass.edits,
     });
-    writeSideCar(output, car);
+    if (fstatSync(fd).nlink === 0) throw beingWritten(output);
+    writeSideCar(output, car, isFirst);
     return car;
   } catch (error) {
-    rmSync(temporary, { force: true });
+    // Without a name it is another process's by now.
+    if (fstatSync(fd).nlink > 0) rmSync(temporary, { force: true });
     throw error;
   } finally {
     closeSync(fd);

@@ -80,6 +80,30 @@ describe('an id is mapped once, also when', () => {
     for (const mode of [[], ['--in-place']]) await expectRefused(scene, [...csv, ...mode], 'changed since');
   });
 
+  it.each([
+    { where: 'beside', mode: [] },
+    { where: 'in its place', mode: ['--in-place'] },
+  ])('two processes rewrite a file $where at once', async ({ mode }) => {
+    const scene = makeScene();
+    const rows = 300_000;
+    const text = (map: (id: number) => number) =>
+      `invoice_id\n${Array.from({ length: rows }, (_, at) => map((at % MAPPED) + 1)).join('\n')}\n`;
+    writeFileSync(
+      scene.path('orders.csv'),
+      text((id) => id),
+    );
+    const csv = ['--csv', 'orders.csv', ...IDS, ...mode];
+    const apply = () => scene.run(['apply', ...csv, '--yes']);
+    const codes = (await Promise.all([apply(), apply(), apply()])).map(({ code }) => code);
+    expect(codes).toContain(0);
+    expect(await scene.run(['apply', ...csv, '--verify'])).toMatchObject({ code: 0 });
+    expect(scene.read(mode.length === 0 ? 'orders.v4.csv' : 'orders.csv') === text(scene.v4Of)).toBe(true);
+    const done = await apply();
+    expect([done.code, done.stdout]).toEqual([0, expect.stringContaining('Nothing was left to do')]);
+    expect(await scene.run(['undo', runOf(done), '--csv', 'orders.csv'])).toMatchObject({ code: 0 });
+    expect(scene.read('orders.csv') === text((id) => id)).toBe(true);
+  });
+
   it('new rows are filled in later', async () => {
     const scene = sceneWithShop();
     const file = scene.path('shop.db');
