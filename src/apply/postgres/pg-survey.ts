@@ -21,6 +21,7 @@ import {
   newColumnNotes,
   otherKeyNotes,
   pathNotes,
+  rowKeyNotes,
 } from '../tables/units.js';
 import { type PgFacts, privilegeNotes } from './pg-facts.js';
 import { buildGroupJudge, groupSql, judgeGroup, unenteredRows } from './pg-groups.js';
@@ -72,6 +73,7 @@ export async function findTable(
     ...writtenNotes(context.policy.mode, target.ids, units),
     ...target.ids.flatMap((id) => [...checkColumn(context.remap, id), ...pathNotes(id)]),
     ...earlierNotes(context, target, units),
+    ...rowKeyNotes(context, target, units),
     ...otherKeyNotes(judgement.handling.key, units),
     ...newColumnNotes(context, (name) => columnOf(facts, name) !== undefined, target, units),
     ...newNameNotes(context, target),

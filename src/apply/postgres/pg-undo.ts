@@ -4,10 +4,11 @@ import { openColumn } from '../column-work.js';
 import { type ApplyContext, NAMED_ROWS, type Undone } from '../context.js';
 import { quoteName } from '../sql-names.js';
 import { columnOf } from '../tables/table-facts.js';
+import { assertNoDependent } from '../tables/units.js';
 import { lockTables } from './pg-atomic.js';
 import { readPgFacts } from './pg-facts.js';
 import { buildGroupJudge, groupTerms, judgeGroup } from './pg-groups.js';
-import { keyMatch, keySql, lockLedger, type Unit } from './pg-ledger.js';
+import { keyMatch, keySql, lockLedger, readUnits, type Unit } from './pg-ledger.js';
 import { BEGIN_LATEST, BEGIN_READ_ONLY, BEGIN_SNAPSHOT, type PgSession } from './pg-session.js';
 import { changeWork, createWork, WORK, type WorkList } from './pg-work.js';
 
@@ -68,6 +69,8 @@ export async function undoAtOnce(session: PgSession, units: readonly Unit[]): Pr
       units.map(({ table }) => table),
     );
     await session.exec('SET CONSTRAINTS ALL DEFERRED');
+    for (const unit of units)
+      assertNoDependent(unit, await readUnits(session, unit.target.ledgerSchema, unit.table));
     const undone: Undone[] = [];
     for (const unit of [...units].reverse()) {
       await undoTable(session, unit);

@@ -211,13 +211,22 @@ export function keySql(columns: readonly string[], term: (column: string) => str
   return `json_array(${columns.map(term).join(', ')})`;
 }
 
-/** A condition by which rows are found from a ledger key, through the key's own index. */
+/**
+ * A condition by which rows are found from a ledger key, through the key's own index. Compared exactly too: an index
+ * may tell keys apart that the column's own collation does not.
+ */
 export function keyMatch(
   columns: readonly string[],
   term: (column: string) => string,
   rowKey: string,
 ): string {
+  const isKey = (column: string, value: string) => isExactly(term(column), value);
   const [only] = columns;
-  if (columns.length === 1 && only !== undefined) return `${term(only)} = ${rowKey}`;
-  return columns.map((column, at) => `${term(column)} = json_extract(${rowKey}, '$[${at}]')`).join(' AND ');
+  if (columns.length === 1 && only !== undefined) return isKey(only, rowKey);
+  return columns.map((column, at) => isKey(column, `json_extract(${rowKey}, '$[${at}]')`)).join(' AND ');
+}
+
+/** Equal by the term's collation, for its index, and to the last byte. */
+export function isExactly(term: string, value: string): string {
+  return `${term} = ${value} AND ${term} = ${value} COLLATE BINARY`;
 }

@@ -149,7 +149,7 @@ export function changeRows(db: UserDb, unit: Unit, batch: Batch, what: ChangeWha
       `UPDATE ${quoteName(unit.table)} AS t SET ${column} = e.${value} FROM svc_migrate_entry AS e
        WHERE e.id > ? AND e.id <= ? AND e.unit = ? AND e.col = ?
          AND ${keyMatch(unit.key, (name) => `t.${quoteName(name)}`, 'e.row_key')}
-         AND t.${column} IS e.${guard}`,
+         AND t.${column} IS e.${guard} COLLATE BINARY`,
     )
     .run(...range);
   return changed.changes === entries;
@@ -164,7 +164,7 @@ function skipChanged(
 ): void {
   const match = keyMatch(unit.key, (name) => `t.${quoteName(name)}`, 'e.row_key');
   const changed = `e.id > ? AND e.id <= ? AND e.unit = ? AND e.col = ? AND NOT EXISTS (
-    SELECT 1 FROM ${quoteName(unit.table)} AS t WHERE ${match} AND t.${quoteName(column)} IS e.old)`;
+    SELECT 1 FROM ${quoteName(unit.table)} AS t WHERE ${match} AND t.${quoteName(column)} IS e.old COLLATE BINARY)`;
   const range = [batch.from, batch.until, unit.unit, col];
   db.prepare(
     `INSERT INTO svc_migrate_skipped SELECT unit, col, row_key, old, new FROM svc_migrate_entry AS e WHERE ${changed}`,

@@ -42,36 +42,39 @@ export async function writeNewColumns(
   for (const id of target.ids) {
     const work = openColumn(context, id, context.policy);
     registerJudge(db, 'svc_migrate_judge', buildCellJudge(work, 'new'));
-    if (!facts.hasRowid) {
-      await inTransaction(context, db, () => fill(db, facts, id, unit, null));
-      continue;
-    }
-    const last = Number(
-      db
-        .prepare(`SELECT ifnull(max(rowid), 0) FROM ${quoteName(facts.table)}`)
-        .pluck()
-        .get(),
-    );
-    for (let from = lowestRowid(db, facts.table); from < last; from += context.tuning.batchRows) {
-      const until = Math.min(from + context.tuning.batchRows, last);
-      await inTransaction(context, db, () => fill(db, facts, id, unit, [from, until]));
-      context.onProgress({ kind: 'step', name: `filling ${newColumnOf(id)}`, done: until, total: last });
+    for (let from = MIN_ROWID; ; ) {
+      const until = endOfBatch(context, db, facts, from);
+      await inTransaction(context, db, () =>
+        fill(db, facts, id, unit, until === null ? null : [from, until]),
+      );
+      if (until === null) break;
+      context.onProgress({
+        kind: 'step',
+        name: `filling ${newColumnOf(id)}`,
+        done: Number(until),
+        total: null,
+      });
+      from = until;
     }
   }
   await inTransaction(context, db, () => finish(context, db, unit));
   return describeWritten(db, readUnit(db, unit));
 }
 
-/** One below the first row. */
-function lowestRowid(db: UserDb, table: string): number {
-  return (
-    Number(
-      db
-        .prepare(`SELECT ifnull(min(rowid), 1) FROM ${quoteName(table)}`)
-        .pluck()
-        .get(),
-    ) - 1
-  );
+const MIN_ROWID = -(2n ** 63n);
+
+/** The last rowid of the batch that begins at `from`; null where what is left, or has no rowid, goes at once. */
+function endOfBatch({ tuning }: ApplyContext, db: UserDb, facts: SqliteFacts, from: bigint): bigint | null {
+  if (facts.rowid === null) return null;
+  const { rowid } = facts;
+  const found = db
+    .prepare<[bigint, number], bigint>(
+      `SELECT ${rowid} FROM ${quoteName(facts.table)} WHERE ${rowid} >= ? ORDER BY ${rowid} LIMIT 1 OFFSET ?`,
+    )
+    .safeIntegers()
+    .pluck()
+    .get(from, tuning.batchRows);
+  return found ?? null;
 }
 
 function begin(context: ApplyContext, db: UserDb, found: Found, agreed: TargetPlan, run: RunFacts): number {
@@ -110,18 +113,18 @@ function assertColumnAgreed(
   assertAgreed(context.policy, agreed, run, { column: buildColumnPlan(work, 'new'), notes: [] });
 }
 
-/** Fills rows that have an id and no V4 id yet; without a rowid the whole table at once. */
+/** Fills rows that have an id and no V4 id yet: those from the first rowid up to the second, or all. */
 function fill(
   db: UserDb,
   facts: SqliteFacts,
   id: IdColumn,
   unit: number,
-  range: readonly [number, number] | null,
+  range: readonly [bigint, bigint] | null,
 ): void {
   const table = quoteName(facts.table);
   const fresh = quoteName(newColumnOf(id));
-  const handle = facts.hasRowid ? ['rowid'] : (facts.keys[0] ?? []).map(quoteName);
-  const where = range === null ? 'TRUE' : `t.rowid > ${range[0]} AND t.rowid <= ${range[1]}`;
+  const handle = facts.rowid === null ? (facts.keys[0] ?? []).map(quoteName) : [facts.rowid];
+  const where = range === null ? 'TRUE' : `t.${facts.rowid} >= ? AND t.${facts.rowid} < ?`;
   const changed = db
     .prepare(
       `UPDATE ${table} AS u SET ${fresh} = ${resultSql(id, 'x.n')} FROM (
@@ -129,7 +132,7 @@ function fill(
          FROM ${table} AS t WHERE ${where} AND t.${quoteName(id.column)} IS NOT NULL AND t.${fresh} IS NULL LIMIT -1
        ) AS x WHERE ${handle.map((part, at) => `u.${part} = x.h${at}`).join(' AND ')} AND x.n IS NOT ${KEEP_SQL} AND x.n IS NOT NULL`,
     )
-    .run().changes;
+    .run(...(range ?? [])).changes;
   db.prepare('UPDATE svc_migrate_run SET changed = changed + ? WHERE unit = ?').run(changed, unit);
 }
 

@@ -6,7 +6,8 @@ import type { UserDb } from './user-db.js';
 
 /** A table's facts with what only SQLite has. */
 export interface SqliteFacts extends TableFacts {
-  readonly hasRowid: boolean;
+  /** A name for the rowid that no column took; null where the table has none. */
+  readonly rowid: string | null;
 }
 
 interface Listed {
@@ -30,7 +31,7 @@ export function readSqliteFacts(db: UserDb, name: string): SqliteFacts {
   return {
     table,
     kind: found.type === 'table' ? 'table' : `${found.type}${found.type === 'view' ? '' : ' table'}`,
-    hasRowid: found.wr === 0,
+    rowid: found.wr === 0 ? rowidName(info) : null,
     columns,
     keys: keysOf(db, table, info, indexes),
     uniques: [...rowidKey(info, indexes), ...indexes],
@@ -44,7 +45,7 @@ function missingTable(name: string, tables: readonly Listed[]): SqliteFacts {
   const known = tables.filter(({ name: one }) => !one.startsWith('sqlite_')).map((one) => one.name);
   const notes = [blocks('unknown_table', `There is no table "${name}"${orMeant(name, known)}.`)];
   const none = { columns: [], keys: [], uniques: [], foreignKeys: [], triggers: [] };
-  return { table: name, kind: 'table', hasRowid: true, ...none, notes };
+  return { table: name, kind: 'table', rowid: null, ...none, notes };
 }
 
 interface XInfo {
@@ -61,6 +62,12 @@ function xinfo(db: UserDb, table: string): XInfo[] {
       `SELECT name, type, "notnull", pk, hidden FROM pragma_table_xinfo(${quoteText(table)})`,
     )
     .all();
+}
+
+/** A column named `rowid` hides the rowid: then it goes by another of its names. */
+function rowidName(info: readonly XInfo[]): string | null {
+  const isFree = (name: string) => info.every((column) => column.name.toLowerCase() !== name);
+  return ['rowid', '_rowid_', 'oid'].find(isFree) ?? null;
 }
 
 function readColumns(info: readonly XInfo[], isStrict: boolean): TableColumn[] {

@@ -21,6 +21,7 @@ import {
   newColumnNotes,
   otherKeyNotes,
   pathNotes,
+  rowKeyNotes,
 } from '../tables/units.js';
 import { buildCellJudge, type Cell, cellSql, judgeCell, rowScope, scopeSql } from './cells.js';
 import { enteredRows, keySql, readUnits, type Unit } from './ledger.js';
@@ -59,6 +60,7 @@ export function findTable(
     ...writtenNotes(context.policy.mode, target.ids, units),
     ...target.ids.flatMap((id) => [...checkColumn(context.remap, id), ...pathNotes(id)]),
     ...earlierNotes(context, target, units),
+    ...rowKeyNotes(context, target, units),
     ...otherKeyNotes(judgement.handling.key, units),
     ...newColumnNotes(context, (name) => hasColumn(facts, name), target, units),
   ];

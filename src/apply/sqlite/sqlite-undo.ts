@@ -3,8 +3,9 @@ import { SvcError } from '../../errors.js';
 import { openColumn } from '../column-work.js';
 import { type ApplyContext, NAMED_ROWS, type Undone } from '../context.js';
 import { quoteName } from '../sql-names.js';
+import { assertNoDependent } from '../tables/units.js';
 import { buildCellJudge, judgeSql, KEEP_SQL, registerJudge, resultSql } from './cells.js';
-import { keyMatch, keySql, readUnit, type Unit } from './ledger.js';
+import { keyMatch, keySql, readUnit, readUnits, type Unit } from './ledger.js';
 import { changeRows } from './sqlite-batches.js';
 import { readSqliteFacts } from './sqlite-facts.js';
 import { changeWork, countWork, createWork, dropWork, type WorkList } from './sqlite-work.js';
@@ -27,7 +28,7 @@ function undoBatch(db: UserDb, unit: Unit, batch: { readonly from: number; reado
   for (const [col, { column }] of unit.target.ids.entries()) {
     // Entries of rows that hold something else by now stay, and say so.
     const match = keyMatch(unit.key, (name) => `t.${quoteName(name)}`, 'e.row_key');
-    const isOurs = `EXISTS (SELECT 1 FROM ${quoteName(unit.table)} AS t WHERE ${match} AND t.${quoteName(column)} IS e.new)`;
+    const isOurs = `EXISTS (SELECT 1 FROM ${quoteName(unit.table)} AS t WHERE ${match} AND t.${quoteName(column)} IS e.new COLLATE BINARY)`;
     db.exec(`CREATE TEMP TABLE svc_migrate_back AS SELECT e.id FROM svc_migrate_entry AS e
       WHERE e.id > ${batch.from} AND e.id <= ${batch.until} AND e.unit = ${unit.unit} AND e.col = ${col} AND ${isOurs}`);
     changeRows(db, unit, batch, { col, column, guard: 'new', value: 'old' });
@@ -45,6 +46,7 @@ export async function undoAtOnce(
 ): Promise<Undone[]> {
   return inTransaction(context, db, () => {
     db.pragma('defer_foreign_keys = ON');
+    for (const unit of units) assertNoDependent(unit, readUnits(db, unit.table));
     return [...units].reverse().map((unit) => {
       const total = countEntries(db, unit.unit);
       undoTable(db, unit);
@@ -66,7 +68,7 @@ function undoTable(db: UserDb, unit: Unit): void {
       INSERT INTO svc_migrate_back_${col} SELECT row_key, old, new FROM svc_migrate_entry WHERE unit = ${unit.unit} AND col = ${col}`);
   }
   const isOurs = (at: number, column: string) =>
-    `(e${at}.row_key IS NOT NULL AND t.${quoteName(column)} IS e${at}.new)`;
+    `(e${at}.row_key IS NOT NULL AND t.${quoteName(column)} IS e${at}.new COLLATE BINARY)`;
   const values = [
     ...key.map((column) => `t.${quoteName(column)}`),
     ...columns.map((column) => `t.${quoteName(column)}`),

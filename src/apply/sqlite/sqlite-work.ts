@@ -1,4 +1,5 @@
 import { quoteName } from '../sql-names.js';
+import { isExactly } from './ledger.js';
 import type { UserDb } from './user-db.js';
 
 /**
@@ -89,7 +90,7 @@ function rowMatch({ key }: WorkList, parking: Parking): string {
     .map((column, at) => {
       const parked = parking.get(column);
       const value = parked === undefined ? `w.k${at}` : `iif(w.parked = 1, ${parked}, w.k${at})`;
-      return `t.${quoteName(column)} = ${value}`;
+      return isExactly(`t.${quoteName(column)}`, value);
     })
     .join(' AND ');
 }

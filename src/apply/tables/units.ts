@@ -1,4 +1,5 @@
 import { columnLabel, type IdColumn, newColumnOf, type TableTarget } from '../../config/apply-targets.js';
+import { SvcError } from '../../errors.js';
 import { blocks } from '../column-work.js';
 import type { ApplyContext } from '../context.js';
 import { type Earlier, NO_EARLIER, type Note } from '../plan.js';
@@ -65,8 +66,14 @@ export function newColumnNotes(
 ): Note[] {
   if (policy.mode !== 'new') return [];
   const ours = units.filter(({ mode }) => mode === 'new').flatMap((unit) => unit.target.ids.map(newColumnOf));
-  return target.ids
-    .map(newColumnOf)
+  const names = target.ids.map(newColumnOf);
+  const filled = names.filter((name) => ours.includes(name));
+  const fresh = names.filter((name) => !ours.includes(name));
+  if (filled.length > 0 && fresh.length > 0) {
+    const text = `${filled.join(', ')} of this target is there, ${fresh.join(', ')} is not: give new columns a target of their own, or take the run back first.`;
+    return [blocks('other_run', text)];
+  }
+  return names
     .filter((name) => hasColumn(name) && !ours.includes(name))
     .map((name) =>
       blocks('new_column_exists', `There is a column "${name}" already that is not from svc-migrate.`),
@@ -81,6 +88,40 @@ export function pathNotes({ path }: IdColumn): Note[] {
 /** Whether a run has been through this column. */
 function isCovered(units: readonly UnitFacts[], id: IdColumn): boolean {
   return units.some((unit) => unit.mode === 'in_place' && unit.labels.includes(columnLabel(id)));
+}
+
+/** Columns by which earlier runs find their rows must stay as they are. */
+export function rowKeyNotes(
+  { policy }: ApplyContext,
+  target: TableTarget,
+  units: readonly UnitFacts[],
+): Note[] {
+  if (policy.mode === 'new') return [];
+  return target.ids.flatMap((id) => {
+    const keyed = units.find((unit) => unit.mode === 'in_place' && isKeyOf(unit, id));
+    if (keyed === undefined || isCovered(units, id)) return [];
+    const text = `Run ${keyed.run} tells its rows apart by ${id.column}: take it back first, or leave ${id.column} as it is.`;
+    return [blocks('other_run', text)];
+  });
+}
+
+/** Whether a unit finds its rows by a column that it did not rewrite itself. */
+function isKeyOf({ key, labels }: UnitFacts, { column, path }: IdColumn): boolean {
+  return path === undefined && key.includes(column) && !labels.includes(column);
+}
+
+/**
+ * Runs that find their rows by what this unit rewrote are taken back before it.
+ *
+ * @throws SvcError `bad_input`
+ */
+export function assertNoDependent(unit: UnitFacts, all: readonly UnitFacts[]): void {
+  const isDependent = (other: UnitFacts) => unit.target.ids.some((id) => isKeyOf(other, id));
+  const found = all.find((one) => one.run !== unit.run && one.mode === 'in_place' && isDependent(one));
+  if (found === undefined) return;
+  throw new SvcError('bad_input', `Run ${found.run} finds its rows by what run ${unit.run} rewrote.`, {
+    hint: `Take run ${found.run} back first.`,
+  });
 }
 
 /** Whether a column is to be looked up: what a run has been through is left alone without `again`. */

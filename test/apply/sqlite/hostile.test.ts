@@ -1,0 +1,129 @@
+import { existsSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import Database from 'better-sqlite3';
+import { afterAll, beforeEach, describe, expect, it } from 'vitest';
+import type { ApplyContext } from '../../../src/apply/context.js';
+import { findBlocks, type Policy } from '../../../src/apply/plan.js';
+import { openSqliteSite } from '../../../src/apply/sqlite/sqlite-site.js';
+import { survey } from '../../../src/apply/survey.js';
+import type { SqliteTarget } from '../../../src/config/apply-targets.js';
+import { makeFastFolder } from '../../support/fast-folder.js';
+import { createRemap, IN_PLACE, INVOICES, NEW, openContext, pairs, target } from '../support/remap.js';
+
+const folder = makeFastFolder();
+const remap = join(folder, 'remap.db');
+const file = join(folder, 'user.db');
+/** Every V4 id is a V3 id too. */
+createRemap(remap, pairs([5, 6, 7, 8].map((id) => [id, id === 8 ? 5 : id + 1] as const)));
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+beforeEach(() => {
+  if (existsSync(file)) rmSync(file);
+});
+
+function tableOf(more: object = {}): SqliteTarget {
+  const given = { kind: 'sqlite', file, table: 't', ids: [{ column: 'i', model: INVOICES }], ...more };
+  const parsed = target(given);
+  if (parsed.kind !== 'sqlite') throw new Error('no SQLite target');
+  return parsed;
+}
+
+function sql(text: string): unknown[] {
+  const db = new Database(file);
+  try {
+    if (!text.startsWith('SELECT')) {
+      db.exec(text);
+      return [];
+    }
+    return db.prepare(text).raw().all();
+  } finally {
+    db.close();
+  }
+}
+
+interface Options {
+  readonly targets?: readonly SqliteTarget[];
+  readonly run?: string;
+  readonly more?: Partial<ApplyContext>;
+  readonly batchRows?: number;
+}
+
+/** Plans, and writes where nothing is in the way; the codes of what is. */
+async function apply(policy: Policy, options: Options = {}): Promise<string[]> {
+  const { targets = [tableOf()], run = 'run-1' } = options;
+  const opened = openContext(remap, policy, { batchRows: options.batchRows ?? 2 });
+  const context = { ...opened, ...options.more };
+  try {
+    const site = { ...openSqliteSite(context, file, targets), targets: targets.map(({ name }) => name) };
+    const plan = await survey(context, [site], targets);
+    const found = findBlocks(plan).map(({ note }) => note.code);
+    if (found.length === 0) await site.write(plan.targets, { run, planSha256: 'p', isExact: true });
+    return [...new Set(found)];
+  } finally {
+    opened.remap.close();
+  }
+}
+
+async function undo(run: string): Promise<void> {
+  const context = openContext(remap, IN_PLACE);
+  try {
+    await openSqliteSite(context, file, [tableOf()]).undo(run);
+  } finally {
+    context.remap.close();
+  }
+}
+
+describe('new columns in SQLite', () => {
+  it.each(['rowid TEXT', 'ROWID INTEGER, _rowid_ INTEGER'])(
+    'are filled row by row beside a column %s',
+    async (own) => {
+      sql(`CREATE TABLE t(id INTEGER PRIMARY KEY, i INTEGER, ${own});
+      INSERT INTO t(id, i, rowid) VALUES (1, 5, 1), (2, 6, 1), (3, 7, 1)`);
+      expect(await apply(NEW)).toEqual([]);
+      expect(sql('SELECT i_v4 FROM t ORDER BY id')).toEqual([[6], [7], [8]]);
+    },
+  );
+
+  it('are filled at once where the keys lie far apart', async () => {
+    sql(`CREATE TABLE t(id INTEGER PRIMARY KEY, i INTEGER);
+      INSERT INTO t VALUES (-9223372036854775808, 5), (1, 6), (1700000000000, 7), (9223372036854775807, 8)`);
+    let steps = 0;
+    const onProgress = () => {
+      steps += 1;
+      if (steps > 100) throw new Error('more steps than rows');
+    };
+    expect(await apply(NEW, { batchRows: 1, more: { onProgress } })).toEqual([]);
+    expect(sql('SELECT i_v4 FROM t ORDER BY id')).toEqual([[6], [7], [8], [5]]);
+  });
+
+  it('say what to do where a target grew', async () => {
+    sql('CREATE TABLE t(id INTEGER PRIMARY KEY, i INTEGER, j INTEGER); INSERT INTO t VALUES (1, 5, 6)');
+    expect(await apply(NEW)).toEqual([]);
+    const ids = ['i', 'j'].map((column) => ({ column, model: INVOICES }));
+    expect(await apply(NEW, { targets: [tableOf({ ids })], run: 'run-2' })).toEqual(['other_run']);
+  });
+});
+
+describe('keys in SQLite', () => {
+  it('are told apart to the letter where the index does', async () => {
+    sql(`CREATE TABLE t(k TEXT COLLATE NOCASE NOT NULL, i INTEGER UNIQUE);
+      CREATE UNIQUE INDEX u ON t(k COLLATE BINARY); INSERT INTO t VALUES ('a', 5), ('A', 6), ('b', 7)`);
+    expect(await apply(IN_PLACE)).toEqual([]);
+    expect(sql('SELECT k, i FROM t ORDER BY rowid')).toEqual([['a', 6], ['A', 7], ['b', 8]]); // biome-ignore format: rows
+    await undo('run-1');
+    expect(sql('SELECT k, i FROM t ORDER BY rowid')).toEqual([['a', 5], ['A', 6], ['b', 7]]); // biome-ignore format: rows
+  });
+
+  it('are not rewritten while a run finds its rows by them, nor taken back', async () => {
+    const ofKey = tableOf({ name: 'keys', ids: [{ column: 'id', model: INVOICES }] });
+    sql('CREATE TABLE t(id INTEGER PRIMARY KEY, i INTEGER); INSERT INTO t VALUES (5, 7), (6, 8)');
+    expect(await apply(IN_PLACE)).toEqual([]);
+    expect(await apply(IN_PLACE, { targets: [ofKey], run: 'run-2' })).toEqual(['other_run']);
+    await undo('run-1');
+    expect(await apply(IN_PLACE, { targets: [ofKey], run: 'run-2' })).toEqual([]);
+    expect(await apply(IN_PLACE, { run: 'run-3' })).toEqual([]);
+    await expect(undo('run-2')).rejects.toMatchObject({ code: 'bad_input' });
+    await undo('run-3');
+    await undo('run-2');
+    expect(sql('SELECT id, i FROM t ORDER BY id')).toEqual([[5, 7], [6, 8]]); // biome-ignore format: rows
+  });
+});
