@@ -15,7 +15,7 @@ afterAll(async () => {
 });
 
 it.skipIf(cluster === null)(
-  'the connection to PostgreSQL is cut at every message of applying and of taking back: nothing is lost or done twice',
+  'the connection to PostgreSQL is cut at every message of planning, applying and taking back: nothing is lost or done twice',
   { timeout: HOUR_MS },
   async () => {
     if (cluster === null) return;

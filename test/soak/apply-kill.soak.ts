@@ -27,7 +27,7 @@ function contextFor(name: string, cases: readonly Case[]) {
   return openContext(remap, IN_PLACE, { batchRows: 11 });
 }
 
-/** Every step of writing and of taking back is the first to be killed at least once. */
+/** The step at which the first process of a job dies moves on from job to job. */
 async function campaign(name: string, place: KillPlace, children: ApplyChildren): Promise<void> {
   const lives = new KillLives(place, children);
   await lives.measure();

@@ -9,7 +9,7 @@ import { connect, readAll, startPostgres } from '../support/postgres.js';
 import { createRemap, IN_PLACE, openContext } from '../support/remap.js';
 
 /** Every message is cut in the soak. */
-const STRIDE = 16;
+const STRIDE = 32;
 
 const cluster = await startPostgres();
 
@@ -20,7 +20,9 @@ describe.skipIf(cluster === null)('a connection to PostgreSQL that is cut', () =
     rmSync(folder, { recursive: true, force: true });
   });
 
-  it(`at every ${STRIDE}th message, and around every COMMIT, is made anew: nothing is lost or done twice`, async () => {
+  it(`at every ${STRIDE}th message, and around every COMMIT, is made anew: nothing is lost or done twice`, {
+    timeout: 600_000,
+  }, async () => {
     if (cluster === null) return;
     const scene = await CutScene.open(cluster, folder, 'cut');
     const messages = await scene.record();

@@ -11,13 +11,16 @@ import { type Cluster, connect, readAll } from './postgres.js';
 import { createTables, dumpRows, readTables, showRow, targetsOf } from './postgres-tables.js';
 import { createRemap, IN_PLACE, openContext } from './remap.js';
 
-type Work = 'write' | 'undo';
+type Work = 'survey' | 'write' | 'undo';
+
+const WORKS = ['survey', 'write', 'undo'] as const;
 
 /** The messages of an undisturbed job. */
 export type Messages = Readonly<Record<Work, readonly Message[]>>;
 
-/** What is done to the message with a number, while writing and again while taking back. */
+/** What is done to the message with a number, while planning, again while writing and while taking back. */
 export interface Cut {
+  readonly survey: number;
   readonly write: number;
   readonly undo: number;
   readonly verdict: Exclude<Verdict, 'pass'>;
@@ -74,8 +77,8 @@ export class CutScene {
     await site.close();
     // The ledger is there from now on.
     await this.live(null);
-    const messages = { write: [] as Message[], undo: [] as Message[] };
-    for (const work of ['write', 'undo'] as const) {
+    const messages = { survey: [] as Message[], write: [] as Message[], undo: [] as Message[] };
+    for (const work of WORKS) {
       await this.#work(work, (message) => {
         messages[work].push(message);
         return 'pass';
@@ -84,9 +87,10 @@ export class CutScene {
     return messages;
   }
 
-  /** Writes and takes back, each with a cut; both must come to their end by themselves. */
+  /** Plans, writes and takes back, each with a cut; all must come to their end by themselves. */
   async live(cut: Cut | null): Promise<void> {
     this.#lives += 1;
+    await this.#work('survey', this.#cutOnce(cut?.survey, cut?.verdict));
     await this.#work('write', this.#cutOnce(cut?.write, cut?.verdict));
     await this.#assertWritten();
     await this.#work('undo', this.#cutOnce(cut?.undo, cut?.verdict));
@@ -102,7 +106,7 @@ export class CutScene {
   }
 
   /** After so many messages nothing passes any more: the work must give up and say so. */
-  async failFor(work: Work, messages: number): Promise<void> {
+  async failFor(work: Exclude<Work, 'survey'>, messages: number): Promise<void> {
     let left = messages;
     const failed = this.#work(work, () => {
       left -= 1;
@@ -111,7 +115,7 @@ export class CutScene {
     await expect(failed).rejects.toBeInstanceOf(SvcError);
   }
 
-  async finish(work: Work): Promise<void> {
+  async finish(work: Exclude<Work, 'survey'>): Promise<void> {
     await this.#work(work, () => 'pass');
     if (work === 'write') await this.#assertWritten();
     else await this.#assertUndone();
@@ -123,7 +127,8 @@ export class CutScene {
     this.#proxy.count = 0;
     this.#proxy.judge = judge;
     try {
-      if (work === 'undo') await site.undo(run);
+      if (work === 'survey') expect(await site.survey()).toEqual(this.#plans);
+      else if (work === 'undo') await site.undo(run);
       else await site.write(this.#plans, { run, planSha256: 'p', isExact: true });
     } finally {
       this.#proxy.judge = () => 'pass';
@@ -170,10 +175,14 @@ export class CutScene {
 
 /** Every so many messages: not passed on; a message of the client also passed on, with its answer lost. */
 export function everyMessage(messages: Messages, stride: number): Cut[] {
-  const most = Math.max(messages.write.length, messages.undo.length);
+  const most = Math.max(...WORKS.map((work) => messages[work].length));
   const cuts: Cut[] = [];
   for (let at = 0; at < most; at += stride) {
-    const places = { write: at % messages.write.length, undo: at % messages.undo.length };
+    const places = {
+      survey: at % messages.survey.length,
+      write: at % messages.write.length,
+      undo: at % messages.undo.length,
+    };
     cuts.push({ ...places, verdict: 'cut_before' }, { ...places, verdict: 'cut_after' });
   }
   return cuts;
@@ -187,7 +196,7 @@ export function commitMessages(messages: Messages): Cut[] {
     );
   const [write, undo] = [places('write'), places('undo')];
   return write.flatMap((at, index) => {
-    const both = { write: at, undo: undo[index % undo.length] ?? 0 };
+    const both = { survey: -1, write: at, undo: undo[index % undo.length] ?? 0 };
     return [
       { ...both, verdict: 'cut_before' as const },
       { ...both, verdict: 'cut_after' as const },
@@ -196,5 +205,6 @@ export function commitMessages(messages: Messages): Cut[] {
 }
 
 export function describeCuts({ cuts }: CutScene, messages: Messages): string {
-  return `${cuts} cuts in applies of ${messages.write.length} messages and undos of ${messages.undo.length}`;
+  const { survey, write, undo } = messages;
+  return `${cuts} cuts in plans of ${survey.length} messages, applies of ${write.length} and undos of ${undo.length}`;
 }
