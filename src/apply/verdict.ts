@@ -36,6 +36,7 @@ const ABOUT_WRITING: ReadonlySet<string> = new Set([
   'privilege',
   'read_only_server',
   'output_exists',
+  'symbolic_link',
   'new_column_exists',
   'new_column_name',
   'no_key',

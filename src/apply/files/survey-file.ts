@@ -10,6 +10,7 @@ import { buildCsvScanner } from '../text/csv-records.js';
 import { parseJsonPath } from '../text/json-path.js';
 import { buildNdjsonScanner } from '../text/ndjson-records.js';
 import type { Oddity, RecordScanner } from '../text/records.js';
+import { fileNotes } from './file-notes.js';
 import { type Pass, passThrough } from './pass.js';
 import { sha256Of } from './sha256.js';
 import { defaultOutput, findOutput, readSideCar, type SideCar } from './side-car.js';
@@ -101,6 +102,7 @@ function buildFilePlan(context: ApplyContext, seen: Seen): TargetPlan {
   const output = outputOf(target, policy);
   const notes = [
     ...target.ids.flatMap((column) => checkColumn(context.remap, column)),
+    ...fileNotes(target, policy.mode),
     ...oddities.map((oddity) => oddityNote(oddity, policy)),
     ...earlier.notes,
     ...(dialect === null ? [] : [dialectNote(dialect)]),

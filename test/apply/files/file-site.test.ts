@@ -1,4 +1,14 @@
-import { appendFileSync, existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import {
+  appendFileSync,
+  existsSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import type { Site } from '../../../src/apply/context.js';
@@ -52,6 +62,29 @@ const blocksOf = async (site: Site) =>
   (await site.survey()).flatMap(({ notes }) =>
     notes.filter((note) => note.level === 'blocks').map(({ code }) => code),
   );
+
+describe('files that could be rewritten wrongly', () => {
+  it('are refused where a column is named twice', async () => {
+    const ids = ['id', 'id'].map((column) => ({ column, model: INVOICES }));
+    expect(await blocksOf(setUp().open(NEW, { ids }))).toEqual(['named_twice']);
+  });
+
+  it('are refused in place behind a symbolic link', async () => {
+    const { folder, file, open } = setUp();
+    renameSync(file, join(folder, 'real.csv'));
+    symlinkSync('real.csv', file);
+    expect(await blocksOf(open(IN_PLACE))).toEqual(['symbolic_link']);
+    expect(await blocksOf(open(NEW))).toEqual([]);
+  });
+
+  it('are refused beside an original whose side-car is gone', async () => {
+    const { file, open } = setUp();
+    await apply(open(IN_PLACE), '20261120-141000-3f9a');
+    rmSync(`${file}.svc-migrate.json`);
+    expect(await blocksOf(open(IN_PLACE))).toEqual(['lost_side_car']);
+    expect(await blocksOf(open(NEW))).toEqual(['lost_side_car']);
+  });
+});
 
 describe('files, new file beside the old', () => {
   it('writes the new file and leaves the old one as it is', async () => {
