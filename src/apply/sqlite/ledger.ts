@@ -190,7 +190,7 @@ export function insertUnit(db: UserDb, context: ApplyContext, run: RunFacts, uni
 }
 
 /** A unit's places in the ledger that stand for this column, as `(unit, col)` pairs in SQL; null: none. */
-function entryPlaces(units: readonly Unit[], label: string): string | null {
+function entryPlaces(units: readonly Pick<Unit, 'unit' | 'labels'>[], label: string): string | null {
   const places = units.flatMap((unit) => {
     const at = unit.labels.indexOf(label);
     return at < 0 ? [] : [`(${unit.unit}, ${at})`];
@@ -199,9 +199,14 @@ function entryPlaces(units: readonly Unit[], label: string): string | null {
 }
 
 /** Rows that have an entry for a column, as a subquery with the one column `row_key`. */
-export function enteredRows(units: readonly Unit[], label: string): string | null {
+export function enteredRows(units: readonly Pick<Unit, 'unit' | 'labels'>[], label: string): string | null {
   const places = entryPlaces(units, label);
   return places === null ? null : `(SELECT row_key FROM svc_migrate_entry WHERE (unit, col) IN (${places}))`;
+}
+
+/** A column without its affinity: with it, SQLite finds entries by their key in no index, but reads all for each row. */
+export function plain(column: string): string {
+  return `+${column}`;
 }
 
 /** A row's key as the ledger holds it: the value itself, or the values as a JSON list. */

@@ -8,7 +8,7 @@ import { assertAgreed } from '../tables/assert-agreed.js';
 import { buildColumnPlan, countedNotes, watchFinals } from '../tables/table-plan.js';
 import { isOpen } from '../tables/units.js';
 import { buildCellJudge, judgeSql, KEEP_SQL, registerJudge, resultSql } from './cells.js';
-import { ensureLedger, enteredRows, insertUnit, keySql, readUnit } from './ledger.js';
+import { ensureLedger, enteredRows, insertUnit, keySql, plain, readUnit } from './ledger.js';
 import { assertSameUnits, describeWritten, finishUnit } from './sqlite-batches.js';
 import type { Found } from './sqlite-survey.js';
 import { changeWork, countWork, createWork, dropWork, newKeyTerm, type WorkList } from './sqlite-work.js';
@@ -73,7 +73,7 @@ function writeTable(context: ApplyContext, db: UserDb, { found, agreed }: Agreed
 function listRows(context: ApplyContext, db: UserDb, found: Found, works: readonly ColumnWork[]): void {
   const { facts, judgement, units } = found;
   const { key } = judgement.handling;
-  const rowKey = keySql(key, (column) => `t.${quoteName(column)}`);
+  const rowKey = keySql(key, (column) => plain(`t.${quoteName(column)}`));
   const joins: string[] = [];
   const results = works.map((work, at) => {
     const id = work.column;

@@ -24,7 +24,7 @@ import {
   rowKeyNotes,
 } from '../tables/units.js';
 import { buildCellJudge, type Cell, cellSql, judgeCell, rowScope, scopeSql } from './cells.js';
-import { enteredRows, keySql, readUnits, type Unit } from './ledger.js';
+import { enteredRows, keySql, plain, readUnits, type Unit } from './ledger.js';
 import type { SqliteFacts } from './sqlite-facts.js';
 import { interrupted, type UserDb } from './user-db.js';
 
@@ -111,15 +111,15 @@ function countSince(db: UserDb, { facts, judgement, units }: Found, id: IdColumn
 
 /** `FROM` of the rows of a column that no run has entered; continue it with `andWhere`. */
 export function unenteredRows(
-  facts: SqliteFacts,
+  facts: Pick<SqliteFacts, 'table'>,
   key: readonly string[],
-  units: readonly Unit[],
+  units: readonly Pick<Unit, 'unit' | 'labels'>[],
   id: IdColumn,
 ): string {
   const entered = enteredRows(units, columnLabel(id));
   const table = `${quoteName(facts.table)} AS t`;
   if (entered === null) return table;
-  const rowKey = keySql(key, (column) => `t.${quoteName(column)}`);
+  const rowKey = keySql(key, (column) => plain(`t.${quoteName(column)}`));
   return `${table} LEFT JOIN ${entered} AS e ON e.row_key = ${rowKey}`;
 }
 

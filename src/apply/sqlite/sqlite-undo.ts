@@ -5,7 +5,7 @@ import { type ApplyContext, NAMED_ROWS, type Undone } from '../context.js';
 import { quoteName } from '../sql-names.js';
 import { assertNoDependent } from '../tables/units.js';
 import { buildCellJudge, judgeSql, KEEP_SQL, registerJudge, resultSql } from './cells.js';
-import { keyMatch, keySql, readUnit, readUnits, type Unit } from './ledger.js';
+import { keyMatch, keySql, plain, readUnit, readUnits, type Unit } from './ledger.js';
 import { changeRows } from './sqlite-batches.js';
 import { readSqliteFacts } from './sqlite-facts.js';
 import { changeWork, countWork, createWork, dropWork, type WorkList } from './sqlite-work.js';
@@ -62,7 +62,7 @@ function undoTable(db: UserDb, unit: Unit): void {
   const parked = columns.filter((column) => facts.uniques.some((unique) => unique.columns.includes(column)));
   const work: WorkList = { table: facts.table, key, columns, parked };
   createWork(db, work);
-  const rowKey = keySql(key, (column) => `t.${quoteName(column)}`);
+  const rowKey = keySql(key, (column) => plain(`t.${quoteName(column)}`));
   for (const col of columns.keys()) {
     db.exec(`CREATE TEMP TABLE svc_migrate_back_${col}(row_key PRIMARY KEY, old, new);
       INSERT INTO svc_migrate_back_${col} SELECT row_key, old, new FROM svc_migrate_entry WHERE unit = ${unit.unit} AND col = ${col}`);

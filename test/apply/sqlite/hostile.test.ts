@@ -4,7 +4,9 @@ import Database from 'better-sqlite3';
 import { afterAll, beforeEach, describe, expect, it } from 'vitest';
 import type { ApplyContext } from '../../../src/apply/context.js';
 import { findBlocks, type Policy } from '../../../src/apply/plan.js';
+import { ensureLedger } from '../../../src/apply/sqlite/ledger.js';
 import { openSqliteSite } from '../../../src/apply/sqlite/sqlite-site.js';
+import { unenteredRows } from '../../../src/apply/sqlite/sqlite-survey.js';
 import { survey } from '../../../src/apply/survey.js';
 import type { SqliteTarget } from '../../../src/config/apply-targets.js';
 import { makeFastFolder } from '../../support/fast-folder.js';
@@ -104,6 +106,19 @@ describe('new columns in SQLite', () => {
 });
 
 describe('keys in SQLite', () => {
+  it.each(['INTEGER', 'TEXT', 'ANY'])('of type %s find their entries without reading all of them', (type) => {
+    sql(`CREATE TABLE t(id ${type} PRIMARY KEY NOT NULL, i INTEGER)`);
+    const db = new Database(file);
+    ensureLedger(db);
+    const unit = { unit: 1, labels: ['i'] };
+    const from = unenteredRows({ table: 't' }, ['id'], [unit], { column: 'i', model: INVOICES });
+    const steps = db.prepare<[], { detail: string }>(`EXPLAIN QUERY PLAN SELECT count(*) FROM ${from}`).all();
+    db.close();
+    const details = steps.map(({ detail }) => detail).join('\n');
+    expect(details).toContain('AUTOMATIC COVERING INDEX (row_key=?)');
+    expect(details).not.toContain('SCAN svc_migrate_entry');
+  });
+
   it('are told apart to the letter where the index does', async () => {
     sql(`CREATE TABLE t(k TEXT COLLATE NOCASE NOT NULL, i INTEGER UNIQUE);
       CREATE UNIQUE INDEX u ON t(k COLLATE BINARY); INSERT INTO t VALUES ('a', 5), ('A', 6), ('b', 7)`);
