@@ -128,10 +128,15 @@ function requestIdOf(body: Uint8Array, scrub: Scrub): string | undefined {
   if (body.length > LARGEST_SEARCHED) return undefined;
   try {
     const answer = answerSchema.safeParse(JSON.parse(Buffer.from(body).toString('utf8')));
-    return answer.success ? scrub(answer.data.request_id).slice(0, LONGEST_QUOTE) : undefined;
+    return answer.success ? cleanRequestId(answer.data.request_id, scrub) : undefined;
   } catch {
     return undefined;
   }
+}
+
+/** A request's id as it may be printed and kept. */
+export function cleanRequestId(id: string, scrub: Scrub): string {
+  return scrub(id).slice(0, LONGEST_QUOTE);
 }
 
 /** An error's own words, safe to print; pages for browsers say nothing. */

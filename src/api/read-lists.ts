@@ -2,7 +2,7 @@ import type { Config } from '../config/config.js';
 import type { ModelPair, ParsedPage, ParsedRecord } from '../domain.js';
 import { SvcError } from '../errors.js';
 import type { ListRequest, RecordRequest } from './client.js';
-import type { Where } from './failures.js';
+import { cleanRequestId, type Where } from './failures.js';
 import type { Host } from './host.js';
 import type { Hosts } from './hosts.js';
 import { type PageParser, pageParser } from './page.js';
@@ -29,7 +29,9 @@ export function createListReader(config: Config, hosts: Hosts, settings: Request
     const parser = parsers.get(name) ?? pageParser(specOf(config, stream.generation, pair, stream.companyId));
     parsers.set(name, parser);
     const where = whereOf(host, buildQuery(host), pair.v3, stream.companyId);
-    return requestParsed(where, parser, settings);
+    const page = await requestParsed(where, parser, settings);
+    const { requestId } = page;
+    return requestId === null ? page : { ...page, requestId: cleanRequestId(requestId, settings.scrub) };
   };
 }
 
