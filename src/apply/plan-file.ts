@@ -39,6 +39,8 @@ const targetPlan = z.strictObject({
     done: count,
     left: count,
     since: count,
+    changedSince: count,
+    changedRows: z.array(z.string()),
   }),
   notes: z.array(note),
   fingerprint: z.string(),

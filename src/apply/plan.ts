@@ -1,4 +1,5 @@
 import type { ApplyTarget } from '../config/apply-targets.js';
+import { countOf, groupDigits } from '../report/numbers.js';
 import { categoryKey } from './ids/resolver.js';
 import type { Count, Tallied } from './ids/tally.js';
 
@@ -54,15 +55,34 @@ export interface ColumnPlan {
 export interface Earlier {
   readonly state: 'none' | 'unfinished' | 'finished';
   readonly run: string | null;
-  /** Cells with an entry in the ledger, rewritten already. */
+  /** Cells that were rewritten already, by the ledger; in tables only while they hold what was written. */
   readonly done: number;
   /** Cells that an unfinished run still has to rewrite. */
   readonly left: number;
   /** Cells without an entry that a finished run left alone or that came since; not touched without `again`. */
   readonly since: number;
+  /** Cells that were rewritten and hold something else by now: never touched again. */
+  readonly changedSince: number;
+  /** The first of their rows. */
+  readonly changedRows: readonly string[];
 }
 
-export const NO_EARLIER: Earlier = { state: 'none', run: null, done: 0, left: 0, since: 0 };
+export const NO_EARLIER: Earlier = {
+  state: 'none',
+  run: null,
+  done: 0,
+  left: 0,
+  since: 0,
+  changedSince: 0,
+  changedRows: [],
+};
+
+/** `3 cells hold something else than the run wrote: row 4, row 7, row 8`. */
+export function describeChanged({ changedSince: count, changedRows: rows }: Earlier): string {
+  const more = count > rows.length ? `, … and ${groupDigits(count - rows.length)} more` : '';
+  const hold = count === 1 ? 'holds' : 'hold';
+  return `Changed since: ${countOf(count, 'cell')} ${hold} something else than the run wrote (${rows.join(', ')}${more})`;
+}
 
 export interface TargetPlan {
   readonly name: string;

@@ -3,6 +3,7 @@ import { countOf, formatDuration, formatTime, groupDigits } from '../report/numb
 import { describeCategory } from './describe-value.js';
 import {
   type ColumnPlan,
+  describeChanged,
   isMissing,
   isUnknown,
   judgeColumns,
@@ -39,7 +40,13 @@ function describeTarget(target: TargetPlan, { policy }: Plan): string[] {
   ];
 }
 
-function describeEarlier({ earlier }: TargetPlan, { mode, again }: Policy): string[] {
+function describeEarlier(target: TargetPlan, policy: Policy): string[] {
+  const { earlier } = target;
+  const changed = earlier.changedSince === 0 ? [] : [`  ${describeChanged(earlier)}; not touched again`];
+  return [...describeState(target, policy), ...changed];
+}
+
+function describeState({ earlier }: TargetPlan, { mode, again }: Policy): string[] {
   const { state, run, done, left, since } = earlier;
   if (state === 'none') return [];
   const cells = countOf(done, 'cell');

@@ -1,5 +1,5 @@
 import type { ReportLimit } from '../report/schema.js';
-import { findBlocks, isMissing, isUnknown, type Note, type Plan, sum } from './plan.js';
+import { describeChanged, findBlocks, isMissing, isUnknown, type Note, type Plan, sum } from './plan.js';
 
 export interface Block {
   readonly target: string;
@@ -17,6 +17,8 @@ export interface IdCounts {
   readonly done: number;
   /** Cells that a finished run left alone or that came since. */
   readonly since: number;
+  /** Cells that earlier runs rewrote and that hold something else by now. */
+  readonly changedSince: number;
 }
 
 /** What a plan comes to: 0 nothing in the way, 1 ids do not map, 6 something else stands in the way. */
@@ -56,7 +58,7 @@ const ABOUT_WRITING: ReadonlySet<string> = new Set([
 export function judgeCheck(plan: Plan, age: ReportLimit): Verdict {
   const blocks = findBlocks(plan).filter(({ note }) => !ABOUT_WRITING.has(note.code));
   const verdict = verdictOf(plan, blocks);
-  const { stored, done, since } = verdict.ids;
+  const { stored, done, since, changedSince } = verdict.ids;
   const more: Block[] = [];
   if (!age.pass) {
     const old = age.detail ?? `the exports are ${age.actual} h old, ${age.allowed} h are allowed (maxAge)`;
@@ -64,6 +66,10 @@ export function judgeCheck(plan: Plan, age: ReportLimit): Verdict {
     more.push({ target: 'remap', note: { level: 'blocks', code: 'max_age', text } });
   }
   for (const { name, earlier } of plan.targets) {
+    if (earlier.changedSince > 0) {
+      const text = `${describeChanged(earlier)}.`;
+      more.push({ target: name, note: { level: 'blocks', code: 'changed_since', text } });
+    }
     if (earlier.state !== 'unfinished') continue;
     const text = `Run ${earlier.run} is unfinished: ${earlier.left} cells are still to be rewritten.`;
     more.push({ target: name, note: { level: 'blocks', code: 'unfinished', text } });
@@ -72,7 +78,7 @@ export function judgeCheck(plan: Plan, age: ReportLimit): Verdict {
     const text = `${since} cells have an id and no entry in the ledger of a finished run: they were left alone, or came since.`;
     more.push({ target: 'all targets', note: { level: 'blocks', code: 'since', text } });
   }
-  if (stored + done === 0 && blocks.length === 0) {
+  if (stored + done + changedSince === 0 && blocks.length === 0) {
     const text = 'The targets hold no id at all: nothing was proved.';
     more.push({ target: 'all targets', note: { level: 'blocks', code: 'no_ids', text } });
   }
@@ -85,6 +91,7 @@ const ABOUT_IDS: ReadonlySet<string> = new Set([
   'unknown',
   'collision',
   'since',
+  'changed_since',
   'no_ids',
   'max_age',
   'unfinished',
@@ -104,7 +111,8 @@ function countIds(plan: Plan): IdCounts {
   const mapped = sum(counts.filter((count) => count.name === 'mapped'));
   const missing = sum(counts.filter(isMissing));
   const unknown = sum(counts.filter(isUnknown));
-  const total = (pick: 'done' | 'since') => plan.targets.reduce((all, { earlier }) => all + earlier[pick], 0);
+  const total = (pick: 'done' | 'since' | 'changedSince') =>
+    plan.targets.reduce((all, { earlier }) => all + earlier[pick], 0);
   return {
     stored: mapped + missing + unknown,
     mapped,
@@ -113,5 +121,6 @@ function countIds(plan: Plan): IdCounts {
     // New columns and new files hold again what is counted above.
     done: plan.policy.mode === 'in_place' ? total('done') : 0,
     since: total('since'),
+    changedSince: total('changedSince'),
   };
 }

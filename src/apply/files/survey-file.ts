@@ -178,7 +178,7 @@ function blocked(code: string, text: string): FoundEarlier {
 }
 
 function finished({ run, changed }: SideCar): FoundEarlier {
-  return { earlier: { state: 'finished', run, done: changed, left: 0, since: 0 }, notes: [] };
+  return { earlier: { ...NO_EARLIER, state: 'finished', run, done: changed }, notes: [] };
 }
 
 const ODDITIES: Readonly<Record<Oddity['code'], string>> = {

@@ -153,9 +153,9 @@ function listQuery(
       ? value(column)
       : `CASE WHEN m${at}.old IS NULL THEN ${value(column)} ELSE m${at}.new::${types[at]} END`,
   );
-  const isChanged = maps.flatMap((map, at) => (map === null ? [] : [`m${at}.old IS NOT NULL`]));
-  return `SELECT ${[...key.map(value), ...target.ids.map(({ column }) => value(column)), ...results].join(', ')}
-    FROM ${facts.table} AS t ${joins.join(' ')} WHERE ${isChanged.length === 0 ? 'false' : isChanged.join(' OR ')}`;
+  const isRewritten = maps.map((map, at) => (map === null ? 'false' : `m${at}.old IS NOT NULL`));
+  return `SELECT ${[...key.map(value), ...target.ids.map(({ column }) => value(column)), ...results, ...isRewritten].join(', ')}
+    FROM ${facts.table} AS t ${joins.join(' ')} WHERE ${isRewritten.join(' OR ')}`;
 }
 
 /** Enters the changes under the keys the rows have now. */
@@ -167,7 +167,7 @@ async function enterRows(session: PgSession, schema: string, unit: string, work:
     await session.exec(
       `INSERT INTO ${s}.entry(id, unit, col, row_key, old, new)
        SELECT (SELECT coalesce(max(id), 0) FROM ${s}.entry) + row_number() OVER (), ${unit}, ${at}, ${rowKey}, w.o${at}::text, w.c${at}::text
-       FROM ${WORK} AS w WHERE w.c${at}::text IS DISTINCT FROM w.o${at}::text`,
+       FROM ${WORK} AS w WHERE w.r${at}`,
     );
   }
   await session.exec(

@@ -3,6 +3,7 @@ import { blocks, checkColumn, openColumn } from '../column-work.js';
 import type { ApplyContext } from '../context.js';
 import { type ColumnPlan, type Earlier, NO_EARLIER, type Note, type TargetPlan } from '../plan.js';
 import { quoteName } from '../sql-names.js';
+import { addHeld, type Held } from '../tables/held.js';
 import { type Judgement, judgeTable, type Rewritten } from '../tables/judge-table.js';
 import { columnOf } from '../tables/table-facts.js';
 import {
@@ -25,6 +26,7 @@ import {
 } from '../tables/units.js';
 import { type PgFacts, privilegeNotes } from './pg-facts.js';
 import { buildGroupJudge, groupSql, judgeGroup, unenteredRows } from './pg-groups.js';
+import { readHeld } from './pg-held.js';
 import { listLedgers, readUnits, type Unit } from './pg-ledger.js';
 import type { PgSession } from './pg-session.js';
 
@@ -112,8 +114,12 @@ async function earlierOf(context: ApplyContext, session: PgSession, found: Found
   }
   let since = 0;
   if (found.judgement.handling.key.length === 0) return earlier;
-  for (const id of covered) since += await countSince(session, found, id);
-  return { ...earlier, since };
+  const held: Held[] = [];
+  for (const id of covered) {
+    since += await countSince(session, found, id);
+    held.push(...(await readHeld(session, found.units, found.judgement.handling.key, id)));
+  }
+  return addHeld(earlier, since, held);
 }
 
 /** Cells with a value and without one in the new column. */

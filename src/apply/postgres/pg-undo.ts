@@ -96,11 +96,12 @@ async function undoTable(session: PgSession, unit: Unit): Promise<void> {
     (column, at) =>
       `CASE WHEN e${at}.id IS NULL THEN ${value(column)} ELSE e${at}.old::${unit.types[at]} END`,
   );
+  const isOurs = columns.map((_, at) => `e${at}.id IS NOT NULL`);
   await createWork(
     session,
     work,
-    `SELECT ${[...unit.key.map(value), ...columns.map(value), ...results].join(', ')} FROM ${facts.table} AS t
-     ${joins.join(' ')} WHERE ${columns.map((_, at) => `e${at}.id IS NOT NULL`).join(' OR ')}`,
+    `SELECT ${[...unit.key.map(value), ...columns.map(value), ...results, ...isOurs].join(', ')} FROM ${facts.table} AS t
+     ${joins.join(' ')} WHERE ${isOurs.join(' OR ')}`,
   );
   await changeWork(session, work);
   const rowKey = keySql(
@@ -109,7 +110,7 @@ async function undoTable(session: PgSession, unit: Unit): Promise<void> {
   );
   for (const at of columns.keys()) {
     await session.exec(`DELETE FROM ${s}.entry WHERE unit = ${unit.unit} AND col = ${at} AND row_key IN (
-      SELECT ${rowKey} FROM ${WORK} AS w WHERE w.c${at}::text IS DISTINCT FROM w.o${at}::text)`);
+      SELECT ${rowKey} FROM ${WORK} AS w WHERE w.r${at})`);
   }
 }
 

@@ -5,7 +5,7 @@ import type { PgSession } from './pg-session.js';
 
 /**
  * A list of rows to change, all in one transaction: keys as they are (`k…`), values as they are (`o…`) and as they
- * shall be (`c…`), a number (`n`) and whether the row steps aside first (`parked`). Lives in a temporary table.
+ * shall be (`c…`), whether this is the run's doing (`r…`: ids may map to themselves), a number (`n`) and whether the row steps aside first (`parked`). Lives in a temporary table.
  */
 export interface WorkList {
   /** Schema and table, quoted. */
@@ -18,7 +18,7 @@ export interface WorkList {
 
 export const WORK = 'pg_temp.svc_migrate_work';
 
-/** Makes the list from a query of `k…, o…, c…` in this order. */
+/** Makes the list from a query of `k…, o…, c…, r…` in this order. */
 export async function createWork(
   session: PgSession,
   { key, columns }: WorkList,
@@ -28,6 +28,7 @@ export async function createWork(
     ...key.map((_, at) => `k${at}`),
     ...columns.map((_, at) => `o${at}`),
     ...columns.map((_, at) => `c${at}`),
+    ...columns.map((_, at) => `r${at}`),
   ];
   await session.exec(
     `DROP TABLE IF EXISTS ${WORK};

@@ -94,6 +94,7 @@ function listRows(context: ApplyContext, db: UserDb, found: Found, works: readon
     ...key.map((_, at) => `k${at}`),
     ...works.map((_, at) => `o${at}`),
     ...works.map((work, at) => `iif(n${at} IS ${KEEP_SQL}, o${at}, ${resultSql(work.column, `n${at}`)})`),
+    ...works.map((_, at) => `n${at} IS NOT ${KEEP_SQL}`),
     '0',
   ];
   const isChanged = works.map((_, at) => `n${at} IS NOT ${KEEP_SQL}`).join(' OR ');
@@ -111,7 +112,7 @@ function enterRows(db: UserDb, unit: number, work: WorkList): void {
   for (const at of work.columns.keys()) {
     db.exec(
       `INSERT INTO svc_migrate_entry(unit, col, row_key, old, new)
-       SELECT ${unit}, ${at}, ${rowKey}, w.o${at}, w.c${at} FROM temp.svc_migrate_work AS w WHERE w.c${at} IS NOT w.o${at}`,
+       SELECT ${unit}, ${at}, ${rowKey}, w.o${at}, w.c${at} FROM temp.svc_migrate_work AS w WHERE w.r${at}`,
     );
   }
   db.exec(

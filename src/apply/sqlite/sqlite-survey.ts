@@ -4,6 +4,7 @@ import { blocks, type ColumnWork, checkColumn, openColumn } from '../column-work
 import type { ApplyContext } from '../context.js';
 import { type ColumnPlan, type Earlier, NO_EARLIER, type Note, type TargetPlan } from '../plan.js';
 import { quoteName } from '../sql-names.js';
+import { addHeld } from '../tables/held.js';
 import { type Judgement, judgeTable, type Rewritten } from '../tables/judge-table.js';
 import {
   buildColumnPlan,
@@ -26,6 +27,7 @@ import {
 import { buildCellJudge, type Cell, cellSql, judgeCell, rowScope, scopeSql } from './cells.js';
 import { enteredRows, keySql, plain, readUnits, type Unit } from './ledger.js';
 import type { SqliteFacts } from './sqlite-facts.js';
+import { readHeld } from './sqlite-held.js';
 import { interrupted, type UserDb } from './user-db.js';
 
 const ROWS_PER_SECOND = 150_000;
@@ -91,7 +93,10 @@ function earlierOf(context: ApplyContext, db: UserDb, found: Found): Earlier {
     };
   }
   if (found.judgement.handling.key.length === 0) return earlier;
-  return { ...earlier, since: covered.reduce((sum, id) => sum + countSince(db, found, id), 0) };
+  const { key } = found.judgement.handling;
+  const since = covered.reduce((sum, id) => sum + countSince(db, found, id), 0);
+  const held = covered.flatMap((id) => readHeld(db, found.units, key, id));
+  return addHeld(earlier, since, held);
 }
 
 /** Cells with a value and without one in the new column. */

@@ -73,6 +73,7 @@ function undoTable(db: UserDb, unit: Unit): void {
     ...key.map((column) => `t.${quoteName(column)}`),
     ...columns.map((column) => `t.${quoteName(column)}`),
     ...columns.map((column, at) => `iif(${isOurs(at, column)}, e${at}.old, t.${quoteName(column)})`),
+    ...columns.map((column, at) => isOurs(at, column)),
     '0',
   ];
   const joins = columns.map(
@@ -94,7 +95,7 @@ function forget(db: UserDb, unit: Unit, work: WorkList): void {
   const rowKey = keySql(work.key, (column) => `w.k${places.get(column) ?? 0}`);
   for (const col of work.columns.keys()) {
     db.exec(`DELETE FROM svc_migrate_entry WHERE unit = ${unit.unit} AND col = ${col} AND row_key IN (
-      SELECT ${rowKey} FROM temp.svc_migrate_work AS w WHERE w.c${col} IS NOT w.o${col})`);
+      SELECT ${rowKey} FROM temp.svc_migrate_work AS w WHERE w.r${col})`);
   }
 }
 

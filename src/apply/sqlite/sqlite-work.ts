@@ -4,7 +4,8 @@ import type { UserDb } from './user-db.js';
 
 /**
  * A list of rows to change, all in one transaction: keys as they are (`k…`), values as they are (`o…`) and as they
- * shall be (`c…`), one of each per column. Lives in a temporary table.
+ * shall be (`c…`), and whether this is the run's doing (`r…`: ids may map to themselves), one of each per column.
+ * Lives in a temporary table.
  */
 export interface WorkList {
   readonly table: string;
@@ -16,12 +17,13 @@ export interface WorkList {
 
 const WORK = 'temp.svc_migrate_work';
 
-/** Makes the empty list; rows are inserted as `(k…, o…, c…, parked)`. */
+/** Makes the empty list; rows are inserted as `(k…, o…, c…, r…, parked)`. */
 export function createWork(db: UserDb, { key, columns }: WorkList): void {
   const names = [
     ...key.map((_, at) => `k${at}`),
     ...columns.map((_, at) => `o${at}`),
     ...columns.map((_, at) => `c${at}`),
+    ...columns.map((_, at) => `r${at}`),
   ];
   db.exec(`DROP TABLE IF EXISTS ${WORK}; CREATE TEMP TABLE svc_migrate_work(${names.join(', ')}, parked)`);
 }

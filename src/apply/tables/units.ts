@@ -146,7 +146,8 @@ export function findEarlier(
   );
   const last = own.at(-1);
   if (last === undefined) return { earlier: NO_EARLIER, covered: [] };
-  const base = { run: last.run, done: own.reduce((sum, unit) => sum + unit.changed, 0), since: 0 };
+  const done = own.reduce((sum, unit) => sum + unit.changed, 0);
+  const base = { ...NO_EARLIER, run: last.run, done };
   if (context.policy.mode === 'new')
     return { earlier: { ...base, state: 'unfinished', left: 0 }, covered: [] };
   if (last.state !== 'done') {

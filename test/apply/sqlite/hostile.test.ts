@@ -8,15 +8,17 @@ import { ensureLedger } from '../../../src/apply/sqlite/ledger.js';
 import { openSqliteSite } from '../../../src/apply/sqlite/sqlite-site.js';
 import { unenteredRows } from '../../../src/apply/sqlite/sqlite-survey.js';
 import { survey } from '../../../src/apply/survey.js';
+import { judgeCheck, type Verdict } from '../../../src/apply/verdict.js';
 import type { SqliteTarget } from '../../../src/config/apply-targets.js';
 import { makeFastFolder } from '../../support/fast-folder.js';
+import { FRESH } from '../support/fresh.js';
 import { createRemap, IN_PLACE, INVOICES, NEW, openContext, pairs, target } from '../support/remap.js';
 
 const folder = makeFastFolder();
 const remap = join(folder, 'remap.db');
 const file = join(folder, 'user.db');
 /** Every V4 id is a V3 id too. */
-createRemap(remap, pairs([5, 6, 7, 8].map((id) => [id, id === 8 ? 5 : id + 1] as const)));
+createRemap(remap, pairs([...[5, 6, 7, 8].map((id) => [id, id === 8 ? 5 : id + 1] as const), [20, 20]]));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 beforeEach(() => {
   if (existsSync(file)) rmSync(file);
@@ -62,6 +64,18 @@ async function apply(policy: Policy, options: Options = {}): Promise<string[]> {
     return [...new Set(found)];
   } finally {
     opened.remap.close();
+  }
+}
+
+/** What `--check --in-place` says. */
+async function check(targets = [tableOf()]): Promise<Verdict> {
+  const context = openContext(remap, IN_PLACE);
+  try {
+    const site = { ...openSqliteSite(context, file, targets), targets: targets.map(({ name }) => name) };
+    const plan = await survey(context, [site], targets);
+    return judgeCheck(plan, FRESH);
+  } finally {
+    context.remap.close();
   }
 }
 
@@ -140,5 +154,58 @@ describe('keys in SQLite', () => {
     await undo('run-3');
     await undo('run-2');
     expect(sql('SELECT id, i FROM t ORDER BY id')).toEqual([[5, 7], [6, 8]]); // biome-ignore format: rows
+  });
+});
+
+describe('a cell in SQLite counts as done only while it holds what was written', () => {
+  it.each(['INTEGER', 'INTEGER UNIQUE'])(
+    'under another value of a column %s the gate is red',
+    async (type) => {
+      sql(
+        `CREATE TABLE t(id INTEGER PRIMARY KEY, i ${type}); INSERT INTO t VALUES (1, 5), (2, 6), (3, 7), (4, 8)`,
+      );
+      expect(await apply(IN_PLACE)).toEqual([]);
+      expect(await check()).toMatchObject({ exitCode: 0, ids: { done: 4, changedSince: 0 } });
+      // One is inserted again under its key, one is gone, one is emptied.
+      sql(`DELETE FROM t WHERE id > 1; INSERT INTO t VALUES (2, 9), (3, NULL)`);
+      const red = await check();
+      expect(red).toMatchObject({ exitCode: 1, ids: { done: 1, changedSince: 1, since: 0 } });
+      expect(red.blocks.map(({ note }) => note.text)).toEqual([
+        'Changed since: 1 cell holds something else than the run wrote (row 2).',
+      ]);
+      expect(await apply({ ...IN_PLACE, again: true }, { run: 'run-2' })).toEqual([]);
+      expect(sql('SELECT i FROM t ORDER BY id')).toEqual([[6], [9], [null]]);
+      await undo('run-1');
+      expect(sql('SELECT i FROM t ORDER BY id')).toEqual([[5], [9], [null]]);
+    },
+  );
+
+  it('also where another run rewrote another path of its JSON', async () => {
+    const at = (name: string) =>
+      tableOf({ name, ids: [{ column: 'i', model: INVOICES, path: `$.${name}` }] });
+    const both = [at('a'), at('b')];
+    sql(`CREATE TABLE t(id INTEGER PRIMARY KEY, i TEXT);
+      INSERT INTO t VALUES (1, '{"a":5,"b":6}'), (2, '{"a":7,"b":8}')`);
+    expect(await apply(IN_PLACE, { targets: both })).toEqual([]);
+    expect(await check(both)).toMatchObject({ exitCode: 0, ids: { done: 4, changedSince: 0 } });
+    sql(`UPDATE t SET i = '{"a":8,"b":8}' WHERE id = 2`);
+    expect(await check(both)).toMatchObject({ exitCode: 1, ids: { done: 3, changedSince: 1 } });
+    sql(`UPDATE t SET i = '{"a":5,"b":6}' WHERE id = 1`);
+    expect(await check(both)).toMatchObject({ exitCode: 1, ids: { done: 1, changedSince: 3 } });
+  });
+});
+
+describe('an id in SQLite that maps to itself', () => {
+  it.each(['INTEGER', 'INTEGER UNIQUE'])('is entered and forgotten with a column %s', async (type) => {
+    sql(
+      `CREATE TABLE t(id INTEGER PRIMARY KEY, i ${type}, j INTEGER); INSERT INTO t VALUES (1, 20, 20), (2, 5, 6), (3, 7, NULL)`,
+    );
+    const targets = [tableOf({ ids: ['i', 'j'].map((column) => ({ column, model: INVOICES })) })];
+    expect(await apply(IN_PLACE, { targets })).toEqual([]);
+    expect(await check(targets)).toMatchObject({ exitCode: 0, ids: { done: 5, since: 0 } });
+    await undo('run-1');
+    expect(sql('SELECT i, j FROM t ORDER BY id')).toEqual([[20, 20], [5, 6], [7, null]]); // biome-ignore format: rows
+    expect(sql('SELECT count(*) FROM svc_migrate_entry')).toEqual([[0]]);
+    expect(sql('SELECT state FROM svc_migrate_run')).toEqual([['undone']]);
   });
 });

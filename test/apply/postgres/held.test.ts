@@ -1,0 +1,74 @@
+import { join } from 'node:path';
+import { afterAll, describe, expect, it } from 'vitest';
+import { findBlocks, type Plan } from '../../../src/apply/plan.js';
+import { openPostgresSite } from '../../../src/apply/postgres/pg-site.js';
+import { survey } from '../../../src/apply/survey.js';
+import { judgeCheck } from '../../../src/apply/verdict.js';
+import type { PostgresTarget } from '../../../src/config/apply-targets.js';
+import { makeFolder } from '../support/folder.js';
+import { FRESH } from '../support/fresh.js';
+import { connect, readAll, startPostgres } from '../support/postgres.js';
+import { createRemap, IN_PLACE, INVOICES, openContext, pairs, target } from '../support/remap.js';
+
+const cluster = await startPostgres();
+
+describe.skipIf(cluster === null)('a cell in PostgreSQL', () => {
+  const remap = join(makeFolder(), 'remap.db');
+  createRemap(remap, pairs([[5, 6], [6, 7], [7, 8], [8, 5], [20, 20]])); // biome-ignore format: pairs
+  afterAll(() => cluster?.stop());
+
+  async function open(name: string, table: string) {
+    const url = (await cluster?.createDatabase(name)) ?? '';
+    const client = await connect(url);
+    await client.query(table);
+    const given = { kind: 'postgres', urlEnv: 'TEST_PG', table: 't' };
+    const ids = ['i', 'j'].map((column) => ({ column, model: INVOICES }));
+    const one = target({ ...given, ids });
+    const targets = [one].filter((each): each is PostgresTarget => each.kind === 'postgres');
+    const context = { ...openContext(remap, IN_PLACE), env: { TEST_PG: url } };
+    const site = { ...openPostgresSite(context, targets), targets: targets.map((each) => each.name) };
+    const look = (): Promise<Plan> => survey(context, [site], targets);
+    return {
+      sql: (text: string) => readAll(client, text),
+      apply: async () => {
+        const plan = await look();
+        expect(findBlocks(plan)).toEqual([]);
+        await site.write(plan.targets, { run: 'run-1', planSha256: 'p', isExact: true });
+      },
+      check: async () => judgeCheck(await look(), FRESH),
+      undo: () => site.undo('run-1'),
+      close: async () => {
+        await site.close();
+        await client.end();
+        context.remap.close();
+      },
+    };
+  }
+
+  it.each([
+    ['batches', 'bigint'],
+    ['atomic', 'bigint UNIQUE'],
+  ])('counts as done only while it holds what was written (%s)', async (name, type) => {
+    const scene = await open(name, `CREATE TABLE t(id int PRIMARY KEY, i ${type}, j bigint)`);
+    await scene.sql('INSERT INTO t VALUES (1, 20, 20), (2, 5, 6), (3, 7, 7), (4, 8, 8)');
+    await scene.apply();
+    expect(await scene.check()).toMatchObject({ exitCode: 0, ids: { done: 8, changedSince: 0, since: 0 } });
+    await scene.sql('DELETE FROM t WHERE id > 1');
+    await scene.sql('INSERT INTO t VALUES (2, 9, 7), (3, NULL, 8)');
+    const red = await scene.check();
+    expect(red).toMatchObject({ exitCode: 1, ids: { done: 4, changedSince: 1, since: 0 } });
+    expect(red.blocks.map(({ note }) => note.text)).toEqual([
+      'Changed since: 1 cell holds something else than the run wrote (row 2).',
+    ]);
+    await scene.undo();
+    expect(await scene.sql('SELECT i, j FROM t ORDER BY id')).toEqual([
+      ['20', '20'],
+      ['9', '6'],
+      [null, '7'],
+    ]);
+    // What maps to itself left the ledger as well.
+    const left = await scene.sql('SELECT row_key, col FROM svc_migrate.entry ORDER BY 1');
+    expect(left.map(([key]) => key)).toEqual(['{2}', '{3}']);
+    await scene.close();
+  });
+});
