@@ -1,6 +1,6 @@
 import type { IdColumn } from '../config/apply-targets.js';
 import { formatModelRef, type ModelRef, parseModelRef } from '../config/model-ref.js';
-import { orMeant } from '../config/suggest.js';
+import { orMeantEnd } from '../config/suggest.js';
 import type { Db } from '../store/open.js';
 import type { OddForm } from './ids/id-form.js';
 import type { IdMap } from './ids/id-map.js';
@@ -81,7 +81,7 @@ export function checkColumn(db: Db, column: IdColumn): Note[] {
   for (const name of named) {
     if (name === null || holdsModel(db, parseModelRef(name))) continue;
     const known = readModelRefs(db).map(formatModelRef);
-    notes.push(blocks('unknown_model', `The remap holds no model ${name}${orMeant(name, known)}.`));
+    notes.push(blocks('unknown_model', `The remap holds no model ${name}${orMeantEnd(name, known)}`));
   }
   if (column.region !== undefined && !holdsRegion(db, column.region)) {
     notes.push(blocks('unknown_region', `The remap holds no region "${column.region}".`));

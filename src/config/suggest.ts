@@ -27,6 +27,12 @@ export function orMeant(word: string, known: readonly string[]): string {
   return known.length > 0 && known.length <= 12 ? `; known: ${known.join(', ')}` : '';
 }
 
+/** The same with the full stop where one is due. */
+export function orMeantEnd(word: string, known: readonly string[]): string {
+  const end = orMeant(word, known);
+  return end.endsWith('?') ? end : `${end}.`;
+}
+
 /** Spelling habits are no distance: case, `-` and `_`. */
 function normalise(word: string): string {
   return word.slice(0, 100).toLowerCase().replaceAll('-', '_');

@@ -88,7 +88,7 @@ async function writeTable(
   };
   const maps = await copyMaps(context, session, found, agreed, run);
   await createWork(session, work, listQuery(found, maps));
-  await changeWork(session, work);
+  await changeWork(session, work, facts.triggers);
   await enterRows(session, target.ledgerSchema, unit, work);
   await finishUnit(context, session, target.ledgerSchema, unit);
   return unit;

@@ -4,6 +4,7 @@ import { type ApplyContext, NAMED_ROWS, type RunFacts, type Written } from '../c
 import type { TargetPlan } from '../plan.js';
 import { quoteName } from '../sql-names.js';
 import { assertAgreed } from '../tables/assert-agreed.js';
+import { notWritten } from '../tables/not-written.js';
 import { buildColumnPlan, countedNotes } from '../tables/table-plan.js';
 import { isOpen } from '../tables/units.js';
 import { unenteredRows } from './pg-groups.js';
@@ -33,7 +34,7 @@ export async function writeInBatches(
     const from = at.done;
     const until = Math.min(from + context.tuning.batchRows, at.last);
     const current = at;
-    await session.retry(() => carryOutBatch(session, current, { from, until }));
+    await session.retry(() => carryOutBatch(session, current, { from, until }, found.facts.triggers));
     at = await session.retry(() => readUnit(session, ledgerSchema, unit));
     const done = at.done - at.first;
     context.onProgress({ kind: 'step', name: `rewriting ${at.table}`, done, total: at.last - at.first });
@@ -129,7 +130,12 @@ interface Batch {
 }
 
 /** May be run again: the progress it moves tells whether it was carried out. */
-async function carryOutBatch(session: PgSession, unit: Unit, batch: Batch): Promise<void> {
+async function carryOutBatch(
+  session: PgSession,
+  unit: Unit,
+  batch: Batch,
+  triggers: readonly string[],
+): Promise<void> {
   const s = quoteName(unit.target.ledgerSchema);
   await session.exec(BEGIN_LATEST);
   const moved = await session.query(
@@ -138,8 +144,12 @@ async function carryOutBatch(session: PgSession, unit: Unit, batch: Batch): Prom
   );
   if (moved.count === 1) {
     await session.exec(USE_KEY_INDEX);
+    let skipped = 0;
     for (const [col, { column }] of unit.target.ids.entries())
-      await changeRows(session, unit, batch, col, column);
+      skipped += await changeRows(session, unit, batch, col, column);
+    if (triggers.length > 0 && (await isSpoilt(session, unit, batch, skipped > 0))) {
+      throw notWritten(unit.table, triggers);
+    }
   }
   await session.exec('COMMIT');
   if (moved.count === 1) return;
@@ -154,17 +164,17 @@ async function carryOutBatch(session: PgSession, unit: Unit, batch: Batch): Prom
 const USE_KEY_INDEX =
   'SET LOCAL enable_hashjoin = off; SET LOCAL enable_mergejoin = off; SET LOCAL enable_bitmapscan = off';
 
-/** Changes the rows of a batch, each only while it holds its old value; entries of the others leave the ledger. */
+/** Changes the rows of a batch, each only while it holds its old value; entries of the others leave the ledger. Returns how many. */
 async function changeRows(
   session: PgSession,
   unit: Unit,
   batch: Batch,
   col: number,
   column: string,
-): Promise<void> {
+): Promise<number> {
   const s = quoteName(unit.target.ledgerSchema);
   const name = quoteName(column);
-  await session.query(
+  const skipped = await session.query(
     `WITH b AS MATERIALIZED (
        SELECT id, row_key, old, new FROM ${s}.entry WHERE id > $1::bigint AND id <= $2::bigint AND unit = $3::bigint AND col = ${col}
      ), u AS (
@@ -178,6 +188,28 @@ async function changeRows(
      INSERT INTO ${s}.skipped SELECT * FROM gone`,
     [String(batch.from), String(batch.until), unit.unit],
   );
+  return skipped.count;
+}
+
+/**
+ * Whether triggers had their way: a row of the batch does not hold what was written to it, or was skipped and holds
+ * its old id still.
+ */
+async function isSpoilt(session: PgSession, unit: Unit, batch: Batch, hasSkipped: boolean): Promise<boolean> {
+  const s = quoteName(unit.target.ledgerSchema);
+  const match = keyMatch(unit.key, unit.keyTypes, (part) => `t.${quoteName(part)}`, 'e.row_key');
+  for (const [col, { column }] of unit.target.ids.entries()) {
+    const cell = `t.${quoteName(column)}::text`;
+    const found = await session.one(
+      `SELECT EXISTS (SELECT 1 FROM ${s}.entry AS e JOIN ${unit.table} AS t ON ${match}
+           WHERE e.id > $1::bigint AND e.id <= $2::bigint AND e.unit = $3::bigint AND e.col = ${col} AND ${cell} IS DISTINCT FROM e.new)
+         OR ${hasSkipped} AND EXISTS (SELECT 1 FROM ${s}.skipped AS e JOIN ${unit.table} AS t ON ${match}
+           WHERE e.unit = $3::bigint AND e.col = ${col} AND ${cell} = e.old)`,
+      [String(batch.from), String(batch.until), unit.unit],
+    );
+    if (found === 't') return true;
+  }
+  return false;
 }
 
 /** Marks a unit as done and counts what it did. */

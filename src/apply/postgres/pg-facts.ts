@@ -1,5 +1,5 @@
 import type { PostgresTarget } from '../../config/apply-targets.js';
-import { orMeant } from '../../config/suggest.js';
+import { orMeantEnd } from '../../config/suggest.js';
 import { blocks } from '../column-work.js';
 import type { Note } from '../plan.js';
 import { quoteName } from '../sql-names.js';
@@ -69,7 +69,7 @@ async function missingTable(session: PgSession, table: string): Promise<PgFacts>
   );
   const known = rows.map(([name]) => name ?? '');
   const none = { columns: [], keys: [], uniques: [], foreignKeys: [], triggers: [], rows: 0 };
-  const notes = [blocks('unknown_table', `There is no table "${table}"${orMeant(table, known)}.`)];
+  const notes = [blocks('unknown_table', `There is no table "${table}"${orMeantEnd(table, known)}`)];
   return { oid: '0', table, kind: 'table', ...none, notes };
 }
 

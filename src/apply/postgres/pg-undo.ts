@@ -48,9 +48,9 @@ async function undoBatch(
          UPDATE ${unit.table} AS t SET ${name} = b.old::${unit.types[col]} FROM b
          WHERE ${keyMatch(unit.key, unit.keyTypes, (part) => `t.${quoteName(part)}`, 'b.row_key')}
            AND t.${name}::text IS NOT DISTINCT FROM b.new
-         RETURNING b.id
+         RETURNING b.id, t.${name}::text IS NOT DISTINCT FROM b.old AS is_back
        )
-       DELETE FROM ${s}.entry WHERE id IN (SELECT id FROM u)`,
+       DELETE FROM ${s}.entry WHERE id IN (SELECT id FROM u WHERE is_back)`,
       [String(batch.from), String(batch.until), unit.unit],
     );
   }
@@ -103,7 +103,7 @@ async function undoTable(session: PgSession, unit: Unit): Promise<void> {
     `SELECT ${[...unit.key.map(value), ...columns.map(value), ...results, ...isOurs].join(', ')} FROM ${facts.table} AS t
      ${joins.join(' ')} WHERE ${isOurs.join(' OR ')}`,
   );
-  await changeWork(session, work);
+  await changeWork(session, work, facts.triggers);
   const rowKey = keySql(
     unit.key.map((_, at) => `k${at}`),
     (name) => `w.${name}`,

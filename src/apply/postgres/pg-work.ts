@@ -1,5 +1,6 @@
 import { SvcError } from '../../errors.js';
 import { quoteName } from '../sql-names.js';
+import { notWritten } from '../tables/not-written.js';
 import type { TableColumn } from '../tables/table-facts.js';
 import type { PgSession } from './pg-session.js';
 
@@ -42,16 +43,33 @@ export async function createWork(
  * Changes every row of the list. Where a value is still held by another row of the list, that row first gets a
  * value nobody has.
  *
- * @throws SvcError `bad_input` where there is no room to step aside, `internal`; the caller rolls back
+ * @throws SvcError `bad_input` where there is no room to step aside, or a row does not hold then what it shall; the
+ * caller rolls back
  */
-export async function changeWork(session: PgSession, work: WorkList): Promise<void> {
+export async function changeWork(
+  session: PgSession,
+  work: WorkList,
+  triggers: readonly string[],
+): Promise<void> {
   const parking = await parkRows(session, work);
   const set = work.columns.map((column, at) => `${quoteName(column)} = w.c${at}`).join(', ');
   const changed = await session.query(
     `UPDATE ${work.table} AS t SET ${set} FROM ${WORK} AS w WHERE ${rowMatch(work, parking)}`,
   );
-  if (changed.count === Number(await session.one(`SELECT count(*) FROM ${WORK}`))) return;
-  throw new SvcError('internal', `Not every row of ${work.table} was found again by its key.`);
+  const total = Number(await session.one(`SELECT count(*) FROM ${WORK}`));
+  if (changed.count !== total || (await countHeld(session, work)) !== total) {
+    throw notWritten(work.table, triggers);
+  }
+}
+
+/** Rows that hold what the list says; a trigger may have had its way with the others. */
+async function countHeld(session: PgSession, work: WorkList): Promise<number> {
+  const isThere = work.key.map((column, at) => `t.${quoteName(column)} = ${newKeyTerm(work, column, at)}`);
+  const isHeld = work.columns.map(
+    (column, at) => `t.${quoteName(column)}::text IS NOT DISTINCT FROM w.c${at}::text`,
+  );
+  const on = [...isThere, ...isHeld].join(' AND ');
+  return Number(await session.one(`SELECT count(*) FROM ${WORK} AS w JOIN ${work.table} AS t ON ${on}`));
 }
 
 /** Term for each parked column: the value a row of the list has while it stands aside. */

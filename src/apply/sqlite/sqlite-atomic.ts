@@ -1,5 +1,4 @@
 import { columnLabel } from '../../config/apply-targets.js';
-import { SvcError } from '../../errors.js';
 import { type ColumnWork, openColumn } from '../column-work.js';
 import type { ApplyContext, RunFacts, Written } from '../context.js';
 import type { TargetPlan } from '../plan.js';
@@ -11,7 +10,7 @@ import { buildCellJudge, judgeSql, KEEP_SQL, registerJudge, resultSql } from './
 import { ensureLedger, enteredRows, insertUnit, keySql, plain, readUnit } from './ledger.js';
 import { assertSameUnits, describeWritten, finishUnit } from './sqlite-batches.js';
 import type { Found } from './sqlite-survey.js';
-import { changeWork, countWork, createWork, dropWork, newKeyTerm, type WorkList } from './sqlite-work.js';
+import { changeWork, createWork, dropWork, newKeyTerm, type WorkList } from './sqlite-work.js';
 import { inTransaction, type UserDb } from './user-db.js';
 
 /** A table with what was agreed for it. */
@@ -60,9 +59,7 @@ function writeTable(context: ApplyContext, db: UserDb, { found, agreed }: Agreed
     const notes = countedNotes(context, facts, judgement.handling, one, column);
     if (isOpen(context, found, one.column)) assertAgreed(context.policy, agreed, run, { column, notes });
   }
-  if (changeWork(db, work) !== countWork(db)) {
-    throw new SvcError('internal', `Not every row of ${facts.table} was found again by its key.`);
-  }
+  changeWork(db, work, facts.triggers);
   enterRows(db, unit, work);
   finishUnit(context, db, unit);
   dropWork(db);

@@ -5,6 +5,7 @@ import { type ApplyContext, NAMED_ROWS, type RunFacts, type Written } from '../c
 import type { TargetPlan } from '../plan.js';
 import { quoteName } from '../sql-names.js';
 import { assertAgreed } from '../tables/assert-agreed.js';
+import { notWritten } from '../tables/not-written.js';
 import { buildColumnPlan, countedNotes, watchFinals } from '../tables/table-plan.js';
 import { isOpen } from '../tables/units.js';
 import { buildCellJudge, judgeSql, KEEP_SQL, registerJudge, resultSql } from './cells.js';
@@ -30,7 +31,7 @@ export async function writeInBatches(
   let at = readUnit(db, unit);
   while (at.done < at.last) {
     const until = Math.min(at.done + context.tuning.batchRows, at.last);
-    await carryOutBatch(context, db, at, { from: at.done, until });
+    await carryOutBatch(context, db, at, { from: at.done, until }, found.facts.triggers);
     at = readUnit(db, unit);
     const done = at.done - at.first;
     context.onProgress({ kind: 'step', name: `rewriting ${at.table}`, done, total: at.last - at.first });
@@ -100,7 +101,13 @@ interface Batch {
   readonly until: number;
 }
 
-async function carryOutBatch(context: ApplyContext, db: UserDb, unit: Unit, batch: Batch): Promise<void> {
+async function carryOutBatch(
+  context: ApplyContext,
+  db: UserDb,
+  unit: Unit,
+  batch: Batch,
+  triggers: readonly string[],
+): Promise<void> {
   await inTransaction(context, db, () => {
     if (readUnit(db, unit.unit).done !== batch.from) {
       throw new SvcError('locked', `Another svc-migrate is carrying on run ${unit.run}.`, {
@@ -112,9 +119,21 @@ async function carryOutBatch(context: ApplyContext, db: UserDb, unit: Unit, batc
       if (changeAll(db, unit, batch, change)) continue;
       skipChanged(db, unit, batch, change);
       if (changeAll(db, unit, batch, change)) continue;
-      throw new SvcError('internal', `Not every row of ${unit.table} was found again by its key.`);
+      throw notWritten(unit.table, triggers);
     }
+    if (triggers.length > 0 && isSpoilt(db, unit, batch)) throw notWritten(unit.table, triggers);
     db.prepare('UPDATE svc_migrate_run SET done_entry = ? WHERE unit = ?').run(batch.until, unit.unit);
+  });
+}
+
+/** Whether a row of a batch does not hold what was written to it: its triggers had their way. */
+function isSpoilt(db: UserDb, unit: Unit, batch: Batch): boolean {
+  const match = keyMatch(unit.key, (name) => `t.${quoteName(name)}`, 'e.row_key');
+  return unit.target.ids.some(({ column }, col) => {
+    const sql = `SELECT 1 FROM svc_migrate_entry AS e WHERE e.id > ? AND e.id <= ? AND e.unit = ? AND e.col = ?
+      AND NOT EXISTS (SELECT 1 FROM ${quoteName(unit.table)} AS t
+        WHERE ${match} AND t.${quoteName(column)} IS e.new COLLATE BINARY) LIMIT 1`;
+    return db.prepare(sql).get(batch.from, batch.until, unit.unit, col) !== undefined;
   });
 }
 

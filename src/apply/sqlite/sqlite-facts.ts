@@ -1,4 +1,4 @@
-import { orMeant } from '../../config/suggest.js';
+import { orMeantEnd } from '../../config/suggest.js';
 import { blocks } from '../column-work.js';
 import { quoteName, quoteText } from '../sql-names.js';
 import type { ForeignKey, TableColumn, TableFacts, Uniqueness } from '../tables/table-facts.js';
@@ -43,7 +43,7 @@ export function readSqliteFacts(db: UserDb, name: string): SqliteFacts {
 
 function missingTable(name: string, tables: readonly Listed[]): SqliteFacts {
   const known = tables.filter(({ name: one }) => !one.startsWith('sqlite_')).map((one) => one.name);
-  const notes = [blocks('unknown_table', `There is no table "${name}"${orMeant(name, known)}.`)];
+  const notes = [blocks('unknown_table', `There is no table "${name}"${orMeantEnd(name, known)}`)];
   const none = { columns: [], keys: [], uniques: [], foreignKeys: [], triggers: [] };
   return { table: name, kind: 'table', rowid: null, ...none, notes };
 }

@@ -14,7 +14,7 @@ import {
   sameColumnNotes,
   watchFinals,
 } from '../tables/table-plan.js';
-import { rivalNotes, sharedTableNotes, writtenNotes } from '../tables/twice.js';
+import { rivalNotes, sharedNewColumnNotes, sharedTableNotes, writtenNotes } from '../tables/twice.js';
 import {
   earlierNotes,
   findEarlier,
@@ -58,6 +58,7 @@ export function findTable(
     ...judgement.notes,
     ...sameColumnNotes(target),
     ...rivalNotes(target.name, facts.table, target.ids, rewritten),
+    ...sharedNewColumnNotes(context.policy.mode, target.name, facts.table, target.ids, rewritten),
     ...sharedTableNotes(target.name, facts.table, judgement, rewritten),
     ...writtenNotes(context.policy.mode, target.ids, units),
     ...target.ids.flatMap((id) => [...checkColumn(context.remap, id), ...pathNotes(id)]),

@@ -3,12 +3,13 @@ import { SvcError } from '../../errors.js';
 import { openColumn } from '../column-work.js';
 import { type ApplyContext, NAMED_ROWS, type Undone } from '../context.js';
 import { quoteName } from '../sql-names.js';
+import { notWritten } from '../tables/not-written.js';
 import { assertNoDependent } from '../tables/units.js';
 import { buildCellJudge, judgeSql, KEEP_SQL, registerJudge, resultSql } from './cells.js';
 import { keyMatch, keySql, plain, readUnit, readUnits, type Unit } from './ledger.js';
 import { changeRows } from './sqlite-batches.js';
 import { readSqliteFacts } from './sqlite-facts.js';
-import { changeWork, countWork, createWork, dropWork, type WorkList } from './sqlite-work.js';
+import { changeWork, createWork, dropWork, type WorkList } from './sqlite-work.js';
 import { inTransaction, type UserDb } from './user-db.js';
 
 /** Takes the batches of a unit back, in the order they came; entries leave the ledger with their change. */
@@ -32,6 +33,11 @@ function undoBatch(db: UserDb, unit: Unit, batch: { readonly from: number; reado
     db.exec(`CREATE TEMP TABLE svc_migrate_back AS SELECT e.id FROM svc_migrate_entry AS e
       WHERE e.id > ${batch.from} AND e.id <= ${batch.until} AND e.unit = ${unit.unit} AND e.col = ${col} AND ${isOurs}`);
     changeRows(db, unit, batch, { col, column, guard: 'new', value: 'old' });
+    const isBack = `EXISTS (SELECT 1 FROM ${quoteName(unit.table)} AS t WHERE ${match} AND t.${quoteName(column)} IS e.old COLLATE BINARY)`;
+    const isSpoilt = `SELECT 1 FROM svc_migrate_entry AS e JOIN temp.svc_migrate_back AS b ON b.id = e.id WHERE NOT ${isBack}`;
+    if (db.prepare(isSpoilt).get() !== undefined) {
+      throw notWritten(unit.table, readSqliteFacts(db, unit.table).triggers);
+    }
     db.exec(
       'DELETE FROM svc_migrate_entry WHERE id IN (SELECT id FROM temp.svc_migrate_back); DROP TABLE temp.svc_migrate_back',
     );
@@ -81,9 +87,7 @@ function undoTable(db: UserDb, unit: Unit): void {
   );
   db.exec(`INSERT INTO temp.svc_migrate_work SELECT ${values.join(', ')} FROM ${quoteName(facts.table)} AS t ${joins.join(' ')}
     WHERE ${columns.map((column, at) => isOurs(at, column)).join(' OR ')}`);
-  if (changeWork(db, work) !== countWork(db)) {
-    throw new SvcError('internal', `Not every row of ${facts.table} was found again by its key.`);
-  }
+  changeWork(db, work, facts.triggers);
   forget(db, unit, work);
   for (const col of columns.keys()) db.exec(`DROP TABLE temp.svc_migrate_back_${col}`);
   dropWork(db);

@@ -1,4 +1,5 @@
 import { quoteName } from '../sql-names.js';
+import { notWritten } from '../tables/not-written.js';
 import { isExactly } from './ledger.js';
 import type { UserDb } from './user-db.js';
 
@@ -36,17 +37,35 @@ export function dropWork(db: UserDb): void {
  * Changes every row of the list. Where a value is still held by another row of the list, that row first gets a
  * value nobody has.
  *
- * @returns how many rows were found as listed; all of them, or the caller must roll back
+ * @throws SvcError where a row does not hold then what it shall; the caller rolls back
  */
-export function changeWork(db: UserDb, work: WorkList): number {
+export function changeWork(db: UserDb, work: WorkList, triggers: readonly string[]): void {
   const parking = parkRows(db, work);
   const set = work.columns.map((column, at) => `${quoteName(column)} = w.c${at}`).join(', ');
-  return db
+  const changed = db
     .prepare(
       `UPDATE ${quoteName(work.table)} AS t SET ${set} FROM ${WORK} AS w
        WHERE ${rowMatch(work, parking)}`,
     )
     .run().changes;
+  const total = countWork(db);
+  if (changed !== total || countHeld(db, work) !== total) throw notWritten(work.table, triggers);
+}
+
+/** Rows that hold what the list says; a trigger may have had its way with the others. */
+function countHeld(db: UserDb, work: WorkList): number {
+  const isThere = work.key.map((column, at) =>
+    isExactly(`t.${quoteName(column)}`, newKeyTerm(work, column, at)),
+  );
+  const isHeld = work.columns.map((column, at) => `t.${quoteName(column)} IS w.c${at} COLLATE BINARY`);
+  return Number(
+    db
+      .prepare(
+        `SELECT count(*) FROM ${WORK} AS w JOIN ${quoteName(work.table)} AS t ON ${[...isThere, ...isHeld].join(' AND ')}`,
+      )
+      .pluck()
+      .get(),
+  );
 }
 
 /** Term for each parked column: the value a row of the list has while it stands aside. */
@@ -103,6 +122,6 @@ export function newKeyTerm({ columns }: WorkList, keyColumn: string, at: number)
   return column < 0 ? `w.k${at}` : `w.c${column}`;
 }
 
-export function countWork(db: UserDb): number {
+function countWork(db: UserDb): number {
   return Number(db.prepare(`SELECT count(*) FROM ${WORK}`).pluck().get());
 }

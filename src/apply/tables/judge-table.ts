@@ -1,5 +1,5 @@
 import type { IdColumn, TableTarget } from '../../config/apply-targets.js';
-import { orMeant } from '../../config/suggest.js';
+import { orMeantEnd } from '../../config/suggest.js';
 import { blocks } from '../column-work.js';
 import type { Note, Policy } from '../plan.js';
 import { columnOf, type ForeignKey, type Handling, type TableFacts } from './table-facts.js';
@@ -25,6 +25,9 @@ export function judgeTable(
   policy: Policy,
   rewritten: readonly Rewritten[],
 ): Judgement {
+  if (facts.notes.some((note) => note.code === 'unknown_table')) {
+    return { handling: { key: [], isAtomic: false, parked: [] }, notes: facts.notes };
+  }
   const notes = [...kindNotes(facts), ...facts.notes, ...target.ids.flatMap((id) => columnNotes(facts, id))];
   if (policy.mode === 'new' || notes.some((note) => note.code === 'not_a_table')) {
     return { handling: { key: [], isAtomic: false, parked: [] }, notes };
@@ -67,7 +70,7 @@ function columnNotes(facts: TableFacts, id: IdColumn): Note[] {
   for (const name of [id.column, id.modelColumn, id.regionColumn, id.companyColumn]) {
     if (name === undefined || columnOf(facts, name) !== undefined) continue;
     const known = facts.columns.map((column) => column.name);
-    notes.push(blocks('unknown_column', `${facts.table} has no column "${name}"${orMeant(name, known)}.`));
+    notes.push(blocks('unknown_column', `${facts.table} has no column "${name}"${orMeantEnd(name, known)}`));
   }
   const column = columnOf(facts, id.column);
   if (column === undefined) return notes;

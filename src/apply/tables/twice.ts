@@ -32,6 +32,31 @@ export function writtenNotes(mode: Mode, ids: readonly IdColumn[], units: readon
   });
 }
 
+/** Targets of the same plan that would fill one new column, or a column of another that is filled. */
+export function sharedNewColumnNotes(
+  mode: Mode,
+  name: string,
+  table: string,
+  ids: readonly IdColumn[],
+  all: readonly Rewritten[],
+): Note[] {
+  if (mode !== 'new') return [];
+  const names = ids.map((id) => newColumnOf(id).toLowerCase());
+  const others = all.filter((one) => one.name !== name && one.table === table);
+  const rivals = others.flatMap((one) => one.ids.map((id) => ({ id, where: `by target ${one.name} too` })));
+  const own = ids
+    .filter((_, at) => names.indexOf(names[at] ?? '') !== at)
+    .map((id) => ({ id, where: 'twice' }));
+  return [...own, ...rivals]
+    .filter(({ id }) => names.includes(newColumnOf(id).toLowerCase()))
+    .map(({ id, where }) =>
+      blocks(
+        'named_twice',
+        `The new column ${newColumnOf(id)} is filled ${where}: give each its own "newColumn".`,
+      ),
+    );
+}
+
 /** The ledger knows these cells by the column's label: none is touched again. */
 function isContinued(mode: Mode, own: IdColumn, id: IdColumn): boolean {
   return mode === 'in_place' && columnLabel(own) === columnLabel(id);

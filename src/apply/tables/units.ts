@@ -65,7 +65,11 @@ export function newColumnNotes(
   units: readonly UnitFacts[],
 ): Note[] {
   if (policy.mode !== 'new') return [];
-  const ours = units.filter(({ mode }) => mode === 'new').flatMap((unit) => unit.target.ids.map(newColumnOf));
+  const labels = target.ids.map(columnLabel);
+  // What was filled from another column, or another path of it, is somebody else's.
+  const ours = units
+    .filter(({ mode }) => mode === 'new')
+    .flatMap((unit) => unit.target.ids.filter((id) => labels.includes(columnLabel(id))).map(newColumnOf));
   const names = target.ids.map(newColumnOf);
   const filled = names.filter((name) => ours.includes(name));
   const fresh = names.filter((name) => !ours.includes(name));
@@ -76,7 +80,10 @@ export function newColumnNotes(
   return names
     .filter((name) => hasColumn(name) && !ours.includes(name))
     .map((name) =>
-      blocks('new_column_exists', `There is a column "${name}" already that is not from svc-migrate.`),
+      blocks(
+        'new_column_exists',
+        `There is a column "${name}" already that svc-migrate did not fill from here.`,
+      ),
     );
 }
 

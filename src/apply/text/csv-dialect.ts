@@ -1,4 +1,4 @@
-import { orMeant } from '../../config/suggest.js';
+import { orMeantEnd } from '../../config/suggest.js';
 import { SvcError } from '../../errors.js';
 
 /** How a CSV file is written. All of it are single bytes, so that UTF-8 and Latin-1 read alike. */
@@ -153,10 +153,19 @@ function assertBytesPerCharacter(head: Buffer, file: string): void {
 }
 
 function unknownColumn(cells: readonly string[], { file, columns, header }: DialectRequest): SvcError {
+  if (cells.every((cell) => cell === '') && (header || cells.length <= 1)) {
+    return new SvcError(
+      'bad_input',
+      `${file} has no columns: ${header ? 'its header row' : 'its first row'} is empty.`,
+      {
+        hint: 'Check that it is the right file, and whole.',
+      },
+    );
+  }
   const missing =
     columns.find((name) => (header ? !cells.includes(name) : numbered(name, cells.length) < 0)) ?? '';
   const known = header ? cells : cells.map((_, at) => `#${at + 1}`);
-  return new SvcError('bad_input', `${file} has no column "${missing}"${orMeant(missing, known)}.`, {
+  return new SvcError('bad_input', `${file} has no column "${missing}"${orMeantEnd(missing, known)}`, {
     hint: header ? 'Without a header row set "header": false and name columns "#1", "#2", ….' : undefined,
   });
 }

@@ -71,4 +71,27 @@ describe.skipIf(cluster === null)('a cell in PostgreSQL', () => {
     expect(left.map(([key]) => key)).toEqual(['{2}', '{3}']);
     await scene.close();
   });
+
+  const IGNORES = 'IF new.id = 3 THEN RETURN NULL; END IF;';
+  const REVERTS = 'IF new.id = 3 THEN new.i := old.i; END IF;';
+  it.each([
+    ['batch_null', 'bigint', IGNORES],
+    ['batch_old', 'bigint', REVERTS],
+    ['once_null', 'bigint UNIQUE', IGNORES],
+    ['once_old', 'bigint UNIQUE', REVERTS],
+  ])('that a trigger keeps as it was stops the run (%s)', async (name, type, body) => {
+    const scene = await open(name, `CREATE TABLE t(id int PRIMARY KEY, i ${type}, j bigint)`);
+    await scene.sql('INSERT INTO t VALUES (3, 5), (4, 7)');
+    await scene.sql(
+      `CREATE FUNCTION f() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN ${body} RETURN new; END $$`,
+    );
+    await scene.sql('CREATE TRIGGER stubborn BEFORE UPDATE ON t FOR EACH ROW EXECUTE FUNCTION f()');
+    const hint = expect.stringContaining('stubborn');
+    await expect(scene.apply()).rejects.toMatchObject({ code: 'bad_input', hint });
+    expect(await scene.sql('SELECT i FROM t ORDER BY id')).toEqual([['5'], ['7']]);
+    await scene.sql('DROP TRIGGER stubborn ON t');
+    await scene.apply();
+    expect(await scene.sql('SELECT i FROM t ORDER BY id')).toEqual([['6'], ['8']]);
+    await scene.close();
+  });
 });

@@ -209,3 +209,51 @@ describe('an id in SQLite that maps to itself', () => {
     expect(sql('SELECT state FROM svc_migrate_run')).toEqual([['undone']]);
   });
 });
+
+describe('a trigger in SQLite that has its way', () => {
+  const IGNORES =
+    'CREATE TRIGGER stubborn BEFORE UPDATE ON t WHEN new.id = 3 BEGIN SELECT RAISE(IGNORE); END';
+  const REVERTS = `CREATE TRIGGER stubborn AFTER UPDATE ON t WHEN new.id = 3 AND new.i IS NOT old.i
+    BEGIN UPDATE t SET i = old.i WHERE id = new.id; END`;
+  const rows = () => sql('SELECT i FROM t ORDER BY id');
+
+  it.each([
+    ['INTEGER', 'ignores', IGNORES],
+    ['INTEGER', 'reverts', REVERTS],
+    ['INTEGER UNIQUE', 'ignores', IGNORES],
+    ['INTEGER UNIQUE', 'reverts', REVERTS],
+  ])('is named and nothing of its batch is written (%s, %s)', async (type, _, trigger) => {
+    sql(`CREATE TABLE t(id INTEGER PRIMARY KEY, i ${type}); INSERT INTO t VALUES (3, 5), (4, 7); ${trigger}`);
+    const stopped = expect.objectContaining({
+      code: 'bad_input',
+      hint: expect.stringContaining('trigger stubborn'),
+    });
+    await expect(apply(IN_PLACE)).rejects.toEqual(stopped);
+    expect(rows()).toEqual([[5], [7]]);
+    sql('DROP TRIGGER stubborn');
+    expect(await apply(IN_PLACE)).toEqual([]);
+    sql(trigger);
+    await expect(undo('run-1')).rejects.toEqual(stopped);
+    expect(rows()).toEqual([[6], [8]]);
+    sql('DROP TRIGGER stubborn');
+    await undo('run-1');
+    expect(rows()).toEqual([[5], [7]]);
+  });
+});
+
+describe('a plan in SQLite', () => {
+  it('stops where two targets would fill the same new column', async () => {
+    sql(`CREATE TABLE t(id INTEGER PRIMARY KEY, i TEXT); INSERT INTO t VALUES (1, '{"a":5,"b":6}')`);
+    const at = (name: string) =>
+      tableOf({ name, ids: [{ column: 'i', model: INVOICES, path: `$.${name}` }] });
+    expect(await apply(NEW, { targets: [at('a'), at('b')] })).toEqual(['named_twice']);
+    expect(await apply(NEW, { targets: [at('a')] })).toEqual([]);
+    expect(await apply(NEW, { targets: [at('b')], run: 'run-2' })).toEqual(['new_column_exists']);
+  });
+
+  it('says of a table that is not there only that', async () => {
+    sql('CREATE TABLE tt(id INTEGER PRIMARY KEY, i INTEGER)');
+    const red = await check([tableOf()]);
+    expect(red.blocks.map(({ note }) => note.text)).toEqual(['There is no table "t"; did you mean "tt"?']);
+  });
+});

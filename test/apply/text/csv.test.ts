@@ -233,6 +233,12 @@ describe('CSV dialects', () => {
     );
   });
 
+  it.each(['', '\n', ';;\n1;2;3\n'])('says of a file that names no column (%j) only that', async (text) => {
+    const refused = rewriteText(text, 'id');
+    await expect(refused).rejects.toMatchObject({ code: 'bad_input' });
+    await expect(refused).rejects.toThrow('has no columns: its header row is empty');
+  });
+
   it('does not take a CR inside an LF file for a record end', async () => {
     const { text } = await rewriteText('id,n\n2,a\rb\n3,c\n', 'id');
     expect(text).toBe(`id,n\n${twinOf(2)},a\rb\n${twinOf(3)},c\n`);
