@@ -1,7 +1,7 @@
 import type { ApplyTarget } from '../config/apply-targets.js';
 import { SvcError } from '../errors.js';
 import type { ReportLimit } from '../report/schema.js';
-import { carryOut, confirmPlan, planSha256 } from './carry-out.js';
+import { carryOut, confirmPlan, findUnfinished, planSha256 } from './carry-out.js';
 import type { ApplyContext, Written } from './context.js';
 import type { OpenSite } from './open-sites.js';
 import { isMissing, type Plan } from './plan.js';
@@ -74,7 +74,12 @@ export async function write(work: Work, agreed: Plan | null, run: string): Promi
     return { exitCode: verdict.exitCode, text, json, next: nextOfBlocks(verdict, plan), plan };
   }
   const sha256 = planSha256(agreed ?? now);
-  const written = await carryOut(sites, { plan, planSha256: sha256, run, isExact: agreed !== null });
+  const written = await carryOut(sites, {
+    plan,
+    planSha256: sha256,
+    run: (await findUnfinished(sites, plan, agreed === null ? null : sha256)) ?? run,
+    isExact: agreed !== null,
+  });
   return describeRun(plan, verdict, written, work);
 }
 
@@ -84,7 +89,8 @@ function describeRun(plan: Plan, verdict: Verdict, all: readonly Written[], { wi
   const skipped = fresh.reduce((sum, one) => sum + one.skippedCount, 0);
   const runs = [...new Set((fresh.length === 0 ? written : fresh).map(({ run }) => run))];
   const title = fresh.length === 0 ? 'Nothing was left to do.' : `Done: run ${runs.join(', ')}.`;
-  const undo = runs[0] === undefined ? '' : `; to take it back: ${say('undo', runs[0])}`;
+  const back = runs.toReversed().map((run) => say('undo', run));
+  const undo = back.length === 0 ? '' : `; to take it back: ${back.join(', then ')}`;
   const look = `look at the rows that others changed meanwhile; ${say('apply', '--again')} takes those that hold V3 ids`;
   return {
     exitCode: 0,
@@ -110,7 +116,8 @@ export async function verifyRuns({ sites, width, say }: Work): Promise<Result> {
     unfinished.push(...(await site.runs()).filter(({ state }) => state === 'working' || state === 'undoing'));
   }
   const wrong = verified.reduce((sum, one) => sum + one.wrongCount, 0);
-  const isGood = verified.length > 0 && wrong === 0 && unfinished.length === 0;
+  const isGood =
+    verified.some(({ notChecked }) => notChecked === null) && wrong === 0 && unfinished.length === 0;
   const lines = unfinished.map(({ run, target }) => `${target}: run ${run} is unfinished.\n`).join('');
   const none = verified.length === 0 && unfinished.length === 0 ? 'No finished run was found.\n' : '';
   return {

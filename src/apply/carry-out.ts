@@ -42,6 +42,26 @@ async function findBegun(sites: readonly OpenSite[], sha256: string): Promise<Se
   return begun;
 }
 
+/**
+ * The run that is to be gone on with: one of the agreed plan, or one that left a table unfinished. What it did not get
+ * to is done under its name, so that one undo takes all of it back. `sha256`: of the agreed plan, null where there is
+ * none.
+ */
+export async function findUnfinished(
+  sites: readonly OpenSite[],
+  plan: Plan,
+  sha256: string | null,
+): Promise<string | null> {
+  for (const site of sha256 === null ? [] : sites) {
+    const own = (await site.runs()).find(
+      (one) => one.planSha256 === sha256 && (one.state === 'working' || one.state === 'done'),
+    );
+    if (own !== undefined) return own.run;
+  }
+  if (plan.policy.mode === 'new') return null;
+  return plan.targets.find(({ earlier }) => earlier.state === 'unfinished')?.earlier.run ?? null;
+}
+
 function changed(changes: readonly string[]): SvcError {
   const more = changes.length - NAMED_CHANGES;
   const lines = [
@@ -107,13 +127,15 @@ async function describeStop(
   const done = written.filter((one) => !one.alreadyDone && one.changed > 0);
   if (begun !== null && begun.length === 0 && done.length === 0) return error;
   const names = [...new Set([...done.map((one) => one.run), ...(begun ?? []).map((one) => one.run)])];
-  const [name = runs[0] ?? ''] = names;
+  const undo = (names.length === 0 ? runs.slice(0, 1) : names.toReversed())
+    .map((name) => `\`svc-migrate undo ${name}\``)
+    .join(', then ');
   const where =
     begun === null
       ? 'The ledger could not be asked how far it came.'
       : `The ledger has it as run ${names.join(', ')}.`;
   return new SvcError('apply_stopped', `Stopped part-way: ${error.message} ${where}`, {
-    hint: `${error.hint ?? 'Mend what stopped it.'} Then run the same command again to go on, or \`svc-migrate undo ${name}\`.`,
+    hint: `${error.hint ?? 'Mend what stopped it.'} Then run the same command again to go on, or ${undo}.`,
     facts: error.facts,
     cause: error,
   });

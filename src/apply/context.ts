@@ -89,6 +89,8 @@ export interface Verified {
   readonly wrongCount: number;
   /** Rows that someone else changed or removed since. */
   readonly changedSinceCount: number;
+  /** Why nothing could be recomputed; null: it could. */
+  readonly notChecked: string | null;
 }
 
 /** A run as the ledger of a place has it, one entry per target. */

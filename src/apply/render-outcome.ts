@@ -48,7 +48,8 @@ export function renderUndone(undone: readonly Undone[], width: number): string {
 /** What recomputing says. */
 export function renderVerified(verified: readonly Verified[], width: number): string {
   return layLines(
-    verified.flatMap(({ target, run, checked, wrong, wrongCount, changedSinceCount }) => {
+    verified.flatMap(({ target, run, checked, wrong, wrongCount, changedSinceCount, notChecked }) => {
+      if (notChecked !== null) return [`${target}, run ${run}: not checked, ${notChecked} since`];
       const says = wrongCount === 0 ? 'as ledger and remap say' : `${groupDigits(wrongCount)} WRONG`;
       const since =
         changedSinceCount === 0 ? '' : `; ${groupDigits(changedSinceCount)} changed by others since`;

@@ -72,6 +72,7 @@ async function verifyOutput(
     run: car.run,
     checked: car.changed,
     wrong,
+    notChecked: null,
     wrongCount: wrong.length,
     changedSinceCount: isChanged ? 1 : 0,
   };

@@ -2,14 +2,18 @@ import type { IdColumn } from '../../config/apply-targets.js';
 import { openColumn } from '../column-work.js';
 import { type ApplyContext, NAMED_ROWS, type Verified } from '../context.js';
 import { quoteName } from '../sql-names.js';
+import { lostSource } from '../tables/twice.js';
 import { buildGroupJudge, groupTerms, judgeGroup } from './pg-groups.js';
-import { keyMatch, type Unit } from './pg-ledger.js';
+import { keyMatch, readUnits, type Unit } from './pg-ledger.js';
 import { BEGIN_READ_ONLY, type PgSession } from './pg-session.js';
 import { findAllForeign } from './pg-undo.js';
 
 /** Recomputes a finished unit: every entry from the remap, every row from its entry. */
 export async function verifyUnit(context: ApplyContext, session: PgSession, unit: Unit): Promise<Verified> {
-  const base = { target: unit.target.name, run: unit.run };
+  const units = await session.retry(() => readUnits(session, unit.target.ledgerSchema, unit.table));
+  const notChecked = lostSource(unit, units);
+  const base = { target: unit.target.name, run: unit.run, notChecked };
+  if (notChecked !== null) return { ...base, checked: 0, wrong: [], wrongCount: 0, changedSinceCount: 0 };
   if (unit.mode === 'new') {
     const { named, count, checked } = await findAllForeign(context, session, unit);
     return { ...base, checked, wrong: named, wrongCount: count, changedSinceCount: 0 };

@@ -2,20 +2,26 @@ import { type IdColumn, newColumnOf } from '../../config/apply-targets.js';
 import { openColumn } from '../column-work.js';
 import { type ApplyContext, NAMED_ROWS, type Verified } from '../context.js';
 import { quoteName } from '../sql-names.js';
+import { lostSource } from '../tables/twice.js';
 import { buildCellJudge, judgeSql, KEEP_SQL, registerJudge, resultSql } from './cells.js';
-import { keyMatch, type Unit } from './ledger.js';
+import { keyMatch, readUnits, type Unit } from './ledger.js';
 import { findForeign } from './sqlite-undo.js';
 import type { UserDb } from './user-db.js';
 
 /** Recomputes a finished unit: every entry from the remap, every row from its entry. */
 export function verifyUnit(context: ApplyContext, db: UserDb, unit: Unit): Verified {
+  const base = { target: unit.target.name, run: unit.run };
+  const notChecked = lostSource(unit, readUnits(db, unit.table));
+  if (notChecked !== null) {
+    return { ...base, checked: 0, wrong: [], wrongCount: 0, changedSinceCount: 0, notChecked };
+  }
   const checks = unit.target.ids.map((id, col) =>
     unit.mode === 'new' ? verifyNewColumn(context, db, unit, id) : verifyColumn(context, db, unit, id, col),
   );
   const sum = (pick: (check: Check) => number) => checks.reduce((total, check) => total + pick(check), 0);
   return {
-    target: unit.target.name,
-    run: unit.run,
+    ...base,
+    notChecked,
     checked: sum((check) => check.checked),
     wrong: checks.flatMap((check) => check.wrong).slice(0, NAMED_ROWS),
     wrongCount: sum((check) => check.wrongCount),

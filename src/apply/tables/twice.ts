@@ -62,6 +62,18 @@ function isContinued(mode: Mode, own: IdColumn, id: IdColumn): boolean {
   return mode === 'in_place' && columnLabel(own) === columnLabel(id);
 }
 
+/** Why new columns cannot be recomputed: the V3 ids they were filled from are no longer there. */
+export function lostSource(unit: UnitFacts, units: readonly UnitFacts[]): string | null {
+  if (unit.mode !== 'new') return null;
+  for (const { column } of unit.target.ids) {
+    const writer = units.find(
+      (one) => one.mode === 'in_place' && one.target.ids.some((own) => isSame(own.column, column)),
+    );
+    if (writer !== undefined) return `${column} was rewritten in place by run ${writer.run}`;
+  }
+  return null;
+}
+
 /** Targets of the same plan that would rewrite each other's ids. */
 export function rivalNotes(
   name: string,

@@ -2,6 +2,7 @@ import { existsSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import { afterAll, beforeEach, describe, expect, it } from 'vitest';
+import { write } from '../../../src/apply/actions.js';
 import type { ApplyContext } from '../../../src/apply/context.js';
 import { findBlocks, type Policy } from '../../../src/apply/plan.js';
 import { ensureLedger } from '../../../src/apply/sqlite/ledger.js';
@@ -255,5 +256,47 @@ describe('a plan in SQLite', () => {
     sql('CREATE TABLE tt(id INTEGER PRIMARY KEY, i INTEGER)');
     const red = await check([tableOf()]);
     expect(red.blocks.map(({ note }) => note.text)).toEqual(['There is no table "t"; did you mean "tt"?']);
+  });
+});
+
+describe('runs in SQLite', () => {
+  const table = (name: string) => tableOf({ name, table: name });
+
+  it('that were stopped give their name to the tables they did not get to', async () => {
+    sql('CREATE TABLE once(id INTEGER PRIMARY KEY, i INTEGER UNIQUE); INSERT INTO once VALUES (1, 5)');
+    for (const name of ['a', 'b'])
+      sql(
+        `CREATE TABLE ${name}(id INTEGER PRIMARY KEY, i INTEGER); INSERT INTO ${name} VALUES (1, 5), (2, 6), (3, 7)`,
+      );
+    const targets = ['once', 'a', 'b'].map(table);
+    const onProgress: ApplyContext['onProgress'] = (event) => {
+      if (event.kind === 'step' && event.name === 'rewriting a') throw new Error('killed');
+    };
+    await expect(apply(IN_PLACE, { targets, more: { onProgress } })).rejects.toThrow('killed');
+    const context = openContext(remap, IN_PLACE);
+    const sites = [{ ...openSqliteSite(context, file, targets), targets: targets.map(({ name }) => name) }];
+    const say = (...words: readonly string[]) => words.join(' ');
+    const done = await write({ context, sites, targets, width: 200, say }, null, 'run-2');
+    context.remap.close();
+    expect([done.exitCode, done.next]).toEqual([0, expect.stringContaining('undo run-1')]);
+    expect(sql('SELECT DISTINCT run, state FROM svc_migrate_run')).toEqual([['run-1', 'done']]);
+    await undo('run-1');
+    for (const name of ['a', 'b']) expect(sql(`SELECT i FROM ${name}`)).toEqual([[5], [6], [7]]);
+    expect(sql('SELECT i FROM once')).toEqual([[5]]);
+  });
+
+  it('that filled new columns are not said to be wrong once the old ones are rewritten', async () => {
+    sql('CREATE TABLE t(id INTEGER PRIMARY KEY, i INTEGER); INSERT INTO t VALUES (1, 5), (2, 6)');
+    expect(await apply(NEW)).toEqual([]);
+    expect(await apply(IN_PLACE, { run: 'run-2' })).toEqual([]);
+    const context = openContext(remap, IN_PLACE);
+    const verified = await openSqliteSite(context, file, [tableOf()]).verify(null);
+    context.remap.close();
+    expect(
+      verified.map(({ run, checked, wrongCount, notChecked }) => [run, checked, wrongCount, notChecked]),
+    ).toEqual([
+      ['run-1', 0, 0, 'i was rewritten in place by run run-2'],
+      ['run-2', 2, 0, null],
+    ]);
   });
 });
