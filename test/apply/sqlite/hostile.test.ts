@@ -252,6 +252,18 @@ describe('a plan in SQLite', () => {
     expect(await apply(NEW, { targets: [at('b')], run: 'run-2' })).toEqual(['new_column_exists']);
   });
 
+  it('is no pass where the table lost the key that its ledger goes by', async () => {
+    sql('CREATE TABLE t(id INTEGER PRIMARY KEY, i INTEGER); INSERT INTO t VALUES (1, 5), (2, 6)');
+    await apply(IN_PLACE);
+    expect((await check([tableOf()])).blocks).toEqual([]);
+    sql(
+      `CREATE TABLE u AS SELECT * FROM t; DROP TABLE t; ALTER TABLE u RENAME TO t; INSERT INTO t VALUES (3, 5)`,
+    );
+    const red = await check([tableOf()]);
+    expect(red.blocks.map(({ note }) => note.code)).toContain('no_key');
+    expect(red.exitCode).not.toBe(0);
+  });
+
   it('says of a table that is not there only that', async () => {
     sql('CREATE TABLE tt(id INTEGER PRIMARY KEY, i INTEGER)');
     const red = await check([tableOf()]);
