@@ -7,10 +7,8 @@ import type { Given } from './command.js';
 
 /** Options that name a place, in the order of their kinds. */
 const PLACES = ['csv', 'ndjson', 'sqlite', 'postgresEnv', 'postgresFile'] as const;
-/** Options that say more of a place. */
-const DETAILS = [
-  'table',
-  'key',
+/** Options that say more of its columns with ids. */
+const ID_DETAILS = [
   'path',
   'modelColumn',
   'region',
@@ -18,10 +16,9 @@ const DETAILS = [
   'company',
   'companyColumn',
   'newColumn',
-  'output',
-  'delimiter',
-  'ledgerSchema',
 ] as const;
+/** Options that say more of a place. */
+const DETAILS = ['table', 'key', ...ID_DETAILS, 'output', 'delimiter', 'ledgerSchema'] as const;
 
 /**
  * The one target that options describe; null where none does.
@@ -107,16 +104,7 @@ function detailsOf(given: Given): Input {
 function idColumnOf(text: string, given: Given): Input {
   const at = text.lastIndexOf('=');
   const [column, model] = at < 0 ? [text, undefined] : [text.slice(0, at), text.slice(at + 1)];
-  const names = [
-    'path',
-    'modelColumn',
-    'region',
-    'regionColumn',
-    'company',
-    'companyColumn',
-    'newColumn',
-  ] as const;
-  const details = Object.fromEntries(names.map((name) => [name, given.text(name)]));
+  const details = Object.fromEntries(ID_DETAILS.map((name) => [name, given.text(name)]));
   const input = { column, model, ...details };
   return Object.fromEntries(Object.entries(input).filter(([, value]) => value !== undefined));
 }
