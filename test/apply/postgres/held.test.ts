@@ -14,7 +14,16 @@ const cluster = await startPostgres();
 
 describe.skipIf(cluster === null)('a cell in PostgreSQL', () => {
   const remap = join(makeFolder(), 'remap.db');
-  createRemap(remap, pairs([[5, 6], [6, 7], [7, 8], [8, 5], [20, 20]])); // biome-ignore format: pairs
+  createRemap(
+    remap,
+    pairs([
+      [5, 6],
+      [6, 7],
+      [7, 8],
+      [8, 5],
+      [20, 20],
+    ]),
+  );
   afterAll(() => cluster?.stop());
 
   async function open(name: string, table: string) {

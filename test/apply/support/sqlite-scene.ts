@@ -1,0 +1,93 @@
+import { existsSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import Database from 'better-sqlite3';
+import type { ApplyContext } from '../../../src/apply/context.js';
+import { findBlocks, type Policy } from '../../../src/apply/plan.js';
+import { openSqliteSite } from '../../../src/apply/sqlite/sqlite-site.js';
+import { survey } from '../../../src/apply/survey.js';
+import { judgeCheck, type Verdict } from '../../../src/apply/verdict.js';
+import type { SqliteTarget } from '../../../src/config/apply-targets.js';
+import { makeFastFolder } from '../../support/fast-folder.js';
+import { FRESH } from './fresh.js';
+import { createRemap, IN_PLACE, INVOICES, openContext, pairs, target } from './remap.js';
+
+interface Options {
+  readonly targets?: readonly SqliteTarget[];
+  readonly run?: string;
+  readonly more?: Partial<ApplyContext>;
+  readonly batchRows?: number;
+}
+
+/** A remap and a user's database, `file`, that is not there yet. Call once for each test file. */
+export function openSqliteScene() {
+  const folder = makeFastFolder();
+  const remap = join(folder, 'remap.db');
+  const file = join(folder, 'user.db');
+  /** Every V4 id is a V3 id too. */
+  createRemap(remap, pairs([...[5, 6, 7, 8].map((id) => [id, id === 8 ? 5 : id + 1] as const), [20, 20]]));
+
+  function tableOf(more: object = {}): SqliteTarget {
+    const given = { kind: 'sqlite', file, table: 't', ids: [{ column: 'i', model: INVOICES }], ...more };
+    const parsed = target(given);
+    if (parsed.kind !== 'sqlite') throw new Error('no SQLite target');
+    return parsed;
+  }
+
+  function sql(text: string): unknown[] {
+    const db = new Database(file);
+    try {
+      if (!text.startsWith('SELECT')) {
+        db.exec(text);
+        return [];
+      }
+      return db.prepare(text).raw().all();
+    } finally {
+      db.close();
+    }
+  }
+
+  /** Plans, and writes where nothing is in the way; the codes of what is. */
+  async function apply(policy: Policy, options: Options = {}): Promise<string[]> {
+    const { targets = [tableOf()], run = 'run-1' } = options;
+    const opened = openContext(remap, policy, { batchRows: options.batchRows ?? 2 });
+    const context = { ...opened, ...options.more };
+    try {
+      const site = { ...openSqliteSite(context, file, targets), targets: targets.map(({ name }) => name) };
+      const plan = await survey(context, [site], targets);
+      const found = findBlocks(plan).map(({ note }) => note.code);
+      if (found.length === 0) await site.write(plan.targets, { run, planSha256: 'p', isExact: true });
+      return [...new Set(found)];
+    } finally {
+      opened.remap.close();
+    }
+  }
+
+  /** What `--check --in-place` says. */
+  async function check(targets = [tableOf()]): Promise<Verdict> {
+    const context = openContext(remap, IN_PLACE);
+    try {
+      const site = { ...openSqliteSite(context, file, targets), targets: targets.map(({ name }) => name) };
+      const plan = await survey(context, [site], targets);
+      return judgeCheck(plan, FRESH);
+    } finally {
+      context.remap.close();
+    }
+  }
+
+  async function undo(run: string): Promise<void> {
+    const context = openContext(remap, IN_PLACE);
+    try {
+      await openSqliteSite(context, file, [tableOf()]).undo(run);
+    } finally {
+      context.remap.close();
+    }
+  }
+
+  /** Takes the database away, for the next test. */
+  function clear(): void {
+    if (existsSync(file)) rmSync(file);
+  }
+
+  const close = () => rmSync(folder, { recursive: true, force: true });
+  return { remap, file, tableOf, sql, apply, check, undo, clear, close };
+}
