@@ -151,13 +151,38 @@ export interface RejectedObject {
   readonly raw: Uint8Array;
 }
 
+/**
+ * The records of one page by column, because an object for each would cost more than all that is done with it.
+ * `records/columns.ts` writes and reads them.
+ */
+export interface RecordColumns {
+  readonly length: number;
+  readonly svcIds: BigInt64Array;
+  readonly companyIds: BigInt64Array;
+  /** Of each record: updatedMs, latestMs, createdMs; NaN for null. */
+  readonly instants: Float64Array;
+  readonly flags: Uint8Array;
+  /**
+   * Of each record: where its bytes begin and end in `body`, where its texts begin in `texts` and where each ends:
+   * platformId, platformUniqueId, facts, children.
+   */
+  readonly places: Uint32Array;
+  readonly texts: Uint8Array;
+  readonly body: Uint8Array;
+}
+
 /** One response of a list, checked. */
-export interface ParsedPage {
-  readonly records: readonly ParsedRecord[];
+export interface ListPage {
+  readonly columns: RecordColumns;
   readonly rejected: readonly RejectedObject[];
   readonly next: string | null;
   readonly totalCount: number | null;
   readonly requestId: string | null;
+}
+
+/** The same with its records as objects, for who asks for few. */
+export interface ParsedPage extends Omit<ListPage, 'columns'> {
+  readonly records: readonly ParsedRecord[];
 }
 
 /** What a stage tells while it works; `progress.ts` shows it. */

@@ -1,9 +1,9 @@
 import type { Config } from '../config/config.js';
-import type { OnProgress, ParsedPage } from '../domain.js';
+import type { ListPage, OnProgress } from '../domain.js';
 import { SvcError } from '../errors.js';
 import type { ListRequest } from './client.js';
 
-type ReadPage = (request: ListRequest, asksDeleted: boolean) => Promise<ParsedPage>;
+type ReadPage = (request: ListRequest, asksDeleted: boolean) => Promise<ListPage>;
 
 /**
  * Whether V4 takes `include_deleted_records` is not specified. With `auto` it is asked for, and done without from
@@ -14,7 +14,7 @@ export function askingDeleted(
   config: Config,
   read: ReadPage,
   onProgress: OnProgress,
-): (request: ListRequest) => Promise<ParsedPage> {
+): (request: ListRequest) => Promise<ListPage> {
   const { includeDeleted } = config.v4;
   let asks = includeDeleted !== false;
   return async (request) => {

@@ -1,52 +1,100 @@
-import type { ParsedChild } from '../domain.js';
-import { type JsonScanner, OPEN_OBJECT } from './json-scan.js';
+import type { ParsedChild, RejectedObject } from '../domain.js';
+import { renderChildren } from '../records/child-list.js';
+import type { Texts } from '../records/texts.js';
+import { ChildLines } from './child-lines.js';
+import { type JsonScanner, OPEN_ARRAY, OPEN_OBJECT } from './json-scan.js';
 import { Members } from './members.js';
 import type { RecordLayout } from './record-layout.js';
 import { parseInt64, parsePlatformKey } from './svc-ids.js';
 
 /** An object with an id member that holds no id. */
-interface RejectedChild {
-  readonly path: string;
-  readonly reason: 'no_svc_id' | 'bad_svc_id';
-  readonly raw: Uint8Array;
-}
+export type RejectedChild = Omit<RejectedObject, 'position'>;
 
-export interface ChildList {
-  readonly children: readonly ParsedChild[];
-  readonly rejected: readonly RejectedChild[];
-}
-
-/** Reads the arrays that hold a record's children. */
+/**
+ * Reads the lists that hold a record's children, and writes them as `records/child-list.ts` has them. Lists whose
+ * children all have plain ids in rising order, which nearly all have, are written as they are walked; every other
+ * list is read again into objects.
+ */
 export class ChildReader {
   readonly #scanner: JsonScanner;
   readonly #layout: RecordLayout;
   readonly #members: Members;
+  /** Per children field, the last list that was walked. */
+  readonly #lists: readonly ChildLines[];
+  readonly #inOrder: readonly ChildLines[];
 
   constructor(scanner: JsonScanner, layout: RecordLayout) {
     this.#scanner = scanner;
     this.#layout = layout;
     this.#members = new Members(layout.childTable, scanner);
+    this.#lists = layout.childPaths.map((path) => new ChildLines(path, layout.child, scanner, this.#members));
+    this.#inOrder = [...this.#lists].sort((a, b) => (a.path < b.path ? -1 : 1));
   }
 
-  /** Walks the array at `at` into `list` and tells where it ends. */
-  read(path: string, at: number, into: (list: ChildList) => void): number {
+  /** Forgets the lists of the record before. */
+  reset(): void {
+    for (const list of this.#lists) list.clear();
+  }
+
+  /** Walks the value at `at` of the children field `index` and tells where it ends. */
+  walk(index: number, at: number): number {
     const scanner = this.#scanner;
-    const children: ParsedChild[] = [];
-    const rejected: RejectedChild[] = [];
+    const list = this.#lists[index];
+    list?.clear();
+    if (list === undefined || scanner.bytes[at] !== OPEN_ARRAY) return scanner.skipValue(at);
+    list.at = at;
     let i = scanner.enter(at);
     while (scanner.more) {
       const start = i;
       if (scanner.bytes[start] === OPEN_OBJECT) {
         i = this.#members.read(start, 0, null);
-        this.#take(path, start, i, children, rejected);
+        list.add();
       } else i = scanner.skipValue(start);
       i = scanner.nextItem(i);
     }
-    into({ children: withoutRepeats(children), rejected });
     return i;
   }
 
-  #take(path: string, start: number, end: number, children: ParsedChild[], rejected: RejectedChild[]): void {
+  /** Writes the children of the lists walked since `reset`, and tells whether there are any. */
+  write(texts: Texts, reject: (child: RejectedChild) => void): boolean {
+    if (!this.#lists.every((list) => list.isPlain)) return this.#writeOdd(texts, reject);
+    const start = texts.length;
+    for (const list of this.#inOrder) list.write(texts, texts.length === start);
+    if (texts.length > start) texts.byte(CLOSE);
+    return texts.length > start;
+  }
+
+  #writeOdd(texts: Texts, reject: (child: RejectedChild) => void): boolean {
+    const children = this.#lists.flatMap((list) =>
+      list.at < 0 ? [] : this.#read(list.path, list.at, reject),
+    );
+    const text = renderChildren(children);
+    if (text !== null) texts.text(text);
+    return text !== null;
+  }
+
+  #read(path: string, at: number, reject: (child: RejectedChild) => void): readonly ParsedChild[] {
+    const scanner = this.#scanner;
+    const children: ParsedChild[] = [];
+    let i = scanner.enter(at);
+    while (scanner.more) {
+      const start = i;
+      if (scanner.bytes[start] === OPEN_OBJECT) {
+        i = this.#members.read(start, 0, null);
+        this.#take(path, start, i, children, reject);
+      } else i = scanner.skipValue(start);
+      i = scanner.nextItem(i);
+    }
+    return children;
+  }
+
+  #take(
+    path: string,
+    start: number,
+    end: number,
+    children: ParsedChild[],
+    reject: (child: RejectedChild) => void,
+  ): void {
     const { child } = this.#layout;
     const members = this.#members;
     const { bytes } = this.#scanner;
@@ -54,7 +102,7 @@ export class ChildReader {
     const svcId = parseInt64(bytes, members.start(child.id), members.end(child.id));
     if (svcId === null) {
       const reason = members.kind(child.id) === 0 ? 'no_svc_id' : 'bad_svc_id';
-      rejected.push({ path, reason, raw: bytes.subarray(start, end) });
+      reject({ path, reason, raw: bytes.subarray(start, end) });
       return;
     }
     children.push({
@@ -67,20 +115,5 @@ export class ChildReader {
   }
 }
 
-/** Of children with the same id, the last one. */
-function withoutRepeats(children: readonly ParsedChild[]): readonly ParsedChild[] {
-  if (isAscending(children)) return children;
-  const byId = new Map<bigint, ParsedChild>();
-  for (const child of children) byId.set(child.svcId, child);
-  return byId.size === children.length ? children : [...byId.values()];
-}
-
-/** The usual order, in which nothing can repeat. */
-function isAscending(children: readonly ParsedChild[]): boolean {
-  let last: bigint | null = null;
-  for (const { svcId } of children) {
-    if (last !== null && svcId <= last) return false;
-    last = svcId;
-  }
-  return true;
-}
+/** `]` */
+const CLOSE = 0x5d;

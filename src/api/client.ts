@@ -1,7 +1,8 @@
 import { setMaxListeners } from 'node:events';
 import { Agent, type Dispatcher } from 'undici';
 import type { Config } from '../config/config.js';
-import type { ModelPair, OnProgress, ParsedPage, ParsedRecord, StreamKey } from '../domain.js';
+import type { ListPage, ModelPair, OnProgress, ParsedPage, ParsedRecord, StreamKey } from '../domain.js';
+import { recordsOf } from '../records/columns.js';
 import { askingDeleted } from './ask-deleted.js';
 import type { V4Company } from './company-page.js';
 import type { Host } from './host.js';
@@ -64,7 +65,7 @@ export interface EndpointState {
 /** Both generations of the service. Every method throws SvcErrors that know route, status and request_id. */
 export interface Api {
   /** One page of a list, checked. A status the caller may make sense of (404) is `http_status` with `facts.status`. */
-  fetchPage(request: ListRequest): Promise<ParsedPage>;
+  fetchPage(request: ListRequest): Promise<ListPage>;
   /** The same with parameters of the caller's own, for narrow reads and probes. */
   fetchWorded(request: WordedRequest): Promise<ParsedPage>;
   /** Every company of V4, each once; those of `v4.companies` without asking where that is set. */
@@ -92,7 +93,10 @@ export function createApi(options: ApiOptions): Api {
     readList(request, (host) => buildListQuery(request, host, config, asksDeleted));
   return {
     fetchPage: askingDeleted(config, readPage, options.onProgress),
-    fetchWorded: (request) => readList(request, () => buildWordedList(request)),
+    fetchWorded: async (request) => {
+      const { columns, ...page } = await readList(request, () => buildWordedList(request));
+      return { ...page, records: recordsOf(columns) };
+    },
     fetchV4Companies: () => fetchV4Companies(config, hosts.v4, settings),
     fetchRecord: (request) => fetchRecord(request, config, hosts.v4, settings),
     endpoints: () => [...[...hosts.v3.values()].map((host) => stateOf('v3', host)), stateOf('v4', hosts.v4)],

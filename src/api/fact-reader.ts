@@ -1,10 +1,11 @@
+import type { Texts } from '../records/texts.js';
 import { digestAmount, digestDate, digestText, FactWriter } from './facts.js';
 import { type JsonScanner, OPEN_ARRAY, OPEN_OBJECT } from './json-scan.js';
 import type { Members } from './members.js';
 import type { RecordLayout } from './record-layout.js';
 import { isPlatformKey } from './svc-ids.js';
 
-/** Builds the facts of the record whose members were read last. */
+/** Writes the facts of the record whose members were read last. */
 export class FactReader {
   readonly #scanner: JsonScanner;
   readonly #members: Members;
@@ -21,7 +22,7 @@ export class FactReader {
   }
 
   /** `instants`: per slot, its date in ms, NaN where it is none. */
-  build(instants: Float64Array): string {
+  write(instants: Float64Array, texts: Texts): void {
     const slots = this.#slots;
     for (let index = 0; index < slots.length; index++) {
       const slot = slots[index] ?? 0;
@@ -30,7 +31,7 @@ export class FactReader {
         this.#writer.add(index, this.#digest(index, slot, instants[slot] ?? Number.NaN));
       }
     }
-    return this.#writer.take();
+    this.#writer.moveTo(texts);
   }
 
   /** Arrays and objects are not carried; nor is an empty text, which says nothing. */

@@ -6,6 +6,8 @@
  * dates as instants to the millisecond, everything else as text.
  */
 
+import type { Texts } from '../records/texts.js';
+
 export type FactKind = 'text' | 'date' | 'amount';
 
 export interface FactField {
@@ -98,11 +100,10 @@ export class FactWriter {
     this.#length = at + FACT_WIDTH;
   }
 
-  /** The record's facts; the writer is empty again. */
-  take(): string {
-    const facts = this.#scratch.toString('latin1', 0, this.#length);
+  /** Moves the record's facts to the end of `texts`; the writer is empty again. */
+  moveTo(texts: Texts): void {
+    texts.copy(this.#scratch, 0, this.#length);
     this.#length = 0;
-    return facts;
   }
 }
 

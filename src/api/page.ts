@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { ParsedPage } from '../domain.js';
+import type { ListPage } from '../domain.js';
 import { SvcError } from '../errors.js';
 import { JsonScanner, JsonSyntaxError, OPEN_ARRAY, OPEN_OBJECT } from './json-scan.js';
 import { KeyTable } from './key-table.js';
@@ -22,22 +22,21 @@ const envelopeSchema = z.object({
 });
 
 /** Turns a page's bytes into records; built once per list. */
-export type PageParser = (body: Uint8Array) => ParsedPage;
+export type PageParser = (body: Uint8Array) => ListPage;
 
 /**
  * The one way from a page's bytes to its records. Ids are exact to 64 bits; the whole page must be JSON that
- * `JSON.parse` would accept, in the envelope of its generation.
- *
- * @throws SvcError `bad_response`, without the facts of the request
+ * `JSON.parse` would accept, in the envelope of its generation. What it makes throws SvcError `bad_response`,
+ * without the facts of the request.
  */
-export function parsePage(body: Uint8Array, spec: PageSpec): ParsedPage {
-  return pageParser(spec)(body);
-}
-
-/** `parsePage` for many pages of one list. */
 export function pageParser(spec: PageSpec): PageParser {
   const layout = buildRecordLayout(spec);
-  return (body) => guardJson(body, () => parseEnvelope(body, spec, layout));
+  let capacity: number | undefined;
+  return (body) => {
+    const page = guardJson(body, () => parseEnvelope(body, spec, layout, capacity));
+    capacity = Math.max(1, page.columns.length);
+    return page;
+  };
 }
 
 /**
@@ -63,9 +62,14 @@ function describeText(body: Uint8Array): string {
   return start.startsWith('{') || start.startsWith('[') ? 'cut off or damaged' : 'text';
 }
 
-function parseEnvelope(body: Uint8Array, spec: PageSpec, layout: RecordLayout): ParsedPage {
+function parseEnvelope(
+  body: Uint8Array,
+  spec: PageSpec,
+  layout: RecordLayout,
+  capacity: number | undefined,
+): ListPage {
   const scanner = new JsonScanner(body);
-  const reader = new RecordReader(scanner, layout, spec.companyId);
+  const reader = new RecordReader(scanner, layout, spec.companyId, capacity);
   const outer = new Members(ENVELOPE, scanner);
   const inner = new Members(ENVELOPE, scanner);
   const readList = (_slot: number, at: number): number => {
@@ -82,7 +86,7 @@ function parseEnvelope(body: Uint8Array, spec: PageSpec, layout: RecordLayout): 
   assertShape(spec.generation, outer, inner);
   const envelope = spec.generation === 'v3' ? outer : inner;
   return {
-    records: reader.records,
+    columns: reader.columns.take(),
     rejected: reader.rejected,
     totalCount: countOf(body, envelope),
     ...readSmallFields(body, envelope, outer),

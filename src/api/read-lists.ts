@@ -1,5 +1,5 @@
 import type { Config } from '../config/config.js';
-import type { ModelPair, ParsedPage, ParsedRecord } from '../domain.js';
+import type { ListPage, ModelPair, ParsedRecord } from '../domain.js';
 import { SvcError } from '../errors.js';
 import type { ListRequest, RecordRequest } from './client.js';
 import { cleanRequestId, type Where } from './failures.js';
@@ -17,7 +17,7 @@ import { buildV4List, buildV4Record } from './v4.js';
 type ListReader = (
   list: Pick<ListRequest, 'stream' | 'pair'>,
   buildQuery: (host: Host) => ApiQuery,
-) => Promise<ParsedPage>;
+) => Promise<ListPage>;
 
 /** Makes the reader of all lists; it keeps one parser for each. */
 export function createListReader(config: Config, hosts: Hosts, settings: RequestOptions): ListReader {

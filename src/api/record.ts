@@ -1,44 +1,53 @@
-import type { ParsedChild, ParsedRecord, RejectedObject } from '../domain.js';
-import { type ChildList, ChildReader } from './children.js';
+import type { RejectedObject } from '../domain.js';
+import {
+  ColumnWriter,
+  FROM_PLATFORM,
+  HAS_CHILDREN,
+  HAS_PLATFORM_ID,
+  HAS_UNIQUE_ID,
+  IS_DELETED,
+} from '../records/columns.js';
+import { ChildReader } from './children.js';
 import { FactReader } from './fact-reader.js';
 import { parseIsoDate } from './iso-date.js';
-import { type JsonScanner, OPEN_ARRAY, OPEN_OBJECT, QUOTE } from './json-scan.js';
+import { type JsonScanner, OPEN_OBJECT, QUOTE } from './json-scan.js';
 import { Members } from './members.js';
 import type { RecordLayout } from './record-layout.js';
-import { parseInt64, parsePlatformKey } from './svc-ids.js';
+import { isPlatformKey, parseInt64 } from './svc-ids.js';
 
 type RejectReason = RejectedObject['reason'];
 
 /** Reads the objects of a page's list: what can be taken as a record, and what cannot. */
 export class RecordReader {
-  records: ParsedRecord[] = [];
+  readonly columns: ColumnWriter;
   rejected: RejectedObject[] = [];
   readonly #scanner: JsonScanner;
   readonly #layout: RecordLayout;
   readonly #companyId: bigint | null;
   readonly #members: Members;
   readonly #facts: FactReader;
-  readonly #childReader: ChildReader;
-  /** Per children field, what its last array held. */
-  readonly #childLists: ChildList[] = [];
+  readonly #children: ChildReader;
   readonly #readChildren: ((slot: number, at: number) => number) | null;
   /** Per slot: the instant of a date, NaN where it is none. */
   readonly #instants: Float64Array;
 
-  constructor(scanner: JsonScanner, layout: RecordLayout, companyId: bigint | null) {
+  /** `capacity`: how many records to expect. */
+  constructor(scanner: JsonScanner, layout: RecordLayout, companyId: bigint | null, capacity?: number) {
+    this.columns = new ColumnWriter(scanner.bytes, capacity);
     this.#scanner = scanner;
     this.#layout = layout;
     this.#companyId = companyId;
     this.#members = new Members(layout.table, scanner);
     this.#facts = new FactReader(scanner, layout, this.#members);
-    this.#childReader = new ChildReader(scanner, layout);
+    this.#children = new ChildReader(scanner, layout);
     this.#instants = new Float64Array(layout.firstChild);
-    this.#readChildren = layout.childPaths.length === 0 ? null : (slot, at) => this.#readChildField(slot, at);
+    this.#readChildren =
+      layout.childPaths.length === 0 ? null : (slot, at) => this.#children.walk(slot - layout.firstChild, at);
   }
 
   /** Forgets what was read: an earlier list under a key that came again. */
   reset(): void {
-    this.records = [];
+    this.columns.clear();
     this.rejected = [];
   }
 
@@ -60,6 +69,7 @@ export class RecordReader {
       this.#reject(position, 'not_an_object', at, end);
       return end;
     }
+    this.#children.reset();
     const end = this.#members.read(at, this.#layout.firstChild, this.#readChildren);
     this.#takeRecord(at, end, position);
     return end;
@@ -73,29 +83,43 @@ export class RecordReader {
     else if (companyId === null) this.#reject(position, this.#missing(company, 'company_id'), start, end);
     else if (companyId !== (this.#companyId ?? companyId))
       this.#reject(position, 'other_company', start, end);
-    else this.records.push(this.#buildRecord(svcId, companyId, start, end, position));
+    else this.#writeRecord(svcId, companyId, start, end, position);
   }
 
-  #buildRecord(svcId: bigint, companyId: bigint, start: number, end: number, at: number): ParsedRecord {
+  #writeRecord(svcId: bigint, companyId: bigint, start: number, end: number, position: number): void {
+    const { columns } = this;
     const layout = this.#layout;
     this.#readInstants();
     const platformMs = this.#latest(layout.dates);
-    const latestMs = platformMs ?? this.#latest(layout.serviceDates);
-    const { bytes } = this.#scanner;
-    return {
-      svcId,
-      companyId,
-      platformId: parsePlatformKey(this.#scanner, this.#members, layout.platformId),
-      platformUniqueId: parsePlatformKey(this.#scanner, this.#members, layout.uniqueId),
-      deleted: this.#members.kind(layout.deletedAt) !== 0,
-      updatedMs: this.#instant(layout.svcUpdatedAt),
-      latestMs,
-      latestFrom: platformMs !== null ? 'platform' : latestMs !== null ? 'service' : null,
-      createdMs: this.#instant(layout.createdAt) ?? this.#instant(layout.orgCreatedAt),
-      facts: this.#facts.build(this.#instants),
-      children: this.#takeChildren(at),
-      raw: bytes.subarray(start, end),
-    };
+    const latestMs = Number.isNaN(platformMs) ? this.#latest(layout.serviceDates) : platformMs;
+    columns.begin(svcId, companyId, start, end);
+    let flags = this.#members.kind(layout.deletedAt) === 0 ? 0 : IS_DELETED;
+    if (!Number.isNaN(platformMs)) flags |= FROM_PLATFORM;
+    if (this.#writeKey(layout.platformId)) flags |= HAS_PLATFORM_ID;
+    if (this.#writeKey(layout.uniqueId)) flags |= HAS_UNIQUE_ID;
+    this.#facts.write(this.#instants, columns.texts);
+    columns.endText();
+    const reject = (child: Omit<RejectedObject, 'position'>): void =>
+      void this.rejected.push({ position, ...child });
+    if (this.#children.write(columns.texts, reject)) flags |= HAS_CHILDREN;
+    columns.endText();
+    const createdMs = this.#instants[layout.createdAt] ?? Number.NaN;
+    const orgCreatedMs = this.#instants[layout.orgCreatedAt] ?? Number.NaN;
+    const updatedMs = this.#instants[layout.svcUpdatedAt] ?? Number.NaN;
+    columns.end(flags, updatedMs, latestMs, Number.isNaN(createdMs) ? orgCreatedMs : createdMs);
+  }
+
+  /** Writes the member's text if it can be a join key, and tells whether it can. */
+  #writeKey(slot: number): boolean {
+    const { texts } = this.columns;
+    const isKey = isPlatformKey(this.#scanner, this.#members, slot);
+    if (isKey && this.#members.isEscaped(slot)) texts.text(this.#members.text(slot));
+    else if (isKey) {
+      const quote = this.#members.kind(slot) === QUOTE ? 1 : 0;
+      texts.copy(this.#scanner.bytes, this.#members.start(slot) + quote, this.#members.end(slot) - quote);
+    }
+    this.columns.endText();
+    return isKey;
   }
 
   #integer(slot: number): bigint | null {
@@ -121,37 +145,13 @@ export class RecordReader {
     }
   }
 
-  #instant(slot: number): number | null {
-    const ms = this.#instants[slot] ?? Number.NaN;
-    return Number.isNaN(ms) ? null : ms;
-  }
-
-  #latest(slots: readonly number[]): number | null {
-    let latest: number | null = null;
+  /** The latest instant of the slots, NaN where there is none. */
+  #latest(slots: readonly number[]): number {
+    let latest = Number.NaN;
     for (const slot of slots) {
-      const ms = this.#instant(slot);
-      if (ms !== null && (latest === null || ms > latest)) latest = ms;
+      const ms = this.#instants[slot] ?? Number.NaN;
+      if (!(ms <= latest) && !Number.isNaN(ms)) latest = ms;
     }
     return latest;
-  }
-
-  #readChildField(slot: number, at: number): number {
-    if (this.#scanner.bytes[at] !== OPEN_ARRAY) return this.#scanner.skipValue(at);
-    const index = slot - this.#layout.firstChild;
-    const path = this.#layout.childPaths[index] ?? '';
-    return this.#childReader.read(path, at, (list) => {
-      this.#childLists[index] = list;
-    });
-  }
-
-  #takeChildren(position: number): readonly ParsedChild[] {
-    let children: readonly ParsedChild[] = [];
-    for (let index = 0; index < this.#layout.childPaths.length; index++) {
-      const list = this.#childLists[index];
-      if (list === undefined || this.#members.kind(this.#layout.firstChild + index) !== OPEN_ARRAY) continue;
-      children = children.length === 0 ? list.children : [...children, ...list.children];
-      for (const child of list.rejected) this.rejected.push({ position, ...child });
-    }
-    return children;
   }
 }

@@ -1,5 +1,6 @@
 import type { ParsedRecord } from '../domain.js';
 import { SvcError } from '../errors.js';
+import { recordsOf } from '../records/columns.js';
 import { JsonScanner, OPEN_ARRAY, OPEN_OBJECT } from './json-scan.js';
 import { KeyTable } from './key-table.js';
 import { Members } from './members.js';
@@ -20,7 +21,7 @@ export function parseSingleRecord(body: Uint8Array, spec: PageSpec, svcId: bigin
     scanner.expectEnd(scanner.skipValue(start));
     const reader = new RecordReader(scanner, buildRecordLayout(spec), spec.companyId);
     reader.readItem(findRecord(scanner, start, `${spec.fieldPrefix}id`), 0);
-    const [record] = reader.records;
+    const [record] = recordsOf(reader.columns.take());
     if (record === undefined) throw badRecord(`it is not a usable record (${reader.rejected[0]?.reason})`);
     if (record.svcId !== svcId) throw badRecord(`it is record ${record.svcId} instead of ${svcId}`);
     return record;

@@ -17,6 +17,18 @@ export function parseInt64(bytes: Uint8Array, start: number, end: number): bigin
   return BigInt(first === start ? value : -value);
 }
 
+/** A non-negative integer literal of at most 15 digits as a number, or -1. */
+export function parseSmallId(bytes: Uint8Array, start: number, end: number): number {
+  if (end - start > EXACT_DIGITS) return -1;
+  let value = 0;
+  for (let i = start; i < end; i++) {
+    const digit = (bytes[i] ?? 0) - ZERO;
+    if (digit < 0 || digit > 9) return -1;
+    value = value * 10 + digit;
+  }
+  return value;
+}
+
 function parseLong(bytes: Uint8Array, start: number, end: number): bigint | null {
   // leading zeros are no JSON, so more characters are more than 64 bits
   if (end - start > 20) return null;

@@ -1,5 +1,5 @@
 import { setImmediate } from 'node:timers/promises';
-import type { ModelPair, OnProgress, ParsedPage } from '../domain.js';
+import type { ListPage, ModelPair, OnProgress } from '../domain.js';
 import { SvcError } from '../errors.js';
 import { type StreamRow, streamKeyOf } from '../store/stream-row.js';
 import type { ErrorOutcome } from './outcomes.js';
@@ -70,7 +70,7 @@ async function readPage(row: StreamRow, reader: StreamReader): Promise<Turn> {
   return { step, thrown: null };
 }
 
-async function fetchPage(row: StreamRow, reader: StreamReader): Promise<ParsedPage | SvcError> {
+async function fetchPage(row: StreamRow, reader: StreamReader): Promise<ListPage | SvcError> {
   const { source, pairs, signal } = reader;
   const pair = pairs.get(row.model);
   if (pair === undefined) throw new Error(`Model ${row.model} is not in the configuration.`);
@@ -121,7 +121,7 @@ function tellEnd(row: StreamRow, onProgress: OnProgress): void {
   onProgress({ kind: 'note', level: 'warning', text });
 }
 
-function tellPage(row: StreamRow, page: ParsedPage, onProgress: OnProgress): void {
-  const records = page.records.length + page.rejected.filter(({ path }) => path === '').length;
+function tellPage(row: StreamRow, page: ListPage, onProgress: OnProgress): void {
+  const records = page.columns.length + page.rejected.filter(({ path }) => path === '').length;
   onProgress({ kind: 'page', stream: streamKeyOf(row), records, totalCount: page.totalCount });
 }

@@ -1,4 +1,5 @@
-import type { ParsedPage, ParsedRecord } from '../domain.js';
+import type { ListPage, ParsedRecord, RecordColumns } from '../domain.js';
+import { columnsOf, pickRecords } from '../records/columns.js';
 import { dropCursors, prepareRememberCursor } from '../store/cursors.js';
 import { dropUnseen } from '../store/drop-records.js';
 import { dropExcluded, prepareSaveExcluded } from '../store/excluded.js';
@@ -20,7 +21,7 @@ import type { ReadingRules, Step } from './step.js';
  */
 export interface Saver {
   /** A page's rows, the next cursor and the counters. */
-  savePage(row: StreamRow, page: ParsedPage, askedMs: number): Promise<Step>;
+  savePage(row: StreamRow, page: ListPage, askedMs: number): Promise<Step>;
   saveOutcome(row: StreamRow, outcome: StreamOutcome): Promise<Step>;
   /**
    * Adds records that were asked for one by one to a stream whose reading is finished, or brings them up to
@@ -91,10 +92,8 @@ function preparePage({ db, payload, excluded, clock }: SaverOptions) {
   const saveExcluded = prepareSaveExcluded(db);
   const rememberCursor = prepareRememberCursor(db);
   const unwanted = new Set(excluded);
-  return (row: StreamRow, page: ParsedPage, askedMs: number): PageOutcome => {
-    const isUnwanted = ({ companyId }: ParsedRecord) => row.companyId === null && unwanted.has(companyId);
-    const kept = unwanted.size === 0 ? page.records : page.records.filter((record) => !isUnwanted(record));
-    const left = unwanted.size === 0 ? [] : page.records.filter(isUnwanted).map(({ svcId }) => svcId);
+  return (row: StreamRow, page: ListPage, askedMs: number): PageOutcome => {
+    const { kept, left } = sortOut(page.columns, row.companyId === null ? unwanted : NONE);
     const records = saveRecords(placeOf(row), kept);
     const rejected = saveRejected(row, page.rejected);
     const counted = saveExcluded(row.id, row.position.walk, left);
@@ -115,6 +114,19 @@ function preparePage({ db, payload, excluded, clock }: SaverOptions) {
   };
 }
 
+const NONE: ReadonlySet<bigint> = new Set();
+
+/** The records of other companies than the unwanted, and the ids of the others. */
+function sortOut(
+  columns: RecordColumns,
+  unwanted: ReadonlySet<bigint>,
+): { kept: RecordColumns; left: readonly bigint[] } {
+  if (unwanted.size === 0) return { kept: columns, left: [] };
+  const isUnwanted = (at: number) => unwanted.has(columns.companyIds[at] ?? 0n);
+  const kept = pickRecords(columns, (at) => !isUnwanted(at));
+  return { kept, left: [...pickRecords(columns, isUnwanted).svcIds] };
+}
+
 function prepareSingly({ db, payload }: SaverOptions) {
   const saveRecords = prepareSaveRecords(db, payload);
   const saveStream = prepareSaveStream(db);
@@ -122,7 +134,7 @@ function prepareSingly({ db, payload }: SaverOptions) {
     if (row.state !== 'complete' && row.state !== 'short') {
       throw new Error(`Stream ${row.id} is ${row.state}: its walk must find the records itself.`);
     }
-    const { unique, duplicates, changed } = saveRecords(placeOf(row), records);
+    const { unique, duplicates, changed } = saveRecords(placeOf(row), columnsOf(records));
     const counted: StreamRow = {
       ...row,
       records: row.records + unique + duplicates,

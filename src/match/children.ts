@@ -1,4 +1,4 @@
-import { parseChildren } from '../store/child-list.js';
+import { parseChildren } from '../records/child-list.js';
 import type { Db } from '../store/open.js';
 import { judgeChildren, type Kid, type KidRow, type KidRows, kidsOf } from './judge-children.js';
 import type { Pairs } from './pairs.js';

@@ -1,4 +1,4 @@
-import type { StoredChild } from '../store/child-list.js';
+import type { StoredChild } from '../records/child-list.js';
 import { foldKey } from './fold-key.js';
 import { nameIds, nameSharing, renderSharing } from './group-evidence.js';
 import { judgeGroup, type Member, type Verdict } from './judge-group.js';

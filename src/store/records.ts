@@ -1,5 +1,5 @@
-import type { ParsedRecord } from '../domain.js';
-import { renderChildren } from './child-list.js';
+import type { RecordColumns } from '../domain.js';
+import { ColumnReader } from '../records/columns.js';
 import type { Db } from './open.js';
 
 /** The stream a page belongs to and the walks that its records are measured against, see `Position`. */
@@ -25,13 +25,17 @@ export interface RecordTally {
   changed: number;
 }
 
+/** Records of one INSERT: with more of them there is little left to save. */
+const BATCH = 32;
+
 /** Makes the function that stores a page's records. Call that inside the page's transaction. */
 export function prepareSaveRecords(
   db: Db,
   payload: 'full' | 'ids',
-): (place: PagePlace, records: readonly ParsedRecord[]) => RecordTally {
-  const writer = prepareWriter(db, payload);
-  return (place, records) => {
+): (place: PagePlace, columns: RecordColumns) => RecordTally {
+  const insert = prepareInsert(db, payload);
+  const revisit = prepareRevisit(db, payload);
+  return (place, columns) => {
     const tally: RecordTally = {
       unique: 0,
       duplicates: 0,
@@ -40,9 +44,11 @@ export function prepareSaveRecords(
       fresh: 0,
       changed: 0,
     };
-    for (const record of records) {
-      if (writer.insert(place, record)) countNew(tally);
-      else countKnown(tally, place, writer.revisit(place, record));
+    const page = new ColumnReader(columns);
+    const isNew = insert(place, page);
+    for (let at = 0; at < columns.length; at++) {
+      if (isNew(at)) countNew(tally);
+      else countKnown(tally, place, revisit(place, page, at));
     }
     return tally;
   };
@@ -73,49 +79,113 @@ interface Revisited {
   readonly changed: boolean;
 }
 
-interface Writer {
-  /** False where the record is stored already. */
-  insert(place: PagePlace, record: ParsedRecord): boolean;
-  revisit(place: PagePlace, record: ParsedRecord): Revisited;
-}
-
 type Value = string | number | bigint | Uint8Array | null;
 
 const CONTENT =
   'company_id, platform_id, unique_id, deleted, updated_ms, latest_ms, latest_from, created_ms, facts, children';
 
-function prepareWriter(db: Db, payload: 'full' | 'ids'): Writer {
-  const insert = db.prepare<Value[]>(`
-    INSERT INTO record(stream_id, svc_id, walk, ${CONTENT}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
-    ON CONFLICT DO NOTHING`);
+function contentOf(page: ColumnReader, at: number): Value[] {
+  return [
+    page.companyId(at),
+    page.platformId(at),
+    page.platformUniqueId(at),
+    page.deleted(at) ? 1 : 0,
+    page.updatedMs(at),
+    page.latestMs(at),
+    page.latestFrom(at),
+    page.createdMs(at),
+    page.facts(at),
+    page.children(at),
+  ];
+}
+
+/**
+ * Makes the function that inserts the records of a page that are not stored yet, in their order, and tells which
+ * these were: the first of those with the same id, if none was stored.
+ */
+function prepareInsert(
+  db: Db,
+  payload: 'full' | 'ids',
+): (place: PagePlace, page: ColumnReader) => (at: number) => boolean {
+  const lastId = db.prepare<[], bigint | null>('SELECT max(id) FROM record').pluck();
+  // OR IGNORE passes over a record of a known id; what it would pass over otherwise, the revisit stumbles over
+  const records = prepareRows(
+    db,
+    `INSERT OR IGNORE INTO record(id, stream_id, svc_id, walk, ${CONTENT})`,
+    14,
+  );
+  const bodies = prepareRows(db, 'INSERT OR REPLACE INTO payload(record_id, body)', 2);
+  const added = db.prepare<[number], bigint>('SELECT id FROM record WHERE id >= ?').pluck();
+  return (place, page) => {
+    const count = page.columns.length;
+    const first = Number(lastId.get() ?? 0n) + 1;
+    const inserted = records(count, (at) => [
+      first + at,
+      place.streamId,
+      page.svcId(at),
+      place.walk,
+      ...contentOf(page, at),
+    ]);
+    const ids = inserted === count ? null : new Set(added.all(first).map(Number));
+    const isNew = (at: number): boolean => ids === null || ids.has(first + at);
+    if (payload === 'full') {
+      const places = Array.from({ length: count }, (_, at) => at).filter(isNew);
+      bodies(places.length, (i) => [first + (places[i] ?? 0), page.raw(places[i] ?? 0)]);
+    }
+    return isNew;
+  };
+}
+
+/** Makes the function that inserts rows, many with each statement, and tells how many there are now more. */
+function prepareRows(
+  db: Db,
+  into: string,
+  width: number,
+): (count: number, rowOf: (at: number) => Value[]) => number {
+  const row = `(${Array.from({ length: width }, () => '?').join(', ')})`;
+  const many = db.prepare(`${into} VALUES ${Array.from({ length: BATCH }, () => row).join(', ')}`);
+  const one = db.prepare(`${into} VALUES ${row}`);
+  return (count, rowOf) => {
+    let inserted = 0;
+    let at = 0;
+    const values: Value[] = [];
+    for (; at + BATCH <= count; at += BATCH) {
+      values.length = 0;
+      for (let i = at; i < at + BATCH; i++) values.push(...rowOf(i));
+      inserted += many.run(values).changes;
+    }
+    for (; at < count; at++) inserted += one.run(rowOf(at)).changes;
+    return inserted;
+  };
+}
+
+/** Makes the function that meets a stored record again: it keeps the newer content, and marks who saw it. */
+function prepareRevisit(
+  db: Db,
+  payload: 'full' | 'ids',
+): (place: PagePlace, page: ColumnReader, at: number) => Revisited {
   const replace = db.prepare<Value[]>(`
     UPDATE record SET walk = ?, (${CONTENT}) = (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) WHERE id = ?`);
   const mark = db.prepare<Value[]>('UPDATE record SET walk = ? WHERE id = ?');
   const find = prepareFind(db);
   const bodies = prepareBodies(db);
   const keepsBodies = payload === 'full';
-  return {
-    insert(place, record) {
-      const done = insert.run(place.streamId, record.svcId, place.walk, ...contentOf(record));
-      if (done.changes > 0 && keepsBodies) bodies.save(done.lastInsertRowid, record.raw);
-      return done.changes > 0;
-    },
-    revisit(place, record) {
-      const stored = find(place.streamId, record);
-      const walk = Number(stored.walk);
-      const wins = walk < place.keepFrom || arrivalWins(stored, record);
-      const isSame = stored.same_content === 1n && (!keepsBodies || bodies.same(stored.id, record.raw));
-      const changed = wins && !isSame;
-      if (changed) {
-        replace.run(place.walk, ...contentOf(record), stored.id);
-        // with `ids` the bytes of an earlier full export go as their records are replaced
-        if (keepsBodies) bodies.save(stored.id, record.raw);
-        else bodies.drop(stored.id);
-      } else if (walk < place.walk) {
-        mark.run(place.walk, stored.id);
-      }
-      return { walk, changed };
-    },
+  return (place, page, at) => {
+    const content = contentOf(page, at);
+    const stored = find(place.streamId, page.svcId(at), content);
+    const walk = Number(stored.walk);
+    const wins = walk < place.keepFrom || arrivalWins(stored.updated_ms, page.updatedMs(at));
+    const isSame = stored.same_content === 1n && (!keepsBodies || bodies.same(stored.id, page.raw(at)));
+    const changed = wins && !isSame;
+    if (changed) {
+      replace.run(place.walk, ...content, stored.id);
+      // with `ids` the bytes of an earlier full export go as their records are replaced
+      if (keepsBodies) bodies.save(stored.id, page.raw(at));
+      else bodies.drop(stored.id);
+    } else if (walk < place.walk) {
+      mark.run(place.walk, stored.id);
+    }
+    return { walk, changed };
   };
 }
 
@@ -125,7 +195,7 @@ function prepareBodies(db: Db) {
   const drop = db.prepare('DELETE FROM payload WHERE record_id = ?');
   const same = db.prepare('SELECT 1 FROM payload WHERE record_id = ? AND body = ?');
   return {
-    save: (recordId: bigint | number, raw: Uint8Array) => save.run(recordId, raw),
+    save: (recordId: bigint, raw: Uint8Array) => save.run(recordId, raw),
     drop: (recordId: bigint) => drop.run(recordId),
     same: (recordId: bigint, raw: Uint8Array) => same.get(recordId, raw) !== undefined,
   };
@@ -138,34 +208,18 @@ interface StoredRecord {
   same_content: bigint;
 }
 
-function prepareFind(db: Db): (streamId: bigint, arrival: ParsedRecord) => StoredRecord {
+function prepareFind(db: Db): (streamId: bigint, svcId: bigint, content: readonly Value[]) => StoredRecord {
   const find = db.prepare<Value[], StoredRecord>(`
     SELECT id, walk, updated_ms, (${CONTENT}) IS (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) AS same_content
     FROM record WHERE stream_id = ? AND svc_id = ?`);
-  return (streamId, arrival) => {
-    const stored = find.get(...contentOf(arrival), streamId, arrival.svcId);
+  return (streamId, svcId, content) => {
+    const stored = find.get(...content, streamId, svcId);
     if (stored !== undefined) return stored;
-    throw new Error(`Record ${arrival.svcId} of stream ${streamId} is neither new nor stored.`);
+    throw new Error(`Record ${svcId} of stream ${streamId} is neither new nor stored.`);
   };
 }
 
 /** The newer version stays; of two of the same age, or of unknown age, the later arrival. */
-function arrivalWins(stored: StoredRecord, arrival: ParsedRecord): boolean {
-  if (stored.updated_ms === null || arrival.updatedMs === null) return true;
-  return arrival.updatedMs >= Number(stored.updated_ms);
-}
-
-function contentOf(record: ParsedRecord): Value[] {
-  return [
-    record.companyId,
-    record.platformId,
-    record.platformUniqueId,
-    record.deleted ? 1 : 0,
-    record.updatedMs,
-    record.latestMs,
-    record.latestFrom,
-    record.createdMs,
-    record.facts,
-    renderChildren(record.children),
-  ];
+function arrivalWins(storedMs: bigint | null, arrivalMs: number | null): boolean {
+  return storedMs === null || arrivalMs === null || arrivalMs >= Number(storedMs);
 }

@@ -33,7 +33,7 @@ describe('an answer that does not end', () => {
       );
       const error = await failureOf(time.run(api.fetchPage(v3Request())));
       expect(error).toMatchObject({ code: 'timeout', exitCode: 4, facts: { attempts: 2 } });
-      expect((await time.run(api.fetchPage(v3Request()))).records).toHaveLength(1);
+      expect((await time.run(api.fetchPage(v3Request()))).columns).toHaveLength(1);
       expect(server.requests).toHaveLength(3);
     },
   );
@@ -94,7 +94,7 @@ describe('a body over the cap', () => {
       limits,
     );
     for (let round = 0; round < 2; round++) {
-      expect((await time.run(api.fetchPage(v3Request()))).records).toHaveLength(1);
+      expect((await time.run(api.fetchPage(v3Request()))).columns).toHaveLength(1);
     }
   });
 

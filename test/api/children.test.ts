@@ -50,8 +50,8 @@ describe('children', () => {
       '"line_items":[{"svc_id":5,"platform_id":"a"},{"svc_id":4},{"svc_id":5,"platform_id":"b"}]',
     );
     expect(record.children).toMatchObject([
-      { svcId: 5n, platformId: 'b' },
       { svcId: 4n, platformId: null },
+      { svcId: 5n, platformId: 'b' },
     ]);
     expect(recordOf('"line_items":[{"svc_id":5,"platform_id":"a"},{"svc_id":5}]').children).toHaveLength(1);
   });

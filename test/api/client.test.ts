@@ -1,6 +1,7 @@
 import nock from 'nock';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { SvcError } from '../../src/errors.js';
+import { recordsOf } from '../../src/records/columns.js';
 import {
   createTestApi,
   failureOf,
@@ -39,7 +40,8 @@ describe('a list of V3', () => {
     const page = await time.run(
       api.fetchPage(v3Request({ cursor: 'a b', updatedSince: '2026-01-01T00:00:00Z' })),
     );
-    expect(page).toMatchObject({ records: [{ svcId: 1n, platformId: 'a' }], next: null, totalCount: 1 });
+    expect(recordsOf(page.columns)).toMatchObject([{ svcId: 1n, platformId: 'a' }]);
+    expect(page).toMatchObject({ next: null, totalCount: 1 });
     expect([...new URL(path, V3).searchParams]).toEqual([
       ['limit', '100'],
       ['include_deleted_records', 'true'],
@@ -59,7 +61,8 @@ describe('a list of V4', () => {
       .get(V4_PATH)
       .reply(200, V4_PAGE);
     const page = await time.run(api.fetchPage(v4Request()));
-    expect(page).toMatchObject({ records: [{ svcId: 1n }], requestId: 'r-1' });
+    expect(recordsOf(page.columns)).toMatchObject([{ svcId: 1n }]);
+    expect(page).toMatchObject({ requestId: 'r-1' });
   });
 
   it.each([
@@ -120,7 +123,7 @@ describe('trying again', () => {
     const { api, time, events } = createTestApi();
     nock(V3).get(V3_PATH).twice().reply(status, 'busy').get(V3_PATH).reply(200, V3_PAGE);
     const page = await time.run(api.fetchPage(v3Request()));
-    expect(page.records).toHaveLength(1);
+    expect(page.columns).toHaveLength(1);
     expect(api.endpoints()[0]).toMatchObject({ requests: 3, retries: 2 });
     expect(events).toEqual([
       {
@@ -150,7 +153,7 @@ describe('trying again', () => {
   ])('after 200 with %s brings the page, and for ever is bad_response', async (_name, body) => {
     const { api, time } = createTestApi();
     nock(V3).get(V3_PATH).reply(200, body).get(V3_PATH).reply(200, V3_PAGE);
-    expect((await time.run(api.fetchPage(v3Request()))).records).toHaveLength(1);
+    expect((await time.run(api.fetchPage(v3Request()))).columns).toHaveLength(1);
     const scope = nock(V3).get(V3_PATH).times(4).reply(200, body);
     const error = await failureOf(time.run(api.fetchPage(v3Request())));
     expect(error.code).toBe('bad_response');

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { compareFacts, digestAmount, digestText, factFields } from '../../src/api/facts.js';
-import { parsePage } from '../../src/api/page.js';
+import { parsePage } from './support/pages.js';
 
 type Fields = Readonly<Record<string, unknown>>;
 

@@ -79,7 +79,7 @@ describe('the key', () => {
   it('that is missing matters only to the generation that is asked', async () => {
     const { api, time } = createTestApi({ keys: { v4: '' } });
     nock(V3).get(V3_PATH).reply(200, V3_PAGE);
-    expect((await time.run(api.fetchPage(v3Request()))).records).toHaveLength(1);
+    expect((await time.run(api.fetchPage(v3Request()))).columns).toHaveLength(1);
     const error = await failureOf(time.run(api.fetchPage(v4Request())));
     expect(error).toMatchObject({ code: 'config', exitCode: 2 });
     expect(error.hint).toContain('SVC_TEST_KEY');

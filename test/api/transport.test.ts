@@ -4,6 +4,7 @@ import { createServer } from 'node:net';
 import { createServer as createTlsServer } from 'node:tls';
 import { gzipSync } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
+import { recordsOf } from '../../src/records/columns.js';
 import { answer, chunkedAnswer, RawServer, type Script } from './support/raw-server.js';
 import { cleanups, serve } from './support/serve.js';
 import { createTestApi, failureOf, V3_PAGE, v3Request } from './support/test-api.js';
@@ -108,7 +109,7 @@ describe('a broken answer', () => {
       else socket.write(answer(V3_PAGE));
     });
     const page = await time.run(api.fetchPage(v3Request()));
-    expect(page.records.map((record) => record.svcId)).toEqual([1n]);
+    expect(recordsOf(page.columns).map((record) => record.svcId)).toEqual([1n]);
     expect(server.requests).toHaveLength(2);
   });
 
@@ -117,7 +118,7 @@ describe('a broken answer', () => {
       if (request.count < 4) fault(socket, request);
       else socket.write(answer(V3_PAGE));
     });
-    expect((await time.run(api.fetchPage(v3Request()))).records).toHaveLength(1);
+    expect((await time.run(api.fetchPage(v3Request()))).columns).toHaveLength(1);
     expect(server.requests).toHaveLength(4);
   });
 
@@ -158,8 +159,8 @@ describe('a whole answer', () => {
     });
     for (let round = 0; round < 2; round++) {
       const page = await time.run(api.fetchPage(v3Request()));
-      expect(page.records).toHaveLength(1);
-      expect(Buffer.from(page.records[0]?.raw ?? []).toString()).toBe(
+      expect(page.columns).toHaveLength(1);
+      expect(Buffer.from(recordsOf(page.columns)[0]?.raw ?? []).toString()).toBe(
         '{"svc_id":1,"svc_company_id":2,"platform_id":"a"}',
       );
     }
@@ -187,7 +188,7 @@ describe('a whole answer', () => {
       else socket.write(answer(V3_PAGE));
     });
     for (let round = 0; round < 3; round++) {
-      expect((await time.run(api.fetchPage(v3Request()))).records).toHaveLength(1);
+      expect((await time.run(api.fetchPage(v3Request()))).columns).toHaveLength(1);
     }
     expect(server.requests).toHaveLength(4);
   });

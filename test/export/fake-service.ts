@@ -1,7 +1,8 @@
 import { Buffer } from 'node:buffer';
-import type { ParsedPage, ParsedRecord, RejectedObject } from '../../src/domain.js';
+import type { ListPage, ParsedRecord, RejectedObject } from '../../src/domain.js';
 import { SvcError } from '../../src/errors.js';
 import type { ListRequest, PageSource } from '../../src/export/source.js';
+import { columnsOf } from '../../src/records/columns.js';
 
 /** A record of the fake service. */
 export interface FakeRecord {
@@ -79,7 +80,7 @@ export function httpError(status: number): SvcError {
   return new SvcError('http_status', `The server answered ${status}.`, { facts: { status } });
 }
 
-function answer(service: FakeService, call: Call, fault: Fault | null): ParsedPage {
+function answer(service: FakeService, call: Call, fault: Fault | null): ListPage {
   if (fault?.kind === 'throw') throw fault.error;
   const list = service.lists.get(listName(call.request));
   if (list === undefined) throw httpError(404);
@@ -118,7 +119,7 @@ function pageOf(
   fault: Fault | null,
   next: string | null,
   totalCount: number | null,
-): ParsedPage {
+): ListPage {
   const records: ParsedRecord[] = [];
   const rejected: RejectedObject[] = [];
   for (const [position, item] of items.entries()) {
@@ -128,7 +129,7 @@ function pageOf(
       records.push(parsedRecord(item));
     }
   }
-  return { records, rejected, next, totalCount, requestId: null };
+  return { columns: columnsOf(records), rejected, next, totalCount, requestId: null };
 }
 
 /** A record as the client would hand it over. */

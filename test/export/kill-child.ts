@@ -1,4 +1,4 @@
-import type { ParsedPage } from '../../src/domain.js';
+import type { ListPage } from '../../src/domain.js';
 import { exportV3 } from '../../src/export/export-v3.js';
 import { exportV4 } from '../../src/export/export-v4.js';
 import type { PageSource } from '../../src/export/source.js';
@@ -33,12 +33,12 @@ const source: PageSource = {
 };
 
 /** A page whose middle record kills the process when it is stored. */
-function poisoned(page: ParsedPage): ParsedPage {
-  const middle = Math.floor(page.records.length / 2);
-  const records = page.records.map((record, index) =>
-    index === middle ? Object.defineProperty({ ...record }, 'facts', { get: die }) : record,
-  );
-  return { ...page, records };
+function poisoned(page: ListPage): ListPage {
+  const middle = String(Math.floor(page.columns.length / 2));
+  const flags = new Proxy(page.columns.flags, {
+    get: (target, key) => (key === middle ? die() : Reflect.get(target, key)),
+  });
+  return { ...page, columns: { ...page.columns, flags } };
 }
 
 const db = openDatabase(file, 'create');

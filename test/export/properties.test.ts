@@ -211,8 +211,12 @@ describe('a V3 service that changes while it is paged', () => {
         await runToEnd(b, service, 'v3', interruptions);
         service.fault = () => null;
         service.onCall = () => {};
-        await b.run(service, 'v3');
-        expect(b.look(storedRecords)).toEqual(expectedRecords(LISTS.v3, recordsOf(service, 'v3')));
+        const { streams } = await b.run(service, 'v3');
+        const stored = b.look(storedRecords);
+        const expected = expectedRecords(LISTS.v3, recordsOf(service, 'v3'));
+        // two walks that missed the same record leave the count disputed: told, and never called complete
+        if (streams[0]?.state === 'short') expect(expected).toEqual(expect.arrayContaining(stored));
+        else expect(stored).toEqual(expected);
       }),
       { numRuns: RUNS * 2 },
     );

@@ -1,12 +1,13 @@
 import { describe, expect, it } from 'vitest';
 import { SvcError } from '../../src/errors.js';
+import { columnsOf } from '../../src/records/columns.js';
 import { waitSettled } from '../../src/settle/wait-settled.js';
 import { configOf } from '../support/exported.js';
 
 /** A backfill that adds ten records a minute until it is full; time passes only while the wait sleeps. */
 function watchBackfill(given: { full: number; timeoutMs: number; counts?: 'none' }) {
   let nowMs = 0;
-  const page = { records: [], rejected: [], next: null, requestId: null };
+  const page = { columns: columnsOf([]), rejected: [], next: null, requestId: null };
   return waitSettled({
     config: configOf(),
     source: {

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import type { ParsedChild, ParsedRecord } from '../../src/domain.js';
 import type { Db } from '../../src/store/open.js';
-import { type PagePlace, prepareSaveRecords } from '../../src/store/records.js';
-import { openTestDatabase, record, rowsOf } from './support.js';
+import type { PagePlace } from '../../src/store/records.js';
+import { openTestDatabase, prepareSave, record, rowsOf } from './support.js';
 
 const FIRST: PagePlace = { streamId: 1n, walk: 1, keepFrom: 1, passWalk: 1, previousWalk: null };
 
@@ -20,7 +20,7 @@ function changedBy(
   first: Partial<ParsedRecord>,
   second: Partial<ParsedRecord>,
 ): number {
-  const save = prepareSaveRecords(openTestDatabase(), payload);
+  const save = prepareSave(openTestDatabase(), payload);
   save(FIRST, [record(first)]);
   return save(FIRST, [record(second)]).changed;
 }
@@ -71,7 +71,7 @@ describe('a record that arrives again', () => {
 
   it('is stored with its children and bytes in the place of the old ones', () => {
     const db = openTestDatabase();
-    const save = prepareSaveRecords(db, 'full');
+    const save = prepareSave(db, 'full');
     save(FIRST, [record({ children: [child(), child({ svcId: 2n })] })]);
     save(FIRST, [record({ children: [child({ svcId: 3n })], raw: Buffer.from('{"v":2}') })]);
     expect(children(db)).toEqual([{ path: 'line_items', svc_id: 3n, platform_id: 'c' }]);
@@ -80,14 +80,14 @@ describe('a record that arrives again', () => {
 
   it('loses the bytes of an earlier full export once it is replaced without', () => {
     const db = openTestDatabase();
-    prepareSaveRecords(db, 'full')(FIRST, [record()]);
-    prepareSaveRecords(db, 'ids')(FIRST, [record({ updatedMs: 6 })]);
+    prepareSave(db, 'full')(FIRST, [record()]);
+    prepareSave(db, 'ids')(FIRST, [record({ updatedMs: 6 })]);
     expect(bodies(db)).toEqual([]);
   });
 
   it('keeps its bytes where the arrival is older', () => {
     const db = openTestDatabase();
-    const save = prepareSaveRecords(db, 'full');
+    const save = prepareSave(db, 'full');
     save(FIRST, [record({ raw: Buffer.from('new') })]);
     expect(save(FIRST, [record({ raw: Buffer.from('old'), updatedMs: 4 })])).toMatchObject({
       changed: 0,
@@ -100,11 +100,11 @@ describe('a record that arrives again', () => {
 describe('a child listed twice in one record', () => {
   it('is stored once, as it was listed last', () => {
     const db = openTestDatabase();
-    const save = prepareSaveRecords(db, 'full');
+    const save = prepareSave(db, 'full');
     const twice = record({ children: [child({ platformId: 'a' }), child({ platformId: 'b' })] });
     save(FIRST, [twice]);
     expect(children(db)).toEqual([{ path: 'line_items', svc_id: 1n, platform_id: 'b' }]);
-    expect(prepareSaveRecords(db, 'ids')(FIRST, [twice]).changed).toBe(0);
+    expect(prepareSave(db, 'ids')(FIRST, [twice]).changed).toBe(0);
   });
 });
 
@@ -113,7 +113,7 @@ describe('the tally of a page', () => {
   const none = { unique: 0, duplicates: 0, passUnique: 0, passCommon: 0, fresh: 0, changed: 0 };
 
   it('tells what is new to the reading, the pass and the walk', () => {
-    const save = prepareSaveRecords(openTestDatabase(), 'full');
+    const save = prepareSave(openTestDatabase(), 'full');
     expect(save(FIRST, ids(1n, 2n, 2n))).toEqual({
       ...none,
       unique: 2,
@@ -149,7 +149,7 @@ describe('the tally of a page', () => {
   });
 
   it('tells passes apart by what the pass before had seen, not by what is stored', () => {
-    const save = prepareSaveRecords(openTestDatabase(), 'full');
+    const save = prepareSave(openTestDatabase(), 'full');
     save(FIRST, ids(1n, 2n));
     save({ ...FIRST, walk: 2, passWalk: 2, previousWalk: 1 }, ids(2n));
     const third = save({ ...FIRST, walk: 3, passWalk: 3, previousWalk: 2 }, ids(1n, 2n));

@@ -1,9 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { dropStream, dropUnseen } from '../../src/store/drop-records.js';
 import { bumpExportSeq, readExportSeq, readMeta, writeMeta } from '../../src/store/meta.js';
-import { prepareSaveRecords } from '../../src/store/records.js';
 import { ensureStreams, listStreams, prepareSaveStream } from '../../src/store/streams.js';
-import { addStreams, openTestDatabase, record, rowsOf } from './support.js';
+import { addStreams, openTestDatabase, prepareSave, record, rowsOf } from './support.js';
 
 describe('streams', () => {
   it('are added once, and keep what they have when planned again', () => {
@@ -75,7 +74,7 @@ describe('streams', () => {
 describe('dropping what a reading no longer shows', () => {
   it('touches neither newer records nor other streams', () => {
     const db = openTestDatabase();
-    const save = prepareSaveRecords(db, 'full');
+    const save = prepareSave(db, 'full');
     const place = { streamId: 1n, walk: 1, keepFrom: 1, passWalk: 1, previousWalk: null };
     save(
       place,
@@ -94,7 +93,7 @@ describe('dropping what a reading no longer shows', () => {
 
   it('goes through a long list in chunks', () => {
     const db = openTestDatabase();
-    const save = prepareSaveRecords(db, 'ids');
+    const save = prepareSave(db, 'ids');
     const many = Array.from({ length: 25_000 }, (_, at) => record({ svcId: BigInt(at) }));
     db.transaction(() =>
       save({ streamId: 1n, walk: 1, keepFrom: 1, passWalk: 1, previousWalk: null }, many),

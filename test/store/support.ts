@@ -3,7 +3,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
 import type { ParsedRecord } from '../../src/domain.js';
+import { columnsOf } from '../../src/records/columns.js';
 import { type Db, openDatabase } from '../../src/store/open.js';
+import { type PagePlace, prepareSaveRecords, type RecordTally } from '../../src/store/records.js';
 import type { StreamRow } from '../../src/store/stream-row.js';
 import { ensureStreams, listStreams } from '../../src/store/streams.js';
 
@@ -43,6 +45,15 @@ export function record(changes: Partial<ParsedRecord> = {}): ParsedRecord {
     raw: Buffer.from('{}'),
     ...changes,
   };
+}
+
+/** `prepareSaveRecords` for records that are objects. */
+export function prepareSave(
+  db: Db,
+  payload: 'full' | 'ids',
+): (place: PagePlace, records: readonly ParsedRecord[]) => RecordTally {
+  const save = prepareSaveRecords(db, payload);
+  return (place, records) => save(place, columnsOf(records));
 }
 
 /** All rows that a query gives. */

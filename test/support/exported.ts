@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Config } from '../../src/config/config.js';
 import type { ModelPair, ParsedChild, StreamState } from '../../src/domain.js';
-import { renderChildren } from '../../src/store/child-list.js';
+import { renderChildren } from '../../src/records/child-list.js';
 import { type Db, openDatabase } from '../../src/store/open.js';
 
 /** One exported object as a test states it; what it leaves out has a plain default. */

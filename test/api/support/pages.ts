@@ -1,7 +1,8 @@
-import { parsePage } from '../../../src/api/page.js';
+import { pageParser } from '../../../src/api/page.js';
 import type { PageSpec } from '../../../src/api/record-layout.js';
 import type { ParsedPage, ParsedRecord } from '../../../src/domain.js';
 import { SvcError } from '../../../src/errors.js';
+import { recordsOf } from '../../../src/records/columns.js';
 
 export const V3: PageSpec = {
   generation: 'v3',
@@ -11,6 +12,12 @@ export const V3: PageSpec = {
   companyId: null,
 };
 export const V4: PageSpec = { ...V3, generation: 'v4' };
+
+/** A page with its records as objects. */
+export function parsePage(body: Uint8Array, spec: PageSpec): ParsedPage {
+  const { columns, ...page } = pageParser(spec)(body);
+  return { ...page, records: recordsOf(columns) };
+}
 
 export function parse(body: string, spec: PageSpec = V3): ParsedPage {
   return parsePage(Buffer.from(body), spec);
