@@ -13,8 +13,11 @@ export interface Keyed {
   readonly facts: string;
 }
 
-/** Rows read at once: nothing can be written while a query is read. */
-const CHUNK = 1000;
+/**
+ * Rows read at once: nothing can be written while a query is read. They come as one JSON text, which costs a third of
+ * what a row each does.
+ */
+const CHUNK = 500;
 
 /** `tag` packs what is small: company × 8 + in full × 4 + deleted × 2 + (1 for V4). */
 const TAG = '(ifnull(c3.ix, c4.ix) * 8 + x.in_full * 4 + r.deleted * 2 + (x.gen = 4))';
@@ -46,16 +49,17 @@ export function walkKeyed(
 ): void {
   const facts = wanted.facts ? 'facts' : `''`;
   const read = db
-    .prepare<[number], Row>(`
-      SELECT at, model, key, tag, id, uid, ${facts} FROM keyed WHERE at > ? ORDER BY at LIMIT ${CHUNK}`)
-    .raw()
-    .safeIntegers(false);
+    .prepare<[bigint, bigint], string>(`
+      SELECT json_group_array(json_array(model, key, tag, id, uid, ${facts}))
+        FROM (SELECT * FROM keyed WHERE at BETWEEN ? AND ? ORDER BY at)`)
+    .pluck();
   let group: Keyed[] = [];
   let ofModel = 0;
   let ofKey = '';
-  for (let rows = read.all(0); rows.length > 0; ) {
+  for (let at = 1; ; at += CHUNK) {
+    const rows: readonly Row[] = JSON.parse(read.get(BigInt(at), BigInt(at + CHUNK - 1)) ?? '[]');
     for (const row of rows) {
-      const [, model, key] = row;
+      const [model, key] = row;
       if (model !== ofModel || key !== ofKey) {
         if (group.length > 0) onGroup(group, ofModel, ofKey);
         group = [];
@@ -64,22 +68,14 @@ export function walkKeyed(
       }
       group.push(keyedOf(row));
     }
-    rows = rows.length < CHUNK ? [] : read.all(rows.at(-1)?.[0] ?? 0);
+    if (rows.length < CHUNK) break;
   }
   if (group.length > 0) onGroup(group, ofModel, ofKey);
 }
 
-type Row = [
-  at: number,
-  model: number,
-  key: string,
-  tag: number,
-  id: number,
-  uid: string | null,
-  facts: string,
-];
+type Row = readonly [model: number, key: string, tag: number, id: number, uid: string | null, facts: string];
 
-function keyedOf([, , , tag, id, uid, facts]: Row): Keyed {
+function keyedOf([, , tag, id, uid, facts]: Row): Keyed {
   const flags = tag % 8;
   return {
     gen: flags % 2 === 1 ? 4 : 3,
