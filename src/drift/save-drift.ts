@@ -1,4 +1,5 @@
 import type { Config } from '../config/config.js';
+import { SvcError } from '../errors.js';
 import type { Db } from '../store/open.js';
 import { type DriftedField, type DriftRules, findDrift, isCompared } from './compare-fields.js';
 import { haveSameMembers } from './same-members.js';
@@ -6,81 +7,88 @@ import { haveSameMembers } from './same-members.js';
 /** Pairs read at once: their payloads are in memory, and nothing can be written while a query is read. */
 const CHUNK = 250;
 
-/** Matched pairs of live records, by the row ids of its records. */
+/** Matched pairs of live records with both payloads. */
 const PAIRS = `
-  SELECT m.model, r.region, r.company_id, c4.company_id, r.platform_id, r.svc_id, t.svc_id, r.id, p3.body, p4.body
-    FROM rec3 AS r CROSS JOIN record AS t ON t.id = twin_of(r.id) CROSS JOIN m ON m.ix = r.model_ix
-    LEFT JOIN c4 ON c4.ix = r.pair
-    LEFT JOIN payload AS p3 ON p3.record_id = r.id LEFT JOIN payload AS p4 ON p4.record_id = t.id
+  SELECT r.id, r.place, p3.body, p4.body
+    FROM rec3 AS r CROSS JOIN payload AS p3 ON p3.record_id = r.id
+    CROSS JOIN record AS t ON t.id = twin_of(r.id) CROSS JOIN payload AS p4 ON p4.record_id = t.id
     WHERE r.id > ? AND NOT r.deleted AND NOT t.deleted ORDER BY r.id LIMIT ${CHUNK}`;
 
-type PairRow = [...Ids, bigint, Uint8Array | null, Uint8Array | null];
-type Ids = [
-  model: string,
-  region: string,
-  v3: bigint,
-  v4: bigint,
-  platformId: string,
-  v3Id: bigint,
-  v4Id: bigint,
-];
+type PairRow = [id: number, place: number, v3: Uint8Array, v4: Uint8Array];
+
+/** Writes what drifted between the records of a pair, by the row id of its V3 record. */
+const INSERT = `
+  INSERT INTO drift(model, region, v3_company_id, v4_company_id, platform_id, v3_svc_id, v4_svc_id, fields)
+  SELECT m.model, r.region, r.company_id, c4.company_id, r.platform_id, r.svc_id, t.svc_id, ?
+    FROM rec3 AS r CROSS JOIN record AS t ON t.id = twin_of(r.id) CROSS JOIN m ON m.ix = r.model_ix
+    CROSS JOIN c4 ON c4.ix = r.pair WHERE r.id = ?`;
 
 /**
  * Compares the payloads of every matched pair and writes the `drift` table: one row per pair that differs, and
- * in `drift_scope` per model and company how many pairs there are and how many had payloads to compare. Part of
- * the remap's transaction, after its results are known.
+ * in `drift_scope` per model and company how many pairs there are and how many had payloads to compare. `live`:
+ * matched pairs of live records by place. Part of the remap's transaction, after its results are known.
  */
-export function saveDrift(db: Db, config: Config): void {
+export function saveDrift(db: Db, config: Config, live: ReadonlyMap<number, number>): void {
   db.exec('DELETE FROM drift; DELETE FROM drift_scope');
-  const insert = db.prepare(`
-    INSERT INTO drift(model, region, v3_company_id, v4_company_id, platform_id, v3_svc_id, v4_svc_id, fields)
-    VALUES (?, ?, ?, ?, ?, ?, ?, ?)`);
-  const scope = new Map<string, Compared>();
-  const rulesOf = new Map(config.models.map(({ v3, children }) => [v3, rulesFor(config, v3, children)]));
-  const read = db.prepare<[bigint], PairRow>(PAIRS).raw();
+  const insert = db.prepare<[string, bigint]>(INSERT);
+  const places = readPlaces(db, config);
+  const read = db.prepare<[bigint], PairRow>(PAIRS).raw().safeIntegers(false);
   for (let last = 0n; ; ) {
     const rows = read.all(last);
-    for (const row of rows) {
-      const [model, region, v3, v4, platformId, v3Id, v4Id, id] = row;
-      last = id;
-      const fields = compareRow(row, rulesOf.get(model), scope);
-      if (fields.length > 0)
-        insert.run(model, region, v3, v4, platformId, v3Id, v4Id, JSON.stringify(fields));
+    for (const [id, at, v3, v4] of rows) {
+      last = BigInt(id);
+      const place = placeAt(places, at);
+      place.compared += 1;
+      const fields = compareBodies(v3, v4, place.rules);
+      if (fields.length > 0) insert.run(JSON.stringify(fields), last);
     }
     if (rows.length < CHUNK) break;
   }
   const count = db.prepare(
     'INSERT INTO drift_scope(model, region, v3_company_id, pairs, compared) VALUES (?, ?, ?, ?, ?)',
   );
-  for (const { model, region, v3, pairs, compared } of scope.values()) {
+  for (const [at, pairs] of live) {
+    const { model, region, v3, compared } = placeAt(places, at);
     count.run(model, region, v3, BigInt(pairs), BigInt(compared));
   }
 }
 
-/** The pairs of one model and V3 company. */
-interface Compared {
+/** A model of a company pair. */
+interface Place {
   readonly model: string;
   readonly region: string;
   readonly v3: bigint;
-  pairs: number;
+  readonly rules: DriftRules;
+  /** Pairs that had both payloads. */
   compared: number;
 }
 
-/** What drifted between the two payloads of a pair, which is counted as compared where both are there. */
-function compareRow(
-  row: PairRow,
-  rules: DriftRules | undefined,
-  scope: Map<string, Compared>,
-): DriftedField[] {
-  const [model, region, v3, , , , , , body3, body4] = row;
-  const key = `${v3} ${model} ${region}`;
-  const counts = scope.get(key) ?? { model, region, v3, pairs: 0, compared: 0 };
-  scope.set(key, counts);
-  counts.pairs += 1;
-  if (body3 === null || body4 === null || rules === undefined) return [];
-  counts.compared += 1;
-  if (haveSameMembers(body3, body4, (name) => isCompared(name, rules))) return [];
-  return findDrift(parse(body3), parse(body4), rules);
+function readPlaces(db: Db, config: Config): Map<number, Place> {
+  const rulesOf = new Map(config.models.map(({ v3, children }) => [v3, rulesFor(config, v3, children)]));
+  const rows = db
+    .prepare<[], [place: bigint, model: string, region: string, v3: bigint]>(`
+      SELECT p.place, m.model, c3.region, c3.company_id
+        FROM place AS p JOIN m ON m.ix = p.model_ix JOIN c3 ON c3.ix = p.c3`)
+    .raw()
+    .all();
+  return new Map(
+    rows.map(([at, model, region, v3]) => {
+      const rules = rulesOf.get(model) ?? rulesFor(config, model, []);
+      return [Number(at), { model, region, v3, rules, compared: 0 }];
+    }),
+  );
+}
+
+function placeAt(places: ReadonlyMap<number, Place>, at: number): Place {
+  const place = places.get(at);
+  if (place === undefined)
+    throw new SvcError('internal', `Pairs were found in place ${at}, which is unknown.`);
+  return place;
+}
+
+function compareBodies(v3: Uint8Array, v4: Uint8Array, rules: DriftRules): readonly DriftedField[] {
+  if (haveSameMembers(v3, v4, (name) => isCompared(name, rules))) return [];
+  return findDrift(parse(v3), parse(v4), rules);
 }
 
 function rulesFor(config: Config, model: string, children: readonly string[]): DriftRules {

@@ -68,7 +68,7 @@ function buildInTransaction({ db, config, named, clock, onProgress }: RemapOptio
   step('explain records', () => explainRecords(db));
   const children = step('join children', () => matchChildren(db, pairs));
   step('write the remap', () => writeRemap(db));
-  step('compare fields', () => saveDrift(db, config));
+  step('compare fields', () => saveDrift(db, config, pairs.live));
   const { tally, conservation } = step('check every record is accounted for', () => {
     const found = tallyRemap(db);
     return { tally: found, conservation: assertConserved(db, found, { records: pairs.pointed, children }) };

@@ -17,12 +17,12 @@ export function joinRecords(db: Db): Pairs {
   const placeOf = preparePlaceOf(db);
   const save = prepareSave(db);
   walkKeyed(db, { facts: false }, (group, model) => {
-    for (const members of byPlace(group, (one) => placeOf(model, one))) {
+    for (const [place, members] of byPlace(group, (one) => placeOf(model, one))) {
       const verdicts = judgeGroup(members);
       for (const [at, verdict] of verdicts.entries()) {
         const one = members[at];
         if (one === undefined) continue;
-        if (verdict.kind === 'pair') pairs.add(one.id, verdict.twin.id, verdict.by);
+        if (verdict.kind === 'pair') pairs.add(one, verdict.twin, verdict.by, place);
         else save(one, verdict, members);
       }
     }
@@ -51,7 +51,7 @@ function readNumbers(db: Db, sql: string): number[][] {
 function byPlace(
   group: readonly Keyed[],
   placeOf: (one: Keyed) => number | null,
-): Iterable<readonly Keyed[]> {
+): ReadonlyMap<number, readonly Keyed[]> {
   const groups = new Map<number, Keyed[]>();
   for (const one of group) {
     const place = placeOf(one);
@@ -60,7 +60,7 @@ function byPlace(
     if (members === undefined) groups.set(place, [one]);
     else members.push(one);
   }
-  return groups.values();
+  return groups;
 }
 
 function prepareSave(db: Db): (one: Keyed, verdict: Verdict<Keyed>, members: readonly Keyed[]) => void {

@@ -2,6 +2,13 @@ import type { Db } from '../store/open.js';
 
 const BY = [null, 'platform_id', 'platform_unique_id'] as const;
 
+/** A record as a pair needs it. */
+interface Paired {
+  /** Its row id. */
+  readonly id: number;
+  readonly deleted: boolean;
+}
+
 /**
  * Which V4 record each V3 record became, by the row ids of both: five bytes for each stored record, where a table
  * with its index would cost ten times the time.
@@ -10,6 +17,7 @@ export class Pairs {
   readonly #twins: Uint32Array | Float64Array;
   /** Per V3 record: place in `BY`. Per V4 record: how many V3 records point at it, 2 for more. */
   readonly #marks: Uint8Array;
+  readonly #live = new Map<number, number>();
   /** Distinct V4 records that a V3 record points at. */
   pointed = 0;
 
@@ -19,11 +27,17 @@ export class Pairs {
     this.#marks = new Uint8Array(lastId + 1);
   }
 
-  add(v3: number, v4: number, by: 'platform_id' | 'platform_unique_id'): void {
-    this.#twins[v3] = v4;
-    this.#marks[v3] = by === 'platform_id' ? 1 : 2;
-    if (!this.isPointed(v4)) this.pointed += 1;
-    this.#marks[v4] = Math.min(2, this.#mark(v4) + 1);
+  add(v3: Paired, v4: Paired, by: 'platform_id' | 'platform_unique_id', place: number): void {
+    this.#twins[v3.id] = v4.id;
+    this.#marks[v3.id] = by === 'platform_id' ? 1 : 2;
+    if (!this.isPointed(v4.id)) this.pointed += 1;
+    this.#marks[v4.id] = Math.min(2, this.#mark(v4.id) + 1);
+    if (!v3.deleted && !v4.deleted) this.#live.set(place, (this.#live.get(place) ?? 0) + 1);
+  }
+
+  /** Pairs of live records, by place. */
+  get live(): ReadonlyMap<number, number> {
+    return this.#live;
   }
 
   /** The V4 record that a V3 record became, or null. */
