@@ -71,7 +71,10 @@ function buildInTransaction({ db, config, named, clock, onProgress }: RemapOptio
   step('compare fields', () => saveDrift(db, config, pairs.live));
   const { tally, conservation } = step('check every record is accounted for', () => {
     const found = tallyRemap(db);
-    return { tally: found, conservation: assertConserved(db, found, { records: pairs.pointed, children }) };
+    return {
+      tally: found,
+      conservation: assertConserved(db, found, { records: pairs.pointed, children: children.pointed }),
+    };
   });
   const { sha256, counts } = tally;
   db.prepare(`

@@ -1,89 +1,90 @@
 import { parseChildren } from '../records/child-list.js';
 import type { Db } from '../store/open.js';
-import { judgeChildren, type Kid, type KidRow, type KidRows, kidsOf } from './judge-children.js';
+import { judgeChildren, type KidRow, type KidRows } from './judge-children.js';
 import type { Pairs } from './pairs.js';
 
-/** Pairs read at once: nothing can be written while a query is read. */
-const CHUNK = 500;
-
-/**
- * Gives the children of every pair of records their outcomes, in `kin`: per parent a JSON list of `KidRow`s. Children
- * of all other records take their parent's outcome; they are not listed. Returns how many V4 children V3 ones became.
- */
-export function matchChildren(db: Db, pairs: Pairs): number {
-  db.exec(`
-    CREATE TEMP TABLE kin(
-      gen INTEGER NOT NULL, parent INTEGER NOT NULL, provisional INTEGER NOT NULL, kids TEXT NOT NULL
-    ) STRICT`);
-  const insert = db.prepare('INSERT INTO kin VALUES (?, ?, ?, ?)');
-  const save = (gen: 3 | 4, parent: bigint, provisional: bigint, rows: readonly KidRow[]): void => {
-    if (rows.length > 0) insert.run(BigInt(gen), parent, provisional, JSON.stringify(rows));
-  };
-  const shared = new SharedTwins();
-  let pointed = 0;
-  for (const { id, twin, outcome, provisional, kids } of readParents(db)) {
-    const rows = judgeChildren(kids, outcome);
-    save(3, id, provisional, rows.v3);
-    if (pairs.isShared(Number(twin))) {
-      shared.add(twin, rows);
-      continue;
-    }
-    save(4, twin, 0n, rows.v4);
-    pointed += kids.filter(({ gen }) => gen === 4).length - rows.v4.length;
-  }
-  for (const one of shared.list()) {
-    save(4, one.twin, 0n, one.rows);
-    pointed += one.pointed;
-  }
-  return pointed;
-}
-
-interface Parent {
-  readonly id: bigint;
-  readonly twin: bigint;
-  readonly outcome: string;
-  readonly provisional: bigint;
-  readonly kids: readonly Kid[];
-}
-
-/** A pair's outcome, over `r` and its twin `t`. */
-export const PAIR_OUTCOME = `
+/** A pair's status and reason, over `r` and its twin `t`. */
+export const PAIR_STATUS = `iif(r.deleted OR t.deleted, 'deleted', 'matched')`;
+export const PAIR_REASON = `
   CASE r.deleted * 2 + t.deleted
-    WHEN 0 THEN 'matched' WHEN 1 THEN 'deleted/deleted_in_v4' WHEN 2 THEN 'deleted/deleted_in_v3'
-    ELSE 'deleted/deleted_in_both' END`;
+    WHEN 1 THEN 'deleted_in_v4' WHEN 2 THEN 'deleted_in_v3' WHEN 3 THEN 'deleted_in_both' END`;
 
 /** Whether a pair was found in streams that were not all read in full, over `r` and its place `p`. */
 export const PAIR_PROVISIONAL = 'NOT (r.in_full AND p.v4_full AND p.settled)';
 
-type Row = [
-  id: bigint,
-  twin: bigint,
-  outcome: string,
-  provisional: bigint,
-  v3: string | null,
-  v4: string | null,
-];
+/** Pairs of records with children on either side: V3's are `r`, V4's `t`, their place is `p`. */
+export const PARENT_PAIRS = `
+  rec3 AS r CROSS JOIN record AS t ON t.id = twin_of(r.id) AND (r.children IS NOT NULL OR t.children IS NOT NULL)
+  CROSS JOIN place AS p ON p.place = r.place`;
 
-/** Pairs of records with children on either side, in the order of the V3 records. */
-function* readParents(db: Db): Generator<Parent> {
-  const read = db
-    .prepare<[bigint], Row>(`
-      SELECT r.id, t.id, ${PAIR_OUTCOME}, ${PAIR_PROVISIONAL}, r.children, t.children
-        FROM rec3 AS r CROSS JOIN record AS t ON t.id = twin_of(r.id) CROSS JOIN place AS p ON p.place = r.place
-        WHERE r.id > ? AND (r.children IS NOT NULL OR t.children IS NOT NULL) ORDER BY r.id LIMIT ${CHUNK}`)
-    .raw();
-  for (let last = 0n; ; ) {
-    const rows = read.all(last);
-    for (const [id, twin, outcome, provisional, v3, v4] of rows) {
-      last = id;
-      const kids = [
-        ...(v3 === null ? [] : kidsOf(3, parseChildren(v3))),
-        ...(v4 === null ? [] : kidsOf(4, parseChildren(v4))),
-      ];
-      yield { id, twin, outcome, provisional, kids };
-    }
-    if (rows.length < CHUNK) return;
+/**
+ * Why a pair is not matched, '' where it is, and its children on either side, over `PARENT_PAIRS`. Never NULL: SQLite
+ * asks a table function nothing whose argument is NULL.
+ */
+export const PAIR_KIDS = `ifnull(${PAIR_REASON}, ''), ifnull(r.children, '[]'), ifnull(t.children, '[]')`;
+
+/** What became of the children of pairs, as far as it is not in tables. */
+export interface MatchedChildren {
+  /** V4 children that V3 ones became; known once the rows of `kids_of` were read, all of them and once. */
+  pointed: number;
+}
+
+/**
+ * Gives the children of every pair of records their outcomes, as rows of `kids_of(twin, reason of the pair,
+ * v3 children, v4 children)`, see `KidRow`. V4 children of twins that several V3 records share are in `shared_kids`, a
+ * JSON list of `KidRow`s for each twin. Children of all other records take their parent's outcome; they are not listed.
+ */
+export function matchChildren(db: Db, pairs: Pairs): MatchedChildren {
+  const matched = { pointed: 0 };
+  db.exec('CREATE TEMP TABLE shared_kids(parent INTEGER PRIMARY KEY, kids TEXT NOT NULL) STRICT');
+  if (pairs.hasShared) matched.pointed += saveSharedKids(db);
+  db.table('kids_of', {
+    columns: [
+      'gen',
+      'path',
+      'v3_svc_id',
+      'v4_svc_id',
+      'key',
+      'status',
+      'reason',
+      'by',
+      'evidence',
+      'conflict',
+    ],
+    parameters: ['twin', 'parent_reason', 'v3', 'v4'],
+    *rows(twin: unknown, reason: unknown, v3: unknown, v4: unknown): Generator<KidRow> {
+      const judged = judge(String(reason), String(v3), String(v4));
+      yield* judged.rows.v3;
+      if (pairs.isShared(Number(twin))) return;
+      yield* judged.rows.v4;
+      matched.pointed += judged.pointed;
+    },
+  });
+  return matched;
+}
+
+/** Judges the children of a pair, both lists as stored. */
+function judge(parentReason: string, v3: string, v4: string): { rows: KidRows; pointed: number } {
+  const kids4 = parseChildren(v4);
+  const rows = judgeChildren(parseChildren(v3), kids4, parentReason === '' ? null : parentReason);
+  return { rows, pointed: kids4.length - rows.v4.length };
+}
+
+type SharedRow = [twin: bigint, parentReason: string, v3: string, v4: string];
+
+/** Returns how many V4 children V3 ones became. */
+function saveSharedKids(db: Db): number {
+  const read = db.prepare<[], SharedRow>(`
+    SELECT t.id, ${PAIR_KIDS} FROM ${PARENT_PAIRS} WHERE is_shared(t.id) ORDER BY r.id`);
+  const shared = new SharedTwins();
+  for (const [twin, reason, v3, v4] of read.raw().iterate()) shared.add(twin, judge(reason, v3, v4).rows);
+  const insert = db.prepare('INSERT INTO shared_kids VALUES (?, ?)');
+  let pointed = 0;
+  for (const one of shared.list()) {
+    insert.run(one.twin, JSON.stringify(one.rows));
+    pointed += one.pointed;
   }
+  return pointed;
 }
 
 /**
@@ -96,7 +97,7 @@ class SharedTwins {
   add(twin: bigint, rows: KidRows): void {
     const known = this.#twins.get(twin) ?? { left: new Map<string, KidRow>(), pointed: new Set<string>() };
     this.#twins.set(twin, known);
-    for (const [path, , v4SvcId] of rows.v3) if (v4SvcId !== null) known.pointed.add(`${path} ${v4SvcId}`);
+    for (const [, path, , v4SvcId] of rows.v3) if (v4SvcId !== null) known.pointed.add(`${path} ${v4SvcId}`);
     for (const row of rows.v4) {
       const name = `${row[PATH]} ${row[V4_ID]}`;
       // all of them inherit from deleted records of one key, so that only the evidence can differ
@@ -112,6 +113,6 @@ class SharedTwins {
   }
 }
 
-const PATH = 0;
-const V4_ID = 2;
-const EVIDENCE = 6;
+const PATH = 1;
+const V4_ID = 3;
+const EVIDENCE = 8;

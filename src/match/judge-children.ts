@@ -1,22 +1,25 @@
+import type { Status } from '../domain.js';
 import type { StoredChild } from '../records/child-list.js';
 import { foldKey } from './fold-key.js';
 import { nameIds, nameSharing, renderSharing } from './group-evidence.js';
 import { judgeGroup, type Member, type Verdict } from './judge-group.js';
 
 /** A child of a pair of records. */
-export interface Kid extends Member {
+interface Kid extends Member {
   readonly path: string;
   readonly svcId: string;
   readonly key: string | null;
 }
 
-/** What became of a child, as `kin.kids` lists it. */
+/** What became of a child. */
 export type KidRow = readonly [
+  gen: 3 | 4,
   path: string,
   v3SvcId: string | null,
   v4SvcId: string | null,
   key: string | null,
-  outcome: string,
+  status: Status,
+  reason: string | null,
   by: string | null,
   evidence: string | null,
   conflict: 0 | 1,
@@ -30,8 +33,42 @@ export interface KidRows {
   readonly v4: readonly KidRow[];
 }
 
+/**
+ * Joins the children of a pair of records: by the same table as records, inside each field. Below a pair that is not
+ * `matched` they take its reason, `parentReason`. Window and service dates play no part. Pure.
+ */
+export function judgeChildren(
+  v3: readonly StoredChild[],
+  v4: readonly StoredChild[],
+  parentReason: string | null,
+): KidRows {
+  const inherited: Outcome | null = parentReason === null ? null : ['deleted', `parent_${parentReason}`];
+  return pairInStep(v3, v4, inherited) ?? judgeGroups([...kidsOf(3, v3), ...kidsOf(4, v4)], inherited);
+}
+
+/** Lists that are longer are not worth comparing each child with each. */
+const STEPS = 8;
+
+/** The usual case, in which every group is one child of either side: the same keys in the same order, none twice. */
+function pairInStep(
+  v3: readonly StoredChild[],
+  v4: readonly StoredChild[],
+  inherited: Outcome | null,
+): KidRows | null {
+  if (v3.length !== v4.length || v3.length > STEPS) return null;
+  const rows: KidRow[] = [];
+  for (const [at, [path, svcId, key, uid, deleted]] of v3.entries()) {
+    const twin = v4[at];
+    if (twin === undefined || key === null || twin[0] !== path || twin[2] !== key) return null;
+    if (rows.some((row) => row[1] === path && row[4] === key)) return null;
+    const [status, reason] = inherited ?? pairOutcome(deleted === 1, twin[4] === 1);
+    rows.push([3, path, svcId, twin[1], key, status, reason, 'platform_id', null, conflictOf(uid, twin[3])]);
+  }
+  return { v3: rows, v4: [] };
+}
+
 /** Children as members of their groups. */
-export function kidsOf(gen: 3 | 4, children: readonly StoredChild[]): Kid[] {
+function kidsOf(gen: 3 | 4, children: readonly StoredChild[]): Kid[] {
   return children.map(([path, svcId, key, uid, deleted]) => ({
     gen,
     path,
@@ -42,25 +79,20 @@ export function kidsOf(gen: 3 | 4, children: readonly StoredChild[]): Kid[] {
   }));
 }
 
-/**
- * Joins the children of a pair of records whose outcome is `outcome`: by the same table as records, inside each field.
- * Below a pair that is not `matched` they take the parent's outcome. Window and service dates play no part. Pure.
- */
-export function judgeChildren(kids: readonly Kid[], outcome: string): KidRows {
+function judgeGroups(kids: readonly Kid[], inherited: Outcome | null): KidRows {
   const judged = judgeByKey(kids);
-  const near = outcome === 'matched' ? findNear(judged) : new Map<Kid, string>();
+  const near = inherited === null ? findNear(judged) : new Map<Kid, string>();
   const rows = { v3: [] as KidRow[], v4: [] as KidRow[] };
   for (const one of judged) {
     if (one.verdict.kind === 'pointed') continue;
-    rows[one.kid.gen === 3 ? 'v3' : 'v4'].push(rowOf(one, outcome, near));
+    const found = near.get(one.kid) ?? null;
+    const outcome = inherited ?? outcomeOf(one.kid, one.verdict, found !== null);
+    rows[one.kid.gen === 3 ? 'v3' : 'v4'].push(rowOf(one, outcome, found));
   }
   return rows;
 }
 
-/** `parent_` + the reason of a parent, as its children carry it. */
-function inherit(outcome: string): string {
-  return outcome.replace('/', '/parent_');
-}
+type Outcome = readonly [status: Status, reason: string | null];
 
 interface Judged {
   readonly kid: Kid;
@@ -102,35 +134,43 @@ function evidenceOf({ gen }: Kid, { kind }: Verdict<Kid>, members: readonly Kid[
   );
 }
 
-function rowOf({ kid, verdict, evidence }: Judged, outcome: string, near: ReadonlyMap<Kid, string>): KidRow {
+function rowOf({ kid, verdict, evidence }: Judged, [status, reason]: Outcome, near: string | null): KidRow {
   const { path, svcId, key, gen } = kid;
-  const found = near.get(kid);
-  const own = outcome === 'matched' ? outcomeOf(kid, verdict, found !== undefined) : inherit(outcome);
-  if (gen === 4) return [path, null, svcId, key, own, null, found ?? evidence, 0];
-  if (verdict.kind !== 'pair') return [path, svcId, null, key, own, null, found ?? evidence, 0];
+  if (gen === 4) return [gen, path, null, svcId, key, status, reason, null, near ?? evidence, 0];
+  if (verdict.kind !== 'pair')
+    return [gen, path, svcId, null, key, status, reason, null, near ?? evidence, 0];
   const { twin, by } = verdict;
-  const conflict = kid.uid !== null && twin.uid !== null && kid.uid !== twin.uid ? 1 : 0;
-  return [path, svcId, twin.svcId, key, own, by, null, conflict];
+  return [gen, path, svcId, twin.svcId, key, status, reason, by, null, conflictOf(kid.uid, twin.uid)];
 }
 
-function outcomeOf(kid: Kid, verdict: Verdict<Kid>, isNear: boolean): string {
+function conflictOf(uid: string | null, twinUid: string | null): 0 | 1 {
+  return uid !== null && twinUid !== null && uid !== twinUid ? 1 : 0;
+}
+
+function outcomeOf(kid: Kid, verdict: Verdict<Kid>, isNear: boolean): Outcome {
   const { gen, deleted, key } = kid;
   switch (verdict.kind) {
     case 'pair':
-      if (deleted) return verdict.twin.deleted ? 'deleted/deleted_in_both' : 'deleted/deleted_in_v3';
-      return verdict.twin.deleted ? 'deleted/deleted_in_v4' : 'matched';
+      return pairOutcome(deleted, verdict.twin.deleted);
     case 'superseded':
-      return `deleted/superseded_in_v${gen}`;
+      return ['deleted', `superseded_in_v${gen}`];
     case 'dup_v3':
-      return 'ambiguous/duplicate_platform_id_v3';
+      return ['ambiguous', 'duplicate_platform_id_v3'];
     case 'dup_v4':
-      return 'ambiguous/duplicate_platform_id_v4';
+      return ['ambiguous', 'duplicate_platform_id_v4'];
     default:
-      if (deleted && gen === 4) return 'deleted/deleted_v4_only';
-      if (deleted) return `deleted/${key === null ? 'no_platform_id' : 'deleted_not_in_v4'}`;
-      return `${gen === 3 ? 'unmatched' : 'v4_only'}/${reasonOf(key, isNear)}`;
+      if (deleted && gen === 4) return ['deleted', 'deleted_v4_only'];
+      if (deleted) return ['deleted', key === null ? 'no_platform_id' : 'deleted_not_in_v4'];
+      return [gen === 3 ? 'unmatched' : 'v4_only', reasonOf(key, isNear)];
   }
 }
+
+function pairOutcome(v3Deleted: boolean, v4Deleted: boolean): Outcome {
+  if (v3Deleted) return ['deleted', v4Deleted ? 'deleted_in_both' : 'deleted_in_v3'];
+  return v4Deleted ? ['deleted', 'deleted_in_v4'] : MATCHED;
+}
+
+const MATCHED: Outcome = ['matched', null];
 
 function reasonOf(key: string | null, isNear: boolean): string {
   if (key === null) return 'no_platform_id';

@@ -17,6 +17,7 @@ export class Pairs {
   readonly #twins: Uint32Array | Float64Array;
   /** Per V3 record: place in `BY`. Per V4 record: how many V3 records point at it, 2 for more. */
   readonly #marks: Uint8Array;
+  #hasShared = false;
   readonly #live = new Map<number, number>();
   /** Distinct V4 records that a V3 record points at. */
   pointed = 0;
@@ -30,7 +31,8 @@ export class Pairs {
   add(v3: Paired, v4: Paired, by: 'platform_id' | 'platform_unique_id', place: number): void {
     this.#twins[v3.id] = v4.id;
     this.#marks[v3.id] = by === 'platform_id' ? 1 : 2;
-    if (!this.isPointed(v4.id)) this.pointed += 1;
+    if (this.isPointed(v4.id)) this.#hasShared = true;
+    else this.pointed += 1;
     this.#marks[v4.id] = Math.min(2, this.#mark(v4.id) + 1);
     if (!v3.deleted && !v4.deleted) this.#live.set(place, (this.#live.get(place) ?? 0) + 1);
   }
@@ -59,17 +61,23 @@ export class Pairs {
     return this.#mark(v4) > 1;
   }
 
+  /** Whether any V4 record is shared. */
+  get hasShared(): boolean {
+    return this.#hasShared;
+  }
+
   #mark(id: number): number {
     return this.#marks[id] ?? 0;
   }
 }
 
-/** Makes the pairs known to SQL: `twin_of(v3 id)`, `pair_by(v3 id)`, `is_pointed(v4 id)`, by row id. */
+/** Makes the pairs known to SQL by row id: `twin_of(v3 id)`, `pair_by(v3 id)`, `is_pointed(v4 id)`, `is_shared(v4 id)`. */
 export function registerPairs(db: Db, pairs: Pairs): void {
   const options = { deterministic: true, safeIntegers: false };
   db.function('twin_of', options, (id: unknown) => toSql(pairs.twinOf(Number(id))));
   db.function('pair_by', options, (id: unknown) => pairs.byOf(Number(id)));
   db.function('is_pointed', options, (id: unknown) => (pairs.isPointed(Number(id)) ? 1n : 0n));
+  db.function('is_shared', options, (id: unknown) => (pairs.isShared(Number(id)) ? 1n : 0n));
 }
 
 /** A number would arrive as REAL. */
