@@ -16,11 +16,21 @@ export interface LimiterOptions {
 }
 
 /**
- * Late timers are made up for by at most this, and requests are spaced by so much more than the limit asks
- * that no second ever holds one too many: `rate × interval ≥ 1000 + tolerance`.
+ * What keeps the rate, for a limit of 50 a second; others likewise, below one a second with a longer second.
+ *
+ * | what happens                  | what holds                                                                     |
+ * | ----------------------------- | ------------------------------------------------------------------------------ |
+ * | requests stand in line        | starts lie 20.48 ms apart: evenly, 2.4 % slower than asked                     |
+ * | timers fire late, work stalls | up to 200 ms are made up for, so that the rate is kept                         |
+ * | whatever happened before      | a start comes 1020 ms after the 50th before it, or later                       |
+ * | requests arrive early or late | by less than these 20 ms: no second sees 51                                    |
+ * | a connection is opened        | its request arrives when it is answered at the latest, and counts from then on |
+ * | nobody asks, or the host says | nothing is made up for: it goes on evenly, after a 429 at half the pace        |
+ * | to wait, or answers 429       |                                                                                |
  */
-const TOLERANCE_MS = 15;
-const SPACING = 1.02;
+const SPACING = 1.024;
+const MADE_UP_MS = 200;
+const GUARD_MS = 20;
 /**
  * After a 429 requests are spaced twice as far, at most this; each success brings them closer again, so that
  * five make up for one 429 and a server that refuses one request in ten is not slowed to a crawl.
@@ -30,6 +40,12 @@ const RECOVERY = 0.85;
 /** Part of a retry that each success gives back. */
 const REFUND = 0.5;
 
+interface Turn {
+  readonly startedAt: number;
+  /** Its place among the last starts. */
+  readonly place: number;
+}
+
 /** Everything one host is spared: at most so many requests at once and per second, none before it said. */
 export class HostLimiter {
   readonly #options: LimiterOptions;
@@ -37,8 +53,16 @@ export class HostLimiter {
   /** One request at a time waits for its turn; the others stand in line. */
   readonly #turns: LimitFunction = pLimit(1);
   readonly #baseIntervalMs: number;
+  /** So many starts, the last ones, fit in so much time. */
+  readonly #starts: Float64Array;
+  readonly #windowMs: number;
   readonly #retryCapacity: number;
   #intervalMs: number;
+  /** The place in `#starts` of the oldest, which the next takes. */
+  #oldest = 0;
+  #underWay = 0;
+  /** As many as were ever under way at once. */
+  #connections = 0;
   #nextAt = 0;
   #notBefore = 0;
   #slowedAt = 0;
@@ -51,6 +75,8 @@ export class HostLimiter {
     this.#slots = pLimit(options.concurrency);
     this.#baseIntervalMs = (1000 * SPACING) / options.requestsPerSecond;
     this.#intervalMs = this.#baseIntervalMs;
+    this.#starts = new Float64Array(Math.ceil(options.requestsPerSecond)).fill(Number.NEGATIVE_INFINITY);
+    this.#windowMs = (1000 * this.#starts.length) / options.requestsPerSecond + GUARD_MS;
     // one full round of retries for everything under way: an outage costs this, then nothing more
     this.#retryCapacity = options.concurrency * (options.attempts - 1);
     this.#retries = this.#retryCapacity;
@@ -63,8 +89,9 @@ export class HostLimiter {
    */
   run<T>(task: (startedAt: number) => Promise<T>): Promise<T> {
     return this.#slots(async () => {
-      const startedAt = await this.#turns(() => this.#takeTurn());
-      return task(startedAt);
+      if (this.#turns.activeCount + this.#turns.pendingCount === 0) this.#goOnFrom(this.#options.clock.now());
+      const turn = await this.#turns(() => this.#takeTurn());
+      return this.#send(turn, task);
     });
   }
 
@@ -73,6 +100,7 @@ export class HostLimiter {
     const until = this.#options.clock.now() + waitMs;
     if (until <= this.#notBefore) return false;
     this.#notBefore = until;
+    this.#goOnFrom(until);
     return true;
   }
 
@@ -80,6 +108,7 @@ export class HostLimiter {
   slowDown(startedAt: number): void {
     if (startedAt <= this.#slowedAt) return;
     this.#slowedAt = this.#options.clock.now();
+    this.#goOnFrom(this.#slowedAt);
     const usual = Math.max(this.#intervalMs, this.#usualIntervalMs);
     this.#intervalMs = Math.max(this.#baseIntervalMs, Math.min(usual * 2, WIDEST_INTERVAL_MS));
   }
@@ -99,27 +128,48 @@ export class HostLimiter {
     return true;
   }
 
-  async #takeTurn(): Promise<number> {
+  async #send<T>({ startedAt, place }: Turn, task: (startedAt: number) => Promise<T>): Promise<T> {
+    this.#underWay++;
+    const connects = this.#underWay > this.#connections;
+    if (connects) this.#connections = this.#underWay;
+    try {
+      return await task(startedAt);
+    } finally {
+      this.#underWay--;
+      if (connects) this.#starts[place] = this.#options.clock.now();
+    }
+  }
+
+  async #takeTurn(): Promise<Turn> {
     const { clock, sleep, signal } = this.#options;
     for (;;) {
       signal.throwIfAborted();
       const now = clock.now();
-      const waitMs = Math.max(this.#nextAt, this.#notBefore) - now;
+      const fullUntil = (this.#starts[this.#oldest] ?? 0) + this.#windowMs;
+      const waitMs = Math.max(this.#nextAt, this.#notBefore, fullUntil) - now;
       if (waitMs <= 0) {
-        this.#start(now);
-        return now;
+        return { startedAt: now, place: this.#start(now) };
       }
       this.#assertBearable(this.#notBefore - now);
       await sleep(waitMs, signal);
     }
   }
 
-  #start(now: number): void {
-    this.#nextAt = Math.max(this.#nextAt, now - TOLERANCE_MS) + this.#intervalMs;
+  /** What was not started before that moment is not made up for. */
+  #goOnFrom(at: number): void {
+    this.#nextAt = Math.max(this.#nextAt, at);
+  }
+
+  #start(now: number): number {
+    const place = this.#oldest;
+    this.#nextAt = Math.max(this.#nextAt, now - MADE_UP_MS) + this.#intervalMs;
+    this.#starts[place] = now;
+    this.#oldest = (place + 1) % this.#starts.length;
     const sinceLast = now - this.#startedAt;
     this.#startedAt = now;
     // longer pauses are idleness, not pace
     if (sinceLast < 1000) this.#usualIntervalMs = this.#usualIntervalMs * 0.9 + sinceLast * 0.1;
+    return place;
   }
 
   #assertBearable(waitMs: number): void {
