@@ -1,43 +1,49 @@
-/** Pages wait for each other at most so long, ms. */
-const LONGEST_WAIT_MS = 20;
+/** What was added waits for more at most so long, ms, unless somebody cannot go on without it. */
+const LONGEST_WAIT_MS = 100;
 
-export interface CommitGroupOptions {
-  /** Runs `work` in one transaction, committed when it returns. */
-  readonly inTransaction: <T>(work: () => T) => T;
-  /** How many callers there are that may add: with all of them here there is nobody to wait for. */
-  readonly callers: () => number;
+/** Work of several callers on its way into one transaction. */
+export interface CommitGroup {
+  /** Resolves with what `work` returned once that is committed; if one work of a transaction fails, all of them do. */
+  add<T>(work: () => T): Promise<T>;
+  /** Somebody waits for what was added, or is about to be: it is committed next. */
+  hurry(): void;
 }
 
 /**
  * Commits what several callers add in one transaction: a commit costs the disk about the same for one page as for
- * eight. Who adds waits for others only while commits are the bottleneck: the last one ended a moment ago, less than it
- * took. The promise resolves once committed; if one work fails, all of its group do.
+ * eight. `inTransaction` runs its work in one, committed when it returns.
  */
-export function createCommitGroup({
-  inTransaction,
-  callers,
-}: CommitGroupOptions): <T>(work: () => T) => Promise<T> {
+export function createCommitGroup(inTransaction: <T>(work: () => T) => T): CommitGroup {
   let waiting: Entry[] = [];
+  let isUrgent = false;
+  let isDue = false;
   let timer: NodeJS.Timeout | null = null;
-  let endedAt = Number.NEGATIVE_INFINITY;
-  let tookMs = 0;
   const commit = (): void => {
     const entries = waiting;
     waiting = [];
+    isUrgent = false;
+    isDue = false;
     if (timer !== null) clearTimeout(timer);
     timer = null;
-    const startedAt = performance.now();
     settle(entries, inTransaction);
-    endedAt = performance.now();
-    tookMs = endedAt - startedAt;
   };
-  return (work) =>
-    new Promise((resolve, reject) => {
-      waiting.push(entryOf(work, resolve, reject));
-      const isBusy = performance.now() - endedAt < tookMs;
-      if (!isBusy || waiting.length >= callers()) commit();
-      else timer ??= setTimeout(commit, Math.min(tookMs, LONGEST_WAIT_MS));
-    });
+  const commitSoon = (): void => {
+    // two turns of the event loop: requests that were just made leave before a commit keeps this thread
+    if (!isDue) setImmediate(() => setImmediate(commit));
+    isDue = true;
+  };
+  return {
+    add: (work) =>
+      new Promise((resolve, reject) => {
+        waiting.push(entryOf(work, resolve, reject));
+        if (isUrgent) commitSoon();
+        else timer ??= setTimeout(commitSoon, LONGEST_WAIT_MS);
+      }),
+    hurry: () => {
+      isUrgent = true;
+      if (waiting.length > 0) commitSoon();
+    },
+  };
 }
 
 interface Entry {
@@ -60,7 +66,7 @@ function entryOf<T>(work: () => T, resolve: (value: T) => void, reject: (error: 
   };
 }
 
-function settle(entries: readonly Entry[], inTransaction: CommitGroupOptions['inTransaction']): void {
+function settle(entries: readonly Entry[], inTransaction: <T>(work: () => T) => T): void {
   try {
     inTransaction(() => {
       for (const { run } of entries) run();

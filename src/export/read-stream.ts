@@ -2,7 +2,7 @@ import { setImmediate } from 'node:timers/promises';
 import type { ListPage, ModelPair, OnProgress } from '../domain.js';
 import { SvcError } from '../errors.js';
 import { type StreamRow, streamKeyOf } from '../store/stream-row.js';
-import type { ErrorOutcome } from './outcomes.js';
+import { type Backlog, ReadAhead, type ReadAheadOptions } from './read-ahead.js';
 import type { Saver } from './saver.js';
 import type { PageSource } from './source.js';
 import type { Step } from './step.js';
@@ -15,6 +15,7 @@ export interface StreamReader {
   readonly signal: AbortSignal;
   readonly clock: { now(): number };
   readonly onProgress: OnProgress;
+  readonly backlog: Backlog;
 }
 
 export interface StreamReading {
@@ -41,15 +42,30 @@ const STREAM_ERRORS: readonly string[] = [
 export async function readStream(begun: StreamRow, reader: StreamReader): Promise<StreamReading> {
   let row = begun;
   let error: SvcError | null = null;
-  while (row.state === 'running') {
-    const turn = row.position.phase === 'drop' ? await dropOld(row, reader) : await readPage(row, reader);
-    row = turn.step.row;
-    error = failureOf(turn);
-    if (turn.step.note !== undefined)
-      reader.onProgress({ kind: 'note', level: 'info', text: turn.step.note });
+  let ahead: ReadAhead | null = null;
+  try {
+    while (row.state === 'running') {
+      ahead = aheadOf(row, ahead, reader);
+      const turns = ahead === null ? await dropOld(row, reader) : await readPages(row, ahead, reader);
+      for (const turn of turns) {
+        row = turn.step.row;
+        error = failureOf(turn);
+        if (turn.step.note !== undefined)
+          reader.onProgress({ kind: 'note', level: 'info', text: turn.step.note });
+      }
+    }
+  } finally {
+    ahead?.end();
   }
   tellEnd(row, reader.onProgress);
   return { row, error };
+}
+
+/** The same one while it reads what the row wants; null where there is nothing to read. */
+function aheadOf(row: StreamRow, before: ReadAhead | null, reader: StreamReader): ReadAhead | null {
+  if (before?.fits(row) === true) return before;
+  before?.end();
+  return row.position.phase === 'drop' ? null : new ReadAhead(row, askingFor(row, reader));
 }
 
 interface Turn {
@@ -57,25 +73,30 @@ interface Turn {
   readonly thrown: SvcError | null;
 }
 
-async function readPage(row: StreamRow, reader: StreamReader): Promise<Turn> {
-  const { clock, saver } = reader;
-  const askedMs = clock.now();
-  const page = await fetchPage(row, reader);
-  if (page instanceof SvcError) {
-    const step = await saver.saveOutcome(row, errorOutcome(page, askedMs, clock.now()));
-    return { step, thrown: page };
-  }
-  const step = await saver.savePage(row, page, askedMs);
-  tellPage(row, page, reader.onProgress);
-  return { step, thrown: null };
+/** Saves the pages that have arrived, at least one. */
+async function readPages(row: StreamRow, ahead: ReadAhead, reader: StreamReader): Promise<Turn[]> {
+  await orAborted(reader.signal, () => ahead.arrival());
+  const saved = await reader.saver.savePages(row, (now) => ahead.take(now));
+  return saved.map(({ answer, step }) => {
+    if (answer instanceof SvcError) return { step, thrown: answer };
+    tellPage(step.row, answer, reader.onProgress);
+    return { step, thrown: null };
+  });
 }
 
-async function fetchPage(row: StreamRow, reader: StreamReader): Promise<ListPage | SvcError> {
-  const { source, pairs, signal } = reader;
+function askingFor(row: StreamRow, reader: StreamReader): ReadAheadOptions {
+  const { backlog, clock } = reader;
+  return { backlog, clock, fetch: (cursor) => fetchPage(row, cursor, reader) };
+}
+
+async function fetchPage(
+  row: StreamRow,
+  cursor: string | null,
+  { source, pairs, signal }: StreamReader,
+): Promise<ListPage | SvcError> {
   const pair = pairs.get(row.model);
   if (pair === undefined) throw new Error(`Model ${row.model} is not in the configuration.`);
-  const { cursor, since } = row.position;
-  const request = { stream: streamKeyOf(row), pair, cursor, updatedSince: since };
+  const request = { stream: streamKeyOf(row), pair, cursor, updatedSince: row.position.since };
   try {
     return await orAborted(signal, () => source.fetchPage(request));
   } catch (error) {
@@ -84,21 +105,15 @@ async function fetchPage(row: StreamRow, reader: StreamReader): Promise<ListPage
   }
 }
 
-async function dropOld(row: StreamRow, { saver, signal }: StreamReader): Promise<Turn> {
+async function dropOld(row: StreamRow, { saver, signal }: StreamReader): Promise<Turn[]> {
   let from: bigint | null = null;
   for (;;) {
     const chunk = await orAborted(signal, () => saver.dropChunk(row, from));
-    if (chunk.step !== null) return { step: chunk.step, thrown: null };
+    if (chunk.step !== null) return [{ step: chunk.step, thrown: null }];
     from = chunk.next;
     // Transactions of this thread leave signals no turn by themselves.
     await setImmediate();
   }
-}
-
-function errorOutcome(error: SvcError, askedMs: number, nowMs: number): ErrorOutcome {
-  const { status } = error.facts;
-  const known = typeof status === 'number' || typeof status === 'bigint' ? Number(status) : null;
-  return { kind: 'error', askedMs, nowMs, code: error.code, status: known, sentence: error.message };
 }
 
 /** The error of a stream that failed in this turn: the one thrown, or one for what the pages showed. */

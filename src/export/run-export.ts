@@ -120,18 +120,14 @@ async function readAll(
   const signal = AbortSignal.any([options.signal, stop.signal]);
   // every request under way listens to it
   setMaxListeners(0, signal);
-  let reading = 0;
-  const reader = readerOf(options, plan, signal, () => reading);
+  const reader = readerOf(options, plan, signal);
   const limits = new Map(plan.endpoints.map(({ region, concurrency }) => [region, pLimit(concurrency)]));
   const readOne = async (row: StreamRow) => {
-    reading += 1;
     try {
       return await readStream(row, reader);
     } catch (error) {
       stop.abort(error);
       throw error;
-    } finally {
-      reading -= 1;
     }
   };
   const settled = await Promise.allSettled(rows.map((row) => limitOf(limits, row)(readOne, row)));
@@ -139,17 +135,13 @@ async function readAll(
   return settled.flatMap((one) => (one.status === 'fulfilled' ? [one.value] : []));
 }
 
-function readerOf(
-  options: ExportOptions,
-  plan: ExportPlan,
-  signal: AbortSignal,
-  readers: () => number,
-): StreamReader {
+function readerOf(options: ExportOptions, plan: ExportPlan, signal: AbortSignal): StreamReader {
   const { db, file, config, clock, source, onProgress } = options;
   const { rules, excluded } = plan;
-  const saver = createSaver({ db, file, clock, payload: config.payload, excluded, rules, readers });
+  const saver = createSaver({ db, file, clock, payload: config.payload, excluded, rules });
   const pairs = new Map(config.models.map((pair) => [pair.v3, pair]));
-  return { source, saver, pairs, signal, clock, onProgress };
+  const backlog = { bytes: 0, hurry: saver.hurry };
+  return { source, saver, pairs, signal, clock, onProgress, backlog };
 }
 
 function limitOf(limits: ReadonlyMap<string, LimitFunction>, row: StreamRow): LimitFunction {

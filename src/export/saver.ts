@@ -1,4 +1,5 @@
 import type { ListPage, ParsedRecord, RecordColumns } from '../domain.js';
+import type { SvcError } from '../errors.js';
 import { columnsOf, pickRecords } from '../records/columns.js';
 import { dropCursors, prepareRememberCursor } from '../store/cursors.js';
 import { dropUnseen } from '../store/drop-records.js';
@@ -11,7 +12,8 @@ import type { StreamRow } from '../store/stream-row.js';
 import { prepareSaveStream } from '../store/streams.js';
 import { createCommitGroup } from './commit-group.js';
 import { decide } from './decide.js';
-import type { PageOutcome, StreamOutcome } from './outcomes.js';
+import type { ErrorOutcome, PageOutcome, StreamOutcome } from './outcomes.js';
+import type { AskedPage } from './read-ahead.js';
 import type { ReadingRules, Step } from './step.js';
 
 /**
@@ -20,9 +22,13 @@ import type { ReadingRules, Step } from './step.js';
  * Once a call has failed, what the database holds is unknown: use neither the saver nor the row again.
  */
 export interface Saver {
-  /** A page's rows, the next cursor and the counters. */
-  savePage(row: StreamRow, page: ListPage, askedMs: number): Promise<Step>;
-  saveOutcome(row: StreamRow, outcome: StreamOutcome): Promise<Step>;
+  /**
+   * The pages that `take` gives, one after the other until it has none for the row as it then stands: their rows, the
+   * cursor behind them and the counters. A page that could not be had may be among them.
+   */
+  savePages(row: StreamRow, take: (row: StreamRow) => AskedPage | null): Promise<readonly SavedPage[]>;
+  /** Somebody waits for pages that are to be saved: they are committed next. */
+  hurry(): void;
   /**
    * Adds records that were asked for one by one to a stream whose reading is finished, or brings them up to
    * date. The reading stays as complete, and as old, as it was. Tells how many were new or changed.
@@ -30,6 +36,12 @@ export interface Saver {
   saveSingly(row: StreamRow, records: readonly ParsedRecord[]): Promise<{ row: StreamRow; changed: number }>;
   /** Drops records of an older reading, from svc_id `from` on; the step is null until none is left. */
   dropChunk(row: StreamRow, from: bigint | null): Promise<{ step: Step | null; next: bigint | null }>;
+}
+
+/** A page that was saved, and what came of it. */
+export interface SavedPage {
+  readonly answer: AskedPage['answer'];
+  readonly step: Step;
 }
 
 export interface SaverOptions {
@@ -40,27 +52,35 @@ export interface SaverOptions {
   readonly excluded: readonly bigint[];
   readonly rules: ReadingRules;
   readonly clock: { now(): number };
-  /** How many streams are being read: their pages may share a transaction. One unless said otherwise. */
-  readonly readers?: () => number;
 }
 
 /** A saver that works in this thread. */
 export function createSaver(options: SaverOptions): Saver {
   const { db, file, rules, clock } = options;
   const savePage = preparePage(options);
+  const save = (row: StreamRow, { answer, askedMs }: AskedPage): StreamOutcome =>
+    'columns' in answer ? savePage(row, answer, askedMs) : errorOutcome(answer, askedMs, clock.now());
   const saveSingly = prepareSingly(options);
   const apply = prepareApply(db);
   const transact = <T>(work: () => T): T => guardDatabase(file, () => db.transaction(work).immediate());
   const inTransaction = async <T>(work: () => T): Promise<T> => transact(work);
-  const inGroup = createCommitGroup({ inTransaction: transact, callers: options.readers ?? (() => 1) });
+  const group = createCommitGroup(transact);
   return {
-    savePage: (row, page, askedMs) =>
-      inGroup(() => {
-        const outcome = savePage(row, page, askedMs);
-        return apply(row, decide(row, outcome, rules), outcome.changed > 0);
+    hurry: group.hurry,
+    savePages: (row, take) =>
+      group.add(() => {
+        const saved: SavedPage[] = [];
+        let now = row;
+        for (let page = take(now); page !== null; page = take(now)) {
+          const outcome = save(now, page);
+          const changed = outcome.kind === 'page' && outcome.changed > 0;
+          const step = apply(now, decide(now, outcome, rules), changed);
+          saved.push({ answer: page.answer, step });
+          now = step.row;
+        }
+        return saved;
       }),
     saveSingly: (row, records) => inTransaction(() => saveSingly(row, records)),
-    saveOutcome: (row, outcome) => inTransaction(() => apply(row, decide(row, outcome, rules), false)),
     dropChunk: (row, from) =>
       inTransaction(() => {
         const { dropped, next } = dropUnseen(db, row.id, row.position.keepFrom, from);
@@ -72,6 +92,12 @@ export function createSaver(options: SaverOptions): Saver {
         return { step: apply(row, step, dropped > 0), next };
       }),
   };
+}
+
+function errorOutcome(error: SvcError, askedMs: number, nowMs: number): ErrorOutcome {
+  const { status } = error.facts;
+  const known = typeof status === 'number' || typeof status === 'bigint' ? Number(status) : null;
+  return { kind: 'error', askedMs, nowMs, code: error.code, status: known, sentence: error.message };
 }
 
 /** Makes the function that carries out a step within a transaction. `changed`: stored records did. */

@@ -85,18 +85,23 @@ const CONTENT =
   'company_id, platform_id, unique_id, deleted, updated_ms, latest_ms, latest_from, created_ms, facts, children';
 
 function contentOf(page: ColumnReader, at: number): Value[] {
-  return [
-    page.companyId(at),
-    page.platformId(at),
-    page.platformUniqueId(at),
-    page.deleted(at) ? 1 : 0,
-    page.updatedMs(at),
-    page.latestMs(at),
-    page.latestFrom(at),
-    page.createdMs(at),
-    page.facts(at),
-    page.children(at),
-  ];
+  const content: Value[] = [];
+  writeContent(content, 0, page, at);
+  return content;
+}
+
+/** The values of `CONTENT`, from `values[to]` on. */
+function writeContent(values: Value[], to: number, page: ColumnReader, at: number): void {
+  values[to] = page.companyId(at);
+  values[to + 1] = page.platformId(at);
+  values[to + 2] = page.platformUniqueId(at);
+  values[to + 3] = page.deleted(at) ? 1 : 0;
+  values[to + 4] = page.updatedMs(at);
+  values[to + 5] = page.latestMs(at);
+  values[to + 6] = page.latestFrom(at);
+  values[to + 7] = page.createdMs(at);
+  values[to + 8] = page.facts(at);
+  values[to + 9] = page.children(at);
 }
 
 /**
@@ -119,42 +124,47 @@ function prepareInsert(
   return (place, page) => {
     const count = page.columns.length;
     const first = Number(lastId.get() ?? 0n) + 1;
-    const inserted = records(count, (at) => [
-      first + at,
-      place.streamId,
-      page.svcId(at),
-      place.walk,
-      ...contentOf(page, at),
-    ]);
-    const ids = inserted === count ? null : new Set(added.all(first).map(Number));
-    const isNew = (at: number): boolean => ids === null || ids.has(first + at);
+    const inserted = records(count, (values, to, at) => {
+      values[to] = first + at;
+      values[to + 1] = place.streamId;
+      values[to + 2] = page.svcId(at);
+      values[to + 3] = place.walk;
+      writeContent(values, to + 4, page, at);
+    });
+    const ids = inserted === count ? null : added.all(first).map(Number);
     if (payload === 'full') {
-      const places = Array.from({ length: count }, (_, at) => at).filter(isNew);
-      bodies(places.length, (i) => [first + (places[i] ?? 0), page.raw(places[i] ?? 0)]);
+      bodies(inserted, (values, to, at) => {
+        const id = ids?.[at] ?? first + at;
+        values[to] = id;
+        values[to + 1] = page.raw(id - first);
+      });
     }
-    return isNew;
+    const isIn = ids === null ? null : new Set(ids);
+    return (at) => isIn?.has(first + at) ?? true;
   };
 }
 
+/** Writes the values of row `at` from `values[to]` on. */
+type WriteRow = (values: Value[], to: number, at: number) => void;
+
 /** Makes the function that inserts rows, many with each statement, and tells how many there are now more. */
-function prepareRows(
-  db: Db,
-  into: string,
-  width: number,
-): (count: number, rowOf: (at: number) => Value[]) => number {
+function prepareRows(db: Db, into: string, width: number): (count: number, writeRow: WriteRow) => number {
   const row = `(${Array.from({ length: width }, () => '?').join(', ')})`;
   const many = db.prepare(`${into} VALUES ${Array.from({ length: BATCH }, () => row).join(', ')}`);
   const one = db.prepare(`${into} VALUES ${row}`);
-  return (count, rowOf) => {
+  const ofMany: Value[] = Array.from({ length: width * BATCH }, () => null);
+  const ofOne: Value[] = Array.from({ length: width }, () => null);
+  return (count, writeRow) => {
     let inserted = 0;
     let at = 0;
-    const values: Value[] = [];
     for (; at + BATCH <= count; at += BATCH) {
-      values.length = 0;
-      for (let i = at; i < at + BATCH; i++) values.push(...rowOf(i));
-      inserted += many.run(values).changes;
+      for (let i = 0; i < BATCH; i++) writeRow(ofMany, i * width, at + i);
+      inserted += many.run(ofMany).changes;
     }
-    for (; at < count; at++) inserted += one.run(rowOf(at)).changes;
+    for (; at < count; at++) {
+      writeRow(ofOne, 0, at);
+      inserted += one.run(ofOne).changes;
+    }
     return inserted;
   };
 }

@@ -1,53 +1,76 @@
-import { describe, expect, it } from 'vitest';
+import { setImmediate } from 'node:timers/promises';
+import { describe, expect, it, vi } from 'vitest';
 import { createCommitGroup } from '../../src/export/commit-group.js';
 
-/** Transactions that take a moment, so that the next group has a reason to gather. */
-function recordGroups(callers: number) {
+/** Transactions by what was saved in them. */
+function recordGroups() {
   const groups: string[][] = [];
-  const inTransaction = <T>(work: () => T): T => {
+  const group = createCommitGroup((work) => {
     groups.push([]);
-    const until = performance.now() + 30;
-    while (performance.now() < until);
     return work();
-  };
-  const add = createCommitGroup({ inTransaction, callers: () => callers });
+  });
   const save = (name: string) =>
-    add(() => {
+    group.add(() => {
       groups.at(-1)?.push(name);
       return name;
     });
-  return { groups, save, add };
+  return { groups, save, group };
 }
 
-describe('pages that are saved at the same time', () => {
-  it('share a transaction once commits are what everybody waits for', async () => {
-    const { groups, save } = recordGroups(2);
-    await save('a');
-    expect(await Promise.all([save('b'), save('c')])).toEqual(['b', 'c']);
-    expect(groups).toEqual([['a'], ['b', 'c']]);
+describe('what is saved at the same time', () => {
+  it('shares a transaction, which begins when somebody waits for it', async () => {
+    const { groups, save, group } = recordGroups();
+    const saved = Promise.all([save('a'), save('b')]);
+    group.hurry();
+    const late = save('c');
+    expect(await Promise.all([saved, late])).toEqual([['a', 'b'], 'c']);
+    expect(groups).toEqual([['a', 'b', 'c']]);
   });
 
-  it('are committed alone by the only reader', async () => {
-    const { groups, save } = recordGroups(1);
-    await save('a');
-    await Promise.all([save('b'), save('c')]);
-    expect(groups).toEqual([['a'], ['b'], ['c']]);
+  it('is committed at once where somebody waited before it came', async () => {
+    const { groups, save, group } = recordGroups();
+    group.hurry();
+    expect(await save('a')).toBe('a');
+    expect(groups).toEqual([['a']]);
   });
 
-  it('are committed without the readers that do not come', async () => {
-    const { groups, save } = recordGroups(8);
-    await save('a');
-    await save('b');
-    expect(groups).toEqual([['a'], ['b']]);
+  it('leaves requests made in the same moment the first turn', async () => {
+    const { groups, save, group } = recordGroups();
+    const saved = save('a');
+    group.hurry();
+    await setImmediate();
+    expect(groups).toEqual([]);
+    await saved;
   });
 
-  it('all fail where one of them does', async () => {
-    const { save, add } = recordGroups(2);
-    await save('a');
-    const failing = add(() => {
-      throw new Error('disk');
-    });
-    const ends = await Promise.allSettled([save('b'), failing]);
-    expect(ends.map(({ status }) => status)).toEqual(['rejected', 'rejected']);
+  it('is committed after a while where nobody waits, once', async () => {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+    try {
+      const { groups, save } = recordGroups();
+      const saved = Promise.all([save('a'), save('b')]);
+      vi.advanceTimersByTime(99);
+      await setImmediate();
+      await setImmediate();
+      await setImmediate();
+      expect(groups).toEqual([]);
+      vi.advanceTimersByTime(1);
+      expect(await saved).toEqual(['a', 'b']);
+      expect(groups).toEqual([['a', 'b']]);
+      expect(vi.getTimerCount()).toBe(0);
+    } finally {
+      vi.useRealTimers();
+    }
+  });
+
+  it('all fails where one of them does, and says what failed', async () => {
+    const { save, group } = recordGroups();
+    const ends = Promise.allSettled([
+      save('b'),
+      group.add(() => {
+        throw new Error('disk');
+      }),
+    ]);
+    group.hurry();
+    expect((await ends).map(({ status }) => status)).toEqual(['rejected', 'rejected']);
   });
 });

@@ -9,9 +9,9 @@ import { killConfig, killService } from './kill-scene.js';
  * Exports into a database and kills itself at a given page: `saving` within its transaction, `saved` after its
  * commit.
  *
- * Arguments: file, generation, place, zero-based page.
+ * Arguments: file, generation, place, zero-based page, `alone` for pages that are each saved before the next is asked for.
  */
-const [file = '', generation = 'v3', place = 'saved', at = '0'] = process.argv.slice(2);
+const [file = '', generation = 'v3', place = 'saved', at = '0', pages = ''] = process.argv.slice(2);
 
 function die(): never {
   process.kill(process.pid, 'SIGKILL');
@@ -21,10 +21,16 @@ function die(): never {
 const service = killService();
 let asked = 0;
 let saved = 0;
+const waiting: (() => void)[] = [];
 
 const source: PageSource = {
   fetchV4Companies: service.fetchV4Companies,
   fetchPage: async (request) => {
+    while (pages === 'alone' && asked > saved) {
+      await new Promise<void>((resolve) => {
+        waiting.push(resolve);
+      });
+    }
     const isHere = asked === Number(at);
     asked += 1;
     const page = await service.fetchPage(request);
@@ -54,6 +60,7 @@ const summary = await (generation === 'v3' ? exportV3 : exportV4)({
     if (event.kind !== 'page') return;
     if (saved === Number(at) && place === 'saved') die();
     saved += 1;
+    for (const wake of waiting.splice(0)) wake();
   },
 });
 db.close();

@@ -12,8 +12,14 @@ afterAll(() => child.remove());
 type Place = 'saving' | 'saved';
 
 /** True where the export was killed, false where it came to its end. */
-function exportAndKill(b: Bench, generation: Generation, place: Place, page: number): boolean {
-  const args = [child.script, b.file, generation, place, String(page)];
+function exportAndKill(
+  b: Bench,
+  generation: Generation,
+  place: Place,
+  page: number,
+  pages: 'alone' | '' = '',
+): boolean {
+  const args = [child.script, b.file, generation, place, String(page), pages];
   const { signal, status, stderr } = spawnSync(process.execPath, args, { encoding: 'utf8' });
   if (signal === 'SIGKILL') return true;
   expect([status, stderr]).toEqual([0, '']);
@@ -76,7 +82,7 @@ describe.each([
     const b = await prepared(generation, isAnew);
     let kills = 0;
     // Every second run saves a page before it dies; the others die within a transaction.
-    while (exportAndKill(b, generation, kills % 2 === 0 ? 'saved' : 'saving', 0)) kills += 1;
+    while (exportAndKill(b, generation, kills % 2 === 0 ? 'saved' : 'saving', 0, 'alone')) kills += 1;
     expect(kills).toBeGreaterThanOrEqual(5);
     expect(contentsOf(b)).toEqual(contents);
   });

@@ -4,6 +4,8 @@ import { type KillScene, killUntil, openKillScene } from '../support/kill-campai
 const KILLS = 300;
 const PATIENCE_MS = 600_000;
 
+const AFTER_A_PAGE = { kind: 'request', laterMs: 0, answerMs: 150 } as const;
+
 let scene: KillScene;
 beforeAll(async () => {
   scene = await openKillScene(31);
@@ -15,15 +17,16 @@ describe('a job that is killed with SIGKILL ends, run again, in the remap of an 
     'at every committed page',
     async () => {
       const job = await scene.startJob();
-      // Each process saves one page and dies as it asks for the one after; V4 is asked for its companies first.
-      while (await job.kill(['export', 'v3'], { kind: 'request', number: 2, laterMs: 0 }));
-      while (await job.kill(['export', 'v4'], { kind: 'request', number: 3, laterMs: 0 }));
+      // Answers come so slowly that a page is committed before the next one arrives. Each process saves one page and
+      // dies as it asks for the one after the next (two where a list ends with the second); V4 is asked for its companies first.
+      while (await job.kill(['export', 'v3'], { ...AFTER_A_PAGE, number: 3 }));
+      while (await job.kill(['export', 'v4'], { ...AFTER_A_PAGE, number: 4 }));
       await job.finish(['remap']);
       expect(job.contents()).toBe(scene.truth);
       process.stdout.write(
         `killed at ${job.tally.kills} page boundaries, ${scene.requests} requests a job\n`,
       );
-      expect(job.tally.kills).toBeGreaterThanOrEqual(scene.requests - 5);
+      expect(job.tally.kills).toBeGreaterThanOrEqual(scene.requests / 2);
       await job.close();
     },
     PATIENCE_MS,

@@ -1,13 +1,14 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { copyFileSync, existsSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import Database from 'better-sqlite3';
 import { Draw } from '../../src/sandbox/random.js';
 import { type Sandbox, startSandbox } from '../../src/sandbox/start.js';
 import { keysOf } from '../cli/spawn-cli.js';
 import { makeFastFolder } from './fast-folder.js';
-import { type FaultServer, startFaultServer } from './fault-server.js';
+import { type Exchange, type FaultServer, send, startFaultServer } from './fault-server.js';
 import { recordSandbox } from './recordings.js';
 
 const BIN = fileURLToPath(new URL('../../bin/svc-migrate.js', import.meta.url));
@@ -26,8 +27,13 @@ export interface KillScene {
 
 /** When a process is killed. */
 export type Moment =
-  /** As soon as its request with this number, from 1, arrives, or so much later. */
-  | { readonly kind: 'request'; readonly number: number; readonly laterMs: number }
+  /** As soon as its request with this number, from 1, arrives, or so much later; answers take `answerMs`. */
+  | {
+      readonly kind: 'request';
+      readonly number: number;
+      readonly laterMs: number;
+      readonly answerMs?: number;
+    }
   /** So long after it has taken the database. */
   | { readonly kind: 'holding'; readonly laterMs: number }
   /** So long after it was started. */
@@ -106,7 +112,7 @@ async function startJob(sandbox: Sandbox): Promise<KillJob & { readonly server: 
 function configFor(sandbox: Sandbox, server: FaultServer): object {
   const text = JSON.stringify(sandbox.config()).replaceAll(sandbox.v4, server.origin);
   const value = JSON.parse(text) as { v3: object; v4: object; models: { v3: string }[] };
-  // One page after the other: the next request tells that the page before is committed.
+  // One list after the other, in small pages.
   const speed = { pageSize: 3, concurrency: 1, requestsPerSecond: 10_000 };
   return {
     ...value,
@@ -149,10 +155,15 @@ function killAt(moment: Moment, child: ChildProcess, server: FaultServer, databa
   if (moment.kind === 'holding') timers.push(whenThere(`${database}.lock`, strike));
   if (moment.kind === 'request') {
     let number = 0;
+    const { answerMs = 0 } = moment;
+    const answerSlowly = async ({ response, answer }: Exchange): Promise<void> => {
+      await sleep(answerMs);
+      send(response, answer);
+    };
     server.script = () => {
       number += 1;
       if (number === moment.number) strike();
-      return null;
+      return answerMs === 0 ? null : { strike: answerSlowly, strikes: { left: 1 } };
     };
   }
   return () => {
