@@ -1,3 +1,4 @@
+import { itemPattern, PLAIN, parseItems } from '../records/json-items.js';
 import type { Db } from '../store/open.js';
 
 /** A record with a key, as the walk over all keys meets it. */
@@ -14,8 +15,8 @@ export interface Keyed {
 }
 
 /**
- * Rows read at once: nothing can be written while a query is read. They come as one JSON text, which costs a third of
- * what a row each does.
+ * Rows read at once: nothing can be written while a query is read. They come as one text, which costs half of what a
+ * row each does.
  */
 const CHUNK = 500;
 
@@ -57,7 +58,7 @@ export function walkKeyed(
   let ofModel = 0;
   let ofKey = '';
   for (let at = 1; ; at += CHUNK) {
-    const rows: readonly Row[] = JSON.parse(read.get(BigInt(at), BigInt(at + CHUNK - 1)) ?? '[]');
+    const rows = parseItems(read.get(BigInt(at), BigInt(at + CHUNK - 1)) ?? '[]', ROW, rowOf);
     for (const row of rows) {
       const [model, key] = row;
       if (model !== ofModel || key !== ofKey) {
@@ -74,6 +75,12 @@ export function walkKeyed(
 }
 
 type Row = readonly [model: number, key: string, tag: number, id: number, uid: string | null, facts: string];
+
+const ROW = itemPattern(String.raw`(\d+),${PLAIN},(\d+),(\d+),(?:${PLAIN}|null),${PLAIN}`);
+
+function rowOf([, model, key = '', tag, id, uid, facts = '']: RegExpExecArray): Row {
+  return [Number(model), key, Number(tag), Number(id), uid ?? null, facts];
+}
 
 function keyedOf([, , tag, id, uid, facts]: Row): Keyed {
   const flags = tag % 8;

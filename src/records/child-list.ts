@@ -1,4 +1,5 @@
 import type { ParsedChild } from '../domain.js';
+import { itemPattern, PLAIN, parseItems } from './json-items.js';
 
 /** A record's children as `record.children` holds them: a JSON list, by path and id; ids as text, which JSON keeps exact. */
 export type StoredChild = readonly [
@@ -18,9 +19,17 @@ export function renderChildren(children: readonly ParsedChild[]): string | null 
   return JSON.stringify((isOrdered(children) ? children : orderOf(children)).map(storedOf));
 }
 
+const CHILD = itemPattern(`${PLAIN},${PLAIN},(?:${PLAIN}|null),(?:${PLAIN}|null),([01])`);
+
 /** Stored text as children. */
 export function parseChildren(text: string): readonly StoredChild[] {
-  return JSON.parse(text);
+  return parseItems(text, CHILD, ([, path = '', svcId = '', platformId = null, uniqueId = null, deleted]) => [
+    path,
+    svcId,
+    platformId,
+    uniqueId,
+    deleted === '1' ? 1 : 0,
+  ]);
 }
 
 function storedOf({ path, svcId, platformId, platformUniqueId, deleted }: ParsedChild): StoredChild {
