@@ -78,8 +78,9 @@ type Row = readonly [model: number, key: string, tag: number, id: number, uid: s
 
 const ROW = itemPattern(String.raw`(\d+),${PLAIN},(\d+),(\d+),(?:${PLAIN}|null),${PLAIN}`);
 
-function rowOf([, model, key = '', tag, id, uid, facts = '']: RegExpExecArray): Row {
-  return [Number(model), key, Number(tag), Number(id), uid ?? null, facts];
+function rowOf(found: RegExpExecArray): Row {
+  const [model, tag, id] = [Number(found[1]), Number(found[3]), Number(found[4])];
+  return [model, found[2] ?? '', tag, id, found[5] ?? null, found[6] ?? ''];
 }
 
 function keyedOf([, , tag, id, uid, facts]: Row): Keyed {

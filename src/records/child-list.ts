@@ -23,13 +23,11 @@ const CHILD = itemPattern(`${PLAIN},${PLAIN},(?:${PLAIN}|null),(?:${PLAIN}|null)
 
 /** Stored text as children. */
 export function parseChildren(text: string): readonly StoredChild[] {
-  return parseItems(text, CHILD, ([, path = '', svcId = '', platformId = null, uniqueId = null, deleted]) => [
-    path,
-    svcId,
-    platformId,
-    uniqueId,
-    deleted === '1' ? 1 : 0,
-  ]);
+  return parseItems(text, CHILD, childOf);
+}
+
+function childOf(found: RegExpExecArray): StoredChild {
+  return [found[1] ?? '', found[2] ?? '', found[3] ?? null, found[4] ?? null, found[5] === '1' ? 1 : 0];
 }
 
 function storedOf({ path, svcId, platformId, platformUniqueId, deleted }: ParsedChild): StoredChild {
