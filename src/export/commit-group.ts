@@ -1,5 +1,5 @@
 /** What was added waits for more at most so long, ms, unless somebody cannot go on without it. */
-const LONGEST_WAIT_MS = 100;
+const LONGEST_WAIT_MS = 40;
 
 /** Work of several callers on its way into one transaction. */
 export interface CommitGroup {

@@ -48,7 +48,7 @@ describe('what is saved at the same time', () => {
     try {
       const { groups, save } = recordGroups();
       const saved = Promise.all([save('a'), save('b')]);
-      vi.advanceTimersByTime(99);
+      vi.advanceTimersByTime(39);
       await setImmediate();
       await setImmediate();
       await setImmediate();
