@@ -71,13 +71,18 @@ export function createSaver(options: SaverOptions): Saver {
       group.add(() => {
         const saved: SavedPage[] = [];
         let now = row;
-        for (let page = take(now); page !== null; page = take(now)) {
+        let changed = false;
+        let forget: Step['forget'] = [];
+        // what a step forgets may not be what a later page brings
+        for (let page = take(now); page !== null; page = forget.length === 0 ? take(now) : null) {
           const outcome = save(now, page);
-          const changed = outcome.kind === 'page' && outcome.changed > 0;
-          const step = apply(now, decide(now, outcome, rules), changed);
+          const step = decide(now, outcome, rules);
           saved.push({ answer: page.answer, step });
+          changed ||= outcome.kind === 'page' && outcome.changed > 0;
           now = step.row;
+          forget = step.forget;
         }
+        if (saved.length > 0) apply(row, { row: now, forget }, changed);
         return saved;
       }),
     saveSingly: (row, records) => inTransaction(() => saveSingly(row, records)),

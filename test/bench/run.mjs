@@ -4,6 +4,7 @@
  */
 import { parseArgs } from 'node:util';
 import { benchExport } from './export.mjs';
+import { benchGrowth } from './growth.mjs';
 import { benchLatency } from './latency.mjs';
 import { benchMatch } from './match.mjs';
 import { describeMachine, print } from './processes.mjs';
@@ -16,7 +17,13 @@ const { values } = parseArgs({
     only: { type: 'string' },
   },
 });
-const BENCHES = { export: benchExport, latency: benchLatency, match: benchMatch, start: benchStart };
+const BENCHES = {
+  export: benchExport,
+  growth: benchGrowth,
+  latency: benchLatency,
+  match: benchMatch,
+  start: benchStart,
+};
 const size = { records: Number(values.records), rounds: Number(values.rounds) };
 print(describeMachine());
 for (const name of values.only?.split(',') ?? Object.keys(BENCHES)) await BENCHES[name](size);
