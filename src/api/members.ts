@@ -53,8 +53,8 @@ export class Members {
       const slot = repeated > 0 ? (this.#keySlots[place] ?? -1) : this.#slot;
       const wanted = readValue !== null && slot >= firstNested;
       const first = bytes[start] ?? 0;
-      if (first === QUOTE) i = scanner.skipString(start + 1);
-      else i = wanted ? readValue(slot, start) : scanner.skipValue(start);
+      if (wanted) i = readValue(slot, start);
+      else i = first === QUOTE ? scanner.skipString(start + 1) : scanner.skipValue(start);
       if (slot >= 0) {
         this.#firsts[slot] = first;
         this.#starts[slot] = start;

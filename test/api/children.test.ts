@@ -26,7 +26,9 @@ describe('children', () => {
     expect(recordOf('"line_items":[{"svc_id":5}],"line_items":[{"svc_id":6}]').children).toMatchObject([
       { svcId: 6n },
     ]);
-    expect(recordOf('"line_items":[{"svc_id":5}],"line_items":null').children).toEqual([]);
+    for (const value of ['null', '{}', '"x"', '7', '[]']) {
+      expect(recordOf(`"line_items":[{"svc_id":5}],"line_items":${value}`).children).toEqual([]);
+    }
   });
 
   it('belong to their own record', () => {
