@@ -5,7 +5,7 @@ import { JsonScanner, JsonSyntaxError, OPEN_ARRAY, OPEN_OBJECT } from './json-sc
 import { KeyTable } from './key-table.js';
 import { Members } from './members.js';
 import { RecordReader } from './record.js';
-import { buildRecordLayout, type PageSpec, type RecordLayout } from './record-layout.js';
+import { buildRecordLayout, type ListSpec, type PageSpec, type RecordLayout } from './record-layout.js';
 import { parseInt64 } from './svc-ids.js';
 
 /** V3: data, next and total_count at the top. V4: inside `data`, with request_id at the top. */
@@ -21,19 +21,19 @@ const envelopeSchema = z.object({
   requestId: z.string().nullable(),
 });
 
-/** Turns a page's bytes into records; built once per list. */
-export type PageParser = (body: Uint8Array) => ListPage;
+/** Turns a page's bytes into records, all of which must be of the company; null: of any. */
+export type PageParser = (body: Uint8Array, companyId: bigint | null) => ListPage;
 
 /**
  * The one way from a page's bytes to its records. Ids are exact to 64 bits; the whole page must be JSON that
  * `JSON.parse` would accept, in the envelope of its generation. What it makes throws SvcError `bad_response`,
  * without the facts of the request.
  */
-export function pageParser(spec: PageSpec): PageParser {
+export function pageParser(spec: ListSpec): PageParser {
   const layout = buildRecordLayout(spec);
   let capacity: number | undefined;
-  return (body) => {
-    const page = guardJson(body, () => parseEnvelope(body, spec, layout, capacity));
+  return (body, companyId) => {
+    const page = guardJson(body, () => parseEnvelope(body, { ...spec, companyId }, layout, capacity));
     capacity = Math.max(1, page.columns.length);
     return page;
   };

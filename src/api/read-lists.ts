@@ -7,7 +7,7 @@ import type { Host } from './host.js';
 import type { Hosts } from './hosts.js';
 import { type PageParser, pageParser } from './page.js';
 import { type ApiQuery, buildUrl, DATA_HASH } from './query.js';
-import type { PageSpec } from './record-layout.js';
+import type { ListSpec } from './record-layout.js';
 import { type RequestOptions, requestParsed } from './request.js';
 import { parseSingleRecord } from './single-record.js';
 import { buildV3List } from './v3.js';
@@ -19,17 +19,17 @@ type ListReader = (
   buildQuery: (host: Host) => ApiQuery,
 ) => Promise<ListPage>;
 
-/** Makes the reader of all lists; it keeps one parser for each. */
+/** Makes the reader of all lists; it keeps one parser for all lists of a model: companies can be many. */
 export function createListReader(config: Config, hosts: Hosts, settings: RequestOptions): ListReader {
   const parsers = new Map<string, PageParser>();
   return async ({ stream, pair }, buildQuery) => {
     const host = stream.generation === 'v3' ? hosts.v3.get(stream.region) : hosts.v4;
     if (host === undefined) throw new TypeError(`no region ${stream.region}`);
-    const name = JSON.stringify([stream.generation, pair.v3, String(stream.companyId)]);
-    const parser = parsers.get(name) ?? pageParser(specOf(config, stream.generation, pair, stream.companyId));
+    const name = `${stream.generation} ${pair.v3}`;
+    const parser = parsers.get(name) ?? pageParser(specOf(config, stream.generation, pair));
     parsers.set(name, parser);
     const where = whereOf(host, buildQuery(host), pair.v3, stream.companyId);
-    const page = await requestParsed(where, parser, settings);
+    const page = await requestParsed(where, (body) => parser(body, stream.companyId), settings);
     const { requestId } = page;
     return requestId === null ? page : { ...page, requestId: cleanRequestId(requestId, settings.scrub) };
   };
@@ -60,7 +60,7 @@ export async function fetchRecord(
   const { pair, companyId, svcId } = request;
   if (pair.v4 === null) return null;
   const query = buildV4Record(pair.v4, companyId, svcId, pair.expand);
-  const spec = specOf(config, 'v4', pair, companyId);
+  const spec = { ...specOf(config, 'v4', pair), companyId };
   try {
     return await requestParsed(
       whereOf(host, query, pair.v3, companyId),
@@ -74,14 +74,9 @@ export async function fetchRecord(
   }
 }
 
-function specOf(
-  config: Config,
-  generation: PageSpec['generation'],
-  pair: ModelPair,
-  companyId: bigint | null,
-): PageSpec {
+function specOf(config: Config, generation: ListSpec['generation'], pair: ModelPair): ListSpec {
   const { dateFields } = config.backfill;
-  return { generation, fieldPrefix: config.fieldPrefix, children: pair.children, dateFields, companyId };
+  return { generation, fieldPrefix: config.fieldPrefix, children: pair.children, dateFields };
 }
 
 function whereOf(host: Host, query: ApiQuery, model: string | null, companyId: bigint | null): Where {

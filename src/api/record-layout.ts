@@ -1,13 +1,17 @@
 import { type FactField, factFields } from './facts.js';
 import { KeyTable } from './key-table.js';
 
-/** What one list's pages look like. */
-export interface PageSpec {
+/** What the pages of a model's lists look like. */
+export interface ListSpec {
   readonly generation: 'v3' | 'v4';
   readonly fieldPrefix: string;
   /** Fields whose array items are children. */
   readonly children: readonly string[];
   readonly dateFields: readonly string[];
+}
+
+/** The same for the list of one company. */
+export interface PageSpec extends ListSpec {
   /** Every record must be of this company; null: of any. */
   readonly companyId: bigint | null;
 }
@@ -45,7 +49,7 @@ export interface RecordLayout extends ChildLayout {
 }
 
 /** Lays out the members to look for; the same name gets one slot whatever parts it plays. */
-export function buildRecordLayout(spec: PageSpec): RecordLayout {
+export function buildRecordLayout(spec: ListSpec): RecordLayout {
   const prefix = spec.fieldPrefix;
   const facts = factFields(spec.dateFields);
   const identity = [`${prefix}id`, 'platform_id', 'platform_unique_id', `${prefix}deleted_at`];

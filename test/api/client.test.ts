@@ -65,6 +65,19 @@ describe('a list of V4', () => {
     expect(page).toMatchObject({ requestId: 'r-1' });
   });
 
+  it('holds records of its own company, whichever company was read before', async () => {
+    const { api, time } = createTestApi();
+    nock(V4)
+      .get(/^\/v4\/core\/companies\/[23]\/invoices\?/)
+      .twice()
+      .reply(200, V4_PAGE);
+    const ofTwo = await time.run(api.fetchPage(v4Request()));
+    const stream = { ...v4Request().stream, companyId: 3n };
+    const ofThree = await time.run(api.fetchPage(v4Request({ stream })));
+    expect([ofTwo.columns.length, ofTwo.rejected]).toEqual([1, []]);
+    expect([ofThree.columns.length, ofThree.rejected]).toMatchObject([0, [{ reason: 'other_company' }]]);
+  });
+
   it.each([
     ['auto', true],
     [true, true],

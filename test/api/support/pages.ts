@@ -15,7 +15,7 @@ export const V4: PageSpec = { ...V3, generation: 'v4' };
 
 /** A page with its records as objects. */
 export function parsePage(body: Uint8Array, spec: PageSpec): ParsedPage {
-  const { columns, ...page } = pageParser(spec)(body);
+  const { columns, ...page } = pageParser(spec)(body, spec.companyId);
   return { ...page, records: recordsOf(columns) };
 }
 
