@@ -12,8 +12,8 @@ export type RejectedChild = Omit<RejectedObject, 'position'>;
 
 /**
  * Reads the lists that hold a record's children, and writes them as `records/child-list.ts` has them. Lists whose
- * children all have plain ids in rising order, which nearly all have, are written as they are walked; every other
- * list is read again into objects.
+ * children all have plain ids in rising order, which nearly all have, are written as they are walked; where one of a
+ * record's lists is different, all of them are read again into objects.
  */
 export class ChildReader {
   readonly #scanner: JsonScanner;

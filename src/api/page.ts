@@ -34,7 +34,7 @@ export function pageParser(spec: ListSpec): PageParser {
   let capacity: number | undefined;
   return (body, companyId) => {
     const page = guardJson(body, () => parseEnvelope(body, { ...spec, companyId }, layout, capacity));
-    capacity = Math.max(1, page.columns.length);
+    capacity = page.columns.length;
     return page;
   };
 }

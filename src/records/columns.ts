@@ -87,7 +87,7 @@ export class ColumnWriter {
   }
 
   #grow(): void {
-    const capacity = this.#flags.length * 2;
+    const capacity = this.#flags.length * 2 || FIRST_CAPACITY;
     this.#svcIds = widen(this.#svcIds, new BigInt64Array(capacity));
     this.#companyIds = widen(this.#companyIds, new BigInt64Array(capacity));
     this.#instants = widen(this.#instants, new Float64Array(capacity * INSTANTS));
