@@ -24,7 +24,8 @@ export interface LimiterOptions {
  * | timers fire late, work stalls | up to 200 ms are made up for, so that the rate is kept                         |
  * | whatever happened before      | a start comes 1020 ms after the 50th before it, or later                       |
  * | requests arrive early or late | by less than these 20 ms: no second sees 51                                    |
- * | a connection is opened        | its request arrives when it is answered at the latest, and counts from then on |
+ * | a connection is opened        | its request counts from its answer on, when it has surely arrived; until then  |
+ * |                               | from its start                                                                 |
  * | nobody asks, or the host says | nothing is made up for: it goes on evenly, after a 429 at half the pace        |
  * | to wait, or answers 429       |                                                                                |
  */

@@ -38,7 +38,8 @@ export class ReadAhead {
   #cursor: string | null;
   readonly #arrived: AskedPage[] = [];
   #failure: { readonly error: unknown } | null = null;
-  #given = false;
+  /** Nothing more is asked for or given: the last page was, or nobody wants more. */
+  #isOver = false;
   #wake: () => void = () => {};
   #makeRoom: () => void = () => {};
 
@@ -70,7 +71,7 @@ export class ReadAhead {
       position.phase !== 'drop' &&
       position.walk === this.#walk &&
       position.cursor === this.#cursor &&
-      !this.#given
+      !this.#isOver
     );
   }
 
@@ -81,7 +82,7 @@ export class ReadAhead {
     this.#arrived.shift();
     this.#options.backlog.bytes -= bytesOf(page.answer);
     const next = nextOf(page.answer);
-    this.#given = next === null;
+    this.#isOver = next === null;
     this.#cursor = next;
     this.#makeRoom();
     return page;
@@ -91,16 +92,16 @@ export class ReadAhead {
   end(): void {
     for (const { answer } of this.#arrived) this.#options.backlog.bytes -= bytesOf(answer);
     this.#arrived.length = 0;
-    this.#given = true;
+    this.#isOver = true;
     this.#makeRoom();
   }
 
   async #askOn(first: string | null): Promise<void> {
     const { fetch, backlog, clock } = this.#options;
-    for (let cursor = first; !this.#given; ) {
+    for (let cursor = first; !this.#isOver; ) {
       const askedMs = clock.now();
       const answer = await fetch(cursor);
-      if (this.#given) return;
+      if (this.#isOver) return;
       backlog.bytes += bytesOf(answer);
       this.#arrived.push({ askedMs, answer });
       this.#wake();

@@ -19,7 +19,11 @@ export async function orAborted<T>(signal: AbortSignal, work: () => Promise<T>):
 function stopReason(signal: AbortSignal): Error {
   const reason: unknown = signal.reason;
   if (reason instanceof Error && reason.name !== 'AbortError') return reason;
-  return new SvcError('interrupted', 'Interrupted; every finished page is in the database.', {
-    hint: 'Run the same command again: it continues where it stopped.',
-  });
+  return new SvcError(
+    'interrupted',
+    'Interrupted; every page that was saved stays, the rest is read again.',
+    {
+      hint: 'Run the same command again: it continues where it stopped.',
+    },
+  );
 }
