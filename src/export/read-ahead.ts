@@ -40,8 +40,8 @@ export class ReadAhead {
   #failure: { readonly error: unknown } | null = null;
   /** Nothing more is asked for or given: the last page was, or nobody wants more. */
   #isOver = false;
-  #wake: () => void = () => {};
-  #makeRoom: () => void = () => {};
+  readonly #news = new Bell();
+  readonly #room = new Bell();
 
   /** Begins where the row stands. */
   constructor({ position }: StreamRow, options: ReadAheadOptions) {
@@ -50,7 +50,7 @@ export class ReadAhead {
     this.#cursor = position.cursor;
     this.#askOn(position.cursor).catch((error: unknown) => {
       this.#failure = { error };
-      this.#wake();
+      this.#news.ring();
     });
   }
 
@@ -58,9 +58,7 @@ export class ReadAhead {
   async arrival(): Promise<void> {
     while (this.#arrived.length === 0) {
       if (this.#failure !== null) throw this.#failure.error;
-      await new Promise<void>((resolve) => {
-        this.#wake = resolve;
-      });
+      await this.#news.heard();
     }
   }
 
@@ -84,7 +82,7 @@ export class ReadAhead {
     const next = nextOf(page.answer);
     this.#isOver = next === null;
     this.#cursor = next;
-    this.#makeRoom();
+    this.#room.ring();
     return page;
   }
 
@@ -93,7 +91,7 @@ export class ReadAhead {
     for (const { answer } of this.#arrived) this.#options.backlog.bytes -= bytesOf(answer);
     this.#arrived.length = 0;
     this.#isOver = true;
-    this.#makeRoom();
+    this.#room.ring();
   }
 
   async #askOn(first: string | null): Promise<void> {
@@ -104,21 +102,32 @@ export class ReadAhead {
       if (this.#isOver) return;
       backlog.bytes += bytesOf(answer);
       this.#arrived.push({ askedMs, answer });
-      this.#wake();
+      this.#news.ring();
       cursor = nextOf(answer);
       if (cursor === null || this.#isFull()) backlog.hurry();
       if (cursor === null) return;
-      while (this.#isFull()) {
-        await new Promise<void>((resolve) => {
-          this.#makeRoom = resolve;
-        });
-      }
+      while (this.#isFull()) await this.#room.heard();
     }
   }
 
   #isFull(): boolean {
     const { length } = this.#arrived;
     return length >= MOST_PAGES || (length > 0 && this.#options.backlog.bytes > MOST_BYTES);
+  }
+}
+
+/** Lets one wait for what another does. */
+class Bell {
+  #ring: () => void = () => {};
+
+  heard(): Promise<void> {
+    return new Promise((resolve) => {
+      this.#ring = resolve;
+    });
+  }
+
+  ring(): void {
+    this.#ring();
   }
 }
 
