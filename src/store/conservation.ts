@@ -38,6 +38,7 @@ export interface ContradictionList {
 }
 
 interface Found {
+  code: ContradictionCode;
   model: string;
   path: string;
   region: string | null;
@@ -57,20 +58,27 @@ interface Found {
  */
 export function findContradictions(db: Db, models: readonly string[], limit: number): ContradictionList[] {
   const params = { models: JSON.stringify(models) };
-  return CONTRADICTION_CODES.flatMap((code) => {
-    const rows = db.prepare<[object], Found>(QUERIES[code]).iterate(params);
-    const first: Contradiction[] = [];
-    let total = 0;
-    for (const row of rows) {
-      total += 1;
-      if (first.length < limit) first.push(toContradiction(code, row));
+  const lists = new Map<ContradictionCode, { total: number; first: Contradiction[] }>();
+  for (const query of [V3_CONTRADICTIONS, ...Object.entries(QUERIES).map(withCode)]) {
+    for (const row of db.prepare<[object], Found>(query).iterate(params)) {
+      const list = lists.get(row.code) ?? { total: 0, first: [] };
+      lists.set(row.code, list);
+      list.total += 1;
+      if (list.first.length < limit) list.first.push(toContradiction(row));
     }
-    return total === 0 ? [] : [{ code, total, first }];
+  }
+  return CONTRADICTION_CODES.flatMap((code) => {
+    const list = lists.get(code);
+    return list === undefined ? [] : [{ code, ...list }];
   });
 }
 
-function toContradiction(code: ContradictionCode, row: Found): Contradiction {
-  const { model, path, region, company, platform_id, v3, v4 } = row;
+function withCode([code, query]: readonly [string, string]): string {
+  return `SELECT '${code}' AS code, * FROM (${query})`;
+}
+
+function toContradiction(row: Found): Contradiction {
+  const { code, model, path, region, company, platform_id, v3, v4 } = row;
   return { code, model, path, region, companyId: company, platformId: platform_id, v3SvcId: v3, v4SvcId: v4 };
 }
 
@@ -144,12 +152,14 @@ const NAMES_BOTH = `(m.status = 'matched' OR (m.status = 'deleted' AND ifnull(m.
   IN ('deleted_in_v3', 'deleted_in_v4', 'deleted_in_both')))`;
 const INHERITS = `ifnull(m.reason, '') LIKE 'parent\\_%' ESCAPE '\\'`;
 
-const QUERIES: Readonly<Record<ContradictionCode, string>> = {
-  not_in_remap: `SELECT model, path, region, company, platform_id, v3, NULL AS v4 FROM (${V3_BALANCE}) WHERE n > 0`,
-  twice_in_remap: `
-    SELECT model, path, region, company, platform_id, v3, NULL AS v4 FROM (${V3_BALANCE}) WHERE n < 0 AND exported`,
-  not_exported: `
-    SELECT model, path, region, company, platform_id, v3, NULL AS v4 FROM (${V3_BALANCE}) WHERE n < 0 AND NOT exported`,
+/** One grouping of everything that V3 showed tells three kinds. */
+const V3_CONTRADICTIONS = `
+  SELECT CASE WHEN n > 0 THEN 'not_in_remap' WHEN exported THEN 'twice_in_remap' ELSE 'not_exported' END AS code,
+      model, path, region, company, platform_id, v3, NULL AS v4
+    FROM (${V3_BALANCE}) WHERE n <> 0`;
+type V3Code = 'not_in_remap' | 'twice_in_remap' | 'not_exported';
+
+const QUERIES: Readonly<Record<Exclude<ContradictionCode, V3Code>, string>> = {
   v4_not_in_remap: `
     SELECT model, path, NULL AS region, company, platform_id, NULL AS v3, v4 FROM (${V4_EXPORTED} EXCEPT ${V4_IN_REMAP})`,
   v4_not_exported: `
