@@ -90,3 +90,35 @@ describe('the remap against the export', () => {
     expect(spoilt).toBeGreaterThan(8);
   });
 });
+
+describe('a contradiction is named for what is wrong', () => {
+  const PLAIN = { key: 'a', uid: null, deleted: false, kids: [] };
+  const ONLY_V4 = { ...PLAIN, key: 'b' };
+  it.each<[what: string, sql: string, codes: readonly string[]]>([
+    [
+      'a V3 record without a row',
+      'DELETE FROM remap WHERE v3_svc_id = 1',
+      ['not_in_remap', 'v4_not_in_remap'],
+    ],
+    [
+      'a row that is there twice',
+      'INSERT INTO remap SELECT * FROM remap WHERE v3_svc_id = 1',
+      ['twice_in_remap', 'v4_claimed_twice'],
+    ],
+    [
+      'a row of a record nobody showed',
+      'UPDATE remap SET v3_svc_id = 77 WHERE v3_svc_id = 1',
+      ['not_in_remap', 'not_exported'],
+    ],
+    ['a V4 record without a row', 'DELETE FROM remap WHERE v3_svc_id IS NULL', ['v4_not_in_remap']],
+    [
+      'a V4 id nobody showed',
+      'UPDATE remap SET v4_svc_id = 77 WHERE v3_svc_id = 1',
+      ['v4_not_in_remap', 'v4_not_exported'],
+    ],
+  ])('%s', (_, sql, codes) => {
+    build({ v3: [PLAIN], v4: [PLAIN, ONLY_V4], v3State: 'complete', v4State: 'complete' });
+    opened.db.exec(sql);
+    expect(find().map(({ code, total }) => [code, total])).toEqual(codes.map((code) => [code, 1]));
+  });
+});
