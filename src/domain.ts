@@ -164,7 +164,7 @@ export interface RecordColumns {
   readonly flags: Uint8Array;
   /**
    * Of each record: where its bytes begin and end in `body`, where its texts begin in `texts` and where each ends:
-   * platformId, platformUniqueId, facts, children.
+   * platformId, platformUniqueId, facts, children. Neither a key nor a list of children is ever empty: '' is null.
    */
   readonly places: Uint32Array;
   readonly texts: Uint8Array;

@@ -55,22 +55,22 @@ export class ChildReader {
     return i;
   }
 
-  /** Writes the children of the lists walked since `reset`, and tells whether there are any. */
-  write(texts: Texts, reject: (child: RejectedChild) => void): boolean {
-    if (!this.#lists.every((list) => list.isPlain)) return this.#writeOdd(texts, reject);
+  /** Writes the children of the lists walked since `reset`, nothing where there are none. */
+  write(texts: Texts, reject: (child: RejectedChild) => void): void {
+    if (!this.#lists.every((list) => list.isPlain)) {
+      this.#writeOdd(texts, reject);
+      return;
+    }
     const start = texts.length;
     for (const list of this.#inOrder) list.write(texts, texts.length === start);
     if (texts.length > start) texts.byte(CLOSE);
-    return texts.length > start;
   }
 
-  #writeOdd(texts: Texts, reject: (child: RejectedChild) => void): boolean {
+  #writeOdd(texts: Texts, reject: (child: RejectedChild) => void): void {
     const children = this.#lists.flatMap((list) =>
       list.at < 0 ? [] : this.#read(list.path, list.at, reject),
     );
-    const text = renderChildren(children);
-    if (text !== null) texts.text(text);
-    return text !== null;
+    texts.text(renderChildren(children) ?? '');
   }
 
   #read(path: string, at: number, reject: (child: RejectedChild) => void): readonly ParsedChild[] {

@@ -1,12 +1,5 @@
 import type { RejectedObject } from '../domain.js';
-import {
-  ColumnWriter,
-  FROM_PLATFORM,
-  HAS_CHILDREN,
-  HAS_PLATFORM_ID,
-  HAS_UNIQUE_ID,
-  IS_DELETED,
-} from '../records/columns.js';
+import { ColumnWriter, FROM_PLATFORM, IS_DELETED } from '../records/columns.js';
 import { ChildReader } from './children.js';
 import { FactReader } from './fact-reader.js';
 import { parseIsoDate } from './iso-date.js';
@@ -95,13 +88,13 @@ export class RecordReader {
     columns.begin(svcId, companyId, start, end);
     let flags = this.#members.kind(layout.deletedAt) === 0 ? 0 : IS_DELETED;
     if (!Number.isNaN(platformMs)) flags |= FROM_PLATFORM;
-    if (this.#writeKey(layout.platformId)) flags |= HAS_PLATFORM_ID;
-    if (this.#writeKey(layout.uniqueId)) flags |= HAS_UNIQUE_ID;
+    this.#writeKey(layout.platformId);
+    this.#writeKey(layout.uniqueId);
     this.#facts.write(this.#instants, columns.texts);
     columns.endText();
     const reject = (child: Omit<RejectedObject, 'position'>): void =>
       void this.rejected.push({ position, ...child });
-    if (this.#children.write(columns.texts, reject)) flags |= HAS_CHILDREN;
+    this.#children.write(columns.texts, reject);
     columns.endText();
     const createdMs = this.#instants[layout.createdAt] ?? Number.NaN;
     const orgCreatedMs = this.#instants[layout.orgCreatedAt] ?? Number.NaN;
@@ -109,8 +102,8 @@ export class RecordReader {
     columns.end(flags, updatedMs, latestMs, Number.isNaN(createdMs) ? orgCreatedMs : createdMs);
   }
 
-  /** Writes the member's text if it can be a join key, and tells whether it can. */
-  #writeKey(slot: number): boolean {
+  /** Writes the member's text if it can be a join key. */
+  #writeKey(slot: number): void {
     const { texts } = this.columns;
     const isKey = isPlatformKey(this.#scanner, this.#members, slot);
     if (isKey && this.#members.isEscaped(slot)) texts.text(this.#members.text(slot));
@@ -119,7 +112,6 @@ export class RecordReader {
       texts.copy(this.#scanner.bytes, this.#members.start(slot) + quote, this.#members.end(slot) - quote);
     }
     this.columns.endText();
-    return isKey;
   }
 
   #integer(slot: number): bigint | null {

@@ -3,12 +3,9 @@ import type { ParsedChild, ParsedRecord, RecordColumns } from '../domain.js';
 import { parseChildren, renderChildren } from './child-list.js';
 import { Texts } from './texts.js';
 
-export const HAS_PLATFORM_ID = 1;
-export const HAS_UNIQUE_ID = 2;
-export const IS_DELETED = 4;
+export const IS_DELETED = 1;
 /** `latestMs` is from the platform's dates. */
-export const FROM_PLATFORM = 8;
-export const HAS_CHILDREN = 16;
+export const FROM_PLATFORM = 2;
 
 /** Entries of `instants` and of `places` for one record. */
 const INSTANTS = 3;
@@ -140,11 +137,11 @@ export class ColumnReader {
   }
 
   platformId(at: number): string | null {
-    return this.#is(at, HAS_PLATFORM_ID) ? this.#text(at, 0) : null;
+    return this.#text(at, 0) || null;
   }
 
   platformUniqueId(at: number): string | null {
-    return this.#is(at, HAS_UNIQUE_ID) ? this.#text(at, 1) : null;
+    return this.#text(at, 1) || null;
   }
 
   facts(at: number): string {
@@ -153,7 +150,7 @@ export class ColumnReader {
 
   /** As stored, see `child-list.ts`. */
   children(at: number): string | null {
-    return this.#is(at, HAS_CHILDREN) ? this.#text(at, 3) : null;
+    return this.#text(at, 3) || null;
   }
 
   deleted(at: number): boolean {
@@ -234,18 +231,13 @@ export function columnsOf(records: readonly ParsedRecord[]): RecordColumns {
   const writer = new ColumnWriter(Buffer.concat(records.map(({ raw }) => raw)), records.length);
   let start = 0;
   for (const record of records) {
-    const children = renderChildren(record.children);
     writer.begin(record.svcId, record.companyId, start, start + record.raw.length);
-    for (const text of [record.platformId, record.platformUniqueId, record.facts, children]) {
+    const texts = [record.platformId, record.platformUniqueId, record.facts, renderChildren(record.children)];
+    for (const text of texts) {
       writer.texts.text(text ?? '');
       writer.endText();
     }
-    const flags =
-      (record.platformId === null ? 0 : HAS_PLATFORM_ID) |
-      (record.platformUniqueId === null ? 0 : HAS_UNIQUE_ID) |
-      (record.deleted ? IS_DELETED : 0) |
-      (record.latestFrom === 'platform' ? FROM_PLATFORM : 0) |
-      (children === null ? 0 : HAS_CHILDREN);
+    const flags = (record.deleted ? IS_DELETED : 0) | (record.latestFrom === 'platform' ? FROM_PLATFORM : 0);
     const { updatedMs, latestMs, createdMs } = record;
     writer.end(flags, updatedMs ?? Number.NaN, latestMs ?? Number.NaN, createdMs ?? Number.NaN);
     start += record.raw.length;

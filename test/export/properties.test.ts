@@ -38,11 +38,14 @@ const troubles = fc.uniqueArray(fc.tuple(fc.nat(40), trouble), { selector: ([at]
 
 const item: fc.Arbitrary<Omit<FakeRecord, 'svcId'>> = fc.record({
   companyId: fc.constant(7n),
-  platformId: fc.option(fc.string({ maxLength: 4 }), { nil: null }),
+  platformId: fc.option(fc.string({ minLength: 1, maxLength: 4 }), { nil: null }),
   updatedMs: fc.option(fc.nat(1000), { nil: null }),
   deleted: fc.boolean(),
   children: fc.uniqueArray(
-    fc.record({ svcId: fc.bigInt({ min: 1n, max: 9n }), platformId: fc.string({ maxLength: 3 }) }),
+    fc.record({
+      svcId: fc.bigInt({ min: 1n, max: 9n }),
+      platformId: fc.string({ minLength: 1, maxLength: 3 }),
+    }),
     { selector: ({ svcId }) => svcId, maxLength: 3 },
   ),
 });

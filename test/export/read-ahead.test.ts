@@ -4,32 +4,10 @@ import type { ListPage } from '../../src/domain.js';
 import { SvcError } from '../../src/errors.js';
 import { ReadAhead } from '../../src/export/read-ahead.js';
 import { columnsOf } from '../../src/records/columns.js';
-import { FIRST_POSITION, type StreamRow } from '../../src/store/stream-row.js';
+import type { StreamRow } from '../../src/store/stream-row.js';
+import { row } from './decide-cases.js';
 
-function rowAt(cursor: string | null, walk = 1): StreamRow {
-  return {
-    id: 1n,
-    generation: 'v3',
-    region: 'eu',
-    model: 'accounting/invoices',
-    companyId: null,
-    route: 'accounting/invoices',
-    state: 'running',
-    endReason: null,
-    endNote: null,
-    pages: 0,
-    records: 0,
-    uniqueRecords: 0,
-    duplicates: 0,
-    rejected: 0,
-    totalCountFirst: null,
-    totalCountLast: null,
-    startedAt: '2026-01-01T00:00:00.000Z',
-    finishedAt: null,
-    readAt: null,
-    position: { ...FIRST_POSITION, cursor, walk },
-  };
-}
+const rowAt = (cursor: string | null, walk = 1): StreamRow => row({ position: { cursor, walk } });
 
 function page(next: string | null, bytes = 2): ListPage {
   const columns = { ...columnsOf([]), body: new Uint8Array(bytes) };
