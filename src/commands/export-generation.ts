@@ -4,21 +4,20 @@ import { buildFingerprint } from '../config/fingerprint.js';
 import { loadKeys } from '../config/keys.js';
 import type { Generation } from '../domain.js';
 import { SvcError } from '../errors.js';
+import { createPageSupply } from '../export/ask-ahead.js';
 import { exportV3 } from '../export/export-v3.js';
 import { exportV4 } from '../export/export-v4.js';
-import type { ExportSummary } from '../export/run-export.js';
+import type { ExportOptions, ExportSummary } from '../export/run-export.js';
+import type { PageSupply } from '../export/source.js';
 import { writeText } from '../report/write-output.js';
 import type { Db } from '../store/open.js';
 import type { Narrowing } from './command.js';
+import { holdInThread } from './export-in-thread.js';
 import { renderExportSummary } from './export-summary.js';
-import { holdDatabase } from './hold-database.js';
 import type { Io } from './io.js';
 import { type WaitSettings, waitForV4 } from './wait-for-v4.js';
 
-export interface ExportCommand extends Narrowing {
-  readonly config: Config;
-  /** Read everything anew. */
-  readonly restart: boolean;
+export interface ExportCommand extends ExportWish {
   /** Wait for the backfill before V4 is read. */
   readonly wait?: WaitSettings | undefined;
 }
@@ -27,7 +26,7 @@ export interface ExportCommand extends Narrowing {
  * `export v3` and `export v4`: reads one generation into the database and prints what it holds now.
  *
  * @throws SvcError `incomplete` after the summary where a list was not read in full; else as `loadKeys`,
- * `holdDatabase` and `runExport` do
+ * `holdInThread` and `runExport` do
  */
 export async function runExportCommand(
   generation: Generation,
@@ -38,44 +37,67 @@ export async function runExportCommand(
   // Keys first: without them nothing is created.
   loadKeys(config, io.env, [generation]);
   const hold = { file: config.database, mode: 'create', command: `export ${generation}` } as const;
-  const summary = await holdDatabase({ ...hold, nowMs: io.clock.now() }, (db) =>
-    exportGeneration(generation, db, options, io),
+  const summary = await holdInThread({ ...hold, nowMs: io.clock.now() }, io, (exporter) =>
+    exportGeneration(generation, exporter, options, io),
   );
   await writeText(io.stdout, [renderExportSummary(generation, summary, config, io.width)]);
   assertComplete(generation, summary);
   return 0;
 }
 
+/** What is to be exported. */
+export interface ExportWish extends Narrowing {
+  readonly config: Config;
+  /** Read everything anew. */
+  readonly restart: boolean;
+}
+
+/** Reads one generation into a database that is held. Throws as `runExport` does. */
+export type Exporter = (
+  generation: Generation,
+  wish: ExportWish,
+  supply: PageSupply,
+) => Promise<ExportSummary>;
+
+/** Exports into the open database, in this thread. */
+export function exporterOn(
+  db: Db,
+  file: string,
+  context: Pick<ExportOptions, 'signal' | 'clock' | 'onProgress'>,
+): Exporter {
+  return (generation, { config, restart, models, companies }, supply) =>
+    (generation === 'v3' ? exportV3 : exportV4)({
+      ...context,
+      db,
+      file,
+      config,
+      fingerprint: buildFingerprint(config),
+      supply,
+      restart,
+      onlyModels: models,
+      onlyCompanies: companies,
+    });
+}
+
 /**
- * Reads one generation into an open database.
+ * Asks the service for the pages of one generation and has them exported.
  *
  * @throws SvcError as `loadKeys` and `runExport` do
  */
 export async function exportGeneration(
   generation: Generation,
-  db: Db,
+  exporter: Exporter,
   options: ExportCommand,
   io: Io,
 ): Promise<ExportSummary> {
-  const { config, models, companies, restart } = options;
+  const { config, wait, models, companies, restart } = options;
   const { signal, clock, onProgress } = io;
-  if (generation === 'v4' && options.wait !== undefined) await waitForV4(config, options.wait, io);
+  if (generation === 'v4' && wait !== undefined) await waitForV4(config, wait, io);
   const keys = loadKeys(config, io.env, [generation]);
   const api = createApi({ config, keys, onProgress, signal });
   try {
-    return await (generation === 'v3' ? exportV3 : exportV4)({
-      db,
-      file: config.database,
-      config,
-      fingerprint: buildFingerprint(config),
-      source: api,
-      signal,
-      clock,
-      onProgress,
-      restart,
-      onlyModels: models,
-      onlyCompanies: companies,
-    });
+    const wish = { config, models, companies, restart };
+    return await exporter(generation, wish, createPageSupply(api, clock));
   } finally {
     await api.close();
   }

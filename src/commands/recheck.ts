@@ -15,7 +15,7 @@ import { assertSameExport } from '../store/fingerprint.js';
 import { guardDatabase } from '../store/open.js';
 import { prepareReadOutcome, readOpenRows } from '../store/open-findings.js';
 import { EVERYTHING } from '../store/remap.js';
-import { exportGeneration } from './export-generation.js';
+import { exporterOn, exportGeneration } from './export-generation.js';
 import { holdDatabase } from './hold-database.js';
 import type { Io } from './io.js';
 import { readDatabase } from './read-database.js';
@@ -90,13 +90,14 @@ function runRoundAlone(config: Config, api: Api, io: Io): Promise<RoundResult> {
       rules: { sweeps: false, sweepOverlapMs: 0, dropsMissingLists: false },
       clock,
     });
+    const exporter = exporterOn(db, config.database, io);
     return runRound({
       db,
       config,
       api,
       saver,
       readAgain: (generation, models, companies) =>
-        exportGeneration(generation, db, { config, models, companies, restart: false }, io),
+        exportGeneration(generation, exporter, { config, models, companies, restart: false }, io),
       onProgress,
       deaf,
     });

@@ -4,7 +4,7 @@ import { EXIT_BY_CODE, SvcError } from '../errors.js';
 import { writeText } from '../report/write-output.js';
 import { assertCheckable, type CheckOptions, runCheck } from './check.js';
 import { type ExportCommand, exportGeneration } from './export-generation.js';
-import { holdDatabase } from './hold-database.js';
+import { holdInThread } from './export-in-thread.js';
 import type { Io } from './io.js';
 import { rebuildRemap } from './remap.js';
 
@@ -28,7 +28,7 @@ export async function runRun(options: ExportCommand & CheckOptions, io: Io): Pro
 /**
  * Reads both generations; what stays unread is a warning and shows in the report.
  *
- * @throws SvcError as `exportGeneration` and `holdDatabase` do, but for errors of single lists
+ * @throws SvcError as `exportGeneration` and `holdInThread` do, but for errors of single lists
  */
 export async function runExports(options: ExportCommand, io: Io): Promise<void> {
   const hold = {
@@ -37,10 +37,10 @@ export async function runExports(options: ExportCommand, io: Io): Promise<void> 
     command: 'run',
     nowMs: io.clock.now(),
   } as const;
-  await holdDatabase(hold, async (db) => {
+  await holdInThread(hold, io, async (exporter) => {
     for (const generation of ['v3', 'v4'] as const) {
       try {
-        const { complete, firstError } = await exportGeneration(generation, db, options, io);
+        const { complete, firstError } = await exportGeneration(generation, exporter, options, io);
         if (!complete) await warn(io, generation, firstError);
       } catch (error) {
         if (!(error instanceof SvcError) || error.exitCode !== INCOMPLETE) throw error;

@@ -12,10 +12,10 @@ import { orAborted } from './stop.js';
  * @throws SvcError, see `runExport`; also what asking for the companies throws
  */
 export async function exportV4(options: ExportOptions): Promise<ExportSummary> {
-  const { db, config, fingerprint, source, signal, onProgress } = options;
+  const { db, config, fingerprint, supply, signal, onProgress } = options;
   onProgress({ kind: 'stage', name: 'export v4' });
   assertAcceptable(db, { generation: 'v4', fingerprint, restart: options.restart ?? false });
-  const companies = await orAborted(signal, () => source.fetchV4Companies());
+  const companies = await orAborted(signal, () => supply.fetchV4Companies());
   if (companies.length === 0) onProgress({ kind: 'note', level: 'warning', text: 'V4 lists no companies.' });
   const ids = companies.map(({ companyId }) => companyId);
   return await runExport(options, {

@@ -2,20 +2,18 @@ import { setImmediate } from 'node:timers/promises';
 import type { ListPage, ModelPair, OnProgress } from '../domain.js';
 import { SvcError } from '../errors.js';
 import { type StreamRow, streamKeyOf } from '../store/stream-row.js';
-import { type Backlog, ReadAhead, type ReadAheadOptions } from './read-ahead.js';
+import { ReadAhead } from './read-ahead.js';
 import type { Saver } from './saver.js';
-import type { PageSource } from './source.js';
+import type { ListRequest, PageSupply } from './source.js';
 import type { Step } from './step.js';
-import { orAborted } from './stop.js';
+import { orAborted, throwIfStopped } from './stop.js';
 
 export interface StreamReader {
-  readonly source: PageSource;
+  readonly supply: PageSupply;
   readonly saver: Saver;
   readonly pairs: ReadonlyMap<string, ModelPair>;
   readonly signal: AbortSignal;
-  readonly clock: { now(): number };
   readonly onProgress: OnProgress;
-  readonly backlog: Backlog;
 }
 
 export interface StreamReading {
@@ -23,16 +21,6 @@ export interface StreamReading {
   /** Why the stream failed. */
   readonly error: SvcError | null;
 }
-
-/** Errors that concern one list; all others stop the whole export. */
-const STREAM_ERRORS: readonly string[] = [
-  'network',
-  'timeout',
-  'http_status',
-  'bad_response',
-  'body_too_large',
-  'wait_too_long',
-];
 
 /**
  * Reads one stream from where it stands until it is complete, short, absent or failed.
@@ -45,6 +33,7 @@ export async function readStream(begun: StreamRow, reader: StreamReader): Promis
   let ahead: ReadAhead | null = null;
   try {
     while (row.state === 'running') {
+      throwIfStopped(reader.signal);
       ahead = aheadOf(row, ahead, reader);
       const turns = ahead === null ? await dropOld(row, reader) : await readPages(row, ahead, reader);
       for (const turn of turns) {
@@ -65,7 +54,9 @@ export async function readStream(begun: StreamRow, reader: StreamReader): Promis
 function aheadOf(row: StreamRow, before: ReadAhead | null, reader: StreamReader): ReadAhead | null {
   if (before?.fits(row) === true) return before;
   before?.end();
-  return row.position.phase === 'drop' ? null : new ReadAhead(row, askingFor(row, reader));
+  if (row.position.phase === 'drop') return null;
+  const request = requestOf(row, reader.pairs);
+  return new ReadAhead(row, (onArrival) => reader.supply.follow(request, onArrival), reader.saver.hurry);
 }
 
 interface Turn {
@@ -84,25 +75,11 @@ async function readPages(row: StreamRow, ahead: ReadAhead, reader: StreamReader)
   });
 }
 
-function askingFor(row: StreamRow, reader: StreamReader): ReadAheadOptions {
-  const { backlog, clock } = reader;
-  return { backlog, clock, fetch: (cursor) => fetchPage(row, cursor, reader) };
-}
-
-async function fetchPage(
-  row: StreamRow,
-  cursor: string | null,
-  { source, pairs, signal }: StreamReader,
-): Promise<ListPage | SvcError> {
+function requestOf(row: StreamRow, pairs: StreamReader['pairs']): ListRequest {
   const pair = pairs.get(row.model);
   if (pair === undefined) throw new Error(`Model ${row.model} is not in the configuration.`);
-  const request = { stream: streamKeyOf(row), pair, cursor, updatedSince: row.position.since };
-  try {
-    return await orAborted(signal, () => source.fetchPage(request));
-  } catch (error) {
-    if (error instanceof SvcError && STREAM_ERRORS.includes(error.code)) return error;
-    throw error;
-  }
+  const { cursor, since } = row.position;
+  return { stream: streamKeyOf(row), pair, cursor, updatedSince: since };
 }
 
 async function dropOld(row: StreamRow, { saver, signal }: StreamReader): Promise<Turn[]> {

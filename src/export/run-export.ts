@@ -13,7 +13,7 @@ import { listStreams, type PlannedStream } from '../store/streams.js';
 import { type Beginning, beginExport, endExport } from './begin-export.js';
 import { readStream, type StreamReader, type StreamReading } from './read-stream.js';
 import { createSaver } from './saver.js';
-import type { PageSource } from './source.js';
+import type { PageSupply } from './source.js';
 import type { ReadingRules } from './step.js';
 import { orAborted } from './stop.js';
 
@@ -23,7 +23,7 @@ export interface ExportOptions {
   readonly file: string;
   readonly config: Config;
   readonly fingerprint: Fingerprint;
-  readonly source: PageSource;
+  readonly supply: PageSupply;
   /** Stops the export after the transaction under way; its reason is thrown if it is an error of its own. */
   readonly signal: AbortSignal;
   readonly clock: { now(): number };
@@ -136,12 +136,11 @@ async function readAll(
 }
 
 function readerOf(options: ExportOptions, plan: ExportPlan, signal: AbortSignal): StreamReader {
-  const { db, file, config, clock, source, onProgress } = options;
+  const { db, file, config, clock, supply, onProgress } = options;
   const { rules, excluded } = plan;
   const saver = createSaver({ db, file, clock, payload: config.payload, excluded, rules });
   const pairs = new Map(config.models.map((pair) => [pair.v3, pair]));
-  const backlog = { bytes: 0, hurry: saver.hurry };
-  return { source, saver, pairs, signal, clock, onProgress, backlog };
+  return { supply, saver, pairs, signal, onProgress };
 }
 
 function limitOf(limits: ReadonlyMap<string, LimitFunction>, row: StreamRow): LimitFunction {

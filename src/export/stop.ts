@@ -6,7 +6,7 @@ import { SvcError } from '../errors.js';
  * @throws the signal's reason if it names one, else SvcError `interrupted`
  */
 export async function orAborted<T>(signal: AbortSignal, work: () => Promise<T>): Promise<T> {
-  if (signal.aborted) throw stopReason(signal);
+  throwIfStopped(signal);
   return await new Promise<T>((resolve, reject) => {
     const onAbort = () => reject(stopReason(signal));
     signal.addEventListener('abort', onAbort, { once: true });
@@ -14,6 +14,11 @@ export async function orAborted<T>(signal: AbortSignal, work: () => Promise<T>):
       .then(resolve, reject)
       .finally(() => signal.removeEventListener('abort', onAbort));
   });
+}
+
+/** @throws the signal's reason if it names one, else SvcError `interrupted` */
+export function throwIfStopped(signal: AbortSignal): void {
+  if (signal.aborted) throw stopReason(signal);
 }
 
 function stopReason(signal: AbortSignal): Error {

@@ -1,4 +1,5 @@
 import type { ListPage } from '../../src/domain.js';
+import { createPageSupply } from '../../src/export/ask-ahead.js';
 import { exportV3 } from '../../src/export/export-v3.js';
 import { exportV4 } from '../../src/export/export-v4.js';
 import type { PageSource } from '../../src/export/source.js';
@@ -53,7 +54,7 @@ const summary = await (generation === 'v3' ? exportV3 : exportV4)({
   file,
   config: killConfig(),
   fingerprint: {},
-  source,
+  supply: createPageSupply(source, Date),
   signal: new AbortController().signal,
   clock: Date,
   onProgress: (event) => {

@@ -2,9 +2,11 @@ import { setImmediate } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import type { ListPage } from '../../src/domain.js';
 import { SvcError } from '../../src/errors.js';
+import { createPageSupply } from '../../src/export/ask-ahead.js';
 import { ReadAhead } from '../../src/export/read-ahead.js';
+import type { ListRequest } from '../../src/export/source.js';
 import { columnsOf } from '../../src/records/columns.js';
-import type { StreamRow } from '../../src/store/stream-row.js';
+import { type StreamRow, streamKeyOf } from '../../src/store/stream-row.js';
 import { row } from './decide-cases.js';
 
 const rowAt = (cursor: string | null, walk = 1): StreamRow => row({ position: { cursor, walk } });
@@ -14,25 +16,44 @@ function page(next: string | null, bytes = 2): ListPage {
   return { columns, rejected: [], next, totalCount: null, requestId: null };
 }
 
-/** A list of pages named by their cursors; each answer is let go by hand, or at once. */
-function readList(count: number, bytes = 2) {
+type Answer = (cursor: string | null) => ListPage | Error;
+
+/** A service whose answers come at once, and who reads ahead there. */
+function readLists(answer: Answer) {
   const asked: (string | null)[] = [];
   const told = { hurries: 0 };
-  const backlog = {
-    bytes: 0,
-    hurry: () => {
-      told.hurries += 1;
+  const source = {
+    fetchV4Companies: async () => [],
+    fetchPage: async ({ cursor }: ListRequest) => {
+      asked.push(cursor);
+      const given = answer(cursor);
+      if (given instanceof Error) throw given;
+      return given;
     },
   };
-  const fetch = async (cursor: string | null) => {
-    asked.push(cursor);
+  const supply = createPageSupply(source, { now: () => asked.length });
+  const start = (row: StreamRow) => {
+    const pair = { v3: row.model, v4: null, expand: [], children: [], v4Guessed: false };
+    const { cursor, since } = row.position;
+    const request = { stream: streamKeyOf(row), pair, cursor, updatedSince: since };
+    return new ReadAhead(
+      row,
+      (onArrival) => supply.follow(request, onArrival),
+      () => {
+        told.hurries += 1;
+      },
+    );
+  };
+  return { asked, told, start };
+}
+
+/** Pages are named by their cursors. */
+const listOf =
+  (count: number, bytes = 2): Answer =>
+  (cursor) => {
     const number = Number(cursor ?? 0) + 1;
     return page(number < count ? String(number) : null, bytes);
   };
-  const start = (row: StreamRow) =>
-    new ReadAhead(row, { fetch, backlog, clock: { now: () => asked.length } });
-  return { asked, backlog, told, start };
-}
 
 const settled = async () => {
   for (let turn = 0; turn < 20; turn++) await setImmediate();
@@ -40,7 +61,7 @@ const settled = async () => {
 
 describe('reading ahead', () => {
   it('asks for the next page as soon as its cursor is known, eight at most', async () => {
-    const { asked, told, start } = readList(100);
+    const { asked, told, start } = readLists(listOf(100));
     const ahead = start(rowAt(null));
     await settled();
     expect(asked).toEqual([null, '1', '2', '3', '4', '5', '6', '7']);
@@ -50,21 +71,32 @@ describe('reading ahead', () => {
     expect(asked).toHaveLength(9);
   });
 
-  it('waits for its own pages to be saved where many bytes wait', async () => {
-    const { asked, backlog, told, start } = readList(100, 3_000_000);
+  it('waits for its own pages to be taken where many bytes wait', async () => {
+    const { asked, told, start } = readLists(listOf(100, 3_000_000));
     const ahead = start(rowAt(null));
     await settled();
-    expect([asked.length, backlog.bytes, told.hurries]).toEqual([2, 6_000_000, 1]);
+    expect([asked.length, told.hurries]).toEqual([2, 1]);
     ahead.take(rowAt(null));
     ahead.take(rowAt('1'));
     await settled();
-    expect([asked.length, backlog.bytes]).toEqual([4, 6_000_000]);
-    ahead.end();
-    expect(backlog.bytes).toBe(0);
+    expect([asked.length, told.hurries]).toEqual([4, 2]);
+  });
+
+  it('counts the bytes of all lists, and those of a list that has ended no more', async () => {
+    const { asked, start } = readLists(listOf(100, 3_000_000));
+    const one = start(rowAt(null));
+    await settled();
+    const other = start(rowAt(null));
+    await settled();
+    expect(asked).toHaveLength(3);
+    one.end();
+    other.take(rowAt(null));
+    await settled();
+    expect(asked).toHaveLength(5);
   });
 
   it('gives the pages to the end, each to the row that stands before it', async () => {
-    const { asked, told, start } = readList(3);
+    const { asked, told, start } = readLists(listOf(3));
     const ahead = start(rowAt(null));
     await ahead.arrival();
     await settled();
@@ -82,52 +114,41 @@ describe('reading ahead', () => {
     ['another walk', rowAt(null, 2)],
     ['a stream that has ended', { ...rowAt(null), state: 'failed' } as const],
   ])('gives no page to %s', async (_, row) => {
-    const { start } = readList(3);
+    const { start } = readLists(listOf(3));
     const ahead = start(rowAt(null));
     await settled();
     expect([ahead.fits(row), ahead.take(row)]).toEqual([false, null]);
   });
 
   it('asks for nothing more once it has ended, though a page is under way', async () => {
-    const { asked, backlog, start } = readList(100);
+    const { asked, told, start } = readLists(listOf(100));
     const ahead = start(rowAt(null));
     ahead.end();
     await settled();
-    expect([asked.length, backlog.bytes]).toEqual([1, 0]);
+    expect([asked.length, told.hurries]).toEqual([1, 0]);
   });
 
   it('hands over an error of the list in its place, and asks on no further', async () => {
-    let calls = 0;
-    const fetch = async () => {
-      calls += 1;
-      return calls === 1 ? page('1') : new SvcError('timeout', 'late');
-    };
-    const ahead = new ReadAhead(rowAt(null), {
-      fetch,
-      backlog: { bytes: 0, hurry: () => {} },
-      clock: { now: () => 0 },
-    });
+    const { asked, told, start } = readLists((cursor) =>
+      cursor === null ? page('1') : new SvcError('timeout', 'late'),
+    );
+    const ahead = start(rowAt(null));
     await settled();
+    expect(told.hurries).toBe(1);
     expect(ahead.take(rowAt(null))?.answer).toMatchObject({ next: '1' });
-    expect(ahead.take(rowAt('1'))?.answer).toMatchObject({ code: 'timeout' });
-    expect([calls, ahead.fits(rowAt('1'))]).toEqual([2, false]);
+    expect(ahead.take(rowAt('1'))).toMatchObject({ askedMs: 1, answer: { code: 'timeout' } });
+    expect([asked.length, ahead.fits(rowAt('1'))]).toEqual([2, false]);
   });
 
-  it('throws what concerns more than the list once the pages before it are taken', async () => {
-    let calls = 0;
-    const fetch = async () => {
-      calls += 1;
-      if (calls > 1) throw new SvcError('auth', 'no');
-      return page('1');
-    };
-    const ahead = new ReadAhead(rowAt(null), {
-      fetch,
-      backlog: { bytes: 0, hurry: () => {} },
-      clock: { now: () => 0 },
-    });
-    await settled();
-    await ahead.arrival();
-    ahead.take(rowAt(null));
-    await expect(ahead.arrival()).rejects.toMatchObject({ code: 'auth' });
-  });
+  it.each([new SvcError('auth', 'no'), new TypeError('a fault of the program')])(
+    'throws what concerns more than the list once the pages before it are taken: %s',
+    async (error) => {
+      const { start } = readLists((cursor) => (cursor === null ? page('1') : error));
+      const ahead = start(rowAt(null));
+      await settled();
+      await ahead.arrival();
+      ahead.take(rowAt(null));
+      await expect(ahead.arrival()).rejects.toBe(error);
+    },
+  );
 });

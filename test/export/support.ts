@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
 import type { Generation, ProgressEvent } from '../../src/domain.js';
 import { SvcError } from '../../src/errors.js';
+import { createPageSupply } from '../../src/export/ask-ahead.js';
 import { exportV3 } from '../../src/export/export-v3.js';
 import { exportV4 } from '../../src/export/export-v4.js';
 import type { ExportOptions, ExportSummary } from '../../src/export/run-export.js';
@@ -67,7 +68,8 @@ export function bench(configuration = config()): Bench {
     const signal = new AbortController().signal;
     const onProgress = (event: ProgressEvent) => events.push(event);
     try {
-      const options = { db, file, config: configuration, fingerprint: {}, source, signal, clock, onProgress };
+      const supply = createPageSupply(source, clock);
+      const options = { db, file, config: configuration, fingerprint: {}, supply, signal, clock, onProgress };
       return await (generation === 'v3' ? exportV3 : exportV4)({ ...options, ...changes });
     } finally {
       db.close();

@@ -1,5 +1,6 @@
 import type { Api } from '../../src/api/client.js';
 import { buildFingerprint } from '../../src/config/fingerprint.js';
+import { createPageSupply } from '../../src/export/ask-ahead.js';
 import { exportV3 } from '../../src/export/export-v3.js';
 import { exportV4 } from '../../src/export/export-v4.js';
 import { createSaver } from '../../src/export/saver.js';
@@ -83,7 +84,7 @@ function recheckJob({ db, config }: Job, api: Api, asked: RecheckAsked): Promise
             file: config.database,
             config,
             fingerprint: buildFingerprint(config),
-            source: api,
+            supply: createPageSupply(api, NOW),
             signal: new AbortController().signal,
             clock: NOW,
             onProgress,

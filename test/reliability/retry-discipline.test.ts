@@ -5,6 +5,7 @@ import { createApi } from '../../src/api/client.js';
 import type { Config } from '../../src/config/config.js';
 import { buildConfig } from '../../src/config/load-config.js';
 import type { ProgressEvent } from '../../src/domain.js';
+import { createPageSupply } from '../../src/export/ask-ahead.js';
 import { exportV3 } from '../../src/export/export-v3.js';
 import type { ExportSummary } from '../../src/export/run-export.js';
 import { Draw } from '../../src/sandbox/random.js';
@@ -114,7 +115,8 @@ async function exportAll(companies: number, random: () => number): Promise<Run> 
   });
   const db = openDatabase(database, 'create');
   try {
-    const options = { db, file: database, config, fingerprint: {}, source: api, signal, clock, onProgress };
+    const supply = createPageSupply(api, clock);
+    const options = { db, file: database, config, fingerprint: {}, supply, signal, clock, onProgress };
     return { summary: await time.run(exportV3(options)), left, waits };
   } finally {
     db.close();

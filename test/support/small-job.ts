@@ -6,6 +6,7 @@ import type { Config } from '../../src/config/config.js';
 import { buildFingerprint } from '../../src/config/fingerprint.js';
 import type { Generation, ProgressEvent } from '../../src/domain.js';
 import { SvcError } from '../../src/errors.js';
+import { createPageSupply } from '../../src/export/ask-ahead.js';
 import { exportV3 } from '../../src/export/export-v3.js';
 import { exportV4 } from '../../src/export/export-v4.js';
 import { buildRemap } from '../../src/match/build-remap.js';
@@ -132,7 +133,7 @@ async function exportOne(generation: Generation, one: OneExport): Promise<SvcErr
       file: config.database,
       config,
       fingerprint: buildFingerprint(config),
-      source: api,
+      supply: createPageSupply(api, clock),
       signal,
       clock,
       onProgress,

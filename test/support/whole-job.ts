@@ -5,6 +5,7 @@ import { createApi } from '../../src/api/client.js';
 import type { Config } from '../../src/config/config.js';
 import { buildFingerprint } from '../../src/config/fingerprint.js';
 import { buildConfig } from '../../src/config/load-config.js';
+import { createPageSupply } from '../../src/export/ask-ahead.js';
 import { exportV3 } from '../../src/export/export-v3.js';
 import { exportV4 } from '../../src/export/export-v4.js';
 import { buildRemap } from '../../src/match/build-remap.js';
@@ -42,7 +43,7 @@ export async function doWholeJob(
     file: config.database,
     config,
     fingerprint,
-    source: api,
+    supply: createPageSupply(api, NOW),
     signal,
     clock: NOW,
     onProgress,
