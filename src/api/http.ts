@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises';
 import { type Dispatcher, errors, request } from 'undici';
 import { BodyTooLargeError, BrokenBodyError, readBody, readExcerpt } from './body.js';
 
@@ -78,6 +79,8 @@ async function send(call: Call, options: TransportOptions, signal: AbortSignal):
           encoding: header('content-encoding'),
         })
       : await readExcerpt(response.body, header('content-encoding'));
+  // the connection is free for another request one turn of the event loop after its answer has ended
+  await setImmediate();
   return {
     kind: 'answer',
     status: response.statusCode,
