@@ -40,6 +40,7 @@ export function buildRemap(options: RemapOptions): RemapSummary {
   // Sorters take as much memory as the cache may; with more of either nothing is faster.
   db.pragma(`cache_size = -${CACHE_KIB}`);
   db.pragma(`temp.cache_size = -${CACHE_KIB}`);
+  db.pragma(`threads = ${SORTING_THREADS}`);
   return db
     .transaction(() => {
       dropTemporary(db);
@@ -51,6 +52,9 @@ export function buildRemap(options: RemapOptions): RemapSummary {
 }
 
 const CACHE_KIB = 2048;
+
+/** Beside the statement's own: a sorter has one fill its memory while another sorts what was there before. */
+const SORTING_THREADS = 1;
 
 function buildInTransaction({ db, config, named, clock, onProgress }: RemapOptions): RemapSummary {
   let done = 0;
