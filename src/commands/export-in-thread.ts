@@ -10,7 +10,7 @@ import type { Io } from './io.js';
 import { flattenError, restoreError, type ThreadError } from './thread-errors.js';
 
 /** Pages pass through the thread: with more room for what is young their memory is freed later, and no faster. */
-const YOUNG_MIB = 8;
+const YOUNG_MIB = 4;
 
 /** What the export thread is told. */
 export type ExportOrder =
