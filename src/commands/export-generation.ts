@@ -1,19 +1,13 @@
 import { createApi } from '../api/client.js';
-import type { Config } from '../config/config.js';
-import { buildFingerprint } from '../config/fingerprint.js';
 import { loadKeys } from '../config/keys.js';
 import type { Generation } from '../domain.js';
 import { SvcError } from '../errors.js';
 import { createPageSupply } from '../export/ask-ahead.js';
-import { exportV3 } from '../export/export-v3.js';
-import { exportV4 } from '../export/export-v4.js';
-import type { ExportOptions, ExportSummary } from '../export/run-export.js';
-import type { PageSupply } from '../export/source.js';
+import type { ExportSummary } from '../export/run-export.js';
 import { writeText } from '../report/write-output.js';
-import type { Db } from '../store/open.js';
-import type { Narrowing } from './command.js';
 import { holdInThread } from './export-in-thread.js';
 import { renderExportSummary } from './export-summary.js';
+import type { Exporter, ExportWish } from './exporter-on.js';
 import type { Io } from './io.js';
 import { type WaitSettings, waitForV4 } from './wait-for-v4.js';
 
@@ -43,40 +37,6 @@ export async function runExportCommand(
   await writeText(io.stdout, [renderExportSummary(generation, summary, config, io.width)]);
   assertComplete(generation, summary);
   return 0;
-}
-
-/** What is to be exported. */
-export interface ExportWish extends Narrowing {
-  readonly config: Config;
-  /** Read everything anew. */
-  readonly restart: boolean;
-}
-
-/** Reads one generation into a database that is held. Throws as `runExport` does. */
-export type Exporter = (
-  generation: Generation,
-  wish: ExportWish,
-  supply: PageSupply,
-) => Promise<ExportSummary>;
-
-/** Exports into the open database, in this thread. */
-export function exporterOn(
-  db: Db,
-  file: string,
-  context: Pick<ExportOptions, 'signal' | 'clock' | 'onProgress'>,
-): Exporter {
-  return (generation, { config, restart, models, companies }, supply) =>
-    (generation === 'v3' ? exportV3 : exportV4)({
-      ...context,
-      db,
-      file,
-      config,
-      fingerprint: buildFingerprint(config),
-      supply,
-      restart,
-      onlyModels: models,
-      onlyCompanies: companies,
-    });
 }
 
 /**

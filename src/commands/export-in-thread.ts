@@ -4,7 +4,7 @@ import type { Generation, ListPage, ProgressEvent } from '../domain.js';
 import { SvcError } from '../errors.js';
 import type { ExportSummary } from '../export/run-export.js';
 import type { Arrival, Followed, ListRequest, PageSupply } from '../export/source.js';
-import type { Exporter, ExportWish } from './export-generation.js';
+import type { Exporter, ExportWish } from './exporter-on.js';
 import type { Hold } from './hold-database.js';
 import type { Io } from './io.js';
 import { flattenError, restoreError, type ThreadError } from './thread-errors.js';

@@ -2,8 +2,8 @@ import { parentPort, workerData } from 'node:worker_threads';
 import type { V4Company } from '../api/company-page.js';
 import type { Generation } from '../domain.js';
 import type { Arrival, Followed, ListRequest, PageSupply } from '../export/source.js';
-import { type Exporter, type ExportWish, exporterOn } from './export-generation.js';
 import type { ExportMessage, ExportOrder } from './export-in-thread.js';
+import { type Exporter, type ExportWish, exporterOn } from './exporter-on.js';
 import { type Hold, holdDatabase } from './hold-database.js';
 import { flattenError, restoreError } from './thread-errors.js';
 

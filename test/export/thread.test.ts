@@ -1,6 +1,6 @@
 import { Writable } from 'node:stream';
 import { describe, expect, it } from 'vitest';
-import type { Exporter, ExportWish } from '../../src/commands/export-generation.js';
+import type { Exporter, ExportWish } from '../../src/commands/exporter-on.js';
 import type { Io } from '../../src/commands/io.js';
 import type { Generation, ProgressEvent } from '../../src/domain.js';
 import type { ErrorCode } from '../../src/errors.js';

@@ -1,0 +1,43 @@
+import type { Config } from '../config/config.js';
+import { buildFingerprint } from '../config/fingerprint.js';
+import type { Generation } from '../domain.js';
+import { exportV3 } from '../export/export-v3.js';
+import { exportV4 } from '../export/export-v4.js';
+import type { ExportOptions, ExportSummary } from '../export/run-export.js';
+import type { PageSupply } from '../export/source.js';
+import type { Db } from '../store/open.js';
+import type { Narrowing } from './command.js';
+
+/** What is to be exported. */
+export interface ExportWish extends Narrowing {
+  readonly config: Config;
+  /** Read everything anew. */
+  readonly restart: boolean;
+}
+
+/** Reads one generation into a database that is held. Throws as `runExport` does. */
+export type Exporter = (
+  generation: Generation,
+  wish: ExportWish,
+  supply: PageSupply,
+) => Promise<ExportSummary>;
+
+/** Exports into the open database, in this thread. */
+export function exporterOn(
+  db: Db,
+  file: string,
+  context: Pick<ExportOptions, 'signal' | 'clock' | 'onProgress'>,
+): Exporter {
+  return (generation, { config, restart, models, companies }, supply) =>
+    (generation === 'v3' ? exportV3 : exportV4)({
+      ...context,
+      db,
+      file,
+      config,
+      fingerprint: buildFingerprint(config),
+      supply,
+      restart,
+      onlyModels: models,
+      onlyCompanies: companies,
+    });
+}
