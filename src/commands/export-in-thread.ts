@@ -33,7 +33,10 @@ export type ExportMessage =
       readonly summary: Omit<ExportSummary, 'firstError'>;
       readonly firstError: ThreadError | null;
     }
-  | { readonly kind: 'failed'; readonly error: ThreadError };
+  /** The export failed. */
+  | { readonly kind: 'failed'; readonly error: ThreadError }
+  /** The thread could not open or not release the database. */
+  | { readonly kind: 'broken'; readonly error: ThreadError };
 
 /** An arrival on its way to the thread. */
 export type ThreadArrival = Omit<Arrival, 'answer'> & { readonly answer: ListPage | ThreadError };
@@ -50,12 +53,17 @@ export async function holdInThread<T>(
   work: (exporter: Exporter) => Promise<T>,
 ): Promise<T> {
   const thread = new ExportThread(hold, io);
+  let result: T;
   try {
     await thread.opened();
-    return await work((generation, wish, supply) => thread.export(generation, wish, supply));
-  } finally {
+    result = await work((generation, wish, supply) => thread.export(generation, wish, supply));
+  } catch (error) {
     await thread.close();
+    throw error;
   }
+  const fault = await thread.close();
+  if (fault !== null) throw fault;
+  return result;
 }
 
 /** What the thread was asked for last: it does one thing at a time. */
@@ -72,6 +80,7 @@ class ExportThread {
   #supply: PageSupply | null = null;
   #pending: Pending | null = null;
   #death: Error | null = null;
+  #isClosing = false;
 
   constructor(hold: Hold, io: Io) {
     this.#io = io;
@@ -84,10 +93,12 @@ class ExportThread {
     if (io.signal.aborted) stop();
     this.#worker.on('message', (message: ExportMessage) => this.#hear(message));
     this.#worker.on('error', (error) => this.#die(error));
+    this.#worker.on('messageerror', (error) => this.#die(error));
     this.#ended = new Promise((resolve) => {
       this.#worker.on('exit', (code) => {
         io.signal.removeEventListener('abort', stop);
-        this.#die(new SvcError('internal', `The export thread ended with code ${code}.`));
+        if (!this.#isClosing)
+          this.#die(new SvcError('internal', `The export thread ended with code ${code}.`));
         resolve();
       });
     });
@@ -106,10 +117,12 @@ class ExportThread {
     return summary;
   }
 
-  /** Resolves once the database is released. */
-  close(): Promise<void> {
+  /** Resolves once the database is released, with what went wrong in the thread itself. */
+  async close(): Promise<Error | null> {
+    this.#isClosing = true;
     this.#order({ kind: 'close' });
-    return this.#ended;
+    await this.#ended;
+    return this.#death;
   }
 
   #wait(): Promise<ExportSummary | null> {
@@ -144,6 +157,9 @@ class ExportThread {
         break;
       case 'failed':
         this.#fail(restoreError(message.error));
+        break;
+      case 'broken':
+        this.#die(restoreError(message.error));
         break;
       default:
         message satisfies never;

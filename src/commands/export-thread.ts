@@ -94,7 +94,7 @@ function tell(message: ExportMessage): void {
 try {
   await new ExportServant().serve(workerData as Hold);
 } catch (error) {
-  tell({ kind: 'failed', error: flattenError(error) });
+  tell({ kind: 'broken', error: flattenError(error) });
 } finally {
   parentPort?.close();
 }

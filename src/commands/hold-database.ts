@@ -52,9 +52,13 @@ export async function leavingWord<T>(
   try {
     return await work();
   } finally {
-    // Another reader may have put its own there.
-    if (readOwner(file)?.pid === pid) rmSync(noteOf(file), { force: true });
+    takeWordBack(file);
   }
+}
+
+/** Removes the word that this process left, also for a thread of it that could not; another's stays. */
+export function takeWordBack(file: string): void {
+  if (readOwner(file)?.pid === pid) rmSync(noteOf(file), { force: true });
 }
 
 /** Runs `open`; an error `locked` gets the owner's name where one left it. */

@@ -4,6 +4,7 @@ import type { ProgressEvent } from '../domain.js';
 import { SvcError } from '../errors.js';
 import type { RemapSummary } from '../match/build-remap.js';
 import type { NamedPair } from '../match/pair-companies.js';
+import { takeWordBack } from './hold-database.js';
 import type { Io } from './io.js';
 import { restoreError, type ThreadError } from './thread-errors.js';
 
@@ -45,6 +46,7 @@ export function remapInThread(
     worker.on('error', reject);
     worker.on('exit', (code) => {
       io.signal.removeEventListener('abort', stop);
+      if (io.signal.aborted) takeWordBack(input.config.database);
       reject(
         io.signal.aborted ? stopped : new SvcError('internal', `The remap thread ended with code ${code}.`),
       );

@@ -1,4 +1,4 @@
-import { type ErrorCode, type ErrorFacts, exitCodeOf, SvcError } from '../errors.js';
+import { type ErrorCode, type ErrorFacts, SvcError } from '../errors.js';
 
 /** An error on its way from another thread, where it loses its class. */
 export type ThreadError =
@@ -8,21 +8,27 @@ export type ThreadError =
       readonly message: string;
       readonly hint: string | undefined;
       readonly facts: ErrorFacts;
+      readonly stack: string;
+      readonly cause: ThreadError | undefined;
     }
-  | { readonly kind: 'bug'; readonly stack: string; readonly exitCode: number };
+  | { readonly kind: 'bug'; readonly stack: string };
 
 export function flattenError(error: unknown): ThreadError {
-  if (!(error instanceof SvcError)) {
-    const stack = error instanceof Error ? (error.stack ?? error.message) : String(error);
-    return { kind: 'bug', stack, exitCode: exitCodeOf(error) };
-  }
+  const stack = error instanceof Error ? (error.stack ?? error.message) : String(error);
+  if (!(error instanceof SvcError)) return { kind: 'bug', stack };
   const { code, message, hint, facts } = error;
-  return { kind: 'error', code, message, hint, facts };
+  const cause = error.cause === undefined ? undefined : flattenError(error.cause);
+  return { kind: 'error', code, message, hint, facts, stack, cause };
 }
 
-export function restoreError(message: ThreadError): Error {
-  if (message.kind === 'error') return new SvcError(message.code, message.message, message);
-  const error = new Error(message.stack.split('\n')[0]);
-  error.stack = message.stack;
+/** The error with the stack and the causes it had where it was thrown. */
+export function restoreError(told: ThreadError): Error {
+  const error = told.kind === 'error' ? restoreOurs(told) : new Error(told.stack.split('\n')[0]);
+  error.stack = told.stack;
   return error;
+}
+
+function restoreOurs({ code, message, hint, facts, cause }: ThreadError & { kind: 'error' }): SvcError {
+  const restored = cause === undefined ? undefined : restoreError(cause);
+  return new SvcError(code, message, { hint, facts, cause: restored });
 }

@@ -28,7 +28,7 @@ export function createCommitGroup(inTransaction: <T>(work: () => T) => T): Commi
     settle(entries, inTransaction);
   };
   const commitSoon = (): void => {
-    // two turns of the event loop: requests that were just made leave before a commit keeps this thread
+    // two turns of the event loop: what was just asked for leaves, and what has arrived is taken, before a commit
     if (!isDue) setImmediate(() => setImmediate(commit));
     isDue = true;
   };

@@ -1,3 +1,4 @@
+import { mkdirSync } from 'node:fs';
 import { Writable } from 'node:stream';
 import { describe, expect, it } from 'vitest';
 import type { Exporter, ExportWish } from '../../src/commands/exporter-on.js';
@@ -155,6 +156,24 @@ describe('an export with the database in a thread of its own', () => {
     } finally {
       db.close();
     }
+  });
+
+  it('tells where and why an error happened over there', async () => {
+    const service = createFakeService({ [V3_LIST]: records(9) });
+    const cause = new SvcError('disk', 'It was full.', { cause: new Error('ENOSPC') });
+    const error = new SvcError('timeout', 'Too late.', { cause });
+    service.fault = ({ number }) => (number === 1 ? { kind: 'throw', error } : null);
+    const { firstError } = await threadOn(bench()).run(service);
+    expect(firstError).toMatchObject({ code: 'timeout', stack: error.stack });
+    expect(firstError?.cause).toMatchObject({ code: 'disk', cause: { message: 'Error: ENOSPC' } });
+  });
+
+  it('does not hide that the database could not be released', async () => {
+    const b = bench();
+    mkdirSync(`${b.file}.lock`);
+    await expect(threadOn(b).within(async () => 'done')).rejects.toThrow(/EISDIR|directory/);
+    const failed = threadOn(b).within(() => Promise.reject(new Error('an error before that')));
+    await expect(failed).rejects.toThrow('an error before that');
   });
 
   it('releases the database when the work fails on this side', async () => {
