@@ -13,7 +13,10 @@ export function joinRecords(db: Db): Pairs {
   db.exec(
     'CREATE TEMP TABLE verdict(id INTEGER PRIMARY KEY, kind TEXT NOT NULL, evidence TEXT NOT NULL) STRICT',
   );
-  const pairs = new Pairs(Number(db.prepare('SELECT ifnull(max(id), 0) FROM record').pluck().get()));
+  const pairs = new Pairs(
+    readLastId(db, 'record AS r JOIN x ON x.stream_id = r.stream_id AND x.gen = 3'),
+    readLastId(db, 'record AS r'),
+  );
   const placeOf = preparePlaceOf(db);
   const save = prepareSave(db);
   walkKeyed(db, { facts: false }, (group, model) => {
@@ -28,6 +31,11 @@ export function joinRecords(db: Db): Pairs {
     }
   });
   return pairs;
+}
+
+/** The highest row id among records; 0 where there is none. */
+function readLastId(db: Db, records: string): number {
+  return Number(db.prepare(`SELECT ifnull(max(r.id), 0) FROM ${records}`).pluck().get());
 }
 
 /** Makes the function that tells where a record's key is compared; null: nowhere. */

@@ -10,8 +10,8 @@ interface Paired {
 }
 
 /**
- * Which V4 record each V3 record became, by the row ids of both: five bytes for each stored record, where a table
- * with its index would cost ten times the time.
+ * Which V4 record each V3 record became, by the row ids of both: four bytes for each V3 record and one for each
+ * record of either, where a table with its index would cost ten times the time.
  */
 export class Pairs {
   readonly #twins: Uint32Array | Float64Array;
@@ -22,13 +22,14 @@ export class Pairs {
   /** Distinct V4 records that a V3 record points at. */
   pointed = 0;
 
-  /** `lastId`: the highest row id. */
-  constructor(lastId: number) {
-    this.#twins = lastId < 2 ** 32 ? new Uint32Array(lastId + 1) : new Float64Array(lastId + 1);
+  /** `lastV3Id`, `lastId`: the highest row ids, of V3 records and of all. */
+  constructor(lastV3Id: number, lastId: number) {
+    this.#twins = lastId < 2 ** 32 ? new Uint32Array(lastV3Id + 1) : new Float64Array(lastV3Id + 1);
     this.#marks = new Uint8Array(lastId + 1);
   }
 
   add(v3: Paired, v4: Paired, by: 'platform_id' | 'platform_unique_id', place: number): void {
+    if (v3.id >= this.#twins.length) throw new Error(`V3 record ${v3.id} is beyond the last one.`);
     this.#twins[v3.id] = v4.id;
     this.#marks[v3.id] = by === 'platform_id' ? 1 : 2;
     if (this.isPointed(v4.id)) this.#hasShared = true;
