@@ -70,3 +70,17 @@ export class SvcError extends Error {
 export function exitCodeOf(error: unknown): number {
   return error instanceof SvcError ? error.exitCode : EXIT_BY_CODE.internal;
 }
+
+const REQUEST_ERRORS: readonly ErrorCode[] = [
+  'network',
+  'timeout',
+  'http_status',
+  'bad_response',
+  'body_too_large',
+  'wait_too_long',
+];
+
+/** Whether an error concerns what was asked for and no more: others may still be answered. */
+export function isRequestError(error: unknown): error is SvcError {
+  return error instanceof SvcError && REQUEST_ERRORS.includes(error.code);
+}

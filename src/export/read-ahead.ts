@@ -1,22 +1,13 @@
-import { SvcError } from '../errors.js';
+import type { ListPage } from '../domain.js';
+import { isRequestError, type SvcError } from '../errors.js';
 import type { StreamRow } from '../store/stream-row.js';
 import type { Arrival, Followed } from './source.js';
 
 /** A page as it is saved, or an error that concerns its list. */
 export interface AskedPage {
   readonly askedMs: number;
-  readonly answer: Exclude<Arrival['answer'], Error> | SvcError;
+  readonly answer: ListPage | SvcError;
 }
-
-/** Errors that concern one list; all others stop the whole export. */
-const STREAM_ERRORS: readonly string[] = [
-  'network',
-  'timeout',
-  'http_status',
-  'bad_response',
-  'body_too_large',
-  'wait_too_long',
-];
 
 /**
  * The pages of one stream that have arrived and are not saved yet. Whether a page is still wanted is for the
@@ -88,9 +79,7 @@ export class ReadAhead {
   }
 
   #store({ askedMs, answer }: Arrival): void {
-    if (!(answer instanceof Error)) this.#arrived.push({ askedMs, answer });
-    else if (answer instanceof SvcError && STREAM_ERRORS.includes(answer.code))
-      this.#arrived.push({ askedMs, answer });
+    if (!(answer instanceof Error) || isRequestError(answer)) this.#arrived.push({ askedMs, answer });
     else this.#failure = answer;
   }
 }

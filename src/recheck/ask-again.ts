@@ -2,7 +2,7 @@ import type { Api } from '../api/client.js';
 import { type FetchNarrow, prepareFetchNarrow } from '../api/narrow-list.js';
 import type { Config } from '../config/config.js';
 import type { ModelPair, OnProgress, ParsedRecord } from '../domain.js';
-import { SvcError } from '../errors.js';
+import { isRequestError, type SvcError } from '../errors.js';
 import type { Saver } from '../export/saver.js';
 import type { Db } from '../store/open.js';
 import { type ControlRecord, readControlRecord } from '../store/open-findings.js';
@@ -33,16 +33,6 @@ export interface AskResult {
 
 /** Questions put at once; the client itself limits the requests under way. */
 const BATCH = 100;
-
-/** Errors that concern one question; all others end the recheck. */
-const ASK_ERRORS: readonly string[] = [
-  'network',
-  'timeout',
-  'http_status',
-  'bad_response',
-  'body_too_large',
-  'wait_too_long',
-];
 
 /**
  * Puts narrow questions and stores what has changed. Only where a filter finds a record that is known to be
@@ -120,7 +110,7 @@ class Asker {
       const answer = await this.#fetchNarrow({ generation, region, pair, companyId, by, value });
       return answer.kind === 'records' ? answer : { kind: 'list' };
     } catch (error) {
-      if (!(error instanceof SvcError) || !ASK_ERRORS.includes(error.code)) throw error;
+      if (!isRequestError(error)) throw error;
       // A list that is there no more: for a reading of it to find out.
       return error.facts['status'] === 404 ? { kind: 'list' } : { kind: 'failed', error };
     }

@@ -1,5 +1,5 @@
 import type { OnProgress, ParsedRecord } from '../domain.js';
-import { SvcError } from '../errors.js';
+import { isRequestError, SvcError } from '../errors.js';
 import type { MappedPair, ParentPair } from '../store/mapped-pairs.js';
 import { type Comparison, comparePair, sideOf } from './compare.js';
 import type { PairReader, RecordRef } from './pair-reader.js';
@@ -21,16 +21,6 @@ export interface LiveCheck {
 
 /** Pairs read at once; the client itself limits the requests under way. */
 const BATCH = 200;
-
-/** Errors that concern one record; all others end the whole check. */
-const READ_ERRORS: readonly string[] = [
-  'network',
-  'timeout',
-  'http_status',
-  'bad_response',
-  'body_too_large',
-  'wait_too_long',
-];
 
 /**
  * Reads both records of every pair and compares them. Stops early where a whole batch could not be read: an
@@ -79,7 +69,7 @@ async function judge(pair: MappedPair, check: LiveCheck, reads: Reads): Promise<
     }
     return last;
   } catch (error) {
-    if (!(error instanceof SvcError) || !READ_ERRORS.includes(error.code)) throw error;
+    if (!isRequestError(error)) throw error;
     return { kind: 'failed', error };
   }
 }
