@@ -1,7 +1,7 @@
 import { setImmediate } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import type { ListPage } from '../../src/domain.js';
-import { SvcError } from '../../src/errors.js';
+import { type ErrorCode, EXIT_BY_CODE, SvcError } from '../../src/errors.js';
 import { createPageSupply } from '../../src/export/ask-ahead.js';
 import { ReadAhead } from '../../src/export/read-ahead.js';
 import type { ListRequest } from '../../src/export/source.js';
@@ -54,6 +54,16 @@ const listOf =
     const number = Number(cursor ?? 0) + 1;
     return page(number < count ? String(number) : null, bytes);
   };
+
+/** Another list may still be read after these. */
+const OF_ONE_LIST: readonly ErrorCode[] = [
+  'network',
+  'timeout',
+  'http_status',
+  'bad_response',
+  'body_too_large',
+  'wait_too_long',
+];
 
 const settled = async () => {
   for (let turn = 0; turn < 20; turn++) await setImmediate();
@@ -139,6 +149,17 @@ describe('reading ahead', () => {
     expect(ahead.take(rowAt('1'))).toMatchObject({ askedMs: 1, answer: { code: 'timeout' } });
     expect([asked.length, ahead.fits(rowAt('1'))]).toEqual([2, false]);
   });
+
+  it.each(Object.keys(EXIT_BY_CODE) as ErrorCode[])(
+    'knows whether %s concerns the list alone',
+    async (code) => {
+      const { start } = readLists(() => new SvcError(code, 'no'));
+      const ahead = start(rowAt(null));
+      await settled();
+      const taken = ahead.take(rowAt(null))?.answer ?? null;
+      expect(taken).toEqual(OF_ONE_LIST.includes(code) ? expect.objectContaining({ code }) : null);
+    },
+  );
 
   it.each([new SvcError('auth', 'no'), new TypeError('a fault of the program')])(
     'throws what concerns more than the list once the pages before it are taken: %s',
