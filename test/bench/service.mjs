@@ -1,6 +1,7 @@
 /**
  * A V3 service that costs next to nothing, in a process of its own: pages are made once, and only the ids in them
- * are written anew. `node service.mjs '{"lists":4,"records":100000,"pageSize":1000,"bytes":1200,"latencyMs":0}'`
+ * are written anew. Records are bill credit notes as the API specifies them, with three line items from 800 bytes
+ * on; their values vary. `node service.mjs '{"lists":4,"records":100000,"pageSize":1000,"bytes":1200,"latencyMs":0}'`
  * prints its port; a line on stdin makes it print how many requests it had and when, ms.
  */
 import { createServer } from 'node:http';
@@ -8,10 +9,14 @@ import { createInterface } from 'node:readline';
 
 const ID_WIDTH = 10;
 const FIRST_ID = 1_000_000_000;
+/** What stands in a record for its own id, in a line item for that, and in a text for the number in it. */
+const [OWN, KID, NUMBER] = ['1111111111', '2222222222', '3333333333'];
 
 const { lists, records, pageSize, bytes, latencyMs } = JSON.parse(process.argv[2]);
 const perList = Math.ceil(records / lists);
 const template = buildTemplate(pageSize, bytes);
+/** Pages that no answer needs any more. */
+const spare = [];
 const arrivals = [];
 
 const server = createServer((request, response) => {
@@ -22,10 +27,20 @@ const server = createServer((request, response) => {
   const from = url.searchParams.has('svc_updated_at[gte]')
     ? perList
     : Number(url.searchParams.get('next') ?? 0);
-  const body = renderPage(list, from);
+  const count = Math.max(0, Math.min(pageSize, perList - from));
+  const next = from + count < perList ? `"${from + count}"` : 'null';
+  const [head, tail] = ['{"data":[', `],"prev":null,"next":${next},"total_count":${perList}}`];
+  const page = spare.pop() ?? Buffer.from(template.page);
+  const items = renderRecords(page, list, from, count);
   const send = () => {
-    response.writeHead(200, { 'content-type': 'application/json', 'content-length': body.length });
-    response.end(body);
+    response.writeHead(200, {
+      'content-type': 'application/json',
+      'content-length': head.length + items.length + tail.length,
+    });
+    response.on('close', () => spare.push(page));
+    response.write(head);
+    response.write(items);
+    response.end(tail);
   };
   if (latencyMs > 0) setTimeout(send, latencyMs);
   else send();
@@ -36,62 +51,93 @@ createInterface({ input: process.stdin }).on('line', () => {
   process.stdout.write(`${JSON.stringify(arrivals.splice(0))}\n`);
 });
 
-/** One page's records as one buffer, with the places of every id in it. */
+/** One page's records as one buffer, where each of them ends, and the places of every id in it. */
 function buildTemplate(size, recordBytes) {
-  const id = '0'.repeat(ID_WIDTH);
-  const items = recordBytes >= 800 ? 3 : 0;
-  const one = (filler) => {
-    const record = {
-      svc_id: 'ID',
-      svc_deleted_at: null,
-      svc_created_at: '2025-03-01T08:00:00.000Z',
-      svc_updated_at: '2025-03-02T09:30:00.000Z',
-      svc_company_id: 7,
-      platform_id: 'INV-KEY',
-      platform_unique_id: null,
-      document_number: 'DOC-KEY',
-      total_amount: 1234.5,
-      posted_date: '2025-02-28T00:00:00.000Z',
-      currency_id: 'EUR',
-      memo: filler,
-    };
-    if (items > 0) {
-      record.line_items = Array.from({ length: items }, (_, at) => ({
-        svc_id: 'KID',
-        platform_id: `line-${at}`,
-        description: 'Consulting, by the hour',
-        quantity: 2,
-        unit_amount: 19.75,
-        total_amount: 39.5,
-        item_id: 'item-4711',
-        account_id: 'account-200',
-      }));
-    }
-    return JSON.stringify(record).replaceAll('"ID"', id).replaceAll('"KID"', id).replaceAll('KEY', id);
+  const random = randomFrom(1);
+  const texts = Array.from({ length: size }, () => JSON.stringify(makeRecord(random, recordBytes >= 800)));
+  const page = Buffer.from(texts.join(','));
+  const ends = [];
+  let end = -1;
+  for (const text of texts) ends.push((end += text.length + 1));
+  return {
+    page,
+    ends,
+    places: { own: placesOf(page, OWN), kid: placesOf(page, KID), number: placesOf(page, NUMBER) },
   };
-  const text = one('x'.repeat(Math.max(0, recordBytes - one('').length)));
-  const record = Buffer.from(text);
-  const places = [];
-  for (let at = text.indexOf(id); at >= 0; at = text.indexOf(id, at + ID_WIDTH)) places.push(at);
-  const page = Buffer.alloc((record.length + 1) * size, ',');
-  for (let at = 0; at < size; at++) record.copy(page, at * (record.length + 1));
-  return { page, places, width: record.length + 1 };
 }
 
-function renderPage(list, from) {
-  const count = Math.max(0, Math.min(pageSize, perList - from));
-  const { page, places, width } = template;
+function makeRecord(random, isLarge) {
+  const instant = () => new Date(1_740_000_000_000 + random(20_000_000) * 1000).toISOString();
+  const amount = () => random(10_000_000) / 100;
+  const pick = (...texts) => texts[random(texts.length)];
+  const code = (least, count) => String(least + random(count));
+  const small = {
+    svc_id: Number(OWN),
+    svc_deleted_at: null,
+    svc_created_at: instant(),
+    svc_updated_at: instant(),
+    svc_company_id: 7,
+    platform_id: `CN-${NUMBER}`,
+    platform_unique_id: null,
+    contact_id: code(10_000, 5000),
+    document_number: `DOC-${NUMBER}`,
+    total_amount: amount(),
+    remaining_credit: 0,
+    posted_date: instant(),
+    currency_id: pick('EUR', 'USD'),
+    status: pick('open', 'closed', 'void'),
+  };
+  if (!isLarge) return small;
+  const item = (_, at) => ({
+    svc_id: Number(KID),
+    platform_id: String(at + 1),
+    line_item_type: 'item',
+    item_id: code(100_000, 90_000),
+    account_id: code(200, 90),
+    description: `${pick('Consulting', 'Hosting', 'Support', 'Travel')}, ${pick('monthly', 'hourly', 'once')}`,
+    quantity: 1 + random(20),
+    unit_amount: amount(),
+    tax_amount: amount(),
+    sub_total: amount(),
+    total_amount: amount(),
+  });
+  return {
+    ...small,
+    memo: null,
+    bill_ids: [],
+    updated_at: instant(),
+    tax_amount: amount(),
+    line_items: Array.from({ length: 3 }, item),
+  };
+}
+
+/** Numbers below `count`, the same in every run. */
+function randomFrom(seed) {
+  let state = seed;
+  return (count) => {
+    state = (Math.imul(state, 1_103_515_245) + 12_345) >>> 0;
+    return Math.floor((state / 2 ** 32) * count);
+  };
+}
+
+function placesOf(page, digits) {
+  const places = [];
+  for (let at = page.indexOf(digits); at >= 0; at = page.indexOf(digits, at + ID_WIDTH)) places.push(at);
+  return places;
+}
+
+/** The first `count` records of the page, with their ids. */
+function renderRecords(page, list, from, count) {
+  if (count === 0) return Buffer.alloc(0);
+  const { own, kid, number } = template.places;
+  const [kids, numbers] = [kid.length / pageSize, number.length / pageSize];
   for (let at = 0; at < count; at++) {
     const id = FIRST_ID + list * 100_000_000 + from + at;
-    // own id, key and document number; then the line items, each with an id of its own
-    for (let place = 0; place < places.length; place++) {
-      writeDigits(page, at * width + places[place], place < 3 ? id : id * 4 + place);
-    }
+    writeDigits(page, own[at], id);
+    for (let i = 0; i < numbers; i++) writeDigits(page, number[at * numbers + i], id);
+    for (let i = 0; i < kids; i++) writeDigits(page, kid[at * kids + i], id * 4 + i);
   }
-  const next = from + count < perList ? `"${from + count}"` : 'null';
-  const head = Buffer.from('{"data":[');
-  const tail = Buffer.from(`],"prev":null,"next":${next},"total_count":${perList}}`);
-  return Buffer.concat([head, page.subarray(0, Math.max(0, count * width - 1)), tail]);
+  return page.subarray(0, template.ends[count - 1]);
 }
 
 function writeDigits(buffer, at, value) {
