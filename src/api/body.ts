@@ -1,6 +1,7 @@
 import { promisify } from 'node:util';
 import { gunzip } from 'node:zlib';
 import type { Dispatcher } from 'undici';
+import { freeMemory } from './free-memory.js';
 
 const decompress = promisify(gunzip);
 
@@ -15,6 +16,9 @@ export class BodyTooLargeError extends Error {}
 
 /** A body that ends early or is not what its headers say. */
 export class BrokenBodyError extends Error {}
+
+/** A chunk of so many bytes shares no memory with others: Node's pool for small buffers is smaller. */
+const OWN_BYTES = 16_384;
 
 type Body = Dispatcher.ResponseData['body'];
 
@@ -65,7 +69,10 @@ async function collect(body: Body, maxBytes: number): Promise<Buffer> {
     }
     chunks.push(bytes);
   }
-  return chunks.length === 1 && chunks[0] !== undefined ? chunks[0] : Buffer.concat(chunks, length);
+  if (chunks.length === 1 && chunks[0] !== undefined) return chunks[0];
+  const whole = Buffer.concat(chunks, length);
+  freeMemory(chunks.filter((chunk) => chunk.length >= OWN_BYTES).map((chunk) => chunk.buffer));
+  return whole;
 }
 
 async function decode(sent: Buffer, encoding: string | null, maxBytes: number): Promise<Uint8Array> {

@@ -225,7 +225,8 @@ function movable(page: ListPage): ListPage {
   return { ...page, columns: { ...page.columns, body: Uint8Array.from(body) } };
 }
 
-function buffersOf({ columns }: ListPage): ArrayBuffer[] {
+/** What holds the page, all of it its own once it has changed threads. */
+export function buffersOf({ columns }: ListPage): ArrayBuffer[] {
   const { svcIds, companyIds, instants, flags, places, texts, body } = columns;
   const buffers = [svcIds, companyIds, instants, flags, places, texts, body].map(({ buffer }) => buffer);
   return buffers.filter((buffer) => buffer instanceof ArrayBuffer);

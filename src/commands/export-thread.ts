@@ -1,8 +1,9 @@
 import { parentPort, workerData } from 'node:worker_threads';
 import type { V4Company } from '../api/company-page.js';
-import type { Generation } from '../domain.js';
+import { freeMemory } from '../api/free-memory.js';
+import type { Generation, ListPage } from '../domain.js';
 import type { Arrival, Followed, ListRequest, PageSupply } from '../export/source.js';
-import type { ExportMessage, ExportOrder } from './export-in-thread.js';
+import { buffersOf, type ExportMessage, type ExportOrder } from './export-in-thread.js';
 import { type Exporter, type ExportWish, exporterOn } from './exporter-on.js';
 import { type Hold, holdDatabase } from './hold-database.js';
 import { flattenError, restoreError } from './thread-errors.js';
@@ -40,6 +41,10 @@ class ExportServant implements PageSupply {
         tell({ kind: 'end', list });
       },
     };
+  }
+
+  release(page: ListPage): void {
+    freeMemory(buffersOf(page));
   }
 
   fetchV4Companies(): Promise<readonly V4Company[]> {

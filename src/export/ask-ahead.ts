@@ -14,6 +14,8 @@ export function createPageSupply(source: PageSource, clock: { now(): number }): 
   const backlog = { bytes: 0 };
   return {
     fetchV4Companies: () => source.fetchV4Companies(),
+    // the page is the source's
+    release: () => {},
     follow: (request, onArrival) => {
       const asking = new AskAhead({ source, clock, backlog, onArrival });
       asking.askOn(request).catch((error: unknown) => asking.fail(error));
