@@ -20,6 +20,21 @@ function damaged(bytes: Uint8Array, at: number): Buffer {
   return copy;
 }
 
+/** A chunked answer whose chunks hold `size` bytes. */
+function inChunks(bytes: Buffer, size: number): Buffer {
+  const parts = [Buffer.from('HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n')];
+  for (let at = 0; at < bytes.length; at += size) {
+    const part = bytes.subarray(at, at + size);
+    parts.push(Buffer.from(`${part.length.toString(16)}\r\n`), part, Buffer.from('\r\n'));
+  }
+  return Buffer.concat([...parts, Buffer.from('0\r\n\r\n')]);
+}
+
+function rawIdOf(raw: Uint8Array): number {
+  const { svc_id: id }: { svc_id: number } = JSON.parse(Buffer.from(raw).toString());
+  return id;
+}
+
 /** Writes what is given and closes the connection cleanly. */
 function cut(bytes: Uint8Array): Script {
   return (socket) => socket.end(bytes);
@@ -163,6 +178,32 @@ describe('a whole answer', () => {
       expect(Buffer.from(recordsOf(page.columns)[0]?.raw ?? []).toString()).toBe(
         '{"svc_id":1,"svc_company_id":2,"platform_id":"a"}',
       );
+    }
+  });
+
+  it.each<[string, (bytes: Buffer) => Buffer]>([
+    ['at once', (bytes) => answer(bytes)],
+    ['in chunks, several to a read', (bytes) => inChunks(bytes, 20_000)],
+    ['gzipped', (bytes) => answer(gzipSync(bytes, { level: 0 }), GZIP)],
+  ])('of many reads is whole, %s, beside others on its connection', async (_name, wrap) => {
+    const body = (count: number) => {
+      const records = Array.from(
+        { length: 12_000 },
+        (_, at) => `{"svc_id":${count * 100_000 + at},"svc_company_id":2,"platform_id":"p${at}"}`,
+      );
+      return Buffer.from(`{"data":[${records.join(',')}],"next":null}`);
+    };
+    const { api, time } = await serve((socket, request) => socket.write(wrap(body(request.count))));
+    for (let round = 0; round < 4; round++) {
+      const pages = await time.run(
+        Promise.all([api.fetchPage(v3Request()), api.fetchPage(v3Request()), api.fetchPage(v3Request())]),
+      );
+      for (const { columns } of pages) {
+        const first = Math.trunc(Number(columns.svcIds[0]) / 100_000) * 100_000;
+        expect(recordsOf(columns).map(({ raw, svcId }) => [Number(svcId), rawIdOf(raw)])).toEqual(
+          Array.from({ length: 12_000 }, (_, at) => [first + at, first + at]),
+        );
+      }
     }
   });
 
