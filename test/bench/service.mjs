@@ -58,7 +58,10 @@ function buildTemplate(size, recordBytes) {
   const page = Buffer.from(texts.join(','));
   const ends = [];
   let end = -1;
-  for (const text of texts) ends.push((end += text.length + 1));
+  for (const text of texts) {
+    end += text.length + 1;
+    ends.push(end);
+  }
   return {
     page,
     ends,
