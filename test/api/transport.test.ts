@@ -21,8 +21,8 @@ function damaged(bytes: Uint8Array, at: number): Buffer {
 }
 
 /** A chunked answer whose chunks hold `size` bytes. */
-function inChunks(bytes: Buffer, size: number): Buffer {
-  const parts = [Buffer.from('HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n')];
+function inChunks(bytes: Uint8Array, size: number): Buffer {
+  const parts: Uint8Array[] = [Buffer.from('HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n')];
   for (let at = 0; at < bytes.length; at += size) {
     const part = bytes.subarray(at, at + size);
     parts.push(Buffer.from(`${part.length.toString(16)}\r\n`), part, Buffer.from('\r\n'));
