@@ -136,14 +136,15 @@ export class Members {
     if (place >= REMEMBERED) return 0;
     const { bytes } = this.#scanner;
     const length = this.#keyLengths[place] ?? 0;
-    if (length === 0 || at + length > bytes.length) return 0;
+    if (length < 4 || at + length > bytes.length) return 0;
     const before = this.#keyStarts[place] ?? 0;
     const view = this.#view;
-    let i = 0;
-    for (; i + 4 <= length; i += 4) {
-      if (view.getInt32(before + i) !== view.getInt32(at + i)) return 0;
+    // a key has two quotes and a colon: where it has four bytes, its last four may overlap those before them
+    const last = length - 4;
+    for (let i = 0; i < last; i += 4) {
+      if (view.getInt32(before + i, true) !== view.getInt32(at + i, true)) return 0;
     }
-    for (; i < length; i++) if (bytes[before + i] !== bytes[at + i]) return 0;
+    if (view.getInt32(before + last, true) !== view.getInt32(at + last, true)) return 0;
     return length;
   }
 }
