@@ -28,10 +28,9 @@ export class FactReader {
       const slot = slots[index] ?? 0;
       const first = this.#members.kind(slot);
       if (first !== 0 && this.#isCarried(slot, first)) {
-        this.#writer.add(index, this.#digest(index, slot, instants[slot] ?? Number.NaN));
+        this.#writer.add(texts, index, this.#digest(index, slot, instants[slot] ?? Number.NaN));
       }
     }
-    this.#writer.moveTo(texts);
   }
 
   /** Arrays and objects are not carried; nor is an empty text, which says nothing. */

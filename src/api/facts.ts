@@ -75,35 +75,25 @@ function codeOf(name: string): string {
   return `${ALPHABET[hash & 63]}${ALPHABET[(hash >>> 6) & 63]}`;
 }
 
-/** Collects the facts of one record after another. */
+/** Writes facts behind one another, into the texts of a page. */
 export class FactWriter {
-  readonly #scratch: Buffer;
   readonly #codes: Buffer;
-  #length = 0;
 
   constructor(fields: readonly FactField[]) {
-    this.#scratch = Buffer.alloc(fields.length * FACT_WIDTH);
     this.#codes = Buffer.from(fields.map((field) => field.code).join(''), 'latin1');
   }
 
-  /** Fields must be added in the order of the list given to the constructor. */
-  add(field: number, digest: number): void {
-    const scratch = this.#scratch;
-    const at = this.#length;
-    scratch[at] = this.#codes[field * CODE_WIDTH] ?? 0;
-    scratch[at + 1] = this.#codes[field * CODE_WIDTH + 1] ?? 0;
-    scratch[at + 2] = ALPHABET_BYTES[digest & 63] ?? 0;
-    scratch[at + 3] = ALPHABET_BYTES[(digest >>> 6) & 63] ?? 0;
-    scratch[at + 4] = ALPHABET_BYTES[(digest >>> 12) & 63] ?? 0;
-    scratch[at + 5] = ALPHABET_BYTES[(digest >>> 18) & 63] ?? 0;
-    scratch[at + 6] = ALPHABET_BYTES[(digest >>> 24) & 63] ?? 0;
-    this.#length = at + FACT_WIDTH;
-  }
-
-  /** Moves the record's facts to the end of `texts`; the writer is empty again. */
-  moveTo(texts: Texts): void {
-    texts.copy(this.#scratch, 0, this.#length);
-    this.#length = 0;
+  /** A record's fields must be added in the order of the list given to the constructor. */
+  add(texts: Texts, field: number, digest: number): void {
+    const at = texts.extend(FACT_WIDTH);
+    const { bytes } = texts;
+    bytes[at] = this.#codes[field * CODE_WIDTH] ?? 0;
+    bytes[at + 1] = this.#codes[field * CODE_WIDTH + 1] ?? 0;
+    bytes[at + 2] = ALPHABET_BYTES[digest & 63] ?? 0;
+    bytes[at + 3] = ALPHABET_BYTES[(digest >>> 6) & 63] ?? 0;
+    bytes[at + 4] = ALPHABET_BYTES[(digest >>> 12) & 63] ?? 0;
+    bytes[at + 5] = ALPHABET_BYTES[(digest >>> 18) & 63] ?? 0;
+    bytes[at + 6] = ALPHABET_BYTES[(digest >>> 24) & 63] ?? 0;
   }
 }
 

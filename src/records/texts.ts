@@ -24,6 +24,14 @@ export class Texts {
     this.length = at;
   }
 
+  /** Makes room for `count` bytes to be written from the place that is told. */
+  extend(count: number): number {
+    this.#reserve(count);
+    const at = this.length;
+    this.length = at + count;
+    return at;
+  }
+
   byte(byte: number): void {
     this.#reserve(1);
     this.bytes[this.length++] = byte;
