@@ -6,7 +6,7 @@ import type { Generation, OnProgress } from '../domain.js';
 import type { SvcError } from '../errors.js';
 import { dropStream, dropUnseen } from '../store/drop-records.js';
 import type { Fingerprint } from '../store/fingerprint.js';
-import { bumpExportSeq } from '../store/meta.js';
+import { prepareBumpExportSeq } from '../store/meta.js';
 import { type Db, guardDatabase } from '../store/open.js';
 import type { StreamRow } from '../store/stream-row.js';
 import { listStreams, type PlannedStream } from '../store/streams.js';
@@ -94,12 +94,13 @@ function beginningOf(options: ExportOptions, plan: ExportPlan): Beginning {
 
 async function dropUnplanned(options: ExportOptions, row: StreamRow): Promise<void> {
   const { db, signal } = options;
+  const bumpExportSeq = prepareBumpExportSeq(db);
   let from: bigint | null = null;
   do {
     const start: bigint | null = from;
     const chunk = await orAborted(signal, async () =>
       inTransaction(options, () => {
-        bumpExportSeq(db);
+        bumpExportSeq();
         const dropped = dropUnseen(db, row.id, row.position.walk + 1, start);
         if (dropped.next === null) dropStream(db, row.id);
         return dropped;

@@ -4,7 +4,7 @@ import { columnsOf, pickRecords } from '../records/columns.js';
 import { dropCursors, prepareRememberCursor } from '../store/cursors.js';
 import { dropUnseen } from '../store/drop-records.js';
 import { dropExcluded, prepareSaveExcluded } from '../store/excluded.js';
-import { bumpExportSeq } from '../store/meta.js';
+import { prepareBumpExportSeq } from '../store/meta.js';
 import { type Db, guardDatabase } from '../store/open.js';
 import { type PagePlace, prepareSaveRecords } from '../store/records.js';
 import { dropRejected, prepareSaveRejected } from '../store/rejected.js';
@@ -62,6 +62,7 @@ export function createSaver(options: SaverOptions): Saver {
     'columns' in answer ? savePage(row, answer, askedMs) : errorOutcome(answer, askedMs, clock.now());
   const saveSingly = prepareSingly(options);
   const apply = prepareApply(db);
+  const bumpExportSeq = prepareBumpExportSeq(db);
   const transact = <T>(work: () => T): T => guardDatabase(file, () => db.transaction(work).immediate());
   const inTransaction = async <T>(work: () => T): Promise<T> => transact(work);
   const group = createCommitGroup(transact);
@@ -90,7 +91,7 @@ export function createSaver(options: SaverOptions): Saver {
       inTransaction(() => {
         const { dropped, next } = dropUnseen(db, row.id, row.position.keepFrom, from);
         if (next !== null) {
-          if (dropped > 0) bumpExportSeq(db);
+          if (dropped > 0) bumpExportSeq();
           return { step: null, next };
         }
         const step = decide(row, { kind: 'dropped', nowMs: clock.now() }, rules);
@@ -108,11 +109,12 @@ function errorOutcome(error: SvcError, askedMs: number, nowMs: number): ErrorOut
 /** Makes the function that carries out a step within a transaction. `changed`: stored records did. */
 export function prepareApply(db: Db): (before: StreamRow, step: Step, changed: boolean) => Step {
   const saveStream = prepareSaveStream(db);
+  const bumpExportSeq = prepareBumpExportSeq(db);
   const forget = { cursors: dropCursors, rejected: dropRejected, excluded: dropExcluded };
   return (before, step, changed) => {
     for (const what of step.forget) forget[what](db, before.id);
     saveStream(step.row);
-    if (changed || step.row.state !== before.state) bumpExportSeq(db);
+    if (changed || step.row.state !== before.state) bumpExportSeq();
     return step;
   };
 }
@@ -161,6 +163,7 @@ function sortOut(
 function prepareSingly({ db, payload }: SaverOptions) {
   const saveRecords = prepareSaveRecords(db, payload);
   const saveStream = prepareSaveStream(db);
+  const bumpExportSeq = prepareBumpExportSeq(db);
   return (row: StreamRow, records: readonly ParsedRecord[]) => {
     if (row.state !== 'complete' && row.state !== 'short') {
       throw new Error(`Stream ${row.id} is ${row.state}: its walk must find the records itself.`);
@@ -173,7 +176,7 @@ function prepareSingly({ db, payload }: SaverOptions) {
       duplicates: row.duplicates + duplicates,
     };
     saveStream(counted);
-    if (changed > 0) bumpExportSeq(db);
+    if (changed > 0) bumpExportSeq();
     return { row: counted, changed };
   };
 }

@@ -19,7 +19,10 @@ export function readExportSeq(db: Db): bigint {
   return BigInt(readMeta(db, EXPORT_SEQ) ?? '0');
 }
 
-/** Call inside the transaction that changes records or a stream's state. */
-export function bumpExportSeq(db: Db): void {
-  writeMeta(db, EXPORT_SEQ, String(readExportSeq(db) + 1n));
+/** Makes the function that counts a change: call it inside the transaction that changes records or a stream's state. */
+export function prepareBumpExportSeq(db: Db): () => void {
+  const bump = db.prepare<[string]>(`
+    INSERT INTO meta(key, value) VALUES (?, '1')
+    ON CONFLICT (key) DO UPDATE SET value = CAST(CAST(value AS INTEGER) + 1 AS TEXT)`);
+  return () => void bump.run(EXPORT_SEQ);
 }

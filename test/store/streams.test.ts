@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { dropStream, dropUnseen } from '../../src/store/drop-records.js';
-import { bumpExportSeq, readExportSeq, readMeta, writeMeta } from '../../src/store/meta.js';
+import { prepareBumpExportSeq, readExportSeq, readMeta, writeMeta } from '../../src/store/meta.js';
 import { ensureStreams, listStreams, prepareSaveStream } from '../../src/store/streams.js';
 import { addStreams, openTestDatabase, prepareSave, record, rowsOf } from './support.js';
 
@@ -133,9 +133,10 @@ describe('what the database remembers', () => {
 
   it('counts changes of the export', () => {
     const db = openTestDatabase();
+    const bump = prepareBumpExportSeq(db);
     expect(readExportSeq(db)).toBe(0n);
-    bumpExportSeq(db);
-    bumpExportSeq(db);
+    bump();
+    bump();
     expect(readExportSeq(db)).toBe(2n);
   });
 });
