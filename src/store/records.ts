@@ -157,13 +157,14 @@ function prepareRows(db: Db, into: string, width: number): (count: number, write
   return (count, writeRow) => {
     let inserted = 0;
     let at = 0;
+    // spread: the binding looks up each value of an array, which takes a sixth of the time
     for (; at + BATCH <= count; at += BATCH) {
       for (let i = 0; i < BATCH; i++) writeRow(ofMany, i * width, at + i);
-      inserted += many.run(ofMany).changes;
+      inserted += many.run(...ofMany).changes;
     }
     for (; at < count; at++) {
       writeRow(ofOne, 0, at);
-      inserted += one.run(ofOne).changes;
+      inserted += one.run(...ofOne).changes;
     }
     return inserted;
   };
