@@ -17,9 +17,6 @@ export class BodyTooLargeError extends Error {}
 /** A body that ends early or is not what its headers say. */
 export class BrokenBodyError extends Error {}
 
-/** A chunk of so many bytes shares no memory with others: Node's pool for small buffers is smaller. */
-const OWN_BYTES = 16_384;
-
 type Body = Dispatcher.ResponseData['body'];
 
 export interface BodyRules {
@@ -71,7 +68,10 @@ async function collect(body: Body, maxBytes: number): Promise<Buffer> {
   }
   if (chunks.length === 1 && chunks[0] !== undefined) return chunks[0];
   const whole = Buffer.concat(chunks, length);
-  freeMemory(chunks.filter((chunk) => chunk.length >= OWN_BYTES).map((chunk) => chunk.buffer));
+  // other chunks share their memory: with Node's pool of small buffers, or with what other sockets receive
+  freeMemory(
+    chunks.map(({ buffer }) => buffer).filter(({ byteLength }, at) => byteLength === chunks[at]?.length),
+  );
   return whole;
 }
 

@@ -7,6 +7,9 @@ deafEnd.close();
 /**
  * Gives the memory of buffers back now. It would wait for the garbage collector otherwise, which does not see how
  * much hangs on the small objects that it counts. Nobody may look at the buffers again: they are empty from here on.
+ *
+ * Each must be the caller's alone, and can be given once: Node 20 passes over what cannot be moved, such as its pool of
+ * small buffers, and later versions throw DataCloneError. Before the first turn of the event loop nothing is freed yet.
  */
 export function freeMemory(buffers: readonly ArrayBufferLike[]): void {
   const own = buffers.filter((buffer) => buffer instanceof ArrayBuffer);

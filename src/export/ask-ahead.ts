@@ -14,7 +14,7 @@ export function createPageSupply(source: PageSource, clock: { now(): number }): 
   const backlog = { bytes: 0 };
   return {
     fetchV4Companies: () => source.fetchV4Companies(),
-    // the page is the source's
+    // a source may give the same page again
     release: () => {},
     follow: (request, onArrival) => {
       const asking = new AskAhead({ source, clock, backlog, onArrival });

@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { compareFacts, digestAmount, digestText, factFields } from '../../src/api/facts.js';
+import { compareFacts, digestAmount, digestText, FactWriter, factFields } from '../../src/api/facts.js';
+import { Texts } from '../../src/records/texts.js';
 import { parsePage } from './support/pages.js';
 
 type Fields = Readonly<Record<string, unknown>>;
@@ -95,6 +96,25 @@ describe('facts of a record', () => {
     expect(fields).toHaveLength(24);
     expect(new Set(fields.map((field) => field.code)).size).toBe(24);
     expect(fields.map((field) => field.code)).toEqual(fields.map((field) => field.code).sort());
+  });
+});
+
+describe('writing facts', () => {
+  it.each([0, 1, 6, 7, 8, 20])('makes room where there are %d bytes', (capacity) => {
+    const fields = factFields([]).slice(0, 3);
+    const [texts, roomy] = [new Texts(capacity), new Texts(1000)];
+    for (const to of [texts, roomy]) {
+      const writer = new FactWriter(fields);
+      to.byte(0x41);
+      for (let field = 0; field < 3; field++) writer.add(to, field, 1_000_003 * field);
+    }
+    const written = Buffer.from(texts.bytes.subarray(0, texts.length)).toString('latin1');
+    expect(written).toBe(Buffer.from(roomy.bytes.subarray(0, roomy.length)).toString('latin1'));
+    expect(fields.map(({ code }, at) => written.slice(1 + at * 7).startsWith(code))).toEqual([
+      true,
+      true,
+      true,
+    ]);
   });
 });
 
