@@ -1,7 +1,7 @@
 import { promisify } from 'node:util';
 import { gunzip } from 'node:zlib';
 import type { Dispatcher } from 'undici';
-import { freeMemory } from './free-memory.js';
+import { freeMemory, ownsMemory } from './free-memory.js';
 
 const decompress = promisify(gunzip);
 
@@ -68,10 +68,7 @@ async function collect(body: Body, maxBytes: number): Promise<Buffer> {
   }
   if (chunks.length === 1 && chunks[0] !== undefined) return chunks[0];
   const whole = Buffer.concat(chunks, length);
-  // other chunks share their memory: with Node's pool of small buffers, or with what other sockets receive
-  freeMemory(
-    chunks.map(({ buffer }) => buffer).filter(({ byteLength }, at) => byteLength === chunks[at]?.length),
-  );
+  freeMemory(chunks.filter(ownsMemory).map(({ buffer }) => buffer));
   return whole;
 }
 

@@ -4,6 +4,11 @@ import { MessageChannel } from 'node:worker_threads';
 const { port1: nowhere, port2: deafEnd } = new MessageChannel();
 deafEnd.close();
 
+/** False where others may use the same memory: Node's pool of small buffers, or what several sockets receive. */
+export function ownsMemory(bytes: Uint8Array): boolean {
+  return bytes.byteLength === bytes.buffer.byteLength;
+}
+
 /**
  * Gives the memory of buffers back now. It would wait for the garbage collector otherwise, which does not see how
  * much hangs on the small objects that it counts. Nobody may look at the buffers again: they are empty from here on.

@@ -1,5 +1,6 @@
 import { Worker } from 'node:worker_threads';
 import type { V4Company } from '../api/company-page.js';
+import { ownsMemory } from '../api/free-memory.js';
 import type { Generation, ListPage, ProgressEvent } from '../domain.js';
 import { SvcError } from '../errors.js';
 import type { ExportSummary } from '../export/run-export.js';
@@ -221,7 +222,7 @@ function svcErrorOf(error: ThreadError | null): SvcError | null {
 /** The page with a body that can change threads without being copied: one that shares its memory is copied here. */
 function movable(page: ListPage): ListPage {
   const { body } = page.columns;
-  if (body.byteLength === body.buffer.byteLength) return page;
+  if (ownsMemory(body)) return page;
   return { ...page, columns: { ...page.columns, body: Uint8Array.from(body) } };
 }
 

@@ -16,10 +16,10 @@ import {
 const LISTS = 4;
 
 const CASES = [
-  { name: '1.2 KB, pages of 1,000', pageSize: 1000, bytes: 1200, floorBar: 1.4, scriptBar: 4 },
-  { name: '1.2 KB, pages of 100', pageSize: 100, bytes: 1200, floorBar: 1.0, scriptBar: 4 },
-  { name: '400 B, pages of 1,000', pageSize: 1000, bytes: 400, floorBar: 0.55, scriptBar: 2.3 },
-  { name: '1.2 KB, payload: ids', pageSize: 1000, bytes: 1200, payload: 'ids', floorBar: 2 },
+  { name: '1.2 KB, pages of 1,000', pageSize: 1000, lineItems: 3, floorBar: 1.4, scriptBar: 4 },
+  { name: '1.2 KB, pages of 100', pageSize: 100, lineItems: 3, floorBar: 1.0, scriptBar: 4 },
+  { name: '400 B, pages of 1,000', pageSize: 1000, lineItems: 0, floorBar: 0.55, scriptBar: 2.3 },
+  { name: '1.2 KB, payload: ids', pageSize: 1000, lineItems: 3, payload: 'ids', floorBar: 2 },
 ];
 
 /** Export against the parse floor and the plain script, interleaved. */

@@ -10,7 +10,7 @@ export async function benchGrowth({ records }) {
   print('\nExport of 1.2 KB records in pages of 1,000: seconds (CPU in brackets), thousand records/s, peak');
   const peaks = new Map();
   for (const size of SIZES.filter((one) => one <= Math.max(records, OF_SMALL))) {
-    const settings = { lists: LISTS, records: size, pageSize: 1000, bytes: 1200, latencyMs: 0 };
+    const settings = { lists: LISTS, records: size, pageSize: 1000, lineItems: 3, latencyMs: 0 };
     const one = await withService(settings, ({ port }) =>
       measureExport({ base: `http://127.0.0.1:${port}/v3`, lists: LISTS, pageSize: 1000 }),
     );

@@ -24,7 +24,7 @@ export async function benchLatency() {
 async function shareOf({ lists, pageSize, pages }) {
   const records = lists * pageSize * pages;
   return await withService(
-    { lists, records, pageSize, bytes: 1200, latencyMs: LATENCY_MS },
+    { lists, records, pageSize, lineItems: 3, latencyMs: LATENCY_MS },
     async ({ port, readArrivals }) => {
       await measureExport({ base: `http://127.0.0.1:${port}/v3`, lists, pageSize, concurrency: lists });
       const arrivals = await readArrivals();
@@ -37,7 +37,7 @@ async function shareOf({ lists, pageSize, pages }) {
 async function benchRate(requestsPerSecond) {
   print(`\nAt most ${requestsPerSecond} requests per second`);
   await withService(
-    { lists: 8, records: 8 * 10 * 50, pageSize: 10, bytes: 400, latencyMs: 0 },
+    { lists: 8, records: 8 * 10 * 50, pageSize: 10, lineItems: 0, latencyMs: 0 },
     async ({ port, readArrivals }) => {
       await measureExport({ base: `http://127.0.0.1:${port}/v3`, lists: 8, pageSize: 10, requestsPerSecond });
       const arrivals = await readArrivals();

@@ -1,8 +1,8 @@
 /**
  * A V3 service that costs next to nothing, in a process of its own: pages are made once, and only the ids in them
- * are written anew. Records are bill credit notes as the API specifies them, with three line items from 800 bytes
- * on; their values vary. `node service.mjs '{"lists":4,"records":100000,"pageSize":1000,"bytes":1200,"latencyMs":0}'`
- * prints its port; a line on stdin makes it print how many requests it had and when, ms.
+ * are written anew. Records are bill credit notes as the API specifies them: about 390 bytes, or 1,200 with three
+ * line items; their values vary.
+ * `node service.mjs '{"lists":4,"records":100000,"pageSize":1000,"lineItems":3,"latencyMs":0}'` prints its port; a line on stdin makes it print how many requests it had and when, ms.
  */
 import { createServer } from 'node:http';
 import { createInterface } from 'node:readline';
@@ -12,9 +12,9 @@ const FIRST_ID = 1_000_000_000;
 /** What stands in a record for its own id, in a line item for that, and in a text for the number in it. */
 const [OWN, KID, NUMBER] = ['1111111111', '2222222222', '3333333333'];
 
-const { lists, records, pageSize, bytes, latencyMs } = JSON.parse(process.argv[2]);
+const { lists, records, pageSize, lineItems, latencyMs } = JSON.parse(process.argv[2]);
 const perList = Math.ceil(records / lists);
-const template = buildTemplate(pageSize, bytes);
+const template = buildTemplate(pageSize);
 /** Pages that no answer needs any more. */
 const spare = [];
 const arrivals = [];
@@ -52,9 +52,9 @@ createInterface({ input: process.stdin }).on('line', () => {
 });
 
 /** One page's records as one buffer, where each of them ends, and the places of every id in it. */
-function buildTemplate(size, recordBytes) {
+function buildTemplate(size) {
   const random = randomFrom(1);
-  const texts = Array.from({ length: size }, () => JSON.stringify(makeRecord(random, recordBytes >= 800)));
+  const texts = Array.from({ length: size }, () => JSON.stringify(makeRecord(random)));
   const page = Buffer.from(texts.join(','));
   const ends = [];
   let end = -1;
@@ -69,7 +69,7 @@ function buildTemplate(size, recordBytes) {
   };
 }
 
-function makeRecord(random, isLarge) {
+function makeRecord(random) {
   const instant = () => new Date(1_740_000_000_000 + random(20_000_000) * 1000).toISOString();
   const amount = () => random(10_000_000) / 100;
   const pick = (...texts) => texts[random(texts.length)];
@@ -90,7 +90,7 @@ function makeRecord(random, isLarge) {
     currency_id: pick('EUR', 'USD'),
     status: pick('open', 'closed', 'void'),
   };
-  if (!isLarge) return small;
+  if (lineItems === 0) return small;
   const item = (_, at) => ({
     svc_id: Number(KID),
     platform_id: String(at + 1),
@@ -110,7 +110,7 @@ function makeRecord(random, isLarge) {
     bill_ids: [],
     updated_at: instant(),
     tax_amount: amount(),
-    line_items: Array.from({ length: 3 }, item),
+    line_items: Array.from({ length: lineItems }, item),
   };
 }
 
