@@ -1,3 +1,5 @@
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import type { Config } from '../config/config.js';
 import type { OnProgress } from '../domain.js';
 import { saveDrift } from '../drift/save-drift.js';
@@ -7,6 +9,7 @@ import { matchChildren } from './children.js';
 import { saveCompanyPairs } from './companies.js';
 import { saveKeyed } from './keyed.js';
 import type { NamedPair } from './pair-companies.js';
+import { Pairs } from './pairs.js';
 import { explainRecords } from './reasons.js';
 import { matchRecords } from './records.js';
 import { buildScope } from './scope.js';
@@ -41,14 +44,19 @@ export function buildRemap(options: RemapOptions): RemapSummary {
   db.pragma(`cache_size = -${CACHE_KIB}`);
   db.pragma(`temp.cache_size = -${CACHE_KIB}`);
   db.pragma(`threads = ${SORTING_THREADS}`);
-  return db
-    .transaction(() => {
-      dropTemporary(db);
-      const summary = buildInTransaction(options);
-      dropTemporary(db);
-      return summary;
-    })
-    .immediate();
+  const pairs = new Pairs(db.memory ? join(tmpdir(), 'svc-migrate') : db.name);
+  try {
+    return db
+      .transaction(() => {
+        dropTemporary(db);
+        const summary = buildInTransaction(options, pairs);
+        dropTemporary(db);
+        return summary;
+      })
+      .immediate();
+  } finally {
+    pairs.close();
+  }
 }
 
 const CACHE_KIB = 2048;
@@ -56,7 +64,8 @@ const CACHE_KIB = 2048;
 /** Beside the statement's own: a sorter has one fill its memory while another sorts what was there before. */
 const SORTING_THREADS = 1;
 
-function buildInTransaction({ db, config, named, clock, onProgress }: RemapOptions): RemapSummary {
+function buildInTransaction(options: RemapOptions, pairs: Pairs): RemapSummary {
+  const { db, config, named, clock, onProgress } = options;
   let done = 0;
   const step = <T>(name: string, work: () => T): T => {
     onProgress({ kind: 'step', name, done, total: STEPS });
@@ -68,7 +77,7 @@ function buildInTransaction({ db, config, named, clock, onProgress }: RemapOptio
     saveKeyed(db);
   });
   step('pair companies', () => saveCompanyPairs(db, config, named));
-  const pairs = step('join records', () => matchRecords(db, config));
+  step('join records', () => matchRecords(db, config, pairs));
   step('explain records', () => explainRecords(db));
   const children = step('join children', () => matchChildren(db, pairs));
   step('write the remap', () => writeRemap(db));

@@ -30,7 +30,7 @@ export interface MatchedChildren {
 }
 
 /**
- * Gives the children of every pair of records their outcomes, as rows of `kids_of(twin, reason of the pair,
+ * Gives the children of every pair of records their outcomes, as rows of `kids_of(shared twin, reason of the pair,
  * v3 children, v4 children)`, see `KidRow`. V4 children of twins that several V3 records share are in `shared_kids`, a
  * JSON list of `KidRow`s for each twin. Children of all other records take their parent's outcome; they are not listed.
  */
@@ -51,11 +51,11 @@ export function matchChildren(db: Db, pairs: Pairs): MatchedChildren {
       'evidence',
       'conflict',
     ],
-    parameters: ['twin', 'parent_reason', 'v3', 'v4'],
-    *rows(twin: unknown, reason: unknown, v3: unknown, v4: unknown): Generator<KidRow> {
+    parameters: ['shared', 'parent_reason', 'v3', 'v4'],
+    *rows(shared: unknown, reason: unknown, v3: unknown, v4: unknown): Generator<KidRow> {
       const judged = judge(String(reason), String(v3), String(v4));
       yield* judged.rows.v3;
-      if (pairs.isShared(Number(twin))) return;
+      if (Number(shared) === 1) return;
       yield* judged.rows.v4;
       matched.pointed += judged.pointed;
     },
@@ -75,7 +75,7 @@ type SharedRow = [twin: bigint, parentReason: string, v3: string, v4: string];
 /** Returns how many V4 children V3 ones became. */
 function saveSharedKids(db: Db): number {
   const read = db.prepare<[], SharedRow>(`
-    SELECT t.id, ${PAIR_KIDS} FROM ${PARENT_PAIRS} WHERE is_shared(t.id) ORDER BY r.id`);
+    SELECT t.id, ${PAIR_KIDS} FROM ${PARENT_PAIRS} WHERE shares_twin(r.id) ORDER BY r.id`);
   const shared = new SharedTwins();
   for (const [twin, reason, v3, v4] of read.raw().iterate()) shared.add(twin, judge(reason, v3, v4).rows);
   const insert = db.prepare('INSERT INTO shared_kids VALUES (?, ?)');

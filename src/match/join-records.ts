@@ -2,40 +2,29 @@ import type { Db } from '../store/open.js';
 import { nameSharing, renderSharing, type Sharing } from './group-evidence.js';
 import { judgeGroup, type Verdict } from './judge-group.js';
 import { type Keyed, walkKeyed } from './keyed.js';
-import { Pairs } from './pairs.js';
+import type { Pairs } from './pairs.js';
 import { PLACES } from './places.js';
 
 /**
- * Judges all records by key and place. Pairs are returned; records that share their key go to `verdict`, with the
+ * Judges all records by key and place. Pairs go to `pairs`; records that share their key go to `verdict`, with the
  * evidence that names the others. One without either has a key that the other generation lacks, or is not compared.
  */
-export function joinRecords(db: Db): Pairs {
+export function joinRecords(db: Db, pairs: Pairs): void {
   db.exec(
     'CREATE TEMP TABLE verdict(id INTEGER PRIMARY KEY, kind TEXT NOT NULL, evidence TEXT NOT NULL) STRICT',
-  );
-  const pairs = new Pairs(
-    readLastId(db, 'record AS r JOIN x ON x.stream_id = r.stream_id AND x.gen = 3'),
-    readLastId(db, 'record AS r'),
   );
   const placeOf = preparePlaceOf(db);
   const save = prepareSave(db);
   walkKeyed(db, { facts: false }, (group, model) => {
     for (const [place, members] of byPlace(group, (one) => placeOf(model, one))) {
       const verdicts = judgeGroup(members);
+      pairs.add(members, verdicts, place);
       for (const [at, verdict] of verdicts.entries()) {
         const one = members[at];
-        if (one === undefined) continue;
-        if (verdict.kind === 'pair') pairs.add(one, verdict.twin, verdict.by, place);
-        else save(one, verdict, members);
+        if (one !== undefined) save(one, verdict, members);
       }
     }
   });
-  return pairs;
-}
-
-/** The highest row id among records; 0 where there is none. */
-function readLastId(db: Db, records: string): number {
-  return Number(db.prepare(`SELECT ifnull(max(r.id), 0) FROM ${records}`).pluck().get());
 }
 
 /** Makes the function that tells where a record's key is compared; null: nowhere. */

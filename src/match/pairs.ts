@@ -1,41 +1,49 @@
 import type { Db } from '../store/open.js';
-
-const BY = [null, 'platform_id', 'platform_unique_id'] as const;
+import type { Member, Verdict } from './judge-group.js';
+import { SpilledNumbers } from './spilled-numbers.js';
 
 /** A record as a pair needs it. */
-interface Paired {
+interface Paired extends Member {
   /** Its row id. */
   readonly id: number;
-  readonly deleted: boolean;
 }
 
-/**
- * Which V4 record each V3 record became, by the row ids of both: four bytes for each V3 record and one for each
- * record of either, where a table with its index would cost ten times the time.
- */
+/** Which V4 record each V3 record became, by the row ids of both. */
 export class Pairs {
-  readonly #twins: Uint32Array | Float64Array;
-  /** Per V3 record: place in `BY`. Per V4 record: how many V3 records point at it, 2 for more. */
-  readonly #marks: Uint8Array;
-  #hasShared = false;
+  /** Per V3 record: its twin × 4 + by unique id × 2 + shared. */
+  readonly #twins;
+  /** Per V4 record: 1 where a V3 record points at it. */
+  readonly #pointed;
   readonly #live = new Map<number, number>();
   /** Distinct V4 records that a V3 record points at. */
   pointed = 0;
+  /** Whether several V3 records share a twin anywhere: deleted ones under one key. */
+  hasShared = false;
 
-  /** `lastV3Id`, `lastId`: the highest row ids, of V3 records and of all. */
-  constructor(lastV3Id: number, lastId: number) {
-    this.#twins = lastId < 2 ** 32 ? new Uint32Array(lastV3Id + 1) : new Float64Array(lastV3Id + 1);
-    this.#marks = new Uint8Array(lastId + 1);
+  /** `name`: path and start of the names of its temporary files. */
+  constructor(name: string) {
+    this.#twins = new SpilledNumbers(`${name}-twins`);
+    this.#pointed = new SpilledNumbers(`${name}-pointed`);
   }
 
-  add(v3: Paired, v4: Paired, by: 'platform_id' | 'platform_unique_id', place: number): void {
-    if (v3.id >= this.#twins.length) throw new Error(`V3 record ${v3.id} is beyond the last one.`);
-    this.#twins[v3.id] = v4.id;
-    this.#marks[v3.id] = by === 'platform_id' ? 1 : 2;
-    if (this.isPointed(v4.id)) this.#hasShared = true;
-    else this.pointed += 1;
-    this.#marks[v4.id] = Math.min(2, this.#mark(v4.id) + 1);
-    if (!v3.deleted && !v4.deleted) this.#live.set(place, (this.#live.get(place) ?? 0) + 1);
+  /** Takes those of a group that became a V4 record; `verdicts` in the order of its `members`. */
+  add(members: readonly Paired[], verdicts: readonly Verdict<Paired>[], place: number): void {
+    const pairsOf = members.length > 2 ? countPairs(verdicts) : null;
+    for (let at = 0; at < members.length; at++) {
+      const one = members[at];
+      const verdict = verdicts[at];
+      if (one === undefined || verdict === undefined) continue;
+      if (verdict.kind === 'pointed') {
+        this.#pointed.set(one.id, 1);
+        this.pointed += 1;
+      } else if (verdict.kind === 'pair') {
+        const isShared = pairsOf !== null && (pairsOf.get(verdict.twin) ?? 0) > 1;
+        if (isShared) this.hasShared = true;
+        const flags = (verdict.by === 'platform_unique_id' ? 2 : 0) + (isShared ? 1 : 0);
+        this.#twins.set(one.id, verdict.twin.id * 4 + flags);
+        if (!one.deleted && !verdict.twin.deleted) this.#live.set(place, (this.#live.get(place) ?? 0) + 1);
+      }
+    }
   }
 
   /** Pairs of live records, by place. */
@@ -45,40 +53,48 @@ export class Pairs {
 
   /** The V4 record that a V3 record became, or null. */
   twinOf(v3: number): number | null {
-    const twin = this.#twins[v3] ?? 0;
-    return twin === 0 ? null : twin;
+    const found = this.#twins.get(v3);
+    return found === 0 ? null : Math.floor(found / 4);
   }
 
   byOf(v3: number): 'platform_id' | 'platform_unique_id' | null {
-    return BY[this.#mark(v3)] ?? null;
+    const found = this.#twins.get(v3);
+    if (found === 0) return null;
+    return found % 4 >= 2 ? 'platform_unique_id' : 'platform_id';
+  }
+
+  /** Whether other V3 records became the same V4 record. */
+  sharesTwin(v3: number): boolean {
+    return this.#twins.get(v3) % 2 === 1;
   }
 
   isPointed(v4: number): boolean {
-    return this.#mark(v4) > 0;
+    return this.#pointed.get(v4) !== 0;
   }
 
-  /** Whether several V3 records point at a V4 record: deleted ones under one key. */
-  isShared(v4: number): boolean {
-    return this.#mark(v4) > 1;
-  }
-
-  /** Whether any V4 record is shared. */
-  get hasShared(): boolean {
-    return this.#hasShared;
-  }
-
-  #mark(id: number): number {
-    return this.#marks[id] ?? 0;
+  close(): void {
+    this.#twins.close();
+    this.#pointed.close();
   }
 }
 
-/** Makes the pairs known to SQL by row id: `twin_of(v3 id)`, `pair_by(v3 id)`, `is_pointed(v4 id)`, `is_shared(v4 id)`. */
+/** How many pairs each twin is in. */
+function countPairs(verdicts: readonly Verdict<Paired>[]): ReadonlyMap<Paired, number> {
+  const times = new Map<Paired, number>();
+  for (const one of verdicts) if (one.kind === 'pair') times.set(one.twin, (times.get(one.twin) ?? 0) + 1);
+  return times;
+}
+
+/**
+ * Makes the pairs known to SQL by row id: `twin_of(v3 id)`, `pair_by(v3 id)`, `shares_twin(v3 id)`, `is_pointed(v4 id)`.
+ * Statements ask in rising order of the ids.
+ */
 export function registerPairs(db: Db, pairs: Pairs): void {
   const options = { deterministic: true, safeIntegers: false };
   db.function('twin_of', options, (id: unknown) => toSql(pairs.twinOf(Number(id))));
   db.function('pair_by', options, (id: unknown) => pairs.byOf(Number(id)));
+  db.function('shares_twin', options, (id: unknown) => (pairs.sharesTwin(Number(id)) ? 1n : 0n));
   db.function('is_pointed', options, (id: unknown) => (pairs.isPointed(Number(id)) ? 1n : 0n));
-  db.function('is_shared', options, (id: unknown) => (pairs.isShared(Number(id)) ? 1n : 0n));
 }
 
 /** A number would arrive as REAL. */

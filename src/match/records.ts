@@ -5,18 +5,17 @@ import { type Pairs, registerPairs } from './pairs.js';
 import { PLACES } from './places.js';
 
 /**
- * Gives every record its outcome. What V3 records became is returned; `rec_result` has one row for each V3 record
+ * Gives every record its outcome. What V3 records became is in `pairs`; `rec_result` has one row for each V3 record
  * that became nothing, and for each V4 record that no V3 record points at. `outcome` is `status/reason`;
  * `unmatched/absent` and `v4_only/absent` are left for `reasons.ts` to explain.
  */
-export function matchRecords(db: Db, config: Config): Pairs {
+export function matchRecords(db: Db, config: Config, pairs: Pairs): void {
   createPlaces(db, config);
   createViews(db);
-  const pairs = joinRecords(db);
+  joinRecords(db, pairs);
   registerPairs(db, pairs);
   saveV3Results(db);
   saveV4Results(db);
-  return pairs;
 }
 
 /** A place is a model of a company pair, with what is known of both its streams. */

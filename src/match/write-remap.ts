@@ -26,7 +26,7 @@ const KIDS_OF_PAIRS = `
   SELECT r.model_ix, k.path, iif(k.gen = 3, r.region, NULL), iif(k.gen = 3, r.company_id, NULL), t.company_id,
       k.key, r.platform_id, CAST(k.v3_svc_id AS INTEGER), CAST(k.v4_svc_id AS INTEGER), k.status, k.reason, k.by, k.evidence,
       iif(${PAIR_PROVISIONAL}, k.by IS NOT NULL, 0), k.conflict = 1, iif(k.gen = 3, r.svc_id, t.svc_id)
-    FROM ${PARENT_PAIRS} CROSS JOIN kids_of(t.id, ${PAIR_KIDS}) AS k`;
+    FROM ${PARENT_PAIRS} CROSS JOIN kids_of(shares_twin(r.id), ${PAIR_KIDS}) AS k`;
 const SHARED_KIDS = `
   SELECT r.model_ix, k.value ->> 1, NULL, NULL, r.company_id, k.value ->> 4, r.platform_id, NULL,
       CAST(k.value ->> 3 AS INTEGER), k.value ->> 5, k.value ->> 6, NULL, k.value ->> 8, 0, 0, r.svc_id
