@@ -31,8 +31,8 @@ export async function runExportCommand(
   // Keys first: without them nothing is created.
   loadKeys(config, io.env, [generation]);
   const hold = { file: config.database, mode: 'create', command: `export ${generation}` } as const;
-  const summary = await holdInThread({ ...hold, nowMs: io.clock.now() }, io, (exporter) =>
-    exportGeneration(generation, exporter, options, io),
+  const summary = await holdInThread({ ...hold, nowMs: io.clock.now() }, io, (exporter, within) =>
+    exportGeneration(generation, exporter, options, within),
   );
   await writeText(io.stdout, [renderExportSummary(generation, summary, config, io.width)]);
   assertComplete(generation, summary);

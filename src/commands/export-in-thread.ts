@@ -44,23 +44,26 @@ export type ThreadArrival = Omit<Arrival, 'answer'> & { readonly answer: ListPag
 
 /**
  * Runs `work` while a thread holds the database; what the exporter is given is exported there. Pages are asked for
- * and parsed in the thread of the caller, which no transaction keeps from asking on.
+ * and parsed in the thread of the caller, which no transaction keeps from asking on. The signal that `work` is given
+ * stops it, too, when the thread ends before its time.
  *
  * @throws SvcError as `holdDatabase` does
  */
 export async function holdInThread<T>(
   hold: Hold,
   io: Io,
-  work: (exporter: Exporter) => Promise<T>,
+  work: (exporter: Exporter, io: Io) => Promise<T>,
 ): Promise<T> {
   const thread = new ExportThread(hold, io);
   let result: T;
   try {
     await thread.opened();
-    result = await work((generation, wish, supply) => thread.export(generation, wish, supply));
+    const signal = AbortSignal.any([io.signal, thread.died]);
+    const exporter: Exporter = (generation, wish, supply) => thread.export(generation, wish, supply);
+    result = await work(exporter, { ...io, signal });
   } catch (error) {
-    await thread.close();
-    throw error;
+    const fault = await thread.close();
+    throw thread.died.aborted ? fault : error;
   }
   const fault = await thread.close();
   if (fault !== null) throw fault;
@@ -81,6 +84,7 @@ class ExportThread {
   #supply: PageSupply | null = null;
   #pending: Pending | null = null;
   #death: Error | null = null;
+  readonly #dying = new AbortController();
   #isClosing = false;
 
   constructor(hold: Hold, io: Io) {
@@ -108,6 +112,11 @@ class ExportThread {
   /** Resolves once the database is held. */
   opened(): Promise<unknown> {
     return this.#wait();
+  }
+
+  /** Aborted when the thread ends before it was told to. */
+  get died(): AbortSignal {
+    return this.#dying.signal;
   }
 
   async export(generation: Generation, wish: ExportWish, supply: PageSupply): Promise<ExportSummary> {
@@ -206,6 +215,7 @@ class ExportThread {
   /** Whoever asks for something later is told, too. */
   #die(error: Error): void {
     this.#death ??= error;
+    if (!this.#isClosing) this.#dying.abort();
     this.#fail(error);
   }
 

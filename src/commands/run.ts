@@ -37,10 +37,10 @@ export async function runExports(options: ExportCommand, io: Io): Promise<void> 
     command: 'run',
     nowMs: io.clock.now(),
   } as const;
-  await holdInThread(hold, io, async (exporter) => {
+  await holdInThread(hold, io, async (exporter, within) => {
     for (const generation of ['v3', 'v4'] as const) {
       try {
-        const { complete, firstError } = await exportGeneration(generation, exporter, options, io);
+        const { complete, firstError } = await exportGeneration(generation, exporter, options, within);
         if (!complete) await warn(io, generation, firstError);
       } catch (error) {
         if (!(error instanceof SvcError) || error.exitCode !== INCOMPLETE) throw error;

@@ -1,6 +1,8 @@
 import { mkdirSync } from 'node:fs';
 import { Writable } from 'node:stream';
-import { describe, expect, it } from 'vitest';
+import { setTimeout } from 'node:timers/promises';
+import { Worker } from 'node:worker_threads';
+import { describe, expect, it, vi } from 'vitest';
 import type { Exporter, ExportWish } from '../../src/commands/exporter-on.js';
 import type { Io } from '../../src/commands/io.js';
 import type { Generation, ProgressEvent } from '../../src/domain.js';
@@ -48,7 +50,7 @@ function threadOn(b: Bench) {
   };
   const wish: ExportWish = { config: config(), models: [], companies: [], restart: false };
   const hold = { file: b.file, mode: 'create', command: 'export', nowMs: 0 } as const;
-  const within = <T>(work: (exporter: Exporter) => Promise<T>) => holdInThread(hold, io, work);
+  const within = <T>(work: (exporter: Exporter, io: Io) => Promise<T>) => holdInThread(hold, io, work);
   const run = (source: PageSource, generation: Generation = 'v3'): Promise<ExportSummary> =>
     within((exporter) => exporter(generation, wish, createPageSupply(source, b.clock)));
   return { events, stop, within, run };
@@ -194,6 +196,26 @@ describe('an export with the database in a thread of its own', () => {
     service.onCall = () => {};
     expect((await threadOn(b).run(service)).complete).toBe(true);
     expect(look(b).records).toHaveLength(30);
+  });
+
+  it('stops work that waits for something else when it dies', async () => {
+    const post = vi.spyOn(Worker.prototype, 'postMessage');
+    const threads = post.mock.contexts as Worker[];
+    const begun = threadOn(bench()).within(async (exporter, { signal }) => {
+      const service = createFakeService({ [V3_LIST]: records(3) });
+      await exporter(
+        'v3',
+        { config: config(), models: [], companies: [], restart: false },
+        createPageSupply(service, { now: () => 0 }),
+      );
+      void threads.at(-1)?.terminate();
+      await setTimeout(60_000, undefined, { signal });
+    });
+    await expect(begun).rejects.toMatchObject({
+      code: 'internal',
+      message: 'The export thread ended with code 1.',
+    });
+    post.mockRestore();
   });
 
   it('does not begin at all when interrupted before', async () => {
