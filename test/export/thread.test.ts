@@ -209,7 +209,7 @@ describe('an export with the database in a thread of its own', () => {
         createPageSupply(service, { now: () => 0 }),
       );
       void threads.at(-1)?.terminate();
-      await setTimeout(60_000, undefined, { signal });
+      await setTimeout(3_600_000, undefined, { signal });
     });
     await expect(begun).rejects.toMatchObject({
       code: 'internal',
