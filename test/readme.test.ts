@@ -1,12 +1,12 @@
 import { cpSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import Database from 'better-sqlite3';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { COMMANDS } from '../src/commands/catalogue/all.js';
 import { EXIT_BY_CODE } from '../src/errors.js';
 import { reportSchema } from '../src/report/schema.js';
 import { type Sandbox, startSandbox } from '../src/sandbox/start.js';
+import { Sqlite } from '../src/store/sqlite.js';
 import { keysOf, makeFolder, runCli, runShell } from './cli/spawn-cli.js';
 import { withFreshBlocks } from './support/readme-blocks.js';
 
@@ -72,7 +72,7 @@ describe('what the README shows', () => {
     writeFileSync(join(folder, 'rehearsal.db'), readFileSync(join(folder, 'svc-migrate.db')));
     writeFileSync(join(folder, 'ids.txt'), '1\n2\n');
     writeFileSync(join(folder, 'baseline.json'), '{"schemaVersion": 1, "entries": []}');
-    const db = new Database(join(folder, 'svc-migrate.db'), { readonly: true });
+    const db = new Sqlite(join(folder, 'svc-migrate.db'), { readonly: true });
     v4Company = String(db.prepare('SELECT max(v4_company_id) FROM company').pluck().get());
     const sql =
       "SELECT v3_svc_id FROM remap WHERE model = 'accounting/invoices' AND path = '' AND status = 'matched'";
@@ -85,7 +85,7 @@ describe('what the README shows', () => {
   /** What a user of the service might have: ids of invoices in a file and in a table. */
   function saveOwnData(folder: string, ids: readonly number[]): void {
     writeFileSync(join(folder, 'orders.csv'), `invoice_id\n${ids.join('\n')}\n`);
-    const shop = new Database(join(folder, 'shop.db'));
+    const shop = new Sqlite(join(folder, 'shop.db'));
     shop.exec('CREATE TABLE orders(id INTEGER PRIMARY KEY, invoice_id INTEGER)');
     const insert = shop.prepare('INSERT INTO orders(invoice_id) VALUES (?)');
     shop.transaction(() => {
@@ -133,7 +133,7 @@ describe('what the README shows', () => {
   });
 
   it('has SQL that the database answers', () => {
-    const db = new Database(join(folder, 'svc-migrate.db'), { readonly: true });
+    const db = new Sqlite(join(folder, 'svc-migrate.db'), { readonly: true });
     try {
       const statements = fenced('sql').flatMap((text) =>
         text.split(';').filter((part) => part.trim() !== ''),

@@ -1,13 +1,14 @@
 import { statSync } from 'node:fs';
-import Database from 'better-sqlite3';
+import type { Database } from 'better-sqlite3';
 import { SvcError } from '../errors.js';
 import { isInterrupted, newerDatabase, noDatabase, notOurs, prepareFile } from './database-file.js';
 import { APPLICATION_ID, SCHEMA, SCHEMA_VERSION } from './schema.js';
+import { Sqlite } from './sqlite.js';
 
-type SqliteError = InstanceType<typeof Database.SqliteError>;
+type SqliteError = InstanceType<typeof Sqlite.SqliteError>;
 
 /** An open database. Integers read from it are `bigint`: ids pass through it. */
-export type Db = Database.Database;
+export type Db = Database;
 
 export type OpenMode = 'create' | 'write' | 'read';
 
@@ -26,7 +27,7 @@ export function openDatabase(file: string, mode: OpenMode): Db {
   prepareFile(file, mode === 'create');
   return guardDatabase(file, () => {
     if (mode === 'read') finishInterrupted(file);
-    const db = new Database(file, { readonly: mode === 'read', timeout: 0 });
+    const db = new Sqlite(file, { readonly: mode === 'read', timeout: 0 });
     try {
       db.defaultSafeIntegers(true);
       assertSqliteVersion(db);
@@ -53,7 +54,7 @@ export function openDatabase(file: string, mode: OpenMode): Db {
  */
 function finishInterrupted(file: string): void {
   if (!isInterrupted(file)) return;
-  const db = new Database(file, { timeout: 0 });
+  const db = new Sqlite(file, { timeout: 0 });
   try {
     takeExclusively(db);
   } finally {
@@ -73,7 +74,7 @@ function takeExclusively(db: Db): void {
 
 /** A database in memory that holds nothing: for work that needs no remap. */
 export function openEmptyDatabase(): Db {
-  const db = new Database(':memory:');
+  const db = new Sqlite(':memory:');
   db.defaultSafeIntegers(true);
   createSchema(db);
   return db;
@@ -111,7 +112,7 @@ const DAMAGED = 'Move it away and export again; nothing was repaired.';
 /** The version of SQLite, such as `3.51.3`; null where it cannot be loaded. */
 export function readSqliteVersion(): string | null {
   try {
-    const db = new Database(':memory:');
+    const db = new Sqlite(':memory:');
     const version = String(db.prepare('SELECT sqlite_version()').pluck().get());
     db.close();
     return version;
@@ -139,7 +140,7 @@ export function guardDatabase<T>(file: string, work: () => T): T {
   try {
     return work();
   } catch (error) {
-    throw error instanceof Database.SqliteError ? fromSqlite(file, error) : error;
+    throw error instanceof Sqlite.SqliteError ? fromSqlite(file, error) : error;
   }
 }
 

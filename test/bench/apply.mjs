@@ -18,7 +18,6 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import Database from 'better-sqlite3';
 import { parse } from 'csv-parse';
 import pg from 'pg';
 import { DEFAULT_TUNING } from '../../dist/apply/context.js';
@@ -27,6 +26,7 @@ import { openPostgresSite } from '../../dist/apply/postgres/pg-site.js';
 import { openSqliteSite } from '../../dist/apply/sqlite/sqlite-site.js';
 import { applyTargetSchema } from '../../dist/config/apply-targets.js';
 import { openDatabase } from '../../dist/store/open.js';
+import { Sqlite } from '../../dist/store/sqlite.js';
 import { startBenchPostgres } from './postgres.mjs';
 
 const ROUNDS = 3;
@@ -143,7 +143,7 @@ async function benchSqlite() {
     'SQLite',
     () => {
       fresh();
-      const db = new Database(copy);
+      const db = new Sqlite(copy);
       db.pragma('synchronous = FULL');
       const started = performance.now();
       db.exec('UPDATE t SET svc_id = m.new FROM m WHERE t.svc_id = m.old');
@@ -161,7 +161,7 @@ async function benchSqlite() {
 }
 
 function fillSqlite(file) {
-  const db = new Database(file);
+  const db = new Sqlite(file);
   db.pragma('synchronous = OFF');
   db.exec(`CREATE TABLE t(k INTEGER PRIMARY KEY, svc_id INTEGER, note TEXT, amount INTEGER);
     CREATE TABLE m(old INTEGER PRIMARY KEY, new INTEGER)`);

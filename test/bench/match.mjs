@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import Database from 'better-sqlite3';
+import { Sqlite } from '../../dist/store/sqlite.js';
 import { makeDatabase } from './made-database.mjs';
 import { CLI, inFolder, measure, median, print, printBar } from './processes.mjs';
 
@@ -71,7 +71,7 @@ const KEYS = `
 async function joinInDuckDb({ DuckDBInstance }, file) {
   const instance = await DuckDBInstance.create(':memory:', { threads: '2' });
   const connection = await instance.connect();
-  const source = new Database(file, { readonly: true });
+  const source = new Sqlite(file, { readonly: true });
   for (const generation of ['v3', 'v4']) {
     await connection.run(
       `CREATE TABLE ${generation}(model VARCHAR, key VARCHAR, company BIGINT, svc_id BIGINT)`,
@@ -101,7 +101,7 @@ async function joinInDuckDb({ DuckDBInstance }, file) {
 }
 
 function walkInOrder(file) {
-  const db = new Database(':memory:');
+  const db = new Sqlite(':memory:');
   db.prepare('ATTACH ? AS source').run(file);
   db.exec(
     'CREATE TABLE k(model, company, key, gen, id, PRIMARY KEY (model, company, key, gen, id)) WITHOUT ROWID',

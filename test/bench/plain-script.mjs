@@ -1,8 +1,8 @@
 /** What one writes in an afternoon: `fetch` page by page, `JSON.parse`, stringify each record, a transaction a page. */
-import Database from 'better-sqlite3';
+import { Sqlite } from '../../dist/store/sqlite.js';
 
 const [base, lists, pageSize, file] = process.argv.slice(2);
-const db = new Database(file);
+const db = new Sqlite(file);
 db.pragma('journal_mode = WAL');
 db.pragma('synchronous = FULL');
 db.exec(

@@ -3,9 +3,9 @@ import { copyFileSync, readFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
-import Database from 'better-sqlite3';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { type Sandbox, startSandbox } from '../../src/sandbox/start.js';
+import { Sqlite } from '../../src/store/sqlite.js';
 import { type Ended, filesIn, keysOf, makeFolder, runCli } from './spawn-cli.js';
 
 const INVOICES = 'accounting/invoices';
@@ -37,7 +37,7 @@ function copyDone(sql: string | null = null, changes: object = {}): string {
   const cwd = makeFolder({ ...sandbox.config(), ...changes });
   copyFileSync(join(done, 'svc-migrate.db'), join(cwd, 'svc-migrate.db'));
   if (sql !== null) {
-    const db = new Database(join(cwd, 'svc-migrate.db'));
+    const db = new Sqlite(join(cwd, 'svc-migrate.db'));
     db.exec(sql);
     db.close();
   }
@@ -143,7 +143,7 @@ describe('commands of proof end with the code of what they found', () => {
 
   it('6 while another process holds the database, named', async () => {
     const cwd = copyDone();
-    const holder = new Database(join(cwd, 'svc-migrate.db'));
+    const holder = new Sqlite(join(cwd, 'svc-migrate.db'));
     holder.exec('BEGIN EXCLUSIVE');
     for (const args of [['verify'], ['recheck'], ['explain', INVOICES, '1'], ['export', 'v4']]) {
       const ended = await run(cwd, args);

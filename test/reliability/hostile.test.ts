@@ -1,6 +1,5 @@
 import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import Database from 'better-sqlite3';
 import { parse } from 'csv-parse/sync';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { validateXML } from 'xmllint-wasm';
@@ -11,6 +10,7 @@ import { renderHtml } from '../../src/report/render-html.js';
 import { renderMarkdown } from '../../src/report/render-markdown.js';
 import { reportSchema } from '../../src/report/schema.js';
 import { displayWidth } from '../../src/report/text-layout.js';
+import { Sqlite } from '../../src/store/sqlite.js';
 import { type Ended, keysOf, runCli } from '../cli/spawn-cli.js';
 import { newIo } from '../report/support.js';
 import { makeFastFolder } from '../support/fast-folder.js';
@@ -124,7 +124,7 @@ function parseLines(ndjson: string): Cells[] {
 
 describe('hostile texts arrive as they are', () => {
   it('in the remap, with ids that JavaScript numbers cannot hold', () => {
-    const db = new Database(hostile.config.database, { readonly: true }).defaultSafeIntegers(true);
+    const db = new Sqlite(hostile.config.database, { readonly: true }).defaultSafeIntegers(true);
     const rows = db.prepare<[], Cells>('SELECT * FROM remap').all();
     db.close();
     expect(linesOf(rows)).toEqual(truthOf(hostile.scene));
@@ -138,7 +138,7 @@ describe('hostile texts arrive as they are', () => {
     const ndjson = await hostile.run('dump', '--format', 'ndjson');
     expect(linesOf(parseLines(ndjson.stdout))).toEqual(truthOf(hostile.scene));
     expect((await hostile.run('dump', '--format', 'sql', '--output', 'dump.sql')).code).toBe(0);
-    const db = new Database(':memory:').defaultSafeIntegers(true);
+    const db = new Sqlite(':memory:').defaultSafeIntegers(true);
     db.exec(hostile.read('dump.sql'));
     expect(linesOf(db.prepare<[], Cells>('SELECT * FROM remap').all())).toEqual(truthOf(hostile.scene));
     db.close();

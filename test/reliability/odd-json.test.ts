@@ -1,7 +1,7 @@
 import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import Database from 'better-sqlite3';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { Sqlite } from '../../src/store/sqlite.js';
 import { type Ended, keysOf, runCli } from '../cli/spawn-cli.js';
 import { makeFastFolder } from '../support/fast-folder.js';
 import { type HostileItem, type HostileService, startHostileService } from '../support/hostile-service.js';
@@ -118,7 +118,7 @@ afterAll(async () => {
 });
 
 function query(sql: string): unknown[] {
-  const db = new Database(join(folder, 'svc-migrate.db'), { readonly: true }).defaultSafeIntegers(true);
+  const db = new Sqlite(join(folder, 'svc-migrate.db'), { readonly: true }).defaultSafeIntegers(true);
   const rows = db.prepare(sql).raw().all();
   db.close();
   return rows;

@@ -12,9 +12,9 @@ import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
-import Database from 'better-sqlite3';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Sandbox, startSandbox } from '../../src/sandbox/start.js';
+import { Sqlite } from '../../src/store/sqlite.js';
 import { type Ended, keysOf, runCli } from '../cli/spawn-cli.js';
 import { makeFastFolder } from '../support/fast-folder.js';
 
@@ -62,7 +62,7 @@ function run(line: string, onStart: (child: ChildProcess) => void = () => {}): P
 }
 
 function alter(...statements: readonly string[]): void {
-  const db = new Database(join(folder, DB));
+  const db = new Sqlite(join(folder, DB));
   for (const statement of statements) db.exec(statement);
   db.close();
 }

@@ -1,8 +1,8 @@
 import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import Database from 'better-sqlite3';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Sandbox, startSandbox } from '../../src/sandbox/start.js';
+import { Sqlite } from '../../src/store/sqlite.js';
 import { type Ended, filesIn, keysOf, runCli } from '../cli/spawn-cli.js';
 import { makeFastFolder } from '../support/fast-folder.js';
 import { multiplyRecords } from '../support/large-database.js';
@@ -48,7 +48,7 @@ function run(
 
 /** The remap that is there, and whether the file is sound. */
 function digest(): string {
-  const db = new Database(join(folder, 'svc-migrate.db'));
+  const db = new Sqlite(join(folder, 'svc-migrate.db'));
   const last = db.prepare('SELECT id, sha256 FROM remap_run ORDER BY id DESC LIMIT 1').get();
   const sound = db.pragma('quick_check', { simple: true });
   db.close();

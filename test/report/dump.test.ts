@@ -1,8 +1,8 @@
 import { readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import Database from 'better-sqlite3';
 import { describe, expect, it } from 'vitest';
 import { type DumpOptions, runDump } from '../../src/commands/dump.js';
+import { Sqlite } from '../../src/store/sqlite.js';
 import { type Exported, INVOICES } from '../support/exported.js';
 import { MIXED, newIo, SINCE, withDatabase } from './support.js';
 
@@ -39,7 +39,7 @@ function dump(
   return withDatabase(what, {}, async ({ config }) => {
     const io = newIo();
     expect(await runDump({ config, ...given }, io)).toBe(0);
-    const db = new Database(config.database, { readonly: true }).defaultSafeIntegers(true);
+    const db = new Sqlite(config.database, { readonly: true }).defaultSafeIntegers(true);
     const rows = db.prepare<[], Columns>('SELECT * FROM remap ORDER BY rowid').all().map(publicColumns);
     db.close();
     return { text: io.stdout.text, rows };
@@ -88,7 +88,7 @@ describe('dump', () => {
 
   it('writes SQL that another database runs and holds the same rows', async () => {
     const { text, rows } = await dump({ format: 'sql' });
-    const other = new Database(':memory:').defaultSafeIntegers(true);
+    const other = new Sqlite(':memory:').defaultSafeIntegers(true);
     other.exec(text);
     expect(other.prepare('SELECT * FROM remap ORDER BY rowid').all()).toEqual(rows);
     other.close();
@@ -100,7 +100,7 @@ describe('dump', () => {
       v4: [{ id: 2, key: 'a\0b\0', facts: 'x=1' }],
     };
     const { text } = await dump({ format: 'sql' }, nul);
-    const other = new Database(':memory:');
+    const other = new Sqlite(':memory:');
     other.exec(text);
     expect(other.prepare('SELECT hex(platform_id) AS hex FROM remap').get()).toEqual({ hex: '61006200' });
     other.close();

@@ -10,11 +10,11 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { join } from 'node:path';
-import Database from 'better-sqlite3';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { SvcError } from '../../src/errors.js';
 import { type Db, type OpenMode, openDatabase } from '../../src/store/open.js';
 import { APPLICATION_ID, SCHEMA } from '../../src/store/schema.js';
+import { Sqlite } from '../../src/store/sqlite.js';
 import { makeFastFolder } from '../support/fast-folder.js';
 
 let folder: string;
@@ -51,7 +51,7 @@ function contentsOfFolder(): unknown {
 }
 
 function make(...statements: readonly string[]): void {
-  const db = new Database(file);
+  const db = new Sqlite(file);
   for (const statement of statements) db.exec(statement);
   db.close();
 }
@@ -149,7 +149,7 @@ describe('a database whose process died within a transaction', () => {
   });
 
   it('is made anew where it died while making it', () => {
-    const db = new Database(file);
+    const db = new Sqlite(file);
     db.pragma('journal_mode = TRUNCATE');
     db.exec('BEGIN EXCLUSIVE; COMMIT');
     db.pragma(`application_id = ${APPLICATION_ID}`);
@@ -163,7 +163,7 @@ describe('a database whose process died within a transaction', () => {
   });
 
   it('is made anew where it died before the first table', () => {
-    const db = new Database(file);
+    const db = new Sqlite(file);
     db.exec('BEGIN EXCLUSIVE; COMMIT');
     db.close();
     expect(statSync(file).size).toBeGreaterThan(0);

@@ -3,9 +3,9 @@ import { copyFileSync, existsSync, readFileSync, rmSync, statSync, writeFileSync
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import Database from 'better-sqlite3';
 import { Draw } from '../../src/sandbox/random.js';
 import { type Sandbox, startSandbox } from '../../src/sandbox/start.js';
+import { Sqlite } from '../../src/store/sqlite.js';
 import { keysOf } from '../cli/spawn-cli.js';
 import { makeFastFolder } from './fast-folder.js';
 import { type Exchange, type FaultServer, send, startFaultServer } from './fault-server.js';
@@ -196,14 +196,14 @@ function assertSound(folder: string, database: string): void {
   copyFileSync(database, copy);
   rmSync(`${copy}-journal`, { force: true });
   if (isHalfDone(database)) copyFileSync(`${database}-journal`, `${copy}-journal`);
-  const db = new Database(copy);
+  const db = new Sqlite(copy);
   const found = db.pragma('integrity_check', { simple: true });
   db.close();
   if (found !== 'ok') throw new Error(`integrity_check: ${String(found)}`);
 }
 
 function contentsOf(database: string): string {
-  const db = new Database(database, { readonly: true });
+  const db = new Sqlite(database, { readonly: true });
   db.defaultSafeIntegers(true);
   const all = (sql: string): unknown[] => db.prepare(sql).raw().all();
   const contents = {

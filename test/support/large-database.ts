@@ -1,12 +1,12 @@
 import { join } from 'node:path';
-import Database from 'better-sqlite3';
+import { Sqlite } from '../../src/store/sqlite.js';
 
 /**
  * Multiplies the live records of an exported database: each gets so many copies with ids and keys of their own, twins
  * stay twins. Copies have neither payload nor children.
  */
 export function multiplyRecords(folder: string, copies: number): number {
-  const db = new Database(join(folder, 'svc-migrate.db'));
+  const db = new Sqlite(join(folder, 'svc-migrate.db'));
   db.exec(`
     WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ${copies})
     INSERT INTO record(stream_id, svc_id, company_id, platform_id, unique_id, deleted, updated_ms, latest_ms,

@@ -1,12 +1,13 @@
 import { existsSync, statSync } from 'node:fs';
 import { setImmediate } from 'node:timers/promises';
-import Database from 'better-sqlite3';
+import type { Database } from 'better-sqlite3';
 import { SvcError } from '../../errors.js';
 import { APPLICATION_ID } from '../../store/schema.js';
+import { Sqlite } from '../../store/sqlite.js';
 import type { ApplyContext } from '../context.js';
 
 /** Somebody else's SQLite database. */
-export type UserDb = Database.Database;
+export type UserDb = Database;
 
 /** Short, because SQLite waits without letting signals in; longer waits are made of several. */
 const BUSY_MS = 100;
@@ -37,7 +38,7 @@ export function openUserDb(file: string, isWriter: boolean): UserDb {
 }
 
 function connect(file: string, readonly: boolean): UserDb {
-  return new Database(file, { readonly, fileMustExist: true, timeout: BUSY_MS });
+  return new Sqlite(file, { readonly, fileMustExist: true, timeout: BUSY_MS });
 }
 
 /**
@@ -51,7 +52,7 @@ function openReader(file: string): UserDb {
     return db;
   } catch (error) {
     db.close();
-    if (!(error instanceof Database.SqliteError) || !NEEDS_RECOVERY.has(error.code)) throw error;
+    if (!(error instanceof Sqlite.SqliteError) || !NEEDS_RECOVERY.has(error.code)) throw error;
   }
   const writer = connect(file, false);
   try {
@@ -66,7 +67,7 @@ const NEEDS_RECOVERY = new Set(['SQLITE_READONLY_ROLLBACK', 'SQLITE_READONLY_REC
 
 /** SQLite's errors about the user's database as ours; others as they are. */
 export function sqliteError(error: unknown, file: string): unknown {
-  if (!(error instanceof Database.SqliteError)) return error;
+  if (!(error instanceof Sqlite.SqliteError)) return error;
   const options = { facts: { error: error.code }, cause: error };
   if (isBusy(error)) {
     return new SvcError('locked', `${file} is locked by another program.`, {
@@ -84,7 +85,7 @@ export function sqliteError(error: unknown, file: string): unknown {
 }
 
 function isBusy(error: unknown): boolean {
-  return error instanceof Database.SqliteError && /^SQLITE_(BUSY|LOCKED)/.test(error.code);
+  return error instanceof Sqlite.SqliteError && /^SQLITE_(BUSY|LOCKED)/.test(error.code);
 }
 
 /**

@@ -1,9 +1,9 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import Database from 'better-sqlite3';
 import { buildConfig } from '../../../src/config/load-config.js';
 import { buildRemap } from '../../../src/match/build-remap.js';
 import { openDatabase } from '../../../src/store/open.js';
+import { Sqlite } from '../../../src/store/sqlite.js';
 import { type Ended, runCli, type SpawnOptions } from '../../cli/spawn-cli.js';
 import { saveExported, type Thing } from '../../support/exported.js';
 import { makeFolder } from '../support/folder.js';
@@ -84,7 +84,7 @@ export function createOrders(
   ids: readonly (number | string | null)[],
   columns = 'invoice_id',
 ): void {
-  const db = new Database(file);
+  const db = new Sqlite(file);
   db.exec(`CREATE TABLE orders(id INTEGER PRIMARY KEY, ${columns})`);
   const insert = db.prepare('INSERT INTO orders(invoice_id) VALUES (?)');
   for (const id of ids) insert.run(typeof id === 'number' ? BigInt(id) : id);
@@ -93,7 +93,7 @@ export function createOrders(
 
 /** The values of one query's column, as text. */
 export function query(file: string, sql: string): (string | null)[] {
-  const db = new Database(file);
+  const db = new Sqlite(file);
   try {
     const statement = db.prepare<[], unknown>(sql);
     if (!statement.reader) {

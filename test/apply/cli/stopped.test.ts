@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import Database from 'better-sqlite3';
 import { describe, expect, it } from 'vitest';
+import type { Db } from '../../../src/store/open.js';
+import { Sqlite } from '../../../src/store/sqlite.js';
 import { createOrders, MAPPED, makeScene, ordersIn, runOf, type Scene } from './scene.js';
 
 const ROWS = 40_000;
@@ -19,7 +20,7 @@ function sceneWithRows(): { readonly scene: Scene; readonly file: string; readon
   const scene = makeScene();
   const file = scene.path('shop.db');
   createOrders(file, []);
-  const db = new Database(file);
+  const db = new Sqlite(file);
   db.exec(`INSERT INTO orders(invoice_id) WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < ${ROWS - 1})
     SELECT i % ${MAPPED} + 1 FROM n`);
   db.close();
@@ -34,7 +35,7 @@ function sceneWithRows(): { readonly scene: Scene; readonly file: string; readon
 async function isUnderWay(file: string): Promise<boolean> {
   for (let attempt = 0; attempt < 3000; attempt += 1) {
     await sleep(5);
-    const db = new Database(file, { readonly: true, timeout: 5000 });
+    const db = new Sqlite(file, { readonly: true, timeout: 5000 });
     try {
       if (db.prepare("SELECT 1 FROM sqlite_schema WHERE name = 'svc_migrate_run'").get() === undefined)
         continue;
@@ -70,11 +71,11 @@ describe('an apply that is stopped part-way', () => {
 
   it('exits with 7 where the database is held by another, and names run and way out', async () => {
     const { scene, file, after } = sceneWithRows();
-    let held: Database.Database | undefined;
+    let held: Db | undefined;
     const stopped = await scene.run(['apply', ...APPLY, ...SMALL, '--yes', '--lock-timeout', '1s'], {
       onStart: async () => {
         if (!(await isUnderWay(file))) return;
-        held = new Database(file, { timeout: 5000 });
+        held = new Sqlite(file, { timeout: 5000 });
         held.exec('BEGIN IMMEDIATE');
       },
     });

@@ -3,10 +3,11 @@ import { once } from 'node:events';
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import Database from 'better-sqlite3';
 import { afterAll, expect, it } from 'vitest';
 import { openSqliteSite } from '../../../src/apply/sqlite/sqlite-site.js';
 import type { SqliteTarget } from '../../../src/config/apply-targets.js';
+import type { Db } from '../../../src/store/open.js';
+import { Sqlite } from '../../../src/store/sqlite.js';
 import { compileChild } from '../../support/compile-child.js';
 import { makeFastFolder } from '../../support/fast-folder.js';
 import { ForeignApp, foreignTable, sqlOf, type Write } from '../support/foreign-app.js';
@@ -39,7 +40,7 @@ function openScene(
   onProgress: () => void,
 ): ForeignScene & { file: string } {
   const file = join(folder, `${name}.db`);
-  const db = new Database(file);
+  const db = new Sqlite(file);
   db.exec('PRAGMA journal_mode = WAL; CREATE TABLE t(k INTEGER PRIMARY KEY, svc_id INTEGER, note TEXT)');
   const insert = db.prepare('INSERT INTO t VALUES (?, ?, ?)');
   db.transaction(() => {
@@ -49,8 +50,8 @@ function openScene(
   const ids = [{ column: 'svc_id', model: INVOICES }];
   const one = target({ kind: 'sqlite', file, table: 't', ids });
   const targets = [one].filter((each): each is SqliteTarget => each.kind === 'sqlite');
-  const look = <T>(read: (reader: Database.Database) => T): T => {
-    const reader = new Database(file, { readonly: true });
+  const look = <T>(read: (reader: Db) => T): T => {
+    const reader = new Sqlite(file, { readonly: true });
     try {
       return read(reader);
     } finally {
@@ -87,7 +88,7 @@ it('loses nothing that another connection writes between two batches', async () 
   for (let seed = 1; seed <= SEEDS; seed += 1) {
     const random = seeded(seed);
     const app = new ForeignApp(random);
-    let other: Database.Database | null = null;
+    let other: Db | null = null;
     const scene = openScene(`between-${seed}`, app, 10, () => {
       for (let left = random(8); other !== null && left > 0; left -= 1) {
         const write = app.next();
@@ -98,9 +99,9 @@ it('loses nothing that another connection writes between two batches', async () 
     });
     const site = scene.openSite({});
     const written = await applyTo(site, 'run-1', () => {
-      other = new Database(scene.file);
+      other = new Sqlite(scene.file);
     });
-    if (other !== null) (other as Database.Database).close();
+    if (other !== null) (other as Db).close();
     other = null;
     await assertNothingLost(scene, written);
     await assertTakenLater(scene);

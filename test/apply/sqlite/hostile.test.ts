@@ -1,7 +1,7 @@
-import Database from 'better-sqlite3';
 import { afterAll, beforeEach, describe, expect, it } from 'vitest';
 import { ensureLedger } from '../../../src/apply/sqlite/ledger.js';
 import { unenteredRows } from '../../../src/apply/sqlite/sqlite-survey.js';
+import { Sqlite } from '../../../src/store/sqlite.js';
 import { IN_PLACE, INVOICES, NEW } from '../support/remap.js';
 import { openSqliteScene } from '../support/sqlite-scene.js';
 
@@ -44,7 +44,7 @@ describe('new columns in SQLite', () => {
 describe('keys in SQLite', () => {
   it.each(['INTEGER', 'TEXT', 'ANY'])('of type %s find their entries without reading all of them', (type) => {
     sql(`CREATE TABLE t(id ${type} PRIMARY KEY NOT NULL, i INTEGER)`);
-    const db = new Database(file);
+    const db = new Sqlite(file);
     ensureLedger(db);
     const unit = { unit: 1, labels: ['i'] };
     const from = unenteredRows({ table: 't' }, ['id'], [unit], { column: 'i', model: INVOICES });

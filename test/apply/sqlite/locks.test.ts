@@ -1,9 +1,9 @@
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import Database from 'better-sqlite3';
 import { afterAll, expect, it } from 'vitest';
 import { openSqliteSite } from '../../../src/apply/sqlite/sqlite-site.js';
+import { Sqlite } from '../../../src/store/sqlite.js';
 import { makeFastFolder } from '../../support/fast-folder.js';
 import { makeCase, remapRowsOf, rowsOf } from '../support/cases.js';
 import { createRemap, IN_PLACE, openContext } from '../support/remap.js';
@@ -20,7 +20,7 @@ createRemap(remap, cases.flatMap(remapRowsOf));
 async function applyBeside(name: string, atStep: number, holdMs: number) {
   const file = join(folder, `${name}.db`);
   createTables(file, cases);
-  const other = new Database(file);
+  const other = new Sqlite(file);
   let step = 0;
   const take = () => {
     if (step === atStep) other.exec('BEGIN IMMEDIATE');

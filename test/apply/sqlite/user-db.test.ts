@@ -1,15 +1,15 @@
 import { copyFileSync, existsSync } from 'node:fs';
 import { join } from 'node:path';
-import Database from 'better-sqlite3';
 import { expect, it } from 'vitest';
 import { openUserDb } from '../../../src/apply/sqlite/user-db.js';
+import { Sqlite } from '../../../src/store/sqlite.js';
 import { makeFolder } from '../support/folder.js';
 
 const folder = makeFolder();
 
 it('reads what was committed where a killed writer left a journal behind', () => {
   const file = join(folder, 'alive.db');
-  const db = new Database(file);
+  const db = new Sqlite(file);
   db.exec('CREATE TABLE t(k INTEGER PRIMARY KEY, v TEXT)');
   // A cache this small writes to the file before the commit.
   db.pragma('cache_size = 1');

@@ -1,7 +1,7 @@
-import Database from 'better-sqlite3';
 import type { ApplyContext, Site } from '../../../src/apply/context.js';
 import type { TargetPlan } from '../../../src/apply/plan.js';
 import type { PostgresTarget, SqliteTarget } from '../../../src/config/apply-targets.js';
+import { Sqlite } from '../../../src/store/sqlite.js';
 import { openContext } from './remap.js';
 
 /**
@@ -63,8 +63,8 @@ async function tapDriver({ place }: Order): Promise<void> {
     tap((await import('pg')).default.Client.prototype, 'query', true);
     return;
   }
-  const db = new Database(':memory:');
-  tap(Database.prototype, 'exec', false);
+  const db = new Sqlite(':memory:');
+  tap(Sqlite.prototype, 'exec', false);
   tap(Object.getPrototypeOf(db.prepare('SELECT 1')), 'run', false);
   db.close();
 }

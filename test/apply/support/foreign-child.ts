@@ -1,4 +1,5 @@
-import Database from 'better-sqlite3';
+import type { Db } from '../../../src/store/open.js';
+import { Sqlite } from '../../../src/store/sqlite.js';
 import { ForeignApp, sqlOf } from './foreign-app.js';
 import { seeded } from './remap.js';
 
@@ -9,12 +10,12 @@ import { seeded } from './remap.js';
  * Arguments: file, seed.
  */
 const [file = '', seed = '1'] = process.argv.slice(2);
-let db: Database.Database | null = null;
+let db: Db | null = null;
 const app = new ForeignApp(seeded(Number(seed)));
 let isOver = false;
 
 function write(): void {
-  db ??= new Database(file, { timeout: 10_000 });
+  db ??= new Sqlite(file, { timeout: 10_000 });
   const next = app.next();
   const { sql, values } = sqlOf(next);
   db.prepare(sql).run(...values);

@@ -1,7 +1,7 @@
 import { copyFileSync, existsSync, rmSync, statSync } from 'node:fs';
-import Database from 'better-sqlite3';
 import type { ApplyContext } from '../../../src/apply/context.js';
 import { openSqliteSite } from '../../../src/apply/sqlite/sqlite-site.js';
+import { Sqlite } from '../../../src/store/sqlite.js';
 import type { Case } from './cases.js';
 import type { KillPlace } from './kill-lives.js';
 import { createTables, dumpTables, type JournalMode, readTables, targetsOf } from './sqlite-tables.js';
@@ -40,7 +40,7 @@ function onCopy<T>(file: string, look: (copy: string) => T): T {
   for (const part of parts) copyFileSync(file + part, copy + part);
   try {
     // Rolls back.
-    new Database(copy).exec('BEGIN IMMEDIATE').exec('ROLLBACK').close();
+    new Sqlite(copy).exec('BEGIN IMMEDIATE').exec('ROLLBACK').close();
     return look(copy);
   } finally {
     for (const part of ['', '-journal', '-wal', '-shm']) rmSync(copy + part, { force: true });
@@ -48,7 +48,7 @@ function onCopy<T>(file: string, look: (copy: string) => T): T {
 }
 
 function readLedger(file: string): ReadonlySet<string> {
-  const db = new Database(file);
+  const db = new Sqlite(file);
   try {
     const isThere = db.prepare("SELECT 1 FROM sqlite_schema WHERE name = 'svc_migrate_ledger'").get();
     if (isThere === undefined) return new Set();

@@ -1,12 +1,12 @@
 import { existsSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
-import Database from 'better-sqlite3';
 import type { ApplyContext } from '../../../src/apply/context.js';
 import { findBlocks, type Policy } from '../../../src/apply/plan.js';
 import { openSqliteSite } from '../../../src/apply/sqlite/sqlite-site.js';
 import { survey } from '../../../src/apply/survey.js';
 import { judgeCheck, type Verdict } from '../../../src/apply/verdict.js';
 import type { SqliteTarget } from '../../../src/config/apply-targets.js';
+import { Sqlite } from '../../../src/store/sqlite.js';
 import { makeFastFolder } from '../../support/fast-folder.js';
 import { FRESH } from './fresh.js';
 import { createRemap, IN_PLACE, INVOICES, openContext, pairs, target } from './remap.js';
@@ -34,7 +34,7 @@ export function openSqliteScene() {
   }
 
   function sql(text: string): unknown[] {
-    const db = new Database(file);
+    const db = new Sqlite(file);
     try {
       if (!text.startsWith('SELECT')) {
         db.exec(text);

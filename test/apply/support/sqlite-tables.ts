@@ -1,12 +1,13 @@
-import Database from 'better-sqlite3';
 import type { SqliteTarget } from '../../../src/config/apply-targets.js';
+import type { Db } from '../../../src/store/open.js';
+import { Sqlite } from '../../../src/store/sqlite.js';
 import { type Case, createSql, rowsOf, targetOf } from './cases.js';
 
 export type JournalMode = 'delete' | 'wal';
 
 /** A new database that holds the tables of some cases, as a user would have them before. */
 export function createTables(file: string, cases: readonly Case[], journal: JournalMode = 'delete'): void {
-  const db = new Database(file);
+  const db = new Sqlite(file);
   db.pragma(`journal_mode = ${journal}`);
   db.pragma('synchronous = OFF');
   db.transaction(() => {
@@ -62,8 +63,8 @@ export function readTables(file: string, cases: readonly Case[]): string[][] {
   );
 }
 
-function look<T>(file: string, read: (db: Database.Database) => T): T {
-  const db = new Database(file, { readonly: true });
+function look<T>(file: string, read: (db: Db) => T): T {
+  const db = new Sqlite(file, { readonly: true });
   try {
     return read(db);
   } finally {
