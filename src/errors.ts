@@ -25,6 +25,7 @@ export const EXIT_BY_CODE = {
   newer_database: 6,
   corrupt_database: 6,
   disk: 6,
+  sqlite_missing: 6,
   other_configuration: 6,
   bad_input: 6,
   output: 6,

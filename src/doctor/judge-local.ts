@@ -30,7 +30,7 @@ export function judgeProgram({ node, sqlite }: Pick<LocalFacts, 'node' | 'sqlite
         'sqlite_missing',
         6,
         'SQLite cannot be loaded.',
-        'Run npm ci again with the Node.js that is to run the tool.',
+        'Install svc-migrate again with the Node.js that is to run it, and with its optional dependencies.',
       ),
     );
   }

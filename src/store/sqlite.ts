@@ -3,39 +3,40 @@ import type BetterSqlite3 from 'better-sqlite3';
 import { SvcError } from '../errors.js';
 
 /**
- * better-sqlite3 from version 13 on is a Node-API addon: it needs this version of it (Node 22.14) and crashes where there
- * is less. Up to version 12 it is compiled against V8, and from Node 24.19 on it aborts the process when a statement is
- * freed, which Node asserts against.
+ * From here on better-sqlite3 12, which is compiled against V8, aborts the process when a statement is freed (24.19 and
+ * later, whose node::ObjectWrap asserts an environment). Version 13 is a Node-API addon and crashes where Node-API 10 is
+ * missing: before 22.14.
  */
-const NODE_API = 10;
-const LAST_NODE_OF_12 = 23;
+const FIRST_NODE_OF_13 = 24;
 
-/** SQLite, by the better-sqlite3 that this Node can run. */
-export const Sqlite: typeof BetterSqlite3 = loadSqlite(createRequire(import.meta.url), process.versions);
+/** SQLite, by the better-sqlite3 that this Node can run; where there is none, opening a database says so. */
+export const Sqlite: typeof BetterSqlite3 = loadSqlite(createRequire(import.meta.url), process.versions.node);
 
-/**
- * @throws SvcError `internal` where what this Node needs was not installed
- */
-export function loadSqlite(
-  require: (name: string) => unknown,
-  { node, napi = '0' }: { readonly node: string; readonly napi?: string },
-): typeof BetterSqlite3 {
-  if (Number(napi) < NODE_API) return require('better-sqlite3') as typeof BetterSqlite3;
+/** `require`: of the packages; `node`: its version, such as `24.20.0`. */
+export function loadSqlite(require: (name: string) => unknown, node: string): typeof BetterSqlite3 {
   try {
-    const found = require('better-sqlite3-napi') as typeof BetterSqlite3;
+    const isNew = Number.parseInt(node, 10) >= FIRST_NODE_OF_13;
+    const found = isNew ? require('better-sqlite3-napi') : require('better-sqlite3');
+    const Found = found as typeof BetterSqlite3;
     // the addon itself is loaded when it is first used
-    new found(':memory:').close();
-    return found;
+    new Found(':memory:').close();
+    return Found;
   } catch (cause) {
-    if (Number.parseInt(node, 10) <= LAST_NODE_OF_12)
-      return require('better-sqlite3') as typeof BetterSqlite3;
-    throw new SvcError(
-      'internal',
-      `better-sqlite3 13, which Node ${node} needs, is not installed or does not run here.`,
-      {
-        hint: 'Install svc-migrate again with its optional dependencies, or use Node 22.',
-        cause,
-      },
-    );
+    return lacking(node, cause);
   }
+}
+
+function lacking(node: string, cause: unknown): typeof BetterSqlite3 {
+  class Lacking {
+    static readonly SqliteError = class extends Error {};
+
+    constructor() {
+      throw new SvcError('sqlite_missing', `SQLite for Node ${node} is not installed or does not run here.`, {
+        hint: 'Install svc-migrate again, with its optional dependencies, or use Node 22.',
+        facts: { error: cause instanceof Error ? cause.message.split('\n')[0] : String(cause) },
+        cause,
+      });
+    }
+  }
+  return Lacking as unknown as typeof BetterSqlite3;
 }

@@ -2,54 +2,46 @@ import { createRequire } from 'node:module';
 import { describe, expect, it } from 'vitest';
 import { loadSqlite, Sqlite } from '../../src/store/sqlite.js';
 
-const OLD = 'better-sqlite3';
-const NEW = 'better-sqlite3-napi';
+class Runs {
+  close(): void {}
+}
+class Crashes {
+  constructor() {
+    throw new Error('GLIBC is too old\nRequire stack: …');
+  }
+}
 
-/** Stands for a package that opens databases, or one that cannot, or is not there. */
-function packages(newOne: 'runs' | 'crashes' | 'missing') {
-  class Runs {
-    close(): void {}
-  }
-  class Crashes {
-    constructor() {
-      throw new Error('GLIBC is too old');
-    }
-  }
+function packages(found: Readonly<Record<string, unknown>>) {
   return (name: string): unknown => {
-    if (name === OLD) return OLD;
-    if (newOne === 'missing')
-      throw Object.assign(new Error(`Cannot find ${name}`), { code: 'MODULE_NOT_FOUND' });
-    return newOne === 'runs' ? Runs : Crashes;
+    if (name in found) return found[name];
+    throw new Error(`Cannot find ${name}`);
   };
 }
 
+const majorHere = Number.parseInt(process.versions.node, 10);
+
 describe('the better-sqlite3 for this Node', () => {
-  // https://nodejs.org/docs/latest/api/n-api.html#node-api-version-matrix
   it.each([
-    ['20.18.1', '9', 'runs', OLD],
-    ['20.20.2', '9', 'missing', OLD],
-    ['22.13.1', '9', 'runs', OLD],
-    ['22.14.0', '10', 'runs', NEW],
-    ['22.23.3', '10', 'missing', OLD],
-    ['22.23.3', '10', 'crashes', OLD],
-    ['23.11.0', '10', 'crashes', OLD],
-    ['24.20.0', '10', 'runs', NEW],
-    ['26.10.0', '11', 'runs', NEW],
-  ] as const)('is on Node %s with Node-API %s, where the new one %s: %s', (node, napi, newOne, expected) => {
-    const found = loadSqlite(packages(newOne), { node, napi });
-    expect(found === (OLD as unknown) ? OLD : NEW).toBe(expected);
+    ['20.18.1', 'better-sqlite3'],
+    ['22.23.3', 'better-sqlite3'],
+    ['24.0.0', 'better-sqlite3-napi'],
+    ['26.10.0', 'better-sqlite3-napi'],
+  ])('is on Node %s: %s', (node, name) => {
+    expect(loadSqlite(packages({ [name]: Runs }), node)).toBe(Runs);
   });
 
-  it.each(['missing', 'crashes'] as const)('is none on Node 24 where the new one is %s', (newOne) => {
-    const load = () => loadSqlite(packages(newOne), { node: '24.0.0', napi: '10' });
-    expect(load).toThrow(
-      expect.objectContaining({ code: 'internal', hint: expect.stringContaining('optional') }),
-    );
+  it.each([
+    ['is not there', {}, 'Cannot find better-sqlite3-napi'],
+    ['does not run', { 'better-sqlite3-napi': Crashes, 'better-sqlite3': Runs }, 'GLIBC is too old'],
+  ])('says why where it %s, when a database is opened', (_, found, error) => {
+    const Lacking = loadSqlite(packages(found), '24.20.0');
+    const open = () => new Lacking('x.db');
+    expect(open).toThrow(expect.objectContaining({ code: 'sqlite_missing', exitCode: 6, facts: { error } }));
+    expect(new Error('any') instanceof Lacking.SqliteError).toBe(false);
   });
 
   it('is the one that runs here', () => {
     const require = createRequire(import.meta.url);
-    const expected = Number(process.versions.napi) >= 10 ? NEW : OLD;
-    expect(Sqlite).toBe(require(expected));
+    expect(Sqlite).toBe(require(majorHere < 24 ? 'better-sqlite3' : 'better-sqlite3-napi'));
   });
 });
