@@ -8,12 +8,25 @@ import { takeWordBack } from './hold-database.js';
 import type { Io } from './io.js';
 import { restoreError, type ThreadError } from './thread-errors.js';
 
+/** Rows pass through the thread: with more room for what is young 25 MiB more are held at 1,000,000 records, and nothing is faster. */
+const YOUNG_MIB = 8;
+
 /** What the remap thread is given. */
 export interface RemapInput {
   readonly config: Config;
   readonly fingerprint: Readonly<Record<string, string>>;
   readonly named: readonly NamedPair[];
   readonly nowMs: number;
+  /** Shared; not 0 once the remap is to stop. */
+  readonly stop: Int32Array;
+}
+
+/** A thread that is busy elsewhere than in SQL is ended. */
+const TERMINATE_AFTER_MS = 200;
+
+/** What stopping it by a signal comes to. */
+export function remapStopped(): SvcError {
+  return new SvcError('interrupted', 'Stopped; the previous remap is unchanged.');
 }
 
 /** What the remap thread says. */
@@ -28,14 +41,22 @@ export type RemapMessage =
  * @throws SvcError as `buildRemap`, `assertSameExport` and `holdDatabase` do; `interrupted`
  */
 export function remapInThread(
-  input: RemapInput,
+  wish: Omit<RemapInput, 'stop'>,
   io: Pick<Io, 'signal' | 'onProgress'>,
 ): Promise<RemapSummary> {
+  const input: RemapInput = { ...wish, stop: new Int32Array(new SharedArrayBuffer(4)) };
   return new Promise((resolve, reject) => {
-    const worker = new Worker(new URL('./remap-thread.js', import.meta.url), { workerData: input });
-    const stopped = new SvcError('interrupted', 'Stopped; the previous remap is unchanged.');
-    // Ends once SQLite returns from the statement under way; cli.ts does not wait longer than it must.
-    const stop = (): void => void worker.terminate();
+    const worker = new Worker(new URL('./remap-thread.js', import.meta.url), {
+      workerData: input,
+      resourceLimits: { maxYoungGenerationSizeMb: YOUNG_MIB },
+    });
+    // better-sqlite3 13 aborts the process where a thread is ended within the rows of a table function: those stop
+    // themselves. Other statements end the thread once SQLite returns; cli.ts does not wait longer than it must.
+    let ending: NodeJS.Timeout | undefined;
+    const stop = (): void => {
+      Atomics.store(input.stop, 0, 1);
+      ending = setTimeout(() => void worker.terminate(), TERMINATE_AFTER_MS);
+    };
     if (io.signal.aborted) stop();
     io.signal.addEventListener('abort', stop, { once: true });
     worker.on('message', (message: RemapMessage) => {
@@ -45,10 +66,13 @@ export function remapInThread(
     });
     worker.on('error', reject);
     worker.on('exit', (code) => {
+      clearTimeout(ending);
       io.signal.removeEventListener('abort', stop);
       if (io.signal.aborted) takeWordBack(input.config.database);
       reject(
-        io.signal.aborted ? stopped : new SvcError('internal', `The remap thread ended with code ${code}.`),
+        io.signal.aborted
+          ? remapStopped()
+          : new SvcError('internal', `The remap thread ended with code ${code}.`),
       );
     });
   });

@@ -3,7 +3,7 @@ import { buildRemap } from '../match/build-remap.js';
 import { assertSameExport } from '../store/fingerprint.js';
 import { guardDatabase } from '../store/open.js';
 import { holdDatabase } from './hold-database.js';
-import type { RemapInput, RemapMessage } from './remap-in-thread.js';
+import { type RemapInput, type RemapMessage, remapStopped } from './remap-in-thread.js';
 import { flattenError } from './thread-errors.js';
 
 /**
@@ -18,6 +18,9 @@ async function main(input: RemapInput): Promise<void> {
       assertSameExport(db, fingerprint);
       return buildRemap({
         db,
+        assertGoing: () => {
+          if (Atomics.load(input.stop, 0) !== 0) throw remapStopped();
+        },
         config,
         named,
         clock: { now: () => nowMs },

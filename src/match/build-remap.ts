@@ -1,5 +1,4 @@
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import type { Config } from '../config/config.js';
 import type { OnProgress } from '../domain.js';
 import { saveDrift } from '../drift/save-drift.js';
@@ -22,6 +21,8 @@ export interface RemapOptions {
   readonly named: readonly NamedPair[];
   readonly clock: { now(): number };
   readonly onProgress: OnProgress;
+  /** Throws where the remap is to stop; asked often. */
+  readonly assertGoing?: () => void;
 }
 
 export interface RemapSummary extends Conservation {
@@ -44,7 +45,7 @@ export function buildRemap(options: RemapOptions): RemapSummary {
   db.pragma(`cache_size = -${CACHE_KIB}`);
   db.pragma(`temp.cache_size = -${CACHE_KIB}`);
   db.pragma(`threads = ${SORTING_THREADS}`);
-  const pairs = new Pairs(db.memory ? join(tmpdir(), 'svc-migrate') : db.name);
+  const pairs = new Pairs(tmpdir());
   try {
     return db
       .transaction(() => {
@@ -65,9 +66,10 @@ const CACHE_KIB = 2048;
 const SORTING_THREADS = 1;
 
 function buildInTransaction(options: RemapOptions, pairs: Pairs): RemapSummary {
-  const { db, config, named, clock, onProgress } = options;
+  const { db, config, named, clock, onProgress, assertGoing = () => {} } = options;
   let done = 0;
   const step = <T>(name: string, work: () => T): T => {
+    assertGoing();
     onProgress({ kind: 'step', name, done, total: STEPS });
     done += 1;
     return work();
@@ -77,9 +79,9 @@ function buildInTransaction(options: RemapOptions, pairs: Pairs): RemapSummary {
     saveKeyed(db);
   });
   step('pair companies', () => saveCompanyPairs(db, config, named));
-  step('join records', () => matchRecords(db, config, pairs));
+  step('join records', () => matchRecords(db, config, pairs, assertGoing));
   step('explain records', () => explainRecords(db));
-  const children = step('join children', () => matchChildren(db, pairs));
+  const children = step('join children', () => matchChildren(db, pairs, assertGoing));
   step('write the remap', () => writeRemap(db));
   step('compare fields', () => saveDrift(db, config, pairs.live));
   const { tally, conservation } = step('check every record is accounted for', () => {

@@ -34,7 +34,7 @@ export interface MatchedChildren {
  * v3 children, v4 children)`, see `KidRow`. V4 children of twins that several V3 records share are in `shared_kids`, a
  * JSON list of `KidRow`s for each twin. Children of all other records take their parent's outcome; they are not listed.
  */
-export function matchChildren(db: Db, pairs: Pairs): MatchedChildren {
+export function matchChildren(db: Db, pairs: Pairs, assertGoing: () => void): MatchedChildren {
   const matched = { pointed: 0 };
   db.exec('CREATE TEMP TABLE shared_kids(parent INTEGER PRIMARY KEY, kids TEXT NOT NULL) STRICT');
   if (pairs.hasShared) matched.pointed += saveSharedKids(db);
@@ -53,6 +53,7 @@ export function matchChildren(db: Db, pairs: Pairs): MatchedChildren {
     ],
     parameters: ['shared', 'parent_reason', 'v3', 'v4'],
     *rows(shared: unknown, reason: unknown, v3: unknown, v4: unknown): Generator<KidRow> {
+      assertGoing();
       const judged = judge(String(reason), String(v3), String(v4));
       yield* judged.rows.v3;
       if (Number(shared) === 1) return;

@@ -10,20 +10,17 @@ interface Paired extends Member {
 
 /** Which V4 record each V3 record became, by the row ids of both. */
 export class Pairs {
-  /** Per V3 record: its twin × 4 + by unique id × 2 + shared. */
-  readonly #twins;
-  /** Per V4 record: 1 where a V3 record points at it. */
-  readonly #pointed;
+  /** Per V3 record: its twin × 4 + by unique id × 2 + shared. Per V4 record: 1 where a V3 record points at it. */
+  readonly #found;
   readonly #live = new Map<number, number>();
   /** Distinct V4 records that a V3 record points at. */
   pointed = 0;
   /** Whether several V3 records share a twin anywhere: deleted ones under one key. */
   hasShared = false;
 
-  /** `name`: path and start of the names of its temporary files. */
-  constructor(name: string) {
-    this.#twins = new SpilledNumbers(`${name}-twins`);
-    this.#pointed = new SpilledNumbers(`${name}-pointed`);
+  /** `folder`: of its temporary file. */
+  constructor(folder: string) {
+    this.#found = new SpilledNumbers(folder);
   }
 
   /** Takes those of a group that became a V4 record; `verdicts` in the order of its `members`. */
@@ -34,13 +31,13 @@ export class Pairs {
       const verdict = verdicts[at];
       if (one === undefined || verdict === undefined) continue;
       if (verdict.kind === 'pointed') {
-        this.#pointed.set(one.id, 1);
+        this.#found.set(one.id, 1);
         this.pointed += 1;
       } else if (verdict.kind === 'pair') {
         const isShared = pairsOf !== null && (pairsOf.get(verdict.twin) ?? 0) > 1;
         if (isShared) this.hasShared = true;
         const flags = (verdict.by === 'platform_unique_id' ? 2 : 0) + (isShared ? 1 : 0);
-        this.#twins.set(one.id, verdict.twin.id * 4 + flags);
+        this.#found.set(one.id, verdict.twin.id * 4 + flags);
         if (!one.deleted && !verdict.twin.deleted) this.#live.set(place, (this.#live.get(place) ?? 0) + 1);
       }
     }
@@ -53,28 +50,27 @@ export class Pairs {
 
   /** The V4 record that a V3 record became, or null. */
   twinOf(v3: number): number | null {
-    const found = this.#twins.get(v3);
+    const found = this.#found.get(v3);
     return found === 0 ? null : Math.floor(found / 4);
   }
 
   byOf(v3: number): 'platform_id' | 'platform_unique_id' | null {
-    const found = this.#twins.get(v3);
+    const found = this.#found.get(v3);
     if (found === 0) return null;
     return found % 4 >= 2 ? 'platform_unique_id' : 'platform_id';
   }
 
   /** Whether other V3 records became the same V4 record. */
   sharesTwin(v3: number): boolean {
-    return this.#twins.get(v3) % 2 === 1;
+    return this.#found.get(v3) % 2 === 1;
   }
 
   isPointed(v4: number): boolean {
-    return this.#pointed.get(v4) !== 0;
+    return this.#found.get(v4) !== 0;
   }
 
   close(): void {
-    this.#twins.close();
-    this.#pointed.close();
+    this.#found.close();
   }
 }
 
@@ -87,11 +83,14 @@ function countPairs(verdicts: readonly Verdict<Paired>[]): ReadonlyMap<Paired, n
 
 /**
  * Makes the pairs known to SQL by row id: `twin_of(v3 id)`, `pair_by(v3 id)`, `shares_twin(v3 id)`, `is_pointed(v4 id)`.
- * Statements ask in rising order of the ids.
+ * Statements ask in rising order of the ids. `assertGoing` is asked whenever SQL asks for a twin.
  */
-export function registerPairs(db: Db, pairs: Pairs): void {
+export function registerPairs(db: Db, pairs: Pairs, assertGoing: () => void): void {
   const options = { deterministic: true, safeIntegers: false };
-  db.function('twin_of', options, (id: unknown) => toSql(pairs.twinOf(Number(id))));
+  db.function('twin_of', options, (id: unknown) => {
+    assertGoing();
+    return toSql(pairs.twinOf(Number(id)));
+  });
   db.function('pair_by', options, (id: unknown) => pairs.byOf(Number(id)));
   db.function('shares_twin', options, (id: unknown) => (pairs.sharesTwin(Number(id)) ? 1n : 0n));
   db.function('is_pointed', options, (id: unknown) => (pairs.isPointed(Number(id)) ? 1n : 0n));

@@ -9,11 +9,11 @@ import { PLACES } from './places.js';
  * that became nothing, and for each V4 record that no V3 record points at. `outcome` is `status/reason`;
  * `unmatched/absent` and `v4_only/absent` are left for `reasons.ts` to explain.
  */
-export function matchRecords(db: Db, config: Config, pairs: Pairs): void {
+export function matchRecords(db: Db, config: Config, pairs: Pairs, assertGoing: () => void): void {
   createPlaces(db, config);
   createViews(db);
   joinRecords(db, pairs);
-  registerPairs(db, pairs);
+  registerPairs(db, pairs, assertGoing);
   saveV3Results(db);
   saveV4Results(db);
 }

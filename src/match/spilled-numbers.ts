@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { closeSync, openSync, readSync, rmSync, writeSync } from 'node:fs';
+import { join } from 'node:path';
 import { SvcError } from '../errors.js';
 
 /** Ids whose numbers are in memory at once. */
@@ -23,7 +24,7 @@ interface Part {
  * file, by spans of ids, so that memory does not grow with them. Another order of asking is right too, but slow.
  */
 export class SpilledNumbers {
-  readonly #name: string;
+  readonly #folder: string;
   readonly #file: number;
   #end = 0;
   readonly #parts = new Map<number, Part[]>();
@@ -35,15 +36,15 @@ export class SpilledNumbers {
   readonly #numbers = new Float64Array(SPAN);
 
   /**
-   * `name`: path and start of the name of the file. It has no name for longer than its making takes: nothing of it is
-   * left after a kill.
+   * `folder`: of the file, which has no name for longer than its making takes: nothing of it is left after a kill.
    *
    * @throws SvcError `disk`
    */
-  constructor(name: string) {
-    this.#name = `${name}-${randomUUID()}`;
-    this.#file = this.#guard(() => openSync(this.#name, 'wx+', 0o600));
-    rmSync(this.#name);
+  constructor(folder: string) {
+    this.#folder = folder;
+    const name = join(folder, `svc-migrate-${randomUUID()}`);
+    this.#file = this.#guard(() => openSync(name, 'wx+', 0o600));
+    this.#guard(() => rmSync(name));
   }
 
   /**
@@ -79,7 +80,7 @@ export class SpilledNumbers {
     for (const { at, entries } of this.#parts.get(span) ?? []) {
       const bytes = bytesOf(this.#sorted, entries);
       if (this.#guard(() => readSync(this.#file, bytes, 0, bytes.length, at)) !== bytes.length) {
-        throw new Error(`${this.#name} ends before its part at ${at}.`);
+        throw new Error(`The temporary file ends before its part at ${at}.`);
       }
       for (let entry = 0; entry < entries * 2; entry += 2) {
         this.#numbers[(this.#sorted[entry] ?? 0) - span * SPAN] = this.#sorted[entry + 1] ?? 0;
@@ -131,8 +132,8 @@ export class SpilledNumbers {
       return work();
     } catch (cause) {
       const error = cause instanceof Error && 'code' in cause ? String(cause.code) : 'unknown';
-      throw new SvcError('disk', `Cannot use the temporary file ${this.#name}: ${error}.`, {
-        hint: 'Free space or mend the folder, then run the same command again.',
+      throw new SvcError('disk', `Cannot use a temporary file in ${this.#folder}: ${error}.`, {
+        hint: 'Free space there, or name another folder in TMPDIR, then run the same command again.',
         facts: { error },
         cause,
       });

@@ -26,7 +26,7 @@ describe('spilled numbers', () => {
     [100_000, 13],
     [40_000, 150_000],
   ])('are what was set last: %i ids, %i apart', (count, stride) => {
-    const numbers = new SpilledNumbers(join(folder, 'n'));
+    const numbers = new SpilledNumbers(folder);
     const oracle = new Map<number, number>();
     for (const [at, id] of scattered(count, stride).entries()) {
       numbers.set(id, at + 2 ** 40);
@@ -43,7 +43,7 @@ describe('spilled numbers', () => {
   });
 
   it('are right in any order of asking, and between settings', () => {
-    const numbers = new SpilledNumbers(join(folder, 'n'));
+    const numbers = new SpilledNumbers(folder);
     const ids = scattered(300, 100_003);
     for (const id of ids) {
       numbers.set(id, id * 2);
@@ -55,14 +55,14 @@ describe('spilled numbers', () => {
   });
 
   it('leave no file, not even while they are used', () => {
-    const numbers = new SpilledNumbers(join(folder, 'n'));
+    const numbers = new SpilledNumbers(folder);
     for (const id of scattered(40_000, 1)) numbers.set(id, 1);
     expect(readdirSync(folder)).toEqual([]);
     numbers.close();
   });
 
   it('say where they cannot be', () => {
-    const make = () => new SpilledNumbers(join(folder, 'none', 'n'));
+    const make = () => new SpilledNumbers(join(folder, 'none'));
     expect(make).toThrow(expect.objectContaining({ code: 'disk', facts: { error: 'ENOENT' } }));
   });
 });
