@@ -6,7 +6,7 @@ import { SvcError } from '../errors.js';
 import type { ExportSummary } from '../export/run-export.js';
 import type { Arrival, Followed, ListRequest, PageSupply } from '../export/source.js';
 import type { Exporter, ExportWish } from './exporter-on.js';
-import type { Hold } from './hold-database.js';
+import { type Hold, takeWordBack } from './hold-database.js';
 import type { Io } from './io.js';
 import { flattenError, restoreError, type ThreadError } from './thread-errors.js';
 
@@ -102,8 +102,10 @@ class ExportThread {
     this.#ended = new Promise((resolve) => {
       this.#worker.on('exit', (code) => {
         io.signal.removeEventListener('abort', stop);
-        if (!this.#isClosing)
+        if (!this.#isClosing) {
+          takeWordBack(hold.file);
           this.#die(new SvcError('internal', `The export thread ended with code ${code}.`));
+        }
         resolve();
       });
     });

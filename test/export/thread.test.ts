@@ -1,4 +1,4 @@
-import { mkdirSync } from 'node:fs';
+import { existsSync, mkdirSync } from 'node:fs';
 import { Writable } from 'node:stream';
 import { setTimeout } from 'node:timers/promises';
 import { Worker } from 'node:worker_threads';
@@ -201,7 +201,8 @@ describe('an export with the database in a thread of its own', () => {
   it('stops work that waits for something else when it dies', async () => {
     const post = vi.spyOn(Worker.prototype, 'postMessage');
     const threads = post.mock.contexts as Worker[];
-    const begun = threadOn(bench()).within(async (exporter, { signal }) => {
+    const b = bench();
+    const begun = threadOn(b).within(async (exporter, { signal }) => {
       const service = createFakeService({ [V3_LIST]: records(3) });
       await exporter(
         'v3',
@@ -215,6 +216,7 @@ describe('an export with the database in a thread of its own', () => {
       code: 'internal',
       message: 'The export thread ended with code 1.',
     });
+    expect(existsSync(`${b.file}.lock`)).toBe(false);
     post.mockRestore();
   });
 
