@@ -30,8 +30,6 @@ interface Stop {
 
 // Pages are large and short-lived; a young generation that grows with them costs memory and saves no time.
 setFlagsFromString('--semi-space-growth-factor=1');
-// Else the old one of a thread may grow by 30 MiB of garbage before it is collected for the first time.
-setFlagsFromString('--initial-old-space-size=16');
 process.exitCode = await main(process.argv.slice(2));
 process.exit();
 
