@@ -51,12 +51,12 @@ export class Pairs {
   /** The V4 record that a V3 record became, or null. */
   twinOf(v3: number): number | null {
     const found = this.#found.get(v3);
-    return found === 0 ? null : Math.floor(found / 4);
+    return found < 4 ? null : Math.floor(found / 4);
   }
 
   byOf(v3: number): 'platform_id' | 'platform_unique_id' | null {
     const found = this.#found.get(v3);
-    if (found === 0) return null;
+    if (found < 4) return null;
     return found % 4 >= 2 ? 'platform_unique_id' : 'platform_id';
   }
 

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { closeSync, openSync, readSync, rmSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 import { SvcError } from '../errors.js';
+import { errorCodeOf } from '../store/database-file.js';
 
 /** Ids whose numbers are in memory at once. */
 const SPAN = 2 ** 17;
@@ -32,6 +33,7 @@ export class SpilledNumbers {
   readonly #waiting = new Float64Array(WAITING * 2);
   readonly #sorted = new Float64Array(WAITING * 2);
   #count = 0;
+  /** Whose numbers are in memory; -1: none. */
   #span = -1;
   readonly #numbers = new Float64Array(SPAN);
 
@@ -107,6 +109,7 @@ export class SpilledNumbers {
     }
     this.#end += bytes.length;
     this.#count = 0;
+    this.#span = -1;
   }
 
   /** Notes the parts of what is about to be written; returns the first entry of each span. */
@@ -131,10 +134,9 @@ export class SpilledNumbers {
     try {
       return work();
     } catch (cause) {
-      const error = cause instanceof Error && 'code' in cause ? String(cause.code) : 'unknown';
-      throw new SvcError('disk', `Cannot use a temporary file in ${this.#folder}: ${error}.`, {
+      throw new SvcError('disk', `Cannot use a temporary file in ${this.#folder}.`, {
         hint: 'Free space there, or name another folder in TMPDIR, then run the same command again.',
-        facts: { error },
+        facts: { error: errorCodeOf(cause) },
         cause,
       });
     }

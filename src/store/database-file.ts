@@ -104,6 +104,7 @@ function assertHeader(file: string, head: Buffer): void {
   if (version > SCHEMA_VERSION) throw newerDatabase(file, version);
 }
 
-function errorCodeOf(error: unknown): string {
+/** Such as `ENOSPC`. */
+export function errorCodeOf(error: unknown): string {
   return error instanceof Error && 'code' in error ? String(error.code) : String(error);
 }

@@ -1,6 +1,6 @@
+import { once } from 'node:events';
 import { existsSync, mkdirSync } from 'node:fs';
 import { Writable } from 'node:stream';
-import { setTimeout } from 'node:timers/promises';
 import { Worker } from 'node:worker_threads';
 import { describe, expect, it, vi } from 'vitest';
 import type { Exporter, ExportWish } from '../../src/commands/exporter-on.js';
@@ -210,7 +210,8 @@ describe('an export with the database in a thread of its own', () => {
         createPageSupply(service, { now: () => 0 }),
       );
       void threads.at(-1)?.terminate();
-      await setTimeout(3_600_000, undefined, { signal });
+      await once(signal, 'abort');
+      throw new Error('the wait was broken off');
     });
     await expect(begun).rejects.toMatchObject({
       code: 'internal',

@@ -54,6 +54,15 @@ describe('spilled numbers', () => {
     numbers.close();
   });
 
+  it('are not those from before more were written', () => {
+    const numbers = new SpilledNumbers(folder);
+    expect(numbers.get(5)).toBe(0);
+    // as many as are written at once, so that none waits when they are asked for
+    for (let id = 1; id <= 32_768; id++) numbers.set(id, id);
+    expect(numbers.get(5)).toBe(5);
+    numbers.close();
+  });
+
   it('leave no file, not even while they are used', () => {
     const numbers = new SpilledNumbers(folder);
     for (const id of scattered(40_000, 1)) numbers.set(id, 1);

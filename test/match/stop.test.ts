@@ -6,7 +6,7 @@ import { remapOf } from '../support/remap-rows.js';
 
 const KIDS = [1, 2, 3].map((id) => ({ id, key: `k${id}` }));
 
-/** Three pairs of records with children, two of which share their twin, and one record without a twin. */
+/** Four pairs of records with children, two of which share their twin, and one record without a twin. */
 const v3: Thing[] = [
   { id: 1, key: 'a', kids: KIDS },
   { id: 2, key: 'b', kids: KIDS },
