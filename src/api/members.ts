@@ -16,7 +16,8 @@ export class Members {
   readonly #starts: Int32Array;
   readonly #ends: Int32Array;
   readonly #escaped: Uint8Array;
-  readonly #view: DataView;
+  /** The bytes in which the remembered keys lie. */
+  #bytes: Uint8Array;
   /**
    * The keys of the object before, each from its opening quote to its value. Objects of a list mostly have
    * the same keys in the same order, and bytes equal to a walked key need no second walk.
@@ -26,10 +27,9 @@ export class Members {
   readonly #keySlots = new Int32Array(REMEMBERED);
 
   constructor(table: KeyTable, scanner: JsonScanner) {
-    const { bytes } = scanner;
     this.#table = table;
     this.#scanner = scanner;
-    this.#view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+    this.#bytes = scanner.bytes;
     this.#firsts = new Uint8Array(table.names.length);
     this.#starts = new Int32Array(table.names.length);
     this.#ends = new Int32Array(table.names.length);
@@ -44,6 +44,7 @@ export class Members {
     const scanner = this.#scanner;
     const bytes = scanner.bytes;
     this.#firsts.fill(0);
+    if (bytes !== this.#bytes) this.#forget(bytes);
     let i = scanner.enter(at);
     for (let place = 0; scanner.more; place++) {
       const repeated = this.#repeatedLength(i, place);
@@ -111,6 +112,12 @@ export class Members {
     return read(bytes, this.start(slot) + quote, this.end(slot) - quote);
   }
 
+  /** No key of other bytes says anything about these. */
+  #forget(bytes: Uint8Array): void {
+    this.#bytes = bytes;
+    this.#keyLengths.fill(0);
+  }
+
   /** The slot of the key walked last. */
   #slot = -1;
 
@@ -134,11 +141,10 @@ export class Members {
   /** How many bytes from `at` on repeat the key that stood at this place in the object before; 0 for others. */
   #repeatedLength(at: number, place: number): number {
     if (place >= REMEMBERED) return 0;
-    const { bytes } = this.#scanner;
+    const { view } = this.#scanner;
     const length = this.#keyLengths[place] ?? 0;
-    if (length < 4 || at + length > bytes.length) return 0;
+    if (length < 4 || at + length > view.byteLength) return 0;
     const before = this.#keyStarts[place] ?? 0;
-    const view = this.#view;
     // a key has two quotes and a colon: where it has four bytes, its last four may overlap those before them
     const last = length - 4;
     for (let i = 0; i < last; i += 4) {

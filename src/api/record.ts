@@ -12,11 +12,11 @@ type RejectReason = RejectedObject['reason'];
 
 /** Reads the objects of a page's list: what can be taken as a record, and what cannot. */
 export class RecordReader {
-  readonly columns: ColumnWriter;
+  columns = new ColumnWriter(new Uint8Array(), 0);
   rejected: RejectedObject[] = [];
   readonly #scanner: JsonScanner;
   readonly #layout: RecordLayout;
-  readonly #companyId: bigint | null;
+  #companyId: bigint | null = null;
   readonly #members: Members;
   readonly #facts: FactReader;
   readonly #children: ChildReader;
@@ -24,18 +24,22 @@ export class RecordReader {
   /** Per slot: the instant of a date, NaN where it is none. */
   readonly #instants: Float64Array;
 
-  /** `capacity`: how many records to expect. */
-  constructor(scanner: JsonScanner, layout: RecordLayout, companyId: bigint | null, capacity?: number) {
-    this.columns = new ColumnWriter(scanner.bytes, capacity);
+  constructor(scanner: JsonScanner, layout: RecordLayout) {
     this.#scanner = scanner;
     this.#layout = layout;
-    this.#companyId = companyId;
     this.#members = new Members(layout.table, scanner);
     this.#facts = new FactReader(scanner, layout, this.#members);
     this.#children = new ChildReader(scanner, layout);
     this.#instants = new Float64Array(layout.firstChild);
     this.#readChildren =
       layout.childPaths.length === 0 ? null : (slot, at) => this.#children.walk(slot - layout.firstChild, at);
+  }
+
+  /** Begins a body, whose records must be of the company; null: of any. `capacity`: how many to expect. */
+  begin(companyId: bigint | null, capacity?: number): void {
+    this.columns = new ColumnWriter(this.#scanner.bytes, capacity);
+    this.rejected = [];
+    this.#companyId = companyId;
   }
 
   /** Forgets what was read: an earlier list under a key that came again. */

@@ -19,7 +19,8 @@ export function parseSingleRecord(body: Uint8Array, spec: PageSpec, svcId: bigin
     const scanner = new JsonScanner(body);
     const start = scanner.skipSpace(0);
     scanner.expectEnd(scanner.skipValue(start));
-    const reader = new RecordReader(scanner, buildRecordLayout(spec), spec.companyId);
+    const reader = new RecordReader(scanner, buildRecordLayout(spec));
+    reader.begin(spec.companyId);
     reader.readItem(findRecord(scanner, start, `${spec.fieldPrefix}id`), 0);
     const [record] = recordsOf(reader.columns.take());
     if (record === undefined) throw badRecord(`it is not a usable record (${reader.rejected[0]?.reason})`);
