@@ -1,10 +1,10 @@
 import process from 'node:process';
-import { setFlagsFromString } from 'node:v8';
 import { Command, CommanderError, Option } from 'commander';
 import { COMMANDS } from './commands/catalogue/all.js';
 import { COMMON_OPTIONS } from './commands/catalogue/options.js';
 import type { CommandSpec, Given, OptionSpec } from './commands/command.js';
 import type { Io } from './commands/io.js';
+import { keepYoungSpaceSmall } from './commands/young-space.js';
 import { didYouMean } from './config/suggest.js';
 import { exitCodeOf, SvcError } from './errors.js';
 import type { Progress } from './progress.js';
@@ -28,8 +28,7 @@ interface Stop {
   deaf: Io['deaf'];
 }
 
-// Pages are large and short-lived; a young generation that grows with them costs memory and saves no time.
-setFlagsFromString('--semi-space-growth-factor=1');
+keepYoungSpaceSmall();
 process.exitCode = await main(process.argv.slice(2));
 process.exit();
 

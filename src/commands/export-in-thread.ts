@@ -9,6 +9,7 @@ import type { Exporter, ExportWish } from './exporter-on.js';
 import { type Hold, takeWordBack } from './hold-database.js';
 import type { Io } from './io.js';
 import { flattenError, restoreError, type ThreadError } from './thread-errors.js';
+import { keepYoungSpaceSmall } from './young-space.js';
 
 /** Pages pass through the thread: with more room for what is young their memory is freed later, and no faster. */
 const YOUNG_MIB = 4;
@@ -58,6 +59,7 @@ export async function holdInThread<T>(
   let result: T;
   try {
     await thread.opened();
+    keepYoungSpaceSmall();
     const signal = AbortSignal.any([io.signal, thread.died]);
     const exporter: Exporter = (generation, wish, supply) => thread.export(generation, wish, supply);
     result = await work(exporter, { ...io, signal });
@@ -242,5 +244,5 @@ function movable(page: ListPage): ListPage {
 export function buffersOf({ columns }: ListPage): ArrayBuffer[] {
   const { svcIds, companyIds, instants, flags, places, texts, body } = columns;
   const buffers = [svcIds, companyIds, instants, flags, places, texts, body].map(({ buffer }) => buffer);
-  return buffers.filter((buffer) => buffer instanceof ArrayBuffer);
+  return [...new Set(buffers)].filter((buffer) => buffer instanceof ArrayBuffer);
 }
