@@ -4,7 +4,7 @@ import type { Arrival, Followed, ListRequest, PageSource, PageSupply } from './s
 /** Pages of one list that may be under way or wait to be taken: enough to fill a transaction with small ones. */
 const MOST_PAGES = 8;
 /** With so many bytes waiting in all lists, each waits until its own pages are taken. */
-const MOST_BYTES = 2 * 1024 * 1024;
+const MOST_BYTES = 3 * 1024 * 1024;
 
 /**
  * Supplies an export with pages from the source: each is asked for as soon as the cursor of the one before is known,

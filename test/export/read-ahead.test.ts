@@ -82,7 +82,7 @@ describe('reading ahead', () => {
   });
 
   it('waits for its own pages to be taken where many bytes wait', async () => {
-    const { asked, told, start } = readLists(listOf(100, 1_500_000));
+    const { asked, told, start } = readLists(listOf(100, 2_000_000));
     const ahead = start(rowAt(null));
     await settled();
     expect([asked.length, told.hurries]).toEqual([2, 1]);
@@ -93,7 +93,7 @@ describe('reading ahead', () => {
   });
 
   it('counts the bytes of all lists, and those of a list that has ended no more', async () => {
-    const { asked, start } = readLists(listOf(100, 1_500_000));
+    const { asked, start } = readLists(listOf(100, 2_000_000));
     const one = start(rowAt(null));
     await settled();
     const other = start(rowAt(null));
