@@ -36,7 +36,7 @@ export class ChildLines {
   clear(): void {
     this.at = -1;
     this.isPlain = true;
-    this.#texts.length = 0;
+    this.#texts.clear();
     this.#lastId = -1;
   }
 

@@ -58,7 +58,9 @@ export class JsonScanner {
   escaped = false;
   /** False where the object or array walked last has ended. */
   more = false;
-  #open = new Uint8Array(64);
+  /** How many bodies were loaded so far: what is known of one says nothing about the next. */
+  loads = 0;
+  #open = new Uint8Array();
 
   /** @throws JsonSyntaxError where the bytes are not UTF-8 */
   constructor(bytes: Uint8Array) {
@@ -72,6 +74,8 @@ export class JsonScanner {
    */
   load(bytes: Uint8Array): void {
     if (!isUtf8(bytes)) throw new JsonSyntaxError(0);
+    this.loads++;
+    this.#open = new Uint8Array(64);
     this.#bytes = bytes;
     this.#view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
     this.#latin1 = null;

@@ -16,8 +16,8 @@ export class Members {
   readonly #starts: Int32Array;
   readonly #ends: Int32Array;
   readonly #escaped: Uint8Array;
-  /** The bytes in which the remembered keys lie. */
-  #bytes: Uint8Array;
+  /** Which of the scanner's bodies the remembered keys lie in. */
+  #load = 0;
   /**
    * The keys of the object before, each from its opening quote to its value. Objects of a list mostly have
    * the same keys in the same order, and bytes equal to a walked key need no second walk.
@@ -29,7 +29,6 @@ export class Members {
   constructor(table: KeyTable, scanner: JsonScanner) {
     this.#table = table;
     this.#scanner = scanner;
-    this.#bytes = scanner.bytes;
     this.#firsts = new Uint8Array(table.names.length);
     this.#starts = new Int32Array(table.names.length);
     this.#ends = new Int32Array(table.names.length);
@@ -44,7 +43,7 @@ export class Members {
     const scanner = this.#scanner;
     const bytes = scanner.bytes;
     this.#firsts.fill(0);
-    if (bytes !== this.#bytes) this.#forget(bytes);
+    if (scanner.loads !== this.#load) this.#forget();
     let i = scanner.enter(at);
     for (let place = 0; scanner.more; place++) {
       const repeated = this.#repeatedLength(i, place);
@@ -112,9 +111,8 @@ export class Members {
     return read(bytes, this.start(slot) + quote, this.end(slot) - quote);
   }
 
-  /** No key of other bytes says anything about these. */
-  #forget(bytes: Uint8Array): void {
-    this.#bytes = bytes;
+  #forget(): void {
+    this.#load = this.#scanner.loads;
     this.#keyLengths.fill(0);
   }
 

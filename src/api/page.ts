@@ -77,10 +77,20 @@ class EnvelopeReader {
 
   /** `capacity`: how many records to expect. */
   read(body: Uint8Array, companyId: bigint | null, capacity: number | undefined): ListPage {
+    try {
+      this.#scanner.load(body);
+      this.#records.begin(companyId, capacity);
+      return this.#readEnvelope(body);
+    } finally {
+      // between two pages no memory of either is held
+      this.#scanner.load(new Uint8Array());
+      this.#records.begin(null, 0);
+    }
+  }
+
+  #readEnvelope(body: Uint8Array): ListPage {
     const scanner = this.#scanner;
     const outer = this.#outer;
-    scanner.load(body);
-    this.#records.begin(companyId, capacity);
     const start = scanner.skipSpace(0);
     const isObject = body[start] === OPEN_OBJECT;
     const readData = this.#generation === 'v3' ? this.#readList : this.#readInner;
@@ -90,8 +100,7 @@ class EnvelopeReader {
     assertShape(this.#generation, outer, this.#inner);
     const envelope = this.#generation === 'v3' ? outer : this.#inner;
     return {
-      columns: this.#records.columns.take(),
-      rejected: this.#records.rejected,
+      ...this.#records.take(),
       totalCount: countOf(body, envelope),
       ...readSmallFields(body, envelope, outer),
     };

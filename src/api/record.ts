@@ -1,4 +1,4 @@
-import type { RejectedObject } from '../domain.js';
+import type { ListPage, RejectedObject } from '../domain.js';
 import { ColumnWriter, FROM_PLATFORM, IS_DELETED } from '../records/columns.js';
 import { ChildReader } from './children.js';
 import { FactReader } from './fact-reader.js';
@@ -12,8 +12,8 @@ type RejectReason = RejectedObject['reason'];
 
 /** Reads the objects of a page's list: what can be taken as a record, and what cannot. */
 export class RecordReader {
-  columns = new ColumnWriter(new Uint8Array(), 0);
-  rejected: RejectedObject[] = [];
+  #columns = new ColumnWriter(new Uint8Array(), 0);
+  #rejected: RejectedObject[] = [];
   readonly #scanner: JsonScanner;
   readonly #layout: RecordLayout;
   #companyId: bigint | null = null;
@@ -37,15 +37,20 @@ export class RecordReader {
 
   /** Begins a body, whose records must be of the company; null: of any. `capacity`: how many to expect. */
   begin(companyId: bigint | null, capacity?: number): void {
-    this.columns = new ColumnWriter(this.#scanner.bytes, capacity);
-    this.rejected = [];
+    this.#columns = new ColumnWriter(this.#scanner.bytes, capacity);
+    this.#rejected = [];
     this.#companyId = companyId;
+  }
+
+  /** What was read since `begin`. */
+  take(): Pick<ListPage, 'columns' | 'rejected'> {
+    return { columns: this.#columns.take(), rejected: this.#rejected };
   }
 
   /** Forgets what was read: an earlier list under a key that came again. */
   reset(): void {
-    this.columns.clear();
-    this.rejected = [];
+    this.#columns.clear();
+    this.#rejected = [];
   }
 
   /** Walks the array at `at` and tells where it ends. */
@@ -84,7 +89,7 @@ export class RecordReader {
   }
 
   #writeRecord(svcId: bigint, companyId: bigint, start: number, end: number, position: number): void {
-    const { columns } = this;
+    const columns = this.#columns;
     const layout = this.#layout;
     this.#readInstants();
     const platformMs = this.#latest(layout.dates);
@@ -97,7 +102,7 @@ export class RecordReader {
     this.#facts.write(this.#instants, columns.texts);
     columns.endText();
     const reject = (child: Omit<RejectedObject, 'position'>): void =>
-      void this.rejected.push({ position, ...child });
+      void this.#rejected.push({ position, ...child });
     this.#children.write(columns.texts, reject);
     columns.endText();
     const createdMs = this.#instants[layout.createdAt] ?? Number.NaN;
@@ -108,14 +113,14 @@ export class RecordReader {
 
   /** Writes the member's text if it can be a join key. */
   #writeKey(slot: number): void {
-    const { texts } = this.columns;
+    const { texts } = this.#columns;
     const isKey = isPlatformKey(this.#scanner, this.#members, slot);
     if (isKey && this.#members.isEscaped(slot)) texts.text(this.#members.text(slot));
     else if (isKey) {
       const quote = this.#members.kind(slot) === QUOTE ? 1 : 0;
       texts.copy(this.#scanner.bytes, this.#members.start(slot) + quote, this.#members.end(slot) - quote);
     }
-    this.columns.endText();
+    this.#columns.endText();
   }
 
   #integer(slot: number): bigint | null {
@@ -129,7 +134,7 @@ export class RecordReader {
   }
 
   #reject(position: number, reason: RejectReason, start: number, end: number): void {
-    this.rejected.push({ position, path: '', reason, raw: this.#scanner.bytes.subarray(start, end) });
+    this.#rejected.push({ position, path: '', reason, raw: this.#scanner.bytes.subarray(start, end) });
   }
 
   #readInstants(): void {

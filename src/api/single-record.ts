@@ -22,8 +22,9 @@ export function parseSingleRecord(body: Uint8Array, spec: PageSpec, svcId: bigin
     const reader = new RecordReader(scanner, buildRecordLayout(spec));
     reader.begin(spec.companyId);
     reader.readItem(findRecord(scanner, start, `${spec.fieldPrefix}id`), 0);
-    const [record] = recordsOf(reader.columns.take());
-    if (record === undefined) throw badRecord(`it is not a usable record (${reader.rejected[0]?.reason})`);
+    const { columns, rejected } = reader.take();
+    const [record] = recordsOf(columns);
+    if (record === undefined) throw badRecord(`it is not a usable record (${rejected[0]?.reason})`);
     if (record.svcId !== svcId) throw badRecord(`it is record ${record.svcId} instead of ${svcId}`);
     return record;
   });

@@ -1,6 +1,9 @@
 /** Longer pieces are copied by the runtime, shorter ones byte by byte: that is where the two cost the same. */
 const LONG_PIECE = 96;
 
+/** So much memory waits for other pieces, bytes. */
+const MOST_KEPT = 65_536;
+
 /** UTF-8 bytes, one piece behind the other. */
 export class Texts {
   bytes: Uint8Array;
@@ -8,6 +11,12 @@ export class Texts {
 
   constructor(capacity: number) {
     this.bytes = new Uint8Array(capacity);
+  }
+
+  /** Forgets every piece, and memory that only a rare one needed. */
+  clear(): void {
+    this.length = 0;
+    if (this.bytes.length > MOST_KEPT) this.bytes = new Uint8Array(MOST_KEPT);
   }
 
   /** Bytes `start` to `end` of `source`. */

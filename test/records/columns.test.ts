@@ -1,28 +1,34 @@
 import { describe, expect, it } from 'vitest';
-import { ColumnReader, ColumnWriter } from '../../src/records/columns.js';
+import { ColumnReader, ColumnWriter, FROM_PLATFORM, IS_DELETED } from '../../src/records/columns.js';
 
 describe('the columns of a page', () => {
   it.each([0, 1, 3, 200])('hold every record where %i were expected', (expected) => {
-    const writer = new ColumnWriter(Buffer.from('{}'), expected);
+    const writer = new ColumnWriter(Buffer.alloc(400, 'ab'), expected);
     for (let at = 0; at < 150; at++) {
-      writer.begin(BigInt(at), -BigInt(at), 0, 2);
-      for (const text of ['', `é${at}`, '\u0000', '']) {
+      writer.begin(BigInt(at), -BigInt(at), at, at + 2);
+      for (const text of [`p${at}`, at % 2 === 0 ? '' : 'u', `é${at}`, `[${at}]`]) {
         writer.texts.text(text);
         writer.endText();
       }
-      writer.end(0, at, Number.NaN, -at);
+      const flags = (at % 3 === 0 ? IS_DELETED : 0) | (at % 5 === 0 ? FROM_PLATFORM : 0);
+      writer.end(flags, at, at + 1, at % 7 === 0 ? Number.NaN : -at);
     }
     const reader = new ColumnReader(writer.take());
-    const found = Array.from({ length: reader.columns.length }, (_, at) => [
-      reader.svcId(at),
-      reader.companyId(at),
-      reader.facts(at),
-      reader.updatedMs(at),
-      reader.latestMs(at),
-      reader.createdMs(at),
-    ]);
+    const found = Array.from({ length: reader.columns.length }, (_, at) => ({
+      ids: [reader.svcId(at), reader.companyId(at)],
+      texts: [reader.platformId(at), reader.platformUniqueId(at), reader.facts(at), reader.children(at)],
+      instants: [reader.updatedMs(at), reader.latestMs(at), reader.createdMs(at)],
+      flags: [reader.deleted(at), reader.latestFrom(at)],
+      raw: Buffer.from(reader.raw(at)).toString(),
+    }));
     expect(found).toEqual(
-      Array.from({ length: 150 }, (_, at) => [BigInt(at), -BigInt(at), '\u0000', at, null, -at]),
+      Array.from({ length: 150 }, (_, at) => ({
+        ids: [BigInt(at), -BigInt(at)],
+        texts: [`p${at}`, at % 2 === 0 ? null : 'u', `é${at}`, `[${at}]`],
+        instants: [at, at + 1, at % 7 === 0 ? null : -at],
+        flags: [at % 3 === 0, at % 5 === 0 ? 'platform' : 'service'],
+        raw: at % 2 === 0 ? 'ab' : 'ba',
+      })),
     );
   });
 });
