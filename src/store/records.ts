@@ -119,7 +119,7 @@ function prepareInsert(
     `INSERT OR IGNORE INTO record(id, stream_id, svc_id, walk, ${CONTENT})`,
     14,
   );
-  const bodies = prepareRows(db, 'INSERT OR REPLACE INTO payload(record_id, body)', 2);
+  const bodies = prepareRows(db, 'INSERT OR FAIL INTO payload(record_id, body)', 2);
   const added = db.prepare<[number], bigint>('SELECT id FROM record WHERE id >= ?').pluck();
   return (place, page) => {
     const count = page.columns.length;
