@@ -119,6 +119,7 @@ function prepareInsert(
     `INSERT OR IGNORE INTO record(id, stream_id, svc_id, walk, ${CONTENT})`,
     14,
   );
+  // OR FAIL needs no journal of its own for each statement: an error undoes the whole transaction anyway
   const bodies = prepareRows(db, 'INSERT OR FAIL INTO payload(record_id, body)', 2);
   const added = db.prepare<[number], bigint>('SELECT id FROM record WHERE id >= ?').pluck();
   return (place, page) => {
