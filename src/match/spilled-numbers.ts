@@ -13,6 +13,9 @@ const WAITING = 2 ** 15;
 /** Bytes of an entry in the file: the id and its number. */
 const ENTRY = 16;
 
+/** What the system says of a disk, or a share of one, that is full. */
+const FULL: ReadonlySet<string> = new Set(['ENOSPC', 'EDQUOT']);
+
 /** Entries of one span that lie together in the file. */
 interface Part {
   /** Bytes from the file's start. */
@@ -134,9 +137,11 @@ export class SpilledNumbers {
     try {
       return work();
     } catch (cause) {
+      const error = errorCodeOf(cause);
+      const choices = FULL.has(error) ? 'Free space there, or name' : 'Name';
       throw new SvcError('disk', `Cannot use a temporary file in ${this.#folder}.`, {
-        hint: 'Free space there, or name another folder in TMPDIR, then run the same command again.',
-        facts: { error: errorCodeOf(cause) },
+        hint: `${choices} another folder in TMPDIR, then run the same command again.`,
+        facts: { error },
         cause,
       });
     }

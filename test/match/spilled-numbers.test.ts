@@ -72,6 +72,7 @@ describe('spilled numbers', () => {
 
   it('say where they cannot be', () => {
     const make = () => new SpilledNumbers(join(folder, 'none'));
-    expect(make).toThrow(expect.objectContaining({ code: 'disk', facts: { error: 'ENOENT' } }));
+    const hint = 'Name another folder in TMPDIR, then run the same command again.';
+    expect(make).toThrow(expect.objectContaining({ code: 'disk', hint, facts: { error: 'ENOENT' } }));
   });
 });
