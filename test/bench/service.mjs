@@ -7,13 +7,18 @@
 import { createServer } from 'node:http';
 import { createInterface } from 'node:readline';
 
+/** An id's first digit tells what it is of, the others the record: so many lists of so many records at most. */
 const ID_WIDTH = 10;
-const FIRST_ID = 1_000_000_000;
+const [MOST_LISTS, MOST_RECORDS, MOST_LINE_ITEMS] = [49, 20_000_000, 8];
+const FIRST_OF_OWN = 0x31;
+const DIGITS = new Uint8Array(ID_WIDTH - 1);
 /** What stands in a record for its own id, in a line item for that, and in a text for the number in it. */
 const [OWN, KID, NUMBER] = ['1111111111', '2222222222', '3333333333'];
 
 const { lists, records, pageSize, lineItems, latencyMs } = JSON.parse(process.argv[2]);
 const perList = Math.ceil(records / lists);
+if (lists > MOST_LISTS || perList > MOST_RECORDS || lineItems > MOST_LINE_ITEMS)
+  throw new Error('too many ids');
 const template = buildTemplate(pageSize);
 /** Pages that no answer needs any more. */
 const spare = [];
@@ -51,7 +56,7 @@ createInterface({ input: process.stdin }).on('line', () => {
   process.stdout.write(`${JSON.stringify(arrivals.splice(0))}\n`);
 });
 
-/** One page's records as one buffer, where each of them ends, and the places of every id in it. */
+/** One page's records as one buffer, where each of them ends, and the places of all ids in it, as many for each. */
 function buildTemplate(size) {
   const random = randomFrom(1);
   const texts = Array.from({ length: size }, () => JSON.stringify(makeRecord(random)));
@@ -62,11 +67,11 @@ function buildTemplate(size) {
     end += text.length + 1;
     ends.push(end);
   }
-  return {
-    page,
-    ends,
-    places: { own: placesOf(page, OWN), kid: placesOf(page, KID), number: placesOf(page, NUMBER) },
-  };
+  const [own, kid, number] = [placesOf(page, OWN), placesOf(page, KID), placesOf(page, NUMBER)];
+  for (const place of [...own, ...number]) page[place] = FIRST_OF_OWN;
+  for (const [at, place] of kid.entries()) page[place] = FIRST_OF_OWN + 1 + (at % lineItems);
+  const places = Uint32Array.from([...own, ...kid, ...number]).sort();
+  return { page, ends, places };
 }
 
 function makeRecord(random) {
@@ -132,23 +137,24 @@ function placesOf(page, digits) {
 /** The first `count` records of the page, with their ids. */
 function renderRecords(page, list, from, count) {
   if (count === 0) return Buffer.alloc(0);
-  const { own, kid, number } = template.places;
-  const [kids, numbers] = [kid.length / pageSize, number.length / pageSize];
+  const { places } = template;
+  const each = places.length / pageSize;
   for (let at = 0; at < count; at++) {
-    const id = FIRST_ID + list * 100_000_000 + from + at;
-    writeDigits(page, own[at], id);
-    for (let i = 0; i < numbers; i++) writeDigits(page, number[at * numbers + i], id);
-    for (let i = 0; i < kids; i++) writeDigits(page, kid[at * kids + i], id * 4 + i);
+    setDigits(list * MOST_RECORDS + from + at);
+    for (let i = at * each; i < (at + 1) * each; i++) {
+      const place = places[i] + 1;
+      for (let digit = 0; digit < DIGITS.length; digit++) page[place + digit] = DIGITS[digit];
+    }
   }
   return page.subarray(0, template.ends[count - 1]);
 }
 
-function writeDigits(buffer, at, value) {
-  let rest = value % 10 ** ID_WIDTH;
-  if (rest < 10 ** (ID_WIDTH - 1)) rest += 10 ** (ID_WIDTH - 1);
-  for (let i = at + ID_WIDTH - 1; i >= at; i--) {
-    const digit = rest % 10;
-    buffer[i] = 0x30 + digit;
-    rest = (rest - digit) / 10;
+/** Writes the digits of a record, which fits into 31 bits: such numbers are divided faster. */
+function setDigits(record) {
+  let rest = record | 0;
+  for (let i = DIGITS.length - 1; i >= 0; i--) {
+    const next = (rest / 10) | 0;
+    DIGITS[i] = 0x30 + rest - next * 10;
+    rest = next;
   }
 }
