@@ -11,8 +11,10 @@ import { multiplyRecords } from '../support/large-database.js';
 const SLOWER = 5;
 const WITHIN_MS = 2000 * SLOWER;
 const COPIES = 800;
-/** A signal is not sent sooner than this, ms: a process has hardly begun. */
-const SOONEST_MS = 100;
+/** A signal is not sent once more before this, ms: a process has hardly begun. */
+const SOONEST_MS = 200;
+/** From the end of its work to its own end a process takes no longer, ms: seen were 60. */
+const ENDING_MS = 60 * SLOWER;
 /** A moment that was too late, times this, is tried next. */
 const SOONER = 0.7;
 /** Between two signals, ms. */
@@ -74,8 +76,8 @@ async function undisturbed(
 }
 
 /**
- * Sends a signal after so long, and each further one a little later; where the command has its own exit code nevertheless, it may have ended by then, for a
- * machine can become faster between two runs: once more, and sooner. What outlives a signal does so each time.
+ * Sends a signal after so long, and each further one a little later. A machine can become faster between two runs:
+ * where the command had ended by then, once more, and sooner.
  */
 async function signalled(
   args: readonly string[],
@@ -90,9 +92,12 @@ async function signalled(
     }, afterMs);
   });
   const waitedMs = performance.now() - sentMs;
-  if (ended.code !== own || afterMs < SOONEST_MS) return { ended, waitedMs };
+  const soonerMs = afterMs * SOONER;
+  // one that goes on for longer has outlived the signal
+  const hadEnded = ended.code === own && !(waitedMs > ENDING_MS);
+  if (!hadEnded || soonerMs < SOONEST_MS) return { ended, waitedMs };
   putBack();
-  return signalled(args, { ...how, afterMs: afterMs * SOONER });
+  return signalled(args, { ...how, afterMs: soonerMs });
 }
 
 /** Takes away what a command wrote that was not stopped, and takes the remap it left for the one that was there. */
