@@ -94,7 +94,10 @@ describe('the envelope', () => {
   });
 
   it('is refused whatever byte is missing at its end', () => {
-    const body = Buffer.from('{"data":[{"svc_id":1,"svc_company_id":2}],"next":null,"total_count":1}');
+    // two records: the keys of the second are held against those of the first
+    const body = Buffer.from(
+      '{"data":[{"svc_id":1,"svc_company_id":2},{"svc_id":3,"svc_company_id":2}],"next":null,"total_count":2}',
+    );
     for (let length = 0; length < body.length; length++) {
       expect(errorOf(body.subarray(0, length)).code).toBe('bad_response');
     }

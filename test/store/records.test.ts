@@ -97,6 +97,17 @@ describe('a record that arrives again', () => {
   });
 });
 
+describe('bytes that belong to no record', () => {
+  it('never become those of a new one', () => {
+    const db = openTestDatabase();
+    db.exec(`INSERT INTO payload(record_id, body) VALUES (1, x'00')`);
+    const save = prepareSave(db, 'full');
+    const savePage = db.transaction(() => save(FIRST, [record({ raw: Buffer.from('{"x":1}') })]));
+    expect(savePage).toThrow('payload.record_id');
+    expect(rowsOf(db, 'SELECT id FROM record')).toEqual([]);
+  });
+});
+
 describe('a child listed twice in one record', () => {
   it('is stored once, as it was listed last', () => {
     const db = openTestDatabase();
