@@ -93,8 +93,8 @@ async function signalled(
   });
   const waitedMs = performance.now() - sentMs;
   const soonerMs = afterMs * SOONER;
-  // one that goes on for longer has outlived the signal
-  const hadEnded = ended.code === own && !(waitedMs > ENDING_MS);
+  // a signal that meets its last words counts for the exit code; what goes on for longer has outlived it
+  const hadEnded = (ended.code === own || ended.stdout !== '') && !(waitedMs > ENDING_MS);
   if (!hadEnded || soonerMs < SOONEST_MS) return { ended, waitedMs };
   putBack();
   return signalled(args, { ...how, afterMs: soonerMs });
