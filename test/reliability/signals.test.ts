@@ -1,4 +1,4 @@
-import { rmSync, writeFileSync } from 'node:fs';
+import { rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Sandbox, startSandbox } from '../../src/sandbox/start.js';
@@ -65,14 +65,31 @@ function digest(): string {
   return JSON.stringify([last, sound]);
 }
 
-/** A command that nobody disturbs: how long it takes, ms, and its exit code. */
-async function undisturbed(
-  args: readonly string[],
-): Promise<{ readonly lastsMs: number; readonly own: number }> {
+/** What a command does that nobody disturbs. */
+interface Calm {
+  readonly lastsMs: number;
+  readonly code: number;
+  /** The files it leaves, with their sizes. */
+  readonly left: readonly string[];
+}
+
+async function undisturbed(args: readonly string[]): Promise<Calm> {
   const startedMs = performance.now();
   const { code } = await run(args);
+  const lastsMs = performance.now() - startedMs;
   expect([0, 1]).toContain(code);
-  return { lastsMs: performance.now() - startedMs, own: code };
+  const left = leftFiles().map(sized);
+  putBack();
+  return { lastsMs, code, left };
+}
+
+const leftFiles = () => filesIn(folder).filter((name) => name !== NOTE && !files.includes(name));
+const sized = (name: string) => `${name} ${statSync(join(folder, name)).size}`;
+
+/** Whether all had been done before the signal, which may still count for the exit code. */
+function hadEnded({ code, left }: Calm, ended: Ended): boolean {
+  const leftAll = left.length > 0 && leftFiles().map(sized).join() === left.join();
+  return ended.code === code || ended.stdout !== '' || leftAll;
 }
 
 /**
@@ -81,9 +98,9 @@ async function undisturbed(
  */
 async function signalled(
   args: readonly string[],
-  how: { readonly signals: readonly NodeJS.Signals[]; readonly afterMs: number; readonly own: number },
+  how: { readonly signals: readonly NodeJS.Signals[]; readonly afterMs: number; readonly calm: Calm },
 ): Promise<{ readonly ended: Ended; readonly waitedMs: number }> {
-  const { signals, afterMs, own } = how;
+  const { signals, afterMs, calm } = how;
   let sentMs = Number.NaN;
   const ended = await run(args, (kill) => {
     setTimeout(() => {
@@ -93,16 +110,15 @@ async function signalled(
   });
   const waitedMs = performance.now() - sentMs;
   const soonerMs = afterMs * SOONER;
-  // a signal that meets its last words counts for the exit code; what goes on for longer has outlived it
-  const hadEnded = (ended.code === own || ended.stdout !== '') && !(waitedMs > ENDING_MS);
-  if (!hadEnded || soonerMs < SOONEST_MS) return { ended, waitedMs };
+  // what goes on for longer has outlived the signal
+  if (waitedMs > ENDING_MS || soonerMs < SOONEST_MS || !hadEnded(calm, ended)) return { ended, waitedMs };
   putBack();
   return signalled(args, { ...how, afterMs: soonerMs });
 }
 
 /** Takes away what a command wrote that was not stopped, and takes the remap it left for the one that was there. */
 function putBack(): void {
-  for (const file of filesIn(folder).filter((name) => !files.includes(name))) rmSync(join(folder, file));
+  for (const file of leftFiles()) rmSync(join(folder, file));
   before = digest();
 }
 
@@ -120,12 +136,15 @@ describe('a signal in the middle of long work', () => {
     ['verify', '--sample', '1'],
     ['recheck'],
   ])('ends %s at whatever moment it comes, and what was there stays', async (...args) => {
-    const { lastsMs, own } = await undisturbed(args);
-    putBack();
+    const calm = await undisturbed(args);
     const told: boolean[] = [];
     for (const [at, share] of [0.35, 0.65].entries()) {
       const [signal, code] = SIGNALS[at % 2] ?? SIGNALS[0];
-      const { ended, waitedMs } = await signalled(args, { signals: [signal], afterMs: lastsMs * share, own });
+      const { ended, waitedMs } = await signalled(args, {
+        signals: [signal],
+        afterMs: calm.lastsMs * share,
+        calm,
+      });
       waits.push(waitedMs);
       expect([ended.code, waitedMs < WITHIN_MS]).toEqual([code, true]);
       told.push(ended.stderr.includes('Stopping'));
@@ -137,7 +156,7 @@ describe('a signal in the middle of long work', () => {
       );
       if (args[0] === 'remap' && waitedMs < 1000) expect(filesIn(folder)).not.toContain(NOTE);
       // A note of a process that is gone counts for nothing.
-      expect(filesIn(folder).filter((name) => name !== NOTE)).toEqual(files);
+      expect(leftFiles()).toEqual([]);
     }
     // While verify holds the remap against the export nobody listens, most of its time: the signal itself ends it.
     if (args[0] === 'verify') expect(told).toContain(false);
@@ -156,11 +175,11 @@ describe('a signal in the middle of long work', () => {
 
 describe('a second signal', () => {
   it('ends a remap with its own code, before the first has', async () => {
-    const { lastsMs, own } = await undisturbed(['remap']);
+    const calm = await undisturbed(['remap']);
     const { ended } = await signalled(['remap'], {
       signals: ['SIGINT', 'SIGTERM'],
-      afterMs: lastsMs / 3,
-      own,
+      afterMs: calm.lastsMs / 3,
+      calm,
     });
     // 130 where the first had done it all within those milliseconds.
     expect([143, 130]).toContain(ended.code);
