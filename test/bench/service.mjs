@@ -10,7 +10,9 @@ import { createInterface } from 'node:readline';
 /** An id's first digit tells what it is of, the others the record: so many lists of so many records at most. */
 const ID_WIDTH = 10;
 const [MOST_LISTS, MOST_RECORDS, MOST_LINE_ITEMS] = [49, 20_000_000, 8];
+/** The digit 1; line items have the next ones. */
 const FIRST_OF_OWN = 0x31;
+/** Those that tell the record. */
 const DIGITS = new Uint8Array(ID_WIDTH - 1);
 /** What stands in a record for its own id, in a line item for that, and in a text for the number in it. */
 const [OWN, KID, NUMBER] = ['1111111111', '2222222222', '3333333333'];
