@@ -2,7 +2,7 @@ import { SvcError } from '../errors.js';
 import { JsonScanner, OPEN_ARRAY, OPEN_OBJECT } from './json-scan.js';
 import { KeyTable } from './key-table.js';
 import { Members } from './members.js';
-import { guardJson } from './page.js';
+import { assertNoError, guardJson } from './page.js';
 import { parseInt64 } from './svc-ids.js';
 
 /** A company V4 knows, with its bytes as received. */
@@ -16,9 +16,10 @@ interface CompanyPage {
   readonly next: string | null;
 }
 
-const LIST = new KeyTable(['data', 'next']);
+const LIST = new KeyTable(['data', 'next', 'error', 'errors']);
 const DATA = 0;
 const NEXT = 1;
+const ERRORS = [2, 3];
 const LIST_HINT =
   'The shape of the V4 company list is unknown; name the company ids in `v4.companies` instead.';
 
@@ -58,6 +59,7 @@ function findList(scanner: JsonScanner, start: number): Members {
   for (let depth = 0; depth < 2 && bytes[at] === OPEN_OBJECT; depth++) {
     const members = new Members(LIST, scanner);
     members.read(at, LIST.names.length, null);
+    assertNoError(bytes, members, ERRORS);
     if (members.kind(DATA) === OPEN_ARRAY) return members;
     if (members.isAbsent(DATA)) break;
     at = members.start(DATA);

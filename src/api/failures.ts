@@ -84,7 +84,10 @@ export function buildBadAnswer(
   attempts: number,
   scrub: Scrub,
 ): SvcError {
-  const facts = { ...factsOf(where, attempts), ...outcomeFacts(outcome, where, scrub), ...reason.facts };
+  const { answer } = reason.facts;
+  const quoted = typeof answer === 'string' ? { answer: quote(answer, scrub) } : {};
+  const known = { ...factsOf(where, attempts), ...outcomeFacts(outcome, where, scrub) };
+  const facts = { ...known, ...reason.facts, ...quoted };
   return new SvcError('bad_response', `${where.host.label}, GET ${where.url.pathname}: ${reason.message}`, {
     hint: reason.hint ?? `Nothing of it was stored. Check that baseUrl is the API itself, and ${AGAIN}`,
     facts,
@@ -111,7 +114,8 @@ function factsOf(where: Where, attempts: number | null) {
 
 function outcomeFacts(outcome: Outcome, where: Where, scrub: Scrub) {
   if (outcome.kind === 'failure') return { status: undefined, error: scrub(outcome.detail) };
-  const quoted = outcome.status === 200 ? undefined : quote(outcome.body, scrub);
+  const quoted =
+    outcome.status === 200 ? undefined : quote(Buffer.from(outcome.body).toString('utf8'), scrub);
   const target = targetOf(outcome.headers.location, where.url);
   return {
     status: outcome.status,
@@ -140,8 +144,8 @@ export function cleanRequestId(id: string, scrub: Scrub): string {
 }
 
 /** An error's own words, safe to print; pages for browsers say nothing. */
-function quote(body: Uint8Array, scrub: Scrub): string | undefined {
-  const text = scrub(Buffer.from(body).toString('utf8').replace(/\s+/g, ' ')).trim();
+function quote(body: string, scrub: Scrub): string | undefined {
+  const text = scrub(body.replace(/\s+/g, ' ')).trim();
   return text === '' || text.startsWith('<') ? undefined : text.slice(0, LONGEST_QUOTE);
 }
 

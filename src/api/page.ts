@@ -9,11 +9,13 @@ import { buildRecordLayout, type ListSpec } from './record-layout.js';
 import { parseInt64 } from './svc-ids.js';
 
 /** V3: data, next and total_count at the top. V4: inside `data`, with request_id at the top. */
-const ENVELOPE = new KeyTable(['next', 'total_count', 'request_id', 'data']);
+const ENVELOPE = new KeyTable(['next', 'total_count', 'request_id', 'error', 'errors', 'data']);
 const NEXT = 0;
 const TOTAL_COUNT = 1;
 const REQUEST_ID = 2;
-const DATA = 3;
+const ERROR = 3;
+const ERRORS = 4;
+const DATA = 5;
 
 /** What must hold of an envelope beside its list. */
 const envelopeSchema = z.object({
@@ -97,7 +99,9 @@ class EnvelopeReader {
     const end = isObject ? outer.read(start, DATA, readData) : 0;
     scanner.expectEnd(isObject ? end : scanner.skipValue(start));
     if (!isObject) throw badPage(`the body is ${describeKind(body[start] ?? 0)}, not an object`);
+    assertNoError(body, outer, [ERROR, ERRORS]);
     assertShape(this.#generation, outer, this.#inner);
+    if (this.#generation === 'v4') assertNoError(body, this.#inner, [ERROR, ERRORS]);
     const envelope = this.#generation === 'v3' ? outer : this.#inner;
     return {
       ...this.#records.take(),
@@ -115,6 +119,24 @@ class EnvelopeReader {
     this.#scanner.bytes[at] === OPEN_OBJECT
       ? this.#inner.read(at, DATA, this.#readList)
       : this.#scanner.skipValue(at);
+}
+
+/** Bytes of an error beside the data that are kept, more than are ever shown. */
+const LONGEST_ERROR = 4096;
+
+/**
+ * Refuses an envelope with an `error` or `errors` member that is not null, whatever else it holds.
+ *
+ * @throws SvcError `bad_response`; its fact `answer` is the server's text as received
+ */
+export function assertNoError(body: Uint8Array, envelope: Members, slots: readonly number[]): void {
+  const slot = slots.find((one) => envelope.kind(one) !== 0);
+  if (slot === undefined) return;
+  const start = envelope.start(slot);
+  const text = body.subarray(start, Math.min(envelope.end(slot), start + LONGEST_ERROR));
+  throw new SvcError('bad_response', 'The answer carries an error.', {
+    facts: { answer: Buffer.from(text).toString('utf8') },
+  });
 }
 
 function assertShape(generation: ListSpec['generation'], outer: Members, inner: Members): void {

@@ -4,7 +4,7 @@ import { recordsOf } from '../records/columns.js';
 import { JsonScanner, OPEN_ARRAY, OPEN_OBJECT } from './json-scan.js';
 import { KeyTable } from './key-table.js';
 import { Members } from './members.js';
-import { guardJson } from './page.js';
+import { assertNoError, guardJson } from './page.js';
 import { RecordReader } from './record.js';
 import { buildRecordLayout, type PageSpec } from './record-layout.js';
 
@@ -32,14 +32,16 @@ export function parseSingleRecord(body: Uint8Array, spec: PageSpec, svcId: bigin
 
 function findRecord(scanner: JsonScanner, start: number, idField: string): number {
   const { bytes } = scanner;
-  const table = new KeyTable([idField, 'data']);
+  const table = new KeyTable([idField, 'data', 'error', 'errors']);
   let at = start;
   for (let depth = 0; depth < 3; depth++) {
     if (bytes[at] === OPEN_ARRAY) at = onlyItem(scanner, at);
     if (bytes[at] !== OPEN_OBJECT) break;
     const members = new Members(table, scanner);
     members.read(at, table.names.length, null);
+    // an object with an id is the record, and `error` is one of its fields
     if (!members.isAbsent(0)) return at;
+    assertNoError(bytes, members, [2, 3]);
     if (members.isAbsent(1)) break;
     at = members.start(1);
   }

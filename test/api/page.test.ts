@@ -83,6 +83,32 @@ describe('the envelope', () => {
     expect(errorOf(body, V4).code).toBe('bad_response');
   });
 
+  it.each([
+    ['an error', '"error":{"code":"busy"},'],
+    ['errors', '"errors":["busy"],'],
+    ['an empty list of errors', '"errors":[],'],
+    ['a false error', '"error":false,'],
+    ['an escaped error', '"err\\u006fr":"busy",'],
+  ])('with %s beside the data is an error, with and without a cursor', (_name, member) => {
+    for (const next of ['null', '"c"']) {
+      const list = `${member}"data":[],"next":${next},"total_count":null`;
+      expect(errorOf(`{${list}}`).code).toBe('bad_response');
+      expect(errorOf(`{"data":{${list}},"request_id":"r"}`, V4).code).toBe('bad_response');
+      const inner = `{"data":[],"next":${next},"total_count":null}`;
+      expect(errorOf(`{${member}"data":${inner}}`, V4).code).toBe('bad_response');
+    }
+  });
+
+  it('with a null error is a page', () => {
+    expect(parse('{"error":null,"errors":null,"data":[],"next":null}').records).toEqual([]);
+    const inner = '{"error":null,"errors":null,"data":[],"next":null}';
+    expect(parse(`{"error":null,"data":${inner}}`, V4).records).toEqual([]);
+  });
+
+  it('may hold records with a field called error', () => {
+    expect(recordOf('"error":"overdue","errors":[1]').svcId).toBe(1n);
+  });
+
   it('is not JSON in another encoding', () => {
     expect(errorOf(Buffer.from('{"data":[],"next":null,"x":"\xe9"}', 'latin1')).code).toBe('bad_response');
     expect(errorOf(Buffer.from('{"data":[],"next":null}', 'utf16le')).code).toBe('bad_response');

@@ -69,6 +69,15 @@ describe('the key', () => {
     }
   });
 
+  it('is hidden where a 200 with an error echoes it, also where the quote is cut', async () => {
+    const { api, time } = createTestApi({ http: { attempts: 1 } });
+    const filler = 'x'.repeat(200 - '{"said":"'.length - 3);
+    const body = `{"error":{"said":"${filler}${V3_KEY}"},"data":[],"next":null}`;
+    nock(V3).get(V3_PATH).reply(200, body);
+    const error = await failureOf(time.run(api.fetchPage(v3Request())));
+    expect(error.facts['answer']).toBe(`{"said":"${filler}[ke`);
+  });
+
   it('of V3 that V4 echoes is hidden too', async () => {
     const { api, time } = createTestApi();
     nock(V4).get(V4_PATH).reply(400, `you are ${V3_KEY}`);

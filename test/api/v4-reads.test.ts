@@ -119,6 +119,9 @@ describe('the V4 company list', () => {
     '{"data":null,"next":null}',
     '{"data":{"data":{"data":[]}},"next":null}',
     '<html>',
+    '{"error":{"code":"busy"},"data":[],"next":null,"total_count":null}',
+    '{"errors":["busy"],"data":{"data":[],"next":null}}',
+    '{"data":{"error":"busy","data":[],"next":null}}',
   ])('that is %j is asked again, then an error', async (body) => {
     const { api, time } = createTestApi();
     const asked = serveCompanies({ '': body });
@@ -148,6 +151,7 @@ describe('one V4 record', () => {
     ['alone in a list', `{"data":{"data":[${RECORD}],"next":null},"request_id":"r"}`],
     ['alone in a flat list', `{"data":[${RECORD}]}`],
     ['bare', RECORD],
+    ['beside a null error', `{"data":${RECORD},"error":null,"errors":null}`],
   ])('is found %s', async (_name, body) => {
     const { api, time } = createTestApi();
     nock(V4).get(ROUTE).query({ expand: 'line_items' }).reply(200, body);
@@ -173,6 +177,8 @@ describe('one V4 record', () => {
     ['no record', '{"data":null}'],
     ['an error', '{"error":"x"}'],
     ['half a record', RECORD.slice(0, 30)],
+    ['an error beside a record', `{"data":${RECORD},"error":{"code":"stale"}}`],
+    ['errors inside data', `{"data":{"data":${RECORD},"errors":["stale"]}}`],
   ])('answered with %s is bad_response', async (_name, body) => {
     const { api, time } = createTestApi({ http: { attempts: 2 } });
     const scope = nock(V4).get(ROUTE).query(true).twice().reply(200, body);

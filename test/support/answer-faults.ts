@@ -105,11 +105,15 @@ function redirects({ origin }: Elsewhere): FaultKind[] {
   );
 }
 
-/** The true page with another envelope. */
-function envelope(change: (page: PageText) => Readonly<Record<string, unknown>>): Strike {
+/** The true page with another envelope, `empty` of records. */
+function envelope(
+  change: (page: PageText) => Readonly<Record<string, unknown>>,
+  { empty = false } = {},
+): Strike {
   return ({ response, answer: truth }) => {
     const page = readPageText(truth.body);
-    response.writeHead(200, { 'content-type': 'application/json' }).end(writePageText(page, change(page)));
+    const shown = empty ? { ...page, records: '' } : page;
+    response.writeHead(200, { 'content-type': 'application/json' }).end(writePageText(shown, change(page)));
   };
 }
 
@@ -167,6 +171,16 @@ const BODIES: readonly FaultKind[] = [
     '200 with an object as next',
     'bad_response',
     envelope(() => ({ next: { cursor: 'x' } })),
+  ),
+  retried(
+    '200 with an error beside the records',
+    'bad_response',
+    envelope(() => ({ error: { code: 'partial' } })),
+  ),
+  retried(
+    '200 with errors beside an empty list that ends',
+    'bad_response',
+    envelope(() => ({ errors: ['busy'], next: null, total_count: null }), { empty: true }),
   ),
   harmless('200 as text/plain', ({ response, answer: truth }) => {
     response.writeHead(200, { 'content-type': 'text/plain' }).end(truth.body);
