@@ -36,12 +36,16 @@ export function prepareFetchNarrow(api: Pick<Api, 'fetchWorded'>, config: Config
   return async (request) => {
     const records: ParsedRecord[] = [];
     let cursor: string | null = null;
+    let sawEmptyEnd = false;
     for (let page = 1; page <= MOST_PAGES; page++) {
       const answer: ParsedPage | null = await fetchOrRefused(api, config, request, cursor);
       if (answer === null || !answer.records.every((record) => isWanted(record, request))) break;
       records.push(...answer.records);
-      if (answer.next === null) return { kind: 'records', records };
-      cursor = answer.next;
+      // an empty last page behind a cursor may be a fault: it is asked for once more
+      const isEmptyEnd = answer.next === null && cursor !== null && answer.records.length === 0;
+      if (answer.next === null && (!isEmptyEnd || sawEmptyEnd)) return { kind: 'records', records };
+      sawEmptyEnd = isEmptyEnd;
+      cursor = answer.next ?? cursor;
     }
     return { kind: 'not_honoured' };
   };

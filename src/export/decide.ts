@@ -52,7 +52,7 @@ function resume(row: StreamRow): Step {
 
 function afterPage(row: StreamRow, page: PageOutcome, rules: ReadingRules): Step {
   const counted = countPage(startClocks(row, page.askedMs), page);
-  if (page.next === null) return endPass(counted, rules, page.nowMs);
+  if (page.next === null) return afterLastPage(counted, page, rules);
   if (page.cursorRepeats) {
     return fail(counted, 'cursor_loop', 'The server sent a cursor that it had sent before in this walk.');
   }
@@ -60,6 +60,13 @@ function afterPage(row: StreamRow, page: PageOutcome, rules: ReadingRules): Step
     return fail(counted, 'no_progress', `${MAX_IDLE_PAGES} pages in a row brought no new record.`);
   }
   return { row: movedTo(counted, { cursor: page.next }), forget: [] };
+}
+
+/** An empty last page behind a cursor may be a fault: the same page is asked for once more. */
+function afterLastPage(row: StreamRow, page: PageOutcome, rules: ReadingRules): Step {
+  const { cursor, emptyEnd } = row.position;
+  if (!page.isEmpty || cursor === null || emptyEnd) return endPass(row, rules, page.nowMs);
+  return { row: movedTo(row, { emptyEnd: true }), forget: [] };
 }
 
 /** The first page of a walk dates it, and with it the pass and the reading where they begin. */
@@ -91,6 +98,7 @@ function countPage(row: StreamRow, page: PageOutcome): StreamRow {
     passCommon: position.passCommon + page.passCommon,
     passChanged: position.passChanged + page.changed,
     excluded: position.excluded + page.excluded,
+    emptyEnd: position.emptyEnd && page.passUnique + page.excluded === 0,
     idlePages: page.fresh > 0 ? 0 : position.idlePages + 1,
     requestId: page.requestId ?? position.requestId,
   });

@@ -10,6 +10,8 @@ export interface PageOutcome {
   readonly unique: number;
   readonly duplicates: number;
   readonly rejected: number;
+  /** Whether it held no object at all. */
+  readonly isEmpty: boolean;
   /** First seen in this pass; of these, seen by the pass before. */
   readonly passUnique: number;
   readonly passCommon: number;

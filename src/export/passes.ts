@@ -27,8 +27,8 @@ export function startPass(row: StreamRow, phase: 'walk' | 'recount' | 'sweep', s
   const previous = phase === 'recount' ? { walk: passWalk, unique: passUnique } : null;
   const counts = { passUnique: 0, passCommon: 0, passChanged: 0, rounds: phase === before ? rounds + 1 : 1 };
   const since = sinceMs === null ? null : isoOf(sinceMs);
-  const next = movedTo(row, { phase, previous, since, ...counts, passWalk: walk + 1, restarts: 0 });
-  return startWalk(movedTo(next, { restartUnique: null }));
+  const next = movedTo(row, { phase, previous, since, ...counts, passWalk: walk + 1 });
+  return startWalk(movedTo(next, { restarts: 0, restartUnique: null, emptyEnd: false }));
 }
 
 /** From the start again within the same pass; rows already stored are kept. */

@@ -137,6 +137,7 @@ function preparePage({ db, payload, excluded, clock }: SaverOptions) {
       nowMs: clock.now(),
       duplicates: records.duplicates + rejected.duplicates,
       rejected: rejected.rejected,
+      isEmpty: page.columns.length === 0 && page.rejected.length === 0,
       fresh: records.fresh + counted.fresh,
       excluded: counted.unique,
       totalCount: page.totalCount,

@@ -32,6 +32,8 @@ const positionSchema = z.object({
   previous: z.object({ walk: count, unique: count }).nullable().default(null),
   /** Recounts or sweeps begun. */
   rounds: count.default(0),
+  /** Whether an empty last page was seen behind a cursor, with no record new to this pass since. */
+  emptyEnd: z.boolean().default(false),
   /** Pages in a row without a record that this walk had not seen. */
   idlePages: count.default(0),
   restarts: count.default(0),

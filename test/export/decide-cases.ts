@@ -45,7 +45,14 @@ export function page(changes: Partial<PageOutcome> = {}): PageOutcome {
     fresh: 0,
     changed: 0,
   };
-  const ending = { excluded: 0, totalCount: null, requestId: null, next: null, cursorRepeats: false };
+  const ending = {
+    isEmpty: false,
+    excluded: 0,
+    totalCount: null,
+    requestId: null,
+    next: null,
+    cursorRepeats: false,
+  };
   return { kind: 'page', askedMs: NOW - 5, nowMs: NOW, ...counts, ...ending, ...changes };
 }
 

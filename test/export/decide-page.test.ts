@@ -46,6 +46,34 @@ describe('what follows a page', () => {
       V4,
       'complete end_of_list',
     ],
+    [
+      'an empty page behind a cursor as the end: the same once more',
+      row(),
+      page({ isEmpty: true }),
+      V4,
+      'running walk c4 walk 1/1/1',
+    ],
+    [
+      'an empty page as the end for the second time: the end',
+      row({ position: { emptyEnd: true } }),
+      page({ isEmpty: true }),
+      V4,
+      'complete end_of_list',
+    ],
+    [
+      'an empty first page as the end: the end',
+      row({ totalCountLast: null, position: { cursor: null } }),
+      page({ isEmpty: true }),
+      V4,
+      'complete end_of_list',
+    ],
+    [
+      'an empty page of a sweep as the end: the same once more',
+      row({ position: sweep }),
+      page({ isEmpty: true }),
+      V3,
+      'running sweep c4 walk 2/2/1',
+    ],
     ['the end in V4: complete', row(), page(), V4, 'complete end_of_list'],
     [
       'the end in V3: a sweep from the start of the reading, less the overlap',
@@ -167,6 +195,20 @@ describe('what follows a page', () => {
     ],
   ])('%s', (_, before, outcome, rules, after) => {
     expect(gist(decide(before, outcome, rules))).toBe(after);
+  });
+
+  it.each<[string, Partial<PageOutcome>, boolean]>([
+    ['with a new record', { passUnique: 1 }, false],
+    ['with a new record of an excluded company', { excluded: 1 }, false],
+    ['of a walk anew, with records known to the pass', { unique: 0, duplicates: 3, fresh: 3 }, true],
+  ])('remembers an empty end beyond a page %s: %s', (_, changes, remembered) => {
+    const before = row({ position: { emptyEnd: true } });
+    expect(decide(before, page({ next: 'c5', ...changes }), V4).row.position.emptyEnd).toBe(remembered);
+  });
+
+  it('forgets an empty end with its pass', () => {
+    const before = row({ position: { emptyEnd: true } });
+    expect(decide(before, page({ isEmpty: true, totalCount: 99 }), V4).row.position.emptyEnd).toBe(false);
   });
 
   it('counts arrivals so that they always add up', () => {

@@ -189,6 +189,41 @@ describe('export v3', () => {
     ]);
   });
 
+  it('asks once more for an empty last page behind a cursor', async () => {
+    const b = bench();
+    const service = createFakeService({ [V3_LIST]: records(10) });
+    service.totalCount = () => null;
+    service.fault = ({ number }) => (number === 2 ? { kind: 'end' } : null);
+    expect((await b.run(service)).streams).toMatchObject([{ state: 'complete', uniqueRecords: 10 }]);
+    const [before, after] = [service.calls[2], service.calls[3]];
+    expect(after).toEqual(before);
+  });
+
+  it('ends at an empty last page that stays empty', async () => {
+    const b = bench();
+    const service = createFakeService({ [V3_LIST]: records(10) });
+    service.totalCount = () => null;
+    service.fault = ({ request }) => (request.cursor?.startsWith('6:') ? { kind: 'end' } : null);
+    expect((await b.run(service)).streams).toMatchObject([{ state: 'complete', uniqueRecords: 6 }]);
+  });
+
+  it('ends at an empty last page that a second walk shows, where a cursor works only once', async () => {
+    const b = bench();
+    const service = createFakeService({ [V3_LIST]: records(9) });
+    service.totalCount = () => null;
+    const used = new Set<string | null>();
+    service.fault = ({ request: { cursor } }) => {
+      if (cursor !== null && used.has(cursor)) return { kind: 'throw', error: httpError(410) };
+      used.add(cursor);
+      if (cursor?.startsWith('9:')) return { kind: 'end' };
+      return cursor?.startsWith('6:') ? { kind: 'cursor', next: `9:${used.size}` } : null;
+    };
+    expect(await b.run(service)).toMatchObject({
+      complete: true,
+      streams: [{ state: 'complete', uniqueRecords: 9 }],
+    });
+  });
+
   it('ends with exit 4 where cursors expire for ever', async () => {
     const b = bench();
     const service = createFakeService({ [V3_LIST]: records(10) });

@@ -30,6 +30,8 @@ export type Fault =
   | { readonly kind: 'repeat' }
   /** No records, but a cursor. */
   | { readonly kind: 'empty' }
+  /** No records, and no cursor: the end, it seems. */
+  | { readonly kind: 'end' }
   /** The next page begins so many records early. */
   | { readonly kind: 'overlap'; readonly by: number }
   /** The cursor of the page is this. */
@@ -88,10 +90,11 @@ function answer(service: FakeService, call: Call, fault: Fault | null): ListPage
   const since = updatedSince === null ? null : Date.parse(updatedSince);
   const items = since === null ? list : list.filter((item) => isSince(item, since));
   const start = cursor === null ? 0 : placeOf(cursor);
-  const size = fault?.kind === 'empty' ? 0 : service.pageSize(call);
+  const size = fault?.kind === 'empty' || fault?.kind === 'end' ? 0 : service.pageSize(call);
   const shown = items.slice(start, start + size);
   const after = nextPlace(start, shown.length, fault);
-  const next = after >= items.length && fault?.kind !== 'empty' ? null : `${after}:${call.number}`;
+  const isEnd = fault?.kind === 'end' || (after >= items.length && fault?.kind !== 'empty');
+  const next = isEnd ? null : `${after}:${call.number}`;
   return pageOf(
     shown,
     fault,

@@ -114,6 +114,19 @@ describe('reading one V3 record', () => {
     ]);
   });
 
+  it('asks once more for an empty last page behind a cursor', async () => {
+    let asked = 0;
+    const { api } = apiOf({
+      v3: ({ next }) => {
+        if (next === undefined) return pageOf([], 'c');
+        asked += 1;
+        return pageOf(asked === 1 ? [] : [recordOf(10n, 'k')]);
+      },
+    });
+    expect(await createPairReader(api, CONFIG).readV3(REF)).toMatchObject({ svcId: 10n });
+    expect(asked).toBe(2);
+  });
+
   it('fails where V3 honours neither filter', async () => {
     const { api } = apiOf({ v3: () => pageOf([recordOf(7n, 'other')]) });
     await expect(createPairReader(api, CONFIG).readV3(REF)).rejects.toMatchObject({ code: 'bad_response' });
