@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { campaign } from '../support/campaign.js';
 import { type KillScene, killUntil, openKillScene } from '../support/kill-campaign.js';
 
-const KILLS = 300;
+const KILLS = campaign({ small: 20, full: 300 });
 const PATIENCE_MS = 600_000;
 
 const AFTER_A_PAGE = { kind: 'request', laterMs: 0, answerMs: 150 } as const;

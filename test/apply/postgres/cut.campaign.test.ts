@@ -2,14 +2,18 @@ import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
 import { PgSession } from '../../../src/apply/postgres/pg-session.js';
+import { campaign } from '../../support/campaign.js';
 import { makeFastFolder } from '../../support/fast-folder.js';
 import { startCutProxy } from '../support/cut-proxy.js';
 import { CutScene, commitMessages, describeCuts, everyMessage, through } from '../support/cut-scene.js';
 import { connect, readAll, startPostgres } from '../support/postgres.js';
 import { createRemap, IN_PLACE, openContext } from '../support/remap.js';
 
-/** Every message is cut in the soak. */
-const STRIDE = 32;
+/** One in so many messages is cut, and one in so many of those around a COMMIT; every message in the soak. */
+const STRIDE = campaign({ small: 400, full: 32 });
+const COMMIT_STRIDE = campaign({ small: 24, full: 1 });
+/** A connection is cut for good after so many shares of its messages. */
+const SHARES = campaign({ small: 2, full: 12 });
 
 const cluster = await startPostgres();
 
@@ -20,13 +24,16 @@ describe.skipIf(cluster === null)('a connection to PostgreSQL that is cut', () =
     rmSync(folder, { recursive: true, force: true });
   });
 
-  it(`at every ${STRIDE}th message, and around every COMMIT, is made anew: nothing is lost or done twice`, {
+  it(`at every ${STRIDE}th message, and at every ${COMMIT_STRIDE}th around a COMMIT, is made anew: nothing is lost or done twice`, {
     timeout: 600_000,
   }, async () => {
     if (cluster === null) return;
     const scene = await CutScene.open(cluster, folder, 'cut');
     const messages = await scene.record();
-    const cuts = [...everyMessage(messages, STRIDE), ...commitMessages(messages)];
+    const cuts = [
+      ...everyMessage(messages, STRIDE),
+      ...commitMessages(messages).filter((_, at) => at % COMMIT_STRIDE === 0),
+    ];
     for (const cut of cuts) await scene.live(cut);
     process.stderr.write(`PostgreSQL: ${describeCuts(scene, messages)}\n`);
     expect(scene.cuts).toBeGreaterThan(cuts.length);
@@ -37,9 +44,9 @@ describe.skipIf(cluster === null)('a connection to PostgreSQL that is cut', () =
     if (cluster === null) return;
     const scene = await CutScene.open(cluster, folder, 'cut_always');
     const messages = await scene.record();
-    for (let at = 0; at < 12; at += 1) {
+    for (let at = 0; at < SHARES; at += 1) {
       for (const work of ['write', 'undo'] as const) {
-        await scene.failFor(work, Math.floor((messages[work].length * at) / 12));
+        await scene.failFor(work, Math.floor((messages[work].length * at) / SHARES));
         await scene.finish(work);
       }
     }

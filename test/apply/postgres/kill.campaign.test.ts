@@ -1,6 +1,7 @@
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
+import { campaign } from '../../support/campaign.js';
 import { makeFastFolder } from '../../support/fast-folder.js';
 import { startApplyChildren } from '../support/apply-children.js';
 import { makeCase, remapRowsOf, type Shape } from '../support/cases.js';
@@ -10,7 +11,7 @@ import { createPostgresPlace } from '../support/postgres-kill-place.js';
 import { dumpDatabase } from '../support/postgres-tables.js';
 import { createRemap, IN_PLACE, openContext } from '../support/remap.js';
 
-const KILLS = 300;
+const KILLS = campaign({ small: 12, full: 300 });
 const SHAPES: readonly Shape[] = ['plain', 'text', 'unique'];
 
 const cluster = await startPostgres();

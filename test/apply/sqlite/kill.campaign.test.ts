@@ -1,6 +1,7 @@
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, expect, it } from 'vitest';
+import { campaign } from '../../support/campaign.js';
 import { makeFastFolder } from '../../support/fast-folder.js';
 import { startApplyChildren } from '../support/apply-children.js';
 import { makeCase, remapRowsOf, type Shape } from '../support/cases.js';
@@ -8,7 +9,7 @@ import { describeKills, KillLives, killMany } from '../support/kill-lives.js';
 import { createRemap, IN_PLACE, openContext } from '../support/remap.js';
 import { createSqlitePlace } from '../support/sqlite-kill-place.js';
 
-const KILLS = 150;
+const KILLS = campaign({ small: 10, full: 150 });
 const SHAPES: readonly Shape[] = ['plain', 'text', 'json', 'unique', 'half_key'];
 
 const folder = makeFastFolder();

@@ -1,0 +1,78 @@
+// `npm test` checks the code, builds it and runs every test. `npm test -- FILE …` builds and runs these test files only;
+// so do `npm run test:campaign` and `npm run soak` with theirs.
+import { spawn, spawnSync } from 'node:child_process';
+import { existsSync, readdirSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+const ROOT = fileURLToPath(new URL('..', import.meta.url));
+const VITEST = ['run', '--config', 'test/vitest.config.ts'];
+
+process.chdir(ROOT);
+const args = process.argv.slice(2);
+const isWhole = args.length === 0 && process.env.CAMPAIGN === undefined;
+const steps = isWhole ? [inOrder(lint, unused, build), typecheck()] : [build()];
+const failed = (await Promise.all(steps)).flat().filter((name) => name !== null);
+if (failed.length > 0) {
+  process.stderr.write(`Failed: ${failed.join(', ')}. No test was run.\n`);
+  process.exit(1);
+}
+process.exit(runToEnd(tool('vitest'), [...VITEST, ...args]));
+
+/** Names of the steps that failed. */
+async function inOrder(...all) {
+  const names = [];
+  for (const step of all) names.push(await step());
+  return names;
+}
+
+function lint() {
+  return check('lint', 'biome', ['ci', '--error-on-warnings', '.']);
+}
+
+function unused() {
+  return check('unused', 'knip', []);
+}
+
+function typecheck() {
+  return check('typecheck', 'tsc', ['-b', 'test/tsconfig.json']);
+}
+
+async function build() {
+  // The compiler leaves the output of a source file that is gone.
+  if (hasOrphans('dist')) rmSync('dist', { recursive: true });
+  const failure = await check('build', 'tsc', ['-b', 'tsconfig.json']);
+  if (failure !== null) return failure;
+  return runToEnd(process.execPath, ['dist/write-schemas.js']) === 0 ? null : 'schemas';
+}
+
+function hasOrphans(folder) {
+  if (!existsSync(folder)) return false;
+  const scripts = readdirSync(folder, { recursive: true }).filter((file) => file.endsWith('.js'));
+  return scripts.some((file) => !existsSync(join('src', file.replace(/\.js$/, '.ts'))));
+}
+
+/** Runs a tool and prints its output if it fails. Resolves to the name of the step if it failed, else to null. */
+function check(name, program, programArgs) {
+  const startedMs = performance.now();
+  const child = spawn(tool(program), programArgs, { stdio: ['ignore', 'pipe', 'pipe'] });
+  const said = [];
+  child.stdout.on('data', (chunk) => said.push(chunk));
+  child.stderr.on('data', (chunk) => said.push(chunk));
+  return new Promise((resolve) => {
+    child.on('close', (code) => {
+      const seconds = ((performance.now() - startedMs) / 1000).toFixed(1);
+      process.stdout.write(`${name}: ${code === 0 ? 'ok' : 'failed'} (${seconds} s)\n`);
+      if (code !== 0) process.stdout.write(Buffer.concat(said));
+      resolve(code === 0 ? null : name);
+    });
+  });
+}
+
+function runToEnd(program, programArgs) {
+  return spawnSync(program, programArgs, { stdio: 'inherit' }).status ?? 1;
+}
+
+function tool(name) {
+  return join('node_modules', '.bin', name);
+}
