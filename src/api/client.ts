@@ -112,7 +112,8 @@ function createAgent(config: Config): Agent {
     connections: Math.max(...endpoints.map((endpoint) => endpoint.concurrency)),
     headersTimeout: 0,
     bodyTimeout: 0,
-    connect: { timeout: config.http.timeoutMs },
+    // Explicit, because NODE_TLS_REJECT_UNAUTHORIZED=0 changes the default.
+    connect: { timeout: config.http.timeoutMs, rejectUnauthorized: true },
   });
 }
 
