@@ -17,7 +17,7 @@ export function openSites(context: ApplyContext, targets: readonly ApplyTarget[]
   for (const target of targets) {
     if (target.kind === 'sqlite') addTo(databases, target.file, target);
     else if (target.kind === 'postgres')
-      addTo(servers, `${target.urlEnv ?? ''}\0${target.urlFile ?? ''}`, target);
+      addTo(servers, `${target.urlEnv ?? ''}\0${target.urlFile ?? ''}\0${target.tls ?? ''}`, target);
     else files.push(target);
   }
   return [

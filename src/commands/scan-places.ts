@@ -34,7 +34,10 @@ export async function scanPlaces(
 function listPlaces(targets: readonly ApplyTarget[], table: string | null): ScanPlace[] {
   const places = new Map<string, ScanPlace>();
   for (const target of targets) {
-    const key = target.kind === 'postgres' ? `${target.urlEnv ?? ''}\0${target.urlFile ?? ''}` : target.file;
+    const key =
+      target.kind === 'postgres'
+        ? `${target.urlEnv ?? ''}\0${target.urlFile ?? ''}\0${target.tls ?? ''}`
+        : target.file;
     if (!places.has(key)) places.set(key, { target, table });
   }
   return [...places.values()];

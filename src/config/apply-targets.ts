@@ -88,6 +88,12 @@ const postgres = strict({
   kind: z.literal('postgres').describe(KIND),
   urlEnv: environmentName.optional().describe('Environment variable that holds the connection string.'),
   urlFile: file.optional().describe('File that holds the connection string, readable by its owner only.'),
+  tls: z
+    .enum(['verified', 'unverified'])
+    .optional()
+    .describe(
+      'Default: verified. "unverified" accepts any certificate off loopback, and with sslmode=disable none.',
+    ),
   table,
   key,
   ledgerSchema: name.default('svc_migrate').describe('Schema for the ledger; created where it is missing.'),

@@ -32,7 +32,9 @@ export function isWorthRetrying(error: unknown): boolean {
 
 /** What keeps a connection from being made, where that is neither the server's word nor the network's: TLS, files, a missing password. */
 export function connectError(error: unknown): unknown {
-  if (error instanceof pg.DatabaseError || isConnectionLost(error) || !(error instanceof Error)) return error;
+  if (error instanceof pg.DatabaseError || error instanceof SvcError || !(error instanceof Error))
+    return error;
+  if (isConnectionLost(error)) return error;
   const code = 'code' in error ? String(error.code) : error.name;
   return new SvcError('config', `A connection to PostgreSQL cannot be made as its address says (${code}).`, {
     hint: 'Check certificates, sslmode and the password in the connection string.',

@@ -7,6 +7,7 @@ import { SvcError } from '../../errors.js';
 import type { ApplyContext } from '../context.js';
 import { quoteName } from '../sql-names.js';
 import { connectError, isConnectionLost, isWorthRetrying, postgresError } from './pg-errors.js';
+import { secureUrl, type TlsPolicy } from './pg-tls.js';
 import { readUrl } from './pg-url.js';
 
 /** A row: every value as PostgreSQL's text, null for NULL. */
@@ -32,12 +33,14 @@ const AS_TEXT = { getTypeParser: () => (value: string | Buffer) => String(value)
 export class PgSession {
   readonly #context: ApplyContext;
   readonly #url: string;
+  readonly #tls: TlsPolicy;
   #client: pg.Client | null = null;
   #isBound = false;
   readonly #stop = () => this.#destroy();
 
-  constructor(context: ApplyContext, source: Pick<PostgresTarget, 'urlEnv' | 'urlFile'>) {
+  constructor(context: ApplyContext, source: Pick<PostgresTarget, 'urlEnv' | 'urlFile' | 'tls'>) {
     this.#context = context;
+    this.#tls = source.tls ?? 'verified';
     this.#url = readUrl(source, context.env);
     // A statement may run for long: only leaving the server to it stops at once.
     context.signal.addEventListener('abort', this.#stop);
@@ -170,8 +173,7 @@ export class PgSession {
     if (this.#isBound) throw new Error('connection ended between two statements');
     const { tuning, signal } = this.#context;
     if (signal.aborted) throw interrupted();
-    const client = buildClient({
-      connectionString: this.#url,
+    const client = buildClient(this.#url, this.#tls, {
       application_name: 'svc-migrate',
       connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
       keepAlive: true,
@@ -195,10 +197,11 @@ function copyLine(cells: Cells): string {
   return `${cells.map((cell) => (cell === null ? '\\N' : cell.replace(/[\\\t\n\r]/g, copyEscape))).join('\t')}\n`;
 }
 
-/** The driver reads what the connection string names, such as certificates. */
-function buildClient(config: pg.ClientConfig): pg.Client {
+/** The driver says which host a connection string and the environment name; then TLS is decided for that host. */
+function buildClient(url: string, tls: TlsPolicy, config: pg.ClientConfig): pg.Client {
   try {
-    return new pg.Client(config);
+    const { host } = new pg.Client({ connectionString: url });
+    return new pg.Client({ ...config, ...secureUrl(url, host, tls) });
   } catch (error) {
     throw connectError(error);
   }

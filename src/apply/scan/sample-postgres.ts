@@ -21,7 +21,7 @@ import { sampleJson, writerOf } from './sample-sqlite.js';
  */
 export async function samplePostgres(
   context: ApplyContext,
-  source: Pick<PostgresTarget, 'urlEnv' | 'urlFile' | 'ledgerSchema'>,
+  source: Pick<PostgresTarget, 'urlEnv' | 'urlFile' | 'tls' | 'ledgerSchema'>,
   only: string | null,
 ): Promise<PlaceSample> {
   const session = new PgSession(context, source);

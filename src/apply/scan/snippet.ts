@@ -55,7 +55,8 @@ function placeOf(target: ApplyTarget, fileOf: (path: string) => string): object 
     const url =
       target.urlEnv === undefined ? { urlFile: fileOf(target.urlFile ?? '') } : { urlEnv: target.urlEnv };
     const ledger = target.ledgerSchema === 'svc_migrate' ? {} : { ledgerSchema: target.ledgerSchema };
-    return { kind: target.kind, ...url, ...ledger };
+    const tls = target.tls === undefined ? {} : { tls: target.tls };
+    return { kind: target.kind, ...url, ...tls, ...ledger };
   }
   const header = target.kind === 'csv' && !target.header ? { header: false } : {};
   return { kind: target.kind, file: fileOf(target.file), ...header };
