@@ -14,7 +14,7 @@ const MAX_INT64 = 2n ** 63n - 1n;
 const SHOWN_PROBLEMS = 20;
 
 /**
- * Reads `companies.csv`.
+ * Reads `companies.csv`. Lines that start with `#` are comments.
  *
  * @throws SvcError `bad_input`, with every problem and its line
  */
@@ -44,19 +44,29 @@ export function parseCompanies(
   regions: readonly string[],
 ): { readonly pairs: NamedCompanyPair[]; readonly problems: string[] } {
   const lines = text.replace(/^\uFEFF/, '').split(/\r?\n/);
-  const header = splitCells(lines[0] ?? '').join(',');
-  if (header !== HEADER) return { pairs: [], problems: [`line 1: the header must be ${HEADER}`] };
+  const headerAt = Math.max(
+    0,
+    lines.findIndex((line) => !isBlank(line)),
+  );
+  const header = splitCells(lines[headerAt] ?? '').join(',');
+  if (header !== HEADER)
+    return { pairs: [], problems: [`line ${headerAt + 1}: the header must be ${HEADER}`] };
   const pairs: NamedCompanyPair[] = [];
   const problems: string[] = [];
   const named = new Map<string, number>();
   for (const [at, line] of lines.entries()) {
-    if (at === 0 || line.trim() === '') continue;
+    if (at === headerAt || isBlank(line)) continue;
     const parsed = parseLine(line, regions);
     const problem = typeof parsed === 'string' ? parsed : nameOnce(named, parsed, at + 1);
     if (problem !== null) problems.push(`line ${at + 1}: ${problem}`);
     else if (typeof parsed !== 'string') pairs.push(parsed);
   }
   return { pairs, problems };
+}
+
+/** An empty line, or a comment. */
+function isBlank(line: string): boolean {
+  return /^\s*(#|$)/u.test(line);
 }
 
 /** The line's pair, or what is wrong with it. */

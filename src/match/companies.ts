@@ -5,6 +5,7 @@ import { readCompanyEvidence } from './company-evidence.js';
 import {
   type CompanyEvidence,
   type CompanySide,
+  groupBy,
   type NamedPair,
   type Pairing,
   pairCompanies,
@@ -80,9 +81,11 @@ function saveCompanyTable(
     VALUES (?, ?, ?, ?, ?, ?, ifnull((SELECT keys FROM c3 WHERE ix = ?), 0), ifnull((SELECT keys FROM c4 WHERE ix = ?), 0), ?)`);
   const id4 = new Map(sides.v4.map(({ ix, companyId }) => [ix, companyId]));
   const id3 = new Map(sides.v3.map((side) => [side.ix, side]));
+  const evidence3 = groupBy(evidence, (row) => row.v3);
+  const evidence4 = groupBy(evidence, (row) => row.v4);
   for (const side of sides.v3) {
     const { v4 = null, matchedBy = 'none' } = pairing.v3.get(side.ix) ?? {};
-    const rows = bestFirst(evidence.filter((row) => row.v3 === side.ix));
+    const rows = bestFirst(evidence3.get(side.ix) ?? []);
     const own = rows.find((row) => row.v4 === v4) ?? (v4 === null ? rows[0] : undefined);
     const note = rows
       .slice(0, 3)
@@ -102,7 +105,7 @@ function saveCompanyTable(
   for (const side of sides.v4) {
     const { v3 = null, matchedBy = 'none' } = pairing.v4.get(side.ix) ?? {};
     if (v3 !== null) continue;
-    const rows = bestFirst(evidence.filter((row) => row.v4 === side.ix));
+    const rows = bestFirst(evidence4.get(side.ix) ?? []);
     const note = rows.slice(0, 3).map((row) => {
       const a = id3.get(row.v3);
       return { region: a?.region, v3_company_id: String(a?.companyId), ...numbersOf(row) };

@@ -52,145 +52,173 @@ type Found = readonly [v3: number, v4: number, matchedBy: CompanyMatch];
  * Pairs V3 companies with V4 companies, one to at most one, or says why not. Pure.
  *
  * Named pairs first, then evidence, then equal ids where neither side has any evidence at all. Ties and
- * contradictions pair nothing.
+ * contradictions pair nothing. Evidence is always weighed in full: what it says about a company that is paired or
+ * named already still counts for the others.
  */
 export function pairCompanies(input: PairingInput): Pairing {
+  const evidence = indexEvidence(input.mode === 'same_id' ? [] : input.evidence);
   const named = findNamed(input);
-  const free = withoutTaken(input, named);
-  const byEvidence = input.mode === 'same_id' ? [] : findByEvidence(free);
-  const left = withoutTaken(free, byEvidence);
-  const byId = input.mode === 'overlap' ? [] : findByEqualIds(left, input.mode === 'same_id');
-  const found = [...named, ...byEvidence, ...byId];
-  return describePairing(input, found, withoutTaken(left, byId));
+  const byEvidence = findByEvidence(evidence, pairsOf(named));
+  const claims = input.mode === 'overlap' ? [] : findIdClaims(input, named, byEvidence);
+  const decide = input.mode === 'same_id' ? () => true : (claim: IdClaim) => canDecideById(evidence, claim);
+  const byId = claims.filter((claim) => !isOpen(claim) && decide(claim));
+  return describePairing(input, {
+    found: [...named, ...byEvidence, ...byId.map(({ a, b }) => [a.ix, b.ix, 'same_id'] as const)],
+    open: [
+      ...evidence.rows.filter(isAboveChance),
+      ...claims.filter(isOpen).map(({ a, b }) => ({ v3: a.ix, v4: b.ix })),
+    ],
+  });
 }
+
+/** The two highest counts of agreeing keys among a company's evidence. */
+interface Best {
+  readonly first: number;
+  readonly second: number;
+}
+
+interface EvidenceIndex {
+  readonly rows: readonly CompanyEvidence[];
+  readonly v3: ReadonlyMap<number, Best>;
+  readonly v4: ReadonlyMap<number, Best>;
+}
+
+function indexEvidence(rows: readonly CompanyEvidence[]): EvidenceIndex {
+  return { rows, v3: bestBy(rows, (row) => row.v3), v4: bestBy(rows, (row) => row.v4) };
+}
+
+function bestBy(
+  rows: readonly CompanyEvidence[],
+  companyOf: (row: CompanyEvidence) => number,
+): Map<number, Best> {
+  const best = new Map<number, Best>();
+  for (const row of rows) {
+    const { first, second } = best.get(companyOf(row)) ?? NO_EVIDENCE;
+    const { agreeing } = row;
+    best.set(companyOf(row), {
+      first: Math.max(first, agreeing),
+      second: agreeing > first ? first : Math.max(second, agreeing),
+    });
+  }
+  return best;
+}
+
+const NO_EVIDENCE: Best = { first: 0, second: 0 };
 
 function findNamed({ v3, v4, named }: PairingInput): Found[] {
-  const found: Found[] = [];
-  for (const pair of named) {
-    const a = v3.find((c) => c.region === pair.region && c.companyId === pair.v3CompanyId);
-    const b = v4.find((c) => c.companyId === pair.v4CompanyId);
-    if (a !== undefined && b !== undefined) found.push([a.ix, b.ix, 'file']);
-  }
-  return found;
+  const rows3 = new Map(v3.map(({ ix, region, companyId }) => [`${companyId} ${region}`, ix]));
+  const rows4 = new Map(v4.map(({ ix, companyId }) => [companyId, ix]));
+  return named.flatMap(({ region, v3CompanyId, v4CompanyId }) => {
+    const a = rows3.get(`${v3CompanyId} ${region}`);
+    const b = rows4.get(v4CompanyId);
+    return a === undefined || b === undefined ? [] : [[a, b, 'file'] as const];
+  });
 }
 
-function withoutTaken(input: PairingInput, found: readonly Found[]): PairingInput {
-  const taken3 = new Set(found.map(([v3]) => v3));
-  const taken4 = new Set(found.map(([, v4]) => v4));
-  return {
-    ...input,
-    v3: input.v3.filter(({ ix }) => !taken3.has(ix)),
-    v4: input.v4.filter(({ ix }) => !taken4.has(ix)),
-    evidence: input.evidence.filter(({ v3, v4 }) => !taken3.has(v3) && !taken4.has(v4)),
-  };
+interface Paired {
+  readonly v3: ReadonlySet<number>;
+  readonly v4: ReadonlySet<number>;
+}
+
+function pairsOf(found: readonly Found[]): Paired {
+  return { v3: new Set(found.map(([v3]) => v3)), v4: new Set(found.map(([, v4]) => v4)) };
 }
 
 /** Each the other's best by agreeing keys, most comparable keys agree, and no rival with half as many. */
-function findByEvidence(input: PairingInput): Found[] {
-  const rows3 = groupBy(input.evidence, (row) => row.v3);
-  const rows4 = groupBy(input.evidence, (row) => row.v4);
-  const clear = (row: CompanyEvidence): boolean =>
-    row.agreeing > 0 &&
-    row.agreeing * 2 >= row.comparable &&
+function findByEvidence(evidence: EvidenceIndex, named: Paired): Found[] {
+  const isBest = (best: Best = NO_EVIDENCE, agreeing: number): boolean =>
+    best.first === agreeing && best.second * 2 < agreeing;
+  const isClear = (row: CompanyEvidence): boolean =>
     isAboveChance(row) &&
-    !hasRival(rows3.get(row.v3) ?? [], row) &&
-    !hasRival(rows4.get(row.v4) ?? [], row);
-  return input.evidence.filter(clear).map((row) => [row.v3, row.v4, 'overlap'] as const);
-}
-
-function hasRival(rows: readonly CompanyEvidence[], best: CompanyEvidence): boolean {
-  return rows.some((row) => row !== best && row.agreeing * 2 >= best.agreeing);
+    row.agreeing * 2 >= row.comparable &&
+    isBest(evidence.v3.get(row.v3), row.agreeing) &&
+    isBest(evidence.v4.get(row.v4), row.agreeing);
+  return evidence.rows
+    .filter((row) => !named.v3.has(row.v3) && !named.v4.has(row.v4) && isClear(row))
+    .map((row) => [row.v3, row.v4, 'overlap']);
 }
 
 function isAboveChance(row: CompanyEvidence): boolean {
   return row.agreeing > 0 && row.agreeing >= CHANCE * row.smallerKeys;
 }
 
+/** A V3 and a V4 company of equal ids that nothing else has paired yet. */
+interface IdClaim {
+  readonly a: CompanySide;
+  readonly b: CompanySide;
+  /** Whether V3 companies of other regions claim the same V4 company. */
+  readonly isTied: boolean;
+  readonly own: CompanyEvidence | undefined;
+}
+
 /**
- * Equal ids. `asserted`: the user said ids survive, so evidence may only contradict. Otherwise they decide
- * only where neither has an agreeing key with anybody, the two share no comparable key, and both were read
- * in full.
+ * Equal ids of companies that are not paired. A named V3 company does not claim a V4 company of its own id, but keeps
+ * that id from telling two regions apart.
  */
-function findByEqualIds(input: PairingInput, asserted: boolean): Found[] {
-  const found: Found[] = [];
-  for (const { a, b } of equalIds(input)) {
-    if (asserted ? isContradicted(input, a, b) : !canDecideById(input, a, b)) continue;
-    found.push([a.ix, b.ix, 'same_id']);
-  }
-  return found;
+function findIdClaims(input: PairingInput, named: readonly Found[], byEvidence: readonly Found[]): IdClaim[] {
+  const isNamed = pairsOf(named);
+  const isProven = pairsOf(byEvidence);
+  const bearers = groupBy(
+    input.v3.filter(({ ix }) => !isProven.v3.has(ix)),
+    ({ companyId }) => companyId,
+  );
+  const claims = input.v4
+    .filter(({ ix }) => !isNamed.v4.has(ix) && !isProven.v4.has(ix))
+    .flatMap((b) => {
+      const same = bearers.get(b.companyId) ?? [];
+      const free = same.filter(({ ix }) => !isNamed.v3.has(ix));
+      return free.map((a) => ({ a, b, isTied: same.length > 1 }));
+    });
+  const own = evidenceOfClaims(input.evidence, claims);
+  return claims.map((claim) => ({ ...claim, own: own.get(claim.a.ix) }));
 }
 
-/** Pairs of equal ids where no second region claims the same V4 company. */
-function equalIds({ v3, v4 }: PairingInput): { a: CompanySide; b: CompanySide }[] {
-  const claims = groupBy(v3, ({ companyId }) => companyId);
-  return v4.flatMap((b) => {
-    const [a, second] = claims.get(b.companyId) ?? [];
-    return a === undefined || second !== undefined ? [] : [{ a, b }];
-  });
+/** Evidence of each claim, by its V3 company. */
+function evidenceOfClaims(
+  evidence: readonly CompanyEvidence[],
+  claims: readonly Pick<IdClaim, 'a' | 'b'>[],
+): Map<number, CompanyEvidence> {
+  const claimed = new Map(claims.map(({ a, b }) => [a.ix, b.ix]));
+  return new Map(evidence.filter((row) => claimed.get(row.v3) === row.v4).map((row) => [row.v3, row]));
 }
 
-function canDecideById(input: PairingInput, a: CompanySide, b: CompanySide): boolean {
+/** A tie, or keys that contradict the equal ids. */
+function isOpen({ isTied, own }: IdClaim): boolean {
+  return isTied || (own !== undefined && own.agreeing * 2 < own.comparable);
+}
+
+/** Neither has an agreeing key with anybody, the two share no comparable key, and both were read in full. */
+function canDecideById(evidence: EvidenceIndex, { a, b, own }: IdClaim): boolean {
   return (
     a.scopeFull &&
     b.scopeFull &&
-    !input.evidence.some((row) => (row.v3 === a.ix || row.v4 === b.ix) && row.agreeing > 0) &&
-    !input.evidence.some((row) => row.v3 === a.ix && row.v4 === b.ix && row.comparable > 0)
+    (evidence.v3.get(a.ix)?.first ?? 0) === 0 &&
+    (evidence.v4.get(b.ix)?.first ?? 0) === 0 &&
+    (own?.comparable ?? 0) === 0
   );
 }
 
-function isContradicted(input: PairingInput, a: CompanySide, b: CompanySide): boolean {
-  return input.evidence.some(
-    (row) => row.v3 === a.ix && row.v4 === b.ix && row.comparable > 0 && row.agreeing * 2 < row.comparable,
-  );
+interface Links {
+  readonly found: readonly Found[];
+  /** Company pairs that something speaks for without settling it. */
+  readonly open: readonly { readonly v3: number; readonly v4: number }[];
 }
 
-/** `left` holds the companies nothing paired: those with evidence or a claim are ambiguous, the rest have none. */
-function describePairing(input: PairingInput, found: readonly Found[], left: PairingInput): Pairing {
-  const ambiguous3 = new Set<number>();
-  const ambiguous4 = new Set<number>();
-  for (const [v3, v4] of openClaims(input, left)) {
-    ambiguous3.add(v3);
-    ambiguous4.add(v4);
-  }
-  const pair3 = new Map(found.map(([v3, v4, by]) => [v3, { v4, matchedBy: by }]));
-  const pair4 = new Map(found.map(([v3, v4, by]) => [v4, { v3, matchedBy: by }]));
-  const none = (isOpen: boolean): CompanyMatch => (isOpen ? 'ambiguous' : 'none');
+/** Companies that nothing paired are ambiguous if anything speaks for a pair of theirs; the rest have none. */
+function describePairing({ v3, v4 }: PairingInput, { found, open }: Links): Pairing {
+  const twins3 = new Map(found.map(([a, b, by]) => [a, { v4: b, matchedBy: by }]));
+  const twins4 = new Map(found.map(([a, b, by]) => [b, { v3: a, matchedBy: by }]));
+  const open3 = new Set(open.map((link) => link.v3));
+  const open4 = new Set(open.map((link) => link.v4));
+  const unpaired = (isOpen: boolean): CompanyMatch => (isOpen ? 'ambiguous' : 'none');
   return {
-    v3: new Map(
-      input.v3.map(({ ix }) => [ix, pair3.get(ix) ?? { v4: null, matchedBy: none(ambiguous3.has(ix)) }]),
-    ),
-    v4: new Map(
-      input.v4.map(({ ix }) => [ix, pair4.get(ix) ?? { v3: null, matchedBy: none(ambiguous4.has(ix)) }]),
-    ),
+    v3: new Map(v3.map(({ ix }) => [ix, twins3.get(ix) ?? { v4: null, matchedBy: unpaired(open3.has(ix)) }])),
+    v4: new Map(v4.map(({ ix }) => [ix, twins4.get(ix) ?? { v3: null, matchedBy: unpaired(open4.has(ix)) }])),
   };
 }
 
-/** Links of unpaired companies that speak for a pair without settling it. */
-function openClaims(input: PairingInput, left: PairingInput): (readonly [number, number])[] {
-  const links: (readonly [number, number])[] = [];
-  if (input.mode !== 'same_id') {
-    const free3 = new Set(left.v3.map(({ ix }) => ix));
-    const free4 = new Set(left.v4.map(({ ix }) => ix));
-    for (const row of input.evidence) {
-      if (!isAboveChance(row)) continue;
-      if (free3.has(row.v3) || free4.has(row.v4)) links.push([row.v3, row.v4]);
-    }
-  }
-  if (input.mode !== 'overlap') links.push(...openIds(left));
-  return links;
-}
-
-/** Equal ids of two unpaired companies that contradict their keys, or that several regions claim. */
-function openIds(left: PairingInput): (readonly [number, number])[] {
-  const claims = groupBy(left.v3, ({ companyId }) => companyId);
-  return left.v4.flatMap((b) => {
-    const same = claims.get(b.companyId) ?? [];
-    const open = same.length > 1 ? same : same.filter((a) => isContradicted(left, a, b));
-    return open.map((a) => [a.ix, b.ix] as const);
-  });
-}
-
-function groupBy<T, K>(items: readonly T[], keyOf: (item: T) => K): Map<K, T[]> {
+/** Items by what they have in common, in their order. */
+export function groupBy<T, K>(items: readonly T[], keyOf: (item: T) => K): Map<K, T[]> {
   const groups = new Map<K, T[]>();
   for (const item of items) {
     const group = groups.get(keyOf(item));

@@ -16,6 +16,14 @@ describe('parseCompanies', () => {
     });
   });
 
+  it('skips lines that start with #, also above the header, and counts them as lines', () => {
+    const text = `# drafted on Monday\n${HEADER}\n# eu,1,?\n  # indented\neu,1,10\n#eu,2,10\nus,2,10\n`;
+    expect(parseCompanies(text, REGIONS)).toEqual({
+      pairs: [{ region: 'eu', v3CompanyId: 1n, v4CompanyId: 10n }],
+      problems: ['line 7: V4 company 10 is named on line 5 already'],
+    });
+  });
+
   it('names every problem with its line', () => {
     const text = [
       HEADER,

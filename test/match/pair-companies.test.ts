@@ -6,6 +6,7 @@ import {
   type PairingInput,
   pairCompanies,
 } from '../../src/match/pair-companies.js';
+import { oraclePairing } from './pairing-oracle.js';
 
 interface Case {
   readonly name: string;
@@ -165,11 +166,11 @@ const CASES: readonly Case[] = [
     v3: ['a:1'],
     v4: [7, 8],
     evidence: [[0, 1, 90, 90]],
-    named: [{ region: 'a', v3CompanyId: 1n, v4CompanyId: 7n }],
+    named: [named('a', 1, 7)],
     expected: ['7 file', 'ambiguous'],
   },
   {
-    name: 'a named pair settles a tie for the others',
+    name: 'a named pair leaves a tie between the others open',
     v3: ['a:1', 'a:2'],
     v4: [7, 8],
     evidence: [
@@ -178,10 +179,137 @@ const CASES: readonly Case[] = [
       [1, 0, 9, 9],
       [1, 1, 9, 9],
     ],
-    named: [{ region: 'a', v3CompanyId: 1n, v4CompanyId: 7n }],
-    expected: ['7 file', '8 overlap'],
+    named: [named('a', 1, 7)],
+    expected: ['7 file', 'ambiguous', 'ambiguous'],
+  },
+  {
+    name: 'equal ids do not decide where the V3 company agrees with a V4 company that is paired',
+    v3: ['a:1', 'a:2'],
+    v4: [1, 11],
+    evidence: [
+      [0, 1, 40, 40],
+      [1, 1, 100, 100],
+    ],
+    expected: ['ambiguous', '11 overlap', 'none'],
+  },
+  {
+    name: 'equal ids do not decide where the V4 company agrees with a V3 company that is paired',
+    v3: ['a:1', 'a:2'],
+    v4: [1, 11],
+    evidence: [
+      [1, 0, 40, 40],
+      [1, 1, 100, 100],
+    ],
+    expected: ['none', '11 overlap', 'ambiguous'],
+  },
+  {
+    name: 'equal ids do not decide where the V3 company agrees with a V4 company that the file names',
+    v3: ['a:1', 'a:2'],
+    v4: [1, 11],
+    evidence: [[0, 1, 40, 40]],
+    named: [named('a', 2, 11)],
+    expected: ['ambiguous', '11 file', 'none'],
+  },
+  {
+    name: 'equal ids do not decide where the V4 company agrees with a V3 company that the file names',
+    v3: ['a:1', 'a:2'],
+    v4: [1, 11],
+    evidence: [[1, 0, 40, 40]],
+    named: [named('a', 2, 11)],
+    expected: ['none', '11 file', 'ambiguous'],
+  },
+  {
+    name: 'chance agreement with a company that the file names keeps equal ids from deciding',
+    v3: ['a:1', 'a:2'],
+    v4: [1, 11],
+    evidence: [[0, 1, 5, 5, 1000]],
+    named: [named('a', 2, 11)],
+    expected: ['none', '11 file', 'none'],
+  },
+  {
+    name: 'a V3 company that the file names is still a rival',
+    v3: ['a:1', 'a:2'],
+    v4: [7, 8],
+    evidence: [
+      [0, 0, 80, 80],
+      [1, 0, 40, 40],
+    ],
+    named: [named('a', 2, 8)],
+    expected: ['ambiguous', '8 file', 'ambiguous'],
+  },
+  {
+    name: 'a V4 company that the file names is still a rival',
+    v3: ['a:1', 'a:2'],
+    v4: [7, 8],
+    evidence: [
+      [0, 0, 80, 80],
+      [0, 1, 40, 40],
+    ],
+    named: [named('a', 2, 8)],
+    expected: ['ambiguous', '8 file', 'ambiguous'],
+  },
+  {
+    name: 'evidence for companies that the file does not name pairs them beside it',
+    v3: ['a:1', 'a:2'],
+    v4: [7, 8],
+    evidence: [
+      [0, 0, 80, 80],
+      [1, 0, 39, 39],
+    ],
+    named: [named('a', 2, 8)],
+    expected: ['7 overlap', '8 file'],
+  },
+  {
+    name: 'a V4 company that the file names is not claimed by equal ids',
+    v3: ['a:1', 'b:1', 'a:2'],
+    v4: [1],
+    named: [named('a', 2, 1)],
+    expected: ['none', 'none', '1 file'],
+  },
+  {
+    name: 'the file settles keys that contradict equal ids',
+    v3: ['a:1', 'a:2'],
+    v4: [1],
+    evidence: [[0, 0, 0, 10]],
+    named: [named('a', 2, 1)],
+    expected: ['none', '1 file'],
+  },
+  {
+    name: 'a V3 company that the file names still shares its id with another region',
+    v3: ['a:1', 'b:1'],
+    v4: [1, 9],
+    named: [named('a', 1, 9)],
+    expected: ['9 file', 'ambiguous', 'ambiguous'],
+  },
+  {
+    name: 'a V3 company that evidence pairs gives up its id to another region',
+    v3: ['a:1', 'b:1'],
+    v4: [1, 9],
+    evidence: [[0, 1, 50, 50]],
+    expected: ['9 overlap', '1 same_id'],
+  },
+  {
+    name: 'same_id pairs by id beside agreement with others, which the user has ruled out',
+    v3: ['a:1', 'a:2'],
+    v4: [1, 2],
+    evidence: [[0, 1, 40, 40]],
+    mode: 'same_id',
+    expected: ['1 same_id', '2 same_id'],
+  },
+  {
+    name: 'overlap with a named pair: full evidence counts',
+    v3: ['a:1', 'a:2'],
+    v4: [7, 8],
+    evidence: [[0, 1, 90, 90]],
+    mode: 'overlap',
+    named: [named('a', 2, 8)],
+    expected: ['ambiguous', '8 file', 'none'],
   },
 ];
+
+function named(region: string, v3: number, v4: number): NamedPair {
+  return { region, v3CompanyId: BigInt(v3), v4CompanyId: BigInt(v4) };
+}
 
 function inputOf({
   v3,
@@ -211,6 +339,47 @@ function inputOf({
     named,
   };
 }
+
+const ORACLE_RUNS = 5000;
+
+/** Few companies, ids that meet, and evidence around every threshold. */
+const PAIRINGS: fc.Arbitrary<PairingInput> = fc
+  .record({
+    v3: fc.uniqueArray(fc.constantFrom('a:1', 'a:2', 'a:3', 'b:1', 'b:2'), { maxLength: 4 }),
+    v4: fc.uniqueArray(fc.integer({ min: 1, max: 4 }), { maxLength: 4 }),
+    evidence: fc.uniqueArray(
+      fc.tuple(
+        fc.nat(3),
+        fc.nat(3),
+        fc.constantFrom(0, 0, 1, 4, 5, 9, 10, 20),
+        fc.constantFrom(0, 1, 5, 10, 11),
+        fc.constantFrom(100, 450, 1000),
+      ),
+      { selector: ([a, b]) => `${a}-${b}`, maxLength: 6 },
+    ),
+    mode: fc.constantFrom('auto' as const, 'auto' as const, 'overlap' as const, 'same_id' as const),
+    named: fc.uniqueArray(fc.tuple(fc.nat(3), fc.nat(3)), {
+      comparator: ([a, b], [c, d]) => a === c || b === d,
+      maxLength: 2,
+    }),
+    unread: fc.boolean(),
+    isNamed: fc.boolean(),
+  })
+  .map(({ v3, v4, evidence, mode, unread, isNamed, named: pairs }) =>
+    inputOf({
+      v3,
+      v4,
+      mode,
+      unread,
+      evidence: evidence
+        .filter(([a, b]) => a < v3.length && b < v4.length)
+        .map(([a, b, agreeing, differing, keys]) => [a, b, agreeing, agreeing + differing, keys]),
+      named: pairs.flatMap(([a, b]) => {
+        const [region = '', id] = v3[a]?.split(':') ?? [];
+        return isNamed && id !== undefined && v4[b] !== undefined ? [named(region, Number(id), v4[b])] : [];
+      }),
+    }),
+  );
 
 describe('pairing companies', () => {
   for (const testCase of CASES) {
@@ -244,5 +413,22 @@ describe('pairing companies', () => {
       }),
       { numRuns: 500 },
     );
+  });
+
+  it(`pairs as the contract's sentences say (${ORACLE_RUNS} seeded cases)`, () => {
+    const found: Record<string, number> = {};
+    fc.assert(
+      fc.property(PAIRINGS, (input) => {
+        const { v3, v4 } = pairCompanies(input);
+        for (const { matchedBy } of [...v3.values(), ...v4.values()]) {
+          found[matchedBy] = (found[matchedBy] ?? 0) + 1;
+        }
+        expect({ v3: Object.fromEntries(v3), v4: Object.fromEntries(v4) }).toEqual(oraclePairing(input));
+      }),
+      { numRuns: ORACLE_RUNS, seed: 20261101 },
+    );
+    process.stdout.write(`company pairing against oracle: ${JSON.stringify(found)}\n`);
+    for (const by of ['file', 'overlap', 'same_id', 'ambiguous', 'none'])
+      expect(found[by]).toBeGreaterThan(100);
   });
 });

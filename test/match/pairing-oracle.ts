@@ -1,0 +1,86 @@
+import type { CompanyEvidence, CompanySide, PairingInput } from '../../src/match/pair-companies.js';
+
+type Row = { readonly v4: number | null; readonly matchedBy: string };
+type Row4 = { readonly v3: number | null; readonly matchedBy: string };
+
+/** The contract's sentences about company pairs, one predicate each, by nested loops over all companies. */
+export function oraclePairing(input: PairingInput): {
+  readonly v3: Record<number, Row>;
+  readonly v4: Record<number, Row4>;
+} {
+  const { v3, v4, evidence, mode } = input;
+  const numbers = (a: CompanySide, b: CompanySide): CompanyEvidence =>
+    evidence.find((row) => row.v3 === a.ix && row.v4 === b.ix) ?? {
+      v3: a.ix,
+      v4: b.ix,
+      shared: 0,
+      comparable: 0,
+      agreeing: 0,
+      smallerKeys: 0,
+    };
+  const agreeing = (a: CompanySide, b: CompanySide) => numbers(a, b).agreeing;
+
+  // "named in companies.csv"
+  const isFile = (a: CompanySide, b: CompanySide) =>
+    input.named.some(
+      (pair) =>
+        pair.region === a.region && pair.v3CompanyId === a.companyId && pair.v4CompanyId === b.companyId,
+    );
+  const isNamed3 = (a: CompanySide) => v4.some((b) => isFile(a, b));
+  const isNamed4 = (b: CompanySide) => v3.some((a) => isFile(a, b));
+
+  // "where agreeing keys are under 1 % of the smaller side's keys (chance)"
+  const isMoreThanChance = (a: CompanySide, b: CompanySide) =>
+    agreeing(a, b) > 0 && agreeing(a, b) * 100 >= numbers(a, b).smallerKeys;
+
+  // "each is the other's best by agreeing keys, at least half of their comparable shared keys agree, and the
+  // runner-up on either side has less than half as many": over all companies, whatever became of them
+  const isClear = (a: CompanySide, b: CompanySide) =>
+    isMoreThanChance(a, b) &&
+    agreeing(a, b) >= numbers(a, b).comparable / 2 &&
+    v4.every((other) => other === b || agreeing(a, other) < agreeing(a, b) / 2) &&
+    v3.every((other) => other === a || agreeing(other, b) < agreeing(a, b) / 2);
+  const isOverlap = (a: CompanySide, b: CompanySide) =>
+    mode !== 'same_id' && !isNamed3(a) && !isNamed4(b) && isClear(a, b);
+  const isProven3 = (a: CompanySide) => v4.some((b) => isOverlap(a, b));
+  const isProven4 = (b: CompanySide) => v3.some((a) => isOverlap(a, b));
+
+  // "equal ids decide only where neither company has an agreeing key with any company, and not if they share
+  // comparable keys"; with `same_id` the user says so, and only the two companies' own keys can object
+  const contradicts = (a: CompanySide, b: CompanySide) => agreeing(a, b) < numbers(a, b).comparable / 2;
+  const mayDecide = (a: CompanySide, b: CompanySide) =>
+    mode === 'same_id'
+      ? !contradicts(a, b)
+      : a.scopeFull &&
+        b.scopeFull &&
+        v4.every((other) => agreeing(a, other) === 0) &&
+        v3.every((other) => agreeing(other, b) === 0) &&
+        numbers(a, b).comparable === 0;
+  const bears = (b: CompanySide) => v3.filter((a) => a.companyId === b.companyId && !isProven3(a));
+  const isClaimed = (a: CompanySide, b: CompanySide) =>
+    mode !== 'overlap' && bears(b).includes(a) && !isNamed3(a) && !isNamed4(b) && !isProven4(b);
+  const isSameId = (a: CompanySide, b: CompanySide) =>
+    isClaimed(a, b) && bears(b).length === 1 && mayDecide(a, b);
+
+  // "Ties and contradictions (equal ids whose comparable keys do not agree, agreeing keys without a clear best)"
+  const isOpen = (a: CompanySide, b: CompanySide) =>
+    (mode !== 'same_id' && isMoreThanChance(a, b)) ||
+    (isClaimed(a, b) && (bears(b).length > 1 || contradicts(a, b)));
+
+  const by = (a: CompanySide, b: CompanySide) => {
+    if (isFile(a, b)) return 'file';
+    if (isOverlap(a, b)) return 'overlap';
+    return isSameId(a, b) ? 'same_id' : null;
+  };
+  const rows3 = v3.map((a): [number, Row] => {
+    const twin = v4.find((b) => by(a, b) !== null);
+    if (twin !== undefined) return [a.ix, { v4: twin.ix, matchedBy: String(by(a, twin)) }];
+    return [a.ix, { v4: null, matchedBy: v4.some((b) => isOpen(a, b)) ? 'ambiguous' : 'none' }];
+  });
+  const rows4 = v4.map((b): [number, Row4] => {
+    const twin = v3.find((a) => by(a, b) !== null);
+    if (twin !== undefined) return [b.ix, { v3: twin.ix, matchedBy: String(by(twin, b)) }];
+    return [b.ix, { v3: null, matchedBy: v3.some((a) => isOpen(a, b)) ? 'ambiguous' : 'none' }];
+  });
+  return { v3: Object.fromEntries(rows3), v4: Object.fromEntries(rows4) };
+}
