@@ -1,4 +1,5 @@
 import { existsSync } from 'node:fs';
+import type { Config } from '../config/config.js';
 import { SvcError } from '../errors.js';
 import { readBaseline } from '../report/baseline.js';
 import { escapeUnseen } from '../report/escape.js';
@@ -7,7 +8,10 @@ import { renderBaseline, standingRows } from '../report/render-baseline.js';
 import type { RenderSource } from '../report/renderers.js';
 import type { Report } from '../report/schema.js';
 import { writeText } from '../report/write-output.js';
+import { listStreams } from '../store/streams.js';
+import { assertListsExist } from './assert-lists-exist.js';
 import type { Io } from './io.js';
+import { readDatabase } from './read-database.js';
 import { assertOutputs, type ExtraOutput, type ReportOptions, writeReport } from './report.js';
 
 export interface WriteBaseline {
@@ -29,17 +33,25 @@ const SHOWN_ENTRIES = 20;
  * `check`: the report, judged. 0 passed, 1 limits exceeded, 4 incomplete, 5 nothing to compare. A baseline takes
  * the findings it names out of the judgement; it never hides that data are incomplete.
  *
- * @throws SvcError `bad_input` (baseline), `usage` (a baseline is there already), and as `runReport` does
+ * @throws SvcError `bad_input` (baseline), `usage` (a baseline is there already), `config` (V3 or V4 has none of the
+ * lists), and as `runReport` does
  */
 export async function runCheck(options: CheckOptions, io: Io): Promise<number> {
   const { baselineFile, writeBaseline } = options;
   if (writeBaseline !== undefined) assertWritable(writeBaseline);
   const baseline = baselineFile === undefined ? undefined : readBaseline(baselineFile);
   const extra = writeBaseline === undefined ? undefined : newOutput(writeBaseline, io.clock.now());
+  await assertBothExist(options.config);
   const report = await writeReport({ ...options, baseline, extra }, io);
   await writeText(io.stderr, describeProblems(report));
   if (writeBaseline !== undefined) await writeText(io.stderr, describeWritten(report, writeBaseline.file));
   return report.exitCode;
+}
+
+/** @throws SvcError `config` where V3 or V4 has none of the configured lists; as `readDatabase` does */
+async function assertBothExist(config: Config): Promise<void> {
+  const streams = await readDatabase(config, async (db) => listStreams(db));
+  for (const generation of ['v3', 'v4'] as const) assertListsExist(generation, streams, config);
 }
 
 /**

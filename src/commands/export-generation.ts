@@ -5,6 +5,7 @@ import { SvcError } from '../errors.js';
 import { createPageSupply } from '../export/ask-ahead.js';
 import type { ExportSummary } from '../export/run-export.js';
 import { writeText } from '../report/write-output.js';
+import { assertListsExist, noSuchList } from './assert-lists-exist.js';
 import { holdInThread } from './export-in-thread.js';
 import { renderExportSummary } from './export-summary.js';
 import type { Exporter, ExportWish } from './exporter-on.js';
@@ -42,7 +43,7 @@ export async function runExportCommand(
 /**
  * Asks the service for the pages of one generation and has them exported.
  *
- * @throws SvcError as `loadKeys` and `runExport` do
+ * @throws SvcError `config` where the service has none of the lists; as `loadKeys` and `runExport` do
  */
 export async function exportGeneration(
   generation: Generation,
@@ -57,10 +58,19 @@ export async function exportGeneration(
   const api = createApi({ config, keys, onProgress, signal });
   try {
     const wish = { config, models, companies, restart };
-    return await exporter(generation, wish, createPageSupply(api, clock));
+    const summary = await exporter(generation, wish, createPageSupply(api, clock));
+    assertListsExist(generation, summary.streams, config);
+    return summary;
+  } catch (error) {
+    throw isNotFound(error) ? noSuchList(generation, ['its company list'], [config.v4]) : error;
   } finally {
     await api.close();
   }
+}
+
+/** A 404 to a single list is recorded with it, not thrown: only V4's company list is left. */
+function isNotFound(error: unknown): boolean {
+  return error instanceof SvcError && error.code === 'http_status' && error.facts['status'] === 404;
 }
 
 /** @throws SvcError `incomplete`, with the first thing that went wrong */

@@ -2,11 +2,16 @@ import { readCompaniesFile } from '../config/companies-file.js';
 import type { Config } from '../config/config.js';
 import { buildFingerprint } from '../config/fingerprint.js';
 import { STATUSES } from '../domain.js';
+import { SvcError } from '../errors.js';
 import type { RemapSummary } from '../match/build-remap.js';
 import type { NamedPair } from '../match/pair-companies.js';
 import { countOf, groupDigits } from '../report/numbers.js';
+import { readReadiness } from '../report/read-readiness.js';
+import { isExported } from '../report/readiness.js';
 import { writeText } from '../report/write-output.js';
+import { EVERYTHING } from '../store/remap.js';
 import type { Io } from './io.js';
+import { readDatabase } from './read-database.js';
 import { remapInThread } from './remap-in-thread.js';
 
 export interface RemapCommand {
@@ -16,9 +21,10 @@ export interface RemapCommand {
 /**
  * `remap`: joins the two exports and rebuilds the remap table; prints what became of the rows.
  *
- * @throws SvcError as `rebuildRemap` does
+ * @throws SvcError `incomplete` where V3 or V4 was never exported; as `rebuildRemap` does
  */
 export async function runRemap({ config }: RemapCommand, io: Io): Promise<number> {
+  await assertBothExported(config);
   const summary = await rebuildRemap(config, io);
   const { unfinishedStreams: open } = summary;
   if (open > 0) {
@@ -27,6 +33,20 @@ export async function runRemap({ config }: RemapCommand, io: Io): Promise<number
   }
   await writeText(io.stdout, [renderRemapSummary(summary)]);
   return 0;
+}
+
+async function assertBothExported(config: Config): Promise<void> {
+  const facts = await readDatabase(config, async (db) => readReadiness(db, config, EVERYTHING));
+  for (const generation of ['v3', 'v4'] as const) {
+    if (isExported(facts, generation)) continue;
+    throw new SvcError(
+      'incomplete',
+      `${generation.toUpperCase()} was not exported yet: there is nothing to join.`,
+      {
+        hint: `Run \`svc-migrate export ${generation}\` first.`,
+      },
+    );
+  }
 }
 
 /**

@@ -1,7 +1,7 @@
 import type { Config } from '../config/config.js';
 import { readRemapRuns } from '../store/evidence.js';
 import type { Db } from '../store/open.js';
-import type { Scope } from '../store/remap.js';
+import { hasSharedKey, hasV4Records, type Scope } from '../store/remap.js';
 import type { StreamRow } from '../store/stream-row.js';
 import { type Accepted, applyBaseline, withoutAccepted } from './apply-baseline.js';
 import type { Baseline } from './baseline.js';
@@ -75,7 +75,7 @@ function assemble(db: Db, inputs: ReportInputs, parts: Parts): Report {
   const { streams } = facts;
   const rows = withoutAccepted(folded.rows, accepted?.rows ?? []);
   const gate = judgeFolded({ ...folded, rows }, { streams, ageMs: age.ms, drift }, config, scope);
-  const blockers = findBlockers(facts, folded);
+  const blockers = findBlockers(db, scope, facts, folded);
   const outcome = decideOutcome(blockers, gate.pass);
   const counts = countParts(folded, config);
   return {
@@ -108,10 +108,16 @@ function assemble(db: Db, inputs: ReportInputs, parts: Parts): Report {
   };
 }
 
-function findBlockers(facts: Readiness, { totals, pairs }: Folded): Blocker[] {
+/** Companies that are not paired have no V4 records in the scope of a company: V4 is looked at as a whole. */
+function findBlockers(db: Db, scope: Scope, facts: Readiness, { totals, pairs }: Folded): Blocker[] {
   const incomplete = findIncomplete(facts);
   if (incomplete.length > 0) return incomplete;
-  return findNotReady({ v3: totals.v3Records, v4: totals.v4Records, pairs });
+  const { v3Records, v4Records } = totals;
+  return findNotReady({
+    v3Records,
+    hasV4Records: v4Records > 0 || hasV4Records(db, scope.models),
+    hasSharedKey: pairs > 0 || hasSharedKey(db, scope),
+  });
 }
 
 function countParts(folded: Folded, config: Config): Pick<Report, 'totals' | 'models' | 'companies'> {

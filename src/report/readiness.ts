@@ -33,42 +33,48 @@ export function findIncomplete(facts: Readiness): Blocker[] {
   return found.filter((blocker) => blocker !== null);
 }
 
-/** Counts that tell whether anything was compared. */
-export interface Compared {
-  readonly v3: number;
-  readonly v4: number;
-  /** Rows with an id on both sides. */
-  readonly pairs: number;
+/** What tells whether there is anything to compare. */
+export interface Comparable {
+  readonly v3Records: number;
+  /** Of all V4 companies: which of them are paired does not matter here. */
+  readonly hasV4Records: boolean;
+  /** Whether any `platform_id` of a model is on both sides. */
+  readonly hasSharedKey: boolean;
 }
 
-/** Why nothing could be compared; at most one. */
-export function findNotReady(compared: Compared): Blocker[] {
-  if (compared.v3 === 0) {
-    return [
-      notReady(
-        'no_v3_records',
-        'V3 shows no record.',
-        'Check the V3 addresses, the key and the company filters.',
-      ),
-    ];
+/** Why there is nothing to compare; at most one. */
+export function findNotReady({ v3Records, hasV4Records, hasSharedKey }: Comparable): Blocker[] {
+  if (v3Records === 0) {
+    const text = 'V3 shows no record. Check its addresses, the key and the company filters.';
+    return [notReady('no_v3_records', text, 'svc-migrate doctor')];
   }
-  if (compared.v4 === 0) {
+  if (!hasV4Records) {
     const text = 'V4 shows no record: its first sync has not begun or not finished.';
-    return [notReady('no_v4_records', text, 'Wait for the backfill, then `svc-migrate run --wait`.')];
+    return [notReady('no_v4_records', text, 'svc-migrate run --wait')];
   }
-  if (compared.pairs > 0) return [];
-  const text = 'V3 and V4 share not one key: these look like two different sets of companies.';
-  return [notReady('no_common_key', text, 'Check both addresses and keys, and how companies are paired.')];
+  if (hasSharedKey) return [];
+  const text =
+    'V3 and V4 share no platform_id in any model: these look like two different sets of companies. Check both addresses and keys.';
+  return [notReady('no_common_key', text, 'svc-migrate doctor')];
 }
 
 function notReady(code: Blocker['code'], text: string, next: string): Blocker {
   return { code, outcome: 'not_ready', text, next };
 }
 
+/** Whether an export of this generation was ever begun. */
+export function isExported(
+  facts: Pick<Readiness, 'streams' | 'v4Companies'>,
+  generation: Generation,
+): boolean {
+  const isBegun = facts.streams.some((stream) => stream.generation === generation);
+  return isBegun || (generation === 'v4' && facts.v4Companies !== null);
+}
+
 function missingStreams(facts: Readiness, generation: Generation): Blocker | null {
   const read = new Set(facts.streams.filter((stream) => stream.generation === generation).map(listKey));
   const missing = plannedLists(facts, generation).filter((list) => !read.has(listKey(list)));
-  const never = generation === 'v3' ? read.size === 0 : read.size === 0 && facts.v4Companies === null;
+  const never = !isExported(facts, generation);
   if (missing.length === 0 && !(never && facts.models.length > 0)) return null;
   const name = generation.toUpperCase();
   return {

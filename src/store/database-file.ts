@@ -38,8 +38,9 @@ export function isInterrupted(file: string): boolean {
   return (statSync(`${file}-journal`, { throwIfNoEntry: false })?.size ?? 0) > 0;
 }
 
+/** Nothing was exported yet, or somewhere else. */
 export function noDatabase(file: string): SvcError {
-  return new SvcError('bad_input', `There is no database at ${file}.`, {
+  return new SvcError('incomplete', `There is no database at ${file}.`, {
     hint: 'Run `svc-migrate export v3` first, or name the database with --db.',
   });
 }

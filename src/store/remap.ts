@@ -108,6 +108,24 @@ export function prepareSamples(
   return ({ from, to }) => select.all({ ...where.params, from, to, perKind: BigInt(perKind) });
 }
 
+/** Whether V4 shows a record of these models, in any company. */
+export function hasV4Records(db: Db, models: Scope['models']): boolean {
+  const where = remapScope(db, { models, companies: null });
+  const sql = `SELECT 1 FROM remap AS r WHERE path = '' AND v4_svc_id IS NOT NULL AND ${where.sql} LIMIT 1`;
+  return db.prepare(sql).get(where.params) !== undefined;
+}
+
+/** Whether a V3 record in the scope and a V4 record of any company have one `platform_id` in one model. */
+export function hasSharedKey(db: Db, scope: Scope): boolean {
+  const v3 = remapScope(db, scope);
+  const v4 = remapScope(db, { ...scope, companies: null });
+  const keysOf = (column: 'v3_svc_id' | 'v4_svc_id', where: ScopeSql) => `
+    SELECT model, platform_id FROM remap AS r
+    WHERE path = '' AND platform_id IS NOT NULL AND ${column} IS NOT NULL AND ${where.sql}`;
+  const sql = `${keysOf('v3_svc_id', v3)} INTERSECT ${keysOf('v4_svc_id', v4)} LIMIT 1`;
+  return db.prepare(sql).get({ ...v4.params, ...v3.params }) !== undefined;
+}
+
 /** One part of a WHERE clause over `remap AS r`, with its named parameters. */
 export interface ScopeSql {
   readonly sql: string;

@@ -58,6 +58,67 @@ describe('the outcome of a run is its exit code, and the report says both', () =
     expect([code, report.exitCode, report.outcome]).toEqual([5, 5, 'not_ready']);
   });
 
+  it.each([
+    ['export v4', ['export', 'v4']],
+    ['run', ['run']],
+    ['check', ['check']],
+  ])('2 where V4 answers 404 to every list, naming them and the host: %s', async (_, command) => {
+    const models = [
+      { v3: 'crm/companies', v4: 'no_such_companies' },
+      { v3: 'accounting/invoices', v4: 'no_such_invoices' },
+    ];
+    const at = await rehearse({}, { models });
+    if (command[0] === 'check') await runCli(['run', '--quiet'], at);
+    const ended = await runCli([...command, '--quiet'], at);
+    expect([ended.code, ended.stdout]).toEqual([2, '']);
+    expect(ended.stderr).toContain(new URL(sandbox?.v4 ?? '').host);
+    expect(ended.stderr).toContain('no_such_companies, no_such_invoices');
+    expect(ended.stderr).toContain('svc-migrate doctor');
+  });
+
+  it('2 where V3 answers 404 to every list, naming them', async () => {
+    const at = await rehearse({ quirks: { absentV3: ['crm/stages'] } }, { models: [{ v3: 'crm/stages' }] });
+    const ended = await runCli(['run', '--quiet'], at);
+    expect([ended.code, ended.stdout]).toEqual([2, '']);
+    expect(ended.stderr).toContain('crm/stages');
+  });
+
+  it('2 where the V4 address has no company list', async () => {
+    const at = await rehearse({});
+    const config = sandbox?.config() ?? {};
+    const v4 = { ...Object(config['v4']), baseUrl: `${sandbox?.v4}/elsewhere` };
+    writeFileSync(join(at.cwd, 'svc-migrate.config.json'), JSON.stringify({ ...config, v4 }));
+    const ended = await runCli(['export', 'v4', '--quiet'], at);
+    expect(ended.code).toBe(2);
+    expect(ended.stderr).toContain('company list');
+  });
+
+  it('0 where some lists exist', async () => {
+    const models = [
+      { v3: 'crm/companies', v4: 'no_such_companies' },
+      { v3: 'accounting/invoices', v4: 'invoices' },
+    ];
+    const ended = await runCli(['export', 'v4', '--quiet'], await rehearse({}, { models }));
+    expect(ended.code).toBe(0);
+  });
+
+  it('4 for a command before its turn, naming the one to run first', async () => {
+    const at = await rehearse({});
+    for (const command of [['remap'], ['check'], ['dump'], ['status']]) {
+      const ended = await runCli([...command, '--quiet'], at);
+      expect([command, ended.code]).toEqual([command, 4]);
+      expect(ended.stderr).toContain('svc-migrate export v3');
+    }
+    expect((await runCli(['export', 'v3', '--quiet'], at)).code).toBe(0);
+    const remap = await runCli(['remap', '--quiet'], at);
+    expect([remap.code, remap.stdout]).toEqual([4, '']);
+    expect(remap.stderr).toContain('svc-migrate export v4');
+    expect((await runCli(['export', 'v4', '--quiet'], at)).code).toBe(0);
+    const check = await runCli(['check'], at);
+    expect(check.code).toBe(4);
+    expect(check.stdout).toContain('svc-migrate remap');
+  });
+
   it('5 where the backfill does not settle in the time allowed', async () => {
     const at = await rehearse({ backfillSeconds: 1000, scale: 2000 });
     const ended = await runCli(['export', 'v4', '--wait', '--settle', '1h', '--wait-timeout', '1s'], at);

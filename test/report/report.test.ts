@@ -6,7 +6,7 @@ import { runReport } from '../../src/commands/report.js';
 import type { OnProgress } from '../../src/domain.js';
 import { reportSchema } from '../../src/report/schema.js';
 import type { Db } from '../../src/store/open.js';
-import { type Exported, INVOICES } from '../support/exported.js';
+import { type Exported, INVOICES, modelOf } from '../support/exported.js';
 import { MIXED, NOW, newIo, SINCE, withDatabase } from './support.js';
 
 const CLEAN: Exported = { v3: [{ id: 1, facts: 'x=1' }], v4: [{ id: 7, key: 'k1', facts: 'x=1' }] };
@@ -65,6 +65,8 @@ describe('the report', () => {
   });
 });
 
+const TWO_MODELS = { models: [modelOf('accounting/invoices'), modelOf('payments/orders')] };
+
 describe('check', () => {
   const spoil = (sql: string) => (db: Db) => {
     db.exec(sql);
@@ -117,6 +119,36 @@ describe('check', () => {
     ['is not ready without V3 records', { v3: [], v4: CLEAN.v4 }, () => {}, 'not_ready', 5],
     ['is not ready without V4 records', { v3: CLEAN.v3, v4: [], v4Companies: [1] }, () => {}, 'not_ready', 5],
     [
+      'judges where every key is there twice',
+      {
+        v3: [
+          { id: 1, key: 'a' },
+          { id: 2, key: 'a' },
+        ],
+        v4: [
+          { id: 8, key: 'a' },
+          { id: 9, key: 'a' },
+        ],
+      },
+      () => {},
+      'fail',
+      1,
+    ],
+    [
+      'judges where no company has a pair but keys are shared',
+      { v3: [{ id: 1 }], v4: [{ id: 7, key: 'k1', company: 7 }] },
+      () => {},
+      'fail',
+      1,
+    ],
+    [
+      'is not ready when a key is shared by different models only',
+      { v3: [{ id: 1, key: 'a' }], v4: [{ id: 8, key: 'a', model: 'payments/orders' }] },
+      () => {},
+      'not_ready',
+      5,
+    ],
+    [
       'is not ready when not one key is shared',
       { v3: CLEAN.v3, v4: [{ id: 8, key: 'other' }] },
       () => {},
@@ -125,7 +157,7 @@ describe('check', () => {
     ],
   ];
   it.each(cases)('%s', async (_, exported, change, outcome, code) => {
-    await withDatabase(exported, {}, async ({ config, write }) => {
+    await withDatabase(exported, TWO_MODELS, async ({ config, write }) => {
       write(change);
       const io = newIo();
       expect(await runCheck({ config, outputs: { json: '-' } }, io)).toBe(code);

@@ -1,0 +1,44 @@
+import type { Config } from '../config/config.js';
+import type { Generation } from '../domain.js';
+import { SvcError } from '../errors.js';
+import type { StreamRow } from '../store/stream-row.js';
+
+/**
+ * Refuses a generation of which the service knows no list: its names or its address are wrong, and waiting will not
+ * help.
+ *
+ * @throws SvcError `config`, naming the models and hosts that were asked
+ */
+export function assertListsExist(
+  generation: Generation,
+  streams: readonly Pick<StreamRow, 'generation' | 'model' | 'region' | 'state'>[],
+  config: Pick<Config, 'models' | 'v3' | 'v4'>,
+): void {
+  const own = streams.filter((stream) => stream.generation === generation);
+  if (own.length === 0 || own.some(({ state }) => state !== 'absent')) return;
+  const asked = new Set(own.map(({ model }) => model));
+  const models = config.models
+    .filter(({ v3 }) => asked.has(v3))
+    .map(({ v3, v4 }) => (generation === 'v3' ? v3 : (v4 ?? v3)));
+  const regions = new Set(own.map(({ region }) => region));
+  const endpoints =
+    generation === 'v3' ? config.v3.regions.filter(({ region }) => regions.has(region)) : [config.v4];
+  throw noSuchList(generation, models, endpoints);
+}
+
+/** A service that answers 404 to everything it is asked for. */
+export function noSuchList(
+  generation: Generation,
+  lists: readonly string[],
+  endpoints: readonly { readonly baseUrl: string }[],
+): SvcError {
+  const hosts = [...new Set(endpoints.map(({ baseUrl }) => new URL(baseUrl).host))];
+  const name = generation.toUpperCase();
+  return new SvcError(
+    'config',
+    `${name} has none of the configured lists: ${hosts.join(', ')} answered 404 to ${lists.join(', ')}.`,
+    {
+      hint: `Run \`svc-migrate doctor\`: it shows which ${name} names and addresses answer. Then correct the configuration.`,
+    },
+  );
+}
