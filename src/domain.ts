@@ -178,10 +178,12 @@ export interface ListPage {
   readonly next: string | null;
   readonly totalCount: number | null;
   readonly requestId: string | null;
+  /** The service's clock when it answered (`Date` header), ms since 1970; null where it did not tell. */
+  readonly servedMs: number | null;
 }
 
 /** The same with its records as objects, for who asks for few. */
-export interface ParsedPage extends Omit<ListPage, 'columns'> {
+export interface ParsedPage extends Omit<ListPage, 'columns' | 'servedMs'> {
   readonly records: readonly ParsedRecord[];
 }
 

@@ -94,7 +94,7 @@ export function createApi(options: ApiOptions): Api {
   return {
     fetchPage: askingDeleted(config, readPage, options.onProgress),
     fetchWorded: async (request) => {
-      const { columns, ...page } = await readList(request, () => buildWordedList(request));
+      const { columns, servedMs: _, ...page } = await readList(request, () => buildWordedList(request));
       return { ...page, records: recordsOf(columns) };
     },
     fetchV4Companies: () => fetchV4Companies(config, hosts.v4, settings),

@@ -24,7 +24,7 @@ const envelopeSchema = z.object({
 });
 
 /** Turns a page's bytes into records, all of which must be of the company; null: of any. */
-export type PageParser = (body: Uint8Array, companyId: bigint | null) => ListPage;
+export type PageParser = (body: Uint8Array, companyId: bigint | null) => Omit<ListPage, 'servedMs'>;
 
 /**
  * The one way from a page's bytes to its records. Ids are exact to 64 bits; the whole page must be JSON that
@@ -78,7 +78,7 @@ class EnvelopeReader {
   }
 
   /** `capacity`: how many records to expect. */
-  read(body: Uint8Array, companyId: bigint | null, capacity: number | undefined): ListPage {
+  read(body: Uint8Array, companyId: bigint | null, capacity: number | undefined): ReturnType<PageParser> {
     try {
       this.#scanner.load(body);
       this.#records.begin(companyId, capacity);
@@ -90,7 +90,7 @@ class EnvelopeReader {
     }
   }
 
-  #readEnvelope(body: Uint8Array): ListPage {
+  #readEnvelope(body: Uint8Array): ReturnType<PageParser> {
     const scanner = this.#scanner;
     const outer = this.#outer;
     const start = scanner.skipSpace(0);

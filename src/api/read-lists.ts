@@ -29,7 +29,11 @@ export function createListReader(config: Config, hosts: Hosts, settings: Request
     const parser = parsers.get(name) ?? pageParser(specOf(config, stream.generation, pair));
     parsers.set(name, parser);
     const where = whereOf(host, buildQuery(host), pair.v3, stream.companyId);
-    const page = await requestParsed(where, (body) => parser(body, stream.companyId), settings);
+    const parse = (body: Uint8Array, servedMs: number | null) => ({
+      ...parser(body, stream.companyId),
+      servedMs,
+    });
+    const page = await requestParsed(where, parse, settings);
     const { requestId } = page;
     return requestId === null ? page : { ...page, requestId: cleanRequestId(requestId, settings.scrub) };
   };

@@ -24,16 +24,15 @@ type Judged<T> =
   | { readonly kind: 'value'; readonly value: T }
   | { readonly kind: 'failed'; readonly outcome: Outcome; readonly again: boolean; readonly error: SvcError };
 
+/** Reads an answer's body; `servedMs` is its `Date` header, null where there is none. */
+type Parse<T> = (body: Uint8Array, servedMs: number | null) => T;
+
 /**
  * Asks until `parse` accepts an answer, within the attempts and waits allowed.
  *
  * @throws SvcError of the last attempt, `wait_too_long`; the signal's reason
  */
-export async function requestParsed<T>(
-  where: Where,
-  parse: (body: Uint8Array) => T,
-  options: RequestOptions,
-): Promise<T> {
+export async function requestParsed<T>(where: Where, parse: Parse<T>, options: RequestOptions): Promise<T> {
   assertKey(where.host);
   for (let attempt = 1; ; attempt++) {
     const judged = await attemptOnce(where, parse, attempt, options);
@@ -49,7 +48,7 @@ export async function requestParsed<T>(
 
 async function attemptOnce<T>(
   where: Where,
-  parse: (body: Uint8Array) => T,
+  parse: Parse<T>,
   attempt: number,
   options: RequestOptions,
 ): Promise<Judged<T>> {
@@ -66,7 +65,13 @@ async function attemptOnce<T>(
       // the reason of an interrupt stays itself
       throw error instanceof SvcError && error.code === 'wait_too_long' ? withFacts(error, where) : error;
     });
-  const judged = judge(where, outcome, parse, attempt, options.scrub);
+  const judged = judge(
+    where,
+    outcome,
+    (body) => parse(body, servedMsOf(outcome, options.clock)),
+    attempt,
+    options.scrub,
+  );
   if (judged.kind === 'value' || isDefinite(outcome)) host.limiter.succeed(startedAt);
   return judged;
 }
@@ -104,9 +109,13 @@ function judge<T>(
 function observe(host: Host, outcome: Outcome, startedAt: number, clock: Clock): void {
   if (outcome.kind !== 'answer') return;
   if (outcome.status === 429) host.limiter.slowDown(startedAt);
-  const now = clock.now();
-  const told = outcome.headers.date === null ? null : parseHttpDate(outcome.headers.date, now);
-  if (told !== null) host.tally.clockOffsetMs = told - now;
+  const servedMs = servedMsOf(outcome, clock);
+  if (servedMs !== null) host.tally.clockOffsetMs = servedMs - clock.now();
+}
+
+function servedMsOf(outcome: Outcome, clock: Clock): number | null {
+  if (outcome.kind !== 'answer' || outcome.headers.date === null) return null;
+  return parseHttpDate(outcome.headers.date, clock.now());
 }
 
 /**

@@ -57,11 +57,8 @@ function judgeTransport({ label, baseUrl }: HostFacts, { http }: Config): Findin
 /** Beyond this a clock is worth a word, ms. */
 const NOTABLE_MS = 60_000;
 
-/**
- * Do the clocks agree? Sweeps ask for what changed since our time minus the overlap: a server's clock that is
- * further behind hides changes from them.
- */
-export function judgeClocks(hosts: readonly HostFacts[], config: Config): Finding[] {
+/** Do the clocks agree? Sweeps go by the service's own time; the age of the evidence goes by the local clock. */
+export function judgeClocks(hosts: readonly HostFacts[]): Finding[] {
   const told = hosts.filter(({ clockOffsetMs }) => clockOffsetMs !== null);
   const off = told.filter(({ clockOffsetMs }) => Math.abs(clockOffsetMs ?? 0) >= NOTABLE_MS);
   if (off.length === 0) {
@@ -69,23 +66,14 @@ export function judgeClocks(hosts: readonly HostFacts[], config: Config): Findin
       ? []
       : [ok('clock', 'clock_agrees', 'The clocks of this machine and the service agree within a minute.')];
   }
-  return off.map((host) => judgeClock(host, config.v3.sweepOverlapMs));
+  return off.map((host) => judgeClock(host));
 }
 
-function judgeClock({ label, generation, clockOffsetMs }: HostFacts, overlapMs: number): Finding {
+function judgeClock({ label, clockOffsetMs }: HostFacts): Finding {
   const offset = clockOffsetMs ?? 0;
   const side = offset > 0 ? 'ahead of' : 'behind';
   const text = `The clock of ${label} is ${formatDuration(Math.abs(offset))} ${side} this machine's.`;
   const fix = 'Set the clock of this machine (NTP), or ask the operator about theirs';
-  if (generation === 'v3' && -offset > overlapMs) {
-    return problem(
-      'clock',
-      'clock_off',
-      6,
-      `${text} Sweeps for late changes would miss what changed.`,
-      `${fix}; or set v3.sweepOverlap to more than the difference.`,
-    );
-  }
   return warning('clock', 'clock_off', text, `${fix}: times in the report would be off.`);
 }
 

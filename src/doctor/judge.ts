@@ -19,7 +19,7 @@ export function judgeFacts({ config, nowMs, local, remote }: DoctorFacts): reado
     ...(v4 === null ? [] : [...judgeV4Models(v4, config), ...judgeHollow(v4, remote.v3)]),
     ...(v4?.switches == null || v4.asked.length === 0 ? [] : judgeSwitches(v4.switches, config)),
     ...judgePages(remote.pages),
-    ...judgeClocks(remote.hosts, config),
+    ...judgeClocks(remote.hosts),
     ...judgePairs(remote.preview, local.database),
     ...judgeBackfill(config, nowMs),
     ...judgeDisk(remote, local, config),

@@ -1,7 +1,8 @@
 import type { StreamRow } from '../store/stream-row.js';
 import type { ErrorOutcome, PageOutcome, StreamOutcome } from './outcomes.js';
-import { endPass, fail, finish, settle, startPass, startReading, startWalk } from './passes.js';
+import { endPass, fail, finish, settle, startPass, startReading, startSweep, startWalk } from './passes.js';
 import { isoOf, movedTo, type ReadingRules, type Step } from './step.js';
+import { watermarkOf } from './watermark.js';
 
 /** Pages in a row without a record new to the walk: an error, not patience. */
 export const MAX_IDLE_PAGES = 100;
@@ -36,7 +37,7 @@ export function begin(row: StreamRow, anew: boolean, rules: ReadingRules, nowMs:
   if (row.state === 'running' || row.state === 'failed') return resume(row);
   if (!rules.sweeps) return startReading(row, nowMs);
   const topUp: StreamRow = { ...row, state: 'running', endReason: null, finishedAt: null };
-  return startPass(movedTo(topUp, { rounds: 0 }), 'sweep', row.position.passStartedMs - rules.sweepOverlapMs);
+  return startSweep(movedTo(topUp, { rounds: 0 }), row.position.passWatermarkMs, rules);
 }
 
 function isUntouched({ state, pages, position }: StreamRow): boolean {
@@ -51,7 +52,7 @@ function resume(row: StreamRow): Step {
 }
 
 function afterPage(row: StreamRow, page: PageOutcome, rules: ReadingRules): Step {
-  const counted = countPage(startClocks(row, page.askedMs), page);
+  const counted = countPage(startClocks(row, page), page);
   if (page.next === null) return afterLastPage(counted, page, rules);
   if (page.cursorRepeats) {
     return fail(counted, 'cursor_loop', 'The server sent a cursor that it had sent before in this walk.');
@@ -65,18 +66,19 @@ function afterPage(row: StreamRow, page: PageOutcome, rules: ReadingRules): Step
 /** An empty last page behind a cursor may be a fault: the same page is asked for once more. */
 function afterLastPage(row: StreamRow, page: PageOutcome, rules: ReadingRules): Step {
   const { cursor, emptyEnd } = row.position;
-  if (!page.isEmpty || cursor === null || emptyEnd) return endPass(row, rules, page.nowMs);
+  if (!page.isEmpty || cursor === null || emptyEnd) return endPass(row, page, rules);
   return { row: movedTo(row, { emptyEnd: true }), forget: [] };
 }
 
 /** The first page of a walk dates it, and with it the pass and the reading where they begin. */
-function startClocks(row: StreamRow, askedMs: number): StreamRow {
-  const { cursor, walk, passWalk, keepFrom } = row.position;
+function startClocks(row: StreamRow, page: PageOutcome): StreamRow {
+  const { cursor, walk, passWalk, keepFrom, passWatermarkMs } = row.position;
   if (cursor !== null) return row;
+  const watermark = watermarkOf(page) ?? passWatermarkMs;
   return movedTo(row, {
-    walkStartedMs: askedMs,
-    ...(walk === passWalk ? { passStartedMs: askedMs } : {}),
-    ...(walk === keepFrom ? { readingStartedMs: askedMs } : {}),
+    walkStartedMs: page.askedMs,
+    ...(walk === passWalk ? { passWatermarkMs: watermark } : {}),
+    ...(walk === keepFrom ? { readingWatermarkMs: watermark } : {}),
   });
 }
 

@@ -3,9 +3,13 @@ import type { ErrorCode } from '../errors.js';
 /** What a stored page amounted to. */
 export interface PageOutcome {
   readonly kind: 'page';
-  /** When it was asked for and when it was stored, ms. */
+  /** When it was asked for and when it was stored, ms of the local clock. */
   readonly askedMs: number;
   readonly nowMs: number;
+  /** The service's clock when it answered; null where it did not tell. */
+  readonly servedMs: number | null;
+  /** Of a first page, the latest `<prefix>updated_at` of its records; null for none. */
+  readonly latestUpdateMs: number | null;
   /** First seen in this reading; seen before; no records. */
   readonly unique: number;
   readonly duplicates: number;

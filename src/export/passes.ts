@@ -1,5 +1,6 @@
 import type { ErrorCode } from '../errors.js';
 import type { StreamRow } from '../store/stream-row.js';
+import type { PageOutcome } from './outcomes.js';
 import { isoOf, movedTo, type ReadingRules, type Step } from './step.js';
 
 /** Full passes beyond the first that a disputed count may cost. */
@@ -31,6 +32,11 @@ export function startPass(row: StreamRow, phase: 'walk' | 'recount' | 'sweep', s
   return startWalk(movedTo(next, { restarts: 0, restartUnique: null, emptyEnd: false }));
 }
 
+/** A sweep for what was updated since the watermark less the overlap; where there is none, the whole list again. */
+export function startSweep(row: StreamRow, watermarkMs: number | null, rules: ReadingRules): Step {
+  return startPass(row, 'sweep', watermarkMs === null ? null : watermarkMs - rules.sweepOverlapMs);
+}
+
 /** From the start again within the same pass; rows already stored are kept. */
 export function startWalk(row: StreamRow): Step {
   const { walk, phase } = row.position;
@@ -42,8 +48,9 @@ export function startWalk(row: StreamRow): Step {
 }
 
 /** A pass was read to its end: what comes next. */
-export function endPass(row: StreamRow, rules: ReadingRules, nowMs: number): Step {
-  const read: StreamRow = { ...row, readAt: isoOf(row.position.walkStartedMs) };
+export function endPass(row: StreamRow, { nowMs, servedMs }: PageOutcome, rules: ReadingRules): Step {
+  const readAt = isoOf(row.position.walkStartedMs);
+  const read = movedTo({ ...row, readAt }, { readUntilMs: servedMs });
   return row.position.phase === 'sweep' ? endSweep(read, rules, nowMs) : endFullPass(read, rules, nowMs);
 }
 
@@ -76,13 +83,13 @@ function endFullReading(
 ): Step {
   const read = movedTo(row, { ending });
   if (!rules.sweeps) return settle(read, nowMs);
-  return startPass(read, 'sweep', row.position.readingStartedMs - rules.sweepOverlapMs);
+  return startSweep(read, row.position.readingWatermarkMs, rules);
 }
 
 function endSweep(row: StreamRow, rules: ReadingRules, nowMs: number): Step {
-  const { passChanged, rounds, passStartedMs } = row.position;
+  const { passChanged, rounds, passWatermarkMs } = row.position;
   if (passChanged === 0) return settle(row, nowMs);
-  if (rounds < MAX_SWEEPS) return startPass(row, 'sweep', passStartedMs - rules.sweepOverlapMs);
+  if (rounds < MAX_SWEEPS) return startSweep(row, passWatermarkMs, rules);
   const note = `${row.model} still changed during sweep ${rounds}; what changes from now on is for the next export.`;
   return { ...settle(row, nowMs), note };
 }

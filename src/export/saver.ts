@@ -1,6 +1,6 @@
 import type { ListPage, ParsedRecord, RecordColumns } from '../domain.js';
 import type { SvcError } from '../errors.js';
-import { columnsOf, pickRecords } from '../records/columns.js';
+import { columnsOf, latestUpdateOf, pickRecords } from '../records/columns.js';
 import { dropCursors, prepareRememberCursor } from '../store/cursors.js';
 import { dropUnseen } from '../store/drop-records.js';
 import { dropExcluded, prepareSaveExcluded } from '../store/excluded.js';
@@ -135,6 +135,8 @@ function preparePage({ db, payload, excluded, clock }: SaverOptions) {
       kind: 'page',
       askedMs,
       nowMs: clock.now(),
+      servedMs: page.servedMs,
+      latestUpdateMs: row.position.cursor === null ? latestUpdateOf(page.columns) : null,
       duplicates: records.duplicates + rejected.duplicates,
       rejected: rejected.rejected,
       isEmpty: page.columns.length === 0 && page.rejected.length === 0,

@@ -36,9 +36,9 @@ function explainWindow(db: Db): void {
 function explainCreatedLater(db: Db): void {
   db.exec(`
     UPDATE rec_result SET outcome = 'v4_only/created_after_export', evidence = e.evidence FROM (
-      SELECT o.id, json_object('created', ${isoOf('r.created_ms')}, 'v3_read_until', ${isoOf('p.v3_finished_ms')}) AS evidence
+      SELECT o.id, json_object('created', ${isoOf('r.created_ms')}, 'v3_read_until', ${isoOf('p.v3_read_until_ms')}) AS evidence
         FROM rec_result o JOIN record r ON r.id = o.id JOIN place p ON p.place = o.place
-        WHERE o.gen = 4 AND o.outcome = 'v4_only/absent' AND r.created_ms > p.v3_finished_ms
+        WHERE o.gen = 4 AND o.outcome = 'v4_only/absent' AND r.created_ms > p.v3_read_until_ms
     ) e WHERE rec_result.gen = 4 AND rec_result.id = e.id;
   `);
 }

@@ -24,7 +24,7 @@ function createPlaces(db: Db, config: Config): void {
     CREATE TEMP TABLE place(
       place INTEGER PRIMARY KEY, model_ix INTEGER NOT NULL, c3 INTEGER NOT NULL, c4 INTEGER NOT NULL,
       v3_full INTEGER NOT NULL, v4_full INTEGER NOT NULL, v4_absent INTEGER NOT NULL, settled INTEGER NOT NULL,
-      v3_finished_ms INTEGER
+      v3_read_until_ms INTEGER
     ) STRICT;
     INSERT INTO place
       SELECT m.ix * ${PLACES} + c4.ix, m.ix, c3.ix, c4.ix,
@@ -33,7 +33,7 @@ function createPlaces(db: Db, config: Config): void {
           NOT m.in_v4 OR ifnull((SELECT x.in_full FROM x WHERE x.gen = 4 AND x.model_ix = m.ix AND x.company_id = c4.company_id), 0),
           NOT m.in_v4 OR ifnull((SELECT x.absent FROM x WHERE x.gen = 4 AND x.model_ix = m.ix AND x.company_id = c4.company_id), 0),
           c3.scope_full OR c3.matched_by = 'file',
-          (SELECT min(x.finished_ms) FROM x WHERE x.gen = 3 AND x.model_ix = m.ix AND x.region = c3.region
+          (SELECT min(x.read_until_ms) FROM x WHERE x.gen = 3 AND x.model_ix = m.ix AND x.region = c3.region
             AND (x.company_id IS NULL OR x.company_id = c3.company_id))
       FROM c3 JOIN c4 ON c4.ix = c3.pair JOIN m;
     CREATE TEMP TABLE bounds(c4 INTEGER PRIMARY KEY, start_ms INTEGER NOT NULL, inferred INTEGER NOT NULL) STRICT;

@@ -10,7 +10,7 @@ export function buildScope(db: Db, config: Config): void {
     CREATE TEMP TABLE m(ix INTEGER PRIMARY KEY, model TEXT NOT NULL UNIQUE, in_v4 INTEGER NOT NULL) STRICT;
     CREATE TEMP TABLE x(
       stream_id INTEGER PRIMARY KEY, gen INTEGER NOT NULL, model_ix INTEGER NOT NULL, region TEXT NOT NULL,
-      company_id INTEGER, in_full INTEGER NOT NULL, absent INTEGER NOT NULL, finished_ms INTEGER
+      company_id INTEGER, in_full INTEGER NOT NULL, absent INTEGER NOT NULL, read_until_ms INTEGER
     ) STRICT;
     CREATE TEMP TABLE c3(
       ix INTEGER PRIMARY KEY, region TEXT NOT NULL, company_id INTEGER NOT NULL,
@@ -26,7 +26,7 @@ export function buildScope(db: Db, config: Config): void {
   db.exec(`
     INSERT INTO x SELECT s.id, CASE s.generation WHEN 'v3' THEN 3 ELSE 4 END, m.ix, s.region, s.company_id,
         s.state IN ('complete', 'short', 'absent'), s.state = 'absent',
-        CAST(round((julianday(s.finished_at) - 2440587.5) * 86400000) AS INTEGER)
+        CAST(s.position ->> 'readUntilMs' AS INTEGER)
       FROM stream s JOIN m ON m.model = s.model;
   `);
   saveCompanies(db, config);

@@ -103,6 +103,17 @@ function makeFixed(capacity: number): FixedColumns {
   };
 }
 
+/** The latest `<prefix>updated_at` of the records, ms since 1970; null where none has one. */
+export function latestUpdateOf({ length, instants }: RecordColumns): number | null {
+  let latest: number | null = null;
+  for (let at = 0; at < length; at++) {
+    const updatedMs = instants[at * INSTANTS];
+    // NaN, for none, is not above anything
+    if (updatedMs !== undefined && updatedMs > (latest ?? -Infinity)) latest = updatedMs;
+  }
+  return latest;
+}
+
 /** Those of the records that `keep` wants, by their place. */
 export function pickRecords(columns: RecordColumns, keep: (at: number) => boolean): RecordColumns {
   const wanted = Array.from({ length: columns.length }, (_, at) => keep(at));

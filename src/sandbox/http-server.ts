@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { type Answer, answerError } from './answers.js';
 import type { AttemptFaults } from './faults.js';
-import { encodeBody, type Quirks, skewedDate } from './quirks.js';
+import { dateHeader, encodeBody, type Quirks } from './quirks.js';
 import { mixText } from './random.js';
 
 /** One request as the service saw it. */
@@ -61,7 +61,7 @@ async function handle(options: HttpOptions, request: IncomingMessage, response: 
   }
   const refusal = refuse(url, faults, options.retryAfterSeconds);
   const plain = refusal ?? options.answer(request, url, faults);
-  const headers = { ...plain.headers, ...skewedDate(options.quirks, options.clock()) };
+  const headers = { ...plain.headers, ...dateHeader(options.quirks, options.clock()) };
   const answer = { ...plain, headers };
   log(answer.status);
   if (faults.strikes('truncate')) return truncate(response, answer, (mixText(0, address) & 1) === 0);

@@ -163,7 +163,7 @@ export function encodeBody(
   return { headers: { 'content-encoding': 'gzip' }, body: [gzipSync([...body].join(''))] };
 }
 
-/** Headers that tell a time that is off. */
-export function skewedDate({ clockSkew }: Quirks, nowMs: number): Readonly<Record<string, string>> {
-  return clockSkew === 0 ? {} : { date: new Date(nowMs + clockSkew * 1000).toUTCString() };
+/** The sandbox's own time as a header, off by as much as the quirk says. */
+export function dateHeader({ clockSkew }: Quirks, nowMs: number): Readonly<Record<string, string>> {
+  return { date: new Date(nowMs + clockSkew * 1000).toUTCString() };
 }

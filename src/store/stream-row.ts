@@ -18,10 +18,13 @@ const positionSchema = z.object({
   keepFrom: count.default(1),
   /** First walk of this pass. */
   passWalk: count.default(1),
-  /** First request of the walk, of the pass, of the whole reading. */
+  /** First request of the walk, by the local clock. */
   walkStartedMs: z.number().default(0),
-  passStartedMs: z.number().default(0),
-  readingStartedMs: z.number().default(0),
+  /** A time of the service not later than the first page of the pass, and of the whole reading; null for unknown. */
+  passWatermarkMs: z.number().nullable().default(null),
+  readingWatermarkMs: z.number().nullable().default(null),
+  /** The service's clock at the end of the last pass that was read to its end; null for unknown. */
+  readUntilMs: z.number().nullable().default(null),
   /** Sweeps: the filter. */
   since: z.string().nullable().default(null),
   /** Records first seen in this pass; of these, seen by the pass before; new or changed. */

@@ -218,9 +218,9 @@ describe('doctor', () => {
     expect(found(refused, 'page_size_refused')?.fix).toBe('Set v3.pageSize to 100, which it answers.');
   });
 
-  it('does not trust a clock that hides changes from sweeps', async () => {
+  it('warns of a clock that is off', async () => {
     const behind = await (await newScene([`clock-skew=${SKEW}`])).look();
-    expect([behind.code, behind.problems]).toEqual([6, ['clock_off']]);
+    expect([behind.code, found(behind, 'clock_off')?.level]).toEqual([0, 'warning']);
     expect(found(behind, 'clock_off')?.text).toMatch(/^The clock of V3 is (3 h|2 h 59 min) behind/);
     const ahead = await (await newScene(['clock-skew=10800'])).look();
     expect([ahead.code, found(ahead, 'clock_off')?.level]).toEqual([0, 'warning']);

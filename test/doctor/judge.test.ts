@@ -145,13 +145,15 @@ describe('clocks', () => {
     ['agree within a minute', { clockOffsetMs: 59_000 }, 'ok'],
     ['are told to be off', { clockOffsetMs: minutes(2) }, 'warning'],
     ['ahead by hours hide nothing', { clockOffsetMs: minutes(180) }, 'warning'],
-    ['behind by less than the overlap hide nothing', { clockOffsetMs: -minutes(14) }, 'warning'],
-    ['behind by more than the overlap hide changes', { clockOffsetMs: -minutes(16) }, 'problem'],
-    ['of V4 do not decide about sweeps', { clockOffsetMs: -minutes(16), generation: 'v4' }, 'warning'],
+    [
+      'behind by hours hide nothing: sweeps go by the time of the service',
+      { clockOffsetMs: -minutes(180) },
+      'warning',
+    ],
     ['that are not told are not judged', { clockOffsetMs: null }, undefined],
   ];
   it.each(cases)('%s', (_, more, level) => {
-    expect(judgeClocks([{ ...V3_HOST, ...more }], configOf())[0]?.level).toBe(level);
+    expect(judgeClocks([{ ...V3_HOST, ...more }])[0]?.level).toBe(level);
   });
 });
 

@@ -6,7 +6,7 @@ import { gist, ISO_NOW, NOW, page, row, V3, V4 } from './decide-cases.js';
 
 describe('how an export begins a stream', () => {
   const done = { state: 'complete', endReason: 'end_of_list', finishedAt: ISO_NOW } as const;
-  const read = { cursor: null, walk: 2, passWalk: 2, phase: 'sweep', passStartedMs: 700 } as const;
+  const read = { cursor: null, walk: 2, passWalk: 2, phase: 'sweep', passWatermarkMs: 700 } as const;
   it.each<[string, StreamRow, boolean, ReadingRules, string]>([
     [
       'never read: from the start',

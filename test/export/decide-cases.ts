@@ -53,7 +53,8 @@ export function page(changes: Partial<PageOutcome> = {}): PageOutcome {
     next: null,
     cursorRepeats: false,
   };
-  return { kind: 'page', askedMs: NOW - 5, nowMs: NOW, ...counts, ...ending, ...changes };
+  const clocks = { askedMs: NOW - 5, nowMs: NOW, servedMs: null, latestUpdateMs: null };
+  return { kind: 'page', ...clocks, ...counts, ...ending, ...changes };
 }
 
 export function error(changes: Partial<ErrorOutcome>): ErrorOutcome {

@@ -14,7 +14,7 @@ describe('what follows a page', () => {
     rounds: 1,
     previous: { walk: 1, unique: 7 },
   } as const;
-  const sweep = { phase: 'sweep', walk: 2, passWalk: 2, rounds: 1, passStartedMs: 700 } as const;
+  const sweep = { phase: 'sweep', walk: 2, passWalk: 2, rounds: 1, passWatermarkMs: 700 } as const;
   it.each<[string, StreamRow, PageOutcome, ReadingRules, string]>([
     ['a cursor: on to it', row(), page({ next: 'c5', fresh: 1 }), V3, 'running walk c5 walk 1/1/1'],
     ['a cursor after an empty page: on to it', row(), page({ next: 'c5' }), V3, 'running walk c5 walk 1/1/1'],
@@ -77,7 +77,7 @@ describe('what follows a page', () => {
     ['the end in V4: complete', row(), page(), V4, 'complete end_of_list'],
     [
       'the end in V3: a sweep from the start of the reading, less the overlap',
-      row({ position: { readingStartedMs: 600 } }),
+      row({ position: { readingWatermarkMs: 600 } }),
       page(),
       V3,
       'running sweep null walk 2/2/1 since 500',
@@ -151,7 +151,7 @@ describe('what follows a page', () => {
       'the end of a disputed V3 reading: sweeps all the same',
       row({
         totalCountLast: 12,
-        position: { ...twoPasses, readingStartedMs: 600, passUnique: 7, passCommon: 7 },
+        position: { ...twoPasses, readingWatermarkMs: 600, passUnique: 7, passCommon: 7 },
       }),
       page(),
       V3,
@@ -234,14 +234,19 @@ describe('what follows a page', () => {
   });
 
   it('starts the clocks with the first page of a walk', () => {
-    const first = decide(row({ position: { cursor: null } }), page({ next: 'c1' }), V3).row.position;
+    const arrival = page({ next: 'c1', servedMs: NOW - 100 });
+    const first = decide(row({ position: { cursor: null } }), arrival, V3).row.position;
     expect(first).toMatchObject({
       walkStartedMs: NOW - 5,
-      passStartedMs: NOW - 5,
-      readingStartedMs: NOW - 5,
+      passWatermarkMs: NOW - 105,
+      readingWatermarkMs: NOW - 105,
     });
-    const again = decide(row({ position: { cursor: null, walk: 2 } }), page({ next: 'c1' }), V3).row.position;
-    expect(again).toMatchObject({ walkStartedMs: NOW - 5, passStartedMs: 0, readingStartedMs: 0 });
+    const again = decide(row({ position: { cursor: null, walk: 2 } }), arrival, V3).row.position;
+    expect(again).toMatchObject({
+      walkStartedMs: NOW - 5,
+      passWatermarkMs: null,
+      readingWatermarkMs: null,
+    });
   });
 
   it('says so when a list never comes to rest', () => {

@@ -47,6 +47,8 @@ export interface FakeService extends PageSource {
   pageSize: (call: Call) => number;
   fault: (call: Call) => Fault | null;
   totalCount: (exact: number, call: Call) => number | null;
+  /** Its clock, as it tells it; null: it does not. */
+  now: () => number | null;
   /** Runs before each answer: change the lists here. */
   onCall: (call: Call) => void;
 }
@@ -66,6 +68,7 @@ export function createFakeService(lists: Record<string, FakeItem[]> = {}): FakeS
     pageSize: () => 3,
     fault: () => null,
     totalCount: (exact) => exact,
+    now: () => Date.parse('2001-09-09T01:46:40Z'),
     onCall: () => {},
     fetchV4Companies: async () => [...service.companies],
     fetchPage: async (request) => {
@@ -100,6 +103,7 @@ function answer(service: FakeService, call: Call, fault: Fault | null): ListPage
     fault,
     fault?.kind === 'cursor' ? fault.next : next,
     service.totalCount(items.length, call),
+    service.now(),
   );
 }
 
@@ -122,6 +126,7 @@ function pageOf(
   fault: Fault | null,
   next: string | null,
   totalCount: number | null,
+  servedMs: number | null,
 ): ListPage {
   const records: ParsedRecord[] = [];
   const rejected: RejectedObject[] = [];
@@ -132,7 +137,7 @@ function pageOf(
       records.push(parsedRecord(item));
     }
   }
-  return { columns: columnsOf(records), rejected, next, totalCount, requestId: null };
+  return { columns: columnsOf(records), rejected, next, totalCount, requestId: null, servedMs };
 }
 
 /** A record as the client would hand it over. */

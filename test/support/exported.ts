@@ -40,6 +40,7 @@ export interface Exported {
 
 export const INVOICES = 'accounting/invoices';
 const FINISHED = '2026-11-01T00:00:00.000Z';
+const POSITION = JSON.stringify({ readUntilMs: Date.parse(FINISHED) });
 
 export function configOf(
   overrides: Partial<Pick<Config, 'companies' | 'backfill' | 'models'>> & {
@@ -111,8 +112,8 @@ export function saveExported(db: Db, config: Config, exported: Exported): void {
     const listed = db.prepare("INSERT OR IGNORE INTO v4_company VALUES (?, '{}')");
     for (const company of v4Companies) listed.run(BigInt(company));
     const insert = db.prepare(`
-      INSERT INTO stream(generation, region, model, company_id, state, started_at, finished_at, read_at, route)
-      VALUES (?, ?, ?, ?, ?, '${FINISHED}', '${FINISHED}', '${FINISHED}', ?)`);
+      INSERT INTO stream(generation, region, model, company_id, state, started_at, finished_at, read_at, route, position)
+      VALUES (?, ?, ?, ?, ?, '${FINISHED}', '${FINISHED}', '${FINISHED}', ?, '${POSITION}')`);
     for (const { region } of config.v3.regions) {
       for (const { v3 } of config.models) {
         insert.run('v3', region, v3, null, exported.states?.[`v3 ${region} ${v3}`] ?? 'complete', v3);

@@ -27,6 +27,9 @@ const START_MS = Date.parse('2026-11-20T00:00:00Z');
 /** How far time moves whenever somebody looks at the clock: a walk takes longer than a sweep reaches back. */
 const TICK_MS = 20_000;
 
+/** The client's clock is right, or two hours fast or slow. */
+const CLIENT_OFF_MS = [0, 7_200_000, -7_200_000];
+
 /** The results of so many seeds, added up; `wrong` names the seed. */
 export async function migrateSeeds(first: number, count: number): Promise<MutationResult> {
   const total = { stable: 0, touched: 0, current: 0 };
@@ -61,7 +64,8 @@ async function migrateWhileMutating(seed: number): Promise<MutationResult> {
   });
   const job = createSmallJob((database) => configFor(sandbox, database), sandbox.apiKey);
   try {
-    const { error } = await job.exportBoth(time);
+    const offMs = CLIENT_OFF_MS[seed % CLIENT_OFF_MS.length] ?? 0;
+    const { error } = await job.exportBoth({ ...time, clock: { now: () => time.clock.now() + offMs } });
     if (error !== null) throw error;
     job.remap();
     return job.look((db) => compareWithTruth(db, sandbox.truth()));
