@@ -6,8 +6,9 @@ import { dropUnseen } from '../store/drop-records.js';
 import { dropExcluded, prepareSaveExcluded } from '../store/excluded.js';
 import { prepareBumpExportSeq } from '../store/meta.js';
 import { type Db, guardDatabase } from '../store/open.js';
-import { type PagePlace, prepareSaveRecords } from '../store/records.js';
+import { type PagePlace, prepareSaveRecords, type RecordTally } from '../store/records.js';
 import { dropRejected, prepareSaveRejected } from '../store/rejected.js';
+import { isSplit, prepareClaimRecords, prepareStoredCounts } from '../store/split-records.js';
 import type { StreamRow } from '../store/stream-row.js';
 import { prepareSaveStream } from '../store/streams.js';
 import { createCommitGroup } from './commit-group.js';
@@ -62,6 +63,7 @@ export function createSaver(options: SaverOptions): Saver {
     'columns' in answer ? savePage(row, answer, askedMs) : errorOutcome(answer, askedMs, clock.now());
   const saveSingly = prepareSingly(options);
   const apply = prepareApply(db);
+  const withStoredCounts = prepareStoredCounts(db);
   const bumpExportSeq = prepareBumpExportSeq(db);
   const transact = <T>(work: () => T): T => guardDatabase(file, () => db.transaction(work).immediate());
   const inTransaction = async <T>(work: () => T): Promise<T> => transact(work);
@@ -71,7 +73,7 @@ export function createSaver(options: SaverOptions): Saver {
     savePages: (row, take) =>
       group.add(() => {
         const saved: SavedPage[] = [];
-        let now = row;
+        let now = withStoredCounts(row);
         let changed = false;
         let forget: Step['forget'] = [];
         // what a step forgets may not be what a later page brings
@@ -94,7 +96,7 @@ export function createSaver(options: SaverOptions): Saver {
           if (dropped > 0) bumpExportSeq();
           return { step: null, next };
         }
-        const step = decide(row, { kind: 'dropped', nowMs: clock.now() }, rules);
+        const step = decide(withStoredCounts(row), { kind: 'dropped', nowMs: clock.now() }, rules);
         return { step: apply(row, step, dropped > 0), next };
       }),
   };
@@ -120,14 +122,14 @@ export function prepareApply(db: Db): (before: StreamRow, step: Step, changed: b
 }
 
 function preparePage({ db, payload, excluded, clock }: SaverOptions) {
-  const saveRecords = prepareSaveRecords(db, payload);
+  const saveRecords = prepareSaveOwn(db, payload);
   const saveRejected = prepareSaveRejected(db);
   const saveExcluded = prepareSaveExcluded(db);
   const rememberCursor = prepareRememberCursor(db);
   const unwanted = new Set(excluded);
   return (row: StreamRow, page: ListPage, askedMs: number): PageOutcome => {
     const { kept, left } = sortOut(page.columns, row.companyId === null ? unwanted : NONE);
-    const records = saveRecords(placeOf(row), kept);
+    const records = saveRecords(row, kept);
     const rejected = saveRejected(row, page.rejected);
     const counted = saveExcluded(row.id, row.position.walk, left);
     return {
@@ -164,23 +166,36 @@ function sortOut(
 }
 
 function prepareSingly({ db, payload }: SaverOptions) {
-  const saveRecords = prepareSaveRecords(db, payload);
+  const saveRecords = prepareSaveOwn(db, payload);
+  const withStoredCounts = prepareStoredCounts(db);
   const saveStream = prepareSaveStream(db);
   const bumpExportSeq = prepareBumpExportSeq(db);
   return (row: StreamRow, records: readonly ParsedRecord[]) => {
     if (row.state !== 'complete' && row.state !== 'short') {
       throw new Error(`Stream ${row.id} is ${row.state}: its walk must find the records itself.`);
     }
-    const { unique, duplicates, changed } = saveRecords(placeOf(row), columnsOf(records));
+    const { unique, duplicates, changed } = saveRecords(row, columnsOf(records));
+    const before = withStoredCounts(row);
     const counted: StreamRow = {
-      ...row,
-      records: row.records + unique + duplicates,
-      uniqueRecords: row.uniqueRecords + unique,
-      duplicates: row.duplicates + duplicates,
+      ...before,
+      records: before.records + unique + duplicates,
+      uniqueRecords: before.uniqueRecords + unique,
+      duplicates: before.duplicates + duplicates,
     };
     saveStream(counted);
     if (changed > 0) bumpExportSeq();
     return { row: counted, changed };
+  };
+}
+
+/** Makes the function that stores a page's records, those of a split list once over all lists of their model. */
+function prepareSaveOwn(db: Db, payload: 'full' | 'ids') {
+  const saveRecords = prepareSaveRecords(db, payload);
+  const claim = prepareClaimRecords(db);
+  return (row: StreamRow, columns: RecordColumns): RecordTally => {
+    const { kept, lost } = isSplit(row) ? claim(row, columns) : { kept: columns, lost: 0 };
+    const tally = saveRecords(placeOf(row), kept);
+    return { ...tally, duplicates: tally.duplicates + lost };
   };
 }
 

@@ -45,5 +45,7 @@ export function dropStream(db: Db, streamId: bigint): void {
   dropCursors(db, streamId);
   dropExcluded(db, streamId);
   dropRejected(db, streamId);
+  // the id of a dropped stream may be given to another one
+  db.prepare('DELETE FROM split_record WHERE stream_id = ?').run(streamId);
   db.prepare('DELETE FROM stream WHERE id = ?').run(streamId);
 }

@@ -80,6 +80,11 @@ CREATE TABLE payload(record_id INTEGER PRIMARY KEY, body BLOB NOT NULL) STRICT;
 CREATE VIEW child(record_id, path, svc_id, platform_id, unique_id, deleted) AS
   SELECT r.id, c.value ->> 0, CAST(c.value ->> 1 AS INTEGER), c.value ->> 2, c.value ->> 3, c.value ->> 4
     FROM record AS r JOIN json_each(r.children) AS c;
+-- which of several V3 lists of a model and region holds a record; a row may outlive its record
+CREATE TABLE split_record(
+  region TEXT NOT NULL, model TEXT NOT NULL, svc_id INTEGER NOT NULL, stream_id INTEGER NOT NULL,
+  PRIMARY KEY (region, model, svc_id)
+) STRICT, WITHOUT ROWID;
 CREATE TABLE v4_company(company_id INTEGER PRIMARY KEY, body TEXT NOT NULL) STRICT;`;
 
 const COMPANY = `

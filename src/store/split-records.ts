@@ -1,0 +1,89 @@
+import type { RecordColumns } from '../domain.js';
+import { ColumnReader, pickRecords } from '../records/columns.js';
+import type { Db } from './open.js';
+import type { StreamRow } from './stream-row.js';
+
+/** Whether the stream is one of several V3 lists of the same model and region, one for each company. */
+export function isSplit({ generation, companyId }: StreamRow): boolean {
+  return generation === 'v3' && companyId !== null;
+}
+
+interface StoredElsewhere {
+  id: bigint;
+  updated_ms: bigint | null;
+  /** 1 where the list that holds it has shown it in its current reading. */
+  is_current: bigint;
+}
+
+/**
+ * Makes the function that takes the records of a page out of the other lists of their model and region: a record
+ * that moved to another company is stored once. The later arrival is kept, unless the other list's current reading
+ * has shown a newer version. `lost` counts those that are kept elsewhere. Call it in the page's transaction, before
+ * the page is stored.
+ */
+export function prepareClaimRecords(
+  db: Db,
+): (row: StreamRow, columns: RecordColumns) => { readonly kept: RecordColumns; readonly lost: number } {
+  const owner = db
+    .prepare<[string, string, bigint], bigint>(
+      'SELECT stream_id FROM split_record WHERE region = ? AND model = ? AND svc_id = ?',
+    )
+    .pluck();
+  const own = db.prepare(
+    'INSERT OR REPLACE INTO split_record(region, model, svc_id, stream_id) VALUES (?, ?, ?, ?)',
+  );
+  const takeFrom = prepareTake(db);
+  return (row, columns) => {
+    const page = new ColumnReader(columns);
+    const isKept = (at: number): boolean => {
+      const svcId = page.svcId(at);
+      const before = owner.get(row.region, row.model, svcId);
+      if (before === row.id) return true;
+      if (before !== undefined && !takeFrom(before, svcId, page.updatedMs(at))) return false;
+      own.run(row.region, row.model, svcId, row.id);
+      return true;
+    };
+    const keep = Array.from({ length: columns.length }, (_, at) => isKept(at));
+    const lost = keep.filter((one) => !one).length;
+    return { kept: lost === 0 ? columns : pickRecords(columns, (at) => keep[at] === true), lost };
+  };
+}
+
+/** Makes the function that drops a record of another list; false where that one's version is newer. */
+function prepareTake(db: Db): (streamId: bigint, svcId: bigint, arrivalMs: number | null) => boolean {
+  const find = db.prepare<[bigint, bigint], StoredElsewhere>(`
+    SELECT r.id, r.updated_ms, r.walk >= s.position ->> 'keepFrom' AS is_current
+    FROM record AS r JOIN stream AS s ON s.id = r.stream_id WHERE r.stream_id = ? AND r.svc_id = ?`);
+  const dropBody = db.prepare('DELETE FROM payload WHERE record_id = ?');
+  const drop = db.prepare('DELETE FROM record WHERE id = ?');
+  // it did arrive there, but is no record of that list any more
+  const recount = db.prepare(
+    'UPDATE stream SET unique_records = unique_records - 1, duplicates = duplicates + 1 WHERE id = ?',
+  );
+  return (streamId, svcId, arrivalMs) => {
+    const stored = find.get(streamId, svcId);
+    if (stored === undefined) return true;
+    const isCurrent = stored.is_current === 1n;
+    if (isCurrent && isNewer(stored.updated_ms, arrivalMs)) return false;
+    dropBody.run(stored.id);
+    drop.run(stored.id);
+    if (isCurrent) recount.run(streamId);
+    return true;
+  };
+}
+
+function isNewer(storedMs: bigint | null, arrivalMs: number | null): boolean {
+  return storedMs !== null && arrivalMs !== null && Number(storedMs) > arrivalMs;
+}
+
+/** Makes the function that brings a stream's counts up to date: other lists may have taken records from it. */
+export function prepareStoredCounts(db: Db): (row: StreamRow) => StreamRow {
+  const read = db.prepare<[bigint], { unique_records: bigint; duplicates: bigint }>(
+    'SELECT unique_records, duplicates FROM stream WHERE id = ?',
+  );
+  return (row) => {
+    const counts = isSplit(row) ? read.get(row.id) : undefined;
+    if (counts === undefined) return row;
+    return { ...row, uniqueRecords: Number(counts.unique_records), duplicates: Number(counts.duplicates) };
+  };
+}
