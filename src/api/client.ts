@@ -4,14 +4,13 @@ import type { Config } from '../config/config.js';
 import type { ListPage, ModelPair, OnProgress, ParsedPage, ParsedRecord, StreamKey } from '../domain.js';
 import { recordsOf } from '../records/columns.js';
 import { askingDeleted } from './ask-deleted.js';
-import type { V4Company } from './company-page.js';
 import type { Host } from './host.js';
 import { buildHosts, hostOf } from './hosts.js';
 import { buildListQuery, createListReader, fetchRecord } from './read-lists.js';
 import type { RequestOptions } from './request.js';
 import { scrubber } from './scrub.js';
 import { type Clock, type Sleep, sleepForReal, steadyClock } from './sleep.js';
-import { fetchV4Companies } from './v4-companies.js';
+import { type CompanyListing, fetchV4Companies } from './v4-companies.js';
 import { buildWordedList, type WordedRequest } from './worded-list.js';
 
 /** One page of a list. */
@@ -69,7 +68,7 @@ export interface Api {
   /** The same with parameters of the caller's own, for narrow reads and probes. */
   fetchWorded(request: WordedRequest): Promise<ParsedPage>;
   /** Every company of V4, each once; those of `v4.companies` without asking where that is set. */
-  fetchV4Companies(): Promise<readonly V4Company[]>;
+  fetchV4Companies(): Promise<CompanyListing>;
   /** One V4 record, or null where there is none (404). */
   fetchRecord(request: RecordRequest): Promise<ParsedRecord | null>;
   endpoints(): readonly EndpointState[];

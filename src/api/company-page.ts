@@ -2,7 +2,7 @@ import { SvcError } from '../errors.js';
 import { JsonScanner, OPEN_ARRAY, OPEN_OBJECT } from './json-scan.js';
 import { KeyTable } from './key-table.js';
 import { Members } from './members.js';
-import { assertNoError, guardJson } from './page.js';
+import { assertNoError, guardJson, readCount } from './page.js';
 import { parseInt64 } from './svc-ids.js';
 
 /** A company V4 knows, with its bytes as received. */
@@ -11,15 +11,17 @@ export interface V4Company {
   readonly raw: Uint8Array;
 }
 
-interface CompanyPage {
+export interface CompanyPage {
   readonly companies: readonly V4Company[];
   readonly next: string | null;
+  readonly totalCount: number | null;
 }
 
-const LIST = new KeyTable(['data', 'next', 'error', 'errors']);
+const LIST = new KeyTable(['data', 'next', 'error', 'errors', 'total_count']);
 const DATA = 0;
 const NEXT = 1;
 const ERRORS = [2, 3];
+const TOTAL_COUNT = 4;
 const LIST_HINT =
   'The shape of the V4 company list is unknown; name the company ids in `v4.companies` instead.';
 
@@ -42,7 +44,8 @@ export function checkCompanyPage(body: Uint8Array): Uint8Array {
 export function parseCompanyPage(body: Uint8Array, idFields: readonly string[]): CompanyPage {
   return guardJson(body, () => {
     const { scanner, list } = openList(body);
-    return { companies: readCompanies(scanner, list.start(DATA), idFields), next: readNext(body, list) };
+    const companies = readCompanies(scanner, list.start(DATA), idFields);
+    return { companies, next: readNext(body, list), totalCount: readCount(body, list, TOTAL_COUNT) };
   });
 }
 

@@ -105,7 +105,7 @@ class EnvelopeReader {
     const envelope = this.#generation === 'v3' ? outer : this.#inner;
     return {
       ...this.#records.take(),
-      totalCount: countOf(body, envelope),
+      totalCount: readCount(body, envelope, TOTAL_COUNT),
       ...readSmallFields(body, envelope, outer),
     };
   }
@@ -188,9 +188,9 @@ function jsonOf(body: Uint8Array, members: Members, slot: number): unknown {
 }
 
 /** A count is evidence, never needed: whatever is no plain count is none. */
-function countOf(body: Uint8Array, envelope: Members): number | null {
-  if (envelope.isAbsent(TOTAL_COUNT)) return null;
-  const count = parseInt64(body, envelope.start(TOTAL_COUNT), envelope.end(TOTAL_COUNT));
+export function readCount(body: Uint8Array, envelope: Members, slot: number): number | null {
+  if (envelope.isAbsent(slot)) return null;
+  const count = parseInt64(body, envelope.start(slot), envelope.end(slot));
   if (count === null || count < 0n || count > BigInt(Number.MAX_SAFE_INTEGER)) return null;
   return Number(count);
 }

@@ -1,6 +1,6 @@
 import { Worker } from 'node:worker_threads';
-import type { V4Company } from '../api/company-page.js';
 import { ownsMemory } from '../api/free-memory.js';
+import type { CompanyListing } from '../api/v4-companies.js';
 import type { Generation, ListPage, ProgressEvent } from '../domain.js';
 import { SvcError } from '../errors.js';
 import type { ExportSummary } from '../export/run-export.js';
@@ -18,7 +18,7 @@ const YOUNG_MIB = 4;
 export type ExportOrder =
   | { readonly kind: 'export'; readonly generation: Generation; readonly wish: ExportWish }
   | { readonly kind: 'arrival'; readonly list: number; readonly arrival: ThreadArrival }
-  | { readonly kind: 'companies'; readonly companies: readonly V4Company[] }
+  | { readonly kind: 'companies'; readonly listing: CompanyListing }
   | { readonly kind: 'no_companies'; readonly error: ThreadError }
   | { readonly kind: 'stop' }
   | { readonly kind: 'close' };
@@ -199,8 +199,8 @@ class ExportThread {
 
   async #tellCompanies(): Promise<void> {
     try {
-      const companies = (await this.#supply?.fetchV4Companies()) ?? [];
-      this.#order({ kind: 'companies', companies });
+      const listing = await this.#supply?.fetchV4Companies();
+      if (listing !== undefined) this.#order({ kind: 'companies', listing });
     } catch (error) {
       this.#order({ kind: 'no_companies', error: flattenError(error) });
     }

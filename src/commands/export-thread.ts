@@ -1,6 +1,6 @@
 import { parentPort, workerData } from 'node:worker_threads';
-import type { V4Company } from '../api/company-page.js';
 import { freeMemory } from '../api/free-memory.js';
+import type { CompanyListing } from '../api/v4-companies.js';
 import type { Generation, ListPage } from '../domain.js';
 import type { Arrival, Followed, ListRequest, PageSupply } from '../export/source.js';
 import { buffersOf, type ExportMessage, type ExportOrder } from './export-in-thread.js';
@@ -13,7 +13,7 @@ class ExportServant implements PageSupply {
   readonly #stop = new AbortController();
   readonly #lists = new Map<number, (arrival: Arrival) => void>();
   #nextList = 0;
-  #onCompanies: (companies: Promise<readonly V4Company[]>) => void = () => {};
+  #onCompanies: (companies: Promise<CompanyListing>) => void = () => {};
 
   /** Obeys until it is told to close. */
   async serve(hold: Hold): Promise<void> {
@@ -47,7 +47,7 @@ class ExportServant implements PageSupply {
     freeMemory(buffersOf(page));
   }
 
-  fetchV4Companies(): Promise<readonly V4Company[]> {
+  fetchV4Companies(): Promise<CompanyListing> {
     tell({ kind: 'companies' });
     return new Promise((resolve) => {
       this.#onCompanies = resolve;
@@ -66,7 +66,7 @@ class ExportServant implements PageSupply {
         break;
       }
       case 'companies':
-        this.#onCompanies(Promise.resolve(order.companies));
+        this.#onCompanies(Promise.resolve(order.listing));
         break;
       case 'no_companies':
         this.#onCompanies(Promise.reject(restoreError(order.error)));

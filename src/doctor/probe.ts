@@ -93,7 +93,9 @@ async function probeV4Host(options: ProbeOptions, ask: Ask): Promise<V4HostFacts
   const { config, api, keyErrors } = options;
   const host = { ...hostFacts('V4', 'v4', config.v4), keyError: keyErrors.get('') ?? null };
   if (host.keyError !== null) return { host, facts: null, pages: null };
-  const listed = await orError(async () => (await api.fetchV4Companies()).map(({ companyId }) => companyId));
+  const listed = await orError(async () =>
+    (await api.fetchV4Companies()).companies.map(({ companyId }) => companyId),
+  );
   const error = listed instanceof SvcError ? listed : await probeFirst(ask, config, listed);
   if (listed instanceof SvcError || error !== null)
     return { host: { ...host, error }, facts: null, pages: null };

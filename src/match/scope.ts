@@ -71,14 +71,16 @@ function isRegionFull(db: Db, config: Config, region: string): boolean {
   return open === undefined && read >= config.models.length;
 }
 
-/** Every V4 company that was listed has a stream for every model of V4, all read in full. */
+/** The company list was read in full, and so was a stream for every model of V4 of each company in it. */
 function isV4Full(db: Db): boolean {
   const listed = db.prepare('SELECT count(*) FROM v4_company').pluck().get();
   const missing = db
     .prepare(`
       SELECT 1 FROM v4_company c JOIN m ON m.in_v4 WHERE NOT EXISTS (
         SELECT 1 FROM x WHERE x.gen = 4 AND x.model_ix = m.ix AND x.company_id = c.company_id AND x.in_full)
-      UNION ALL SELECT 1 FROM x WHERE gen = 4 AND NOT in_full LIMIT 1`)
+      UNION ALL SELECT 1 FROM x WHERE gen = 4 AND NOT in_full
+      UNION ALL SELECT 1 FROM stream WHERE generation = 'v4' AND company_id IS NULL AND state NOT IN ('complete', 'short')
+      LIMIT 1`)
     .get();
   return listed !== 0n && missing === undefined;
 }

@@ -86,8 +86,8 @@ export async function runRound(options: RoundOptions): Promise<RoundResult> {
 /** Companies that V4 lists now and did not when it was exported. */
 async function findNewCompanies({ db, api }: RoundOptions): Promise<bigint[]> {
   const known = new Set(readV4Companies(db));
-  const listed = await api.fetchV4Companies();
-  return [...new Set(listed.map(({ companyId }) => companyId))].filter((id) => !known.has(id));
+  const { companies } = await api.fetchV4Companies();
+  return [...new Set(companies.map(({ companyId }) => companyId))].filter((id) => !known.has(id));
 }
 
 interface ListsRead {

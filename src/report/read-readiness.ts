@@ -6,7 +6,7 @@ import { readExportSeq, readMeta } from '../store/meta.js';
 import type { Db } from '../store/open.js';
 import { EVERYTHING, type Scope, v4CompaniesOf } from '../store/remap.js';
 import type { StreamRow } from '../store/stream-row.js';
-import { listStreams } from '../store/streams.js';
+import { listStreams, readCompanyList } from '../store/streams.js';
 import { findIncomplete, type Readiness } from './readiness.js';
 
 /** What the database knows about its own completeness, within a scope. */
@@ -21,7 +21,7 @@ export function readReadiness(
   return {
     models: config.models.filter((model) => scope.models?.includes(model.v3) ?? true),
     regions: config.v3.regions.map(({ region }) => region),
-    streams: listStreams(db).filter(streamFilter(db, scope)),
+    streams: [...listStreams(db).filter(streamFilter(db, scope)), ...openCompanyList(db)],
     v4Companies: listedCompanies(db, scope),
     lastRun: readRemapRuns(db, 1)[0],
     exportSeq: readExportSeq(db),
@@ -45,6 +45,12 @@ export function refuseIncomplete(facts: Readiness): void {
   throw new SvcError('incomplete', `The remap is incomplete. ${first.text}${more}`, {
     hint: `Run \`${others.length === 0 ? first.next : 'svc-migrate run'}\`, or pass --allow-incomplete to use it as it is.`,
   });
+}
+
+/** The V4 company list, whatever the scope, where it was not read in full beyond dispute. */
+function openCompanyList(db: Db): StreamRow[] {
+  const list = readCompanyList(db);
+  return list === null || list.state === 'complete' ? [] : [list];
 }
 
 function streamFilter(db: Db, scope: Scope): (stream: StreamRow) => boolean {

@@ -65,7 +65,7 @@ export async function waitSettled(options: WaitOptions): Promise<Settled> {
 /** Asks every list of every V4 company for its count. */
 async function look({ config, source, clock }: WaitOptions): Promise<Observation> {
   const counts = new Map<string, number | null>();
-  const companies = await source.fetchV4Companies();
+  const { companies } = await source.fetchV4Companies();
   const asked = companies.flatMap(({ companyId }) =>
     config.models
       .filter(({ v4 }) => v4 !== null)

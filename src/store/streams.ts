@@ -8,18 +8,28 @@ export interface PlannedStream {
   readonly route: string;
 }
 
-/** Every stream, or those of one generation, in a fixed order. */
+/** Every list of records, or those of one generation, in a fixed order. */
 export function listStreams(db: Db, generation: Generation | null = null): StreamRow[] {
-  const stored = db
-    .prepare<[string | null, string | null], StoredStream>(`
-      SELECT id, generation, region, model, company_id, route, state, end_reason, end_note, pages, records,
-        unique_records, duplicates, rejected, total_count_first, total_count_last, started_at, finished_at,
-        read_at, position
-      FROM stream WHERE ? IS NULL OR generation = ?
-      ORDER BY generation, region, model, company_id`)
-    .all(generation, generation);
-  return stored.map(parseStream);
+  const rows = db.prepare<[string | null, string | null], StoredStream>(`
+    ${SELECT} WHERE (? IS NULL OR generation = ?) AND NOT ${IS_COMPANY_LIST}
+    ORDER BY generation, region, model, company_id`);
+  return rows.all(generation, generation).map(parseStream);
 }
+
+/** The row of V4's company list; null where it was not asked for. */
+export function readCompanyList(db: Db): StreamRow | null {
+  const stored = db.prepare<[], StoredStream>(`${SELECT} WHERE ${IS_COMPANY_LIST}`).get();
+  return stored === undefined ? null : parseStream(stored);
+}
+
+const SELECT = `
+  SELECT id, generation, region, model, company_id, route, state, end_reason, end_note, pages, records,
+    unique_records, duplicates, rejected, total_count_first, total_count_last, started_at, finished_at, read_at,
+    position
+  FROM stream`;
+
+/** V4's lists of records are of one company each. */
+const IS_COMPANY_LIST = "(generation = 'v4' AND company_id IS NULL)";
 
 /** Adds the streams that are not there yet, as `running`, and brings the routes of the others up to date. */
 export function ensureStreams(db: Db, planned: readonly PlannedStream[], startedAt: string): void {

@@ -7,6 +7,35 @@ export interface ListedCompany {
   readonly raw: Uint8Array;
 }
 
+/** The model that the row of V4's company list has in `stream`. */
+export const COMPANY_LIST = 'core/companies';
+
+/** How the company list was read: it has a row in `stream`, like every list. */
+export interface CompanyListRow {
+  readonly state: 'complete' | 'short' | 'failed';
+  readonly endReason: string;
+  readonly endNote: string | null;
+  readonly pages: number;
+  readonly records: number;
+  readonly uniqueRecords: number;
+  readonly totalCountFirst: number | null;
+  readonly totalCountLast: number | null;
+  readonly startedAt: string;
+  readonly finishedAt: string | null;
+}
+
+/** Puts the row of a new reading in the place of the last; null where the list was not asked for. */
+export function saveCompanyList(db: Db, row: CompanyListRow | null): void {
+  db.prepare("DELETE FROM stream WHERE generation = 'v4' AND company_id IS NULL").run();
+  if (row === null) return;
+  db.prepare(`
+    INSERT INTO stream(generation, region, model, route, state, end_reason, end_note, pages, records, unique_records,
+      duplicates, total_count_first, total_count_last, started_at, finished_at, read_at)
+    VALUES ('v4', '', @model, @model, @state, @endReason, @endNote, @pages, @records, @uniqueRecords,
+      @records - @uniqueRecords, @totalCountFirst, @totalCountLast, @startedAt, @finishedAt,
+      iif(@state = 'failed', NULL, @startedAt))`).run({ ...row, model: COMPANY_LIST });
+}
+
 /** Puts a new listing in the place of the last. Call inside a transaction. */
 export function saveV4Companies(db: Db, companies: readonly ListedCompany[]): void {
   db.prepare('DELETE FROM v4_company').run();

@@ -37,7 +37,7 @@ describe('the V4 company list', () => {
   ])('%s is read, ids exact', async (_name, envelope) => {
     const { api, time } = createTestApi();
     serveCompanies({ '': envelope('[{"svc_id":9007199254740993,"name":"A"},{"svc_id":3}]') });
-    const companies = await time.run(api.fetchV4Companies());
+    const { companies } = await time.run(api.fetchV4Companies());
     expect(companies.map(({ companyId, raw }) => [companyId, Buffer.from(raw).toString()])).toEqual([
       [9007199254740993n, '{"svc_id":9007199254740993,"name":"A"}'],
       [3n, '{"svc_id":3}'],
@@ -53,7 +53,9 @@ describe('the V4 company list', () => {
   ])('finds the id of %s', async (company, companyIdField, id) => {
     const { api, time } = createTestApi({ v4: { companyIdField } });
     serveCompanies({ '': `{"data":[${company}],"next":null}` });
-    expect((await time.run(api.fetchV4Companies())).map(({ companyId }) => companyId)).toEqual([id]);
+    expect((await time.run(api.fetchV4Companies())).companies.map(({ companyId }) => companyId)).toEqual([
+      id,
+    ]);
   });
 
   it('is walked to its end, each company once', async () => {
@@ -61,11 +63,75 @@ describe('the V4 company list', () => {
     const asked = serveCompanies({
       '': '{"data":[{"svc_id":1},{"svc_id":2}],"next":"b"}',
       b: '{"data":[],"next":"c"}',
-      c: '{"data":[{"svc_id":2},{"svc_id":3}],"next":null}',
+      c: '{"data":[{"svc_id":2},{"svc_id":3}],"next":null,"total_count":3}',
     });
-    const companies = await time.run(api.fetchV4Companies());
+    const { companies } = await time.run(api.fetchV4Companies());
     expect(companies.map(({ companyId }) => companyId)).toEqual([1n, 2n, 3n]);
     expect(asked).toEqual(['', 'b', 'c']);
+  });
+
+  it.each([
+    ['3', 2],
+    ['null', 3],
+  ])(
+    'with a total_count of %s finds a company that slipped over the edge of a page',
+    async (count, walks) => {
+      const { api, time } = createTestApi();
+      let asked = 0;
+      nock(V4)
+        .persist()
+        .get((path) => path.startsWith(`${COMPANIES}?`))
+        .reply((request: Request) => {
+          const isFirst = new URL(request.url).searchParams.get('next') === null;
+          if (isFirst) asked += 1;
+          const isSlip = asked === 1;
+          const page = isFirst ? '[{"svc_id":1}]' : isSlip ? '[{"svc_id":3}]' : '[{"svc_id":2},{"svc_id":3}]';
+          return [200, `{"data":${page},"next":${isFirst ? '"b"' : 'null'},"total_count":${count}}`];
+        });
+      const { companies, reading } = await time.run(api.fetchV4Companies());
+      expect(companies.map(({ companyId }) => companyId)).toEqual([1n, 3n, 2n]);
+      expect(reading).toMatchObject({ state: 'complete' });
+      expect(reading?.walks).toHaveLength(walks);
+    },
+  );
+
+  it('that stays below its count is short', async () => {
+    const { api, time } = createTestApi();
+    serveCompanies({ '': '{"data":[{"svc_id":1}],"next":null,"total_count":2}' });
+    expect((await time.run(api.fetchV4Companies())).reading).toMatchObject({ state: 'short', arrived: 2 });
+  });
+
+  it('that shows others each time, and fewer than its count, is an error', async () => {
+    const { api, time } = createTestApi();
+    let id = 0;
+    nock(V4)
+      .persist()
+      .get((path) => path.startsWith(`${COMPANIES}?`))
+      .reply(() => {
+        id += 1;
+        return [200, `{"data":[{"svc_id":${id}}],"next":null,"total_count":9}`];
+      });
+    expect(await failureOf(time.run(api.fetchV4Companies()))).toMatchObject({
+      code: 'incomplete',
+      exitCode: 4,
+    });
+  });
+
+  it('is asked once more for an empty last page behind a cursor', async () => {
+    const { api, time } = createTestApi();
+    const asked: (string | null)[] = [];
+    nock(V4)
+      .persist()
+      .get((path) => path.startsWith(`${COMPANIES}?`))
+      .reply((request: Request) => {
+        const cursor = new URL(request.url).searchParams.get('next');
+        asked.push(cursor);
+        if (cursor === null) return [200, '{"data":[{"svc_id":1}],"next":"b","total_count":2}'];
+        const page = asked.length === 2 ? '[]' : '[{"svc_id":2}]';
+        return [200, `{"data":${page},"next":null,"total_count":2}`];
+      });
+    expect((await time.run(api.fetchV4Companies())).companies).toHaveLength(2);
+    expect(asked).toEqual([null, 'b', 'b']);
   });
 
   it('that repeats a cursor is an error', async () => {
@@ -131,7 +197,7 @@ describe('the V4 company list', () => {
 
   it('is not asked where the configuration names the companies', async () => {
     const { api, time } = createTestApi({ v4: { companies: [5n, 6n] } });
-    const companies = await time.run(api.fetchV4Companies());
+    const { companies } = await time.run(api.fetchV4Companies());
     expect(companies.map(({ companyId, raw }) => [companyId, Buffer.from(raw).toString()])).toEqual([
       [5n, '{}'],
       [6n, '{}'],

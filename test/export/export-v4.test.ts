@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { ProgressEvent } from '../../src/domain.js';
+import { SvcError } from '../../src/errors.js';
 import { config, pair } from './config.js';
 import { createFakeService, httpError } from './fake-service.js';
 import { bench, errorOf, records, storedIds, storedRecords, V3_LIST, V4_LIST, v4Service } from './support.js';
@@ -86,7 +87,9 @@ describe('export v4', () => {
     expect(await errorOf(b.run(service, 'v4', { signal: stop.signal, onProgress }))).toMatchObject({
       code: 'interrupted',
     });
-    expect(b.look((db) => db.prepare('SELECT state FROM stream').pluck().all())).toEqual(['running']);
+    expect(b.look((db) => db.prepare('SELECT state FROM stream WHERE company_id = 7').pluck().all())).toEqual(
+      ['running'],
+    );
     expect((await b.run(service, 'v4')).streams).toEqual([]);
     expect(b.look(storedIds)).toEqual([]);
   });
@@ -97,6 +100,47 @@ describe('export v4', () => {
     const before = b.look(storedRecords);
     await b.run(v4Service({}), 'v4');
     expect(b.look(storedRecords)).toEqual(before);
+  });
+
+  it('keeps a completion record of the company list', async () => {
+    const b = bench();
+    const service = v4Service({ [V4_LIST]: records(2) });
+    const list = () =>
+      b.look((db) =>
+        db
+          .prepare(`SELECT model, state, end_reason, pages, unique_records, total_count_last FROM stream
+            WHERE generation = 'v4' AND company_id IS NULL`)
+          .get(),
+      );
+    await b.run(service, 'v4');
+    const row = { model: 'core/companies', pages: 1n, unique_records: 1n, total_count_last: 1n };
+    expect(list()).toEqual({ ...row, state: 'complete', end_reason: 'end_of_list' });
+    service.reading = () => ({
+      state: 'short',
+      walks: [
+        { pages: 1, totalCount: 2, added: 1 },
+        { pages: 1, totalCount: 2, added: 0 },
+      ],
+      arrived: 2,
+    });
+    await b.run(service, 'v4');
+    expect(list()).toEqual({
+      ...row,
+      state: 'short',
+      end_reason: 'count_disputed',
+      pages: 2n,
+      total_count_last: 2n,
+    });
+    const failing = {
+      ...service,
+      fetchV4Companies: () => Promise.reject(new SvcError('cursor_loop', 'A loop.')),
+    };
+    expect(await errorOf(b.run(failing, 'v4'))).toMatchObject({ code: 'cursor_loop' });
+    expect(list()).toMatchObject({ state: 'failed', end_reason: 'cursor_loop' });
+    expect(b.look(storedIds)).toEqual([1n, 2n]);
+    service.reading = () => null;
+    await b.run(service, 'v4');
+    expect(list()).toBeUndefined();
   });
 
   it('says so when V4 lists no company', async () => {

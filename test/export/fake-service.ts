@@ -1,4 +1,5 @@
 import { Buffer } from 'node:buffer';
+import type { CompanyListing } from '../../src/api/v4-companies.js';
 import type { ListPage, ParsedRecord, RejectedObject } from '../../src/domain.js';
 import { SvcError } from '../../src/errors.js';
 import type { ListRequest, PageSource } from '../../src/export/source.js';
@@ -43,6 +44,8 @@ export interface FakeService extends PageSource {
   /** By list, see `listName`; a list that is not there answers 404. In the order it is paged. */
   readonly lists: Map<string, FakeItem[]>;
   readonly companies: { companyId: bigint; raw: Uint8Array }[];
+  /** How the company list was read. */
+  reading: () => CompanyListing['reading'];
   readonly calls: ListRequest[];
   pageSize: (call: Call) => number;
   fault: (call: Call) => Fault | null;
@@ -64,13 +67,18 @@ export function createFakeService(lists: Record<string, FakeItem[]> = {}): FakeS
   const service: FakeService = {
     lists: new Map(Object.entries(lists)),
     companies: [],
+    reading: () => ({
+      state: 'complete',
+      walks: [{ pages: 1, totalCount: service.companies.length, added: service.companies.length }],
+      arrived: service.companies.length,
+    }),
     calls: [],
     pageSize: () => 3,
     fault: () => null,
     totalCount: (exact) => exact,
     now: () => Date.parse('2001-09-09T01:46:40Z'),
     onCall: () => {},
-    fetchV4Companies: async () => [...service.companies],
+    fetchV4Companies: async () => ({ companies: [...service.companies], reading: service.reading() }),
     fetchPage: async (request) => {
       const call = { request, number: service.calls.length };
       service.calls.push(request);

@@ -23,7 +23,7 @@ function readLists(answer: Answer) {
   const asked: (string | null)[] = [];
   const told = { hurries: 0 };
   const source = {
-    fetchV4Companies: async () => [],
+    fetchV4Companies: async () => ({ companies: [], reading: null }),
     fetchPage: async ({ cursor }: ListRequest) => {
       asked.push(cursor);
       const given = answer(cursor);

@@ -507,6 +507,26 @@ describe('reasons that come from the scope', () => {
       ],
     ],
     [
+      'no V4 company, and a company list that was not read in full',
+      {
+        v3: [{ id: 1, company: 2 }],
+        v4: [{ id: 9, company: 3 }],
+        states: { 'v4 companies': 'failed' },
+      },
+      configOf(),
+      ['1→- unmatched/scope_incomplete', '-→9 v4_only/scope_incomplete'],
+    ],
+    [
+      'no V4 company, and a company list whose count is disputed',
+      {
+        v3: [{ id: 1, company: 2 }],
+        v4: [{ id: 9, company: 3 }],
+        states: { 'v4 companies': 'short' },
+      },
+      configOf(),
+      ['1→- unmatched/company_not_in_v4', '-→9 v4_only/company_not_in_v3'],
+    ],
+    [
       'a model V4 does not have',
       { v3: [{ id: 1 }, { id: 2, deleted: true }], v4: [], ...listed },
       configOf({ models: [modelOf(INVOICES, null)] }),

@@ -89,6 +89,20 @@ describe('check', () => {
       4,
     ],
     [
+      'is incomplete after the company list failed',
+      { ...CLEAN, states: { 'v4 companies': 'failed' } },
+      () => {},
+      'incomplete',
+      4,
+    ],
+    [
+      'fails where the count of the company list is disputed',
+      { ...CLEAN, states: { 'v4 companies': 'short' } },
+      () => {},
+      'fail',
+      1,
+    ],
+    [
       'is incomplete when a V3 list was never begun',
       CLEAN,
       spoil("DELETE FROM stream WHERE generation = 'v3'; DELETE FROM record; DELETE FROM remap"),

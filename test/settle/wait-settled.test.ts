@@ -11,7 +11,10 @@ function watchBackfill(given: { full: number; timeoutMs: number; counts?: 'none'
   return waitSettled({
     config: configOf(),
     source: {
-      fetchV4Companies: async () => [{ companyId: 1n, raw: new Uint8Array() }],
+      fetchV4Companies: async () => ({
+        companies: [{ companyId: 1n, raw: new Uint8Array() }],
+        reading: null,
+      }),
       fetchPage: async () => ({
         ...page,
         totalCount: given.counts === 'none' ? null : Math.min(given.full, Math.floor(nowMs / 6000)),

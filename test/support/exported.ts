@@ -5,6 +5,7 @@ import type { Config } from '../../src/config/config.js';
 import type { ModelPair, ParsedChild, StreamState } from '../../src/domain.js';
 import { renderChildren } from '../../src/records/child-list.js';
 import { type Db, openDatabase } from '../../src/store/open.js';
+import { COMPANY_LIST } from '../../src/store/v4-companies.js';
 
 /** One exported object as a test states it; what it leaves out has a plain default. */
 export interface Thing {
@@ -114,6 +115,8 @@ export function saveExported(db: Db, config: Config, exported: Exported): void {
     const insert = db.prepare(`
       INSERT INTO stream(generation, region, model, company_id, state, started_at, finished_at, read_at, route, position)
       VALUES (?, ?, ?, ?, ?, '${FINISHED}', '${FINISHED}', '${FINISHED}', ?, '${POSITION}')`);
+    const list = exported.states?.['v4 companies'];
+    if (list !== undefined) insert.run('v4', '', COMPANY_LIST, null, list, COMPANY_LIST);
     for (const { region } of config.v3.regions) {
       for (const { v3 } of config.models) {
         insert.run('v3', region, v3, null, exported.states?.[`v3 ${region} ${v3}`] ?? 'complete', v3);
