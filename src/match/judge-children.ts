@@ -1,7 +1,7 @@
 import type { Status } from '../domain.js';
 import type { StoredChild } from '../records/child-list.js';
 import { foldKey } from './fold-key.js';
-import { nameIds, nameSharing, renderSharing } from './group-evidence.js';
+import { nameIds, nameSharing, renderSharing, type Sharing } from './group-evidence.js';
 import { judgeGroup, type Member, type Verdict } from './judge-group.js';
 
 /** A child of a pair of records. */
@@ -117,21 +117,23 @@ function judgeByKey(kids: readonly Kid[]): Judged[] {
   }
   for (const members of groups.values()) {
     const verdicts = judgeGroup(members);
+    const evidenceOf = prepareEvidence(members);
     for (const [at, kid] of members.entries()) {
       const verdict = verdicts[at] ?? NO_KEY;
-      judged.push({ kid, verdict, evidence: evidenceOf(kid, verdict, members) });
+      judged.push({ kid, verdict, evidence: evidenceOf(kid, verdict) });
     }
   }
   return judged;
 }
 
-function evidenceOf({ gen }: Kid, { kind }: Verdict<Kid>, members: readonly Kid[]): string | null {
-  if (kind !== 'superseded' && kind !== 'dup_v3' && kind !== 'dup_v4') return null;
-  return renderSharing(
-    kind,
-    gen,
-    nameSharing(members, ({ svcId }) => BigInt(svcId)),
-  );
+/** Makes the function that names the others of a group; their names are collected once, and only if needed. */
+function prepareEvidence(members: readonly Kid[]): (kid: Kid, verdict: Verdict<Kid>) => string | null {
+  let sharing: Sharing | undefined;
+  return ({ gen }, { kind }) => {
+    if (kind !== 'superseded' && kind !== 'dup_v3' && kind !== 'dup_v4') return null;
+    sharing ??= nameSharing(members, ({ svcId }) => BigInt(svcId));
+    return renderSharing(kind, gen, sharing);
+  };
 }
 
 function rowOf({ kid, verdict, evidence }: Judged, [status, reason]: Outcome, near: string | null): KidRow {
@@ -181,31 +183,39 @@ function reasonOf(key: string | null, isNear: boolean): string {
 function findNear(judged: readonly Judged[]): Map<Kid, string> {
   const near = new Map<Kid, string>();
   const open = judged.filter(({ kid, verdict }) => verdict.kind === 'absent' && !kid.deleted);
-  const v3 = open.filter(({ kid }) => kid.gen === 3).map(foldOf);
-  const v4 = open.filter(({ kid }) => kid.gen === 4).map(foldOf);
+  const v3 = open.flatMap(({ kid }) => (kid.gen === 3 ? [kid] : []));
+  const v4 = open.flatMap(({ kid }) => (kid.gen === 4 ? [kid] : []));
   for (const [own, others, name] of [
     [v3, v4, 'v4_svc_ids'],
     [v4, v3, 'v3_svc_ids'],
   ] as const) {
-    for (const one of own) {
-      if (one.kid.key === null) continue;
-      const ids = others.filter((other) => isNear(one, other)).map(({ kid }) => BigInt(kid.svcId));
-      if (ids.length > 0) near.set(one.kid, JSON.stringify({ [name]: nameIds(ids) }));
+    const named = nameByLikeness(others);
+    for (const kid of own) {
+      if (kid.key === null) continue;
+      const ids = new Set(likenessesOf(kid).flatMap((likeness) => named.get(likeness) ?? []));
+      if (ids.size > 0) near.set(kid, JSON.stringify({ [name]: nameIds([...ids].map(BigInt)) }));
     }
   }
   return near;
 }
 
-interface Folded {
-  readonly kid: Kid;
-  readonly fold: string | null;
+/** The ids that an evidence would name of the children with each likeness: never more than a few. */
+function nameByLikeness(kids: readonly Kid[]): ReadonlyMap<string, readonly string[]> {
+  const ids = new Map<string, bigint[]>();
+  for (const kid of kids) {
+    for (const likeness of likenessesOf(kid)) {
+      const known = ids.get(likeness);
+      if (known === undefined) ids.set(likeness, [BigInt(kid.svcId)]);
+      else known.push(BigInt(kid.svcId));
+    }
+  }
+  return new Map([...ids].map(([likeness, all]) => [likeness, nameIds(all)]));
 }
 
-function foldOf({ kid }: Judged): Folded {
-  return { kid, fold: kid.key === null ? null : foldKey(kid.key) };
-}
-
-function isNear(a: Folded, b: Folded): boolean {
-  if (a.kid.path !== b.kid.path) return false;
-  return (a.kid.uid !== null && a.kid.uid === b.kid.uid) || (a.fold !== null && a.fold === b.fold);
+/** What two children have in common where the key of one may have become that of the other. */
+function likenessesOf({ path, uid, key }: Kid): string[] {
+  const likenesses = [];
+  if (uid !== null) likenesses.push(`uid\0${path}\0${uid}`);
+  if (key !== null) likenesses.push(`key\0${path}\0${foldKey(key)}`);
+  return likenesses;
 }
