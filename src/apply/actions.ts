@@ -107,7 +107,10 @@ function isUnchanged({ target, run, changed }: Written, { policy, targets }: Pla
   return policy.mode === 'new' && earlier?.run === run && earlier.done === changed;
 }
 
-/** Recomputes finished runs from ledger and remap: 0 all as they should be, 1 not, or nothing to verify. */
+/**
+ * Recomputes finished runs from ledger and remap: 0 all as they should be; 1 not, changed since by another program,
+ * or nothing to verify.
+ */
 export async function verifyRuns({ sites, width, say }: Work): Promise<Result> {
   const verified = [];
   for (const site of sites) verified.push(...(await site.verify(null)));
@@ -116,8 +119,9 @@ export async function verifyRuns({ sites, width, say }: Work): Promise<Result> {
     unfinished.push(...(await site.runs()).filter(({ state }) => state === 'working' || state === 'undoing'));
   }
   const wrong = verified.reduce((sum, one) => sum + one.wrongCount, 0);
-  const isGood =
-    verified.some(({ notChecked }) => notChecked === null) && wrong === 0 && unfinished.length === 0;
+  const changed = verified.reduce((sum, one) => sum + one.changedSinceCount, 0);
+  const isChecked = verified.some(({ notChecked }) => notChecked === null);
+  const isGood = isChecked && wrong + changed === 0 && unfinished.length === 0;
   const lines = unfinished.map(({ run, target }) => `${target}: run ${run} is unfinished.\n`).join('');
   const none = verified.length === 0 && unfinished.length === 0 ? 'No finished run was found.\n' : '';
   return {

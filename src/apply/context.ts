@@ -87,7 +87,8 @@ export interface Verified {
   /** Rows that do not hold what ledger and remap say. */
   readonly wrong: readonly string[];
   readonly wrongCount: number;
-  /** Rows that someone else changed or removed since. */
+  /** Rows that another program changed or removed since: the first few, and how many. */
+  readonly changedSince: readonly string[];
   readonly changedSinceCount: number;
   /** Why nothing could be recomputed; null: it could. */
   readonly notChecked: string | null;

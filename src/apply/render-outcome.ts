@@ -48,7 +48,8 @@ export function renderUndone(undone: readonly Undone[], width: number): string {
 /** What recomputing says. */
 export function renderVerified(verified: readonly Verified[], width: number): string {
   return layLines(
-    verified.flatMap(({ target, run, checked, wrong, wrongCount, changedSinceCount, notChecked }) => {
+    verified.flatMap((one) => {
+      const { target, run, checked, wrong, wrongCount, changedSince, changedSinceCount, notChecked } = one;
       if (notChecked !== null) return [`${target}, run ${run}: not checked, ${notChecked} since`];
       const says = wrongCount === 0 ? 'as ledger and remap say' : `${groupDigits(wrongCount)} WRONG`;
       const since =
@@ -56,6 +57,7 @@ export function renderVerified(verified: readonly Verified[], width: number): st
       return [
         `${target}, run ${run}: ${countOf(checked, 'cell')} checked, ${says}${since}`,
         ...named(wrong, wrongCount),
+        ...named(changedSince, changedSinceCount),
       ];
     }),
     width,

@@ -40,6 +40,7 @@ const ABOUT_WRITING: ReadonlySet<string> = new Set([
   'output_exists',
   'symbolic_link',
   'new_column_exists',
+  'new_column_gone',
   'new_column_name',
   'no_key',
   'key_type',

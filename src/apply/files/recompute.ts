@@ -1,4 +1,3 @@
-import { closeSync, openSync, writeSync } from 'node:fs';
 import type { FileTarget } from '../../config/apply-targets.js';
 import type { ApplyContext } from '../context.js';
 import { Copier } from './copier.js';
@@ -12,31 +11,24 @@ export function sourceOf(target: FileTarget, output: string, car: SideCar): stri
 }
 
 /**
- * Rewrites the source of an output by the remap of now and the policy of then, into `output` (null: nowhere),
- * and says what came out.
+ * Rewrites the source of an output by the remap of now and the policy of then, and says what came out. `sink` is
+ * handed the bytes and must be done with them when it returns.
  */
 export async function recompute(
   given: ApplyContext,
   target: FileTarget,
   car: SideCar,
-  output: string | null,
+  sink: (bytes: Buffer) => void = () => {},
 ): Promise<{ readonly sha256: string; readonly edits: number }> {
   const context = { ...given, policy: { ...given.policy, ...car.policy } };
-  const fd = output === null ? null : openSync(output, 'w', 0o600);
-  try {
-    const copier = new Copier((bytes) => {
-      for (let at = 0; fd !== null && at < bytes.length; ) at += writeSync(fd, bytes, at);
-    });
-    const pass = await passThrough({
-      file: target.file,
-      buildScanner: scannerOf(target, openColumns(context, target)),
-      copier,
-      signal: context.signal,
-      onBytes: (done, total) =>
-        context.onProgress({ kind: 'step', name: `checking ${target.name}`, done, total }),
-    });
-    return { sha256: copier.sha256, edits: pass.edits };
-  } finally {
-    if (fd !== null) closeSync(fd);
-  }
+  const copier = new Copier(sink);
+  const pass = await passThrough({
+    file: target.file,
+    buildScanner: scannerOf(target, openColumns(context, target)),
+    copier,
+    signal: context.signal,
+    onBytes: (done, total) =>
+      context.onProgress({ kind: 'step', name: `checking ${target.name}`, done, total }),
+  });
+  return { sha256: copier.sha256, edits: pass.edits };
 }

@@ -2,9 +2,8 @@ import { existsSync, renameSync, rmSync } from 'node:fs';
 import { dirname } from 'node:path';
 import type { FileTarget } from '../../config/apply-targets.js';
 import { SvcError } from '../../errors.js';
-import { type ApplyContext, NAMED_ROWS, type Undone } from '../context.js';
-import { differingLines } from './differing-lines.js';
-import { recompute, sourceOf } from './recompute.js';
+import type { ApplyContext, Undone } from '../context.js';
+import { changedLines } from './changed-lines.js';
 import { sha256Of } from './sha256.js';
 import { readSideCar, type SideCar, siblingOf, sideCarFile, syncFolder, targetOfRun } from './side-car.js';
 import { outputOf } from './survey-file.js';
@@ -37,7 +36,7 @@ async function undoOutput(
   const isBack = backup !== null && sha256 === car.input.sha256;
   if (sha256 !== null && !isOurs && !isBack) {
     const lines = await changedLines(context, target, output, car);
-    return { target: target.name, restored: 0, changedSince: lines.named, changedSinceCount: lines.count };
+    return { target: target.name, restored: 0, changedSince: lines.names, changedSinceCount: lines.count };
   }
   if (backup !== null && !isBack) await restore(output, backup, car);
   else if (backup === null) rmSync(output, { force: true });
@@ -58,23 +57,4 @@ async function restore(output: string, backup: string, car: SideCar): Promise<vo
     );
   }
   renameSync(backup, output);
-}
-
-async function changedLines(
-  context: ApplyContext,
-  target: FileTarget,
-  output: string,
-  car: SideCar,
-): Promise<{ readonly named: readonly string[]; readonly count: number }> {
-  const source = sourceOf(target, output, car);
-  const expected = `${output}.svc-migrate-expected`;
-  try {
-    const again = existsSync(source)
-      ? await recompute(context, { ...target, file: source }, car, expected)
-      : null;
-    if (again?.sha256 !== car.output.sha256) return { named: ['(which lines cannot be told)'], count: 1 };
-    return differingLines(expected, output, NAMED_ROWS);
-  } finally {
-    rmSync(expected, { force: true });
-  }
 }

@@ -2,7 +2,9 @@ import { type IdColumn, newColumnOf } from '../../config/apply-targets.js';
 import { SvcError } from '../../errors.js';
 import { openColumn } from '../column-work.js';
 import { type ApplyContext, NAMED_ROWS, type Undone } from '../context.js';
+import { RowNames } from '../row-names.js';
 import { quoteName } from '../sql-names.js';
+import { type FilledColumn, nameUnfilled } from '../tables/entry-checks.js';
 import { columnOf } from '../tables/table-facts.js';
 import { assertNoDependent } from '../tables/units.js';
 import { lockTables } from './pg-atomic.js';
@@ -163,9 +165,11 @@ export async function undoNewColumns(context: ApplyContext, session: PgSession, 
     );
   }
   const base = { target: unit.target.name };
-  const foreign = await findAllForeign(context, session, unit);
+  const { compared, gone } = await compareAllFilled(context, session, unit);
+  const foreign = new RowNames();
+  for (const one of compared) foreign.merge(one.foreign);
   if (foreign.count > 0) {
-    return { ...base, restored: 0, changedSince: foreign.named, changedSinceCount: foreign.count };
+    return { ...base, restored: 0, changedSince: foreign.names, changedSinceCount: foreign.count };
   }
   await session.transaction(BEGIN_LATEST, async () => {
     for (const name of names) {
@@ -173,58 +177,52 @@ export async function undoNewColumns(context: ApplyContext, session: PgSession, 
     }
     await setState(session, unit, 'undone');
   });
-  return { ...base, restored: unit.changed, changedSince: [], changedSinceCount: 0 };
+  const restored = gone.length === names.length ? 0 : unit.changed;
+  return { ...base, restored, changedSince: [], changedSinceCount: 0 };
 }
 
-export interface Foreign {
-  readonly named: readonly string[];
-  readonly count: number;
-  readonly checked: number;
-}
-
-/** Values of the new columns that are not what the remap gives: how many rows, and the first few. */
-export async function findAllForeign(
+/** Compares the columns that a run filled with what the remap gives for those beside them; `gone` were dropped by hand. */
+export async function compareAllFilled(
   context: ApplyContext,
   session: PgSession,
   unit: Unit,
-): Promise<Foreign> {
+): Promise<{ readonly compared: readonly FilledColumn[]; readonly gone: readonly string[] }> {
   const facts = await session.retry(() => readPgFacts(session, unit.target));
-  const all: Foreign[] = [];
+  const compared: FilledColumn[] = [];
+  const gone: string[] = [];
   for (const id of unit.target.ids) {
-    if (columnOf(facts, newColumnOf(id)) === undefined) continue;
-    all.push(await session.transaction(BEGIN_READ_ONLY, () => findForeign(context, session, unit, id)));
+    if (columnOf(facts, newColumnOf(id)) === undefined) gone.push(newColumnOf(id));
+    else
+      compared.push(
+        await session.transaction(BEGIN_READ_ONLY, () => compareFilled(context, session, unit, id)),
+      );
   }
-  const sum = (pick: (one: Foreign) => number) => all.reduce((total, one) => total + pick(one), 0);
-  return {
-    named: all.flatMap((one) => one.named).slice(0, NAMED_ROWS),
-    count: sum((one) => one.count),
-    checked: sum((one) => one.checked),
-  };
+  return { compared, gone };
 }
 
-async function findForeign(
+async function compareFilled(
   context: ApplyContext,
   session: PgSession,
   unit: Unit,
   id: IdColumn,
-): Promise<Foreign> {
+): Promise<FilledColumn> {
   const judge = buildGroupJudge(openColumn(context, id, { ...context.policy, ...unit.policy }), 'new');
   const fresh = newColumnOf(id);
   const terms = groupTerms(id, 't');
   const places = [...terms, fresh].map((_, at) => at + 1).join(', ');
-  const named: string[] = [];
-  let count = 0;
+  const [foreign, unfilled] = [new RowNames(), new RowNames()];
   let checked = 0;
   const sql = `SELECT t.${quoteName(fresh)}::text, ${terms.join(', ')}, count(*) FROM ${unit.table} AS t
-    WHERE t.${quoteName(fresh)} IS NOT NULL GROUP BY ${places}`;
+    WHERE t.${quoteName(fresh)} IS NOT NULL OR t.${quoteName(id.column)} IS NOT NULL GROUP BY ${places}`;
   for await (const groups of session.read(sql)) {
-    for (const [value, ...group] of groups) {
+    for (const [value = null, ...group] of groups) {
       const rows = Number(group.at(-1));
-      checked += rows;
-      if (judgeGroup(judge, group) === value) continue;
-      count += rows;
-      if (named.length < NAMED_ROWS) named.push(`${fresh} ${value ?? ''}`);
+      const expected = judgeGroup(judge, group) ?? null;
+      if (value !== null) checked += rows;
+      if (value === expected) continue;
+      if (value === null) unfilled.add(nameUnfilled(id, group[0] ?? ''), rows);
+      else foreign.add(`${fresh} ${value}`, rows);
     }
   }
-  return { named, count, checked };
+  return { checked, foreign, unfilled };
 }

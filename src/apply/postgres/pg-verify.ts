@@ -1,37 +1,31 @@
 import type { IdColumn } from '../../config/apply-targets.js';
 import { openColumn } from '../column-work.js';
-import { type ApplyContext, NAMED_ROWS, type Verified } from '../context.js';
+import type { ApplyContext, Verified } from '../context.js';
 import { quoteName } from '../sql-names.js';
+import { EntryChecks, type EntryVerdict } from '../tables/entry-checks.js';
 import { lostSource } from '../tables/twice.js';
-import { buildGroupJudge, groupTerms, judgeGroup } from './pg-groups.js';
+import { buildGroupJudge, type GroupJudge, groupTerms, judgeGroup } from './pg-groups.js';
 import { keyMatch, readUnits, type Unit } from './pg-ledger.js';
-import { BEGIN_READ_ONLY, type PgSession } from './pg-session.js';
-import { findAllForeign } from './pg-undo.js';
+import { BEGIN_READ_ONLY, type Cells, type PgSession } from './pg-session.js';
+import { compareAllFilled } from './pg-undo.js';
 
 /** Recomputes a finished unit: every entry from the remap, every row from its entry. */
 export async function verifyUnit(context: ApplyContext, session: PgSession, unit: Unit): Promise<Verified> {
   const units = await session.retry(() => readUnits(session, unit.target.ledgerSchema, unit.table));
   const notChecked = lostSource(unit, units);
-  const base = { target: unit.target.name, run: unit.run, notChecked };
-  if (notChecked !== null) return { ...base, checked: 0, wrong: [], wrongCount: 0, changedSinceCount: 0 };
-  if (unit.mode === 'new') {
-    const { named, count, checked } = await findAllForeign(context, session, unit);
-    return { ...base, checked, wrong: named, wrongCount: count, changedSinceCount: 0 };
+  const checks = new EntryChecks();
+  if (notChecked === null && unit.mode === 'new') {
+    const { compared, gone } = await compareAllFilled(context, session, unit);
+    for (const one of compared) checks.addFilled(one);
+    for (const name of gone) checks.addWrong(`column ${name} is gone`);
+  } else if (notChecked === null) {
+    for (const [col, id] of unit.target.ids.entries()) {
+      await session.transaction(BEGIN_READ_ONLY, () =>
+        verifyColumn(context, session, unit, { id, col, checks }),
+      );
+    }
   }
-  const found: Found = { checked: 0, wrong: [], wrongCount: 0, changedSinceCount: 0 };
-  for (const [col, id] of unit.target.ids.entries()) {
-    await session.transaction(BEGIN_READ_ONLY, () =>
-      verifyColumn(context, session, unit, { id, col, found }),
-    );
-  }
-  return { ...base, ...found };
-}
-
-interface Found {
-  checked: number;
-  readonly wrong: string[];
-  wrongCount: number;
-  changedSinceCount: number;
+  return { target: unit.target.name, run: unit.run, notChecked, ...checks.result() };
 }
 
 /** Model, region and company come from the row of now. */
@@ -39,7 +33,7 @@ async function verifyColumn(
   context: ApplyContext,
   session: PgSession,
   unit: Unit,
-  { id, col, found }: { readonly id: IdColumn; readonly col: number; readonly found: Found },
+  { id, col, checks }: { readonly id: IdColumn; readonly col: number; readonly checks: EntryChecks },
 ): Promise<void> {
   const judge = buildGroupJudge(openColumn(context, id, { ...context.policy, ...unit.policy }), 'in_place');
   const scopes = groupTerms(id, 't').slice(1);
@@ -49,18 +43,13 @@ async function verifyColumn(
     FROM ${quoteName(unit.target.ledgerSchema)}.entry AS e LEFT JOIN ${unit.table} AS t ON ${match}
     WHERE e.unit = ${unit.unit} AND e.col = ${col} AND e.id <= ${unit.done}`;
   for await (const rows of session.read(sql)) {
-    for (const [key, now, value, isGone, ...group] of rows) {
-      found.checked += 1;
-      if (isGone === 't') found.changedSinceCount += 1;
-      else if (judgeGroup(judge, group) !== now) name(found, `row ${key}: the remap gives another id`);
-      else if (value === now) continue;
-      else if (value === group[0]) name(found, `row ${key}: holds its old id again`);
-      else found.changedSinceCount += 1;
-    }
+    for (const [key, ...row] of rows) checks.addEntry(key ?? '', judgeEntry(judge, row));
   }
 }
 
-function name(found: Found, text: string): void {
-  found.wrongCount += 1;
-  if (found.wrong.length < NAMED_ROWS) found.wrong.push(text);
+function judgeEntry(judge: GroupJudge, [written, now, isGone, ...group]: Cells): EntryVerdict {
+  if (isGone === 't') return 'gone';
+  if (judgeGroup(judge, group) !== written) return 'remap';
+  if (now === written) return 'right';
+  return now === group[0] ? 'undone' : 'changed';
 }

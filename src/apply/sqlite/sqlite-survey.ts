@@ -73,7 +73,7 @@ export function findTable(
 }
 
 /** SQLite does not tell column names apart by case. */
-function hasColumn(facts: SqliteFacts, name: string): boolean {
+export function hasColumn(facts: Pick<SqliteFacts, 'columns'>, name: string): boolean {
   return facts.columns.some((column) => column.name.toLowerCase() === name.toLowerCase());
 }
 

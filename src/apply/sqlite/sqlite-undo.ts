@@ -2,13 +2,16 @@ import { type IdColumn, newColumnOf } from '../../config/apply-targets.js';
 import { SvcError } from '../../errors.js';
 import { openColumn } from '../column-work.js';
 import { type ApplyContext, NAMED_ROWS, type Undone } from '../context.js';
+import { RowNames } from '../row-names.js';
 import { quoteName } from '../sql-names.js';
+import { type FilledColumn, nameUnfilled } from '../tables/entry-checks.js';
 import { notWritten } from '../tables/not-written.js';
 import { assertNoDependent } from '../tables/units.js';
 import { buildCellJudge, judgeSql, KEEP_SQL, registerJudge, resultSql } from './cells.js';
 import { keyMatch, keySql, plain, readUnit, readUnits, type Unit } from './ledger.js';
 import { changeRows } from './sqlite-batches.js';
 import { readSqliteFacts } from './sqlite-facts.js';
+import { hasColumn } from './sqlite-survey.js';
 import { changeWork, createWork, dropWork, type WorkList } from './sqlite-work.js';
 import { inTransaction, type UserDb } from './user-db.js';
 
@@ -157,13 +160,19 @@ export async function undoNewColumns(context: ApplyContext, db: UserDb, unit: Un
     );
   }
   return inTransaction(context, db, () => {
-    const foreign = unit.target.ids.map((id) => findForeign(context, db, unit, id));
-    const count = foreign.reduce((sum, one) => sum + one.count, 0);
-    const restored = readUnit(db, unit.unit).changed;
-    const named = foreign.flatMap((one) => one.named).slice(0, NAMED_ROWS);
-    const base = { target: unit.target.name, changedSince: named, changedSinceCount: count };
-    if (count > 0) return { ...base, restored: 0 };
-    for (const column of unit.target.ids.map(newColumnOf)) {
+    const facts = readSqliteFacts(db, unit.table);
+    // A column that was dropped by hand has nothing to take back.
+    const ids = unit.target.ids.filter((id) => hasColumn(facts, newColumnOf(id)));
+    const foreign = new RowNames();
+    for (const id of ids) foreign.merge(compareFilled(context, db, unit, id).foreign);
+    const base = {
+      target: unit.target.name,
+      changedSince: foreign.names,
+      changedSinceCount: foreign.count,
+    };
+    if (foreign.count > 0) return { ...base, restored: 0 };
+    const restored = ids.length === 0 ? 0 : readUnit(db, unit.unit).changed;
+    for (const column of ids.map(newColumnOf)) {
       db.exec(`ALTER TABLE ${quoteName(unit.table)} DROP COLUMN ${quoteName(column)}`);
     }
     setState(db, unit, 'undone');
@@ -171,30 +180,29 @@ export async function undoNewColumns(context: ApplyContext, db: UserDb, unit: Un
   });
 }
 
-/** Values of a new column that are not what the remap gives: how many, and the first few. */
-export function findForeign(
-  context: ApplyContext,
-  db: UserDb,
-  unit: Unit,
-  id: IdColumn,
-): { readonly named: readonly string[]; readonly count: number } {
+/** Compares a column that a run filled with what the remap gives for the column beside it. */
+export function compareFilled(context: ApplyContext, db: UserDb, unit: Unit, id: IdColumn): FilledColumn {
   const policy = { ...context.policy, ...unit.policy };
   registerJudge(db, 'svc_migrate_judge', buildCellJudge(openColumn(context, id, policy), 'new'));
   const newColumn = newColumnOf(id);
   const fresh = `t.${quoteName(newColumn)}`;
+  const cell = `t.${quoteName(id.column)}`;
   const rows = db
-    .prepare<[], string>(
-      `SELECT CAST(f AS TEXT) FROM (
-         SELECT ${fresh} AS f, ${judgeSql('svc_migrate_judge', id, 't')} AS n
-         FROM ${quoteName(unit.table)} AS t WHERE ${fresh} IS NOT NULL LIMIT -1
-       ) WHERE n IS ${KEEP_SQL} OR f IS NOT ${resultSql(id, 'n')}`,
+    .prepare<[], { fresh: string | null; cell: string; is_right: number; is_unfilled: number }>(
+      `SELECT CAST(f AS TEXT) AS fresh, CAST(c AS TEXT) AS cell,
+         n IS NOT ${KEEP_SQL} AND f IS ${resultSql(id, 'n')} AS is_right, n IS NOT ${KEEP_SQL} AND n IS NOT NULL AS is_unfilled
+       FROM (
+         SELECT ${fresh} AS f, ${cell} AS c, ${judgeSql('svc_migrate_judge', id, 't')} AS n
+         FROM ${quoteName(unit.table)} AS t WHERE ${fresh} IS NOT NULL OR ${cell} IS NOT NULL LIMIT -1
+       )`,
     )
-    .pluck();
-  const named: string[] = [];
-  let count = 0;
-  for (const value of rows.iterate()) {
-    count += 1;
-    if (named.length < NAMED_ROWS) named.push(`${newColumn} ${value}`);
+    .iterate();
+  const [foreign, unfilled] = [new RowNames(), new RowNames()];
+  let checked = 0;
+  for (const row of rows) {
+    if (row.fresh !== null) checked += 1;
+    if (row.fresh === null && row.is_unfilled === 1) unfilled.add(nameUnfilled(id, row.cell));
+    else if (row.fresh !== null && row.is_right === 0) foreign.add(`${newColumn} ${row.fresh}`);
   }
-  return { named, count };
+  return { checked, foreign, unfilled };
 }

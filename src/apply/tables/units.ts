@@ -57,7 +57,7 @@ function isSameList(a: readonly string[], b: readonly string[]): boolean {
   return a.length === b.length && a.every((one, at) => one === b[at]);
 }
 
-/** New columns that are there already and not ours. */
+/** New columns that are there already and not ours, or that a run filled and somebody dropped. */
 export function newColumnNotes(
   { policy }: ApplyContext,
   hasColumn: (name: string) => boolean,
@@ -67,9 +67,18 @@ export function newColumnNotes(
   if (policy.mode !== 'new') return [];
   const labels = target.ids.map(columnLabel);
   // What was filled from another column, or another path of it, is somebody else's.
-  const ours = units
-    .filter(({ mode }) => mode === 'new')
-    .flatMap((unit) => unit.target.ids.filter((id) => labels.includes(columnLabel(id))).map(newColumnOf));
+  const fillers = new Map(
+    units
+      .filter(({ mode }) => mode === 'new')
+      .flatMap((unit) =>
+        unit.target.ids
+          .filter((id) => labels.includes(columnLabel(id)))
+          .map((id) => [newColumnOf(id), unit.run] as const),
+      ),
+  );
+  const ours = [...fillers.keys()];
+  const gone = ours.filter((name) => !hasColumn(name));
+  if (gone.length > 0) return gone.map((name) => goneNote(name, fillers.get(name) ?? ''));
   const names = target.ids.map(newColumnOf);
   const filled = names.filter((name) => ours.includes(name));
   const fresh = names.filter((name) => !ours.includes(name));
@@ -85,6 +94,11 @@ export function newColumnNotes(
         `There is a column "${name}" already that svc-migrate did not fill from here.`,
       ),
     );
+}
+
+function goneNote(name: string, run: string): Note {
+  const text = `The column ${name}, which run ${run} filled, is gone. Take the run back with \`svc-migrate undo ${run}\`, then apply again.`;
+  return blocks('new_column_gone', text);
 }
 
 export function pathNotes({ path }: IdColumn): Note[] {

@@ -209,7 +209,11 @@ describe('file verification', () => {
     expect(await open(NEW).verify(null)).toMatchObject([{ run: 'run-1', checked: 3, wrongCount: 0 }]);
     expect(await open(NEW).verify('run-0')).toEqual([]);
     writeFileSync(join(folder, 'orders.v4.csv'), 'id,n\n30,a\n41,b\n50,c\n');
-    expect(await open(NEW).verify(null)).toMatchObject([{ changedSinceCount: 1 }]);
+    expect(await open(NEW).verify(null)).toMatchObject([
+      { wrongCount: 0, changedSince: ['line 3'], changedSinceCount: 1 },
+    ]);
+    writeFileSync(join(folder, 'orders.v4.csv'), `${OUTPUT}60,d\n`);
+    expect(await open(NEW).verify(null)).toMatchObject([{ changedSince: ['line 5'], changedSinceCount: 1 }]);
     writeFileSync(file, INPUT.replace('20', '21'));
     expect(await open(NEW).verify(null)).toMatchObject([{ wrongCount: 1 }]);
   });
