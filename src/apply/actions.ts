@@ -3,11 +3,14 @@ import { SvcError } from '../errors.js';
 import type { ReportLimit } from '../report/schema.js';
 import { carryOut, confirmPlan, findUnfinished, planSha256 } from './carry-out.js';
 import type { ApplyContext, Written } from './context.js';
+import { type ColumnLeft, listLeft } from './left.js';
 import type { OpenSite } from './open-sites.js';
 import { isMissing, type Plan } from './plan.js';
+import { renderLeft } from './render-left.js';
 import { renderBlocks, renderVerified, renderWritten } from './render-outcome.js';
 import { describeIds, renderPlanText, renderUnmapped } from './render-plan.js';
 import { survey } from './survey.js';
+import type { OnLeft } from './tables/left-cells.js';
 import { judgeCheck, judgePlan, type Verdict } from './verdict.js';
 
 /** What came of an apply. */
@@ -29,31 +32,41 @@ export interface Work {
   readonly sites: readonly OpenSite[];
   readonly targets: readonly ApplyTarget[];
   readonly width: number;
+  /** Told of every value that is left without a V4 id. */
+  readonly onLeft?: OnLeft;
   /** A command line for these targets: `say('apply', '--verify')`. */
   readonly say: (command: 'apply' | 'undo', ...words: readonly string[]) => string;
 }
 
 /** Looks and says what would be done. */
-export async function makePlan({ context, sites, targets, width, say }: Work): Promise<Result> {
-  const plan = await survey(context, sites, targets);
+export async function makePlan(work: Work): Promise<Result> {
+  const { width, say } = work;
+  const plan = await look(work, false);
   const verdict = judgePlan(plan);
+  const left = listLeft(plan);
   const text = `${renderPlanText(plan, width)}${summarise(verdict, width)}`;
-  const json = { action: 'plan', ...factsOf(plan, verdict), targets: plan.targets };
-  const next = verdict.exitCode === 0 ? nextOfPlan(plan, say) : nextOfBlocks(verdict, plan);
-  return { exitCode: verdict.exitCode, text, json, next, plan };
+  const json = { action: 'plan', ...factsOf(plan, verdict), left, targets: plan.targets };
+  const go = nextOfLeft(left, plan, say) ?? nextOfPlan(plan, say);
+  if (verdict.exitCode !== 0) {
+    return { exitCode: verdict.exitCode, text, json, next: nextOfBlocks(verdict, plan), plan };
+  }
+  return { exitCode: hasUnaccepted(left) ? 1 : 0, text, json, next: go, plan };
+}
+
+/** Surveys the targets, and lists what is left where that was asked for. */
+function look({ context, sites, targets, onLeft }: Work, isAfterRun: boolean): Promise<Plan> {
+  return survey(context, sites, targets, { isAfterRun, ...(onLeft === undefined ? {} : { onLeft }) });
 }
 
 /** The gate on the ids that are stored. */
-export async function checkIds(
-  { context, sites, targets, width, say }: Work,
-  age: ReportLimit,
-): Promise<Result> {
-  const plan = await survey(context, sites, targets);
+export async function checkIds(work: Work, age: ReportLimit): Promise<Result> {
+  const { width, say } = work;
+  const plan = await look(work, false);
   const verdict = judgeCheck(plan, age);
   const title = verdict.exitCode === 0 ? 'PASS' : 'FAIL';
   const blocks = verdict.exitCode === 0 ? '' : renderBlocks(verdict.blocks, width);
   const text = `${title}: ${describeIds(verdict.ids)}\n${renderUnmapped(plan, width)}${blocks}`;
-  const json = { action: 'check', ...factsOf(plan, verdict), targets: plan.targets };
+  const json = { action: 'check', ...factsOf(plan, verdict), left: listLeft(plan), targets: plan.targets };
   const next = verdict.exitCode === 0 ? nextOfPass(verdict, say) : nextOfBlocks(verdict, plan);
   return { exitCode: verdict.exitCode, text, json, next, plan };
 }
@@ -69,8 +82,9 @@ export async function write(work: Work, agreed: Plan | null, run: string): Promi
   const plan = agreed === null ? now : await confirmPlan(sites, agreed, now);
   const verdict = judgePlan(plan);
   if (verdict.exitCode !== 0) {
+    if (work.onLeft !== undefined) await look(work, false);
     const text = `${renderPlanText(plan, width)}Nothing was written.\n${summarise(verdict, width)}`;
-    const json = { action: 'write', ...factsOf(plan, verdict), written: [] };
+    const json = { action: 'write', ...factsOf(plan, verdict), left: listLeft(plan), written: [] };
     return { exitCode: verdict.exitCode, text, json, next: nextOfBlocks(verdict, plan), plan };
   }
   const sha256 = planSha256(agreed ?? now);
@@ -80,10 +94,37 @@ export async function write(work: Work, agreed: Plan | null, run: string): Promi
     run: (await findUnfinished(sites, plan, agreed === null ? null : sha256)) ?? run,
     isExact: agreed !== null,
   });
-  return describeRun(plan, verdict, written, work);
+  return describeRun({ plan, verdict, all: written, after: await lookAfter(work) }, work);
 }
 
-function describeRun(plan: Plan, verdict: Verdict, all: readonly Written[], { width, say }: Work): Result {
+/** @throws SvcError where the run is finished but its targets cannot be read any more */
+async function lookAfter(work: Work): Promise<Plan> {
+  try {
+    return await look(work, true);
+  } catch (error) {
+    if (!(error instanceof SvcError) || error.code === 'interrupted') throw error;
+    throw new SvcError(
+      error.code,
+      `The run is finished, but what it left was not counted: ${error.message}`,
+      {
+        hint: 'Run the same command again: it counts what is left and rewrites nothing twice.',
+        facts: error.facts,
+        cause: error,
+      },
+    );
+  }
+}
+
+interface Ran {
+  readonly plan: Plan;
+  readonly verdict: Verdict;
+  readonly all: readonly Written[];
+  /** The targets after the run. */
+  readonly after: Plan;
+}
+
+function describeRun({ plan, verdict, all, after }: Ran, { width, say }: Work): Result {
+  const left = listLeft(after, true);
   const written = all.map((one) => ({ ...one, alreadyDone: one.alreadyDone || isUnchanged(one, plan) }));
   const fresh = written.filter((one) => !one.alreadyDone);
   const skipped = fresh.reduce((sum, one) => sum + one.skippedCount, 0);
@@ -91,14 +132,35 @@ function describeRun(plan: Plan, verdict: Verdict, all: readonly Written[], { wi
   const title = fresh.length === 0 ? 'Nothing was left to do.' : `Done: run ${runs.join(', ')}.`;
   const back = runs.toReversed().map((run) => say('undo', run));
   const undo = back.length === 0 ? '' : `; to take it back: ${back.join(', then ')}`;
-  const look = `look at the rows that others changed meanwhile; ${say('apply', '--again')} takes those that hold V3 ids`;
+  const isSkipped = skipped > 0 && plan.policy.others === 'fail';
+  const others = `look at the rows that others changed meanwhile; ${say('apply', '--again')} takes those that hold V3 ids`;
+  const next = isSkipped ? others : (nextOfLeft(left, after, say) ?? say('apply', '--verify'));
   return {
-    exitCode: 0,
-    text: `${title}\n${renderWritten(written, width)}`,
-    json: { action: 'write', ...factsOf(plan, verdict), runs, written },
-    next: `${skipped > 0 ? look : say('apply', '--verify')}${undo}`,
+    exitCode: isSkipped || hasUnaccepted(left) ? 1 : 0,
+    text: `${title}\n${renderWritten(written, width)}${renderLeft(left, width)}`,
+    json: { action: 'write', ...factsOf(plan, verdict), runs, written, left },
+    next: `${next}${undo}`,
     plan,
   };
+}
+
+function hasUnaccepted(left: readonly ColumnLeft[]): boolean {
+  return left.some(({ isAccepted }) => !isAccepted);
+}
+
+/** What to do about values that the policy does not let be left; null: there are none. */
+function nextOfLeft(left: readonly ColumnLeft[], { policy }: Plan, say: Work['say']): string | null {
+  const kinds = new Set(left.filter(({ isAccepted }) => !isAccepted).map(({ kind }) => kind));
+  if (kinds.has('came_since')) {
+    return policy.mode === 'new'
+      ? 'the same command again: it fills what came since'
+      : `look at what came since; ${say('apply', '--again')} takes the cells that hold V3 ids, --others keep leaves them`;
+  }
+  if (kinds.has('kept')) return 'decide about ids without a twin: the same command with --missing keep';
+  if (kinds.has('left_alone')) return 'look at the values above; --unknown keep leaves them';
+  return kinds.has('changed_since')
+    ? 'look at the cells that changed since; --others keep leaves them'
+    : null;
 }
 
 /** A filled column into which nothing more was filled. */
@@ -111,7 +173,7 @@ function isUnchanged({ target, run, changed }: Written, { policy, targets }: Pla
  * Recomputes finished runs from ledger and remap: 0 all as they should be; 1 not, changed since by another program,
  * or nothing to verify.
  */
-export async function verifyRuns({ sites, width, say }: Work): Promise<Result> {
+export async function verifyRuns({ context, sites, width, say }: Work): Promise<Result> {
   const verified = [];
   for (const site of sites) verified.push(...(await site.verify(null)));
   const unfinished = [];
@@ -121,7 +183,8 @@ export async function verifyRuns({ sites, width, say }: Work): Promise<Result> {
   const wrong = verified.reduce((sum, one) => sum + one.wrongCount, 0);
   const changed = verified.reduce((sum, one) => sum + one.changedSinceCount, 0);
   const isChecked = verified.some(({ notChecked }) => notChecked === null);
-  const isGood = isChecked && wrong + changed === 0 && unfinished.length === 0;
+  const isKept = changed === 0 || context.policy.others === 'keep';
+  const isGood = isChecked && wrong === 0 && isKept && unfinished.length === 0;
   const lines = unfinished.map(({ run, target }) => `${target}: run ${run} is unfinished.\n`).join('');
   const none = verified.length === 0 && unfinished.length === 0 ? 'No finished run was found.\n' : '';
   return {

@@ -6,6 +6,7 @@ import type { OddForm } from './ids/id-form.js';
 import type { IdMap } from './ids/id-map.js';
 import {
   type Category,
+  categoryKey,
   EMPTY_CATEGORY,
   type LookUp,
   MAPPED_CATEGORY,
@@ -24,6 +25,8 @@ export interface ColumnWork {
   readonly missing: Policy['missing'];
   /** Told of every distinct id the column ends up with. */
   readonly finals: FinalsSink | null;
+  /** Told of every value with its category. */
+  readonly onValue: ((category: string, value: string) => void) | null;
 }
 
 export interface FinalsSink {
@@ -42,7 +45,14 @@ export interface RemapSource {
 /** Begins work on a column. Loads the ids of its model, once per source. */
 export function openColumn({ remap, idMaps }: RemapSource, column: IdColumn, policy: Policy): ColumnWork {
   const resolver = new Resolver(remap, lookUpOf(remap, column, policy), idMaps);
-  return { column, resolver, tally: new Tally(resolver), missing: policy.missing, finals: null };
+  return {
+    column,
+    resolver,
+    tally: new Tally(resolver),
+    missing: policy.missing,
+    finals: null,
+    onValue: null,
+  };
 }
 
 /** The same look-ups with a tally that starts at zero. */
@@ -128,9 +138,20 @@ export function judgeOdd(
 
 function count(work: ColumnWork, place: number, text: () => string, scope: RowScope, rows: number): Fate {
   const isNew = work.tally.add(place, text, scope, rows);
+  if (work.onValue !== null) tellValue(work, work.onValue, place, text);
   const fate = fateOf(work, place);
   if (isNew && work.finals !== null) tellFinal(work, work.finals, fate, text);
   return fate;
+}
+
+function tellValue(
+  { resolver }: ColumnWork,
+  onValue: (category: string, value: string) => void,
+  place: number,
+  text: () => string,
+): void {
+  const category = resolver.categories[place];
+  if (category !== undefined) onValue(categoryKey(category), text());
 }
 
 function tellFinal({ resolver }: ColumnWork, finals: FinalsSink, fate: Fate, text: () => string): void {

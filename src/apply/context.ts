@@ -1,6 +1,7 @@
 import type { OnProgress } from '../domain.js';
 import type { Db } from '../store/open.js';
 import type { IdMap } from './ids/id-map.js';
+import type { LeftRow } from './left.js';
 import type { Earlier, Mode, Policy, TargetPlan } from './plan.js';
 
 /** The remap that ids are looked up in. */
@@ -108,12 +109,25 @@ export interface LedgerRun {
   readonly planSha256: string;
 }
 
+/** How targets are looked at. */
+export interface SurveyOptions {
+  /** The look after a run: rows that came since it are counted as such, also with `again`. */
+  readonly isAfterRun?: boolean;
+  /** Told of every value that is left without a V4 id. */
+  readonly onLeft?: (row: LeftRow) => void;
+}
+
+/** The context by which a survey judges. */
+export function surveyContext(context: ApplyContext, { isAfterRun = false }: SurveyOptions): ApplyContext {
+  return isAfterRun ? { ...context, policy: { ...context.policy, again: false } } : context;
+}
+
 /** One place that holds targets: a file, or a database with its tables. */
 export interface Site {
   /** Every run that the ledger there knows, oldest first. */
   runs(): Promise<readonly LedgerRun[]>;
   /** Looks, and changes nothing. */
-  survey(): Promise<readonly TargetPlan[]>;
+  survey(options?: SurveyOptions): Promise<readonly TargetPlan[]>;
   /** Carries out what was agreed to, for the targets named in it. */
   write(agreed: readonly TargetPlan[], run: RunFacts): Promise<readonly Written[]>;
   /** Takes a run back; empty where it holds none of it. */

@@ -23,6 +23,13 @@ const columnPlan = z.strictObject({
       samples: z.array(z.string()),
     }),
   ),
+  left: z.array(
+    z.strictObject({
+      kind: z.enum(['undecided', 'kept', 'emptied', 'left_alone', 'came_since', 'changed_since']),
+      reason: z.string(),
+      cells: count,
+    }),
+  ),
   digest: z.string(),
 });
 const targetPlan = z.strictObject({
@@ -56,6 +63,7 @@ const planSchema = z.strictObject({
     mode: z.enum(['new', 'in_place']),
     missing: z.enum(['fail', 'keep', 'null']),
     unknown: z.enum(['fail', 'keep']),
+    others: z.enum(['fail', 'keep']),
     mapDeleted: z.boolean(),
     again: z.boolean(),
   }),

@@ -2,21 +2,25 @@ import type { ApplyTarget } from '../config/apply-targets.js';
 import { countOf, groupDigits } from '../report/numbers.js';
 import { categoryKey } from './ids/resolver.js';
 import type { Count, Tallied } from './ids/tally.js';
+import type { LeftCount } from './left.js';
 
 /** Version of the plan's JSON. */
-export const PLAN_VERSION = 1;
+export const PLAN_VERSION = 2;
 
 export type Mode = 'new' | 'in_place';
 /** What becomes of ids without a twin. */
 export type MissingPolicy = 'fail' | 'keep' | 'null';
 /** What becomes of values that cannot be told to be V3 ids. */
 export type UnknownPolicy = 'fail' | 'keep';
+/** Whether a run may leave cells that other programs added or changed during or after it. */
+export type OthersPolicy = 'fail' | 'keep';
 
 /** What the user asked for. */
 export interface Policy {
   readonly mode: Mode;
   readonly missing: MissingPolicy;
   readonly unknown: UnknownPolicy;
+  readonly others: OthersPolicy;
   /** Deleted records with a V4 id count as mapped. */
   readonly mapDeleted: boolean;
   /** Also take rows that came or were left alone in an earlier, finished run. */
@@ -47,6 +51,8 @@ export interface ColumnPlan {
   /** The new column; null where the column itself or a new file is written. */
   readonly newColumn: string | null;
   readonly counts: readonly PlanCount[];
+  /** Values that earlier runs left without a V4 id, or that came since. */
+  readonly left: readonly LeftCount[];
   /** Changes when the data do. */
   readonly digest: string;
 }
@@ -78,10 +84,13 @@ export const NO_EARLIER: Earlier = {
 };
 
 /** `3 cells hold something else than the run wrote: row 4, row 7, row 8`. */
-export function describeChanged({ changedSince: count, changedRows: rows }: Earlier): string {
+export function describeChanged(
+  { changedSince: count, changedRows: rows }: Earlier,
+  unit: 'cell' | 'line' = 'cell',
+): string {
   const more = count > rows.length ? `, … and ${groupDigits(count - rows.length)} more` : '';
   const hold = count === 1 ? 'holds' : 'hold';
-  return `Changed since: ${countOf(count, 'cell')} ${hold} something else than the run wrote (${rows.join(', ')}${more})`;
+  return `Changed since: ${countOf(count, unit)} ${hold} something else than the run wrote (${rows.join(', ')}${more})`;
 }
 
 export interface TargetPlan {

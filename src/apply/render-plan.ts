@@ -1,6 +1,7 @@
 import { layLines } from '../report/lay-lines.js';
 import { countOf, formatDuration, formatTime, groupDigits } from '../report/numbers.js';
 import { describeCategory } from './describe-value.js';
+import { listEarlierLeft } from './left.js';
 import {
   type ColumnPlan,
   describeChanged,
@@ -14,6 +15,7 @@ import {
   sum,
   type TargetPlan,
 } from './plan.js';
+import { renderLeft } from './render-left.js';
 import type { IdCounts } from './verdict.js';
 
 /** A plan for people. */
@@ -26,7 +28,7 @@ export function renderPlanText(plan: Plan, width: number): string {
     ...plan.targets.flatMap((target) => ['', ...describeTarget(target, plan)]),
     '',
   ];
-  return layLines(lines, width);
+  return `${layLines(lines, width)}${renderLeft(listEarlierLeft(plan), width)}`;
 }
 
 function describeTarget(target: TargetPlan, { policy }: Plan): string[] {
@@ -42,7 +44,9 @@ function describeTarget(target: TargetPlan, { policy }: Plan): string[] {
 
 function describeEarlier(target: TargetPlan, policy: Policy): string[] {
   const { earlier } = target;
-  const changed = earlier.changedSince === 0 ? [] : [`  ${describeChanged(earlier)}; not touched again`];
+  const unit = target.kind === 'csv' || target.kind === 'ndjson' ? 'line' : 'cell';
+  const changed =
+    earlier.changedSince === 0 ? [] : [`  ${describeChanged(earlier, unit)}; not touched again`];
   return [...describeState(target, policy), ...changed];
 }
 

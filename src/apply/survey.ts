@@ -1,5 +1,5 @@
 import type { ApplyTarget } from '../config/apply-targets.js';
-import type { ApplyContext } from './context.js';
+import type { ApplyContext, SurveyOptions } from './context.js';
 import type { OpenSite } from './open-sites.js';
 import { PLAN_VERSION, type Plan, type TargetPlan } from './plan.js';
 
@@ -13,11 +13,12 @@ export async function survey(
   context: ApplyContext,
   sites: readonly OpenSite[],
   targets: readonly Pick<ApplyTarget, 'name'>[],
+  options: SurveyOptions = {},
 ): Promise<Plan> {
   const found: TargetPlan[] = [];
   for (const site of sites) {
     context.onProgress({ kind: 'step', name: `looking at ${site.targets.join(', ')}`, done: 0, total: null });
-    found.push(...(await site.survey()));
+    found.push(...(await site.survey(options)));
   }
   const order = targets.map(({ name }) => name);
   return {

@@ -1,5 +1,7 @@
 import type { ReportLimit } from '../report/schema.js';
+import { listEarlierLeft } from './left.js';
 import { describeChanged, findBlocks, isMissing, isUnknown, type Note, type Plan, sum } from './plan.js';
+import { describeLeft } from './render-left.js';
 
 export interface Block {
   readonly target: string;
@@ -68,7 +70,7 @@ export function judgeCheck(plan: Plan, age: ReportLimit): Verdict {
       !ABOUT_WRITING.has(code) || (ABOUT_THE_KEY.has(code) && rewritten.has(target)),
   );
   const verdict = verdictOf(plan, blocks);
-  const { stored, done, since, changedSince } = verdict.ids;
+  const { stored, done, changedSince } = verdict.ids;
   const more: Block[] = [];
   if (!age.pass) {
     const old = age.detail ?? `the exports are ${age.actual} h old, ${age.allowed} h are allowed (maxAge)`;
@@ -76,7 +78,7 @@ export function judgeCheck(plan: Plan, age: ReportLimit): Verdict {
     more.push({ target: 'remap', note: { level: 'blocks', code: 'max_age', text } });
   }
   for (const { name, earlier } of plan.targets) {
-    if (earlier.changedSince > 0) {
+    if (earlier.changedSince > 0 && plan.policy.others === 'fail') {
       const text = `${describeChanged(earlier)}.`;
       more.push({ target: name, note: { level: 'blocks', code: 'changed_since', text } });
     }
@@ -84,9 +86,9 @@ export function judgeCheck(plan: Plan, age: ReportLimit): Verdict {
     const text = `Run ${earlier.run} is unfinished: ${earlier.left} cells are still to be rewritten.`;
     more.push({ target: name, note: { level: 'blocks', code: 'unfinished', text } });
   }
-  if (since > 0) {
-    const text = `${since} cells have an id and no entry in the ledger of a finished run: they were left alone, or came since.`;
-    more.push({ target: 'all targets', note: { level: 'blocks', code: 'since', text } });
+  for (const one of listEarlierLeft(plan)) {
+    if (one.isAccepted || one.kind === 'changed_since') continue;
+    more.push({ target: one.target, note: { level: 'blocks', code: 'since', text: describeLeft(one) } });
   }
   if (stored + done + changedSince === 0 && blocks.length === 0) {
     const text = 'The targets hold no id at all: nothing was proved.';

@@ -39,7 +39,14 @@ export function buildContext({ db, file, policy, tuning }: ContextOptions, io: W
 }
 
 /** Ids are put back as they were: no policy plays a part. */
-const NO_POLICY: Policy = { mode: 'new', missing: 'fail', unknown: 'fail', mapDeleted: false, again: false };
+const NO_POLICY: Policy = {
+  mode: 'new',
+  missing: 'fail',
+  unknown: 'fail',
+  others: 'fail',
+  mapDeleted: false,
+  again: false,
+};
 
 /** What taking back needs: whatever remap there is, or none. */
 export function buildUndoContext(options: Omit<ContextOptions, 'policy'>, io: WorkIo): ApplyContext {

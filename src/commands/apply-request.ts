@@ -15,6 +15,8 @@ export interface ApplyRequest {
   /** Where the plan is written to, or with `write` read from. */
   readonly planFile: string | undefined;
   readonly json: string | undefined;
+  /** Where every value left without a V4 id is listed. */
+  readonly unmapped: string | undefined;
   /** The one table to scan; null: all. */
   readonly table: string | null;
   readonly targets: readonly ApplyTarget[];
@@ -42,6 +44,11 @@ export function parseApplyRequest(given: Given, config: Config): ApplyRequest {
   if (planFile !== undefined && mode !== undefined && mode !== 'yes') {
     throw new SvcError('usage', `--plan does not go with --${mode}.`);
   }
+  const unmapped = given.text('unmapped');
+  if (unmapped !== undefined && (mode === 'verify' || mode === 'scan')) {
+    throw new SvcError('usage', `--unmapped does not go with --${mode}.`);
+  }
+  if (unmapped === '-') throw new SvcError('usage', '--unmapped takes a file, not -.');
   if (mode === 'check' && given.isSet('allowIncomplete')) {
     throw new SvcError('usage', '--check judges complete data only: leave --allow-incomplete out.');
   }
@@ -51,6 +58,7 @@ export function parseApplyRequest(given: Given, config: Config): ApplyRequest {
     action: mode === 'yes' ? 'write' : (mode ?? 'plan'),
     planFile,
     json: given.text('json'),
+    unmapped,
     table: given.text('table') ?? null,
     ...targets,
     // The gate counts what was rewritten in place as done, and is about ids, not about where they would go.
@@ -58,6 +66,7 @@ export function parseApplyRequest(given: Given, config: Config): ApplyRequest {
       mode: mode === 'check' ? 'in_place' : 'new',
       missing: 'fail',
       unknown: 'fail',
+      others: 'fail',
       mapDeleted: false,
       again: false,
       ...asked,
@@ -73,11 +82,12 @@ function listFlags(names: readonly string[]): string {
 }
 
 function askedPolicy(given: Given): Partial<Policy> {
-  const [missing, unknown] = [given.text('missing'), given.text('unknown')];
+  const [missing, unknown, others] = [given.text('missing'), given.text('unknown'), given.text('others')];
   return {
     ...(given.isSet('inPlace') ? { mode: 'in_place' } : {}),
     ...(missing === 'fail' || missing === 'keep' || missing === 'null' ? { missing } : {}),
     ...(unknown === 'fail' || unknown === 'keep' ? { unknown } : {}),
+    ...(others === 'fail' || others === 'keep' ? { others } : {}),
     ...(given.isSet('mapDeleted') ? { mapDeleted: true } : {}),
     ...(given.isSet('again') ? { again: true } : {}),
   };

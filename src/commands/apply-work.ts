@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { checkIds, makePlan, type Result, verifyRuns, type Work, write } from '../apply/actions.js';
+import type { LeftRow } from '../apply/left.js';
 import { closeSites, openSites } from '../apply/open-sites.js';
 import type { Plan, Policy } from '../apply/plan.js';
 import type { Config } from '../config/config.js';
@@ -13,6 +14,7 @@ import { buildContext } from './apply-context.js';
 import type { ApplyJob } from './apply-in-thread.js';
 import type { ApplyRequest } from './apply-request.js';
 import { type Source, shellLine, wordsOf } from './command-line.js';
+import { NdjsonFile } from './ndjson-file.js';
 import { sourceOfPlan } from './planned-request.js';
 import { readDatabase } from './read-database.js';
 import { scanPlaces } from './scan-places.js';
@@ -36,14 +38,16 @@ export function doApply(
     const source = agreed === null ? request.source : sourceOfPlan(agreed, config);
     const say = speaker(source, agreed?.policy ?? request.asked);
     const sites = openSites(context, targets);
+    const list = request.unmapped === undefined ? null : new NdjsonFile(request.unmapped);
+    const onLeft = list === null ? {} : { onLeft: (row: LeftRow) => list.add(row) };
     try {
       const age = readAgeLimit(db, config, io.startMs);
-      return await act({ context, sites, targets, width: io.width, say }, action, {
-        agreed,
-        age,
-        startMs: io.startMs,
-      });
+      const work = { context, sites, targets, width: io.width, say, ...onLeft };
+      const result = await act(work, action, { agreed, age, startMs: io.startMs });
+      list?.finish();
+      return result;
     } finally {
+      list?.discard();
       await closeSites(sites);
     }
   });

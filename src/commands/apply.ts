@@ -1,4 +1,6 @@
+import { rmSync, statSync } from 'node:fs';
 import { assertTargetsGiven, type Result } from '../apply/actions.js';
+import { defaultOutput, sideCarFile } from '../apply/files/side-car.js';
 import { readPlan, renderPlan } from '../apply/plan-file.js';
 import type { ApplyTarget } from '../config/apply-targets.js';
 import type { Config } from '../config/config.js';
@@ -23,6 +25,8 @@ export async function runApply(config: Config, request: ApplyRequest, io: Io): P
   const targets = agreed === null ? request.targets : agreed.targets.map(({ definition }) => definition);
   assertTargetsGiven(targets);
   assertOutputs(config, request, targets);
+  // A list from an earlier run never survives a failed one.
+  if (request.unmapped !== undefined && isFile(request.unmapped)) rmSync(request.unmapped);
   io.onProgress({ kind: 'stage', name: action === 'plan' ? 'plan' : action === 'write' ? 'apply' : action });
   const result = await applyInThread({ kind: 'apply', config, request: { ...request, targets }, agreed }, io);
   await writeResult(result, request, io);
@@ -30,10 +34,12 @@ export async function runApply(config: Config, request: ApplyRequest, io: Io): P
 }
 
 function assertOutputs(config: Config, request: ApplyRequest, targets: readonly ApplyTarget[]): void {
-  const { action, planFile, json } = request;
-  const outputs = [json, action === 'plan' ? planFile : undefined].filter((file) => file !== undefined);
-  assertTargets(outputs, [config.database, config.file]);
-  const inputs = targets.flatMap((target) => (target.kind === 'postgres' ? [] : [target.file]));
+  const { action, planFile, json, unmapped } = request;
+  const written = [json, action === 'plan' ? planFile : undefined, unmapped];
+  const outputs = written.filter((file) => file !== undefined);
+  const plan = action === 'write' && planFile !== undefined ? [planFile] : [];
+  assertTargets(outputs, [config.database, config.file, ...plan]);
+  const inputs = targets.flatMap(filesOf);
   try {
     assertTargets(outputs, inputs);
   } catch (cause) {
@@ -42,6 +48,18 @@ function assertOutputs(config: Config, request: ApplyRequest, targets: readonly 
       cause,
     });
   }
+}
+
+function isFile(file: string): boolean {
+  return statSync(file, { throwIfNoEntry: false })?.isFile() ?? false;
+}
+
+/** What a target reads, and what it writes beside its own file. */
+function filesOf(target: ApplyTarget): string[] {
+  if (target.kind === 'postgres') return target.urlFile === undefined ? [] : [target.urlFile];
+  if (target.kind === 'sqlite') return [target.file];
+  const files = [target.file, target.output ?? defaultOutput(target.file)];
+  return files.flatMap((file) => [file, sideCarFile(file)]);
 }
 
 async function writeResult(result: Result, { action, planFile, json }: ApplyRequest, io: Io): Promise<void> {

@@ -71,7 +71,7 @@ function openContext(mode) {
     idMaps: new Map(),
     remapFile,
     facts: { sha256: 'sha', builtAt: 't' },
-    policy: { mode, missing: 'fail', unknown: 'fail', mapDeleted: false, again: false },
+    policy: { mode, missing: 'fail', unknown: 'fail', others: 'fail', mapDeleted: false, again: false },
     tool: 'bench',
     now: Date.now,
     sleep,

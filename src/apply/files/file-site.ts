@@ -14,7 +14,7 @@ import { writeFile } from './write-file.js';
 export function openFileSite(context: ApplyContext, target: FileTarget): Site {
   return {
     runs: async () => listRuns(context, target),
-    survey: async () => [await surveyFile(context, target)],
+    survey: async (options) => [await surveyFile(context, target, options)],
     write: (agreed, run) =>
       Promise.all(
         agreed

@@ -3,13 +3,17 @@ import { dirname } from 'node:path';
 import { columnLabel, type FileTarget } from '../../config/apply-targets.js';
 import { SvcError } from '../../errors.js';
 import { blocks, type ColumnWork, checkColumn, openColumn } from '../column-work.js';
-import type { ApplyContext } from '../context.js';
+import type { ApplyContext, SurveyOptions } from '../context.js';
+import type { LeftCount } from '../left.js';
 import { buildCounts, type Earlier, NO_EARLIER, type Note, type Policy, type TargetPlan } from '../plan.js';
+import { RowNames } from '../row-names.js';
 import { type CsvDialect, detectDialect } from '../text/csv-dialect.js';
 import { buildCsvScanner } from '../text/csv-records.js';
 import { parseJsonPath } from '../text/json-path.js';
 import { buildNdjsonScanner } from '../text/ndjson-records.js';
 import type { Oddity, RecordScanner } from '../text/records.js';
+import { changedLines } from './changed-lines.js';
+import { listFileLeft } from './file-left.js';
 import { fileNotes } from './file-notes.js';
 import { type Pass, passThrough } from './pass.js';
 import { sha256Of } from './sha256.js';
@@ -45,7 +49,7 @@ export function scannerOf(
   return (head) => {
     const dialect = detectDialect(head, { file, delimiter, header, columns });
     onDialect(dialect);
-    return buildCsvScanner(dialect, works);
+    return buildCsvScanner(dialect, works, head);
   };
 }
 
@@ -69,7 +73,11 @@ function assertPaths(target: FileTarget): void {
  *
  * @throws SvcError `bad_input`, `config`, `interrupted`
  */
-export async function surveyFile(context: ApplyContext, target: FileTarget): Promise<TargetPlan> {
+export async function surveyFile(
+  context: ApplyContext,
+  target: FileTarget,
+  { onLeft }: SurveyOptions = {},
+): Promise<TargetPlan> {
   const works = openColumns(context, target);
   let dialect: CsvDialect | null = null;
   const buildScanner = scannerOf(target, works, (found) => {
@@ -84,7 +92,8 @@ export async function surveyFile(context: ApplyContext, target: FileTarget): Pro
       context.onProgress({ kind: 'step', name: `reading ${target.name}`, done, total }),
   });
   const earlier = await findEarlier(context, target, pass.sha256);
-  return buildFilePlan(context, { target, works, pass, dialect, earlier });
+  const left = await listFileLeft(context, target, earlier.car, onLeft);
+  return buildFilePlan(context, { target, works, pass, dialect, earlier, left });
 }
 
 interface Seen {
@@ -93,10 +102,11 @@ interface Seen {
   readonly pass: Pass;
   readonly dialect: CsvDialect | null;
   readonly earlier: FoundEarlier;
+  readonly left: readonly (readonly LeftCount[])[];
 }
 
 function buildFilePlan(context: ApplyContext, seen: Seen): TargetPlan {
-  const { target, works, pass, dialect, earlier } = seen;
+  const { target, works, pass, dialect, earlier, left } = seen;
   const { policy } = context;
   const { rows, oddities } = pass.scanner.found();
   const output = outputOf(target, policy);
@@ -114,7 +124,7 @@ function buildFilePlan(context: ApplyContext, seen: Seen): TargetPlan {
     definition: target,
     output: policy.mode === 'in_place' ? null : output,
     rows,
-    columns: works.map(({ column, tally }) => {
+    columns: works.map(({ column, tally }, at) => {
       // What a run rewrote holds V4 ids: looked up as V3 ids they would be told to be others.
       const isRewritten = policy.mode === 'in_place' && earlier.earlier.state === 'finished';
       const tallied = isRewritten ? { rows: 0, counts: [], digest: '' } : tally.result();
@@ -123,6 +133,7 @@ function buildFilePlan(context: ApplyContext, seen: Seen): TargetPlan {
         model: column.model ?? `by ${column.modelColumn}`,
         newColumn: null,
         counts: buildCounts(tallied),
+        left: left[at] ?? [],
         digest: tallied.digest,
       };
     }),
@@ -134,6 +145,8 @@ function buildFilePlan(context: ApplyContext, seen: Seen): TargetPlan {
 }
 
 interface FoundEarlier {
+  /** The side-car of a finished run. */
+  readonly car: SideCar | null;
   readonly earlier: Earlier;
   readonly notes: readonly Note[];
 }
@@ -145,7 +158,7 @@ async function findEarlier(context: ApplyContext, target: FileTarget, sha256: st
   const car = readSideCar(output);
   const known = findOutput(dirname(target.file), sha256);
   if (known !== null && car?.mode === 'in_place' && inPlace && car.output.sha256 === sha256)
-    return finished(car);
+    return finished(context, target, output, car);
   if (known !== null) {
     const text = `${target.file} is what run ${known.run} wrote: its ids are V4 ids already.`;
     return blocked('known_output', text);
@@ -166,19 +179,30 @@ async function findEarlier(context: ApplyContext, target: FileTarget, sha256: st
   }
   const isSame = car.input.sha256 === sha256 && car.remapSha256 === context.facts.sha256;
   if (isSame && (car.state === 'done' || (await sha256Of(output)) === car.output.sha256))
-    return finished(car);
+    return finished(context, target, output, car);
   const text = `${output} is from run ${car.run}, made from another input or another remap; undo that run first.`;
   return blocked('output_exists', text);
 }
 
-const FREE: FoundEarlier = { earlier: NO_EARLIER, notes: [] };
+const FREE: FoundEarlier = { car: null, earlier: NO_EARLIER, notes: [] };
 
 function blocked(code: string, text: string): FoundEarlier {
-  return { earlier: NO_EARLIER, notes: [blocks(code, text)] };
+  return { car: null, earlier: NO_EARLIER, notes: [blocks(code, text)] };
 }
 
-function finished({ run, changed }: SideCar): FoundEarlier {
-  return { earlier: { ...NO_EARLIER, state: 'finished', run, done: changed }, notes: [] };
+async function finished(
+  context: ApplyContext,
+  target: FileTarget,
+  output: string,
+  car: SideCar,
+): Promise<FoundEarlier> {
+  const changed =
+    (await sha256Of(output)) === car.output.sha256
+      ? new RowNames()
+      : await changedLines(context, target, output, car);
+  const found = { changedSince: changed.count, changedRows: changed.names };
+  const earlier = { ...NO_EARLIER, state: 'finished', run: car.run, done: car.changed, ...found } as const;
+  return { car, earlier, notes: [] };
 }
 
 const ODDITIES: Readonly<Record<Oddity['code'], string>> = {

@@ -12,17 +12,22 @@ import type { Cells } from './pg-session.js';
  * A column's values are handled by kind: every distinct value (with its model, region and company) once, however
  * many rows hold it.
  */
-export function groupSql(from: string, where: string, id: IdColumn): string {
-  const terms = groupTerms(id, 't');
+export function groupSql(from: string, where: string, id: IdColumn, value?: string): string {
+  const terms = groupTerms(id, 't', value);
   const places = terms.map((_, at) => at + 1).join(', ');
   return `SELECT ${terms.join(', ')}, count(*) FROM ${from} ${where} GROUP BY ${places}`;
 }
 
 /** The value as text, then model, region and company where the column names them. */
-export function groupTerms(id: IdColumn, alias: string): string[] {
-  return [id.column, id.modelColumn, id.regionColumn, id.companyColumn]
+export function groupTerms(
+  id: IdColumn,
+  alias: string,
+  value = `${alias}.${quoteName(id.column)}::text`,
+): string[] {
+  const scopes = [id.modelColumn, id.regionColumn, id.companyColumn]
     .filter((name) => name !== undefined)
     .map((name) => `${alias}.${quoteName(name)}::text`);
+  return [value, ...scopes];
 }
 
 /** `FROM` of a table's rows that no run has entered for a column, and its `WHERE`. */

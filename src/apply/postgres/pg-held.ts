@@ -11,16 +11,21 @@ export async function readHeld(
   units: readonly Unit[],
   key: readonly string[],
   id: IdColumn,
+  onChanged: OnChanged | null = null,
 ): Promise<readonly Held[]> {
   const all: Held[] = [];
-  for (const place of heldPlaces(units, key, id)) all.push(await readPlace(session, place, id));
+  for (const place of heldPlaces(units, key, id)) all.push(await readPlace(session, place, id, onChanged));
   return all;
 }
+
+/** Told of a cell that holds something else by now, with the values of its row's key. */
+type OnChanged = (value: string | null, ...key: readonly (string | null)[]) => void;
 
 async function readPlace(
   session: PgSession,
   { unit, col, later }: HeldPlace<Unit>,
   { column }: IdColumn,
+  onChanged: OnChanged | null,
 ): Promise<Held> {
   const entries = `${quoteName(unit.target.ledgerSchema)}.entry`;
   const cell = `t.${quoteName(column)}`;
@@ -39,12 +44,15 @@ async function readPlace(
   );
   const [held = null, changed = null] = counts.rows[0] ?? [];
   if (Number(changed) === 0) return { held: Number(held), changed: 0, named: [] };
+  const parts = unit.key.map((_, at) => `e.row_key[${at + 1}]`).join(', ');
   const { rows } = await session.query(
-    `SELECT array_to_string(e.row_key, ', ') FROM ${from} AND NOT ${isHeld} ORDER BY e.id LIMIT ${NAMED_ROWS}`,
+    `SELECT array_to_string(e.row_key, ', '), ${cell}::text, ${parts} FROM ${from} AND NOT ${isHeld}
+     ORDER BY e.id ${onChanged === null ? `LIMIT ${NAMED_ROWS}` : ''}`,
   );
+  if (onChanged !== null) for (const [, value = null, ...values] of rows) onChanged(value, ...values);
   return {
     held: Number(held),
     changed: Number(changed),
-    named: rows.map(([name]) => `row ${name ?? ''}`),
+    named: rows.slice(0, NAMED_ROWS).map(([name]) => `row ${name ?? ''}`),
   };
 }

@@ -5,6 +5,8 @@ import {
   type LedgerRun,
   type RunFacts,
   type Site,
+  type SurveyOptions,
+  surveyContext,
   type Undone,
   type Verified,
   type Written,
@@ -37,8 +39,8 @@ export function openPostgresSite(context: ApplyContext, targets: readonly Postgr
   };
   return {
     runs: () => asOurs(() => readAllRuns(session, targets)),
-    survey: () =>
-      asOurs(() => session.transaction(BEGIN_READ_ONLY, () => surveyAll(context, session, targets))),
+    survey: (options = {}) =>
+      asOurs(() => session.transaction(BEGIN_READ_ONLY, () => surveyAll(context, session, targets, options))),
     write: (agreed, run) => asOurs(() => writeAll(context, session, targets, agreed, run)),
     undo: (run) =>
       asOurs(async () => {
@@ -56,10 +58,12 @@ async function surveyAll(
   context: ApplyContext,
   session: PgSession,
   targets: readonly PostgresTarget[],
+  options: SurveyOptions,
 ): Promise<TargetPlan[]> {
   const plans: TargetPlan[] = [];
-  for (const found of await findAll(context, session, targets))
-    plans.push(await surveyTable(context, session, found));
+  const own = surveyContext(context, options);
+  for (const found of await findAll(own, session, targets))
+    plans.push(await surveyTable(own, session, found, options));
   return plans;
 }
 

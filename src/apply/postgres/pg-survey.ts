@@ -1,15 +1,19 @@
-import { type IdColumn, newColumnOf, type PostgresTarget } from '../../config/apply-targets.js';
-import { blocks, checkColumn, openColumn } from '../column-work.js';
-import type { ApplyContext } from '../context.js';
+import { columnLabel, type IdColumn, newColumnOf, type PostgresTarget } from '../../config/apply-targets.js';
+import { blocks, type ColumnWork, checkColumn, openColumn } from '../column-work.js';
+import type { ApplyContext, SurveyOptions } from '../context.js';
+import { type LeftCount, leftOfCounts } from '../left.js';
 import { type ColumnPlan, type Earlier, NO_EARLIER, type Note, type TargetPlan } from '../plan.js';
+import { RowNames } from '../row-names.js';
 import { quoteName } from '../sql-names.js';
 import { addHeld, type Held } from '../tables/held.js';
 import { type Judgement, judgeTable, type Rewritten } from '../tables/judge-table.js';
+import { type CellSource, keyOf, type OnLeft, tellRow, watchLeft } from '../tables/left-cells.js';
 import { columnOf } from '../tables/table-facts.js';
 import {
   buildColumnPlan,
   buildTablePlan,
   countedNotes,
+  countsOf,
   isUnreadable,
   sameColumnNotes,
   watchFinals,
@@ -18,17 +22,19 @@ import { rivalNotes, sharedNewColumnNotes, sharedTableNotes, writtenNotes } from
 import {
   earlierNotes,
   findEarlier,
+  finishedPlaces,
   isOpen,
   newColumnNotes,
   otherKeyNotes,
   pathNotes,
   rowKeyNotes,
 } from '../tables/units.js';
+import { compareFilled } from './pg-compare-filled.js';
 import { type PgFacts, privilegeNotes } from './pg-facts.js';
-import { buildGroupJudge, groupSql, judgeGroup, unenteredRows } from './pg-groups.js';
+import { buildGroupJudge, groupSql, groupTerms, judgeGroup, unenteredRows } from './pg-groups.js';
 import { readHeld } from './pg-held.js';
-import { listLedgers, readUnits, type Unit } from './pg-ledger.js';
-import type { PgSession } from './pg-session.js';
+import { keyMatch, listLedgers, readUnits, type Unit } from './pg-ledger.js';
+import type { Cells, PgSession } from './pg-session.js';
 
 const ROWS_PER_SECOND = 50_000;
 /** PostgreSQL cuts longer names off. */
@@ -154,36 +160,148 @@ export async function surveyTable(
   context: ApplyContext,
   session: PgSession,
   found: Found,
+  { onLeft }: SurveyOptions = {},
 ): Promise<TargetPlan> {
-  const { target, facts, notes, earlier } = found;
+  const { target, facts, notes } = found;
   const place = `${await session.place()}, table ${facts.table}`;
-  const base = { target, place, earlier, rowsPerSecond: ROWS_PER_SECOND };
-  if (isUnreadable(notes)) return buildTablePlan({ ...base, rows: 0, columns: [], notes });
+  const base = { target, place, rowsPerSecond: ROWS_PER_SECOND };
+  if (isUnreadable(notes)) {
+    return buildTablePlan({ ...base, earlier: found.earlier, rows: 0, columns: [], notes });
+  }
   const rows = Number(await session.one(`SELECT count(*) FROM ${facts.table}`));
   const columns: ColumnPlan[] = [];
   const counted: Note[] = [];
   for (const id of target.ids) {
     const work = watchFinals(openColumn(context, id, context.policy), facts, context.policy.mode);
-    if (isOpen(context, found, id)) {
-      const judge = buildGroupJudge(work, context.policy.mode);
-      const units = context.policy.mode === 'new' ? [] : found.units;
-      const { from, where } = unenteredRows(
-        facts,
-        found.judgement.handling.key,
-        units,
-        target.ledgerSchema,
-        id,
-      );
-      let done = 0;
-      for await (const groups of session.read(groupSql(from, where, id))) {
-        for (const group of groups) judgeGroup(judge, group);
-        done += groups.length;
-        context.onProgress({ kind: 'step', name: `reading ${facts.table}`, done, total: null });
-      }
+    const left: LeftCount[] = [];
+    for (const source of cellSources(context, found, id)) {
+      const own = source.state === 'open' ? work : openColumn(context, id, source.policy);
+      await tallyCells(context, session, found, own, source);
+      if (own !== work) left.push(...leftOfCounts(source.state, countsOf(own), source.policy));
+      if (onLeft !== undefined) await listCells(context, session, found, id, { source, onLeft });
     }
-    const plan = buildColumnPlan(work, context.policy.mode);
+    if (onLeft !== undefined && context.policy.mode === 'in_place')
+      await listChanged(session, found, id, onLeft);
+    const plan = buildColumnPlan(work, context.policy.mode, left);
     columns.push(plan);
     counted.push(...countedNotes(context, facts, found.judgement.handling, work, plan));
   }
-  return buildTablePlan({ ...base, rows, columns, notes: [...notes, ...counted] });
+  const earlier = await compareEarlier(context, session, found, onLeft);
+  return buildTablePlan({ ...base, earlier, rows, columns, notes: [...notes, ...counted] });
+}
+
+/**
+ * What a plan looks at in one column: what is to be rewritten, or, of a column that runs went through, what they left
+ * and what came since.
+ */
+function cellSources(context: ApplyContext, found: Found, id: IdColumn): CellSource[] {
+  const { facts, judgement, units, target, earlier } = found;
+  const { policy } = context;
+  const { key } = judgement.handling;
+  const value = `t.${quoteName(id.column)}::text`;
+  if (policy.mode === 'new') return [{ state: 'open', policy, from: `${facts.table} AS t`, value }];
+  if (earlier.state === 'unfinished') return [];
+  const rows = unenteredRows(facts, key, units, target.ledgerSchema, id);
+  const state = isOpen(context, found, id) ? 'open' : 'unentered';
+  const entered = finishedPlaces(units, key, id).map(({ unit, col }): CellSource => {
+    const match = keyMatch(unit.key, unit.keyTypes, (part) => `t.${quoteName(part)}`, 'e.row_key');
+    // Only JSON has several ids in a cell: some were rewritten, others kept.
+    const hasRest = id.path === undefined ? 'AND e.new IS NULL' : '';
+    return {
+      state: 'entered',
+      policy: { ...policy, ...unit.policy },
+      from: `${quoteName(target.ledgerSchema)}.entry AS e JOIN ${unit.table} AS t ON ${match}
+        WHERE e.unit = ${unit.unit} AND e.col = ${col} AND e.id <= ${unit.done} AND ${value} IS NOT DISTINCT FROM e.new ${hasRest}`,
+      value: 'e.old',
+    };
+  });
+  return [{ state, policy, from: `${rows.from} ${rows.where}`, value }, ...entered];
+}
+
+async function tallyCells(
+  context: ApplyContext,
+  session: PgSession,
+  { facts }: Found,
+  work: ColumnWork,
+  source: CellSource,
+): Promise<void> {
+  const judge = buildGroupJudge(work, context.policy.mode);
+  let done = 0;
+  for await (const groups of session.read(groupSql(source.from, '', work.column, source.value))) {
+    for (const group of groups) judgeGroup(judge, group);
+    done += groups.length;
+    context.onProgress({ kind: 'step', name: `reading ${facts.table}`, done, total: null });
+  }
+}
+
+interface ListWhat {
+  readonly source: CellSource;
+  readonly onLeft: OnLeft;
+}
+
+/** Reports every cell that is left, row by row. */
+async function listCells(
+  context: ApplyContext,
+  session: PgSession,
+  { target, facts, judgement }: Found,
+  id: IdColumn,
+  { source, onLeft }: ListWhat,
+): Promise<void> {
+  const key = rowKeyOf(facts, judgement.handling.key);
+  const terms = [...groupTerms(id, 't', source.value), "'1'"];
+  const keys = key.map((name) => `t.${quoteName(name)}::text`);
+  let values: Cells = [];
+  const work = openColumn(context, id, source.policy);
+  const row = () => ({ key: keyOf(key, values) });
+  const judge = buildGroupJudge(watchLeft(work, source, target.name, onLeft, row), context.policy.mode);
+  for await (const rows of session.read(`SELECT ${[...terms, ...keys].join(', ')} FROM ${source.from}`)) {
+    for (const cells of rows) {
+      values = cells.slice(terms.length);
+      judgeGroup(judge, cells.slice(0, terms.length));
+    }
+  }
+}
+
+/** How a row is named: by the key it is rewritten by, else by its first key or where it lies. */
+function rowKeyOf({ keys }: PgFacts, key: readonly string[]): readonly string[] {
+  return key.length > 0 ? key : (keys[0] ?? ['ctid']);
+}
+
+/** Reports every cell that a run wrote and that holds something else by now. */
+async function listChanged(
+  session: PgSession,
+  { target, judgement, units }: Found,
+  id: IdColumn,
+  onLeft: OnLeft,
+): Promise<void> {
+  const { key } = judgement.handling;
+  await readHeld(session, units, key, id, (value, ...values) =>
+    tellRow(onLeft, target.name, id, {
+      kind: 'changed_since',
+      reason: 'changed',
+      value: value ?? '',
+      key: keyOf(key, values),
+    }),
+  );
+}
+
+/** Compares the new columns that runs filled with what they were filled from. */
+async function compareEarlier(
+  context: ApplyContext,
+  session: PgSession,
+  { target, facts, judgement, units, earlier }: Found,
+  onLeft: OnLeft | undefined,
+): Promise<Earlier> {
+  if (context.policy.mode !== 'new' || earlier.run === null) return earlier;
+  const key = rowKeyOf(facts, judgement.handling.key);
+  const changed = new RowNames();
+  let left = 0;
+  for (const id of target.ids) {
+    const unit = units.findLast((one) => one.mode === 'new' && one.labels.includes(columnLabel(id)));
+    if (unit === undefined || columnOf(facts, newColumnOf(id)) === undefined) continue;
+    const compared = await compareFilled(context, session, unit, id, { key, onLeft });
+    left += compared.unfilled.count;
+    changed.merge(compared.foreign);
+  }
+  return { ...earlier, left, changedSince: changed.count, changedRows: changed.names };
 }

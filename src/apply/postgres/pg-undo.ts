@@ -1,15 +1,14 @@
-import { type IdColumn, newColumnOf } from '../../config/apply-targets.js';
+import { newColumnOf } from '../../config/apply-targets.js';
 import { SvcError } from '../../errors.js';
-import { openColumn } from '../column-work.js';
 import { type ApplyContext, NAMED_ROWS, type Undone } from '../context.js';
 import { RowNames } from '../row-names.js';
 import { quoteName } from '../sql-names.js';
-import { type FilledColumn, nameUnfilled } from '../tables/entry-checks.js';
+import type { FilledColumn } from '../tables/entry-checks.js';
 import { columnOf } from '../tables/table-facts.js';
 import { assertNoDependent } from '../tables/units.js';
 import { lockTables } from './pg-atomic.js';
+import { compareFilled } from './pg-compare-filled.js';
 import { readPgFacts } from './pg-facts.js';
-import { buildGroupJudge, groupTerms, judgeGroup } from './pg-groups.js';
 import { keyMatch, keySql, lockLedger, readUnits, type Unit } from './pg-ledger.js';
 import { BEGIN_LATEST, BEGIN_READ_ONLY, BEGIN_SNAPSHOT, type PgSession } from './pg-session.js';
 import { changeWork, createWork, WORK, type WorkList } from './pg-work.js';
@@ -198,31 +197,4 @@ export async function compareAllFilled(
       );
   }
   return { compared, gone };
-}
-
-async function compareFilled(
-  context: ApplyContext,
-  session: PgSession,
-  unit: Unit,
-  id: IdColumn,
-): Promise<FilledColumn> {
-  const judge = buildGroupJudge(openColumn(context, id, { ...context.policy, ...unit.policy }), 'new');
-  const fresh = newColumnOf(id);
-  const terms = groupTerms(id, 't');
-  const places = [...terms, fresh].map((_, at) => at + 1).join(', ');
-  const [foreign, unfilled] = [new RowNames(), new RowNames()];
-  let checked = 0;
-  const sql = `SELECT t.${quoteName(fresh)}::text, ${terms.join(', ')}, count(*) FROM ${unit.table} AS t
-    WHERE t.${quoteName(fresh)} IS NOT NULL OR t.${quoteName(id.column)} IS NOT NULL GROUP BY ${places}`;
-  for await (const groups of session.read(sql)) {
-    for (const [value = null, ...group] of groups) {
-      const rows = Number(group.at(-1));
-      const expected = judgeGroup(judge, group) ?? null;
-      if (value !== null) checked += rows;
-      if (value === expected) continue;
-      if (value === null) unfilled.add(nameUnfilled(id, group[0] ?? ''), rows);
-      else foreign.add(`${fresh} ${value}`, rows);
-    }
-  }
-  return { checked, foreign, unfilled };
 }

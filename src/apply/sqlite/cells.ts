@@ -19,7 +19,7 @@ export function cellSql(column: IdColumn, alias: string): string {
   return exactSql(column, `${alias}.${quoteName(column.column)}`);
 }
 
-function exactSql(column: IdColumn, name: string): string {
+export function exactSql(column: IdColumn, name: string): string {
   if (column.path !== undefined) {
     return `CASE typeof(${name}) WHEN 'text' THEN CAST(${name} AS BLOB) WHEN 'null' THEN NULL ELSE 0 END`;
   }

@@ -1,6 +1,6 @@
 import type { SqliteTarget } from '../../config/apply-targets.js';
-import type { ApplyContext, RunFacts, Site, Undone, Verified, Written } from '../context.js';
-import { isFinished } from '../context.js';
+import type { ApplyContext, RunFacts, Site, SurveyOptions, Undone, Verified, Written } from '../context.js';
+import { isFinished, surveyContext } from '../context.js';
 import type { TargetPlan } from '../plan.js';
 import type { Rewritten } from '../tables/judge-table.js';
 import { readDoneUnits, readUnitsOfRun } from './ledger.js';
@@ -28,7 +28,7 @@ export function openSqliteSite(context: ApplyContext, file: string, targets: rea
   };
   return {
     runs: () => withDb(false, async (db) => readSqliteRuns(db, file)),
-    survey: () => withDb(false, (db) => surveyAll(context, db, targets)),
+    survey: (options = {}) => withDb(false, (db) => surveyAll(context, db, targets, options)),
     write: (agreed, run) => withDb(true, (db) => writeAll(context, db, targets, agreed, run)),
     undo: (run) => withDb(true, (db) => undoAll(context, db, run)),
     verify: (run) => withDb(true, async (db) => verifyAll(context, db, targets, run)),
@@ -40,9 +40,11 @@ async function surveyAll(
   context: ApplyContext,
   db: UserDb,
   targets: readonly SqliteTarget[],
+  options: SurveyOptions,
 ): Promise<readonly TargetPlan[]> {
   const plans: TargetPlan[] = [];
-  for (const found of findAll(context, db, targets)) plans.push(await surveyTable(context, db, found));
+  const own = surveyContext(context, options);
+  for (const found of findAll(own, db, targets)) plans.push(await surveyTable(own, db, found, options));
   return plans;
 }
 

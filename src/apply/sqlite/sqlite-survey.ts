@@ -1,15 +1,19 @@
 import { setImmediate } from 'node:timers/promises';
 import { columnLabel, type IdColumn, newColumnOf, type SqliteTarget } from '../../config/apply-targets.js';
 import { blocks, type ColumnWork, checkColumn, openColumn } from '../column-work.js';
-import type { ApplyContext } from '../context.js';
+import type { ApplyContext, SurveyOptions } from '../context.js';
+import { type LeftCount, leftOfCounts } from '../left.js';
 import { type ColumnPlan, type Earlier, NO_EARLIER, type Note, type TargetPlan } from '../plan.js';
+import { RowNames } from '../row-names.js';
 import { quoteName } from '../sql-names.js';
 import { addHeld } from '../tables/held.js';
 import { type Judgement, judgeTable, type Rewritten } from '../tables/judge-table.js';
+import { type CellSource, keyOf, type OnLeft, tellRow, watchLeft } from '../tables/left-cells.js';
 import {
   buildColumnPlan,
   buildTablePlan,
   countedNotes,
+  countsOf,
   isUnreadable,
   sameColumnNotes,
   watchFinals,
@@ -18,14 +22,16 @@ import { rivalNotes, sharedNewColumnNotes, sharedTableNotes, writtenNotes } from
 import {
   earlierNotes,
   findEarlier,
+  finishedPlaces,
   isOpen,
   newColumnNotes,
   otherKeyNotes,
   pathNotes,
   rowKeyNotes,
 } from '../tables/units.js';
-import { buildCellJudge, type Cell, cellSql, judgeCell, rowScope, scopeSql } from './cells.js';
-import { enteredRows, keySql, plain, readUnits, type Unit } from './ledger.js';
+import { buildCellJudge, type Cell, exactSql, judgeCell, rowScope, scopeSql } from './cells.js';
+import { compareFilled } from './compare-filled.js';
+import { enteredRows, keyMatch, keySql, plain, readUnits, type Unit } from './ledger.js';
 import type { SqliteFacts } from './sqlite-facts.js';
 import { readHeld } from './sqlite-held.js';
 import { interrupted, type UserDb } from './user-db.js';
@@ -141,11 +147,18 @@ export function refresh(context: ApplyContext, db: UserDb, found: Found): Found 
 }
 
 /** Reads a table and says what apply would do to it. */
-export async function surveyTable(context: ApplyContext, db: UserDb, found: Found): Promise<TargetPlan> {
-  const { target, facts, notes, earlier } = found;
+export async function surveyTable(
+  context: ApplyContext,
+  db: UserDb,
+  found: Found,
+  { onLeft }: SurveyOptions = {},
+): Promise<TargetPlan> {
+  const { target, facts, notes } = found;
   const place = `${target.file}, table ${facts.table}`;
-  const base = { target, place, earlier, rowsPerSecond: ROWS_PER_SECOND };
-  if (isUnreadable(notes)) return buildTablePlan({ ...base, rows: 0, columns: [], notes });
+  const base = { target, place, rowsPerSecond: ROWS_PER_SECOND };
+  if (isUnreadable(notes)) {
+    return buildTablePlan({ ...base, earlier: found.earlier, rows: 0, columns: [], notes });
+  }
   const rows = Number(
     db
       .prepare(`SELECT count(*) FROM ${quoteName(facts.table)}`)
@@ -156,33 +169,121 @@ export async function surveyTable(context: ApplyContext, db: UserDb, found: Foun
   const counted: Note[] = [];
   for (const id of target.ids) {
     const work = watchFinals(openColumn(context, id, context.policy), facts, context.policy.mode);
-    if (isOpen(context, found, id)) await tallyColumn(context, db, found, work, rows);
-    const plan = buildColumnPlan(work, context.policy.mode);
+    const left: LeftCount[] = [];
+    for (const source of cellSources(context, found, id)) {
+      const own = source.state === 'open' ? work : openColumn(context, id, source.policy);
+      await tallyCells(context, db, found, { work: own, source, rows, onLeft });
+      if (own !== work) left.push(...leftOfCounts(source.state, countsOf(own), source.policy));
+    }
+    if (onLeft !== undefined && context.policy.mode === 'in_place') listChanged(db, found, id, onLeft);
+    const plan = buildColumnPlan(work, context.policy.mode, left);
     columns.push(plan);
     counted.push(...countedNotes(context, facts, found.judgement.handling, work, plan));
   }
-  return buildTablePlan({ ...base, rows, columns, notes: [...notes, ...counted] });
+  const earlier = compareEarlier(context, db, found, onLeft);
+  return buildTablePlan({ ...base, earlier, rows, columns, notes: [...notes, ...counted] });
 }
 
-async function tallyColumn(
+/** Reports every cell that a run wrote and that holds something else by now. */
+function listChanged(db: UserDb, { target, judgement, units }: Found, id: IdColumn, onLeft: OnLeft): void {
+  const { key } = judgement.handling;
+  readHeld(db, units, key, id, (rowKey, value) => {
+    const values: unknown = key.length > 1 ? JSON.parse(rowKey) : [rowKey];
+    const row = { value, key: keyOf(key, Array.isArray(values) ? values : []) };
+    tellRow(onLeft, target.name, id, { kind: 'changed_since', reason: 'changed', ...row });
+  });
+}
+
+/**
+ * What a plan looks at in one column: what is to be rewritten, or, of a column that runs went through, what they left
+ * and what came since.
+ */
+function cellSources(context: ApplyContext, found: Found, id: IdColumn): CellSource[] {
+  const { facts, judgement, units, earlier } = found;
+  const { policy } = context;
+  const value = `t.${quoteName(id.column)}`;
+  if (policy.mode === 'new') {
+    return [{ state: 'open', policy, from: `${quoteName(facts.table)} AS t`, value }];
+  }
+  if (earlier.state === 'unfinished') return [];
+  const from = `${unenteredRows(facts, judgement.handling.key, units, id)} ${andWhere(units, id)}`;
+  const state = isOpen(context, found, id) ? 'open' : 'unentered';
+  const entered = finishedPlaces(units, judgement.handling.key, id).map(({ unit, col }): CellSource => {
+    const match = keyMatch(unit.key, (name) => `t.${quoteName(name)}`, 'e.row_key');
+    // Only JSON has several ids in a cell: some were rewritten, others kept.
+    const hasRest = id.path === undefined ? 'AND e.new IS NULL' : '';
+    return {
+      state: 'entered',
+      policy: { ...policy, ...unit.policy },
+      from: `svc_migrate_entry AS e JOIN ${quoteName(unit.table)} AS t ON ${match}
+        WHERE e.unit = ${unit.unit} AND e.col = ${col} AND e.id <= ${unit.done} AND ${value} IS e.new COLLATE BINARY ${hasRest}`,
+      value: 'e.old',
+    };
+  });
+  return [{ state, policy, from, value }, ...entered];
+}
+
+interface TallyWhat {
+  readonly work: ColumnWork;
+  readonly source: CellSource;
+  readonly rows: number;
+  readonly onLeft: OnLeft | undefined;
+}
+
+async function tallyCells(
   context: ApplyContext,
   db: UserDb,
-  { facts, judgement, units }: Found,
-  work: ColumnWork,
-  total: number,
+  { target, facts, judgement }: Found,
+  { work, source, rows, onLeft }: TallyWhat,
 ): Promise<void> {
   const id = work.column;
-  const isNew = context.policy.mode === 'new';
-  const from = unenteredRows(facts, judgement.handling.key, isNew ? [] : units, id);
-  const sql = `SELECT ${[cellSql(id, 't'), ...scopeSql(id, 't')].join(', ')} FROM ${from} ${andWhere(isNew ? [] : units, id)}`;
-  const judge = buildCellJudge(work, context.policy.mode);
+  const key = onLeft === undefined ? [] : rowKeyOf(facts, judgement.handling.key);
+  const terms = [
+    exactSql(id, source.value),
+    ...scopeSql(id, 't'),
+    ...key.map((name) => `CAST(t.${quoteName(name)} AS TEXT)`),
+  ];
+  let row: readonly Cell[] = [];
+  const watched =
+    onLeft === undefined
+      ? work
+      : watchLeft(work, source, target.name, onLeft, () => ({ key: keyOf(key, row.slice(4)) }));
+  const judge = buildCellJudge(watched, context.policy.mode);
   let done = 0;
-  for (const [cell = null, ...scope] of db.prepare<[], Cell[]>(sql).raw().iterate()) {
+  const sql = `SELECT ${terms.join(', ')} FROM ${source.from}`;
+  for (row of db.prepare<[], Cell[]>(sql).raw().iterate()) {
+    const [cell = null, ...scope] = row;
     judgeCell(judge, cell, typeof cell === 'string', rowScope(id, scope));
     done += 1;
     if (done % ROWS_PER_BREATH !== 0) continue;
-    context.onProgress({ kind: 'step', name: `reading ${facts.table}`, done, total });
+    context.onProgress({ kind: 'step', name: `reading ${facts.table}`, done, total: rows });
     await setImmediate();
     if (context.signal.aborted) throw interrupted();
   }
+}
+
+/** How a row is named: by the key it is rewritten by, else by its first key or its rowid. */
+function rowKeyOf({ keys, rowid }: SqliteFacts, key: readonly string[]): readonly string[] {
+  return key.length > 0 ? key : (keys[0] ?? (rowid === null ? [] : [rowid]));
+}
+
+/** Compares the new columns that runs filled with what they were filled from. */
+function compareEarlier(
+  context: ApplyContext,
+  db: UserDb,
+  { target, facts, judgement, units, earlier }: Found,
+  onLeft: OnLeft | undefined,
+): Earlier {
+  if (context.policy.mode !== 'new' || earlier.run === null) return earlier;
+  const key = rowKeyOf(facts, judgement.handling.key);
+  const changed = new RowNames();
+  let left = 0;
+  for (const id of target.ids) {
+    const unit = units.findLast((one) => one.mode === 'new' && one.labels.includes(columnLabel(id)));
+    if (unit === undefined || !hasColumn(facts, newColumnOf(id))) continue;
+    const compared = compareFilled(context, db, unit, id, { key, onLeft });
+    left += compared.unfilled.count;
+    changed.merge(compared.foreign);
+  }
+  return { ...earlier, left, changedSince: changed.count, changedRows: changed.names };
 }

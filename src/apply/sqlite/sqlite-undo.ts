@@ -1,13 +1,11 @@
-import { type IdColumn, newColumnOf } from '../../config/apply-targets.js';
+import { newColumnOf } from '../../config/apply-targets.js';
 import { SvcError } from '../../errors.js';
-import { openColumn } from '../column-work.js';
 import { type ApplyContext, NAMED_ROWS, type Undone } from '../context.js';
 import { RowNames } from '../row-names.js';
 import { quoteName } from '../sql-names.js';
-import { type FilledColumn, nameUnfilled } from '../tables/entry-checks.js';
 import { notWritten } from '../tables/not-written.js';
 import { assertNoDependent } from '../tables/units.js';
-import { buildCellJudge, judgeSql, KEEP_SQL, registerJudge, resultSql } from './cells.js';
+import { compareFilled } from './compare-filled.js';
 import { keyMatch, keySql, plain, readUnit, readUnits, type Unit } from './ledger.js';
 import { changeRows } from './sqlite-batches.js';
 import { readSqliteFacts } from './sqlite-facts.js';
@@ -178,31 +176,4 @@ export async function undoNewColumns(context: ApplyContext, db: UserDb, unit: Un
     setState(db, unit, 'undone');
     return { ...base, restored };
   });
-}
-
-/** Compares a column that a run filled with what the remap gives for the column beside it. */
-export function compareFilled(context: ApplyContext, db: UserDb, unit: Unit, id: IdColumn): FilledColumn {
-  const policy = { ...context.policy, ...unit.policy };
-  registerJudge(db, 'svc_migrate_judge', buildCellJudge(openColumn(context, id, policy), 'new'));
-  const newColumn = newColumnOf(id);
-  const fresh = `t.${quoteName(newColumn)}`;
-  const cell = `t.${quoteName(id.column)}`;
-  const rows = db
-    .prepare<[], { fresh: string | null; cell: string; is_right: number; is_unfilled: number }>(
-      `SELECT CAST(f AS TEXT) AS fresh, CAST(c AS TEXT) AS cell,
-         n IS NOT ${KEEP_SQL} AND f IS ${resultSql(id, 'n')} AS is_right, n IS NOT ${KEEP_SQL} AND n IS NOT NULL AS is_unfilled
-       FROM (
-         SELECT ${fresh} AS f, ${cell} AS c, ${judgeSql('svc_migrate_judge', id, 't')} AS n
-         FROM ${quoteName(unit.table)} AS t WHERE ${fresh} IS NOT NULL OR ${cell} IS NOT NULL LIMIT -1
-       )`,
-    )
-    .iterate();
-  const [foreign, unfilled] = [new RowNames(), new RowNames()];
-  let checked = 0;
-  for (const row of rows) {
-    if (row.fresh !== null) checked += 1;
-    if (row.fresh === null && row.is_unfilled === 1) unfilled.add(nameUnfilled(id, row.cell));
-    else if (row.fresh !== null && row.is_right === 0) foreign.add(`${newColumn} ${row.fresh}`);
-  }
-  return { checked, foreign, unfilled };
 }

@@ -5,10 +5,10 @@ import { quoteName } from '../sql-names.js';
 import { EntryChecks, type EntryVerdict } from '../tables/entry-checks.js';
 import { lostSource } from '../tables/twice.js';
 import { buildCellJudge, judgeSql, KEEP_SQL, registerJudge, resultSql } from './cells.js';
+import { compareFilled } from './compare-filled.js';
 import { keyMatch, readUnits, type Unit } from './ledger.js';
 import { readSqliteFacts } from './sqlite-facts.js';
 import { hasColumn } from './sqlite-survey.js';
-import { compareFilled } from './sqlite-undo.js';
 import type { UserDb } from './user-db.js';
 
 /** Recomputes a finished unit: every entry from the remap, every row from its entry. */

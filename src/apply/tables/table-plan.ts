@@ -1,12 +1,14 @@
 import { columnLabel, newColumnOf, type TableTarget } from '../../config/apply-targets.js';
 import { blocks, type ColumnWork } from '../column-work.js';
 import type { ApplyContext } from '../context.js';
+import { type LeftCount, sumLeft } from '../left.js';
 import {
   buildCounts,
   type ColumnPlan,
   type Earlier,
   isMissing,
   type Note,
+  type PlanCount,
   type TargetPlan,
 } from '../plan.js';
 import { Finals } from './finals.js';
@@ -25,15 +27,25 @@ export function watchFinals(work: ColumnWork, facts: TableFacts, mode: 'new' | '
 }
 
 /** A column's part of the plan. */
-export function buildColumnPlan({ column, tally }: ColumnWork, mode: 'new' | 'in_place'): ColumnPlan {
+export function buildColumnPlan(
+  { column, tally }: ColumnWork,
+  mode: 'new' | 'in_place',
+  left: readonly LeftCount[] = [],
+): ColumnPlan {
   const tallied = tally.result();
   return {
     column: columnLabel(column),
     model: column.model ?? `by ${column.modelColumn}`,
     newColumn: mode === 'new' ? newColumnOf(column) : null,
     counts: buildCounts(tallied),
+    left: sumLeft(left),
     digest: tallied.digest,
   };
+}
+
+/** The counts of a column so far. */
+export function countsOf({ tally }: ColumnWork): PlanCount[] {
+  return buildCounts(tally.result());
 }
 
 /** What counting brought to light about a column: ids that collide, do not fit, or cannot be emptied. */

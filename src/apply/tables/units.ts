@@ -155,6 +155,20 @@ export function isOpen(
   return earlier.state !== 'unfinished' && (policy.again || !isCovered(units, id));
 }
 
+/** Finished runs that rewrote a column in place, each with the column's place in it. */
+export function finishedPlaces<U extends UnitFacts>(
+  units: readonly U[],
+  key: readonly string[],
+  id: IdColumn,
+): { readonly unit: U; readonly col: number }[] {
+  const finished = units.filter(
+    (unit) => unit.mode === 'in_place' && unit.state === 'done' && isSameList(unit.key, key),
+  );
+  return finished
+    .map((unit) => ({ unit, col: unit.labels.indexOf(columnLabel(id)) }))
+    .filter(({ col }) => col >= 0);
+}
+
 /** How far earlier runs came; the columns of which rows without an entry must be counted. */
 export function findEarlier(
   context: ApplyContext,

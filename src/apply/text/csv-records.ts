@@ -1,7 +1,7 @@
 import { type ColumnWork, type Fate, judgeNumber, judgeText, needsScope } from '../column-work.js';
 import { NO_SCOPE, type RowScope } from '../ids/resolver.js';
 import { type CsvDialect, columnIndex, readCell } from './csv-dialect.js';
-import { OddityLog, type OnEdit, type RecordScanner } from './records.js';
+import { LineCounter, OddityLog, type OnEdit, type RecordScanner } from './records.js';
 
 const QUOTE = 0x22;
 const CR = 0x0d;
@@ -20,7 +20,11 @@ interface CsvColumn {
 }
 
 /** Scans CSV records byte by byte; nothing but the watched cells is ever decoded. */
-export function buildCsvScanner(dialect: CsvDialect, works: readonly ColumnWork[]): RecordScanner {
+export function buildCsvScanner(
+  dialect: CsvDialect,
+  works: readonly ColumnWork[],
+  head: Buffer = Buffer.alloc(0),
+): RecordScanner {
   const watched = watchedColumns(dialect, works);
   const placeOf = (name: string | undefined) =>
     name === undefined ? -1 : watched.indexOf(columnIndex(dialect, name));
@@ -34,7 +38,9 @@ export function buildCsvScanner(dialect: CsvDialect, works: readonly ColumnWork[
   }));
   // Edits are made in the order of the cells.
   columns.sort((a, b) => a.id - b.id);
-  return new CsvScanner(dialect, watched, columns);
+  const isWatched = works.some(({ onValue }) => onValue !== null);
+  const lines = new LineCounter(dialect.terminator, head.subarray(0, dialect.dataStart));
+  return new CsvScanner(dialect, watched, columns, isWatched ? lines : null);
 }
 
 /** Places of all columns that matter, ascending. */
@@ -57,12 +63,22 @@ class CsvScanner implements RecordScanner {
   readonly #starts: number[];
   readonly #ends: number[];
   readonly #log = new OddityLog();
+  /** Only where positions are asked for: it reads every byte once more. */
+  readonly #lines: LineCounter | null;
+  #bytes: Buffer = Buffer.alloc(0);
+  #start = 0;
   #rows = 0;
   /** Cells of the record scanned last. */
   #cells = 0;
   #isBlank = false;
 
-  constructor(dialect: CsvDialect, watched: readonly number[], columns: readonly CsvColumn[]) {
+  constructor(
+    dialect: CsvDialect,
+    watched: readonly number[],
+    columns: readonly CsvColumn[],
+    lines: LineCounter | null,
+  ) {
+    this.#lines = lines;
     this.dataStart = dialect.dataStart;
     this.#dialect = dialect;
     this.#watched = watched;
@@ -71,18 +87,25 @@ class CsvScanner implements RecordScanner {
     this.#ends = watched.map(() => -1);
   }
 
+  position() {
+    return { row: this.#rows, line: this.#lines?.lineAt(this.#bytes, this.#start) ?? 0 };
+  }
+
   found() {
     return { rows: this.#rows, oddities: this.#log.list() };
   }
 
   scan(bytes: Buffer, length: number, isLast: boolean, onEdit: OnEdit): number {
     let at = 0;
+    this.#bytes = bytes;
     while (at < length) {
       const next = this.#scanRecord(bytes, at, length, isLast);
-      if (next < 0) return at;
+      if (next < 0) break;
+      this.#start = at;
       if (!this.#isBlank) this.#judgeRecord(bytes, onEdit);
       at = next;
     }
+    this.#lines?.endPiece(bytes, at);
     return at;
   }
 

@@ -10,6 +10,7 @@ export function buildNdjsonScanner(works: readonly ColumnWork[], dataStart: numb
   const rewriter = buildJsonRewriter(works, (work) => work.column.column, true);
   const log = new OddityLog();
   let rows = 0;
+  let line = 0;
   const editsOf = (bytes: Buffer, start: number, end: number): readonly Edit[] => {
     rows += 1;
     try {
@@ -22,6 +23,7 @@ export function buildNdjsonScanner(works: readonly ColumnWork[], dataStart: numb
   };
   return {
     dataStart,
+    position: () => ({ row: rows, line }),
     found: () => ({ rows, oddities: log.list() }),
     scan: (bytes: Buffer, length: number, isLast: boolean, onEdit: OnEdit) => {
       let at = 0;
@@ -30,6 +32,7 @@ export function buildNdjsonScanner(works: readonly ColumnWork[], dataStart: numb
         const isComplete = found >= 0 && found < length;
         if (!isComplete && !isLast) return at;
         const end = isComplete ? found : length;
+        line += 1;
         if (!isBlank(bytes, at, end)) {
           for (const edit of editsOf(bytes, at, end)) onEdit(edit.start, edit.end, edit.text);
         }

@@ -12,6 +12,41 @@ export interface RecordScanner {
   scan(bytes: Buffer, length: number, isLast: boolean, onEdit: OnEdit): number;
   /** What was seen so far, beside the columns' own tallies. */
   found(): ScanFound;
+  /** The record whose values are being judged. */
+  position(): RecordPosition;
+}
+
+/** Both counted from 1: records without the header, lines with it. */
+export interface RecordPosition {
+  readonly row: number;
+  readonly line: number;
+}
+
+/** Counts lines in bytes that come in pieces, only as far as it is asked. */
+export class LineCounter {
+  readonly #terminator: number;
+  #line: number;
+  #counted = 0;
+
+  /** `head`: what comes before the first piece. */
+  constructor(terminator: number, head: Uint8Array) {
+    this.#terminator = terminator;
+    this.#line = 1 + head.reduce((sum, byte) => sum + (byte === terminator ? 1 : 0), 0);
+  }
+
+  /** The line of a place in the piece. */
+  lineAt(bytes: Buffer, at: number): number {
+    let next = bytes.indexOf(this.#terminator, this.#counted);
+    for (; next >= 0 && next < at; next = bytes.indexOf(this.#terminator, next + 1)) this.#line += 1;
+    this.#counted = Math.max(this.#counted, at);
+    return this.#line;
+  }
+
+  /** The piece is done with up to here; the next one begins there. */
+  endPiece(bytes: Buffer, consumed: number): void {
+    this.lineAt(bytes, consumed);
+    this.#counted = 0;
+  }
 }
 
 export interface ScanFound {

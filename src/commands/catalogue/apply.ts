@@ -55,6 +55,11 @@ const POLICY: readonly OptionSpec[] = [
     says: 'values that are no V3 id of the model: fail (default) or keep',
     choices: ['fail', 'keep'],
   },
+  {
+    flags: '--others <what>',
+    says: 'cells that other programs added or changed during or after a run: fail (default, exit code 1) or keep',
+    choices: ['fail', 'keep'],
+  },
   { flags: '--map-deleted', says: 'deleted records that V4 has count as mapped' },
   { flags: '--again', says: 'also rows that a finished run left alone or that came since' },
 ];
@@ -85,6 +90,7 @@ export const APPLY: CommandSpec = {
     },
     { flags: '--scan', says: 'look for columns and paths that hold V3 ids and propose targets' },
     JSON_OUT,
+    { flags: '--unmapped <file>', says: 'list every value that is left without a V4 id, as NDJSON' },
     ...POLICY,
     ...ONE_TARGET,
     ...TUNING,

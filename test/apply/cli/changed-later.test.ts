@@ -1,112 +1,80 @@
 import { appendFileSync, rmSync, writeFileSync } from 'node:fs';
 import { afterAll, describe, expect, it } from 'vitest';
-import { connect, startPostgres } from '../support/postgres.js';
-import { createOrders, makeScene, query, runOf, type Scene } from './scene.js';
+import { makeScene, runOf } from './scene.js';
+import { openShops } from './shops.js';
 
 const IDS = ['--ids', 'invoice_id=accounting/invoices'];
 
-/** A table `orders(id, invoice_id)` with the ids 1, 2, 3. */
-interface Shop {
-  readonly scene: Scene;
-  readonly place: readonly string[];
-  readonly sql: (text: string) => Promise<void>;
-  readonly close: () => Promise<void>;
-}
+const { shops, stop } = await openShops();
+afterAll(stop);
 
-const cluster = await startPostgres();
-afterAll(() => cluster?.stop());
-
-const SHOPS: Record<string, (name: string) => Promise<Shop>> = {
-  SQLite: async () => {
-    const scene = makeScene();
-    createOrders(scene.path('shop.db'), [1, 2, 3]);
-    const sql = async (text: string) => void query(scene.path('shop.db'), text);
-    return { scene, place: ['--sqlite', 'shop.db'], sql, close: async () => {} };
-  },
-  PostgreSQL: async (name) => {
-    const url = (await cluster?.createDatabase(name)) ?? '';
-    const client = await connect(url);
-    await client.query('CREATE TABLE orders(id serial PRIMARY KEY, invoice_id bigint)');
-    await client.query('INSERT INTO orders(invoice_id) VALUES (1), (2), (3)');
-    return {
-      scene: makeScene([], { SHOP_URL: url }),
-      place: ['--postgres-env', 'SHOP_URL'],
-      sql: async (text) => void (await client.query(text)),
-      close: () => client.end(),
-    };
-  },
-};
-
-describe.each(Object.entries(SHOPS).filter(([kind]) => kind === 'SQLite' || cluster !== null))(
-  'what others did to a rewritten table in %s',
-  (_, open) => {
-    it('is listed by --verify, which exits with 1', async () => {
-      const { scene, place, sql, close } = await open('verify');
-      const orders = [...place, '--table', 'orders', ...IDS];
-      expect(await scene.run(['apply', ...orders, '--in-place', '--yes'])).toMatchObject({ code: 0 });
-      expect(await scene.run(['apply', ...orders, '--verify'])).toMatchObject({ code: 0 });
-      await sql('UPDATE orders SET invoice_id = 7777 WHERE id = 2');
-      await sql('DELETE FROM orders WHERE id = 3');
-      const verified = await scene.run(['apply', ...orders, '--verify', '--json', '-']);
-      expect(JSON.parse(verified.stdout)).toMatchObject({
-        exitCode: 1,
-        verified: [
-          {
-            checked: 3,
-            wrongCount: 0,
-            changedSinceCount: 2,
-            changedSince: ['row 2: holds something else than the run wrote', 'row 3 is gone'],
-          },
-        ],
-      });
-      await close();
+describe.each(shops)('what others did to a rewritten table in %s', (_, open) => {
+  it('is listed by --verify, which exits with 1', async () => {
+    const { scene, place, sql, close } = await open('verify');
+    const orders = [...place, '--table', 'orders', ...IDS];
+    expect(await scene.run(['apply', ...orders, '--in-place', '--yes'])).toMatchObject({ code: 0 });
+    expect(await scene.run(['apply', ...orders, '--verify'])).toMatchObject({ code: 0 });
+    await sql('UPDATE orders SET invoice_id = 7777 WHERE id = 2');
+    await sql('DELETE FROM orders WHERE id = 3');
+    const verified = await scene.run(['apply', ...orders, '--verify', '--json', '-']);
+    expect(JSON.parse(verified.stdout)).toMatchObject({
+      exitCode: 1,
+      verified: [
+        {
+          checked: 3,
+          wrongCount: 0,
+          changedSinceCount: 2,
+          changedSince: ['row 2: holds something else than the run wrote', 'row 3 is gone'],
+        },
+      ],
     });
+    await close();
+  });
 
-    it('is listed where a new column was emptied or changed', async () => {
-      const { scene, place, sql, close } = await open('emptied');
-      const orders = [...place, '--table', 'orders', ...IDS];
-      expect(await scene.run(['apply', ...orders, '--yes'])).toMatchObject({ code: 0 });
-      await sql('UPDATE orders SET invoice_id_v4 = NULL WHERE id = 2');
-      await sql('UPDATE orders SET invoice_id_v4 = 7777 WHERE id = 3');
-      const verified = await scene.run(['apply', ...orders, '--verify', '--json', '-']);
-      expect(JSON.parse(verified.stdout)).toMatchObject({
-        exitCode: 1,
-        verified: [
-          {
-            wrong: ['invoice_id_v4 7777'],
-            changedSince: ['invoice_id 2: invoice_id_v4 is empty'],
-          },
-        ],
-      });
-      await close();
+  it('is listed where a new column was emptied or changed', async () => {
+    const { scene, place, sql, close } = await open('emptied');
+    const orders = [...place, '--table', 'orders', ...IDS];
+    expect(await scene.run(['apply', ...orders, '--yes'])).toMatchObject({ code: 0 });
+    await sql('UPDATE orders SET invoice_id_v4 = NULL WHERE id = 2');
+    await sql('UPDATE orders SET invoice_id_v4 = 7777 WHERE id = 3');
+    const verified = await scene.run(['apply', ...orders, '--verify', '--json', '-']);
+    expect(JSON.parse(verified.stdout)).toMatchObject({
+      exitCode: 1,
+      verified: [
+        {
+          wrong: ['invoice_id_v4 7777'],
+          changedSince: ['invoice_id 2: invoice_id_v4 is empty'],
+        },
+      ],
     });
+    await close();
+  });
 
-    it('is said where the new column was dropped; undo clears the way', async () => {
-      const { scene, place, sql, close } = await open('dropped');
-      const orders = [...place, '--table', 'orders', ...IDS];
-      const done = await scene.run(['apply', ...orders, '--yes']);
-      const run = runOf(done);
-      await sql('ALTER TABLE orders DROP COLUMN invoice_id_v4');
-      for (const mode of [[], ['--yes']]) {
-        const stopped = await scene.run(['apply', ...orders, ...mode]);
-        expect([stopped.code, stopped.stdout.replace(/\s+/g, ' ')]).toEqual([
-          6,
-          expect.stringContaining(`The column invoice_id_v4, which run ${run} filled, is gone.`),
-        ]);
-      }
-      const verified = await scene.run(['apply', ...orders, '--verify']);
-      expect([verified.code, verified.stdout]).toEqual([
-        1,
-        expect.stringContaining('column invoice_id_v4 is gone'),
+  it('is said where the new column was dropped; undo clears the way', async () => {
+    const { scene, place, sql, close } = await open('dropped');
+    const orders = [...place, '--table', 'orders', ...IDS];
+    const done = await scene.run(['apply', ...orders, '--yes']);
+    const run = runOf(done);
+    await sql('ALTER TABLE orders DROP COLUMN invoice_id_v4');
+    for (const mode of [[], ['--yes']]) {
+      const stopped = await scene.run(['apply', ...orders, ...mode]);
+      expect([stopped.code, stopped.stdout.replace(/\s+/g, ' ')]).toEqual([
+        6,
+        expect.stringContaining(`The column invoice_id_v4, which run ${run} filled, is gone.`),
       ]);
-      expect(verified.stdout).not.toContain('unfinished');
-      expect(await scene.run(['undo', run, ...place])).toMatchObject({ code: 0 });
-      expect(await scene.run(['apply', ...orders, '--yes'])).toMatchObject({ code: 0 });
-      expect(await scene.run(['apply', ...orders, '--verify'])).toMatchObject({ code: 0 });
-      await close();
-    });
-  },
-);
+    }
+    const verified = await scene.run(['apply', ...orders, '--verify']);
+    expect([verified.code, verified.stdout]).toEqual([
+      1,
+      expect.stringContaining('column invoice_id_v4 is gone'),
+    ]);
+    expect(verified.stdout).not.toContain('unfinished');
+    expect(await scene.run(['undo', run, ...place])).toMatchObject({ code: 0 });
+    expect(await scene.run(['apply', ...orders, '--yes'])).toMatchObject({ code: 0 });
+    expect(await scene.run(['apply', ...orders, '--verify'])).toMatchObject({ code: 0 });
+    await close();
+  });
+});
 
 describe('what others did to a rewritten file', () => {
   it.each([

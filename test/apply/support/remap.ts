@@ -64,6 +64,7 @@ export const IN_PLACE: Policy = {
   mode: 'in_place',
   missing: 'fail',
   unknown: 'fail',
+  others: 'fail',
   mapDeleted: false,
   again: false,
 };

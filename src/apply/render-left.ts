@@ -1,0 +1,28 @@
+import { layLines } from '../report/lay-lines.js';
+import { countOf } from '../report/numbers.js';
+import { describeCategory } from './describe-value.js';
+import type { ColumnLeft, LeftKind } from './left.js';
+
+const SAYS: Readonly<Record<LeftKind, string>> = {
+  undecided: 'not decided about',
+  kept: 'kept without a V4 id',
+  emptied: 'emptied',
+  left_alone: 'left alone',
+  came_since: 'not rewritten: came since the run, with an id that maps',
+  changed_since: 'changed by another program since the run',
+};
+
+/** `orders, invoice_id: 3 cells emptied: unmatched/unexplained. …` */
+export function describeLeft({ target, column, kind, reason, cells }: ColumnLeft): string {
+  const head = `${target}, ${column}: ${countOf(cells, 'cell')} ${SAYS[kind]}`;
+  if (reason === 'mapped' || reason === 'changed') return `${head}.`;
+  return `${head}: ${reason}. ${describeCategory(reason)}`;
+}
+
+/** What is left without a V4 id, one line for each column and reason. */
+export function renderLeft(left: readonly ColumnLeft[], width: number): string {
+  return layLines(
+    left.map((one) => `  ${describeLeft(one)}`),
+    width,
+  );
+}

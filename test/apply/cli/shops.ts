@@ -1,0 +1,46 @@
+import { connect, readAll, startPostgres } from '../support/postgres.js';
+import { createOrders, makeScene, query, type Scene } from './scene.js';
+
+/** A table `orders(id, invoice_id)` with the ids 1, 2, 3. */
+export interface Shop {
+  readonly scene: Scene;
+  readonly place: readonly string[];
+  readonly sql: (text: string) => Promise<void>;
+  readonly read: (text: string) => Promise<(string | null)[]>;
+  readonly close: () => Promise<void>;
+}
+
+type OpenShop = (name: string) => Promise<Shop>;
+
+/** A shop in each kind of database there is; `stop` ends their server. */
+export async function openShops(): Promise<{
+  readonly shops: readonly (readonly [string, OpenShop])[];
+  readonly stop: () => void;
+}> {
+  const cluster = await startPostgres();
+  const shops: [string, OpenShop][] = [['SQLite', openSqlite]];
+  if (cluster !== null)
+    shops.push(['PostgreSQL', async (name) => openPostgres(await cluster.createDatabase(name))]);
+  return { shops, stop: () => cluster?.stop() };
+}
+
+async function openSqlite(): Promise<Shop> {
+  const scene = makeScene();
+  createOrders(scene.path('shop.db'), [1, 2, 3]);
+  const sql = async (text: string) => void query(scene.path('shop.db'), text);
+  const read = async (text: string) => query(scene.path('shop.db'), text);
+  return { scene, place: ['--sqlite', 'shop.db'], sql, read, close: async () => {} };
+}
+
+async function openPostgres(url: string): Promise<Shop> {
+  const client = await connect(url);
+  await client.query('CREATE TABLE orders(id serial PRIMARY KEY, invoice_id bigint)');
+  await client.query('INSERT INTO orders(invoice_id) VALUES (1), (2), (3)');
+  return {
+    scene: makeScene([], { SHOP_URL: url }),
+    place: ['--postgres-env', 'SHOP_URL'],
+    sql: async (text) => void (await client.query(text)),
+    read: async (text) => (await readAll(client, text)).map(([value = null]) => value),
+    close: () => client.end(),
+  };
+}
