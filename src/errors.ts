@@ -23,6 +23,7 @@ export const EXIT_BY_CODE = {
   locked: 6,
   not_our_database: 6,
   newer_database: 6,
+  older_database: 6,
   corrupt_database: 6,
   disk: 6,
   sqlite_missing: 6,

@@ -1,5 +1,7 @@
+import { crc32 } from 'node:zlib';
 import type { Config } from '../config/config.js';
 import { SvcError } from '../errors.js';
+import { damaged } from '../store/checksum.js';
 import type { Db } from '../store/open.js';
 import { type DriftedField, type DriftRules, findDrift, isCompared } from './compare-fields.js';
 import { haveSameMembers } from './same-members.js';
@@ -9,12 +11,12 @@ const CHUNK = 250;
 
 /** Matched pairs of live records with both payloads. */
 const PAIRS = `
-  SELECT r.id, r.place, p3.body, p4.body
+  SELECT r.id, r.place, p3.body, p4.body, p3.checksum, p4.checksum
     FROM rec3 AS r CROSS JOIN payload AS p3 ON p3.record_id = r.id
     CROSS JOIN record AS t ON t.id = twin_of(r.id) CROSS JOIN payload AS p4 ON p4.record_id = t.id
     WHERE r.id > ? AND NOT r.deleted AND NOT t.deleted ORDER BY r.id LIMIT ${CHUNK}`;
 
-type PairRow = [id: number, place: number, v3: Uint8Array, v4: Uint8Array];
+type PairRow = [id: number, place: number, v3: Uint8Array, v4: Uint8Array, sum3: number, sum4: number];
 
 /** Writes what drifted between the records of a pair, by the row id of its V3 record. */
 const INSERT = `
@@ -35,7 +37,8 @@ export function saveDrift(db: Db, config: Config, live: ReadonlyMap<number, numb
   const read = db.prepare<[bigint], PairRow>(PAIRS).raw().safeIntegers(false);
   for (let last = 0n; ; ) {
     const rows = read.all(last);
-    for (const [id, at, v3, v4] of rows) {
+    for (const [id, at, v3, v4, sum3, sum4] of rows) {
+      if (crc32(v3) !== sum3 || crc32(v4) !== sum4) throw damaged('A stored payload');
       last = BigInt(id);
       const place = placeAt(places, at);
       place.compared += 1;

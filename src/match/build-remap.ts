@@ -2,7 +2,9 @@ import { tmpdir } from 'node:os';
 import type { Config } from '../config/config.js';
 import type { OnProgress } from '../domain.js';
 import { saveDrift } from '../drift/save-drift.js';
+import { readExportSeq } from '../store/meta.js';
 import type { Db } from '../store/open.js';
+import { verifyExport } from '../store/verify-export.js';
 import { assertConserved, type Conservation, tallyRemap } from './check-remap.js';
 import { matchChildren } from './children.js';
 import { saveCompanyPairs } from './companies.js';
@@ -37,7 +39,7 @@ export interface RemapSummary extends Conservation {
  * Joins the two exports on (model, company pair, platform_id) and rebuilds the remap table, all in one
  * transaction: after an error or a kill the previous remap is still there.
  *
- * @throws SvcError `bad_input` (companies file), `internal` (the result does not account for every record)
+ * @throws SvcError `bad_input` (companies file), `corrupt_database` (of what was exported), `internal` (the result does not account for every record)
  */
 export function buildRemap(options: RemapOptions): RemapSummary {
   const { db } = options;
@@ -74,6 +76,7 @@ function buildInTransaction(options: RemapOptions, pairs: Pairs): RemapSummary {
     done += 1;
     return work();
   };
+  step('check what was exported', () => verifyExport(db, assertGoing));
   step('read what was exported', () => {
     buildScope(db, config);
     saveKeyed(db);
@@ -94,15 +97,16 @@ function buildInTransaction(options: RemapOptions, pairs: Pairs): RemapSummary {
   const { sha256, counts } = tally;
   db.prepare(`
     INSERT INTO remap_run(built_at, sha256, export_seq, counts)
-    VALUES (?, ?, ifnull((SELECT CAST(value AS INTEGER) FROM meta WHERE key = 'export_seq'), 0), ?)`).run(
+    VALUES (?, ?, ?, ?)`).run(
     new Date(clock.now()).toISOString(),
     sha256,
+    readExportSeq(db),
     JSON.stringify(counts),
   );
   return { ...conservation, sha256, counts, unfinishedStreams: countUnfinished(db) };
 }
 
-const STEPS = 8;
+const STEPS = 9;
 
 function countUnfinished(db: Db): number {
   return Number(db.prepare(`SELECT count(*) FROM stream WHERE state IN ('running', 'failed')`).pluck().get());

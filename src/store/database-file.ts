@@ -12,7 +12,7 @@ const APPLICATION_ID_AT = 68;
  * Looks at a file before SQLite may: opening a database can already write to it. With `create`, a file
  * that is not there is made.
  *
- * @throws SvcError `bad_input`, `not_our_database`, `newer_database`, `disk`
+ * @throws SvcError `bad_input`, `not_our_database`, `newer_database`, `older_database`, `disk`
  */
 export function prepareFile(file: string, mayCreate: boolean): void {
   const stat = orUnreadable(file, () => statSync(file, { throwIfNoEntry: false }));
@@ -51,9 +51,16 @@ export function notOurs(file: string): SvcError {
   });
 }
 
-export function newerDatabase(file: string, version: number): SvcError {
+function newerDatabase(file: string, version: number): SvcError {
   return new SvcError('newer_database', `${file} was written by a newer svc-migrate (layout ${version}).`, {
     hint: 'Update svc-migrate, or export into a new database with --db.',
+  });
+}
+
+/** Rows of older layouts carry no checksums, and computing them now would declare sound whatever is there. */
+function olderDatabase(file: string, version: number): SvcError {
+  return new SvcError('older_database', `${file} was written by an older svc-migrate (layout ${version}).`, {
+    hint: 'Export again into a new database with --db, or use the version that wrote this one.',
   });
 }
 
@@ -102,7 +109,14 @@ function assertHeader(file: string, head: Buffer): void {
   const isBlank = owner === 0 && head.readUInt32BE(SCHEMA_COOKIE_AT) === 0;
   if (owner !== APPLICATION_ID && !isBlank) throw notOurs(file);
   const version = head.readInt32BE(USER_VERSION_AT);
+  // The version within an unfinished transaction says nothing: SQLite takes it back first.
+  if (!isBlank && !isInterrupted(file)) assertVersion(file, version);
+}
+
+/** @throws SvcError `newer_database`, `older_database` */
+export function assertVersion(file: string, version: number): void {
   if (version > SCHEMA_VERSION) throw newerDatabase(file, version);
+  if (version < SCHEMA_VERSION) throw olderDatabase(file, version);
 }
 
 /** Such as `ENOSPC`. */

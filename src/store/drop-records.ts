@@ -37,6 +37,7 @@ export function dropUnseen(db: Db, streamId: bigint, keepFrom: number, from: big
     keepFrom,
   );
   const { changes } = db.prepare(`DELETE ${where}`).run(streamId, low, high, keepFrom);
+  db.prepare('UPDATE stream SET stored = stored - ? WHERE id = ?').run(changes, streamId);
   return { dropped: changes, next: high === HIGHEST_ID ? null : high + 1n };
 }
 

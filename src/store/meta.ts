@@ -1,8 +1,20 @@
+import { checksumOf, damaged, isIntact } from './checksum.js';
 import type { Db } from './open.js';
 
-/** The value kept under `key`, or null. */
+/**
+ * The value kept under `key`, or null.
+ *
+ * @throws SvcError `corrupt_database`
+ */
 export function readMeta(db: Db, key: string): string | null {
-  return db.prepare<[string], string>('SELECT value FROM meta WHERE key = ?').pluck().get(key) ?? null;
+  const row = db
+    .prepare<[string], { value: string; intact: bigint }>(
+      `SELECT value, ${isIntact('meta')} AS intact FROM meta WHERE key = ?`,
+    )
+    .get(key);
+  if (row === undefined) return null;
+  if (row.intact === 0n) throw damaged(`The setting ${key}`);
+  return row.value;
 }
 
 /** Keeps `value` under `key`. */
@@ -10,6 +22,7 @@ export function writeMeta(db: Db, key: string, value: string): void {
   db.prepare(
     'INSERT INTO meta(key, value) VALUES (?, ?) ON CONFLICT(key) DO UPDATE SET value = excluded.value',
   ).run(key, value);
+  prepareSeal(db)(key);
 }
 
 const EXPORT_SEQ = 'export_seq';
@@ -24,5 +37,14 @@ export function prepareBumpExportSeq(db: Db): () => void {
   const bump = db.prepare<[string]>(`
     INSERT INTO meta(key, value) VALUES (?, '1')
     ON CONFLICT (key) DO UPDATE SET value = CAST(CAST(value AS INTEGER) + 1 AS TEXT)`);
-  return () => void bump.run(EXPORT_SEQ);
+  const seal = prepareSeal(db);
+  return () => {
+    bump.run(EXPORT_SEQ);
+    seal(EXPORT_SEQ);
+  };
+}
+
+function prepareSeal(db: Db): (key: string) => void {
+  const seal = db.prepare<[string]>(`UPDATE meta SET checksum = ${checksumOf('meta')} WHERE key = ?`);
+  return (key) => void seal.run(key);
 }

@@ -1,7 +1,8 @@
 import { statSync } from 'node:fs';
 import type { Database } from 'better-sqlite3';
 import { SvcError } from '../errors.js';
-import { isInterrupted, newerDatabase, noDatabase, notOurs, prepareFile } from './database-file.js';
+import { registerChecksum } from './checksum.js';
+import { assertVersion, isInterrupted, noDatabase, notOurs, prepareFile } from './database-file.js';
 import { APPLICATION_ID, SCHEMA, SCHEMA_VERSION } from './schema.js';
 import { Sqlite } from './sqlite.js';
 
@@ -21,7 +22,7 @@ const OLDEST_SQLITE = [3, 51, 3] as const;
  * `create` makes it where there is none; `write` and `read` refuse a missing one. `create` and `write` hold
  * it exclusively until closed; `read` only keeps writers out while a statement runs.
  *
- * @throws SvcError `locked`, `not_our_database`, `newer_database`, `corrupt_database`, `disk`, `bad_input`
+ * @throws SvcError `locked`, `not_our_database`, `newer_database`, `older_database`, `corrupt_database`, `disk`, `bad_input`
  */
 export function openDatabase(file: string, mode: OpenMode): Db {
   prepareFile(file, mode === 'create');
@@ -30,6 +31,7 @@ export function openDatabase(file: string, mode: OpenMode): Db {
     const db = new Sqlite(file, { readonly: mode === 'read', timeout: 0 });
     try {
       db.defaultSafeIntegers(true);
+      registerChecksum(db);
       assertSqliteVersion(db);
       if (mode === 'read') db.pragma('query_only = ON');
       else takeExclusively(db);
@@ -76,6 +78,7 @@ function takeExclusively(db: Db): void {
 export function openEmptyDatabase(): Db {
   const db = new Sqlite(':memory:');
   db.defaultSafeIntegers(true);
+  registerChecksum(db);
   createSchema(db);
   return db;
 }
@@ -96,7 +99,7 @@ function createSchema(db: Db): void {
 function assertOurs(db: Db, file: string): void {
   if (Number(db.pragma('application_id', { simple: true })) !== APPLICATION_ID) throw notOurs(file);
   const version = Number(db.pragma('user_version', { simple: true }));
-  if (version > SCHEMA_VERSION) throw newerDatabase(file, version);
+  assertVersion(file, version);
 }
 
 /** SQLite reads a last page that was cut as if it were filled up with zeros. */

@@ -1,5 +1,7 @@
+import { crc32 } from 'node:zlib';
 import type { RecordColumns } from '../domain.js';
 import { ColumnReader } from '../records/columns.js';
+import { checksumOf } from './checksum.js';
 import type { Db } from './open.js';
 
 /** The stream a page belongs to and the walks that its records are measured against, see `Position`. */
@@ -24,6 +26,9 @@ export interface RecordTally {
   /** New in the database, or stored anew with other content. */
   changed: number;
 }
+
+/** As wide as any checksum, so that the row does not grow when it gets its own. */
+const CHECKSUM_TO_COME = 2 ** 31;
 
 /** Records of one INSERT: with more of them there is little left to save. */
 const BATCH = 32;
@@ -116,28 +121,37 @@ function prepareInsert(
   // OR IGNORE passes over a record of a known id; what it would pass over otherwise, the revisit stumbles over
   const records = prepareRows(
     db,
-    `INSERT OR IGNORE INTO record(id, stream_id, svc_id, walk, ${CONTENT})`,
-    14,
+    `INSERT OR IGNORE INTO record(id, stream_id, svc_id, walk, ${CONTENT}, checksum)`,
+    15,
   );
+  const seal = db.prepare<[number]>(`UPDATE record SET checksum = ${checksumOf('record')} WHERE id >= ?`);
+  const count = db.prepare<[number, bigint]>('UPDATE stream SET stored = stored + ? WHERE id = ?');
   // OR FAIL needs no journal of its own for each statement: an error undoes the whole transaction anyway
-  const bodies = prepareRows(db, 'INSERT OR FAIL INTO payload(record_id, body)', 2);
+  const bodies = prepareRows(db, 'INSERT OR FAIL INTO payload(record_id, body, checksum)', 3);
   const added = db.prepare<[number], bigint>('SELECT id FROM record WHERE id >= ?').pluck();
   return (place, page) => {
-    const count = page.columns.length;
+    const length = page.columns.length;
     const first = Number(lastId.get() ?? 0n) + 1;
-    const inserted = records(count, (values, to, at) => {
+    const inserted = records(length, (values, to, at) => {
       values[to] = first + at;
       values[to + 1] = place.streamId;
       values[to + 2] = page.svcId(at);
       values[to + 3] = place.walk;
       writeContent(values, to + 4, page, at);
+      values[to + 14] = CHECKSUM_TO_COME;
     });
-    const ids = inserted === count ? null : added.all(first).map(Number);
+    if (inserted > 0) {
+      seal.run(first);
+      count.run(inserted, place.streamId);
+    }
+    const ids = inserted === length ? null : added.all(first).map(Number);
     if (payload === 'full') {
       bodies(inserted, (values, to, at) => {
         const id = ids?.[at] ?? first + at;
+        const raw = page.raw(id - first);
         values[to] = id;
-        values[to + 1] = page.raw(id - first);
+        values[to + 1] = raw;
+        values[to + 2] = crc32(raw);
       });
     }
     const isIn = ids === null ? null : new Set(ids);
@@ -178,6 +192,7 @@ function prepareRevisit(
 ): (place: PagePlace, page: ColumnReader, at: number) => Revisited {
   const replace = db.prepare<Value[]>(`
     UPDATE record SET walk = ?, (${CONTENT}) = (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) WHERE id = ?`);
+  const seal = db.prepare<[bigint]>(`UPDATE record SET checksum = ${checksumOf('record')} WHERE id = ?`);
   const mark = db.prepare<Value[]>('UPDATE record SET walk = ? WHERE id = ?');
   const find = prepareFind(db);
   const bodies = prepareBodies(db);
@@ -191,6 +206,7 @@ function prepareRevisit(
     const changed = wins && !isSame;
     if (changed) {
       replace.run(place.walk, ...content, stored.id);
+      seal.run(stored.id);
       // with `ids` the bytes of an earlier full export go as their records are replaced
       if (keepsBodies) bodies.save(stored.id, page.raw(at));
       else bodies.drop(stored.id);
@@ -203,11 +219,11 @@ function prepareRevisit(
 
 /** The bytes of records as received. */
 function prepareBodies(db: Db) {
-  const save = db.prepare('INSERT OR REPLACE INTO payload(record_id, body) VALUES (?, ?)');
+  const save = db.prepare('INSERT OR REPLACE INTO payload(record_id, body, checksum) VALUES (?, ?, ?)');
   const drop = db.prepare('DELETE FROM payload WHERE record_id = ?');
   const same = db.prepare('SELECT 1 FROM payload WHERE record_id = ? AND body = ?');
   return {
-    save: (recordId: bigint, raw: Uint8Array) => save.run(recordId, raw),
+    save: (recordId: bigint, raw: Uint8Array) => save.run(recordId, raw, crc32(raw)),
     drop: (recordId: bigint) => drop.run(recordId),
     same: (recordId: bigint, raw: Uint8Array) => same.get(recordId, raw) !== undefined,
   };

@@ -3,11 +3,12 @@
 /** "SVCM", so that `file` and SQLite tools can tell whose database it is. */
 export const APPLICATION_ID = 0x5356434d;
 
-/** Layout version kept in `user_version`; a newer one is refused. */
-export const SCHEMA_VERSION = 1;
+/** Layout version kept in `user_version`; any other is refused. */
+export const SCHEMA_VERSION = 2;
 
 const META = `
-CREATE TABLE meta(key TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT, WITHOUT ROWID;`;
+-- for the columns checksum see checksum.ts
+CREATE TABLE meta(key TEXT PRIMARY KEY, value TEXT NOT NULL, checksum INTEGER NOT NULL DEFAULT 0) STRICT, WITHOUT ROWID;`;
 
 const STREAM = `
 CREATE TABLE stream(
@@ -35,7 +36,10 @@ CREATE TABLE stream(
   -- start of the last walk or sweep that was read to its end: the age of the evidence
   read_at TEXT,
   -- where the reading stands, JSON, see stream-row.ts
-  position TEXT NOT NULL DEFAULT '{}'
+  position TEXT NOT NULL DEFAULT '{}',
+  -- its rows in record
+  stored INTEGER NOT NULL DEFAULT 0,
+  checksum INTEGER NOT NULL DEFAULT 0
 ) STRICT;
 CREATE UNIQUE INDEX stream_key ON stream(generation, region, model, ifnull(company_id, 'all'));
 -- the cursors of the walk under way
@@ -73,10 +77,11 @@ CREATE TABLE record(
   children TEXT,
   -- the walk of its stream that saw it last
   walk INTEGER NOT NULL,
+  checksum INTEGER NOT NULL DEFAULT 0,
   UNIQUE (stream_id, svc_id)
 ) STRICT;
 -- the bytes as received; CAST(body AS TEXT) before any JSON function, which takes a BLOB for JSONB
-CREATE TABLE payload(record_id INTEGER PRIMARY KEY, body BLOB NOT NULL) STRICT;
+CREATE TABLE payload(record_id INTEGER PRIMARY KEY, body BLOB NOT NULL, checksum INTEGER NOT NULL DEFAULT 0) STRICT;
 CREATE VIEW child(record_id, path, svc_id, platform_id, unique_id, deleted) AS
   SELECT r.id, c.value ->> 0, CAST(c.value ->> 1 AS INTEGER), c.value ->> 2, c.value ->> 3, c.value ->> 4
     FROM record AS r JOIN json_each(r.children) AS c;
@@ -135,8 +140,13 @@ CREATE TABLE drift_scope(
 const REMAP_RUN = `
 CREATE TABLE remap_run(
   id INTEGER PRIMARY KEY, built_at TEXT NOT NULL, sha256 TEXT NOT NULL, export_seq INTEGER NOT NULL,
-  counts TEXT NOT NULL
-) STRICT;`;
+  counts TEXT NOT NULL,
+  -- JSON: the digest of each part, see remap-digest.ts
+  digests TEXT NOT NULL DEFAULT '{}',
+  checksum INTEGER NOT NULL DEFAULT 0
+) STRICT;
+-- the blocks of the current remap, see remap-digest.ts
+CREATE TABLE remap_digest(part TEXT PRIMARY KEY, blocks TEXT NOT NULL) STRICT, WITHOUT ROWID;`;
 
 export const SCHEMA = [
   META,

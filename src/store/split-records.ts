@@ -1,5 +1,6 @@
 import type { RecordColumns } from '../domain.js';
 import { ColumnReader, pickRecords } from '../records/columns.js';
+import { checksumOf } from './checksum.js';
 import type { Db } from './open.js';
 import type { StreamRow } from './stream-row.js';
 
@@ -60,6 +61,9 @@ function prepareTake(db: Db): (streamId: bigint, svcId: bigint, arrivalMs: numbe
   const recount = db.prepare(
     'UPDATE stream SET unique_records = unique_records - 1, duplicates = duplicates + 1 WHERE id = ?',
   );
+  const seal = db.prepare(
+    `UPDATE stream SET stored = stored - 1, checksum = ${checksumOf('stream')} WHERE id = ?`,
+  );
   return (streamId, svcId, arrivalMs) => {
     const stored = find.get(streamId, svcId);
     if (stored === undefined) return true;
@@ -68,6 +72,7 @@ function prepareTake(db: Db): (streamId: bigint, svcId: bigint, arrivalMs: numbe
     dropBody.run(stored.id);
     drop.run(stored.id);
     if (isCurrent) recount.run(streamId);
+    seal.run(streamId);
     return true;
   };
 }

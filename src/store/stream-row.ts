@@ -106,6 +106,8 @@ export interface StoredStream {
   finished_at: string | null;
   read_at: string | null;
   position: string;
+  /** Whether the row's checksum is right. */
+  intact: bigint;
 }
 
 /** A stored row as the program's. */

@@ -1,3 +1,4 @@
+import { checksumOf } from './checksum.js';
 import type { Db } from './open.js';
 
 /** A company that V4 listed. */
@@ -34,6 +35,9 @@ export function saveCompanyList(db: Db, row: CompanyListRow | null): void {
     VALUES ('v4', '', @model, @model, @state, @endReason, @endNote, @pages, @records, @uniqueRecords,
       @records - @uniqueRecords, @totalCountFirst, @totalCountLast, @startedAt, @finishedAt,
       iif(@state = 'failed', NULL, @startedAt))`).run({ ...row, model: COMPANY_LIST });
+  db.prepare(
+    `UPDATE stream SET checksum = ${checksumOf('stream')} WHERE generation = 'v4' AND company_id IS NULL`,
+  ).run();
 }
 
 /** Puts a new listing in the place of the last. Call inside a transaction. */

@@ -1,5 +1,6 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { checksumOf } from '../../dist/store/checksum.js';
 import { openDatabase } from '../../dist/store/open.js';
 
 const MODELS = ['accounting/invoices', 'crm/companies'];
@@ -29,6 +30,10 @@ export function makeDatabase(folder, records) {
   db.transaction(() => {
     db.exec(`INSERT INTO v4_company SELECT value + 100, '{}' FROM (${rows(COMPANIES)})`);
     for (const [at, model] of MODELS.entries()) fillModel(db, model, at, Math.floor(records / MODELS.length));
+    db.exec(`
+      UPDATE record SET checksum = ${checksumOf('record')};
+      UPDATE stream SET stored = (SELECT count(*) FROM record WHERE stream_id = stream.id);
+      UPDATE stream SET checksum = ${checksumOf('stream')}`);
   })();
   db.close();
   return ['--config', config];

@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { type Sandbox, startSandbox } from '../../src/sandbox/start.js';
 import { Sqlite } from '../../src/store/sqlite.js';
+import { alterDatabase } from '../support/seal.js';
 import { type Ended, filesIn, keysOf, makeFolder, runCli } from './spawn-cli.js';
 
 const INVOICES = 'accounting/invoices';
@@ -36,11 +37,7 @@ function run(cwd: string, args: readonly string[], env = keysOf(sandbox.apiKey))
 function copyDone(sql: string | null = null, changes: object = {}): string {
   const cwd = makeFolder({ ...sandbox.config(), ...changes });
   copyFileSync(join(done, 'svc-migrate.db'), join(cwd, 'svc-migrate.db'));
-  if (sql !== null) {
-    const db = new Sqlite(join(cwd, 'svc-migrate.db'));
-    db.exec(sql);
-    db.close();
-  }
+  if (sql !== null) alterDatabase(join(cwd, 'svc-migrate.db'), sql);
   return cwd;
 }
 

@@ -34,7 +34,7 @@ function withPayload(generation: 'v3' | 'v4', svcId: number | bigint, body: stri
   return (db: Db) =>
     db
       .prepare(
-        `INSERT INTO payload SELECT r.id, ? FROM record r JOIN stream s ON s.id = r.stream_id
+        `INSERT INTO payload(record_id, body) SELECT r.id, ? FROM record r JOIN stream s ON s.id = r.stream_id
          WHERE s.generation = ? AND r.svc_id = ?`,
       )
       .run(Buffer.from(body), generation, BigInt(svcId));

@@ -30,7 +30,9 @@ const BODIES = new Map([
 ]);
 
 function savePayloads(db: Db, bodies: ReadonlyMap<bigint, object>): void {
-  const insert = db.prepare('INSERT INTO payload SELECT id, CAST(? AS BLOB) FROM record WHERE svc_id = ?');
+  const insert = db.prepare(
+    'INSERT INTO payload(record_id, body) SELECT id, CAST(? AS BLOB) FROM record WHERE svc_id = ?',
+  );
   for (const [id, body] of bodies) insert.run(JSON.stringify(body), id);
 }
 

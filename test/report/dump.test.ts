@@ -147,7 +147,7 @@ describe('dump', () => {
 
   it('refuses an incomplete remap unless told', async () => {
     await withDatabase(MIXED, {}, async ({ config, write }) => {
-      write((db) => db.exec("INSERT INTO meta VALUES ('export_seq', '9')"));
+      write((db) => db.exec("INSERT INTO meta(key, value) VALUES ('export_seq', '9')"));
       await expect(runDump({ config }, newIo())).rejects.toMatchObject({ code: 'incomplete', exitCode: 4 });
       const io = newIo();
       await runDump({ config, allowIncomplete: true }, io);

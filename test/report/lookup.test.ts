@@ -129,7 +129,7 @@ describe('openRemap', () => {
   const spoilt: [string, string][] = [
     ['a list is unfinished', "UPDATE stream SET state = 'failed' WHERE id = 2"],
     ['V4 was never exported', "DELETE FROM stream WHERE generation = 'v4'; DELETE FROM v4_company"],
-    ['the export is newer', "INSERT INTO meta VALUES ('export_seq', '3')"],
+    ['the export is newer', "INSERT INTO meta(key, value) VALUES ('export_seq', '3')"],
     ['there is no remap', 'DELETE FROM remap_run'],
   ];
   it.each(spoilt)('refuses to answer where %s, unless told', async (_, sql) => {

@@ -126,7 +126,7 @@ describe('check', () => {
     [
       'is incomplete when the export is newer than the remap',
       CLEAN,
-      spoil("INSERT INTO meta VALUES ('export_seq', '5')"),
+      spoil("INSERT INTO meta(key, value) VALUES ('export_seq', '5')"),
       'incomplete',
       4,
     ],
@@ -189,7 +189,9 @@ describe('check', () => {
   it('refuses a database that was exported with another configuration', async () => {
     await withDatabase(CLEAN, {}, async ({ config, write }) => {
       write((db) =>
-        db.prepare('INSERT INTO meta VALUES (?, ?)').run('fingerprint_v4', '{"v4.baseUrl":"http://other"}'),
+        db
+          .prepare('INSERT INTO meta(key, value) VALUES (?, ?)')
+          .run('fingerprint_v4', '{"v4.baseUrl":"http://other"}'),
       );
       await expect(runCheck({ config, outputs: {} }, newIo())).rejects.toMatchObject({
         code: 'other_configuration',

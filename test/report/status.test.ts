@@ -33,7 +33,7 @@ describe('status', () => {
     const lines = await status(`
       UPDATE stream SET state = 'failed', end_reason = 'timeout', end_note = 'V4 did not answer in time.', pages = 3,
         unique_records = 1500, total_count_last = 20000 WHERE generation = 'v4';
-      INSERT INTO meta VALUES ('export_seq', '7')`);
+      INSERT INTO meta(key, value) VALUES ('export_seq', '7')`);
     expect(lines.slice(-10)).toEqual([
       'Unfinished:',
       '  V4 accounting/invoices, company 1: failed after 3 pages, 1,500 of 20,000 records: V4 did not',

@@ -10,6 +10,7 @@ import type { Report } from '../../src/report/schema.js';
 import { type Db, openDatabase } from '../../src/store/open.js';
 import { EVERYTHING, type Scope } from '../../src/store/remap.js';
 import { configOf, type Exported, saveExported } from '../support/exported.js';
+import { seal } from '../support/seal.js';
 
 /** `saveExported` dates every list 2026-11-01T00:00:00Z. */
 export const NOW = Date.parse('2026-11-01T02:03:00Z');
@@ -52,6 +53,7 @@ function newDatabase(
     const db = openDatabase(file, 'create');
     try {
       change(db);
+      seal(db);
     } finally {
       db.close();
     }

@@ -5,6 +5,7 @@ import type { Db } from '../../src/store/open.js';
 import { purgePayloads } from '../../src/store/purge.js';
 import { EVERYTHING } from '../../src/store/remap.js';
 import { configOf, type Exported, INVOICES, modelOf, openExported } from '../support/exported.js';
+import { seal } from '../support/seal.js';
 
 const ORDERS = 'payments/orders';
 /** Company 5 is paired with 50, 6 with 60; ids repeat everywhere. */
@@ -28,11 +29,12 @@ function withPayloads(v3: Readonly<Record<string, string>>, work: (db: Db) => vo
   const { db, close } = openExported(config, PAIRS);
   try {
     const insert = db.prepare(
-      `INSERT INTO payload SELECT record.id, CAST(? AS BLOB) FROM record JOIN stream ON stream.id = stream_id
+      `INSERT INTO payload(record_id, body) SELECT record.id, CAST(? AS BLOB) FROM record JOIN stream ON stream.id = stream_id
        WHERE generation = ? AND platform_id = ?`,
     );
     for (const [key, body] of Object.entries(v3)) insert.run(body, 'v3', key);
     for (const key of ['a', 'b', 'c']) insert.run('{"total":1}', 'v4', key);
+    seal(db);
     buildRemap({ db, config, named: [], clock: { now: () => 0 }, onProgress: () => {} });
     work(db);
   } finally {

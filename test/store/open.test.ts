@@ -13,7 +13,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { SvcError } from '../../src/errors.js';
 import { type Db, type OpenMode, openDatabase } from '../../src/store/open.js';
-import { APPLICATION_ID, SCHEMA } from '../../src/store/schema.js';
+import { APPLICATION_ID, SCHEMA, SCHEMA_VERSION } from '../../src/store/schema.js';
 import { Sqlite } from '../../src/store/sqlite.js';
 import { makeFastFolder } from '../support/fast-folder.js';
 
@@ -72,11 +72,14 @@ describe('a file that is no database of ours', () => {
     expect(contentsOfFolder()).toEqual(before);
   });
 
-  it('a database of a newer version is refused and left as it is', () => {
+  it.each([
+    ['newer', SCHEMA_VERSION + 1],
+    ['older', SCHEMA_VERSION - 1],
+  ])('a database of a %s version is refused and left as it is', (age, version) => {
     const ours = `PRAGMA application_id = ${APPLICATION_ID}`;
-    make(SCHEMA, ours, 'PRAGMA user_version = 2', 'PRAGMA journal_mode = WAL');
+    make(SCHEMA, ours, `PRAGMA user_version = ${version}`, 'PRAGMA journal_mode = WAL');
     const before = contentsOfFolder();
-    for (const mode of MODES) expect(refusal(mode)).toBe('newer_database');
+    for (const mode of MODES) expect(refusal(mode)).toBe(`${age}_database`);
     expect(contentsOfFolder()).toEqual(before);
   });
 
@@ -118,7 +121,7 @@ function dieWithin(db: Db, work: () => void): void {
 }
 
 function fillMeta(db: Db, value: string): void {
-  const insert = db.prepare('INSERT OR REPLACE INTO meta VALUES (?, ?)');
+  const insert = db.prepare('INSERT OR REPLACE INTO meta(key, value) VALUES (?, ?)');
   for (let row = 0; row < 500; row++) insert.run(`key ${row}`, `${value} ${'x'.repeat(200)}`);
 }
 

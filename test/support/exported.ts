@@ -6,6 +6,7 @@ import type { ModelPair, ParsedChild, StreamState } from '../../src/domain.js';
 import { renderChildren } from '../../src/records/child-list.js';
 import { type Db, openDatabase } from '../../src/store/open.js';
 import { COMPANY_LIST } from '../../src/store/v4-companies.js';
+import { seal } from './seal.js';
 
 /** One exported object as a test states it; what it leaves out has a plain default. */
 export interface Thing {
@@ -130,6 +131,7 @@ export function saveExported(db: Db, config: Config, exported: Exported): void {
     }
     for (const thing of exported.v3) saveThing(db, 'v3', thing);
     for (const thing of exported.v4) saveThing(db, 'v4', thing);
+    seal(db);
   }).immediate();
 }
 

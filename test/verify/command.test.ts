@@ -5,6 +5,7 @@ import { type Sandbox, type SandboxOptions, startSandbox } from '../../src/sandb
 import { type Db, openDatabase } from '../../src/store/open.js';
 import { newIo, withDatabase } from '../report/support.js';
 import { keysFor } from '../support/sandbox-api.js';
+import { alterDatabase } from '../support/seal.js';
 import { doWholeJob, type Job } from '../support/whole-job.js';
 
 const open: (() => unknown)[] = [];
@@ -35,7 +36,7 @@ async function newScene(options: Partial<SandboxOptions> = {}): Promise<Scene> {
   return {
     sandbox,
     job,
-    spoil: (sql) => withDb(config.database, (db) => db.exec(sql)),
+    spoil: (sql) => alterDatabase(config.database, sql),
     verify: async (more = {}, env = keysFor(sandbox)) => {
       const io = newIo({ env, width: 400 });
       const code = await runVerify({ config, sample: null, seed: null, json: false, ...more }, io);

@@ -1,5 +1,6 @@
 import { writeFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
+import { alterDatabase } from '../../support/seal.js';
 import { createOrders, IDS, makeScene, ordersIn, query, runOf } from './scene.js';
 
 const INVOICES = 'invoice_id=accounting/invoices';
@@ -116,10 +117,10 @@ describe('what cannot be applied to', () => {
     writeFileSync(scene.path('svc-migrate.config.json'), config.replace('36500d', '1h'));
     const old = await scene.run(['apply', '--check']);
     expect([old.code, old.stdout]).toEqual([1, expect.stringContaining('too old to judge by')]);
-    query(database, "UPDATE stream SET state = 'running' WHERE generation = 'v4'");
+    alterDatabase(database, "UPDATE stream SET state = 'running' WHERE generation = 'v4'");
     for (const args of [['--check'], [], ['--yes']])
       expect(await scene.run(['apply', ...args])).toMatchObject({ code: 4 });
-    query(database, "UPDATE stream SET state = 'complete'");
+    alterDatabase(database, "UPDATE stream SET state = 'complete'");
     query(database, 'UPDATE remap SET v4_svc_id = 5 WHERE v3_svc_id = 1');
     const changed = await scene.run(['apply', '--yes']);
     expect([changed.code, changed.stderr]).toEqual([

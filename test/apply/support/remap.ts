@@ -27,7 +27,7 @@ export function createRemap(file: string, rows: Iterable<RemapRow>, sha256 = 'sh
     );
     db.transaction(() => {
       for (const row of rows) insert.run(...cellsOf(row));
-      db.prepare("INSERT INTO meta VALUES ('export_seq', '7') ON CONFLICT DO NOTHING").run();
+      db.prepare("INSERT INTO meta(key, value) VALUES ('export_seq', '7') ON CONFLICT DO NOTHING").run();
       db.prepare("INSERT INTO remap_run(built_at, sha256, export_seq, counts) VALUES ('t', ?, 7, '{}')").run(
         sha256,
       );

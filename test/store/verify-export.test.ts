@@ -1,0 +1,83 @@
+import { describe, expect, it } from 'vitest';
+import { readMeta, writeMeta } from '../../src/store/meta.js';
+import type { Db } from '../../src/store/open.js';
+import type { PagePlace } from '../../src/store/records.js';
+import { ensureStreams, listStreams, prepareSaveStream } from '../../src/store/streams.js';
+import { verifyExport } from '../../src/store/verify-export.js';
+import { codeOf } from '../support/code-of.js';
+import { addStreams, openTestDatabase, prepareSave, record } from './support.js';
+
+/** Two pages of which one record came twice and was newer; then a record of an older reading was dropped. */
+function newDatabase(): Db {
+  const db = openTestDatabase();
+  const [row] = addStreams(db, 'accounting/invoices', 'crm/companies');
+  if (row === undefined) throw new Error('No stream.');
+  const place: PagePlace = { streamId: row.id, walk: 1, keepFrom: 1, passWalk: 1, previousWalk: null };
+  const save = prepareSave(db, 'full');
+  const child = { path: 'line_items', svcId: 9n, platformId: 'l', platformUniqueId: null, deleted: false };
+  save(place, [
+    record({ svcId: 1n, facts: 'x', latestMs: 3, latestFrom: 'platform' }),
+    record({ svcId: 2n }),
+  ]);
+  save(place, [
+    record({ svcId: 2n, updatedMs: 6, platformId: 'é\u0000"' }),
+    record({ svcId: 3n, children: [child] }),
+  ]);
+  prepareSaveStream(db)({ ...row, state: 'complete', uniqueRecords: 3 });
+  ensureStreams(db, [{ key: { ...row }, route: 'other' }], 'now');
+  writeMeta(db, 'fingerprint_v3', '{"v3.baseUrl":"https://a"}');
+  return db;
+}
+
+const check = (db: Db) => verifyExport(db, () => {});
+
+describe('exported data', () => {
+  it('are taken as they were saved', () => {
+    expect(() => check(newDatabase())).not.toThrow();
+  });
+
+  it.each([
+    'UPDATE record SET svc_id = svc_id + 10 WHERE svc_id = 2',
+    "UPDATE record SET platform_id = 'q' WHERE svc_id = 1",
+    'UPDATE record SET platform_id = NULL WHERE svc_id = 1',
+    "UPDATE record SET unique_id = 'u' WHERE svc_id = 1",
+    'UPDATE record SET company_id = 8 WHERE svc_id = 1',
+    'UPDATE record SET deleted = 1 WHERE svc_id = 3',
+    'UPDATE record SET updated_ms = updated_ms + 1 WHERE svc_id = 3',
+    'UPDATE record SET latest_ms = latest_ms + 1 WHERE svc_id = 1',
+    "UPDATE record SET latest_from = 'service' WHERE svc_id = 1",
+    'UPDATE record SET created_ms = 1 WHERE svc_id = 1',
+    "UPDATE record SET facts = '' WHERE svc_id = 1",
+    "UPDATE record SET children = replace(children, '9', '8') WHERE svc_id = 3",
+    'UPDATE record SET stream_id = 2 WHERE svc_id = 3',
+    'DELETE FROM record WHERE svc_id = 3',
+    `INSERT INTO record(stream_id, svc_id, company_id, platform_id, deleted, facts, walk, checksum)
+       SELECT stream_id, 99, company_id, platform_id, deleted, facts, walk, checksum FROM record WHERE svc_id = 1`,
+    'DELETE FROM stream WHERE id = 1',
+    "UPDATE stream SET state = 'failed' WHERE id = 1",
+    "UPDATE stream SET state = 'complete' WHERE id = 2",
+    "UPDATE stream SET model = 'x' WHERE id = 1",
+    'UPDATE stream SET unique_records = 4 WHERE id = 1',
+    "UPDATE stream SET position = '{' WHERE id = 1",
+    "UPDATE stream SET position = '{}' WHERE id = 1",
+  ])('are refused after %s', (sql) => {
+    const db = newDatabase();
+    expect(db.prepare(sql).run().changes).toBeGreaterThan(0);
+    expect(codeOf(() => check(db))).toBe('corrupt_database');
+  });
+
+  it.each(["UPDATE meta SET value = '{}'", "UPDATE meta SET key = 'x'"])(
+    'settings are refused after %s',
+    (sql) => {
+      const db = newDatabase();
+      db.exec(sql);
+      expect(codeOf(() => readMeta(db, 'fingerprint_v3') ?? readMeta(db, 'x'))).toBe('corrupt_database');
+    },
+  );
+
+  it('a list is refused wherever it is read', () => {
+    const db = newDatabase();
+    db.exec("UPDATE stream SET state = 'complete' WHERE id = 2");
+    expect(codeOf(() => listStreams(db))).toBe('corrupt_database');
+  });
+});
