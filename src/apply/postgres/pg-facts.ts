@@ -84,23 +84,34 @@ const TEXTS = new Set(['text', 'varchar', 'bpchar', 'citext']);
 async function readColumns(session: PgSession, oid: string): Promise<TableColumn[]> {
   const { rows } = await session.query(
     `SELECT a.attname, format_type(a.atttypid, a.atttypmod), coalesce(b.typname, t.typname), a.attnotnull,
-       a.attgenerated <> '' OR a.attidentity = 'a', CASE WHEN a.atttypmod > 4 THEN a.atttypmod - 4 END
+       a.attgenerated <> '' OR a.attidentity = 'a',
+       CASE t.typtype WHEN 'd' THEN format_type(t.typbasetype, t.typtypmod) ELSE format_type(a.atttypid, a.atttypmod) END
      FROM pg_attribute a JOIN pg_type t ON t.oid = a.atttypid LEFT JOIN pg_type b ON b.oid = t.typbasetype AND t.typtype = 'd'
      WHERE a.attrelid = $1::oid AND a.attnum > 0 AND NOT a.attisdropped ORDER BY a.attnum`,
     [oid],
   );
-  return rows.map(([name, type, base, notNull, generated, length]) => ({
+  return rows.map(([name, type, base, notNull, generated, baseType]) => ({
     name: name ?? '',
     type: type ?? '',
     holds: holdsOf(base ?? ''),
     isNullable: notNull === 'f',
     isGenerated: generated === 't',
-    range: INTEGERS[base ?? ''] ?? null,
-    maxChars:
-      (base === 'varchar' || base === 'bpchar') && length !== null && length !== undefined
-        ? Number(length)
-        : null,
+    range: rangeOf(base ?? '', baseType ?? ''),
+    maxChars: charsOf(baseType ?? ''),
   }));
+}
+
+/** `numeric(5,2)` takes three digits before the point. */
+function rangeOf(base: string, type: string): TableColumn['range'] {
+  const [, precision, scale] = /^numeric\((\d+),(-?\d+)\)$/.exec(type) ?? [];
+  if (precision === undefined || scale === undefined) return INTEGERS[base] ?? null;
+  const highest = 10n ** BigInt(Math.max(0, Number(precision) - Number(scale))) - 1n;
+  return [-highest, highest];
+}
+
+function charsOf(type: string): number | null {
+  const [, length] = /^character(?: varying)?\((\d+)\)$/.exec(type) ?? [];
+  return length === undefined ? null : Number(length);
 }
 
 function holdsOf(base: string): TableColumn['holds'] {

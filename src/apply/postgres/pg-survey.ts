@@ -8,13 +8,16 @@ import { quoteName } from '../sql-names.js';
 import { addHeld, type Held } from '../tables/held.js';
 import { type Judgement, judgeTable, type Rewritten } from '../tables/judge-table.js';
 import { type CellSource, keyOf, type OnLeft, tellRow, watchLeft } from '../tables/left-cells.js';
+import { noRoomNote } from '../tables/parking.js';
 import { columnOf } from '../tables/table-facts.js';
 import {
   buildColumnPlan,
   buildTablePlan,
+  changedRows,
   countedNotes,
   countsOf,
   isUnreadable,
+  largestFinal,
   sameColumnNotes,
   watchFinals,
 } from '../tables/table-plan.js';
@@ -34,6 +37,7 @@ import { type PgFacts, privilegeNotes } from './pg-facts.js';
 import { buildGroupJudge, groupSql, groupTerms, judgeGroup, unenteredRows } from './pg-groups.js';
 import { readHeld } from './pg-held.js';
 import { keyMatch, listLedgers, readUnits, type Unit } from './pg-ledger.js';
+import { parkingTerm } from './pg-parking.js';
 import type { Cells, PgSession } from './pg-session.js';
 
 const ROWS_PER_SECOND = 50_000;
@@ -185,6 +189,7 @@ export async function surveyTable(
     const plan = buildColumnPlan(work, context.policy.mode, left);
     columns.push(plan);
     counted.push(...countedNotes(context, facts, found.judgement.handling, work, plan));
+    counted.push(...(await roomNotes(session, found, work, plan)));
   }
   const earlier = await compareEarlier(context, session, found, onLeft);
   return buildTablePlan({ ...base, earlier, rows, columns, notes: [...notes, ...counted] });
@@ -304,4 +309,19 @@ async function compareEarlier(
     changed.merge(compared.foreign);
   }
   return { ...earlier, left, changedSince: changed.count, changedRows: changed.names };
+}
+
+/** Ids that swap under a unique constraint need values that no row holds. */
+async function roomNotes(
+  session: PgSession,
+  { facts, judgement }: Found,
+  work: ColumnWork,
+  plan: ColumnPlan,
+): Promise<Note[]> {
+  const column = columnOf(facts, work.column.column);
+  if (column === undefined || !judgement.handling.parked.includes(column.name)) return [];
+  const toPark = { rows: changedRows(plan), highest: largestFinal(work) };
+  if (toPark.rows === 0n || column.holds === 'other') return [];
+  const term = await parkingTerm(session, facts.table, column, toPark);
+  return term === null ? [noRoomNote(column.name, column.type)] : [];
 }

@@ -2,6 +2,7 @@ import { SvcError } from '../../errors.js';
 import { quoteName } from '../sql-names.js';
 import { notWritten } from '../tables/not-written.js';
 import type { TableColumn } from '../tables/table-facts.js';
+import { parkingTerm } from './pg-parking.js';
 import type { PgSession } from './pg-session.js';
 
 /**
@@ -80,10 +81,10 @@ async function parkRows(session: PgSession, work: WorkList): Promise<Parking> {
   for (const column of work.parked) {
     const at = work.columns.indexOf(column.name);
     if (at < 0) continue;
-    await session.exec(
+    const marked = await session.query(
       `UPDATE ${WORK} SET parked = true WHERE o${at}::text IN (SELECT c${at}::text FROM ${WORK})`,
     );
-    parking.set(column.name, await parkingTerm(session, work.table, column, at));
+    if (marked.count > 0) parking.set(column.name, await termOf(session, work, column, at));
   }
   if (parking.size === 0) return parking;
   const set = [...parking].map(([column, term]) => `${quoteName(column)} = ${term}`).join(', ');
@@ -93,39 +94,14 @@ async function parkRows(session: PgSession, work: WorkList): Promise<Parking> {
   return parking;
 }
 
-/** Integers above every other where there is room, else below; texts with an ending that no other has. */
-async function parkingTerm(
-  session: PgSession,
-  table: string,
-  column: TableColumn,
-  at: number,
-): Promise<string> {
-  const name = quoteName(column.name);
+async function termOf(session: PgSession, work: WorkList, column: TableColumn, at: number): Promise<string> {
   const rows = BigInt((await session.one(`SELECT count(*) FROM ${WORK}`)) ?? '0');
-  if (column.holds !== 'integer') return parkedText(session, table, column, rows);
-  const { rows: found } = await session.query(
-    `SELECT coalesce(trunc(greatest(max(t.${name}), (SELECT max(c${at}) FROM ${WORK})))::text, '0'),
-       coalesce(trunc(least(min(t.${name}), 0))::text, '0') FROM ${table} AS t`,
-  );
-  const [highest, lowest] = [BigInt(found[0]?.[0] ?? '0'), BigInt(found[0]?.[1] ?? '0')];
-  const [low, high] = column.range ?? [-(2n ** 63n), 2n ** 63n - 1n];
-  if (highest + rows <= high) return `(${highest} + w.n)::${column.type}`;
-  if (lowest - rows >= low) return `(${lowest} - w.n)::${column.type}`;
-  throw noRoom(column);
-}
-
-async function parkedText(
-  session: PgSession,
-  table: string,
-  column: TableColumn,
-  rows: bigint,
-): Promise<string> {
-  const name = quoteName(column.name);
-  let ending = '~svc';
-  const isTaken = `SELECT 1 FROM ${table} WHERE right(${name}::text, length($1)) = $1 LIMIT 1`;
-  while ((await session.query(isTaken, [ending])).rows.length > 0) ending = `~${ending}`;
-  if (column.maxChars !== null && String(rows).length + ending.length > column.maxChars) throw noRoom(column);
-  return `(w.n || '${ending}')::${column.type}`;
+  const largest = `SELECT coalesce(ceil(max(c${at}::numeric)), 0)::text FROM ${WORK}
+    WHERE c${at}::numeric > '-Infinity' AND c${at}::numeric < 'Infinity'`;
+  const highest = column.holds === 'integer' ? BigInt((await session.one(largest)) ?? '0') : 0n;
+  const term = await parkingTerm(session, work.table, column, { highest, rows });
+  if (term === null) throw noRoom(column);
+  return term;
 }
 
 function noRoom({ name, type }: TableColumn): SvcError {

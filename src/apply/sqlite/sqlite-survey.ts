@@ -9,12 +9,16 @@ import { quoteName } from '../sql-names.js';
 import { addHeld } from '../tables/held.js';
 import { type Judgement, judgeTable, type Rewritten } from '../tables/judge-table.js';
 import { type CellSource, keyOf, type OnLeft, tellRow, watchLeft } from '../tables/left-cells.js';
+import { noRoomNote } from '../tables/parking.js';
+import { columnOf } from '../tables/table-facts.js';
 import {
   buildColumnPlan,
   buildTablePlan,
+  changedRows,
   countedNotes,
   countsOf,
   isUnreadable,
+  largestFinal,
   sameColumnNotes,
   watchFinals,
 } from '../tables/table-plan.js';
@@ -34,6 +38,7 @@ import { compareFilled } from './compare-filled.js';
 import { enteredRows, keyMatch, keySql, plain, readUnits, type Unit } from './ledger.js';
 import type { SqliteFacts } from './sqlite-facts.js';
 import { readHeld } from './sqlite-held.js';
+import { parkingTerm } from './sqlite-parking.js';
 import { interrupted, type UserDb } from './user-db.js';
 
 const ROWS_PER_SECOND = 150_000;
@@ -179,9 +184,19 @@ export async function surveyTable(
     const plan = buildColumnPlan(work, context.policy.mode, left);
     columns.push(plan);
     counted.push(...countedNotes(context, facts, found.judgement.handling, work, plan));
+    counted.push(...roomNotes(db, found, work, plan));
   }
   const earlier = compareEarlier(context, db, found, onLeft);
   return buildTablePlan({ ...base, earlier, rows, columns, notes: [...notes, ...counted] });
+}
+
+/** Ids that swap under a unique constraint need values that no row holds. */
+function roomNotes(db: UserDb, { facts, judgement }: Found, work: ColumnWork, plan: ColumnPlan): Note[] {
+  const name = work.column.column;
+  if (!judgement.handling.parked.includes(name)) return [];
+  const toPark = { rows: changedRows(plan), highest: largestFinal(work) };
+  if (toPark.rows === 0n || parkingTerm(db, facts.table, name, 0, toPark) !== null) return [];
+  return [noRoomNote(name, columnOf(facts, name)?.type ?? '')];
 }
 
 /** Reports every cell that a run wrote and that holds something else by now. */

@@ -1,6 +1,8 @@
+import { SvcError } from '../../errors.js';
 import { quoteName } from '../sql-names.js';
 import { notWritten } from '../tables/not-written.js';
 import { isExactly } from './ledger.js';
+import { parkingTerm } from './sqlite-parking.js';
 import type { UserDb } from './user-db.js';
 
 /**
@@ -76,8 +78,8 @@ function parkRows(db: UserDb, work: WorkList): Parking {
   for (const column of work.parked) {
     const at = work.columns.indexOf(column);
     if (at < 0) continue;
-    db.exec(`UPDATE ${WORK} SET parked = 1 WHERE o${at} IN (SELECT c${at} FROM ${WORK})`);
-    parking.set(column, parkingTerm(db, work.table, column, at));
+    const mark = `UPDATE ${WORK} SET parked = 1 WHERE o${at} IN (SELECT c${at} FROM ${WORK})`;
+    if (db.prepare(mark).run().changes > 0) parking.set(column, termOf(db, work, column, at));
   }
   if (parking.size === 0) return parking;
   const set = [...parking].map(([column, term]) => `${quoteName(column)} = ${term}`).join(', ');
@@ -86,23 +88,14 @@ function parkRows(db: UserDb, work: WorkList): Parking {
   return parking;
 }
 
-/** Integers below every other, texts with an ending that no other has. */
-function parkingTerm(db: UserDb, table: string, column: string, at: number): string {
-  const name = quoteName(column);
-  const lowest = db
-    .prepare<[], bigint | null>(
-      `SELECT min(${name}) FROM ${quoteName(table)} WHERE typeof(${name}) = 'integer'`,
-    )
-    .safeIntegers(true)
-    .pluck()
-    .get();
-  const base = lowest === null || lowest === undefined || lowest > 0n ? 0n : lowest;
-  let ending = '~svc';
-  const taken = db.prepare(
-    `SELECT 1 FROM ${quoteName(table)} WHERE typeof(${name}) = 'text' AND substr(${name}, -length(?)) = ? LIMIT 1`,
-  );
-  while (taken.get(ending, ending) !== undefined) ending = `~${ending}`;
-  return `iif(typeof(w.o${at}) = 'text', w.rowid || '${ending}', ${base} - w.rowid)`;
+function termOf(db: UserDb, { table }: WorkList, column: string, at: number): string {
+  const largest = `SELECT max(c${at}) FROM ${WORK} WHERE typeof(c${at}) = 'integer'`;
+  const highest = db.prepare<[], bigint | null>(largest).safeIntegers().pluck().get() ?? 0n;
+  const term = parkingTerm(db, table, column, at, { highest, rows: BigInt(countWork(db)) });
+  if (term !== null) return term;
+  throw new SvcError('bad_input', `${column} has no free values for rows to hold while their ids swap.`, {
+    hint: 'Rewrite into a new column (without --in-place).',
+  });
 }
 
 /** Finds a row by its key; a key column that is parked has its parked value. */

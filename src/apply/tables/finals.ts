@@ -1,5 +1,6 @@
 import { blocks } from '../column-work.js';
 import { mix } from '../ids/id-map.js';
+import { joinHalves } from '../ids/int64.js';
 import type { Note } from '../plan.js';
 import type { TableColumn } from './table-facts.js';
 
@@ -15,6 +16,8 @@ export class Finals {
   #collisions = 0;
   readonly #collisionSamples: string[] = [];
   #misfits = 0;
+  #topHi = 0;
+  #topLo = 0;
   readonly #misfitSamples: string[] = [];
 
   /** `isUnique`: equal values would collide. */
@@ -24,6 +27,7 @@ export class Finals {
   }
 
   add(hi: number, lo: number, digits: () => string): void {
+    this.#keepLargest(hi, lo);
     if (this.#seen !== null && !this.#seen.add(hi, lo)) {
       this.#collisions += 1;
       if (this.#collisionSamples.length < SAMPLES) this.#collisionSamples.push(digits());
@@ -32,6 +36,11 @@ export class Finals {
       this.#misfits += 1;
       if (this.#misfitSamples.length < SAMPLES) this.#misfitSamples.push(digits());
     }
+  }
+
+  /** The largest of the values; 0 where all are negative. */
+  largest(): bigint {
+    return joinHalves(this.#topHi, this.#topLo);
   }
 
   notes(): Note[] {
@@ -46,6 +55,14 @@ export class Finals {
       found.push(blocks('does_not_fit', text));
     }
     return found;
+  }
+
+  /** `hi` comes unsigned and says the sign in its highest bit. */
+  #keepLargest(hi: number, lo: number): void {
+    const signed = hi | 0;
+    if (signed < this.#topHi || (signed === this.#topHi && lo <= this.#topLo)) return;
+    this.#topHi = signed;
+    this.#topLo = lo;
   }
 
   #fits(digits: string): boolean {

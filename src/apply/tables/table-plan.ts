@@ -48,6 +48,17 @@ export function countsOf({ tally }: ColumnWork): PlanCount[] {
   return buildCounts(tally.result());
 }
 
+/** At most so many rows of a column get another value. */
+export function changedRows({ counts }: ColumnPlan): bigint {
+  const changed = counts.filter((count) => count.name === 'mapped' || isMissing(count));
+  return changed.reduce((total, { rows }) => total + BigInt(rows), 0n);
+}
+
+/** The largest integer that a column ends up with; 0 where it holds none. */
+export function largestFinal({ finals }: ColumnWork): bigint {
+  return finals instanceof Finals ? finals.largest() : 0n;
+}
+
 /** What counting brought to light about a column: ids that collide, do not fit, or cannot be emptied. */
 export function countedNotes(
   context: ApplyContext,

@@ -1,0 +1,102 @@
+import { rmSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Written } from '../../../src/apply/context.js';
+import { findBlocks, type Plan, type Policy } from '../../../src/apply/plan.js';
+import { openPostgresSite } from '../../../src/apply/postgres/pg-site.js';
+import { survey } from '../../../src/apply/survey.js';
+import type { PostgresTarget } from '../../../src/config/apply-targets.js';
+import { makeFastFolder } from '../../support/fast-folder.js';
+import { type Cluster, connect, readAll } from './postgres.js';
+import { createRemap, IN_PLACE, INVOICES, openContext, type RemapRow, target } from './remap.js';
+
+interface Options {
+  readonly targets?: readonly PostgresTarget[];
+  readonly run?: string;
+  /** The role that applies; default: the superuser who owns everything. */
+  readonly role?: string;
+}
+
+/** A remap and a database of a user on a test server. Call once for each test file. */
+export function openPostgresScene(cluster: Cluster, rows: Iterable<RemapRow>) {
+  const folder = makeFastFolder();
+  const remap = join(folder, 'remap.db');
+  createRemap(remap, rows);
+  let url = '';
+  let databases = 0;
+
+  /** An empty database for the next test. */
+  async function clear(): Promise<void> {
+    databases += 1;
+    url = await cluster.createDatabase(`scene_${databases}`);
+  }
+
+  function tableOf(more: object = {}): PostgresTarget {
+    const ids = [{ column: 'i', model: INVOICES }];
+    const parsed = target({ kind: 'postgres', urlEnv: 'TEST_PG', table: 't', ids, ...more });
+    if (parsed.kind !== 'postgres') throw new Error('no PostgreSQL target');
+    return parsed;
+  }
+
+  async function sql(text: string): Promise<(string | null)[][]> {
+    const client = await connect(url);
+    try {
+      return await readAll(client, text);
+    } finally {
+      await client.end();
+    }
+  }
+
+  async function withSite<T>(
+    policy: Policy,
+    { targets = [tableOf()], role = 'postgres' }: Options,
+    work: (site: ReturnType<typeof openPostgresSite>, plan: () => Promise<Plan>) => Promise<T>,
+  ): Promise<T> {
+    const context = openContext(remap, policy, { batchRows: 2 });
+    const env = { TEST_PG: url.replace('//postgres:', `//${role}:`) };
+    const site = openPostgresSite({ ...context, env }, targets);
+    const open = { ...site, targets: targets.map(({ name }) => name) };
+    try {
+      return await work(site, () => survey({ ...context, env }, [open], targets));
+    } finally {
+      await site.close();
+      context.remap.close();
+    }
+  }
+
+  /** What stands in the way, as `code: text`, and what is warned of. */
+  function look(policy: Policy, options: Options = {}): Promise<{ blocks: string[]; warnings: string[] }> {
+    return withSite(policy, options, async (_, plan) => {
+      const found = await plan();
+      const warnings = found.targets
+        .flatMap(({ notes }) => notes)
+        .filter(({ level }) => level === 'warning')
+        .map(({ code, text }) => `${code}: ${text}`);
+      return { blocks: findBlocks(found).map(({ note }) => `${note.code}: ${note.text}`), warnings };
+    });
+  }
+
+  /** Plans, and writes where nothing is in the way; the codes of what is. */
+  function apply(policy: Policy, options: Options = {}): Promise<string[]> {
+    return withSite(policy, options, async (site, plan) => {
+      const found = await plan();
+      const codes = findBlocks(found).map(({ note }) => note.code);
+      if (codes.length === 0) await write(site, found, options.run ?? 'run-1');
+      return [...new Set(codes)];
+    });
+  }
+
+  function write(
+    site: ReturnType<typeof openPostgresSite>,
+    plan: Plan,
+    run: string,
+  ): Promise<readonly Written[]> {
+    return site.write(plan.targets, { run, planSha256: 'p', isExact: true });
+  }
+
+  async function undo(run = 'run-1', options: Options = {}): Promise<void> {
+    await withSite(IN_PLACE, options, (site) => site.undo(run));
+  }
+
+  const close = () => rmSync(folder, { recursive: true, force: true });
+  return { tableOf, sql, look, apply, undo, clear, close };
+}
