@@ -2,12 +2,12 @@ import type { FileTarget } from '../../config/apply-targets.js';
 import type { ApplyContext } from '../context.js';
 import { Copier } from './copier.js';
 import { passThrough } from './pass.js';
-import { type SideCar, siblingOf } from './side-car.js';
+import { backupOf, type SideCar } from './side-car.js';
 import { openColumns, scannerOf } from './survey-file.js';
 
 /** The file whose content went into an output. */
 export function sourceOf(target: FileTarget, output: string, car: SideCar): string {
-  return car.backup === null ? target.file : siblingOf(output, car.backup);
+  return backupOf(output, car) ?? target.file;
 }
 
 /**

@@ -13,15 +13,20 @@ import { basename, dirname, join } from 'node:path';
 import { z } from 'zod';
 import { applyTargetSchema, type FileTarget } from '../../config/apply-targets.js';
 import { SvcError } from '../../errors.js';
+import { openItself } from './seen-file.js';
 
 const SUFFIX = '.svc-migrate.json';
 
-const fileFacts = z.object({ file: z.string(), sha256: z.string(), bytes: z.int() });
+/** Names become parts of file names: none leads to another folder. */
+const plainName = z.string().regex(/^[^/\\\0]+$/);
+const runName = z.string().regex(/^[\w-]{1,64}$/);
+const sha256 = z.string().regex(/^[0-9a-f]{64}$/);
+const fileFacts = z.object({ file: plainName, sha256, bytes: z.int() });
 
 /** What is kept beside a rewritten file. Files are named without their folder: they may be moved together. */
 const sideCarSchema = z.object({
   sideCarVersion: z.literal(1),
-  run: z.string(),
+  run: runName,
   target: z.string(),
   mode: z.enum(['new', 'in_place']),
   /** `writing` until the output stands under its name. */
@@ -29,7 +34,7 @@ const sideCarSchema = z.object({
   input: fileFacts,
   output: fileFacts,
   /** The untouched original of a file rewritten in place. */
-  backup: z.string().nullable(),
+  backup: plainName.nullable(),
   remapSha256: z.string(),
   planSha256: z.string(),
   policy: z.object({ missing: z.enum(['fail', 'keep', 'null']), mapDeleted: z.boolean() }),
@@ -43,9 +48,20 @@ const sideCarSchema = z.object({
 
 export type SideCar = z.output<typeof sideCarSchema>;
 
-/** The target as the run had it, wherever its file is by now. */
+/** The target as the run had it, wherever its files are by now. */
 export function targetOfRun({ definition }: SideCar, now: FileTarget): FileTarget {
-  return definition.kind === 'csv' || definition.kind === 'ndjson' ? { ...definition, file: now.file } : now;
+  if (definition.kind !== 'csv' && definition.kind !== 'ndjson') return now;
+  return { ...definition, file: now.file, output: now.output };
+}
+
+/** The name under which a run keeps the original of a file that it rewrites in place. */
+export function backupName(file: string, run: string): string {
+  return `${basename(file)}.${run}.v3`;
+}
+
+/** The original that a run kept beside its output; null where it wrote a new file. */
+export function backupOf(output: string, { backup }: SideCar): string | null {
+  return backup === null ? null : join(dirname(output), backup);
 }
 
 /** The side-car of an output. */
@@ -55,25 +71,30 @@ export function sideCarFile(output: string): string {
 
 /** The side-car of an output; null where it has none. */
 export function readSideCar(output: string): SideCar | null {
-  return readOne(sideCarFile(output));
+  const car = readOne(sideCarFile(output));
+  if (car === null) return null;
+  // Only what a run makes here: whatever else it names is not touched.
+  if (car.backup === (car.mode === 'new' ? null : backupName(output, car.run))) return car;
+  throw unreadable(sideCarFile(output));
 }
 
 function readOne(file: string): SideCar | null {
-  let text: string;
+  const fd = openItself(file);
+  if (fd === null) return null;
   try {
-    text = readFileSync(file, 'utf8');
-  } catch (error) {
-    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return null;
-    throw error;
-  }
-  try {
-    return sideCarSchema.parse(JSON.parse(text));
+    return sideCarSchema.parse(JSON.parse(readFileSync(fd, 'utf8')));
   } catch (cause) {
-    throw new SvcError('bad_input', `${file} cannot be read: it says what was rewritten here.`, {
-      hint: 'Restore it, or move the file it belongs to elsewhere.',
-      cause,
-    });
+    throw unreadable(file, cause);
+  } finally {
+    closeSync(fd);
   }
+}
+
+function unreadable(file: string, cause?: unknown): SvcError {
+  return new SvcError('bad_input', `${file} cannot be read: it says what was rewritten here.`, {
+    hint: 'Restore it, or move the file it belongs to elsewhere.',
+    cause,
+  });
 }
 
 /** The side-car in `folder` whose output has this content, though perhaps another name; null: none. */
@@ -94,7 +115,9 @@ export function findOutput(folder: string, sha256: string): SideCar | null {
 export function writeSideCar(output: string, car: SideCar, isFirst = false): void {
   const file = sideCarFile(output);
   const temporary = `${file}.${car.run}.tmp`;
-  const fd = openSync(temporary, 'w', 0o600);
+  rmSync(temporary, { force: true });
+  // Not through a link that stands there.
+  const fd = openSync(temporary, 'wx', 0o600);
   try {
     writeSync(fd, `${JSON.stringify(car, null, 2)}\n`);
     fsyncSync(fd);
@@ -145,9 +168,4 @@ export function defaultOutput(file: string): string {
   const dot = name.lastIndexOf('.');
   const renamed = dot <= 0 ? `${name}.v4` : `${name.slice(0, dot)}.v4${name.slice(dot)}`;
   return join(dirname(file), renamed);
-}
-
-/** A file in the same folder as `file`. */
-export function siblingOf(file: string, name: string): string {
-  return file.slice(0, file.length - basename(file).length) + name;
 }

@@ -1,4 +1,4 @@
-import { existsSync } from 'node:fs';
+import { lstatSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { columnLabel, type FileTarget } from '../../config/apply-targets.js';
 import { SvcError } from '../../errors.js';
@@ -173,7 +173,8 @@ async function findEarlier(context: ApplyContext, target: FileTarget, sha256: st
     const text = `${target.file} was written by run ${own.run} and changed since: it may hold ids of both kinds.`;
     return blocked('changed_output', text);
   }
-  if (!existsSync(output)) return FREE;
+  // A link that leads nowhere is there too.
+  if (lstatSync(output, { throwIfNoEntry: false }) === undefined) return FREE;
   if (car === null) {
     return blocked('output_exists', `${output} exists and is not from svc-migrate; it is not overwritten.`);
   }

@@ -1,10 +1,11 @@
 import {
   closeSync,
+  constants,
   copyFileSync,
-  existsSync,
   fstatSync,
   fsyncSync,
   linkSync,
+  lstatSync,
   openSync,
   renameSync,
   rmSync,
@@ -18,7 +19,16 @@ import type { ApplyContext, RunFacts, Written } from '../context.js';
 import type { TargetPlan } from '../plan.js';
 import { Copier } from './copier.js';
 import { passThrough } from './pass.js';
-import { beingWritten, readSideCar, type SideCar, siblingOf, syncFolder, writeSideCar } from './side-car.js';
+import { changedMeanwhile, giveName, isAsSeen, type SeenFile, seeFile } from './seen-file.js';
+import {
+  backupName,
+  backupOf,
+  beingWritten,
+  readSideCar,
+  type SideCar,
+  syncFolder,
+  writeSideCar,
+} from './side-car.js';
 import { openColumns, outputOf, scannerOf } from './survey-file.js';
 
 /**
@@ -41,8 +51,9 @@ export async function writeFile(
     return { ...base, run: done ?? run.run, changed, alreadyDone: true };
   }
   try {
+    const before = { stats: lstatSync(target.file, { bigint: true }) };
     const car = await writeBeside(context, target, agreed, run, output);
-    putInPlace(target, output, car);
+    await putInPlace(target, output, car, before);
     writeSideCar(output, { ...car, state: 'done' });
     return { ...base, run: run.run, changed: car.changed, alreadyDone: false };
   } catch (error) {
@@ -75,7 +86,7 @@ async function writeBeside(
       onBytes: (done, total) =>
         context.onProgress({ kind: 'step', name: `writing ${target.name}`, done, total }),
     });
-    if (pass.sha256 !== agreed.fingerprint) throw changedMeanwhile(target.file);
+    if (pass.sha256 !== agreed.fingerprint) throw changedSincePlan(target.file);
     fsyncSync(fd);
     const car = buildSideCar(context, target, run, {
       input: { file: basename(target.file), sha256: pass.sha256, bytes: pass.bytes },
@@ -112,7 +123,7 @@ function buildSideCar(
     mode: policy.mode,
     state: 'writing',
     ...found,
-    backup: isInPlace ? `${basename(target.file)}.${run.run}.v3` : null,
+    backup: isInPlace ? backupName(target.file, run.run) : null,
     remapSha256: facts.sha256,
     planSha256: run.planSha256,
     policy: { missing: policy.missing, mapDeleted: policy.mapDeleted },
@@ -126,35 +137,40 @@ function buildSideCar(
   };
 }
 
-function putInPlace(target: FileTarget, output: string, car: SideCar): void {
+/** `before`: the input as it was before it was read. */
+async function putInPlace(
+  target: FileTarget,
+  output: string,
+  car: SideCar,
+  before: Pick<SeenFile, 'stats'>,
+): Promise<void> {
   const temporary = temporaryOf(output);
-  if (car.backup === null) {
-    // Unlike a rename, a link never takes the place of a file that came meanwhile.
-    linkOrRename(temporary, output);
+  const backup = backupOf(output, car);
+  if (backup === null) {
+    // Unlike a rename, it never takes the place of a file that came meanwhile.
+    giveName(temporary, output);
   } else {
-    keepBackup(target.file, siblingOf(target.file, car.backup));
+    await keepBackup(target.file, backup, car);
+    if (!isAsSeen(target.file, before)) throw changedMeanwhile(target.file);
     renameSync(temporary, output);
   }
   syncFolder(dirname(output));
 }
 
-function linkOrRename(temporary: string, output: string): void {
-  try {
-    linkSync(temporary, output);
-    rmSync(temporary);
-  } catch (error) {
-    if (existsSync(output)) throw error;
-    renameSync(temporary, output);
-  }
-}
-
 /** A second name for the original, so that its own bytes, times and owner come back with it. */
-function keepBackup(file: string, backup: string): void {
-  rmSync(backup, { force: true });
+async function keepBackup(file: string, backup: string, car: SideCar): Promise<void> {
+  const kept = await seeFile(backup);
+  if (kept?.sha256 === car.input.sha256) return;
+  if (kept !== null) {
+    throw new SvcError('bad_input', `${backup} exists and is not the original of ${file}.`, {
+      hint: 'Move it away, then run the same command again.',
+    });
+  }
   try {
     linkSync(file, backup);
   } catch {
-    copyFileSync(file, backup);
+    // Some file systems know no links.
+    copyFileSync(file, backup, constants.COPYFILE_EXCL);
   }
 }
 
@@ -166,7 +182,7 @@ function settleSideCar(output: string): void {
   writeSideCar(output, { ...car, state: 'done' });
 }
 
-function changedMeanwhile(file: string): SvcError {
+function changedSincePlan(file: string): SvcError {
   return new SvcError('bad_input', `${file} changed since it was planned for; nothing was written.`, {
     hint: 'Make sure that nobody writes to it, then plan again.',
   });

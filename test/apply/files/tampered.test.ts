@@ -1,0 +1,140 @@
+import {
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { openFileSite } from '../../../src/apply/files/file-site.js';
+import type { Policy } from '../../../src/apply/plan.js';
+import { makeFolder } from '../support/folder.js';
+import { createRemap, IN_PLACE, INVOICES, NEW, openContext, pairs, target } from '../support/remap.js';
+
+const INPUT = 'id\n20\n30\n';
+const OUTPUT = 'id\n30\n20\n';
+const RUN = { run: 'run-1', planSha256: 'p', isExact: false };
+
+/** A folder `work` with a file that a run rewrote, beside a file `victim` that is none of ours. */
+async function setUp(policy: Policy) {
+  const root = makeFolder();
+  const folder = join(root, 'work');
+  mkdirSync(folder);
+  const [file, victim, remap] = [join(folder, 'orders.csv'), join(root, 'victim'), join(root, 'remap.db')];
+  writeFileSync(file, INPUT);
+  writeFileSync(victim, INPUT);
+  createRemap(
+    remap,
+    pairs([
+      [20, 30],
+      [30, 20],
+    ]),
+  );
+  const open = () => {
+    const under = target({ kind: 'csv', file, ids: [{ column: 'id', model: INVOICES }] });
+    if (under.kind !== 'csv') throw new Error('not a file');
+    return openFileSite(openContext(remap, policy), under);
+  };
+  const write = async (run = RUN.run) => open().write(await open().survey(), { ...RUN, run });
+  await write();
+  const output = policy.mode === 'new' ? join(folder, 'orders.v4.csv') : file;
+  const car = `${output}.svc-migrate.json`;
+  const tamper = (changes: object) =>
+    writeFileSync(car, JSON.stringify({ ...JSON.parse(readFileSync(car, 'utf8')), ...changes }));
+  return { root, folder, file, victim, output, car, open, write, tamper };
+}
+
+describe('a side-car that was tampered with', () => {
+  it.each([
+    { backup: '../victim' },
+    { backup: '/etc/hostname' },
+    { backup: 'orders.csv' },
+    { backup: 'orders.csv.svc-migrate.json' },
+    { backup: 'orders.csv.run-2.v3' },
+    { backup: null },
+    { run: '../victim', backup: 'orders.csv.../victim.v3' },
+    { mode: 'new' },
+    { output: { file: '../victim', sha256: 'x', bytes: 1 } },
+    { input: { file: 'a/b', sha256: 'x', bytes: 1 } },
+  ])('is refused and nothing is removed or overwritten: %j', async (changes) => {
+    const { file, folder, victim, open, tamper } = await setUp(IN_PLACE);
+    const names = readdirSync(folder);
+    tamper(changes);
+    for (const run of ['run-1', '../victim']) {
+      const outcome = await open()
+        .undo(run)
+        .catch((error: unknown) => error);
+      expect(outcome).toMatchObject({ code: 'bad_input' });
+    }
+    expect(readdirSync(folder)).toEqual(names);
+    expect([readFileSync(file, 'utf8'), readFileSync(victim, 'utf8')]).toEqual([OUTPUT, INPUT]);
+    await expect(open().verify(null)).rejects.toMatchObject({ code: 'bad_input' });
+  });
+
+  it('removes a new file only where its bytes are those of the run', async () => {
+    const { output, open, tamper } = await setUp(NEW);
+    writeFileSync(output, 'mine');
+    const before = { sha256: '0'.repeat(64), bytes: 4, file: 'orders.v4.csv' };
+    tamper({ output: before });
+    expect(await open().undo('run-1')).toMatchObject([{ restored: 0, changedSinceCount: 1 }]);
+    expect(readFileSync(output, 'utf8')).toBe('mine');
+  });
+
+  it('is not read through a symbolic link', async () => {
+    const { root, car, open } = await setUp(IN_PLACE);
+    renameSync(car, join(root, 'elsewhere.json'));
+    symlinkSync(join(root, 'elsewhere.json'), car);
+    await expect(open().undo('run-1')).rejects.toMatchObject({ code: 'bad_input' });
+  });
+});
+
+describe('symbolic links where files of a run stand', () => {
+  it('are neither followed nor removed by undo', async () => {
+    const { root, file, victim, open } = await setUp(IN_PLACE);
+    const backup = `${file}.run-1.v3`;
+    renameSync(backup, join(root, 'original'));
+    symlinkSync(victim, backup);
+    await expect(open().undo('run-1')).rejects.toMatchObject({ code: 'bad_input' });
+    expect([readFileSync(file, 'utf8'), readFileSync(victim, 'utf8')]).toEqual([OUTPUT, INPUT]);
+
+    const fresh = await setUp(NEW);
+    renameSync(fresh.output, join(fresh.root, 'made'));
+    symlinkSync(join(fresh.root, 'made'), fresh.output);
+    await expect(fresh.open().undo('run-1')).rejects.toMatchObject({ code: 'bad_input' });
+    expect(readFileSync(join(fresh.root, 'made'), 'utf8')).toBe(OUTPUT);
+  });
+
+  it('are not written through', async () => {
+    const { file, folder, victim, output, open, write } = await setUp(NEW);
+    expect(await open().undo('run-1')).toMatchObject([{ restored: 2 }]);
+    for (const name of [`${output}.svc-migrate-tmp`, `${output}.svc-migrate.json.run-2.tmp`])
+      symlinkSync(victim, name);
+    await write('run-2');
+    writeFileSync(output, 'changed');
+    symlinkSync(victim, `${output}.svc-migrate-expected`);
+    expect(await open().undo('run-2')).toMatchObject([{ restored: 0 }]);
+    expect(readFileSync(victim, 'utf8')).toBe(INPUT);
+    expect([existsSync(file), readdirSync(folder).includes('orders.v4.csv')]).toEqual([true, true]);
+  });
+
+  it('under the name of the output are found by the plan, also where they lead nowhere', async () => {
+    const { root, output, open } = await setUp(NEW);
+    expect(await open().undo('run-1')).toMatchObject([{ restored: 2 }]);
+    symlinkSync(join(root, 'nowhere'), output);
+    const [plan] = await open().survey();
+    expect(plan?.notes.map(({ code }) => code)).toContain('output_exists');
+  });
+});
+
+describe('a file that stands where a run keeps the original', () => {
+  it('is not overwritten', async () => {
+    const { file, open, write } = await setUp(IN_PLACE);
+    await open().undo('run-1');
+    writeFileSync(`${file}.run-2.v3`, 'mine');
+    await expect(write('run-2')).rejects.toMatchObject({ code: 'bad_input' });
+    expect([readFileSync(file, 'utf8'), readFileSync(`${file}.run-2.v3`, 'utf8')]).toEqual([INPUT, 'mine']);
+  });
+});
