@@ -5,6 +5,7 @@ import { readPlan, renderPlan } from '../apply/plan-file.js';
 import type { ApplyTarget } from '../config/apply-targets.js';
 import type { Config } from '../config/config.js';
 import { SvcError } from '../errors.js';
+import { escapeJson, escapeLines } from '../report/escape.js';
 import { assertTargets, writeOutput, writeText } from '../report/write-output.js';
 import { applyInThread } from './apply-in-thread.js';
 import type { ApplyRequest } from './apply-request.js';
@@ -65,7 +66,7 @@ function filesOf(target: ApplyTarget): string[] {
 async function writeResult(result: Result, { action, planFile, json }: ApplyRequest, io: Io): Promise<void> {
   const { plan, exitCode, next, text } = result;
   if (action === 'plan' && planFile !== undefined && plan !== null) {
-    await writeOutput({ target: planFile, chunks: () => [renderPlan(plan)] }, io);
+    await writeOutput({ target: planFile, chunks: () => [escapeJson(renderPlan(plan))] }, io);
   }
   const step =
     action === 'plan' && planFile !== undefined && exitCode === 0
@@ -73,8 +74,11 @@ async function writeResult(result: Result, { action, planFile, json }: ApplyRequ
       : next;
   if (json !== undefined) {
     const content = { ...result.json, exitCode, next: step };
-    await writeOutput({ target: json, chunks: () => [`${JSON.stringify(content, null, 2)}\n`] }, io);
+    await writeOutput(
+      { target: json, chunks: () => [`${escapeJson(JSON.stringify(content, null, 2))}\n`] },
+      io,
+    );
   }
   if (json !== '-' && !(action === 'plan' && planFile === '-'))
-    await writeText(io.stdout, [`${text}Next: ${step}\n`]);
+    await writeText(io.stdout, [escapeLines(`${text}Next: ${step}\n`)]);
 }

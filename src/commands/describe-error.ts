@@ -1,6 +1,6 @@
 import { inspect } from 'node:util';
 import { SvcError } from '../errors.js';
-import { escapeUnseen } from '../report/escape.js';
+import { escapeLines } from '../report/escape.js';
 
 /** Facts people look for first, in this order; others follow. */
 const FIRST_FACTS = ['method', 'route', 'status', 'request_id', 'model', 'region', 'company'];
@@ -11,7 +11,7 @@ const FIRST_FACTS = ['method', 'route', 'status', 'request_id', 'model', 'region
  */
 export function describeError(error: unknown, verbose: boolean): string {
   if (!(error instanceof SvcError)) {
-    return `${lines(`svc-migrate: this is a bug: ${stackOf(error)}`)}\n`;
+    return `${escapeLines(`svc-migrate: this is a bug: ${stackOf(error)}`)}\n`;
   }
   const parts = [`svc-migrate: ${error.message}`];
   if (error.hint !== undefined) parts.push(`  → ${error.hint}`);
@@ -19,7 +19,7 @@ export function describeError(error: unknown, verbose: boolean): string {
   if (facts !== '') parts.push(`  (${facts})`);
   if (error.code === 'internal') parts.push(stackOf(error));
   else if (verbose && error.cause !== undefined) parts.push(`  caused by ${stackOf(error.cause)}`);
-  return `${lines(parts.join('\n'))}\n`;
+  return `${escapeLines(parts.join('\n'))}\n`;
 }
 
 function formatFacts({ facts }: SvcError): string {
@@ -36,9 +36,4 @@ function formatFacts({ facts }: SvcError): string {
 
 function stackOf(error: unknown): string {
   return error instanceof Error ? (error.stack ?? String(error)) : inspect(error);
-}
-
-/** Line breaks are ours; anything else that a terminal acts on came from outside. */
-function lines(text: string): string {
-  return text.split('\n').map(escapeUnseen).join('\n');
 }

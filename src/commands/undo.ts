@@ -1,5 +1,6 @@
 import type { Config } from '../config/config.js';
 import { SvcError } from '../errors.js';
+import { escapeJson, escapeLines } from '../report/escape.js';
 import { assertTargets, writeOutput, writeText } from '../report/write-output.js';
 import { applyInThread } from './apply-in-thread.js';
 import type { UndoRequest } from './apply-request.js';
@@ -23,9 +24,9 @@ export async function runUndo(config: Config, request: UndoRequest, io: Io): Pro
   io.onProgress({ kind: 'stage', name: 'undo' });
   const { json, text, exitCode, next } = await applyInThread({ kind: 'undo', config, request }, io);
   if (target !== undefined) {
-    const content = `${JSON.stringify({ action: 'undo', ...json, exitCode, next }, null, 2)}\n`;
+    const content = `${escapeJson(JSON.stringify({ action: 'undo', ...json, exitCode, next }, null, 2))}\n`;
     await writeOutput({ target, chunks: () => [content] }, io);
   }
-  if (target !== '-') await writeText(io.stdout, [`${text}Next: ${next}\n`]);
+  if (target !== '-') await writeText(io.stdout, [escapeLines(`${text}Next: ${next}\n`)]);
   return exitCode;
 }

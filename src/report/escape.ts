@@ -10,6 +10,11 @@ export function escapeUnseen(text: string): string {
   return text.replace(UNSEEN, spell);
 }
 
+/** Text for people on several lines: only its line feeds are left to the terminal. */
+export function escapeLines(text: string): string {
+  return text.split('\n').map(escapeUnseen).join('\n');
+}
+
 /**
  * JSON text with the same meaning in which everything unseen is an escape sequence. `json` must be the
  * output of a JSON writer: outside strings it may hold line feeds only.

@@ -144,6 +144,7 @@ async function carryOutBatch(
   );
   if (moved.count === 1) {
     await session.exec(USE_KEY_INDEX);
+    if (triggers.length > 0 || hasOwnTypes(unit.keyTypes)) await session.useUserPath();
     let skipped = 0;
     for (const [col, { column }] of unit.target.ids.entries())
       skipped += await changeRows(session, unit, batch, col, column);
@@ -158,6 +159,11 @@ async function carryOutBatch(
   throw new SvcError('locked', `Run ${unit.run} is being carried on or taken back by another process.`, {
     hint: 'Wait until it has finished.',
   });
+}
+
+/** Whether types are not the catalog's own: so are the operators that their indexes know. */
+export function hasOwnTypes(types: readonly string[]): boolean {
+  return types.some((type) => type.includes('.'));
 }
 
 /** A batch must cost what it changes, not what the table holds. */

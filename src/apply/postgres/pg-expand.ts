@@ -178,7 +178,7 @@ interface Fill {
 
 async function fillRows(
   session: PgSession,
-  { target, types }: Found,
+  { target, types, facts }: Found,
   id: IdColumn,
   fill: Fill,
 ): Promise<void> {
@@ -188,6 +188,7 @@ async function fillRows(
   // A piece must cost what it holds: its rows look their ids up in the map's index.
   if (fill.range !== 'true')
     await session.exec('SET LOCAL enable_hashjoin = off; SET LOCAL enable_mergejoin = off');
+  if (facts.triggers.length > 0) await session.useUserPath();
   await session.query(
     `WITH u AS (
        UPDATE ${fill.table} AS t SET ${fresh} = m.new::${types[at]} FROM ${fill.map.table} AS m

@@ -47,15 +47,19 @@ export async function readPgFacts(session: PgSession, target: PostgresTarget): P
   };
 }
 
+/** The place of a schema on the user's search path, as a condition or an order; null where it is not on it. */
+export const PLACE_ON_PATH =
+  "array_position(ARRAY(SELECT json_array_elements_text(current_setting('svc_migrate.schemas')::json)), n.nspname::text)";
+
 /** As SQL would understand the name, else as it is written. */
 async function findOid(session: PgSession, table: string): Promise<string | null> {
   const { rows } = await session.query(
     `SELECT c.oid FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
      WHERE c.relkind IN ('r', 'p', 'v', 'm', 'f') AND (
-       c.relname = $1 AND pg_table_is_visible(c.oid) OR n.nspname || '.' || c.relname = $1
-       OR quote_ident(n.nspname) || '.' || quote_ident(c.relname) = $1 OR quote_ident(c.relname) = $1 AND pg_table_is_visible(c.oid)
-       OR lower($1) IN (c.relname, n.nspname || '.' || c.relname) AND pg_table_is_visible(c.oid))
-     ORDER BY c.relname = $1 DESC, n.nspname || '.' || c.relname = $1 DESC LIMIT 1`,
+       n.nspname || '.' || c.relname = $1 OR quote_ident(n.nspname) || '.' || quote_ident(c.relname) = $1
+       OR lower($1) = n.nspname || '.' || c.relname AND ${PLACE_ON_PATH} IS NOT NULL
+       OR (c.relname IN ($1, lower($1)) OR quote_ident(c.relname) = $1) AND ${PLACE_ON_PATH} IS NOT NULL)
+     ORDER BY c.relname = $1 DESC, n.nspname || '.' || c.relname = $1 DESC, ${PLACE_ON_PATH} LIMIT 1`,
     [table],
   );
   return rows[0]?.[0] ?? null;
@@ -63,7 +67,7 @@ async function findOid(session: PgSession, table: string): Promise<string | null
 
 async function missingTable(session: PgSession, table: string): Promise<PgFacts> {
   const { rows } = await session.query(
-    `SELECT CASE WHEN pg_table_is_visible(c.oid) THEN c.relname ELSE n.nspname || '.' || c.relname END
+    `SELECT CASE WHEN ${PLACE_ON_PATH} IS NOT NULL THEN c.relname ELSE n.nspname || '.' || c.relname END
      FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
      WHERE c.relkind IN ('r', 'p') AND n.nspname NOT IN ('pg_catalog', 'information_schema') ORDER BY 1 LIMIT 1000`,
   );

@@ -3,6 +3,7 @@ import { applyTargetSchema, columnLabel, type PostgresTarget } from '../../confi
 import { SvcError } from '../../errors.js';
 import type { ApplyContext, RunFacts } from '../context.js';
 import { quoteName } from '../sql-names.js';
+import { hasLedger } from './pg-ledger-check.js';
 import { BEGIN_LATEST, type Cells, type PgSession } from './pg-session.js';
 
 /**
@@ -87,7 +88,14 @@ const COLUMNS = [
 const policySchema = z.object({ missing: z.enum(['fail', 'keep', 'null']), mapDeleted: z.boolean() });
 const json = z.string().transform((text): unknown => JSON.parse(text));
 const list = json.pipe(z.array(z.string()));
-const count = z.string().transform(Number);
+const count = z.string().transform(Number).pipe(z.int());
+/** As the catalog shows them: names and types become part of statements. */
+const quotedTable = z.string().regex(/^"(?:[^"]|"")+"\."(?:[^"]|"")+"$/);
+const typeName = z
+  .string()
+  .regex(
+    /^(?:"(?:[^"]|"")+"|[a-z_][a-z0-9_ ]*)(?:\.(?:"(?:[^"]|"")+"|[a-z_][a-z0-9_]*))?(?:\(\d+(?:,-?\d+)?\))?(?:\[\])*$/,
+  );
 const target = json.pipe(applyTargetSchema).transform((one, context) => {
   if (one.kind === 'postgres') return one;
   context.addIssue('is no PostgreSQL table');
@@ -96,14 +104,14 @@ const target = json.pipe(applyTargetSchema).transform((one, context) => {
 
 const rowSchema = z
   .object({
-    unit: z.string(),
+    unit: z.string().regex(/^\d+$/),
     run: z.string(),
-    table_name: z.string(),
+    table_name: quotedTable,
     column_names: list,
     definition: target,
     key_columns: list,
-    key_types: list,
-    column_types: list,
+    key_types: list.pipe(z.array(typeName)),
+    column_types: list.pipe(z.array(typeName)),
     mode: z.enum(['new', 'in_place']),
     is_atomic: z.string(),
     policy: json.pipe(policySchema),
@@ -140,10 +148,11 @@ const rowSchema = z
     }),
   );
 
-function parseUnit(cells: Cells): Unit {
+/** The ledger is where it was found, whatever it says of that. */
+function parseUnit(cells: Cells, schema: string): Unit {
   const row = Object.fromEntries(COLUMNS.map((column, at) => [column, cells[at]]));
   const parsed = rowSchema.safeParse(row);
-  if (parsed.success) return parsed.data;
+  if (parsed.success) return { ...parsed.data, target: { ...parsed.data.target, ledgerSchema: schema } };
   throw new SvcError(
     'bad_input',
     'The ledger (table run) cannot be read: it was changed or is of another version.',
@@ -161,10 +170,6 @@ export async function ensureLedger(session: PgSession, schema: string): Promise<
       `SELECT pg_advisory_xact_lock(hashtextextended('svc-migrate ledger', 0)); ${ledgerSql(schema)}`,
     );
   });
-}
-
-export async function hasLedger(session: PgSession, schema: string): Promise<boolean> {
-  return (await session.one('SELECT to_regclass($1)', [`${quoteName(schema)}.run`])) !== null;
 }
 
 /** Schemas with a ledger that the user may read. */
@@ -206,7 +211,7 @@ export async function readUnit(session: PgSession, schema: string, unit: string)
 async function select(session: PgSession, schema: string, where: string, value: string): Promise<Unit[]> {
   if (!(await hasLedger(session, schema))) return [];
   const sql = `SELECT ${COLUMNS.join(', ')} FROM ${quoteName(schema)}.run WHERE ${where} ORDER BY unit`;
-  return (await session.query(sql, [value])).rows.map(parseUnit);
+  return (await session.query(sql, [value])).rows.map((row) => parseUnit(row, schema));
 }
 
 export interface NewUnit {

@@ -1,6 +1,6 @@
 import type { LedgerRun } from '../context.js';
 import { quoteName } from '../sql-names.js';
-import { hasLedger } from './pg-ledger.js';
+import { hasLedger } from './pg-ledger-check.js';
 import type { PgSession } from './pg-session.js';
 
 /** Every run that the ledger in a schema knows, oldest first. */

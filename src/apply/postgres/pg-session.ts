@@ -21,6 +21,14 @@ export const BEGIN_LATEST = 'BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE';
 
 const FETCH_ROWS = 10_000;
 const CONNECT_TIMEOUT_MS = 15_000;
+/**
+ * Names in our statements mean the catalog's own functions and operators, whoever may create others. The path of the
+ * user is kept for finding tables by their names, and for their triggers.
+ */
+const FIXED_PATH = `
+SELECT pg_catalog.set_config('svc_migrate.search_path', pg_catalog.current_setting('search_path'), false),
+  pg_catalog.set_config('svc_migrate.schemas', pg_catalog.to_json(pg_catalog.current_schemas(true))::pg_catalog.text, false);
+SET search_path = pg_catalog, pg_temp;`;
 /** What makes a value's text the same in every session. */
 const SETTINGS = `
 SET TimeZone = 'UTC'; SET DateStyle = 'ISO, YMD'; SET IntervalStyle = 'postgres'; SET bytea_output = 'hex';
@@ -70,6 +78,13 @@ export class PgSession {
   /** The only value of the only row, or null. */
   async one(text: string, values: readonly (string | null)[] = []): Promise<string | null> {
     return (await this.query(text, values)).rows[0]?.[0] ?? null;
+  }
+
+  /** For the rest of the transaction names mean what they mean to the user's own sessions. */
+  async useUserPath(): Promise<void> {
+    await this.exec(
+      "SELECT pg_catalog.set_config('search_path', pg_catalog.current_setting('svc_migrate.search_path'), true)",
+    );
   }
 
   /** Reads rows through a cursor; call inside a transaction. */
@@ -187,7 +202,7 @@ export class PgSession {
     });
     this.#client = client;
     await client.query(
-      `${SETTINGS} SET lock_timeout = ${tuning.lockTimeoutMs}; SET statement_timeout = ${tuning.statementTimeoutMs};`,
+      `${FIXED_PATH} ${SETTINGS} SET lock_timeout = ${tuning.lockTimeoutMs}; SET statement_timeout = ${tuning.statementTimeoutMs};`,
     );
     return client;
   }

@@ -19,6 +19,7 @@ import { postgresError } from './pg-errors.js';
 import { writeNewColumns } from './pg-expand.js';
 import { readPgFacts } from './pg-facts.js';
 import { ensureLedger, readDoneUnits, readUnitsOfRun } from './pg-ledger.js';
+import { assertOwnLedger } from './pg-ledger-check.js';
 import { readPgRuns } from './pg-runs.js';
 import { BEGIN_READ_ONLY, PgSession } from './pg-session.js';
 import { type Found, findTable, refresh, surveyTable } from './pg-survey.js';
@@ -100,6 +101,7 @@ async function writeAll(
   const tables: Agreed[] = [];
   for (const schema of schemasOf(targets)) await ensureLedger(session, schema);
   for (const found of await session.retry(() => findAll(context, session, targets))) {
+    await session.retry(() => assertOwnLedger(session, found.target.ledgerSchema, found.facts.table));
     const plan = agreed.find(({ name }) => name === found.target.name);
     if (plan === undefined) continue;
     if (isFinished(found.earlier, context.policy.again)) written.push(alreadyDone(found));
@@ -148,6 +150,7 @@ async function undoAll(
 ): Promise<readonly Undone[]> {
   const all = await session.retry(() => readUnitsOfRun(session, schema, run));
   const units = all.filter(({ state }) => state !== 'undone');
+  for (const { table } of units) await session.retry(() => assertOwnLedger(session, schema, table));
   const tied = units.filter((unit) => unit.mode === 'in_place' && unit.isAtomic);
   const undone: Undone[] = [];
   for (const unit of units.filter((one) => !tied.includes(one)).reverse()) {

@@ -37,6 +37,7 @@ import { type PgFacts, privilegeNotes } from './pg-facts.js';
 import { buildGroupJudge, groupSql, groupTerms, judgeGroup, unenteredRows } from './pg-groups.js';
 import { readHeld } from './pg-held.js';
 import { keyMatch, listLedgers, readUnits, type Unit } from './pg-ledger.js';
+import { ledgerNotes } from './pg-ledger-check.js';
 import { parkingTerm } from './pg-parking.js';
 import type { Cells, PgSession } from './pg-session.js';
 
@@ -75,8 +76,10 @@ export async function findTable(
     keyTypes: judgement.handling.key.map(typeOf),
     types: target.ids.map((id) => typeOf(id.column)),
   };
-  const units = await readUnits(session, target.ledgerSchema, facts.table);
+  const foreign = await ledgerNotes(session, target.ledgerSchema, facts.table);
+  const units = foreign.length > 0 ? [] : await readUnits(session, target.ledgerSchema, facts.table);
   const notes = [
+    ...foreign,
     ...judgement.notes,
     ...(await privilegeNotes(session, facts, target, context.policy.mode)),
     ...sameColumnNotes(target),
@@ -100,6 +103,8 @@ export async function findTable(
 async function otherLedgerNotes(session: PgSession, facts: PgFacts, target: PostgresTarget): Promise<Note[]> {
   for (const schema of await listLedgers(session)) {
     if (schema === target.ledgerSchema) continue;
+    // Anybody can make such tables.
+    if ((await ledgerNotes(session, schema, facts.table)).length > 0) continue;
     const [unit] = await readUnits(session, schema, facts.table);
     if (unit === undefined) continue;
     const text = `Run ${unit.run} on this table is in the ledger of schema ${schema}: name that as the ledger's schema.`;

@@ -8,6 +8,7 @@ import { columnOf } from '../tables/table-facts.js';
 import { assertNoDependent } from '../tables/units.js';
 import { lockTables } from './pg-atomic.js';
 import { compareFilled } from './pg-compare-filled.js';
+import { hasOwnTypes } from './pg-batches.js';
 import { readPgFacts } from './pg-facts.js';
 import { keyMatch, keySql, lockLedger, readUnits, type Unit } from './pg-ledger.js';
 import { BEGIN_LATEST, BEGIN_READ_ONLY, BEGIN_SNAPSHOT, type PgSession } from './pg-session.js';
@@ -17,9 +18,13 @@ import { changeWork, createWork, WORK, type WorkList } from './pg-work.js';
 export async function undoInBatches(context: ApplyContext, session: PgSession, unit: Unit): Promise<Undone> {
   await session.retry(() => setState(session, unit, 'undoing'));
   const total = await session.retry(() => countEntries(session, unit));
+  const { triggers } = await session.retry(() => readPgFacts(session, unit.target));
   for (let from = unit.first; from < unit.done; from += context.tuning.batchRows) {
     const until = Math.min(from + context.tuning.batchRows, unit.done);
-    await session.transaction(BEGIN_LATEST, () => undoBatch(session, unit, { from, until }));
+    await session.transaction(BEGIN_LATEST, async () => {
+      if (triggers.length > 0 || hasOwnTypes(unit.keyTypes)) await session.useUserPath();
+      await undoBatch(session, unit, { from, until });
+    });
     context.onProgress({
       kind: 'step',
       name: `taking back ${unit.table}`,

@@ -1,4 +1,5 @@
-import { readFileSync, statSync } from 'node:fs';
+import { closeSync, constants, fstatSync, openSync, readFileSync } from 'node:fs';
+import { platform } from 'node:os';
 import type { PostgresTarget } from '../../config/apply-targets.js';
 import { SvcError } from '../../errors.js';
 
@@ -32,21 +33,30 @@ export function readUrl(source: Source, env: Readonly<Record<string, string | un
 }
 
 function readUrlFile(file: string): string {
-  let mode: number;
-  let text: string;
+  let fd: number | null = null;
   try {
-    mode = statSync(file).mode;
-    text = readFileSync(file, 'utf8');
+    fd = openSync(file, constants.O_RDONLY | constants.O_NONBLOCK);
+    // Of the open file, so that it cannot be exchanged in between. Windows has no such modes.
+    const stats = fstatSync(fd);
+    if (!stats.isFile()) throw unreadable(file, 'not a file');
+    if ((stats.mode & 0o077) !== 0 && platform() !== 'win32') throw readableByOthers(file);
+    return readFileSync(fd, 'utf8');
   } catch (error) {
-    const code = error instanceof Error && 'code' in error ? String(error.code) : 'unknown';
-    throw new SvcError('config', `The file ${file} cannot be read (${code}).`, {
-      hint: 'It must hold a PostgreSQL connection string.',
-    });
+    if (error instanceof SvcError) throw error;
+    throw unreadable(file, error instanceof Error && 'code' in error ? String(error.code) : 'unknown');
+  } finally {
+    if (fd !== null) closeSync(fd);
   }
-  if ((mode & 0o077) !== 0) {
-    throw new SvcError('config', `Others can read ${file}, which holds a password.`, {
-      hint: `chmod 600 ${file}`,
-    });
-  }
-  return text;
+}
+
+function unreadable(file: string, why: string): SvcError {
+  return new SvcError('config', `The file ${file} cannot be read (${why}).`, {
+    hint: 'It must hold a PostgreSQL connection string.',
+  });
+}
+
+function readableByOthers(file: string): SvcError {
+  return new SvcError('config', `Others can read ${file}, which holds a password.`, {
+    hint: `chmod 600 ${file}`,
+  });
 }

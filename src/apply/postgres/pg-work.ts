@@ -52,6 +52,7 @@ export async function changeWork(
   work: WorkList,
   triggers: readonly string[],
 ): Promise<void> {
+  if (triggers.length > 0) await session.useUserPath();
   const parking = await parkRows(session, work);
   const set = work.columns.map((column, at) => `${quoteName(column)} = w.c${at}`).join(', ');
   const changed = await session.query(

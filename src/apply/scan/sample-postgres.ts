@@ -1,6 +1,7 @@
 import type { PostgresTarget } from '../../config/apply-targets.js';
 import type { ApplyContext } from '../context.js';
 import { postgresError } from '../postgres/pg-errors.js';
+import { PLACE_ON_PATH } from '../postgres/pg-facts.js';
 import { readUnits } from '../postgres/pg-ledger.js';
 import { BEGIN_READ_ONLY, PgSession } from '../postgres/pg-session.js';
 import { quoteName } from '../sql-names.js';
@@ -51,7 +52,7 @@ async function sampleAll(
   only: string | null,
 ): Promise<PlaceSample> {
   const { rows: tables } = await session.query(
-    `SELECT CASE WHEN pg_table_is_visible(c.oid) THEN c.relname ELSE n.nspname || '.' || c.relname END, c.relkind,
+    `SELECT CASE WHEN ${PLACE_ON_PATH} IS NOT NULL THEN c.relname ELSE n.nspname || '.' || c.relname END, c.relkind,
        has_table_privilege(c.oid, 'SELECT'), c.oid
      FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
      WHERE c.relkind IN ('r', 'p', 'v', 'm', 'f') AND NOT c.relispartition AND n.nspname !~ '^pg_'

@@ -1,7 +1,10 @@
 import { z } from 'zod';
 import { applyTargetSchema, columnLabel, type SqliteTarget } from '../../config/apply-targets.js';
 import { SvcError } from '../../errors.js';
+import { Sqlite } from '../../store/sqlite.js';
+import { blocks } from '../column-work.js';
 import type { ApplyContext, RunFacts } from '../context.js';
+import type { Note } from '../plan.js';
 import type { UserDb } from './user-db.js';
 
 /**
@@ -122,8 +125,47 @@ export function ensureLedger(db: UserDb): void {
   db.exec(LEDGER);
 }
 
+/**
+ * Whether the database holds a ledger.
+ *
+ * @throws SvcError `bad_input` where tables of these names are something else
+ */
 export function hasLedger(db: UserDb): boolean {
-  return db.prepare("SELECT 1 FROM sqlite_schema WHERE name = 'svc_migrate_run'").get() !== undefined;
+  const foreign = foreignLedger(db);
+  if (foreign === null) return readShape(db).size > 0;
+  throw new SvcError('bad_input', `${foreign} is not a ledger of svc-migrate.`, { hint: 'Rename it first.' });
+}
+
+/** What speaks against keeping the ledger here: other tables of the same names. */
+export function ledgerNotes(db: UserDb): Note[] {
+  const foreign = foreignLedger(db);
+  if (foreign === null) return [];
+  return [blocks('foreign_ledger', `${foreign} is not a ledger of svc-migrate: rename it first.`)];
+}
+
+/** The name of the first part of the ledger that is there and not as we make it; null where there is none. */
+function foreignLedger(db: UserDb): string | null {
+  const found = readShape(db);
+  if (found.size === 0) return null;
+  const ours = new Sqlite(':memory:');
+  try {
+    ours.exec(LEDGER);
+    for (const [name, shape] of readShape(ours)) if (found.get(name) !== shape) return name;
+    return null;
+  } finally {
+    ours.close();
+  }
+}
+
+/** The columns of everything that goes by a name of the ledger. */
+function readShape(db: UserDb): Map<string, string> {
+  const rows = db
+    .prepare<[], { name: string; shape: string | null }>(
+      `SELECT m.name, m.type || ' ' || (SELECT group_concat(c.name || ' ' || c.type) FROM pragma_table_info(m.name) AS c) AS shape
+       FROM sqlite_schema AS m WHERE m.name IN ('svc_migrate_run', 'svc_migrate_entry', 'svc_migrate_skipped', 'svc_migrate_ledger')`,
+    )
+    .all();
+  return new Map(rows.map(({ name, shape }) => [name, shape ?? '']));
 }
 
 /** Runs that touched a table, oldest first, without those taken back. */

@@ -35,7 +35,7 @@ import {
 } from '../tables/units.js';
 import { buildCellJudge, type Cell, exactSql, judgeCell, rowScope, scopeSql } from './cells.js';
 import { compareFilled } from './compare-filled.js';
-import { enteredRows, keyMatch, keySql, plain, readUnits, type Unit } from './ledger.js';
+import { enteredRows, keyMatch, keySql, ledgerNotes, plain, readUnits, type Unit } from './ledger.js';
 import type { SqliteFacts } from './sqlite-facts.js';
 import { readHeld } from './sqlite-held.js';
 import { parkingTerm } from './sqlite-parking.js';
@@ -64,8 +64,10 @@ export function findTable(
   rewritten: readonly Rewritten[],
 ): Found {
   const judgement = judgeTable(facts, target, context.policy, rewritten);
-  const units = readUnits(db, facts.table);
+  const foreign = ledgerNotes(db);
+  const units = foreign.length > 0 ? [] : readUnits(db, facts.table);
   const notes = [
+    ...foreign,
     ...judgement.notes,
     ...sameColumnNotes(target),
     ...rivalNotes(target.name, facts.table, target.ids, rewritten),

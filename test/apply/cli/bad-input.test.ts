@@ -130,6 +130,34 @@ describe('what cannot be applied to', () => {
   });
 });
 
+describe('names in a ledger', () => {
+  it('reach the terminal with their control and bidi characters spelled out', async () => {
+    const scene = makeScene([{ name: 'shop', kind: 'sqlite', file: 'shop.db', table: 'orders', ids: IDS }]);
+    createOrders(scene.path('shop.db'), [1, 2]);
+    expect(await scene.run(['apply', '--yes', '--in-place'])).toMatchObject({ code: 0 });
+    const odd = 'r\u001b[2J\u202e\u0007';
+    query(
+      scene.path('shop.db'),
+      `UPDATE svc_migrate_run SET run = '${odd}', target = '${odd}', state = 'working'`,
+    );
+    let said = '';
+    const json = ['--json', 'out.json'];
+    for (const args of [
+      ['undo'],
+      ['apply'],
+      ['apply', '--verify'],
+      ['undo', 'none'],
+      ['undo', odd, ...json],
+    ]) {
+      const { stdout, stderr } = await scene.run(args);
+      said += stdout + stderr;
+    }
+    said += scene.read('out.json');
+    expect(said).toContain('\\u001b');
+    expect(said).not.toMatch(/[\u0000-\u0009\u000b-\u001f\u202a-\u202e]/);
+  });
+});
+
 describe('apply on NDJSON', () => {
   it('rewrites ids in lists and nested objects, and nothing else', async () => {
     const scene = makeScene();
