@@ -39,6 +39,13 @@ export function judgePlan(plan: Plan): Verdict {
 const ABOUT_WRITING: ReadonlySet<string> = new Set([
   'privilege',
   'read_only_server',
+  'read_only_session',
+  'read_only_file',
+  'replica_identity',
+  'no_room',
+  'check_constraint',
+  'partition',
+  'typed_table',
   'output_exists',
   'symbolic_link',
   'new_column_exists',

@@ -89,17 +89,19 @@ async function readColumns(session: PgSession, oid: string): Promise<TableColumn
   const { rows } = await session.query(
     `SELECT a.attname, format_type(a.atttypid, a.atttypmod), coalesce(b.typname, t.typname), a.attnotnull,
        a.attgenerated <> '' OR a.attidentity = 'a',
-       CASE t.typtype WHEN 'd' THEN format_type(t.typbasetype, t.typtypmod) ELSE format_type(a.atttypid, a.atttypmod) END
+       CASE t.typtype WHEN 'd' THEN format_type(t.typbasetype, t.typtypmod) ELSE format_type(a.atttypid, a.atttypmod) END,
+       t.typtype = 'd'
      FROM pg_attribute a JOIN pg_type t ON t.oid = a.atttypid LEFT JOIN pg_type b ON b.oid = t.typbasetype AND t.typtype = 'd'
      WHERE a.attrelid = $1::oid AND a.attnum > 0 AND NOT a.attisdropped ORDER BY a.attnum`,
     [oid],
   );
-  return rows.map(([name, type, base, notNull, generated, baseType]) => ({
+  return rows.map(([name, type, base, notNull, generated, baseType, isDomain]) => ({
     name: name ?? '',
     type: type ?? '',
     holds: holdsOf(base ?? ''),
     isNullable: notNull === 'f',
     isGenerated: generated === 't',
+    isDomain: isDomain === 't',
     range: rangeOf(base ?? '', baseType ?? ''),
     maxChars: charsOf(baseType ?? ''),
   }));
@@ -230,15 +232,12 @@ async function readNotes(
        (SELECT relispartition FROM pg_class WHERE oid = $1::oid),
        EXISTS (SELECT 1 FROM pg_inherits h JOIN pg_class c ON c.oid = h.inhrelid WHERE h.inhparent = $1::oid AND NOT c.relispartition),
        EXISTS (SELECT 1 FROM pg_rewrite WHERE ev_class = $1::oid AND ev_type = '2' AND rulename <> '_RETURN'),
-       (SELECT string_agg(conname, ', ' ORDER BY conname) FROM pg_constraint k WHERE k.conrelid = $1::oid AND k.contype = 'c'
-          AND EXISTS (SELECT 1 FROM pg_attribute a WHERE a.attrelid = $1::oid AND a.attnum = ANY (k.conkey)
-            AND a.attname = ANY (SELECT json_array_elements_text($2::json)))),
        (SELECT string_agg(a.attname, ', ') FROM pg_partitioned_table p JOIN pg_attribute a ON a.attrelid = p.partrelid
           AND a.attnum = ANY (p.partattrs::int2[]) WHERE p.partrelid = $1::oid
           AND a.attname = ANY (SELECT json_array_elements_text($2::json)))`,
     [oid, JSON.stringify(target.ids.map((id) => id.column))],
   );
-  const [standby, mayRead, secured, isPartition, hasChildren, hasRules, checks, movedBy] = rows[0] ?? [];
+  const [standby, mayRead, secured, isPartition, hasChildren, hasRules, movedBy] = rows[0] ?? [];
   const notes: Note[] = [];
   const add = (isSo: boolean, note: Note) => {
     if (isSo) notes.push(note);
@@ -261,10 +260,6 @@ async function readNotes(
     typeof movedBy === 'string',
     warning('partition_key', `Rows may move to other partitions: ${movedBy} is part of the partition key.`),
   );
-  add(
-    typeof checks === 'string',
-    warning('check_constraint', `Check constraints judge the new ids: ${checks}.`),
-  );
   return notes;
 }
 
@@ -278,6 +273,7 @@ export async function privilegeNotes(
   facts: PgFacts,
   target: PostgresTarget,
   mode: 'new' | 'in_place',
+  isAtomic: boolean,
 ): Promise<Note[]> {
   if (facts.oid === '0') return [];
   const columns = target.ids
@@ -287,10 +283,14 @@ export async function privilegeNotes(
     `SELECT (SELECT bool_and(has_column_privilege($1::oid, name, 'UPDATE')) FROM json_array_elements_text($2::json) AS name),
        (SELECT pg_has_role(relowner, 'USAGE') FROM pg_class WHERE oid = $1::oid),
        (SELECT has_schema_privilege(oid, 'USAGE') AND has_schema_privilege(oid, 'CREATE') FROM pg_namespace WHERE nspname = $3),
-       has_database_privilege(current_database(), 'CREATE'), has_database_privilege(current_database(), 'TEMP'), current_user`,
+       has_database_privilege(current_database(), 'CREATE'), has_database_privilege(current_database(), 'TEMP'), current_user,
+       has_table_privilege($1::oid, 'UPDATE, DELETE, TRUNCATE'),
+       (SELECT bool_and(has_table_privilege(c.oid, 'SELECT') AND has_table_privilege(c.oid, 'INSERT') AND has_table_privilege(c.oid, 'UPDATE')
+          AND has_table_privilege(c.oid, 'DELETE')) FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+        WHERE n.nspname = $3 AND c.relname IN ('run', 'entry', 'skipped'))`,
     [facts.oid, JSON.stringify(columns), target.ledgerSchema],
   );
-  const [mayUpdate, isOwner, mayUseSchema, mayCreate, mayTemp, user] = rows[0] ?? [];
+  const [mayUpdate, isOwner, mayUseSchema, mayCreate, mayTemp, user, mayLock, mayLedger] = rows[0] ?? [];
   const notes: Note[] = [];
   const lacks = (isSo: boolean, text: string) => {
     if (isSo) notes.push(blocks('privilege', `User ${user ?? ''} ${text}`));
@@ -303,6 +303,14 @@ export async function privilegeNotes(
   lacks(
     mayUseSchema === null ? mayCreate === 'f' : mayUseSchema === 'f',
     `cannot keep the ledger in schema ${target.ledgerSchema}: CREATE SCHEMA … AUTHORIZATION, or name another in "ledgerSchema".`,
+  );
+  lacks(
+    mode === 'in_place' && isAtomic && mayLock === 'f',
+    'may not lock the table, which ids under constraints need: GRANT UPDATE on the whole table.',
+  );
+  lacks(
+    mayLedger === 'f',
+    `may not write the ledger in schema ${target.ledgerSchema}: GRANT SELECT, INSERT, UPDATE, DELETE on its tables.`,
   );
   lacks(mayTemp === 'f', 'may not make temporary tables: GRANT TEMPORARY ON DATABASE.');
   return notes;

@@ -14,7 +14,6 @@ import { BEGIN_LATEST, type Cells, type PgSession } from './pg-session.js';
 function ledgerSql(schema: string): string {
   const s = quoteName(schema);
   return `
-CREATE SCHEMA IF NOT EXISTS ${s};
 CREATE TABLE IF NOT EXISTS ${s}.run(
   unit bigint PRIMARY KEY, run text NOT NULL, target text NOT NULL, table_name text NOT NULL,
   column_names jsonb NOT NULL, definition jsonb NOT NULL, key_columns jsonb NOT NULL, key_types jsonb NOT NULL,
@@ -166,9 +165,11 @@ function parseUnit(cells: Cells, schema: string): Unit {
 export async function ensureLedger(session: PgSession, schema: string): Promise<void> {
   if (await session.retry(() => hasLedger(session, schema))) return;
   await session.transaction(BEGIN_LATEST, async () => {
-    await session.exec(
-      `SELECT pg_advisory_xact_lock(hashtextextended('svc-migrate ledger', 0)); ${ledgerSql(schema)}`,
-    );
+    await session.exec("SELECT pg_advisory_xact_lock(hashtextextended('svc-migrate ledger', 0))");
+    const hasSchema = await session.query('SELECT 1 FROM pg_namespace WHERE nspname = $1', [schema]);
+    // Also where the schema is there it would take the right to make one.
+    if (hasSchema.count === 0) await session.exec(`CREATE SCHEMA ${quoteName(schema)}`);
+    await session.exec(ledgerSql(schema));
   });
 }
 

@@ -33,7 +33,9 @@ SET search_path = pg_catalog, pg_temp;`;
 const SETTINGS = `
 SET TimeZone = 'UTC'; SET DateStyle = 'ISO, YMD'; SET IntervalStyle = 'postgres'; SET bytea_output = 'hex';
 SET extra_float_digits = 1; SET client_encoding = 'UTF8'; SET standard_conforming_strings = on;
-SET row_security = off; SET xmloption = 'content'; SET lc_monetary = 'C';`;
+SET row_security = off; SET xmloption = 'content'; SET lc_monetary = 'C';
+SELECT set_config(name, '0', false) FROM pg_settings
+  WHERE name IN ('idle_in_transaction_session_timeout', 'idle_session_timeout', 'transaction_timeout');`;
 
 const AS_TEXT = { getTypeParser: () => (value: string | Buffer) => String(value) };
 
@@ -202,8 +204,9 @@ export class PgSession {
     });
     this.#client = client;
     await client.query(
-      `${FIXED_PATH} ${SETTINGS} SET lock_timeout = ${tuning.lockTimeoutMs}; SET statement_timeout = ${tuning.statementTimeoutMs};`,
+      `SET lock_timeout = ${tuning.lockTimeoutMs}; SET statement_timeout = ${tuning.statementTimeoutMs}`,
     );
+    await client.query(`${FIXED_PATH} ${SETTINGS}`);
     return client;
   }
 }

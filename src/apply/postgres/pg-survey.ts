@@ -34,12 +34,21 @@ import {
 } from '../tables/units.js';
 import { compareFilled } from './pg-compare-filled.js';
 import { type PgFacts, privilegeNotes } from './pg-facts.js';
-import { buildGroupJudge, groupSql, groupTerms, judgeGroup, unenteredRows } from './pg-groups.js';
+import {
+  buildGroupJudge,
+  type GroupJudge,
+  groupSql,
+  groupTerms,
+  judgeGroup,
+  unenteredRows,
+} from './pg-groups.js';
 import { readHeld } from './pg-held.js';
 import { keyMatch, listLedgers, readUnits, type Unit } from './pg-ledger.js';
 import { ledgerNotes } from './pg-ledger-check.js';
+import { obstacleNotes } from './pg-obstacles.js';
 import { parkingTerm } from './pg-parking.js';
 import type { Cells, PgSession } from './pg-session.js';
+import { ColumnTrial } from './pg-trial.js';
 
 const ROWS_PER_SECOND = 50_000;
 /** PostgreSQL cuts longer names off. */
@@ -81,7 +90,13 @@ export async function findTable(
   const notes = [
     ...foreign,
     ...judgement.notes,
-    ...(await privilegeNotes(session, facts, target, context.policy.mode)),
+    ...(await privilegeNotes(session, facts, target, context.policy.mode, judgement.handling.isAtomic)),
+    ...(await obstacleNotes(
+      session,
+      facts,
+      target.ids.map((id) => id.column),
+      context.policy.mode,
+    )),
     ...sameColumnNotes(target),
     ...rivalNotes(target.name, facts.table, target.ids, rewritten),
     ...sharedNewColumnNotes(context.policy.mode, target.name, facts.table, target.ids, rewritten),
@@ -182,10 +197,14 @@ export async function surveyTable(
   const counted: Note[] = [];
   for (const id of target.ids) {
     const work = watchFinals(openColumn(context, id, context.policy), facts, context.policy.mode);
+    const trial = context.policy.mode === 'new' ? null : await ColumnTrial.of(session, facts, id);
     const left: LeftCount[] = [];
     for (const source of cellSources(context, found, id)) {
       const own = source.state === 'open' ? work : openColumn(context, id, source.policy);
-      await tallyCells(context, session, found, own, source);
+      await tallyCells(context, session, found, own, {
+        source,
+        trial: source.state === 'open' ? trial : null,
+      });
       if (own !== work) left.push(...leftOfCounts(source.state, countsOf(own), source.policy));
       if (onLeft !== undefined) await listCells(context, session, found, id, { source, onLeft });
     }
@@ -194,7 +213,7 @@ export async function surveyTable(
     const plan = buildColumnPlan(work, context.policy.mode, left);
     columns.push(plan);
     counted.push(...countedNotes(context, facts, found.judgement.handling, work, plan));
-    counted.push(...(await roomNotes(session, found, work, plan)));
+    counted.push(...(await roomNotes(session, found, work, plan, trial)), ...(trial?.notes() ?? []));
   }
   const earlier = await compareEarlier(context, session, found, onLeft);
   return buildTablePlan({ ...base, earlier, rows, columns, notes: [...notes, ...counted] });
@@ -233,12 +252,12 @@ async function tallyCells(
   session: PgSession,
   { facts }: Found,
   work: ColumnWork,
-  source: CellSource,
+  { source, trial }: { readonly source: CellSource; readonly trial: ColumnTrial | null },
 ): Promise<void> {
   const judge = buildGroupJudge(work, context.policy.mode);
   let done = 0;
   for await (const groups of session.read(groupSql(source.from, '', work.column, source.value))) {
-    for (const group of groups) judgeGroup(judge, group);
+    await judgeAll(judge, groups, trial);
     done += groups.length;
     context.onProgress({ kind: 'step', name: `reading ${facts.table}`, done, total: null });
   }
@@ -316,17 +335,33 @@ async function compareEarlier(
   return { ...earlier, left, changedSince: changed.count, changedRows: changed.names };
 }
 
+async function judgeAll(
+  judge: GroupJudge,
+  groups: readonly Cells[],
+  trial: ColumnTrial | null,
+): Promise<void> {
+  const changed: Cells[] = [];
+  for (const group of groups) {
+    const now = judgeGroup(judge, group);
+    if (now !== undefined && trial !== null) changed.push([...group.slice(0, -1), now]);
+  }
+  if (changed.length > 0) await trial?.tryValues(changed);
+}
+
 /** Ids that swap under a unique constraint need values that no row holds. */
 async function roomNotes(
   session: PgSession,
   { facts, judgement }: Found,
   work: ColumnWork,
   plan: ColumnPlan,
+  trial: ColumnTrial | null,
 ): Promise<Note[]> {
   const column = columnOf(facts, work.column.column);
   if (column === undefined || !judgement.handling.parked.includes(column.name)) return [];
   const toPark = { rows: changedRows(plan), highest: largestFinal(work) };
   if (toPark.rows === 0n || column.holds === 'other') return [];
   const term = await parkingTerm(session, facts.table, column, toPark);
-  return term === null ? [noRoomNote(column.name, column.type)] : [];
+  if (term === null) return [noRoomNote(column.name, column.type)];
+  await trial?.tryParked(term);
+  return [];
 }

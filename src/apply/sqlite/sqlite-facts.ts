@@ -77,6 +77,7 @@ function readColumns(info: readonly XInfo[], isStrict: boolean): TableColumn[] {
     holds: isStrict ? strictHolds(type) : 'any',
     isNullable: notnull === 0,
     isGenerated: hidden === 2 || hidden === 3,
+    isDomain: false,
     range: null,
     maxChars: null,
   }));

@@ -28,7 +28,12 @@ export function judgeTable(
   if (facts.notes.some((note) => note.code === 'unknown_table')) {
     return { handling: { key: [], isAtomic: false, parked: [] }, notes: facts.notes };
   }
-  const notes = [...kindNotes(facts), ...facts.notes, ...target.ids.flatMap((id) => columnNotes(facts, id))];
+  const notes = [
+    ...kindNotes(facts),
+    ...facts.notes,
+    ...unknownColumns(facts, target.key ?? []),
+    ...target.ids.flatMap((id) => columnNotes(facts, id)),
+  ];
   if (policy.mode === 'new' || notes.some((note) => note.code === 'not_a_table')) {
     return { handling: { key: [], isAtomic: false, parked: [] }, notes };
   }
@@ -65,13 +70,17 @@ function kindNotes({ kind, table }: TableFacts): Note[] {
   return kind === 'table' ? [] : [blocks('not_a_table', `${table} is a ${kind}: name the table behind it.`)];
 }
 
+function unknownColumns(facts: TableFacts, names: readonly (string | undefined)[]): Note[] {
+  const known = facts.columns.map((column) => column.name);
+  return names
+    .filter((name) => name !== undefined && !known.includes(name))
+    .map((name = '') =>
+      blocks('unknown_column', `${facts.table} has no column "${name}"${orMeantEnd(name, known)}`),
+    );
+}
+
 function columnNotes(facts: TableFacts, id: IdColumn): Note[] {
-  const notes: Note[] = [];
-  for (const name of [id.column, id.modelColumn, id.regionColumn, id.companyColumn]) {
-    if (name === undefined || columnOf(facts, name) !== undefined) continue;
-    const known = facts.columns.map((column) => column.name);
-    notes.push(blocks('unknown_column', `${facts.table} has no column "${name}"${orMeantEnd(name, known)}`));
-  }
+  const notes = unknownColumns(facts, [id.column, id.modelColumn, id.regionColumn, id.companyColumn]);
   const column = columnOf(facts, id.column);
   if (column === undefined) return notes;
   if (column.isGenerated) {

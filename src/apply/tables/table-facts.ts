@@ -8,6 +8,8 @@ export interface TableColumn {
   readonly holds: 'integer' | 'text' | 'json' | 'any' | 'other';
   readonly isNullable: boolean;
   readonly isGenerated: boolean;
+  /** Whether its type has conditions of its own. */
+  readonly isDomain: boolean;
   /** Smallest and largest integer it takes; null: 64 bits. */
   readonly range: readonly [bigint, bigint] | null;
   /** Longest text it takes; null: any. */

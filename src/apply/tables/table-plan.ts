@@ -119,6 +119,7 @@ export function isUnreadable(notes: readonly Note[]): boolean {
     'same_column',
     'bad_path',
     'no_select',
+    'row_security',
     // Looked up as V3 ids, their V4 ids would be told to be others.
     'rewritten',
     'v4_column',
