@@ -2,6 +2,7 @@ import type { ApplyTarget, FileTarget, PostgresTarget, SqliteTarget } from '../c
 import type { ApplyContext, Site } from './context.js';
 import { openFileSite } from './files/file-site.js';
 import { openPostgresSite } from './postgres/pg-site.js';
+import { fileIdentity } from './shared-places.js';
 import { openSqliteSite } from './sqlite/sqlite-site.js';
 
 /** A site with the names of the targets that lie in it. */
@@ -15,14 +16,14 @@ export function openSites(context: ApplyContext, targets: readonly ApplyTarget[]
   const databases = new Map<string, SqliteTarget[]>();
   const servers = new Map<string, PostgresTarget[]>();
   for (const target of targets) {
-    if (target.kind === 'sqlite') addTo(databases, target.file, target);
+    if (target.kind === 'sqlite') addTo(databases, fileIdentity(target.file), target);
     else if (target.kind === 'postgres')
       addTo(servers, `${target.urlEnv ?? ''}\0${target.urlFile ?? ''}\0${target.tls ?? ''}`, target);
     else files.push(target);
   }
   return [
     ...files.map((target) => named(openFileSite(context, target), [target])),
-    ...[...databases].map(([file, own]) => named(openSqliteSite(context, file, own), own)),
+    ...[...databases.values()].map((own) => named(openSqliteSite(context, own[0]?.file ?? '', own), own)),
     ...[...servers.values()].map((own) => named(openPostgresSite(context, own), own)),
   ];
 }

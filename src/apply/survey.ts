@@ -2,6 +2,7 @@ import type { ApplyTarget } from '../config/apply-targets.js';
 import type { ApplyContext, SurveyOptions } from './context.js';
 import type { OpenSite } from './open-sites.js';
 import { PLAN_VERSION, type Plan, type TargetPlan } from './plan.js';
+import { refuseSharedPlaces } from './shared-places.js';
 
 /**
  * Looks at every target and says what apply would do; changes nothing. The targets come in the order they were
@@ -16,6 +17,7 @@ export async function survey(
   options: SurveyOptions = {},
 ): Promise<Plan> {
   const found: TargetPlan[] = [];
+  const siteOf = new Map(sites.flatMap((site, at) => site.targets.map((name) => [name, at] as const)));
   for (const site of sites) {
     context.onProgress({ kind: 'step', name: `looking at ${site.targets.join(', ')}`, done: 0, total: null });
     found.push(...(await site.survey(options)));
@@ -26,6 +28,9 @@ export async function survey(
     tool: context.tool,
     remap: { sha256: context.facts.sha256, builtAt: context.facts.builtAt },
     policy: context.policy,
-    targets: found.sort((a, b) => order.indexOf(a.name) - order.indexOf(b.name)),
+    targets: refuseSharedPlaces(
+      found.sort((a, b) => order.indexOf(a.name) - order.indexOf(b.name)),
+      siteOf,
+    ),
   };
 }

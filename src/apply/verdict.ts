@@ -47,6 +47,7 @@ const ABOUT_WRITING: ReadonlySet<string> = new Set([
   'partition',
   'typed_table',
   'output_exists',
+  'same_output',
   'symbolic_link',
   'new_column_exists',
   'new_column_gone',
