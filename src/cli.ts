@@ -222,6 +222,9 @@ function watchSignals(stop: Stop): void {
   listen();
   // Without a listener a signal does what it does to any process, whatever the thread is busy with.
   stop.deaf = async (work) => {
+    // Node reads signals once in a turn of the event loop, which may be before this one came; one that waits when its
+    // listener goes is lost.
+    await hearSignals(stop.controller.signal);
     await hearSignals(stop.controller.signal);
     process.off('SIGINT', onSignal);
     process.off('SIGTERM', onSignal);
