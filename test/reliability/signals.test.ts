@@ -1,28 +1,36 @@
-import { rmSync, statSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Sandbox, startSandbox } from '../../src/sandbox/start.js';
 import { Sqlite } from '../../src/store/sqlite.js';
-import { type Ended, filesIn, keysOf, runCli } from '../cli/spawn-cli.js';
+import { type Ended, filesIn, keysOf, runCli, type SpawnOptions } from '../cli/spawn-cli.js';
+import { campaign } from '../support/campaign.js';
 import { makeFastFolder } from '../support/fast-folder.js';
 import { multiplyRecords } from '../support/large-database.js';
 
 /** A signal ends everything within two seconds; machines that run tests may be this much slower. */
 const SLOWER = 5;
 const WITHIN_MS = 2000 * SLOWER;
-const COPIES = 800;
-/** A signal is not sent once more before this, ms: a process has hardly begun. */
-const SOONEST_MS = 200;
-/** From the end of its work to its own end a process takes no longer, ms: seen were 60. */
-const ENDING_MS = 60 * SLOWER;
-/** A moment that was too late, times this, is tried next. */
-const SOONER = 0.7;
-/** Between two signals, ms. */
-const APART_MS = 20;
+/** Copies of each record: long statements take longer with more. */
+const COPIES = campaign({ small: 40, full: 800 });
 const NOTE = 'svc-migrate.db.lock';
+const PRELOAD = new URL('../support/signal-point.mjs', import.meta.url);
+
+type Signal = 'SIGINT' | 'SIGTERM';
+type Thread = 'main' | 'worker';
+
+/** The step of a thread at which the process gets a signal; `hangs`: it goes no further by itself. */
+interface Point {
+  readonly thread: Thread;
+  readonly step: number;
+  readonly signal: Signal;
+  readonly hangs?: boolean;
+}
 
 let sandbox: Sandbox;
 let folder = '';
+/** Where the preloaded script says what it saw. */
+let seen = '';
 let before = '';
 let files: readonly string[] = [];
 const waits: number[] = [];
@@ -30,6 +38,7 @@ const waits: number[] = [];
 beforeAll(async () => {
   sandbox = await startSandbox({ seed: 31, scale: 100, companies: 1 });
   folder = makeFastFolder();
+  seen = makeFastFolder();
   writeFileSync(join(folder, 'svc-migrate.config.json'), JSON.stringify(sandbox.config()));
   expect((await run(['run', '--quiet'])).code).toBe(0);
   multiplyRecords(folder, COPIES);
@@ -38,22 +47,42 @@ beforeAll(async () => {
   files = filesIn(folder).filter((name) => name !== NOTE);
 });
 afterAll(async () => {
+  const slowest = Math.round(Math.max(...waits));
   process.stdout.write(
-    `${waits.length} signals in long work were answered, the slowest after ${Math.round(Math.max(...waits))} ms\n`,
+    `${waits.length} signals, ${COPIES} copies of each record: the slowest was answered after ${slowest} ms\n`,
   );
   await sandbox.close();
-  rmSync(folder, { recursive: true, force: true });
+  for (const one of [folder, seen]) rmSync(one, { recursive: true, force: true });
 });
 
-function run(
+function run(args: readonly string[], more: Partial<SpawnOptions> = {}): Promise<Ended> {
+  return runCli(args, { cwd: folder, ...more, env: { ...keysOf(sandbox.apiKey), ...more.env } });
+}
+
+/** Runs a command that is sent a signal at a point of its work, or at none. */
+async function runWith(at: Point | null, args: readonly string[], more: Partial<SpawnOptions> = {}) {
+  rmSync(seen, { recursive: true });
+  mkdirSync(seen);
+  const point = JSON.stringify({ folder: seen, at });
+  const env = { NODE_OPTIONS: `--import ${PRELOAD.href}`, SIGNAL_POINT: point };
+  const ended = await run(args, { ...more, env });
+  return { ...ended, endedMs: Date.now() };
+}
+
+/** The thread in which an undisturbed command takes most steps, and how many. */
+async function measure(
   args: readonly string[],
-  onStart?: (kill: (signal: NodeJS.Signals) => void) => void,
-): Promise<Ended> {
-  return runCli(args, {
-    cwd: folder,
-    env: keysOf(sandbox.apiKey),
-    onStart: (child) => onStart?.((signal) => child.kill(signal)),
-  });
+): Promise<{ readonly thread: Thread; readonly steps: number }> {
+  expect([0, 1]).toContain((await runWith(null, args)).code);
+  const threads = (['main', 'worker'] as const).map((thread) => ({ thread, steps: readSteps(thread) }));
+  for (const file of leftFiles()) rmSync(join(folder, file));
+  before = digest();
+  return threads.reduce((most, one) => (one.steps > most.steps ? one : most));
+}
+
+function readSteps(thread: Thread): number {
+  const name = `steps-${thread}`;
+  return readdirSync(seen).includes(name) ? Number(readFileSync(join(seen, name), 'utf8')) : 0;
 }
 
 /** The remap that is there, and whether the file is sound. */
@@ -65,66 +94,14 @@ function digest(): string {
   return JSON.stringify([last, sound]);
 }
 
-/** What a command does that nobody disturbs. */
-interface Calm {
-  readonly lastsMs: number;
-  readonly code: number;
-  /** The files it leaves, with their sizes. */
-  readonly left: readonly string[];
-}
-
-async function undisturbed(args: readonly string[]): Promise<Calm> {
-  const startedMs = performance.now();
-  const { code } = await run(args);
-  const lastsMs = performance.now() - startedMs;
-  expect([0, 1]).toContain(code);
-  const left = leftFiles().map(sized);
-  putBack();
-  return { lastsMs, code, left };
-}
-
 const leftFiles = () => filesIn(folder).filter((name) => name !== NOTE && !files.includes(name));
-const sized = (name: string) => `${name} ${statSync(join(folder, name)).size}`;
 
-/** Whether all had been done before the signal, which may still count for the exit code. */
-function hadEnded({ code, left }: Calm, ended: Ended): boolean {
-  const leftAll = left.length > 0 && leftFiles().map(sized).join() === left.join();
-  return ended.code === code || ended.stdout !== '' || leftAll;
-}
-
-/**
- * Sends a signal after so long, and each further one a little later. A machine can become faster between two runs:
- * where the command had ended by then, once more, and sooner.
- */
-async function signalled(
-  args: readonly string[],
-  how: { readonly signals: readonly NodeJS.Signals[]; readonly afterMs: number; readonly calm: Calm },
-): Promise<{ readonly ended: Ended; readonly waitedMs: number }> {
-  const { signals, afterMs, calm } = how;
-  let sentMs = Number.NaN;
-  const ended = await run(args, (kill) => {
-    setTimeout(() => {
-      sentMs = performance.now();
-      for (const [at, signal] of signals.entries()) setTimeout(() => kill(signal), at * APART_MS);
-    }, afterMs);
-  });
-  const waitedMs = performance.now() - sentMs;
-  const soonerMs = afterMs * SOONER;
-  // what goes on for longer has outlived the signal
-  if (waitedMs > ENDING_MS || soonerMs < SOONEST_MS || !hadEnded(calm, ended)) return { ended, waitedMs };
-  putBack();
-  return signalled(args, { ...how, afterMs: soonerMs });
-}
-
-/** Takes away what a command wrote that was not stopped, and takes the remap it left for the one that was there. */
-function putBack(): void {
-  for (const file of leftFiles()) rmSync(join(folder, file));
-  before = digest();
-}
-
-const SIGNALS = [
-  ['SIGINT', 130],
-  ['SIGTERM', 143],
+/** Its first steps open the database: handlers run there whatever the command. */
+const FIRST_STEP = 3;
+const MOMENTS = [
+  { share: 0, signal: 'SIGINT', code: 130 },
+  { share: 0.35, signal: 'SIGINT', code: 130 },
+  { share: 0.65, signal: 'SIGTERM', code: 143 },
 ] as const;
 
 describe('a signal in the middle of long work', () => {
@@ -136,52 +113,44 @@ describe('a signal in the middle of long work', () => {
     ['verify', '--sample', '1'],
     ['recheck'],
   ])('ends %s at whatever moment it comes, and what was there stays', async (...args) => {
-    const calm = await undisturbed(args);
+    const { thread, steps } = await measure(args);
     const told: boolean[] = [];
-    for (const [at, share] of [0.35, 0.65].entries()) {
-      const [signal, code] = SIGNALS[at % 2] ?? SIGNALS[0];
-      const { ended, waitedMs } = await signalled(args, {
-        signals: [signal],
-        afterMs: calm.lastsMs * share,
-        calm,
-      });
+    for (const { share, signal, code } of MOMENTS) {
+      const point = { thread, step: Math.max(FIRST_STEP, Math.ceil(steps * share)), signal };
+      const ended = await runWith(point, args);
+      const waitedMs = ended.endedMs - Number(readFileSync(join(seen, 'signalled'), 'utf8'));
       waits.push(waitedMs);
       expect([ended.code, waitedMs < WITHIN_MS]).toEqual([code, true]);
-      told.push(ended.stderr.includes('Stopping'));
       expect(ended.stderr).not.toMatch(/\n\s+at |this is a bug/);
       expect(ended.stdout).toBe('');
       // A recheck reads lists again, so that it may have built another remap before.
-      expect(args[0] === 'recheck' ? digest().endsWith('"ok"]') : digest()).toBe(
-        args[0] === 'recheck' ? true : before,
-      );
+      if (args[0] === 'recheck') expect(digest()).toMatch(/"ok"\]$/);
+      else expect(digest()).toBe(before);
       if (args[0] === 'remap' && waitedMs < 1000) expect(filesIn(folder)).not.toContain(NOTE);
       // A note of a process that is gone counts for nothing.
       expect(leftFiles()).toEqual([]);
+      told.push(ended.stderr.includes('Stopping'));
     }
-    // While verify holds the remap against the export nobody listens, most of its time: the signal itself ends it.
+    // While verify holds the remap against the export no handler runs: the signal itself ends the process.
     if (args[0] === 'verify') expect(told).toContain(false);
   });
 
   it('ends a purge that cannot be heard, at once, and the database is sound', async () => {
-    before = digest();
-    const { lastsMs } = await undisturbed(['purge', '--payloads']);
-    const ended = await run(['purge', '--payloads'], (kill) =>
-      setTimeout(() => kill('SIGTERM'), lastsMs * 0.6),
-    );
-    expect([0, 143]).toContain(ended.code);
+    const { thread, steps } = await measure(['purge', '--payloads']);
+    const point = { thread, step: steps, signal: 'SIGTERM' } as const;
+    expect((await runWith(point, ['purge', '--payloads'])).code).toBe(143);
     expect(digest()).toBe(before);
   });
 });
 
 describe('a second signal', () => {
   it('ends a remap with its own code, before the first has', async () => {
-    const calm = await undisturbed(['remap']);
-    const { ended } = await signalled(['remap'], {
-      signals: ['SIGINT', 'SIGTERM'],
-      afterMs: calm.lastsMs / 3,
-      calm,
+    const { thread, steps } = await measure(['remap']);
+    const point = { thread, step: Math.ceil(steps / 3), signal: 'SIGINT', hangs: true } as const;
+    const ended = await runWith(point, ['remap'], {
+      onStart: (child) => child.stderr?.once('data', () => child.kill('SIGTERM')),
     });
-    // 130 where the first had done it all within those milliseconds.
-    expect([143, 130]).toContain(ended.code);
+    expect([ended.code, ended.stderr]).toEqual([143, expect.stringContaining('Stopping')]);
+    expect(digest()).toBe(before);
   });
 });
