@@ -8,6 +8,7 @@ import { reportSchema } from '../src/report/schema.js';
 import { type Sandbox, startSandbox } from '../src/sandbox/start.js';
 import { Sqlite } from '../src/store/sqlite.js';
 import { keysOf, makeFolder, runCli, runShell } from './cli/spawn-cli.js';
+import { campaignCases } from './support/campaign.js';
 import { withFreshBlocks } from './support/readme-blocks.js';
 
 const FILE = fileURLToPath(new URL('../README.md', import.meta.url));
@@ -63,7 +64,7 @@ describe('what the README shows', () => {
   let v4Company: string;
 
   beforeAll(async () => {
-    sandbox = await startSandbox({ seed: 5 });
+    sandbox = await startSandbox({ seed: 5, scale: 100 });
     const invoices = [{ column: 'invoice_id', model: 'accounting/invoices' }];
     const shop = { name: 'orders', kind: 'sqlite', file: 'shop.db', table: 'orders', ids: invoices };
     folder = makeFolder({ ...sandbox.config(), apply: { targets: [shop] } });
@@ -113,14 +114,16 @@ describe('what the README shows', () => {
     return line.replace('4711', v4Company);
   }
 
-  it.each(commandLines())('%s works', async (line) => {
+  it.each(campaignCases(commandLines(), 20))('%s works', async (line) => {
     const cwd = makeFolder();
     if (!line.startsWith('svc-migrate init')) cpSync(folder, cwd, { recursive: true });
     // A plan names the files it was made for.
     if (line.includes('--yes --plan')) await runShell(line.replace('--yes', '--in-place'), { cwd, env });
     // What serves or waits is shown to begin, and ended.
     const begins = /^svc-migrate sandbox|--wait/.test(line);
-    const ended = await runShell(fill(line), {
+    // It tells how far it is every ten seconds, and what each list holds at once.
+    const spoken = line.includes('--wait') ? `${line} --verbose` : line;
+    const ended = await runShell(fill(spoken), {
       cwd,
       env,
       onStart: (child) => {

@@ -1,17 +1,29 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { defineConfig } from 'vitest/config';
 import { CAMPAIGN_SIZE } from './support/campaign.js';
 
+const ROOT = fileURLToPath(new URL('..', import.meta.url));
+
 /** The test files of `npm test`, `npm run test:campaign` and `npm run soak`. */
 const FILES = {
-  small: 'test/**/*.test.ts',
-  full: 'test/**/*.campaign.test.ts',
-  soak: 'test/soak/*.soak.ts',
+  small: () => ['test/**/*.test.ts'],
+  full: () =>
+    listTestFiles().filter((file) => readFileSync(join(ROOT, file), 'utf8').includes('/campaign.js')),
+  soak: () => ['test/soak/*.soak.ts'],
 } as const;
+
+function listTestFiles(): string[] {
+  return readdirSync(join(ROOT, 'test'), { recursive: true, encoding: 'utf8' })
+    .filter((name) => name.endsWith('.test.ts'))
+    .map((name) => join('test', name));
+}
 
 export default defineConfig({
   test: {
-    root: new URL('..', import.meta.url).pathname,
-    include: [FILES[CAMPAIGN_SIZE]],
+    root: ROOT,
+    include: FILES[CAMPAIGN_SIZE](),
     setupFiles: ['test/support/setup.ts'],
     testTimeout: 120_000,
     hookTimeout: 120_000,

@@ -1,11 +1,11 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { JsonScanner, JsonSyntaxError } from '../../src/api/json-scan.js';
+import { campaign } from '../support/campaign.js';
 import { damagedJson, jsonText } from './support/json-bytes.js';
 import { readByJsonParse, readByScanner } from './support/reference-json.js';
 
-/** Set for the long run: `SVC_SCAN_CASES=1000000`. */
-const CASES = Number(process.env['SVC_SCAN_CASES'] ?? 20_000);
+const CASES = campaign({ small: 4000, full: 20_000 });
 
 const TEXTS = [
   '',

@@ -4,6 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { startSandbox } from '../../src/sandbox/start.js';
+import { campaign, campaignCases } from '../support/campaign.js';
 import { keysOf, makeFolder, runCli } from './spawn-cli.js';
 
 const KEY = 'canary-4be1f00d-key';
@@ -17,7 +18,11 @@ function filesWith(key: string, folder: string): string[] {
 
 describe('the API key', () => {
   it('is in nothing that a whole run prints or writes', async () => {
-    const sandbox = await startSandbox({ seed: 21, scenario: 'ugly' });
+    const sandbox = await startSandbox({
+      seed: 21,
+      scenario: 'ugly',
+      scale: campaign({ small: 100, full: 800 }),
+    });
     try {
       const cwd = makeFolder(sandbox.config());
       const env = keysOf(sandbox.apiKey);
@@ -44,7 +49,7 @@ describe('the API key', () => {
     }
   });
 
-  it.each([200, 302, 400, 401, 403, 404, 500])(
+  it.each(campaignCases([401, 200, 400, 403, 404, 500, 302], 2))(
     'is in no message, even where the server answers %i with it',
     async (status) => {
       const server = createServer((request, response) => {

@@ -1,11 +1,12 @@
 import { describe, expect, it } from 'vitest';
 import { REASONS_BY_STATUS } from '../../src/domain.js';
 import { startSandbox } from '../../src/sandbox/start.js';
+import { campaign } from '../support/campaign.js';
 import { compareWithTruth } from '../support/compare-truth.js';
 import { judgeSeeds } from '../support/judge-seeds.js';
 import { doWholeJob } from '../support/whole-job.js';
 
-const SEEDS = { clean: 25, ugly: 40 } as const;
+const SEEDS = campaign({ small: { clean: 3, ugly: 4 }, full: { clean: 25, ugly: 40 } });
 
 /** Needs streams that were not read in full, which a healthy service does not have. */
 const NOT_HERE = new Set(['unmatched/scope_incomplete', 'v4_only/scope_incomplete']);

@@ -4,9 +4,12 @@ import { renderExplanationJson } from '../../src/explain/render-json.js';
 import { renderExplanation } from '../../src/explain/render-text.js';
 import { startSandbox } from '../../src/sandbox/start.js';
 import { EVERYTHING, type RemapRow, readRemap } from '../../src/store/remap.js';
+import { campaign } from '../support/campaign.js';
 import { doWholeJob, type Job } from '../support/whole-job.js';
 
 const SEEDS = [1];
+/** One row in so many of each outcome is explained. */
+const STRIDE = campaign({ small: 8, full: 1 });
 
 /** The stories of one row, asked for by the id of one side and all that narrows it. */
 function ask({ db, config }: Job, row: RemapRow, side: 'v3' | 'v4') {
@@ -21,13 +24,16 @@ function ask({ db, config }: Job, row: RemapRow, side: 'v3' | 'v4') {
 describe('explain', () => {
   it('has a story with every word for every row of the ugliest data, from either side', async () => {
     let asked = 0;
-    const outcomes = new Set<string>();
+    const outcomes = new Map<string, number>();
     const lacking: string[] = [];
     for (const seed of SEEDS) {
       const sandbox = await startSandbox({ seed, scenario: 'ugly', scale: 300 });
       const job = await doWholeJob(sandbox);
       for (const row of [...readRemap(job.db, EVERYTHING)]) {
-        outcomes.add(`${row.status}/${row.reason}`);
+        const outcome = `${row.status}/${row.reason}`;
+        const before = outcomes.get(outcome) ?? 0;
+        outcomes.set(outcome, before + 1);
+        if (before % STRIDE !== 0) continue;
         for (const side of ['v3', 'v4'] as const) {
           if (row[`${side}_svc_id`] === null) continue;
           asked += 1;

@@ -1,11 +1,12 @@
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { campaign } from '../support/campaign.js';
 import { configOf, INVOICES, type Kid, openExported, saveExported, type Thing } from '../support/exported.js';
 import { brief, remapOf } from '../support/remap-rows.js';
 import { oracleLines } from './oracle.js';
 
 const SEED = 20261101;
-const RUNS = 400;
+const RUNS = campaign({ small: 60, full: 400 });
 const WINDOW = '2026-08-20T00:00:00Z';
 const KEYS = [
   'a',

@@ -16,12 +16,13 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Sandbox, startSandbox } from '../../src/sandbox/start.js';
 import { Sqlite } from '../../src/store/sqlite.js';
 import { type Ended, keysOf, runCli } from '../cli/spawn-cli.js';
+import { campaignCases } from '../support/campaign.js';
 import { makeFastFolder } from '../support/fast-folder.js';
 
 const DB = 'svc-migrate.db';
 const NOTE = `${DB}.lock`;
 /** Everything that opens a database. */
-const COMMANDS = [
+const ALL_COMMANDS = [
   'export v3',
   'export v4',
   'remap',
@@ -36,6 +37,7 @@ const COMMANDS = [
   'dump',
   'purge --payloads',
 ];
+const COMMANDS = campaignCases(ALL_COMMANDS, 4);
 
 let sandbox: Sandbox;
 let silent: Server;

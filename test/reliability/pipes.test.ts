@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { type Sandbox, startSandbox } from '../../src/sandbox/start.js';
 import { type Ended, keysOf, runCli, runShell } from '../cli/spawn-cli.js';
+import { campaignCases } from '../support/campaign.js';
 import { makeFastFolder } from '../support/fast-folder.js';
 
 /** Commands that print, with what they print for people and for scripts. */
@@ -74,12 +75,15 @@ function expectQuietEnd({ code, stderr }: Ended, words: RegExp | null): void {
   expect(stderr).not.toMatch(/\n\s+at |this is a bug|EPIPE|node:/);
 }
 
-it.each(COMMANDS)('svc-migrate %s ends with 6 and without a stack trace where nobody reads', async (line) => {
-  const ended = await runCli(line.split(' '), { ...given(), onStart: (child) => child.stdout?.destroy() });
-  expectQuietEnd(ended, null);
-});
+it.each(campaignCases(COMMANDS, 9))(
+  'svc-migrate %s ends with 6 and without a stack trace where nobody reads',
+  async (line) => {
+    const ended = await runCli(line.split(' '), { ...given(), onStart: (child) => child.stdout?.destroy() });
+    expectQuietEnd(ended, null);
+  },
+);
 
-it.runIf(existsSync('/dev/full')).each(FULL)(
+it.runIf(existsSync('/dev/full')).each(campaignCases(FULL, 3))(
   'svc-migrate %s ends with 6 and says why where the disk is full',
   async (line) => {
     expectQuietEnd(await runShell(`svc-migrate ${line} > /dev/full`, given()), /ENOSPC/);

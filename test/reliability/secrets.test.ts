@@ -6,9 +6,12 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Sandbox, startSandbox } from '../../src/sandbox/start.js';
 import { keysOf, runCli } from '../cli/spawn-cli.js';
+import { campaign, campaignCases } from '../support/campaign.js';
 import { makeFastFolder } from '../support/fast-folder.js';
 
 const OUTPUTS = ['json', 'ndjson', 'markdown', 'html', 'junit', 'full-sync', 'full-sync-csv'];
+
+const RUN = `run --verbose ${OUTPUTS.map((flag) => `--${flag} run.${flag}`).join(' ')}`;
 
 /** The whole job and every look at it. */
 const COMMANDS = [
@@ -17,7 +20,7 @@ const COMMANDS = [
   'export v3 --verbose',
   'export v4 --verbose',
   'remap --verbose',
-  `run --verbose ${OUTPUTS.map((flag) => `--${flag} run.${flag}`).join(' ')}`,
+  RUN,
   'report --verbose',
   `report ${OUTPUTS.map((flag) => `--${flag} report.${flag}`).join(' ')}`,
   'check --verbose',
@@ -41,6 +44,8 @@ const COMMANDS = [
 
 /** Those that ask the service, and what shows the errors they left. */
 const NETWORK = COMMANDS.filter((line) => /^(?:doctor|export|run|verify|recheck|status|report )/.test(line));
+
+const LOOKS = COMMANDS.slice(COMMANDS.indexOf(RUN) + 1);
 
 let sandbox: Sandbox;
 let echo: Server;
@@ -124,9 +129,13 @@ async function runAll(commands: readonly string[]): Promise<void> {
 
 describe('a key that the service echoes in headers, request ids and errors stands in nothing printed or written', () => {
   it.each([
-    ['while requests fail once and then succeed', 'fails once', COMMANDS],
-    ['while every request is refused', 'refuses', NETWORK],
-    ['while every answer is an error with status 200', 'breaks', NETWORK],
+    [
+      'while requests fail once and then succeed',
+      'fails once',
+      campaign({ small: [RUN, ...campaignCases(LOOKS, 6)], full: COMMANDS }),
+    ],
+    ['while every request is refused', 'refuses', campaignCases(NETWORK, 4)],
+    ['while every answer is an error with status 200', 'breaks', campaignCases(NETWORK, 3)],
   ] as const)('%s', async (_, next, commands) => {
     mood = next;
     await runAll(commands);

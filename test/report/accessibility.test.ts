@@ -3,6 +3,7 @@ import axe from 'axe-core';
 import { type Browser, chromium, type Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { renderHtml } from '../../src/report/render-html.js';
+import { campaignCases } from '../support/campaign.js';
 import { REPORTS } from './sample-reports.js';
 
 const NAMES = ['chromium', 'chromium-browser', 'google-chrome', 'google-chrome-stable'];
@@ -57,7 +58,7 @@ describe.skipIf(browserFile === null)('the HTML report in a browser', () => {
     SCHEMES.flatMap((scheme) => WIDTHS.map((width) => ({ name, report, scheme, width }))),
   );
 
-  it.each(cases)(
+  it.each(campaignCases(cases, 5))(
     'has nothing that axe-core objects to, fetches nothing and scrolls in its tables only: $name, $scheme, $width px',
     async ({ report, scheme, width }) => {
       const { page, tried, close } = await open([...renderHtml(report)].join(''), scheme, width);

@@ -1,4 +1,7 @@
-/** Kills, mutating services, hostile sweeps: `npm test` runs them small, `npm run test:campaign` full. */
+/**
+ * The size of campaigns: tests that repeat one proof for many seeds, moments, commands or texts. `npm test` runs them
+ * small, `npm run test:campaign` full. Test files import this themselves: that is how the second command finds them.
+ */
 const SIZES = ['small', 'full', 'soak'] as const;
 type Size = (typeof SIZES)[number];
 
@@ -8,6 +11,12 @@ export const CAMPAIGN_SIZE: Size = parseSize(process.env['CAMPAIGN'] ?? 'small')
 /** How much a campaign does at the size that this run asks for. */
 export function campaign<T>(sizes: { readonly small: T; readonly full: T }): T {
   return CAMPAIGN_SIZE === 'small' ? sizes.small : sizes.full;
+}
+
+/** The cases that a campaign goes through: all of them, or about so many, evenly spread, where it is small. */
+export function campaignCases<T>(cases: readonly T[], small: number): readonly T[] {
+  const stride = CAMPAIGN_SIZE === 'small' ? Math.max(1, cases.length / small) : 1;
+  return cases.filter((_, at) => at === 0 || Math.floor(at / stride) > Math.floor((at - 1) / stride));
 }
 
 function parseSize(text: string): Size {

@@ -14,7 +14,7 @@ import { recordSandbox } from './recordings.js';
 const BIN = fileURLToPath(new URL('../../bin/svc-migrate.js', import.meta.url));
 const CONFIG = 'svc-migrate.config.json';
 const REPORT = 'report.json';
-/** At least so many kills are done before a job ends. */
+/** Up to so many kills one short job at a time is enough. */
 const KILLS_OF_A_JOB = 20;
 const MODELS = ['accounting/bill_credit_notes', 'ecommerce/orders'];
 
@@ -229,29 +229,35 @@ export async function killUntil(
 ): Promise<Tally & { readonly jobs: number }> {
   const total = { jobs: 0, kills: 0, withinTransactions: 0, whileRecovering: 0 };
   let seed = firstSeed;
+  const isOneEnough = kills <= KILLS_OF_A_JOB;
+  const turns = isOneEnough ? { remap: 6, report: 3 } : { remap: 14, report: 8 };
   const work = async (): Promise<void> => {
     while (total.kills < kills) {
-      const tally = await killAtRandom(scene, seed++);
+      const tally = await killAtRandom(scene, seed++, turns);
       total.jobs += 1;
       total.kills += tally.kills;
       total.withinTransactions += tally.withinTransactions;
       total.whileRecovering += tally.whileRecovering;
     }
   };
-  await Promise.all(kills <= KILLS_OF_A_JOB ? [work()] : [work(), work()]);
+  await Promise.all(isOneEnough ? [work()] : [work(), work()]);
   return total;
 }
 
 /** Kills one job at seeded random moments of export, remap and report, again and again, until it is done. */
-async function killAtRandom(scene: KillScene, seed: number): Promise<Tally> {
+async function killAtRandom(
+  scene: KillScene,
+  seed: number,
+  turns: { readonly remap: number; readonly report: number },
+): Promise<Tally> {
   const draw = new Draw(seed);
   const job = await scene.startJob();
   try {
     while (await job.kill(['run'], exportMoment(draw)));
-    for (let turn = 0; turn < 14; turn += 1) {
+    for (let turn = 0; turn < turns.remap; turn += 1) {
       await job.kill(['remap'], { kind: 'holding', laterMs: draw.below(90) });
     }
-    for (let turn = 0; turn < 8; turn += 1) {
+    for (let turn = 0; turn < turns.report; turn += 1) {
       await job.kill(['report', '--json', REPORT], { kind: 'running', laterMs: 100 + draw.below(250) });
     }
     await job.finish(['run', '--json', REPORT]);

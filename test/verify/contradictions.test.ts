@@ -2,12 +2,13 @@ import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type ContradictionList, findContradictions } from '../../src/store/conservation.js';
 import { createRandom } from '../../src/verify/random.js';
+import { campaign } from '../support/campaign.js';
 import { configOf, INVOICES, type Kid, openExported, saveExported, type Thing } from '../support/exported.js';
 import { remapOf } from '../support/remap-rows.js';
 import { CORRUPTIONS } from './corruptions.js';
 
 const SEED = 20261103;
-const RUNS = 150;
+const RUNS = campaign({ small: 40, full: 150 });
 const RUNS_PER_CORRUPTION = 60;
 
 const config = configOf({ companies: { match: 'same_id', include: [], exclude: [] } });

@@ -2,15 +2,16 @@ import { join } from 'node:path';
 import type pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { openPostgresSite } from '../../../src/apply/postgres/pg-site.js';
+import { campaign } from '../../support/campaign.js';
 import { makeCase, remapRowsOf, rowsBeside, rowsOf } from '../support/cases.js';
 import { makeFolder } from '../support/folder.js';
 import { connect, startPostgres } from '../support/postgres.js';
 import { createTables, dumpRows, readTables, showRow, targetsOf } from '../support/postgres-tables.js';
 import { createRemap, IN_PLACE, NEW, openContext } from '../support/remap.js';
 
-const TABLES = 60;
+const TABLES = campaign({ small: 20, full: 60 });
 /** Each table costs dozens of round trips: many mappings in each. */
-const MAPS = 170;
+const MAPS = campaign({ small: 60, full: 170 });
 
 const cluster = await startPostgres();
 

@@ -3,11 +3,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { openSqliteSite } from '../../../src/apply/sqlite/sqlite-site.js';
+import { campaign } from '../../support/campaign.js';
 import { type Case, MAPS_PER_CASE, makeCase, remapRowsOf, rowsBeside, rowsOf } from '../support/cases.js';
 import { createRemap, IN_PLACE, NEW, openContext } from '../support/remap.js';
 import { createTables, dumpTables, readTables, targetsOf } from '../support/sqlite-tables.js';
 
-const TABLES = 1000;
+const TABLES = campaign({ small: 100, full: 1000 });
 const TABLES_PER_DATABASE = 20;
 
 /** Memory where there is such a folder: what is proved here needs no disk. */

@@ -11,6 +11,7 @@ import { buildCsvScanner } from '../../../src/apply/text/csv-records.js';
 import type { IdColumn } from '../../../src/config/apply-targets.js';
 import { SvcError } from '../../../src/errors.js';
 import { openDatabase } from '../../../src/store/open.js';
+import { campaign } from '../../support/campaign.js';
 import { makeFolder } from '../support/folder.js';
 import { createRemap, IN_PLACE, INVOICES, pairs, seeded } from '../support/remap.js';
 
@@ -71,6 +72,7 @@ function never(): never {
   throw new Error('no column');
 }
 
+const FILES = campaign({ small: 700, full: 5000 });
 const ID_FORMS = [
   '42',
   '7',
@@ -155,11 +157,11 @@ function makeSample(seed: number): Sample {
 }
 
 describe('CSV fidelity', () => {
-  it('changes nothing but the mapped cells, in 5,000 random files of every dialect', async () => {
+  it(`changes nothing but the mapped cells, in ${FILES} random files of every dialect`, async () => {
     let cells = 0;
     let different = 0;
     const file = join(folder, 'random.csv');
-    for (let seed = 1; seed <= 5000; seed += 1) {
+    for (let seed = 1; seed <= FILES; seed += 1) {
       const sample = makeSample(seed);
       writeFileSync(file, sample.input);
       // Without a header a single odd first row can fit several separators; then the user names one.
@@ -177,8 +179,8 @@ describe('CSV fidelity', () => {
       cells += works.reduce((sum, work) => sum + work.tally.result().rows, 0);
       different += sample.input.equals(sample.expected) ? 0 : 1;
     }
-    process.stderr.write(`CSV fidelity: 5,000 files, ${cells} id cells, ${different} files changed\n`);
-    expect(different).toBeGreaterThan(3000);
+    process.stderr.write(`CSV fidelity: ${FILES} files, ${cells} id cells, ${different} files changed\n`);
+    expect(different).toBeGreaterThan(0.6 * FILES);
   });
 });
 
