@@ -9,7 +9,7 @@ function exported(...generations: readonly ('v3' | 'v4')[]) {
   const db = openTestDatabase();
   for (const generation of generations) {
     saveFingerprint(db, generation, THEN);
-    const key = { generation, region: '', model: 'a/x', companyId: null };
+    const key = { generation, region: '', model: 'a/x', companyId: generation === 'v3' ? null : 7n };
     ensureStreams(db, [{ key, route: 'x' }], 'now');
     const place = { walk: 1, keepFrom: 1, passWalk: 1, previousWalk: null };
     for (const { id } of listStreams(db, generation)) {

@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { dropStream, dropUnseen } from '../../src/store/drop-records.js';
 import { prepareBumpExportSeq, readExportSeq, readMeta, writeMeta } from '../../src/store/meta.js';
-import { ensureStreams, listStreams, prepareSaveStream } from '../../src/store/streams.js';
+import { ensureStreams, listStreams, prepareSaveStream, readCompanyList } from '../../src/store/streams.js';
+import { saveCompanyList } from '../../src/store/v4-companies.js';
 import { addStreams, openTestDatabase, prepareSave, record, rowsOf } from './support.js';
 
 describe('streams', () => {
@@ -25,12 +26,30 @@ describe('streams', () => {
       key,
       { ...key, companyId: 0n },
       { ...key, region: 'us' },
-      { ...key, generation: 'v4' },
+      { ...key, generation: 'v4', companyId: 0n },
     ] as const;
     const planned = [...keys, ...keys].map((one) => ({ key: one, route: 'x' }));
     ensureStreams(db, planned, 'now');
     expect(listStreams(db)).toHaveLength(4);
     expect(listStreams(db, 'v4')).toHaveLength(1);
+  });
+
+  it('do not count the company list of V4 among the lists of records', () => {
+    const db = openTestDatabase();
+    addStreams(db, 'a/x');
+    expect(readCompanyList(db)).toBeNull();
+    const counts = { pages: 2, records: 3, uniqueRecords: 2, totalCountFirst: 2, totalCountLast: 2 };
+    const ending = { state: 'complete', endReason: 'end_of_list', endNote: null } as const;
+    saveCompanyList(db, { ...counts, ...ending, startedAt: 'a', finishedAt: 'b' });
+    expect(listStreams(db)).toHaveLength(1);
+    expect(readCompanyList(db)).toMatchObject({
+      model: 'core/companies',
+      ...counts,
+      duplicates: 1,
+      readAt: 'a',
+    });
+    saveCompanyList(db, null);
+    expect(readCompanyList(db)).toBeNull();
   });
 
   it('come back as they were saved', () => {
