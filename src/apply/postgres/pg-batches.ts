@@ -4,6 +4,7 @@ import { type ApplyContext, NAMED_ROWS, type RunFacts, type Written } from '../c
 import type { TargetPlan } from '../plan.js';
 import { quoteName } from '../sql-names.js';
 import { assertAgreed } from '../tables/assert-agreed.js';
+import { type Batch, nextBatch } from '../tables/batches.js';
 import { notWritten } from '../tables/not-written.js';
 import { buildColumnPlan, countedNotes } from '../tables/table-plan.js';
 import { isOpen } from '../tables/units.js';
@@ -29,12 +30,11 @@ export async function writeInBatches(
   const { ledgerSchema } = found.target;
   const open = found.units.find(({ state }) => state === 'working');
   const unit = open?.unit ?? (await begin(context, session, found, agreed, run));
+  const { batchRows } = context.tuning;
   let at = await session.retry(() => readUnit(session, ledgerSchema, unit));
-  while (at.done < at.last) {
-    const from = at.done;
-    const until = Math.min(from + context.tuning.batchRows, at.last);
-    const current = at;
-    await session.retry(() => carryOutBatch(session, current, { from, until }, found.facts.triggers));
+  for (let batch = nextBatch(at, batchRows); batch !== null; batch = nextBatch(at, batchRows)) {
+    const [current, own] = [at, batch];
+    await session.retry(() => carryOutBatch(session, current, own, found.facts.triggers));
     at = await session.retry(() => readUnit(session, ledgerSchema, unit));
     const done = at.done - at.first;
     context.onProgress({ kind: 'step', name: `rewriting ${at.table}`, done, total: at.last - at.first });
@@ -122,11 +122,6 @@ async function enterColumn(
        ${keySql(judgement.handling.key, (name) => `t.${quoteName(name)}`)}, ${value}, m.new
      FROM ${rows.from} JOIN ${map.table} AS m ON ${mapMatch(id, 't', 'm')} ${rows.where}`,
   );
-}
-
-interface Batch {
-  readonly from: number;
-  readonly until: number;
 }
 
 /** May be run again: the progress it moves tells whether it was carried out. */

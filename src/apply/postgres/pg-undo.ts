@@ -3,6 +3,7 @@ import { SvcError } from '../../errors.js';
 import { type ApplyContext, NAMED_ROWS, type Undone } from '../context.js';
 import { RowNames } from '../row-names.js';
 import { quoteName } from '../sql-names.js';
+import { type Batch, undoBatches } from '../tables/batches.js';
 import type { FilledColumn } from '../tables/entry-checks.js';
 import { columnOf } from '../tables/table-facts.js';
 import { assertNoDependent } from '../tables/units.js';
@@ -19,16 +20,15 @@ export async function undoInBatches(context: ApplyContext, session: PgSession, u
   await session.retry(() => setState(session, unit, 'undoing'));
   const total = await session.retry(() => countEntries(session, unit));
   const { triggers } = await session.retry(() => readPgFacts(session, unit.target));
-  for (let from = unit.first; from < unit.done; from += context.tuning.batchRows) {
-    const until = Math.min(from + context.tuning.batchRows, unit.done);
+  for (const batch of undoBatches(unit, context.tuning.batchRows)) {
     await session.transaction(BEGIN_LATEST, async () => {
       if (triggers.length > 0 || hasOwnTypes(unit.keyTypes)) await session.useUserPath();
-      await undoBatch(session, unit, { from, until });
+      await undoBatch(session, unit, batch);
     });
     context.onProgress({
       kind: 'step',
       name: `taking back ${unit.table}`,
-      done: until - unit.first,
+      done: batch.until - unit.first,
       total: unit.done - unit.first,
     });
   }
@@ -36,11 +36,7 @@ export async function undoInBatches(context: ApplyContext, session: PgSession, u
 }
 
 /** May be run again: an entry is there only as long as its change is. */
-async function undoBatch(
-  session: PgSession,
-  unit: Unit,
-  batch: { readonly from: number; readonly until: number },
-): Promise<void> {
+async function undoBatch(session: PgSession, unit: Unit, batch: Batch): Promise<void> {
   const s = quoteName(unit.target.ledgerSchema);
   await session.exec(
     'SET LOCAL enable_hashjoin = off; SET LOCAL enable_mergejoin = off; SET LOCAL enable_bitmapscan = off',

@@ -5,6 +5,7 @@ import { type ApplyContext, NAMED_ROWS, type RunFacts, type Written } from '../c
 import type { TargetPlan } from '../plan.js';
 import { quoteName } from '../sql-names.js';
 import { assertAgreed } from '../tables/assert-agreed.js';
+import { type Batch, nextBatch } from '../tables/batches.js';
 import { notWritten } from '../tables/not-written.js';
 import { buildColumnPlan, countedNotes, watchFinals } from '../tables/table-plan.js';
 import { isOpen } from '../tables/units.js';
@@ -28,10 +29,10 @@ export async function writeInBatches(
 ): Promise<Written> {
   const open = found.units.find(({ state }) => state === 'working');
   const unit = open?.unit ?? (await inTransaction(context, db, () => begin(context, db, found, agreed, run)));
+  const { batchRows } = context.tuning;
   let at = readUnit(db, unit);
-  while (at.done < at.last) {
-    const until = Math.min(at.done + context.tuning.batchRows, at.last);
-    await carryOutBatch(context, db, at, { from: at.done, until }, found.facts.triggers);
+  for (let batch = nextBatch(at, batchRows); batch !== null; batch = nextBatch(at, batchRows)) {
+    await carryOutBatch(context, db, at, batch, found.facts.triggers);
     at = readUnit(db, unit);
     const done = at.done - at.first;
     context.onProgress({ kind: 'step', name: `rewriting ${at.table}`, done, total: at.last - at.first });
@@ -94,11 +95,6 @@ function enterColumn(
   const column = buildColumnPlan(work, 'in_place');
   const notes = countedNotes(context, facts, judgement.handling, work, column);
   assertAgreed(context.policy, agreed, run, { column, notes });
-}
-
-interface Batch {
-  readonly from: number;
-  readonly until: number;
 }
 
 async function carryOutBatch(

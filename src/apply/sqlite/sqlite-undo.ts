@@ -3,6 +3,7 @@ import { SvcError } from '../../errors.js';
 import { type ApplyContext, NAMED_ROWS, type Undone } from '../context.js';
 import { RowNames } from '../row-names.js';
 import { quoteName } from '../sql-names.js';
+import { type Batch, undoBatches } from '../tables/batches.js';
 import { notWritten } from '../tables/not-written.js';
 import { assertNoDependent } from '../tables/units.js';
 import { compareFilled } from './compare-filled.js';
@@ -17,8 +18,7 @@ import { inTransaction, type UserDb } from './user-db.js';
 export async function undoInBatches(context: ApplyContext, db: UserDb, unit: Unit): Promise<Undone> {
   await inTransaction(context, db, () => setState(db, unit, 'undoing'));
   const total = countEntries(db, unit.unit);
-  for (let at = unit.first; at < unit.done; at += context.tuning.batchRows) {
-    const batch = { from: at, until: Math.min(at + context.tuning.batchRows, unit.done) };
+  for (const batch of undoBatches(unit, context.tuning.batchRows)) {
     await inTransaction(context, db, () => undoBatch(db, unit, batch));
     const name = `taking back ${unit.table}`;
     context.onProgress({ kind: 'step', name, done: batch.until - unit.first, total });
@@ -26,7 +26,7 @@ export async function undoInBatches(context: ApplyContext, db: UserDb, unit: Uni
   return inTransaction(context, db, () => finishUndo(db, unit, total));
 }
 
-function undoBatch(db: UserDb, unit: Unit, batch: { readonly from: number; readonly until: number }): void {
+function undoBatch(db: UserDb, unit: Unit, batch: Batch): void {
   for (const [col, { column }] of unit.target.ids.entries()) {
     // Entries of rows that hold something else by now stay, and say so.
     const match = keyMatch(unit.key, (name) => `t.${quoteName(name)}`, 'e.row_key');

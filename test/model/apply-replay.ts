@@ -1,0 +1,171 @@
+import { readFileSync, writeFileSync } from 'node:fs';
+import type { ApplyContext } from '../../src/apply/context.js';
+import { type ColumnLeft, listLeft } from '../../src/apply/left.js';
+import { findBlocks, type Plan } from '../../src/apply/plan.js';
+import { openSqliteSite } from '../../src/apply/sqlite/sqlite-site.js';
+import { survey } from '../../src/apply/survey.js';
+import type { SqliteTarget } from '../../src/config/apply-targets.js';
+import { SvcError } from '../../src/errors.js';
+import { Sqlite } from '../../src/store/sqlite.js';
+import type { Edge } from './apply-explore.js';
+import type { Session } from './apply-model.js';
+import { type Disk, type Foreign, type ModelUnit, showDisk, type World } from './apply-state.js';
+
+/** Plays sessions with the real engine on a real database, and compares it with the model after each transaction. */
+export class Replay {
+  readonly #target: SqliteTarget;
+  readonly #contextOf: (again: boolean) => ApplyContext;
+  readonly #kindOf: (value: number) => string | null;
+  #other: InstanceType<typeof Sqlite> | null = null;
+  readonly #snapshots = new Map<string, Buffer>();
+
+  /** `kindOf`: what becomes of a value that no run has entered, by the product's rule. */
+  constructor(
+    target: SqliteTarget,
+    contextOf: (again: boolean) => ApplyContext,
+    kindOf: (value: number) => string | null,
+  ) {
+    this.#target = target;
+    this.#kindOf = kindOf;
+    this.#contextOf = contextOf;
+  }
+
+  /** Makes the table of a world, as the state `key`. */
+  create(key: string, { ids }: World): void {
+    writeFileSync(this.#target.file, '');
+    this.#reopen();
+    const rows = ids.map((id, at) => `(${at + 1}, ${id})`).join(', ');
+    this.#write(`CREATE TABLE t(k INTEGER PRIMARY KEY, i INTEGER); INSERT INTO t VALUES ${rows}`);
+    this.#snapshots.set(key, readFileSync(this.#target.file));
+  }
+
+  /** Plays one session from its state; what differs from the model, empty where nothing does. */
+  async play({ from, to, session, played }: Edge, sabotage = ''): Promise<string[]> {
+    const snapshot = this.#snapshots.get(from);
+    if (snapshot === undefined) throw new Error(`no snapshot of ${from}`);
+    writeFileSync(this.#target.file, snapshot);
+    this.#reopen();
+    if (sabotage !== '') this.#write(sabotage);
+    const seen: string[] = [];
+    const left = await this.#run(session, () => seen.push(this.#show()));
+    seen.push(this.#show());
+    const expected = played.trace.map(showDisk);
+    // A process that dies has begun the transaction that it dies before.
+    const last = expected.at(-1) ?? '';
+    const differences = compare(played.isComplete ? expected : [...expected, last], seen);
+    const end = played.trace.at(-1);
+    if (left !== null && end !== undefined)
+      differences.push(...compare(expectedLeft(end, this.#kindOf), showLeft(left)));
+    if (!this.#snapshots.has(to)) this.#snapshots.set(to, readFileSync(this.#target.file));
+    return differences.map((text) => `${session.command} ${session.run} from ${from}: ${text}`);
+  }
+
+  /** What the run left, where it came to its end. */
+  async #run(session: Session, beforeTransaction: () => void): Promise<readonly ColumnLeft[] | null> {
+    let at = 0;
+    const isDead = (): boolean => {
+      if (session.foreign?.before === at) this.#write(sqlOf(session.foreign.write));
+      beforeTransaction();
+      at += 1;
+      return session.dieBefore === at - 1;
+    };
+    const alive = this.#contextOf(session.command === 'again');
+    const context = { ...alive, signal: dyingSignal(isDead) };
+    const site = { ...openSqliteSite(context, this.#target.file, [this.#target]), targets: ['t'] };
+    try {
+      if (session.command === 'undo') {
+        await site.undo(session.run);
+        return null;
+      }
+      const plan = await survey(context, [site], [this.#target]);
+      if (findBlocks(plan).length > 0) return null;
+      await site.write(plan.targets, { run: session.run, planSha256: 'p', isExact: false });
+    } catch (error) {
+      if (!(error instanceof SvcError) || error.code !== 'interrupted') throw error;
+      return null;
+    }
+    const after: Plan = await survey(context, [site], [this.#target], { isAfterRun: true });
+    return listLeft(after, true);
+  }
+
+  /** Opens the database as another program does. */
+  #reopen(): void {
+    this.#other?.close();
+    this.#other = new Sqlite(this.#target.file);
+    this.#other.pragma('synchronous = OFF');
+  }
+
+  close(): void {
+    this.#other?.close();
+  }
+
+  #write(sql: string): void {
+    this.#other?.exec(sql);
+  }
+
+  #show(): string {
+    const db = this.#other;
+    if (db === null) throw new Error('no database is open');
+    const rows = db.prepare<[], [number, number]>('SELECT k, i FROM t ORDER BY k').raw().all();
+    const cells = rows.map(([key, value]) => [key, { value, base: value, mapped: 0 }] as const);
+    const hasLedger = db.prepare("SELECT 1 FROM sqlite_schema WHERE name = 'svc_migrate_run'").get();
+    return showDisk({ cells: new Map(cells), units: hasLedger === undefined ? [] : readUnits(db) });
+  }
+}
+
+function readUnits(db: InstanceType<typeof Sqlite>): ModelUnit[] {
+  const units = db
+    .prepare<[], Omit<ModelUnit, 'entries'> & { unit: number }>(
+      `SELECT unit, run, state, first_entry AS first, last_entry AS last, done_entry AS done, changed,
+         (SELECT count(*) FROM svc_migrate_skipped AS s WHERE s.unit = r.unit) AS skipped FROM svc_migrate_run AS r ORDER BY unit`,
+    )
+    .all();
+  const entries = db.prepare<[number], ModelUnit['entries'][number]>(
+    'SELECT id, row_key AS key, old, new FROM svc_migrate_entry WHERE unit = ? ORDER BY id',
+  );
+  return units.map((unit) => ({ ...unit, entries: entries.all(unit.unit) }));
+}
+
+/** A signal that is asked before each transaction. */
+function dyingSignal(isDead: () => boolean): AbortSignal {
+  const signal = new AbortController().signal;
+  Object.defineProperty(signal, 'aborted', { get: isDead });
+  return signal;
+}
+
+function sqlOf(write: Foreign): string {
+  if (write.kind === 'delete') return `DELETE FROM t WHERE k = ${write.key}`;
+  return `INSERT INTO t VALUES (${write.key}, ${write.value}) ON CONFLICT(k) DO UPDATE SET i = excluded.i`;
+}
+
+function compare(expected: readonly string[], seen: readonly string[]): string[] {
+  const length = Math.max(expected.length, seen.length);
+  const places = Array.from({ length }, (_, at) => at).filter((at) => expected[at] !== seen[at]);
+  return places.map((at) => `step ${at}: the model has ${expected[at]}, the database ${seen[at]}`);
+}
+
+/** What must be counted of a table after a run: values that no run has entered, and cells that changed since. */
+function expectedLeft({ cells, units }: Disk, kindOfValue: (value: number) => string | null): string[] {
+  const entries = units.flatMap((unit) => unit.entries);
+  const entered = new Set(entries.map(({ key }) => key));
+  const unentered = [...cells].filter(([key]) => !entered.has(key));
+  const changed = entries.filter((entry) => {
+    const value = cells.get(entry.key)?.value;
+    return value !== undefined && value !== entry.new;
+  });
+  const kinds = [
+    ...unentered.map(([, { value }]) => kindOfValue(value)),
+    ...changed.map(() => 'changed_since'),
+  ];
+  return countKinds(kinds.flatMap((kind) => (kind === null ? [] : [[kind, 1] as const])));
+}
+
+function showLeft(left: readonly ColumnLeft[]): string[] {
+  return countKinds(left.map(({ kind, cells }) => [kind, cells] as const));
+}
+
+function countKinds(all: readonly (readonly [string, number])[]): string[] {
+  const counts = new Map<string, number>();
+  for (const [kind, count] of all) counts.set(kind, (counts.get(kind) ?? 0) + count);
+  return [...counts].map(([kind, count]) => `${count} ${kind}`).sort();
+}
