@@ -1,5 +1,5 @@
 import type { Config } from '../config/config.js';
-import type { Generation, StreamKey } from '../domain.js';
+import type { Generation, OnProgress, StreamKey } from '../domain.js';
 import { SvcError } from '../errors.js';
 import {
   compareFingerprint,
@@ -10,7 +10,7 @@ import {
 import { readMeta, writeMeta } from '../store/meta.js';
 import type { Db } from '../store/open.js';
 import type { StreamRow } from '../store/stream-row.js';
-import { ensureStreams, listStreams, type PlannedStream } from '../store/streams.js';
+import { ensureStreams, listStreams, listUnfinished, type PlannedStream } from '../store/streams.js';
 import { begin } from './decide.js';
 import { prepareApply } from './saver.js';
 import { isoOf, type ReadingRules } from './step.js';
@@ -25,6 +25,7 @@ export interface Beginning {
   readonly onlyModels: readonly string[];
   readonly onlyCompanies: readonly bigint[];
   readonly nowMs: number;
+  readonly onProgress: OnProgress;
 }
 
 export interface Begun {
@@ -47,11 +48,7 @@ export interface Begun {
 export function beginExport(db: Db, options: Beginning): Begun {
   const { generation, planned, nowMs } = options;
   assertAcceptable(db, options);
-  const before = new Set(
-    listStreams(db, generation)
-      .filter(isUnfinished)
-      .map(({ id }) => id),
-  );
+  const before = new Set(listUnfinished(db, generation));
   ensureStreams(db, planned, isoOf(nowMs));
   const isOther = saveFingerprint(db, generation, options.fingerprint);
   const names = new Set(planned.map(({ key }) => nameOf(key)));
@@ -81,6 +78,9 @@ export function endExport(db: Db, generation: Generation, isStuck: boolean): voi
   writeMeta(db, metaKey(generation), isStuck ? RENEW : 'continue');
 }
 
+/** Lists are prepared in one transaction, which takes seconds where there are hundreds of thousands. */
+const PROGRESS_EVERY = 10_000;
+
 const RENEW = 'renew';
 
 function metaKey(generation: Generation): string {
@@ -105,13 +105,17 @@ export function assertAcceptable(
 function beginStreams(
   db: Db,
   rows: readonly StreamRow[],
-  { restart, rules, nowMs, config }: Beginning,
+  { restart, rules, nowMs, config, onProgress }: Beginning,
   continued: boolean,
 ): StreamRow[] {
   const apply = prepareApply(db);
-  return rows.map((row) => {
+  return rows.map((row, at) => {
+    if (at % PROGRESS_EVERY === 0) {
+      onProgress({ kind: 'step', name: 'preparing lists', done: at, total: rows.length });
+    }
     if (continued && isFresh(row, nowMs, config.maxAgeMs)) return row;
-    return apply(row, begin(row, restart, rules, nowMs), false).row;
+    const step = begin(row, restart, rules, nowMs);
+    return step.row === row ? row : apply(row, step, false).row;
   });
 }
 

@@ -32,7 +32,10 @@ export function decide(row: StreamRow, outcome: StreamOutcome, rules: ReadingRul
  * from its start; otherwise a finished one is topped up by sweeps where the generation has them.
  */
 export function begin(row: StreamRow, anew: boolean, rules: ReadingRules, nowMs: number): Step {
-  if (isUntouched(row)) return { row: { ...row, startedAt: isoOf(nowMs) }, forget: [] };
+  if (isUntouched(row)) {
+    const startedAt = isoOf(nowMs);
+    return { row: row.startedAt === startedAt ? row : { ...row, startedAt }, forget: [] };
+  }
   if (anew || row.state === 'absent') return startReading(row, nowMs);
   if (row.state === 'running' || row.state === 'failed') return resume(row);
   if (!rules.sweeps) return startReading(row, nowMs);

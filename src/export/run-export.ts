@@ -65,6 +65,7 @@ export interface ExportPlan {
  */
 export async function runExport(options: ExportOptions, plan: ExportPlan): Promise<ExportSummary> {
   const { db } = options;
+  options.onProgress({ kind: 'step', name: 'preparing lists', done: 0, total: plan.planned.length });
   const begun = inTransaction(options, () => {
     plan.saveListing();
     return beginExport(db, beginningOf(options, plan));
@@ -89,6 +90,7 @@ function beginningOf(options: ExportOptions, plan: ExportPlan): Beginning {
     onlyModels: options.onlyModels ?? [],
     onlyCompanies: options.onlyCompanies ?? [],
     nowMs: options.clock.now(),
+    onProgress: options.onProgress,
   };
 }
 

@@ -56,6 +56,7 @@ export type Position = Readonly<z.infer<typeof positionSchema>>;
 
 /** Where every stream begins. */
 export const FIRST_POSITION: Position = positionSchema.parse({});
+const FIRST_POSITION_TEXT = JSON.stringify(FIRST_POSITION);
 
 /** One row of `stream`. Always: records = uniqueRecords + duplicates + rejected. */
 export interface StreamRow {
@@ -132,8 +133,13 @@ export function parseStream(stored: StoredStream): StreamRow {
     startedAt: stored.started_at,
     finishedAt: stored.finished_at,
     readAt: stored.read_at,
-    position: positionSchema.parse(JSON.parse(stored.position)),
+    position: parsePosition(stored.position),
   };
+}
+
+/** Of a hundred thousand new streams each has the same text. */
+function parsePosition(text: string): Position {
+  return text === FIRST_POSITION_TEXT ? FIRST_POSITION : positionSchema.parse(JSON.parse(text));
 }
 
 /** The stream's key, as messages and requests name it. */

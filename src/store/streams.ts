@@ -45,19 +45,28 @@ const SELECT = `
 /** V4's lists of records are of one company each. */
 const IS_COMPANY_LIST = "(generation = 'v4' AND company_id IS NULL)";
 
+/** Ids of the lists of records of a generation that were not read to their end. */
+export function listUnfinished(db: Db, generation: Generation): bigint[] {
+  return db
+    .prepare<[string], bigint>(
+      `SELECT id FROM stream WHERE generation = ? AND state IN ('running', 'failed') AND NOT ${IS_COMPANY_LIST}`,
+    )
+    .pluck()
+    .all(generation);
+}
+
 /** Adds the streams that are not there yet, as `running`, and brings the routes of the others up to date. */
 export function ensureStreams(db: Db, planned: readonly PlannedStream[], startedAt: string): void {
-  const insert = db.prepare(`
+  // One statement: a search for `company_id IS ?` would not use the index on ifnull(company_id, 'all').
+  const upsert = db.prepare(`
     INSERT INTO stream(generation, region, model, company_id, route, state, started_at, position)
-    VALUES (?, ?, ?, ?, ?, 'running', ?, ?) ON CONFLICT DO NOTHING`);
-  const update = db.prepare(`
-    UPDATE stream SET route = ?, checksum = 0
-    WHERE generation = ? AND region = ? AND model = ? AND company_id IS ? AND route <> ?`);
+    VALUES (?, ?, ?, ?, ?, 'running', ?, ?)
+    ON CONFLICT(generation, region, model, ifnull(company_id, 'all'))
+      DO UPDATE SET route = excluded.route, checksum = 0 WHERE route <> excluded.route`);
   const position = JSON.stringify(FIRST_POSITION);
   for (const { key, route } of planned) {
     const { generation, region, model, companyId } = key;
-    insert.run(generation, region, model, companyId, route, startedAt, position);
-    update.run(route, generation, region, model, companyId, route);
+    upsert.run(generation, region, model, companyId, route, startedAt, position);
   }
   db.prepare(`UPDATE stream SET checksum = ${checksumOf('stream')} WHERE checksum = 0`).run();
 }

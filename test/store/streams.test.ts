@@ -159,3 +159,32 @@ describe('what the database remembers', () => {
     expect(readExportSeq(db)).toBe(2n);
   });
 });
+
+describe('many streams', () => {
+  /** CPU time of planning lists for so many companies twice, the least of three times, ms. */
+  function measurePlanning(companies: number): number {
+    const planned = Array.from({ length: companies }, (_, at) => ({
+      key: { generation: 'v4', region: '', model: 'a/x', companyId: BigInt(at) } as const,
+      route: 'x',
+    }));
+    const measured = [1, 2, 3].map(() => {
+      const db = openTestDatabase();
+      const before = process.cpuUsage();
+      db.transaction(() => {
+        ensureStreams(db, planned, 'now');
+        ensureStreams(db, planned, 'later');
+      })();
+      const { user, system } = process.cpuUsage(before);
+      db.close();
+      return (user + system) / 1000;
+    });
+    return Math.min(...measured);
+  }
+
+  it('take time in proportion to their number', () => {
+    const few = measurePlanning(4000);
+    const many = measurePlanning(16_000);
+    process.stderr.write(`4,000 lists: ${few.toFixed(0)} ms, 16,000: ${many.toFixed(0)} ms of CPU\n`);
+    expect(many / few).toBeLessThan(7);
+  });
+});
