@@ -1,4 +1,5 @@
 import type { ParsedChild, RejectedObject } from '../domain.js';
+import { SvcError } from '../errors.js';
 import { renderChildren } from '../records/child-list.js';
 import type { Texts } from '../records/texts.js';
 import { ChildLines } from './child-lines.js';
@@ -9,6 +10,9 @@ import { parseInt64, parsePlatformKey } from './svc-ids.js';
 
 /** An object with an id member that holds no id. */
 export type RejectedChild = Omit<RejectedObject, 'position'>;
+
+/** Children of one list; more are an error, since those in an odd order are read into memory one by one. */
+const MOST_CHILDREN = 200_000;
 
 /**
  * Reads the lists that hold a record's children, and writes them as `records/child-list.ts` has them. Lists whose
@@ -44,7 +48,8 @@ export class ChildReader {
     if (list === undefined || scanner.bytes[at] !== OPEN_ARRAY) return scanner.skipValue(at);
     list.at = at;
     let i = scanner.enter(at);
-    while (scanner.more) {
+    for (let length = 0; scanner.more; length++) {
+      if (length === MOST_CHILDREN) throw tooManyChildren(list.path);
       const start = i;
       if (scanner.bytes[start] === OPEN_OBJECT) {
         i = this.#members.read(start, 0, null);
@@ -117,3 +122,9 @@ export class ChildReader {
 
 /** `]` */
 const CLOSE = 0x5d;
+
+function tooManyChildren(path: string): SvcError {
+  return new SvcError('bad_response', `A record holds more than ${MOST_CHILDREN} objects in ${path}.`, {
+    hint: 'Nothing of the page was stored. Remove the field from the children of the model, or ask the operator.',
+  });
+}

@@ -23,8 +23,15 @@ const envelopeSchema = z.object({
   requestId: z.string().nullable(),
 });
 
-/** Turns a page's bytes into records, all of which must be of the company; null: of any. */
-export type PageParser = (body: Uint8Array, companyId: bigint | null) => Omit<ListPage, 'servedMs'>;
+/**
+ * Turns a page's bytes into records, all of which must be of the company; null: of any. `limit`: how many records
+ * were asked for.
+ */
+export type PageParser = (
+  body: Uint8Array,
+  companyId: bigint | null,
+  limit: number,
+) => Omit<ListPage, 'servedMs'>;
 
 /**
  * The one way from a page's bytes to its records. Ids are exact to 64 bits; the whole page must be JSON that
@@ -34,8 +41,8 @@ export type PageParser = (body: Uint8Array, companyId: bigint | null) => Omit<Li
 export function pageParser(spec: ListSpec): PageParser {
   const reader = new EnvelopeReader(spec);
   let capacity: number | undefined;
-  return (body, companyId) => {
-    const page = guardJson(body, () => reader.read(body, companyId, capacity));
+  return (body, companyId, limit) => {
+    const page = guardJson(body, () => reader.read(body, companyId, limit, capacity));
     capacity = page.columns.length;
     return page;
   };
@@ -78,15 +85,20 @@ class EnvelopeReader {
   }
 
   /** `capacity`: how many records to expect. */
-  read(body: Uint8Array, companyId: bigint | null, capacity: number | undefined): ReturnType<PageParser> {
+  read(
+    body: Uint8Array,
+    companyId: bigint | null,
+    limit: number,
+    capacity: number | undefined,
+  ): ReturnType<PageParser> {
     try {
       this.#scanner.load(body);
-      this.#records.begin(companyId, capacity);
+      this.#records.begin(companyId, limit, capacity);
       return this.#readEnvelope(body);
     } finally {
       // between two pages no memory of either is held
       this.#scanner.load(new Uint8Array());
-      this.#records.begin(null, 0);
+      this.#records.begin(null, 0, 0);
     }
   }
 

@@ -29,8 +29,9 @@ export function createListReader(config: Config, hosts: Hosts, settings: Request
     const parser = parsers.get(name) ?? pageParser(specOf(config, stream.generation, pair));
     parsers.set(name, parser);
     const where = whereOf(host, buildQuery(host), pair.v3, stream.companyId);
+    const limit = Number(where.url.searchParams.get('limit') ?? host.endpoint.pageSize);
     const parse = (body: Uint8Array, servedMs: number | null) => ({
-      ...parser(body, stream.companyId),
+      ...parser(body, stream.companyId, limit),
       servedMs,
     });
     const page = await requestParsed(where, parse, settings);

@@ -1,4 +1,5 @@
 import type { ListPage, RejectedObject } from '../domain.js';
+import { SvcError } from '../errors.js';
 import { ColumnWriter, FROM_PLATFORM, IS_DELETED } from '../records/columns.js';
 import { ChildReader } from './children.js';
 import { FactReader } from './fact-reader.js';
@@ -7,6 +8,9 @@ import { type JsonScanner, OPEN_OBJECT, QUOTE } from './json-scan.js';
 import { Members } from './members.js';
 import type { RecordLayout } from './record-layout.js';
 import { isPlatformKey, parseInt64 } from './svc-ids.js';
+
+/** More rejected objects than this many times the records asked for are an error: they are kept in memory. */
+const MOST_REJECTED = 10;
 
 type RejectReason = RejectedObject['reason'];
 
@@ -17,6 +21,7 @@ export class RecordReader {
   readonly #scanner: JsonScanner;
   readonly #layout: RecordLayout;
   #companyId: bigint | null = null;
+  #mostRejected = 0;
   readonly #members: Members;
   readonly #facts: FactReader;
   readonly #children: ChildReader;
@@ -35,8 +40,12 @@ export class RecordReader {
       layout.childPaths.length === 0 ? null : (slot, at) => this.#children.walk(slot - layout.firstChild, at);
   }
 
-  /** Begins a body, whose records must be of the company; null: of any. `capacity`: how many to expect. */
-  begin(companyId: bigint | null, capacity?: number): void {
+  /**
+   * Begins a body, whose records must be of the company; null: of any. `limit`: how many records were asked for;
+   * `capacity`: how many to expect.
+   */
+  begin(companyId: bigint | null, limit: number, capacity?: number): void {
+    this.#mostRejected = limit * MOST_REJECTED;
     this.#columns = new ColumnWriter(this.#scanner.bytes, capacity);
     this.#rejected = [];
     this.#companyId = companyId;
@@ -101,9 +110,7 @@ export class RecordReader {
     this.#writeKey(layout.uniqueId);
     this.#facts.write(this.#instants, columns.texts);
     columns.endText();
-    const reject = (child: Omit<RejectedObject, 'position'>): void =>
-      void this.#rejected.push({ position, ...child });
-    this.#children.write(columns.texts, reject);
+    this.#children.write(columns.texts, (child) => this.#keepRejected({ position, ...child }));
     columns.endText();
     const createdMs = this.#instants[layout.createdAt] ?? Number.NaN;
     const orgCreatedMs = this.#instants[layout.orgCreatedAt] ?? Number.NaN;
@@ -134,7 +141,12 @@ export class RecordReader {
   }
 
   #reject(position: number, reason: RejectReason, start: number, end: number): void {
-    this.#rejected.push({ position, path: '', reason, raw: this.#scanner.bytes.subarray(start, end) });
+    this.#keepRejected({ position, path: '', reason, raw: this.#scanner.bytes.subarray(start, end) });
+  }
+
+  #keepRejected(object: RejectedObject): void {
+    if (this.#rejected.length >= this.#mostRejected) throw tooManyRejected(this.#mostRejected);
+    this.#rejected.push(object);
   }
 
   #readInstants(): void {
@@ -155,4 +167,10 @@ export class RecordReader {
     }
     return latest;
   }
+}
+
+function tooManyRejected(most: number): SvcError {
+  return new SvcError('bad_response', `The page holds more than ${most} objects that are no records.`, {
+    hint: 'Nothing of it was stored. Check baseUrl, fieldPrefix and the model names in the configuration.',
+  });
 }

@@ -8,6 +8,9 @@ import { assertNoError, guardJson } from './page.js';
 import { RecordReader } from './record.js';
 import { buildRecordLayout, type PageSpec } from './record-layout.js';
 
+/** Children of one record that may be unusable, divided by ten. */
+const MOST_CHILDREN = 5000;
+
 /**
  * The record of a single-record answer, whose shape the specification does not state: the outermost object
  * that has an id, inside up to two levels of `data`, alone or as the only item of a list.
@@ -20,7 +23,7 @@ export function parseSingleRecord(body: Uint8Array, spec: PageSpec, svcId: bigin
     const start = scanner.skipSpace(0);
     scanner.expectEnd(scanner.skipValue(start));
     const reader = new RecordReader(scanner, buildRecordLayout(spec));
-    reader.begin(spec.companyId);
+    reader.begin(spec.companyId, MOST_CHILDREN);
     reader.readItem(findRecord(scanner, start, `${spec.fieldPrefix}id`), 0);
     const { columns, rejected } = reader.take();
     const [record] = recordsOf(columns);

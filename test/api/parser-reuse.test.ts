@@ -58,7 +58,7 @@ function bodyOf(generation: 'v3' | 'v4'): fc.Arbitrary<Uint8Array> {
 
 function outcomeOf(parser: PageParser, bytes: Uint8Array, companyId: bigint | null): unknown {
   try {
-    const { columns, ...page } = parser(bytes, companyId);
+    const { columns, ...page } = parser(bytes, companyId, 500);
     return { ...page, records: recordsOf(columns) };
   } catch (error) {
     if (error instanceof SvcError) return error.message;

@@ -13,9 +13,12 @@ export const V3: PageSpec = {
 };
 export const V4: PageSpec = { ...V3, generation: 'v4' };
 
+/** Records that these pages were asked for. */
+export const PAGE_SIZE = 500;
+
 /** A page with its records as objects. */
 export function parsePage(body: Uint8Array, spec: PageSpec): ParsedPage {
-  const { columns, ...page } = pageParser(spec)(body, spec.companyId);
+  const { columns, ...page } = pageParser(spec)(body, spec.companyId, PAGE_SIZE);
   return { ...page, records: recordsOf(columns) };
 }
 
