@@ -39,6 +39,7 @@ import { enteredRows, keyMatch, keySql, ledgerNotes, plain, readUnits, type Unit
 import type { SqliteFacts } from './sqlite-facts.js';
 import { readHeld } from './sqlite-held.js';
 import { parkingTerm } from './sqlite-parking.js';
+import { readOnlyNotes, trialNotes } from './sqlite-trial.js';
 import { interrupted, type UserDb } from './user-db.js';
 
 const ROWS_PER_SECOND = 150_000;
@@ -68,6 +69,7 @@ export function findTable(
   const units = foreign.length > 0 ? [] : readUnits(db, facts.table);
   const notes = [
     ...foreign,
+    ...readOnlyNotes(target.file),
     ...judgement.notes,
     ...sameColumnNotes(target),
     ...rivalNotes(target.name, facts.table, target.ids, rewritten),
@@ -186,19 +188,27 @@ export async function surveyTable(
     const plan = buildColumnPlan(work, context.policy.mode, left);
     columns.push(plan);
     counted.push(...countedNotes(context, facts, found.judgement.handling, work, plan));
-    counted.push(...roomNotes(db, found, work, plan));
+    counted.push(...writableNotes(context, db, found, work, plan));
   }
   const earlier = compareEarlier(context, db, found, onLeft);
   return buildTablePlan({ ...base, earlier, rows, columns, notes: [...notes, ...counted] });
 }
 
-/** Ids that swap under a unique constraint need values that no row holds. */
-function roomNotes(db: UserDb, { facts, judgement }: Found, work: ColumnWork, plan: ColumnPlan): Note[] {
+/** Ids that swap under a unique constraint need values that no row holds, and checks judge what rows hold. */
+function writableNotes(
+  context: ApplyContext,
+  db: UserDb,
+  { facts, judgement }: Found,
+  work: ColumnWork,
+  plan: ColumnPlan,
+): Note[] {
   const name = work.column.column;
-  if (!judgement.handling.parked.includes(name)) return [];
   const toPark = { rows: changedRows(plan), highest: largestFinal(work) };
-  if (toPark.rows === 0n || parkingTerm(db, facts.table, name, 0, toPark) !== null) return [];
-  return [noRoomNote(name, columnOf(facts, name)?.type ?? '')];
+  if (toPark.rows === 0n || context.policy.mode === 'new') return [];
+  if (!judgement.handling.parked.includes(name)) return trialNotes(context, db, facts, work, null);
+  const term = parkingTerm(db, facts.table, name, 0, toPark);
+  if (term === null) return [noRoomNote(name, columnOf(facts, name)?.type ?? '')];
+  return trialNotes(context, db, facts, work, term);
 }
 
 /** Reports every cell that a run wrote and that holds something else by now. */
