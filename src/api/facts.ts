@@ -172,6 +172,15 @@ function finish(hash: number): number {
   return (h ^ (h >>> 16)) >>> 2;
 }
 
+/** The fields of a digest string, each with its name's code; `fact` is the code and the value. */
+export function splitFacts(facts: string): { readonly code: string; readonly fact: string }[] {
+  const fields = [];
+  for (let at = 0; at < facts.length; at += FACT_WIDTH) {
+    fields.push({ code: facts.slice(at, at + CODE_WIDTH), fact: facts.slice(at, at + FACT_WIDTH) });
+  }
+  return fields;
+}
+
 /**
  * Whether two records with the same key are the same thing by their fields: more than half of the fields
  * that both carry are equal. `incomparable` where they carry no field in common.

@@ -4,6 +4,7 @@ import {
   type CompanyEvidence,
   type CompanySide,
   type NamedPair,
+  NOTHING,
   pairCompanies,
 } from '../match/pair-companies.js';
 import type { PairPreview, SampledRecord } from './facts.js';
@@ -34,7 +35,7 @@ export function previewPairs(input: PreviewInput): readonly PairPreview[] {
   const evidence = buildEvidence(v3, v4);
   const mode = typeof input.matching === 'string' ? input.matching : 'auto';
   const sides = { v3: v3.map(({ side }) => side), v4: v4.map(({ side }) => side) };
-  const pairing = pairCompanies({ ...sides, evidence, mode, named: input.named });
+  const pairing = pairCompanies({ ...sides, evidence, uncounted: NOTHING, mode, named: input.named });
   return v3.map(({ side }) => {
     const { v4: ix, matchedBy } = pairing.v3.get(side.ix) ?? { v4: null, matchedBy: 'none' as const };
     const own = evidence.find((row) => row.v3 === side.ix && row.v4 === ix);

@@ -18,10 +18,10 @@ import {
  */
 export function saveCompanyPairs(db: Db, config: Config, named: readonly NamedPair[]): void {
   assertNamedExist(db, named);
-  const evidence = readCompanyEvidence(db);
+  const { rows: evidence, uncounted } = readCompanyEvidence(db);
   const mode = typeof config.companies.match === 'string' ? config.companies.match : 'auto';
   const sides = { v3: readSide(db, 'c3'), v4: readSide(db, 'c4') };
-  const pairing = pairCompanies({ ...sides, evidence, mode, named });
+  const pairing = pairCompanies({ ...sides, evidence, uncounted, mode, named });
   savePairing(db, pairing);
   saveCompanyTable(db, sides, evidence, pairing);
 }

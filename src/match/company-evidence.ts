@@ -1,44 +1,111 @@
-import { compareFacts } from '../api/facts.js';
+import { compareFacts, splitFacts } from '../api/facts.js';
 import type { Db } from '../store/open.js';
+import { type Bucket, FactIndex } from './fact-index.js';
 import { type Keyed, walkKeyed } from './keyed.js';
-import type { CompanyEvidence } from './pair-companies.js';
+import type { CompanyEvidence, Uncounted } from './pair-companies.js';
 
 /**
- * Record pairs compared before keys are sampled: where every company numbers alike, comparing all of them
- * grows with the square of the number of companies.
+ * Record pairs compared, and company pairs counted, before only those that agree are looked for: where every company
+ * numbers alike, comparing all of them grows with the square of the number of companies.
  */
 const COMPARISONS = 10_000_000;
+const COUNTED_PAIRS = 250_000;
 
-/**
- * Every company pair that shares a key, with its numbers; exact for each pair it lists. Saves how many keys each
- * company has. Only streams read in full count.
- */
-export function readCompanyEvidence(db: Db): CompanyEvidence[] {
+export interface FoundEvidence {
+  /** Exact for each pair it lists: every pair that shares a key, or where these are too many, that agrees on one. */
+  readonly rows: readonly CompanyEvidence[];
+  readonly uncounted: Uncounted;
+}
+
+/** Saves how many keys each company has. Only streams read in full count. */
+export function readCompanyEvidence(db: Db): FoundEvidence {
   const counts = new Counts();
   const keys = { v3: new Map<number, number>(), v4: new Map<number, number>() };
   let comparisons = 0;
+  const isAffordable = () => comparisons <= COMPARISONS && counts.size <= COUNTED_PAIRS;
   walkKeyed(db, { facts: true }, (group) => {
     const [v3, v4] = sidesOf(group);
     for (const [company] of v3) keys.v3.set(company, (keys.v3.get(company) ?? 0) + 1);
     for (const [company] of v4) keys.v4.set(company, (keys.v4.get(company) ?? 0) + 1);
     comparisons += sizeOf(v3) * sizeOf(v4);
-    if (comparisons <= COMPARISONS) counts.add(v3, v4);
+    if (isAffordable()) counts.add(v3, v4);
   });
   saveKeyCounts(db, 'c3', keys.v3);
   saveKeyCounts(db, 'c4', keys.v4);
-  const share = Math.ceil(comparisons / COMPARISONS);
-  return (share > 1 ? countSampled(db, share) : counts).list(keys);
+  if (isAffordable()) return { rows: counts.list(keys), uncounted: counts.uncounted };
+  const agreeing = findAgreeingPairs(db);
+  const exact = new Counts(agreeing);
+  walkKeyed(db, { facts: true }, (group) => exact.add(...sidesOf(group)));
+  return { rows: exact.list(keys), uncounted: exact.uncounted };
 }
 
-/** Candidates from a share of the keys (the same ones at every run), then exact numbers for the candidates. */
-function countSampled(db: Db, share: number): Counts {
-  const sampled = new Counts();
-  walkKeyed(db, { facts: true }, (group, _, key) => {
-    if (hashText(key) % share === 0) sampled.add(...sidesOf(group));
+/** Every company pair that agrees on a key; what a crowd of alike records hides is counted by company. */
+function findAgreeingPairs(db: Db): FoundPairs {
+  const found = new FoundPairs(readEqualIds(db));
+  walkKeyed(db, { facts: true }, (group) => {
+    const [v3, v4] = sidesOf(group);
+    if (v3.size === 0 || v4.size === 0) return;
+    const index = new FactIndex([...v4.values()].flat());
+    const hidden = { v3: new Set<number>(), v4: new Set<number>() };
+    const crowds = new Set<Bucket>();
+    for (const [company, records] of v3) {
+      for (const facts of new Set(records.map((one) => one.facts))) {
+        const agreeing = index.findAgreeing(facts);
+        for (const partner of agreeing.companies) {
+          if (found.add(company, partner)) continue;
+          hidden.v3.add(company);
+          hidden.v4.add(partner);
+        }
+        if (agreeing.crowds.length > 0) hidden.v3.add(company);
+        for (const crowd of agreeing.crowds) crowds.add(crowd);
+      }
+    }
+    for (const crowd of crowds) for (const { company } of crowd) hidden.v4.add(company);
+    found.uncounted.addKey(hidden);
   });
-  const candidates = new Counts(sampled.agreeing());
-  walkKeyed(db, { facts: true }, (group) => candidates.add(...sidesOf(group)));
-  return candidates;
+  return found;
+}
+
+/** Company pairs to be counted: so many that their numbers fit into memory. */
+class FoundPairs {
+  readonly partners = new Map<number, Set<number>>();
+  readonly uncounted = new UncountedKeys();
+  #size = 0;
+
+  /** `equalIds` are always counted: the keys of such companies can contradict their ids. */
+  constructor(equalIds: readonly (readonly [v3: number, v4: number])[]) {
+    for (const [v3, v4] of equalIds) this.partners.set(v3, new Set([v4]));
+  }
+
+  /** False where there is no room. */
+  add(v3: number, v4: number): boolean {
+    const partners = this.partners.get(v3) ?? new Set();
+    if (partners.has(v4)) return true;
+    if (this.#size >= COUNTED_PAIRS) return false;
+    this.#size += 1;
+    this.partners.set(v3, partners.add(v4));
+    return true;
+  }
+}
+
+/** Keys of a company that may agree with companies that are not counted. */
+class UncountedKeys implements Uncounted {
+  readonly v3 = new Map<number, number>();
+  readonly v4 = new Map<number, number>();
+
+  addKey(hidden: { readonly v3: Iterable<number>; readonly v4: Iterable<number> }): void {
+    for (const company of hidden.v3) this.v3.set(company, (this.v3.get(company) ?? 0) + 1);
+    for (const company of hidden.v4) this.v4.set(company, (this.v4.get(company) ?? 0) + 1);
+  }
+}
+
+/** Companies of equal ids. */
+function readEqualIds(db: Db): [v3: number, v4: number][] {
+  return db
+    .prepare('SELECT c3.ix, c4.ix FROM c3 JOIN c4 ON c4.company_id = c3.company_id')
+    .raw()
+    .safeIntegers(false)
+    .all() as [number, number][];
 }
 
 /** The records of one key, by company. */
@@ -73,10 +140,16 @@ interface Count {
 /** What the shared keys of company pairs say, of all of them or of those named. */
 class Counts {
   readonly #byPair = new Map<number, Count>();
-  readonly #partners: ReadonlyMap<number, readonly number[]> | null;
+  readonly #partners: ReadonlyMap<number, ReadonlySet<number>> | null;
+  readonly uncounted: UncountedKeys;
 
-  constructor(partners: ReadonlyMap<number, readonly number[]> | null = null) {
-    this.#partners = partners;
+  constructor({ partners, uncounted }: Partial<FoundPairs> = {}) {
+    this.#partners = partners ?? null;
+    this.uncounted = uncounted ?? new UncountedKeys();
+  }
+
+  get size(): number {
+    return this.#byPair.size;
   }
 
   add(v3: Side, v4: Side): void {
@@ -84,18 +157,9 @@ class Counts {
     for (const [a, records] of v3) {
       for (const b of this.#partners === null ? v4.keys() : (this.#partners.get(a) ?? [])) {
         const others = v4.get(b);
-        if (others !== undefined) this.#count(a, b, bestVerdict(records, others));
+        if (others !== undefined) this.#count(a, b, compareRecords(records, others));
       }
     }
-  }
-
-  /** The V4 companies that each V3 company has an agreeing key with. */
-  agreeing(): Map<number, number[]> {
-    const partners = new Map<number, number[]>();
-    for (const { v3, v4, agreeing } of this.#byPair.values()) {
-      if (agreeing > 0) partners.set(v3, [...(partners.get(v3) ?? []), v4]);
-    }
-    return partners;
   }
 
   /** In the order of the companies. */
@@ -108,19 +172,30 @@ class Counts {
       .map((one) => ({ ...one, smallerKeys: Math.min(keys.v3.get(one.v3) ?? 0, keys.v4.get(one.v4) ?? 0) }));
   }
 
-  #count(v3: number, v4: number, verdict: ReturnType<typeof compareFacts>): void {
+  #count(v3: number, v4: number, verdict: KeyVerdict): void {
     const pair = v3 * 2 ** 26 + v4;
     const count = this.#byPair.get(pair) ?? { v3, v4, shared: 0, comparable: 0, agreeing: 0 };
     this.#byPair.set(pair, count);
     count.shared += 1;
     if (verdict !== 'incomparable') count.comparable += 1;
     if (verdict === 'agrees') count.agreeing += 1;
+    if (verdict === 'unknown') this.uncounted.addKey({ v3: [v3], v4: [v4] });
   }
 }
 
+/** `unknown`: too many records of one key are alike to tell whether any agree. */
+type KeyVerdict = ReturnType<typeof compareFacts> | 'unknown';
+
+/** Comparisons of one key in one company pair that are made one by one. */
+const COMPARED_SINGLY = 4096;
+
 /** A key agrees if any of its records do. */
-function bestVerdict(a: readonly Keyed[], b: readonly Keyed[]): ReturnType<typeof compareFacts> {
-  let best: ReturnType<typeof compareFacts> = 'incomparable';
+function compareRecords(a: readonly Keyed[], b: readonly Keyed[]): KeyVerdict {
+  return a.length * b.length <= COMPARED_SINGLY ? compareSingly(a, b) : compareMany(a, b);
+}
+
+function compareSingly(a: readonly Keyed[], b: readonly Keyed[]): KeyVerdict {
+  let best: KeyVerdict = 'incomparable';
   for (const one of a) {
     for (const other of b) {
       const isSame = one.facts === other.facts && one.facts !== '';
@@ -132,14 +207,21 @@ function bestVerdict(a: readonly Keyed[], b: readonly Keyed[]): ReturnType<typeo
   return best;
 }
 
+function compareMany(a: readonly Keyed[], b: readonly Keyed[]): KeyVerdict {
+  const index = new FactIndex(b);
+  let isCrowded = false;
+  for (const facts of new Set(a.map((one) => one.facts))) {
+    const { companies, crowds } = index.findAgreeing(facts);
+    if (companies.size > 0) return 'agrees';
+    if (crowds.length > 0) isCrowded = true;
+  }
+  if (isCrowded) return 'unknown';
+  const codes = new Set(a.flatMap(({ facts }) => splitFacts(facts).map(({ code }) => code)));
+  const isComparable = b.some(({ facts }) => splitFacts(facts).some(({ code }) => codes.has(code)));
+  return isComparable ? 'differs' : 'incomparable';
+}
+
 function saveKeyCounts(db: Db, table: 'c3' | 'c4', counts: ReadonlyMap<number, number>): void {
   const update = db.prepare(`UPDATE ${table} SET keys = ? WHERE ix = ?`);
   for (const [company, count] of counts) update.run(BigInt(count), BigInt(company));
-}
-
-/** FNV-1a over UTF-16 units: only spreads keys. */
-function hashText(text: string): number {
-  let hash = 0x811c9dc5;
-  for (let at = 0; at < text.length; at += 1) hash = Math.imul(hash ^ text.charCodeAt(at), 0x01000193) >>> 0;
-  return hash >>> 0;
 }

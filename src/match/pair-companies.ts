@@ -23,6 +23,12 @@ export interface CompanyEvidence {
   readonly smallerKeys: number;
 }
 
+/** How many keys of a company may agree with companies that are not in the evidence, by company. */
+export interface Uncounted {
+  readonly v3: ReadonlyMap<number, number>;
+  readonly v4: ReadonlyMap<number, number>;
+}
+
 export interface NamedPair {
   readonly region: string;
   readonly v3CompanyId: bigint;
@@ -33,6 +39,8 @@ export interface PairingInput {
   readonly v3: readonly CompanySide[];
   readonly v4: readonly CompanySide[];
   readonly evidence: readonly CompanyEvidence[];
+  /** Taken for a rival that agrees on all of them. */
+  readonly uncounted: Uncounted;
   readonly mode: 'auto' | 'same_id' | 'overlap';
   /** Pairs the user named; they come before everything else. */
   readonly named: readonly NamedPair[];
@@ -56,7 +64,8 @@ type Found = readonly [v3: number, v4: number, matchedBy: CompanyMatch];
  * named already still counts for the others.
  */
 export function pairCompanies(input: PairingInput): Pairing {
-  const evidence = indexEvidence(input.mode === 'same_id' ? [] : input.evidence);
+  const evidence =
+    input.mode === 'same_id' ? indexEvidence([], NOTHING) : indexEvidence(input.evidence, input.uncounted);
   const named = findNamed(input);
   const byEvidence = findByEvidence(evidence, pairsOf(named));
   const claims = input.mode === 'overlap' ? [] : findIdClaims(input, named, byEvidence);
@@ -68,6 +77,7 @@ export function pairCompanies(input: PairingInput): Pairing {
       ...evidence.rows.filter(isAboveChance),
       ...claims.filter(isOpen).map(({ a, b }) => ({ v3: a.ix, v4: b.ix })),
     ],
+    uncounted: evidence.uncounted,
   });
 }
 
@@ -79,19 +89,26 @@ interface Best {
 
 interface EvidenceIndex {
   readonly rows: readonly CompanyEvidence[];
+  readonly uncounted: Uncounted;
   readonly v3: ReadonlyMap<number, Best>;
   readonly v4: ReadonlyMap<number, Best>;
 }
 
-function indexEvidence(rows: readonly CompanyEvidence[]): EvidenceIndex {
-  return { rows, v3: bestBy(rows, (row) => row.v3), v4: bestBy(rows, (row) => row.v4) };
+/** Every key was counted. */
+export const NOTHING: Uncounted = { v3: new Map(), v4: new Map() };
+
+function indexEvidence(rows: readonly CompanyEvidence[], uncounted: Uncounted): EvidenceIndex {
+  const v3 = bestBy(rows, (row) => row.v3, uncounted.v3);
+  return { rows, uncounted, v3, v4: bestBy(rows, (row) => row.v4, uncounted.v4) };
 }
 
 function bestBy(
   rows: readonly CompanyEvidence[],
   companyOf: (row: CompanyEvidence) => number,
+  uncounted: ReadonlyMap<number, number>,
 ): Map<number, Best> {
   const best = new Map<number, Best>();
+  for (const [company, keys] of uncounted) best.set(company, { first: keys, second: 0 });
   for (const row of rows) {
     const { first, second } = best.get(companyOf(row)) ?? NO_EVIDENCE;
     const { agreeing } = row;
@@ -202,14 +219,15 @@ interface Links {
   readonly found: readonly Found[];
   /** Company pairs that something speaks for without settling it. */
   readonly open: readonly { readonly v3: number; readonly v4: number }[];
+  readonly uncounted: Uncounted;
 }
 
 /** Companies that nothing paired are ambiguous if anything speaks for a pair of theirs; the rest have none. */
-function describePairing({ v3, v4 }: PairingInput, { found, open }: Links): Pairing {
+function describePairing({ v3, v4 }: PairingInput, { found, open, uncounted }: Links): Pairing {
   const twins3 = new Map(found.map(([a, b, by]) => [a, { v4: b, matchedBy: by }]));
   const twins4 = new Map(found.map(([a, b, by]) => [b, { v3: a, matchedBy: by }]));
-  const open3 = new Set(open.map((link) => link.v3));
-  const open4 = new Set(open.map((link) => link.v4));
+  const open3 = new Set([...open.map((link) => link.v3), ...uncounted.v3.keys()]);
+  const open4 = new Set([...open.map((link) => link.v4), ...uncounted.v4.keys()]);
   const unpaired = (isOpen: boolean): CompanyMatch => (isOpen ? 'ambiguous' : 'none');
   return {
     v3: new Map(v3.map(({ ix }) => [ix, twins3.get(ix) ?? { v4: null, matchedBy: unpaired(open3.has(ix)) }])),

@@ -28,6 +28,8 @@ export function buildScope(db: Db, config: Config): void {
         s.state IN ('complete', 'short', 'absent'), s.state = 'absent',
         CAST(s.position ->> 'readUntilMs' AS INTEGER)
       FROM stream s JOIN m ON m.model = s.model;
+    CREATE INDEX temp.x_of_company ON x(gen, company_id, model_ix);
+    CREATE INDEX temp.x_of_model ON x(gen, model_ix, region, company_id);
   `);
   saveCompanies(db, config);
 }

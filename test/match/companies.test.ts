@@ -74,3 +74,113 @@ describe('companies whose evidence points at a company that is taken', () => {
     });
   });
 });
+
+/** More company pairs than are counted one by one. */
+const MANY = 600;
+
+/** A record of each company under one key; `factOf` says which are alike. */
+function onePerCompany(
+  key: string,
+  companyOf: (at: number) => number,
+  factOf: (at: number) => number,
+  count = MANY,
+): Thing[] {
+  return Array.from({ length: count }, (_, at) => ({
+    id: companyOf(at),
+    company: companyOf(at),
+    key,
+    facts: `nm${String(factOf(at)).padStart(5, '0')}`,
+  }));
+}
+
+function matchedBy({ companies }: ReturnType<typeof pairingOf>): Record<string, number> {
+  const counts: Record<string, number> = {};
+  for (const line of companies) {
+    const [, by = ''] = String(line).split(' ');
+    counts[by] = (counts[by] ?? 0) + 1;
+  }
+  return counts;
+}
+
+describe(`${MANY} companies that number alike`, () => {
+  it('pair by evidence, whatever their ids', () => {
+    const exported = {
+      v3: onePerCompany(
+        '1',
+        (at) => at + 1,
+        (at) => at,
+      ),
+      v4: onePerCompany(
+        '1',
+        (at) => MANY - at,
+        (at) => at,
+      ),
+    };
+    const pairing = pairingOf(exported);
+    expect(matchedBy(pairing)).toEqual({ overlap: MANY });
+    expect(pairing.companies[0]).toBe(`1→${MANY} overlap 1`);
+  });
+
+  it('do not pair by equal ids where all agree with all', () => {
+    const same = onePerCompany(
+      '1',
+      (at) => at + 1,
+      () => 7,
+    );
+    expect(matchedBy(pairingOf({ v3: same, v4: same }))).toEqual({ ambiguous: 2 * MANY });
+  });
+
+  it('do not pair by equal ids where none agree', () => {
+    const v3 = onePerCompany(
+      '1',
+      (at) => at + 1,
+      (at) => at,
+    );
+    const v4 = onePerCompany(
+      '1',
+      (at) => at + 1,
+      (at) => MANY + at,
+    );
+    expect(matchedBy(pairingOf({ v3, v4 }))).toEqual({ ambiguous: 2 * MANY });
+  });
+
+  it('pair by equal ids where no fields can be compared', () => {
+    const same = onePerCompany(
+      '1',
+      (at) => at + 1,
+      () => 0,
+    ).map((thing) => ({ ...thing, facts: '' }));
+    expect(matchedBy(pairingOf({ v3: same, v4: same }))).toEqual({ same_id: MANY });
+  });
+});
+
+describe('many companies', () => {
+  /** CPU time of the quicker of two remaps. */
+  const cpuOf = (count: number): number => {
+    const same = onePerCompany(
+      '1',
+      (at) => at + 1,
+      (at) => at,
+      count,
+    );
+    const { db, close } = openExported(configOf(), { v3: same, v4: same });
+    try {
+      return Math.min(
+        ...[1, 2].map(() => {
+          const before = process.cpuUsage();
+          expect(remapOf(db, configOf())).toHaveLength(count);
+          const { user, system } = process.cpuUsage(before);
+          return user + system;
+        }),
+      );
+    } finally {
+      close();
+    }
+  };
+
+  it('take time in proportion to their number', () => {
+    const ratio = cpuOf(8 * MANY) / cpuOf(MANY);
+    process.stdout.write(`${8 * MANY} companies take ${ratio.toFixed(1)} times as long as ${MANY}\n`);
+    expect(ratio).toBeLessThan(8);
+  });
+});

@@ -17,6 +17,8 @@ interface Case {
   readonly evidence?: readonly (readonly [number, number, number, number, number?])[];
   readonly mode?: PairingInput['mode'];
   readonly named?: readonly NamedPair[];
+  /** Keys that may agree with companies not in the evidence, by row. */
+  readonly uncounted?: { readonly v3?: Record<number, number>; readonly v4?: Record<number, number> };
   readonly unread?: boolean;
   /** For each V3 company `v4 id by`, or the word; then for each V4 company without a pair. */
   readonly expected: readonly string[];
@@ -297,6 +299,24 @@ const CASES: readonly Case[] = [
     expected: ['1 same_id', '2 same_id'],
   },
   {
+    name: 'keys that may agree with anybody keep equal ids from deciding',
+    v3: ['a:1', 'a:2'],
+    v4: [1, 2],
+    uncounted: { v3: { 0: 1 }, v4: { 1: 1 } },
+    expected: ['ambiguous', 'none', 'none', 'ambiguous'],
+  },
+  {
+    name: 'keys that may agree with anybody are a rival',
+    v3: ['a:1', 'a:2'],
+    v4: [7, 8],
+    evidence: [
+      [0, 0, 80, 80],
+      [1, 1, 80, 80],
+    ],
+    uncounted: { v3: { 0: 39, 1: 40 } },
+    expected: ['7 overlap', 'ambiguous', 'ambiguous'],
+  },
+  {
     name: 'overlap with a named pair: full evidence counts',
     v3: ['a:1', 'a:2'],
     v4: [7, 8],
@@ -317,6 +337,7 @@ function inputOf({
   evidence = [],
   mode = 'auto',
   named = [],
+  uncounted = {},
   unread = false,
 }: Omit<Case, 'name' | 'expected'>): PairingInput {
   return {
@@ -335,9 +356,14 @@ function inputOf({
         smallerKeys,
       }),
     ),
+    uncounted: { v3: countsOf(uncounted.v3), v4: countsOf(uncounted.v4) },
     mode,
     named,
   };
+}
+
+function countsOf(counts: Record<number, number> = {}): Map<number, number> {
+  return new Map(Object.entries(counts).map(([row, count]) => [Number(row), count]));
 }
 
 const ORACLE_RUNS = 5000;
@@ -362,11 +388,17 @@ const PAIRINGS: fc.Arbitrary<PairingInput> = fc
       comparator: ([a, b], [c, d]) => a === c || b === d,
       maxLength: 2,
     }),
+    uncounted: fc.record({
+      v3: fc.dictionary(fc.constantFrom('0', '1'), fc.constantFrom(1, 4, 5), { maxKeys: 1 }),
+      v4: fc.dictionary(fc.constantFrom('0', '1'), fc.constantFrom(1, 4, 5), { maxKeys: 1 }),
+    }),
+    isCounted: fc.integer({ min: 0, max: 3 }),
     unread: fc.boolean(),
     isNamed: fc.boolean(),
   })
-  .map(({ v3, v4, evidence, mode, unread, isNamed, named: pairs }) =>
+  .map(({ v3, v4, evidence, mode, unread, uncounted, isCounted, isNamed, named: pairs }) =>
     inputOf({
+      uncounted: isCounted > 0 ? {} : uncounted,
       v3,
       v4,
       mode,

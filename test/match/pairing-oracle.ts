@@ -20,6 +20,10 @@ export function oraclePairing(input: PairingInput): {
     };
   const agreeing = (a: CompanySide, b: CompanySide) => numbers(a, b).agreeing;
 
+  // keys that may agree with any company stand for one more company that agrees on all of them
+  const hidden3 = (a: CompanySide) => (mode === 'same_id' ? 0 : (input.uncounted.v3.get(a.ix) ?? 0));
+  const hidden4 = (b: CompanySide) => (mode === 'same_id' ? 0 : (input.uncounted.v4.get(b.ix) ?? 0));
+
   // "named in companies.csv"
   const isFile = (a: CompanySide, b: CompanySide) =>
     input.named.some(
@@ -38,6 +42,8 @@ export function oraclePairing(input: PairingInput): {
   const isClear = (a: CompanySide, b: CompanySide) =>
     isMoreThanChance(a, b) &&
     agreeing(a, b) >= numbers(a, b).comparable / 2 &&
+    hidden3(a) < agreeing(a, b) / 2 &&
+    hidden4(b) < agreeing(a, b) / 2 &&
     v4.every((other) => other === b || agreeing(a, other) < agreeing(a, b) / 2) &&
     v3.every((other) => other === a || agreeing(other, b) < agreeing(a, b) / 2);
   const isOverlap = (a: CompanySide, b: CompanySide) =>
@@ -53,6 +59,7 @@ export function oraclePairing(input: PairingInput): {
       ? !contradicts(a, b)
       : a.scopeFull &&
         b.scopeFull &&
+        hidden3(a) + hidden4(b) === 0 &&
         v4.every((other) => agreeing(a, other) === 0) &&
         v3.every((other) => agreeing(other, b) === 0) &&
         numbers(a, b).comparable === 0;
@@ -75,12 +82,18 @@ export function oraclePairing(input: PairingInput): {
   const rows3 = v3.map((a): [number, Row] => {
     const twin = v4.find((b) => by(a, b) !== null);
     if (twin !== undefined) return [a.ix, { v4: twin.ix, matchedBy: String(by(a, twin)) }];
-    return [a.ix, { v4: null, matchedBy: v4.some((b) => isOpen(a, b)) ? 'ambiguous' : 'none' }];
+    return [
+      a.ix,
+      { v4: null, matchedBy: hidden3(a) > 0 || v4.some((b) => isOpen(a, b)) ? 'ambiguous' : 'none' },
+    ];
   });
   const rows4 = v4.map((b): [number, Row4] => {
     const twin = v3.find((a) => by(a, b) !== null);
     if (twin !== undefined) return [b.ix, { v3: twin.ix, matchedBy: String(by(twin, b)) }];
-    return [b.ix, { v3: null, matchedBy: v3.some((a) => isOpen(a, b)) ? 'ambiguous' : 'none' }];
+    return [
+      b.ix,
+      { v3: null, matchedBy: hidden4(b) > 0 || v3.some((a) => isOpen(a, b)) ? 'ambiguous' : 'none' },
+    ];
   });
   return { v3: Object.fromEntries(rows3), v4: Object.fromEntries(rows4) };
 }
