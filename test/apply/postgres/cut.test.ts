@@ -67,12 +67,12 @@ describe.skipIf(cluster === null)('a connection to PostgreSQL that is cut', () =
     let attempt = 0;
     await session.transaction('BEGIN', async () => {
       attempt += 1;
-      await session.exec(`INSERT INTO t VALUES (${attempt}, 'first')`);
+      await session.exec(`INSERT INTO public.t VALUES (${attempt}, 'first')`);
       if (attempt === 1) {
         proxy.cutAll();
         await new Promise((done) => setTimeout(done, 50));
       }
-      await session.exec(`INSERT INTO t VALUES (${attempt}, 'second')`);
+      await session.exec(`INSERT INTO public.t VALUES (${attempt}, 'second')`);
     });
     expect(await readAll(client, 'SELECT * FROM t')).toEqual([
       ['2', 'first'],
