@@ -26,6 +26,7 @@ export const REASONS = [
   'outside_backfill_window',
   'created_after_export',
   'unexplained',
+  'decided_none',
   'superseded_in_v3',
   'superseded_in_v4',
   'deleted_not_in_v4',
@@ -51,6 +52,7 @@ export const REASONS_BY_STATUS = {
     'key_changed',
     'outside_backfill_window',
     'unexplained',
+    'decided_none',
   ],
   deleted: [
     'no_platform_id',
@@ -74,8 +76,25 @@ export const REASONS_BY_STATUS = {
     'key_changed',
     'created_after_export',
     'unexplained',
+    'decided_none',
   ],
 } as const satisfies Record<Status, readonly Reason[]>;
+
+/** Why the data do not support a decision. */
+export const STALE_REASONS = [
+  'company_not_paired',
+  'v3_not_exported',
+  'v4_not_exported',
+  'v3_several',
+  'v4_several',
+  'parents_not_matched',
+  'v3_deleted',
+  'v4_deleted',
+  'v3_paired',
+  'v4_paired',
+  'not_read_in_full',
+] as const;
+export type StaleReason = (typeof STALE_REASONS)[number];
 
 export const COMPANY_MATCHES = ['same_id', 'overlap', 'file', 'ambiguous', 'none'] as const;
 export type CompanyMatch = (typeof COMPANY_MATCHES)[number];

@@ -1,5 +1,6 @@
 import { Worker } from 'node:worker_threads';
 import type { Config } from '../config/config.js';
+import type { Decision } from '../config/decisions-file.js';
 import type { ProgressEvent } from '../domain.js';
 import { SvcError } from '../errors.js';
 import type { RemapSummary } from '../match/build-remap.js';
@@ -16,6 +17,8 @@ export interface RemapInput {
   readonly config: Config;
   readonly fingerprint: Readonly<Record<string, string>>;
   readonly named: readonly NamedPair[];
+  readonly decisions: readonly Decision[];
+  readonly inputs: Readonly<Record<string, string>>;
   readonly nowMs: number;
   /** Shared; not 0 once the remap is to stop. */
   readonly stop: Int32Array;

@@ -11,7 +11,7 @@ import { flattenError } from './thread-errors.js';
  * showing progress.
  */
 async function main(input: RemapInput): Promise<void> {
-  const { config, fingerprint, named, nowMs } = input;
+  const { config, fingerprint, named, decisions, inputs, nowMs } = input;
   const hold = { file: config.database, mode: 'write', command: 'remap', nowMs } as const;
   const summary = await holdDatabase(hold, async (db) =>
     guardDatabase(config.database, () => {
@@ -23,6 +23,8 @@ async function main(input: RemapInput): Promise<void> {
         },
         config,
         named,
+        decisions,
+        inputs,
         clock: { now: () => nowMs },
         onProgress: (event) => tell({ kind: 'progress', event }),
       });

@@ -1,10 +1,11 @@
 import { readCompaniesFile } from '../config/companies-file.js';
 import type { Config } from '../config/config.js';
+import { readDecisionsFile } from '../config/decisions-file.js';
 import { buildFingerprint } from '../config/fingerprint.js';
+import { digestInputFiles } from '../config/input-files.js';
 import { STATUSES } from '../domain.js';
 import { SvcError } from '../errors.js';
 import type { RemapSummary } from '../match/build-remap.js';
-import type { NamedPair } from '../match/pair-companies.js';
 import { countOf, groupDigits } from '../report/numbers.js';
 import { readReadiness } from '../report/read-readiness.js';
 import { isExported } from '../report/readiness.js';
@@ -12,7 +13,7 @@ import { writeText } from '../report/write-output.js';
 import { EVERYTHING } from '../store/remap.js';
 import type { Io } from './io.js';
 import { readDatabase } from './read-database.js';
-import { remapInThread } from './remap-in-thread.js';
+import { type RemapInput, remapInThread } from './remap-in-thread.js';
 
 export interface RemapCommand {
   readonly config: Config;
@@ -52,14 +53,33 @@ async function assertBothExported(config: Config): Promise<void> {
 /**
  * Rebuilds the remap table of the configured database.
  *
- * @throws SvcError `bad_input` (companies file, no database), `other_configuration`, `locked`, `interrupted`
+ * @throws SvcError `bad_input` (companies or decisions file, no database), `other_configuration`, `locked`, `interrupted`
  */
 export function rebuildRemap(config: Config, io: Io): Promise<RemapSummary> {
+  const inputs = readRemapInputs(config);
+  io.onProgress({ kind: 'stage', name: 'remap' });
+  return remapInThread(
+    { config, fingerprint: buildFingerprint(config), ...inputs, nowMs: io.clock.now() },
+    io,
+  );
+}
+
+/**
+ * Reads the files that a remap is built with. Digested first: a file that changes meanwhile counts as changed later.
+ *
+ * @throws SvcError `bad_input`
+ */
+export function readRemapInputs(config: Config): Pick<RemapInput, 'named' | 'decisions' | 'inputs'> {
   const { match } = config.companies;
   const regions = config.v3.regions.map(({ region }) => region);
-  const named: readonly NamedPair[] = typeof match === 'string' ? [] : readCompaniesFile(match.file, regions);
-  io.onProgress({ kind: 'stage', name: 'remap' });
-  return remapInThread({ config, fingerprint: buildFingerprint(config), named, nowMs: io.clock.now() }, io);
+  return {
+    inputs: digestInputFiles(config),
+    named: typeof match === 'string' ? [] : readCompaniesFile(match.file, regions),
+    decisions:
+      config.decisions === null
+        ? []
+        : readDecisionsFile(config.decisions, { models: config.models, regions }),
+  };
 }
 
 function renderRemapSummary(summary: RemapSummary): string {

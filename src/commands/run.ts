@@ -6,7 +6,7 @@ import { assertCheckable, type CheckOptions, runCheck } from './check.js';
 import { type ExportCommand, exportGeneration } from './export-generation.js';
 import { holdInThread } from './export-in-thread.js';
 import type { Io } from './io.js';
-import { rebuildRemap } from './remap.js';
+import { readRemapInputs, rebuildRemap } from './remap.js';
 
 /** After an incomplete export there is still something to report. */
 const INCOMPLETE = EXIT_BY_CODE.incomplete;
@@ -15,11 +15,12 @@ const INCOMPLETE = EXIT_BY_CODE.incomplete;
  * `run`: export v3, export v4, remap and check. Goes on after an incomplete export, so that the report shows
  * what is known.
  *
- * @throws SvcError as the four do; `auth`, `redirect` and local errors stop it at once
+ * @throws SvcError as the four do, before anything is read for what is wrong with options and input files; `auth`, `redirect` and local errors stop it at once
  */
 export async function runRun(options: ExportCommand & CheckOptions, io: Io): Promise<number> {
   loadKeys(options.config, io.env);
   assertCheckable(options);
+  readRemapInputs(options.config);
   await runExports(options, io);
   await rebuildRemap(options.config, io);
   return runCheck(options, io);

@@ -83,7 +83,11 @@ function describeOpen(streams: readonly StreamRow[]): string[] {
 function describeRemap(facts: Readiness, runs: readonly RemapRun[]): string[] {
   const last = runs.at(-1);
   if (last === undefined) return ['Remap: none yet'];
-  const state = isStale(last, facts.exportSeq) ? 'older than the exported data' : 'current';
+  const state = isStale(last, facts.exportSeq)
+    ? 'older than the exported data'
+    : facts.changedInputs.length > 0
+      ? 'built with other files than the configuration names now'
+      : 'current';
   return [`Remap: build ${last.id} of ${formatTime(last.built_at)}, ${state}`, ...describeTrend(runs)];
 }
 

@@ -1,5 +1,4 @@
-import { readFileSync } from 'node:fs';
-import { SvcError } from '../errors.js';
+import { assertNoProblems, parseCompanyId, readCsvFile, takeCsvLines } from './csv-file.js';
 import { orMeant } from './suggest.js';
 
 /** A V3 company with the V4 company that the user says it is. */
@@ -9,33 +8,22 @@ export interface NamedCompanyPair {
   readonly v4CompanyId: bigint;
 }
 
-const HEADER = 'region,v3_company_id,v4_company_id';
-const MAX_INT64 = 2n ** 63n - 1n;
-const SHOWN_PROBLEMS = 20;
+export const COMPANIES_HEADER = 'region,v3_company_id,v4_company_id';
 
 /**
- * Reads `companies.csv`. Lines that start with `#` are comments.
+ * Reads `companies.csv`.
  *
  * @throws SvcError `bad_input`, with every problem and its line
  */
 export function readCompaniesFile(file: string, regions: readonly string[]): NamedCompanyPair[] {
-  let text: string;
-  try {
-    text = readFileSync(file, 'utf8');
-  } catch (cause) {
-    const error = cause instanceof Error && 'code' in cause ? String(cause.code) : 'unknown';
-    throw new SvcError('bad_input', `The companies file ${file} cannot be read (${error}).`, {
-      hint: 'Check companies.match.file in the configuration.',
-      cause,
-    });
-  }
+  const text = readCsvFile(file, 'companies file', 'companies.match.file');
   const { pairs, problems } = parseCompanies(text, regions);
-  if (problems.length === 0) return pairs;
-  const shown = problems.slice(0, SHOWN_PROBLEMS);
-  if (problems.length > shown.length) shown.push(`and ${problems.length - shown.length} more`);
-  throw new SvcError('bad_input', `${file}: ${shown.join('\n  ')}.`, {
-    hint: `The first line is ${HEADER}; each V3 and each V4 company may be named once.`,
-  });
+  assertNoProblems(
+    file,
+    problems,
+    `The first line is ${COMPANIES_HEADER}; each V3 and each V4 company may be named once.`,
+  );
+  return pairs;
 }
 
 /** The pairs of a companies file, and what is wrong with it by line. */
@@ -43,41 +31,27 @@ export function parseCompanies(
   text: string,
   regions: readonly string[],
 ): { readonly pairs: NamedCompanyPair[]; readonly problems: string[] } {
-  const lines = text.replace(/^\uFEFF/, '').split(/\r?\n/);
-  const headerAt = Math.max(
-    0,
-    lines.findIndex((line) => !isBlank(line)),
-  );
-  const header = splitCells(lines[headerAt] ?? '').join(',');
-  if (header !== HEADER)
-    return { pairs: [], problems: [`line ${headerAt + 1}: the header must be ${HEADER}`] };
   const pairs: NamedCompanyPair[] = [];
-  const problems: string[] = [];
   const named = new Map<string, number>();
-  for (const [at, line] of lines.entries()) {
-    if (at === headerAt || isBlank(line)) continue;
-    const parsed = parseLine(line, regions);
-    const problem = typeof parsed === 'string' ? parsed : nameOnce(named, parsed, at + 1);
-    if (problem !== null) problems.push(`line ${at + 1}: ${problem}`);
-    else if (typeof parsed !== 'string') pairs.push(parsed);
-  }
+  const problems = takeCsvLines(text, COMPANIES_HEADER, (cells, line) => {
+    const parsed = parseLine(cells, regions);
+    if (typeof parsed === 'string') return parsed;
+    const problem = nameOnce(named, parsed, line);
+    if (problem === null) pairs.push(parsed);
+    return problem;
+  });
   return { pairs, problems };
 }
 
-/** An empty line, or a comment. */
-function isBlank(line: string): boolean {
-  return /^\s*(#|$)/u.test(line);
-}
-
 /** The line's pair, or what is wrong with it. */
-function parseLine(line: string, regions: readonly string[]): NamedCompanyPair | string {
-  const [region = '', v3 = '', v4 = '', ...more] = splitCells(line);
+function parseLine(cells: readonly string[], regions: readonly string[]): NamedCompanyPair | string {
+  const [region = '', v3 = '', v4 = '', ...more] = cells;
   if (v4 === '' || more.length > 0) return 'needs exactly three values';
   if (!regions.includes(region)) {
     return `"${region}" is not a configured region${orMeant(region, regions)}`;
   }
-  const v3CompanyId = parseId(v3);
-  const v4CompanyId = parseId(v4);
+  const v3CompanyId = parseCompanyId(v3);
+  const v4CompanyId = parseCompanyId(v4);
   if (v3CompanyId === null) return `v3_company_id "${v3}" is not an id`;
   if (v4CompanyId === null) return `v4_company_id "${v4}" is not an id`;
   return { region, v3CompanyId, v4CompanyId };
@@ -92,14 +66,4 @@ function nameOnce(named: Map<string, number>, pair: NamedCompanyPair, line: numb
   }
   for (const name of names) named.set(name, line);
   return null;
-}
-
-function splitCells(line: string): string[] {
-  return line.split(',').map((cell) => cell.trim().replace(/^"([^"]*)"$/, '$1'));
-}
-
-function parseId(text: string): bigint | null {
-  if (!/^\d{1,19}$/.test(text)) return null;
-  const id = BigInt(text);
-  return id <= MAX_INT64 ? id : null;
 }

@@ -52,6 +52,8 @@ export interface Config {
     readonly include: readonly bigint[];
     readonly exclude: readonly bigint[];
   };
+  /** File of what a person decided; null: none. */
+  readonly decisions: string | null;
   readonly backfill: {
     /** Start of the backfill window, ms since 1970; null: inferred per company. */
     readonly sinceMs: number | null;
@@ -74,7 +76,7 @@ export interface Config {
     readonly trustDataHash: boolean;
   };
   readonly limits: {
-    /** By `reason`, `status`, `rejected`, `short`, `unique_id_conflict` or `drift`. */
+    /** By `reason`, `status`, `rejected`, `short`, `unique_id_conflict`, `drift` or `decision_stale`. */
     readonly global: Readonly<Record<string, LimitValue>>;
     readonly models: Readonly<Record<string, Readonly<Record<string, LimitValue>>>>;
   };

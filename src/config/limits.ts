@@ -3,7 +3,7 @@ import { REASONS, STATUSES } from '../domain.js';
 import type { LimitValue } from './config.js';
 
 /** Limits on what no status or reason names. */
-const COUNTERS = ['rejected', 'short', 'unique_id_conflict', 'drift'] as const;
+const COUNTERS = ['rejected', 'short', 'unique_id_conflict', 'drift', 'decision_stale'] as const;
 
 /** Everything a limit can cap. `matched` is what one wants, so no limit caps it. */
 export const LIMIT_NAMES: readonly string[] = [

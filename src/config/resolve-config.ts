@@ -46,6 +46,7 @@ export function resolveConfig(input: ConfigInput, given: Given): Config {
       include: companies.include.map(BigInt),
       exclude: companies.exclude.map(BigInt),
     },
+    decisions: input.decisions === null ? null : resolve(folder, input.decisions),
     backfill: {
       sinceMs: resolveSince(backfill, given.nowMs),
       isRelative: backfill.since === undefined && backfill.days !== undefined,

@@ -187,6 +187,14 @@ export const configSchema = strict({
     .optional()
     .describe('Models to migrate. Without it: the eight V3 models of the specification and invoices.'),
   companies: companies.prefault({}).describe('Which companies, and how they are paired.'),
+  decisions: z
+    .string()
+    .min(1)
+    .nullable()
+    .default(null)
+    .describe(
+      'CSV file of what a person decided where evidence cannot: model,path,region,v3_company_id,v3_svc_id,v4_svc_id,note.',
+    ),
   backfill: backfill.prefault({}).describe('What V4 loaded.'),
   http: http.prefault({}).describe('Timeouts and retries.'),
   payload: z

@@ -21,7 +21,7 @@ type PairRow = [id: number, place: number, v3: Uint8Array, v4: Uint8Array, sum3:
 /** Writes what drifted between the records of a pair, by the row id of its V3 record. */
 const INSERT = `
   INSERT INTO drift(model, region, v3_company_id, v4_company_id, platform_id, v3_svc_id, v4_svc_id, fields)
-  SELECT m.model, r.region, r.company_id, c4.company_id, r.platform_id, r.svc_id, t.svc_id, ?
+  SELECT m.model, r.region, r.company_id, c4.company_id, ifnull(r.platform_id, ''), r.svc_id, t.svc_id, ?
     FROM rec3 AS r CROSS JOIN record AS t ON t.id = twin_of(r.id) CROSS JOIN m ON m.ix = r.model_ix
     CROSS JOIN c4 ON c4.ix = r.pair WHERE r.id = ?`;
 

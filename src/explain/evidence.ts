@@ -36,7 +36,8 @@ function idsOf(value: unknown): string[] {
 /** The evidence as sentences. What has no words of its own is shown as it is. */
 export function describeEvidence({ row, named, parents, lists }: StoryFacts): string[] {
   const { provisional, ...evidence } = parseEvidence(row.evidence);
-  const { window_start, window, latest_date, latest_from, created, v3_read_until, ...rest } = evidence;
+  const { window_start, window, latest_date, latest_from, created, v3_read_until, decision, ...rest } =
+    evidence;
   const said: string[] = parents.map((parent) => `It lies in ${parent}.`);
   if (latest_date !== undefined) {
     said.push(
@@ -47,6 +48,7 @@ export function describeEvidence({ row, named, parents, lists }: StoryFacts): st
     said.push(`The platform created it at ${timeOf(created)}; V3 was read until ${timeOf(v3_read_until)}.`);
   }
   for (const [name, value] of Object.entries(rest)) said.push(...describeOne(name, value, row.reason, named));
+  if (isEvidence(decision)) said.push(describeDecision(decision));
   if (row.unique_id_conflict === 1n) {
     said.push('The two have different platform_unique_ids; platform_id is the key, so they stay a pair.');
   }
@@ -64,6 +66,11 @@ export function describeEvidence({ row, named, parents, lists }: StoryFacts): st
     );
   }
   return said;
+}
+
+function describeDecision({ note, instead_of }: Evidence): string {
+  const why = typeof note === 'string' && note !== '' ? `: ${note}` : '';
+  return `A person decided this in the decisions file${why}. Evidence alone says ${String(instead_of)}.`;
 }
 
 function describeOne(

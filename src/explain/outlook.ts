@@ -23,6 +23,7 @@ const WOULD_CHANGE: Readonly<Record<Reason, string>> = {
   outside_backfill_window: 'A full sync of this company, or an earlier start of the backfill.',
   created_after_export: 'Reading V3 again: it may hold it by now.',
   unexplained: 'V4 showing a record of this company and model with exactly this platform_id.',
+  decided_none: 'Taking its line out of decisions.csv, or the data no longer supporting it.',
   superseded_in_v3: 'The live record with its platform_id being deleted.',
   superseded_in_v4: 'The live record with its platform_id being deleted.',
   deleted_not_in_v4: 'It coming back to life in V3, or V4 showing it.',

@@ -1,13 +1,16 @@
 import { tmpdir } from 'node:os';
 import type { Config } from '../config/config.js';
+import type { Decision } from '../config/decisions-file.js';
 import type { OnProgress } from '../domain.js';
 import { saveDrift } from '../drift/save-drift.js';
 import { readExportSeq } from '../store/meta.js';
 import type { Db } from '../store/open.js';
+import { writeRemapInputs } from '../store/remap-inputs.js';
 import { verifyExport } from '../store/verify-export.js';
 import { assertConserved, type Conservation, tallyRemap } from './check-remap.js';
 import { matchChildren } from './children.js';
 import { saveCompanyPairs } from './companies.js';
+import { decideRecords, saveVerdicts } from './decisions.js';
 import { saveKeyed } from './keyed.js';
 import type { NamedPair } from './pair-companies.js';
 import { Pairs } from './pairs.js';
@@ -21,6 +24,10 @@ export interface RemapOptions {
   readonly config: Config;
   /** Pairs from `companies.csv`; they come before everything the data say. */
   readonly named: readonly NamedPair[];
+  /** What a person decided where evidence cannot. */
+  readonly decisions?: readonly Decision[];
+  /** sha256 of the files that `named` and `decisions` are from, by the setting that names them. */
+  readonly inputs?: Readonly<Record<string, string>>;
   readonly clock: { now(): number };
   readonly onProgress: OnProgress;
   /** Throws where the remap is to stop; asked often. */
@@ -68,7 +75,7 @@ const CACHE_KIB = 2048;
 const SORTING_THREADS = 1;
 
 function buildInTransaction(options: RemapOptions, pairs: Pairs): RemapSummary {
-  const { db, config, named, clock, onProgress, assertGoing = () => {} } = options;
+  const { db, config, named, clock, onProgress, decisions = [], assertGoing = () => {} } = options;
   let done = 0;
   const step = <T>(name: string, work: () => T): T => {
     assertGoing();
@@ -84,8 +91,11 @@ function buildInTransaction(options: RemapOptions, pairs: Pairs): RemapSummary {
   step('pair companies', () => saveCompanyPairs(db, config, named));
   step('join records', () => matchRecords(db, config, pairs, assertGoing));
   step('explain records', () => explainRecords(db));
-  const children = step('join children', () => matchChildren(db, pairs, assertGoing));
+  const decided = step('apply decisions', () => decideRecords(db, decisions, pairs));
+  const children = step('join children', () => matchChildren(db, pairs, decided, assertGoing));
   step('write the remap', () => writeRemap(db));
+  saveVerdicts(db, decisions, decided.verdicts);
+  writeRemapInputs(db, options.inputs ?? {});
   step('compare fields', () => saveDrift(db, config, pairs.live));
   const { tally, conservation } = step('check every record is accounted for', () => {
     const found = tallyRemap(db);

@@ -1,5 +1,8 @@
+import type { Decision } from '../config/decisions-file.js';
 import { parseChildren } from '../records/child-list.js';
 import type { Db } from '../store/open.js';
+import { decideChildren } from './decide-children.js';
+import type { Decisions } from './decisions.js';
 import { judgeChildren, type KidRow, type KidRows } from './judge-children.js';
 import type { Pairs } from './pairs.js';
 
@@ -18,10 +21,10 @@ export const PARENT_PAIRS = `
   CROSS JOIN place AS p ON p.place = r.place`;
 
 /**
- * Why a pair is not matched, '' where it is, and its children on either side, over `PARENT_PAIRS`. Never NULL: SQLite
- * asks a table function nothing whose argument is NULL.
+ * Why a pair is not matched, '' where it is, its children on either side and the ids of its records, over
+ * `PARENT_PAIRS`. Never NULL: SQLite asks a table function nothing whose argument is NULL.
  */
-export const PAIR_KIDS = `ifnull(${PAIR_REASON}, ''), ifnull(r.children, '[]'), ifnull(t.children, '[]')`;
+export const PAIR_KIDS = `ifnull(${PAIR_REASON}, ''), ifnull(r.children, '[]'), ifnull(t.children, '[]'), r.id, t.id`;
 
 /** What became of the children of pairs, as far as it is not in tables. */
 export interface MatchedChildren {
@@ -31,10 +34,15 @@ export interface MatchedChildren {
 
 /**
  * Gives the children of every pair of records their outcomes, as rows of `kids_of(shared twin, reason of the pair,
- * v3 children, v4 children)`, see `KidRow`. V4 children of twins that several V3 records share are in `shared_kids`, a
+ * v3 children, v4 children, v3 record, v4 record)`, see `KidRow`. V4 children of twins that several V3 records share are in `shared_kids`, a
  * JSON list of `KidRow`s for each twin. Children of all other records take their parent's outcome; they are not listed.
  */
-export function matchChildren(db: Db, pairs: Pairs, assertGoing: () => void): MatchedChildren {
+export function matchChildren(
+  db: Db,
+  pairs: Pairs,
+  decisions: Decisions,
+  assertGoing: () => void,
+): MatchedChildren {
   const matched = { pointed: 0 };
   db.exec('CREATE TEMP TABLE shared_kids(parent INTEGER PRIMARY KEY, kids TEXT NOT NULL) STRICT');
   if (pairs.hasShared) matched.pointed += saveSharedKids(db);
@@ -51,10 +59,12 @@ export function matchChildren(db: Db, pairs: Pairs, assertGoing: () => void): Ma
       'evidence',
       'conflict',
     ],
-    parameters: ['shared', 'parent_reason', 'v3', 'v4'],
-    *rows(shared: unknown, reason: unknown, v3: unknown, v4: unknown): Generator<KidRow> {
+    parameters: ['shared', 'parent_reason', 'v3', 'v4', 'v3_record', 'v4_record'],
+    *rows(shared: unknown, ...pair: readonly unknown[]): Generator<KidRow> {
       assertGoing();
-      const judged = judge(String(reason), String(v3), String(v4));
+      const [reason, v3, v4, v3Record, v4Record] = pair;
+      const decided = decisionsOf(decisions, Number(v3Record), Number(v4Record));
+      const judged = judge(String(reason), String(v3), String(v4), decided, decisions.verdicts);
       yield* judged.rows.v3;
       if (Number(shared) === 1) return;
       yield* judged.rows.v4;
@@ -64,11 +74,30 @@ export function matchChildren(db: Db, pairs: Pairs, assertGoing: () => void): Ma
   return matched;
 }
 
+const NOTHING: readonly Decision[] = [];
+
+/** What was decided about children of a pair of records. */
+function decisionsOf({ ofChildren }: Decisions, v3: number, v4: number): readonly Decision[] {
+  if (ofChildren.size === 0) return NOTHING;
+  return [...(ofChildren.get(v3) ?? NOTHING), ...(ofChildren.get(v4) ?? NOTHING)];
+}
+
 /** Judges the children of a pair, both lists as stored. */
-function judge(parentReason: string, v3: string, v4: string): { rows: KidRows; pointed: number } {
-  const kids4 = parseChildren(v4);
-  const rows = judgeChildren(parseChildren(v3), kids4, parentReason === '' ? null : parentReason);
-  return { rows, pointed: kids4.length - rows.v4.length };
+function judge(
+  parentReason: string,
+  v3: string,
+  v4: string,
+  decisions: readonly Decision[],
+  verdicts: Decisions['verdicts'],
+): { rows: KidRows; pointed: number } {
+  const children = { v3: parseChildren(v3), v4: parseChildren(v4), parentsMatched: parentReason === '' };
+  let rows = judgeChildren(children.v3, children.v4, parentReason === '' ? null : parentReason);
+  if (decisions.length > 0) {
+    const decided = decideChildren(rows, children, decisions);
+    for (const [line, verdict] of decided.verdicts) verdicts.set(line, verdict);
+    rows = decided.rows;
+  }
+  return { rows, pointed: children.v4.length - rows.v4.length };
 }
 
 type SharedRow = [twin: bigint, parentReason: string, v3: string, v4: string];
@@ -78,7 +107,10 @@ function saveSharedKids(db: Db): number {
   const read = db.prepare<[], SharedRow>(`
     SELECT t.id, ${PAIR_KIDS} FROM ${PARENT_PAIRS} WHERE shares_twin(r.id) ORDER BY r.id`);
   const shared = new SharedTwins();
-  for (const [twin, reason, v3, v4] of read.raw().iterate()) shared.add(twin, judge(reason, v3, v4).rows);
+  for (const [twin, reason, v3, v4] of read.raw().iterate()) {
+    // pairs that share a twin are deleted: no decision about their children is taken
+    shared.add(twin, judge(reason, v3, v4, NOTHING, new Map()).rows);
+  }
   const insert = db.prepare('INSERT INTO shared_kids VALUES (?, ?)');
   let pointed = 0;
   for (const one of shared.list()) {

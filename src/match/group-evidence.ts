@@ -38,3 +38,20 @@ export function renderSharing(
   if (kind !== 'superseded') return JSON.stringify({ v3_svc_ids: v3Live, v4_svc_ids: v4 });
   return JSON.stringify(gen === 3 ? { live_v3_svc_ids: v3Live } : { live_v4_svc_ids: v4Live });
 }
+
+/**
+ * The evidence of a decided row: what evidence said before, the decision, and V4's key where it is not the row's
+ * (`v4Key`; undefined: it is the same). JSON.
+ */
+export function renderDecided(
+  evidence: string | null,
+  { note, insteadOf }: { readonly note: string; readonly insteadOf: string | null },
+  v4Key?: string | null,
+): string {
+  const before: object = evidence === null ? {} : JSON.parse(evidence);
+  return JSON.stringify({
+    ...before,
+    ...(v4Key === undefined ? {} : { v4_platform_id: v4Key }),
+    decision: { note, instead_of: insteadOf },
+  });
+}

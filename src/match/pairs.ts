@@ -43,6 +43,14 @@ export class Pairs {
     }
   }
 
+  /** Takes a pair of live records that a decision makes. */
+  addDecided(v3: number, v4: number, place: number): void {
+    this.#found.set(v3, v4 * 4);
+    this.#found.set(v4, 1);
+    this.pointed += 1;
+    this.#live.set(place, (this.#live.get(place) ?? 0) + 1);
+  }
+
   /** Pairs of live records, by place. */
   get live(): ReadonlyMap<number, number> {
     return this.#live;

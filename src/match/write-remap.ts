@@ -12,19 +12,25 @@ const V3_RECORDS = `
   SELECT r.model_ix, '' AS path, r.region, r.company_id AS v3_company_id, c4.company_id AS v4_company_id,
       r.platform_id, NULL AS parent_platform_id, r.svc_id AS v3_svc_id, t.svc_id AS v4_svc_id,
       iif(e.id IS NULL, ${PAIR_STATUS}, ${STATUS}) AS status, iif(e.id IS NULL, ${PAIR_REASON}, ${REASON}) AS reason,
-      pair_by(r.id) AS by, e.evidence, iif(e.id IS NULL, ${PAIR_PROVISIONAL}, 0) AS provisional,
+      iif(d.id IS NULL, pair_by(r.id), 'decision') AS by, ifnull(d.evidence, e.evidence) AS evidence, iif(e.id IS NULL, ${PAIR_PROVISIONAL}, 0) AS provisional,
       ifnull(e.id IS NULL AND r.unique_id <> t.unique_id, 0) AS conflict, 0 AS parent_svc_id
     FROM rec3 AS r LEFT JOIN c4 ON c4.ix = r.pair LEFT JOIN place AS p ON p.place = r.place
-    LEFT JOIN rec_result AS e ON e.id = r.id LEFT JOIN record AS t ON t.id = twin_of(r.id)`;
+    LEFT JOIN rec_result AS e ON e.id = r.id LEFT JOIN record AS t ON t.id = twin_of(r.id)
+    LEFT JOIN decided AS d ON d.id = r.id`;
 
 const V4_RECORDS = `
   SELECT r.model_ix, '', NULL, NULL, r.company_id, r.platform_id, NULL, NULL, r.svc_id, ${STATUS}, ${REASON}, NULL, e.evidence, 0, 0, 0
     FROM rec_result AS e CROSS JOIN rec4 AS r ON r.id = e.id WHERE e.gen = 4`;
 
+/** The evidence of a child `k` of a pair; only a decision pairs records with different keys. */
+const KID_EVIDENCE = `
+  iif(r.platform_id IS t.platform_id OR k.v4_svc_id IS NULL, k.evidence,
+    json_set(ifnull(k.evidence, '{}'), '$.v4_parent_platform_id', t.platform_id))`;
+
 /** Children of pairs, as `kids_of` judges them; V4's where there is no V3 child. */
 const KIDS_OF_PAIRS = `
   SELECT r.model_ix, k.path, iif(k.gen = 3, r.region, NULL), iif(k.gen = 3, r.company_id, NULL), t.company_id,
-      k.key, r.platform_id, CAST(k.v3_svc_id AS INTEGER), CAST(k.v4_svc_id AS INTEGER), k.status, k.reason, k.by, k.evidence,
+      k.key, r.platform_id, CAST(k.v3_svc_id AS INTEGER), CAST(k.v4_svc_id AS INTEGER), k.status, k.reason, k.by, ${KID_EVIDENCE},
       iif(${PAIR_PROVISIONAL}, k.by IS NOT NULL, 0), k.conflict = 1, iif(k.gen = 3, r.svc_id, t.svc_id)
     FROM ${PARENT_PAIRS} CROSS JOIN kids_of(shares_twin(r.id), ${PAIR_KIDS}) AS k`;
 const SHARED_KIDS = `

@@ -15,6 +15,7 @@ import { listFullSync } from './full-sync.js';
 import { decideOutcome, EXIT_BY_OUTCOME } from './gate.js';
 import { judgeFolded } from './judge-folded.js';
 import type { Pause } from './pause.js';
+import { countStaleDecisions, readDecisions } from './read-decisions.js';
 import { readReadiness } from './read-readiness.js';
 import { findIncomplete, findNotReady, isStale, type Readiness } from './readiness.js';
 import type { Blocker, Report, ReportStream } from './schema.js';
@@ -74,7 +75,13 @@ function assemble(db: Db, inputs: ReportInputs, parts: Parts): Report {
   const { config, scope } = inputs;
   const { streams } = facts;
   const rows = withoutAccepted(folded.rows, accepted?.rows ?? []);
-  const gate = judgeFolded({ ...folded, rows }, { streams, ageMs: age.ms, drift }, config, scope);
+  const staleDecisions = countStaleDecisions(db, scope);
+  const gate = judgeFolded(
+    { ...folded, rows },
+    { streams, ageMs: age.ms, drift, staleDecisions },
+    config,
+    scope,
+  );
   const blockers = findBlockers(db, scope, facts, folded);
   const outcome = decideOutcome(blockers, gate.pass);
   const counts = countParts(folded, config);
@@ -92,6 +99,7 @@ function assemble(db: Db, inputs: ReportInputs, parts: Parts): Report {
     fullSync: listFullSync(folded.outside, dates.ranges, streams),
     findings: listFindings(folded),
     drift,
+    decisions: readDecisions(db, config, scope),
     baseline: accepted?.section ?? null,
     cannotSee: listCannotSee({
       config,

@@ -35,7 +35,7 @@ export function readAge(streams: readonly StreamRow[], nowMs: number): Age {
 export function describeEvidence(
   db: Db,
   config: Config,
-  { lastRun, exportSeq }: Readiness,
+  { lastRun, exportSeq, changedInputs }: Readiness,
   folded: Folded,
   age: Age,
 ): Report['evidence'] {
@@ -49,13 +49,17 @@ export function describeEvidence(
     );
   }
   const rows = Object.values(folded.totals.byStatus).reduce((sum, n) => sum + n, 0);
+  const isOutdated = stale || changedInputs.length > 0;
   return {
     database: basename(config.database),
     oldestReadAt: age.oldest,
     newestReadAt: age.newest,
     ageHours: age.ms === null ? null : Math.max(0, Math.floor(age.ms / HOUR_MS)),
     fingerprint: readStoredFingerprint(db),
-    remap: lastRun === undefined ? null : { sha256: lastRun.sha256, builtAt: lastRun.built_at, rows, stale },
+    remap:
+      lastRun === undefined
+        ? null
+        : { sha256: lastRun.sha256, builtAt: lastRun.built_at, rows, stale: isOutdated },
     conservation,
   };
 }

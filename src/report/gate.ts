@@ -22,6 +22,8 @@ export interface GateCounts {
   readonly uniqueIdConflicts: CountByModel;
   /** null: not measured, so that no limit on it can pass. */
   readonly drift: CountByModel | null;
+  /** Decisions that the data do not support. */
+  readonly staleDecisions: CountByModel;
   /** Age of the oldest stream, ms; null where there is none or its time is unreadable. */
   readonly ageMs: number | null;
 }
@@ -57,12 +59,18 @@ const DEFAULTS: readonly (readonly [string, LimitValue | null])[] = [
   ['v4_only/unexplained', NONE],
   ['rejected', NONE],
   ['short', NONE],
+  ['decision_stale', NONE],
+  ['unmatched/decided_none', null],
   ['v4_only', null],
   ['deleted', null],
   ['matched', null],
 ];
 
-const UNITS: Readonly<Record<string, ReportLimit['unit']>> = { rejected: 'objects', short: 'streams' };
+const UNITS: Readonly<Record<string, ReportLimit['unit']>> = {
+  rejected: 'objects',
+  short: 'streams',
+  decision_stale: 'decisions',
+};
 
 /**
  * Judges every row by exactly one limit: the most specific one configured (model and reason, model and
@@ -75,6 +83,7 @@ export function judge(counts: GateCounts, limits: Config['limits'], maxAgeMs: nu
   judgeCounter(slots, 'short', counts.shortStreams);
   judgeCounter(slots, 'unique_id_conflict', counts.uniqueIdConflicts);
   judgeCounter(slots, 'drift', counts.drift);
+  judgeCounter(slots, 'decision_stale', counts.staleDecisions);
   const listed = [...slots.values()].filter((slot) => slot.configured || slot.actual > 0);
   const judged = listed.map((slot) => conclude(slot, counts.v3Rows));
   judged.push(judgeAge(counts.ageMs, maxAgeMs));

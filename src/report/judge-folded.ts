@@ -3,7 +3,7 @@ import type { Scope } from '../store/remap.js';
 import type { StreamRow } from '../store/stream-row.js';
 import { driftByModel } from './drift-section.js';
 import type { Folded } from './fold.js';
-import { type GateResult, judge } from './gate.js';
+import { type CountByModel, type GateResult, judge } from './gate.js';
 import type { DriftSection } from './section-schemas.js';
 
 /** What is judged beside the rows. */
@@ -12,12 +12,13 @@ export interface Measured {
   /** Of the oldest stream, null where unknown. */
   readonly ageMs: number | null;
   readonly drift: DriftSection;
+  readonly staleDecisions: CountByModel;
 }
 
 /** Judges the counts of one scope by the limits that concern it. */
 export function judgeFolded(
   folded: Folded,
-  { streams, ageMs, drift }: Measured,
+  { streams, ageMs, drift, staleDecisions }: Measured,
   config: Config,
   scope: Scope,
 ): GateResult {
@@ -30,6 +31,7 @@ export function judgeFolded(
     shortStreams: countShort(streams),
     uniqueIdConflicts: perModel('uniqueIdConflicts'),
     drift: driftByModel(drift),
+    staleDecisions,
     ageMs,
   };
   return judge(counts, limitsInScope(config.limits, scope), config.maxAgeMs);

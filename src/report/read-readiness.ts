@@ -1,10 +1,12 @@
 import type { Config } from '../config/config.js';
+import { digestInputFiles, type InputSettings } from '../config/input-files.js';
 import type { ModelPair } from '../domain.js';
 import { SvcError } from '../errors.js';
 import { readRemapRuns, readV4Companies } from '../store/evidence.js';
 import { readExportSeq, readMeta } from '../store/meta.js';
 import type { Db } from '../store/open.js';
 import { EVERYTHING, type Scope, v4CompaniesOf } from '../store/remap.js';
+import { readRemapInputs } from '../store/remap-inputs.js';
 import type { StreamRow } from '../store/stream-row.js';
 import { listStreams, readCompanyList } from '../store/streams.js';
 import { findIncomplete, type Readiness } from './readiness.js';
@@ -15,7 +17,7 @@ export function readReadiness(
   config: {
     readonly models: readonly Pick<ModelPair, 'v3' | 'v4'>[];
     readonly v3: { readonly regions: readonly { readonly region: string }[] };
-  },
+  } & Partial<InputSettings>,
   scope: Scope,
 ): Readiness {
   return {
@@ -25,6 +27,7 @@ export function readReadiness(
     v4Companies: listedCompanies(db, scope),
     lastRun: readRemapRuns(db, 1)[0],
     exportSeq: readExportSeq(db),
+    changedInputs: listChangedInputs(db, config),
   };
 }
 
@@ -51,6 +54,16 @@ export function refuseIncomplete(facts: Readiness): void {
 function openCompanyList(db: Db): StreamRow[] {
   const list = readCompanyList(db);
   return list === null || list.state === 'complete' ? [] : [list];
+}
+
+/** Without these settings nothing is known of the files. */
+function listChangedInputs(db: Db, { companies, decisions }: Partial<InputSettings>): string[] {
+  if (companies === undefined || decisions === undefined) return [];
+  const before = readRemapInputs(db);
+  const now = digestInputFiles({ companies, decisions });
+  return [...new Set([...Object.keys(before), ...Object.keys(now)])]
+    .filter((setting) => before[setting] !== now[setting])
+    .sort();
 }
 
 function streamFilter(db: Db, scope: Scope): (stream: StreamRow) => boolean {

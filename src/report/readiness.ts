@@ -14,6 +14,8 @@ export interface Readiness {
   readonly v4Companies: readonly bigint[] | null;
   readonly lastRun: RemapRun | undefined;
   readonly exportSeq: bigint;
+  /** Settings whose files are not those that the remap was built with. */
+  readonly changedInputs: readonly string[];
 }
 
 /** True where the export changed after the remap was built. */
@@ -143,7 +145,11 @@ function remapBlocker(facts: Readiness): Blocker | null {
     const text = 'There is no remap yet.';
     return { code: 'remap_missing', outcome: 'incomplete', text, next: 'svc-migrate remap' };
   }
-  if (!isStale(facts.lastRun, facts.exportSeq)) return null;
-  const text = 'The remap is older than the exported data.';
+  const { changedInputs } = facts;
+  const isOld = isStale(facts.lastRun, facts.exportSeq);
+  if (!isOld && changedInputs.length === 0) return null;
+  const text = isOld
+    ? 'The remap is older than the exported data.'
+    : `The remap was built with other files than the configuration names now (${changedInputs.join(', ')}).`;
   return { code: 'remap_stale', outcome: 'incomplete', text, next: 'svc-migrate remap' };
 }

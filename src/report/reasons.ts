@@ -54,6 +54,10 @@ const BY_REASON: Readonly<Record<Reason, ReasonText>> = {
     sentence: 'None of the known reasons applies.',
     action: 'Look at the records: `svc-migrate explain MODEL ID`.',
   },
+  decided_none: {
+    sentence: 'A person decided that it became nothing in V4.',
+    action: 'Nothing to do; the line of decisions.csv says why.',
+  },
   superseded_in_v3: {
     sentence: 'It is deleted in V3 and a live V3 record has its platform_id.',
     action: NOTHING,
@@ -93,6 +97,10 @@ const BY_KEY: Readonly<Record<string, ReasonText>> = {
     sentence: 'V3 does not have it and none of the known reasons applies.',
     action: 'Look at the records: `svc-migrate explain MODEL ID`.',
   },
+  'v4_only/decided_none': {
+    sentence: 'A person decided that it has no V3 record.',
+    action: 'Nothing to do; the line of decisions.csv says why.',
+  },
   'deleted/no_platform_id': {
     sentence: 'It is deleted in V3 and has no platform_id.',
     action: NOTHING,
@@ -111,6 +119,10 @@ const BY_LIMIT: Readonly<Record<string, ReasonText>> = {
   unique_id_conflict: {
     sentence: 'Two paired records have the same platform_id and different platform_unique_ids.',
     action: 'Compare the pairs: `svc-migrate explain MODEL ID`.',
+  },
+  decision_stale: {
+    sentence: 'Lines of decisions.csv that the data do not support; nothing was changed for them.',
+    action: 'Correct these lines or take them out, then run `svc-migrate remap`: the report lists them.',
   },
   drift: {
     sentence: 'Fields of a matched pair differ.',

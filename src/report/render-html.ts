@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { STATUSES } from '../domain.js';
 import { STATUS_NAMES } from './html-charts.js';
+import { decisionSection } from './html-decisions.js';
 import * as sections from './html-sections.js';
 import { STYLE } from './html-style.js';
 import { type Html, html, htmlTable, trusted, withCode } from './html-template.js';
@@ -52,6 +53,7 @@ function listSections(report: Report, verdict: Verdict): sections.Section[] {
     sections.reasonSection(report),
     sections.companySection(report),
     sections.fullSyncSection(report),
+    decisionSection(report),
     sections.sampleSection(report),
     sections.listSection(report),
     sections.blindSection(report),

@@ -1,5 +1,6 @@
 import { STATUSES } from '../domain.js';
 import { describeBaseline } from './describe-baseline.js';
+import { describeDecisions } from './describe-decisions.js';
 import { describeDrift } from './describe-drift.js';
 import { describeSince } from './describe-since.js';
 import { escapeMarkdown } from './escape.js';
@@ -11,7 +12,15 @@ import type { Report } from './schema.js';
 import { buildVerdict, describeAllowed, type Verdict } from './verdict.js';
 
 /** So that the whole fits a pull request comment (65,536 characters) even where names are long. */
-const ROWS = { obstacles: 10, limits: 20, reasons: 12, models: 40, companies: 40, fullSync: 60 } as const;
+const ROWS = {
+  obstacles: 10,
+  limits: 20,
+  reasons: 12,
+  models: 40,
+  companies: 40,
+  fullSync: 60,
+  decisions: 20,
+} as const;
 const CELL_CHARS = 120;
 
 const MARKS = { pass: '✅', fail: '❌', incomplete: '⏳', not_ready: '⏳' } as const;
@@ -131,6 +140,7 @@ function detailBlocks(report: Report): string[] {
     ...fullSyncBlocks(report),
     ...driftBlocks(report),
     ...baselineBlocks(report),
+    ...decisionBlocks(report),
     ...sinceBlocks(report),
     blindBlock(report),
   ];
@@ -190,6 +200,12 @@ function fullSyncBlocks({ fullSync }: Report): string[] {
 
 function baselineBlocks({ baseline }: Report): string[] {
   return baseline === null ? [] : [plain(describeBaseline(baseline))];
+}
+
+function decisionBlocks({ decisions }: Report): string[] {
+  if (decisions === null) return [];
+  const [head = '', ...lines] = describeDecisions(decisions, ROWS.decisions);
+  return [plain(head), ...(lines.length === 0 ? [] : [lines.map((line) => `- ${plain(line)}`).join('\n')])];
 }
 
 function sinceBlocks({ since }: Report): string[] {

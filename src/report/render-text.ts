@@ -1,5 +1,6 @@
 import { STATUSES } from '../domain.js';
 import { describeBaseline } from './describe-baseline.js';
+import { describeDecisions } from './describe-decisions.js';
 import { describeDrift } from './describe-drift.js';
 import { describeSince } from './describe-since.js';
 import { escapeUnseen } from './escape.js';
@@ -16,6 +17,7 @@ export interface TextOptions {
 
 const MODELS = 40;
 const OBSTACLES = 12;
+const DECISIONS = 5;
 
 /** The summary for a terminal: the verdict first, then what it rests on. */
 export function renderText(report: Report, options: TextOptions): string {
@@ -27,6 +29,7 @@ export function renderText(report: Report, options: TextOptions): string {
     modelBlock(report, options),
     limitBlock(report, options),
     baselineBlock(report, options),
+    decisionBlock(report, options),
     fullSyncBlock(report, options),
     driftBlock(report, options),
     sinceBlock(report, options),
@@ -179,6 +182,12 @@ function fullSyncBlock(report: Report, options: TextOptions): string[] {
 
 function baselineBlock({ baseline }: Report, options: TextOptions): string[] {
   return baseline === null ? [] : wrapText(escapeUnseen(describeBaseline(baseline)), options.width);
+}
+
+function decisionBlock({ decisions }: Report, { width }: TextOptions): string[] {
+  if (decisions === null) return [];
+  const [head = '', ...lines] = describeDecisions(decisions, DECISIONS).map(escapeUnseen);
+  return [...wrapText(head, width), ...lines.flatMap((line) => wrapText(line, width, '  '))];
 }
 
 function sinceBlock({ since }: Report, { width }: TextOptions): string[] {

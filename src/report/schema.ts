@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { COMPANY_MATCHES, OUTCOMES, STATUSES, STREAM_STATES } from '../domain.js';
-import { baselineSchema, driftSchema, sinceSchema } from './section-schemas.js';
+import { baselineSchema, decisionsSchema, driftSchema, sinceSchema } from './section-schemas.js';
 
 /** Raised when a consumer of the JSON report would have to change. */
 const REPORT_SCHEMA_VERSION = 1;
@@ -40,7 +40,7 @@ const limit = z.strictObject({
     .describe('A number, a share such as "2%" of base, or null for unlimited.'),
   actual: z.number().nullable().describe('What this limit judged; null where it was not measured.'),
   base: count.nullable().describe('Rows with a V3 id in the same scope.'),
-  unit: z.enum(['rows', 'objects', 'streams', 'hours']),
+  unit: z.enum(['rows', 'objects', 'streams', 'decisions', 'hours']),
   configured: z.boolean().describe('false: a default.'),
   pass: z.boolean(),
   detail: z.string().nullable(),
@@ -170,6 +170,7 @@ export const reportSchema = z
       fullList: z.string(),
     }),
     drift: driftSchema,
+    decisions: decisionsSchema.nullable().describe('null: there are none.'),
     baseline: baselineSchema.nullable().describe('null: none was given.'),
     cannotSee: z.array(
       z.strictObject({ code: z.string(), name: z.string().describe('In a few words.'), text: z.string() }),

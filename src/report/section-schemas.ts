@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { STALE_REASONS } from '../domain.js';
 
 const count = z.int().nonnegative();
 const id = z.string().regex(/^-?\d+$/);
@@ -29,6 +30,32 @@ export const driftSchema = z.strictObject({
         .describe('At most 10; values as JSON text, cut after 200 characters.'),
     }),
   ),
+});
+
+/** What became of the lines of decisions.csv in the last remap. */
+export const decisionsSchema = z.strictObject({
+  file: z.string(),
+  sha256: z.string().nullable().describe('Of the file that the remap was built with.'),
+  taken: count.describe('Decisions that made a pair, or said that there is none.'),
+  notNeeded: count.describe('Decisions that the data prove by themselves.'),
+  stale: count.describe('Decisions that the data do not support: nothing was changed for them.'),
+  idle: z
+    .array(
+      z.strictObject({
+        line: z.int().positive(),
+        model: z.string(),
+        path: z.string(),
+        region: z.string(),
+        v3_company_id: id,
+        v3_svc_id: id.nullable(),
+        v4_svc_id: id.nullable(),
+        note: z.string(),
+        outcome: z.enum(['not_needed', 'stale']),
+        why: z.enum(STALE_REASONS).nullable(),
+        text: z.string(),
+      }),
+    )
+    .describe('Those that changed nothing, stale ones first; at most 1,000.'),
 });
 
 const baselineEntry = z.strictObject({
@@ -72,6 +99,7 @@ export const sinceSchema = z.strictObject({
   note: z.string(),
 });
 
+export type DecisionsSection = z.infer<typeof decisionsSchema>;
 export type DriftSection = z.infer<typeof driftSchema>;
 export type BaselineSection = z.infer<typeof baselineSchema>;
 export type SinceSection = z.infer<typeof sinceSchema>;

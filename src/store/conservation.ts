@@ -1,4 +1,5 @@
 import type { Db } from './open.js';
+import { V4_KEY, V4_PARENT_KEY } from './remap.js';
 
 /** A contradiction between the remap and the exported records, found without asking anybody. */
 export interface Contradiction {
@@ -107,7 +108,7 @@ const V4_EXPORTED = `
     WHERE s.generation = 'v4' AND ${CONFIGURED}`;
 
 const V4_IN_REMAP = `
-  SELECT model, path, v4_company_id AS company, platform_id, parent_platform_id AS parent, v4_svc_id AS v4
+  SELECT model, path, v4_company_id AS company, ${V4_KEY} AS platform_id, ${V4_PARENT_KEY} AS parent, v4_svc_id AS v4
     FROM remap WHERE v4_svc_id IS NOT NULL`;
 
 const STORED_COLUMNS = `m.model, m.path, m.region, m.v3_company_id AS company, m.platform_id, m.v3_svc_id AS v3,
@@ -168,7 +169,7 @@ const QUERIES: Readonly<Record<Exclude<ContradictionCode, V3Code>, string>> = {
   v4_claimed_twice: `
     SELECT model, path, min(region) AS region, v4_company_id AS company, platform_id, NULL AS v3, v4_svc_id AS v4
     FROM remap WHERE status = 'matched'
-    GROUP BY model, path, v4_company_id, platform_id, parent_platform_id, v4_svc_id HAVING count(*) > 1`,
+    GROUP BY model, path, v4_company_id, ${V4_KEY}, ${V4_PARENT_KEY}, v4_svc_id HAVING count(*) > 1`,
   ids_against_status: `
     SELECT ${ROW} FROM remap AS m WHERE NOT ${INHERITS} AND (
       (${NAMES_BOTH} AND (m.v3_svc_id IS NULL OR m.v4_svc_id IS NULL))

@@ -1,5 +1,6 @@
 import type { Status } from '../domain.js';
 import type { Db } from './open.js';
+import { V4_KEY } from './remap.js';
 
 /** A row of the remap with an id on both sides. */
 export interface MappedPair {
@@ -10,7 +11,9 @@ export interface MappedPair {
   readonly region: string;
   readonly v3CompanyId: bigint;
   readonly v4CompanyId: bigint;
-  readonly platformId: string;
+  readonly platformId: string | null;
+  /** V4's, which differs only where a decision made the pair. */
+  readonly v4PlatformId: string | null;
   readonly parentPlatformId: string | null;
   readonly v3SvcId: bigint;
   readonly v4SvcId: bigint;
@@ -58,7 +61,7 @@ export function readPairs(db: Db, rows: readonly bigint[] | null): IterableItera
   return db
     .prepare<[object], MappedPair>(
       `SELECT rowid AS row, model, path, region, v3_company_id AS v3CompanyId, v4_company_id AS v4CompanyId,
-         platform_id AS platformId, parent_platform_id AS parentPlatformId, v3_svc_id AS v3SvcId,
+         platform_id AS platformId, ${V4_KEY} AS v4PlatformId, parent_platform_id AS parentPlatformId, v3_svc_id AS v3SvcId,
          v4_svc_id AS v4SvcId, status, reason, matched_by AS matchedBy
        FROM remap WHERE ${IS_PAIR} ${only} ORDER BY ${BY_PARENT}`,
     )
@@ -75,7 +78,7 @@ export interface ParentPair {
 export function prepareFindParents(db: Db): (child: MappedPair) => ParentPair[] {
   const find = db.prepare<(string | bigint | null)[], ParentPair>(`
     SELECT p.v3_svc_id AS v3SvcId, p.v4_svc_id AS v4SvcId FROM remap AS p
-    WHERE p.model = ? AND p.platform_id = ? AND p.v3_company_id = ? AND p.region = ? AND p.path = ''
+    WHERE p.model = ? AND p.platform_id IS ? AND p.v3_company_id = ? AND p.region = ? AND p.path = ''
       AND p.v3_svc_id IS NOT NULL AND EXISTS (
         SELECT 1 FROM stream AS s JOIN record AS r ON r.stream_id = s.id AND r.svc_id = p.v3_svc_id
         JOIN child AS k ON k.record_id = r.id AND k.path = ? AND k.svc_id = ?

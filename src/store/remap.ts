@@ -44,6 +44,12 @@ export const REMAP_COLUMNS = [
   'evidence',
 ] as const satisfies readonly (keyof RemapRow)[];
 
+/** V4's key of a row: a decision pairs records with different keys, and the evidence then names V4's. */
+const v4KeyOf = (column: string): string => `
+  iif(evidence = '{}' OR json_type(evidence, '$.v4_${column}') IS NULL, ${column}, evidence ->> 'v4_${column}')`;
+export const V4_KEY = v4KeyOf('platform_id');
+export const V4_PARENT_KEY = v4KeyOf('parent_platform_id');
+
 const COLUMNS = REMAP_COLUMNS.join(', ');
 
 /** Rows of the remap with the same place and verdict. */

@@ -109,7 +109,7 @@ CREATE TABLE ${name}(
   model TEXT NOT NULL, path TEXT NOT NULL, region TEXT, v3_company_id INTEGER, v4_company_id INTEGER,
   platform_id TEXT, parent_platform_id TEXT, v3_svc_id INTEGER, v4_svc_id INTEGER,
   status TEXT NOT NULL CHECK (status IN ('matched', 'unmatched', 'deleted', 'ambiguous', 'v4_only')),
-  reason TEXT, matched_by TEXT CHECK (matched_by IN ('platform_id', 'platform_unique_id')),
+  reason TEXT, matched_by TEXT CHECK (matched_by IN ('platform_id', 'platform_unique_id', 'decision')),
   evidence TEXT NOT NULL,
   -- beyond the contract: 1 where a pair's two platform_unique_ids are set and differ
   unique_id_conflict INTEGER NOT NULL DEFAULT 0
@@ -137,6 +137,14 @@ CREATE TABLE drift_scope(
   PRIMARY KEY (model, region, v3_company_id)
 ) STRICT, WITHOUT ROWID;`;
 
+const DECISION = `
+-- what became of each line of decisions.csv in the last remap
+CREATE TABLE decision(
+  line INTEGER PRIMARY KEY, model TEXT NOT NULL, path TEXT NOT NULL, region TEXT NOT NULL,
+  v3_company_id INTEGER NOT NULL, v3_svc_id INTEGER, v4_svc_id INTEGER, note TEXT NOT NULL,
+  outcome TEXT NOT NULL CHECK (outcome IN ('taken', 'not_needed', 'stale')), why TEXT
+) STRICT;`;
+
 const REMAP_RUN = `
 CREATE TABLE remap_run(
   id INTEGER PRIMARY KEY, built_at TEXT NOT NULL, sha256 TEXT NOT NULL, export_seq INTEGER NOT NULL,
@@ -156,5 +164,6 @@ export const SCHEMA = [
   remapTable('remap'),
   remapIndexes('remap'),
   DRIFT,
+  DECISION,
   REMAP_RUN,
 ].join('');

@@ -44,6 +44,10 @@ function findDisagreement(pair: MappedPair, v3: Side | null, v4: Side | null): D
   if (v3 === null) return 'v3_not_found';
   if (v4 === null) return 'v4_not_found';
   if (v3.companyId !== pair.v3CompanyId || v4.companyId !== pair.v4CompanyId) return 'company_differs';
+  if (pair.matchedBy === 'decision') {
+    const isSame = v3.platformId === pair.platformId && v4.platformId === pair.v4PlatformId;
+    return isSame ? null : 'platform_id_changed';
+  }
   if (v3.platformId === null || v3.platformId !== v4.platformId) return 'platform_id_differs';
   if (v3.platformId !== pair.platformId) return 'platform_id_changed';
   // Then the key alone singles nothing out.

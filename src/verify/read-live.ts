@@ -60,7 +60,7 @@ function* inBatches<T>(items: Iterable<T>, size: number): Generator<T[]> {
 async function judge(pair: MappedPair, check: LiveCheck, reads: Reads): Promise<Verdict> {
   const { v3SvcId, v4SvcId, platformId, path } = pair;
   try {
-    if (path === '') return await judgeIn(pair, { v3SvcId, v4SvcId }, platformId, reads);
+    if (path === '') return await judgeIn(pair, { v3SvcId, v4SvcId }, platformId ?? '', reads);
     const parents = check.findParents(pair);
     let last: Comparison = { kind: 'disagrees', code: 'parent_not_mapped', v3: null, v4: null };
     for (const parent of parents) {

@@ -127,7 +127,7 @@ function namePair({
   platformId,
 }: MappedPair) {
   const what = path === '' ? model : `${model} ${path}`;
-  return `${what} V3 ${v3SvcId} (${region}, company ${v3CompanyId}) → V4 ${v4SvcId} (company ${v4CompanyId}), platform_id ${platformId}`;
+  return `${what} V3 ${v3SvcId} (${region}, company ${v3CompanyId}) → V4 ${v4SvcId} (company ${v4CompanyId}), platform_id ${platformId ?? '(none)'}`;
 }
 
 function saysNow({ v3, v4 }: WrongPair): string {

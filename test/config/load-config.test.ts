@@ -62,6 +62,7 @@ describe('a configuration that leaves everything open', () => {
       },
       models: DEFAULT_MODELS,
       companies: { match: 'auto', include: [], exclude: [] },
+      decisions: null,
       backfill: {
         sinceMs: null,
         isRelative: false,

@@ -35,6 +35,7 @@ export function config(changes: ConfigChanges = {}): Config {
     v3: { regions, companies: changes.v3Companies ?? [], sweepOverlapMs: 1000 },
     v4,
     models: changes.models ?? [pair('accounting/invoices')],
+    decisions: null,
     companies: { match: 'auto', include: [], exclude: [], ...changes.companies },
     backfill: { sinceMs: null, dateFields: [] },
     http: { timeoutMs: 1, attempts: 1, maxWaitMs: 1, maxBodyBytes: 1, allowHttp: false },

@@ -42,6 +42,7 @@ function countsOf(rows: readonly string[], extra: Partial<GateCounts> = {}): Gat
     shortStreams: new Map(),
     uniqueIdConflicts: new Map(),
     drift: null,
+    staleDecisions: new Map(),
     ageMs: 0,
     ...extra,
   };
@@ -83,6 +84,12 @@ describe('the gate', () => {
       ['m matched 9', 'm deleted/deleted_in_v4 5', 'm v4_only/created_after_export 5'],
       limitsOf({}),
       ['v4_only 5/null ok', 'deleted 5/null ok', 'matched 9/null ok'],
+    ],
+    [
+      'what a person decided to be nothing is unlimited by default, children too',
+      ['m unmatched/decided_none 5', 'm unmatched/parent_decided_none 2', 'm v4_only/decided_none 1'],
+      limitsOf({}),
+      ['unmatched/decided_none 7/null ok', 'v4_only 1/null ok'],
     ],
     [
       'a reason takes its rows out of the default',
@@ -240,5 +247,15 @@ describe('the gate', () => {
     expect(decideOutcome([notReady], true)).toBe('not_ready');
     expect(decideOutcome([], false)).toBe('fail');
     expect(decideOutcome([], true)).toBe('pass');
+  });
+
+  it('allows no stale decision by default', () => {
+    const counts = countsOf([], { staleDecisions: new Map([['m', 2]]) });
+    expect(verdicts(counts, limitsOf({}))).toEqual(['decision_stale 2/0 over']);
+    expect(verdicts(counts, limitsOf({ decision_stale: 2 }))).toEqual(['decision_stale 2/2 ok']);
+    expect(verdicts(counts, limitsOf({ decision_stale: 2 }, { m: { decision_stale: 1 } }))).toEqual([
+      'decision_stale 0/2 ok',
+      'decision_stale@m 2/1 over',
+    ]);
   });
 });

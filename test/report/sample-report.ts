@@ -27,7 +27,15 @@ export function makeReport({ models, companies, text = 'INV-1' }: ReportSize): R
   ]);
   const v3Rows = new Map(names.map((name, at) => [name, idsOf(perModel[at])]));
   const none = new Map<string, number>();
-  const counts = { rows, v3Rows, rejected: none, shortStreams: none, uniqueIdConflicts: none, drift: null };
+  const counts = {
+    rows,
+    v3Rows,
+    rejected: none,
+    shortStreams: none,
+    uniqueIdConflicts: none,
+    drift: null,
+    staleDecisions: none,
+  };
   const limit: LimitValue = { kind: 'percent', percent: 100, text: '100%' };
   const gate = judge(
     { ...counts, ageMs: 7_380_000 },
@@ -67,6 +75,7 @@ export function makeReport({ models, companies, text = 'INV-1' }: ReportSize): R
     })),
     findings: { total: totals.byStatus.unmatched, samples: listSamples(names, text), fullList: 'remap' },
     drift: makeDrift(text),
+    decisions: makeDecisions(text),
     baseline: makeBaseline(text),
     cannotSee: [
       {
@@ -196,6 +205,31 @@ function listSamples(models: readonly string[], text: string): Report['findings'
     matched_by: null,
     evidence: { note: text },
   }));
+}
+
+function makeDecisions(text: string): Report['decisions'] {
+  return {
+    file: 'decisions.csv',
+    sha256: 'd'.repeat(64),
+    taken: 12,
+    notNeeded: 0,
+    stale: 1,
+    idle: [
+      {
+        line: 7,
+        model: 'accounting/model_01',
+        path: '',
+        region: 'eu',
+        v3_company_id: '1000',
+        v3_svc_id: '5',
+        v4_svc_id: null,
+        note: text,
+        outcome: 'stale',
+        why: 'v3_deleted',
+        text: 'not taken: the V3 record is deleted',
+      },
+    ],
+  };
 }
 
 function makeBaseline(text: string): Report['baseline'] {

@@ -76,6 +76,7 @@ export function configOf(
     },
     models: [modelOf(INVOICES)],
     companies: { match: 'auto', include: [], exclude: [] },
+    decisions: null,
     backfill: { sinceMs: null, dateFields: ['posted_date', 'created_at'] },
     http: { timeoutMs: 1000, attempts: 1, maxWaitMs: 1000, maxBodyBytes: 1 << 20, allowHttp: false },
     payload: 'full',

@@ -1,4 +1,5 @@
 import type { Config } from '../../src/config/config.js';
+import type { Decision } from '../../src/config/decisions-file.js';
 import { buildRemap } from '../../src/match/build-remap.js';
 import type { NamedPair } from '../../src/match/pair-companies.js';
 import type { Db } from '../../src/store/open.js';
@@ -20,8 +21,13 @@ export interface Row {
 
 const CLOCK = { now: () => Date.parse('2026-11-20T00:00:00Z') };
 
-export function remapOf(db: Db, config: Config, named: readonly NamedPair[] = []): Row[] {
-  buildRemap({ db, config, named, clock: CLOCK, onProgress: () => {} });
+export function remapOf(
+  db: Db,
+  config: Config,
+  named: readonly NamedPair[] = [],
+  decisions: readonly Decision[] = [],
+): Row[] {
+  buildRemap({ db, config, named, decisions, clock: CLOCK, onProgress: () => {} });
   return db.prepare<[], Row>('SELECT * FROM remap ORDER BY rowid').all();
 }
 
@@ -39,5 +45,6 @@ export function brief(row: Row): string {
   const ids = `${row.v3_svc_id ?? '-'}→${row.v4_svc_id ?? '-'}`;
   const by = row.matched_by === 'platform_unique_id' ? ' by uid' : '';
   const path = row.path === '' ? '' : 'child ';
-  return `${path}${ids} ${row.status}${row.reason === null ? '' : `/${row.reason}`}${by}`;
+  const decided = row.matched_by === 'decision' ? ' by decision' : '';
+  return `${path}${ids} ${row.status}${row.reason === null ? '' : `/${row.reason}`}${by}${decided}`;
 }

@@ -44,6 +44,7 @@ function pairOf(more: Partial<MappedPair> = {}): MappedPair {
     v3CompanyId: 1n,
     v4CompanyId: 1n,
     platformId: 'k',
+    v4PlatformId: 'k',
     parentPlatformId: null,
     v3SvcId: 10n,
     v4SvcId: 20n,

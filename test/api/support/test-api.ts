@@ -53,6 +53,7 @@ function buildTestConfig(settings: Settings = {}): Config {
       ...settings.v4,
     },
     models: [PAIR],
+    decisions: null,
     companies: { match: 'auto', include: [], exclude: [] },
     backfill: { sinceMs: null, dateFields: ['posted_date', 'created_at'] },
     http: {

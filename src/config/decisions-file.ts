@@ -1,0 +1,120 @@
+import type { ModelPair } from '../domain.js';
+import { assertNoProblems, parseCompanyId, readCsvFile, takeCsvLines } from './csv-file.js';
+import { orMeant } from './suggest.js';
+
+/** What a person decided about one V3 id, or about a V4 id that has no V3 record. */
+export interface Decision {
+  /** Of the file, from 1. */
+  readonly line: number;
+  readonly model: string;
+  /** '' for records, else the children's field. */
+  readonly path: string;
+  readonly region: string;
+  readonly v3CompanyId: bigint;
+  /** null: the V4 id has no V3 record. Never null together with `v4SvcId`. */
+  readonly v3SvcId: bigint | null;
+  /** null: the V3 id became nothing. */
+  readonly v4SvcId: bigint | null;
+  readonly note: string;
+}
+
+/** What the lines of a file may name. */
+export interface DecisionPlaces {
+  readonly models: readonly Pick<ModelPair, 'v3' | 'children'>[];
+  readonly regions: readonly string[];
+}
+
+export const DECISIONS_HEADER = 'model,path,region,v3_company_id,v3_svc_id,v4_svc_id,note';
+
+/** In the place of a V4 id: nobody has decided yet. */
+const UNDECIDED = '?';
+
+/**
+ * Reads `decisions.csv`.
+ *
+ * @throws SvcError `bad_input`, with every problem and its line
+ */
+export function readDecisionsFile(file: string, places: DecisionPlaces): readonly Decision[] {
+  const text = readCsvFile(file, 'decisions file', 'decisions');
+  const { decisions, problems } = parseDecisions(text, places);
+  assertNoProblems(
+    file,
+    problems,
+    `The first line is ${DECISIONS_HEADER}; each V3 id and each V4 id may be decided once.`,
+  );
+  return decisions;
+}
+
+/** The decisions of a file's text, and what is wrong with it by line. */
+export function parseDecisions(
+  text: string,
+  places: DecisionPlaces,
+): { readonly decisions: readonly Decision[]; readonly problems: readonly string[] } {
+  const decisions: Decision[] = [];
+  const decided = new Map<string, number>();
+  const problems = takeCsvLines(text, DECISIONS_HEADER, (cells, line) => {
+    const parsed = parseLine(line, cells, places);
+    if (typeof parsed === 'string') return parsed;
+    const problem = decideOnce(decided, parsed);
+    if (problem === null) decisions.push(parsed);
+    return problem;
+  });
+  return { decisions, problems };
+}
+
+/** The line's decision, or what is wrong with it. The note may be left out. */
+function parseLine(line: number, cells: readonly string[], places: DecisionPlaces): Decision | string {
+  const [model = '', path = '', region = '', company = '', v3 = '', v4 = '', note = '', ...more] = cells;
+  if (cells.length < 6 || more.some((cell) => cell !== '')) return 'needs seven values';
+  const problem = findPlaceProblem(model, path, region, places);
+  if (problem !== null) return problem;
+  const v3CompanyId = parseCompanyId(company);
+  if (v3CompanyId === null) return `v3_company_id "${company}" is not an id`;
+  if (v3 === UNDECIDED || v4 === UNDECIDED) {
+    return `"${UNDECIDED}" is not a decision: write the id, leave it empty for none, or begin the line with #`;
+  }
+  if (v3 === '' && v4 === '') return 'names neither a V3 id nor a V4 id';
+  const v3SvcId = v3 === '' ? null : parseSvcId(v3);
+  const v4SvcId = v4 === '' ? null : parseSvcId(v4);
+  if (v3SvcId === undefined) return `v3_svc_id "${v3}" is not an id`;
+  if (v4SvcId === undefined) return `v4_svc_id "${v4}" is not an id`;
+  return { line, model, path, region, v3CompanyId, v3SvcId, v4SvcId, note };
+}
+
+function findPlaceProblem(
+  model: string,
+  path: string,
+  region: string,
+  { models, regions }: DecisionPlaces,
+): string | null {
+  const known = models.map(({ v3 }) => v3);
+  const children = models.find(({ v3 }) => v3 === model)?.children;
+  if (children === undefined) return `"${model}" is not a configured model${orMeant(model, known)}`;
+  if (path !== '' && !children.includes(path)) {
+    return `"${path}" is not a field with children of ${model}${orMeant(path, children)}`;
+  }
+  if (regions.includes(region)) return null;
+  return `"${region}" is not a configured region${orMeant(region, regions)}`;
+}
+
+/** What is decided a second time. V3 ids are unique in a model and region, V4 ids at least in a company's model. */
+function decideOnce(decided: Map<string, number>, one: Decision): string | null {
+  const { line, model, path, region, v3CompanyId, v3SvcId, v4SvcId } = one;
+  const names = [
+    ...(v3SvcId === null ? [] : [{ name: `V3 id ${v3SvcId}`, scope: '' }]),
+    ...(v4SvcId === null ? [] : [{ name: `V4 id ${v4SvcId}`, scope: String(v3CompanyId) }]),
+  ].map(({ name, scope }) => ({ name, key: [name, model, path, region, scope].join('\0') }));
+  for (const { name, key } of names) {
+    const earlier = decided.get(key);
+    if (earlier !== undefined) return `${name} is decided on line ${earlier} already`;
+  }
+  for (const { key } of names) decided.set(key, line);
+  return null;
+}
+
+/** An id in its one spelling: `007` and `+7` are none; undefined where the text is no 64-bit id. */
+function parseSvcId(text: string): bigint | undefined {
+  if (!/^(?:0|-?[1-9]\d{0,18})$/.test(text)) return undefined;
+  const id = BigInt(text);
+  return BigInt.asIntN(64, id) === id ? id : undefined;
+}

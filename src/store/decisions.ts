@@ -1,0 +1,71 @@
+import type { StaleReason } from '../domain.js';
+import type { Db } from './open.js';
+import { type Scope, scopeParams } from './remap.js';
+
+/** What became of a line of `decisions.csv` in the last remap. */
+export interface DecisionResult {
+  readonly line: number;
+  readonly model: string;
+  readonly path: string;
+  readonly region: string;
+  readonly v3CompanyId: bigint;
+  readonly v3SvcId: bigint | null;
+  readonly v4SvcId: bigint | null;
+  readonly note: string;
+  readonly outcome: DecisionOutcome;
+  /** Of a stale one. */
+  readonly why: StaleReason | null;
+}
+
+export type DecisionOutcome = 'taken' | 'not_needed' | 'stale';
+
+interface NewResult {
+  readonly decision: Omit<DecisionResult, 'outcome' | 'why'>;
+  readonly outcome: DecisionOutcome;
+  readonly why: StaleReason | null;
+}
+
+/** Replaces the results of the remap before; part of the remap's transaction. */
+export function saveDecisionResults(db: Db, results: readonly NewResult[]): void {
+  db.exec('DELETE FROM decision');
+  const insert = db.prepare('INSERT INTO decision VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)');
+  for (const { decision, outcome, why } of results) {
+    const { line, model, path, region, v3CompanyId, v3SvcId, v4SvcId, note } = decision;
+    insert.run(BigInt(line), model, path, region, v3CompanyId, v3SvcId, v4SvcId, note, outcome, why);
+  }
+}
+
+/** How many decisions of each model came to what. */
+export interface DecisionCount {
+  readonly model: string;
+  readonly outcome: DecisionOutcome;
+  readonly n: bigint;
+}
+
+export function readDecisionCounts(db: Db, scope: Scope): DecisionCount[] {
+  return db
+    .prepare<[object], DecisionCount>(
+      `SELECT model, outcome, count(*) AS n FROM decision AS r WHERE ${whereOf(scope)}
+       GROUP BY model, outcome ORDER BY model, outcome`,
+    )
+    .all(scopeParams(db, scope));
+}
+
+/** Decisions that changed nothing, in the order of the file, stale ones first. */
+export function readIdleDecisions(db: Db, scope: Scope, limit: number): DecisionResult[] {
+  return db
+    .prepare<[object], Omit<DecisionResult, 'line'> & { readonly line: bigint }>(
+      `SELECT line, model, path, region, v3_company_id AS v3CompanyId, v3_svc_id AS v3SvcId, v4_svc_id AS v4SvcId,
+         note, outcome, why
+       FROM decision AS r WHERE outcome <> 'taken' AND ${whereOf(scope)} ORDER BY outcome = 'not_needed', line LIMIT @limit`,
+    )
+    .all({ ...scopeParams(db, scope), limit: BigInt(limit) })
+    .map((row) => ({ ...row, line: Number(row.line) }));
+}
+
+function whereOf(scope: Scope): string {
+  const parts = ['TRUE'];
+  if (scope.models !== null) parts.push('r.model IN (SELECT value FROM json_each(@models))');
+  if (scope.companies !== null) parts.push('r.v3_company_id IN (SELECT value FROM json_each(@companies))');
+  return parts.join(' AND ');
+}
