@@ -6,7 +6,7 @@ import { assertTargets, writeOutput, writeText } from '../report/write-output.js
 import { readRemap } from '../store/remap.js';
 import type { Io } from './io.js';
 import { readDatabase } from './read-database.js';
-import { scopeOf } from './report.js';
+import { ownFilesOf, scopeOf } from './report.js';
 
 export interface DumpOptions {
   readonly config: Config;
@@ -26,7 +26,7 @@ export interface DumpOptions {
  */
 export async function runDump(options: DumpOptions, io: Io): Promise<number> {
   const { config, format = 'csv', output: target = '-' } = options;
-  assertTargets([target], [config.database, config.file]);
+  assertTargets([target], ownFilesOf(config));
   return readDatabase(config, async (db) => {
     if (options.allowIncomplete !== true) assertUsableRemap(db, config);
     const exact = () => DUMP_FORMATS[format](readRemap(db, scopeOf(options)));

@@ -1,4 +1,5 @@
 import type { Config } from '../config/config.js';
+import { listInputFiles } from '../config/input-files.js';
 import { SvcError } from '../errors.js';
 import type { Baseline } from '../report/baseline.js';
 import { buildReport } from '../report/build-report.js';
@@ -95,8 +96,13 @@ export async function writeReport(options: ReportOptions, io: Io): Promise<Repor
  */
 export function assertOutputs({ config, outputs, extra }: ReportOptions): readonly string[] {
   const targets = Object.values(outputs).filter((target) => target !== undefined);
-  assertTargets(extra === undefined ? targets : [...targets, extra.target], [config.database, config.file]);
+  assertTargets(extra === undefined ? targets : [...targets, extra.target], ownFilesOf(config));
   return targets;
+}
+
+/** The files that no output replaces. */
+export function ownFilesOf(config: Config): readonly string[] {
+  return [config.database, config.file, ...Object.values(listInputFiles(config))];
 }
 
 /** Whoever reads the log learns the verdict without opening a file. */

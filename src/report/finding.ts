@@ -32,3 +32,16 @@ function parseEvidence(text: string): unknown {
     return text;
   }
 }
+
+/** The V4 ids that a row's evidence names. */
+export function listV4Candidates(evidence: string): readonly bigint[] {
+  const parsed = parseEvidence(evidence);
+  if (typeof parsed !== 'object' || parsed === null || !('v4_svc_ids' in parsed)) return [];
+  const { v4_svc_ids: ids } = parsed;
+  return Array.isArray(ids)
+    ? ids
+        .map(String)
+        .filter((id) => /^-?\d+$/.test(id))
+        .map(BigInt)
+    : [];
+}

@@ -43,7 +43,7 @@ export function assertTargets(targets: readonly string[], ownFiles: readonly str
   if (overwritten !== undefined) {
     throw new SvcError(
       'usage',
-      `${overwritten} is the database or the configuration: it is not overwritten.`,
+      `${overwritten} is the database, the configuration or a file it names: it is not overwritten.`,
       {
         hint: 'Name another file.',
       },

@@ -1,6 +1,7 @@
 import type { CommandSpec } from '../command.js';
 import { APPLY, UNDO } from './apply.js';
 import { EXPORT_V3, EXPORT_V4, RUN } from './export.js';
+import { FINDINGS } from './findings.js';
 import { EXPLAIN, RECHECK, VERIFY } from './proof.js';
 import { DEMO, SANDBOX } from './rehearse.js';
 import { CHECK, DUMP, LOOKUP, PURGE, REMAP, REPORT, STATUS } from './remap.js';
@@ -16,6 +17,7 @@ export const COMMANDS: readonly CommandSpec[] = [
   REPORT,
   CHECK,
   RUN,
+  FINDINGS,
   EXPLAIN,
   RECHECK,
   VERIFY,

@@ -1,0 +1,191 @@
+import { existsSync, rmSync } from 'node:fs';
+import { COMPANIES_HEADER } from '../config/companies-file.js';
+import type { Config } from '../config/config.js';
+import { DECISIONS_HEADER } from '../config/decisions-file.js';
+import { didYouMean } from '../config/suggest.js';
+import { REASONS, STATUSES, type Status } from '../domain.js';
+import { SvcError } from '../errors.js';
+import { listV4Candidates } from '../report/finding.js';
+import { countOf } from '../report/numbers.js';
+import { readReadiness } from '../report/read-readiness.js';
+import { findIncomplete } from '../report/readiness.js';
+import {
+  type Candidate,
+  renderCompaniesDraft,
+  renderDecisionsDraft,
+  type Undecided,
+} from '../report/render-drafts.js';
+import { renderFindings } from '../report/render-findings.js';
+import { renderNdjson } from '../report/render-ndjson.js';
+import { assertTargets, writeOutput, writeText } from '../report/write-output.js';
+import { readRemapRuns } from '../store/evidence.js';
+import {
+  countFindings,
+  type FindingFilter,
+  listAmbiguousCompanies,
+  listFindings,
+  listUndecided,
+  listV3Companies,
+  prepareFindV4,
+  prepareIsDeleted,
+} from '../store/findings.js';
+import type { Db } from '../store/open.js';
+import { EVERYTHING, type RemapRow } from '../store/remap.js';
+import type { Io } from './io.js';
+import { readDatabase } from './read-database.js';
+import { ownFilesOf, scopeOf } from './report.js';
+
+export interface FindingsOptions {
+  readonly config: Config;
+  readonly models: readonly string[];
+  /** V3 company ids. */
+  readonly companies: readonly bigint[];
+  /** As typed; a reason also covers `parent_` and that reason. */
+  readonly reasons: readonly string[];
+  /** As typed. */
+  readonly statuses: readonly string[];
+  /** Findings shown or written; 0: all; undefined: as many as a person reads, and all into a file. */
+  readonly limit: number | undefined;
+  readonly json: string | undefined;
+  readonly writeDecisions: string | undefined;
+  readonly writeCompanies: string | undefined;
+  /** Replace drafts that are there. */
+  readonly force: boolean;
+}
+
+const USUAL_LIMIT = 50;
+
+/**
+ * `findings`: lists what is not matched, from the last finished remap; drafts `decisions.csv` and `companies.csv`.
+ *
+ * @throws SvcError `usage` (unknown model, company, reason or status; outputs), `incomplete` (no remap), `output`
+ */
+export async function runFindings(options: FindingsOptions, io: Io): Promise<number> {
+  const { config, json, writeDecisions, writeCompanies, limit } = options;
+  const filter = filterOf(options);
+  assertOutputs(options);
+  if (json !== undefined && json !== '-') rmSync(json, { force: true });
+  return readDatabase(config, async (db) => {
+    assertRemap(db);
+    assertCompanies(db, options.companies);
+    await warnOfIncomplete(db, config, io);
+    if (json !== undefined) {
+      const rows = () =>
+        renderNdjson(listFindings(db, filter, limit === undefined || limit === 0 ? -1 : limit));
+      await writeOutput({ target: json, chunks: rows }, io);
+    }
+    if (writeDecisions !== undefined) await draftDecisions(db, filter, writeDecisions, io);
+    if (writeCompanies !== undefined) await draftCompanies(db, filter, writeCompanies, io);
+    if ((json ?? writeDecisions ?? writeCompanies) === undefined) {
+      const shown = limit === 0 ? -1 : (limit ?? USUAL_LIMIT);
+      const rows = [...listFindings(db, filter, shown)];
+      await writeText(io.stdout, [renderFindings(rows, countFindings(db, filter), io.width)]);
+    }
+    return 0;
+  });
+}
+
+function filterOf({ models, companies, reasons, statuses }: FindingsOptions): FindingFilter {
+  const found = statuses.map(parseStatus);
+  return {
+    ...scopeOf({ models, companies }),
+    statuses: found.length === 0 ? null : found,
+    reasons: reasons.length === 0 ? null : reasons.flatMap(parseReason),
+  };
+}
+
+function parseStatus(text: string): Status {
+  const known = STATUSES.filter((status) => status !== 'matched');
+  const status = known.find((one) => one === text);
+  if (status !== undefined) return status;
+  throw new SvcError('usage', `There is no status "${text}" among findings.`, {
+    hint: didYouMean(text, known) ?? undefined,
+  });
+}
+
+/** A reason covers the children of its records; `parent_` and a reason only these. */
+function parseReason(text: string): string[] {
+  const parents = REASONS.map((reason) => `parent_${reason}`);
+  if (parents.includes(text)) return [text];
+  if (REASONS.some((reason) => reason === text)) return [text, `parent_${text}`];
+  throw new SvcError('usage', `There is no reason "${text}".`, {
+    hint: didYouMean(text, [...REASONS, ...parents]) ?? `Reasons: ${REASONS.join(', ')}.`,
+  });
+}
+
+/** @throws SvcError `usage` */
+function assertOutputs(options: FindingsOptions): void {
+  const { config, json, force } = options;
+  const drafts = [
+    { file: options.writeDecisions, flag: '--write-decisions' },
+    { file: options.writeCompanies, flag: '--write-companies' },
+  ].flatMap(({ file, flag }) => (file === undefined ? [] : [{ file, flag }]));
+  // a draft may become the file that the configuration names already
+  const own = ownFilesOf(config).filter((file) => existsSync(file));
+  const targets = [...(json === undefined ? [] : [json]), ...drafts.map(({ file }) => file)];
+  for (const { file, flag } of drafts) {
+    if (file === '-') throw new SvcError('usage', `${flag} writes a file, not stdout.`);
+  }
+  assertTargets(targets, own);
+  const there = drafts.find(({ file }) => existsSync(file));
+  if (there === undefined || force) return;
+  throw new SvcError('usage', `${there.file} is there already; it was not changed.`, {
+    hint: 'Name another file, or replace this one with --force.',
+  });
+}
+
+function assertRemap(db: Db): void {
+  if (readRemapRuns(db, 1).length > 0) return;
+  throw new SvcError('incomplete', 'There is no remap yet.', { hint: 'Run `svc-migrate remap` first.' });
+}
+
+function assertCompanies(db: Db, companies: readonly bigint[]): void {
+  if (companies.length === 0) return;
+  const known = listV3Companies(db);
+  const unknown = companies.find((id) => !known.includes(id));
+  if (unknown === undefined) return;
+  throw new SvcError('usage', `The remap holds no V3 company ${unknown}.`, {
+    hint: didYouMean(String(unknown), known.map(String)) ?? undefined,
+  });
+}
+
+async function warnOfIncomplete(db: Db, config: Config, io: Io): Promise<void> {
+  const blockers = findIncomplete(readReadiness(db, config, EVERYTHING));
+  await writeText(
+    io.stderr,
+    blockers.map(({ text, next }) => `Warning: ${text} → ${next}\n`),
+  );
+}
+
+/** The V4 records that a row's evidence names; children are known by their ids and the row's key only. */
+function candidatesOf(row: RemapRow, findV4: ReturnType<typeof prepareFindV4>): readonly Candidate[] {
+  return listV4Candidates(row.evidence).flatMap((svcId) => {
+    const stored = row.path === '' ? findV4(row, svcId) : undefined;
+    if (stored === undefined && row.path === '') return [];
+    const { platformId = row.platform_id, uniqueId = null, deleted = 0n, latestMs = null } = stored ?? {};
+    const latest = latestMs === null ? null : Number(latestMs);
+    return [{ svcId, platformId, uniqueId, deleted: deleted === 1n, latestMs: latest }];
+  });
+}
+
+async function draftDecisions(db: Db, filter: FindingFilter, target: string, io: Io): Promise<void> {
+  const findV4 = prepareFindV4(db);
+  const isDeleted = prepareIsDeleted(db);
+  let lines = 0;
+  function* undecided(): Generator<Undecided> {
+    for (const row of listUndecided(db, filter)) {
+      lines += 1;
+      yield { row, candidates: candidatesOf(row, findV4), isDeleted: isDeleted(row) };
+    }
+  }
+  await writeOutput({ target, chunks: () => renderDecisionsDraft(DECISIONS_HEADER, undecided()) }, io);
+  const next = lines === 0 ? '' : ' It decides nothing until you edit it.';
+  await writeText(io.stderr, [`Wrote ${target}: ${countOf(lines, 'V3 id')} to decide.${next}\n`]);
+}
+
+async function draftCompanies(db: Db, filter: FindingFilter, target: string, io: Io): Promise<void> {
+  const companies = listAmbiguousCompanies(db, filter);
+  await writeOutput({ target, chunks: () => renderCompaniesDraft(COMPANIES_HEADER, companies) }, io);
+  const count = countOf(companies.length, 'V3 company', 'V3 companies');
+  await writeText(io.stderr, [`Wrote ${target}: ${count} to pair.\n`]);
+}

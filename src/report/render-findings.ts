@@ -1,0 +1,54 @@
+import type { Status } from '../domain.js';
+import type { RemapRow } from '../store/remap.js';
+import { listV4Candidates } from './finding.js';
+import { layLines } from './lay-lines.js';
+import { countOf, groupDigits } from './numbers.js';
+import { describeRow } from './reasons.js';
+import { layOutTable } from './text-layout.js';
+
+/** How many findings have a status and reason. */
+export interface FindingCount {
+  readonly status: Status;
+  readonly reason: string;
+  readonly n: bigint;
+}
+
+/** Findings for a terminal: each with its place and what it is about; counts by reason where not all are shown. */
+export function renderFindings(
+  rows: readonly RemapRow[],
+  counts: readonly FindingCount[],
+  width: number,
+): string {
+  const total = counts.reduce((sum, { n }) => sum + Number(n), 0);
+  if (total === 0) return 'No findings.\n';
+  const list = rows.map((row) => layLines(linesOf(row), width)).join('');
+  if (rows.length === total) return `${list}\n${countOf(total, 'finding')}.\n`;
+  const more = `${groupDigits(rows.length)} of ${countOf(total, 'finding')} shown: narrow them with --reason, --status, --model or --company, or show all with --limit 0.`;
+  return `${list}${list === '' ? '' : '\n'}${renderCounts(counts, width)}\n${layLines([more], width)}`;
+}
+
+function linesOf(row: RemapRow): string[] {
+  const name = row.path === '' ? row.model : `${row.model} ${row.path}`;
+  const id = row.v3_svc_id === null ? `V4 ${row.v4_svc_id}` : `V3 ${row.v3_svc_id}`;
+  const twin = row.v3_svc_id !== null && row.v4_svc_id !== null ? ` (V4 ${row.v4_svc_id})` : '';
+  const candidates = listV4Candidates(row.evidence).map(String);
+  return [
+    `${name} ${id}${twin}: ${row.status}/${row.reason}`,
+    `  ${placeOf(row)}${candidates.length === 0 ? '' : `; V4 candidates ${candidates.join(', ')}`}`,
+    `  ${describeRow(row.status, row.reason).sentence}`,
+  ];
+}
+
+function placeOf({ region, v3_company_id: v3, v4_company_id: v4, platform_id: key }: RemapRow): string {
+  const company = v3 === null ? `V4 company ${v4}` : `company ${v3} in ${region}`;
+  return `${company}, platform_id ${key ?? '(none)'}`;
+}
+
+function renderCounts(counts: readonly FindingCount[], width: number): string {
+  const columns = [
+    { title: 'Status / reason', align: 'left' },
+    { title: 'findings', align: 'right' },
+  ] as const;
+  const rows = counts.map(({ status, reason, n }) => [`${status}/${reason}`, groupDigits(Number(n))]);
+  return `${layOutTable(columns, rows, width, '').join('\n')}\n`;
+}

@@ -1,0 +1,121 @@
+import type { Status } from '../domain.js';
+import type { Db } from './open.js';
+import { REMAP_COLUMNS, type RemapRow, remapScope, type Scope } from './remap.js';
+
+/** Which findings; null: all. */
+export interface FindingFilter extends Scope {
+  readonly statuses: readonly Status[] | null;
+  /** As rows carry them, `parent_` included. */
+  readonly reasons: readonly string[] | null;
+}
+
+/** How many findings have a status and reason. */
+export interface FindingCount {
+  readonly status: Status;
+  readonly reason: string;
+  readonly n: bigint;
+}
+
+const COLUMNS = REMAP_COLUMNS.join(', ');
+
+/** The findings, in the remap's order; `limit` -1: all. */
+export function listFindings(db: Db, filter: FindingFilter, limit: number): IterableIterator<RemapRow> {
+  const where = whereOf(db, filter);
+  return db
+    .prepare<[object], RemapRow>(
+      `SELECT ${COLUMNS} FROM remap AS r WHERE ${where.sql} ORDER BY rowid LIMIT @limit`,
+    )
+    .iterate({ ...where.params, limit: BigInt(limit) });
+}
+
+/** The findings by status and reason, most first. */
+export function countFindings(db: Db, filter: FindingFilter): FindingCount[] {
+  const where = whereOf(db, filter);
+  return db
+    .prepare<[object], FindingCount>(
+      `SELECT status, ifnull(reason, '') AS reason, count(*) AS n FROM remap AS r WHERE ${where.sql}
+       GROUP BY status, reason ORDER BY n DESC, status, reason`,
+    )
+    .all(where.params);
+}
+
+function whereOf(db: Db, { statuses, reasons, ...scope }: FindingFilter) {
+  const where = remapScope(db, scope);
+  const parts = ["r.status <> 'matched'", where.sql];
+  if (statuses !== null) parts.push('r.status IN (SELECT value FROM json_each(@statuses))');
+  if (reasons !== null) parts.push('r.reason IN (SELECT value FROM json_each(@reasons))');
+  const params = { statuses: JSON.stringify(statuses ?? []), reasons: JSON.stringify(reasons ?? []) };
+  return { sql: parts.join(' AND '), params: { ...where.params, ...params } };
+}
+
+/** The V3 ids that a person may decide: each ambiguous one, and each whose key seems to have changed. */
+export function listUndecided(db: Db, filter: FindingFilter): IterableIterator<RemapRow> {
+  const where = whereOf(db, filter);
+  return db
+    .prepare<[object], RemapRow>(
+      `SELECT ${COLUMNS} FROM remap AS r WHERE ${where.sql} AND v3_svc_id IS NOT NULL AND (reason = 'key_changed'
+         OR (status = 'ambiguous' AND reason IN ('duplicate_platform_id_v3', 'duplicate_platform_id_v4')))
+       ORDER BY rowid`,
+    )
+    .iterate(where.params);
+}
+
+/** Makes the function that tells whether the V3 record of a row is deleted; of a child it says false. */
+export function prepareIsDeleted(db: Db): (row: RemapRow) => boolean {
+  const find = db
+    .prepare<[string | null, string, bigint | null, bigint | null], bigint>(
+      `SELECT r.deleted FROM stream AS s JOIN record AS r ON r.stream_id = s.id
+       WHERE s.generation = 'v3' AND s.region = ? AND s.model = ? AND r.company_id = ? AND r.svc_id = ?`,
+    )
+    .pluck();
+  return ({ region, model, path, v3_company_id, v3_svc_id }) =>
+    path === '' && find.get(region, model, v3_company_id, v3_svc_id) === 1n;
+}
+
+/** A stored V4 record, as far as a person tells it from others. */
+export interface StoredCandidate {
+  readonly svcId: bigint;
+  readonly platformId: string | null;
+  readonly uniqueId: string | null;
+  readonly deleted: bigint;
+  /** ms since 1970. */
+  readonly latestMs: bigint | null;
+}
+
+/** Makes the function that reads a V4 record of the company that a row looks in. */
+export function prepareFindV4(db: Db): (row: RemapRow, v4SvcId: bigint) => StoredCandidate | undefined {
+  const find = db.prepare<[string, bigint | null, bigint], StoredCandidate>(
+    `SELECT r.svc_id AS svcId, r.platform_id AS platformId, r.unique_id AS uniqueId, r.deleted, r.latest_ms AS latestMs
+     FROM stream AS s JOIN record AS r ON r.stream_id = s.id
+     WHERE s.generation = 'v4' AND s.model = ? AND s.company_id = ? AND r.svc_id = ?`,
+  );
+  return ({ model, v4_company_id }, v4SvcId) => find.get(model, v4_company_id, v4SvcId);
+}
+
+/** A V3 company that could not be paired, with its candidates as JSON. */
+export interface OpenCompany {
+  readonly region: string;
+  readonly v3CompanyId: bigint;
+  readonly v3Keys: bigint;
+  readonly note: string;
+}
+
+export function listAmbiguousCompanies(db: Db, { companies }: Scope): OpenCompany[] {
+  return db
+    .prepare<[], OpenCompany>(
+      `SELECT region, v3_company_id AS v3CompanyId, v3_keys AS v3Keys, note FROM company
+       WHERE matched_by = 'ambiguous' AND v3_company_id IS NOT NULL ORDER BY region, v3_company_id`,
+    )
+    .all()
+    .filter(({ v3CompanyId }) => companies?.includes(v3CompanyId) ?? true);
+}
+
+/** V3 companies that the last remap saw. */
+export function listV3Companies(db: Db): bigint[] {
+  return db
+    .prepare<[], bigint>(
+      'SELECT DISTINCT v3_company_id FROM company WHERE v3_company_id IS NOT NULL ORDER BY 1',
+    )
+    .pluck()
+    .all();
+}

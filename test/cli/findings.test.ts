@@ -1,0 +1,251 @@
+import { readFileSync, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { type FindingsOptions, runFindings } from '../../src/commands/findings.js';
+import { parseCompanies } from '../../src/config/companies-file.js';
+import type { Config } from '../../src/config/config.js';
+import { DECISIONS_HEADER, parseDecisions } from '../../src/config/decisions-file.js';
+import { buildRemap } from '../../src/match/build-remap.js';
+import { readDecisionCounts } from '../../src/store/decisions.js';
+import { writeMeta } from '../../src/store/meta.js';
+import { openDatabase } from '../../src/store/open.js';
+import { EVERYTHING } from '../../src/store/remap.js';
+import { newIo, type TestDatabase, withDatabase } from '../report/support.js';
+import { configOf, type Exported, INVOICES } from '../support/exported.js';
+
+const SAME_ID = { companies: { match: 'same_id', include: [], exclude: [] } } as const;
+/** Breaks out of a comment, out of a cell, and into a formula where it is not escaped. */
+const HOSTILE = 'a,=1+1;=2\n"x"\r\naccounting/invoices,,default,1,1,11,\u001b[31m\u202e';
+
+const SCENE: Exported = {
+  v3: [
+    { id: 1, key: HOSTILE, latest: '2026-10-01T00:00:00Z', kids: [{ id: 101, key: 'x' }] },
+    { id: 2, key: 'b', uid: 'u' },
+    { id: 3, key: 'c', kids: [{ id: 103, key: 'k' }] },
+    { id: 4, key: 'd' },
+    { id: 5, key: 'e', deleted: true },
+    { id: 6, key: 'n', company: 2 },
+  ],
+  v4: [
+    { id: 11, key: HOSTILE, latest: '2026-10-01T00:00:00Z' },
+    { id: 12, key: HOSTILE, deleted: false, uid: 'one' },
+    { id: 20, key: 'B', uid: 'u' },
+    {
+      id: 30,
+      key: 'c',
+      kids: [
+        { id: 131, key: 'k' },
+        { id: 132, key: 'k' },
+      ],
+    },
+    { id: 40, key: 'only V4' },
+  ],
+};
+
+function run(config: Config, more: Partial<FindingsOptions> = {}, width = 80) {
+  const io = newIo({ width });
+  const options: FindingsOptions = {
+    config,
+    models: [],
+    companies: [],
+    reasons: [],
+    statuses: [],
+    limit: undefined,
+    json: undefined,
+    writeDecisions: undefined,
+    writeCompanies: undefined,
+    force: false,
+    ...more,
+  };
+  return runFindings(options, io).then((code) => ({ code, out: io.stdout.text, err: io.stderr.text }));
+}
+
+const withScene = <T>(work: (database: TestDatabase) => Promise<T>) => withDatabase(SCENE, SAME_ID, work);
+const namesIn = (out: string) => out.match(/^accounting\S+( line_items)? V[34] \d+.*$/gm) ?? [];
+
+const FILTERS: readonly (readonly [name: string, more: Partial<FindingsOptions>, ids: readonly string[]])[] =
+  [
+    ['a status', { statuses: ['ambiguous'] }, ['1', '103', '101', '11', '12', '131', '132']],
+    [
+      'a reason with the parent_ form',
+      { reasons: ['duplicate_platform_id_v4'] },
+      ['1', '103', '101', '11', '12', '131', '132'],
+    ],
+    ['only the parent_ form', { reasons: ['parent_duplicate_platform_id_v4'] }, ['101']],
+    ['two reasons', { reasons: ['key_changed', 'company_not_in_v4'] }, ['2', '6', '20']],
+    ['a status and a reason', { statuses: ['v4_only'], reasons: ['key_changed'] }, ['20']],
+    ['a company', { companies: [2n] }, ['6']],
+  ];
+
+describe('findings', () => {
+  it('lists what is not matched, with place, candidates and meaning', () =>
+    withScene(async ({ config }) => {
+      const { code, out, err } = await run(config);
+      expect([code, err]).toEqual([0, '']);
+      expect(out).toContain('accounting/invoices V3 2: unmatched/key_changed');
+      expect(out).toMatch(/company 1 in default, platform_id b; V4 candidates 20/);
+      expect(out).not.toContain('\u001b');
+      expect(out).toMatch(/^13 findings\.$/m);
+    }));
+
+  it.each(FILTERS)('narrows to %s', (_, more, ids) =>
+    withScene(async ({ config }) => {
+      const { out } = await run(config, more);
+      const found = namesIn(out).map((line) => /V[34] (\d+)/.exec(line)?.[1]);
+      expect(found.sort()).toEqual([...ids].sort());
+    }),
+  );
+
+  it('shows as many as asked, and then counts all by reason', () =>
+    withScene(async ({ config }) => {
+      const { out } = await run(config, { limit: 2 });
+      expect(namesIn(out)).toHaveLength(2);
+      expect(out).toMatch(/2 of 13 findings shown/);
+      expect(out).toMatch(/^ambiguous\/duplicate_platform_id_v4 +6$/m);
+      expect(namesIn((await run(config, { limit: 0 })).out)).toHaveLength(13);
+    }));
+
+  it('keeps to a narrow terminal', () =>
+    withScene(async ({ config }) => {
+      const { out } = await run(config, { limit: 5 }, 40);
+      expect(out.split('\n').filter((line) => line.length > 40)).toEqual([]);
+    }));
+
+  it('says that there are none', () =>
+    withDatabase({ v3: [{ id: 1 }], v4: [{ id: 1 }] }, SAME_ID, async ({ config }) => {
+      expect((await run(config)).out).toBe('No findings.\n');
+    }));
+
+  it('writes every finding as NDJSON, ids as text', () =>
+    withScene(async ({ config, folder }) => {
+      const { out } = await run(config, { json: '-' });
+      const rows = out
+        .trimEnd()
+        .split('\n')
+        .map((line) => JSON.parse(line));
+      expect(rows).toHaveLength(13);
+      expect(rows[0]).toMatchObject({ v3_svc_id: '1', platform_id: HOSTILE, status: 'ambiguous' });
+      expect((await run(config, { json: '-', limit: 2 })).out.split('\n')).toHaveLength(3);
+      await run(config, { json: join(folder, 'f.ndjson') });
+      expect(readFileSync(join(folder, 'f.ndjson'), 'utf8')).toBe(out);
+    }));
+
+  it.each([
+    ['reason', { reasons: ['key_change'] }, 'Did you mean "key_changed"?'],
+    ['status', { statuses: ['unmatchd'] }, 'Did you mean "unmatched"?'],
+    ['status among findings', { statuses: ['matched'] }, 'Did you mean "unmatched"?'],
+    ['company', { companies: [3n] }, 'Did you mean "1"?'],
+  ])('refuses an unknown %s', (_, more, hint) =>
+    withScene(async ({ config }) => {
+      await expect(run(config, more)).rejects.toMatchObject({ code: 'usage', hint });
+    }),
+  );
+
+  it('answers from a stale remap with a warning, and not at all without one', () =>
+    withScene(async ({ config, write }) => {
+      write((db) => writeMeta(db, 'export_seq', '9'));
+      const { out, err } = await run(config);
+      expect([out.includes('13 findings'), err]).toEqual([
+        true,
+        expect.stringContaining('svc-migrate remap'),
+      ]);
+      write((db) => db.exec('DELETE FROM remap_run'));
+      await expect(run(config)).rejects.toMatchObject({ code: 'incomplete' });
+    }));
+});
+
+describe('a draft of decisions', () => {
+  const places = { models: configOf().models, regions: ['default'] };
+  const draftOf = async (config: Config, file: string) => {
+    await run(config, { writeDecisions: file });
+    return readFileSync(file, 'utf8');
+  };
+
+  it('decides nothing as it is, and stays one comment whatever a platform_id holds', () =>
+    withScene(async ({ config, folder }) => {
+      const draft = await draftOf(config, join(folder, 'd.csv'));
+      expect(parseDecisions(draft, places)).toEqual({ decisions: [], problems: [] });
+      const [header, ...lines] = draft.trimEnd().split('\n');
+      expect([header, lines.filter((line) => !line.startsWith('#'))]).toEqual([DECISIONS_HEADER, []]);
+      const notes = lines.filter((line) => !line.startsWith(`#${INVOICES}`));
+      expect(notes.filter((line) => /[,\u001b\u202e\r]/.test(line) || line.slice(3).includes(';='))).toEqual(
+        [],
+      );
+      expect(statSync(join(folder, 'd.csv')).mode & 0o777).toBe(0o600);
+    }));
+
+  it('has a line for each ambiguous and key_changed V3 id, whose candidates can all be taken', () =>
+    withScene(async ({ config, folder, write }) => {
+      const draft = await draftOf(config, join(folder, 'd.csv'));
+      expect(draft.match(/^#accounting.*$/gm)).toEqual([
+        '#accounting/invoices,,default,1,1,?,',
+        '#accounting/invoices,,default,1,2,?,',
+        '#accounting/invoices,line_items,default,1,103,?,',
+      ]);
+      const answered = draft.replace(
+        /^#( {3}V4 (\d+).*\n(?:#.*\n)*?)#(accounting.*)\?,$/gm,
+        '#$1$3$2,"yes, ""so"""',
+      );
+      const { decisions, problems } = parseDecisions(answered, places);
+      expect([problems, decisions.map(({ v4SvcId, note }) => [v4SvcId, note])]).toEqual([
+        [],
+        [11n, 20n, 131n].map((id) => [id, 'yes, "so"']),
+      ]);
+      write((db) => {
+        buildRemap({ db, config, named: [], decisions, clock: { now: () => 0 }, onProgress: () => {} });
+        expect(readDecisionCounts(db, EVERYTHING)).toEqual([{ model: INVOICES, outcome: 'taken', n: 3n }]);
+      });
+      expect((await draftOf(config, join(folder, 'again.csv'))).match(/^#accounting.*$/gm)).toBeNull();
+    }));
+
+  it('is refused by the file reader where a ? is left in', () =>
+    withScene(async ({ config, folder }) => {
+      const draft = await draftOf(config, join(folder, 'd.csv'));
+      expect(parseDecisions(draft.replaceAll('#accounting', 'accounting'), places).problems).toHaveLength(3);
+    }));
+
+  it('replaces no file without --force, and never the decisions in use', () =>
+    withScene(async ({ config, folder }) => {
+      const file = join(folder, 'd.csv');
+      writeFileSync(file, 'mine');
+      await expect(run(config, { writeDecisions: file })).rejects.toMatchObject({ code: 'usage' });
+      expect(readFileSync(file, 'utf8')).toBe('mine');
+      const inUse = { ...config, decisions: file };
+      await expect(run(inUse, { writeDecisions: file, force: true })).rejects.toMatchObject({
+        code: 'usage',
+      });
+      await expect(run(config, { writeDecisions: '-' })).rejects.toMatchObject({ code: 'usage' });
+      await run(config, { writeDecisions: file, force: true });
+      expect(readFileSync(file, 'utf8')).toContain(DECISIONS_HEADER);
+    }));
+});
+
+describe('a draft of companies', () => {
+  it('names each ambiguous company with its candidates, commented out', () => {
+    const facts = (key: number) => ({ id: key, key: `k${key}`, facts: `n=${key}` });
+    const keys = Array.from({ length: 4 }, (_, at) => at + 1);
+    const exported: Exported = {
+      v3: keys.map(facts),
+      v4: [10, 20].flatMap((company) => keys.map((key) => ({ ...facts(key), company }))),
+    };
+    return withDatabase(exported, {}, async ({ config, folder }) => {
+      const db = openDatabase(config.database, 'read');
+      const ambiguous = db
+        .prepare("SELECT count(*) FROM company WHERE matched_by = 'ambiguous' AND v3_company_id = 1")
+        .pluck()
+        .get();
+      db.close();
+      expect(ambiguous).toBe(1n);
+      const file = join(folder, 'companies.csv');
+      const { err } = await run(config, { writeCompanies: file });
+      const draft = readFileSync(file, 'utf8');
+      expect(err).toBe(`Wrote ${file}: 1 V3 company to pair.\n`);
+      expect(parseCompanies(draft, ['default'])).toEqual({ pairs: [], problems: [] });
+      expect(draft).toMatch(/^# {3}V4 company 10 \| shared keys 4 \| comparable keys 4 \| agreeing keys 4$/m);
+      const answered = draft.replace('#default,1,?', 'default,1,20');
+      expect(parseCompanies(answered, ['default']).pairs).toEqual([
+        { region: 'default', v3CompanyId: 1n, v4CompanyId: 20n },
+      ]);
+    });
+  });
+});
