@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { Decision } from '../../src/config/decisions-file.js';
 import { findContradictions } from '../../src/store/conservation.js';
-import { readDecisionCounts, readIdleDecisions } from '../../src/store/decisions.js';
+import { readDecisionCounts, readIdleDecisions, verifyDecisions } from '../../src/store/decisions.js';
 import { EVERYTHING } from '../../src/store/remap.js';
 import {
   configOf,
@@ -235,6 +235,18 @@ describe('decisions about records', () => {
     expect(rows[0]).toMatchObject({ v4_svc_id: 11n, matched_by: 'decision' });
     expect(JSON.parse(rows[0]?.evidence ?? '')).toMatchObject({ provisional: true });
     expect(idle).toEqual(['not_read_in_full', 'not_read_in_full']);
+  });
+
+  it('refuses results that changed since', () => {
+    const { db, close } = openExported(config, SCENE);
+    try {
+      remapOf(db, config, [], decisionsOf([[99, 20]]));
+      expect(() => verifyDecisions(db)).not.toThrow();
+      db.exec('DELETE FROM decision');
+      expect(() => verifyDecisions(db)).toThrow(expect.objectContaining({ code: 'corrupt_database' }));
+    } finally {
+      close();
+    }
   });
 
   it('forgets the decisions of the remap before', () => {
