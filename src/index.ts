@@ -37,7 +37,7 @@ export interface Remap {
 /**
  * Opens a database that svc-migrate wrote, to translate ids in flight, such as those of queues and webhooks.
  *
- * @throws an Error with a `code`: `bad_input` (no such file), `usage` (unknown model), `not_our_database`, `newer_database`, `locked`, and
+ * @throws an Error with a `code`: `bad_input` (no such file), `usage` (unknown model), `not_our_database`, `newer_database`, `older_database`, `locked`, and
  * `incomplete` where the remap is missing, stale, or rests on unfinished lists, unless `allowIncomplete` is set
  */
 export function openRemap(file: string, options: { readonly allowIncomplete?: boolean } = {}): Remap {
@@ -48,7 +48,8 @@ export function openRemap(file: string, options: { readonly allowIncomplete?: bo
     db.close();
     throw error;
   }
-  const lookup = prepareLookup(db);
+  // One transaction for all that an answer reads, so that no other remap takes its place meanwhile.
+  const answer = db.transaction(prepareLookup(db));
   const known = new Set(listStreams(db).map(({ model }) => model));
   const find = (model: string, v3Id: IdInput, where: Where = {}): Answer => {
     if (!known.has(model)) throw unknownModel(model, [...known]);
@@ -57,7 +58,7 @@ export function openRemap(file: string, options: { readonly allowIncomplete?: bo
       region: where.region ?? null,
       companyId: where.companyId === undefined ? null : toId(where.companyId),
     };
-    return guardDatabase(file, () => lookup(model, toId(v3Id), place));
+    return guardDatabase(file, () => answer(model, toId(v3Id), place));
   };
   return { find, v4Id: (model, v3Id, where) => find(model, v3Id, where).v4Id, close: () => db.close() };
 }

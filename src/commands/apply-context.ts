@@ -2,9 +2,9 @@ import { sleepForReal } from '../api/sleep.js';
 import type { ApplyContext, Tuning } from '../apply/context.js';
 import type { Policy } from '../apply/plan.js';
 import { SvcError } from '../errors.js';
-import { digestRemap } from '../match/check-remap.js';
 import { type RemapRun, readRemapRuns } from '../store/evidence.js';
 import type { Db } from '../store/open.js';
+import { assertDigests } from '../store/remap-digest.js';
 import { readVersion } from '../version.js';
 import type { WorkIo } from './work-io.js';
 
@@ -26,15 +26,7 @@ export function buildContext({ db, file, policy, tuning }: ContextOptions, io: W
     throw new SvcError('incomplete', 'There is no remap yet.', { hint: 'Run `svc-migrate run` first.' });
   }
   io.onProgress({ kind: 'step', name: 'checking the remap', done: 0, total: null });
-  if (digestRemap(db) !== last.sha256) {
-    throw new SvcError(
-      'corrupt_database',
-      'The remap was changed since it was built: its rows are not those that were computed.',
-      {
-        hint: 'Run `svc-migrate remap` to build it anew.',
-      },
-    );
-  }
+  assertDigests(db);
   return contextOf({ db, file, policy, tuning }, last, io);
 }
 

@@ -5,7 +5,7 @@ import { DUMP_FORMATS, type DumpFormat } from '../report/render-dump.js';
 import { assertTargets, writeOutput, writeText } from '../report/write-output.js';
 import { readRemap } from '../store/remap.js';
 import type { Io } from './io.js';
-import { readDatabase } from './read-database.js';
+import { assertRemapIntact, readDatabase } from './read-database.js';
 import { ownFilesOf, scopeOf } from './report.js';
 
 export interface DumpOptions {
@@ -29,6 +29,7 @@ export async function runDump(options: DumpOptions, io: Io): Promise<number> {
   assertTargets([target], ownFilesOf(config));
   return readDatabase(config, async (db) => {
     if (options.allowIncomplete !== true) assertUsableRemap(db, config);
+    await assertRemapIntact(db, io, ['rows', 'company']);
     const exact = () => DUMP_FORMATS[format](readRemap(db, scopeOf(options)));
     const onTerminal = target === '-' && io.isTty;
     await writeOutput({ target, chunks: onTerminal ? () => spellUnseen(exact()) : exact }, io);

@@ -1,8 +1,11 @@
 import type { Config } from '../config/config.js';
 import { buildFingerprint } from '../config/fingerprint.js';
+import { newPause } from '../report/pause.js';
 import { assertSameExport } from '../store/fingerprint.js';
 import { type Db, guardDatabase, openDatabase } from '../store/open.js';
+import { type RemapPart, verifyDigests } from '../store/remap-digest.js';
 import { namingOwner } from './hold-database.js';
+import type { Io } from './io.js';
 
 /**
  * Runs `work` on the database as it is at one moment, read-only.
@@ -23,5 +26,23 @@ export async function readDatabase<T>(config: Config, work: (db: Db) => Promise<
     });
   } finally {
     db.close();
+  }
+}
+
+/**
+ * Verifies the remap, or the parts of it that are to be read, while signals are heard.
+ *
+ * @throws SvcError `corrupt_database`, `interrupted`
+ */
+export async function assertRemapIntact(
+  db: Db,
+  io: Pick<Io, 'signal' | 'onProgress'>,
+  parts?: readonly RemapPart[],
+): Promise<void> {
+  const pause = newPause(io);
+  let done = 0;
+  for (const _ of verifyDigests(db, parts)) {
+    await pause({ name: 'verify the remap', done, total: null });
+    done += 1;
   }
 }

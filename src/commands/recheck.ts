@@ -15,11 +15,12 @@ import { assertSameExport } from '../store/fingerprint.js';
 import { guardDatabase } from '../store/open.js';
 import { prepareReadOutcome, readOpenRows } from '../store/open-findings.js';
 import { EVERYTHING } from '../store/remap.js';
+import { INDEX_PARTS } from '../store/remap-blocks.js';
 import { exportGeneration } from './export-generation.js';
 import { exporterOn } from './exporter-on.js';
 import { holdDatabase } from './hold-database.js';
 import type { Io } from './io.js';
-import { readDatabase } from './read-database.js';
+import { assertRemapIntact, readDatabase } from './read-database.js';
 import { rebuildRemap } from './remap.js';
 import { withApi } from './with-api.js';
 
@@ -44,9 +45,14 @@ export async function runRecheck({ config, times, everyMs, json }: RecheckComman
       everyMs,
       runRound: () => runRoundAlone(config, api, io),
       rebuildRemap: () => rebuildRemap(config, io),
-      readOpen: () => readDatabase(config, async (db) => io.deaf(() => indexOpen(readOpenRows(db)))),
+      readOpen: () =>
+        readDatabase(config, async (db) => {
+          await assertRemapIntact(db, io);
+          return io.deaf(() => indexOpen(readOpenRows(db)));
+        }),
       readOutcomes: (rows) =>
         readDatabase(config, async (db) => {
+          await assertRemapIntact(db, io, INDEX_PARTS);
           const read = prepareReadOutcome(db);
           return io.deaf(() => rows.map((row) => read(row)));
         }),

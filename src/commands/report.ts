@@ -13,9 +13,11 @@ import { assertTargets, type Output, writeOutput, writeText } from '../report/wr
 import { readDriftFindings } from '../store/drift.js';
 import type { Db } from '../store/open.js';
 import { type RemapRow, readFindings, type Scope } from '../store/remap.js';
+import { TABLE_PARTS } from '../store/remap-blocks.js';
+import type { RemapPart } from '../store/remap-digest.js';
 import { readVersion } from '../version.js';
 import type { Io } from './io.js';
-import { readDatabase } from './read-database.js';
+import { assertRemapIntact, readDatabase } from './read-database.js';
 
 /** Where reports go, by format; `-` is stdout. None: a readable summary on stdout. */
 export type ReportOutputs = { readonly [Flag in OutputFlag]?: string | undefined };
@@ -75,6 +77,7 @@ export async function writeReport(options: ReportOptions, io: Io): Promise<Repor
   }
   io.onProgress({ kind: 'stage', name: 'report' });
   return readDatabase(config, async (db) => {
+    await assertRemapIntact(db, io, partsReadBy(options));
     const inputs = { config, scope, nowMs: io.clock.now(), toolVersion: readVersion(), pause: newPause(io) };
     const report = await buildReport(db, { ...inputs, baseline, since });
     const source = { report, findings: () => listFindings(db, scope) };
@@ -87,6 +90,12 @@ export async function writeReport(options: ReportOptions, io: Io): Promise<Repor
     else tellVerdict(report, targets, io);
     return report;
   });
+}
+
+/** Lists of findings and baselines look rows up by the indexes of the remap; counts do not. */
+function partsReadBy({ outputs, baseline, extra }: ReportOptions): readonly RemapPart[] | undefined {
+  const listsFindings = outputs.ndjson !== undefined || outputs.html !== undefined || extra !== undefined;
+  return listsFindings || baseline !== undefined ? undefined : ['rows', ...TABLE_PARTS];
 }
 
 /**

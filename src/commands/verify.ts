@@ -7,7 +7,7 @@ import { judgeVerify } from '../verify/result.js';
 import { verifyRemap } from '../verify/verify.js';
 import { leavingWord } from './hold-database.js';
 import type { Io } from './io.js';
-import { readDatabase } from './read-database.js';
+import { assertRemapIntact, readDatabase } from './read-database.js';
 import { withApi } from './with-api.js';
 
 export interface VerifyCommand {
@@ -28,7 +28,8 @@ export interface VerifyCommand {
 export async function runVerify({ config, sample, seed, json }: VerifyCommand, io: Io): Promise<number> {
   io.onProgress({ kind: 'stage', name: 'verify' });
   const result = await withApi(config, io, (api) =>
-    readDatabase(config, (db) => {
+    readDatabase(config, async (db) => {
+      await assertRemapIntact(db, io);
       const reader = createPairReader(api, config);
       const hold = { file: config.database, command: 'verify', nowMs: io.clock.now() };
       return leavingWord(hold, () =>

@@ -4,6 +4,7 @@ import { readReadiness } from '../report/read-readiness.js';
 import { findIncomplete } from '../report/readiness.js';
 import type { Db } from '../store/open.js';
 import { EVERYTHING } from '../store/remap.js';
+import { assertDigests } from '../store/remap-digest.js';
 import {
   type OutsideRow,
   readExcludedPlaces,
@@ -12,6 +13,7 @@ import {
   type StoryRow,
 } from '../store/story-rows.js';
 import { listStreams } from '../store/streams.js';
+import { openVerifiedRemap } from '../store/verified-remap.js';
 import { buildStory } from './build-story.js';
 import { readStoryFacts, type StorySource } from './read-story.js';
 import type { Explanation, Reading } from './story.js';
@@ -34,7 +36,7 @@ const MOST_STORIES = 20;
 /**
  * Tells everything the database knows about an id or a key. Reads only.
  *
- * @throws SvcError `incomplete` where there is no remap yet
+ * @throws SvcError `incomplete` where there is no remap yet, `corrupt_database`
  */
 export function explainRecord(db: Db, config: Config, question: ExplainQuestion): Explanation {
   const facts = readReadiness(db, config, EVERYTHING);
@@ -43,8 +45,9 @@ export function explainRecord(db: Db, config: Config, question: ExplainQuestion)
       hint: 'Run `svc-migrate run`, or `svc-migrate remap` where both exports are there.',
     });
   }
-  const source: StorySource = { db, config, streams: listStreams(db) };
-  const found = findRows(db, question);
+  assertDigests(db, ['company']);
+  const source: StorySource = { db, remap: openVerifiedRemap(db), config, streams: listStreams(db) };
+  const found = findRows(source, question);
   const told = found.slice(0, MOST_STORIES);
   const stories = told.map(({ row, readings }) =>
     buildStory(readStoryFacts(source, row, readings), config.fieldPrefix),
@@ -67,10 +70,13 @@ interface FoundRow {
 }
 
 /** Rows by V3 id, then by V4 id; a row that is both is one. */
-function findRows(db: Db, question: ExplainQuestion): FoundRow[] {
+function findRows({ db, remap }: StorySource, question: ExplainQuestion): FoundRow[] {
   const { id, platformId, ...rest } = question;
   const ask = (by: Reading, value: bigint | string): FoundRow[] =>
-    readStoryRows(db, { ...rest, by, value }, MOST_STORIES + 1).map((row) => ({ row, readings: [by] }));
+    readStoryRows(db, remap, { ...rest, by, value }, MOST_STORIES + 1).map((row) => ({
+      row,
+      readings: [by],
+    }));
   if (id === null) return ask('platform_id', platformId ?? '');
   const asV3 = ask('v3', id);
   const asV4 = ask('v4', id);

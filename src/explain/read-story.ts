@@ -14,12 +14,14 @@ import {
   type StoryRow,
 } from '../store/story-rows.js';
 import type { StreamRow } from '../store/stream-row.js';
+import type { VerifiedRemap } from '../store/verified-remap.js';
 import { namedIds, parseEvidence } from './evidence.js';
 import type { CompanyPairing, ListReading, Reading, SeenObject, StoryFacts } from './story.js';
 
 /** What reading stories needs. */
 export interface StorySource {
   readonly db: Db;
+  readonly remap: VerifiedRemap;
   readonly config: Config;
   readonly streams: readonly StreamRow[];
 }
@@ -49,7 +51,7 @@ export function readStoryFacts(source: StorySource, row: StoryRow, readings: rea
     named: ids.flatMap(({ side, svcId }) => readSide(source, place, side, svcId) ?? []),
     lists: listsOf(source, place),
     company: company === undefined ? null : toPairing(company),
-    parents: row.path === '' ? [] : parentsOf(source.db, row, v3 ?? v4),
+    parents: row.path === '' ? [] : parentsOf(source, row, v3 ?? v4),
   };
 }
 
@@ -77,7 +79,7 @@ function readSide(
     const record = readStoredRecord(source.db, stored);
     return record === undefined ? null : seenRecord(source.db, record, side, region);
   }
-  const [parent] = readParents(source.db, {
+  const [parent] = readParents(source.db, source.remap, {
     ...stored,
     path: row.path,
     parentPlatformId: row.parent_platform_id,
@@ -188,11 +190,11 @@ function candidatesOf({ note }: CompanyRow): string[] {
 }
 
 /** What became of the records with the parent's key, on the child's side. */
-function parentsOf(db: Db, row: StoryRow, child: SeenObject | null): string[] {
+function parentsOf({ db, remap }: StorySource, row: StoryRow, child: SeenObject | null): string[] {
   if (child === null || child.parentSvcId === null) return [];
   const by = child.generation;
   const question = { model: row.model, by, value: child.parentSvcId, path: '' } as const;
-  const rows = readStoryRows(db, { ...question, region: row.region, companyId: child.companyId }, 5);
+  const rows = readStoryRows(db, remap, { ...question, region: row.region, companyId: child.companyId }, 5);
   return rows.map((parent) => {
     const twin = by === 'v3' ? parent.v4_svc_id : parent.v3_svc_id;
     const other = by === 'v3' ? 'V4' : 'V3';

@@ -5,9 +5,10 @@ import type { OnProgress } from '../domain.js';
 import { saveDrift } from '../drift/save-drift.js';
 import { readExportSeq } from '../store/meta.js';
 import type { Db } from '../store/open.js';
+import { digestRemap, sealRun } from '../store/remap-digest.js';
 import { writeRemapInputs } from '../store/remap-inputs.js';
 import { verifyExport } from '../store/verify-export.js';
-import { assertConserved, type Conservation, tallyRemap } from './check-remap.js';
+import { assertConserved, type Conservation, prepareTally } from './check-remap.js';
 import { matchChildren } from './children.js';
 import { saveCompanyPairs } from './companies.js';
 import { decideRecords, saveVerdicts } from './decisions.js';
@@ -97,26 +98,19 @@ function buildInTransaction(options: RemapOptions, pairs: Pairs): RemapSummary {
   saveVerdicts(db, decisions, decided.verdicts);
   writeRemapInputs(db, options.inputs ?? {});
   step('compare fields', () => saveDrift(db, config, pairs.live));
-  const { tally, conservation } = step('check every record is accounted for', () => {
-    const found = tallyRemap(db);
-    return {
-      tally: found,
-      conservation: assertConserved(db, found, { records: pairs.pointed, children: children.pointed }),
-    };
-  });
-  const { sha256, counts } = tally;
-  db.prepare(`
-    INSERT INTO remap_run(built_at, sha256, export_seq, counts)
-    VALUES (?, ?, ?, ?)`).run(
-    new Date(clock.now()).toISOString(),
-    sha256,
-    readExportSeq(db),
-    JSON.stringify(counts),
-  );
+  const tally = prepareTally(db);
+  const digests = step('digest the remap', () => digestRemap(db, tally.add));
+  const { counts, ...found } = tally.finish();
+  const pointed = { records: pairs.pointed, children: children.pointed };
+  const conservation = step('check every record is accounted for', () => assertConserved(db, found, pointed));
+  const run = db
+    .prepare("INSERT INTO remap_run(built_at, sha256, export_seq, counts) VALUES (?, '', ?, ?)")
+    .run(new Date(clock.now()).toISOString(), readExportSeq(db), JSON.stringify(counts));
+  const sha256 = sealRun(db, BigInt(run.lastInsertRowid), digests);
   return { ...conservation, sha256, counts, unfinishedStreams: countUnfinished(db) };
 }
 
-const STEPS = 9;
+const STEPS = 11;
 
 function countUnfinished(db: Db): number {
   return Number(db.prepare(`SELECT count(*) FROM stream WHERE state IN ('running', 'failed')`).pluck().get());

@@ -1,11 +1,8 @@
-import { createHash } from 'node:crypto';
 import { SvcError } from '../errors.js';
 import type { Db } from '../store/open.js';
 
 /** What the rows of a remap amount to. */
 export interface Tally {
-  /** sha256 over every row in order: equal digests are equal remaps. */
-  readonly sha256: string;
   /** Rows by `status` or `status/reason`, by name. */
   readonly counts: Readonly<Record<string, number>>;
   readonly rows: number;
@@ -21,51 +18,33 @@ interface Kinds {
   readonly children: number;
 }
 
-/** A row as `JSON.stringify` would write its values in the table's order; integers as text, exact beyond 2^53. */
-const ROW_TEXT = `json_array(model, path, region, CAST(v3_company_id AS TEXT), CAST(v4_company_id AS TEXT), platform_id,
-  parent_platform_id, CAST(v3_svc_id AS TEXT), CAST(v4_svc_id AS TEXT), status, reason, matched_by, evidence,
-  CAST(unique_id_conflict AS TEXT))`;
-
-/** Rows digested and counted at once: a row each in JavaScript costs twice as much. */
-const SLICE = 500;
-
-/** The rows from a rowid on as text, a line each, with the last of their rowids. */
-const TEXTS = `
-  SELECT group_concat(text, char(10)), max(at), count(*)
-    FROM (SELECT ${ROW_TEXT} AS text, rowid AS at FROM remap WHERE rowid >= ? ORDER BY rowid LIMIT ${SLICE})`;
-
 const KINDS = `
-  SELECT status, reason, path = '', v3_svc_id IS NOT NULL, v4_svc_id IS NOT NULL, count(*)
+  SELECT status, reason, path = '' AS isRecord, v3_svc_id IS NOT NULL AS hasV3, v4_svc_id IS NOT NULL AS hasV4,
+    count(*) AS n
     FROM remap WHERE rowid BETWEEN ? AND ? GROUP BY 1, 2, 3, 4, 5`;
 
-type TextsRow = [texts: string | null, last: bigint | null, rows: bigint];
-type KindRow = [
-  status: string,
-  reason: string | null,
-  isRecord: bigint,
-  hasV3: bigint,
-  hasV4: bigint,
-  rows: bigint,
-];
+interface KindRow {
+  readonly status: string;
+  readonly reason: string | null;
+  readonly isRecord: bigint;
+  readonly hasV3: bigint;
+  readonly hasV4: bigint;
+  readonly n: bigint;
+}
 
-const LOWEST_ROWID = -(2n ** 63n);
-
-/** Reads the whole remap once. */
-export function tallyRemap(db: Db): Tally {
-  const hash = createHash('sha256');
+/** Counts the rows of a remap as they are read; `finish` gives what they amount to. */
+export function prepareTally(db: Db): { add: (from: bigint, to: bigint) => void; finish: () => Tally } {
   const running = { counts: new Map<string, number>(), v3: noRows(), v4Only: noRows(), rows: 0, open: 0 };
-  const readTexts = db.prepare<[bigint], TextsRow>(TEXTS).raw();
-  const readKinds = db.prepare<[bigint, bigint], KindRow>(KINDS).raw();
-  for (let from = LOWEST_ROWID; ; ) {
-    const [texts = null, last = null, rows = 0n] = readTexts.get(from) ?? [];
-    if (texts === null || last === null) break;
-    hash.update(texts).update('\n');
-    for (const kind of readKinds.all(from, last)) addKind(running, kind);
-    if (rows < SLICE) break;
-    from = last + 1n;
-  }
-  const sorted = [...running.counts].sort(([a], [b]) => (a < b ? -1 : 1));
-  return { ...running, sha256: hash.digest('hex'), counts: Object.fromEntries(sorted) };
+  const read = db.prepare<[bigint, bigint], KindRow>(KINDS);
+  return {
+    add: (from, to) => {
+      for (const kind of read.all(from, to)) addKind(running, kind);
+    },
+    finish: () => {
+      const sorted = [...running.counts].sort(([a], [b]) => (a < b ? -1 : 1));
+      return { ...running, counts: Object.fromEntries(sorted) };
+    },
+  };
 }
 
 interface Running {
@@ -78,18 +57,13 @@ interface Running {
 
 const noRows = () => ({ records: 0, children: 0 });
 
-function addKind(running: Running, [status, reason, isRecord, hasV3, hasV4, count]: KindRow): void {
-  const rows = Number(count);
+function addKind(running: Running, { status, reason, isRecord, hasV3, hasV4, n }: KindRow): void {
+  const rows = Number(n);
   const name = reason === null ? status : `${status}/${reason}`;
   running.counts.set(name, (running.counts.get(name) ?? 0) + rows);
   running.rows += rows;
   running[hasV3 === 1n ? 'v3' : 'v4Only'][isRecord === 1n ? 'records' : 'children'] += rows;
   if (reason === 'absent' || (status === 'matched' && hasV3 * hasV4 === 0n)) running.open += rows;
-}
-
-/** sha256 over every row in order: equal digests are equal remaps. */
-export function digestRemap(db: Db): string {
-  return tallyRemap(db).sha256;
 }
 
 export interface Conservation {
@@ -106,7 +80,7 @@ export interface Conservation {
  *
  * @throws SvcError `internal`: a remap that breaks this is a bug and is never shown
  */
-export function assertConserved(db: Db, tally: Tally, pointed: Kinds): Conservation {
+export function assertConserved(db: Db, tally: Omit<Tally, 'counts'>, pointed: Kinds): Conservation {
   const found = readFound(db);
   const { v3, v4Only, rows, open } = tally;
   const seen = {

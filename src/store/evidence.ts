@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import type { CompanyMatch, Generation } from '../domain.js';
+import { damaged, isIntact } from './checksum.js';
 import type { Db } from './open.js';
 
 export interface CompanyFacts {
@@ -48,19 +49,34 @@ export interface RemapRun {
   readonly sha256: string;
   readonly export_seq: bigint;
   readonly counts: string;
+  /** JSON: the digest of each part of the remap. */
+  readonly digests: string;
+}
+
+interface StoredRun extends RemapRun {
+  readonly intact: bigint;
+}
+
+const RUN = `SELECT id, built_at, sha256, export_seq, counts, digests, ${isIntact('remap_run')} AS intact FROM remap_run`;
+
+function toRun({ intact, ...run }: StoredRun): RemapRun {
+  if (intact === 1n) return run;
+  throw damaged(`What is known of build ${run.id} of the remap`);
 }
 
 /** The latest builds, oldest first. */
 export function readRemapRuns(db: Db, limit: number): RemapRun[] {
   return db
-    .prepare<[bigint], RemapRun>('SELECT * FROM remap_run ORDER BY id DESC LIMIT ?')
+    .prepare<[bigint], StoredRun>(`${RUN} ORDER BY id DESC LIMIT ?`)
     .all(BigInt(limit))
-    .reverse();
+    .reverse()
+    .map(toRun);
 }
 
 /** The build with this number. */
 export function findRemapRun(db: Db, id: bigint): RemapRun | undefined {
-  return db.prepare<[bigint], RemapRun>('SELECT * FROM remap_run WHERE id = ?').get(id);
+  const run = db.prepare<[bigint], StoredRun>(`${RUN} WHERE id = ?`).get(id);
+  return run === undefined ? undefined : toRun(run);
 }
 
 const storedSchema = z.record(z.string(), z.string());

@@ -1,6 +1,8 @@
 import type { Status } from '../domain.js';
 import type { Answer } from './answer.js';
 import type { Db } from './open.js';
+import { damagedRemap } from './remap-digest.js';
+import { openVerifiedRemap } from './verified-remap.js';
 
 /** Which record an id names, where the id alone does not say. */
 export interface LookupPlace {
@@ -12,23 +14,51 @@ export interface LookupPlace {
 
 const SEVERAL_RECORDS = 'several_records';
 
-/** Integers come back as bigint: status, reason, v4 id, region, v3 company, v4 company. */
-type Row = readonly [Status, string | null, bigint | null, string | null, bigint | null, bigint | null];
+/** Integers come back as bigint: status, reason, v4 id, region, v3 company, v4 company, path. */
+type Row = readonly [
+  Status,
+  string | null,
+  bigint | null,
+  string | null,
+  bigint | null,
+  bigint | null,
+  string,
+];
 
 /** Looks up one V3 id of a model. */
 export type Lookup = (model: string, v3Id: bigint, place: LookupPlace) => Answer;
 
-/** Makes the function that answers. Never a guess: rows that disagree are ambiguous. */
+/**
+ * Makes the function that answers, which throws `corrupt_database` where the remap was altered or damaged. Never a
+ * guess: rows that disagree are ambiguous.
+ */
 export function prepareLookup(db: Db): Lookup {
+  const remap = openVerifiedRemap(db);
   const select = db
-    .prepare<[string, bigint, string, string | null, bigint | null], Row>(
-      `SELECT status, reason, v4_svc_id, region, v3_company_id, v4_company_id FROM remap
-       WHERE model = ? AND v3_svc_id = ? AND path = ?
-         AND region = coalesce(?, region) AND v3_company_id = coalesce(?, v3_company_id)`,
+    .prepare<[bigint], Row>(
+      'SELECT status, reason, v4_svc_id, region, v3_company_id, v4_company_id, path FROM remap WHERE rowid = ?',
     )
     .raw();
-  return (model, v3Id, { path, region, companyId }) =>
-    answerFrom(v3Id, select.all(model, v3Id, path, region, companyId));
+  const read = (at: bigint): Row => {
+    const row = select.get(at);
+    if (row === undefined) throw damagedRemap('rows');
+    return row;
+  };
+  return (model, v3Id, place) => {
+    const rows = remap.find('v3', model, v3Id).map(read);
+    return answerFrom(
+      v3Id,
+      rows.filter((row) => isIn(place, row)),
+    );
+  };
+}
+
+function isIn({ path, region, companyId }: LookupPlace, [, , , ofRegion, ofCompany, , ofPath]: Row): boolean {
+  return (
+    ofPath === path &&
+    (region === null || ofRegion === region) &&
+    (companyId === null || ofCompany === companyId)
+  );
 }
 
 /** One canonical spelling: `007`, `+7`, `7.0` are no ids, so that nothing is taken for an id by chance. */

@@ -1,4 +1,5 @@
 import type { Db } from './open.js';
+import { resealTables } from './remap-digest.js';
 
 /**
  * Drops every stored payload and what was copied from payloads, and rewrites the file so that nothing of them
@@ -17,6 +18,7 @@ export function purgePayloads(db: Db): number {
       UPDATE rejected SET raw = '';
       UPDATE v4_company SET body = '{}';
     `);
+      resealTables(db, ['drift', 'drift_scope']);
       return count;
     })
     .immediate();

@@ -1,4 +1,5 @@
 import type { Db } from './open.js';
+import { ROWS_PER_BLOCK } from './remap-blocks.js';
 
 /** Rows read by one statement on a part of a table, and how far the reading is. */
 export interface Slice<Row> {
@@ -11,8 +12,11 @@ export interface Slice<Row> {
   readonly total: number;
 }
 
-/** Large enough that the statements cost little, small enough that each is done in a moment. */
-const ROWS = 50_000n;
+/**
+ * Large enough that the statements cost little, small enough that each is done in a moment. Of the remap, slices begin
+ * where verified blocks do.
+ */
+const ROWS = BigInt(400 * ROWS_PER_BLOCK);
 
 /**
  * Runs one statement over a table slice by slice, so that nothing runs long and sorting stays in memory.

@@ -1,6 +1,8 @@
 import type { Generation } from '../domain.js';
+import { damaged, isIntact } from './checksum.js';
 import type { Db } from './open.js';
 import { REMAP_COLUMNS, type RemapRow } from './remap.js';
+import type { VerifiedRemap } from './verified-remap.js';
 
 /** Which rows of the remap a question is about. */
 export interface StoryQuestion {
@@ -20,24 +22,36 @@ export interface StoryRow extends RemapRow {
   readonly unique_id_conflict: bigint;
 }
 
-const COLUMN = { v3: 'v3_svc_id', v4: 'v4_svc_id', platform_id: 'platform_id' } as const;
 const COMPANY = {
   v3: 'v3_company_id IS @company',
   v4: 'v4_company_id IS @company',
   platform_id: '(v3_company_id IS @company OR v4_company_id IS @company)',
 } as const;
 
+const PART = { v3: 'v3', v4: 'v4', platform_id: 'key' } as const;
+
 /** Rows that answer the question, in the remap's order, at most `limit`. */
-export function readStoryRows(db: Db, question: StoryQuestion, limit: number): StoryRow[] {
+export function readStoryRows(
+  db: Db,
+  remap: VerifiedRemap,
+  question: StoryQuestion,
+  limit: number,
+): StoryRow[] {
   const { model, by, value, path, region, companyId } = question;
   return db
     .prepare<[object], StoryRow>(
       `SELECT rowid AS row, ${REMAP_COLUMNS.join(', ')}, unique_id_conflict FROM remap
-       WHERE model = @model AND ${COLUMN[by]} = @value AND (@path IS NULL OR path = @path)
+       WHERE rowid IN (SELECT value FROM json_each(@rows)) AND (@path IS NULL OR path = @path)
          AND (@region IS NULL OR region = @region) AND (@company IS NULL OR ${COMPANY[by]})
        ORDER BY rowid LIMIT @limit`,
     )
-    .all({ model, value, path, region, company: companyId, limit: BigInt(limit) });
+    .all({
+      rows: `[${remap.find(PART[by], model, value).join(',')}]`,
+      path,
+      region,
+      company: companyId,
+      limit: BigInt(limit),
+    });
 }
 
 /** Where a stored object is. */
@@ -70,30 +84,52 @@ const RECORD = `r.id AS record_id, r.stream_id, r.svc_id, r.company_id, r.platfo
 const IN_LIST = `FROM stream AS s CROSS JOIN record AS r ON r.stream_id = s.id
   WHERE s.generation = @generation AND s.region = @region AND s.model = @model AND r.company_id = @companyId`;
 
-/** The stored record, or undefined where the export does not hold it. */
+/**
+ * The stored record, or undefined where the export does not hold it.
+ *
+ * @throws SvcError `corrupt_database`
+ */
 export function readStoredRecord(db: Db, place: StoredPlace): StoredObject | undefined {
-  return db
+  const record = db
     .prepare<[object], StoredObject>(`SELECT ${RECORD} ${IN_LIST} AND r.svc_id = @svcId`)
     .get({ ...place });
+  if (record !== undefined) assertRecordIntact(db, record.record_id);
+  return record;
+}
+
+function assertRecordIntact(db: Db, id: bigint): void {
+  const isDamaged = db
+    .prepare<[bigint, bigint], unknown>(
+      `SELECT 1 FROM record WHERE id = ? AND NOT ${isIntact('record')}
+       UNION ALL SELECT 1 FROM payload WHERE record_id = ? AND checksum <> checksum(body)`,
+    )
+    .get(id, id);
+  if (isDamaged !== undefined) throw damaged('A stored record');
 }
 
 /** The records that hold this child: more than one only where the service repeats its ids. */
 export function readParents(
   db: Db,
+  remap: VerifiedRemap,
   place: StoredPlace & { readonly path: string; readonly parentPlatformId: string | null },
 ): StoredObject[] {
   const side = place.generation;
-  return db
+  const { model, parentPlatformId } = place;
+  const rows = parentPlatformId === null ? null : remap.find('key', model, parentPlatformId);
+  const records = db
     .prepare<[object], StoredObject>(
       `SELECT DISTINCT ${RECORD} FROM remap AS m
        CROSS JOIN stream AS s ON s.generation = @generation AND s.region = @region AND s.model = m.model
        CROSS JOIN record AS r ON r.stream_id = s.id AND r.svc_id = m.${side}_svc_id AND r.company_id = @companyId
-       WHERE m.model = @model AND m.platform_id IS @parentPlatformId AND m.path = ''
+       WHERE ${rows === null ? 'm.model = @model AND m.platform_id IS NULL' : 'm.rowid IN (SELECT value FROM json_each(@rows))'}
+         AND m.path = ''
          AND m.${side}_company_id = @companyId AND EXISTS (
            SELECT 1 FROM child AS k WHERE k.record_id = r.id AND k.path = @path AND k.svc_id = @svcId)
        ORDER BY r.svc_id`,
     )
-    .all({ ...place });
+    .all({ ...place, rows: `[${(rows ?? []).join(',')}]` });
+  for (const { record_id } of records) assertRecordIntact(db, record_id);
+  return records;
 }
 
 export interface StoredChildRow {

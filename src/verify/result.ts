@@ -28,8 +28,6 @@ export interface VerifyResult {
   readonly remap: {
     readonly builtAt: string;
     readonly sha256: string;
-    /** Whether the table is still the one that was built. */
-    readonly intact: boolean;
   };
   readonly contradictions: readonly ContradictionList[];
   readonly coverage: Coverage;
@@ -49,8 +47,8 @@ export interface VerifyResult {
 
 /** 0 all agree, 1 something disagrees, 4 not everything could be read, 5 there is no pair. */
 export function judgeVerify(result: VerifyResult): 0 | 1 | 4 | 5 {
-  const { contradictions, wrong, failed, unread, remap, coverage } = result;
-  if (wrong.length > 0 || contradictions.length > 0 || !remap.intact) return 1;
+  const { contradictions, wrong, failed, unread, coverage } = result;
+  if (wrong.length > 0 || contradictions.length > 0) return 1;
   if (failed + unread > 0) return 4;
   return coverage.pairs === 0 ? 5 : 0;
 }

@@ -130,7 +130,6 @@ describe('openRemap', () => {
     ['a list is unfinished', "UPDATE stream SET state = 'failed' WHERE id = 2"],
     ['V4 was never exported', "DELETE FROM stream WHERE generation = 'v4'; DELETE FROM v4_company"],
     ['the export is newer', "INSERT INTO meta(key, value) VALUES ('export_seq', '3')"],
-    ['there is no remap', 'DELETE FROM remap_run'],
   ];
   it.each(spoilt)('refuses to answer where %s, unless told', async (_, sql) => {
     await withDatabase(MIXED, {}, ({ config, write }) => {
@@ -138,6 +137,16 @@ describe('openRemap', () => {
       expect(() => openRemap(config.database)).toThrow(expect.objectContaining({ code: 'incomplete' }));
       const remap = openRemap(config.database, { allowIncomplete: true });
       expect(remap.v4Id(INVOICES, 1)).toBe(2n);
+      remap.close();
+    });
+  });
+
+  it('knows no id where there is no remap', async () => {
+    await withDatabase(MIXED, {}, ({ config, write }) => {
+      write((db) => db.exec('DELETE FROM remap_run; DELETE FROM remap'));
+      expect(() => openRemap(config.database)).toThrow(expect.objectContaining({ code: 'incomplete' }));
+      const remap = openRemap(config.database, { allowIncomplete: true });
+      expect(remap.find(INVOICES, 1).status).toBe('unknown');
       remap.close();
     });
   });

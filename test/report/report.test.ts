@@ -274,7 +274,9 @@ describe('long work', () => {
         if (event.kind === 'step') steps.push(`${event.name} ${event.done}/${event.total}`);
       };
       await runReport({ config, outputs: {} }, newIo({ onProgress }));
-      expect(steps).toEqual([
+      const after = steps.filter((step) => !step.startsWith('verify the remap '));
+      expect(after.length).toBeLessThan(steps.length);
+      expect(after).toEqual([
         'count what was exported 1/1',
         'count the remap 1/1',
         'date the records 1/1',

@@ -1,7 +1,8 @@
 import { checksumOf } from '../../src/store/checksum.js';
 import { type Db, openDatabase } from '../../src/store/open.js';
+import { digestRemap, sealRun } from '../../src/store/remap-digest.js';
 
-/** Gives rows that no export wrote the checksums and counters that an export would have. */
+/** Gives rows that no export and no remap wrote the checksums, counters and digests that they would have. */
 export function seal(db: Db): void {
   db.exec(`
     UPDATE record SET checksum = ${checksumOf('record')};
@@ -9,7 +10,10 @@ export function seal(db: Db): void {
     UPDATE stream SET stored = (SELECT count(*) FROM record WHERE stream_id = stream.id);
     UPDATE stream SET checksum = ${checksumOf('stream')};
     UPDATE meta SET checksum = ${checksumOf('meta')};
+    UPDATE remap_run SET checksum = ${checksumOf('remap_run')};
   `);
+  const run = db.prepare<[], bigint | null>('SELECT max(id) FROM remap_run').pluck().get() ?? null;
+  if (run !== null) sealRun(db, run, digestRemap(db));
 }
 
 /** Changes a database as if its export or remap had written it so. */

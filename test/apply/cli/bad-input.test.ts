@@ -125,7 +125,7 @@ describe('what cannot be applied to', () => {
     const changed = await scene.run(['apply', '--yes']);
     expect([changed.code, changed.stderr]).toEqual([
       6,
-      expect.stringContaining('changed since it was built'),
+      expect.stringContaining('altered or damaged since it was built'),
     ]);
   });
 });

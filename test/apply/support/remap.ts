@@ -3,6 +3,8 @@ import type { Policy } from '../../../src/apply/plan.js';
 import { type ApplyTarget, applyTargetSchema } from '../../../src/config/apply-targets.js';
 import { type Db, openDatabase } from '../../../src/store/open.js';
 
+import { seal } from '../../support/seal.js';
+
 export const INVOICES = 'accounting/invoices';
 
 /** One row of a remap under test. */
@@ -18,7 +20,7 @@ export interface RemapRow {
 }
 
 /** Fills a new svc-migrate database with a current, complete remap. */
-export function createRemap(file: string, rows: Iterable<RemapRow>, sha256 = 'sha-of-remap'): void {
+export function createRemap(file: string, rows: Iterable<RemapRow>): void {
   const db = openDatabase(file, 'create');
   try {
     const insert = db.prepare(
@@ -28,9 +30,8 @@ export function createRemap(file: string, rows: Iterable<RemapRow>, sha256 = 'sh
     db.transaction(() => {
       for (const row of rows) insert.run(...cellsOf(row));
       db.prepare("INSERT INTO meta(key, value) VALUES ('export_seq', '7') ON CONFLICT DO NOTHING").run();
-      db.prepare("INSERT INTO remap_run(built_at, sha256, export_seq, counts) VALUES ('t', ?, 7, '{}')").run(
-        sha256,
-      );
+      db.exec("INSERT INTO remap_run(built_at, sha256, export_seq, counts) VALUES ('t', '', 7, '{}')");
+      seal(db);
     })();
   } finally {
     db.close();

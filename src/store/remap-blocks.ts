@@ -1,0 +1,173 @@
+import { createHash } from 'node:crypto';
+import type { Db } from './open.js';
+
+/** Rows of the remap in a block: a look-up reads and digests that many. */
+export const ROWS_PER_BLOCK = 128;
+const ENTRIES_PER_BLOCK = 512;
+/** Blocks read before the caller can look at a signal. */
+const BLOCKS_PER_STEP = 8;
+
+/** An index of the remap, by its suffix. */
+export type IndexPart = 'v3' | 'v4' | 'key';
+export const INDEX_PARTS: readonly IndexPart[] = ['v3', 'v4', 'key'];
+/** A table that a remap writes beside its rows. */
+export type TablePart = 'company' | 'drift' | 'drift_scope';
+export const TABLE_PARTS: readonly TablePart[] = ['company', 'drift', 'drift_scope'];
+
+const ROW = `json_array(model, path, region, v3_company_id, v4_company_id, platform_id, parent_platform_id, v3_svc_id,
+  v4_svc_id, status, reason, matched_by, evidence, unique_id_conflict)`;
+
+/** Digits of a block's digest: 128 bits of its sha256. */
+export const DIGEST_LENGTH = 32;
+
+/** A digest of a text, in hexadecimal digits. */
+export function digestOf(text: string): string {
+  return createHash('sha256').update(text).digest('hex');
+}
+
+const blockDigest = (text: string) => digestOf(text).slice(0, DIGEST_LENGTH);
+
+/** Makes the function that digests the rows of a block, the first of which is 0. */
+export function prepareRowBlock(db: Db): (block: number) => string {
+  const read = db
+    .prepare<[bigint, bigint], string>(
+      `SELECT json_group_array(${ROW}) FROM remap WHERE rowid BETWEEN ? AND ?`,
+    )
+    .pluck();
+  return (block) => {
+    const last = BigInt((block + 1) * ROWS_PER_BLOCK);
+    return blockDigest(read.get(last - BigInt(ROWS_PER_BLOCK) + 1n, last) ?? '');
+  };
+}
+
+export type OnRows = (from: bigint, to: bigint) => void;
+
+/** The digests of all rows, block after block; yields `null` now and then, the text at the end. */
+export function* digestRows(db: Db, onRows?: OnRows): Generator<null, string> {
+  const digest = prepareRowBlock(db);
+  const rows = Number(db.prepare<[], bigint>('SELECT ifnull(max(rowid), 0) FROM remap').pluck().get() ?? 0n);
+  const digests: string[] = [];
+  const count = Math.ceil(rows / ROWS_PER_BLOCK);
+  for (let block = 0; block < count; block += BLOCKS_PER_STEP) {
+    const end = Math.min(count, block + BLOCKS_PER_STEP);
+    for (let at = block; at < end; at++) digests.push(digest(at));
+    onRows?.(BigInt(block * ROWS_PER_BLOCK + 1), BigInt(end * ROWS_PER_BLOCK));
+    yield null;
+  }
+  // Rows outside 1…n would be in no block.
+  const others = db.prepare<[], bigint>('SELECT count(*) FROM remap WHERE rowid < 1').pluck().get();
+  return `${rows} ${others}\n${digests.join('')}`;
+}
+
+/** The blocks of an index: by model, each with its first key, up to which the block before it goes, and its digest. */
+export type IndexBlocks = readonly (readonly [
+  model: string,
+  blocks: readonly (readonly [first: string, digest: string])[],
+])[];
+
+/** A key of an index, as SQL compares it. */
+export type IndexKey = bigint | string;
+
+const KEY_COLUMN = { v3: 'v3_svc_id', v4: 'v4_svc_id', key: 'platform_id' } as const;
+/** The entries of a block as text: ids and rowids, or JSON. */
+const ENTRIES = {
+  v3: "group_concat(v3_svc_id || ' ' || rowid, ' ')",
+  v4: "group_concat(v4_svc_id || ' ' || rowid, ' ')",
+  key: 'json_group_array(json_array(platform_id, rowid, CAST(v3_company_id AS TEXT)))',
+} as const;
+
+/** Below every key, so that the first block of a model begins before all there can be. */
+export function lowestKey(part: IndexPart): IndexKey {
+  return part === 'key' ? '' : -(2n ** 63n);
+}
+
+/** A stored key as SQL compares it. */
+export function parseKey(part: IndexPart, text: string): IndexKey {
+  return part === 'key' ? text : BigInt(text);
+}
+
+/** Above every key: SQLite sorts blobs behind numbers and text. */
+const ABOVE_ALL = Buffer.alloc(0);
+
+/** Entries of a block in the order of their keys: 16 bytes each where keys are ids. */
+export interface Entries {
+  readonly keys: ArrayLike<IndexKey>;
+  readonly rows: Float64Array;
+}
+
+/** The entries of a block from the text that was digested. */
+export function parseEntries(part: IndexPart, text: string): Entries {
+  if (part === 'key') {
+    const entries = text === '' ? [] : (JSON.parse(text) as readonly (readonly [string, number])[]);
+    return { keys: entries.map(([key]) => key), rows: Float64Array.from(entries, ([, row]) => row) };
+  }
+  const words = text === '' ? [] : text.split(' ');
+  const keys = new BigInt64Array(words.length / 2);
+  const rows = new Float64Array(words.length / 2);
+  for (let at = 0; at < rows.length; at++) {
+    keys[at] = BigInt(words[at * 2] ?? 0);
+    rows[at] = Number(words[at * 2 + 1]);
+  }
+  return { keys, rows };
+}
+
+/** Makes the function that reads the entries of a block, from key `first` to before `next` (null: to the end). */
+export function prepareIndexBlock(
+  db: Db,
+  part: IndexPart,
+): (model: string, first: IndexKey, next: IndexKey | null) => { text: string; digest: string } {
+  const column = KEY_COLUMN[part];
+  const read = db
+    .prepare<[string, IndexKey, IndexKey | Buffer], string | null>(
+      `SELECT ${ENTRIES[part]} FROM remap INDEXED BY remap_${part}
+       WHERE model = ? AND ${column} >= ? AND ${column} < ?`,
+    )
+    .pluck();
+  return (model, first, next) => {
+    const text = read.get(model, first, next ?? ABOVE_ALL) ?? '';
+    return { text, digest: blockDigest(text) };
+  };
+}
+
+/** The blocks of an index of the remap as it is; yields `null` now and then. Entries of one key are in one block. */
+export function* digestIndex(db: Db, part: IndexPart): Generator<null, IndexBlocks> {
+  const column = KEY_COLUMN[part];
+  const from = `FROM remap INDEXED BY remap_${part} WHERE model`;
+  const nextModel = db.prepare<[string], string | null>(`SELECT min(model) ${from} > ?`).pluck();
+  const nextFirst = db
+    .prepare<[object], IndexKey | null>(
+      `SELECT min(${column}) ${from} = @model AND ${column} >
+         (SELECT ${column} ${from} = @model AND ${column} >= @first ORDER BY ${column} LIMIT 1 OFFSET ${ENTRIES_PER_BLOCK - 1})`,
+    )
+    .pluck();
+  const readBlock = prepareIndexBlock(db, part);
+  const found: [string, [string, string][]][] = [];
+  let read = 0;
+  for (let model = nextModel.get('') ?? null; model !== null; model = nextModel.get(model) ?? null) {
+    const blocks: [string, string][] = [];
+    for (let first: IndexKey | null = lowestKey(part); first !== null; ) {
+      const next: IndexKey | null = nextFirst.get({ model, first }) ?? null;
+      blocks.push([String(first), readBlock(model, first, next).digest]);
+      first = next;
+      read += 1;
+      if (read % BLOCKS_PER_STEP === 0) yield null;
+    }
+    found.push([model, blocks]);
+  }
+  return found;
+}
+
+const TABLE_ROW = {
+  company: `json_array(region, v3_company_id, v4_company_id, matched_by, shared_keys, agreeing_keys, v3_keys, v4_keys, note)`,
+  drift: 'json_array(model, region, v3_company_id, v4_company_id, platform_id, v3_svc_id, v4_svc_id, fields)',
+  drift_scope: 'json_array(model, region, v3_company_id, pairs, compared)',
+} as const;
+
+/** The digest of a table that a remap writes beside its rows. */
+export function digestTable(db: Db, part: TablePart): string {
+  const order = part === 'drift_scope' ? 'model, region, v3_company_id' : 'rowid';
+  const rows = db.prepare<[], string>(`SELECT ${TABLE_ROW[part]} FROM ${part} ORDER BY ${order}`).pluck();
+  const hash = createHash('sha256');
+  for (const row of rows.iterate()) hash.update(row).update('\n');
+  return hash.digest('hex');
+}

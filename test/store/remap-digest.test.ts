@@ -1,0 +1,159 @@
+import { afterAll, describe, expect, it } from 'vitest';
+import { prepareLookup } from '../../src/store/lookup.js';
+import { type Db, openEmptyDatabase } from '../../src/store/open.js';
+import { assertDigests, digestRemap, sealRun } from '../../src/store/remap-digest.js';
+import { openVerifiedRemap } from '../../src/store/verified-remap.js';
+import { codeOf } from '../support/code-of.js';
+
+const MODELS = ['accounting/invoices', 'crm/companies'];
+/** Several blocks of rows and of index entries for each model. */
+const ROWS = 1400;
+
+/** Ids run in another order than rows, repeat across regions, and reach both ends of 64 bits. */
+function newRemap(): Db {
+  const db = openEmptyDatabase();
+  const insert = db.prepare(
+    `INSERT INTO remap(model, path, region, v3_company_id, v4_company_id, platform_id, v3_svc_id, v4_svc_id, status,
+       reason, matched_by, evidence) VALUES (?, ?, ?, ?, 9, ?, ?, ?, ?, ?, ?, '{}')`,
+  );
+  db.transaction(() => {
+    for (const model of MODELS) {
+      for (let at = 0; at < ROWS; at += 1) {
+        const v3 = at === 0 ? -(2n ** 63n) : at === 1 ? 2n ** 63n - 1n : BigInt((at * 7919) % 1000) * 3n;
+        const isPair = at % 5 !== 0;
+        insert.run(
+          ...[model, at % 7 === 0 ? 'line_items' : '', at % 2 === 0 ? 'eu' : 'us', BigInt(at % 3)],
+          ...[
+            at % 11 === 0 ? null : `k"${at % 400}😀`,
+            at % 13 === 0 ? null : v3,
+            isPair ? BigInt(at) : null,
+          ],
+          ...(isPair ? ['matched', null, 'platform_id'] : ['unmatched', 'unexplained', null]),
+        );
+      }
+    }
+    db.exec("INSERT INTO remap_run(built_at, sha256, export_seq, counts) VALUES ('t', '', 0, '{}')");
+    db.exec("INSERT INTO company VALUES ('eu', 1, 9, 'same_id', 1, 1, 1, 1, '[]')");
+  })();
+  sealRun(db, 1n, digestRemap(db));
+  return db;
+}
+
+const db = newRemap();
+afterAll(() => db.close());
+
+/** Runs `work` with the remap altered, and takes that back. */
+function altered<T>(sql: string, work: () => T): T {
+  db.exec('SAVEPOINT whole');
+  try {
+    for (const statement of sql.split(';')) expect(db.prepare(statement).run().changes).toBeGreaterThan(0);
+    return work();
+  } finally {
+    db.exec('ROLLBACK TO whole; RELEASE whole');
+  }
+}
+
+/** Of every row: what a plain query by its key gives, and the look-up. */
+describe('a look-up through verified blocks', () => {
+  it.each([
+    ['v3', 'v3_svc_id'],
+    ['v4', 'v4_svc_id'],
+    ['key', 'platform_id'],
+  ] as const)('finds what a query by the index %s finds, and nothing else', (part, column) => {
+    const remap = openVerifiedRemap(db);
+    const select = db
+      .prepare(`SELECT rowid FROM remap WHERE model = ? AND ${column} = ? ORDER BY rowid`)
+      .pluck();
+    const keys = db.prepare<[], bigint | string>(
+      `SELECT DISTINCT ${column} FROM remap WHERE ${column} IS NOT NULL`,
+    );
+    const known = keys.pluck().all();
+    const absent =
+      part === 'key' ? ['', 'k', 'zz', '😀', '\u0000'] : [-1n, 1n, 2n ** 62n, -(2n ** 62n), 10_000n];
+    for (const model of [...MODELS, 'unknown/model']) {
+      for (const key of [...known, ...absent]) {
+        expect([model, key, remap.find(part, model, key)]).toEqual([model, key, select.all(model, key)]);
+      }
+    }
+    expect(known.length).toBeGreaterThan(300);
+  });
+});
+
+const ONE = `rowid = 700`;
+const ALTERATIONS: readonly string[] = [
+  'UPDATE remap SET v4_svc_id = v4_svc_id + 1',
+  `UPDATE remap SET v4_svc_id = v4_svc_id + 1 WHERE ${ONE}`,
+  `UPDATE remap SET v4_svc_id = NULL WHERE ${ONE}`,
+  `UPDATE remap SET v3_svc_id = v3_svc_id + 1 WHERE ${ONE}`,
+  `UPDATE remap SET status = 'ambiguous' WHERE ${ONE}`,
+  `UPDATE remap SET reason = 'x' WHERE ${ONE}`,
+  `UPDATE remap SET path = 'x' WHERE ${ONE}`,
+  `UPDATE remap SET region = NULL WHERE ${ONE}`,
+  `UPDATE remap SET v3_company_id = v3_company_id + 1 WHERE ${ONE}`,
+  `UPDATE remap SET v4_company_id = 8 WHERE ${ONE}`,
+  `UPDATE remap SET platform_id = 'other' WHERE ${ONE}`,
+  `UPDATE remap SET evidence = '{"a":1}' WHERE ${ONE}`,
+  `UPDATE remap SET unique_id_conflict = 1 WHERE ${ONE}`,
+  `UPDATE remap SET model = 'crm/companies' WHERE ${ONE}`,
+  `DELETE FROM remap WHERE ${ONE}`,
+  'DELETE FROM remap WHERE rowid = 1',
+  `DELETE FROM remap WHERE rowid = ${2 * ROWS}`,
+  'DELETE FROM remap',
+  `INSERT INTO remap SELECT * FROM remap WHERE ${ONE}`,
+  `INSERT INTO remap(rowid, model, path, v3_svc_id, status, evidence) VALUES (-5, 'crm/companies', '', 1, 'unmatched', '{}')`,
+  `UPDATE remap SET rowid = 10000 WHERE ${ONE}`,
+];
+
+describe('an altered remap', () => {
+  it('is as it was before', () => {
+    expect(() => assertDigests(db)).not.toThrow();
+  });
+
+  it.each([
+    ...ALTERATIONS,
+    'UPDATE company SET v4_company_id = 8',
+    'DELETE FROM company',
+    'UPDATE remap_run SET counts = \'{"matched":1}\'',
+    "UPDATE remap_run SET sha256 = 'x'",
+    'DELETE FROM remap_run',
+    "UPDATE remap_digest SET blocks = '[]' WHERE part = 'v3'",
+    'DELETE FROM remap_digest',
+  ])('is refused by whoever reads all of it after %s', (sql) => {
+    const code = altered(sql, () => codeOf(() => assertDigests(db)));
+    // The text of the blocks is compared when it is used: by look-ups.
+    const isBlocks = sql.includes('remap_digest');
+    expect(code).toBe(isBlocks ? null : 'corrupt_database');
+    if (isBlocks) expect(altered(sql, () => codeOf(() => newLookup()(1n)))).toBe('corrupt_database');
+  });
+
+  const answerOf = newLookup();
+  const asked = db
+    .prepare<[], bigint>('SELECT DISTINCT v3_svc_id FROM remap WHERE v3_svc_id IS NOT NULL')
+    .pluck()
+    .all();
+  const answers = new Map(asked.map((id) => [id, answerOf(id)]));
+
+  it.each(ALTERATIONS)('gives a look-up its right answer or none after %s', (sql) => {
+    let [refused, right] = [0, 0];
+    altered(sql, () => {
+      const lookup = newLookup();
+      for (const id of [...asked, 1n, 10_000n]) {
+        let answer: string | null = null;
+        if (codeOf(() => (answer = lookup(id))) === 'corrupt_database') refused += 1;
+        else if (answer === (answers.get(id) ?? answerOf(id))) right += 1;
+      }
+    });
+    expect([refused > 0, refused + right]).toEqual([true, asked.length + 2]);
+  });
+});
+
+function newLookup(): (id: bigint) => string {
+  const lookup = prepareLookup(db);
+  const place = { path: '', region: null, companyId: null };
+  const render = (_: string, value: unknown) => (typeof value === 'bigint' ? String(value) : value);
+  return (id) =>
+    JSON.stringify(
+      MODELS.map((model) => lookup(model, id, place)),
+      render,
+    );
+}
