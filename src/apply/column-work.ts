@@ -16,6 +16,7 @@ import {
 } from './ids/resolver.js';
 import { Tally } from './ids/tally.js';
 import type { Note, Policy } from './plan.js';
+import { partsOf } from './tables/merged-column.js';
 
 /** One id column under way: how its ids are looked up, and what was found so far. */
 export interface ColumnWork {
@@ -27,6 +28,13 @@ export interface ColumnWork {
   readonly finals: FinalsSink | null;
   /** Told of every value with its category. */
   readonly onValue: ((category: string, value: string) => void) | null;
+  /** Of a JSON column with several paths: the work on each; else empty. */
+  readonly parts: readonly ColumnWork[];
+}
+
+/** The work on each id of a column, as configured. */
+export function partsOfWork(work: ColumnWork): readonly ColumnWork[] {
+  return work.parts.length === 0 ? [work] : work.parts;
 }
 
 export interface FinalsSink {
@@ -44,6 +52,11 @@ export interface RemapSource {
 
 /** Begins work on a column. Loads the ids of its model, once per source. */
 export function openColumn({ remap, idMaps }: RemapSource, column: IdColumn, policy: Policy): ColumnWork {
+  const parts = partsOf(column);
+  if (parts.length > 1) {
+    const [first, ...others] = parts.map((part) => openColumn({ remap, idMaps }, part, policy));
+    if (first !== undefined) return { ...first, column, parts: [first, ...others] };
+  }
   const resolver = new Resolver(remap, lookUpOf(remap, column, policy), idMaps);
   return {
     column,
@@ -52,6 +65,7 @@ export function openColumn({ remap, idMaps }: RemapSource, column: IdColumn, pol
     missing: policy.missing,
     finals: null,
     onValue: null,
+    parts: [],
   };
 }
 

@@ -3,9 +3,8 @@ import type { ColumnWork } from '../column-work.js';
 import type { ApplyContext, RunFacts, Written } from '../context.js';
 import type { TargetPlan } from '../plan.js';
 import { quoteName } from '../sql-names.js';
-import { assertAgreed } from '../tables/assert-agreed.js';
+import { assertRecount } from '../tables/assert-agreed.js';
 import { columnOf } from '../tables/table-facts.js';
-import { buildColumnPlan, countedNotes } from '../tables/table-plan.js';
 import { isOpen } from '../tables/units.js';
 import { describeWritten, findEntered, finishUnit } from './pg-batches.js';
 import { unenteredRows } from './pg-groups.js';
@@ -124,9 +123,7 @@ function assertColumn(
   run: RunFacts,
   work: ColumnWork,
 ): void {
-  const column = buildColumnPlan(work, 'in_place');
-  const notes = countedNotes(context, facts, judgement.handling, work, column);
-  assertAgreed(context.policy, agreed, run, { column, notes });
+  assertRecount(context, { agreed, run, work, table: { facts, handling: judgement.handling } });
 }
 
 /** Every row of which a cell changes. */

@@ -3,10 +3,9 @@ import { SvcError } from '../../errors.js';
 import { type ApplyContext, NAMED_ROWS, type RunFacts, type Written } from '../context.js';
 import type { TargetPlan } from '../plan.js';
 import { quoteName } from '../sql-names.js';
-import { assertAgreed } from '../tables/assert-agreed.js';
+import { assertRecount } from '../tables/assert-agreed.js';
 import { type Batch, nextBatch } from '../tables/batches.js';
 import { notWritten } from '../tables/not-written.js';
-import { buildColumnPlan, countedNotes } from '../tables/table-plan.js';
 import { isOpen } from '../tables/units.js';
 import { unenteredRows } from './pg-groups.js';
 import { insertUnit, keyMatch, keySql, lockLedger, readUnit, readUnits, type Unit } from './pg-ledger.js';
@@ -111,9 +110,7 @@ async function enterColumn(
   const { facts, judgement, target, units } = found;
   const rows = unenteredRows(facts, judgement.handling.key, units, target.ledgerSchema, id);
   const { map, work } = await copyMap(context, session, found, id, { ...rows, at: col, dropAtCommit: true });
-  const column = buildColumnPlan(work, 'in_place');
-  const notes = countedNotes(context, facts, judgement.handling, work, column);
-  assertAgreed(context.policy, agreed, run, { column, notes });
+  assertRecount(context, { agreed, run, work, table: { facts, handling: judgement.handling } });
   const s = quoteName(target.ledgerSchema);
   const value = `t.${quoteName(id.column)}::text`;
   await session.exec(

@@ -3,9 +3,8 @@ import { openColumn } from '../column-work.js';
 import type { ApplyContext, RunFacts, Written } from '../context.js';
 import type { TargetPlan } from '../plan.js';
 import { quoteName } from '../sql-names.js';
-import { assertAgreed } from '../tables/assert-agreed.js';
+import { assertRecount } from '../tables/assert-agreed.js';
 import { columnOf } from '../tables/table-facts.js';
-import { buildColumnPlan } from '../tables/table-plan.js';
 import { describeWritten, findEntered } from './pg-batches.js';
 import { buildGroupJudge, groupSql, judgeGroup } from './pg-groups.js';
 import { insertUnit, lockLedger, readUnit } from './pg-ledger.js';
@@ -90,7 +89,7 @@ async function assertColumnAgreed(
   for await (const groups of session.read(groupSql(`${facts.table} AS t`, '', id))) {
     for (const group of groups) judgeGroup(judge, group);
   }
-  assertAgreed(context.policy, agreed, run, { column: buildColumnPlan(work, 'new'), notes: [] });
+  assertRecount(context, { agreed, run, work, table: null });
 }
 
 interface FillWhat {

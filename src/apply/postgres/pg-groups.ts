@@ -1,9 +1,10 @@
 import { columnLabel, type IdColumn } from '../../config/apply-targets.js';
-import { type ColumnWork, judgeOdd, judgeText } from '../column-work.js';
+import { type ColumnWork, judgeOdd, judgeText, partsOfWork } from '../column-work.js';
 import { NO_SCOPE, type RowScope } from '../ids/resolver.js';
 import type { Mode } from '../plan.js';
 import { quoteName } from '../sql-names.js';
-import { buildJsonRewriter, type JsonRewriter, rewriteJson } from '../text/rewrite-json.js';
+import { partsOf } from '../tables/merged-column.js';
+import { buildJsonRewriter, type JsonRewriter, type JsonRow, rewriteJson } from '../text/rewrite-json.js';
 import { NotJson } from '../text/scan-json.js';
 import { enteredRows, keySql, type Unit } from './pg-ledger.js';
 import type { Cells } from './pg-session.js';
@@ -24,10 +25,15 @@ export function groupTerms(
   alias: string,
   value = `${alias}.${quoteName(id.column)}::text`,
 ): string[] {
-  const scopes = [id.modelColumn, id.regionColumn, id.companyColumn]
-    .filter((name) => name !== undefined)
+  const scopes = partsOf(id)
+    .flatMap((part) => scopeColumns(part))
     .map((name) => `${alias}.${quoteName(name)}::text`);
   return [value, ...scopes];
+}
+
+/** Only the columns that are named stand in a group, in this order. */
+function scopeColumns({ modelColumn, regionColumn, companyColumn }: IdColumn): string[] {
+  return [modelColumn, regionColumn, companyColumn].filter((name) => name !== undefined);
 }
 
 /** `FROM` of a table's rows that no run has entered for a column, and its `WHERE`. */
@@ -55,8 +61,10 @@ export interface GroupJudge {
 }
 
 export function buildGroupJudge(work: ColumnWork, mode: Mode): GroupJudge {
-  const { path } = work.column;
-  const rewriter = path === undefined ? null : buildJsonRewriter([work], () => path, false);
+  const rewriter =
+    work.column.path === undefined
+      ? null
+      : buildJsonRewriter(partsOfWork(work), ({ column }) => column.path ?? '$', false);
   return { work, rewriter, isNewColumn: mode === 'new' };
 }
 
@@ -65,38 +73,46 @@ export function judgeGroup(judge: GroupJudge, group: Cells): string | null | und
   const { work, rewriter, isNewColumn } = judge;
   const [value = null] = group;
   const rows = Number(group.at(-1));
-  const scope = groupScope(work.column, group);
+  const scopes = groupScopes(work.column, group);
   if (value !== null && rewriter !== null)
-    return judgeJson(work, rewriter, value, { scope, rows }, isNewColumn);
-  const fate = judgeText(work, value ?? '', scope, rows);
+    return judgeJson(work, rewriter, value, { scopes, rows }, isNewColumn);
+  if (rewriter !== null) {
+    for (const [at, part] of partsOfWork(work).entries()) judgeText(part, '', scopes[at] ?? NO_SCOPE, rows);
+    return undefined;
+  }
+  const fate = judgeText(work, value ?? '', scopes[0] ?? NO_SCOPE, rows);
   if (fate === 'replace') return work.resolver.newDigits;
   return fate === 'clear' ? null : undefined;
 }
 
-/** Only the columns that are named stand in a group, in this order. */
-function groupScope({ modelColumn, regionColumn, companyColumn }: IdColumn, group: Cells): RowScope {
-  if (group.length <= 2) return NO_SCOPE;
+/** What a group says to each path of its column. */
+function groupScopes(id: IdColumn, group: Cells): RowScope[] {
   let at = 0;
   const next = (name: string | undefined) => {
     if (name === undefined) return null;
     at += 1;
     return group[at] || null;
   };
-  return { model: next(modelColumn), region: next(regionColumn), company: next(companyColumn) };
+  return partsOf(id).map(({ modelColumn, regionColumn, companyColumn }) => ({
+    model: next(modelColumn),
+    region: next(regionColumn),
+    company: next(companyColumn),
+  }));
 }
 
 function judgeJson(
   work: ColumnWork,
   rewriter: JsonRewriter,
   value: string,
-  row: { readonly scope: RowScope; readonly rows: number },
+  row: JsonRow,
   isNewColumn: boolean,
 ): string | undefined {
   try {
     return rewriteJson(rewriter, Buffer.from(value), row, isNewColumn)?.toString('utf8');
   } catch (error) {
     if (!(error instanceof NotJson)) throw error;
-    judgeOdd(work, 'not_json', () => value, row.scope, row.rows);
+    for (const [at, part] of partsOfWork(work).entries())
+      judgeOdd(part, 'not_json', () => value, row.scopes[at] ?? NO_SCOPE, row.rows);
     return undefined;
   }
 }

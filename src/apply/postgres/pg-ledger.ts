@@ -3,6 +3,7 @@ import { applyTargetSchema, columnLabel, type PostgresTarget } from '../../confi
 import { SvcError } from '../../errors.js';
 import type { ApplyContext, RunFacts } from '../context.js';
 import { quoteName } from '../sql-names.js';
+import { mergePaths, splitPaths } from '../tables/merged-column.js';
 import { hasLedger } from './pg-ledger-check.js';
 import { BEGIN_LATEST, type Cells, type PgSession } from './pg-session.js';
 
@@ -96,7 +97,7 @@ const typeName = z
     /^(?:"(?:[^"]|"")+"|[a-z_][a-z0-9_ ]*)(?:\.(?:"(?:[^"]|"")+"|[a-z_][a-z0-9_]*))?(?:\(\d+(?:,-?\d+)?\))?(?:\[\])*$/,
   );
 const target = json.pipe(applyTargetSchema).transform((one, context) => {
-  if (one.kind === 'postgres') return one;
+  if (one.kind === 'postgres') return mergePaths(one);
   context.addIssue('is no PostgreSQL table');
   return z.NEVER;
 });
@@ -246,7 +247,7 @@ export async function insertUnit(
       unit.target.name,
       unit.table,
       JSON.stringify(unit.target.ids.map(columnLabel)),
-      JSON.stringify(unit.target),
+      JSON.stringify(splitPaths(unit.target)),
       JSON.stringify(unit.key),
       JSON.stringify(unit.keyTypes),
       JSON.stringify(unit.types),

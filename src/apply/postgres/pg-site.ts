@@ -13,6 +13,7 @@ import {
 } from '../context.js';
 import type { TargetPlan } from '../plan.js';
 import type { Rewritten } from '../tables/judge-table.js';
+import { mergePaths } from '../tables/merged-column.js';
 import { type Agreed, writeAtOnce } from './pg-atomic.js';
 import { writeInBatches } from './pg-batches.js';
 import { postgresError } from './pg-errors.js';
@@ -27,7 +28,8 @@ import { undoAtOnce, undoInBatches, undoNewColumns } from './pg-undo.js';
 import { verifyUnit } from './pg-verify.js';
 
 /** The tables of one PostgreSQL database; all targets name the same connection string and ledger. */
-export function openPostgresSite(context: ApplyContext, targets: readonly PostgresTarget[]): Site {
+export function openPostgresSite(context: ApplyContext, given: readonly PostgresTarget[]): Site {
+  const targets = given.map(mergePaths);
   const [first] = targets;
   if (first === undefined) throw new Error('a site without targets');
   const session = new PgSession(context, first);

@@ -1,23 +1,25 @@
 import { columnLabel, type IdColumn, newColumnOf, type PostgresTarget } from '../../config/apply-targets.js';
 import { blocks, type ColumnWork, checkColumn, openColumn } from '../column-work.js';
 import type { ApplyContext, SurveyOptions } from '../context.js';
-import { type LeftCount, leftOfCounts } from '../left.js';
+import type { LeftCount } from '../left.js';
 import { type ColumnPlan, type Earlier, NO_EARLIER, type Note, type TargetPlan } from '../plan.js';
 import { RowNames } from '../row-names.js';
 import { quoteName } from '../sql-names.js';
 import { addHeld, type Held } from '../tables/held.js';
 import { type Judgement, judgeTable, type Rewritten } from '../tables/judge-table.js';
 import { type CellSource, keyOf, type OnLeft, tellRow, watchLeft } from '../tables/left-cells.js';
+import { mergedNotes, partsOf } from '../tables/merged-column.js';
 import { noRoomNote } from '../tables/parking.js';
 import { columnOf } from '../tables/table-facts.js';
 import {
-  buildColumnPlan,
+  addLeft,
+  buildColumnPlans,
   buildTablePlan,
   changedRows,
   countedNotes,
-  countsOf,
   isUnreadable,
   largestFinal,
+  leftOfWork,
   sameColumnNotes,
   watchFinals,
 } from '../tables/table-plan.js';
@@ -102,7 +104,8 @@ export async function findTable(
     ...sharedNewColumnNotes(context.policy.mode, target.name, facts.table, target.ids, rewritten),
     ...sharedTableNotes(target.name, facts.table, judgement, rewritten),
     ...writtenNotes(context.policy.mode, target.ids, units),
-    ...target.ids.flatMap((id) => [...checkColumn(context.remap, id), ...pathNotes(id)]),
+    ...target.ids.flatMap(mergedNotes),
+    ...target.ids.flatMap(partsOf).flatMap((id) => [...checkColumn(context.remap, id), ...pathNotes(id)]),
     ...earlierNotes(context, target, units),
     ...rowKeyNotes(context, target, units),
     ...otherKeyNotes(judgement.handling.key, units),
@@ -198,22 +201,25 @@ export async function surveyTable(
   for (const id of target.ids) {
     const work = watchFinals(openColumn(context, id, context.policy), facts, context.policy.mode);
     const trial = context.policy.mode === 'new' ? null : await ColumnTrial.of(session, facts, id);
-    const left: LeftCount[] = [];
+    const left: LeftCount[][] = [];
     for (const source of cellSources(context, found, id)) {
       const own = source.state === 'open' ? work : openColumn(context, id, source.policy);
       await tallyCells(context, session, found, own, {
         source,
         trial: source.state === 'open' ? trial : null,
       });
-      if (own !== work) left.push(...leftOfCounts(source.state, countsOf(own), source.policy));
+      if (own !== work) addLeft(left, leftOfWork(own, source));
       if (onLeft !== undefined) await listCells(context, session, found, id, { source, onLeft });
     }
     if (onLeft !== undefined && context.policy.mode === 'in_place')
       await listChanged(session, found, id, onLeft);
-    const plan = buildColumnPlan(work, context.policy.mode, left);
-    columns.push(plan);
-    counted.push(...countedNotes(context, facts, found.judgement.handling, work, plan));
-    counted.push(...(await roomNotes(session, found, work, plan, trial)), ...(trial?.notes() ?? []));
+    const plans = buildColumnPlans(work, context.policy.mode, left);
+    columns.push(...plans);
+    counted.push(
+      ...plans.flatMap((plan) => countedNotes(context, facts, found.judgement.handling, work, plan)),
+      ...(await roomNotes(session, found, work, plans, trial)),
+      ...(trial?.notes() ?? []),
+    );
   }
   const earlier = await compareEarlier(context, session, found, onLeft);
   return buildTablePlan({ ...base, earlier, rows, columns, notes: [...notes, ...counted] });
@@ -353,12 +359,12 @@ async function roomNotes(
   session: PgSession,
   { facts, judgement }: Found,
   work: ColumnWork,
-  plan: ColumnPlan,
+  plans: readonly ColumnPlan[],
   trial: ColumnTrial | null,
 ): Promise<Note[]> {
   const column = columnOf(facts, work.column.column);
   if (column === undefined || !judgement.handling.parked.includes(column.name)) return [];
-  const toPark = { rows: changedRows(plan), highest: largestFinal(work) };
+  const toPark = { rows: changedRows(plans), highest: largestFinal(work) };
   if (toPark.rows === 0n || column.holds === 'other') return [];
   const term = await parkingTerm(session, facts.table, column, toPark);
   if (term === null) return [noRoomNote(column.name, column.type)];

@@ -11,32 +11,16 @@ export function buildTargets(scanned: readonly Scanned[], fileOf: (path: string)
       const { table } = proposal.evidence.sample;
       tables.set(table, [...(tables.get(table) ?? []), proposal]);
     }
-    return [...tables].flatMap(([table, own]) =>
-      splitByColumn(own).map((part) => {
-        const name = freeName(table ?? fileOf(nameOf(place.target)), names);
-        return {
-          name,
-          ...placeOf(place.target, fileOf),
-          ...(table === null ? {} : { table }),
-          ids: part.map(idOf),
-        };
-      }),
-    );
+    return [...tables].map(([table, own]) => {
+      const name = freeName(table ?? fileOf(nameOf(place.target)), names);
+      return {
+        name,
+        ...placeOf(place.target, fileOf),
+        ...(table === null ? {} : { table }),
+        ids: own.map(idOf),
+      };
+    });
   });
-}
-
-/** A target names each column of a table once: several paths in one need a target each. */
-function splitByColumn(proposals: readonly Proposal[]): Proposal[][] {
-  const rounds: Proposal[][] = [];
-  for (const proposal of proposals) {
-    const { column, path } = proposal.evidence.sample;
-    const free = rounds.find(
-      (round) => path === null || round.every(({ evidence }) => evidence.sample.column !== column),
-    );
-    if (free === undefined) rounds.push([proposal]);
-    else free.push(proposal);
-  }
-  return rounds;
 }
 
 function nameOf(target: ApplyTarget): string {

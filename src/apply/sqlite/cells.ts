@@ -1,9 +1,18 @@
 import type { IdColumn } from '../../config/apply-targets.js';
-import { type ColumnWork, type Fate, judgeNumber, judgeOdd, judgeText, needsScope } from '../column-work.js';
+import {
+  type ColumnWork,
+  type Fate,
+  judgeNumber,
+  judgeOdd,
+  judgeText,
+  needsScope,
+  partsOfWork,
+} from '../column-work.js';
 import { joinHalves } from '../ids/int64.js';
 import { NO_SCOPE, type RowScope } from '../ids/resolver.js';
 import type { Mode } from '../plan.js';
 import { quoteName } from '../sql-names.js';
+import { partsOf } from '../tables/merged-column.js';
 import { buildJsonRewriter, type JsonRewriter, rewriteJson } from '../text/rewrite-json.js';
 import { NotJson } from '../text/scan-json.js';
 import type { UserDb } from './user-db.js';
@@ -28,11 +37,11 @@ export function exactSql(column: IdColumn, name: string): string {
     WHEN 'real' THEN CAST(${name} AS TEXT) ELSE ${name} END`;
 }
 
-/** Model, region and company of the row as three texts; NULL where the column names none. */
+/** Model, region and company of the row as three texts for each path; NULL where it names none. */
 export function scopeSql(column: IdColumn, alias: string): string[] {
-  return [column.modelColumn, column.regionColumn, column.companyColumn].map((name) =>
-    name === undefined ? 'NULL' : `CAST(${alias}.${quoteName(name)} AS TEXT)`,
-  );
+  return partsOf(column)
+    .flatMap((part) => [part.modelColumn, part.regionColumn, part.companyColumn])
+    .map((name) => (name === undefined ? 'NULL' : `CAST(${alias}.${quoteName(name)} AS TEXT)`));
 }
 
 /** One column with what judging its cells needs. */
@@ -44,12 +53,19 @@ export interface CellJudge {
 }
 
 export function buildCellJudge(work: ColumnWork, mode: Mode): CellJudge {
-  const { path } = work.column;
-  const rewriter = path === undefined ? null : buildJsonRewriter([work], () => path, false);
+  const rewriter =
+    work.column.path === undefined
+      ? null
+      : buildJsonRewriter(partsOfWork(work), ({ column }) => column.path ?? '$', false);
   return { work, rewriter, isNewColumn: mode === 'new' };
 }
 
-export function rowScope(column: IdColumn, cells: readonly unknown[]): RowScope {
+/** What a row says to each path of a column, from the cells of `scopeSql`. */
+export function rowScopes(column: IdColumn, cells: readonly unknown[]): RowScope[] {
+  return partsOf(column).map((part, at) => rowScope(part, cells.slice(3 * at, 3 * at + 3)));
+}
+
+function rowScope(column: IdColumn, cells: readonly unknown[]): RowScope {
   if (!needsScope(column)) return NO_SCOPE;
   const [model, region, company] = cells.map((cell) =>
     typeof cell === 'string' && cell !== '' ? cell : null,
@@ -62,14 +78,15 @@ export function judgeCell(
   judge: CellJudge,
   cell: Cell,
   isText: boolean,
-  scope: RowScope,
+  scopes: readonly RowScope[],
 ): Cell | bigint | undefined {
   const { work, rewriter, isNewColumn } = judge;
+  const scope = scopes[0] ?? NO_SCOPE;
   if (cell === null) {
-    judgeText(work, '', scope);
+    for (const [at, part] of partsOfWork(work).entries()) judgeText(part, '', scopes[at] ?? NO_SCOPE);
     return undefined;
   }
-  if (rewriter !== null) return judgeJson(work, rewriter, cell, scope, isNewColumn);
+  if (rewriter !== null) return judgeJson(work, rewriter, cell, scopes, isNewColumn);
   if (typeof cell === 'number') return newCell(work, judgeNumber(work, cell, scope), false);
   if (typeof cell === 'string') return newCell(work, judgeText(work, cell, scope), isText);
   judgeOdd(work, 'not_a_value', () => `${cell.length} bytes`, scope);
@@ -87,18 +104,19 @@ function judgeJson(
   work: ColumnWork,
   rewriter: JsonRewriter,
   cell: Cell,
-  scope: RowScope,
+  scopes: readonly RowScope[],
   isNewColumn: boolean,
 ): Buffer | undefined {
   if (Buffer.isBuffer(cell)) {
     try {
-      return rewriteJson(rewriter, cell, { scope, rows: 1 }, isNewColumn);
+      return rewriteJson(rewriter, cell, { scopes, rows: 1 }, isNewColumn);
     } catch (error) {
       if (!(error instanceof NotJson)) throw error;
     }
   }
   const text = Buffer.isBuffer(cell) ? cell.toString('utf8', 0, 64) : 'no text';
-  judgeOdd(work, 'not_json', () => text, scope);
+  for (const [at, part] of partsOfWork(work).entries())
+    judgeOdd(part, 'not_json', () => text, scopes[at] ?? NO_SCOPE);
   return undefined;
 }
 
@@ -115,7 +133,7 @@ export function registerJudge(db: UserDb, name: string, judge: CellJudge): void 
     name,
     { directOnly: true, varargs: true },
     (cell: Cell, isText: number, ...scope: unknown[]) => {
-      const result = judgeCell(judge, cell, isText === 1, rowScope(judge.work.column, scope));
+      const result = judgeCell(judge, cell, isText === 1, rowScopes(judge.work.column, scope));
       return result === undefined ? keep : result;
     },
   );

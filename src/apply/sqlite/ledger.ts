@@ -5,6 +5,7 @@ import { Sqlite } from '../../store/sqlite.js';
 import { blocks } from '../column-work.js';
 import type { ApplyContext, RunFacts } from '../context.js';
 import type { Note } from '../plan.js';
+import { mergePaths, splitPaths } from '../tables/merged-column.js';
 import type { UserDb } from './user-db.js';
 
 /**
@@ -105,7 +106,7 @@ function sqliteTargetOf(definition: string): SqliteTarget {
   const target = applyTargetSchema.parse(JSON.parse(definition));
   if (target.kind !== 'sqlite')
     throw new SvcError('bad_input', 'The ledger names a target that is no SQLite table.');
-  return target;
+  return mergePaths(target);
 }
 
 function parseUnits(rows: readonly unknown[]): Unit[] {
@@ -215,7 +216,7 @@ export function insertUnit(db: UserDb, context: ApplyContext, run: RunFacts, uni
       unit.target.name,
       unit.table,
       JSON.stringify(unit.target.ids.map(columnLabel)),
-      JSON.stringify(unit.target),
+      JSON.stringify(splitPaths(unit.target)),
       JSON.stringify(unit.key),
       policy.mode,
       unit.isAtomic ? 1 : 0,

@@ -3,8 +3,8 @@ import { type ColumnWork, openColumn } from '../column-work.js';
 import type { ApplyContext, RunFacts, Written } from '../context.js';
 import type { TargetPlan } from '../plan.js';
 import { quoteName } from '../sql-names.js';
-import { assertAgreed } from '../tables/assert-agreed.js';
-import { buildColumnPlan, countedNotes, watchFinals } from '../tables/table-plan.js';
+import { assertRecount } from '../tables/assert-agreed.js';
+import { watchFinals } from '../tables/table-plan.js';
 import { isOpen } from '../tables/units.js';
 import { buildCellJudge, judgeSql, KEEP_SQL, registerJudge, resultSql } from './cells.js';
 import { ensureLedger, enteredRows, insertUnit, keySql, plain, readUnit } from './ledger.js';
@@ -55,9 +55,8 @@ function writeTable(context: ApplyContext, db: UserDb, { found, agreed }: Agreed
   );
   listRows(context, db, found, works);
   for (const one of works) {
-    const column = buildColumnPlan(one, 'in_place');
-    const notes = countedNotes(context, facts, judgement.handling, one, column);
-    if (isOpen(context, found, one.column)) assertAgreed(context.policy, agreed, run, { column, notes });
+    if (!isOpen(context, found, one.column)) continue;
+    assertRecount(context, { agreed, run, work: one, table: { facts, handling: judgement.handling } });
   }
   changeWork(db, work, facts.triggers);
   enterRows(db, unit, work);

@@ -4,10 +4,10 @@ import { openColumn } from '../column-work.js';
 import { type ApplyContext, NAMED_ROWS, type RunFacts, type Written } from '../context.js';
 import type { TargetPlan } from '../plan.js';
 import { quoteName } from '../sql-names.js';
-import { assertAgreed } from '../tables/assert-agreed.js';
+import { assertRecount } from '../tables/assert-agreed.js';
 import { type Batch, nextBatch } from '../tables/batches.js';
 import { notWritten } from '../tables/not-written.js';
-import { buildColumnPlan, countedNotes, watchFinals } from '../tables/table-plan.js';
+import { watchFinals } from '../tables/table-plan.js';
 import { isOpen } from '../tables/units.js';
 import { buildCellJudge, judgeSql, KEEP_SQL, registerJudge, resultSql } from './cells.js';
 import { ensureLedger, insertUnit, keyMatch, keySql, readUnit, readUnits, type Unit } from './ledger.js';
@@ -92,9 +92,7 @@ function enterColumn(
        FROM ${unenteredRows(facts, judgement.handling.key, units, id)} ${andWhere(units, id)} LIMIT -1
      ) WHERE n IS NOT ${KEEP_SQL}`,
   ).run();
-  const column = buildColumnPlan(work, 'in_place');
-  const notes = countedNotes(context, facts, judgement.handling, work, column);
-  assertAgreed(context.policy, agreed, run, { column, notes });
+  assertRecount(context, { agreed, run, work, table: { facts, handling: judgement.handling } });
 }
 
 async function carryOutBatch(

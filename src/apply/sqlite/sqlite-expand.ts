@@ -3,9 +3,9 @@ import { openColumn } from '../column-work.js';
 import type { ApplyContext, RunFacts, Written } from '../context.js';
 import type { TargetPlan } from '../plan.js';
 import { quoteName } from '../sql-names.js';
-import { assertAgreed } from '../tables/assert-agreed.js';
+import { assertRecount } from '../tables/assert-agreed.js';
 import { columnOf } from '../tables/table-facts.js';
-import { buildColumnPlan, watchFinals } from '../tables/table-plan.js';
+import { watchFinals } from '../tables/table-plan.js';
 import {
   buildCellJudge,
   type Cell,
@@ -15,7 +15,7 @@ import {
   KEEP_SQL,
   registerJudge,
   resultSql,
-  rowScope,
+  rowScopes,
   scopeSql,
 } from './cells.js';
 import { ensureLedger, insertUnit, readUnit } from './ledger.js';
@@ -108,9 +108,9 @@ function assertColumnAgreed(
   const judge = buildCellJudge(work, 'new');
   const sql = `SELECT ${[cellSql(id, 't'), ...scopeSql(id, 't')].join(', ')} FROM ${quoteName(found.facts.table)} AS t`;
   for (const [cell = null, ...scope] of db.prepare<[], Cell[]>(sql).raw().iterate()) {
-    judgeCell(judge, cell, typeof cell === 'string', rowScope(id, scope));
+    judgeCell(judge, cell, typeof cell === 'string', rowScopes(id, scope));
   }
-  assertAgreed(context.policy, agreed, run, { column: buildColumnPlan(work, 'new'), notes: [] });
+  assertRecount(context, { agreed, run, work, table: null });
 }
 
 /** Fills rows that have an id and no V4 id yet: those from the first rowid up to the second, or all. */

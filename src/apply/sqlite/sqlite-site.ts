@@ -3,6 +3,7 @@ import type { ApplyContext, RunFacts, Site, SurveyOptions, Undone, Verified, Wri
 import { isFinished, surveyContext } from '../context.js';
 import type { TargetPlan } from '../plan.js';
 import type { Rewritten } from '../tables/judge-table.js';
+import { mergePaths } from '../tables/merged-column.js';
 import { readDoneUnits, readUnitsOfRun } from './ledger.js';
 import { writeAtOnce } from './sqlite-atomic.js';
 import { writeInBatches } from './sqlite-batches.js';
@@ -15,7 +16,8 @@ import { verifyUnit } from './sqlite-verify.js';
 import { openUserDb, sqliteError, type UserDb } from './user-db.js';
 
 /** The tables of one SQLite database. */
-export function openSqliteSite(context: ApplyContext, file: string, targets: readonly SqliteTarget[]): Site {
+export function openSqliteSite(context: ApplyContext, file: string, given: readonly SqliteTarget[]): Site {
+  const targets = given.map(mergePaths);
   const withDb = async <T>(isWriter: boolean, work: (db: UserDb) => Promise<T>): Promise<T> => {
     const db = openUserDb(file, isWriter);
     try {

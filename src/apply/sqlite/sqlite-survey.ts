@@ -2,23 +2,25 @@ import { setImmediate } from 'node:timers/promises';
 import { columnLabel, type IdColumn, newColumnOf, type SqliteTarget } from '../../config/apply-targets.js';
 import { blocks, type ColumnWork, checkColumn, openColumn } from '../column-work.js';
 import type { ApplyContext, SurveyOptions } from '../context.js';
-import { type LeftCount, leftOfCounts } from '../left.js';
+import type { LeftCount } from '../left.js';
 import { type ColumnPlan, type Earlier, NO_EARLIER, type Note, type TargetPlan } from '../plan.js';
 import { RowNames } from '../row-names.js';
 import { quoteName } from '../sql-names.js';
 import { addHeld } from '../tables/held.js';
 import { type Judgement, judgeTable, type Rewritten } from '../tables/judge-table.js';
 import { type CellSource, keyOf, type OnLeft, tellRow, watchLeft } from '../tables/left-cells.js';
+import { mergedNotes, partsOf } from '../tables/merged-column.js';
 import { noRoomNote } from '../tables/parking.js';
 import { columnOf } from '../tables/table-facts.js';
 import {
-  buildColumnPlan,
+  addLeft,
+  buildColumnPlans,
   buildTablePlan,
   changedRows,
   countedNotes,
-  countsOf,
   isUnreadable,
   largestFinal,
+  leftOfWork,
   sameColumnNotes,
   watchFinals,
 } from '../tables/table-plan.js';
@@ -33,7 +35,7 @@ import {
   pathNotes,
   rowKeyNotes,
 } from '../tables/units.js';
-import { buildCellJudge, type Cell, exactSql, judgeCell, rowScope, scopeSql } from './cells.js';
+import { buildCellJudge, type Cell, exactSql, judgeCell, rowScopes, scopeSql } from './cells.js';
 import { compareFilled } from './compare-filled.js';
 import { enteredRows, keyMatch, keySql, ledgerNotes, plain, readUnits, type Unit } from './ledger.js';
 import type { SqliteFacts } from './sqlite-facts.js';
@@ -76,7 +78,8 @@ export function findTable(
     ...sharedNewColumnNotes(context.policy.mode, target.name, facts.table, target.ids, rewritten),
     ...sharedTableNotes(target.name, facts.table, judgement, rewritten),
     ...writtenNotes(context.policy.mode, target.ids, units),
-    ...target.ids.flatMap((id) => [...checkColumn(context.remap, id), ...pathNotes(id)]),
+    ...target.ids.flatMap(mergedNotes),
+    ...target.ids.flatMap(partsOf).flatMap((id) => [...checkColumn(context.remap, id), ...pathNotes(id)]),
     ...earlierNotes(context, target, units),
     ...rowKeyNotes(context, target, units),
     ...otherKeyNotes(judgement.handling.key, units),
@@ -178,17 +181,19 @@ export async function surveyTable(
   const counted: Note[] = [];
   for (const id of target.ids) {
     const work = watchFinals(openColumn(context, id, context.policy), facts, context.policy.mode);
-    const left: LeftCount[] = [];
+    const left: LeftCount[][] = [];
     for (const source of cellSources(context, found, id)) {
       const own = source.state === 'open' ? work : openColumn(context, id, source.policy);
       await tallyCells(context, db, found, { work: own, source, rows, onLeft });
-      if (own !== work) left.push(...leftOfCounts(source.state, countsOf(own), source.policy));
+      if (own !== work) addLeft(left, leftOfWork(own, source));
     }
     if (onLeft !== undefined && context.policy.mode === 'in_place') listChanged(db, found, id, onLeft);
-    const plan = buildColumnPlan(work, context.policy.mode, left);
-    columns.push(plan);
-    counted.push(...countedNotes(context, facts, found.judgement.handling, work, plan));
-    counted.push(...writableNotes(context, db, found, work, plan));
+    const plans = buildColumnPlans(work, context.policy.mode, left);
+    columns.push(...plans);
+    counted.push(
+      ...plans.flatMap((plan) => countedNotes(context, facts, found.judgement.handling, work, plan)),
+      ...writableNotes(context, db, found, work, plans),
+    );
   }
   const earlier = compareEarlier(context, db, found, onLeft);
   return buildTablePlan({ ...base, earlier, rows, columns, notes: [...notes, ...counted] });
@@ -200,10 +205,10 @@ function writableNotes(
   db: UserDb,
   { facts, judgement }: Found,
   work: ColumnWork,
-  plan: ColumnPlan,
+  plans: readonly ColumnPlan[],
 ): Note[] {
   const name = work.column.column;
-  const toPark = { rows: changedRows(plan), highest: largestFinal(work) };
+  const toPark = { rows: changedRows(plans), highest: largestFinal(work) };
   if (toPark.rows === 0n || context.policy.mode === 'new') return [];
   if (!judgement.handling.parked.includes(name)) return trialNotes(context, db, facts, work, null);
   const term = parkingTerm(db, facts.table, name, 0, toPark);
@@ -265,22 +270,25 @@ async function tallyCells(
 ): Promise<void> {
   const id = work.column;
   const key = onLeft === undefined ? [] : rowKeyOf(facts, judgement.handling.key);
+  const scopes = scopeSql(id, 't');
   const terms = [
     exactSql(id, source.value),
-    ...scopeSql(id, 't'),
+    ...scopes,
     ...key.map((name) => `CAST(t.${quoteName(name)} AS TEXT)`),
   ];
   let row: readonly Cell[] = [];
   const watched =
     onLeft === undefined
       ? work
-      : watchLeft(work, source, target.name, onLeft, () => ({ key: keyOf(key, row.slice(4)) }));
+      : watchLeft(work, source, target.name, onLeft, () => ({
+          key: keyOf(key, row.slice(1 + scopes.length)),
+        }));
   const judge = buildCellJudge(watched, context.policy.mode);
   let done = 0;
   const sql = `SELECT ${terms.join(', ')} FROM ${source.from}`;
   for (row of db.prepare<[], Cell[]>(sql).raw().iterate()) {
     const [cell = null, ...scope] = row;
-    judgeCell(judge, cell, typeof cell === 'string', rowScope(id, scope));
+    judgeCell(judge, cell, typeof cell === 'string', rowScopes(id, scope));
     done += 1;
     if (done % ROWS_PER_BREATH !== 0) continue;
     context.onProgress({ kind: 'step', name: `reading ${facts.table}`, done, total: rows });

@@ -1,13 +1,37 @@
 import { SvcError } from '../../errors.js';
-import type { RunFacts } from '../context.js';
+import type { ColumnWork } from '../column-work.js';
+import type { ApplyContext, RunFacts } from '../context.js';
 import { type ColumnPlan, judgeColumns, type Note, type Policy, type TargetPlan } from '../plan.js';
+import type { Handling, TableFacts } from './table-facts.js';
+import { buildColumnPlans, countedNotes } from './table-plan.js';
+
+/** Where a column was counted once more, in the transaction that is about to write it. */
+export interface Recount {
+  readonly agreed: TargetPlan;
+  readonly run: RunFacts;
+  readonly work: ColumnWork;
+  /** What else must hold of the table; null: nothing, the column itself is not changed. */
+  readonly table: { readonly facts: TableFacts; readonly handling: Handling } | null;
+}
+
+/**
+ * Compares every path of a column with what was agreed to.
+ *
+ * @throws SvcError `bad_input`: nothing was written
+ */
+export function assertRecount(context: ApplyContext, { agreed, run, work, table }: Recount): void {
+  for (const column of buildColumnPlans(work, context.policy.mode)) {
+    const notes = table === null ? [] : countedNotes(context, table.facts, table.handling, work, column);
+    assertAgreed(context.policy, agreed, run, { column, notes });
+  }
+}
 
 /**
  * Compares what was agreed to with what the transaction that is about to write found.
  *
  * @throws SvcError `bad_input`: nothing was written
  */
-export function assertAgreed(
+function assertAgreed(
   policy: Policy,
   agreed: TargetPlan,
   run: RunFacts,

@@ -2,6 +2,7 @@ import type { IdColumn, TableTarget } from '../../config/apply-targets.js';
 import { orMeantEnd } from '../../config/suggest.js';
 import { blocks } from '../column-work.js';
 import type { Note, Policy } from '../plan.js';
+import { partsOf } from './merged-column.js';
 import { columnOf, type ForeignKey, type Handling, type TableFacts } from './table-facts.js';
 
 /** Id columns of a table that are rewritten in the same run. */
@@ -32,7 +33,7 @@ export function judgeTable(
     ...kindNotes(facts),
     ...facts.notes,
     ...unknownColumns(facts, target.key ?? []),
-    ...target.ids.flatMap((id) => columnNotes(facts, id)),
+    ...target.ids.flatMap(partsOf).flatMap((id) => columnNotes(facts, id)),
   ];
   if (policy.mode === 'new' || notes.some((note) => note.code === 'not_a_table')) {
     return { handling: { key: [], isAtomic: false, parked: [] }, notes };

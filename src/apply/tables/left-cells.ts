@@ -25,6 +25,10 @@ export function watchLeft(
   onLeft: OnLeft,
   row: () => Partial<LeftRow>,
 ): ColumnWork {
+  if (work.parts.length > 0) {
+    const parts = work.parts.map((part) => watchLeft(part, { state, policy }, target, onLeft, row));
+    return { ...work, parts };
+  }
   const column = columnLabel(work.column);
   const onValue = (reason: string, value: string): void => {
     const kind = kindOf(state, reason, policy);

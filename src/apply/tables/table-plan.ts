@@ -1,17 +1,18 @@
 import { columnLabel, newColumnOf, type TableTarget } from '../../config/apply-targets.js';
-import { blocks, type ColumnWork } from '../column-work.js';
+import { blocks, type ColumnWork, partsOfWork } from '../column-work.js';
 import type { ApplyContext } from '../context.js';
-import { type LeftCount, sumLeft } from '../left.js';
+import { type LeftCount, leftOfCounts, sumLeft } from '../left.js';
 import {
   buildCounts,
   type ColumnPlan,
   type Earlier,
   isMissing,
   type Note,
-  type PlanCount,
   type TargetPlan,
 } from '../plan.js';
 import { Finals } from './finals.js';
+import type { CellSource } from './left-cells.js';
+import { splitPaths } from './merged-column.js';
 import { columnOf, type Handling, type TableFacts } from './table-facts.js';
 
 /** The column with a watch on the ids it ends up with. */
@@ -26,31 +27,50 @@ export function watchFinals(work: ColumnWork, facts: TableFacts, mode: 'new' | '
   return { ...work, finals: new Finals(column, isUnique) };
 }
 
-/** A column's part of the plan. */
-export function buildColumnPlan(
-  { column, tally }: ColumnWork,
+/** A column's parts of the plan, one for each of its paths; `left` in the same order. */
+export function buildColumnPlans(
+  work: ColumnWork,
   mode: 'new' | 'in_place',
-  left: readonly LeftCount[] = [],
+  left: readonly (readonly LeftCount[])[] = [],
+): ColumnPlan[] {
+  const newColumn = mode === 'new' ? newColumnOf(work.column) : null;
+  return partsOfWork(work).map((part, at) => buildColumnPlan(part, newColumn, left[at] ?? []));
+}
+
+function buildColumnPlan(
+  { column, tally }: ColumnWork,
+  newColumn: string | null,
+  left: readonly LeftCount[],
 ): ColumnPlan {
   const tallied = tally.result();
   return {
     column: columnLabel(column),
     model: column.model ?? `by ${column.modelColumn}`,
-    newColumn: mode === 'new' ? newColumnOf(column) : null,
+    newColumn,
     counts: buildCounts(tallied),
     left: sumLeft(left),
     digest: tallied.digest,
   };
 }
 
-/** The counts of a column so far. */
-export function countsOf({ tally }: ColumnWork): PlanCount[] {
-  return buildCounts(tally.result());
+/** What is left of the values counted so far, for each path of a column. */
+export function leftOfWork(
+  work: ColumnWork,
+  { state, policy }: Pick<CellSource, 'state' | 'policy'>,
+): LeftCount[][] {
+  return partsOfWork(work).map(({ tally }) => leftOfCounts(state, buildCounts(tally.result()), policy));
+}
+
+/** Adds what is left from one source to what is left from others, path by path. */
+export function addLeft(all: LeftCount[][], more: readonly LeftCount[][]): void {
+  for (const [at, one] of more.entries()) all[at] = [...(all[at] ?? []), ...one];
 }
 
 /** At most so many rows of a column get another value. */
-export function changedRows({ counts }: ColumnPlan): bigint {
-  const changed = counts.filter((count) => count.name === 'mapped' || isMissing(count));
+export function changedRows(plans: readonly ColumnPlan[]): bigint {
+  const changed = plans
+    .flatMap(({ counts }) => counts)
+    .filter((count) => count.name === 'mapped' || isMissing(count));
   return changed.reduce((total, { rows }) => total + BigInt(rows), 0n);
 }
 
@@ -69,7 +89,9 @@ export function countedNotes(
 ): Note[] {
   const notes = work.finals instanceof Finals ? work.finals.notes() : [];
   const column = columnOf(facts, work.column.column);
-  const isEmptied = context.policy.missing === 'null' && plan.counts.some(isMissing);
+  // Inside JSON an id becomes null, not the cell.
+  const isPlain = work.column.path === undefined;
+  const isEmptied = isPlain && context.policy.missing === 'null' && plan.counts.some(isMissing);
   if (column === undefined || !isEmptied || context.policy.mode === 'new') return notes;
   if (column.isNullable && !handling.key.includes(column.name)) return notes;
   return [...notes, blocks('not_null', `${column.name} is never null: --missing null cannot empty it.`)];
@@ -80,7 +102,7 @@ export function sameColumnNotes(target: TableTarget): Note[] {
   const names = target.ids.map((id) => id.column);
   const twice = names.find((name, at) => names.indexOf(name) !== at);
   if (twice === undefined) return [];
-  return [blocks('same_column', `${twice} is named twice: use one target for each of its paths.`)];
+  return [blocks('same_column', `${twice} is named twice: name it once, or with a path each time.`)];
 }
 
 export interface TableSurvey {
@@ -99,7 +121,7 @@ export function buildTablePlan(survey: TableSurvey): TargetPlan {
     name: target.name,
     kind: target.kind,
     place,
-    definition: target,
+    definition: splitPaths(target),
     output: null,
     rows,
     columns,

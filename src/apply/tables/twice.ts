@@ -1,8 +1,8 @@
 import { columnLabel, type IdColumn, newColumnOf } from '../../config/apply-targets.js';
 import { blocks } from '../column-work.js';
 import type { Mode, Note } from '../plan.js';
-import { mayMeet, parseJsonPath } from '../text/json-path.js';
 import type { Judgement, Rewritten } from './judge-table.js';
+import { partsOf, pathsMeet } from './merged-column.js';
 import type { UnitFacts } from './units.js';
 
 /**
@@ -108,9 +108,7 @@ export function sharedTableNotes(
 
 function meets(a: IdColumn, b: IdColumn): boolean {
   if (!isSame(a.column, b.column)) return false;
-  if (a.path === undefined || b.path === undefined) return true;
-  const [one, two] = [parseJsonPath(a.path), parseJsonPath(b.path)];
-  return one === null || two === null || mayMeet(one, two);
+  return partsOf(a).some((one) => partsOf(b).some((other) => pathsMeet(one, other)));
 }
 
 /** SQLite does not tell names apart by case; where a database does, such twins are refused once too often. */

@@ -51,13 +51,13 @@ export function buildJsonRewriter(
   return { paths, columns };
 }
 
-/** The row a JSON value stands in: its own scope, and how many rows hold the same. */
+/** The row a JSON value stands in: what it says to each column of the rewriter, and how many rows hold the same. */
 export interface JsonRow {
-  readonly scope: RowScope;
+  readonly scopes: readonly RowScope[];
   readonly rows: number;
 }
 
-const ONE_ROW: JsonRow = { scope: NO_SCOPE, rows: 1 };
+const ONE_ROW: JsonRow = { scopes: [], rows: 1 };
 
 /** What becomes of one JSON value. */
 export interface JsonEdits {
@@ -81,8 +81,9 @@ export function findEdits(
   const hits = scanJson(bytes, range.start, range.end, rewriter.paths);
   const edits: Edit[] = [];
   let kept = 0;
-  for (const column of rewriter.columns) {
-    const scope = needsScope(column.work.column) ? innerScope(column, bytes, hits, row.scope) : row.scope;
+  for (const [at, column] of rewriter.columns.entries()) {
+    const outer = row.scopes[at] ?? NO_SCOPE;
+    const scope = needsScope(column.work.column) ? innerScope(column, bytes, hits, outer) : outer;
     for (const hit of hits) {
       if (hit.path !== column.path) continue;
       const fate = judgeHit(column.work, bytes, hit, { scope, rows: row.rows });
@@ -130,7 +131,12 @@ function onlyText(bytes: Buffer, hits: readonly Hit[]): string | null {
   return typeof text === 'string' && text !== '' ? text : null;
 }
 
-function judgeHit(work: ColumnWork, bytes: Buffer, hit: Hit, { scope, rows }: JsonRow): Fate {
+function judgeHit(
+  work: ColumnWork,
+  bytes: Buffer,
+  hit: Hit,
+  { scope, rows }: { readonly scope: RowScope; readonly rows: number },
+): Fate {
   if (hit.kind === 'null') return judgeText(work, '', scope, rows);
   if (hit.kind === 'number')
     return judgeText(work, bytes.toString('latin1', hit.start, hit.end), scope, rows);

@@ -10,7 +10,8 @@ export interface Shop {
   readonly close: () => Promise<void>;
 }
 
-type OpenShop = (name: string) => Promise<Shop>;
+/** `ids`: of a configured target `orders`; without them there is none. */
+type OpenShop = (name: string, ids?: readonly object[]) => Promise<Shop>;
 
 /** A shop in each kind of database there is; `stop` ends their server. */
 export async function openShops(): Promise<{
@@ -20,27 +21,31 @@ export async function openShops(): Promise<{
   const cluster = await startPostgres();
   const shops: [string, OpenShop][] = [['SQLite', openSqlite]];
   if (cluster !== null)
-    shops.push(['PostgreSQL', async (name) => openPostgres(await cluster.createDatabase(name))]);
+    shops.push(['PostgreSQL', async (name, ids) => openPostgres(await cluster.createDatabase(name), ids)]);
   return { shops, stop: () => cluster?.stop() };
 }
 
-async function openSqlite(): Promise<Shop> {
-  const scene = makeScene();
+async function openSqlite(_: string, ids?: readonly object[]): Promise<Shop> {
+  const scene = makeScene(targets({ kind: 'sqlite', file: 'shop.db' }, ids));
   createOrders(scene.path('shop.db'), [1, 2, 3]);
   const sql = async (text: string) => void query(scene.path('shop.db'), text);
   const read = async (text: string) => query(scene.path('shop.db'), text);
   return { scene, place: ['--sqlite', 'shop.db'], sql, read, close: async () => {} };
 }
 
-async function openPostgres(url: string): Promise<Shop> {
+async function openPostgres(url: string, ids?: readonly object[]): Promise<Shop> {
   const client = await connect(url);
   await client.query('CREATE TABLE orders(id serial PRIMARY KEY, invoice_id bigint)');
   await client.query('INSERT INTO orders(invoice_id) VALUES (1), (2), (3)');
   return {
-    scene: makeScene([], { SHOP_URL: url }),
+    scene: makeScene(targets({ kind: 'postgres', urlEnv: 'SHOP_URL' }, ids), { SHOP_URL: url }),
     place: ['--postgres-env', 'SHOP_URL'],
     sql: async (text) => void (await client.query(text)),
     read: async (text) => (await readAll(client, text)).map(([value = null]) => value),
     close: () => client.end(),
   };
+}
+
+function targets(place: object, ids: readonly object[] | undefined): object[] {
+  return ids === undefined ? [] : [{ name: 'orders', ...place, table: 'orders', ids }];
 }

@@ -2,7 +2,6 @@ import { join } from 'node:path';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { type ColumnWork, openColumn, restartTally } from '../../../src/apply/column-work.js';
-import { NO_SCOPE } from '../../../src/apply/ids/resolver.js';
 import { buildCounts } from '../../../src/apply/plan.js';
 import { parseJsonPath } from '../../../src/apply/text/json-path.js';
 import { buildNdjsonScanner } from '../../../src/apply/text/ndjson-records.js';
@@ -34,7 +33,7 @@ function rewrite(text: string, ids: readonly Partial<IdColumn>[], missing: 'keep
     ),
   );
   const rewriter = buildJsonRewriter(works, (work) => work.column.column, true);
-  const bytes = rewriteJson(rewriter, Buffer.from(text), { scope: NO_SCOPE, rows: 1 }, false) ?? text;
+  const bytes = rewriteJson(rewriter, Buffer.from(text), { scopes: [], rows: 1 }, false) ?? text;
   const counts = works.flatMap((work) => buildCounts(work.tally.result()));
   return { text: bytes.toString(), counts: counts.map(({ name, rows }) => `${name} ${rows}`) };
 }

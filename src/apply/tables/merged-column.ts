@@ -1,0 +1,70 @@
+import { columnLabel, type IdColumn, newColumnOf } from '../../config/apply-targets.js';
+import { blocks } from '../column-work.js';
+import type { Note } from '../plan.js';
+import { mayMeet, parseJsonPath } from '../text/json-path.js';
+
+/**
+ * One JSON column that holds ids under several paths. Its cells are rewritten, entered and taken back as a whole; the
+ * path names all of its paths and leads nowhere itself.
+ */
+export interface MergedColumn extends IdColumn {
+  readonly parts: readonly IdColumn[];
+}
+
+function isMerged(id: IdColumn): id is MergedColumn {
+  return 'parts' in id;
+}
+
+/** The ids as they are configured: of a merged column one for each path. */
+export function partsOf(id: IdColumn): readonly IdColumn[] {
+  return isMerged(id) ? id.parts : [id];
+}
+
+/** A target whose JSON columns stand once each, however many paths they have. */
+export function mergePaths<T extends { readonly ids: readonly IdColumn[] }>(target: T): T {
+  const ids: IdColumn[] = [];
+  for (const id of target.ids) {
+    const parts = target.ids.filter((one) => one.column === id.column && one.path !== undefined);
+    if (id.path === undefined || parts.length === 1) ids.push(id);
+    else if (parts[0] === id) ids.push(merge(id, parts));
+  }
+  return { ...target, ids };
+}
+
+function merge({ column }: IdColumn, parts: readonly IdColumn[]): MergedColumn {
+  const newColumn = parts.find((one) => one.newColumn !== undefined)?.newColumn;
+  const path = parts.map((one) => one.path).join(', ');
+  return { column, path, parts, ...(newColumn === undefined ? {} : { newColumn }) };
+}
+
+/** The target as it was configured. */
+export function splitPaths<T extends { readonly ids: readonly IdColumn[] }>(target: T): T {
+  return { ...target, ids: target.ids.flatMap(partsOf) };
+}
+
+/** Paths of one column that would change the same value, or that would go to different new columns. */
+export function mergedNotes(id: IdColumn): Note[] {
+  const parts = partsOf(id);
+  const meeting = parts.flatMap((one, at) =>
+    parts
+      .slice(at + 1)
+      .filter((other) => pathsMeet(one, other))
+      .map((other) =>
+        blocks(
+          'same_column',
+          `${columnLabel(one)} and ${other.path} can lead to the same value: name it once.`,
+        ),
+      ),
+  );
+  const names = new Set(parts.filter((one) => one.newColumn !== undefined).map(newColumnOf));
+  if (names.size < 2) return meeting;
+  const text = `${id.column} would go to ${[...names].join(' and ')}: one new column holds all its paths.`;
+  return [...meeting, blocks('new_column_name', text)];
+}
+
+/** Whether two ids of one column can be the same value. */
+export function pathsMeet(a: IdColumn, b: IdColumn): boolean {
+  if (a.path === undefined || b.path === undefined) return true;
+  const [one, two] = [parseJsonPath(a.path), parseJsonPath(b.path)];
+  return one === null || two === null || mayMeet(one, two);
+}
