@@ -70,7 +70,8 @@ function sessionsFrom(subject: Subject, world: World, { disk, isDisturbed }: Pla
   const undone = disk.units.filter(({ state }) => state !== 'undone');
   const commands = [
     { command: 'apply', run } as const,
-    { command: 'again', run } as const,
+    // Without an earlier run it is what `apply` is.
+    ...(undone.length === 0 ? [] : [{ command: 'again', run } as const]),
     ...undone.map((unit) => ({ command: 'undo', run: unit.run }) as const),
   ];
   const writes = isDisturbed ? [] : world.foreign;

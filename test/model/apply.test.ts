@@ -108,9 +108,9 @@ function subjectOf({ target: one, contextOf, twinOf }: Scene, world: World, faul
   return { target: one, contextOf, twinOf, batchRows: world.batchRows, fault };
 }
 
-/** All of the first two sessions, and one in ten of the third: more take too long for every test run. */
+/** All of the first two sessions, and one in twenty of the third: more take too long for every test run. */
 function isReplayed({ depth }: Edge, at: number): boolean {
-  return depth < 2 || (depth === 2 && at % 10 === 0);
+  return depth < 2 || (depth === 2 && at % 20 === 0);
 }
 
 describe.each(WORLDS)('apply in a world of a $name', (world) => {
