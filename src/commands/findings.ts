@@ -32,7 +32,7 @@ import {
 import type { Db } from '../store/open.js';
 import { EVERYTHING, type RemapRow } from '../store/remap.js';
 import type { Io } from './io.js';
-import { readDatabase } from './read-database.js';
+import { assertRemapIntact, readDatabase } from './read-database.js';
 import { ownFilesOf, scopeOf } from './report.js';
 
 export interface FindingsOptions {
@@ -58,7 +58,7 @@ const USUAL_LIMIT = 50;
 /**
  * `findings`: lists what is not matched, from the last finished remap; drafts `decisions.csv` and `companies.csv`.
  *
- * @throws SvcError `usage` (unknown model, company, reason or status; outputs), `incomplete` (no remap), `output`
+ * @throws SvcError `usage` (unknown model, company, reason or status; outputs), `incomplete` (no remap), `corrupt_database`, `output`
  */
 export async function runFindings(options: FindingsOptions, io: Io): Promise<number> {
   const { config, json, writeDecisions, writeCompanies, limit } = options;
@@ -67,6 +67,7 @@ export async function runFindings(options: FindingsOptions, io: Io): Promise<num
   if (json !== undefined && json !== '-') rmSync(json, { force: true });
   return readDatabase(config, async (db) => {
     assertRemap(db);
+    await assertRemapIntact(db, io, ['rows', 'company']);
     assertCompanies(db, options.companies);
     await warnOfIncomplete(db, config, io);
     if (json !== undefined) {

@@ -1,6 +1,6 @@
 import { basename } from 'node:path';
 import type { Config } from '../config/config.js';
-import { readDecisionCounts, readIdleDecisions, verifyDecisions } from '../store/decisions.js';
+import { readDecisionCounts, readIdleDecisions } from '../store/decisions.js';
 import type { Db } from '../store/open.js';
 import type { Scope } from '../store/remap.js';
 import { readRemapInputs } from '../store/remap-inputs.js';
@@ -40,13 +40,8 @@ export function readDecisions(db: Db, config: Config, scope: Scope): DecisionsSe
   };
 }
 
-/**
- * Decisions that the data do not support, by model.
- *
- * @throws SvcError `corrupt_database`
- */
+/** Decisions that the data do not support, by model. */
 export function countStaleDecisions(db: Db, scope: Scope): CountByModel {
-  verifyDecisions(db);
   const stale = readDecisionCounts(db, scope).filter(({ outcome }) => outcome === 'stale');
   return new Map(stale.map(({ model, n }) => [model, Number(n)]));
 }

@@ -1,7 +1,4 @@
-import { createHash } from 'node:crypto';
 import type { StaleReason } from '../domain.js';
-import { damaged } from './checksum.js';
-import { readMeta, writeMeta } from './meta.js';
 import type { Db } from './open.js';
 import { type Scope, scopeParams } from './remap.js';
 
@@ -36,28 +33,6 @@ export function saveDecisionResults(db: Db, results: readonly NewResult[]): void
     const { line, model, path, region, v3CompanyId, v3SvcId, v4SvcId, note } = decision;
     insert.run(BigInt(line), model, path, region, v3CompanyId, v3SvcId, v4SvcId, note, outcome, why);
   }
-  writeMeta(db, DECISIONS_DIGEST, digestDecisions(db));
-}
-
-const DECISIONS_DIGEST = 'decisions_digest';
-
-function digestDecisions(db: Db): string {
-  const rows = db
-    .prepare<[], string>(
-      `SELECT json_array(line, model, path, region, CAST(v3_company_id AS TEXT), CAST(v3_svc_id AS TEXT),
-         CAST(v4_svc_id AS TEXT), note, outcome, why) FROM decision ORDER BY line`,
-    )
-    .pluck()
-    .iterate();
-  const hash = createHash('sha256');
-  for (const row of rows) hash.update(row).update('\n');
-  return hash.digest('hex');
-}
-
-/** @throws SvcError `corrupt_database` where the results are not those that the remap saved */
-export function verifyDecisions(db: Db): void {
-  const saved = readMeta(db, DECISIONS_DIGEST);
-  if (saved !== null && saved !== digestDecisions(db)) throw damaged('The table decision');
 }
 
 /** How many decisions of each model came to what. */

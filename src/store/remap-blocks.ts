@@ -11,8 +11,8 @@ const BLOCKS_PER_STEP = 8;
 export type IndexPart = 'v3' | 'v4' | 'key';
 export const INDEX_PARTS: readonly IndexPart[] = ['v3', 'v4', 'key'];
 /** A table that a remap writes beside its rows. */
-export type TablePart = 'company' | 'drift' | 'drift_scope';
-export const TABLE_PARTS: readonly TablePart[] = ['company', 'drift', 'drift_scope'];
+export type TablePart = 'company' | 'decision' | 'drift' | 'drift_scope';
+export const TABLE_PARTS: readonly TablePart[] = ['company', 'decision', 'drift', 'drift_scope'];
 
 const ROW = `json_array(model, path, region, v3_company_id, v4_company_id, platform_id, parent_platform_id, v3_svc_id,
   v4_svc_id, status, reason, matched_by, evidence, unique_id_conflict)`;
@@ -159,6 +159,7 @@ export function* digestIndex(db: Db, part: IndexPart): Generator<null, IndexBloc
 
 const TABLE_ROW = {
   company: `json_array(region, v3_company_id, v4_company_id, matched_by, shared_keys, agreeing_keys, v3_keys, v4_keys, note)`,
+  decision: `json_array(line, model, path, region, v3_company_id, v3_svc_id, v4_svc_id, note, outcome, why)`,
   drift: 'json_array(model, region, v3_company_id, v4_company_id, platform_id, v3_svc_id, v4_svc_id, fields)',
   drift_scope: 'json_array(model, region, v3_company_id, pairs, compared)',
 } as const;

@@ -22,7 +22,7 @@ import {
  * - `rows`: the table remap, in blocks of 128 rows by rowid, which runs from 1 without gaps;
  * - `v3`, `v4`, `key`: its three indexes, in blocks of about 512 entries; the blocks of a model cover all keys there
  *   can be, so that "no such id" is proven by a block as much as an answer is;
- * - `company`, `drift`, `drift_scope`: tables read as a whole.
+ * - `company`, `decision`, `drift`, `drift_scope`: tables read as a whole.
  *
  * The digests of the blocks are in `remap_digest`, one text per part. The digest of that text is in the row of
  * `remap_run` (of `rows` it is the sha256 of reports), and that row has a checksum.

@@ -152,6 +152,12 @@ describe('findings', () => {
       write((db) => db.exec('DELETE FROM remap_run'));
       await expect(run(config)).rejects.toMatchObject({ code: 'incomplete' });
     }));
+
+  it('never answers from a remap that was altered', () =>
+    withScene(async ({ config, write }) => {
+      write((db) => db.exec("UPDATE remap SET status = 'matched' WHERE v3_svc_id = 4"));
+      await expect(run(config)).rejects.toMatchObject({ code: 'corrupt_database' });
+    }));
 });
 
 describe('a draft of decisions', () => {

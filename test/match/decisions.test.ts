@@ -2,8 +2,9 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { Decision } from '../../src/config/decisions-file.js';
 import { findContradictions } from '../../src/store/conservation.js';
-import { readDecisionCounts, readIdleDecisions, verifyDecisions } from '../../src/store/decisions.js';
+import { readDecisionCounts, readIdleDecisions } from '../../src/store/decisions.js';
 import { EVERYTHING } from '../../src/store/remap.js';
+import { assertDigests } from '../../src/store/remap-digest.js';
 import {
   configOf,
   type Exported,
@@ -241,9 +242,9 @@ describe('decisions about records', () => {
     const { db, close } = openExported(config, SCENE);
     try {
       remapOf(db, config, [], decisionsOf([[99, 20]]));
-      expect(() => verifyDecisions(db)).not.toThrow();
+      expect(() => assertDigests(db)).not.toThrow();
       db.exec('DELETE FROM decision');
-      expect(() => verifyDecisions(db)).toThrow(expect.objectContaining({ code: 'corrupt_database' }));
+      expect(() => assertDigests(db)).toThrow(expect.objectContaining({ code: 'corrupt_database' }));
     } finally {
       close();
     }
