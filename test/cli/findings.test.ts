@@ -154,8 +154,10 @@ describe('findings', () => {
     }));
 
   it('never answers from a remap that was altered', () =>
-    withScene(async ({ config, write }) => {
-      write((db) => db.exec("UPDATE remap SET status = 'matched' WHERE v3_svc_id = 4"));
+    withScene(async ({ config }) => {
+      const db = openDatabase(config.database, 'write');
+      db.exec("UPDATE remap SET status = 'matched' WHERE v3_svc_id = 4");
+      db.close();
       await expect(run(config)).rejects.toMatchObject({ code: 'corrupt_database' });
     }));
 });
