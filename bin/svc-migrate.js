@@ -1,2 +1,4 @@
 #!/usr/bin/env node
-import '../dist/cli.js';
+import { runGuarded } from '../dist/crash.js';
+
+runGuarded(() => import('../dist/cli.js'));

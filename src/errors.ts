@@ -30,6 +30,7 @@ export const EXIT_BY_CODE = {
   other_configuration: 6,
   bad_input: 6,
   output: 6,
+  resources: 6,
   apply_stopped: 7,
   internal: 70,
   interrupted: 130,
@@ -70,8 +71,46 @@ export class SvcError extends Error {
 
 /** Exit code of anything thrown: 70 for errors nobody foresaw. */
 export function exitCodeOf(error: unknown): number {
-  return error instanceof SvcError ? error.exitCode : EXIT_BY_CODE.internal;
+  return expectedError(error)?.exitCode ?? EXIT_BY_CODE.internal;
 }
+
+/** The error as one the product expects; null for a bug. */
+export function expectedError(error: unknown): SvcError | null {
+  return error instanceof SvcError ? error : resourceError(error);
+}
+
+/** Error codes of the system and of Node for what a machine or its limits lack, and what to do about it. */
+const RESOURCES: Readonly<Record<string, readonly [what: string, hint: string]>> = {
+  EMFILE: ['allows this process no more open files', 'Raise the limit (ulimit -n).'],
+  ENFILE: ['has no room for another open file', 'Close other programs, or raise the limit of the system.'],
+  ENOMEM: [
+    'has no memory left for this process',
+    'Free memory, or raise the limit (ulimit -v, the container).',
+  ],
+  EAGAIN: ['allows this process no more threads', 'Raise the limit (ulimit -u, the container).'],
+};
+
+/** An error for what the machine lacks, whichever call met it first; null for others. */
+function resourceError(error: unknown): SvcError | null {
+  if (!(error instanceof Error)) return null;
+  const [what, hint] = RESOURCES[resourceCodeOf(error)] ?? [];
+  if (what === undefined) return null;
+  return new SvcError('resources', `The system ${what}.`, {
+    hint,
+    facts: { error: error.message },
+    cause: error,
+  });
+}
+
+function resourceCodeOf(error: Error): string {
+  const code = 'code' in error ? String(error.code) : '';
+  const isMemory = code === 'ERR_WORKER_OUT_OF_MEMORY' || code === 'ERR_MEMORY_ALLOCATION_FAILED';
+  if (isMemory || (error instanceof RangeError && OUT_OF_MEMORY.test(error.message))) return 'ENOMEM';
+  return code === 'ERR_WORKER_INIT_FAILED' && error.message.includes('EAGAIN') ? 'EAGAIN' : code;
+}
+
+/** What V8 says where it gets no memory for a buffer or for WebAssembly. */
+const OUT_OF_MEMORY = /out of memory|allocation failed|could not allocate/i;
 
 const REQUEST_ERRORS: readonly ErrorCode[] = [
   'network',

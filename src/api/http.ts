@@ -1,5 +1,6 @@
 import { setImmediate } from 'node:timers/promises';
 import { type Dispatcher, errors, request } from 'undici';
+import { expectedError } from '../errors.js';
 import { BodyTooLargeError, BrokenBodyError, readBody, readExcerpt } from './body.js';
 
 /** One GET: where to, with which key. */
@@ -105,7 +106,7 @@ function failureOf(error: unknown, late: boolean): Outcome {
 /** Sockets, TLS and undici name their errors; null for a fault of this program. */
 function networkCodeOf(error: unknown): string | null {
   if (error instanceof errors.HTTPParserError) return error.code ?? 'no HTTP';
-  if (error instanceof errors.InvalidArgumentError) return null;
+  if (error instanceof errors.InvalidArgumentError || expectedError(error) !== null) return null;
   return error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : null;
 }
 

@@ -1,4 +1,4 @@
-import { type ErrorCode, type ErrorFacts, SvcError } from '../errors.js';
+import { type ErrorCode, type ErrorFacts, expectedError, SvcError } from '../errors.js';
 
 /** An error on its way from another thread, where it loses its class. */
 export type ThreadError =
@@ -13,9 +13,10 @@ export type ThreadError =
     }
   | { readonly kind: 'bug'; readonly stack: string };
 
-export function flattenError(error: unknown): ThreadError {
-  const stack = error instanceof Error ? (error.stack ?? error.message) : String(error);
-  if (!(error instanceof SvcError)) return { kind: 'bug', stack };
+export function flattenError(thrown: unknown): ThreadError {
+  const stack = thrown instanceof Error ? (thrown.stack ?? thrown.message) : String(thrown);
+  const error = expectedError(thrown);
+  if (error === null) return { kind: 'bug', stack };
   const { code, message, hint, facts } = error;
   const cause = error.cause === undefined ? undefined : flattenError(error.cause);
   return { kind: 'error', code, message, hint, facts, stack, cause };

@@ -44,11 +44,21 @@ describe('describeError', () => {
     );
   });
 
+  it('says what the machine lacks instead of calling it a bug', () => {
+    const error = Object.assign(new Error('EMFILE: too many open files'), { code: 'EMFILE' });
+    expect(describeError(error, false)).toBe(
+      'svc-migrate: The system allows this process no more open files.\n' +
+        '  → Raise the limit (ulimit -n).\n  (error EMFILE: too many open files)\n',
+    );
+  });
+
   it('shows the stack of errors nobody foresaw', () => {
     expect(describeError(new TypeError('oops'), false)).toMatch(
       /^svc-migrate: this is a bug: TypeError: oops\n {4}at /,
     );
-    expect(describeError('text', false)).toBe("svc-migrate: this is a bug: 'text'\n");
+    expect(describeError('text', false)).toMatch(
+      /^svc-migrate: this is a bug: 'text'\n {2}→ Please report .*\n$/,
+    );
     expect(describeError(new SvcError('internal', 'It does not add up.'), false)).toMatch(
       /add up\.\n {4}at /,
     );

@@ -1,0 +1,83 @@
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { keysOf, makeFolder, runCli, runShell } from './spawn-cli.js';
+
+let silent: Server;
+let config: object;
+
+beforeAll(async () => {
+  silent = createServer(() => {});
+  await new Promise<void>((done) => silent.listen(0, '127.0.0.1', done));
+  const baseUrl = `http://127.0.0.1:${(silent.address() as AddressInfo).port}`;
+  config = {
+    v3: { regions: { default: { baseUrl } } },
+    v4: { baseUrl },
+    http: { attempts: 1, timeoutMs: 2000 },
+  };
+});
+afterAll(() => {
+  silent.closeAllConnections();
+  silent.close();
+});
+
+/** Runs the program with a module loaded before it, in the main thread or in the others. */
+function runWith(code: string, args: readonly string[], where: 'main' | 'threads' = 'main') {
+  const guard = `import { isMainThread } from 'node:worker_threads'; if (isMainThread === ${where === 'main'})`;
+  const module = `data:text/javascript,${encodeURIComponent(`${guard} { ${code} }`)}`;
+  const env = { ...keysOf('k'), NODE_OPTIONS: `--import ${module}` };
+  return runCli(args, { cwd: makeFolder(config), env });
+}
+
+const THROWN = 'setTimeout(() => { throw new Error("boom"); }, 500);';
+const REJECTED = 'setTimeout(() => { Promise.reject(new Error("boom")); }, 500);';
+
+describe('an error that nothing catches', () => {
+  it.each([
+    ['thrown in the main thread', THROWN, 'main'],
+    ['rejected in the main thread', REJECTED, 'main'],
+    ['thrown in a thread', THROWN, 'threads'],
+    ['rejected in a thread', REJECTED, 'threads'],
+    ['thrown while a thread starts', 'throw new Error("boom");', 'threads'],
+  ] as const)('%s is exit 70, called a bug, and says what to report', async (_, code, where) => {
+    const { code: exitCode, stderr } = await runWith(code, ['export', 'v3'], where);
+    expect(stderr).toMatch(/svc-migrate: this is a bug: Error: boom\n {4}at [\s\S]*\n {2}→ Please report/);
+    expect(exitCode).toBe(70);
+  });
+
+  it('is hidden by no output that was under way', async () => {
+    const { code, stdout } = await runWith('process.on("exit", () => { throw new Error("boom"); });', [
+      '--version',
+    ]);
+    expect([code, stdout]).toEqual([70, expect.stringMatching(/^\d/)]);
+  });
+});
+
+describe('what the machine lacks', () => {
+  const OUT_OF_MEMORY = 'WebAssembly.Instance(): Out of memory: Cannot allocate Wasm memory for new instance';
+  it.each([
+    ['open files', 'Object.assign(new Error("EMFILE: too many open files"), { code: "EMFILE" })'],
+    ['memory for WebAssembly', `new RangeError(${JSON.stringify(OUT_OF_MEMORY)})`],
+    ['memory for a buffer', 'new RangeError("Array buffer allocation failed")'],
+  ])('%s: exit 6, one sentence, no stack', async (_, error) => {
+    const { code, stderr } = await runWith(`setTimeout(() => { throw ${error}; }, 500);`, ['export', 'v3']);
+    expect(stderr).toMatch(/^svc-migrate: The system .*\.$/m);
+    expect(stderr).not.toMatch(/\n\s+at |bug/);
+    expect(code).toBe(6);
+  });
+
+  it('is said while modules are loaded, too', async () => {
+    const { code, stderr } = await runShell('ulimit -n 21; svc-migrate --version', { cwd: makeFolder() });
+    expect(stderr).toMatch(/^svc-migrate: The system allows this process no more open files\.\n {2}→ Raise/);
+    expect(code).toBe(6);
+  });
+
+  it('is said by the client of the API, which asks for WebAssembly first', async () => {
+    const broken = `const fail = () => { throw new RangeError(${JSON.stringify(OUT_OF_MEMORY)}); };
+      WebAssembly.compile = async () => fail(); WebAssembly.instantiate = async () => fail();
+      WebAssembly.Instance = WebAssembly.Module = function () { fail(); };`;
+    const { code, stderr } = await runWith(broken, ['export', 'v3']);
+    expect(stderr).toMatch(/^svc-migrate: The system has no memory left/m);
+    expect(code).toBe(6);
+  });
+});
