@@ -1,5 +1,6 @@
 import process from 'node:process';
 import { Command, CommanderError, Option } from 'commander';
+import { HostLimits } from './api/host-limits.js';
 import { COMMANDS } from './commands/catalogue/all.js';
 import { COMMON_OPTIONS } from './commands/catalogue/options.js';
 import type { CommandSpec, Given, OptionSpec } from './commands/command.js';
@@ -156,6 +157,7 @@ function buildIo(stop: Stop, isColored: boolean, progress: Progress): Io {
     color: isTty && isColored,
     signal: stop.controller.signal,
     onProgress: progress.onProgress,
+    hostLimits: new HostLimits(),
     deaf: (work) => stop.deaf(work),
   };
 }

@@ -5,6 +5,7 @@ import type { ListPage, ModelPair, OnProgress, ParsedPage, ParsedRecord, StreamK
 import { recordsOf } from '../records/columns.js';
 import { askingDeleted } from './ask-deleted.js';
 import type { Host } from './host.js';
+import { HostLimits } from './host-limits.js';
 import { buildHosts, hostOf } from './hosts.js';
 import { buildListQuery, createListReader, fetchRecord } from './read-lists.js';
 import type { RequestOptions } from './request.js';
@@ -48,6 +49,8 @@ export interface ApiOptions {
   readonly clock?: Clock;
   readonly sleep?: Sleep;
   readonly random?: () => number;
+  /** Those of the process; without them the client has limits of its own. */
+  readonly hostLimits?: HostLimits;
 }
 
 /** What one endpoint has been asked so far. */
@@ -86,7 +89,7 @@ export function createApi(options: ApiOptions): Api {
   setMaxListeners(0, options.signal);
   const dispatcher = options.dispatcher ?? createAgent(config);
   const settings = buildRequestOptions(options, dispatcher);
-  const hosts = buildHosts(config, options.keys, settings);
+  const hosts = buildHosts(config, options.keys, settings, options.hostLimits ?? new HostLimits());
   const readList = createListReader(config, hosts, settings);
   const readPage = (request: ListRequest, asksDeleted: boolean) =>
     readList(request, (host) => buildListQuery(request, host, config, asksDeleted));

@@ -1,7 +1,8 @@
 import type { Config, Endpoint } from '../config/config.js';
 import type { Keys } from './client.js';
 import { assertAddress, type Host } from './host.js';
-import { HostLimiter, type LimiterOptions } from './limiter.js';
+import type { HostLimits } from './host-limits.js';
+import type { LimiterOptions } from './limiter.js';
 import type { RequestOptions } from './request.js';
 
 /** Every endpoint of a configuration at work. */
@@ -12,18 +13,15 @@ export interface Hosts {
 }
 
 /**
- * Puts the endpoints to work: one limiter for each host, however many endpoints it has.
+ * Puts the endpoints to work, with the limiters of their hosts.
  *
  * @throws SvcError `config` for an address the key must not be sent to
  */
-export function buildHosts(config: Config, keys: Keys, settings: RequestOptions): Hosts {
+export function buildHosts(config: Config, keys: Keys, settings: RequestOptions, limits: HostLimits): Hosts {
   const endpoints = [...config.v3.regions, config.v4];
-  const limiters = new Map<string, HostLimiter>();
   const build = (label: string, endpoint: Endpoint, key: string): Host => {
     assertAddress(label, endpoint, config.http.allowHttp);
-    const host = hostOf(endpoint);
-    const limiter = limiters.get(host) ?? new HostLimiter(limitsOf(host, endpoints, settings));
-    limiters.set(host, limiter);
+    const limiter = limits.limiterOf(limitsOf(hostOf(endpoint), endpoints, settings));
     return { label, endpoint, key, limiter, tally: { requests: 0, retries: 0, clockOffsetMs: null } };
   };
   const { regions } = config.v3;
@@ -50,7 +48,6 @@ function limitsOf(host: string, endpoints: readonly Endpoint[], settings: Reques
     maxWaitMs: settings.maxWaitMs,
     clock: settings.clock,
     sleep: settings.sleep,
-    signal: settings.transport.signal,
   };
 }
 

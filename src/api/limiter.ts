@@ -12,7 +12,8 @@ export interface LimiterOptions {
   readonly maxWaitMs: number;
   readonly clock: Clock;
   readonly sleep: Sleep;
-  readonly signal: AbortSignal;
+  /** Told until when the host is left alone, ms since 1970. */
+  readonly onHold?: (untilMs: number) => void;
 }
 
 /**
@@ -88,10 +89,10 @@ export class HostLimiter {
    *
    * @throws SvcError `wait_too_long`, the signal's reason
    */
-  run<T>(task: (startedAt: number) => Promise<T>): Promise<T> {
+  run<T>(task: (startedAt: number) => Promise<T>, signal: AbortSignal): Promise<T> {
     return this.#slots(async () => {
       if (this.#turns.activeCount + this.#turns.pendingCount === 0) this.#goOnFrom(this.#options.clock.now());
-      const turn = await this.#turns(() => this.#takeTurn());
+      const turn = await this.#turns(() => this.#takeTurn(signal));
       return this.#send(turn, task);
     });
   }
@@ -102,6 +103,7 @@ export class HostLimiter {
     if (until <= this.#notBefore) return false;
     this.#notBefore = until;
     this.#goOnFrom(until);
+    this.#options.onHold?.(until);
     return true;
   }
 
@@ -141,8 +143,8 @@ export class HostLimiter {
     }
   }
 
-  async #takeTurn(): Promise<Turn> {
-    const { clock, sleep, signal } = this.#options;
+  async #takeTurn(signal: AbortSignal): Promise<Turn> {
+    const { clock, sleep } = this.#options;
     for (;;) {
       signal.throwIfAborted();
       const now = clock.now();
@@ -175,15 +177,32 @@ export class HostLimiter {
 
   #assertBearable(waitMs: number): void {
     if (waitMs <= this.#options.maxWaitMs) return;
-    throw waitTooLong(this.#options.host, waitMs, this.#options.maxWaitMs);
+    throw waitTooLong(this.#options, waitMs);
   }
 }
 
 /** The server asked for a longer wait than the user allows. */
-export function waitTooLong(host: string, waitMs: number, maxWaitMs: number): SvcError {
+export function waitTooLong(
+  { host, maxWaitMs, clock }: Pick<LimiterOptions, 'host' | 'maxWaitMs' | 'clock'>,
+  waitMs: number,
+): SvcError {
   const seconds = Math.ceil(waitMs / 1000);
-  return new SvcError('wait_too_long', `${host} asked to wait ${seconds} s before the next request.`, {
-    hint: `Run the same command again after that time, or allow longer waits than ${maxWaitMs} ms with --max-wait or http.maxWaitMs.`,
-    facts: { host, waitMs },
-  });
+  const until = describeInstant(clock.now() + waitMs);
+  return new SvcError(
+    'wait_too_long',
+    `${host} asked to wait ${seconds} s, until ${until}, before the next request.`,
+    {
+      hint: `Run the same command again after that time, or allow longer waits than ${maxWaitMs} ms with --max-wait or http.maxWaitMs.`,
+      facts: { host, waitMs },
+    },
+  );
+}
+
+/** `2026-01-31 09:30:00 UTC`; a wait may end after the last date there is. */
+function describeInstant(ms: number): string {
+  const date = new Date(Math.min(ms, 8.64e15));
+  return date
+    .toISOString()
+    .replace('T', ' ')
+    .replace(/\.\d+Z$/, ' UTC');
 }

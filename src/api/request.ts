@@ -60,7 +60,7 @@ async function attemptOnce<T>(
       const outcome = await fetchOnce(call, options.transport);
       observe(host, outcome, startedAt, options.clock);
       return { outcome, startedAt };
-    })
+    }, options.transport.signal)
     .catch((error: unknown) => {
       // the reason of an interrupt stays itself
       throw error instanceof SvcError && error.code === 'wait_too_long' ? withFacts(error, where) : error;
@@ -132,7 +132,7 @@ function holdBack(where: Where, outcome: Outcome, options: RequestOptions): numb
   const { host } = where;
   const isNews = host.limiter.hold(askedMs);
   if (askedMs > options.maxWaitMs) {
-    throw withFacts(waitTooLong(where.url.host, askedMs, options.maxWaitMs), where);
+    throw withFacts(waitTooLong({ host: where.url.host, ...options }, askedMs), where);
   }
   if (isNews) {
     const reason = `${host.label} answered ${outcome.status} and asked for it`;

@@ -15,6 +15,7 @@ import { writeText } from '../report/write-output.js';
 import { readSqliteVersion } from '../store/open.js';
 import type { Io } from './io.js';
 import { readDatabase } from './read-database.js';
+import { withHostWaits } from './with-host-waits.js';
 
 export interface DoctorCommand {
   /** Reads the configuration: what is wrong with it is a finding. */
@@ -63,7 +64,7 @@ async function collectFacts(config: Config, all: boolean, io: Io): Promise<Docto
     database: await readDatabaseFacts(config, (work) => readDatabase(config, work)),
     companiesError: error,
   };
-  const remote = await probe(config, named, all, io);
+  const remote = await withHostWaits(config.database, io, () => probe(config, named, all, io));
   return { config, nowMs: io.clock.now(), local, remote };
 }
 
@@ -75,12 +76,12 @@ async function probe(
   config: Config,
   named: Parameters<typeof probeRemote>[0]['named'],
   all: boolean,
-  { env, signal, onProgress }: Io,
+  { env, signal, onProgress, hostLimits }: Io,
 ): Promise<RemoteFacts> {
   const { keys, keyErrors } = readKeys(config, env);
   const attempts = Math.min(MOST_ATTEMPTS, config.http.attempts);
   const brisk = { ...config, http: { ...config.http, attempts } };
-  const api = createApi({ config: brisk, keys, onProgress, signal });
+  const api = createApi({ config: brisk, keys, onProgress, signal, hostLimits });
   try {
     return await probeRemote({ config: brisk, api, keyErrors, named, all, onProgress });
   } catch (error) {

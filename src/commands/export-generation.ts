@@ -11,6 +11,7 @@ import { renderExportSummary } from './export-summary.js';
 import type { Exporter, ExportWish } from './exporter-on.js';
 import type { Io } from './io.js';
 import { type WaitSettings, waitForV4 } from './wait-for-v4.js';
+import { withHostWaits } from './with-host-waits.js';
 
 export interface ExportCommand extends ExportWish {
   /** Wait for the backfill before V4 is read. */
@@ -32,8 +33,10 @@ export async function runExportCommand(
   // Keys first: without them nothing is created.
   loadKeys(config, io.env, [generation]);
   const hold = { file: config.database, mode: 'create', command: `export ${generation}` } as const;
-  const summary = await holdInThread({ ...hold, nowMs: io.clock.now() }, io, (exporter, within) =>
-    exportGeneration(generation, exporter, options, within),
+  const summary = await withHostWaits(config.database, io, () =>
+    holdInThread({ ...hold, nowMs: io.clock.now() }, io, (exporter, within) =>
+      exportGeneration(generation, exporter, options, within),
+    ),
   );
   await writeText(io.stdout, [renderExportSummary(generation, summary, config, io.width)]);
   assertComplete(generation, summary);
@@ -52,10 +55,10 @@ export async function exportGeneration(
   io: Io,
 ): Promise<ExportSummary> {
   const { config, wait, models, companies, restart } = options;
-  const { signal, clock, onProgress } = io;
+  const { signal, clock, onProgress, hostLimits } = io;
   if (generation === 'v4' && wait !== undefined) await waitForV4(config, wait, io);
   const keys = loadKeys(config, io.env, [generation]);
-  const api = createApi({ config, keys, onProgress, signal });
+  const api = createApi({ config, keys, onProgress, signal, hostLimits });
   try {
     const wish = { config, models, companies, restart };
     const summary = await exporter(generation, wish, createPageSupply(api, clock));

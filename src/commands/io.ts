@@ -1,4 +1,5 @@
 import type { Writable } from 'node:stream';
+import type { HostLimits } from '../api/host-limits.js';
 import type { OnProgress } from '../domain.js';
 
 /** What a command may touch of the process it runs in; `cli.ts` makes it, tests make their own. */
@@ -18,6 +19,8 @@ export interface Io {
   /** Aborted by SIGINT and SIGTERM. */
   readonly signal: AbortSignal;
   readonly onProgress: OnProgress;
+  /** Of the whole process. */
+  readonly hostLimits: HostLimits;
   readonly deaf: Deaf;
 }
 

@@ -5,8 +5,10 @@ import { writeText } from '../report/write-output.js';
 import { assertCheckable, type CheckOptions, runCheck } from './check.js';
 import { type ExportCommand, exportGeneration } from './export-generation.js';
 import { holdInThread } from './export-in-thread.js';
+import type { Exporter } from './exporter-on.js';
 import type { Io } from './io.js';
 import { readRemapInputs, rebuildRemap } from './remap.js';
+import { withHostWaits } from './with-host-waits.js';
 
 /** After an incomplete export there is still something to report. */
 const INCOMPLETE = EXIT_BY_CODE.incomplete;
@@ -38,7 +40,7 @@ export async function runExports(options: ExportCommand, io: Io): Promise<void> 
     command: 'run',
     nowMs: io.clock.now(),
   } as const;
-  await holdInThread(hold, io, async (exporter, within) => {
+  const exportBoth = async (exporter: Exporter, within: Io): Promise<void> => {
     for (const generation of ['v3', 'v4'] as const) {
       try {
         const { complete, firstError } = await exportGeneration(generation, exporter, options, within);
@@ -48,7 +50,8 @@ export async function runExports(options: ExportCommand, io: Io): Promise<void> 
         await warn(io, generation, error);
       }
     }
-  });
+  };
+  await withHostWaits(options.config.database, io, () => holdInThread(hold, io, exportBoth));
 }
 
 async function warn(io: Io, generation: Generation, error: SvcError | null): Promise<void> {

@@ -23,10 +23,11 @@ export interface WaitSettings {
  * @throws SvcError as `waitSettled` and `listenForEvents` do; `interrupted`
  */
 export async function waitForV4(config: Config, settings: WaitSettings, io: Io): Promise<void> {
-  const { signal, clock, onProgress } = io;
+  const { signal, clock, onProgress, hostLimits } = io;
   onProgress({ kind: 'stage', name: 'wait for the backfill' });
   const onePerPage = { ...config, v4: { ...config.v4, pageSize: 1 } };
-  const api = createApi({ config: onePerPage, keys: loadKeys(config, io.env, ['v4']), onProgress, signal });
+  const keys = loadKeys(config, io.env, ['v4']);
+  const api = createApi({ config: onePerPage, keys, onProgress, signal, hostLimits });
   const events = await listen(config, settings, io);
   const sleep = (ms: number): Promise<void> => pause(ms, signal);
   const takeEvents = (): ReturnType<EventListener['take']> => events?.take() ?? [];

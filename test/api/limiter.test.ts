@@ -4,10 +4,18 @@ import { HostLimiter, type LimiterOptions } from '../../src/api/limiter.js';
 import { SvcError } from '../../src/errors.js';
 import { VirtualTime } from './support/virtual-time.js';
 
+/** Its requests all have one signal. */
+class TestLimiter extends HostLimiter {
+  readonly stop = new AbortController();
+
+  override run<T>(task: (startedAt: number) => Promise<T>, signal = this.stop.signal): Promise<T> {
+    return super.run(task, signal);
+  }
+}
+
 function setUp(options: Partial<LimiterOptions> = {}) {
   const time = new VirtualTime();
-  const stop = new AbortController();
-  const limiter = new HostLimiter({
+  const limiter = new TestLimiter({
     host: 'api.example.com',
     concurrency: 8,
     requestsPerSecond: 20,
@@ -15,10 +23,9 @@ function setUp(options: Partial<LimiterOptions> = {}) {
     maxWaitMs: 300_000,
     clock: time.clock,
     sleep: time.sleep,
-    signal: stop.signal,
     ...options,
   });
-  return { time, limiter, stop };
+  return { time, limiter, stop: limiter.stop };
 }
 
 /** When each of so many requests started, each taking `tookMs`. */
@@ -71,7 +78,7 @@ function lateSetUp(requestsPerSecond: number, { lateMs, stall, stallMs, seed }: 
     state = (state * 48_271) % 2_147_483_647;
     return state / 2_147_483_647;
   };
-  const limiter = new HostLimiter({
+  const limiter = new TestLimiter({
     host: 'h',
     concurrency: 1000,
     requestsPerSecond,
@@ -79,7 +86,6 @@ function lateSetUp(requestsPerSecond: number, { lateMs, stall, stallMs, seed }: 
     maxWaitMs: 1000,
     clock: set.time.clock,
     sleep: (ms, signal) => set.time.sleep(ms + random() * (random() < stall ? stallMs : lateMs), signal),
-    signal: new AbortController().signal,
   });
   return { ...set, limiter };
 }
@@ -184,7 +190,7 @@ describe('requests per second', () => {
 
   it('hold with timers that fire early', async () => {
     const set = setUp();
-    const hasty = new HostLimiter({
+    const hasty = new TestLimiter({
       host: 'h',
       concurrency: 8,
       requestsPerSecond: 20,
@@ -192,7 +198,6 @@ describe('requests per second', () => {
       maxWaitMs: 1000,
       clock: set.time.clock,
       sleep: (ms, signal) => set.time.sleep(ms > 2 ? ms - 1 : ms, signal),
-      signal: new AbortController().signal,
     });
     expect(mostInASecond(await startsOf({ ...set, limiter: hasty }, 100))).toBeLessThanOrEqual(20);
   });

@@ -2,6 +2,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { PassThrough } from 'node:stream';
 import { describe, expect, it } from 'vitest';
+import { HostLimits } from '../../src/api/host-limits.js';
 import { runInit } from '../../src/commands/init.js';
 import type { Io } from '../../src/commands/io.js';
 import { renderStarter, STARTER_DEFAULTS } from '../../src/commands/starter-config.js';
@@ -38,6 +39,7 @@ function testIo(): { readonly io: Io; readonly said: () => string } {
     color: false,
     signal: new AbortController().signal,
     onProgress: () => {},
+    hostLimits: new HostLimits(),
     deaf: async (work) => work(),
   };
   return { io, said: () => chunks.join('') };

@@ -3,6 +3,7 @@ import { existsSync, mkdirSync } from 'node:fs';
 import { Writable } from 'node:stream';
 import { Worker } from 'node:worker_threads';
 import { describe, expect, it, vi } from 'vitest';
+import { HostLimits } from '../../src/api/host-limits.js';
 import type { Exporter, ExportWish } from '../../src/commands/exporter-on.js';
 import type { Io } from '../../src/commands/io.js';
 import type { Generation, ProgressEvent } from '../../src/domain.js';
@@ -46,6 +47,7 @@ function threadOn(b: Bench) {
     color: false,
     signal: stop.signal,
     onProgress: (event) => events.push(event),
+    hostLimits: new HostLimits(),
     deaf: async (work) => work(),
   };
   const wish: ExportWish = { config: config(), models: [], companies: [], restart: false };

@@ -2,6 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Writable } from 'node:stream';
+import { HostLimits } from '../../src/api/host-limits.js';
 import type { Io } from '../../src/commands/io.js';
 import type { Config } from '../../src/config/config.js';
 import { buildRemap } from '../../src/match/build-remap.js';
@@ -96,6 +97,7 @@ export function newIo(overrides: Partial<Io> = {}): TestIo {
     color: false,
     signal: new AbortController().signal,
     onProgress: () => {},
+    hostLimits: new HostLimits(),
     deaf: async (work) => work(),
     ...overrides,
     stdout: new Sink(),
