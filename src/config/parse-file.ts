@@ -1,5 +1,12 @@
 import { readFileSync } from 'node:fs';
-import { getNodeValue, type Node, type ParseError, parseTree, printParseErrorCode } from 'jsonc-parser';
+import {
+  createScanner,
+  getNodeValue,
+  type Node,
+  type ParseError,
+  parseTree,
+  printParseErrorCode,
+} from 'jsonc-parser';
 import { SvcError } from '../errors.js';
 import { configError, lineOf, type Problem, type Source } from './problems.js';
 
@@ -10,6 +17,7 @@ import { configError, lineOf, type Problem, type Source } from './problems.js';
  */
 export function parseConfigFile(file: string): { readonly source: Source; readonly value: unknown } {
   const text = readConfigText(file);
+  assertShallow(file, text);
   const errors: ParseError[] = [];
   const tree = parseTree(text, errors, { allowTrailingComma: true });
   const source = { file, text, tree };
@@ -20,8 +28,12 @@ export function parseConfigFile(file: string): { readonly source: Source; readon
   }
   const [first] = errors;
   if (first !== undefined) throw syntaxError(source, first);
-  const twice = findRepeatedKeys(source, tree, []);
-  if (twice.length > 0) throw configError(source, twice);
+  const twice = findRepeatedKeys(tree, []);
+  if (twice.length > 0)
+    throw configError(
+      source,
+      twice.map((one) => describeRepeated(source, one)),
+    );
   return { source, value: getNodeValue(tree) };
 }
 
@@ -40,6 +52,23 @@ function readConfigText(file: string): string {
   }
 }
 
+/** Levels of a configuration; the parser, which calls itself for each, ends at some thousands. */
+const DEEPEST = 100;
+
+function assertShallow(file: string, text: string): void {
+  const scanner = createScanner(text, true);
+  let depth = 0;
+  do {
+    scanner.scan();
+    const first = text[scanner.getTokenOffset()] ?? '';
+    if (first === '{' || first === '[') depth += 1;
+    if (first === '}' || first === ']') depth -= 1;
+    if (depth <= DEEPEST) continue;
+    const line = lineOf(text, scanner.getTokenOffset());
+    throw new SvcError('config', `${file}:${line}: this is no configuration: it is nested too deeply.`);
+  } while (scanner.getTokenOffset() < text.length);
+}
+
 /** Says where, not what: the text around a mistake may be a pasted key. */
 function syntaxError({ file, text }: Source, error: ParseError): SvcError {
   const line = lineOf(text, error.offset);
@@ -52,20 +81,32 @@ function syntaxError({ file, text }: Source, error: ParseError): SvcError {
   });
 }
 
-function findRepeatedKeys(source: Source, node: Node, path: readonly (string | number)[]): Problem[] {
+interface Repeated {
+  readonly path: readonly (string | number)[];
+  readonly offset: number;
+}
+
+function findRepeatedKeys(node: Node, path: readonly (string | number)[]): Repeated[] {
   if (node.type === 'array') {
-    return (node.children ?? []).flatMap((child, at) => findRepeatedKeys(source, child, [...path, at]));
+    return (node.children ?? []).flatMap((child, at) => findRepeatedKeys(child, [...path, at]));
   }
   if (node.type !== 'object') return [];
-  const firstLines = new Map<string, number>();
-  return (node.children ?? []).flatMap((property) => {
-    const [key, value] = property.children ?? [];
+  const seen = new Set<string>();
+  return (node.children ?? []).flatMap(({ offset, children = [] }) => {
+    const [key, value] = children;
     const name = String(key?.value);
-    const before = firstLines.get(name);
-    const here = lineOf(source.text, property.offset);
-    firstLines.set(name, before ?? here);
-    const nested = value === undefined ? [] : findRepeatedKeys(source, value, [...path, name]);
-    if (before === undefined) return nested;
-    return [{ path: [...path, name], message: `is set again on line ${here}` }, ...nested];
+    const isRepeated = seen.has(name);
+    seen.add(name);
+    const nested = value === undefined ? [] : findRepeatedKeys(value, [...path, name]);
+    return isRepeated ? [{ path: [...path, name], offset }, ...nested] : nested;
   });
+}
+
+function describeRepeated({ text }: Source, { path, offset }: Repeated): Problem {
+  return {
+    path,
+    get message() {
+      return `is set again on line ${lineOf(text, offset)}`;
+    },
+  };
 }

@@ -46,14 +46,18 @@ export function describeIssue(issue: z.core.$ZodRawIssue): string | undefined {
   return undefined;
 }
 
+/** Problems that one message spells out: a file of something else has a hundred thousand. */
+const MOST_SHOWN = 100;
+
 /** One error for all problems, each with its path and line. */
 export function configError(source: Source, problems: readonly Problem[]): SvcError {
-  const lines = problems.map((problem) => describe(source, problem));
+  const lines = problems.slice(0, MOST_SHOWN).map((problem) => describe(source, problem));
   const [only] = lines;
+  if (problems.length > lines.length) lines.push(`and ${problems.length - lines.length} more`);
   const sentence =
     lines.length === 1
       ? `${source.file}: ${only}.`
-      : `${source.file} has ${lines.length} problems:\n${lines.map((line) => `  ${line}`).join('\n')}`;
+      : `${source.file} has ${problems.length} problems:\n${lines.map((line) => `  ${line}`).join('\n')}`;
   return new SvcError('config', sentence, {
     hint: 'Every setting is described in the README, section Configuration; `svc-migrate init` writes a fresh example.',
   });
