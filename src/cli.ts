@@ -2,11 +2,12 @@ import process from 'node:process';
 import { Command, CommanderError, Option } from 'commander';
 import { HostLimits } from './api/host-limits.js';
 import { COMMANDS } from './commands/catalogue/all.js';
+import { HELP } from './commands/catalogue/help.js';
 import { COMMON_OPTIONS } from './commands/catalogue/options.js';
 import type { CommandSpec, Given, OptionSpec } from './commands/command.js';
 import type { Io } from './commands/io.js';
 import { keepYoungSpaceSmall } from './commands/young-space.js';
-import { didYouMean } from './config/suggest.js';
+import { readTopic, TOPICS } from './docs/topics.js';
 import { exitCodeOf, SvcError } from './errors.js';
 import type { Progress } from './progress.js';
 import { hearSignals } from './report/pause.js';
@@ -57,11 +58,17 @@ function buildProgram(runner: Runner): Command {
   program
     .description('Remap stored V3 svc_ids to V4, report every gap with its reason, gate the cutover.')
     .version(readVersion(), '-V, --version', 'print the version')
-    .addHelpText('after', '\nRun `svc-migrate help <command>` for its options and examples.');
+    .helpCommand(false)
+    .addHelpText('after', `\n${describeTopics()}`);
   for (const option of COMMON_OPTIONS) program.addOption(buildOption(option));
   const groups = new Map<string, Command>();
   for (const spec of COMMANDS) addCommand(program, groups, spec, runner);
   return program;
+}
+
+function describeTopics(): string {
+  const pages = TOPICS.map(({ name, says }) => `  ${name.padEnd(12)}  ${says}`);
+  return ['Topics (svc-migrate help TOPIC):', ...pages].join('\n');
 }
 
 function configure(command: Command): Command {
@@ -82,7 +89,31 @@ function addCommand(program: Command, groups: Map<string, Command>, spec: Comman
   for (const option of spec.options) command.addOption(buildOption(option));
   const examples = spec.examples.map(({ line, does }) => `  # ${does}\n  ${line}`);
   command.addHelpText('after', `\nExamples:\n${examples.join('\n')}`);
-  command.action(() => runner(spec, givenOf(command)));
+  command.action(async () => {
+    if (spec === HELP) await showHelp(program, command.args, () => runner(spec, givenOf(command)));
+    else await runner(spec, givenOf(command));
+  });
+}
+
+/** Prints the page of a topic, the options of a command, or both where they share a name. */
+async function showHelp(
+  program: Command,
+  names: readonly string[],
+  printPage: () => Promise<void>,
+): Promise<void> {
+  const command = findCommand(program, names);
+  const isTopic = readTopic(names.join(' ')) !== null;
+  if (isTopic || command === undefined) await printPage();
+  if (isTopic && command !== undefined) await write(process.stdout, '\n');
+  command?.outputHelp();
+}
+
+/** Without names: the program itself. */
+function findCommand(program: Command, names: readonly string[]): Command | undefined {
+  return names.reduce<Command | undefined>(
+    (parent, name) => parent?.commands.find((command) => command.name() === name),
+    program,
+  );
 }
 
 /** The command that only holds others, such as `export`. */
@@ -191,14 +222,10 @@ function usageError(error: CommanderError, words: readonly string[]): SvcError {
   return new SvcError('usage', `${sentence.replace(/\.$/, '')}.`, { hint });
 }
 
-/** Where the parser would only show help: no command, half of one, or help for one that is not there. */
+/** Where the parser would only show help: no command, or half of one. */
 function noCommand(words: readonly string[]): SvcError {
-  const [first, second] = words.filter((word) => !word.startsWith('-'));
+  const [first] = words.filter((word) => !word.startsWith('-'));
   const names = COMMANDS.map(({ name }) => name);
-  if (first === 'help' && second !== undefined) {
-    const hint = didYouMean(second, names) ?? 'Run `svc-migrate --help` for the list.';
-    return new SvcError('usage', `There is no command "${second}".`, { hint });
-  }
   const longer = names.filter((name) => name.startsWith(`${first} `));
   if (longer.length > 0) {
     return new SvcError('usage', `"${first}" is half a command.`, {

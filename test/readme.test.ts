@@ -1,31 +1,63 @@
-import { cpSync, readFileSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { cpSync, existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { COMMANDS } from '../src/commands/catalogue/all.js';
+import { TOPICS } from '../src/docs/topics.js';
 import { EXIT_BY_CODE } from '../src/errors.js';
 import { reportSchema } from '../src/report/schema.js';
 import { type Sandbox, startSandbox } from '../src/sandbox/start.js';
 import { Sqlite } from '../src/store/sqlite.js';
 import { keysOf, makeFolder, runCli, runShell } from './cli/spawn-cli.js';
 import { campaignCases } from './support/campaign.js';
-import { withFreshBlocks } from './support/readme-blocks.js';
+import { BLOCK_NAMES, blocksIn, withFreshBlocks } from './support/readme-blocks.js';
 
-const FILE = fileURLToPath(new URL('../README.md', import.meta.url));
+const ROOT = fileURLToPath(new URL('..', import.meta.url));
+/** The README and every page of the reference. */
+const PAGES = ['README.md', ...TOPICS.map(({ name }) => `src/docs/${name}.md`)];
 
 if (process.env['UPDATE_README'] !== undefined) {
-  writeFileSync(FILE, withFreshBlocks(readFileSync(FILE, 'utf8')));
+  // The README, which copies tables of the other pages, comes last.
+  for (const page of PAGES.toReversed()) {
+    writeFileSync(join(ROOT, page), withFreshBlocks(readPage(page)));
+  }
 }
-const readme = readFileSync(FILE, 'utf8');
+const pages = PAGES.map(readPage);
+const docs = pages.join('\n');
+
+function readPage(page: string): string {
+  return readFileSync(join(ROOT, page), 'utf8');
+}
 
 function fenced(language: string): string[] {
-  const blocks = readme.matchAll(new RegExp(`\`\`\`${language}\\n([\\s\\S]*?)\`\`\``, 'g'));
+  const blocks = docs.matchAll(new RegExp(`\`\`\`${language}\\n([\\s\\S]*?)\`\`\``, 'g'));
   return [...blocks].map(([, text = '']) => text);
 }
 
-describe('the README', () => {
-  it('describes commands, settings and reasons as the code has them (UPDATE_README=1 rewrites it)', () => {
-    expect(readme).toBe(withFreshBlocks(readme));
+describe('the documentation', () => {
+  it.each(PAGES)(
+    '%s has its generated parts as the code has them (UPDATE_README=1 rewrites them)',
+    (page) => {
+      const text = readPage(page);
+      expect(text).toBe(withFreshBlocks(text));
+    },
+  );
+
+  it('has every generated part, once', () => {
+    expect(pages.flatMap(blocksIn).sort()).toEqual([...BLOCK_NAMES].sort());
+  });
+
+  it('has a topic for every page, and a page for every topic', () => {
+    const files = readdirSync(join(ROOT, 'src/docs')).filter((file) => file.endsWith('.md'));
+    expect(files.sort()).toEqual(TOPICS.map(({ name }) => `${name}.md`).sort());
+  });
+
+  it('links to files and headings that exist', () => {
+    const links = PAGES.flatMap((page) =>
+      [...readPage(page).matchAll(/\]\((?!https?:)([^)]+)\)/g)].map(([, link = '']) => ({ page, link })),
+    );
+    expect(links.length).toBeGreaterThan(20);
+    expect(links.filter(({ page, link }) => !leadsSomewhere(page, link))).toEqual([]);
   });
 
   it('names every option of --help, and no other', async () => {
@@ -35,7 +67,7 @@ describe('the README', () => {
     const options = (text: string) => new Set(text.match(/--[a-z][a-z0-9-]+/g));
     const foreign = /npx vitest [^\n]*/g;
     const inHelp = options(helps.map(({ stdout }) => stdout).join('\n'));
-    expect([...options(readme.replace(foreign, ''))].sort()).toEqual([...inHelp].sort());
+    expect([...options(docs.replace(foreign, ''))].sort()).toEqual([...inHelp].sort());
   });
 
   it('lists every command of --help', async () => {
@@ -44,8 +76,9 @@ describe('the README', () => {
   });
 
   it('lists every exit code', () => {
-    const section = readme.slice(readme.indexOf('## Exit codes'), readme.indexOf('## Configuration'));
-    const listed = [...section.matchAll(/^\| ([\d, ]+) \|/gm)].flatMap(([, codes = '']) => codes.split(', '));
+    const listed = [...readPage('src/docs/exit-codes.md').matchAll(/^\| ([\d, ]+) \|/gm)].flatMap(
+      ([, codes = '']) => codes.split(', '),
+    );
     const codes = new Set([0, 1, 143, ...Object.values(EXIT_BY_CODE)]);
     expect(listed.map(Number)).toEqual([...codes].sort((a, b) => a - b));
   });
@@ -53,11 +86,28 @@ describe('the README', () => {
   it('names every section of the report', () => {
     const quiet = ['schemaVersion', 'tool', 'generatedAt', 'scope'];
     const sections = Object.keys(reportSchema.shape).filter((name) => !quiet.includes(name));
-    for (const name of sections) expect(readme).toContain(`\`${name}\``);
+    const page = readPage('src/docs/report.md');
+    for (const name of sections) expect(page).toContain(`\`${name}\``);
   });
 });
 
-describe('what the README shows', () => {
+/** Whether a link leads to a file, and to a heading in it where it names one. */
+function leadsSomewhere(page: string, link: string): boolean {
+  const [path = '', anchor] = link.split('#');
+  const file = path === '' ? join(ROOT, page) : join(ROOT, dirname(page), path);
+  if (!existsSync(file) || anchor === undefined) return existsSync(file);
+  const headings = readFileSync(file, 'utf8').match(/^#+ .*/gm) ?? [];
+  const anchors = headings.map((heading) =>
+    heading
+      .replace(/^#+ /, '')
+      .toLowerCase()
+      .replace(/[^\w -]/g, '')
+      .replaceAll(' ', '-'),
+  );
+  return anchors.includes(anchor);
+}
+
+describe('what the documentation shows', () => {
   let sandbox: Sandbox;
   let folder: string;
   let env: Record<string, string>;
@@ -143,7 +193,7 @@ describe('what the README shows', () => {
       );
       expect(statements.length).toBeGreaterThan(3);
       for (const statement of statements) db.prepare(statement).all();
-      for (const [, table = '', columns = ''] of readme.matchAll(
+      for (const [, table = '', columns = ''] of docs.matchAll(
         /^\| `(\w+)` \| .* \| `(\w+(?:, \w+)+)` \|$/gm,
       )) {
         db.prepare(`SELECT ${columns} FROM ${table}`).all();

@@ -1,7 +1,7 @@
 // `npm test` checks the code, builds it and runs every test. `npm test -- FILE …` builds and runs these test files only;
 // so do `npm run test:campaign` and `npm run soak` with theirs.
 import { spawn, spawnSync } from 'node:child_process';
-import { existsSync, readdirSync, rmSync } from 'node:fs';
+import { cpSync, existsSync, readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
@@ -43,6 +43,7 @@ async function build() {
   if (hasOrphans('dist')) rmSync('dist', { recursive: true });
   const failure = await check('build', 'tsc', ['-b', 'tsconfig.json']);
   if (failure !== null) return failure;
+  cpSync('src/docs', 'dist/docs', { recursive: true, filter: (file) => !file.endsWith('.ts') });
   return runToEnd(process.execPath, ['dist/write-schemas.js']) === 0 ? null : 'schemas';
 }
 

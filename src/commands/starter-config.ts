@@ -25,7 +25,7 @@ export function renderStarter(answers: StarterAnswers): string {
   const { v3BaseUrl, v4BaseUrl, v3KeyEnv, v4KeyEnv, models } = answers;
   const text = JSON.stringify;
   return `{
-  // For editors; the README describes every setting.
+  // For editors; svc-migrate help config describes every setting.
   "$schema": "./node_modules/svc-migrate/schema/config.schema.json",
 
   // Where everything is kept. Relative to this file.

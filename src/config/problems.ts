@@ -59,7 +59,7 @@ export function configError(source: Source, problems: readonly Problem[]): SvcEr
       ? `${source.file}: ${only}.`
       : `${source.file} has ${problems.length} problems:\n${lines.map((line) => `  ${line}`).join('\n')}`;
   return new SvcError('config', sentence, {
-    hint: 'Every setting is described in the README, section Configuration; `svc-migrate init` writes a fresh example.',
+    hint: '`svc-migrate help config` describes every setting; `svc-migrate init` writes a fresh example.',
   });
 }
 

@@ -80,7 +80,7 @@ export function readBaseline(file: string): Baseline {
   const shown = problems.slice(0, SHOWN_PROBLEMS);
   if (problems.length > shown.length) shown.push(`and ${problems.length - shown.length} more`);
   throw new SvcError('bad_input', `The baseline ${file}: ${shown.join('\n  ')}.`, {
-    hint: 'See README, section Baseline; svc-migrate check --write-baseline FILE writes a fresh one.',
+    hint: '`svc-migrate help baseline` describes the file; `svc-migrate check --write-baseline FILE` writes a fresh one.',
   });
 }
 

@@ -66,7 +66,7 @@ describe('bad input is a one-line error with the fix, and nothing is written', (
     ['a missing word', ['lookup'], undefined, 2, /missing required argument 'model'/],
     ['no command', [], undefined, 2, /No command was given\.\n.*--help/],
     ['half a command', ['export'], undefined, 2, /"export" is half a command\.\n.*export v3, export v4/],
-    ['help for nothing', ['help', 'chek'], undefined, 2, /There is no command "chek"\.\n.*"check"/],
+    ['help for nothing', ['help', 'chek'], undefined, 2, /There is no command or topic "chek"\.\n.*"check"/],
     ['an unknown choice', ['dump', '--format', 'xml'], undefined, 2, /Allowed choices are csv, ndjson, sql/],
     ['no configuration', ['status'], undefined, 2, /There is no configuration file .*\n.*svc-migrate init/],
     [

@@ -2,23 +2,43 @@ import { z } from 'zod';
 import { COMMANDS } from '../../src/commands/catalogue/all.js';
 import type { CommandSpec } from '../../src/commands/command.js';
 import { configSchema } from '../../src/config/schema.js';
+import { readTopic, TOPICS } from '../../src/docs/topics.js';
 import { REASONS_BY_STATUS, STATUSES } from '../../src/domain.js';
 import { describeRow } from '../../src/report/reasons.js';
 
-/** The parts of the README that follow from the code, by the name in their marker comments. */
-const README_BLOCKS: Readonly<Record<string, () => string>> = {
-  commands: () => COMMANDS.map(renderCommand).join('\n\n'),
+/** The parts of the documentation that follow from the code or from another page, by the name in their marker comments. */
+const BLOCKS: Readonly<Record<string, () => string>> = {
+  commands: () => `${COMMANDS.map(renderCommand).join('\n\n')}\n`,
   configuration: () => renderTable(['setting', 'default', 'meaning'], listSettings('', schemaOf())),
   reasons: () => renderTable(['status / reason', 'meaning', 'what to do'], listReasons()),
+  topics: () => TOPICS.map(({ name, says }) => `- [\`${name}\`](src/docs/${name}.md): ${says}\n`).join(''),
+  'exit-codes': () => firstTable('exit-codes'),
+  guarantees: () => firstTable('guarantees'),
+  speed: () => firstTable('speed'),
 };
 
-/** The README with every block as the code has it. */
-export function withFreshBlocks(readme: string): string {
-  return Object.entries(README_BLOCKS).reduce((text, [name, render]) => {
-    const block = new RegExp(`(<!-- ${name}: [^>]*-->\n\n)[\\s\\S]*?(\n\n<!-- /${name} -->)`);
-    if (!block.test(text)) throw new Error(`the README has no block ${name}`);
-    return text.replace(block, (_, start: string, end: string) => `${start}${render()}${end}`);
-  }, readme);
+/** A page with every generated block as the code has it. */
+export function withFreshBlocks(page: string): string {
+  return page.replace(BLOCK, (whole, start: string, name: string, end: string) => {
+    const render = BLOCKS[name];
+    if (render === undefined) throw new Error(`nothing renders the block ${whole.slice(0, 80)}`);
+    return `${start}${render()}${end}`;
+  });
+}
+
+/** Names of the generated blocks in a page. */
+export function blocksIn(page: string): string[] {
+  return [...page.matchAll(BLOCK)].map(([, , name = '']) => name);
+}
+
+export const BLOCK_NAMES = Object.keys(BLOCKS);
+
+const BLOCK = /(<!-- ([\w-]+): [^>]*-->\n\n)[\s\S]*?(\n<!-- \/\2 -->)/g;
+
+function firstTable(topic: string): string {
+  const [table] = /^\|.*(?:\n\|.*)*/m.exec(readTopic(topic) ?? '') ?? [];
+  if (table === undefined) throw new Error(`${topic}.md has no table`);
+  return `${table}\n`;
 }
 
 function renderCommand({ name, args, says, more, options, examples }: CommandSpec): string {
@@ -118,5 +138,5 @@ function listReasons(): string[][] {
 function renderTable(head: readonly string[], rows: readonly (readonly string[])[]): string {
   const escapeCell = (cell: string) => cell.replaceAll('|', '\\|').replaceAll('<', '&lt;');
   const lines = rows.map((row) => `| ${row.map(escapeCell).join(' | ')} |`);
-  return [`| ${head.join(' | ')} |`, `|${' --- |'.repeat(head.length)}`, ...lines].join('\n');
+  return [`| ${head.join(' | ')} |`, `|${' --- |'.repeat(head.length)}`, ...lines, ''].join('\n');
 }

@@ -2,6 +2,7 @@ import type { CommandSpec } from '../command.js';
 import { APPLY, UNDO } from './apply.js';
 import { EXPORT_V3, EXPORT_V4, RUN } from './export.js';
 import { FINDINGS } from './findings.js';
+import { HELP } from './help.js';
 import { EXPLAIN, RECHECK, VERIFY } from './proof.js';
 import { DEMO, SANDBOX } from './rehearse.js';
 import { CHECK, DUMP, LOOKUP, PURGE, REMAP, REPORT, STATUS } from './remap.js';
@@ -30,4 +31,5 @@ export const COMMANDS: readonly CommandSpec[] = [
   SANDBOX,
   DEMO,
   COMPLETION,
+  HELP,
 ];

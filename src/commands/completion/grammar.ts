@@ -1,4 +1,5 @@
 import { DEFAULT_MODELS } from '../../config/defaults.js';
+import { TOPICS } from '../../docs/topics.js';
 import type { CommandSpec, OptionSpec } from '../command.js';
 
 /** What may be typed, as plain words. */
@@ -58,6 +59,7 @@ function wordsOf({ flags, says, choices }: OptionSpec): OptionWords {
 
 function firstArgsOf(args: string): readonly string[] {
   if (args.startsWith('<model>')) return modelNames();
+  if (args === '[topic...]') return TOPICS.map(({ name }) => name);
   return args === '<shell>' ? SHELLS : [];
 }
 

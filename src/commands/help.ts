@@ -1,0 +1,27 @@
+import { didYouMean } from '../config/suggest.js';
+import { readTopic, TOPICS } from '../docs/topics.js';
+import { SvcError } from '../errors.js';
+import { writeText } from '../report/write-output.js';
+import { COMMANDS } from './catalogue/all.js';
+import type { Io } from './io.js';
+import { renderTopic } from './render-topic.js';
+
+/** Longer lines are hard to read. */
+const MAX_WIDTH = 100;
+
+/**
+ * `help`: prints a page of the reference.
+ *
+ * @throws SvcError `usage` if there is no such page
+ */
+export async function runHelp(topic: string, { stdout, width }: Io): Promise<number> {
+  const markdown = readTopic(topic);
+  if (markdown === null) {
+    const names = [...COMMANDS, ...TOPICS].map(({ name }) => name);
+    throw new SvcError('usage', `There is no command or topic "${topic}".`, {
+      hint: didYouMean(topic, names) ?? 'Run `svc-migrate help` for the list.',
+    });
+  }
+  await writeText(stdout, [renderTopic(markdown, Math.min(width, MAX_WIDTH))]);
+  return 0;
+}

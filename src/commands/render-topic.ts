@@ -1,0 +1,91 @@
+import { escapeLines } from '../report/escape.js';
+import { displayWidth, layOutTable, wrapText } from '../report/text-layout.js';
+
+const INDENT = '  ';
+
+/**
+ * Markdown of the reference pages as plain text for a terminal: headings at the margin, the rest indented and wrapped to
+ * `width` columns. Blocks must be separated by blank lines. Code is not wrapped.
+ */
+export function renderTopic(markdown: string, width: number): string {
+  const visible = escapeLines(markdown.replace(/<!--[\s\S]*?-->/g, ''));
+  const blocks = visible.match(/^```[\s\S]*?^```$|^(?!```).+(?:\n(?!```).+)*/gm) ?? [];
+  return `${blocks.map((block) => renderBlock(block, width).join('\n')).join('\n\n')}\n`;
+}
+
+function renderBlock(block: string, width: number): string[] {
+  const lines = block.split('\n');
+  const [first = ''] = lines;
+  if (first.startsWith('```')) return lines.slice(1, -1).map((line) => `${INDENT}${INDENT}${line}`.trimEnd());
+  if (first.startsWith('#')) return [renderHeading(first)];
+  if (first.startsWith('|')) return renderTable(lines, width);
+  if (/^(-|\d+\.) /.test(first)) return renderList(block, width);
+  return wrapText(renderInline(lines.join(' ')), width, INDENT);
+}
+
+function renderHeading(line: string): string {
+  const text = renderInline(line.replace(/^#+ /, ''));
+  return line.startsWith('# ') ? text.toUpperCase() : text;
+}
+
+function renderList(block: string, width: number): string[] {
+  return block.split(/\n(?=(?:-|\d+\.) )/).flatMap((item) => {
+    const [mark = ''] = /^\S+ /.exec(item) ?? [];
+    const text = renderInline(item.slice(mark.length).replace(/\s*\n\s*/g, ' '));
+    const hanging = INDENT + ' '.repeat(mark.length);
+    const [first = '', ...rest] = wrapText(text, width, hanging);
+    return [INDENT + mark + first.slice(hanging.length), ...rest];
+  });
+}
+
+/** In columns, the last one wrapped, where that takes half of the width; else one paragraph a row, under its first cell. */
+function renderTable(lines: readonly string[], width: number): string[] {
+  const [titles = [], , ...rows] = lines.map(splitRow);
+  const columns = titles.slice(0, -1).map((title) => ({ title, align: 'left' as const }));
+  const table = layOutTable(columns, rows, Number.MAX_SAFE_INTEGER, INDENT);
+  const leadWidth = Math.max(...table.map(displayWidth)) + 2;
+  if (leadWidth > width / 2) {
+    return rows.flatMap((row, at) => [...(at === 0 ? [] : ['']), ...renderStacked(titles, row, width)]);
+  }
+  return [titles, ...rows].flatMap((row, at) => {
+    const [first = '', ...rest] = wrapText(row.at(-1) ?? '', width, ' '.repeat(leadWidth));
+    return [(table[at] ?? '').padEnd(leadWidth) + first.slice(leadWidth), ...rest].map((line) =>
+      line.trimEnd(),
+    );
+  });
+}
+
+function renderStacked(titles: readonly string[], row: readonly string[], width: number): string[] {
+  const [term = '', ...cells] = row;
+  const isLabelled = cells.length > 1;
+  const texts = cells.flatMap((cell, at) => {
+    const title = titles[at + 1] ?? '';
+    if (cell === '') return [];
+    return [isLabelled && title !== '' ? `${title}: ${cell}` : cell];
+  });
+  return [
+    ...wrapText(term, width, INDENT),
+    ...texts.flatMap((text) => wrapText(text, width, INDENT.repeat(3))),
+  ];
+}
+
+function splitRow(line: string): string[] {
+  const cells = line
+    .replace(/^\|/, '')
+    .replace(/\|$/, '')
+    .split(/(?<!\\)\|/);
+  return cells.map((cell) => renderInline(cell.trim()));
+}
+
+/** Links between pages become the command that prints the page. */
+function renderInline(text: string): string {
+  return text
+    .replace(/\[([^\]]+)\]\(([^)]+)\)/g, (_, label: string, target: string) => {
+      const [, page] = /^([\w-]+)\.md(?:#.*)?$/.exec(target) ?? [];
+      if (page !== undefined) return `${label} (\`svc-migrate help ${page}\`)`;
+      return target.startsWith('#') ? label : `${label} (${target})`;
+    })
+    .replaceAll('**', '')
+    .replaceAll('\\|', '|')
+    .replaceAll('&lt;', '<');
+}

@@ -1,0 +1,102 @@
+import { describe, expect, it } from 'vitest';
+import { COMMANDS } from '../../src/commands/catalogue/all.js';
+import { renderTopic } from '../../src/commands/render-topic.js';
+import { readTopic, TOPICS } from '../../src/docs/topics.js';
+import { displayWidth } from '../../src/report/text-layout.js';
+import { makeFolder, runCli } from './spawn-cli.js';
+
+describe('a page of the reference on a terminal', () => {
+  it.each([
+    ['a title', '# Exit codes', 'EXIT CODES'],
+    ['another heading', '## Limits', 'Limits'],
+    ['a paragraph', 'one two three four five\nsix **seven**', '  one two three four\n  five six seven'],
+    [
+      'a list',
+      '- one two three four five\n  six\n- seven',
+      '  - one two three four\n    five six\n  - seven',
+    ],
+    ['steps', '1. one two three four five\n2. six', '  1. one two three\n     four five\n  2. six'],
+    ['code', '```sh\na long command that is not wrapped\n```', '    a long command that is not wrapped'],
+    ['code with a blank line', '```sh\na\n\nb\n```', '    a\n\n    b'],
+    ['a narrow table', '| a | b |\n| --- | --- |\n| 1 | x \\| y |', '  a  b\n  1  x | y'],
+    [
+      'a table whose last column is wide',
+      '| code | meaning |\n| --- | --- |\n| 0 | done and the gate passed |\n| 1 | no |',
+      '  code  meaning\n  0     done and the\n        gate passed\n  1     no',
+    ],
+    [
+      'a wide table',
+      '| setting | default | meaning |\n| --- | --- | --- |\n| `db` |  | &lt;file> of all |\n| a | 1 | b |',
+      '  `db`\n      meaning: <file>\n      of all\n\n  a\n      default: 1\n      meaning: b',
+    ],
+    ['a link to a page', 'see [x](config.md#limits)', '  see x (`svc-migrate\n  help config`)'],
+    ['a link within the page', 'see [below](#limits)', '  see below'],
+    ['comments', '<!-- a: b -->\n\nx\n\n<!-- /a -->', '  x'],
+    ['control characters', 'a\u001b[2Jb', '  a\\u001b[2Jb'],
+  ])('shows %s', (_, markdown, text) => {
+    expect(renderTopic(markdown, 22)).toBe(`${text}\n`);
+  });
+
+  it.each(TOPICS)('shows all of $name within the width', ({ name }) => {
+    const page = readTopic(name) ?? '';
+    const shown = renderTopic(page, 500);
+    const words = (text: string) => new Set(text.match(/[A-Za-z_]{4,}/g));
+    const lost = [...words(page.replace(/<!--[\s\S]*?-->|^\|(?: --- \|)+$|```\w*|\]\([^)]*\)/gm, ''))];
+    // Titles are in capitals; tables that do not fit have no row of titles.
+    const kept = words(`${shown} ${shown.toLowerCase()}`);
+    const titles = words((page.match(/^\|.*(?=\n\| ---)|^# .*/gm) ?? []).join(' '));
+    expect(lost.filter((word) => !kept.has(word) && !titles.has(word))).toEqual([]);
+    const wide = renderTopic(page, 60)
+      .split('\n')
+      .filter((line) => !line.startsWith('    ') && displayWidth(line) > 60);
+    expect(wide).toEqual([]);
+  });
+});
+
+describe('help', () => {
+  const cwd = makeFolder();
+
+  it('prints every topic', async () => {
+    const answers = await Promise.all(TOPICS.map(({ name }) => runCli(['help', name], { cwd })));
+    expect(answers.map(({ code, stderr }) => ({ code, stderr }))).toEqual(
+      TOPICS.map(() => ({ code: 0, stderr: '' })),
+    );
+    for (const [at, { name }] of TOPICS.entries()) {
+      expect(answers[at]?.stdout).toContain(renderTopic(readTopic(name) ?? '', 100));
+    }
+  });
+
+  it('lists commands and topics', async () => {
+    const { code, stdout } = await runCli(['help'], { cwd });
+    expect(code).toBe(0);
+    for (const { name } of COMMANDS) expect(stdout).toContain(`\n  ${name.split(' ')[0]}`);
+    for (const { name, says } of TOPICS) expect(stdout).toMatch(new RegExp(`\n  ${name} +${says}\n`));
+  });
+
+  it('prints the options of a command', async () => {
+    const [help, option] = await Promise.all([
+      runCli(['help', 'export', 'v3'], { cwd }),
+      runCli(['export', 'v3', '--help'], { cwd }),
+    ]);
+    expect(help).toEqual(option);
+    expect(help.stdout).toContain('--restart');
+  });
+
+  it('prints both where a topic and a command share a name', async () => {
+    const { stdout } = await runCli(['help', 'apply'], { cwd });
+    expect(stdout).toContain('REWRITING');
+    expect(stdout).toContain('Usage: svc-migrate apply');
+  });
+
+  it.each([
+    ['exitcodes', 'Did you mean "exit-codes"?'],
+    ['aply', 'Did you mean "apply"?'],
+    ['export v5', 'Did you mean "export v3"?'],
+    ['../../package', 'Run `svc-migrate help` for the list.'],
+  ])('refuses %s with a suggestion', async (topic, hint) => {
+    const { code, stdout, stderr } = await runCli(['help', ...topic.split(' ')], { cwd });
+    expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
+    expect(stderr).toContain(`There is no command or topic "${topic}".`);
+    expect(stderr).toContain(hint);
+  });
+});
