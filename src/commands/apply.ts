@@ -12,6 +12,7 @@ import type { ApplyRequest } from './apply-request.js';
 import { shellLine } from './command-line.js';
 import type { Io } from './io.js';
 import { assertSameRequest } from './planned-request.js';
+import { ownFilesOf } from './report.js';
 
 /**
  * `apply`: plans, judges, carries out or verifies. 0 done or nothing in the way, 1 ids do not map or are not as they
@@ -39,7 +40,7 @@ function assertOutputs(config: Config, request: ApplyRequest, targets: readonly 
   const written = [json, action === 'plan' ? planFile : undefined, unmapped];
   const outputs = written.filter((file) => file !== undefined);
   const plan = action === 'write' && planFile !== undefined ? [planFile] : [];
-  assertTargets(outputs, [config.database, config.file, ...plan]);
+  assertTargets(outputs, [...ownFilesOf(config), ...plan]);
   const inputs = targets.flatMap(filesOf);
   try {
     assertTargets(outputs, inputs);

@@ -38,6 +38,7 @@ const SHOWN_ENTRIES = 20;
  */
 export async function runCheck(options: CheckOptions, io: Io): Promise<number> {
   const { baselineFile, writeBaseline } = options;
+  assertOutputs(options, baselineFile ?? null);
   if (writeBaseline !== undefined) assertWritable(writeBaseline);
   const baseline = baselineFile === undefined ? undefined : readBaseline(baselineFile);
   const extra = writeBaseline === undefined ? undefined : newOutput(writeBaseline, io.clock.now());
@@ -60,7 +61,7 @@ async function assertBothExist(config: Config): Promise<void> {
  * @throws SvcError `bad_input` (baseline), `usage` (outputs)
  */
 export function assertCheckable(options: CheckOptions): void {
-  assertOutputs(options);
+  assertOutputs(options, options.baselineFile ?? null);
   if (options.baselineFile !== undefined) readBaseline(options.baselineFile);
 }
 

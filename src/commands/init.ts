@@ -1,4 +1,4 @@
-import { existsSync, writeFileSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { createInterface, type Interface } from 'node:readline/promises';
 import type { Readable } from 'node:stream';
@@ -7,7 +7,7 @@ import { didYouMean } from '../config/suggest.js';
 import { baseUrlProblem } from '../config/values.js';
 import type { ModelPair } from '../domain.js';
 import { SvcError } from '../errors.js';
-import { writeText } from '../report/write-output.js';
+import { createFile, writeText } from '../report/write-output.js';
 import type { Io } from './io.js';
 import { renderStarter, STARTER_DEFAULTS, type StarterAnswers } from './starter-config.js';
 
@@ -42,7 +42,7 @@ export async function runInit({ file: name, force, input }: InitOptions, io: Io)
 
 function write(file: string, text: string, force: boolean): void {
   try {
-    writeFileSync(file, text, { flag: force ? 'w' : 'wx' });
+    createFile(file, text, { replace: force });
   } catch (cause) {
     const error = cause instanceof Error && 'code' in cause ? String(cause.code) : String(cause);
     if (error === 'EEXIST') throw isThere(file);

@@ -1,3 +1,4 @@
+import { isAbsolute } from 'node:path';
 import type { Config } from '../config/config.js';
 import { listInputFiles } from '../config/input-files.js';
 import { SvcError } from '../errors.js';
@@ -103,15 +104,21 @@ function partsReadBy({ outputs, baseline, extra }: ReportOptions): readonly Rema
  *
  * @throws SvcError `usage` where one is named twice or is a file of ours
  */
-export function assertOutputs({ config, outputs, extra }: ReportOptions): readonly string[] {
+export function assertOutputs(
+  { config, outputs, extra }: ReportOptions,
+  baselineFile: string | null = null,
+): readonly string[] {
   const targets = Object.values(outputs).filter((target) => target !== undefined);
   assertTargets(extra === undefined ? targets : [...targets, extra.target], ownFilesOf(config));
+  // A new baseline may take the place of the one that was read.
+  if (baselineFile !== null) assertTargets(targets, [baselineFile]);
   return targets;
 }
 
 /** The files that no output replaces. */
 export function ownFilesOf(config: Config): readonly string[] {
-  return [config.database, config.file, ...Object.values(listInputFiles(config))];
+  const keyFiles = [...config.v3.regions, config.v4].map(({ keySource }) => keySource).filter(isAbsolute);
+  return [config.database, config.file, ...Object.values(listInputFiles(config)), ...keyFiles];
 }
 
 /** Whoever reads the log learns the verdict without opening a file. */

@@ -5,6 +5,7 @@ import { assertTargets, writeOutput, writeText } from '../report/write-output.js
 import { applyInThread } from './apply-in-thread.js';
 import type { UndoRequest } from './apply-request.js';
 import type { Io } from './io.js';
+import { ownFilesOf } from './report.js';
 
 /**
  * `undo`: takes a run back, or lists the runs. 0 all of it is back, 1 some rows were changed since and left alone, 7
@@ -15,7 +16,7 @@ import type { Io } from './io.js';
  */
 export async function runUndo(config: Config, request: UndoRequest, io: Io): Promise<number> {
   const { json: target, targets } = request;
-  assertTargets(target === undefined ? [] : [target], [config.database, config.file]);
+  assertTargets(target === undefined ? [] : [target], ownFilesOf(config));
   if (targets.length === 0) {
     throw new SvcError('usage', 'There is no target: nothing says where a ledger could be.', {
       hint: 'Name the place with --csv, --ndjson, --sqlite, --postgres-env or --postgres-file.',

@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import {
   closeSync,
   fsyncSync,
+  linkSync,
   openSync,
   realpathSync,
   renameSync,
@@ -9,7 +10,7 @@ import {
   statSync,
   writeSync,
 } from 'node:fs';
-import { dirname, resolve } from 'node:path';
+import { basename, dirname, join, resolve } from 'node:path';
 import type { Writable } from 'node:stream';
 import { SvcError } from '../errors.js';
 import { hearSignals } from './pause.js';
@@ -22,8 +23,11 @@ export interface Output {
 
 const BUFFER_CHARS = 65_536;
 
+/** What SQLite and this program keep beside a database; SQLite replays a `-journal` or `-wal` that it finds. */
+const COMPANIONS = ['', '-journal', '-wal', '-shm', '.lock'];
+
 /**
- * Refuses targets that cannot all be honoured: stdout twice, a file twice, one of our own files.
+ * Refuses targets that cannot all be honoured: stdout twice, a file twice, one of our own files or a companion of it.
  *
  * @throws SvcError `usage`
  */
@@ -34,28 +38,35 @@ export function assertTargets(targets: readonly string[], ownFiles: readonly str
     });
   }
   const files = targets.filter((target) => target !== '-').map(realPath);
-  const twice = files.find((file, at) => files.indexOf(file) !== at);
+  const twice = files.find((file, at) => files.slice(0, at).some((earlier) => isSameFile(earlier, file)));
   if (twice !== undefined) {
     throw new SvcError('usage', `Two outputs would go to ${twice}.`, { hint: 'Give each its own file.' });
   }
-  const own = ownFiles.map(realPath);
-  const overwritten = files.find((file) => own.includes(file));
+  const own = ownFiles.map(realPath).flatMap((file) => COMPANIONS.map((suffix) => `${file}${suffix}`));
+  const overwritten = files.find((file) => own.some((one) => isSameFile(one, file)));
   if (overwritten !== undefined) {
     throw new SvcError(
       'usage',
-      `${overwritten} is the database, the configuration or a file it names: it is not overwritten.`,
-      {
-        hint: 'Name another file.',
-      },
+      `${overwritten} is an input of this command or belongs to the database: it is not overwritten.`,
+      { hint: 'Name another file.' },
     );
   }
 }
 
+/** Compares what `realPath` gave; hard links to one file are that file. Devices and pipes may be named twice. */
+function isSameFile(a: string, b: string): boolean {
+  if (a === b) return true;
+  const [one, other] = [a, b].map((file) => statSync(file, { bigint: true, throwIfNoEntry: false }));
+  return one?.isFile() === true && other !== undefined && one.dev === other.dev && one.ino === other.ino;
+}
+
+/** Without links, also where the file itself is not there yet. */
 function realPath(target: string): string {
+  const file = resolve(target);
   try {
-    return realpathSync(target);
+    return realpathSync(file);
   } catch {
-    return resolve(target);
+    return dirname(file) === file ? file : join(realPath(dirname(file)), basename(file));
   }
 }
 
@@ -140,6 +151,30 @@ async function replaceFile(file: string, buffers: AsyncIterable<string>): Promis
   } catch (error) {
     rmSync(temporary, { force: true });
     throw error;
+  }
+  syncFolder(dirname(file));
+}
+
+/**
+ * Creates a file, whole or not at all. Without `replace` a file of the name is left alone, also one that comes meanwhile.
+ *
+ * @throws the system's error, `EEXIST` among them
+ */
+export function createFile(target: string, text: string, { replace }: { readonly replace: boolean }): void {
+  const file = replace ? realPath(target) : resolve(target);
+  const temporary = `${file}.${randomBytes(6).toString('hex')}.tmp`;
+  try {
+    const fd = openSync(temporary, 'wx');
+    try {
+      writeFully(fd, Buffer.from(text));
+      syncIfPossible(fd);
+    } finally {
+      closeSync(fd);
+    }
+    if (replace) renameSync(temporary, file);
+    else linkSync(temporary, file);
+  } finally {
+    rmSync(temporary, { force: true });
   }
   syncFolder(dirname(file));
 }

@@ -1,5 +1,6 @@
 import {
   existsSync,
+  linkSync,
   mkdtempSync,
   readdirSync,
   readFileSync,
@@ -12,7 +13,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Writable } from 'node:stream';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { assertTargets, writeOutput, writeText } from '../../src/report/write-output.js';
+import { assertTargets, createFile, writeOutput, writeText } from '../../src/report/write-output.js';
 import { Sink } from './support.js';
 
 const { signal } = new AbortController();
@@ -107,5 +108,62 @@ describe('targets', () => {
       expect(() => assertTargets([target], [database])).toThrow(expect.objectContaining({ code: 'usage' }));
     }
     expect(() => assertTargets([join(folder, 'y'), '-'], [database])).not.toThrow();
+  });
+
+  it.each(['-journal', '-wal', '-shm', '.lock'])('refuses the companion x.db%s, there or not', (suffix) => {
+    const own = mkdtempSync(join(folder, 'own-'));
+    const database = join(own, 'x.db');
+    writeFileSync(database, '');
+    symlinkSync(own, join(own, 'linked'));
+    for (const target of [`${database}${suffix}`, join(own, 'linked', `x.db${suffix}`)]) {
+      expect(() => assertTargets([target], [database])).toThrow(expect.objectContaining({ code: 'usage' }));
+    }
+    writeFileSync(`${database}${suffix}`, '');
+    linkSync(`${database}${suffix}`, join(own, 'other'));
+    expect(() => assertTargets([join(own, 'other')], [database])).toThrow(
+      expect.objectContaining({ code: 'usage' }),
+    );
+  });
+
+  it('refuses hard links to our own files, and to another output', () => {
+    const own = mkdtempSync(join(folder, 'own-'));
+    const file = join(own, 'x');
+    writeFileSync(file, '');
+    linkSync(file, join(own, 'other'));
+    for (const [targets, inputs] of [
+      [[join(own, 'other')], [file]],
+      [[file, join(own, 'other')], []],
+    ] as const) {
+      expect(() => assertTargets(targets, inputs)).toThrow(expect.objectContaining({ code: 'usage' }));
+    }
+    expect(() => assertTargets(['/dev/null', '/dev/stderr'], [file])).not.toThrow();
+  });
+});
+
+describe('a file that is created', () => {
+  it('is whole under its name, and takes the place of another only where that is asked for', () => {
+    const own = mkdtempSync(join(folder, 'own-'));
+    const file = join(own, 'x');
+    createFile(file, 'one', { replace: false });
+    expect(() => createFile(file, 'two', { replace: false })).toThrow(
+      expect.objectContaining({ code: 'EEXIST' }),
+    );
+    expect(readFileSync(file, 'utf8')).toBe('one');
+    const before = statSync(file).ino;
+    createFile(file, 'three', { replace: true });
+    expect(readFileSync(file, 'utf8')).toBe('three');
+    // another file under the same name: nobody ever sees half of it
+    expect(statSync(file).ino).not.toBe(before);
+    expect(readdirSync(own)).toEqual(['x']);
+  });
+
+  it('follows a link where it replaces, and leaves a link that leads nowhere alone where it does not', () => {
+    const own = mkdtempSync(join(folder, 'own-'));
+    writeFileSync(join(own, 'x'), 'old');
+    symlinkSync(join(own, 'x'), join(own, 'link'));
+    createFile(join(own, 'link'), 'new', { replace: true });
+    expect(readFileSync(join(own, 'x'), 'utf8')).toBe('new');
+    symlinkSync(join(own, 'nowhere'), join(own, 'dangling'));
+    expect(() => createFile(join(own, 'dangling'), 'y', { replace: false })).toThrow(/EEXIST/);
   });
 });
