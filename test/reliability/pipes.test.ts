@@ -104,3 +104,11 @@ it('closed standard streams end no command with a bug', async () => {
     expect([code, stderr]).toEqual([0, '']);
   }
 });
+
+it('a dump without a stdout is an error, and one to /dev/null is not', async () => {
+  const closed = await runShell('svc-migrate dump --quiet >&-', given());
+  expect([closed.code, closed.stderr]).toEqual([6, expect.stringContaining('There is no stdout')]);
+  const dropped = await runShell('svc-migrate dump --quiet > /dev/null', given());
+  expect([dropped.code, dropped.stderr]).toEqual([0, '']);
+  expect((await runShell('svc-migrate dump --quiet --output d.csv >&-', given())).code).toBe(0);
+});

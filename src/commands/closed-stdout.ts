@@ -1,0 +1,20 @@
+import { fstatSync, readFileSync, statSync } from 'node:fs';
+
+const STDOUT = 1;
+/** `O_RDWR` in the octal flags that Linux shows. */
+const READ_WRITE = /^flags:\s+\d*2$/m;
+
+/**
+ * Whether the process began without a stdout (`>&-`). Node then opens /dev/null in its place, for reading and writing,
+ * which a shell's `> /dev/null` does not; false where the system does not tell.
+ */
+export function isStdoutClosed(): boolean {
+  try {
+    const { rdev } = statSync('/dev/null');
+    return (
+      fstatSync(STDOUT).rdev === rdev && READ_WRITE.test(readFileSync(`/proc/self/fdinfo/${STDOUT}`, 'utf8'))
+    );
+  } catch {
+    return false;
+  }
+}
