@@ -41,6 +41,8 @@ export interface Keys {
 export interface ApiOptions {
   readonly config: Config;
   readonly keys: Keys;
+  /** Other keys that no message may show: those that this client does not send. */
+  readonly secrets?: readonly string[];
   readonly onProgress: OnProgress;
   /** Ends every request and wait; its reason is thrown. */
   readonly signal: AbortSignal;
@@ -134,7 +136,7 @@ function buildRequestOptions(options: ApiOptions, dispatcher: Dispatcher): Reque
     sleep: options.sleep ?? sleepForReal,
     random: options.random ?? Math.random,
     onProgress: options.onProgress,
-    scrub: scrubber([...options.keys.v3.values(), options.keys.v4]),
+    scrub: scrubber([...options.keys.v3.values(), options.keys.v4, ...(options.secrets ?? [])]),
   };
 }
 

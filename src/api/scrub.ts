@@ -7,30 +7,52 @@ const UNSAFE = /[\p{Cc}\p{Cf}\p{Co}\p{Cs}\u2028\u2029]+/gu;
 export type Scrub = (text: string) => string;
 
 export function scrubber(keys: readonly string[]): Scrub {
-  const spellings = [...new Set(keys.flatMap(spellingsOf))]
-    .filter((spelling) => spelling !== '')
-    // a longer spelling first: it may hold a shorter one
-    .sort((a, b) => b.length - a.length);
-  const pattern = new RegExp(spellings.map(escapePattern).join('|'), 'giu');
+  const patterns = [...new Set(keys)]
+    .filter((key) => key !== '')
+    // a longer key first: it may hold a shorter one
+    .sort((a, b) => b.length - a.length)
+    .flatMap((key) => [writtenOut(key), ...encodings(key).map(escapePattern)]);
+  const pattern = new RegExp(patterns.join('|'), 'giu');
   return (text) => {
     const plain = text.replace(UNSAFE, '');
-    return spellings.length === 0 ? plain : plain.replace(pattern, HIDDEN);
+    return patterns.length === 0 ? plain : plain.replace(pattern, HIDDEN);
   };
 }
 
-function spellingsOf(key: string): readonly string[] {
-  const base64 = Buffer.from(key, 'utf8').toString('base64');
-  const html = key.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');
-  return [
-    key,
-    encodeURIComponent(key),
-    JSON.stringify(key).slice(1, -1),
-    html.replaceAll('"', '&quot;').replaceAll("'", '&#39;'),
-    base64,
-    base64.replaceAll('=', ''),
-    Buffer.from(key, 'utf8').toString('base64url'),
-    Buffer.from(key, 'utf8').toString('hex'),
+/** Matches a key whose characters are plain or escaped, each in its own way, as in JSON, URLs and HTML. */
+function writtenOut(key: string): string {
+  return [...key].map(spellingsOf).join('');
+}
+
+const ENTITIES: Readonly<Record<string, string>> = {
+  '&': 'amp',
+  '<': 'lt',
+  '>': 'gt',
+  '"': 'quot',
+  "'": 'apos',
+};
+
+function spellingsOf(character: string): string {
+  const code = character.codePointAt(0) ?? 0;
+  const hex = code.toString(16);
+  const percent = encodeURIComponent(character);
+  const spellings = [
+    `%${hex.padStart(2, '0')}`,
+    percent,
+    `\\u${hex.padStart(4, '0')}`,
+    `\\${character}`,
+    `&#${code};`,
+    `&#x${hex};`,
+    ...(character in ENTITIES ? [`&${ENTITIES[character]};`] : []),
+    character,
   ];
+  return `(?:${[...new Set(spellings)].map(escapePattern).join('|')})`;
+}
+
+function encodings(key: string): readonly string[] {
+  const bytes = Buffer.from(key, 'utf8');
+  const base64 = bytes.toString('base64');
+  return [base64, base64.replaceAll('=', ''), bytes.toString('base64url'), bytes.toString('hex')];
 }
 
 function escapePattern(text: string): string {

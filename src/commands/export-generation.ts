@@ -1,5 +1,5 @@
 import { createApi } from '../api/client.js';
-import { loadKeys } from '../config/keys.js';
+import { listSecrets, loadKeys } from '../config/keys.js';
 import type { Generation } from '../domain.js';
 import { SvcError } from '../errors.js';
 import { createPageSupply } from '../export/ask-ahead.js';
@@ -58,7 +58,14 @@ export async function exportGeneration(
   const { signal, clock, onProgress, hostLimits } = io;
   if (generation === 'v4' && wait !== undefined) await waitForV4(config, wait, io);
   const keys = loadKeys(config, io.env, [generation]);
-  const api = createApi({ config, keys, onProgress, signal, hostLimits });
+  const api = createApi({
+    config,
+    keys,
+    secrets: listSecrets(config, io.env),
+    onProgress,
+    signal,
+    hostLimits,
+  });
   try {
     const wish = { config, models, companies, restart };
     const summary = await exporter(generation, wish, createPageSupply(api, clock));

@@ -1,7 +1,7 @@
 import { setTimeout } from 'node:timers/promises';
 import { createApi } from '../api/client.js';
 import type { Config } from '../config/config.js';
-import { loadKeys } from '../config/keys.js';
+import { listSecrets, loadKeys } from '../config/keys.js';
 import { SvcError } from '../errors.js';
 import { groupDigits } from '../report/numbers.js';
 import { type EventListener, listenForEvents } from '../settle/event-listener.js';
@@ -27,7 +27,14 @@ export async function waitForV4(config: Config, settings: WaitSettings, io: Io):
   onProgress({ kind: 'stage', name: 'wait for the backfill' });
   const onePerPage = { ...config, v4: { ...config.v4, pageSize: 1 } };
   const keys = loadKeys(config, io.env, ['v4']);
-  const api = createApi({ config: onePerPage, keys, onProgress, signal, hostLimits });
+  const api = createApi({
+    config: onePerPage,
+    keys,
+    secrets: listSecrets(config, io.env),
+    onProgress,
+    signal,
+    hostLimits,
+  });
   const events = await listen(config, settings, io);
   const sleep = (ms: number): Promise<void> => pause(ms, signal);
   const takeEvents = (): ReturnType<EventListener['take']> => events?.take() ?? [];

@@ -1,6 +1,6 @@
 import { type Api, createApi } from '../api/client.js';
 import type { Config } from '../config/config.js';
-import { loadKeys } from '../config/keys.js';
+import { listSecrets, loadKeys } from '../config/keys.js';
 import { SvcError } from '../errors.js';
 import type { Io } from './io.js';
 import { withHostWaits } from './with-host-waits.js';
@@ -14,7 +14,14 @@ export async function withApi<T>(config: Config, io: Io, work: (api: Api) => Pro
   const { onProgress, signal, hostLimits } = io;
   const keys = loadKeys(config, io.env);
   return withHostWaits(config.database, io, async () => {
-    const api = createApi({ config, keys, onProgress, signal, hostLimits });
+    const api = createApi({
+      config,
+      keys,
+      secrets: listSecrets(config, io.env),
+      onProgress,
+      signal,
+      hostLimits,
+    });
     try {
       return await work(api);
     } catch (error) {

@@ -33,6 +33,19 @@ export function loadKeys(
   };
 }
 
+/** Every key that the configuration refers to and that can be read, to be kept out of messages. */
+export function listSecrets(config: Config, env: Readonly<Record<string, string | undefined>>): string[] {
+  return [...config.v3.regions, config.v4].flatMap((endpoint) => {
+    try {
+      return [loadKey(endpoint, env)];
+    } catch (error) {
+      // the command that needs this key says what is wrong with it
+      if (error instanceof SvcError) return [];
+      throw error;
+    }
+  });
+}
+
 function loadKey(endpoint: Endpoint, env: Readonly<Record<string, string | undefined>>): string {
   const { keySource } = endpoint;
   const whose = endpoint.region === '' ? 'V4' : `V3 region "${endpoint.region}"`;

@@ -15,6 +15,14 @@ describe('scrub', () => {
       'in HTML',
       KEY.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;').replaceAll('"', '&quot;'),
     ],
+    ['in JSON with escaped slashes', JSON.stringify(KEY).slice(1, -1).replaceAll('/', '\\/')],
+    [
+      'in JSON, every character',
+      [...KEY].map((one) => `\\u${one.charCodeAt(0).toString(16).padStart(4, '0')}`).join(''),
+    ],
+    ['in a URL, every character', [...Buffer.from(KEY)].map((byte) => `%${byte.toString(16)}`).join('')],
+    ['in HTML, every character', [...KEY].map((one) => `&#${one.charCodeAt(0)};`).join('')],
+    ['half escaped', KEY.replace('/', '%2F').replace('"', '\\"').replace('<', '&lt;')],
     ['in base64', Buffer.from(KEY).toString('base64')],
     ['in base64url', Buffer.from(KEY).toString('base64url')],
     ['in hex', Buffer.from(KEY).toString('hex')],
@@ -23,6 +31,10 @@ describe('scrub', () => {
   ])('hides a key %s', (_name, echoed) => {
     const text = scrubber([KEY, 'other'])(`bad key ${echoed} given, twice: ${echoed}`);
     expect(text).toBe('bad key [key] given, twice: [key]');
+  });
+
+  it('hides a key whole that holds another', () => {
+    expect(scrubber(['abc', 'abcdef'])('abcdef abc')).toBe('[key] [key]');
   });
 
   it('hides every key', () => {
