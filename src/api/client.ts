@@ -1,12 +1,14 @@
 import { setMaxListeners } from 'node:events';
-import { Agent, type Dispatcher } from 'undici';
+import type { Dispatcher } from 'undici';
 import type { Config } from '../config/config.js';
 import type { ListPage, ModelPair, OnProgress, ParsedPage, ParsedRecord, StreamKey } from '../domain.js';
 import { recordsOf } from '../records/columns.js';
 import { askingDeleted } from './ask-deleted.js';
+import { createDispatcher } from './dispatcher.js';
 import type { Host } from './host.js';
 import { HostLimits } from './host-limits.js';
-import { buildHosts, hostOf } from './hosts.js';
+import { assertAddresses, buildHosts, hostOf } from './hosts.js';
+import type { Env } from './proxy.js';
 import { buildListQuery, createListReader, fetchRecord } from './read-lists.js';
 import type { RequestOptions } from './request.js';
 import { scrubber } from './scrub.js';
@@ -43,6 +45,8 @@ export interface ApiOptions {
   readonly keys: Keys;
   /** Other keys that no message may show: those that this client does not send. */
   readonly secrets?: readonly string[];
+  /** Names proxies. */
+  readonly env?: Env;
   readonly onProgress: OnProgress;
   /** Ends every request and wait; its reason is thrown. */
   readonly signal: AbortSignal;
@@ -64,6 +68,8 @@ export interface EndpointState {
   readonly retries: number;
   /** The server's clock minus ours at its last answer, to the second; null where it never told. */
   readonly clockOffsetMs: number | null;
+  /** Name and port of the proxy it is asked through. */
+  readonly proxy: string | null;
 }
 
 /** Both generations of the service. Every method throws SvcErrors that know route, status and request_id. */
@@ -86,12 +92,16 @@ export interface Api {
  * @throws SvcError `config` for an address or key that must not be used
  */
 export function createApi(options: ApiOptions): Api {
-  const { config } = options;
+  const { config, env = {} } = options;
   // every request under way and every wait listens to it
   setMaxListeners(0, options.signal);
-  const dispatcher = options.dispatcher ?? createAgent(config);
+  assertAddresses(config, env);
+  const dispatcher = options.dispatcher ?? createDispatcher(config, env);
   const settings = buildRequestOptions(options, dispatcher);
-  const hosts = buildHosts(config, options.keys, settings, options.hostLimits ?? new HostLimits());
+  const hosts = buildHosts(config, options.keys, settings, {
+    limits: options.hostLimits ?? new HostLimits(),
+    env,
+  });
   const readList = createListReader(config, hosts, settings);
   const readPage = (request: ListRequest, asksDeleted: boolean) =>
     readList(request, (host) => buildListQuery(request, host, config, asksDeleted));
@@ -106,19 +116,6 @@ export function createApi(options: ApiOptions): Api {
     endpoints: () => [...[...hosts.v3.values()].map((host) => stateOf('v3', host)), stateOf('v4', hosts.v4)],
     close: () => (options.dispatcher === undefined ? dispatcher.destroy() : Promise.resolve()),
   };
-}
-
-/** The total deadline bounds every request; undici's own timers would only add coarser ones. */
-function createAgent(config: Config): Agent {
-  const endpoints = [...config.v3.regions, config.v4];
-  return new Agent({
-    pipelining: 1,
-    connections: Math.max(...endpoints.map((endpoint) => endpoint.concurrency)),
-    headersTimeout: 0,
-    bodyTimeout: 0,
-    // Explicit, because NODE_TLS_REJECT_UNAUTHORIZED=0 changes the default.
-    connect: { timeout: config.http.timeoutMs, rejectUnauthorized: true },
-  });
 }
 
 function buildRequestOptions(options: ApiOptions, dispatcher: Dispatcher): RequestOptions {
@@ -141,5 +138,11 @@ function buildRequestOptions(options: ApiOptions, dispatcher: Dispatcher): Reque
 }
 
 function stateOf(generation: EndpointState['generation'], host: Host): EndpointState {
-  return { generation, region: host.endpoint.region, host: hostOf(host.endpoint), ...host.tally };
+  return {
+    generation,
+    region: host.endpoint.region,
+    host: hostOf(host.endpoint),
+    proxy: host.proxy,
+    ...host.tally,
+  };
 }

@@ -1,6 +1,7 @@
 import type { Endpoint } from '../config/config.js';
 import { SvcError } from '../errors.js';
 import type { HostLimiter } from './limiter.js';
+import { type Env, proxyFor } from './proxy.js';
 
 /** One configured endpoint at work. */
 export interface Host {
@@ -9,6 +10,8 @@ export interface Host {
   readonly endpoint: Endpoint;
   readonly key: string;
   readonly limiter: HostLimiter;
+  /** Name and port of the proxy it is asked through. */
+  readonly proxy: string | null;
   readonly tally: HostTally;
 }
 
@@ -25,11 +28,18 @@ export interface HostTally {
  *
  * @throws SvcError `config`
  */
-export function assertAddress(label: string, endpoint: Endpoint, allowHttp: boolean): void {
+export function assertAddress(label: string, endpoint: Endpoint, allowHttp: boolean, env: Env): void {
   const url = URL.canParse(endpoint.baseUrl) ? new URL(endpoint.baseUrl) : null;
   if (url === null || !/^https?:$/.test(url.protocol) || url.username !== '' || url.password !== '') {
     throw new SvcError('config', `The base URL of ${label} is not a plain http or https address.`, {
       hint: 'Write it like https://api.example.com, without user and password.',
+    });
+  }
+  const proxy = proxyFor(url, env);
+  if (url.protocol === 'http:' && proxy !== null) {
+    throw new SvcError('config', `The base URL of ${label} would show the key to the proxy ${proxy.host}.`, {
+      hint: 'Use https, or name the host in NO_PROXY.',
+      facts: { host: url.host },
     });
   }
   if (url.protocol === 'https:' || allowHttp || isLoopback(url.hostname)) return;

@@ -3,6 +3,7 @@ import type { Keys } from './client.js';
 import { assertAddress, type Host } from './host.js';
 import type { HostLimits } from './host-limits.js';
 import type { LimiterOptions } from './limiter.js';
+import { type Env, proxyFor } from './proxy.js';
 import type { RequestOptions } from './request.js';
 
 /** Every endpoint of a configuration at work. */
@@ -14,27 +15,41 @@ export interface Hosts {
 
 /**
  * Puts the endpoints to work, with the limiters of their hosts.
- *
- * @throws SvcError `config` for an address the key must not be sent to
  */
-export function buildHosts(config: Config, keys: Keys, settings: RequestOptions, limits: HostLimits): Hosts {
+export function buildHosts(
+  config: Config,
+  keys: Keys,
+  settings: RequestOptions,
+  { limits, env }: { readonly limits: HostLimits; readonly env: Env },
+): Hosts {
   const endpoints = [...config.v3.regions, config.v4];
   const build = (label: string, endpoint: Endpoint, key: string): Host => {
-    assertAddress(label, endpoint, config.http.allowHttp);
     const limiter = limits.limiterOf(limitsOf(hostOf(endpoint), endpoints, settings));
-    return { label, endpoint, key, limiter, tally: { requests: 0, retries: 0, clockOffsetMs: null } };
+    const proxy = proxyFor(new URL(endpoint.baseUrl), env)?.host ?? null;
+    return { label, endpoint, key, limiter, proxy, tally: { requests: 0, retries: 0, clockOffsetMs: null } };
   };
   const { regions } = config.v3;
-  const v3Label = (region: string): string => (regions.length > 1 ? `V3 ${region}` : 'V3');
   return {
     v3: new Map(
       regions.map((endpoint) => [
         endpoint.region,
-        build(v3Label(endpoint.region), endpoint, keys.v3.get(endpoint.region) ?? ''),
+        build(v3Label(config, endpoint), endpoint, keys.v3.get(endpoint.region) ?? ''),
       ]),
     ),
     v4: build('V4', config.v4, keys.v4),
   };
+}
+
+/** @throws SvcError `config` for an address the key must not be sent to */
+export function assertAddresses(config: Config, env: Env): void {
+  const { allowHttp } = config.http;
+  for (const endpoint of config.v3.regions)
+    assertAddress(v3Label(config, endpoint), endpoint, allowHttp, env);
+  assertAddress('V4', config.v4, allowHttp, env);
+}
+
+function v3Label({ v3 }: Config, { region }: Endpoint): string {
+  return v3.regions.length > 1 ? `V3 ${region}` : 'V3';
 }
 
 /** Endpoints on one host share its limiter, and of their limits the lower ones. */

@@ -103,8 +103,13 @@ function failureOf(error: unknown, late: boolean): Outcome {
   return { kind: 'failure', failure: isTlsFailure(code) ? 'tls' : 'network', detail: code };
 }
 
+/** undici's words where a proxy opens no tunnel. */
+const PROXY_REFUSED = /^Proxy response \((\d+)\)/;
+
 /** Sockets, TLS and undici name their errors; null for a fault of this program. */
 function networkCodeOf(error: unknown): string | null {
+  const refused = error instanceof errors.RequestAbortedError && PROXY_REFUSED.exec(error.message);
+  if (refused) return `the proxy answered ${refused[1]}`;
   if (error instanceof errors.HTTPParserError) return error.code ?? 'no HTTP';
   if (error instanceof errors.InvalidArgumentError || expectedError(error) !== null) return null;
   return error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : null;

@@ -81,7 +81,7 @@ async function probe(
   const { keys, keyErrors } = readKeys(config, env);
   const attempts = Math.min(MOST_ATTEMPTS, config.http.attempts);
   const brisk = { ...config, http: { ...config.http, attempts } };
-  const api = createApi({ config: brisk, keys, onProgress, signal, hostLimits });
+  const api = createApi({ config: brisk, keys, env, onProgress, signal, hostLimits });
   try {
     return await probeRemote({ config: brisk, api, keyErrors, named, all, onProgress });
   } catch (error) {

@@ -62,6 +62,7 @@ export async function exportGeneration(
     config,
     keys,
     secrets: listSecrets(config, io.env),
+    env: io.env,
     onProgress,
     signal,
     hostLimits,

@@ -31,6 +31,7 @@ export async function waitForV4(config: Config, settings: WaitSettings, io: Io):
     config: onePerPage,
     keys,
     secrets: listSecrets(config, io.env),
+    env: io.env,
     onProgress,
     signal,
     hostLimits,

@@ -18,6 +18,7 @@ export async function withApi<T>(config: Config, io: Io, work: (api: Api) => Pro
       config,
       keys,
       secrets: listSecrets(config, io.env),
+      env: io.env,
       onProgress,
       signal,
       hostLimits,

@@ -56,6 +56,8 @@ export interface HostFacts {
   readonly answered: boolean;
   /** The server's clock minus ours, ms; null where it does not tell. */
   readonly clockOffsetMs: number | null;
+  /** Name and port of the proxy it is asked through. */
+  readonly proxy: string | null;
 }
 
 export interface V3ListFacts {

@@ -7,7 +7,13 @@ import { type Finding, note, ok, type ProblemCode, problem, warning } from './fi
 
 /** Is every key there, and does every host take it? */
 export function judgeHosts(hosts: readonly HostFacts[], config: Config): Finding[] {
-  return hosts.flatMap((host) => [...judgeHost(host), ...judgeTransport(host, config)]);
+  return hosts.flatMap((host) => [...judgeHost(host), ...judgeTransport(host, config), ...tellProxy(host)]);
+}
+
+function tellProxy({ label, proxy }: HostFacts): Finding[] {
+  if (proxy === null) return [];
+  const text = `${label} is asked through the proxy ${proxy}, inside a tunnel that it cannot read.`;
+  return [note('keys', 'proxy', text, 'Name the host in NO_PROXY to reach it directly.')];
 }
 
 function judgeHost({ label, baseUrl, keySource, keyError, error, answered }: HostFacts): Finding[] {

@@ -40,7 +40,7 @@ export async function probeRemote(options: ProbeOptions): Promise<RemoteFacts> {
     const state = states.find(
       ({ generation, region }) => generation === host.generation && region === host.region,
     );
-    return { ...host, clockOffsetMs: state?.clockOffsetMs ?? null };
+    return { ...host, clockOffsetMs: state?.clockOffsetMs ?? null, proxy: state?.proxy ?? null };
   });
   return {
     hosts,
@@ -134,7 +134,7 @@ async function probeFirst(ask: Ask, config: Config, companies: readonly bigint[]
 
 function hostFacts(label: string, generation: 'v3' | 'v4', endpoint: Endpoint): HostFacts {
   const { region, baseUrl, keySource } = endpoint;
-  const unasked = { keyError: null, error: null, answered: false, clockOffsetMs: null };
+  const unasked = { keyError: null, error: null, answered: false, clockOffsetMs: null, proxy: null };
   return { label, generation, region, baseUrl, keySource, ...unasked };
 }
 

@@ -276,8 +276,17 @@ describe('what an endpoint tells', () => {
         requests: 1,
         retries: 0,
         clockOffsetMs: 600_000,
+        proxy: null,
       },
-      { generation: 'v4', region: '', host: 'v4.example.com', requests: 0, retries: 0, clockOffsetMs: null },
+      {
+        generation: 'v4',
+        region: '',
+        host: 'v4.example.com',
+        requests: 0,
+        retries: 0,
+        clockOffsetMs: null,
+        proxy: null,
+      },
     ]);
   });
 });

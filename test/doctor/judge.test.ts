@@ -137,6 +137,7 @@ const V3_HOST: HostFacts = {
   error: null,
   answered: true,
   clockOffsetMs: 0,
+  proxy: null,
 };
 
 describe('clocks', () => {

@@ -1,0 +1,42 @@
+import { isLoopback } from '../config/values.js';
+import { SvcError } from '../errors.js';
+
+export type Env = Readonly<Record<string, string | undefined>>;
+
+/**
+ * The proxy that a URL is reached through, or null: `HTTPS_PROXY`, `HTTP_PROXY` and `NO_PROXY`, in small letters
+ * first, with the meaning that undici's `EnvHttpProxyAgent` gives them. Loopback is always reached directly.
+ *
+ * @throws SvcError `config` where the variable holds no address of a proxy
+ */
+export function proxyFor(url: URL, env: Env): URL | null {
+  if (isLoopback(url.hostname) || isExcluded(url, noProxyOf(env))) return null;
+  const names = url.protocol === 'https:' ? ['https_proxy', 'http_proxy'] : ['http_proxy'];
+  const name = names.flatMap((one) => [one, one.toUpperCase()]).find((one) => (env[one] ?? '') !== '');
+  return name === undefined ? null : parseProxy(name, env[name] ?? '');
+}
+
+export function noProxyOf(env: Env): string {
+  return env['no_proxy'] ?? env['NO_PROXY'] ?? '';
+}
+
+function isExcluded(url: URL, noProxy: string): boolean {
+  const port = url.port || (url.protocol === 'https:' ? '443' : '80');
+  return noProxy.split(/[,\s]+/).some((entry) => {
+    if (entry === '*') return noProxy === '*';
+    const [, name = entry, wantedPort] = /^(.+):(\d+)$/.exec(entry) ?? [];
+    const host = name.replace(/^\*?\./, '').toLowerCase();
+    if (host === '' || (wantedPort !== undefined && wantedPort !== port)) return false;
+    return url.hostname === host || url.hostname.endsWith(`.${host}`);
+  });
+}
+
+/** The value may hold a password, so that no message shows it. */
+function parseProxy(name: string, text: string): URL {
+  const address = text.includes('://') ? text : `http://${text}`;
+  const url = URL.canParse(address) ? new URL(address) : null;
+  if (url !== null && /^https?:$/.test(url.protocol)) return url;
+  throw new SvcError('config', `${name} holds no address of an HTTP proxy.`, {
+    hint: 'Write it like http://proxy.example.com:3128, or unset it.',
+  });
+}
