@@ -136,3 +136,27 @@ describe('the process belongs to few', () => {
 function stripComments(text: string): string {
   return text.replace(/\/\*[\s\S]*?\*\//g, '').replace(/\/\/.*$/gm, '');
 }
+
+describe('src/README.md', () => {
+  const map = readFileSync(join(SRC, 'README.md'), 'utf8');
+  const named = [...map.matchAll(/`([\w/-]+(?:\/|\.ts))`/g)].map(([, path = '']) => path);
+  const entries = readdirSync(SRC, { recursive: true, withFileTypes: true }).map((entry) => ({
+    path: relative(SRC, join(entry.parentPath, entry.name)),
+    isRoom: entry.isDirectory(),
+  }));
+
+  it('names every room and every file beside them', () => {
+    const places = entries.flatMap(({ path, isRoom }) => {
+      if (isRoom) return [`${path}/`];
+      return path.endsWith('.ts') && !path.includes('/') ? [path] : [];
+    });
+    expect(places.filter((place) => !named.includes(place))).toEqual([]);
+  });
+
+  it('names no file or room that does not exist', () => {
+    const existing = new Set(entries.map(({ path, isRoom }) => (isRoom ? `${path}/` : path)));
+    existing.add('test/imports.test.ts');
+    expect(named.length).toBeGreaterThan(60);
+    expect(named.filter((path) => !existing.has(path))).toEqual([]);
+  });
+});
