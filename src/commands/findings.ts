@@ -67,7 +67,7 @@ export async function runFindings(options: FindingsOptions, io: Io): Promise<num
   if (json !== undefined && json !== '-') rmSync(json, { force: true });
   return readDatabase(config, async (db) => {
     assertRemap(db);
-    await assertRemapIntact(db, io, ['rows', 'company']);
+    await assertRemapIntact(db, io);
     assertCompanies(db, options.companies);
     await warnOfIncomplete(db, config, io);
     if (json !== undefined) {

@@ -5,6 +5,7 @@ import { SvcError } from '../errors.js';
 import type { Baseline } from '../report/baseline.js';
 import { buildReport } from '../report/build-report.js';
 import { newPause } from '../report/pause.js';
+import { isStale } from '../report/readiness.js';
 import { renderText } from '../report/render-text.js';
 import { type OutputFlag, RENDERERS, type RenderSource } from '../report/renderers.js';
 import type { Report } from '../report/schema.js';
@@ -12,9 +13,11 @@ import type { Since } from '../report/since.js';
 import { buildVerdict } from '../report/verdict.js';
 import { assertTargets, type Output, writeOutput, writeText } from '../report/write-output.js';
 import { readDriftFindings } from '../store/drift.js';
+import { readRemapRuns } from '../store/evidence.js';
+import { readExportSeq } from '../store/meta.js';
 import type { Db } from '../store/open.js';
 import { type RemapRow, readFindings, type Scope } from '../store/remap.js';
-import { TABLE_PARTS } from '../store/remap-blocks.js';
+import { INDEX_PARTS, TABLE_PARTS } from '../store/remap-blocks.js';
 import type { RemapPart } from '../store/remap-digest.js';
 import { readVersion } from '../version.js';
 import type { Io } from './io.js';
@@ -78,7 +81,7 @@ export async function writeReport(options: ReportOptions, io: Io): Promise<Repor
   }
   io.onProgress({ kind: 'stage', name: 'report' });
   return readDatabase(config, async (db) => {
-    await assertRemapIntact(db, io, partsReadBy(options));
+    await assertRemapIntact(db, io, partsReadBy(db, options));
     const inputs = { config, scope, nowMs: io.clock.now(), toolVersion: readVersion(), pause: newPause(io) };
     const report = await buildReport(db, { ...inputs, baseline, since });
     const source = { report, findings: () => listFindings(db, scope) };
@@ -94,9 +97,12 @@ export async function writeReport(options: ReportOptions, io: Io): Promise<Repor
 }
 
 /** Lists of findings and baselines look rows up by the indexes of the remap; counts do not. */
-function partsReadBy({ outputs, baseline, extra }: ReportOptions): readonly RemapPart[] | undefined {
+function partsReadBy(db: Db, { outputs, baseline, extra }: ReportOptions): readonly RemapPart[] {
   const listsFindings = outputs.ndjson !== undefined || outputs.html !== undefined || extra !== undefined;
-  return listsFindings || baseline !== undefined ? undefined : ['rows', ...TABLE_PARTS];
+  const indexes = listsFindings || baseline !== undefined ? INDEX_PARTS : [];
+  const [run] = readRemapRuns(db, 1);
+  const isCurrent = run !== undefined && !isStale(run, readExportSeq(db));
+  return ['rows', ...indexes, ...TABLE_PARTS, ...(isCurrent ? (['exported'] as const) : [])];
 }
 
 /**

@@ -1,7 +1,7 @@
 import type { Config } from '../config/config.js';
 import { SvcError } from '../errors.js';
 import { readReadiness } from '../report/read-readiness.js';
-import { findIncomplete } from '../report/readiness.js';
+import { findIncomplete, isStale } from '../report/readiness.js';
 import type { Db } from '../store/open.js';
 import { EVERYTHING } from '../store/remap.js';
 import { assertDigests } from '../store/remap-digest.js';
@@ -46,7 +46,14 @@ export function explainRecord(db: Db, config: Config, question: ExplainQuestion)
     });
   }
   assertDigests(db, ['company']);
-  const source: StorySource = { db, remap: openVerifiedRemap(db), config, streams: listStreams(db) };
+  const isCurrent = !isStale(facts.lastRun, facts.exportSeq);
+  const source: StorySource = {
+    db,
+    remap: openVerifiedRemap(db),
+    isCurrent,
+    config,
+    streams: listStreams(db),
+  };
   const found = findRows(source, question);
   const told = found.slice(0, MOST_STORIES);
   const stories = told.map(({ row, readings }) =>

@@ -1,5 +1,6 @@
 import type { Config } from '../config/config.js';
 import { nameOfList } from '../report/readiness.js';
+import { damaged } from '../store/checksum.js';
 import type { Db } from '../store/open.js';
 import {
   type CompanyRow,
@@ -22,6 +23,8 @@ import type { CompanyPairing, ListReading, Reading, SeenObject, StoryFacts } fro
 export interface StorySource {
   readonly db: Db;
   readonly remap: VerifiedRemap;
+  /** Whether the remap is of the exports as they are: each of its rows then has its stored records. */
+  readonly isCurrent: boolean;
   readonly config: Config;
   readonly streams: readonly StreamRow[];
 }
@@ -77,6 +80,7 @@ function readSide(
   const stored = { generation: side, model: row.model, region, companyId, svcId } as const;
   if (row.path === '') {
     const record = readStoredRecord(source.db, stored);
+    if (record === undefined && source.isCurrent) throw damaged('A stored record');
     return record === undefined ? null : seenRecord(source.db, record, side, region);
   }
   const [parent] = readParents(source.db, source.remap, {
@@ -84,6 +88,7 @@ function readSide(
     path: row.path,
     parentPlatformId: row.parent_platform_id,
   });
+  if (parent === undefined && source.isCurrent) throw damaged('A stored record');
   return parent === undefined ? null : seenChild(source, parent, side, region, row.path, svcId);
 }
 

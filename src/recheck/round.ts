@@ -4,11 +4,11 @@ import type { Generation, OnProgress } from '../domain.js';
 import type { SvcError } from '../errors.js';
 import type { ExportSummary } from '../export/run-export.js';
 import type { Saver } from '../export/saver.js';
-import { readV4Companies } from '../store/evidence.js';
 import type { Db } from '../store/open.js';
 import { readCompanyPairs, readOpenParents, readOpenRows } from '../store/open-findings.js';
 import type { StreamRow } from '../store/stream-row.js';
 import { listStreams } from '../store/streams.js';
+import { readV4Companies } from '../store/v4-companies.js';
 import { askAgain } from './ask-again.js';
 import { planRecheck } from './plan.js';
 

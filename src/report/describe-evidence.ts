@@ -4,6 +4,7 @@ import { SvcError } from '../errors.js';
 import { readStoredFingerprint } from '../store/evidence.js';
 import type { Db } from '../store/open.js';
 import type { StreamRow } from '../store/stream-row.js';
+import { verifyExport } from '../store/verify-export.js';
 import type { Folded } from './fold.js';
 import { isStale, type Readiness } from './readiness.js';
 import type { Report } from './schema.js';
@@ -30,7 +31,7 @@ export function readAge(streams: readonly StreamRow[], nowMs: number): Age {
 /**
  * What the report rests on.
  *
- * @throws SvcError `internal` where the counts of a current remap do not add up
+ * @throws SvcError `corrupt_database` where exported records are not what was saved, `internal` where the counts of a current remap do not add up
  */
 export function describeEvidence(
   db: Db,
@@ -42,6 +43,7 @@ export function describeEvidence(
   const stale = lastRun === undefined || isStale(lastRun, exportSeq);
   const conservation = weighConservation(folded);
   if (!stale && !conservation.holds) {
+    verifyExport(db, () => {});
     const { v3Exported, v3Rows } = conservation;
     throw new SvcError(
       'internal',

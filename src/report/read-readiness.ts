@@ -2,13 +2,14 @@ import type { Config } from '../config/config.js';
 import { digestInputFiles, type InputSettings } from '../config/input-files.js';
 import type { ModelPair } from '../domain.js';
 import { SvcError } from '../errors.js';
-import { readRemapRuns, readV4Companies } from '../store/evidence.js';
+import { readRemapRuns } from '../store/evidence.js';
 import { readExportSeq, readMeta } from '../store/meta.js';
 import type { Db } from '../store/open.js';
 import { EVERYTHING, type Scope, v4CompaniesOf } from '../store/remap.js';
 import { readRemapInputs } from '../store/remap-inputs.js';
 import type { StreamRow } from '../store/stream-row.js';
 import { listStreams, readCompanyList } from '../store/streams.js';
+import { readV4Companies } from '../store/v4-companies.js';
 import { findIncomplete, type Readiness } from './readiness.js';
 
 /** What the database knows about its own completeness, within a scope. */

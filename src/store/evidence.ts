@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import type { CompanyMatch, Generation } from '../domain.js';
 import { damaged, isIntact } from './checksum.js';
+import { readMeta } from './meta.js';
 import type { Db } from './open.js';
 
 export interface CompanyFacts {
@@ -18,11 +19,6 @@ export function readCompanyFacts(db: Db): CompanyFacts[] {
        ORDER BY v3_company_id IS NULL, region, v3_company_id, v4_company_id`,
     )
     .all();
-}
-
-/** Companies that V4 listed. */
-export function readV4Companies(db: Db): bigint[] {
-  return db.prepare<[], bigint>('SELECT company_id FROM v4_company ORDER BY company_id').pluck().all();
 }
 
 export interface RejectedCount {
@@ -83,12 +79,7 @@ const storedSchema = z.record(z.string(), z.string());
 
 /** What the database was exported from, both generations, as the exports recorded it. */
 export function readStoredFingerprint(db: Db): Record<string, string> {
-  const rows = db
-    .prepare<[], string>(
-      "SELECT value FROM meta WHERE key IN ('fingerprint_v3', 'fingerprint_v4') ORDER BY key",
-    )
-    .pluck()
-    .all();
-  const entries = rows.flatMap((text) => Object.entries(storedSchema.parse(JSON.parse(text))));
+  const texts = ['fingerprint_v3', 'fingerprint_v4'].flatMap((key) => readMeta(db, key) ?? []);
+  const entries = texts.flatMap((text) => Object.entries(storedSchema.parse(JSON.parse(text))));
   return Object.fromEntries(entries.sort(([a], [b]) => (a < b ? -1 : 1)));
 }

@@ -76,7 +76,7 @@ export function readDatedFindings(db: Db, scope: Scope): Iterable<Slice<DatedFin
   const sql = `
     SELECT r.region, r.v3_company_id, r.model, r.status, r.reason, ${DAY} AS day, count(*) AS n,
       min(v.latest_ms) AS earliest, max(v.latest_ms) AS latest
-    FROM remap AS r
+    FROM remap AS r NOT INDEXED
     CROSS JOIN stream AS s ON s.generation = 'v3' AND s.region = r.region AND s.model = r.model
       AND (s.company_id IS NULL OR s.company_id = r.v3_company_id)
     CROSS JOIN record AS v ON v.stream_id = s.id AND v.svc_id = r.v3_svc_id AND v.company_id = r.v3_company_id

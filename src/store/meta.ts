@@ -7,14 +7,15 @@ import type { Db } from './open.js';
  * @throws SvcError `corrupt_database`
  */
 export function readMeta(db: Db, key: string): string | null {
-  const row = db
-    .prepare<[string], { value: string; intact: bigint }>(
-      `SELECT value, ${isIntact('meta')} AS intact FROM meta WHERE key = ?`,
+  // All of them: a setting whose name was damaged would be missed under its own.
+  const rows = db
+    .prepare<[], { key: string; value: string; intact: bigint }>(
+      `SELECT key, value, ${isIntact('meta')} AS intact FROM meta`,
     )
-    .get(key);
-  if (row === undefined) return null;
-  if (row.intact === 0n) throw damaged(`The setting ${key}`);
-  return row.value;
+    .all();
+  const broken = rows.find(({ intact }) => intact === 0n);
+  if (broken !== undefined) throw damaged(`The setting ${broken.key}`);
+  return rows.find((row) => row.key === key)?.value ?? null;
 }
 
 /** Keeps `value` under `key`. */

@@ -4,6 +4,7 @@ import { SvcError } from '../errors.js';
 import { registerChecksum } from './checksum.js';
 import { assertVersion, isInterrupted, noDatabase, notOurs, prepareFile } from './database-file.js';
 import { APPLICATION_ID, SCHEMA, SCHEMA_VERSION } from './schema.js';
+import { assertShape } from './schema-shape.js';
 import { Sqlite } from './sqlite.js';
 
 type SqliteError = InstanceType<typeof Sqlite.SqliteError>;
@@ -41,6 +42,7 @@ export function openDatabase(file: string, mode: OpenMode): Db {
       }
       assertOurs(db, file);
       assertWhole(db, file);
+      assertLayout(db);
       return db;
     } catch (error) {
       db.close();
@@ -102,6 +104,15 @@ function assertOurs(db: Db, file: string): void {
   assertVersion(file, version);
 }
 
+function assertLayout(db: Db): void {
+  const empty = openEmptyDatabase();
+  try {
+    assertShape(db, empty);
+  } finally {
+    empty.close();
+  }
+}
+
 /** SQLite reads a last page that was cut as if it were filled up with zeros. */
 function assertWhole(db: Db, file: string): void {
   const bytes =
@@ -147,6 +158,9 @@ export function guardDatabase<T>(file: string, work: () => T): T {
   }
 }
 
+/** What functions say of values that no export and no remap writes. */
+const UNREADABLE = /malformed JSON|JSON cannot hold BLOB values/;
+
 /** SQLite's error as ours; unknown ones stay internal errors with their stack. */
 function fromSqlite(file: string, error: SqliteError): Error {
   const facts = { error: error.code };
@@ -157,7 +171,7 @@ function fromSqlite(file: string, error: SqliteError): Error {
       cause: error,
     });
   }
-  if (/^SQLITE_(CORRUPT|NOTADB)/.test(error.code)) {
+  if (/^SQLITE_(CORRUPT|NOTADB)/.test(error.code) || UNREADABLE.test(error.message)) {
     return new SvcError('corrupt_database', `${file} is damaged: ${error.message}.`, {
       hint: DAMAGED,
       facts,

@@ -1,8 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { Db } from './open.js';
+import { ROWS_PER_BLOCK, readSlices } from './slices.js';
 
-/** Rows of the remap in a block: a look-up reads and digests that many. */
-export const ROWS_PER_BLOCK = 128;
 const ENTRIES_PER_BLOCK = 512;
 /** Blocks read before the caller can look at a signal. */
 const BLOCKS_PER_STEP = 8;
@@ -13,6 +12,8 @@ export const INDEX_PARTS: readonly IndexPart[] = ['v3', 'v4', 'key'];
 /** A table that a remap writes beside its rows. */
 export type TablePart = 'company' | 'decision' | 'drift' | 'drift_scope';
 export const TABLE_PARTS: readonly TablePart[] = ['company', 'decision', 'drift', 'drift_scope'];
+/** Of the exported records, as far as reports count them. */
+export type ExportedPart = 'exported';
 
 const ROW = `json_array(model, path, region, v3_company_id, v4_company_id, platform_id, parent_platform_id, v3_svc_id,
   v4_svc_id, status, reason, matched_by, evidence, unique_id_conflict)`;
@@ -59,16 +60,23 @@ export function* digestRows(db: Db, onRows?: OnRows): Generator<null, string> {
   return `${rows} ${others}\n${digests.join('')}`;
 }
 
-/** The blocks of an index: by model, each with its first key, up to which the block before it goes, and its digest. */
+/**
+ * The blocks of an index: by model, each with its first key, up to which the block before it goes, and its digest; and
+ * what the entries without a key add up to.
+ */
 export type IndexBlocks = readonly (readonly [
   model: string,
   blocks: readonly (readonly [first: string, digest: string])[],
+  withoutKey: string,
 ])[];
 
 /** A key of an index, as SQL compares it. */
 export type IndexKey = bigint | string;
 
 const KEY_COLUMN = { v3: 'v3_svc_id', v4: 'v4_svc_id', key: 'platform_id' } as const;
+/** The models that entries name: a damaged one is found where another is sought. */
+const MODELS = "ifnull(min(model) || ' ' || max(model), '')";
+
 /** The entries of a block as text: ids and rowids, or JSON. */
 const ENTRIES = {
   v3: "group_concat(v3_svc_id || ' ' || rowid, ' ')",
@@ -118,14 +126,14 @@ export function prepareIndexBlock(
 ): (model: string, first: IndexKey, next: IndexKey | null) => { text: string; digest: string } {
   const column = KEY_COLUMN[part];
   const read = db
-    .prepare<[string, IndexKey, IndexKey | Buffer], string | null>(
-      `SELECT ${ENTRIES[part]} FROM remap INDEXED BY remap_${part}
+    .prepare<[string, IndexKey, IndexKey | Buffer], [text: string | null, models: string]>(
+      `SELECT ${ENTRIES[part]}, ${MODELS} FROM remap INDEXED BY remap_${part}
        WHERE model = ? AND ${column} >= ? AND ${column} < ?`,
     )
-    .pluck();
+    .raw();
   return (model, first, next) => {
-    const text = read.get(model, first, next ?? ABOVE_ALL) ?? '';
-    return { text, digest: blockDigest(text) };
+    const [text, models = ''] = read.get(model, first, next ?? ABOVE_ALL) ?? [];
+    return { text: text ?? '', digest: blockDigest(`${models} ${text ?? ''}`) };
   };
 }
 
@@ -141,7 +149,12 @@ export function* digestIndex(db: Db, part: IndexPart): Generator<null, IndexBloc
     )
     .pluck();
   const readBlock = prepareIndexBlock(db, part);
-  const found: [string, [string, string][]][] = [];
+  const withoutKey = db
+    .prepare<[string], string>(
+      `SELECT count(*) || ' ' || ifnull(sum(rowid), 0) || ' ' || ${MODELS} ${from} = ? AND ${column} IS NULL`,
+    )
+    .pluck();
+  const found: [string, [string, string][], string][] = [];
   let read = 0;
   for (let model = nextModel.get('') ?? null; model !== null; model = nextModel.get(model) ?? null) {
     const blocks: [string, string][] = [];
@@ -152,7 +165,7 @@ export function* digestIndex(db: Db, part: IndexPart): Generator<null, IndexBloc
       read += 1;
       if (read % BLOCKS_PER_STEP === 0) yield null;
     }
-    found.push([model, blocks]);
+    found.push([model, blocks, withoutKey.get(model) ?? '']);
   }
   return found;
 }
@@ -171,4 +184,29 @@ export function digestTable(db: Db, part: TablePart): string {
   const hash = createHash('sha256');
   for (const row of rows.iterate()) hash.update(row).update('\n');
   return hash.digest('hex');
+}
+
+/** Sums that change with any value that reports count: the remap itself compares every record with its checksum. */
+const EXPORTED_SUMS = `
+  SELECT count(*) AS n, sum(stream_id) AS streams, sum(svc_id % 1000003) AS ids, sum(company_id % 1000003) AS companies,
+    sum(deleted) AS deleted, sum(length(children)) AS children, count(latest_ms) AS dated, sum(latest_ms % 1000003) AS dates
+  FROM record WHERE id BETWEEN @from AND @to`;
+/** The same for the index by which single records are found. */
+const INDEX_SUMS = `
+  SELECT count(*) || ' ' || sum(stream_id) || ' ' || sum(svc_id % 1000003) || ' ' || sum(id % 1000003)
+  FROM record INDEXED BY sqlite_autoindex_record_1`;
+
+type Sums = Readonly<Record<string, bigint | number | null>>;
+
+/** The digest of what reports count of the exported records. */
+export function digestExported(db: Db): string {
+  const sums = new Map<string, bigint>();
+  for (const { rows } of readSlices<Sums>(db, 'record', EXPORTED_SUMS, {})) {
+    for (const [name, sum] of rows.flatMap((row) => Object.entries(row))) {
+      // a damaged value can be no integer
+      sums.set(name, (sums.get(name) ?? 0n) + BigInt(Math.trunc(Number(sum ?? 0))));
+    }
+  }
+  const ofIndex = db.prepare<[], string | null>(INDEX_SUMS).pluck().get() ?? '';
+  return digestOf(JSON.stringify([[...sums].map(([name, sum]) => `${name} ${sum}`), ofIndex]));
 }

@@ -1,13 +1,15 @@
 import { z } from 'zod';
 import { SvcError } from '../errors.js';
-import { checksumOf } from './checksum.js';
+import { checksumOf, damaged } from './checksum.js';
 import { type RemapRun, readRemapRuns } from './evidence.js';
 import type { Db } from './open.js';
 import {
+  digestExported,
   digestIndex,
   digestOf,
   digestRows,
   digestTable,
+  type ExportedPart,
   INDEX_PARTS,
   type IndexBlocks,
   type IndexPart,
@@ -22,7 +24,8 @@ import {
  * - `rows`: the table remap, in blocks of 128 rows by rowid, which runs from 1 without gaps;
  * - `v3`, `v4`, `key`: its three indexes, in blocks of about 512 entries; the blocks of a model cover all keys there
  *   can be, so that "no such id" is proven by a block as much as an answer is;
- * - `company`, `decision`, `drift`, `drift_scope`: tables read as a whole.
+ * - `company`, `decision`, `drift`, `drift_scope`: tables read as a whole;
+ * - `exported`: sums of what reports count of the exported records, right until the next export changes them.
  *
  * The digests of the blocks are in `remap_digest`, one text per part. The digest of that text is in the row of
  * `remap_run` (of `rows` it is the sha256 of reports), and that row has a checksum.
@@ -30,10 +33,10 @@ import {
  * Whoever reads all of the remap calls `verifyDigests` in the same transaction. Look-ups go through `VerifiedRemap`,
  * which verifies the blocks they touch, once.
  */
-export type RemapPart = 'rows' | IndexPart | TablePart;
+export type RemapPart = 'rows' | IndexPart | TablePart | ExportedPart;
 
 const digestsSchema = z.record(z.string(), z.string());
-const indexSchema = z.array(z.tuple([z.string(), z.array(z.tuple([z.string(), z.string()]))]));
+const indexSchema = z.array(z.tuple([z.string(), z.array(z.tuple([z.string(), z.string()])), z.string()]));
 
 /** The digest of each part. */
 export type Digests = Readonly<Record<string, string>>;
@@ -52,7 +55,7 @@ export function digestRemap(db: Db, onRows: OnRows = () => {}): Digests {
     digests[part] = digestOf(text);
   }
   for (const part of TABLE_PARTS) digests[part] = digestTable(db, part);
-  return digests;
+  return { ...digests, exported: digestExported(db) };
 }
 
 /** Saves the digests with the build of the remap that they are of; returns the sha256 of its rows. */
@@ -88,8 +91,7 @@ export function* verifyDigests(
   const digests = expectedDigests(db);
   if (digests === null) return;
   for (const part of parts) {
-    const found = isTable(part) ? digestTable(db, part) : digestOf(yield* blocksOf(db, part));
-    if (found !== digests[part]) throw damagedRemap(part);
+    if ((yield* digestPart(db, part)) !== digests[part]) throw damagedRemap(part);
     yield null;
   }
 }
@@ -121,10 +123,16 @@ export function parseIndexBlocks(text: string): IndexBlocks {
 }
 
 export function damagedRemap(part: RemapPart): SvcError {
+  if (part === 'exported') return damaged('A stored record');
   return new SvcError('corrupt_database', 'The remap was altered or damaged since it was built.', {
     hint: 'Build it again with `svc-migrate remap`, which verifies the exported records, or restore a backup.',
     facts: { part },
   });
+}
+
+function* digestPart(db: Db, part: RemapPart): Generator<null, string> {
+  if (part === 'exported') return digestExported(db);
+  return isTable(part) ? digestTable(db, part) : digestOf(yield* blocksOf(db, part));
 }
 
 function* blocksOf(db: Db, part: 'rows' | IndexPart, onRows?: OnRows): Generator<null, string> {

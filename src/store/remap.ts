@@ -50,6 +50,7 @@ const v4KeyOf = (column: string): string => `
 export const V4_KEY = v4KeyOf('platform_id');
 export const V4_PARENT_KEY = v4KeyOf('parent_platform_id');
 
+// Whoever reads much of the remap reads the table itself, NOT INDEXED: then only its rows need to be verified.
 const COLUMNS = REMAP_COLUMNS.join(', ');
 
 /** Rows of the remap with the same place and verdict. */
@@ -74,7 +75,7 @@ export function readRemapGroups(db: Db, scope: Scope): Iterable<Slice<RemapGroup
     SELECT model, path <> '' AS isChild, region, v3_company_id, v4_company_id, status, reason, count(*) AS n,
       count(v3_svc_id) AS v3, sum(v3_svc_id IS NOT NULL AND v4_svc_id IS NOT NULL) AS pairs,
       sum(unique_id_conflict) AS conflicts
-    FROM remap AS r WHERE rowid BETWEEN @from AND @to
+    FROM remap AS r NOT INDEXED WHERE rowid BETWEEN @from AND @to
     GROUP BY model, path <> '', region, v3_company_id, v4_company_id, status, reason HAVING ${where.sql}`;
   return readSlices<RemapGroup>(db, 'remap', sql, where.params);
 }
@@ -84,7 +85,7 @@ export function readFindings(db: Db, scope: Scope): IterableIterator<RemapRow> {
   const where = remapScope(db, scope);
   return db
     .prepare<[object], RemapRow>(
-      `SELECT ${COLUMNS} FROM remap AS r WHERE status <> 'matched' AND ${where.sql} ORDER BY rowid`,
+      `SELECT ${COLUMNS} FROM remap AS r NOT INDEXED WHERE status <> 'matched' AND ${where.sql} ORDER BY rowid`,
     )
     .iterate(where.params);
 }
@@ -93,7 +94,9 @@ export function readFindings(db: Db, scope: Scope): IterableIterator<RemapRow> {
 export function readRemap(db: Db, scope: Scope): IterableIterator<RemapRow> {
   const where = remapScope(db, scope);
   return db
-    .prepare<[object], RemapRow>(`SELECT ${COLUMNS} FROM remap AS r WHERE ${where.sql} ORDER BY rowid`)
+    .prepare<[object], RemapRow>(
+      `SELECT ${COLUMNS} FROM remap AS r NOT INDEXED WHERE ${where.sql} ORDER BY rowid`,
+    )
     .iterate(where.params);
 }
 
@@ -107,7 +110,7 @@ export function prepareSamples(
   const select = db.prepare<[object], RemapRow>(
     `WITH numbered AS (
        SELECT rowid AS at, row_number() OVER (PARTITION BY model, status, reason ORDER BY rowid) AS n
-       FROM remap AS r WHERE rowid BETWEEN @from AND @to AND status <> 'matched' AND ${where.sql}
+       FROM remap AS r NOT INDEXED WHERE rowid BETWEEN @from AND @to AND status <> 'matched' AND ${where.sql}
      )
      SELECT ${COLUMNS} FROM numbered JOIN remap ON remap.rowid = numbered.at WHERE n <= @perKind ORDER BY at`,
   );
@@ -117,7 +120,7 @@ export function prepareSamples(
 /** Whether V4 shows a record of these models, in any company. */
 export function hasV4Records(db: Db, models: Scope['models']): boolean {
   const where = remapScope(db, { models, companies: null });
-  const sql = `SELECT 1 FROM remap AS r WHERE path = '' AND v4_svc_id IS NOT NULL AND ${where.sql} LIMIT 1`;
+  const sql = `SELECT 1 FROM remap AS r NOT INDEXED WHERE path = '' AND v4_svc_id IS NOT NULL AND ${where.sql} LIMIT 1`;
   return db.prepare(sql).get(where.params) !== undefined;
 }
 

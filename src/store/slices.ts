@@ -1,5 +1,7 @@
 import type { Db } from './open.js';
-import { ROWS_PER_BLOCK } from './remap-blocks.js';
+
+/** Rows of the remap in a verified block: a look-up reads and digests that many. */
+export const ROWS_PER_BLOCK = 128;
 
 /** Rows read by one statement on a part of a table, and how far the reading is. */
 export interface Slice<Row> {

@@ -1,5 +1,7 @@
-import { checksumOf } from './checksum.js';
+import { checksumOf, damaged } from './checksum.js';
+import { readMeta, writeMeta } from './meta.js';
 import type { Db } from './open.js';
+import { digestOf } from './remap-blocks.js';
 
 /** A company that V4 listed. */
 export interface ListedCompany {
@@ -45,4 +47,32 @@ export function saveV4Companies(db: Db, companies: readonly ListedCompany[]): vo
   db.prepare('DELETE FROM v4_company').run();
   const insert = db.prepare('INSERT OR REPLACE INTO v4_company(company_id, body) VALUES (?, ?)');
   for (const { companyId, raw } of companies) insert.run(companyId, Buffer.from(raw).toString('utf8'));
+  sealV4Companies(db);
+}
+
+/** Saves the digest of the companies that are listed. */
+export function sealV4Companies(db: Db): void {
+  writeMeta(db, LISTED, digestListed(listIds(db)));
+}
+
+/** The setting that holds the digest of the listed companies. */
+const LISTED = 'v4_companies';
+
+/**
+ * The companies that V4 listed.
+ *
+ * @throws SvcError `corrupt_database`
+ */
+export function readV4Companies(db: Db): bigint[] {
+  const ids = listIds(db);
+  if ((readMeta(db, LISTED) ?? digestListed([])) !== digestListed(ids)) throw damaged("V4's company list");
+  return ids;
+}
+
+function listIds(db: Db): bigint[] {
+  return db.prepare<[], bigint>('SELECT company_id FROM v4_company ORDER BY company_id').pluck().all();
+}
+
+function digestListed(ids: readonly bigint[]): string {
+  return digestOf(ids.join());
 }

@@ -9,9 +9,9 @@ import {
   parseKey,
   prepareIndexBlock,
   prepareRowBlock,
-  ROWS_PER_BLOCK,
 } from './remap-blocks.js';
 import { damagedRemap, parseIndexBlocks, readBlocks } from './remap-digest.js';
+import { ROWS_PER_BLOCK } from './slices.js';
 
 /** Finds rows of the remap by a key, verifying every block that it reads, once; see `remap-digest.ts`. */
 export interface VerifiedRemap {

@@ -2,6 +2,7 @@ import { checksumOf, damaged } from './checksum.js';
 import type { Db } from './open.js';
 import { readSlices } from './slices.js';
 import { listStreams, readCompanyList } from './streams.js';
+import { readV4Companies } from './v4-companies.js';
 
 /**
  * Compares every stored record with its checksum, and the records of each list with how many were saved.
@@ -13,6 +14,7 @@ export function verifyExport(db: Db, assertGoing: () => void): void {
     listStreams(db).map((row) => [row.id, `a ${row.generation.toUpperCase()} list of ${row.model}`]),
   );
   readCompanyList(db);
+  readV4Companies(db);
   const sql = `
     SELECT stream_id, svc_id FROM record
     WHERE id BETWEEN @from AND @to AND checksum <> ${checksumOf('record')} LIMIT 1`;

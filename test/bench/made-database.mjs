@@ -2,6 +2,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { checksumOf } from '../../dist/store/checksum.js';
 import { openDatabase } from '../../dist/store/open.js';
+import { sealV4Companies } from '../../dist/store/v4-companies.js';
 
 const MODELS = ['accounting/invoices', 'crm/companies'];
 const COMPANIES = 4;
@@ -34,6 +35,7 @@ export function makeDatabase(folder, records) {
       UPDATE record SET checksum = ${checksumOf('record')};
       UPDATE stream SET stored = (SELECT count(*) FROM record WHERE stream_id = stream.id);
       UPDATE stream SET checksum = ${checksumOf('stream')}`);
+    sealV4Companies(db);
   })();
   db.close();
   return ['--config', config];

@@ -1,6 +1,7 @@
 import { checksumOf } from '../../src/store/checksum.js';
 import { type Db, openDatabase } from '../../src/store/open.js';
 import { digestRemap, sealRun } from '../../src/store/remap-digest.js';
+import { sealV4Companies } from '../../src/store/v4-companies.js';
 
 /** Gives rows that no export and no remap wrote the checksums, counters and digests that they would have. */
 export function seal(db: Db): void {
@@ -12,6 +13,7 @@ export function seal(db: Db): void {
     UPDATE meta SET checksum = ${checksumOf('meta')};
     UPDATE remap_run SET checksum = ${checksumOf('remap_run')};
   `);
+  sealV4Companies(db);
   const run = db.prepare<[], bigint | null>('SELECT max(id) FROM remap_run').pluck().get() ?? null;
   if (run !== null) sealRun(db, run, digestRemap(db));
 }

@@ -1,0 +1,22 @@
+import { damaged } from './checksum.js';
+import type { Db } from './open.js';
+
+/** Tables, views and indexes with their columns and these columns' types, a line each. */
+const SHAPE = `
+  SELECT m.type || ' ' || m.name || ' ' || c.name || ' ' || c.type
+    FROM sqlite_schema AS m JOIN pragma_table_info(m.name) AS c WHERE m.type IN ('table', 'view')
+  UNION ALL
+  SELECT 'index ' || m.name || ' ' || m.tbl_name || ' ' || c.seqno || ' ' || ifnull(c.name, '')
+    FROM sqlite_schema AS m JOIN pragma_index_info(m.name) AS c WHERE m.type = 'index'`;
+
+/**
+ * Compares the layout of a database with that of an empty one: nothing may be missing; what was added is left alone.
+ *
+ * @throws SvcError `corrupt_database`
+ */
+export function assertShape(db: Db, empty: Db): void {
+  const read = (of: Db) => of.prepare<[], string>(SHAPE).pluck().all();
+  const found = new Set(read(db));
+  const missing = read(empty).find((line) => !found.has(line));
+  if (missing !== undefined) throw damaged(`The layout of the database (${missing.trim()})`);
+}

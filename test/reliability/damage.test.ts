@@ -1,0 +1,276 @@
+import { copyFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import fc from 'fast-check';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { runCheck } from '../../src/commands/check.js';
+import { runDump } from '../../src/commands/dump.js';
+import { runExplain } from '../../src/commands/explain.js';
+import { runFindings } from '../../src/commands/findings.js';
+import { runLookup } from '../../src/commands/lookup.js';
+import { runReport } from '../../src/commands/report.js';
+import { runStatus } from '../../src/commands/status.js';
+import type { Config } from '../../src/config/config.js';
+import { buildFingerprint } from '../../src/config/fingerprint.js';
+import { exitCodeOf } from '../../src/errors.js';
+import { openRemap } from '../../src/index.js';
+import { buildRemap } from '../../src/match/build-remap.js';
+import { saveFingerprint } from '../../src/store/fingerprint.js';
+import { guardDatabase, openDatabase } from '../../src/store/open.js';
+import { Sqlite } from '../../src/store/sqlite.js';
+import { newIo, type TestIo } from '../report/support.js';
+import { campaign } from '../support/campaign.js';
+import { configOf, INVOICES, saveExported, type Thing } from '../support/exported.js';
+import { seal } from '../support/seal.js';
+
+/** Enough rows for several blocks and pages of each table and index. */
+const RECORDS = 400;
+const FLIPS = campaign({ small: 40, full: 4000 });
+const SEED = 20261122;
+const CORRUPT = 6;
+
+let folder: string;
+let config: Config;
+let whole: Buffer;
+let expected: ReadonlyMap<string, string>;
+
+beforeAll(async () => {
+  folder = mkdtempSync(join(tmpdir(), 'svc-damage-'));
+  config = { ...configOf(), database: join(folder, 'test.db'), file: join(folder, 'config.json') };
+  const db = openDatabase(config.database, 'create');
+  db.pragma('synchronous = OFF');
+  const ids = Array.from({ length: RECORDS }, (_, at) => at + 1);
+  const thing = (id: number, generation: number): Thing => ({
+    id: id * generation,
+    key: id % 9 === 0 ? `only ${generation} ${id}` : `key ${id}`,
+    uid: id % 4 === 0 ? `uid ${id}` : null,
+    deleted: id % 50 === 7,
+    facts: `x=${id}`,
+    latest: '2026-10-01T00:00:00Z',
+    kids: id % 3 === 0 ? [{ id: id * generation + 100_000, key: 'line' }] : [],
+  });
+  saveExported(db, config, { v3: ids.map((id) => thing(id, 3)), v4: ids.map((id) => thing(id, 7)) });
+  db.exec(`INSERT INTO payload(record_id, body)
+    SELECT id, CAST('{"total":' || (svc_id % 5) || '}' AS BLOB) FROM record WHERE svc_id % 2 = 0`);
+  seal(db);
+  for (const generation of ['v3', 'v4'] as const) saveFingerprint(db, generation, buildFingerprint(config));
+  rebuild(db);
+  db.close();
+  whole = readFileSync(config.database);
+  expected = await askEverything();
+  for (const [name, said] of expected)
+    expect([name, said]).toEqual([name, expect.not.stringMatching(/^(6|70)\b/)]);
+});
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+function rebuild(db: ReturnType<typeof openDatabase>): string {
+  return buildRemap({ db, config, named: [], clock: { now: () => 0 }, onProgress: () => {} }).sha256;
+}
+
+const IDS = ['3', '6', '27', '1200', '4'] as const;
+const NARROW = { models: [], companies: [] };
+
+/** Every command that answers from the database, and the library. */
+const QUESTIONS: Readonly<Record<string, (io: TestIo) => unknown>> = {
+  status: (io) => runStatus({ config }, io),
+  report: (io) => runReport({ config, outputs: { json: '-' } }, io),
+  'report --ndjson': (io) => runReport({ config, outputs: { ndjson: '-' } }, io),
+  check: (io) => runCheck({ config, outputs: {} }, io),
+  findings: (io) =>
+    runFindings(
+      {
+        config,
+        ...NARROW,
+        reasons: [],
+        statuses: [],
+        limit: 0,
+        json: '-',
+        writeDecisions: undefined,
+        writeCompanies: undefined,
+        force: false,
+      },
+      io,
+    ),
+  dump: (io) => runDump({ config }, io),
+  lookup: (io) => runLookup({ config, model: INVOICES, ids: [...IDS, '999999'] }, io),
+  'explain: an id': (io) =>
+    runExplain(
+      {
+        config,
+        model: INVOICES,
+        id: IDS[1],
+        platformId: null,
+        path: null,
+        region: null,
+        companyId: null,
+        json: true,
+      },
+      io,
+    ),
+  'explain: a key': (io) =>
+    runExplain(
+      {
+        config,
+        model: INVOICES,
+        id: undefined,
+        platformId: 'key 5',
+        path: null,
+        region: null,
+        companyId: null,
+        json: true,
+      },
+      io,
+    ),
+  library: (io) => {
+    const remap = openRemap(config.database);
+    try {
+      for (const id of IDS)
+        io.stdout.write(`${remap.v4Id(INVOICES, id)} ${remap.find(INVOICES, id).status}\n`);
+    } finally {
+      remap.close();
+    }
+  },
+  // last: it writes
+  remap: (io) => {
+    const db = openDatabase(config.database, 'write');
+    db.pragma('synchronous = OFF');
+    try {
+      io.stdout.write(guardDatabase(config.database, () => rebuild(db)));
+    } finally {
+      db.close();
+    }
+  },
+};
+
+/** What each question is answered, or the exit code of its error. */
+async function askEverything(): Promise<ReadonlyMap<string, string>> {
+  const answers = new Map<string, string>();
+  for (const [name, ask] of Object.entries(QUESTIONS)) {
+    const io = newIo();
+    try {
+      const code = await ask(io);
+      answers.set(name, `${code ?? 0} ${io.stdout.text.replace(/^Database: .*/, '')}`);
+    } catch (error) {
+      answers.set(
+        name,
+        `${exitCodeOf(error)} ${exitCodeOf(error) === 70 ? String(error instanceof Error ? error.stack : error) : ''}`,
+      );
+    }
+  }
+  return answers;
+}
+
+const counts = { asked: 0, same: 0, refused: 0 };
+
+/** Answers that are neither what they were nor a refusal. */
+async function askDamaged(what: string): Promise<string[]> {
+  const silent: string[] = [];
+  for (const [name, said] of await askEverything()) {
+    counts.asked += 1;
+    if (said === expected.get(name)) counts.same += 1;
+    else if (said.startsWith(`${CORRUPT} `)) counts.refused += 1;
+    else silent.push(`${what}: ${name}: ${said.slice(0, 600)}`);
+  }
+  return silent;
+}
+
+function tell(what: string, cases: number): void {
+  const { asked, same, refused } = counts;
+  process.stdout.write(
+    `${what}: ${cases} cases, ${asked} questions: ${same} answered right, ${refused} refused\n`,
+  );
+  Object.assign(counts, { asked: 0, same: 0, refused: 0 });
+}
+
+describe('a damaged database', () => {
+  it(`answers as before or not at all after ${FLIPS} single flipped bits`, async () => {
+    const silent: string[] = [];
+    const flips = fc.sample(fc.record({ at: fc.nat(whole.length - 1), bit: fc.nat(7) }), {
+      numRuns: FLIPS,
+      seed: SEED,
+    });
+    for (const { at, bit } of flips) {
+      const bytes = Buffer.from(whole);
+      bytes.writeUInt8(bytes.readUInt8(at) ^ (1 << bit), at);
+      writeFileSync(config.database, bytes);
+      rmSync(`${config.database}-journal`, { force: true });
+      silent.push(...(await askDamaged(`bit ${bit} of byte ${at}`)));
+    }
+    tell('flipped bits', FLIPS);
+    expect(silent).toEqual([]);
+  }, 3_600_000);
+
+  it('answers as before or not at all after any column of any table was garbled', async () => {
+    writeFileSync(config.database, whole);
+    const copy = join(folder, 'copy.db');
+    copyFileSync(config.database, copy);
+    const columns = listColumns();
+    const silent: string[] = [];
+    const values = campaign({ small: ["'{'"], full: ["'{'", "'[]'", 'NULL', '77', "'garbled'"] });
+    let cases = 0;
+    for (const [table, column] of columns) {
+      // A payload that vanished is shown as not kept.
+      if (table === 'payload' && column === 'record_id') continue;
+      for (const value of values) {
+        copyFileSync(copy, config.database);
+        if (!garble(table, column, value)) continue;
+        cases += 1;
+        silent.push(...(await askDamaged(`${table}.${column} = ${value}`)));
+      }
+    }
+    tell('garbled columns', cases);
+    expect(cases).toBeGreaterThan(30);
+    expect(silent).toEqual([]);
+  }, 3_600_000);
+
+  it('refuses a database that lacks a table, a column or an index', async () => {
+    const silent: string[] = [];
+    const sql = [
+      'DROP TABLE meta',
+      'DROP TABLE remap',
+      'DROP TABLE company',
+      'DROP INDEX remap_v3',
+      'DROP VIEW child',
+      'ALTER TABLE record DROP COLUMN facts',
+      'ALTER TABLE company DROP COLUMN note',
+      'ALTER TABLE stream RENAME COLUMN position TO place',
+    ];
+    for (const statement of sql) {
+      writeFileSync(config.database, whole);
+      const db = new Sqlite(config.database);
+      db.exec(statement);
+      db.close();
+      silent.push(...(await askDamaged(statement)));
+    }
+    tell('altered schemas', sql.length);
+    expect(silent).toEqual([]);
+  });
+});
+
+function listColumns(): [table: string, column: string][] {
+  const db = new Sqlite(config.database, { readonly: true });
+  const columns = db
+    .prepare(
+      "SELECT m.name, c.name FROM sqlite_schema AS m JOIN pragma_table_info(m.name) AS c WHERE m.type = 'table'",
+    )
+    .raw()
+    .all();
+  db.close();
+  return columns as [string, string][];
+}
+
+/** Sets one value of a column, where the table has rows and takes it. */
+function garble(table: string, column: string, value: string): boolean {
+  const db = new Sqlite(config.database);
+  try {
+    const row = db.prepare(`SELECT "${column}" AS value FROM ${table} LIMIT 1`).pluck().get();
+    if (row === undefined) return false;
+    return (
+      db.prepare(`UPDATE ${table} SET "${column}" = ${value} WHERE "${column}" IS ?`).run(row).changes > 0
+    );
+  } catch {
+    return false;
+  } finally {
+    db.close();
+  }
+}
