@@ -3,32 +3,32 @@ import { ALLOW_INCOMPLETE } from './options.js';
 
 /** Where the data are, for one target that the configuration does not name. */
 const PLACE: readonly OptionSpec[] = [
-  { flags: '--csv <file>', says: 'one target instead of the configured ones: a CSV file' },
-  { flags: '--ndjson <file>', says: 'the same: an NDJSON file' },
-  { flags: '--sqlite <file>', says: 'the same: a table of a SQLite database' },
+  { flags: '--csv <file>', says: 'use this CSV file as the target instead of the configured targets' },
+  { flags: '--ndjson <file>', says: 'the same for an NDJSON file' },
+  { flags: '--sqlite <file>', says: 'the same for a table in this SQLite database' },
   {
     flags: '--postgres-env <name>',
-    says: 'the same: a table of the PostgreSQL whose address this variable holds',
+    says: 'the same for a table in PostgreSQL; environment variable with the connection string',
   },
-  { flags: '--postgres-file <file>', says: 'the same: a file that holds the address' },
+  { flags: '--postgres-file <file>', says: 'the same; file with the connection string' },
   { flags: '--ledger-schema <name>', says: 'PostgreSQL schema for the ledger (default: svc_migrate)' },
 ];
 
 const OUTPUT: OptionSpec = {
   flags: '--output <file>',
-  says: 'the new file of a CSV or NDJSON file (default: with .v4 in its name)',
+  says: 'the new CSV or NDJSON file (default: the name of the old one with .v4)',
 };
 
 const ONE_TARGET: readonly OptionSpec[] = [
   ...PLACE,
-  { flags: '--table <name>', says: 'the table of a database' },
+  { flags: '--table <name>', says: 'table in the database' },
   {
     flags: '--key <columns>',
     says: 'columns that identify a row, separated by commas (default: the primary key)',
   },
   {
     flags: '--ids <column[=model]>',
-    says: 'a column (NDJSON: JSON path) that holds ids, and their V3 model; repeatable',
+    says: 'column that contains ids (NDJSON: JSON path), and their V3 model; repeatable',
     repeatable: true,
   },
   { flags: '--path <path>', says: 'JSON path inside that column of a table' },
@@ -39,20 +39,20 @@ const ONE_TARGET: readonly OptionSpec[] = [
   { flags: '--company-column <name>', says: 'column that holds the V3 company of each row' },
   { flags: '--new-column <name>', says: 'name of the new column (default: <column>_v4)' },
   OUTPUT,
-  { flags: '--delimiter <text>', says: 'field separator of a CSV file (default: found out)' },
+  { flags: '--delimiter <text>', says: 'field separator of a CSV file (default: detected)' },
   { flags: '--no-header', says: 'the CSV file has no header row; columns are #1, #2, …' },
 ];
 
 const POLICY: readonly OptionSpec[] = [
-  { flags: '--in-place', says: 'rewrite the column or file itself instead of a new one beside it' },
+  { flags: '--in-place', says: 'rewrite the column or file itself instead of adding a new one' },
   {
     flags: '--missing <what>',
-    says: 'ids without a twin in V4: fail (default, nothing is written), keep or null',
+    says: 'ids that have no V4 id: fail (default, nothing is written), keep or null',
     choices: ['fail', 'keep', 'null'],
   },
   {
     flags: '--unknown <what>',
-    says: 'values that are no V3 id of the model: fail (default) or keep',
+    says: 'values that are not a V3 id of the model: fail (default) or keep',
     choices: ['fail', 'keep'],
   },
   {
@@ -60,8 +60,8 @@ const POLICY: readonly OptionSpec[] = [
     says: 'cells that other programs added or changed during or after a run: fail (default, exit code 1) or keep',
     choices: ['fail', 'keep'],
   },
-  { flags: '--map-deleted', says: 'deleted records that V4 has count as mapped' },
-  { flags: '--again', says: 'also rows that a finished run left alone or that came since' },
+  { flags: '--map-deleted', says: 'also map deleted records that have a V4 id' },
+  { flags: '--again', says: 'include rows that a finished run left alone or that were added since' },
 ];
 
 const TUNING: readonly OptionSpec[] = [
@@ -75,22 +75,22 @@ const JSON_OUT: OptionSpec = { flags: '--json <file>', says: 'the result as JSON
 export const APPLY: CommandSpec = {
   name: 'apply',
   args: '[targets...]',
-  says: 'rewrite the V3 ids in your own tables and files, exactly once',
-  more: 'Without --yes it only looks, read-only, and prints the plan; exits with 0 where nothing is in the way, 1 where ids do not map, 6 where something else is. Targets are those of the configuration (all, or the ones named), or one given by options.',
+  says: 'rewrite the V3 ids in your own tables and files, each exactly once',
+  more: 'Without --yes it writes nothing and prints the plan. It then exits with 0 if nothing is in the way, 1 if some ids have no V4 id, 6 if something else is in the way. Targets are those of the configuration (all, or the ones named), or one given by options.',
   options: [
     { flags: '--yes', says: 'carry the plan out' },
     {
       flags: '--plan <file>',
-      says: 'write the plan there; with --yes: carry out exactly that one, or refuse',
+      says: 'write the plan to this file; with --yes: carry out exactly this plan, or refuse',
     },
-    { flags: '--check', says: 'the gate: do all ids you store map? Exits with 0 or 1' },
+    { flags: '--check', says: 'check whether all stored ids have a V4 id; exits with 0 or 1' },
     {
       flags: '--verify',
-      says: 'recompute from ledger and remap what finished runs wrote; exits with 0 or 1',
+      says: 'check what finished runs wrote against ledger and remap; exits with 0 or 1',
     },
-    { flags: '--scan', says: 'look for columns and paths that hold V3 ids and propose targets' },
+    { flags: '--scan', says: 'find columns and paths that contain V3 ids, and propose targets' },
     JSON_OUT,
-    { flags: '--unmapped <file>', says: 'list every value that is left without a V4 id, as NDJSON' },
+    { flags: '--unmapped <file>', says: 'write every value that is left without a V4 id, as NDJSON' },
     ...POLICY,
     ...ONE_TARGET,
     ...TUNING,
@@ -99,11 +99,11 @@ export const APPLY: CommandSpec = {
   examples: [
     {
       line: 'svc-migrate apply --csv orders.csv --ids invoice_id=accounting/invoices',
-      does: 'look at one file',
+      does: 'plan for one file',
     },
-    { line: 'svc-migrate apply --scan --sqlite shop.db', does: 'look for columns that hold ids' },
-    { line: 'svc-migrate apply --in-place --plan plan.json', does: 'plan all configured targets' },
-    { line: 'svc-migrate apply --check', does: 'the gate over all configured targets' },
+    { line: 'svc-migrate apply --scan --sqlite shop.db', does: 'find columns that contain ids' },
+    { line: 'svc-migrate apply --in-place --plan plan.json', does: 'plan for all configured targets' },
+    { line: 'svc-migrate apply --check', does: 'check all configured targets, in CI' },
   ],
   run: async (given, io) => {
     const { parseApplyRequest } = await import('../apply-request.js');
@@ -116,12 +116,12 @@ export const APPLY: CommandSpec = {
 export const UNDO: CommandSpec = {
   name: 'undo',
   args: '[run]',
-  says: 'take an apply back',
-  more: 'Restores what the run changed, each value only while it is what the run wrote; rows changed since are listed and left alone. Without a run it lists those that there are.',
+  says: 'undo a run of apply',
+  more: 'Restores each value that the run changed, if it is still what the run wrote. Rows that changed since are listed and left alone. Without the name of a run, lists the runs.',
   options: [...PLACE, OUTPUT, JSON_OUT, ...TUNING],
   examples: [
-    { line: 'svc-migrate undo', does: 'list the runs that the ledgers of the configured targets know' },
-    { line: 'svc-migrate undo --sqlite shop.db', does: 'the runs of one database' },
+    { line: 'svc-migrate undo', does: 'list the runs in the ledgers of the configured targets' },
+    { line: 'svc-migrate undo --sqlite shop.db', does: 'list the runs in one database' },
   ],
   run: async (given, io) => {
     const { parseUndoRequest } = await import('../apply-request.js');

@@ -11,8 +11,8 @@ export const ACCEPTED: OptionSpec = {
 export const BASELINE: readonly OptionSpec[] = [
   ACCEPTED,
   { flags: '--write-baseline <file>', says: 'write a baseline of the findings over the limits' },
-  { flags: '--expires <duration>', says: 'how long a written baseline holds (default: 30d)' },
-  { flags: '--force', says: 'replace a baseline that is there' },
+  { flags: '--expires <duration>', says: 'how long the written baseline is valid (default: 30d)' },
+  { flags: '--force', says: 'replace an existing baseline' },
 ];
 
 const EXPIRES_MS = 30 * 86_400_000;

@@ -6,14 +6,17 @@ import { COMPANY, MODEL, narrowed, OUTPUTS, outputsOf, RESTART, WAITING, waiting
 
 export const EXPORT_V3: CommandSpec = {
   name: 'export v3',
-  says: 'page every V3 list into the database',
-  more: 'Continues by itself where an earlier run stopped; a finished export is topped up with what changed since.',
+  says: 'read every V3 list into the database',
+  more: 'Continues where an earlier run stopped. If V3 was read in full before, reads only what changed since.',
   options: [MODEL, COMPANY, RESTART, MAX_WAIT],
   examples: [
-    { line: 'svc-migrate export v3', does: 'read V3, go on where the last run stopped, or top up' },
+    {
+      line: 'svc-migrate export v3',
+      does: 'read V3, continue where the last run stopped, or read what changed',
+    },
     {
       line: 'svc-migrate export v3 --model accounting/invoices --restart',
-      does: 'read one model again from its start',
+      does: 'read one model again from the start',
     },
   ],
   run: async (given, io) => {
@@ -24,15 +27,15 @@ export const EXPORT_V3: CommandSpec = {
 
 export const EXPORT_V4: CommandSpec = {
   name: 'export v4',
-  says: 'page every V4 list into the database',
-  more: 'Reads V4 anew, or finishes an unfinished reading; what V4 no longer shows is dropped.',
+  says: 'read every V4 list into the database',
+  more: 'Reads V4 again in full, or continues an unfinished export. Records that V4 no longer returns are removed from the database.',
   options: [MODEL, COMPANY, RESTART, MAX_WAIT, ...WAITING],
   examples: [
-    { line: 'svc-migrate export v4', does: 'read V4 anew, or finish what was begun' },
+    { line: 'svc-migrate export v4', does: 'read V4 again, or continue an unfinished export' },
     { line: 'svc-migrate export v4 --company 4711', does: 'read one V4 company' },
     {
       line: 'svc-migrate export v4 --wait --settle 10m',
-      does: 'read once no count has changed for ten minutes',
+      does: 'read V4 once all counts have stayed the same for ten minutes',
     },
   ],
   run: async (given, io) => {
@@ -43,18 +46,18 @@ export const EXPORT_V4: CommandSpec = {
 
 export const RUN: CommandSpec = {
   name: 'run',
-  says: 'export v3, export v4, remap and check, in one go',
-  more: 'Goes on after an incomplete export, so that the report shows what is known; then exits with 4.',
+  says: 'run export v3, export v4, remap and check',
+  more: 'After an incomplete export it continues, so that the report shows what is known, and then exits with 4.',
   options: [MODEL, COMPANY, RESTART, MAX_WAIT, ...WAITING, ACCEPTED, ...OUTPUTS],
   examples: [
-    { line: 'svc-migrate run', does: 'the whole job, with a readable summary' },
+    { line: 'svc-migrate run', does: 'the whole migration up to the report, with a readable summary' },
     {
       line: 'svc-migrate run --quiet --json report.json --ndjson findings.ndjson',
       does: 'the same in CI, with files for scripts',
     },
     {
       line: 'svc-migrate run --baseline baseline.json',
-      does: 'the same, without the findings accepted there',
+      does: 'the same, with the findings in baseline.json accepted',
     },
   ],
   run: async (given, io) => {

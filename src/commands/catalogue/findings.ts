@@ -3,30 +3,39 @@ import { COMPANY, countOption, MODEL, narrowed } from './options.js';
 
 export const FINDINGS: CommandSpec = {
   name: 'findings',
-  says: 'list what is not matched, and draft the files that settle it',
-  more: 'Answers from the last finished remap. A draft is commented out: it settles nothing until you edit it.',
+  says: 'list what is not matched, and draft files to settle it',
+  more: 'Uses the last finished remap. Every line of a draft is commented out, so it settles nothing until you edit it.',
   options: [
     MODEL,
     COMPANY,
     {
       flags: '--reason <reason>',
-      says: 'only this reason, with the parent_ form that children carry; repeatable',
+      says: 'only this reason, including its parent_ form for children; repeatable',
       repeatable: true,
     },
     { flags: '--status <status>', says: 'only this status; repeatable', repeatable: true },
-    { flags: '--limit <n>', says: 'how many to list; 0 is all (default: 50; files hold all)' },
-    { flags: '--json <file>', says: 'the findings as NDJSON, one a line (- is stdout)' },
+    {
+      flags: '--limit <n>',
+      says: 'how many findings to list, 0 for all (default: 50; files always contain all)',
+    },
+    { flags: '--json <file>', says: 'write the findings as NDJSON, one per line (- is stdout)' },
     {
       flags: '--write-decisions <file>',
-      says: 'draft decisions.csv, with the candidates of each open V3 id',
+      says: 'write a draft of decisions.csv with the candidates of each open V3 id',
     },
-    { flags: '--write-companies <file>', says: 'draft companies.csv, with the candidates of each company' },
-    { flags: '--force', says: 'replace a draft that is there' },
+    {
+      flags: '--write-companies <file>',
+      says: 'write a draft of companies.csv with the candidates of each company',
+    },
+    { flags: '--force', says: 'replace an existing draft' },
   ],
   examples: [
-    { line: 'svc-migrate findings --status ambiguous', does: 'what nothing but a person can settle' },
+    { line: 'svc-migrate findings --status ambiguous', does: 'list what only a person can settle' },
     { line: 'svc-migrate findings --reason key_changed --json -', does: 'for a script' },
-    { line: 'svc-migrate findings --write-decisions decisions-draft.csv', does: 'a file to settle them in' },
+    {
+      line: 'svc-migrate findings --write-decisions decisions-draft.csv',
+      does: 'draft the file in which to settle them',
+    },
   ],
   run: async (given, io) => {
     const { runFindings } = await import('../findings.js');

@@ -5,7 +5,7 @@ import type { Given, OptionSpec } from '../command.js';
 
 export const MAX_WAIT: OptionSpec = {
   flags: '--max-wait <duration>',
-  says: 'longest single wait a server may ask for, such as 90s; outranks http.maxWaitMs',
+  says: 'longest wait to accept when the service asks for one, such as 90s; outranks http.maxWaitMs',
 };
 
 /** As in the configuration. */

@@ -6,11 +6,11 @@ import type { WaitSettings } from '../wait-for-v4.js';
 
 /** Taken by every command. */
 export const COMMON_OPTIONS: readonly OptionSpec[] = [
-  { flags: '--config <file>', says: 'configuration (default: svc-migrate.config.json)' },
-  { flags: '--db <file>', says: 'database; outranks the configuration' },
-  { flags: '--quiet', says: 'no progress; warnings and errors stay' },
-  { flags: '--verbose', says: 'every list as it ends; causes of errors' },
-  { flags: '--no-color', says: 'no colour (also: NO_COLOR)' },
+  { flags: '--config <file>', says: 'configuration file (default: svc-migrate.config.json)' },
+  { flags: '--db <file>', says: 'database file; outranks the configuration' },
+  { flags: '--quiet', says: 'print no progress; warnings and errors are still printed' },
+  { flags: '--verbose', says: 'print each list as it finishes, and the causes of errors' },
+  { flags: '--no-color', says: 'print without color (also: NO_COLOR)' },
 ];
 
 export const MODEL: OptionSpec = {
@@ -27,20 +27,23 @@ export const COMPANY: OptionSpec = {
 
 export const RESTART: OptionSpec = {
   flags: '--restart',
-  says: 'read everything anew instead of continuing or topping up',
+  says: 'read everything again instead of continuing or reading changes only',
 };
 
 export const ALLOW_INCOMPLETE: OptionSpec = {
   flags: '--allow-incomplete',
-  says: 'answer from a remap of exports that were not read in full',
+  says: 'use a remap of exports that were not read in full',
 };
 
 /** Waiting for the backfill before V4 is read. */
 export const WAITING: readonly OptionSpec[] = [
-  { flags: '--wait', says: 'first wait until the backfill has settled; exit 5 if it does not' },
-  { flags: '--settle <duration>', says: 'how long no count may change (default: 5m)' },
-  { flags: '--wait-timeout <duration>', says: 'how long to wait at most (default: 2h)' },
-  { flags: '--listen <[host:]port>', says: 'take webhook events there: they shorten or prolong the wait' },
+  { flags: '--wait', says: 'wait until the backfill has settled before reading V4; exit 5 if it does not' },
+  { flags: '--settle <duration>', says: 'how long all counts must stay the same (default: 5m)' },
+  { flags: '--wait-timeout <duration>', says: 'longest time to wait (default: 2h)' },
+  {
+    flags: '--listen <[host:]port>',
+    says: 'receive webhook events at this address; they shorten or extend the wait',
+  },
 ];
 
 const SETTLE_MS = 300_000;
@@ -84,10 +87,10 @@ function listenOption(text: string | undefined): WaitSettings['listen'] {
 /** Where reports go; the names are those of the renderers. */
 export const OUTPUTS: readonly OptionSpec[] = [
   { flags: '--json <file>', says: 'report as JSON (- is stdout)' },
-  { flags: '--ndjson <file>', says: 'every finding, one JSON object a line' },
+  { flags: '--ndjson <file>', says: 'every finding, one JSON object per line' },
   { flags: '--markdown <file>', says: 'report for pull requests and job summaries' },
-  { flags: '--html <file>', says: 'report to look at, one self-contained page' },
-  { flags: '--junit <file>', says: 'limits and lists as test cases, for CI viewers' },
+  { flags: '--html <file>', says: 'report as one HTML page that needs no other files' },
+  { flags: '--junit <file>', says: 'limits and lists as JUnit test cases' },
   { flags: '--full-sync <file>', says: 'what to ask the operator for, as a letter in Markdown' },
   { flags: '--full-sync-csv <file>', says: 'the same as a table' },
 ];

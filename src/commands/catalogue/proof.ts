@@ -8,18 +8,18 @@ const USUAL_SAMPLE = 500;
 
 export const VERIFY: CommandSpec = {
   name: 'verify',
-  says: 'prove the remap: read mapped pairs live from both APIs',
-  more: 'Holds the remap against the export, then reads pairs by id and compares company and platform_id. Exits with 1 where anything disagrees, with 4 where pairs could not be read. Keeps exports out of the database meanwhile: for hours of --all, verify a copy with --db.',
+  says: 'read mapped pairs from both APIs again and compare them',
+  more: 'Compares the remap with the export, then reads pairs by id and compares company and platform_id. Exits with 1 if anything differs, with 4 if pairs could not be read. No export can run on the database meanwhile; for a long run with --all, verify a copy with --db.',
   options: [
-    { flags: '--sample <n>', says: `how many pairs to draw (default: ${USUAL_SAMPLE})` },
-    { flags: '--seed <n>', says: 'what the draw is made from (default: the remap)' },
-    { flags: '--all', says: 'every pair instead of a sample' },
-    { flags: '--json', says: 'the result as JSON, with every pair that disagrees' },
+    { flags: '--sample <n>', says: `how many pairs to read (default: ${USUAL_SAMPLE})` },
+    { flags: '--seed <n>', says: 'seed of the random sample (default: derived from the remap)' },
+    { flags: '--all', says: 'read every pair instead of a sample' },
+    { flags: '--json', says: 'print the result as JSON, with every pair that differs' },
     MAX_WAIT,
   ],
   examples: [
-    { line: 'svc-migrate verify', does: `${USUAL_SAMPLE} pairs, spread over models and companies` },
-    { line: 'svc-migrate verify --all --json > verify.json', does: 'every pair, for a script' },
+    { line: 'svc-migrate verify', does: `read ${USUAL_SAMPLE} pairs, spread over models and companies` },
+    { line: 'svc-migrate verify --all --json > verify.json', does: 'read every pair, for a script' },
   ],
   run: async (given, io) => {
     const { runVerify } = await import('../verify.js');
@@ -40,17 +40,17 @@ const USUAL_PAUSE_MS = 60_000;
 
 export const RECHECK: CommandSpec = {
   name: 'recheck',
-  says: 'ask both APIs again about the open findings only, then remap',
-  more: 'Reads single records where the APIs honour that, else the lists concerned, and tells what healed and what persists. Judges nothing: that is for `check`.',
+  says: 'read open findings again from both APIs, then remap',
+  more: 'Reads single records where the APIs support it, and otherwise the lists that contain them. Reports which findings were resolved and which remain. Does not judge: that is for check.',
   options: [
-    { flags: '--times <n>', says: 'how often to ask (default: 1)' },
+    { flags: '--times <n>', says: 'how many times to read them (default: 1)' },
     { flags: '--every <duration>', says: 'pause between two times, such as 10m (default: 1m)' },
-    { flags: '--json', says: 'the result as JSON, with every finding that healed' },
+    { flags: '--json', says: 'print the result as JSON, with every finding that was resolved' },
     MAX_WAIT,
   ],
   examples: [
-    { line: 'svc-migrate recheck', does: 'ask once more' },
-    { line: 'svc-migrate recheck --times 2 --every 2s', does: 'what is still open then, persists' },
+    { line: 'svc-migrate recheck', does: 'read open findings once' },
+    { line: 'svc-migrate recheck --times 2 --every 2s', does: 'read twice, and report what remains open' },
   ],
   run: async (given, io) => {
     const { runRecheck } = await import('../recheck.js');
@@ -71,20 +71,20 @@ export const RECHECK: CommandSpec = {
 export const EXPLAIN: CommandSpec = {
   name: 'explain',
   args: '<model> [id]',
-  says: 'the whole story of one record: what was seen, when, why this status',
-  more: 'Takes V3 and V4 ids, of records and of children. The two overlap: where an id exists on both sides, both stories are told.',
+  says: 'show everything known about one record, and why it has its status',
+  more: 'Takes V3 and V4 ids of records and children. V3 and V4 ids overlap: if both have the id, both records are shown.',
   options: [
-    { flags: '--platform-id <key>', says: 'a key of the platform instead of an id' },
+    { flags: '--platform-id <key>', says: 'a platform_id instead of an id' },
     { flags: '--path <field>', says: 'only children in this field, such as line_items' },
     { flags: '--region <name>', says: 'only this V3 region' },
-    { flags: '--company <id>', says: 'only this company, of the side that the id is of' },
-    { flags: '--json', says: 'the story as JSON' },
+    { flags: '--company <id>', says: 'only this company: a V3 company for V3 ids, a V4 company for V4 ids' },
+    { flags: '--json', says: 'print the result as JSON' },
   ],
   examples: [
-    { line: 'svc-migrate explain accounting/invoices 1001', does: 'everything known about one id' },
+    { line: 'svc-migrate explain accounting/invoices 1001', does: 'show everything known about one id' },
     {
       line: 'svc-migrate explain accounting/invoices --platform-id INV-1 --json',
-      does: 'the same by its key, for a script',
+      does: 'the same by platform_id, for a script',
     },
   ],
   run: async (given, io) => {

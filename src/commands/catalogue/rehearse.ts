@@ -3,19 +3,23 @@ import { countOption, OUTPUTS, outputsOf } from './options.js';
 
 export const SANDBOX: CommandSpec = {
   name: 'sandbox',
-  says: 'a local V3 and V4 service with seeded data and faults',
-  more: 'Prints one JSON line with addresses and key when ready; serves until Ctrl-C. The same seed is the same service.',
+  says: 'run a local V3 and V4 service with test data and faults',
+  more: 'When ready, prints its addresses and API key as one line of JSON. Runs until Ctrl-C. The same seed always gives the same service.',
   options: [
-    { flags: '--seed <n>', says: 'what everything is made from (default: 1)' },
-    { flags: '--port <n>', says: 'port on 127.0.0.1 (default: a free one)' },
-    { flags: '--records <n>', says: 'about how many V3 records' },
-    { flags: '--companies <n>', says: 'how many companies' },
-    { flags: '--scenario <name>', says: 'clean unless said otherwise', choices: ['clean', 'ugly'] },
+    { flags: '--seed <n>', says: 'seed of the test data (default: 1)' },
+    { flags: '--port <n>', says: 'port on 127.0.0.1 (default: any free port)' },
+    { flags: '--records <n>', says: 'approximate number of V3 records' },
+    { flags: '--companies <n>', says: 'number of companies' },
+    {
+      flags: '--scenario <name>',
+      says: 'how difficult the data are (default: clean)',
+      choices: ['clean', 'ugly'],
+    },
     { flags: '--window <days>', says: 'length of the backfill window' },
-    { flags: '--backfill-seconds <n>', says: 'how long V4 takes to fill' },
-    { flags: '--truth <file>', says: 'write what each V3 id became, as NDJSON' },
-    { flags: '--config-out <file>', says: 'write a configuration that fits' },
-    { flags: '--events <url>', says: 'post webhook events there' },
+    { flags: '--backfill-seconds <n>', says: 'how long V4 takes to load its data' },
+    { flags: '--truth <file>', says: 'write the correct answer for each V3 id, as NDJSON' },
+    { flags: '--config-out <file>', says: 'write a configuration for this service' },
+    { flags: '--events <url>', says: 'send webhook events to this address' },
     {
       flags: '--fault <name[:rate]>',
       says: '429, 500, reset, truncate, hang, cursor-expiry, cursor-loop, duplicate-pages, mutate; repeatable',
@@ -28,10 +32,13 @@ export const SANDBOX: CommandSpec = {
     },
   ],
   examples: [
-    { line: 'svc-migrate sandbox --config-out sandbox.json', does: 'a service and a configuration for it' },
+    {
+      line: 'svc-migrate sandbox --config-out sandbox.json',
+      does: 'start a service and write a configuration for it',
+    },
     {
       line: 'svc-migrate sandbox --seed 7 --scenario ugly --fault 429:0.1 --truth truth.ndjson',
-      does: 'one that misbehaves, and what is true about it',
+      does: 'start one that misbehaves, and write the correct answers',
     },
   ],
   run: async (given, io) => {
@@ -45,18 +52,18 @@ export const SANDBOX: CommandSpec = {
 
 export const DEMO: CommandSpec = {
   name: 'demo',
-  says: 'the whole job against the sandbox, with the report at the end',
-  more: 'Needs no configuration and no network; leaves its files in a folder that it names.',
+  says: 'run a whole migration against the sandbox and show the report',
+  more: 'Needs no configuration and no network. Keeps its files in a folder whose name it prints.',
   options: [
-    { flags: '--seed <n>', says: 'what the sandbox is made from (default: 1)' },
-    { flags: '--output <folder>', says: 'a new folder for the files (default: a temporary one)' },
+    { flags: '--seed <n>', says: 'seed of the test data (default: 1)' },
+    { flags: '--output <folder>', says: 'new folder for the files (default: a temporary folder)' },
     ...OUTPUTS,
   ],
   examples: [
-    { line: 'svc-migrate demo', does: 'see what it does' },
+    { line: 'svc-migrate demo', does: 'see what svc-migrate does' },
     {
       line: 'svc-migrate demo --seed 7 --output rehearsal',
-      does: 'other data, files in a folder of your choice',
+      does: 'use other data and a folder of your choice',
     },
   ],
   run: async (given, io) => {

@@ -6,7 +6,7 @@ import { SINCE, sinceOf } from './since.js';
 export const REMAP: CommandSpec = {
   name: 'remap',
   says: 'join the two exports on model, company and platform_id',
-  more: 'Rebuilds the remap table at once or not at all; needs no network.',
+  more: 'Rebuilds the whole remap table in one transaction. Needs no network.',
   options: [],
   examples: [
     { line: 'svc-migrate remap', does: 'rebuild the remap from what is in the database' },
@@ -21,19 +21,19 @@ export const REMAP: CommandSpec = {
 export const REPORT: CommandSpec = {
   name: 'report',
   says: 'show what matched and what did not, and why',
-  more: 'Needs no network and judges nothing. Without an output option: a readable summary on stdout.',
+  more: 'Needs no network and does not judge: that is for check. Without an output option it prints a summary.',
   options: [MODEL, COMPANY, SINCE, ...OUTPUTS],
   examples: [
     { line: 'svc-migrate report', does: 'a summary to read' },
     {
       line: 'svc-migrate report --model crm/companies --ndjson findings.ndjson',
-      does: 'every finding of one model, for a script',
+      does: 'write every finding of one model, for a script',
     },
     {
       line: 'svc-migrate report --full-sync request.md --full-sync-csv request.csv',
-      does: 'what to ask the operator for',
+      does: 'write what to ask the operator for',
     },
-    { line: 'svc-migrate report --since previous', does: 'what the last build of the remap changed' },
+    { line: 'svc-migrate report --since previous', does: 'show what the last build of the remap changed' },
   ],
   run: async (given, io) => {
     const { runReport } = await import('../report.js');
@@ -44,17 +44,20 @@ export const REPORT: CommandSpec = {
 
 export const CHECK: CommandSpec = {
   name: 'check',
-  says: 'the gate: the report, judged by the configured limits',
-  more: 'Exits with 0 where the cutover is safe, 1 over the limits, 4 on incomplete data, 5 where V4 is not ready.',
+  says: 'judge the remap by the configured limits; the gate for CI',
+  more: 'Prints the report. Exits with 0 if the cutover is safe, 1 if there are more findings than the limits allow, 4 if data are incomplete, 5 if V4 is not ready.',
   options: [MODEL, COMPANY, ...BASELINE, ...OUTPUTS],
   examples: [
     { line: 'svc-migrate check', does: 'judge the remap in the database' },
     { line: 'svc-migrate check --quiet --json report.json', does: 'the same in CI, with a file for scripts' },
     {
       line: 'svc-migrate check --write-baseline baseline.json --expires 14d --force',
-      does: 'accept what stands now, for two weeks',
+      does: 'accept the present findings for two weeks',
     },
-    { line: 'svc-migrate check --baseline baseline.json', does: 'judge what is not accepted there' },
+    {
+      line: 'svc-migrate check --baseline baseline.json',
+      does: 'judge the findings that are not accepted in baseline.json',
+    },
   ],
   run: async (given, io) => {
     const { runCheck } = await import('../check.js');
@@ -64,10 +67,10 @@ export const CHECK: CommandSpec = {
 
 export const STATUS: CommandSpec = {
   name: 'status',
-  says: 'what the database holds, what is unfinished, what the next run will do',
+  says: 'show what the database contains, what is unfinished, and what the next run will do',
   options: [],
   examples: [
-    { line: 'svc-migrate status', does: 'where things stand' },
+    { line: 'svc-migrate status', does: 'show the present state' },
     { line: 'svc-migrate status --db rehearsal.db', does: 'the same for another database' },
   ],
   run: async (given, io) => {
@@ -78,19 +81,23 @@ export const STATUS: CommandSpec = {
 
 export const DUMP: CommandSpec = {
   name: 'dump',
-  says: 'the whole remap table as csv, ndjson or sql',
+  says: 'write the whole remap table as csv, ndjson or sql',
   options: [
-    { flags: '--format <format>', says: 'csv unless said otherwise', choices: ['csv', 'ndjson', 'sql'] },
-    { flags: '--output <file>', says: 'a file instead of stdout' },
+    {
+      flags: '--format <format>',
+      says: 'format of the output (default: csv)',
+      choices: ['csv', 'ndjson', 'sql'],
+    },
+    { flags: '--output <file>', says: 'write to this file instead of stdout' },
     MODEL,
     COMPANY,
     ALLOW_INCOMPLETE,
   ],
   examples: [
-    { line: 'svc-migrate dump --output remap.csv', does: 'the table as CSV with a header' },
+    { line: 'svc-migrate dump --output remap.csv', does: 'write the table as CSV with a header' },
     {
       line: 'svc-migrate dump --format sql --model accounting/invoices',
-      does: 'one model as INSERT statements, to stdout',
+      does: 'print one model as INSERT statements',
     },
   ],
   run: async (given, io) => {
@@ -111,21 +118,21 @@ export const DUMP: CommandSpec = {
 export const LOOKUP: CommandSpec = {
   name: 'lookup',
   args: '<model> [ids...]',
-  says: 'V3 ids to V4 ids',
-  more: 'One line per id, in the order given: V3 id, V4 id or -, status and reason, separated by tabs.',
+  says: 'translate V3 ids to V4 ids',
+  more: 'Prints one line per id, in the order given: V3 id, V4 id or -, status and reason, separated by tabs.',
   options: [
-    { flags: '--stdin', says: 'read ids from stdin too, one a line' },
-    { flags: '--json', says: 'one JSON object a line' },
-    { flags: '--region <name>', says: 'V3 region of the ids, where regions share ids' },
+    { flags: '--stdin', says: 'also read ids from stdin, one per line' },
+    { flags: '--json', says: 'print one JSON object per line' },
+    { flags: '--region <name>', says: 'V3 region of the ids, if regions use the same ids' },
     { flags: '--company <id>', says: 'V3 company of the ids' },
     { flags: '--path <field>', says: 'ids of children in this field, such as line_items' },
     ALLOW_INCOMPLETE,
   ],
   examples: [
-    { line: 'svc-migrate lookup accounting/invoices 1001 1002', does: 'two ids' },
+    { line: 'svc-migrate lookup accounting/invoices 1001 1002', does: 'translate two ids' },
     {
       line: 'svc-migrate lookup accounting/invoices --stdin --json < ids.txt',
-      does: 'as many as there are, as NDJSON',
+      does: 'translate any number of ids, as NDJSON',
     },
   ],
   run: async (given, io) => {
@@ -152,11 +159,11 @@ export const LOOKUP: CommandSpec = {
 
 export const PURGE: CommandSpec = {
   name: 'purge',
-  says: 'drop record payloads, keep ids and the remap',
-  more: 'The file is rewritten, so that nothing of the payloads stays in it. Drift can then no longer be measured.',
-  options: [{ flags: '--payloads', says: 'yes, the payloads' }],
+  says: 'delete record payloads, keep ids and the remap',
+  more: 'Rewrites the file, so that no part of the payloads remains in it. Drift can no longer be measured afterwards.',
+  options: [{ flags: '--payloads', says: 'required: confirms that payloads are deleted' }],
   examples: [
-    { line: 'svc-migrate purge --payloads', does: 'keep only what the remap needs' },
+    { line: 'svc-migrate purge --payloads', does: 'delete everything that the remap does not need' },
     { line: 'svc-migrate purge --payloads --db rehearsal.db', does: 'the same for another database' },
   ],
   run: async (given, io) => {

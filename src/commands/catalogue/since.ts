@@ -4,7 +4,7 @@ import type { OptionSpec } from '../command.js';
 
 export const SINCE: OptionSpec = {
   flags: '--since <build>',
-  says: 'what changed since a build of the remap: its number, or previous',
+  says: 'show what changed since a build of the remap: its number, or previous',
 };
 
 /** @throws SvcError `usage` where it names no build */

@@ -4,11 +4,11 @@ import { MAX_WAIT, withMaxWait } from './max-wait.js';
 export const INIT: CommandSpec = {
   name: 'init',
   says: 'write a commented starter configuration',
-  more: 'Asks for addresses, key variables and models on a terminal, and nothing elsewhere. Never overwrites a file without --force.',
-  options: [{ flags: '--force', says: 'replace the file if it is there' }],
+  more: 'On a terminal it asks for addresses, names of key variables and models; elsewhere it asks nothing. It never overwrites a file without --force.',
+  options: [{ flags: '--force', says: 'replace an existing file' }],
   examples: [
     { line: 'svc-migrate init', does: 'write svc-migrate.config.json' },
-    { line: 'svc-migrate init --config staging.json', does: 'write another file' },
+    { line: 'svc-migrate init --config staging.json', does: 'write to another file' },
   ],
   run: async (given, io) => {
     const { runInit } = await import('../init.js');
@@ -21,16 +21,16 @@ export const INIT: CommandSpec = {
 
 export const DOCTOR: CommandSpec = {
   name: 'doctor',
-  says: 'look at everything a migration needs, and say what to fix',
-  more: 'Configuration, keys, both APIs, V4 model names, what V4 does with parameters, page sizes, clocks, a preview of company pairs, disk and database. Asks both APIs a bounded number of questions and writes nothing. Exits with 0 when ready; else 2 configuration, 3 key refused, 4 network, 5 V4 not there yet, 6 this machine.',
+  says: 'check everything a migration needs, and say what to fix',
+  more: 'Checks configuration, API keys, both APIs, V4 model names, which parameters V4 honours, page sizes, clocks, disk and database, and previews company pairs. Sends a limited number of requests and writes nothing. Exits with 0 if ready; otherwise 2 (configuration), 3 (API key refused), 4 (network), 5 (V4 not ready) or 6 (this machine).',
   options: [
-    { flags: '--all', says: 'ask every V4 company for its models, not a sample of ten' },
-    { flags: '--json', says: 'the findings and the facts behind them as JSON' },
+    { flags: '--all', says: 'check the models of every V4 company, not of a sample of ten' },
+    { flags: '--json', says: 'print the findings and the facts behind them as JSON' },
     MAX_WAIT,
   ],
   examples: [
-    { line: 'svc-migrate doctor', does: 'before the first export, and when something is odd' },
-    { line: 'svc-migrate doctor --all --json > doctor.json', does: 'every company, for a script' },
+    { line: 'svc-migrate doctor', does: 'before the first export, and when something looks wrong' },
+    { line: 'svc-migrate doctor --all --json > doctor.json', does: 'check every company, for a script' },
   ],
   run: async (given, io) => {
     const { runDoctor } = await import('../doctor.js');
@@ -42,7 +42,7 @@ export const DOCTOR: CommandSpec = {
 export const COMPLETION: CommandSpec = {
   name: 'completion',
   args: '<shell>',
-  says: 'a completion script for bash, zsh or fish',
+  says: 'print a completion script for bash, zsh or fish',
   more: 'Completes commands, options, their values and model names.',
   options: [],
   examples: [
