@@ -80,7 +80,7 @@ describe('imports go one way', () => {
     expect(leadingInto(inside(...STAGES, 'api', 'store', 'config', 'sandbox'), TOP)).toEqual([]);
     expect(leadingInto(inside('api', 'store', 'config'), STAGES)).toEqual([]);
     expect(leadingInto(inside('commands'), ['cli.ts', 'progress.ts'])).toEqual([]);
-    expect(inside('domain.ts').flatMap(({ imports }) => imports)).toEqual([]);
+    expect(inside('domain.ts', 'reasons.ts').flatMap(({ imports }) => imports)).toEqual([]);
     expect(leadingInto(inside('errors.ts'), [...TOP, ...STAGES, 'api', 'store', 'config'])).toEqual([]);
   });
 
@@ -99,7 +99,7 @@ describe('imports go one way', () => {
   });
 
   it('and renderers draw on the report alone', () => {
-    const allowed = /^(report\/.*|node:crypto|domain\.ts|store\/remap\.ts)$/;
+    const allowed = /^(report\/.*|node:crypto|(domain|reasons)\.ts|store\/remap\.ts)$/;
     const renderers = sources.filter(({ name }) => /^report\/render/.test(name));
     expect(renderers.length).toBeGreaterThan(2);
     const foreign = renderers.flatMap(({ name, imports }) =>
@@ -123,7 +123,16 @@ describe('the process belongs to few', () => {
   });
 
   it('no stage, adapter or renderer touches it', () => {
-    const below = inside(...STAGES, 'api', 'store', 'config', 'sandbox', 'domain.ts', 'errors.ts');
+    const below = inside(
+      ...STAGES,
+      'api',
+      'store',
+      'config',
+      'sandbox',
+      'domain.ts',
+      'errors.ts',
+      'reasons.ts',
+    );
     const users = below.filter(
       ({ text, imports }) =>
         imports.some((path) => /^(node:)?process$/.test(path)) ||

@@ -1,4 +1,4 @@
-import { describeKey } from '../report/reasons.js';
+import { describeOutcome } from '../reasons.js';
 import type { UnknownWhy } from './ids/resolver.js';
 
 const UNKNOWN: Readonly<Record<UnknownWhy, string>> = {
@@ -25,7 +25,10 @@ const UNKNOWN: Readonly<Record<UnknownWhy, string>> = {
 
 /** What a category of ids that do not map means, as one sentence: `unmatched/unexplained`, `unknown/hex`. */
 export function describeCategory(name: string): string {
-  if (!name.startsWith('unknown/')) return describeKey(name).sentence;
+  if (!name.startsWith('unknown/')) {
+    const [status = '', reason = null] = name.split('/');
+    return describeOutcome(status, reason).meaning;
+  }
   const why = name.slice('unknown/'.length);
   for (const [key, text] of Object.entries(UNKNOWN)) if (key === why) return `Values ${text}.`;
   return '';

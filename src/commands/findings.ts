@@ -3,8 +3,8 @@ import { COMPANIES_HEADER } from '../config/companies-file.js';
 import type { Config } from '../config/config.js';
 import { DECISIONS_HEADER } from '../config/decisions-file.js';
 import { didYouMean } from '../config/suggest.js';
-import { REASONS, STATUSES, type Status } from '../domain.js';
 import { SvcError } from '../errors.js';
+import { isReason, REASONS, STATUSES, type Status } from '../reasons.js';
 import { listV4Candidates } from '../report/finding.js';
 import { countOf } from '../report/numbers.js';
 import { readReadiness } from '../report/read-readiness.js';
@@ -108,7 +108,7 @@ function parseStatus(text: string): Status {
 function parseReason(text: string): string[] {
   const parents = REASONS.map((reason) => `parent_${reason}`);
   if (parents.includes(text)) return [text];
-  if (REASONS.some((reason) => reason === text)) return [text, `parent_${text}`];
+  if (isReason(text)) return [text, `parent_${text}`];
   throw new SvcError('usage', `There is no reason "${text}".`, {
     hint: didYouMean(text, [...REASONS, ...parents]) ?? `Reasons: ${REASONS.join(', ')}.`,
   });

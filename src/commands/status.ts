@@ -1,6 +1,7 @@
 import { statSync } from 'node:fs';
 import type { Config } from '../config/config.js';
-import { STATUSES, STREAM_STATES } from '../domain.js';
+import { STREAM_STATES } from '../domain.js';
+import { STATUSES } from '../reasons.js';
 import { escapeUnseen } from '../report/escape.js';
 import { countOf, formatDuration, formatTime, groupDigits } from '../report/numbers.js';
 import { readReadiness } from '../report/read-readiness.js';

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { REASONS, STATUSES } from '../domain.js';
+import { REASONS, STATUSES } from '../reasons.js';
 import type { LimitValue } from './config.js';
 
 /** Limits on what no status or reason names. */

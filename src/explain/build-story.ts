@@ -1,7 +1,6 @@
-import { describeRow } from '../report/reasons.js';
+import { describeOutcome } from '../reasons.js';
 import { compareFields } from './compare-fields.js';
 import { describeEvidence } from './evidence.js';
-import { describeOutlook } from './outlook.js';
 import type { SeenObject, Story, StoryFacts } from './story.js';
 
 /**
@@ -11,14 +10,17 @@ import type { SeenObject, Story, StoryFacts } from './story.js';
  */
 export function buildStory(facts: StoryFacts, fieldPrefix: string): Story {
   const { status, reason } = facts.row;
+  const { title, meaning, wouldChange, action, explainAction } = describeOutcome(status, reason);
   const [v3, v4] = [facts.v3 ?? candidateOf(facts, 'v3'), facts.v4 ?? candidateOf(facts, 'v4')];
   return {
     facts,
     fields: compareFields(v3, v4, fieldPrefix),
     isCandidate: v3 !== facts.v3 || v4 !== facts.v4,
-    sentence: describeRow(status, reason).sentence,
+    title,
+    sentence: meaning,
     because: describeEvidence(facts),
-    ...describeOutlook(status, reason),
+    wouldChange,
+    next: explainAction ?? action,
   };
 }
 

@@ -18,10 +18,11 @@ export function renderExplanationJson(answer: Explanation): string {
   return `${escapeJson(JSON.stringify(value, null, 2))}\n`;
 }
 
-function storyOf({ facts, fields, isCandidate, sentence, because, wouldChange, next }: Story) {
+function storyOf({ facts, fields, isCandidate, title, sentence, because, wouldChange, next }: Story) {
   return {
     takenFor: facts.readings,
     row: toFinding(facts.row),
+    title,
     sentence,
     because,
     wouldChange,

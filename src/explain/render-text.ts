@@ -31,12 +31,12 @@ function describeCount({ stories, unknown, id }: Explanation): string[] {
 }
 
 function renderStory(story: Story, width: number): string {
-  const { facts, sentence, because, wouldChange, next } = story;
+  const { facts, title, sentence, because, wouldChange, next } = story;
   const { status, reason } = facts.row;
   const told = [
     '',
     titleOf(story),
-    `  ${status}${reason === null ? '' : `/${reason}`}: ${sentence}`,
+    `  ${title} (${status}${reason === null ? '' : `/${reason}`}): ${sentence}`,
     ...because.map((text) => `  ${text}`),
     `  What would change it: ${wouldChange}`,
     `  Next: ${next}`,

@@ -73,6 +73,8 @@ export interface Story {
   readonly fields: readonly FieldLine[];
   /** Whether one of the two in \`fields\` is no twin, only named by the evidence. */
   readonly isCandidate: boolean;
+  /** The status and reason in a few plain words. */
+  readonly title: string;
   /** What the status means. */
   readonly sentence: string;
   /** The evidence in words. */

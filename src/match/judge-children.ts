@@ -1,4 +1,4 @@
-import type { Status } from '../domain.js';
+import type { Status } from '../reasons.js';
 import type { StoredChild } from '../records/child-list.js';
 import { foldKey } from './fold-key.js';
 import { nameIds, nameSharing, renderSharing, type Sharing } from './group-evidence.js';

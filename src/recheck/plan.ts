@@ -1,6 +1,6 @@
 import type { Config } from '../config/config.js';
 import type { Generation } from '../domain.js';
-import { bareReason } from '../report/gate.js';
+import { type RecheckScope, recheckScope } from '../reasons.js';
 import type { CompanyPairs, OpenRow } from '../store/open-findings.js';
 import type { StreamRow } from '../store/stream-row.js';
 
@@ -33,9 +33,6 @@ export interface PlanInput {
 /** So many single questions to a list are always put; beyond that, as many as it has pages. */
 const FEW = 25;
 
-/** Reasons that say something about a company: every list of V4 companies without a pair may settle them. */
-const COMPANY_REASONS: readonly string[] = ['company_ambiguous', 'company_not_in_v4', 'company_not_in_v3'];
-
 /** Decides what to ask again about the open findings. Pure. */
 export function planRecheck(input: PlanInput): RecheckPlan {
   const planner = new Planner(input);
@@ -49,8 +46,8 @@ class Planner {
   readonly #asks = new Map<StreamRow, Map<string, Ask>>();
   readonly #lists = new Set<StreamRow>();
   readonly #streams = new Map<string, StreamRow>();
-  /** Reasons whose lists are all in already. */
-  readonly #settled = new Set<string>();
+  /** Scopes whose lists are all in already. */
+  readonly #added = new Set<RecheckScope>();
 
   constructor(input: PlanInput) {
     this.#input = input;
@@ -61,10 +58,10 @@ class Planner {
   }
 
   addFinding(row: OpenRow): void {
-    const reason = bareReason(row.reason ?? '');
+    const scope = recheckScope(row.reason ?? '');
     this.addIds(row);
-    this.#addListsOf(reason);
-    if (reason === 'connection_inert' || reason === 'model_not_in_v4') this.#addV4List(row);
+    this.#addListsOf(scope);
+    if (scope === 'v4_list') this.#addV4List(row);
     else this.#addKeys(row);
   }
 
@@ -88,7 +85,7 @@ class Planner {
     return {
       asks,
       lists: this.#lists,
-      asksCompanies: COMPANY_REASONS.some((reason) => this.#settled.has(reason)),
+      asksCompanies: [...this.#added].some(readsCompanies),
     };
   }
 
@@ -110,17 +107,17 @@ class Planner {
     if (stream !== undefined) this.#lists.add(stream);
   }
 
-  /** Lists that a reason concerns as such, whichever record bears it. */
-  #addListsOf(reason: string): void {
-    if (this.#settled.has(reason)) return;
-    this.#settled.add(reason);
-    const lonely = new Set(COMPANY_REASONS.includes(reason) ? this.#input.pairs.lonelyV4 : []);
+  /** Lists that a scope adds as such, whichever record has the reason. */
+  #addListsOf(scope: RecheckScope): void {
+    if (this.#added.has(scope)) return;
+    this.#added.add(scope);
+    const lonely = new Set(readsCompanies(scope) ? this.#input.pairs.lonelyV4 : []);
     for (const stream of this.#input.streams) {
       const { generation, companyId } = stream;
       const isWanted =
         (generation === 'v4' && companyId !== null && lonely.has(companyId)) ||
-        (generation === 'v3' && reason === 'company_not_in_v3') ||
-        (reason === 'scope_incomplete' && !isReadInFull(stream));
+        (generation === 'v3' && scope === 'companies_and_v3') ||
+        (scope === 'unread_lists' && !isReadInFull(stream));
       if (isWanted) this.#lists.add(stream);
     }
   }
@@ -151,6 +148,10 @@ class Planner {
     const endpoint = generation === 'v4' ? v4 : v3.regions.find((one) => one.region === region);
     return Math.ceil(uniqueRecords / (endpoint?.pageSize ?? 1)) + 1;
   }
+}
+
+function readsCompanies(scope: RecheckScope): boolean {
+  return scope === 'companies' || scope === 'companies_and_v3';
 }
 
 function isReadInFull({ state }: StreamRow): boolean {

@@ -2,10 +2,9 @@ import { readFileSync } from 'node:fs';
 import { basename } from 'node:path';
 import { z } from 'zod';
 import { orMeant } from '../config/suggest.js';
-import { REASONS, STATUSES } from '../domain.js';
 import { SvcError } from '../errors.js';
+import { bareReason, isReason, REASONS, STATUSES } from '../reasons.js';
 import { parseSvcId } from '../store/lookup.js';
-import { bareReason } from './gate.js';
 
 const BASELINE_VERSION = 1;
 const SHOWN_PROBLEMS = 20;
@@ -33,7 +32,7 @@ const entrySchema = z
     v4_svc_id: id.optional(),
     status: z.enum(findingStatuses, { error: `must be one of ${findingStatuses.join(', ')}` }).optional(),
     reason: text.superRefine((reason, context) => {
-      if (REASONS.some((known) => known === bareReason(reason))) return;
+      if (isReason(bareReason(reason))) return;
       context.addIssue({ code: 'custom', message: `is no known reason${orMeant(reason, REASONS)}` });
     }),
     note: text.min(1, 'must say why the finding is accepted'),

@@ -1,3 +1,4 @@
+import { nameKey } from './describe-key.js';
 import { formatTime, groupDigits } from './numbers.js';
 import type { SinceSection } from './section-schemas.js';
 
@@ -9,7 +10,7 @@ export function describeSince({ from, to, sameRows, changes, note }: SinceSectio
   if (changes.length === 0) return [`${head}: rows changed, but no count. ${note}`];
   const lines = changes.map(({ key, before, after }) => {
     const sign = after > before ? '+' : '−';
-    return `${key}: ${groupDigits(before)} → ${groupDigits(after)} (${sign}${groupDigits(Math.abs(after - before))})`;
+    return `${nameKey(key)}: ${groupDigits(before)} → ${groupDigits(after)} (${sign}${groupDigits(Math.abs(after - before))})`;
   });
   return [`${head}:`, ...lines, note];
 }

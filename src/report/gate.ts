@@ -1,5 +1,6 @@
 import type { Config, LimitValue } from '../config/config.js';
-import type { Outcome, Status } from '../domain.js';
+import type { Outcome } from '../domain.js';
+import { bareReason, type Status } from '../reasons.js';
 import type { ReportLimit } from './schema.js';
 
 /** Rows of the remap that share model, status and reason. */
@@ -104,11 +105,6 @@ export const EXIT_BY_OUTCOME = { pass: 0, fail: 1, incomplete: 4, not_ready: 5 }
   Outcome,
   number
 >;
-
-/** The reason without the prefix that children of a parent without a twin carry. */
-export function bareReason(reason: string): string {
-  return reason.startsWith('parent_') ? reason.slice('parent_'.length) : reason;
-}
 
 /** The configured limits, then the defaults for what they do not cover. */
 function newSlots(limits: Config['limits']): Slots {

@@ -1,4 +1,4 @@
-import { STATUSES, type Status } from '../domain.js';
+import { STATUSES, type Status } from '../reasons.js';
 import { type Html, html } from './html-template.js';
 import { formatTime, groupDigits } from './numbers.js';
 import type { Counts, Report } from './schema.js';

@@ -1,9 +1,9 @@
-import { STATUSES } from '../domain.js';
+import { STATUSES } from '../reasons.js';
+import { describeKey } from './describe-key.js';
 import { renderKey, renderStatusBar, renderTimeline, renderTrend, STATUS_NAMES } from './html-charts.js';
 import { type Html, html, htmlList, htmlTable, withCode } from './html-template.js';
 import { countOf, formatTime, groupDigits } from './numbers.js';
 import { nameOfCompany, totalFindings } from './people.js';
-import { describeKey } from './reasons.js';
 import type { Counts, Report, ReportFinding } from './schema.js';
 import { describeAllowed, type Verdict } from './verdict.js';
 
@@ -30,7 +30,7 @@ export function obstacleSection({ obstacles }: Verdict): Section | null {
       .slice(0, MODELS_NAMED)
       .map(({ model, count }) => `${model} ${groupDigits(count)}`);
     const more = one.models.length > MODELS_NAMED ? [`${one.models.length - MODELS_NAMED} more models`] : [];
-    return html`<li><h3><code>${one.key}</code>${one.numbers === '' ? '' : `: ${one.numbers}`}</h3>
+    return html`<li><h3>${nameOf(one.key)}${one.numbers === '' ? '' : `: ${one.numbers}`}</h3>
 <p>${withCode(one.meaning)} <strong>${withCode(one.action)}</strong></p>
 ${models.length === 0 ? null : html`<p class="meta">${[...models, ...more].join(', ')}</p>`}</li>
 `;
@@ -40,6 +40,12 @@ ${models.length === 0 ? null : html`<p class="meta">${[...models, ...more].join(
     title: 'What stands in the way',
     body: html`<ol class="obstacles">${items}</ol>`,
   };
+}
+
+/** The plain title with the key beside it. */
+function nameOf(key: string): Html {
+  const { title } = describeKey(key);
+  return title === '' ? html`<code>${key}</code>` : html`${title} <code>${key}</code>`;
 }
 
 export function modelSection(report: Report): Section | null {
@@ -130,11 +136,12 @@ export function limitSection({ gate }: Report): Section {
 
 export function reasonSection({ totals }: Report): Section | null {
   const rows = Object.entries(totals.byReason).map(([key, count]) => {
-    const { sentence, action } = describeKey(key);
-    return [html`<code>${key}</code>`, groupDigits(count), sentence, withCode(action)];
+    const { title, meaning, action } = describeKey(key);
+    return [title, html`<code>${key}</code>`, groupDigits(count), meaning, withCode(action)];
   });
   if (rows.length === 0) return null;
   const columns = [
+    { title: 'Reason' },
     { title: 'Status / reason' },
     { title: 'Rows', ...N },
     { title: 'What it means' },
@@ -207,8 +214,8 @@ export function sampleSection({ findings }: Report): Section | null {
     groups.set(key, [...(groups.get(key) ?? []), sample]);
   }
   const parts = [...groups].map(
-    ([key, samples]) => html`<details><summary><code>${key}</code></summary>
-<p>${describeKey(key).sentence}</p>
+    ([key, samples]) => html`<details><summary>${nameOf(key)}</summary>
+<p>${describeKey(key).meaning}</p>
 ${htmlTable(`Samples of ${key}.`, SAMPLE_COLUMNS, samples.map(sampleCells))}</details>
 `,
   );

@@ -1,10 +1,8 @@
-import type { Status } from '../domain.js';
+import { describeOutcome, type Status } from '../reasons.js';
 import type { RemapRow } from '../store/remap.js';
 import { listV4Candidates } from './finding.js';
 import { layLines } from './lay-lines.js';
 import { countOf, groupDigits } from './numbers.js';
-import { describeRow } from './reasons.js';
-import { layOutTable } from './text-layout.js';
 
 /** How many findings have a status and reason. */
 export interface FindingCount {
@@ -32,10 +30,11 @@ function linesOf(row: RemapRow): string[] {
   const id = row.v3_svc_id === null ? `V4 ${row.v4_svc_id}` : `V3 ${row.v3_svc_id}`;
   const twin = row.v3_svc_id !== null && row.v4_svc_id !== null ? ` (V4 ${row.v4_svc_id})` : '';
   const candidates = listV4Candidates(row.evidence).map(String);
+  const { title, meaning } = describeOutcome(row.status, row.reason);
   return [
-    `${name} ${id}${twin}: ${row.status}/${row.reason}`,
+    `${name} ${id}${twin}: ${title}`,
+    `  ${row.status}/${row.reason}: ${meaning}`,
     `  ${placeOf(row)}${candidates.length === 0 ? '' : `; V4 candidates ${candidates.join(', ')}`}`,
-    `  ${describeRow(row.status, row.reason).sentence}`,
   ];
 }
 
@@ -45,10 +44,10 @@ function placeOf({ region, v3_company_id: v3, v4_company_id: v4, platform_id: ke
 }
 
 function renderCounts(counts: readonly FindingCount[], width: number): string {
-  const columns = [
-    { title: 'Status / reason', align: 'left' },
-    { title: 'findings', align: 'right' },
-  ] as const;
-  const rows = counts.map(({ status, reason, n }) => [`${status}/${reason}`, groupDigits(Number(n))]);
-  return `${layOutTable(columns, rows, width, '').join('\n')}\n`;
+  const digits = Math.max(...counts.map(({ n }) => groupDigits(Number(n)).length));
+  const lines = counts.map(({ status, reason, n }) => {
+    const { title } = describeOutcome(status, reason);
+    return `${groupDigits(Number(n)).padStart(digits)}  ${title} (${status}/${reason})`;
+  });
+  return layLines(['Findings by reason:', ...lines], width);
 }

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { STATUSES } from '../domain.js';
+import { STATUSES } from '../reasons.js';
 import { STATUS_NAMES } from './html-charts.js';
 import { decisionSection } from './html-decisions.js';
 import * as sections from './html-sections.js';

@@ -1,5 +1,5 @@
+import { describeKey } from './describe-key.js';
 import { escapeMarkup } from './escape.js';
-import { describeKey } from './reasons.js';
 import type { Report, ReportLimit, ReportStream } from './schema.js';
 import { describeLimit } from './verdict.js';
 
@@ -65,8 +65,8 @@ function limitCase(limit: ReportLimit): Case {
   const name = `limit ${limit.name}`;
   if (limit.pass) return { name, result: { kind: 'pass' } };
   const lines = limit.contributors.map(({ model, key, count }) => `${model}: ${count} ${key}`);
-  const { sentence, action } = describeKey(limit.name);
-  const text = [limit.detail, ...lines, sentence, action].filter((line) => line !== null && line !== '');
+  const { meaning, action } = describeKey(limit.name);
+  const text = [limit.detail, ...lines, meaning, action].filter((line) => line !== null && line !== '');
   const message =
     limit.unit === 'hours'
       ? `${limit.actual ?? 'unknown'} hours old, ${limit.allowed} allowed`

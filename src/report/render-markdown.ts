@@ -1,13 +1,13 @@
-import { STATUSES } from '../domain.js';
+import { STATUSES } from '../reasons.js';
 import { describeBaseline } from './describe-baseline.js';
 import { describeDecisions } from './describe-decisions.js';
 import { describeDrift } from './describe-drift.js';
+import { describeKey } from './describe-key.js';
 import { describeSince } from './describe-since.js';
 import { escapeMarkdown } from './escape.js';
 import { STATUS_NAMES } from './html-charts.js';
 import { countOf, formatShare, formatTime, groupDigits } from './numbers.js';
 import { nameOfCompany, totalFindings } from './people.js';
-import { describeKey } from './reasons.js';
 import type { Report } from './schema.js';
 import { buildVerdict, describeAllowed, type Verdict } from './verdict.js';
 
@@ -80,7 +80,7 @@ function obstacleBlocks({ obstacles }: Verdict): string[] {
   if (obstacles.length === 0) return [];
   const lines = obstacles.slice(0, ROWS.obstacles).map((one) => {
     const numbers = one.numbers === '' ? '' : `: ${plain(one.numbers)}`;
-    return `- **${plain(one.key)}**${numbers}. ${plain(one.meaning)} → ${plain(one.action)}`;
+    return `- **${plain(one.name)}**${numbers}. ${plain(one.meaning)} → ${plain(one.action)}`;
   });
   return [`### What stands in the way`, lines.join('\n') + more(obstacles.length, ROWS.obstacles)];
 }
@@ -120,10 +120,12 @@ function gateTable({ gate }: Report): string {
 function reasonBlocks({ totals }: Report): string[] {
   const reasons = Object.entries(totals.byReason).sort(([, a], [, b]) => b - a);
   if (reasons.length === 0) return [];
-  const rows = reasons
-    .slice(0, ROWS.reasons)
-    .map(([key, count]) => [key, groupDigits(count), describeKey(key).sentence]);
+  const rows = reasons.slice(0, ROWS.reasons).map(([key, count]) => {
+    const { title, meaning } = describeKey(key);
+    return [title, key, groupDigits(count), meaning];
+  });
   const columns = [
+    { title: 'Reason' },
     { title: 'Status / reason' },
     { title: 'Rows', right: true } as const,
     { title: 'What it means' },

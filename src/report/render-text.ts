@@ -1,4 +1,4 @@
-import { STATUSES } from '../domain.js';
+import { STATUSES } from '../reasons.js';
 import { describeBaseline } from './describe-baseline.js';
 import { describeDecisions } from './describe-decisions.js';
 import { describeDrift } from './describe-drift.js';
@@ -85,7 +85,7 @@ function obstacleBlock(verdict: Verdict, options: TextOptions): string[] {
 
 function obstacleLines(obstacle: Obstacle, options: TextOptions): string[] {
   const { width } = options;
-  const title = obstacle.numbers === '' ? obstacle.key : `${obstacle.key}: ${obstacle.numbers}`;
+  const title = obstacle.numbers === '' ? obstacle.name : `${obstacle.name}: ${obstacle.numbers}`;
   const models = obstacle.models.map(({ model, count }) => `${model} ${groupDigits(count)}`);
   const few = models.length > 4 ? [...models.slice(0, 4), `${models.length - 4} more models`] : models;
   const details = [few.join(', '), obstacle.meaning].filter((text) => text !== '');

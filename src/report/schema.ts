@@ -1,5 +1,6 @@
 import { z } from 'zod';
-import { COMPANY_MATCHES, OUTCOMES, STATUSES, STREAM_STATES } from '../domain.js';
+import { COMPANY_MATCHES, OUTCOMES, STREAM_STATES } from '../domain.js';
+import { STATUSES } from '../reasons.js';
 import { baselineSchema, decisionsSchema, driftSchema, sinceSchema } from './section-schemas.js';
 
 /** Raised when a consumer of the JSON report would have to change. */

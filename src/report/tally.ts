@@ -1,7 +1,6 @@
-import { REASONS, STATUSES } from '../domain.js';
+import { bareReason, REASONS, STATUSES } from '../reasons.js';
 import type { ExportedCount } from '../store/exported.js';
 import type { RemapGroup } from '../store/remap.js';
-import { bareReason } from './gate.js';
 import type { Counts } from './schema.js';
 
 const STATUS_ORDER: readonly string[] = STATUSES;

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { STATUSES } from '../domain.js';
+import { STATUSES } from '../reasons.js';
 import type { RemapRun } from '../store/evidence.js';
 import type { Report } from './schema.js';
 

@@ -1,6 +1,6 @@
 import type { Outcome } from '../domain.js';
+import { describeKey, nameKey } from './describe-key.js';
 import { countOf, formatDuration, groupDigits } from './numbers.js';
-import { describeKey } from './reasons.js';
 import type { Report, ReportLimit } from './schema.js';
 
 /** The answer at a glance, the same in every format for people. */
@@ -16,6 +16,8 @@ export interface Verdict {
 export interface Obstacle {
   /** A blocker's or limit's name, or `status/reason`. */
   readonly key: string;
+  /** A plain title with the key beside it. */
+  readonly name: string;
   /** What was found against what is allowed. */
   readonly numbers: string;
   /** By model, most first. */
@@ -83,7 +85,14 @@ function nextStep(report: Report, obstacles: readonly Obstacle[]): string {
 }
 
 function obstacleOfBlocker(blocker: Report['blockers'][number]): Obstacle {
-  return { key: blocker.code, numbers: '', models: [], meaning: blocker.text, action: blocker.next };
+  return {
+    key: blocker.code,
+    name: blocker.code,
+    numbers: '',
+    models: [],
+    meaning: blocker.text,
+    action: blocker.next,
+  };
 }
 
 function obstaclesOfGate(report: Report): Obstacle[] {
@@ -99,14 +108,15 @@ function countIn(obstacle: Obstacle): number {
 }
 
 function obstacleOfLimit(limit: ReportLimit, report: Report): Obstacle {
-  const { sentence, action } = describeKey(limit.name);
-  const meaning = limit.detail === null ? sentence : `${sentence} Here: it ${limit.detail}.`;
+  const { meaning, action } = describeKey(limit.name);
+  const withDetail = limit.detail === null ? meaning : `${meaning} Here: it ${limit.detail}.`;
   const numbers = limit.unit === 'hours' ? describeAge(limit, report) : describeLimit(limit);
   return {
     key: limit.name,
+    name: nameKey(limit.name),
     numbers,
     models: [],
-    meaning: limit.unit === 'hours' ? sentence : meaning,
+    meaning: limit.unit === 'hours' ? meaning : withDetail,
     action,
   };
 }
@@ -143,12 +153,14 @@ function obstaclesOfRows(limit: ReportLimit): Obstacle[] {
   return [...byKey].map(([key, counts]) => {
     const models = [...counts].map(([model, count]) => ({ model, count }));
     const total = models.reduce((sum, { count }) => sum + count, 0);
+    const { meaning, action } = describeKey(key);
     return {
       key,
+      name: nameKey(key),
       numbers: `${groupDigits(total)}, where ${limitName(limit)} allows ${describeAllowed(limit)}`,
       models: models.sort((a, b) => b.count - a.count || (a.model < b.model ? -1 : 1)),
-      meaning: describeKey(key).sentence,
-      action: describeKey(key).action,
+      meaning,
+      action,
     };
   });
 }

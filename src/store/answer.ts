@@ -1,4 +1,4 @@
-import type { Status } from '../domain.js';
+import type { Status } from '../reasons.js';
 
 /** What became of one V3 id. */
 export interface Answer {

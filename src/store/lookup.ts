@@ -1,4 +1,4 @@
-import type { Status } from '../domain.js';
+import type { Status } from '../reasons.js';
 import type { Answer } from './answer.js';
 import type { Db } from './open.js';
 import { damagedRemap } from './remap-digest.js';

@@ -1,4 +1,5 @@
-import type { Generation, Status } from '../domain.js';
+import type { Generation } from '../domain.js';
+import type { Status } from '../reasons.js';
 import type { Db } from './open.js';
 
 /** A row of the remap as far as asking again goes. */

@@ -1,4 +1,4 @@
-import type { Status } from '../domain.js';
+import type { Status } from '../reasons.js';
 import type { Db } from './open.js';
 import { readSlices, type Slice } from './slices.js';
 

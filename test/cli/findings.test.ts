@@ -82,7 +82,8 @@ describe('findings', () => {
     withScene(async ({ config }) => {
       const { code, out, err } = await run(config);
       expect([code, err]).toEqual([0, '']);
-      expect(out).toContain('accounting/invoices V3 2: unmatched/key_changed');
+      expect(out).toContain(`accounting/invoices V3 2: Likely twin has another platform_id
+  unmatched/key_changed: A record`);
       expect(out).toMatch(/company 1 in default, platform_id b; V4 candidates 20/);
       expect(out).not.toContain('\u001b');
       expect(out).toMatch(/^13 findings\.$/m);
@@ -101,7 +102,9 @@ describe('findings', () => {
       const { out } = await run(config, { limit: 2 });
       expect(namesIn(out)).toHaveLength(2);
       expect(out).toMatch(/2 of 13 findings shown/);
-      expect(out).toMatch(/^ambiguous\/duplicate_platform_id_v4 +6$/m);
+      expect(out).toMatch(
+        /^6 {2}Several V4 records share its platform_id \(ambiguous\/duplicate_platform_id_v4\)$/m,
+      );
       expect(namesIn((await run(config, { limit: 0 })).out)).toHaveLength(13);
     }));
 

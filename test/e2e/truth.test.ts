@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { REASONS_BY_STATUS } from '../../src/domain.js';
+import { REASONS_BY_STATUS } from '../../src/reasons.js';
 import { startSandbox } from '../../src/sandbox/start.js';
 import { campaign } from '../support/campaign.js';
 import { compareWithTruth } from '../support/compare-truth.js';

@@ -52,7 +52,7 @@ describe('explain', () => {
 This id exists on both sides, for different things: V3 ids and V4 ids overlap. Both are told.
 
 Taken for a V3 svc_id: the record V3 3 of company 1 (default)
-  unmatched/unexplained: None of the known reasons applies.
+  Missing from V4, cause unknown (unmatched/unexplained): None of the known reasons applies.
   What would change it: V4 showing a record of this company and model with exactly this platform_id.
   Next: Ask both APIs again with \`svc-migrate recheck\`; if it persists, name it to the operator by company,
   model and platform_id.
@@ -69,7 +69,8 @@ Taken for a V3 svc_id: the record V3 3 of company 1 (default)
   V4 accounting/invoices, company 1: complete, read from 2026-11-01 00:00 UTC on
 
 Taken for a V4 svc_id: the record V4 3 of company 1
-  v4_only/unexplained: V3 does not have it and none of the known reasons applies.
+  Missing from V3, cause unknown (v4_only/unexplained): V3 does not have it and none of the known reasons
+  applies.
   What would change it: V3 showing a record of this company and model with exactly this platform_id.
   Next: Ask both APIs again with \`svc-migrate recheck\`; if it persists, name it to the operator by company,
   model and platform_id.
@@ -109,7 +110,7 @@ Taken for a V4 svc_id: the record V4 3 of company 1
       /^Taken for a V3 svc_id: the child in line_items V3 12 of company 1 \(default\)$/m,
     );
     expect(lonely).toMatch(
-      /^ {2}unmatched\/parent_outside_backfill_window: Its parent: all its dates are before/m,
+      /^ {2}Parent: older than V4's history \(unmatched\/parent_outside_backfill_window\): Its parent: all its dates/m,
     );
     expect(lonely).toMatch(
       /^ {2}It lies in accounting\/invoices V3 2, platform_id b: unmatched\/outside_backfill_window\.$/m,

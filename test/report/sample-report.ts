@@ -1,5 +1,5 @@
 import type { LimitValue } from '../../src/config/config.js';
-import type { Status } from '../../src/domain.js';
+import type { Status } from '../../src/reasons.js';
 import { judge, type RowCount } from '../../src/report/gate.js';
 import type { Counts, Report } from '../../src/report/schema.js';
 

@@ -36,7 +36,7 @@ describe('report --since', () => {
       expect(io.stdout.text).toContain(
         [
           '\nSince build 1 of the remap (2026-11-01 01:00 UTC):',
-          '  unmatched/unexplained: 1,310 → 1 (−1,309)',
+          '  Missing from V4, cause unknown (unmatched/unexplained): 1,310 → 1 (−1,309)',
           '  Of earlier builds only counts are kept: which rows changed is not known.\n',
         ].join('\n'),
       );

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { REASONS_BY_STATUS, STATUSES } from '../../src/reasons.js';
 import { MODELS } from '../../src/sandbox/shapes/models.js';
 import type { Sandbox } from '../../src/sandbox/start.js';
 import { get, getAll, getV4Companies, type Row } from './client.js';
@@ -6,42 +7,18 @@ import { sandboxStarter } from './sandboxes.js';
 
 const start = sandboxStarter();
 
-/** The reasons of the product's tables by status; `scope_incomplete` needs an export that failed. */
-const REASONS: Readonly<Record<string, readonly (string | null)[]>> = {
-  matched: [null],
-  unmatched: [
-    'no_platform_id',
-    'company_ambiguous',
-    'company_not_in_v4',
-    'model_not_in_v4',
-    'connection_inert',
-    'key_changed',
-    'outside_backfill_window',
-    'unexplained',
-  ],
-  deleted: [
-    'no_platform_id',
-    'company_ambiguous',
-    'company_not_in_v4',
-    'model_not_in_v4',
-    'superseded_in_v3',
-    'superseded_in_v4',
-    'deleted_not_in_v4',
-    'deleted_in_v3',
-    'deleted_in_v4',
-    'deleted_in_both',
-    'deleted_v4_only',
-  ],
-  ambiguous: ['duplicate_platform_id_v3', 'duplicate_platform_id_v4'],
-  v4_only: [
-    'no_platform_id',
-    'company_ambiguous',
-    'company_not_in_v3',
-    'key_changed',
-    'created_after_export',
-    'unexplained',
-  ],
-};
+/** Need an export that failed, or decisions. */
+const NOT_HERE: readonly string[] = ['scope_incomplete', 'decided_none'];
+
+/** The outcomes of the product that a service of the sandbox can have. */
+const OUTCOMES = [
+  'matched/null',
+  ...STATUSES.flatMap((status) =>
+    REASONS_BY_STATUS[status]
+      .filter((reason) => !NOT_HERE.includes(reason))
+      .map((reason) => `${status}/${reason}`),
+  ),
+];
 
 const EVERYTHING = { include_deleted_records: 'true', limit: '1000' };
 
@@ -106,9 +83,6 @@ describe('truth', () => {
         found.add(`${path === '' ? '' : 'child '}${status}/${reason}`);
       }
     }
-    const records = Object.entries(REASONS).flatMap(([status, reasons]) =>
-      reasons.map((reason) => `${status}/${reason}`),
-    );
     const inPairs = [
       'matched/null',
       'unmatched/no_platform_id',
@@ -122,11 +96,11 @@ describe('truth', () => {
     ];
     const children = [
       ...inPairs.map((text) => `child ${text}`),
-      ...records
-        .filter((text) => text !== 'matched/null')
-        .map((text) => `child ${text.replace('/', '/parent_')}`),
+      ...OUTCOMES.filter((text) => text !== 'matched/null').map(
+        (text) => `child ${text.replace('/', '/parent_')}`,
+      ),
     ];
-    expect([...found].sort()).toEqual([...records, ...children].sort());
+    expect([...found].sort()).toEqual([...OUTCOMES, ...children].sort());
   });
 
   it('gives a clean service only what its own limits cover', async () => {

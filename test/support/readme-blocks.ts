@@ -3,14 +3,13 @@ import { COMMANDS } from '../../src/commands/catalogue/all.js';
 import type { CommandSpec } from '../../src/commands/command.js';
 import { configSchema } from '../../src/config/schema.js';
 import { readTopic, TOPICS } from '../../src/docs/topics.js';
-import { REASONS_BY_STATUS, STATUSES } from '../../src/domain.js';
-import { describeRow } from '../../src/report/reasons.js';
+import { describeOutcome, REASONS_BY_STATUS, STATUSES } from '../../src/reasons.js';
 
 /** The parts of the documentation that follow from the code or from another page, by the name in their marker comments. */
 const BLOCKS: Readonly<Record<string, () => string>> = {
   commands: () => `${COMMANDS.map(renderCommand).join('\n\n')}\n`,
   configuration: () => renderTable(['setting', 'default', 'meaning'], listSettings('', schemaOf())),
-  reasons: () => renderTable(['status / reason', 'meaning', 'what to do'], listReasons()),
+  reasons: () => renderTable(['reason', 'status / reason', 'meaning', 'what to do'], listReasons()),
   topics: () => TOPICS.map(({ name, says }) => `- [\`${name}\`](src/docs/${name}.md): ${says}\n`).join(''),
   'exit-codes': () => firstTable('exit-codes'),
   guarantees: () => firstTable('guarantees'),
@@ -129,8 +128,8 @@ function renderDefault(value: unknown): string {
 function listReasons(): string[][] {
   return STATUSES.flatMap((status) =>
     REASONS_BY_STATUS[status].map((reason) => {
-      const { sentence: meaning, action } = describeRow(status, reason);
-      return [`\`${status}\` / \`${reason}\``, meaning, action];
+      const { title, meaning, action } = describeOutcome(status, reason);
+      return [title, `\`${status}\` / \`${reason}\``, meaning, action];
     }),
   );
 }

@@ -1,0 +1,299 @@
+/** The statuses of remap rows, and one descriptor for each reason a row can carry. Imports nothing. */
+
+export const STATUSES = ['matched', 'unmatched', 'deleted', 'ambiguous', 'v4_only'] as const;
+export type Status = (typeof STATUSES)[number];
+
+/** What people read about a row. */
+export interface ReasonText {
+  /** A few plain words, shown before the code. */
+  readonly title: string;
+  readonly meaning: string;
+  /** What the user does about it. */
+  readonly action: string;
+  /** What would give the row another status or reason. */
+  readonly wouldChange: string;
+  /** The next step for a single record, where it is not `action`. */
+  readonly explainAction?: string;
+}
+
+/**
+ * What `recheck` reads again besides the record itself: `key`, the records with the same platform_id on the other
+ * side; `v4_list`, the V4 list of this model and company; `companies`, the V4 companies and the lists of those without
+ * a pair; `companies_and_v3`, the V3 lists too; `unread_lists`, the lists that were not read to their end.
+ */
+export type RecheckScope = 'key' | 'v4_list' | 'companies' | 'companies_and_v3' | 'unread_lists';
+
+interface ReasonDescriptor extends ReasonText {
+  /** The statuses that a row with this reason can have. */
+  readonly statuses: readonly Exclude<Status, 'matched'>[];
+  readonly recheck: RecheckScope;
+  /** Where the text differs for one of the statuses. */
+  readonly variants?: { readonly [S in Status]?: Partial<ReasonText> };
+}
+
+const NOTHING = 'Nothing to do.';
+
+/** In the order in which they are listed everywhere. */
+const DESCRIPTORS = {
+  scope_incomplete: {
+    statuses: ['unmatched', 'v4_only'],
+    title: 'List not read to its end',
+    meaning: 'The V4 list that would hold it was not read to its end.',
+    action: 'Finish the export: run `svc-migrate run` again.',
+    wouldChange: 'Reading that list to its end: then its twin is found, or the reason why it has none.',
+    recheck: 'unread_lists',
+    variants: {
+      v4_only: { meaning: 'The V3 list that would hold it was not read to its end.' },
+    },
+  },
+  no_platform_id: {
+    statuses: ['unmatched', 'deleted', 'v4_only'],
+    title: 'No platform_id',
+    meaning: 'It has no platform_id, the only key that joins V3 and V4.',
+    action: 'It cannot be joined; handle it by hand.',
+    wouldChange: 'A platform_id: the source platform or the operator would have to supply it on both sides.',
+    recheck: 'key',
+    variants: {
+      deleted: {
+        title: 'Deleted, no platform_id',
+        meaning: 'It is deleted in V3 and has no platform_id.',
+        action: NOTHING,
+      },
+    },
+  },
+  company_ambiguous: {
+    statuses: ['unmatched', 'deleted', 'v4_only'],
+    title: 'Company could not be paired for certain',
+    meaning: 'Its company could not be paired beyond doubt.',
+    action: 'Name the pair in companies.csv and set "companies": {"match": {"file": "companies.csv"}}.',
+    wouldChange: 'Naming the company pair; then its records are joined like all others.',
+    recheck: 'companies',
+  },
+  company_not_in_v4: {
+    statuses: ['unmatched', 'deleted'],
+    title: 'Company not in V4',
+    meaning: 'Its company has no pair in V4.',
+    action: 'Ask the operator whether the connection was copied.',
+    wouldChange: 'The connection appearing in V4, or naming the V4 company that it is.',
+    recheck: 'companies',
+  },
+  company_not_in_v3: {
+    statuses: ['v4_only'],
+    title: 'Company not in V3',
+    meaning: 'Its company has no pair in V3.',
+    action: 'Expected for companies connected after the move; else name the pair in companies.csv.',
+    wouldChange: 'Naming the V3 company that it is, if there is one.',
+    recheck: 'companies_and_v3',
+  },
+  model_not_in_v4: {
+    statuses: ['unmatched', 'deleted'],
+    title: 'Model not in V4',
+    meaning: 'V4 has no such model for this company.',
+    action: 'Check the V4 name of the model pair in the configuration: `svc-migrate doctor` looks for it.',
+    wouldChange: 'V4 answering for this model under the configured name.',
+    recheck: 'v4_list',
+  },
+  connection_inert: {
+    statuses: ['unmatched'],
+    title: 'Company empty in V4',
+    meaning: 'The V4 company exists and holds no record in any model.',
+    action: 'Its platform is not yet supported by V4: wait, or accept it in "limits".',
+    wouldChange: 'V4 beginning to sync this platform.',
+    recheck: 'v4_list',
+  },
+  key_changed: {
+    statuses: ['unmatched', 'v4_only'],
+    title: 'Likely twin has another platform_id',
+    meaning: 'A record on the other side looks like its twin under another platform_id.',
+    action: 'Compare the two in the evidence and confirm by hand; it is never mapped silently.',
+    wouldChange: 'Both sides showing the same platform_id, character by character.',
+    recheck: 'key',
+  },
+  outside_backfill_window: {
+    statuses: ['unmatched'],
+    title: "Older than V4's history",
+    meaning: "All its dates are before the start of V4's backfill window, so V4 did not load it.",
+    action:
+      'Ask the operator for a full sync of the companies that the report lists, or accept it in "limits".',
+    wouldChange: 'A full sync of this company, or an earlier start of the backfill.',
+    recheck: 'key',
+  },
+  created_after_export: {
+    statuses: ['v4_only'],
+    title: 'Created after V3 was last read',
+    meaning: 'It was created on the platform after V3 was last read.',
+    action: 'Run `svc-migrate export v3` again to top V3 up.',
+    wouldChange: 'Reading V3 again: it may hold it by now.',
+    recheck: 'key',
+  },
+  unexplained: {
+    statuses: ['unmatched', 'v4_only'],
+    title: 'Missing from V4, cause unknown',
+    meaning: 'None of the known reasons applies.',
+    action: 'Look at the records: `svc-migrate explain MODEL ID`.',
+    wouldChange: 'V4 showing a record of this company and model with exactly this platform_id.',
+    explainAction:
+      'Ask both APIs again with `svc-migrate recheck`; if it persists, name it to the operator by company, model and platform_id.',
+    recheck: 'key',
+    variants: {
+      v4_only: {
+        title: 'Missing from V3, cause unknown',
+        meaning: 'V3 does not have it and none of the known reasons applies.',
+        wouldChange: 'V3 showing a record of this company and model with exactly this platform_id.',
+      },
+    },
+  },
+  decided_none: {
+    statuses: ['unmatched', 'v4_only'],
+    title: 'Decided: no V4 record',
+    meaning: 'A person decided that it became nothing in V4.',
+    action: 'Nothing to do; the line of decisions.csv says why.',
+    wouldChange: 'Taking its line out of decisions.csv, or the data no longer supporting it.',
+    recheck: 'key',
+    variants: {
+      v4_only: { title: 'Decided: no V3 record', meaning: 'A person decided that it has no V3 record.' },
+    },
+  },
+  superseded_in_v3: {
+    statuses: ['deleted'],
+    title: 'Deleted in V3, replaced by a live record',
+    meaning: 'It is deleted in V3 and a live V3 record has its platform_id.',
+    action: NOTHING,
+    wouldChange: 'The live record with its platform_id being deleted.',
+    recheck: 'key',
+  },
+  superseded_in_v4: {
+    statuses: ['deleted'],
+    title: 'Deleted in V4, replaced by a live record',
+    meaning: 'It is deleted in V4 and a live V4 record has its platform_id.',
+    action: NOTHING,
+    wouldChange: 'The live record with its platform_id being deleted.',
+    recheck: 'key',
+  },
+  deleted_not_in_v4: {
+    statuses: ['deleted'],
+    title: 'Deleted in V3, not in V4',
+    meaning: 'It is deleted in V3 and V4 does not have it.',
+    action: NOTHING,
+    wouldChange: 'It coming back to life in V3, or V4 showing it.',
+    recheck: 'key',
+  },
+  deleted_in_v3: {
+    statuses: ['deleted'],
+    title: 'Deleted in V3, live in V4',
+    meaning: 'It is deleted in V3 and live in V4.',
+    action: 'Check whether V3 or V4 is right if you still store this id.',
+    wouldChange: 'It coming back to life in V3: then the two are matched.',
+    recheck: 'key',
+  },
+  deleted_in_v4: {
+    statuses: ['deleted'],
+    title: 'Live in V3, deleted in V4',
+    meaning: 'It is live in V3 and deleted in V4.',
+    action: 'Most often the source deleted it; check if you still store this id.',
+    wouldChange: 'It coming back to life in V4: then the two are matched.',
+    recheck: 'key',
+  },
+  deleted_in_both: {
+    statuses: ['deleted'],
+    title: 'Deleted in V3 and V4',
+    meaning: 'It is deleted in V3 and in V4.',
+    action: NOTHING,
+    wouldChange: 'It coming back to life on both sides: then the two are matched.',
+    recheck: 'key',
+  },
+  deleted_v4_only: {
+    statuses: ['deleted'],
+    title: 'Deleted in V4, not in V3',
+    meaning: 'It is deleted in V4 and V3 does not have it.',
+    action: NOTHING,
+    wouldChange: 'V3 showing a record with its platform_id.',
+    recheck: 'key',
+  },
+  duplicate_platform_id_v3: {
+    statuses: ['ambiguous'],
+    title: 'Several V3 records share its platform_id',
+    meaning: 'Several live V3 records have its platform_id.',
+    action: 'Decide by hand which V4 record each of them is.',
+    wouldChange:
+      'All but one of the V3 records being deleted, or platform_unique_ids that tell them apart one to one.',
+    recheck: 'key',
+  },
+  duplicate_platform_id_v4: {
+    statuses: ['ambiguous'],
+    title: 'Several V4 records share its platform_id',
+    meaning: 'Several V4 records have its platform_id and none is singled out.',
+    action: 'Decide by hand which of them it is.',
+    wouldChange:
+      'All but one of the V4 records being deleted, or a platform_unique_id that only one of them shares.',
+    recheck: 'key',
+  },
+} as const satisfies Readonly<Record<string, ReasonDescriptor>>;
+
+/** Every reason a remap row can carry; children of a parent without a twin carry `parent_` + its reason. */
+export type Reason = keyof typeof DESCRIPTORS;
+
+const BY_REASON: Readonly<Record<Reason, ReasonDescriptor>> = DESCRIPTORS;
+
+export const REASONS: readonly Reason[] = Object.keys(DESCRIPTORS).filter(isReason);
+
+/** The reasons each status can carry (without `parent_`); `matched` carries none. */
+export const REASONS_BY_STATUS: Readonly<Record<Status, readonly Reason[]>> = {
+  matched: [],
+  unmatched: reasonsOf('unmatched'),
+  deleted: reasonsOf('deleted'),
+  ambiguous: reasonsOf('ambiguous'),
+  v4_only: reasonsOf('v4_only'),
+};
+
+const MATCHED: ReasonText = {
+  title: 'Matched',
+  meaning: 'It has exactly one twin.',
+  action: NOTHING,
+  wouldChange: 'Another live record with the same platform_id on either side, or a deletion.',
+  explainAction: 'Nothing to do; `svc-migrate verify` proves it against both APIs.',
+};
+
+const UNKNOWN: ReasonText = { title: '', meaning: '', action: '', wouldChange: '' };
+
+/** Whether this is a reason without `parent_`. */
+export function isReason(text: string): text is Reason {
+  return Object.hasOwn(DESCRIPTORS, text);
+}
+
+/** The reason without the prefix that children of a parent without a twin carry. */
+export function bareReason(reason: string): string {
+  return reason.startsWith('parent_') ? reason.slice('parent_'.length) : reason;
+}
+
+/** The text for a row of the remap; empty for a reason that does not exist. */
+export function describeOutcome(status: string, reason: string | null): ReasonText {
+  if (reason === null) return status === 'matched' ? MATCHED : UNKNOWN;
+  const bare = bareReason(reason);
+  if (!isReason(bare)) return UNKNOWN;
+  const { variants, ...text } = BY_REASON[bare];
+  const variant = STATUSES.find((one) => one === status);
+  const own = { ...text, ...(variant === undefined ? {} : variants?.[variant]) };
+  if (bare === reason) return own;
+  return {
+    ...own,
+    title: `Parent: ${lowerFirst(own.title)}`,
+    meaning: `Its parent: ${lowerFirst(own.meaning)}`,
+    wouldChange: `What becomes of its parent: ${lowerFirst(own.wouldChange)}`,
+  };
+}
+
+/** What `recheck` reads again for a row with this reason. */
+export function recheckScope(reason: string): RecheckScope {
+  const bare = bareReason(reason);
+  return isReason(bare) ? BY_REASON[bare].recheck : 'key';
+}
+
+/** `V4 …` stays as it is. */
+function lowerFirst(text: string): string {
+  return /^V\d/.test(text) ? text : text.charAt(0).toLowerCase() + text.slice(1);
+}
+
+function reasonsOf(status: Exclude<Status, 'matched'>): readonly Reason[] {
+  return REASONS.filter((reason) => BY_REASON[reason].statuses.includes(status));
+}
