@@ -1,11 +1,11 @@
 import { once } from 'node:events';
-
 import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { type AddressInfo, connect } from 'node:net';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import type { Config } from '../../src/config/config.js';
-import type { Sandbox } from '../../src/sandbox/start.js';
+import type { Sandbox, SandboxOptions } from '../../src/sandbox/start.js';
 import { openDatabase } from '../../src/store/open.js';
 import { type Ended, keysOf, makeFolder, runCli } from '../cli/spawn-cli.js';
 import { sandboxStarter } from '../sandbox/sandboxes.js';
@@ -99,9 +99,41 @@ async function freePort(): Promise<number> {
 }
 
 describe('a backfill that goes on', () => {
+  /** Whether somebody listens there. */
+  async function isHeard(port: number): Promise<boolean> {
+    const socket = connect(port, '127.0.0.1');
+    const isOpen = await once(socket, 'connect').then(
+      () => true,
+      () => false,
+    );
+    socket.destroy();
+    return isOpen;
+  }
+
+  /** A service whose time stands still until `start`: the backfill and its events wait for a listener. */
+  function heldTime(): Required<Pick<SandboxOptions, 'clock' | 'schedule'>> & { start(): void } {
+    const held: (() => void)[] = [];
+    const timers: NodeJS.Timeout[] = [];
+    const bornMs = Date.now();
+    let startedMs: number | null = null;
+    return {
+      clock: () => bornMs + (startedMs === null ? 0 : Date.now() - startedMs),
+      schedule: (delayMs, work) => {
+        held.push(() => timers.push(setTimeout(work, delayMs)));
+        return () => timers.forEach(clearTimeout);
+      },
+      start: () => {
+        startedMs = Date.now();
+        for (const begin of held) begin();
+      },
+    };
+  }
+
   it('is waited for, with events, and is then as the truth has it', async () => {
     const port = await freePort();
+    const { start, ...time } = heldTime();
     const sandbox = await openSandbox({
+      ...time,
       seed: 4,
       scale: 300,
       backfillSeconds: 3,
@@ -109,7 +141,10 @@ describe('a backfill that goes on', () => {
     });
     const cwd = makeFolder(sandbox.config());
     const args = ['run', '--wait', '--settle', '2s', '--wait-timeout', '1m', '--listen', String(port)];
-    const ended = await runCli(args, { cwd, env: keysOf(sandbox.apiKey) });
+    const running = runCli(args, { cwd, env: keysOf(sandbox.apiKey) });
+    while (!(await isHeard(port))) await sleep(20);
+    start();
+    const ended = await running;
     expect([ended.code, differencesIn(cwd, sandbox)]).toEqual([0, []]);
     expect(ended.stderr).toContain('The backfill has settled');
     const request = await runCli(['report', '--full-sync-csv', '-'], { cwd, env: keysOf(sandbox.apiKey) });
