@@ -196,6 +196,12 @@ const INDEX_SUMS = `
   SELECT count(*) || ' ' || sum(stream_id) || ' ' || sum(svc_id % 1000003) || ' ' || sum(id % 1000003)
   FROM record INDEXED BY sqlite_autoindex_record_1`;
 
+/** What reports count of the rejected objects. */
+const REJECTED_COUNTS = `
+  SELECT json_group_array(json_array(generation, region, model, CAST(company_id AS TEXT), n)) FROM (
+    SELECT generation, region, model, company_id, count(*) AS n FROM rejected
+    GROUP BY generation, region, model, company_id ORDER BY generation, region, model, company_id)`;
+
 type Sums = Readonly<Record<string, bigint | number | null>>;
 
 /** The digest of what reports count of the exported records. */
@@ -208,5 +214,6 @@ export function digestExported(db: Db): string {
     }
   }
   const ofIndex = db.prepare<[], string | null>(INDEX_SUMS).pluck().get() ?? '';
-  return digestOf(JSON.stringify([[...sums].map(([name, sum]) => `${name} ${sum}`), ofIndex]));
+  const rejected = db.prepare<[], string>(REJECTED_COUNTS).pluck().get() ?? '';
+  return digestOf(JSON.stringify([[...sums].map(([name, sum]) => `${name} ${sum}`), ofIndex, rejected]));
 }

@@ -5,7 +5,8 @@ import { listStreams, readCompanyList } from './streams.js';
 import { readV4Companies } from './v4-companies.js';
 
 /**
- * Compares every stored record with its checksum, and the records of each list with how many were saved.
+ * Compares every stored record with its checksum, and the records and rejected objects of each list with how many were
+ * saved.
  *
  * @throws SvcError `corrupt_database`; what `assertGoing` throws, asked between slices
  */
@@ -28,13 +29,25 @@ export function verifyExport(db: Db, assertGoing: () => void): void {
 }
 
 function verifyCounts(db: Db, names: ReadonlyMap<bigint, string>): void {
-  const read = (sql: string) => db.prepare<[], [id: bigint, n: bigint]>(sql).raw().all();
-  const stored = new Map(read('SELECT id, stored FROM stream'));
-  const found = new Map(read('SELECT stream_id, count(*) FROM record GROUP BY stream_id'));
-  for (const id of new Set([...stored.keys(), ...found.keys()])) {
-    const counts = { saved: stored.get(id) ?? 0n, found: found.get(id) ?? 0n };
-    if (counts.saved !== counts.found) {
-      throw damaged(`The number of stored records of ${names.get(id) ?? 'no list'}`, counts);
+  const read = (sql: string) => new Map(db.prepare<[], [id: bigint, n: bigint]>(sql).raw().all());
+  const lists = [
+    {
+      what: 'stored records',
+      counted: read('SELECT id, stored FROM stream'),
+      present: read('SELECT stream_id, count(*) FROM record GROUP BY stream_id'),
+    },
+    {
+      what: 'rejected objects',
+      counted: read('SELECT id, rejected FROM stream'),
+      // rejected children are listed but not counted
+      present: read("SELECT stream_id, count(*) FROM rejected WHERE path = '' GROUP BY stream_id"),
+    },
+  ];
+  for (const { what, counted, present } of lists) {
+    for (const id of new Set([...counted.keys(), ...present.keys()])) {
+      const counts = { saved: counted.get(id) ?? 0n, found: present.get(id) ?? 0n };
+      if (counts.saved === counts.found) continue;
+      throw damaged(`The number of ${what} of ${names.get(id) ?? 'no list'}`, counts);
     }
   }
 }

@@ -52,6 +52,9 @@ beforeAll(async () => {
   saveExported(db, config, { v3: ids.map((id) => thing(id, 3)), v4: ids.map((id) => thing(id, 7)) });
   db.exec(`INSERT INTO payload(record_id, body)
     SELECT id, CAST('{"total":' || (svc_id % 5) || '}' AS BLOB) FROM record WHERE svc_id % 2 = 0`);
+  db.exec(`INSERT INTO rejected(generation, region, model, company_id, page, position, path, reason, raw, stream_id)
+    SELECT generation, region, model, company_id, 1, 0, '', 'no_svc_id', '{}', id FROM stream WHERE generation = 'v3';
+    UPDATE stream SET rejected = 1 WHERE generation = 'v3'`);
   seal(db);
   for (const generation of ['v3', 'v4'] as const) saveFingerprint(db, generation, buildFingerprint(config));
   rebuild(db);
@@ -222,6 +225,24 @@ describe('a damaged database', () => {
     expect(cases).toBeGreaterThan(30);
     expect(silent).toEqual([]);
   }, 3_600_000);
+
+  it('notices that a rejected object was removed or added', async () => {
+    const silent: string[] = [];
+    const sql = [
+      'DELETE FROM rejected',
+      `INSERT INTO rejected(generation, region, model, company_id, page, position, path, reason, raw, stream_id)
+        SELECT generation, region, model, company_id, page, 1, path, reason, raw, stream_id FROM rejected`,
+    ];
+    for (const statement of sql) {
+      writeFileSync(config.database, whole);
+      const db = new Sqlite(config.database);
+      db.exec(statement);
+      db.close();
+      silent.push(...(await askDamaged(statement)));
+    }
+    tell('altered rejected objects', sql.length);
+    expect(silent).toEqual([]);
+  });
 
   it('refuses a database that lacks a table, a column or an index', async () => {
     const silent: string[] = [];

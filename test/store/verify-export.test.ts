@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { readMeta, writeMeta } from '../../src/store/meta.js';
 import type { Db } from '../../src/store/open.js';
 import type { PagePlace } from '../../src/store/records.js';
+import { prepareSaveRejected } from '../../src/store/rejected.js';
 import { ensureStreams, listStreams, prepareSaveStream } from '../../src/store/streams.js';
 import { verifyExport } from '../../src/store/verify-export.js';
 import { codeOf } from '../support/code-of.js';
@@ -23,7 +24,11 @@ function newDatabase(): Db {
     record({ svcId: 2n, updatedMs: 6, platformId: 'é\u0000"' }),
     record({ svcId: 3n, children: [child] }),
   ]);
-  prepareSaveStream(db)({ ...row, state: 'complete', uniqueRecords: 3 });
+  prepareSaveRejected(db)(row, [
+    { position: 4, path: '', reason: 'no_svc_id', raw: Buffer.from('{}') },
+    { position: 5, path: 'line_items', reason: 'bad_svc_id', raw: Buffer.from('[]') },
+  ]);
+  prepareSaveStream(db)({ ...row, state: 'complete', uniqueRecords: 3, rejected: 1 });
   ensureStreams(db, [{ key: { ...row }, route: 'other' }], 'now');
   writeMeta(db, 'fingerprint_v3', '{"v3.baseUrl":"https://a"}');
   return db;
@@ -53,6 +58,7 @@ describe('exported data', () => {
     'DELETE FROM record WHERE svc_id = 3',
     `INSERT INTO record(stream_id, svc_id, company_id, platform_id, deleted, facts, walk, checksum)
        SELECT stream_id, 99, company_id, platform_id, deleted, facts, walk, checksum FROM record WHERE svc_id = 1`,
+    "DELETE FROM rejected WHERE path = ''",
     'DELETE FROM stream WHERE id = 1',
     "UPDATE stream SET state = 'failed' WHERE id = 1",
     "UPDATE stream SET state = 'complete' WHERE id = 2",
