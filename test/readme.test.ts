@@ -155,6 +155,16 @@ describe('what the documentation shows', () => {
     return [...new Set(commands)];
   }
 
+  it('has what demo prints, but for times', async () => {
+    const [sample = ''] = /^\$ npx svc-migrate demo\n[^`]*/m.exec(docs) ?? [];
+    const lines = sample.split('\n').slice(1);
+    const shown = lines.filter((line) => !/^…?$|\d s$/.test(line.trim()));
+    expect(shown.length).toBeGreaterThan(15);
+    const { stdout } = await runCli(['demo'], { cwd: makeFolder(), env: { TMPDIR: makeFolder() } });
+    const printed = stdout.split('\n');
+    expect(shown.filter((line) => !printed.includes(line))).toEqual([]);
+  });
+
   it('has commands to run', () => {
     expect(commandLines().length).toBeGreaterThan(15);
   });

@@ -15,20 +15,26 @@ const name = z.string().min(1).max(200);
 
 const idColumn = strict({
   column: name.describe(
-    'Column that holds the ids; in NDJSON a JSON path such as "$.lines[*].invoice_id"; in a CSV file without header "#1" and so on.',
+    'Column that contains the ids. In NDJSON: a JSON path such as "$.lines[*].invoice_id". In a CSV file without header: "#1", "#2", and so on.',
   ),
-  path: name.optional().describe('JSON path inside a JSON column of a table.'),
+  path: name.optional().describe('JSON path of the ids in a JSON column of a table.'),
   model: modelRef.optional().describe('V3 model of the ids: "category/model", with "#field" for children.'),
-  modelColumn: name.optional().describe('Instead of model: column (NDJSON: path) that names it per row.'),
+  modelColumn: name
+    .optional()
+    .describe('Instead of model: column (NDJSON: path) that names the model of each row.'),
   models: z
     .record(z.string(), modelRef.nullable())
     .optional()
-    .describe("What modelColumn's values mean; null: rows that hold none of our ids."),
+    .describe(
+      'The model that each value of modelColumn stands for. null: rows with this value contain no ids of the service.',
+    ),
   region: z.string().optional().describe('V3 region of all rows.'),
-  regionColumn: name.optional().describe('Column (NDJSON: path) that names the V3 region per row.'),
+  regionColumn: name.optional().describe('Column (NDJSON: path) that names the V3 region of each row.'),
   company: companyId.optional().describe('V3 company id of all rows.'),
-  companyColumn: name.optional().describe('Column (NDJSON: path) that holds the V3 company id per row.'),
-  newColumn: name.optional().describe('Name of the new column of a table; default: <column>_v4.'),
+  companyColumn: name
+    .optional()
+    .describe('Column (NDJSON: path) that contains the V3 company id of each row.'),
+  newColumn: name.optional().describe('Name of the new column of a table. Default: <column>_v4.'),
 }).superRefine((one, context) => {
   const both = (a: string, b: string) => context.addIssue(`has both ${a} and ${b}; name one`);
   if ((one.model === undefined) === (one.modelColumn === undefined)) {
@@ -41,17 +47,17 @@ const idColumn = strict({
 });
 
 const KIND = 'What it is: "csv", "ndjson", "sqlite" or "postgres".';
-const ids = z.array(idColumn).min(1).describe('The columns that hold ids.');
-const targetName = name.describe('A name of your choice; the ledger and reports use it.');
+const ids = z.array(idColumn).min(1).describe('The columns that contain ids.');
+const targetName = name.describe('A name of your choice, used in the ledger and in reports.');
 const file = z.string().min(1);
 const source = file.describe('The file: CSV, NDJSON (one JSON value per line) or a SQLite database.');
-const output = file.optional().describe('The new file; default: beside the old one, with .v4 in its name.');
-const table = name.describe('Table, in PostgreSQL with its schema where that is not on the search path.');
+const output = file.optional().describe('The new file. Default: beside the old one, with .v4 in its name.');
+const table = name.describe('Table. In PostgreSQL with its schema, if that is not on the search path.');
 const key = z
   .array(name)
   .min(1)
   .optional()
-  .describe('Columns that identify a row; default: the primary key, else a unique index.');
+  .describe('Columns that identify a row. Default: the primary key, otherwise a unique index.');
 
 const csv = strict({
   name: targetName,
@@ -86,17 +92,21 @@ const environmentName = z
 const postgres = strict({
   name: targetName,
   kind: z.literal('postgres').describe(KIND),
-  urlEnv: environmentName.optional().describe('Environment variable that holds the connection string.'),
-  urlFile: file.optional().describe('File that holds the connection string, readable by its owner only.'),
+  urlEnv: environmentName.optional().describe('Environment variable that contains the connection string.'),
+  urlFile: file
+    .optional()
+    .describe('File that contains the connection string and that only its owner can read.'),
   tls: z
     .enum(['verified', 'unverified'])
     .optional()
     .describe(
-      'Default: verified. "unverified" accepts any certificate off loopback, and with sslmode=disable none.',
+      'How certificates of other machines are checked. "verified" is the default. "unverified" accepts any certificate, and allows sslmode=disable (no TLS).',
     ),
   table,
   key,
-  ledgerSchema: name.default('svc_migrate').describe('Schema for the ledger; created where it is missing.'),
+  ledgerSchema: name
+    .default('svc_migrate')
+    .describe('Schema for the ledger. It is created if it does not exist.'),
   ids,
 }).superRefine((one, context) => {
   if ((one.urlEnv === undefined) === (one.urlFile === undefined)) {
@@ -120,7 +130,7 @@ const applyTargetsSchema = z
 
 /** The `apply` section of the configuration. */
 export const applySchema = strict({
-  targets: applyTargetsSchema.describe('Where your own data hold ids of the service.'),
+  targets: applyTargetsSchema.describe('The tables and files that contain ids of the service.'),
 });
 
 export type ApplyTarget = z.output<typeof applyTargetSchema>;

@@ -39,23 +39,23 @@ const keyReference = {
     .regex(/^[A-Za-z_][A-Za-z0-9_]*$/, 'must be the name of an environment variable')
     .optional()
     .describe(
-      `Environment variable that holds the API key. Without it and apiKeyFile: ${DEFAULT_V3_KEY_ENV} and ${DEFAULT_V4_KEY_ENV}.`,
+      `Environment variable that contains the API key. Default without apiKeyFile: ${DEFAULT_V3_KEY_ENV} or ${DEFAULT_V4_KEY_ENV}.`,
     ),
   apiKeyFile: z
     .string()
     .min(1)
     .optional()
-    .describe('File that holds the API key and that only its owner can read; instead of apiKeyEnv.'),
+    .describe('File that contains the API key and that only its owner can read. Instead of apiKeyEnv.'),
 };
 
 const speed = {
-  pageSize: z.int().min(1).max(10_000).default(500).describe('Records asked for per page.'),
-  concurrency: z.int().min(1).max(256).default(8).describe('Requests under way at once, per host.'),
+  pageSize: z.int().min(1).max(10_000).default(500).describe('Records to request per page.'),
+  concurrency: z.int().min(1).max(256).default(8).describe('Concurrent requests, per host.'),
   requestsPerSecond: z.number().positive().max(10_000).default(20).describe('Requests per second, per host.'),
 };
 
 const region = strict({
-  baseUrl: baseUrl.describe('V3 address of the region; requests go to {baseUrl}/{category}/{model}.'),
+  baseUrl: baseUrl.describe('V3 address of the region. Requests go to {baseUrl}/{category}/{model}.'),
   ...keyReference,
 });
 
@@ -63,39 +63,50 @@ const v3 = strict({
   regions: z
     .record(regionName, region)
     .refine((regions) => Object.keys(regions).length > 0, 'needs at least one region')
-    .describe('V3 endpoints by a name of your choice. One key and one limiter each.'),
+    .describe('V3 endpoints, each under a name of your choice, with its own API key and request limits.'),
   ...speed,
   companies: z
     .array(id)
     .default([])
-    .describe('Split each V3 list by these company ids, to be read in parallel. Empty: one list for all.'),
+    .describe(
+      'Company ids by which each V3 list is split, so that the parts are read in parallel. Empty: one list for all.',
+    ),
   sweepOverlap: duration
     .default('15m')
-    .describe('How far a sweep for late changes reaches back before the start of the walk it follows.'),
+    .describe(
+      'After reading a list, records changed while it was read are read again. This setting says how far before the start of that reading the search begins.',
+    ),
 });
 
 const v4 = strict({
   baseUrl: baseUrl
     .refine((text) => !/\/v4\/*$/i.test(text), 'must not end in /v4: it is added to every request')
-    .describe('V4 address without /v4; requests go to {baseUrl}/v4/core/companies/….'),
+    .describe('V4 address without /v4. Requests go to {baseUrl}/v4/core/companies/….'),
   ...keyReference,
   ...speed,
   includeDeleted: z
     .union([z.literal('auto'), z.boolean()], { error: 'must be "auto", true or false' })
     .default('auto')
-    .describe('Ask V4 for deleted records too; auto: ask, and go without where V4 refuses.'),
-  companies: z.array(id).default([]).describe('V4 company ids to read. Empty: ask the company list.'),
+    .describe(
+      'Whether to request deleted records from V4. auto: request them, and continue without them where V4 refuses.',
+    ),
+  companies: z
+    .array(id)
+    .default([])
+    .describe("V4 company ids to read. Empty: all in V4's list of companies."),
   companyIdField: fieldName
     .nullable()
     .default(null)
     .describe(
-      'Field of a listed V4 company that holds its id. null: <prefix>id, <prefix>company_id, then id.',
+      "Field that contains the id of a company in V4's list of companies. null: the first of <prefix>id, <prefix>company_id and id.",
     ),
   eventTypeField: z
     .string()
     .min(1)
     .default('type')
-    .describe('Member of a webhook event that holds its type, for --listen; dots lead into nested objects.'),
+    .describe(
+      'Member that contains the type of a webhook event, for --listen. Dots separate nested members.',
+    ),
 });
 
 const model = strict({
@@ -103,12 +114,14 @@ const model = strict({
   v4: modelName
     .nullable()
     .optional()
-    .describe('V4 data model name; null: known to be absent from V4. Without it: a guess, shown as one.'),
-  expand: z.array(fieldName).optional().describe('Related objects to ask for with each record.'),
+    .describe(
+      'V4 data model name. null: V4 does not have this model. Default: a guess, which is shown as such.',
+    ),
+  expand: z.array(fieldName).optional().describe('Related objects to request with each record.'),
   children: z
     .array(fieldName)
     .optional()
-    .describe('Fields whose items are children with ids of their own, mapped inside their parents.'),
+    .describe('Fields whose items have ids of their own. These children are matched within their parents.'),
 });
 
 const companies = strict({
@@ -118,10 +131,10 @@ const companies = strict({
     })
     .default('auto')
     .describe(
-      'How V3 companies find their V4 twins; a file has the columns region,v3_company_id,v4_company_id.',
+      'How V3 companies are paired with V4 companies: auto, same_id, overlap, or a file with the columns region,v3_company_id,v4_company_id.',
     ),
   include: z.array(id).default([]).describe('Only these V3 companies. Empty: all.'),
-  exclude: z.array(id).default([]).describe('Not these V3 companies.'),
+  exclude: z.array(id).default([]).describe('V3 companies to leave out.'),
 });
 
 const backfill = strict({
@@ -129,34 +142,46 @@ const backfill = strict({
     .string()
     .refine((text) => instantOf(text) !== null, 'must be an ISO 8601 time such as "2026-08-20T00:00:00Z"')
     .optional()
-    .describe('Start of the window V4 loaded at its first sync. Without it: inferred from V4, and said so.'),
+    .describe(
+      "Start of the history that V4 loaded at its first sync. Default: inferred from V4's records; the report says so.",
+    ),
   days: z
     .number()
     .positive()
     .max(36_500)
     .optional()
-    .describe('The same as days before now; prefer since once the first sync has begun.'),
+    .describe('The same in days before now. Use since instead once the first sync has begun.'),
   dateFields: z
     .array(fieldName)
     .min(1)
     .default([...DEFAULT_DATE_FIELDS])
-    .describe('Platform dates that decide whether a record is older than the window.'),
+    .describe('Dates from the platform that decide whether a record is older than this history.'),
 });
 
 const http = strict({
-  timeoutMs: z.int().min(1).max(3_600_000).default(60_000).describe('Total deadline of one request, ms.'),
-  attempts: z.int().min(1).max(100).default(6).describe('Attempts per page before giving up for now.'),
+  timeoutMs: z
+    .int()
+    .min(1)
+    .max(3_600_000)
+    .default(60_000)
+    .describe('Longest time for one request, in milliseconds.'),
+  attempts: z
+    .int()
+    .min(1)
+    .max(100)
+    .default(6)
+    .describe('Attempts per page before the list is left incomplete.'),
   maxWaitMs: z
     .int()
     .min(0)
     .max(86_400_000)
     .default(300_000)
-    .describe('Longest single wait a server may ask for, ms.'),
-  maxBodyMiB: z.int().min(1).max(1024).default(64).describe('Largest response body taken, MiB.'),
+    .describe('Longest wait to accept when the service asks for one, in milliseconds.'),
+  maxBodyMiB: z.int().min(1).max(1024).default(64).describe('Largest response body to accept, in MiB.'),
   allowHttp: z
     .boolean()
     .default(false)
-    .describe('Allow plain http to other hosts than loopback. The key then crosses the network readable.'),
+    .describe('Allow plain HTTP to other machines. The API key is then sent unencrypted.'),
 });
 
 const limitsByName = Object.fromEntries(LIMIT_NAMES.map((name) => [name, limitValueSchema.optional()]));
@@ -165,17 +190,17 @@ const limits = strict({
   models: z
     .record(z.string(), strict(limitsByName))
     .default({})
-    .describe('Limits of one model, by its V3 path; they outrank the global ones.'),
+    .describe('Limits for one model, by its V3 path. They outrank the other limits.'),
 });
 
 /** The configuration file: what it may hold, with defaults. JSON Schema is generated from it. */
 export const configSchema = strict({
-  $schema: z.string().optional().describe('For editors.'),
+  $schema: z.string().optional().describe('JSON Schema, for editors.'),
   database: z
     .string()
     .min(1)
     .default(DEFAULT_DATABASE)
-    .describe('Database file, relative to this file. --db and SVC_MIGRATE_DB outrank it.'),
+    .describe('Database file. --db and SVC_MIGRATE_DB outrank this setting.'),
   fieldPrefix: fieldName
     .default(DEFAULT_FIELD_PREFIX)
     .describe("The service's field prefix: <prefix>id, <prefix>company_id, <prefix>updated_at."),
@@ -185,7 +210,7 @@ export const configSchema = strict({
     .array(model)
     .min(1)
     .optional()
-    .describe('Models to migrate. Without it: the eight V3 models of the specification and invoices.'),
+    .describe('Models to migrate. Default: the eight V3 models of the specification, and invoices.'),
   companies: companies.prefault({}).describe('Which companies, and how they are paired.'),
   decisions: z
     .string()
@@ -193,33 +218,33 @@ export const configSchema = strict({
     .nullable()
     .default(null)
     .describe(
-      'CSV file of what a person decided where evidence cannot: model,path,region,v3_company_id,v3_svc_id,v4_svc_id,note.',
+      'CSV file of decisions where the data are not enough, with the columns model,path,region,v3_company_id,v3_svc_id,v4_svc_id,note.',
     ),
-  backfill: backfill.prefault({}).describe('What V4 loaded.'),
+  backfill: backfill.prefault({}).describe('The history that V4 loaded.'),
   http: http.prefault({}).describe('Timeouts and retries.'),
   payload: z
     .enum(['full', 'ids'])
     .default('full')
-    .describe('full: keep records as received; ids: keep only what matching needs.'),
+    .describe('full: store records as received. ids: store only what matching needs.'),
   drift: strict({
     ignore: z
       .record(z.string(), z.array(z.string().min(1)))
       .default({})
-      .describe('Fields that are not compared between matched records, by V3 model; "*" is every model.'),
+      .describe('Fields not to compare, by V3 model. "*" stands for every model.'),
     trustDataHash: z
       .boolean()
       .default(false)
       .describe(
-        'Ask both APIs for data_hash, and take records with equal ones as equal: hides what the hash is not made of.',
+        'Request data_hash from both APIs, and treat records with equal hashes as equal. This hides differences in fields that the hash does not cover.',
       ),
   })
     .prefault({})
-    .describe('How fields of matched records are compared.'),
+    .describe('How the contents of matched records are compared.'),
   limits: limits
     .prefault({})
-    .describe('What the gate accepts, as counts or percentages of the rows with a V3 id.'),
-  apply: applySchema.prefault({}).describe('Your own data that hold ids of the service, for apply.'),
-  maxAge: duration.default('24h').describe('Older evidence turns the gate red.'),
+    .describe('How many findings the gate accepts, as counts or as percentages of the rows with a V3 id.'),
+  apply: applySchema.prefault({}).describe('Your own data that contain ids of the service, for apply.'),
+  maxAge: duration.default('24h').describe('The gate fails if a list was read longer ago than this.'),
 });
 
 /** A configuration file after parsing, with defaults filled in. */
