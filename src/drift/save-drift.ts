@@ -11,38 +11,46 @@ const CHUNK = 250;
 
 /** Matched pairs of live records with both payloads. */
 const PAIRS = `
-  SELECT r.id, r.place, p3.body, p4.body, p3.checksum, p4.checksum
-    FROM rec3 AS r CROSS JOIN payload AS p3 ON p3.record_id = r.id
-    CROSS JOIN record AS t ON t.id = twin_of(r.id) CROSS JOIN payload AS p4 ON p4.record_id = t.id
-    WHERE r.id > ? AND NOT r.deleted AND NOT t.deleted ORDER BY r.id LIMIT ${CHUNK}`;
+  SELECT r.id, r.paired_model_id, v3_payload.body, v4_payload.body, v3_payload.checksum, v4_payload.checksum
+    FROM v3_record AS r CROSS JOIN payload AS v3_payload ON v3_payload.record_id = r.id
+    CROSS JOIN record AS twin ON twin.id = twin_of(r.id)
+    CROSS JOIN payload AS v4_payload ON v4_payload.record_id = twin.id
+    WHERE r.id > ? AND NOT r.deleted AND NOT twin.deleted ORDER BY r.id LIMIT ${CHUNK}`;
 
-type PairRow = [id: number, place: number, v3: Uint8Array, v4: Uint8Array, sum3: number, sum4: number];
+type PayloadPair = [
+  id: number,
+  pairedModel: number,
+  v3: Uint8Array,
+  v4: Uint8Array,
+  sum3: number,
+  sum4: number,
+];
 
 /** Writes what drifted between the records of a pair, by the row id of its V3 record. */
 const INSERT = `
   INSERT INTO drift(model, region, v3_company_id, v4_company_id, platform_id, v3_svc_id, v4_svc_id, fields)
-  SELECT m.model, r.region, r.company_id, c4.company_id, ifnull(r.platform_id, ''), r.svc_id, t.svc_id, ?
-    FROM rec3 AS r CROSS JOIN record AS t ON t.id = twin_of(r.id) CROSS JOIN m ON m.ix = r.model_ix
-    CROSS JOIN c4 ON c4.ix = r.pair WHERE r.id = ?`;
+  SELECT scope_model.model, r.region, r.company_id, twin.company_id, ifnull(r.platform_id, ''), r.svc_id, twin.svc_id, ?
+    FROM v3_record AS r CROSS JOIN record AS twin ON twin.id = twin_of(r.id)
+    CROSS JOIN scope_model ON scope_model.id = r.model_id WHERE r.id = ?`;
 
 /**
  * Compares the payloads of every matched pair and writes the `drift` table: one row per pair that differs, and
  * in `drift_scope` per model and company how many pairs there are and how many had payloads to compare. `live`:
- * matched pairs of live records by place. Part of the remap's transaction, after its results are known.
+ * how many pairs of live records each paired model has. Part of the remap's transaction, after its results are known.
  */
 export function saveDrift(db: Db, config: Config, live: ReadonlyMap<number, number>): void {
   db.exec('DELETE FROM drift; DELETE FROM drift_scope');
   const insert = db.prepare<[string, bigint]>(INSERT);
-  const places = readPlaces(db, config);
-  const read = db.prepare<[bigint], PairRow>(PAIRS).raw().safeIntegers(false);
+  const pairedModels = readPairedModels(db, config);
+  const read = db.prepare<[bigint], PayloadPair>(PAIRS).raw().safeIntegers(false);
   for (let last = 0n; ; ) {
     const rows = read.all(last);
-    for (const [id, at, v3, v4, sum3, sum4] of rows) {
+    for (const [id, pairedModel, v3, v4, sum3, sum4] of rows) {
       if (crc32(v3) !== sum3 || crc32(v4) !== sum4) throw damaged('A stored payload');
       last = BigInt(id);
-      const place = placeAt(places, at);
-      place.compared += 1;
-      const fields = compareBodies(v3, v4, place.rules);
+      const scope = pairedModelOf(pairedModels, pairedModel);
+      scope.compared += 1;
+      const fields = compareBodies(v3, v4, scope.rules);
       if (fields.length > 0) insert.run(JSON.stringify(fields), last);
     }
     if (rows.length < CHUNK) break;
@@ -50,14 +58,14 @@ export function saveDrift(db: Db, config: Config, live: ReadonlyMap<number, numb
   const count = db.prepare(
     'INSERT INTO drift_scope(model, region, v3_company_id, pairs, compared) VALUES (?, ?, ?, ?, ?)',
   );
-  for (const [at, pairs] of live) {
-    const { model, region, v3, compared } = placeAt(places, at);
+  for (const [pairedModel, pairs] of live) {
+    const { model, region, v3, compared } = pairedModelOf(pairedModels, pairedModel);
     count.run(model, region, v3, BigInt(pairs), BigInt(compared));
   }
 }
 
 /** A model of a company pair. */
-interface Place {
+interface PairedModel {
   readonly model: string;
   readonly region: string;
   readonly v3: bigint;
@@ -66,27 +74,27 @@ interface Place {
   compared: number;
 }
 
-function readPlaces(db: Db, config: Config): Map<number, Place> {
+function readPairedModels(db: Db, config: Config): Map<number, PairedModel> {
   const rulesOf = new Map(config.models.map(({ v3, children }) => [v3, rulesFor(config, v3, children)]));
   const rows = db
-    .prepare<[], [place: bigint, model: string, region: string, v3: bigint]>(`
-      SELECT p.place, m.model, c3.region, c3.company_id
-        FROM place AS p JOIN m ON m.ix = p.model_ix JOIN c3 ON c3.ix = p.c3`)
+    .prepare<[], [id: bigint, model: string, region: string, v3: bigint]>(`
+      SELECT paired_model.id, scope_model.model, v3_company.region, v3_company.company_id
+        FROM paired_model JOIN scope_model ON scope_model.id = paired_model.model_id
+        JOIN scope_v3_company AS v3_company ON v3_company.id = paired_model.v3_company`)
     .raw()
     .all();
   return new Map(
-    rows.map(([at, model, region, v3]) => {
+    rows.map(([id, model, region, v3]) => {
       const rules = rulesOf.get(model) ?? rulesFor(config, model, []);
-      return [Number(at), { model, region, v3, rules, compared: 0 }];
+      return [Number(id), { model, region, v3, rules, compared: 0 }];
     }),
   );
 }
 
-function placeAt(places: ReadonlyMap<number, Place>, at: number): Place {
-  const place = places.get(at);
-  if (place === undefined)
-    throw new SvcError('internal', `Pairs were found in place ${at}, which is unknown.`);
-  return place;
+function pairedModelOf(pairedModels: ReadonlyMap<number, PairedModel>, id: number): PairedModel {
+  const found = pairedModels.get(id);
+  if (found === undefined) throw new SvcError('internal', `Pairs belong to the unknown paired model ${id}.`);
+  return found;
 }
 
 function compareBodies(v3: Uint8Array, v4: Uint8Array, rules: DriftRules): readonly DriftedField[] {

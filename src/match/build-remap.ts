@@ -101,8 +101,8 @@ function buildInTransaction(options: RemapOptions, pairs: Pairs): RemapSummary {
   const tally = prepareTally(db);
   const digests = step('digest the remap', () => digestRemap(db, tally.add));
   const { counts, ...found } = tally.finish();
-  const pointed = { records: pairs.pointed, children: children.pointed };
-  const conservation = step('check every record is accounted for', () => assertConserved(db, found, pointed));
+  const claimed = { records: pairs.claimed, children: children.claimed };
+  const conservation = step('check every record is accounted for', () => assertConserved(db, found, claimed));
   const run = db
     .prepare("INSERT INTO remap_run(built_at, sha256, export_seq, counts) VALUES (?, '', ?, ?)")
     .run(new Date(clock.now()).toISOString(), readExportSeq(db), JSON.stringify(counts));

@@ -75,19 +75,19 @@ export interface Conservation {
 }
 
 /**
- * Every exported V3 record and child is in exactly one row, every V4 one in at least one; counts add up. `pointed`:
+ * Every exported V3 record and child is in exactly one row, every V4 one in at least one; counts add up. `claimed`:
  * distinct V4 records and children that V3 ones became.
  *
  * @throws SvcError `internal`: a remap that breaks this is a bug and is never shown
  */
-export function assertConserved(db: Db, tally: Omit<Tally, 'counts'>, pointed: Kinds): Conservation {
+export function assertConserved(db: Db, tally: Omit<Tally, 'counts'>, claimed: Kinds): Conservation {
   const found = readFound(db);
   const { v3, v4Only, rows, open } = tally;
   const seen = {
     v3Records: v3.records,
     v3Children: v3.children,
-    v4Records: v4Only.records + pointed.records,
-    v4Children: v4Only.children + pointed.children,
+    v4Records: v4Only.records + claimed.records,
+    v4Children: v4Only.children + claimed.children,
   };
   const conserved = { ...seen, rows };
   if (JSON.stringify(found) === JSON.stringify(seen) && open === 0) return conserved;
@@ -98,12 +98,12 @@ export function assertConserved(db: Db, tally: Omit<Tally, 'counts'>, pointed: K
 }
 
 function readFound(db: Db): Record<string, number> {
-  const count = (gen: 3 | 4) => `
-    ifnull(sum(x.gen = ${gen}), 0) AS v${gen}Records,
-    ifnull(sum(iif(x.gen = ${gen}, json_array_length(r.children), 0)), 0) AS v${gen}Children`;
+  const count = (generation: 3 | 4) => `
+    ifnull(sum(generation = ${generation}), 0) AS v${generation}Records,
+    ifnull(sum(iif(generation = ${generation}, json_array_length(children), 0)), 0) AS v${generation}Children`;
   const found = db
     .prepare<[], Record<string, number>>(
-      `SELECT ${count(3)}, ${count(4)} FROM record AS r CROSS JOIN x ON x.stream_id = r.stream_id`,
+      `SELECT ${count(3)}, ${count(4)} FROM record CROSS JOIN scope_stream USING (stream_id)`,
     )
     .safeIntegers(false)
     .get();

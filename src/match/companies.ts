@@ -20,14 +20,14 @@ export function saveCompanyPairs(db: Db, config: Config, named: readonly NamedPa
   assertNamedExist(db, named);
   const { rows: evidence, uncounted } = readCompanyEvidence(db);
   const mode = typeof config.companies.match === 'string' ? config.companies.match : 'auto';
-  const sides = { v3: readSide(db, 'c3'), v4: readSide(db, 'c4') };
+  const sides = { v3: readCompanies(db, 3), v4: readCompanies(db, 4) };
   const pairing = pairCompanies({ ...sides, evidence, uncounted, mode, named });
   savePairing(db, pairing);
   saveCompanyTable(db, sides, evidence, pairing);
 }
 
 function assertNamedExist(db: Db, named: readonly NamedPair[]): void {
-  const known = db.prepare('SELECT 1 FROM c4 WHERE company_id = ?');
+  const known = db.prepare('SELECT 1 FROM scope_v4_company WHERE company_id = ?');
   for (const { v4CompanyId } of named) {
     if (known.get(v4CompanyId) !== undefined) continue;
     throw new SvcError(
@@ -40,10 +40,10 @@ function assertNamedExist(db: Db, named: readonly NamedPair[]): void {
   }
 }
 
-function readSide(db: Db, table: 'c3' | 'c4'): CompanySide[] {
-  const region = table === 'c3' ? 'region' : "''";
+function readCompanies(db: Db, generation: 3 | 4): CompanySide[] {
+  const region = generation === 3 ? 'region' : "''";
   const rows = db
-    .prepare(`SELECT ix, ${region} AS region, company_id, scope_full FROM ${table} ORDER BY ix`)
+    .prepare(`SELECT id, ${region}, company_id, scope_complete FROM scope_v${generation}_company ORDER BY id`)
     .raw()
     .all();
   return (rows as [bigint, string, bigint, bigint][]).map(([ix, name, companyId, scopeFull]) => ({
@@ -55,10 +55,10 @@ function readSide(db: Db, table: 'c3' | 'c4'): CompanySide[] {
 }
 
 function savePairing(db: Db, pairing: Pairing): void {
-  const update3 = db.prepare('UPDATE c3 SET pair = ?, matched_by = ? WHERE ix = ?');
+  const update3 = db.prepare('UPDATE scope_v3_company SET paired_id = ?, matched_by = ? WHERE id = ?');
   for (const [ix, { v4, matchedBy }] of pairing.v3)
     update3.run(v4 === null ? null : BigInt(v4), matchedBy, BigInt(ix));
-  const update4 = db.prepare('UPDATE c4 SET pair = ?, matched_by = ? WHERE ix = ?');
+  const update4 = db.prepare('UPDATE scope_v4_company SET paired_id = ?, matched_by = ? WHERE id = ?');
   for (const [ix, { v3, matchedBy }] of pairing.v4)
     update4.run(v3 === null ? null : BigInt(v3), matchedBy, BigInt(ix));
 }
@@ -78,7 +78,8 @@ function saveCompanyTable(
   db.exec('DELETE FROM company');
   const insert = db.prepare(`
     INSERT INTO company(region, v3_company_id, v4_company_id, matched_by, shared_keys, agreeing_keys, v3_keys, v4_keys, note)
-    VALUES (?, ?, ?, ?, ?, ?, ifnull((SELECT keys FROM c3 WHERE ix = ?), 0), ifnull((SELECT keys FROM c4 WHERE ix = ?), 0), ?)`);
+    VALUES (?, ?, ?, ?, ?, ?, ifnull((SELECT key_count FROM scope_v3_company WHERE id = ?), 0),
+      ifnull((SELECT key_count FROM scope_v4_company WHERE id = ?), 0), ?)`);
   const id4 = new Map(sides.v4.map(({ ix, companyId }) => [ix, companyId]));
   const id3 = new Map(sides.v3.map((side) => [side.ix, side]));
   const evidence3 = groupBy(evidence, (row) => row.v3);

@@ -30,8 +30,8 @@ export function readCompanyEvidence(db: Db): FoundEvidence {
     comparisons += sizeOf(v3) * sizeOf(v4);
     if (isAffordable()) counts.add(v3, v4);
   });
-  saveKeyCounts(db, 'c3', keys.v3);
-  saveKeyCounts(db, 'c4', keys.v4);
+  saveKeyCounts(db, 3, keys.v3);
+  saveKeyCounts(db, 4, keys.v4);
   if (isAffordable()) return { rows: counts.list(keys), uncounted: counts.uncounted };
   const agreeing = findAgreeingPairs(db);
   const exact = new Counts(agreeing);
@@ -102,7 +102,9 @@ class UncountedKeys implements Uncounted {
 /** Companies of equal ids. */
 function readEqualIds(db: Db): [v3: number, v4: number][] {
   return db
-    .prepare('SELECT c3.ix, c4.ix FROM c3 JOIN c4 ON c4.company_id = c3.company_id')
+    .prepare(`
+      SELECT v3_company.id, v4_company.id
+        FROM scope_v3_company AS v3_company JOIN scope_v4_company AS v4_company USING (company_id)`)
     .raw()
     .safeIntegers(false)
     .all() as [number, number][];
@@ -221,7 +223,7 @@ function compareMany(a: readonly Keyed[], b: readonly Keyed[]): KeyVerdict {
   return isComparable ? 'differs' : 'incomparable';
 }
 
-function saveKeyCounts(db: Db, table: 'c3' | 'c4', counts: ReadonlyMap<number, number>): void {
-  const update = db.prepare(`UPDATE ${table} SET keys = ? WHERE ix = ?`);
+function saveKeyCounts(db: Db, generation: 3 | 4, counts: ReadonlyMap<number, number>): void {
+  const update = db.prepare(`UPDATE scope_v${generation}_company SET key_count = ? WHERE id = ?`);
   for (const [company, count] of counts) update.run(BigInt(count), BigInt(company));
 }

@@ -1,7 +1,7 @@
 import type { Decision } from '../config/decisions-file.js';
 import type { StoredChild } from '../records/child-list.js';
 import { renderDecided } from './group-evidence.js';
-import type { KidRow, KidRows } from './judge-children.js';
+import type { ChildRow, ChildRows } from './judge-children.js';
 import { type DecisionVerdict, judgeDecision, type NamedObject } from './judge-decision.js';
 
 /** The children of a pair of records, as stored. */
@@ -13,7 +13,7 @@ export interface ChildrenOfPair {
 }
 
 export interface DecidedChildren {
-  readonly rows: KidRows;
+  readonly rows: ChildRows;
   /** By the line of the decision. */
   readonly verdicts: ReadonlyMap<number, DecisionVerdict>;
 }
@@ -23,7 +23,7 @@ export interface DecidedChildren {
  * that are taken. Rows that no taken decision names stay as they are. Pure.
  */
 export function decideChildren(
-  judged: KidRows,
+  judged: ChildRows,
   children: ChildrenOfPair,
   decisions: readonly Decision[],
 ): DecidedChildren {
@@ -57,7 +57,7 @@ const V3_ID = 2;
 const V4_ID = 3;
 const KEY = 4;
 
-type RowsByName = Map<string, KidRow>;
+type RowsByName = Map<string, ChildRow>;
 type StoredByName = ReadonlyMap<string, StoredChild>;
 
 function nameOf(path: string, id: string | bigint | null): string {

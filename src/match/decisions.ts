@@ -3,8 +3,8 @@ import { saveDecisionResults } from '../store/decisions.js';
 import type { Db } from '../store/open.js';
 import { renderDecided } from './group-evidence.js';
 import { type DecisionVerdict, judgeDecision, type NamedObject } from './judge-decision.js';
+import { pairedModelSql } from './paired-models.js';
 import type { Pairs } from './pairs.js';
-import { PLACES } from './places.js';
 
 /** The decisions of a remap under way, and what became of them so far. */
 export interface Decisions {
@@ -15,11 +15,11 @@ export interface Decisions {
 
 /**
  * Judges the decisions about records and applies those that are taken: their pairs go to `pairs` with their evidence in
- * `decided`, and `rec_result` takes the rest. Rows that no taken decision names stay as they are. Decisions about
+ * `decided_pair`, and `record_outcome` takes the rest. Rows that no taken decision names stay as they are. Decisions about
  * children are judged where children are joined; until then they are stale.
  */
 export function decideRecords(db: Db, decisions: readonly Decision[], pairs: Pairs): Decisions {
-  db.exec('CREATE TEMP TABLE decided(id INTEGER PRIMARY KEY, evidence TEXT NOT NULL) STRICT');
+  db.exec('CREATE TEMP TABLE decided_pair(v3_record_id INTEGER PRIMARY KEY, evidence TEXT NOT NULL) STRICT');
   const verdicts = new Map<number, DecisionVerdict>();
   if (decisions.length === 0) return { ofChildren: new Map(), verdicts };
   saveLines(db, decisions);
@@ -49,14 +49,16 @@ const NOT_FOUND: DecisionVerdict = { kind: 'stale', why: 'v3_not_exported' };
 function saveLines(db: Db, decisions: readonly Decision[]): void {
   db.exec(`
     CREATE TEMP TABLE decision_line(
-      line INTEGER PRIMARY KEY, model_ix INTEGER NOT NULL, path TEXT NOT NULL, region TEXT NOT NULL,
+      line INTEGER PRIMARY KEY, model_id INTEGER NOT NULL, path TEXT NOT NULL, region TEXT NOT NULL,
       v3_company_id INTEGER NOT NULL, v3_svc_id INTEGER, v4_svc_id INTEGER
     ) STRICT;
     CREATE INDEX temp.decision_v3 ON decision_line(v3_svc_id);
     CREATE INDEX temp.decision_v4 ON decision_line(v4_svc_id);
-    CREATE INDEX temp.x_list ON x(model_ix, gen, region, company_id);
+    CREATE INDEX temp.scope_stream_list ON scope_stream(model_id, generation, region, company_id);
   `);
-  const insert = db.prepare('INSERT INTO decision_line SELECT ?, ix, ?, ?, ?, ?, ? FROM m WHERE model = ?');
+  const insert = db.prepare(
+    'INSERT INTO decision_line SELECT ?, id, ?, ?, ?, ?, ? FROM scope_model WHERE model = ?',
+  );
   for (const { line, model, path, region, v3CompanyId, v3SvcId, v4SvcId } of decisions) {
     insert.run(BigInt(line), path, region, v3CompanyId, v3SvcId, v4SvcId, model);
   }
@@ -64,7 +66,7 @@ function saveLines(db: Db, decisions: readonly Decision[]): void {
 
 interface RecordFacts {
   readonly line: number;
-  readonly place: number | null;
+  readonly pairedModel: number | null;
   readonly readInFull: number;
   readonly v3: number | null;
   readonly v3Deleted: number | null;
@@ -83,23 +85,29 @@ interface RecordFacts {
 function readRecordFacts(db: Db): RecordFacts[] {
   return db
     .prepare<[], RecordFacts>(`
-      SELECT d.line, p.place, ifnull(p.v3_full AND p.v4_full AND p.settled, 0) AS readInFull,
-          a.id AS v3, a.deleted AS v3Deleted, a.platform_id AS v3Key, e.outcome AS v3Outcome, e.evidence AS v3Evidence,
-          b.id AS v4, b.deleted AS v4Deleted, b.platform_id AS v4Key, f.outcome AS v4Outcome, f.evidence AS v4Evidence
-        FROM decision_line AS d
-        LEFT JOIN c3 ON c3.region = d.region AND c3.company_id = d.v3_company_id
-        LEFT JOIN c4 ON c4.ix = c3.pair
-        LEFT JOIN place AS p ON p.place = d.model_ix * ${PLACES} + c3.pair
-        LEFT JOIN record AS a ON a.id = (
-          SELECT r.id FROM x CROSS JOIN record AS r ON r.stream_id = x.stream_id AND r.svc_id = d.v3_svc_id
-            WHERE x.gen = 3 AND x.model_ix = d.model_ix AND x.region = d.region
-              AND (x.company_id IS NULL OR x.company_id = d.v3_company_id) AND r.company_id = d.v3_company_id)
-        LEFT JOIN record AS b ON b.id = (
-          SELECT r.id FROM x CROSS JOIN record AS r ON r.stream_id = x.stream_id AND r.svc_id = d.v4_svc_id
-            WHERE x.gen = 4 AND x.model_ix = d.model_ix AND x.region = '' AND x.company_id = c4.company_id)
-        LEFT JOIN rec_result AS e ON e.id = a.id
-        LEFT JOIN rec_result AS f ON f.id = b.id
-        WHERE d.path = '' ORDER BY a.id`)
+      SELECT line.line, paired_model.id AS pairedModel,
+          ifnull(v3_read_in_full AND v4_read_in_full AND pair_is_final, 0) AS readInFull,
+          v3.id AS v3, v3.deleted AS v3Deleted, v3.platform_id AS v3Key,
+          v3_outcome.status || '/' || v3_outcome.reason AS v3Outcome, v3_outcome.evidence AS v3Evidence,
+          v4.id AS v4, v4.deleted AS v4Deleted, v4.platform_id AS v4Key,
+          v4_outcome.status || '/' || v4_outcome.reason AS v4Outcome, v4_outcome.evidence AS v4Evidence
+        FROM decision_line AS line
+        LEFT JOIN scope_v3_company AS v3_company
+          ON v3_company.region = line.region AND v3_company.company_id = line.v3_company_id
+        LEFT JOIN scope_v4_company AS v4_company ON v4_company.id = v3_company.paired_id
+        LEFT JOIN paired_model ON paired_model.id = ${pairedModelSql('line.model_id', 'v3_company.paired_id')}
+        LEFT JOIN record AS v3 ON v3.id = (
+          SELECT record.id FROM scope_stream AS stream CROSS JOIN record USING (stream_id)
+            WHERE generation = 3 AND model_id = line.model_id AND stream.region = line.region
+              AND (stream.company_id IS NULL OR stream.company_id = line.v3_company_id)
+              AND record.svc_id = line.v3_svc_id AND record.company_id = line.v3_company_id)
+        LEFT JOIN record AS v4 ON v4.id = (
+          SELECT record.id FROM scope_stream AS stream CROSS JOIN record USING (stream_id)
+            WHERE generation = 4 AND model_id = line.model_id AND stream.region = ''
+              AND stream.company_id = v4_company.company_id AND record.svc_id = line.v4_svc_id)
+        LEFT JOIN record_outcome AS v3_outcome ON v3_outcome.record_id = v3.id
+        LEFT JOIN record_outcome AS v4_outcome ON v4_outcome.record_id = v4.id
+        WHERE line.path = '' ORDER BY v3.id`)
     .safeIntegers(false)
     .all();
 }
@@ -108,7 +116,7 @@ function judgeRecords(row: RecordFacts, { v3SvcId, v4SvcId }: Decision, pairs: P
   const v3 = objectOf(row.v3, row.v3Deleted, row.v3Outcome);
   const v4 = objectOf(row.v4, row.v4Deleted, row.v4Outcome);
   return judgeDecision({
-    companyPaired: row.place !== null,
+    companyPaired: row.pairedModel !== null,
     v3: v3SvcId === null ? 'none' : v3,
     v4: v4SvcId === null ? 'none' : v4,
     pairedTogether: row.v3 !== null && row.v4 !== null && pairs.twinOf(row.v3) === row.v4,
@@ -117,7 +125,7 @@ function judgeRecords(row: RecordFacts, { v3SvcId, v4SvcId }: Decision, pairs: P
   });
 }
 
-/** A record without a row in `rec_result` is in a pair. */
+/** A record without a row in `record_outcome` is in a pair. */
 function objectOf(
   id: number | null,
   deleted: number | null,
@@ -127,23 +135,25 @@ function objectOf(
 }
 
 function prepareApply(db: Db, pairs: Pairs): (row: RecordFacts, decision: Decision) => void {
-  const forget = db.prepare('DELETE FROM rec_result WHERE id = ?');
-  const keep = db.prepare('INSERT INTO decided VALUES (?, ?)');
-  const conclude = db.prepare('UPDATE rec_result SET outcome = ?, evidence = ? WHERE id = ?');
+  const forget = db.prepare('DELETE FROM record_outcome WHERE record_id = ?');
+  const keep = db.prepare('INSERT INTO decided_pair VALUES (?, ?)');
+  const conclude = db.prepare(
+    "UPDATE record_outcome SET status = ?, reason = 'decided_none', evidence = ? WHERE record_id = ?",
+  );
   return (row, { note }) => {
-    const { v3, v4, place } = row;
-    if (v3 !== null && v4 !== null && place !== null) {
+    const { v3, v4, pairedModel } = row;
+    if (v3 !== null && v4 !== null && pairedModel !== null) {
       const v4Key = row.v3Key === row.v4Key ? undefined : row.v4Key;
       keep.run(BigInt(v3), renderDecided(row.v3Evidence, { note, insteadOf: row.v3Outcome }, v4Key));
-      pairs.addDecided(v3, v4, place);
+      pairs.addDecided(v3, v4, pairedModel);
       forget.run(BigInt(v3));
       forget.run(BigInt(v4));
     } else if (v3 !== null) {
       const evidence = renderDecided(row.v3Evidence, { note, insteadOf: row.v3Outcome });
-      conclude.run('unmatched/decided_none', evidence, BigInt(v3));
+      conclude.run('unmatched', evidence, BigInt(v3));
     } else if (v4 !== null) {
       const evidence = renderDecided(row.v4Evidence, { note, insteadOf: row.v4Outcome });
-      conclude.run('v4_only/decided_none', evidence, BigInt(v4));
+      conclude.run('v4_only', evidence, BigInt(v4));
     }
   };
 }
@@ -162,8 +172,9 @@ function locateChildren(
   }
   const paired = db
     .prepare<[number], number>(
-      `SELECT 1 FROM decision_line AS d JOIN c3 ON c3.region = d.region AND c3.company_id = d.v3_company_id
-        WHERE d.line = ? AND c3.pair IS NOT NULL`,
+      `SELECT 1 FROM decision_line AS line JOIN scope_v3_company AS v3_company
+          ON v3_company.region = line.region AND v3_company.company_id = line.v3_company_id
+        WHERE line.line = ? AND v3_company.paired_id IS NOT NULL`,
     )
     .pluck();
   const ofChildren = new Map<number, Decision[]>();
@@ -197,19 +208,19 @@ function objectIn(
   return others.length > 0 ? 'several' : { deleted: false, paired: false };
 }
 
-function readParents(db: Db, gen: 3 | 4): Located[] {
-  const isNamed = gen === 3 ? 'd.v3_svc_id IS NOT NULL' : 'd.v3_svc_id IS NULL';
-  const isIn =
-    gen === 3
-      ? 'd.region = r.region AND d.v3_company_id = r.company_id'
-      : '(d.region, d.v3_company_id) = (SELECT c3.region, c3.company_id FROM c3 WHERE c3.ix = r.pair)';
+function readParents(db: Db, generation: 3 | 4): Located[] {
+  const isNamed = generation === 3 ? 'line.v3_svc_id IS NOT NULL' : 'line.v3_svc_id IS NULL';
+  const isOfCompany =
+    generation === 3
+      ? 'line.region = r.region AND line.v3_company_id = r.company_id'
+      : '(line.region, line.v3_company_id) = (SELECT region, company_id FROM scope_v3_company WHERE id = r.paired_id)';
   return db
     .prepare<[], Located>(`
-      SELECT d.line, r.id FROM rec${gen} AS r CROSS JOIN json_each(r.children) AS k
-        CROSS JOIN decision_line AS d ON d.v${gen}_svc_id = CAST(k.value ->> 1 AS INTEGER)
-          AND d.path = k.value ->> 0 AND d.model_ix = r.model_ix AND ${isNamed} AND ${isIn}
-        WHERE r.model_ix IN (SELECT d.model_ix FROM decision_line AS d WHERE d.path <> '' AND ${isNamed})
-        ORDER BY r.id, d.line`)
+      SELECT line.line, r.id FROM v${generation}_record AS r CROSS JOIN json_each(r.children) AS child
+        CROSS JOIN decision_line AS line ON line.v${generation}_svc_id = CAST(child.value ->> 1 AS INTEGER)
+          AND line.path = child.value ->> 0 AND line.model_id = r.model_id AND ${isNamed} AND ${isOfCompany}
+        WHERE r.model_id IN (SELECT line.model_id FROM decision_line AS line WHERE line.path <> '' AND ${isNamed})
+        ORDER BY r.id, line.line`)
     .raw()
     .safeIntegers(false)
     .all();

@@ -2,17 +2,17 @@ import type { Status } from '../reasons.js';
 import type { StoredChild } from '../records/child-list.js';
 import { foldKey } from './fold-key.js';
 import { nameIds, nameSharing, renderSharing, type Sharing } from './group-evidence.js';
-import { judgeGroup, type Member, type Verdict } from './judge-group.js';
+import { type GroupVerdict, judgeGroup, type Member } from './judge-group.js';
 
 /** A child of a pair of records. */
-interface Kid extends Member {
+interface Child extends Member {
   readonly path: string;
   readonly svcId: string;
   readonly key: string | null;
 }
 
 /** What became of a child. */
-export type KidRow = readonly [
+export type ChildRow = readonly [
   gen: 3 | 4,
   path: string,
   v3SvcId: string | null,
@@ -26,11 +26,11 @@ export type KidRow = readonly [
 ];
 
 /** What became of the children of a pair. */
-export interface KidRows {
+export interface ChildRows {
   /** Of every V3 child. */
-  readonly v3: readonly KidRow[];
-  /** Of the V4 children no V3 child points at. */
-  readonly v4: readonly KidRow[];
+  readonly v3: readonly ChildRow[];
+  /** Of the V4 children that no V3 child became. */
+  readonly v4: readonly ChildRow[];
 }
 
 /**
@@ -41,9 +41,9 @@ export function judgeChildren(
   v3: readonly StoredChild[],
   v4: readonly StoredChild[],
   parentReason: string | null,
-): KidRows {
+): ChildRows {
   const inherited: Outcome | null = parentReason === null ? null : ['deleted', `parent_${parentReason}`];
-  return pairInStep(v3, v4, inherited) ?? judgeGroups([...kidsOf(3, v3), ...kidsOf(4, v4)], inherited);
+  return pairInStep(v3, v4, inherited) ?? judgeGroups([...membersOf(3, v3), ...membersOf(4, v4)], inherited);
 }
 
 /** Lists that are longer are not worth comparing each child with each. */
@@ -54,9 +54,9 @@ function pairInStep(
   v3: readonly StoredChild[],
   v4: readonly StoredChild[],
   inherited: Outcome | null,
-): KidRows | null {
+): ChildRows | null {
   if (v3.length !== v4.length || v3.length > STEPS) return null;
-  const rows: KidRow[] = [];
+  const rows: ChildRow[] = [];
   for (const [at, [path, svcId, key, uid, deleted]] of v3.entries()) {
     const twin = v4[at];
     if (twin === undefined || key === null || twin[0] !== path || twin[2] !== key) return null;
@@ -68,7 +68,7 @@ function pairInStep(
 }
 
 /** Children as members of their groups. */
-function kidsOf(gen: 3 | 4, children: readonly StoredChild[]): Kid[] {
+function membersOf(gen: 3 | 4, children: readonly StoredChild[]): Child[] {
   return children.map(([path, svcId, key, uid, deleted]) => ({
     gen,
     path,
@@ -79,55 +79,57 @@ function kidsOf(gen: 3 | 4, children: readonly StoredChild[]): Kid[] {
   }));
 }
 
-function judgeGroups(kids: readonly Kid[], inherited: Outcome | null): KidRows {
-  const judged = judgeByKey(kids);
-  const near = inherited === null ? findNear(judged) : new Map<Kid, string>();
-  const rows = { v3: [] as KidRow[], v4: [] as KidRow[] };
+function judgeGroups(children: readonly Child[], inherited: Outcome | null): ChildRows {
+  const judged = judgeByKey(children);
+  const near = inherited === null ? findNear(judged) : new Map<Child, string>();
+  const rows = { v3: [] as ChildRow[], v4: [] as ChildRow[] };
   for (const one of judged) {
-    if (one.verdict.kind === 'pointed') continue;
-    const found = near.get(one.kid) ?? null;
-    const outcome = inherited ?? outcomeOf(one.kid, one.verdict, found !== null);
-    rows[one.kid.gen === 3 ? 'v3' : 'v4'].push(rowOf(one, outcome, found));
+    if (one.verdict.kind === 'claimed') continue;
+    const found = near.get(one.child) ?? null;
+    const outcome = inherited ?? outcomeOf(one.child, one.verdict, found !== null);
+    rows[one.child.gen === 3 ? 'v3' : 'v4'].push(rowOf(one, outcome, found));
   }
   return rows;
 }
 
 type Outcome = readonly [status: Status, reason: string | null];
 
-interface Judged {
-  readonly kid: Kid;
-  readonly verdict: Verdict<Kid>;
+interface JudgedChild {
+  readonly child: Child;
+  readonly verdict: GroupVerdict<Child>;
   readonly evidence: string | null;
 }
 
 const NO_KEY = { kind: 'absent' } as const;
 
-function judgeByKey(kids: readonly Kid[]): Judged[] {
-  const groups = new Map<string, Kid[]>();
-  const judged: Judged[] = [];
-  for (const kid of kids) {
-    if (kid.key === null) {
-      judged.push({ kid, verdict: NO_KEY, evidence: null });
+function judgeByKey(children: readonly Child[]): JudgedChild[] {
+  const groups = new Map<string, Child[]>();
+  const judged: JudgedChild[] = [];
+  for (const child of children) {
+    if (child.key === null) {
+      judged.push({ child, verdict: NO_KEY, evidence: null });
       continue;
     }
-    const place = `${kid.path}\0${kid.key}`;
+    const place = `${child.path}\0${child.key}`;
     const members = groups.get(place);
-    if (members === undefined) groups.set(place, [kid]);
-    else members.push(kid);
+    if (members === undefined) groups.set(place, [child]);
+    else members.push(child);
   }
   for (const members of groups.values()) {
     const verdicts = judgeGroup(members);
     const evidenceOf = prepareEvidence(members);
-    for (const [at, kid] of members.entries()) {
+    for (const [at, child] of members.entries()) {
       const verdict = verdicts[at] ?? NO_KEY;
-      judged.push({ kid, verdict, evidence: evidenceOf(kid, verdict) });
+      judged.push({ child, verdict, evidence: evidenceOf(child, verdict) });
     }
   }
   return judged;
 }
 
 /** Makes the function that names the others of a group; their names are collected once, and only if needed. */
-function prepareEvidence(members: readonly Kid[]): (kid: Kid, verdict: Verdict<Kid>) => string | null {
+function prepareEvidence(
+  members: readonly Child[],
+): (child: Child, verdict: GroupVerdict<Child>) => string | null {
   let sharing: Sharing | undefined;
   return ({ gen }, { kind }) => {
     if (kind !== 'superseded' && kind !== 'dup_v3' && kind !== 'dup_v4') return null;
@@ -136,21 +138,25 @@ function prepareEvidence(members: readonly Kid[]): (kid: Kid, verdict: Verdict<K
   };
 }
 
-function rowOf({ kid, verdict, evidence }: Judged, [status, reason]: Outcome, near: string | null): KidRow {
-  const { path, svcId, key, gen } = kid;
+function rowOf(
+  { child, verdict, evidence }: JudgedChild,
+  [status, reason]: Outcome,
+  near: string | null,
+): ChildRow {
+  const { path, svcId, key, gen } = child;
   if (gen === 4) return [gen, path, null, svcId, key, status, reason, null, near ?? evidence, 0];
   if (verdict.kind !== 'pair')
     return [gen, path, svcId, null, key, status, reason, null, near ?? evidence, 0];
   const { twin, by } = verdict;
-  return [gen, path, svcId, twin.svcId, key, status, reason, by, null, conflictOf(kid.uid, twin.uid)];
+  return [gen, path, svcId, twin.svcId, key, status, reason, by, null, conflictOf(child.uid, twin.uid)];
 }
 
 function conflictOf(uid: string | null, twinUid: string | null): 0 | 1 {
   return uid !== null && twinUid !== null && uid !== twinUid ? 1 : 0;
 }
 
-function outcomeOf(kid: Kid, verdict: Verdict<Kid>, isNear: boolean): Outcome {
-  const { gen, deleted, key } = kid;
+function outcomeOf(child: Child, verdict: GroupVerdict<Child>, isNear: boolean): Outcome {
+  const { gen, deleted, key } = child;
   switch (verdict.kind) {
     case 'pair':
       return pairOutcome(deleted, verdict.twin.deleted);
@@ -180,40 +186,40 @@ function reasonOf(key: string | null, isNear: boolean): string {
 }
 
 /** Live children without a twin whose unique id, or whose folded key, one of the other generation has: with evidence. */
-function findNear(judged: readonly Judged[]): Map<Kid, string> {
-  const near = new Map<Kid, string>();
-  const open = judged.filter(({ kid, verdict }) => verdict.kind === 'absent' && !kid.deleted);
-  const v3 = open.flatMap(({ kid }) => (kid.gen === 3 ? [kid] : []));
-  const v4 = open.flatMap(({ kid }) => (kid.gen === 4 ? [kid] : []));
+function findNear(judged: readonly JudgedChild[]): Map<Child, string> {
+  const near = new Map<Child, string>();
+  const open = judged.filter(({ child, verdict }) => verdict.kind === 'absent' && !child.deleted);
+  const v3 = open.flatMap(({ child }) => (child.gen === 3 ? [child] : []));
+  const v4 = open.flatMap(({ child }) => (child.gen === 4 ? [child] : []));
   for (const [own, others, name] of [
     [v3, v4, 'v4_svc_ids'],
     [v4, v3, 'v3_svc_ids'],
   ] as const) {
     const named = nameByLikeness(others);
-    for (const kid of own) {
-      if (kid.key === null) continue;
-      const ids = new Set(likenessesOf(kid).flatMap((likeness) => named.get(likeness) ?? []));
-      if (ids.size > 0) near.set(kid, JSON.stringify({ [name]: nameIds([...ids].map(BigInt)) }));
+    for (const child of own) {
+      if (child.key === null) continue;
+      const ids = new Set(likenessesOf(child).flatMap((likeness) => named.get(likeness) ?? []));
+      if (ids.size > 0) near.set(child, JSON.stringify({ [name]: nameIds([...ids].map(BigInt)) }));
     }
   }
   return near;
 }
 
 /** The ids that an evidence would name of the children with each likeness: never more than a few. */
-function nameByLikeness(kids: readonly Kid[]): ReadonlyMap<string, readonly string[]> {
+function nameByLikeness(children: readonly Child[]): ReadonlyMap<string, readonly string[]> {
   const ids = new Map<string, bigint[]>();
-  for (const kid of kids) {
-    for (const likeness of likenessesOf(kid)) {
+  for (const child of children) {
+    for (const likeness of likenessesOf(child)) {
       const known = ids.get(likeness);
-      if (known === undefined) ids.set(likeness, [BigInt(kid.svcId)]);
-      else known.push(BigInt(kid.svcId));
+      if (known === undefined) ids.set(likeness, [BigInt(child.svcId)]);
+      else known.push(BigInt(child.svcId));
     }
   }
   return new Map([...ids].map(([likeness, all]) => [likeness, nameIds(all)]));
 }
 
 /** What two children have in common where the key of one may have become that of the other. */
-function likenessesOf({ path, uid, key }: Kid): string[] {
+function likenessesOf({ path, uid, key }: Child): string[] {
   const likenesses = [];
   if (uid !== null) likenesses.push(`uid\0${path}\0${uid}`);
   if (key !== null) likenesses.push(`key\0${path}\0${foldKey(key)}`);

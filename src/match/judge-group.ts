@@ -13,14 +13,14 @@ export interface Member {
  * | absent     | 3, 4 | the other generation has nothing under this key                      |
  * | dup_v3     | 3, 4 | several live V3 objects, not told apart                              |
  * | dup_v4     | 3, 4 | several V4 candidates, not told apart; or left over beside the twin  |
- * | pointed    | 4    | the twin of a V3 object                                              |
+ * | claimed    | 4    | the twin of a V3 object                                              |
  */
-export type Verdict<M> =
+export type GroupVerdict<M> =
   | { readonly kind: 'pair'; readonly twin: M; readonly by: 'platform_id' | 'platform_unique_id' }
-  | { readonly kind: 'superseded' | 'absent' | 'dup_v3' | 'dup_v4' | 'pointed' };
+  | { readonly kind: 'superseded' | 'absent' | 'dup_v3' | 'dup_v4' | 'claimed' };
 
 const ABSENT = { kind: 'absent' } as const;
-const POINTED = { kind: 'pointed' } as const;
+const CLAIMED = { kind: 'claimed' } as const;
 const SUPERSEDED = { kind: 'superseded' } as const;
 const DUP_V3 = { kind: 'dup_v3' } as const;
 const DUP_V4 = { kind: 'dup_v4' } as const;
@@ -29,17 +29,17 @@ const DUP_V4 = { kind: 'dup_v4' } as const;
  * The join itself, the same for records and for children: product.md's table from "B is empty" down, applied to all
  * objects with one key in one place. Verdicts come in the order of the members. Pure.
  */
-export function judgeGroup<M extends Member>(members: readonly M[]): readonly Verdict<M>[] {
+export function judgeGroup<M extends Member>(members: readonly M[]): readonly GroupVerdict<M>[] {
   const [a, b] = members;
   if (a !== undefined && b === undefined) return [ABSENT];
   if (a !== undefined && b !== undefined && members.length === 2 && a.gen !== b.gen) {
     const pair = { kind: 'pair', twin: a.gen === 3 ? b : a, by: 'platform_id' } as const;
-    return a.gen === 3 ? [pair, POINTED] : [POINTED, pair];
+    return a.gen === 3 ? [pair, CLAIMED] : [CLAIMED, pair];
   }
   return judgeSeveral(members);
 }
 
-function judgeSeveral<M extends Member>(members: readonly M[]): Verdict<M>[] {
+function judgeSeveral<M extends Member>(members: readonly M[]): GroupVerdict<M>[] {
   const v3 = members.filter(({ gen }) => gen === 3);
   const v4 = members.filter(({ gen }) => gen === 4);
   const live3 = v3.filter(({ deleted }) => !deleted);
@@ -52,14 +52,14 @@ function judgeSeveral<M extends Member>(members: readonly M[]): Verdict<M>[] {
     byUid: onlyByUid(live4.length > 0 ? live4 : v4),
     live3ByUid: onlyByUid(live3),
   };
-  const verdicts = new Map<M, Verdict<M>>();
-  const pointed = new Set<M>();
+  const verdicts = new Map<M, GroupVerdict<M>>();
+  const claimed = new Set<M>();
   for (const one of v3) {
     const verdict = judgeV3(one, group);
     verdicts.set(one, verdict);
-    if (verdict.kind === 'pair') pointed.add(verdict.twin);
+    if (verdict.kind === 'pair') claimed.add(verdict.twin);
   }
-  return members.map((one) => verdicts.get(one) ?? (pointed.has(one) ? POINTED : judgeV4(one, group)));
+  return members.map((one) => verdicts.get(one) ?? (claimed.has(one) ? CLAIMED : judgeV4(one, group)));
 }
 
 interface Group<M> {
@@ -79,7 +79,7 @@ function onlyByUid<M extends Member>(members: readonly M[]): Map<string, M | nul
   return only;
 }
 
-function judgeV3<M extends Member>(one: M, group: Group<M>): Verdict<M> {
+function judgeV3<M extends Member>(one: M, group: Group<M>): GroupVerdict<M> {
   const { candidates, live3 } = group;
   const [first, second] = candidates;
   if (one.deleted && live3 > 0) return SUPERSEDED;
@@ -94,7 +94,7 @@ function judgeV3<M extends Member>(one: M, group: Group<M>): Verdict<M> {
   return isSingled ? DUP_V3 : DUP_V4;
 }
 
-function judgeV4<M extends Member>(one: M, group: Group<M>): Verdict<M> {
+function judgeV4<M extends Member>(one: M, group: Group<M>): GroupVerdict<M> {
   if (one.deleted && group.live4 > 0) return SUPERSEDED;
   if (group.v3Count === 0) return ABSENT;
   return group.live3 > 1 ? DUP_V3 : DUP_V4;

@@ -4,7 +4,7 @@ import type { Db } from '../store/open.js';
 /** A record with a key, as the walk over all keys meets it. */
 export interface Keyed {
   readonly gen: 3 | 4;
-  /** Its company's row in `c3` or `c4`. */
+  /** The id of its company in `scope_v3_company` or `scope_v4_company`. */
   readonly company: number;
   readonly deleted: boolean;
   /** Whether its stream was read in full. */
@@ -21,28 +21,29 @@ export interface Keyed {
  */
 const CHUNK = 200;
 
-/** `tag` packs what is small: company × 8 + in full × 4 + deleted × 2 + (1 for V4). */
-const TAG = '(ifnull(c3.ix, c4.ix) * 8 + x.in_full * 4 + r.deleted * 2 + (x.gen = 4))';
-
-/** Sorts every record with a key by model and key, once, into `keyed`. */
+/** Sorts every record with a key by model and key, once, into `keyed_record`. */
 export function saveKeyed(db: Db): void {
   db.exec(`
-    CREATE TEMP TABLE keyed(
-      at INTEGER PRIMARY KEY, model INTEGER NOT NULL, key TEXT NOT NULL, tag INTEGER NOT NULL, id INTEGER NOT NULL,
-      uid TEXT, facts TEXT NOT NULL
+    CREATE TEMP TABLE keyed_record(
+      position INTEGER PRIMARY KEY, model_id INTEGER NOT NULL, platform_id TEXT NOT NULL, company INTEGER NOT NULL,
+      read_in_full INTEGER NOT NULL, deleted INTEGER NOT NULL, generation INTEGER NOT NULL, record_id INTEGER NOT NULL,
+      unique_id TEXT, facts TEXT NOT NULL
     ) STRICT;
-    INSERT INTO keyed(model, key, tag, id, uid, facts)
-      SELECT x.model_ix, r.platform_id, ${TAG}, r.id, r.unique_id, r.facts
-        FROM record AS r CROSS JOIN x ON x.stream_id = r.stream_id
-        LEFT JOIN c3 ON x.gen = 3 AND c3.region = x.region AND c3.company_id = r.company_id
-        LEFT JOIN c4 ON x.gen = 4 AND c4.company_id = r.company_id
-        WHERE r.platform_id IS NOT NULL ORDER BY 1, 2, 3;
+    INSERT INTO keyed_record(
+        model_id, platform_id, company, read_in_full, deleted, generation, record_id, unique_id, facts)
+      SELECT stream.model_id, record.platform_id, ifnull(v3_company.id, v4_company.id), stream.read_in_full,
+          record.deleted, stream.generation, record.id, record.unique_id, record.facts
+        FROM record CROSS JOIN scope_stream AS stream ON stream.stream_id = record.stream_id
+        LEFT JOIN scope_v3_company AS v3_company ON stream.generation = 3
+          AND v3_company.region = stream.region AND v3_company.company_id = record.company_id
+        LEFT JOIN scope_v4_company AS v4_company ON stream.generation = 4
+          AND v4_company.company_id = record.company_id
+        WHERE record.platform_id IS NOT NULL ORDER BY 1, 2, 3, 4, 5, 6;
   `);
 }
 
 /**
- * Walks `keyed` in its order and hands over the records of each key of a model, by generation and company among
- * themselves. `onGroup` may write to the database.
+ * Walks `keyed_record` in its order and hands over the records of each key of a model, ordered by company. `onGroup` may write to the database.
  */
 export function walkKeyed(
   db: Db,
@@ -52,8 +53,9 @@ export function walkKeyed(
   const facts = wanted.facts ? 'facts' : `''`;
   const read = db
     .prepare<[bigint, bigint], string>(`
-      SELECT json_group_array(json_array(model, key, tag, id, uid, ${facts}))
-        FROM (SELECT * FROM keyed WHERE at BETWEEN ? AND ? ORDER BY at)`)
+      SELECT json_group_array(json_array(
+          model_id, platform_id, company, read_in_full, deleted, generation, record_id, unique_id, ${facts}))
+        FROM (SELECT * FROM keyed_record WHERE position BETWEEN ? AND ? ORDER BY position)`)
     .pluck();
   let group: Keyed[] = [];
   let ofModel = 0;
@@ -75,22 +77,43 @@ export function walkKeyed(
   if (group.length > 0) onGroup(group, ofModel, ofKey);
 }
 
-type Row = readonly [model: number, key: string, tag: number, id: number, uid: string | null, facts: string];
+type KeyedRow = readonly [
+  model: number,
+  key: string,
+  company: number,
+  inFull: number,
+  deleted: number,
+  generation: number,
+  id: number,
+  uid: string | null,
+  facts: string,
+];
 
-const ROW = itemPattern(String.raw`(\d+),${PLAIN},(\d+),(\d+),(?:${PLAIN}|null),${PLAIN}`);
+const ROW = itemPattern(
+  String.raw`(\d+),${PLAIN},(\d+),([01]),([01]),([34]),(\d+),(?:${PLAIN}|null),${PLAIN}`,
+);
 
-function rowOf(found: RegExpExecArray): Row {
-  const [model, tag, id] = [Number(found[1]), Number(found[3]), Number(found[4])];
-  return [model, found[2] ?? '', tag, id, found[5] ?? null, found[6] ?? ''];
+function rowOf(found: RegExpExecArray): KeyedRow {
+  const [, model, key = '', company, inFull, deleted, generation, id, uid = null, facts = ''] = found;
+  return [
+    Number(model),
+    key,
+    Number(company),
+    Number(inFull),
+    Number(deleted),
+    Number(generation),
+    Number(id),
+    uid,
+    facts,
+  ];
 }
 
-function keyedOf([, , tag, id, uid, facts]: Row): Keyed {
-  const flags = tag % 8;
+function keyedOf([, , company, inFull, deleted, generation, id, uid, facts]: KeyedRow): Keyed {
   return {
-    gen: flags % 2 === 1 ? 4 : 3,
-    company: (tag - flags) / 8,
-    deleted: (flags & 2) !== 0,
-    inFull: (flags & 4) !== 0,
+    gen: generation === 3 ? 3 : 4,
+    company,
+    deleted: deleted === 1,
+    inFull: inFull === 1,
     id,
     uid,
     facts,

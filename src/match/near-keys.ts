@@ -3,7 +3,7 @@ import { foldKey } from './fold-key.js';
 import { NAMED } from './group-evidence.js';
 
 /**
- * A changed key: an unmatched V3 record and a V4-only one of the same place that share the unique id, or the
+ * Finds changed keys: an unmatched V3 record and a V4-only one of the same paired model that share the unique id, or the
  * key after folding. Both rows say so, each naming the other; nothing is mapped.
  */
 export function explainNearKeys(db: Db): void {
@@ -11,38 +11,46 @@ export function explainNearKeys(db: Db): void {
     key === null ? null : foldKey(String(key)),
   );
   db.exec(`
-    CREATE TEMP TABLE near(
-      gen INTEGER NOT NULL, place INTEGER NOT NULL, id INTEGER NOT NULL, svc_id INTEGER NOT NULL, uid TEXT, fold TEXT,
-      PRIMARY KEY (gen, id)
+    CREATE TEMP TABLE open_record(
+      generation INTEGER NOT NULL, paired_model_id INTEGER NOT NULL, record_id INTEGER NOT NULL, svc_id INTEGER NOT NULL,
+      unique_id TEXT, folded_key TEXT,
+      PRIMARY KEY (generation, record_id)
     ) STRICT, WITHOUT ROWID;
-    INSERT INTO near SELECT 4, e.place, r.id, r.svc_id, r.unique_id, fold_key(r.platform_id)
-      FROM rec_result e JOIN record r ON r.id = e.id
-      WHERE e.gen = 4 AND e.place IS NOT NULL AND e.outcome IN ('v4_only/absent', 'v4_only/no_platform_id');
-    INSERT INTO near SELECT 3, e.place, r.id, r.svc_id, r.unique_id, fold_key(r.platform_id)
-      FROM rec_result e JOIN record r ON r.id = e.id
-      WHERE e.gen = 3 AND e.place IN (SELECT place FROM near WHERE gen = 4)
-        AND e.outcome IN ('unmatched/absent', 'unmatched/no_platform_id');
-    CREATE INDEX temp.near_uid ON near(place, gen, uid, svc_id) WHERE uid IS NOT NULL;
-    CREATE INDEX temp.near_fold ON near(place, gen, fold, svc_id) WHERE fold IS NOT NULL;
+    INSERT INTO open_record ${OPEN} AND outcome.status = 'v4_only' AND outcome.paired_model_id IS NOT NULL;
+    INSERT INTO open_record ${OPEN} AND outcome.status = 'unmatched'
+      AND outcome.paired_model_id IN (SELECT paired_model_id FROM open_record WHERE generation = 4);
+    CREATE INDEX temp.open_record_unique_id ON open_record(paired_model_id, generation, unique_id, svc_id)
+      WHERE unique_id IS NOT NULL;
+    CREATE INDEX temp.open_record_folded_key ON open_record(paired_model_id, generation, folded_key, svc_id)
+      WHERE folded_key IS NOT NULL;
   `);
-  nameNearKeys(db, 3, 'unmatched');
-  nameNearKeys(db, 4, 'v4_only');
+  nameNearKeys(db, 3);
+  nameNearKeys(db, 4);
 }
 
-function nameNearKeys(db: Db, gen: 3 | 4, status: string): void {
-  const other = gen === 3 ? 4 : 3;
-  const partners = `
-    SELECT svc_id FROM (SELECT svc_id FROM near p WHERE p.place = n.place AND p.gen = ${other} AND p.uid = n.uid ORDER BY svc_id LIMIT ${NAMED})
-    UNION
-    SELECT svc_id FROM (SELECT svc_id FROM near p WHERE p.place = n.place AND p.gen = ${other} AND p.fold = n.fold ORDER BY svc_id LIMIT ${NAMED})
-    ORDER BY svc_id LIMIT ${NAMED}`;
+/** Records without a counterpart. */
+const OPEN = `
+  SELECT outcome.generation, outcome.paired_model_id, record.id, record.svc_id, record.unique_id,
+      fold_key(record.platform_id)
+    FROM record_outcome AS outcome JOIN record ON record.id = outcome.record_id
+    WHERE outcome.reason IN ('absent', 'no_platform_id')`;
+
+function nameNearKeys(db: Db, generation: 3 | 4): void {
+  const other = generation === 3 ? 4 : 3;
+  const likeBy = (column: string): string => `
+    SELECT svc_id FROM open_record AS candidate
+      WHERE candidate.paired_model_id = own.paired_model_id AND candidate.generation = ${other}
+        AND candidate.${column} = own.${column}`;
+  const lowestBy = (column: string): string =>
+    `SELECT svc_id FROM (${likeBy(column)} ORDER BY svc_id LIMIT ${NAMED})`;
+  const candidates = `
+    ${lowestBy('unique_id')} UNION ${lowestBy('folded_key')} ORDER BY svc_id LIMIT ${NAMED}`;
   db.exec(`
-    UPDATE rec_result SET outcome = '${status}/key_changed', evidence = e.evidence FROM (
-      SELECT n.id, json_object('v${other}_svc_ids', json((
-        SELECT json_group_array(CAST(svc_id AS TEXT)) FROM (${partners})))) AS evidence
-      FROM near n WHERE n.gen = ${gen} AND (
-        EXISTS (SELECT 1 FROM near p WHERE p.place = n.place AND p.gen = ${other} AND p.uid = n.uid)
-        OR EXISTS (SELECT 1 FROM near p WHERE p.place = n.place AND p.gen = ${other} AND p.fold = n.fold))
-    ) e WHERE rec_result.gen = ${gen} AND rec_result.id = e.id AND rec_result.outcome = '${status}/absent';
+    UPDATE record_outcome SET reason = 'key_changed', evidence = near.evidence FROM (
+      SELECT own.record_id, json_object('v${other}_svc_ids', json((
+          SELECT json_group_array(CAST(svc_id AS TEXT)) FROM (${candidates})))) AS evidence
+        FROM open_record AS own
+        WHERE own.generation = ${generation} AND (EXISTS (${likeBy('unique_id')}) OR EXISTS (${likeBy('folded_key')}))
+    ) AS near WHERE record_outcome.record_id = near.record_id AND record_outcome.reason = 'absent';
   `);
 }

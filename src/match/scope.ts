@@ -2,85 +2,96 @@ import type { Config } from '../config/config.js';
 import type { Db } from '../store/open.js';
 
 /**
- * What was read, as temporary tables the join stands on:
- * `m` models, `x` streams with whether each was read in full, `c3` and `c4` companies of either side.
+ * Builds the temporary tables that say what was exported:
+ *
+ * - `scope_model`: the configured models, numbered by name
+ * - `scope_stream`: the lists of both generations, and whether each was read in full
+ * - `scope_v3_company`, `scope_v4_company`: the companies of each generation; `paired_id` is the `id` of the other
+ *   generation's company, and `scope_complete` says whether "this company has no pair" could be known
  */
 export function buildScope(db: Db, config: Config): void {
   db.exec(`
-    CREATE TEMP TABLE m(ix INTEGER PRIMARY KEY, model TEXT NOT NULL UNIQUE, in_v4 INTEGER NOT NULL) STRICT;
-    CREATE TEMP TABLE x(
-      stream_id INTEGER PRIMARY KEY, gen INTEGER NOT NULL, model_ix INTEGER NOT NULL, region TEXT NOT NULL,
-      company_id INTEGER, in_full INTEGER NOT NULL, absent INTEGER NOT NULL, read_until_ms INTEGER
+    CREATE TEMP TABLE scope_model(id INTEGER PRIMARY KEY, model TEXT NOT NULL UNIQUE, in_v4 INTEGER NOT NULL) STRICT;
+    CREATE TEMP TABLE scope_stream(
+      stream_id INTEGER PRIMARY KEY, generation INTEGER NOT NULL, model_id INTEGER NOT NULL, region TEXT NOT NULL,
+      company_id INTEGER, read_in_full INTEGER NOT NULL, absent INTEGER NOT NULL, read_until_ms INTEGER
     ) STRICT;
-    CREATE TEMP TABLE c3(
-      ix INTEGER PRIMARY KEY, region TEXT NOT NULL, company_id INTEGER NOT NULL,
-      pair INTEGER, matched_by TEXT, scope_full INTEGER NOT NULL, keys INTEGER NOT NULL DEFAULT 0,
+    CREATE TEMP TABLE scope_v3_company(
+      id INTEGER PRIMARY KEY, region TEXT NOT NULL, company_id INTEGER NOT NULL,
+      paired_id INTEGER, matched_by TEXT, scope_complete INTEGER NOT NULL, key_count INTEGER NOT NULL DEFAULT 0,
       UNIQUE (region, company_id)
     ) STRICT;
-    CREATE TEMP TABLE c4(
-      ix INTEGER PRIMARY KEY, company_id INTEGER NOT NULL UNIQUE,
-      pair INTEGER, matched_by TEXT, scope_full INTEGER NOT NULL, keys INTEGER NOT NULL DEFAULT 0
+    CREATE TEMP TABLE scope_v4_company(
+      id INTEGER PRIMARY KEY, company_id INTEGER NOT NULL UNIQUE,
+      paired_id INTEGER, matched_by TEXT, scope_complete INTEGER NOT NULL, key_count INTEGER NOT NULL DEFAULT 0
     ) STRICT;
   `);
   saveModels(db, config);
   db.exec(`
-    INSERT INTO x SELECT s.id, CASE s.generation WHEN 'v3' THEN 3 ELSE 4 END, m.ix, s.region, s.company_id,
-        s.state IN ('complete', 'short', 'absent'), s.state = 'absent',
-        CAST(s.position ->> 'readUntilMs' AS INTEGER)
-      FROM stream s JOIN m ON m.model = s.model;
-    CREATE INDEX temp.x_of_company ON x(gen, company_id, model_ix);
-    CREATE INDEX temp.x_of_model ON x(gen, model_ix, region, company_id);
+    INSERT INTO scope_stream
+      SELECT stream.id, CASE stream.generation WHEN 'v3' THEN 3 ELSE 4 END, scope_model.id, stream.region, stream.company_id,
+        stream.state IN ('complete', 'short', 'absent'), stream.state = 'absent',
+        CAST(stream.position ->> 'readUntilMs' AS INTEGER)
+      FROM stream JOIN scope_model ON scope_model.model = stream.model;
+    CREATE INDEX temp.scope_stream_company ON scope_stream(generation, company_id, model_id);
+    CREATE INDEX temp.scope_stream_model ON scope_stream(generation, model_id, region, company_id);
   `);
   saveCompanies(db, config);
 }
 
 function saveModels(db: Db, config: Config): void {
-  const insert = db.prepare('INSERT INTO m(model, in_v4) VALUES (?, ?)');
+  const insert = db.prepare('INSERT INTO scope_model(model, in_v4) VALUES (?, ?)');
   const pairs = [...config.models].sort((a, b) => (a.v3 < b.v3 ? -1 : 1));
   for (const pair of pairs) insert.run(pair.v3, pair.v4 === null ? 0n : 1n);
 }
 
 /**
- * "No pair" of a V3 company is known once its region and all of V4 are read; of a V4 company, once every
- * stream is.
+ * That a V3 company has no pair is known once its region and all of V4 were read in full; that a V4 company has none,
+ * once every stream was.
  */
 function saveCompanies(db: Db, config: Config): void {
   const v4Full = isV4Full(db);
   const regions = config.v3.regions.map(({ region }) => ({ region, full: isRegionFull(db, config, region) }));
-  db.exec('CREATE TEMP TABLE region_scope(region TEXT PRIMARY KEY, scope_full INTEGER NOT NULL) STRICT');
-  const insert = db.prepare('INSERT INTO region_scope VALUES (?, ?)');
+  db.exec('CREATE TEMP TABLE scope_region(region TEXT PRIMARY KEY, scope_complete INTEGER NOT NULL) STRICT');
+  const insert = db.prepare('INSERT INTO scope_region VALUES (?, ?)');
   for (const { region, full } of regions) insert.run(region, full && v4Full ? 1n : 0n);
   const allFull = v4Full && regions.every(({ full }) => full);
   db.exec(`
-    INSERT INTO c3(region, company_id, scope_full)
-      SELECT region, company_id, ifnull((SELECT scope_full FROM region_scope g WHERE g.region = u.region), 0) FROM (
-        SELECT DISTINCT x.region, r.company_id FROM x JOIN record r ON r.stream_id = x.stream_id WHERE x.gen = 3
-        UNION SELECT region, company_id FROM x WHERE gen = 3 AND company_id IS NOT NULL) u
+    INSERT INTO scope_v3_company(region, company_id, scope_complete)
+      SELECT region, company_id, ifnull(scope_complete, 0) FROM (
+        SELECT DISTINCT scope_stream.region, record.company_id
+          FROM scope_stream JOIN record ON record.stream_id = scope_stream.stream_id WHERE generation = 3
+        UNION SELECT region, company_id FROM scope_stream WHERE generation = 3 AND company_id IS NOT NULL)
+      LEFT JOIN scope_region USING (region)
       ORDER BY region, company_id;
-    INSERT INTO c4(company_id, scope_full)
+    INSERT INTO scope_v4_company(company_id, scope_complete)
       SELECT company_id, ${allFull ? 1 : 0} FROM (
-        SELECT company_id FROM v4_company UNION SELECT company_id FROM x WHERE gen = 4)
+        SELECT company_id FROM v4_company UNION SELECT company_id FROM scope_stream WHERE generation = 4)
       ORDER BY company_id;
   `);
 }
 
-/** Every model of the region has its streams, all read in full. */
+/** Whether every model of the region has a stream, and each was read in full. */
 function isRegionFull(db: Db, config: Config, region: string): boolean {
-  const read = Number(
-    db.prepare('SELECT count(*) FROM x WHERE gen = 3 AND region = ? AND in_full').pluck().get(region),
-  );
-  const open = db.prepare('SELECT 1 FROM x WHERE gen = 3 AND region = ? AND NOT in_full').get(region);
-  return open === undefined && read >= config.models.length;
+  const count = db
+    .prepare<[string], [all: number, full: number]>(
+      'SELECT count(*), ifnull(sum(read_in_full), 0) FROM scope_stream WHERE generation = 3 AND region = ?',
+    )
+    .raw()
+    .safeIntegers(false);
+  const [all, full] = count.get(region) ?? [0, 0];
+  return full === all && full >= config.models.length;
 }
 
-/** The company list was read in full, and so was a stream for every model of V4 of each company in it. */
+/** Whether V4's company list was read in full, and so was a stream of every V4 model of each company in it. */
 function isV4Full(db: Db): boolean {
   const listed = db.prepare('SELECT count(*) FROM v4_company').pluck().get();
   const missing = db
     .prepare(`
-      SELECT 1 FROM v4_company c JOIN m ON m.in_v4 WHERE NOT EXISTS (
-        SELECT 1 FROM x WHERE x.gen = 4 AND x.model_ix = m.ix AND x.company_id = c.company_id AND x.in_full)
-      UNION ALL SELECT 1 FROM x WHERE gen = 4 AND NOT in_full
+      SELECT 1 FROM v4_company JOIN scope_model ON scope_model.in_v4 WHERE NOT EXISTS (
+        SELECT 1 FROM scope_stream WHERE generation = 4 AND model_id = scope_model.id
+          AND scope_stream.company_id = v4_company.company_id AND read_in_full)
+      UNION ALL SELECT 1 FROM scope_stream WHERE generation = 4 AND NOT read_in_full
       UNION ALL SELECT 1 FROM stream WHERE generation = 'v4' AND company_id IS NULL AND state NOT IN ('complete', 'short')
       LIMIT 1`)
     .get();

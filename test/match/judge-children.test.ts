@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { judgeChildren, type KidRow } from '../../src/match/judge-children.js';
+import { type ChildRow, judgeChildren } from '../../src/match/judge-children.js';
 import type { StoredChild } from '../../src/records/child-list.js';
 
 const RUNS = 2000;
@@ -25,7 +25,7 @@ const lists = fc.array(part, { minLength: 2, maxLength: 12 }).map((parts) => {
   return { v3: listOf(0), v4: listOf(1) };
 });
 
-const sorted = (rows: readonly KidRow[]): string[] => rows.map((row) => JSON.stringify(row)).sort();
+const sorted = (rows: readonly ChildRow[]): string[] => rows.map((row) => JSON.stringify(row)).sort();
 
 describe('the children of a pair', () => {
   it(`get the same rows in whatever order both lists are (${RUNS} seeded cases)`, () => {

@@ -1,0 +1,38 @@
+import { describe, expect, it } from 'vitest';
+import { configOf, openExported, type Thing } from '../support/exported.js';
+import { remapOf } from '../support/remap-rows.js';
+
+const CONFIG = configOf({ companies: { match: 'same_id', include: [], exclude: [] } });
+
+/** CPU time of a remap in which `count` deleted V3 records, with a child each, share a twin with as many children. */
+function cpuOf(count: number): number {
+  const child = (at: number) => ({ id: at + 1, key: `c${at}` });
+  const v3 = Array.from({ length: count }, (_, at): Thing => {
+    return { id: at + 1, key: 'a', deleted: true, kids: [child(at)] };
+  });
+  const v4: Thing[] = [{ id: 1, key: 'a', kids: Array.from({ length: count }, (_, at) => child(at)) }];
+  const { db, close } = openExported(CONFIG, { v3, v4 });
+  try {
+    const before = process.cpuUsage();
+    const rows = remapOf(db, CONFIG);
+    const { user, system } = process.cpuUsage(before);
+    expect(rows.filter(({ v4_svc_id }) => v4_svc_id !== null)).toHaveLength(2 * count);
+    return user + system;
+  } finally {
+    close();
+  }
+}
+
+const COUNT = 600;
+const TIMES = 4;
+
+describe('the children of a twin that many records share', () => {
+  it(`take no more than twice ${TIMES} times as long for ${TIMES} times as many records and children`, () => {
+    cpuOf(COUNT);
+    const ratio = cpuOf(TIMES * COUNT) / cpuOf(COUNT);
+    process.stdout.write(
+      `${TIMES * COUNT} shared children take ${ratio.toFixed(1)} times as long as ${COUNT}\n`,
+    );
+    expect(ratio).toBeLessThan(TIMES * 2);
+  });
+});
