@@ -3,6 +3,7 @@ import type { Config } from '../config/config.js';
 import type { Decision } from '../config/decisions-file.js';
 import type { OnProgress } from '../domain.js';
 import { saveDrift } from '../drift/save-drift.js';
+import { checkFile, EXPORTED_TABLES } from '../store/check-file.js';
 import { readExportSeq } from '../store/meta.js';
 import type { Db } from '../store/open.js';
 import { digestRemap, sealRun } from '../store/remap-digest.js';
@@ -84,6 +85,7 @@ function buildInTransaction(options: RemapOptions, pairs: Pairs): RemapSummary {
     done += 1;
     return work();
   };
+  step('check the database file', () => checkFile(db, EXPORTED_TABLES, assertGoing));
   step('check what was exported', () => verifyExport(db, assertGoing));
   step('read what was exported', () => {
     buildScope(db, config);
@@ -110,7 +112,7 @@ function buildInTransaction(options: RemapOptions, pairs: Pairs): RemapSummary {
   return { ...conservation, sha256, counts, unfinishedStreams: countUnfinished(db) };
 }
 
-const STEPS = 11;
+const STEPS = 12;
 
 function countUnfinished(db: Db): number {
   return Number(db.prepare(`SELECT count(*) FROM stream WHERE state IN ('running', 'failed')`).pluck().get());

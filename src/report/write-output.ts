@@ -167,16 +167,52 @@ export function createFile(target: string, text: string, { replace }: { readonly
     const fd = openSync(temporary, 'wx');
     try {
       writeFully(fd, Buffer.from(text));
-      syncIfPossible(fd);
     } finally {
       closeSync(fd);
     }
-    if (replace) renameSync(temporary, file);
-    else linkSync(temporary, file);
+    moveInto(temporary, target, { replace });
   } finally {
     rmSync(temporary, { force: true });
   }
+}
+
+/**
+ * Gives a finished file its name, durably. Without `replace` a file of that name is left alone, also one that came
+ * meanwhile.
+ *
+ * @throws the system's error, `EEXIST` among them
+ */
+export function moveInto(
+  temporary: string,
+  target: string,
+  { replace }: { readonly replace: boolean },
+): void {
+  const file = replace ? realPath(target) : resolve(target);
+  const fd = openSync(temporary, 'r');
+  try {
+    syncIfPossible(fd);
+  } finally {
+    closeSync(fd);
+  }
+  if (replace) renameSync(temporary, file);
+  else {
+    linkSync(temporary, file);
+    rmSync(temporary);
+  }
   syncFolder(dirname(file));
+}
+
+/**
+ * Runs work on an output file.
+ *
+ * @throws SvcError `output` for an error of the system
+ */
+export function onFile<T>(target: string, work: () => T): T {
+  try {
+    return work();
+  } catch (error) {
+    throw error instanceof Error && 'syscall' in error ? cannotWrite(target, error) : error;
+  }
 }
 
 async function writeInto(fd: number, buffers: AsyncIterable<string>): Promise<void> {

@@ -36,6 +36,7 @@ const ALL_COMMANDS = [
   'lookup crm/stages 1',
   'dump',
   'purge --payloads',
+  'backup copy.db --force',
 ];
 const COMMANDS = campaignCases(ALL_COMMANDS, 4);
 

@@ -38,6 +38,7 @@ const COMMANDS = [
   'dump --format ndjson',
   'dump --format sql',
   'purge --payloads',
+  'backup copy.db --force',
   'sandbox',
 ];
 

@@ -40,6 +40,7 @@ const COMMANDS = [
   'dump',
   'export v3 --company 12345 --verbose',
   'purge --payloads',
+  'backup copy.db --force',
 ];
 
 /** Those that ask the service, and what shows the errors they left. */

@@ -110,6 +110,7 @@ describe('a signal in the middle of long work', () => {
     ['report', '--ndjson', 'findings.ndjson', '--html', 'report.html'],
     ['check', '--json', 'report.json'],
     ['dump', '--output', 'remap.csv'],
+    ['backup', 'copy.db'],
     ['verify', '--sample', '1'],
     ['recheck'],
   ])('ends %s at whatever moment it comes, and what was there stays', async (...args) => {

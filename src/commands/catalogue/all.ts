@@ -1,5 +1,6 @@
 import type { CommandSpec } from '../command.js';
 import { APPLY, UNDO } from './apply.js';
+import { BACKUP } from './backup.js';
 import { EXPORT_V3, EXPORT_V4, RUN } from './export.js';
 import { FINDINGS } from './findings.js';
 import { HELP } from './help.js';
@@ -28,6 +29,7 @@ export const COMMANDS: readonly CommandSpec[] = [
   UNDO,
   STATUS,
   PURGE,
+  BACKUP,
   SANDBOX,
   DEMO,
   COMPLETION,

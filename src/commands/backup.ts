@@ -1,0 +1,93 @@
+import { randomBytes } from 'node:crypto';
+import { closeSync, existsSync, openSync, rmSync, statSync } from 'node:fs';
+import { resolve } from 'node:path';
+import type { Config } from '../config/config.js';
+import { SvcError } from '../errors.js';
+import { groupDigits } from '../report/numbers.js';
+import { assertTargets, moveInto, onFile, writeText } from '../report/write-output.js';
+import { type Db, guardDatabase, openDatabase } from '../store/open.js';
+import { backupStopped, checkCopy } from './check-copy.js';
+import { leavingWord, namingOwner } from './hold-database.js';
+import type { Io } from './io.js';
+import { ownFilesOf } from './report.js';
+
+export interface BackupOptions {
+  readonly config: Config;
+  /** The file that the copy becomes. */
+  readonly target: string;
+  /** Replace a file that is there. */
+  readonly force: boolean;
+}
+
+/** Pages copied between two looks at a signal: some MiB. */
+const PAGES_PER_STEP = 256;
+
+/**
+ * `backup`: a consistent copy of the database, checked before it gets its name.
+ *
+ * @throws SvcError `usage` (the file is there, or is an input), `output`, `corrupt_database`, `interrupted`, and as
+ * `openDatabase` does
+ */
+export async function runBackup({ config, target, force }: BackupOptions, io: Io): Promise<number> {
+  assertTarget(config, target, force);
+  const temporary = `${resolve(target)}.${randomBytes(6).toString('hex')}.tmp`;
+  io.onProgress({ kind: 'stage', name: 'backup' });
+  try {
+    // SQLite would create it with the permissions of the umask.
+    onFile(target, () => closeSync(openSync(temporary, 'wx', 0o600)));
+    await copyDatabase(config.database, temporary, io);
+    await checkCopy(temporary, io);
+    onFile(target, () => moveInto(temporary, target, { replace: force }));
+  } finally {
+    for (const suffix of ['', '-journal', '-wal', '-shm']) rmSync(`${temporary}${suffix}`, { force: true });
+  }
+  const size = groupDigits(Math.ceil(statSync(target).size / 1024));
+  await writeText(io.stdout, [`${target}: a copy of ${config.database}, ${size} KiB, checked.\n`]);
+  return 0;
+}
+
+function assertTarget(config: Config, target: string, force: boolean): void {
+  if (target === '-') throw new SvcError('usage', 'A backup is written to a file, not to stdout.');
+  assertTargets([target], ownFilesOf(config));
+  const stat = statSync(target, { throwIfNoEntry: false });
+  if (stat !== undefined && (!stat.isFile() || !force)) {
+    throw new SvcError('usage', `${target} is there already; it was not changed.`, {
+      hint: stat.isFile() ? 'Name another file, or replace this one with --force.' : 'Name a file.',
+    });
+  }
+  // SQLite would take what these hold for unfinished changes of the copy.
+  const companion = ['-journal', '-wal']
+    .map((suffix) => `${target}${suffix}`)
+    .find((file) => existsSync(file));
+  if (companion !== undefined) {
+    throw new SvcError('usage', `${companion} belongs to another database of that name.`, {
+      hint: 'Name another file, or move that database away.',
+    });
+  }
+}
+
+async function copyDatabase(file: string, copy: string, io: Io): Promise<void> {
+  const db = namingOwner(file, () => openDatabase(file, 'read'));
+  try {
+    await leavingWord({ file, command: 'backup', nowMs: io.clock.now() }, () => copyPages(db, copy, io));
+  } catch (error) {
+    guardDatabase(file, () => {
+      throw error;
+    });
+  } finally {
+    db.close();
+  }
+}
+
+async function copyPages(db: Db, copy: string, io: Io): Promise<void> {
+  // One moment of the database: what is written meanwhile is not in the copy.
+  db.exec('BEGIN; SELECT count(*) FROM sqlite_schema');
+  await db.backup(copy, {
+    progress: ({ totalPages, remainingPages }) => {
+      if (io.signal.aborted) throw backupStopped();
+      const done = totalPages - remainingPages;
+      io.onProgress({ kind: 'step', name: 'copy pages', done, total: totalPages });
+      return PAGES_PER_STEP;
+    },
+  });
+}

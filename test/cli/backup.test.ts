@@ -1,0 +1,119 @@
+import { copyFileSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { openRemap } from '../../src/index.js';
+import { type Sandbox, startSandbox } from '../../src/sandbox/start.js';
+import { openDatabase } from '../../src/store/open.js';
+import { Sqlite } from '../../src/store/sqlite.js';
+import { filesIn, keysOf, makeFolder, runCli } from './spawn-cli.js';
+
+const DB = 'svc-migrate.db';
+
+let sandbox: Sandbox;
+let folder: string;
+
+beforeAll(async () => {
+  sandbox = await startSandbox({ seed: 5, scale: 100 });
+  folder = makeFolder(sandbox.config());
+  expect((await run(folder, 'run')).code).toBe(0);
+});
+afterAll(() => sandbox.close());
+
+const run = (cwd: string, ...args: readonly string[]) =>
+  runCli([...args, '--quiet'], { cwd, env: keysOf(sandbox.apiKey) });
+
+/** A folder with a copy of the finished database. */
+function copyFolder(): string {
+  const cwd = makeFolder(sandbox.config());
+  copyFileSync(join(folder, DB), join(cwd, DB));
+  return cwd;
+}
+
+function contentsOf(file: string): unknown {
+  const db = new Sqlite(file, { readonly: true }).defaultSafeIntegers(true);
+  const tables = db
+    .prepare<[], string>("SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY name")
+    .pluck();
+  const contents = tables.all().map((table) => [table, db.prepare(`SELECT * FROM "${table}"`).raw().all()]);
+  db.close();
+  return contents;
+}
+
+describe('backup', () => {
+  it('writes a private, equal copy that answers', async () => {
+    const cwd = copyFolder();
+    const before = filesIn(cwd);
+    expect(await run(cwd, 'backup', 'copy.db')).toMatchObject({ code: 0, stderr: '' });
+    expect(statSync(join(cwd, 'copy.db')).mode & 0o777).toBe(0o600);
+    expect(contentsOf(join(cwd, 'copy.db'))).toEqual(contentsOf(join(cwd, DB)));
+    expect(filesIn(cwd).filter((file) => !before.includes(file) && !file.endsWith('.lock'))).toEqual([
+      'copy.db',
+    ]);
+    openRemap(join(cwd, 'copy.db')).close();
+    expect((await run(cwd, 'check', '--db', 'copy.db')).code).toBe((await run(cwd, 'check')).code);
+  });
+
+  it('replaces nothing unless told, and never a file of its own', async () => {
+    const cwd = copyFolder();
+    writeFileSync(join(cwd, 'there.db'), 'mine');
+    writeFileSync(join(cwd, 'other.db-journal'), 'of another database');
+    const refused = [
+      ['there.db'],
+      ['there.db', '--db', DB],
+      [DB, '--force'],
+      [`${DB}-journal`],
+      ['svc-migrate.config.json', '--force'],
+      ['other.db', '--force'],
+      ['.', '--force'],
+      ['-'],
+    ];
+    for (const args of refused) {
+      expect([args, (await run(cwd, 'backup', ...args)).code]).toEqual([args, 2]);
+    }
+    expect(readFileSync(join(cwd, 'there.db'), 'utf8')).toBe('mine');
+    expect((await run(cwd, 'backup', 'there.db', '--force')).code).toBe(0);
+    expect(contentsOf(join(cwd, 'there.db'))).toEqual(contentsOf(join(cwd, DB)));
+    expect((await run(cwd, 'backup', 'no/such/folder.db')).code).toBe(6);
+  });
+
+  it('leaves no file where the database is damaged or missing', async () => {
+    const cwd = copyFolder();
+    const bytes = readFileSync(join(cwd, DB));
+    // The cell count of a page in the middle.
+    bytes.writeUInt16BE(0xffff, Math.floor(bytes.length / 2 / 16_384) * 16_384 + 3);
+    writeFileSync(join(cwd, DB), bytes);
+    const before = filesIn(cwd);
+    const ended = await run(cwd, 'backup', 'copy.db');
+    expect([ended.code, ended.stderr]).toEqual([6, expect.stringContaining('damaged')]);
+    expect(filesIn(cwd)).toEqual(before);
+    expect((await run(makeFolder(sandbox.config()), 'backup', 'copy.db')).code).not.toBe(0);
+  });
+
+  it('names the process that holds the database', async () => {
+    const cwd = copyFolder();
+    const db = openDatabase(join(cwd, DB), 'write');
+    const ended = await run(cwd, 'backup', 'copy.db');
+    db.close();
+    expect([ended.code, filesIn(cwd).includes('copy.db')]).toEqual([6, false]);
+  });
+});
+
+describe('remap', () => {
+  it('refuses a file whose structure is damaged, and says what to do', async () => {
+    const cwd = copyFolder();
+    const db = new Sqlite(join(cwd, DB));
+    const root = Number(
+      db.prepare("SELECT rootpage FROM sqlite_schema WHERE name = 'sqlite_autoindex_record_1'").pluck().get(),
+    );
+    db.close();
+    const bytes = readFileSync(join(cwd, DB));
+    // Two entries of the index in the wrong order.
+    const at = (root - 1) * 16_384 + 8;
+    const [first, second] = [bytes.readUInt16BE(at), bytes.readUInt16BE(at + 2)];
+    bytes.writeUInt16BE(second, at);
+    bytes.writeUInt16BE(first, at + 2);
+    writeFileSync(join(cwd, DB), bytes);
+    const ended = await run(cwd, 'remap');
+    expect([ended.code, ended.stderr]).toEqual([6, expect.stringContaining('Restore a backup')]);
+  });
+});
