@@ -68,7 +68,8 @@ function buildProgram(runner: Runner): Command {
 
 function describeTopics(): string {
   const pages = TOPICS.map(({ name, says }) => `  ${name.padEnd(12)}  ${says}`);
-  return ['Topics (svc-migrate help TOPIC):', ...pages].join('\n');
+  const hint = 'Run `svc-migrate help COMMAND` for the options and examples of a command.';
+  return ['Topics (svc-migrate help TOPIC):', ...pages, '', hint].join('\n');
 }
 
 function configure(command: Command): Command {
