@@ -10,6 +10,11 @@ export type Generation = 'v3' | 'v4';
 export const STREAM_STATES = ['running', 'complete', 'short', 'absent', 'failed'] as const;
 export type StreamState = (typeof STREAM_STATES)[number];
 
+/** Whether a list was begun and its end not seen: the next export goes on with it. */
+export function isUnfinished({ state }: { readonly state: StreamState }): boolean {
+  return state === 'running' || state === 'failed';
+}
+
 /** Why the data do not support a decision. */
 export const STALE_REASONS = [
   'company_not_paired',

@@ -1,6 +1,6 @@
 import { createApi } from '../api/client.js';
 import { listSecrets, loadKeys } from '../config/keys.js';
-import type { Generation } from '../domain.js';
+import { type Generation, isUnfinished } from '../domain.js';
 import { SvcError } from '../errors.js';
 import { createPageSupply } from '../export/ask-ahead.js';
 import type { ExportSummary } from '../export/run-export.js';
@@ -87,7 +87,7 @@ function isNotFound(error: unknown): boolean {
 /** @throws SvcError `incomplete`, with the first thing that went wrong */
 function assertComplete(generation: Generation, { complete, firstError, streams }: ExportSummary): void {
   if (complete) return;
-  const open = streams.filter(({ state }) => state === 'running' || state === 'failed').length;
+  const open = streams.filter(isUnfinished).length;
   const why = firstError === null ? '' : ` First: ${firstError.message}`;
   throw new SvcError('incomplete', `${open} of ${streams.length} lists were not read to their end.${why}`, {
     hint: `Run \`svc-migrate export ${generation}\` again: it continues where it stopped.`,

@@ -1,6 +1,6 @@
 import { statSync } from 'node:fs';
 import type { Config } from '../config/config.js';
-import { STREAM_STATES } from '../domain.js';
+import { isUnfinished, STREAM_STATES } from '../domain.js';
 import { STATUSES } from '../reasons.js';
 import { escapeUnseen } from '../report/escape.js';
 import { countOf, formatDuration, formatTime, groupDigits } from '../report/numbers.js';
@@ -70,7 +70,7 @@ function oldestOf(streams: readonly StreamRow[]): number {
 }
 
 function describeOpen(streams: readonly StreamRow[]): string[] {
-  const open = streams.filter(({ state }) => state === 'running' || state === 'failed');
+  const open = streams.filter(isUnfinished);
   if (open.length === 0) return [];
   const shown = open.slice(0, OPEN_LISTS).map((stream) => {
     const total = stream.totalCountLast === null ? '' : ` of ${groupDigits(stream.totalCountLast)}`;
@@ -105,10 +105,7 @@ function describeTrend(runs: readonly RemapRun[]): string[] {
 /** What each command would do now, and which is the one to run. */
 function describeNext(facts: Readiness): string[] {
   const open = (generation: 'v3' | 'v4') =>
-    facts.streams.some(
-      (stream) =>
-        stream.generation === generation && (stream.state === 'running' || stream.state === 'failed'),
-    );
+    facts.streams.some((stream) => stream.generation === generation && isUnfinished(stream));
   const begun = (generation: 'v3' | 'v4') => facts.streams.some((stream) => stream.generation === generation);
   const v3 = !begun('v3')
     ? 'reads V3'

@@ -1,4 +1,5 @@
 import type { Config } from '../config/config.js';
+import { isUnfinished } from '../domain.js';
 import { SvcError } from '../errors.js';
 import { readReadiness } from '../report/read-readiness.js';
 import { findIncomplete, isStale } from '../report/readiness.js';
@@ -101,9 +102,7 @@ function describeUnknown(db: Db, config: Config, { model, id, platformId }: Expl
   if (id !== null) said.push(...readExcludedPlaces(db, model, id).map(describeExcluded));
   const text = id === null ? JSON.stringify(platformId) : String(id);
   said.push(...readRejectedWith(db, model, text, 5).map(describeRejected));
-  const open = listStreams(db).filter(
-    (stream) => stream.model === model && (stream.state === 'running' || stream.state === 'failed'),
-  );
+  const open = listStreams(db).filter((stream) => stream.model === model && isUnfinished(stream));
   if (open.length > 0) {
     said.push(`${open.length} lists of ${model} were not read in full: it may be in one of them.`);
   }

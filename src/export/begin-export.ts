@@ -1,5 +1,5 @@
 import type { Config } from '../config/config.js';
-import type { Generation, OnProgress, StreamKey } from '../domain.js';
+import { type Generation, isUnfinished, type OnProgress, type StreamKey } from '../domain.js';
 import { SvcError } from '../errors.js';
 import {
   compareFingerprint,
@@ -123,10 +123,6 @@ function beginStreams(
 function reopen(db: Db, rows: readonly StreamRow[]): void {
   const apply = prepareApply(db);
   for (const row of rows) apply(row, { row: { ...row, state: 'running' }, forget: [] }, false);
-}
-
-function isUnfinished({ state }: StreamRow): boolean {
-  return state === 'running' || state === 'failed';
 }
 
 /** Read by the export that is being continued, and recently enough for the gate to come. */

@@ -1,3 +1,4 @@
+import { isUnfinished } from '../domain.js';
 import type { StreamRow } from '../store/stream-row.js';
 import type { ErrorOutcome, PageOutcome, StreamOutcome } from './outcomes.js';
 import { endPass, fail, finish, settle, startPass, startReading, startSweep, startWalk } from './passes.js';
@@ -37,7 +38,7 @@ export function begin(row: StreamRow, anew: boolean, rules: ReadingRules, nowMs:
     return { row: row.startedAt === startedAt ? row : { ...row, startedAt }, forget: [] };
   }
   if (anew || row.state === 'absent') return startReading(row, nowMs);
-  if (row.state === 'running' || row.state === 'failed') return resume(row);
+  if (isUnfinished(row)) return resume(row);
   if (!rules.sweeps) return startReading(row, nowMs);
   const topUp: StreamRow = { ...row, state: 'running', endReason: null, finishedAt: null };
   return startSweep(movedTo(topUp, { rounds: 0 }), row.position.passWatermarkMs, rules);

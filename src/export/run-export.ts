@@ -2,7 +2,7 @@ import { setMaxListeners } from 'node:events';
 import { setImmediate } from 'node:timers/promises';
 import pLimit, { type LimitFunction } from 'p-limit';
 import type { Config, Endpoint } from '../config/config.js';
-import type { Generation, OnProgress } from '../domain.js';
+import { type Generation, isUnfinished, type OnProgress } from '../domain.js';
 import type { SvcError } from '../errors.js';
 import { dropStream, dropUnseen } from '../store/drop-records.js';
 import type { Fingerprint } from '../store/fingerprint.js';
@@ -169,7 +169,7 @@ function summarise(
 ): ExportSummary {
   const streams = listStreams(db, generation);
   const ids = new Set(selected.map(({ id }) => id));
-  const open = streams.filter(({ id, state }) => ids.has(id) && (state === 'running' || state === 'failed'));
+  const open = streams.filter((stream) => ids.has(stream.id) && isUnfinished(stream));
   const firstError = readings.find(({ error }) => error !== null)?.error ?? null;
   return { streams, complete: open.length === 0, firstError };
 }

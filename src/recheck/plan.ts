@@ -1,5 +1,5 @@
 import type { Config } from '../config/config.js';
-import type { Generation } from '../domain.js';
+import { type Generation, isUnfinished } from '../domain.js';
 import { type RecheckScope, recheckScope } from '../reasons.js';
 import type { CompanyPairs, OpenRow } from '../store/open-findings.js';
 import type { StreamRow } from '../store/stream-row.js';
@@ -117,7 +117,7 @@ class Planner {
       const isWanted =
         (generation === 'v4' && companyId !== null && lonely.has(companyId)) ||
         (generation === 'v3' && scope === 'companies_and_v3') ||
-        (scope === 'unread_lists' && !isReadInFull(stream));
+        (scope === 'unread_lists' && isUnfinished(stream));
       if (isWanted) this.#lists.add(stream);
     }
   }
@@ -134,7 +134,7 @@ class Planner {
       this.#streams.get(nameOf(generation, region, model, companyId)) ??
       this.#streams.get(nameOf(generation, region, model, null));
     if (stream === undefined) return;
-    if (!isReadInFull(stream) || stream.state === 'absent') {
+    if (isUnfinished(stream) || stream.state === 'absent') {
       this.#lists.add(stream);
       return;
     }
@@ -152,10 +152,6 @@ class Planner {
 
 function readsCompanies(scope: RecheckScope): boolean {
   return scope === 'companies' || scope === 'companies_and_v3';
-}
-
-function isReadInFull({ state }: StreamRow): boolean {
-  return state === 'complete' || state === 'short' || state === 'absent';
 }
 
 function nameOf(generation: Generation, region: string, model: string, companyId: bigint | null): string {

@@ -1,6 +1,6 @@
 import type { Api } from '../api/client.js';
 import type { Config } from '../config/config.js';
-import type { Generation, OnProgress } from '../domain.js';
+import { type Generation, isUnfinished, type OnProgress } from '../domain.js';
 import type { SvcError } from '../errors.js';
 import type { ExportSummary } from '../export/run-export.js';
 import type { Saver } from '../export/saver.js';
@@ -119,7 +119,7 @@ async function readLists(
         models.includes(model) &&
         (companyId === null || companies.length === 0 || companies.includes(companyId)),
     );
-    unfinished += own.filter(({ state }) => state === 'running' || state === 'failed').length;
+    unfinished += own.filter(isUnfinished).length;
   }
   return { lists: lists.length, unfinished, firstError };
 }
@@ -127,7 +127,7 @@ async function readLists(
 /** An export that continues leaves finished lists alone, so those begun and those to be topped up go apart. */
 function groupV3(lists: readonly StreamRow[]): Group[] {
   const v3 = lists.filter(({ generation }) => generation === 'v3');
-  return [v3.filter(isBegun), v3.filter((stream) => !isBegun(stream))].flatMap((own) => {
+  return [v3.filter(isUnfinished), v3.filter((stream) => !isUnfinished(stream))].flatMap((own) => {
     const models = [...new Set(own.map(({ model }) => model))];
     return models.length === 0 ? [] : [{ generation: 'v3', models, companies: [] } as const];
   });
@@ -144,7 +144,7 @@ function groupV4(lists: readonly StreamRow[], arrived: readonly bigint[], config
   };
   for (const stream of lists) {
     if (stream.generation === 'v4' && stream.companyId !== null) {
-      add(stream.companyId, stream.model, isBegun(stream));
+      add(stream.companyId, stream.model, isUnfinished(stream));
     }
   }
   // Their lists would else be begun and never read.
@@ -159,8 +159,4 @@ function groupV4(lists: readonly StreamRow[], arrived: readonly bigint[], config
     groups.set(name, group);
   }
   return [...groups.values()].map((group) => ({ generation: 'v4', ...group }));
-}
-
-function isBegun({ state }: StreamRow): boolean {
-  return state === 'running' || state === 'failed';
 }

@@ -1,4 +1,4 @@
-import type { Generation, ModelPair } from '../domain.js';
+import { type Generation, isUnfinished, type ModelPair } from '../domain.js';
 import type { RemapRun } from '../store/evidence.js';
 import type { StreamRow } from '../store/stream-row.js';
 import { countOf } from './numbers.js';
@@ -114,9 +114,7 @@ function listKey({ region, model, companyId }: PlannedList): string {
 }
 
 function unfinishedStreams(streams: readonly StreamRow[], generation: Generation): Blocker | null {
-  const open = streams.filter(
-    (stream) => stream.generation === generation && (stream.state === 'running' || stream.state === 'failed'),
-  );
+  const open = streams.filter((stream) => stream.generation === generation && isUnfinished(stream));
   if (open.length === 0) return null;
   const names = open.map((stream) => {
     const why = stream.endReason === null ? '' : `, ${stream.endReason}`;

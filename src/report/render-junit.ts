@@ -1,3 +1,4 @@
+import { isUnfinished } from '../domain.js';
 import { describeKey } from './describe-key.js';
 import { escapeMarkup } from './escape.js';
 import type { Report, ReportLimit, ReportStream } from './schema.js';
@@ -79,7 +80,7 @@ function streamCase(stream: ReportStream): Case {
   const region = stream.region === '' ? '' : ` in ${stream.region}`;
   const name = `${stream.generation.toUpperCase()} list${region}${company}`;
   if (stream.state === 'absent') return { name, result: { kind: 'skipped' } };
-  if (stream.state === 'complete' || stream.state === 'short') return { name, result: { kind: 'pass' } };
+  if (!isUnfinished(stream)) return { name, result: { kind: 'pass' } };
   const message = `${stream.state} after ${stream.pages} pages${stream.endReason === null ? '' : `: ${stream.endReason}`}`;
   const text = `Run svc-migrate export ${stream.generation} again: it continues where it stopped.`;
   return { name, result: { kind: 'error', type: 'stream_unfinished', message, text } };
