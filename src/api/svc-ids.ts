@@ -1,11 +1,10 @@
+import { MAX_INT64, MIN_INT64 } from '../domain.js';
 import { type JsonScanner, MINUS, QUOTE } from './json-scan.js';
 import type { Members } from './members.js';
 
 const ZERO = 0x30;
 /** Every integer of so many digits is exact as a JavaScript number. */
 const EXACT_DIGITS = 15;
-const LARGEST = 2n ** 63n - 1n;
-const SMALLEST = -(2n ** 63n);
 
 /** The value of an integer literal within signed 64 bits, or null for every other JSON value. */
 export function parseInt64(bytes: Uint8Array, start: number, end: number): bigint | null {
@@ -33,7 +32,7 @@ function parseLong(bytes: Uint8Array, start: number, end: number): bigint | null
   // leading zeros are no JSON, so more characters are more than 64 bits
   if (end - start > 20) return null;
   const value = BigInt(Buffer.from(bytes.subarray(start, end)).toString('latin1'));
-  return value < SMALLEST || value > LARGEST ? null : value;
+  return value < MIN_INT64 || value > MAX_INT64 ? null : value;
 }
 
 /** True where the walked JSON value is an integer without fraction and exponent. */

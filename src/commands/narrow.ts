@@ -1,9 +1,8 @@
 import type { Config } from '../config/config.js';
 import { didYouMean } from '../config/suggest.js';
+import { parseId } from '../domain.js';
 import { SvcError } from '../errors.js';
 import type { Given, Narrowing } from './command.js';
-
-const MAX_INT64 = 2n ** 63n - 1n;
 
 /**
  * `--model` and `--company`, checked.
@@ -13,7 +12,7 @@ const MAX_INT64 = 2n ** 63n - 1n;
 export function parseNarrowing(given: Given, config: Config): Narrowing {
   const models = given.texts('model');
   for (const model of models) assertConfigured(config, model);
-  return { models, companies: given.texts('company').map((text) => parseId(text, 'company id')) };
+  return { models, companies: given.texts('company').map((text) => requireId(text, 'company id')) };
 }
 
 /** @throws SvcError `usage` where the model is not configured */
@@ -55,10 +54,8 @@ export function assertPlace(config: Config, { model, path, region }: Place): voi
 }
 
 /** @throws SvcError `usage` where the text is no 64-bit id */
-export function parseId(text: string, what: string): bigint {
-  if (/^\d{1,19}$/.test(text)) {
-    const id = BigInt(text);
-    if (id <= MAX_INT64) return id;
-  }
+export function requireId(text: string, what: string): bigint {
+  const id = parseId(text);
+  if (id !== null) return id;
   throw new SvcError('usage', `"${text}" is no ${what}: digits only, at most 9223372036854775807.`);
 }

@@ -1,4 +1,5 @@
-import { assertNoProblems, parseCompanyId, readCsvFile, takeCsvLines } from './csv-file.js';
+import { parseId } from '../domain.js';
+import { assertNoProblems, readCsvFile, takeCsvLines } from './csv-file.js';
 import { orMeant } from './suggest.js';
 
 /** A V3 company with the V4 company that the user says it is. */
@@ -50,8 +51,8 @@ function parseLine(cells: readonly string[], regions: readonly string[]): NamedC
   if (!regions.includes(region)) {
     return `"${region}" is not a configured region${orMeant(region, regions)}`;
   }
-  const v3CompanyId = parseCompanyId(v3);
-  const v4CompanyId = parseCompanyId(v4);
+  const v3CompanyId = parseId(v3);
+  const v4CompanyId = parseId(v4);
   if (v3CompanyId === null) return `v3_company_id "${v3}" is not an id`;
   if (v4CompanyId === null) return `v4_company_id "${v4}" is not an id`;
   return { region, v3CompanyId, v4CompanyId };

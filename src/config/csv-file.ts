@@ -1,8 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { SvcError } from '../errors.js';
 
-const MAX_INT64 = 2n ** 63n - 1n;
-
 /**
  * Reads a CSV file that a setting names.
  *
@@ -67,11 +65,4 @@ function splitCells(line: string): string[] | null {
     cells.push(quoted === undefined ? plain.trim() : quoted.replaceAll('""', '"'));
     if (end === '') return cells;
   }
-}
-
-/** A positive 64-bit id, or null. */
-export function parseCompanyId(text: string): bigint | null {
-  if (!/^\d{1,19}$/.test(text)) return null;
-  const id = BigInt(text);
-  return id <= MAX_INT64 ? id : null;
 }

@@ -1,5 +1,5 @@
-import type { ModelPair } from '../domain.js';
-import { assertNoProblems, parseCompanyId, readCsvFile, takeCsvLines } from './csv-file.js';
+import { type ModelPair, parseId } from '../domain.js';
+import { assertNoProblems, readCsvFile, takeCsvLines } from './csv-file.js';
 import { orMeant } from './suggest.js';
 
 /** What a person decided about one V3 id, or about a V4 id that has no V3 record. */
@@ -68,7 +68,7 @@ function parseLine(line: number, cells: readonly string[], places: DecisionPlace
   if (cells.length < 6 || more.some((cell) => cell !== '')) return 'needs seven values';
   const problem = findPlaceProblem(model, path, region, places);
   if (problem !== null) return problem;
-  const v3CompanyId = parseCompanyId(company);
+  const v3CompanyId = parseId(company);
   if (v3CompanyId === null) return `v3_company_id "${company}" is not an id`;
   if (v3 === UNDECIDED || v4 === UNDECIDED) {
     return `"${UNDECIDED}" is not a decision: write the id, leave it empty for none, or begin the line with #`;

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { MAX_INT64 } from '../domain.js';
 import { applySchema } from './apply-targets.js';
 import {
   DEFAULT_DATABASE,
@@ -11,8 +12,6 @@ import { parseDuration } from './durations.js';
 import { LIMIT_NAMES, limitValueSchema } from './limits.js';
 import { strict } from './strict.js';
 import { baseUrlProblem, instantOf } from './values.js';
-
-const MAX_INT64 = 2n ** 63n - 1n;
 
 const AN_ID = { error: 'must be an id: digits, in quotes above 9007199254740991' };
 const id = z

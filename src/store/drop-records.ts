@@ -1,3 +1,4 @@
+import { MAX_INT64, MIN_INT64 } from '../domain.js';
 import { dropCursors } from './cursors.js';
 import { dropExcluded } from './excluded.js';
 import type { Db } from './open.js';
@@ -10,9 +11,6 @@ export interface DropChunk {
   readonly next: bigint | null;
 }
 
-const LOWEST_ID = -(2n ** 63n);
-const HIGHEST_ID = 2n ** 63n - 1n;
-
 /** Records looked at in one transaction: some tens of ms. */
 const CHUNK = 10_000;
 
@@ -21,7 +19,7 @@ const CHUNK = 10_000;
  * on (null: the first). Call inside a transaction.
  */
 export function dropUnseen(db: Db, streamId: bigint, keepFrom: number, from: bigint | null): DropChunk {
-  const low = from ?? LOWEST_ID;
+  const low = from ?? MIN_INT64;
   const high = db
     .prepare<[bigint, bigint, number], bigint | null>(`
       SELECT max(svc_id) FROM
@@ -38,7 +36,7 @@ export function dropUnseen(db: Db, streamId: bigint, keepFrom: number, from: big
   );
   const { changes } = db.prepare(`DELETE ${where}`).run(streamId, low, high, keepFrom);
   db.prepare('UPDATE stream SET stored = stored - ? WHERE id = ?').run(changes, streamId);
-  return { dropped: changes, next: high === HIGHEST_ID ? null : high + 1n };
+  return { dropped: changes, next: high === MAX_INT64 ? null : high + 1n };
 }
 
 /** Drops the row of a stream whose records are gone, and all that hangs on it. Call inside a transaction. */

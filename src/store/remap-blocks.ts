@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { MIN_INT64 } from '../domain.js';
 import type { Db } from './open.js';
 import { ROWS_PER_BLOCK, readSlices } from './slices.js';
 
@@ -86,7 +87,7 @@ const ENTRIES = {
 
 /** Below every key, so that the first block of a model begins before all there can be. */
 export function lowestKey(part: IndexPart): IndexKey {
-  return part === 'key' ? '' : -(2n ** 63n);
+  return part === 'key' ? '' : MIN_INT64;
 }
 
 /** A stored key as SQL compares it. */

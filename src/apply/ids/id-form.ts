@@ -1,3 +1,5 @@
+import { MAX_INT64, MIN_INT64 } from '../../domain.js';
+
 /** How a stored value looks that is not an id written the one usual way. Named in plans, never guessed at. */
 export type OddForm =
   | 'decimal'
@@ -14,8 +16,6 @@ export type OddForm =
   | 'not_a_value';
 
 const CANONICAL = /^(?:0|-?[1-9][0-9]{0,18})$/;
-const MIN = -(2n ** 63n);
-const MAX = 2n ** 63n - 1n;
 
 const FORMS: readonly (readonly [RegExp, OddForm])[] = [
   [/^[+-]?\d+\.\d*$/, 'decimal'],
@@ -32,7 +32,7 @@ export function isIdText(text: string): boolean {
   if (!CANONICAL.test(text)) return false;
   if (text.length < 19) return true;
   const value = BigInt(text);
-  return value >= MIN && value <= MAX;
+  return value >= MIN_INT64 && value <= MAX_INT64;
 }
 
 /** Why `text`, for which `isIdText` is false, is no id. */

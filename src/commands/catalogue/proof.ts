@@ -89,7 +89,7 @@ export const EXPLAIN: CommandSpec = {
   ],
   run: async (given, io) => {
     const { runExplain } = await import('../explain.js');
-    const { parseId } = await import('../narrow.js');
+    const { requireId } = await import('../narrow.js');
     const [model = '', id] = given.args;
     const company = given.text('company');
     return runExplain(
@@ -100,7 +100,7 @@ export const EXPLAIN: CommandSpec = {
         platformId: given.text('platformId') ?? null,
         path: given.text('path') ?? null,
         region: given.text('region') ?? null,
-        companyId: company === undefined ? null : parseId(company, 'company id'),
+        companyId: company === undefined ? null : requireId(company, 'company id'),
         json: given.isSet('json'),
       },
       io,

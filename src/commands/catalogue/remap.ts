@@ -137,7 +137,7 @@ export const LOOKUP: CommandSpec = {
   ],
   run: async (given, io) => {
     const { runLookup } = await import('../lookup.js');
-    const { parseId } = await import('../narrow.js');
+    const { requireId } = await import('../narrow.js');
     const [model = '', ...ids] = given.args;
     const company = given.text('company');
     return runLookup(
@@ -148,7 +148,7 @@ export const LOOKUP: CommandSpec = {
         input: given.isSet('stdin') ? given.input : undefined,
         json: given.isSet('json'),
         region: given.text('region'),
-        company: company === undefined ? undefined : parseId(company, 'company id'),
+        company: company === undefined ? undefined : requireId(company, 'company id'),
         path: given.text('path'),
         allowIncomplete: given.isSet('allowIncomplete'),
       },
