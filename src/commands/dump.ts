@@ -1,11 +1,10 @@
 import type { Config } from '../config/config.js';
-import { SvcError } from '../errors.js';
 import { escapeUnseen } from '../report/escape.js';
 import { assertUsableRemap } from '../report/read-readiness.js';
 import { DUMP_FORMATS, type DumpFormat } from '../report/render-dump.js';
 import { assertTargets, writeOutput, writeText } from '../report/write-output.js';
 import { readRemap } from '../store/remap.js';
-import { isStdoutClosed } from './closed-stdout.js';
+import { assertStdout } from './closed-stdout.js';
 import type { Io } from './io.js';
 import { assertRemapIntact, readDatabase } from './read-database.js';
 import { ownFilesOf, scopeOf } from './report.js';
@@ -29,11 +28,7 @@ export interface DumpOptions {
 export async function runDump(options: DumpOptions, io: Io): Promise<number> {
   const { config, format = 'csv', output: target = '-' } = options;
   assertTargets([target], ownFilesOf(config));
-  if (target === '-' && isStdoutClosed()) {
-    throw new SvcError('output', 'There is no stdout to write the dump to.', {
-      hint: 'Name a file with --output.',
-    });
-  }
+  if (target === '-') assertStdout();
   return readDatabase(config, async (db) => {
     if (options.allowIncomplete !== true) assertUsableRemap(db, config);
     await assertRemapIntact(db, io, ['rows', 'company']);

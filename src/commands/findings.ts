@@ -31,6 +31,7 @@ import {
 } from '../store/findings.js';
 import type { Db } from '../store/open.js';
 import { EVERYTHING, type RemapRow } from '../store/remap.js';
+import { assertStdout } from './closed-stdout.js';
 import type { Io } from './io.js';
 import { assertRemapIntact, readDatabase } from './read-database.js';
 import { ownFilesOf, scopeOf } from './report.js';
@@ -64,6 +65,7 @@ export async function runFindings(options: FindingsOptions, io: Io): Promise<num
   const { config, json, writeDecisions, writeCompanies, limit } = options;
   const filter = filterOf(options);
   assertOutputs(options);
+  if (json === '-') assertStdout();
   if (json !== undefined && json !== '-') rmSync(json, { force: true });
   return readDatabase(config, async (db) => {
     assertRemap(db);

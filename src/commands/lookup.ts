@@ -4,6 +4,7 @@ import { assertUsableRemap } from '../report/read-readiness.js';
 import { writeText } from '../report/write-output.js';
 import type { Answer } from '../store/answer.js';
 import { parseSvcId, prepareLookup } from '../store/lookup.js';
+import { assertStdout } from './closed-stdout.js';
 import type { Io } from './io.js';
 import { assertPlace } from './narrow.js';
 import { readDatabase } from './read-database.js';
@@ -34,6 +35,7 @@ export async function runLookup(options: LookupOptions, io: Io): Promise<number>
   const { config, model, path = null, region = null } = options;
   assertPlace(config, { model, path, region });
   const ids = options.ids.map(parseArgument);
+  assertStdout();
   return readDatabase(config, async (db) => {
     if (options.allowIncomplete !== true) assertUsableRemap(db, config);
     const find = prepareLookup(db);

@@ -20,6 +20,7 @@ import { type RemapRow, readFindings, type Scope } from '../store/remap.js';
 import { INDEX_PARTS, TABLE_PARTS } from '../store/remap-blocks.js';
 import type { RemapPart } from '../store/remap-digest.js';
 import { readVersion } from '../version.js';
+import { assertStdout } from './closed-stdout.js';
 import type { Io } from './io.js';
 import { assertRemapIntact, readDatabase } from './read-database.js';
 
@@ -79,6 +80,7 @@ export async function writeReport(options: ReportOptions, io: Io): Promise<Repor
       '--since goes with neither --model nor --company: earlier counts are of everything.',
     );
   }
+  if (targets.includes('-')) assertStdout();
   io.onProgress({ kind: 'stage', name: 'report' });
   return readDatabase(config, async (db) => {
     await assertRemapIntact(db, io, partsReadBy(db, options));

@@ -106,6 +106,18 @@ it('closed standard streams end no command with a bug', async () => {
   }
 });
 
+it('data asked for on stdout are an error where there is none', async () => {
+  for (const line of [
+    'lookup accounting/invoices 1',
+    'findings --json -',
+    'check --json -',
+    'report --quiet --ndjson -',
+  ]) {
+    const { code, stderr } = await runShell(`svc-migrate ${line} >&-`, given());
+    expect([line, code, stderr]).toEqual([line, 6, expect.stringContaining('There is no stdout')]);
+  }
+});
+
 it('a dump without a stdout is an error, and one to /dev/null is not', async () => {
   const closed = await runShell('svc-migrate dump --quiet >&-', given());
   expect([closed.code, closed.stderr]).toEqual([6, expect.stringContaining('There is no stdout')]);
