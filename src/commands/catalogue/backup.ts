@@ -3,12 +3,12 @@ import type { CommandSpec } from '../command.js';
 export const BACKUP: CommandSpec = {
   name: 'backup',
   args: '<file>',
-  says: 'copy the database, consistent and checked',
-  more: 'The copy is as the database was at one moment; its structure is checked before it gets its name. Only its owner can read it. A file that is there is not replaced without --force.',
-  options: [{ flags: '--force', says: 'replace the file if it is there' }],
+  says: 'make a consistent copy of the database',
+  more: 'Copies the state of one moment, also while an export runs, and checks the copy before it gets its name. Only its owner can read it. An existing file is replaced only with --force.',
+  options: [{ flags: '--force', says: 'replace an existing file' }],
   examples: [
     { line: 'svc-migrate backup before-cutover.db', does: 'keep what the cutover was decided on' },
-    { line: 'svc-migrate backup nightly.db --force', does: 'replace the copy of the night before' },
+    { line: 'svc-migrate backup nightly.db --force', does: "replace last night's copy" },
   ],
   run: async (given, io) => {
     const { runBackup } = await import('../backup.js');
