@@ -37,12 +37,12 @@ export function previewPairs(input: PreviewInput): readonly PairPreview[] {
   const sides = { v3: v3.map(({ side }) => side), v4: v4.map(({ side }) => side) };
   const pairing = pairCompanies({ ...sides, evidence, uncounted: NOTHING, mode, named: input.named });
   return v3.map(({ side }) => {
-    const { v4: ix, matchedBy } = pairing.v3.get(side.ix) ?? { v4: null, matchedBy: 'none' as const };
-    const own = evidence.find((row) => row.v3 === side.ix && row.v4 === ix);
+    const { v4, matchedBy } = pairing.v3.get(side.id) ?? { v4: null, matchedBy: 'none' as const };
+    const own = evidence.find((row) => row.v3 === side.id && row.v4 === v4);
     return {
       region: side.region,
       v3CompanyId: side.companyId,
-      v4CompanyId: ix === null ? null : (sides.v4[ix]?.companyId ?? null),
+      v4CompanyId: v4 === null ? null : (sides.v4[v4]?.companyId ?? null),
       matchedBy,
       comparable: own?.comparable ?? 0,
       agreeing: own?.agreeing ?? 0,
@@ -62,7 +62,7 @@ function sidesOf(samples: readonly Sample[]): readonly Sampled[] {
   for (const { model, region, records } of samples) {
     for (const { companyId, platformId, facts } of records) {
       const name = `${region} ${companyId}`;
-      const fresh = { ix: found.size, region, companyId, scopeFull: false };
+      const fresh = { id: found.size, region, companyId, scopeFull: false };
       const company: Sampled = found.get(name) ?? { side: fresh, facts: new Map() };
       found.set(name, company);
       if (platformId === null) continue;
@@ -80,8 +80,8 @@ function buildEvidence(v3: readonly Sampled[], v4: readonly Sampled[]): readonly
       if (verdicts.length === 0) return [];
       return [
         {
-          v3: a.side.ix,
-          v4: b.side.ix,
+          v3: a.side.id,
+          v4: b.side.id,
           shared: verdicts.length,
           comparable: verdicts.filter((verdict) => verdict !== 'incomparable').length,
           agreeing: verdicts.filter((verdict) => verdict === 'agrees').length,

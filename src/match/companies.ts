@@ -46,8 +46,8 @@ function readCompanies(db: Db, generation: 3 | 4): CompanySide[] {
     .prepare(`SELECT id, ${region}, company_id, scope_complete FROM scope_v${generation}_company ORDER BY id`)
     .raw()
     .all();
-  return (rows as [bigint, string, bigint, bigint][]).map(([ix, name, companyId, scopeFull]) => ({
-    ix: Number(ix),
+  return (rows as [bigint, string, bigint, bigint][]).map(([id, name, companyId, scopeFull]) => ({
+    id: Number(id),
     region: name,
     companyId,
     scopeFull: scopeFull === 1n,
@@ -56,11 +56,11 @@ function readCompanies(db: Db, generation: 3 | 4): CompanySide[] {
 
 function savePairing(db: Db, pairing: Pairing): void {
   const update3 = db.prepare('UPDATE scope_v3_company SET paired_id = ?, matched_by = ? WHERE id = ?');
-  for (const [ix, { v4, matchedBy }] of pairing.v3)
-    update3.run(v4 === null ? null : BigInt(v4), matchedBy, BigInt(ix));
+  for (const [id, { v4, matchedBy }] of pairing.v3)
+    update3.run(v4 === null ? null : BigInt(v4), matchedBy, BigInt(id));
   const update4 = db.prepare('UPDATE scope_v4_company SET paired_id = ?, matched_by = ? WHERE id = ?');
-  for (const [ix, { v3, matchedBy }] of pairing.v4)
-    update4.run(v3 === null ? null : BigInt(v3), matchedBy, BigInt(ix));
+  for (const [id, { v3, matchedBy }] of pairing.v4)
+    update4.run(v3 === null ? null : BigInt(v3), matchedBy, BigInt(id));
 }
 
 interface Sides {
@@ -80,13 +80,13 @@ function saveCompanyTable(
     INSERT INTO company(region, v3_company_id, v4_company_id, matched_by, shared_keys, agreeing_keys, v3_keys, v4_keys, note)
     VALUES (?, ?, ?, ?, ?, ?, ifnull((SELECT key_count FROM scope_v3_company WHERE id = ?), 0),
       ifnull((SELECT key_count FROM scope_v4_company WHERE id = ?), 0), ?)`);
-  const id4 = new Map(sides.v4.map(({ ix, companyId }) => [ix, companyId]));
-  const id3 = new Map(sides.v3.map((side) => [side.ix, side]));
+  const id4 = new Map(sides.v4.map(({ id, companyId }) => [id, companyId]));
+  const id3 = new Map(sides.v3.map((side) => [side.id, side]));
   const evidence3 = groupBy(evidence, (row) => row.v3);
   const evidence4 = groupBy(evidence, (row) => row.v4);
   for (const side of sides.v3) {
-    const { v4 = null, matchedBy = 'none' } = pairing.v3.get(side.ix) ?? {};
-    const rows = bestFirst(evidence3.get(side.ix) ?? []);
+    const { v4 = null, matchedBy = 'none' } = pairing.v3.get(side.id) ?? {};
+    const rows = bestFirst(evidence3.get(side.id) ?? []);
     const own = rows.find((row) => row.v4 === v4) ?? (v4 === null ? rows[0] : undefined);
     const note = rows
       .slice(0, 3)
@@ -98,15 +98,15 @@ function saveCompanyTable(
       matchedBy,
       BigInt(own?.shared ?? 0),
       BigInt(own?.agreeing ?? 0),
-      BigInt(side.ix),
+      BigInt(side.id),
       v4 === null ? null : BigInt(v4),
       JSON.stringify(note),
     );
   }
   for (const side of sides.v4) {
-    const { v3 = null, matchedBy = 'none' } = pairing.v4.get(side.ix) ?? {};
+    const { v3 = null, matchedBy = 'none' } = pairing.v4.get(side.id) ?? {};
     if (v3 !== null) continue;
-    const rows = bestFirst(evidence4.get(side.ix) ?? []);
+    const rows = bestFirst(evidence4.get(side.id) ?? []);
     const note = rows.slice(0, 3).map((row) => {
       const a = id3.get(row.v3);
       return { region: a?.region, v3_company_id: String(a?.companyId), ...numbersOf(row) };
@@ -119,7 +119,7 @@ function saveCompanyTable(
       BigInt(rows[0]?.shared ?? 0),
       BigInt(rows[0]?.agreeing ?? 0),
       null,
-      BigInt(side.ix),
+      BigInt(side.id),
       JSON.stringify(note),
     );
   }

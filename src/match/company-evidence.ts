@@ -19,7 +19,7 @@ export interface FoundEvidence {
 
 /** Saves how many keys each company has. Only streams read in full count. */
 export function readCompanyEvidence(db: Db): FoundEvidence {
-  const counts = new Counts();
+  const counts = new SharedKeyCounts();
   const keys = { v3: new Map<number, number>(), v4: new Map<number, number>() };
   let comparisons = 0;
   const isAffordable = () => comparisons <= COMPARISONS && counts.size <= COUNTED_PAIRS;
@@ -34,7 +34,7 @@ export function readCompanyEvidence(db: Db): FoundEvidence {
   saveKeyCounts(db, 4, keys.v4);
   if (isAffordable()) return { rows: counts.list(keys), uncounted: counts.uncounted };
   const agreeing = findAgreeingPairs(db);
-  const exact = new Counts(agreeing);
+  const exact = new SharedKeyCounts(agreeing);
   walkKeyed(db, { facts: true }, (group) => exact.add(...sidesOf(group)));
   return { rows: exact.list(keys), uncounted: exact.uncounted };
 }
@@ -111,9 +111,9 @@ function readEqualIds(db: Db): [v3: number, v4: number][] {
 }
 
 /** The records of one key, by company. */
-type Side = ReadonlyMap<number, readonly Keyed[]>;
+type RecordsByCompany = ReadonlyMap<number, readonly Keyed[]>;
 
-function sidesOf(group: readonly Keyed[]): [v3: Side, v4: Side] {
+function sidesOf(group: readonly Keyed[]): [v3: RecordsByCompany, v4: RecordsByCompany] {
   const sides = [new Map<number, Keyed[]>(), new Map<number, Keyed[]>()] as const;
   for (const one of group) {
     if (!one.inFull) continue;
@@ -125,13 +125,13 @@ function sidesOf(group: readonly Keyed[]): [v3: Side, v4: Side] {
   return [...sides];
 }
 
-function sizeOf(side: Side): number {
+function sizeOf(side: RecordsByCompany): number {
   let size = 0;
   for (const [, records] of side) size += records.length;
   return size;
 }
 
-interface Count {
+interface SharedKeyCount {
   readonly v3: number;
   readonly v4: number;
   shared: number;
@@ -140,8 +140,8 @@ interface Count {
 }
 
 /** What the shared keys of company pairs say, of all of them or of those named. */
-class Counts {
-  readonly #byPair = new Map<number, Count>();
+class SharedKeyCounts {
+  readonly #byPair = new Map<number, SharedKeyCount>();
   readonly #partners: ReadonlyMap<number, ReadonlySet<number>> | null;
   readonly uncounted: UncountedKeys;
 
@@ -154,7 +154,7 @@ class Counts {
     return this.#byPair.size;
   }
 
-  add(v3: Side, v4: Side): void {
+  add(v3: RecordsByCompany, v4: RecordsByCompany): void {
     if (v3.size === 0 || v4.size === 0) return;
     for (const [a, records] of v3) {
       for (const b of this.#partners === null ? v4.keys() : (this.#partners.get(a) ?? [])) {

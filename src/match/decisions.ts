@@ -25,7 +25,7 @@ export function decideRecords(db: Db, decisions: readonly Decision[], pairs: Pai
   saveLines(db, decisions);
   const byLine = new Map(decisions.map((one) => [one.line, one]));
   const apply = prepareApply(db, pairs);
-  for (const row of readRecordFacts(db)) {
+  for (const row of readDecisionRecords(db)) {
     const decision = byLine.get(row.line);
     if (decision === undefined) continue;
     const verdict = judgeRecords(row, decision, pairs);
@@ -64,7 +64,7 @@ function saveLines(db: Db, decisions: readonly Decision[]): void {
   }
 }
 
-interface RecordFacts {
+interface DecisionRecords {
   readonly line: number;
   readonly pairedModel: number | null;
   readonly readInFull: number;
@@ -82,9 +82,9 @@ interface RecordFacts {
 }
 
 /** What is stored of the records that decisions name, in the order of the V3 records. */
-function readRecordFacts(db: Db): RecordFacts[] {
+function readDecisionRecords(db: Db): DecisionRecords[] {
   return db
-    .prepare<[], RecordFacts>(`
+    .prepare<[], DecisionRecords>(`
       SELECT line.line, paired_model.id AS pairedModel,
           ifnull(v3_read_in_full AND v4_read_in_full AND pair_is_final, 0) AS readInFull,
           v3.id AS v3, v3.deleted AS v3Deleted, v3.platform_id AS v3Key,
@@ -112,7 +112,7 @@ function readRecordFacts(db: Db): RecordFacts[] {
     .all();
 }
 
-function judgeRecords(row: RecordFacts, { v3SvcId, v4SvcId }: Decision, pairs: Pairs): DecisionVerdict {
+function judgeRecords(row: DecisionRecords, { v3SvcId, v4SvcId }: Decision, pairs: Pairs): DecisionVerdict {
   const v3 = objectOf(row.v3, row.v3Deleted, row.v3Outcome);
   const v4 = objectOf(row.v4, row.v4Deleted, row.v4Outcome);
   return judgeDecision({
@@ -134,7 +134,7 @@ function objectOf(
   return id === null ? 'not_exported' : { deleted: deleted === 1, paired: outcome === null };
 }
 
-function prepareApply(db: Db, pairs: Pairs): (row: RecordFacts, decision: Decision) => void {
+function prepareApply(db: Db, pairs: Pairs): (row: DecisionRecords, decision: Decision) => void {
   const forget = db.prepare('DELETE FROM record_outcome WHERE record_id = ?');
   const keep = db.prepare('INSERT INTO decided_pair VALUES (?, ?)');
   const conclude = db.prepare(

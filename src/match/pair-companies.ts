@@ -1,8 +1,8 @@
 import type { CompanyMatch } from '../domain.js';
 
-/** A company of one generation, by its row in the scope tables. */
+/** A company of one generation; `id` is the caller's own number for it, unique within the generation. */
 export interface CompanySide {
-  readonly ix: number;
+  readonly id: number;
   /** '' for V4. */
   readonly region: string;
   readonly companyId: bigint;
@@ -54,7 +54,7 @@ export interface Pairing {
 /** Agreeing keys under this share of the smaller side's keys are chance. */
 const CHANCE = 0.01;
 
-type Found = readonly [v3: number, v4: number, matchedBy: CompanyMatch];
+type CompanyLink = readonly [v3: number, v4: number, matchedBy: CompanyMatch];
 
 /**
  * Pairs V3 companies with V4 companies, one to at most one, or says why not. Pure.
@@ -72,10 +72,10 @@ export function pairCompanies(input: PairingInput): Pairing {
   const decide = input.mode === 'same_id' ? () => true : (claim: IdClaim) => canDecideById(evidence, claim);
   const byId = claims.filter((claim) => !isOpen(claim) && decide(claim));
   return describePairing(input, {
-    found: [...named, ...byEvidence, ...byId.map(({ a, b }) => [a.ix, b.ix, 'same_id'] as const)],
+    found: [...named, ...byEvidence, ...byId.map(({ a, b }) => [a.id, b.id, 'same_id'] as const)],
     open: [
       ...evidence.rows.filter(isAboveChance),
-      ...claims.filter(isOpen).map(({ a, b }) => ({ v3: a.ix, v4: b.ix })),
+      ...claims.filter(isOpen).map(({ a, b }) => ({ v3: a.id, v4: b.id })),
     ],
     uncounted: evidence.uncounted,
   });
@@ -122,9 +122,9 @@ function bestBy(
 
 const NO_EVIDENCE: Best = { first: 0, second: 0 };
 
-function findNamed({ v3, v4, named }: PairingInput): Found[] {
-  const rows3 = new Map(v3.map(({ ix, region, companyId }) => [`${companyId} ${region}`, ix]));
-  const rows4 = new Map(v4.map(({ ix, companyId }) => [companyId, ix]));
+function findNamed({ v3, v4, named }: PairingInput): CompanyLink[] {
+  const rows3 = new Map(v3.map(({ id, region, companyId }) => [`${companyId} ${region}`, id]));
+  const rows4 = new Map(v4.map(({ id, companyId }) => [companyId, id]));
   return named.flatMap(({ region, v3CompanyId, v4CompanyId }) => {
     const a = rows3.get(`${v3CompanyId} ${region}`);
     const b = rows4.get(v4CompanyId);
@@ -137,12 +137,12 @@ interface Paired {
   readonly v4: ReadonlySet<number>;
 }
 
-function pairsOf(found: readonly Found[]): Paired {
+function pairsOf(found: readonly CompanyLink[]): Paired {
   return { v3: new Set(found.map(([v3]) => v3)), v4: new Set(found.map(([, v4]) => v4)) };
 }
 
 /** Each the other's best by agreeing keys, most comparable keys agree, and no rival with half as many. */
-function findByEvidence(evidence: EvidenceIndex, named: Paired): Found[] {
+function findByEvidence(evidence: EvidenceIndex, named: Paired): CompanyLink[] {
   const isBest = (best: Best = NO_EVIDENCE, agreeing: number): boolean =>
     best.first === agreeing && best.second * 2 < agreeing;
   const isClear = (row: CompanyEvidence): boolean =>
@@ -172,22 +172,26 @@ interface IdClaim {
  * Equal ids of companies that are not paired. A named V3 company does not claim a V4 company of its own id, but keeps
  * that id from telling two regions apart.
  */
-function findIdClaims(input: PairingInput, named: readonly Found[], byEvidence: readonly Found[]): IdClaim[] {
+function findIdClaims(
+  input: PairingInput,
+  named: readonly CompanyLink[],
+  byEvidence: readonly CompanyLink[],
+): IdClaim[] {
   const isNamed = pairsOf(named);
   const isProven = pairsOf(byEvidence);
   const bearers = groupBy(
-    input.v3.filter(({ ix }) => !isProven.v3.has(ix)),
+    input.v3.filter(({ id }) => !isProven.v3.has(id)),
     ({ companyId }) => companyId,
   );
   const claims = input.v4
-    .filter(({ ix }) => !isNamed.v4.has(ix) && !isProven.v4.has(ix))
+    .filter(({ id }) => !isNamed.v4.has(id) && !isProven.v4.has(id))
     .flatMap((b) => {
       const same = bearers.get(b.companyId) ?? [];
-      const free = same.filter(({ ix }) => !isNamed.v3.has(ix));
+      const free = same.filter(({ id }) => !isNamed.v3.has(id));
       return free.map((a) => ({ a, b, isTied: same.length > 1 }));
     });
   const own = evidenceOfClaims(input.evidence, claims);
-  return claims.map((claim) => ({ ...claim, own: own.get(claim.a.ix) }));
+  return claims.map((claim) => ({ ...claim, own: own.get(claim.a.id) }));
 }
 
 /** Evidence of each claim, by its V3 company. */
@@ -195,7 +199,7 @@ function evidenceOfClaims(
   evidence: readonly CompanyEvidence[],
   claims: readonly Pick<IdClaim, 'a' | 'b'>[],
 ): Map<number, CompanyEvidence> {
-  const claimed = new Map(claims.map(({ a, b }) => [a.ix, b.ix]));
+  const claimed = new Map(claims.map(({ a, b }) => [a.id, b.id]));
   return new Map(evidence.filter((row) => claimed.get(row.v3) === row.v4).map((row) => [row.v3, row]));
 }
 
@@ -209,29 +213,29 @@ function canDecideById(evidence: EvidenceIndex, { a, b, own }: IdClaim): boolean
   return (
     a.scopeFull &&
     b.scopeFull &&
-    (evidence.v3.get(a.ix)?.first ?? 0) === 0 &&
-    (evidence.v4.get(b.ix)?.first ?? 0) === 0 &&
+    (evidence.v3.get(a.id)?.first ?? 0) === 0 &&
+    (evidence.v4.get(b.id)?.first ?? 0) === 0 &&
     (own?.comparable ?? 0) === 0
   );
 }
 
-interface Links {
-  readonly found: readonly Found[];
+interface PairingEvidence {
+  readonly found: readonly CompanyLink[];
   /** Company pairs that something speaks for without settling it. */
   readonly open: readonly { readonly v3: number; readonly v4: number }[];
   readonly uncounted: Uncounted;
 }
 
 /** Companies that nothing paired are ambiguous if anything speaks for a pair of theirs; the rest have none. */
-function describePairing({ v3, v4 }: PairingInput, { found, open, uncounted }: Links): Pairing {
+function describePairing({ v3, v4 }: PairingInput, { found, open, uncounted }: PairingEvidence): Pairing {
   const twins3 = new Map(found.map(([a, b, by]) => [a, { v4: b, matchedBy: by }]));
   const twins4 = new Map(found.map(([a, b, by]) => [b, { v3: a, matchedBy: by }]));
   const open3 = new Set([...open.map((link) => link.v3), ...uncounted.v3.keys()]);
   const open4 = new Set([...open.map((link) => link.v4), ...uncounted.v4.keys()]);
   const unpaired = (isOpen: boolean): CompanyMatch => (isOpen ? 'ambiguous' : 'none');
   return {
-    v3: new Map(v3.map(({ ix }) => [ix, twins3.get(ix) ?? { v4: null, matchedBy: unpaired(open3.has(ix)) }])),
-    v4: new Map(v4.map(({ ix }) => [ix, twins4.get(ix) ?? { v3: null, matchedBy: unpaired(open4.has(ix)) }])),
+    v3: new Map(v3.map(({ id }) => [id, twins3.get(id) ?? { v4: null, matchedBy: unpaired(open3.has(id)) }])),
+    v4: new Map(v4.map(({ id }) => [id, twins4.get(id) ?? { v3: null, matchedBy: unpaired(open4.has(id)) }])),
   };
 }
 

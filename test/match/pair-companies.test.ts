@@ -341,11 +341,11 @@ function inputOf({
   unread = false,
 }: Omit<Case, 'name' | 'expected'>): PairingInput {
   return {
-    v3: v3.map((text, ix) => {
-      const [region = '', id = '0'] = text.split(':');
-      return { ix, region, companyId: BigInt(id), scopeFull: !unread };
+    v3: v3.map((text, id) => {
+      const [region = '', companyId = '0'] = text.split(':');
+      return { id, region, companyId: BigInt(companyId), scopeFull: !unread };
     }),
-    v4: v4.map((id, ix) => ({ ix, region: '', companyId: BigInt(id), scopeFull: !unread })),
+    v4: v4.map((companyId, id) => ({ id, region: '', companyId: BigInt(companyId), scopeFull: !unread })),
     evidence: evidence.map(
       ([a, b, agreeing, comparable, smallerKeys = 100]): CompanyEvidence => ({
         v3: a,
@@ -440,8 +440,8 @@ describe('pairing companies', () => {
         const { v3, v4 } = pairCompanies(
           inputOf({ v3: ['a:1', 'a:2', 'a:3', 'b:1', 'b:2'], v4: ids, evidence: rows, mode, unread }),
         );
-        for (const [ix, { v4: twin }] of v3) if (twin !== null) expect(v4.get(twin)?.v3).toBe(ix);
-        for (const [ix, { v3: twin }] of v4) if (twin !== null) expect(v3.get(twin)?.v4).toBe(ix);
+        for (const [id, { v4: twin }] of v3) if (twin !== null) expect(v4.get(twin)?.v3).toBe(id);
+        for (const [id, { v3: twin }] of v4) if (twin !== null) expect(v3.get(twin)?.v4).toBe(id);
       }),
       { numRuns: 500 },
     );

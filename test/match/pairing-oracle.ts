@@ -10,9 +10,9 @@ export function oraclePairing(input: PairingInput): {
 } {
   const { v3, v4, evidence, mode } = input;
   const numbers = (a: CompanySide, b: CompanySide): CompanyEvidence =>
-    evidence.find((row) => row.v3 === a.ix && row.v4 === b.ix) ?? {
-      v3: a.ix,
-      v4: b.ix,
+    evidence.find((row) => row.v3 === a.id && row.v4 === b.id) ?? {
+      v3: a.id,
+      v4: b.id,
       shared: 0,
       comparable: 0,
       agreeing: 0,
@@ -21,8 +21,8 @@ export function oraclePairing(input: PairingInput): {
   const agreeing = (a: CompanySide, b: CompanySide) => numbers(a, b).agreeing;
 
   // keys that may agree with any company stand for one more company that agrees on all of them
-  const hidden3 = (a: CompanySide) => (mode === 'same_id' ? 0 : (input.uncounted.v3.get(a.ix) ?? 0));
-  const hidden4 = (b: CompanySide) => (mode === 'same_id' ? 0 : (input.uncounted.v4.get(b.ix) ?? 0));
+  const hidden3 = (a: CompanySide) => (mode === 'same_id' ? 0 : (input.uncounted.v3.get(a.id) ?? 0));
+  const hidden4 = (b: CompanySide) => (mode === 'same_id' ? 0 : (input.uncounted.v4.get(b.id) ?? 0));
 
   // "named in companies.csv"
   const isFile = (a: CompanySide, b: CompanySide) =>
@@ -81,17 +81,17 @@ export function oraclePairing(input: PairingInput): {
   };
   const rows3 = v3.map((a): [number, Row] => {
     const twin = v4.find((b) => by(a, b) !== null);
-    if (twin !== undefined) return [a.ix, { v4: twin.ix, matchedBy: String(by(a, twin)) }];
+    if (twin !== undefined) return [a.id, { v4: twin.id, matchedBy: String(by(a, twin)) }];
     return [
-      a.ix,
+      a.id,
       { v4: null, matchedBy: hidden3(a) > 0 || v4.some((b) => isOpen(a, b)) ? 'ambiguous' : 'none' },
     ];
   });
   const rows4 = v4.map((b): [number, Row4] => {
     const twin = v3.find((a) => by(a, b) !== null);
-    if (twin !== undefined) return [b.ix, { v3: twin.ix, matchedBy: String(by(twin, b)) }];
+    if (twin !== undefined) return [b.id, { v3: twin.id, matchedBy: String(by(twin, b)) }];
     return [
-      b.ix,
+      b.id,
       { v3: null, matchedBy: hidden4(b) > 0 || v3.some((a) => isOpen(a, b)) ? 'ambiguous' : 'none' },
     ];
   });
