@@ -1,9 +1,9 @@
 import type { ApplyTarget, FileTarget, PostgresTarget, SqliteTarget } from '../config/apply-targets.js';
 import type { ApplyContext, Site } from './context.js';
+import { openPostgresSite } from './dialects/postgres.js';
+import { openSqliteSite } from './dialects/sqlite.js';
 import { openFileSite } from './files/file-site.js';
-import { openPostgresSite } from './postgres/pg-site.js';
 import { fileIdentity } from './shared-places.js';
-import { openSqliteSite } from './sqlite/sqlite-site.js';
 
 /** A site with the names of the targets that lie in it. */
 export interface OpenSite extends Site {

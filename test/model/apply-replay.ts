@@ -1,8 +1,8 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import type { ApplyContext } from '../../src/apply/context.js';
+import { openSqliteSite } from '../../src/apply/dialects/sqlite.js';
 import { type ColumnLeft, listLeft } from '../../src/apply/left.js';
 import { findBlocks, type Plan } from '../../src/apply/plan.js';
-import { openSqliteSite } from '../../src/apply/sqlite/sqlite-site.js';
 import { survey } from '../../src/apply/survey.js';
 import type { SqliteTarget } from '../../src/config/apply-targets.js';
 import { SvcError } from '../../src/errors.js';

@@ -1,9 +1,11 @@
 import type { PostgresTarget } from '../../config/apply-targets.js';
 import type { ApplyContext } from '../context.js';
-import { postgresError } from '../postgres/pg-errors.js';
-import { PLACE_ON_PATH } from '../postgres/pg-facts.js';
-import { readUnits } from '../postgres/pg-ledger.js';
-import { BEGIN_READ_ONLY, PgSession } from '../postgres/pg-session.js';
+import { postgresEngine } from '../dialects/postgres.js';
+import { postgresError } from '../dialects/postgres-errors.js';
+import { PLACE_ON_PATH } from '../dialects/postgres-facts.js';
+import { ledgerIn } from '../dialects/postgres-ledger.js';
+import { PgSession } from '../dialects/postgres-session.js';
+import { readRunsOfTable } from '../engine/ledger.js';
 import { quoteName } from '../sql-names.js';
 import {
   bounded,
@@ -27,9 +29,7 @@ export async function samplePostgres(
 ): Promise<PlaceSample> {
   const session = new PgSession(context, source);
   try {
-    return await session.transaction(BEGIN_READ_ONLY, () =>
-      sampleAll(context, session, source.ledgerSchema, only),
-    );
+    return await session.transaction('read', () => sampleAll(context, session, source.ledgerSchema, only));
   } catch (error) {
     throw postgresError(error);
   } finally {
@@ -69,13 +69,14 @@ async function sampleAll(
       unseen.push({ what: table, why: kind === 'f' ? 'a foreign table' : 'a view' });
     else if (mayRead !== 't') unseen.push({ what: table, why: 'the user may not read it' });
     else
-      for (const one of await listColumns(session, table, oid ?? '0', ledgerSchema))
+      for (const one of await listColumns(context, session, table, oid ?? '0', ledgerSchema))
         columns.push(...(await sampleColumn(session, one)));
   }
   return { columns, unseen };
 }
 
 async function listColumns(
+  context: ApplyContext,
   session: PgSession,
   table: string,
   oid: string,
@@ -94,7 +95,7 @@ async function listColumns(
   const [first] = rows;
   if (first === undefined) return [];
   const sql = `${quoteName(first[1] ?? '')}.${quoteName(first[2] ?? '')}`;
-  const units = await readUnits(session, ledgerSchema, sql);
+  const units = await readRunsOfTable(postgresEngine(context, session), ledgerIn(ledgerSchema), sql);
   return rows.map(([name, , , isKey]) => {
     const column = name ?? '';
     return { table, sql, column, isKey: isKey === 't', run: writerOf(units, column) };

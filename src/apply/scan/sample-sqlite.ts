@@ -1,10 +1,11 @@
-import { setImmediate } from 'node:timers/promises';
 import { newColumnOf } from '../../config/apply-targets.js';
 import type { ApplyContext } from '../context.js';
+import { sqliteEngine } from '../dialects/sqlite.js';
+import { readSqliteFacts } from '../dialects/sqlite-facts.js';
+import { SQLITE_LEDGER } from '../dialects/sqlite-ledger.js';
+import { openUserDb, SqliteSession, sqliteError, type UserDb } from '../dialects/sqlite-session.js';
+import { readRunsOfTable } from '../engine/ledger.js';
 import { quoteName } from '../sql-names.js';
-import { readUnits } from '../sqlite/ledger.js';
-import { readSqliteFacts } from '../sqlite/sqlite-facts.js';
-import { interrupted, openUserDb, sqliteError, type UserDb } from '../sqlite/user-db.js';
 import type { UnitFacts } from '../tables/units.js';
 import {
   bounded,
@@ -28,13 +29,14 @@ export async function sampleSqlite(
   only: string | null,
 ): Promise<PlaceSample> {
   const db = openUserDb(file, false);
+  const session = new SqliteSession(context, db);
   try {
     const tables = listTables(db).filter(({ name }) => only === null || name === only);
     const columns: ColumnSample[] = [];
     const unseen: Unseen[] = [];
     for (const [at, { name, type }] of tables.entries()) {
       context.onProgress({ kind: 'step', name: `scanning ${name}`, done: at, total: tables.length });
-      if (type === 'table') columns.push(...(await sampleTable(context, db, name)));
+      if (type === 'table') columns.push(...(await sampleTable(context, session, name)));
       else unseen.push({ what: name, why: `a ${type}${type === 'view' ? '' : ' table'}` });
     }
     return { columns, unseen };
@@ -54,14 +56,19 @@ function listTables(db: UserDb): { readonly name: string; readonly type: string 
     .all();
 }
 
-async function sampleTable(context: ApplyContext, db: UserDb, table: string): Promise<ColumnSample[]> {
+async function sampleTable(
+  context: ApplyContext,
+  session: SqliteSession,
+  table: string,
+): Promise<ColumnSample[]> {
+  const { db } = session;
   const facts = readSqliteFacts(db, table);
   const key = facts.keys[0] ?? [];
-  const units = readUnits(db, facts.table);
+  const engine = sqliteEngine(context, session, db.name);
+  const units = await readRunsOfTable(engine, SQLITE_LEDGER, facts.table);
   const samples: ColumnSample[] = [];
   for (const { name, isGenerated } of facts.columns) {
-    await setImmediate();
-    if (context.signal.aborted) throw interrupted();
+    await session.throwIfInterrupted();
     if (isGenerated) continue;
     const values = readValues(db, table, name);
     const isKey = key.length === 1 && key[0] === name;

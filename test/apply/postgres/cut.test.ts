@@ -1,7 +1,7 @@
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
-import { PgSession } from '../../../src/apply/postgres/pg-session.js';
+import { PgSession } from '../../../src/apply/dialects/postgres-session.js';
 import { campaign } from '../../support/campaign.js';
 import { makeFastFolder } from '../../support/fast-folder.js';
 import { startCutProxy } from '../support/cut-proxy.js';
@@ -65,7 +65,7 @@ describe.skipIf(cluster === null)('a connection to PostgreSQL that is cut', () =
       { urlEnv: 'TEST_PG' },
     );
     let attempt = 0;
-    await session.transaction('BEGIN', async () => {
+    await session.transaction('latest', async () => {
       attempt += 1;
       await session.exec(`INSERT INTO public.t VALUES (${attempt}, 'first')`);
       if (attempt === 1) {

@@ -1,5 +1,9 @@
 import { expect, it } from 'vitest';
-import { isConnectionLost, isWorthRetrying, postgresError } from '../../../src/apply/postgres/pg-errors.js';
+import {
+  isConnectionLost,
+  isWorthRetrying,
+  postgresError,
+} from '../../../src/apply/dialects/postgres-errors.js';
 import { SvcError } from '../../../src/errors.js';
 
 it.each([

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
+import { openPostgresSite } from '../../../src/apply/dialects/postgres.js';
 import { findBlocks, type Plan } from '../../../src/apply/plan.js';
-import { openPostgresSite } from '../../../src/apply/postgres/pg-site.js';
 import { survey } from '../../../src/apply/survey.js';
 import { judgeCheck } from '../../../src/apply/verdict.js';
 import type { PostgresTarget } from '../../../src/config/apply-targets.js';

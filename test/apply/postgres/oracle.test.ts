@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import type pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { openPostgresSite } from '../../../src/apply/postgres/pg-site.js';
+import { openPostgresSite } from '../../../src/apply/dialects/postgres.js';
 import { campaign } from '../../support/campaign.js';
 import { makeCase, remapRowsOf, rowsBeside, rowsOf } from '../support/cases.js';
 import { makeFolder } from '../support/folder.js';

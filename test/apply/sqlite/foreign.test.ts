@@ -4,7 +4,7 @@ import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, expect, it } from 'vitest';
-import { openSqliteSite } from '../../../src/apply/sqlite/sqlite-site.js';
+import { openSqliteSite } from '../../../src/apply/dialects/sqlite.js';
 import type { SqliteTarget } from '../../../src/config/apply-targets.js';
 import type { Db } from '../../../src/store/open.js';
 import { Sqlite } from '../../../src/store/sqlite.js';

@@ -1,8 +1,8 @@
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
+import { openSqliteSite } from '../../../src/apply/dialects/sqlite.js';
 import { findBlocks } from '../../../src/apply/plan.js';
-import { openSqliteSite } from '../../../src/apply/sqlite/sqlite-site.js';
 import { survey } from '../../../src/apply/survey.js';
 import { Sqlite } from '../../../src/store/sqlite.js';
 import { makeFastFolder } from '../../support/fast-folder.js';

@@ -1,7 +1,7 @@
 import { afterAll, beforeEach, describe, expect, it } from 'vitest';
 import { write } from '../../../src/apply/actions.js';
 import type { ApplyContext } from '../../../src/apply/context.js';
-import { openSqliteSite } from '../../../src/apply/sqlite/sqlite-site.js';
+import { openSqliteSite } from '../../../src/apply/dialects/sqlite.js';
 import { IN_PLACE, INVOICES, NEW, openContext } from '../support/remap.js';
 import { openSqliteScene } from '../support/sqlite-scene.js';
 

@@ -1,7 +1,7 @@
 import { copyFileSync, existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
-import { openUserDb } from '../../../src/apply/sqlite/user-db.js';
+import { openUserDb } from '../../../src/apply/dialects/sqlite-session.js';
 import { Sqlite } from '../../../src/store/sqlite.js';
 import { makeFolder } from '../support/folder.js';
 

@@ -47,11 +47,11 @@ function tap(prototype: object, name: string, isSent: boolean): void {
 /** Loads what the place needs, and nothing else: most of a child's short life is spent on that. */
 async function openSite({ place, targets }: Order, context: ApplyContext): Promise<Site> {
   if (place.kind === 'sqlite') {
-    const { openSqliteSite } = await import('../../../src/apply/sqlite/sqlite-site.js');
+    const { openSqliteSite } = await import('../../../src/apply/dialects/sqlite.js');
     const own = targets.filter((one): one is SqliteTarget => one.kind === 'sqlite');
     return openSqliteSite(context, place.file, own);
   }
-  const { openPostgresSite } = await import('../../../src/apply/postgres/pg-site.js');
+  const { openPostgresSite } = await import('../../../src/apply/dialects/postgres.js');
   return openPostgresSite(
     context,
     targets.filter((one): one is PostgresTarget => one.kind === 'postgres'),
@@ -85,8 +85,8 @@ async function carryOut(order: Order): Promise<void> {
 }
 
 // Loaded while it waits.
-if (process.argv[2] === 'sqlite') await import('../../../src/apply/sqlite/sqlite-site.js');
-else await import('../../../src/apply/postgres/pg-site.js');
+if (process.argv[2] === 'sqlite') await import('../../../src/apply/dialects/sqlite.js');
+else await import('../../../src/apply/dialects/postgres.js');
 
 let input = '';
 process.stdin.on('data', (bytes: Buffer) => {

@@ -1,8 +1,8 @@
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Written } from '../../../src/apply/context.js';
+import { openPostgresSite } from '../../../src/apply/dialects/postgres.js';
 import { findBlocks, type Plan, type Policy } from '../../../src/apply/plan.js';
-import { openPostgresSite } from '../../../src/apply/postgres/pg-site.js';
 import { survey } from '../../../src/apply/survey.js';
 import type { PostgresTarget } from '../../../src/config/apply-targets.js';
 import { makeFastFolder } from '../../support/fast-folder.js';

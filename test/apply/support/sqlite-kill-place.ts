@@ -1,6 +1,6 @@
 import { copyFileSync, existsSync, rmSync, statSync } from 'node:fs';
 import type { ApplyContext } from '../../../src/apply/context.js';
-import { openSqliteSite } from '../../../src/apply/sqlite/sqlite-site.js';
+import { openSqliteSite } from '../../../src/apply/dialects/sqlite.js';
 import { Sqlite } from '../../../src/store/sqlite.js';
 import type { Case } from './cases.js';
 import type { KillPlace } from './kill-lives.js';

@@ -1,8 +1,8 @@
 import { existsSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import type { ApplyContext } from '../../../src/apply/context.js';
+import { openSqliteSite } from '../../../src/apply/dialects/sqlite.js';
 import { findBlocks, type Policy } from '../../../src/apply/plan.js';
-import { openSqliteSite } from '../../../src/apply/sqlite/sqlite-site.js';
 import { survey } from '../../../src/apply/survey.js';
 import { judgeCheck, type Verdict } from '../../../src/apply/verdict.js';
 import type { SqliteTarget } from '../../../src/config/apply-targets.js';

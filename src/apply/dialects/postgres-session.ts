@@ -1,0 +1,234 @@
+import { once } from 'node:events';
+import { finished } from 'node:stream/promises';
+import pg from 'pg';
+import { from as copyFrom } from 'pg-copy-streams';
+import type { PostgresTarget } from '../../config/apply-targets.js';
+import type { ApplyContext } from '../context.js';
+import { type Cells, interrupted, type Session, type TransactionMode } from '../engine/session.js';
+import { quoteName } from '../sql-names.js';
+import { connectError, isConnectionLost, isWorthRetrying, postgresError } from './postgres-errors.js';
+import { secureUrl, type TlsPolicy } from './postgres-tls.js';
+import { readUrl } from './postgres-url.js';
+
+const BEGIN: Readonly<Record<TransactionMode, string>> = {
+  read: 'BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY',
+  latest: 'BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE',
+  snapshot: 'BEGIN ISOLATION LEVEL REPEATABLE READ READ WRITE',
+};
+
+const FETCH_ROWS = 10_000;
+const CONNECT_TIMEOUT_MS = 15_000;
+/**
+ * Names in our statements mean the catalog's own functions and operators, whoever may create others. The path of the
+ * user is kept for finding tables by their names, and for their triggers.
+ */
+const FIXED_PATH = `
+SELECT pg_catalog.set_config('svc_migrate.search_path', pg_catalog.current_setting('search_path'), false),
+  pg_catalog.set_config('svc_migrate.schemas', pg_catalog.to_json(pg_catalog.current_schemas(true))::pg_catalog.text, false);
+SET search_path = pg_catalog, pg_temp;`;
+/** What makes a value's text the same in every session. */
+const SETTINGS = `
+SET TimeZone = 'UTC'; SET DateStyle = 'ISO, YMD'; SET IntervalStyle = 'postgres'; SET bytea_output = 'hex';
+SET extra_float_digits = 1; SET client_encoding = 'UTF8'; SET standard_conforming_strings = on;
+SET row_security = off; SET xmloption = 'content'; SET lc_monetary = 'C';
+SELECT set_config(name, '0', false) FROM pg_settings
+  WHERE name IN ('idle_in_transaction_session_timeout', 'idle_session_timeout', 'transaction_timeout');`;
+
+const AS_TEXT = { getTypeParser: () => (value: string | Buffer) => String(value) };
+
+/** One connection, made when it is needed and made anew when it was lost. */
+export class PgSession implements Session {
+  readonly #context: ApplyContext;
+  readonly #url: string;
+  readonly #tls: TlsPolicy;
+  #client: pg.Client | null = null;
+  #isBound = false;
+  readonly #stop = () => this.#destroy();
+
+  constructor(context: ApplyContext, source: Pick<PostgresTarget, 'urlEnv' | 'urlFile' | 'tls'>) {
+    this.#context = context;
+    this.#tls = source.tls ?? 'verified';
+    this.#url = readUrl(source, context.env);
+    // A statement may run for long: only leaving the server to it stops at once.
+    context.signal.addEventListener('abort', this.#stop);
+  }
+
+  /** Host, port and database, for people. */
+  async place(): Promise<string> {
+    const { host, port, database } = await this.#connected();
+    return `${host.startsWith('/') ? 'local socket' : `${host}:${port}`}, database ${database ?? ''}`;
+  }
+
+  /** Runs one statement with `$1` parameters. */
+  async query(
+    text: string,
+    values: readonly (string | null)[] = [],
+  ): Promise<{ rows: Cells[]; count: number }> {
+    const client = await this.#connected();
+    const result = await client.query<Cells>({ text, values: [...values], rowMode: 'array', types: AS_TEXT });
+    return { rows: result.rows, count: result.rowCount ?? 0 };
+  }
+
+  /** Runs statements without parameters, one after the other. */
+  async exec(text: string): Promise<void> {
+    await (await this.#connected()).query(text);
+  }
+
+  /** The only value of the only row, or null. */
+  async one(text: string, values: readonly (string | null)[] = []): Promise<string | null> {
+    return (await this.query(text, values)).rows[0]?.[0] ?? null;
+  }
+
+  /** For the rest of the transaction names mean what they mean to the user's own sessions. */
+  async useUserPath(): Promise<void> {
+    await this.exec(
+      "SELECT pg_catalog.set_config('search_path', pg_catalog.current_setting('svc_migrate.search_path'), true)",
+    );
+  }
+
+  /** Reads rows through a cursor; call inside a transaction. */
+  async *read(text: string): AsyncGenerator<Cells[]> {
+    await this.exec(`DECLARE svc_migrate_cursor NO SCROLL CURSOR FOR ${text}`);
+    for (;;) {
+      const { rows } = await this.query(`FETCH FORWARD ${FETCH_ROWS} FROM svc_migrate_cursor`);
+      if (rows.length > 0) yield rows;
+      if (rows.length < FETCH_ROWS) break;
+    }
+    await this.exec('CLOSE svc_migrate_cursor');
+  }
+
+  /** Copies rows into a table. */
+  async copyIn(table: string, columns: readonly string[], rows: readonly Cells[]): Promise<void> {
+    const client = await this.#connected();
+    const stream = client.query(copyFrom(`COPY ${table} (${columns.map(quoteName).join(', ')}) FROM STDIN`));
+    const done = finished(stream);
+    // Whoever waits for room must also hear of the end.
+    done.catch(() => {});
+    for (let at = 0; at < rows.length; at += 1000) {
+      const text = rows
+        .slice(at, at + 1000)
+        .map(copyLine)
+        .join('');
+      if (!stream.write(text)) await Promise.race([once(stream, 'drain'), done]);
+    }
+    stream.end();
+    await done;
+  }
+
+  /**
+   * Runs `step` until it succeeds, as often as the tuning allows. It must be a step that may be run again: where a
+   * connection is lost at COMMIT, only the ledger knows whether it was carried out.
+   *
+   * @throws SvcError `interrupted`, `locked`, `apply_stopped`, `bad_input`
+   */
+  async retry<T>(step: () => Promise<T>): Promise<T> {
+    const { tuning, random, sleep, signal } = this.#context;
+    for (let attempt = 1; ; attempt += 1) {
+      if (signal.aborted) throw interrupted();
+      try {
+        return await this.#onOneConnection(step);
+      } catch (error) {
+        await this.#rollBack(error);
+        if (signal.aborted) throw interrupted();
+        if (attempt >= tuning.attempts || !isWorthRetrying(error)) throw postgresError(error);
+        await sleep(Math.min(5000, 50 * 2 ** attempt) * (0.5 + random() / 2));
+      }
+    }
+  }
+
+  /** Runs `work` in one transaction, `retry` around it. */
+  transaction<T>(mode: TransactionMode, work: () => Promise<T>): Promise<T> {
+    return this.retry(async () => {
+      await this.exec(BEGIN[mode]);
+      const result = await work();
+      await this.exec('COMMIT');
+      return result;
+    });
+  }
+
+  /** A step does not go on over another connection than it began on: it would not be in its transaction there. */
+  async #onOneConnection<T>(step: () => Promise<T>): Promise<T> {
+    await this.#connected();
+    this.#isBound = true;
+    try {
+      return await step();
+    } finally {
+      this.#isBound = false;
+    }
+  }
+
+  async close(): Promise<void> {
+    this.#context.signal.removeEventListener('abort', this.#stop);
+    const client = this.#client;
+    this.#client = null;
+    await client?.end().catch(() => {});
+  }
+
+  async #rollBack(error: unknown): Promise<void> {
+    if (isConnectionLost(error)) return this.#destroy();
+    try {
+      await this.#client?.query('ROLLBACK');
+    } catch {
+      this.#destroy();
+    }
+  }
+
+  #destroy(): void {
+    const client = this.#client;
+    this.#client = null;
+    if (client === null) return;
+    client.on('error', () => {});
+    // The socket itself: `end` would wait for the statement under way.
+    client.connection.stream.destroy();
+  }
+
+  async #connected(): Promise<pg.Client> {
+    if (this.#client !== null) return this.#client;
+    if (this.#isBound) throw new Error('connection ended between two statements');
+    const { tuning, signal } = this.#context;
+    if (signal.aborted) throw interrupted();
+    const client = buildClient(this.#url, this.#tls, {
+      application_name: 'svc-migrate',
+      connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
+      keepAlive: true,
+      ...(tuning.statementTimeoutMs > 0 ? { query_timeout: tuning.statementTimeoutMs + 30_000 } : {}),
+    });
+    client.on('error', () => {
+      if (this.#client === client) this.#client = null;
+    });
+    await client.connect().catch((error: unknown) => {
+      throw connectError(error);
+    });
+    this.#client = client;
+    await client.query(
+      `SET lock_timeout = ${tuning.lockTimeoutMs}; SET statement_timeout = ${tuning.statementTimeoutMs}`,
+    );
+    await client.query(`${FIXED_PATH} ${SETTINGS}`);
+    return client;
+  }
+}
+
+function copyLine(cells: Cells): string {
+  return `${cells.map((cell) => (cell === null ? '\\N' : cell.replace(/[\\\t\n\r]/g, copyEscape))).join('\t')}\n`;
+}
+
+/** The driver says which host a connection string and the environment name; then TLS is decided for that host. */
+function buildClient(url: string, tls: TlsPolicy, config: pg.ClientConfig): pg.Client {
+  try {
+    const { host } = new pg.Client({ connectionString: url });
+    return new pg.Client({ ...config, ...secureUrl(url, host, tls) });
+  } catch (error) {
+    throw connectError(error);
+  }
+}
+
+const COPY_ESCAPES: Readonly<Record<string, string>> = {
+  '\\': '\\\\',
+  '\t': '\\t',
+  '\n': '\\n',
+  '\r': '\\r',
+};
+
+function copyEscape(found: string): string {
+  return COPY_ESCAPES[found] ?? found;
+}

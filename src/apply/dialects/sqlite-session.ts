@@ -1,0 +1,170 @@
+import { existsSync, statSync } from 'node:fs';
+import { setImmediate } from 'node:timers/promises';
+import type { Database } from 'better-sqlite3';
+import { SvcError } from '../../errors.js';
+import { APPLICATION_ID } from '../../store/schema.js';
+import { Sqlite } from '../../store/sqlite.js';
+import type { ApplyContext } from '../context.js';
+import { type Cells, interrupted, type Session, type TransactionMode } from '../engine/session.js';
+
+/** Somebody else's SQLite database. */
+export type UserDb = Database;
+
+/** Short, because SQLite waits without letting signals in; longer waits are made of several. */
+const BUSY_MS = 100;
+
+/**
+ * Opens the user's database: read-only, or to write.
+ *
+ * @throws SvcError `bad_input`: missing, not SQLite, or the svc-migrate database itself
+ */
+export function openUserDb(file: string, isWriter: boolean): UserDb {
+  if (!existsSync(file) || !statSync(file).isFile()) {
+    throw new SvcError('bad_input', `There is no SQLite database at ${file}.`, { hint: 'Check the path.' });
+  }
+  try {
+    const db = isWriter ? connect(file, false) : openReader(file);
+    if (db.pragma('application_id', { simple: true }) === APPLICATION_ID) {
+      db.close();
+      throw new SvcError('bad_input', `${file} is the svc-migrate database, not your own data.`, {
+        hint: 'Name the database that holds your records.',
+      });
+    }
+    if (isWriter) db.pragma('synchronous = FULL');
+    db.pragma('temp_store = FILE');
+    return db;
+  } catch (error) {
+    throw sqliteError(error, file);
+  }
+}
+
+function connect(file: string, readonly: boolean): UserDb {
+  return new Sqlite(file, { readonly, fileMustExist: true, timeout: BUSY_MS });
+}
+
+/**
+ * A killed writer leaves a journal that must be rolled back before anybody can read what was committed. A
+ * connection that is read-only may not, so one that writes does it, as every program that opens the file would.
+ */
+function openReader(file: string): UserDb {
+  const db = connect(file, true);
+  try {
+    db.prepare('SELECT count(*) FROM sqlite_schema').get();
+    return db;
+  } catch (error) {
+    db.close();
+    if (!(error instanceof Sqlite.SqliteError) || !NEEDS_RECOVERY.has(error.code)) throw error;
+  }
+  const writer = connect(file, false);
+  try {
+    writer.prepare('SELECT count(*) FROM sqlite_schema').get();
+  } finally {
+    writer.close();
+  }
+  return connect(file, true);
+}
+
+const NEEDS_RECOVERY = new Set(['SQLITE_READONLY_ROLLBACK', 'SQLITE_READONLY_RECOVERY']);
+
+/** SQLite's errors about the user's database as ours; others as they are. */
+export function sqliteError(error: unknown, file: string): unknown {
+  if (!(error instanceof Sqlite.SqliteError)) return error;
+  const options = { facts: { error: error.code }, cause: error };
+  if (isBusy(error)) {
+    return new SvcError('locked', `${file} is locked by another program.`, {
+      ...options,
+      hint: 'Try again when it is less busy, or raise --lock-timeout.',
+    });
+  }
+  if (/^SQLITE_(FULL|IOERR|READONLY|CANTOPEN|PERM)/.test(error.code)) {
+    return new SvcError('disk', `Cannot write ${file}: ${error.message}.`, {
+      ...options,
+      hint: 'Make room or mend the rights, then run the same command again.',
+    });
+  }
+  return new SvcError('bad_input', `${file}: ${error.message}.`, options);
+}
+
+function isBusy(error: unknown): boolean {
+  return error instanceof Sqlite.SqliteError && /^SQLITE_(BUSY|LOCKED)/.test(error.code);
+}
+
+/** Bounds the attempts also where the clock stands still. */
+const MAX_ATTEMPTS = 10_000;
+
+/** A connection that is open already. It is alone on it: nothing else runs while it waits inside a transaction. */
+export class SqliteSession implements Session {
+  readonly db: UserDb;
+  readonly #context: ApplyContext;
+
+  constructor(context: ApplyContext, db: UserDb) {
+    this.#context = context;
+    this.db = db;
+  }
+
+  async query(
+    sql: string,
+    values: readonly (string | null)[] = [],
+  ): Promise<{ rows: Cells[]; count: number }> {
+    const statement = this.db.prepare<unknown[], unknown[]>(sql);
+    const named = values.length === 0 ? [] : [Object.fromEntries(values.map((value, at) => [at + 1, value]))];
+    if (!statement.reader) return { rows: [], count: statement.run(...named).changes };
+    const rows = statement
+      .raw()
+      .safeIntegers()
+      .all(...named);
+    return { rows: rows.map((row) => row.map(cellText)), count: rows.length };
+  }
+
+  async exec(sql: string): Promise<void> {
+    this.db.exec(sql);
+  }
+
+  async one(sql: string, values: readonly (string | null)[] = []): Promise<string | null> {
+    return (await this.query(sql, values)).rows[0]?.[0] ?? null;
+  }
+
+  /** SQLite waits for short locks itself, and there is no connection to lose. */
+  retry<T>(step: () => Promise<T>): Promise<T> {
+    return step();
+  }
+
+  /** Reading takes no transaction: it would keep writers from committing. Others are tried again while the database is busy, up to the lock timeout. */
+  async transaction<T>(mode: TransactionMode, work: () => Promise<T>): Promise<T> {
+    if (mode === 'read') return work();
+    const { now, tuning, sleep, random } = this.#context;
+    const until = now() + tuning.lockTimeoutMs;
+    for (let attempt = 1; ; attempt += 1) {
+      await this.throwIfInterrupted();
+      try {
+        return await this.#runOnce(work);
+      } catch (error) {
+        if (!isBusy(error) || now() > until || attempt > MAX_ATTEMPTS) throw error;
+        await sleep(50 + random() * 100);
+      }
+    }
+  }
+
+  /** @throws SvcError `interrupted` */
+  async throwIfInterrupted(): Promise<void> {
+    await setImmediate();
+    if (this.#context.signal.aborted) throw interrupted();
+  }
+
+  async #runOnce<T>(work: () => Promise<T>): Promise<T> {
+    this.db.exec('BEGIN IMMEDIATE');
+    try {
+      const result = await work();
+      this.db.exec('COMMIT');
+      return result;
+    } catch (error) {
+      if (this.db.inTransaction) this.db.exec('ROLLBACK');
+      throw error;
+    }
+  }
+}
+
+/** A value as text; blobs are text where they are read. */
+function cellText(value: unknown): string | null {
+  return value === null || value === undefined ? null : String(value);
+}

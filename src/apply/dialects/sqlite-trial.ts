@@ -1,0 +1,104 @@
+import { accessSync, constants } from 'node:fs';
+import { dirname } from 'node:path';
+import type { IdColumn } from '../../config/apply-targets.js';
+import { Sqlite } from '../../store/sqlite.js';
+import { blocks, openColumn } from '../column-work.js';
+import type { ApplyContext } from '../context.js';
+import type { Note } from '../plan.js';
+import { quoteName } from '../sql-names.js';
+import { columnOf, type TableFacts } from '../tables/table-facts.js';
+import { buildCellJudge, judgeSql, KEEP_SQL, registerJudge, resultSql } from './sqlite-cells.js';
+import type { UserDb } from './sqlite-session.js';
+
+/** Keys of several columns are kept as JSON, which holds integers and texts exactly. */
+export function keyNotes(db: UserDb, facts: TableFacts, key: readonly string[]): Note[] {
+  if (key.length < 2 || key.some((name) => columnOf(facts, name) === undefined)) return [];
+  const odd = key.map((column) => `typeof(${quoteName(column)}) NOT IN ('integer', 'text')`).join(' OR ');
+  const sql = `SELECT 1 FROM ${quoteName(facts.table)} WHERE ${odd} LIMIT 1`;
+  if (db.prepare(sql).get() === undefined) return [];
+  return [blocks('key_type', `The key (${key.join(', ')}) holds other values than integers and texts.`)];
+}
+
+/** SQLite writes the file and a journal beside it. */
+export function readOnlyNotes(file: string): Note[] {
+  return [file, dirname(file)]
+    .filter((place) => !isWritable(place))
+    .map((place) => blocks('read_only_file', `${place} cannot be written by this user.`));
+}
+
+function isWritable(place: string): boolean {
+  try {
+    accessSync(place, constants.W_OK);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/**
+ * Tries what rows become against the check constraints of their table, in an empty copy of it in memory. `parked`:
+ * a term for the values that rows hold while ids swap, of `w.o0` and `w.row_no`.
+ */
+export function trialNotes(
+  context: ApplyContext,
+  db: UserDb,
+  facts: TableFacts,
+  column: IdColumn,
+  parked: string | null,
+): Note[] {
+  const sql = db
+    .prepare<[string], string>("SELECT sql FROM sqlite_schema WHERE type = 'table' AND name = ?")
+    .pluck()
+    .get(facts.table);
+  if (sql === undefined || !/\bCHECK\b/i.test(sql)) return [];
+  const copy = new Sqlite(':memory:');
+  try {
+    copy.pragma('foreign_keys = OFF');
+    copy.exec(sql);
+    tryRows(context, db, copy, facts, column, parked);
+    return [];
+  } catch (error) {
+    if (!(error instanceof Sqlite.SqliteError)) throw error;
+    const text = `${column.column}: new ids, or values that rows hold while ids swap, are refused (${error.message}): change that first, or rewrite into a new column (without --in-place).`;
+    return [blocks('check_constraint', text)];
+  } finally {
+    copy.close();
+  }
+}
+
+function tryRows(
+  context: ApplyContext,
+  db: UserDb,
+  copy: UserDb,
+  facts: TableFacts,
+  column: IdColumn,
+  parked: string | null,
+): void {
+  const names = facts.columns.filter(({ isGenerated }) => !isGenerated).map(({ name }) => name);
+  const table = quoteName(facts.table);
+  const insert = copy.prepare(
+    `INSERT INTO ${table}(${names.map(quoteName).join(', ')}) VALUES (${names.map(() => '?').join(', ')})`,
+  );
+  const clear = copy.prepare(`DELETE FROM ${table}`);
+  for (const value of parked === null ? ['n'] : ['n', parked]) {
+    registerJudge(
+      db,
+      'svc_migrate_trial',
+      buildCellJudge(openColumn(context, column, context.policy), 'in_place'),
+    );
+    const result = value === 'n' ? resultSql(column, 'w.n') : value;
+    const cells = names.map((name) => (name === column.column ? result : `w.${quoteName(name)}`));
+    const rows = db
+      .prepare<[], unknown[]>(
+        `SELECT ${cells.join(', ')} FROM (SELECT row_number() OVER () AS row_no, * FROM (
+           SELECT t.*, t.${quoteName(column.column)} AS o0, ${judgeSql('svc_migrate_trial', column, 't')} AS n
+           FROM ${table} AS t LIMIT -1) WHERE n IS NOT ${KEEP_SQL} LIMIT -1) AS w`,
+      )
+      .raw()
+      .safeIntegers();
+    for (const row of rows.iterate()) {
+      insert.run(...row);
+      clear.run();
+    }
+  }
+}

@@ -1,0 +1,148 @@
+import { newColumnOf } from '../../config/apply-targets.js';
+import { SvcError } from '../../errors.js';
+import { NAMED_ROWS, type Undone } from '../context.js';
+import { RowNames } from '../row-names.js';
+import { undoBatches } from '../tables/batches.js';
+import { assertNoDependent } from '../tables/units.js';
+import { compareAllFilled } from './compare-filled.js';
+import type { Engine } from './dialect.js';
+import { keyMatch, readRunsOfTable, setState, type TableRun } from './ledger.js';
+import { changeWork, createWork, dropWork, type WorkList, workKey, workTable } from './work-list.js';
+
+/** Takes the batches of a run back, in the order they came; entries leave the ledger with their change. */
+export async function undoInBatches(engine: Engine, run: TableRun): Promise<Undone> {
+  const { context, session, dialect } = engine;
+  await session.transaction('latest', () => setState(engine, run, 'undoing'));
+  const total = await session.retry(() => countEntries(engine, run));
+  const { triggers } = await session.retry(() => dialect.readFacts(run.target));
+  for (const batch of undoBatches(run, context.tuning.batchRows)) {
+    // May be run again: an entry is there only as long as its change is.
+    await session.transaction('latest', async () => {
+      await dialect.beforeUpdate(triggers, run.keyTypes);
+      for (const col of run.target.ids.keys()) await dialect.takeBack(run, batch, col, triggers);
+    });
+    const done = batch.until - run.first;
+    context.onProgress({ kind: 'step', name: `taking back ${run.table}`, done, total: run.done - run.first });
+  }
+  return session.transaction('latest', () => finishUndo(engine, run, total));
+}
+
+/** Takes several runs back in one transaction, the last one first. */
+export async function undoAtOnce(engine: Engine, runs: readonly TableRun[]): Promise<Undone[]> {
+  const { session, dialect } = engine;
+  const [first] = runs;
+  if (first === undefined) return [];
+  const totals = new Map<string, number>();
+  for (const run of runs) totals.set(run.unit, await session.retry(() => countEntries(engine, run)));
+  return session.transaction('snapshot', async () => {
+    await dialect.lockLedger(first.ledger);
+    await dialect.lockTables(runs.map(({ table }) => table));
+    for (const run of runs) assertNoDependent(run, await readRunsOfTable(engine, run.ledger, run.table));
+    const undone: Undone[] = [];
+    for (const run of [...runs].reverse()) {
+      await undoTable(engine, run);
+      undone.push(await finishUndo(engine, run, totals.get(run.unit) ?? 0));
+    }
+    return undone;
+  });
+}
+
+async function undoTable(engine: Engine, run: TableRun): Promise<void> {
+  const { session, dialect } = engine;
+  const facts = await dialect.readFacts(run.target);
+  const columns = run.target.ids.map((id) => id.column);
+  const isUnique = (column: string) => facts.uniques.some((unique) => unique.columns.includes(column));
+  const parked = columns.filter(isUnique).flatMap((name) => dialect.findColumn(facts, name) ?? []);
+  const work: WorkList = { table: facts.table, key: run.key, columns, types: run.types, parked };
+  await createWork(engine, work, backQuery(engine, run, facts.table));
+  await changeWork(engine, work, facts.triggers);
+  for (const at of columns.keys()) {
+    await session.exec(`DELETE FROM ${run.ledger.entry} WHERE unit = ${run.unit} AND col = ${at} AND row_key IN (
+      SELECT ${workKey(engine, work, 'before')} FROM ${workTable(engine)} AS w WHERE w.r${at})`);
+  }
+  await dropWork(engine);
+}
+
+/** Every row with a cell that holds what the run wrote. */
+function backQuery({ dialect }: Engine, run: TableRun, table: string): string {
+  const cell = (column: string) => `t.${dialect.quote(column)}`;
+  const columns = run.target.ids.map((id) => id.column);
+  const rowKey = dialect.keySql(run.key.map(cell));
+  const joins = columns.map(
+    (column, at) => `LEFT JOIN (SELECT row_key, old, new FROM ${run.ledger.entry}
+        WHERE unit = ${run.unit} AND col = ${at}) AS e${at}
+      ON e${at}.row_key = ${rowKey} AND ${dialect.isSame(cell(column), `e${at}.new`)}`,
+  );
+  const isOurs = columns.map((_, at) => `e${at}.row_key IS NOT NULL`);
+  const terms = [
+    ...run.key.map((column, at) => `${cell(column)} AS k${at}`),
+    ...columns.map((column, at) => `${dialect.asEntry(cell(column))} AS o${at}`),
+    ...columns.map(
+      (column, at) =>
+        `CASE WHEN ${isOurs[at]} THEN e${at}.old ELSE ${dialect.asEntry(cell(column))} END AS c${at}`,
+    ),
+    ...isOurs.map((term, at) => `${term} AS r${at}`),
+  ];
+  return `SELECT ${terms.join(', ')} FROM ${dialect.tableSql(table)} AS t ${joins.join(' ')} WHERE ${isOurs.join(' OR ')}`;
+}
+
+async function countEntries({ session }: Engine, { ledger, unit, done }: TableRun): Promise<number> {
+  const sql = `SELECT count(*) FROM ${ledger.entry} WHERE unit = $1 AND id <= $2`;
+  return Number(await session.one(sql, [unit, String(done)]));
+}
+
+/**
+ * What is left over are rows changed since: their entries stay, so that they are never rewritten again. Rows that
+ * are gone are named once.
+ */
+async function finishUndo(engine: Engine, run: TableRun, total: number): Promise<Undone> {
+  const { session, dialect } = engine;
+  const { entry } = run.ledger;
+  await session.exec(`DELETE FROM ${entry} WHERE unit = ${run.unit} AND id > ${run.done}`);
+  const left = await countEntries(engine, run);
+  const isGone = `NOT EXISTS (SELECT 1 FROM ${dialect.tableSql(run.table)} AS t WHERE ${keyMatch(dialect, run, 'e.row_key')})`;
+  const { rows } = await session.query(
+    `SELECT ${dialect.keyName('e.row_key')} || CASE WHEN ${isGone} THEN ' (gone)' ELSE '' END
+     FROM ${entry} AS e WHERE e.unit = $1 ORDER BY e.id LIMIT ${NAMED_ROWS}`,
+    [run.unit],
+  );
+  await session.exec(`DELETE FROM ${entry} AS e WHERE e.unit = ${run.unit} AND ${isGone}`);
+  await setState(engine, run, (await countEntries(engine, run)) === 0 ? 'undone' : 'done');
+  const changedSince = rows.map(([key]) => `row ${key ?? ''}`);
+  return { target: run.target.name, restored: total - left, changedSince, changedSinceCount: left };
+}
+
+/**
+ * Takes new columns back by dropping them. A value that is not what the remap gives was put there by someone else:
+ * then nothing is dropped and the rows are named.
+ *
+ * @throws SvcError `bad_input` where the remap is another one, so that this cannot be told
+ */
+export async function undoNewColumns(engine: Engine, run: TableRun): Promise<Undone> {
+  const { context, session, dialect } = engine;
+  const names = run.target.ids.map(newColumnOf);
+  if (run.remapSha256 !== context.facts.sha256) throw otherRemap(run, names);
+  const before = await session.retry(() => dialect.readFacts(run.target));
+  const hadNone = names.every((name) => dialect.findColumn(before, name) === undefined);
+  return session.transaction('latest', async () => {
+    const { compared, gone } = await compareAllFilled(engine, run);
+    const foreign = new RowNames();
+    for (const one of compared) foreign.merge(one.foreign);
+    const found = { target: run.target.name, changedSince: foreign.names, changedSinceCount: foreign.count };
+    if (foreign.count > 0) return { ...found, restored: 0 };
+    for (const name of names) {
+      if (gone.includes(name)) continue;
+      await session.exec(`ALTER TABLE ${dialect.tableSql(run.table)} DROP COLUMN ${dialect.quote(name)}`);
+    }
+    await setState(engine, run, 'undone');
+    return { ...found, restored: hadNone ? 0 : run.changed };
+  });
+}
+
+function otherRemap({ run, table }: TableRun, names: readonly string[]): SvcError {
+  return new SvcError(
+    'bad_input',
+    `Run ${run} used another remap: whether its new columns were changed cannot be told.`,
+    { hint: `Drop ${names.join(', ')} of ${table} by hand.` },
+  );
+}
