@@ -66,7 +66,7 @@ ${renderModels(models)}
   // How V3 companies find their V4 twins: "auto", "same_id", "overlap" or { "file": "companies.csv" }.
   // "companies": { "match": "auto", "include": [], "exclude": [] },
 
-  // What a person decided where evidence does not settle it; findings --write-decisions drafts the file.
+  // What a person decided where evidence does not settle it; findings --write-decisions drafts the file. Not set by default.
   // "decisions": "decisions.csv",
 
   // What V4 loaded at its first sync: { "since": "2026-08-20T00:00:00Z" } or { "days": 90 }. Without it: inferred.

@@ -55,8 +55,8 @@ describe('the starter configuration', () => {
   it('shows the true default of everything that is commented out', () => {
     const uncommented = renderStarter(ANSWERED)
       .split('\n')
-      // Example lines and the default below them would set a key twice.
-      .filter((line) => !/outside_backfill_window|DATABASE_URL/.test(line))
+      // Examples, which are not defaults.
+      .filter((line) => !/outside_backfill_window|DATABASE_URL|"decisions\.csv"/.test(line))
       .map((line) => line.replace(/^(\s*)\/\/ (?=["{\]]|\s)/, '$1'));
     const config = loadText(uncommented.join('\n'));
     const confirmed = DEFAULT_MODELS.map((model) => ({ ...model, v4Guessed: false }));
