@@ -6,7 +6,7 @@ import { assertTargets, writeOutput, writeText } from '../report/write-output.js
 import { readRemap } from '../store/remap.js';
 import { assertStdout } from './closed-stdout.js';
 import type { Io } from './io.js';
-import { assertRemapIntact, readDatabase } from './read-database.js';
+import { assertCompanies, assertRemapIntact, readDatabase } from './read-database.js';
 import { ownFilesOf, scopeOf } from './report.js';
 
 export interface DumpOptions {
@@ -32,6 +32,7 @@ export async function runDump(options: DumpOptions, io: Io): Promise<number> {
   return readDatabase(config, async (db) => {
     if (options.allowIncomplete !== true) assertUsableRemap(db, config);
     await assertRemapIntact(db, io, ['rows', 'company']);
+    assertCompanies(db, options.companies);
     const exact = () => DUMP_FORMATS[format](readRemap(db, scopeOf(options)));
     const onTerminal = target === '-' && io.isTty;
     await writeOutput({ target, chunks: onTerminal ? () => spellUnseen(exact()) : exact }, io);

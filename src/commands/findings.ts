@@ -25,7 +25,6 @@ import {
   listAmbiguousCompanies,
   listFindings,
   listUndecided,
-  listV3Companies,
   prepareFindV4,
   prepareIsDeleted,
 } from '../store/findings.js';
@@ -33,7 +32,7 @@ import type { Db } from '../store/open.js';
 import { EVERYTHING, type RemapRow } from '../store/remap.js';
 import { assertStdout } from './closed-stdout.js';
 import type { Io } from './io.js';
-import { assertRemapIntact, readDatabase } from './read-database.js';
+import { assertCompanies, assertRemapIntact, readDatabase } from './read-database.js';
 import { ownFilesOf, scopeOf } from './report.js';
 
 export interface FindingsOptions {
@@ -140,16 +139,6 @@ function assertOutputs(options: FindingsOptions): void {
 function assertRemap(db: Db): void {
   if (readRemapRuns(db, 1).length > 0) return;
   throw new SvcError('incomplete', 'There is no remap yet.', { hint: 'Run `svc-migrate remap` first.' });
-}
-
-function assertCompanies(db: Db, companies: readonly bigint[]): void {
-  if (companies.length === 0) return;
-  const known = listV3Companies(db);
-  const unknown = companies.find((id) => !known.includes(id));
-  if (unknown === undefined) return;
-  throw new SvcError('usage', `The remap holds no V3 company ${unknown}.`, {
-    hint: didYouMean(String(unknown), known.map(String)) ?? undefined,
-  });
 }
 
 async function warnOfIncomplete(db: Db, config: Config, io: Io): Promise<void> {

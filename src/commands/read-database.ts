@@ -1,6 +1,9 @@
 import type { Config } from '../config/config.js';
 import { buildFingerprint } from '../config/fingerprint.js';
+import { didYouMean } from '../config/suggest.js';
+import { SvcError } from '../errors.js';
 import { newPause } from '../report/pause.js';
+import { listCompanyIds } from '../store/findings.js';
 import { assertSameExport } from '../store/fingerprint.js';
 import { type Db, guardDatabase, openDatabase } from '../store/open.js';
 import { type RemapPart, verifyDigests } from '../store/remap-digest.js';
@@ -45,4 +48,19 @@ export async function assertRemapIntact(
     await pause({ name: 'verify the remap', done, total: null });
     done += 1;
   }
+}
+
+/**
+ * Checks the values of `--company` against the last remap; without a remap there is nothing to check against.
+ *
+ * @throws SvcError `usage` for a company that the remap does not know
+ */
+export function assertCompanies(db: Db, companies: readonly bigint[] = []): void {
+  if (companies.length === 0) return;
+  const known = new Set(listCompanyIds(db));
+  const unknown = known.size === 0 ? undefined : companies.find((id) => !known.has(id));
+  if (unknown === undefined) return;
+  throw new SvcError('usage', `The remap holds no company ${unknown}.`, {
+    hint: didYouMean(String(unknown), [...known].map(String)) ?? undefined,
+  });
 }

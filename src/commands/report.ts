@@ -22,7 +22,7 @@ import type { RemapPart } from '../store/remap-digest.js';
 import { readVersion } from '../version.js';
 import { assertStdout } from './closed-stdout.js';
 import type { Io } from './io.js';
-import { assertRemapIntact, readDatabase } from './read-database.js';
+import { assertCompanies, assertRemapIntact, readDatabase } from './read-database.js';
 
 /** Where reports go, by format; `-` is stdout. None: a readable summary on stdout. */
 export type ReportOutputs = { readonly [Flag in OutputFlag]?: string | undefined };
@@ -84,6 +84,7 @@ export async function writeReport(options: ReportOptions, io: Io): Promise<Repor
   io.onProgress({ kind: 'stage', name: 'report' });
   return readDatabase(config, async (db) => {
     await assertRemapIntact(db, io, partsReadBy(db, options));
+    assertCompanies(db, options.companies);
     const inputs = { config, scope, nowMs: io.clock.now(), toolVersion: readVersion(), pause: newPause(io) };
     const report = await buildReport(db, { ...inputs, baseline, since });
     const source = { report, findings: () => listFindings(db, scope) };

@@ -110,12 +110,10 @@ export function listAmbiguousCompanies(db: Db, { companies }: Scope): OpenCompan
     .filter(({ v3CompanyId }) => companies?.includes(v3CompanyId) ?? true);
 }
 
-/** V3 companies that the last remap saw. */
-export function listV3Companies(db: Db): bigint[] {
+/** Ids that `--company` may name: V3 companies that the last remap saw, and V4 companies without a pair. */
+export function listCompanyIds(db: Db): bigint[] {
   return db
-    .prepare<[], bigint>(
-      'SELECT DISTINCT v3_company_id FROM company WHERE v3_company_id IS NOT NULL ORDER BY 1',
-    )
+    .prepare<[], bigint>('SELECT DISTINCT coalesce(v3_company_id, v4_company_id) FROM company ORDER BY 1')
     .pluck()
     .all();
 }

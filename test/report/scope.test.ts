@@ -1,7 +1,10 @@
 import { describe, expect, it } from 'vitest';
+import { runCheck } from '../../src/commands/check.js';
+import { runDump } from '../../src/commands/dump.js';
+import { runReport } from '../../src/commands/report.js';
 import type { Report } from '../../src/report/schema.js';
 import { type Exported, modelOf } from '../support/exported.js';
-import { withDatabase } from './support.js';
+import { NOW, newIo, withDatabase } from './support.js';
 
 /** Two regions, two models, three companies, one of them only in V4; ids repeat everywhere. */
 const WIDE: Exported = {
@@ -177,6 +180,21 @@ describe('samples', () => {
       expect(total).toBe(23);
       expect(ids('unexplained')).toEqual(['1', '2', '3', '4', '5']);
       expect(ids('no_platform_id')).toEqual(['50', '51', '52']);
+    });
+  });
+});
+
+describe('a company that no record belongs to', () => {
+  it('is a usage error for report, check and dump, with the nearest one named', async () => {
+    await withDatabase(WIDE, SETUP, async ({ config }) => {
+      const io = () => newIo({ clock: { now: () => NOW } });
+      const unknown = { config, companies: [7n] };
+      const refused = { code: 'usage', message: 'The remap holds no company 7.' };
+      await expect(runReport({ ...unknown, outputs: {} }, io())).rejects.toMatchObject(refused);
+      await expect(runCheck({ ...unknown, outputs: {} }, io())).rejects.toMatchObject(refused);
+      await expect(runDump({ ...unknown, allowIncomplete: true }, io())).rejects.toMatchObject(refused);
+      // A V4 company without a pair can be asked for by its own id.
+      expect(await runReport({ config, companies: [5n, 80n], outputs: {} }, io())).toBe(0);
     });
   });
 });
