@@ -114,14 +114,17 @@ const V4_IN_REMAP = `
 const STORED_COLUMNS = `m.model, m.path, m.region, m.v3_company_id AS company, m.platform_id, m.v3_svc_id AS v3,
   m.v4_svc_id AS v4, m.status, m.reason, m.matched_by`;
 
-/** From `p`, a row of a record, to the stored V3 one; the order of the joins follows the indexes. */
+/**
+ * From `p`, a row of a record, to the stored V3 one. The order of the joins follows the indexes. The company of a
+ * stream is compared as its index holds it, with values that have no affinity (`+`): else the index is not used.
+ */
 const STORED_V3 = `
   CROSS JOIN stream AS s3 ON s3.generation = 'v3' AND s3.region = p.region AND s3.model = p.model
-    AND (s3.company_id IS NULL OR s3.company_id = p.v3_company_id)
+    AND ifnull(s3.company_id, 'all') IN ('all', p.v3_company_id)
   CROSS JOIN record AS a ON a.stream_id = s3.id AND a.svc_id = p.v3_svc_id AND a.company_id = p.v3_company_id`;
 const STORED_V4 = `
   CROSS JOIN stream AS s4 ON s4.generation = 'v4' AND s4.region = '' AND s4.model = p.model
-    AND s4.company_id = p.v4_company_id
+    AND ifnull(s4.company_id, 'all') = +p.v4_company_id
   CROSS JOIN record AS b ON b.stream_id = s4.id AND b.svc_id = p.v4_svc_id`;
 
 /** From `m`, a row of a V3 child, to the rows of records with its parent's key, and to the one that holds it. */
@@ -190,9 +193,9 @@ const QUERIES: Readonly<Record<Exclude<ContradictionCode, V3Code>, string>> = {
       SELECT 1 FROM (SELECT 1) ${PARENT_ROW} ${STORED_V3} ${STORED_CHILD_V3}
       WHERE iif(p.status = 'matched', NOT ${INHERITS}, m.status = p.status AND m.reason = 'parent_' || p.reason))`,
   company_not_paired: `
-    SELECT ${ROW} FROM remap AS m WHERE m.v3_svc_id IS NOT NULL AND m.v4_svc_id IS NOT NULL AND NOT EXISTS (
-      SELECT 1 FROM company AS c WHERE c.region = m.region AND c.v3_company_id = m.v3_company_id
-        AND c.v4_company_id = m.v4_company_id)`,
+    SELECT ${ROW} FROM remap AS m WHERE m.v3_svc_id IS NOT NULL AND m.v4_svc_id IS NOT NULL
+      AND ((m.region, m.v3_company_id, m.v4_company_id)
+        IN (SELECT region, v3_company_id, v4_company_id FROM company)) IS NOT 1`,
   key_exists_in_v4: `
     SELECT ${ROW} FROM remap AS m WHERE m.path = '' AND m.v4_svc_id IS NULL AND m.v4_company_id IS NOT NULL
       AND ((m.status = 'unmatched' AND m.reason IN ('unexplained', 'outside_backfill_window', 'key_changed', 'connection_inert'))

@@ -78,7 +78,7 @@ export function readDatedFindings(db: Db, scope: Scope): Iterable<Slice<DatedFin
       min(v.latest_ms) AS earliest, max(v.latest_ms) AS latest
     FROM remap AS r NOT INDEXED
     CROSS JOIN stream AS s ON s.generation = 'v3' AND s.region = r.region AND s.model = r.model
-      AND (s.company_id IS NULL OR s.company_id = r.v3_company_id)
+      AND ifnull(s.company_id, 'all') IN ('all', r.v3_company_id)
     CROSS JOIN record AS v ON v.stream_id = s.id AND v.svc_id = r.v3_svc_id AND v.company_id = r.v3_company_id
     WHERE r.rowid BETWEEN @from AND @to AND r.path = '' AND r.status <> 'matched'
     GROUP BY 1, 2, 3, 4, 5, 6 HAVING ${where.sql}`;
