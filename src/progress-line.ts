@@ -29,6 +29,9 @@ const LISTS = 'lists';
 /** From so many steps on, the time they take tells the time that is left. */
 const MANY_STEPS = 100;
 
+/** Shown while work goes on that announced no stage; it leaves no line behind. */
+export const UNNAMED_STAGE = 'working';
+
 /** A stage that begins. */
 export function beginTally(stage: string, nowMs: number): Tally {
   return {
@@ -130,7 +133,9 @@ export function renderBarLine(tally: Tally, nowMs: number, width: number): strin
 /** What remains to be said once a stage is over; null where an error says it all. */
 export function renderEnd(tally: Tally, nowMs: number, end: 'done' | 'failed'): string | null {
   const took = formatDuration(nowMs - tally.startedMs);
-  if (tally.pages === 0) return end === 'done' ? `${tally.stage}: done in ${took}` : null;
+  if (tally.pages === 0) {
+    return end === 'done' && tally.stage !== UNNAMED_STAGE ? `${tally.stage}: done in ${took}` : null;
+  }
   const waits = tally.waits === 0 ? '' : `, ${countOf(tally.waits, 'wait')}`;
   const stopped = end === 'done' ? '' : 'stopped after ';
   const records = `${countOf(tally.records, 'record')} in ${countOf(tally.pages, 'page')}`;

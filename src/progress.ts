@@ -1,7 +1,15 @@
 import { Writable } from 'node:stream';
 import ora, { type Ora } from 'ora';
 import type { OnProgress, ProgressEvent } from './domain.js';
-import { beginTally, countEvent, renderBarLine, renderEnd, renderLine, type Tally } from './progress-line.js';
+import {
+  beginTally,
+  countEvent,
+  renderBarLine,
+  renderEnd,
+  renderLine,
+  type Tally,
+  UNNAMED_STAGE,
+} from './progress-line.js';
 import { escapeUnseen } from './report/escape.js';
 
 /** Where there is no terminal: one line this often, ms. */
@@ -66,7 +74,7 @@ export function createProgress(options: ProgressOptions): Progress {
         endStage('done');
         tally = beginTally(escapeUnseen(event.name), clock.now());
       }
-      tally ??= beginTally('working', clock.now());
+      tally ??= beginTally(UNNAMED_STAGE, clock.now());
       countEvent(tally, event, clock.now());
       if (verbose && event.kind === 'wait') display.write(escapeUnseen(`waiting: ${event.reason}`));
       // Long statements leave the timer no turn.

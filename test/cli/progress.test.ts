@@ -70,6 +70,13 @@ describe('where there is no terminal', () => {
     );
   });
 
+  it('leave no line behind where no stage was announced', () => {
+    const { onProgress, stop, text } = show();
+    onProgress({ kind: 'step', name: 'verify the remap', done: 1, total: null });
+    stop('done');
+    expect(text()).toBe('');
+  });
+
   it('waits are named while they happen', () => {
     const { onProgress, pass, text } = show();
     onProgress({ kind: 'stage', name: 'export v3' });
