@@ -49,7 +49,8 @@ describe('explain', () => {
             (row.v4_svc_id === null) === (told.facts.v4 === null) &&
             told.facts.named.length > 0 === /svc_ids/.test(row.evidence) &&
             told.fields.length > 5 &&
-            renderExplanation(answer, 100).includes(told.sentence.slice(0, 20)) &&
+            // Lines are wrapped.
+            renderExplanation(answer, 100).replaceAll(/\s+/g, ' ').includes(told.sentence) &&
             JSON.parse(renderExplanationJson(answer)).stories.length === answer.stories.length;
           if (!isWhole)
             lacking.push(
