@@ -46,7 +46,7 @@ export function saveDrift(db: Db, config: Config, live: ReadonlyMap<number, numb
   for (let last = 0n; ; ) {
     const rows = read.all(last);
     for (const [id, pairedModel, v3, v4, sum3, sum4] of rows) {
-      if (crc32(v3) !== sum3 || crc32(v4) !== sum4) throw damaged('A stored payload');
+      if (!isIntact(v3, sum3) || !isIntact(v4, sum4)) throw damaged('A stored payload');
       last = BigInt(id);
       const scope = pairedModelOf(pairedModels, pairedModel);
       scope.compared += 1;
@@ -95,6 +95,11 @@ function pairedModelOf(pairedModels: ReadonlyMap<number, PairedModel>, id: numbe
   const found = pairedModels.get(id);
   if (found === undefined) throw new SvcError('internal', `Pairs belong to the unknown paired model ${id}.`);
   return found;
+}
+
+/** Damage can make a body anything that SQLite stores. */
+function isIntact(body: unknown, checksum: unknown): boolean {
+  return body instanceof Uint8Array && crc32(body) === checksum;
 }
 
 function compareBodies(v3: Uint8Array, v4: Uint8Array, rules: DriftRules): readonly DriftedField[] {

@@ -93,17 +93,19 @@ export function readStoredRecord(db: Db, place: StoredPlace): StoredObject | und
   const record = db
     .prepare<[object], StoredObject>(`SELECT ${RECORD} ${IN_LIST} AND r.svc_id = @svcId`)
     .get({ ...place });
-  if (record !== undefined) assertRecordIntact(db, record.record_id);
+  if (record !== undefined) assertRecordIntact(db, record);
   return record;
 }
 
-function assertRecordIntact(db: Db, id: bigint): void {
+/** A damaged index leads to another record than the one that was asked for. */
+function assertRecordIntact(db: Db, { record_id, stream_id, svc_id }: StoredObject): void {
   const isDamaged = db
-    .prepare<[bigint, bigint], unknown>(
-      `SELECT 1 FROM record WHERE id = ? AND NOT ${isIntact('record')}
-       UNION ALL SELECT 1 FROM payload WHERE record_id = ? AND checksum <> checksum(body)`,
+    .prepare<[object], unknown>(
+      `SELECT 1 FROM record WHERE id = @record_id
+         AND ((stream_id, svc_id) IS NOT (@stream_id, @svc_id) OR NOT ${isIntact('record')})
+       UNION ALL SELECT 1 FROM payload WHERE record_id = @record_id AND checksum IS NOT checksum(body)`,
     )
-    .get(id, id);
+    .get({ record_id, stream_id, svc_id });
   if (isDamaged !== undefined) throw damaged('A stored record');
 }
 
@@ -128,7 +130,7 @@ export function readParents(
        ORDER BY r.svc_id`,
     )
     .all({ ...place, rows: `[${(rows ?? []).join(',')}]` });
-  for (const { record_id } of records) assertRecordIntact(db, record_id);
+  for (const record of records) assertRecordIntact(db, record);
   return records;
 }
 

@@ -203,6 +203,20 @@ describe('a damaged database', () => {
     expect(silent).toEqual([]);
   }, 3_600_000);
 
+  it.each([
+    // Found by flipped bits: an entry of the index of records that leads to another record.
+    ['an index that leads to another record', swapRowids],
+    // A payload that became a number: the type of a column is one bit of the row.
+    ['a payload that is no bytes', makePayloadANumber],
+  ])('refuses %s', async (what, damage) => {
+    writeFileSync(config.database, whole);
+    damage();
+    const silent = await askDamaged(what);
+    expect(counts.refused).toBeGreaterThan(0);
+    tell(what, 1);
+    expect(silent).toEqual([]);
+  });
+
   it('answers as before or not at all after any column of any table was garbled', async () => {
     writeFileSync(config.database, whole);
     const copy = join(folder, 'copy.db');
@@ -294,4 +308,41 @@ function garble(table: string, column: string, value: string): boolean {
   } finally {
     db.close();
   }
+}
+
+/** Exchanges the rowids of two entries of the index of records, on its first leaf. */
+function swapRowids(): void {
+  const bytes = readFileSync(config.database);
+  const db = new Sqlite(config.database, { readonly: true });
+  const page = Number(
+    db
+      .prepare(
+        "SELECT pageno FROM dbstat WHERE name = 'sqlite_autoindex_record_1' AND pagetype = 'leaf' ORDER BY path",
+      )
+      .pluck()
+      .get(),
+  );
+  const size = Number(db.pragma('page_size', { simple: true }));
+  db.close();
+  const start = (page - 1) * size;
+  const entryAt = (at: number) => start + bytes.readUInt16BE(start + 8 + at * 2);
+  // The rowid is the last of an entry's bytes; of entries of equal length these are exchanged.
+  const [a, b] = [entryAt(4), entryAt(5)];
+  const endOf = (entry: number) => entry + bytes.readUInt8(entry);
+  const [last, other] = [bytes.readUInt8(endOf(a)), bytes.readUInt8(endOf(b))];
+  bytes.writeUInt8(other, endOf(a));
+  bytes.writeUInt8(last, endOf(b));
+  writeFileSync(config.database, bytes);
+}
+
+function makePayloadANumber(): void {
+  const db = new Sqlite(config.database);
+  db.unsafeMode(true);
+  db.pragma('writable_schema = ON');
+  db.exec("UPDATE sqlite_schema SET sql = replace(sql, 'body BLOB', 'body ANY') WHERE name = 'payload'");
+  db.pragma('schema_version = 4711');
+  db.exec('UPDATE payload SET body = 365635635 WHERE record_id = (SELECT min(record_id) FROM payload)');
+  db.exec("UPDATE sqlite_schema SET sql = replace(sql, 'body ANY', 'body BLOB') WHERE name = 'payload'");
+  db.pragma('schema_version = 4712');
+  db.close();
 }
