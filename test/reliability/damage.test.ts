@@ -25,7 +25,7 @@ import { seal } from '../support/seal.js';
 
 /** Enough rows for several blocks and pages of each table and index. */
 const RECORDS = 400;
-const FLIPS = campaign({ small: 40, full: 4000 });
+const FLIPS = campaign({ small: 40, full: 1500 });
 const SEED = 20261122;
 const CORRUPT = 6;
 
