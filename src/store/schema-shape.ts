@@ -1,5 +1,6 @@
 import { damaged } from './checksum.js';
 import type { Db } from './open.js';
+import { Sqlite } from './sqlite.js';
 
 /** Tables, views and indexes with their columns and these columns' types, a line each. */
 const SHAPE = `
@@ -15,8 +16,23 @@ const SHAPE = `
  * @throws SvcError `corrupt_database`
  */
 export function assertShape(db: Db, empty: Db): void {
-  const read = (of: Db) => of.prepare<[], string>(SHAPE).pluck().all();
-  const found = new Set(read(db));
+  const found = new Set(readStored(db));
   const missing = read(empty).find((line) => !found.has(line));
   if (missing !== undefined) throw damaged(`The layout of the database (${missing.trim()})`);
+}
+
+function read(db: Db): string[] {
+  return db.prepare<[], string>(SHAPE).pluck().all();
+}
+
+/** SQLite reads a view when it is asked for its columns: damaged text is then an error of SQL. */
+function readStored(db: Db): string[] {
+  try {
+    return read(db);
+  } catch (error) {
+    if (error instanceof Sqlite.SqliteError && error.code === 'SQLITE_ERROR') {
+      throw damaged('The layout of the database', { error: error.message });
+    }
+    throw error;
+  }
 }

@@ -176,6 +176,16 @@ describe('a database whose process died within a transaction', () => {
 });
 
 describe('a damaged database', () => {
+  it('with a view that names no column is refused', () => {
+    openDatabase(file, 'create').close();
+    const db = new Sqlite(file);
+    db.unsafeMode(true);
+    db.exec(`PRAGMA writable_schema = ON;
+      UPDATE sqlite_schema SET sql = replace(sql, 'c.value', 'c.vahue') WHERE name = 'child'`);
+    db.close();
+    for (const mode of MODES) expect(refusal(mode)).toBe('corrupt_database');
+  });
+
   it('that was cut is refused by whoever reads it', () => {
     const db = openDatabase(file, 'create');
     fillMeta(db, 'before');
