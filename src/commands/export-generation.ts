@@ -1,5 +1,4 @@
-import { createApi } from '../api/client.js';
-import { listSecrets, loadKeys } from '../config/keys.js';
+import { loadKeys } from '../config/keys.js';
 import { type Generation, isUnfinished } from '../domain.js';
 import { SvcError } from '../errors.js';
 import { createPageSupply } from '../export/ask-ahead.js';
@@ -11,6 +10,7 @@ import { renderExportSummary } from './export-summary.js';
 import type { Exporter, ExportWish } from './exporter-on.js';
 import type { Io } from './io.js';
 import { type WaitSettings, waitForV4 } from './wait-for-v4.js';
+import { openApi } from './with-api.js';
 import { withHostWaits } from './with-host-waits.js';
 
 export interface ExportCommand extends ExportWish {
@@ -55,18 +55,9 @@ export async function exportGeneration(
   io: Io,
 ): Promise<ExportSummary> {
   const { config, wait, models, companies, restart } = options;
-  const { signal, clock, onProgress, hostLimits } = io;
+  const { clock } = io;
   if (generation === 'v4' && wait !== undefined) await waitForV4(config, wait, io);
-  const keys = loadKeys(config, io.env, [generation]);
-  const api = createApi({
-    config,
-    keys,
-    secrets: listSecrets(config, io.env),
-    env: io.env,
-    onProgress,
-    signal,
-    hostLimits,
-  });
+  const api = openApi(config, io, loadKeys(config, io.env, [generation]));
   try {
     const wish = { config, models, companies, restart };
     const summary = await exporter(generation, wish, createPageSupply(api, clock));

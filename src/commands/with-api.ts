@@ -1,6 +1,6 @@
 import { type Api, createApi } from '../api/client.js';
 import type { Config } from '../config/config.js';
-import { listSecrets, loadKeys } from '../config/keys.js';
+import { type Keys, listSecrets, loadKeys } from '../config/keys.js';
 import { SvcError } from '../errors.js';
 import type { Io } from './io.js';
 import { withHostWaits } from './with-host-waits.js';
@@ -11,18 +11,10 @@ import { withHostWaits } from './with-host-waits.js';
  * @throws SvcError `config` where a key is missing, `interrupted`
  */
 export async function withApi<T>(config: Config, io: Io, work: (api: Api) => Promise<T>): Promise<T> {
-  const { onProgress, signal, hostLimits } = io;
+  const { signal } = io;
   const keys = loadKeys(config, io.env);
   return withHostWaits(config.database, io, async () => {
-    const api = createApi({
-      config,
-      keys,
-      secrets: listSecrets(config, io.env),
-      env: io.env,
-      onProgress,
-      signal,
-      hostLimits,
-    });
+    const api = openApi(config, io, keys);
     try {
       return await work(api);
     } catch (error) {
@@ -35,4 +27,10 @@ export async function withApi<T>(config: Config, io: Io, work: (api: Api) => Pro
       await api.close();
     }
   });
+}
+
+/** A client with these keys, whose messages show none of the configured ones. */
+export function openApi(config: Config, io: Io, keys: Keys): Api {
+  const { env, onProgress, signal, hostLimits } = io;
+  return createApi({ config, keys, secrets: listSecrets(config, env), env, onProgress, signal, hostLimits });
 }
