@@ -5,12 +5,12 @@ import { COMMANDS } from './commands/catalogue/all.js';
 import { HELP } from './commands/catalogue/help.js';
 import { COMMON_OPTIONS } from './commands/catalogue/options.js';
 import type { CommandSpec, Given, OptionSpec } from './commands/command.js';
-import type { Io } from './commands/io.js';
-import { keepYoungSpaceSmall } from './commands/young-space.js';
 import { readTopic, TOPICS } from './docs/topics.js';
 import { exitCodeOf, SvcError } from './errors.js';
 import type { Progress } from './progress.js';
-import { hearSignals } from './report/pause.js';
+import type { Io } from './runtime/io.js';
+import { hearSignals } from './runtime/pause.js';
+import { keepYoungSpaceSmall } from './runtime/young-space.js';
 import { readVersion } from './version.js';
 
 /** Exit codes of the signals that stop a command: 128 + their number. */
@@ -208,7 +208,7 @@ async function reportError(error: unknown, words: readonly string[]): Promise<nu
   }
   const isPipe = error instanceof SvcError && error.code === 'output' && error.facts['error'] === 'EPIPE';
   if (!isPipe) {
-    const { describeError } = await import('./commands/describe-error.js');
+    const { describeError } = await import('./text/describe-error.js');
     await write(process.stderr, describeError(error, words.includes('--verbose')));
   }
   return exitCodeOf(error);

@@ -1,7 +1,7 @@
 import { writeSync } from 'node:fs';
 import process from 'node:process';
-import { describeError } from './commands/describe-error.js';
 import { exitCodeOf } from './errors.js';
+import { describeError } from './text/describe-error.js';
 
 /**
  * Loads and runs the program. What it does not catch itself, failures to load its modules among them, ends the process

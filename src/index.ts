@@ -1,8 +1,8 @@
 import { SvcError } from './errors.js';
-import { readReadiness, refuseIncomplete } from './report/read-readiness.js';
 import type { Answer } from './store/answer.js';
 import { parseSvcId, prepareLookup } from './store/lookup.js';
 import { type Db, guardDatabase, openDatabase } from './store/open.js';
+import { readReadiness, refuseIncomplete } from './store/read-readiness.js';
 import { EVERYTHING } from './store/remap.js';
 import { listStreams } from './store/streams.js';
 

@@ -1,6 +1,6 @@
 import type { ProgressEvent, StreamKey } from './domain.js';
-import { countOf, formatDuration, groupDigits } from './report/numbers.js';
-import { displayWidth, fitText } from './report/text-layout.js';
+import { countOf, formatDuration, groupDigits } from './text/numbers.js';
+import { displayWidth, fitText } from './text/text-layout.js';
 
 interface StreamTally {
   records: number;

@@ -10,7 +10,7 @@ import {
   type Tally,
   UNNAMED_STAGE,
 } from './progress-line.js';
-import { escapeUnseen } from './report/escape.js';
+import { escapeUnseen } from './text/escape.js';
 
 /** Where there is no terminal: one line this often, ms. */
 const PLAIN_EVERY_MS = 10_000;

@@ -46,27 +46,50 @@ function leadingInto(from: readonly Source[], into: readonly string[]): string[]
   );
 }
 
-const STAGES = [
-  'doctor',
-  'settle',
-  'export',
-  'match',
-  'drift',
-  'report',
-  'explain',
-  'recheck',
-  'verify',
-  'apply',
+const STAGES = ['export', 'match', 'report', 'inspect', 'apply'];
+/** Rooms by layer, lowest first: each imports from its own layer and from those below it. */
+const LAYERS = [
+  ['domain.ts', 'errors.ts', 'reasons.ts', 'version.ts'],
+  ['json', 'text', 'runtime', 'records'],
+  ['api', 'store', 'config'],
+  [...STAGES, 'sandbox', 'docs'],
+  ['commands'],
 ];
-const TOP = [
-  'cli.ts',
-  'crash.ts',
-  'progress.ts',
-  'progress-line.ts',
-  'commands',
-  'index.ts',
-  'write-schemas.ts',
+/** In these layers a room imports no other room of the layer but those named here. */
+const APART: Readonly<Record<string, readonly string[]>> = {
+  api: ['config'],
+  store: ['config'],
+  config: [],
+  export: [],
+  match: [],
+  report: [],
+  inspect: ['export', 'match'],
+  apply: [],
+};
+/** Still to be moved. */
+const KNOWN = [
+  'apply/actions.ts imports report/schema.ts',
+  'apply/verdict.ts imports report/schema.ts',
+  'runtime/io.ts imports api/host-limits.ts',
+  'store/finding.ts imports report/schema.ts',
+  'store/readiness.ts imports report/schema.ts',
 ];
+
+function roomOf(name: string): string {
+  return name.split('/')[0] ?? name;
+}
+
+/** The layer of a room; what is in none stands above all of them. */
+function layerOf(room: string): number {
+  const layer = LAYERS.findIndex((rooms) => rooms.includes(room));
+  return layer === -1 ? LAYERS.length : layer;
+}
+
+function isAgainstDirection(from: string, to: string): boolean {
+  if (from === to || from === 'sandbox') return false;
+  if (layerOf(from) !== layerOf(to)) return layerOf(to) > layerOf(from);
+  return APART[from] !== undefined && !APART[from].includes(to);
+}
 
 describe('imports go one way', () => {
   it('and this test sees them', () => {
@@ -76,17 +99,15 @@ describe('imports go one way', () => {
     expect(inside('store').flatMap(({ imports }) => imports)).toContain('better-sqlite3');
   });
 
-  it('from commands to stages to adapters to the domain, never back', () => {
-    expect(leadingInto(inside(...STAGES, 'api', 'store', 'config', 'sandbox'), TOP)).toEqual([]);
-    expect(leadingInto(inside('api', 'store', 'config'), STAGES)).toEqual([]);
-    expect(leadingInto(inside('commands'), ['cli.ts', 'progress.ts'])).toEqual([]);
+  it('from commands to stages to adapters to the domain, never back, and no stage imports another', () => {
+    const wrong = sources.flatMap(({ name, imports }) =>
+      imports
+        .filter((path) => path.endsWith('.ts') && isAgainstDirection(roomOf(name), roomOf(path)))
+        .map((path) => `${name} imports ${path}`),
+    );
+    expect(wrong.sort()).toEqual(KNOWN);
     expect(inside('domain.ts', 'reasons.ts').flatMap(({ imports }) => imports)).toEqual([]);
-    expect(leadingInto(inside('errors.ts'), [...TOP, ...STAGES, 'api', 'store', 'config'])).toEqual([]);
-  });
-
-  it('and api and store never meet', () => {
-    expect(leadingInto(inside('api'), ['store'])).toEqual([]);
-    expect(leadingInto(inside('store'), ['api'])).toEqual([]);
+    expect(leadingInto(inside('commands'), ['cli.ts', 'progress.ts'])).toEqual([]);
   });
 
   it('and the sandbox knows nothing of the rest', () => {
@@ -99,7 +120,8 @@ describe('imports go one way', () => {
   });
 
   it('and renderers draw on the report alone', () => {
-    const allowed = /^(report\/.*|node:crypto|(domain|reasons)\.ts|store\/remap\.ts)$/;
+    const allowed =
+      /^((report|text)\/.*|node:crypto|(domain|reasons)\.ts|store\/(remap|finding|readiness)\.ts)$/;
     const renderers = sources.filter(({ name }) => /^report\/render/.test(name));
     expect(renderers.length).toBeGreaterThan(2);
     const foreign = renderers.flatMap(({ name, imports }) =>

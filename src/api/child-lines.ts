@@ -1,5 +1,5 @@
+import { type JsonScanner, QUOTE } from '../json/json-scan.js';
 import { Texts } from '../records/texts.js';
-import { type JsonScanner, QUOTE } from './json-scan.js';
 import type { Members } from './members.js';
 import type { ChildLayout } from './record-layout.js';
 import { isPlatformKey, parseSmallId } from './svc-ids.js';

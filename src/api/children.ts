@@ -1,9 +1,9 @@
 import type { ParsedChild, RejectedObject } from '../domain.js';
 import { SvcError } from '../errors.js';
+import { type JsonScanner, OPEN_ARRAY, OPEN_OBJECT } from '../json/json-scan.js';
 import { renderChildren } from '../records/child-list.js';
 import type { Texts } from '../records/texts.js';
 import { ChildLines } from './child-lines.js';
-import { type JsonScanner, OPEN_ARRAY, OPEN_OBJECT } from './json-scan.js';
 import { Members } from './members.js';
 import type { RecordLayout } from './record-layout.js';
 import { parseInt64, parsePlatformKey } from './svc-ids.js';

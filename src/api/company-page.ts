@@ -1,5 +1,5 @@
 import { SvcError } from '../errors.js';
-import { JsonScanner, OPEN_ARRAY, OPEN_OBJECT } from './json-scan.js';
+import { JsonScanner, OPEN_ARRAY, OPEN_OBJECT } from '../json/json-scan.js';
 import { KeyTable } from './key-table.js';
 import { Members } from './members.js';
 import { assertNoError, guardJson, readCount } from './page.js';

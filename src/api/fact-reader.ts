@@ -1,6 +1,6 @@
+import { type JsonScanner, OPEN_ARRAY, OPEN_OBJECT } from '../json/json-scan.js';
 import type { Texts } from '../records/texts.js';
 import { digestAmount, digestDate, digestText, FactWriter } from './facts.js';
-import { type JsonScanner, OPEN_ARRAY, OPEN_OBJECT } from './json-scan.js';
 import type { Members } from './members.js';
 import type { RecordLayout } from './record-layout.js';
 import { isPlatformKey } from './svc-ids.js';

@@ -1,4 +1,4 @@
-import { type JsonScanner, LETTER_N, QUOTE } from './json-scan.js';
+import { type JsonScanner, LETTER_N, QUOTE } from '../json/json-scan.js';
 import type { KeyTable } from './key-table.js';
 
 /** Walks the value at `at` of the member `slot` and tells where it ends. */

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { ListPage } from '../domain.js';
 import { SvcError } from '../errors.js';
-import { JsonScanner, JsonSyntaxError, OPEN_ARRAY, OPEN_OBJECT } from './json-scan.js';
+import { JsonScanner, JsonSyntaxError, OPEN_ARRAY, OPEN_OBJECT } from '../json/json-scan.js';
 import { KeyTable } from './key-table.js';
 import { Members } from './members.js';
 import { RecordReader } from './record.js';

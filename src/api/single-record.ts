@@ -1,7 +1,7 @@
 import type { ParsedRecord } from '../domain.js';
 import { SvcError } from '../errors.js';
+import { JsonScanner, OPEN_ARRAY, OPEN_OBJECT } from '../json/json-scan.js';
 import { recordsOf } from '../records/columns.js';
-import { JsonScanner, OPEN_ARRAY, OPEN_OBJECT } from './json-scan.js';
 import { KeyTable } from './key-table.js';
 import { Members } from './members.js';
 import { assertNoError, guardJson } from './page.js';

@@ -1,5 +1,5 @@
 import { MAX_INT64, MIN_INT64 } from '../domain.js';
-import { type JsonScanner, MINUS, QUOTE } from './json-scan.js';
+import { type JsonScanner, MINUS, QUOTE } from '../json/json-scan.js';
 import type { Members } from './members.js';
 
 const ZERO = 0x30;

@@ -1,7 +1,7 @@
 import type { IdColumn } from '../config/apply-targets.js';
 import { formatModelRef, type ModelRef, parseModelRef } from '../config/model-ref.js';
-import { orMeantEnd } from '../config/suggest.js';
 import type { Db } from '../store/open.js';
+import { orMeantEnd } from '../text/suggest.js';
 import type { OddForm } from './ids/id-form.js';
 import type { IdMap } from './ids/id-map.js';
 import {

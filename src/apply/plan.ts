@@ -1,5 +1,5 @@
 import type { ApplyTarget } from '../config/apply-targets.js';
-import { countOf, groupDigits } from '../report/numbers.js';
+import { countOf, groupDigits } from '../text/numbers.js';
 import { categoryKey } from './ids/resolver.js';
 import type { Count, Tallied } from './ids/tally.js';
 import type { LeftCount } from './left.js';

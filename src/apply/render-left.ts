@@ -1,5 +1,5 @@
-import { layLines } from '../report/lay-lines.js';
-import { countOf } from '../report/numbers.js';
+import { layLines } from '../text/lay-lines.js';
+import { countOf } from '../text/numbers.js';
 import { describeCategory } from './describe-value.js';
 import type { ColumnLeft, LeftKind } from './left.js';
 

@@ -1,5 +1,5 @@
-import { layLines } from '../report/lay-lines.js';
-import { countOf, formatTime, groupDigits } from '../report/numbers.js';
+import { layLines } from '../text/lay-lines.js';
+import { countOf, formatTime, groupDigits } from '../text/numbers.js';
 import type { LedgerRun, Undone, Verified, Written } from './context.js';
 import type { Block } from './verdict.js';
 

@@ -1,5 +1,5 @@
-import { layLines } from '../report/lay-lines.js';
-import { countOf, formatDuration, formatTime, groupDigits } from '../report/numbers.js';
+import { layLines } from '../text/lay-lines.js';
+import { countOf, formatDuration, formatTime, groupDigits } from '../text/numbers.js';
 import { describeCategory } from './describe-value.js';
 import { listEarlierLeft } from './left.js';
 import {

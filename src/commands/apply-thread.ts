@@ -1,10 +1,10 @@
 import { parentPort, workerData } from 'node:worker_threads';
 import type { Result } from '../apply/actions.js';
+import { flattenError } from '../runtime/thread-errors.js';
+import type { WorkIo } from '../runtime/work-io.js';
 import type { ApplyInput, ApplyMessage } from './apply-in-thread.js';
 import { doApply } from './apply-work.js';
-import { flattenError } from './thread-errors.js';
 import { doUndo } from './undo-work.js';
-import type { WorkIo } from './work-io.js';
 
 /** The thread that applies and takes back. */
 function main({ job, env, width, nowMs }: ApplyInput): Promise<Result> {

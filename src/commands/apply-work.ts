@@ -6,19 +6,19 @@ import type { Plan, Policy } from '../apply/plan.js';
 import type { Config } from '../config/config.js';
 import { readAge } from '../report/describe-evidence.js';
 import { judgeAge } from '../report/gate.js';
-import { assertUsableRemap } from '../report/read-readiness.js';
 import type { ReportLimit } from '../report/schema.js';
+import { NdjsonFile } from '../runtime/ndjson-file.js';
+import type { WorkIo } from '../runtime/work-io.js';
 import type { Db } from '../store/open.js';
+import { assertUsableRemap } from '../store/read-readiness.js';
 import { listStreams } from '../store/streams.js';
 import { buildContext } from './apply-context.js';
 import type { ApplyJob } from './apply-in-thread.js';
 import type { ApplyRequest } from './apply-request.js';
 import { type Source, shellLine, wordsOf } from './command-line.js';
-import { NdjsonFile } from './ndjson-file.js';
 import { sourceOfPlan } from './planned-request.js';
 import { readDatabase } from './read-database.js';
 import { scanPlaces } from './scan-places.js';
-import type { WorkIo } from './work-io.js';
 
 /**
  * What `apply` does, in its thread.

@@ -3,12 +3,12 @@ import { closeSync, existsSync, openSync, rmSync, statSync } from 'node:fs';
 import { resolve } from 'node:path';
 import type { Config } from '../config/config.js';
 import { SvcError } from '../errors.js';
-import { groupDigits } from '../report/numbers.js';
-import { assertTargets, moveInto, onFile, writeText } from '../report/write-output.js';
+import type { Io } from '../runtime/io.js';
+import { assertTargets, moveInto, onFile, writeText } from '../runtime/write-output.js';
 import { type Db, guardDatabase, openDatabase } from '../store/open.js';
+import { groupDigits } from '../text/numbers.js';
 import { backupStopped, checkCopy } from './check-copy.js';
 import { leavingWord, namingOwner } from './hold-database.js';
-import type { Io } from './io.js';
 import { ownFilesOf } from './report.js';
 
 export interface BackupOptions {

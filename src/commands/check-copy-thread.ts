@@ -1,8 +1,8 @@
 import { parentPort, workerData } from 'node:worker_threads';
+import { flattenError } from '../runtime/thread-errors.js';
 import { checkFile, listTables } from '../store/check-file.js';
 import { guardDatabase, openDatabase } from '../store/open.js';
 import type { CheckMessage } from './check-copy.js';
-import { flattenError } from './thread-errors.js';
 
 /** The thread that checks a copy: its long statements would keep the main thread from hearing a signal. */
 function main(file: string): void {

@@ -1,12 +1,12 @@
 import type { Config } from '../config/config.js';
 import { SvcError } from '../errors.js';
-import { type ExplainQuestion, explainRecord } from '../explain/explain.js';
-import { renderExplanationJson } from '../explain/render-json.js';
-import { renderExplanation } from '../explain/render-text.js';
-import { writeText } from '../report/write-output.js';
+import { type ExplainQuestion, explainRecord } from '../inspect/explain/explain.js';
+import { renderExplanationJson } from '../inspect/explain/render-json.js';
+import { renderExplanation } from '../inspect/explain/render-text.js';
+import type { Io } from '../runtime/io.js';
+import { writeText } from '../runtime/write-output.js';
 import { parseSvcId } from '../store/lookup.js';
 import { guardDatabase } from '../store/open.js';
-import type { Io } from './io.js';
 import { assertPlace } from './narrow.js';
 import { readDatabase } from './read-database.js';
 

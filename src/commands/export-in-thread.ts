@@ -5,11 +5,11 @@ import type { Generation, ListPage, ProgressEvent } from '../domain.js';
 import { SvcError } from '../errors.js';
 import type { ExportSummary } from '../export/run-export.js';
 import type { Arrival, Followed, ListRequest, PageSupply } from '../export/source.js';
+import type { Io } from '../runtime/io.js';
+import { flattenError, restoreError, type ThreadError } from '../runtime/thread-errors.js';
+import { keepYoungSpaceSmall } from '../runtime/young-space.js';
 import type { Exporter, ExportWish } from './exporter-on.js';
 import { type Hold, takeWordBack } from './hold-database.js';
-import type { Io } from './io.js';
-import { flattenError, restoreError, type ThreadError } from './thread-errors.js';
-import { keepYoungSpaceSmall } from './young-space.js';
 
 /** Pages pass through the thread: with more room for what is young their memory is freed later, and no faster. */
 const YOUNG_MIB = 4;

@@ -1,10 +1,10 @@
 import type { Config } from '../config/config.js';
 import type { Generation } from '../domain.js';
 import type { ExportSummary } from '../export/run-export.js';
-import { escapeUnseen } from '../report/escape.js';
-import { groupDigits } from '../report/numbers.js';
-import { type Column, layOutTable, wrapText } from '../report/text-layout.js';
 import type { StreamRow } from '../store/stream-row.js';
+import { escapeUnseen } from '../text/escape.js';
+import { groupDigits } from '../text/numbers.js';
+import { type Column, layOutTable, wrapText } from '../text/text-layout.js';
 
 const COLUMNS: readonly Column[] = [
   { title: 'model', align: 'left' },

@@ -3,10 +3,10 @@ import { freeMemory } from '../api/free-memory.js';
 import type { CompanyListing } from '../api/v4-companies.js';
 import type { Generation, ListPage } from '../domain.js';
 import type { Arrival, Followed, ListRequest, PageSupply } from '../export/source.js';
+import { flattenError, restoreError } from '../runtime/thread-errors.js';
 import { buffersOf, type ExportMessage, type ExportOrder } from './export-in-thread.js';
 import { type Exporter, type ExportWish, exporterOn } from './exporter-on.js';
 import { type Hold, holdDatabase } from './hold-database.js';
-import { flattenError, restoreError } from './thread-errors.js';
 
 /** The thread that holds the database and exports into it, with pages that the other thread asks for. */
 class ExportServant implements PageSupply {

@@ -2,13 +2,8 @@ import { existsSync, rmSync } from 'node:fs';
 import { COMPANIES_HEADER } from '../config/companies-file.js';
 import type { Config } from '../config/config.js';
 import { DECISIONS_HEADER } from '../config/decisions-file.js';
-import { didYouMean } from '../config/suggest.js';
 import { SvcError } from '../errors.js';
 import { isReason, REASONS, STATUSES, type Status } from '../reasons.js';
-import { listV4Candidates } from '../report/finding.js';
-import { countOf } from '../report/numbers.js';
-import { readReadiness } from '../report/read-readiness.js';
-import { findIncomplete } from '../report/readiness.js';
 import {
   type Candidate,
   renderCompaniesDraft,
@@ -17,8 +12,11 @@ import {
 } from '../report/render-drafts.js';
 import { renderFindings } from '../report/render-findings.js';
 import { renderNdjson } from '../report/render-ndjson.js';
-import { assertTargets, writeOutput, writeText } from '../report/write-output.js';
+import { assertStdout } from '../runtime/closed-stdout.js';
+import type { Io } from '../runtime/io.js';
+import { assertTargets, writeOutput, writeText } from '../runtime/write-output.js';
 import { readRemapRuns } from '../store/evidence.js';
+import { listV4Candidates } from '../store/finding.js';
 import {
   countFindings,
   type FindingFilter,
@@ -29,9 +27,11 @@ import {
   prepareIsDeleted,
 } from '../store/findings.js';
 import type { Db } from '../store/open.js';
+import { readReadiness } from '../store/read-readiness.js';
+import { findIncomplete } from '../store/readiness.js';
 import { EVERYTHING, type RemapRow } from '../store/remap.js';
-import { assertStdout } from './closed-stdout.js';
-import type { Io } from './io.js';
+import { countOf } from '../text/numbers.js';
+import { didYouMean } from '../text/suggest.js';
 import { assertCompanies, assertRemapIntact, readDatabase } from './read-database.js';
 import { ownFilesOf, scopeOf } from './report.js';
 

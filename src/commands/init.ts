@@ -3,12 +3,12 @@ import { resolve } from 'node:path';
 import { createInterface, type Interface } from 'node:readline/promises';
 import type { Readable } from 'node:stream';
 import { DEFAULT_MODELS } from '../config/defaults.js';
-import { didYouMean } from '../config/suggest.js';
 import { baseUrlProblem } from '../config/values.js';
 import type { ModelPair } from '../domain.js';
 import { SvcError } from '../errors.js';
-import { createFile, writeText } from '../report/write-output.js';
-import type { Io } from './io.js';
+import type { Io } from '../runtime/io.js';
+import { createFile, writeText } from '../runtime/write-output.js';
+import { didYouMean } from '../text/suggest.js';
 import { renderStarter, STARTER_DEFAULTS, type StarterAnswers } from './starter-config.js';
 
 export interface InitOptions {

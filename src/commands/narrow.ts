@@ -1,7 +1,7 @@
 import type { Config } from '../config/config.js';
-import { didYouMean } from '../config/suggest.js';
 import { parseId } from '../domain.js';
 import { SvcError } from '../errors.js';
+import { didYouMean } from '../text/suggest.js';
 import type { Given, Narrowing } from './command.js';
 
 /**

@@ -1,11 +1,11 @@
 import type { Config } from '../config/config.js';
 import { SvcError } from '../errors.js';
-import { groupDigits } from '../report/numbers.js';
-import { writeText } from '../report/write-output.js';
+import type { Io } from '../runtime/io.js';
+import { writeText } from '../runtime/write-output.js';
 import { guardDatabase } from '../store/open.js';
 import { purgePayloads } from '../store/purge.js';
+import { groupDigits } from '../text/numbers.js';
 import { holdDatabase } from './hold-database.js';
-import type { Io } from './io.js';
 
 /**
  * `purge --payloads`: drops record payloads from the database, keeps ids and the remap.

@@ -1,14 +1,14 @@
 import type { Config } from '../config/config.js';
 import { buildFingerprint } from '../config/fingerprint.js';
-import { didYouMean } from '../config/suggest.js';
 import { SvcError } from '../errors.js';
-import { newPause } from '../report/pause.js';
+import type { Io } from '../runtime/io.js';
+import { newPause } from '../runtime/pause.js';
 import { listCompanyIds } from '../store/findings.js';
 import { assertSameExport } from '../store/fingerprint.js';
 import { type Db, guardDatabase, openDatabase } from '../store/open.js';
 import { type RemapPart, verifyDigests } from '../store/remap-digest.js';
+import { didYouMean } from '../text/suggest.js';
 import { namingOwner } from './hold-database.js';
-import type { Io } from './io.js';
 
 /**
  * Runs `work` on the database as it is at one moment, read-only.

@@ -5,9 +5,9 @@ import type { ProgressEvent } from '../domain.js';
 import { SvcError } from '../errors.js';
 import type { RemapSummary } from '../match/build-remap.js';
 import type { NamedPair } from '../match/pair-companies.js';
+import type { Io } from '../runtime/io.js';
+import { restoreError, type ThreadError } from '../runtime/thread-errors.js';
 import { takeWordBack } from './hold-database.js';
-import type { Io } from './io.js';
-import { restoreError, type ThreadError } from './thread-errors.js';
 
 /** Rows pass through the thread: with more room for what is young 25 MiB more are held at 1,000,000 records, and nothing is faster. */
 const YOUNG_MIB = 8;

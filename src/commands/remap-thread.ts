@@ -1,10 +1,10 @@
 import { parentPort, workerData } from 'node:worker_threads';
 import { buildRemap } from '../match/build-remap.js';
+import { flattenError } from '../runtime/thread-errors.js';
 import { assertSameExport } from '../store/fingerprint.js';
 import { guardDatabase } from '../store/open.js';
 import { holdDatabase } from './hold-database.js';
 import { type RemapInput, type RemapMessage, remapStopped } from './remap-in-thread.js';
-import { flattenError } from './thread-errors.js';
 
 /**
  * The thread that remaps: its long statements would keep the main thread from hearing a signal and from

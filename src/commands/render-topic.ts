@@ -1,5 +1,5 @@
-import { escapeLines } from '../report/escape.js';
-import { displayWidth, layOutTable, wrapText } from '../report/text-layout.js';
+import { escapeLines } from '../text/escape.js';
+import { displayWidth, layOutTable, wrapText } from '../text/text-layout.js';
 
 const INDENT = '  ';
 

@@ -2,17 +2,17 @@ import { statSync } from 'node:fs';
 import type { Config } from '../config/config.js';
 import { isUnfinished, STREAM_STATES } from '../domain.js';
 import { STATUSES } from '../reasons.js';
-import { escapeUnseen } from '../report/escape.js';
-import { countOf, formatDuration, formatTime, groupDigits } from '../report/numbers.js';
-import { readReadiness } from '../report/read-readiness.js';
-import { findIncomplete, isStale, nameOfList, type Readiness } from '../report/readiness.js';
-import { wrapText } from '../report/text-layout.js';
 import { buildTrend } from '../report/trend.js';
-import { writeText } from '../report/write-output.js';
+import type { Io } from '../runtime/io.js';
+import { writeText } from '../runtime/write-output.js';
 import { type RemapRun, readRemapRuns } from '../store/evidence.js';
+import { readReadiness } from '../store/read-readiness.js';
+import { findIncomplete, isStale, nameOfList, type Readiness } from '../store/readiness.js';
 import { EVERYTHING } from '../store/remap.js';
 import type { StreamRow } from '../store/stream-row.js';
-import type { Io } from './io.js';
+import { escapeUnseen } from '../text/escape.js';
+import { countOf, formatDuration, formatTime, groupDigits } from '../text/numbers.js';
+import { wrapText } from '../text/text-layout.js';
 import { readDatabase } from './read-database.js';
 
 export interface StatusOptions {

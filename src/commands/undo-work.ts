@@ -3,14 +3,14 @@ import type { Result } from '../apply/actions.js';
 import type { LedgerRun, Undone } from '../apply/context.js';
 import { closeSites, type OpenSite, openSites } from '../apply/open-sites.js';
 import { renderRuns, renderUndone } from '../apply/render-outcome.js';
-import { suggest } from '../config/suggest.js';
 import { SvcError } from '../errors.js';
+import type { WorkIo } from '../runtime/work-io.js';
 import { type Db, openDatabase, openEmptyDatabase } from '../store/open.js';
+import { suggest } from '../text/suggest.js';
 import { buildUndoContext } from './apply-context.js';
 import type { ApplyJob } from './apply-in-thread.js';
 import { shellLine, wordsOf } from './command-line.js';
 import { namingOwner } from './hold-database.js';
-import type { WorkIo } from './work-io.js';
 
 /**
  * What `undo` does, in its thread.

@@ -1,12 +1,12 @@
 import type { Config } from '../config/config.js';
-import { writeText } from '../report/write-output.js';
-import { createPairReader } from '../verify/pair-reader.js';
-import { renderVerifyJson } from '../verify/render-json.js';
-import { renderVerify } from '../verify/render-text.js';
-import { judgeVerify } from '../verify/result.js';
-import { verifyRemap } from '../verify/verify.js';
+import { createPairReader } from '../inspect/verify/pair-reader.js';
+import { renderVerifyJson } from '../inspect/verify/render-json.js';
+import { renderVerify } from '../inspect/verify/render-text.js';
+import { judgeVerify } from '../inspect/verify/result.js';
+import { verifyRemap } from '../inspect/verify/verify.js';
+import type { Io } from '../runtime/io.js';
+import { writeText } from '../runtime/write-output.js';
 import { leavingWord } from './hold-database.js';
-import type { Io } from './io.js';
 import { assertRemapIntact, readDatabase } from './read-database.js';
 import { withApi } from './with-api.js';
 

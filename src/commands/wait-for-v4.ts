@@ -3,10 +3,10 @@ import { createApi } from '../api/client.js';
 import type { Config } from '../config/config.js';
 import { listSecrets, loadKeys } from '../config/keys.js';
 import { SvcError } from '../errors.js';
-import { groupDigits } from '../report/numbers.js';
-import { type EventListener, listenForEvents } from '../settle/event-listener.js';
-import { waitSettled } from '../settle/wait-settled.js';
-import type { Io } from './io.js';
+import { type EventListener, listenForEvents } from '../inspect/settle/event-listener.js';
+import { waitSettled } from '../inspect/settle/wait-settled.js';
+import type { Io } from '../runtime/io.js';
+import { groupDigits } from '../text/numbers.js';
 
 /** How to wait for the backfill. */
 export interface WaitSettings {

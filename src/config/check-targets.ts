@@ -1,8 +1,8 @@
 import type { ModelPair } from '../domain.js';
+import { orMeant } from '../text/suggest.js';
 import type { ApplyTarget, IdColumn } from './apply-targets.js';
 import { parseModelRef } from './model-ref.js';
 import type { Problem } from './problems.js';
-import { orMeant } from './suggest.js';
 
 /** What targets may refer to; undefined where that part of the configuration is wrong itself. */
 export interface Known {

@@ -1,6 +1,6 @@
 import { parseId } from '../domain.js';
+import { orMeant } from '../text/suggest.js';
 import { assertNoProblems, readCsvFile, takeCsvLines } from './csv-file.js';
-import { orMeant } from './suggest.js';
 
 /** A V3 company with the V4 company that the user says it is. */
 export interface NamedCompanyPair {

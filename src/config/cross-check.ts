@@ -1,10 +1,10 @@
 import type { z } from 'zod';
 import type { ModelPair } from '../domain.js';
+import { orMeant } from '../text/suggest.js';
 import { findTargetProblems } from './check-targets.js';
 import { DEFAULT_MODELS, resolveModel } from './defaults.js';
 import type { Problem } from './problems.js';
 import { type ConfigInput, configSchema } from './schema.js';
-import { orMeant } from './suggest.js';
 import { isLoopback } from './values.js';
 
 /** The settings that are right by themselves; undefined where they are not. */

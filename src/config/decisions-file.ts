@@ -1,6 +1,6 @@
 import { type ModelPair, parseId } from '../domain.js';
+import { orMeant } from '../text/suggest.js';
 import { assertNoProblems, readCsvFile, takeCsvLines } from './csv-file.js';
-import { orMeant } from './suggest.js';
 
 /** What a person decided about one V3 id, or about a V4 id that has no V3 record. */
 export interface Decision {

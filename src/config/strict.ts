@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { orMeant } from './suggest.js';
+import { orMeant } from '../text/suggest.js';
 
 /** An object without unknown keys; each unknown one gets its own line with a suggestion. */
 export function strict<Shape extends z.core.$ZodShape>(shape: Shape) {

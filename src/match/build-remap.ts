@@ -2,7 +2,6 @@ import { tmpdir } from 'node:os';
 import type { Config } from '../config/config.js';
 import type { Decision } from '../config/decisions-file.js';
 import type { OnProgress } from '../domain.js';
-import { saveDrift } from '../drift/save-drift.js';
 import { checkFile, EXPORTED_TABLES } from '../store/check-file.js';
 import { readExportSeq } from '../store/meta.js';
 import type { Db } from '../store/open.js';
@@ -18,6 +17,7 @@ import type { NamedPair } from './pair-companies.js';
 import { Pairs } from './pairs.js';
 import { explainRecords } from './reasons.js';
 import { matchRecords } from './records.js';
+import { saveDrift } from './save-drift.js';
 import { buildScope } from './scope.js';
 import { writeRemap } from './write-remap.js';
 

@@ -1,5 +1,5 @@
 import type { ParsedChild } from '../domain.js';
-import { itemPattern, PLAIN, parseItems } from './json-items.js';
+import { itemPattern, PLAIN, parseItems } from '../json/json-items.js';
 
 /** A record's children as `record.children` holds them: a JSON list, by path and id; ids as text, which JSON keeps exact. */
 export type StoredChild = readonly [

@@ -1,10 +1,10 @@
 import { readFileSync } from 'node:fs';
 import { basename } from 'node:path';
 import { z } from 'zod';
-import { orMeant } from '../config/suggest.js';
 import { SvcError } from '../errors.js';
 import { bareReason, isReason, REASONS, STATUSES } from '../reasons.js';
 import { parseSvcId } from '../store/lookup.js';
+import { orMeant } from '../text/suggest.js';
 
 const BASELINE_VERSION = 1;
 const SHOWN_PROBLEMS = 20;

@@ -1,8 +1,8 @@
 import type { Config } from '../config/config.js';
+import { nameOfList } from '../store/readiness.js';
 import type { Scope } from '../store/remap.js';
 import type { StreamRow } from '../store/stream-row.js';
-import { countOf, groupDigits } from './numbers.js';
-import { nameOfList } from './readiness.js';
+import { countOf, groupDigits } from '../text/numbers.js';
 import type { Counts, Report } from './schema.js';
 import type { DriftSection } from './section-schemas.js';
 

@@ -1,7 +1,7 @@
+import type { Pause } from '../runtime/pause.js';
 import { type DatedFinding, type DayCount, readDatedFindings, readDayCounts } from '../store/exported.js';
 import type { Db } from '../store/open.js';
 import type { Scope } from '../store/remap.js';
-import type { Pause } from './pause.js';
 
 /** V3 records of one day by verdict; `day` counts from 1970, null where no date is readable. */
 export interface Day {

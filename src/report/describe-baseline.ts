@@ -1,4 +1,4 @@
-import { countOf, groupDigits } from './numbers.js';
+import { countOf, groupDigits } from '../text/numbers.js';
 import type { BaselineSection } from './section-schemas.js';
 
 /** `Baseline b.json accepts 3 findings (…); 1 entry is expired.` */

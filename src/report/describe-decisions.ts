@@ -1,6 +1,6 @@
 import type { StaleReason } from '../domain.js';
 import type { DecisionResult } from '../store/decisions.js';
-import { countOf } from './numbers.js';
+import { countOf } from '../text/numbers.js';
 import type { DecisionsSection } from './section-schemas.js';
 
 const WHY: Readonly<Record<StaleReason, string>> = {

@@ -1,4 +1,4 @@
-import { countOf, groupDigits } from './numbers.js';
+import { countOf, groupDigits } from '../text/numbers.js';
 import type { DriftSection } from './section-schemas.js';
 
 const MODELS = 4;

@@ -3,10 +3,10 @@ import type { Config } from '../config/config.js';
 import { SvcError } from '../errors.js';
 import { readStoredFingerprint } from '../store/evidence.js';
 import type { Db } from '../store/open.js';
+import { isStale, type Readiness } from '../store/readiness.js';
 import type { StreamRow } from '../store/stream-row.js';
 import { verifyExport } from '../store/verify-export.js';
 import type { Folded } from './fold.js';
-import { isStale, type Readiness } from './readiness.js';
 import type { Report } from './schema.js';
 
 const HOUR_MS = 3_600_000;

@@ -1,5 +1,5 @@
+import { formatTime, groupDigits } from '../text/numbers.js';
 import { nameKey } from './describe-key.js';
-import { formatTime, groupDigits } from './numbers.js';
 import type { SinceSection } from './section-schemas.js';
 
 /** What changed since an earlier build, one line each. */

@@ -1,5 +1,6 @@
 import type { Config } from '../config/config.js';
 import type { CompanyMatch } from '../domain.js';
+import type { Pause } from '../runtime/pause.js';
 import { type CompanyFacts, readCompanyFacts, readRejectedCounts } from '../store/evidence.js';
 import { type ExportedCount, readExportedCounts } from '../store/exported.js';
 import type { Db } from '../store/open.js';
@@ -11,7 +12,6 @@ import {
   v4CompaniesOf,
 } from '../store/remap.js';
 import type { RowCount } from './gate.js';
-import type { Pause } from './pause.js';
 import { newSampleCollector } from './samples.js';
 import { addExported, addGroup, newTally, type Tally } from './tally.js';
 

@@ -1,6 +1,6 @@
 import { STATUSES, type Status } from '../reasons.js';
+import { formatTime, groupDigits } from '../text/numbers.js';
 import { type Html, html } from './html-template.js';
-import { formatTime, groupDigits } from './numbers.js';
 import type { Counts, Report } from './schema.js';
 
 /** Names of the statuses for people. */

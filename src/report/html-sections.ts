@@ -1,8 +1,8 @@
 import { STATUSES } from '../reasons.js';
+import { countOf, formatTime, groupDigits } from '../text/numbers.js';
 import { describeKey } from './describe-key.js';
 import { renderKey, renderStatusBar, renderTimeline, renderTrend, STATUS_NAMES } from './html-charts.js';
 import { type Html, html, htmlList, htmlTable, withCode } from './html-template.js';
-import { countOf, formatTime, groupDigits } from './numbers.js';
 import { nameOfCompany, totalFindings } from './people.js';
 import type { Counts, Report, ReportFinding } from './schema.js';
 import { describeAllowed, type Verdict } from './verdict.js';

@@ -1,4 +1,4 @@
-import { escapeMarkup } from './escape.js';
+import { escapeMarkup } from '../text/escape.js';
 
 /** Finished HTML. Made by `html` only, so that nothing gets in unescaped. */
 export interface Html {

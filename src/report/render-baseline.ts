@@ -1,6 +1,6 @@
+import { toFindingHead } from '../store/finding.js';
 import type { RemapRow } from '../store/remap.js';
-import { escapeJson } from './escape.js';
-import { toFindingHead } from './finding.js';
+import { escapeJson } from '../text/escape.js';
 import type { Report } from './schema.js';
 
 /** The rows that limits which do not pass have judged. */

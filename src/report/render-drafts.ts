@@ -1,5 +1,5 @@
 import type { RemapRow } from '../store/remap.js';
-import { escapeJson } from './escape.js';
+import { escapeJson } from '../text/escape.js';
 
 /** Characters of a value that a comment shows. */
 const SHOWN = 200;

@@ -1,5 +1,5 @@
 import { REMAP_COLUMNS, type RemapRow } from '../store/remap.js';
-import { csvCell } from './escape.js';
+import { csvCell } from '../text/escape.js';
 import { renderNdjson } from './render-ndjson.js';
 
 /** Formats of the whole remap, exact. */

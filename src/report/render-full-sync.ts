@@ -1,5 +1,5 @@
-import { csvCell, csvCellForPeople, escapeMarkdown } from './escape.js';
-import { countOf, groupDigits } from './numbers.js';
+import { csvCell, csvCellForPeople, escapeMarkdown } from '../text/escape.js';
+import { countOf, groupDigits } from '../text/numbers.js';
 import type { Report } from './schema.js';
 
 type Row = Report['fullSync'][number];

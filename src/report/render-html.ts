@@ -1,11 +1,11 @@
 import { createHash } from 'node:crypto';
 import { STATUSES } from '../reasons.js';
+import { countOf, formatDuration, formatShare, formatTime, groupDigits } from '../text/numbers.js';
 import { STATUS_NAMES } from './html-charts.js';
 import { decisionSection } from './html-decisions.js';
 import * as sections from './html-sections.js';
 import { STYLE } from './html-style.js';
 import { type Html, html, htmlTable, trusted, withCode } from './html-template.js';
-import { countOf, formatDuration, formatShare, formatTime, groupDigits } from './numbers.js';
 import { totalFindings } from './people.js';
 import type { Report } from './schema.js';
 import { buildVerdict, countV3Ids, type Verdict } from './verdict.js';

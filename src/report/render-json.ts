@@ -1,4 +1,4 @@
-import { escapeJson } from './escape.js';
+import { escapeJson } from '../text/escape.js';
 import type { Report } from './schema.js';
 
 /** The report as indented JSON. */

@@ -1,6 +1,6 @@
 import { isUnfinished } from '../domain.js';
+import { escapeMarkup } from '../text/escape.js';
 import { describeKey } from './describe-key.js';
-import { escapeMarkup } from './escape.js';
 import type { Report, ReportLimit, ReportStream } from './schema.js';
 import { describeLimit } from './verdict.js';
 

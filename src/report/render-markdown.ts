@@ -1,12 +1,12 @@
 import { STATUSES } from '../reasons.js';
+import { escapeMarkdown } from '../text/escape.js';
+import { countOf, formatShare, formatTime, groupDigits } from '../text/numbers.js';
 import { describeBaseline } from './describe-baseline.js';
 import { describeDecisions } from './describe-decisions.js';
 import { describeDrift } from './describe-drift.js';
 import { describeKey } from './describe-key.js';
 import { describeSince } from './describe-since.js';
-import { escapeMarkdown } from './escape.js';
 import { STATUS_NAMES } from './html-charts.js';
-import { countOf, formatShare, formatTime, groupDigits } from './numbers.js';
 import { nameOfCompany, totalFindings } from './people.js';
 import type { Report } from './schema.js';
 import { buildVerdict, describeAllowed, type Verdict } from './verdict.js';

@@ -1,6 +1,6 @@
+import { toFindingHead } from '../store/finding.js';
 import type { RemapRow } from '../store/remap.js';
-import { escapeJson } from './escape.js';
-import { toFindingHead } from './finding.js';
+import { escapeJson } from '../text/escape.js';
 
 /** Rows of the remap, one JSON object a line, with its columns. The evidence keeps its own number texts. */
 export function* renderNdjson(rows: Iterable<RemapRow>): Generator<string> {

@@ -1,12 +1,12 @@
 import { STATUSES } from '../reasons.js';
+import { escapeUnseen } from '../text/escape.js';
+import { countOf, formatDuration, formatShare, formatTime, groupDigits } from '../text/numbers.js';
+import { type Column, layOutTable, wrapText } from '../text/text-layout.js';
 import { describeBaseline } from './describe-baseline.js';
 import { describeDecisions } from './describe-decisions.js';
 import { describeDrift } from './describe-drift.js';
 import { describeSince } from './describe-since.js';
-import { escapeUnseen } from './escape.js';
-import { countOf, formatDuration, formatShare, formatTime, groupDigits } from './numbers.js';
 import type { Report } from './schema.js';
-import { type Column, layOutTable, wrapText } from './text-layout.js';
 import { buildVerdict, countV3Ids, describeAllowed, type Obstacle, type Verdict } from './verdict.js';
 
 export interface TextOptions {

@@ -1,6 +1,6 @@
 import type { Outcome } from '../domain.js';
+import { countOf, formatDuration, groupDigits } from '../text/numbers.js';
 import { describeKey, nameKey } from './describe-key.js';
-import { countOf, formatDuration, groupDigits } from './numbers.js';
 import type { Report, ReportLimit } from './schema.js';
 
 /** The answer at a glance, the same in every format for people. */

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { JsonScanner } from '../../src/api/json-scan.js';
 import { KeyTable } from '../../src/api/key-table.js';
 import { Members } from '../../src/api/members.js';
+import { JsonScanner } from '../../src/json/json-scan.js';
 
 /** Where `name` was found in each of the objects of a list, as the value says. */
 function valuesOf(name: string, objects: readonly string[]): (string | null)[] {

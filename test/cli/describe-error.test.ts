@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { describeError } from '../../src/commands/describe-error.js';
 import { SvcError } from '../../src/errors.js';
+import { describeError } from '../../src/text/describe-error.js';
 
 describe('describeError', () => {
   it('says what happened, what to do and where, the usual facts first', () => {

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { COMMANDS } from '../../src/commands/catalogue/all.js';
 import { renderTopic } from '../../src/commands/render-topic.js';
 import { readTopic, TOPICS } from '../../src/docs/topics.js';
-import { displayWidth } from '../../src/report/text-layout.js';
+import { displayWidth } from '../../src/text/text-layout.js';
 import { makeFolder, runCli } from './spawn-cli.js';
 
 describe('a page of the reference on a terminal', () => {

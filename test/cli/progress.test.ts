@@ -5,7 +5,7 @@ import { describe, expect, it } from 'vitest';
 import type { ProgressEvent, StreamKey } from '../../src/domain.js';
 import { createProgress, type ProgressOptions } from '../../src/progress.js';
 import { beginTally, countEvent, renderBarLine, renderLine } from '../../src/progress-line.js';
-import { displayWidth } from '../../src/report/text-layout.js';
+import { displayWidth } from '../../src/text/text-layout.js';
 
 const INVOICES: StreamKey = { generation: 'v3', region: 'eu', model: 'accounting/invoices', companyId: null };
 const STAGES: StreamKey = { generation: 'v4', region: '', model: 'crm/stages', companyId: 7n };

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { didYouMean, orMeant, suggest } from '../../src/config/suggest.js';
+import { didYouMean, orMeant, suggest } from '../../src/text/suggest.js';
 
 describe('suggest', () => {
   it.each([

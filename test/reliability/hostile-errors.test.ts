@@ -1,7 +1,7 @@
 import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
-import { describeError } from '../../src/commands/describe-error.js';
+import { describeError } from '../../src/text/describe-error.js';
 import { createTestApi, failureOf, v4Request } from '../api/support/test-api.js';
 import { keysOf, runCli } from '../cli/spawn-cli.js';
 import { makeFastFolder } from '../support/fast-folder.js';

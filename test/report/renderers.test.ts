@@ -6,8 +6,8 @@ import { renderMarkdown } from '../../src/report/render-markdown.js';
 import { renderNdjson } from '../../src/report/render-ndjson.js';
 import { renderText } from '../../src/report/render-text.js';
 import { type Report, reportSchema } from '../../src/report/schema.js';
-import { displayWidth } from '../../src/report/text-layout.js';
 import type { RemapRow } from '../../src/store/remap.js';
+import { displayWidth } from '../../src/text/text-layout.js';
 import { HOSTILE_TEXT } from './sample-report.js';
 import { BIG, EMPTY, HOSTILE, REPORTS, SMALL } from './sample-reports.js';
 

@@ -1,5 +1,5 @@
 import type { PostgresTarget } from '../../config/apply-targets.js';
-import { orMeantEnd } from '../../config/suggest.js';
+import { orMeantEnd } from '../../text/suggest.js';
 import { blocks } from '../column-work.js';
 import type { Note } from '../plan.js';
 import { quoteName } from '../sql-names.js';

@@ -1,4 +1,5 @@
 import type { IdColumn } from '../../config/apply-targets.js';
+import { NotJson } from '../../json/scan-json.js';
 import {
   type ColumnWork,
   type Fate,
@@ -14,7 +15,6 @@ import type { Mode } from '../plan.js';
 import { quoteName } from '../sql-names.js';
 import { partsOf } from '../tables/merged-column.js';
 import { buildJsonRewriter, type JsonRewriter, rewriteJson } from '../text/rewrite-json.js';
-import { NotJson } from '../text/scan-json.js';
 import type { UserDb } from './sqlite-session.js';
 
 /** A value as `exactSql` hands it over. */

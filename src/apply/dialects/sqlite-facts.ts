@@ -1,4 +1,4 @@
-import { orMeantEnd } from '../../config/suggest.js';
+import { orMeantEnd } from '../../text/suggest.js';
 import { blocks } from '../column-work.js';
 import { quoteName, quoteText } from '../sql-names.js';
 import type { ForeignKey, TableColumn, TableFacts, Uniqueness } from '../tables/table-facts.js';

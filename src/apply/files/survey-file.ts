@@ -2,6 +2,7 @@ import { lstatSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { columnLabel, type FileTarget } from '../../config/apply-targets.js';
 import { SvcError } from '../../errors.js';
+import { parseJsonPath } from '../../json/json-path.js';
 import { blocks, type ColumnWork, checkColumn, openColumn } from '../column-work.js';
 import type { ApplyContext, SurveyOptions } from '../context.js';
 import type { LeftCount } from '../left.js';
@@ -9,7 +10,6 @@ import { buildCounts, type Earlier, NO_EARLIER, type Note, type Policy, type Tar
 import { RowNames } from '../row-names.js';
 import { type CsvDialect, detectDialect } from '../text/csv-dialect.js';
 import { buildCsvScanner } from '../text/csv-records.js';
-import { parseJsonPath } from '../text/json-path.js';
 import { buildNdjsonScanner } from '../text/ndjson-records.js';
 import type { Oddity, RecordScanner } from '../text/records.js';
 import { changedLines } from './changed-lines.js';

@@ -1,5 +1,5 @@
-import { layLines } from '../../report/lay-lines.js';
-import { countOf, formatShare, groupDigits } from '../../report/numbers.js';
+import { layLines } from '../../text/lay-lines.js';
+import { countOf, formatShare, groupDigits } from '../../text/numbers.js';
 import type { Proposal } from './propose.js';
 import type { Scanned } from './scan.js';
 

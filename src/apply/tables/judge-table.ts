@@ -1,5 +1,5 @@
 import type { IdColumn, TableTarget } from '../../config/apply-targets.js';
-import { orMeantEnd } from '../../config/suggest.js';
+import { orMeantEnd } from '../../text/suggest.js';
 import { blocks } from '../column-work.js';
 import type { Note, Policy } from '../plan.js';
 import { partsOf } from './merged-column.js';

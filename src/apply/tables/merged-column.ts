@@ -1,7 +1,7 @@
 import { columnLabel, type IdColumn, newColumnOf } from '../../config/apply-targets.js';
+import { mayMeet, parseJsonPath } from '../../json/json-path.js';
 import { blocks } from '../column-work.js';
 import type { Note } from '../plan.js';
-import { mayMeet, parseJsonPath } from '../text/json-path.js';
 
 /**
  * One JSON column that holds ids under several paths. Its cells are rewritten, entered and taken back as a whole; the

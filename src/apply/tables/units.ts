@@ -1,9 +1,9 @@
 import { columnLabel, type IdColumn, newColumnOf, type TableTarget } from '../../config/apply-targets.js';
 import { SvcError } from '../../errors.js';
+import { parseJsonPath } from '../../json/json-path.js';
 import { blocks } from '../column-work.js';
 import type { ApplyContext } from '../context.js';
 import { type Earlier, NO_EARLIER, type Note } from '../plan.js';
-import { parseJsonPath } from '../text/json-path.js';
 
 /** One table in one run, as both ledgers know it. */
 export interface UnitFacts {

@@ -1,5 +1,5 @@
-import { orMeantEnd } from '../../config/suggest.js';
 import { SvcError } from '../../errors.js';
+import { orMeantEnd } from '../../text/suggest.js';
 
 /** How a CSV file is written. All of it are single bytes, so that UTF-8 and Latin-1 read alike. */
 export interface CsvDialect {

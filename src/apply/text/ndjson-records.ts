@@ -1,7 +1,7 @@
+import { NotJson } from '../../json/scan-json.js';
 import type { ColumnWork } from '../column-work.js';
 import { OddityLog, type OnEdit, type RecordScanner } from './records.js';
 import { buildJsonRewriter, type Edit, findEdits } from './rewrite-json.js';
-import { NotJson } from './scan-json.js';
 
 const LF = 0x0a;
 

@@ -1,8 +1,8 @@
 import { SvcError } from '../../errors.js';
+import { type JsonPath, parseJsonPath } from '../../json/json-path.js';
+import { type Hit, scanJson } from '../../json/scan-json.js';
 import { type ColumnWork, type Fate, judgeOdd, judgeText, needsScope } from '../column-work.js';
 import { NO_SCOPE, type RowScope } from '../ids/resolver.js';
-import { type JsonPath, parseJsonPath } from './json-path.js';
-import { type Hit, scanJson } from './scan-json.js';
 
 /** ASCII text that takes the place of bytes. */
 export interface Edit {

@@ -1,4 +1,4 @@
-import { JsonScanner, JsonSyntaxError, OPEN_ARRAY, OPEN_OBJECT, QUOTE } from '../../../src/api/json-scan.js';
+import { JsonScanner, JsonSyntaxError, OPEN_ARRAY, OPEN_OBJECT, QUOTE } from '../../../src/json/json-scan.js';
 
 export type Reading = { readonly accepted: true; readonly value: unknown } | { readonly accepted: false };
 

@@ -1,0 +1,105 @@
+import { escapeUnseen } from '../../text/escape.js';
+import { layLines } from '../../text/lay-lines.js';
+import { formatTime, groupDigits } from '../../text/numbers.js';
+import { displayWidth, fitText } from '../../text/text-layout.js';
+import type { CompanyPairing, Explanation, ListReading, Story } from './story.js';
+
+const NAME_COLUMNS = 26;
+const MARKS = { same: ' ', own: ' ', alone: ' ', differs: '≠', one_side: '·' } as const;
+
+/** The answer for people, in at most `width` columns. */
+export function renderExplanation(answer: Explanation, width: number): string {
+  const asked = answer.id === null ? `platform_id ${answer.platformId}` : String(answer.id);
+  const head = [`${answer.model} ${asked}, as of the remap of ${formatTime(answer.builtAt)}`];
+  const warnings = answer.warnings.map((text) => `Warning: ${text}`);
+  const body = answer.stories.map((story) => renderStory(story, width));
+  const tail = answer.isCut ? ['There are more; narrow it down with --region, --company or --path.'] : [];
+  return [
+    layLines([...head, ...warnings, ...describeCount(answer)], width),
+    ...body,
+    ...(tail.length === 0 ? [] : [`\n${layLines(tail, width)}`]),
+  ].join('');
+}
+
+function describeCount({ stories, unknown, id }: Explanation): string[] {
+  if (stories.length === 0) return ['Nothing is known of it.', ...unknown.map((text) => `  ${text}`)];
+  const sides = new Set(stories.flatMap(({ facts }) => facts.readings));
+  if (id !== null && sides.has('v3') && sides.has('v4') && stories.length > 1) {
+    return ['This id exists on both sides, for different things: V3 ids and V4 ids overlap. Both are told.'];
+  }
+  return stories.length > 1 ? [`${stories.length} records bear it; each is told.`] : [];
+}
+
+function renderStory(story: Story, width: number): string {
+  const { facts, title, sentence, because, wouldChange, next } = story;
+  const { status, reason } = facts.row;
+  const told = [
+    '',
+    titleOf(story),
+    `  ${title} (${status}${reason === null ? '' : `/${reason}`}): ${sentence}`,
+    ...because.map((text) => `  ${text}`),
+    `  What would change it: ${wouldChange}`,
+    `  Next: ${next}`,
+    '',
+  ];
+  const read = [...describeCompany(facts.company), ...facts.lists.map(describeList)];
+  return [layLines(told, width), layFields(story, width), layLines(read, width)].join('');
+}
+
+/** `As a V3 svc_id: a line_items of …`. */
+function titleOf({ facts }: Story): string {
+  const { row, readings } = facts;
+  const taken = readings.map((reading) =>
+    reading === 'platform_id' ? reading : `${reading.toUpperCase()} svc_id`,
+  );
+  const what = row.path === '' ? 'record' : `child in ${row.path}`;
+  const place = [
+    ...(row.v3_svc_id === null
+      ? []
+      : [`V3 ${row.v3_svc_id} of company ${row.v3_company_id} (${row.region})`]),
+    ...(row.v4_svc_id === null ? [] : [`V4 ${row.v4_svc_id} of company ${row.v4_company_id}`]),
+  ];
+  return `Taken for a ${taken.join(' and a ')}: the ${what} ${place.join(', ')}`;
+}
+
+function layFields({ facts, fields, isCandidate }: Story, width: number): string {
+  const room = Math.max(8, Math.floor((width - 4 - NAME_COLUMNS - 4) / 2));
+  const lay = (mark: string, cells: readonly [string, string, string]) => {
+    const [name, v3, v4] = cells.map(escapeUnseen);
+    const line = `  ${mark} ${cell(name ?? '', NAME_COLUMNS)}  ${cell(v3 ?? '', room)}  ${fitText(v4 ?? '', room)}`;
+    return `${line.trimEnd()}\n`;
+  };
+  const lines = fields.map(({ name, v3, v4, verdict }) => lay(MARKS[verdict], [name, v3 ?? '–', v4 ?? '–']));
+  const title = (name: string, isOwn: boolean) => (isCandidate && !isOwn ? `${name}, named above` : name);
+  const head = lay(' ', ['field', title('V3', facts.v3 !== null), title('V4', facts.v4 !== null)]);
+  return [head, ...lines, '\n'].join('');
+}
+
+function cell(text: string, width: number): string {
+  const fitted = fitText(text, width);
+  return fitted + ' '.repeat(Math.max(0, width - displayWidth(fitted)));
+}
+
+const MATCHED_BY: Readonly<Record<string, string>> = {
+  same_id: 'by equal ids',
+  overlap: 'by the keys they share',
+  file: 'by your companies file',
+};
+
+function describeCompany(company: CompanyPairing | null): string[] {
+  if (company === null) return [];
+  const { matchedBy, v3, v4, sharedKeys, agreeingKeys, candidates } = company;
+  const numbers = `${groupDigits(agreeingKeys)} of ${groupDigits(sharedKeys)} shared keys agree`;
+  if (v3 !== null && v4 !== null) {
+    return [`  Companies: V3 ${v3} is V4 ${v4}, paired ${MATCHED_BY[matchedBy] ?? matchedBy}; ${numbers}`];
+  }
+  const who = v3 === null ? `V4 ${v4}` : `V3 ${v3}`;
+  const why = matchedBy === 'ambiguous' ? 'could not be paired beyond doubt' : 'has no pair';
+  const best = candidates.length === 0 ? 'no company shares a key with it' : candidates.join('; ');
+  return [`  Companies: ${who} ${why}; ${best}`];
+}
+
+function describeList({ name, state, readAt, note }: ListReading): string {
+  const when = readAt === null ? 'not read to its end yet' : `read from ${formatTime(readAt)} on`;
+  return `  ${name}: ${[state ?? 'not begun', when, ...(note === null ? [] : [note])].join(', ')}`;
+}

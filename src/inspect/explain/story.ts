@@ -1,0 +1,99 @@
+import type { PayloadField, StoryRow } from '../../store/story-rows.js';
+
+/** What an id, or a key, was taken for. */
+export type Reading = 'v3' | 'v4' | 'platform_id';
+
+/** A record or child as the export holds it. */
+export interface SeenObject {
+  readonly generation: 'v3' | 'v4';
+  readonly region: string;
+  readonly companyId: bigint;
+  readonly svcId: bigint;
+  /** Of the record that a child lies in. */
+  readonly parentSvcId: bigint | null;
+  readonly platformId: string | null;
+  readonly platformUniqueId: string | null;
+  readonly deleted: boolean;
+  readonly updatedMs: number | null;
+  readonly latestMs: number | null;
+  readonly latestFrom: 'platform' | 'service' | null;
+  readonly createdMs: number | null;
+  /** Single-valued fields as received; empty where no payload is kept. */
+  readonly fields: readonly PayloadField[];
+}
+
+/** How the list that holds, or would hold, a record was read; null state where it never was. */
+export interface ListReading {
+  readonly generation: 'v3' | 'v4';
+  readonly name: string;
+  readonly state: string | null;
+  readonly readAt: string | null;
+  readonly note: string | null;
+}
+
+/** How the companies of a row were paired. */
+export interface CompanyPairing {
+  readonly matchedBy: string;
+  readonly v3: string | null;
+  readonly v4: string | null;
+  readonly sharedKeys: number;
+  readonly agreeingKeys: number;
+  /** Other companies that keys spoke for, worded. */
+  readonly candidates: readonly string[];
+}
+
+/** Everything the database knows about one row of the remap. */
+export interface StoryFacts {
+  readonly row: StoryRow;
+  /** Each way the question leads to this row. */
+  readonly readings: readonly Reading[];
+  readonly v3: SeenObject | null;
+  readonly v4: SeenObject | null;
+  /** Records that the evidence names. */
+  readonly named: readonly SeenObject[];
+  readonly lists: readonly ListReading[];
+  readonly company: CompanyPairing | null;
+  /** Rows of the record that a child lies in: `V3 5: matched with V4 9`. */
+  readonly parents: readonly string[];
+}
+
+/** One field of both records. */
+export interface FieldLine {
+  readonly name: string;
+  /** null where the record has no such field, or holds null. */
+  readonly v3: string | null;
+  readonly v4: string | null;
+  /** `own`: given by each generation for itself, so not compared; `alone`: there is no other record. */
+  readonly verdict: 'same' | 'differs' | 'one_side' | 'own' | 'alone';
+}
+
+/** The story of one record or child, told. */
+export interface Story {
+  readonly facts: StoryFacts;
+  readonly fields: readonly FieldLine[];
+  /** Whether one of the two in \`fields\` is no twin, only named by the evidence. */
+  readonly isCandidate: boolean;
+  /** The status and reason in a few plain words. */
+  readonly title: string;
+  /** What the status means. */
+  readonly sentence: string;
+  /** The evidence in words. */
+  readonly because: readonly string[];
+  readonly wouldChange: string;
+  readonly next: string;
+}
+
+/** The answer to one question. */
+export interface Explanation {
+  readonly model: string;
+  readonly id: bigint | null;
+  readonly platformId: string | null;
+  readonly stories: readonly Story[];
+  /** Rows beyond those told. */
+  readonly isCut: boolean;
+  /** Where there is no story: what is known about why. */
+  readonly unknown: readonly string[];
+  /** What weakens all of it. */
+  readonly warnings: readonly string[];
+  readonly builtAt: string;
+}

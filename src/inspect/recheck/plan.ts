@@ -1,0 +1,159 @@
+import type { Config } from '../../config/config.js';
+import { type Generation, isUnfinished } from '../../domain.js';
+import { type RecheckScope, recheckScope } from '../../reasons.js';
+import type { CompanyPairs, OpenRow } from '../../store/open-findings.js';
+import type { StreamRow } from '../../store/stream-row.js';
+
+/** One narrow question to one list. */
+export interface Ask {
+  readonly stream: StreamRow;
+  readonly companyId: bigint;
+  readonly by: 'svc_id' | 'platform_id';
+  readonly value: string;
+}
+
+/** What a recheck asks. */
+export interface RecheckPlan {
+  readonly asks: readonly Ask[];
+  /** Lists to read again: nothing narrower would do, or would be cheaper. */
+  readonly lists: ReadonlySet<StreamRow>;
+  /** Whether V4 is to be asked which companies it has. */
+  readonly asksCompanies: boolean;
+}
+
+export interface PlanInput {
+  /** Open rows of records, and the records in which children are open. */
+  readonly findings: Iterable<OpenRow>;
+  readonly parents: Iterable<OpenRow>;
+  readonly streams: readonly StreamRow[];
+  readonly pairs: CompanyPairs;
+  readonly config: Config;
+}
+
+/** So many single questions to a list are always put; beyond that, as many as it has pages. */
+const FEW = 25;
+
+/** Decides what to ask again about the open findings. Pure. */
+export function planRecheck(input: PlanInput): RecheckPlan {
+  const planner = new Planner(input);
+  for (const row of input.findings) if (row.path === '') planner.addFinding(row);
+  for (const row of input.parents) planner.addIds(row);
+  return planner.finish();
+}
+
+class Planner {
+  readonly #input: PlanInput;
+  readonly #asks = new Map<StreamRow, Map<string, Ask>>();
+  readonly #lists = new Set<StreamRow>();
+  readonly #streams = new Map<string, StreamRow>();
+  /** Scopes whose lists are all in already. */
+  readonly #added = new Set<RecheckScope>();
+
+  constructor(input: PlanInput) {
+    this.#input = input;
+    for (const stream of input.streams) {
+      const { generation, region, model, companyId } = stream;
+      this.#streams.set(nameOf(generation, region, model, companyId), stream);
+    }
+  }
+
+  addFinding(row: OpenRow): void {
+    const scope = recheckScope(row.reason ?? '');
+    this.addIds(row);
+    this.#addListsOf(scope);
+    if (scope === 'v4_list') this.#addV4List(row);
+    else this.#addKeys(row);
+  }
+
+  /** The records of the row themselves, by id. */
+  addIds({ model, region, v3CompanyId, v3SvcId, v4CompanyId, v4SvcId }: OpenRow): void {
+    if (v3SvcId !== null && v3CompanyId !== null && region !== null) {
+      this.#ask('v3', region, model, v3CompanyId, 'svc_id', String(v3SvcId));
+    }
+    if (v4SvcId !== null && v4CompanyId !== null) {
+      this.#ask('v4', '', model, v4CompanyId, 'svc_id', String(v4SvcId));
+    }
+  }
+
+  finish(): RecheckPlan {
+    const asks: Ask[] = [];
+    for (const [stream, own] of this.#asks) {
+      if (this.#lists.has(stream)) continue;
+      if (own.size > Math.max(FEW, this.#pagesOf(stream))) this.#lists.add(stream);
+      else asks.push(...own.values());
+    }
+    return {
+      asks,
+      lists: this.#lists,
+      asksCompanies: [...this.#added].some(readsCompanies),
+    };
+  }
+
+  /** Whatever bears the row's key on either side: its twin, or its rivals. */
+  #addKeys({ model, region, platformId, v3CompanyId, v4CompanyId, status }: OpenRow): void {
+    if (platformId === null || v4CompanyId === null) return;
+    const v3 =
+      v3CompanyId !== null && region !== null
+        ? { region, companyId: v3CompanyId }
+        : this.#input.pairs.v3Of.get(v4CompanyId);
+    if (status !== 'v4_only') this.#ask('v4', '', model, v4CompanyId, 'platform_id', platformId);
+    if (status !== 'unmatched' && v3 !== undefined) {
+      this.#ask('v3', v3.region, model, v3.companyId, 'platform_id', platformId);
+    }
+  }
+
+  #addV4List({ model, v4CompanyId }: OpenRow): void {
+    const stream = this.#streams.get(nameOf('v4', '', model, v4CompanyId));
+    if (stream !== undefined) this.#lists.add(stream);
+  }
+
+  /** Lists that a scope adds as such, whichever record has the reason. */
+  #addListsOf(scope: RecheckScope): void {
+    if (this.#added.has(scope)) return;
+    this.#added.add(scope);
+    const lonely = new Set(readsCompanies(scope) ? this.#input.pairs.lonelyV4 : []);
+    for (const stream of this.#input.streams) {
+      const { generation, companyId } = stream;
+      const isWanted =
+        (generation === 'v4' && companyId !== null && lonely.has(companyId)) ||
+        (generation === 'v3' && scope === 'companies_and_v3') ||
+        (scope === 'unread_lists' && isUnfinished(stream));
+      if (isWanted) this.#lists.add(stream);
+    }
+  }
+
+  #ask(
+    generation: Generation,
+    region: string,
+    model: string,
+    companyId: bigint,
+    by: Ask['by'],
+    value: string,
+  ): void {
+    const stream =
+      this.#streams.get(nameOf(generation, region, model, companyId)) ??
+      this.#streams.get(nameOf(generation, region, model, null));
+    if (stream === undefined) return;
+    if (isUnfinished(stream) || stream.state === 'absent') {
+      this.#lists.add(stream);
+      return;
+    }
+    const own = this.#asks.get(stream) ?? new Map<string, Ask>();
+    this.#asks.set(stream, own);
+    own.set(`${companyId} ${by} ${value}`, { stream, companyId, by, value });
+  }
+
+  #pagesOf({ generation, region, uniqueRecords }: StreamRow): number {
+    const { v3, v4 } = this.#input.config;
+    const endpoint = generation === 'v4' ? v4 : v3.regions.find((one) => one.region === region);
+    return Math.ceil(uniqueRecords / (endpoint?.pageSize ?? 1)) + 1;
+  }
+}
+
+function readsCompanies(scope: RecheckScope): boolean {
+  return scope === 'companies' || scope === 'companies_and_v3';
+}
+
+function nameOf(generation: Generation, region: string, model: string, companyId: bigint | null): string {
+  return JSON.stringify([generation, region, model, companyId === null ? null : String(companyId)]);
+}

@@ -1,0 +1,162 @@
+import type { Api } from '../../api/client.js';
+import type { Config } from '../../config/config.js';
+import { type Generation, isUnfinished, type OnProgress } from '../../domain.js';
+import type { SvcError } from '../../errors.js';
+import type { ExportSummary } from '../../export/run-export.js';
+import type { Saver } from '../../export/saver.js';
+import type { Db } from '../../store/open.js';
+import { readCompanyPairs, readOpenParents, readOpenRows } from '../../store/open-findings.js';
+import type { StreamRow } from '../../store/stream-row.js';
+import { listStreams } from '../../store/streams.js';
+import { readV4Companies } from '../../store/v4-companies.js';
+import { askAgain } from './ask-again.js';
+import { planRecheck } from './plan.js';
+
+/** Reads lists again as an export does; models and companies narrow it. */
+export type ReadAgain = (
+  generation: Generation,
+  models: readonly string[],
+  companies: readonly bigint[],
+) => Promise<ExportSummary>;
+
+export interface RoundOptions {
+  readonly db: Db;
+  readonly config: Config;
+  readonly api: Pick<Api, 'fetchRecord' | 'fetchWorded' | 'fetchV4Companies'>;
+  readonly saver: Saver;
+  readonly readAgain: ReadAgain;
+  readonly onProgress: OnProgress;
+  /** Runs what cannot be interrupted. */
+  readonly deaf: <T>(work: () => T) => Promise<T>;
+}
+
+/** What one round asked. */
+export interface RoundResult {
+  /** Records asked for one by one. */
+  readonly asked: number;
+  /** Lists that were read again. */
+  readonly lists: number;
+  /** Records that were new or had changed, of those asked for one by one. */
+  readonly changed: number;
+  /** V3 ids that V3 shows no more, not even as deleted. */
+  readonly vanished: readonly { readonly region: string; readonly model: string; readonly svcId: string }[];
+  readonly failed: number;
+  /** Lists that were not read to their end. */
+  readonly unfinished: number;
+  readonly firstError: string | null;
+}
+
+/**
+ * Asks both APIs again about the open findings of the remap in the database and stores what has changed. The
+ * remap itself is left for the caller to rebuild.
+ *
+ * @throws SvcError `auth`, `redirect`, `config`, and as an export does
+ */
+export async function runRound(options: RoundOptions): Promise<RoundResult> {
+  const { db, config, api, saver, onProgress, deaf } = options;
+  const plan = await deaf(() =>
+    planRecheck({
+      findings: [...readOpenRows(db)],
+      parents: [...readOpenParents(db)],
+      streams: listStreams(db),
+      pairs: readCompanyPairs(db),
+      config,
+    }),
+  );
+  const narrow = await askAgain(plan.asks, { db, config, api, saver, onProgress });
+  const lists = new Set([...plan.lists, ...narrow.lists]);
+  const needsCompanies = plan.asksCompanies || [...lists].some(({ generation }) => generation === 'v4');
+  const arrived = needsCompanies ? await findNewCompanies(options) : [];
+  const read = await readLists([...lists], arrived, options);
+  return {
+    asked: plan.asks.length,
+    lists: read.lists,
+    changed: narrow.changed,
+    vanished: narrow.vanished.map(({ stream, value }) => ({
+      region: stream.region,
+      model: stream.model,
+      svcId: value,
+    })),
+    failed: narrow.failed,
+    unfinished: read.unfinished,
+    firstError: (narrow.firstError ?? read.firstError)?.message ?? null,
+  };
+}
+
+/** Companies that V4 lists now and did not when it was exported. */
+async function findNewCompanies({ db, api }: RoundOptions): Promise<bigint[]> {
+  const known = new Set(readV4Companies(db));
+  const { companies } = await api.fetchV4Companies();
+  return [...new Set(companies.map(({ companyId }) => companyId))].filter((id) => !known.has(id));
+}
+
+interface ListsRead {
+  readonly lists: number;
+  readonly unfinished: number;
+  readonly firstError: SvcError | null;
+}
+
+/** One reading by the exporter: the product of its models and companies. */
+interface Group {
+  readonly generation: Generation;
+  readonly models: readonly string[];
+  readonly companies: readonly bigint[];
+}
+
+async function readLists(
+  lists: readonly StreamRow[],
+  arrived: readonly bigint[],
+  options: RoundOptions,
+): Promise<ListsRead> {
+  let unfinished = 0;
+  let firstError: SvcError | null = null;
+  const groups = [...groupV3(lists), ...groupV4(lists, arrived, options.config)];
+  for (const { generation, models, companies } of groups) {
+    const summary = await options.readAgain(generation, models, companies);
+    firstError ??= summary.firstError;
+    const own = summary.streams.filter(
+      ({ model, companyId }) =>
+        models.includes(model) &&
+        (companyId === null || companies.length === 0 || companies.includes(companyId)),
+    );
+    unfinished += own.filter(isUnfinished).length;
+  }
+  return { lists: lists.length, unfinished, firstError };
+}
+
+/** An export that continues leaves finished lists alone, so those begun and those to be topped up go apart. */
+function groupV3(lists: readonly StreamRow[]): Group[] {
+  const v3 = lists.filter(({ generation }) => generation === 'v3');
+  return [v3.filter(isUnfinished), v3.filter((stream) => !isUnfinished(stream))].flatMap((own) => {
+    const models = [...new Set(own.map(({ model }) => model))];
+    return models.length === 0 ? [] : [{ generation: 'v3', models, companies: [] } as const];
+  });
+}
+
+/** Companies whose lists of the same models are to be read go together. */
+function groupV4(lists: readonly StreamRow[], arrived: readonly bigint[], config: Config): Group[] {
+  const byCompany = new Map<string, { models: Set<string>; company: bigint; begun: boolean }>();
+  const add = (company: bigint, model: string, begun: boolean) => {
+    const name = `${company} ${begun}`;
+    const known = byCompany.get(name) ?? { models: new Set<string>(), company, begun };
+    known.models.add(model);
+    byCompany.set(name, known);
+  };
+  for (const stream of lists) {
+    if (stream.generation === 'v4' && stream.companyId !== null) {
+      add(stream.companyId, stream.model, isUnfinished(stream));
+    }
+  }
+  // Their lists would else be begun and never read.
+  const inV4 = config.models.filter(({ v4 }) => v4 !== null);
+  for (const company of arrived) for (const { v3 } of inV4) add(company, v3, true);
+  const groups = new Map<string, { models: readonly string[]; companies: bigint[] }>();
+  for (const { models, company, begun } of byCompany.values()) {
+    const sorted = [...models].sort();
+    const name = JSON.stringify([begun, sorted]);
+    const group = groups.get(name) ?? { models: sorted, companies: [] };
+    group.companies.push(company);
+    groups.set(name, group);
+  }
+  return [...groups.values()].map((group) => ({ generation: 'v4', ...group }));
+}

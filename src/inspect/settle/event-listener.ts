@@ -1,0 +1,82 @@
+import { once } from 'node:events';
+import { createServer, type IncomingMessage } from 'node:http';
+import { SvcError } from '../../errors.js';
+import type { EventMeaning } from './settling.js';
+
+/** The service's event types that say something about a backfill. */
+const MEANINGS: Readonly<Record<string, EventMeaning>> = {
+  SYNC_STARTED: 'moving',
+  DATA_MODEL_CHANGES: 'moving',
+  SYNC_COMPLETED: 'completed',
+};
+
+/** Events are small; a larger body is not one. */
+const MAX_EVENT_BYTES = 1 << 20;
+
+export interface EventListener {
+  readonly port: number;
+  /** What came since the last call. */
+  take(): EventMeaning[];
+  close(): Promise<void>;
+}
+
+/**
+ * Takes webhook events over HTTP. Payload shapes are unknown: any JSON is accepted, and `typeField` names the
+ * member that holds the type, as a dotted path. Events say when to look, never what is true.
+ *
+ * @throws SvcError `usage` where the port cannot be had
+ */
+export async function listenForEvents(host: string, port: number, typeField: string): Promise<EventListener> {
+  let heard: EventMeaning[] = [];
+  const server = createServer((request, response) => {
+    readEvent(request, typeField).then(
+      (meaning) => {
+        if (meaning !== null) heard.push(meaning);
+        response.writeHead(204).end();
+      },
+      () => response.writeHead(400).end(),
+    );
+  });
+  server.listen(port, host);
+  await once(server, 'listening').catch((cause: unknown) => {
+    throw new SvcError('usage', `Cannot listen on ${host}:${port}.`, {
+      hint: 'Name a free port with --listen.',
+      cause,
+    });
+  });
+  const address = server.address();
+  return {
+    port: typeof address === 'object' && address !== null ? address.port : port,
+    take: () => {
+      const taken = heard;
+      heard = [];
+      return taken;
+    },
+    close: async () => {
+      server.closeAllConnections();
+      server.close();
+      await once(server, 'close');
+    },
+  };
+}
+
+async function readEvent(request: IncomingMessage, typeField: string): Promise<EventMeaning | null> {
+  const chunks: Buffer[] = [];
+  let size = 0;
+  for await (const chunk of request as AsyncIterable<Buffer>) {
+    size += chunk.length;
+    if (size > MAX_EVENT_BYTES) throw new RangeError('not an event');
+    chunks.push(chunk);
+  }
+  return meaningOf(JSON.parse(Buffer.concat(chunks).toString('utf8')), typeField);
+}
+
+/** What an event means; null for types that say nothing about a backfill. */
+export function meaningOf(event: unknown, typeField: string): EventMeaning | null {
+  let value = event;
+  for (const name of typeField.split('.')) {
+    if (typeof value !== 'object' || value === null || !Object.hasOwn(value, name)) return null;
+    value = Reflect.get(value, name);
+  }
+  return typeof value === 'string' && Object.hasOwn(MEANINGS, value) ? (MEANINGS[value] ?? null) : null;
+}

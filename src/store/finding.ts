@@ -1,0 +1,47 @@
+import type { ReportFinding } from '../report/schema.js';
+import type { RemapRow } from './remap.js';
+
+/** A remap row for JSON: ids as digits, the evidence as a value. */
+export function toFinding(row: RemapRow): ReportFinding {
+  return { ...toFindingHead(row), evidence: parseEvidence(row.evidence) };
+}
+
+/** All of a finding but its evidence. */
+export function toFindingHead(row: RemapRow): Omit<ReportFinding, 'evidence'> {
+  return {
+    model: row.model,
+    path: row.path,
+    region: row.region,
+    v3_company_id: row.v3_company_id?.toString() ?? null,
+    v4_company_id: row.v4_company_id?.toString() ?? null,
+    platform_id: row.platform_id,
+    parent_platform_id: row.parent_platform_id,
+    v3_svc_id: row.v3_svc_id?.toString() ?? null,
+    v4_svc_id: row.v4_svc_id?.toString() ?? null,
+    status: row.status,
+    reason: row.reason,
+    matched_by: row.matched_by,
+  };
+}
+
+/** Evidence that is no JSON is kept as text. */
+function parseEvidence(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return text;
+  }
+}
+
+/** The V4 ids that a row's evidence names. */
+export function listV4Candidates(evidence: string): readonly bigint[] {
+  const parsed = parseEvidence(evidence);
+  if (typeof parsed !== 'object' || parsed === null || !('v4_svc_ids' in parsed)) return [];
+  const { v4_svc_ids: ids } = parsed;
+  return Array.isArray(ids)
+    ? ids
+        .map(String)
+        .filter((id) => /^-?\d+$/.test(id))
+        .map(BigInt)
+    : [];
+}

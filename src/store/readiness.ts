@@ -1,0 +1,153 @@
+import { type Generation, isUnfinished, type ModelPair } from '../domain.js';
+import type { Blocker } from '../report/schema.js';
+import { countOf } from '../text/numbers.js';
+import type { RemapRun } from './evidence.js';
+import type { StreamRow } from './stream-row.js';
+
+/** What must be known to say whether a remap rests on everything there is. */
+export interface Readiness {
+  /** Model pairs looked at. */
+  readonly models: readonly Pick<ModelPair, 'v3' | 'v4'>[];
+  readonly regions: readonly string[];
+  readonly streams: readonly StreamRow[];
+  /** Companies that V4 listed; null where V4 was never asked. */
+  readonly v4Companies: readonly bigint[] | null;
+  readonly lastRun: RemapRun | undefined;
+  readonly exportSeq: bigint;
+  /** Settings whose files are not those that the remap was built with. */
+  readonly changedInputs: readonly string[];
+}
+
+/** True where the export changed after the remap was built. */
+export function isStale(run: RemapRun, exportSeq: bigint): boolean {
+  return run.export_seq !== exportSeq;
+}
+
+/** Why the data are incomplete; empty where every planned list was read and the remap is current. */
+export function findIncomplete(facts: Readiness): Blocker[] {
+  const found = [
+    missingStreams(facts, 'v3'),
+    missingStreams(facts, 'v4'),
+    unfinishedStreams(facts.streams, 'v3'),
+    unfinishedStreams(facts.streams, 'v4'),
+    remapBlocker(facts),
+  ];
+  return found.filter((blocker) => blocker !== null);
+}
+
+/** What tells whether there is anything to compare. */
+export interface Comparable {
+  readonly v3Records: number;
+  /** Of all V4 companies: which of them are paired does not matter here. */
+  readonly hasV4Records: boolean;
+  /** Whether any `platform_id` of a model is on both sides. */
+  readonly hasSharedKey: boolean;
+}
+
+/** Why there is nothing to compare; at most one. */
+export function findNotReady({ v3Records, hasV4Records, hasSharedKey }: Comparable): Blocker[] {
+  if (v3Records === 0) {
+    const text = 'V3 shows no record. Check its addresses, the key and the company filters.';
+    return [notReady('no_v3_records', text, 'svc-migrate doctor')];
+  }
+  if (!hasV4Records) {
+    const text = 'V4 shows no record: its first sync has not begun or not finished.';
+    return [notReady('no_v4_records', text, 'svc-migrate run --wait')];
+  }
+  if (hasSharedKey) return [];
+  const text =
+    'V3 and V4 share no platform_id in any model: these look like two different sets of companies. Check both addresses and keys.';
+  return [notReady('no_common_key', text, 'svc-migrate doctor')];
+}
+
+function notReady(code: Blocker['code'], text: string, next: string): Blocker {
+  return { code, outcome: 'not_ready', text, next };
+}
+
+/** Whether an export of this generation was ever begun. */
+export function isExported(
+  facts: Pick<Readiness, 'streams' | 'v4Companies'>,
+  generation: Generation,
+): boolean {
+  const isBegun = facts.streams.some((stream) => stream.generation === generation);
+  return isBegun || (generation === 'v4' && facts.v4Companies !== null);
+}
+
+function missingStreams(facts: Readiness, generation: Generation): Blocker | null {
+  const read = new Set(facts.streams.filter((stream) => stream.generation === generation).map(listKey));
+  const missing = plannedLists(facts, generation).filter((list) => !read.has(listKey(list)));
+  const never = !isExported(facts, generation);
+  if (missing.length === 0 && !(never && facts.models.length > 0)) return null;
+  const name = generation.toUpperCase();
+  return {
+    code: `${generation}_not_exported`,
+    outcome: 'incomplete',
+    text: never
+      ? `${name} was not exported yet.`
+      : `${countOf(missing.length, `${name} list`)} not begun: ${firstFew(missing.map(nameOfList))}.`,
+    next: `svc-migrate export ${generation}`,
+  };
+}
+
+/** A V3 list of one region and model, split by company or not; a V4 list of one company and model. */
+interface PlannedList {
+  readonly region: string;
+  readonly model: string;
+  readonly companyId: bigint | null;
+}
+
+function plannedLists(facts: Readiness, generation: Generation): PlannedList[] {
+  if (generation === 'v3') {
+    return facts.regions.flatMap((region) =>
+      facts.models.map((model) => ({ region, model: model.v3, companyId: null })),
+    );
+  }
+  const models = facts.models.filter((model) => model.v4 !== null);
+  return (facts.v4Companies ?? []).flatMap((companyId) =>
+    models.map((model) => ({ region: '', model: model.v3, companyId })),
+  );
+}
+
+/** V3 regions have names and V4 has none: the companies that a V3 list is split by are not told apart. */
+function listKey({ region, model, companyId }: PlannedList): string {
+  return region === '' ? `${model} ${companyId}` : `${model} ${region}`;
+}
+
+function unfinishedStreams(streams: readonly StreamRow[], generation: Generation): Blocker | null {
+  const open = streams.filter((stream) => stream.generation === generation && isUnfinished(stream));
+  if (open.length === 0) return null;
+  const names = open.map((stream) => {
+    const why = stream.endReason === null ? '' : `, ${stream.endReason}`;
+    return `${nameOfList(stream)} (${stream.state}${why})`;
+  });
+  return {
+    code: 'stream_unfinished',
+    outcome: 'incomplete',
+    text: `${countOf(open.length, `${generation.toUpperCase()} list`)} not read to the end: ${firstFew(names)}.`,
+    next: `svc-migrate export ${generation}`,
+  };
+}
+
+/** A list for people: `payments/orders in eu, company 5`. */
+export function nameOfList({ region, model, companyId }: PlannedList): string {
+  return `${model}${region === '' ? '' : ` in ${region}`}${companyId === null ? '' : `, company ${companyId}`}`;
+}
+
+function firstFew(names: readonly string[]): string {
+  const shown = names.slice(0, 3).join('; ');
+  return names.length > 3 ? `${shown}; ${countOf(names.length - 3, 'more', 'more')}` : shown;
+}
+
+function remapBlocker(facts: Readiness): Blocker | null {
+  if (facts.lastRun === undefined) {
+    const text = 'There is no remap yet.';
+    return { code: 'remap_missing', outcome: 'incomplete', text, next: 'svc-migrate remap' };
+  }
+  const { changedInputs } = facts;
+  const isOld = isStale(facts.lastRun, facts.exportSeq);
+  if (!isOld && changedInputs.length === 0) return null;
+  const text = isOld
+    ? 'The remap is older than the exported data.'
+    : `The remap was built with other files than the configuration names now (${changedInputs.join(', ')}).`;
+  return { code: 'remap_stale', outcome: 'incomplete', text, next: 'svc-migrate remap' };
+}

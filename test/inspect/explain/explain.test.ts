@@ -1,0 +1,300 @@
+import { describe, expect, it } from 'vitest';
+import { type ExplainCommand, runExplain } from '../../../src/commands/explain.js';
+import type { Db } from '../../../src/store/open.js';
+import { MIXED, newIo, SINCE, withDatabase } from '../../report/support.js';
+import { type Exported, INVOICES } from '../../support/exported.js';
+
+type Asked = Partial<Omit<ExplainCommand, 'config'>> & { width?: number; spoil?: (db: Db) => void };
+
+/** What `explain` prints about invoices. */
+function explain(exported: Exported, asked: Asked): Promise<string> {
+  const { width = 200, spoil = () => {}, ...question } = asked;
+  return withDatabase(exported, { backfill: SINCE }, async ({ config, write }) => {
+    write(spoil);
+    const io = newIo({ width });
+    const base = {
+      model: INVOICES,
+      id: undefined,
+      platformId: null,
+      path: null,
+      region: null,
+      companyId: null,
+    };
+    expect(await runExplain({ config, json: false, ...base, ...question }, io)).toBe(0);
+    return io.stdout.text;
+  });
+}
+
+async function explainJson(exported: Exported, asked: Asked) {
+  return JSON.parse(await explain(exported, { ...asked, json: true }));
+}
+
+/** Gives a stored record its payload. */
+function withPayload(generation: 'v3' | 'v4', svcId: number | bigint, body: string) {
+  return (db: Db) =>
+    db
+      .prepare(
+        `INSERT INTO payload(record_id, body) SELECT r.id, ? FROM record r JOIN stream s ON s.id = r.stream_id
+         WHERE s.generation = ? AND r.svc_id = ?`,
+      )
+      .run(Buffer.from(body), generation, BigInt(svcId));
+}
+
+describe('explain', () => {
+  it('tells the whole story of a V3 id', async () => {
+    const spoil = withPayload(
+      'v3',
+      3,
+      '{"svc_id":3,"platform_id":"c","total_amount":10.50,"paid":false,"memo":null}',
+    );
+    expect(await explain(MIXED, { id: '3', path: '', spoil, width: 110 })).toBe(
+      `accounting/invoices 3, as of the remap of 2026-11-01 01:00 UTC
+This id exists on both sides, for different things: V3 ids and V4 ids overlap. Both are told.
+
+Taken for a V3 svc_id: the record V3 3 of company 1 (default)
+  Missing from V4, cause unknown (unmatched/unexplained): None of the known reasons applies.
+  What would change it: V4 showing a record of this company and model with exactly this platform_id.
+  Next: Ask both APIs again with \`svc-migrate recheck\`; if it persists, name it to the operator by company,
+  model and platform_id.
+
+    field                       V3                                      V4
+    svc_id                      3                                       –
+    platform_id                 c                                       –
+    total_amount                10.5                                    –
+    paid                        false                                   –
+    memo                        –                                       –
+
+  Companies: V3 1 (default) is V4 1, paired by the keys they share; 1 of 1 shared keys agree
+  V3 accounting/invoices in default: complete, read from 2026-11-01 00:00 UTC on
+  V4 accounting/invoices, company 1: complete, read from 2026-11-01 00:00 UTC on
+
+Taken for a V4 svc_id: the record V4 3 of company 1
+  Missing from V3, cause unknown (v4_only/unexplained): V3 does not have it and none of the known reasons
+  applies.
+  What would change it: V3 showing a record of this company and model with exactly this platform_id.
+  Next: Ask both APIs again with \`svc-migrate recheck\`; if it persists, name it to the operator by company,
+  model and platform_id.
+
+    field                       V3                                      V4
+    svc_id                      –                                       3
+    svc_deleted_at              –                                       –
+    svc_company_id              –                                       1
+    svc_updated_at              –                                       –
+    platform_id                 –                                       e
+    platform_unique_id          –                                       –
+    created_at                  –                                       –
+
+  Companies: V3 1 (default) is V4 1, paired by the keys they share; 1 of 1 shared keys agree
+  V3 accounting/invoices in default: complete, read from 2026-11-01 00:00 UTC on
+  V4 accounting/invoices, company 1: complete, read from 2026-11-01 00:00 UTC on
+`,
+    );
+  });
+
+  it('tells both stories of an id that both sides use, and one where both lead to the same', async () => {
+    const both = await explainJson(MIXED, { id: '2', path: '' });
+    expect(both.stories).toMatchObject([
+      { takenFor: ['v3'], row: { v3_svc_id: '2', status: 'unmatched' } },
+      { takenFor: ['v4'], row: { v3_svc_id: '1', v4_svc_id: '2', status: 'matched' } },
+    ]);
+    const same = await explainJson(
+      { v3: [{ id: 7, key: 'k', facts: 'x=1' }], v4: [{ id: 7, key: 'k', facts: 'x=1' }] },
+      { id: '7' },
+    );
+    expect(same.stories).toMatchObject([{ takenFor: ['v3', 'v4'], row: { status: 'matched' } }]);
+  });
+
+  it('finds children by their ids, with what became of their parents', async () => {
+    const lonely = await explain(MIXED, { id: '12' });
+    expect(lonely).toMatch(
+      /^Taken for a V3 svc_id: the child in line_items V3 12 of company 1 \(default\)$/m,
+    );
+    expect(lonely).toMatch(
+      /^ {2}Parent: older than V4's history \(unmatched\/parent_outside_backfill_window\): Its parent: all its dates/m,
+    );
+    expect(lonely).toMatch(
+      /^ {2}It lies in accounting\/invoices V3 2, platform_id b: unmatched\/outside_backfill_window\.$/m,
+    );
+    const paired = await explainJson(MIXED, { id: '21', path: 'line_items' });
+    expect(paired.stories).toMatchObject([
+      {
+        takenFor: ['v4'],
+        row: { v3_svc_id: '11', status: 'matched' },
+        v3: { parent_svc_id: '1' },
+        v4: { parent_svc_id: '2' },
+      },
+    ]);
+    expect(paired.stories[0].because).toEqual([
+      'It lies in accounting/invoices V3 1, platform_id a: matched, V4 2.',
+    ]);
+  });
+
+  it('finds records and children by their key', async () => {
+    const byKey = await explainJson(MIXED, { platformId: 'l1' });
+    expect(byKey).toMatchObject({ id: null, platform_id: 'l1', stories: [{ takenFor: ['platform_id'] }] });
+    expect((await explainJson(MIXED, { platformId: 'L1' })).stories).toEqual([]);
+  });
+
+  it('says the evidence in words', async () => {
+    const outside = await explain(MIXED, { id: '2', path: '' });
+    expect(outside).toContain(
+      '  Its latest date (from the platform) is 2026-01-05 00:00 UTC; the window starts at 2026-08-20 00:00 UTC (configured).\n',
+    );
+    const created = await explain(
+      {
+        v3: [{ id: 1, key: 'a', facts: 'x=1' }],
+        v4: [
+          { id: 9, key: 'a', facts: 'x=1' },
+          { id: 5, created: '2026-12-01T00:00:00Z' },
+        ],
+      },
+      { id: '5' },
+    );
+    expect(created).toContain(
+      '  The platform created it at 2026-12-01 00:00 UTC; V3 was read until 2026-11-01 00:00 UTC.\n',
+    );
+    const provisional = await explain(
+      {
+        v3: [{ id: 1, key: 'a' }],
+        v4: [{ id: 9, key: 'a' }],
+        states: { [`v3 default ${INVOICES}`]: 'running' },
+      },
+      { id: '1' },
+    );
+    expect(provisional).toMatch(/Not read in full: V3 accounting\/invoices in default \(running\)/);
+    expect(provisional).toMatch(/^Warning: 1 V3 list not read to the end/m);
+  });
+
+  it('shows a candidate that the evidence names beside the record, and says that it is one', async () => {
+    const exported: Exported = {
+      v3: [
+        { id: 1, key: 'a', facts: 'x=1' },
+        { id: 2, key: ' INV-7', uid: 'u' },
+      ],
+      v4: [
+        { id: 5, key: 'a', facts: 'x=1' },
+        { id: 6, key: 'inv-7' },
+      ],
+    };
+    const text = await explain(exported, { id: '2' });
+    expect(text).toContain(
+      '  V4 records that look like its twin: 6 (platform_id inv-7, no platform_unique_id).\n',
+    );
+    expect(text).toMatch(/^ {4}field +V3 +V4, named above$/m);
+    expect(text).toMatch(/^ {2}≠ platform_id +INV-7 +inv-7$/m);
+    const reversed = await explain(exported, { id: '6' });
+    expect(reversed).toContain(
+      '  V3 records that look like its twin: 2 (platform_id  INV-7, platform_unique_id u).\n',
+    );
+  });
+
+  it('names every record of a group that nobody can tell apart', async () => {
+    const exported: Exported = {
+      v3: [
+        { id: 1, key: 'a', facts: 'x=1' },
+        { id: 2, key: 'd' },
+      ],
+      v4: [
+        { id: 5, key: 'a', facts: 'x=1' },
+        { id: 6, key: 'd' },
+        { id: 7, key: 'd', uid: 'u7' },
+      ],
+    };
+    expect(await explain(exported, { id: '2' })).toContain(
+      '  V4 records with this platform_id: 6 (platform_id d, no platform_unique_id); 7 (platform_id d, platform_unique_id u7).\n',
+    );
+  });
+
+  it('compares fields as what they are and keeps ids exact', async () => {
+    const [v3, v4] = [2n ** 63n - 1n, 2n ** 63n - 2n];
+    const exported: Exported = {
+      v3: [{ id: v3, key: 'k', facts: 'x=1' }],
+      v4: [{ id: v4, key: 'k', facts: 'x=1' }],
+    };
+    const body = (id: bigint, rest: string) => `{"svc_id":${id},"platform_id":"k",${rest}}`;
+    const answer = await explainJson(exported, {
+      id: String(v3),
+      spoil: (db) => {
+        withPayload(
+          'v3',
+          v3,
+          body(v3, '"amount":10.50,"day":"2026-01-01T00:00:00Z","memo":"a","gone":1,"items":[1]'),
+        )(db);
+        withPayload(
+          'v4',
+          v4,
+          body(v4, '"amount":"10.5","day":"2026-01-01T00:00:00.000Z","memo":"b","gone":null'),
+        )(db);
+      },
+    });
+    const fields = Object.fromEntries(
+      answer.stories[0].fields.map((line: { name: string; v3: string; v4: string; verdict: string }) => [
+        line.name,
+        [line.v3, line.v4, line.verdict],
+      ]),
+    );
+    expect(fields).toEqual({
+      svc_id: [String(v3), String(v4), 'own'],
+      platform_id: ['k', 'k', 'same'],
+      amount: ['10.5', '10.5', 'same'],
+      day: ['2026-01-01T00:00:00Z', '2026-01-01T00:00:00.000Z', 'same'],
+      memo: ['a', 'b', 'differs'],
+      gone: ['1', null, 'one_side'],
+    });
+  });
+
+  it('spells out what a terminal would act on', async () => {
+    const exported: Exported = { v3: [{ id: 1, key: '\u001b[31m\u202ekey' }], v4: [] };
+    const text = await explain(exported, { id: '1' });
+    expect(text).toContain('\\u001b[31m\\u202ekey');
+    expect(text).not.toContain('\u001b');
+    expect(await explain(exported, { id: '1', json: true })).not.toMatch(/[\u001b\u202e]/);
+  });
+
+  it('says what is known of an id that is in no row', async () => {
+    expect((await explainJson(MIXED, { id: '999' })).unknown).toEqual([
+      expect.stringMatching(/^Neither export holds it\./),
+    ]);
+    const left = await explainJson(MIXED, {
+      id: '999',
+      spoil: (db) => {
+        db.exec(`INSERT INTO excluded SELECT id, 999, 1 FROM stream WHERE generation = 'v3';
+          INSERT INTO rejected(generation, region, model, company_id, page, position, path, reason, raw, stream_id)
+          VALUES ('v4', '', '${INVOICES}', 1, 1, 0, '', 'bad_company_id', '{"svc_id":999}', 2);
+          UPDATE stream SET state = 'failed' WHERE generation = 'v4'`);
+      },
+    });
+    expect(left.unknown).toEqual([
+      'V3 (default) shows it for a company that the configuration leaves out: nothing of it was kept.',
+      'A V4 object of company 1 that holds this value could not be taken as a record (bad_company_id); see the table rejected.',
+      '1 lists of accounting/invoices were not read in full: it may be in one of them.',
+    ]);
+    expect(left.warnings).toHaveLength(1);
+  });
+
+  it('narrows to a company of the side that the id is of', async () => {
+    const exported: Exported = {
+      v3: [
+        { id: 5, key: 'a', company: 1 },
+        { id: 6, key: 'b', company: 1 },
+      ],
+      v4: [{ id: 5, key: 'c', company: 2 }],
+    };
+    expect((await explainJson(exported, { id: '5' })).stories).toHaveLength(2);
+    expect((await explainJson(exported, { id: '5', companyId: 2n })).stories).toMatchObject([
+      { takenFor: ['v4'] },
+    ]);
+    expect((await explainJson(exported, { id: '5', region: 'default' })).stories).toMatchObject([
+      { takenFor: ['v3'] },
+    ]);
+  });
+
+  it('refuses what is no question, and a database without a remap', async () => {
+    await expect(explain(MIXED, {})).rejects.toMatchObject({ code: 'usage' });
+    await expect(explain(MIXED, { id: '1', platformId: 'a' })).rejects.toMatchObject({ code: 'usage' });
+    await expect(explain(MIXED, { id: '01' })).rejects.toMatchObject({ code: 'usage' });
+    await expect(explain(MIXED, { id: '1', model: 'x/y' })).rejects.toMatchObject({ code: 'usage' });
+    const spoil = (db: Db) => db.exec('DELETE FROM remap_run');
+    await expect(explain(MIXED, { id: '1', spoil })).rejects.toMatchObject({ code: 'incomplete' });
+  });
+});

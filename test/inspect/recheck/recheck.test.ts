@@ -1,0 +1,228 @@
+import { afterEach, describe, expect, it } from 'vitest';
+import type { ParsedPage } from '../../../src/domain.js';
+import { SvcError } from '../../../src/errors.js';
+import { renderRecheck, renderRecheckJson } from '../../../src/inspect/recheck/render.js';
+import { judgeRecheck } from '../../../src/inspect/recheck/result.js';
+import { listStreams } from '../../../src/store/streams.js';
+import { compareWithTruth } from '../../support/compare-truth.js';
+import { newScene, type Scene } from './scene.js';
+
+let scene: Scene | undefined;
+afterEach(() => scene?.close());
+
+const EMPTY: ParsedPage = { records: [], rejected: [], next: null, totalCount: 0, requestId: null };
+
+/** The open findings that have a V3 id: which those are, and which of them are not as the truth has them. */
+function openFindings({ job }: Scene): ReadonlySet<string> {
+  const rows = job.db
+    .prepare<[], readonly (string | bigint)[]>(
+      `SELECT model, path, region, v3_company_id, v3_svc_id FROM remap
+       WHERE status IN ('unmatched', 'ambiguous') AND v3_svc_id IS NOT NULL`,
+    )
+    .raw()
+    .all();
+  return new Set(rows.map((row) => row.join(' | ')));
+}
+
+/** Of all else, such as what is deleted or matched, nobody asks again. */
+function differences({ job, sandbox }: Scene, open: ReadonlySet<string>): string[] {
+  return compareWithTruth(job.db, sandbox.truth()).differences.filter((line) => {
+    const [model = '', path, region, company, , , id] = line.replace(/^\w+: /, '').split(' | ');
+    return open.has([model, path, region, company, id].join(' | '));
+  });
+}
+
+/** How each list was read: what narrow reads must leave as it was. */
+function readings({ job }: Scene) {
+  return listStreams(job.db).map(({ id, state, endReason, readAt, finishedAt, pages, position }) => {
+    return { id, state, endReason, readAt, finishedAt, pages, position };
+  });
+}
+
+function findingsOf({ job }: Scene): number {
+  return Number(
+    job.db
+      .prepare("SELECT count(*) FROM remap WHERE status IN ('unmatched', 'ambiguous', 'v4_only')")
+      .pluck()
+      .get(),
+  );
+}
+
+describe('recheck', () => {
+  it('heals what V4 has loaded since, by narrow reads that leave the readings as they were', async () => {
+    scene = await newScene(0.96);
+    const before = readings(scene);
+    const [open, findings] = [openFindings(scene), findingsOf(scene)];
+    const asked = scene.sandbox.requests().length;
+    expect(differences(scene, open).length).toBeGreaterThan(10);
+    scene.load(1);
+    const result = await scene.recheck();
+    expect(differences(scene, open)).toEqual([]);
+    expect(result.open).toBe(findings);
+    expect(result.rounds).toMatchObject([{ failed: 0, unfinished: 0, vanished: [] }]);
+    expect(result.healed.length).toBeGreaterThan(5);
+    expect(result.healed.every(({ before: was }) => was.startsWith('unmatched/'))).toBe(true);
+    expect(result.healed.some(({ row, after }) => row.path === 'line_items' && after === 'matched')).toBe(
+      true,
+    );
+    expect(judgeRecheck(result)).toBe(0);
+    const requests = scene.sandbox
+      .requests()
+      .slice(asked)
+      .map(({ address }) => decodeURIComponent(address));
+    expect(requests.some((address) => /^\/v4\/.*[?&]platform_id\[eq\]=/.test(address))).toBe(true);
+    expect(requests.some((address) => /^\/v3\/.*[?&]svc_id\[eq\]=/.test(address))).toBe(true);
+    const readAgain = new Set(
+      readings(scene)
+        .filter((row, at) => row.readAt !== before[at]?.readAt || row.pages !== before[at]?.pages)
+        .map(({ id }) => id),
+    );
+    expect(readings(scene).filter(({ id }) => !readAgain.has(id))).toEqual(
+      before.filter(({ id }) => !readAgain.has(id)),
+    );
+    expect(readAgain.size).toBeLessThan(before.length / 2);
+  });
+
+  it('counts what it stores, so that the numbers of a list still add up', async () => {
+    scene = await newScene(0.96);
+    scene.load(1);
+    await scene.recheck();
+    for (const stream of listStreams(scene.job.db)) {
+      expect(stream.records).toBe(stream.uniqueRecords + stream.duplicates + stream.rejected);
+    }
+    const stored = scene.job.db.prepare('SELECT count(*) FROM record').pluck().get();
+    const counted = listStreams(scene.job.db).reduce((sum, { uniqueRecords }) => sum + uniqueRecords, 0);
+    expect(counted).toBe(Number(stored));
+  });
+
+  it('reads whole lists where that is cheaper', async () => {
+    scene = await newScene(0.3);
+    const open = openFindings(scene);
+    expect(findingsOf(scene)).toBeGreaterThan(100);
+    scene.load(1);
+    const result = await scene.recheck();
+    expect(differences(scene, open)).toEqual([]);
+    expect(result.rounds[0]?.lists).toBeGreaterThan(5);
+  });
+
+  it('asks as often as told and calls healed what heals at any time', async () => {
+    scene = await newScene(0.9);
+    const open = openFindings(scene);
+    const loads = [0.94, 1];
+    const slept: number[] = [];
+    const result = await scene.recheck({
+      times: 3,
+      sleep: async (ms) => {
+        slept.push(ms);
+        scene?.load(loads[slept.length - 1] ?? 1);
+      },
+    });
+    expect(slept).toEqual([60_000, 60_000]);
+    expect(result.rounds).toHaveLength(3);
+    expect(result.rounds[0]?.changed).toBe(0);
+    expect(differences(scene, open)).toEqual([]);
+    const persisted = Object.values(result.persisted).reduce((sum, n) => sum + n, 0);
+    expect(result.healed.length + persisted).toBe(result.open);
+  });
+
+  it('lets everything persist while nothing changes, and says so', async () => {
+    scene = await newScene(1);
+    const result = await scene.recheck({ times: 2 });
+    expect(result.healed).toEqual([]);
+    expect(result.appeared).toEqual({});
+    expect(Object.values(result.persisted).reduce((sum, n) => sum + n, 0)).toBe(result.open);
+    const text = renderRecheck(result, 100);
+    expect(text).toMatch(/^\d+ findings open; asked 2 times\.\n/);
+    expect(text).toMatch(/\nHealed: 0\nPersist: \d+\n {2} +\d+ {2}unmatched\/connection_inert\n/);
+    expect(JSON.parse(renderRecheckJson(result))).toMatchObject({
+      exitCode: 0,
+      healed: [],
+      open: result.open,
+    });
+  });
+
+  it('reads lists where a filter is ignored, and heals all the same', async () => {
+    scene = await newScene(0.96);
+    const open = openFindings(scene);
+    scene.load(1);
+    const { api } = scene;
+    const ignoring = {
+      ...api,
+      fetchWorded: (request: Parameters<typeof api.fetchWorded>[0]) => {
+        const parameters = request.parameters.filter(([name]) => !name.includes('['));
+        return api.fetchWorded({ ...request, parameters });
+      },
+    };
+    const result = await scene.recheck({ api: ignoring });
+    expect(differences(scene, open)).toEqual([]);
+    expect(result.rounds).toMatchObject([{ changed: 0, failed: 0 }]);
+    expect(result.rounds[0]?.lists).toBeGreaterThan(5);
+  });
+
+  it('concludes nothing from a filter that finds nothing at all', async () => {
+    scene = await newScene(0.96);
+    const open = openFindings(scene);
+    scene.load(1);
+    const blind = { ...scene.api, fetchWorded: async () => EMPTY };
+    await scene.recheck({ api: blind });
+    expect(differences(scene, open)).toEqual([]);
+  });
+
+  it('names V3 records that vanished, and leaves it to a whole reading to drop them', async () => {
+    scene = await newScene(1);
+    const { api, job } = scene;
+    const gone = job.db
+      .prepare(
+        "SELECT v3_svc_id FROM remap WHERE status = 'unmatched' AND path = '' AND model = 'payments/tax_rates'",
+      )
+      .pluck()
+      .get();
+    const hiding = {
+      ...api,
+      fetchWorded: async (request: Parameters<typeof api.fetchWorded>[0]) => {
+        const isGone =
+          request.pair.v3 === 'payments/tax_rates' &&
+          request.parameters.some(([, value]) => value === String(gone));
+        return isGone ? EMPTY : api.fetchWorded(request);
+      },
+    };
+    const result = await scene.recheck({ api: hiding });
+    expect(result.rounds[0]?.vanished).toEqual([
+      { region: 'default', model: 'payments/tax_rates', svcId: String(gone) },
+    ]);
+    expect(result.healed).toEqual([]);
+    expect(renderRecheck(result, 200)).toContain(
+      `1 V3 record vanished without a tombstone: V3 shows them no more, not even as deleted.\n  payments/tax_rates V3 ${gone} (default)\n  Only a whole reading drops them: svc-migrate export v3 --restart --model payments/tax_rates\n`,
+    );
+  });
+
+  it('is incomplete where questions are not answered, and gives up on an outage', async () => {
+    scene = await newScene(0.96);
+    scene.load(1);
+    const down = async () => {
+      throw new SvcError('network', 'V3 is down.');
+    };
+    const result = await scene.recheck({ api: { ...scene.api, fetchWorded: down, fetchRecord: down } });
+    expect(judgeRecheck(result)).toBe(4);
+    expect(result.rounds[0]?.failed).toBeGreaterThan(50);
+    expect(renderRecheck(result, 200)).toContain('run the same command again. First: V3 is down.\n');
+  });
+
+  it('passes on a refused key', async () => {
+    scene = await newScene(0.96);
+    const refused = async () => {
+      throw new SvcError('auth', 'V3 refused the API key (401).');
+    };
+    await expect(scene.recheck({ api: { ...scene.api, fetchWorded: refused } })).rejects.toMatchObject({
+      code: 'auth',
+    });
+  });
+
+  it('agrees with the truth after the ugliest data have loaded', async () => {
+    scene = await newScene(0.97, { scenario: 'ugly', seed: 3 });
+    const open = openFindings(scene);
+    scene.load(1);
+    await scene.recheck();
+    expect(differences(scene, open)).toEqual([]);
+  });
+});

@@ -1,0 +1,103 @@
+import type { Api } from '../../../src/api/client.js';
+import { buildFingerprint } from '../../../src/config/fingerprint.js';
+import { createPageSupply } from '../../../src/export/ask-ahead.js';
+import { exportV3 } from '../../../src/export/export-v3.js';
+import { exportV4 } from '../../../src/export/export-v4.js';
+import { createSaver } from '../../../src/export/saver.js';
+import { recheck } from '../../../src/inspect/recheck/recheck.js';
+import { indexOpen, type RecheckResult } from '../../../src/inspect/recheck/result.js';
+import { runRound } from '../../../src/inspect/recheck/round.js';
+import { buildRemap } from '../../../src/match/build-remap.js';
+import { type Sandbox, type SandboxOptions, startSandbox } from '../../../src/sandbox/start.js';
+import { prepareReadOutcome, readOpenRows } from '../../../src/store/open-findings.js';
+import { openSandboxApi } from '../../support/sandbox-api.js';
+import { doWholeJob, type Job } from '../../support/whole-job.js';
+
+const NOW = { now: () => Date.parse('2026-11-20T01:00:00Z') };
+/** The backfill of the sandbox, as its clock counts. */
+const BACKFILL_SECONDS = 100;
+
+export interface Scene {
+  readonly sandbox: Sandbox;
+  readonly job: Job;
+  readonly api: Api;
+  /** How much of V4 is loaded from now on, from 0 to 1. */
+  load(share: number): void;
+  /** Asks again through an API of the test's own, by default the sandbox's. */
+  recheck(options?: RecheckAsked): Promise<RecheckResult>;
+  close(): Promise<void>;
+}
+
+export interface RecheckAsked {
+  readonly times?: number;
+  readonly api?: Pick<Api, 'fetchRecord' | 'fetchWorded' | 'fetchV4Companies'>;
+  readonly sleep?: (ms: number) => Promise<void>;
+}
+
+/** Both exports and a remap, made when V4 had loaded `share` of its records. */
+export async function newScene(share: number, options: Partial<SandboxOptions> = {}): Promise<Scene> {
+  let nowMs = 0;
+  const clock = () => nowMs;
+  const sandbox = await startSandbox({
+    seed: 2,
+    scale: 300,
+    backfillSeconds: BACKFILL_SECONDS,
+    clock,
+    ...options,
+  });
+  const load = (loaded: number) => {
+    nowMs = loaded * BACKFILL_SECONDS * 1000;
+  };
+  load(share);
+  const job = await doWholeJob(sandbox);
+  const api = openSandboxApi(sandbox, job.config);
+  return {
+    sandbox,
+    job,
+    api,
+    load,
+    recheck: (asked = {}) => recheckJob(job, api, asked),
+    close: async () => {
+      await api.close();
+      job.close();
+      await sandbox.close();
+    },
+  };
+}
+
+function recheckJob({ db, config }: Job, api: Api, asked: RecheckAsked): Promise<RecheckResult> {
+  const onProgress = () => {};
+  const rules = { sweeps: false, sweepOverlapMs: 0, dropsMissingLists: false };
+  const saver = createSaver({ db, file: config.database, payload: 'full', excluded: [], rules, clock: NOW });
+  return recheck({
+    times: asked.times ?? 1,
+    everyMs: 60_000,
+    runRound: () =>
+      runRound({
+        db,
+        config,
+        api: asked.api ?? api,
+        saver,
+        readAgain: (generation, onlyModels, onlyCompanies) =>
+          (generation === 'v3' ? exportV3 : exportV4)({
+            db,
+            file: config.database,
+            config,
+            fingerprint: buildFingerprint(config),
+            supply: createPageSupply(api, NOW),
+            signal: new AbortController().signal,
+            clock: NOW,
+            onProgress,
+            onlyModels,
+            onlyCompanies,
+          }),
+        onProgress,
+        deaf: async (work) => work(),
+      }),
+    rebuildRemap: async () => buildRemap({ db, config, named: [], clock: NOW, onProgress }),
+    readOpen: async () => indexOpen(readOpenRows(db)),
+    readOutcomes: async (rows) => rows.map(prepareReadOutcome(db)),
+    sleep: asked.sleep ?? (async () => {}),
+    onProgress,
+  });
+}

@@ -1,0 +1,163 @@
+import { afterEach, describe, expect, it } from 'vitest';
+import { runVerify, type VerifyCommand } from '../../../src/commands/verify.js';
+import { buildRemap } from '../../../src/match/build-remap.js';
+import { type Sandbox, type SandboxOptions, startSandbox } from '../../../src/sandbox/start.js';
+import { type Db, openDatabase } from '../../../src/store/open.js';
+import { newIo, withDatabase } from '../../report/support.js';
+import { keysFor } from '../../support/sandbox-api.js';
+import { alterDatabase } from '../../support/seal.js';
+import { doWholeJob, type Job } from '../../support/whole-job.js';
+
+const open: (() => unknown)[] = [];
+afterEach(async () => {
+  for (const close of open.splice(0).reverse()) await close();
+});
+
+interface Scene {
+  readonly sandbox: Sandbox;
+  readonly job: Job;
+  /** Changes the database, which is otherwise closed. */
+  spoil(sql: string): void;
+  verify(options?: Partial<VerifyCommand>, env?: Record<string, string>): Promise<Verified>;
+}
+
+interface Verified {
+  readonly code: number;
+  readonly text: string;
+}
+
+async function newScene(options: Partial<SandboxOptions> = {}): Promise<Scene> {
+  const sandbox = await startSandbox({ seed: 3, scale: 300, ...options });
+  open.push(() => sandbox.close());
+  const job = await doWholeJob(sandbox);
+  open.push(() => job.close());
+  job.db.close();
+  const { config } = job;
+  return {
+    sandbox,
+    job,
+    spoil: (sql) => alterDatabase(config.database, sql),
+    verify: async (more = {}, env = keysFor(sandbox)) => {
+      const io = newIo({ env, width: 400 });
+      const code = await runVerify({ config, sample: null, seed: null, json: false, ...more }, io);
+      return { code, text: io.stdout.text };
+    },
+  };
+}
+
+function withDb(file: string, work: (db: Db) => void): void {
+  const db = openDatabase(file, 'write');
+  try {
+    work(db);
+  } finally {
+    db.close();
+  }
+}
+
+const SWAP = `
+  UPDATE remap SET v4_svc_id = CASE v4_svc_id
+    WHEN (SELECT v4_svc_id FROM pick LIMIT 1) THEN (SELECT v4_svc_id FROM pick LIMIT 1 OFFSET 1)
+    ELSE (SELECT v4_svc_id FROM pick LIMIT 1) END
+  WHERE rowid IN (SELECT row FROM pick)`;
+const PICK = `
+  CREATE TEMP TABLE pick AS SELECT rowid AS row, v4_svc_id FROM remap
+    WHERE model = 'payments/orders' AND status = 'matched' ORDER BY rowid LIMIT 2;`;
+
+describe('verify', () => {
+  it('proves every pair of a right remap and says how it was held', async () => {
+    const { verify } = await newScene();
+    const { code, text } = await verify();
+    expect(code).toBe(0);
+    expect(text).toMatch(/^Remap of 2026-.* unchanged since it was built\.\n/);
+    expect(text).toMatch(
+      /\nAgainst both APIs: all [\d,]+ pairs\.\n {2}[\d,]+ agree in company and platform_id, 0 disagree\n/,
+    );
+    expect(text).toMatch(/\nVerified: all pairs agree\.\n$/);
+  });
+
+  it('samples with a bound for all pairs, the same sample for the same seed', async () => {
+    const { verify, sandbox } = await newScene();
+    const first = await verify({ sample: 30, seed: 7 });
+    const asked = sandbox.requests().length;
+    const again = await verify({ sample: 30, seed: 7 });
+    expect(first.code).toBe(0);
+    expect(again.text).toBe(first.text);
+    expect(first.text).toMatch(
+      /: 30 of [\d,]+ pairs, drawn with seed 7 in proportion to \d+ models of companies, and \d+ more so that none is left out\.\n/,
+    );
+    // 1 - 0.05 ** (1 / 30)
+    expect(first.text).toMatch(
+      /\nOf the 30 drawn and read, 0 are wrong: with 95 % confidence at most 9\.51 % of all pairs are, .*Clopper–Pearson bound, for none wrong the rule of three \(3\/n\)\)\.\n/,
+    );
+    expect(sandbox.requests().length - asked).toBeLessThan(asked);
+  });
+
+  it('exits with 1 where two mappings are swapped, naming both', async () => {
+    const { verify, spoil } = await newScene();
+    spoil(`${PICK} ${SWAP}`);
+    const { code, text } = await verify({ json: true });
+    const result: unknown = JSON.parse(text);
+    expect(code).toBe(1);
+    expect(result).toMatchObject({ exitCode: 1, disagree: 2 });
+    expect(result).toMatchObject({
+      disagreements: [{ code: 'platform_id_differs' }, { code: 'platform_id_differs' }],
+    });
+  });
+
+  it('finds live what the export itself got wrong', async () => {
+    const { verify, spoil, job } = await newScene();
+    spoil(`
+      CREATE TEMP TABLE two AS SELECT r.id, r.platform_id AS key FROM record r JOIN stream s ON s.id = r.stream_id
+        WHERE s.generation = 'v4' AND s.model = 'payments/orders' AND r.deleted = 0 AND r.platform_id IS NOT NULL
+          AND s.id = (SELECT t.id FROM stream t JOIN record q ON q.stream_id = t.id WHERE t.generation = 'v4'
+            AND t.model = 'payments/orders' GROUP BY t.id ORDER BY count(*) DESC LIMIT 1)
+        ORDER BY r.id LIMIT 2;
+      UPDATE record SET platform_id = (SELECT key FROM two WHERE two.id <> record.id) WHERE id IN (SELECT id FROM two)`);
+    withDb(job.config.database, (db) => {
+      const clock = { now: () => Date.parse('2026-11-20T00:00:00Z') };
+      buildRemap({ db, config: job.config, named: [], clock, onProgress: () => {} });
+    });
+    const { code, text } = await verify({ json: true });
+    expect(code).toBe(1);
+    expect(JSON.parse(text)).toMatchObject({ contradictions: [] });
+    expect(JSON.parse(text).disagree).toBeGreaterThan(0);
+  });
+
+  it('exits with 4 where records could not be read, and stops at an outage', async () => {
+    const scene = await newScene();
+    await scene.sandbox.close();
+    const { port } = new URL(scene.sandbox.v4);
+    const broken = await startSandbox({
+      seed: 3,
+      scale: 300,
+      port: Number(port),
+      faults: [{ name: '500', rate: 1 }],
+    });
+    open.push(() => broken.close());
+    const config = { ...scene.job.config, http: { ...scene.job.config.http, attempts: 1 } };
+    const { code, text } = await scene.verify({ config });
+    expect(code).toBe(4);
+    expect(text).toMatch(
+      /\n {2}\d+ could not be read, \d+ not asked for after that\. First: V[34].* answered 500 /,
+    );
+    expect(text).toMatch(/\nNot verified: not every pair could be read\. Run the same command again\.\n$/);
+  });
+
+  it('exits with 5 where no pair is mapped', async () => {
+    await withDatabase({ v3: [{ id: 1 }], v4: [{ id: 2 }] }, {}, async ({ config, write }) => {
+      write((db) => db.exec('DELETE FROM meta'));
+      const io = newIo({ env: { KEY: 'k' } });
+      expect(await runVerify({ config, sample: 5, seed: null, json: false }, io)).toBe(5);
+      expect(io.stdout.text).toMatch(/There is nothing to verify: the remap holds no pair\.\n$/);
+    });
+  });
+
+  it('refuses a remap that is older than the export, a missing key and a wrong key', async () => {
+    const { verify, spoil } = await newScene();
+    await expect(verify({}, {})).rejects.toMatchObject({ code: 'config' });
+    const wrong = { SVC_MIGRATE_V3_API_KEY: 'x', SVC_MIGRATE_V4_API_KEY: 'x' };
+    await expect(verify({}, wrong)).rejects.toMatchObject({ code: 'auth' });
+    spoil("UPDATE meta SET value = value + 1 WHERE key = 'export_seq'");
+    await expect(verify()).rejects.toMatchObject({ code: 'incomplete' });
+  });
+});

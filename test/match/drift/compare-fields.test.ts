@@ -1,0 +1,87 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { findDrift } from '../../../src/match/compare-fields.js';
+
+const RULES = { fieldPrefix: 'svc_', ignored: new Set(['updated_at', 'line_items']), trustsHash: false };
+
+const SAME: readonly (readonly [string, unknown, unknown])[] = [
+  ['decimal text and number', '10.50', 10.5],
+  ['numbers in other spellings', 1e3, '1000'],
+  ['two decimal texts', '10.50', '10.5'],
+  ['zero with a sign', 0, '-0.00'],
+  ['an instant without milliseconds', '2026-01-02T03:04:05Z', '2026-01-02T03:04:05.678Z'],
+  ['an instant with an offset', '2026-01-02T03:04:05Z', '2026-01-02T04:04:05+01:00'],
+  ['a date and its midnight', '2026-01-02', '2026-01-02T00:00:00.000Z'],
+  ['lists in another order', ['a', 'b', 'a'], ['a', 'a', 'b']],
+  ['service fields inside', { svc_id: 1, name: 'x' }, { svc_id: 2, name: 'x' }],
+  ['only what both carry inside', { name: 'x', more: 1 }, { name: 'x' }],
+];
+
+const DIFFERENT: readonly (readonly [string, unknown, unknown])[] = [
+  ['amounts', '10.50', 10.51],
+  ['texts that look like numbers', '007', '7'],
+  ['numbers of other size', 1, 10],
+  ['a boolean and its text', true, 'true'],
+  ['a number and null', 1, null],
+  ['instants a second apart', '2026-01-02T03:04:05Z', '2026-01-02T03:04:06Z'],
+  ['milliseconds where both have them', '2026-01-02T03:04:05.100Z', '2026-01-02T03:04:05.200Z'],
+  ['lists with another count', ['a', 'b', 'b'], ['a', 'a', 'b']],
+  ['lists of another length', ['a'], ['a', 'a']],
+  ['a value inside', { name: 'x' }, { name: 'y' }],
+  ['case', 'Draft', 'draft'],
+];
+
+describe('comparing the fields of a pair', () => {
+  for (const [name, a, b] of SAME) {
+    it(`takes for the same: ${name}`, () =>
+      expect([findDrift({ f: a }, { f: b }, RULES), findDrift({ f: b }, { f: a }, RULES)]).toEqual([[], []]));
+  }
+  for (const [name, a, b] of DIFFERENT) {
+    it(`tells apart: ${name}`, () =>
+      expect(findDrift({ f: a }, { f: b }, RULES)).toEqual([{ field: 'f', v3: a, v4: b }]));
+  }
+
+  it('compares only shared fields that are neither ignored nor the service’s', () => {
+    const v3 = { svc_id: 1, updated_at: 'a', line_items: [1], only3: 1, name: 'a', code: null };
+    const v4 = { svc_id: 2, updated_at: 'b', line_items: [2], only4: 1, name: 'b' };
+    expect(findDrift(v3, v4, RULES).map(({ field }) => field)).toEqual(['name']);
+  });
+
+  it('tells values apart that are too deep to be compared, and goes no deeper', () => {
+    const nested = (depth: number): unknown => JSON.parse(`${'['.repeat(depth)}1${']'.repeat(depth)}`);
+    expect(findDrift({ f: nested(90) }, { f: nested(90) }, RULES)).toEqual([]);
+    expect(findDrift({ f: nested(100_000) }, { f: 1 }, RULES)).toHaveLength(1);
+    expect(findDrift({ f: nested(200) }, { f: nested(200) }, RULES)).toHaveLength(1);
+  });
+
+  it('does not compare the key that both were matched by, whichever way it is written', () => {
+    expect(
+      findDrift({ platform_id: '90071992547409931' }, JSON.parse('{"platform_id":90071992547409931}'), RULES),
+    ).toEqual([]);
+  });
+
+  it('takes records with the same data_hash as equal where told to, and only then', () => {
+    const trusting = { ...RULES, trustsHash: true };
+    const [a, b] = [
+      { data_hash: 'h', name: 'a' },
+      { data_hash: 'h', name: 'b' },
+    ];
+    expect(findDrift(a, b, trusting)).toEqual([]);
+    expect(findDrift(a, b, RULES)).toEqual([{ field: 'name', v3: 'a', v4: 'b' }]);
+    for (const hash of ['', null, 'other', undefined]) {
+      expect(findDrift({ ...a, data_hash: hash }, { ...b, data_hash: hash ?? 'h' }, trusting)).toHaveLength(
+        hash === 'other' ? 0 : 1,
+      );
+    }
+  });
+
+  it('never finds a record to differ from itself, and is symmetrical', () => {
+    const record = fc.dictionary(fc.string(), fc.jsonValue());
+    fc.assert(
+      fc.property(record, record, (a, b) => {
+        expect(findDrift(a, structuredClone(a), RULES)).toEqual([]);
+        expect(findDrift(a, b, RULES).length).toBe(findDrift(b, a, RULES).length);
+      }),
+    );
+  });
+});

@@ -1,0 +1,146 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import {
+  csvCell,
+  csvCellForPeople,
+  escapeJson,
+  escapeMarkdown,
+  escapeMarkup,
+  escapeUnseen,
+} from '../../src/text/escape.js';
+import { formatDuration, formatShare, formatTime, groupDigits } from '../../src/text/numbers.js';
+import { displayWidth, fitText, layOutTable, wrapText } from '../../src/text/text-layout.js';
+
+const text = fc.string({ unit: 'binary', maxLength: 40 });
+
+describe('escaping', () => {
+  const unseen: [string, string][] = [
+    ['\u001b[31m', '\\u001b[31m'],
+    ['a\tb\r\n', 'a\\u0009b\\u000d\\u000a'],
+    ['\u009b', '\\u009b'],
+    ['\u202egnp', '\\u202egnp'],
+    ['\u{e0041}', '\\u{e0041}'],
+    ['\ud800', '\\ud800'],
+    ['\u{1f600} é 日本', '\u{1f600} é 日本'],
+  ];
+  it.each(unseen)('spells out what is not seen in %j', (given, expected) => {
+    expect(escapeUnseen(given)).toBe(expected);
+  });
+
+  it('never lets JSON change its meaning', () => {
+    fc.assert(
+      fc.property(fc.jsonValue(), text, (value, more) => {
+        const both = { value, more };
+        expect(JSON.parse(escapeJson(JSON.stringify(both, null, 2)))).toEqual(
+          JSON.parse(JSON.stringify(both)),
+        );
+      }),
+    );
+  });
+
+  it('leaves nothing that markup gives a meaning', () => {
+    expect(escapeMarkup(`<a href="x" b='y'>&amp;]]>\u0000\ufffe`)).toBe(
+      '&lt;a href=&quot;x&quot; b=&#39;y&#39;&gt;&amp;amp;]]&gt;\\u0000\\ufffe',
+    );
+  });
+
+  const markdown: [string, string][] = [
+    ['a|b', 'a&#124;b'],
+    ['**x** `y` [z](http://e)', '&#42;&#42;x&#42;&#42; &#96;y&#96; &#91;z&#93;(http&#58;//e)'],
+    ['<img>', '&#60;img&#62;'],
+    ['@team #12 www.x.example', '&#64;team &#35;12 www&#46;x.example'],
+    ['snake_case _em_ __proto__', 'snake_case &#95;em&#95; &#95;&#95;proto&#95;&#95;'],
+    ['12:30 :smile: $x$', '12:30 &#58;smile: &#36;x&#36;'],
+    ['&lt;', '&#38;lt;'],
+  ];
+  it.each(markdown)('takes the meaning out of Markdown %j', (given, expected) => {
+    expect(escapeMarkdown(given)).toBe(expected);
+  });
+
+  it('writes CSV cells exactly for machines and guarded for people', () => {
+    const cases: [string, string, string][] = [
+      ['plain', 'plain', 'plain'],
+      ['a,b', '"a,b"', '"a,b"'],
+      ['say "x"', '"say ""x"""', '"say ""x"""'],
+      ['=1+1', '=1+1', "'=1+1"],
+      ['+1', '+1', "'+1"],
+      ['-1', '-1', "'-1"],
+      ['@x', '@x', "'@x"],
+      ['\tx', '\tx', "'\tx"],
+      ['\rx', '"\rx"', '"\'\rx"'],
+    ];
+    expect(cases.map(([given]) => [given, csvCell(given), csvCellForPeople(given)])).toEqual(cases);
+  });
+});
+
+describe('numbers for people', () => {
+  it('groups digits', () => {
+    expect([0, 999, 1000, 1234567, 2n ** 63n].map(groupDigits)).toEqual([
+      '0',
+      '999',
+      '1,000',
+      '1,234,567',
+      '9,223,372,036,854,775,808',
+    ]);
+  });
+
+  it('never rounds a share up to all or down to none', () => {
+    const shares = [
+      [0, 0],
+      [0, 5],
+      [1, 100_000],
+      [1, 1000],
+      [99_999, 100_000],
+      [5, 5],
+    ] as const;
+    expect(shares.map(([part, whole]) => formatShare(part, whole))).toEqual([
+      '–',
+      '0 %',
+      '<0.1 %',
+      '0.1 %',
+      '99.9 %',
+      '100 %',
+    ]);
+  });
+
+  it('shows durations and times', () => {
+    expect([0, 999, 61_000, 7_380_000, 90_000_000, -5].map(formatDuration)).toEqual([
+      '0 s',
+      '0 s',
+      '1 min 1 s',
+      '2 h 3 min',
+      '1 d 1 h',
+      '0 s',
+    ]);
+    expect(formatTime('2026-11-01T02:03:04.567Z')).toBe('2026-11-01 02:03 UTC');
+    expect(formatTime('soon')).toBe('soon');
+  });
+});
+
+describe('laying out text', () => {
+  it('measures what a terminal shows', () => {
+    expect(['abc', 'é', 'e\u0301', '日本', '😀'].map(displayWidth)).toEqual([3, 1, 1, 4, 2]);
+  });
+
+  it('never exceeds the width', () => {
+    fc.assert(
+      fc.property(text, fc.integer({ min: 1, max: 30 }), (given, width) => {
+        expect(displayWidth(fitText(given, width))).toBeLessThanOrEqual(width);
+        for (const line of wrapText(given, Math.max(2, width))) {
+          expect(displayWidth(line)).toBeLessThanOrEqual(Math.max(2, width));
+        }
+      }),
+    );
+  });
+
+  it('cuts the first column of a table where it is too wide', () => {
+    const columns = [
+      { title: 'Model', align: 'left' },
+      { title: 'Rows', align: 'right' },
+    ] as const;
+    expect(layOutTable(columns, [['accounting/bill_credit_notes', '12']], 26)).toEqual([
+      '  Model               Rows',
+      '  accountin…it_notes    12',
+    ]);
+  });
+});
