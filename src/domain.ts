@@ -47,6 +47,48 @@ export type CompanyMatch = (typeof COMPANY_MATCHES)[number];
 export const OUTCOMES = ['pass', 'fail', 'incomplete', 'not_ready'] as const;
 export type Outcome = (typeof OUTCOMES)[number];
 
+/** Why the data cannot be judged. */
+export const BLOCKER_CODES = [
+  'v3_not_exported',
+  'v4_not_exported',
+  'stream_unfinished',
+  'remap_missing',
+  'remap_stale',
+  'no_v3_records',
+  'no_v4_records',
+  'no_common_key',
+] as const;
+
+export interface Blocker {
+  readonly code: (typeof BLOCKER_CODES)[number];
+  readonly outcome: 'incomplete' | 'not_ready';
+  readonly text: string;
+  /** The command to run, or what else to do. */
+  readonly next: string;
+}
+
+export const LIMIT_UNITS = ['rows', 'objects', 'streams', 'decisions', 'hours'] as const;
+
+/** One limit of the gate and what it judged. */
+export interface ReportLimit {
+  readonly name: string;
+  /** null: all models. */
+  readonly model: string | null;
+  /** A number, a share such as `2%` of `base`, or null for unlimited. */
+  readonly allowed: number | string | null;
+  /** null where it was not measured. */
+  readonly actual: number | null;
+  /** Rows with a V3 id in the same scope. */
+  readonly base: number | null;
+  readonly unit: (typeof LIMIT_UNITS)[number];
+  /** False for a default. */
+  readonly configured: boolean;
+  readonly pass: boolean;
+  readonly detail: string | null;
+  /** Where the limit fails: what it judged, by model and `status/reason`. */
+  readonly contributors: { readonly model: string; readonly key: string; readonly count: number }[];
+}
+
 /** A V3 path paired with its V4 model name; `v4: null` says the model is known to be absent from V4. */
 export interface ModelPair {
   /** `category/model`, and the pair's name everywhere in the product. */

@@ -67,13 +67,7 @@ const APART: Readonly<Record<string, readonly string[]>> = {
   apply: [],
 };
 /** Still to be moved. */
-const KNOWN = [
-  'apply/actions.ts imports report/schema.ts',
-  'apply/verdict.ts imports report/schema.ts',
-  'runtime/io.ts imports api/host-limits.ts',
-  'store/finding.ts imports report/schema.ts',
-  'store/readiness.ts imports report/schema.ts',
-];
+const KNOWN = ['runtime/io.ts imports api/host-limits.ts'];
 
 function roomOf(name: string): string {
   return name.split('/')[0] ?? name;

@@ -1,6 +1,6 @@
 import type { ApplyTarget } from '../config/apply-targets.js';
+import type { ReportLimit } from '../domain.js';
 import { SvcError } from '../errors.js';
-import type { ReportLimit } from '../report/schema.js';
 import { carryOut, confirmPlan, findUnfinished, planSha256 } from './carry-out.js';
 import type { ApplyContext, Written } from './context.js';
 import { type ColumnLeft, listLeft } from './left.js';

@@ -1,4 +1,4 @@
-import type { ReportLimit } from '../report/schema.js';
+import type { ReportLimit } from '../domain.js';
 import { listEarlierLeft } from './left.js';
 import { describeChanged, findBlocks, isMissing, isUnknown, type Note, type Plan, sum } from './plan.js';
 import { describeLeft } from './render-left.js';

@@ -1,4 +1,5 @@
 import type { Config } from '../config/config.js';
+import type { Blocker } from '../domain.js';
 import type { Pause } from '../runtime/pause.js';
 import { readRemapRuns } from '../store/evidence.js';
 import { toFinding } from '../store/finding.js';
@@ -18,7 +19,7 @@ import { listFullSync } from './full-sync.js';
 import { decideOutcome, EXIT_BY_OUTCOME } from './gate.js';
 import { judgeFolded } from './judge-folded.js';
 import { countStaleDecisions, readDecisions } from './read-decisions.js';
-import type { Blocker, Report, ReportStream } from './schema.js';
+import type { Report, ReportStream } from './schema.js';
 import type { DriftSection } from './section-schemas.js';
 import { readSince, type Since } from './since.js';
 import { finishTally } from './tally.js';

@@ -1,7 +1,6 @@
 import type { Config, LimitValue } from '../config/config.js';
-import type { Outcome } from '../domain.js';
+import type { Outcome, ReportLimit } from '../domain.js';
 import { bareReason, type Status } from '../reasons.js';
-import type { ReportLimit } from './schema.js';
 
 /** Rows of the remap that share model, status and reason. */
 export interface RowCount {

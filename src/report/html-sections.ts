@@ -1,10 +1,11 @@
 import { STATUSES } from '../reasons.js';
+import type { ReportFinding } from '../store/finding.js';
 import { countOf, formatTime, groupDigits } from '../text/numbers.js';
 import { describeKey } from './describe-key.js';
 import { renderKey, renderStatusBar, renderTimeline, renderTrend, STATUS_NAMES } from './html-charts.js';
 import { type Html, html, htmlList, htmlTable, withCode } from './html-template.js';
 import { nameOfCompany, totalFindings } from './people.js';
-import type { Counts, Report, ReportFinding } from './schema.js';
+import type { Counts, Report } from './schema.js';
 import { describeAllowed, type Verdict } from './verdict.js';
 
 /** A part of the page with its own heading; null where there is nothing to show. */

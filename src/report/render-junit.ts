@@ -1,7 +1,7 @@
-import { isUnfinished } from '../domain.js';
+import { isUnfinished, type ReportLimit } from '../domain.js';
 import { escapeMarkup } from '../text/escape.js';
 import { describeKey } from './describe-key.js';
-import type { Report, ReportLimit, ReportStream } from './schema.js';
+import type { Report, ReportStream } from './schema.js';
 import { describeLimit } from './verdict.js';
 
 interface Case {

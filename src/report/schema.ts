@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { COMPANY_MATCHES, OUTCOMES, STREAM_STATES } from '../domain.js';
+import { BLOCKER_CODES, COMPANY_MATCHES, LIMIT_UNITS, OUTCOMES, STREAM_STATES } from '../domain.js';
 import { STATUSES } from '../reasons.js';
 import { baselineSchema, decisionsSchema, driftSchema, sinceSchema } from './section-schemas.js';
 
@@ -41,7 +41,7 @@ const limit = z.strictObject({
     .describe('A number, a share such as "2%" of base, or null for unlimited.'),
   actual: z.number().nullable().describe('What this limit judged; null where it was not measured.'),
   base: count.nullable().describe('Rows with a V3 id in the same scope.'),
-  unit: z.enum(['rows', 'objects', 'streams', 'decisions', 'hours']),
+  unit: z.enum(LIMIT_UNITS),
   configured: z.boolean().describe('false: a default.'),
   pass: z.boolean(),
   detail: z.string().nullable(),
@@ -98,16 +98,7 @@ const fullSync = z.strictObject({
 });
 
 const blocker = z.strictObject({
-  code: z.enum([
-    'v3_not_exported',
-    'v4_not_exported',
-    'stream_unfinished',
-    'remap_missing',
-    'remap_stale',
-    'no_v3_records',
-    'no_v4_records',
-    'no_common_key',
-  ]),
+  code: z.enum(BLOCKER_CODES),
   outcome: z.enum(['incomplete', 'not_ready']),
   text: z.string(),
   next: z.string().describe('The command to run, or what else to do.'),
@@ -196,8 +187,5 @@ export const reportSchema = z
   .meta({ title: 'svc-migrate report' });
 
 export type Report = z.infer<typeof reportSchema>;
-export type ReportLimit = z.infer<typeof limit>;
 export type ReportStream = z.infer<typeof stream>;
-export type ReportFinding = z.infer<typeof finding>;
-export type Blocker = z.infer<typeof blocker>;
 export type Counts = Report['totals'];

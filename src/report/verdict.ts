@@ -1,7 +1,7 @@
-import type { Outcome } from '../domain.js';
+import type { Outcome, ReportLimit } from '../domain.js';
 import { countOf, formatDuration, groupDigits } from '../text/numbers.js';
 import { describeKey, nameKey } from './describe-key.js';
-import type { Report, ReportLimit } from './schema.js';
+import type { Report } from './schema.js';
 
 /** The answer at a glance, the same in every format for people. */
 export interface Verdict {

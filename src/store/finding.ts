@@ -1,5 +1,22 @@
-import type { ReportFinding } from '../report/schema.js';
+import type { Status } from '../reasons.js';
 import type { RemapRow } from './remap.js';
+
+/** A remap row in JSON. */
+export interface ReportFinding {
+  readonly model: string;
+  readonly path: string;
+  readonly region: string | null;
+  readonly v3_company_id: string | null;
+  readonly v4_company_id: string | null;
+  readonly platform_id: string | null;
+  readonly parent_platform_id: string | null;
+  readonly v3_svc_id: string | null;
+  readonly v4_svc_id: string | null;
+  readonly status: Status;
+  readonly reason: string | null;
+  readonly matched_by: string | null;
+  readonly evidence: unknown;
+}
 
 /** A remap row for JSON: ids as digits, the evidence as a value. */
 export function toFinding(row: RemapRow): ReportFinding {

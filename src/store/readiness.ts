@@ -1,5 +1,4 @@
-import { type Generation, isUnfinished, type ModelPair } from '../domain.js';
-import type { Blocker } from '../report/schema.js';
+import { type Blocker, type Generation, isUnfinished, type ModelPair } from '../domain.js';
 import { countOf } from '../text/numbers.js';
 import type { RemapRun } from './evidence.js';
 import type { StreamRow } from './stream-row.js';

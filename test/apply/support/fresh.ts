@@ -1,4 +1,4 @@
-import type { ReportLimit } from '../../../src/report/schema.js';
+import type { ReportLimit } from '../../../src/domain.js';
 
 /** The limit on the exports' age, kept. */
 export const FRESH: ReportLimit = {
