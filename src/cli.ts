@@ -5,11 +5,11 @@ import { COMMANDS } from './commands/catalogue/all.js';
 import { HELP } from './commands/catalogue/help.js';
 import { COMMON_OPTIONS } from './commands/catalogue/options.js';
 import type { CommandSpec, Given, OptionSpec } from './commands/command.js';
+import type { Io } from './commands/io.js';
 import { readTopic, TOPICS } from './docs/topics.js';
 import { exitCodeOf, SvcError } from './errors.js';
 import type { Progress } from './progress.js';
-import type { Io } from './runtime/io.js';
-import { hearSignals } from './runtime/pause.js';
+import { throwIfInterrupted } from './runtime/pause.js';
 import { keepYoungSpaceSmall } from './runtime/young-space.js';
 import { readVersion } from './version.js';
 
@@ -27,7 +27,7 @@ const PLAIN_WIDTH = 100;
 interface Stop {
   readonly controller: AbortController;
   signal: StopSignal | null;
-  deaf: Io['deaf'];
+  runUninterruptible: Io['runUninterruptible'];
 }
 
 keepYoungSpaceSmall();
@@ -36,7 +36,11 @@ process.exit();
 
 async function main(words: readonly string[]): Promise<number> {
   let exitCode = 0;
-  const stop: Stop = { controller: new AbortController(), signal: null, deaf: async (work) => work() };
+  const stop: Stop = {
+    controller: new AbortController(),
+    signal: null,
+    runUninterruptible: async (work) => work(),
+  };
   watchSignals(stop);
   watchPipes();
   const program = buildProgram(async (spec, given) => {
@@ -190,7 +194,7 @@ function buildIo(stop: Stop, isColored: boolean, progress: Progress): Io {
     signal: stop.controller.signal,
     onProgress: progress.onProgress,
     hostLimits: new HostLimits(),
-    deaf: (work) => stop.deaf(work),
+    runUninterruptible: (work) => stop.runUninterruptible(work),
   };
 }
 
@@ -251,11 +255,11 @@ function watchSignals(stop: Stop): void {
   };
   listen();
   // Without a listener a signal does what it does to any process, whatever the thread is busy with.
-  stop.deaf = async (work) => {
+  stop.runUninterruptible = async (work) => {
     // Node reads signals once in a turn of the event loop, which may be before this one came; one that waits when its
     // listener goes is lost.
-    await hearSignals(stop.controller.signal);
-    await hearSignals(stop.controller.signal);
+    await throwIfInterrupted(stop.controller.signal);
+    await throwIfInterrupted(stop.controller.signal);
     process.off('SIGINT', onSignal);
     process.off('SIGTERM', onSignal);
     try {

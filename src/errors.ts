@@ -90,6 +90,11 @@ const RESOURCES: Readonly<Record<string, readonly [what: string, hint: string]>>
   EAGAIN: ['allows this process no more threads', 'Raise the limit (ulimit -u, the container).'],
 };
 
+/** The code of an error of the system or of Node, such as `ENOSPC`; other errors as text. */
+export function errorCodeOf(error: unknown): string {
+  return error instanceof Error && 'code' in error ? String(error.code) : String(error);
+}
+
 /** An error for what the machine lacks, whichever call met it first; null for others. */
 function resourceError(error: unknown): SvcError | null {
   if (!(error instanceof Error)) return null;

@@ -1,5 +1,5 @@
-import { createHash } from 'node:crypto';
 import { SvcError } from '../errors.js';
+import { sha256Of } from '../runtime/sha256.js';
 import type { LedgerRun, Written } from './context.js';
 import type { OpenSite } from './open-sites.js';
 import { comparePlans, type Plan, type TargetPlan } from './plan.js';
@@ -9,7 +9,7 @@ const NAMED_CHANGES = 10;
 
 /** The name a plan goes by in the ledger. */
 export function planSha256(plan: Plan): string {
-  return createHash('sha256').update(renderPlan(plan)).digest('hex');
+  return sha256Of(renderPlan(plan));
 }
 
 /**

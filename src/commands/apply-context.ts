@@ -2,11 +2,11 @@ import { sleepForReal } from '../api/sleep.js';
 import type { ApplyContext, Tuning } from '../apply/context.js';
 import type { Policy } from '../apply/plan.js';
 import { SvcError } from '../errors.js';
-import type { WorkIo } from '../runtime/work-io.js';
 import { type RemapRun, readRemapRuns } from '../store/evidence.js';
 import type { Db } from '../store/open.js';
 import { assertDigests } from '../store/remap-digest.js';
 import { readVersion } from '../version.js';
+import type { WorkIo } from './io.js';
 
 export interface ContextOptions {
   readonly db: Db;

@@ -4,9 +4,9 @@ import type { Plan } from '../apply/plan.js';
 import type { Config } from '../config/config.js';
 import type { ProgressEvent } from '../domain.js';
 import { SvcError } from '../errors.js';
-import type { Io } from '../runtime/io.js';
 import { restoreError, type ThreadError } from '../runtime/thread-errors.js';
 import type { ApplyRequest, UndoRequest } from './apply-request.js';
+import type { Io } from './io.js';
 
 /** What the thread is to do. */
 export type ApplyJob =

@@ -1,9 +1,9 @@
 import { parentPort, workerData } from 'node:worker_threads';
 import type { Result } from '../apply/actions.js';
 import { flattenError } from '../runtime/thread-errors.js';
-import type { WorkIo } from '../runtime/work-io.js';
 import type { ApplyInput, ApplyMessage } from './apply-in-thread.js';
 import { doApply } from './apply-work.js';
+import type { WorkIo } from './io.js';
 import { doUndo } from './undo-work.js';
 
 /** The thread that applies and takes back. */

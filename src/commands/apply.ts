@@ -5,12 +5,12 @@ import { readPlan, renderPlan } from '../apply/plan-file.js';
 import type { ApplyTarget } from '../config/apply-targets.js';
 import type { Config } from '../config/config.js';
 import { SvcError } from '../errors.js';
-import type { Io } from '../runtime/io.js';
 import { assertTargets, writeOutput, writeText } from '../runtime/write-output.js';
 import { escapeJson, escapeLines } from '../text/escape.js';
 import { applyInThread } from './apply-in-thread.js';
 import type { ApplyRequest } from './apply-request.js';
 import { shellLine } from './command-line.js';
+import type { Io } from './io.js';
 import { assertSameRequest } from './planned-request.js';
 import { ownFilesOf } from './report.js';
 

@@ -3,12 +3,12 @@ import { closeSync, existsSync, openSync, rmSync, statSync } from 'node:fs';
 import { resolve } from 'node:path';
 import type { Config } from '../config/config.js';
 import { SvcError } from '../errors.js';
-import type { Io } from '../runtime/io.js';
 import { assertTargets, moveInto, onFile, writeText } from '../runtime/write-output.js';
 import { type Db, guardDatabase, openDatabase } from '../store/open.js';
 import { groupDigits } from '../text/numbers.js';
 import { backupStopped, checkCopy } from './check-copy.js';
-import { leavingWord, namingOwner } from './hold-database.js';
+import { withLockOwner, withOwnerNote } from './hold-database.js';
+import type { Io } from './io.js';
 import { ownFilesOf } from './report.js';
 
 export interface BackupOptions {
@@ -67,9 +67,9 @@ function assertTarget(config: Config, target: string, force: boolean): void {
 }
 
 async function copyDatabase(file: string, copy: string, io: Io): Promise<void> {
-  const db = namingOwner(file, () => openDatabase(file, 'read'));
+  const db = withLockOwner(file, () => openDatabase(file, 'read'));
   try {
-    await leavingWord({ file, command: 'backup', nowMs: io.clock.now() }, () => copyPages(db, copy, io));
+    await withOwnerNote({ file, command: 'backup', nowMs: io.clock.now() }, () => copyPages(db, copy, io));
   } catch (error) {
     guardDatabase(file, () => {
       throw error;

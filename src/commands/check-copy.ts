@@ -1,7 +1,7 @@
 import { Worker } from 'node:worker_threads';
 import { SvcError } from '../errors.js';
-import type { Io } from '../runtime/io.js';
 import { restoreError, type ThreadError } from '../runtime/thread-errors.js';
+import type { Io } from './io.js';
 
 /** What the thread says that checks a copy. */
 export type CheckMessage =

@@ -5,12 +5,12 @@ import { readBaseline } from '../report/baseline.js';
 import { renderBaseline, standingRows } from '../report/render-baseline.js';
 import type { RenderSource } from '../report/renderers.js';
 import type { Report } from '../report/schema.js';
-import type { Io } from '../runtime/io.js';
 import { writeText } from '../runtime/write-output.js';
 import { listStreams } from '../store/streams.js';
 import { escapeUnseen } from '../text/escape.js';
 import { countOf, groupDigits } from '../text/numbers.js';
 import { assertListsExist } from './assert-lists-exist.js';
+import type { Io } from './io.js';
 import { readDatabase } from './read-database.js';
 import { assertOutputs, type ExtraOutput, type ReportOptions, writeReport } from './report.js';
 

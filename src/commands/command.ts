@@ -1,5 +1,5 @@
 import type { Config } from '../config/config.js';
-import type { Io } from '../runtime/io.js';
+import type { Io } from './io.js';
 
 /** One option of a command. */
 export interface OptionSpec {

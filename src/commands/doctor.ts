@@ -11,9 +11,9 @@ import { probeRemote } from '../inspect/doctor/probe.js';
 import { readDatabaseFacts, readDisk, readNamed } from '../inspect/doctor/read-local.js';
 import { renderDoctorJson } from '../inspect/doctor/render-json.js';
 import { renderDoctor } from '../inspect/doctor/render-text.js';
-import type { Io } from '../runtime/io.js';
 import { writeText } from '../runtime/write-output.js';
 import { readSqliteVersion } from '../store/open.js';
+import type { Io } from './io.js';
 import { readDatabase } from './read-database.js';
 import { withHostWaits } from './with-host-waits.js';
 

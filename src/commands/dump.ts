@@ -1,11 +1,11 @@
 import type { Config } from '../config/config.js';
 import { DUMP_FORMATS, type DumpFormat } from '../report/render-dump.js';
 import { assertStdout } from '../runtime/closed-stdout.js';
-import type { Io } from '../runtime/io.js';
 import { assertTargets, writeOutput, writeText } from '../runtime/write-output.js';
 import { assertUsableRemap } from '../store/read-readiness.js';
 import { readRemap } from '../store/remap.js';
 import { escapeUnseen } from '../text/escape.js';
+import type { Io } from './io.js';
 import { assertCompanies, assertRemapIntact, readDatabase } from './read-database.js';
 import { ownFilesOf, scopeOf } from './report.js';
 

@@ -3,10 +3,10 @@ import { SvcError } from '../errors.js';
 import { type ExplainQuestion, explainRecord } from '../inspect/explain/explain.js';
 import { renderExplanationJson } from '../inspect/explain/render-json.js';
 import { renderExplanation } from '../inspect/explain/render-text.js';
-import type { Io } from '../runtime/io.js';
 import { writeText } from '../runtime/write-output.js';
 import { parseSvcId } from '../store/lookup.js';
 import { guardDatabase } from '../store/open.js';
+import type { Io } from './io.js';
 import { assertPlace } from './narrow.js';
 import { readDatabase } from './read-database.js';
 

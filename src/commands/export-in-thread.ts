@@ -5,11 +5,11 @@ import type { Generation, ListPage, ProgressEvent } from '../domain.js';
 import { SvcError } from '../errors.js';
 import type { ExportSummary } from '../export/run-export.js';
 import type { Arrival, Followed, ListRequest, PageSupply } from '../export/source.js';
-import type { Io } from '../runtime/io.js';
 import { flattenError, restoreError, type ThreadError } from '../runtime/thread-errors.js';
 import { keepYoungSpaceSmall } from '../runtime/young-space.js';
 import type { Exporter, ExportWish } from './exporter-on.js';
-import { type Hold, takeWordBack } from './hold-database.js';
+import { type Hold, removeOwnerNote } from './hold-database.js';
+import type { Io } from './io.js';
 
 /** Pages pass through the thread: with more room for what is young their memory is freed later, and no faster. */
 const YOUNG_MIB = 4;
@@ -48,7 +48,7 @@ export type ThreadArrival = Omit<Arrival, 'answer'> & { readonly answer: ListPag
  * and parsed in the thread of the caller, which no transaction keeps from asking on. The signal that `work` is given
  * stops it, too, when the thread ends before its time.
  *
- * @throws SvcError as `holdDatabase` does
+ * @throws SvcError as `withDatabase` does
  */
 export async function holdInThread<T>(
   hold: Hold,
@@ -105,7 +105,7 @@ class ExportThread {
       this.#worker.on('exit', (code) => {
         io.signal.removeEventListener('abort', stop);
         if (!this.#isClosing) {
-          takeWordBack(hold.file);
+          removeOwnerNote(hold.file);
           this.#die(new SvcError('internal', `The export thread ended with code ${code}.`));
         }
         resolve();

@@ -6,7 +6,7 @@ import type { Arrival, Followed, ListRequest, PageSupply } from '../export/sourc
 import { flattenError, restoreError } from '../runtime/thread-errors.js';
 import { buffersOf, type ExportMessage, type ExportOrder } from './export-in-thread.js';
 import { type Exporter, type ExportWish, exporterOn } from './exporter-on.js';
-import { type Hold, holdDatabase } from './hold-database.js';
+import { type Hold, withDatabase } from './hold-database.js';
 
 /** The thread that holds the database and exports into it, with pages that the other thread asks for. */
 class ExportServant implements PageSupply {
@@ -17,7 +17,7 @@ class ExportServant implements PageSupply {
 
   /** Obeys until it is told to close. */
   async serve(hold: Hold): Promise<void> {
-    await holdDatabase(hold, async (db) => {
+    await withDatabase(hold, async (db) => {
       const exporter = exporterOn(db, hold.file, {
         signal: this.#stop.signal,
         clock: { now: Date.now },

@@ -13,7 +13,6 @@ import {
 import { renderFindings } from '../report/render-findings.js';
 import { renderNdjson } from '../report/render-ndjson.js';
 import { assertStdout } from '../runtime/closed-stdout.js';
-import type { Io } from '../runtime/io.js';
 import { assertTargets, writeOutput, writeText } from '../runtime/write-output.js';
 import { readRemapRuns } from '../store/evidence.js';
 import { listV4Candidates } from '../store/finding.js';
@@ -32,6 +31,7 @@ import { findIncomplete } from '../store/readiness.js';
 import { EVERYTHING, type RemapRow } from '../store/remap.js';
 import { countOf } from '../text/numbers.js';
 import { didYouMean } from '../text/suggest.js';
+import type { Io } from './io.js';
 import { assertCompanies, assertRemapIntact, readDatabase } from './read-database.js';
 import { ownFilesOf, scopeOf } from './report.js';
 

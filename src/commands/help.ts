@@ -1,9 +1,9 @@
 import { readTopic, TOPICS } from '../docs/topics.js';
 import { SvcError } from '../errors.js';
-import type { Io } from '../runtime/io.js';
 import { writeText } from '../runtime/write-output.js';
 import { didYouMean } from '../text/suggest.js';
 import { COMMANDS } from './catalogue/all.js';
+import type { Io } from './io.js';
 import { renderTopic } from './render-topic.js';
 
 /** Longer lines are hard to read. */

@@ -2,7 +2,7 @@ import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { kill, pid } from 'node:process';
 import { z } from 'zod';
-import { SvcError } from '../errors.js';
+import { errorCodeOf, SvcError } from '../errors.js';
 import { type Db, openDatabase } from '../store/open.js';
 
 /** Who works on a database: beside it, so that whoever is locked out can be told. Not the lock itself. */
@@ -14,7 +14,7 @@ const ownerSchema = z.object({
 });
 type Owner = z.infer<typeof ownerSchema>;
 
-/** What `holdDatabase` is to do. */
+/** What `withDatabase` opens, and for whom. */
 export interface Hold {
   readonly file: string;
   readonly mode: 'create' | 'write';
@@ -24,13 +24,13 @@ export interface Hold {
 }
 
 /**
- * Runs `work` on a database that nobody else may use meanwhile, and leaves word of who does.
+ * Runs `work` on a database that no other process may use meanwhile, with a note of the owner beside it.
  *
  * @throws SvcError as `openDatabase` does; `locked` names the process that holds it
  */
-export async function holdDatabase<T>(hold: Hold, work: (db: Db) => Promise<T>): Promise<T> {
+export async function withDatabase<T>(hold: Hold, work: (db: Db) => Promise<T>): Promise<T> {
   const { file, mode, command, nowMs } = hold;
-  const db = namingOwner(file, () => openDatabase(file, mode));
+  const db = withLockOwner(file, () => openDatabase(file, mode));
   saveOwner(file, { pid, host: hostname(), since: new Date(nowMs).toISOString(), command });
   try {
     return await work(db);
@@ -42,9 +42,9 @@ export async function holdDatabase<T>(hold: Hold, work: (db: Db) => Promise<T>):
 }
 
 /**
- * Runs long work on a database opened for reading, which keeps writers out, and leaves word of who does it.
+ * Runs long work on a database opened for reading, which keeps writers out, with a note of the owner beside it.
  */
-export async function leavingWord<T>(
+export async function withOwnerNote<T>(
   { file, command, nowMs }: Omit<Hold, 'mode'>,
   work: () => Promise<T>,
 ): Promise<T> {
@@ -52,17 +52,17 @@ export async function leavingWord<T>(
   try {
     return await work();
   } finally {
-    takeWordBack(file);
+    removeOwnerNote(file);
   }
 }
 
-/** Removes the word that this process left, also for a thread of it that could not; another's stays. */
-export function takeWordBack(file: string): void {
+/** Removes the owner note of this process, also for a thread of it that was ended; another process's stays. */
+export function removeOwnerNote(file: string): void {
   if (readOwner(file)?.pid === pid) rmSync(noteOf(file), { force: true });
 }
 
-/** Runs `open`; an error `locked` gets the owner's name where one left it. */
-export function namingOwner<T>(file: string, open: () => T): T {
+/** Runs `open`; an error `locked` names the owner, if there is a note of one. */
+export function withLockOwner<T>(file: string, open: () => T): T {
   try {
     return open();
   } catch (error) {
@@ -107,6 +107,6 @@ function isGone(owner: Owner): boolean {
     kill(owner.pid, 0);
     return false;
   } catch (error) {
-    return error instanceof Error && 'code' in error && error.code === 'ESRCH';
+    return errorCodeOf(error) === 'ESRCH';
   }
 }

@@ -5,10 +5,10 @@ import type { Readable } from 'node:stream';
 import { DEFAULT_MODELS } from '../config/defaults.js';
 import { baseUrlProblem } from '../config/values.js';
 import type { ModelPair } from '../domain.js';
-import { SvcError } from '../errors.js';
-import type { Io } from '../runtime/io.js';
+import { errorCodeOf, SvcError } from '../errors.js';
 import { createFile, writeText } from '../runtime/write-output.js';
 import { didYouMean } from '../text/suggest.js';
+import type { Io } from './io.js';
 import { renderStarter, STARTER_DEFAULTS, type StarterAnswers } from './starter-config.js';
 
 export interface InitOptions {
@@ -44,7 +44,7 @@ function write(file: string, text: string, force: boolean): void {
   try {
     createFile(file, text, { replace: force });
   } catch (cause) {
-    const error = cause instanceof Error && 'code' in cause ? String(cause.code) : String(cause);
+    const error = errorCodeOf(cause);
     if (error === 'EEXIST') throw isThere(file);
     throw new SvcError('output', `Cannot write ${file}: ${error}.`, {
       hint: 'Check that the folder exists and can be written.',

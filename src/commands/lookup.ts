@@ -1,11 +1,11 @@
 import type { Config } from '../config/config.js';
 import { SvcError } from '../errors.js';
 import { assertStdout } from '../runtime/closed-stdout.js';
-import type { Io } from '../runtime/io.js';
 import { writeText } from '../runtime/write-output.js';
 import type { Answer } from '../store/answer.js';
 import { parseSvcId, prepareLookup } from '../store/lookup.js';
 import { assertUsableRemap } from '../store/read-readiness.js';
+import type { Io } from './io.js';
 import { assertPlace } from './narrow.js';
 import { readDatabase } from './read-database.js';
 

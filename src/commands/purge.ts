@@ -1,16 +1,16 @@
 import type { Config } from '../config/config.js';
 import { SvcError } from '../errors.js';
-import type { Io } from '../runtime/io.js';
 import { writeText } from '../runtime/write-output.js';
 import { guardDatabase } from '../store/open.js';
 import { purgePayloads } from '../store/purge.js';
 import { groupDigits } from '../text/numbers.js';
-import { holdDatabase } from './hold-database.js';
+import { withDatabase } from './hold-database.js';
+import type { Io } from './io.js';
 
 /**
  * `purge --payloads`: drops record payloads from the database, keeps ids and the remap.
  *
- * @throws SvcError `usage` without `--payloads`; as `holdDatabase` does
+ * @throws SvcError `usage` without `--payloads`; as `withDatabase` does
  */
 export async function runPurge(
   options: { readonly config: Config; readonly payloads: boolean },
@@ -23,8 +23,8 @@ export async function runPurge(
     });
   }
   const hold = { file: database, mode: 'write', command: 'purge', nowMs: io.clock.now() } as const;
-  const dropped = await holdDatabase(hold, async (db) =>
-    io.deaf(() => guardDatabase(database, () => purgePayloads(db))),
+  const dropped = await withDatabase(hold, async (db) =>
+    io.runUninterruptible(() => guardDatabase(database, () => purgePayloads(db))),
   );
   const text = `${groupDigits(dropped)} payloads were dropped from ${database}; ids and remap are unchanged.`;
   await writeText(io.stdout, [`${text}\nNext: svc-migrate status\n`]);

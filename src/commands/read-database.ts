@@ -1,14 +1,14 @@
 import type { Config } from '../config/config.js';
 import { buildFingerprint } from '../config/fingerprint.js';
 import { SvcError } from '../errors.js';
-import type { Io } from '../runtime/io.js';
 import { newPause } from '../runtime/pause.js';
 import { listCompanyIds } from '../store/findings.js';
 import { assertSameExport } from '../store/fingerprint.js';
 import { type Db, guardDatabase, openDatabase } from '../store/open.js';
 import { type RemapPart, verifyDigests } from '../store/remap-digest.js';
 import { didYouMean } from '../text/suggest.js';
-import { namingOwner } from './hold-database.js';
+import { withLockOwner } from './hold-database.js';
+import type { Io } from './io.js';
 
 /**
  * Runs `work` on the database as it is at one moment, read-only.
@@ -16,7 +16,7 @@ import { namingOwner } from './hold-database.js';
  * @throws SvcError `other_configuration` where it was exported with another one, and as `openDatabase` does
  */
 export async function readDatabase<T>(config: Config, work: (db: Db) => Promise<T>): Promise<T> {
-  const db = namingOwner(config.database, () => openDatabase(config.database, 'read'));
+  const db = withLockOwner(config.database, () => openDatabase(config.database, 'read'));
   try {
     guardDatabase(config.database, () => {
       db.exec('BEGIN');

@@ -8,7 +8,6 @@ import { recheck } from '../inspect/recheck/recheck.js';
 import { renderRecheck, renderRecheckJson } from '../inspect/recheck/render.js';
 import { indexOpen, judgeRecheck } from '../inspect/recheck/result.js';
 import { type RoundResult, runRound } from '../inspect/recheck/round.js';
-import type { Io } from '../runtime/io.js';
 import { writeText } from '../runtime/write-output.js';
 import { assertSameExport } from '../store/fingerprint.js';
 import { guardDatabase } from '../store/open.js';
@@ -19,7 +18,8 @@ import { EVERYTHING } from '../store/remap.js';
 import { INDEX_PARTS } from '../store/remap-blocks.js';
 import { exportGeneration } from './export-generation.js';
 import { exporterOn } from './exporter-on.js';
-import { holdDatabase } from './hold-database.js';
+import { withDatabase } from './hold-database.js';
+import type { Io } from './io.js';
 import { assertRemapIntact, readDatabase } from './read-database.js';
 import { rebuildRemap } from './remap.js';
 import { withApi } from './with-api.js';
@@ -48,13 +48,13 @@ export async function runRecheck({ config, times, everyMs, json }: RecheckComman
       readOpen: () =>
         readDatabase(config, async (db) => {
           await assertRemapIntact(db, io);
-          return io.deaf(() => indexOpen(readOpenRows(db)));
+          return io.runUninterruptible(() => indexOpen(readOpenRows(db)));
         }),
       readOutcomes: (rows) =>
         readDatabase(config, async (db) => {
           await assertRemapIntact(db, io, INDEX_PARTS);
           const read = prepareReadOutcome(db);
-          return io.deaf(() => rows.map((row) => read(row)));
+          return io.runUninterruptible(() => rows.map((row) => read(row)));
         }),
       sleep: (ms) => sleepForReal(ms, io.signal),
       onProgress: io.onProgress,
@@ -84,9 +84,9 @@ async function ensureRemap(config: Config, io: Io): Promise<void> {
 
 /** One round with the database held, as an export holds it. */
 function runRoundAlone(config: Config, api: Api, io: Io): Promise<RoundResult> {
-  const { clock, onProgress, deaf } = io;
+  const { clock, onProgress, runUninterruptible } = io;
   const hold = { file: config.database, mode: 'write', command: 'recheck', nowMs: clock.now() } as const;
-  return holdDatabase(hold, async (db) => {
+  return withDatabase(hold, async (db) => {
     guardDatabase(config.database, () => assertSameExport(db, buildFingerprint(config)));
     const saver = createSaver({
       db,
@@ -106,7 +106,7 @@ function runRoundAlone(config: Config, api: Api, io: Io): Promise<RoundResult> {
       readAgain: (generation, models, companies) =>
         exportGeneration(generation, exporter, { config, models, companies, restart: false }, io),
       onProgress,
-      deaf,
+      runUninterruptible,
     });
   });
 }

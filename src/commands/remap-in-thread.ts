@@ -5,9 +5,9 @@ import type { ProgressEvent } from '../domain.js';
 import { SvcError } from '../errors.js';
 import type { RemapSummary } from '../match/build-remap.js';
 import type { NamedPair } from '../match/pair-companies.js';
-import type { Io } from '../runtime/io.js';
 import { restoreError, type ThreadError } from '../runtime/thread-errors.js';
-import { takeWordBack } from './hold-database.js';
+import { removeOwnerNote } from './hold-database.js';
+import type { Io } from './io.js';
 
 /** Rows pass through the thread: with more room for what is young 25 MiB more are held at 1,000,000 records, and nothing is faster. */
 const YOUNG_MIB = 8;
@@ -41,7 +41,7 @@ export type RemapMessage =
 /**
  * Rebuilds the remap in a thread of its own, so that signals are heard and progress is shown meanwhile.
  *
- * @throws SvcError as `buildRemap`, `assertSameExport` and `holdDatabase` do; `interrupted`
+ * @throws SvcError as `buildRemap`, `assertSameExport` and `withDatabase` do; `interrupted`
  */
 export function remapInThread(
   wish: Omit<RemapInput, 'stop'>,
@@ -71,7 +71,7 @@ export function remapInThread(
     worker.on('exit', (code) => {
       clearTimeout(ending);
       io.signal.removeEventListener('abort', stop);
-      if (io.signal.aborted) takeWordBack(input.config.database);
+      if (io.signal.aborted) removeOwnerNote(input.config.database);
       reject(
         io.signal.aborted
           ? remapStopped()

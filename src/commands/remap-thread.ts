@@ -3,7 +3,7 @@ import { buildRemap } from '../match/build-remap.js';
 import { flattenError } from '../runtime/thread-errors.js';
 import { assertSameExport } from '../store/fingerprint.js';
 import { guardDatabase } from '../store/open.js';
-import { holdDatabase } from './hold-database.js';
+import { withDatabase } from './hold-database.js';
 import { type RemapInput, type RemapMessage, remapStopped } from './remap-in-thread.js';
 
 /**
@@ -13,7 +13,7 @@ import { type RemapInput, type RemapMessage, remapStopped } from './remap-in-thr
 async function main(input: RemapInput): Promise<void> {
   const { config, fingerprint, named, decisions, inputs, nowMs } = input;
   const hold = { file: config.database, mode: 'write', command: 'remap', nowMs } as const;
-  const summary = await holdDatabase(hold, async (db) =>
+  const summary = await withDatabase(hold, async (db) =>
     guardDatabase(config.database, () => {
       assertSameExport(db, fingerprint);
       return buildRemap({

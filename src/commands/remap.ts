@@ -6,12 +6,12 @@ import { digestInputFiles } from '../config/input-files.js';
 import { SvcError } from '../errors.js';
 import type { RemapSummary } from '../match/build-remap.js';
 import { STATUSES } from '../reasons.js';
-import type { Io } from '../runtime/io.js';
 import { writeText } from '../runtime/write-output.js';
 import { readReadiness } from '../store/read-readiness.js';
 import { isExported } from '../store/readiness.js';
 import { EVERYTHING } from '../store/remap.js';
 import { countOf, groupDigits } from '../text/numbers.js';
+import type { Io } from './io.js';
 import { readDatabase } from './read-database.js';
 import { type RemapInput, remapInThread } from './remap-in-thread.js';
 

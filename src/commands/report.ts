@@ -10,7 +10,6 @@ import type { Report } from '../report/schema.js';
 import type { Since } from '../report/since.js';
 import { buildVerdict } from '../report/verdict.js';
 import { assertStdout } from '../runtime/closed-stdout.js';
-import type { Io } from '../runtime/io.js';
 import { newPause } from '../runtime/pause.js';
 import { assertTargets, type Output, writeOutput, writeText } from '../runtime/write-output.js';
 import { readDriftFindings } from '../store/drift.js';
@@ -22,6 +21,7 @@ import { type RemapRow, readFindings, type Scope } from '../store/remap.js';
 import { INDEX_PARTS, TABLE_PARTS } from '../store/remap-blocks.js';
 import type { RemapPart } from '../store/remap-digest.js';
 import { readVersion } from '../version.js';
+import type { Io } from './io.js';
 import { assertCompanies, assertRemapIntact, readDatabase } from './read-database.js';
 
 /** Where reports go, by format; `-` is stdout. None: a readable summary on stdout. */

@@ -1,12 +1,12 @@
 import { loadKeys } from '../config/keys.js';
 import type { Generation } from '../domain.js';
 import { EXIT_BY_CODE, SvcError } from '../errors.js';
-import type { Io } from '../runtime/io.js';
 import { writeText } from '../runtime/write-output.js';
 import { assertCheckable, type CheckOptions, runCheck } from './check.js';
 import { type ExportCommand, exportGeneration } from './export-generation.js';
 import { holdInThread } from './export-in-thread.js';
 import type { Exporter } from './exporter-on.js';
+import type { Io } from './io.js';
 import { readRemapInputs, rebuildRemap } from './remap.js';
 import { withHostWaits } from './with-host-waits.js';
 

@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import type { Writable } from 'node:stream';
-import { SvcError } from '../errors.js';
+import { errorCodeOf, SvcError } from '../errors.js';
 import { FAULTS, parseFault } from '../sandbox/faults.js';
 import { writePrivateFile } from '../sandbox/private-file.js';
 import { addQuirk, NO_QUIRKS, QUIRKS, type Quirks } from '../sandbox/quirks.js';
@@ -151,7 +151,7 @@ function write(file: string, pieces: Iterable<string>): void {
   try {
     writePrivateFile(file, pieces);
   } catch (cause) {
-    const error = cause instanceof Error && 'code' in cause ? String(cause.code) : String(cause);
+    const error = errorCodeOf(cause);
     throw new SvcError('output', `Cannot write ${file}.`, { facts: { error }, cause });
   }
 }

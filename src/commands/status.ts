@@ -3,7 +3,6 @@ import type { Config } from '../config/config.js';
 import { isUnfinished, STREAM_STATES } from '../domain.js';
 import { STATUSES } from '../reasons.js';
 import { buildTrend } from '../report/trend.js';
-import type { Io } from '../runtime/io.js';
 import { writeText } from '../runtime/write-output.js';
 import { type RemapRun, readRemapRuns } from '../store/evidence.js';
 import { readReadiness } from '../store/read-readiness.js';
@@ -13,6 +12,7 @@ import type { StreamRow } from '../store/stream-row.js';
 import { escapeUnseen } from '../text/escape.js';
 import { countOf, formatDuration, formatTime, groupDigits } from '../text/numbers.js';
 import { wrapText } from '../text/text-layout.js';
+import type { Io } from './io.js';
 import { readDatabase } from './read-database.js';
 
 export interface StatusOptions {

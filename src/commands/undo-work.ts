@@ -4,13 +4,13 @@ import type { LedgerRun, Undone } from '../apply/context.js';
 import { closeSites, type OpenSite, openSites } from '../apply/open-sites.js';
 import { renderRuns, renderUndone } from '../apply/render-outcome.js';
 import { SvcError } from '../errors.js';
-import type { WorkIo } from '../runtime/work-io.js';
 import { type Db, openDatabase, openEmptyDatabase } from '../store/open.js';
 import { suggest } from '../text/suggest.js';
 import { buildUndoContext } from './apply-context.js';
 import type { ApplyJob } from './apply-in-thread.js';
 import { shellLine, wordsOf } from './command-line.js';
-import { namingOwner } from './hold-database.js';
+import { withLockOwner } from './hold-database.js';
+import type { WorkIo } from './io.js';
 
 /**
  * What `undo` does, in its thread.
@@ -35,7 +35,7 @@ export async function doUndo(
 }
 
 function openRemap(file: string): Db {
-  return existsSync(file) ? namingOwner(file, () => openDatabase(file, 'read')) : openEmptyDatabase();
+  return existsSync(file) ? withLockOwner(file, () => openDatabase(file, 'read')) : openEmptyDatabase();
 }
 
 async function listRuns(sites: readonly OpenSite[]): Promise<LedgerRun[]> {

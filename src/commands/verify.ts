@@ -4,9 +4,9 @@ import { renderVerifyJson } from '../inspect/verify/render-json.js';
 import { renderVerify } from '../inspect/verify/render-text.js';
 import { judgeVerify } from '../inspect/verify/result.js';
 import { verifyRemap } from '../inspect/verify/verify.js';
-import type { Io } from '../runtime/io.js';
 import { writeText } from '../runtime/write-output.js';
-import { leavingWord } from './hold-database.js';
+import { withOwnerNote } from './hold-database.js';
+import type { Io } from './io.js';
 import { assertRemapIntact, readDatabase } from './read-database.js';
 import { withApi } from './with-api.js';
 
@@ -32,8 +32,16 @@ export async function runVerify({ config, sample, seed, json }: VerifyCommand, i
       await assertRemapIntact(db, io);
       const reader = createPairReader(api, config);
       const hold = { file: config.database, command: 'verify', nowMs: io.clock.now() };
-      return leavingWord(hold, () =>
-        verifyRemap({ db, config, reader, sample, seed, onProgress: io.onProgress, deaf: io.deaf }),
+      return withOwnerNote(hold, () =>
+        verifyRemap({
+          db,
+          config,
+          reader,
+          sample,
+          seed,
+          onProgress: io.onProgress,
+          runUninterruptible: io.runUninterruptible,
+        }),
       );
     }),
   );

@@ -5,8 +5,8 @@ import { listSecrets, loadKeys } from '../config/keys.js';
 import { SvcError } from '../errors.js';
 import { type EventListener, listenForEvents } from '../inspect/settle/event-listener.js';
 import { waitSettled } from '../inspect/settle/wait-settled.js';
-import type { Io } from '../runtime/io.js';
 import { groupDigits } from '../text/numbers.js';
+import type { Io } from './io.js';
 
 /** How to wait for the backfill. */
 export interface WaitSettings {

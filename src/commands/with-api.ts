@@ -2,7 +2,7 @@ import { type Api, createApi } from '../api/client.js';
 import type { Config } from '../config/config.js';
 import { type Keys, listSecrets, loadKeys } from '../config/keys.js';
 import { SvcError } from '../errors.js';
-import type { Io } from '../runtime/io.js';
+import type { Io } from './io.js';
 import { withHostWaits } from './with-host-waits.js';
 
 /**

@@ -1,8 +1,8 @@
 import type { HostWait } from '../api/host-limits.js';
 import { SvcError } from '../errors.js';
-import type { Io } from '../runtime/io.js';
 import { readHostWaits, saveHostWaits } from '../store/host-waits.js';
 import { type Db, guardDatabase, openDatabase } from '../store/open.js';
+import type { Io } from './io.js';
 
 /**
  * Runs `work`, which asks the service: hosts that asked an earlier process to wait are left alone until then, and

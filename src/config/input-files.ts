@@ -1,5 +1,5 @@
-import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
+import { sha256Of } from '../runtime/sha256.js';
 import type { Config } from './config.js';
 
 /** The settings that name files which a remap is built with, beside the database. */
@@ -21,7 +21,7 @@ export function digestInputFiles(settings: InputSettings): Readonly<Record<strin
 
 function digestFile(file: string): string {
   try {
-    return createHash('sha256').update(readFileSync(file)).digest('hex');
+    return sha256Of(readFileSync(file));
   } catch {
     return '';
   }

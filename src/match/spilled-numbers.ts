@@ -1,8 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { closeSync, openSync, readSync, rmSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
-import { SvcError } from '../errors.js';
-import { errorCodeOf } from '../store/database-file.js';
+import { errorCodeOf, SvcError } from '../errors.js';
 
 /** Ids whose numbers are in memory at once. */
 const SPAN = 2 ** 17;

@@ -1,5 +1,5 @@
 import { closeSync, fsyncSync, openSync, realpathSync, renameSync, rmSync, writeSync } from 'node:fs';
-import { SvcError } from '../errors.js';
+import { errorCodeOf, SvcError } from '../errors.js';
 
 const BUFFER_CHARS = 65_536;
 
@@ -70,7 +70,7 @@ function asOutput<T>(file: string, step: () => T): T {
   try {
     return step();
   } catch (cause) {
-    const code = cause instanceof Error && 'code' in cause ? String(cause.code) : String(cause);
+    const code = errorCodeOf(cause);
     throw new SvcError('output', `Cannot write ${file}: ${code}.`, {
       hint: 'Check that the folder exists, can be written and has room.',
       facts: { error: code },

@@ -12,7 +12,7 @@ export type Pause = (step: {
 export function newPause(io: { readonly signal: AbortSignal; readonly onProgress: OnProgress }): Pause {
   return async (step) => {
     io.onProgress({ kind: 'step', ...step });
-    await hearSignals(io.signal);
+    await throwIfInterrupted(io.signal);
   };
 }
 
@@ -21,7 +21,7 @@ export function newPause(io: { readonly signal: AbortSignal; readonly onProgress
  *
  * @throws SvcError `interrupted` where the signal was aborted
  */
-export async function hearSignals(signal: AbortSignal): Promise<void> {
+export async function throwIfInterrupted(signal: AbortSignal): Promise<void> {
   await new Promise<void>((resume) => setImmediate(resume));
   if (signal.aborted) throw new SvcError('interrupted', 'Stopped; nothing was changed.');
 }

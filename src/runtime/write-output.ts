@@ -12,8 +12,8 @@ import {
 } from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';
 import type { Writable } from 'node:stream';
-import { SvcError } from '../errors.js';
-import { hearSignals } from './pause.js';
+import { errorCodeOf, SvcError } from '../errors.js';
+import { throwIfInterrupted } from './pause.js';
 
 /** Text on its way to a file, or to stdout where the target is `-`. */
 export interface Output {
@@ -89,7 +89,7 @@ export interface OutputIo {
 async function* hearing({ chunks }: Output, signal: AbortSignal): AsyncGenerator<string> {
   for (const buffer of inBuffers(chunks())) {
     yield buffer;
-    await hearSignals(signal);
+    await throwIfInterrupted(signal);
   }
 }
 
@@ -233,7 +233,7 @@ function syncIfPossible(fd: number): void {
   try {
     fsyncSync(fd);
   } catch (error) {
-    if (!(error instanceof Error && 'code' in error && error.code === 'EINVAL')) throw error;
+    if (errorCodeOf(error) !== 'EINVAL') throw error;
   }
 }
 
@@ -247,7 +247,7 @@ function syncFolder(folder: string): void {
 }
 
 function cannotWrite(target: string, cause: Error): SvcError {
-  const code = 'code' in cause ? String(cause.code) : cause.message;
+  const code = errorCodeOf(cause);
   return new SvcError('output', `Cannot write ${target}: ${code}.`, {
     hint: code === 'EPIPE' ? undefined : 'Check that the folder exists, can be written and has room.',
     facts: { error: code },

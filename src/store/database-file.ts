@@ -1,5 +1,5 @@
 import { closeSync, openSync, readSync, statSync } from 'node:fs';
-import { SvcError } from '../errors.js';
+import { errorCodeOf, SvcError } from '../errors.js';
 import { APPLICATION_ID, SCHEMA_VERSION } from './schema.js';
 
 /** The first bytes of a SQLite file; fields are big-endian (https://www.sqlite.org/fileformat.html). */
@@ -117,9 +117,4 @@ function assertHeader(file: string, head: Buffer): void {
 export function assertVersion(file: string, version: number): void {
   if (version > SCHEMA_VERSION) throw newerDatabase(file, version);
   if (version < SCHEMA_VERSION) throw olderDatabase(file, version);
-}
-
-/** Such as `ENOSPC`. */
-export function errorCodeOf(error: unknown): string {
-  return error instanceof Error && 'code' in error ? String(error.code) : String(error);
 }

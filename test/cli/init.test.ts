@@ -4,11 +4,11 @@ import { PassThrough } from 'node:stream';
 import { describe, expect, it } from 'vitest';
 import { HostLimits } from '../../src/api/host-limits.js';
 import { runInit } from '../../src/commands/init.js';
+import type { Io } from '../../src/commands/io.js';
 import { renderStarter, STARTER_DEFAULTS } from '../../src/commands/starter-config.js';
 import { DEFAULT_MODELS } from '../../src/config/defaults.js';
 import { loadConfig } from '../../src/config/load-config.js';
 import { configSchema } from '../../src/config/schema.js';
-import type { Io } from '../../src/runtime/io.js';
 import { NOW_MS, sampleConfig } from '../config/sample.js';
 import { filesIn, makeFolder, runCli } from './spawn-cli.js';
 
@@ -40,7 +40,7 @@ function testIo(): { readonly io: Io; readonly said: () => string } {
     signal: new AbortController().signal,
     onProgress: () => {},
     hostLimits: new HostLimits(),
-    deaf: async (work) => work(),
+    runUninterruptible: async (work) => work(),
   };
   return { io, said: () => chunks.join('') };
 }

@@ -5,11 +5,11 @@ import { Worker } from 'node:worker_threads';
 import { describe, expect, it, vi } from 'vitest';
 import { HostLimits } from '../../src/api/host-limits.js';
 import type { Exporter, ExportWish } from '../../src/commands/exporter-on.js';
+import type { Io } from '../../src/commands/io.js';
 import type { Generation, ProgressEvent } from '../../src/domain.js';
 import type { ErrorCode } from '../../src/errors.js';
 import type { ExportSummary } from '../../src/export/run-export.js';
 import type { PageSource } from '../../src/export/source.js';
-import type { Io } from '../../src/runtime/io.js';
 import { openDatabase } from '../../src/store/open.js';
 import { config } from './config.js';
 import { createFakeService, type FakeItem, type FakeRecord } from './fake-service.js';
@@ -48,7 +48,7 @@ function threadOn(b: Bench) {
     signal: stop.signal,
     onProgress: (event) => events.push(event),
     hostLimits: new HostLimits(),
-    deaf: async (work) => work(),
+    runUninterruptible: async (work) => work(),
   };
   const wish: ExportWish = { config: config(), models: [], companies: [], restart: false };
   const hold = { file: b.file, mode: 'create', command: 'export', nowMs: 0 } as const;

@@ -3,11 +3,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Writable } from 'node:stream';
 import { HostLimits } from '../../src/api/host-limits.js';
+import type { Io } from '../../src/commands/io.js';
 import type { Config } from '../../src/config/config.js';
 import { buildRemap } from '../../src/match/build-remap.js';
 import { buildReport } from '../../src/report/build-report.js';
 import type { Report } from '../../src/report/schema.js';
-import type { Io } from '../../src/runtime/io.js';
 import { type Db, openDatabase } from '../../src/store/open.js';
 import { EVERYTHING, type Scope } from '../../src/store/remap.js';
 import { configOf, type Exported, saveExported } from '../support/exported.js';
@@ -98,7 +98,7 @@ export function newIo(overrides: Partial<Io> = {}): TestIo {
     signal: new AbortController().signal,
     onProgress: () => {},
     hostLimits: new HostLimits(),
-    deaf: async (work) => work(),
+    runUninterruptible: async (work) => work(),
     ...overrides,
     stdout: new Sink(),
     stderr: new Sink(),

@@ -1,10 +1,10 @@
 import { existsSync } from 'node:fs';
 import type { FileTarget } from '../../config/apply-targets.js';
+import { sha256OfFile } from '../../runtime/sha256.js';
 import type { ApplyContext, LedgerRun, Site, Verified } from '../context.js';
 import { RowNames } from '../row-names.js';
 import { changedLines } from './changed-lines.js';
 import { recompute, sourceOf } from './recompute.js';
-import { sha256Of } from './sha256.js';
 import { readSideCar, type SideCar, targetOfRun } from './side-car.js';
 import { outputOf, surveyFile } from './survey-file.js';
 import { undoFile } from './undo-file.js';
@@ -63,12 +63,12 @@ async function verifyOutput(
   const source = sourceOf(target, output, car);
   if (!existsSync(output)) wrong.push(`${output} is gone`);
   if (!existsSync(source)) wrong.push(`${source} is gone`);
-  else if ((await sha256Of(source)) !== car.input.sha256) wrong.push(`${source} changed since`);
+  else if ((await sha256OfFile(source)) !== car.input.sha256) wrong.push(`${source} changed since`);
   else if ((await recompute(context, { ...target, file: source }, car)).sha256 !== car.output.sha256) {
     const isSameRemap = car.remapSha256 === context.facts.sha256;
     wrong.push(isSameRemap ? `${output} is not what the remap gives` : 'the remap of now gives other ids');
   }
-  const isChanged = existsSync(output) && (await sha256Of(output)) !== car.output.sha256;
+  const isChanged = existsSync(output) && (await sha256OfFile(output)) !== car.output.sha256;
   const changed = isChanged ? await changedLines(context, target, output, car) : new RowNames();
   return {
     target: target.name,

@@ -3,6 +3,7 @@ import { dirname } from 'node:path';
 import { columnLabel, type FileTarget } from '../../config/apply-targets.js';
 import { SvcError } from '../../errors.js';
 import { parseJsonPath } from '../../json/json-path.js';
+import { sha256OfFile } from '../../runtime/sha256.js';
 import { blocks, type ColumnWork, checkColumn, openColumn } from '../column-work.js';
 import type { ApplyContext, SurveyOptions } from '../context.js';
 import type { LeftCount } from '../left.js';
@@ -16,7 +17,6 @@ import { changedLines } from './changed-lines.js';
 import { listFileLeft } from './file-left.js';
 import { fileNotes } from './file-notes.js';
 import { type Pass, passThrough } from './pass.js';
-import { sha256Of } from './sha256.js';
 import { defaultOutput, findOutput, readSideCar, type SideCar } from './side-car.js';
 
 const BYTES_PER_SECOND = 50_000_000;
@@ -179,7 +179,7 @@ async function findEarlier(context: ApplyContext, target: FileTarget, sha256: st
     return blocked('output_exists', `${output} exists and is not from svc-migrate; it is not overwritten.`);
   }
   const isSame = car.input.sha256 === sha256 && car.remapSha256 === context.facts.sha256;
-  if (isSame && (car.state === 'done' || (await sha256Of(output)) === car.output.sha256))
+  if (isSame && (car.state === 'done' || (await sha256OfFile(output)) === car.output.sha256))
     return finished(context, target, output, car);
   const text = `${output} is from run ${car.run}, made from another input or another remap; undo that run first.`;
   return blocked('output_exists', text);
@@ -198,7 +198,7 @@ async function finished(
   car: SideCar,
 ): Promise<FoundEarlier> {
   const changed =
-    (await sha256Of(output)) === car.output.sha256
+    (await sha256OfFile(output)) === car.output.sha256
       ? new RowNames()
       : await changedLines(context, target, output, car);
   const found = { changedSince: changed.count, changedRows: changed.names };

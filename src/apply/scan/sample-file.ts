@@ -1,7 +1,7 @@
 import { closeSync, openSync, readSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { SvcError } from '../../errors.js';
-import { sha256Of } from '../files/sha256.js';
+import { sha256OfFile } from '../../runtime/sha256.js';
 import { findOutput, type SideCar } from '../files/side-car.js';
 import { detectDialect, readRecord } from '../text/csv-dialect.js';
 import {
@@ -23,7 +23,7 @@ const LF = 0x0a;
  */
 export async function sampleCsv(file: string, hasHeader: boolean): Promise<PlaceSample> {
   const { bytes, isWhole } = readHead(file);
-  const written = findOutput(dirname(file), await sha256Of(file));
+  const written = findOutput(dirname(file), await sha256OfFile(file));
   const dialect = detectDialect(bytes, { file, delimiter: 'auto', header: hasHeader, columns: [] });
   const names = hasHeader ? dialect.header : Array.from({ length: dialect.width }, (_, at) => `#${at + 1}`);
   const values = names.map(() => new Set<string>());
@@ -59,7 +59,7 @@ function addTo(values: Set<string> | undefined, cell: string): void {
  */
 export async function sampleNdjson(file: string): Promise<PlaceSample> {
   const { bytes, isWhole } = readHead(file);
-  const written = findOutput(dirname(file), await sha256Of(file));
+  const written = findOutput(dirname(file), await sha256OfFile(file));
   const end = isWhole ? bytes.length : bytes.lastIndexOf(LF);
   const leaves = new PathValues();
   for (const line of bytes.toString('utf8', 0, Math.max(0, end)).split('\n')) {

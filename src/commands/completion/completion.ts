@@ -1,9 +1,9 @@
 import { SvcError } from '../../errors.js';
-import type { Io } from '../../runtime/io.js';
 import { writeText } from '../../runtime/write-output.js';
 import { didYouMean } from '../../text/suggest.js';
 import { COMMANDS } from '../catalogue/all.js';
 import { COMMON_OPTIONS } from '../catalogue/options.js';
+import type { Io } from '../io.js';
 import { buildGrammar, type Grammar } from './grammar.js';
 import { renderBash } from './render-bash.js';
 import { renderFish } from './render-fish.js';

@@ -27,7 +27,7 @@ export interface RoundOptions {
   readonly readAgain: ReadAgain;
   readonly onProgress: OnProgress;
   /** Runs what cannot be interrupted. */
-  readonly deaf: <T>(work: () => T) => Promise<T>;
+  readonly runUninterruptible: <T>(work: () => T) => Promise<T>;
 }
 
 /** What one round asked. */
@@ -53,8 +53,8 @@ export interface RoundResult {
  * @throws SvcError `auth`, `redirect`, `config`, and as an export does
  */
 export async function runRound(options: RoundOptions): Promise<RoundResult> {
-  const { db, config, api, saver, onProgress, deaf } = options;
-  const plan = await deaf(() =>
+  const { db, config, api, saver, onProgress, runUninterruptible } = options;
+  const plan = await runUninterruptible(() =>
     planRecheck({
       findings: [...readOpenRows(db)],
       parents: [...readOpenParents(db)],

@@ -31,7 +31,7 @@ export interface VerifyOptions {
   readonly seed: number | null;
   readonly onProgress: OnProgress;
   /** Runs what cannot be interrupted. */
-  readonly deaf: <T>(work: () => T) => Promise<T>;
+  readonly runUninterruptible: <T>(work: () => T) => Promise<T>;
 }
 
 /** Contradictions listed per kind. */
@@ -44,11 +44,11 @@ const LISTED = 1000;
  * @throws SvcError `incomplete` where there is no current remap, and as `readLive` does
  */
 export async function verifyRemap(options: VerifyOptions): Promise<VerifyResult> {
-  const { db, config, reader, onProgress, deaf } = options;
+  const { db, config, reader, onProgress, runUninterruptible } = options;
   const run = readCurrentRun(db, config, onProgress);
   onProgress({ kind: 'step', name: 'hold the remap against the export', done: 0, total: null });
   const models = config.models.map(({ v3 }) => v3);
-  const { contradictions, chosen } = await deaf(() => ({
+  const { contradictions, chosen } = await runUninterruptible(() => ({
     contradictions: findContradictions(db, models, LISTED),
     chosen: choosePairs(db, options, run),
   }));

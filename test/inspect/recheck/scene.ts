@@ -92,7 +92,7 @@ function recheckJob({ db, config }: Job, api: Api, asked: RecheckAsked): Promise
             onlyCompanies,
           }),
         onProgress,
-        deaf: async (work) => work(),
+        runUninterruptible: async (work) => work(),
       }),
     rebuildRemap: async () => buildRemap({ db, config, named: [], clock: NOW, onProgress }),
     readOpen: async () => indexOpen(readOpenRows(db)),

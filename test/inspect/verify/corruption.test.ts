@@ -60,7 +60,7 @@ function verifyAll(): Promise<VerifyResult> {
     sample: null,
     seed: null,
     onProgress: () => {},
-    deaf: async (work) => work(),
+    runUninterruptible: async (work) => work(),
   });
 }
 
