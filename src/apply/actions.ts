@@ -3,6 +3,7 @@ import type { ReportLimit } from '../domain.js';
 import { SvcError } from '../errors.js';
 import { carryOut, confirmPlan, findUnfinished, planSha256 } from './carry-out.js';
 import type { ApplyContext, Written } from './context.js';
+import type { OnLeft } from './engine/left-cells.js';
 import { type ColumnLeft, listLeft } from './left.js';
 import type { OpenSite } from './open-sites.js';
 import { isMissing, type Plan } from './plan.js';
@@ -10,7 +11,6 @@ import { renderLeft } from './render-left.js';
 import { renderBlocks, renderVerified, renderWritten } from './render-outcome.js';
 import { describeIds, renderPlanText, renderUnmapped } from './render-plan.js';
 import { survey } from './survey.js';
-import type { OnLeft } from './tables/left-cells.js';
 import { judgeCheck, judgePlan, type Verdict } from './verdict.js';
 
 /** What came of an apply. */

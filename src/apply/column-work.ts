@@ -2,6 +2,7 @@ import type { IdColumn } from '../config/apply-targets.js';
 import { formatModelRef, type ModelRef, parseModelRef } from '../config/model-ref.js';
 import type { Db } from '../store/open.js';
 import { orMeantEnd } from '../text/suggest.js';
+import { partsOf } from './engine/json-columns.js';
 import type { OddForm } from './ids/id-form.js';
 import type { IdMap } from './ids/id-map.js';
 import {
@@ -16,7 +17,6 @@ import {
 } from './ids/resolver.js';
 import { Tally } from './ids/tally.js';
 import type { Note, Policy } from './plan.js';
-import { partsOf } from './tables/merged-column.js';
 
 /** One id column under way: how its ids are looked up, and what was found so far. */
 export interface ColumnWork {

@@ -1,6 +1,6 @@
 import { type ApplyContext, isFinished } from '../../src/apply/context.js';
-import { nextBatch, undoBatches } from '../../src/apply/tables/batches.js';
-import { earlierNotes, findEarlier, isOpen } from '../../src/apply/tables/units.js';
+import { nextBatch, undoBatches } from '../../src/apply/engine/batches.js';
+import { earlierNotes, findEarlier, isOpen } from '../../src/apply/engine/earlier-runs.js';
 import type { SqliteTarget } from '../../src/config/apply-targets.js';
 import {
   applyForeign,

@@ -1,4 +1,4 @@
-import type { UnitFacts } from '../../src/apply/tables/units.js';
+import type { EarlierRun } from '../../src/apply/engine/earlier-runs.js';
 import type { SqliteTarget } from '../../src/config/apply-targets.js';
 
 /** One cell of the table, with what only an observer of everything knows. */
@@ -72,7 +72,7 @@ export function withUnit(disk: Disk, unit: ModelUnit): Disk {
 }
 
 /** As the product's own functions know a unit. */
-export function factsOf(target: SqliteTarget, unit: ModelUnit): UnitFacts {
+export function factsOf(target: SqliteTarget, unit: ModelUnit): EarlierRun {
   const { run, state, last, done, changed } = unit;
   return {
     run,

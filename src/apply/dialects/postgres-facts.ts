@@ -1,9 +1,9 @@
 import type { PostgresTarget } from '../../config/apply-targets.js';
 import { orMeantEnd } from '../../text/suggest.js';
 import { blocks } from '../column-work.js';
+import type { ForeignKey, TableColumn, TableFacts, Uniqueness } from '../engine/table-facts.js';
 import type { Note } from '../plan.js';
 import { quoteName } from '../sql-names.js';
-import type { ForeignKey, TableColumn, TableFacts, Uniqueness } from '../tables/table-facts.js';
 import type { PgSession } from './postgres-session.js';
 
 /** A table's facts with what only PostgreSQL has. */

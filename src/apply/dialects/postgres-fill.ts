@@ -2,8 +2,8 @@ import { type IdColumn, newColumnOf } from '../../config/apply-targets.js';
 import { openColumn } from '../column-work.js';
 import type { ApplyContext } from '../context.js';
 import type { ColumnFill, FillRange } from '../engine/dialect.js';
+import { columnOf, type TableFacts } from '../engine/table-facts.js';
 import { quoteName } from '../sql-names.js';
-import { columnOf, type TableFacts } from '../tables/table-facts.js';
 import { copyMap, mapMatch } from './postgres-map.js';
 import type { PgSession } from './postgres-session.js';
 

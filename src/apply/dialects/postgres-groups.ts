@@ -1,11 +1,11 @@
 import type { IdColumn } from '../../config/apply-targets.js';
 import { NotJson } from '../../json/scan-json.js';
 import { type ColumnWork, judgeOdd, judgeText, partsOfWork } from '../column-work.js';
+import { partsOf } from '../engine/json-columns.js';
 import type { Cells } from '../engine/session.js';
 import { NO_SCOPE, type RowScope } from '../ids/resolver.js';
 import type { Mode } from '../plan.js';
 import { quoteName } from '../sql-names.js';
-import { partsOf } from '../tables/merged-column.js';
 import { buildJsonRewriter, type JsonRewriter, type JsonRow, rewriteJson } from '../text/rewrite-json.js';
 
 /** The value as text, then model, region and company where the column names them. */

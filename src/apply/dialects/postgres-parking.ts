@@ -1,7 +1,7 @@
 import type { ToPark } from '../engine/dialect.js';
+import { freeIntegers, INT64 } from '../engine/parking.js';
+import type { TableColumn } from '../engine/table-facts.js';
 import { quoteName } from '../sql-names.js';
-import { freeIntegers, INT64 } from '../tables/parking.js';
-import type { TableColumn } from '../tables/table-facts.js';
 import type { PgSession } from './postgres-session.js';
 
 /**

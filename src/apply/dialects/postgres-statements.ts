@@ -1,9 +1,9 @@
 import type { ApplyContext } from '../context.js';
+import type { Batch } from '../engine/batches.js';
 import type { ChangeSource, JudgedCells, JudgeSource, TableStatements } from '../engine/dialect.js';
 import type { TableRun } from '../engine/ledger.js';
 import { keyMatch } from '../engine/ledger.js';
 import { quoteName } from '../sql-names.js';
-import type { Batch } from '../tables/batches.js';
 import { openFill } from './postgres-fill.js';
 import { buildGroupJudge, groupTerms, judgeGroup } from './postgres-groups.js';
 import { copyMap, mapMatch } from './postgres-map.js';

@@ -1,8 +1,8 @@
+import type { Batch } from '../engine/batches.js';
 import type { TableRun } from '../engine/ledger.js';
 import { keyMatch } from '../engine/ledger.js';
+import { notWritten } from '../engine/not-written.js';
 import { quoteName } from '../sql-names.js';
-import type { Batch } from '../tables/batches.js';
-import { notWritten } from '../tables/not-written.js';
 import type { UserDb } from './sqlite-session.js';
 import { SQLITE_TEXT } from './sqlite-text.js';
 

@@ -9,11 +9,11 @@ import {
   needsScope,
   partsOfWork,
 } from '../column-work.js';
+import { partsOf } from '../engine/json-columns.js';
 import { joinHalves } from '../ids/int64.js';
 import { NO_SCOPE, type RowScope } from '../ids/resolver.js';
 import type { Mode } from '../plan.js';
 import { quoteName } from '../sql-names.js';
-import { partsOf } from '../tables/merged-column.js';
 import { buildJsonRewriter, type JsonRewriter, rewriteJson } from '../text/rewrite-json.js';
 import type { UserDb } from './sqlite-session.js';
 

@@ -1,7 +1,7 @@
 import { orMeantEnd } from '../../text/suggest.js';
 import { blocks } from '../column-work.js';
+import type { ForeignKey, TableColumn, TableFacts, Uniqueness } from '../engine/table-facts.js';
 import { quoteName, quoteText } from '../sql-names.js';
-import type { ForeignKey, TableColumn, TableFacts, Uniqueness } from '../tables/table-facts.js';
 import type { UserDb } from './sqlite-session.js';
 
 interface Listed {

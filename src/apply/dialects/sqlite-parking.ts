@@ -1,6 +1,6 @@
 import type { ToPark } from '../engine/dialect.js';
+import { freeIntegers, INT64 } from '../engine/parking.js';
 import { quoteName } from '../sql-names.js';
-import { freeIntegers, INT64 } from '../tables/parking.js';
 import type { UserDb } from './sqlite-session.js';
 
 /**

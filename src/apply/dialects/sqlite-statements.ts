@@ -9,8 +9,8 @@ import type {
   JudgeSource,
   TableStatements,
 } from '../engine/dialect.js';
+import type { TableFacts } from '../engine/table-facts.js';
 import { quoteName } from '../sql-names.js';
-import type { TableFacts } from '../tables/table-facts.js';
 import { carryOut, takeBack } from './sqlite-batch.js';
 import {
   buildCellJudge,

@@ -4,9 +4,9 @@ import type { IdColumn } from '../../config/apply-targets.js';
 import { Sqlite } from '../../store/sqlite.js';
 import { blocks, openColumn } from '../column-work.js';
 import type { ApplyContext } from '../context.js';
+import { columnOf, type TableFacts } from '../engine/table-facts.js';
 import type { Note } from '../plan.js';
 import { quoteName } from '../sql-names.js';
-import { columnOf, type TableFacts } from '../tables/table-facts.js';
 import { buildCellJudge, judgeSql, KEEP_SQL, registerJudge, resultSql } from './sqlite-cells.js';
 import type { UserDb } from './sqlite-session.js';
 

@@ -2,10 +2,10 @@ import type { IdColumn, TableTarget } from '../../config/apply-targets.js';
 import type { ColumnWork } from '../column-work.js';
 import type { ApplyContext } from '../context.js';
 import type { Mode, Note } from '../plan.js';
-import type { Batch } from '../tables/batches.js';
-import type { Handling, TableColumn, TableFacts } from '../tables/table-facts.js';
+import type { Batch } from './batches.js';
 import type { TableRun } from './ledger.js';
 import type { Cells, Session } from './session.js';
+import type { Handling, TableColumn, TableFacts } from './table-facts.js';
 
 /** What the engine works with: one database, and how to speak to it. */
 export interface Engine {

@@ -1,12 +1,9 @@
 import { columnLabel, type IdColumn, newColumnOf, type TableTarget } from '../../config/apply-targets.js';
 import { checkColumn } from '../column-work.js';
 import { type Earlier, NO_EARLIER, type Note } from '../plan.js';
-import { type Judgement, judgeTable, type Rewritten } from '../tables/judge-table.js';
-import { mergedNotes, partsOf } from '../tables/merged-column.js';
-import { addStillApplied, type StillApplied } from '../tables/still-applied.js';
-import { columnOf, type TableFacts } from '../tables/table-facts.js';
-import { isUnreadable, sameColumnNotes } from '../tables/table-plan.js';
-import { rivalNotes, sharedNewColumnNotes, sharedTableNotes, writtenNotes } from '../tables/twice.js';
+import { isUnreadable, sameColumnNotes } from './column-plans.js';
+import type { Engine, Ledger } from './dialect.js';
+import { rivalNotes, sharedNewColumnNotes, sharedTableNotes, writtenNotes } from './double-rewrite.js';
 import {
   earlierNotes,
   findEarlier,
@@ -14,10 +11,13 @@ import {
   otherKeyNotes,
   pathNotes,
   rowKeyNotes,
-} from '../tables/units.js';
-import type { Engine, Ledger } from './dialect.js';
+} from './earlier-runs.js';
+import { mergedNotes, partsOf } from './json-columns.js';
+import { type Judgement, judgeTable, type Rewritten } from './judge-table.js';
 import { enteredRows, readRunsOfTable, type TableRun, unenteredRows } from './ledger.js';
 import { readStillApplied } from './still-applied.js';
+import { columnOf, type TableFacts } from './table-facts.js';
+import { addStillApplied, type StillApplied } from './written-places.js';
 
 /** A table as it was found, and how it is to be handled. */
 export interface FoundTable {

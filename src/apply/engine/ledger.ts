@@ -2,8 +2,8 @@ import { z } from 'zod';
 import { applyTargetSchema, columnLabel, type TableTarget } from '../../config/apply-targets.js';
 import { SvcError } from '../../errors.js';
 import type { ApplyContext, RunFacts } from '../context.js';
-import { mergePaths, splitPaths } from '../tables/merged-column.js';
 import type { Dialect, Engine, Ledger } from './dialect.js';
+import { mergePaths, splitPaths } from './json-columns.js';
 import type { Cells } from './session.js';
 
 /**

@@ -1,8 +1,8 @@
 import type { IdColumn } from '../../config/apply-targets.js';
 import { NAMED_ROWS } from '../context.js';
-import { type StillApplied, type WrittenPlace, writtenPlaces } from '../tables/still-applied.js';
 import type { Engine } from './dialect.js';
 import { enteredCells, keyMatch, type TableRun } from './ledger.js';
+import { type StillApplied, type WrittenPlace, writtenPlaces } from './written-places.js';
 
 /** Told of a cell that holds something else by now, with the values of its row's key. */
 type OnChanged = (value: string, key: readonly (string | null)[]) => void;

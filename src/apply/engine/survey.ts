@@ -4,9 +4,6 @@ import type { SurveyOptions } from '../context.js';
 import type { LeftCount } from '../left.js';
 import type { ColumnPlan, Earlier, Note, TargetPlan } from '../plan.js';
 import { RowNames } from '../row-names.js';
-import { type CellSource, keyOf, type OnLeft, tellRow, watchLeft } from '../tables/left-cells.js';
-import { noRoomNote } from '../tables/parking.js';
-import { columnOf, type TableFacts } from '../tables/table-facts.js';
 import {
   addLeft,
   buildColumnPlans,
@@ -17,14 +14,17 @@ import {
   largestFinal,
   leftOfWork,
   watchFinals,
-} from '../tables/table-plan.js';
-import { finishedPlaces, isOpen } from '../tables/units.js';
-import { compareFilled } from './compare-filled.js';
+} from './column-plans.js';
 import type { ColumnTrial, Engine } from './dialect.js';
+import { finishedPlaces, isOpen } from './earlier-runs.js';
+import { compareFilled } from './filled-columns.js';
 import { type FoundTable, openRows } from './found-table.js';
 import { enteredCells } from './ledger.js';
+import { type CellSource, keyOf, type OnLeft, tellRow, watchLeft } from './left-cells.js';
+import { noRoomNote } from './parking.js';
 import type { Cells } from './session.js';
 import { readStillApplied } from './still-applied.js';
+import { columnOf, type TableFacts } from './table-facts.js';
 
 /** Reads a table and says what apply would do to it. Call inside a read-only transaction. */
 export async function surveyTable(

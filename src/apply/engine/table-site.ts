@@ -12,9 +12,9 @@ import {
   type Written,
 } from '../context.js';
 import type { TargetPlan } from '../plan.js';
-import { mergePaths } from '../tables/merged-column.js';
 import type { Engine, Ledger } from './dialect.js';
 import { type FoundTable, findTables, refresh } from './found-table.js';
+import { mergePaths } from './json-columns.js';
 import { readDoneRuns, readRuns, readTablesOfRun, type TableRun } from './ledger.js';
 import { surveyTable } from './survey.js';
 import { undoAtOnce, undoInBatches, undoNewColumns } from './undo.js';

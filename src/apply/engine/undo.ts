@@ -2,10 +2,10 @@ import { newColumnOf } from '../../config/apply-targets.js';
 import { SvcError } from '../../errors.js';
 import { NAMED_ROWS, type Undone } from '../context.js';
 import { RowNames } from '../row-names.js';
-import { undoBatches } from '../tables/batches.js';
-import { assertNoDependent } from '../tables/units.js';
-import { compareAllFilled } from './compare-filled.js';
+import { undoBatches } from './batches.js';
 import type { Engine } from './dialect.js';
+import { assertNoDependent } from './earlier-runs.js';
+import { compareAllFilled } from './filled-columns.js';
 import { keyMatch, readRunsOfTable, setState, type TableRun } from './ledger.js';
 import { changeWork, createWork, dropWork, type WorkList, workKey, workTable } from './work-list.js';
 

@@ -1,10 +1,10 @@
 import type { IdColumn } from '../../config/apply-targets.js';
 import { openColumn } from '../column-work.js';
 import type { Verified } from '../context.js';
-import { EntryChecks, type EntryVerdict } from '../tables/entry-checks.js';
-import { lostSource } from '../tables/twice.js';
-import { compareAllFilled } from './compare-filled.js';
 import type { Engine, JudgedCells } from './dialect.js';
+import { lostSource } from './double-rewrite.js';
+import { EntryChecks, type EntryVerdict } from './entry-checks.js';
+import { compareAllFilled } from './filled-columns.js';
 import { enteredCells, readRunsOfTable, type TableRun } from './ledger.js';
 
 /** Recomputes a finished run: every entry from the remap, every row from its entry. */

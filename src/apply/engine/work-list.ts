@@ -1,7 +1,7 @@
 import { SvcError } from '../../errors.js';
-import { notWritten } from '../tables/not-written.js';
-import type { TableColumn } from '../tables/table-facts.js';
 import type { Engine } from './dialect.js';
+import { notWritten } from './not-written.js';
+import type { TableColumn } from './table-facts.js';
 
 /**
  * A list of rows to change, all in one transaction: keys as they are (`k…`), values as they are (`o…`) and as they

@@ -2,13 +2,13 @@ import { columnLabel } from '../../config/apply-targets.js';
 import { openColumn } from '../column-work.js';
 import type { RunFacts, Written } from '../context.js';
 import type { TargetPlan } from '../plan.js';
-import { assertRecount } from '../tables/assert-agreed.js';
-import { columnOf } from '../tables/table-facts.js';
-import { watchFinals } from '../tables/table-plan.js';
-import { isOpen } from '../tables/units.js';
+import { assertRecount } from './assert-agreed.js';
+import { watchFinals } from './column-plans.js';
 import type { ChangeColumn, Engine, Ledger } from './dialect.js';
+import { isOpen } from './earlier-runs.js';
 import type { FoundTable } from './found-table.js';
 import { enteredRows, insertRun, readRun } from './ledger.js';
+import { columnOf } from './table-facts.js';
 import { describeWritten, findEntered, finishRun, newRunOf } from './table-run.js';
 import { changeWork, createWork, dropWork, type WorkList, workKey, workTable } from './work-list.js';
 

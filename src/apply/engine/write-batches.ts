@@ -3,14 +3,14 @@ import { SvcError } from '../../errors.js';
 import { openColumn } from '../column-work.js';
 import type { RunFacts, Written } from '../context.js';
 import type { TargetPlan } from '../plan.js';
-import { assertRecount } from '../tables/assert-agreed.js';
-import { type Batch, nextBatch } from '../tables/batches.js';
-import { notWritten } from '../tables/not-written.js';
-import { watchFinals } from '../tables/table-plan.js';
-import { isOpen } from '../tables/units.js';
+import { assertRecount } from './assert-agreed.js';
+import { type Batch, nextBatch } from './batches.js';
+import { watchFinals } from './column-plans.js';
 import type { Engine } from './dialect.js';
+import { isOpen } from './earlier-runs.js';
 import type { FoundTable } from './found-table.js';
 import { enteredRows, insertRun, keyMatch, readRun, type TableRun } from './ledger.js';
+import { notWritten } from './not-written.js';
 import { describeWritten, findEntered, finishRun, newRunOf } from './table-run.js';
 
 /**

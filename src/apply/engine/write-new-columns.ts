@@ -2,12 +2,12 @@ import { type IdColumn, newColumnOf } from '../../config/apply-targets.js';
 import { openColumn } from '../column-work.js';
 import type { RunFacts, Written } from '../context.js';
 import type { TargetPlan } from '../plan.js';
-import { assertRecount } from '../tables/assert-agreed.js';
-import { columnOf } from '../tables/table-facts.js';
-import { watchFinals } from '../tables/table-plan.js';
+import { assertRecount } from './assert-agreed.js';
+import { watchFinals } from './column-plans.js';
 import type { Engine } from './dialect.js';
 import type { FoundTable } from './found-table.js';
 import { insertRun, readRun, setState } from './ledger.js';
+import { columnOf } from './table-facts.js';
 import { describeWritten, findEntered, newRunOf } from './table-run.js';
 
 /**

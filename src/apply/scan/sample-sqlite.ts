@@ -4,9 +4,9 @@ import { sqliteEngine } from '../dialects/sqlite.js';
 import { readSqliteFacts } from '../dialects/sqlite-facts.js';
 import { SQLITE_LEDGER } from '../dialects/sqlite-ledger.js';
 import { openUserDb, SqliteSession, sqliteError, type UserDb } from '../dialects/sqlite-session.js';
+import type { EarlierRun } from '../engine/earlier-runs.js';
 import { readRunsOfTable } from '../engine/ledger.js';
 import { quoteName } from '../sql-names.js';
-import type { UnitFacts } from '../tables/units.js';
 import {
   bounded,
   type ColumnSample,
@@ -88,7 +88,7 @@ function readValues(db: UserDb, table: string, column: string): Set<string> {
 }
 
 /** The run that wrote a column: rewrote it in place, or filled it. */
-export function writerOf(units: readonly UnitFacts[], column: string): string | null {
+export function writerOf(units: readonly EarlierRun[], column: string): string | null {
   const found = units.findLast(({ mode, target }) =>
     target.ids.some((id) => (mode === 'new' ? newColumnOf(id) : id.column) === column),
   );

@@ -2,8 +2,8 @@ import { SvcError } from '../../errors.js';
 import type { ColumnWork } from '../column-work.js';
 import type { ApplyContext, RunFacts } from '../context.js';
 import { type ColumnPlan, judgeColumns, type Note, type Policy, type TargetPlan } from '../plan.js';
+import { buildColumnPlans, countedNotes } from './column-plans.js';
 import type { Handling, TableFacts } from './table-facts.js';
-import { buildColumnPlans, countedNotes } from './table-plan.js';
 
 /** Where a column was counted once more, in the transaction that is about to write it. */
 export interface Recount {

@@ -2,7 +2,7 @@ import type { IdColumn, TableTarget } from '../../config/apply-targets.js';
 import { orMeantEnd } from '../../text/suggest.js';
 import { blocks } from '../column-work.js';
 import type { Note, Policy } from '../plan.js';
-import { partsOf } from './merged-column.js';
+import { partsOf } from './json-columns.js';
 import { columnOf, type ForeignKey, type Handling, type TableFacts } from './table-facts.js';
 
 /** Id columns of a table that are rewritten in the same run. */

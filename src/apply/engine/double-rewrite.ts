@@ -1,15 +1,15 @@
 import { columnLabel, type IdColumn, newColumnOf } from '../../config/apply-targets.js';
 import { blocks } from '../column-work.js';
 import type { Mode, Note } from '../plan.js';
+import type { EarlierRun } from './earlier-runs.js';
+import { partsOf, pathsMeet } from './json-columns.js';
 import type { Judgement, Rewritten } from './judge-table.js';
-import { partsOf, pathsMeet } from './merged-column.js';
-import type { UnitFacts } from './units.js';
 
 /**
  * What would rewrite an id a second time: V4 ids taken for V3 ids. Columns that a run rewrote or filled, under any
  * path that can lead to the same values.
  */
-export function writtenNotes(mode: Mode, ids: readonly IdColumn[], units: readonly UnitFacts[]): Note[] {
+export function writtenNotes(mode: Mode, ids: readonly IdColumn[], units: readonly EarlierRun[]): Note[] {
   return ids.flatMap((id) => {
     const filler = units.find(
       (unit) => unit.mode === 'new' && unit.target.ids.some((own) => isSame(newColumnOf(own), id.column)),
@@ -63,7 +63,7 @@ function isContinued(mode: Mode, own: IdColumn, id: IdColumn): boolean {
 }
 
 /** Why new columns cannot be recomputed: the V3 ids they were filled from are no longer there. */
-export function lostSource(unit: UnitFacts, units: readonly UnitFacts[]): string | null {
+export function lostSource(unit: EarlierRun, units: readonly EarlierRun[]): string | null {
   if (unit.mode !== 'new') return null;
   for (const { column } of unit.target.ids) {
     const writer = units.find(

@@ -10,9 +10,9 @@ import {
   type Note,
   type TargetPlan,
 } from '../plan.js';
-import { Finals } from './finals.js';
+import { Finals } from './final-ids.js';
+import { splitPaths } from './json-columns.js';
 import type { CellSource } from './left-cells.js';
-import { splitPaths } from './merged-column.js';
 import { columnOf, type Handling, type TableFacts } from './table-facts.js';
 
 /** The column with a watch on the ids it ends up with. */

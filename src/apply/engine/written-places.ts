@@ -1,9 +1,9 @@
 import { columnLabel, type IdColumn } from '../../config/apply-targets.js';
 import { NAMED_ROWS } from '../context.js';
 import type { Earlier } from '../plan.js';
-import type { UnitFacts } from './units.js';
+import type { EarlierRun } from './earlier-runs.js';
 
-type Unit = UnitFacts & { readonly unit: number | string };
+type Unit = EarlierRun & { readonly unit: number | string };
 
 /** What the rows of a column hold of what its runs wrote. */
 export interface StillApplied {

@@ -1,10 +1,10 @@
 import { type IdColumn, newColumnOf } from '../../config/apply-targets.js';
 import { openColumn } from '../column-work.js';
 import { RowNames } from '../row-names.js';
-import { type FilledColumn, nameUnfilled } from '../tables/entry-checks.js';
-import { keyOf, type OnLeft, tellRow } from '../tables/left-cells.js';
 import type { Engine, JudgedCells } from './dialect.js';
+import { type FilledColumn, nameUnfilled } from './entry-checks.js';
 import type { TableRun } from './ledger.js';
+import { keyOf, type OnLeft, tellRow } from './left-cells.js';
 
 interface Listing {
   /** Columns that name a row. */

@@ -6,7 +6,7 @@ import type { ApplyContext } from '../context.js';
 import { type Earlier, NO_EARLIER, type Note } from '../plan.js';
 
 /** One table in one run, as both ledgers know it. */
-export interface UnitFacts {
+export interface EarlierRun {
   readonly run: string;
   readonly target: TableTarget;
   /** Labels of the columns. */
@@ -24,7 +24,7 @@ export interface UnitFacts {
 export function earlierNotes(
   context: ApplyContext,
   target: TableTarget,
-  units: readonly UnitFacts[],
+  units: readonly EarlierRun[],
 ): Note[] {
   const open = units.find(({ state }) => state !== 'done');
   if (open === undefined) return [];
@@ -42,7 +42,7 @@ export function earlierNotes(
 }
 
 /** Entries are found by the key they were made with. */
-export function otherKeyNotes(key: readonly string[], units: readonly UnitFacts[]): Note[] {
+export function otherKeyNotes(key: readonly string[], units: readonly EarlierRun[]): Note[] {
   const other = units.find((unit) => unit.mode === 'in_place' && !isSameList(unit.key, key));
   if (other === undefined || key.length === 0) return [];
   return [
@@ -62,7 +62,7 @@ export function newColumnNotes(
   { policy }: ApplyContext,
   hasColumn: (name: string) => boolean,
   target: TableTarget,
-  units: readonly UnitFacts[],
+  units: readonly EarlierRun[],
 ): Note[] {
   if (policy.mode !== 'new') return [];
   const labels = target.ids.map(columnLabel);
@@ -107,7 +107,7 @@ export function pathNotes({ path }: IdColumn): Note[] {
 }
 
 /** Whether a run has been through this column. */
-function isCovered(units: readonly UnitFacts[], id: IdColumn): boolean {
+function isCovered(units: readonly EarlierRun[], id: IdColumn): boolean {
   return units.some((unit) => unit.mode === 'in_place' && unit.labels.includes(columnLabel(id)));
 }
 
@@ -115,7 +115,7 @@ function isCovered(units: readonly UnitFacts[], id: IdColumn): boolean {
 export function rowKeyNotes(
   { policy }: ApplyContext,
   target: TableTarget,
-  units: readonly UnitFacts[],
+  units: readonly EarlierRun[],
 ): Note[] {
   if (policy.mode === 'new') return [];
   return target.ids.flatMap((id) => {
@@ -127,7 +127,7 @@ export function rowKeyNotes(
 }
 
 /** Whether a unit finds its rows by a column that it did not rewrite itself. */
-function isKeyOf({ key, labels }: UnitFacts, { column, path }: IdColumn): boolean {
+function isKeyOf({ key, labels }: EarlierRun, { column, path }: IdColumn): boolean {
   return path === undefined && key.includes(column) && !labels.includes(column);
 }
 
@@ -136,8 +136,8 @@ function isKeyOf({ key, labels }: UnitFacts, { column, path }: IdColumn): boolea
  *
  * @throws SvcError `bad_input`
  */
-export function assertNoDependent(unit: UnitFacts, all: readonly UnitFacts[]): void {
-  const isDependent = (other: UnitFacts) => unit.target.ids.some((id) => isKeyOf(other, id));
+export function assertNoDependent(unit: EarlierRun, all: readonly EarlierRun[]): void {
+  const isDependent = (other: EarlierRun) => unit.target.ids.some((id) => isKeyOf(other, id));
   const found = all.find((one) => one.run !== unit.run && one.mode === 'in_place' && isDependent(one));
   if (found === undefined) return;
   throw new SvcError('bad_input', `Run ${found.run} finds its rows by what run ${unit.run} rewrote.`, {
@@ -148,7 +148,7 @@ export function assertNoDependent(unit: UnitFacts, all: readonly UnitFacts[]): v
 /** Whether a column is to be looked up: what a run has been through is left alone without `again`. */
 export function isOpen(
   { policy }: ApplyContext,
-  { units, earlier }: { readonly units: readonly UnitFacts[]; readonly earlier: Earlier },
+  { units, earlier }: { readonly units: readonly EarlierRun[]; readonly earlier: Earlier },
   id: IdColumn,
 ): boolean {
   if (policy.mode === 'new') return true;
@@ -156,7 +156,7 @@ export function isOpen(
 }
 
 /** Finished runs that rewrote a column in place, each with the column's place in it. */
-export function finishedPlaces<U extends UnitFacts>(
+export function finishedPlaces<U extends EarlierRun>(
   units: readonly U[],
   key: readonly string[],
   id: IdColumn,
@@ -173,7 +173,7 @@ export function finishedPlaces<U extends UnitFacts>(
 export function findEarlier(
   context: ApplyContext,
   target: TableTarget,
-  units: readonly UnitFacts[],
+  units: readonly EarlierRun[],
 ): { readonly earlier: Earlier; readonly covered: readonly IdColumn[] } {
   const labels = target.ids.map(columnLabel);
   const own = units.filter(
