@@ -3,14 +3,13 @@ import { createApi } from '../api/client.js';
 import type { Config } from '../config/config.js';
 import { type Keys, loadKeys } from '../config/keys.js';
 import { SvcError } from '../errors.js';
-import type { DoctorFacts, LocalFacts, RemoteFacts } from '../inspect/doctor/facts.js';
 import { type Finding, judgeFindings, problem } from '../inspect/doctor/finding.js';
 import { judgeFacts } from '../inspect/doctor/judge.js';
 import { judgeProgram } from '../inspect/doctor/judge-local.js';
 import { probeRemote } from '../inspect/doctor/probe.js';
-import { readDatabaseFacts, readDisk, readNamed } from '../inspect/doctor/read-local.js';
-import { renderDoctorJson } from '../inspect/doctor/render-json.js';
-import { renderDoctor } from '../inspect/doctor/render-text.js';
+import type { DoctorFacts, LocalFacts, RemoteFacts } from '../inspect/doctor/probe-results.js';
+import { readDatabaseFacts, readDisk, readUserFiles } from '../inspect/doctor/read-local.js';
+import { renderDoctor, renderDoctorJson } from '../inspect/doctor/render.js';
 import { writeText } from '../runtime/write-output.js';
 import { readSqliteVersion } from '../store/open.js';
 import type { Io } from './io.js';
@@ -57,12 +56,12 @@ function nextOf(facts: DoctorFacts | null): string {
 }
 
 async function collectFacts(config: Config, all: boolean, io: Io): Promise<DoctorFacts> {
-  const { named, error } = readNamed(config);
+  const { named, fileErrors } = readUserFiles(config);
   const local: LocalFacts = {
     ...readVersions(),
     ...readDisk(config.database),
     database: await readDatabaseFacts(config, (work) => readDatabase(config, work)),
-    companiesError: error,
+    fileErrors,
   };
   const remote = await withHostWaits(config.database, io, () => probe(config, named, all, io));
   return { config, nowMs: io.clock.now(), local, remote };

@@ -1,26 +1,26 @@
 import { z } from 'zod';
 import type { Api } from '../../api/client.js';
-import type { ModelPair, ParsedPage, ParsedRecord, StreamKey } from '../../domain.js';
+import type { ParsedPage, ParsedRecord } from '../../domain.js';
 import { SvcError } from '../../errors.js';
-import type { Answer, SampledRecord } from './facts.js';
+import type { List, ListAnswer, SampledRecord } from './probe-results.js';
 
-/** One question to one list. */
-export interface Question {
-  readonly stream: StreamKey;
-  readonly pair: ModelPair;
-  readonly parameters: readonly (readonly [name: string, value: string])[];
-}
+type Parameter = readonly [name: string, value: string];
 
-export type Ask = (question: Question) => Promise<Answer>;
+/** Requests the first page of a list. Only interrupts are thrown. */
+export type AskList = (list: List, limit: number, more?: readonly Parameter[]) => Promise<ListAnswer>;
 
-/** A server that does not take a parameter answers with one of these. */
+/** Statuses of a server that rejects a parameter. */
 const REFUSALS: readonly unknown[] = [400, 405, 422, 501];
 
-/** Makes the function that asks one list one question; only interrupts are thrown. */
-export function prepareAsk(api: Pick<Api, 'fetchWorded'>, fieldPrefix: string): Ask {
-  return async (question) => {
+export function prepareAskList(api: Pick<Api, 'fetchWorded'>, fieldPrefix: string): AskList {
+  return async (list, limit, more = []) => {
+    const { region, companyId, pair } = list;
+    const generation = companyId === null ? 'v3' : 'v4';
+    const stream = { generation, region, model: pair.v3, companyId } as const;
+    const parameters = [...buildParameters(list, limit, fieldPrefix), ...more];
     try {
-      return summarise(await api.fetchWorded(question), question, fieldPrefix);
+      const page = await api.fetchWorded({ stream, pair, parameters });
+      return summarise(page, pair.expand, fieldPrefix);
     } catch (error) {
       if (!(error instanceof SvcError) || error.code === 'interrupted') throw error;
       const status = error.code === 'http_status' ? error.facts['status'] : null;
@@ -30,43 +30,51 @@ export function prepareAsk(api: Pick<Api, 'fetchWorded'>, fieldPrefix: string): 
   };
 }
 
-const bodySchema = z.record(z.string(), z.unknown());
+/** V3 is asked as an export asks, but for the latest records. */
+function buildParameters({ companyId, pair }: List, limit: number, fieldPrefix: string): Parameter[] {
+  const parameters: Parameter[] = [['limit', String(limit)]];
+  if (companyId === null) {
+    parameters.push(['include_deleted_records', 'true'], ['return_count', 'true']);
+    parameters.push([`sort[${fieldPrefix}updated_at]`, 'DESC']);
+  }
+  if (pair.expand.length > 0) parameters.push(['expand', pair.expand.join(',')]);
+  return parameters;
+}
 
-function summarise(page: ParsedPage, { parameters }: Question, fieldPrefix: string): Answer {
-  const expand = parameters.find(([name]) => name === 'expand')?.[1].split(',') ?? [];
-  const bodies = page.records.map((record) => bodySchema.parse(JSON.parse(textOf(record))));
+const bodySchema = z.record(z.string(), z.unknown());
+type Body = z.output<typeof bodySchema>;
+
+function summarise(page: ParsedPage, expand: readonly string[], fieldPrefix: string): ListAnswer {
+  const bodies: Body[] = [];
+  const records = page.records.map((record) => {
+    const { raw } = record;
+    const text = Buffer.from(raw.buffer, raw.byteOffset, raw.byteLength).toString('utf8');
+    const body = bodySchema.parse(JSON.parse(text));
+    bodies.push(body);
+    return sampleOf(record, body, fieldPrefix);
+  });
+  const isMissing = (field: string): boolean => !bodies.some((body) => Object.hasOwn(body, field));
   return {
     kind: 'answers',
-    records: page.records.map((record, at) => sample(record, bodies[at] ?? {}, fieldPrefix)),
+    records,
     rejected: page.rejected.length,
     totalCount: page.totalCount,
     hasMore: page.next !== null,
     bytes: page.records.reduce((sum, { raw }) => sum + raw.length, 0),
-    missing:
-      bodies.length === 0 ? [] : expand.filter((field) => !bodies.some((body) => Object.hasOwn(body, field))),
+    missing: records.length === 0 ? [] : expand.filter(isMissing),
   };
 }
 
-function textOf({ raw }: ParsedRecord): string {
-  return Buffer.from(raw.buffer, raw.byteOffset, raw.byteLength).toString('utf8');
-}
-
-function sample(
-  record: ParsedRecord,
-  body: Readonly<Record<string, unknown>>,
-  fieldPrefix: string,
-): SampledRecord {
-  const { svcId, companyId, platformId, deleted, updatedMs, facts } = record;
+function sampleOf(record: ParsedRecord, body: Body, fieldPrefix: string): SampledRecord {
+  const { svcId, companyId, platformId, deleted, facts } = record;
   const created = Date.parse(String(body[`${fieldPrefix}created_at`]));
+  const createdMs = Number.isNaN(created) ? null : created;
   const hash = body['data_hash'];
-  return {
-    svcId,
-    companyId,
-    platformId,
-    deleted,
-    updatedMs,
-    createdMs: Number.isNaN(created) ? null : created,
-    facts,
-    dataHash: typeof hash === 'string' && hash !== '' ? hash : null,
-  };
+  const dataHash = typeof hash === 'string' && hash !== '' ? hash : null;
+  return { svcId, companyId, platformId, deleted, createdMs, facts, dataHash };
+}
+
+/** How many records a list has, by its count where it gives one. */
+export function sizeOf(answer: ListAnswer): number {
+  return answer.kind === 'answers' ? (answer.totalCount ?? answer.records.length) : 0;
 }

@@ -1,6 +1,6 @@
-/** What a look at one thing came to. */
+/** The result of one check. */
 export interface Finding {
-  /** `problem`: not ready until it is mended. */
+  /** `problem`: not ready until it is fixed. */
   readonly level: 'ok' | 'note' | 'warning' | 'problem';
   readonly area: Area;
   /** Stable, for programs. */
@@ -17,7 +17,7 @@ export interface Finding {
 export type ProblemCode = 2 | 3 | 4 | 5 | 6;
 
 /** In the order they are shown in. */
-export const AREAS = [
+const AREAS = [
   'program',
   'configuration',
   'keys',
@@ -53,18 +53,13 @@ export function problem(area: Area, code: string, exitCode: ProblemCode, text: s
   return { level: 'problem', area, code, text, fix, exitCode };
 }
 
-/** What has to be mended, in the order it is shown in. */
-export function problemsOf(findings: readonly Finding[]): readonly Finding[] {
-  return sortFindings(findings).filter(({ level }) => level === 'problem');
-}
-
 /** By area; within one, as they were found. */
 export function sortFindings(findings: readonly Finding[]): readonly Finding[] {
   return [...findings].sort((a, b) => AREAS.indexOf(a.area) - AREAS.indexOf(b.area));
 }
 
-/** 0 where nothing has to be mended. */
+/** 0 without a problem. */
 export function judgeFindings(findings: readonly Finding[]): 0 | ProblemCode {
-  const codes = new Set(problemsOf(findings).map(({ exitCode }) => exitCode));
+  const codes = new Set(findings.map(({ exitCode }) => exitCode));
   return PRECEDENCE.find((code) => codes.has(code)) ?? 0;
 }

@@ -1,94 +1,209 @@
-import { countOf } from '../../text/numbers.js';
-import type { Answer, Answers } from './facts.js';
-import { type Finding, problem, warning } from './finding.js';
+import type { Config } from '../../config/config.js';
+import { countOf, groupDigits } from '../../text/numbers.js';
+import { sizeOf } from './ask-list.js';
+import { type Finding, note, ok, problem, warning } from './finding.js';
+import { missingModels } from './probe-names.js';
+import type { ListAnswer, ProbedList, ProbedV4 } from './probe-results.js';
 
-export function countRecords(answers: readonly Answers[]): number {
-  return answers.reduce((sum, { totalCount, records }) => sum + (totalCount ?? records.length), 0);
+type FailedAnswer = Extract<ListAnswer, { error: unknown }>;
+
+/** Names that a sentence lists. */
+const MOST_NAMES = 3;
+
+/** Does V3 have every model, and anything at all? */
+export function* judgeV3Lists(lists: readonly ProbedList[]): Generator<Finding> {
+  for (const region of new Set(lists.map((list) => list.region))) {
+    const name = region === 'default' ? 'V3' : `V3 ${region}`;
+    yield* judgeRegion(
+      name,
+      lists.filter((list) => list.region === region),
+    );
+  }
 }
 
-/** A list by its name, with what it answered. */
-interface NamedAnswer {
-  readonly name: string;
-  readonly answer: Answer;
+function* judgeRegion(name: string, lists: readonly ProbedList[]): Generator<Finding> {
+  if (lists.every(({ answer }) => answer.kind === 'absent')) {
+    const fix = 'Check v3.regions.*.baseUrl: requests go to {baseUrl}/{category}/{model}.';
+    yield problem('V3', 'v3_absent', 2, `${name} answers 404 to every model.`, fix);
+    return;
+  }
+  const answered = lists.filter(hasAnswered).length;
+  const records = countRecords(lists);
+  if (records > 0) {
+    const counts = `${countOf(answered, 'list')}: ${countOf(records, 'record')} by its counts`;
+    yield ok('V3', 'v3_lists', `${name} answers for ${counts}.`);
+  } else if (answered > 0) {
+    const fix = 'Check that the address and the key are those of your organization.';
+    yield warning('V3', 'v3_empty', `${name} shows no record at all.`, fix);
+  }
+  yield* judgeFailures('V3', 'v3_list_failed', lists);
+  for (const { pair, answer } of lists) {
+    yield* judgeContent('V3', `${name} ${pair.v3}`, answer);
+    if (answer.kind !== 'absent') continue;
+    const fix = 'Take it out of "models" if you do not use it; it counts as absent, not as empty.';
+    yield warning('V3', 'v3_model_absent', `${name} does not have ${pair.v3} (404).`, fix);
+  }
 }
 
-type Trouble = Extract<Answer, { error: unknown }>;
+function hasAnswered({ answer }: ProbedList): boolean {
+  return answer.kind === 'answers';
+}
 
-/** Questions that were not answered, one finding for each kind: an export would end there. */
-export function judgeTroubles(area: 'V3' | 'models', code: string, lists: readonly NamedAnswer[]): Finding[] {
-  const byKind = new Map<string, { readonly answer: Trouble; readonly names: string[] }>();
-  for (const { name, answer } of lists) {
+function countRecords(lists: readonly ProbedList[]): number {
+  return lists.reduce((sum, { answer }) => sum + sizeOf(answer), 0);
+}
+
+function listNames(names: readonly string[]): string {
+  const shown = names.slice(0, MOST_NAMES).join(', ');
+  return names.length > MOST_NAMES ? `${shown} and ${names.length - MOST_NAMES} more` : shown;
+}
+
+/** Requests that failed, one finding for each kind: an export would end there. */
+function judgeFailures(area: 'V3' | 'models', code: string, lists: readonly ProbedList[]): Finding[] {
+  const byKind = new Map<string, { readonly answer: FailedAnswer; readonly names: string[] }>();
+  for (const { pair, answer } of lists) {
     if (answer.kind === 'answers' || answer.kind === 'absent') continue;
     const kind = `${answer.kind} ${answer.error.code}`;
     const group = byKind.get(kind) ?? { answer, names: [] };
-    byKind.set(kind, { ...group, names: [...group.names, name] });
+    group.names.push(area === 'V3' ? pair.v3 : (pair.v4 ?? pair.v3));
+    byKind.set(kind, group);
   }
-  return [...byKind.values()].map(({ answer, names }) => {
-    const all = [...new Set(names)];
-    const where = names.length > 1 ? ` (${countOf(names.length, 'list')}: ${firstFew(all)})` : '';
-    return troubleOf(area, code, answer, where);
+  return [...byKind.values()].map(({ answer: { kind, error }, names }) => {
+    const where = `${countOf(names.length, 'list')}: ${listNames([...new Set(names)])}`;
+    const text = `${error.message.replace(/\.$/, '')}${names.length > 1 ? ` (${where})` : ''}.`;
+    const { answer, request_id: id } = error.facts;
+    if (kind === 'refused') {
+      const fix = 'Check fieldPrefix, "expand" of the model in "models", and pageSize.';
+      return problem(area, code, 2, answer === undefined ? text : `${text} It says: ${answer}`, fix);
+    }
+    if (error.exitCode === 2 || error.exitCode === 3) {
+      return problem(area, code, error.exitCode, text, error.hint ?? 'Check the key.');
+    }
+    const report = id === undefined ? '' : `; if it persists, give the operator the request_id ${id}`;
+    return problem(area, code, 4, text, `Run doctor again${report}.`);
   });
 }
 
-function troubleOf(area: 'V3' | 'models', code: string, { kind, error }: Trouble, lists: string): Finding {
-  const text = `${error.message.replace(/\.$/, '')}${lists}.`;
-  if (kind === 'refused') {
-    const { answer } = error.facts;
-    const said = answer === undefined ? '' : ` It says: ${answer}`;
-    const fix = 'Check fieldPrefix, "expand" of the model in "models", and pageSize.';
-    return problem(area, code, 2, text + said, fix);
+/** What is odd about the records of a list. */
+function* judgeContent(area: 'V3' | 'models', name: string, answer: ListAnswer): Generator<Finding> {
+  if (answer.kind !== 'answers') return;
+  const { missing, rejected, records } = answer;
+  if (missing.length > 0) {
+    const text = `${name}: no record carries ${missing.join(', ')}, though "expand" asks for it.`;
+    const fix = 'Children in it cannot be mapped: check "expand" and "children" in "models".';
+    yield warning(area, 'expand_ignored', text, fix);
   }
-  if (error.exitCode === 2 || error.exitCode === 3) {
-    return problem(area, code, error.exitCode, text, error.hint ?? 'Check the key.');
-  }
-  const { request_id: id } = error.facts;
-  const whom = id === undefined ? '' : `; if it persists, give the operator the request_id ${id}`;
-  return problem(area, code, 4, text, `Run doctor again${whom}.`);
-}
-
-/** What is odd about records that came. */
-export function judgeAnswer(area: 'V3' | 'models', name: string, answer: Answer): Finding[] {
-  if (answer.kind !== 'answers') return [];
-  const findings: Finding[] = [];
-  if (answer.missing.length > 0) {
-    const fields = answer.missing.join(', ');
-    findings.push(
-      warning(
-        area,
-        'expand_ignored',
-        `${name}: no record carries ${fields}, though "expand" asks for it.`,
-        'Children in it cannot be mapped: check "expand" and "children" in "models".',
-      ),
-    );
-  }
-  if (answer.rejected > 0 && answer.records.length === 0) {
+  if (rejected === 0) return;
+  if (records.length === 0) {
+    const text = `${name}: no object of the sample can be taken as a record.`;
     const fix = 'Check fieldPrefix: ids are read from {fieldPrefix}id and {fieldPrefix}company_id.';
-    return [
-      problem(
-        area,
-        'no_record_readable',
-        2,
-        `${name}: no object of the sample can be taken as a record.`,
-        fix,
-      ),
-    ];
+    yield problem(area, 'no_record_readable', 2, text, fix);
+    return;
   }
-  if (answer.rejected > 0) {
-    findings.push(
-      warning(
-        area,
-        'objects_rejected',
-        `${name}: ${countOf(answer.rejected, 'object')} of the sample cannot be taken as records.`,
-        'They will be listed as rejected.',
-      ),
-    );
-  }
-  return findings;
+  const are = rejected === 1 ? 'a record' : 'records';
+  const text = `${name}: ${countOf(rejected, 'object')} of the sample cannot be taken as ${are}.`;
+  const fix = `${rejected === 1 ? 'It' : 'They'} will be listed as rejected.`;
+  yield warning(area, 'objects_rejected', text, fix);
 }
 
-const NAMED = 3;
+/** Is V4 there, with companies and records, and does it know every model by its configured name? */
+export function* judgeV4Models(v4: ProbedV4, config: Config): Generator<Finding> {
+  const { companies, asked, lists } = v4;
+  if (companies.length === 0) {
+    const fix = 'Ask the operator to copy the connections, then run doctor again.';
+    const text = 'V4 lists no company: no connection was copied yet.';
+    yield problem('V4', 'v4_no_companies', 5, text, fix);
+    return;
+  }
+  const listed = `V4 lists ${countOf(companies.length, 'company', 'companies')}`;
+  if (asked.length === companies.length) {
+    yield ok('V4', 'v4_companies', `${listed}; each was asked for every model.`);
+  } else {
+    const text = `${listed}; a sample of ${asked.length} was asked for every model.`;
+    yield note('V4', 'v4_companies_sampled', text, 'Ask them all with svc-migrate doctor --all.');
+  }
+  if (v4.answersAnything) {
+    const text = 'V4 answers 200 to a model that cannot exist: that it answers to a name proves nothing.';
+    yield warning('models', 'answers_anything', text, 'Confirm the V4 names with the operator.');
+  }
+  const answered = lists.filter(hasAnswered).length;
+  const records = countRecords(lists);
+  if (records > 0) {
+    const text = `V4 holds ${countOf(records, 'record')} in ${countOf(answered, 'list')} asked.`;
+    yield ok('V4', 'v4_records', text);
+  } else if (answered > 0) {
+    const text = 'V4 holds no record in any list asked: its first sync has not begun or not finished.';
+    yield problem('V4', 'v4_empty', 5, text, 'Wait for it: svc-migrate export v4 --wait.');
+  }
+  yield* judgeMissing(v4);
+  yield* judgeFailures('models', 'v4_list_failed', lists);
+  yield* judgeAnswering(v4, config);
+}
 
-export function firstFew(names: readonly string[]): string {
-  const shown = names.slice(0, NAMED).join(', ');
-  return names.length > NAMED ? `${shown} and ${names.length - NAMED} more` : shown;
+function* judgeMissing({ lists, asked, suggestions, answersAnything }: ProbedV4): Generator<Finding> {
+  const missing = missingModels(lists);
+  const isAll = missing.length > 1 && missing.length === new Set(lists.map(({ pair }) => pair.v3)).size;
+  if (isAll && [...suggestions.values()].every((names) => names.length === 0)) {
+    const of = countOf(asked.length, 'company', 'companies');
+    const fix = 'Ask the operator whether V4 is ready for you, and how its data models are called.';
+    yield problem('V4', 'v4_no_models', 5, `V4 answers 404 to every configured model of ${of}.`, fix);
+    return;
+  }
+  const where = asked.length === 1 ? 'the one company' : `all ${groupDigits(asked.length)} companies`;
+  for (const { v3, v4 } of missing) {
+    const names = answersAnything ? [] : (suggestions.get(v3) ?? []).map((name) => `"${name}"`);
+    const to =
+      names.length === 0
+        ? 'the name the operator gives you'
+        : `${names.join(' or ')}, which V4 answers to (check that it is the same thing)`;
+    const text = `V4 knows no model "${v4}" for ${v3}: 404 in ${where} asked.`;
+    const fix = `Set "v4" of ${v3} in "models" to ${to}, or to null if V4 does not have it.`;
+    yield problem('models', 'model_unknown', 2, text, fix);
+  }
+}
+
+/** The models that V4 answers for: those of all companies in one line, others by themselves. */
+function judgeAnswering({ lists, asked }: ProbedV4, { models }: Config): Finding[] {
+  const findings: Finding[] = [];
+  const everywhere: string[] = [];
+  for (const pair of models) {
+    if (pair.v4 === null) {
+      findings.push(
+        note('models', 'model_left_out', `${pair.v3}: the configuration says that V4 does not have it.`),
+      );
+      continue;
+    }
+    const own = lists.filter((one) => one.pair.v3 === pair.v3);
+    const answered = own.filter(hasAnswered);
+    const absent = own.filter(({ answer }) => answer.kind === 'absent').map(({ companyId }) => companyId);
+    if (answered.length === asked.length) everywhere.push(`"${pair.v4}"`);
+    else if (answered.length > 0 && absent.length > 0) {
+      const where = `in ${countOf(absent.length, 'company', 'companies')} (${listNames(absent.map(String))})`;
+      const text = `"${pair.v4}": V4 answers in ${groupDigits(answered.length)} and 404 ${where}, where it counts as absent.`;
+      findings.push(note('models', 'model_answers_partly', text));
+    }
+    // One company stands for all.
+    const odd = answered.map(({ answer }) => [...judgeContent('models', `V4 ${pair.v4}`, answer)]);
+    findings.push(...(odd.find((one) => one.length > 0) ?? []));
+  }
+  if (everywhere.length === 0) return findings;
+  const text = `V4 answers in every company asked to ${everywhere.join(', ')}.`;
+  return [ok('models', 'models_answer', text), ...findings];
+}
+
+/**
+ * Models that V3 has records of and V4 has none of, though it holds others: where V4 answers to any name, this is
+ * how a wrong one looks.
+ */
+export function* judgeHollow(v4: ProbedV4, v3: readonly ProbedList[]): Generator<Finding> {
+  const { lists, answersAnything } = v4;
+  if (countRecords(lists) === 0) return;
+  for (const pair of new Map(lists.map((list) => [list.pair.v3, list.pair])).values()) {
+    const own = lists.filter((one) => one.pair.v3 === pair.v3);
+    const inV3 = countRecords(v3.filter((one) => one.pair.v3 === pair.v3));
+    if (inV3 === 0 || countRecords(own) > 0 || !own.every(hasAnswered)) continue;
+    const text = `"${pair.v4}": V4 holds no record of it in any company asked, V3 ${groupDigits(inV3)} of ${pair.v3}.`;
+    const fix = 'Check the name in "models", and whether the backfill has reached it.';
+    yield (answersAnything ? warning : note)('models', 'model_hollow', text, fix);
+  }
 }

@@ -1,145 +1,126 @@
 import type { Config } from '../../config/config.js';
-import { formatTime, groupDigits } from '../../text/numbers.js';
-import { estimateDisk } from './estimate-disk.js';
-import type { DatabaseFacts, LocalFacts, RemoteFacts } from './facts.js';
-import { type Finding, note, ok, type ProblemCode, problem, warning } from './finding.js';
+import { countOf, formatTime, groupDigits } from '../../text/numbers.js';
+import { type Finding, note, ok, problem, warning } from './finding.js';
+import type { DatabaseFacts, ListAnswer, LocalFacts, RemoteFacts } from './probe-results.js';
 
 /** As package.json has it. */
-const OLDEST_NODE = [20, 18, 1] as const;
+const OLDEST_NODE = '20.18.1';
 const DAY_MS = 86_400_000;
 /** The service suggests windows up to a quarter. */
 const LONG_WINDOW_MS = 100 * DAY_MS;
+/** What a record takes beside its payload, with its row of the remap and its indexes: measured 350 bytes. */
+const BYTES_PER_RECORD = 400;
+/** A payload takes its bytes and some of a page: measured 1.05. */
+const PAYLOAD_SHARE = 1.1;
 
 export function judgeProgram({ node, sqlite }: Pick<LocalFacts, 'node' | 'sqlite'>): Finding[] {
-  const findings = [];
-  if (isOlder(node)) {
-    findings.push(
-      problem(
-        'program',
-        'node_old',
-        6,
-        `Node.js ${node} is too old.`,
-        `Install Node.js ${OLDEST_NODE.join('.')} or later.`,
-      ),
-    );
+  const findings: Finding[] = [];
+  if (node.localeCompare(OLDEST_NODE, 'en', { numeric: true }) < 0) {
+    const fix = `Install Node.js ${OLDEST_NODE} or later.`;
+    findings.push(problem('program', 'node_old', 6, `Node.js ${node} is too old.`, fix));
   }
   if (sqlite === null) {
-    findings.push(
-      problem(
-        'program',
-        'sqlite_missing',
-        6,
-        'SQLite cannot be loaded.',
-        'Install svc-migrate again with the Node.js that is to run it, and with its optional dependencies.',
-      ),
-    );
+    const fix =
+      'Install svc-migrate again with the Node.js that is to run it, and with its optional dependencies.';
+    findings.push(problem('program', 'sqlite_missing', 6, 'SQLite cannot be loaded.', fix));
   }
   if (findings.length > 0) return findings;
   return [ok('program', 'versions', `Node.js ${node}, SQLite ${sqlite}.`)];
 }
 
-function isOlder(node: string): boolean {
-  const parts = node.split('.').map(Number);
-  for (const [at, least] of OLDEST_NODE.entries()) {
-    if ((parts[at] ?? 0) !== least) return (parts[at] ?? 0) < least;
-  }
-  return false;
-}
-
-export function judgeConfig(
-  config: Config,
-  { companiesError }: Pick<LocalFacts, 'companiesError'>,
-): Finding[] {
-  const { models, v3, file } = config;
+export function* judgeConfig(
+  { models, v3, file }: Config,
+  { fileErrors }: Pick<LocalFacts, 'fileErrors'>,
+): Generator<Finding> {
   const guessed = models.filter(({ v4Guessed, v4 }) => v4Guessed && v4 !== null).length;
-  const findings = [
-    ok(
-      'configuration',
-      'config_valid',
-      `${file}: ${models.length} models, ${v3.regions.length} V3 ${v3.regions.length === 1 ? 'region' : 'regions'}.`,
-    ),
-  ];
+  const text = `${file}: ${countOf(models.length, 'model')}, ${countOf(v3.regions.length, 'V3 region')}.`;
+  yield ok('configuration', 'config_valid', text);
   if (guessed > 0) {
-    findings.push(
-      note(
-        'configuration',
-        'names_guessed',
-        `${groupDigits(guessed)} V4 names are guesses, because "models" does not name them.`,
-        'Write those that V4 answers to into "models".',
-      ),
+    const names = guessed === 1 ? 'V4 name is a guess' : 'V4 names are guesses';
+    yield note(
+      'configuration',
+      'names_guessed',
+      `${groupDigits(guessed)} ${names}, because "models" does not name ${guessed === 1 ? 'it' : 'them'}.`,
+      `Write ${guessed === 1 ? 'the one' : 'those'} that V4 answers to into "models".`,
     );
   }
-  if (companiesError !== null) {
-    findings.push(
-      problem(
-        'configuration',
-        'companies_file',
-        6,
-        companiesError.message,
-        companiesError.hint ?? 'Mend the file.',
-      ),
-    );
+  for (const [code, { message, hint }] of fileErrors) {
+    yield problem('configuration', code, 6, message, hint ?? 'Correct the file.');
   }
-  return findings;
 }
 
 export function judgeBackfill({ backfill }: Config, nowMs: number): Finding[] {
   const { sinceMs, isRelative } = backfill;
   if (sinceMs === null) {
-    return [
-      note(
-        'backfill',
-        'window_inferred',
-        'The window that V4 loaded is not configured: it is inferred from V4, where that can be.',
-        'Set backfill.since if the operator can tell it.',
-      ),
-    ];
+    const text = 'The window that V4 loaded is not configured: it is inferred from V4, where that can be.';
+    return [note('backfill', 'window_inferred', text, 'Set backfill.since if the operator can tell it.')];
   }
   const since = formatTime(new Date(sinceMs).toISOString());
   if (sinceMs > nowMs) {
-    return [
-      problem(
-        'backfill',
-        'window_in_future',
-        2,
-        `backfill.since is in the future: ${since}.`,
-        'Set it to the start of what V4 loaded.',
-      ),
-    ];
+    const text = `backfill.since is in the future: ${since}.`;
+    return [problem('backfill', 'window_in_future', 2, text, 'Set it to the start of what V4 loaded.')];
   }
   if (isRelative === true) {
-    return [
-      warning(
-        'backfill',
-        'window_moves',
-        `backfill.days counts back from now, so the window's start moves: today it is ${since}.`,
-        'Once the first sync has begun, set backfill.since to its start.',
-      ),
-    ];
+    const text = `backfill.days counts back from now, so the window's start moves: today it is ${since}.`;
+    const fix = 'Once the first sync has begun, set backfill.since to its start.';
+    return [warning('backfill', 'window_moves', text, fix)];
   }
   if (nowMs - sinceMs > LONG_WINDOW_MS) {
-    return [
-      note(
-        'backfill',
-        'window_long',
-        `The window starts at ${since}, more than a quarter ago: the service suggests at most that.`,
-      ),
-    ];
+    const text = `The window starts at ${since}, more than a quarter ago: the service suggests at most that.`;
+    return [note('backfill', 'window_long', text)];
   }
   return [ok('backfill', 'window', `The window starts at ${since}.`)];
+}
+
+/** How large a database of everything would be. */
+export interface DiskEstimate {
+  readonly records: number;
+  readonly bytes: number;
+  /** Lists that gave no count; they are left out. */
+  readonly uncounted: number;
+}
+
+/** From the counts of all lists asked; V4 companies that were not asked count like those that were. */
+export function estimateDisk(remote: RemoteFacts, config: Config): DiskEstimate {
+  const v3 = remote.v3.map(({ answer }) => answer);
+  const v4 = (remote.v4?.lists ?? []).map(({ answer }) => answer);
+  const countIn = (answers: readonly ListAnswer[]): number =>
+    answers.reduce((sum, answer) => sum + (answer.kind === 'answers' ? (answer.totalCount ?? 0) : 0), 0);
+  const asked = remote.v4?.asked.length ?? 0;
+  const scale = asked === 0 ? 0 : (remote.v4?.companies.length ?? 0) / asked;
+  const records = Math.round(countIn(v3) + countIn(v4) * scale);
+  const payload = config.payload === 'full' ? meanBytes([...v3, ...v4]) * PAYLOAD_SHARE : 0;
+  const uncounted = [...v3, ...v4].filter(
+    (answer) => answer.kind === 'answers' && answer.totalCount === null,
+  );
+  return { records, bytes: Math.round(records * (BYTES_PER_RECORD + payload)), uncounted: uncounted.length };
+}
+
+/** Every list counts by its records, as its sample shows them. */
+function meanBytes(answers: readonly ListAnswer[]): number {
+  let bytes = 0;
+  let records = 0;
+  for (const answer of answers) {
+    if (answer.kind !== 'answers' || answer.records.length === 0) continue;
+    const n = answer.totalCount ?? answer.records.length;
+    bytes += (answer.bytes / answer.records.length) * n;
+    records += n;
+  }
+  return records === 0 ? 0 : bytes / records;
 }
 
 /** Is there room for everything? Twice the estimate, because it is one. */
 export function judgeDisk(remote: RemoteFacts, local: LocalFacts, config: Config): Finding[] {
   const { freeBytes, databaseBytes } = local;
+  if (freeBytes === null) return [];
+  const free = `${formatBytes(freeBytes)} are free.`;
   const { records, bytes, uncounted } = estimateDisk(remote, config);
-  if (freeBytes === null || records === 0) {
-    return freeBytes === null ? [] : [ok('disk', 'disk_free', `${formatBytes(freeBytes)} are free.`)];
-  }
+  if (records === 0) return [ok('disk', 'disk_free', free)];
   const needed = Math.max(0, bytes - databaseBytes);
-  const without = uncounted > 0 ? `; ${groupDigits(uncounted)} lists gave no count` : '';
-  const text = `About ${formatBytes(bytes)} for ${groupDigits(records)} records (an estimate${without}), ${formatBytes(freeBytes)} are free.`;
-  const fix = `Put the database on a larger disk with "database" or --db${config.payload === 'full' ? ', or set "payload" to "ids"' : ''}.`;
+  const without = uncounted > 0 ? `; ${countOf(uncounted, 'list')} gave no count` : '';
+  const text = `About ${formatBytes(bytes)} for ${countOf(records, 'record')} (an estimate${without}), ${free}`;
+  const fewer = config.payload === 'full' ? ', or set "payload" to "ids"' : '';
+  const fix = `Put the database on a larger disk with "database" or --db${fewer}.`;
   if (freeBytes < needed) return [problem('disk', 'disk_full', 6, text, fix)];
   if (freeBytes < 2 * needed) return [warning('disk', 'disk_tight', text, fix)];
   return [ok('disk', 'disk_free', text)];
@@ -160,23 +141,19 @@ function formatBytes(bytes: number): string {
 export function judgeDatabase(facts: DatabaseFacts, { database }: Config): Finding[] {
   switch (facts.kind) {
     case 'none':
-      return [ok('database', 'database_none', `${database}: not there yet; the first export makes it.`)];
-    case 'interrupted':
-      return [
-        note(
-          'database',
-          'database_interrupted',
-          `${database}: a process died while it wrote; the next command takes back what was half written.`,
-        ),
-      ];
+      return [ok('database', 'database_none', `${database}: not there yet; the first export creates it.`)];
+    case 'interrupted': {
+      const text = `${database}: a process died while it wrote; the next command undoes what was half written.`;
+      return [note('database', 'database_interrupted', text)];
+    }
     case 'unusable': {
       const { code, exitCode, message, hint } = facts.error;
-      const exit: ProblemCode = exitCode === 2 ? 2 : 6;
+      const exit = exitCode === 2 ? 2 : 6;
       return [problem('database', `database_${code}`, exit, message, hint ?? 'Name another file with --db.')];
     }
     case 'usable': {
       const { v3Records, v4Records, open } = facts;
-      const text = `${database}: ${groupDigits(v3Records)} V3 and ${groupDigits(v4Records)} V4 records.`;
+      const text = `${database}: ${groupDigits(v3Records)} V3 and ${countOf(v4Records, 'V4 record')}.`;
       return [
         ok('database', 'database_usable', text),
         ...open.map((one) => note('database', 'database_open', one)),

@@ -1,28 +1,27 @@
-import type { DoctorFacts } from './facts.js';
 import { type Finding, sortFindings } from './finding.js';
-import { judgeClocks, judgeEffort, judgeHosts } from './judge-hosts.js';
+import { judgeClocks, judgeHosts, judgePages, judgePairs, judgeParameters } from './judge-apis.js';
+import { judgeHollow, judgeV3Lists, judgeV4Models } from './judge-lists.js';
 import { judgeBackfill, judgeConfig, judgeDatabase, judgeDisk, judgeProgram } from './judge-local.js';
-import { judgePairs } from './judge-pairs.js';
-import { judgePages, judgeSwitches } from './judge-parameters.js';
-import { judgeV3Lists } from './judge-v3.js';
-import { judgeHollow, judgeV4Models } from './judge-v4.js';
+import type { DoctorFacts } from './probe-results.js';
 
-/** Everything that was found out, judged; pure. */
-export function judgeFacts({ config, nowMs, local, remote }: DoctorFacts): readonly Finding[] {
-  const { v4 } = remote;
-  return sortFindings([
-    ...judgeProgram(local),
-    ...judgeEffort(remote),
-    ...judgeConfig(config, local),
-    ...judgeHosts(remote.hosts, config),
-    ...judgeV3Lists(remote.v3),
-    ...(v4 === null ? [] : [...judgeV4Models(v4, config), ...judgeHollow(v4, remote.v3)]),
-    ...(v4?.switches == null || v4.asked.length === 0 ? [] : judgeSwitches(v4.switches, config)),
-    ...judgePages(remote.pages),
-    ...judgeClocks(remote.hosts),
-    ...judgePairs(remote.preview, local.database),
-    ...judgeBackfill(config, nowMs),
-    ...judgeDisk(remote, local, config),
-    ...judgeDatabase(local.database, config),
-  ]);
+/** Every check: what it looks at, and what it finds. */
+const CHECKS: readonly ((facts: DoctorFacts) => Iterable<Finding>)[] = [
+  ({ local }) => judgeProgram(local),
+  ({ config, local }) => judgeConfig(config, local),
+  ({ config, remote }) => judgeHosts(remote, config),
+  ({ remote }) => judgeV3Lists(remote.v3),
+  ({ config, remote: { v4 } }) => (v4 === null ? [] : judgeV4Models(v4, config)),
+  ({ remote: { v3, v4 } }) => (v4 === null ? [] : judgeHollow(v4, v3)),
+  ({ config, remote: { v4 } }) => (v4?.asked.length ? judgeParameters(v4.parameters, config) : []),
+  ({ remote }) => judgePages(remote.pages),
+  ({ remote }) => judgeClocks(remote.hosts),
+  ({ remote, local }) => judgePairs(remote.preview, local.database),
+  ({ config, nowMs }) => judgeBackfill(config, nowMs),
+  ({ config, local, remote }) => judgeDisk(remote, local, config),
+  ({ config, local }) => judgeDatabase(local.database, config),
+];
+
+/** Runs every check; pure. */
+export function judgeFacts(facts: DoctorFacts): readonly Finding[] {
+  return sortFindings(CHECKS.flatMap((check) => [...check(facts)]));
 }

@@ -1,104 +1,136 @@
 import { compareFacts } from '../../api/facts.js';
-import type { CompanyMatching } from '../../config/config.js';
 import {
   type CompanyEvidence,
   type CompanySide,
-  type NamedPair,
   NOTHING,
+  type PairingInput,
   pairCompanies,
 } from '../../match/pair-companies.js';
-import type { PairPreview, SampledRecord } from './facts.js';
+import type { AskList } from './ask-list.js';
+import type { List, PairPreview, SampledRecord } from './probe-results.js';
 
-/** Records of a sample with the model they are of; `region` is '' in V4. */
-export interface Sample {
-  readonly model: string;
-  readonly region: string;
+/** Requests for single keys, at most. */
+const MOST_REQUESTS = 60;
+const KEYS_PER_COMPANY = 2;
+const KEY_LIMIT = 5;
+
+/** Records of one list. */
+export interface Sample extends List {
   readonly records: readonly SampledRecord[];
 }
 
-export interface PreviewInput {
+/**
+ * Looks for the latest keys of V3 companies in V4 companies: samples of long lists seldom hold the same records.
+ * `v3` must hold the latest records first.
+ */
+export async function lookUpKeys(
+  ask: AskList,
+  v3: readonly Sample[],
+  candidates: readonly bigint[],
+): Promise<readonly Sample[]> {
+  const requests = pickKeys(v3)
+    .flatMap((one) => candidates.map((candidate) => ({ ...one, candidate })))
+    // A company of the same id first: it most often is the one.
+    .sort((a, b) => Number(b.candidate === b.companyId) - Number(a.candidate === a.companyId))
+    .slice(0, MOST_REQUESTS);
+  const samples = await Promise.all(
+    requests.map(async ({ pair, key, candidate }) => {
+      const list = { region: '', companyId: candidate, pair };
+      const answer = await ask(list, KEY_LIMIT, [['platform_id[eq]', key]]);
+      return { ...list, records: answer.kind === 'answers' ? answer.records : [] };
+    }),
+  );
+  return samples.filter(({ records }) => records.length > 0);
+}
+
+/** The latest keys of each V3 company, of different models where it can be. */
+function pickKeys(samples: readonly Sample[]) {
+  const picked = new Map<string, (Pick<Sample, 'pair'> & { companyId: bigint; key: string })[]>();
+  for (const { pair, region, records } of samples) {
+    if (pair.v4 === null) continue;
+    const seen = new Set<bigint>();
+    for (const { companyId, platformId: key, deleted } of records) {
+      if (key === null || deleted || seen.has(companyId)) continue;
+      seen.add(companyId);
+      const name = `${region} ${companyId}`;
+      const own = picked.get(name) ?? [];
+      if (own.length < KEYS_PER_COMPANY) picked.set(name, [...own, { pair, companyId, key }]);
+    }
+  }
+  return [...picked.values()].flat();
+}
+
+export interface PreviewInput extends Pick<PairingInput, 'mode' | 'named'> {
   readonly v3: readonly Sample[];
   readonly v4: readonly Sample[];
   /** Companies that V4 lists. */
   readonly listed: readonly bigint[];
-  readonly matching: CompanyMatching;
-  readonly named: readonly NamedPair[];
 }
 
 /**
  * How the companies of two samples would be paired, by the rules of the remap. A sample leaves records out, so
  * equal ids alone decide nothing here, and a company without a pair may have one.
  */
-export function previewPairs(input: PreviewInput): readonly PairPreview[] {
-  const v3 = sidesOf(input.v3);
-  const v4 = sidesOf(input.v4);
+export function previewPairs({ listed, mode, named, ...samples }: PreviewInput): readonly PairPreview[] {
+  const [v3, v4] = [groupByCompany(samples.v3), groupByCompany(samples.v4)];
   const evidence = buildEvidence(v3, v4);
-  const mode = typeof input.matching === 'string' ? input.matching : 'auto';
-  const sides = { v3: v3.map(({ side }) => side), v4: v4.map(({ side }) => side) };
-  const pairing = pairCompanies({ ...sides, evidence, uncounted: NOTHING, mode, named: input.named });
-  return v3.map(({ side }) => {
-    const { v4, matchedBy } = pairing.v3.get(side.id) ?? { v4: null, matchedBy: 'none' as const };
-    const own = evidence.find((row) => row.v3 === side.id && row.v4 === v4);
+  const pairing = pairCompanies({ v3, v4, evidence, uncounted: NOTHING, mode, named });
+  return v3.map(({ id, region, companyId }) => {
+    const { v4: twin, matchedBy } = pairing.v3.get(id) ?? { v4: null, matchedBy: 'none' as const };
+    const own = evidence.find((row) => row.v3 === id && row.v4 === twin);
     return {
-      region: side.region,
-      v3CompanyId: side.companyId,
-      v4CompanyId: v4 === null ? null : (sides.v4[v4]?.companyId ?? null),
+      region,
+      v3CompanyId: companyId,
+      v4CompanyId: twin === null ? null : (v4[twin]?.companyId ?? null),
       matchedBy,
       comparable: own?.comparable ?? 0,
       agreeing: own?.agreeing ?? 0,
-      hasSameId: input.listed.includes(side.companyId),
+      hasSameId: listed.includes(companyId),
     };
   });
 }
 
-/** A company with the facts of its keyed records: by model and key. */
-interface Sampled {
-  readonly side: CompanySide;
+interface SampledCompany extends CompanySide {
+  /** Facts of the company's records, by model and key. */
   readonly facts: Map<string, string[]>;
 }
 
-function sidesOf(samples: readonly Sample[]): readonly Sampled[] {
-  const found = new Map<string, Sampled>();
-  for (const { model, region, records } of samples) {
+/** The companies of the samples; their `id` is their index. */
+function groupByCompany(samples: readonly Sample[]): readonly SampledCompany[] {
+  const found = new Map<string, SampledCompany>();
+  for (const { pair, region, records } of samples) {
     for (const { companyId, platformId, facts } of records) {
       const name = `${region} ${companyId}`;
-      const fresh = { id: found.size, region, companyId, scopeFull: false };
-      const company: Sampled = found.get(name) ?? { side: fresh, facts: new Map() };
+      const fresh = { id: found.size, region, companyId, scopeFull: false, facts: new Map() };
+      const company = found.get(name) ?? fresh;
       found.set(name, company);
       if (platformId === null) continue;
-      const key = `${model} ${platformId}`;
+      const key = `${pair.v3} ${platformId}`;
       company.facts.set(key, [...(company.facts.get(key) ?? []), facts]);
     }
   }
   return [...found.values()];
 }
 
-function buildEvidence(v3: readonly Sampled[], v4: readonly Sampled[]): readonly CompanyEvidence[] {
+function buildEvidence(v3: readonly SampledCompany[], v4: readonly SampledCompany[]): CompanyEvidence[] {
   return v3.flatMap((a) =>
     v4.flatMap((b) => {
-      const verdicts = [...a.facts].flatMap(([key, facts]) => compareAll(facts, b.facts.get(key)));
+      const verdicts = [...a.facts].flatMap(([key, facts]) => compareAll(facts, b.facts.get(key) ?? []));
       if (verdicts.length === 0) return [];
-      return [
-        {
-          v3: a.side.id,
-          v4: b.side.id,
-          shared: verdicts.length,
-          comparable: verdicts.filter((verdict) => verdict !== 'incomparable').length,
-          agreeing: verdicts.filter((verdict) => verdict === 'agrees').length,
-          smallerKeys: Math.min(a.facts.size, b.facts.size),
-        },
-      ];
+      return {
+        v3: a.id,
+        v4: b.id,
+        shared: verdicts.length,
+        comparable: verdicts.filter((verdict) => verdict !== 'incomparable').length,
+        agreeing: verdicts.filter((verdict) => verdict === 'agrees').length,
+        smallerKeys: Math.min(a.facts.size, b.facts.size),
+      };
     }),
   );
 }
 
 /** One verdict for a shared key: it agrees where any of its records do. */
-function compareAll(a: readonly string[], b: readonly string[] | undefined) {
-  if (b === undefined) return [];
+function compareAll(a: readonly string[], b: readonly string[]) {
   const verdicts = a.flatMap((one) => b.map((other) => compareFacts(one, other)));
-  return [
-    verdicts.find((verdict) => verdict === 'agrees') ??
-      verdicts.find((verdict) => verdict === 'differs') ??
-      'incomparable',
-  ];
+  return (['agrees', 'differs', 'incomparable'] as const).find((one) => verdicts.includes(one)) ?? [];
 }

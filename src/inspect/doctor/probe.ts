@@ -3,189 +3,205 @@ import type { NamedCompanyPair } from '../../config/companies-file.js';
 import type { Config, Endpoint } from '../../config/config.js';
 import type { OnProgress } from '../../domain.js';
 import { SvcError } from '../../errors.js';
-import { type Ask, prepareAsk } from './ask-list.js';
-import type { Answer, HostFacts, PageFacts, RemoteFacts, V3ListFacts, V4Facts } from './facts.js';
-import { lookUpKeys } from './look-up-keys.js';
-import { previewPairs, type Sample } from './preview-pairs.js';
-import { probePages } from './probe-pages.js';
-import { probeSwitches } from './probe-switches.js';
-import { probeV3, v3Question } from './probe-v3.js';
-import { modelsInV4, probeAnything, probeNames, probeV4, sampleCompanies, v4Question } from './probe-v4.js';
+import { type AskList, prepareAskList } from './ask-list.js';
+import { lookUpKeys, previewPairs, type Sample } from './preview-pairs.js';
+import { NO_EXPAND, probeNames } from './probe-names.js';
+import { probeParameters } from './probe-parameters.js';
+import type {
+  List,
+  ListAnswer,
+  ProbedHost,
+  ProbedList,
+  ProbedPage,
+  ProbedV4,
+  RemoteFacts,
+} from './probe-results.js';
 
 export interface ProbeOptions {
   readonly config: Config;
   readonly api: Pick<Api, 'fetchWorded' | 'fetchV4Companies' | 'endpoints'>;
-  /** What is wrong with each key; by region, '' for V4. */
+  /** Why a key cannot be used; by region, '' for V4. */
   readonly keyErrors: ReadonlyMap<string, SvcError>;
   readonly named: readonly NamedCompanyPair[];
-  /** Ask every company of V4, not a sample. */
+  /** Request the lists of every V4 company instead of a sample. */
   readonly all: boolean;
   readonly onProgress: OnProgress;
 }
 
-/** Asks both APIs a bounded number of questions; GETs only. */
+/** Records of a sample: enough to compare, small for the service. */
+const SAMPLE = 100;
+/** Companies whose lists are requested unless all are wanted. */
+const SAMPLED_COMPANIES = 10;
+/** Page sizes tried after a refusal. */
+const SMALLER_PAGES = [100, 10] as const;
+/** No service has it; underscores as in real names. */
+const NO_MODEL = 'svc_migrate_no_such_model';
+/** Errors that every other request to the host would end with. */
+const FATAL_CODES = ['auth', 'redirect', 'network', 'timeout', 'config', 'bad_response'];
+
+interface HostResult {
+  readonly host: ProbedHost;
+  readonly lists: readonly ProbedList[];
+  readonly page: ProbedPage | null;
+}
+
+/** Sends both APIs a bounded number of requests, only GETs. */
 export async function probeRemote(options: ProbeOptions): Promise<RemoteFacts> {
   const { config, api } = options;
-  const ask = prepareAsk(api, config.fieldPrefix);
-  const [v3, v4] = await Promise.all([
-    Promise.all(config.v3.regions.map((endpoint) => probeRegion(options, ask, endpoint))),
+  const ask = prepareAskList(api, config.fieldPrefix);
+  const [regions, { v4: found, ...v4Host }] = await Promise.all([
+    Promise.all(config.v3.regions.map((endpoint) => probeV3Host(options, ask, endpoint))),
     probeV4Host(options, ask),
   ]);
-  const lists = v3.flatMap((region) => region.lists);
-  const switches = v4.facts === null ? null : await probeSwitches(ask, config, v4.facts.lists, lists);
-  const facts = v4.facts === null ? null : { ...v4.facts, switches };
-  const preview = facts === null ? [] : await previewCompanies(options, ask, lists, facts);
-  const states = api.endpoints();
-  const hosts = [...v3, v4].map(({ host }) => {
-    const state = states.find(
+  const v3 = regions.flatMap(({ lists }) => lists);
+  const v4 = found && {
+    ...found,
+    parameters: await probeParameters(ask, config.fieldPrefix, found.lists, v3),
+  };
+  const preview = v4 === null ? [] : await previewCompanies(options, ask, v3, v4);
+  const endpoints = api.endpoints();
+  const hosts = [...regions, v4Host].map(({ host }) => {
+    const state = endpoints.find(
       ({ generation, region }) => generation === host.generation && region === host.region,
     );
     return { ...host, clockOffsetMs: state?.clockOffsetMs ?? null, proxy: state?.proxy ?? null };
   });
-  return {
-    hosts,
-    v3: lists,
-    v4: facts,
-    pages: [...v3, v4].flatMap(({ pages }) => pages ?? []),
-    preview,
-    requests: states.reduce((sum, { requests }) => sum + requests, 0),
-  };
+  const requests = endpoints.reduce((sum, endpoint) => sum + endpoint.requests, 0);
+  return { hosts, v3, v4, pages: [...regions, v4Host].flatMap(({ page }) => page ?? []), preview, requests };
 }
 
-interface RegionFacts {
-  readonly host: HostFacts;
-  readonly lists: readonly V3ListFacts[];
-  readonly pages: PageFacts | null;
-}
-
-async function probeRegion(options: ProbeOptions, ask: Ask, endpoint: Endpoint): Promise<RegionFacts> {
-  const { config, keyErrors } = options;
+async function probeV3Host(options: ProbeOptions, ask: AskList, endpoint: Endpoint): Promise<HostResult> {
+  const { config, keyErrors, onProgress } = options;
   const { region, pageSize } = endpoint;
   const label = config.v3.regions.length > 1 ? `V3 ${region}` : 'V3';
-  const host = { ...hostFacts(label, 'v3', endpoint), keyError: keyErrors.get(region) ?? null };
-  const [first, ...others] = config.models;
-  if (host.keyError !== null || first === undefined) return { host, lists: [], pages: null };
+  const host = hostOf(label, 'v3', endpoint, keyErrors);
+  const [first, ...others] = config.models.map((pair) => ({ region, companyId: null, pair }));
+  if (host.keyError !== null || first === undefined) return { host, lists: [], page: null };
+  const sample = async (list: List): Promise<ProbedList> => ({
+    ...list,
+    answer: await ask(list, Math.min(SAMPLE, pageSize)),
+  });
   // One alone: a refused key or a dead host is asked once.
-  const [begun] = await probeV3(ask, config, region, [first]);
-  const error = begun === undefined ? null : fatalOf(begun.answer);
-  if (begun === undefined || error !== null) return { host: { ...host, error }, lists: [], pages: null };
-  const lists = [begun, ...(await probeV3(ask, config, region, others))];
-  step(options, `ask ${label} for samples`, lists.length, lists.length);
-  const pages = await probePages(
-    ask,
-    label,
-    pageSize,
-    lists.map(({ pair, answer }) => ({
-      answer,
-      question: (limit) => v3Question(config, region, pair, limit),
-    })),
-  );
-  return { host: { ...host, answered: true }, lists, pages };
+  const begun = await sample(first);
+  const error = fatalError(begun.answer);
+  if (error !== null) return { host: { ...host, error }, lists: [], page: null };
+  const lists = [begun, ...(await Promise.all(others.map(sample)))];
+  onProgress({ kind: 'step', name: `ask ${label} for samples`, done: lists.length, total: lists.length });
+  return { host: { ...host, answered: true }, lists, page: await probePageSize(ask, host, pageSize, lists) };
 }
 
-interface V4HostFacts {
-  readonly host: HostFacts;
-  readonly facts: V4Facts | null;
-  readonly pages: PageFacts | null;
-}
-
-async function probeV4Host(options: ProbeOptions, ask: Ask): Promise<V4HostFacts> {
-  const { config, api, keyErrors } = options;
-  const host = { ...hostFacts('V4', 'v4', config.v4), keyError: keyErrors.get('') ?? null };
-  if (host.keyError !== null) return { host, facts: null, pages: null };
-  const listed = await orError(async () =>
-    (await api.fetchV4Companies()).companies.map(({ companyId }) => companyId),
-  );
-  const error = listed instanceof SvcError ? listed : await probeFirst(ask, config, listed);
-  if (listed instanceof SvcError || error !== null)
-    return { host: { ...host, error }, facts: null, pages: null };
-  const asked = options.all ? listed : sampleCompanies(listed);
-  const total = asked.length * modelsInV4(config).length;
-  let done = 0;
-  const lists = await probeV4(ask, config, asked, () => step(options, 'ask V4 for models', ++done, total));
-  const [one] = lists;
-  const facts: V4Facts = {
-    companies: listed,
-    asked,
-    lists,
-    answersAnything: one === undefined ? false : await probeAnything(ask, one.pair, one.companyId),
-    suggestions: await probeNames(ask, config, lists),
-    switches: null,
-  };
-  const pages = await probePages(
-    ask,
-    'V4',
-    config.v4.pageSize,
-    lists.map(({ pair, companyId, answer }) => ({
-      answer,
-      question: (limit) => v4Question(pair, companyId, limit),
-    })),
-  );
-  return { host: { ...host, answered: true }, facts, pages };
-}
-
-/** Companies that the configuration names were not asked for: one question, before many share its fate. */
-async function probeFirst(ask: Ask, config: Config, companies: readonly bigint[]): Promise<SvcError | null> {
-  const [companyId] = companies;
-  const [pair] = modelsInV4(config);
-  if (config.v4.companies.length === 0 || companyId === undefined || pair === undefined) return null;
-  return fatalOf(await ask(v4Question(pair, companyId, 1)));
-}
-
-function hostFacts(label: string, generation: 'v3' | 'v4', endpoint: Endpoint): HostFacts {
-  const { region, baseUrl, keySource } = endpoint;
-  const unasked = { keyError: null, error: null, answered: false, clockOffsetMs: null, proxy: null };
-  return { label, generation, region, baseUrl, keySource, ...unasked };
-}
-
-/** A failure that every other question to the host would share. */
-function fatalOf(answer: Answer): SvcError | null {
-  if (answer.kind !== 'failed') return null;
-  return ['auth', 'redirect', 'network', 'timeout', 'config', 'bad_response'].includes(answer.error.code)
-    ? answer.error
-    : null;
-}
-
-async function orError<T>(work: () => Promise<T>): Promise<T | SvcError> {
+async function probeV4Host(
+  options: ProbeOptions,
+  ask: AskList,
+): Promise<HostResult & { readonly v4: Omit<ProbedV4, 'parameters'> | null }> {
+  const { config, api, keyErrors, onProgress } = options;
+  const host = hostOf('V4', 'v4', config.v4, keyErrors);
+  const failed = (error: SvcError | null) => ({ host: { ...host, error }, lists: [], page: null, v4: null });
+  if (host.keyError !== null) return failed(null);
+  let companies: readonly bigint[];
   try {
-    return await work();
+    companies = (await api.fetchV4Companies()).companies.map(({ companyId }) => companyId);
   } catch (error) {
-    if (error instanceof SvcError && error.code !== 'interrupted') return error;
+    if (error instanceof SvcError && error.code !== 'interrupted') return failed(error);
     throw error;
   }
+  const models = config.models.filter(({ v4 }) => v4 !== null);
+  const listsOf = (companyId: bigint): List[] => models.map((pair) => ({ region: '', companyId, pair }));
+  const [first] = companies.flatMap(listsOf);
+  // Companies that the configuration names were not requested: one request, before many share its fate.
+  const isUntried = config.v4.companies.length > 0 && first !== undefined;
+  const error = isUntried ? fatalError(await ask(first, 1)) : null;
+  if (error !== null) return failed(error);
+  const asked = options.all ? companies : sampleCompanies(companies);
+  const sampled = new Set(sampleCompanies(asked));
+  const wanted = asked.flatMap(listsOf);
+  let done = 0;
+  const lists = await Promise.all(
+    wanted.map(async (list) => {
+      const limit = sampled.has(list.companyId ?? 0n) ? Math.min(SAMPLE, config.v4.pageSize) : 1;
+      const answer = await ask(list, limit);
+      onProgress({ kind: 'step', name: 'ask V4 for models', done: ++done, total: wanted.length });
+      return { ...list, answer };
+    }),
+  );
+  const [one] = lists;
+  const impossible = one && { ...one, pair: { ...one.pair, ...NO_EXPAND, v4: NO_MODEL } };
+  const answersAnything = impossible !== undefined && (await ask(impossible, 1)).kind === 'answers';
+  const suggestions = await probeNames(ask, config, lists);
+  const page = await probePageSize(ask, host, config.v4.pageSize, lists);
+  const v4 = { companies, asked, lists, answersAnything, suggestions };
+  return { host: { ...host, answered: true }, lists, page, v4 };
 }
 
-/** By the samples, and where V4 honours it by looking for single keys. */
+/** Spread evenly over the list, so that old and new companies are among them. */
+function sampleCompanies(all: readonly bigint[]): readonly bigint[] {
+  if (all.length <= SAMPLED_COMPANIES) return all;
+  const step = all.length / SAMPLED_COMPANIES;
+  return Array.from({ length: SAMPLED_COMPANIES }, (_, at) => all[Math.floor(at * step)] ?? 0n);
+}
+
+function hostOf(
+  label: string,
+  generation: 'v3' | 'v4',
+  { region, baseUrl, keySource }: Endpoint,
+  keyErrors: ProbeOptions['keyErrors'],
+): ProbedHost {
+  const unasked = { error: null, answered: false, clockOffsetMs: null, proxy: null };
+  const keyError = keyErrors.get(region) ?? null;
+  return { label, generation, region, baseUrl, keySource, keyError, ...unasked };
+}
+
+function fatalError(answer: ListAnswer): SvcError | null {
+  return answer.kind === 'failed' && FATAL_CODES.includes(answer.error.code) ? answer.error : null;
+}
+
+/** Requests a page of the configured size from a host's longest list; null where no list holds anything. */
+async function probePageSize(
+  ask: AskList,
+  { label }: ProbedHost,
+  pageSize: number,
+  lists: readonly ProbedList[],
+): Promise<ProbedPage | null> {
+  const [longest] = [...lists].sort((a, b) => lengthOf(b.answer) - lengthOf(a.answer));
+  if (longest === undefined || lengthOf(longest.answer) === 0) return null;
+  const answer = await ask(longest, pageSize);
+  if (answer.kind === 'answers') {
+    const got = answer.records.length + answer.rejected;
+    return { label, asked: pageSize, got, hasMore: answer.hasMore, smaller: null };
+  }
+  if (answer.kind !== 'refused') return null;
+  const refused = { label, asked: pageSize, got: null, hasMore: false };
+  for (const smaller of SMALLER_PAGES.filter((one) => one < pageSize)) {
+    if ((await ask(longest, smaller)).kind === 'answers') return { ...refused, smaller };
+  }
+  return { ...refused, smaller: null };
+}
+
+function lengthOf(answer: ListAnswer): number {
+  if (answer.kind !== 'answers') return 0;
+  return Math.max(answer.totalCount ?? 0, answer.records.length + answer.rejected);
+}
+
+/** From the samples, and where V4 honours the filter by looking up single keys. */
 async function previewCompanies(
-  options: ProbeOptions,
-  ask: Ask,
-  v3: readonly V3ListFacts[],
-  v4: V4Facts,
+  { config, named }: ProbeOptions,
+  ask: AskList,
+  v3Lists: readonly ProbedList[],
+  { companies, asked, lists, parameters }: ProbedV4,
 ): Promise<RemoteFacts['preview']> {
-  const { config, named } = options;
-  const { include, exclude } = config.companies;
+  const { include, exclude, match } = config.companies;
   const isWanted = (id: bigint): boolean =>
     (include.length === 0 || include.includes(id)) && !exclude.includes(id);
-  const v3Samples = v3.flatMap(({ pair, region, answer }) => {
-    if (answer.kind !== 'answers') return [];
-    const records = answer.records.filter(({ companyId }) => isWanted(companyId));
-    return [{ model: pair.v3, region, records }];
-  });
-  const v4Samples: Sample[] = v4.lists.flatMap(({ pair, answer }) =>
-    answer.kind === 'answers' ? [{ model: pair.v3, region: '', records: answer.records }] : [],
-  );
-  if (v4.switches?.eq === 'honoured') {
-    v4Samples.push(...(await lookUpKeys(ask, v3Samples, modelsInV4(config), sampleCompanies(v4.asked))));
-  }
-  return previewPairs({
-    v3: v3Samples,
-    v4: v4Samples,
-    listed: v4.companies ?? [],
-    matching: config.companies.match,
-    named,
-  });
-}
-
-function step({ onProgress }: ProbeOptions, name: string, done: number, total: number): void {
-  onProgress({ kind: 'step', name, done, total });
+  const samplesOf = (own: readonly ProbedList[]): Sample[] =>
+    own.flatMap(({ answer, ...list }) =>
+      answer.kind === 'answers' ? [{ ...list, records: answer.records }] : [],
+    );
+  const v3 = samplesOf(v3Lists).map((sample) => ({
+    ...sample,
+    records: sample.records.filter(({ companyId }) => isWanted(companyId)),
+  }));
+  const v4 = samplesOf(lists);
+  if (parameters.eq === 'honoured') v4.push(...(await lookUpKeys(ask, v3, sampleCompanies(asked))));
+  const mode = typeof match === 'string' ? match : 'auto';
+  return previewPairs({ v3, v4, listed: companies, mode, named });
 }

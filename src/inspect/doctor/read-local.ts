@@ -2,7 +2,7 @@ import { accessSync, constants, existsSync, statfsSync, statSync } from 'node:fs
 import { dirname } from 'node:path';
 import { type NamedCompanyPair, readCompaniesFile } from '../../config/companies-file.js';
 import type { Config } from '../../config/config.js';
-import { COMPANY_MATCHES, type CompanyMatch } from '../../domain.js';
+import type { CompanyMatch } from '../../domain.js';
 import { SvcError } from '../../errors.js';
 import { isInterrupted } from '../../store/database-file.js';
 import { readCompanyFacts } from '../../store/evidence.js';
@@ -10,20 +10,21 @@ import type { Db } from '../../store/open.js';
 import { readReadiness } from '../../store/read-readiness.js';
 import { findIncomplete } from '../../store/readiness.js';
 import { EVERYTHING } from '../../store/remap.js';
-import type { DatabaseFacts, LocalFacts } from './facts.js';
+import type { DatabaseFacts, LocalFacts } from './probe-results.js';
 
 /** Reads the database as it is, read-only. */
 export type ReadDatabase = <T>(work: (db: Db) => Promise<T>) => Promise<T>;
 
 /**
- * What is at the database's place. Writes nothing: what a process left half written stays until the next command
- * takes it back.
+ * What is at the database's path. Writes nothing: what a process left half written stays until the next command
+ * undoes it.
  */
 export async function readDatabaseFacts(config: Config, read: ReadDatabase): Promise<DatabaseFacts> {
   const { database } = config;
+  const exists = existsSync(database);
   try {
-    assertWritable(existsSync(database) ? database : dirname(database));
-    if (!existsSync(database)) return { kind: 'none' };
+    assertWritable(exists ? database : dirname(database));
+    if (!exists) return { kind: 'none' };
     if (isInterrupted(database)) return { kind: 'interrupted' };
     return await read(async (db) => describeDatabase(db, config));
   } catch (error) {
@@ -33,11 +34,11 @@ export async function readDatabaseFacts(config: Config, read: ReadDatabase): Pro
 }
 
 /** @throws SvcError `disk` */
-function assertWritable(place: string): void {
+function assertWritable(path: string): void {
   try {
-    accessSync(place, constants.W_OK);
+    accessSync(path, constants.W_OK);
   } catch (cause) {
-    throw new SvcError('disk', `The database cannot be written: ${place}.`, {
+    throw new SvcError('disk', `The database cannot be written: ${path}.`, {
       hint: 'Make the folder, or name another file with "database" or --db.',
       cause,
     });
@@ -46,49 +47,46 @@ function assertWritable(place: string): void {
 
 function describeDatabase(db: Db, config: Config): DatabaseFacts {
   const facts = readReadiness(db, config, EVERYTHING);
-  const recordsOf = (generation: 'v3' | 'v4'): number =>
-    facts.streams
-      .filter((stream) => stream.generation === generation)
-      .reduce((sum, { uniqueRecords }) => sum + uniqueRecords, 0);
+  const records = { v3: 0, v4: 0 };
+  for (const { generation, uniqueRecords } of facts.streams) records[generation] += uniqueRecords;
   return {
     kind: 'usable',
-    v3Records: recordsOf('v3'),
-    v4Records: recordsOf('v4'),
+    v3Records: records.v3,
+    v4Records: records.v4,
     open: findIncomplete(facts).map(({ text, next }) => `${text} Next: ${next}`),
     pairs: facts.lastRun === undefined ? null : countPairs(db),
   };
 }
 
 function countPairs(db: Db): Record<CompanyMatch, number> {
-  const counts = Object.fromEntries(COMPANY_MATCHES.map((kind) => [kind, 0])) as Record<CompanyMatch, number>;
+  const counts: Record<CompanyMatch, number> = { same_id: 0, overlap: 0, file: 0, ambiguous: 0, none: 0 };
   for (const { matched_by } of readCompanyFacts(db)) counts[matched_by] += 1;
   return counts;
 }
 
-/** Bytes free on the disk of the database, or of the folder it would be made in. */
+/** Free bytes on the disk of the database, or of the folder it would be created in. */
 export function readDisk(database: string): Pick<LocalFacts, 'freeBytes' | 'databaseBytes'> {
   const databaseBytes = statSync(database, { throwIfNoEntry: false })?.size ?? 0;
   try {
     const { bavail, bsize } = statfsSync(existsSync(database) ? database : dirname(database));
     return { freeBytes: bavail * bsize, databaseBytes };
   } catch {
-    // The folder may not be there.
+    // The folder may not exist.
     return { freeBytes: null, databaseBytes };
   }
 }
 
-/** The pairs of companies that the user named, or what is wrong with the file. */
-export function readNamed(config: Config): {
+/** The pairs of companies that the user named, and what is wrong with the user's files. */
+export function readUserFiles(config: Config): Pick<LocalFacts, 'fileErrors'> & {
   readonly named: readonly NamedCompanyPair[];
-  readonly error: SvcError | null;
 } {
   const { match } = config.companies;
-  if (typeof match === 'string') return { named: [], error: null };
+  if (typeof match === 'string') return { named: [], fileErrors: [] };
   try {
     const regions = config.v3.regions.map(({ region }) => region);
-    return { named: readCompaniesFile(match.file, regions), error: null };
+    return { named: readCompaniesFile(match.file, regions), fileErrors: [] };
   } catch (error) {
-    if (error instanceof SvcError) return { named: [], error };
+    if (error instanceof SvcError) return { named: [], fileErrors: [['companies_file', error]] };
     throw error;
   }
 }

@@ -1,38 +1,40 @@
 import { describe, expect, it } from 'vitest';
 import { SvcError } from '../../../src/errors.js';
-import { estimateDisk } from '../../../src/inspect/doctor/estimate-disk.js';
-import type {
-  Answer,
-  Answers,
-  HostFacts,
-  RemoteFacts,
-  SampledRecord,
-} from '../../../src/inspect/doctor/facts.js';
 import { judgeFindings, note, type ProblemCode, problem } from '../../../src/inspect/doctor/finding.js';
-import { judgeClocks } from '../../../src/inspect/doctor/judge-hosts.js';
-import { judgeBackfill, judgeDisk, judgeProgram } from '../../../src/inspect/doctor/judge-local.js';
-import { judgeSwitches } from '../../../src/inspect/doctor/judge-parameters.js';
-import { judgeV3Lists } from '../../../src/inspect/doctor/judge-v3.js';
-import { judgeV4Models } from '../../../src/inspect/doctor/judge-v4.js';
-import { nearNames } from '../../../src/inspect/doctor/near-names.js';
+import { judgeClocks, judgeParameters } from '../../../src/inspect/doctor/judge-apis.js';
+import { judgeV3Lists, judgeV4Models } from '../../../src/inspect/doctor/judge-lists.js';
+import {
+  estimateDisk,
+  judgeBackfill,
+  judgeDisk,
+  judgeProgram,
+} from '../../../src/inspect/doctor/judge-local.js';
+import { nearNames } from '../../../src/inspect/doctor/probe-names.js';
 import {
   judgeDeleted,
   judgeEq,
   judgeGte,
   judgeSelect,
   judgeSort,
-} from '../../../src/inspect/doctor/probe-switches.js';
+} from '../../../src/inspect/doctor/probe-parameters.js';
+import type {
+  ListAnswer,
+  ListContent,
+  ProbedHost,
+  RemoteFacts,
+  SampledRecord,
+} from '../../../src/inspect/doctor/probe-results.js';
 import { configOf, modelOf } from '../../support/exported.js';
 
 const DAY_MS = 86_400_000;
 const NOW = Date.parse('2026-11-01T00:00:00Z');
 
 function record(svcId: number, more: Partial<SampledRecord> = {}): SampledRecord {
-  const usual = { companyId: 1n, platformId: `k${svcId}`, deleted: false, updatedMs: null, createdMs: svcId };
+  const usual = { companyId: 1n, platformId: `k${svcId}`, deleted: false, createdMs: svcId };
   return { svcId: BigInt(svcId), facts: '', dataHash: null, ...usual, ...more };
 }
 
-function answers(records: readonly SampledRecord[], more: Partial<Answers> = {}): Answers {
+function answers(records: readonly SampledRecord[], more: Partial<ListContent> = {}): ListContent {
   return {
     kind: 'answers',
     records,
@@ -46,8 +48,8 @@ function answers(records: readonly SampledRecord[], more: Partial<Answers> = {})
 }
 
 const NONE = answers([]);
-const REFUSED: Answer = { kind: 'refused', error: new SvcError('http_status', '400') };
-const FAILED: Answer = { kind: 'failed', error: new SvcError('network', 'down') };
+const REFUSED: ListAnswer = { kind: 'refused', error: new SvcError('http_status', '400') };
+const FAILED: ListAnswer = { kind: 'failed', error: new SvcError('network', 'down') };
 const [A, B] = [record(1), record(2)];
 const GONE = record(3, { deleted: true });
 const HASHED = record(4, { dataHash: 'h' });
@@ -85,14 +87,15 @@ describe('a parameter is judged by the answers with and without it', () => {
   it.each(cases)('%s', (_, verdict, expected) => expect(verdict).toBe(expected));
 });
 
+const HONOURED = {
+  eq: 'honoured',
+  gte: 'honoured',
+  sort: 'honoured',
+  select: 'honoured',
+  selectInV3: 'honoured',
+} as const;
+
 describe('a refused include_deleted_records', () => {
-  const base = {
-    eq: 'honoured',
-    gte: 'honoured',
-    sort: 'honoured',
-    select: 'honoured',
-    selectInV3: 'honoured',
-  } as const;
   const cases: readonly (readonly [string, 'auto' | boolean, boolean, string])[] = [
     ['is gone without where it is named', 'auto', true, 'note'],
     ['would end an export where it is not named', 'auto', false, 'problem'],
@@ -101,8 +104,8 @@ describe('a refused include_deleted_records', () => {
   ];
   it.each(cases)('%s', (_, includeDeleted, refusesDeletedByName, level) => {
     const config = configOf();
-    const switches = { ...base, include_deleted_records: 'refused', refusesDeletedByName } as const;
-    const [finding] = judgeSwitches(switches, { ...config, v4: { ...config.v4, includeDeleted } });
+    const effects = { ...HONOURED, include_deleted_records: 'refused', refusesDeletedByName } as const;
+    const [finding] = judgeParameters(effects, { ...config, v4: { ...config.v4, includeDeleted } });
     expect(finding?.level).toBe(level);
   });
 });
@@ -139,7 +142,7 @@ describe('names near to one that V4 does not know', () => {
   });
 });
 
-const V3_HOST: HostFacts = {
+const V3_HOST: ProbedHost = {
   label: 'V3',
   generation: 'v3',
   region: 'default',
@@ -154,7 +157,7 @@ const V3_HOST: HostFacts = {
 
 describe('clocks', () => {
   const minutes = (n: number) => n * 60_000;
-  const cases: readonly (readonly [string, Partial<HostFacts>, string | undefined])[] = [
+  const cases: readonly (readonly [string, Partial<ProbedHost>, string | undefined])[] = [
     ['agree within a minute', { clockOffsetMs: 59_000 }, 'ok'],
     ['are told to be off', { clockOffsetMs: minutes(2) }, 'warning'],
     ['ahead by hours hide nothing', { clockOffsetMs: minutes(180) }, 'warning'],
@@ -175,14 +178,14 @@ describe('the disk', () => {
   const pair = modelOf('accounting/invoices');
   const remote = (v4Companies: number): RemoteFacts => ({
     hosts: [],
-    v3: [{ region: 'default', pair, answer: list }],
+    v3: [{ region: 'default', companyId: null, pair, answer: list }],
     v4: {
       companies: Array.from({ length: v4Companies }, (_, at) => BigInt(at)),
       asked: [0n],
-      lists: [{ companyId: 0n, pair, answer: list }],
+      lists: [{ region: '', companyId: 0n, pair, answer: list }],
       answersAnything: false,
       suggestions: new Map(),
-      switches: null,
+      parameters: { ...HONOURED, include_deleted_records: 'honoured', refusesDeletedByName: false },
     },
     pages: [],
     preview: [],
@@ -214,14 +217,14 @@ describe('the disk', () => {
       node: '',
       sqlite: '',
       database: { kind: 'none' },
-      companiesError: null,
+      fileErrors: [],
     } as const;
     expect(judgeDisk(remote(1), local, full)[0]?.level).toBe(level);
   });
 
   it('is no matter where nothing can be read: that is a problem of its own', () => {
-    const levelOf = (answer: Answer) =>
-      judgeV3Lists([{ region: 'default', pair, answer }]).map(({ code }) => code);
+    const levelOf = (answer: ListAnswer) =>
+      [...judgeV3Lists([{ region: 'default', companyId: null, pair, answer }])].map(({ code }) => code);
     expect(levelOf(answers([], { rejected: 5, totalCount: 5 }))).toEqual(['v3_lists', 'no_record_readable']);
     expect(levelOf(answers([A], { rejected: 5 }))).toEqual(['v3_lists', 'objects_rejected']);
     expect(levelOf(NONE)).toEqual(['v3_empty']);
@@ -231,9 +234,9 @@ describe('the disk', () => {
   it('counts a model that V4 lacks in some companies as no problem, in all as one', () => {
     const facts = remote(2).v4;
     if (facts === null) throw new Error('no V4');
-    const absent = { companyId: 1n, pair, answer: { kind: 'absent' } } as const;
+    const absent = { region: '', companyId: 1n, pair, answer: { kind: 'absent' } } as const;
     const levelsOf = (lists: (typeof facts)['lists']) =>
-      judgeV4Models({ ...facts, asked: [0n, 1n], lists }, configOf({ models: [pair] })).map(
+      [...judgeV4Models({ ...facts, asked: [0n, 1n], lists }, configOf({ models: [pair] }))].map(
         ({ code }) => code,
       );
     expect(levelsOf([...facts.lists, absent])).toEqual([

@@ -1,0 +1,162 @@
+import type { Config } from '../../config/config.js';
+import type { CompanyMatch, Generation, ModelPair, ParsedRecord } from '../../domain.js';
+import type { SvcError } from '../../errors.js';
+
+/** What doctor needs of a record. */
+export interface SampledRecord
+  extends Pick<ParsedRecord, 'svcId' | 'companyId' | 'platformId' | 'deleted' | 'facts'> {
+  /** When the service stored the record; null where it does not say. */
+  readonly createdMs: number | null;
+  /** `data_hash`, where the record has one. */
+  readonly dataHash: string | null;
+}
+
+/** The response to one request for a list. */
+export type ListAnswer =
+  | {
+      readonly kind: 'answers';
+      readonly records: readonly SampledRecord[];
+      /** Objects that cannot be read as records. */
+      readonly rejected: number;
+      readonly totalCount: number | null;
+      readonly hasMore: boolean;
+      /** Bytes of the records. */
+      readonly bytes: number;
+      /** Fields that were requested with `expand` and that no record has. */
+      readonly missing: readonly string[];
+    }
+  /** 404. */
+  | { readonly kind: 'absent' }
+  /** 400 and the like: the server rejects the parameters. */
+  | { readonly kind: 'refused'; readonly error: SvcError }
+  | { readonly kind: 'failed'; readonly error: SvcError };
+
+export type ListContent = Extract<ListAnswer, { kind: 'answers' }>;
+
+/** A V3 list, or the V4 list of one company. */
+export interface List {
+  /** '' for V4. */
+  readonly region: string;
+  /** null for V3. */
+  readonly companyId: bigint | null;
+  readonly pair: ModelPair;
+}
+
+export interface ProbedList extends List {
+  readonly answer: ListAnswer;
+}
+
+/** Whether a parameter does what its name says; `always`: also without the parameter. */
+export type ParameterEffect = 'honoured' | 'ignored' | 'refused' | 'always' | 'unknown';
+
+/** What V4 does with parameters. */
+export interface ParameterEffects {
+  readonly include_deleted_records: ParameterEffect;
+  /** Refused with a 400 that names the parameter: only then an export continues without it. */
+  readonly refusesDeletedByName: boolean;
+  readonly eq: ParameterEffect;
+  readonly gte: ParameterEffect;
+  readonly sort: ParameterEffect;
+  readonly select: ParameterEffect;
+  /** `select=data_hash` in V3. */
+  readonly selectInV3: ParameterEffect;
+}
+
+/** One configured address with its key. */
+export interface ProbedHost {
+  /** `V3`, `V3 eu` or `V4`. */
+  readonly label: string;
+  readonly generation: Generation;
+  readonly region: string;
+  readonly baseUrl: string;
+  readonly keySource: string;
+  /** Why the key cannot be used at all. */
+  readonly keyError: SvcError | null;
+  /** Why the first request failed. */
+  readonly error: SvcError | null;
+  readonly answered: boolean;
+  /** The server's clock minus ours; null where the server does not send its time. */
+  readonly clockOffsetMs: number | null;
+  /** Name and port of the proxy. */
+  readonly proxy: string | null;
+}
+
+/** The page size of one host, seen at its longest list. */
+export interface ProbedPage {
+  readonly label: string;
+  readonly asked: number;
+  /** Objects on the page; null where the limit was refused. */
+  readonly got: number | null;
+  readonly hasMore: boolean;
+  /** A smaller limit that was accepted after a refusal. */
+  readonly smaller: number | null;
+}
+
+/** A V3 company with the V4 company that it would be paired with. */
+export interface PairPreview {
+  readonly region: string;
+  readonly v3CompanyId: bigint;
+  readonly v4CompanyId: bigint | null;
+  readonly matchedBy: CompanyMatch;
+  /** Shared keys that could be compared, and those that agree; 0 without a pair. */
+  readonly comparable: number;
+  readonly agreeing: number;
+  /** V4 lists a company of the same id. */
+  readonly hasSameId: boolean;
+}
+
+export interface ProbedV4 {
+  /** Companies that V4 lists. */
+  readonly companies: readonly bigint[];
+  /** Companies whose lists were requested. */
+  readonly asked: readonly bigint[];
+  readonly lists: readonly ProbedList[];
+  /** Whether V4 answers to a model that cannot exist. */
+  readonly answersAnything: boolean;
+  /** Names that V4 answers to, by the V3 path of the models that it did not find. */
+  readonly suggestions: ReadonlyMap<string, readonly string[]>;
+  readonly parameters: ParameterEffects;
+}
+
+/** Everything that was learned over the network. */
+export interface RemoteFacts {
+  readonly hosts: readonly ProbedHost[];
+  readonly v3: readonly ProbedList[];
+  readonly v4: ProbedV4 | null;
+  readonly pages: readonly ProbedPage[];
+  readonly preview: readonly PairPreview[];
+  readonly requests: number;
+}
+
+/** What is known about this machine. */
+export interface LocalFacts {
+  readonly node: string;
+  /** null where SQLite cannot be loaded. */
+  readonly sqlite: string | null;
+  /** Free bytes where the database is or will be; null where unknown. */
+  readonly freeBytes: number | null;
+  readonly databaseBytes: number;
+  readonly database: DatabaseFacts;
+  /** Why `companies.csv` or `decisions.csv` cannot be used, by the code of the finding. */
+  readonly fileErrors: readonly (readonly [code: string, error: SvcError])[];
+}
+
+export type DatabaseFacts =
+  | { readonly kind: 'none' | 'interrupted' }
+  | { readonly kind: 'unusable'; readonly error: SvcError }
+  | {
+      readonly kind: 'usable';
+      readonly v3Records: number;
+      readonly v4Records: number;
+      /** What the next run does, as `status` says it. */
+      readonly open: readonly string[];
+      /** Pairs of companies by how they were found; null without a remap. */
+      readonly pairs: Readonly<Record<CompanyMatch, number>> | null;
+    };
+
+export interface DoctorFacts {
+  readonly config: Config;
+  readonly nowMs: number;
+  readonly local: LocalFacts;
+  readonly remote: RemoteFacts;
+}
