@@ -1,34 +1,23 @@
-import { parentPort, workerData } from 'node:worker_threads';
 import type { Result } from '../apply/actions.js';
-import { flattenError } from '../runtime/thread-errors.js';
-import type { ApplyInput, ApplyMessage } from './apply-in-thread.js';
-import { doApply } from './apply-work.js';
+import { serveThread } from '../runtime/threads.js';
+import { type ApplyJob, doApply } from './apply-work.js';
 import type { WorkIo } from './io.js';
-import { doUndo } from './undo-work.js';
+import { doUndo, type UndoJob } from './undo-work.js';
 
-/** The thread that applies and takes back. */
-function main({ job, env, width, nowMs }: ApplyInput): Promise<Result> {
-  const stop = new AbortController();
-  parentPort?.on('message', () => stop.abort());
-  const io: WorkIo = {
-    env,
-    width,
-    startMs: nowMs,
-    clock: { now: Date.now },
-    signal: stop.signal,
-    onProgress: (event) => tell({ kind: 'progress', event }),
-  };
-  return job.kind === 'apply' ? doApply(job, io) : doUndo(job, io);
+/** What the thread does, and what it has of the process. */
+export interface ApplyThreadInput extends Pick<WorkIo, 'env' | 'width' | 'startMs'> {
+  readonly job: ApplyJob | UndoJob;
 }
 
-function tell(message: ApplyMessage): void {
-  parentPort?.postMessage(message);
-}
+export type ApplyThread = { readonly run: (input: ApplyThreadInput) => Promise<Result> };
 
-try {
-  tell({ kind: 'done', result: await main(workerData as ApplyInput) });
-} catch (error) {
-  tell(flattenError(error));
-} finally {
-  parentPort?.close();
-}
+/**
+ * The thread that applies and undoes: SQLite's long statements would keep the main thread from hearing a signal and
+ * from showing progress.
+ */
+serveThread<ApplyThread>(({ signal, onProgress }) => ({
+  run: ({ job, ...given }) => {
+    const io: WorkIo = { ...given, signal, onProgress, clock: { now: Date.now } };
+    return job.kind === 'apply' ? doApply(job, io) : doUndo(job, io);
+  },
+}));

@@ -12,7 +12,6 @@ import type { Db } from '../store/open.js';
 import { assertUsableRemap } from '../store/read-readiness.js';
 import { listStreams } from '../store/streams.js';
 import { buildContext } from './apply-context.js';
-import type { ApplyJob } from './apply-in-thread.js';
 import type { ApplyRequest } from './apply-request.js';
 import { type Source, shellLine, wordsOf } from './command-line.js';
 import type { WorkIo } from './io.js';
@@ -20,15 +19,20 @@ import { sourceOfPlan } from './planned-request.js';
 import { readDatabase } from './read-database.js';
 import { scanPlaces } from './scan-places.js';
 
+export interface ApplyJob {
+  readonly kind: 'apply';
+  readonly config: Config;
+  readonly request: ApplyRequest;
+  /** The plan to carry out; null: one made now. */
+  readonly agreed: Plan | null;
+}
+
 /**
  * What `apply` does, in its thread.
  *
  * @throws SvcError `incomplete`, `bad_input`, `apply_stopped`, `interrupted`, and as `readDatabase` does
  */
-export function doApply(
-  { config, request, agreed }: Extract<ApplyJob, { kind: 'apply' }>,
-  io: WorkIo,
-): Promise<Result> {
+export function doApply({ config, request, agreed }: ApplyJob, io: WorkIo): Promise<Result> {
   const { action, targets, tuning } = request;
   return readDatabase(config, async (db) => {
     if (!request.allowIncomplete) assertUsableRemap(db, config);

@@ -5,10 +5,11 @@ import { readPlan, renderPlan } from '../apply/plan-file.js';
 import type { ApplyTarget } from '../config/apply-targets.js';
 import type { Config } from '../config/config.js';
 import { SvcError } from '../errors.js';
+import { runInThread } from '../runtime/threads.js';
 import { assertTargets, writeOutput, writeText } from '../runtime/write-output.js';
 import { escapeJson, escapeLines } from '../text/escape.js';
-import { applyInThread } from './apply-in-thread.js';
 import type { ApplyRequest } from './apply-request.js';
+import type { ApplyThread, ApplyThreadInput } from './apply-thread.js';
 import { shellLine } from './command-line.js';
 import type { Io } from './io.js';
 import { assertSameRequest } from './planned-request.js';
@@ -33,6 +34,13 @@ export async function runApply(config: Config, request: ApplyRequest, io: Io): P
   const result = await applyInThread({ kind: 'apply', config, request: { ...request, targets }, agreed }, io);
   await writeResult(result, request, io);
   return result.exitCode;
+}
+
+/** @throws SvcError as `doApply` and `doUndo` do */
+export function applyInThread(job: ApplyThreadInput['job'], io: Io): Promise<Result> {
+  const module = new URL('./apply-thread.js', import.meta.url);
+  const input = { job, env: { ...io.env }, width: io.width, startMs: io.clock.now() };
+  return runInThread<ApplyThread>({ name: 'apply', module }, io, input);
 }
 
 function assertOutputs(config: Config, request: ApplyRequest, targets: readonly ApplyTarget[]): void {

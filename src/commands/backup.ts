@@ -3,10 +3,11 @@ import { closeSync, existsSync, openSync, rmSync, statSync } from 'node:fs';
 import { resolve } from 'node:path';
 import type { Config } from '../config/config.js';
 import { SvcError } from '../errors.js';
+import { runInThread } from '../runtime/threads.js';
 import { assertTargets, moveInto, onFile, writeText } from '../runtime/write-output.js';
 import { type Db, guardDatabase, openDatabase } from '../store/open.js';
 import { groupDigits } from '../text/numbers.js';
-import { backupStopped, checkCopy } from './check-copy.js';
+import type { CheckCopyThread } from './check-copy-thread.js';
 import { withLockOwner, withOwnerNote } from './hold-database.js';
 import type { Io } from './io.js';
 import { ownFilesOf } from './report.js';
@@ -39,7 +40,7 @@ export async function runBackup({ config, target, force }: BackupOptions, io: Io
     await checkCopy(temporary, io);
     onFile(target, () => moveInto(temporary, target, { replace: force }));
   } finally {
-    for (const suffix of ['', '-journal', '-wal', '-shm']) rmSync(`${temporary}${suffix}`, { force: true });
+    removeCopy(temporary);
   }
   const size = groupDigits(Math.ceil(statSync(target).size / 1024));
   await writeText(io.stdout, [`${target}: a copy of ${config.database}, ${size} KiB, checked.\n`]);
@@ -77,6 +78,28 @@ async function copyDatabase(file: string, copy: string, io: Io): Promise<void> {
   } finally {
     db.close();
   }
+}
+
+/** @throws SvcError `corrupt_database`, `interrupted`, and as `openDatabase` does */
+async function checkCopy(copy: string, io: Io): Promise<void> {
+  // The thread ends when its statement does, which may be later than this process.
+  const remove = () => removeCopy(copy);
+  io.signal.addEventListener('abort', remove, { once: true });
+  try {
+    const module = new URL('./check-copy-thread.js', import.meta.url);
+    const options = { name: 'check', module, end: { afterMs: 0, error: backupStopped } };
+    await runInThread<CheckCopyThread>(options, io, copy);
+  } finally {
+    io.signal.removeEventListener('abort', remove);
+  }
+}
+
+function removeCopy(copy: string): void {
+  for (const suffix of ['', '-journal', '-wal', '-shm']) rmSync(`${copy}${suffix}`, { force: true });
+}
+
+function backupStopped(): SvcError {
+  return new SvcError('interrupted', 'Stopped; no backup was written.');
 }
 
 async function copyPages(db: Db, copy: string, io: Io): Promise<void> {

@@ -7,13 +7,13 @@ import { writeText } from '../runtime/write-output.js';
 import { assertListsExist, noSuchList } from './assert-lists-exist.js';
 import { holdInThread } from './export-in-thread.js';
 import { renderExportSummary } from './export-summary.js';
-import type { Exporter, ExportWish } from './exporter-on.js';
+import type { Exporter, ExportRequest } from './exporter-on.js';
 import type { Io } from './io.js';
 import { type WaitSettings, waitForV4 } from './wait-for-v4.js';
 import { openApi } from './with-api.js';
 import { withHostWaits } from './with-host-waits.js';
 
-export interface ExportCommand extends ExportWish {
+export interface ExportCommand extends ExportRequest {
   /** Wait for the backfill before V4 is read. */
   readonly wait?: WaitSettings | undefined;
 }
@@ -59,8 +59,8 @@ export async function exportGeneration(
   if (generation === 'v4' && wait !== undefined) await waitForV4(config, wait, io);
   const api = openApi(config, io, loadKeys(config, io.env, [generation]));
   try {
-    const wish = { config, models, companies, restart };
-    const summary = await exporter(generation, wish, createPageSupply(api, clock));
+    const request = { config, models, companies, restart };
+    const summary = await exporter(generation, request, createPageSupply(api, clock));
     assertListsExist(generation, summary.streams, config);
     return summary;
   } catch (error) {

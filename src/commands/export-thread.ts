@@ -1,105 +1,71 @@
-import { parentPort, workerData } from 'node:worker_threads';
 import { freeMemory } from '../api/free-memory.js';
-import type { CompanyListing } from '../api/v4-companies.js';
 import type { Generation, ListPage } from '../domain.js';
-import type { Arrival, Followed, ListRequest, PageSupply } from '../export/source.js';
-import { flattenError, restoreError } from '../runtime/thread-errors.js';
-import { buffersOf, type ExportMessage, type ExportOrder } from './export-in-thread.js';
-import { type Exporter, type ExportWish, exporterOn } from './exporter-on.js';
+import type { ExportSummary } from '../export/run-export.js';
+import type { Arrival, PageSupply } from '../export/source.js';
+import { flattenError, restoreError, serveThread, type ThreadError } from '../runtime/threads.js';
+import { buffersOf, type ExportMain } from './export-in-thread.js';
+import { type Exporter, type ExportRequest, exporterOn } from './exporter-on.js';
 import { type Hold, withDatabase } from './hold-database.js';
 
-/** The thread that holds the database and exports into it, with pages that the other thread asks for. */
-class ExportServant implements PageSupply {
-  readonly #stop = new AbortController();
-  readonly #lists = new Map<number, (arrival: Arrival) => void>();
-  #nextList = 0;
-  #onCompanies: (companies: Promise<CompanyListing>) => void = () => {};
+export type ExportThread = {
+  /** Resolves once the database is held. */
+  readonly open: (hold: Hold) => Promise<void>;
+  readonly export: (generation: Generation, request: ExportRequest) => Promise<ThreadSummary>;
+  /** A page of a list that is followed arrived. */
+  readonly arrive: (list: number, arrival: ThreadArrival) => void;
+  /** Resolves once the database is released. */
+  readonly release: () => Promise<void>;
+};
 
-  /** Obeys until it is told to close. */
-  async serve(hold: Hold): Promise<void> {
-    await withDatabase(hold, async (db) => {
-      const exporter = exporterOn(db, hold.file, {
-        signal: this.#stop.signal,
-        clock: { now: Date.now },
-        onProgress: (event) => tell({ kind: 'progress', event }),
-      });
-      await new Promise<void>((close) => {
-        parentPort?.on('message', (order: ExportOrder) => this.#obey(order, exporter, close));
-        tell({ kind: 'open' });
-      });
-    });
-  }
+export type ThreadArrival = Omit<Arrival, 'answer'> & { readonly answer: ListPage | ThreadError };
+export type ThreadSummary = Omit<ExportSummary, 'firstError'> & { readonly firstError: ThreadError | null };
 
-  follow(request: ListRequest, onArrival: (arrival: Arrival) => void): Followed {
-    const list = this.#nextList++;
-    this.#lists.set(list, onArrival);
-    tell({ kind: 'follow', list, request });
-    return {
-      taken: () => tell({ kind: 'taken', list }),
-      end: () => {
-        this.#lists.delete(list);
-        tell({ kind: 'end', list });
-      },
-    };
-  }
-
-  release(page: ListPage): void {
-    freeMemory(buffersOf(page));
-  }
-
-  fetchV4Companies(): Promise<CompanyListing> {
-    tell({ kind: 'companies' });
-    return new Promise((resolve) => {
-      this.#onCompanies = resolve;
-    });
-  }
-
-  #obey(order: ExportOrder, exporter: Exporter, close: () => void): void {
-    switch (order.kind) {
-      case 'export':
-        this.#export(order.generation, order.wish, exporter);
-        break;
-      case 'arrival': {
-        const { answer, ...rest } = order.arrival;
-        const told = 'columns' in answer ? answer : restoreError(answer);
-        this.#lists.get(order.list)?.({ ...rest, answer: told });
-        break;
-      }
-      case 'companies':
-        this.#onCompanies(Promise.resolve(order.listing));
-        break;
-      case 'no_companies':
-        this.#onCompanies(Promise.reject(restoreError(order.error)));
-        break;
-      case 'stop':
-        this.#stop.abort();
-        break;
-      case 'close':
-        close();
-        break;
-      default:
-        order satisfies never;
-    }
-  }
-
-  async #export(generation: Generation, wish: ExportWish, exporter: Exporter): Promise<void> {
-    try {
-      const { firstError, ...summary } = await exporter(generation, wish, this);
-      tell({ kind: 'done', summary, firstError: firstError === null ? null : flattenError(firstError) });
-    } catch (error) {
-      tell({ kind: 'failed', error: flattenError(error) });
-    }
-  }
-}
-
-function tell(message: ExportMessage): void {
-  parentPort?.postMessage(message);
-}
-
-try {
-  await new ExportServant().serve(workerData as Hold);
-} catch (error) {
-  tell({ kind: 'broken', error: flattenError(error) });
-} finally {
-  parentPort?.close();
-}
+/** The thread that holds the database and exports into it, with pages that the other thread requests. */
+serveThread<ExportThread, ExportMain>(({ main, signal, onProgress }) => {
+  const lists = new Map<number, (arrival: Arrival) => void>();
+  let nextList = 0;
+  const supply: PageSupply = {
+    follow: (request, onArrival) => {
+      const list = nextList++;
+      lists.set(list, onArrival);
+      main.send('follow', [list, request]);
+      return {
+        taken: () => main.send('taken', [list]),
+        end: () => {
+          lists.delete(list);
+          main.send('end', [list]);
+        },
+      };
+    },
+    release: (page) => freeMemory(buffersOf(page)),
+    fetchV4Companies: () => main.call('fetchV4Companies'),
+  };
+  let exporter: Exporter | undefined;
+  let close: (() => void) | undefined;
+  let held: Promise<void> | undefined;
+  return {
+    open: (hold) =>
+      new Promise((opened, failed) => {
+        held = withDatabase(hold, (db) => {
+          exporter = exporterOn(db, hold.file, { signal, clock: { now: Date.now }, onProgress });
+          return new Promise<void>((resolve) => {
+            close = resolve;
+            opened();
+          });
+        });
+        held.catch(failed);
+      }),
+    export: async (generation, request) => {
+      if (exporter === undefined) throw new Error('The database is not open.');
+      const { firstError, ...summary } = await exporter(generation, request, supply);
+      return { ...summary, firstError: firstError === null ? null : flattenError(firstError) };
+    },
+    arrive: (list, { answer, ...rest }) => {
+      lists.get(list)?.({ ...rest, answer: 'columns' in answer ? answer : restoreError(answer) });
+    },
+    release: async () => {
+      close?.();
+      await held;
+    },
+  };
+});

@@ -9,7 +9,7 @@ import type { Db } from '../store/open.js';
 import type { Narrowing } from './command.js';
 
 /** What is to be exported. */
-export interface ExportWish extends Narrowing {
+export interface ExportRequest extends Narrowing {
   readonly config: Config;
   /** Read everything anew. */
   readonly restart: boolean;
@@ -18,7 +18,7 @@ export interface ExportWish extends Narrowing {
 /** Reads one generation into a database that is held. Throws as `runExport` does. */
 export type Exporter = (
   generation: Generation,
-  wish: ExportWish,
+  request: ExportRequest,
   supply: PageSupply,
 ) => Promise<ExportSummary>;
 

@@ -1,44 +1,43 @@
-import { parentPort, workerData } from 'node:worker_threads';
-import { buildRemap } from '../match/build-remap.js';
-import { flattenError } from '../runtime/thread-errors.js';
+import type { Config } from '../config/config.js';
+import type { Decision } from '../config/decisions-file.js';
+import { SvcError } from '../errors.js';
+import { buildRemap, type RemapSummary } from '../match/build-remap.js';
+import type { NamedPair } from '../match/pair-companies.js';
+import { serveThread } from '../runtime/threads.js';
 import { assertSameExport } from '../store/fingerprint.js';
 import { guardDatabase } from '../store/open.js';
 import { withDatabase } from './hold-database.js';
-import { type RemapInput, type RemapMessage, remapStopped } from './remap-in-thread.js';
+
+/** What a remap is built with. */
+export interface RemapRequest {
+  readonly config: Config;
+  readonly fingerprint: Readonly<Record<string, string>>;
+  readonly named: readonly NamedPair[];
+  readonly decisions: readonly Decision[];
+  readonly inputs: Readonly<Record<string, string>>;
+  readonly nowMs: number;
+}
+
+export type RemapThread = { readonly run: (request: RemapRequest) => Promise<RemapSummary> };
 
 /**
- * The thread that remaps: its long statements would keep the main thread from hearing a signal and from
- * showing progress.
+ * The thread that remaps: its long statements would keep the main thread from hearing a signal and from showing
+ * progress.
  */
-async function main(input: RemapInput): Promise<void> {
-  const { config, fingerprint, named, decisions, inputs, nowMs } = input;
-  const hold = { file: config.database, mode: 'write', command: 'remap', nowMs } as const;
-  const summary = await withDatabase(hold, async (db) =>
-    guardDatabase(config.database, () => {
-      assertSameExport(db, fingerprint);
-      return buildRemap({
-        db,
-        assertGoing: () => {
-          if (Atomics.load(input.stop, 0) !== 0) throw remapStopped();
-        },
-        config,
-        named,
-        decisions,
-        inputs,
-        clock: { now: () => nowMs },
-        onProgress: (event) => tell({ kind: 'progress', event }),
-      });
-    }),
-  );
-  tell({ kind: 'done', summary });
-}
-
-function tell(message: RemapMessage): void {
-  parentPort?.postMessage(message);
-}
-
-try {
-  await main(workerData as RemapInput);
-} catch (error) {
-  tell(flattenError(error));
-}
+serveThread<RemapThread>(({ isStopped, onProgress }) => {
+  const assertGoing = (): void => {
+    if (isStopped()) throw new SvcError('interrupted', 'Stopped; the previous remap is unchanged.');
+  };
+  return {
+    run: ({ config, fingerprint, nowMs, ...request }) => {
+      const hold = { file: config.database, mode: 'write', command: 'remap', nowMs } as const;
+      return withDatabase(hold, async (db) =>
+        guardDatabase(config.database, () => {
+          assertSameExport(db, fingerprint);
+          const clock = { now: () => nowMs };
+          return buildRemap({ ...request, db, config, clock, assertGoing, onProgress });
+        }),
+      );
+    },
+  };
+});

@@ -6,14 +6,16 @@ import { digestInputFiles } from '../config/input-files.js';
 import { SvcError } from '../errors.js';
 import type { RemapSummary } from '../match/build-remap.js';
 import { STATUSES } from '../reasons.js';
+import { runInThread, type ThreadOptions } from '../runtime/threads.js';
 import { writeText } from '../runtime/write-output.js';
 import { readReadiness } from '../store/read-readiness.js';
 import { isExported } from '../store/readiness.js';
 import { EVERYTHING } from '../store/remap.js';
 import { countOf, groupDigits } from '../text/numbers.js';
+import { removeOwnerNote } from './hold-database.js';
 import type { Io } from './io.js';
 import { readDatabase } from './read-database.js';
-import { type RemapInput, remapInThread } from './remap-in-thread.js';
+import type { RemapRequest, RemapThread } from './remap-thread.js';
 
 export interface RemapCommand {
   readonly config: Config;
@@ -55,21 +57,40 @@ async function assertBothExported(config: Config): Promise<void> {
  *
  * @throws SvcError `bad_input` (companies or decisions file, no database), `other_configuration`, `locked`, `interrupted`
  */
-export function rebuildRemap(config: Config, io: Io): Promise<RemapSummary> {
+export async function rebuildRemap(config: Config, io: Io): Promise<RemapSummary> {
   const inputs = readRemapInputs(config);
   io.onProgress({ kind: 'stage', name: 'remap' });
-  return remapInThread(
-    { config, fingerprint: buildFingerprint(config), ...inputs, nowMs: io.clock.now() },
-    io,
-  );
+  const request = { config, fingerprint: buildFingerprint(config), ...inputs, nowMs: io.clock.now() };
+  try {
+    return await runInThread(THREAD, io, request);
+  } catch (error) {
+    // A thread that was ended could not.
+    removeOwnerNote(config.database);
+    throw error;
+  }
 }
+
+/**
+ * Young objects: rows pass through the thread; with more room 25 MiB more are held at 1,000,000 records, and nothing is
+ * faster. End: better-sqlite3 13 aborts the process where a thread is ended within the rows of a table function; those
+ * stop themselves. Other statements end the thread once SQLite returns; `cli.ts` does not wait longer than it must.
+ */
+const THREAD: ThreadOptions<RemapThread> = {
+  name: 'remap',
+  module: new URL('./remap-thread.js', import.meta.url),
+  youngMiB: 8,
+  end: {
+    afterMs: 200,
+    error: () => new SvcError('interrupted', 'Stopped; the previous remap is unchanged.'),
+  },
+};
 
 /**
  * Reads the files that a remap is built with. Digested first: a file that changes meanwhile counts as changed later.
  *
  * @throws SvcError `bad_input`
  */
-export function readRemapInputs(config: Config): Pick<RemapInput, 'named' | 'decisions' | 'inputs'> {
+export function readRemapInputs(config: Config): Pick<RemapRequest, 'named' | 'decisions' | 'inputs'> {
   const { match } = config.companies;
   const regions = config.v3.regions.map(({ region }) => region);
   return {

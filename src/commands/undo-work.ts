@@ -3,24 +3,28 @@ import type { Result } from '../apply/actions.js';
 import type { LedgerRun, Undone } from '../apply/context.js';
 import { closeSites, type OpenSite, openSites } from '../apply/open-sites.js';
 import { renderRuns, renderUndone } from '../apply/render-outcome.js';
+import type { Config } from '../config/config.js';
 import { SvcError } from '../errors.js';
 import { type Db, openDatabase, openEmptyDatabase } from '../store/open.js';
 import { suggest } from '../text/suggest.js';
 import { buildUndoContext } from './apply-context.js';
-import type { ApplyJob } from './apply-in-thread.js';
+import type { UndoRequest } from './apply-request.js';
 import { shellLine, wordsOf } from './command-line.js';
 import { withLockOwner } from './hold-database.js';
 import type { WorkIo } from './io.js';
+
+export interface UndoJob {
+  readonly kind: 'undo';
+  readonly config: Config;
+  readonly request: UndoRequest;
+}
 
 /**
  * What `undo` does, in its thread.
  *
  * @throws SvcError `usage` for a run that no ledger knows, `bad_input`, `locked`, `apply_stopped`, `interrupted`
  */
-export async function doUndo(
-  { config, request }: Extract<ApplyJob, { kind: 'undo' }>,
-  io: WorkIo,
-): Promise<Result> {
+export async function doUndo({ config, request }: UndoJob, io: WorkIo): Promise<Result> {
   const { run, targets, source, tuning } = request;
   const db = openRemap(config.database);
   const sites = openSites(buildUndoContext({ db, file: config.database, tuning }, io), targets);

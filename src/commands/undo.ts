@@ -2,7 +2,7 @@ import type { Config } from '../config/config.js';
 import { SvcError } from '../errors.js';
 import { assertTargets, writeOutput, writeText } from '../runtime/write-output.js';
 import { escapeJson, escapeLines } from '../text/escape.js';
-import { applyInThread } from './apply-in-thread.js';
+import { applyInThread } from './apply.js';
 import type { UndoRequest } from './apply-request.js';
 import type { Io } from './io.js';
 import { ownFilesOf } from './report.js';

@@ -4,7 +4,7 @@ import { Writable } from 'node:stream';
 import { Worker } from 'node:worker_threads';
 import { describe, expect, it, vi } from 'vitest';
 import { HostLimits } from '../../src/api/host-limits.js';
-import type { Exporter, ExportWish } from '../../src/commands/exporter-on.js';
+import type { Exporter, ExportRequest } from '../../src/commands/exporter-on.js';
 import type { Io } from '../../src/commands/io.js';
 import type { Generation, ProgressEvent } from '../../src/domain.js';
 import type { ErrorCode } from '../../src/errors.js';
@@ -50,11 +50,11 @@ function threadOn(b: Bench) {
     hostLimits: new HostLimits(),
     runUninterruptible: async (work) => work(),
   };
-  const wish: ExportWish = { config: config(), models: [], companies: [], restart: false };
+  const request: ExportRequest = { config: config(), models: [], companies: [], restart: false };
   const hold = { file: b.file, mode: 'create', command: 'export', nowMs: 0 } as const;
   const within = <T>(work: (exporter: Exporter, io: Io) => Promise<T>) => holdInThread(hold, io, work);
   const run = (source: PageSource, generation: Generation = 'v3'): Promise<ExportSummary> =>
-    within((exporter) => exporter(generation, wish, createPageSupply(source, b.clock)));
+    within((exporter) => exporter(generation, request, createPageSupply(source, b.clock)));
   return { events, stop, within, run };
 }
 

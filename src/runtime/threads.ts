@@ -1,0 +1,230 @@
+import { type MessagePort, parentPort, Worker, workerData } from 'node:worker_threads';
+import type { OnProgress } from '../domain.js';
+import { type ErrorCode, type ErrorFacts, expectedError, SvcError } from '../errors.js';
+
+/** Functions that one thread offers to another. */
+export type Functions = { readonly [name: string]: (...args: never[]) => unknown };
+
+/** An error on its way to another thread, where it loses its class. */
+export type ThreadError =
+  | {
+      readonly kind: 'error';
+      readonly code: ErrorCode;
+      readonly message: string;
+      readonly hint: string | undefined;
+      readonly facts: ErrorFacts;
+      readonly stack: string;
+      readonly cause: ThreadError | undefined;
+    }
+  | { readonly kind: 'bug'; readonly stack: string };
+
+type Message =
+  | {
+      readonly kind: 'call';
+      /** null: nobody waits for the result. */
+      readonly id: number | null;
+      readonly name: string;
+      readonly args: readonly unknown[];
+    }
+  | { readonly kind: 'return'; readonly id: number; readonly value: never }
+  | { readonly kind: 'throw'; readonly id: number; readonly error: ThreadError };
+
+interface PendingCall {
+  readonly resolve: (value: never) => void;
+  readonly reject: (error: Error) => void;
+}
+
+/** Calls the functions of another thread, and answers its calls of `own`. */
+export class Channel<Remote extends Functions> {
+  readonly #port: Pick<MessagePort, 'postMessage'>;
+  readonly #own: Functions;
+  readonly #pending = new Map<number, PendingCall>();
+  #nextId = 0;
+  #failure: Error | null = null;
+
+  constructor(port: Worker | MessagePort, own: Functions) {
+    this.#port = port;
+    this.#own = own;
+    port.on('message', (message: Message) => this.#receive(message));
+  }
+
+  /** @throws what the function throws, or why the other thread ended */
+  call<Name extends keyof Remote & string>(
+    name: Name,
+    ...args: Parameters<Remote[Name]>
+  ): Promise<Awaited<ReturnType<Remote[Name]>>> {
+    return new Promise((resolve, reject) => {
+      if (this.#failure !== null) {
+        reject(this.#failure);
+        return;
+      }
+      const id = this.#nextId++;
+      this.#pending.set(id, { resolve, reject });
+      this.#port.postMessage({ kind: 'call', id, name, args });
+    });
+  }
+
+  /** Calls without waiting for a result. The buffers in `moved` change threads instead of being copied. */
+  send<Name extends keyof Remote & string>(
+    name: Name,
+    args: Parameters<Remote[Name]>,
+    moved: readonly ArrayBuffer[] = [],
+  ): void {
+    this.#port.postMessage({ kind: 'call', id: null, name, args }, moved);
+  }
+
+  /** Rejects all calls, also later ones: the other thread is gone. */
+  fail(error: Error): void {
+    this.#failure ??= error;
+    for (const { reject } of this.#pending.values()) reject(this.#failure);
+    this.#pending.clear();
+  }
+
+  #receive(message: Message): void {
+    if (message.kind === 'call') {
+      void this.#answer(message);
+      return;
+    }
+    const call = this.#pending.get(message.id);
+    this.#pending.delete(message.id);
+    if (message.kind === 'return') call?.resolve(message.value);
+    else call?.reject(restoreError(message.error));
+  }
+
+  async #answer({ id, name, args }: Message & { kind: 'call' }): Promise<void> {
+    const own = this.#own[name];
+    if (own === undefined) throw new Error(`The other thread called ${name}, which does not exist.`);
+    try {
+      const value: unknown = await Reflect.apply(own, undefined, args);
+      if (id !== null) this.#port.postMessage({ kind: 'return', id, value });
+    } catch (error) {
+      if (id === null) throw error;
+      this.#port.postMessage({ kind: 'throw', id, error: flattenError(error) });
+    }
+  }
+}
+
+export interface ThreadOptions<Remote extends Functions> {
+  /** Such as `export`. */
+  readonly name: string;
+  /** A module that calls `serveThread`. */
+  readonly module: URL;
+  /** Room for young objects in its heap; absent: what Node takes. */
+  readonly youngMiB?: number;
+  /** What the thread may call. */
+  readonly own?: (thread: Channel<Remote>) => Functions;
+  /** For a thread whose statements do not look at the signal: it is ended so long after it, and fails with this. */
+  readonly end?: { readonly afterMs: number; readonly error: () => SvcError };
+}
+
+export interface ThreadIo {
+  readonly signal: AbortSignal;
+  readonly onProgress: OnProgress;
+}
+
+/**
+ * Runs `work` with a thread, which ends after it. The thread is told of the signal. `died` is aborted when the thread
+ * ends before its time; what that was then replaces the error of `work`.
+ */
+export async function withThread<Remote extends Functions, T>(
+  { name, module, youngMiB, own, end }: ThreadOptions<Remote>,
+  { signal, onProgress }: ThreadIo,
+  work: (thread: Channel<Remote>, died: AbortSignal) => Promise<T>,
+): Promise<T> {
+  const stopFlag = new Int32Array(new SharedArrayBuffer(4));
+  const limits = youngMiB === undefined ? {} : { resourceLimits: { maxYoungGenerationSizeMb: youngMiB } };
+  const worker = new Worker(module, { workerData: stopFlag, ...limits });
+  const functions: Record<string, Functions[string]> = { onProgress };
+  const thread = new Channel<Remote>(worker, functions);
+  Object.assign(functions, own?.(thread));
+  const death = new AbortController();
+  const fail = (error: Error): void => {
+    thread.fail(error);
+    death.abort(error);
+  };
+  worker.on('error', fail);
+  worker.on('messageerror', fail);
+  worker.on('exit', (code) => {
+    const stopped = signal.aborted ? end?.error() : undefined;
+    fail(stopped ?? new SvcError('internal', `The ${name} thread ended with code ${code}.`));
+  });
+  let ending: NodeJS.Timeout | undefined;
+  const stop = (): void => {
+    Atomics.store(stopFlag, 0, 1);
+    notify(worker, 'stop');
+    if (end !== undefined) ending = setTimeout(() => void worker.terminate(), end.afterMs);
+  };
+  signal.addEventListener('abort', stop, { once: true });
+  if (signal.aborted) stop();
+  try {
+    return await work(thread, death.signal);
+  } catch (error) {
+    throw death.signal.aborted ? death.signal.reason : error;
+  } finally {
+    clearTimeout(ending);
+    signal.removeEventListener('abort', stop);
+    notify(worker, 'close');
+  }
+}
+
+function notify(port: Pick<MessagePort, 'postMessage'>, name: string, ...args: readonly unknown[]): void {
+  port.postMessage({ kind: 'call', id: null, name, args });
+}
+
+/** Calls `run` of a thread and returns its result, or throws its error. */
+export function runInThread<Remote extends { readonly run: (input: never) => unknown }>(
+  options: ThreadOptions<Remote>,
+  io: ThreadIo,
+  ...input: Parameters<Remote['run']>
+): Promise<Awaited<ReturnType<Remote['run']>>> {
+  return withThread<Remote, Awaited<ReturnType<Remote['run']>>>(options, io, (thread) =>
+    thread.call('run', ...input),
+  );
+}
+
+/** What a thread has of the one that started it. */
+export interface ThreadContext<Main extends Functions> extends ThreadIo {
+  readonly main: Channel<Main>;
+  /** The signal, for work that gives the event loop no turn. */
+  readonly isStopped: () => boolean;
+}
+
+/** Offers functions to the thread that started this one, until that one closes it. */
+export function serveThread<Own extends Functions, Main extends Functions = Functions>(
+  build: (context: ThreadContext<Main>) => Own,
+): void {
+  const port = parentPort;
+  if (port === null) throw new Error('This module runs in a thread only.');
+  const stopFlag: unknown = workerData;
+  const stop = new AbortController();
+  const own: Record<string, Functions[string]> = { stop: () => stop.abort(), close: () => port.close() };
+  const main = new Channel<Main>(port, own);
+  const context: ThreadContext<Main> = {
+    main,
+    signal: stop.signal,
+    onProgress: (event) => notify(port, 'onProgress', event),
+    isStopped: () => stopFlag instanceof Int32Array && Atomics.load(stopFlag, 0) !== 0,
+  };
+  Object.assign(own, build(context));
+}
+
+export function flattenError(thrown: unknown): ThreadError {
+  const stack = thrown instanceof Error ? (thrown.stack ?? thrown.message) : String(thrown);
+  const error = expectedError(thrown);
+  if (error === null) return { kind: 'bug', stack };
+  const { code, message, hint, facts } = error;
+  const cause = error.cause === undefined ? undefined : flattenError(error.cause);
+  return { kind: 'error', code, message, hint, facts, stack, cause };
+}
+
+/** The error with the stack and the causes it had where it was thrown. */
+export function restoreError(told: ThreadError): Error {
+  const error = told.kind === 'error' ? restoreOurs(told) : new Error(told.stack.split('\n')[0]);
+  error.stack = told.stack;
+  return error;
+}
+
+function restoreOurs({ code, message, hint, facts, cause }: ThreadError & { kind: 'error' }): SvcError {
+  const restored = cause === undefined ? undefined : restoreError(cause);
+  return new SvcError(code, message, { hint, facts, cause: restored });
+}
