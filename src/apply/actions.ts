@@ -1,20 +1,20 @@
 import type { ApplyTarget } from '../config/apply-targets.js';
 import type { ReportLimit } from '../domain.js';
 import { SvcError } from '../errors.js';
-import { carryOut, confirmPlan, findUnfinished, planSha256 } from './carry-out.js';
 import type { ApplyContext, Written } from './context.js';
-import type { OnLeft } from './engine/left-cells.js';
-import { type ColumnLeft, listLeft } from './left.js';
-import type { OpenSite } from './open-sites.js';
+import type { OnUnmapped } from './engine/left-cells.js';
+import type { OpenStore } from './open-stores.js';
 import { isMissing, type Plan } from './plan.js';
-import { renderLeft } from './render-left.js';
+import { renderUnmappedLines } from './render-left.js';
 import { renderBlocks, renderVerified, renderWritten } from './render-outcome.js';
 import { describeIds, renderPlanText, renderUnmapped } from './render-plan.js';
 import { survey } from './survey.js';
-import { judgeCheck, judgePlan, type Verdict } from './verdict.js';
+import { type ColumnUnmapped, listUnmapped } from './unmapped.js';
+import { judgeCheck, judgePlan, type PlanVerdict } from './verdict.js';
+import { confirmPlan, findUnfinished, planSha256, writePlan } from './write-plan.js';
 
 /** What came of an apply. */
-export interface Result {
+export interface ApplyResult {
   readonly exitCode: number;
   /** For people. */
   readonly text: string;
@@ -27,23 +27,23 @@ export interface Result {
 }
 
 /** What actions work on. */
-export interface Work {
+export interface ApplyTask {
   readonly context: ApplyContext;
-  readonly sites: readonly OpenSite[];
+  readonly stores: readonly OpenStore[];
   readonly targets: readonly ApplyTarget[];
   readonly width: number;
   /** Told of every value that is left without a V4 id. */
-  readonly onLeft?: OnLeft;
+  readonly onUnmapped?: OnUnmapped;
   /** A command line for these targets: `say('apply', '--verify')`. */
   readonly say: (command: 'apply' | 'undo', ...words: readonly string[]) => string;
 }
 
 /** Looks and says what would be done. */
-export async function makePlan(work: Work): Promise<Result> {
+export async function makePlan(work: ApplyTask): Promise<ApplyResult> {
   const { width, say } = work;
   const plan = await look(work, false);
   const verdict = judgePlan(plan);
-  const left = listLeft(plan);
+  const left = listUnmapped(plan);
   const text = `${renderPlanText(plan, width)}${summarise(verdict, width)}`;
   const json = { action: 'plan', ...factsOf(plan, verdict), left, targets: plan.targets };
   const go = nextOfLeft(left, plan, say) ?? nextOfPlan(plan, say);
@@ -54,19 +54,27 @@ export async function makePlan(work: Work): Promise<Result> {
 }
 
 /** Surveys the targets, and lists what is left where that was asked for. */
-function look({ context, sites, targets, onLeft }: Work, isAfterRun: boolean): Promise<Plan> {
-  return survey(context, sites, targets, { isAfterRun, ...(onLeft === undefined ? {} : { onLeft }) });
+function look({ context, stores, targets, onUnmapped }: ApplyTask, isAfterRun: boolean): Promise<Plan> {
+  return survey(context, stores, targets, {
+    isAfterRun,
+    ...(onUnmapped === undefined ? {} : { onUnmapped }),
+  });
 }
 
 /** The gate on the ids that are stored. */
-export async function checkIds(work: Work, age: ReportLimit): Promise<Result> {
+export async function checkIds(work: ApplyTask, age: ReportLimit): Promise<ApplyResult> {
   const { width, say } = work;
   const plan = await look(work, false);
   const verdict = judgeCheck(plan, age);
   const title = verdict.exitCode === 0 ? 'PASS' : 'FAIL';
   const blocks = verdict.exitCode === 0 ? '' : renderBlocks(verdict.blocks, width);
   const text = `${title}: ${describeIds(verdict.ids)}\n${renderUnmapped(plan, width)}${blocks}`;
-  const json = { action: 'check', ...factsOf(plan, verdict), left: listLeft(plan), targets: plan.targets };
+  const json = {
+    action: 'check',
+    ...factsOf(plan, verdict),
+    left: listUnmapped(plan),
+    targets: plan.targets,
+  };
   const next = verdict.exitCode === 0 ? nextOfPass(verdict, say) : nextOfBlocks(verdict, plan);
   return { exitCode: verdict.exitCode, text, json, next, plan };
 }
@@ -74,31 +82,31 @@ export async function checkIds(work: Work, age: ReportLimit): Promise<Result> {
 /**
  * Carries a plan out: the one that was agreed to, or one made now.
  *
- * @throws SvcError `bad_input` where the data are not as planned any more, and as `carryOut` does
+ * @throws SvcError `bad_input` where the data are not as planned any more, and as `writePlan` does
  */
-export async function write(work: Work, agreed: Plan | null, run: string): Promise<Result> {
-  const { context, sites, targets, width } = work;
-  const now = await survey(context, sites, targets);
-  const plan = agreed === null ? now : await confirmPlan(sites, agreed, now);
+export async function write(work: ApplyTask, agreed: Plan | null, run: string): Promise<ApplyResult> {
+  const { context, stores, targets, width } = work;
+  const now = await survey(context, stores, targets);
+  const plan = agreed === null ? now : await confirmPlan(stores, agreed, now);
   const verdict = judgePlan(plan);
   if (verdict.exitCode !== 0) {
-    if (work.onLeft !== undefined) await look(work, false);
+    if (work.onUnmapped !== undefined) await look(work, false);
     const text = `${renderPlanText(plan, width)}Nothing was written.\n${summarise(verdict, width)}`;
-    const json = { action: 'write', ...factsOf(plan, verdict), left: listLeft(plan), written: [] };
+    const json = { action: 'write', ...factsOf(plan, verdict), left: listUnmapped(plan), written: [] };
     return { exitCode: verdict.exitCode, text, json, next: nextOfBlocks(verdict, plan), plan };
   }
   const sha256 = planSha256(agreed ?? now);
-  const written = await carryOut(sites, {
+  const written = await writePlan(stores, {
     plan,
     planSha256: sha256,
-    run: (await findUnfinished(sites, plan, agreed === null ? null : sha256)) ?? run,
+    run: (await findUnfinished(stores, plan, agreed === null ? null : sha256)) ?? run,
     isExact: agreed !== null,
   });
   return describeRun({ plan, verdict, all: written, after: await lookAfter(work) }, work);
 }
 
 /** @throws SvcError where the run is finished but its targets cannot be read any more */
-async function lookAfter(work: Work): Promise<Plan> {
+async function lookAfter(work: ApplyTask): Promise<Plan> {
   try {
     return await look(work, true);
   } catch (error) {
@@ -117,14 +125,14 @@ async function lookAfter(work: Work): Promise<Plan> {
 
 interface Ran {
   readonly plan: Plan;
-  readonly verdict: Verdict;
+  readonly verdict: PlanVerdict;
   readonly all: readonly Written[];
   /** The targets after the run. */
   readonly after: Plan;
 }
 
-function describeRun({ plan, verdict, all, after }: Ran, { width, say }: Work): Result {
-  const left = listLeft(after, true);
+function describeRun({ plan, verdict, all, after }: Ran, { width, say }: ApplyTask): ApplyResult {
+  const left = listUnmapped(after, true);
   const written = all.map((one) => ({ ...one, alreadyDone: one.alreadyDone || isUnchanged(one, plan) }));
   const fresh = written.filter((one) => !one.alreadyDone);
   const skipped = fresh.reduce((sum, one) => sum + one.skippedCount, 0);
@@ -137,19 +145,19 @@ function describeRun({ plan, verdict, all, after }: Ran, { width, say }: Work): 
   const next = isSkipped ? others : (nextOfLeft(left, after, say) ?? say('apply', '--verify'));
   return {
     exitCode: isSkipped || hasUnaccepted(left) ? 1 : 0,
-    text: `${title}\n${renderWritten(written, width)}${renderLeft(left, width)}`,
+    text: `${title}\n${renderWritten(written, width)}${renderUnmappedLines(left, width)}`,
     json: { action: 'write', ...factsOf(plan, verdict), runs, written, left },
     next: `${next}${undo}`,
     plan,
   };
 }
 
-function hasUnaccepted(left: readonly ColumnLeft[]): boolean {
+function hasUnaccepted(left: readonly ColumnUnmapped[]): boolean {
   return left.some(({ isAccepted }) => !isAccepted);
 }
 
 /** What to do about values that the policy does not let be left; null: there are none. */
-function nextOfLeft(left: readonly ColumnLeft[], { policy }: Plan, say: Work['say']): string | null {
+function nextOfLeft(left: readonly ColumnUnmapped[], { policy }: Plan, say: ApplyTask['say']): string | null {
   const kinds = new Set(left.filter(({ isAccepted }) => !isAccepted).map(({ kind }) => kind));
   if (kinds.has('came_since')) {
     return policy.mode === 'new'
@@ -173,12 +181,14 @@ function isUnchanged({ target, run, changed }: Written, { policy, targets }: Pla
  * Recomputes finished runs from ledger and remap: 0 all as they should be; 1 not, changed since by another program,
  * or nothing to verify.
  */
-export async function verifyRuns({ context, sites, width, say }: Work): Promise<Result> {
+export async function verifyRuns({ context, stores, width, say }: ApplyTask): Promise<ApplyResult> {
   const verified = [];
-  for (const site of sites) verified.push(...(await site.verify(null)));
+  for (const store of stores) verified.push(...(await store.verify(null)));
   const unfinished = [];
-  for (const site of sites) {
-    unfinished.push(...(await site.runs()).filter(({ state }) => state === 'working' || state === 'undoing'));
+  for (const store of stores) {
+    unfinished.push(
+      ...(await store.runs()).filter(({ state }) => state === 'working' || state === 'undoing'),
+    );
   }
   const wrong = verified.reduce((sum, one) => sum + one.wrongCount, 0);
   const changed = verified.reduce((sum, one) => sum + one.changedSinceCount, 0);
@@ -198,31 +208,31 @@ export async function verifyRuns({ context, sites, width, say }: Work): Promise<
   };
 }
 
-function verifyNext(verified: number, unfinished: number, say: Work['say']): string {
+function verifyNext(verified: number, unfinished: number, say: ApplyTask['say']): string {
   if (unfinished > 0) return `finish it with the same command as before, or take it back: ${say('undo')}`;
   return verified === 0 ? say('apply') : `look at the rows above, or take the run back: ${say('undo')}`;
 }
 
-function factsOf(plan: Plan, { ids, blocks }: Verdict): object {
+function factsOf(plan: Plan, { ids, blocks }: PlanVerdict): object {
   return { remap: plan.remap, policy: plan.policy, ids, blocks };
 }
 
-function summarise(verdict: Verdict, width: number): string {
+function summarise(verdict: PlanVerdict, width: number): string {
   const { ids, blocks } = verdict;
   const head = `${describeIds(ids)}\n`;
   return blocks.length === 0 ? head : `${head}In the way:\n${renderBlocks(blocks, width)}`;
 }
 
-function nextOfPass({ ids }: Verdict, say: Work['say']): string {
+function nextOfPass({ ids }: PlanVerdict, say: ApplyTask['say']): string {
   return ids.stored === 0 ? say('apply', '--verify') : say('apply', '--plan', 'plan.json');
 }
 
-function nextOfPlan(plan: Plan, say: Work['say']): string {
+function nextOfPlan(plan: Plan, say: ApplyTask['say']): string {
   const isDone = plan.targets.every(({ earlier }) => earlier.state === 'finished');
   return isDone ? say('apply', '--verify') : 'the same command with --yes';
 }
 
-function nextOfBlocks({ blocks, exitCode }: Verdict, plan: Plan): string {
+function nextOfBlocks({ blocks, exitCode }: PlanVerdict, plan: Plan): string {
   const codes = new Set(blocks.map(({ note }) => note.code));
   if (exitCode === 6) return 'mend what is in the way, then the same command again';
   if (codes.has('unfinished'))

@@ -3,7 +3,8 @@ import { formatModelRef, type ModelRef, parseModelRef } from '../config/model-re
 import type { Db } from '../store/open.js';
 import { orMeantEnd } from '../text/suggest.js';
 import { partsOf } from './engine/json-columns.js';
-import type { OddForm } from './ids/id-form.js';
+import { ColumnTally } from './ids/column-tally.js';
+import type { InvalidForm } from './ids/id-form.js';
 import type { IdMap } from './ids/id-map.js';
 import {
   type Category,
@@ -15,14 +16,13 @@ import {
   Resolver,
   type RowScope,
 } from './ids/resolver.js';
-import { Tally } from './ids/tally.js';
 import type { Note, Policy } from './plan.js';
 
 /** One id column under way: how its ids are looked up, and what was found so far. */
 export interface ColumnWork {
   readonly column: IdColumn;
   readonly resolver: Resolver;
-  readonly tally: Tally;
+  readonly tally: ColumnTally;
   readonly missing: Policy['missing'];
   /** Told of every distinct id the column ends up with. */
   readonly finals: FinalsSink | null;
@@ -42,7 +42,7 @@ export interface FinalsSink {
 }
 
 /** What is done with a value: another id, an empty cell, left for want of a twin, or nothing as it holds no id of ours. */
-export type Fate = 'replace' | 'clear' | 'keep' | 'none';
+export type CellAction = 'replace' | 'clear' | 'keep' | 'none';
 
 /** The remap with the ids that were loaded from it. */
 export interface RemapSource {
@@ -61,7 +61,7 @@ export function openColumn({ remap, idMaps }: RemapSource, column: IdColumn, pol
   return {
     column,
     resolver,
-    tally: new Tally(resolver),
+    tally: new ColumnTally(resolver),
     missing: policy.missing,
     finals: null,
     onValue: null,
@@ -71,7 +71,7 @@ export function openColumn({ remap, idMaps }: RemapSource, column: IdColumn, pol
 
 /** The same look-ups with a tally that starts at zero. */
 export function restartTally(work: ColumnWork): ColumnWork {
-  return { ...work, tally: new Tally(work.resolver) };
+  return { ...work, tally: new ColumnTally(work.resolver) };
 }
 
 function lookUpOf(db: Db, column: IdColumn, policy: Policy): LookUp {
@@ -128,34 +128,40 @@ export function blocks(code: string, text: string): Note {
 }
 
 /** Looks a text up, counts it and says what becomes of it; the new id is `work.resolver.newDigits`. */
-export function judgeText(work: ColumnWork, text: string, scope: RowScope, rows = 1): Fate {
+export function judgeText(work: ColumnWork, text: string, scope: RowScope, rows = 1): CellAction {
   const place = work.resolver.lookText(text, scope);
   return count(work, place, () => text, scope, rows);
 }
 
 /** The same for an exact integer. */
-export function judgeNumber(work: ColumnWork, value: number | bigint, scope: RowScope): Fate {
+export function judgeNumber(work: ColumnWork, value: number | bigint, scope: RowScope): CellAction {
   const place = work.resolver.lookNumber(value, scope);
   return count(work, place, () => String(value), scope, 1);
 }
 
 /** The same for a value that is no id for how it is written. */
-export function judgeOdd(
+export function judgeInvalid(
   work: ColumnWork,
-  form: OddForm,
+  form: InvalidForm,
   text: () => string,
   scope: RowScope,
   rows = 1,
-): Fate {
-  return count(work, work.resolver.oddForm(form), text, scope, rows);
+): CellAction {
+  return count(work, work.resolver.invalidForm(form), text, scope, rows);
 }
 
-function count(work: ColumnWork, place: number, text: () => string, scope: RowScope, rows: number): Fate {
+function count(
+  work: ColumnWork,
+  place: number,
+  text: () => string,
+  scope: RowScope,
+  rows: number,
+): CellAction {
   const isNew = work.tally.add(place, text, scope, rows);
   if (work.onValue !== null) tellValue(work, work.onValue, place, text);
-  const fate = fateOf(work, place);
-  if (isNew && work.finals !== null) tellFinal(work, work.finals, fate, text);
-  return fate;
+  const action = actionOf(work, place);
+  if (isNew && work.finals !== null) tellFinal(work, work.finals, action, text);
+  return action;
 }
 
 function tellValue(
@@ -168,13 +174,18 @@ function tellValue(
   if (category !== undefined) onValue(categoryKey(category), text());
 }
 
-function tellFinal({ resolver }: ColumnWork, finals: FinalsSink, fate: Fate, text: () => string): void {
-  if (fate === 'replace') finals.add(resolver.newHi, resolver.newLo, () => resolver.newDigits);
-  else if (fate === 'keep' && resolver.map !== null) finals.add(resolver.hi, resolver.lo, text);
+function tellFinal(
+  { resolver }: ColumnWork,
+  finals: FinalsSink,
+  action: CellAction,
+  text: () => string,
+): void {
+  if (action === 'replace') finals.add(resolver.newHi, resolver.newLo, () => resolver.newDigits);
+  else if (action === 'keep' && resolver.map !== null) finals.add(resolver.hi, resolver.lo, text);
 }
 
 /** What the policy says of a category. Values that may be no V3 ids are never cleared. */
-function fateOf(work: ColumnWork, place: number): Fate {
+function actionOf(work: ColumnWork, place: number): CellAction {
   if (place === MAPPED_CATEGORY) return 'replace';
   if (place === EMPTY_CATEGORY || place === NOT_OURS_CATEGORY) return 'none';
   const category: Category | undefined = work.resolver.categories[place];

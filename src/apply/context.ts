@@ -1,8 +1,8 @@
 import type { OnProgress } from '../domain.js';
 import type { Db } from '../store/open.js';
 import type { IdMap } from './ids/id-map.js';
-import type { LeftRow } from './left.js';
 import type { Earlier, Mode, Policy, TargetPlan } from './plan.js';
+import type { UnmappedRow } from './unmapped.js';
 
 /** The remap that ids are looked up in. */
 export interface RemapFacts {
@@ -114,7 +114,7 @@ export interface SurveyOptions {
   /** The look after a run: rows that came since it are counted as such, also with `again`. */
   readonly isAfterRun?: boolean;
   /** Told of every value that is left without a V4 id. */
-  readonly onLeft?: (row: LeftRow) => void;
+  readonly onUnmapped?: (row: UnmappedRow) => void;
 }
 
 /** The context by which a survey judges. */
@@ -123,7 +123,7 @@ export function surveyContext(context: ApplyContext, { isAfterRun = false }: Sur
 }
 
 /** One place that holds targets: a file, or a database with its tables. */
-export interface Site {
+export interface DataStore {
   /** Every run that the ledger there knows, oldest first. */
   runs(): Promise<readonly LedgerRun[]>;
   /** Looks, and changes nothing. */
@@ -144,3 +144,27 @@ export function isFinished(earlier: Earlier, again: boolean): boolean {
 
 /** How many changed or skipped rows are named; the rest is counted. */
 export const NAMED_ROWS = 20;
+
+/** Counts rows and keeps the names of the first few. */
+export class NamedRows {
+  #names: readonly string[] = [];
+  #count = 0;
+
+  get names(): readonly string[] {
+    return this.#names;
+  }
+
+  get count(): number {
+    return this.#count;
+  }
+
+  /** `rows` of them go by this name. */
+  add(name: string, rows = 1): void {
+    this.merge({ names: [name], count: rows });
+  }
+
+  merge({ names, count }: Pick<NamedRows, 'names' | 'count'>): void {
+    this.#count += count;
+    if (this.#names.length < NAMED_ROWS) this.#names = [...this.#names, ...names].slice(0, NAMED_ROWS);
+  }
+}

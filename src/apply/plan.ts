@@ -1,8 +1,8 @@
 import type { ApplyTarget } from '../config/apply-targets.js';
 import { countOf, groupDigits } from '../text/numbers.js';
+import type { Count, Tallied } from './ids/column-tally.js';
 import { categoryKey } from './ids/resolver.js';
-import type { Count, Tallied } from './ids/tally.js';
-import type { LeftCount } from './left.js';
+import type { UnmappedCount } from './unmapped.js';
 
 /** Version of the plan's JSON. */
 export const PLAN_VERSION = 2;
@@ -52,7 +52,7 @@ export interface ColumnPlan {
   readonly newColumn: string | null;
   readonly counts: readonly PlanCount[];
   /** Values that earlier runs left without a V4 id, or that came since. */
-  readonly left: readonly LeftCount[];
+  readonly left: readonly UnmappedCount[];
   /** Changes when the data do. */
   readonly digest: string;
 }

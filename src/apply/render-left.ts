@@ -1,9 +1,9 @@
 import { layLines } from '../text/lay-lines.js';
 import { countOf } from '../text/numbers.js';
 import { describeCategory } from './describe-value.js';
-import type { ColumnLeft, LeftKind } from './left.js';
+import type { ColumnUnmapped, UnmappedKind } from './unmapped.js';
 
-const SAYS: Readonly<Record<LeftKind, string>> = {
+const SAYS: Readonly<Record<UnmappedKind, string>> = {
   undecided: 'not decided about',
   kept: 'kept without a V4 id',
   emptied: 'emptied',
@@ -13,16 +13,16 @@ const SAYS: Readonly<Record<LeftKind, string>> = {
 };
 
 /** `orders, invoice_id: 3 cells emptied: unmatched/unexplained. …` */
-export function describeLeft({ target, column, kind, reason, cells }: ColumnLeft): string {
+export function describeUnmapped({ target, column, kind, reason, cells }: ColumnUnmapped): string {
   const head = `${target}, ${column}: ${countOf(cells, 'cell')} ${SAYS[kind]}`;
   if (reason === 'mapped' || reason === 'changed') return `${head}.`;
   return `${head}: ${reason}. ${describeCategory(reason)}`;
 }
 
 /** What is left without a V4 id, one line for each column and reason. */
-export function renderLeft(left: readonly ColumnLeft[], width: number): string {
+export function renderUnmappedLines(left: readonly ColumnUnmapped[], width: number): string {
   return layLines(
-    left.map((one) => `  ${describeLeft(one)}`),
+    left.map((one) => `  ${describeUnmapped(one)}`),
     width,
   );
 }

@@ -1,10 +1,10 @@
 import { layLines } from '../text/lay-lines.js';
 import { countOf, formatTime, groupDigits } from '../text/numbers.js';
 import type { LedgerRun, Undone, Verified, Written } from './context.js';
-import type { Block } from './verdict.js';
+import type { BlockingNote } from './verdict.js';
 
 /** What stands in the way, one line each. */
-export function renderBlocks(blocks: readonly Block[], width: number): string {
+export function renderBlocks(blocks: readonly BlockingNote[], width: number): string {
   return layLines(
     blocks.map(({ target, note }) => `  ${target}: ${note.text}`),
     width,

@@ -1,7 +1,6 @@
 import { layLines } from '../text/lay-lines.js';
 import { countOf, formatDuration, formatTime, groupDigits } from '../text/numbers.js';
 import { describeCategory } from './describe-value.js';
-import { listEarlierLeft } from './left.js';
 import {
   type ColumnPlan,
   describeChanged,
@@ -15,7 +14,8 @@ import {
   sum,
   type TargetPlan,
 } from './plan.js';
-import { renderLeft } from './render-left.js';
+import { renderUnmappedLines } from './render-left.js';
+import { listEarlierUnmapped } from './unmapped.js';
 import type { IdCounts } from './verdict.js';
 
 /** A plan for people. */
@@ -28,7 +28,7 @@ export function renderPlanText(plan: Plan, width: number): string {
     ...plan.targets.flatMap((target) => ['', ...describeTarget(target, plan)]),
     '',
   ];
-  return `${layLines(lines, width)}${renderLeft(listEarlierLeft(plan), width)}`;
+  return `${layLines(lines, width)}${renderUnmappedLines(listEarlierUnmapped(plan), width)}`;
 }
 
 function describeTarget(target: TargetPlan, { policy }: Plan): string[] {

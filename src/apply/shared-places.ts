@@ -22,11 +22,11 @@ interface Place {
 
 /**
  * Plans with what keeps them apart: two targets never write one file or table, nor one what another reads, however
- * their names are spelled. `siteOf`: targets of one site were compared there.
+ * their names are spelled. `storeOf`: targets of one store were compared there.
  */
 export function refuseSharedPlaces(
   plans: readonly TargetPlan[],
-  siteOf: ReadonlyMap<string, number>,
+  storeOf: ReadonlyMap<string, number>,
 ): TargetPlan[] {
   const places = plans.map((target): Place => {
     const { definition, output, place } = target;
@@ -36,7 +36,7 @@ export function refuseSharedPlaces(
   return places.map((one) => {
     const notes = places
       .slice(0, places.indexOf(one))
-      .filter((other) => siteOf.get(other.target.name) !== siteOf.get(one.target.name))
+      .filter((other) => storeOf.get(other.target.name) !== storeOf.get(one.target.name))
       .flatMap((other) => sharedNotes(one, other));
     return notes.length === 0 ? one.target : { ...one.target, notes: [...one.target.notes, ...notes] };
   });

@@ -1,6 +1,6 @@
 import type { ApplyTarget } from '../config/apply-targets.js';
 import type { ApplyContext, SurveyOptions } from './context.js';
-import type { OpenSite } from './open-sites.js';
+import type { OpenStore } from './open-stores.js';
 import { PLAN_VERSION, type Plan, type TargetPlan } from './plan.js';
 import { refuseSharedPlaces } from './shared-places.js';
 
@@ -12,15 +12,20 @@ import { refuseSharedPlaces } from './shared-places.js';
  */
 export async function survey(
   context: ApplyContext,
-  sites: readonly OpenSite[],
+  stores: readonly OpenStore[],
   targets: readonly Pick<ApplyTarget, 'name'>[],
   options: SurveyOptions = {},
 ): Promise<Plan> {
   const found: TargetPlan[] = [];
-  const siteOf = new Map(sites.flatMap((site, at) => site.targets.map((name) => [name, at] as const)));
-  for (const site of sites) {
-    context.onProgress({ kind: 'step', name: `looking at ${site.targets.join(', ')}`, done: 0, total: null });
-    found.push(...(await site.survey(options)));
+  const storeOf = new Map(stores.flatMap((store, at) => store.targets.map((name) => [name, at] as const)));
+  for (const store of stores) {
+    context.onProgress({
+      kind: 'step',
+      name: `looking at ${store.targets.join(', ')}`,
+      done: 0,
+      total: null,
+    });
+    found.push(...(await store.survey(options)));
   }
   const order = targets.map(({ name }) => name);
   return {
@@ -30,7 +35,7 @@ export async function survey(
     policy: context.policy,
     targets: refuseSharedPlaces(
       found.sort((a, b) => order.indexOf(a.name) - order.indexOf(b.name)),
-      siteOf,
+      storeOf,
     ),
   };
 }

@@ -1,9 +1,9 @@
 import type { ReportLimit } from '../domain.js';
-import { listEarlierLeft } from './left.js';
 import { describeChanged, findBlocks, isMissing, isUnknown, type Note, type Plan, sum } from './plan.js';
-import { describeLeft } from './render-left.js';
+import { describeUnmapped } from './render-left.js';
+import { listEarlierUnmapped } from './unmapped.js';
 
-export interface Block {
+export interface BlockingNote {
   readonly target: string;
   readonly note: Note;
 }
@@ -24,14 +24,14 @@ export interface IdCounts {
 }
 
 /** What a plan comes to: 0 nothing in the way, 1 ids do not map, 6 something else stands in the way. */
-export interface Verdict {
+export interface PlanVerdict {
   readonly exitCode: 0 | 1 | 6;
   readonly ids: IdCounts;
-  readonly blocks: readonly Block[];
+  readonly blocks: readonly BlockingNote[];
 }
 
 /** Whether a plan can be carried out. */
-export function judgePlan(plan: Plan): Verdict {
+export function judgePlan(plan: Plan): PlanVerdict {
   return verdictOf(plan, findBlocks(plan));
 }
 
@@ -69,7 +69,7 @@ const ABOUT_THE_KEY: ReadonlySet<string> = new Set(['no_key', 'key_type', 'other
  * The gate: whether every id that is stored maps. What cannot be read, no id at all, and ids that came after a
  * finished run are no pass.
  */
-export function judgeCheck(plan: Plan, age: ReportLimit): Verdict {
+export function judgeCheck(plan: Plan, age: ReportLimit): PlanVerdict {
   const rewritten = new Set(
     plan.targets.filter(({ earlier }) => earlier.run !== null).map(({ name }) => name),
   );
@@ -79,7 +79,7 @@ export function judgeCheck(plan: Plan, age: ReportLimit): Verdict {
   );
   const verdict = verdictOf(plan, blocks);
   const { stored, done, changedSince } = verdict.ids;
-  const more: Block[] = [];
+  const more: BlockingNote[] = [];
   if (!age.pass) {
     const old = age.detail ?? `the exports are ${age.actual} h old, ${age.allowed} h are allowed (maxAge)`;
     const text = `What the remap rests on is too old to judge by: ${old}.`;
@@ -94,9 +94,9 @@ export function judgeCheck(plan: Plan, age: ReportLimit): Verdict {
     const text = `Run ${earlier.run} is unfinished: ${earlier.left} cells are still to be rewritten.`;
     more.push({ target: name, note: { level: 'blocks', code: 'unfinished', text } });
   }
-  for (const one of listEarlierLeft(plan)) {
+  for (const one of listEarlierUnmapped(plan)) {
     if (one.isAccepted || one.kind === 'changed_since') continue;
-    more.push({ target: one.target, note: { level: 'blocks', code: 'since', text: describeLeft(one) } });
+    more.push({ target: one.target, note: { level: 'blocks', code: 'since', text: describeUnmapped(one) } });
   }
   if (stored + done + changedSince === 0 && blocks.length === 0) {
     const text = 'The targets hold no id at all: nothing was proved.';
@@ -117,11 +117,11 @@ const ABOUT_IDS: ReadonlySet<string> = new Set([
   'unfinished',
 ]);
 
-function verdictOf(plan: Plan, blocks: readonly Block[]): Verdict {
+function verdictOf(plan: Plan, blocks: readonly BlockingNote[]): PlanVerdict {
   return { exitCode: exitOf(blocks), ids: countIds(plan), blocks };
 }
 
-function exitOf(blocks: readonly Block[]): Verdict['exitCode'] {
+function exitOf(blocks: readonly BlockingNote[]): PlanVerdict['exitCode'] {
   if (blocks.length === 0) return 0;
   return blocks.every(({ note }) => ABOUT_IDS.has(note.code)) ? 1 : 6;
 }

@@ -1,4 +1,4 @@
-import type { Result } from '../apply/actions.js';
+import type { ApplyResult } from '../apply/actions.js';
 import { serveThread } from '../runtime/threads.js';
 import { type ApplyJob, doApply } from './apply-work.js';
 import type { WorkIo } from './io.js';
@@ -9,7 +9,7 @@ export interface ApplyThreadInput extends Pick<WorkIo, 'env' | 'width' | 'startM
   readonly job: ApplyJob | UndoJob;
 }
 
-export type ApplyThread = { readonly run: (input: ApplyThreadInput) => Promise<Result> };
+export type ApplyThread = { readonly run: (input: ApplyThreadInput) => Promise<ApplyResult> };
 
 /**
  * The thread that applies and undoes: SQLite's long statements would keep the main thread from hearing a signal and

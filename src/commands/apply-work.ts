@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto';
-import { checkIds, makePlan, type Result, verifyRuns, type Work, write } from '../apply/actions.js';
-import type { LeftRow } from '../apply/left.js';
-import { closeSites, openSites } from '../apply/open-sites.js';
+import { type ApplyResult, type ApplyTask, checkIds, makePlan, verifyRuns, write } from '../apply/actions.js';
+import { closeStores, openStores } from '../apply/open-stores.js';
 import type { Plan, Policy } from '../apply/plan.js';
+import type { UnmappedRow } from '../apply/unmapped.js';
 import type { Config } from '../config/config.js';
 import type { ReportLimit } from '../domain.js';
 import { readAge } from '../report/describe-evidence.js';
@@ -32,7 +32,7 @@ export interface ApplyJob {
  *
  * @throws SvcError `incomplete`, `bad_input`, `apply_stopped`, `interrupted`, and as `readDatabase` does
  */
-export function doApply({ config, request, agreed }: ApplyJob, io: WorkIo): Promise<Result> {
+export function doApply({ config, request, agreed }: ApplyJob, io: WorkIo): Promise<ApplyResult> {
   const { action, targets, tuning } = request;
   return readDatabase(config, async (db) => {
     if (!request.allowIncomplete) assertUsableRemap(db, config);
@@ -41,18 +41,18 @@ export function doApply({ config, request, agreed }: ApplyJob, io: WorkIo): Prom
     if (action === 'scan') return scanPlaces(context, request, config, io.width);
     const source = agreed === null ? request.source : sourceOfPlan(agreed, config);
     const say = speaker(source, agreed?.policy ?? request.asked);
-    const sites = openSites(context, targets);
+    const stores = openStores(context, targets);
     const list = request.unmapped === undefined ? null : new NdjsonFile(request.unmapped);
-    const onLeft = list === null ? {} : { onLeft: (row: LeftRow) => list.add(row) };
+    const onUnmapped = list === null ? {} : { onUnmapped: (row: UnmappedRow) => list.add(row) };
     try {
       const age = readAgeLimit(db, config, io.startMs);
-      const work = { context, sites, targets, width: io.width, say, ...onLeft };
+      const work = { context, stores, targets, width: io.width, say, ...onUnmapped };
       const result = await act(work, action, { agreed, age, startMs: io.startMs });
       list?.finish();
       return result;
     } finally {
       list?.discard();
-      await closeSites(sites);
+      await closeStores(stores);
     }
   });
 }
@@ -63,7 +63,11 @@ interface Given {
   readonly age: ReportLimit;
 }
 
-function act(work: Work, action: Exclude<ApplyRequest['action'], 'scan'>, given: Given): Promise<Result> {
+function act(
+  work: ApplyTask,
+  action: Exclude<ApplyRequest['action'], 'scan'>,
+  given: Given,
+): Promise<ApplyResult> {
   switch (action) {
     case 'plan':
       return makePlan(work);
@@ -81,7 +85,7 @@ function readAgeLimit(db: Db, config: Config, nowMs: number): ReportLimit {
 }
 
 /** Says commands about the same targets in the same way; `apply` writes in the same mode. */
-function speaker(source: Source, { mode }: Partial<Policy>): Work['say'] {
+function speaker(source: Source, { mode }: Partial<Policy>): ApplyTask['say'] {
   return (command, ...words) => {
     const isInPlace = command === 'apply' && mode === 'in_place' && !words.includes('--verify');
     const more = isInPlace ? ['--in-place'] : [];

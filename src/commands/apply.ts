@@ -1,5 +1,5 @@
 import { rmSync, statSync } from 'node:fs';
-import { assertTargetsGiven, type Result } from '../apply/actions.js';
+import { type ApplyResult, assertTargetsGiven } from '../apply/actions.js';
 import { defaultOutput, sideCarFile } from '../apply/files/side-car.js';
 import { readPlan, renderPlan } from '../apply/plan-file.js';
 import type { ApplyTarget } from '../config/apply-targets.js';
@@ -37,7 +37,7 @@ export async function runApply(config: Config, request: ApplyRequest, io: Io): P
 }
 
 /** @throws SvcError as `doApply` and `doUndo` do */
-export function applyInThread(job: ApplyThreadInput['job'], io: Io): Promise<Result> {
+export function applyInThread(job: ApplyThreadInput['job'], io: Io): Promise<ApplyResult> {
   const module = new URL('./apply-thread.js', import.meta.url);
   const input = { job, env: { ...io.env }, width: io.width, startMs: io.clock.now() };
   return runInThread<ApplyThread>({ name: 'apply', module }, io, input);
@@ -72,7 +72,11 @@ function filesOf(target: ApplyTarget): string[] {
   return files.flatMap((file) => [file, sideCarFile(file)]);
 }
 
-async function writeResult(result: Result, { action, planFile, json }: ApplyRequest, io: Io): Promise<void> {
+async function writeResult(
+  result: ApplyResult,
+  { action, planFile, json }: ApplyRequest,
+  io: Io,
+): Promise<void> {
   const { plan, exitCode, next, text } = result;
   if (action === 'plan' && planFile !== undefined && plan !== null) {
     await writeOutput({ target: planFile, chunks: () => [escapeJson(renderPlan(plan))] }, io);

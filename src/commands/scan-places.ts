@@ -1,5 +1,5 @@
 import { dirname, relative } from 'node:path';
-import type { Result } from '../apply/actions.js';
+import type { ApplyResult } from '../apply/actions.js';
 import type { ApplyContext } from '../apply/context.js';
 import type { Proposal } from '../apply/scan/propose.js';
 import { renderScan } from '../apply/scan/render-scan.js';
@@ -15,7 +15,7 @@ export async function scanPlaces(
   { targets, table }: Pick<ApplyRequest, 'targets' | 'table'>,
   config: Config,
   width: number,
-): Promise<Result> {
+): Promise<ApplyResult> {
   const scanned = await scan(context, listPlaces(targets, table));
   const proposed = buildTargets(scanned, (path) => nearPath(path, dirname(config.file)));
   const isSome = proposed.length > 0;

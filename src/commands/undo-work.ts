@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
-import type { Result } from '../apply/actions.js';
+import type { ApplyResult } from '../apply/actions.js';
 import type { LedgerRun, Undone } from '../apply/context.js';
-import { closeSites, type OpenSite, openSites } from '../apply/open-sites.js';
+import { closeStores, type OpenStore, openStores } from '../apply/open-stores.js';
 import { renderRuns, renderUndone } from '../apply/render-outcome.js';
 import type { Config } from '../config/config.js';
 import { SvcError } from '../errors.js';
@@ -24,16 +24,18 @@ export interface UndoJob {
  *
  * @throws SvcError `usage` for a run that no ledger knows, `bad_input`, `locked`, `apply_stopped`, `interrupted`
  */
-export async function doUndo({ config, request }: UndoJob, io: WorkIo): Promise<Result> {
+export async function doUndo({ config, request }: UndoJob, io: WorkIo): Promise<ApplyResult> {
   const { run, targets, source, tuning } = request;
   const db = openRemap(config.database);
-  const sites = openSites(buildUndoContext({ db, file: config.database, tuning }, io), targets);
+  const stores = openStores(buildUndoContext({ db, file: config.database, tuning }, io), targets);
   try {
-    const runs = await listRuns(sites);
+    const runs = await listRuns(stores);
     const sayUndo = (name: string) => shellLine(['svc-migrate', 'undo', name, ...wordsOf(source, true)]);
-    return run === undefined ? showRuns(runs, sayUndo, io) : await undoRun({ sites, runs, run, sayUndo }, io);
+    return run === undefined
+      ? showRuns(runs, sayUndo, io)
+      : await undoRun({ stores, runs, run, sayUndo }, io);
   } finally {
-    await closeSites(sites);
+    await closeStores(stores);
     db.close();
   }
 }
@@ -42,15 +44,15 @@ function openRemap(file: string): Db {
   return existsSync(file) ? withLockOwner(file, () => openDatabase(file, 'read')) : openEmptyDatabase();
 }
 
-async function listRuns(sites: readonly OpenSite[]): Promise<LedgerRun[]> {
+async function listRuns(stores: readonly OpenStore[]): Promise<LedgerRun[]> {
   const runs: LedgerRun[] = [];
-  for (const site of sites) runs.push(...(await site.runs()));
+  for (const store of stores) runs.push(...(await store.runs()));
   return runs.sort((a, b) => (a.startedAt < b.startedAt ? -1 : 1));
 }
 
 type SayUndo = (run: string) => string;
 
-function showRuns(runs: readonly LedgerRun[], sayUndo: SayUndo, io: WorkIo): Result {
+function showRuns(runs: readonly LedgerRun[], sayUndo: SayUndo, io: WorkIo): ApplyResult {
   const last = runs.findLast(({ state }) => state !== 'undone');
   return {
     exitCode: 0,
@@ -62,20 +64,20 @@ function showRuns(runs: readonly LedgerRun[], sayUndo: SayUndo, io: WorkIo): Res
 }
 
 interface Asked {
-  readonly sites: readonly OpenSite[];
+  readonly stores: readonly OpenStore[];
   readonly runs: readonly LedgerRun[];
   readonly run: string;
   readonly sayUndo: SayUndo;
 }
 
-async function undoRun({ sites, runs, run, sayUndo }: Asked, io: WorkIo): Promise<Result> {
+async function undoRun({ stores, runs, run, sayUndo }: Asked, io: WorkIo): Promise<ApplyResult> {
   const own = runs.filter((one) => one.run === run);
   if (own.length === 0) throw unknownRun(run, runs);
   if (own.every(({ state }) => state === 'undone')) {
     const text = `Run ${run} was taken back before: there is nothing to do.\n`;
     return { exitCode: 0, text, json: { run, undone: [] }, next: 'svc-migrate apply', plan: null };
   }
-  const undone = await undoSites(sites, run);
+  const undone = await undoStores(stores, run);
   const left = undone.reduce((sum, one) => sum + one.changedSinceCount, 0);
   const title =
     left === 0 ? `Run ${run} is taken back.` : `Run ${run} is taken back where nobody changed it since.`;
@@ -88,13 +90,17 @@ async function undoRun({ sites, runs, run, sayUndo }: Asked, io: WorkIo): Promis
   };
 }
 
-async function undoSites(sites: readonly OpenSite[], run: string): Promise<Undone[]> {
+async function undoStores(stores: readonly OpenStore[], run: string): Promise<Undone[]> {
   const undone: Undone[] = [];
-  for (const site of sites) {
+  for (const store of stores) {
     try {
-      undone.push(...(await site.undo(run)));
+      undone.push(...(await store.undo(run)));
     } catch (error) {
-      if (!(error instanceof SvcError) || error.code === 'interrupted' || !(await isBegun(site, run, undone)))
+      if (
+        !(error instanceof SvcError) ||
+        error.code === 'interrupted' ||
+        !(await isBegun(store, run, undone))
+      )
         throw error;
       throw new SvcError('apply_stopped', `Run ${run} is half taken back: ${error.message}`, {
         hint: `${error.hint ?? 'Mend what stopped it.'} Then run the same command again.`,
@@ -106,10 +112,10 @@ async function undoSites(sites: readonly OpenSite[], run: string): Promise<Undon
   return undone;
 }
 
-async function isBegun(site: OpenSite, run: string, undone: readonly Undone[]): Promise<boolean> {
+async function isBegun(store: OpenStore, run: string, undone: readonly Undone[]): Promise<boolean> {
   if (undone.some(({ restored }) => restored > 0)) return true;
   try {
-    return (await site.runs()).some((one) => one.run === run && one.state === 'undoing');
+    return (await store.runs()).some((one) => one.run === run && one.state === 'undoing');
   } catch {
     return true;
   }

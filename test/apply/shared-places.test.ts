@@ -1,7 +1,7 @@
 import { linkSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { closeSites, openSites } from '../../src/apply/open-sites.js';
+import { closeStores, openStores } from '../../src/apply/open-stores.js';
 import { findBlocks, type Policy } from '../../src/apply/plan.js';
 import { survey } from '../../src/apply/survey.js';
 import { Sqlite } from '../../src/store/sqlite.js';
@@ -92,10 +92,10 @@ describe('two targets', () => {
       });
     });
     const context = openContext(path('remap.db'), policy);
-    const sites = openSites(context, targets);
-    const plan = await survey(context, sites, targets);
+    const stores = openStores(context, targets);
+    const plan = await survey(context, stores, targets);
     expect(findBlocks(plan).map(({ note }) => note.code)).toEqual(codes);
-    await closeSites(sites);
+    await closeStores(stores);
     context.remap.close();
   });
 });

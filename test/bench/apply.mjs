@@ -21,9 +21,9 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { parse } from 'csv-parse';
 import pg from 'pg';
 import { DEFAULT_TUNING } from '../../dist/apply/context.js';
-import { openPostgresSite } from '../../dist/apply/dialects/postgres.js';
-import { openSqliteSite } from '../../dist/apply/dialects/sqlite.js';
-import { openFileSite } from '../../dist/apply/files/file-site.js';
+import { openPostgresStore } from '../../dist/apply/dialects/postgres.js';
+import { openSqliteStore } from '../../dist/apply/dialects/sqlite.js';
+import { openFileStore } from '../../dist/apply/files/file-store.js';
 import { applyTargetSchema } from '../../dist/config/apply-targets.js';
 import { openDatabase } from '../../dist/store/open.js';
 import { Sqlite } from '../../dist/store/sqlite.js';
@@ -89,11 +89,11 @@ function target(where) {
 }
 
 /** Plans and writes; seconds of each by the clock given. */
-async function apply(site, clock = () => performance.now()) {
+async function apply(store, clock = () => performance.now()) {
   const started = clock();
-  const plans = await site.survey();
+  const plans = await store.survey();
   const planned = clock();
-  const [written] = await site.write(plans, { run: 'bench', planSha256: 'p', isExact: true });
+  const [written] = await store.write(plans, { run: 'bench', planSha256: 'p', isExact: true });
   if (written.changed === 0 || written.skippedCount > 0) throw new Error('the apply did not do its work');
   return { plan: seconds(planned - started), write: seconds(clock() - planned) };
 }
@@ -154,7 +154,7 @@ async function benchSqlite() {
     () => {
       fresh();
       return apply(
-        openSqliteSite(openContext('in_place'), copy, [target({ kind: 'sqlite', file: copy, table: 't' })]),
+        openSqliteStore(openContext('in_place'), copy, [target({ kind: 'sqlite', file: copy, table: 't' })]),
       );
     },
   );
@@ -202,11 +202,11 @@ async function benchPostgres() {
     },
     async () => {
       await fresh();
-      const site = openPostgresSite(openContext('in_place'), [
+      const store = openPostgresStore(openContext('in_place'), [
         target({ kind: 'postgres', urlEnv: 'BENCH_PG', table: 't' }),
       ]);
-      const times = await apply(site);
-      await site.close();
+      const times = await apply(store);
+      await store.close();
       return times;
     },
   );
@@ -222,7 +222,7 @@ async function benchCsv() {
   for (let round = 1; round <= ROUNDS; round += 1) {
     const output = join(folder, `out-${round}.csv`);
     const { plan, write } = await apply(
-      openFileSite(openContext('new'), target({ kind: 'csv', file, output })),
+      openFileStore(openContext('new'), target({ kind: 'csv', file, output })),
       cpuClock,
     );
     rmSync(output);

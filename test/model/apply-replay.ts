@@ -1,9 +1,9 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import type { ApplyContext } from '../../src/apply/context.js';
-import { openSqliteSite } from '../../src/apply/dialects/sqlite.js';
-import { type ColumnLeft, listLeft } from '../../src/apply/left.js';
+import { openSqliteStore } from '../../src/apply/dialects/sqlite.js';
 import { findBlocks, type Plan } from '../../src/apply/plan.js';
 import { survey } from '../../src/apply/survey.js';
+import { type ColumnUnmapped, listUnmapped } from '../../src/apply/unmapped.js';
 import type { SqliteTarget } from '../../src/config/apply-targets.js';
 import { SvcError } from '../../src/errors.js';
 import { Sqlite } from '../../src/store/sqlite.js';
@@ -61,7 +61,7 @@ export class Replay {
   }
 
   /** What the run left, where it came to its end. */
-  async #run(session: Session, beforeTransaction: () => void): Promise<readonly ColumnLeft[] | null> {
+  async #run(session: Session, beforeTransaction: () => void): Promise<readonly ColumnUnmapped[] | null> {
     let at = 0;
     const isDead = (): boolean => {
       if (session.foreign?.before === at) this.#write(sqlOf(session.foreign.write));
@@ -71,21 +71,21 @@ export class Replay {
     };
     const alive = this.#contextOf(session.command === 'again');
     const context = { ...alive, signal: dyingSignal(isDead) };
-    const site = { ...openSqliteSite(context, this.#target.file, [this.#target]), targets: ['t'] };
+    const store = { ...openSqliteStore(context, this.#target.file, [this.#target]), targets: ['t'] };
     try {
       if (session.command === 'undo') {
-        await site.undo(session.run);
+        await store.undo(session.run);
         return null;
       }
-      const plan = await survey(context, [site], [this.#target]);
+      const plan = await survey(context, [store], [this.#target]);
       if (findBlocks(plan).length > 0) return null;
-      await site.write(plan.targets, { run: session.run, planSha256: 'p', isExact: false });
+      await store.write(plan.targets, { run: session.run, planSha256: 'p', isExact: false });
     } catch (error) {
       if (!(error instanceof SvcError) || error.code !== 'interrupted') throw error;
       return null;
     }
-    const after: Plan = await survey(context, [site], [this.#target], { isAfterRun: true });
-    return listLeft(after, true);
+    const after: Plan = await survey(context, [store], [this.#target], { isAfterRun: true });
+    return listUnmapped(after, true);
   }
 
   /** Opens the database as another program does. */
@@ -160,7 +160,7 @@ function expectedLeft({ cells, units }: Disk, kindOfValue: (value: number) => st
   return countKinds(kinds.flatMap((kind) => (kind === null ? [] : [[kind, 1] as const])));
 }
 
-function showLeft(left: readonly ColumnLeft[]): string[] {
+function showLeft(left: readonly ColumnUnmapped[]): string[] {
   return countKinds(left.map(({ kind, cells }) => [kind, cells] as const));
 }
 

@@ -4,8 +4,8 @@ import { afterAll, describe, expect, it } from 'vitest';
 import { judgeNumber, openColumn } from '../../src/apply/column-work.js';
 import type { ApplyContext } from '../../src/apply/context.js';
 import { NO_SCOPE } from '../../src/apply/ids/resolver.js';
-import { kindOf } from '../../src/apply/left.js';
 import type { Policy } from '../../src/apply/plan.js';
+import { classifyUnmapped } from '../../src/apply/unmapped.js';
 import type { SqliteTarget } from '../../src/config/apply-targets.js';
 import { createRemap, IN_PLACE, INVOICES, openContext, target } from '../apply/support/remap.js';
 import { makeFastFolder } from '../support/fast-folder.js';
@@ -99,7 +99,7 @@ function openScene({ name, remap, batchRows }: World): Scene {
     twinOf,
     kindOfValue: (value) => {
       twinOf(value);
-      return kindOf('unentered', category, POLICY);
+      return classifyUnmapped('not_in_ledger', category, POLICY);
     },
   };
 }

@@ -1,6 +1,6 @@
 import type { IdColumn } from '../../config/apply-targets.js';
 import { NotJson } from '../../json/scan-json.js';
-import { type ColumnWork, judgeOdd, judgeText, partsOfWork } from '../column-work.js';
+import { type ColumnWork, judgeInvalid, judgeText, partsOfWork } from '../column-work.js';
 import { partsOf } from '../engine/json-columns.js';
 import type { Cells } from '../engine/session.js';
 import { NO_SCOPE, type RowScope } from '../ids/resolver.js';
@@ -52,9 +52,9 @@ export function judgeGroup(judge: GroupJudge, group: Cells): string | null | und
     for (const [at, part] of partsOfWork(work).entries()) judgeText(part, '', scopes[at] ?? NO_SCOPE, rows);
     return undefined;
   }
-  const fate = judgeText(work, value ?? '', scopes[0] ?? NO_SCOPE, rows);
-  if (fate === 'replace') return work.resolver.newDigits;
-  return fate === 'clear' ? null : undefined;
+  const action = judgeText(work, value ?? '', scopes[0] ?? NO_SCOPE, rows);
+  if (action === 'replace') return work.resolver.newDigits;
+  return action === 'clear' ? null : undefined;
 }
 
 /** What a group says to each path of its column. */
@@ -84,7 +84,7 @@ function judgeJson(
   } catch (error) {
     if (!(error instanceof NotJson)) throw error;
     for (const [at, part] of partsOfWork(work).entries())
-      judgeOdd(part, 'not_json', () => value, row.scopes[at] ?? NO_SCOPE, row.rows);
+      judgeInvalid(part, 'not_json', () => value, row.scopes[at] ?? NO_SCOPE, row.rows);
     return undefined;
   }
 }

@@ -1,10 +1,10 @@
 import { newColumnOf, type PostgresTarget, type TableTarget } from '../../config/apply-targets.js';
 import { blocks } from '../column-work.js';
-import type { ApplyContext, Site } from '../context.js';
+import type { ApplyContext, DataStore } from '../context.js';
 import type { Dialect, Engine, LedgerCatalog, TableCatalog } from '../engine/dialect.js';
 import { readRunsOfTable } from '../engine/ledger.js';
 import { columnOf, type TableFacts } from '../engine/table-facts.js';
-import { openTableSite } from '../engine/table-site.js';
+import { openTableStore } from '../engine/table-site.js';
 import type { Note } from '../plan.js';
 import { postgresError } from './postgres-errors.js';
 import { asPgFacts, readPgFacts } from './postgres-facts.js';
@@ -21,11 +21,11 @@ const ROWS_PER_SECOND = 50_000;
 const MAX_NAME_BYTES = 63;
 
 /** The tables of one PostgreSQL database; all targets name the same connection string. */
-export function openPostgresSite(context: ApplyContext, targets: readonly PostgresTarget[]): Site {
+export function openPostgresStore(context: ApplyContext, targets: readonly PostgresTarget[]): DataStore {
   const [first] = targets;
-  if (first === undefined) throw new Error('a site without targets');
+  if (first === undefined) throw new Error('a store without targets');
   const session = new PgSession(context, first);
-  return openTableSite(
+  return openTableStore(
     {
       use: async (_, work) => {
         try {

@@ -1,10 +1,10 @@
 import type { IdColumn } from '../../config/apply-targets.js';
 import { NotJson } from '../../json/scan-json.js';
 import {
+  type CellAction,
   type ColumnWork,
-  type Fate,
+  judgeInvalid,
   judgeNumber,
-  judgeOdd,
   judgeText,
   needsScope,
   partsOfWork,
@@ -85,14 +85,14 @@ export function judgeCell(
   if (rewriter !== null) return judgeJson(work, rewriter, cell, scopes, isNewColumn);
   if (typeof cell === 'number') return newCell(work, judgeNumber(work, cell, scope), false);
   if (typeof cell === 'string') return newCell(work, judgeText(work, cell, scope), isText);
-  judgeOdd(work, 'not_a_value', () => `${cell.length} bytes`, scope);
+  judgeInvalid(work, 'not_a_value', () => `${cell.length} bytes`, scope);
   return undefined;
 }
 
 /** The new id in the form of the old one: text stays text, an integer an integer. */
-function newCell({ resolver }: ColumnWork, fate: Fate, isText: boolean): Cell | bigint | undefined {
-  if (fate === 'keep' || fate === 'none') return undefined;
-  if (fate === 'clear') return null;
+function newCell({ resolver }: ColumnWork, action: CellAction, isText: boolean): Cell | bigint | undefined {
+  if (action === 'keep' || action === 'none') return undefined;
+  if (action === 'clear') return null;
   return isText ? resolver.newDigits : joinHalves(resolver.newHi, resolver.newLo);
 }
 
@@ -112,7 +112,7 @@ function judgeJson(
   }
   const text = Buffer.isBuffer(cell) ? cell.toString('utf8', 0, 64) : 'no text';
   for (const [at, part] of partsOfWork(work).entries())
-    judgeOdd(part, 'not_json', () => text, scopes[at] ?? NO_SCOPE);
+    judgeInvalid(part, 'not_json', () => text, scopes[at] ?? NO_SCOPE);
   return undefined;
 }
 

@@ -1,7 +1,7 @@
 import type { SqliteTarget } from '../../config/apply-targets.js';
-import type { ApplyContext, Site } from '../context.js';
+import type { ApplyContext, DataStore } from '../context.js';
 import type { Dialect, Engine, LedgerCatalog, TableCatalog } from '../engine/dialect.js';
-import { openTableSite } from '../engine/table-site.js';
+import { openTableStore } from '../engine/table-site.js';
 import { readSqliteFacts, rowidName } from './sqlite-facts.js';
 import { hasLedger, LEDGER, ledgerNotes, SQLITE_LEDGER } from './sqlite-ledger.js';
 import { openUserDb, SqliteSession, sqliteError } from './sqlite-session.js';
@@ -12,8 +12,12 @@ import { keyNotes, readOnlyNotes, trialNotes } from './sqlite-trial.js';
 const ROWS_PER_SECOND = 150_000;
 
 /** The tables of one SQLite database. */
-export function openSqliteSite(context: ApplyContext, file: string, targets: readonly SqliteTarget[]): Site {
-  return openTableSite(
+export function openSqliteStore(
+  context: ApplyContext,
+  file: string,
+  targets: readonly SqliteTarget[],
+): DataStore {
+  return openTableStore(
     {
       use: async (access, work) => {
         const db = openUserDb(file, access === 'write');

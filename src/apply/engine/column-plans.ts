@@ -1,7 +1,6 @@
 import { columnLabel, newColumnOf, type TableTarget } from '../../config/apply-targets.js';
 import { blocks, type ColumnWork, partsOfWork } from '../column-work.js';
 import type { ApplyContext } from '../context.js';
-import { type LeftCount, leftOfCounts, sumLeft } from '../left.js';
 import {
   buildCounts,
   type ColumnPlan,
@@ -10,6 +9,7 @@ import {
   type Note,
   type TargetPlan,
 } from '../plan.js';
+import { sumUnmapped, type UnmappedCount, unmappedOfCounts } from '../unmapped.js';
 import { Finals } from './final-ids.js';
 import { splitPaths } from './json-columns.js';
 import type { CellSource } from './left-cells.js';
@@ -31,7 +31,7 @@ export function watchFinals(work: ColumnWork, facts: TableFacts, mode: 'new' | '
 export function buildColumnPlans(
   work: ColumnWork,
   mode: 'new' | 'in_place',
-  left: readonly (readonly LeftCount[])[] = [],
+  left: readonly (readonly UnmappedCount[])[] = [],
 ): ColumnPlan[] {
   const newColumn = mode === 'new' ? newColumnOf(work.column) : null;
   return partsOfWork(work).map((part, at) => buildColumnPlan(part, newColumn, left[at] ?? []));
@@ -40,7 +40,7 @@ export function buildColumnPlans(
 function buildColumnPlan(
   { column, tally }: ColumnWork,
   newColumn: string | null,
-  left: readonly LeftCount[],
+  left: readonly UnmappedCount[],
 ): ColumnPlan {
   const tallied = tally.result();
   return {
@@ -48,21 +48,21 @@ function buildColumnPlan(
     model: column.model ?? `by ${column.modelColumn}`,
     newColumn,
     counts: buildCounts(tallied),
-    left: sumLeft(left),
+    left: sumUnmapped(left),
     digest: tallied.digest,
   };
 }
 
 /** What is left of the values counted so far, for each path of a column. */
-export function leftOfWork(
+export function unmappedOfWork(
   work: ColumnWork,
   { state, policy }: Pick<CellSource, 'state' | 'policy'>,
-): LeftCount[][] {
-  return partsOfWork(work).map(({ tally }) => leftOfCounts(state, buildCounts(tally.result()), policy));
+): UnmappedCount[][] {
+  return partsOfWork(work).map(({ tally }) => unmappedOfCounts(state, buildCounts(tally.result()), policy));
 }
 
 /** Adds what is left from one source to what is left from others, path by path. */
-export function addLeft(all: LeftCount[][], more: readonly LeftCount[][]): void {
+export function addUnmapped(all: UnmappedCount[][], more: readonly UnmappedCount[][]): void {
   for (const [at, one] of more.entries()) all[at] = [...(all[at] ?? []), ...one];
 }
 

@@ -1,6 +1,6 @@
 import { type IdColumn, newColumnOf } from '../../config/apply-targets.js';
 import type { Verified } from '../context.js';
-import { RowNames } from '../row-names.js';
+import { NamedRows } from '../context.js';
 
 /** What a row holds, compared with its ledger entry and with the remap. */
 export type EntryVerdict =
@@ -24,9 +24,9 @@ const SAYS: Readonly<Record<Exclude<EntryVerdict, 'right'>, string>> = {
 export interface FilledColumn {
   readonly checked: number;
   /** Values that are not what the remap gives. */
-  readonly foreign: RowNames;
+  readonly foreign: NamedRows;
   /** Cells that are empty though the remap gives an id. */
-  readonly unfilled: RowNames;
+  readonly unfilled: NamedRows;
 }
 
 /** `invoice_id 9: invoice_id_v4 is empty`. */
@@ -36,8 +36,8 @@ export function nameUnfilled(id: IdColumn, value: string): string {
 
 /** Collects what verification says of a unit. */
 export class EntryChecks {
-  readonly #wrong = new RowNames();
-  readonly #changed = new RowNames();
+  readonly #wrong = new NamedRows();
+  readonly #changed = new NamedRows();
   #checked = 0;
 
   addEntry(key: string, verdict: EntryVerdict): void {

@@ -1,15 +1,15 @@
 import { type IdColumn, newColumnOf } from '../../config/apply-targets.js';
 import { openColumn } from '../column-work.js';
-import { RowNames } from '../row-names.js';
+import { NamedRows } from '../context.js';
 import type { Engine, JudgedCells } from './dialect.js';
 import { type FilledColumn, nameUnfilled } from './entry-checks.js';
 import type { TableRun } from './ledger.js';
-import { keyOf, type OnLeft, tellRow } from './left-cells.js';
+import { keyOf, type OnUnmapped, tellRow } from './left-cells.js';
 
 interface Listing {
   /** Columns that name a row. */
   readonly key: readonly string[];
-  readonly onLeft: OnLeft | undefined;
+  readonly onUnmapped: OnUnmapped | undefined;
 }
 
 /** Compares the columns that a run filled with what the remap gives for those beside them; `gone` were dropped by hand. */
@@ -32,18 +32,18 @@ export async function compareFilled(
   { context, dialect }: Engine,
   run: TableRun,
   id: IdColumn,
-  { key, onLeft }: Listing = { key: [], onLeft: undefined },
+  { key, onUnmapped }: Listing = { key: [], onUnmapped: undefined },
 ): Promise<FilledColumn> {
-  const found = { foreign: new RowNames(), unfilled: new RowNames() };
+  const found = { foreign: new NamedRows(), unfilled: new NamedRows() };
   let checked = 0;
   const fresh = `t.${dialect.quote(newColumnOf(id))}`;
-  const keys = onLeft === undefined ? [] : key.map((name) => dialect.asText(`t.${dialect.quote(name)}`));
+  const keys = onUnmapped === undefined ? [] : key.map((name) => dialect.asText(`t.${dialect.quote(name)}`));
   const source = {
     work: openColumn(context, id, { ...context.policy, ...run.policy }),
     mode: 'new' as const,
     from: `${dialect.tableSql(run.table)} AS t WHERE ${fresh} IS NOT NULL OR t.${dialect.quote(id.column)} IS NOT NULL`,
     extra: [dialect.asText(fresh), dialect.exactText(fresh), ...keys],
-    isGrouped: onLeft === undefined,
+    isGrouped: onUnmapped === undefined,
   };
   for await (const rows of dialect.judge(source)) {
     for (const row of rows) {
@@ -51,7 +51,11 @@ export async function compareFilled(
       const kind = addCompared(found, id, row);
       if (kind === null) continue;
       const [, , ...values] = row.extra;
-      tellRow(onLeft, run.target.name, id, { ...kind, value: row.group[0] ?? '', key: keyOf(key, values) });
+      tellRow(onUnmapped, run.target.name, id, {
+        ...kind,
+        value: row.group[0] ?? '',
+        key: keyOf(key, values),
+      });
     }
   }
   return { checked, ...found };

@@ -1,10 +1,10 @@
 import { columnLabel, type IdColumn } from '../../config/apply-targets.js';
 import type { ColumnWork } from '../column-work.js';
-import { type CellState, kindOf, type LeftRow } from '../left.js';
 import type { Policy } from '../plan.js';
+import { type CellState, classifyUnmapped, type UnmappedRow } from '../unmapped.js';
 
 /** Told of every value that is left without a V4 id. */
-export type OnLeft = (row: LeftRow) => void;
+export type OnUnmapped = (row: UnmappedRow) => void;
 
 /** Where values of a column are read from, in SQL. */
 export interface CellSource {
@@ -17,34 +17,34 @@ export interface CellSource {
   readonly value: string;
 }
 
-/** The same work that also tells `onLeft` of each value that is left, with the row that is under way. */
-export function watchLeft(
+/** The same work that also tells `onUnmapped` of each value that is left, with the row that is under way. */
+export function watchUnmapped(
   work: ColumnWork,
   { state, policy }: Pick<CellSource, 'state' | 'policy'>,
   target: string,
-  onLeft: OnLeft,
-  row: () => Partial<LeftRow>,
+  onUnmapped: OnUnmapped,
+  row: () => Partial<UnmappedRow>,
 ): ColumnWork {
   if (work.parts.length > 0) {
-    const parts = work.parts.map((part) => watchLeft(part, { state, policy }, target, onLeft, row));
+    const parts = work.parts.map((part) => watchUnmapped(part, { state, policy }, target, onUnmapped, row));
     return { ...work, parts };
   }
   const column = columnLabel(work.column);
   const onValue = (reason: string, value: string): void => {
-    const kind = kindOf(state, reason, policy);
-    if (kind !== null) onLeft({ target, column, kind, reason, value, ...row() });
+    const kind = classifyUnmapped(state, reason, policy);
+    if (kind !== null) onUnmapped({ target, column, kind, reason, value, ...row() });
   };
   return { ...work, onValue };
 }
 
 /** Reports rows of a column that need no looking up. */
 export function tellRow(
-  onLeft: OnLeft | undefined,
+  onUnmapped: OnUnmapped | undefined,
   target: string,
   id: IdColumn,
-  row: Omit<LeftRow, 'target' | 'column'>,
+  row: Omit<UnmappedRow, 'target' | 'column'>,
 ): void {
-  onLeft?.({ target, column: columnLabel(id), ...row });
+  onUnmapped?.({ target, column: columnLabel(id), ...row });
 }
 
 /** Key columns with the values of one row. */

@@ -1,18 +1,18 @@
 import { columnLabel, type IdColumn, newColumnOf } from '../../config/apply-targets.js';
 import { type ColumnWork, openColumn } from '../column-work.js';
 import type { SurveyOptions } from '../context.js';
-import type { LeftCount } from '../left.js';
+import { NamedRows } from '../context.js';
 import type { ColumnPlan, Earlier, Note, TargetPlan } from '../plan.js';
-import { RowNames } from '../row-names.js';
+import type { UnmappedCount } from '../unmapped.js';
 import {
-  addLeft,
+  addUnmapped,
   buildColumnPlans,
   buildTablePlan,
   changedRows,
   countedNotes,
   isUnreadable,
   largestFinal,
-  leftOfWork,
+  unmappedOfWork,
   watchFinals,
 } from './column-plans.js';
 import type { ColumnTrial, Engine } from './dialect.js';
@@ -20,7 +20,7 @@ import { finishedPlaces, isOpen } from './earlier-runs.js';
 import { compareFilled } from './filled-columns.js';
 import { type FoundTable, openRows } from './found-table.js';
 import { enteredCells } from './ledger.js';
-import { type CellSource, keyOf, type OnLeft, tellRow, watchLeft } from './left-cells.js';
+import { type CellSource, keyOf, type OnUnmapped, tellRow, watchUnmapped } from './left-cells.js';
 import { noRoomNote } from './parking.js';
 import type { Cells } from './session.js';
 import { readStillApplied } from './still-applied.js';
@@ -30,7 +30,7 @@ import { columnOf, type TableFacts } from './table-facts.js';
 export async function surveyTable(
   engine: Engine,
   found: FoundTable,
-  { onLeft }: SurveyOptions = {},
+  { onUnmapped }: SurveyOptions = {},
 ): Promise<TargetPlan> {
   const { session, dialect } = engine;
   const { target, facts, notes } = found;
@@ -43,39 +43,39 @@ export async function surveyTable(
   const columns: ColumnPlan[] = [];
   const counted: Note[] = [];
   for (const id of target.ids) {
-    const column = await surveyColumn(engine, found, id, { rows, onLeft });
+    const column = await surveyColumn(engine, found, id, { rows, onUnmapped });
     columns.push(...column.plans);
     counted.push(...column.notes);
   }
-  const earlier = await compareEarlier(engine, found, onLeft);
+  const earlier = await compareEarlier(engine, found, onUnmapped);
   return buildTablePlan({ ...base, earlier, rows, columns, notes: [...notes, ...counted] });
 }
 
 interface ColumnOptions {
   /** Of the table. */
   readonly rows: number;
-  readonly onLeft: OnLeft | undefined;
+  readonly onUnmapped: OnUnmapped | undefined;
 }
 
 async function surveyColumn(
   engine: Engine,
   found: FoundTable,
   id: IdColumn,
-  { rows, onLeft }: ColumnOptions,
+  { rows, onUnmapped }: ColumnOptions,
 ): Promise<{ readonly plans: readonly ColumnPlan[]; readonly notes: readonly Note[] }> {
   const { context, dialect } = engine;
   const { facts, judgement } = found;
   const { mode } = context.policy;
   const work = watchFinals(openColumn(context, id, context.policy), facts, mode);
   const trial = mode === 'new' ? null : await dialect.openTrial(facts, id);
-  const left: LeftCount[][] = [];
+  const left: UnmappedCount[][] = [];
   for (const source of cellSources(engine, found, id)) {
-    const isNew = source.state === 'open';
+    const isNew = source.state === 'pending';
     const own = isNew ? work : openColumn(context, id, source.policy);
-    await tallyCells(engine, found, { work: own, source, trial: isNew ? trial : null, rows, onLeft });
-    if (!isNew) addLeft(left, leftOfWork(own, source));
+    await tallyCells(engine, found, { work: own, source, trial: isNew ? trial : null, rows, onUnmapped });
+    if (!isNew) addUnmapped(left, unmappedOfWork(own, source));
   }
-  if (onLeft !== undefined && mode === 'in_place') await listChanged(engine, found, id, onLeft);
+  if (onUnmapped !== undefined && mode === 'in_place') await listChanged(engine, found, id, onUnmapped);
   const plans = buildColumnPlans(work, mode, left);
   const notes = [
     ...plans.flatMap((plan) => countedNotes(context, facts, judgement.handling, work, plan)),
@@ -106,11 +106,11 @@ async function listChanged(
   engine: Engine,
   { target, judgement, units }: FoundTable,
   id: IdColumn,
-  onLeft: OnLeft,
+  onUnmapped: OnUnmapped,
 ): Promise<void> {
   const { key } = judgement.handling;
   await readStillApplied(engine, units, key, id, (value, values) =>
-    tellRow(onLeft, target.name, id, {
+    tellRow(onUnmapped, target.name, id, {
       kind: 'changed_since',
       reason: 'changed',
       value,
@@ -128,15 +128,15 @@ function cellSources({ context, dialect }: Engine, found: FoundTable, id: IdColu
   const { policy } = context;
   const value = `t.${dialect.quote(id.column)}`;
   if (policy.mode === 'new') {
-    return [{ state: 'open', policy, from: `${dialect.tableSql(facts.table)} AS t`, value }];
+    return [{ state: 'pending', policy, from: `${dialect.tableSql(facts.table)} AS t`, value }];
   }
   if (earlier.state === 'unfinished') return [];
-  const state = isOpen(context, found, id) ? 'open' : 'unentered';
+  const state = isOpen(context, found, id) ? 'pending' : 'not_in_ledger';
   const entered = finishedPlaces(units, judgement.handling.key, id).map(({ unit, col }): CellSource => {
     // Only JSON has several ids in a cell: some were rewritten, others kept.
     const hasRest = id.path === undefined ? 'AND e.new IS NULL' : '';
     return {
-      state: 'entered',
+      state: 'in_ledger',
       policy: { ...policy, ...unit.policy },
       from: `${enteredCells(dialect, unit, col)} AND ${dialect.isSame(value, 'e.new')} ${hasRest}`,
       value: 'e.old',
@@ -155,21 +155,21 @@ interface TallyWhat extends ColumnOptions {
 async function tallyCells(
   { context, dialect }: Engine,
   { target, facts, judgement }: FoundTable,
-  { work, source, trial, rows, onLeft }: TallyWhat,
+  { work, source, trial, rows, onUnmapped }: TallyWhat,
 ): Promise<void> {
-  const key = onLeft === undefined ? [] : rowKeyOf(dialect, facts, judgement.handling.key);
+  const key = onUnmapped === undefined ? [] : rowKeyOf(dialect, facts, judgement.handling.key);
   let row: Cells = [];
   const watched =
-    onLeft === undefined
+    onUnmapped === undefined
       ? work
-      : watchLeft(work, source, target.name, onLeft, () => ({ key: keyOf(key, row) }));
+      : watchUnmapped(work, source, target.name, onUnmapped, () => ({ key: keyOf(key, row) }));
   const judged = dialect.judge({
     work: watched,
     mode: context.policy.mode,
     from: source.from,
     value: source.value,
     extra: key.map((name) => dialect.asText(`t.${dialect.quote(name)}`)),
-    isGrouped: onLeft === undefined,
+    isGrouped: onUnmapped === undefined,
     onRow: (extra) => {
       row = extra;
     },
@@ -191,17 +191,17 @@ function rowKeyOf(dialect: Engine['dialect'], facts: TableFacts, key: readonly s
 async function compareEarlier(
   engine: Engine,
   { target, facts, judgement, units, earlier }: FoundTable,
-  onLeft: OnLeft | undefined,
+  onUnmapped: OnUnmapped | undefined,
 ): Promise<Earlier> {
   const { context, dialect } = engine;
   if (context.policy.mode !== 'new' || earlier.run === null) return earlier;
   const key = rowKeyOf(dialect, facts, judgement.handling.key);
-  const changed = new RowNames();
+  const changed = new NamedRows();
   let left = 0;
   for (const id of target.ids) {
     const run = units.findLast((one) => one.mode === 'new' && one.labels.includes(columnLabel(id)));
     if (run === undefined || dialect.findColumn(facts, newColumnOf(id)) === undefined) continue;
-    const compared = await compareFilled(engine, run, id, { key, onLeft });
+    const compared = await compareFilled(engine, run, id, { key, onUnmapped });
     left += compared.unfilled.count;
     changed.merge(compared.foreign);
   }

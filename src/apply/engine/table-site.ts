@@ -1,10 +1,10 @@
 import type { TableTarget } from '../../config/apply-targets.js';
 import { SvcError } from '../../errors.js';
 import {
+  type DataStore,
   isFinished,
   type LedgerRun,
   type RunFacts,
-  type Site,
   type SurveyOptions,
   surveyContext,
   type Undone,
@@ -31,7 +31,7 @@ export interface Connection {
 }
 
 /** The tables of one database. */
-export function openTableSite(connection: Connection, given: readonly TableTarget[]): Site {
+export function openTableStore(connection: Connection, given: readonly TableTarget[]): DataStore {
   const targets = given.map(mergePaths);
   const { use, close } = connection;
   return {

@@ -1,7 +1,6 @@
 import { newColumnOf } from '../../config/apply-targets.js';
 import { SvcError } from '../../errors.js';
-import { NAMED_ROWS, type Undone } from '../context.js';
-import { RowNames } from '../row-names.js';
+import { NAMED_ROWS, NamedRows, type Undone } from '../context.js';
 import { undoBatches } from './batches.js';
 import type { Engine } from './dialect.js';
 import { assertNoDependent } from './earlier-runs.js';
@@ -126,7 +125,7 @@ export async function undoNewColumns(engine: Engine, run: TableRun): Promise<Und
   const hadNone = names.every((name) => dialect.findColumn(before, name) === undefined);
   return session.transaction('latest', async () => {
     const { compared, gone } = await compareAllFilled(engine, run);
-    const foreign = new RowNames();
+    const foreign = new NamedRows();
     for (const one of compared) foreign.merge(one.foreign);
     const found = { target: run.target.name, changedSince: foreign.names, changedSinceCount: foreign.count };
     if (foreign.count > 0) return { ...found, restored: 0 };

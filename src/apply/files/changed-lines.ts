@@ -1,7 +1,7 @@
 import { closeSync, existsSync, openSync, readSync } from 'node:fs';
 import type { FileTarget } from '../../config/apply-targets.js';
 import type { ApplyContext } from '../context.js';
-import { RowNames } from '../row-names.js';
+import { NamedRows } from '../context.js';
 import { recompute, sourceOf } from './recompute.js';
 import type { SideCar } from './side-car.js';
 
@@ -13,9 +13,9 @@ export async function changedLines(
   target: FileTarget,
   output: string,
   car: SideCar,
-): Promise<RowNames> {
+): Promise<NamedRows> {
   const source = sourceOf(target, output, car);
-  const unknown = new RowNames();
+  const unknown = new NamedRows();
   unknown.add('(which lines cannot be told)');
   if (!existsSync(source)) return unknown;
   const comparison = new LineComparison(output);
@@ -27,7 +27,7 @@ export async function changedLines(
 /** Compares bytes as they come with a file, line by line. */
 class LineComparison {
   readonly #actual: Generator<Buffer, undefined>;
-  readonly #changed = new RowNames();
+  readonly #changed = new NamedRows();
   #rest = Buffer.alloc(0);
   #line = 0;
 
@@ -46,7 +46,7 @@ class LineComparison {
     this.#rest = all.subarray(from);
   }
 
-  finish(): RowNames {
+  finish(): NamedRows {
     if (this.#rest.length > 0) this.#compare(this.#rest);
     for (let more = this.#actual.next(); more.done !== true; more = this.#actual.next()) this.#add();
     return this.#changed;

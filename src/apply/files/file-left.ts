@@ -2,10 +2,10 @@ import { existsSync } from 'node:fs';
 import type { FileTarget } from '../../config/apply-targets.js';
 import { openColumn } from '../column-work.js';
 import type { ApplyContext } from '../context.js';
-import { type OnLeft, watchLeft } from '../engine/left-cells.js';
-import { type LeftCount, leftOfCounts } from '../left.js';
+import { type OnUnmapped, watchUnmapped } from '../engine/left-cells.js';
 import { buildCounts } from '../plan.js';
 import type { RecordPosition } from '../text/records.js';
+import { type UnmappedCount, unmappedOfCounts } from '../unmapped.js';
 import { passThrough } from './pass.js';
 import { sourceOf } from './recompute.js';
 import { type SideCar, targetOfRun } from './side-car.js';
@@ -13,16 +13,16 @@ import { outputOf, scannerOf } from './survey-file.js';
 
 /**
  * What a finished run left without a V4 id, by column, from the source it read; without a run, nothing is counted, but
- * `onLeft` is told what a run would leave.
+ * `onUnmapped` is told what a run would leave.
  */
 export async function listFileLeft(
   context: ApplyContext,
   given: FileTarget,
   car: SideCar | null,
-  onLeft: OnLeft | undefined,
-): Promise<LeftCount[][]> {
-  if (car === null && onLeft === undefined) return [];
-  const state = car === null ? 'open' : 'entered';
+  onUnmapped: OnUnmapped | undefined,
+): Promise<UnmappedCount[][]> {
+  if (car === null && onUnmapped === undefined) return [];
+  const state = car === null ? 'pending' : 'in_ledger';
   const target = car === null ? given : targetOfRun(car, given);
   const policy = { ...context.policy, ...car?.policy };
   const file = car === null ? given.file : sourceOf(given, outputOf(given, context.policy), car);
@@ -30,9 +30,11 @@ export async function listFileLeft(
   let position = (): RecordPosition => ({ row: 0, line: 0 });
   const plain = target.ids.map((column) => openColumn(context, column, policy));
   const works =
-    onLeft === undefined
+    onUnmapped === undefined
       ? plain
-      : plain.map((work) => watchLeft(work, { state, policy }, target.name, onLeft, () => position()));
+      : plain.map((work) =>
+          watchUnmapped(work, { state, policy }, target.name, onUnmapped, () => position()),
+        );
   const buildScanner = scannerOf(target, works);
   await passThrough({
     file,
@@ -47,5 +49,5 @@ export async function listFileLeft(
       context.onProgress({ kind: 'step', name: `looking over ${target.name}`, done, total }),
   });
   if (car === null) return [];
-  return plain.map(({ tally }) => leftOfCounts(state, buildCounts(tally.result()), policy));
+  return plain.map(({ tally }) => unmappedOfCounts(state, buildCounts(tally.result()), policy));
 }

@@ -6,13 +6,13 @@ import { parseJsonPath } from '../../json/json-path.js';
 import { sha256OfFile } from '../../runtime/sha256.js';
 import { blocks, type ColumnWork, checkColumn, openColumn } from '../column-work.js';
 import type { ApplyContext, SurveyOptions } from '../context.js';
-import type { LeftCount } from '../left.js';
+import { NamedRows } from '../context.js';
 import { buildCounts, type Earlier, NO_EARLIER, type Note, type Policy, type TargetPlan } from '../plan.js';
-import { RowNames } from '../row-names.js';
 import { type CsvDialect, detectDialect } from '../text/csv-dialect.js';
 import { buildCsvScanner } from '../text/csv-records.js';
 import { buildNdjsonScanner } from '../text/ndjson-records.js';
-import type { Oddity, RecordScanner } from '../text/records.js';
+import type { RecordDefect, RecordScanner } from '../text/records.js';
+import type { UnmappedCount } from '../unmapped.js';
 import { changedLines } from './changed-lines.js';
 import { listFileLeft } from './file-left.js';
 import { fileNotes } from './file-notes.js';
@@ -76,7 +76,7 @@ function assertPaths(target: FileTarget): void {
 export async function surveyFile(
   context: ApplyContext,
   target: FileTarget,
-  { onLeft }: SurveyOptions = {},
+  { onUnmapped }: SurveyOptions = {},
 ): Promise<TargetPlan> {
   const works = openColumns(context, target);
   let dialect: CsvDialect | null = null;
@@ -92,7 +92,7 @@ export async function surveyFile(
       context.onProgress({ kind: 'step', name: `reading ${target.name}`, done, total }),
   });
   const earlier = await findEarlier(context, target, pass.sha256);
-  const left = await listFileLeft(context, target, earlier.car, onLeft);
+  const left = await listFileLeft(context, target, earlier.car, onUnmapped);
   return buildFilePlan(context, { target, works, pass, dialect, earlier, left });
 }
 
@@ -102,18 +102,18 @@ interface Seen {
   readonly pass: Pass;
   readonly dialect: CsvDialect | null;
   readonly earlier: FoundEarlier;
-  readonly left: readonly (readonly LeftCount[])[];
+  readonly left: readonly (readonly UnmappedCount[])[];
 }
 
 function buildFilePlan(context: ApplyContext, seen: Seen): TargetPlan {
   const { target, works, pass, dialect, earlier, left } = seen;
   const { policy } = context;
-  const { rows, oddities } = pass.scanner.found();
+  const { rows, defects } = pass.scanner.found();
   const output = outputOf(target, policy);
   const notes = [
     ...target.ids.flatMap((column) => checkColumn(context.remap, column)),
     ...fileNotes(target, policy.mode),
-    ...oddities.map((oddity) => oddityNote(oddity, policy)),
+    ...defects.map((defect) => oddityNote(defect, policy)),
     ...earlier.notes,
     ...(dialect === null ? [] : [dialectNote(dialect)]),
   ];
@@ -199,14 +199,14 @@ async function finished(
 ): Promise<FoundEarlier> {
   const changed =
     (await sha256OfFile(output)) === car.output.sha256
-      ? new RowNames()
+      ? new NamedRows()
       : await changedLines(context, target, output, car);
   const found = { changedSince: changed.count, changedRows: changed.names };
   const earlier = { ...NO_EARLIER, state: 'finished', run: car.run, done: car.changed, ...found } as const;
   return { car, earlier, notes: [] };
 }
 
-const ODDITIES: Readonly<Record<Oddity['code'], string>> = {
+const ODDITIES: Readonly<Record<RecordDefect['code'], string>> = {
   short_rows: 'have fewer cells than the first one',
   long_rows: 'have more cells than the first one',
   unfinished_quote: 'open a quote that is never closed',
@@ -214,7 +214,7 @@ const ODDITIES: Readonly<Record<Oddity['code'], string>> = {
 };
 
 /** What is no clean record may hide ids: it stops everything unless unknown values are to be kept. */
-function oddityNote({ code, count, places }: Oddity, policy: Policy): Note {
+function oddityNote({ code, count, places }: RecordDefect, policy: Policy): Note {
   const isRagged = code === 'short_rows' || code === 'long_rows';
   const level = isRagged && policy.unknown === 'keep' ? 'warning' : 'blocks';
   return { level, code, text: `${count} records ${ODDITIES[code]}: ${places.join('; ')}.` };

@@ -1,7 +1,7 @@
 import { MAX_INT64, MIN_INT64 } from '../../domain.js';
 
 /** How a stored value looks that is not an id written the one usual way. Named in plans, never guessed at. */
-export type OddForm =
+export type InvalidForm =
   | 'decimal'
   | 'exponent'
   | 'leading_zeros'
@@ -17,7 +17,7 @@ export type OddForm =
 
 const CANONICAL = /^(?:0|-?[1-9][0-9]{0,18})$/;
 
-const FORMS: readonly (readonly [RegExp, OddForm])[] = [
+const FORMS: readonly (readonly [RegExp, InvalidForm])[] = [
   [/^[+-]?\d+\.\d*$/, 'decimal'],
   [/^[+-]?(?:\d+\.?\d*|\.\d+)e[+-]?\d+$/i, 'exponent'],
   [/^-?0+\d+$/, 'leading_zeros'],
@@ -36,7 +36,7 @@ export function isIdText(text: string): boolean {
 }
 
 /** Why `text`, for which `isIdText` is false, is no id. */
-export function oddFormOf(text: string): OddForm {
+export function invalidFormOf(text: string): InvalidForm {
   for (const [pattern, form] of FORMS) if (pattern.test(text)) return form;
   const inner = text.trim();
   return inner !== text && isIdText(inner) ? 'spaces_around' : 'not_a_number';

@@ -1,12 +1,12 @@
 import { formatModelRef, type ModelRef, parseModelRef } from '../../config/model-ref.js';
 import type { Db } from '../../store/open.js';
-import { isIdText, type OddForm, oddFormOf } from './id-form.js';
+import { type InvalidForm, invalidFormOf, isIdText } from './id-form.js';
 import { type IdMap, loadIdMap, MAPPED, pairCondition, SEVERAL } from './id-map.js';
 import { bigHiOf, bigLoOf, digitsOf, hiOf, joinHalves, loOf } from './int64.js';
 
 /** Why a value cannot be told to be a V3 id. */
 export type UnknownWhy =
-  | OddForm
+  | InvalidForm
   /** No V3 id of this model, but a V4 id of it: perhaps rewritten already. */
   | 'known_as_v4_only'
   /** Neither a V3 nor a V4 id of this model. */
@@ -98,7 +98,7 @@ export class Resolver {
     if (text === '') return this.#leave(EMPTY_CATEGORY);
     const map = this.#mapOfRow(scope);
     if (typeof map === 'number') return map;
-    if (!isIdText(text)) return this.oddForm(oddFormOf(text));
+    if (!isIdText(text)) return this.invalidForm(invalidFormOf(text));
     if (text.length <= 15) return this.#look(map, hiOf(Number(text)), loOf(Number(text)), scope);
     const value = BigInt(text);
     return this.#look(map, bigHiOf(value), bigLoOf(value), scope);
@@ -113,7 +113,7 @@ export class Resolver {
   }
 
   /** The category of a value that is no id for how it is written. */
-  oddForm(why: OddForm): number {
+  invalidForm(why: InvalidForm): number {
     return this.#leave(this.#placeOf({ kind: 'unknown', why }));
   }
 

@@ -1,4 +1,4 @@
-import type { Evidence, Overlap } from './evidence.js';
+import type { ColumnEvidence, Overlap } from './column-evidence.js';
 
 /**
  * How sure a proposal is. `likely`: nearly every value is a V3 id of one model, and the name or the rarity of such
@@ -8,7 +8,7 @@ import type { Evidence, Overlap } from './evidence.js';
 export type Standing = 'likely' | 'possible' | 'by_chance' | 'v4' | 'rewritten' | 'none';
 
 export interface Proposal {
-  readonly evidence: Evidence;
+  readonly evidence: ColumnEvidence;
   readonly standing: Standing;
   /** The model that fits best; null where none does. */
   readonly best: Overlap | null;
@@ -24,7 +24,7 @@ const FEW_VALUES = 3;
 const CLEARLY = 0.25;
 
 /** What to make of a column; pure. */
-export function propose(evidence: Evidence): Proposal {
+export function propose(evidence: ColumnEvidence): Proposal {
   const { seen, sample, overlaps } = evidence;
   const names = `${sample.column} ${sample.path ?? ''}`;
   const ranked = overlaps

@@ -1,7 +1,7 @@
-import { type ColumnWork, type Fate, judgeNumber, judgeText, needsScope } from '../column-work.js';
+import { type CellAction, type ColumnWork, judgeNumber, judgeText, needsScope } from '../column-work.js';
 import { NO_SCOPE, type RowScope } from '../ids/resolver.js';
 import { type CsvDialect, columnIndex, readCell } from './csv-dialect.js';
-import { LineCounter, OddityLog, type OnEdit, type RecordScanner } from './records.js';
+import { DefectLog, LineCounter, type OnEdit, type RecordScanner } from './records.js';
 
 const QUOTE = 0x22;
 const CR = 0x0d;
@@ -62,7 +62,7 @@ class CsvScanner implements RecordScanner {
   readonly #columns: readonly CsvColumn[];
   readonly #starts: number[];
   readonly #ends: number[];
-  readonly #log = new OddityLog();
+  readonly #log = new DefectLog();
   /** Only where positions are asked for: it reads every byte once more. */
   readonly #lines: LineCounter | null;
   #bytes: Buffer = Buffer.alloc(0);
@@ -92,7 +92,7 @@ class CsvScanner implements RecordScanner {
   }
 
   found() {
-    return { rows: this.#rows, oddities: this.#log.list() };
+    return { rows: this.#rows, defects: this.#log.list() };
   }
 
   scan(bytes: Buffer, length: number, isLast: boolean, onEdit: OnEdit): number {
@@ -165,9 +165,9 @@ class CsvScanner implements RecordScanner {
     const from = isQuoted ? start + 1 : start;
     const to = isQuoted ? end - 1 : end;
     const scope = column.hasScope ? this.#scopeOf(bytes, column) : NO_SCOPE;
-    const fate = judgeBytes(column.work, bytes, from, to, scope);
-    if (fate === 'replace') onEdit(from, to, column.work.resolver.newDigits);
-    else if (fate === 'clear') onEdit(from, to, '');
+    const action = judgeBytes(column.work, bytes, from, to, scope);
+    if (action === 'replace') onEdit(from, to, column.work.resolver.newDigits);
+    else if (action === 'clear') onEdit(from, to, '');
   }
 
   #scopeOf(bytes: Buffer, column: CsvColumn): RowScope {
@@ -180,7 +180,13 @@ class CsvScanner implements RecordScanner {
 }
 
 /** The usual case, a few digits, without making a text of them. */
-function judgeBytes(work: ColumnWork, bytes: Buffer, start: number, end: number, scope: RowScope): Fate {
+function judgeBytes(
+  work: ColumnWork,
+  bytes: Buffer,
+  start: number,
+  end: number,
+  scope: RowScope,
+): CellAction {
   const digits = end - start;
   const first = bytes[start] ?? 0;
   if (digits < 1 || digits > FAST_DIGITS || (first === 0x30 && digits > 1)) {

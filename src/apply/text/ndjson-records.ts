@@ -1,6 +1,6 @@
 import { NotJson } from '../../json/scan-json.js';
 import type { ColumnWork } from '../column-work.js';
-import { OddityLog, type OnEdit, type RecordScanner } from './records.js';
+import { DefectLog, type OnEdit, type RecordScanner } from './records.js';
 import { buildJsonRewriter, type Edit, findEdits } from './rewrite-json.js';
 
 const LF = 0x0a;
@@ -8,7 +8,7 @@ const LF = 0x0a;
 /** Scans NDJSON: one value per line; blank lines are passed over. */
 export function buildNdjsonScanner(works: readonly ColumnWork[], dataStart: number): RecordScanner {
   const rewriter = buildJsonRewriter(works, (work) => work.column.column, true);
-  const log = new OddityLog();
+  const log = new DefectLog();
   let rows = 0;
   let line = 0;
   const editsOf = (bytes: Buffer, start: number, end: number): readonly Edit[] => {
@@ -24,7 +24,7 @@ export function buildNdjsonScanner(works: readonly ColumnWork[], dataStart: numb
   return {
     dataStart,
     position: () => ({ row: rows, line }),
-    found: () => ({ rows, oddities: log.list() }),
+    found: () => ({ rows, defects: log.list() }),
     scan: (bytes: Buffer, length: number, isLast: boolean, onEdit: OnEdit) => {
       let at = 0;
       while (at < length) {

@@ -52,10 +52,10 @@ export class LineCounter {
 export interface ScanFound {
   readonly rows: number;
   /** Records that are not as they should be, with the first few places. */
-  readonly oddities: readonly Oddity[];
+  readonly defects: readonly RecordDefect[];
 }
 
-export interface Oddity {
+export interface RecordDefect {
   readonly code: 'short_rows' | 'long_rows' | 'unfinished_quote' | 'not_json';
   readonly count: number;
   /** Record numbers, counted from 1 without the header, with what is wrong where that differs. */
@@ -64,18 +64,18 @@ export interface Oddity {
 
 const PLACES = 5;
 
-/** Collects oddities. */
-export class OddityLog {
-  readonly #found = new Map<Oddity['code'], { count: number; places: string[] }>();
+/** Collects defects. */
+export class DefectLog {
+  readonly #found = new Map<RecordDefect['code'], { count: number; places: string[] }>();
 
-  add(code: Oddity['code'], place: string): void {
+  add(code: RecordDefect['code'], place: string): void {
     const entry = this.#found.get(code) ?? { count: 0, places: [] };
     entry.count += 1;
     if (entry.places.length < PLACES) entry.places.push(place);
     this.#found.set(code, entry);
   }
 
-  list(): Oddity[] {
+  list(): RecordDefect[] {
     return [...this.#found].map(([code, entry]) => ({ code, ...entry }));
   }
 }

@@ -1,7 +1,7 @@
 import { SvcError } from '../../errors.js';
 import { type JsonPath, parseJsonPath } from '../../json/json-path.js';
 import { type Hit, scanJson } from '../../json/scan-json.js';
-import { type ColumnWork, type Fate, judgeOdd, judgeText, needsScope } from '../column-work.js';
+import { type CellAction, type ColumnWork, judgeInvalid, judgeText, needsScope } from '../column-work.js';
 import { NO_SCOPE, type RowScope } from '../ids/resolver.js';
 
 /** ASCII text that takes the place of bytes. */
@@ -86,10 +86,10 @@ export function findEdits(
     const scope = needsScope(column.work.column) ? innerScope(column, bytes, hits, outer) : outer;
     for (const hit of hits) {
       if (hit.path !== column.path) continue;
-      const fate = judgeHit(column.work, bytes, hit, { scope, rows: row.rows });
-      const edit = editOf(column.work, hit, fate);
+      const action = judgeHit(column.work, bytes, hit, { scope, rows: row.rows });
+      const edit = editOf(column.work, hit, action);
       if (edit !== null) edits.push(edit);
-      else if (fate === 'keep') kept += 1;
+      else if (action === 'keep') kept += 1;
     }
   }
   return { edits: rewriter.columns.length > 1 ? inOrder(edits) : edits, kept };
@@ -136,21 +136,21 @@ function judgeHit(
   bytes: Buffer,
   hit: Hit,
   { scope, rows }: { readonly scope: RowScope; readonly rows: number },
-): Fate {
+): CellAction {
   if (hit.kind === 'null') return judgeText(work, '', scope, rows);
   if (hit.kind === 'number')
     return judgeText(work, bytes.toString('latin1', hit.start, hit.end), scope, rows);
   const text = bytes.toString('utf8', hit.start + 1, hit.end - 1);
   if (hit.kind === 'string' && !text.includes('\\')) return judgeText(work, text, scope, rows);
   const sample = () => bytes.toString('utf8', hit.start, Math.min(hit.end, hit.start + SAMPLE_BYTES));
-  return judgeOdd(work, hit.kind === 'string' ? 'escaped' : 'not_a_value', sample, scope, rows);
+  return judgeInvalid(work, hit.kind === 'string' ? 'escaped' : 'not_a_value', sample, scope, rows);
 }
 
 const SAMPLE_BYTES = 64;
 
-function editOf(work: ColumnWork, { kind, start, end }: Hit, fate: Fate): Edit | null {
-  if (fate === 'keep' || fate === 'none') return null;
-  if (fate === 'clear') return { start, end, text: 'null' };
+function editOf(work: ColumnWork, { kind, start, end }: Hit, action: CellAction): Edit | null {
+  if (action === 'keep' || action === 'none') return null;
+  if (action === 'clear') return { start, end, text: 'null' };
   const digits = work.resolver.newDigits;
   return { start, end, text: kind === 'string' ? `"${digits}"` : digits };
 }

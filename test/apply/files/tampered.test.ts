@@ -9,7 +9,7 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { openFileSite } from '../../../src/apply/files/file-site.js';
+import { openFileStore } from '../../../src/apply/files/file-store.js';
 import type { Policy } from '../../../src/apply/plan.js';
 import { makeFolder } from '../support/folder.js';
 import { createRemap, IN_PLACE, INVOICES, NEW, openContext, pairs, target } from '../support/remap.js';
@@ -36,7 +36,7 @@ async function setUp(policy: Policy) {
   const open = () => {
     const under = target({ kind: 'csv', file, ids: [{ column: 'id', model: INVOICES }] });
     if (under.kind !== 'csv') throw new Error('not a file');
-    return openFileSite(openContext(remap, policy), under);
+    return openFileStore(openContext(remap, policy), under);
   };
   const write = async (run = RUN.run) => open().write(await open().survey(), { ...RUN, run });
   await write();

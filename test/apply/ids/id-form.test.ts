@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { isIdText, oddFormOf } from '../../../src/apply/ids/id-form.js';
+import { invalidFormOf, isIdText } from '../../../src/apply/ids/id-form.js';
 
 describe('id forms', () => {
   it.each(['0', '7', '-5', '42', '9007199254740993', '9223372036854775807', '-9223372036854775808'])(
@@ -29,6 +29,6 @@ describe('id forms', () => {
     ['NaN', 'not_a_number'],
   ])('names %j as %s and never as an id', (text, form) => {
     expect(isIdText(text)).toBe(false);
-    expect(oddFormOf(text)).toBe(form);
+    expect(invalidFormOf(text)).toBe(form);
   });
 });

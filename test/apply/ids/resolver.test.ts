@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { ColumnTally } from '../../../src/apply/ids/column-tally.js';
 import { IdMap, MAPPED } from '../../../src/apply/ids/id-map.js';
 import {
   bigHiOf,
@@ -12,7 +13,6 @@ import {
   safeNumberOf,
 } from '../../../src/apply/ids/int64.js';
 import { categoryKey, type LookUp, NO_SCOPE, Resolver } from '../../../src/apply/ids/resolver.js';
-import { Tally } from '../../../src/apply/ids/tally.js';
 import { openDatabase } from '../../../src/store/open.js';
 import { makeFolder } from '../support/folder.js';
 import { createRemap, INVOICES, type RemapRow } from '../support/remap.js';
@@ -199,7 +199,7 @@ describe('Resolver', () => {
   });
 });
 
-describe('Tally', () => {
+describe('ColumnTally', () => {
   it('counts rows and distinct ids the same in any order', () => {
     const rows = Array.from({ length: 40 }, (_, at) =>
       at % 3 === 0 ? { v3: at } : { v3: at, v4: at + 1000 },
@@ -207,7 +207,7 @@ describe('Tally', () => {
     const resolver = resolverOf(rows);
     const texts = [...Array.from({ length: 60 }, (_, at) => String(at)), '1.0', '1.0', ''];
     const count = (values: readonly string[]) => {
-      const tally = new Tally(resolver);
+      const tally = new ColumnTally(resolver);
       for (const text of values) tally.add(resolver.lookText(text, NO_SCOPE), () => text, NO_SCOPE);
       return tally.result();
     };

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import type pg from 'pg';
 import { afterAll, describe, expect, it } from 'vitest';
 import type { ApplyContext } from '../../../src/apply/context.js';
-import { openPostgresSite } from '../../../src/apply/dialects/postgres.js';
+import { openPostgresStore } from '../../../src/apply/dialects/postgres.js';
 import type { PostgresTarget } from '../../../src/config/apply-targets.js';
 import { makeFastFolder } from '../../support/fast-folder.js';
 import { ForeignApp, foreignTable, sqlOf } from '../support/foreign-app.js';
@@ -45,12 +45,12 @@ describe.skipIf(cluster === null)('PostgreSQL', () => {
     const targets = [one].filter((each): each is PostgresTarget => each.kind === 'postgres');
     return {
       app,
-      openSite: (policy) => {
+      openStore: (policy) => {
         const context = openContext(remap, { ...IN_PLACE, unknown: 'keep', ...policy }, { batchRows: 10 });
         const tell: ApplyContext['onProgress'] = (step) => {
           if ('name' in step && step.name.startsWith('rewriting')) onProgress();
         };
-        return openPostgresSite({ ...context, onProgress: tell, env: { TEST_PG: url } }, targets);
+        return openPostgresStore({ ...context, onProgress: tell, env: { TEST_PG: url } }, targets);
       },
       read: async () =>
         new Map(
@@ -81,11 +81,11 @@ describe.skipIf(cluster === null)('PostgreSQL', () => {
         if (writers.length === 0 && !over.isOver)
           writers = others.map((other) => keepWriting(other, app, over));
       });
-      const site = scene.openSite({});
-      const written = await applyTo(site, 'run-1');
+      const store = scene.openStore({});
+      const written = await applyTo(store, 'run-1');
       over.isOver = true;
       await Promise.all(writers);
-      await site.close();
+      await store.close();
       await assertNothingLost(scene, written);
       await assertTakenLater(scene);
       await assertUndone(scene);

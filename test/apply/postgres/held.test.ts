@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
-import { openPostgresSite } from '../../../src/apply/dialects/postgres.js';
+import { openPostgresStore } from '../../../src/apply/dialects/postgres.js';
 import { findBlocks, type Plan } from '../../../src/apply/plan.js';
 import { survey } from '../../../src/apply/survey.js';
 import { judgeCheck } from '../../../src/apply/verdict.js';
@@ -35,19 +35,19 @@ describe.skipIf(cluster === null)('a cell in PostgreSQL', () => {
     const one = target({ ...given, ids });
     const targets = [one].filter((each): each is PostgresTarget => each.kind === 'postgres');
     const context = { ...openContext(remap, IN_PLACE), env: { TEST_PG: url } };
-    const site = { ...openPostgresSite(context, targets), targets: targets.map((each) => each.name) };
-    const look = (): Promise<Plan> => survey(context, [site], targets);
+    const store = { ...openPostgresStore(context, targets), targets: targets.map((each) => each.name) };
+    const look = (): Promise<Plan> => survey(context, [store], targets);
     return {
       sql: (text: string) => readAll(client, text),
       apply: async () => {
         const plan = await look();
         expect(findBlocks(plan)).toEqual([]);
-        await site.write(plan.targets, { run: 'run-1', planSha256: 'p', isExact: true });
+        await store.write(plan.targets, { run: 'run-1', planSha256: 'p', isExact: true });
       },
       check: async () => judgeCheck(await look(), FRESH),
-      undo: () => site.undo('run-1'),
+      undo: () => store.undo('run-1'),
       close: async () => {
-        await site.close();
+        await store.close();
         await client.end();
         context.remap.close();
       },

@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type pg from 'pg';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { Tuning, Written } from '../../../src/apply/context.js';
-import { openPostgresSite } from '../../../src/apply/dialects/postgres.js';
+import { openPostgresStore } from '../../../src/apply/dialects/postgres.js';
 import type { PostgresTarget } from '../../../src/config/apply-targets.js';
 import { makeFastFolder } from '../../support/fast-folder.js';
 import { foreignTable } from '../support/foreign-app.js';
@@ -58,14 +58,14 @@ describe.skipIf(cluster === null)('PostgreSQL with others in the way', () => {
       retries += 1;
       await sleep(ms / 10);
     };
-    const site = openPostgresSite({ ...context, sleep: wait, env: { TEST_PG: url } }, targets);
+    const store = openPostgresStore({ ...context, sleep: wait, env: { TEST_PG: url } }, targets);
     try {
-      const plans = await site.survey();
-      const [written] = await site.write(plans, { run: 'run', planSha256: 'p', isExact: true });
+      const plans = await store.survey();
+      const [written] = await store.write(plans, { run: 'run', planSha256: 'p', isExact: true });
       if (written === undefined) throw new Error('nothing was written');
       return written;
     } finally {
-      await site.close();
+      await store.close();
       context.remap.close();
     }
   }

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import type pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { openPostgresSite } from '../../../src/apply/dialects/postgres.js';
+import { openPostgresStore } from '../../../src/apply/dialects/postgres.js';
 import { campaign } from '../../support/campaign.js';
 import { makeCase, remapRowsOf, rowsBeside, rowsOf } from '../support/cases.js';
 import { makeFolder } from '../support/folder.js';
@@ -42,21 +42,21 @@ describe.skipIf(cluster === null)('PostgreSQL', () => {
     await createDatabase('oracle');
     const before = await dumpRows(client, cases);
     const context = { ...openContext(remap, IN_PLACE, { batchRows: 170 }), env: { TEST_PG: url } };
-    const site = openPostgresSite(context, targetsOf(cases));
+    const store = openPostgresStore(context, targetsOf(cases));
     let rows = 0;
     for (const run of ['run-1', 'run-2', 'run-3']) {
-      const plans = await site.survey();
+      const plans = await store.survey();
       expect(plans.flatMap((plan) => plan.notes.filter((note) => note.level === 'blocks'))).toEqual([]);
-      await site.write(plans, { run, planSha256: 'p', isExact: true });
+      await store.write(plans, { run, planSha256: 'p', isExact: true });
       expect(await readTables(client, cases)).toEqual(expected(true));
       rows += cases.reduce((sum, one) => sum + one.ids.length, 0);
     }
-    const verified = await site.verify(null);
+    const verified = await store.verify(null);
     expect(verified.reduce((sum, one) => sum + one.wrongCount + one.changedSinceCount, 0)).toBe(0);
     expect(verified.reduce((sum, one) => sum + one.checked, 0)).toBeGreaterThan(rows / 4);
-    await site.undo('run-1');
+    await store.undo('run-1');
     expect(await dumpRows(client, cases)).toBe(before);
-    await site.close();
+    await store.close();
     await client.end();
     process.stderr.write(
       `PostgreSQL oracle: ${TABLES * MAPS} mappings in ${TABLES} tables, ${rows / 3} rows, each applied three times and taken back\n`,
@@ -66,16 +66,16 @@ describe.skipIf(cluster === null)('PostgreSQL', () => {
   it('fills new columns with what the oracle says, and drops them without a trace', async () => {
     await createDatabase('expand');
     const context = { ...openContext(remap, NEW, { batchRows: 170 }), env: { TEST_PG: url } };
-    const site = openPostgresSite(context, targetsOf(cases));
+    const store = openPostgresStore(context, targetsOf(cases));
     for (const run of ['run-1', 'run-2']) {
-      await site.write(await site.survey(), { run, planSha256: 'p', isExact: true });
+      await store.write(await store.survey(), { run, planSha256: 'p', isExact: true });
       expect(await readTables(client, cases)).toEqual(
         cases.map((one) => rowsBeside(one).map(showRow).sort()),
       );
     }
-    expect((await site.verify(null)).every((one) => one.wrongCount === 0)).toBe(true);
-    await site.undo('run-1');
+    expect((await store.verify(null)).every((one) => one.wrongCount === 0)).toBe(true);
+    await store.undo('run-1');
     expect(await readTables(client, cases)).toEqual(expected(false));
-    await site.close();
+    await store.close();
   });
 });

@@ -4,7 +4,7 @@ import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, expect, it } from 'vitest';
-import { openSqliteSite } from '../../../src/apply/dialects/sqlite.js';
+import { openSqliteStore } from '../../../src/apply/dialects/sqlite.js';
 import type { SqliteTarget } from '../../../src/config/apply-targets.js';
 import type { Db } from '../../../src/store/open.js';
 import { Sqlite } from '../../../src/store/sqlite.js';
@@ -61,10 +61,10 @@ function openScene(
   return {
     file,
     app,
-    openSite: (policy) => {
+    openStore: (policy) => {
       const context = openContext(remap, { ...IN_PLACE, unknown: 'keep', ...policy }, { batchRows });
       // The clock of a test stands still; waiting for a lock needs one that does not.
-      return openSqliteSite({ ...context, onProgress, sleep, now: Date.now }, file, targets);
+      return openSqliteStore({ ...context, onProgress, sleep, now: Date.now }, file, targets);
     },
     read: async () =>
       look((reader) => {
@@ -97,8 +97,8 @@ it('loses nothing that another connection writes between two batches', async () 
         app.commit(write);
       }
     });
-    const site = scene.openSite({});
-    const written = await applyTo(site, 'run-1', () => {
+    const store = scene.openStore({});
+    const written = await applyTo(store, 'run-1', () => {
       other = new Sqlite(scene.file);
     });
     if (other !== null) (other as Db).close();
@@ -128,8 +128,8 @@ it('loses nothing that another process writes at any moment, and neither keeps t
       isGoing = true;
     });
     const log = readLog(writer);
-    const site = scene.openSite({});
-    const written = await applyTo(site, 'run-1');
+    const store = scene.openStore({});
+    const written = await applyTo(store, 'run-1');
     writer.stdin.end();
     app.log.push(...(await log));
     await assertNothingLost(scene, written);

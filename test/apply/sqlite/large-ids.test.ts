@@ -1,7 +1,7 @@
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
-import { openSqliteSite } from '../../../src/apply/dialects/sqlite.js';
+import { openSqliteStore } from '../../../src/apply/dialects/sqlite.js';
 import { findBlocks } from '../../../src/apply/plan.js';
 import { survey } from '../../../src/apply/survey.js';
 import { Sqlite } from '../../../src/store/sqlite.js';
@@ -46,13 +46,13 @@ describe('large ids under unique constraints in SQLite', () => {
       const under = target({ kind: 'sqlite', file, table: 't', ids: [{ column: 'i', model: INVOICES }] });
       if (under.kind !== 'sqlite') throw new Error('not reached');
       const context = openContext(remap, { ...IN_PLACE, unknown: 'keep' });
-      const site = openSqliteSite(context, file, [under]);
-      const plan = await survey(context, [{ ...site, targets: [under.name] }], [under]);
+      const store = openSqliteStore(context, file, [under]);
+      const plan = await survey(context, [{ ...store, targets: [under.name] }], [under]);
       expect(findBlocks(plan).map(({ note }) => note.code)).toEqual(isFull ? ['no_room'] : []);
       if (!isFull) {
-        await site.write(plan.targets, { run: 'run-1', planSha256: 'p', isExact: true });
+        await store.write(plan.targets, { run: 'run-1', planSha256: 'p', isExact: true });
         expect(read('CAST(i AS TEXT)')).toEqual([...ids.map(nextOf), ...others].map(String));
-        await site.undo('run-1');
+        await store.undo('run-1');
         expect(read('quote(i) || typeof(i)')).toEqual(before);
       }
       db.close();

@@ -2,7 +2,7 @@ import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, expect, it } from 'vitest';
-import { openSqliteSite } from '../../../src/apply/dialects/sqlite.js';
+import { openSqliteStore } from '../../../src/apply/dialects/sqlite.js';
 import { Sqlite } from '../../../src/store/sqlite.js';
 import { makeFastFolder } from '../../support/fast-folder.js';
 import { makeCase, remapRowsOf, rowsOf } from '../support/cases.js';
@@ -33,10 +33,10 @@ async function applyBeside(name: string, atStep: number, holdMs: number) {
     now: Date.now,
     onProgress: take,
   };
-  const site = openSqliteSite(context, file, targetsOf(cases, file));
-  const plans = await site.survey();
+  const store = openSqliteStore(context, file, targetsOf(cases, file));
+  const plans = await store.survey();
   take();
-  const write = () => site.write(plans, { run: 'run', planSha256: 'p', isExact: true });
+  const write = () => store.write(plans, { run: 'run', planSha256: 'p', isExact: true });
   return { file, other, write };
 }
 

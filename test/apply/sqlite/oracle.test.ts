@@ -2,7 +2,7 @@ import { existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
-import { openSqliteSite } from '../../../src/apply/dialects/sqlite.js';
+import { openSqliteStore } from '../../../src/apply/dialects/sqlite.js';
 import { campaign } from '../../support/campaign.js';
 import { type Case, MAPS_PER_CASE, makeCase, remapRowsOf, rowsBeside, rowsOf } from '../support/cases.js';
 import { createRemap, IN_PLACE, NEW, openContext } from '../support/remap.js';
@@ -31,16 +31,16 @@ it(`agrees with the oracle on ${TABLES * MAPS_PER_CASE} mappings, is the same th
       createRemap(remap, cases.flatMap(remapRowsOf));
       const before = dumpTables(file);
       const context = openContext(remap, IN_PLACE, { batchRows: 17 });
-      const site = openSqliteSite(context, file, targetsOf(cases, file));
+      const store = openSqliteStore(context, file, targetsOf(cases, file));
       for (const run of ['run-1', 'run-2', 'run-3']) {
-        const plans = await site.survey();
+        const plans = await store.survey();
         expect(plans.flatMap((plan) => plan.notes.filter((note) => note.level === 'blocks'))).toEqual([]);
-        await site.write(plans, { run, planSha256: 'p', isExact: true });
+        await store.write(plans, { run, planSha256: 'p', isExact: true });
         expect(readTables(file, cases)).toEqual(cases.map(expected));
       }
-      const verified = await site.verify(null);
+      const verified = await store.verify(null);
       expect(verified.reduce((sum, one) => sum + one.wrongCount + one.changedSinceCount, 0)).toBe(0);
-      await site.undo('run-1');
+      await store.undo('run-1');
       expect(dumpTables(file)).toBe(before);
       rows += cases.reduce((sum, one) => sum + one.ids.length, 0);
       context.remap.close();
@@ -63,9 +63,9 @@ it('fills new columns with what the oracle says, and drops them without a trace'
     createRemap(remap, cases.flatMap(remapRowsOf));
     const before = dumpTables(file);
     const context = openContext(remap, NEW, { batchRows: 17 });
-    const site = openSqliteSite(context, file, targetsOf(cases, file));
+    const store = openSqliteStore(context, file, targetsOf(cases, file));
     for (const run of ['run-1', 'run-2']) {
-      await site.write(await site.survey(), { run, planSha256: 'p', isExact: true });
+      await store.write(await store.survey(), { run, planSha256: 'p', isExact: true });
       expect(readTables(file, cases)).toEqual(
         cases.map((one) =>
           rowsBeside(one)
@@ -74,7 +74,7 @@ it('fills new columns with what the oracle says, and drops them without a trace'
         ),
       );
     }
-    await site.undo('run-1');
+    await store.undo('run-1');
     expect(dumpTables(file)).toBe(before);
     context.remap.close();
   } finally {

@@ -1,7 +1,7 @@
 import { afterAll, beforeEach, describe, expect, it } from 'vitest';
 import { write } from '../../../src/apply/actions.js';
 import type { ApplyContext } from '../../../src/apply/context.js';
-import { openSqliteSite } from '../../../src/apply/dialects/sqlite.js';
+import { openSqliteStore } from '../../../src/apply/dialects/sqlite.js';
 import { IN_PLACE, INVOICES, NEW, openContext } from '../support/remap.js';
 import { openSqliteScene } from '../support/sqlite-scene.js';
 
@@ -104,9 +104,9 @@ describe('runs in SQLite', () => {
     };
     await expect(apply(IN_PLACE, { targets, more: { onProgress } })).rejects.toThrow('killed');
     const context = openContext(remap, IN_PLACE);
-    const sites = [{ ...openSqliteSite(context, file, targets), targets: targets.map(({ name }) => name) }];
+    const stores = [{ ...openSqliteStore(context, file, targets), targets: targets.map(({ name }) => name) }];
     const say = (...words: readonly string[]) => words.join(' ');
-    const done = await write({ context, sites, targets, width: 200, say }, null, 'run-2');
+    const done = await write({ context, stores, targets, width: 200, say }, null, 'run-2');
     context.remap.close();
     expect([done.exitCode, done.next]).toEqual([0, expect.stringContaining('undo run-1')]);
     expect(sql('SELECT DISTINCT run, state FROM svc_migrate_run')).toEqual([['run-1', 'done']]);
@@ -120,7 +120,7 @@ describe('runs in SQLite', () => {
     expect(await apply(NEW)).toEqual([]);
     expect(await apply(IN_PLACE, { run: 'run-2' })).toEqual([]);
     const context = openContext(remap, IN_PLACE);
-    const verified = await openSqliteSite(context, file, [tableOf()]).verify(null);
+    const verified = await openSqliteStore(context, file, [tableOf()]).verify(null);
     context.remap.close();
     expect(
       verified.map(({ run, checked, wrongCount, notChecked }) => [run, checked, wrongCount, notChecked]),

@@ -1,4 +1,4 @@
-import type { ApplyContext, Site } from '../../../src/apply/context.js';
+import type { ApplyContext, DataStore } from '../../../src/apply/context.js';
 import type { TargetPlan } from '../../../src/apply/plan.js';
 import type { PostgresTarget, SqliteTarget } from '../../../src/config/apply-targets.js';
 import { Sqlite } from '../../../src/store/sqlite.js';
@@ -45,14 +45,14 @@ function tap(prototype: object, name: string, isSent: boolean): void {
 }
 
 /** Loads what the place needs, and nothing else: most of a child's short life is spent on that. */
-async function openSite({ place, targets }: Order, context: ApplyContext): Promise<Site> {
+async function openStore({ place, targets }: Order, context: ApplyContext): Promise<DataStore> {
   if (place.kind === 'sqlite') {
-    const { openSqliteSite } = await import('../../../src/apply/dialects/sqlite.js');
+    const { openSqliteStore } = await import('../../../src/apply/dialects/sqlite.js');
     const own = targets.filter((one): one is SqliteTarget => one.kind === 'sqlite');
-    return openSqliteSite(context, place.file, own);
+    return openSqliteStore(context, place.file, own);
   }
-  const { openPostgresSite } = await import('../../../src/apply/dialects/postgres.js');
-  return openPostgresSite(
+  const { openPostgresStore } = await import('../../../src/apply/dialects/postgres.js');
+  return openPostgresStore(
     context,
     targets.filter((one): one is PostgresTarget => one.kind === 'postgres'),
   );
@@ -71,16 +71,16 @@ async function tapDriver({ place }: Order): Promise<void> {
 
 async function carryOut(order: Order): Promise<void> {
   const context = { ...openContext(order.remap, order.policy, order), env: { TEST_PG: order.url } };
-  const site = await openSite(order, context);
+  const store = await openStore(order, context);
   await tapDriver(order);
   dieAt = order.dieAt;
   process.stdout.write('working\n');
   const started = performance.now();
-  if (order.work === 'undo') await site.undo(order.run);
-  else await site.write(order.plans, { run: order.run, planSha256: 'p', isExact: true });
+  if (order.work === 'undo') await store.undo(order.run);
+  else await store.write(order.plans, { run: order.run, planSha256: 'p', isExact: true });
   const took = performance.now() - started;
   dieAt = null;
-  await site.close();
+  await store.close();
   process.stdout.write(`${JSON.stringify({ steps, tookMs: took })}\n`);
 }
 

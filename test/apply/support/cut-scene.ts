@@ -1,8 +1,8 @@
 import { join } from 'node:path';
 import type pg from 'pg';
 import { expect } from 'vitest';
-import type { ApplyContext, Site } from '../../../src/apply/context.js';
-import { openPostgresSite } from '../../../src/apply/dialects/postgres.js';
+import type { ApplyContext, DataStore } from '../../../src/apply/context.js';
+import { openPostgresStore } from '../../../src/apply/dialects/postgres.js';
 import type { TargetPlan } from '../../../src/apply/plan.js';
 import { SvcError } from '../../../src/errors.js';
 import { makeCase, remapRowsOf, rowsOf } from './cases.js';
@@ -72,9 +72,9 @@ export class CutScene {
 
   /** Lets an undisturbed job pass by. */
   async record(): Promise<Messages> {
-    const site = this.#openSite();
-    this.#plans = await site.survey();
-    await site.close();
+    const store = this.#openStore();
+    this.#plans = await store.survey();
+    await store.close();
     // The ledger is there from now on.
     await this.live(null);
     const messages = { survey: [] as Message[], write: [] as Message[], undo: [] as Message[] };
@@ -123,21 +123,21 @@ export class CutScene {
 
   async #work(work: Work, judge: CutProxy['judge']): Promise<void> {
     const run = `run-${this.#lives}`;
-    const site = this.#openSite();
+    const store = this.#openStore();
     this.#proxy.count = 0;
     this.#proxy.judge = judge;
     try {
-      if (work === 'survey') expect(await site.survey()).toEqual(this.#plans);
-      else if (work === 'undo') await site.undo(run);
-      else await site.write(this.#plans, { run, planSha256: 'p', isExact: true });
+      if (work === 'survey') expect(await store.survey()).toEqual(this.#plans);
+      else if (work === 'undo') await store.undo(run);
+      else await store.write(this.#plans, { run, planSha256: 'p', isExact: true });
     } finally {
       this.#proxy.judge = () => 'pass';
-      await site.close();
+      await store.close();
     }
   }
 
-  #openSite(): Site {
-    return openPostgresSite(this.#context, targetsOf(CASES));
+  #openStore(): DataStore {
+    return openPostgresStore(this.#context, targetsOf(CASES));
   }
 
   async #assertWritten(): Promise<void> {

@@ -1,5 +1,5 @@
 import { expect } from 'vitest';
-import type { ApplyContext, Site, Written } from '../../../src/apply/context.js';
+import type { ApplyContext, DataStore, Written } from '../../../src/apply/context.js';
 import {
   FOREIGN_IDS,
   type ForeignApp,
@@ -19,17 +19,21 @@ export const FOREIGN_REMAP: readonly RemapRow[] = Array.from({ length: FOREIGN_I
 export interface ForeignScene {
   readonly app: ForeignApp;
   /** Applies in place while the application writes, then again with the rows that came meanwhile. */
-  openSite(policy: Partial<ApplyContext['policy']>): Site;
+  openStore(policy: Partial<ApplyContext['policy']>): DataStore;
   read(): Promise<Map<number, ForeignRow>>;
   /** Keys of rows with an entry in the ledger, and of skipped ones. */
   readKeys(table: 'entry' | 'skipped'): Promise<Set<number>>;
 }
 
-export async function applyTo(site: Site, run: string, during: () => void = () => {}): Promise<Written> {
-  const plans = await site.survey();
+export async function applyTo(
+  store: DataStore,
+  run: string,
+  during: () => void = () => {},
+): Promise<Written> {
+  const plans = await store.survey();
   expect(plans.flatMap((plan) => plan.notes.filter((note) => note.level === 'blocks'))).toEqual([]);
   during();
-  const [written] = await site.write(plans, { run, planSha256: 'p', isExact: false });
+  const [written] = await store.write(plans, { run, planSha256: 'p', isExact: false });
   if (written === undefined) throw new Error('nothing was written');
   return written;
 }
@@ -54,34 +58,34 @@ export async function assertNothingLost(scene: ForeignScene, written: Written): 
     });
     if (skipped.has(k)) expect(taken).toContain(k);
   }
-  const site = scene.openSite({});
+  const store = scene.openStore({});
   const changedSince = [...taken].filter((k) => entered.has(k)).length;
-  const [verified] = await site.verify(null);
+  const [verified] = await store.verify(null);
   expect(verified).toMatchObject({ wrongCount: 0, changedSinceCount: changedSince, checked: entered.size });
-  await site.close();
+  await store.close();
 }
 
 /** Rows that came meanwhile are taken by another run, once. */
 export async function assertTakenLater(scene: ForeignScene): Promise<void> {
   const before = await scene.read();
   const entered = await scene.readKeys('entry');
-  const site = scene.openSite({ again: true });
+  const store = scene.openStore({ again: true });
   for (const run of ['run-2', 'run-3']) {
-    await applyTo(site, run);
+    await applyTo(store, run);
     const expected = [...before].map(
       ([k, row]) => [k, entered.has(k) ? row : { ...row, id: twinOf(row.id) }] as const,
     );
     expect(sorted(await scene.read())).toEqual(sorted(new Map(expected)));
   }
-  await site.close();
+  await store.close();
 }
 
 /** Everything but the application's own writes comes back. */
 export async function assertUndone(scene: ForeignScene): Promise<void> {
-  const site = scene.openSite({});
-  for (const run of ['run-2', 'run-1']) await site.undo(run);
+  const store = scene.openStore({});
+  for (const run of ['run-2', 'run-1']) await store.undo(run);
   expect(sorted(await scene.read())).toEqual(sorted(replay(foreignTable(false), scene.app.log)));
-  await site.close();
+  await store.close();
 }
 
 function sorted(table: ReadonlyMap<number, ForeignRow>): string[] {

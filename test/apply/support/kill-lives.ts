@@ -1,5 +1,5 @@
 import { expect } from 'vitest';
-import type { Site } from '../../../src/apply/context.js';
+import type { DataStore } from '../../../src/apply/context.js';
 import type { TargetPlan } from '../../../src/apply/plan.js';
 import type { Order } from './apply-child.js';
 import type { ApplyChildren, Ending } from './apply-children.js';
@@ -10,8 +10,8 @@ import { seeded } from './remap.js';
 export interface KillPlace {
   readonly cases: readonly Case[];
   readonly order: Omit<Order, 'work' | 'run' | 'dieAt' | 'plans'>;
-  /** Opens a site of the test's own process. */
-  openSite(): Site;
+  /** Opens a store of the test's own process. */
+  openStore(): DataStore;
   look(): Promise<Seen>;
   /** A row as it is seen. */
   show(row: Row): string;
@@ -73,9 +73,9 @@ export class KillLives {
   /** Lets undisturbed processes write and take back. */
   async measure(): Promise<void> {
     this.#before = await this.#place.dump();
-    const site = this.#place.openSite();
-    this.#plans = await site.survey();
-    await site.close();
+    const store = this.#place.openStore();
+    this.#plans = await store.survey();
+    await store.close();
     for (const work of ['write', 'undo'] as const) {
       const order = { ...this.#place.order, plans: this.#plans, work, run: 'run-0', dieAt: null };
       const ending = await this.#children.run(order);
@@ -132,26 +132,26 @@ export class KillLives {
   async #finishWriting(run: string): Promise<void> {
     const expected = this.#place.cases.map((one) => rowsOf(one, true).map(this.#place.show).sort());
     const changed = this.#place.cases.map(changedRows).reduce((sum, rows) => sum + rows.length, 0);
-    const site = this.#place.openSite();
+    const store = this.#place.openStore();
     // Once more where all is done already, now and then.
     for (const name of this.lives % 4 === 1 ? [run, `${run}-again`] : [run]) {
-      const plans = await site.survey();
+      const plans = await store.survey();
       expect(plans.flatMap((plan) => plan.notes.filter((note) => note.level === 'blocks'))).toEqual([]);
-      const written = await site.write(plans, { run: name, planSha256: 'p', isExact: true });
+      const written = await store.write(plans, { run: name, planSha256: 'p', isExact: true });
       expect(written.filter((one) => one.skippedCount > 0)).toEqual([]);
       expect((await this.#place.look()).tables).toEqual(expected);
       expect(await this.#countRows()).toEqual({ old: 0, now: changed });
     }
-    const verified = await site.verify(run);
+    const verified = await store.verify(run);
     expect(verified.filter((one) => one.wrongCount + one.changedSinceCount > 0)).toEqual([]);
-    await site.close();
+    await store.close();
   }
 
   async #finishUndo(run: string): Promise<void> {
-    const site = this.#place.openSite();
-    const undone = await site.undo(run);
+    const store = this.#place.openStore();
+    const undone = await store.undo(run);
     expect(undone.filter((one) => one.changedSinceCount > 0)).toEqual([]);
-    await site.close();
+    await store.close();
     expect(await this.#place.dump()).toBe(this.#before);
     expect((await this.#place.look()).ledger.size).toBe(0);
   }

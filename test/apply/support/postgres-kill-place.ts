@@ -1,6 +1,6 @@
 import type pg from 'pg';
 import type { ApplyContext } from '../../../src/apply/context.js';
-import { openPostgresSite } from '../../../src/apply/dialects/postgres.js';
+import { openPostgresStore } from '../../../src/apply/dialects/postgres.js';
 import type { Case } from './cases.js';
 import type { KillPlace, Seen } from './kill-lives.js';
 import { readAll } from './postgres.js';
@@ -25,7 +25,7 @@ export async function createPostgresPlace(
       policy: context.policy,
       batchRows: context.tuning.batchRows,
     },
-    openSite: () => openPostgresSite({ ...context, env: { TEST_PG: url } }, targets),
+    openStore: () => openPostgresStore({ ...context, env: { TEST_PG: url } }, targets),
     look: () => look(client, cases),
     show: showRow,
     dump: () => dumpRows(client, cases),

@@ -1,7 +1,7 @@
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Written } from '../../../src/apply/context.js';
-import { openPostgresSite } from '../../../src/apply/dialects/postgres.js';
+import { openPostgresStore } from '../../../src/apply/dialects/postgres.js';
 import { findBlocks, type Plan, type Policy } from '../../../src/apply/plan.js';
 import { survey } from '../../../src/apply/survey.js';
 import type { PostgresTarget } from '../../../src/config/apply-targets.js';
@@ -49,16 +49,16 @@ export function openPostgresScene(cluster: Cluster, rows: Iterable<RemapRow>) {
   async function withSite<T>(
     policy: Policy,
     { targets = [tableOf()], role = 'postgres' }: Options,
-    work: (site: ReturnType<typeof openPostgresSite>, plan: () => Promise<Plan>) => Promise<T>,
+    work: (store: ReturnType<typeof openPostgresStore>, plan: () => Promise<Plan>) => Promise<T>,
   ): Promise<T> {
     const context = openContext(remap, policy, { batchRows: 2 });
     const env = { TEST_PG: url.replace('//postgres:', `//${role}:`) };
-    const site = openPostgresSite({ ...context, env }, targets);
-    const open = { ...site, targets: targets.map(({ name }) => name) };
+    const store = openPostgresStore({ ...context, env }, targets);
+    const open = { ...store, targets: targets.map(({ name }) => name) };
     try {
-      return await work(site, () => survey({ ...context, env }, [open], targets));
+      return await work(store, () => survey({ ...context, env }, [open], targets));
     } finally {
-      await site.close();
+      await store.close();
       context.remap.close();
     }
   }
@@ -77,24 +77,24 @@ export function openPostgresScene(cluster: Cluster, rows: Iterable<RemapRow>) {
 
   /** Plans, and writes where nothing is in the way; the codes of what is. */
   function apply(policy: Policy, options: Options = {}): Promise<string[]> {
-    return withSite(policy, options, async (site, plan) => {
+    return withSite(policy, options, async (store, plan) => {
       const found = await plan();
       const codes = findBlocks(found).map(({ note }) => note.code);
-      if (codes.length === 0) await write(site, found, options.run ?? 'run-1');
+      if (codes.length === 0) await write(store, found, options.run ?? 'run-1');
       return [...new Set(codes)];
     });
   }
 
   function write(
-    site: ReturnType<typeof openPostgresSite>,
+    store: ReturnType<typeof openPostgresStore>,
     plan: Plan,
     run: string,
   ): Promise<readonly Written[]> {
-    return site.write(plan.targets, { run, planSha256: 'p', isExact: true });
+    return store.write(plan.targets, { run, planSha256: 'p', isExact: true });
   }
 
   async function undo(run = 'run-1', options: Options = {}): Promise<void> {
-    await withSite(IN_PLACE, options, (site) => site.undo(run));
+    await withSite(IN_PLACE, options, (store) => store.undo(run));
   }
 
   const close = () => rmSync(folder, { recursive: true, force: true });

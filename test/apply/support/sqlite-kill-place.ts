@@ -1,6 +1,6 @@
 import { copyFileSync, existsSync, rmSync, statSync } from 'node:fs';
 import type { ApplyContext } from '../../../src/apply/context.js';
-import { openSqliteSite } from '../../../src/apply/dialects/sqlite.js';
+import { openSqliteStore } from '../../../src/apply/dialects/sqlite.js';
 import { Sqlite } from '../../../src/store/sqlite.js';
 import type { Case } from './cases.js';
 import type { KillPlace } from './kill-lives.js';
@@ -25,7 +25,7 @@ export function createSqlitePlace(
       policy: context.policy,
       batchRows: context.tuning.batchRows,
     },
-    openSite: () => openSqliteSite(context, file, targets),
+    openStore: () => openSqliteStore(context, file, targets),
     look: async () => onCopy(file, (copy) => ({ tables: readTables(copy, cases), ledger: readLedger(copy) })),
     show: (row) => JSON.stringify(row),
     dump: async () => onCopy(file, dumpTables),

@@ -1,10 +1,10 @@
 import { existsSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import type { ApplyContext } from '../../../src/apply/context.js';
-import { openSqliteSite } from '../../../src/apply/dialects/sqlite.js';
+import { openSqliteStore } from '../../../src/apply/dialects/sqlite.js';
 import { findBlocks, type Policy } from '../../../src/apply/plan.js';
 import { survey } from '../../../src/apply/survey.js';
-import { judgeCheck, type Verdict } from '../../../src/apply/verdict.js';
+import { judgeCheck, type PlanVerdict } from '../../../src/apply/verdict.js';
 import type { SqliteTarget } from '../../../src/config/apply-targets.js';
 import { Sqlite } from '../../../src/store/sqlite.js';
 import { makeFastFolder } from '../../support/fast-folder.js';
@@ -52,10 +52,10 @@ export function openSqliteScene() {
     const opened = openContext(remap, policy, { batchRows: options.batchRows ?? 2 });
     const context = { ...opened, ...options.more };
     try {
-      const site = { ...openSqliteSite(context, file, targets), targets: targets.map(({ name }) => name) };
-      const plan = await survey(context, [site], targets);
+      const store = { ...openSqliteStore(context, file, targets), targets: targets.map(({ name }) => name) };
+      const plan = await survey(context, [store], targets);
       const found = findBlocks(plan).map(({ note }) => note.code);
-      if (found.length === 0) await site.write(plan.targets, { run, planSha256: 'p', isExact: true });
+      if (found.length === 0) await store.write(plan.targets, { run, planSha256: 'p', isExact: true });
       return [...new Set(found)];
     } finally {
       opened.remap.close();
@@ -63,11 +63,11 @@ export function openSqliteScene() {
   }
 
   /** What `--check --in-place` says. */
-  async function check(targets = [tableOf()]): Promise<Verdict> {
+  async function check(targets = [tableOf()]): Promise<PlanVerdict> {
     const context = openContext(remap, IN_PLACE);
     try {
-      const site = { ...openSqliteSite(context, file, targets), targets: targets.map(({ name }) => name) };
-      const plan = await survey(context, [site], targets);
+      const store = { ...openSqliteStore(context, file, targets), targets: targets.map(({ name }) => name) };
+      const plan = await survey(context, [store], targets);
       return judgeCheck(plan, FRESH);
     } finally {
       context.remap.close();
@@ -77,7 +77,7 @@ export function openSqliteScene() {
   async function undo(run: string): Promise<void> {
     const context = openContext(remap, IN_PLACE);
     try {
-      await openSqliteSite(context, file, [tableOf()]).undo(run);
+      await openSqliteStore(context, file, [tableOf()]).undo(run);
     } finally {
       context.remap.close();
     }

@@ -204,9 +204,9 @@ describe('NDJSON records', () => {
   });
 
   it('names lines that are no JSON and leaves them alone', () => {
-    const { out, oddities } = scan('{"id":1}\n{"id":1\nid=2\n{"id":2}{"id":1}\n', 1000);
+    const { out, defects } = scan('{"id":1}\n{"id":1\nid=2\n{"id":2}{"id":1}\n', 1000);
     expect(out).toBe('{"id":2}\n{"id":1\nid=2\n{"id":2}{"id":1}\n');
-    expect(oddities).toEqual([
+    expect(defects).toEqual([
       {
         code: 'not_json',
         count: 3,

@@ -1,8 +1,8 @@
 import { existsSync } from 'node:fs';
 import type { FileTarget } from '../../config/apply-targets.js';
 import { sha256OfFile } from '../../runtime/sha256.js';
-import type { ApplyContext, LedgerRun, Site, Verified } from '../context.js';
-import { RowNames } from '../row-names.js';
+import type { ApplyContext, DataStore, LedgerRun, Verified } from '../context.js';
+import { NamedRows } from '../context.js';
 import { changedLines } from './changed-lines.js';
 import { recompute, sourceOf } from './recompute.js';
 import { readSideCar, type SideCar, targetOfRun } from './side-car.js';
@@ -11,7 +11,7 @@ import { undoFile } from './undo-file.js';
 import { writeFile } from './write-file.js';
 
 /** A CSV or NDJSON file. */
-export function openFileSite(context: ApplyContext, target: FileTarget): Site {
+export function openFileStore(context: ApplyContext, target: FileTarget): DataStore {
   return {
     runs: async () => listRuns(context, target),
     survey: async (options) => [await surveyFile(context, target, options)],
@@ -69,7 +69,7 @@ async function verifyOutput(
     wrong.push(isSameRemap ? `${output} is not what the remap gives` : 'the remap of now gives other ids');
   }
   const isChanged = existsSync(output) && (await sha256OfFile(output)) !== car.output.sha256;
-  const changed = isChanged ? await changedLines(context, target, output, car) : new RowNames();
+  const changed = isChanged ? await changedLines(context, target, output, car) : new NamedRows();
   return {
     target: target.name,
     run: car.run,

@@ -11,8 +11,8 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import type { Site } from '../../../src/apply/context.js';
-import { openFileSite } from '../../../src/apply/files/file-site.js';
+import type { DataStore } from '../../../src/apply/context.js';
+import { openFileStore } from '../../../src/apply/files/file-store.js';
 import { readSideCar, writeSideCar } from '../../../src/apply/files/side-car.js';
 import type { Policy } from '../../../src/apply/plan.js';
 import type { FileTarget } from '../../../src/config/apply-targets.js';
@@ -26,7 +26,7 @@ const RUN = { run: 'run-1', planSha256: 'p', isExact: false };
 interface Setup {
   readonly folder: string;
   readonly file: string;
-  readonly open: (policy: Policy, changes?: object) => Site;
+  readonly open: (policy: Policy, changes?: object) => DataStore;
 }
 
 function setUp(input = INPUT): Setup {
@@ -48,18 +48,18 @@ function setUp(input = INPUT): Setup {
     open: (policy, changes = {}) => {
       const under = target({ kind: 'csv', file, ids: [{ column: 'id', model: INVOICES }], ...changes });
       if (under.kind !== 'csv') throw new Error('not a file');
-      return openFileSite(openContext(remap, policy), under satisfies FileTarget);
+      return openFileStore(openContext(remap, policy), under satisfies FileTarget);
     },
   };
 }
 
-async function apply(site: Site, run = RUN.run) {
-  const plans = await site.survey();
-  return site.write(plans, { ...RUN, run });
+async function apply(store: DataStore, run = RUN.run) {
+  const plans = await store.survey();
+  return store.write(plans, { ...RUN, run });
 }
 
-const blocksOf = async (site: Site) =>
-  (await site.survey()).flatMap(({ notes }) =>
+const blocksOf = async (store: DataStore) =>
+  (await store.survey()).flatMap(({ notes }) =>
     notes.filter((note) => note.level === 'blocks').map(({ code }) => code),
   );
 
@@ -193,10 +193,10 @@ describe('files, in place', () => {
 
   it('writes nothing where the file changed after it was planned for', async () => {
     const { file, folder, open } = setUp();
-    const site = open(IN_PLACE);
-    const plans = await site.survey();
+    const store = open(IN_PLACE);
+    const plans = await store.survey();
     appendFileSync(file, '20,late\n');
-    await expect(site.write(plans, RUN)).rejects.toMatchObject({ code: 'bad_input' });
+    await expect(store.write(plans, RUN)).rejects.toMatchObject({ code: 'bad_input' });
     expect(readFileSync(file, 'utf8')).toBe(`${INPUT}20,late\n`);
     expect(readdirSync(folder).sort()).toEqual(['orders.csv']);
   });

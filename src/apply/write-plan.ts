@@ -1,7 +1,7 @@
 import { SvcError } from '../errors.js';
 import { sha256Of } from '../runtime/sha256.js';
 import type { LedgerRun, Written } from './context.js';
-import type { OpenSite } from './open-sites.js';
+import type { OpenStore } from './open-stores.js';
 import { comparePlans, type Plan, type TargetPlan } from './plan.js';
 import { renderPlan } from './plan-file.js';
 
@@ -18,8 +18,8 @@ export function planSha256(plan: Plan): string {
  *
  * @throws SvcError `bad_input` naming what changed
  */
-export async function confirmPlan(sites: readonly OpenSite[], agreed: Plan, now: Plan): Promise<Plan> {
-  const begun = await findBegun(sites, planSha256(agreed));
+export async function confirmPlan(stores: readonly OpenStore[], agreed: Plan, now: Plan): Promise<Plan> {
+  const begun = await findBegun(stores, planSha256(agreed));
   const without = (plan: Plan): Plan => ({
     ...plan,
     targets: plan.targets.filter(({ name }) => !begun.has(name)),
@@ -32,10 +32,10 @@ export async function confirmPlan(sites: readonly OpenSite[], agreed: Plan, now:
   return { ...agreed, targets: agreed.targets.map(keep) };
 }
 
-async function findBegun(sites: readonly OpenSite[], sha256: string): Promise<Set<string>> {
+async function findBegun(stores: readonly OpenStore[], sha256: string): Promise<Set<string>> {
   const begun = new Set<string>();
-  for (const site of sites) {
-    for (const { planSha256: own, state, target } of await site.runs()) {
+  for (const store of stores) {
+    for (const { planSha256: own, state, target } of await store.runs()) {
       if (own === sha256 && (state === 'working' || state === 'done')) begun.add(target);
     }
   }
@@ -48,12 +48,12 @@ async function findBegun(sites: readonly OpenSite[], sha256: string): Promise<Se
  * none.
  */
 export async function findUnfinished(
-  sites: readonly OpenSite[],
+  stores: readonly OpenStore[],
   plan: Plan,
   sha256: string | null,
 ): Promise<string | null> {
-  for (const site of sha256 === null ? [] : sites) {
-    const own = (await site.runs()).find(
+  for (const store of sha256 === null ? [] : stores) {
+    const own = (await store.runs()).find(
       (one) => one.planSha256 === sha256 && (one.state === 'working' || one.state === 'done'),
     );
     if (own !== undefined) return own.run;
@@ -75,7 +75,7 @@ function changed(changes: readonly string[]): SvcError {
   );
 }
 
-export interface CarryOut {
+export interface PlanToWrite {
   readonly plan: Plan;
   /** Of the plan as it was agreed to. */
   readonly planSha256: string;
@@ -90,17 +90,17 @@ export interface CarryOut {
  * @throws SvcError `apply_stopped` where it was stopped part-way, `interrupted`; other errors where nothing of it
  * was written
  */
-export async function carryOut(
-  sites: readonly OpenSite[],
-  { plan, planSha256: sha256, run, isExact }: CarryOut,
+export async function writePlan(
+  stores: readonly OpenStore[],
+  { plan, planSha256: sha256, run, isExact }: PlanToWrite,
 ): Promise<Written[]> {
   const written: Written[] = [];
-  for (const site of sites) {
-    const own = plan.targets.filter(({ name }) => site.targets.includes(name));
+  for (const store of stores) {
+    const own = plan.targets.filter(({ name }) => store.targets.includes(name));
     try {
-      written.push(...(await site.write(own, { run, planSha256: sha256, isExact })));
+      written.push(...(await store.write(own, { run, planSha256: sha256, isExact })));
     } catch (error) {
-      throw await describeStop(error, site, runsOf(run, own), written);
+      throw await describeStop(error, store, runsOf(run, own), written);
     }
   }
   return written;
@@ -117,13 +117,13 @@ function runsOf(run: string, targets: readonly TargetPlan[]): string[] {
 /** Part-way, where the ledger knows of anything; as it is, where not. */
 async function describeStop(
   error: unknown,
-  site: OpenSite,
+  store: OpenStore,
   runs: readonly string[],
   written: readonly Written[],
 ): Promise<unknown> {
   if (error instanceof SvcError && (error.code === 'interrupted' || error.code === 'internal')) return error;
   if (!(error instanceof SvcError)) return error;
-  const begun = await runsBegun(site, runs);
+  const begun = await runsBegun(store, runs);
   const done = written.filter((one) => !one.alreadyDone && one.changed > 0);
   if (begun !== null && begun.length === 0 && done.length === 0) return error;
   const names = [...new Set([...done.map((one) => one.run), ...(begun ?? []).map((one) => one.run)])];
@@ -142,10 +142,10 @@ async function describeStop(
 }
 
 /** The first of these runs where the ledger knows it, others where they are under way; null where it cannot be read. */
-async function runsBegun(site: OpenSite, runs: readonly string[]): Promise<LedgerRun[] | null> {
+async function runsBegun(store: OpenStore, runs: readonly string[]): Promise<LedgerRun[] | null> {
   try {
     const [own] = runs;
-    return (await site.runs()).filter(
+    return (await store.runs()).filter(
       ({ run, state }) => runs.includes(run) && (state === 'working' || (run === own && state === 'done')),
     );
   } catch {

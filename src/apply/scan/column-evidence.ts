@@ -15,7 +15,7 @@ export interface Overlap {
 }
 
 /** A column with what its values overlap. */
-export interface Evidence {
+export interface ColumnEvidence {
   readonly sample: ColumnSample;
   /** Distinct values seen. */
   readonly seen: number;
@@ -37,7 +37,7 @@ function probes([low, high]: readonly [bigint, bigint]): bigint[] {
 }
 
 /** Holds values against the ids of every model that the remap knows. */
-export function prepareEvidence(db: Db, refs: readonly ModelRef[]): (sample: ColumnSample) => Evidence {
+export function prepareEvidence(db: Db, refs: readonly ModelRef[]): (sample: ColumnSample) => ColumnEvidence {
   const isV3 = db
     .prepare<[string, bigint, string], unknown>(
       'SELECT 1 FROM remap WHERE model = ? AND v3_svc_id = ? AND path = ? LIMIT 1',

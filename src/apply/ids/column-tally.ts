@@ -34,7 +34,7 @@ interface Counter {
 }
 
 /** Counts what a resolver says of each value. */
-export class Tally {
+export class ColumnTally {
   readonly #resolver: Resolver;
   readonly #counters: Counter[] = [];
   #rows = 0;
