@@ -1,12 +1,15 @@
+import type { Company } from './connections.js';
+import { drawName } from './fields.js';
 import { type JsonObject, writeJson } from './json.js';
-import type { Page } from './pages.js';
+import { type Page, readCursor, writeCursor } from './pages.js';
+import { badParameter, parseLimit } from './query.js';
 import { malformedBefore, type Quirks } from './quirks.js';
-import { mix } from './random.js';
+import { Draw, hashOf, mix } from './random.js';
 import { type Extras, writeRecord } from './records.js';
 import type { World } from './world.js';
 
 /** A response before it is sent; the body is made piece by piece. */
-export interface Answer {
+export interface ServiceAnswer {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: Iterable<string>;
@@ -22,18 +25,17 @@ export function answerPage(
   extras: Extras,
   requestId: RequestId,
   quirks: Quirks,
-): Answer {
+): ServiceAnswer {
   const { totalCount } = page;
   const counted = totalCount === null ? page : { ...page, totalCount: quirks.totalCount ?? totalCount };
-  return answerList(writeItems(world, page, extras, quirks), counted, requestId);
-}
-
-function* writeItems(world: World, page: Page, extras: Extras, quirks: Quirks): Generator<string> {
-  for (const stored of page.records) {
-    const malformed = malformedBefore(quirks, mix(stored.table.hash, stored.position));
-    if (malformed !== null) yield malformed;
-    yield writeRecord(world, stored, extras);
-  }
+  const write = function* (): Generator<string> {
+    for (const stored of page.records) {
+      const malformed = malformedBefore(quirks, mix(stored.table.hash, stored.position));
+      if (malformed !== null) yield malformed;
+      yield writeRecord(world, stored, extras);
+    }
+  };
+  return answerList(write(), counted, requestId);
 }
 
 /** A list of objects in the envelope of its generation. */
@@ -41,7 +43,7 @@ export function answerList(
   texts: Iterable<string>,
   { prev, next, totalCount }: Pick<Page, 'prev' | 'next' | 'totalCount'>,
   requestId: RequestId,
-): Answer {
+): ServiceAnswer {
   const tail = `],${writeJson({ prev, next, total_count: totalCount }).slice(1)}`;
   return requestId === null
     ? ok(join('{"data":[', texts, tail))
@@ -49,7 +51,7 @@ export function answerList(
 }
 
 /** One record in V4's envelope. */
-export function answerRecord(record: string, requestId: RequestId): Answer {
+export function answerRecord(record: string, requestId: RequestId): ServiceAnswer {
   return ok([`{"data":${record},"request_id":${writeJson(requestId)}}`]);
 }
 
@@ -59,7 +61,7 @@ export function answerError(
   message: string,
   requestId: RequestId,
   headers: Readonly<Record<string, string>> = {},
-): Answer {
+): ServiceAnswer {
   const error: JsonObject = { error: { code, message } };
   const body = requestId === null ? error : { data: null, ...error, request_id: requestId };
   return { status, headers: { ...JSON_TYPE, ...headers }, body: [writeJson(body)] };
@@ -67,7 +69,7 @@ export function answerError(
 
 const JSON_TYPE = { 'content-type': 'application/json; charset=utf-8' };
 
-function ok(body: Iterable<string>): Answer {
+function ok(body: Iterable<string>): ServiceAnswer {
   return { status: 200, headers: JSON_TYPE, body };
 }
 
@@ -85,4 +87,58 @@ function* join(head: string, texts: Iterable<string>, tail: string): Generator<s
     piece = '';
   }
   yield piece + tail;
+}
+
+/** Cursors of the company list are good for no other list. */
+const FINGERPRINT = 0xc0;
+
+/**
+ * A page of V4's companies, by id. The specification does not show their shape: here they carry their id
+ * in a field that depends on the seed (`svc_id` in the clean scenario), a name, a platform and a status.
+ *
+ * @throws RequestError 400 for parameters other than limit, next and prev
+ */
+export function answerCompanies(
+  world: World,
+  parameters: URLSearchParams,
+  requestId: RequestId,
+): ServiceAnswer {
+  for (const name of parameters.keys()) {
+    if (!['limit', 'next', 'prev'].includes(name)) throw badParameter(name, 'unknown parameter');
+  }
+  const companies = world.connections
+    .flatMap(({ v4 }) => v4)
+    .sort((a, b) => (a.id < b.id ? -1 : a.id > b.id ? 1 : 0));
+  const limit = parseLimit(parameters.get('limit') ?? undefined);
+  const [next, prev] = [parameters.get('next'), parameters.get('prev')];
+  const end = !next && prev ? readCursor('prev', prev, FINGERPRINT).ordinal : companies.length;
+  const start = next ? readCursor('next', next, FINGERPRINT).ordinal : prev ? Math.max(0, end - limit) : 0;
+  const page = companies.slice(start, Math.min(start + limit, end));
+  const after = start + page.length;
+  const write = (direction: 'next' | 'prev', ordinal: number): string =>
+    writeCursor({ direction, ordinal, updatedMs: 0, totalCount: null, copy: 0 }, FINGERPRINT);
+  const place = {
+    prev: start > 0 ? write('prev', start) : null,
+    next: after < companies.length ? write('next', after) : null,
+    totalCount: companies.length,
+  };
+  return answerList(
+    page.map((company) => writeJson(buildCompany(world, company))),
+    place,
+    requestId,
+  );
+}
+
+const ID_FIELDS = ['svc_id', 'svc_company_id', 'id'] as const;
+const PLATFORMS = ['ledgerly', 'shopwise', 'crmaster', 'büroweb'] as const;
+
+function buildCompany({ seed, scenario, connections }: World, { id, connection }: Company): JsonObject {
+  const draw = new Draw(hashOf(seed, 'company', connection));
+  const field = scenario === 'clean' ? 0 : hashOf(seed, 'company id field') % ID_FIELDS.length;
+  return {
+    [ID_FIELDS[field] ?? 'svc_id']: id,
+    name: drawName(draw),
+    platform: draw.pick(PLATFORMS),
+    status: connections[connection]?.kind === 'inert' ? 'pending' : 'active',
+  };
 }

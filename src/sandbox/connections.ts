@@ -1,4 +1,4 @@
-import type { Scenario } from './fate.js';
+import type { Scenario } from './fates.js';
 import { hashOf, mix } from './random.js';
 
 /** A connected company as one generation lists it. */
@@ -17,7 +17,7 @@ export interface Company {
 type ConnectionKind = 'normal' | 'inert' | 'missing_in_v4' | 'missing_in_v3' | 'ambiguous';
 
 /** One connection of a customer's platform, with the companies that stand for it on each side. */
-export interface Connection {
+export interface CompanyConnection {
   readonly kind: ConnectionKind;
   readonly v3: readonly Company[];
   readonly v4: readonly Company[];
@@ -39,10 +39,8 @@ export function regionsOf(scenario: Scenario): readonly string[] {
   return scenario === 'clean' ? ['default'] : ['eu', 'us'];
 }
 
-interface Ref {
-  readonly region: string;
-  readonly id: bigint;
-}
+/** A V3 company: region and id. */
+type V3Company = readonly [string, bigint];
 
 /** Two ids that a double cannot tell apart. */
 const LARGE = 2n ** 53n;
@@ -51,64 +49,53 @@ const LARGE = 2n ** 53n;
  * Plans the connections. V4 companies without records keep the V3 id, because nothing else could tell whose
  * they are; companies that exist on one side only have an id that the other side does not use.
  */
-export function planConnections(options: ConnectionOptions): readonly Connection[] {
-  const base = 3 + (hashOf(options.seed, 'company') % 40);
-  const plan = new Plan();
-  planNormal(plan, options, base);
-  const special = BigInt(base + 2 * options.companies + 40);
-  if (options.scenario === 'clean') {
-    plan.add('inert', [{ region: 'default', id: special }], [special]);
-    return plan.connections;
-  }
-  plan.add('inert', [{ region: 'eu', id: special }], [special]);
-  plan.add('missing_in_v4', [{ region: 'eu', id: LARGE }], []);
-  plan.add('missing_in_v4', [{ region: 'us', id: special + 1n }], []);
-  plan.add('missing_in_v3', [], [special + 2n]);
-  const split = options.idsSurvive ? special + 3n : special + 4n;
-  plan.add('ambiguous', [{ region: 'us', id: special + 3n }], [split, special + 5n]);
-  const merged = [
-    { region: 'eu', id: special + 6n },
-    { region: 'us', id: special + 7n },
-  ];
-  plan.add('ambiguous', merged, [options.idsSurvive ? special + 6n : special + 8n]);
-  return plan.connections;
-}
-
-function planNormal(plan: Plan, options: ConnectionOptions, base: number): void {
-  const refs = normalRefs(options, base);
-  const fresh = BigInt(base + options.companies + 20);
-  const ids = refs.map((ref, index) => (ref.region === 'us' ? fresh + BigInt(index) : ref.id));
-  const shift = options.idsSurvive ? 0 : 1 + (mix(base, options.seed) % Math.max(1, ids.length - 1));
-  for (const [index, ref] of refs.entries()) {
-    const id = ids[(index + shift) % ids.length];
-    if (id !== undefined) plan.add('normal', [ref], [id]);
-  }
-}
-
-/** In the ugly scenario both regions count their companies from the same number. */
-function normalRefs({ scenario, companies }: ConnectionOptions, base: number): readonly Ref[] {
-  const count = Math.max(1, companies);
-  if (scenario === 'clean') {
-    return Array.from({ length: count }, (_, index) => ({ region: 'default', id: BigInt(base + index) }));
-  }
-  const inEu = Math.ceil(count * 0.6);
-  return Array.from({ length: count }, (_, index) => {
-    if (index >= inEu) return { region: 'us', id: BigInt(base + index - inEu) };
-    const isLarge = index === inEu - 1 && inEu > 1;
-    return { region: 'eu', id: isLarge ? LARGE + 1n : BigInt(base + index) };
-  });
-}
-
-class Plan {
-  readonly connections: Connection[] = [];
-
-  add(kind: ConnectionKind, v3: readonly Ref[], v4: readonly bigint[]): void {
-    const connection = this.connections.length;
-    this.connections.push({
+export function planConnections(options: ConnectionOptions): readonly CompanyConnection[] {
+  const { seed, scenario, companies, idsSurvive } = options;
+  const base = 3 + (hashOf(seed, 'company') % 40);
+  const planned: CompanyConnection[] = [];
+  const add = (kind: ConnectionKind, v3: readonly V3Company[], v4: readonly bigint[]): void => {
+    const connection = planned.length;
+    planned.push({
       kind,
-      v3: v3.map(({ region, id }) => ({ region, id, connection })),
+      v3: v3.map(([region, id]) => ({ region, id, connection })),
       v4: v4.map((id) => ({ region: null, id, connection })),
       weight: kind === 'normal' ? 2 : 1,
     });
+  };
+
+  const normal = planNormal(options, base);
+  const fresh = BigInt(base + companies + 20);
+  const ids = normal.map(([region, id], index) => (region === 'us' ? fresh + BigInt(index) : id));
+  const shift = idsSurvive ? 0 : 1 + (mix(base, seed) % Math.max(1, ids.length - 1));
+  for (const [index, company] of normal.entries()) {
+    add('normal', [company], [ids[(index + shift) % ids.length] ?? 0n]);
   }
+
+  const special = BigInt(base + 2 * companies + 40);
+  if (scenario === 'clean') {
+    add('inert', [['default', special]], [special]);
+    return planned;
+  }
+  add('inert', [['eu', special]], [special]);
+  add('missing_in_v4', [['eu', LARGE]], []);
+  add('missing_in_v4', [['us', special + 1n]], []);
+  add('missing_in_v3', [], [special + 2n]);
+  add('ambiguous', [['us', special + 3n]], [special + (idsSurvive ? 3n : 4n), special + 5n]);
+  const merged: readonly V3Company[] = [
+    ['eu', special + 6n],
+    ['us', special + 7n],
+  ];
+  add('ambiguous', merged, [special + (idsSurvive ? 6n : 8n)]);
+  return planned;
+}
+
+/** In the ugly scenario both regions count their companies from the same number. */
+function planNormal({ scenario, companies }: ConnectionOptions, base: number): readonly V3Company[] {
+  const count = Math.max(1, companies);
+  const inEu = Math.ceil(count * 0.6);
+  return Array.from({ length: count }, (_, index) => {
+    if (scenario === 'clean') return ['default', BigInt(base + index)];
+    if (index >= inEu) return ['us', BigInt(base + index - inEu)];
+    return ['eu', index === inEu - 1 && inEu > 1 ? LARGE + 1n : BigInt(base + index)];
+  });
 }

@@ -1,6 +1,6 @@
-import type { DateKind, Scenario } from './fate.js';
+import type { DateKind, Scenario } from './fates.js';
+import type { ModelShape, PlatformDates } from './models.js';
 import { Draw, happens, mix } from './random.js';
-import type { ModelShape, PlatformDates } from './shapes/shape.js';
 
 const DAY_MS = 86_400_000;
 const HOUR_MS = 3_600_000;
@@ -72,7 +72,7 @@ export function platformDates(
   const draw = new Draw(mix(hash, 21));
   const format = scenario === 'clean' ? 0 : draw.below(10);
   const between = (fromMs: number, toMs: number): number => fromMs + draw.below(toMs - fromMs);
-  const text = (ms: number): string => formatTime(ms, format);
+  const text = (ms: number): string => writeTime(ms, format);
   if (kind === 'future') {
     const ms = FUTURE_MS + draw.below(300 * DAY_MS);
     return { created: text(ms), updated: text(ms), posted: text(ms) };
@@ -86,10 +86,8 @@ export function platformDates(
   return { created: text(created), updated: text(updated), posted: text(posted) };
 }
 
-export const UNDATED: PlatformDates = { created: null, updated: null, posted: null };
-
 /** One instant as ISO 8601 in UTC, whole seconds, in one of the ways platforms write it. */
-function formatTime(ms: number, format: number): string {
+function writeTime(ms: number, format: number): string {
   const iso = new Date(Math.floor(ms / 1000) * 1000).toISOString();
   if (format === 7) return iso.replace('.000Z', 'Z');
   if (format === 8) return iso.replace('.000Z', '.000000Z');

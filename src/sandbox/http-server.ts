@@ -1,8 +1,9 @@
 import { once } from 'node:events';
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
-import { type Answer, answerError } from './answers.js';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import { gzipSync } from 'node:zlib';
+import { answerError, type ServiceAnswer } from './answers.js';
 import type { AttemptFaults } from './faults.js';
-import { dateHeader, encodeBody, type Quirks } from './quirks.js';
+import type { Quirks } from './quirks.js';
 import { mixText } from './random.js';
 
 /** One request as the service saw it. */
@@ -16,7 +17,7 @@ export interface RequestLogEntry {
 
 export interface HttpOptions {
   readonly port: number;
-  readonly answer: (request: IncomingMessage, url: URL, faults: AttemptFaults) => Answer;
+  readonly answer: (request: IncomingMessage, url: URL, faults: AttemptFaults) => ServiceAnswer;
   readonly faultsFor: (address: string) => AttemptFaults;
   readonly retryAfterSeconds: number;
   readonly quirks: Quirks;
@@ -28,24 +29,21 @@ export interface HttpOptions {
 /** Serves on 127.0.0.1 only. */
 export async function serve(options: HttpOptions): Promise<{ origin: string; close: () => Promise<void> }> {
   const server = createServer((request, response) => {
-    handle(options, request, response).catch((error: unknown) => response.destroy(asError(error)));
+    handle(options, request, response).catch((error: unknown) => {
+      response.destroy(error instanceof Error ? error : new Error(String(error)));
+    });
   });
   server.listen(options.port, '127.0.0.1');
   await once(server, 'listening');
   const address = server.address();
   if (address === null || typeof address === 'string') throw new TypeError('The server has no port.');
-  return { origin: `http://127.0.0.1:${address.port}`, close: () => close(server) };
-}
-
-async function close(server: Server): Promise<void> {
-  const closed = once(server, 'close');
-  server.close();
-  server.closeAllConnections();
-  await closed;
-}
-
-function asError(error: unknown): Error {
-  return error instanceof Error ? error : new Error(String(error));
+  const close = async (): Promise<void> => {
+    const closed = once(server, 'close');
+    server.close();
+    server.closeAllConnections();
+    await closed;
+  };
+  return { origin: `http://127.0.0.1:${address.port}`, close };
 }
 
 async function handle(options: HttpOptions, request: IncomingMessage, response: ServerResponse) {
@@ -60,16 +58,21 @@ async function handle(options: HttpOptions, request: IncomingMessage, response: 
     return log(0);
   }
   const refusal = refuse(url, faults, options.retryAfterSeconds);
-  const plain = refusal ?? options.answer(request, url, faults);
-  const headers = { ...plain.headers, ...dateHeader(options.quirks, options.clock()) };
-  const answer = { ...plain, headers };
-  log(answer.status);
-  if (faults.strikes('truncate')) return truncate(response, answer, (mixText(0, address) & 1) === 0);
-  const encoded = encodeBody(options.quirks, request.headers['accept-encoding'], answer.body);
-  await send(response, answer.status, { ...headers, ...encoded.headers }, encoded.body);
+  const { status, headers, body } = refusal ?? options.answer(request, url, faults);
+  const { clockSkew, gzip } = options.quirks;
+  const dated = { ...headers, date: new Date(options.clock() + clockSkew * 1000).toUTCString() };
+  log(status);
+  if (faults.strikes('truncate')) {
+    return truncate(response, { status, headers: dated, body }, (mixText(0, address) & 1) === 0);
+  }
+  if (!gzip || !String(request.headers['accept-encoding'] ?? '').includes('gzip')) {
+    return send(response, { status, headers: dated, body });
+  }
+  const zipped = [gzipSync([...body].join(''))];
+  return send(response, { status, headers: { ...dated, 'content-encoding': 'gzip' }, body: zipped });
 }
 
-function refuse(url: URL, faults: AttemptFaults, retryAfterSeconds: number): Answer | null {
+function refuse(url: URL, faults: AttemptFaults, retryAfterSeconds: number): ServiceAnswer | null {
   const requestId = url.pathname.startsWith('/v4') ? 'req_refused' : null;
   if (faults.strikes('429')) {
     const headers = { 'retry-after': String(retryAfterSeconds) };
@@ -78,12 +81,11 @@ function refuse(url: URL, faults: AttemptFaults, retryAfterSeconds: number): Ans
   return faults.strikes('500') ? answerError(500, 'internal', 'Something broke.', requestId) : null;
 }
 
-async function send(
-  response: ServerResponse,
-  status: number,
-  headers: Readonly<Record<string, string>>,
-  body: Iterable<string | Buffer>,
-): Promise<void> {
+interface Sent extends Omit<ServiceAnswer, 'body'> {
+  readonly body: Iterable<string | Buffer>;
+}
+
+async function send(response: ServerResponse, { status, headers, body }: Sent): Promise<void> {
   response.writeHead(status, headers);
   for (const piece of body) {
     if (response.destroyed) return;
@@ -103,7 +105,7 @@ function drained(response: ServerResponse): Promise<void> {
 }
 
 /** Cuts the body in the middle, with or without having said how long it would be. */
-function truncate(response: ServerResponse, answer: Answer, announcesLength: boolean): void {
+function truncate(response: ServerResponse, answer: ServiceAnswer, announcesLength: boolean): void {
   const body = Buffer.from([...answer.body].join(''), 'utf8');
   const length = announcesLength ? { 'content-length': String(body.length) } : {};
   response.writeHead(answer.status, { ...answer.headers, ...length });

@@ -1,9 +1,9 @@
-import type { Scenario } from './fate.js';
+import type { Scenario } from './fates.js';
 import type { Json } from './json.js';
 import { happens, hexOf, mix } from './random.js';
 
 /** How a platform numbers its records. */
-export type KeyScheme = 'sequence' | 'uuid' | 'prefixed' | 'composed';
+type KeyScheme = 'sequence' | 'uuid' | 'prefixed' | 'composed';
 
 const SCHEMES: readonly KeyScheme[] = ['sequence', 'prefixed', 'uuid', 'composed', 'sequence'];
 
@@ -17,10 +17,6 @@ const FIRST_DAY = Date.UTC(2015, 0, 1);
 /** Ranges of one length start on this many different days. */
 const RANGE_STARTS = 3000;
 
-function isoDay(day: number): string {
-  return new Date(FIRST_DAY + day * DAY_MS).toISOString().slice(0, 10);
-}
-
 function plainKey(scheme: KeyScheme, group: number, hash: number): string {
   switch (scheme) {
     case 'sequence':
@@ -28,6 +24,7 @@ function plainKey(scheme: KeyScheme, group: number, hash: number): string {
     case 'prefixed':
       return `INV-${String(group + 1).padStart(6, '0')}`;
     case 'composed': {
+      const isoDay = (day: number) => new Date(FIRST_DAY + day * DAY_MS).toISOString().slice(0, 10);
       const start = group % RANGE_STARTS;
       return `${isoDay(start)}_${isoDay(start + 30 + Math.floor(group / RANGE_STARTS))}`;
     }

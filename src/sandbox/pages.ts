@@ -1,14 +1,65 @@
-import { type Cursor, readCursor, writeCursor } from './cursors.js';
-import { passes } from './filters.js';
-import type { List } from './lists.js';
-import { createOrder, type Order, type OrderCache } from './orders.js';
-import type { Query } from './query.js';
-import type { Stored } from './records.js';
+import { createOrder, type List, type Order, type OrderCache } from './lists.js';
+import { badParameter, passes, type Query } from './query.js';
+import { mix, mixText } from './random.js';
+import type { StoredRecord } from './records.js';
 import type { World } from './world.js';
+
+/** Where a page begins (`next`) or ends (`prev`) in a list; the client sees an opaque text. */
+export interface Cursor {
+  readonly direction: 'next' | 'prev';
+  /** The record to begin with, or the one that the page ends before. */
+  readonly ordinal: number;
+  /** Its `svc_updated_at`, for lists in that order. */
+  readonly updatedMs: number;
+  /** The count asked for with the first page, so that it is not counted again. */
+  readonly totalCount: number | null;
+  /** Tells cursors of one place apart. */
+  readonly copy: number;
+}
+
+/** Writes a cursor that is good for one query only; plain base64, so that it must be escaped in a URL. */
+export function writeCursor(cursor: Cursor, fingerprint: number): string {
+  const { direction, ordinal, updatedMs, totalCount, copy } = cursor;
+  const text = [direction === 'next' ? 1 : 0, ordinal, updatedMs, totalCount ?? '', copy, fingerprint].join(
+    ' ',
+  );
+  return scramble(Buffer.from(`${text} ${checksum(text)}`, 'latin1')).toString('base64');
+}
+
+/**
+ * Reads a cursor back.
+ *
+ * @throws RequestError 400 where it is not one of this service, or of another query
+ */
+export function readCursor(parameter: 'next' | 'prev', written: string, fingerprint: number): Cursor {
+  const text = scramble(Buffer.from(written, 'base64')).toString('latin1');
+  const parts = text.split(' ');
+  const sum = parts.pop();
+  if (parts.length !== 6 || sum !== checksum(parts.join(' '))) throw badParameter(parameter, 'not a cursor');
+  if (Number(parts[5]) !== fingerprint) throw badParameter(parameter, 'a cursor of another query');
+  const direction = parts[0] === '1' ? 'next' : 'prev';
+  if (direction !== parameter) throw badParameter(parameter, 'a cursor of the other direction');
+  return {
+    direction,
+    ordinal: Number(parts[1]),
+    updatedMs: Number(parts[2]),
+    totalCount: parts[3] === '' ? null : Number(parts[3]),
+    copy: Number(parts[4]),
+  };
+}
+
+function checksum(text: string): string {
+  return mixText(0xc5, text).toString(36);
+}
+
+/** Its own inverse. */
+function scramble(bytes: Buffer): Buffer {
+  return Buffer.from(bytes.map((byte, at) => byte ^ (mix(0x5c, at) & 0xff)));
+}
 
 /** One page of a list. */
 export interface Page {
-  readonly records: readonly Stored[];
+  readonly records: readonly StoredRecord[];
   readonly prev: string | null;
   readonly next: string | null;
   readonly totalCount: number | null;
@@ -25,13 +76,10 @@ export interface Page {
 export function readPage(world: World, list: List, query: Query, cache: OrderCache): Page {
   const { fingerprint } = query;
   const order = createOrder(list, query, cache);
-  const cursor =
-    query.prev !== null
-      ? readCursor('prev', query.prev, fingerprint)
-      : query.next !== null
-        ? readCursor('next', query.next, fingerprint)
-        : null;
-  const accepts = (stored: Stored): boolean =>
+  const direction = query.prev === null ? 'next' : 'prev';
+  const written = query[direction];
+  const cursor = written === null ? null : readCursor(direction, written, fingerprint);
+  const accepts = (stored: StoredRecord): boolean =>
     (query.includeDeleted || !stored.deleted) &&
     query.filters.every((filter) => passes(world, stored, filter));
   const totalCount = query.returnCount ? countOf(list, order, query, cursor, accepts) : null;
@@ -58,37 +106,26 @@ interface Found {
   readonly after: number | null;
 }
 
-type Accepts = (stored: Stored) => boolean;
+type Accepts = (stored: StoredRecord) => boolean;
 
 function walk(list: List, order: Order, limit: number, cursor: Cursor | null, accepts: Accepts): Found {
   const start = cursor === null ? 0 : order.indexOf(cursor);
-  const backward = cursor?.direction === 'prev';
-  const taken = collect(list, order, limit, backward ? start - 1 : start, backward ? -1 : 1, accepts);
-  if (!backward) {
-    const first = taken.ordinals[0] ?? cursor?.ordinal ?? null;
-    return { ...taken, before: cursor === null ? null : first };
-  }
-  const ordinals = [...taken.ordinals].reverse();
-  const first = ordinals[0] ?? null;
-  return { ordinals, before: taken.after === null ? null : first, after: cursor?.ordinal ?? null };
-}
-
-function collect(
-  list: List,
-  order: Order,
-  limit: number,
-  start: number,
-  step: 1 | -1,
-  accepts: Accepts,
-): Pick<Found, 'ordinals' | 'after'> {
+  const step = cursor?.direction === 'prev' ? -1 : 1;
   const ordinals: number[] = [];
-  for (let index = start; index >= 0 && index < order.size; index += step) {
+  let beyond: number | null = null;
+  for (let index = step < 0 ? start - 1 : start; index >= 0 && index < order.size; index += step) {
     const ordinal = order.at(index);
     if (!accepts(list.at(ordinal))) continue;
-    if (ordinals.length === limit) return { ordinals, after: ordinal };
+    if (ordinals.length === limit) {
+      beyond = ordinal;
+      break;
+    }
     ordinals.push(ordinal);
   }
-  return { ordinals, after: null };
+  if (cursor === null) return { ordinals, before: null, after: beyond };
+  if (step > 0) return { ordinals, before: ordinals[0] ?? cursor.ordinal, after: beyond };
+  ordinals.reverse();
+  return { ordinals, before: beyond === null ? null : (ordinals[0] ?? null), after: cursor.ordinal };
 }
 
 /** Filtered lists are counted once, with the first page. */

@@ -1,13 +1,43 @@
-import { type Filter, parseFilter } from './filters.js';
+import { isList, type Json } from './json.js';
+import type { FieldKind, ModelShape } from './models.js';
 import { mixText } from './random.js';
-import { badParameter } from './request-error.js';
-import type { ModelShape } from './shapes/shape.js';
+import { platformFields, type StoredRecord, serviceFields, svcIdOf } from './records.js';
+import type { World } from './world.js';
 
-const DEFAULT_LIMIT = 100;
-/** Larger limits are served as this one. */
-const LARGEST_LIMIT = 1000;
+/** A request the service refuses, with the status and code it answers. */
+export class RequestError extends Error {
+  readonly status: number;
+  readonly code: string;
 
-const SELECTABLE = ['raw_data', 'data_hash'];
+  constructor(status: number, code: string, message: string) {
+    super(message);
+    this.name = 'RequestError';
+    this.status = status;
+    this.code = code;
+  }
+}
+
+export function badParameter(name: string, problem: string): RequestError {
+  return new RequestError(400, 'invalid_parameter', `${name}: ${problem}`);
+}
+
+export function notFound(what: string): RequestError {
+  return new RequestError(404, 'not_found', `There is no ${what}.`);
+}
+
+const OPERATORS = ['eq', 'ne', 'gt', 'gte', 'lt', 'lte', 'in'] as const;
+type Operator = (typeof OPERATORS)[number];
+
+type Comparable = string | number | bigint;
+
+/** One `{field}[{operator}]=value`. */
+export interface Filter {
+  readonly field: string;
+  readonly kind: FieldKind;
+  readonly operator: Operator;
+  /** The value, or the values of `in`; null is written `null`. */
+  readonly operands: readonly (Comparable | null)[];
+}
 
 interface Sort {
   readonly field: 'svc_created_at' | 'svc_updated_at';
@@ -29,6 +59,9 @@ export interface Query {
   readonly fingerprint: number;
 }
 
+const PLAIN = ['limit', 'next', 'prev', 'select', 'expand', 'include_deleted_records', 'return_count'];
+const SELECTABLE = ['raw_data', 'data_hash'];
+
 /**
  * Reads the parameters of a list route.
  *
@@ -39,11 +72,10 @@ export function parseQuery(route: string, shape: ModelShape, parameters: URLSear
   const filters: Filter[] = [];
   let sort: Sort = { field: 'svc_created_at', descending: false };
   for (const [name, value] of parameters) {
-    const bracketed = /^(\w+)\[(\w+)\]$/.exec(name);
-    if (bracketed?.[1] === 'sort') sort = parseSort(bracketed[2] ?? '', value);
-    else if (bracketed !== null) {
-      filters.push(parseFilter(shape, bracketed[1] ?? '', bracketed[2] ?? '', value));
-    } else if (PLAIN.includes(name)) plain.set(name, value);
+    const [, field, operator = ''] = /^(\w+)\[(\w+)\]$/.exec(name) ?? [];
+    if (field === 'sort') sort = parseSort(operator, value);
+    else if (field !== undefined) filters.push(parseFilter(shape, field, operator, value));
+    else if (PLAIN.includes(name)) plain.set(name, value);
     else throw badParameter(name, 'unknown parameter');
   }
   const includeDeleted = parseFlag('include_deleted_records', plain);
@@ -51,8 +83,11 @@ export function parseQuery(route: string, shape: ModelShape, parameters: URLSear
   const next = textOrNull(plain.get('next'));
   const prev = textOrNull(plain.get('prev'));
   if (next !== null && prev !== null) throw badParameter('next', 'not together with prev');
+  const limit = parseLimit(plain.get('limit'));
+  const parts = filters.map(({ field, operator, operands }) => `${field}[${operator}]=${operands.join()}`);
+  const identity = [route, ...parts.sort(), sort.field, sort.descending, includeDeleted];
   return {
-    limit: parseLimit(plain.get('limit')),
+    limit,
     next,
     prev,
     filters,
@@ -61,20 +96,8 @@ export function parseQuery(route: string, shape: ModelShape, parameters: URLSear
     returnCount,
     expand: parseWords('expand', plain, shape.expand),
     select: parseWords('select', plain, SELECTABLE),
-    fingerprint: fingerprintOf(route, filters, sort, includeDeleted),
+    fingerprint: mixText(0xf1, identity.join('\n')),
   };
-}
-
-const PLAIN = ['limit', 'next', 'prev', 'select', 'expand', 'include_deleted_records', 'return_count'];
-
-function fingerprintOf(
-  route: string,
-  filters: readonly Filter[],
-  sort: Sort,
-  includeDeleted: boolean,
-): number {
-  const parts = filters.map(({ field, operator, operands }) => `${field}[${operator}]=${operands.join()}`);
-  return mixText(0xf1, [route, ...parts.sort(), sort.field, sort.descending, includeDeleted].join('\n'));
 }
 
 function parseSort(field: string, value: string): Sort {
@@ -87,6 +110,9 @@ function parseSort(field: string, value: string): Sort {
 function textOrNull(value: string | undefined): string | null {
   return value === undefined || value === '' || value === 'null' ? null : value;
 }
+
+const DEFAULT_LIMIT = 100;
+const LARGEST_LIMIT = 1000;
 
 /** Limits above the largest are served as the largest. */
 export function parseLimit(value: string | undefined): number {
@@ -111,4 +137,101 @@ function parseWords(
   const unknown = words.find((word) => !known.includes(word));
   if (unknown !== undefined) throw badParameter(name, `unknown value ${unknown}`);
   return new Set(words);
+}
+
+const SERVICE_FIELDS: Readonly<Record<string, FieldKind>> = {
+  svc_id: 'integer',
+  svc_deleted_at: 'timestamp',
+  svc_created_at: 'timestamp',
+  svc_updated_at: 'timestamp',
+  svc_company_id: 'integer',
+  platform_id: 'text',
+  platform_unique_id: 'text',
+};
+
+/**
+ * Reads a filter. `in` takes values separated by commas. Integers compare exactly, timestamps as instants,
+ * decimal text as numbers, other text by code units; a list equals a value it contains.
+ *
+ * @throws RequestError for an unknown field or operator, or a value of another kind
+ */
+function parseFilter(shape: ModelShape, field: string, operator: string, value: string): Filter {
+  const known = OPERATORS.find((candidate) => candidate === operator);
+  if (known === undefined) throw badParameter(`${field}[${operator}]`, 'unknown operator');
+  const kinds = { ...shape.fields, ...SERVICE_FIELDS };
+  const kind = Object.hasOwn(kinds, field) ? kinds[field] : undefined;
+  if (kind === undefined) throw badParameter(`${field}[${operator}]`, 'unknown field');
+  const operands = (known === 'in' ? value.split(',') : [value]).map((text) => {
+    const operand = text === 'null' ? null : toComparable(kind, text);
+    if (operand === null && text !== 'null') throw badParameter(field, `not a value of kind ${kind}`);
+    return operand;
+  });
+  return { field, kind, operator: known, operands };
+}
+
+function toComparable(kind: FieldKind, value: string): Comparable | null {
+  switch (kind) {
+    case 'integer':
+      return /^-?\d+$/.test(value) ? BigInt(value) : null;
+    case 'number':
+    case 'decimal':
+      return value.trim() !== '' && Number.isFinite(Number(value)) ? Number(value) : null;
+    case 'timestamp': {
+      const ms = Date.parse(value);
+      return Number.isNaN(ms) ? null : ms;
+    }
+    case 'text':
+    case 'texts':
+      return value;
+  }
+}
+
+const ORDERED: Readonly<Record<'gt' | 'gte' | 'lt' | 'lte', (a: Comparable, b: Comparable) => boolean>> = {
+  gt: (a, b) => a > b,
+  gte: (a, b) => a >= b,
+  lt: (a, b) => a < b,
+  lte: (a, b) => a <= b,
+};
+
+/** True where the record passes the filter. */
+export function passes(world: World, stored: StoredRecord, filter: Filter): boolean {
+  const { operator, operands } = filter;
+  const values = readField(world, stored, filter);
+  return operands.some((operand) => {
+    if (operator === 'eq' || operator === 'in') return values.some((value) => value === operand);
+    if (operator === 'ne') return values.every((value) => value !== operand);
+    if (operand === null) return false;
+    return values.some((value) => value !== null && ORDERED[operator](value, operand));
+  });
+}
+
+/** The record's values of a field; those that cost little come first, because filters look at every record. */
+function readField(
+  world: World,
+  stored: StoredRecord,
+  { field, kind }: Filter,
+): readonly (Comparable | null)[] {
+  switch (field) {
+    case 'svc_created_at':
+      return [stored.dates.createdMs];
+    case 'svc_updated_at':
+      return [stored.dates.updatedMs];
+    case 'svc_deleted_at':
+      return [stored.deleted ? stored.dates.updatedMs : null];
+    case 'svc_company_id':
+      return [stored.member.company.id];
+    case 'svc_id':
+      return [svcIdOf(stored)];
+    default: {
+      const isService = Object.hasOwn(SERVICE_FIELDS, field);
+      const fields = isService ? serviceFields(world, stored) : platformFields(world, stored);
+      return toValues(kind, fields[field] ?? null);
+    }
+  }
+}
+
+function toValues(kind: FieldKind, value: Json): readonly (Comparable | null)[] {
+  if (value === null) return [null];
+  if (isList(value)) return value.map(String);
+  return [typeof value === 'object' ? null : toComparable(kind, String(value))];
 }

@@ -1,21 +1,8 @@
-import { gzipSync } from 'node:zlib';
+import { badParameter } from './query.js';
 import { happens, mix } from './random.js';
-import { badParameter } from './request-error.js';
 
 /** What V4 may take no notice of, or refuse: parameters by their name, filters by their operator. */
-const WORDS = [
-  'include_deleted_records',
-  'select',
-  'sort',
-  'expand',
-  'eq',
-  'ne',
-  'gt',
-  'gte',
-  'lt',
-  'lte',
-  'in',
-] as const;
+const WORDS = 'include_deleted_records select sort expand eq ne gt gte lt lte in'.split(' ');
 
 /** Ways in which a service differs where the specification is silent, or fails it; none by default. */
 export interface Quirks {
@@ -54,19 +41,27 @@ export const NO_QUIRKS: Quirks = {
   anyModel: false,
 };
 
+/** How each quirk is typed, and what it sets. */
+const BY_NAME: Readonly<
+  Record<
+    string,
+    { readonly takes: string; readonly read: (value: string, before: Quirks) => Partial<Quirks> }
+  >
+> = {
+  ignore: { takes: '=PARAMETER', read: (value, { ignore }) => ({ ignore: [...ignore, parseWord(value)] }) },
+  refuse: { takes: '=PARAMETER', read: (value, { refuse }) => ({ refuse: [...refuse, parseWord(value)] }) },
+  'page-cap': { takes: '=N', read: (value) => ({ pageCap: parseNumber(value, 1) }) },
+  'page-limit': { takes: '=N', read: (value) => ({ pageLimit: parseNumber(value, 1) }) },
+  'clock-skew': { takes: '=SECONDS', read: (value) => ({ clockSkew: parseNumber(value, -1e9) }) },
+  'absent-v3': { takes: '=PATH', read: (value, { absentV3 }) => ({ absentV3: [...absentV3, value] }) },
+  malformed: { takes: '=RATE', read: (value) => ({ malformed: parseNumber(value, 0) }) },
+  gzip: { takes: '', read: () => ({ gzip: true }) },
+  'total-count': { takes: '=N', read: (value) => ({ totalCount: parseNumber(value, 0) }) },
+  'any-model': { takes: '', read: () => ({ anyModel: true }) },
+};
+
 /** As they are typed, for messages. */
-export const QUIRKS = [
-  'ignore=PARAMETER',
-  'refuse=PARAMETER',
-  'page-cap=N',
-  'page-limit=N',
-  'clock-skew=SECONDS',
-  'absent-v3=PATH',
-  'malformed=RATE',
-  'gzip',
-  'total-count=N',
-  'any-model',
-] as const;
+export const QUIRKS: readonly string[] = Object.entries(BY_NAME).map(([name, { takes }]) => name + takes);
 
 /**
  * Adds one quirk as it is typed, such as `ignore=gte`, `page-cap=50` or `gzip`.
@@ -75,39 +70,18 @@ export const QUIRKS = [
  */
 export function addQuirk(quirks: Quirks, text: string): Quirks {
   const [name = '', ...rest] = text.split('=');
-  const value = rest.join('=');
-  switch (name) {
-    case 'ignore':
-      return { ...quirks, ignore: [...quirks.ignore, wordOf(value)] };
-    case 'refuse':
-      return { ...quirks, refuse: [...quirks.refuse, wordOf(value)] };
-    case 'page-cap':
-      return { ...quirks, pageCap: numberOf(value, 1) };
-    case 'page-limit':
-      return { ...quirks, pageLimit: numberOf(value, 1) };
-    case 'clock-skew':
-      return { ...quirks, clockSkew: numberOf(value, -1e9) };
-    case 'absent-v3':
-      return { ...quirks, absentV3: [...quirks.absentV3, value] };
-    case 'malformed':
-      return { ...quirks, malformed: numberOf(value, 0) };
-    case 'total-count':
-      return { ...quirks, totalCount: numberOf(value, 0) };
-    case 'gzip':
-    case 'any-model':
-      if (rest.length > 0) throw new TypeError(`${name} takes no value.`);
-      return name === 'gzip' ? { ...quirks, gzip: true } : { ...quirks, anyModel: true };
-    default:
-      throw new TypeError(`there is no such quirk.`);
-  }
+  const quirk = Object.hasOwn(BY_NAME, name) ? BY_NAME[name] : undefined;
+  if (quirk === undefined) throw new TypeError('there is no such quirk.');
+  if (quirk.takes === '' && rest.length > 0) throw new TypeError(`${name} takes no value.`);
+  return { ...quirks, ...quirk.read(rest.join('='), quirks) };
 }
 
-function wordOf(value: string): string {
+function parseWord(value: string): string {
   if (WORDS.some((word) => word === value)) return value;
   throw new TypeError(`it takes one of ${WORDS.join(', ')}.`);
 }
 
-function numberOf(value: string, least: number): number {
+function parseNumber(value: string, least: number): number {
   const number = Number(value);
   if (value !== '' && Number.isFinite(number) && number >= least) return number;
   throw new TypeError(`its value is no number from ${least} up.`);
@@ -151,19 +125,4 @@ const MALFORMED = [
 export function malformedBefore({ malformed }: Quirks, hash: number): string | null {
   if (malformed === 0 || !happens(mix(hash, 0xbad), malformed)) return null;
   return MALFORMED[mix(hash, 0xbae) % MALFORMED.length] ?? null;
-}
-
-/** A body as it is sent to a client that accepts these encodings, with its headers. */
-export function encodeBody(
-  { gzip }: Quirks,
-  accepted: string | readonly string[] | undefined,
-  body: Iterable<string>,
-): { readonly headers: Readonly<Record<string, string>>; readonly body: Iterable<string | Buffer> } {
-  if (!gzip || !String(accepted ?? '').includes('gzip')) return { headers: {}, body };
-  return { headers: { 'content-encoding': 'gzip' }, body: [gzipSync([...body].join(''))] };
-}
-
-/** The sandbox's own time as a header, off by as much as the quirk says. */
-export function dateHeader({ clockSkew }: Quirks, nowMs: number): Readonly<Record<string, string>> {
-  return { date: new Date(nowMs + clockSkew * 1000).toUTCString() };
 }

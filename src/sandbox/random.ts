@@ -70,3 +70,15 @@ export class Draw {
     return isNull ? null : value;
   }
 }
+
+const COUNTERS = 1 << 16;
+
+/** Counts how often each hash was asked for before. Memory is bounded: hashes share counters. */
+export function createAskCounter(): (hash: number) => number {
+  const counters = new Uint32Array(COUNTERS);
+  return (hash) => {
+    const count = counters[hash % COUNTERS] ?? 0;
+    counters[hash % COUNTERS] = count + 1;
+    return count;
+  };
+}

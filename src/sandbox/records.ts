@@ -1,21 +1,18 @@
 import { createHash } from 'node:crypto';
-import { groupAt, slotAt } from './blocks.js';
-import { childGroupsOf, childrenOn } from './children.js';
-import { isServedBeforeWindow, platformDates, type ServiceDates, serviceDates, UNDATED } from './dates.js';
-import type { Fate, Slot } from './fate.js';
+import { isServedBeforeWindow, platformDates, type ServiceDates, serviceDates } from './dates.js';
+import { CHILD_FATES, type Fate, fateAt, ORDINARY_FATE, type Scenario, type Slot } from './fates.js';
+import { buildLineItem, buildPlainLineItem, buildRelation } from './fields.js';
 import { type Json, type JsonObject, writeJson } from './json.js';
 import { chooseScheme, keyText, noKey, otherKey, uniqueIdText, variantOf, writtenKey } from './keys.js';
-import { Draw, happens, hashOf, mix } from './random.js';
-import { fateAt } from './record-fates.js';
-import { buildLineItem, buildPlainLineItem } from './shapes/line-items.js';
-import { buildRelation, type PlatformDates } from './shapes/shape.js';
-import { CHILD_PLACES, type Member, type Table } from './tables.js';
+import { type PlatformDates, UNDATED } from './models.js';
+import { Draw, happens, hashOf, hexOf, mix } from './random.js';
+import { type Block, CHILD_PLACES, type Generation, slotAt, type Table, type TableMember } from './tables.js';
 import type { World } from './world.js';
 
 /** One record, located; its fields are made when asked for. */
-export interface Stored {
+export interface StoredRecord {
   readonly table: Table;
-  readonly member: Member;
+  readonly member: TableMember;
   readonly position: number;
   readonly group: number;
   readonly fate: Fate;
@@ -27,14 +24,14 @@ export interface Stored {
 }
 
 /** The record at a position of a table. */
-export function recordAt(world: World, table: Table, position: number): Stored {
+export function recordAt({ times, scenario }: World, table: Table, position: number): StoredRecord {
+  const { generation } = table;
   const member = table.members[table.memberOf[position] ?? 0];
   if (member === undefined) throw new RangeError(`There is no record ${position}.`);
   const { block } = member;
-  const place = table.placeOf[position] ?? 0;
-  const { group, slot: number } = groupAt(block[table.generation], place);
-  const slot = slotAt(block, table.generation, group, number);
+  const { group, slot } = slotAt(block, generation, table.placeOf[position] ?? 0);
   const change = table.changes.get(position);
+  const hash = mix(table.hash, position);
   return {
     table,
     member,
@@ -42,23 +39,14 @@ export function recordAt(world: World, table: Table, position: number): Stored {
     group,
     fate: fateAt(block.fates[group] ?? 0),
     slot,
-    entityHash: entityHashOf(block.hash, group, slot),
-    dates: { ...datesOf(world, table, position), ...change },
+    entityHash: mix(mix(block.hash, group), 0xe0 + slot.entity),
+    dates: { ...serviceDates(generation, position, table.present, hash, times, scenario), ...change },
     deleted: change?.deleted ?? slot.deleted,
   };
 }
 
-function datesOf({ times, scenario }: World, table: Table, position: number): ServiceDates {
-  const hash = mix(table.hash, position);
-  return serviceDates(table.generation, position, table.present, hash, times, scenario);
-}
-
-function entityHashOf(blockHash: number, group: number, slot: Slot): number {
-  return mix(mix(blockHash, group), 0xe0 + slot.entity);
-}
-
 /** A record's key as text, null where it has none. */
-export function keyOf(world: World, { member, group, slot }: Stored): string | null {
+export function keyOf(world: World, { member, group, slot }: StoredRecord): string | null {
   if (slot.key === 'none') return null;
   const { block } = member;
   const hash = mix(mix(block.hash, group), 0xc0);
@@ -68,30 +56,30 @@ export function keyOf(world: World, { member, group, slot }: Stored): string | n
   return slot.key === 'variant' ? variantOf(key, hash) : key;
 }
 
-function writtenKeyOf(world: World, stored: Stored): Json {
+function writtenKeyOf(world: World, stored: StoredRecord): Json {
   const hash = mix(mix(stored.table.hash, stored.position), 0xc2);
   const key = keyOf(world, stored);
   if (key !== null) return writtenKey(key, world.scenario, hash);
   return world.scenario === 'clean' ? null : noKey(hash);
 }
 
-function uniqueIdOf({ member, group, slot, entityHash }: Stored): string | null {
+function uniqueIdOf({ member, group, slot, entityHash }: StoredRecord): string | null {
   if (slot.uniqueId === 'none') return null;
   if (slot.uniqueId !== 'own')
     return uniqueIdText(mix(mix(member.block.hash, group), slot.uniqueId === 'a' ? 1 : 2));
   return happens(mix(entityHash, 5), 0.4) ? null : uniqueIdText(mix(entityHash, 6));
 }
 
-export function svcIdOf({ table, position }: Stored): bigint {
+export function svcIdOf({ table, position }: StoredRecord): bigint {
   return table.ids.idOf(position);
 }
 
-export function childIdOf({ table, position }: Stored, place: number): bigint {
+export function childIdOf({ table, position }: StoredRecord, place: number): bigint {
   return table.childIds.idOf(position * CHILD_PLACES + place);
 }
 
 /** Fields that are cheap to know without making the whole record. */
-export function serviceFields(world: World, stored: Stored): JsonObject {
+export function serviceFields(world: World, stored: StoredRecord): JsonObject {
   const { dates } = stored;
   return {
     svc_id: svcIdOf(stored),
@@ -107,7 +95,7 @@ export function serviceFields(world: World, stored: Stored): JsonObject {
 /** A record whose platform gave no dates is judged by the service's; only old ones may be such. */
 const UNDATED_RATE = 0.15;
 
-function platformDatesOf(world: World, stored: Stored): PlatformDates {
+function platformDatesOf(world: World, stored: StoredRecord): PlatformDates {
   const { fate, dates, entityHash, member, table } = stored;
   const mayBeUndated = table.generation === 'v3' && fate.dates === 'outside' && fate.v4.length === 0;
   if (mayBeUndated && isServedBeforeWindow(dates, world.times) && happens(mix(entityHash, 8), UNDATED_RATE)) {
@@ -120,7 +108,7 @@ const DRIFT_RATE = 0.06;
 const DRIFTING = ['memo', 'description', 'status', 'payment_status'];
 
 /** The platform's fields, the same in V3 and V4, but for a few that drifted in the ugly scenario. */
-export function platformFields(world: World, stored: Stored): JsonObject {
+export function platformFields(world: World, stored: StoredRecord): JsonObject {
   const { entityHash, member } = stored;
   const { shape } = member.block;
   const fields = shape.build(new Draw(entityHash), platformDatesOf(world, stored));
@@ -129,30 +117,103 @@ export function platformFields(world: World, stored: Stored): JsonObject {
 }
 
 /** The field of a V4 record that drifted, if one did. */
-function driftedField({ scenario }: World, { entityHash, member, table }: Stored): string | null {
+function driftedField({ scenario }: World, { entityHash, member, table }: StoredRecord): string | null {
   const drifts = scenario === 'ugly' && table.generation === 'v4';
   if (!drifts || !happens(mix(entityHash, 9), DRIFT_RATE)) return null;
   return DRIFTING.find((name) => name in member.block.shape.fields) ?? null;
 }
 
 /** The names of the platform's fields that a V4 record has otherwise than the V3 record of the same thing. */
-export function driftedFields(world: World, v3: Stored | null, v4: Stored | null): readonly string[] {
+export function driftedFields(
+  world: World,
+  v3: StoredRecord | null,
+  v4: StoredRecord | null,
+): readonly string[] {
   if (v3 === null || v4 === null) return [];
   const field = driftedField(world, v4);
   const isRenamed = uniqueIdOf(v3) !== uniqueIdOf(v4);
   return [...(field === null ? [] : [field]), ...(isRenamed ? ['platform_unique_id'] : [])];
 }
 
+/** Line items that share a key and a fate. */
+export interface ChildGroup {
+  readonly number: number;
+  readonly hash: number;
+  readonly fate: Fate;
+}
+
+/** One line item of a record on one side. */
+export interface ChildRecord {
+  readonly group: ChildGroup;
+  /** Its place beneath the record, below `CHILD_PLACES`. */
+  readonly place: number;
+  /** Its key; null where `written` is none. */
+  readonly key: string | null;
+  readonly written: Json;
+}
+
+const MOST_GROUPS = 4;
+const SLOTS_PER_GROUP = 2;
+const ORDINARY = fateAt(ORDINARY_FATE);
+
+/** Each fate of a line item as often as it weighs. */
+function ticketsOf(scenario: Scenario): readonly Fate[] {
+  return CHILD_FATES.flatMap((fate) => Array<Fate>(fate.weight[scenario]).fill(fate));
+}
+const CHILD_TICKETS = { clean: ticketsOf('clean'), ugly: ticketsOf('ugly') };
+
+/** The line items with ids of a thing on the platform; none where the model has no such line items. */
+export function childGroupsOf(block: Block, entityHash: number, scenario: Scenario): readonly ChildGroup[] {
+  if (block.shape.lineItems !== 'ids') return [];
+  const hash = mix(entityHash, 0xc1);
+  return Array.from({ length: hash % MOST_GROUPS }, (_, number) => {
+    const own = mix(hash, number);
+    const tickets = CHILD_TICKETS[scenario];
+    return { number, hash: own, fate: tickets[mix(own, 1) % tickets.length] ?? ORDINARY };
+  });
+}
+
+/** The line items of those groups that one side's record carries. */
+export function childrenOn(
+  side: Generation,
+  groups: readonly ChildGroup[],
+  block: Block,
+  scenario: Scenario,
+): readonly ChildRecord[] {
+  return groups.flatMap((group) =>
+    group.fate[side].map((_, slot) => childAt(side, group, slot, block, scenario)),
+  );
+}
+
+/** The line item of a group at a place of its fate. */
+export function childAt(
+  side: Generation,
+  group: ChildGroup,
+  slot: number,
+  block: Block,
+  scenario: Scenario,
+): ChildRecord {
+  const kind = group.fate[side][slot]?.key;
+  const place = group.number * SLOTS_PER_GROUP + slot;
+  const sideHash = mix(group.hash, side === 'v3' ? 3 : 4);
+  if (kind === 'none') return { group, place, key: null, written: noKey(sideHash) };
+  // Documents often number their lines alike.
+  const base = block.hash % 3 === 0 ? hexOf(group.hash) : String(group.number + 1);
+  const key = kind === 'variant' ? variantOf(base, group.hash) : base;
+  return { group, place, key, written: writtenKey(key, scenario, sideHash) };
+}
+
+/** What `expand` and `select` add to a record. */
 export interface Extras {
   readonly expand: ReadonlySet<string>;
   readonly select: ReadonlySet<string>;
 }
 
 /** A whole record as the service answers it: JSON text. */
-export function writeRecord(world: World, stored: Stored, { expand, select }: Extras): string {
+export function writeRecord(world: World, stored: StoredRecord, { expand, select }: Extras): string {
   const { table, entityHash } = stored;
   const fields = platformFields(world, stored);
-  const members = [membersOf(writeJson(serviceFields(world, stored))), membersOf(JSON.stringify(fields))];
+  const members = [writeJson(serviceFields(world, stored)), JSON.stringify(fields)].map(membersOf);
   const draw = new Draw(mix(entityHash, 12));
   for (const name of table.shape.expand) {
     if (!expand.has(name)) continue;
@@ -174,7 +235,7 @@ function membersOf(object: string): string {
   return object.slice(1, -1);
 }
 
-function writeLineItems(world: World, stored: Stored): string {
+function writeLineItems(world: World, stored: StoredRecord): string {
   const { table, member, entityHash } = stored;
   const lineHash = mix(entityHash, 14);
   if (table.shape.lineItems === 'plain') {

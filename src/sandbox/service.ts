@@ -1,20 +1,58 @@
-import { type Answer, answerError, answerList, answerPage, answerRecord, type RequestId } from './answers.js';
-import { listCompanies } from './company-list.js';
-import type { AttemptFaults } from './faults.js';
-import { writeJson } from './json.js';
-import { type List, listMember, listNothing, listTable } from './lists.js';
-import { createMutator } from './mutations.js';
-import type { OrderCache } from './orders.js';
+import type { IncomingMessage } from 'node:http';
+import {
+  answerCompanies,
+  answerError,
+  answerList,
+  answerPage,
+  answerRecord,
+  type RequestId,
+  type ServiceAnswer,
+} from './answers.js';
+import { regionsOf } from './connections.js';
+import { type AttemptFaults, createMutator } from './faults.js';
+import { type List, listMember, listNothing, listTable, type OrderCache } from './lists.js';
+import { MODELS, type ModelShape } from './models.js';
 import { type Page, readPage } from './pages.js';
-import { parseQuery, type Query } from './query.js';
+import { notFound, parseQuery, type Query, RequestError } from './query.js';
 import { bendLimit, bendParameters, type Quirks } from './quirks.js';
+import { createAskCounter, hexOf, mix, mixText } from './random.js';
 import { writeRecord } from './records.js';
-import { notFound, RequestError } from './request-error.js';
-import { createRequestIds } from './request-ids.js';
-import type { Route } from './routes.js';
-import type { ModelShape } from './shapes/shape.js';
 import type { Table } from './tables.js';
 import type { World } from './world.js';
+
+/** What a path of the service stands for. */
+type Route =
+  | { readonly kind: 'v3_list'; readonly region: string; readonly shape: ModelShape }
+  | { readonly kind: 'v4_companies' }
+  | { readonly kind: 'v4_list'; readonly companyId: bigint; readonly shape: ModelShape }
+  | {
+      readonly kind: 'v4_record';
+      readonly companyId: bigint;
+      readonly shape: ModelShape;
+      readonly svcId: bigint;
+    };
+
+/** Path of a region's V3: `/v3` where there is only one region, else `/{region}/v3`. */
+export function v3Prefix(region: string, regions: readonly string[]): string {
+  return regions.length === 1 ? '/v3' : `/${region}/v3`;
+}
+
+/** The route of a path; null where the service has none. */
+function findRoute(path: string, regions: readonly string[]): Route | null {
+  for (const region of regions) {
+    const prefix = `${v3Prefix(region, regions)}/`;
+    if (!path.startsWith(prefix)) continue;
+    const shape = MODELS.find(({ v3 }) => v3 === path.slice(prefix.length));
+    return shape === undefined ? null : { kind: 'v3_list', region, shape };
+  }
+  if (path === '/v4/core/companies') return { kind: 'v4_companies' };
+  const match = /^\/v4\/core\/companies\/(\d{1,19})\/(\w+)(?:\/(\d{1,19}))?$/.exec(path);
+  const shape = MODELS.find(({ v4 }) => v4 === match?.[2]);
+  if (match === null || shape === undefined) return null;
+  const companyId = BigInt(match[1] ?? '');
+  if (match[3] === undefined) return { kind: 'v4_list', companyId, shape };
+  return { kind: 'v4_record', companyId, shape, svcId: BigInt(match[3]) };
+}
 
 export interface ServiceOptions {
   readonly world: World;
@@ -26,33 +64,30 @@ export interface ServiceOptions {
   readonly quirks: Quirks;
 }
 
-interface ServiceRequest {
-  readonly method: string;
-  readonly url: URL;
-  /** Null where nothing is there. */
-  readonly route: Route | null;
-  readonly apiKey: string | readonly string[] | undefined;
-  readonly faults: AttemptFaults;
-}
-
-export type Service = (request: ServiceRequest) => Answer;
+export type Service = (request: IncomingMessage, url: URL, faults: AttemptFaults) => ServiceAnswer;
 
 /** The service without its transport: request → answer. */
 export function createService(options: ServiceOptions): Service {
   const { world, apiKey } = options;
-  const nextRequestId = createRequestIds(world.seed);
+  const regions = regionsOf(world.scenario);
+  const countAsks = createAskCounter();
   const state: State = { ...options, cache: new Map(), expired: new Set(), mutate: createMutator(world) };
-  return (request) => {
-    const isV4 = request.url.pathname.startsWith('/v4');
-    const requestId = isV4 ? nextRequestId(request.url.pathname + request.url.search) : null;
+  return ({ method, headers }, url, faults) => {
+    const { pathname } = url;
+    const hash = mixText(mix(0x1d, world.seed), pathname + url.search);
+    // Made from the address and how often it was asked for, whatever the order of different requests.
+    const requestId = pathname.startsWith('/v4') ? `req_${hexOf(mix(hash, countAsks(hash)))}` : null;
     try {
-      if (request.apiKey !== apiKey) throw new RequestError(401, 'unauthorized', 'The api_key is not valid.');
-      if (request.method !== 'GET') throw new RequestError(405, 'method_not_allowed', 'Only GET is allowed.');
-      if (request.route === null) {
-        if (options.quirks.anyModel && V4_LIST.test(request.url.pathname)) return answerNothing(requestId);
-        throw notFound('such route');
+      if (headers['api_key'] !== apiKey)
+        throw new RequestError(401, 'unauthorized', 'The api_key is not valid.');
+      if (method !== 'GET') throw new RequestError(405, 'method_not_allowed', 'Only GET is allowed.');
+      const route = findRoute(pathname, regions);
+      if (route === null) {
+        const isEmptyList = options.quirks.anyModel && V4_LIST.test(pathname);
+        if (!isEmptyList) throw notFound('such route');
+        return answerList([], { prev: null, next: null, totalCount: 0 }, requestId);
       }
-      return answerRoute(state, request.route, request, requestId);
+      return answerRoute(state, route, url.searchParams, faults, requestId);
     } catch (error) {
       if (!(error instanceof RequestError)) throw error;
       return answerError(error.status, error.code, error.message, requestId);
@@ -62,10 +97,6 @@ export function createService(options: ServiceOptions): Service {
 
 const V4_LIST = /^\/v4\/core\/companies\/\d+\/[\w-]+$/;
 
-function answerNothing(requestId: RequestId): Answer {
-  return answerList([], { prev: null, next: null, totalCount: 0 }, requestId);
-}
-
 interface State extends ServiceOptions {
   readonly cache: OrderCache;
   /** Cursors that were refused once. */
@@ -73,34 +104,32 @@ interface State extends ServiceOptions {
   readonly mutate: ReturnType<typeof createMutator>;
 }
 
-function answerRoute(state: State, route: Route, request: ServiceRequest, requestId: RequestId): Answer {
+function answerRoute(
+  state: State,
+  route: Route,
+  parameters: URLSearchParams,
+  faults: AttemptFaults,
+  requestId: RequestId,
+): ServiceAnswer {
   const { world, quirks } = state;
-  const parameters = request.url.searchParams;
   switch (route.kind) {
     case 'v3_list': {
       if (quirks.absentV3.includes(route.shape.v3)) throw notFound(`model ${route.shape.v3}`);
       const query = readQuery(quirks, `${route.region} ${route.shape.v3}`, route.shape, parameters);
-      const table = v3Table(world, route.region, route.shape);
-      if (request.faults.strikes('mutate')) state.mutate(table, state.clock());
+      const table = world.v3.get(route.region)?.get(route.shape.v3);
+      if (table === undefined) throw notFound(`region ${route.region}`);
+      if (faults.strikes('mutate')) state.mutate(table, state.clock());
       const { list, rest } = chooseV3List(world, table, query);
-      return answerPage(world, readFaultyPage(state, list, rest, request.faults), query, requestId, quirks);
+      return answerPage(world, readFaultyPage(state, list, rest, faults), query, requestId, quirks);
     }
-    case 'v4_companies': {
-      const page = listCompanies(world, parameters);
-      return answerList(page.companies.map(writeJson), page, requestId);
-    }
+    case 'v4_companies':
+      return answerCompanies(world, parameters, requestId);
     case 'v4_list': {
       const bent = bendParameters(quirks, parameters);
       const query = readQuery(quirks, `${route.companyId} ${route.shape.v4}`, route.shape, bent);
       const list = chooseV4List(world, route.shape, route.companyId, state.loadedShare());
-      const counted = { ...query, returnCount: true };
-      return answerPage(
-        world,
-        readFaultyPage(state, list, counted, request.faults),
-        query,
-        requestId,
-        quirks,
-      );
+      const page = readFaultyPage(state, list, { ...query, returnCount: true }, faults);
+      return answerPage(world, page, query, requestId, quirks);
     }
     case 'v4_record': {
       const query = parseQuery('record', route.shape, bendParameters(quirks, parameters));
@@ -129,12 +158,6 @@ function readFaultyPage(state: State, list: List, query: Query, faults: AttemptF
     return { ...page, next: query.next };
   }
   return page.again !== null && faults.strikes('duplicate-pages') ? { ...page, next: page.again } : page;
-}
-
-function v3Table(world: World, region: string, shape: ModelShape): Table {
-  const table = world.v3.get(region)?.get(shape.v3);
-  if (table === undefined) throw notFound(`region ${region}`);
-  return table;
 }
 
 /** A filter for one company reads that company's list instead of looking at all records. */

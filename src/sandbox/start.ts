@@ -1,14 +1,13 @@
 import { regionsOf } from './connections.js';
 import { type EventLogEntry, type Schedule, startEvents } from './events.js';
-import type { Scenario } from './fate.js';
+import type { Scenario } from './fates.js';
 import { createFaults, type FaultSetting } from './faults.js';
 import { type RequestLogEntry, serve } from './http-server.js';
 import type { JsonObject } from './json.js';
+import { MODELS } from './models.js';
 import { NO_QUIRKS, type Quirks } from './quirks.js';
 import { hashOf, hexOf } from './random.js';
-import { buildConfig } from './ready-config.js';
-import { findRoute, v3Prefix } from './routes.js';
-import { createService } from './service.js';
+import { createService, v3Prefix } from './service.js';
 import { buildTruth, type TruthRow } from './truth.js';
 import { buildWorld, type World } from './world.js';
 
@@ -57,26 +56,26 @@ export interface Sandbox {
   close(): Promise<void>;
 }
 
-const DEFAULT_SCALE = 800;
-const DEFAULT_WINDOW_DAYS = 90;
 const LONGEST_LOG = 100_000;
 
 /** Starts a V3 and V4 service on 127.0.0.1; the same options give the same service. */
 export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
-  const { seed, faults = [], clock = Date.now } = options;
+  const { seed, scenario = 'clean', faults = [], clock = Date.now, eventsUrl } = options;
   const quirks = { ...NO_QUIRKS, ...options.quirks };
-  const world = buildWorldFor(options);
-  const regions = regionsOf(world.scenario);
+  const world = buildWorld({
+    seed,
+    scenario,
+    scale: options.scale ?? 800,
+    companies: options.companies ?? (scenario === 'clean' ? 4 : 5),
+    windowDays: options.windowDays ?? 90,
+    now: options.now,
+    idsSurvive: options.idsSurvive,
+    arrivals: faults.some(({ name }) => name === 'mutate'),
+  });
   const apiKey = `sandbox-${hexOf(hashOf(seed, 'api_key'))}`;
   const backfillMs = (options.backfillSeconds ?? 0) * 1000;
   const startedMs = clock();
-  const service = createService({
-    world,
-    apiKey,
-    clock,
-    quirks,
-    loadedShare: () => (backfillMs === 0 ? 1 : Math.min(1, (clock() - startedMs) / backfillMs)),
-  });
+  const loadedShare = () => (backfillMs === 0 ? 1 : Math.min(1, (clock() - startedMs) / backfillMs));
   const log: RequestLogEntry[] = [];
   const server = await serve({
     port: options.port ?? 0,
@@ -84,20 +83,18 @@ export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
     retryAfterSeconds: options.retryAfterSeconds ?? 1,
     quirks,
     clock,
-    answer: (request, url, attemptFaults) =>
-      service({
-        method: request.method ?? '',
-        url,
-        route: findRoute(url.pathname, regions),
-        apiKey: request.headers['api_key'],
-        faults: attemptFaults,
-      }),
+    answer: createService({ world, apiKey, clock, quirks, loadedShare }),
     onRequest: (entry) => {
       if (log.push(entry) > LONGEST_LOG) log.shift();
     },
   });
-  const events = startEventsFor(options, world, backfillMs, clock);
+  const { schedule = scheduleByTimer } = options;
+  const events =
+    eventsUrl === undefined
+      ? { log: [], stop: () => {} }
+      : startEvents({ world, url: eventsUrl, backfillMs, now: clock, schedule });
   const { origin } = server;
+  const regions = regionsOf(scenario);
   const v3 = Object.fromEntries(regions.map((region) => [region, origin + v3Prefix(region, regions)]));
   return {
     v3,
@@ -114,31 +111,36 @@ export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
   };
 }
 
-function buildWorldFor(options: SandboxOptions): World {
-  const scenario = options.scenario ?? 'clean';
-  return buildWorld({
-    seed: options.seed,
-    scenario,
-    scale: options.scale ?? DEFAULT_SCALE,
-    companies: options.companies ?? (scenario === 'clean' ? 4 : 5),
-    windowDays: options.windowDays ?? DEFAULT_WINDOW_DAYS,
-    now: options.now,
-    idsSurvive: options.idsSurvive,
-    arrivals: (options.faults ?? []).some(({ name }) => name === 'mutate'),
-  });
-}
-
-function startEventsFor(
-  { eventsUrl, schedule = scheduleByTimer }: SandboxOptions,
-  world: World,
-  backfillMs: number,
-  now: () => number,
-): ReturnType<typeof startEvents> {
-  if (eventsUrl === undefined) return { log: [], stop: () => {} };
-  return startEvents({ world, url: eventsUrl, backfillMs, now, schedule });
-}
-
 function scheduleByTimer(delayMs: number, work: () => void): () => void {
   const timer = setTimeout(work, delayMs);
   return () => clearTimeout(timer);
+}
+
+/**
+ * A configuration for `svc-migrate` that fits the service: its addresses, all models, the start of the backfill
+ * window and, in the clean scenario, limits that its findings stay within.
+ */
+function buildConfig(world: World, v3: Readonly<Record<string, string>>, v4: string): JsonObject {
+  const speed = { concurrency: 8, requestsPerSecond: 500 };
+  const regions = Object.fromEntries(
+    Object.entries(v3).map(([region, baseUrl]) => [region, { baseUrl, apiKeyEnv: 'SVC_MIGRATE_V3_API_KEY' }]),
+  );
+  return {
+    v3: { regions, ...speed },
+    v4: { baseUrl: v4, apiKeyEnv: 'SVC_MIGRATE_V4_API_KEY', ...speed },
+    models: MODELS.map((shape) => ({
+      v3: shape.v3,
+      v4: shape.v4,
+      expand: shape.lineItems === 'none' ? [] : ['line_items'],
+      children: shape.lineItems === 'ids' ? ['line_items'] : [],
+    })),
+    companies: { match: 'auto' },
+    backfill: {
+      since: new Date(world.times.sinceMs).toISOString(),
+      dateFields: ['posted_date', 'created_at', 'updated_at', 'org_created_at'],
+    },
+    ...(world.scenario === 'clean'
+      ? { limits: { outside_backfill_window: '100%', connection_inert: '100%' } }
+      : {}),
+  };
 }

@@ -1,14 +1,125 @@
-import type { Block } from './blocks.js';
 import type { Company } from './connections.js';
+import { ARRIVING_FATE, FATES, fateAt, ORDINARY_FATE, type Scenario, type Slot } from './fates.js';
+import { createIdSpace, createPermutation, type IdSpace, type Permutation } from './id-space.js';
+import type { ModelShape } from './models.js';
 import { Draw, mix } from './random.js';
-import type { ModelShape } from './shapes/shape.js';
-import { createIdSpace, type IdSpace } from './svc-ids.js';
+
+export type Generation = 'v3' | 'v4';
+
+/** One generation's records of a block, as compact arrays; record number → group and slot. */
+export interface BlockSide {
+  /** Records, those that arrive later included. */
+  readonly count: number;
+  /** Records that are there from the start. */
+  readonly present: number;
+  /** Deleted ones among those that are there from the start. */
+  readonly deleted: number;
+  readonly groupOf: Uint32Array;
+  readonly startOf: Uint32Array;
+  /** Record number ↔ place in the order of creation. */
+  readonly order: Permutation;
+}
+
+/** What one connection holds of one model: groups of records that share a key and a fate. */
+export interface Block {
+  readonly shape: ModelShape;
+  readonly hash: number;
+  readonly fates: Uint8Array;
+  readonly v3: BlockSide;
+  readonly v4: BlockSide;
+}
+
+export interface BlockOptions {
+  readonly shape: ModelShape;
+  readonly hash: number;
+  readonly groups: number;
+  /** Groups at the end whose V3 record arrives later. */
+  readonly arriving: number;
+  readonly scenario: Scenario;
+  /** Fates that the first groups get, so that small services have all of them. */
+  readonly forced: readonly number[];
+  readonly hasV3: boolean;
+  readonly hasV4: boolean;
+}
+
+/** Builds a block; memory is about ten bytes a record. */
+export function buildBlock(options: BlockOptions): Block {
+  const { shape, hash, groups, arriving, scenario, forced } = options;
+  const tickets = TICKETS[scenario];
+  const fates = new Uint8Array(groups + arriving);
+  for (let group = 0; group < groups; group++) {
+    const fate = forced[group] ?? tickets[mix(hash, group) % tickets.length] ?? ORDINARY_FATE;
+    // A record without a date of creation cannot be created later than an export.
+    fates[group] = shape.hasCreationDate || fateAt(fate).dates !== 'future' ? fate : ORDINARY_FATE;
+  }
+  fates.fill(ARRIVING_FATE, groups);
+  return {
+    shape,
+    hash,
+    fates,
+    v3: buildSide('v3', fates, options.hasV3, mix(hash, 0xa3)),
+    v4: buildSide('v4', fates, options.hasV4, mix(hash, 0xa4)),
+  };
+}
+
+function buildSide(generation: Generation, fates: Uint8Array, isThere: boolean, hash: number): BlockSide {
+  const slotsOf = FATES.map((fate) => fate[generation].length);
+  const deletedOf = FATES.map((fate) => fate[generation].filter((slot) => slot.deleted).length);
+  const startOf = new Uint32Array(fates.length + 1);
+  let [count, present, deleted] = [0, 0, 0];
+  for (const [group, fate] of fates.entries()) {
+    startOf[group] = count;
+    if (!isThere) continue;
+    count += slotsOf[fate] ?? 0;
+    deleted += deletedOf[fate] ?? 0;
+    if (fate !== ARRIVING_FATE || generation === 'v4') present = count;
+  }
+  startOf[fates.length] = count;
+  const groupOf = new Uint32Array(count);
+  for (let group = 0; group < fates.length; group++) groupOf.fill(group, startOf[group], startOf[group + 1]);
+  return { count, present, deleted, groupOf, startOf, order: createPermutation(present, hash) };
+}
+
+/** Fates by weight: a hash draws one of the tickets. */
+const TICKETS = { clean: fillTickets('clean'), ugly: fillTickets('ugly') };
+
+function fillTickets(scenario: Scenario): Uint8Array {
+  const total = FATES.reduce((sum, fate) => sum + fate.weight[scenario], 0);
+  const tickets = new Uint8Array(8192);
+  let sum = 0;
+  for (const [number, fate] of FATES.entries()) {
+    const from = Math.round((sum / total) * tickets.length);
+    sum += fate.weight[scenario];
+    tickets.fill(number, from, Math.round((sum / total) * tickets.length));
+  }
+  return tickets;
+}
+
+/** Where a record of a group is in the order of creation. */
+export function placeOf(side: BlockSide, group: number, slot: number): number {
+  const number = (side.startOf[group] ?? 0) + slot;
+  return number < side.present ? side.order.forward(number) : number;
+}
+
+/** The group of the record at a place in the order of creation, and what the record is in it. */
+export function slotAt(
+  block: Block,
+  generation: Generation,
+  place: number,
+): { readonly group: number; readonly slot: Slot } {
+  const side = block[generation];
+  const number = place < side.present ? side.order.backward(place) : place;
+  const group = side.groupOf[number] ?? 0;
+  const slot = fateAt(block.fates[group] ?? 0)[generation][number - (side.startOf[group] ?? 0)];
+  if (slot === undefined) throw new RangeError(`There is no ${generation} record at ${place}.`);
+  return { group, slot };
+}
 
 /** Places for line items beneath one record, each with an id of its own. */
 export const CHILD_PLACES = 8;
 
 /** The records of one company in a table. */
-export interface Member {
+export interface TableMember {
   readonly company: Company;
   readonly block: Block;
   /** Place in the company's order of creation → place in the table. */
@@ -22,13 +133,17 @@ interface Change {
   readonly deleted: boolean;
 }
 
-/** All records of a model in one V3 region or in V4, in the order of creation. */
-export interface Table {
-  readonly generation: 'v3' | 'v4';
+/** What tells the tables of a service apart. */
+interface TableOptions {
+  readonly generation: Generation;
   readonly region: string | null;
   readonly shape: ModelShape;
   readonly hash: number;
-  readonly members: readonly Member[];
+}
+
+/** All records of a model in one V3 region or in V4, in the order of creation. */
+export interface Table extends TableOptions {
+  readonly members: readonly TableMember[];
   /** Position → member, and → place in that member. */
   readonly memberOf: Uint32Array;
   readonly placeOf: Uint32Array;
@@ -40,68 +155,49 @@ export interface Table {
   readonly changes: Map<number, Change>;
 }
 
-export interface TableOptions {
-  readonly generation: 'v3' | 'v4';
-  readonly region: string | null;
-  readonly shape: ModelShape;
-  readonly hash: number;
-  readonly largeIds: boolean;
-  readonly members: readonly { readonly company: Company; readonly block: Block }[];
-}
-
 /** Interleaves the companies' records, each company's own order kept. About 16 bytes a record. */
-export function buildTable(options: TableOptions): Table {
-  const { generation, members, hash } = options;
-  const sides = members.map(({ block }) => block[generation]);
+export function buildTable(
+  options: TableOptions,
+  blocks: readonly Pick<TableMember, 'company' | 'block'>[],
+  largeIds: boolean,
+): Table {
+  const { generation, hash } = options;
+  const sides = blocks.map(({ block }) => block[generation]);
   const size = sides.reduce((sum, side) => sum + side.count, 0);
   const present = sides.reduce((sum, side) => sum + side.present, 0);
   const memberOf = new Uint32Array(size);
   let filled = 0;
-  for (const [index, side] of sides.entries()) {
-    memberOf.fill(index, filled, filled + side.present);
-    filled += side.present;
-  }
-  shuffle(memberOf.subarray(0, present), hash);
-  for (const [index, side] of sides.entries()) {
-    memberOf.fill(index, filled, filled + side.count - side.present);
-    filled += side.count - side.present;
-  }
-  shuffle(memberOf.subarray(present), mix(hash, 1));
-  return {
-    generation,
-    region: options.region,
-    shape: options.shape,
-    hash,
-    ...numberPlaces(memberOf, options.members, generation),
-    memberOf,
-    present,
-    ids: createIdSpace(size, mix(hash, 2), options.largeIds),
-    childIds: createIdSpace(size * CHILD_PLACES, mix(hash, 3), options.largeIds),
-    changes: new Map(),
+  const fill = (index: number, count: number): void => {
+    memberOf.fill(index, filled, filled + count);
+    filled += count;
   };
-}
+  for (const [index, side] of sides.entries()) fill(index, side.present);
+  for (const [index, side] of sides.entries()) fill(index, side.count - side.present);
+  shuffle(memberOf.subarray(0, present), hash);
+  shuffle(memberOf.subarray(present), mix(hash, 1));
 
-function numberPlaces(
-  memberOf: Uint32Array,
-  members: TableOptions['members'],
-  generation: 'v3' | 'v4',
-): Pick<Table, 'members' | 'placeOf'> {
-  const placeOf = new Uint32Array(memberOf.length);
-  const next = new Uint32Array(members.length);
-  const numbered = members.map(({ company, block }) => ({
-    company,
-    block,
-    positions: new Uint32Array(block[generation].count),
-  }));
-  for (let position = 0; position < memberOf.length; position++) {
-    const index = memberOf[position] ?? 0;
+  const positionsOf = sides.map(({ count }) => new Uint32Array(count));
+  const next = new Uint32Array(sides.length);
+  const placeOf = memberOf.map((index, position) => {
     const place = next[index] ?? 0;
     next[index] = place + 1;
-    placeOf[position] = place;
-    const positions = numbered[index]?.positions;
+    const positions = positionsOf[index];
     if (positions !== undefined) positions[place] = position;
-  }
-  return { members: numbered, placeOf };
+    return place;
+  });
+  return {
+    ...options,
+    members: blocks.map((member, index) => ({
+      ...member,
+      positions: positionsOf[index] ?? new Uint32Array(),
+    })),
+    memberOf,
+    placeOf,
+    present,
+    ids: createIdSpace(size, mix(hash, 2), largeIds),
+    childIds: createIdSpace(size * CHILD_PLACES, mix(hash, 3), largeIds),
+    changes: new Map(),
+  };
 }
 
 function shuffle(list: Uint32Array, hash: number): void {

@@ -1,11 +1,18 @@
-import { type Block, placeOf } from './blocks.js';
-import { type Child, childAt, childGroupsOf, childrenOn } from './children.js';
-import { type RowsOf, rowsFor } from './circumstances.js';
-import type { Company, Connection } from './connections.js';
-import type { FateRow } from './fate.js';
-import { ARRIVING_FATE, fateAt } from './record-fates.js';
-import { childIdOf, driftedFields, keyOf, recordAt, type Stored, svcIdOf } from './records.js';
-import type { Member, Table } from './tables.js';
+import type { Company, CompanyConnection } from './connections.js';
+import { ARRIVING_FATE, type Fate, type FateRow, fateAt } from './fates.js';
+import {
+  type ChildRecord,
+  childAt,
+  childGroupsOf,
+  childIdOf,
+  childrenOn,
+  driftedFields,
+  keyOf,
+  recordAt,
+  type StoredRecord,
+  svcIdOf,
+} from './records.js';
+import { type Block, placeOf, type Table, type TableMember } from './tables.js';
 import type { World } from './world.js';
 
 /** What a correct remap says about one record or line item. Ids are digits; null where there is none. */
@@ -33,19 +40,67 @@ export interface TruthRow {
   readonly drifted: readonly string[];
 }
 
+type RowsOf = (fate: Fate) => readonly FateRow[];
+
+/** What becomes of each fate of a block in its company's circumstances. */
+export function rowsFor(world: World, connection: CompanyConnection, block: Block): RowsOf {
+  if (connection.kind === 'missing_in_v4') return (fate) => rowsWithoutPlace(fate, 'company_not_in_v4');
+  if (connection.kind === 'missing_in_v3') return (fate) => rowsOnlyInV4(fate, 'company_not_in_v3');
+  if (connection.kind === 'ambiguous') {
+    const reason = 'company_ambiguous';
+    return (fate) => [...rowsWithoutPlace(fate, reason), ...rowsOnlyInV4(fate, reason)];
+  }
+  if (world.isAbsent(world.connections.indexOf(connection), block.shape)) {
+    return (fate) => rowsWithoutPlace(fate, 'model_not_in_v4');
+  }
+  return connection.kind === 'inert' ? rowsWhenInert : (fate) => fate.rows;
+}
+
+/** V3 records whose company or model has no place in V4. */
+function rowsWithoutPlace(fate: Fate, reason: string): readonly FateRow[] {
+  return fate.v3.map((slot, v3) => ({
+    v3,
+    v4: null,
+    status: slot.deleted ? 'deleted' : 'unmatched',
+    reason: slot.key === 'none' ? 'no_platform_id' : reason,
+  }));
+}
+
+/** V3 records of a connection that V4 lists and holds nothing of. */
+function rowsWhenInert(fate: Fate): readonly FateRow[] {
+  return rowsWithoutPlace(fate, 'connection_inert').map((row, at) => {
+    const slot = fate.v3[at];
+    if (slot === undefined || !slot.deleted || slot.key === 'none') return row;
+    const replaced = fate.v3.some((other) => !other.deleted && other.key === slot.key);
+    return { ...row, reason: replaced ? 'superseded_in_v3' : 'deleted_not_in_v4' };
+  });
+}
+
+/** V4 records whose company has no V3 pair. */
+function rowsOnlyInV4(fate: Fate, reason: string): readonly FateRow[] {
+  return fate.v4.map((slot, v4) => {
+    const keyless = slot.key === 'none';
+    const replaced = !keyless && fate.v4.some((other) => !other.deleted && other.key === slot.key);
+    if (slot.deleted) {
+      return { v3: null, v4, status: 'deleted', reason: replaced ? 'superseded_in_v4' : 'deleted_v4_only' };
+    }
+    return { v3: null, v4, status: 'v4_only', reason: keyless ? 'no_platform_id' : reason };
+  });
+}
+
 /** One pair of companies and a model, or one company and a model where there is no pair. */
 interface Scope {
   readonly world: World;
   readonly block: Block;
-  readonly v3: Side | null;
-  readonly v4: Side | null;
+  readonly v3: TableSide | null;
+  readonly v4: TableSide | null;
   /** Whether the V3 company has that V4 company as its pair. */
   readonly paired: boolean;
 }
 
-interface Side {
+interface TableSide {
   readonly table: Table;
-  readonly member: Member;
+  readonly member: TableMember;
 }
 
 /**
@@ -54,60 +109,58 @@ interface Side {
  */
 export function* buildTruth(world: World): Generator<TruthRow> {
   for (const [index, connection] of world.connections.entries()) {
-    for (const block of world.blocks[index] ?? []) yield* truthOfBlock(world, connection, block);
+    const paired = connection.kind === 'normal' || connection.kind === 'inert';
+    for (const block of world.blocks[index] ?? []) {
+      const rowsOf = rowsFor(world, connection, block);
+      const { shape } = block;
+      const v3 = connection.v3.map((company) =>
+        sideOf(world.v3.get(company.region ?? '')?.get(shape.v3), company),
+      );
+      const v4 = connection.v4.map((company) => sideOf(world.v4.get(shape.v4), company));
+      const sides = paired
+        ? [{ v3: v3[0] ?? null, v4: v4[0] ?? null }]
+        : [...v3.map((side) => ({ v3: side, v4: null })), ...v4.map((side) => ({ v3: null, v4: side }))];
+      for (const side of sides) yield* truthOfScope({ world, block, paired, ...side }, rowsOf);
+    }
   }
 }
 
-function* truthOfBlock(world: World, connection: Connection, block: Block): Generator<TruthRow> {
-  const v3 = connection.v3.map((company) =>
-    sideOf(world.v3.get(company.region ?? '')?.get(block.shape.v3), company),
-  );
-  const v4 = connection.v4.map((company) => sideOf(world.v4.get(block.shape.v4), company));
-  const rowsOf = rowsFor(world, connection, block);
-  const paired = connection.kind === 'normal' || connection.kind === 'inert';
-  if (paired) {
-    yield* truthOfScope({ world, block, v3: v3[0] ?? null, v4: v4[0] ?? null, paired }, rowsOf);
-    return;
-  }
-  for (const side of v3) yield* truthOfScope({ world, block, v3: side, v4: null, paired }, rowsOf);
-  for (const side of v4) yield* truthOfScope({ world, block, v3: null, v4: side, paired }, rowsOf);
-}
-
-function sideOf(table: Table | undefined, company: Company): Side | null {
+function sideOf(table: Table | undefined, company: Company): TableSide | null {
   const member = table?.members.find((candidate) => candidate.company === company);
   return table === undefined || member === undefined ? null : { table, member };
 }
 
 function* truthOfScope(scope: Scope, rowsOf: RowsOf): Generator<TruthRow> {
-  const { block } = scope;
-  for (let group = 0; group < block.fates.length; group++) {
-    const number = block.fates[group] ?? 0;
-    const fate = fateAt(number);
-    const shown = new Set<number>();
-    for (const row of rowsOf(fate)) {
+  for (const [group, number] of scope.block.fates.entries()) {
+    const shown = new Set<number | null>();
+    for (const row of rowsOf(fateAt(number))) {
       const v3 = storedAt(scope, scope.v3, group, row.v3);
       const v4 = storedAt(scope, scope.v4, group, row.v4);
       if (v3 === null && v4 === null) continue;
-      const first = row.v4 === null || !shown.has(row.v4);
-      if (row.v4 !== null) shown.add(row.v4);
-      yield* truthOfRecord(scope, v3, v4, amend(row, number, v3, v4), first);
+      const isFirstOfV4 = row.v4 === null || !shown.has(row.v4);
+      shown.add(row.v4);
+      yield* truthOfRecord(scope, v3, v4, amend(row, number, v3, v4), isFirstOfV4);
     }
   }
 }
 
-function storedAt(scope: Scope, side: Side | null, group: number, slot: number | null): Stored | null {
+function storedAt(
+  scope: Scope,
+  side: TableSide | null,
+  group: number,
+  slot: number | null,
+): StoredRecord | null {
   if (side === null || slot === null) return null;
   const { table, member } = side;
   const records = scope.block[table.generation];
   if (records.count === 0) return null;
   const position = member.positions[placeOf(records, group, slot)];
-  if (position === undefined) return null;
-  if (position >= table.present && !table.changes.has(position)) return null;
+  if (position === undefined || (position >= table.present && !table.changes.has(position))) return null;
   return recordAt(scope.world, table, position);
 }
 
 /** The row of a record that arrived late, or not yet, or was deleted meanwhile. */
-function amend(row: FateRow, fate: number, v3: Stored | null, v4: Stored | null): FateRow {
+function amend(row: FateRow, fate: number, v3: StoredRecord | null, v4: StoredRecord | null): FateRow {
   if (fate === ARRIVING_FATE && v3 === null && v4 !== null) {
     return { ...row, status: 'v4_only', reason: 'unexplained' };
   }
@@ -119,43 +172,75 @@ function amend(row: FateRow, fate: number, v3: Stored | null, v4: Stored | null)
 
 function* truthOfRecord(
   scope: Scope,
-  v3: Stored | null,
-  v4: Stored | null,
+  v3: StoredRecord | null,
+  v4: StoredRecord | null,
   { status, reason }: FateRow,
   isFirstOfV4: boolean,
 ): Generator<TruthRow> {
-  const { world, block } = scope;
+  const { world } = scope;
   const one = v3 ?? v4;
   if (one === null) return;
   const stable = isStable(v3) && isStable(v4);
   yield {
-    ...rowBase(scope, v3),
+    ...companiesOf(scope, v3),
     stable,
     path: '',
     platform_id: keyOf(world, one),
     parent_v3_svc_id: null,
     parent_v4_svc_id: null,
-    v3_svc_id: textOf(v3),
-    v4_svc_id: textOf(v4),
+    v3_svc_id: idText(v3),
+    v4_svc_id: idText(v4),
     status,
     reason,
     drifted: status === 'matched' ? driftedFields(world, v3, v4) : [],
   };
-  const groups = childGroupsOf(block, one.entityHash, world.scenario);
-  if (groups.length === 0) return;
   const inherited = { status, reason: reason === null ? null : `parent_${reason}` };
-  const children =
-    v3 !== null && v4 !== null
-      ? pairedChildren(scope, groups)
-      : lonelyChildren(scope, groups, v3 === null ? 'v4' : 'v3');
-  for (const child of children) {
+  for (const child of childrenOf(scope, v3, v4, one)) {
     if (child.v3 === null && !isFirstOfV4) continue;
-    const row = childRow(scope, v3, v4, child);
-    yield { ...row, ...(status === 'matched' ? {} : inherited), stable, drifted: [] };
+    const [v3Parent, v4Parent] = [child.v3 && v3, child.v4 && v4];
+    yield {
+      ...companiesOf(scope, v3Parent),
+      path: 'line_items',
+      platform_id: (child.v3 ?? child.v4)?.key ?? null,
+      parent_v3_svc_id: idText(v3Parent),
+      parent_v4_svc_id: idText(v4Parent),
+      v3_svc_id: childIdText(v3Parent, child.v3),
+      v4_svc_id: childIdText(v4Parent, child.v4),
+      ...(status === 'matched' ? { status: child.status, reason: child.reason } : inherited),
+      stable,
+      drifted: [],
+    };
   }
 }
 
-function rowBase(scope: Scope, v3: Stored | null) {
+interface ChildRow {
+  readonly v3: ChildRecord | null;
+  readonly v4: ChildRecord | null;
+  readonly status: string;
+  readonly reason: string | null;
+}
+
+/** The line items of a pair with their own fates, or of a record without a twin. */
+function childrenOf(
+  { block, world: { scenario } }: Scope,
+  v3: StoredRecord | null,
+  v4: StoredRecord | null,
+  { entityHash }: StoredRecord,
+): readonly ChildRow[] {
+  const groups = childGroupsOf(block, entityHash, scenario);
+  const none = { v3: null, v4: null, status: '', reason: null };
+  if (v4 === null) return childrenOn('v3', groups, block, scenario).map((child) => ({ ...none, v3: child }));
+  if (v3 === null) return childrenOn('v4', groups, block, scenario).map((child) => ({ ...none, v4: child }));
+  return groups.flatMap((group) =>
+    group.fate.rows.map((row) => ({
+      ...row,
+      v3: row.v3 === null ? null : childAt('v3', group, row.v3, block, scenario),
+      v4: row.v4 === null ? null : childAt('v4', group, row.v4, block, scenario),
+    })),
+  );
+}
+
+function companiesOf(scope: Scope, v3: StoredRecord | null) {
   const v4Company = v3 === null || scope.paired ? scope.v4?.member.company.id : undefined;
   const company = v3?.member.company;
   return {
@@ -166,66 +251,15 @@ function rowBase(scope: Scope, v3: Stored | null) {
   };
 }
 
-function isStable(stored: Stored | null): boolean {
-  return (
-    stored === null || !(stored.fate === fateAt(ARRIVING_FATE) || stored.table.changes.has(stored.position))
-  );
+function isStable(stored: StoredRecord | null): boolean {
+  if (stored === null) return true;
+  return stored.fate !== fateAt(ARRIVING_FATE) && !stored.table.changes.has(stored.position);
 }
 
-function textOf(stored: Stored | null): string | null {
+function idText(stored: StoredRecord | null): string | null {
   return stored === null ? null : svcIdOf(stored).toString();
 }
 
-interface ChildRow {
-  readonly v3: Child | null;
-  readonly v4: Child | null;
-  readonly status: string;
-  readonly reason: string | null;
-}
-
-type ChildGroups = ReturnType<typeof childGroupsOf>;
-
-function* pairedChildren({ block, world }: Scope, groups: ChildGroups): Generator<ChildRow> {
-  const { scenario } = world;
-  for (const group of groups) {
-    for (const row of group.fate.rows) {
-      yield {
-        v3: row.v3 === null ? null : childAt('v3', group, row.v3, block, scenario),
-        v4: row.v4 === null ? null : childAt('v4', group, row.v4, block, scenario),
-        status: row.status,
-        reason: row.reason,
-      };
-    }
-  }
-}
-
-function* lonelyChildren(
-  { block, world }: Scope,
-  groups: ChildGroups,
-  side: 'v3' | 'v4',
-): Generator<ChildRow> {
-  for (const child of childrenOn(side, groups, block, world.scenario)) {
-    yield { v3: side === 'v3' ? child : null, v4: side === 'v4' ? child : null, status: '', reason: null };
-  }
-}
-
-function childRow(
-  scope: Scope,
-  v3: Stored | null,
-  v4: Stored | null,
-  child: ChildRow,
-): Omit<TruthRow, 'stable' | 'drifted'> {
-  const inV3 = v3 !== null && child.v3 !== null;
-  const inV4 = v4 !== null && child.v4 !== null;
-  return {
-    ...rowBase(scope, inV3 ? v3 : null),
-    path: 'line_items',
-    platform_id: (child.v3 ?? child.v4)?.key ?? null,
-    parent_v3_svc_id: inV3 ? textOf(v3) : null,
-    parent_v4_svc_id: inV4 ? textOf(v4) : null,
-    v3_svc_id: inV3 && child.v3 !== null ? childIdOf(v3, child.v3.place).toString() : null,
-    v4_svc_id: inV4 && child.v4 !== null ? childIdOf(v4, child.v4.place).toString() : null,
-    status: child.status,
-    reason: child.reason,
-  };
+function childIdText(parent: StoredRecord | null, child: ChildRecord | null): string | null {
+  return parent === null || child === null ? null : childIdOf(parent, child.place).toString();
 }

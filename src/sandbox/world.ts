@@ -1,12 +1,9 @@
-import { type Block, buildBlock } from './blocks.js';
-import { type Company, type Connection, planConnections, regionsOf } from './connections.js';
+import { type Company, type CompanyConnection, planConnections, regionsOf } from './connections.js';
 import { defaultNow, type Times } from './dates.js';
-import type { Scenario } from './fate.js';
+import { FATES, ORDINARY_FATE, type Scenario } from './fates.js';
+import { MODELS, type ModelShape } from './models.js';
 import { happens, hashOf, mix } from './random.js';
-import { FATES, ORDINARY_FATE } from './record-fates.js';
-import { MODELS } from './shapes/models.js';
-import type { ModelShape } from './shapes/shape.js';
-import { buildTable, type Table } from './tables.js';
+import { type Block, type BlockOptions, buildBlock, buildTable, type Table } from './tables.js';
 
 const DAY_MS = 86_400_000;
 
@@ -28,7 +25,7 @@ export interface World {
   readonly seed: number;
   readonly scenario: Scenario;
   readonly times: Times;
-  readonly connections: readonly Connection[];
+  readonly connections: readonly CompanyConnection[];
   /** By connection, then model, in the order of `MODELS`. */
   readonly blocks: readonly (readonly Block[])[];
   /** By region, then V3 path. */
@@ -44,12 +41,8 @@ export function buildWorld(options: WorldOptions): World {
   const { seed, scenario } = options;
   const hash = hashOf(seed, 'world');
   const nowMs = options.now ?? defaultNow(hash);
-  const connections = planConnections({
-    seed,
-    scenario,
-    companies: options.companies,
-    idsSurvive: options.idsSurvive ?? happens(mix(hash, 1), 0.5),
-  });
+  const idsSurvive = options.idsSurvive ?? happens(mix(hash, 1), 0.5);
+  const connections = planConnections({ seed, scenario, companies: options.companies, idsSurvive });
   const absent = planAbsent(scenario, connections, mix(hash, 2));
   const isAbsent = (connection: number, shape: ModelShape): boolean =>
     absent.has(`${connection} ${shape.v4}`) || absent.has(`all ${shape.v4}`);
@@ -64,52 +57,62 @@ export function buildWorld(options: WorldOptions): World {
       }),
     ),
   );
+  const buildTables = (generation: 'v3' | 'v4', region: string | null, companies: readonly Company[]) =>
+    MODELS.map((shape, model) => {
+      const members = companies.flatMap((company) => {
+        const block = blocks[company.connection]?.[model];
+        return block === undefined ? [] : [{ company, block }];
+      });
+      const place = region === null ? [generation, model] : [generation, region, model];
+      const tableOptions = { generation, region, shape, hash: hashOf(seed, ...place) };
+      return [shape[generation], buildTable(tableOptions, members, scenario === 'ugly')] as const;
+    });
+  const v3Companies = connections.flatMap(({ v3 }) => v3);
+  const v3 = regionsOf(scenario).map((region) => {
+    const companies = v3Companies.filter((company) => company.region === region);
+    return [region, new Map(buildTables('v3', region, companies))] as const;
+  });
+  const v4Companies = connections.flatMap(({ v4 }) => v4);
   return {
     seed,
     scenario,
     times: { nowMs, sinceMs: nowMs - options.windowDays * DAY_MS },
     connections,
     blocks,
-    v3: buildV3Tables(seed, scenario, connections, blocks),
-    v4: buildV4Tables(seed, scenario, connections, blocks),
+    v3: new Map(v3),
+    v4: new Map(buildTables('v4', null, v4Companies)),
     isAbsent,
   };
-}
-
-const FORCED: Readonly<Record<Scenario, readonly number[]>> = {
-  clean: fatesOf('clean'),
-  ugly: fatesOf('ugly'),
-};
-
-function fatesOf(scenario: Scenario): readonly number[] {
-  return FATES.flatMap((fate, number) =>
-    number === ORDINARY_FATE || fate.weight[scenario] === 0 ? [] : [number],
-  );
 }
 
 const FEWEST_GROUPS = 3;
 
 function planBlock(
   { seed, scenario, scale, arrivals }: WorldOptions,
-  connections: readonly Connection[],
+  connections: readonly CompanyConnection[],
   connection: number,
   model: number,
-): { hash: number; groups: number; arriving: number; forced: readonly number[] } {
+): Pick<BlockOptions, 'hash' | 'groups' | 'arriving' | 'forced'> {
   const hash = hashOf(seed, 'block', connection, model);
-  const kind = connections[connection]?.kind;
-  const share = (connections[connection]?.weight ?? 0) / sumWeights(connections);
+  const { kind, weight: share = 0 } = connections[connection] ?? {};
   const weight = MODELS[model]?.weight ?? 0;
-  const wanted = (scale * share * weight) / sumWeights(MODELS);
+  const wanted = (scale * (share / sumWeights(connections)) * weight) / sumWeights(MODELS);
   const jitter = 0.8 + (0.4 * (hash % 1000)) / 1000;
   const groups = weight === 0 ? 1 : Math.max(FEWEST_GROUPS, Math.round(wanted * jitter));
-  const all = FORCED[scenario];
-  const first = Math.ceil(all.length / MODELS.length) * model + 13 * connection;
-  const forced = Math.min(Math.ceil(all.length / MODELS.length), Math.floor(groups / 2));
+  // Every fate of the scenario but the ordinary one, spread over the models.
+  const all = [...FATES.keys()].filter(
+    (fate) => fate !== ORDINARY_FATE && FATES[fate]?.weight[scenario] !== 0,
+  );
+  const perModel = Math.ceil(all.length / MODELS.length);
+  const first = perModel * model + 13 * connection;
   return {
     hash,
     groups,
     arriving: arrivals && kind === 'normal' && weight > 0 ? Math.min(5, Math.ceil(groups / 10)) : 0,
-    forced: Array.from({ length: forced }, (_, index) => all[(first + index) % all.length] ?? ORDINARY_FATE),
+    forced: Array.from(
+      { length: Math.min(perModel, Math.floor(groups / 2)) },
+      (_, index) => all[(first + index) % all.length] ?? ORDINARY_FATE,
+    ),
   };
 }
 
@@ -120,7 +123,7 @@ function sumWeights(list: readonly { readonly weight: number }[]): number {
 /** In the ugly scenario V4 lacks a model for one company, and sometimes one for all. */
 function planAbsent(
   scenario: Scenario,
-  connections: readonly Connection[],
+  connections: readonly CompanyConnection[],
   hash: number,
 ): ReadonlySet<string> {
   if (scenario === 'clean') return new Set();
@@ -133,51 +136,4 @@ function planAbsent(
   if (happens(mix(hash, 1), 0.5)) absent.add(`all ${forAll}`);
   if (happens(mix(hash, 2), 0.5)) absent.add(`${inert} ${forOne}`);
   return absent;
-}
-
-type Blocks = World['blocks'];
-
-function membersOf(companies: readonly Company[], blocks: Blocks, model: number) {
-  return companies.flatMap((company) => {
-    const block = blocks[company.connection]?.[model];
-    return block === undefined ? [] : [{ company, block }];
-  });
-}
-
-function buildV3Tables(
-  seed: number,
-  scenario: Scenario,
-  connections: readonly Connection[],
-  blocks: Blocks,
-): World['v3'] {
-  const tables = new Map<string, Map<string, Table>>();
-  for (const region of regionsOf(scenario)) {
-    const companies = connections.flatMap(({ v3 }) => v3.filter((company) => company.region === region));
-    const ofRegion = new Map<string, Table>();
-    for (const [model, shape] of MODELS.entries()) {
-      const members = membersOf(companies, blocks, model);
-      const hash = hashOf(seed, 'v3', region, model);
-      const largeIds = scenario === 'ugly';
-      ofRegion.set(shape.v3, buildTable({ generation: 'v3', region, shape, hash, largeIds, members }));
-    }
-    tables.set(region, ofRegion);
-  }
-  return tables;
-}
-
-function buildV4Tables(
-  seed: number,
-  scenario: Scenario,
-  connections: readonly Connection[],
-  blocks: Blocks,
-): World['v4'] {
-  const companies = connections.flatMap(({ v4 }) => v4);
-  const tables = new Map<string, Table>();
-  for (const [model, shape] of MODELS.entries()) {
-    const members = membersOf(companies, blocks, model);
-    const hash = hashOf(seed, 'v4', model);
-    const largeIds = scenario === 'ugly';
-    tables.set(shape.v4, buildTable({ generation: 'v4', region: null, shape, hash, largeIds, members }));
-  }
-  return tables;
 }

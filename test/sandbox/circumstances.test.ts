@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { rowsFor } from '../../src/sandbox/circumstances.js';
-import { FATES } from '../../src/sandbox/record-fates.js';
+import { FATES } from '../../src/sandbox/fates.js';
+import { rowsFor } from '../../src/sandbox/truth.js';
 import { buildWorld } from '../../src/sandbox/world.js';
 
 const world = buildWorld({

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { REASONS_BY_STATUS, STATUSES } from '../../src/reasons.js';
-import { MODELS } from '../../src/sandbox/shapes/models.js';
+import { MODELS } from '../../src/sandbox/models.js';
 import type { Sandbox } from '../../src/sandbox/start.js';
 import { get, getAll, getV4Companies, type Row } from './client.js';
 import { sandboxStarter } from './sandboxes.js';

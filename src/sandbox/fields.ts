@@ -1,34 +1,5 @@
-import type { Json, JsonObject } from '../json.js';
-import type { Draw } from '../random.js';
-
-/** How a field's values compare in filters; `decimal` is a number carried as text. */
-export type FieldKind = 'integer' | 'number' | 'decimal' | 'text' | 'texts' | 'timestamp';
-
-/** A record's dates on its platform as text, null where the platform gave none. */
-export interface PlatformDates {
-  readonly created: string | null;
-  readonly updated: string | null;
-  readonly posted: string | null;
-}
-
-/** What a data model's records look like, the same in V3 and V4. */
-export interface ModelShape {
-  /** V3 path, and the model's name everywhere. */
-  readonly v3: string;
-  /** V4 data model. */
-  readonly v4: string;
-  /** Share of all records, relative to the other models; 0: one record per company. */
-  readonly weight: number;
-  /** The platform's fields, those of every record (svc_id, platform_id, …) left out. */
-  readonly fields: Readonly<Record<string, FieldKind>>;
-  readonly expand: readonly string[];
-  /** `ids`: line items with svc_id and platform_id of their own. */
-  readonly lineItems: 'none' | 'plain' | 'ids';
-  /** False where the model has no date of creation on the platform. */
-  readonly hasCreationDate: boolean;
-  /** The platform's fields of one record. */
-  build(draw: Draw, dates: PlatformDates): JsonObject;
-}
+import type { Json, JsonObject } from './json.js';
+import type { Draw } from './random.js';
 
 /** Rounds to cents. */
 export function cents(amount: number): number {
@@ -49,10 +20,8 @@ export function drawReference(draw: Draw): string | null {
   return draw.maybe(0.1, () => String(1 + draw.below(99_999)));
 }
 
-const CURRENCIES = ['EUR', 'USD', 'GBP', 'SEK', 'JPY', 'PLN', 'ILS'] as const;
-
 export function drawCurrency(draw: Draw): string {
-  return draw.pick(CURRENCIES);
+  return draw.pick(['EUR', 'USD', 'GBP', 'SEK', 'JPY', 'PLN', 'ILS']);
 }
 
 const NAMES = [
@@ -91,20 +60,20 @@ export function drawText(draw: Draw): string | null {
 
 /** A related object as `expand` shows it; it carries ids of its own. */
 export function buildRelation(draw: Draw, name: string): Json {
+  const drawIds = (below: number) => ({
+    svc_id: 1 + draw.below(below),
+    platform_id: String(1 + draw.below(below)),
+  });
   switch (name) {
     case 'currency':
       return { platform_id: drawCurrency(draw), name: 'Currency', decimals: 2 };
     case 'contact':
     case 'company':
-      return { svc_id: 1 + draw.below(900), platform_id: String(1 + draw.below(900)), name: drawName(draw) };
+      return { ...drawIds(900), name: drawName(draw) };
     case 'pipeline':
-      return { svc_id: 1 + draw.below(90), platform_id: String(1 + draw.below(90)), name: 'Sales' };
+      return { ...drawIds(90), name: 'Sales' };
     case 'payments':
-      return Array.from({ length: draw.below(3) }, () => ({
-        svc_id: 1 + draw.below(900),
-        platform_id: String(1 + draw.below(900)),
-        amount: drawAmount(draw),
-      }));
+      return Array.from({ length: draw.below(3) }, () => ({ ...drawIds(900), amount: drawAmount(draw) }));
     case 'phone_numbers':
       return [{ type: 'work', number: `+44 20 ${1_000_000 + draw.below(8_999_999)}` }];
     case 'addresses':
@@ -112,4 +81,48 @@ export function buildRelation(draw: Draw, name: string): Json {
     default:
       return [{ type: 'website', url: `https://example.test/${draw.next()}` }];
   }
+}
+
+function drawAmounts(draw: Draw): JsonObject {
+  const unit = drawAmount(draw);
+  const quantity = 1 + draw.below(9);
+  const net = cents(unit * quantity);
+  const discount = draw.pick([0, cents(net / 10)]);
+  const tax = cents((net - discount) / 5);
+  return {
+    quantity,
+    unit_amount: unit,
+    sub_total: net,
+    total_discount: discount,
+    tax_amount: tax,
+    total_amount: cents(net - discount + tax),
+  };
+}
+
+/** The platform's fields of a line item of an accounting document; its ids are the caller's. */
+export function buildLineItem(draw: Draw, updatedAt: string | null): JsonObject {
+  return {
+    line_item_type: draw.pick(['item', 'account', 'expense']),
+    line_item_type_id: drawReference(draw),
+    tracking_category_ids: draw.chance(0.3) ? [String(1 + draw.below(40)), 'région-2'] : [],
+    project_id: draw.maybe(0.7, () => String(1 + draw.below(300))),
+    item_id: drawReference(draw),
+    tax_id: drawReference(draw),
+    account_id: drawReference(draw),
+    description: drawText(draw),
+    ...drawAmounts(draw),
+    updated_at: updatedAt,
+  };
+}
+
+/** A line item of an e-commerce order: it has no id of its own. */
+export function buildPlainLineItem(draw: Draw): JsonObject {
+  return {
+    item_id: drawReference(draw),
+    tax_id: drawReference(draw),
+    line_item_type_id: drawReference(draw),
+    line_item_type: draw.pick(['product', 'shipping', 'gift_card']),
+    description: drawText(draw),
+    ...drawAmounts(draw),
+  };
 }

@@ -1,0 +1,179 @@
+/**
+ * What becomes of one platform record: the oracle. A fate says which records V3 and V4 hold of it and, as a
+ * constant, what a correct remap says about each. Nothing is found out by comparing records.
+ */
+
+export type Scenario = 'clean' | 'ugly';
+
+/** `variant`: differs from `base` only by what folding removes; `other`: a different key altogether. */
+type KeyKind = 'base' | 'variant' | 'other' | 'none';
+
+/** `own`: the platform's, often null; `a` and `b`: set, and different. */
+type UniqueIdKind = 'own' | 'a' | 'b' | 'none';
+
+/** One record of a fate on one side. */
+export interface Slot {
+  readonly deleted: boolean;
+  readonly key: KeyKind;
+  readonly uniqueId: UniqueIdKind;
+  /** 1 for the second of two different things under one key, else 0. */
+  readonly entity: 0 | 1;
+}
+
+/** What a correct remap says: about the V3 and the V4 record at these places, null where there is none. */
+export interface FateRow {
+  readonly v3: number | null;
+  readonly v4: number | null;
+  readonly status: string;
+  readonly reason: string | null;
+}
+
+/** Where the platform's dates lie: about the backfill window, or after every export. */
+const DATE_KINDS = ['inside', 'outside', 'future'] as const;
+export type DateKind = (typeof DATE_KINDS)[number];
+
+export interface Fate {
+  readonly name: string;
+  readonly v3: readonly Slot[];
+  readonly v4: readonly Slot[];
+  readonly rows: readonly FateRow[];
+  readonly dates: DateKind;
+  /** How often it is drawn in each scenario, relative to the others. */
+  readonly weight: Readonly<Record<Scenario, number>>;
+}
+
+/**
+ * One fate a line: name | weights (clean, ugly) | V3 slots | V4 slots | rows | dates, `inside` by default. An
+ * indented line continues the one before it.
+ *
+ * A slot is `live` or `gone` (deleted), then its key (`variant`, `other`, `keyless`; else the record's own) and its
+ * unique id (`a`, `b`, `bare` for none; else the record's own). Rows are places `v3-v4`, then their status and reason.
+ */
+const RECORDS = `
+matched | 800 560 | live | live | 0-0 matched
+unique id lost | 5 10 | live a | live bare | 0-0 matched
+unique id conflict | 0 10 | live a | live b | 0-0 matched
+told apart | 6 10 | live a, live b | live a, live b | 0-0 1-1 matched
+near twins | 4 15 | live a, live variant b | live a, live variant b | 0-0 1-1 matched
+before the window | 90 60 | live | none | 0- unmatched/outside_backfill_window | outside
+not loaded | 0 15 | live | none | 0- unmatched/unexplained
+created later | 15 10 | none | live | -0 v4_only/created_after_export | future
+unknown to V3 | 0 10 | none | live | -0 v4_only/unexplained
+gone in V3 | 12 10 | gone | live | 0-0 deleted/deleted_in_v3
+gone in V4 | 12 10 | live | gone | 0-0 deleted/deleted_in_v4
+gone in both | 10 10 | gone | gone | 0-0 deleted/deleted_in_both
+gone, never in V4 | 12 10 | gone | none | 0- deleted/deleted_not_in_v4
+gone, only in V4 | 8 10 | none | gone | -0 deleted/deleted_v4_only
+gone twice | 2 8 | gone, gone | live | 0-0 1-0 deleted/deleted_in_v3
+gone twice in both | 1 5 | gone, gone | gone | 0-0 1-0 deleted/deleted_in_both
+replaced in V3 | 6 10 | live, gone | live | 0-0 matched; 1- deleted/superseded_in_v3
+replaced in V4 | 6 10 | live | live, gone | 0-0 matched; -1 deleted/superseded_in_v4
+replaced in both | 3 8 | live, gone | live, gone
+  | 0-0 matched; 1- deleted/superseded_in_v3; -1 deleted/superseded_in_v4
+replaced, then gone in V4 | 2 8 | live, gone | gone | 0-0 deleted/deleted_in_v4; 1- deleted/superseded_in_v3
+replaced, never in V4 | 0 8 | live, gone | none | 0- unmatched/unexplained; 1- deleted/superseded_in_v3
+replaced, unknown to V3 | 0 8 | none | live, gone | -0 v4_only/unexplained; -1 deleted/superseded_in_v4
+twice in V4 | 0 10 | live a | live bare, live bare | 0- -0 -1 ambiguous/duplicate_platform_id_v4
+twice in V4, one singled out | 0 8 | live a | live a, live b | 0-0 matched; -1 ambiguous/duplicate_platform_id_v4
+twice in V4, same unique id | 0 8 | live a | live a, live a | 0- -0 -1 ambiguous/duplicate_platform_id_v4
+twice in V4 and gone once | 0 8 | live bare | live bare, live bare, gone bare
+  | 0- -0 -1 ambiguous/duplicate_platform_id_v4; -2 deleted/superseded_in_v4
+twice in V4, all gone | 0 8 | live a | gone bare, gone bare | 0- -0 -1 ambiguous/duplicate_platform_id_v4
+gone, twice gone in V4, one singled out | 0 8 | gone a | gone a, gone b
+  | 0-0 deleted/deleted_in_both; -1 ambiguous/duplicate_platform_id_v4
+gone, twice in V4 | 0 8 | gone bare | live bare, live bare | 0- -0 -1 ambiguous/duplicate_platform_id_v4
+twice, unknown to V3 | 0 5 | none | live bare, live bare | -0 -1 v4_only/unexplained
+twice in V3 | 0 10 | live bare, live bare | live | 0- 1- -0 ambiguous/duplicate_platform_id_v3
+twice in V3, one told apart | 0 8 | live a, live b | live a | 0-0 matched; 1- ambiguous/duplicate_platform_id_v3
+twice in V3, gone in V4 | 0 8 | live bare, live bare | gone | 0- 1- -0 ambiguous/duplicate_platform_id_v3
+told apart, gone in V4 | 0 8 | live a, live b | gone a, gone b | 0-0 1-1 deleted/deleted_in_v4
+twice in V3 and gone once | 0 8 | live bare, live bare, gone bare | live bare
+  | 0- 1- ambiguous/duplicate_platform_id_v3; 2- deleted/superseded_in_v3; -0 ambiguous/duplicate_platform_id_v3
+twice in both | 0 8 | live bare, live bare | live bare, live bare | 0- 1- -0 -1 ambiguous/duplicate_platform_id_v3
+twice in V3, never in V4 | 0 5 | live bare, live bare | none | 0- 1- unmatched/unexplained
+keyless in V3 | 0 10 | live keyless | none | 0- unmatched/no_platform_id
+keyless and gone in V3 | 0 8 | gone keyless | none | 0- deleted/no_platform_id
+keyless in V4 | 0 8 | none | live keyless | -0 v4_only/no_platform_id
+keyless and gone in V4 | 0 8 | none | gone keyless | -0 deleted/deleted_v4_only
+keyless in both | 0 8 | live keyless a | live keyless a | 0- unmatched/no_platform_id; -0 v4_only/no_platform_id
+key replaced | 0 10 | live a | live other a | 0- unmatched/key_changed; -0 v4_only/key_changed
+key written otherwise | 0 10 | live bare | live variant bare | 0- unmatched/key_changed; -0 v4_only/key_changed
+key replaced before the window | 0 8 | live a | live other a
+  | 0- unmatched/key_changed; -0 v4_only/key_changed | outside
+near twins, one loaded | 0 8 | live bare, live variant bare | live bare | 0-0 matched; 1- unmatched/unexplained
+arriving | 0 0 | live | live | 0-0 matched
+`;
+
+/** The same for a line item inside a pair of records. */
+const CHILDREN = `
+matched | 100 70 | live | live | 0-0 matched
+not loaded | 0 5 | live | none | 0- unmatched/unexplained
+added | 0 5 | none | live | -0 v4_only/unexplained
+twice in V4 | 0 4 | live | live, live | 0- -0 -1 ambiguous/duplicate_platform_id_v4
+twice in V3 | 0 4 | live, live | live | 0- 1- -0 ambiguous/duplicate_platform_id_v3
+keyless | 0 4 | live keyless | live keyless | 0- unmatched/no_platform_id; -0 v4_only/no_platform_id
+key written otherwise | 0 4 | live | live variant | 0- unmatched/key_changed; -0 v4_only/key_changed
+`;
+
+const KEY_WORDS: Readonly<Record<string, KeyKind>> = { variant: 'variant', other: 'other', keyless: 'none' };
+const UNIQUE_ID_WORDS: Readonly<Record<string, UniqueIdKind>> = { a: 'a', b: 'b', bare: 'none' };
+
+function parseFates(table: string): readonly Fate[] {
+  const lines = table.trim().replace(/\n +/g, ' ').split('\n');
+  return lines.map((line) => {
+    const [name = '', weights = '', v3 = '', v4 = '', rows = '', dates] = line.split(' | ');
+    const [clean = 0, ugly = 0] = weights.split(' ').map(Number);
+    return {
+      name,
+      v3: parseSlots(v3),
+      v4: parseSlots(v4),
+      rows: rows.split('; ').flatMap(parseRows),
+      dates: DATE_KINDS.find((kind) => kind === dates) ?? 'inside',
+      weight: { clean, ugly },
+    };
+  });
+}
+
+function parseSlots(text: string): readonly Slot[] {
+  if (text === 'none') return [];
+  const slots = text.split(', ').map((slot) => slot.split(' '));
+  const hasA = slots.some((words) => words.includes('a'));
+  return slots.map((words) => {
+    const find = <T>(choices: Readonly<Record<string, T>>): T | undefined =>
+      words.map((word) => choices[word]).find((choice) => choice !== undefined);
+    const uniqueId = find(UNIQUE_ID_WORDS) ?? 'own';
+    return {
+      deleted: words[0] === 'gone',
+      key: find(KEY_WORDS) ?? 'base',
+      uniqueId,
+      entity: uniqueId === 'b' && hasA ? 1 : 0,
+    };
+  });
+}
+
+function parseRows(text: string): readonly FateRow[] {
+  const match = /^((?:\d?-\d? )+)(\w+)(?:\/(\w+))?$/.exec(text);
+  if (match === null) throw new TypeError(`Not a row of a fate: ${text}`);
+  const [, places = '', status = '', reason = null] = match;
+  return places
+    .trim()
+    .split(' ')
+    .map((place) => {
+      const [v3, v4] = place.split('-').map((digit) => (digit === '' ? null : Number(digit)));
+      return { v3: v3 ?? null, v4: v4 ?? null, status, reason };
+    });
+}
+
+/** Every fate of a record; a fate's number is its place here. */
+export const FATES = parseFates(RECORDS);
+export const CHILD_FATES = parseFates(CHILDREN);
+
+export const ORDINARY_FATE = 0;
+/** A record that V4 already holds and V3 gets while it is being paged. */
+export const ARRIVING_FATE = FATES.length - 1;
+
+export function fateAt(number: number): Fate {
+  const fate = FATES[number];
+  if (fate === undefined) throw new RangeError(`There is no fate ${number}.`);
+  return fate;
+}
