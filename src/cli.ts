@@ -10,7 +10,6 @@ import { readTopic, TOPICS } from './docs/topics.js';
 import { exitCodeOf, SvcError } from './errors.js';
 import type { Progress } from './progress.js';
 import { throwIfInterrupted } from './runtime/pause.js';
-import { keepYoungSpaceSmall } from './runtime/young-space.js';
 import { readVersion } from './version.js';
 
 /** Exit codes of the signals that stop a command: 128 + their number. */
@@ -30,7 +29,6 @@ interface Stop {
   runUninterruptible: Io['runUninterruptible'];
 }
 
-keepYoungSpaceSmall();
 process.exitCode = await main(process.argv.slice(2));
 process.exit();
 

@@ -1,7 +1,6 @@
 import { promisify } from 'node:util';
 import { gunzip } from 'node:zlib';
 import type { Dispatcher } from 'undici';
-import { freeMemory, ownsMemory } from './free-memory.js';
 
 const decompress = promisify(gunzip);
 
@@ -67,9 +66,7 @@ async function collect(body: Body, maxBytes: number): Promise<Buffer> {
     chunks.push(bytes);
   }
   if (chunks.length === 1 && chunks[0] !== undefined) return chunks[0];
-  const whole = Buffer.concat(chunks, length);
-  freeMemory(chunks.filter(ownsMemory).map(({ buffer }) => buffer));
-  return whole;
+  return Buffer.concat(chunks, length);
 }
 
 async function decode(sent: Buffer, encoding: string | null, maxBytes: number): Promise<Uint8Array> {

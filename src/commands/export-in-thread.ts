@@ -1,17 +1,12 @@
-import { ownsMemory } from '../api/free-memory.js';
 import type { CompanyListing } from '../api/v4-companies.js';
 import type { ListPage } from '../domain.js';
 import { SvcError } from '../errors.js';
 import type { Followed, ListRequest, PageSupply } from '../export/source.js';
 import { type Channel, flattenError, restoreError, withThread } from '../runtime/threads.js';
-import { keepYoungSpaceSmall } from '../runtime/young-space.js';
 import type { ExportThread } from './export-thread.js';
 import type { Exporter } from './exporter-on.js';
 import { type Hold, removeOwnerNote } from './hold-database.js';
 import type { Io } from './io.js';
-
-/** Pages pass through the thread: with more room for what is young their memory is freed later, and no faster. */
-const YOUNG_MIB = 4;
 
 /** What the export thread asks of the main thread, which does all requests. Lists go by numbers of its own. */
 export type ExportMain = {
@@ -37,13 +32,11 @@ export async function holdInThread<T>(
   const options = {
     name: 'export',
     module: new URL('./export-thread.js', import.meta.url),
-    youngMiB: YOUNG_MIB,
     own: (thread: Channel<ExportThread>) => server.functions(thread),
   };
   try {
     return await withThread<ExportThread, T>(options, io, async (thread, died) => {
       await thread.call('open', hold);
-      keepYoungSpaceSmall();
       const exporter: Exporter = async (generation, request, supply) => {
         server.supply = supply;
         const { firstError, ...summary } = await thread.call('export', generation, request);
@@ -101,12 +94,12 @@ class PageServer {
 /** The page with a body that can change threads without being copied: one that shares its memory is copied here. */
 function movable(page: ListPage): ListPage {
   const { body } = page.columns;
-  if (ownsMemory(body)) return page;
+  if (body.byteLength === body.buffer.byteLength) return page;
   return { ...page, columns: { ...page.columns, body: Uint8Array.from(body) } };
 }
 
 /** What holds the page, all of it its own once it has changed threads. */
-export function buffersOf({ columns }: ListPage): ArrayBuffer[] {
+function buffersOf({ columns }: ListPage): ArrayBuffer[] {
   const { svcIds, companyIds, instants, flags, places, texts, body } = columns;
   const buffers = [svcIds, companyIds, instants, flags, places, texts, body].map(({ buffer }) => buffer);
   return [...new Set(buffers)].filter((buffer) => buffer instanceof ArrayBuffer);

@@ -1,9 +1,8 @@
-import { freeMemory } from '../api/free-memory.js';
 import type { Generation, ListPage } from '../domain.js';
 import type { ExportSummary } from '../export/run-export.js';
 import type { Arrival, PageSupply } from '../export/source.js';
 import { flattenError, restoreError, serveThread, type ThreadError } from '../runtime/threads.js';
-import { buffersOf, type ExportMain } from './export-in-thread.js';
+import type { ExportMain } from './export-in-thread.js';
 import { type Exporter, type ExportRequest, exporterOn } from './exporter-on.js';
 import { type Hold, withDatabase } from './hold-database.js';
 
@@ -37,7 +36,6 @@ serveThread<ExportThread, ExportMain>(({ main, signal, onProgress }) => {
         },
       };
     },
-    release: (page) => freeMemory(buffersOf(page)),
     fetchV4Companies: () => main.call('fetchV4Companies'),
   };
   let exporter: Exporter | undefined;

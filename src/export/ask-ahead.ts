@@ -14,8 +14,6 @@ export function createPageSupply(source: PageSource, clock: { now(): number }): 
   const backlog = { bytes: 0 };
   return {
     fetchV4Companies: () => source.fetchV4Companies(),
-    // a source may give the same page again
-    release: () => {},
     follow: (request, onArrival) => {
       const asking = new AskAhead({ source, clock, backlog, onArrival });
       asking.askOn(request).catch((error: unknown) => asking.fail(error));

@@ -71,7 +71,6 @@ async function readPages(row: StreamRow, ahead: ReadAhead, reader: StreamReader)
   return saved.map(({ answer, step }) => {
     if (answer instanceof SvcError) return { step, thrown: answer };
     tellPage(step.row, answer, reader.onProgress);
-    reader.supply.release(answer);
     return { step, thrown: null };
   });
 }

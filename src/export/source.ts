@@ -26,7 +26,5 @@ export interface Followed {
 export interface PageSupply {
   /** Asks for the page of the request and, page after page, for those behind it. An error is the last to arrive. */
   follow(request: ListRequest, onArrival: (arrival: Arrival) => void): Followed;
-  /** The page was saved, and nobody looks at its bytes or those of rejected objects again. Once for each page. */
-  release(page: ListPage): void;
   fetchV4Companies: PageSource['fetchV4Companies'];
 }

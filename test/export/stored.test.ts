@@ -1,10 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { ListPage } from '../../src/domain.js';
-import { createPageSupply } from '../../src/export/ask-ahead.js';
-import type { PageSupply } from '../../src/export/source.js';
 import { readExportSeq } from '../../src/store/meta.js';
-import type { Db } from '../../src/store/open.js';
-import { listStreams } from '../../src/store/streams.js';
 import { config } from './config.js';
 import { createFakeService } from './fake-service.js';
 import { bench, records, storedIds, V3_LIST } from './support.js';
@@ -42,30 +37,6 @@ describe('the export sequence of an unfinished export', () => {
       seen.push(b.look(readExportSeq));
     }
     expect(seen).toEqual([...new Set(seen)].sort());
-  });
-});
-
-describe('a page that was saved', () => {
-  it('is released once, with nothing of it wanted any more', async () => {
-    const [b, kept] = [bench(), bench()];
-    const service = createFakeService({ [V3_LIST]: records(30) });
-    await kept.run(service);
-    const released: ListPage[] = [];
-    const supply: PageSupply = {
-      ...createPageSupply(service, b.clock),
-      release: (page) => {
-        released.push(page);
-        for (const bytes of [page.columns.body, page.columns.texts]) bytes.fill(0);
-        page.columns.svcIds.fill(0n);
-      },
-    };
-    await b.run(service, 'v3', { supply });
-    const [{ pages } = { pages: 0 }] = b.look((db) => listStreams(db));
-    expect(pages).toBeGreaterThan(2);
-    expect([released.length, new Set(released).size]).toEqual([pages, pages]);
-    expect(b.look(storedIds)).toEqual(kept.look(storedIds));
-    const bodies = (db: Db) => db.prepare('SELECT hex(body) FROM payload ORDER BY record_id').pluck().all();
-    expect(b.look(bodies)).toEqual(kept.look(bodies));
   });
 });
 
