@@ -1,6 +1,6 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { z } from 'zod';
-import { configSchema } from './config/schema.js';
+import { configSchema } from './config/settings.js';
 import { reportSchema } from './report/schema.js';
 
 /** Writes the JSON Schemas that ship in the package; part of the build. */

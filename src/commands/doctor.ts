@@ -1,7 +1,7 @@
 import { versions } from 'node:process';
 import { createApi } from '../api/client.js';
 import type { Config } from '../config/config.js';
-import { type Keys, loadKeys } from '../config/keys.js';
+import { type ApiKeys, loadKeys } from '../config/keys.js';
 import { SvcError } from '../errors.js';
 import { type Finding, judgeFindings, problem } from '../inspect/doctor/finding.js';
 import { judgeFacts } from '../inspect/doctor/judge.js';
@@ -92,7 +92,7 @@ async function probe(
 }
 
 /** The keys that are usable, and what is wrong with the others; by region, '' for V4. */
-function readKeys(config: Config, env: Io['env']): { keys: Keys; keyErrors: Map<string, SvcError> } {
+function readKeys(config: Config, env: Io['env']): { keys: ApiKeys; keyErrors: Map<string, SvcError> } {
   const v3 = new Map<string, string>();
   const keyErrors = new Map<string, SvcError>();
   for (const endpoint of config.v3.regions) {

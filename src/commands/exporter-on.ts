@@ -1,5 +1,5 @@
 import type { Config } from '../config/config.js';
-import { buildFingerprint } from '../config/fingerprint.js';
+import { buildFingerprint } from '../config/inputs.js';
 import type { Generation } from '../domain.js';
 import { exportV3 } from '../export/export-v3.js';
 import { exportV4 } from '../export/export-v4.js';

@@ -1,5 +1,5 @@
 import type { Config } from '../config/config.js';
-import { buildFingerprint } from '../config/fingerprint.js';
+import { buildFingerprint } from '../config/inputs.js';
 import { SvcError } from '../errors.js';
 import { newPause } from '../runtime/pause.js';
 import { listCompanyIds } from '../store/findings.js';

@@ -1,7 +1,7 @@
 import type { Api } from '../api/client.js';
 import { sleepForReal } from '../api/sleep.js';
 import type { Config } from '../config/config.js';
-import { buildFingerprint } from '../config/fingerprint.js';
+import { buildFingerprint } from '../config/inputs.js';
 import { SvcError } from '../errors.js';
 import { createSaver } from '../export/saver.js';
 import { recheck } from '../inspect/recheck/recheck.js';

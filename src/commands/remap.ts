@@ -1,8 +1,7 @@
 import { readCompaniesFile } from '../config/companies-file.js';
 import type { Config } from '../config/config.js';
 import { readDecisionsFile } from '../config/decisions-file.js';
-import { buildFingerprint } from '../config/fingerprint.js';
-import { digestInputFiles } from '../config/input-files.js';
+import { buildFingerprint, digestInputFiles } from '../config/inputs.js';
 import { SvcError } from '../errors.js';
 import type { RemapSummary } from '../match/build-remap.js';
 import { STATUSES } from '../reasons.js';
@@ -91,16 +90,8 @@ const THREAD: ThreadOptions<RemapThread> = {
  * @throws SvcError `bad_input`
  */
 export function readRemapInputs(config: Config): Pick<RemapRequest, 'named' | 'decisions' | 'inputs'> {
-  const { match } = config.companies;
-  const regions = config.v3.regions.map(({ region }) => region);
-  return {
-    inputs: digestInputFiles(config),
-    named: typeof match === 'string' ? [] : readCompaniesFile(match.file, regions),
-    decisions:
-      config.decisions === null
-        ? []
-        : readDecisionsFile(config.decisions, { models: config.models, regions }),
-  };
+  const inputs = digestInputFiles(config);
+  return { inputs, named: readCompaniesFile(config), decisions: readDecisionsFile(config) };
 }
 
 function renderRemapSummary(summary: RemapSummary): string {

@@ -1,6 +1,6 @@
 import { isAbsolute } from 'node:path';
 import type { Config } from '../config/config.js';
-import { listInputFiles } from '../config/input-files.js';
+import { listInputFiles } from '../config/inputs.js';
 import { SvcError } from '../errors.js';
 import type { Baseline } from '../report/baseline.js';
 import { buildReport } from '../report/build-report.js';

@@ -1,7 +1,7 @@
 import { basename } from 'node:path';
 import { type ApplyTarget, applyTargetSchema, resolveTarget } from '../config/apply-targets.js';
-import { findTargetProblems } from '../config/check-targets.js';
 import type { Config } from '../config/config.js';
+import { findTargetProblems } from '../config/cross-checks.js';
 import { SvcError } from '../errors.js';
 import type { Given } from './command.js';
 

@@ -1,6 +1,6 @@
 import { type Api, createApi } from '../api/client.js';
 import type { Config } from '../config/config.js';
-import { type Keys, listSecrets, loadKeys } from '../config/keys.js';
+import { type ApiKeys, listSecrets, loadKeys } from '../config/keys.js';
 import { SvcError } from '../errors.js';
 import type { Io } from './io.js';
 import { withHostWaits } from './with-host-waits.js';
@@ -30,7 +30,7 @@ export async function withApi<T>(config: Config, io: Io, work: (api: Api) => Pro
 }
 
 /** A client with these keys, whose messages show none of the configured ones. */
-export function openApi(config: Config, io: Io, keys: Keys): Api {
+export function openApi(config: Config, io: Io, keys: ApiKeys): Api {
   const { env, onProgress, signal, hostLimits } = io;
   return createApi({ config, keys, secrets: listSecrets(config, env), env, onProgress, signal, hostLimits });
 }

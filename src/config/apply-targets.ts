@@ -1,7 +1,7 @@
-import { isAbsolute, resolve } from 'node:path';
+import { resolve } from 'node:path';
 import { z } from 'zod';
 import { MODEL_REF } from './model-ref.js';
-import { strict } from './strict.js';
+import { strict } from './problems.js';
 
 /** Where ids of the service are stored in the user's own data: the `apply` section of the configuration. */
 
@@ -46,9 +46,15 @@ const idColumn = strict({
   if (one.company !== undefined && one.companyColumn !== undefined) both('company', 'companyColumn');
 });
 
-const KIND = 'What it is: "csv", "ndjson", "sqlite" or "postgres".';
+/** Settings of every kind of target. */
+function targetOf<Kind extends string>(kind: Kind) {
+  return {
+    name: name.describe('A name of your choice, used in the ledger and in reports.'),
+    kind: z.literal(kind).describe('What it is: "csv", "ndjson", "sqlite" or "postgres".'),
+  };
+}
+
 const ids = z.array(idColumn).min(1).describe('The columns that contain ids.');
-const targetName = name.describe('A name of your choice, used in the ledger and in reports.');
 const file = z.string().min(1);
 const source = file.describe('The file: CSV, NDJSON (one JSON value per line) or a SQLite database.');
 const output = file.optional().describe('The new file. Default: beside the old one, with .v4 in its name.');
@@ -60,8 +66,7 @@ const key = z
   .describe('Columns that identify a row. Default: the primary key, otherwise a unique index.');
 
 const csv = strict({
-  name: targetName,
-  kind: z.literal('csv').describe(KIND),
+  ...targetOf('csv'),
   file: source,
   output,
   delimiter: z.enum(['auto', ',', ';', '\t', '|']).default('auto').describe('Field separator.'),
@@ -69,29 +74,16 @@ const csv = strict({
   ids,
 });
 
-const ndjson = strict({
-  name: targetName,
-  kind: z.literal('ndjson').describe(KIND),
-  file: source,
-  output,
-  ids,
-});
+const ndjson = strict({ ...targetOf('ndjson'), file: source, output, ids });
 
-const sqlite = strict({
-  name: targetName,
-  kind: z.literal('sqlite').describe(KIND),
-  file: source,
-  table,
-  key,
-  ids,
-});
+const sqlite = strict({ ...targetOf('sqlite'), file: source, table, key, ids });
 
-const environmentName = z
+export const environmentName = z
   .string()
   .regex(/^[A-Za-z_][A-Za-z0-9_]*$/, 'must be the name of an environment variable');
+
 const postgres = strict({
-  name: targetName,
-  kind: z.literal('postgres').describe(KIND),
+  ...targetOf('postgres'),
   urlEnv: environmentName.optional().describe('Environment variable that contains the connection string.'),
   urlFile: file
     .optional()
@@ -118,19 +110,17 @@ export const applyTargetSchema = z.discriminatedUnion('kind', [csv, ndjson, sqli
   error: 'must be "csv", "ndjson", "sqlite" or "postgres"',
 });
 
-/** `apply.targets` of the configuration. */
-const applyTargetsSchema = z
-  .array(applyTargetSchema)
-  .superRefine((targets, context) => {
-    const names = targets.map((target) => target.name);
-    const twice = names.find((one, at) => names.indexOf(one) !== at);
-    if (twice !== undefined) context.addIssue(`uses the name "${twice}" twice`);
-  })
-  .default([]);
-
 /** The `apply` section of the configuration. */
 export const applySchema = strict({
-  targets: applyTargetsSchema.describe('The tables and files that contain ids of the service.'),
+  targets: z
+    .array(applyTargetSchema)
+    .superRefine((targets, context) => {
+      const names = targets.map((target) => target.name);
+      const twice = names.find((one, at) => names.indexOf(one) !== at);
+      if (twice !== undefined) context.addIssue(`uses the name "${twice}" twice`);
+    })
+    .default([])
+    .describe('The tables and files that contain ids of the service.'),
 });
 
 export type ApplyTarget = z.output<typeof applyTargetSchema>;
@@ -144,20 +134,13 @@ export type IdColumn = ApplyTarget['ids'][number];
 
 /** The target with its files as absolute paths; relative ones are taken from `folder`. */
 export function resolveTarget(target: ApplyTarget, folder: string): ApplyTarget {
-  const absolute = (path: string) => (isAbsolute(path) ? path : resolve(folder, path));
-  switch (target.kind) {
-    case 'csv':
-    case 'ndjson':
-      return {
-        ...target,
-        file: absolute(target.file),
-        ...(target.output === undefined ? {} : { output: absolute(target.output) }),
-      };
-    case 'sqlite':
-      return { ...target, file: absolute(target.file) };
-    case 'postgres':
-      return target.urlFile === undefined ? target : { ...target, urlFile: absolute(target.urlFile) };
+  const { kind } = target;
+  if (kind === 'postgres') {
+    return target.urlFile === undefined ? target : { ...target, urlFile: resolve(folder, target.urlFile) };
   }
+  const file = resolve(folder, target.file);
+  if (kind === 'sqlite' || target.output === undefined) return { ...target, file };
+  return { ...target, file, output: resolve(folder, target.output) };
 }
 
 /** The column's name with its JSON path, for people and ledgers. */

@@ -1,6 +1,7 @@
 import { parseId } from '../domain.js';
 import { orMeant } from '../text/suggest.js';
-import { assertNoProblems, readCsvFile, takeCsvLines } from './csv-file.js';
+import type { Config } from './config.js';
+import { type CsvFormat, parseCsv, readCsvFile } from './csv-file.js';
 
 /** A V3 company with the V4 company that the user says it is. */
 export interface NamedCompanyPair {
@@ -12,19 +13,14 @@ export interface NamedCompanyPair {
 export const COMPANIES_HEADER = 'region,v3_company_id,v4_company_id';
 
 /**
- * Reads `companies.csv`.
+ * The pairs in `companies.csv`; none where the configuration names no such file.
  *
  * @throws SvcError `bad_input`, with every problem and its line
  */
-export function readCompaniesFile(file: string, regions: readonly string[]): NamedCompanyPair[] {
-  const text = readCsvFile(file, 'companies file', 'companies.match.file');
-  const { pairs, problems } = parseCompanies(text, regions);
-  assertNoProblems(
-    file,
-    problems,
-    `The first line is ${COMPANIES_HEADER}; each V3 and each V4 company may be named once.`,
-  );
-  return pairs;
+export function readCompaniesFile({ companies, v3 }: Pick<Config, 'companies' | 'v3'>): NamedCompanyPair[] {
+  const { match } = companies;
+  if (typeof match === 'string') return [];
+  return readCsvFile(match.file, formatOf(v3.regions.map(({ region }) => region)));
 }
 
 /** The pairs of a companies file, and what is wrong with it by line. */
@@ -32,39 +28,32 @@ export function parseCompanies(
   text: string,
   regions: readonly string[],
 ): { readonly pairs: NamedCompanyPair[]; readonly problems: string[] } {
-  const pairs: NamedCompanyPair[] = [];
-  const named = new Map<string, number>();
-  const problems = takeCsvLines(text, COMPANIES_HEADER, (cells, line) => {
-    const parsed = parseLine(cells, regions);
-    if (typeof parsed === 'string') return parsed;
-    const problem = nameOnce(named, parsed, line);
-    if (problem === null) pairs.push(parsed);
-    return problem;
-  });
-  return { pairs, problems };
+  const { rows, problems } = parseCsv(text, formatOf(regions));
+  return { pairs: rows, problems };
 }
 
-/** The line's pair, or what is wrong with it. */
-function parseLine(cells: readonly string[], regions: readonly string[]): NamedCompanyPair | string {
-  const [region = '', v3 = '', v4 = '', ...more] = cells;
-  if (v4 === '' || more.length > 0) return 'needs exactly three values';
-  if (!regions.includes(region)) {
-    return `"${region}" is not a configured region${orMeant(region, regions)}`;
-  }
-  const v3CompanyId = parseId(v3);
-  const v4CompanyId = parseId(v4);
-  if (v3CompanyId === null) return `v3_company_id "${v3}" is not an id`;
-  if (v4CompanyId === null) return `v4_company_id "${v4}" is not an id`;
-  return { region, v3CompanyId, v4CompanyId };
-}
-
-/** What names a company a second time; a V4 company belongs to at most one V3 company of all regions. */
-function nameOnce(named: Map<string, number>, pair: NamedCompanyPair, line: number): string | null {
-  const names = [`V3 company ${pair.v3CompanyId} of ${pair.region}`, `V4 company ${pair.v4CompanyId}`];
-  for (const name of names) {
-    const earlier = named.get(name);
-    if (earlier !== undefined) return `${name} is named on line ${earlier} already`;
-  }
-  for (const name of names) named.set(name, line);
-  return null;
+function formatOf(regions: readonly string[]): CsvFormat<NamedCompanyPair> {
+  return {
+    what: 'companies file',
+    setting: 'companies.match.file',
+    header: COMPANIES_HEADER,
+    verb: 'named',
+    unique: 'V3 and each V4 company',
+    parseRow: ([region = '', v3 = '', v4 = '', ...more]) => {
+      if (v4 === '' || more.length > 0) return 'needs exactly three values';
+      if (!regions.includes(region)) {
+        return `"${region}" is not a configured region${orMeant(region, regions)}`;
+      }
+      const v3CompanyId = parseId(v3);
+      const v4CompanyId = parseId(v4);
+      if (v3CompanyId === null) return `v3_company_id "${v3}" is not an id`;
+      if (v4CompanyId === null) return `v4_company_id "${v4}" is not an id`;
+      return { region, v3CompanyId, v4CompanyId };
+    },
+    // A V4 company belongs to at most one V3 company of all regions.
+    namesOf: ({ region, v3CompanyId, v4CompanyId }) => [
+      { name: `V3 company ${v3CompanyId} of ${region}` },
+      { name: `V4 company ${v4CompanyId}` },
+    ],
+  };
 }

@@ -1,8 +1,9 @@
 import { type ModelPair, parseId } from '../domain.js';
 import { orMeant } from '../text/suggest.js';
-import { assertNoProblems, readCsvFile, takeCsvLines } from './csv-file.js';
+import type { Config } from './config.js';
+import { type CsvFormat, parseCsv, readCsvFile } from './csv-file.js';
 
-/** What a person decided about one V3 id, or about a V4 id that has no V3 record. */
+/** A person's decision about one V3 id, or about a V4 id that has no V3 record. */
 export interface Decision {
   /** Of the file, from 1. */
   readonly line: number;
@@ -30,44 +31,63 @@ export const DECISIONS_HEADER = 'model,path,region,v3_company_id,v3_svc_id,v4_sv
 const UNDECIDED = '?';
 
 /**
- * Reads `decisions.csv`.
+ * The decisions in `decisions.csv`; none where the configuration names no such file.
  *
  * @throws SvcError `bad_input`, with every problem and its line
  */
-export function readDecisionsFile(file: string, places: DecisionPlaces): readonly Decision[] {
-  const text = readCsvFile(file, 'decisions file', 'decisions');
-  const { decisions, problems } = parseDecisions(text, places);
-  assertNoProblems(
-    file,
-    problems,
-    `The first line is ${DECISIONS_HEADER}; each V3 id and each V4 id may be decided once.`,
-  );
-  return decisions;
+export function readDecisionsFile({
+  decisions: file,
+  models,
+  v3,
+}: Pick<Config, 'decisions' | 'models' | 'v3'>): Decision[] {
+  if (file === null) return [];
+  return readCsvFile(file, formatOf({ models, regions: v3.regions.map(({ region }) => region) }));
 }
 
 /** The decisions of a file's text, and what is wrong with it by line. */
 export function parseDecisions(
   text: string,
   places: DecisionPlaces,
-): { readonly decisions: readonly Decision[]; readonly problems: readonly string[] } {
-  const decisions: Decision[] = [];
-  const decided = new Map<string, number>();
-  const problems = takeCsvLines(text, DECISIONS_HEADER, (cells, line) => {
-    const parsed = parseLine(line, cells, places);
-    if (typeof parsed === 'string') return parsed;
-    const problem = decideOnce(decided, parsed);
-    if (problem === null) decisions.push(parsed);
-    return problem;
-  });
-  return { decisions, problems };
+): { readonly decisions: Decision[]; readonly problems: string[] } {
+  const { rows, problems } = parseCsv(text, formatOf(places));
+  return { decisions: rows, problems };
+}
+
+function formatOf(places: DecisionPlaces): CsvFormat<Decision> {
+  return {
+    what: 'decisions file',
+    setting: 'decisions',
+    header: DECISIONS_HEADER,
+    verb: 'decided',
+    unique: 'V3 id and each V4 id',
+    parseRow: (cells, line) => parseDecision(line, cells, places),
+    // V3 ids are unique in a model and region, V4 ids at least in a company's model.
+    namesOf: ({ model, path, region, v3CompanyId, v3SvcId, v4SvcId }) => [
+      ...(v3SvcId === null ? [] : [nameOf(`V3 id ${v3SvcId}`, model, path, region)]),
+      ...(v4SvcId === null ? [] : [nameOf(`V4 id ${v4SvcId}`, model, path, region, String(v3CompanyId))]),
+    ],
+  };
+}
+
+function nameOf(name: string, ...scope: readonly string[]) {
+  return { name, key: [name, ...scope].join('\0') };
 }
 
 /** The line's decision, or what is wrong with it. The note may be left out. */
-function parseLine(line: number, cells: readonly string[], places: DecisionPlaces): Decision | string {
+function parseDecision(
+  line: number,
+  cells: readonly string[],
+  { models, regions }: DecisionPlaces,
+): Decision | string {
   const [model = '', path = '', region = '', company = '', v3 = '', v4 = '', note = '', ...more] = cells;
   if (cells.length < 6 || more.some((cell) => cell !== '')) return 'needs seven values';
-  const problem = findPlaceProblem(model, path, region, places);
-  if (problem !== null) return problem;
+  const known = models.map((pair) => pair.v3);
+  const children = models.find((pair) => pair.v3 === model)?.children;
+  if (children === undefined) return `"${model}" is not a configured model${orMeant(model, known)}`;
+  if (path !== '' && !children.includes(path)) {
+    return `"${path}" is not a field with children of ${model}${orMeant(path, children)}`;
+  }
+  if (!regions.includes(region)) return `"${region}" is not a configured region${orMeant(region, regions)}`;
   const v3CompanyId = parseId(company);
   if (v3CompanyId === null) return `v3_company_id "${company}" is not an id`;
   if (v3 === UNDECIDED || v4 === UNDECIDED) {
@@ -79,37 +99,6 @@ function parseLine(line: number, cells: readonly string[], places: DecisionPlace
   if (v3SvcId === undefined) return `v3_svc_id "${v3}" is not an id`;
   if (v4SvcId === undefined) return `v4_svc_id "${v4}" is not an id`;
   return { line, model, path, region, v3CompanyId, v3SvcId, v4SvcId, note };
-}
-
-function findPlaceProblem(
-  model: string,
-  path: string,
-  region: string,
-  { models, regions }: DecisionPlaces,
-): string | null {
-  const known = models.map(({ v3 }) => v3);
-  const children = models.find(({ v3 }) => v3 === model)?.children;
-  if (children === undefined) return `"${model}" is not a configured model${orMeant(model, known)}`;
-  if (path !== '' && !children.includes(path)) {
-    return `"${path}" is not a field with children of ${model}${orMeant(path, children)}`;
-  }
-  if (regions.includes(region)) return null;
-  return `"${region}" is not a configured region${orMeant(region, regions)}`;
-}
-
-/** What is decided a second time. V3 ids are unique in a model and region, V4 ids at least in a company's model. */
-function decideOnce(decided: Map<string, number>, one: Decision): string | null {
-  const { line, model, path, region, v3CompanyId, v3SvcId, v4SvcId } = one;
-  const names = [
-    ...(v3SvcId === null ? [] : [{ name: `V3 id ${v3SvcId}`, scope: '' }]),
-    ...(v4SvcId === null ? [] : [{ name: `V4 id ${v4SvcId}`, scope: String(v3CompanyId) }]),
-  ].map(({ name, scope }) => ({ name, key: [name, model, path, region, scope].join('\0') }));
-  for (const { name, key } of names) {
-    const earlier = decided.get(key);
-    if (earlier !== undefined) return `${name} is decided on line ${earlier} already`;
-  }
-  for (const { key } of names) decided.set(key, line);
-  return null;
 }
 
 /** An id in its one spelling: `007` and `+7` are none; undefined where the text is no 64-bit id. */

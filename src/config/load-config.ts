@@ -1,13 +1,13 @@
-import { resolve } from 'node:path';
-import type { Config } from './config.js';
-import { findCrossProblems } from './cross-check.js';
-import { DEFAULT_CONFIG_FILE } from './defaults.js';
+import { dirname, resolve } from 'node:path';
+import { resolveTarget } from './apply-targets.js';
+import type { Config, Endpoint } from './config.js';
+import { findCrossProblems } from './cross-checks.js';
+import { DEFAULT_CONFIG_FILE, DEFAULT_MODELS, DEFAULT_V3_KEY_ENV, DEFAULT_V4_KEY_ENV } from './defaults.js';
 import { parseConfigFile } from './parse-file.js';
-import { configError, describeIssue, problemsOf, type Source } from './problems.js';
-import { resolveConfig } from './resolve-config.js';
-import { configSchema } from './schema.js';
+import { configError, describeIssue, problemsOf, type SourceText } from './problems.js';
+import { configSchema, type Settings } from './settings.js';
 
-type Env = Readonly<Record<string, string | undefined>>;
+const DAY_MS = 86_400_000;
 
 /** Settings given on the command line. */
 export interface ConfigFlags {
@@ -26,32 +26,84 @@ export interface ConfigFlags {
  * @throws SvcError `config`, naming every problem with its path
  */
 export function loadConfig(given: {
-  readonly env: Env;
+  readonly env: Readonly<Record<string, string | undefined>>;
   readonly flags?: ConfigFlags;
   readonly nowMs: number;
 }): Config {
   const { env, flags = {}, nowMs } = given;
   const file = resolve(flags.config ?? (env['SVC_MIGRATE_CONFIG'] || DEFAULT_CONFIG_FILE));
   const { source, value } = parseConfigFile(file);
-  const database = flags.db ?? (env['SVC_MIGRATE_DB'] || undefined);
-  return parseConfig(source, value, { database, nowMs });
+  return parseConfig(source, value, nowMs, flags.db ?? (env['SVC_MIGRATE_DB'] || undefined));
 }
 
 /** A configuration that is at hand as a value, such as the one a rehearsal makes; `file` only anchors paths. */
 export function buildConfig(value: unknown, file: string, nowMs: number): Config {
-  return parseConfig({ file: resolve(file), text: '', tree: undefined }, value, {
-    database: undefined,
-    nowMs,
-  });
+  return parseConfig({ file: resolve(file), text: '', tree: undefined }, value, nowMs);
 }
 
-function parseConfig(
-  source: Source,
-  value: unknown,
-  given: { readonly database: string | undefined; readonly nowMs: number },
-): Config {
+function parseConfig(source: SourceText, value: unknown, nowMs: number, database?: string): Config {
   const parsed = configSchema.safeParse(value, { error: describeIssue });
   const problems = [...problemsOf(parsed.error?.issues ?? []), ...findCrossProblems(value)];
   if (!parsed.success || problems.length > 0) throw configError(source, problems);
-  return resolveConfig(parsed.data, { file: source.file, ...given });
+  return resolveSettings(parsed.data, source.file, nowMs, database);
 }
+
+/** `database` is from flag or environment, and outranks the file. */
+function resolveSettings(
+  { $schema, v3, v4, models, companies, decisions, backfill, apply, maxAge, ...settings }: Settings,
+  file: string,
+  nowMs: number,
+  database: string | undefined,
+): Config {
+  const folder = dirname(file);
+  const { match } = companies;
+  const { since, days, dateFields } = backfill;
+  const { includeDeleted, companyIdField, eventTypeField } = v4;
+  return {
+    ...settings,
+    file,
+    database: database === undefined ? resolve(folder, settings.database) : resolve(database),
+    v3: {
+      regions: Object.entries(v3.regions).map(([region, own]) =>
+        resolveEndpoint(region, { ...v3, ...own }, DEFAULT_V3_KEY_ENV, folder),
+      ),
+      companies: v3.companies,
+      sweepOverlapMs: v3.sweepOverlap,
+    },
+    v4: {
+      ...resolveEndpoint('', v4, DEFAULT_V4_KEY_ENV, folder),
+      includeDeleted,
+      companies: v4.companies,
+      companyIdField,
+      eventTypeField,
+    },
+    models: models ?? DEFAULT_MODELS,
+    companies: {
+      ...companies,
+      match: typeof match === 'string' ? match : { file: resolve(folder, match.file) },
+    },
+    decisions: decisions === null ? null : resolve(folder, decisions),
+    backfill: {
+      sinceMs: since ?? (days === undefined ? null : nowMs - days * DAY_MS),
+      isRelative: since === undefined && days !== undefined,
+      dateFields,
+    },
+    apply: { targets: apply.targets.map((target) => resolveTarget(target, folder)) },
+    maxAgeMs: maxAge,
+  };
+}
+
+function resolveEndpoint(
+  region: string,
+  { baseUrl, apiKeyEnv, apiKeyFile, pageSize, concurrency, requestsPerSecond }: EndpointSettings,
+  keyEnv: string,
+  folder: string,
+): Endpoint {
+  const keySource = apiKeyFile === undefined ? (apiKeyEnv ?? keyEnv) : resolve(folder, apiKeyFile);
+  return { region, baseUrl, keySource, pageSize, concurrency, requestsPerSecond };
+}
+
+type EndpointSettings = Pick<
+  Settings['v4'],
+  'baseUrl' | 'apiKeyEnv' | 'apiKeyFile' | 'pageSize' | 'concurrency' | 'requestsPerSecond'
+>;

@@ -8,14 +8,14 @@ import {
   printParseErrorCode,
 } from 'jsonc-parser';
 import { SvcError } from '../errors.js';
-import { configError, lineOf, type Problem, type Source } from './problems.js';
+import { configError, lineOf, type SourceText } from './problems.js';
 
 /**
  * A configuration file's text with its tree and value. Comments and trailing commas are allowed.
  *
  * @throws SvcError `config`: missing or unreadable file, wrong syntax with its place, a key set twice
  */
-export function parseConfigFile(file: string): { readonly source: Source; readonly value: unknown } {
+export function parseConfigFile(file: string): { readonly source: SourceText; readonly value: unknown } {
   const text = readConfigText(file);
   assertShallow(file, text);
   const errors: ParseError[] = [];
@@ -28,13 +28,18 @@ export function parseConfigFile(file: string): { readonly source: Source; readon
   }
   const [first] = errors;
   if (first !== undefined) throw syntaxError(source, first);
-  const twice = findRepeatedKeys(tree, []);
-  if (twice.length > 0)
-    throw configError(
-      source,
-      twice.map((one) => describeRepeated(source, one)),
-    );
-  return { source, value: getNodeValue(tree) };
+  const repeated = findRepeatedKeys(tree, []);
+  if (repeated.length === 0) return { source, value: getNodeValue(tree) };
+  throw configError(
+    source,
+    repeated.map(({ path, offset }) => ({
+      path,
+      // Not counted for problems that are not shown.
+      get message() {
+        return `is set again on line ${lineOf(text, offset)}`;
+      },
+    })),
+  );
 }
 
 function readConfigText(file: string): string {
@@ -70,7 +75,7 @@ function assertShallow(file: string, text: string): void {
 }
 
 /** Says where, not what: the text around a mistake may be a pasted key. */
-function syntaxError({ file, text }: Source, error: ParseError): SvcError {
+function syntaxError({ file, text }: SourceText, error: ParseError): SvcError {
   const line = lineOf(text, error.offset);
   const column = error.offset - text.lastIndexOf('\n', error.offset - 1);
   const what = printParseErrorCode(error.error)
@@ -100,13 +105,4 @@ function findRepeatedKeys(node: Node, path: readonly (string | number)[]): Repea
     const nested = value === undefined ? [] : findRepeatedKeys(value, [...path, name]);
     return isRepeated ? [{ path: [...path, name], offset }, ...nested] : nested;
   });
-}
-
-function describeRepeated({ text }: Source, { path, offset }: Repeated): Problem {
-  return {
-    path,
-    get message() {
-      return `is set again on line ${lineOf(text, offset)}`;
-    },
-  };
 }

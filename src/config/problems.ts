@@ -1,6 +1,7 @@
 import { findNodeAtLocation, type Node } from 'jsonc-parser';
-import type { z } from 'zod';
+import { z } from 'zod';
 import { SvcError } from '../errors.js';
+import { orMeant } from '../text/suggest.js';
 
 /** One thing wrong in a configuration, at a path such as `['v3', 'regions', 'eu', 'baseUrl']`. */
 export interface Problem {
@@ -9,10 +10,31 @@ export interface Problem {
 }
 
 /** The text of a configuration with its syntax tree, to say on which line a problem is. */
-export interface Source {
+export interface SourceText {
   readonly file: string;
   readonly text: string;
   readonly tree: Node | undefined;
+}
+
+/** An object without unknown keys; each unknown one gets its own line with a suggestion. */
+export function strict<Shape extends z.core.$ZodShape>(shape: Shape) {
+  const known = Object.keys(shape);
+  return z.strictObject(shape, {
+    error: (issue) =>
+      issue.code === 'unrecognized_keys'
+        ? issue.keys.map((key) => describeUnknownKey(key, known)).join('\n')
+        : undefined,
+  });
+}
+
+function describeUnknownKey(key: string, known: readonly string[]): string {
+  if (/^api_?key$/i.test(key)) {
+    return 'is not a setting: keys are never written here; name a variable in apiKeyEnv or a file in apiKeyFile';
+  }
+  if (/^(?:url|uri|dsn|password|connection_?(?:string|url)?)$/i.test(key) && known.includes('urlEnv')) {
+    return 'is not a setting: connection strings are never written here; name a variable in urlEnv or a file in urlFile';
+  }
+  return `is not a known setting${orMeant(key, known)}`;
 }
 
 /** zod's issues as problems: unknown keys one by one, plain words instead of zod's. */
@@ -50,7 +72,7 @@ export function describeIssue(issue: z.core.$ZodRawIssue): string | undefined {
 const MOST_SHOWN = 100;
 
 /** One error for all problems, each with its path and line. */
-export function configError(source: Source, problems: readonly Problem[]): SvcError {
+export function configError(source: SourceText, problems: readonly Problem[]): SvcError {
   const lines = problems.slice(0, MOST_SHOWN).map((problem) => describe(source, problem));
   const [only] = lines;
   if (problems.length > lines.length) lines.push(`and ${problems.length - lines.length} more`);
@@ -96,7 +118,7 @@ function bound(issue: z.core.$ZodRawIssue, inclusive: unknown, atLeast: string, 
   return `${inclusive === false ? moreThan : atLeast} ${limit}`;
 }
 
-function describe(source: Source, { path, message }: Problem): string {
+function describe(source: SourceText, { path, message }: Problem): string {
   const line = lineAt(source, path);
   const place = path.length === 0 ? 'the configuration' : formatPath(path);
   return `${place}${line === null ? '' : ` (line ${line})`} ${message}`;
@@ -109,7 +131,7 @@ function formatPath(path: readonly PropertyKey[]): string {
 }
 
 /** The line of the setting, or of the nearest object around it that is there. */
-function lineAt({ text, tree }: Source, path: readonly PropertyKey[]): number | null {
+function lineAt({ text, tree }: SourceText, path: readonly PropertyKey[]): number | null {
   if (tree === undefined) return null;
   for (let length = path.length; length > 0; length--) {
     const segments = path.slice(0, length).map((part) => (typeof part === 'number' ? part : String(part)));

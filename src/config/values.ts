@@ -1,8 +1,6 @@
-const LOOPBACK = /^(localhost|127(\.\d{1,3}){3}|\[::1\])$/;
-
 /** Whether a host name is this machine itself, where plain http is always allowed. */
 export function isLoopback(hostname: string): boolean {
-  return LOOPBACK.test(hostname);
+  return /^(localhost|127(\.\d{1,3}){3}|\[::1\])$/.test(hostname);
 }
 
 /** Stands in the configuration that `init` writes where an address is to be filled in. */
@@ -19,6 +17,21 @@ export function baseUrlProblem(text: string): string | null {
   if (url.username !== '' || url.password !== '') return 'must not hold a user name or password';
   if (url.search !== '' || url.hash !== '' || /[?#]/.test(text)) return 'must not hold a query or a fragment';
   return null;
+}
+
+const UNITS_MS = new Map([
+  ['ms', 1],
+  ['s', 1000],
+  ['m', 60_000],
+  ['h', 3_600_000],
+  ['d', 86_400_000],
+]);
+
+/** Milliseconds of a duration such as `15m`, `24h` or `90d`; null for anything else. */
+export function parseDuration(text: string): number | null {
+  const [, amount, unit = ''] = /^(\d{1,9}(?:\.\d{1,3})?)(ms|s|m|h|d)$/.exec(text) ?? [];
+  const unitMs = UNITS_MS.get(unit);
+  return unitMs === undefined ? null : Math.round(Number(amount) * unitMs);
 }
 
 /** An ISO 8601 date (midnight UTC) or a time with its zone as ms since 1970; null for anything else. */

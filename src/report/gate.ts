@@ -1,4 +1,5 @@
-import type { Config, LimitValue } from '../config/config.js';
+import type { Config } from '../config/config.js';
+import type { LimitValue } from '../config/limits.js';
 import type { Outcome, ReportLimit } from '../domain.js';
 import { bareReason, type Status } from '../reasons.js';
 

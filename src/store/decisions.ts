@@ -1,17 +1,10 @@
+import type { Decision } from '../config/decisions-file.js';
 import type { StaleReason } from '../domain.js';
 import type { Db } from './open.js';
 import { type Scope, scopeParams } from './remap.js';
 
-/** What became of a line of `decisions.csv` in the last remap. */
-export interface DecisionResult {
-  readonly line: number;
-  readonly model: string;
-  readonly path: string;
-  readonly region: string;
-  readonly v3CompanyId: bigint;
-  readonly v3SvcId: bigint | null;
-  readonly v4SvcId: bigint | null;
-  readonly note: string;
+/** What the last remap did with a line of `decisions.csv`. */
+export interface DecisionResult extends Decision {
   readonly outcome: DecisionOutcome;
   /** Of a stale one. */
   readonly why: StaleReason | null;
@@ -20,7 +13,7 @@ export interface DecisionResult {
 export type DecisionOutcome = 'taken' | 'not_needed' | 'stale';
 
 interface NewResult {
-  readonly decision: Omit<DecisionResult, 'outcome' | 'why'>;
+  readonly decision: Decision;
   readonly outcome: DecisionOutcome;
   readonly why: StaleReason | null;
 }

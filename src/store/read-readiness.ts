@@ -1,5 +1,5 @@
 import type { Config } from '../config/config.js';
-import { digestInputFiles, type InputSettings } from '../config/input-files.js';
+import { digestInputFiles, type FileSettings } from '../config/inputs.js';
 import type { ModelPair } from '../domain.js';
 import { SvcError } from '../errors.js';
 import { readRemapRuns } from './evidence.js';
@@ -18,7 +18,7 @@ export function readReadiness(
   config: {
     readonly models: readonly Pick<ModelPair, 'v3' | 'v4'>[];
     readonly v3: { readonly regions: readonly { readonly region: string }[] };
-  } & Partial<InputSettings>,
+  } & Partial<FileSettings>,
   scope: Scope,
 ): Readiness {
   return {
@@ -58,7 +58,7 @@ function openCompanyList(db: Db): StreamRow[] {
 }
 
 /** Without these settings nothing is known of the files. */
-function listChangedInputs(db: Db, { companies, decisions }: Partial<InputSettings>): string[] {
+function listChangedInputs(db: Db, { companies, decisions }: Partial<FileSettings>): string[] {
   if (companies === undefined || decisions === undefined) return [];
   const before = readRemapInputs(db);
   const now = digestInputFiles({ companies, decisions });

@@ -8,7 +8,7 @@ import type { Io } from '../../src/commands/io.js';
 import { renderStarter, STARTER_DEFAULTS } from '../../src/commands/starter-config.js';
 import { DEFAULT_MODELS } from '../../src/config/defaults.js';
 import { loadConfig } from '../../src/config/load-config.js';
-import { configSchema } from '../../src/config/schema.js';
+import { configSchema } from '../../src/config/settings.js';
 import { NOW_MS, sampleConfig } from '../config/sample.js';
 import { filesIn, makeFolder, runCli } from './spawn-cli.js';
 

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { parseCompanies, readCompaniesFile } from '../../src/config/companies-file.js';
+import { sampleConfig } from './sample.js';
 
 const HEADER = 'region,v3_company_id,v4_company_id';
 const REGIONS = ['eu', 'us'];
@@ -58,8 +59,7 @@ describe('parseCompanies', () => {
 
 describe('readCompaniesFile', () => {
   it('says that a file is missing', () => {
-    expect(() => readCompaniesFile('/nowhere/companies.csv', REGIONS)).toThrow(
-      expect.objectContaining({ code: 'bad_input' }),
-    );
+    const config = sampleConfig({ companies: { match: { file: '/nowhere/companies.csv' } } });
+    expect(() => readCompaniesFile(config)).toThrow(expect.objectContaining({ code: 'bad_input' }));
   });
 });

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import fc from 'fast-check';
 import { afterAll, describe, expect, it } from 'vitest';
 import { DECISIONS_HEADER, parseDecisions, readDecisionsFile } from '../../src/config/decisions-file.js';
+import { sampleConfig } from './sample.js';
 
 const PLACES = {
   models: [
@@ -183,19 +184,18 @@ describe('parseDecisions', () => {
 
 describe('readDecisionsFile', () => {
   it('says that a file is missing', () => {
-    expect(() => readDecisionsFile('/nowhere/decisions.csv', PLACES)).toThrow(
-      expect.objectContaining({ code: 'bad_input' }),
-    );
+    const config = sampleConfig({ decisions: '/nowhere/decisions.csv' });
+    expect(() => readDecisionsFile(config)).toThrow(expect.objectContaining({ code: 'bad_input' }));
   });
 
   it('names all problems in one message', () => {
     const file = join(folder, 'decisions.csv');
-    const lines = Array.from({ length: 30 }, (_, at) => `accounting/invoices,,eu,1,${at},?,`);
+    const lines = Array.from({ length: 30 }, (_, at) => `accounting/invoices,,default,1,${at},?,`);
     writeFileSync(file, [DECISIONS_HEADER, ...lines].join('\n'));
     const problem = expect.objectContaining({
       code: 'bad_input',
       message: expect.stringMatching(/line 2:[\s\S]*line 31:/),
     });
-    expect(() => readDecisionsFile(file, PLACES)).toThrow(problem);
+    expect(() => readDecisionsFile(sampleConfig({ decisions: file }))).toThrow(problem);
   });
 });

@@ -11,7 +11,7 @@ import { runLookup } from '../../src/commands/lookup.js';
 import { runReport } from '../../src/commands/report.js';
 import { runStatus } from '../../src/commands/status.js';
 import type { Config } from '../../src/config/config.js';
-import { buildFingerprint } from '../../src/config/fingerprint.js';
+import { buildFingerprint } from '../../src/config/inputs.js';
 import { exitCodeOf } from '../../src/errors.js';
 import { openRemap } from '../../src/index.js';
 import { buildRemap } from '../../src/match/build-remap.js';

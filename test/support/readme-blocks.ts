@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { COMMANDS } from '../../src/commands/catalogue/all.js';
 import type { CommandSpec } from '../../src/commands/command.js';
-import { configSchema } from '../../src/config/schema.js';
+import { configSchema } from '../../src/config/settings.js';
 import { readTopic, TOPICS } from '../../src/docs/topics.js';
 import { describeOutcome, REASONS_BY_STATUS, STATUSES } from '../../src/reasons.js';
 

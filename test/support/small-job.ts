@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { setImmediate } from 'node:timers/promises';
 import { createApi } from '../../src/api/client.js';
 import type { Config } from '../../src/config/config.js';
-import { buildFingerprint } from '../../src/config/fingerprint.js';
+import { buildFingerprint } from '../../src/config/inputs.js';
 import type { Generation, ProgressEvent } from '../../src/domain.js';
 import { SvcError } from '../../src/errors.js';
 import { createPageSupply } from '../../src/export/ask-ahead.js';

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createApi } from '../../src/api/client.js';
 import type { Config } from '../../src/config/config.js';
-import { buildFingerprint } from '../../src/config/fingerprint.js';
+import { buildFingerprint } from '../../src/config/inputs.js';
 import { buildConfig } from '../../src/config/load-config.js';
 import { createPageSupply } from '../../src/export/ask-ahead.js';
 import { exportV3 } from '../../src/export/export-v3.js';

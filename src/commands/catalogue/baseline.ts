@@ -1,4 +1,4 @@
-import { parseDuration } from '../../config/durations.js';
+import { parseDuration } from '../../config/values.js';
 import { SvcError } from '../../errors.js';
 import type { WriteBaseline } from '../check.js';
 import type { Given, OptionSpec } from '../command.js';

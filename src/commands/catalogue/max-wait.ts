@@ -1,5 +1,5 @@
 import type { Config } from '../../config/config.js';
-import { parseDuration } from '../../config/durations.js';
+import { parseDuration } from '../../config/values.js';
 import { SvcError } from '../../errors.js';
 import type { Given, OptionSpec } from '../command.js';
 

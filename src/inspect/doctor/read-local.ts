@@ -80,11 +80,8 @@ export function readDisk(database: string): Pick<LocalFacts, 'freeBytes' | 'data
 export function readUserFiles(config: Config): Pick<LocalFacts, 'fileErrors'> & {
   readonly named: readonly NamedCompanyPair[];
 } {
-  const { match } = config.companies;
-  if (typeof match === 'string') return { named: [], fileErrors: [] };
   try {
-    const regions = config.v3.regions.map(({ region }) => region);
-    return { named: readCompaniesFile(match.file, regions), fileErrors: [] };
+    return { named: readCompaniesFile(config), fileErrors: [] };
   } catch (error) {
     if (error instanceof SvcError) return { named: [], fileErrors: [['companies_file', error]] };
     throw error;

@@ -1,5 +1,5 @@
 import type { Api } from '../../../src/api/client.js';
-import { buildFingerprint } from '../../../src/config/fingerprint.js';
+import { buildFingerprint } from '../../../src/config/inputs.js';
 import { createPageSupply } from '../../../src/export/ask-ahead.js';
 import { exportV3 } from '../../../src/export/export-v3.js';
 import { exportV4 } from '../../../src/export/export-v4.js';

@@ -1,26 +1,28 @@
 import { z } from 'zod';
 import { MAX_INT64 } from '../domain.js';
-import { applySchema } from './apply-targets.js';
+import { applySchema, environmentName } from './apply-targets.js';
 import {
   DEFAULT_DATABASE,
   DEFAULT_DATE_FIELDS,
   DEFAULT_FIELD_PREFIX,
   DEFAULT_V3_KEY_ENV,
   DEFAULT_V4_KEY_ENV,
+  resolveModel,
 } from './defaults.js';
-import { parseDuration } from './durations.js';
-import { LIMIT_NAMES, limitValueSchema } from './limits.js';
-import { strict } from './strict.js';
-import { baseUrlProblem, instantOf } from './values.js';
+import { LIMIT_NAMES, type LimitValue, limitValue } from './limits.js';
+import { strict } from './problems.js';
+import { baseUrlProblem, instantOf, parseDuration } from './values.js';
+
+const MIB = 1024 * 1024;
 
 const AN_ID = { error: 'must be an id: digits, in quotes above 9007199254740991' };
 const id = z
   .union([z.int(AN_ID).min(0, AN_ID), z.string().regex(/^\d{1,19}$/, AN_ID)], AN_ID)
   // Runs after a mismatch too.
-  .refine((value) => !/^\d{1,19}$/.test(String(value)) || BigInt(value) <= MAX_INT64, 'is beyond 64 bits');
-const duration = z
-  .string()
-  .refine((text) => parseDuration(text) !== null, 'must be a duration such as "15m", "24h" or "90d"');
+  .refine((value) => !/^\d{1,19}$/.test(String(value)) || BigInt(value) <= MAX_INT64, 'is beyond 64 bits')
+  .transform(BigInt);
+const ids = z.array(id).prefault([]);
+const duration = parsed(parseDuration, 'must be a duration such as "15m", "24h" or "90d"');
 const baseUrl = z.string().superRefine((text, context) => {
   const problem = baseUrlProblem(text);
   if (problem !== null) context.addIssue(problem);
@@ -32,10 +34,22 @@ const modelPath = z
 const modelName = z.string().regex(/^[A-Za-z0-9_-]+$/, 'must be a V4 data model name, such as "invoices"');
 const regionName = z.string().regex(/^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$/, 'is not usable as a region name');
 
+/** Text that `parse` turns into a value; null is a problem. */
+function parsed<T>(parse: (text: string) => T | null, problem: string) {
+  return z.string().transform((text, context): T => {
+    const value = parse(text);
+    if (value !== null) return value;
+    context.addIssue(problem);
+    return z.NEVER;
+  });
+}
+
+function withoutSlash(url: string): string {
+  return url.replace(/\/+$/, '');
+}
+
 const keyReference = {
-  apiKeyEnv: z
-    .string()
-    .regex(/^[A-Za-z_][A-Za-z0-9_]*$/, 'must be the name of an environment variable')
+  apiKeyEnv: environmentName
     .optional()
     .describe(
       `Environment variable that contains the API key. Default without apiKeyFile: ${DEFAULT_V3_KEY_ENV} or ${DEFAULT_V4_KEY_ENV}.`,
@@ -54,7 +68,9 @@ const speed = {
 };
 
 const region = strict({
-  baseUrl: baseUrl.describe('V3 address of the region. Requests go to {baseUrl}/{category}/{model}.'),
+  baseUrl: baseUrl
+    .transform(withoutSlash)
+    .describe('V3 address of the region. Requests go to {baseUrl}/{category}/{model}.'),
   ...keyReference,
 });
 
@@ -64,14 +80,11 @@ const v3 = strict({
     .refine((regions) => Object.keys(regions).length > 0, 'needs at least one region')
     .describe('V3 endpoints, each under a name of your choice, with its own API key and request limits.'),
   ...speed,
-  companies: z
-    .array(id)
-    .default([])
-    .describe(
-      'Company ids by which each V3 list is split, so that the parts are read in parallel. Empty: one list for all.',
-    ),
+  companies: ids.describe(
+    'Company ids by which each V3 list is split, so that the parts are read in parallel. Empty: one list for all.',
+  ),
   sweepOverlap: duration
-    .default('15m')
+    .prefault('15m')
     .describe(
       'After reading a list, records changed while it was read are read again. This setting says how far before the start of that reading the search begins.',
     ),
@@ -80,6 +93,7 @@ const v3 = strict({
 const v4 = strict({
   baseUrl: baseUrl
     .refine((text) => !/\/v4\/*$/i.test(text), 'must not end in /v4: it is added to every request')
+    .transform(withoutSlash)
     .describe('V4 address without /v4. Requests go to {baseUrl}/v4/core/companies/….'),
   ...keyReference,
   ...speed,
@@ -89,10 +103,7 @@ const v4 = strict({
     .describe(
       'Whether to request deleted records from V4. auto: request them, and continue without them where V4 refuses.',
     ),
-  companies: z
-    .array(id)
-    .default([])
-    .describe("V4 company ids to read. Empty: all in V4's list of companies."),
+  companies: ids.describe("V4 company ids to read. Empty: all in V4's list of companies."),
   companyIdField: fieldName
     .nullable()
     .default(null)
@@ -132,14 +143,12 @@ const companies = strict({
     .describe(
       'How V3 companies are paired with V4 companies: auto, same_id, overlap, or a file with the columns region,v3_company_id,v4_company_id.',
     ),
-  include: z.array(id).default([]).describe('Only these V3 companies. Empty: all.'),
-  exclude: z.array(id).default([]).describe('V3 companies to leave out.'),
+  include: ids.describe('Only these V3 companies. Empty: all.'),
+  exclude: ids.describe('V3 companies to leave out.'),
 });
 
 const backfill = strict({
-  since: z
-    .string()
-    .refine((text) => instantOf(text) !== null, 'must be an ISO 8601 time such as "2026-08-20T00:00:00Z"')
+  since: parsed(instantOf, 'must be an ISO 8601 time such as "2026-08-20T00:00:00Z"')
     .optional()
     .describe(
       "Start of the history that V4 loaded at its first sync. Default: inferred from V4's records; the report says so.",
@@ -181,15 +190,19 @@ const http = strict({
     .boolean()
     .default(false)
     .describe('Allow plain HTTP to other machines. The API key is then sent unencrypted.'),
-});
+}).transform(({ maxBodyMiB, ...rest }) => ({ ...rest, maxBodyBytes: maxBodyMiB * MIB }));
 
-const limitsByName = Object.fromEntries(LIMIT_NAMES.map((name) => [name, limitValueSchema.optional()]));
+const limitsByName = Object.fromEntries(LIMIT_NAMES.map((name) => [name, limitValue.exactOptional()]));
 const limits = strict({
   ...limitsByName,
   models: z
     .record(z.string(), strict(limitsByName))
-    .default({})
+    .prefault({})
     .describe('Limits for one model, by its V3 path. They outrank the other limits.'),
+}).transform(({ models, ...rest }) => {
+  // The type of the shape has lost the names.
+  const global: Readonly<Record<string, LimitValue>> = rest;
+  return { global, models };
 });
 
 /** The configuration file: what it may hold, with defaults. JSON Schema is generated from it. */
@@ -206,7 +219,7 @@ export const configSchema = strict({
   v3: v3.describe('The earlier API.'),
   v4: v4.describe('The current API.'),
   models: z
-    .array(model)
+    .array(model.transform(resolveModel))
     .min(1)
     .optional()
     .describe('Models to migrate. Default: the eight V3 models of the specification, and invoices.'),
@@ -243,8 +256,8 @@ export const configSchema = strict({
     .prefault({})
     .describe('How many findings the gate accepts, as counts or as percentages of the rows with a V3 id.'),
   apply: applySchema.prefault({}).describe('Your own data that contain ids of the service, for apply.'),
-  maxAge: duration.default('24h').describe('The gate fails if a list was read longer ago than this.'),
+  maxAge: duration.prefault('24h').describe('The gate fails if a list was read longer ago than this.'),
 });
 
-/** A configuration file after parsing, with defaults filled in. */
-export type ConfigInput = z.output<typeof configSchema>;
+/** The settings of a file, with defaults filled in. */
+export type Settings = z.output<typeof configSchema>;

@@ -1,0 +1,173 @@
+import { z } from 'zod';
+import type { ModelPair } from '../domain.js';
+import { orMeant } from '../text/suggest.js';
+import type { ApplyTarget, IdColumn } from './apply-targets.js';
+import { DEFAULT_MODELS } from './defaults.js';
+import { parseModelRef } from './model-ref.js';
+import type { Problem } from './problems.js';
+import { configSchema } from './settings.js';
+import { isLoopback } from './values.js';
+
+const { shape } = configSchema;
+/** The settings that are right by themselves; undefined where they are not. */
+const soundSchema = z.object({
+  v3: shape.v3.optional().catch(undefined),
+  v4: shape.v4.optional().catch(undefined),
+  http: shape.http.optional().catch(undefined),
+  models: shape.models
+    .transform((given): readonly ModelPair[] | undefined => given ?? DEFAULT_MODELS)
+    .catch(undefined),
+  companies: shape.companies.optional().catch(undefined),
+  backfill: shape.backfill.optional().catch(undefined),
+  drift: shape.drift.optional().catch(undefined),
+  limits: shape.limits.optional().catch(undefined),
+  apply: shape.apply.optional().catch(undefined),
+});
+type Sound = Partial<z.output<typeof soundSchema>>;
+
+/**
+ * What no single setting shows: repeated names, keys named twice, plain http, contradictions. Settings that
+ * are wrong by themselves are left out, so that their problems and these come in one message.
+ */
+export function findCrossProblems(value: unknown): Problem[] {
+  const sound: Sound = soundSchema.safeParse(value).data ?? {};
+  return [
+    ...findRepeatedModels(sound),
+    ...findEndpointProblems(sound),
+    ...findContradictions(sound),
+    ...findUnknownModels(sound),
+    ...findTargetProblems(sound.apply?.targets ?? [], {
+      models: sound.models,
+      regions: sound.v3 && Object.keys(sound.v3.regions),
+    }),
+  ];
+}
+
+function* findRepeatedModels({ models = [] }: Sound): Generator<Problem> {
+  for (const [at, { v3, v4 }] of models.entries()) {
+    const earlier = models.slice(0, at);
+    const twin = v4 === null ? undefined : earlier.find((model) => model.v4 === v4);
+    if (earlier.some((model) => model.v3 === v3)) {
+      yield { path: ['models', at, 'v3'], message: `names ${v3} a second time` };
+    } else if (twin !== undefined) {
+      const message = `is ${v4}, the V4 name of ${twin.v3}: two V3 models must not share one`;
+      yield { path: ['models', at, 'v4'], message };
+    }
+  }
+}
+
+function* findEndpointProblems({ v3, v4, http }: Sound): Generator<Problem> {
+  const regions = Object.entries(v3?.regions ?? {}).map(([region, own]) => ({
+    path: ['v3', 'regions', region],
+    own,
+  }));
+  for (const { path, own } of v4 === undefined ? regions : [...regions, { path: ['v4'], own: v4 }]) {
+    if (own.apiKeyEnv !== undefined && own.apiKeyFile !== undefined) {
+      yield { path, message: 'names its key twice: keep apiKeyEnv or apiKeyFile' };
+    }
+    const url = new URL(own.baseUrl);
+    if (url.protocol === 'http:' && !isLoopback(url.hostname) && http?.allowHttp === false) {
+      const message = 'would send the key over plain http: use https (or, knowing that, set http.allowHttp)';
+      yield { path: [...path, 'baseUrl'], message };
+    }
+  }
+}
+
+function* findContradictions({ backfill, companies }: Sound): Generator<Problem> {
+  if (backfill?.since !== undefined && backfill.days !== undefined) {
+    yield { path: ['backfill'], message: 'says it twice: keep since or days' };
+  }
+  for (const [at, company] of (companies?.exclude ?? []).entries()) {
+    if (!companies?.include.includes(company)) continue;
+    yield { path: ['companies', 'exclude', at], message: `is ${company}, which include names too` };
+  }
+}
+
+/** Settings by model that name one which is not configured would silently do nothing. */
+function* findUnknownModels({ drift, limits, models }: Sound): Generator<Problem> {
+  if (models === undefined) return;
+  const known = models.map(({ v3 }) => v3);
+  const named = [
+    ...Object.keys(drift?.ignore ?? {}).map((model) => ['drift', 'ignore', model] as const),
+    ...Object.keys(limits?.models ?? {}).map((model) => ['limits', 'models', model] as const),
+  ];
+  for (const path of named) {
+    const [section, , model] = path;
+    if (known.includes(model) || (section === 'drift' && model === '*')) continue;
+    yield { path, message: `is not a configured model${orMeant(model, known)}` };
+  }
+}
+
+/** What targets may refer to; undefined where that part of the configuration is wrong itself. */
+export interface Known {
+  readonly models: readonly ModelPair[] | undefined;
+  readonly regions: readonly string[] | undefined;
+}
+
+/** Problems of targets beyond their own form: unknown models and regions, files named twice. */
+export function findTargetProblems(targets: readonly ApplyTarget[], known: Known): Problem[] {
+  const problems: Problem[] = [];
+  for (const [at, target] of targets.entries()) {
+    const place = ['apply', 'targets', at];
+    for (const [index, id] of target.ids.entries()) {
+      for (const { path, message } of findColumnProblems(target, id, known)) {
+        problems.push({ path: [...place, 'ids', index, ...path], message });
+      }
+    }
+    const problem = findFileProblem(target, targets.slice(0, at));
+    if (problem !== null) problems.push({ ...problem, path: [...place, ...problem.path] });
+  }
+  return problems;
+}
+
+function* findColumnProblems(
+  { kind }: ApplyTarget,
+  id: IdColumn,
+  { models, regions }: Known,
+): Generator<Problem> {
+  for (const name of ['path', 'newColumn'] as const) {
+    if ((kind !== 'csv' && kind !== 'ndjson') || id[name] === undefined) continue;
+    const advice = kind === 'ndjson' && name === 'path' ? 'name the path in "column"' : 'leave it out';
+    yield { path: [name], message: `has no meaning in a ${kind} file: ${advice}` };
+  }
+  const named = [
+    { path: ['model'], ref: id.model ?? null },
+    ...Object.entries(id.models ?? {}).map(([word, ref]) => ({ path: ['models', word], ref })),
+  ];
+  for (const { path, ref } of named) {
+    const message = ref === null || models === undefined ? null : modelProblem(ref, models);
+    if (message !== null) yield { path, message };
+  }
+  if (id.region !== undefined && regions?.includes(id.region) === false) {
+    yield { path: ['region'], message: `is not a configured region${orMeant(id.region, regions)}` };
+  }
+}
+
+/** Why a model reference leads nowhere; null where it does not. */
+function modelProblem(ref: string, models: readonly ModelPair[]): string | null {
+  const { model, path } = parseModelRef(ref);
+  const found = models.find(({ v3 }) => v3 === model);
+  if (found === undefined) {
+    const known = models.map(({ v3 }) => v3);
+    return `is ${model}, which is not a configured model${orMeant(model, known)}`;
+  }
+  if (path === '' || found.children.includes(path)) return null;
+  return `names "${path}", which is no field with children of ${model}${orMeant(path, found.children)}`;
+}
+
+/** A file has one output, which is no input: two targets for it would undo each other. */
+function findFileProblem(target: ApplyTarget, earlier: readonly ApplyTarget[]): Problem | null {
+  if (target.kind !== 'csv' && target.kind !== 'ndjson') return null;
+  const files = earlier.filter((one) => one.kind === 'csv' || one.kind === 'ndjson');
+  const twin = files.find(({ file }) => file === target.file);
+  if (twin !== undefined) {
+    return { path: ['file'], message: `is that of target ${twin.name}: name all its columns there` };
+  }
+  const { output } = target;
+  if (output === undefined) return null;
+  if ([target, ...files].some(({ file }) => file === output)) {
+    return { path: ['output'], message: 'is an input: to rewrite a file in its place use --in-place' };
+  }
+  const rival = files.find((one) => one.output === output);
+  return rival === undefined ? null : { path: ['output'], message: `is that of target ${rival.name} too` };
+}
