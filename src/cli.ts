@@ -2,7 +2,7 @@ import process from 'node:process';
 import { Command, CommanderError, Option } from 'commander';
 import { HostLimits } from './api/host-limits.js';
 import { COMMANDS } from './commands/catalogue/all.js';
-import { HELP } from './commands/catalogue/help.js';
+
 import { COMMON_OPTIONS } from './commands/catalogue/options.js';
 import type { CommandSpec, Given, OptionSpec } from './commands/command.js';
 import type { Io } from './commands/io.js';
@@ -93,7 +93,7 @@ function addCommand(program: Command, groups: Map<string, Command>, spec: Comman
   const examples = spec.examples.map(({ line, does }) => `  # ${does}\n  ${line}`);
   command.addHelpText('after', `\nExamples:\n${examples.join('\n')}`);
   command.action(async () => {
-    if (spec === HELP) await showHelp(program, command.args, () => runner(spec, givenOf(command)));
+    if (spec.name === 'help') await showHelp(program, command.args, () => runner(spec, givenOf(command)));
     else await runner(spec, givenOf(command));
   });
 }
@@ -170,7 +170,8 @@ async function runCommand(spec: CommandSpec, given: Given, stop: Stop): Promise<
     clock: { now: Date.now },
   });
   try {
-    const exitCode = await spec.run(given, buildIo(stop, isColored, progress));
+    const run = await spec.load();
+    const exitCode = await run(given, buildIo(stop, isColored, progress));
     progress.stop('done');
     return exitCode;
   } catch (error) {

@@ -4,9 +4,9 @@ import type { ApplyTarget } from '../config/apply-targets.js';
 import type { Config } from '../config/config.js';
 import { SvcError } from '../errors.js';
 import { didYouMean } from '../text/suggest.js';
-import { countOption, durationOption } from './catalogue/options.js';
 import type { Given } from './command.js';
 import type { Source } from './command-line.js';
+import { countOption, durationOption, flagOf } from './option-values.js';
 import { givenPlace, parseTarget } from './target-options.js';
 
 /** What an `apply` is asked to do. */
@@ -39,7 +39,7 @@ const MODES = ['yes', 'check', 'verify', 'scan'] as const;
 export function parseApplyRequest(given: Given, config: Config): ApplyRequest {
   const modes = MODES.filter((name) => given.isSet(name));
   const [mode] = modes;
-  if (modes.length > 1) throw new SvcError('usage', `${listFlags(modes)} exclude each other.`);
+  if (modes.length > 1) throw new SvcError('usage', `${modes.map(flagOf).join(' and ')} exclude each other.`);
   const planFile = given.text('plan');
   if (planFile !== undefined && mode !== undefined && mode !== 'yes') {
     throw new SvcError('usage', `--plan does not go with --${mode}.`);
@@ -77,10 +77,6 @@ export function parseApplyRequest(given: Given, config: Config): ApplyRequest {
   };
 }
 
-function listFlags(names: readonly string[]): string {
-  return names.map((name) => `--${name}`).join(' and ');
-}
-
 function askedPolicy(given: Given): Partial<Policy> {
   const [missing, unknown, others] = [given.text('missing'), given.text('unknown'), given.text('others')];
   return {
@@ -116,14 +112,12 @@ function chooseTargets(
 }
 
 function parseTuning(given: Given): Tuning {
-  const batchRows = countOption(given, 'batchRows') ?? DEFAULT_TUNING.batchRows;
-  if (batchRows === 0) throw new SvcError('usage', '--batch-rows takes a whole number from 1 up.');
+  const { batchRows, lockTimeoutMs, statementTimeoutMs } = DEFAULT_TUNING;
   return {
     ...DEFAULT_TUNING,
-    batchRows,
-    lockTimeoutMs: durationOption(given, 'lockTimeout', 'lock-timeout') ?? DEFAULT_TUNING.lockTimeoutMs,
-    statementTimeoutMs:
-      durationOption(given, 'statementTimeout', 'statement-timeout') ?? DEFAULT_TUNING.statementTimeoutMs,
+    batchRows: countOption(given, 'batchRows', 1) ?? batchRows,
+    lockTimeoutMs: durationOption(given, 'lockTimeout') ?? lockTimeoutMs,
+    statementTimeoutMs: durationOption(given, 'statementTimeout') ?? statementTimeoutMs,
   };
 }
 

@@ -8,8 +8,9 @@ import { SvcError } from '../errors.js';
 import { runInThread } from '../runtime/threads.js';
 import { assertTargets, writeOutput, writeText } from '../runtime/write-output.js';
 import { escapeJson, escapeLines } from '../text/escape.js';
-import type { ApplyRequest } from './apply-request.js';
+import { type ApplyRequest, parseApplyRequest } from './apply-request.js';
 import type { ApplyThread, ApplyThreadInput } from './apply-thread.js';
+import type { Given } from './command.js';
 import { shellLine } from './command-line.js';
 import type { Io } from './io.js';
 import { assertSameRequest } from './planned-request.js';
@@ -21,7 +22,9 @@ import { ownFilesOf } from './report.js';
  *
  * @throws SvcError `usage`, `incomplete`, `bad_input`, `apply_stopped`, `interrupted`, and as `readDatabase` does
  */
-export async function runApply(config: Config, request: ApplyRequest, io: Io): Promise<number> {
+export async function runApply(given: Given, io: Io): Promise<number> {
+  const config = await given.config();
+  const request = parseApplyRequest(given, config);
   const { action, planFile } = request;
   const agreed = action === 'write' && planFile !== undefined ? readPlan(planFile) : null;
   if (agreed !== null) assertSameRequest(agreed, request, config);

@@ -8,17 +8,10 @@ import { assertTargets, moveInto, onFile, writeText } from '../runtime/write-out
 import { type Db, guardDatabase, openDatabase } from '../store/open.js';
 import { groupDigits } from '../text/numbers.js';
 import type { CheckCopyThread } from './check-copy-thread.js';
+import type { Given } from './command.js';
 import { withLockOwner, withOwnerNote } from './hold-database.js';
 import type { Io } from './io.js';
 import { ownFilesOf } from './report.js';
-
-export interface BackupOptions {
-  readonly config: Config;
-  /** The file that the copy becomes. */
-  readonly target: string;
-  /** Replace a file that is there. */
-  readonly force: boolean;
-}
 
 /** Pages copied between two looks at a signal: some MiB. */
 const PAGES_PER_STEP = 256;
@@ -29,7 +22,10 @@ const PAGES_PER_STEP = 256;
  * @throws SvcError `usage` (the file is there, or is an input), `output`, `corrupt_database`, `interrupted`, and as
  * `openDatabase` does
  */
-export async function runBackup({ config, target, force }: BackupOptions, io: Io): Promise<number> {
+export async function runBackup(given: Given, io: Io): Promise<number> {
+  const config = await given.config();
+  const [target = ''] = given.args;
+  const force = given.isSet('force');
   assertTarget(config, target, force);
   const temporary = `${resolve(target)}.${randomBytes(6).toString('hex')}.tmp`;
   io.onProgress({ kind: 'stage', name: 'backup' });

@@ -1,5 +1,6 @@
 import { existsSync } from 'node:fs';
 import type { Config } from '../config/config.js';
+import { parseDuration } from '../config/values.js';
 import { SvcError } from '../errors.js';
 import { readBaseline } from '../report/baseline.js';
 import { renderBaseline, standingRows } from '../report/render-baseline.js';
@@ -10,11 +11,14 @@ import { listStreams } from '../store/streams.js';
 import { escapeUnseen } from '../text/escape.js';
 import { countOf, groupDigits } from '../text/numbers.js';
 import { assertListsExist } from './assert-lists-exist.js';
+import type { Given } from './command.js';
 import type { Io } from './io.js';
+import { narrowingOf, outputsOf } from './option-values.js';
 import { readDatabase } from './read-database.js';
 import { assertOutputs, type ExtraOutput, type ReportOptions, writeReport } from './report.js';
 
-export interface WriteBaseline {
+/** A baseline to write. */
+interface NewBaseline {
   readonly file: string;
   readonly expiresMs: number;
   /** Replace a file that is there. */
@@ -24,10 +28,11 @@ export interface WriteBaseline {
 export interface CheckOptions extends Omit<ReportOptions, 'baseline' | 'extra'> {
   /** A file of accepted findings. */
   readonly baselineFile?: string | undefined;
-  readonly writeBaseline?: WriteBaseline | undefined;
+  readonly writeBaseline?: NewBaseline | undefined;
 }
 
 const SHOWN_ENTRIES = 20;
+const EXPIRES_MS = 30 * 86_400_000;
 
 /**
  * `check`: the report, judged. 0 passed, 1 limits exceeded, 4 incomplete, 5 nothing to compare. A baseline takes
@@ -36,7 +41,14 @@ const SHOWN_ENTRIES = 20;
  * @throws SvcError `bad_input` (baseline), `usage` (a baseline is there already), `config` (V3 or V4 has none of the
  * lists), and as `runReport` does
  */
-export async function runCheck(options: CheckOptions, io: Io): Promise<number> {
+export async function runCheck(given: Given, io: Io): Promise<number> {
+  const config = await given.config();
+  const narrowing = narrowingOf(given, config);
+  return judgeRemap({ config, ...narrowing, outputs: outputsOf(given), ...baselineOptions(given) }, io);
+}
+
+/** `check`, after the options are parsed. */
+export async function judgeRemap(options: CheckOptions, io: Io): Promise<number> {
   const { baselineFile, writeBaseline } = options;
   assertOutputs(options, baselineFile ?? null);
   if (writeBaseline !== undefined) assertWritable(writeBaseline);
@@ -65,7 +77,25 @@ export function assertCheckable(options: CheckOptions): void {
   if (options.baselineFile !== undefined) readBaseline(options.baselineFile);
 }
 
-function assertWritable({ file, force }: WriteBaseline): void {
+/** @throws SvcError `usage` */
+function baselineOptions(given: Given): Pick<CheckOptions, 'baselineFile' | 'writeBaseline'> {
+  const [baselineFile, file, expires] = ['baseline', 'writeBaseline', 'expires'].map(given.text);
+  const force = given.isSet('force');
+  if (baselineFile !== undefined && file !== undefined) {
+    throw new SvcError('usage', '--baseline and --write-baseline exclude each other.', {
+      hint: 'Write one first, then check with it.',
+    });
+  }
+  if (file === undefined) {
+    if (expires === undefined && !force) return { baselineFile };
+    throw new SvcError('usage', '--expires and --force go with --write-baseline.');
+  }
+  const expiresMs = expires === undefined ? EXPIRES_MS : parseDuration(expires);
+  if (expiresMs !== null) return { writeBaseline: { file, expiresMs, force } };
+  throw new SvcError('usage', `--expires takes a duration such as 14d or 12h, not "${expires}".`);
+}
+
+function assertWritable({ file, force }: NewBaseline): void {
   if (file === '-') {
     throw new SvcError('usage', 'A baseline is written to a file, not to stdout.');
   }
@@ -76,7 +106,7 @@ function assertWritable({ file, force }: WriteBaseline): void {
 }
 
 /** On incomplete data nothing is written: what is missing would be accepted with the rest. */
-function newOutput({ file, expiresMs }: WriteBaseline, nowMs: number): ExtraOutput {
+function newOutput({ file, expiresMs }: NewBaseline, nowMs: number): ExtraOutput {
   const dayOf = (ms: number) => new Date(ms).toISOString().slice(0, 10);
   const note = `written by check --write-baseline on ${dayOf(nowMs)}: say here why it is accepted`;
   const render = ({ report, findings }: RenderSource) =>

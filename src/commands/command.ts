@@ -17,7 +17,10 @@ export interface Example {
   readonly does: string;
 }
 
-/** A command as users see it; `run` loads what it needs. */
+/** Does what a command is for; returns the exit code. */
+export type RunCommand = (given: Given, io: Io) => Promise<number>;
+
+/** A command as users see it. */
 export interface CommandSpec {
   /** One or two words, such as `export v3`. */
   readonly name: string;
@@ -28,8 +31,8 @@ export interface CommandSpec {
   readonly more?: string;
   readonly options: readonly OptionSpec[];
   readonly examples: readonly Example[];
-  /** Does it; returns the exit code. */
-  readonly run: (given: Given, io: Io) => Promise<number>;
+  /** Loads what the command needs: help does without. */
+  readonly load: () => Promise<RunCommand>;
 }
 
 /** The command line after parsing. */

@@ -6,17 +6,12 @@ import { SvcError } from '../errors.js';
 import { renderText } from '../report/render-text.js';
 import { writeText } from '../runtime/write-output.js';
 import { type Sandbox, startSandbox } from '../sandbox/start.js';
+import type { Given } from './command.js';
 import type { Io } from './io.js';
+import { countOption, outputsOf } from './option-values.js';
 import { rebuildRemap } from './remap.js';
 import { type ReportOutputs, writeReport } from './report.js';
 import { runExports } from './run.js';
-
-export interface DemoOptions {
-  readonly seed: number;
-  /** Where its files go; absent: a new temporary folder. */
-  readonly folder?: string | undefined;
-  readonly outputs: ReportOutputs;
-}
 
 const CONFIG_FILE = 'svc-migrate.config.json';
 const FILES = {
@@ -33,11 +28,12 @@ const FILES = {
  *
  * @throws SvcError `bad_input` where the folder holds files already, and as the stages do
  */
-export async function runDemo({ seed, folder: given, outputs }: DemoOptions, io: Io): Promise<number> {
-  const folder = makeFolder(given);
+export async function runDemo(given: Given, io: Io): Promise<number> {
+  const seed = countOption(given, 'seed') ?? 1;
+  const folder = makeFolder(given.text('output'));
   const sandbox = await startSandbox({ seed });
   try {
-    return await runJob(folder, sandbox, outputs, io);
+    return await runJob(folder, sandbox, outputsOf(given), io);
   } finally {
     await sandbox.close();
   }

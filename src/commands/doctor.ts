@@ -12,17 +12,11 @@ import { readDatabaseFacts, readDisk, readUserFiles } from '../inspect/doctor/re
 import { renderDoctor, renderDoctorJson } from '../inspect/doctor/render.js';
 import { writeText } from '../runtime/write-output.js';
 import { readSqliteVersion } from '../store/open.js';
+import type { Given } from './command.js';
 import type { Io } from './io.js';
+import { configWithMaxWait } from './option-values.js';
 import { readDatabase } from './read-database.js';
 import { withHostWaits } from './with-host-waits.js';
-
-export interface DoctorCommand {
-  /** Reads the configuration: what is wrong with it is a finding. */
-  readonly loadConfig: () => Promise<Config>;
-  /** Ask every company of V4. */
-  readonly all: boolean;
-  readonly json: boolean;
-}
 
 /** Attempts of one question, at most: an outage is to be told soon. */
 const MOST_ATTEMPTS = 3;
@@ -33,12 +27,15 @@ const MOST_ATTEMPTS = 3;
  *
  * @throws SvcError `interrupted`, `output`
  */
-export async function runDoctor({ loadConfig, all, json }: DoctorCommand, io: Io): Promise<number> {
+export async function runDoctor(given: Given, io: Io): Promise<number> {
   io.onProgress({ kind: 'stage', name: 'doctor' });
-  const config = await orError(loadConfig);
-  const facts = config instanceof SvcError ? null : await collectFacts(config, all, io);
+  // What is wrong with the configuration is a finding.
+  const config = await orError(() => configWithMaxWait(given));
+  const facts = config instanceof SvcError ? null : await collectFacts(config, given.isSet('all'), io);
   const findings = facts === null ? judgeWithout(config) : judgeFacts(facts);
-  const text = json ? renderDoctorJson(findings, facts) : renderDoctor(findings, nextOf(facts), io.width);
+  const text = given.isSet('json')
+    ? renderDoctorJson(findings, facts)
+    : renderDoctor(findings, nextOf(facts), io.width);
   await writeText(io.stdout, [text]);
   return judgeFindings(findings);
 }

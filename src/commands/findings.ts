@@ -31,45 +31,35 @@ import { findIncomplete } from '../store/readiness.js';
 import { EVERYTHING, type RemapRow } from '../store/remap.js';
 import { countOf } from '../text/numbers.js';
 import { didYouMean } from '../text/suggest.js';
+import type { Given, Narrowing } from './command.js';
 import type { Io } from './io.js';
+import { countOption, flagOf, narrowingOf } from './option-values.js';
 import { assertCompanies, assertRemapIntact, readDatabase } from './read-database.js';
 import { ownFilesOf, scopeOf } from './report.js';
 
-export interface FindingsOptions {
-  readonly config: Config;
-  readonly models: readonly string[];
-  /** V3 company ids. */
-  readonly companies: readonly bigint[];
-  /** As typed; a reason also covers `parent_` and that reason. */
-  readonly reasons: readonly string[];
-  /** As typed. */
-  readonly statuses: readonly string[];
-  /** Findings shown or written; 0: all; undefined: as many as a person reads, and all into a file. */
-  readonly limit: number | undefined;
-  readonly json: string | undefined;
-  readonly writeDecisions: string | undefined;
-  readonly writeCompanies: string | undefined;
-  /** Replace drafts that are there. */
-  readonly force: boolean;
-}
-
+/** Findings that a person reads; files hold all, as does `--limit 0`. */
 const USUAL_LIMIT = 50;
+const DRAFT_NAMES = ['writeDecisions', 'writeCompanies'] as const;
+const OUTPUT_NAMES = ['json', ...DRAFT_NAMES] as const;
 
 /**
  * `findings`: lists what is not matched, from the last finished remap; drafts `decisions.csv` and `companies.csv`.
  *
  * @throws SvcError `usage` (unknown model, company, reason or status; outputs), `incomplete` (no remap), `corrupt_database`, `output`
  */
-export async function runFindings(options: FindingsOptions, io: Io): Promise<number> {
-  const { config, json, writeDecisions, writeCompanies, limit } = options;
-  const filter = filterOf(options);
-  assertOutputs(options);
+export async function runFindings(given: Given, io: Io): Promise<number> {
+  const config = await given.config();
+  const narrowing = narrowingOf(given, config);
+  const limit = countOption(given, 'limit');
+  const filter = filterOf(given, narrowing);
+  const [json, writeDecisions, writeCompanies] = OUTPUT_NAMES.map((name) => given.text(name));
+  assertOutputFiles(given, config);
   if (json === '-') assertStdout();
   if (json !== undefined && json !== '-') rmSync(json, { force: true });
   return readDatabase(config, async (db) => {
     assertRemap(db);
     await assertRemapIntact(db, io);
-    assertCompanies(db, options.companies);
+    assertCompanies(db, narrowing.companies);
     await warnOfIncomplete(db, config, io);
     if (json !== undefined) {
       const rows = () =>
@@ -87,10 +77,11 @@ export async function runFindings(options: FindingsOptions, io: Io): Promise<num
   });
 }
 
-function filterOf({ models, companies, reasons, statuses }: FindingsOptions): FindingFilter {
-  const found = statuses.map(parseStatus);
+function filterOf(given: Given, narrowing: Narrowing): FindingFilter {
+  const found = given.texts('status').map(parseStatus);
+  const reasons = given.texts('reason');
   return {
-    ...scopeOf({ models, companies }),
+    ...scopeOf(narrowing),
     statuses: found.length === 0 ? null : found,
     reasons: reasons.length === 0 ? null : reasons.flatMap(parseReason),
   };
@@ -116,22 +107,19 @@ function parseReason(text: string): string[] {
 }
 
 /** @throws SvcError `usage` */
-function assertOutputs(options: FindingsOptions): void {
-  const { config, json, force } = options;
-  const drafts = [
-    { file: options.writeDecisions, flag: '--write-decisions' },
-    { file: options.writeCompanies, flag: '--write-companies' },
-  ].flatMap(({ file, flag }) => (file === undefined ? [] : [{ file, flag }]));
-  // a draft may become the file that the configuration names already
+function assertOutputFiles(given: Given, config: Config): void {
+  const drafts = DRAFT_NAMES.flatMap((name) => given.text(name) ?? []);
+  const toStdout = DRAFT_NAMES.find((name) => given.text(name) === '-');
+  if (toStdout !== undefined) throw new SvcError('usage', `${flagOf(toStdout)} writes a file, not stdout.`);
+  // A draft may become the file that the configuration names already.
   const own = ownFilesOf(config).filter((file) => existsSync(file));
-  const targets = [...(json === undefined ? [] : [json]), ...drafts.map(({ file }) => file)];
-  for (const { file, flag } of drafts) {
-    if (file === '-') throw new SvcError('usage', `${flag} writes a file, not stdout.`);
-  }
-  assertTargets(targets, own);
-  const there = drafts.find(({ file }) => existsSync(file));
-  if (there === undefined || force) return;
-  throw new SvcError('usage', `${there.file} is there already; it was not changed.`, {
+  assertTargets(
+    OUTPUT_NAMES.flatMap((name) => given.text(name) ?? []),
+    own,
+  );
+  const existing = drafts.find((file) => existsSync(file));
+  if (existing === undefined || given.isSet('force')) return;
+  throw new SvcError('usage', `${existing} is there already; it was not changed.`, {
     hint: 'Name another file, or replace this one with --force.',
   });
 }

@@ -3,6 +3,7 @@ import { SvcError } from '../errors.js';
 import { writeText } from '../runtime/write-output.js';
 import { didYouMean } from '../text/suggest.js';
 import { COMMANDS } from './catalogue/all.js';
+import type { Given } from './command.js';
 import type { Io } from './io.js';
 import { renderTopic } from './render-topic.js';
 
@@ -14,7 +15,8 @@ const MAX_WIDTH = 100;
  *
  * @throws SvcError `usage` if there is no such page
  */
-export async function runHelp(topic: string, { stdout, width }: Io): Promise<number> {
+export async function runHelp({ args }: Given, { stdout, width }: Io): Promise<number> {
+  const topic = args.join(' ');
   const markdown = readTopic(topic);
   if (markdown === null) {
     const names = [...COMMANDS, ...TOPICS].map(({ name }) => name);

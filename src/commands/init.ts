@@ -2,22 +2,15 @@ import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { createInterface, type Interface } from 'node:readline/promises';
 import type { Readable } from 'node:stream';
-import { DEFAULT_MODELS } from '../config/defaults.js';
+import { DEFAULT_CONFIG_FILE, DEFAULT_MODELS } from '../config/defaults.js';
 import { baseUrlProblem } from '../config/values.js';
 import type { ModelPair } from '../domain.js';
 import { errorCodeOf, SvcError } from '../errors.js';
 import { createFile, writeText } from '../runtime/write-output.js';
 import { didYouMean } from '../text/suggest.js';
+import type { Given } from './command.js';
 import type { Io } from './io.js';
 import { renderStarter, STARTER_DEFAULTS, type StarterAnswers } from './starter-config.js';
-
-export interface InitOptions {
-  readonly file: string;
-  /** Replace a file that is there. */
-  readonly force: boolean;
-  /** Where answers are typed; null: nothing is asked. */
-  readonly input: Readable | null;
-}
 
 /**
  * `init`: writes a commented starter configuration. On a terminal it asks for addresses, key variables and
@@ -25,8 +18,10 @@ export interface InitOptions {
  *
  * @throws SvcError `usage` where the file is there already, `output`, `interrupted`
  */
-export async function runInit({ file: name, force, input }: InitOptions, io: Io): Promise<number> {
-  const file = resolve(name);
+export async function runInit(given: Given, io: Io): Promise<number> {
+  const file = resolve(given.text('config') ?? (io.env['SVC_MIGRATE_CONFIG'] || DEFAULT_CONFIG_FILE));
+  const force = given.isSet('force');
+  const input = io.isTty && given.input.isTTY ? given.input : null;
   // Before anything is asked; writing refuses as well.
   if (!force && existsSync(file)) throw isThere(file);
   const answers = input === null ? STARTER_DEFAULTS : await ask(input, io);

@@ -1,29 +1,13 @@
-import type { Config } from '../config/config.js';
 import { SvcError } from '../errors.js';
 import { assertStdout } from '../runtime/closed-stdout.js';
 import { writeText } from '../runtime/write-output.js';
 import type { Answer } from '../store/answer.js';
 import { parseSvcId, prepareLookup } from '../store/lookup.js';
 import { assertUsableRemap } from '../store/read-readiness.js';
+import type { Given } from './command.js';
 import type { Io } from './io.js';
-import { assertPlace } from './narrow.js';
+import { companyOption, placeOf } from './option-values.js';
 import { readDatabase } from './read-database.js';
-
-export interface LookupOptions {
-  readonly config: Config;
-  readonly model: string;
-  /** Ids as typed. */
-  readonly ids: readonly string[];
-  /** Where ids are read from too, one a line; blank lines are skipped. */
-  readonly input?: AsyncIterable<string | Uint8Array> | undefined;
-  readonly json?: boolean | undefined;
-  readonly region?: string | undefined;
-  /** V3 company id. */
-  readonly company?: bigint | undefined;
-  /** Field of the children whose ids these are, such as `line_items`; absent: records. */
-  readonly path?: string | undefined;
-  readonly allowIncomplete?: boolean | undefined;
-}
 
 /**
  * `lookup`: one line per id, in the order given: `v3id TAB v4id-or-minus TAB status/reason`, or NDJSON.
@@ -31,29 +15,26 @@ export interface LookupOptions {
  *
  * @throws SvcError `incomplete`, `usage` (model or id on the command line), `bad_input` (a line that is no id)
  */
-export async function runLookup(options: LookupOptions, io: Io): Promise<number> {
-  const { config, model, path = null, region = null } = options;
-  assertPlace(config, { model, path, region });
-  const ids = options.ids.map(parseArgument);
+export async function runLookup(given: Given, io: Io): Promise<number> {
+  const config = await given.config();
+  const { model, path, region } = placeOf(given, config);
+  const place = { path: path ?? '', region, companyId: companyOption(given) };
+  const ids = given.args.slice(1).map(parseArgument);
+  const input = given.isSet('stdin') ? given.input : undefined;
   assertStdout();
   return readDatabase(config, async (db) => {
-    if (options.allowIncomplete !== true) assertUsableRemap(db, config);
+    if (!given.isSet('allowIncomplete')) assertUsableRemap(db, config);
     const find = prepareLookup(db);
-    const place = {
-      path: options.path ?? '',
-      region: options.region ?? null,
-      companyId: options.company ?? null,
-    };
-    const render = options.json === true ? renderAnswerJson : renderAnswer;
+    const render = given.isSet('json') ? renderAnswerJson : renderAnswer;
     const answer = (id: bigint) => render(find(model, id, place), model);
-    await writeText(io.stdout, answerAll(ids, options.input, answer));
+    await writeText(io.stdout, answerAll(ids, input, answer));
     return 0;
   });
 }
 
 async function* answerAll(
   ids: readonly bigint[],
-  input: LookupOptions['input'],
+  input: AsyncIterable<string | Uint8Array> | undefined,
   answer: (id: bigint) => string,
 ): AsyncGenerator<string> {
   if (ids.length > 0) yield ids.map(answer).join('');

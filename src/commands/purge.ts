@@ -1,9 +1,9 @@
-import type { Config } from '../config/config.js';
 import { SvcError } from '../errors.js';
 import { writeText } from '../runtime/write-output.js';
 import { guardDatabase } from '../store/open.js';
 import { purgePayloads } from '../store/purge.js';
 import { groupDigits } from '../text/numbers.js';
+import type { Given } from './command.js';
 import { withDatabase } from './hold-database.js';
 import type { Io } from './io.js';
 
@@ -12,12 +12,9 @@ import type { Io } from './io.js';
  *
  * @throws SvcError `usage` without `--payloads`; as `withDatabase` does
  */
-export async function runPurge(
-  options: { readonly config: Config; readonly payloads: boolean },
-  io: Io,
-): Promise<number> {
-  const { database } = options.config;
-  if (!options.payloads) {
+export async function runPurge(given: Given, io: Io): Promise<number> {
+  const { database } = await given.config();
+  if (!given.isSet('payloads')) {
     throw new SvcError('usage', 'Say what to purge; nothing was changed.', {
       hint: 'svc-migrate purge --payloads',
     });

@@ -16,20 +16,18 @@ import { readReadiness } from '../store/read-readiness.js';
 import { findIncomplete } from '../store/readiness.js';
 import { EVERYTHING } from '../store/remap.js';
 import { INDEX_PARTS } from '../store/remap-blocks.js';
-import { exportGeneration } from './export-generation.js';
+import type { Given } from './command.js';
+import { exportGeneration } from './export.js';
 import { exporterOn } from './exporter-on.js';
 import { withDatabase } from './hold-database.js';
 import type { Io } from './io.js';
+import { configWithMaxWait, countOption, durationOption } from './option-values.js';
 import { assertRemapIntact, readDatabase } from './read-database.js';
 import { rebuildRemap } from './remap.js';
 import { withApi } from './with-api.js';
 
-export interface RecheckCommand {
-  readonly config: Config;
-  readonly times: number;
-  readonly everyMs: number;
-  readonly json: boolean;
-}
+/** Between two rounds, unless told. */
+const USUAL_PAUSE_MS = 60_000;
 
 /**
  * `recheck`: asks both APIs again about the open findings and rebuilds the remap; says what healed. 0 all was
@@ -37,7 +35,10 @@ export interface RecheckCommand {
  *
  * @throws SvcError `incomplete` where nothing was exported, `auth`, `config`, `interrupted`, and as exports do
  */
-export async function runRecheck({ config, times, everyMs, json }: RecheckCommand, io: Io): Promise<number> {
+export async function runRecheck(given: Given, io: Io): Promise<number> {
+  const times = countOption(given, 'times', 1) ?? 1;
+  const everyMs = durationOption(given, 'every') ?? USUAL_PAUSE_MS;
+  const config = await configWithMaxWait(given);
   const result = await withApi(config, io, async (api) => {
     await ensureRemap(config, io);
     return recheck({
@@ -60,7 +61,9 @@ export async function runRecheck({ config, times, everyMs, json }: RecheckComman
       onProgress: io.onProgress,
     });
   });
-  await writeText(io.stdout, [json ? renderRecheckJson(result) : renderRecheck(result, io.width)]);
+  await writeText(io.stdout, [
+    given.isSet('json') ? renderRecheckJson(result) : renderRecheck(result, io.width),
+  ]);
   return judgeRecheck(result);
 }
 

@@ -11,21 +11,19 @@ import { readReadiness } from '../store/read-readiness.js';
 import { isExported } from '../store/readiness.js';
 import { EVERYTHING } from '../store/remap.js';
 import { countOf, groupDigits } from '../text/numbers.js';
+import type { Given } from './command.js';
 import { removeOwnerNote } from './hold-database.js';
 import type { Io } from './io.js';
 import { readDatabase } from './read-database.js';
 import type { RemapRequest, RemapThread } from './remap-thread.js';
-
-export interface RemapCommand {
-  readonly config: Config;
-}
 
 /**
  * `remap`: joins the two exports and rebuilds the remap table; prints what became of the rows.
  *
  * @throws SvcError `incomplete` where V3 or V4 was never exported; as `rebuildRemap` does
  */
-export async function runRemap({ config }: RemapCommand, io: Io): Promise<number> {
+export async function runRemap(given: Given, io: Io): Promise<number> {
+  const config = await given.config();
   await assertBothExported(config);
   const summary = await rebuildRemap(config, io);
   const { unfinishedStreams: open } = summary;

@@ -21,7 +21,9 @@ import { type RemapRow, readFindings, type Scope } from '../store/remap.js';
 import { INDEX_PARTS, TABLE_PARTS } from '../store/remap-blocks.js';
 import type { RemapPart } from '../store/remap-digest.js';
 import { readVersion } from '../version.js';
+import type { Given } from './command.js';
 import type { Io } from './io.js';
+import { narrowingOf, outputsOf, sinceOption } from './option-values.js';
 import { assertCompanies, assertRemapIntact, readDatabase } from './read-database.js';
 
 /** Where reports go, by format; `-` is stdout. None: a readable summary on stdout. */
@@ -53,9 +55,12 @@ export interface ExtraOutput {
  *
  * @throws SvcError `usage`, `bad_input`, `locked`, `output`, and as `openDatabase` does
  */
-export async function runReport(options: ReportOptions, io: Io): Promise<number> {
-  const report = await writeReport(options, io);
-  if (options.since !== undefined && report.since === null) {
+export async function runReport(given: Given, io: Io): Promise<number> {
+  const config = await given.config();
+  const since = sinceOption(given);
+  const outputs = outputsOf(given);
+  const report = await writeReport({ config, ...narrowingOf(given, config), outputs, since }, io);
+  if (since !== undefined && report.since === null) {
     await writeText(io.stderr, ['There is no earlier build of the remap to compare with.\n']);
   }
   if (report.outcome === 'incomplete') {

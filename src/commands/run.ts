@@ -2,11 +2,13 @@ import { loadKeys } from '../config/keys.js';
 import type { Generation } from '../domain.js';
 import { EXIT_BY_CODE, SvcError } from '../errors.js';
 import { writeText } from '../runtime/write-output.js';
-import { assertCheckable, type CheckOptions, runCheck } from './check.js';
-import { type ExportCommand, exportGeneration } from './export-generation.js';
+import { assertCheckable, judgeRemap } from './check.js';
+import type { Given } from './command.js';
+import { type ExportOptions, exportGeneration, exportOptions } from './export.js';
 import { holdInThread } from './export-in-thread.js';
 import type { Exporter } from './exporter-on.js';
 import type { Io } from './io.js';
+import { outputsOf } from './option-values.js';
 import { readRemapInputs, rebuildRemap } from './remap.js';
 import { withHostWaits } from './with-host-waits.js';
 
@@ -19,13 +21,15 @@ const INCOMPLETE = EXIT_BY_CODE.incomplete;
  *
  * @throws SvcError as the four do, before anything is read for what is wrong with options and input files; `auth`, `redirect` and local errors stop it at once
  */
-export async function runRun(options: ExportCommand & CheckOptions, io: Io): Promise<number> {
+export async function runRun(given: Given, io: Io): Promise<number> {
+  const baselineFile = given.text('baseline');
+  const options = { ...(await exportOptions(given)), outputs: outputsOf(given), baselineFile };
   loadKeys(options.config, io.env);
   assertCheckable(options);
   readRemapInputs(options.config);
   await runExports(options, io);
   await rebuildRemap(options.config, io);
-  return runCheck(options, io);
+  return judgeRemap(options, io);
 }
 
 /**
@@ -33,7 +37,7 @@ export async function runRun(options: ExportCommand & CheckOptions, io: Io): Pro
  *
  * @throws SvcError as `exportGeneration` and `holdInThread` do, but for errors of single lists
  */
-export async function runExports(options: ExportCommand, io: Io): Promise<void> {
+export async function runExports(options: ExportOptions, io: Io): Promise<void> {
   const hold = {
     file: options.config.database,
     mode: 'create',

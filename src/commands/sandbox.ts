@@ -1,38 +1,12 @@
 import { once } from 'node:events';
-import type { Writable } from 'node:stream';
 import { errorCodeOf, SvcError } from '../errors.js';
 import { FAULTS, parseFault } from '../sandbox/faults.js';
 import { writePrivateFile } from '../sandbox/private-file.js';
 import { addQuirk, NO_QUIRKS, QUIRKS, type Quirks } from '../sandbox/quirks.js';
 import { type Sandbox, type SandboxOptions, startSandbox } from '../sandbox/start.js';
-
-/** The options of `sandbox` as typed. */
-export interface SandboxCommand {
-  readonly seed?: string | undefined;
-  readonly port?: string | undefined;
-  readonly records?: string | undefined;
-  readonly companies?: string | undefined;
-  /** `clean` or `ugly`. */
-  readonly scenario?: string | undefined;
-  /** File for the ground truth, as NDJSON. */
-  readonly truth?: string | undefined;
-  /** File for a ready configuration. */
-  readonly configOut?: string | undefined;
-  /** Days of the backfill window. */
-  readonly window?: string | undefined;
-  readonly backfillSeconds?: string | undefined;
-  /** Where webhook events are posted. */
-  readonly events?: string | undefined;
-  /** `NAME` or `NAME:RATE`. */
-  readonly faults: readonly string[];
-  /** `NAME` or `NAME=VALUE`. */
-  readonly quirks?: readonly string[];
-}
-
-export interface SandboxIo {
-  readonly stdout: Writable;
-  readonly signal: AbortSignal;
-}
+import type { Given } from './command.js';
+import type { Io } from './io.js';
+import { flagOf } from './option-values.js';
 
 /**
  * `sandbox`: serves V3 and V4 until the signal. Prints one JSON line when ready: the addresses, the key, the
@@ -40,18 +14,19 @@ export interface SandboxIo {
  *
  * @throws SvcError `usage`, `output`
  */
-export async function runSandbox(command: SandboxCommand, io: SandboxIo): Promise<number> {
-  const options = parseOptions(command);
+export async function runSandbox(given: Given, io: Pick<Io, 'stdout' | 'signal'>): Promise<number> {
+  const options = parseOptions(given);
+  const truth = given.text('truth');
   const sandbox = await start(options);
   try {
-    writeTruth(command.truth, sandbox);
-    writeConfig(command.configOut, sandbox);
+    writeTruth(truth, sandbox);
+    writeConfig(given.text('configOut'), sandbox);
     const { v3, v4, apiKey } = sandbox;
     io.stdout.write(
       `${JSON.stringify({ v3, v4, apiKey, seed: options.seed, scenario: options.scenario })}\n`,
     );
     if (!io.signal.aborted) await once(io.signal, 'abort');
-    if (options.faults?.some(({ name }) => name === 'mutate')) writeTruth(command.truth, sandbox);
+    if (options.faults?.some(({ name }) => name === 'mutate')) writeTruth(truth, sandbox);
     return 0;
   } finally {
     await sandbox.close();
@@ -79,26 +54,28 @@ const LEAST_DAYS = 7;
 const MOST_DAYS = 700;
 const MOST_SECONDS = 86_400;
 
-function parseOptions(command: SandboxCommand): SandboxOptions {
-  const { scenario = 'clean' } = command;
+function parseOptions(given: Given): SandboxOptions {
+  const scenario = given.text('scenario') ?? 'clean';
+  const count = (name: string, most: number, least = 0) =>
+    parseCount(flagOf(name), given.text(name), most, least);
   if (scenario !== 'clean' && scenario !== 'ugly') {
     throw new SvcError('usage', `There is no scenario "${scenario}".`, { hint: 'Choose clean or ugly.' });
   }
   return {
-    seed: parseCount('--seed', command.seed, LARGEST_SEED) ?? 1,
+    seed: count('seed', LARGEST_SEED) ?? 1,
     scenario,
-    port: parseCount('--port', command.port, LARGEST_PORT) ?? 0,
-    scale: parseCount('--records', command.records, MOST_RECORDS),
-    companies: parseCount('--companies', command.companies, MOST_COMPANIES),
-    windowDays: parseCount('--window', command.window, MOST_DAYS, LEAST_DAYS),
-    backfillSeconds: parseCount('--backfill-seconds', command.backfillSeconds, MOST_SECONDS),
-    eventsUrl: parseUrl(command.events),
-    faults: command.faults.map(parseFaultOption),
-    quirks: (command.quirks ?? []).reduce(addQuirkOption, NO_QUIRKS),
+    port: count('port', LARGEST_PORT) ?? 0,
+    scale: count('records', MOST_RECORDS),
+    companies: count('companies', MOST_COMPANIES),
+    windowDays: count('window', MOST_DAYS, LEAST_DAYS),
+    backfillSeconds: count('backfillSeconds', MOST_SECONDS),
+    eventsUrl: parseUrl(given.text('events')),
+    faults: given.texts('fault').map(parseFaultOption),
+    quirks: given.texts('quirk').reduce(addQuirkOption, NO_QUIRKS),
   };
 }
 
-function parseCount(flag: string, text: string | undefined, most: number, least = 0): number | undefined {
+function parseCount(flag: string, text: string | undefined, most: number, least: number): number | undefined {
   if (text === undefined) return undefined;
   const count = /^\d{1,10}$/.test(text) ? Number(text) : Number.NaN;
   if (count >= least && count <= most) return count;

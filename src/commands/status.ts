@@ -1,5 +1,4 @@
 import { statSync } from 'node:fs';
-import type { Config } from '../config/config.js';
 import { isUnfinished, STREAM_STATES } from '../domain.js';
 import { STATUSES } from '../reasons.js';
 import { buildTrend } from '../report/trend.js';
@@ -12,12 +11,9 @@ import type { StreamRow } from '../store/stream-row.js';
 import { escapeUnseen } from '../text/escape.js';
 import { countOf, formatDuration, formatTime, groupDigits } from '../text/numbers.js';
 import { wrapText } from '../text/text-layout.js';
+import type { Given } from './command.js';
 import type { Io } from './io.js';
 import { readDatabase } from './read-database.js';
-
-export interface StatusOptions {
-  readonly config: Config;
-}
 
 const OPEN_LISTS = 20;
 const RUNS = 6;
@@ -27,7 +23,8 @@ const RUNS = 6;
  *
  * @throws SvcError as `openDatabase` does
  */
-export async function runStatus({ config }: StatusOptions, io: Io): Promise<number> {
+export async function runStatus(given: Given, io: Io): Promise<number> {
+  const config = await given.config();
   return readDatabase(config, async (db) => {
     const facts = readReadiness(db, config, EVERYTHING);
     const runs = readRemapRuns(db, RUNS);

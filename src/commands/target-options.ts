@@ -4,6 +4,7 @@ import type { Config } from '../config/config.js';
 import { findTargetProblems } from '../config/cross-checks.js';
 import { SvcError } from '../errors.js';
 import type { Given } from './command.js';
+import { flagOf } from './option-values.js';
 
 /** Options that name a place, in the order of their kinds. */
 const PLACES = ['csv', 'ndjson', 'sqlite', 'postgresEnv', 'postgresFile'] as const;
@@ -31,7 +32,7 @@ export function parseTarget(given: Given, config: Config): ApplyTarget | null {
   if (place === null) {
     const alone = ids.length > 0 ? 'ids' : DETAILS.find((name) => given.text(name) !== undefined);
     if (alone === undefined && given.isSet('header')) return null;
-    throw new SvcError('usage', `--${flagOf(alone ?? 'noHeader')} describes a target: say where it is.`, {
+    throw new SvcError('usage', `${flagOf(alone ?? 'noHeader')} describes a target: say where it is.`, {
       hint: 'Name its place with --csv, --ndjson, --sqlite, --postgres-env or --postgres-file.',
     });
   }
@@ -66,7 +67,7 @@ function placeOf(given: Given): Input | null {
   if (other !== undefined) {
     throw new SvcError(
       'usage',
-      `--${flagOf(kind)} and --${flagOf(other)} exclude each other: one target at a time.`,
+      `${flagOf(kind)} and ${flagOf(other)} exclude each other: one target at a time.`,
     );
   }
   const value = given.text(kind) ?? '';
@@ -126,8 +127,4 @@ function parse(input: Input): ApplyTarget {
   throw new SvcError('usage', `The target does not fit together: ${what} ${issue?.message ?? ''}.`, {
     hint: 'See `svc-migrate apply --help`, or name the target in the configuration.',
   });
-}
-
-function flagOf(name: string): string {
-  return name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
 }

@@ -1,9 +1,9 @@
-import type { Config } from '../config/config.js';
 import { SvcError } from '../errors.js';
 import { assertTargets, writeOutput, writeText } from '../runtime/write-output.js';
 import { escapeJson, escapeLines } from '../text/escape.js';
 import { applyInThread } from './apply.js';
-import type { UndoRequest } from './apply-request.js';
+import { parseUndoRequest } from './apply-request.js';
+import type { Given } from './command.js';
 import type { Io } from './io.js';
 import { ownFilesOf } from './report.js';
 
@@ -14,7 +14,9 @@ import { ownFilesOf } from './report.js';
  *
  * @throws SvcError `usage` for a run that no ledger knows, `bad_input`, `locked`, `apply_stopped`, `interrupted`
  */
-export async function runUndo(config: Config, request: UndoRequest, io: Io): Promise<number> {
+export async function runUndo(given: Given, io: Io): Promise<number> {
+  const config = await given.config();
+  const request = parseUndoRequest(given, config);
   const { json: target, targets } = request;
   assertTargets(target === undefined ? [] : [target], ownFilesOf(config));
   if (targets.length === 0) {

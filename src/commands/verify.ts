@@ -1,23 +1,17 @@
-import type { Config } from '../config/config.js';
+import { SvcError } from '../errors.js';
 import { createPairReader } from '../inspect/verify/pair-reader.js';
 import { renderVerifyJson } from '../inspect/verify/render-json.js';
 import { renderVerify } from '../inspect/verify/render-text.js';
 import { judgeVerify } from '../inspect/verify/result.js';
 import { verifyRemap } from '../inspect/verify/verify.js';
 import { writeText } from '../runtime/write-output.js';
+import { USUAL_SAMPLE } from './catalogue/options.js';
+import type { Given } from './command.js';
 import { withOwnerNote } from './hold-database.js';
 import type { Io } from './io.js';
+import { configWithMaxWait, countOption } from './option-values.js';
 import { assertRemapIntact, readDatabase } from './read-database.js';
 import { withApi } from './with-api.js';
-
-export interface VerifyCommand {
-  readonly config: Config;
-  /** How many pairs to draw; null: all. */
-  readonly sample: number | null;
-  /** null: from the remap. */
-  readonly seed: number | null;
-  readonly json: boolean;
-}
 
 /**
  * `verify`: proves the remap against the export and, pair by pair, against both APIs. 0 all agree, 1 something
@@ -25,7 +19,10 @@ export interface VerifyCommand {
  *
  * @throws SvcError `incomplete` without a current remap, `auth`, `config`, and as `readDatabase` does
  */
-export async function runVerify({ config, sample, seed, json }: VerifyCommand, io: Io): Promise<number> {
+export async function runVerify(given: Given, io: Io): Promise<number> {
+  const config = await configWithMaxWait(given);
+  const sample = sampleOf(given);
+  const seed = countOption(given, 'seed') ?? null;
   io.onProgress({ kind: 'stage', name: 'verify' });
   const result = await withApi(config, io, (api) =>
     readDatabase(config, async (db) => {
@@ -45,6 +42,16 @@ export async function runVerify({ config, sample, seed, json }: VerifyCommand, i
       );
     }),
   );
-  await writeText(io.stdout, [json ? renderVerifyJson(result) : renderVerify(result, io.width)]);
+  await writeText(io.stdout, [
+    given.isSet('json') ? renderVerifyJson(result) : renderVerify(result, io.width),
+  ]);
   return judgeVerify(result);
+}
+
+/** How many pairs to draw; null: all. */
+function sampleOf(given: Given): number | null {
+  const sample = countOption(given, 'sample', 1);
+  if (!given.isSet('all')) return sample ?? USUAL_SAMPLE;
+  if (sample === undefined) return null;
+  throw new SvcError('usage', '--all and --sample exclude each other.', { hint: 'Leave one of them out.' });
 }

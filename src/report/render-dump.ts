@@ -9,8 +9,6 @@ export const DUMP_FORMATS = {
   sql: renderSql,
 } as const satisfies Record<string, (rows: Iterable<RemapRow>) => Iterable<string>>;
 
-export type DumpFormat = keyof typeof DUMP_FORMATS;
-
 /** RFC 4180 with a header; null is an empty cell, empty text is `""`. */
 function* renderCsv(rows: Iterable<RemapRow>): Generator<string> {
   yield `${REMAP_COLUMNS.join(',')}\r\n`;

@@ -1,7 +1,7 @@
 import { readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { type FindingsOptions, runFindings } from '../../src/commands/findings.js';
+import { runFindings } from '../../src/commands/findings.js';
 import { parseCompanies } from '../../src/config/companies-file.js';
 import type { Config } from '../../src/config/config.js';
 import { DECISIONS_HEADER, parseDecisions } from '../../src/config/decisions-file.js';
@@ -12,6 +12,7 @@ import { openDatabase } from '../../src/store/open.js';
 import { EVERYTHING } from '../../src/store/remap.js';
 import { newIo, type TestDatabase, withDatabase } from '../report/support.js';
 import { configOf, type Exported, INVOICES } from '../support/exported.js';
+import { givenOf, type OptionValues } from '../support/given.js';
 
 const SAME_ID = { companies: { match: 'same_id', include: [], exclude: [] } } as const;
 /** Breaks out of a comment, out of a cell, and into a formula where it is not escaped. */
@@ -42,40 +43,30 @@ const SCENE: Exported = {
   ],
 };
 
-function run(config: Config, more: Partial<FindingsOptions> = {}, width = 80) {
+function run(config: Config, more: OptionValues = {}, width = 80) {
   const io = newIo({ width });
-  const options: FindingsOptions = {
-    config,
-    models: [],
-    companies: [],
-    reasons: [],
-    statuses: [],
-    limit: undefined,
-    json: undefined,
-    writeDecisions: undefined,
-    writeCompanies: undefined,
-    force: false,
-    ...more,
-  };
-  return runFindings(options, io).then((code) => ({ code, out: io.stdout.text, err: io.stderr.text }));
+  return runFindings(givenOf(config, more), io).then((code) => ({
+    code,
+    out: io.stdout.text,
+    err: io.stderr.text,
+  }));
 }
 
 const withScene = <T>(work: (database: TestDatabase) => Promise<T>) => withDatabase(SCENE, SAME_ID, work);
 const namesIn = (out: string) => out.match(/^accounting\S+( line_items)? V[34] \d+.*$/gm) ?? [];
 
-const FILTERS: readonly (readonly [name: string, more: Partial<FindingsOptions>, ids: readonly string[]])[] =
+const FILTERS: readonly (readonly [name: string, more: OptionValues, ids: readonly string[]])[] = [
+  ['a status', { status: ['ambiguous'] }, ['1', '103', '101', '11', '12', '131', '132']],
   [
-    ['a status', { statuses: ['ambiguous'] }, ['1', '103', '101', '11', '12', '131', '132']],
-    [
-      'a reason with the parent_ form',
-      { reasons: ['duplicate_platform_id_v4'] },
-      ['1', '103', '101', '11', '12', '131', '132'],
-    ],
-    ['only the parent_ form', { reasons: ['parent_duplicate_platform_id_v4'] }, ['101']],
-    ['two reasons', { reasons: ['key_changed', 'company_not_in_v4'] }, ['2', '6', '20']],
-    ['a status and a reason', { statuses: ['v4_only'], reasons: ['key_changed'] }, ['20']],
-    ['a company', { companies: [2n] }, ['6']],
-  ];
+    'a reason with the parent_ form',
+    { reason: ['duplicate_platform_id_v4'] },
+    ['1', '103', '101', '11', '12', '131', '132'],
+  ],
+  ['only the parent_ form', { reason: ['parent_duplicate_platform_id_v4'] }, ['101']],
+  ['two reasons', { reason: ['key_changed', 'company_not_in_v4'] }, ['2', '6', '20']],
+  ['a status and a reason', { status: ['v4_only'], reason: ['key_changed'] }, ['20']],
+  ['a company', { company: ['2'] }, ['6']],
+];
 
 describe('findings', () => {
   it('lists what is not matched, with place, candidates and meaning', () =>
@@ -99,18 +90,18 @@ describe('findings', () => {
 
   it('shows as many as asked, and then counts all by reason', () =>
     withScene(async ({ config }) => {
-      const { out } = await run(config, { limit: 2 });
+      const { out } = await run(config, { limit: '2' });
       expect(namesIn(out)).toHaveLength(2);
       expect(out).toMatch(/2 of 13 findings shown/);
       expect(out).toMatch(
         /^6 {2}Several V4 records share its platform_id \(ambiguous\/duplicate_platform_id_v4\)$/m,
       );
-      expect(namesIn((await run(config, { limit: 0 })).out)).toHaveLength(13);
+      expect(namesIn((await run(config, { limit: '0' })).out)).toHaveLength(13);
     }));
 
   it('keeps to a narrow terminal', () =>
     withScene(async ({ config }) => {
-      const { out } = await run(config, { limit: 5 }, 40);
+      const { out } = await run(config, { limit: '5' }, 40);
       expect(out.split('\n').filter((line) => line.length > 40)).toEqual([]);
     }));
 
@@ -128,16 +119,16 @@ describe('findings', () => {
         .map((line) => JSON.parse(line));
       expect(rows).toHaveLength(13);
       expect(rows[0]).toMatchObject({ v3_svc_id: '1', platform_id: HOSTILE, status: 'ambiguous' });
-      expect((await run(config, { json: '-', limit: 2 })).out.split('\n')).toHaveLength(3);
+      expect((await run(config, { json: '-', limit: '2' })).out.split('\n')).toHaveLength(3);
       await run(config, { json: join(folder, 'f.ndjson') });
       expect(readFileSync(join(folder, 'f.ndjson'), 'utf8')).toBe(out);
     }));
 
   it.each([
-    ['reason', { reasons: ['key_change'] }, 'Did you mean "key_changed"?'],
-    ['status', { statuses: ['unmatchd'] }, 'Did you mean "unmatched"?'],
-    ['status among findings', { statuses: ['matched'] }, 'Did you mean "unmatched"?'],
-    ['company', { companies: [3n] }, 'Did you mean "1"?'],
+    ['reason', { reason: ['key_change'] }, 'Did you mean "key_changed"?'],
+    ['status', { status: ['unmatchd'] }, 'Did you mean "unmatched"?'],
+    ['status among findings', { status: ['matched'] }, 'Did you mean "unmatched"?'],
+    ['company', { company: ['3'] }, 'Did you mean "1"?'],
   ])('refuses an unknown %s', (_, more, hint) =>
     withScene(async ({ config }) => {
       await expect(run(config, more)).rejects.toMatchObject({ code: 'usage', hint });

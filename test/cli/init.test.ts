@@ -10,6 +10,7 @@ import { DEFAULT_MODELS } from '../../src/config/defaults.js';
 import { loadConfig } from '../../src/config/load-config.js';
 import { configSchema } from '../../src/config/settings.js';
 import { NOW_MS, sampleConfig } from '../config/sample.js';
+import { givenOf } from '../support/given.js';
 import { filesIn, makeFolder, runCli } from './spawn-cli.js';
 
 const FILE = 'svc-migrate.config.json';
@@ -43,6 +44,11 @@ function testIo(): { readonly io: Io; readonly said: () => string } {
     runUninterruptible: async (work) => work(),
   };
   return { io, said: () => chunks.join('') };
+}
+
+/** `init` on a terminal. */
+function typedAt(file: string, input: PassThrough) {
+  return givenOf(null, { config: file }, [], Object.assign(input, { isTTY: true }));
 }
 
 describe('the starter configuration', () => {
@@ -123,7 +129,7 @@ describe('init', () => {
         setImmediate(() => input.write(`${answers[asked++]}\n`));
       }
     });
-    expect(await runInit({ file, force: false, input }, io)).toBe(0);
+    expect(await runInit(typedAt(file, input), io)).toBe(0);
     expect(said()).toContain('must be an absolute address');
     expect(said()).toContain('must not end in /v4');
     expect(said()).toContain('Did you mean "accounting/invoices"?');
@@ -137,7 +143,7 @@ describe('init', () => {
     const folder = makeFolder();
     const input = new PassThrough();
     input.end('https://v3.example/v3\n');
-    const work = runInit({ file: join(folder, FILE), force: false, input }, testIo().io);
+    const work = runInit(typedAt(join(folder, FILE), input), testIo().io);
     await expect(work).rejects.toMatchObject({ code: 'interrupted' });
     expect(filesIn(folder)).toEqual([]);
   });

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { runCheck } from '../../src/commands/check.js';
+import { judgeRemap } from '../../src/commands/check.js';
 import { runDump } from '../../src/commands/dump.js';
 import { runExplain } from '../../src/commands/explain.js';
 import { runFindings } from '../../src/commands/findings.js';
@@ -21,6 +21,7 @@ import { Sqlite } from '../../src/store/sqlite.js';
 import { newIo, type TestIo } from '../report/support.js';
 import { campaign } from '../support/campaign.js';
 import { configOf, INVOICES, saveExported, type Thing } from '../support/exported.js';
+import { givenOf } from '../support/given.js';
 import { seal } from '../support/seal.js';
 
 /** Enough rows for several blocks and pages of each table and index. */
@@ -71,59 +72,18 @@ function rebuild(db: ReturnType<typeof openDatabase>): string {
 }
 
 const IDS = ['3', '6', '27', '1200', '4'] as const;
-const NARROW = { models: [], companies: [] };
 
 /** Every command that answers from the database, and the library. */
 const QUESTIONS: Readonly<Record<string, (io: TestIo) => unknown>> = {
-  status: (io) => runStatus({ config }, io),
-  report: (io) => runReport({ config, outputs: { json: '-' } }, io),
-  'report --ndjson': (io) => runReport({ config, outputs: { ndjson: '-' } }, io),
-  check: (io) => runCheck({ config, outputs: {} }, io),
-  findings: (io) =>
-    runFindings(
-      {
-        config,
-        ...NARROW,
-        reasons: [],
-        statuses: [],
-        limit: 0,
-        json: '-',
-        writeDecisions: undefined,
-        writeCompanies: undefined,
-        force: false,
-      },
-      io,
-    ),
-  dump: (io) => runDump({ config }, io),
-  lookup: (io) => runLookup({ config, model: INVOICES, ids: [...IDS, '999999'] }, io),
-  'explain: an id': (io) =>
-    runExplain(
-      {
-        config,
-        model: INVOICES,
-        id: IDS[1],
-        platformId: null,
-        path: null,
-        region: null,
-        companyId: null,
-        json: true,
-      },
-      io,
-    ),
-  'explain: a key': (io) =>
-    runExplain(
-      {
-        config,
-        model: INVOICES,
-        id: undefined,
-        platformId: 'key 5',
-        path: null,
-        region: null,
-        companyId: null,
-        json: true,
-      },
-      io,
-    ),
+  status: (io) => runStatus(givenOf(config), io),
+  report: (io) => runReport(givenOf(config, { json: '-' }), io),
+  'report --ndjson': (io) => runReport(givenOf(config, { ndjson: '-' }), io),
+  check: (io) => judgeRemap({ config, outputs: {} }, io),
+  findings: (io) => runFindings(givenOf(config, { limit: '0', json: '-' }), io),
+  dump: (io) => runDump(givenOf(config), io),
+  lookup: (io) => runLookup(givenOf(config, {}, [INVOICES, ...IDS, '999999']), io),
+  'explain: an id': (io) => runExplain(givenOf(config, { json: true }, [INVOICES, IDS[1]]), io),
+  'explain: a key': (io) => runExplain(givenOf(config, { platformId: 'key 5', json: true }, [INVOICES]), io),
   library: (io) => {
     const remap = openRemap(config.database);
     try {

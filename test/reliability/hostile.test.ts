@@ -15,6 +15,7 @@ import { type Ended, keysOf, runCli } from '../cli/spawn-cli.js';
 import { newIo } from '../report/support.js';
 import { campaignCases } from '../support/campaign.js';
 import { makeFastFolder } from '../support/fast-folder.js';
+import { givenOf } from '../support/given.js';
 import { type HostileScene, openHostileScene, V3_COMPANY, V4_COMPANY } from '../support/hostile-scene.js';
 import { HOSTILE_VALUES } from '../support/hostile-values.js';
 import { readStrictHtml } from '../support/strict-html.js';
@@ -265,9 +266,11 @@ describe('hostile texts leave their place nowhere', () => {
 
 async function explain(id: bigint, width: number | null): Promise<string> {
   const io = newIo({ width: width ?? 80 });
-  const question = { model: 'accounting/invoices', id: String(id), platformId: null, path: '' };
-  const options = { ...question, region: null, companyId: null, json: width === null };
-  expect(await runExplain({ config: hostile.config, ...options }, io)).toBe(0);
+  const given = givenOf(hostile.config, { path: '', json: width === null }, [
+    'accounting/invoices',
+    String(id),
+  ]);
+  expect(await runExplain(given, io)).toBe(0);
   expectClean(io.stdout.text);
   return io.stdout.text;
 }

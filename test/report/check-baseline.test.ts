@@ -1,7 +1,7 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { type CheckOptions, runCheck } from '../../src/commands/check.js';
+import { type CheckOptions, judgeRemap } from '../../src/commands/check.js';
 import { type Report, reportSchema } from '../../src/report/schema.js';
 import { MIXED, NOW, newIo, SINCE, type TestDatabase, withDatabase } from './support.js';
 
@@ -11,7 +11,7 @@ const DAY_MS = 86_400_000;
 async function check({ config, folder }: TestDatabase, options: Partial<CheckOptions>, nowMs = NOW) {
   const json = join(folder, 'report.json');
   const io = newIo({ clock: { now: () => nowMs } });
-  const code = await runCheck({ config, outputs: { json }, ...options }, io);
+  const code = await judgeRemap({ config, outputs: { json }, ...options }, io);
   const report: Report = reportSchema.parse(JSON.parse(readFileSync(json, 'utf8')));
   return { code, report, stderr: io.stderr.text };
 }
@@ -51,7 +51,7 @@ describe('check with a baseline', () => {
         ambiguous: [],
       });
       const io = newIo({ width: 300 });
-      await runCheck({ config: database.config, outputs: {}, baselineFile: writeBaseline.file }, io);
+      await judgeRemap({ config: database.config, outputs: {}, baselineFile: writeBaseline.file }, io);
       expect(io.stdout.text).toContain('the limits and the baseline accept the other 4.');
       expect(io.stdout.text).toContain('Baseline baseline.json accepts 4 findings (');
     });

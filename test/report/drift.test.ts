@@ -1,11 +1,12 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { runCheck } from '../../src/commands/check.js';
+import { judgeRemap } from '../../src/commands/check.js';
 import { runReport } from '../../src/commands/report.js';
 import { reportSchema } from '../../src/report/schema.js';
 import type { Db } from '../../src/store/open.js';
 import { type Exported, INVOICES } from '../support/exported.js';
+import { givenOf } from '../support/given.js';
 import { HOSTILE_TEXT as HOSTILE } from './sample-report.js';
 import { newIo, type TestDatabase, withDatabase } from './support.js';
 
@@ -71,14 +72,14 @@ describe('drift in the report', () => {
   it('is one line of the summary, and nothing without drift', async () => {
     await withPayloads(BODIES, {}, async ({ config, write, remap }) => {
       const io = newIo({ width: 200 });
-      await runReport({ config, outputs: {} }, io);
+      await runReport(givenOf(config, {}), io);
       expect(io.stdout.text).toContain(
         `\nDrift: 1 of 2 matched records differ in fields that both sides have (${INVOICES} 1).\n`,
       );
       write((db) => db.exec("UPDATE payload SET body = CAST('{}' AS BLOB)"));
       remap();
       const equal = newIo();
-      await runReport({ config, outputs: {} }, equal);
+      await runReport(givenOf(config, {}), equal);
       expect(equal.stdout.text).not.toContain('Drift');
     });
   });
@@ -86,7 +87,7 @@ describe('drift in the report', () => {
   it('follows the findings in NDJSON, matched and with the fields for evidence', async () => {
     await withPayloads(BODIES, {}, async ({ config, folder }) => {
       const file = join(folder, 'findings.ndjson');
-      await runReport({ config, outputs: { ndjson: file } }, newIo());
+      await runReport(givenOf(config, { ndjson: file }), newIo());
       const text = readFileSync(file, 'utf8');
       expect(text.replace(/\n$/, '')).not.toMatch(/[\u0000-\u001f\u202e]/);
       expect(JSON.parse(text)).toMatchObject({
@@ -113,7 +114,7 @@ describe('a limit on drift', () => {
   it.each(cases)('%s', async (_, bodies, allowed, exit, actual) => {
     await withPayloads(bodies, { drift: allowed }, async ({ config }) => {
       const io = newIo();
-      expect(await runCheck({ config, outputs: { json: '-' } }, io)).toBe(exit);
+      expect(await judgeRemap({ config, outputs: { json: '-' } }, io)).toBe(exit);
       const { gate, cannotSee, drift } = reportSchema.parse(JSON.parse(io.stdout.text));
       expect(gate.limits.find(({ name }) => name === 'drift')?.actual).toBe(actual);
       expect(drift.measured).toBe(actual !== null);
@@ -124,7 +125,7 @@ describe('a limit on drift', () => {
   it('fails where the remap was built without comparing', async () => {
     await withPayloads(BODIES, { drift: 100 }, async ({ config, write }) => {
       write((db) => db.exec('DELETE FROM drift; DELETE FROM drift_scope'));
-      expect(await runCheck({ config, outputs: {} }, newIo())).toBe(1);
+      expect(await judgeRemap({ config, outputs: {} }, newIo())).toBe(1);
     });
   });
 });

@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import { type LookupOptions, runLookup } from '../../src/commands/lookup.js';
+import { runLookup } from '../../src/commands/lookup.js';
 import { openRemap } from '../../src/index.js';
 import { type Exported, INVOICES } from '../support/exported.js';
+import { givenOf, type OptionValues } from '../support/given.js';
 import { MIXED, newIo, withDatabase } from './support.js';
 
 /** Two regions that use the same V3 company and record ids for different things. */
@@ -23,14 +24,27 @@ async function* chunksOf(...texts: string[]): AsyncGenerator<Uint8Array> {
   for (const text of texts) yield Buffer.from(text);
 }
 
-type Ask = Partial<LookupOptions> & { regions?: readonly string[] };
+interface Ask {
+  readonly regions?: readonly string[];
+  readonly model?: string;
+  readonly ids?: readonly string[];
+  readonly input?: AsyncIterable<Uint8Array>;
+  readonly options?: OptionValues;
+}
 
 /** What `lookup` prints. */
-function lookup(exported: Exported, { regions, ...options }: Ask, spoil = ''): Promise<string> {
+function lookup(
+  exported: Exported,
+  { regions, model = INVOICES, ids = [], input, options = {} }: Ask,
+  spoil = '',
+): Promise<string> {
   return withDatabase(exported, regions === undefined ? {} : { regions }, async ({ config, write }) => {
     write((db) => db.exec(spoil));
     const io = newIo();
-    const code = await runLookup({ config, model: INVOICES, ids: [], ...options }, io);
+    const code = await runLookup(
+      givenOf(config, { ...options, stdin: input !== undefined }, [model, ...ids], input),
+      io,
+    );
     expect(code).toBe(0);
     return io.stdout.text;
   });
@@ -45,19 +59,25 @@ describe('lookup', () => {
 
   it('keeps the ids of records and of children apart', async () => {
     expect(await lookup(MIXED, { ids: ['11'] })).toBe('11\t-\tunknown\n');
-    expect(await lookup(MIXED, { ids: ['11'], path: 'line_items' })).toBe('11\t21\tmatched\n');
+    expect(await lookup(MIXED, { ids: ['11'], options: { path: 'line_items' } })).toBe('11\t21\tmatched\n');
   });
 
   it('never guesses which region or company an id is of', async () => {
     expect(await lookup(TWO_REGIONS, { ...REGIONS, ids: ['1', '2'] })).toBe(
       '1\t-\tambiguous/several_records\n2\t30\tmatched\n',
     );
-    expect(await lookup(TWO_REGIONS, { ...REGIONS, ids: ['1'], region: 'us' })).toBe('1\t20\tmatched\n');
-    expect(await lookup(TWO_REGIONS, { ...REGIONS, ids: ['2'], company: 6n })).toBe('2\t-\tunknown\n');
+    expect(await lookup(TWO_REGIONS, { ...REGIONS, ids: ['1'], options: { region: 'us' } })).toBe(
+      '1\t20\tmatched\n',
+    );
+    expect(await lookup(TWO_REGIONS, { ...REGIONS, ids: ['2'], options: { company: '6' } })).toBe(
+      '2\t-\tunknown\n',
+    );
   });
 
   it('prints JSON with ids as digits', async () => {
-    expect(JSON.parse(await lookup(TWO_REGIONS, { ...REGIONS, ids: ['2'], json: true }))).toEqual({
+    expect(
+      JSON.parse(await lookup(TWO_REGIONS, { ...REGIONS, ids: ['2'], options: { json: true } })),
+    ).toEqual({
       model: INVOICES,
       v3_svc_id: '2',
       v4_svc_id: '30',
@@ -96,7 +116,9 @@ describe('lookup', () => {
   it('refuses an incomplete remap unless told', async () => {
     const spoil = "UPDATE stream SET state = 'running' WHERE id = 1";
     await expect(lookup(MIXED, { ids: ['1'] }, spoil)).rejects.toMatchObject({ code: 'incomplete' });
-    expect(await lookup(MIXED, { ids: ['1'], allowIncomplete: true }, spoil)).toBe('1\t2\tmatched\n');
+    expect(await lookup(MIXED, { ids: ['1'], options: { allowIncomplete: true } }, spoil)).toBe(
+      '1\t2\tmatched\n',
+    );
   });
 });
 

@@ -1,12 +1,13 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { runCheck } from '../../src/commands/check.js';
+import { judgeRemap } from '../../src/commands/check.js';
 import { runReport } from '../../src/commands/report.js';
 import type { OnProgress } from '../../src/domain.js';
 import { reportSchema } from '../../src/report/schema.js';
 import type { Db } from '../../src/store/open.js';
 import { type Exported, INVOICES, modelOf } from '../support/exported.js';
+import { givenOf } from '../support/given.js';
 import { MIXED, NOW, newIo, SINCE, withDatabase } from './support.js';
 
 const CLEAN: Exported = { v3: [{ id: 1, facts: 'x=1' }], v4: [{ id: 7, key: 'k1', facts: 'x=1' }] };
@@ -174,7 +175,7 @@ describe('check', () => {
     await withDatabase(exported, TWO_MODELS, async ({ config, write }) => {
       write(change);
       const io = newIo();
-      expect(await runCheck({ config, outputs: { json: '-' } }, io)).toBe(code);
+      expect(await judgeRemap({ config, outputs: { json: '-' } }, io)).toBe(code);
       const written = reportSchema.parse(JSON.parse(io.stdout.text));
       expect([written.outcome, written.exitCode]).toEqual([outcome, code]);
     });
@@ -182,7 +183,7 @@ describe('check', () => {
 
   it('turns red when the evidence is older than maxAge', async () => {
     await withDatabase(CLEAN, { maxAgeMs: 3_600_000 }, async ({ config }) => {
-      expect(await runCheck({ config, outputs: {} }, newIo())).toBe(1);
+      expect(await judgeRemap({ config, outputs: {} }, newIo())).toBe(1);
     });
   });
 
@@ -193,7 +194,7 @@ describe('check', () => {
           .prepare('INSERT INTO meta(key, value) VALUES (?, ?)')
           .run('fingerprint_v4', '{"v4.baseUrl":"http://other"}'),
       );
-      await expect(runCheck({ config, outputs: {} }, newIo())).rejects.toMatchObject({
+      await expect(judgeRemap({ config, outputs: {} }, newIo())).rejects.toMatchObject({
         code: 'other_configuration',
       });
     });
@@ -205,7 +206,7 @@ describe('report', () => {
     await withDatabase(CLEAN, {}, async ({ config, write }) => {
       write((db) => db.exec("UPDATE stream SET state = 'failed', end_reason = 'timeout' WHERE id = 1"));
       const io = newIo();
-      expect(await runReport({ config, outputs: {} }, io)).toBe(0);
+      expect(await runReport(givenOf(config, {}), io)).toBe(0);
       expect(io.stderr.text).toBe(
         'Warning: 1 V3 list not read to the end: accounting/invoices in default (failed, timeout). → svc-migrate export v3\n',
       );
@@ -216,7 +217,7 @@ describe('report', () => {
     await withDatabase(MIXED, {}, async ({ config, folder }) => {
       const file = join(folder, 'findings.ndjson');
       writeFileSync(file, 'old');
-      await runReport({ config, outputs: { ndjson: file } }, newIo());
+      await runReport(givenOf(config, { ndjson: file }), newIo());
       const lines = readFileSync(file, 'utf8').trimEnd().split('\n');
       expect(lines.map((line) => JSON.parse(line).status)).toEqual([
         'unmatched',
@@ -234,7 +235,7 @@ describe('report', () => {
       const onProgress: OnProgress = (event) => {
         if (event.kind === 'note') notes.push(event.text.replace(folder, ''));
       };
-      await runReport({ config, outputs: { html: join(folder, 'r.html') } }, newIo({ onProgress }));
+      await runReport(givenOf(config, { html: join(folder, 'r.html') }), newIo({ onProgress }));
       expect(notes).toEqual([
         'NOT SAFE TO CUT OVER: 2 of 6 V3 ids have their V4 id; 2 limits are exceeded. See /r.html.',
       ]);
@@ -244,7 +245,7 @@ describe('report', () => {
   it('refuses to write two formats to stdout, one file twice, or over the database', async () => {
     await withDatabase(MIXED, {}, async ({ config, folder }) => {
       const refused = async (json: string, ndjson: string) =>
-        expect(runReport({ config, outputs: { json, ndjson } }, newIo())).rejects.toMatchObject({
+        expect(runReport(givenOf(config, { json, ndjson }), newIo())).rejects.toMatchObject({
           code: 'usage',
         });
       await refused('-', '-');
@@ -260,7 +261,7 @@ describe('long work', () => {
       const stop = new AbortController();
       const file = join(folder, 'report.json');
       const io = newIo({ signal: stop.signal, onProgress: () => stop.abort() });
-      await expect(runReport({ config, outputs: { json: file } }, io)).rejects.toMatchObject({
+      await expect(runReport(givenOf(config, { json: file }), io)).rejects.toMatchObject({
         code: 'interrupted',
       });
       expect(existsSync(file)).toBe(false);
@@ -273,7 +274,7 @@ describe('long work', () => {
       const onProgress: OnProgress = (event) => {
         if (event.kind === 'step') steps.push(`${event.name} ${event.done}/${event.total}`);
       };
-      await runReport({ config, outputs: {} }, newIo({ onProgress }));
+      await runReport(givenOf(config, {}), newIo({ onProgress }));
       const after = steps.filter((step) => !step.startsWith('verify the remap '));
       expect(after.length).toBeLessThan(steps.length);
       expect(after).toEqual([

@@ -3,6 +3,7 @@ import { runReport } from '../../src/commands/report.js';
 import { runStatus } from '../../src/commands/status.js';
 import { reportSchema } from '../../src/report/schema.js';
 import type { Since } from '../../src/report/since.js';
+import { givenOf, type OptionValues } from '../support/given.js';
 import { MIXED, newIo, type TestDatabase, withDatabase } from './support.js';
 
 /** Build 1 is of `MIXED`; then the record nobody could explain is gone, and build 2 is made. */
@@ -20,7 +21,7 @@ function withTwoBuilds(work: (database: TestDatabase) => Promise<void>): Promise
 
 async function since({ config }: TestDatabase, from: Since) {
   const io = newIo();
-  expect(await runReport({ config, outputs: { json: '-' }, since: from }, io)).toBe(0);
+  expect(await runReport(givenOf(config, { json: '-', since: from }), io)).toBe(0);
   return { section: reportSchema.parse(JSON.parse(io.stdout.text)).since, stderr: io.stderr.text };
 }
 
@@ -32,7 +33,7 @@ describe('report --since', () => {
       expect(section?.changes).toEqual([{ key: 'unmatched/unexplained', before: 1310, after: 1 }]);
       expect((await since(database, 1n)).section).toEqual(section);
       const io = newIo({ width: 120 });
-      await runReport({ config: database.config, outputs: {}, since: 'previous' }, io);
+      await runReport(givenOf(database.config, { since: 'previous' }), io);
       expect(io.stdout.text).toContain(
         [
           '\nSince build 1 of the remap (2026-11-01 01:00 UTC):',
@@ -52,7 +53,7 @@ describe('report --since', () => {
       expect((await since(database, 1n)).section).toMatchObject({ sameRows: true, changes: [] });
       database.remap();
       const io = newIo({ width: 120 });
-      await runReport({ config: database.config, outputs: {}, since: 'previous' }, io);
+      await runReport(givenOf(database.config, { since: 'previous' }), io);
       expect(io.stdout.text).toContain(
         '\nSince build 1 of the remap (2026-11-01 01:00 UTC): nothing changed.\n',
       );
@@ -61,13 +62,13 @@ describe('report --since', () => {
 
   it('is refused for a build that is not there, and for a part of the data', async () => {
     await withTwoBuilds(async ({ config }) => {
-      const refused = (options: object) =>
-        expect(runReport({ config, outputs: {}, ...options }, newIo())).rejects.toMatchObject({
+      const refused = (options: OptionValues) =>
+        expect(runReport(givenOf(config, options), newIo())).rejects.toMatchObject({
           code: 'usage',
         });
       await refused({ since: 3n });
-      await refused({ since: 'previous', models: ['accounting/invoices'] });
-      await refused({ since: 'previous', companies: [1n] });
+      await refused({ since: 'previous', model: ['accounting/invoices'] });
+      await refused({ since: 'previous', company: ['1'] });
     });
   });
 });
@@ -75,7 +76,7 @@ describe('report --since', () => {
 it('status shows the trend of every status', async () => {
   await withTwoBuilds(async ({ config }) => {
     const io = newIo();
-    await runStatus({ config }, io);
+    await runStatus(givenOf(config), io);
     expect(io.stdout.text).toContain(
       [
         '\nRemap: build 2 of 2026-11-01 01:00 UTC, current',

@@ -1,12 +1,13 @@
 import { describe, expect, it } from 'vitest';
 import { runStatus } from '../../src/commands/status.js';
+import { givenOf } from '../support/given.js';
 import { MIXED, newIo, withDatabase } from './support.js';
 
 function status(spoil: string): Promise<string[]> {
   return withDatabase(MIXED, {}, async ({ config, write }) => {
     write((db) => db.exec(spoil));
     const io = newIo({ width: 100 });
-    expect(await runStatus({ config }, io)).toBe(0);
+    expect(await runStatus(givenOf(config), io)).toBe(0);
     const [database = '', ...lines] = io.stdout.text.trimEnd().split('\n');
     expect(database).toMatch(/^Database: /);
     return lines.filter((line) => !line.startsWith('  ') || !line.includes('KiB'));

@@ -3,8 +3,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { PassThrough } from 'node:stream';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { runSandbox, type SandboxCommand } from '../../src/commands/sandbox.js';
+import { runSandbox } from '../../src/commands/sandbox.js';
 import { SvcError } from '../../src/errors.js';
+import { givenOf, type OptionValues } from '../support/given.js';
 
 let folder = '';
 
@@ -23,12 +24,12 @@ interface Ready {
 
 /** Runs the command until `use` is done with the service. */
 async function withSandbox(
-  command: SandboxCommand,
+  command: OptionValues,
   use: (ready: Ready) => Promise<void> = async () => {},
 ): Promise<number> {
   const stdout = new PassThrough();
   const stop = new AbortController();
-  const run = runSandbox(command, { stdout, signal: stop.signal });
+  const run = runSandbox(givenOf(null, command), { stdout, signal: stop.signal });
   const line = await Promise.race([
     new Promise<string>((resolve) => stdout.once('data', (piece: Buffer) => resolve(piece.toString('utf8')))),
     run.then(() => ''),
@@ -39,7 +40,7 @@ async function withSandbox(
   return run;
 }
 
-async function failureOf(command: SandboxCommand): Promise<string> {
+async function failureOf(command: OptionValues): Promise<string> {
   try {
     await withSandbox(command);
   } catch (error) {
@@ -52,7 +53,7 @@ async function failureOf(command: SandboxCommand): Promise<string> {
 describe('sandbox', () => {
   it('prints where it is and with which key, serves, and ends with the signal', async () => {
     let address = '';
-    const code = await withSandbox({ seed: '9', faults: [] }, async ({ v3, apiKey, seed }) => {
+    const code = await withSandbox({ seed: '9', fault: [] }, async ({ v3, apiKey, seed }) => {
       address = `${v3['default']}/payments/items`;
       expect((await fetch(address, { headers: { api_key: apiKey } })).status).toBe(200);
       expect(seed).toBe(9);
@@ -64,7 +65,7 @@ describe('sandbox', () => {
   it('writes truth and configuration whole, for their owner only', async () => {
     const truth = join(folder, 'truth.ndjson');
     const configOut = join(folder, 'config.json');
-    await withSandbox({ truth, configOut, scenario: 'ugly', faults: [] }, async ({ v3, v4 }) => {
+    await withSandbox({ truth, configOut, scenario: 'ugly', fault: [] }, async ({ v3, v4 }) => {
       const rows = readFileSync(truth, 'utf8').trimEnd().split('\n');
       expect(rows.length).toBeGreaterThan(1000);
       expect(rows.every((row) => 'status' in JSON.parse(row))).toBe(true);
@@ -79,7 +80,7 @@ describe('sandbox', () => {
 
   it('writes the truth once more where the service changed', async () => {
     const truth = join(folder, 'truth.ndjson');
-    await withSandbox({ truth, faults: ['mutate:1'] }, async ({ v3, apiKey }) => {
+    await withSandbox({ truth, fault: ['mutate:1'] }, async ({ v3, apiKey }) => {
       expect(readFileSync(truth, 'utf8').match(/"reason":null,"stable":false/g)).toBeNull();
       for (let request = 0; request < 20; request++) {
         await fetch(`${v3['default']}/accounting/invoices?limit=1`, { headers: { api_key: apiKey } });
@@ -89,7 +90,7 @@ describe('sandbox', () => {
   });
 
   it('refuses what it does not understand', async () => {
-    const wrong: readonly Partial<SandboxCommand>[] = [
+    const wrong: readonly OptionValues[] = [
       { seed: 'x' },
       { port: '70000' },
       { records: '-1' },
@@ -97,19 +98,19 @@ describe('sandbox', () => {
       { window: '1' },
       { events: 'nowhere' },
       { backfillSeconds: '1.5' },
-      { faults: ['nothing'] },
-      { faults: ['429:7'] },
-      { quirks: ['nothing'] },
+      { fault: ['nothing'] },
+      { fault: ['429:7'] },
+      { quirk: ['nothing'] },
     ];
     for (const command of wrong) {
-      expect(await failureOf({ faults: [], ...command }), JSON.stringify(command)).toBe('usage');
+      expect(await failureOf({ fault: [], ...command }), JSON.stringify(command)).toBe('usage');
     }
-    expect(await failureOf({ truth: join(folder, 'no', 'folder'), faults: [] })).toBe('output');
+    expect(await failureOf({ truth: join(folder, 'no', 'folder'), fault: [] })).toBe('output');
   });
 
   it('says that a port is taken', async () => {
-    await withSandbox({ faults: [] }, async ({ v4 }) => {
-      expect(await failureOf({ port: new URL(v4).port, faults: [] })).toBe('usage');
+    await withSandbox({ fault: [] }, async ({ v4 }) => {
+      expect(await failureOf({ port: new URL(v4).port, fault: [] })).toBe('usage');
     });
   });
 });

@@ -72,61 +72,53 @@ const TUNING: readonly OptionSpec[] = [
 
 const JSON_OUT: OptionSpec = { flags: '--json <file>', says: 'the result as JSON (- is stdout)' };
 
-export const APPLY: CommandSpec = {
-  name: 'apply',
-  args: '[targets...]',
-  says: 'rewrite the V3 ids in your own tables and files, each exactly once',
-  more: 'Without --yes it writes nothing and prints the plan. It then exits with 0 if nothing is in the way, 1 if some ids have no V4 id, 6 if something else is in the way. Targets are those of the configuration (all, or the ones named), or one given by options.',
-  options: [
-    { flags: '--yes', says: 'carry the plan out' },
-    {
-      flags: '--plan <file>',
-      says: 'write the plan to this file; with --yes: carry out exactly this plan, or refuse',
-    },
-    { flags: '--check', says: 'check whether all stored ids have a V4 id; exits with 0 or 1' },
-    {
-      flags: '--verify',
-      says: 'check what finished runs wrote against ledger and remap; exits with 0 or 1',
-    },
-    { flags: '--scan', says: 'find columns and paths that contain V3 ids, and propose targets' },
-    JSON_OUT,
-    { flags: '--unmapped <file>', says: 'write every value that is left without a V4 id, as NDJSON' },
-    ...POLICY,
-    ...ONE_TARGET,
-    ...TUNING,
-    ALLOW_INCOMPLETE,
-  ],
-  examples: [
-    {
-      line: 'svc-migrate apply --csv orders.csv --ids invoice_id=accounting/invoices',
-      does: 'plan for one file',
-    },
-    { line: 'svc-migrate apply --scan --sqlite shop.db', does: 'find columns that contain ids' },
-    { line: 'svc-migrate apply --in-place --plan plan.json', does: 'plan for all configured targets' },
-    { line: 'svc-migrate apply --check', does: 'check all configured targets, in CI' },
-  ],
-  run: async (given, io) => {
-    const { parseApplyRequest } = await import('../apply-request.js');
-    const { runApply } = await import('../apply.js');
-    const config = await given.config();
-    return runApply(config, parseApplyRequest(given, config), io);
+/** Your own tables and files. */
+export const APPLY_COMMANDS: readonly CommandSpec[] = [
+  {
+    name: 'apply',
+    args: '[targets...]',
+    says: 'rewrite the V3 ids in your own tables and files, each exactly once',
+    more: 'Without --yes it writes nothing and prints the plan. It then exits with 0 if nothing is in the way, 1 if some ids have no V4 id, 6 if something else is in the way. Targets are those of the configuration (all, or the ones named), or one given by options.',
+    options: [
+      { flags: '--yes', says: 'carry the plan out' },
+      {
+        flags: '--plan <file>',
+        says: 'write the plan to this file; with --yes: carry out exactly this plan, or refuse',
+      },
+      { flags: '--check', says: 'check whether all stored ids have a V4 id; exits with 0 or 1' },
+      {
+        flags: '--verify',
+        says: 'check what finished runs wrote against ledger and remap; exits with 0 or 1',
+      },
+      { flags: '--scan', says: 'find columns and paths that contain V3 ids, and propose targets' },
+      JSON_OUT,
+      { flags: '--unmapped <file>', says: 'write every value that is left without a V4 id, as NDJSON' },
+      ...POLICY,
+      ...ONE_TARGET,
+      ...TUNING,
+      ALLOW_INCOMPLETE,
+    ],
+    examples: [
+      {
+        line: 'svc-migrate apply --csv orders.csv --ids invoice_id=accounting/invoices',
+        does: 'plan for one file',
+      },
+      { line: 'svc-migrate apply --scan --sqlite shop.db', does: 'find columns that contain ids' },
+      { line: 'svc-migrate apply --in-place --plan plan.json', does: 'plan for all configured targets' },
+      { line: 'svc-migrate apply --check', does: 'check all configured targets, in CI' },
+    ],
+    load: async () => (await import('../apply.js')).runApply,
   },
-};
-
-export const UNDO: CommandSpec = {
-  name: 'undo',
-  args: '[run]',
-  says: 'undo a run of apply',
-  more: 'Restores each value that the run changed, if it is still what the run wrote. Rows that changed since are listed and left alone. Without the name of a run, lists the runs.',
-  options: [...PLACE, OUTPUT, JSON_OUT, ...TUNING],
-  examples: [
-    { line: 'svc-migrate undo', does: 'list the runs in the ledgers of the configured targets' },
-    { line: 'svc-migrate undo --sqlite shop.db', does: 'list the runs in one database' },
-  ],
-  run: async (given, io) => {
-    const { parseUndoRequest } = await import('../apply-request.js');
-    const { runUndo } = await import('../undo.js');
-    const config = await given.config();
-    return runUndo(config, parseUndoRequest(given, config), io);
+  {
+    name: 'undo',
+    args: '[run]',
+    says: 'undo a run of apply',
+    more: 'Restores each value that the run changed, if it is still what the run wrote. Rows that changed since are listed and left alone. Without the name of a run, lists the runs.',
+    options: [...PLACE, OUTPUT, JSON_OUT, ...TUNING],
+    examples: [
+      { line: 'svc-migrate undo', does: 'list the runs in the ledgers of the configured targets' },
+      { line: 'svc-migrate undo --sqlite shop.db', does: 'list the runs in one database' },
+    ],
+    load: async () => (await import('../undo.js')).runUndo,
   },
-};
+];

@@ -1,8 +1,4 @@
-import type { Config } from '../../config/config.js';
-import { parseDuration } from '../../config/values.js';
-import { SvcError } from '../../errors.js';
-import type { Given, Narrowing, OptionSpec } from '../command.js';
-import type { WaitSettings } from '../wait-for-v4.js';
+import type { OptionSpec } from '../command.js';
 
 /** Taken by every command. */
 export const COMMON_OPTIONS: readonly OptionSpec[] = [
@@ -35,6 +31,11 @@ export const ALLOW_INCOMPLETE: OptionSpec = {
   says: 'use a remap of exports that were not read in full',
 };
 
+export const MAX_WAIT: OptionSpec = {
+  flags: '--max-wait <duration>',
+  says: 'longest wait to accept when the service asks for one, such as 90s; outranks http.maxWaitMs',
+};
+
 /** Waiting for the backfill before V4 is read. */
 export const WAITING: readonly OptionSpec[] = [
   { flags: '--wait', says: 'wait until the backfill has settled before reading V4; exit 5 if it does not' },
@@ -46,43 +47,22 @@ export const WAITING: readonly OptionSpec[] = [
   },
 ];
 
-const SETTLE_MS = 300_000;
-const WAIT_TIMEOUT_MS = 7_200_000;
+export const SINCE: OptionSpec = {
+  flags: '--since <build>',
+  says: 'show what changed since a build of the remap: its number, or previous',
+};
 
-/**
- * The options of `WAITING`; undefined without `--wait`.
- *
- * @throws SvcError `usage`
- */
-export function waitingOf(given: Given): WaitSettings | undefined {
-  const names = ['settle', 'waitTimeout', 'listen'];
-  if (!given.isSet('wait')) {
-    const [alone] = names.filter((name) => given.text(name) !== undefined);
-    if (alone === undefined) return undefined;
-    throw new SvcError('usage', `--${alone === 'waitTimeout' ? 'wait-timeout' : alone} goes with --wait.`);
-  }
-  return {
-    settleMs: durationOption(given, 'settle', 'settle') ?? SETTLE_MS,
-    timeoutMs: durationOption(given, 'waitTimeout', 'wait-timeout') ?? WAIT_TIMEOUT_MS,
-    listen: listenOption(given.text('listen')),
-  };
-}
+export const ACCEPTED: OptionSpec = {
+  flags: '--baseline <file>',
+  says: 'accept the findings that this file names',
+};
 
-/** @throws SvcError `usage` where an option is given that is no duration, in ms */
-export function durationOption(given: Given, name: string, flag: string): number | undefined {
-  const text = given.text(name);
-  if (text === undefined) return undefined;
-  const ms = parseDuration(text);
-  if (ms !== null) return ms;
-  throw new SvcError('usage', `--${flag} takes a duration such as 90s, 5m or 2h, not "${text}".`);
-}
-
-function listenOption(text: string | undefined): WaitSettings['listen'] {
-  if (text === undefined) return null;
-  const [, host = '127.0.0.1', port = ''] = /^(?:(.+):)?(\d{1,5})$/.exec(text) ?? [];
-  if (port !== '' && Number(port) <= 65_535) return { host, port: Number(port) };
-  throw new SvcError('usage', `--listen takes a port or host:port, not "${text}".`);
-}
+export const BASELINE: readonly OptionSpec[] = [
+  ACCEPTED,
+  { flags: '--write-baseline <file>', says: 'write a baseline of the findings over the limits' },
+  { flags: '--expires <duration>', says: 'how long the written baseline is valid (default: 30d)' },
+  { flags: '--force', says: 'replace an existing baseline' },
+];
 
 /** Where reports go; the names are those of the renderers. */
 export const OUTPUTS: readonly OptionSpec[] = [
@@ -95,35 +75,5 @@ export const OUTPUTS: readonly OptionSpec[] = [
   { flags: '--full-sync-csv <file>', says: 'the same as a table' },
 ];
 
-/** Values of the output options that were given. */
-export function outputsOf(given: Given): Readonly<Record<string, string>> {
-  const names = OUTPUTS.map(({ flags }) => toCamelCase(flags.slice(2, flags.indexOf(' '))));
-  return Object.fromEntries(
-    names.flatMap((name) => {
-      const target = given.text(name);
-      return target === undefined ? [] : [[name, target]];
-    }),
-  );
-}
-
-function toCamelCase(flag: string): string {
-  return flag.replace(/-(.)/g, (_, letter: string) => letter.toUpperCase());
-}
-
-/**
- * The configuration with `--model` and `--company`, checked.
- *
- * @throws SvcError `config`, `usage`
- */
-export async function narrowed(given: Given): Promise<Narrowing & { readonly config: Config }> {
-  const config = await given.config();
-  const { parseNarrowing } = await import('../narrow.js');
-  return { config, ...parseNarrowing(given, config) };
-}
-
-/** @throws SvcError `usage` where an option is given that is no whole number from 0 up */
-export function countOption(given: Given, name: string): number | undefined {
-  const text = given.text(name);
-  if (text === undefined || /^\d{1,10}$/.test(text)) return text === undefined ? undefined : Number(text);
-  throw new SvcError('usage', `--${name} takes a whole number, not "${text}".`);
-}
+/** Pairs that `verify` draws unless told: none wrong then means under 0.6 % with 95 % confidence. */
+export const USUAL_SAMPLE = 500;

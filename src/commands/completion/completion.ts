@@ -3,6 +3,7 @@ import { writeText } from '../../runtime/write-output.js';
 import { didYouMean } from '../../text/suggest.js';
 import { COMMANDS } from '../catalogue/all.js';
 import { COMMON_OPTIONS } from '../catalogue/options.js';
+import type { Given } from '../command.js';
 import type { Io } from '../io.js';
 import { buildGrammar, type Grammar } from './grammar.js';
 import { renderBash } from './render-bash.js';
@@ -19,7 +20,7 @@ const RENDERERS: Readonly<Record<string, (grammar: Grammar) => string>> = {
  *
  * @throws SvcError `usage` for another shell
  */
-export async function runCompletion(shell: string, { stdout }: Io): Promise<number> {
+export async function runCompletion({ args: [shell = ''] }: Given, { stdout }: Io): Promise<number> {
   const render = RENDERERS[shell];
   if (render === undefined) {
     throw new SvcError('usage', `There is no completion for "${shell}".`, {

@@ -1,32 +1,32 @@
 import { describe, expect, it } from 'vitest';
-import { type ExplainCommand, runExplain } from '../../../src/commands/explain.js';
+import { runExplain } from '../../../src/commands/explain.js';
 import type { Db } from '../../../src/store/open.js';
 import { MIXED, newIo, SINCE, withDatabase } from '../../report/support.js';
 import { type Exported, INVOICES } from '../../support/exported.js';
+import { givenOf, type OptionValues } from '../../support/given.js';
 
-type Asked = Partial<Omit<ExplainCommand, 'config'>> & { width?: number; spoil?: (db: Db) => void };
+interface Asked {
+  readonly id?: string;
+  readonly model?: string;
+  readonly options?: OptionValues;
+  readonly width?: number;
+  readonly spoil?: (db: Db) => void;
+}
 
 /** What `explain` prints about invoices. */
 function explain(exported: Exported, asked: Asked): Promise<string> {
-  const { width = 200, spoil = () => {}, ...question } = asked;
+  const { id, model = INVOICES, options = {}, width = 200, spoil = () => {} } = asked;
+  const args = id === undefined ? [model] : [model, id];
   return withDatabase(exported, { backfill: SINCE }, async ({ config, write }) => {
     write(spoil);
     const io = newIo({ width });
-    const base = {
-      model: INVOICES,
-      id: undefined,
-      platformId: null,
-      path: null,
-      region: null,
-      companyId: null,
-    };
-    expect(await runExplain({ config, json: false, ...base, ...question }, io)).toBe(0);
+    expect(await runExplain(givenOf(config, options, args), io)).toBe(0);
     return io.stdout.text;
   });
 }
 
 async function explainJson(exported: Exported, asked: Asked) {
-  return JSON.parse(await explain(exported, { ...asked, json: true }));
+  return JSON.parse(await explain(exported, { ...asked, options: { ...asked.options, json: true } }));
 }
 
 /** Gives a stored record its payload. */
@@ -47,7 +47,7 @@ describe('explain', () => {
       3,
       '{"svc_id":3,"platform_id":"c","total_amount":10.50,"paid":false,"memo":null}',
     );
-    expect(await explain(MIXED, { id: '3', path: '', spoil, width: 110 })).toBe(
+    expect(await explain(MIXED, { id: '3', options: { path: '' }, spoil, width: 110 })).toBe(
       `accounting/invoices 3, as of the remap of 2026-11-01 01:00 UTC
 This id exists on both sides, for different things: V3 ids and V4 ids overlap. Both are told.
 
@@ -92,7 +92,7 @@ Taken for a V4 svc_id: the record V4 3 of company 1
   });
 
   it('tells both stories of an id that both sides use, and one where both lead to the same', async () => {
-    const both = await explainJson(MIXED, { id: '2', path: '' });
+    const both = await explainJson(MIXED, { id: '2', options: { path: '' } });
     expect(both.stories).toMatchObject([
       { takenFor: ['v3'], row: { v3_svc_id: '2', status: 'unmatched' } },
       { takenFor: ['v4'], row: { v3_svc_id: '1', v4_svc_id: '2', status: 'matched' } },
@@ -115,7 +115,7 @@ Taken for a V4 svc_id: the record V4 3 of company 1
     expect(lonely).toMatch(
       /^ {2}It lies in accounting\/invoices V3 2, platform_id b: unmatched\/outside_backfill_window\.$/m,
     );
-    const paired = await explainJson(MIXED, { id: '21', path: 'line_items' });
+    const paired = await explainJson(MIXED, { id: '21', options: { path: 'line_items' } });
     expect(paired.stories).toMatchObject([
       {
         takenFor: ['v4'],
@@ -130,13 +130,13 @@ Taken for a V4 svc_id: the record V4 3 of company 1
   });
 
   it('finds records and children by their key', async () => {
-    const byKey = await explainJson(MIXED, { platformId: 'l1' });
+    const byKey = await explainJson(MIXED, { options: { platformId: 'l1' } });
     expect(byKey).toMatchObject({ id: null, platform_id: 'l1', stories: [{ takenFor: ['platform_id'] }] });
-    expect((await explainJson(MIXED, { platformId: 'L1' })).stories).toEqual([]);
+    expect((await explainJson(MIXED, { options: { platformId: 'L1' } })).stories).toEqual([]);
   });
 
   it('says the evidence in words', async () => {
-    const outside = await explain(MIXED, { id: '2', path: '' });
+    const outside = await explain(MIXED, { id: '2', options: { path: '' } });
     expect(outside).toContain(
       '  Its latest date (from the platform) is 2026-01-05 00:00 UTC; the window starts at 2026-08-20 00:00 UTC (configured).\n',
     );
@@ -248,7 +248,7 @@ Taken for a V4 svc_id: the record V4 3 of company 1
     const text = await explain(exported, { id: '1' });
     expect(text).toContain('\\u001b[31m\\u202ekey');
     expect(text).not.toContain('\u001b');
-    expect(await explain(exported, { id: '1', json: true })).not.toMatch(/[\u001b\u202e]/);
+    expect(await explain(exported, { id: '1', options: { json: true } })).not.toMatch(/[\u001b\u202e]/);
   });
 
   it('says what is known of an id that is in no row', async () => {
@@ -281,17 +281,19 @@ Taken for a V4 svc_id: the record V4 3 of company 1
       v4: [{ id: 5, key: 'c', company: 2 }],
     };
     expect((await explainJson(exported, { id: '5' })).stories).toHaveLength(2);
-    expect((await explainJson(exported, { id: '5', companyId: 2n })).stories).toMatchObject([
+    expect((await explainJson(exported, { id: '5', options: { company: '2' } })).stories).toMatchObject([
       { takenFor: ['v4'] },
     ]);
-    expect((await explainJson(exported, { id: '5', region: 'default' })).stories).toMatchObject([
+    expect((await explainJson(exported, { id: '5', options: { region: 'default' } })).stories).toMatchObject([
       { takenFor: ['v3'] },
     ]);
   });
 
   it('refuses what is no question, and a database without a remap', async () => {
     await expect(explain(MIXED, {})).rejects.toMatchObject({ code: 'usage' });
-    await expect(explain(MIXED, { id: '1', platformId: 'a' })).rejects.toMatchObject({ code: 'usage' });
+    await expect(explain(MIXED, { id: '1', options: { platformId: 'a' } })).rejects.toMatchObject({
+      code: 'usage',
+    });
     await expect(explain(MIXED, { id: '01' })).rejects.toMatchObject({ code: 'usage' });
     await expect(explain(MIXED, { id: '1', model: 'x/y' })).rejects.toMatchObject({ code: 'usage' });
     const spoil = (db: Db) => db.exec('DELETE FROM remap_run');

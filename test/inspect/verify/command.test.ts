@@ -1,9 +1,11 @@
 import { afterEach, describe, expect, it } from 'vitest';
-import { runVerify, type VerifyCommand } from '../../../src/commands/verify.js';
+import { runVerify } from '../../../src/commands/verify.js';
+import type { Config } from '../../../src/config/config.js';
 import { buildRemap } from '../../../src/match/build-remap.js';
 import { type Sandbox, type SandboxOptions, startSandbox } from '../../../src/sandbox/start.js';
 import { type Db, openDatabase } from '../../../src/store/open.js';
 import { newIo, withDatabase } from '../../report/support.js';
+import { givenOf, type OptionValues } from '../../support/given.js';
 import { keysFor } from '../../support/sandbox-api.js';
 import { alterDatabase } from '../../support/seal.js';
 import { doWholeJob, type Job } from '../../support/whole-job.js';
@@ -18,7 +20,7 @@ interface Scene {
   readonly job: Job;
   /** Changes the database, which is otherwise closed. */
   spoil(sql: string): void;
-  verify(options?: Partial<VerifyCommand>, env?: Record<string, string>): Promise<Verified>;
+  verify(options?: OptionValues, env?: Record<string, string>, changed?: Config): Promise<Verified>;
 }
 
 interface Verified {
@@ -37,9 +39,12 @@ async function newScene(options: Partial<SandboxOptions> = {}): Promise<Scene> {
     sandbox,
     job,
     spoil: (sql) => alterDatabase(config.database, sql),
-    verify: async (more = {}, env = keysFor(sandbox)) => {
+    verify: async (options = {}, env = keysFor(sandbox), changed = config) => {
       const io = newIo({ env, width: 400 });
-      const code = await runVerify({ config, sample: null, seed: null, json: false, ...more }, io);
+      const code = await runVerify(
+        givenOf(changed, { all: options['sample'] === undefined, ...options }),
+        io,
+      );
       return { code, text: io.stdout.text };
     },
   };
@@ -77,9 +82,9 @@ describe('verify', () => {
 
   it('samples with a bound for all pairs, the same sample for the same seed', async () => {
     const { verify, sandbox } = await newScene();
-    const first = await verify({ sample: 30, seed: 7 });
+    const first = await verify({ sample: '30', seed: '7' });
     const asked = sandbox.requests().length;
-    const again = await verify({ sample: 30, seed: 7 });
+    const again = await verify({ sample: '30', seed: '7' });
     expect(first.code).toBe(0);
     expect(again.text).toBe(first.text);
     expect(first.text).toMatch(
@@ -135,7 +140,7 @@ describe('verify', () => {
     });
     open.push(() => broken.close());
     const config = { ...scene.job.config, http: { ...scene.job.config.http, attempts: 1 } };
-    const { code, text } = await scene.verify({ config });
+    const { code, text } = await scene.verify({}, undefined, config);
     expect(code).toBe(4);
     expect(text).toMatch(
       /\n {2}\d+ could not be read, \d+ not asked for after that\. First: V[34].* answered 500 /,
@@ -147,7 +152,7 @@ describe('verify', () => {
     await withDatabase({ v3: [{ id: 1 }], v4: [{ id: 2 }] }, {}, async ({ config, write }) => {
       write((db) => db.exec('DELETE FROM meta'));
       const io = newIo({ env: { KEY: 'k' } });
-      expect(await runVerify({ config, sample: 5, seed: null, json: false }, io)).toBe(5);
+      expect(await runVerify(givenOf(config, { sample: '5' }), io)).toBe(5);
       expect(io.stdout.text).toMatch(/There is nothing to verify: the remap holds no pair\.\n$/);
     });
   });

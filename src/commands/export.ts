@@ -5,42 +5,81 @@ import { createPageSupply } from '../export/ask-ahead.js';
 import type { ExportSummary } from '../export/run-export.js';
 import { writeText } from '../runtime/write-output.js';
 import { assertListsExist, noSuchList } from './assert-lists-exist.js';
+import type { Given } from './command.js';
 import { holdInThread } from './export-in-thread.js';
 import { renderExportSummary } from './export-summary.js';
 import type { Exporter, ExportRequest } from './exporter-on.js';
 import type { Io } from './io.js';
+import { configWithMaxWait, durationOption, flagOf, narrowingOf } from './option-values.js';
 import { type WaitSettings, waitForV4 } from './wait-for-v4.js';
 import { openApi } from './with-api.js';
 import { withHostWaits } from './with-host-waits.js';
 
-export interface ExportCommand extends ExportRequest {
+export interface ExportOptions extends ExportRequest {
   /** Wait for the backfill before V4 is read. */
   readonly wait?: WaitSettings | undefined;
 }
 
+/** How long V4's counts must stay the same, and how long to wait for that, unless told. */
+const SETTLE_MS = 300_000;
+const WAIT_TIMEOUT_MS = 7_200_000;
+
+/** `export v3`: reads every V3 list; continues by itself, and reads only changes where all was read before. */
+export async function runExportV3(given: Given, io: Io): Promise<number> {
+  return runExport('v3', await exportOptions(given), io);
+}
+
+/** `export v4`: reads every V4 list again, or continues. */
+export async function runExportV4(given: Given, io: Io): Promise<number> {
+  return runExport('v4', await exportOptions(given), io);
+}
+
 /**
- * `export v3` and `export v4`: reads one generation into the database and prints what it holds now.
+ * Reads one generation into the database and prints what it holds now.
  *
  * @throws SvcError `incomplete` after the summary where a list was not read in full; else as `loadKeys`,
  * `holdInThread` and `runExport` do
  */
-export async function runExportCommand(
-  generation: Generation,
-  options: ExportCommand,
-  io: Io,
-): Promise<number> {
+async function runExport(generation: Generation, options: ExportOptions, io: Io): Promise<number> {
   const { config } = options;
   // Keys first: without them nothing is created.
   loadKeys(config, io.env, [generation]);
-  const hold = { file: config.database, mode: 'create', command: `export ${generation}` } as const;
+  const command = `export ${generation}`;
+  const hold = { file: config.database, mode: 'create', command, nowMs: io.clock.now() } as const;
   const summary = await withHostWaits(config.database, io, () =>
-    holdInThread({ ...hold, nowMs: io.clock.now() }, io, (exporter, within) =>
-      exportGeneration(generation, exporter, options, within),
-    ),
+    holdInThread(hold, io, (exporter, within) => exportGeneration(generation, exporter, options, within)),
   );
   await writeText(io.stdout, [renderExportSummary(generation, summary, config, io.width)]);
   assertComplete(generation, summary);
   return 0;
+}
+
+/** The options of exports. */
+export async function exportOptions(given: Given): Promise<ExportOptions> {
+  const narrowing = narrowingOf(given, await given.config());
+  const config = await configWithMaxWait(given);
+  return { ...narrowing, config, restart: given.isSet('restart'), wait: waitOptions(given) };
+}
+
+/** @throws SvcError `usage` */
+function waitOptions(given: Given): WaitSettings | undefined {
+  if (!given.isSet('wait')) {
+    const alone = ['settle', 'waitTimeout', 'listen'].find((name) => given.text(name) !== undefined);
+    if (alone === undefined) return undefined;
+    throw new SvcError('usage', `${flagOf(alone)} goes with --wait.`);
+  }
+  return {
+    settleMs: durationOption(given, 'settle') ?? SETTLE_MS,
+    timeoutMs: durationOption(given, 'waitTimeout') ?? WAIT_TIMEOUT_MS,
+    listen: parseAddress(given.text('listen')),
+  };
+}
+
+function parseAddress(text: string | undefined): WaitSettings['listen'] {
+  if (text === undefined) return null;
+  const [, host = '127.0.0.1', port = ''] = /^(?:(.+):)?(\d{1,5})$/.exec(text) ?? [];
+  if (port !== '' && Number(port) <= 65_535) return { host, port: Number(port) };
+  throw new SvcError('usage', `--listen takes a port or host:port, not "${text}".`);
 }
 
 /**
@@ -51,7 +90,7 @@ export async function runExportCommand(
 export async function exportGeneration(
   generation: Generation,
   exporter: Exporter,
-  options: ExportCommand,
+  options: ExportOptions,
   io: Io,
 ): Promise<ExportSummary> {
   const { config, wait, models, companies, restart } = options;

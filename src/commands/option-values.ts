@@ -1,0 +1,144 @@
+import type { Config } from '../config/config.js';
+import { parseDuration } from '../config/values.js';
+import { parseId } from '../domain.js';
+import { SvcError } from '../errors.js';
+import type { Since } from '../report/since.js';
+import { didYouMean } from '../text/suggest.js';
+import { OUTPUTS } from './catalogue/options.js';
+import type { Given, Narrowing } from './command.js';
+
+/** @throws SvcError `usage` where an option is given that is no whole number from `least` up */
+export function countOption(given: Given, name: string, least = 0): number | undefined {
+  const text = given.text(name);
+  if (text === undefined) return undefined;
+  if (!/^\d{1,10}$/.test(text)) {
+    throw new SvcError('usage', `${flagOf(name)} takes a whole number, not "${text}".`);
+  }
+  if (Number(text) >= least) return Number(text);
+  throw new SvcError('usage', `${flagOf(name)} takes a whole number from ${least} up.`);
+}
+
+/**
+ * In ms.
+ *
+ * @throws SvcError `usage` where an option is given that is no duration
+ */
+export function durationOption(given: Given, name: string): number | undefined {
+  const text = given.text(name);
+  if (text === undefined) return undefined;
+  const ms = parseDuration(text);
+  if (ms !== null) return ms;
+  throw new SvcError('usage', `${flagOf(name)} takes a duration such as 90s, 5m or 2h, not "${text}".`);
+}
+
+/** The id of `--company`, for commands that take one. */
+export function companyOption(given: Given): bigint | null {
+  const text = given.text('company');
+  return text === undefined ? null : requireId(text);
+}
+
+function requireId(text: string): bigint {
+  const id = parseId(text);
+  if (id !== null) return id;
+  throw new SvcError('usage', `"${text}" is no company id: digits only, at most 9223372036854775807.`);
+}
+
+/** The flag of an option, such as `--lock-timeout`. */
+export function flagOf(name: string): string {
+  return `--${name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
+}
+
+/** Values of the output options that were given, by the names of the renderers. */
+export function outputsOf(given: Given): Readonly<Record<string, string>> {
+  const names = OUTPUTS.map(({ flags }) =>
+    flags.slice(2, flags.indexOf(' ')).replace(/-(.)/g, (_, letter: string) => letter.toUpperCase()),
+  );
+  return Object.fromEntries(
+    names.flatMap((name) => {
+      const target = given.text(name);
+      return target === undefined ? [] : [[name, target]];
+    }),
+  );
+}
+
+/** As in the configuration. */
+const LONGEST_WAIT_MS = 86_400_000;
+
+/**
+ * The configuration with `--max-wait`.
+ *
+ * @throws SvcError `config`, `usage`
+ */
+export async function configWithMaxWait(given: Given): Promise<Config> {
+  const config = await given.config();
+  const text = given.text('maxWait');
+  if (text === undefined) return config;
+  const maxWaitMs = parseDuration(text);
+  if (maxWaitMs !== null && maxWaitMs <= LONGEST_WAIT_MS) {
+    return { ...config, http: { ...config.http, maxWaitMs } };
+  }
+  throw new SvcError('usage', `--max-wait takes a duration up to 24h, not "${text}".`, {
+    hint: 'Write it like 90s or 15m.',
+  });
+}
+
+/** @throws SvcError `usage` where `--since` names no build */
+export function sinceOption(given: Given): Since | undefined {
+  const text = given.text('since');
+  if (text === undefined || text === 'previous') return text;
+  if (/^\d{1,15}$/.test(text)) return BigInt(text);
+  throw new SvcError('usage', `--since takes the number of a build or previous, not "${text}".`);
+}
+
+/**
+ * `--model` and `--company`, checked.
+ *
+ * @throws SvcError `usage` for a model that is not configured or a company that is no id
+ */
+export function narrowingOf(given: Given, config: Config): Narrowing {
+  const models = given.texts('model');
+  for (const model of models) assertConfigured(config, model);
+  return { models, companies: given.texts('company').map(requireId) };
+}
+
+/** Where in a model to look; null is anywhere. */
+export interface Place {
+  readonly model: string;
+  /** '' for records, else a field of children. */
+  readonly path: string | null;
+  readonly region: string | null;
+}
+
+/**
+ * The model, `--path` and `--region`. A place that is not configured holds nothing: ids would be unknown there for no
+ * reason of their own.
+ *
+ * @throws SvcError `usage`
+ */
+export function placeOf(given: Given, config: Config): Place {
+  const [model = ''] = given.args;
+  const path = given.text('path') ?? null;
+  const region = given.text('region') ?? null;
+  assertConfigured(config, model);
+  const children = config.models.find(({ v3 }) => v3 === model)?.children ?? [];
+  if (path !== null && path !== '' && !children.includes(path)) {
+    throw new SvcError('usage', `"${path}" is no field with children of ${model}.`, {
+      hint: didYouMean(path, children) ?? 'It has none in the configuration: leave out --path.',
+    });
+  }
+  const regions = config.v3.regions.map((endpoint) => endpoint.region);
+  if (region !== null && !regions.includes(region)) {
+    throw new SvcError('usage', `There is no region "${region}" in the configuration.`, {
+      hint: didYouMean(region, regions) ?? undefined,
+    });
+  }
+  return { model, path, region };
+}
+
+function assertConfigured(config: Config, model: string): void {
+  const known = config.models.map(({ v3 }) => v3);
+  if (known.includes(model)) return;
+  throw new SvcError('usage', `There is no model "${model}" in the configuration.`, {
+    hint: didYouMean(model, known) ?? `Configured: ${known.join(', ')}.`,
+  });
+}
