@@ -5,17 +5,8 @@ import { orMeantEnd } from '../text/suggest.js';
 import { partsOf } from './engine/json-columns.js';
 import { ColumnTally } from './ids/column-tally.js';
 import type { InvalidForm } from './ids/id-form.js';
-import type { IdMap } from './ids/id-map.js';
-import {
-  type Category,
-  categoryKey,
-  EMPTY_CATEGORY,
-  type LookUp,
-  MAPPED_CATEGORY,
-  NOT_OURS_CATEGORY,
-  Resolver,
-  type RowScope,
-} from './ids/resolver.js';
+import type { Id, ModelIds } from './ids/model-ids.js';
+import { type Category, type LookUp, Resolver, type RowScope } from './ids/resolver.js';
 import type { Note, Policy } from './plan.js';
 
 /** One id column under way: how its ids are looked up, and what was found so far. */
@@ -38,7 +29,7 @@ export function partsOfWork(work: ColumnWork): readonly ColumnWork[] {
 }
 
 export interface FinalsSink {
-  add(hi: number, lo: number, digits: () => string): void;
+  add(id: Id): void;
 }
 
 /** What is done with a value: another id, an empty cell, left for want of a twin, or nothing as it holds no id of ours. */
@@ -47,7 +38,7 @@ export type CellAction = 'replace' | 'clear' | 'keep' | 'none';
 /** The remap with the ids that were loaded from it. */
 export interface RemapSource {
   readonly remap: Db;
-  readonly idMaps: Map<string, IdMap>;
+  readonly idMaps: Map<string, ModelIds>;
 }
 
 /** Begins work on a column. Loads the ids of its model, once per source. */
@@ -129,14 +120,12 @@ export function blocks(code: string, text: string): Note {
 
 /** Looks a text up, counts it and says what becomes of it; the new id is `work.resolver.newDigits`. */
 export function judgeText(work: ColumnWork, text: string, scope: RowScope, rows = 1): CellAction {
-  const place = work.resolver.lookText(text, scope);
-  return count(work, place, () => text, scope, rows);
+  return count(work, work.resolver.lookUpText(text, scope), () => text, scope, rows);
 }
 
 /** The same for an exact integer. */
-export function judgeNumber(work: ColumnWork, value: number | bigint, scope: RowScope): CellAction {
-  const place = work.resolver.lookNumber(value, scope);
-  return count(work, place, () => String(value), scope, 1);
+export function judgeNumber(work: ColumnWork, value: number, scope: RowScope): CellAction {
+  return count(work, work.resolver.lookUpNumber(value, scope), () => String(value), scope, 1);
 }
 
 /** The same for a value that is no id for how it is written. */
@@ -147,49 +136,31 @@ export function judgeInvalid(
   scope: RowScope,
   rows = 1,
 ): CellAction {
-  return count(work, work.resolver.invalidForm(form), text, scope, rows);
+  return count(work, work.resolver.invalid(form), text, scope, rows);
 }
 
 function count(
   work: ColumnWork,
-  place: number,
+  category: Category,
   text: () => string,
   scope: RowScope,
   rows: number,
 ): CellAction {
-  const isNew = work.tally.add(place, text, scope, rows);
-  if (work.onValue !== null) tellValue(work, work.onValue, place, text);
-  const action = actionOf(work, place);
-  if (isNew && work.finals !== null) tellFinal(work, work.finals, action, text);
+  const { resolver, tally, finals, onValue } = work;
+  const isNew = tally.add(category, text, scope, rows);
+  onValue?.(category, text());
+  const action = actionOf(work, category);
+  if (!isNew || finals === null) return action;
+  if (action === 'replace') finals.add(resolver.newId);
+  else if (action === 'keep' && resolver.id !== null) finals.add(resolver.id);
   return action;
 }
 
-function tellValue(
-  { resolver }: ColumnWork,
-  onValue: (category: string, value: string) => void,
-  place: number,
-  text: () => string,
-): void {
-  const category = resolver.categories[place];
-  if (category !== undefined) onValue(categoryKey(category), text());
-}
-
-function tellFinal(
-  { resolver }: ColumnWork,
-  finals: FinalsSink,
-  action: CellAction,
-  text: () => string,
-): void {
-  if (action === 'replace') finals.add(resolver.newHi, resolver.newLo, () => resolver.newDigits);
-  else if (action === 'keep' && resolver.map !== null) finals.add(resolver.hi, resolver.lo, text);
-}
-
 /** What the policy says of a category. Values that may be no V3 ids are never cleared. */
-function actionOf(work: ColumnWork, place: number): CellAction {
-  if (place === MAPPED_CATEGORY) return 'replace';
-  if (place === EMPTY_CATEGORY || place === NOT_OURS_CATEGORY) return 'none';
-  const category: Category | undefined = work.resolver.categories[place];
-  return category?.kind === 'missing' && work.missing === 'null' ? 'clear' : 'keep';
+function actionOf({ missing }: ColumnWork, category: Category): CellAction {
+  if (category === 'mapped') return 'replace';
+  if (category === 'empty' || category === 'not_ours') return 'none';
+  return missing === 'null' && !category.startsWith('unknown/') ? 'clear' : 'keep';
 }
 
 /** Whether rows of this column say more than their id. */

@@ -1,6 +1,6 @@
 import type { OnProgress } from '../domain.js';
 import type { Db } from '../store/open.js';
-import type { IdMap } from './ids/id-map.js';
+import type { ModelIds } from './ids/model-ids.js';
 import type { Earlier, Mode, Policy, TargetPlan } from './plan.js';
 import type { UnmappedRow } from './unmapped.js';
 
@@ -34,7 +34,7 @@ export interface ApplyContext {
   /** The svc-migrate database, read only. */
   readonly remap: Db;
   /** Ids loaded from it so far. */
-  readonly idMaps: Map<string, IdMap>;
+  readonly idMaps: Map<string, ModelIds>;
   readonly remapFile: string;
   readonly facts: RemapFacts;
   readonly policy: Policy;

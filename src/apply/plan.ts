@@ -1,7 +1,5 @@
 import type { ApplyTarget } from '../config/apply-targets.js';
 import { countOf, groupDigits } from '../text/numbers.js';
-import type { Count, Tallied } from './ids/column-tally.js';
-import { categoryKey } from './ids/resolver.js';
 import type { UnmappedCount } from './unmapped.js';
 
 /** Version of the plan's JSON. */
@@ -117,14 +115,6 @@ export interface Plan {
   readonly remap: { readonly sha256: string; readonly builtAt: string };
   readonly policy: Policy;
   readonly targets: readonly TargetPlan[];
-}
-
-/** Counts of a column as the plan shows them. */
-export function buildCounts(tallied: Tallied): PlanCount[] {
-  return tallied.counts.map(({ category, rows, ids, atLeast, samples }: Count) => {
-    const name = categoryKey(category);
-    return { name, rows, ids, atLeast, samples: name === 'mapped' ? [] : samples };
-  });
 }
 
 /** What stands in the way, over all targets. */

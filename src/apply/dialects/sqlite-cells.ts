@@ -10,7 +10,6 @@ import {
   partsOfWork,
 } from '../column-work.js';
 import { partsOf } from '../engine/json-columns.js';
-import { joinHalves } from '../ids/int64.js';
 import { NO_SCOPE, type RowScope } from '../ids/resolver.js';
 import type { Mode } from '../plan.js';
 import { quoteName } from '../sql-names.js';
@@ -93,7 +92,7 @@ export function judgeCell(
 function newCell({ resolver }: ColumnWork, action: CellAction, isText: boolean): Cell | bigint | undefined {
   if (action === 'keep' || action === 'none') return undefined;
   if (action === 'clear') return null;
-  return isText ? resolver.newDigits : joinHalves(resolver.newHi, resolver.newLo);
+  return isText ? resolver.newDigits : BigInt(resolver.newId);
 }
 
 function judgeJson(

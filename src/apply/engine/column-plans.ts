@@ -1,14 +1,7 @@
 import { columnLabel, newColumnOf, type TableTarget } from '../../config/apply-targets.js';
 import { blocks, type ColumnWork, partsOfWork } from '../column-work.js';
 import type { ApplyContext } from '../context.js';
-import {
-  buildCounts,
-  type ColumnPlan,
-  type Earlier,
-  isMissing,
-  type Note,
-  type TargetPlan,
-} from '../plan.js';
+import { type ColumnPlan, type Earlier, isMissing, type Note, type TargetPlan } from '../plan.js';
 import { sumUnmapped, type UnmappedCount, unmappedOfCounts } from '../unmapped.js';
 import { Finals } from './final-ids.js';
 import { splitPaths } from './json-columns.js';
@@ -47,7 +40,7 @@ function buildColumnPlan(
     column: columnLabel(column),
     model: column.model ?? `by ${column.modelColumn}`,
     newColumn,
-    counts: buildCounts(tallied),
+    counts: tallied.counts,
     left: sumUnmapped(left),
     digest: tallied.digest,
   };
@@ -58,7 +51,7 @@ export function unmappedOfWork(
   work: ColumnWork,
   { state, policy }: Pick<CellSource, 'state' | 'policy'>,
 ): UnmappedCount[][] {
-  return partsOfWork(work).map(({ tally }) => unmappedOfCounts(state, buildCounts(tally.result()), policy));
+  return partsOfWork(work).map(({ tally }) => unmappedOfCounts(state, tally.result().counts, policy));
 }
 
 /** Adds what is left from one source to what is left from others, path by path. */

@@ -3,7 +3,6 @@ import type { FileTarget } from '../../config/apply-targets.js';
 import { openColumn } from '../column-work.js';
 import type { ApplyContext } from '../context.js';
 import { type OnUnmapped, watchUnmapped } from '../engine/left-cells.js';
-import { buildCounts } from '../plan.js';
 import type { RecordPosition } from '../text/records.js';
 import { type UnmappedCount, unmappedOfCounts } from '../unmapped.js';
 import { passThrough } from './pass.js';
@@ -49,5 +48,5 @@ export async function listFileLeft(
       context.onProgress({ kind: 'step', name: `looking over ${target.name}`, done, total }),
   });
   if (car === null) return [];
-  return plain.map(({ tally }) => unmappedOfCounts(state, buildCounts(tally.result()), policy));
+  return plain.map(({ tally }) => unmappedOfCounts(state, tally.result().counts, policy));
 }

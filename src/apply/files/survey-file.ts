@@ -7,7 +7,7 @@ import { sha256OfFile } from '../../runtime/sha256.js';
 import { blocks, type ColumnWork, checkColumn, openColumn } from '../column-work.js';
 import type { ApplyContext, SurveyOptions } from '../context.js';
 import { NamedRows } from '../context.js';
-import { buildCounts, type Earlier, NO_EARLIER, type Note, type Policy, type TargetPlan } from '../plan.js';
+import { type Earlier, NO_EARLIER, type Note, type Policy, type TargetPlan } from '../plan.js';
 import { type CsvDialect, detectDialect } from '../text/csv-dialect.js';
 import { buildCsvScanner } from '../text/csv-records.js';
 import { buildNdjsonScanner } from '../text/ndjson-records.js';
@@ -127,12 +127,12 @@ function buildFilePlan(context: ApplyContext, seen: Seen): TargetPlan {
     columns: works.map(({ column, tally }, at) => {
       // What a run rewrote holds V4 ids: looked up as V3 ids they would be told to be others.
       const isRewritten = policy.mode === 'in_place' && earlier.earlier.state === 'finished';
-      const tallied = isRewritten ? { rows: 0, counts: [], digest: '' } : tally.result();
+      const tallied = isRewritten ? { counts: [], digest: '' } : tally.result();
       return {
         column: columnLabel(column),
         model: column.model ?? `by ${column.modelColumn}`,
         newColumn: null,
-        counts: buildCounts(tallied),
+        counts: tallied.counts,
         left: left[at] ?? [],
         digest: tallied.digest,
       };

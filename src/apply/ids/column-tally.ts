@@ -1,26 +1,15 @@
-import { type IdMap, mix } from './id-map.js';
-import { type Category, categoryKey, MAPPED_CATEGORY, type Resolver, type RowScope } from './resolver.js';
+import type { PlanCount } from '../plan.js';
+import type { Id, ModelIds } from './model-ids.js';
+import type { Category, Resolver, RowScope } from './resolver.js';
 
 /** How many values of one category are counted exactly where the remap does not know them. */
 const COUNTED_UNKNOWNS = 1_000_000;
 const SAMPLES = 5;
 const SAMPLE_CHARS = 64;
 
-/** Rows and distinct ids of one category. */
-export interface Count {
-  readonly category: Category;
-  readonly rows: number;
-  readonly ids: number;
-  /** True where `ids` stopped counting. */
-  readonly atLeast: boolean;
-  /** The smallest few values. */
-  readonly samples: readonly string[];
-}
-
 /** What a column holds. The order in which values came in makes no difference. */
 export interface Tallied {
-  readonly rows: number;
-  readonly counts: readonly Count[];
+  readonly counts: readonly PlanCount[];
   /** Of all values with their scopes and how often they occur: changes when the data do. */
   readonly digest: string;
 }
@@ -28,16 +17,16 @@ export interface Tallied {
 interface Counter {
   rows: number;
   ids: number;
-  readonly bits: Map<IdMap, Uint8Array>;
+  readonly bits: Map<ModelIds, Uint8Array>;
   readonly texts: Set<string>;
+  /** The smallest few values. */
   readonly samples: string[];
 }
 
 /** Counts what a resolver says of each value. */
 export class ColumnTally {
   readonly #resolver: Resolver;
-  readonly #counters: Counter[] = [];
-  #rows = 0;
+  readonly #counters = new Map<Category, Counter>();
   #digestA = 0;
   #digestB = 0;
 
@@ -47,53 +36,45 @@ export class ColumnTally {
 
   /**
    * Counts the value that the resolver looked up last. `text` is called where the value itself is needed:
-   * for ids that are not in the map, and for samples. True where the value is a new one in its category.
+   * for ids that are not in the remap, and for samples. True where the value is a new one in its category.
    */
-  add(place: number, text: () => string, scope: RowScope, rows = 1): boolean {
-    const { map, slot } = this.#resolver;
-    const counter = this.#counterOf(place);
+  add(category: Category, text: () => string, scope: RowScope, rows = 1): boolean {
+    const { ids, slot, id } = this.#resolver;
+    const counter = this.#counterOf(category);
     counter.rows += rows;
-    this.#rows += rows;
-    if (map !== null && slot >= 0) {
-      this.#digest(mix(this.#resolver.hi, this.#resolver.lo), scope, rows);
-      if (!setBit(bitsOf(counter, map), slot)) return false;
-      counter.ids += 1;
-      if (place !== MAPPED_CATEGORY) keepSmallest(counter.samples, text);
-      return true;
-    }
-    return this.#addUnmapped(counter, text(), scope, rows);
+    if (ids === null || id === null || slot < 0) return this.#addText(counter, text(), scope, rows);
+    this.#digest(hashId(id), scope, rows);
+    if (!setBit(bitsOf(counter, ids), slot)) return false;
+    counter.ids += 1;
+    if (category !== 'mapped') keepSmallest(counter.samples, text());
+    return true;
   }
 
   result(): Tallied {
-    const counts = this.#counters.map((counter, place) => this.#countOf(counter, place));
-    const present = counts.filter((count) => count.rows > 0);
+    const counts = [...this.#counters].map(([name, { rows, ids, texts, samples }]) => ({
+      ...{ name, rows, ids, samples },
+      atLeast: texts.size >= COUNTED_UNKNOWNS,
+    }));
     return {
-      rows: this.#rows,
-      counts: present.sort((a, b) => (categoryKey(a.category) < categoryKey(b.category) ? -1 : 1)),
+      counts: counts.sort((a, b) => (a.name < b.name ? -1 : 1)),
       digest: hex(this.#digestA) + hex(this.#digestB),
     };
   }
 
-  #countOf(counter: Counter, place: number): Count {
-    const { rows, ids, texts, samples } = counter;
-    const category = this.#resolver.categories[place] ?? { kind: 'empty' };
-    return { category, rows, ids, atLeast: texts.size >= COUNTED_UNKNOWNS, samples };
-  }
-
-  #addUnmapped(counter: Counter, text: string, scope: RowScope, rows: number): boolean {
+  #addText(counter: Counter, text: string, scope: RowScope, rows: number): boolean {
     this.#digest(hashText(text), scope, rows);
     if (text === '' || counter.texts.size >= COUNTED_UNKNOWNS || counter.texts.has(text)) return false;
     counter.texts.add(text);
     counter.ids += 1;
-    keepSmallest(counter.samples, () => text);
+    keepSmallest(counter.samples, text);
     return true;
   }
 
-  #counterOf(place: number): Counter {
-    let counter = this.#counters[place];
-    while (counter === undefined) {
-      this.#counters.push({ rows: 0, ids: 0, bits: new Map(), texts: new Set(), samples: [] });
-      counter = this.#counters[place];
+  #counterOf(category: Category): Counter {
+    let counter = this.#counters.get(category);
+    if (counter === undefined) {
+      counter = { rows: 0, ids: 0, bits: new Map(), texts: new Set(), samples: [] };
+      this.#counters.set(category, counter);
     }
     return counter;
   }
@@ -109,11 +90,11 @@ export class ColumnTally {
   }
 }
 
-function bitsOf(counter: Counter, map: IdMap): Uint8Array {
-  let bits = counter.bits.get(map);
+function bitsOf(counter: Counter, ids: ModelIds): Uint8Array {
+  let bits = counter.bits.get(ids);
   if (bits === undefined) {
-    bits = new Uint8Array(Math.ceil(map.capacity / 8));
-    counter.bits.set(map, bits);
+    bits = new Uint8Array(Math.ceil(ids.newIds.length / 8));
+    counter.bits.set(ids, bits);
   }
   return bits;
 }
@@ -128,8 +109,8 @@ function setBit(bits: Uint8Array, at: number): boolean {
 }
 
 /** Shorter first, then by text: digits in the order of their numbers. */
-function keepSmallest(samples: string[], text: () => string): void {
-  const value = text().slice(0, SAMPLE_CHARS);
+function keepSmallest(samples: string[], text: string): void {
+  const value = text.slice(0, SAMPLE_CHARS);
   const last = samples.at(-1);
   if (samples.length === SAMPLES && last !== undefined && !isSmaller(value, last)) return;
   samples.push(value);
@@ -139,6 +120,20 @@ function keepSmallest(samples: string[], text: () => string): void {
 
 function isSmaller(a: string, b: string): boolean {
   return a.length === b.length ? a < b : a.length < b.length;
+}
+
+/** A 32-bit hash of the two halves of an id. */
+function hashId(id: Id): number {
+  if (typeof id === 'number') return mix(Math.floor(id / 2 ** 32), id);
+  return mix(Number(BigInt.asIntN(32, id >> 32n)), Number(BigInt.asIntN(32, id)));
+}
+
+/** The finaliser of MurmurHash3 over two integers, of which the lowest 32 bits count. */
+function mix(hi: number, lo: number): number {
+  let h = lo ^ Math.imul(hi, 0x9e37_79b1);
+  h = Math.imul(h ^ (h >>> 16), 0x85eb_ca6b);
+  h = Math.imul(h ^ (h >>> 13), 0xc2b2_ae35);
+  return (h ^ (h >>> 16)) >>> 0;
 }
 
 /** FNV-1a over UTF-16 units. */

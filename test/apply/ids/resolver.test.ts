@@ -2,78 +2,47 @@ import { join } from 'node:path';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { ColumnTally } from '../../../src/apply/ids/column-tally.js';
-import { IdMap, MAPPED } from '../../../src/apply/ids/id-map.js';
-import {
-  bigHiOf,
-  bigLoOf,
-  digitsOf,
-  hiOf,
-  joinHalves,
-  loOf,
-  safeNumberOf,
-} from '../../../src/apply/ids/int64.js';
-import { categoryKey, type LookUp, NO_SCOPE, Resolver } from '../../../src/apply/ids/resolver.js';
+import { IdSet, ModelIds, toId } from '../../../src/apply/ids/model-ids.js';
+import { type LookUp, NO_SCOPE, Resolver } from '../../../src/apply/ids/resolver.js';
 import { openDatabase } from '../../../src/store/open.js';
 import { makeFolder } from '../support/folder.js';
 import { createRemap, INVOICES, type RemapRow } from '../support/remap.js';
 
 const int64 = fc.bigInt({ min: -(2n ** 63n), max: 2n ** 63n - 1n });
 
-describe('64-bit halves', () => {
-  it('hold every 64-bit integer exactly', () => {
+describe('an id', () => {
+  it('is exact, and the same from digits as from a bigint', () => {
     fc.assert(
       fc.property(int64, (value) => {
-        expect(joinHalves(bigHiOf(value), bigLoOf(value))).toBe(value);
-        expect(digitsOf(bigHiOf(value), bigLoOf(value))).toBe(String(value));
+        expect(BigInt(toId(value))).toBe(value);
+        expect(toId(String(value))).toBe(toId(value));
       }),
       { numRuns: 2000 },
     );
   });
 
-  it('are the same from numbers as from bigints where numbers are exact', () => {
-    fc.assert(
-      fc.property(fc.maxSafeInteger(), (value) => {
-        expect([hiOf(value), loOf(value)]).toEqual([bigHiOf(BigInt(value)), bigLoOf(BigInt(value))]);
-        expect(safeNumberOf(hiOf(value), loOf(value))).toBe(value);
-      }),
-      { numRuns: 2000 },
-    );
-  });
-
-  it('are no number where a number would not be exact', () => {
-    for (const value of [2n ** 53n, 2n ** 63n - 1n, -(2n ** 53n), -(2n ** 63n)]) {
-      expect(safeNumberOf(bigHiOf(value), bigLoOf(value))).toBeNull();
-    }
+  it('is a number only where that is exact', () => {
+    expect([2n ** 53n - 1n, -(2n ** 53n - 1n), 0n].map(toId)).toEqual([2 ** 53 - 1, -(2 ** 53 - 1), 0]);
+    for (const value of [2n ** 53n, 2n ** 63n - 1n, -(2n ** 53n), -(2n ** 63n)])
+      expect(toId(value)).toBe(value);
   });
 });
 
-describe('IdMap', () => {
+describe('ModelIds', () => {
   it('finds exactly what was put in', () => {
     fc.assert(
       fc.property(
         fc.uniqueArray(int64, { maxLength: 200 }),
         fc.array(int64, { maxLength: 50 }),
         (keys, others) => {
-          const map = new IdMap('m', keys.length, false);
-          const add = (key: bigint, now: bigint) =>
-            map.add({
-              hi: bigHiOf(key),
-              lo: bigLoOf(key),
-              newHi: bigHiOf(now),
-              newLo: bigLoOf(now),
-              verdict: MAPPED,
-              scope: 0,
-            });
+          const ids = new ModelIds({ model: 'm', path: '' });
+          const set = new IdSet();
           keys.forEach((key, at) => {
-            add(key, BigInt(at));
+            ids.add(toId(key), { category: 'mapped', newId: at, scope: null });
+            expect([set.add(toId(key)), set.add(toId(key))]).toEqual([true, false]);
           });
-          keys.forEach((key, at) => {
-            const slot = map.find(bigHiOf(key), bigLoOf(key));
-            expect(joinHalves(map.newHi[slot] ?? 0, map.newLo[slot] ?? 0)).toBe(BigInt(at));
-          });
-          for (const other of others) {
-            if (!keys.includes(other)) expect(map.find(bigHiOf(other), bigLoOf(other))).toBe(-1);
-          }
+          expect(keys.map((key) => ids.newIds[ids.find(toId(key))])).toEqual(keys.map((_, at) => at));
+          for (const other of others) if (!keys.includes(other)) expect(ids.find(toId(other))).toBe(-1);
         },
       ),
     );
@@ -99,9 +68,8 @@ function resolverOf(rows: readonly RemapRow[], lookUp: Partial<LookUp> = {}): Re
 }
 
 function answer(resolver: Resolver, text: string, scope = NO_SCOPE): string {
-  const category = resolver.categories[resolver.lookText(text, scope)];
-  if (category === undefined) return '?';
-  return category.kind === 'mapped' ? resolver.newDigits : categoryKey(category);
+  const category = resolver.lookUpText(text, scope);
+  return category === 'mapped' ? resolver.newDigits : category;
 }
 
 describe('Resolver', () => {
@@ -208,13 +176,13 @@ describe('ColumnTally', () => {
     const texts = [...Array.from({ length: 60 }, (_, at) => String(at)), '1.0', '1.0', ''];
     const count = (values: readonly string[]) => {
       const tally = new ColumnTally(resolver);
-      for (const text of values) tally.add(resolver.lookText(text, NO_SCOPE), () => text, NO_SCOPE);
+      for (const text of values) tally.add(resolver.lookUpText(text, NO_SCOPE), () => text, NO_SCOPE);
       return tally.result();
     };
     const first = count([...texts, ...texts]);
     expect(count([...texts, ...texts].reverse())).toEqual(first);
     expect(count(texts).digest).not.toBe(first.digest);
-    const byName = new Map(first.counts.map((one) => [categoryKey(one.category), one]));
+    const byName = new Map(first.counts.map((one) => [one.name, one]));
     expect(byName.get('mapped')).toMatchObject({ rows: 52, ids: 26 });
     expect(byName.get('unmatched/unexplained')).toMatchObject({ rows: 28, ids: 14 });
     expect(byName.get('unmatched/unexplained')?.samples).toEqual(['0', '3', '6', '9', '12']);

@@ -1,0 +1,128 @@
+import type { ModelRef } from '../../config/model-ref.js';
+import type { Db } from '../../store/open.js';
+import type { Category } from './resolver.js';
+
+/** A 64-bit integer that works as a key of a `Map`: a number where that is exact, otherwise a bigint. */
+export type Id = number | bigint;
+
+/** The integer that a bigint is or that decimal digits say. */
+export function toId(value: bigint | string): Id {
+  const number = Number(value);
+  return Number.isSafeInteger(number) ? number : BigInt(value);
+}
+
+/** A `Map` or `Set` holds at most 2^24 entries; the lowest bits of an id choose one of several. */
+const SHARDS = 16;
+
+function shardOf(id: Id): number {
+  return typeof id === 'number' ? id & (SHARDS - 1) : Number(id & BigInt(SHARDS - 1));
+}
+
+/** A set of any number of ids. */
+export class IdSet {
+  readonly #shards = Array.from({ length: SHARDS }, () => new Set<Id>());
+
+  /** False where it was there already. */
+  add(id: Id): boolean {
+    const shard = this.#shards[shardOf(id)];
+    if (shard === undefined || shard.has(id)) return false;
+    shard.add(id);
+    return true;
+  }
+}
+
+/** Region and company of a remap row. */
+export interface RemapScope {
+  readonly region: string | null;
+  /** Digits. */
+  readonly company: string | null;
+}
+
+/** What one remap row says of its V3 id. */
+export interface RemapAnswer {
+  readonly category: Category;
+  /** 0 where it is not mapped. */
+  readonly newId: Id;
+  /** null in `ModelIds` without scopes. */
+  readonly scope: RemapScope | null;
+}
+
+/** The category of an id whose rows do not agree or, with scopes, of one that has several rows. */
+export const SEVERAL = 'unknown/several_scopes';
+
+/** The V3 ids of one model with what became of them. Slots are stable, so that a bit per slot can count distinct ids. */
+export class ModelIds {
+  readonly ref: ModelRef;
+  readonly categories: Category[] = [];
+  readonly newIds: Id[] = [];
+  readonly scopes: (RemapScope | null)[] = [];
+  readonly #slots = Array.from({ length: SHARDS }, () => new Map<Id, number>());
+
+  constructor(ref: ModelRef) {
+    this.ref = ref;
+  }
+
+  /** The slot of an id, or -1. */
+  find(id: Id): number {
+    return this.#slots[shardOf(id)]?.get(id) ?? -1;
+  }
+
+  /** Takes a row in; a second row of the same id must say the same, without a scope, or makes it `SEVERAL`. */
+  add(id: Id, { category, newId, scope }: RemapAnswer): void {
+    const slot = this.find(id);
+    if (slot < 0) {
+      this.#slots[shardOf(id)]?.set(id, this.categories.push(category) - 1);
+      this.newIds.push(newId);
+      if (scope !== null) this.scopes.push(scope);
+    } else if (scope !== null || this.categories[slot] !== category || this.newIds[slot] !== newId) {
+      this.categories[slot] = SEVERAL;
+    }
+  }
+}
+
+export interface LoadOptions {
+  readonly ref: ModelRef;
+  /** Keep region and company of each id, for targets that name them. */
+  readonly isScoped: boolean;
+  /** Take a deleted record's V4 id as its twin. */
+  readonly mapDeleted: boolean;
+}
+
+type RemapCells = [bigint, bigint | null, string, string | null, bigint | null];
+
+/**
+ * Reads the V3 ids of one model. All at once: reading a million of them takes a quarter of the time of looking each
+ * one up with a prepared statement.
+ */
+export function loadModelIds(db: Db, { ref, isScoped, mapDeleted }: LoadOptions): ModelIds {
+  const rows = db
+    .prepare<[string, string], RemapCells>(
+      `SELECT v3_svc_id, v4_svc_id, ${categorySql(mapDeleted)}, region, v3_company_id
+       FROM remap WHERE model = ? AND path = ? AND v3_svc_id IS NOT NULL`,
+    )
+    .raw();
+  const ids = new ModelIds(ref);
+  // One object for all rows that say the same.
+  const categories = new Map<string, Category>();
+  const scopes = new Map<string, RemapScope>();
+  for (const [old, now, text, region, company] of rows.iterate(ref.model, ref.path)) {
+    const category = keep(categories, text, text);
+    const newId = category !== 'mapped' || now === null ? 0 : toId(now);
+    const scope = { region, company: company === null ? null : String(company) };
+    const key = `${region ?? ''}\0${scope.company ?? ''}`;
+    ids.add(toId(old), { category, newId, scope: isScoped ? keep(scopes, key, scope) : null });
+  }
+  return ids;
+}
+
+function keep<T>(known: Map<string, T>, key: string, value: T): T {
+  const first = known.get(key);
+  if (first === undefined) known.set(key, value);
+  return first ?? value;
+}
+
+/** The category of a remap row's V3 id: `mapped`, or its status and reason. */
+export function categorySql(mapDeleted: boolean): string {
+  const statuses = mapDeleted ? "'matched', 'deleted'" : "'matched'";
+  return `iif(v4_svc_id IS NOT NULL AND status IN (${statuses}), 'mapped', status || '/' || ifnull(reason, ''))`;
+}
