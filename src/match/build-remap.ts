@@ -1,4 +1,3 @@
-import { tmpdir } from 'node:os';
 import type { Config } from '../config/config.js';
 import type { Decision } from '../config/decisions-file.js';
 import type { OnProgress } from '../domain.js';
@@ -14,7 +13,6 @@ import { saveCompanyPairs } from './companies.js';
 import { decideRecords, saveVerdicts } from './decisions.js';
 import { saveKeyed } from './keyed.js';
 import type { NamedPair } from './pair-companies.js';
-import { Pairs } from './pairs.js';
 import { explainRecords } from './reasons.js';
 import { matchRecords } from './records.js';
 import { saveDrift } from './save-drift.js';
@@ -56,19 +54,14 @@ export function buildRemap(options: RemapOptions): RemapSummary {
   db.pragma(`cache_size = -${CACHE_KIB}`);
   db.pragma(`temp.cache_size = -${CACHE_KIB}`);
   db.pragma(`threads = ${SORTING_THREADS}`);
-  const pairs = new Pairs(tmpdir());
-  try {
-    return db
-      .transaction(() => {
-        dropTemporary(db);
-        const summary = buildInTransaction(options, pairs);
-        dropTemporary(db);
-        return summary;
-      })
-      .immediate();
-  } finally {
-    pairs.close();
-  }
+  return db
+    .transaction(() => {
+      dropTemporary(db);
+      const summary = buildInTransaction(options);
+      dropTemporary(db);
+      return summary;
+    })
+    .immediate();
 }
 
 const CACHE_KIB = 2048;
@@ -76,7 +69,7 @@ const CACHE_KIB = 2048;
 /** Beside the statement's own: a sorter has one fill its memory while another sorts what was there before. */
 const SORTING_THREADS = 1;
 
-function buildInTransaction(options: RemapOptions, pairs: Pairs): RemapSummary {
+function buildInTransaction(options: RemapOptions): RemapSummary {
   const { db, config, named, clock, onProgress, decisions = [], assertGoing = () => {} } = options;
   let done = 0;
   const step = <T>(name: string, work: () => T): T => {
@@ -92,18 +85,18 @@ function buildInTransaction(options: RemapOptions, pairs: Pairs): RemapSummary {
     saveKeyed(db);
   });
   step('pair companies', () => saveCompanyPairs(db, config, named));
-  step('join records', () => matchRecords(db, config, pairs, assertGoing));
+  step('join records', () => matchRecords(db, config, assertGoing));
   step('explain records', () => explainRecords(db));
-  const decided = step('apply decisions', () => decideRecords(db, decisions, pairs));
-  const children = step('join children', () => matchChildren(db, pairs, decided, assertGoing));
+  const decided = step('apply decisions', () => decideRecords(db, decisions));
+  const children = step('join children', () => matchChildren(db, decided, assertGoing));
   step('write the remap', () => writeRemap(db));
   saveVerdicts(db, decisions, decided.verdicts);
   writeRemapInputs(db, options.inputs ?? {});
-  step('compare fields', () => saveDrift(db, config, pairs.live));
+  step('compare fields', () => saveDrift(db, config, assertGoing));
   const tally = prepareTally(db);
   const digests = step('digest the remap', () => digestRemap(db, tally.add));
   const { counts, ...found } = tally.finish();
-  const claimed = { records: pairs.claimed, children: children.claimed };
+  const claimed = { records: countClaimed(db), children: children.claimed };
   const conservation = step('check every record is accounted for', () => assertConserved(db, found, claimed));
   const run = db
     .prepare("INSERT INTO remap_run(built_at, sha256, export_seq, counts) VALUES (?, '', ?, ?)")
@@ -113,6 +106,10 @@ function buildInTransaction(options: RemapOptions, pairs: Pairs): RemapSummary {
 }
 
 const STEPS = 12;
+
+function countClaimed(db: Db): number {
+  return Number(db.prepare('SELECT count(*) FROM claimed_record').pluck().get());
+}
 
 function countUnfinished(db: Db): number {
   return Number(db.prepare(`SELECT count(*) FROM stream WHERE state IN ('running', 'failed')`).pluck().get());

@@ -4,17 +4,7 @@ import type { Db } from '../store/open.js';
 import { decideChildren } from './decide-children.js';
 import type { Decisions } from './decisions.js';
 import { type ChildRow, type ChildRows, judgeChildren } from './judge-children.js';
-import type { Pairs } from './pairs.js';
-import { createSharedChildren, saveSharedChildren } from './shared-children.js';
-
-/** Status and reason of a pair of records, V3's `r` and its `twin`. */
-export const PAIR_STATUS = `iif(r.deleted OR twin.deleted, 'deleted', 'matched')`;
-export const PAIR_REASON = `
-  CASE
-    WHEN r.deleted AND twin.deleted THEN 'deleted_in_both'
-    WHEN r.deleted THEN 'deleted_in_v3'
-    WHEN twin.deleted THEN 'deleted_in_v4'
-  END`;
+import { saveSharedChildren } from './shared-children.js';
 
 /** Whether a pair was found in streams that were not all read in full, over `r` and its `paired_model`. */
 export const PAIR_PROVISIONAL =
@@ -22,8 +12,8 @@ export const PAIR_PROVISIONAL =
 
 /** Pairs of records with children on either side. */
 export const PARENT_PAIRS = `
-  v3_record AS r
-  CROSS JOIN record AS twin ON twin.id = twin_of(r.id) AND (r.children IS NOT NULL OR twin.children IS NOT NULL)
+  v3_record AS r CROSS JOIN pair ON pair.v3_record_id = r.id
+  CROSS JOIN record AS twin ON twin.id = pair.v4_record_id AND (r.children IS NOT NULL OR twin.children IS NOT NULL)
   CROSS JOIN paired_model ON paired_model.id = r.paired_model_id`;
 
 /**
@@ -31,7 +21,7 @@ export const PARENT_PAIRS = `
  * has a NULL argument.
  */
 export const JUDGED_CHILD = `
-  judged_child(ifnull(${PAIR_REASON}, ''), ifnull(r.children, '[]'), ifnull(twin.children, '[]'), r.id, twin.id)`;
+  judged_child(ifnull(pair.reason, ''), ifnull(r.children, '[]'), ifnull(twin.children, '[]'), r.id, twin.id)`;
 
 /** What became of the children of pairs, as far as it is not in tables. */
 export interface MatchedChildren {
@@ -45,15 +35,8 @@ export interface MatchedChildren {
  * V3 record, V4 record)`, which judges them when it is read. Children of records without a twin are in neither: they
  * inherit their parent's outcome.
  */
-export function matchChildren(
-  db: Db,
-  pairs: Pairs,
-  decisions: Decisions,
-  assertGoing: () => void,
-): MatchedChildren {
-  const matched = { claimed: 0 };
-  createSharedChildren(db);
-  if (pairs.hasShared) matched.claimed += saveSharedChildren(db, decisions, assertGoing);
+export function matchChildren(db: Db, decisions: Decisions, assertGoing: () => void): MatchedChildren {
+  const matched = { claimed: saveSharedChildren(db, decisions, assertGoing) };
   db.table('judged_child', {
     columns: [
       'generation',

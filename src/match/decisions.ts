@@ -4,7 +4,6 @@ import type { Db } from '../store/open.js';
 import { renderDecided } from './group-evidence.js';
 import { type DecisionVerdict, judgeDecision, type NamedObject } from './judge-decision.js';
 import { pairedModelSql } from './paired-models.js';
-import type { Pairs } from './pairs.js';
 
 /** The decisions of a remap under way, and what became of them so far. */
 export interface Decisions {
@@ -14,21 +13,20 @@ export interface Decisions {
 }
 
 /**
- * Judges the decisions about records and applies those that are taken: their pairs go to `pairs` with their evidence in
- * `decided_pair`, and `record_outcome` takes the rest. Rows that no taken decision names stay as they are. Decisions about
+ * Judges the decisions about records and applies those that are taken: their pairs go to `pair`, and `record_outcome`
+ * takes the rest. Rows that no taken decision names stay as they are. Decisions about
  * children are judged where children are joined; until then they are stale.
  */
-export function decideRecords(db: Db, decisions: readonly Decision[], pairs: Pairs): Decisions {
-  db.exec('CREATE TEMP TABLE decided_pair(v3_record_id INTEGER PRIMARY KEY, evidence TEXT NOT NULL) STRICT');
+export function decideRecords(db: Db, decisions: readonly Decision[]): Decisions {
   const verdicts = new Map<number, DecisionVerdict>();
   if (decisions.length === 0) return { ofChildren: new Map(), verdicts };
   saveLines(db, decisions);
   const byLine = new Map(decisions.map((one) => [one.line, one]));
-  const apply = prepareApply(db, pairs);
+  const apply = prepareApply(db);
   for (const row of readDecisionRecords(db)) {
     const decision = byLine.get(row.line);
     if (decision === undefined) continue;
-    const verdict = judgeRecords(row, decision, pairs);
+    const verdict = judgeRecords(row, decision);
     verdicts.set(row.line, verdict);
     if (verdict.kind === 'taken') apply(row, decision);
   }
@@ -74,6 +72,8 @@ interface DecisionRecords {
   /** Of a V3 record that is in no pair. */
   readonly v3Outcome: string | null;
   readonly v3Evidence: string | null;
+  /** The V4 record that evidence pairs it with. */
+  readonly twin: number | null;
   readonly v4: number | null;
   readonly v4Deleted: number | null;
   readonly v4Key: string | null;
@@ -89,6 +89,7 @@ function readDecisionRecords(db: Db): DecisionRecords[] {
           ifnull(v3_read_in_full AND v4_read_in_full AND pair_is_final, 0) AS readInFull,
           v3.id AS v3, v3.deleted AS v3Deleted, v3.platform_id AS v3Key,
           v3_outcome.status || '/' || v3_outcome.reason AS v3Outcome, v3_outcome.evidence AS v3Evidence,
+          pair.v4_record_id AS twin,
           v4.id AS v4, v4.deleted AS v4Deleted, v4.platform_id AS v4Key,
           v4_outcome.status || '/' || v4_outcome.reason AS v4Outcome, v4_outcome.evidence AS v4Evidence
         FROM decision_line AS line
@@ -105,6 +106,7 @@ function readDecisionRecords(db: Db): DecisionRecords[] {
           SELECT record.id FROM scope_stream AS stream CROSS JOIN record USING (stream_id)
             WHERE generation = 4 AND model_id = line.model_id AND stream.region = ''
               AND stream.company_id = v4_company.company_id AND record.svc_id = line.v4_svc_id)
+        LEFT JOIN pair ON pair.v3_record_id = v3.id
         LEFT JOIN record_outcome AS v3_outcome ON v3_outcome.record_id = v3.id
         LEFT JOIN record_outcome AS v4_outcome ON v4_outcome.record_id = v4.id
         WHERE line.path = '' ORDER BY v3.id`)
@@ -112,14 +114,14 @@ function readDecisionRecords(db: Db): DecisionRecords[] {
     .all();
 }
 
-function judgeRecords(row: DecisionRecords, { v3SvcId, v4SvcId }: Decision, pairs: Pairs): DecisionVerdict {
+function judgeRecords(row: DecisionRecords, { v3SvcId, v4SvcId }: Decision): DecisionVerdict {
   const v3 = objectOf(row.v3, row.v3Deleted, row.v3Outcome);
   const v4 = objectOf(row.v4, row.v4Deleted, row.v4Outcome);
   return judgeDecision({
     companyPaired: row.pairedModel !== null,
     v3: v3SvcId === null ? 'none' : v3,
     v4: v4SvcId === null ? 'none' : v4,
-    pairedTogether: row.v3 !== null && row.v4 !== null && pairs.twinOf(row.v3) === row.v4,
+    pairedTogether: row.v4 !== null && row.twin === row.v4,
     parentsMatched: true,
     readInFull: row.readInFull === 1,
   });
@@ -134,9 +136,10 @@ function objectOf(
   return id === null ? 'not_exported' : { deleted: deleted === 1, paired: outcome === null };
 }
 
-function prepareApply(db: Db, pairs: Pairs): (row: DecisionRecords, decision: Decision) => void {
+function prepareApply(db: Db): (row: DecisionRecords, decision: Decision) => void {
   const forget = db.prepare('DELETE FROM record_outcome WHERE record_id = ?');
-  const keep = db.prepare('INSERT INTO decided_pair VALUES (?, ?)');
+  const savePair = db.prepare("INSERT INTO pair VALUES (?, ?, ?, NULL, 'decision', 0, ?)");
+  const claim = db.prepare('INSERT INTO claimed_record VALUES (?)');
   const conclude = db.prepare(
     "UPDATE record_outcome SET status = ?, reason = 'decided_none', evidence = ? WHERE record_id = ?",
   );
@@ -144,8 +147,9 @@ function prepareApply(db: Db, pairs: Pairs): (row: DecisionRecords, decision: De
     const { v3, v4, pairedModel } = row;
     if (v3 !== null && v4 !== null && pairedModel !== null) {
       const v4Key = row.v3Key === row.v4Key ? undefined : row.v4Key;
-      keep.run(BigInt(v3), renderDecided(row.v3Evidence, { note, insteadOf: row.v3Outcome }, v4Key));
-      pairs.addDecided(v3, v4, pairedModel);
+      const evidence = renderDecided(row.v3Evidence, { note, insteadOf: row.v3Outcome }, v4Key);
+      savePair.run(v3, v4, pairedModel, evidence);
+      claim.run(v4);
       forget.run(BigInt(v3));
       forget.run(BigInt(v4));
     } else if (v3 !== null) {

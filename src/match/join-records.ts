@@ -3,19 +3,20 @@ import { nameSharing, renderSharing, type Sharing } from './group-evidence.js';
 import { type GroupVerdict, judgeGroup } from './judge-group.js';
 import { type Keyed, walkKeyed } from './keyed.js';
 import { pairedModelId } from './paired-models.js';
-import type { Pairs } from './pairs.js';
+import { PairCollector } from './pairs.js';
 
 /**
- * Judges all records by paired model and key. Pairs go to `pairs`; records that share their key go to `group_verdict`, with the
+ * Judges all records by paired model and key. Pairs go to `pair`; records that share their key go to `group_verdict`, with the
  * evidence that names the others. One without either has a key that the other generation lacks, or is not compared.
  */
-export function joinRecords(db: Db, pairs: Pairs): void {
+export function joinRecords(db: Db, assertGoing: () => void): void {
   db.exec(
     'CREATE TEMP TABLE group_verdict(record_id INTEGER PRIMARY KEY, kind TEXT NOT NULL, evidence TEXT NOT NULL) STRICT',
   );
   const scopeOf = prepareScopeOf(db);
+  const pairs = new PairCollector(db);
   const save = prepareSave(db);
-  walkKeyed(db, { facts: false }, (group, model) => {
+  walkKeyed(db, { facts: false, assertGoing }, (group, model) => {
     for (const [pairedModel, members] of groupByScope(group, (one) => scopeOf(model, one))) {
       const verdicts = judgeGroup(members);
       pairs.add(members, verdicts, pairedModel);
@@ -25,6 +26,7 @@ export function joinRecords(db: Db, pairs: Pairs): void {
       }
     }
   });
+  pairs.save();
 }
 
 /** Makes the function that returns the paired model in which a record's key is compared; null: it is not compared. */

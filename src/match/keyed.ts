@@ -47,7 +47,7 @@ export function saveKeyed(db: Db): void {
  */
 export function walkKeyed(
   db: Db,
-  wanted: { readonly facts: boolean },
+  wanted: { readonly facts: boolean; readonly assertGoing?: () => void },
   onGroup: (group: readonly Keyed[], model: number, key: string) => void,
 ): void {
   const facts = wanted.facts ? 'facts' : `''`;
@@ -61,6 +61,7 @@ export function walkKeyed(
   let ofModel = 0;
   let ofKey = '';
   for (let at = 1; ; at += CHUNK) {
+    wanted.assertGoing?.();
     const rows = parseItems(read.get(BigInt(at), BigInt(at + CHUNK - 1)) ?? '[]', ROW, rowOf);
     for (const row of rows) {
       const [model, key] = row;

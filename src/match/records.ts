@@ -2,18 +2,18 @@ import type { Config } from '../config/config.js';
 import type { Db } from '../store/open.js';
 import { joinRecords } from './join-records.js';
 import { createPairedModels, pairedModelSql } from './paired-models.js';
-import { type Pairs, registerPairs } from './pairs.js';
+import { createPairs } from './pairs.js';
 
 /**
- * Gives every record its outcome. What V3 records became is in `pairs`; `record_outcome` has one row for each V3 record
+ * Gives every record its outcome. What V3 records became is in `pair`; `record_outcome` has one row for each V3 record
  * that became nothing, and for each V4 record that no V3 record became. The reason `absent` (the other generation has
  * no record of the key) is left for `reasons.ts` to explain.
  */
-export function matchRecords(db: Db, config: Config, pairs: Pairs, assertGoing: () => void): void {
+export function matchRecords(db: Db, config: Config, assertGoing: () => void): void {
   createPairedModels(db, config);
   createViews(db);
-  joinRecords(db, pairs);
-  registerPairs(db, pairs, assertGoing);
+  createPairs(db);
+  joinRecords(db, assertGoing);
   saveV3Outcomes(db);
   saveV4Outcomes(db);
 }
@@ -78,7 +78,7 @@ function saveV3Outcomes(db: Db): void {
             END AS reason
           FROM v3_record AS r LEFT JOIN paired_model ON paired_model.id = r.paired_model_id
           LEFT JOIN group_verdict AS verdict ON verdict.record_id = r.id
-          WHERE twin_of(r.id) IS NULL ORDER BY r.id);
+          WHERE r.id NOT IN (SELECT v3_record_id FROM pair) ORDER BY r.id);
   `);
 }
 
@@ -109,6 +109,6 @@ function saveV4Outcomes(db: Db): void {
             END AS reason
           FROM v4_record AS r LEFT JOIN paired_model ON paired_model.id = r.paired_model_id
           LEFT JOIN group_verdict AS verdict ON verdict.record_id = r.id
-          WHERE NOT is_claimed(r.id) ORDER BY r.id);
+          WHERE r.id NOT IN (SELECT id FROM claimed_record) ORDER BY r.id);
   `);
 }

@@ -6,14 +6,6 @@ import type { Decisions } from './decisions.js';
 import { type ChildRow, judgeChildren } from './judge-children.js';
 import type { DecisionVerdict } from './judge-decision.js';
 
-export function createSharedChildren(db: Db): void {
-  db.exec(`
-    CREATE TEMP TABLE shared_child(
-      v3_record_id INTEGER, v4_record_id INTEGER NOT NULL, path TEXT NOT NULL, v3_svc_id INTEGER, v4_svc_id INTEGER,
-      platform_id TEXT, status TEXT NOT NULL, reason TEXT, matched_by TEXT, evidence TEXT, conflict INTEGER NOT NULL
-    ) STRICT`);
-}
-
 /**
  * Writes the children of V4 records that several V3 records became, and of these, to `shared_child`. A V4 child that
  * no V3 child became has one row, without a V3 record.
@@ -24,6 +16,11 @@ export function createSharedChildren(db: Db): void {
  * @returns how many V4 children V3 ones became
  */
 export function saveSharedChildren(db: Db, decisions: Decisions, assertGoing: () => void): number {
+  db.exec(`
+    CREATE TEMP TABLE shared_child(
+      v3_record_id INTEGER, v4_record_id INTEGER NOT NULL, path TEXT NOT NULL, v3_svc_id INTEGER, v4_svc_id INTEGER,
+      platform_id TEXT, status TEXT NOT NULL, reason TEXT, matched_by TEXT, evidence TEXT, conflict INTEGER NOT NULL
+    ) STRICT`);
   const save = prepareSave(db);
   let claimed = 0;
   for (const { twin, children, reason, v3Records } of readSharedTwins(db)) {
@@ -57,7 +54,7 @@ function* readSharedTwins(db: Db): Generator<SharedPairs> {
     CREATE TEMP TABLE shared_pair(
       v4_record_id INTEGER NOT NULL, v3_record_id INTEGER NOT NULL, PRIMARY KEY (v4_record_id, v3_record_id)
     ) STRICT, WITHOUT ROWID;
-    INSERT INTO shared_pair SELECT twin_of(id), id FROM v3_record WHERE shares_twin(id) ORDER BY id;
+    INSERT INTO shared_pair SELECT v4_record_id, v3_record_id FROM pair WHERE is_shared;
   `);
   const readTwin = db
     .prepare<[bigint], [twin: bigint, children: string, reason: string]>(`

@@ -1,6 +1,6 @@
 import type { Db } from '../store/open.js';
 import { remapIndexes, remapTable } from '../store/schema.js';
-import { JUDGED_CHILD, PAIR_PROVISIONAL, PAIR_REASON, PAIR_STATUS, PARENT_PAIRS } from './children.js';
+import { JUDGED_CHILD, PAIR_PROVISIONAL, PARENT_PAIRS } from './children.js';
 
 /*
  * Every SELECT below yields the same columns: `model_id`, those of the remap from `path` to `conflict`, whether the row is
@@ -10,18 +10,17 @@ import { JUDGED_CHILD, PAIR_PROVISIONAL, PAIR_REASON, PAIR_STATUS, PARENT_PAIRS 
 const V3_RECORDS = `
   SELECT r.model_id, '' AS path, r.region, r.company_id AS v3_company_id, v4_company.company_id AS v4_company_id,
       r.platform_id, NULL AS parent_platform_id, r.svc_id AS v3_svc_id, twin.svc_id AS v4_svc_id,
-      ifnull(outcome.status, ${PAIR_STATUS}) AS status,
-      iif(outcome.record_id IS NULL, ${PAIR_REASON}, outcome.reason) AS reason,
-      iif(decided_pair.v3_record_id IS NULL, matched_by(r.id), 'decision') AS matched_by,
-      ifnull(decided_pair.evidence, outcome.evidence) AS evidence,
+      coalesce(outcome.status, iif(pair.reason IS NULL, 'matched', 'deleted')) AS status,
+      ifnull(outcome.reason, pair.reason) AS reason, pair.matched_by,
+      ifnull(outcome.evidence, pair.evidence) AS evidence,
       iif(outcome.record_id IS NULL, ${PAIR_PROVISIONAL}, 0) AS provisional,
-      ifnull(outcome.record_id IS NULL AND r.unique_id <> twin.unique_id, 0) AS conflict, 0 AS parent_svc_id
+      ifnull(r.unique_id <> twin.unique_id, 0) AS conflict, 0 AS parent_svc_id
     FROM v3_record AS r
     LEFT JOIN scope_v4_company AS v4_company ON v4_company.id = r.paired_id
     LEFT JOIN paired_model ON paired_model.id = r.paired_model_id
     LEFT JOIN record_outcome AS outcome ON outcome.record_id = r.id
-    LEFT JOIN record AS twin ON twin.id = twin_of(r.id)
-    LEFT JOIN decided_pair ON decided_pair.v3_record_id = r.id`;
+    LEFT JOIN pair ON pair.v3_record_id = r.id
+    LEFT JOIN record AS twin ON twin.id = pair.v4_record_id`;
 
 /** V4 records that no V3 record became. */
 const V4_RECORDS = `
@@ -42,7 +41,7 @@ const CHILDREN_OF_PAIRS = `
       child.status, child.reason, child.matched_by, ${CHILD_EVIDENCE},
       iif(${PAIR_PROVISIONAL}, child.matched_by IS NOT NULL, 0), child.conflict = 1,
       iif(child.generation = 3, r.svc_id, twin.svc_id)
-    FROM ${PARENT_PAIRS} CROSS JOIN ${JUDGED_CHILD} AS child WHERE NOT shares_twin(r.id)`;
+    FROM ${PARENT_PAIRS} CROSS JOIN ${JUDGED_CHILD} AS child WHERE NOT pair.is_shared`;
 
 /** Children of pairs that share their twin, and those of the twin that no V3 child became. */
 const V3_SHARED_CHILDREN = `

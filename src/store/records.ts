@@ -2,6 +2,7 @@ import { crc32 } from 'node:zlib';
 import type { RecordColumns } from '../domain.js';
 import { ColumnReader } from '../records/columns.js';
 import { checksumOf } from './checksum.js';
+import { prepareInsertRows, type Value } from './insert-rows.js';
 import type { Db } from './open.js';
 
 /** The stream a page belongs to and the walks that its records are measured against, see `Position`. */
@@ -29,9 +30,6 @@ export interface RecordTally {
 
 /** As wide as any checksum, so that the row does not grow when it gets its own. */
 const CHECKSUM_TO_COME = 2 ** 31;
-
-/** Records of one INSERT: with more of them there is little left to save. */
-const BATCH = 32;
 
 /** Makes the function that stores a page's records. Call that inside the page's transaction. */
 export function prepareSaveRecords(
@@ -84,8 +82,6 @@ interface Revisited {
   readonly changed: boolean;
 }
 
-type Value = string | number | bigint | Uint8Array | null;
-
 const CONTENT =
   'company_id, platform_id, unique_id, deleted, updated_ms, latest_ms, latest_from, created_ms, facts, children';
 
@@ -119,7 +115,7 @@ function prepareInsert(
 ): (place: PagePlace, page: ColumnReader) => (at: number) => boolean {
   const lastId = db.prepare<[], bigint | null>('SELECT max(id) FROM record').pluck();
   // OR IGNORE passes over a record of a known id; what it would pass over otherwise, the revisit stumbles over
-  const records = prepareRows(
+  const records = prepareInsertRows(
     db,
     `INSERT OR IGNORE INTO record(id, stream_id, svc_id, walk, ${CONTENT}, checksum)`,
     15,
@@ -127,7 +123,7 @@ function prepareInsert(
   const seal = db.prepare<[number]>(`UPDATE record SET checksum = ${checksumOf('record')} WHERE id >= ?`);
   const count = db.prepare<[number, bigint]>('UPDATE stream SET stored = stored + ? WHERE id = ?');
   // OR FAIL needs no journal of its own for each statement: an error undoes the whole transaction anyway
-  const bodies = prepareRows(db, 'INSERT OR FAIL INTO payload(record_id, body, checksum)', 3);
+  const bodies = prepareInsertRows(db, 'INSERT OR FAIL INTO payload(record_id, body, checksum)', 3);
   const added = db.prepare<[number], bigint>('SELECT id FROM record WHERE id >= ?').pluck();
   return (place, page) => {
     const length = page.columns.length;
@@ -156,32 +152,6 @@ function prepareInsert(
     }
     const isIn = ids === null ? null : new Set(ids);
     return (at) => isIn?.has(first + at) ?? true;
-  };
-}
-
-/** Writes the values of row `at` from `values[to]` on. */
-type WriteRow = (values: Value[], to: number, at: number) => void;
-
-/** Makes the function that inserts rows, many with each statement, and tells how many there are now more. */
-function prepareRows(db: Db, into: string, width: number): (count: number, writeRow: WriteRow) => number {
-  const row = `(${Array.from({ length: width }, () => '?').join(', ')})`;
-  const many = db.prepare(`${into} VALUES ${Array.from({ length: BATCH }, () => row).join(', ')}`);
-  const one = db.prepare(`${into} VALUES ${row}`);
-  const ofMany: Value[] = Array.from({ length: width * BATCH }, () => null);
-  const ofOne: Value[] = Array.from({ length: width }, () => null);
-  return (count, writeRow) => {
-    let inserted = 0;
-    let at = 0;
-    // spread: the binding looks up each value of an array, which takes a sixth of the time
-    for (; at + BATCH <= count; at += BATCH) {
-      for (let i = 0; i < BATCH; i++) writeRow(ofMany, i * width, at + i);
-      inserted += many.run(...ofMany).changes;
-    }
-    for (; at < count; at++) {
-      writeRow(ofOne, 0, at);
-      inserted += one.run(...ofOne).changes;
-    }
-    return inserted;
   };
 }
 

@@ -1,19 +1,26 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { crc32 } from 'node:zlib';
 import { checksumOf } from '../../dist/store/checksum.js';
 import { openDatabase } from '../../dist/store/open.js';
 import { sealV4Companies } from '../../dist/store/v4-companies.js';
 
 const MODELS = ['accounting/invoices', 'crm/companies'];
+const NOTES = ['accounting/bill_credit_notes'];
 const COMPANIES = 4;
+const FIRST_LINE_ITEM = 5_000_000_000;
 
 /**
- * A database as an export of `records` V3 records and about as many V4 ones leaves it, without payloads: nine in ten
- * keys are in both, each record has a child, V4 lies in another order than V3. Returns the arguments that name it.
+ * A database as an export of `records` V3 records and about as many V4 ones leaves it: nine in ten keys are in both, V4
+ * lies in another order than V3. Returns the arguments that name it.
+ *
+ * `plain`: two models with a child each, without payloads. `notes`: bill credit notes of 1.2 KB with three line items
+ * each, and with their payloads; one in a hundred pairs has a field that differs.
  */
-export function makeDatabase(folder, records) {
+export function makeDatabase(folder, records, kind = 'plain') {
   const config = join(folder, 'bench.config.json');
-  const models = MODELS.map((v3) => ({ v3, v4: v3.split('/')[1], children: ['line_items'] }));
+  const names = kind === 'notes' ? NOTES : MODELS;
+  const models = names.map((v3) => ({ v3, v4: v3.split('/')[1], children: ['line_items'] }));
   const endpoint = { baseUrl: 'http://127.0.0.1:1' };
   writeFileSync(
     config,
@@ -22,7 +29,7 @@ export function makeDatabase(folder, records) {
       v3: { regions: { eu: endpoint } },
       v4: endpoint,
       models,
-      payload: 'ids',
+      payload: kind === 'notes' ? 'full' : 'ids',
       maxAge: '10000d',
     }),
   );
@@ -30,7 +37,10 @@ export function makeDatabase(folder, records) {
   db.pragma('synchronous = OFF');
   db.transaction(() => {
     db.exec(`INSERT INTO v4_company SELECT value + 100, '{}' FROM (${rows(COMPANIES)})`);
-    for (const [at, model] of MODELS.entries()) fillModel(db, model, at, Math.floor(records / MODELS.length));
+    const lineItems = kind === 'notes' ? 3 : 1;
+    for (const [at, model] of names.entries())
+      fillModel(db, model, at, Math.floor(records / names.length), lineItems);
+    if (kind === 'notes') savePayloads(db);
     db.exec(`
       UPDATE record SET checksum = ${checksumOf('record')};
       UPDATE stream SET stored = (SELECT count(*) FROM record WHERE stream_id = stream.id);
@@ -44,20 +54,23 @@ export function makeDatabase(folder, records) {
 const rows = (count) =>
   `WITH RECURSIVE n(value) AS (SELECT 1 UNION ALL SELECT value + 1 FROM n WHERE value < ${count}) SELECT value FROM n`;
 
-function fillModel(db, model, at, count) {
+function fillModel(db, model, at, count, lineItems) {
   const now = new Date().toISOString();
   const stream = db.prepare(`
     INSERT INTO stream(generation, region, model, company_id, state, started_at, finished_at, read_at, route, records, unique_records)
     VALUES (?, ?, ?, ?, 'complete', ?, ?, ?, ?, 0, 0)`);
   const add = (...key) => stream.run(...key, now, now, now, model).lastInsertRowid;
   const v3 = add('v3', 'eu', model, null);
-  const fill = (gen, streamId, company, where, order) =>
+  const fill = (gen, streamId, company, where, order) => {
+    const child = (line) =>
+      `json_array('line_items', CAST((value * ${gen} * ${lineItems}) + ${FIRST_LINE_ITEM + line} AS TEXT), 'line-${line + 1}', NULL, 0)`;
     db.exec(`
       INSERT INTO record(stream_id, svc_id, company_id, platform_id, unique_id, deleted, latest_ms, latest_from, created_ms, facts, children, walk)
       SELECT ${streamId}, value * ${gen}, ${company}, printf('KEY-%09d', value), NULL, value % 50 = 7, 1700000000000 + value, 'platform', NULL,
         printf('AA%05dBB%05d', value % 99991, value % 7919),
-        json_array(json_array('line_items', CAST(value * ${gen} + 5000000000 AS TEXT), 'line-1', NULL, 0)), 1
+        json_array(${Array.from({ length: lineItems }, (_, line) => child(line)).join(', ')}), 1
       FROM (${rows(count)}) WHERE ${where} ORDER BY ${order}`);
+  };
   fill(3, v3, `value % ${COMPANIES} + 1`, `(value + ${at}) % 20 <> 0`, 'value');
   for (let company = 1; company <= COMPANIES; company++) {
     const v4 = add('v4', '', model, BigInt(company + 100));
@@ -70,4 +83,63 @@ function fillModel(db, model, at, count) {
       'value * 48271 % 2147483647',
     );
   }
+}
+
+/** The bytes that an export would have received for the records of `fillModel`. */
+function savePayloads(db) {
+  const read = db
+    .prepare(`
+      SELECT record.id, generation = 'v4', svc_id, record.company_id, platform_id, children
+      FROM record JOIN stream ON stream.id = stream_id WHERE record.id > ? ORDER BY record.id LIMIT 1000`)
+    .raw();
+  const save = db.prepare('INSERT INTO payload(record_id, body, checksum) VALUES (?, ?, ?)');
+  for (let last = 0n; ; ) {
+    const found = read.all(last);
+    for (const [id, isV4, ...record] of found) {
+      const body = Buffer.from(JSON.stringify(noteOf(isV4 === 1n, ...record)));
+      save.run(id, body, crc32(body));
+      last = id;
+    }
+    if (found.length < 1000) return;
+  }
+}
+
+function noteOf(isV4, svcId, companyId, key, children) {
+  const number = Number(key.slice(4));
+  const instant = (seconds) =>
+    new Date(1_740_000_000_000 + (number % 1e7) * 1000 + seconds * 1000).toISOString();
+  const amount = (factor) => ((number * factor) % 10_000_000) / 100;
+  return {
+    svc_id: Number(svcId),
+    svc_deleted_at: null,
+    svc_created_at: instant(isV4 ? 1000 : 1),
+    svc_updated_at: instant(isV4 ? 1001 : 2),
+    svc_company_id: Number(companyId),
+    platform_id: key,
+    platform_unique_id: null,
+    contact_id: String(10_000 + (number % 5000)),
+    document_number: `DOC-${number}`,
+    total_amount: isV4 && number % 100 === 50 ? 1 : amount(7),
+    remaining_credit: 0,
+    posted_date: instant(-100),
+    currency_id: 'EUR',
+    status: ['open', 'closed', 'void'][number % 3],
+    memo: null,
+    bill_ids: [],
+    updated_at: instant(-50),
+    tax_amount: amount(11),
+    line_items: JSON.parse(children).map(([, id, line], at) => ({
+      svc_id: Number(id),
+      platform_id: line,
+      line_item_type: 'item',
+      item_id: String(100_000 + ((number + at) % 90_000)),
+      account_id: String(200 + ((number + at) % 90)),
+      description: 'Consulting, monthly',
+      quantity: 1 + ((number + at) % 20),
+      unit_amount: amount(13 + at),
+      tax_amount: amount(17 + at),
+      sub_total: amount(19 + at),
+      total_amount: amount(23 + at),
+    })),
+  };
 }
