@@ -1,7 +1,8 @@
 import { join } from 'node:path';
+import { remapIndexes, remapTable } from '../../dist/store/schema.js';
 import { Sqlite } from '../../dist/store/sqlite.js';
 import { makeDatabase } from './made-database.mjs';
-import { CLI, inFolder, measure, median, print, printBar } from './processes.mjs';
+import { CLI, inFolder, interleave, measure, median, medianOf, print, printBar } from './processes.mjs';
 
 /** Remap, reports, dump, lookup: what follows an export. */
 export async function benchMatch({ records, rounds }) {
@@ -23,6 +24,51 @@ export async function benchMatch({ records, rounds }) {
     printBar('peak', remap.peakMiB, -200, ' MiB');
     await benchOutputs({ folder, run, records, remap, config });
   });
+}
+
+/** Remap of records with payloads and line items, against SQLite's copy of the finished table and its indexes. */
+export async function benchNotes({ records, rounds }) {
+  await inFolder(async (folder) => {
+    const config = makeDatabase(folder, records, 'notes');
+    print(`\nRemap of ${records} × ${records} bill credit notes with payloads and three line items each`);
+    const results = await interleave(rounds, [
+      ['remap', () => measure([CLI, 'remap', ...config, '--quiet'])],
+      ['copy', () => copyRemap(join(folder, 'bench.db'))],
+    ]);
+    const remaps = results.get('remap');
+    const copies = results.get('copy');
+    print(`    remap                ${describe(typical(remaps))}`);
+    print(
+      `    copy of the table    ${medianOf(copies, 'seconds').toFixed(2)}  (${medianOf(copies, 'cpuSeconds').toFixed(2)})`,
+    );
+    const ratio = (name) => median(remaps.map((one, at) => one[name] / copies[at][name]));
+    printBar('× the copy', ratio('seconds'), -3);
+    printBar('× the CPU time of the copy', ratio('cpuSeconds'), -3);
+    printBar('peak', typical(remaps).peakMiB, -200, ' MiB');
+  });
+}
+
+/** Seconds that SQLite takes to copy the remap with its indexes, as the remap writes it. */
+function copyRemap(file) {
+  const db = new Sqlite(file);
+  for (const pragma of [
+    'locking_mode = EXCLUSIVE',
+    'journal_mode = TRUNCATE',
+    'synchronous = FULL',
+    'cache_size = -2048',
+    'threads = 1',
+  ]) {
+    db.pragma(pragma);
+  }
+  const [started, cpu] = [performance.now(), process.cpuUsage()];
+  db.exec(
+    `BEGIN; ${remapTable('copy')} INSERT INTO copy SELECT * FROM remap; ${remapIndexes('copy')} COMMIT`,
+  );
+  const { user, system } = process.cpuUsage(cpu);
+  const seconds = (performance.now() - started) / 1000;
+  db.exec('DROP TABLE copy');
+  db.close();
+  return { seconds, cpuSeconds: (user + system) / 1e6 };
 }
 
 async function benchOutputs({ folder, run, records, remap, config }) {

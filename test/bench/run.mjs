@@ -6,7 +6,7 @@ import { parseArgs } from 'node:util';
 import { benchExport } from './export.mjs';
 import { benchGrowth } from './growth.mjs';
 import { benchLatency } from './latency.mjs';
-import { benchMatch } from './match.mjs';
+import { benchMatch, benchNotes } from './match.mjs';
 import { describeMachine, print } from './processes.mjs';
 import { benchStart } from './start.mjs';
 
@@ -22,6 +22,7 @@ const BENCHES = {
   growth: benchGrowth,
   latency: benchLatency,
   match: benchMatch,
+  notes: benchNotes,
   start: benchStart,
 };
 const size = { records: Number(values.records), rounds: Number(values.rounds) };
