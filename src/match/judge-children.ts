@@ -2,7 +2,7 @@ import type { Status } from '../reasons.js';
 import type { StoredChild } from '../records/child-list.js';
 import { foldKey } from './fold-key.js';
 import { nameIds, nameSharing, renderSharing, type Sharing } from './group-evidence.js';
-import { type GroupVerdict, judgeGroup, type Member } from './judge-group.js';
+import { type GroupVerdict, judgeGroup, type Member, pairReason } from './judge-group.js';
 
 /** A child of a pair of records. */
 interface Child extends Member {
@@ -174,11 +174,9 @@ function outcomeOf(child: Child, verdict: GroupVerdict<Child>, isNear: boolean):
 }
 
 function pairOutcome(v3Deleted: boolean, v4Deleted: boolean): Outcome {
-  if (v3Deleted) return ['deleted', v4Deleted ? 'deleted_in_both' : 'deleted_in_v3'];
-  return v4Deleted ? ['deleted', 'deleted_in_v4'] : MATCHED;
+  const reason = pairReason(v3Deleted, v4Deleted);
+  return [reason === null ? 'matched' : 'deleted', reason];
 }
-
-const MATCHED: Outcome = ['matched', null];
 
 function reasonOf(key: string | null, isNear: boolean): string {
   if (key === null) return 'no_platform_id';

@@ -99,3 +99,11 @@ function judgeV4<M extends Member>(one: M, group: Group<M>): GroupVerdict<M> {
   if (group.v3Count === 0) return ABSENT;
   return group.live3 > 1 ? DUP_V3 : DUP_V4;
 }
+
+/** The reason of a pair of records or children by which of them is deleted; null where it is `matched`. */
+export function pairReason(v3Deleted: boolean, v4Deleted: boolean): PairReason | null {
+  if (v3Deleted) return v4Deleted ? 'deleted_in_both' : 'deleted_in_v3';
+  return v4Deleted ? 'deleted_in_v4' : null;
+}
+
+type PairReason = 'deleted_in_v3' | 'deleted_in_v4' | 'deleted_in_both';

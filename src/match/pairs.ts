@@ -1,6 +1,6 @@
 import { prepareInsertRows, type Value } from '../store/insert-rows.js';
 import type { Db } from '../store/open.js';
-import type { GroupVerdict, Member } from './judge-group.js';
+import { type GroupVerdict, type Member, pairReason } from './judge-group.js';
 
 /** A record as a pair needs it. */
 interface PairMember extends Member {
@@ -80,14 +80,6 @@ export class PairCollector {
     });
   }
 }
-
-/** The reason of a pair of records or children by which of them is deleted; null where it is `matched`. */
-export function pairReason(v3Deleted: boolean, v4Deleted: boolean): PairReason | null {
-  if (v3Deleted) return v4Deleted ? 'deleted_in_both' : 'deleted_in_v3';
-  return v4Deleted ? 'deleted_in_v4' : null;
-}
-
-type PairReason = 'deleted_in_v3' | 'deleted_in_v4' | 'deleted_in_both';
 
 /** How many pairs each twin is in. */
 function countPairs(verdicts: readonly GroupVerdict<PairMember>[]): ReadonlyMap<PairMember, number> {
