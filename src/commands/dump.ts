@@ -1,4 +1,4 @@
-import { DUMP_FORMATS } from '../report/render-dump.js';
+import { DUMP_FORMATS } from '../report/render-rows.js';
 import { assertStdout } from '../runtime/closed-stdout.js';
 import { assertTargets, writeOutput, writeText } from '../runtime/write-output.js';
 import { assertUsableRemap } from '../store/read-readiness.js';

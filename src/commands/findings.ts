@@ -11,7 +11,7 @@ import {
   type Undecided,
 } from '../report/render-drafts.js';
 import { renderFindings } from '../report/render-findings.js';
-import { renderNdjson } from '../report/render-ndjson.js';
+import { renderNdjson } from '../report/render-rows.js';
 import { assertStdout } from '../runtime/closed-stdout.js';
 import { assertTargets, writeOutput, writeText } from '../runtime/write-output.js';
 import { readRemapRuns } from '../store/evidence.js';

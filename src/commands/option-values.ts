@@ -2,7 +2,7 @@ import type { Config } from '../config/config.js';
 import { parseDuration } from '../config/values.js';
 import { parseId } from '../domain.js';
 import { SvcError } from '../errors.js';
-import type { Since } from '../report/since.js';
+import type { Since } from '../report/sections.js';
 import { didYouMean } from '../text/suggest.js';
 import { OUTPUTS } from './catalogue/options.js';
 import type { Given, Narrowing } from './command.js';

@@ -7,7 +7,7 @@ import { buildReport } from '../report/build-report.js';
 import { renderText } from '../report/render-text.js';
 import { type OutputFlag, RENDERERS, type RenderSource } from '../report/renderers.js';
 import type { Report } from '../report/schema.js';
-import type { Since } from '../report/since.js';
+import type { Since } from '../report/sections.js';
 import { buildVerdict } from '../report/verdict.js';
 import { assertStdout } from '../runtime/closed-stdout.js';
 import { newPause } from '../runtime/pause.js';

@@ -1,7 +1,7 @@
 import { statSync } from 'node:fs';
 import { isUnfinished, STREAM_STATES } from '../domain.js';
 import { STATUSES } from '../reasons.js';
-import { buildTrend } from '../report/trend.js';
+import { buildTrend } from '../report/sections.js';
 import { writeText } from '../runtime/write-output.js';
 import { type RemapRun, readRemapRuns } from '../store/evidence.js';
 import { readReadiness } from '../store/read-readiness.js';

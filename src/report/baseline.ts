@@ -3,8 +3,15 @@ import { basename } from 'node:path';
 import { z } from 'zod';
 import { SvcError } from '../errors.js';
 import { bareReason, isReason, REASONS, STATUSES } from '../reasons.js';
+import { toFindingHead } from '../store/finding.js';
 import { parseSvcId } from '../store/lookup.js';
+import { prepareNamedRows } from '../store/named-rows.js';
+import type { Db } from '../store/open.js';
+import type { RemapRow, Scope } from '../store/remap.js';
+import { escapeJson } from '../text/escape.js';
 import { orMeant } from '../text/suggest.js';
+import type { RowCount } from './gate.js';
+import type { BaselineSection, Report } from './schema.js';
 
 const BASELINE_VERSION = 1;
 const SHOWN_PROBLEMS = 20;
@@ -44,7 +51,7 @@ const entrySchema = z
     'needs platform_id, v3_svc_id or v4_svc_id',
   );
 
-const headSchema = z.strictObject({
+const fileSchema = z.strictObject({
   schemaVersion: z.literal(BASELINE_VERSION, { error: `must be ${BASELINE_VERSION}` }),
   entries: z.array(z.unknown(), { error: 'must be a list' }),
 });
@@ -97,7 +104,7 @@ export function parseBaseline(content: string): {
       problems: [`is no JSON (${error instanceof Error ? error.message : 'unreadable'})`],
     };
   }
-  const head = headSchema.safeParse(value);
+  const head = fileSchema.safeParse(value);
   if (!head.success) return { entries: [], problems: describeIssues(head.error.issues) };
   const entries: BaselineEntry[] = [];
   const problems: string[] = [];
@@ -120,4 +127,117 @@ function describeIssues(issues: readonly z.core.$ZodIssue[]): string[] {
 
 function lowerFirst(message: string): string {
   return message.charAt(0).toLowerCase() + message.slice(1);
+}
+
+type NamedEntry = BaselineSection['expired'][number];
+
+const DAY_MS = 86_400_000;
+
+/** Which findings a baseline accepts. */
+export interface Accepted {
+  readonly section: BaselineSection;
+  /** By model, status and reason. */
+  readonly rows: readonly RowCount[];
+}
+
+/**
+ * Looks up what a baseline names. An entry accepts the one row that has all it says; one that names no row, several
+ * rows or a row named before accepts nothing, and neither does an expired one.
+ */
+export function applyBaseline(db: Db, baseline: Baseline, scope: Scope, nowMs: number): Accepted {
+  const find = prepareNamedRows(db, scope);
+  const taken = new Map<bigint, number>();
+  const rows = new Map<string, RowCount>();
+  const section = { expired: [] as NamedEntry[], unused: [] as NamedEntry[], ambiguous: [] as NamedEntry[] };
+  for (const [at, entry] of baseline.entries.entries()) {
+    if (scope.models?.includes(entry.model) === false) continue;
+    const found = find(entry);
+    const [row] = found;
+    if (nowMs >= Date.parse(entry.expires) + DAY_MS) {
+      section.expired.push(nameOf(entry, at, `expired on ${entry.expires}`));
+    } else if (row === undefined) {
+      if (scope.companies === null) section.unused.push(nameOf(entry, at, 'names no finding'));
+    } else if (found.length > 1) {
+      section.ambiguous.push(nameOf(entry, at, 'names several findings: add ids or companies'));
+    } else if (taken.has(row.at)) {
+      section.unused.push(nameOf(entry, at, `names the same finding as entry ${taken.get(row.at)}`));
+    } else if (row.inScope) {
+      taken.set(row.at, at + 1);
+      const kind = { model: entry.model, status: row.status, reason: entry.reason };
+      rows.set(kindOf(kind), { ...kind, count: (rows.get(kindOf(kind))?.count ?? 0) + 1 });
+    }
+  }
+  const counts = [...rows.values()];
+  return {
+    rows: counts,
+    section: {
+      file: baseline.file,
+      entries: baseline.entries.length,
+      accepted: taken.size,
+      byReason: addUp(counts),
+      ...section,
+    },
+  };
+}
+
+/** The rows that limits still judge. */
+export function withoutAccepted(rows: readonly RowCount[], accepted: readonly RowCount[]): RowCount[] {
+  const counts = new Map(accepted.map((row) => [kindOf(row), row.count]));
+  return rows
+    .map((row) => ({ ...row, count: row.count - (counts.get(kindOf(row)) ?? 0) }))
+    .filter((row) => row.count > 0);
+}
+
+function kindOf({ model, status, reason }: Omit<RowCount, 'count'>): string {
+  return JSON.stringify([model, status, reason]);
+}
+
+function nameOf(entry: BaselineEntry, at: number, problem: string): NamedEntry {
+  const { model, path, reason, note, expires } = entry;
+  return {
+    entry: at + 1,
+    model,
+    path,
+    platform_id: entry.platform_id ?? null,
+    v3_svc_id: entry.v3_svc_id?.toString() ?? null,
+    v4_svc_id: entry.v4_svc_id?.toString() ?? null,
+    reason,
+    note,
+    expires,
+    problem,
+  };
+}
+
+function addUp(rows: readonly RowCount[]): Record<string, number> {
+  const sums = new Map<string, number>();
+  for (const { status, reason, count } of rows) {
+    const key = `${status}/${reason}`;
+    sums.set(key, (sums.get(key) ?? 0) + count);
+  }
+  return Object.fromEntries([...sums].sort(([a], [b]) => (a < b ? -1 : 1)));
+}
+
+/** The rows that limits which do not pass have judged. */
+export function* standingRows(report: Report, rows: Iterable<RemapRow>): Generator<RemapRow> {
+  const failed = report.gate.limits.filter((limit) => !limit.pass);
+  const keys = new Set(
+    failed.flatMap(({ contributors }) => contributors.map(({ model, key }) => JSON.stringify([model, key]))),
+  );
+  for (const row of rows) {
+    if (keys.has(JSON.stringify([row.model, `${row.status}/${row.reason}`]))) yield row;
+  }
+}
+
+/** A baseline that accepts exactly these rows until the end of the day `expires`. */
+export function* renderBaseline(rows: Iterable<RemapRow>, expires: string, note: string): Generator<string> {
+  yield '{\n  "schemaVersion": 1,\n  "entries": [';
+  let separator = '\n    ';
+  for (const row of rows) {
+    const { matched_by: _, ...head } = toFindingHead(row);
+    // What is null is left out: an entry asks only for what it says.
+    const given = Object.entries(head).filter(([, value]) => value !== null);
+    yield `${separator}${escapeJson(JSON.stringify({ ...Object.fromEntries(given), note, expires }))}`;
+    separator = ',\n    ';
+  }
+  yield '\n  ]\n}\n';
 }

@@ -1,30 +1,31 @@
+import { basename } from 'node:path';
 import type { Config } from '../config/config.js';
-import type { Blocker } from '../domain.js';
+import { SvcError } from '../errors.js';
 import type { Pause } from '../runtime/pause.js';
-import { readRemapRuns } from '../store/evidence.js';
+import { readRemapRuns, readStoredFingerprint } from '../store/evidence.js';
 import { toFinding } from '../store/finding.js';
 import type { Db } from '../store/open.js';
 import { readReadiness } from '../store/read-readiness.js';
 import { findIncomplete, findNotReady, isStale, type Readiness } from '../store/readiness.js';
 import { hasSharedKey, hasV4Records, type Scope } from '../store/remap.js';
 import type { StreamRow } from '../store/stream-row.js';
-import { type Accepted, applyBaseline, withoutAccepted } from './apply-baseline.js';
-import type { Baseline } from './baseline.js';
+import { verifyExport } from '../store/verify-export.js';
+import { applyBaseline, type Baseline, withoutAccepted } from './baseline.js';
 import { listCannotSee } from './cannot-see.js';
-import { type Dates, readDates } from './dates.js';
-import { type Age, describeEvidence, readAge } from './describe-evidence.js';
-import { readDrift } from './drift-section.js';
-import { type CompanyTally, type Folded, foldCounts } from './fold.js';
-import { listFullSync } from './full-sync.js';
-import { decideOutcome, EXIT_BY_OUTCOME } from './gate.js';
-import { judgeFolded } from './judge-folded.js';
-import { countStaleDecisions, readDecisions } from './read-decisions.js';
-import type { Report, ReportStream } from './schema.js';
-import type { DriftSection } from './section-schemas.js';
-import { readSince, type Since } from './since.js';
-import { finishTally } from './tally.js';
-import { buildMonths } from './timeline.js';
-import { buildTrend } from './trend.js';
+import { type Counted, countRows } from './count-rows.js';
+import { countFindings } from './describe.js';
+import { decideOutcome, type EvidenceAge, EXIT_BY_OUTCOME, type GateCounts, judge, readAge } from './gate.js';
+import type { DriftSection, Report, ReportStream } from './schema.js';
+import {
+  buildTrend,
+  countStaleDecisions,
+  listFullSync,
+  readDecisions,
+  readDrift,
+  readSince,
+  type Since,
+} from './sections.js';
+import { buildMonths, type Dates, readDates } from './timeline.js';
 
 export interface ReportInputs {
   readonly config: Config;
@@ -40,16 +41,7 @@ export interface ReportInputs {
 }
 
 const RUNS = 50;
-
-/** Everything the report is made of. */
-interface Parts {
-  readonly facts: Readiness;
-  readonly folded: Folded;
-  readonly dates: Dates;
-  readonly age: Age;
-  readonly drift: DriftSection;
-  readonly accepted: Accepted | null;
-}
+const HOUR_MS = 3_600_000;
 
 /**
  * The report on what the database holds. The same database gives the same report, but for `generatedAt`
@@ -58,105 +50,117 @@ interface Parts {
  * @throws SvcError `internal` where the counts of a current remap do not add up; what `pause` throws
  */
 export async function buildReport(db: Db, inputs: ReportInputs): Promise<Report> {
-  const { config, pause } = inputs;
-  const scope = { ...inputs.scope, models: inputs.scope.models ?? config.models.map((model) => model.v3) };
-  const facts = readReadiness(db, config, scope);
-  const folded = await foldCounts(db, config, scope, pause);
-  const current = facts.lastRun !== undefined && !isStale(facts.lastRun, facts.exportSeq);
-  const dates = current ? await readDates(db, scope, pause) : { days: [], ranges: new Map() };
-  const age = readAge(facts.streams, inputs.nowMs);
-  const drift = readDrift(db, scope, folded.matchedRecords);
-  const { baseline } = inputs;
-  const accepted = baseline === undefined ? null : applyBaseline(db, baseline, inputs.scope, inputs.nowMs);
-  return assemble(db, inputs, { facts, folded, dates, age, drift, accepted });
+  const { config, scope, pause, nowMs } = inputs;
+  const countedScope = { ...scope, models: scope.models ?? config.models.map((model) => model.v3) };
+  const facts = readReadiness(db, config, countedScope);
+  const counts = await countRows(db, config, countedScope, pause);
+  const isCurrent = facts.lastRun !== undefined && !isStale(facts.lastRun, facts.exportSeq);
+  const dates = isCurrent ? await readDates(db, countedScope, pause) : { days: [], ranges: new Map() };
+  const age = readAge(facts.streams, nowMs);
+  const drift = readDrift(db, countedScope, counts.matchedRecords);
+  return assemble(db, inputs, { facts, counts, dates, age, drift });
+}
+
+/** What the report is made of. */
+interface Parts {
+  readonly facts: Readiness;
+  readonly counts: Counted;
+  readonly dates: Dates;
+  readonly age: EvidenceAge;
+  readonly drift: DriftSection;
 }
 
 function assemble(db: Db, inputs: ReportInputs, parts: Parts): Report {
-  const { facts, folded, dates, age, drift, accepted } = parts;
-  const { config, scope } = inputs;
+  const { facts, counts, dates, age, drift } = parts;
+  const { config, scope, baseline, nowMs } = inputs;
   const { streams } = facts;
-  const rows = withoutAccepted(folded.rows, accepted?.rows ?? []);
-  const staleDecisions = countStaleDecisions(db, scope);
-  const gate = judgeFolded(
-    { ...folded, rows },
-    { streams, ageMs: age.ms, drift, staleDecisions },
-    config,
-    scope,
+  const { totals } = counts;
+  const accepted = baseline === undefined ? null : applyBaseline(db, baseline, scope, nowMs);
+  const gateCounts = {
+    rows: withoutAccepted(counts.rows, accepted?.rows ?? []),
+    staleDecisions: countStaleDecisions(db, scope),
+    ...countForGate(parts),
+  };
+  const limitedModels = Object.entries(config.limits.models).filter(
+    ([model]) => scope.models?.includes(model) ?? true,
   );
-  const blockers = findBlockers(db, scope, facts, folded);
+  const limits = { global: config.limits.global, models: Object.fromEntries(limitedModels) };
+  const gate = judge(gateCounts, limits, config.maxAgeMs);
+  const blockers = findBlockers(db, scope, parts);
   const outcome = decideOutcome(blockers, gate.pass);
-  const counts = countParts(folded, config);
+  const v4NameOf = (model: string) => config.models.find((pair) => pair.v3 === model)?.v4 ?? null;
   return {
     schemaVersion: 1,
     tool: { name: 'svc-migrate', version: inputs.toolVersion },
-    generatedAt: new Date(inputs.nowMs).toISOString(),
+    generatedAt: new Date(nowMs).toISOString(),
     outcome,
     exitCode: EXIT_BY_OUTCOME[outcome],
     scope: { models: scope.models?.slice() ?? null, companies: scope.companies?.map(String) ?? null },
     blockers,
     gate,
-    ...counts,
-    completeness: streams.map((stream) => toReportStream(stream, config)),
-    fullSync: listFullSync(folded.outside, dates.ranges, streams),
-    findings: listFindings(folded),
+    totals,
+    models: [...counts.models].map(([model, own]) => ({ model, v4Model: v4NameOf(model), ...own })),
+    companies: counts.companies.map(({ counts: own, ...company }) => ({
+      region: company.region,
+      v3CompanyId: company.v3CompanyId?.toString() ?? null,
+      v4CompanyId: company.v4CompanyId?.toString() ?? null,
+      matchedBy: company.matchedBy,
+      ...own,
+    })),
+    completeness: streams.map((stream) => toReportStream(stream, v4NameOf(stream.model))),
+    fullSync: listFullSync(counts.outside, dates.ranges, streams),
+    findings: {
+      total: countFindings(totals),
+      samples: counts.samples.map(toFinding),
+      fullList: '`svc-migrate report --ndjson findings.ndjson`, or the table remap of the database',
+    },
     drift,
     decisions: readDecisions(db, config, scope),
     baseline: accepted?.section ?? null,
-    cannotSee: listCannotSee({
-      config,
-      scope,
-      streams,
-      drift,
-      totals: counts.totals,
-      deleted: folded.deleted,
-    }),
+    cannotSee: listCannotSee({ config, scope, streams, drift, totals, deleted: counts.deleted }),
     timeline: buildTimeline(config, dates, age.newest),
     trend: buildTrend(readRemapRuns(db, RUNS)),
     since: inputs.since === undefined ? null : readSince(db, inputs.since),
-    evidence: describeEvidence(db, config, facts, folded, age),
+    evidence: describeEvidence(db, config, parts),
+  };
+}
+
+/** What limits judge beside the rows and the decisions. */
+function countForGate({ facts, counts, age, drift }: Parts): Omit<GateCounts, 'rows' | 'staleDecisions'> {
+  const perModel = (pick: 'rejected' | 'uniqueIdConflicts') =>
+    new Map([...counts.models].map(([model, own]) => [model, own[pick]]));
+  const shortStreams = new Map<string, number>();
+  for (const { state, model } of facts.streams) {
+    if (state === 'short') shortStreams.set(model, (shortStreams.get(model) ?? 0) + 1);
+  }
+  return {
+    v3Rows: counts.v3Rows,
+    rejected: perModel('rejected'),
+    shortStreams,
+    uniqueIdConflicts: perModel('uniqueIdConflicts'),
+    drift: drift.measured ? new Map(drift.models.map(({ model, differing }) => [model, differing])) : null,
+    ageMs: age.ms,
   };
 }
 
 /** Companies that are not paired have no V4 records in the scope of a company: V4 is looked at as a whole. */
-function findBlockers(db: Db, scope: Scope, facts: Readiness, { totals, pairs }: Folded): Blocker[] {
+function findBlockers(db: Db, scope: Scope, { facts, counts }: Parts): Report['blockers'] {
   const incomplete = findIncomplete(facts);
   if (incomplete.length > 0) return incomplete;
-  const { v3Records, v4Records } = totals;
+  const { v3Records, v4Records } = counts.totals;
   return findNotReady({
     v3Records,
     hasV4Records: v4Records > 0 || hasV4Records(db, scope.models),
-    hasSharedKey: pairs > 0 || hasSharedKey(db, scope),
+    hasSharedKey: counts.pairs > 0 || hasSharedKey(db, scope),
   });
 }
 
-function countParts(folded: Folded, config: Config): Pick<Report, 'totals' | 'models' | 'companies'> {
-  return {
-    totals: finishTally(folded.totals),
-    models: [...folded.models].map(([model, tally]) => ({
-      model,
-      v4Model: v4NameOf(config, model),
-      ...finishTally(tally),
-    })),
-    companies: folded.companies.map(toReportCompany),
-  };
-}
-
-function toReportCompany(company: CompanyTally): Report['companies'][number] {
-  return {
-    region: company.region,
-    v3CompanyId: company.v3CompanyId?.toString() ?? null,
-    v4CompanyId: company.v4CompanyId?.toString() ?? null,
-    matchedBy: company.matchedBy,
-    ...finishTally(company.tally),
-  };
-}
-
-function toReportStream(stream: StreamRow, config: Config): ReportStream {
+function toReportStream(stream: StreamRow, v4Model: string | null): ReportStream {
   return {
     generation: stream.generation,
     region: stream.region,
     model: stream.model,
-    v4Model: v4NameOf(config, stream.model),
+    v4Model,
     companyId: stream.companyId?.toString() ?? null,
     state: stream.state,
     endReason: stream.endReason,
@@ -172,19 +176,6 @@ function toReportStream(stream: StreamRow, config: Config): ReportStream {
   };
 }
 
-function v4NameOf(config: Config, model: string): string | null {
-  return config.models.find((pair) => pair.v3 === model)?.v4 ?? null;
-}
-
-function listFindings({ totals, samples }: Folded): Report['findings'] {
-  const { unmatched, deleted, ambiguous, v4_only: v4Only } = totals.byStatus;
-  return {
-    total: unmatched + deleted + ambiguous + v4Only,
-    samples: samples.map(toFinding),
-    fullList: '`svc-migrate report --ndjson findings.ndjson`, or the table remap of the database',
-  };
-}
-
 function buildTimeline(config: Config, { days }: Dates, newest: string | null): Report['timeline'] {
   const newestMs = newest === null ? Number.NaN : Date.parse(newest);
   const { sinceMs } = config.backfill;
@@ -193,6 +184,38 @@ function buildTimeline(config: Config, { days }: Dates, newest: string | null): 
       since: sinceMs === null ? null : new Date(sinceMs).toISOString(),
       source: sinceMs === null ? 'inferred_per_company' : 'configured',
     },
-    ...buildMonths(Number.isNaN(newestMs) ? [] : days, Number.isNaN(newestMs) ? 0 : newestMs),
+    ...(Number.isNaN(newestMs) ? buildMonths([], 0) : buildMonths(days, newestMs)),
+  };
+}
+
+/**
+ * What the report rests on.
+ *
+ * @throws SvcError `corrupt_database` where exported records are not what was saved, `internal` where the counts of a current remap do not add up
+ */
+function describeEvidence(db: Db, config: Config, { facts, counts, age }: Parts): Report['evidence'] {
+  const { lastRun, exportSeq, changedInputs } = facts;
+  const { totals } = counts;
+  const isOutdated = lastRun === undefined || isStale(lastRun, exportSeq);
+  const v3Exported = totals.v3Records + totals.v3Children;
+  const v3Rows = [...counts.v3Rows.values()].reduce((sum, n) => sum + n, 0);
+  const holds = v3Exported === v3Rows;
+  if (!isOutdated && !holds) {
+    verifyExport(db, () => {});
+    throw new SvcError(
+      'internal',
+      `The remap has ${v3Rows} rows for ${v3Exported} exported V3 records and children.`,
+    );
+  }
+  const rows = totals.byStatus.matched + countFindings(totals);
+  const stale = isOutdated || changedInputs.length > 0;
+  return {
+    database: basename(config.database),
+    oldestReadAt: age.oldest,
+    newestReadAt: age.newest,
+    ageHours: age.ms === null ? null : Math.max(0, Math.floor(age.ms / HOUR_MS)),
+    fingerprint: readStoredFingerprint(db),
+    remap: lastRun === undefined ? null : { sha256: lastRun.sha256, builtAt: lastRun.built_at, rows, stale },
+    conservation: { v3Exported, v3Rows, holds },
   };
 }

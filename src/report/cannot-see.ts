@@ -3,10 +3,9 @@ import { nameOfList } from '../store/readiness.js';
 import type { Scope } from '../store/remap.js';
 import type { StreamRow } from '../store/stream-row.js';
 import { countOf, groupDigits } from '../text/numbers.js';
-import type { Counts, Report } from './schema.js';
-import type { DriftSection } from './section-schemas.js';
+import type { Counts, DriftSection, Report } from './schema.js';
 
-export interface SightFacts {
+export interface ReadFacts {
   readonly config: Config;
   readonly scope: Scope;
   readonly streams: readonly StreamRow[];
@@ -16,158 +15,146 @@ export interface SightFacts {
   readonly deleted: { readonly v3: number; readonly v4: number };
 }
 
-type Blindness = Report['cannotSee'][number];
-
 /** What a green gate does not prove, given how this database was filled. */
-export function listCannotSee(facts: SightFacts): Blindness[] {
-  return [...whatReadingMissed(facts), ...whatWasNotAsked(facts), ...whatNoRunSees(facts)];
+export function listCannotSee(facts: ReadFacts): Report['cannotSee'] {
+  const all = [...whatReadingMissed(facts), ...whatWasNotAsked(facts), ...whatNoRunSees(facts)];
+  return all.filter(([applies]) => applies).map(([, code, name, text]) => ({ code, name, text }));
 }
 
-function whatReadingMissed({ config, streams, totals, deleted }: SightFacts): Blindness[] {
-  const found: Blindness[] = [];
-  if (streams.some((stream) => stream.generation === 'v3' && stream.position.phase === 'sweep')) {
-    found.push({
-      code: 'v3_vanished',
-      name: 'records that vanished from V3 without a tombstone',
-      text: 'V3 was topped up by sweeps: a record that vanished from V3 without a tombstone is still counted as live. `svc-migrate export v3 --restart` reads it anew.',
-    });
-  }
-  if (config.v4.includeDeleted === false) {
-    found.push({
-      code: 'v4_deleted_not_asked',
-      name: 'deletions in V4',
-      text: 'V4 was read without its deleted records: what V4 deleted looks unmatched.',
-    });
-  } else if (deleted.v4 === 0 && deleted.v3 > 0) {
-    found.push({
-      code: 'v4_deleted_not_shown',
-      name: 'deletions in V4',
-      text: 'V4 was asked for deleted records and showed none, though V3 has some: perhaps it does not honour include_deleted_records, and what it deleted looks unmatched.',
-    });
-  }
-  found.push(...disputedLists(streams));
-  if (totals.rejected > 0) {
-    found.push({
-      code: 'rejected_objects',
-      name: 'rejected objects',
-      text: 'Rejected objects have no readable id or company: no row of the remap stands for them.',
-    });
-  }
-  return found;
-}
+/** Whether it applies to this run, its code, its name in a few words, and its text. */
+type Limitation = readonly [applies: boolean, code: string, name: string, text: string];
 
-function disputedLists(streams: readonly StreamRow[]): Blindness[] {
-  const found: Blindness[] = [];
-  const short = streams.filter((stream) => stream.state === 'short');
-  if (short.length > 0) {
-    const text = `The service counts more records than it shows (${few(short.map(nameOfList))}): what it did not show is not checked.`;
-    found.push({ code: 'short_lists', name: 'records that a list counts and does not show', text });
-  }
+function whatReadingMissed({ config, streams, totals, deleted }: ReadFacts): readonly Limitation[] {
+  const isAsked = config.v4.includeDeleted !== false;
+  const short = streams.filter((stream) => stream.state === 'short').map(nameOfList);
   const absent = streams.filter((stream) => stream.generation === 'v3' && stream.state === 'absent');
-  if (absent.length > 0) {
-    const text = `V3 answered 404 for ${few(absent.map(nameOfList))}: ids you may hold of it are not checked.`;
-    found.push({ code: 'absent_in_v3', name: 'models that V3 answered 404 for', text });
-  }
-  return found;
-}
-
-function whatWasNotAsked({ config, scope, streams }: SightFacts): Blindness[] {
-  const found: Blindness[] = [];
-  const { include, exclude } = config.companies;
-  const narrowed =
-    scope.models !== null ||
-    scope.companies !== null ||
-    include.length + exclude.length + config.v3.companies.length + config.v4.companies.length > 0;
-  if (narrowed) {
-    found.push({
-      code: 'narrowed_scope',
-      name: 'other models and companies',
-      text: 'Only some models or companies were looked at: nothing is said about the others.',
-    });
-  }
-  const guessed = config.models.filter(
-    (pair) =>
-      pair.v4Guessed &&
-      streams.some(
-        (stream) => stream.generation === 'v4' && stream.model === pair.v3 && stream.state === 'absent',
-      ),
-  );
-  if (guessed.length > 0) {
-    found.push({
-      code: 'guessed_model_names',
-      name: 'models under another V4 name',
-      text: `V4 does not know the guessed names of ${few(guessed.map((pair) => pair.v3))}: the models may exist under another name.`,
-    });
-  }
-  if (config.drift.trustDataHash) {
-    found.push({
-      code: 'hash_trusted',
-      name: 'differences between records with the same data_hash',
-      text: 'drift.trustDataHash is set: matched records with equal data_hashes were not compared field by field.',
-    });
-  }
-  if (config.backfill.sinceMs === null) {
-    found.push({
-      code: 'inferred_window',
-      name: 'whether the inferred backfill window is right',
-      text: "The backfill window is not configured: its start was inferred per company from V4's own records, or left unknown. Set backfill.since to what the operator says.",
-    });
-  }
-  found.push({
-    code: 'nested_objects',
-    name: 'objects inside records without a configured field',
-    text: 'Objects inside records are mapped only where "children" of the model names their field and they have an id.',
-  });
-  return found;
-}
-
-const oneSided: Blindness = {
-  code: 'other_fields',
-  name: 'fields that only one side has',
-  text: 'Fields of a matched pair that only one side has, fields of children, and fields that drift.ignore names: they are not compared.',
-};
-
-function notCompared({ pairs, compared }: DriftSection): Blindness {
-  return {
-    code: 'drift_not_measured',
-    name: 'whether the contents of matched records agree',
-    text: `Whether the fields of matched records agree (drift): only ${groupDigits(compared)} of ${countOf(pairs, 'pair')} had both payloads in the database when the remap was built.`,
-  };
-}
-
-function whatNoRunSees({ config, drift }: SightFacts): Blindness[] {
-  const found: Blindness[] = [
-    {
-      code: 'ghosts',
-      name: 'ghosts (V3 records whose source record is gone)',
-      text: 'Records that V3 still shows though their source deleted them long ago: they look unmatched, or like data V4 did not load.',
-    },
-    {
-      code: 'shared_platform_id',
-      name: 'two source records that share an id',
-      text: 'Two source records that share a platform_id, one seen only by V3 and one only by V4: they look like one record.',
-    },
-    {
-      code: 'after_the_export',
-      name: 'what changed after the export',
-      text: 'Records that appeared, changed or were deleted after the lists were read.',
-    },
-    drift.measured ? oneSided : notCompared(drift),
+  return [
+    [
+      streams.some((stream) => stream.generation === 'v3' && stream.position.phase === 'sweep'),
+      'v3_vanished',
+      'records that vanished from V3 without a tombstone',
+      'V3 was topped up by sweeps: a record that vanished from V3 without a tombstone is still counted as live. `svc-migrate export v3 --restart` reads it anew.',
+    ],
+    [
+      !isAsked,
+      'v4_deleted_not_asked',
+      'deletions in V4',
+      'V4 was read without its deleted records: what V4 deleted looks unmatched.',
+    ],
+    [
+      isAsked && deleted.v4 === 0 && deleted.v3 > 0,
+      'v4_deleted_not_shown',
+      'deletions in V4',
+      'V4 was asked for deleted records and showed none, though V3 has some: perhaps it does not honour include_deleted_records, and what it deleted looks unmatched.',
+    ],
+    [
+      short.length > 0,
+      'short_lists',
+      'records that a list counts and does not show',
+      `The service counts more records than it shows (${few(short)}): what it did not show is not checked.`,
+    ],
+    [
+      absent.length > 0,
+      'absent_in_v3',
+      'models that V3 answered 404 for',
+      `V3 answered 404 for ${few(absent.map(nameOfList))}: ids you may hold of it are not checked.`,
+    ],
+    [
+      totals.rejected > 0,
+      'rejected_objects',
+      'rejected objects',
+      'Rejected objects have no readable id or company: no row of the remap stands for them.',
+    ],
   ];
-  if (config.companies.match === 'same_id') {
-    found.push({
-      code: 'same_id_trusted',
-      name: 'companies paired wrongly by equal ids',
-      text: 'Companies were paired by equal ids because the configuration says so.',
-    });
-  } else if (typeof config.companies.match === 'object') {
-    found.push({
-      code: 'file_trusted',
-      name: 'companies paired wrongly by your file',
-      text: 'Companies were paired by your file: it is taken at its word.',
-    });
-  }
-  return found;
+}
+
+function whatWasNotAsked({ config, scope, streams }: ReadFacts): readonly Limitation[] {
+  const { include, exclude } = config.companies;
+  const listed = [include, exclude, config.v3.companies, config.v4.companies].flat();
+  const absent = streams.filter(({ generation, state }) => generation === 'v4' && state === 'absent');
+  const guessed = config.models
+    .filter((pair) => pair.v4Guessed && absent.some(({ model }) => model === pair.v3))
+    .map((pair) => pair.v3);
+  return [
+    [
+      scope.models !== null || scope.companies !== null || listed.length > 0,
+      'narrowed_scope',
+      'other models and companies',
+      'Only some models or companies were looked at: nothing is said about the others.',
+    ],
+    [
+      guessed.length > 0,
+      'guessed_model_names',
+      'models under another V4 name',
+      `V4 does not know the guessed names of ${few(guessed)}: the models may exist under another name.`,
+    ],
+    [
+      config.drift.trustDataHash,
+      'hash_trusted',
+      'differences between records with the same data_hash',
+      'drift.trustDataHash is set: matched records with equal data_hashes were not compared field by field.',
+    ],
+    [
+      config.backfill.sinceMs === null,
+      'inferred_window',
+      'whether the inferred backfill window is right',
+      "The backfill window is not configured: its start was inferred per company from V4's own records, or left unknown. Set backfill.since to what the operator says.",
+    ],
+    [
+      true,
+      'nested_objects',
+      'objects inside records without a configured field',
+      'Objects inside records are mapped only where "children" of the model names their field and they have an id.',
+    ],
+  ];
+}
+
+function whatNoRunSees({ config, drift }: ReadFacts): readonly Limitation[] {
+  const { match } = config.companies;
+  return [
+    [
+      true,
+      'ghosts',
+      'ghosts (V3 records whose source record is gone)',
+      'Records that V3 still shows though their source deleted them long ago: they look unmatched, or like data V4 did not load.',
+    ],
+    [
+      true,
+      'shared_platform_id',
+      'two source records that share an id',
+      'Two source records that share a platform_id, one seen only by V3 and one only by V4: they look like one record.',
+    ],
+    [
+      true,
+      'after_the_export',
+      'what changed after the export',
+      'Records that appeared, changed or were deleted after the lists were read.',
+    ],
+    [
+      drift.measured,
+      'other_fields',
+      'fields that only one side has',
+      'Fields of a matched pair that only one side has, fields of children, and fields that drift.ignore names: they are not compared.',
+    ],
+    [
+      !drift.measured,
+      'drift_not_measured',
+      'whether the contents of matched records agree',
+      `Whether the fields of matched records agree (drift): only ${groupDigits(drift.compared)} of ${countOf(drift.pairs, 'pair')} had both payloads in the database when the remap was built.`,
+    ],
+    [
+      match === 'same_id',
+      'same_id_trusted',
+      'companies paired wrongly by equal ids',
+      'Companies were paired by equal ids because the configuration says so.',
+    ],
+    [
+      typeof match === 'object',
+      'file_trusted',
+      'companies paired wrongly by your file',
+      'Companies were paired by your file: it is taken at its word.',
+    ],
+  ];
 }
 
 function few(names: readonly string[]): string {

@@ -2,6 +2,7 @@ import type { Config } from '../config/config.js';
 import type { LimitValue } from '../config/limits.js';
 import type { Outcome, ReportLimit } from '../domain.js';
 import { bareReason, type Status } from '../reasons.js';
+import type { StreamRow } from '../store/stream-row.js';
 
 /** Rows of the remap that share model, status and reason. */
 export interface RowCount {
@@ -109,33 +110,19 @@ export const EXIT_BY_OUTCOME = { pass: 0, fail: 1, incomplete: 4, not_ready: 5 }
 /** The configured limits, then the defaults for what they do not cover. */
 function newSlots(limits: Config['limits']): Slots {
   const slots: Slots = new Map();
-  for (const [name, value] of Object.entries(limits.global)) addSlot(slots, name, null, value, true);
+  const add = (name: string, model: string | null, value: LimitValue | null, configured: boolean): void => {
+    const unit = UNITS[name] ?? 'rows';
+    const found = { actual: 0, measured: true, contributors: [] };
+    slots.set(slotKey(name, model), { name, model, value, configured, unit, ...found });
+  };
+  for (const [name, value] of Object.entries(limits.global)) add(name, null, value, true);
   for (const [model, own] of Object.entries(limits.models)) {
-    for (const [name, value] of Object.entries(own)) addSlot(slots, name, model, value, true);
+    for (const [name, value] of Object.entries(own)) add(name, model, value, true);
   }
   for (const [name, value] of DEFAULTS) {
-    if (!slots.has(slotKey(name, null))) addSlot(slots, name, null, value, false);
+    if (!slots.has(slotKey(name, null))) add(name, null, value, false);
   }
   return slots;
-}
-
-function addSlot(
-  slots: Slots,
-  name: string,
-  model: string | null,
-  value: LimitValue | null,
-  configured: boolean,
-): void {
-  slots.set(slotKey(name, model), {
-    name,
-    model,
-    value,
-    configured,
-    unit: UNITS[name] ?? 'rows',
-    actual: 0,
-    measured: true,
-    contributors: [],
-  });
 }
 
 function slotKey(name: string, model: string | null): string {
@@ -175,12 +162,13 @@ function judgeCounter(slots: Slots, name: string, counts: CountByModel | null): 
 }
 
 function conclude(slot: Slot, v3Rows: CountByModel): ReportLimit {
-  const base = slot.model === null ? sum(v3Rows) : (v3Rows.get(slot.model) ?? 0);
+  const all = () => [...v3Rows.values()].reduce((sum, count) => sum + count, 0);
+  const base = slot.model === null ? all() : (v3Rows.get(slot.model) ?? 0);
   const pass = slot.measured && isWithin(slot.value, slot.actual, base);
   return {
     name: slot.name,
     model: slot.model,
-    allowed: allowedOf(slot.value),
+    allowed: slot.value?.kind === 'percent' ? slot.value.text : (slot.value?.count ?? null),
     actual: slot.measured ? slot.actual : null,
     base,
     unit: slot.unit,
@@ -189,11 +177,6 @@ function conclude(slot: Slot, v3Rows: CountByModel): ReportLimit {
     detail: slot.measured ? null : 'was not measured',
     contributors: pass ? [] : slot.contributors,
   };
-}
-
-function allowedOf(value: LimitValue | null): ReportLimit['allowed'] {
-  if (value === null) return null;
-  return value.kind === 'count' ? value.count : value.text;
 }
 
 function isWithin(value: LimitValue | null, actual: number, base: number): boolean {
@@ -224,18 +207,29 @@ export function judgeAge(ageMs: number | null, maxAgeMs: number): ReportLimit {
     unit: 'hours',
     configured: true,
     pass,
-    detail: ageDetail(ageMs, fromFuture),
+    detail:
+      ageMs === null
+        ? 'no stream says when it was read'
+        : fromFuture
+          ? 'the evidence is dated in the future; check the clock'
+          : null,
     contributors: [],
   };
 }
 
-function ageDetail(ageMs: number | null, fromFuture: boolean): string | null {
-  if (ageMs === null) return 'no stream says when it was read';
-  return fromFuture ? 'the evidence is dated in the future; check the clock' : null;
+/** When the lists were read: the start of the last reading that reached their end. */
+export interface EvidenceAge {
+  readonly oldest: string | null;
+  readonly newest: string | null;
+  /** Of the oldest, null where there is none or it is unreadable. */
+  readonly ms: number | null;
 }
 
-function sum(counts: CountByModel): number {
-  let total = 0;
-  for (const count of counts.values()) total += count;
-  return total;
+export function readAge(streams: readonly StreamRow[], nowMs: number): EvidenceAge {
+  const times = streams.map((stream) => stream.readAt ?? stream.startedAt);
+  const sorted = [...times].sort((a, b) => Date.parse(a) - Date.parse(b));
+  const oldest = sorted[0] ?? null;
+  const unreadable = times.some((time) => Number.isNaN(Date.parse(time)));
+  const ms = oldest === null || unreadable ? null : nowMs - Date.parse(oldest);
+  return { oldest, newest: sorted.at(-1) ?? null, ms };
 }

@@ -1,16 +1,7 @@
-import { STATUSES, type Status } from '../reasons.js';
 import { formatTime, groupDigits } from '../text/numbers.js';
 import { type Html, html } from './html-template.js';
 import type { Counts, Report } from './schema.js';
-
-/** Names of the statuses for people. */
-export const STATUS_NAMES: Readonly<Record<Status, string>> = {
-  matched: 'matched',
-  unmatched: 'unmatched',
-  deleted: 'deleted',
-  ambiguous: 'ambiguous',
-  v4_only: 'only in V4',
-};
+import { listStatuses, STATUS_NAMES } from './tables.js';
 
 /** What the colours mean. */
 export function renderKey(names: readonly (readonly [string, string])[]): Html {
@@ -26,18 +17,18 @@ const BAR = 1000;
 const LEAST = 6;
 
 /** One stacked bar of statuses; every part that is not empty can be seen. */
-export function renderStatusBar(byStatus: Counts['byStatus']): Html {
-  const parts = STATUSES.map((status) => ({ status, n: byStatus[status] })).filter(({ n }) => n > 0);
-  const total = parts.reduce((sum, { n }) => sum + n, 0);
+export function renderStatusBar(counts: Counts): Html {
+  const parts = listStatuses(counts).filter(({ count }) => count > 0);
+  const total = parts.reduce((sum, { count }) => sum + count, 0);
   const room = BAR - parts.length * LEAST;
   let x = 0;
-  const rects = parts.map(({ status, n }) => {
-    const width = Math.round((LEAST + (n / total) * room) * 10) / 10;
+  const rects = parts.map(({ status, count }) => {
+    const width = round(LEAST + (count / total) * room);
     const rect = html`<rect x="${x}" width="${width}" height="10" class="s-${status}"/>`;
-    x = Math.round((x + width) * 10) / 10;
+    x = round(x + width);
     return rect;
   });
-  const label = parts.map(({ status, n }) => `${STATUS_NAMES[status]} ${groupDigits(n)}`).join(', ');
+  const label = parts.map(({ status, count }) => `${STATUS_NAMES[status]} ${groupDigits(count)}`).join(', ');
   return html`<svg class="bar" viewBox="0 0 1000 10" preserveAspectRatio="none" role="img" aria-label="${label === '' ? 'no rows' : label}">${rects}</svg>`;
 }
 

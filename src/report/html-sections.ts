@@ -1,46 +1,68 @@
 import { STATUSES } from '../reasons.js';
 import type { ReportFinding } from '../store/finding.js';
 import { countOf, formatTime, groupDigits } from '../text/numbers.js';
-import { describeKey } from './describe-key.js';
-import { renderKey, renderStatusBar, renderTimeline, renderTrend, STATUS_NAMES } from './html-charts.js';
-import { type Html, html, htmlList, htmlTable, withCode } from './html-template.js';
-import { nameOfCompany, totalFindings } from './people.js';
+import { describeDecisions, describeKey, listModels } from './describe.js';
+import { renderKey, renderStatusBar, renderTimeline, renderTrend } from './html-charts.js';
+import { type Html, html, htmlTable, withCode } from './html-template.js';
 import type { Counts, Report } from './schema.js';
-import { describeAllowed, type Verdict } from './verdict.js';
+import {
+  companyTable,
+  fullSyncTable,
+  limitTable,
+  modelTable,
+  numeric,
+  reasonTable,
+  STATUS_NAMES,
+  sortCompanies,
+} from './tables.js';
+import type { Verdict } from './verdict.js';
 
-/** A part of the page with its own heading; null where there is nothing to show. */
+/** A part of the page with its own heading. */
 export interface Section {
   readonly id: string;
   readonly title: string;
-  readonly body: Html;
+  /** null where there is nothing to show. */
+  readonly body: Html | null;
 }
 
 const COMPANIES = 500;
 const OPEN_ROWS = 20;
+const FULL_SYNCS = 500;
+const DECISIONS = 100;
 const LISTS = 300;
 const MODELS_NAMED = 8;
 
-const N = { numeric: true } as const;
-const STATUS_COLUMNS = STATUSES.map((status) => ({ title: STATUS_NAMES[status], ...N }));
 const STATUS_KEY = STATUSES.map((status) => [status, STATUS_NAMES[status]] as const);
 
-export function obstacleSection({ obstacles }: Verdict): Section | null {
+/** All parts that have something to show, in their order. */
+export function listSections(report: Report, verdict: Verdict): readonly Section[] {
+  const all: readonly Section[] = [
+    { id: 'obstacles', title: 'What stands in the way', body: renderObstacles(verdict) },
+    { id: 'models', title: 'Models', body: renderModels(report) },
+    { id: 'timeline', title: 'Age of the records', body: renderAges(report) },
+    { id: 'trend', title: 'Trend', body: renderBuilds(report) },
+    { id: 'limits', title: 'Limits', body: renderLimits(report) },
+    { id: 'reasons', title: 'Reasons', body: renderReasons(report) },
+    { id: 'companies', title: 'Companies', body: renderCompanies(report) },
+    { id: 'full-sync', title: 'Full sync to ask for', body: renderFullSyncRows(report) },
+    { id: 'decisions', title: 'Decisions', body: renderDecisions(report) },
+    { id: 'samples', title: 'Samples', body: renderSamples(report) },
+    { id: 'lists', title: 'Lists read', body: renderLists(report) },
+    { id: 'cannot-see', title: 'What this check cannot see', body: renderLimitations(report) },
+  ];
+  return all.filter(({ body }) => body !== null);
+}
+
+function renderObstacles({ obstacles }: Verdict): Html | null {
   if (obstacles.length === 0) return null;
-  const items = obstacles.map((one) => {
-    const models = one.models
-      .slice(0, MODELS_NAMED)
-      .map(({ model, count }) => `${model} ${groupDigits(count)}`);
-    const more = one.models.length > MODELS_NAMED ? [`${one.models.length - MODELS_NAMED} more models`] : [];
-    return html`<li><h3>${nameOf(one.key)}${one.numbers === '' ? '' : `: ${one.numbers}`}</h3>
-<p>${withCode(one.meaning)} <strong>${withCode(one.action)}</strong></p>
-${models.length === 0 ? null : html`<p class="meta">${[...models, ...more].join(', ')}</p>`}</li>
+  const items = obstacles.map(({ key, numbers, meaning, action, models }) => {
+    const found = models.length === 0 ? null : html`<p class="meta">${listModels(models, MODELS_NAMED)}</p>`;
+    return html`<li><h3>${nameOf(key)}${numbers === '' ? '' : `: ${numbers}`}</h3>
+<p>${withCode(meaning)} <strong>${withCode(action)}</strong></p>
+${found}</li>
 `;
   });
-  return {
-    id: 'obstacles',
-    title: 'What stands in the way',
-    body: html`<ol class="obstacles">${items}</ol>`,
-  };
+  return html`<ol class="obstacles">${items}</ol>`;
 }
 
 /** The plain title with the key beside it. */
@@ -49,37 +71,46 @@ function nameOf(key: string): Html {
   return title === '' ? html`<code>${key}</code>` : html`${title} <code>${key}</code>`;
 }
 
-export function modelSection(report: Report): Section | null {
+/** A table that shows the statuses as a bar before its counts. */
+function withBars(
+  columns: readonly { title: string }[],
+  rows: readonly (readonly (string | Html)[])[],
+  counts: readonly Counts[],
+  at: number,
+) {
+  return {
+    columns: columns.toSpliced(at, 0, { title: 'Statuses' }),
+    rows: rows.map((row, index) => {
+      const own = counts[index];
+      return own === undefined ? row : row.toSpliced(at, 0, renderStatusBar(own));
+    }),
+  };
+}
+
+function renderModels(report: Report): Html | null {
   if (report.models.length === 0) return null;
-  const rows = report.models.map((model) => [
-    html`${model.model}<br><span class="meta">V4: ${model.v4Model ?? 'none'}</span>`,
-    renderStatusBar(model.byStatus),
-    groupDigits(model.v3Records + model.v3Children),
-    ...statusCells(model),
+  const plain = modelTable(report);
+  const rows = plain.rows.map(([model = '', v4 = '', ...counts]) => [
+    html`${model}<br><span class="meta">V4: ${v4 === '–' ? 'none' : v4}</span>`,
+    ...counts,
   ]);
-  const columns = [{ title: 'Model' }, { title: 'Statuses' }, { title: 'V3 ids', ...N }, ...STATUS_COLUMNS];
-  const body = html`${renderKey(STATUS_KEY)}${htmlTable('Rows of the remap by model and status.', columns, rows)}`;
-  return { id: 'models', title: 'Models', body };
+  const table = withBars(plain.columns.toSpliced(1, 1), rows, report.models, 1);
+  return html`${renderKey(STATUS_KEY)}${htmlTable('V3 ids by model and status.', table.columns, table.rows)}`;
 }
 
-function statusCells(counts: Counts): string[] {
-  return STATUSES.map((status) => groupDigits(counts.byStatus[status]));
-}
-
-export function timelineSection({ timeline }: Report): Section | null {
+function renderAges({ timeline }: Report): Html | null {
   const months = [timeline.earlier, ...timeline.months, timeline.later].filter((month) => month !== null);
   if (months.length === 0) return null;
-  const rows = months.map((month) => [
-    month.month,
-    groupDigits(month.matched),
-    groupDigits(month.unmatched),
-    groupDigits(month.other),
+  const rows = months.map(({ month, matched, unmatched, other }) => [
+    month,
+    ...[matched, unmatched, other].map(groupDigits),
   ]);
-  const columns = ['matched', 'unmatched', 'other'].map((title) => ({ title, ...N }));
+  const columns = [{ title: 'Month' }, ...['matched', 'unmatched', 'other'].map(numeric)];
+  const { since } = timeline.window;
   const window =
-    timeline.window.since === null
+    since === null
       ? 'The backfill window is not configured; it was inferred for each company.'
-      : `The backfill window starts ${formatTime(timeline.window.since)}.`;
+      : `The backfill window starts ${formatTime(since)}.`;
   const undated =
     timeline.undated === 0 ? '' : ` ${countOf(timeline.undated, 'record')} without a readable date.`;
   const key = [
@@ -87,166 +118,132 @@ export function timelineSection({ timeline }: Report): Section | null {
     ['unmatched', 'unmatched'],
     ['other', 'deleted or ambiguous'],
   ] as const;
-  const body = html`<p>V3 records by the month of their latest date. ${window}${undated}</p>
+  return html`<p>V3 records by the month of their latest date. ${window}${undated}</p>
 ${renderKey(key)}${renderTimeline(timeline)}<details><summary>The numbers behind this picture</summary>
-${htmlTable('V3 records by month.', [{ title: 'Month' }, ...columns], rows)}</details>
+${htmlTable('V3 records by month.', columns, rows)}</details>
 `;
-  return { id: 'timeline', title: 'Age of the records', body };
 }
 
-export function trendSection({ trend }: Report): Section | null {
+function renderBuilds({ trend }: Report): Html | null {
   if (trend.length < 2) return null;
-  const rows = trend.map((run) => [
-    formatTime(run.builtAt),
-    ...STATUSES.map((one) => groupDigits(run.byStatus[one])),
+  const rows = trend.map(({ builtAt, byStatus }) => [
+    formatTime(builtAt),
+    ...STATUSES.map((status) => groupDigits(byStatus[status])),
   ]);
-  const key = [
-    ['unmatched', 'unmatched'],
-    ['ambiguous', 'ambiguous'],
-    ['v4_only', 'only in V4'],
-  ] as const;
-  const body = html`${renderKey(key)}${renderTrend(trend)}<details><summary>The numbers behind this picture</summary>
-${htmlTable('Rows by status at each build of the remap.', [{ title: 'Built' }, ...STATUS_COLUMNS], rows)}</details>
+  const columns = [{ title: 'Built' }, ...STATUSES.map((status) => numeric(STATUS_NAMES[status]))];
+  const key = STATUS_KEY.filter(([status]) => status !== 'matched' && status !== 'deleted');
+  return html`${renderKey(key)}${renderTrend(trend)}<details><summary>The numbers behind this picture</summary>
+${htmlTable('Rows by status at each build of the remap.', columns, rows)}</details>
 `;
-  return { id: 'trend', title: 'Trend', body };
 }
 
-export function limitSection({ gate }: Report): Section {
-  const rows = gate.limits.map((limit) => [
-    limit.model === null ? limit.name : `${limit.name} for ${limit.model}`,
-    limit.actual === null
-      ? 'not measured'
-      : `${groupDigits(limit.actual)}${limit.unit === 'hours' ? ' h' : ''}`,
-    describeAllowed(limit),
-    limit.pass ? html`<span class="ok">ok</span>` : html`<span class="over">exceeded</span>`,
-    limit.configured ? 'your configuration' : 'default',
+function renderLimits({ gate: { limits } }: Report): Html {
+  const { columns, rows } = limitTable(limits);
+  const judged = limits.map(({ pass, configured }) => [
+    pass ? html`<span class="ok">ok</span>` : html`<span class="over">exceeded</span>`,
+    configured ? 'your configuration' : 'default',
   ]);
-  const columns = [
-    { title: 'Limit' },
-    { title: 'Found', ...N },
-    { title: 'Allowed', ...N },
-    { title: 'Verdict' },
-    { title: 'From' },
-  ];
-  return {
-    id: 'limits',
-    title: 'Limits',
-    body: htmlTable('Every limit that is configured or judged a row.', columns, rows),
-  };
+  return htmlTable(
+    'Every limit that is configured or judged a row.',
+    [...columns, { title: 'Verdict' }, { title: 'From' }],
+    rows.map((row, at) => [...row, ...(judged[at] ?? [])]),
+  );
 }
 
-export function reasonSection({ totals }: Report): Section | null {
-  const rows = Object.entries(totals.byReason).map(([key, count]) => {
-    const { title, meaning, action } = describeKey(key);
-    return [title, html`<code>${key}</code>`, groupDigits(count), meaning, withCode(action)];
-  });
+function renderReasons(report: Report): Html | null {
+  const { columns, rows } = reasonTable(report);
   if (rows.length === 0) return null;
-  const columns = [
-    { title: 'Reason' },
-    { title: 'Status / reason' },
-    { title: 'Rows', ...N },
-    { title: 'What it means' },
-    { title: 'What to do' },
-  ];
-  return {
-    id: 'reasons',
-    title: 'Reasons',
-    body: htmlTable('Rows that are not matched, by reason.', columns, rows),
-  };
+  const cells = rows.map(([title = '', key = '', count = '', meaning = '', action = '']) => [
+    title,
+    html`<code>${key}</code>`,
+    count,
+    meaning,
+    withCode(action),
+  ]);
+  return htmlTable('Rows that are not matched, by reason.', columns, cells);
 }
 
-export function companySection(report: Report): Section | null {
+function renderCompanies(report: Report): Html | null {
   if (report.companies.length === 0) return null;
-  const sorted = [...report.companies].sort((a, b) => totalFindings(b) - totalFindings(a));
-  const rows = sorted
-    .slice(0, COMPANIES)
-    .map((company) => [
-      nameOfCompany(company),
-      company.matchedBy ?? '–',
-      renderStatusBar(company.byStatus),
-      ...statusCells(company),
-    ]);
-  const columns = [{ title: 'Company' }, { title: 'Paired by' }, { title: 'Statuses' }, ...STATUS_COLUMNS];
-  const more = sorted.length - rows.length;
-  const note = more > 0 ? html`<p>${groupDigits(more)} more companies: see the JSON report.</p>` : null;
+  const plain = companyTable(report);
+  const { columns, rows } = withBars(plain.columns, plain.rows.slice(0, COMPANIES), sortCompanies(report), 2);
   const first = htmlTable('Companies, most findings first.', columns, rows.slice(0, OPEN_ROWS));
   const rest = rows.slice(OPEN_ROWS);
   const others =
     rest.length === 0
       ? null
-      : html`<details><summary>${groupDigits(rest.length)} more companies</summary>
+      : html`<details><summary>${countOf(rest.length, 'more company', 'more companies')}</summary>
 ${htmlTable('More companies, most findings first.', columns, rest)}</details>`;
-  return { id: 'companies', title: 'Companies', body: html`${first}${others}${note}` };
+  const more = plain.rows.length - rows.length;
+  const name = countOf(more, 'more company', 'more companies');
+  return html`${first}${others}${more > 0 ? html`<p>${name}: see the JSON report.</p>` : null}`;
 }
 
-export function fullSyncSection({ fullSync }: Report): Section | null {
-  if (fullSync.length === 0) return null;
-  const rows = fullSync
-    .slice(0, COMPANIES)
+function renderFullSyncRows(report: Report): Html | null {
+  const { columns, rows } = fullSyncTable(report);
+  if (rows.length === 0) return null;
+  const more = rows.length - FULL_SYNCS;
+  const name = countOf(more, 'more row');
+  const note = more > 0 ? html`<p>${name}: see fullSync in the JSON report.</p>` : null;
+  return html`<p>These records are older than the backfill window. V4 loads them when the operator runs a full sync.</p>
+${htmlTable('What to ask the operator for.', columns, rows.slice(0, FULL_SYNCS))}${note}`;
+}
+
+/** The decisions that changed nothing, and how many did. */
+function renderDecisions({ decisions }: Report): Html | null {
+  if (decisions === null) return null;
+  const [head = ''] = describeDecisions(decisions, 0);
+  const rows = decisions.idle
+    .slice(0, DECISIONS)
     .map((one) => [
-      `${one.v3CompanyId} in ${one.region}`,
-      one.v4CompanyId ?? '–',
-      one.model,
-      groupDigits(one.records),
-      groupDigits(one.children),
-      `${one.earliest?.slice(0, 10) ?? '–'} to ${one.latest?.slice(0, 10) ?? '–'}`,
+      String(one.line),
+      one.path === '' ? one.model : `${one.model} ${one.path}`,
+      one.v3_svc_id ?? 'none',
+      one.v4_svc_id ?? 'none',
+      one.text,
+      one.note,
     ]);
-  const columns = [
-    { title: 'V3 company' },
-    { title: 'V4 company' },
-    { title: 'Model' },
-    { title: 'Records', ...N },
-    { title: 'Children', ...N },
-    { title: 'Dates' },
-  ];
-  const more = fullSync.length - rows.length;
-  const note =
-    more > 0 ? html`<p>${groupDigits(more)} more rows: see fullSync in the JSON report.</p>` : null;
-  const body = html`<p>These records are older than the backfill window. V4 loads them when the operator runs a full sync.</p>
-${htmlTable('What to ask the operator for.', columns, rows)}${note}`;
-  return { id: 'full-sync', title: 'Full sync to ask for', body };
+  const titles = ['Line', 'Model', 'V3 id', 'V4 id', 'What became of it', 'Note'];
+  const columns = titles.map((title) => ({ title }));
+  const table = rows.length === 0 ? null : htmlTable('Decisions that changed nothing.', columns, rows);
+  return html`<p>${head}</p>${table}`;
 }
 
-export function sampleSection({ findings }: Report): Section | null {
+function renderSamples({ findings }: Report): Html | null {
   if (findings.samples.length === 0) return null;
   const groups = new Map<string, ReportFinding[]>();
   for (const sample of findings.samples) {
     const key = sample.reason === null ? sample.status : `${sample.status}/${sample.reason}`;
     groups.set(key, [...(groups.get(key) ?? []), sample]);
   }
+  const titles = ['Model', 'platform_id', 'V3 id', 'V4 id', 'Company', 'Evidence'];
+  const columns = titles.map((title) => ({ title }));
   const parts = [...groups].map(
     ([key, samples]) => html`<details><summary>${nameOf(key)}</summary>
 <p>${describeKey(key).meaning}</p>
-${htmlTable(`Samples of ${key}.`, SAMPLE_COLUMNS, samples.map(sampleCells))}</details>
+${htmlTable(`Samples of ${key}.`, columns, samples.map(sampleCells))}</details>
 `,
   );
-  const body = html`<p>${countOf(findings.total, 'finding')} in all, up to five shown of each kind. The full list: ${withCode(findings.fullList)}.</p>
+  return html`<p>${countOf(findings.total, 'finding')} in all, up to five shown of each kind. The full list: ${withCode(findings.fullList)}.</p>
 ${parts}`;
-  return { id: 'samples', title: 'Samples', body };
 }
 
-const SAMPLE_COLUMNS = ['Model', 'platform_id', 'V3 id', 'V4 id', 'Company', 'Evidence'].map((title) => ({
-  title,
-}));
+const SHOWN_CHARS = 300;
 
 function sampleCells(one: ReportFinding): (string | Html)[] {
+  const code = (text: string) =>
+    html`<code>${text.length > SHOWN_CHARS ? `${text.slice(0, SHOWN_CHARS)}…` : text}</code>`;
   return [
     one.path === '' ? one.model : `${one.model} › ${one.path}`,
-    html`<code>${shorten(one.platform_id ?? '–')}</code>`,
+    code(one.platform_id ?? '–'),
     one.v3_svc_id ?? '–',
     one.v4_svc_id ?? '–',
     `${one.v3_company_id ?? '–'} → ${one.v4_company_id ?? '–'}${one.region === null ? '' : ` (${one.region})`}`,
-    html`<code>${shorten(JSON.stringify(one.evidence))}</code>`,
+    code(JSON.stringify(one.evidence)),
   ];
 }
 
-const SHOWN = 300;
-
-function shorten(text: string): string {
-  return text.length > SHOWN ? `${text.slice(0, SHOWN)}…` : text;
-}
-
-export function listSection({ completeness }: Report): Section {
+function renderLists({ completeness }: Report): Html {
   const open = completeness.filter((one) => one.state !== 'complete');
   const rows = open
     .slice(0, LISTS)
@@ -259,27 +256,22 @@ export function listSection({ completeness }: Report): Section {
       groupDigits(one.uniqueRecords),
       one.totalCountLast === null ? '–' : groupDigits(one.totalCountLast),
     ]);
+  const titles = ['List', 'Region', 'Company', 'State', 'Ended by'];
   const columns = [
-    { title: 'List' },
-    { title: 'Region' },
-    { title: 'Company' },
-    { title: 'State' },
-    { title: 'Ended by' },
-    { title: 'Records', ...N },
-    { title: 'Counted by the service', ...N },
+    ...titles.map((title) => ({ title })),
+    numeric('Records'),
+    numeric('Counted by the service'),
   ];
   const complete = completeness.length - open.length;
   const table = rows.length === 0 ? null : htmlTable('Lists that are not complete.', columns, rows);
-  const more =
-    open.length > rows.length
-      ? html`<p>${groupDigits(open.length - rows.length)} more: see the JSON report.</p>`
-      : null;
-  const body = html`<p>${groupDigits(complete)} of ${countOf(completeness.length, 'list')} read to the end without a doubt.</p>
-${table}${more}`;
-  return { id: 'lists', title: 'Lists read', body };
+  const more = open.length - rows.length;
+  return html`<p>${groupDigits(complete)} of ${countOf(completeness.length, 'list')} read to the end without a doubt.</p>
+${table}${more > 0 ? html`<p>${groupDigits(more)} more: see the JSON report.</p>` : null}`;
 }
 
-export function blindSection({ cannotSee }: Report): Section {
-  const items = cannotSee.map((one) => html`<strong>${one.name}</strong>: ${withCode(one.text)}`);
-  return { id: 'cannot-see', title: 'What this check cannot see', body: htmlList(items) };
+function renderLimitations({ cannotSee }: Report): Html {
+  const items = cannotSee.map((one) => html`<li><strong>${one.name}</strong>: ${withCode(one.text)}</li>\n`);
+  return html`<ul>
+${items}</ul>
+`;
 }

@@ -1,4 +1,5 @@
 import { escapeMarkup } from '../text/escape.js';
+import type { TableColumn } from './tables.js';
 
 /** Finished HTML. Made by `html` only, so that nothing gets in unescaped. */
 export interface Html {
@@ -31,28 +32,20 @@ export function trusted(markup: string): Html {
   return { markup };
 }
 
-export interface HtmlColumn {
-  readonly title: string;
-  readonly numeric?: true;
-}
-
-export function htmlList(items: readonly Html[]): Html {
-  return html`<ul>
-${items.map((item) => html`<li>${item}</li>\n`)}</ul>
-`;
-}
-
 /** A table with a caption; its first cell of every row is the row's heading. Scrolls by itself where it is wide. */
 export function htmlTable(
   caption: string,
-  columns: readonly HtmlColumn[],
+  columns: readonly TableColumn[],
   rows: readonly (readonly (string | Html)[])[],
 ): Html {
   const head = columns.map(({ title, numeric }) =>
     numeric ? html`<th scope="col" class="n">${title}</th>` : html`<th scope="col">${title}</th>`,
   );
   const body = rows.map(
-    (cells) => html`<tr>${cells.map((cell, at) => htmlCell(cell, at, columns[at]?.numeric))}</tr>
+    (row) => html`<tr>${row.map((cell, at) => {
+      if (at === 0) return html`<th scope="row">${cell}</th>`;
+      return columns[at]?.numeric ? html`<td class="n">${cell}</td>` : html`<td>${cell}</td>`;
+    })}</tr>
 `,
   );
   return html`<div class="scroll" role="region" tabindex="0" aria-label="${caption}"><table><caption>${caption}</caption>
@@ -60,9 +53,4 @@ export function htmlTable(
 <tbody>
 ${body}</tbody></table></div>
 `;
-}
-
-function htmlCell(cell: string | Html, at: number, numeric: true | undefined): Html {
-  if (at === 0) return html`<th scope="row">${cell}</th>`;
-  return numeric ? html`<td class="n">${cell}</td>` : html`<td>${cell}</td>`;
 }

@@ -15,7 +15,7 @@ export interface Candidate {
 }
 
 /** A V3 company that could not be paired, with its candidates as JSON. */
-export interface OpenCompany {
+export interface UnpairedCompany {
   readonly region: string;
   readonly v3CompanyId: bigint;
   readonly v3Keys: bigint;
@@ -58,7 +58,10 @@ function describeCandidate({ svcId, platformId, uniqueId, deleted, latestMs }: C
 }
 
 /** A draft of `companies.csv`, commented out in the same way. */
-export function* renderCompaniesDraft(header: string, companies: Iterable<OpenCompany>): Generator<string> {
+export function* renderCompaniesDraft(
+  header: string,
+  companies: Iterable<UnpairedCompany>,
+): Generator<string> {
   yield `${header}\n`;
   yield '# Each V3 company below could not be paired beyond doubt. To pair one: remove the # before its line and replace ? by the\n';
   yield '# V4 company that it is. Then name this file in companies.match.file and run: svc-migrate remap\n';

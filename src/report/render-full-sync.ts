@@ -4,61 +4,41 @@ import type { Report } from './schema.js';
 
 type Row = Report['fullSync'][number];
 
+const COLUMNS = [
+  { title: 'V3 company', cell: (row: Row) => row.v3CompanyId },
+  { title: 'Region', cell: (row: Row) => row.region },
+  { title: 'V4 company', cell: (row: Row) => row.v4CompanyId ?? '–' },
+  { title: 'Model', cell: (row: Row) => row.model },
+  { title: 'Records', cell: (row: Row) => groupDigits(row.records), right: true },
+  { title: 'Children', cell: (row: Row) => groupDigits(row.children), right: true },
+  { title: 'From', cell: (row: Row) => row.earliest?.slice(0, 10) ?? '–' },
+  { title: 'To', cell: (row: Row) => row.latest?.slice(0, 10) ?? '–' },
+  { title: 'V4 request_id', cell: (row: Row) => row.requestId ?? '–' },
+];
+
 /** A letter to the operator: the records that V4 did not load, by company and model. Nothing is left out. */
 export function renderFullSync({ fullSync, timeline, outcome }: Report): Iterable<string> {
   const blocks = ['# Full sync request', opening(fullSync, timeline.window.since)];
   if (outcome === 'incomplete') blocks.push('The lists were not all read to their end: there may be more.');
-  if (fullSync.length > 0) blocks.push(table(fullSync));
+  if (fullSync.length > 0) {
+    const lines = [
+      COLUMNS.map(({ title }) => title),
+      COLUMNS.map(({ right }) => (right ? '---:' : '---')),
+      ...fullSync.map((row) => COLUMNS.map(({ cell }) => escapeMarkdown(cell(row)))),
+    ];
+    blocks.push(lines.map((line) => `| ${line.join(' | ')} |`).join('\n'));
+  }
   return [`${blocks.join('\n\n')}\n`];
 }
 
 function opening(rows: readonly Row[], since: string | null): string {
   if (rows.length === 0) return 'There is nothing to ask for: no record is outside the backfill window.';
-  const companies = countOf(
-    new Set(rows.map((row) => `${row.v3CompanyId} ${row.region}`)).size,
-    'company',
-    'companies',
-  );
+  const names = new Set(rows.map((row) => `${row.v3CompanyId} ${row.region}`));
+  const companies = countOf(names.size, 'company', 'companies');
   const window = since === null ? 'the backfill window' : `the backfill window, which begins at ${since}`;
-  const records = countOf(
-    rows.reduce((sum, row) => sum + row.records, 0),
-    'record',
-  );
-  return `${records} of ${companies} are older than ${window}, so V4 did not load them. Please run a full sync for:`;
-}
-
-const HEAD = [
-  'V3 company',
-  'Region',
-  'V4 company',
-  'Model',
-  'Records',
-  'Children',
-  'From',
-  'To',
-  'V4 request_id',
-];
-const RIGHT = new Set(['Records', 'Children']);
-
-function table(rows: readonly Row[]): string {
-  const lines = rows.map((row) => [
-    row.v3CompanyId,
-    row.region,
-    row.v4CompanyId ?? '–',
-    row.model,
-    groupDigits(row.records),
-    groupDigits(row.children),
-    row.earliest?.slice(0, 10) ?? '–',
-    row.latest?.slice(0, 10) ?? '–',
-    row.requestId ?? '–',
-  ]);
-  return [
-    HEAD,
-    HEAD.map((title) => (RIGHT.has(title) ? '---:' : '---')),
-    ...lines.map((line) => line.map(escapeMarkdown)),
-  ]
-    .map((line) => `| ${line.join(' | ')} |`)
-    .join('\n');
+  const count = rows.reduce((sum, row) => sum + row.records, 0);
+  const verb = count === 1 ? 'is' : 'are';
+  return `${countOf(count, 'record')} of ${companies} ${verb} older than ${window}, so V4 did not load ${count === 1 ? 'it' : 'them'}. Please run a full sync for:`;
 }
 
 /** The same as CSV with a header; dates are exact. */

@@ -1,20 +1,27 @@
 import { createHash } from 'node:crypto';
-import { STATUSES } from '../reasons.js';
-import { countOf, formatDuration, formatShare, formatTime, groupDigits } from '../text/numbers.js';
-import { STATUS_NAMES } from './html-charts.js';
-import { decisionSection } from './html-decisions.js';
-import * as sections from './html-sections.js';
+import { countOf, formatDuration, formatTime, groupDigits } from '../text/numbers.js';
+import { countIds, describeScope } from './describe.js';
+import { listSections } from './html-sections.js';
 import { STYLE } from './html-style.js';
 import { type Html, html, htmlTable, trusted, withCode } from './html-template.js';
-import { totalFindings } from './people.js';
 import type { Report } from './schema.js';
-import { buildVerdict, countV3Ids, type Verdict } from './verdict.js';
+import { listStatuses, STATUS_NAMES } from './tables.js';
+import { buildVerdict, type Verdict } from './verdict.js';
 
 /** The report as one HTML file without script that fetches nothing. */
 export function renderHtml(report: Report): Iterable<string> {
   const verdict = buildVerdict(report);
   const parts = listSections(report, verdict);
   const links = parts.map(({ id, title }) => html`<li><a href="#${id}">${title}</a></li>`);
+  const sections = parts.map(
+    ({
+      id,
+      title,
+      body,
+    }) => html`<section id="${id}" aria-labelledby="${id}-title"><h2 id="${id}-title">${title}</h2>
+${body}</section>
+`,
+  );
   const page = html`<!DOCTYPE html>
 <html lang="en">
 <head>
@@ -30,7 +37,7 @@ export function renderHtml(report: Report): Iterable<string> {
 ${renderVerdict(report, verdict)}${renderNumbers(report)}<nav aria-label="Sections"><ul>${links}</ul></nav>
 </header>
 <main>
-${parts.map(renderSection)}</main>
+${sections}</main>
 ${renderFooter(report)}</body>
 </html>
 `;
@@ -43,55 +50,26 @@ function policy(): string {
   return `default-src 'none'; style-src 'sha256-${digest}'; base-uri 'none'; form-action 'none'`;
 }
 
-function listSections(report: Report, verdict: Verdict): sections.Section[] {
-  const all = [
-    sections.obstacleSection(verdict),
-    sections.modelSection(report),
-    sections.timelineSection(report),
-    sections.trendSection(report),
-    sections.limitSection(report),
-    sections.reasonSection(report),
-    sections.companySection(report),
-    sections.fullSyncSection(report),
-    decisionSection(report),
-    sections.sampleSection(report),
-    sections.listSection(report),
-    sections.blindSection(report),
-  ];
-  return all.filter((section) => section !== null);
-}
-
-function renderSection({ id, title, body }: sections.Section): Html {
-  return html`<section id="${id}" aria-labelledby="${id}-title"><h2 id="${id}-title">${title}</h2>
-${body}</section>
-`;
-}
-
 function renderVerdict(report: Report, verdict: Verdict): Html {
-  const { models, companies } = report.scope;
-  const only = [
-    ...(models === null ? [] : [`models ${models.join(', ')}`]),
-    ...(companies === null ? [] : [`companies ${companies.join(', ')}`]),
-  ];
+  const only = describeScope(report.scope);
+  const { next } = verdict;
+  const step = next.startsWith('svc-migrate ') ? html`<code>${next}</code>` : withCode(next);
   return html`<div class="verdict ${report.outcome}"><h1>${verdict.title}</h1>
 <p>${verdict.sentence}</p>
-${only.length === 0 ? null : html`<p>Only ${only.join(' and ')}.</p>`}<p><strong>Next:</strong> ${verdict.next.startsWith('svc-migrate ') ? html`<code>${verdict.next}</code>` : withCode(verdict.next)}</p></div>
+${only === null ? null : html`<p>${only}</p>`}<p><strong>Next:</strong> ${step}</p></div>
 `;
 }
 
-function renderNumbers(report: Report): Html {
-  const { totals } = report;
-  const rows = totals.byStatus.matched + totalFindings(totals);
-  const statuses = STATUSES.map(
-    (
-      status,
-    ) => html`<div class="${status}"><dt>${STATUS_NAMES[status]}</dt><dd>${groupDigits(totals.byStatus[status])} <small>${formatShare(totals.byStatus[status], rows)} of all rows</small></dd></div>
-`,
+function renderNumbers({ totals }: Report): Html {
+  const box = (status: string, name: string, count: number, note: string) =>
+    html`<div${status === '' ? null : html` class="${status}"`}><dt>${name}</dt><dd>${groupDigits(count)} <small>${note}</small></dd></div>
+`;
+  const ids = `${countOf(totals.v3Records, 'record')}, ${countOf(totals.v3Children, 'child', 'children')}`;
+  const statuses = listStatuses(totals).map(({ status, count, share }) =>
+    box(status, STATUS_NAMES[status], count, share === null ? 'without a V3 id' : `${share} of V3 ids`),
   );
   return html`<dl class="numbers">
-<div><dt>V3 ids</dt><dd>${groupDigits(countV3Ids(report))} <small>${countOf(totals.v3Records, 'record')}, ${countOf(totals.v3Children, 'child', 'children')}</small></dd></div>
-${statuses}<div><dt>rejected</dt><dd>${groupDigits(totals.rejected)} <small>objects without a usable id</small></dd></div>
-</dl>
+${box('', 'V3 ids', countIds(totals).v3, ids)}${statuses}${box('', 'rejected', totals.rejected, 'objects without a usable id')}</dl>
 `;
 }
 

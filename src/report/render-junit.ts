@@ -1,6 +1,6 @@
 import { isUnfinished, type ReportLimit } from '../domain.js';
 import { escapeMarkup } from '../text/escape.js';
-import { describeKey } from './describe-key.js';
+import { describeKey } from './describe.js';
 import type { Report, ReportStream } from './schema.js';
 import { describeLimit } from './verdict.js';
 
@@ -17,37 +17,23 @@ interface Case {
       };
 }
 
-interface Suite {
-  readonly name: string;
-  readonly cases: readonly Case[];
-}
-
 /**
  * JUnit XML: a suite per model and one for the whole, a case per limit and per list. Red exactly where the
  * outcome is not `pass`.
  */
 export function* renderJunit(report: Report): Generator<string> {
-  yield '<?xml version="1.0" encoding="UTF-8"?>\n<testsuites>\n';
-  for (const [id, suite] of listSuites(report).entries()) yield* renderSuite(suite, id, report);
-  yield '</testsuites>\n';
-}
-
-function listSuites(report: Report): Suite[] {
-  const whole = { name: 'all models', cases: [...blockerCases(report), ...limitCases(report, null)] };
-  const names = [
-    ...new Set([
-      ...report.models.map(({ model }) => model),
-      ...report.completeness.map(({ model }) => model),
-    ]),
+  const { models, completeness } = report;
+  const names = new Set([...models, ...completeness].map(({ model }) => model));
+  const suites: [string, Case[]][] = [
+    ['all models', [...blockerCases(report), ...limitCases(report, null)]],
+    ...[...names].map((name): [string, Case[]] => {
+      const streams = completeness.filter(({ model }) => model === name);
+      return [name, [...limitCases(report, name), ...streams.map(streamCase)]];
+    }),
   ];
-  const models = names.map((model) => ({
-    name: model,
-    cases: [
-      ...limitCases(report, model),
-      ...report.completeness.filter((stream) => stream.model === model).map(streamCase),
-    ],
-  }));
-  return [whole, ...models];
+  yield '<?xml version="1.0" encoding="UTF-8"?>\n<testsuites>\n';
+  for (const [id, [name, cases]] of suites.entries()) yield* renderSuite(name, cases, id, report);
+  yield '</testsuites>\n';
 }
 
 function blockerCases({ blockers }: Report): Case[] {
@@ -86,21 +72,22 @@ function streamCase(stream: ReportStream): Case {
   return { name, result: { kind: 'error', type: 'stream_unfinished', message, text } };
 }
 
-function* renderSuite({ name, cases }: Suite, id: number, report: Report): Generator<string> {
+function* renderSuite(name: string, cases: readonly Case[], id: number, report: Report): Generator<string> {
   const of = (kind: Case['result']['kind']) => cases.filter(({ result }) => result.kind === kind).length;
-  const attributes = [
-    ['name', name],
-    ['package', 'svc-migrate'],
-    ['id', String(id)],
-    ['timestamp', report.generatedAt.slice(0, 19)],
-    ['hostname', 'localhost'],
-    ['tests', String(cases.length)],
-    ['failures', String(of('failure'))],
-    ['errors', String(of('error'))],
-    ['skipped', String(of('skipped'))],
-    ['time', '0'],
-  ];
-  yield `<testsuite ${attributes.map(([key, value]) => `${key}="${escapeMarkup(value ?? '')}"`).join(' ')}>\n`;
+  const attributes = {
+    name,
+    package: 'svc-migrate',
+    id,
+    timestamp: report.generatedAt.slice(0, 19),
+    hostname: 'localhost',
+    tests: cases.length,
+    failures: of('failure'),
+    errors: of('error'),
+    skipped: of('skipped'),
+    time: 0,
+  };
+  const texts = Object.entries(attributes).map(([key, value]) => `${key}="${escapeMarkup(String(value))}"`);
+  yield `<testsuite ${texts.join(' ')}>\n`;
   yield `<properties><property name="outcome" value="${report.outcome}"/></properties>\n`;
   for (const one of cases) yield renderCase(name, one);
   yield '<system-out/>\n<system-err/>\n</testsuite>\n';

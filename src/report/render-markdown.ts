@@ -1,15 +1,19 @@
-import { STATUSES } from '../reasons.js';
 import { escapeMarkdown } from '../text/escape.js';
-import { countOf, formatShare, formatTime, groupDigits } from '../text/numbers.js';
-import { describeBaseline } from './describe-baseline.js';
-import { describeDecisions } from './describe-decisions.js';
-import { describeDrift } from './describe-drift.js';
-import { describeKey } from './describe-key.js';
-import { describeSince } from './describe-since.js';
-import { STATUS_NAMES } from './html-charts.js';
-import { nameOfCompany, totalFindings } from './people.js';
+import { countOf, formatTime, groupDigits } from '../text/numbers.js';
+import { countIds, describeNotes } from './describe.js';
 import type { Report } from './schema.js';
-import { buildVerdict, describeAllowed, type Verdict } from './verdict.js';
+import {
+  companyTable,
+  fullSyncTable,
+  limitTable,
+  listStatuses,
+  modelTable,
+  numeric,
+  type ReportTable,
+  reasonTable,
+  STATUS_NAMES,
+} from './tables.js';
+import { buildVerdict, type Verdict } from './verdict.js';
 
 /** So that the whole fits a pull request comment (65,536 characters) even where names are long. */
 const ROWS = {
@@ -28,44 +32,51 @@ const MARKS = { pass: '✅', fail: '❌', incomplete: '⏳', not_ready: '⏳' } 
 /** The report for a job summary or a pull request. */
 export function renderMarkdown(report: Report): Iterable<string> {
   const verdict = buildVerdict(report);
+  const notes = describeNotes(report, ROWS.decisions);
   const blocks = [
     `## ${MARKS[report.outcome]} ${verdict.title}`,
     plain(verdict.sentence),
     ...obstacleBlocks(verdict),
     `**Next:** ${plain(verdict.next)}`,
-    statusTable(report),
-    gateTable(report),
+    ...statusBlocks(report),
+    ...limitBlocks(report),
     ...reasonBlocks(report),
-    ...detailBlocks(report),
+    ...foldedTable('Models', modelTable(report), ROWS.models),
+    ...foldedTable('Companies', companyTable(report), ROWS.companies),
+    ...fullSyncBlocks(report),
+    ...[notes.drift, notes.baseline, notes.decisions, notes.since].flatMap(noteBlocks),
+    blindBlock(report),
     footer(report),
   ];
   return [`${blocks.join('\n\n')}\n`];
 }
 
+function cut(text: string, most: number): string {
+  const chars = [...text];
+  return chars.length > most ? `${chars.slice(0, most).join('')}…` : text;
+}
+
 /** A sentence; what stands between backticks is code. */
 function plain(text: string): string {
-  const short = [...text].length > CELL_CHARS * 4 ? `${[...text].slice(0, CELL_CHARS * 4).join('')}…` : text;
-  const parts = short.split('`').map(escapeMarkdown);
+  const parts = cut(text, CELL_CHARS * 4)
+    .split('`')
+    .map(escapeMarkdown);
   return parts.map((part, at) => (at % 2 === 0 ? part : `<code>${part}</code>`)).join('');
 }
 
-function cell(text: string): string {
-  const chars = [...text];
-  return escapeMarkdown(chars.length > CELL_CHARS ? `${chars.slice(0, CELL_CHARS).join('')}…` : text);
-}
-
-interface MarkdownColumn {
-  readonly title: string;
-  readonly right?: true;
-}
-
-function table(columns: readonly MarkdownColumn[], rows: readonly (readonly string[])[]): string {
+function table({ columns, rows }: ReportTable, shown: number): string {
   const lines = [
     columns.map(({ title }) => title),
-    columns.map(({ right }) => (right ? '---:' : '---')),
-    ...rows.map((row) => row.map(cell)),
+    columns.map((column) => (column.numeric ? '---:' : '---')),
+    ...rows.slice(0, shown).map((row) => row.map((cell) => escapeMarkdown(cut(cell, CELL_CHARS)))),
   ];
-  return lines.map((line) => `| ${line.join(' | ')} |`).join('\n');
+  return lines.map((line) => `| ${line.join(' | ')} |`).join('\n') + more(rows.length, shown);
+}
+
+/** Only the columns at these places. */
+function pick({ columns, rows }: ReportTable, places: readonly number[]): ReportTable {
+  const isPicked = (_: unknown, at: number) => places.includes(at);
+  return { columns: columns.filter(isPicked), rows: rows.map((row) => row.filter(isPicked)) };
 }
 
 function details(summary: string, body: string): string {
@@ -85,140 +96,53 @@ function obstacleBlocks({ obstacles }: Verdict): string[] {
   return [`### What stands in the way`, lines.join('\n') + more(obstacles.length, ROWS.obstacles)];
 }
 
-function statusTable(report: Report): string {
-  const { totals } = report;
-  const all = totals.byStatus.matched + totalFindings(totals);
-  const rows = STATUSES.map((status) => [
+function statusBlocks({ totals }: Report): string[] {
+  const { v3, v4Only } = countIds(totals);
+  const statuses = listStatuses(totals).filter(({ share }) => share !== null);
+  const rows = statuses.map(({ status, count, share }) => [
     STATUS_NAMES[status],
-    groupDigits(totals.byStatus[status]),
-    formatShare(totals.byStatus[status], all),
+    groupDigits(count),
+    share ?? '',
   ]);
-  return table([{ title: 'Status' }, { title: 'Rows', right: true }, { title: 'Share', right: true }], rows);
+  const columns = [{ title: 'Status' }, numeric('V3 ids'), numeric('Share of V3 ids')];
+  const all = ['all', groupDigits(v3), v3 === 0 ? '–' : '100 %'];
+  const apart =
+    v4Only === 0 ? [] : [`${countOf(v4Only, 'more row is', 'more rows are')} only in V4, without a V3 id.`];
+  return [table({ columns, rows: [...rows, all] }, STATUS_ROWS), ...apart];
 }
 
-function gateTable({ gate }: Report): string {
+const STATUS_ROWS = 5;
+
+function limitBlocks({ gate }: Report): string[] {
   const limits = gate.limits.filter((limit) => limit.allowed !== null);
-  const rows = limits
-    .slice(0, ROWS.limits)
-    .map((limit) => [
-      limit.pass ? '✅' : '❌',
-      limit.model === null ? limit.name : `${limit.name} for ${limit.model}`,
-      limit.actual === null
-        ? 'not measured'
-        : `${groupDigits(limit.actual)}${limit.unit === 'hours' ? ' h' : ''}`,
-      describeAllowed(limit),
-    ]);
-  const columns = [
-    { title: '' },
-    { title: 'Limit' },
-    { title: 'Found', right: true } as const,
-    { title: 'Allowed', right: true } as const,
-  ];
-  return `### Limits\n\n${table(columns, rows)}${more(limits.length, ROWS.limits)}`;
+  const { columns, rows } = limitTable(limits);
+  const marked = rows.map((row, at) => [limits[at]?.pass ? '✅' : '❌', ...row]);
+  return [`### Limits`, table({ columns: [{ title: '' }, ...columns], rows: marked }, ROWS.limits)];
 }
 
-function reasonBlocks({ totals }: Report): string[] {
-  const reasons = Object.entries(totals.byReason).sort(([, a], [, b]) => b - a);
-  if (reasons.length === 0) return [];
-  const rows = reasons.slice(0, ROWS.reasons).map(([key, count]) => {
-    const { title, meaning } = describeKey(key);
-    return [title, key, groupDigits(count), meaning];
-  });
-  const columns = [
-    { title: 'Reason' },
-    { title: 'Status / reason' },
-    { title: 'Rows', right: true } as const,
-    { title: 'What it means' },
-  ];
-  return [`### Top reasons`, table(columns, rows) + more(reasons.length, ROWS.reasons)];
+function reasonBlocks(report: Report): string[] {
+  const byReason = Object.entries(report.totals.byReason).sort(([, a], [, b]) => b - a);
+  if (byReason.length === 0) return [];
+  const totals = { ...report.totals, byReason: Object.fromEntries(byReason) };
+  return [`### Top reasons`, table(pick(reasonTable({ ...report, totals }), [0, 1, 2, 3]), ROWS.reasons)];
 }
 
-const STATUS_COLUMNS = STATUSES.map((status) => ({ title: STATUS_NAMES[status], right: true }) as const);
-
-function detailBlocks(report: Report): string[] {
-  return [
-    ...modelBlocks(report),
-    ...companyBlocks(report),
-    ...fullSyncBlocks(report),
-    ...driftBlocks(report),
-    ...baselineBlocks(report),
-    ...decisionBlocks(report),
-    ...sinceBlocks(report),
-    blindBlock(report),
-  ];
+function foldedTable(name: string, content: ReportTable, shown: number): string[] {
+  const { length } = content.rows;
+  return length === 0 ? [] : [details(`${name} (${groupDigits(length)})`, table(content, shown))];
 }
 
-function modelBlocks({ models }: Report): string[] {
-  if (models.length === 0) return [];
-  const rows = models
-    .slice(0, ROWS.models)
-    .map((model) => [
-      model.model,
-      model.v4Model ?? '–',
-      ...STATUSES.map((status) => groupDigits(model.byStatus[status])),
-    ]);
-  const body =
-    table([{ title: 'Model' }, { title: 'V4' }, ...STATUS_COLUMNS], rows) + more(models.length, ROWS.models);
-  return [details(`Models (${groupDigits(models.length)})`, body)];
-}
-
-function companyBlocks({ companies }: Report): string[] {
-  if (companies.length === 0) return [];
-  const sorted = [...companies].sort((a, b) => totalFindings(b) - totalFindings(a));
-  const rows = sorted
-    .slice(0, ROWS.companies)
-    .map((company) => [
-      nameOfCompany(company),
-      company.matchedBy ?? '–',
-      ...STATUSES.map((status) => groupDigits(company.byStatus[status])),
-    ]);
-  const head = [{ title: 'Company' }, { title: 'Paired by' }, ...STATUS_COLUMNS];
-  const body = table(head, rows) + more(companies.length, ROWS.companies);
-  return [details(`Companies (${groupDigits(companies.length)})`, body)];
-}
-
-function fullSyncBlocks({ fullSync }: Report): string[] {
-  if (fullSync.length === 0) return [];
-  const rows = fullSync
-    .slice(0, ROWS.fullSync)
-    .map((one) => [
-      `${one.v3CompanyId} in ${one.region}`,
-      one.v4CompanyId ?? '–',
-      one.model,
-      groupDigits(one.records),
-      `${one.earliest?.slice(0, 10) ?? '–'} to ${one.latest?.slice(0, 10) ?? '–'}`,
-    ]);
-  const head = [
-    { title: 'V3 company' },
-    { title: 'V4 company' },
-    { title: 'Model' },
-    { title: 'Records', right: true } as const,
-    { title: 'Dates' },
-  ];
-  const body = table(head, rows) + more(fullSync.length, ROWS.fullSync);
-  const records = fullSync.reduce((sum, one) => sum + one.records, 0);
+function fullSyncBlocks(report: Report): string[] {
+  if (report.fullSync.length === 0) return [];
+  const records = report.fullSync.reduce((sum, one) => sum + one.records, 0);
+  const body = table(pick(fullSyncTable(report), [0, 1, 2, 3, 5]), ROWS.fullSync);
   return [details(`Full sync to ask the operator for (${countOf(records, 'record')})`, body)];
 }
 
-function baselineBlocks({ baseline }: Report): string[] {
-  return baseline === null ? [] : [plain(describeBaseline(baseline))];
-}
-
-function decisionBlocks({ decisions }: Report): string[] {
-  if (decisions === null) return [];
-  const [head = '', ...lines] = describeDecisions(decisions, ROWS.decisions);
-  return [plain(head), ...(lines.length === 0 ? [] : [lines.map((line) => `- ${plain(line)}`).join('\n')])];
-}
-
-function sinceBlocks({ since }: Report): string[] {
-  if (since === null) return [];
-  const [head = '', ...lines] = describeSince(since);
-  return [plain(head), ...(lines.length === 0 ? [] : [lines.map((line) => `- ${plain(line)}`).join('\n')])];
-}
-
-function driftBlocks({ drift }: Report): string[] {
-  const sentence = describeDrift(drift);
-  return sentence === null ? [] : [plain(sentence)];
+function noteBlocks([head, ...lines]: readonly string[]): string[] {
+  if (head === undefined) return [];
+  const list = lines.map((line) => `- ${plain(line)}`).join('\n');
+  return list === '' ? [plain(head)] : [plain(head), list];
 }
 
 function blindBlock({ cannotSee }: Report): string {
@@ -226,10 +150,9 @@ function blindBlock({ cannotSee }: Report): string {
   return details('What this check cannot see', lines.join('\n'));
 }
 
-function footer(report: Report): string {
-  const { evidence } = report;
+function footer({ evidence, tool, exitCode }: Report): string {
   const remap = evidence.remap === null ? 'no remap' : `remap ${evidence.remap.sha256.slice(0, 12)}`;
   const read =
     evidence.oldestReadAt === null ? 'nothing read' : `oldest evidence ${formatTime(evidence.oldestReadAt)}`;
-  return `<sub>${escapeMarkdown(`svc-migrate ${report.tool.version}, ${remap}, ${read}, exit code ${report.exitCode}`)}</sub>`;
+  return `<sub>${escapeMarkdown(`svc-migrate ${tool.version}, ${remap}, ${read}, exit code ${exitCode}`)}</sub>`;
 }

@@ -1,10 +1,10 @@
 import type { RemapRow } from '../store/remap.js';
+import { escapeJson } from '../text/escape.js';
 import { renderFullSync, renderFullSyncCsv } from './render-full-sync.js';
 import { renderHtml } from './render-html.js';
-import { renderJson } from './render-json.js';
 import { renderJunit } from './render-junit.js';
 import { renderMarkdown } from './render-markdown.js';
-import { renderNdjson } from './render-ndjson.js';
+import { renderNdjson } from './render-rows.js';
 import type { Report } from './schema.js';
 
 /** What a renderer may draw on; `findings` reads them anew at each call. */
@@ -15,7 +15,7 @@ export interface RenderSource {
 
 /** Formats for files, by the flag that asks for them, in camel case. */
 export const RENDERERS = {
-  json: ({ report }: RenderSource) => renderJson(report),
+  json: ({ report }: RenderSource) => [escapeJson(JSON.stringify(report, null, 2)), '\n'],
   ndjson: ({ findings }: RenderSource) => renderNdjson(findings()),
   markdown: ({ report }: RenderSource) => renderMarkdown(report),
   html: ({ report }: RenderSource) => renderHtml(report),

@@ -1,5 +1,64 @@
-import type { Day } from './dates.js';
+import type { Pause } from '../runtime/pause.js';
+import { type DayCount, readDatedFindings, readDayCounts } from '../store/exported.js';
+import type { Db } from '../store/open.js';
+import type { Scope } from '../store/remap.js';
 import type { Report } from './schema.js';
+
+/** V3 records of one day by verdict; `day` counts from 1970, null where no date is readable. */
+export interface Day {
+  readonly day: bigint | null;
+  matched: number;
+  unmatched: number;
+  other: number;
+}
+
+/** Earliest and latest date of some records, ms since 1970. */
+interface DateRange {
+  readonly earliest: bigint | null;
+  readonly latest: bigint | null;
+}
+
+export interface Dates {
+  readonly days: readonly Day[];
+  /** Of the records outside the backfill window, by `rangeKey`. */
+  readonly ranges: ReadonlyMap<string, DateRange>;
+}
+
+/** When the V3 records are from. Only a current remap says which of them are matched. */
+export async function readDates(db: Db, scope: Scope, pause: Pause): Promise<Dates> {
+  const days = new Map<bigint | null, Day>();
+  const ranges = new Map<string, DateRange>();
+  const dayOf = ({ day }: DayCount): Day => {
+    const known = days.get(day) ?? { day, matched: 0, unmatched: 0, other: 0 };
+    days.set(day, known);
+    return known;
+  };
+  for (const slice of readDayCounts(db, scope)) {
+    for (const row of slice.rows) dayOf(row).matched += Number(row.n);
+    await pause({ name: 'date the records', done: slice.done, total: slice.total });
+  }
+  for (const slice of readDatedFindings(db, scope)) {
+    for (const row of slice.rows) {
+      // All records were taken for matched; those that are not are moved.
+      const day = dayOf(row);
+      day.matched -= Number(row.n);
+      day[row.status === 'unmatched' ? 'unmatched' : 'other'] += Number(row.n);
+      if (row.status !== 'unmatched' || row.reason !== 'outside_backfill_window') continue;
+      const key = rangeKey(row.region, row.v3_company_id, row.model);
+      const known = ranges.get(key);
+      const dates = [known?.earliest, known?.latest, row.earliest, row.latest].filter((ms) => ms != null);
+      const least = dates.reduce<bigint | null>((a, b) => (a === null || b < a ? b : a), null);
+      const greatest = dates.reduce<bigint | null>((a, b) => (a === null || b > a ? b : a), null);
+      ranges.set(key, { earliest: least, latest: greatest });
+    }
+    await pause({ name: 'date the findings', done: slice.done, total: slice.total });
+  }
+  return { days: [...days.values()], ranges };
+}
+
+export function rangeKey(region: string, companyId: bigint, model: string): string {
+  return JSON.stringify([region, String(companyId), model]);
+}
 
 /** Months shown one by one: older ones are added up. */
 const MONTHS = 60;
@@ -12,8 +71,9 @@ export function buildMonths(
   days: Iterable<Day>,
   newestMs: number,
 ): Pick<Report['timeline'], 'months' | 'earlier' | 'later' | 'undated'> {
+  const newest = new Date(newestMs);
   const last = monthOf(newestMs);
-  const first = monthOf(Date.UTC(yearOf(newestMs), new Date(newestMs).getUTCMonth() - MONTHS + 1));
+  const first = monthOf(Date.UTC(newest.getUTCFullYear(), newest.getUTCMonth() - MONTHS + 1));
   const months = new Map<string, Month>();
   const [earlier, later] = [newMonth(`before ${first}`), newMonth(`after ${last}`)];
   let undated = 0;
@@ -43,21 +103,14 @@ function orNull(month: Month): Month | null {
 /** Months in order, with the empty ones between the first and the last. */
 function fillGaps(months: ReadonlyMap<string, Month>): Month[] {
   const names = [...months.keys()].sort();
-  const last = names.at(-1);
+  const [first = '', last = ''] = [names[0], names.at(-1)];
   const filled: Month[] = [];
-  for (
-    let name = names[0];
-    name !== undefined && last !== undefined && name <= last;
-    name = nextMonth(name)
-  ) {
+  for (let name = first; name !== '' && name <= last; ) {
     filled.push(months.get(name) ?? newMonth(name));
+    const [year = 0, month = 0] = name.split('-').map(Number);
+    name = monthOf(Date.UTC(year, month));
   }
   return filled;
-}
-
-function nextMonth(name: string): string {
-  const [year = 0, month = 0] = name.split('-').map(Number);
-  return monthOf(Date.UTC(year, month));
 }
 
 /** null for days outside what a calendar of four-digit years holds: text comparison would mislead. */
@@ -65,10 +118,6 @@ function monthOfDay(day: bigint): string | null {
   const date = new Date(Number(day) * DAY_MS);
   const year = date.getUTCFullYear();
   return Number.isNaN(year) || year < 0 || year > 9999 ? null : monthOf(date.getTime());
-}
-
-function yearOf(ms: number): number {
-  return new Date(ms).getUTCFullYear();
 }
 
 function monthOf(ms: number): string {

@@ -1,6 +1,6 @@
 import type { Outcome, ReportLimit } from '../domain.js';
 import { countOf, formatDuration, groupDigits } from '../text/numbers.js';
-import { describeKey, nameKey } from './describe-key.js';
+import { describeKey, nameKey } from './describe.js';
 import type { Report } from './schema.js';
 
 /** The answer at a glance, the same in every format for people. */
@@ -35,29 +35,35 @@ const TITLES: Readonly<Record<Outcome, string>> = {
 
 /** Reads the verdict out of a report. */
 export function buildVerdict(report: Report): Verdict {
-  const obstacles = [...report.blockers.map(obstacleOfBlocker), ...obstaclesOfGate(report)];
+  const blockers = report.blockers.map(({ code, text, next }) => ({
+    key: code,
+    name: code,
+    numbers: '',
+    models: [],
+    meaning: text,
+    action: next,
+  }));
+  const obstacles = [...blockers, ...obstaclesOfGate(report)];
+  const commands = new Set(report.blockers.map((blocker) => blocker.next));
+  const first = obstacles[0]?.action ?? 'svc-migrate dump --output remap.csv';
   return {
     title: TITLES[report.outcome],
     sentence: sentenceOf(report),
     obstacles,
-    next: nextStep(report, obstacles),
+    next: report.outcome === 'incomplete' && commands.size > 1 ? 'svc-migrate run' : first,
   };
 }
 
-/** Rows of the remap that have a V3 id. */
-export function countV3Ids(report: Report): number {
-  return report.evidence.conservation.v3Rows;
-}
-
 function sentenceOf(report: Report): string {
-  const ids = countV3Ids(report);
+  const ids = report.evidence.conservation.v3Rows;
   const { matched } = report.totals.byStatus;
   const found = `${groupDigits(matched)} of ${countOf(ids, 'V3 id')} ${matched === 1 ? 'has its V4 id' : 'have their V4 id'}`;
   switch (report.outcome) {
-    case 'pass':
-      return matched === ids
-        ? `${found}.`
-        : `${found}; ${acceptedBy(report)} the other ${groupDigits(ids - matched)}.`;
+    case 'pass': {
+      if (matched === ids) return `${found}.`;
+      const accepting = report.baseline?.accepted ? 'limits and the baseline accept' : 'limits accept';
+      return `${found}; the ${accepting} the other ${groupDigits(ids - matched)}.`;
+    }
     case 'fail': {
       const failed = report.gate.limits.filter((limit) => !limit.pass).length;
       return `${found}; ${countOf(failed, 'limit is', 'limits are')} exceeded.`;
@@ -69,30 +75,6 @@ function sentenceOf(report: Report): string {
     default:
       return report.outcome satisfies never;
   }
-}
-
-function acceptedBy({ baseline }: Report): string {
-  return baseline === null || baseline.accepted === 0
-    ? 'the limits accept'
-    : 'the limits and the baseline accept';
-}
-
-function nextStep(report: Report, obstacles: readonly Obstacle[]): string {
-  const commands = new Set(report.blockers.map((blocker) => blocker.next));
-  if (report.outcome === 'incomplete' && commands.size > 1) return 'svc-migrate run';
-  const first = obstacles[0];
-  return first === undefined ? 'svc-migrate dump --output remap.csv' : first.action;
-}
-
-function obstacleOfBlocker(blocker: Report['blockers'][number]): Obstacle {
-  return {
-    key: blocker.code,
-    name: blocker.code,
-    numbers: '',
-    models: [],
-    meaning: blocker.text,
-    action: blocker.next,
-  };
 }
 
 function obstaclesOfGate(report: Report): Obstacle[] {
@@ -109,16 +91,10 @@ function countIn(obstacle: Obstacle): number {
 
 function obstacleOfLimit(limit: ReportLimit, report: Report): Obstacle {
   const { meaning, action } = describeKey(limit.name);
+  const head = { key: limit.name, name: nameKey(limit.name), models: [], action };
+  if (limit.unit === 'hours') return { ...head, numbers: describeAge(limit, report), meaning };
   const withDetail = limit.detail === null ? meaning : `${meaning} Here: it ${limit.detail}.`;
-  const numbers = limit.unit === 'hours' ? describeAge(limit, report) : describeLimit(limit);
-  return {
-    key: limit.name,
-    name: nameKey(limit.name),
-    numbers,
-    models: [],
-    meaning: limit.unit === 'hours' ? meaning : withDetail,
-    action,
-  };
+  return { ...head, numbers: describeLimit(limit), meaning: withDetail };
 }
 
 function describeAge(limit: ReportLimit, report: Report): string {
@@ -167,6 +143,10 @@ function obstaclesOfRows(limit: ReportLimit): Obstacle[] {
 
 /** `limit unmatched for crm/companies`, `the default`. */
 function limitName(limit: ReportLimit): string {
-  if (!limit.configured) return 'the default';
-  return limit.model === null ? `limit ${limit.name}` : `limit ${limit.name} for ${limit.model}`;
+  return limit.configured ? `limit ${nameOfLimit(limit)}` : 'the default';
+}
+
+/** `unmatched for crm/companies`. */
+export function nameOfLimit({ name, model }: ReportLimit): string {
+  return model === null ? name : `${name} for ${model}`;
 }

@@ -1,9 +1,13 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { applyBaseline, withoutAccepted } from '../../src/report/apply-baseline.js';
-import { parseBaseline, readBaseline } from '../../src/report/baseline.js';
-import { renderBaseline } from '../../src/report/render-baseline.js';
+import {
+  applyBaseline,
+  parseBaseline,
+  readBaseline,
+  renderBaseline,
+  withoutAccepted,
+} from '../../src/report/baseline.js';
 import { EVERYTHING, readFindings, type Scope } from '../../src/store/remap.js';
 import { INVOICES } from '../support/exported.js';
 import { MIXED, NOW, SINCE, withDatabase } from './support.js';

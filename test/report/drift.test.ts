@@ -74,7 +74,7 @@ describe('drift in the report', () => {
       const io = newIo({ width: 200 });
       await runReport(givenOf(config, {}), io);
       expect(io.stdout.text).toContain(
-        `\nDrift: 1 of 2 matched records differ in fields that both sides have (${INVOICES} 1).\n`,
+        `\nDrift: 1 of 2 matched records differs in fields that both sides have (${INVOICES} 1).\n`,
       );
       write((db) => db.exec("UPDATE payload SET body = CAST('{}' AS BLOB)"));
       remap();

@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import { renderHtml } from '../../src/report/render-html.js';
-import { renderJson } from '../../src/report/render-json.js';
 import { renderJunit } from '../../src/report/render-junit.js';
 import { renderMarkdown } from '../../src/report/render-markdown.js';
-import { renderNdjson } from '../../src/report/render-ndjson.js';
+import { renderNdjson } from '../../src/report/render-rows.js';
 import { renderText } from '../../src/report/render-text.js';
+import { RENDERERS } from '../../src/report/renderers.js';
 import { type Report, reportSchema } from '../../src/report/schema.js';
 import type { RemapRow } from '../../src/store/remap.js';
 import { displayWidth } from '../../src/text/text-layout.js';
@@ -47,7 +47,7 @@ describe('text', () => {
 
 describe('JSON', () => {
   it.each(REPORTS)('says exactly the report with %s, and nothing acts on a terminal', (_, report) => {
-    const text = join(renderJson(report));
+    const text = join(RENDERERS.json({ report, findings: () => [] }));
     expect(JSON.parse(text)).toEqual(report);
     expect(text).not.toMatch(UNSEEN);
   });

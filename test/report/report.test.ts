@@ -32,6 +32,7 @@ describe('the report', () => {
         rejected: 0,
         uniqueIdConflicts: 0,
         byStatus: { matched: 2, unmatched: 3, deleted: 1, ambiguous: 0, v4_only: 1 },
+        v3ByStatus: { matched: 2, unmatched: 3, deleted: 1, ambiguous: 0 },
         byReason: {
           'unmatched/outside_backfill_window': 1,
           'unmatched/parent_outside_backfill_window': 1,

@@ -135,6 +135,7 @@ function countsOf(seed: number): Counts {
     rejected: 0,
     uniqueIdConflicts: 0,
     byStatus: { matched, unmatched: outside + unexplained + inert, deleted, ambiguous, v4_only: v4Only },
+    v3ByStatus: { matched, unmatched: outside + unexplained + inert, deleted, ambiguous },
     byReason: Object.fromEntries(reasons.filter(([, n]) => n > 0)),
   };
 }
@@ -147,7 +148,8 @@ function addUp(all: readonly Counts[]): Counts {
   const sum = countsOf(0);
   const byStatus = { matched: 0, unmatched: 0, deleted: 0, ambiguous: 0, v4_only: 0 };
   const byReason: Record<string, number> = {};
-  const totals = { ...sum, v3Records: 0, v4Records: 0, byStatus, byReason };
+  const v3ByStatus = { matched: 0, unmatched: 0, deleted: 0, ambiguous: 0 };
+  const totals = { ...sum, v3Records: 0, v4Records: 0, byStatus, v3ByStatus, byReason };
   for (const one of all) {
     totals.v3Records += one.v3Records;
     totals.v4Records += one.v4Records;
@@ -157,6 +159,9 @@ function addUp(all: readonly Counts[]): Counts {
     byStatus.deleted += one.byStatus.deleted;
     byStatus.ambiguous += one.byStatus.ambiguous;
     byStatus.v4_only += one.byStatus.v4_only;
+    for (const status of ['matched', 'unmatched', 'deleted', 'ambiguous'] as const) {
+      v3ByStatus[status] += one.v3ByStatus[status];
+    }
   }
   return totals;
 }

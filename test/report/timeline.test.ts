@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import type { Day } from '../../src/report/dates.js';
+import type { Day } from '../../src/report/timeline.js';
 import { buildMonths } from '../../src/report/timeline.js';
 
 const NEWEST = Date.parse('2026-11-20T12:00:00Z');

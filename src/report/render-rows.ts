@@ -1,6 +1,6 @@
+import { toFindingHead } from '../store/finding.js';
 import { REMAP_COLUMNS, type RemapRow } from '../store/remap.js';
-import { csvCell } from '../text/escape.js';
-import { renderNdjson } from './render-ndjson.js';
+import { csvCell, escapeJson } from '../text/escape.js';
 
 /** Formats of the whole remap, exact. */
 export const DUMP_FORMATS = {
@@ -11,16 +11,28 @@ export const DUMP_FORMATS = {
 
 /** RFC 4180 with a header; null is an empty cell, empty text is `""`. */
 function* renderCsv(rows: Iterable<RemapRow>): Generator<string> {
+  const cellOf = (value: string | bigint | null) =>
+    value === null ? '' : value === '' ? '""' : csvCell(String(value));
   yield `${REMAP_COLUMNS.join(',')}\r\n`;
+  for (const row of rows) yield `${REMAP_COLUMNS.map((column) => cellOf(row[column])).join(',')}\r\n`;
+}
+
+/** Rows of the remap, one JSON object a line, with its columns. The evidence keeps its own number texts. */
+export function* renderNdjson(rows: Iterable<RemapRow>): Generator<string> {
   for (const row of rows) {
-    yield `${REMAP_COLUMNS.map((column) => csvValue(row[column])).join(',')}\r\n`;
+    const head = JSON.stringify(toFindingHead(row));
+    yield `${escapeJson(`${head.slice(0, -1)},"evidence":${evidenceOf(row.evidence)}}`)}\n`;
   }
 }
 
-function csvValue(value: string | bigint | null): string {
-  if (value === null) return '';
-  if (value === '') return '""';
-  return csvCell(String(value));
+/** Between tokens a line break is only white space; inside strings JSON has none. */
+function evidenceOf(text: string): string {
+  try {
+    JSON.parse(text);
+    return text.replace(/[\r\n\t]/g, ' ');
+  } catch {
+    return JSON.stringify(text);
+  }
 }
 
 const SQL_HEAD = `CREATE TABLE remap (
@@ -51,6 +63,8 @@ const ROWS_PER_INSERT = 100;
 /** Standard SQL, as SQLite, PostgreSQL and DuckDB take it. */
 function* renderSql(rows: Iterable<RemapRow>): Generator<string> {
   yield SQL_HEAD;
+  const insertOf = (values: readonly string[]) =>
+    `INSERT INTO remap (${REMAP_COLUMNS.join(', ')}) VALUES\n${values.join(',\n')};\n`;
   let values: string[] = [];
   for (const row of rows) {
     values.push(`(${REMAP_COLUMNS.map((column) => sqlValue(row[column])).join(', ')})`);
@@ -60,10 +74,6 @@ function* renderSql(rows: Iterable<RemapRow>): Generator<string> {
   }
   if (values.length > 0) yield insertOf(values);
   yield SQL_TAIL;
-}
-
-function insertOf(values: readonly string[]): string {
-  return `INSERT INTO remap (${REMAP_COLUMNS.join(', ')}) VALUES\n${values.join(',\n')};\n`;
 }
 
 function sqlValue(value: string | bigint | null): string {

@@ -1,0 +1,300 @@
+import type { Config } from '../config/config.js';
+import type { CompanyMatch, Generation } from '../domain.js';
+import { bareReason, REASONS, STATUSES } from '../reasons.js';
+import type { Pause } from '../runtime/pause.js';
+import { type CompanyFacts, readCompanyFacts, readRejectedCounts } from '../store/evidence.js';
+import { type ExportedCount, readExportedCounts } from '../store/exported.js';
+import type { Db } from '../store/open.js';
+import {
+  prepareSamples,
+  type RemapGroup,
+  type RemapRow,
+  readRemapGroups,
+  type Scope,
+  v4CompaniesOf,
+} from '../store/remap.js';
+import type { Slice } from '../store/slices.js';
+import type { RowCount } from './gate.js';
+import type { Counts } from './schema.js';
+
+type Mutable<T> = { -readonly [K in keyof T]: T[K] };
+
+/** A company, or the pair it forms, with its counts. */
+export interface CompanyCounts {
+  readonly region: string | null;
+  readonly v3CompanyId: bigint | null;
+  readonly v4CompanyId: bigint | null;
+  readonly matchedBy: CompanyMatch | null;
+  readonly counts: Mutable<Counts>;
+}
+
+/** Records of one company and model that the backfill window left out. */
+export interface OutsideCount {
+  readonly region: string;
+  readonly v3CompanyId: bigint;
+  readonly v4CompanyId: bigint | null;
+  readonly model: string;
+  records: number;
+  children: number;
+}
+
+/** Everything that one reading of the counts yields. */
+export interface Counted {
+  readonly totals: Counts;
+  readonly models: ReadonlyMap<string, Counts>;
+  readonly companies: readonly CompanyCounts[];
+  readonly rows: readonly RowCount[];
+  readonly v3Rows: ReadonlyMap<string, number>;
+  readonly outside: readonly OutsideCount[];
+  /** Rows with an id on both sides. */
+  readonly pairs: number;
+  /** Matched rows of records, not of children. */
+  readonly matchedRecords: number;
+  /** Deleted records that V3 and V4 showed. */
+  readonly deleted: { readonly v3: number; readonly v4: number };
+  /** The first findings of each model, status and reason, the first of each kind before the second of any. */
+  readonly samples: readonly RemapRow[];
+}
+
+/** Adds up the remap, the export and the rejected objects, by model and by company. */
+export async function countRows(db: Db, config: Config, scope: Scope, pause: Pause): Promise<Counted> {
+  const counter = new RowCounter(db, config, scope);
+  for (const slice of readExportedCounts(db, scope)) {
+    for (const exported of slice.rows) counter.addExported(exported);
+    await pause({ name: 'count what was exported', done: slice.done, total: slice.total });
+  }
+  for (const slice of readRemapGroups(db, scope)) {
+    for (const group of slice.rows) counter.addGroup(group);
+    counter.addSamples(slice);
+    await pause({ name: 'count the remap', done: slice.done, total: slice.total });
+  }
+  counter.addRejected();
+  return counter.finish();
+}
+
+/** What one side holds of a model and company; null where the company is unknown. */
+interface SideCount {
+  readonly generation: Generation;
+  readonly model: string;
+  readonly region: string;
+  readonly company_id: bigint | null;
+}
+
+const SAMPLES_PER_KIND = 5;
+const SAMPLES = 500;
+
+class RowCounter {
+  readonly #db: Db;
+  readonly #scope: Scope;
+  /** V4 companies of the V3 companies in scope; null for all. */
+  readonly #v4Scope: readonly bigint[] | null;
+  readonly #totals = newCounts();
+  readonly #models = new Map<string, Mutable<Counts>>();
+  readonly #companies = new Map<string, CompanyCounts>();
+  /** Key of the company that a V4 company belongs to. */
+  readonly #byV4 = new Map<bigint, string>();
+  readonly #rows = new Map<string, Mutable<RowCount>>();
+  readonly #v3Rows = new Map<string, number>();
+  readonly #outside = new Map<string, OutsideCount>();
+  readonly #deleted = { v3: 0, v4: 0 };
+  readonly #readSamples: (slice: Slice<RemapGroup>) => Iterable<RemapRow>;
+  readonly #samples = new Map<string, RemapRow[]>();
+  #pairs = 0;
+  #matchedRecords = 0;
+
+  constructor(db: Db, config: Config, scope: Scope) {
+    this.#db = db;
+    this.#scope = scope;
+    this.#v4Scope = scope.companies === null ? null : v4CompaniesOf(db, scope.companies);
+    this.#readSamples = prepareSamples(db, scope, SAMPLES_PER_KIND);
+    for (const { v3 } of config.models) {
+      if (scope.models?.includes(v3) ?? true) this.#models.set(v3, newCounts());
+    }
+    for (const company of readCompanyFacts(db)) this.#addCompany(company);
+  }
+
+  #addCompany({ region, v3_company_id: v3, v4_company_id: v4, matched_by: matchedBy }: CompanyFacts): void {
+    const inScope =
+      v3 === null
+        ? this.#v4Scope === null || (v4 !== null && this.#v4Scope.includes(v4))
+        : (this.#scope.companies?.includes(v3) ?? true);
+    if (!inScope) return;
+    const key = companyKey(region, v3, v4);
+    if (v4 !== null) this.#byV4.set(v4, key);
+    this.#companies.set(key, { region, v3CompanyId: v3, v4CompanyId: v4, matchedBy, counts: newCounts() });
+  }
+
+  /** The counts of all, of a model, and of a company where it is known; one of no pair gets an entry of its own. */
+  #countsOf(model: string, region: string | null, v3: bigint | null, v4: bigint | null): Mutable<Counts>[] {
+    const ofModel = this.#models.get(model) ?? newCounts();
+    this.#models.set(model, ofModel);
+    if (v3 === null && v4 === null) return [this.#totals, ofModel];
+    const paired = v3 === null && v4 !== null ? this.#byV4.get(v4) : undefined;
+    const key = paired ?? companyKey(region, v3, v4);
+    const company = this.#companies.get(key) ?? {
+      region: v3 === null ? null : region,
+      v3CompanyId: v3,
+      v4CompanyId: v3 === null ? v4 : null,
+      matchedBy: null,
+      counts: newCounts(),
+    };
+    this.#companies.set(key, company);
+    return [this.#totals, ofModel, company.counts];
+  }
+
+  #countsOfSide({ generation, model, region, company_id: id }: SideCount): Mutable<Counts>[] {
+    return generation === 'v3'
+      ? this.#countsOf(model, region, id, null)
+      : this.#countsOf(model, null, null, id);
+  }
+
+  addExported(exported: ExportedCount): void {
+    const { generation } = exported;
+    this.#deleted[generation] += Number(exported.deleted);
+    for (const counts of this.#countsOfSide(exported)) {
+      counts[`${generation}Records`] += Number(exported.records);
+      counts[`${generation}Children`] += Number(exported.children);
+    }
+  }
+
+  addGroup(group: RemapGroup): void {
+    const { model, region, status, reason } = group;
+    const [n, v3] = [Number(group.n), Number(group.v3)];
+    for (const counts of this.#countsOf(model, region, group.v3_company_id, group.v4_company_id)) {
+      counts.byStatus[status] += n;
+      if (status !== 'v4_only') counts.v3ByStatus[status] += v3;
+      counts.uniqueIdConflicts += Number(group.conflicts);
+      if (reason === null) continue;
+      const key = `${status}/${reason}`;
+      counts.byReason[key] = (counts.byReason[key] ?? 0) + n;
+    }
+    const row = this.#rows.get(kindOf(group)) ?? { model, status, reason, count: 0 };
+    row.count += n;
+    this.#rows.set(kindOf(group), row);
+    this.#addOutside(group);
+    this.#pairs += Number(group.pairs);
+    if (status === 'matched' && group.isChild === 0n) this.#matchedRecords += n;
+    this.#v3Rows.set(model, (this.#v3Rows.get(model) ?? 0) + v3);
+  }
+
+  #addOutside(group: RemapGroup): void {
+    const { region, v3_company_id: v3CompanyId, v4_company_id: v4CompanyId, model, status } = group;
+    if (bareReason(group.reason ?? '') !== 'outside_backfill_window' || status !== 'unmatched') return;
+    if (region === null || v3CompanyId === null) return;
+    const key = JSON.stringify([region, String(v3CompanyId), model]);
+    const row = this.#outside.get(key) ?? {
+      region,
+      v3CompanyId,
+      v4CompanyId,
+      model,
+      records: 0,
+      children: 0,
+    };
+    row[group.isChild === 1n ? 'children' : 'records'] += Number(group.n);
+    this.#outside.set(key, row);
+  }
+
+  /** Reads the rows of a slice only where some kind still lacks samples. */
+  addSamples(slice: Slice<RemapGroup>): void {
+    const lacks = (row: RemapGroup | RemapRow) =>
+      row.status !== 'matched' && (this.#samples.get(kindOf(row))?.length ?? 0) < SAMPLES_PER_KIND;
+    if (!slice.rows.some(lacks)) return;
+    for (const row of this.#readSamples(slice)) {
+      const samples = this.#samples.get(kindOf(row)) ?? [];
+      if (samples.length < SAMPLES_PER_KIND) samples.push(row);
+      this.#samples.set(kindOf(row), samples);
+    }
+  }
+
+  /** Objects whose company is unknown count in every scope of their model. */
+  addRejected(): void {
+    for (const rejected of readRejectedCounts(this.#db)) {
+      const { generation, model, company_id: id, n } = rejected;
+      const companies = generation === 'v3' ? this.#scope.companies : this.#v4Scope;
+      const inScope =
+        (this.#scope.models?.includes(model) ?? true) && (id === null || (companies?.includes(id) ?? true));
+      if (!inScope) continue;
+      for (const counts of this.#countsOfSide(rejected)) counts.rejected += Number(n);
+    }
+  }
+
+  finish(): Counted {
+    const kinds = [...this.#samples.values()];
+    const samples = Array.from({ length: SAMPLES_PER_KIND }, (_, at) =>
+      kinds.flatMap((rows) => rows[at] ?? []),
+    );
+    const companies = [...this.#companies.values()].map((one) => ({
+      ...one,
+      counts: sortReasons(one.counts),
+    }));
+    return {
+      totals: sortReasons(this.#totals),
+      models: new Map([...this.#models].map(([model, counts]) => [model, sortReasons(counts)])),
+      companies: companies.sort(compareCompanies),
+      rows: [...this.#rows.values()].sort((a, b) => compare(kindOf(a), kindOf(b))),
+      v3Rows: this.#v3Rows,
+      outside: [...this.#outside.values()].sort(
+        (a, b) =>
+          compare(a.region, b.region) || compare(a.v3CompanyId, b.v3CompanyId) || compare(a.model, b.model),
+      ),
+      pairs: this.#pairs,
+      matchedRecords: this.#matchedRecords,
+      deleted: this.#deleted,
+      samples: samples.flat().slice(0, SAMPLES),
+    };
+  }
+}
+
+function newCounts(): Mutable<Counts> {
+  return {
+    v3Records: 0,
+    v3Children: 0,
+    v4Records: 0,
+    v4Children: 0,
+    rejected: 0,
+    uniqueIdConflicts: 0,
+    byStatus: { matched: 0, unmatched: 0, deleted: 0, ambiguous: 0, v4_only: 0 },
+    v3ByStatus: { matched: 0, unmatched: 0, deleted: 0, ambiguous: 0 },
+    byReason: {},
+  };
+}
+
+function companyKey(region: string | null, v3: bigint | null, v4: bigint | null): string {
+  return v3 === null ? `v4 ${v4}` : `v3 ${v3} ${region ?? ''}`;
+}
+
+function kindOf({ model, status, reason }: Pick<RowCount, 'model' | 'status' | 'reason'>): string {
+  return JSON.stringify([model, status, reason]);
+}
+
+const STATUS_ORDER: readonly string[] = STATUSES;
+const REASON_ORDER: readonly string[] = REASONS;
+
+/** Reasons in the order of the product's vocabulary, each before the children that inherited it. */
+function sortReasons(counts: Counts): Counts {
+  const rankOf = (key: string): readonly number[] => {
+    const [status = '', reason = ''] = key.split('/');
+    const bare = bareReason(reason);
+    return [STATUS_ORDER.indexOf(status), REASON_ORDER.indexOf(bare), bare === reason ? 0 : 1];
+  };
+  const ranked = Object.entries(counts.byReason).map((entry) => ({ entry, rank: rankOf(entry[0]) }));
+  ranked.sort((a, b) => {
+    const at = a.rank.findIndex((rank, index) => rank !== b.rank[index]);
+    return at === -1 ? compare(a.entry[0], b.entry[0]) : (a.rank[at] ?? 0) - (b.rank[at] ?? 0);
+  });
+  return { ...counts, byReason: Object.fromEntries(ranked.map(({ entry }) => entry)) };
+}
+
+/** Companies that are only in V4 come last. */
+function compareCompanies(a: CompanyCounts, b: CompanyCounts): number {
+  if ((a.v3CompanyId === null) !== (b.v3CompanyId === null)) return a.v3CompanyId === null ? 1 : -1;
+  return (
+    compare(a.region ?? '', b.region ?? '') ||
+    compare(a.v3CompanyId ?? 0n, b.v3CompanyId ?? 0n) ||
+    compare(a.v4CompanyId ?? 0n, b.v4CompanyId ?? 0n)
+  );
+}
+
+function compare<T extends bigint | string>(a: T, b: T): number {
+  return a < b ? -1 : a > b ? 1 : 0;
+}

@@ -1,0 +1,204 @@
+import type { StaleReason } from '../domain.js';
+import { describeOutcome } from '../reasons.js';
+import { countOf, formatTime, groupDigits } from '../text/numbers.js';
+import type {
+  BaselineSection,
+  Counts,
+  DecisionsSection,
+  DriftSection,
+  Report,
+  SinceSection,
+} from './schema.js';
+
+/** What a status and reason, or a limit, mean and what the user does about it. */
+export interface KeyText {
+  /** A few plain words; '' where the key needs none. */
+  readonly title: string;
+  readonly meaning: string;
+  readonly action: string;
+}
+
+const BY_LIMIT: Readonly<Record<string, KeyText>> = {
+  rejected: {
+    title: 'Objects without a usable id',
+    meaning: 'Objects that could not be taken as a record; they are in the table rejected, raw.',
+    action: 'Look at the table rejected and report them to the operator, or accept them in "limits".',
+  },
+  short: {
+    title: 'Lists shorter than their count',
+    meaning: 'A list was read to its end twice and the service counts more than it shows.',
+    action: 'Ask the operator about total_count of this list, or accept it in "limits".',
+  },
+  unique_id_conflict: {
+    title: 'Pairs with different platform_unique_ids',
+    meaning: 'Two paired records have the same platform_id and different platform_unique_ids.',
+    action: 'Compare the pairs: `svc-migrate explain MODEL ID`.',
+  },
+  decision_stale: {
+    title: 'Decisions that the data do not support',
+    meaning: 'Lines of decisions.csv that the data do not support; nothing was changed for them.',
+    action: 'Correct these lines or take them out, then run `svc-migrate remap`: the report lists them.',
+  },
+  drift: {
+    title: 'Pairs with different fields',
+    meaning: 'Fields of a matched pair differ.',
+    action: 'Compare the pairs: `svc-migrate explain MODEL ID`.',
+  },
+  maxAge: {
+    title: 'Evidence too old',
+    meaning: 'The evidence is older than the configuration accepts.',
+    action: 'Run `svc-migrate run` again.',
+  },
+};
+
+/** The text for `status`, `status/reason`, or the name of a limit such as `short`. */
+export function describeKey(key: string): KeyText {
+  const [status = '', reason = null] = key.split('/');
+  return BY_LIMIT[key] ?? describeOutcome(status, reason);
+}
+
+/** The title with the key beside it: `Older than V4's history (unmatched/outside_backfill_window)`. */
+export function nameKey(key: string): string {
+  const { title } = describeKey(key);
+  return title === '' ? key : `${title} (${key})`;
+}
+
+/** Rows that are not matched. */
+export function countFindings({ byStatus }: Pick<Counts, 'byStatus'>): number {
+  return byStatus.unmatched + byStatus.deleted + byStatus.ambiguous + byStatus.v4_only;
+}
+
+/** Rows of the remap with a V3 id, and those without one. */
+export function countIds({ byStatus, v3ByStatus }: Pick<Counts, 'byStatus' | 'v3ByStatus'>): {
+  readonly v3: number;
+  readonly v4Only: number;
+} {
+  const v3 = Object.values(v3ByStatus).reduce((sum, n) => sum + n, 0);
+  return { v3, v4Only: byStatus.matched + countFindings({ byStatus }) - v3 };
+}
+
+/** `5 in eu → 50`, `only V4: 60`. */
+export function nameOfCompany(company: Report['companies'][number]): string {
+  if (company.v3CompanyId === null) return `only V4: ${company.v4CompanyId}`;
+  return `${company.v3CompanyId} in ${company.region} → ${company.v4CompanyId ?? 'none'}`;
+}
+
+/** `2024-01-02 to 2026-08-01`. */
+export function nameOfRange({ earliest, latest }: Report['fullSync'][number]): string {
+  return `${earliest?.slice(0, 10) ?? '–'} to ${latest?.slice(0, 10) ?? '–'}`;
+}
+
+/** `Only models a, b and companies 5.`; null where nothing is left out. */
+export function describeScope({ models, companies }: Report['scope']): string | null {
+  const parts = [
+    ...(models === null ? [] : [`models ${models.join(', ')}`]),
+    ...(companies === null ? [] : [`companies ${companies.join(', ')}`]),
+  ];
+  return parts.length === 0 ? null : `Only ${parts.join(' and ')}.`;
+}
+
+/** `Baseline b.json accepts 3 findings (…); 1 entry is expired.` */
+function describeBaseline(baseline: BaselineSection): string {
+  const { file, accepted, byReason, expired, ambiguous, unused } = baseline;
+  const reasons = Object.entries(byReason).map(([key, count]) => `${key} ${groupDigits(count)}`);
+  const problems = [
+    { entries: expired, one: 'is expired', more: 'are expired' },
+    { entries: ambiguous, one: 'fits several findings', more: 'fit several findings' },
+    { entries: unused, one: 'names no finding', more: 'name no finding' },
+  ];
+  const parts = problems
+    .filter(({ entries }) => entries.length > 0)
+    .map(
+      ({ entries: { length }, one, more }) =>
+        `${countOf(length, 'entry', 'entries')} ${length === 1 ? one : more}`,
+    );
+  const list = reasons.length === 0 ? '' : ` (${reasons.join(', ')})`;
+  return `${[`Baseline ${file} accepts ${countOf(accepted, 'finding')}${list}`, ...parts].join('; ')}.`;
+}
+
+const WHY_IDLE: Readonly<Record<StaleReason, string>> = {
+  company_not_paired: 'its V3 company has no V4 company',
+  v3_not_exported: 'V3 shows no such id in this model, path, region and company',
+  v4_not_exported: 'V4 shows no such id in this model, path and company (for a child: in the same record)',
+  v3_several: 'several records hold a V3 child with this id',
+  v4_several: 'several records hold a V4 child with this id',
+  parents_not_matched: 'the records that hold the child are not matched',
+  v3_deleted: 'the V3 record is deleted',
+  v4_deleted: 'the V4 record is deleted',
+  v3_paired: 'the V3 record is in a pair that the data prove',
+  v4_paired: 'the V4 record is in a pair that the data prove',
+  not_read_in_full: 'a list that may hold the counterpart was not read in full',
+};
+
+/** Why a decision changed nothing, as the end of a sentence. */
+export function whyIdle({
+  outcome,
+  why,
+}: {
+  readonly outcome: string;
+  readonly why: StaleReason | null;
+}): string {
+  if (outcome === 'not_needed') return 'not needed: the data prove it by themselves';
+  return why === null ? 'not taken' : `not taken: ${WHY_IDLE[why]}`;
+}
+
+/** `Decisions: 12 taken, 1 not taken, 2 not needed (decisions.csv).` and the first that changed nothing. */
+export function describeDecisions(section: DecisionsSection, shown: number): string[] {
+  const { file, taken, stale, notNeeded, idle } = section;
+  const head = `Decisions: ${countOf(taken, 'line')} of ${file} taken, ${stale} not taken, ${notNeeded} not needed.`;
+  const lines = idle.slice(0, shown).map((one) => {
+    const name = one.path === '' ? one.model : `${one.model} ${one.path}`;
+    return `line ${one.line}: ${name} ${one.v3_svc_id ?? 'none'} → ${one.v4_svc_id ?? 'none'} ${one.text}`;
+  });
+  const more = stale + notNeeded - lines.length;
+  return [head, ...lines, ...(more > 0 ? [`and ${countOf(more, 'more line')}, see --json`] : [])];
+}
+
+const DRIFT_MODELS = 4;
+
+/** `Drift: 3 of 1,200 matched records …`; null where nothing differs. */
+function describeDrift({ differing, compared, models }: DriftSection): string | null {
+  if (differing === 0) return null;
+  const sorted = models.filter((one) => one.differing > 0).sort((a, b) => b.differing - a.differing);
+  const counts = sorted.map(({ model, differing: count }) => ({ model, count }));
+  const verb = differing === 1 ? 'differs' : 'differ';
+  return `Drift: ${groupDigits(differing)} of ${countOf(compared, 'matched record')} ${verb} in fields that both sides have (${listModels(counts, DRIFT_MODELS)}).`;
+}
+
+/** `crm/stages 3, crm/companies 2, 5 more models`. */
+export function listModels(
+  models: readonly { readonly model: string; readonly count: number }[],
+  shown: number,
+): string {
+  const names = models.slice(0, shown).map(({ model, count }) => `${model} ${groupDigits(count)}`);
+  if (models.length > shown) names.push(countOf(models.length - shown, 'more model'));
+  return names.join(', ');
+}
+
+/** What changed since an earlier build, one line each. */
+function describeSince({ from, to, sameRows, changes, note }: SinceSection): string[] {
+  const head = `Since build ${from.run} of the remap (${formatTime(from.builtAt)})`;
+  if (from.run === to.run) return [`${head}: it is the last one.`];
+  if (sameRows) return [`${head}: nothing changed.`];
+  if (changes.length === 0) return [`${head}: rows changed, but no count. ${note}`];
+  const lines = changes.map(({ key, before, after }) => {
+    const sign = after > before ? '+' : '−';
+    return `${nameKey(key)}: ${groupDigits(before)} → ${groupDigits(after)} (${sign}${groupDigits(Math.abs(after - before))})`;
+  });
+  return [`${head}:`, ...lines, note];
+}
+
+/** What else people are told, each a sentence with the lines that belong to it; what there is nothing of is left out. */
+export function describeNotes(
+  report: Report,
+  decisionsShown: number,
+): Readonly<Record<'baseline' | 'decisions' | 'drift' | 'since', readonly string[]>> {
+  const { baseline, decisions, since } = report;
+  const drift = describeDrift(report.drift);
+  return {
+    baseline: baseline === null ? [] : [describeBaseline(baseline)],
+    decisions: decisions === null ? [] : describeDecisions(decisions, decisionsShown),
+    drift: drift === null ? [] : [drift],
+    since: since === null ? [] : describeSince(since),
+  };
+}

@@ -1,0 +1,191 @@
+import { basename } from 'node:path';
+import { z } from 'zod';
+import type { Config } from '../config/config.js';
+import { SvcError } from '../errors.js';
+import { STATUSES } from '../reasons.js';
+import { readDecisionCounts, readIdleDecisions } from '../store/decisions.js';
+import { type DriftRow, readDriftCounts, readDriftSamples } from '../store/drift.js';
+import { findRemapRun, type RemapRun, readRemapRuns } from '../store/evidence.js';
+import type { Db } from '../store/open.js';
+import type { Scope } from '../store/remap.js';
+import { readRemapInputs } from '../store/remap-inputs.js';
+import type { StreamRow } from '../store/stream-row.js';
+import type { OutsideCount } from './count-rows.js';
+import { whyIdle } from './describe.js';
+import type { DecisionsSection, DriftSection, Report, SinceSection } from './schema.js';
+import { type Dates, rangeKey } from './timeline.js';
+
+const SAMPLES_PER_MODEL = 3;
+const SAMPLES = 50;
+const FIELDS = 10;
+const VALUE_CHARS = 200;
+
+/**
+ * What the last remap found to differ between matched records.
+ *
+ * @param matchedRecords how many there are in the scope: where fewer were compared, drift is not measured
+ */
+export function readDrift(db: Db, scope: Scope, matchedRecords: number): DriftSection {
+  const models = readDriftCounts(db, scope).map(({ model, pairs, compared, differing }) => ({
+    model,
+    pairs: Number(pairs),
+    compared: Number(compared),
+    differing: Number(differing),
+  }));
+  const sum = (pick: 'pairs' | 'compared' | 'differing') => models.reduce((all, one) => all + one[pick], 0);
+  const [pairs, compared] = [sum('pairs'), sum('compared')];
+  return {
+    measured: pairs === compared && pairs === matchedRecords,
+    pairs,
+    compared,
+    differing: sum('differing'),
+    models,
+    samples: readDriftSamples(db, scope, SAMPLES_PER_MODEL, SAMPLES).map(toDriftSample),
+  };
+}
+
+const fieldsSchema = z.array(z.object({ field: z.string(), v3: z.unknown(), v4: z.unknown() }));
+
+function toDriftSample(row: DriftRow): DriftSection['samples'][number] {
+  const textOf = (value: unknown) => cut(JSON.stringify(value) ?? 'null');
+  const fields = fieldsSchema.parse(JSON.parse(row.fields)).slice(0, FIELDS);
+  return {
+    model: row.model,
+    region: row.region,
+    v3_company_id: String(row.v3_company_id),
+    v4_company_id: String(row.v4_company_id),
+    platform_id: row.platform_id,
+    v3_svc_id: String(row.v3_svc_id),
+    v4_svc_id: String(row.v4_svc_id),
+    fields: fields.map(({ field, v3, v4 }) => ({ field: cut(field), v3: textOf(v3), v4: textOf(v4) })),
+  };
+}
+
+function cut(text: string): string {
+  if (text.length <= VALUE_CHARS) return text;
+  const chars = [...text];
+  return chars.length > VALUE_CHARS ? `${chars.slice(0, VALUE_CHARS).join('')}…` : text;
+}
+
+const LISTED_DECISIONS = 1000;
+
+/** What became of the decisions that the last remap was built with; null where there were none and none are configured. */
+export function readDecisions(db: Db, config: Config, scope: Scope): DecisionsSection | null {
+  const sha256 = readRemapInputs(db)['decisions'] ?? null;
+  const counts = readDecisionCounts(db, scope);
+  if (config.decisions === null && sha256 === null && counts.length === 0) return null;
+  const total = (wanted: string) =>
+    counts.reduce((sum, { outcome, n }) => sum + (outcome === wanted ? Number(n) : 0), 0);
+  return {
+    file: config.decisions === null ? 'decisions' : basename(config.decisions),
+    sha256,
+    taken: total('taken'),
+    notNeeded: total('not_needed'),
+    stale: total('stale'),
+    idle: readIdleDecisions(db, scope, LISTED_DECISIONS).map((row) => ({
+      line: row.line,
+      model: row.model,
+      path: row.path,
+      region: row.region,
+      v3_company_id: String(row.v3CompanyId),
+      v3_svc_id: row.v3SvcId?.toString() ?? null,
+      v4_svc_id: row.v4SvcId?.toString() ?? null,
+      note: row.note,
+      outcome: row.outcome === 'not_needed' ? 'not_needed' : 'stale',
+      why: row.why,
+      text: whyIdle(row),
+    })),
+  };
+}
+
+/** Decisions that the data do not support, by model. */
+export function countStaleDecisions(db: Db, scope: Scope): ReadonlyMap<string, number> {
+  const stale = readDecisionCounts(db, scope).filter(({ outcome }) => outcome === 'stale');
+  return new Map(stale.map(({ model, n }) => [model, Number(n)]));
+}
+
+/**
+ * What to ask the operator for: records that the backfill window left out, by company and model, with the request by
+ * which the operator can see that V4 did not show them.
+ */
+export function listFullSync(
+  outside: readonly OutsideCount[],
+  ranges: Dates['ranges'],
+  streams: readonly StreamRow[],
+): Report['fullSync'] {
+  const inV4 = streams.filter(({ generation }) => generation === 'v4');
+  const asked = new Map(inV4.map((one) => [`${one.model} ${one.companyId}`, one.position.requestId]));
+  const isoOf = (ms: bigint | null | undefined) => {
+    const date = ms == null ? null : new Date(Number(ms));
+    return date === null || Number.isNaN(date.getTime()) ? null : date.toISOString();
+  };
+  return outside.map((row) => {
+    const range = ranges.get(rangeKey(row.region, row.v3CompanyId, row.model));
+    return {
+      region: row.region,
+      v3CompanyId: String(row.v3CompanyId),
+      v4CompanyId: row.v4CompanyId === null ? null : String(row.v4CompanyId),
+      model: row.model,
+      records: row.records,
+      children: row.children,
+      earliest: isoOf(range?.earliest),
+      latest: isoOf(range?.latest),
+      requestId: asked.get(`${row.model} ${row.v4CompanyId}`) ?? null,
+    };
+  });
+}
+
+/** The builds of the remap with their counts, oldest first. */
+export function buildTrend(runs: readonly RemapRun[]): Report['trend'] {
+  return runs.map((run) => {
+    const byStatus = { matched: 0, unmatched: 0, deleted: 0, ambiguous: 0, v4_only: 0 };
+    for (const [key, count] of Object.entries(parseCounts(run))) {
+      const status = STATUSES.find((name) => name === key.split('/')[0]);
+      if (status !== undefined) byStatus[status] += count;
+    }
+    return { ...headOf(run), byStatus };
+  });
+}
+
+const countsSchema = z.record(z.string(), z.int().nonnegative());
+
+/** Rows of one build by `matched` or `status/reason`. */
+function parseCounts(run: RemapRun): Readonly<Record<string, number>> {
+  return countsSchema.parse(JSON.parse(run.counts));
+}
+
+function headOf(run: RemapRun): SinceSection['from'] {
+  return { run: String(run.id), builtAt: run.built_at, sha256: run.sha256 };
+}
+
+/** An earlier build of the remap: the one before the last, or the one with this number. */
+export type Since = 'previous' | bigint;
+
+/**
+ * What changed since an earlier build of the remap; null where there is no earlier one yet. Only counts are kept of
+ * earlier builds.
+ *
+ * @throws SvcError `usage` where there is no build with this number
+ */
+export function readSince(db: Db, since: Since): SinceSection | null {
+  const [to, before] = readRemapRuns(db, 2).reverse();
+  if (to === undefined) return null;
+  const from = since === 'previous' ? before : findRemapRun(db, since);
+  if (from === undefined) {
+    if (since === 'previous') return null;
+    throw new SvcError('usage', `There is no build ${since} of the remap.`, {
+      hint: `The last one is ${to.id}; svc-migrate report --json lists them in trend.`,
+    });
+  }
+  const [earlier, later] = [parseCounts(from), parseCounts(to)];
+  const keys = [...new Set([...Object.keys(earlier), ...Object.keys(later)])].sort();
+  return {
+    from: headOf(from),
+    to: headOf(to),
+    sameRows: from.sha256 === to.sha256,
+    changes: keys
+      .map((key) => ({ key, before: earlier[key] ?? 0, after: later[key] ?? 0 }))
+      .filter((change) => change.before !== change.after),
+    note: 'Of earlier builds only counts are kept: which rows changed is not known.',
+  };
+}

@@ -1,0 +1,126 @@
+import type { ReportLimit } from '../domain.js';
+import { STATUSES, type Status } from '../reasons.js';
+import { formatShare, groupDigits } from '../text/numbers.js';
+import { countFindings, countIds, describeKey, nameOfCompany, nameOfRange } from './describe.js';
+import type { Counts, Report } from './schema.js';
+import { describeAllowed, nameOfLimit } from './verdict.js';
+
+/** A section of the report as a table, for every format. */
+export interface ReportTable {
+  readonly columns: readonly TableColumn[];
+  /** A cell of text for each column. */
+  readonly rows: readonly (readonly string[])[];
+}
+
+export interface TableColumn {
+  readonly title: string;
+  readonly numeric?: true;
+}
+
+/** Names of the statuses for people. */
+export const STATUS_NAMES: Readonly<Record<Status, string>> = {
+  matched: 'matched',
+  unmatched: 'unmatched',
+  deleted: 'deleted',
+  ambiguous: 'ambiguous',
+  v4_only: 'only in V4',
+};
+
+export function numeric(title: string): TableColumn {
+  return { title, numeric: true };
+}
+
+function plain(...titles: readonly string[]): TableColumn[] {
+  return titles.map((title) => ({ title }));
+}
+
+/** One part of all rows: a status of V3 ids, or the V4 ids that no V3 id became. */
+export interface StatusCount {
+  readonly status: Status;
+  readonly count: number;
+  /** Of the V3 ids; null for what has none. */
+  readonly share: string | null;
+}
+
+/** All rows by status: those with a V3 id, then as `v4_only` all that have none, whatever their status. */
+export function listStatuses(counts: Pick<Counts, 'byStatus' | 'v3ByStatus'>): readonly StatusCount[] {
+  const { v3, v4Only } = countIds(counts);
+  return STATUSES.map((status) => {
+    if (status === 'v4_only') return { status, count: v4Only, share: null };
+    const count = counts.v3ByStatus[status];
+    return { status, count, share: formatShare(count, v3) };
+  });
+}
+
+const COUNT_COLUMNS = ['V3 ids', ...STATUSES.map((status) => STATUS_NAMES[status])].map(numeric);
+
+/** V3 ids, how many of them have each status, and what is only in V4. */
+function countCells(counts: Counts): string[] {
+  const statuses = listStatuses(counts).map(({ count }) => count);
+  return [countIds(counts).v3, ...statuses].map(groupDigits);
+}
+
+export function modelTable({ models }: Report): ReportTable {
+  return {
+    columns: [...plain('Model', 'V4'), ...COUNT_COLUMNS],
+    rows: models.map((one) => [one.model, one.v4Model ?? '–', ...countCells(one)]),
+  };
+}
+
+/** Companies with most findings first. */
+export function sortCompanies({ companies }: Report): Report['companies'] {
+  return [...companies].sort((a, b) => countFindings(b) - countFindings(a));
+}
+
+export function companyTable(report: Report): ReportTable {
+  return {
+    columns: [...plain('Company', 'Paired by'), ...COUNT_COLUMNS],
+    rows: sortCompanies(report).map((one) => [nameOfCompany(one), one.matchedBy ?? '–', ...countCells(one)]),
+  };
+}
+
+export function limitTable(limits: readonly ReportLimit[]): ReportTable {
+  return {
+    columns: [...plain('Limit'), numeric('Found'), numeric('Allowed')],
+    rows: limits.map((limit) => [
+      nameOfLimit(limit),
+      limit.actual === null
+        ? 'not measured'
+        : `${groupDigits(limit.actual)}${limit.unit === 'hours' ? ' h' : ''}`,
+      describeAllowed(limit),
+    ]),
+  };
+}
+
+export function reasonTable({ totals }: Report): ReportTable {
+  return {
+    columns: [
+      ...plain('Reason', 'Status / reason'),
+      numeric('Rows'),
+      ...plain('What it means', 'What to do'),
+    ],
+    rows: Object.entries(totals.byReason).map(([key, count]) => {
+      const { title, meaning, action } = describeKey(key);
+      return [title, key, groupDigits(count), meaning, action];
+    }),
+  };
+}
+
+export function fullSyncTable({ fullSync }: Report): ReportTable {
+  return {
+    columns: [
+      ...plain('V3 company', 'V4 company', 'Model'),
+      numeric('Records'),
+      numeric('Children'),
+      ...plain('Dates'),
+    ],
+    rows: fullSync.map((one) => [
+      `${one.v3CompanyId} in ${one.region}`,
+      one.v4CompanyId ?? '–',
+      one.model,
+      groupDigits(one.records),
+      groupDigits(one.children),
+      nameOfRange(one),
+    ]),
+  };
+}
