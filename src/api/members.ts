@@ -4,9 +4,6 @@ import type { KeyTable } from './key-table.js';
 /** Walks the value at `at` of the member `slot` and tells where it ends. */
 type ReadValue = (slot: number, at: number) => number;
 
-/** So many keys of an object are remembered for the next one. */
-const REMEMBERED = 128;
-
 /** Where the wanted members of one object lie; of a key that comes twice, the last, as `JSON.parse` has it. */
 export class Members {
   readonly #table: KeyTable;
@@ -16,15 +13,6 @@ export class Members {
   readonly #starts: Int32Array;
   readonly #ends: Int32Array;
   readonly #escaped: Uint8Array;
-  /** Which of the scanner's bodies the remembered keys lie in. */
-  #load = 0;
-  /**
-   * The keys of the object before, each from its opening quote to its value. Objects of a list mostly have
-   * the same keys in the same order, and bytes equal to a walked key need no second walk.
-   */
-  readonly #keyStarts = new Int32Array(REMEMBERED);
-  readonly #keyLengths = new Int32Array(REMEMBERED);
-  readonly #keySlots = new Int32Array(REMEMBERED);
 
   constructor(table: KeyTable, scanner: JsonScanner) {
     this.#table = table;
@@ -45,14 +33,14 @@ export class Members {
     // so few that a call to fill them costs more
     const firsts = this.#firsts;
     for (let slot = 0; slot < firsts.length; slot++) firsts[slot] = 0;
-    if (scanner.loads !== this.#load) this.#forget();
     let i = scanner.enter(at);
-    for (let place = 0; scanner.more; place++) {
-      const repeated = this.#repeatedLength(i, place);
-      let start = i + repeated;
-      if (repeated === 0) start = this.#readKey(i, place);
-      else if ((bytes[start] ?? 0) <= 0x20) start = scanner.skipSpace(start);
-      const slot = repeated > 0 ? (this.#keySlots[place] ?? -1) : this.#slot;
+    while (scanner.more) {
+      if (bytes[i] !== QUOTE) scanner.fail(i);
+      const keyEnd = scanner.skipString(i + 1);
+      const slot = scanner.escaped
+        ? this.#table.findText(scanner.text(i + 1, keyEnd - 1, true))
+        : this.#table.find(bytes, i + 1, keyEnd - 1);
+      const start = scanner.skipColon(keyEnd);
       const wanted = readValue !== null && slot >= firstNested;
       const first = bytes[start] ?? 0;
       if (wanted) i = readValue(slot, start);
@@ -111,46 +99,5 @@ export class Members {
     const { bytes } = this.#scanner;
     const quote = bytes[this.start(slot)] === QUOTE ? 1 : 0;
     return read(bytes, this.start(slot) + quote, this.end(slot) - quote);
-  }
-
-  #forget(): void {
-    this.#load = this.#scanner.loads;
-    this.#keyLengths.fill(0);
-  }
-
-  /** The slot of the key walked last. */
-  #slot = -1;
-
-  /** From a key's opening quote to its value. */
-  #readKey(at: number, place: number): number {
-    const scanner = this.#scanner;
-    if (scanner.bytes[at] !== QUOTE) scanner.fail(at);
-    const end = scanner.skipString(at + 1);
-    this.#slot = scanner.escaped
-      ? this.#table.findText(scanner.text(at + 1, end - 1, true))
-      : this.#table.find(scanner.bytes, at + 1, end - 1);
-    const start = scanner.skipColon(end);
-    if (place < REMEMBERED) {
-      this.#keyStarts[place] = at;
-      this.#keyLengths[place] = start - at;
-      this.#keySlots[place] = this.#slot;
-    }
-    return start;
-  }
-
-  /** How many bytes from `at` on repeat the key that stood at this place in the object before; 0 for others. */
-  #repeatedLength(at: number, place: number): number {
-    if (place >= REMEMBERED) return 0;
-    const { view, bytes } = this.#scanner;
-    const length = this.#keyLengths[place] ?? 0;
-    if (length < 4 || at + length > bytes.length) return 0;
-    const before = this.#keyStarts[place] ?? 0;
-    // a key has two quotes and a colon: where it has four bytes, its last four may overlap those before them
-    const last = length - 4;
-    for (let i = 0; i < last; i += 4) {
-      if (view.getInt32(before + i, true) !== view.getInt32(at + i, true)) return 0;
-    }
-    if (view.getInt32(before + last, true) !== view.getInt32(at + last, true)) return 0;
-    return length;
   }
 }

@@ -39,13 +39,12 @@ export type PageParser = (
  * without the facts of the request.
  */
 export function pageParser(spec: ListSpec): PageParser {
-  const reader = new EnvelopeReader(spec);
-  let capacity: number | undefined;
-  return (body, companyId, limit) => {
-    const page = guardJson(body, () => reader.read(body, companyId, limit, capacity));
-    capacity = page.columns.length;
-    return page;
-  };
+  const layout = buildRecordLayout(spec);
+  return (body, companyId, limit) =>
+    guardJson(body, () => {
+      const scanner = new JsonScanner(body);
+      return readEnvelope(scanner, spec.generation, new RecordReader(scanner, layout, companyId, limit));
+    });
 }
 
 /**
@@ -71,66 +70,31 @@ function describeText(body: Uint8Array): string {
   return start.startsWith('{') || start.startsWith('[') ? 'cut off or damaged' : 'text';
 }
 
-/** Reads one page after the other: what it needs is made once, since small pages are read faster than made ready for. */
-class EnvelopeReader {
-  readonly #generation: ListSpec['generation'];
-  readonly #scanner = new JsonScanner(new Uint8Array());
-  readonly #records: RecordReader;
-  readonly #outer = new Members(ENVELOPE, this.#scanner);
-  readonly #inner = new Members(ENVELOPE, this.#scanner);
-
-  constructor(spec: ListSpec) {
-    this.#generation = spec.generation;
-    this.#records = new RecordReader(this.#scanner, buildRecordLayout(spec));
-  }
-
-  /** `capacity`: how many records to expect. */
-  read(
-    body: Uint8Array,
-    companyId: bigint | null,
-    limit: number,
-    capacity: number | undefined,
-  ): ReturnType<PageParser> {
-    try {
-      this.#scanner.load(body);
-      this.#records.begin(companyId, limit, capacity);
-      return this.#readEnvelope(body);
-    } finally {
-      // between two pages no memory of either is held
-      this.#scanner.load(new Uint8Array());
-      this.#records.begin(null, 0, 0);
-    }
-  }
-
-  #readEnvelope(body: Uint8Array): ReturnType<PageParser> {
-    const scanner = this.#scanner;
-    const outer = this.#outer;
-    const start = scanner.skipSpace(0);
-    const isObject = body[start] === OPEN_OBJECT;
-    const readData = this.#generation === 'v3' ? this.#readList : this.#readInner;
-    const end = isObject ? outer.read(start, DATA, readData) : 0;
-    scanner.expectEnd(isObject ? end : scanner.skipValue(start));
-    if (!isObject) throw badPage(`the body is ${describeKind(body[start] ?? 0)}, not an object`);
-    assertNoError(body, outer, [ERROR, ERRORS]);
-    assertShape(this.#generation, outer, this.#inner);
-    if (this.#generation === 'v4') assertNoError(body, this.#inner, [ERROR, ERRORS]);
-    const envelope = this.#generation === 'v3' ? outer : this.#inner;
-    return {
-      ...this.#records.take(),
-      totalCount: readCount(body, envelope, TOTAL_COUNT),
-      ...readSmallFields(body, envelope, outer),
-    };
-  }
-
-  readonly #readList = (_slot: number, at: number): number => {
-    this.#records.reset();
-    return this.#scanner.bytes[at] === OPEN_ARRAY ? this.#records.readList(at) : this.#scanner.skipValue(at);
+function readEnvelope(
+  scanner: JsonScanner,
+  generation: ListSpec['generation'],
+  records: RecordReader,
+): ReturnType<PageParser> {
+  const body = scanner.bytes;
+  const [outer, inner] = [new Members(ENVELOPE, scanner), new Members(ENVELOPE, scanner)];
+  const readList = (_slot: number, at: number): number =>
+    body[at] === OPEN_ARRAY ? records.readList(at) : scanner.skipValue(at);
+  const readInner = (_slot: number, at: number): number =>
+    body[at] === OPEN_OBJECT ? inner.read(at, DATA, readList) : scanner.skipValue(at);
+  const start = scanner.skipSpace(0);
+  const isObject = body[start] === OPEN_OBJECT;
+  const end = isObject ? outer.read(start, DATA, generation === 'v3' ? readList : readInner) : 0;
+  scanner.expectEnd(isObject ? end : scanner.skipValue(start));
+  if (!isObject) throw badPage(`the body is ${describeKind(body[start] ?? 0)}, not an object`);
+  assertNoError(body, outer, [ERROR, ERRORS]);
+  assertShape(generation, outer, inner);
+  if (generation === 'v4') assertNoError(body, inner, [ERROR, ERRORS]);
+  const envelope = generation === 'v3' ? outer : inner;
+  return {
+    ...records.take(),
+    totalCount: readCount(body, envelope, TOTAL_COUNT),
+    ...readSmallFields(body, envelope, outer),
   };
-
-  readonly #readInner = (_slot: number, at: number): number =>
-    this.#scanner.bytes[at] === OPEN_OBJECT
-      ? this.#inner.read(at, DATA, this.#readList)
-      : this.#scanner.skipValue(at);
 }
 
 /** Bytes of an error beside the data that are kept, more than are ever shown. */

@@ -16,61 +16,49 @@ type RejectReason = RejectedObject['reason'];
 
 /** Reads the objects of a page's list: what can be taken as a record, and what cannot. */
 export class RecordReader {
-  #columns = new ColumnWriter(new Uint8Array(), 0);
+  readonly #columns: ColumnWriter;
   #rejected: RejectedObject[] = [];
   readonly #scanner: JsonScanner;
   readonly #layout: RecordLayout;
-  #companyId: bigint | null = null;
-  #mostRejected = 0;
+  readonly #companyId: bigint | null;
+  readonly #mostRejected: number;
   readonly #members: Members;
   readonly #facts: FactReader;
   readonly #children: ChildReader;
-  readonly #readChildren: ((slot: number, at: number) => number) | null;
   /** Per slot: the instant of a date, NaN where it is none. */
   readonly #instants: Float64Array;
 
-  constructor(scanner: JsonScanner, layout: RecordLayout) {
+  /** Records must be of the company; null: of any. `limit`: how many records were asked for. */
+  constructor(scanner: JsonScanner, layout: RecordLayout, companyId: bigint | null, limit: number) {
     this.#scanner = scanner;
     this.#layout = layout;
+    this.#companyId = companyId;
+    this.#mostRejected = limit * MOST_REJECTED;
+    this.#columns = new ColumnWriter(scanner.bytes);
     this.#members = new Members(layout.table, scanner);
     this.#facts = new FactReader(scanner, layout, this.#members);
     this.#children = new ChildReader(scanner, layout);
     this.#instants = new Float64Array(layout.firstChild);
-    this.#readChildren =
-      layout.childPaths.length === 0 ? null : (slot, at) => this.#children.walk(slot - layout.firstChild, at);
   }
 
-  /**
-   * Begins a body, whose records must be of the company; null: of any. `limit`: how many records were asked for;
-   * `capacity`: how many to expect.
-   */
-  begin(companyId: bigint | null, limit: number, capacity?: number): void {
-    this.#mostRejected = limit * MOST_REJECTED;
-    this.#columns = new ColumnWriter(this.#scanner.bytes, capacity);
-    this.#rejected = [];
-    this.#companyId = companyId;
-  }
-
-  /** What was read since `begin`. */
   take(): Pick<ListPage, 'columns' | 'rejected'> {
     return { columns: this.#columns.take(), rejected: this.#rejected };
   }
 
-  /** Forgets what was read: an earlier list under a key that came again. */
-  reset(): void {
-    this.#columns.clear();
-    this.#rejected = [];
-  }
-
-  /** Walks the array at `at` and tells where it ends. */
+  /** Walks the array at `at` and tells where it ends. Only the last array counts: its key may come again. */
   readList(at: number): number {
     const scanner = this.#scanner;
+    this.#columns.clear();
+    this.#rejected = [];
     let i = scanner.enter(at);
     for (let position = 0; scanner.more; position++) {
       i = scanner.nextItem(this.readItem(i, position));
     }
     return i;
   }
+
+  readonly #readChildren = (slot: number, at: number): number =>
+    this.#children.walk(slot - this.#layout.firstChild, at);
 
   /** Walks one item of the list and tells where it ends. */
   readItem(at: number, position: number): number {

@@ -22,8 +22,7 @@ export function parseSingleRecord(body: Uint8Array, spec: PageSpec, svcId: bigin
     const scanner = new JsonScanner(body);
     const start = scanner.skipSpace(0);
     scanner.expectEnd(scanner.skipValue(start));
-    const reader = new RecordReader(scanner, buildRecordLayout(spec));
-    reader.begin(spec.companyId, MOST_CHILDREN);
+    const reader = new RecordReader(scanner, buildRecordLayout(spec), spec.companyId, MOST_CHILDREN);
     reader.readItem(findRecord(scanner, start, `${spec.fieldPrefix}id`), 0);
     const { columns, rejected } = reader.take();
     const [record] = recordsOf(columns);

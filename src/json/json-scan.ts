@@ -50,44 +50,19 @@ function tableOf(characters: string): Uint8Array {
  * Reading past the end yields 0, a byte that JSON allows nowhere.
  */
 export class JsonScanner {
-  #bytes: Uint8Array = new Uint8Array();
-  #view: DataView = new DataView(this.#bytes.buffer);
+  readonly bytes: Uint8Array;
   /** The same bytes as one character each, once needed: cutting a text out of it is ten times cheaper than decoding. */
   #latin1: string | null = null;
   /** True where the string walked last holds a backslash. */
   escaped = false;
   /** False where the object or array walked last has ended. */
   more = false;
-  /** How many bodies were loaded so far: what is known of one says nothing about the next. */
-  loads = 0;
-  #open = new Uint8Array();
+  #open = new Uint8Array(64);
 
   /** @throws JsonSyntaxError where the bytes are not UTF-8 */
   constructor(bytes: Uint8Array) {
-    this.load(bytes);
-  }
-
-  /**
-   * Turns to other bytes.
-   *
-   * @throws JsonSyntaxError where they are not UTF-8
-   */
-  load(bytes: Uint8Array): void {
     if (!isUtf8(bytes)) throw new JsonSyntaxError(0);
-    this.loads++;
-    this.#open = new Uint8Array(64);
-    this.#bytes = bytes;
-    this.#view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-    this.#latin1 = null;
-  }
-
-  get bytes(): Uint8Array {
-    return this.#bytes;
-  }
-
-  /** Of the same bytes. */
-  get view(): DataView {
-    return this.#view;
+    this.bytes = bytes;
   }
 
   /** The first place at or after `at` that is no white space. */
