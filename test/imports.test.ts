@@ -50,7 +50,7 @@ const STAGES = ['export', 'match', 'report', 'inspect', 'apply'];
 /** Rooms by layer, lowest first: each imports from its own layer and from those below it. */
 const LAYERS = [
   ['domain.ts', 'errors.ts', 'reasons.ts', 'version.ts'],
-  ['json', 'text', 'runtime', 'records'],
+  ['json', 'text', 'runtime'],
   ['api', 'store', 'config'],
   [...STAGES, 'sandbox', 'docs'],
   ['commands'],

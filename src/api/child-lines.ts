@@ -1,6 +1,6 @@
-import { type JsonScanner, QUOTE } from '../json/json-scan.js';
-import { Texts } from '../records/texts.js';
-import type { Members } from './members.js';
+import { type JsonScanner, QUOTE } from '../json/json-scanner.js';
+import type { Members } from '../json/members.js';
+import { Texts } from '../json/texts.js';
 import type { ChildLayout } from './record-layout.js';
 import { isPlatformKey, parseSmallId } from './svc-ids.js';
 

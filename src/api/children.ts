@@ -1,10 +1,10 @@
 import type { ParsedChild, RejectedObject } from '../domain.js';
 import { SvcError } from '../errors.js';
-import { type JsonScanner, OPEN_ARRAY, OPEN_OBJECT } from '../json/json-scan.js';
-import { renderChildren } from '../records/child-list.js';
-import type { Texts } from '../records/texts.js';
+import { type JsonScanner, OPEN_ARRAY, OPEN_OBJECT } from '../json/json-scanner.js';
+import { Members } from '../json/members.js';
+import { renderChildren } from '../json/stored-lists.js';
+import type { Texts } from '../json/texts.js';
 import { ChildLines } from './child-lines.js';
-import { Members } from './members.js';
 import type { RecordLayout } from './record-layout.js';
 import { parseInt64, parsePlatformKey } from './svc-ids.js';
 
@@ -15,7 +15,7 @@ export type RejectedChild = Omit<RejectedObject, 'position'>;
 const MOST_CHILDREN = 200_000;
 
 /**
- * Reads the lists that hold a record's children, and writes them as `records/child-list.ts` has them. Lists whose
+ * Reads the lists that hold a record's children, and writes them as `json/stored-lists.ts` has them. Lists whose
  * children all have plain ids in rising order, which nearly all have, are written as they are walked; where one of a
  * record's lists is different, all of them are read again into objects.
  */

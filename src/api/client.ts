@@ -2,7 +2,7 @@ import { setMaxListeners } from 'node:events';
 import type { Dispatcher } from 'undici';
 import type { Config } from '../config/config.js';
 import type { ListPage, ModelPair, OnProgress, ParsedPage, ParsedRecord, StreamKey } from '../domain.js';
-import { recordsOf } from '../records/columns.js';
+import { recordsOf } from '../json/record-columns.js';
 import { askingDeleted } from './ask-deleted.js';
 import { createDispatcher } from './dispatcher.js';
 import type { Host } from './host.js';

@@ -1,7 +1,6 @@
 import { SvcError } from '../errors.js';
-import { JsonScanner, OPEN_ARRAY, OPEN_OBJECT } from '../json/json-scan.js';
-import { KeyTable } from './key-table.js';
-import { Members } from './members.js';
+import { JsonScanner, OPEN_ARRAY, OPEN_OBJECT } from '../json/json-scanner.js';
+import { KeyTable, Members } from '../json/members.js';
 import { assertNoError, guardJson, readCount } from './page.js';
 import { parseInt64 } from './svc-ids.js';
 

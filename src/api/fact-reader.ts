@@ -1,7 +1,7 @@
-import { type JsonScanner, OPEN_ARRAY, OPEN_OBJECT } from '../json/json-scan.js';
-import type { Texts } from '../records/texts.js';
+import { type JsonScanner, OPEN_ARRAY, OPEN_OBJECT } from '../json/json-scanner.js';
+import type { Members } from '../json/members.js';
+import type { Texts } from '../json/texts.js';
 import { digestAmount, digestDate, digestText, FactWriter } from './facts.js';
-import type { Members } from './members.js';
 import type { RecordLayout } from './record-layout.js';
 import { isPlatformKey } from './svc-ids.js';
 

@@ -6,7 +6,7 @@
  * dates as instants to the millisecond, everything else as text.
  */
 
-import type { Texts } from '../records/texts.js';
+import type { Texts } from '../json/texts.js';
 
 export type FactKind = 'text' | 'date' | 'amount';
 

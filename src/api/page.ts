@@ -1,9 +1,8 @@
 import { z } from 'zod';
 import type { ListPage } from '../domain.js';
 import { SvcError } from '../errors.js';
-import { JsonScanner, JsonSyntaxError, OPEN_ARRAY, OPEN_OBJECT } from '../json/json-scan.js';
-import { KeyTable } from './key-table.js';
-import { Members } from './members.js';
+import { assertUtf8, JsonScanner, JsonSyntaxError, OPEN_ARRAY, OPEN_OBJECT } from '../json/json-scanner.js';
+import { KeyTable, Members } from '../json/members.js';
 import { RecordReader } from './record.js';
 import { buildRecordLayout, type ListSpec } from './record-layout.js';
 import { parseInt64 } from './svc-ids.js';
@@ -54,6 +53,7 @@ export function pageParser(spec: ListSpec): PageParser {
  */
 export function guardJson<T>(body: Uint8Array, parse: () => T): T {
   try {
+    assertUtf8(body);
     return parse();
   } catch (error) {
     if (!(error instanceof JsonSyntaxError)) throw error;

@@ -1,11 +1,11 @@
 import type { ListPage, RejectedObject } from '../domain.js';
 import { SvcError } from '../errors.js';
-import { type JsonScanner, OPEN_OBJECT, QUOTE } from '../json/json-scan.js';
-import { ColumnWriter, FROM_PLATFORM, IS_DELETED } from '../records/columns.js';
+import { type JsonScanner, OPEN_OBJECT, QUOTE } from '../json/json-scanner.js';
+import { Members } from '../json/members.js';
+import { ColumnWriter, FROM_PLATFORM, IS_DELETED } from '../json/record-columns.js';
 import { ChildReader } from './children.js';
 import { FactReader } from './fact-reader.js';
 import { parseIsoDate } from './iso-date.js';
-import { Members } from './members.js';
 import type { RecordLayout } from './record-layout.js';
 import { isPlatformKey, parseInt64 } from './svc-ids.js';
 

@@ -1,9 +1,8 @@
 import type { ParsedRecord } from '../domain.js';
 import { SvcError } from '../errors.js';
-import { JsonScanner, OPEN_ARRAY, OPEN_OBJECT } from '../json/json-scan.js';
-import { recordsOf } from '../records/columns.js';
-import { KeyTable } from './key-table.js';
-import { Members } from './members.js';
+import { JsonScanner, OPEN_ARRAY, OPEN_OBJECT } from '../json/json-scanner.js';
+import { KeyTable, Members } from '../json/members.js';
+import { recordsOf } from '../json/record-columns.js';
 import { assertNoError, guardJson } from './page.js';
 import { RecordReader } from './record.js';
 import { buildRecordLayout, type PageSpec } from './record-layout.js';

@@ -1,6 +1,6 @@
 import { MAX_INT64, MIN_INT64 } from '../domain.js';
-import { type JsonScanner, MINUS, QUOTE } from '../json/json-scan.js';
-import type { Members } from './members.js';
+import { type JsonScanner, MINUS, QUOTE } from '../json/json-scanner.js';
+import type { Members } from '../json/members.js';
 
 const ZERO = 0x30;
 /** Every integer of so many digits is exact as a JavaScript number. */

@@ -1,6 +1,6 @@
 import type { ListPage, ParsedRecord, RecordColumns } from '../domain.js';
 import type { SvcError } from '../errors.js';
-import { columnsOf, latestUpdateOf, pickRecords } from '../records/columns.js';
+import { columnsOf, latestUpdateOf, pickRecords } from '../json/record-columns.js';
 import { dropCursors, prepareRememberCursor } from '../store/cursors.js';
 import { dropUnseen } from '../store/drop-records.js';
 import { dropExcluded, prepareSaveExcluded } from '../store/excluded.js';

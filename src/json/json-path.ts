@@ -1,3 +1,5 @@
+import { JsonScanner, JsonSyntaxError, LETTER_N, OPEN_ARRAY, OPEN_OBJECT, QUOTE } from './json-scanner.js';
+
 /** A step of a JSON path. */
 export type Step =
   | { readonly kind: 'key'; readonly name: string; readonly bytes: Uint8Array }
@@ -41,18 +43,118 @@ function stepOf(groups: Readonly<Record<string, string | undefined>>): Step {
   return { kind: 'key', name, bytes: new TextEncoder().encode(name) };
 }
 
-/** The places a path is at before its first step, as bits: bit n means n steps are taken. */
-export function startPlaces(path: JsonPath): number {
-  return closure(path, 1);
+/** A value that a path points at; `start` and `end` include a string's quotes. */
+export interface Hit {
+  /** Index of the path. */
+  readonly path: number;
+  readonly kind: 'number' | 'string' | 'null' | 'other';
+  readonly start: number;
+  readonly end: number;
 }
 
-/** Whether a value reached with `places` is what the path points at. */
-export function isAtEnd(path: JsonPath, places: number): boolean {
-  return (places & (1 << path.steps.length)) !== 0;
+/** Values inside more containers are refused. */
+const MAX_DEPTH = 500;
+
+/**
+ * Finds the values that paths point at in one JSON value, in the order of the text. Every byte is checked
+ * against the JSON grammar.
+ *
+ * @throws JsonSyntaxError, whose `at` counts from the first of `bytes`
+ */
+export function findValues(
+  bytes: Uint8Array,
+  start: number,
+  end: number,
+  paths: readonly JsonPath[],
+): readonly Hit[] {
+  const walk = new PathWalk(bytes.subarray(start, end), paths);
+  try {
+    walk.run();
+  } catch (error) {
+    throw error instanceof JsonSyntaxError ? new JsonSyntaxError(error.message, start + error.at) : error;
+  }
+  return walk.hits.map((hit) => ({ ...hit, start: start + hit.start, end: start + hit.end }));
+}
+
+/** The steps of each path that led to a value, as bits: bit n means n steps were taken. */
+type Reached = readonly number[];
+
+class PathWalk {
+  readonly hits: { -readonly [key in keyof Hit]: Hit[key] }[] = [];
+  readonly #scanner: JsonScanner;
+  readonly #paths: readonly JsonPath[];
+
+  constructor(bytes: Uint8Array, paths: readonly JsonPath[]) {
+    this.#scanner = new JsonScanner(bytes, MAX_DEPTH);
+    this.#paths = paths;
+  }
+
+  run(): void {
+    const first = this.#scanner.skipSpace(0);
+    const reached = this.#paths.map((path) => closure(path, 1));
+    this.#scanner.expectEnd(this.#walk(first, reached, 0));
+  }
+
+  /** Walks the value at `at` and tells where it ends. */
+  #walk(at: number, reached: Reached, depth: number): number {
+    const scanner = this.#scanner;
+    scanner.assertDepth(depth, at);
+    const first = scanner.bytes[at] ?? 0;
+    const isContainer = first === OPEN_OBJECT || first === OPEN_ARRAY;
+    const kind = KINDS.get(first) ?? (isContainer ? 'other' : 'number');
+    const own = this.#paths.flatMap(({ steps }, path) =>
+      ((reached[path] ?? 0) & (1 << steps.length)) === 0 ? [] : [{ path, kind, start: at, end: at }],
+    );
+    // in the order of the text: before those inside it
+    this.hits.push(...own);
+    const isOnTheWay = isContainer && reached.some((places) => places !== 0);
+    const end = isOnTheWay ? this.#walkInside(at, reached, depth + 1) : scanner.skipValue(at, depth);
+    for (const hit of own) hit.end = end;
+    return end;
+  }
+
+  #walkInside(at: number, reached: Reached, depth: number): number {
+    const scanner = this.#scanner;
+    const isObject = scanner.bytes[at] === OPEN_OBJECT;
+    let i = scanner.enter(at);
+    for (let index = 0; scanner.more; index += 1) {
+      let matches = (step: Step) => step.kind === 'any' || (step.kind === 'index' && step.at === index);
+      if (isObject) {
+        const keyEnd = scanner.skipKey(i);
+        matches = this.#keyMatcher(i + 1, keyEnd - 1);
+        i = scanner.skipColon(keyEnd);
+      }
+      const inner = this.#paths.map((path, one) => advance(path, reached[one] ?? 0, matches));
+      const end = this.#walk(i, inner, depth);
+      i = isObject ? scanner.nextMember(end) : scanner.nextItem(end);
+    }
+    return i;
+  }
+
+  /** Whether a step goes to the member whose key was walked last. */
+  #keyMatcher(start: number, end: number): (step: Step) => boolean {
+    const { bytes, escaped } = this.#scanner;
+    const name = escaped ? this.#scanner.text(start, end, true) : null;
+    return (step) => {
+      if (step.kind !== 'key') return step.kind === 'any';
+      return name === null ? isSameBytes(step.bytes, bytes.subarray(start, end)) : step.name === name;
+    };
+  }
+}
+
+const KINDS: ReadonlyMap<number, Hit['kind']> = new Map([
+  [QUOTE, 'string'],
+  [LETTER_N, 'null'],
+  [0x74, 'other'],
+  [0x66, 'other'],
+]);
+
+function isSameBytes(a: Uint8Array, b: Uint8Array): boolean {
+  return a.length === b.length && a.every((byte, at) => byte === b[at]);
 }
 
 /** The places after going into a member or item; `matches` says whether a step fits it. */
-export function advance(path: JsonPath, places: number, matches: (step: Step) => boolean): number {
+function advance(path: JsonPath, places: number, matches: (step: Step) => boolean): number {
   let next = 0;
   for (let at = 0; at < path.steps.length; at += 1) {
     if ((places & (1 << at)) === 0) continue;

@@ -1,5 +1,5 @@
 import type { Decision } from '../config/decisions-file.js';
-import type { StoredChild } from '../records/child-list.js';
+import type { StoredChild } from '../json/stored-lists.js';
 import { renderDecided } from './group-evidence.js';
 import type { ChildRow, ChildRows } from './judge-children.js';
 import { type DecisionVerdict, judgeDecision, type NamedObject } from './judge-decision.js';

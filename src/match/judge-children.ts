@@ -1,5 +1,5 @@
+import type { StoredChild } from '../json/stored-lists.js';
 import type { Status } from '../reasons.js';
-import type { StoredChild } from '../records/child-list.js';
 import { foldKey } from './fold-key.js';
 import { nameIds, nameSharing, renderSharing, type Sharing } from './group-evidence.js';
 import { type GroupVerdict, judgeGroup, type Member, pairReason } from './judge-group.js';

@@ -1,4 +1,4 @@
-import { itemPattern, PLAIN, parseItems } from '../json/json-items.js';
+import { itemPattern, PLAIN, parseItems } from '../json/stored-lists.js';
 import type { Db } from '../store/open.js';
 
 /** A record with a key, as the walk over all keys meets it. */

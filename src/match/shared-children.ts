@@ -1,5 +1,5 @@
 import type { Decision } from '../config/decisions-file.js';
-import { parseChildren, type StoredChild } from '../records/child-list.js';
+import { parseChildren, type StoredChild } from '../json/stored-lists.js';
 import type { Db } from '../store/open.js';
 import { decideChildren } from './decide-children.js';
 import type { Decisions } from './decisions.js';

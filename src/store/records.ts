@@ -1,6 +1,6 @@
 import { crc32 } from 'node:zlib';
 import type { RecordColumns } from '../domain.js';
-import { ColumnReader } from '../records/columns.js';
+import { ColumnReader } from '../json/record-columns.js';
 import { checksumOf } from './checksum.js';
 import { prepareInsertRows, type Value } from './insert-rows.js';
 import type { Db } from './open.js';

@@ -1,5 +1,5 @@
 import type { RecordColumns } from '../domain.js';
-import { ColumnReader, pickRecords } from '../records/columns.js';
+import { ColumnReader, pickRecords } from '../json/record-columns.js';
 import { checksumOf } from './checksum.js';
 import type { Db } from './open.js';
 import type { StreamRow } from './stream-row.js';

@@ -2,8 +2,8 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { pageParser } from '../../src/api/page.js';
 import type { ParsedChild } from '../../src/domain.js';
-import { renderChildren } from '../../src/records/child-list.js';
-import { ColumnReader } from '../../src/records/columns.js';
+import { ColumnReader } from '../../src/json/record-columns.js';
+import { renderChildren } from '../../src/json/stored-lists.js';
 import { parseOne, recordOf, text, V3 } from './support/pages.js';
 
 describe('children', () => {

@@ -1,7 +1,7 @@
 import nock from 'nock';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { SvcError } from '../../src/errors.js';
-import { recordsOf } from '../../src/records/columns.js';
+import { recordsOf } from '../../src/json/record-columns.js';
 import {
   createTestApi,
   failureOf,

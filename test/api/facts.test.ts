@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { compareFacts, digestAmount, digestText, FactWriter, factFields } from '../../src/api/facts.js';
-import { Texts } from '../../src/records/texts.js';
+import { Texts } from '../../src/json/texts.js';
 import { parsePage } from './support/pages.js';
 
 type Fields = Readonly<Record<string, unknown>>;

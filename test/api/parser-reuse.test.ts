@@ -5,7 +5,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { type PageParser, pageParser } from '../../src/api/page.js';
 import { SvcError } from '../../src/errors.js';
-import { recordsOf } from '../../src/records/columns.js';
+import { recordsOf } from '../../src/json/record-columns.js';
 import { V3, V4 } from './support/pages.js';
 
 /** Names of the same length beside those that count: a key remembered from another body would pass for them. */

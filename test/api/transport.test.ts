@@ -4,7 +4,7 @@ import { createServer } from 'node:net';
 import { createServer as createTlsServer } from 'node:tls';
 import { gzipSync } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
-import { recordsOf } from '../../src/records/columns.js';
+import { recordsOf } from '../../src/json/record-columns.js';
 import { answer, chunkedAnswer, RawServer, type Script } from './support/raw-server.js';
 import { cleanups, serve } from './support/serve.js';
 import { createTestApi, failureOf, V3_PAGE, v3Request } from './support/test-api.js';

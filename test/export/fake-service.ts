@@ -3,7 +3,7 @@ import type { CompanyListing } from '../../src/api/v4-companies.js';
 import type { ListPage, ParsedRecord, RejectedObject } from '../../src/domain.js';
 import { SvcError } from '../../src/errors.js';
 import type { ListRequest, PageSource } from '../../src/export/source.js';
-import { columnsOf } from '../../src/records/columns.js';
+import { columnsOf } from '../../src/json/record-columns.js';
 
 /** A record of the fake service. */
 export interface FakeRecord {

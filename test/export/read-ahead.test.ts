@@ -5,7 +5,7 @@ import { type ErrorCode, EXIT_BY_CODE, SvcError } from '../../src/errors.js';
 import { createPageSupply } from '../../src/export/ask-ahead.js';
 import { ReadAhead } from '../../src/export/read-ahead.js';
 import type { ListRequest } from '../../src/export/source.js';
-import { columnsOf } from '../../src/records/columns.js';
+import { columnsOf } from '../../src/json/record-columns.js';
 import { type StreamRow, streamKeyOf } from '../../src/store/stream-row.js';
 import { row } from './decide-cases.js';
 

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import type { StoredChild } from '../../src/json/stored-lists.js';
 import { type ChildRow, judgeChildren } from '../../src/match/judge-children.js';
-import type { StoredChild } from '../../src/records/child-list.js';
 
 const RUNS = 2000;
 

@@ -1,7 +1,7 @@
 import { SvcError } from '../../src/errors.js';
 import { begin } from '../../src/export/decide.js';
 import { createSaver, prepareApply } from '../../src/export/saver.js';
-import { columnsOf } from '../../src/records/columns.js';
+import { columnsOf } from '../../src/json/record-columns.js';
 import { type Db, openEmptyDatabase } from '../../src/store/open.js';
 import type { StreamRow } from '../../src/store/stream-row.js';
 import { ensureStreams, listStreams } from '../../src/store/streams.js';

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
 import type { ParsedRecord } from '../../src/domain.js';
-import { columnsOf } from '../../src/records/columns.js';
+import { columnsOf } from '../../src/json/record-columns.js';
 import { type Db, openDatabase } from '../../src/store/open.js';
 import { type PagePlace, prepareSaveRecords, type RecordTally } from '../../src/store/records.js';
 import type { StreamRow } from '../../src/store/stream-row.js';

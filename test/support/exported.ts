@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Config } from '../../src/config/config.js';
 import type { ModelPair, ParsedChild, StreamState } from '../../src/domain.js';
-import { renderChildren } from '../../src/records/child-list.js';
+import { renderChildren } from '../../src/json/stored-lists.js';
 import { type Db, openDatabase } from '../../src/store/open.js';
 import { COMPANY_LIST } from '../../src/store/v4-companies.js';
 import { seal } from './seal.js';

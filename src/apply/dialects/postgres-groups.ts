@@ -1,5 +1,5 @@
 import type { IdColumn } from '../../config/apply-targets.js';
-import { NotJson } from '../../json/scan-json.js';
+import { JsonSyntaxError } from '../../json/json-scanner.js';
 import { type ColumnWork, judgeInvalid, judgeText, partsOfWork } from '../column-work.js';
 import { partsOf } from '../engine/json-columns.js';
 import type { Cells } from '../engine/session.js';
@@ -82,7 +82,7 @@ function judgeJson(
   try {
     return rewriteJson(rewriter, Buffer.from(value), row, isNewColumn)?.toString('utf8');
   } catch (error) {
-    if (!(error instanceof NotJson)) throw error;
+    if (!(error instanceof JsonSyntaxError)) throw error;
     for (const [at, part] of partsOfWork(work).entries())
       judgeInvalid(part, 'not_json', () => value, row.scopes[at] ?? NO_SCOPE, row.rows);
     return undefined;

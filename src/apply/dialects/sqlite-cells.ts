@@ -1,5 +1,5 @@
 import type { IdColumn } from '../../config/apply-targets.js';
-import { NotJson } from '../../json/scan-json.js';
+import { JsonSyntaxError } from '../../json/json-scanner.js';
 import {
   type CellAction,
   type ColumnWork,
@@ -106,7 +106,7 @@ function judgeJson(
     try {
       return rewriteJson(rewriter, cell, { scopes, rows: 1 }, isNewColumn);
     } catch (error) {
-      if (!(error instanceof NotJson)) throw error;
+      if (!(error instanceof JsonSyntaxError)) throw error;
     }
   }
   const text = Buffer.isBuffer(cell) ? cell.toString('utf8', 0, 64) : 'no text';

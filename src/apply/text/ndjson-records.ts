@@ -1,4 +1,4 @@
-import { NotJson } from '../../json/scan-json.js';
+import { JsonSyntaxError } from '../../json/json-scanner.js';
 import type { ColumnWork } from '../column-work.js';
 import { DefectLog, type OnEdit, type RecordScanner } from './records.js';
 import { buildJsonRewriter, type Edit, findEdits } from './rewrite-json.js';
@@ -16,7 +16,7 @@ export function buildNdjsonScanner(works: readonly ColumnWork[], dataStart: numb
     try {
       return findEdits(rewriter, bytes, { start, end }).edits;
     } catch (error) {
-      if (!(error instanceof NotJson)) throw error;
+      if (!(error instanceof JsonSyntaxError)) throw error;
       log.add('not_json', `record ${rows} ${error.message} (byte ${error.at - start + 1} of it)`);
       return [];
     }

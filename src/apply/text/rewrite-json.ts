@@ -1,6 +1,5 @@
 import { SvcError } from '../../errors.js';
-import { type JsonPath, parseJsonPath } from '../../json/json-path.js';
-import { type Hit, scanJson } from '../../json/scan-json.js';
+import { findValues, type Hit, type JsonPath, parseJsonPath } from '../../json/json-path.js';
 import { type CellAction, type ColumnWork, judgeInvalid, judgeText, needsScope } from '../column-work.js';
 import { NO_SCOPE, type RowScope } from '../ids/resolver.js';
 
@@ -70,7 +69,7 @@ export interface JsonEdits {
 /**
  * Looks up and counts the ids in one JSON value.
  *
- * @throws NotJson
+ * @throws JsonSyntaxError
  */
 export function findEdits(
   rewriter: JsonRewriter,
@@ -78,7 +77,7 @@ export function findEdits(
   range: { readonly start: number; readonly end: number },
   row: JsonRow = ONE_ROW,
 ): JsonEdits {
-  const hits = scanJson(bytes, range.start, range.end, rewriter.paths);
+  const hits = findValues(bytes, range.start, range.end, rewriter.paths);
   const edits: Edit[] = [];
   let kept = 0;
   for (const [at, column] of rewriter.columns.entries()) {
@@ -171,7 +170,7 @@ function applyEdits(bytes: Buffer, edits: readonly Edit[]): Buffer {
  * The bytes of one JSON value with its ids rewritten; undefined where it stays. In a new column a value without
  * ids is copied, and one with an id that stays is left out: V4 columns hold no V3 ids.
  *
- * @throws NotJson
+ * @throws JsonSyntaxError
  */
 export function rewriteJson(
   rewriter: JsonRewriter,

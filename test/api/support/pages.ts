@@ -2,7 +2,7 @@ import { pageParser } from '../../../src/api/page.js';
 import type { PageSpec } from '../../../src/api/record-layout.js';
 import type { ParsedPage, ParsedRecord } from '../../../src/domain.js';
 import { SvcError } from '../../../src/errors.js';
-import { recordsOf } from '../../../src/records/columns.js';
+import { recordsOf } from '../../../src/json/record-columns.js';
 
 export const V3: PageSpec = {
   generation: 'v3',

@@ -1,4 +1,11 @@
-import { JsonScanner, JsonSyntaxError, OPEN_ARRAY, OPEN_OBJECT, QUOTE } from '../../../src/json/json-scan.js';
+import {
+  assertUtf8,
+  JsonScanner,
+  JsonSyntaxError,
+  OPEN_ARRAY,
+  OPEN_OBJECT,
+  QUOTE,
+} from '../../../src/json/json-scanner.js';
 
 export type Reading = { readonly accepted: true; readonly value: unknown } | { readonly accepted: false };
 
@@ -15,6 +22,7 @@ export function readByJsonParse(bytes: Uint8Array): Reading {
 /** The same through the scanner: values rebuilt from the places it tells. */
 export function readByScanner(bytes: Uint8Array): Reading {
   try {
+    assertUtf8(bytes);
     const scanner = new JsonScanner(bytes);
     const start = scanner.skipSpace(0);
     const end = scanner.skipValue(start);

@@ -5,8 +5,8 @@ import { type ColumnWork, openColumn, restartTally } from '../../../src/apply/co
 import { buildNdjsonScanner } from '../../../src/apply/text/ndjson-records.js';
 import { buildJsonRewriter, rewriteJson } from '../../../src/apply/text/rewrite-json.js';
 import type { IdColumn } from '../../../src/config/apply-targets.js';
-import { parseJsonPath } from '../../../src/json/json-path.js';
-import { NotJson, scanJson } from '../../../src/json/scan-json.js';
+import { findValues, parseJsonPath } from '../../../src/json/json-path.js';
+import { JsonSyntaxError } from '../../../src/json/json-scanner.js';
 import { openDatabase } from '../../../src/store/open.js';
 import { makeFolder } from '../support/folder.js';
 import { createRemap, IN_PLACE, INVOICES } from '../support/remap.js';
@@ -126,9 +126,9 @@ describe('JSON scanner', () => {
               parses = false;
               refused += 1;
             }
-            const scan = () => scanJson(bytes, 0, bytes.length, []);
+            const scan = () => findValues(bytes, 0, bytes.length, []);
             if (parses) expect(scan).not.toThrow();
-            else expect(scan).toThrow(NotJson);
+            else expect(scan).toThrow(JsonSyntaxError);
           }
         },
       ),
@@ -139,7 +139,7 @@ describe('JSON scanner', () => {
 
   it('does not run out of stack on deep nesting', () => {
     const bytes = Buffer.from('['.repeat(200_000));
-    expect(() => scanJson(bytes, 0, bytes.length, [])).toThrow(NotJson);
+    expect(() => findValues(bytes, 0, bytes.length, [])).toThrow(JsonSyntaxError);
   });
 
   it('finds what JSON.parse finds at random places', () => {
@@ -157,7 +157,7 @@ describe('JSON scanner', () => {
     fc.assert(
       fc.property(tree, (value) => {
         const bytes = Buffer.from(JSON.stringify(value, null, 1));
-        const found = scanJson(bytes, 0, bytes.length, [path]).map(({ start, end }) =>
+        const found = findValues(bytes, 0, bytes.length, [path]).map(({ start, end }) =>
           JSON.stringify(JSON.parse(bytes.toString('utf8', start, end))),
         );
         expect(found).toEqual(valuesUnderId(value).map((one) => JSON.stringify(one)));

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { parseChildren } from '../../src/records/child-list.js';
+import { parseChildren } from '../../src/json/stored-lists.js';
 
 const RUNS = 5000;
 

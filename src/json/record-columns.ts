@@ -1,6 +1,6 @@
 import { isAscii } from 'node:buffer';
 import type { ParsedChild, ParsedRecord, RecordColumns } from '../domain.js';
-import { parseChildren, renderChildren } from './child-list.js';
+import { parseChildren, renderChildren } from './stored-lists.js';
 import { Texts } from './texts.js';
 
 export const IS_DELETED = 1;
@@ -87,19 +87,13 @@ export class ColumnWriter {
 /** The columns whose entries all have the same width. */
 type FixedColumns = Pick<RecordColumns, 'svcIds' | 'companyIds' | 'instants' | 'places' | 'flags'>;
 
-/** They share a buffer, the widest entries first: one buffer is made, moved to a thread and freed faster than five. */
 function makeFixed(capacity: number): FixedColumns {
-  const companyIdsAt = 8 * capacity;
-  const instantsAt = companyIdsAt + 8 * capacity;
-  const placesAt = instantsAt + 8 * INSTANTS * capacity;
-  const flagsAt = placesAt + 4 * PLACES * capacity;
-  const buffer = new ArrayBuffer(flagsAt + capacity);
   return {
-    svcIds: new BigInt64Array(buffer, 0, capacity),
-    companyIds: new BigInt64Array(buffer, companyIdsAt, capacity),
-    instants: new Float64Array(buffer, instantsAt, INSTANTS * capacity),
-    places: new Uint32Array(buffer, placesAt, PLACES * capacity),
-    flags: new Uint8Array(buffer, flagsAt, capacity),
+    svcIds: new BigInt64Array(capacity),
+    companyIds: new BigInt64Array(capacity),
+    instants: new Float64Array(INSTANTS * capacity),
+    places: new Uint32Array(PLACES * capacity),
+    flags: new Uint8Array(capacity),
   };
 }
 
@@ -164,7 +158,7 @@ export class ColumnReader {
     return this.#text(at, 2);
   }
 
-  /** As stored, see `child-list.ts`. */
+  /** As stored, see `stored-lists.ts`. */
   children(at: number): string | null {
     return this.#text(at, 3) || null;
   }

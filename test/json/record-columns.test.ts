@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { ColumnReader, ColumnWriter, FROM_PLATFORM, IS_DELETED } from '../../src/records/columns.js';
+import { ColumnReader, ColumnWriter, FROM_PLATFORM, IS_DELETED } from '../../src/json/record-columns.js';
 
 describe('the columns of a page', () => {
   it.each([0, 1, 3, 200])('hold every record where %i were expected', (expected) => {

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { JsonScanner, JsonSyntaxError } from '../../src/json/json-scan.js';
+import { JsonScanner, JsonSyntaxError } from '../../src/json/json-scanner.js';
 import { damagedJson, jsonText } from '../api/support/json-bytes.js';
 import { readByJsonParse, readByScanner } from '../api/support/reference-json.js';
 import { campaign } from '../support/campaign.js';

@@ -1,14 +1,25 @@
 import { isUtf8 } from 'node:buffer';
 
-/** Text that `JSON.parse` would refuse too; `at` is the byte where it stops being JSON. */
+/**
+ * The one reader of JSON bytes. `JSON.parse` would do neither of its jobs: it rounds integers beyond 2^53, which ids
+ * are, and it does not tell where a value stands in the bytes, which are stored or rewritten as they came. Reading a
+ * record of 1.2 KB with it (exact ids, keys, dates, digests, bytes) takes 7 µs; `JSON.parse` alone takes 5.
+ */
+
+/** What is wrong with a text that is no JSON, such as `lacks a colon`; `at` is the byte where it stops being JSON. */
 export class JsonSyntaxError extends Error {
   readonly at: number;
 
-  constructor(at: number) {
-    super(`not JSON at byte ${at}`);
+  constructor(reason: string, at: number) {
+    super(reason);
     this.name = 'JsonSyntaxError';
     this.at = at;
   }
+}
+
+/** @throws JsonSyntaxError where the bytes are not UTF-8 */
+export function assertUtf8(bytes: Uint8Array): void {
+  if (!isUtf8(bytes)) throw new JsonSyntaxError('is not UTF-8', 0);
 }
 
 export const QUOTE = 0x22;
@@ -24,11 +35,11 @@ const COLON = 0x3a;
 const BACKSLASH = 0x5c;
 const CLOSE_ARRAY = 0x5d;
 const CLOSE_OBJECT = 0x7d;
-const LETTER_F = 0x66;
-const LETTER_T = 0x74;
 const LETTER_U = 0x75;
+/** By their first byte. */
+const WORDS: Readonly<Record<number, string>> = { [LETTER_N]: 'null', 116: 'true', 102: 'false' };
 
-/** 1 for bytes that may stand in a string as they are. Bytes from 0x80 on are checked as UTF-8 beforehand. */
+/** 1 for bytes that may stand in a string as they are. */
 const PLAIN = Uint8Array.from({ length: 256 }, (_, byte) =>
   byte >= 0x20 && byte !== QUOTE && byte !== BACKSLASH ? 1 : 0,
 );
@@ -46,23 +57,26 @@ function tableOf(characters: string): Uint8Array {
 /**
  * Walks JSON bytes without building values: accepts what `JSON.parse` accepts, refuses what it refuses, and
  * tells where values begin and end. Iterative, so depth costs memory (a byte per level) and never the stack.
+ * Bytes from 0x80 on are taken as they are: whether the text is UTF-8 is for the caller to check.
  *
  * Reading past the end yields 0, a byte that JSON allows nowhere.
  */
 export class JsonScanner {
   readonly bytes: Uint8Array;
-  /** The same bytes as one character each, once needed: cutting a text out of it is ten times cheaper than decoding. */
-  #latin1: string | null = null;
   /** True where the string walked last holds a backslash. */
   escaped = false;
   /** False where the object or array walked last has ended. */
   more = false;
+  readonly #maxDepth: number;
+  /** The same bytes as one character each, once needed: cutting a text out of it is ten times cheaper than decoding. */
+  #latin1: string | null = null;
+  /** The opening bytes of the containers that `skipValue` is in. */
   #open = new Uint8Array(64);
 
-  /** @throws JsonSyntaxError where the bytes are not UTF-8 */
-  constructor(bytes: Uint8Array) {
-    if (!isUtf8(bytes)) throw new JsonSyntaxError(0);
+  /** `maxDepth`: containers around a value, at most. */
+  constructor(bytes: Uint8Array, maxDepth = Number.POSITIVE_INFINITY) {
     this.bytes = bytes;
+    this.#maxDepth = maxDepth;
   }
 
   /** The first place at or after `at` that is no white space. */
@@ -85,7 +99,7 @@ export class JsonScanner {
   /** From behind a key to the first byte of its value. */
   skipColon(at: number): number {
     const i = this.bytes[at] === COLON ? at : this.skipSpace(at);
-    if (this.bytes[i] !== COLON) this.fail(i);
+    if (this.bytes[i] !== COLON) this.fail('lacks a colon', i);
     return this.skipSpace(i + 1);
   }
 
@@ -107,18 +121,24 @@ export class JsonScanner {
     return this.more ? i : i + 1;
   }
 
-  /** Past the whole value whose first byte is at `at`. */
-  skipValue(at: number): number {
+  /** From a key's opening quote to behind its closing one. */
+  skipKey(at: number): number {
+    if (this.bytes[at] !== QUOTE) this.fail('lacks a member name', at);
+    return this.skipString(at + 1);
+  }
+
+  /** Past the whole value whose first byte is at `at`, inside `depth` containers. */
+  skipValue(at: number, depth = 0): number {
     const first = this.bytes[at] ?? 0;
     if (first === QUOTE) return this.skipString(at + 1);
-    if (first === OPEN_OBJECT || first === OPEN_ARRAY) return this.#skipContainer(at);
+    if (first === OPEN_OBJECT || first === OPEN_ARRAY) return this.#skipContainer(at, depth);
     return this.#skipLiteral(at, first);
   }
 
   /** @throws JsonSyntaxError where anything but white space follows */
   expectEnd(at: number): void {
     const i = this.skipSpace(at);
-    if (i < this.bytes.length) this.fail(i);
+    if (i < this.bytes.length) this.fail('has more than one value', i);
   }
 
   /** The text of a walked string, given the places behind its opening quote and of its closing one. */
@@ -139,8 +159,13 @@ export class JsonScanner {
     return this.#latin1.slice(start, end);
   }
 
-  fail(at: number): never {
-    throw new JsonSyntaxError(at);
+  /** @throws JsonSyntaxError where a value may not be inside so many containers */
+  assertDepth(depth: number, at: number): void {
+    if (depth > this.#maxDepth) this.fail(`is nested deeper than ${this.#maxDepth}`, at);
+  }
+
+  fail(reason: string, at: number): never {
+    throw new JsonSyntaxError(reason, at);
   }
 
   #next(at: number, close: number): number {
@@ -153,12 +178,12 @@ export class JsonScanner {
       i++;
       return (bytes[i] ?? 0) <= 0x20 ? this.skipSpace(i) : i;
     }
-    if (byte !== close) this.fail(i);
+    if (byte !== close) this.fail(`lacks a comma or ${String.fromCharCode(close)}`, i);
     this.more = false;
     return i + 1;
   }
 
-  #skipContainer(at: number): number {
+  #skipContainer(at: number, outerDepth: number): number {
     const bytes = this.bytes;
     let depth = 0;
     let i = at;
@@ -168,7 +193,8 @@ export class JsonScanner {
         i = this.enter(i);
         if (this.more) {
           this.#push(depth++, byte);
-          if (byte === OPEN_OBJECT) i = this.#skipKey(i);
+          this.assertDepth(outerDepth + depth, i);
+          if (byte === OPEN_OBJECT) i = this.skipColon(this.skipKey(i));
           continue;
         }
       } else if (byte === QUOTE) i = this.skipString(i + 1);
@@ -178,18 +204,13 @@ export class JsonScanner {
         const inObject = this.#open[depth - 1] === OPEN_OBJECT;
         i = this.#next(i, inObject ? CLOSE_OBJECT : CLOSE_ARRAY);
         if (this.more) {
-          if (inObject) i = this.#skipKey(i);
+          if (inObject) i = this.skipColon(this.skipKey(i));
           break;
         }
         depth--;
       }
     } while (depth > 0);
     return i;
-  }
-
-  #skipKey(at: number): number {
-    if (this.bytes[at] !== QUOTE) this.fail(at);
-    return this.skipColon(this.skipString(at + 1));
   }
 
   #push(depth: number, byte: number): void {
@@ -210,29 +231,25 @@ export class JsonScanner {
       if (PLAIN[byte] === 1) i++;
       else if (byte === BACKSLASH) i = this.#skipEscape(i + 1);
       else if (byte === QUOTE) return i + 1;
-      else this.fail(i);
+      else
+        this.fail(i < bytes.length ? 'has a control character in a string' : 'has an unfinished string', i);
     }
   }
 
   #skipEscape(at: number): number {
     const bytes = this.bytes;
     if (ESCAPE[bytes[at] ?? 0] === 1) return at + 1;
-    if (bytes[at] !== LETTER_U) this.fail(at);
-    for (let i = at + 1; i <= at + 4; i++) if (HEX[bytes[i] ?? 0] !== 1) this.fail(i);
-    return at + 5;
+    const end = at + 5;
+    let i = at + 1;
+    if (bytes[at] === LETTER_U) while (i < end && HEX[bytes[i] ?? 0] === 1) i++;
+    return i === end ? end : this.fail('has an unknown escape', at - 1);
   }
 
   #skipLiteral(at: number, first: number): number {
     if (first === MINUS || DIGIT[first] === 1) return this.#skipNumber(at);
-    if (first === LETTER_N) return this.#skipWord(at, 'null');
-    if (first === LETTER_T) return this.#skipWord(at, 'true');
-    if (first === LETTER_F) return this.#skipWord(at, 'false');
-    return this.fail(at);
-  }
-
-  #skipWord(at: number, word: string): number {
-    for (let i = 1; i < word.length; i++) {
-      if (this.bytes[at + i] !== word.charCodeAt(i)) this.fail(at + i);
+    const word = WORDS[first] ?? this.fail('has something that is no value', at);
+    for (let i = 0; i < word.length; i++) {
+      if (this.bytes[at + i] !== word.charCodeAt(i)) this.fail('has something that is no value', at);
     }
     return at + word.length;
   }
@@ -250,7 +267,7 @@ export class JsonScanner {
 
   #skipDigits(at: number): number {
     const bytes = this.bytes;
-    if (DIGIT[bytes[at] ?? 0] !== 1) this.fail(at);
+    if (DIGIT[bytes[at] ?? 0] !== 1) this.fail('has something that is no value', at);
     let i = at + 1;
     while (DIGIT[bytes[i] ?? 0] === 1) i++;
     return i;

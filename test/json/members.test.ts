@@ -1,7 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { KeyTable } from '../../src/api/key-table.js';
-import { Members } from '../../src/api/members.js';
-import { JsonScanner } from '../../src/json/json-scan.js';
+import { JsonScanner } from '../../src/json/json-scanner.js';
+import { KeyTable, Members } from '../../src/json/members.js';
 
 /** Where `name` was found in each of the objects of a list, as the value says. */
 function valuesOf(name: string, objects: readonly string[]): (string | null)[] {
