@@ -2,6 +2,7 @@ import { accessSync, constants, existsSync, statfsSync, statSync } from 'node:fs
 import { dirname } from 'node:path';
 import { type NamedCompanyPair, readCompaniesFile } from '../../config/companies-file.js';
 import type { Config } from '../../config/config.js';
+import { readDecisionsFile } from '../../config/decisions-file.js';
 import type { CompanyMatch } from '../../domain.js';
 import { SvcError } from '../../errors.js';
 import { isInterrupted } from '../../store/database-file.js';
@@ -80,10 +81,22 @@ export function readDisk(database: string): Pick<LocalFacts, 'freeBytes' | 'data
 export function readUserFiles(config: Config): Pick<LocalFacts, 'fileErrors'> & {
   readonly named: readonly NamedCompanyPair[];
 } {
+  const named = orError(() => readCompaniesFile(config));
+  const decisions = orError(() => readDecisionsFile(config));
+  return {
+    named: named instanceof SvcError ? [] : named,
+    fileErrors: [
+      ...(named instanceof SvcError ? [['companies_file', named] as const] : []),
+      ...(decisions instanceof SvcError ? [['decisions_file', decisions] as const] : []),
+    ],
+  };
+}
+
+function orError<T>(read: () => T): T | SvcError {
   try {
-    return { named: readCompaniesFile(config), fileErrors: [] };
+    return read();
   } catch (error) {
-    if (error instanceof SvcError) return { named: [], fileErrors: [['companies_file', error]] };
+    if (error instanceof SvcError) return error;
     throw error;
   }
 }

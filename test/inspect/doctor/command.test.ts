@@ -309,6 +309,19 @@ describe('doctor', () => {
     expect(found(broken, 'config_invalid')?.text).toContain('did you mean "database"');
   });
 
+  it('checks decisions.csv as it checks companies.csv', async () => {
+    const { look, cwd } = await newScene([], () => ({ decisions: 'decisions.csv' }));
+    const missing = await look();
+    expect([missing.code, missing.problems]).toEqual([6, ['decisions_file']]);
+    const header = 'model,path,region,v3_company_id,v3_svc_id,v4_svc_id,note\n';
+    writeFileSync(join(cwd, 'decisions.csv'), `${header}accounting/invoices,,default,1,10,?,\n`);
+    const undecided = await look();
+    expect([undecided.code, undecided.problems]).toEqual([6, ['decisions_file']]);
+    expect(found(undecided, 'decisions_file')?.text).toContain('line 2: "?" is not a decision');
+    writeFileSync(join(cwd, 'decisions.csv'), header);
+    expect((await look()).code).toBe(0);
+  });
+
   it('asks a sample of many companies, says so, and all of them when told', async () => {
     const { look } = await newScene([], () => ({}), { companies: 24 });
     const sampled = await look();
