@@ -17,7 +17,7 @@ export function suggest(word: string, candidates: Iterable<string>): string | nu
 export function didYouMean(word: string, known: readonly string[]): string | null {
   const near = suggest(word, known);
   if (near !== null) return `Did you mean "${near}"?`;
-  return known.length > 0 && known.length <= 12 ? `There is: ${known.join(', ')}.` : null;
+  return known.length > 0 && known.length <= 12 ? `Known: ${known.join(', ')}.` : null;
 }
 
 /** The same as the end of a sentence: `; did you mean "x"`, `; known: a, b` or ''. */

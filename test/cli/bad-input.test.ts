@@ -104,7 +104,7 @@ describe('bad input is a one-line error with the fix, and nothing is written', (
       ['explain', 'accounting/invoices', '1', '--region', 'eu'],
       {},
       2,
-      /There is no region "eu" .*\n {2}→ There is: default\./,
+      /There is no region "eu" .*\n {2}→ Known: default\./,
     ],
     ['a missing database', ['status'], {}, 4, /There is no database at .*\n.*svc-migrate export v3/],
   ];

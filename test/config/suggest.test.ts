@@ -29,7 +29,7 @@ describe('what is said', () => {
     const many = Array.from({ length: 13 }, (_, at) => `candidate${at * 1000}`);
     expect([didYouMean('xx', ['xy']), didYouMean('q', ['one', 'two']), didYouMean('q', many)]).toEqual([
       'Did you mean "xy"?',
-      'There is: one, two.',
+      'Known: one, two.',
       null,
     ]);
     expect([orMeant('xx', ['xy']), orMeant('q', ['one', 'two']), orMeant('q', many)]).toEqual([
