@@ -1,7 +1,6 @@
 import { SvcError } from '../errors.js';
-import { type ExplainQuestion, explainRecord } from '../inspect/explain/explain.js';
-import { renderExplanationJson } from '../inspect/explain/render-json.js';
-import { renderExplanation } from '../inspect/explain/render-text.js';
+import { type ExplainQuestion, explainRecord } from '../inspect/explain/explain-record.js';
+import { renderExplanation, renderExplanationJson } from '../inspect/explain/render-explanation.js';
 import { writeText } from '../runtime/write-output.js';
 import { parseSvcId } from '../store/lookup.js';
 import { guardDatabase } from '../store/open.js';

@@ -1,4 +1,4 @@
-import { loadKeys } from '../config/keys.js';
+import { loadKeys } from '../config/api-keys.js';
 import { type Generation, isUnfinished } from '../domain.js';
 import { SvcError } from '../errors.js';
 import { createPageSupply } from '../export/ask-ahead.js';

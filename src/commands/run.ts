@@ -1,4 +1,4 @@
-import { loadKeys } from '../config/keys.js';
+import { loadKeys } from '../config/api-keys.js';
 import type { Generation } from '../domain.js';
 import { EXIT_BY_CODE, SvcError } from '../errors.js';
 import { writeText } from '../runtime/write-output.js';

@@ -1,9 +1,7 @@
 import { SvcError } from '../errors.js';
 import { createPairReader } from '../inspect/verify/pair-reader.js';
-import { renderVerifyJson } from '../inspect/verify/render-json.js';
-import { renderVerify } from '../inspect/verify/render-text.js';
-import { judgeVerify } from '../inspect/verify/result.js';
-import { verifyRemap } from '../inspect/verify/verify.js';
+import { renderVerify, renderVerifyJson } from '../inspect/verify/render-verify.js';
+import { judgeVerify, verifyRemap } from '../inspect/verify/verify-remap.js';
 import { writeText } from '../runtime/write-output.js';
 import { USUAL_SAMPLE } from './catalogue/options.js';
 import type { Given } from './command.js';

@@ -1,7 +1,7 @@
 import { setTimeout } from 'node:timers/promises';
 import { createApi } from '../api/client.js';
+import { listSecrets, loadKeys } from '../config/api-keys.js';
 import type { Config } from '../config/config.js';
-import { listSecrets, loadKeys } from '../config/keys.js';
 import { SvcError } from '../errors.js';
 import { type EventListener, listenForEvents } from '../inspect/settle/event-listener.js';
 import { waitSettled } from '../inspect/settle/wait-settled.js';

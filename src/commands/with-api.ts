@@ -1,6 +1,6 @@
 import { type Api, createApi } from '../api/client.js';
+import { type ApiKeys, listSecrets, loadKeys } from '../config/api-keys.js';
 import type { Config } from '../config/config.js';
-import { type ApiKeys, listSecrets, loadKeys } from '../config/keys.js';
 import { SvcError } from '../errors.js';
 import type { Io } from './io.js';
 import { withHostWaits } from './with-host-waits.js';

@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { SvcError } from '../errors.js';
+import { errorCodeOf, SvcError } from '../errors.js';
 
 /** A CSV file of the user, and what its lines mean. */
 export interface CsvFormat<Row> {
@@ -35,8 +35,7 @@ function readText(file: string, { what, setting }: Pick<CsvFormat<unknown>, 'wha
   try {
     return readFileSync(file, 'utf8');
   } catch (cause) {
-    const error = cause instanceof Error && 'code' in cause ? String(cause.code) : 'unknown';
-    throw new SvcError('bad_input', `The ${what} ${file} cannot be read (${error}).`, {
+    throw new SvcError('bad_input', `The ${what} ${file} cannot be read (${errorCodeOf(cause)}).`, {
       hint: `Check ${setting} in the configuration.`,
       cause,
     });

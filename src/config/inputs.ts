@@ -1,5 +1,5 @@
-import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
+import { sha256Of } from '../runtime/sha256.js';
 import type { Config } from './config.js';
 
 /**
@@ -51,7 +51,7 @@ export function digestInputFiles(settings: FileSettings): Readonly<Record<string
   const digests: Record<string, string> = {};
   for (const [setting, file] of Object.entries(listInputFiles(settings))) {
     try {
-      digests[setting] = createHash('sha256').update(readFileSync(file)).digest('hex');
+      digests[setting] = sha256Of(readFileSync(file));
     } catch {
       digests[setting] = '';
     }

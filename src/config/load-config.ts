@@ -37,7 +37,7 @@ export function loadConfig(given: {
 }
 
 /** A configuration that is at hand as a value, such as the one a rehearsal makes; `file` only anchors paths. */
-export function buildConfig(value: unknown, file: string, nowMs: number): Config {
+export function parseConfigValue(value: unknown, file: string, nowMs: number): Config {
   return parseConfig({ file: resolve(file), text: '', tree: undefined }, value, nowMs);
 }
 

@@ -7,8 +7,8 @@ import {
   parseTree,
   printParseErrorCode,
 } from 'jsonc-parser';
-import { SvcError } from '../errors.js';
-import { configError, lineOf, type SourceText } from './problems.js';
+import { errorCodeOf, SvcError } from '../errors.js';
+import { configError, lineOf, type Problem, type SourceText } from './problems.js';
 
 /**
  * A configuration file's text with its tree and value. Comments and trailing commas are allowed.
@@ -28,32 +28,23 @@ export function parseConfigFile(file: string): { readonly source: SourceText; re
   }
   const [first] = errors;
   if (first !== undefined) throw syntaxError(source, first);
-  const repeated = findRepeatedKeys(tree, []);
-  if (repeated.length === 0) return { source, value: getNodeValue(tree) };
-  throw configError(
-    source,
-    repeated.map(({ path, offset }) => ({
-      path,
-      // Not counted for problems that are not shown.
-      get message() {
-        return `is set again on line ${lineOf(text, offset)}`;
-      },
-    })),
-  );
+  const repeated = findRepeatedKeys(text, tree, []);
+  if (repeated.length > 0) throw configError(source, repeated);
+  return { source, value: getNodeValue(tree) };
 }
 
 function readConfigText(file: string): string {
   try {
     return readFileSync(file, 'utf8').replace(/^\uFEFF/, '');
   } catch (cause) {
-    const code = cause instanceof Error && 'code' in cause ? String(cause.code) : 'unknown';
-    if (code === 'ENOENT') {
-      throw new SvcError('config', `There is no configuration file ${file}.`, {
-        hint: 'Run `svc-migrate init` to write one, or name yours with --config.',
-        cause,
-      });
+    const code = errorCodeOf(cause);
+    if (code !== 'ENOENT') {
+      throw new SvcError('config', `The configuration file ${file} cannot be read (${code}).`, { cause });
     }
-    throw new SvcError('config', `The configuration file ${file} cannot be read (${code}).`, { cause });
+    throw new SvcError('config', `There is no configuration file ${file}.`, {
+      hint: 'Run `svc-migrate init` to write one, or name yours with --config.',
+      cause,
+    });
   }
 }
 
@@ -86,23 +77,25 @@ function syntaxError({ file, text }: SourceText, error: ParseError): SvcError {
   });
 }
 
-interface Repeated {
-  readonly path: readonly (string | number)[];
-  readonly offset: number;
-}
-
-function findRepeatedKeys(node: Node, path: readonly (string | number)[]): Repeated[] {
+function findRepeatedKeys(text: string, node: Node, path: Problem['path']): Problem[] {
+  const children = node.children ?? [];
   if (node.type === 'array') {
-    return (node.children ?? []).flatMap((child, at) => findRepeatedKeys(child, [...path, at]));
+    return children.flatMap((child, at) => findRepeatedKeys(text, child, [...path, at]));
   }
   if (node.type !== 'object') return [];
   const seen = new Set<string>();
-  return (node.children ?? []).flatMap(({ offset, children = [] }) => {
-    const [key, value] = children;
+  return children.flatMap(({ offset, children: [key, value] = [] }) => {
     const name = String(key?.value);
+    const own = {
+      path: [...path, name],
+      // A getter, because counting lines is slow and only the first problems are shown.
+      get message() {
+        return `is set again on line ${lineOf(text, offset)}`;
+      },
+    };
+    const nested = value === undefined ? [] : findRepeatedKeys(text, value, own.path);
     const isRepeated = seen.has(name);
     seen.add(name);
-    const nested = value === undefined ? [] : findRepeatedKeys(value, [...path, name]);
-    return isRepeated ? [{ path: [...path, name], offset }, ...nested] : nested;
+    return isRepeated ? [own, ...nested] : nested;
   });
 }

@@ -60,8 +60,8 @@ export function describeIssue(issue: z.core.$ZodRawIssue): string | undefined {
     if (issue.input === undefined) return 'is missing';
     return `must be ${EXPECTED[issue.expected] ?? issue.expected}, not ${kindOf(issue.input)}`;
   }
-  if (issue.code === 'too_small') return `must be ${bound(issue, issue.inclusive, 'at least', 'more than')}`;
-  if (issue.code === 'too_big') return `must be ${bound(issue, issue.inclusive, 'at most', 'less than')}`;
+  if (issue.code === 'too_small') return describeBound(issue, issue.minimum, ['at least', 'more than']);
+  if (issue.code === 'too_big') return describeBound(issue, issue.maximum, ['at most', 'less than']);
   if (issue.code === 'invalid_value') {
     return `must be ${issue.values.map((value) => JSON.stringify(value)).join(' or ')}`;
   }
@@ -109,25 +109,23 @@ function kindOf(value: unknown): string {
   return typeof value === 'number' && !Number.isInteger(value) ? 'a fraction' : `a ${typeof value}`;
 }
 
-function bound(issue: z.core.$ZodRawIssue, inclusive: unknown, atLeast: string, moreThan: string): string {
-  const limit = 'minimum' in issue ? issue.minimum : 'maximum' in issue ? issue.maximum : '';
-  const origin = 'origin' in issue ? String(issue.origin) : '';
-  if (origin === 'string') return limit === 1 ? 'not empty' : `${atLeast} ${limit} characters`;
-  if (origin === 'array')
-    return limit === 1 ? 'a list with at least one entry' : `${atLeast} ${limit} entries`;
-  return `${inclusive === false ? moreThan : atLeast} ${limit}`;
+function describeBound(
+  { origin, inclusive }: { readonly origin: string; readonly inclusive?: boolean },
+  limit: number | bigint,
+  [atLeast, moreThan]: readonly [string, string],
+): string {
+  if (origin === 'string') return `must be ${limit === 1 ? 'not empty' : `${atLeast} ${limit} characters`}`;
+  if (origin === 'array') {
+    return `must be ${limit === 1 ? 'a list with at least one entry' : `${atLeast} ${limit} entries`}`;
+  }
+  return `must be ${inclusive === false ? moreThan : atLeast} ${limit}`;
 }
 
 function describe(source: SourceText, { path, message }: Problem): string {
   const line = lineAt(source, path);
-  const place = path.length === 0 ? 'the configuration' : formatPath(path);
+  const parts = path.map((part) => (typeof part === 'number' ? `[${part}]` : `.${String(part)}`));
+  const place = path.length === 0 ? 'the configuration' : parts.join('').replace(/^\./, '');
   return `${place}${line === null ? '' : ` (line ${line})`} ${message}`;
-}
-
-function formatPath(path: readonly PropertyKey[]): string {
-  return path
-    .map((part, at) => (typeof part === 'number' ? `[${part}]` : `${at === 0 ? '' : '.'}${String(part)}`))
-    .join('');
 }
 
 /** The line of the setting, or of the nearest object around it that is there. */

@@ -15,10 +15,11 @@ import { baseUrlProblem, instantOf, parseDuration } from './values.js';
 
 const MIB = 1024 * 1024;
 
+const nonEmpty = z.string().min(1);
 const AN_ID = { error: 'must be an id: digits, in quotes above 9007199254740991' };
 const id = z
   .union([z.int(AN_ID).min(0, AN_ID), z.string().regex(/^\d{1,19}$/, AN_ID)], AN_ID)
-  // Runs after a mismatch too.
+  // zod runs this also where the union did not match.
   .refine((value) => !/^\d{1,19}$/.test(String(value)) || BigInt(value) <= MAX_INT64, 'is beyond 64 bits')
   .transform(BigInt);
 const ids = z.array(id).prefault([]);
@@ -48,159 +49,162 @@ function withoutSlash(url: string): string {
   return url.replace(/\/+$/, '');
 }
 
+function setting<Schema extends z.ZodType>(schema: Schema, description: string) {
+  return schema.describe(description);
+}
+
+/** A whole number. */
+function whole(min: number, max: number, usual: number, description: string) {
+  return z.int().min(min).max(max).default(usual).describe(description);
+}
+
+/** Off by default. */
+function flag(description: string) {
+  return z.boolean().default(false).describe(description);
+}
+
 const keyReference = {
-  apiKeyEnv: environmentName
-    .optional()
-    .describe(
-      `Environment variable that contains the API key. Default without apiKeyFile: ${DEFAULT_V3_KEY_ENV} or ${DEFAULT_V4_KEY_ENV}.`,
-    ),
-  apiKeyFile: z
-    .string()
-    .min(1)
-    .optional()
-    .describe('File that contains the API key and that only its owner can read. Instead of apiKeyEnv.'),
+  apiKeyEnv: setting(
+    environmentName.optional(),
+    `Environment variable that contains the API key. Default without apiKeyFile: ${DEFAULT_V3_KEY_ENV} or ${DEFAULT_V4_KEY_ENV}.`,
+  ),
+  apiKeyFile: setting(
+    nonEmpty.optional(),
+    'File that contains the API key and that only its owner can read. Instead of apiKeyEnv.',
+  ),
 };
 
 const speed = {
-  pageSize: z.int().min(1).max(10_000).default(500).describe('Records to request per page.'),
-  concurrency: z.int().min(1).max(256).default(8).describe('Concurrent requests, per host.'),
+  pageSize: whole(1, 10_000, 500, 'Records to request per page.'),
+  concurrency: whole(1, 256, 8, 'Concurrent requests, per host.'),
   requestsPerSecond: z.number().positive().max(10_000).default(20).describe('Requests per second, per host.'),
 };
 
 const region = strict({
-  baseUrl: baseUrl
-    .transform(withoutSlash)
-    .describe('V3 address of the region. Requests go to {baseUrl}/{category}/{model}.'),
+  baseUrl: setting(
+    baseUrl.transform(withoutSlash),
+    'V3 address of the region. Requests go to {baseUrl}/{category}/{model}.',
+  ),
   ...keyReference,
 });
 
 const v3 = strict({
-  regions: z
-    .record(regionName, region)
-    .refine((regions) => Object.keys(regions).length > 0, 'needs at least one region')
-    .describe('V3 endpoints, each under a name of your choice, with its own API key and request limits.'),
+  regions: setting(
+    z
+      .record(regionName, region)
+      .refine((regions) => Object.keys(regions).length > 0, 'needs at least one region'),
+    'V3 endpoints, each under a name of your choice, with its own API key and request limits.',
+  ),
   ...speed,
   companies: ids.describe(
     'Company ids by which each V3 list is split, so that the parts are read in parallel. Empty: one list for all.',
   ),
-  sweepOverlap: duration
-    .prefault('15m')
-    .describe(
-      'After reading a list, records changed while it was read are read again. This setting says how far before the start of that reading the search begins.',
-    ),
+  sweepOverlap: setting(
+    duration.prefault('15m'),
+    'After reading a list, records changed while it was read are read again. This setting says how far before the start of that reading the search begins.',
+  ),
 });
 
 const v4 = strict({
-  baseUrl: baseUrl
-    .refine((text) => !/\/v4\/*$/i.test(text), 'must not end in /v4: it is added to every request')
-    .transform(withoutSlash)
-    .describe('V4 address without /v4. Requests go to {baseUrl}/v4/core/companies/….'),
+  baseUrl: setting(
+    baseUrl
+      .refine((text) => !/\/v4\/*$/i.test(text), 'must not end in /v4: it is added to every request')
+      .transform(withoutSlash),
+    'V4 address without /v4. Requests go to {baseUrl}/v4/core/companies/….',
+  ),
   ...keyReference,
   ...speed,
-  includeDeleted: z
-    .union([z.literal('auto'), z.boolean()], { error: 'must be "auto", true or false' })
-    .default('auto')
-    .describe(
-      'Whether to request deleted records from V4. auto: request them, and continue without them where V4 refuses.',
-    ),
+  includeDeleted: setting(
+    z.union([z.literal('auto'), z.boolean()], { error: 'must be "auto", true or false' }).default('auto'),
+    'Whether to request deleted records from V4. auto: request them, and continue without them where V4 refuses.',
+  ),
   companies: ids.describe("V4 company ids to read. Empty: all in V4's list of companies."),
-  companyIdField: fieldName
-    .nullable()
-    .default(null)
-    .describe(
-      "Field that contains the id of a company in V4's list of companies. null: the first of <prefix>id, <prefix>company_id and id.",
-    ),
-  eventTypeField: z
-    .string()
-    .min(1)
-    .default('type')
-    .describe(
-      'Member that contains the type of a webhook event, for --listen. Dots separate nested members.',
-    ),
+  companyIdField: setting(
+    fieldName.nullable().default(null),
+    "Field that contains the id of a company in V4's list of companies. null: the first of <prefix>id, <prefix>company_id and id.",
+  ),
+  eventTypeField: setting(
+    nonEmpty.default('type'),
+    'Member that contains the type of a webhook event, for --listen. Dots separate nested members.',
+  ),
 });
 
 const model = strict({
   v3: modelPath.describe('V3 path: category/model.'),
-  v4: modelName
-    .nullable()
-    .optional()
-    .describe(
-      'V4 data model name. null: V4 does not have this model. Default: a guess, which is shown as such.',
-    ),
+  v4: setting(
+    modelName.nullable().optional(),
+    'V4 data model name. null: V4 does not have this model. Default: a guess, which is shown as such.',
+  ),
   expand: z.array(fieldName).optional().describe('Related objects to request with each record.'),
-  children: z
-    .array(fieldName)
-    .optional()
-    .describe('Fields whose items have ids of their own. These children are matched within their parents.'),
+  children: setting(
+    z.array(fieldName).optional(),
+    'Fields whose items have ids of their own. These children are matched within their parents.',
+  ),
 });
 
 const companies = strict({
-  match: z
-    .union([z.enum(['auto', 'same_id', 'overlap']), strict({ file: z.string().min(1) })], {
-      error: 'must be "auto", "same_id", "overlap" or {"file": "companies.csv"}',
-    })
-    .default('auto')
-    .describe(
-      'How V3 companies are paired with V4 companies: auto, same_id, overlap, or a file with the columns region,v3_company_id,v4_company_id.',
-    ),
+  match: setting(
+    z
+      .union([z.enum(['auto', 'same_id', 'overlap']), strict({ file: nonEmpty })], {
+        error: 'must be "auto", "same_id", "overlap" or {"file": "companies.csv"}',
+      })
+      .default('auto'),
+    'How V3 companies are paired with V4 companies: auto, same_id, overlap, or a file with the columns region,v3_company_id,v4_company_id.',
+  ),
   include: ids.describe('Only these V3 companies. Empty: all.'),
   exclude: ids.describe('V3 companies to leave out.'),
 });
 
 const backfill = strict({
-  since: parsed(instantOf, 'must be an ISO 8601 time such as "2026-08-20T00:00:00Z"')
-    .optional()
-    .describe(
-      "Start of the history that V4 loaded at its first sync. Default: inferred from V4's records; the report says so.",
-    ),
-  days: z
-    .number()
-    .positive()
-    .max(36_500)
-    .optional()
-    .describe('The same in days before now. Use since instead once the first sync has begun.'),
-  dateFields: z
-    .array(fieldName)
-    .min(1)
-    .default([...DEFAULT_DATE_FIELDS])
-    .describe('Dates from the platform that decide whether a record is older than this history.'),
+  since: setting(
+    parsed(instantOf, 'must be an ISO 8601 time such as "2026-08-20T00:00:00Z"').optional(),
+    "Start of the history that V4 loaded at its first sync. Default: inferred from V4's records; the report says so.",
+  ),
+  days: setting(
+    z.number().positive().max(36_500).optional(),
+    'The same in days before now. Use since instead once the first sync has begun.',
+  ),
+  dateFields: setting(
+    z
+      .array(fieldName)
+      .min(1)
+      .default([...DEFAULT_DATE_FIELDS]),
+    'Dates from the platform that decide whether a record is older than this history.',
+  ),
 });
 
 const http = strict({
-  timeoutMs: z
-    .int()
-    .min(1)
-    .max(3_600_000)
-    .default(60_000)
-    .describe('Longest time for one request, in milliseconds.'),
-  attempts: z
-    .int()
-    .min(1)
-    .max(100)
-    .default(6)
-    .describe('Attempts per page before the list is left incomplete.'),
-  maxWaitMs: z
-    .int()
-    .min(0)
-    .max(86_400_000)
-    .default(300_000)
-    .describe('Longest wait to accept when the service asks for one, in milliseconds.'),
-  maxBodyMiB: z.int().min(1).max(1024).default(64).describe('Largest response body to accept, in MiB.'),
-  allowHttp: z
-    .boolean()
-    .default(false)
-    .describe('Allow plain HTTP to other machines. The API key is then sent unencrypted.'),
+  timeoutMs: whole(1, 3_600_000, 60_000, 'Longest time for one request, in milliseconds.'),
+  attempts: whole(1, 100, 6, 'Attempts per page before the list is left incomplete.'),
+  maxWaitMs: whole(
+    0,
+    86_400_000,
+    300_000,
+    'Longest wait to accept when the service asks for one, in milliseconds.',
+  ),
+  maxBodyMiB: whole(1, 1024, 64, 'Largest response body to accept, in MiB.'),
+  allowHttp: flag('Allow plain HTTP to other machines. The API key is then sent unencrypted.'),
 }).transform(({ maxBodyMiB, ...rest }) => ({ ...rest, maxBodyBytes: maxBodyMiB * MIB }));
+
+const drift = strict({
+  ignore: setting(
+    z.record(z.string(), z.array(nonEmpty)).default({}),
+    'Fields not to compare, by V3 model. "*" stands for every model.',
+  ),
+  trustDataHash: flag(
+    'Request data_hash from both APIs, and treat records with equal hashes as equal. This hides differences in fields that the hash does not cover.',
+  ),
+});
 
 const limitsByName = Object.fromEntries(LIMIT_NAMES.map((name) => [name, limitValue.exactOptional()]));
 const limits = strict({
   ...limitsByName,
-  models: z
-    .record(z.string(), strict(limitsByName))
-    .prefault({})
-    .describe('Limits for one model, by its V3 path. They outrank the other limits.'),
+  models: setting(
+    z.record(z.string(), strict(limitsByName)).prefault({}),
+    'Limits for one model, by its V3 path. They outrank the other limits.',
+  ),
 }).transform(({ models, ...rest }) => {
-  // The type of the shape has lost the names.
+  // Computed keys are not part of the shape's type.
   const global: Readonly<Record<string, LimitValue>> = rest;
   return { global, models };
 });
@@ -208,53 +212,36 @@ const limits = strict({
 /** The configuration file: what it may hold, with defaults. JSON Schema is generated from it. */
 export const configSchema = strict({
   $schema: z.string().optional().describe('JSON Schema, for editors.'),
-  database: z
-    .string()
-    .min(1)
-    .default(DEFAULT_DATABASE)
-    .describe('Database file. --db and SVC_MIGRATE_DB outrank this setting.'),
-  fieldPrefix: fieldName
-    .default(DEFAULT_FIELD_PREFIX)
-    .describe("The service's field prefix: <prefix>id, <prefix>company_id, <prefix>updated_at."),
+  database: setting(
+    nonEmpty.default(DEFAULT_DATABASE),
+    'Database file. --db and SVC_MIGRATE_DB outrank this setting.',
+  ),
+  fieldPrefix: setting(
+    fieldName.default(DEFAULT_FIELD_PREFIX),
+    "The service's field prefix: <prefix>id, <prefix>company_id, <prefix>updated_at.",
+  ),
   v3: v3.describe('The earlier API.'),
   v4: v4.describe('The current API.'),
-  models: z
-    .array(model.transform(resolveModel))
-    .min(1)
-    .optional()
-    .describe('Models to migrate. Default: the eight V3 models of the specification, and invoices.'),
+  models: setting(
+    z.array(model.transform(resolveModel)).min(1).optional(),
+    'Models to migrate. Default: the eight V3 models of the specification, and invoices.',
+  ),
   companies: companies.prefault({}).describe('Which companies, and how they are paired.'),
-  decisions: z
-    .string()
-    .min(1)
-    .nullable()
-    .default(null)
-    .describe(
-      'CSV file of decisions where the data are not enough, with the columns model,path,region,v3_company_id,v3_svc_id,v4_svc_id,note.',
-    ),
+  decisions: setting(
+    nonEmpty.nullable().default(null),
+    'CSV file of decisions where the data are not enough, with the columns model,path,region,v3_company_id,v3_svc_id,v4_svc_id,note.',
+  ),
   backfill: backfill.prefault({}).describe('The history that V4 loaded.'),
   http: http.prefault({}).describe('Timeouts and retries.'),
-  payload: z
-    .enum(['full', 'ids'])
-    .default('full')
-    .describe('full: store records as received. ids: store only what matching needs.'),
-  drift: strict({
-    ignore: z
-      .record(z.string(), z.array(z.string().min(1)))
-      .default({})
-      .describe('Fields not to compare, by V3 model. "*" stands for every model.'),
-    trustDataHash: z
-      .boolean()
-      .default(false)
-      .describe(
-        'Request data_hash from both APIs, and treat records with equal hashes as equal. This hides differences in fields that the hash does not cover.',
-      ),
-  })
-    .prefault({})
-    .describe('How the contents of matched records are compared.'),
-  limits: limits
-    .prefault({})
-    .describe('How many findings the gate accepts, as counts or as percentages of the rows with a V3 id.'),
+  payload: setting(
+    z.enum(['full', 'ids']).default('full'),
+    'full: store records as received. ids: store only what matching needs.',
+  ),
+  drift: setting(drift.prefault({}), 'How the contents of matched records are compared.'),
+  limits: setting(
+    limits.prefault({}),
+    'How many findings the gate accepts, as counts or as percentages of the rows with a V3 id.',
+  ),
   apply: applySchema.prefault({}).describe('Your own data that contain ids of the service, for apply.'),
   maxAge: duration.prefault('24h').describe('The gate fails if a list was read longer ago than this.'),
 });

@@ -39,7 +39,7 @@ export function instantOf(text: string): number | null {
   if (!/^\d{4}-\d{2}-\d{2}(T\d{2}:\d{2}(:\d{2}(\.\d{1,9})?)?(Z|[+-]\d{2}:\d{2}))?$/.test(text)) return null;
   const ms = Date.parse(text);
   if (Number.isNaN(ms)) return null;
-  // Date.parse takes 30 February for 1 March.
+  // Date.parse reads 30 February as 1 March.
   const day = new Date(`${text.slice(0, 10)}T00:00:00Z`);
   return !Number.isNaN(day.getTime()) && day.toISOString().startsWith(text.slice(0, 10)) ? ms : null;
 }

@@ -1,5 +1,5 @@
 import type { Config } from '../../src/config/config.js';
-import { buildConfig } from '../../src/config/load-config.js';
+import { parseConfigValue } from '../../src/config/load-config.js';
 
 /** The smallest configuration: everything else is default. */
 export const MINIMAL = {
@@ -10,5 +10,5 @@ export const MINIMAL = {
 export const NOW_MS = Date.UTC(2026, 10, 20);
 
 export function sampleConfig(more: Readonly<Record<string, unknown>> = {}): Config {
-  return buildConfig({ ...MINIMAL, ...more }, '/project/svc-migrate.config.json', NOW_MS);
+  return parseConfigValue({ ...MINIMAL, ...more }, '/project/svc-migrate.config.json', NOW_MS);
 }

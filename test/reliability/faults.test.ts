@@ -3,7 +3,7 @@ import type { AddressInfo } from 'node:net';
 import pLimit from 'p-limit';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Config } from '../../src/config/config.js';
-import { buildConfig } from '../../src/config/load-config.js';
+import { parseConfigValue } from '../../src/config/load-config.js';
 import { EXIT_BY_CODE } from '../../src/errors.js';
 import { type Sandbox, startSandbox } from '../../src/sandbox/start.js';
 import { describeError } from '../../src/text/describe-error.js';
@@ -60,7 +60,7 @@ function configFor(server: FaultServer, database: string, timeoutMs: number): Co
   const text = JSON.stringify(sandbox.config()).replaceAll(sandbox.v4, server.origin);
   const value = JSON.parse(text) as { v3: object; v4: object; models: { v3: string }[] };
   const speed = { pageSize: 3, concurrency: 1, requestsPerSecond: 10_000 };
-  return buildConfig(
+  return parseConfigValue(
     {
       ...value,
       database,

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { validateXML } from 'xmllint-wasm';
 import { runExplain } from '../../src/commands/explain.js';
 import type { Config } from '../../src/config/config.js';
-import { buildConfig } from '../../src/config/load-config.js';
+import { parseConfigValue } from '../../src/config/load-config.js';
 import { renderHtml } from '../../src/report/render-html.js';
 import { renderMarkdown } from '../../src/report/render-markdown.js';
 import { reportSchema } from '../../src/report/schema.js';
@@ -67,7 +67,7 @@ async function openJob(scene: HostileScene): Promise<Job> {
   const job: Job = {
     scene,
     folder,
-    config: buildConfig({ ...scene.config(), database }, join(folder, CONFIG), Date.now()),
+    config: parseConfigValue({ ...scene.config(), database }, join(folder, CONFIG), Date.now()),
     run: async (...args) => {
       const ended = await runCli(args, { cwd: folder, env: keysOf(scene.apiKey) });
       expectClean(ended.stderr);

@@ -3,7 +3,7 @@ import type { AddressInfo } from 'node:net';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { createApi } from '../../src/api/client.js';
 import type { Config } from '../../src/config/config.js';
-import { buildConfig } from '../../src/config/load-config.js';
+import { parseConfigValue } from '../../src/config/load-config.js';
 import type { ProgressEvent } from '../../src/domain.js';
 import { createPageSupply } from '../../src/export/ask-ahead.js';
 import { exportV3 } from '../../src/export/export-v3.js';
@@ -73,7 +73,7 @@ function settings(companies: number) {
 }
 
 function configFor(database: string, companies: number): Config {
-  return buildConfig({ ...settings(companies), database }, `${database}.json`, 0);
+  return parseConfigValue({ ...settings(companies), database }, `${database}.json`, 0);
 }
 
 interface Wait {

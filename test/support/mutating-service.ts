@@ -1,5 +1,5 @@
 import { setImmediate } from 'node:timers/promises';
-import { buildConfig } from '../../src/config/load-config.js';
+import { parseConfigValue } from '../../src/config/load-config.js';
 import { type Sandbox, startSandbox } from '../../src/sandbox/start.js';
 import type { TruthRow } from '../../src/sandbox/truth.js';
 import type { Db } from '../../src/store/open.js';
@@ -102,7 +102,7 @@ function configFor(sandbox: Sandbox, database: string) {
     models: { v3: string }[];
   };
   const speed = { pageSize: 4, concurrency: 2, requestsPerSecond: 10_000 };
-  return buildConfig(
+  return parseConfigValue(
     {
       ...value,
       database,

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { createApi } from '../../src/api/client.js';
 import type { Config } from '../../src/config/config.js';
 import { buildFingerprint } from '../../src/config/inputs.js';
-import { buildConfig } from '../../src/config/load-config.js';
+import { parseConfigValue } from '../../src/config/load-config.js';
 import { createPageSupply } from '../../src/export/ask-ahead.js';
 import { exportV3 } from '../../src/export/export-v3.js';
 import { exportV4 } from '../../src/export/export-v4.js';
@@ -27,7 +27,11 @@ export async function doWholeJob(
 ): Promise<Job> {
   const folder = mkdtempSync(join(tmpdir(), 'svc-migrate-job-'));
   const config = change(
-    buildConfig({ ...sandbox.config(), database: join(folder, 'job.db') }, join(folder, 'c.json'), NOW.now()),
+    parseConfigValue(
+      { ...sandbox.config(), database: join(folder, 'job.db') },
+      join(folder, 'c.json'),
+      NOW.now(),
+    ),
   );
   const { signal } = new AbortController();
   const onProgress = (): void => {};

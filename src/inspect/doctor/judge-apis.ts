@@ -2,7 +2,7 @@ import type { Config } from '../../config/config.js';
 import { isLoopback } from '../../config/values.js';
 import type { SvcError } from '../../errors.js';
 import { countOf, formatDuration, groupDigits } from '../../text/numbers.js';
-import { type Finding, note, ok, problem, warning } from './finding.js';
+import { type Finding, note, ok, problem, warning } from './doctor-finding.js';
 import type {
   DatabaseFacts,
   PairPreview,
@@ -50,7 +50,7 @@ function judgeHostError({ label, baseUrl }: ProbedHost, error: SvcError): Findin
   const area = isKey ? 'keys' : label === 'V4' ? 'V4' : 'V3';
   const { exitCode } = error;
   const isOwn = exitCode === 2 || exitCode === 3 || exitCode === 5 || exitCode === 6;
-  // An answer that stays wrong is not the API at that address, or not of the shape that is configured.
+  // An invalid response after all attempts: another server at that address, or a configuration that does not fit.
   const exit = error.code === 'bad_response' ? 2 : isOwn ? exitCode : 4;
   const about = error.message.includes(label) ? error.message : `${label}: ${error.message}`;
   const fix = error.hint ?? 'Check baseUrl and the network.';

@@ -1,7 +1,7 @@
 import type { Config } from '../../config/config.js';
 import { countOf, groupDigits } from '../../text/numbers.js';
 import { sizeOf } from './ask-list.js';
-import { type Finding, note, ok, problem, warning } from './finding.js';
+import { type Finding, note, ok, problem, warning } from './doctor-finding.js';
 import { missingModels } from './probe-names.js';
 import type { ListAnswer, ProbedList, ProbedV4 } from './probe-results.js';
 
@@ -192,8 +192,8 @@ function judgeAnswering({ lists, asked }: ProbedV4, { models }: Config): Finding
 }
 
 /**
- * Models that V3 has records of and V4 has none of, though it holds others: where V4 answers to any name, this is
- * how a wrong one looks.
+ * Models that V3 has records of and V4 has none of, though it holds others: where V4 answers to any name, a
+ * wrong name looks like this.
  */
 export function* judgeHollow(v4: ProbedV4, v3: readonly ProbedList[]): Generator<Finding> {
   const { lists, answersAnything } = v4;

@@ -1,6 +1,6 @@
 import type { Config } from '../../config/config.js';
 import { countOf, formatTime, groupDigits } from '../../text/numbers.js';
-import { type Finding, note, ok, problem, warning } from './finding.js';
+import { type Finding, note, ok, problem, warning } from './doctor-finding.js';
 import type { DatabaseFacts, ListAnswer, LocalFacts, RemoteFacts } from './probe-results.js';
 
 /** As package.json has it. */

@@ -20,7 +20,7 @@ export interface Sample extends List {
 }
 
 /**
- * Looks for the latest keys of V3 companies in V4 companies: samples of long lists seldom hold the same records.
+ * Looks up the latest keys of V3 companies in V4 companies: samples of long lists seldom hold the same records.
  * `v3` must hold the latest records first.
  */
 export async function lookUpKeys(

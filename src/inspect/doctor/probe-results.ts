@@ -1,4 +1,4 @@
-import type { Config } from '../../config/config.js';
+import type { Config, Endpoint } from '../../config/config.js';
 import type { CompanyMatch, Generation, ModelPair, ParsedRecord } from '../../domain.js';
 import type { SvcError } from '../../errors.js';
 
@@ -63,13 +63,10 @@ export interface ParameterEffects {
 }
 
 /** One configured address with its key. */
-export interface ProbedHost {
+export interface ProbedHost extends Pick<Endpoint, 'region' | 'baseUrl' | 'keySource'> {
   /** `V3`, `V3 eu` or `V4`. */
   readonly label: string;
   readonly generation: Generation;
-  readonly region: string;
-  readonly baseUrl: string;
-  readonly keySource: string;
   /** Why the key cannot be used at all. */
   readonly keyError: SvcError | null;
   /** Why the first request failed. */

@@ -81,7 +81,7 @@ async function probeV3Host(options: ProbeOptions, ask: AskList, endpoint: Endpoi
     ...list,
     answer: await ask(list, Math.min(SAMPLE, pageSize)),
   });
-  // One alone: a refused key or a dead host is asked once.
+  // The first request goes alone, so that a refused key or an unreachable host causes one error, not many.
   const begun = await sample(first);
   const error = fatalError(begun.answer);
   if (error !== null) return { host: { ...host, error }, lists: [], page: null };
@@ -108,7 +108,7 @@ async function probeV4Host(
   const models = config.models.filter(({ v4 }) => v4 !== null);
   const listsOf = (companyId: bigint): List[] => models.map((pair) => ({ region: '', companyId, pair }));
   const [first] = companies.flatMap(listsOf);
-  // Companies that the configuration names were not requested: one request, before many share its fate.
+  // With companies from the configuration, V4 was not contacted yet: one request before many that would fail alike.
   const isUntried = config.v4.companies.length > 0 && first !== undefined;
   const error = isUntried ? fatalError(await ask(first, 1)) : null;
   if (error !== null) return failed(error);

@@ -1,3 +1,4 @@
+import { z } from 'zod';
 import type { Config } from '../../config/config.js';
 import { damaged } from '../../store/checksum.js';
 import type { Db } from '../../store/open.js';
@@ -11,13 +12,12 @@ import {
   readStoredChild,
   readStoredRecord,
   readStoryRows,
-  type StoredObject,
   type StoryRow,
 } from '../../store/story-rows.js';
 import type { StreamRow } from '../../store/stream-row.js';
 import type { VerifiedRemap } from '../../store/verified-remap.js';
-import { namedIds, parseEvidence } from './evidence.js';
-import type { CompanyPairing, ListReading, Reading, SeenObject, StoryFacts } from './story.js';
+import { namedIds, parseRowEvidence } from './row-evidence.js';
+import type { CompanyPairing, ExportedObject, ListReading, Reading, StoryFacts } from './story.js';
 
 /** What reading stories needs. */
 export interface StorySource {
@@ -31,29 +31,27 @@ export interface StorySource {
 
 /** Everything known about a row that was found. */
 export function readStoryFacts(source: StorySource, row: StoryRow, readings: readonly Reading[]): StoryFacts {
-  const company = readCompanyRow(source.db, {
-    region: row.region,
-    v3: row.v3_company_id,
-    v4: row.v4_company_id,
-  });
+  const { region, v3_company_id, v4_company_id } = row;
+  const company = readCompanyRow(source.db, { region, v3: v3_company_id, v4: v4_company_id });
   // A row that only V4 has names no V3 company; the pair of its company does.
   const place: Place = {
     row,
-    region: row.region ?? company?.region ?? null,
-    v3: row.v3_company_id ?? company?.v3_company_id ?? null,
-    v4: row.v4_company_id ?? company?.v4_company_id ?? null,
+    region: region ?? company?.region ?? null,
+    v3: v3_company_id ?? company?.v3_company_id ?? null,
+    v4: v4_company_id ?? company?.v4_company_id ?? null,
   };
   const v3 = readSide(source, place, 'v3', row.v3_svc_id);
   const v4 = readSide(source, place, 'v4', row.v4_svc_id);
-  const ids = namedIds(parseEvidence(row.evidence));
   return {
     row,
     readings,
     v3,
     v4,
-    named: ids.flatMap(({ side, svcId }) => readSide(source, place, side, svcId) ?? []),
+    named: namedIds(parseRowEvidence(row.evidence)).flatMap(
+      ({ side, svcId }) => readSide(source, place, side, svcId) ?? [],
+    ),
     lists: listsOf(source, place),
-    company: company === undefined ? null : toPairing(company),
+    company: company === undefined ? null : describePairing(company),
     parents: row.path === '' ? [] : parentsOf(source, row, v3 ?? v4),
   };
 }
@@ -68,77 +66,49 @@ interface Place {
 
 /** The object of one side, where the export holds it. */
 function readSide(
-  source: StorySource,
+  { db, remap, isCurrent, config }: StorySource,
   place: Place,
-  side: 'v3' | 'v4',
-  svcId: bigint | null,
-): SeenObject | null {
-  const { row } = place;
-  const companyId = place[side];
-  if (svcId === null || companyId === null) return null;
-  const region = side === 'v3' ? (place.region ?? '') : '';
-  const stored = { generation: side, model: row.model, region, companyId, svcId } as const;
-  if (row.path === '') {
-    const record = readStoredRecord(source.db, stored);
-    if (record === undefined && source.isCurrent) throw damaged('A stored record');
-    return record === undefined ? null : seenRecord(source.db, record, side, region);
-  }
-  const [parent] = readParents(source.db, source.remap, {
-    ...stored,
-    path: row.path,
-    parentPlatformId: row.parent_platform_id,
-  });
-  if (parent === undefined && source.isCurrent) throw damaged('A stored record');
-  return parent === undefined ? null : seenChild(source, parent, side, region, row.path, svcId);
-}
-
-function seenRecord(db: Db, record: StoredObject, generation: 'v3' | 'v4', region: string): SeenObject {
-  return {
-    generation,
-    region,
-    companyId: record.company_id,
-    svcId: record.svc_id,
-    parentSvcId: null,
-    platformId: record.platform_id,
-    platformUniqueId: record.unique_id,
-    deleted: record.deleted === 1n,
-    updatedMs: msOf(record.updated_ms),
-    latestMs: msOf(record.latest_ms),
-    latestFrom: record.latest_from,
-    createdMs: msOf(record.created_ms),
-    fields: readRecordFields(db, record.record_id),
-  };
-}
-
-function seenChild(
-  { db, config }: StorySource,
-  parent: StoredObject,
   generation: 'v3' | 'v4',
-  region: string,
-  path: string,
-  svcId: bigint,
-): SeenObject | null {
-  const child = readStoredChild(db, parent.record_id, path, svcId);
+  svcId: bigint | null,
+): ExportedObject | null {
+  const { model, path, parent_platform_id: parentPlatformId } = place.row;
+  const companyId = place[generation];
+  if (svcId === null || companyId === null) return null;
+  const region = generation === 'v3' ? (place.region ?? '') : '';
+  const stored = { generation, model, region, companyId, svcId } as const;
+  const record =
+    path === ''
+      ? readStoredRecord(db, stored)
+      : readParents(db, remap, { ...stored, path, parentPlatformId })[0];
+  if (record === undefined) {
+    if (isCurrent) throw damaged('A stored record');
+    return null;
+  }
+  const child = path === '' ? null : readStoredChild(db, record.record_id, path, svcId);
   if (child === undefined) return null;
+  const { platform_id, unique_id, deleted } = child ?? record;
   return {
     generation,
     region,
-    companyId: parent.company_id,
-    svcId,
-    parentSvcId: parent.svc_id,
-    platformId: child.platform_id,
-    platformUniqueId: child.unique_id,
-    deleted: child.deleted === 1n,
-    updatedMs: null,
-    latestMs: null,
-    latestFrom: null,
-    createdMs: null,
-    fields: readChildFields(db, parent.record_id, path, svcId, `${config.fieldPrefix}id`),
+    company_id: String(companyId),
+    svc_id: String(svcId),
+    parent_svc_id: child === null ? null : String(record.svc_id),
+    platform_id,
+    platform_unique_id: unique_id,
+    deleted: deleted === 1n,
+    updated: child === null ? isoOf(record.updated_ms) : null,
+    latest: child === null ? isoOf(record.latest_ms) : null,
+    latestFrom: child === null ? record.latest_from : null,
+    created: child === null ? isoOf(record.created_ms) : null,
+    fields:
+      child === null
+        ? readRecordFields(db, record.record_id)
+        : readChildFields(db, record.record_id, path, svcId, `${config.fieldPrefix}id`),
   };
 }
 
-function msOf(value: bigint | null): number | null {
-  return value === null ? null : Number(value);
+function isoOf(ms: bigint | null): string | null {
+  return ms === null ? null : new Date(Number(ms)).toISOString();
 }
 
 /** The lists that hold the two records, or would. */
@@ -152,59 +122,50 @@ function listsOf({ config, streams }: StorySource, { row, region, v3, v4 }: Plac
       (companyId === null || v3 === null || companyId === v3),
   );
   const inV4 = ofModel.filter(({ generation, companyId }) => generation === 'v4' && companyId === v4);
-  const found = [...inV3, ...inV4].map(toReading);
+  const found: ListReading[] = [...inV3, ...inV4].map((stream) => ({
+    generation: stream.generation,
+    name: `${stream.generation.toUpperCase()} ${nameOfList(stream)}`,
+    state: stream.state,
+    readAt: stream.readAt,
+    note: stream.endNote,
+  }));
   const isInV4 = config.models.some((pair) => pair.v3 === model && pair.v4 !== null);
   if (inV4.length > 0 || v4 === null || !isInV4) return found;
   const name = `V4 ${nameOfList({ region: '', model, companyId: v4 })}`;
   return [...found, { generation: 'v4', name, state: null, readAt: null, note: null }];
 }
 
-function toReading(stream: StreamRow): ListReading {
-  const { generation, state, readAt, endNote } = stream;
-  return {
-    generation,
-    name: `${generation.toUpperCase()} ${nameOfList(stream)}`,
-    state,
-    readAt,
-    note: endNote,
-  };
-}
+const candidatesSchema = z
+  .array(z.record(z.string(), z.unknown()))
+  // Other notes name no candidates.
+  .catch([]);
 
-function toPairing(row: CompanyRow): CompanyPairing {
+function describePairing(row: CompanyRow): CompanyPairing {
+  const candidates = candidatesSchema.parse(JSON.parse(row.note)).map((other) => {
+    const isV3 = other['v4_company_id'] === undefined;
+    const who = isV3 ? `V3 ${other['v3_company_id']} (${other['region']})` : `V4 ${other['v4_company_id']}`;
+    return `${who}: ${other['agreeing_keys']} of ${other['shared_keys']} shared keys agree`;
+  });
   return {
     matchedBy: row.matched_by,
     v3: row.v3_company_id === null ? null : `${row.v3_company_id} (${row.region ?? ''})`,
     v4: row.v4_company_id?.toString() ?? null,
     sharedKeys: Number(row.shared_keys),
     agreeingKeys: Number(row.agreeing_keys),
-    candidates: candidatesOf(row),
+    candidates,
   };
 }
 
-/** `V4 9: 3 of 5 shared keys agree`. */
-function candidatesOf({ note }: CompanyRow): string[] {
-  const rows: unknown = JSON.parse(note);
-  if (!Array.isArray(rows)) return [];
-  return rows.map((row: Readonly<Record<string, unknown>>) => {
-    const who =
-      row['v4_company_id'] === undefined
-        ? `V3 ${row['v3_company_id']} (${row['region']})`
-        : `V4 ${row['v4_company_id']}`;
-    return `${who}: ${row['agreeing_keys']} of ${row['shared_keys']} shared keys agree`;
-  });
-}
-
-/** What became of the records with the parent's key, on the child's side. */
-function parentsOf({ db, remap }: StorySource, row: StoryRow, child: SeenObject | null): string[] {
-  if (child === null || child.parentSvcId === null) return [];
-  const by = child.generation;
-  const question = { model: row.model, by, value: child.parentSvcId, path: '' } as const;
-  const rows = readStoryRows(db, remap, { ...question, region: row.region, companyId: child.companyId }, 5);
-  return rows.map((parent) => {
-    const twin = by === 'v3' ? parent.v4_svc_id : parent.v3_svc_id;
-    const other = by === 'v3' ? 'V4' : 'V3';
-    const outcome = `${parent.status}${parent.reason === null ? '' : `/${parent.reason}`}`;
-    const pair = twin === null ? '' : `, ${other} ${twin}`;
-    return `${row.model} ${by.toUpperCase()} ${child.parentSvcId}, platform_id ${parent.platform_id ?? 'none'}: ${outcome}${pair}`;
+/** The results of the records with the parent's key, on the child's side. */
+function parentsOf({ db, remap }: StorySource, row: StoryRow, child: ExportedObject | null): string[] {
+  if (child === null || child.parent_svc_id === null) return [];
+  const { generation: by, parent_svc_id: id } = child;
+  const place = { model: row.model, path: '', region: row.region, companyId: BigInt(child.company_id) };
+  return readStoryRows(db, remap, { ...place, by, value: BigInt(id) }, 5).map((parent) => {
+    const { status, reason, platform_id, v3_svc_id, v4_svc_id } = parent;
+    const outcome = `${status}${reason === null ? '' : `/${reason}`}`;
+    const twin = by === 'v3' ? ['V4', v4_svc_id] : ['V3', v3_svc_id];
+    const pair = twin[1] === null ? '' : `, ${twin.join(' ')}`;
+    return `${row.model} ${by.toUpperCase()} ${id}, platform_id ${platform_id ?? 'none'}: ${outcome}${pair}`;
   });
 }

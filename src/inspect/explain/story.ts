@@ -1,24 +1,25 @@
 import type { PayloadField, StoryRow } from '../../store/story-rows.js';
 
-/** What an id, or a key, was taken for. */
+/** How the question was understood: as an id of either side, or as a key. */
 export type Reading = 'v3' | 'v4' | 'platform_id';
 
-/** A record or child as the export holds it. */
-export interface SeenObject {
+/** A record or child as the export holds it, in the form of `--json`. */
+export interface ExportedObject {
   readonly generation: 'v3' | 'v4';
   readonly region: string;
-  readonly companyId: bigint;
-  readonly svcId: bigint;
-  /** Of the record that a child lies in. */
-  readonly parentSvcId: bigint | null;
-  readonly platformId: string | null;
-  readonly platformUniqueId: string | null;
+  readonly company_id: string;
+  readonly svc_id: string;
+  /** Of the record that a child is in. */
+  readonly parent_svc_id: string | null;
+  readonly platform_id: string | null;
+  readonly platform_unique_id: string | null;
   readonly deleted: boolean;
-  readonly updatedMs: number | null;
-  readonly latestMs: number | null;
+  /** ISO 8601. */
+  readonly updated: string | null;
+  readonly latest: string | null;
   readonly latestFrom: 'platform' | 'service' | null;
-  readonly createdMs: number | null;
-  /** Single-valued fields as received; empty where no payload is kept. */
+  readonly created: string | null;
+  /** Not in JSON: single-valued fields as received; empty where no payload is kept. */
   readonly fields: readonly PayloadField[];
 }
 
@@ -38,22 +39,22 @@ export interface CompanyPairing {
   readonly v4: string | null;
   readonly sharedKeys: number;
   readonly agreeingKeys: number;
-  /** Other companies that keys spoke for, worded. */
+  /** Other companies that share keys, as text. */
   readonly candidates: readonly string[];
 }
 
 /** Everything the database knows about one row of the remap. */
 export interface StoryFacts {
   readonly row: StoryRow;
-  /** Each way the question leads to this row. */
+  /** Each way in which the question leads to this row. */
   readonly readings: readonly Reading[];
-  readonly v3: SeenObject | null;
-  readonly v4: SeenObject | null;
+  readonly v3: ExportedObject | null;
+  readonly v4: ExportedObject | null;
   /** Records that the evidence names. */
-  readonly named: readonly SeenObject[];
+  readonly named: readonly ExportedObject[];
   readonly lists: readonly ListReading[];
   readonly company: CompanyPairing | null;
-  /** Rows of the record that a child lies in: `V3 5: matched with V4 9`. */
+  /** Rows of the record that a child is in: `V3 5: matched with V4 9`. */
   readonly parents: readonly string[];
 }
 
@@ -63,15 +64,15 @@ export interface FieldLine {
   /** null where the record has no such field, or holds null. */
   readonly v3: string | null;
   readonly v4: string | null;
-  /** `own`: given by each generation for itself, so not compared; `alone`: there is no other record. */
+  /** `own`: each generation has its own, so not compared; `alone`: there is no other record. */
   readonly verdict: 'same' | 'differs' | 'one_side' | 'own' | 'alone';
 }
 
-/** The story of one record or child, told. */
+/** The story of one record or child, in words. */
 export interface Story {
   readonly facts: StoryFacts;
   readonly fields: readonly FieldLine[];
-  /** Whether one of the two in \`fields\` is no twin, only named by the evidence. */
+  /** Whether one of the two in `fields` is only named by the evidence, not paired. */
   readonly isCandidate: boolean;
   /** The status and reason in a few plain words. */
   readonly title: string;
@@ -89,11 +90,11 @@ export interface Explanation {
   readonly id: bigint | null;
   readonly platformId: string | null;
   readonly stories: readonly Story[];
-  /** Rows beyond those told. */
+  /** Whether there are more rows. */
   readonly isCut: boolean;
   /** Where there is no story: what is known about why. */
   readonly unknown: readonly string[];
-  /** What weakens all of it. */
+  /** What makes all of it less certain. */
   readonly warnings: readonly string[];
   readonly builtAt: string;
 }

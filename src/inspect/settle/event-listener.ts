@@ -4,18 +4,18 @@ import { SvcError } from '../../errors.js';
 import type { EventMeaning } from './settling.js';
 
 /** The service's event types that say something about a backfill. */
-const MEANINGS: Readonly<Record<string, EventMeaning>> = {
-  SYNC_STARTED: 'moving',
-  DATA_MODEL_CHANGES: 'moving',
-  SYNC_COMPLETED: 'completed',
-};
+const MEANINGS: ReadonlyMap<unknown, EventMeaning> = new Map([
+  ['SYNC_STARTED', 'moving'],
+  ['DATA_MODEL_CHANGES', 'moving'],
+  ['SYNC_COMPLETED', 'completed'],
+]);
 
 /** Events are small; a larger body is not one. */
 const MAX_EVENT_BYTES = 1 << 20;
 
 export interface EventListener {
   readonly port: number;
-  /** What came since the last call. */
+  /** The events received since the last call. */
   take(): EventMeaning[];
   close(): Promise<void>;
 }
@@ -24,14 +24,15 @@ export interface EventListener {
  * Takes webhook events over HTTP. Payload shapes are unknown: any JSON is accepted, and `typeField` names the
  * member that holds the type, as a dotted path. Events say when to look, never what is true.
  *
- * @throws SvcError `usage` where the port cannot be had
+ * @throws SvcError `usage` where the port is not available
  */
 export async function listenForEvents(host: string, port: number, typeField: string): Promise<EventListener> {
-  let heard: EventMeaning[] = [];
+  const received: EventMeaning[] = [];
   const server = createServer((request, response) => {
-    readEvent(request, typeField).then(
-      (meaning) => {
-        if (meaning !== null) heard.push(meaning);
+    readEvent(request).then(
+      (event) => {
+        const meaning = meaningOf(event, typeField);
+        if (meaning !== null) received.push(meaning);
         response.writeHead(204).end();
       },
       () => response.writeHead(400).end(),
@@ -47,11 +48,7 @@ export async function listenForEvents(host: string, port: number, typeField: str
   const address = server.address();
   return {
     port: typeof address === 'object' && address !== null ? address.port : port,
-    take: () => {
-      const taken = heard;
-      heard = [];
-      return taken;
-    },
+    take: () => received.splice(0),
     close: async () => {
       server.closeAllConnections();
       server.close();
@@ -60,7 +57,7 @@ export async function listenForEvents(host: string, port: number, typeField: str
   };
 }
 
-async function readEvent(request: IncomingMessage, typeField: string): Promise<EventMeaning | null> {
+async function readEvent(request: IncomingMessage): Promise<unknown> {
   const chunks: Buffer[] = [];
   let size = 0;
   for await (const chunk of request as AsyncIterable<Buffer>) {
@@ -68,7 +65,7 @@ async function readEvent(request: IncomingMessage, typeField: string): Promise<E
     if (size > MAX_EVENT_BYTES) throw new RangeError('not an event');
     chunks.push(chunk);
   }
-  return meaningOf(JSON.parse(Buffer.concat(chunks).toString('utf8')), typeField);
+  return JSON.parse(Buffer.concat(chunks).toString('utf8'));
 }
 
 /** What an event means; null for types that say nothing about a backfill. */
@@ -78,5 +75,5 @@ export function meaningOf(event: unknown, typeField: string): EventMeaning | nul
     if (typeof value !== 'object' || value === null || !Object.hasOwn(value, name)) return null;
     value = Reflect.get(value, name);
   }
-  return typeof value === 'string' && Object.hasOwn(MEANINGS, value) ? (MEANINGS[value] ?? null) : null;
+  return MEANINGS.get(value) ?? null;
 }

@@ -6,20 +6,21 @@ import {
   beginSettling,
   type EventMeaning,
   hasSettled,
-  hearEvent,
   type Observation,
   observe,
   quietNeeded,
+  recordEvent,
+  type SettleRules,
   type Settling,
 } from './settling.js';
 
 export interface WaitOptions {
   readonly config: Config;
-  /** Asked with a page size of 1: only the counts matter. */
+  /** With a page size of 1: only the counts matter. */
   readonly source: Pick<Api, 'fetchPage' | 'fetchV4Companies'>;
-  /** How long every count must stay as it is. */
+  /** How long every count must stay the same. */
   readonly settleMs: number;
-  /** How long to wait at most. */
+  /** Longest wait. */
   readonly timeoutMs: number;
   readonly clock: { readonly now: () => number };
   /** Rejects when the wait is interrupted. */
@@ -31,7 +32,6 @@ export interface WaitOptions {
 
 export interface Settled {
   readonly waitedMs: number;
-  readonly looks: number;
   readonly lists: number;
   readonly records: number;
 }
@@ -44,43 +44,48 @@ const NAMED = 3;
 /**
  * Waits until V4's backfill has settled: no list's count changed for the settling time.
  *
- * @throws SvcError `not_settled` after the timeout, or where V4 gives no counts to watch; what asking throws
+ * @throws SvcError `not_settled` after the timeout, or where V4 gives no counts to watch; and as requests do
  */
 export async function waitSettled(options: WaitOptions): Promise<Settled> {
-  const { settleMs, timeoutMs, clock } = options;
+  const { settleMs, timeoutMs, clock, onProgress } = options;
   const rules = { settleMs, pollMs: Math.min(LONGEST_POLL_MS, Math.max(1, Math.ceil(settleMs / LOOKS))) };
   const startedMs = clock.now();
   let state = beginSettling(await look(options));
-  for (let looks = 1; ; looks += 1) {
-    tell(options, state, rules);
-    if (hasSettled(state, rules)) return describeSettled(state, clock.now() - startedMs, looks);
-    const leftMs = startedMs + timeoutMs - clock.now();
-    if (leftMs <= 0) throw notSettled(state, timeoutMs);
-    await options.sleep(Math.min(rules.pollMs, leftMs));
-    for (const meaning of options.takeEvents()) state = hearEvent(state, meaning, clock.now());
+  for (;;) {
+    reportProgress(state, rules, onProgress);
+    const waitedMs = clock.now() - startedMs;
+    if (hasSettled(state, rules)) {
+      const counts = [...state.last.counts.values()];
+      const records = counts.reduce<number>((sum, n) => sum + (n ?? 0), 0);
+      return { waitedMs, lists: counts.length, records };
+    }
+    if (waitedMs >= timeoutMs) throw notSettled(state, timeoutMs);
+    await options.sleep(Math.min(rules.pollMs, timeoutMs - waitedMs));
+    for (const meaning of options.takeEvents()) state = recordEvent(state, meaning, clock.now());
     state = observe(state, await look(options));
   }
 }
 
-/** Asks every list of every V4 company for its count. */
+/** Requests the count of every list of every V4 company. */
 async function look({ config, source, clock }: WaitOptions): Promise<Observation> {
   const counts = new Map<string, number | null>();
   const { companies } = await source.fetchV4Companies();
-  const asked = companies.flatMap(({ companyId }) =>
-    config.models
-      .filter(({ v4 }) => v4 !== null)
-      .map(async (pair) => {
-        counts.set(`${pair.v3} of company ${companyId}`, await readCount(source, pair, companyId));
-      }),
+  const models = config.models.filter(({ v4 }) => v4 !== null);
+  const lists = companies.flatMap(({ companyId }) => models.map((pair) => ({ companyId, pair })));
+  await Promise.all(
+    lists.map(async ({ companyId, pair }) => {
+      const name = `${pair.v3} of company ${companyId}`;
+      counts.set(name, await fetchCount(source, pair, companyId, name));
+    }),
   );
-  await Promise.all(asked);
   return { atMs: clock.now(), counts };
 }
 
-async function readCount(
+async function fetchCount(
   source: WaitOptions['source'],
   pair: ModelPair,
   companyId: bigint,
+  name: string,
 ): Promise<number | null> {
   const stream = { generation: 'v4', region: '', model: pair.v3, companyId } as const;
   try {
@@ -90,52 +95,32 @@ async function readCount(
     if (error instanceof SvcError && error.facts['status'] === 404) return null;
     throw error;
   }
-  throw new SvcError('not_settled', `V4 gives no total_count for ${pair.v3} of company ${companyId}.`, {
+  throw new SvcError('not_settled', `V4 gives no total_count for ${name}.`, {
     hint: 'Whether the backfill goes on cannot be seen: leave out --wait and export once you know it is over.',
   });
 }
 
-function tell(
-  { onProgress }: WaitOptions,
-  state: Settling,
-  rules: { settleMs: number; pollMs: number },
-): void {
-  const quietMs = state.last.atMs - state.quietSinceMs;
-  const names = state.moved
-    .slice(0, NAMED)
-    .map(({ list, before, now }) => `${list} ${before ?? 0} → ${now ?? 0}`);
-  const more = state.moved.length > NAMED ? ` and ${state.moved.length - NAMED} more` : '';
-  const what = state.moved.length === 0 ? 'backfill is quiet' : `backfill moves: ${names.join(', ')}${more}`;
+function reportProgress(state: Settling, rules: SettleRules, onProgress: OnProgress): void {
+  const { moved, shrunk, last, quietSinceMs } = state;
+  const names = moved.slice(0, NAMED).map(({ list, before, now }) => `${list} ${before ?? 0} → ${now ?? 0}`);
+  const more = moved.length > NAMED ? ` and ${moved.length - NAMED} more` : '';
   onProgress({
     kind: 'step',
-    name: what,
-    done: Math.round(quietMs / 1000),
+    name: moved.length === 0 ? 'backfill is quiet' : `backfill moves: ${names.join(', ')}${more}`,
+    done: Math.round((last.atMs - quietSinceMs) / 1000),
     total: Math.ceil(quietNeeded(state, rules) / 1000),
   });
-  for (const list of state.moved.length > 0 ? state.shrunk : []) {
+  for (const list of moved.length > 0 ? shrunk : []) {
     onProgress({ kind: 'note', level: 'warning', text: `${list} lost records while V4 was filling.` });
   }
 }
 
-function describeSettled(state: Settling, waitedMs: number, looks: number): Settled {
-  const counts = [...state.last.counts.values()];
-  return {
-    waitedMs,
-    looks,
-    lists: counts.length,
-    records: counts.reduce<number>((sum, n) => sum + (n ?? 0), 0),
-  };
-}
-
-function notSettled(state: Settling, timeoutMs: number): SvcError {
-  const names = state.moved.slice(0, NAMED).map(({ list }) => list);
-  const moving =
+function notSettled({ moved }: Settling, timeoutMs: number): SvcError {
+  const names = moved.slice(0, NAMED).map(({ list }) => list);
+  const why =
     names.length === 0 ? 'it has not been quiet for long enough' : `still moving: ${names.join(', ')}`;
-  return new SvcError(
-    'not_settled',
-    `V4's backfill has not settled in ${Math.round(timeoutMs / 1000)} s; ${moving}.`,
-    {
-      hint: 'Run again later, or allow more with --wait-timeout.',
-    },
-  );
+  const waited = `${Math.round(timeoutMs / 1000)} s`;
+  return new SvcError('not_settled', `V4's backfill has not settled in ${waited}; ${why}.`, {
+    hint: 'Run again later, or allow more with --wait-timeout.',
+  });
 }

@@ -1,8 +1,7 @@
-import type { Api } from '../../api/client.js';
-import { type NarrowAnswer, type NarrowRequest, prepareFetchNarrow } from '../../api/narrow-list.js';
 import type { Config } from '../../config/config.js';
-import type { ModelPair, ParsedRecord } from '../../domain.js';
+import type { ParsedRecord } from '../../domain.js';
 import { SvcError } from '../../errors.js';
+import { createRecordSource, type RecordApi } from '../read-records.js';
 
 /** A record as the remap names it. */
 export interface RecordRef {
@@ -11,7 +10,7 @@ export interface RecordRef {
   readonly region: string;
   readonly companyId: bigint;
   readonly svcId: bigint;
-  /** The key it should have: asked for where the id cannot be. */
+  /** The key it should have, for lists that cannot be filtered by id. */
   readonly platformId: string;
 }
 
@@ -22,70 +21,49 @@ export interface PairReader {
 }
 
 /** Reads V3 by a filtered list and V4 by its single-record route, deleted records included. */
-export function createPairReader(api: Pick<Api, 'fetchRecord' | 'fetchWorded'>, config: Config): PairReader {
-  const pairs = new Map(config.models.map((pair) => [pair.v3, pair]));
-  const pairOf = (model: string): ModelPair => {
-    const pair = pairs.get(model);
-    if (pair === undefined) throw new TypeError(`Model ${model} is not in the configuration.`);
-    return pair;
-  };
-  const fetchNarrow = prepareFetchNarrow(api, config);
-  const isIdFilterDead = new Set<string>();
+export function createPairReader(api: RecordApi, config: Config): PairReader {
+  const source = createRecordSource(api, config);
+  /** V3 lists that do not honour a filter by id. */
+  const ignoresIds = new Set<string>();
   return {
     readV3: async (ref) => {
-      const base = {
-        generation: 'v3',
-        region: ref.region,
-        pair: pairOf(ref.model),
-        companyId: null,
-      } as const;
-      const list = `${ref.region} ${ref.model}`;
-      if (!isIdFilterDead.has(list)) {
-        const answer = await fetchNarrow({ ...base, by: 'svc_id', value: String(ref.svcId) });
-        if (answer.kind === 'records') return pick(answer, ref);
-        isIdFilterDead.add(list);
+      const { model, region, companyId, platformId } = ref;
+      const list = { generation: 'v3', model, region } as const;
+      const name = `${region} ${model}`;
+      if (!ignoresIds.has(name)) {
+        const value = String(ref.svcId);
+        const answer = await source.byFilter({ ...list, companyId: null, by: 'svc_id', value });
+        if (answer.kind === 'records') return pick(answer.records, ref);
+        ignoresIds.add(name);
       }
-      return pick(await fetchByKey(fetchNarrow, { ...base, companyId: ref.companyId }, ref), ref);
+      const answer = await source.byFilter({ ...list, companyId, by: 'platform_id', value: platformId });
+      if (answer.kind === 'records') return pick(answer.records, ref);
+      throw new SvcError('bad_response', `V3 honours no filter by id or platform_id on ${model}.`, {
+        hint: 'Single V3 records cannot be read there; `svc-migrate doctor` shows what the API honours.',
+        facts: { model, region },
+      });
     },
     readV4: async (ref) => {
-      const pair = pairOf(ref.model);
-      const record = await api.fetchRecord({ pair, companyId: ref.companyId, svcId: ref.svcId });
+      const { model, companyId, svcId } = ref;
+      const record = await source.byRoute(model, companyId, svcId);
       if (record !== null) return record;
-      // The route may not show deleted records; the list does.
-      const base = { generation: 'v4', region: '', pair, companyId: ref.companyId, by: 'svc_id' } as const;
-      return pick(await orNothing(fetchNarrow({ ...base, value: String(ref.svcId) })), ref);
+      const list = { generation: 'v4', model, region: '', companyId } as const;
+      try {
+        // The route may not show deleted records; the list does.
+        const answer = await source.byFilter({ ...list, by: 'svc_id', value: String(svcId) });
+        return answer.kind === 'records' ? pick(answer.records, ref) : null;
+      } catch (error) {
+        // A list that does not exist shows nothing beyond what the route said.
+        if (error instanceof SvcError && error.code === 'http_status' && error.facts['status'] === 404) {
+          return null;
+        }
+        throw error;
+      }
     },
   };
 }
 
-/** @throws SvcError `bad_response` where V3 honours no filter that could find the record */
-async function fetchByKey(
-  fetchNarrow: (request: NarrowRequest) => Promise<NarrowAnswer>,
-  base: Omit<NarrowRequest, 'by' | 'value'>,
-  ref: RecordRef,
-): Promise<NarrowAnswer> {
-  const answer = await fetchNarrow({ ...base, by: 'platform_id', value: ref.platformId });
-  if (answer.kind === 'records') return answer;
-  throw new SvcError('bad_response', `V3 honours no filter by id or platform_id on ${ref.model}.`, {
-    hint: 'Single V3 records cannot be read there; `svc-migrate doctor` shows what the API honours.',
-    facts: { model: ref.model, region: ref.region },
-  });
-}
-
-/** A V4 list that does not exist, or is not narrowed, shows nothing beyond what the route said. */
-async function orNothing(asked: Promise<NarrowAnswer>): Promise<NarrowAnswer> {
-  try {
-    return await asked;
-  } catch (error) {
-    const isAbsent =
-      error instanceof SvcError && error.code === 'http_status' && error.facts['status'] === 404;
-    if (isAbsent) return { kind: 'records', records: [] };
-    throw error;
-  }
-}
-
-function pick(answer: NarrowAnswer, { svcId, companyId }: RecordRef): ParsedRecord | null {
-  if (answer.kind !== 'records') return null;
-  const found = answer.records.filter((record) => record.svcId === svcId);
+function pick(records: readonly ParsedRecord[], { svcId, companyId }: RecordRef): ParsedRecord | null {
+  const found = records.filter((record) => record.svcId === svcId);
   return found.find((record) => record.companyId === companyId) ?? found[0] ?? null;
 }

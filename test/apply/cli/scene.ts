@@ -1,6 +1,6 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { buildConfig } from '../../../src/config/load-config.js';
+import { parseConfigValue } from '../../../src/config/load-config.js';
 import { buildRemap } from '../../../src/match/build-remap.js';
 import { openDatabase } from '../../../src/store/open.js';
 import { Sqlite } from '../../../src/store/sqlite.js';
@@ -63,7 +63,7 @@ function makeNewIds(): number[] {
 
 function buildDatabase(folder: string, input: object, news: readonly number[]): void {
   const now = Date.parse('2026-11-20T00:00:00Z');
-  const config = buildConfig(input, join(folder, 'svc-migrate.config.json'), now);
+  const config = parseConfigValue(input, join(folder, 'svc-migrate.config.json'), now);
   const v3: Thing[] = Array.from({ length: MAPPED + UNMAPPED }, (_, at) => ({
     id: at + 1,
     key: `k${at + 1}`,

@@ -3,7 +3,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import type { Finding } from '../../../src/inspect/doctor/finding.js';
+import type { Finding } from '../../../src/inspect/doctor/doctor-finding.js';
 import { addQuirk, NO_QUIRKS } from '../../../src/sandbox/quirks.js';
 import type { Sandbox, SandboxOptions } from '../../../src/sandbox/start.js';
 import { filesIn, keysOf, makeFolder, runCli } from '../../cli/spawn-cli.js';

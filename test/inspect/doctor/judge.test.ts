@@ -1,6 +1,11 @@
 import { describe, expect, it } from 'vitest';
 import { SvcError } from '../../../src/errors.js';
-import { judgeFindings, note, type ProblemCode, problem } from '../../../src/inspect/doctor/finding.js';
+import {
+  judgeFindings,
+  note,
+  type ProblemCode,
+  problem,
+} from '../../../src/inspect/doctor/doctor-finding.js';
 import { judgeClocks, judgeParameters } from '../../../src/inspect/doctor/judge-apis.js';
 import { judgeV3Lists, judgeV4Models } from '../../../src/inspect/doctor/judge-lists.js';
 import {

@@ -1,7 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { explainRecord } from '../../../src/inspect/explain/explain.js';
-import { renderExplanationJson } from '../../../src/inspect/explain/render-json.js';
-import { renderExplanation } from '../../../src/inspect/explain/render-text.js';
+import { explainRecord } from '../../../src/inspect/explain/explain-record.js';
+import { renderExplanation, renderExplanationJson } from '../../../src/inspect/explain/render-explanation.js';
 import { startSandbox } from '../../../src/sandbox/start.js';
 import { EVERYTHING, type RemapRow, readRemap } from '../../../src/store/remap.js';
 import { campaign } from '../../support/campaign.js';

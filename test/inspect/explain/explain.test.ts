@@ -49,7 +49,7 @@ describe('explain', () => {
     );
     expect(await explain(MIXED, { id: '3', options: { path: '' }, spoil, width: 110 })).toBe(
       `accounting/invoices 3, as of the remap of 2026-11-01 01:00 UTC
-This id exists on both sides, for different things: V3 ids and V4 ids overlap. Both are told.
+This id exists on both sides, for different things: V3 ids and V4 ids overlap. Both are shown.
 
 Taken for a V3 svc_id: the record V3 3 of company 1 (default)
   Missing from V4, cause unknown (unmatched/unexplained): None of the known reasons applies.
@@ -113,7 +113,7 @@ Taken for a V4 svc_id: the record V4 3 of company 1
       /^ {2}Parent: older than V4's history \(unmatched\/parent_outside_backfill_window\): Its parent: all its dates/m,
     );
     expect(lonely).toMatch(
-      /^ {2}It lies in accounting\/invoices V3 2, platform_id b: unmatched\/outside_backfill_window\.$/m,
+      /^ {2}It is in accounting\/invoices V3 2, platform_id b: unmatched\/outside_backfill_window\.$/m,
     );
     const paired = await explainJson(MIXED, { id: '21', options: { path: 'line_items' } });
     expect(paired.stories).toMatchObject([
@@ -125,7 +125,7 @@ Taken for a V4 svc_id: the record V4 3 of company 1
       },
     ]);
     expect(paired.stories[0].because).toEqual([
-      'It lies in accounting/invoices V3 1, platform_id a: matched, V4 2.',
+      'It is in accounting/invoices V3 1, platform_id a: matched, V4 2.',
     ]);
   });
 
@@ -267,7 +267,7 @@ Taken for a V4 svc_id: the record V4 3 of company 1
     expect(left.unknown).toEqual([
       'V3 (default) shows it for a company that the configuration leaves out: nothing of it was kept.',
       'A V4 object of company 1 that holds this value could not be taken as a record (bad_company_id); see the table rejected.',
-      '1 lists of accounting/invoices were not read in full: it may be in one of them.',
+      '1 list of accounting/invoices was not read in full: it may be in that one.',
     ]);
     expect(left.warnings).toHaveLength(1);
   });

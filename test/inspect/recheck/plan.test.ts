@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { StreamState } from '../../../src/domain.js';
-import { planRecheck } from '../../../src/inspect/recheck/plan.js';
+import { planRecheck } from '../../../src/inspect/recheck/plan-recheck.js';
 import type { OpenRow } from '../../../src/store/open-findings.js';
 import { FIRST_POSITION, type StreamRow } from '../../../src/store/stream-row.js';
 import { configOf, INVOICES } from '../../support/exported.js';
@@ -68,11 +68,11 @@ function plan(
     config: configOf(),
   });
   return {
-    asks: made.asks.map(
+    asks: made.questions.map(
       ({ stream, companyId, by, value }) => `${stream.generation} ${companyId} ${by} ${value}`,
     ),
     lists: [...made.lists].map(({ generation, companyId }) => `${generation} ${companyId ?? 'all'}`).sort(),
-    asksCompanies: made.asksCompanies,
+    asksCompanies: made.readsCompanies,
   };
 }
 

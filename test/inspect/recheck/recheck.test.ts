@@ -1,8 +1,8 @@
 import { afterEach, describe, expect, it } from 'vitest';
 import type { ParsedPage } from '../../../src/domain.js';
 import { SvcError } from '../../../src/errors.js';
-import { renderRecheck, renderRecheckJson } from '../../../src/inspect/recheck/render.js';
-import { judgeRecheck } from '../../../src/inspect/recheck/result.js';
+import { judgeRecheck } from '../../../src/inspect/recheck/recheck-rounds.js';
+import { renderRecheck, renderRecheckJson } from '../../../src/inspect/recheck/render-recheck.js';
 import { listStreams } from '../../../src/store/streams.js';
 import { compareWithTruth } from '../../support/compare-truth.js';
 import { newScene, type Scene } from './scene.js';
@@ -192,7 +192,7 @@ describe('recheck', () => {
     ]);
     expect(result.healed).toEqual([]);
     expect(renderRecheck(result, 200)).toContain(
-      `1 V3 record vanished without a tombstone: V3 shows them no more, not even as deleted.\n  payments/tax_rates V3 ${gone} (default)\n  Only a whole reading drops them: svc-migrate export v3 --restart --model payments/tax_rates\n`,
+      `1 V3 record vanished without a tombstone: V3 no longer shows it, not even as deleted.\n  payments/tax_rates V3 ${gone} (default)\n  Only a whole reading drops it: svc-migrate export v3 --restart --model payments/tax_rates\n`,
     );
   });
 

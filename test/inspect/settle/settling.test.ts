@@ -3,8 +3,8 @@ import { meaningOf } from '../../../src/inspect/settle/event-listener.js';
 import {
   beginSettling,
   hasSettled,
-  hearEvent,
   observe,
+  recordEvent,
   type Settling,
 } from '../../../src/inspect/settle/settling.js';
 
@@ -17,7 +17,7 @@ function watch(...steps: readonly (number | null | 'moving' | 'completed')[]): S
   const [first, ...rest] = steps;
   let state = beginSettling(look(typeof first === 'string' ? null : (first ?? null)));
   for (const step of rest) {
-    if (step === 'moving' || step === 'completed') state = hearEvent(state, step, atMs);
+    if (step === 'moving' || step === 'completed') state = recordEvent(state, step, atMs);
     else {
       atMs += 10;
       state = observe(state, look(step));

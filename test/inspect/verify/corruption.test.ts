@@ -6,9 +6,8 @@ import {
   type PairReader,
   type RecordRef,
 } from '../../../src/inspect/verify/pair-reader.js';
-import { createRandom } from '../../../src/inspect/verify/random.js';
-import type { VerifyResult } from '../../../src/inspect/verify/result.js';
-import { verifyRemap } from '../../../src/inspect/verify/verify.js';
+import { createRandom } from '../../../src/inspect/verify/sample.js';
+import { type VerifyResult, verifyRemap } from '../../../src/inspect/verify/verify-remap.js';
 import { type Sandbox, startSandbox } from '../../../src/sandbox/start.js';
 import { campaign } from '../../support/campaign.js';
 import { openSandboxApi } from '../../support/sandbox-api.js';

@@ -3,7 +3,7 @@ import type { Api } from '../../../src/api/client.js';
 import type { ParsedChild, ParsedPage, ParsedRecord } from '../../../src/domain.js';
 import { SvcError } from '../../../src/errors.js';
 import { createPairReader, type PairReader } from '../../../src/inspect/verify/pair-reader.js';
-import { readLive, type Verdict } from '../../../src/inspect/verify/read-live.js';
+import { type PairVerdict, readLive } from '../../../src/inspect/verify/read-live.js';
 import type { MappedPair } from '../../../src/store/mapped-pairs.js';
 import { configOf, INVOICES } from '../../support/exported.js';
 
@@ -183,7 +183,7 @@ function readerOf(known: Known): PairReader {
 }
 
 async function judge(pairs: readonly MappedPair[], known: Known) {
-  const verdicts: Verdict[] = [];
+  const verdicts: PairVerdict[] = [];
   const { unread } = await readLive({
     pairs,
     total: pairs.length,

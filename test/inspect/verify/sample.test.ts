@@ -1,8 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { upperBound } from '../../../src/inspect/verify/confidence.js';
-import { createRandom } from '../../../src/inspect/verify/random.js';
-import { planSample } from '../../../src/inspect/verify/sample.js';
+import { createRandom, planSample, upperBound } from '../../../src/inspect/verify/sample.js';
 
 const strata = fc.array(fc.nat(60), { minLength: 1, maxLength: 12 });
 

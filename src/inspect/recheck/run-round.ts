@@ -10,7 +10,7 @@ import type { StreamRow } from '../../store/stream-row.js';
 import { listStreams } from '../../store/streams.js';
 import { readV4Companies } from '../../store/v4-companies.js';
 import { askAgain } from './ask-again.js';
-import { planRecheck } from './plan.js';
+import { planRecheck } from './plan-recheck.js';
 
 /** Reads lists again as an export does; models and companies narrow it. */
 export type ReadAgain = (
@@ -30,15 +30,15 @@ export interface RoundOptions {
   readonly runUninterruptible: <T>(work: () => T) => Promise<T>;
 }
 
-/** What one round asked. */
+/** What one round requested. */
 export interface RoundResult {
-  /** Records asked for one by one. */
+  /** Records requested one by one. */
   readonly asked: number;
   /** Lists that were read again. */
   readonly lists: number;
-  /** Records that were new or had changed, of those asked for one by one. */
+  /** Records that were new or had changed, of those requested one by one. */
   readonly changed: number;
-  /** V3 ids that V3 shows no more, not even as deleted. */
+  /** V3 ids that V3 no longer shows, not even as deleted. */
   readonly vanished: readonly { readonly region: string; readonly model: string; readonly svcId: string }[];
   readonly failed: number;
   /** Lists that were not read to their end. */
@@ -47,8 +47,8 @@ export interface RoundResult {
 }
 
 /**
- * Asks both APIs again about the open findings of the remap in the database and stores what has changed. The
- * remap itself is left for the caller to rebuild.
+ * Requests the records and lists of the open findings again and stores what has changed. The caller rebuilds the
+ * remap.
  *
  * @throws SvcError `auth`, `redirect`, `config`, and as an export does
  */
@@ -63,56 +63,42 @@ export async function runRound(options: RoundOptions): Promise<RoundResult> {
       config,
     }),
   );
-  const narrow = await askAgain(plan.asks, { db, config, api, saver, onProgress });
-  const lists = new Set([...plan.lists, ...narrow.lists]);
-  const needsCompanies = plan.asksCompanies || [...lists].some(({ generation }) => generation === 'v4');
-  const arrived = needsCompanies ? await findNewCompanies(options) : [];
-  const read = await readLists([...lists], arrived, options);
+  const single = await askAgain(plan.questions, { db, config, api, saver, onProgress });
+  const lists = [...new Set([...plan.lists, ...single.lists])];
+  let arrived: readonly bigint[] = [];
+  if (plan.readsCompanies || lists.some(({ generation }) => generation === 'v4')) {
+    const known = new Set(readV4Companies(db));
+    const { companies } = await api.fetchV4Companies();
+    arrived = [...new Set(companies.map(({ companyId }) => companyId))].filter((id) => !known.has(id));
+  }
+  const read = await readLists([...groupV3(lists), ...groupV4(lists, arrived, config)], options);
   return {
-    asked: plan.asks.length,
-    lists: read.lists,
-    changed: narrow.changed,
-    vanished: narrow.vanished.map(({ stream, value }) => ({
-      region: stream.region,
-      model: stream.model,
+    asked: plan.questions.length,
+    lists: lists.length,
+    changed: single.changed,
+    vanished: single.vanished.map(({ stream: { region, model }, value }) => ({
+      region,
+      model,
       svcId: value,
     })),
-    failed: narrow.failed,
+    failed: single.failed,
     unfinished: read.unfinished,
-    firstError: (narrow.firstError ?? read.firstError)?.message ?? null,
+    firstError: (single.firstError ?? read.firstError)?.message ?? null,
   };
 }
 
-/** Companies that V4 lists now and did not when it was exported. */
-async function findNewCompanies({ db, api }: RoundOptions): Promise<bigint[]> {
-  const known = new Set(readV4Companies(db));
-  const { companies } = await api.fetchV4Companies();
-  return [...new Set(companies.map(({ companyId }) => companyId))].filter((id) => !known.has(id));
-}
-
-interface ListsRead {
-  readonly lists: number;
-  readonly unfinished: number;
-  readonly firstError: SvcError | null;
-}
-
-/** One reading by the exporter: the product of its models and companies. */
-interface Group {
+/** One reading by the exporter: every model of every company. */
+interface ListGroup {
   readonly generation: Generation;
   readonly models: readonly string[];
   readonly companies: readonly bigint[];
 }
 
-async function readLists(
-  lists: readonly StreamRow[],
-  arrived: readonly bigint[],
-  options: RoundOptions,
-): Promise<ListsRead> {
+async function readLists(groups: readonly ListGroup[], { readAgain }: RoundOptions) {
   let unfinished = 0;
   let firstError: SvcError | null = null;
-  const groups = [...groupV3(lists), ...groupV4(lists, arrived, options.config)];
   for (const { generation, models, companies } of groups) {
-    const summary = await options.readAgain(generation, models, companies);
+    const summary = await readAgain(generation, models, companies);
     firstError ??= summary.firstError;
     const own = summary.streams.filter(
       ({ model, companyId }) =>
@@ -121,11 +107,11 @@ async function readLists(
     );
     unfinished += own.filter(isUnfinished).length;
   }
-  return { lists: lists.length, unfinished, firstError };
+  return { unfinished, firstError };
 }
 
-/** An export that continues leaves finished lists alone, so those begun and those to be topped up go apart. */
-function groupV3(lists: readonly StreamRow[]): Group[] {
+/** An export that continues leaves finished lists alone, so unfinished and finished lists go apart. */
+function groupV3(lists: readonly StreamRow[]): ListGroup[] {
   const v3 = lists.filter(({ generation }) => generation === 'v3');
   return [v3.filter(isUnfinished), v3.filter((stream) => !isUnfinished(stream))].flatMap((own) => {
     const models = [...new Set(own.map(({ model }) => model))];
@@ -134,7 +120,7 @@ function groupV3(lists: readonly StreamRow[]): Group[] {
 }
 
 /** Companies whose lists of the same models are to be read go together. */
-function groupV4(lists: readonly StreamRow[], arrived: readonly bigint[], config: Config): Group[] {
+function groupV4(lists: readonly StreamRow[], arrived: readonly bigint[], config: Config): ListGroup[] {
   const byCompany = new Map<string, { models: Set<string>; company: bigint; begun: boolean }>();
   const add = (company: bigint, model: string, begun: boolean) => {
     const name = `${company} ${begun}`;
@@ -143,11 +129,10 @@ function groupV4(lists: readonly StreamRow[], arrived: readonly bigint[], config
     byCompany.set(name, known);
   };
   for (const stream of lists) {
-    if (stream.generation === 'v4' && stream.companyId !== null) {
-      add(stream.companyId, stream.model, isUnfinished(stream));
-    }
+    const { generation, companyId, model } = stream;
+    if (generation === 'v4' && companyId !== null) add(companyId, model, isUnfinished(stream));
   }
-  // Their lists would else be begun and never read.
+  // Their lists would otherwise be begun and never read.
   const inV4 = config.models.filter(({ v4 }) => v4 !== null);
   for (const company of arrived) for (const { v3 } of inV4) add(company, v3, true);
   const groups = new Map<string, { models: readonly string[]; companies: bigint[] }>();

@@ -4,21 +4,21 @@ import { type RecheckScope, recheckScope } from '../../reasons.js';
 import type { CompanyPairs, OpenRow } from '../../store/open-findings.js';
 import type { StreamRow } from '../../store/stream-row.js';
 
-/** One narrow question to one list. */
-export interface Ask {
+/** A request for the records of one list with one id or key. */
+export interface RecordQuestion {
   readonly stream: StreamRow;
   readonly companyId: bigint;
   readonly by: 'svc_id' | 'platform_id';
   readonly value: string;
 }
 
-/** What a recheck asks. */
+/** What a recheck requests. */
 export interface RecheckPlan {
-  readonly asks: readonly Ask[];
+  readonly questions: readonly RecordQuestion[];
   /** Lists to read again: nothing narrower would do, or would be cheaper. */
   readonly lists: ReadonlySet<StreamRow>;
-  /** Whether V4 is to be asked which companies it has. */
-  readonly asksCompanies: boolean;
+  /** Whether V4's list of companies is read again. */
+  readonly readsCompanies: boolean;
 }
 
 export interface PlanInput {
@@ -30,10 +30,10 @@ export interface PlanInput {
   readonly config: Config;
 }
 
-/** So many single questions to a list are always put; beyond that, as many as it has pages. */
+/** A list is always asked this many single questions; beyond that, as many as it has pages. */
 const FEW = 25;
 
-/** Decides what to ask again about the open findings. Pure. */
+/** Decides what to request again about the open findings. Pure. */
 export function planRecheck(input: PlanInput): RecheckPlan {
   const planner = new Planner(input);
   for (const row of input.findings) if (row.path === '') planner.addFinding(row);
@@ -43,7 +43,7 @@ export function planRecheck(input: PlanInput): RecheckPlan {
 
 class Planner {
   readonly #input: PlanInput;
-  readonly #asks = new Map<StreamRow, Map<string, Ask>>();
+  readonly #questions = new Map<StreamRow, Map<string, RecordQuestion>>();
   readonly #lists = new Set<StreamRow>();
   readonly #streams = new Map<string, StreamRow>();
   /** Scopes whose lists are all in already. */
@@ -61,8 +61,12 @@ class Planner {
     const scope = recheckScope(row.reason ?? '');
     this.addIds(row);
     this.#addListsOf(scope);
-    if (scope === 'v4_list') this.#addV4List(row);
-    else this.#addKeys(row);
+    if (scope !== 'v4_list') {
+      this.#addKeys(row);
+      return;
+    }
+    const stream = this.#streams.get(nameOf('v4', '', row.model, row.v4CompanyId));
+    if (stream !== undefined) this.#lists.add(stream);
   }
 
   /** The records of the row themselves, by id. */
@@ -76,35 +80,25 @@ class Planner {
   }
 
   finish(): RecheckPlan {
-    const asks: Ask[] = [];
-    for (const [stream, own] of this.#asks) {
+    const questions: RecordQuestion[] = [];
+    for (const [stream, own] of this.#questions) {
       if (this.#lists.has(stream)) continue;
       if (own.size > Math.max(FEW, this.#pagesOf(stream))) this.#lists.add(stream);
-      else asks.push(...own.values());
+      else questions.push(...own.values());
     }
-    return {
-      asks,
-      lists: this.#lists,
-      asksCompanies: [...this.#added].some(readsCompanies),
-    };
+    return { questions, lists: this.#lists, readsCompanies: [...this.#added].some(readsCompanies) };
   }
 
-  /** Whatever bears the row's key on either side: its twin, or its rivals. */
+  /** The records with the row's key on either side: its twin, or its rivals. */
   #addKeys({ model, region, platformId, v3CompanyId, v4CompanyId, status }: OpenRow): void {
     if (platformId === null || v4CompanyId === null) return;
+    if (status !== 'v4_only') this.#ask('v4', '', model, v4CompanyId, 'platform_id', platformId);
     const v3 =
       v3CompanyId !== null && region !== null
         ? { region, companyId: v3CompanyId }
         : this.#input.pairs.v3Of.get(v4CompanyId);
-    if (status !== 'v4_only') this.#ask('v4', '', model, v4CompanyId, 'platform_id', platformId);
-    if (status !== 'unmatched' && v3 !== undefined) {
-      this.#ask('v3', v3.region, model, v3.companyId, 'platform_id', platformId);
-    }
-  }
-
-  #addV4List({ model, v4CompanyId }: OpenRow): void {
-    const stream = this.#streams.get(nameOf('v4', '', model, v4CompanyId));
-    if (stream !== undefined) this.#lists.add(stream);
+    if (status === 'unmatched' || v3 === undefined) return;
+    this.#ask('v3', v3.region, model, v3.companyId, 'platform_id', platformId);
   }
 
   /** Lists that a scope adds as such, whichever record has the reason. */
@@ -127,7 +121,7 @@ class Planner {
     region: string,
     model: string,
     companyId: bigint,
-    by: Ask['by'],
+    by: RecordQuestion['by'],
     value: string,
   ): void {
     const stream =
@@ -138,9 +132,8 @@ class Planner {
       this.#lists.add(stream);
       return;
     }
-    const own = this.#asks.get(stream) ?? new Map<string, Ask>();
-    this.#asks.set(stream, own);
-    own.set(`${companyId} ${by} ${value}`, { stream, companyId, by, value });
+    const own = this.#questions.get(stream) ?? new Map<string, RecordQuestion>();
+    this.#questions.set(stream, own.set(`${companyId} ${by} ${value}`, { stream, companyId, by, value }));
   }
 
   #pagesOf({ generation, region, uniqueRecords }: StreamRow): number {

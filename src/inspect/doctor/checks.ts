@@ -1,4 +1,4 @@
-import { type Finding, sortFindings } from './finding.js';
+import { type Finding, sortFindings } from './doctor-finding.js';
 import { judgeClocks, judgeHosts, judgePages, judgePairs, judgeParameters } from './judge-apis.js';
 import { judgeHollow, judgeV3Lists, judgeV4Models } from './judge-lists.js';
 import { judgeBackfill, judgeConfig, judgeDatabase, judgeDisk, judgeProgram } from './judge-local.js';

@@ -1,8 +1,9 @@
-import { escapeUnseen } from '../../text/escape.js';
+import { toFinding } from '../../store/finding.js';
+import { escapeJson, escapeUnseen } from '../../text/escape.js';
 import { layLines } from '../../text/lay-lines.js';
 import { formatTime, groupDigits } from '../../text/numbers.js';
 import { displayWidth, fitText } from '../../text/text-layout.js';
-import type { CompanyPairing, Explanation, ListReading, Story } from './story.js';
+import type { CompanyPairing, Explanation, ExportedObject, ListReading, Story } from './story.js';
 
 const NAME_COLUMNS = 26;
 const MARKS = { same: ' ', own: ' ', alone: ' ', differs: '≠', one_side: '·' } as const;
@@ -10,24 +11,23 @@ const MARKS = { same: ' ', own: ' ', alone: ' ', differs: '≠', one_side: '·' 
 /** The answer for people, in at most `width` columns. */
 export function renderExplanation(answer: Explanation, width: number): string {
   const asked = answer.id === null ? `platform_id ${answer.platformId}` : String(answer.id);
-  const head = [`${answer.model} ${asked}, as of the remap of ${formatTime(answer.builtAt)}`];
-  const warnings = answer.warnings.map((text) => `Warning: ${text}`);
-  const body = answer.stories.map((story) => renderStory(story, width));
-  const tail = answer.isCut ? ['There are more; narrow it down with --region, --company or --path.'] : [];
-  return [
-    layLines([...head, ...warnings, ...describeCount(answer)], width),
-    ...body,
-    ...(tail.length === 0 ? [] : [`\n${layLines(tail, width)}`]),
-  ].join('');
+  const head = [
+    `${answer.model} ${asked}, as of the remap of ${formatTime(answer.builtAt)}`,
+    ...answer.warnings.map((text) => `Warning: ${text}`),
+    ...describeCount(answer),
+  ];
+  const stories = answer.stories.map((story) => renderStory(story, width));
+  const more = ['', 'There are more; narrow it down with --region, --company or --path.'];
+  return [layLines(head, width), ...stories, layLines(answer.isCut ? more : [], width)].join('');
 }
 
 function describeCount({ stories, unknown, id }: Explanation): string[] {
   if (stories.length === 0) return ['Nothing is known of it.', ...unknown.map((text) => `  ${text}`)];
   const sides = new Set(stories.flatMap(({ facts }) => facts.readings));
   if (id !== null && sides.has('v3') && sides.has('v4') && stories.length > 1) {
-    return ['This id exists on both sides, for different things: V3 ids and V4 ids overlap. Both are told.'];
+    return ['This id exists on both sides, for different things: V3 ids and V4 ids overlap. Both are shown.'];
   }
-  return stories.length > 1 ? [`${stories.length} records bear it; each is told.`] : [];
+  return stories.length > 1 ? [`${stories.length} rows have it; each is shown.`] : [];
 }
 
 function renderStory(story: Story, width: number): string {
@@ -102,4 +102,41 @@ function describeCompany(company: CompanyPairing | null): string[] {
 function describeList({ name, state, readAt, note }: ListReading): string {
   const when = readAt === null ? 'not read to its end yet' : `read from ${formatTime(readAt)} on`;
   return `  ${name}: ${[state ?? 'not begun', when, ...(note === null ? [] : [note])].join(', ')}`;
+}
+
+/** The answer for scripts; ids are digits in text, times ISO 8601. */
+export function renderExplanationJson(answer: Explanation): string {
+  const value = {
+    schemaVersion: 1,
+    model: answer.model,
+    id: answer.id === null ? null : String(answer.id),
+    platform_id: answer.platformId,
+    remapBuiltAt: answer.builtAt,
+    warnings: answer.warnings,
+    more: answer.isCut,
+    unknown: answer.unknown,
+    stories: answer.stories.map(({ facts, fields, isCandidate, ...words }) => ({
+      takenFor: facts.readings,
+      row: toFinding(facts.row),
+      title: words.title,
+      sentence: words.sentence,
+      because: words.because,
+      wouldChange: words.wouldChange,
+      next: words.next,
+      v3: withoutFields(facts.v3),
+      v4: withoutFields(facts.v4),
+      named: facts.named.map(withoutFields),
+      fields,
+      fieldsNameCandidate: isCandidate,
+      company: facts.company,
+      lists: facts.lists,
+    })),
+  };
+  return `${escapeJson(JSON.stringify(value, null, 2))}\n`;
+}
+
+function withoutFields(object: ExportedObject | null): Omit<ExportedObject, 'fields'> | null {
+  if (object === null) return null;
+  const { fields: _, ...rest } = object;
+  return rest;
 }

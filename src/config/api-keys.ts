@@ -2,7 +2,7 @@ import { closeSync, fstatSync, openSync, readFileSync } from 'node:fs';
 import { platform } from 'node:os';
 import { isAbsolute } from 'node:path';
 import type { Generation } from '../domain.js';
-import { SvcError } from '../errors.js';
+import { errorCodeOf, SvcError } from '../errors.js';
 import type { Config, Endpoint } from './config.js';
 
 type Env = Readonly<Record<string, string | undefined>>;
@@ -76,10 +76,9 @@ function readKeyFile(file: string, owner: string): string {
     const isPrivate = (fstatSync(fd).mode & 0o077) === 0 || platform() === 'win32';
     if (isPrivate) return readFileSync(fd, 'utf8');
   } catch (cause) {
-    const error = cause instanceof Error && 'code' in cause ? String(cause.code) : 'unknown';
     throw new SvcError('config', `The key file ${file} of ${owner} cannot be read.`, {
       hint: 'Check apiKeyFile in the configuration.',
-      facts: { error },
+      facts: { error: errorCodeOf(cause) },
       cause,
     });
   } finally {

@@ -1,7 +1,7 @@
 import { escapeJson, escapeUnseen } from '../../text/escape.js';
 import { countOf } from '../../text/numbers.js';
 import { displayWidth, wrapText } from '../../text/text-layout.js';
-import { type Finding, judgeFindings, sortFindings } from './finding.js';
+import { type Finding, judgeFindings, sortFindings } from './doctor-finding.js';
 import { estimateDisk } from './judge-local.js';
 import type { DoctorFacts } from './probe-results.js';
 

@@ -2,8 +2,8 @@ import { chmodSync, mkdtempSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { loadKeys } from '../../src/config/api-keys.js';
 import type { Config } from '../../src/config/config.js';
-import { loadKeys } from '../../src/config/keys.js';
 import { SvcError } from '../../src/errors.js';
 import { sampleConfig } from './sample.js';
 

@@ -1,0 +1,147 @@
+import type { Config } from '../../config/config.js';
+import { isUnfinished } from '../../domain.js';
+import { SvcError } from '../../errors.js';
+import { describeOutcome } from '../../reasons.js';
+import type { Db } from '../../store/open.js';
+import { readReadiness } from '../../store/read-readiness.js';
+import { findIncomplete, isStale } from '../../store/readiness.js';
+import { EVERYTHING } from '../../store/remap.js';
+import { assertDigests } from '../../store/remap-digest.js';
+import {
+  readExcludedPlaces,
+  readRejectedWith,
+  readStoryRows,
+  type StoryRow,
+} from '../../store/story-rows.js';
+import { listStreams } from '../../store/streams.js';
+import { openVerifiedRemap } from '../../store/verified-remap.js';
+import { countOf } from '../../text/numbers.js';
+import { buildFieldLines } from './field-lines.js';
+import { readStoryFacts, type StorySource } from './read-story.js';
+import { describeRowEvidence } from './row-evidence.js';
+import type { Explanation, Reading, Story, StoryFacts } from './story.js';
+
+/** Which record is asked about. */
+export interface ExplainQuestion {
+  readonly model: string;
+  /** A V3 or a V4 id: the two overlap, so both are looked for. Null where the key is given. */
+  readonly id: bigint | null;
+  readonly platformId: string | null;
+  /** null: records and children alike. */
+  readonly path: string | null;
+  readonly region: string | null;
+  readonly companyId: bigint | null;
+}
+
+/** Stories shown; several regions, companies and parents may share an id. */
+const MOST_STORIES = 20;
+
+/**
+ * Describes everything the database knows about an id or a key. Reads only.
+ *
+ * @throws SvcError `incomplete` where there is no remap yet, `corrupt_database`
+ */
+export function explainRecord(db: Db, config: Config, question: ExplainQuestion): Explanation {
+  const facts = readReadiness(db, config, EVERYTHING);
+  if (facts.lastRun === undefined) {
+    throw new SvcError('incomplete', 'There is no remap yet: nothing is known about any record.', {
+      hint: 'Run `svc-migrate run`, or `svc-migrate remap` where both exports are there.',
+    });
+  }
+  assertDigests(db, ['company']);
+  const source: StorySource = {
+    db,
+    remap: openVerifiedRemap(db),
+    isCurrent: !isStale(facts.lastRun, facts.exportSeq),
+    config,
+    streams: listStreams(db),
+  };
+  const { model, id, platformId } = question;
+  const found = findRows(source, question);
+  const stories = found
+    .slice(0, MOST_STORIES)
+    .map(({ row, readings }) => buildStory(readStoryFacts(source, row, readings), config.fieldPrefix));
+  return {
+    model,
+    id,
+    platformId,
+    stories,
+    isCut: found.length > stories.length,
+    unknown: stories.length > 0 ? [] : describeUnknown(source, question),
+    warnings: findIncomplete(facts).map(({ text, next }) => `${text} (${next})`),
+    builtAt: facts.lastRun.built_at,
+  };
+}
+
+interface FoundRow {
+  readonly row: StoryRow;
+  readonly readings: readonly Reading[];
+}
+
+/** Rows by V3 id, then by V4 id; a row that is both is one. */
+function findRows({ db, remap }: StorySource, { id, platformId, ...rest }: ExplainQuestion): FoundRow[] {
+  const find = (by: Reading, value: bigint | string): FoundRow[] =>
+    readStoryRows(db, remap, { ...rest, by, value }, MOST_STORIES + 1).map((row) => ({
+      row,
+      readings: [by],
+    }));
+  if (id === null) return find('platform_id', platformId ?? '');
+  const found = new Map<bigint, FoundRow>();
+  for (const { row, readings } of [...find('v3', id), ...find('v4', id)]) {
+    found.set(row.row, { row, readings: [...(found.get(row.row)?.readings ?? []), ...readings] });
+  }
+  return [...found.values()];
+}
+
+/** Describes a row, its reason and its evidence in words. */
+function buildStory(facts: StoryFacts, fieldPrefix: string): Story {
+  const { row, named } = facts;
+  const { title, meaning, wouldChange, action, explainAction } = describeOutcome(row.status, row.reason);
+  /** The row's own record, or else the first of that side that the evidence names. */
+  const shown = (side: 'v3' | 'v4') =>
+    facts[side] ?? named.find(({ generation }) => generation === side) ?? null;
+  const [v3, v4] = [shown('v3'), shown('v4')];
+  return {
+    facts,
+    fields: buildFieldLines(v3, v4, fieldPrefix),
+    isCandidate: v3 !== facts.v3 || v4 !== facts.v4,
+    title,
+    sentence: meaning,
+    because: describeRowEvidence(facts),
+    wouldChange,
+    next: explainAction ?? action,
+  };
+}
+
+/** Why nothing is known of an id: what the export left out, and what it did not see. */
+function describeUnknown(
+  { db, config, streams }: StorySource,
+  { model, id, platformId }: ExplainQuestion,
+): string[] {
+  const said: string[] = [];
+  for (const { generation, region } of id === null ? [] : readExcludedPlaces(db, model, id)) {
+    const side = `${generation.toUpperCase()}${region === '' ? '' : ` (${region})`}`;
+    said.push(`${side} shows it for a company that the configuration leaves out: nothing of it was kept.`);
+  }
+  const text = id === null ? JSON.stringify(platformId) : String(id);
+  for (const { generation, company_id, reason } of readRejectedWith(db, model, text, 5)) {
+    const object = `${generation.toUpperCase()} object${company_id === null ? '' : ` of company ${company_id}`}`;
+    said.push(
+      `A ${object} that holds this value could not be taken as a record (${reason}); see the table rejected.`,
+    );
+  }
+  const open = streams.filter((stream) => stream.model === model && isUnfinished(stream)).length;
+  if (open > 0) {
+    const lists = countOf(open, `list of ${model} was`, `lists of ${model} were`);
+    said.push(`${lists} not read in full: it may be in ${open === 1 ? 'that one' : 'one of them'}.`);
+  }
+  if (config.models.find(({ v3 }) => v3 === model)?.v4 === null) {
+    said.push(`The configuration says that V4 has no ${model}: only V3 was read.`);
+  }
+  if (said.length === 0) {
+    said.push(
+      'Neither export holds it. It may be of another model or region, newer than the export, or vanished before V3 was read.',
+    );
+  }
+  return said;
+}

@@ -1,0 +1,29 @@
+import type { Api } from '../api/client.js';
+import { type NarrowAnswer, type NarrowRequest, prepareFetchNarrow } from '../api/narrow-list.js';
+import type { Config } from '../config/config.js';
+import type { ModelPair, ParsedRecord } from '../domain.js';
+
+/** What single records are read with. */
+export type RecordApi = Pick<Api, 'fetchRecord' | 'fetchWorded'>;
+
+/** Reads single records of configured models. Throws what requests throw, `http_status` 404 among it. */
+export interface RecordSource {
+  /** The records of a list with one id or key. */
+  byFilter(request: Omit<NarrowRequest, 'pair'> & { readonly model: string }): Promise<NarrowAnswer>;
+  /** One V4 record by its own route, which may not show deleted records; null where it shows none. */
+  byRoute(model: string, companyId: bigint, svcId: bigint): Promise<ParsedRecord | null>;
+}
+
+export function createRecordSource(api: RecordApi, config: Config): RecordSource {
+  const pairs = new Map(config.models.map((pair) => [pair.v3, pair]));
+  const pairOf = (model: string): ModelPair => {
+    const pair = pairs.get(model);
+    if (pair === undefined) throw new TypeError(`Model ${model} is not in the configuration.`);
+    return pair;
+  };
+  const fetchNarrow = prepareFetchNarrow(api, config);
+  return {
+    byFilter: async ({ model, ...request }) => fetchNarrow({ ...request, pair: pairOf(model) }),
+    byRoute: async (model, companyId, svcId) => api.fetchRecord({ pair: pairOf(model), companyId, svcId }),
+  };
+}

@@ -1,0 +1,94 @@
+import { escapeJson } from '../../text/escape.js';
+import { layLines } from '../../text/lay-lines.js';
+import { countOf, groupDigits } from '../../text/numbers.js';
+import { judgeRecheck, type RecheckResult } from './recheck-rounds.js';
+
+const SHOWN = 10;
+
+/** What was requested, what healed and what persists. */
+export function renderRecheck(result: RecheckResult, width: number): string {
+  const { open, rounds, healed, persisted, appeared } = result;
+  const outcomes: Record<string, number> = {};
+  for (const { before, after } of healed) {
+    const name = `${before} → ${after ?? 'gone'}`;
+    outcomes[name] = (outcomes[name] ?? 0) + 1;
+  }
+  const lines = [
+    `${countOf(open, 'finding')} open; asked ${rounds.length === 1 ? 'once' : `${rounds.length} times`}.`,
+    ...rounds.map(
+      ({ asked, lists, changed }, at) =>
+        `  round ${at + 1}: ${countOf(asked, 'question')} for single records, ${countOf(changed, 'record')} new or changed; ${countOf(lists, 'list')} read again`,
+    ),
+    ...describeCounts('Healed', outcomes),
+    ...describeCounts('Persist', persisted),
+    ...(Object.keys(appeared).length === 0 ? [] : describeCounts('New', appeared)),
+    ...describeLastRound(result),
+    'Next: svc-migrate check',
+  ];
+  return layLines(lines, width);
+}
+
+function describeCounts(title: string, counts: Readonly<Record<string, number>>): string[] {
+  const total = Object.values(counts).reduce((sum, n) => sum + n, 0);
+  const sorted = Object.entries(counts).sort(([a, n], [b, m]) => m - n || (a < b ? -1 : 1));
+  return [
+    `${title}: ${groupDigits(total)}`,
+    ...sorted.map(([name, n]) => `  ${groupDigits(n).padStart(10)}  ${name}`),
+  ];
+}
+
+/** What vanished, and what could not be read. */
+function describeLastRound({ rounds }: RecheckResult): string[] {
+  const last = rounds.at(-1);
+  if (last === undefined) return [];
+  const { vanished, failed, unfinished, firstError } = last;
+  const lines: string[] = [];
+  if (vanished.length > 0) {
+    const records = countOf(vanished.length, 'V3 record');
+    const them = vanished.length === 1 ? 'it' : 'them';
+    const shown = vanished.slice(0, SHOWN);
+    const models = [...new Set(vanished.map(({ model }) => ` --model ${model}`))].join('');
+    lines.push(
+      `${records} vanished without a tombstone: V3 no longer shows ${them}, not even as deleted.`,
+      ...shown.map(({ region, model, svcId }) => `  ${model} V3 ${svcId} (${region})`),
+      ...(vanished.length > SHOWN ? [`  … and ${groupDigits(vanished.length - SHOWN)} more`] : []),
+      `  Only a whole reading drops ${them}: svc-migrate export v3 --restart${models}`,
+    );
+  }
+  if (failed + unfinished > 0) {
+    lines.push(
+      `${countOf(failed, 'question')} not answered and ${countOf(unfinished, 'list')} not read to the end: run the same command again. First: ${firstError ?? ''}`,
+    );
+  }
+  return lines;
+}
+
+/** The same for scripts, with every finding that healed; ids are digits in text. */
+export function renderRecheckJson(result: RecheckResult): string {
+  const { open, rounds, healed, persisted, appeared } = result;
+  const value = {
+    schemaVersion: 1,
+    exitCode: judgeRecheck(result),
+    open,
+    rounds,
+    persisted,
+    appeared,
+    healed: healed.map(({ row, before, after }) => ({
+      model: row.model,
+      path: row.path,
+      region: row.region,
+      v3_company_id: textOf(row.v3CompanyId),
+      v4_company_id: textOf(row.v4CompanyId),
+      platform_id: row.platformId,
+      v3_svc_id: textOf(row.v3SvcId),
+      v4_svc_id: textOf(row.v4SvcId),
+      before,
+      after,
+    })),
+  };
+  return `${escapeJson(JSON.stringify(value, null, 2))}\n`;
+}
+
+function textOf(id: bigint | null): string | null {
+  return id === null ? null : String(id);
+}

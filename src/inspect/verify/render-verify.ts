@@ -1,0 +1,191 @@
+import type { ContradictionCode, ContradictionList } from '../../store/conservation.js';
+import { layLines } from '../../text/lay-lines.js';
+import { countOf, formatTime, groupDigits } from '../../text/numbers.js';
+import { DISAGREEMENTS, type PairSide } from './compare-pair.js';
+import { CONFIDENCE } from './sample.js';
+import { judgeVerify, type VerifyResult, type WrongPair } from './verify-remap.js';
+
+/** Listed per kind; `--json` lists more. */
+const SHOWN = 10;
+
+const CONTRADICTIONS: Readonly<Record<ContradictionCode, string>> = {
+  not_in_remap: 'exported from V3, and in no row of the remap',
+  twice_in_remap: 'exported from V3 once, and in several rows of the remap',
+  not_exported: 'in the remap with a V3 id or platform_id that was not exported so',
+  v4_not_in_remap: 'exported from V4, and in no row of the remap',
+  v4_not_exported: 'in the remap with a V4 id that was not exported with this company and platform_id',
+  v4_claimed_twice: 'a V4 id that several V3 records are matched to',
+  ids_against_status: 'a row whose status does not go with its ids',
+  deletion_against_status: 'a row whose status does not go with what was deleted on either side',
+  unique_id_differs: 'paired by platform_unique_id, and these differ',
+  child_outside_parent: 'a pair of children that are not in a pair of records',
+  child_against_parent: 'a child whose status does not go with that of the record it is in',
+  company_not_paired: 'a pair across companies that are no pair',
+  key_exists_in_v4: 'said to be missing in V4, where a record has its platform_id',
+};
+
+/** What was compared, the result, and how certain it is. */
+export function renderVerify(result: VerifyResult, width: number): string {
+  const { remap, wrong } = result;
+  const lines = [
+    `Remap of ${formatTime(remap.builtAt)}, sha256 ${remap.sha256.slice(0, 12)}…: unchanged since it was built.`,
+    ...describeContradictions(result),
+    ...describeReading(result),
+    ...(wrong.length === 0 ? [] : ['Disagree:', ...listFirst(wrong, wrong.length, describeWrong)]),
+    ...describeRate(result),
+    describeOutcome(result),
+  ];
+  return layLines(lines, width);
+}
+
+function listFirst<T>(items: readonly T[], total: number, describe: (item: T) => string): string[] {
+  const more = total > SHOWN ? [`  … and ${groupDigits(total - SHOWN)} more; --json lists more`] : [];
+  return [...items.slice(0, SHOWN).map((item) => `  ${describe(item)}`), ...more];
+}
+
+function describeContradictions({ contradictions }: VerifyResult): string[] {
+  if (contradictions.length === 0) {
+    return [
+      'Against the export: every V3 record and child is in exactly one row, every V4 one in at least one, and no row contradicts the records.',
+    ];
+  }
+  return contradictions.flatMap(({ code, total, first }) => [
+    `Against the export: ${groupDigits(total)} × ${CONTRADICTIONS[code]}:`,
+    ...listFirst(first, total, ({ model, path, region, companyId, platformId, v3SvcId, v4SvcId }) => {
+      const place = [model, path, region, `company ${companyId}`].filter(Boolean).join(' ');
+      return `${place}: V3 ${v3SvcId ?? '-'}, V4 ${v4SvcId ?? '-'}, platform_id ${platformId ?? '(none)'}`;
+    }),
+  ]);
+}
+
+function describeReading(result: VerifyResult): string[] {
+  const { coverage, agree, wrong, gone, deletedSince, failed, unread, firstError } = result;
+  const { kind, pairs, strata, seed, drawn, extra } = coverage;
+  const more = extra > 0 ? `, and ${groupDigits(extra)} more so that none is left out` : '';
+  const models = countOf(strata, 'model of a company', 'models of companies');
+  const asked =
+    kind === 'all'
+      ? `all ${countOf(pairs, 'pair')}`
+      : `${groupDigits(drawn)} of ${countOf(pairs, 'pair')}, drawn with seed ${seed} in proportion to ${models}${more}`;
+  const lines = [
+    `Against both APIs: ${asked}.`,
+    `  ${groupDigits(agree)} agree in company and platform_id, ${groupDigits(wrong.length)} disagree`,
+  ];
+  const were = (count: number): string => `${groupDigits(count)} ${count === 1 ? 'was' : 'were'}`;
+  if (deletedSince > 0) {
+    lines.push(
+      `  ${groupDigits(deletedSince)} of them ${deletedSince === 1 ? 'was' : 'were'} deleted in V4 since the export`,
+    );
+  }
+  if (gone > 0)
+    lines.push(`  ${were(gone)} deleted in V4 and ${gone === 1 ? 'is' : 'are'} no longer shown: not proved`);
+  if (failed + unread > 0) {
+    const stopped = unread > 0 ? `, ${groupDigits(unread)} not asked for after that` : '';
+    lines.push(`  ${groupDigits(failed)} could not be read${stopped}. First: ${firstError ?? ''}`);
+  }
+  return lines;
+}
+
+function describeWrong({ pair, code, v3, v4 }: WrongPair): string {
+  const { model, path, region, v3CompanyId, v3SvcId, v4CompanyId, v4SvcId, platformId } = pair;
+  const what = path === '' ? model : `${model} ${path}`;
+  const name = `${what} V3 ${v3SvcId} (${region}, company ${v3CompanyId}) → V4 ${v4SvcId} (company ${v4CompanyId}), platform_id ${platformId ?? '(none)'}`;
+  const now = [
+    ['V3', v3],
+    ['V4', v4],
+  ] as const;
+  const said = now.flatMap(([side, one]) =>
+    one === null ? [] : `${side} says company ${one.companyId}, platform_id ${one.platformId ?? '(none)'}`,
+  );
+  return `${name}: ${DISAGREEMENTS[code]}${said.length === 0 ? '' : ` (${said.join('; ')})`}`;
+}
+
+function describeRate({ rate, coverage, failed, unread }: VerifyResult): string[] {
+  if (rate === null) return [];
+  const { read, wrong, atMost } = rate;
+  const most = Math.min(coverage.pairs, Math.ceil(atMost * coverage.pairs));
+  // Rounded up: a bound must not look better than it is.
+  const percent = `${(Math.ceil(atMost * 10_000) / 100).toFixed(2)} %`;
+  const rule = wrong === 0 ? ', for none wrong the rule of three (3/n)' : '';
+  const unknown = failed + unread > 0 ? ' Pairs that could not be read are left out of this.' : '';
+  return [
+    `Of the ${groupDigits(read)} drawn and read, ${groupDigits(wrong)} ${wrong === 1 ? 'is' : 'are'} wrong: with ${CONFIDENCE * 100} % confidence at most ${percent} of all pairs are, that is ${groupDigits(most)} of ${groupDigits(coverage.pairs)} (exact one-sided Clopper–Pearson bound${rule}).${unknown}`,
+  ];
+}
+
+function describeOutcome(result: VerifyResult): string {
+  switch (judgeVerify(result)) {
+    case 0:
+      return result.coverage.kind === 'all'
+        ? 'Verified: all pairs agree.'
+        : 'Verified: all sampled pairs agree.';
+    case 1:
+      return 'NOT verified: the remap is wrong somewhere. Do not use it; run `svc-migrate run` and verify again.';
+    case 4:
+      return 'Not verified: not every pair could be read. Run the same command again.';
+    case 5:
+      return 'There is nothing to verify: the remap holds no pair.';
+  }
+}
+
+/** The result for scripts; ids are digits in text. */
+export function renderVerifyJson(result: VerifyResult): string {
+  const { wrong, contradictions, coverage, rate, ...rest } = result;
+  const value = {
+    schemaVersion: 1,
+    exitCode: judgeVerify(result),
+    remap: rest.remap,
+    contradictions: contradictions.map(({ code, total, first }) => {
+      return { code, total, first: first.map(contradictionJson) };
+    }),
+    coverage,
+    agree: rest.agree,
+    disagree: wrong.length,
+    gone: rest.gone,
+    deletedSince: rest.deletedSince,
+    failed: rest.failed,
+    unread: rest.unread,
+    firstError: rest.firstError,
+    rate: rate === null ? null : { ...rate, confidence: CONFIDENCE, method: 'clopper_pearson_upper' },
+    disagreements: wrong.map(({ pair, code, v3, v4 }) => ({
+      code,
+      model: pair.model,
+      path: pair.path,
+      region: pair.region,
+      v3_company_id: String(pair.v3CompanyId),
+      v4_company_id: String(pair.v4CompanyId),
+      platform_id: pair.platformId,
+      parent_platform_id: pair.parentPlatformId,
+      v3_svc_id: String(pair.v3SvcId),
+      v4_svc_id: String(pair.v4SvcId),
+      status: pair.status,
+      reason: pair.reason,
+      v3: sideJson(v3),
+      v4: sideJson(v4),
+    })),
+  };
+  return `${JSON.stringify(value, null, 2)}\n`;
+}
+
+function contradictionJson(one: ContradictionList['first'][number]) {
+  return {
+    model: one.model,
+    path: one.path,
+    region: one.region,
+    company_id: one.companyId === null ? null : String(one.companyId),
+    platform_id: one.platformId,
+    v3_svc_id: one.v3SvcId === null ? null : String(one.v3SvcId),
+    v4_svc_id: one.v4SvcId === null ? null : String(one.v4SvcId),
+  };
+}
+
+function sideJson(side: PairSide | null) {
+  if (side === null) return null;
+  const { companyId, platformId, platformUniqueId, deleted } = side;
+  return {
+    company_id: String(companyId),
+    platform_id: platformId,
+    platform_unique_id: platformUniqueId,
+    deleted,
+  };
+}

@@ -1,0 +1,178 @@
+import type { Config } from '../../config/config.js';
+import type { OnProgress } from '../../domain.js';
+import { SvcError } from '../../errors.js';
+import { type ContradictionList, findContradictions } from '../../store/conservation.js';
+import type { RemapRun } from '../../store/evidence.js';
+import {
+  type MappedPair,
+  prepareFindParents,
+  readPairRows,
+  readPairStrata,
+  readPairs,
+} from '../../store/mapped-pairs.js';
+import type { Db } from '../../store/open.js';
+import { readReadiness } from '../../store/read-readiness.js';
+import { findIncomplete } from '../../store/readiness.js';
+import { EVERYTHING } from '../../store/remap.js';
+import type { Disagreeing } from './compare-pair.js';
+import type { PairReader } from './pair-reader.js';
+import { type PairVerdict, readLive } from './read-live.js';
+import { createRandom, planSample, upperBound } from './sample.js';
+
+export interface VerifyOptions {
+  readonly db: Db;
+  readonly config: Config;
+  readonly reader: PairReader;
+  /** How many pairs to draw; null: all. */
+  readonly sample: number | null;
+  /** null: from the remap, so that each remap has its own sample and each run draws the same. */
+  readonly seed: number | null;
+  readonly onProgress: OnProgress;
+  /** Runs what cannot be interrupted. */
+  readonly runUninterruptible: <T>(work: () => T) => Promise<T>;
+}
+
+/** A pair that disagrees with the two APIs. */
+export interface WrongPair extends Omit<Disagreeing, 'kind'> {
+  readonly pair: MappedPair;
+}
+
+/** Which pairs were read. */
+export interface Coverage {
+  readonly kind: 'all' | 'sample';
+  /** Pairs in the remap, and the models of companies that they are in. */
+  readonly pairs: number;
+  readonly strata: number;
+  readonly seed: number | null;
+  /** Pairs drawn at random, and those added so that no stratum is left out. */
+  readonly drawn: number;
+  readonly extra: number;
+}
+
+/** What `verify` found. */
+export interface VerifyResult {
+  readonly remap: { readonly builtAt: string; readonly sha256: string };
+  readonly contradictions: readonly ContradictionList[];
+  readonly coverage: Coverage;
+  readonly agree: number;
+  readonly wrong: readonly WrongPair[];
+  /** Deleted in V4 when exported, and no longer shown. */
+  readonly gone: number;
+  /** Deleted in V4 since the export. */
+  readonly deletedSince: number;
+  readonly failed: number;
+  readonly unread: number;
+  /** Why the first read failed. */
+  readonly firstError: string | null;
+  /** About all pairs, from those drawn at random; null where all were requested or none could be read. */
+  readonly rate: { readonly read: number; readonly wrong: number; readonly atMost: number } | null;
+}
+
+/** 0 all agree, 1 something disagrees, 4 not everything could be read, 5 there is no pair. */
+export function judgeVerify(result: VerifyResult): 0 | 1 | 4 | 5 {
+  const { contradictions, wrong, failed, unread, coverage } = result;
+  if (wrong.length > 0 || contradictions.length > 0) return 1;
+  if (failed + unread > 0) return 4;
+  return coverage.pairs === 0 ? 5 : 0;
+}
+
+/** Contradictions listed per kind. */
+const LISTED = 1000;
+
+/**
+ * Proves the remap: against the exported records without the network, then pair by pair against both APIs.
+ * Writes nothing.
+ *
+ * @throws SvcError `incomplete` where there is no current remap, and as `readLive` does
+ */
+export async function verifyRemap(options: VerifyOptions): Promise<VerifyResult> {
+  const { db, config, reader, onProgress, runUninterruptible } = options;
+  const run = readCurrentRun(db, config, onProgress);
+  onProgress({ kind: 'step', name: 'compare the remap with the export', done: 0, total: null });
+  const models = config.models.map(({ v3 }) => v3);
+  const { contradictions, chosen } = await runUninterruptible(() => ({
+    contradictions: findContradictions(db, models, LISTED),
+    chosen: choosePairs(db, options, run),
+  }));
+  const { coverage, rows, extraRows } = chosen;
+  const wrong: WrongPair[] = [];
+  const counts = { agree: 0, gone: 0, deletedSince: 0, failed: 0 };
+  const drawn = { read: 0, wrong: 0 };
+  let firstError: string | null = null;
+  const onVerdict = (pair: MappedPair, verdict: PairVerdict): void => {
+    if (verdict.kind === 'gone') counts.gone += 1;
+    if (verdict.kind === 'failed') {
+      counts.failed += 1;
+      firstError ??= verdict.error.message;
+    }
+    if (verdict.kind === 'agrees') {
+      counts.agree += 1;
+      if (verdict.deletedSince) counts.deletedSince += 1;
+    }
+    if (verdict.kind === 'disagrees') {
+      const { code, v3, v4 } = verdict;
+      wrong.push({ pair, code, v3, v4 });
+    }
+    // Extra pairs were not drawn at random: they say nothing about the rate.
+    if (extraRows.has(pair.row)) return;
+    if (verdict.kind === 'agrees' || verdict.kind === 'disagrees') drawn.read += 1;
+    if (verdict.kind === 'disagrees') drawn.wrong += 1;
+  };
+  const { unread } = await readLive({
+    pairs: readPairs(db, rows),
+    total: coverage.drawn + coverage.extra,
+    reader,
+    findParents: prepareFindParents(db),
+    onVerdict,
+    onProgress,
+  });
+  const hasRate = rows !== null && drawn.read > 0;
+  const rate = hasRate ? { ...drawn, atMost: upperBound(drawn.wrong, drawn.read) } : null;
+  const remap = { builtAt: run.built_at, sha256: run.sha256 };
+  return { remap, contradictions, coverage, ...counts, wrong, firstError, unread, rate };
+}
+
+/** A remap of unfinished exports may be wrong about what is missing; its pairs can be proved all the same. */
+function readCurrentRun(db: Db, config: Config, onProgress: OnProgress): RemapRun {
+  const facts = readReadiness(db, config, EVERYTHING);
+  const blockers = findIncomplete(facts);
+  const stale = blockers.find(({ code }) => code === 'remap_missing' || code === 'remap_stale');
+  if (facts.lastRun === undefined || stale !== undefined) {
+    throw new SvcError('incomplete', stale?.text ?? 'There is no remap yet.', {
+      hint: 'Run `svc-migrate remap` first.',
+    });
+  }
+  for (const { text } of blockers) onProgress({ kind: 'note', level: 'warning', text });
+  return facts.lastRun;
+}
+
+interface ChosenPairs {
+  readonly coverage: Coverage;
+  /** null: all. */
+  readonly rows: readonly bigint[] | null;
+  readonly extraRows: ReadonlySet<bigint>;
+}
+
+function choosePairs(db: Db, { sample, seed: given }: VerifyOptions, run: RemapRun): ChosenPairs {
+  const sizes = readPairStrata(db).map(({ size }) => size);
+  const pairs = sizes.reduce((sum, size) => sum + size, 0);
+  const strata = sizes.length;
+  if (sample === null || sample >= pairs) {
+    const coverage = { kind: 'all', pairs, strata, seed: null, drawn: pairs, extra: 0 } as const;
+    return { coverage, rows: null, extraRows: new Set() };
+  }
+  const seed = given ?? Number.parseInt(run.sha256.slice(0, 8), 16);
+  const plan = planSample(sizes, sample, createRandom(seed));
+  const drawn = new Set(plan.drawn);
+  const extra = new Set(plan.extra);
+  const rows: bigint[] = [];
+  const extraRows = new Set<bigint>();
+  let at = 0;
+  for (const row of readPairRows(db)) {
+    if (drawn.has(at) || extra.has(at)) rows.push(row);
+    if (extra.has(at)) extraRows.add(row);
+    at += 1;
+  }
+  const coverage = { kind: 'sample', pairs, strata, seed, drawn: drawn.size, extra: extra.size } as const;
+  return { coverage, rows, extraRows };
+}
