@@ -1,5 +1,5 @@
-import { layLines } from '../text/lay-lines.js';
 import { countOf } from '../text/numbers.js';
+import { layLines } from '../text/text-layout.js';
 import { describeCategory } from './describe-value.js';
 import type { ColumnUnmapped, UnmappedKind } from './unmapped.js';
 

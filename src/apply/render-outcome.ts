@@ -1,5 +1,5 @@
-import { layLines } from '../text/lay-lines.js';
 import { countOf, formatTime, groupDigits } from '../text/numbers.js';
+import { layLines } from '../text/text-layout.js';
 import type { LedgerRun, Undone, Verified, Written } from './context.js';
 import type { BlockingNote } from './verdict.js';
 

@@ -1,8 +1,8 @@
 import { describeOutcome, type Status } from '../reasons.js';
 import { listV4Candidates } from '../store/finding.js';
 import type { RemapRow } from '../store/remap.js';
-import { layLines } from '../text/lay-lines.js';
 import { countOf, groupDigits } from '../text/numbers.js';
+import { layLines } from '../text/text-layout.js';
 
 /** How many findings have a status and reason. */
 export interface FindingCount {

@@ -1,3 +1,5 @@
+import { escapeUnseen } from './escape.js';
+
 const WIDE =
   /\p{Extended_Pictographic}|[\u1100-\u115f\u2e80-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6]|[\u{20000}-\u{3fffd}]/u;
 const ZERO = /[\p{Mn}\p{Me}]/u;
@@ -60,6 +62,15 @@ export function wrapText(text: string, width: number, indent = ''): string[] {
   return lines;
 }
 
+/** Lines for people in at most `width` columns, each wrapped under its own indentation, ended by line feeds. */
+export function layLines(lines: readonly string[], width: number): string {
+  const laid = lines.flatMap((line) => {
+    if (line === '') return [''];
+    return wrapText(escapeUnseen(line.trimStart()), width, /^ */.exec(line)?.[0] ?? '');
+  });
+  return laid.map((line) => `${line}\n`).join('');
+}
+
 export interface Column {
   readonly title: string;
   readonly align: 'left' | 'right';
@@ -76,16 +87,12 @@ export function layOutTable(
   const widths = columns.map((_, at) => Math.max(...lines.map((line) => displayWidth(line[at] ?? ''))));
   const total = widths.reduce((sum, one) => sum + one + 2, displayWidth(indent) - 2);
   widths[0] = Math.max(8, (widths[0] ?? 0) - Math.max(0, total - width));
-  return lines.map((line) => indent + layOutRow(columns, line, widths).trimEnd());
-}
-
-function layOutRow(columns: readonly Column[], cells: readonly string[], widths: readonly number[]): string {
-  return columns
-    .map(({ align }, at) => {
-      const width = widths[at] ?? 0;
-      const text = fitText(cells[at] ?? '', width);
-      const pad = ' '.repeat(width - displayWidth(text));
+  const layOutRow = (cells: readonly string[]) =>
+    columns.map(({ align }, at) => {
+      const room = widths[at] ?? 0;
+      const text = fitText(cells[at] ?? '', room);
+      const pad = ' '.repeat(room - displayWidth(text));
       return align === 'left' ? text + pad : pad + text;
-    })
-    .join('  ');
+    });
+  return lines.map((line) => indent + layOutRow(line).join('  ').trimEnd());
 }

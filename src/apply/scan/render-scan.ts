@@ -1,5 +1,5 @@
-import { layLines } from '../../text/lay-lines.js';
 import { countOf, formatShare, groupDigits } from '../../text/numbers.js';
+import { layLines } from '../../text/text-layout.js';
 import type { Proposal } from './propose.js';
 import type { Scanned } from './scan.js';
 

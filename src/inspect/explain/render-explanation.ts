@@ -1,8 +1,7 @@
 import { toFinding } from '../../store/finding.js';
 import { escapeJson, escapeUnseen } from '../../text/escape.js';
-import { layLines } from '../../text/lay-lines.js';
 import { formatTime, groupDigits } from '../../text/numbers.js';
-import { displayWidth, fitText } from '../../text/text-layout.js';
+import { displayWidth, fitText, layLines } from '../../text/text-layout.js';
 import type { CompanyPairing, Explanation, ExportedObject, ListReading, Story } from './story.js';
 
 const NAME_COLUMNS = 26;

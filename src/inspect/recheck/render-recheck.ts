@@ -1,6 +1,6 @@
 import { escapeJson } from '../../text/escape.js';
-import { layLines } from '../../text/lay-lines.js';
 import { countOf, groupDigits } from '../../text/numbers.js';
+import { layLines } from '../../text/text-layout.js';
 import { judgeRecheck, type RecheckResult } from './recheck-rounds.js';
 
 const SHOWN = 10;

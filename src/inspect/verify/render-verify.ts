@@ -1,6 +1,6 @@
 import type { ContradictionCode, ContradictionList } from '../../store/conservation.js';
-import { layLines } from '../../text/lay-lines.js';
 import { countOf, formatTime, groupDigits } from '../../text/numbers.js';
+import { layLines } from '../../text/text-layout.js';
 import { DISAGREEMENTS, type PairSide } from './compare-pair.js';
 import { CONFIDENCE } from './sample.js';
 import { judgeVerify, type VerifyResult, type WrongPair } from './verify-remap.js';
