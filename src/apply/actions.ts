@@ -2,7 +2,7 @@ import type { ApplyTarget } from '../config/apply-targets.js';
 import type { ReportLimit } from '../domain.js';
 import { SvcError } from '../errors.js';
 import type { ApplyContext, Written } from './context.js';
-import type { OnUnmapped } from './engine/left-cells.js';
+import type { OnUnmapped } from './engine/unmapped-cells.js';
 import type { OpenStore } from './open-stores.js';
 import { isMissing, type Plan } from './plan.js';
 import { renderUnmappedLines } from './render-left.js';

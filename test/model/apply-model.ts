@@ -1,6 +1,6 @@
 import { type ApplyContext, isFinished } from '../../src/apply/context.js';
 import { nextBatch, undoBatches } from '../../src/apply/engine/batches.js';
-import { earlierNotes, findEarlier, isOpen } from '../../src/apply/engine/earlier-runs.js';
+import { findEarlier, isOpen, unfinishedNotes } from '../../src/apply/engine/earlier-runs.js';
 import type { SqliteTarget } from '../../src/config/apply-targets.js';
 import {
   applyForeign,
@@ -73,7 +73,7 @@ function* applying(subject: Subject, start: Disk, { command, run }: Session): Ge
   const context = subject.contextOf(command === 'again');
   const units = start.units.filter(({ state }) => state !== 'undone');
   const facts = units.map((unit) => factsOf(subject.target, unit));
-  if (earlierNotes(context, subject.target, facts).length > 0) return;
+  if (unfinishedNotes(context, subject.target, facts).length > 0) return;
   const { earlier } = findEarlier(context, subject.target, facts);
   const since = unentered(subject, start, units).length;
   const found = { ...earlier, since };
@@ -83,7 +83,7 @@ function* applying(subject: Subject, start: Disk, { command, run }: Session): Ge
   let disk = start;
   if (open === undefined) {
     const [id] = subject.target.ids;
-    const takes = id !== undefined && isOpen(context, { units: facts, earlier: found }, id);
+    const takes = id !== undefined && isOpen(context, { runs: facts, earlier: found }, id);
     disk = yield (now) => begin(subject, now, name, takes ? units : null);
   }
   for (;;) {

@@ -1,21 +1,77 @@
+import { newColumnOf, type PostgresTarget } from '../../config/apply-targets.js';
 import { blocks } from '../column-work.js';
+import type { Handling, TableFacts } from '../engine/table-facts.js';
 import type { Mode, Note } from '../plan.js';
-import type { PgFacts } from './postgres-facts.js';
 import type { PgSession } from './postgres-session.js';
 
-/** What the catalog says would stop or spoil a rewriting of these columns. */
+/** PostgreSQL cuts longer names off. */
+const MAX_NAME_BYTES = 63;
+
+/** What privileges and the catalogue say would stop or spoil a rewriting. */
 export async function obstacleNotes(
   session: PgSession,
-  facts: PgFacts,
-  columns: readonly string[],
+  { table, columns, notes }: TableFacts,
+  target: PostgresTarget,
   mode: Mode,
+  { isAtomic }: Handling,
 ): Promise<Note[]> {
-  if (facts.oid === '0') return [];
+  const names = target.ids.map((id) => id.column);
+  const tooLong = target.ids
+    .map(newColumnOf)
+    .filter((name) => mode === 'new' && Buffer.byteLength(name) > MAX_NAME_BYTES)
+    .map((name) => blocks('new_column_name', `"${name}" is too long for a column: set "newColumn".`));
+  if (notes.some(({ code }) => code === 'unknown_table')) return tooLong;
+  const known = names.filter((name) => columns.some((one) => one.name === name));
   return [
+    ...(await privilegeNotes(session, table, known, target.ledgerSchema, { mode, isAtomic })),
     ...(await readOnlyNotes(session)),
-    ...(await replicaIdentityNotes(session, facts)),
-    ...(mode === 'new' ? await addColumnNotes(session, facts) : await viewNotes(session, facts, columns)),
+    ...(await replicaIdentityNotes(session, table)),
+    ...(mode === 'new' ? await addColumnNotes(session, table) : await viewNotes(session, table, names)),
+    ...tooLong,
   ];
+}
+
+/** What the user lacks for what is planned. */
+async function privilegeNotes(
+  session: PgSession,
+  table: string,
+  columns: readonly string[],
+  ledgerSchema: string,
+  { mode, isAtomic }: { readonly mode: Mode; readonly isAtomic: boolean },
+): Promise<Note[]> {
+  const { rows } = await session.query(
+    `SELECT (SELECT bool_and(has_column_privilege($1::regclass, name, 'UPDATE')) FROM json_array_elements_text($2::json) AS name),
+       (SELECT pg_has_role(relowner, 'USAGE') FROM pg_class WHERE oid = $1::regclass),
+       (SELECT has_schema_privilege(oid, 'USAGE') AND has_schema_privilege(oid, 'CREATE') FROM pg_namespace WHERE nspname = $3),
+       has_database_privilege(current_database(), 'CREATE'), has_database_privilege(current_database(), 'TEMP'), current_user,
+       has_table_privilege($1::regclass, 'UPDATE, DELETE, TRUNCATE'),
+       (SELECT bool_and(has_table_privilege(c.oid, 'SELECT') AND has_table_privilege(c.oid, 'INSERT') AND has_table_privilege(c.oid, 'UPDATE')
+          AND has_table_privilege(c.oid, 'DELETE')) FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+        WHERE n.nspname = $3 AND c.relname IN ('run', 'entry', 'skipped'))`,
+    [table, JSON.stringify(columns), ledgerSchema],
+  );
+  const [mayUpdate, isOwner, mayUseSchema, mayCreate, mayTemp, user, mayLock, mayLedger] = rows[0] ?? [];
+  const lacks: readonly (readonly [boolean, string])[] = [
+    [mode === 'in_place' && mayUpdate === 'f', 'may not update these columns: GRANT UPDATE.'],
+    [
+      mode === 'new' && isOwner === 'f',
+      'does not own the table and cannot add a column: use its owner, or --in-place.',
+    ],
+    [
+      mayUseSchema === null ? mayCreate === 'f' : mayUseSchema === 'f',
+      `cannot keep the ledger in schema ${ledgerSchema}: CREATE SCHEMA … AUTHORIZATION, or name another in "ledgerSchema".`,
+    ],
+    [
+      mode === 'in_place' && isAtomic && mayLock === 'f',
+      'may not lock the table, which ids under constraints need: GRANT UPDATE on the whole table.',
+    ],
+    [
+      mayLedger === 'f',
+      `may not write the ledger in schema ${ledgerSchema}: GRANT SELECT, INSERT, UPDATE, DELETE on its tables.`,
+    ],
+    [mayTemp === 'f', 'may not make temporary tables: GRANT TEMPORARY ON DATABASE.'],
+  ];
+  return lacks.flatMap(([isSo, text]) => (isSo ? [blocks('privilege', `User ${user ?? ''} ${text}`)] : []));
 }
 
 async function readOnlyNotes(session: PgSession): Promise<Note[]> {
@@ -26,32 +82,32 @@ async function readOnlyNotes(session: PgSession): Promise<Note[]> {
 }
 
 /** A published table takes no UPDATE while subscribers could not tell its rows apart. */
-async function replicaIdentityNotes(session: PgSession, { oid }: PgFacts): Promise<Note[]> {
+async function replicaIdentityNotes(session: PgSession, table: string): Promise<Note[]> {
   const { rows } = await session.query(
     `SELECT c.relname, string_agg(DISTINCT p.pubname, ', ') FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
-       JOIN pg_publication_tables pt ON c.oid = $1::oid AND pt.schemaname = n.nspname AND pt.tablename = c.relname
+       JOIN pg_publication_tables pt ON c.oid = $1::regclass AND pt.schemaname = n.nspname AND pt.tablename = c.relname
          OR (pt.schemaname, pt.tablename) IN (SELECT an.nspname, a.relname FROM pg_partition_ancestors(c.oid) AS anc
            JOIN pg_class a ON a.oid = anc.relid JOIN pg_namespace an ON an.oid = a.relnamespace)
        JOIN pg_publication p ON p.pubname = pt.pubname AND p.pubupdate
-     WHERE c.relkind = 'r' AND (c.oid = $1::oid OR c.oid IN (SELECT relid FROM pg_partition_tree($1::oid::regclass)))
+     WHERE c.relkind = 'r' AND (c.oid = $1::regclass OR c.oid IN (SELECT relid FROM pg_partition_tree($1::regclass)))
        AND CASE c.relreplident WHEN 'f' THEN false WHEN 'n' THEN true
          WHEN 'i' THEN NOT EXISTS (SELECT 1 FROM pg_index i WHERE i.indrelid = c.oid AND i.indisreplident AND i.indisvalid)
          ELSE NOT EXISTS (SELECT 1 FROM pg_index i WHERE i.indrelid = c.oid AND i.indisprimary AND i.indisvalid) END
      GROUP BY c.relname ORDER BY 1`,
-    [oid],
+    [table],
   );
-  return rows.map(([table, publications]) =>
+  return rows.map(([name, publications]) =>
     blocks(
       'replica_identity',
-      `${table ?? ''} is published (${publications ?? ''}) and has no replica identity, so it takes no updates: ALTER TABLE … REPLICA IDENTITY FULL.`,
+      `${name ?? ''} is published (${publications ?? ''}) and has no replica identity, so it takes no updates: ALTER TABLE … REPLICA IDENTITY FULL.`,
     ),
   );
 }
 
-async function addColumnNotes(session: PgSession, { oid, table }: PgFacts): Promise<Note[]> {
+async function addColumnNotes(session: PgSession, table: string): Promise<Note[]> {
   const { rows } = await session.query(
-    'SELECT relispartition, reloftype <> 0 FROM pg_class WHERE oid = $1::oid',
-    [oid],
+    'SELECT relispartition, reloftype <> 0 FROM pg_class WHERE oid = $1::regclass',
+    [table],
   );
   const [isPartition, isTyped] = rows[0] ?? [];
   if (isPartition === 't')
@@ -62,19 +118,19 @@ async function addColumnNotes(session: PgSession, { oid, table }: PgFacts): Prom
 }
 
 /** Materialized views that hold a copy of these columns, also by way of other views. */
-async function viewNotes(session: PgSession, { oid }: PgFacts, columns: readonly string[]): Promise<Note[]> {
+async function viewNotes(session: PgSession, table: string, columns: readonly string[]): Promise<Note[]> {
   const { rows } = await session.query(
     `WITH RECURSIVE dependent AS (
        SELECT r.ev_class AS view FROM pg_depend d JOIN pg_rewrite r ON r.oid = d.objid
          LEFT JOIN pg_attribute a ON a.attrelid = d.refobjid AND a.attnum = d.refobjsubid
-       WHERE d.classid = 'pg_rewrite'::regclass AND d.refclassid = 'pg_class'::regclass AND d.refobjid = $1::oid
+       WHERE d.classid = 'pg_rewrite'::regclass AND d.refclassid = 'pg_class'::regclass AND d.refobjid = $1::regclass
          AND (d.refobjsubid = 0 OR a.attname = ANY (ARRAY(SELECT json_array_elements_text($2::json))))
        UNION SELECT r.ev_class FROM dependent v JOIN pg_depend d ON d.refobjid = v.view AND d.refclassid = 'pg_class'::regclass
          JOIN pg_rewrite r ON r.oid = d.objid AND d.classid = 'pg_rewrite'::regclass
      )
      SELECT DISTINCT quote_ident(n.nspname) || '.' || quote_ident(c.relname) FROM dependent v JOIN pg_class c ON c.oid = v.view
        JOIN pg_namespace n ON n.oid = c.relnamespace WHERE c.relkind = 'm' ORDER BY 1`,
-    [oid, JSON.stringify(columns)],
+    [table, JSON.stringify(columns)],
   );
   return rows.map(([view]) => ({
     level: 'warning',

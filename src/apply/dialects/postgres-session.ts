@@ -7,8 +7,7 @@ import type { ApplyContext } from '../context.js';
 import { type Cells, interrupted, type Session, type TransactionMode } from '../engine/session.js';
 import { quoteName } from '../sql-names.js';
 import { connectError, isConnectionLost, isWorthRetrying, postgresError } from './postgres-errors.js';
-import { secureUrl, type TlsPolicy } from './postgres-tls.js';
-import { readUrl } from './postgres-url.js';
+import { readUrl, secureUrl, type TlsPolicy } from './postgres-url.js';
 
 const BEGIN: Readonly<Record<TransactionMode, string>> = {
   read: 'BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY',

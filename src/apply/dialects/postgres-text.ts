@@ -1,24 +1,85 @@
-import type { SqlText } from '../engine/dialect.js';
+import { type LedgerText, type SqlText, updateFromSql } from '../engine/dialect.js';
+import type { Ledger } from '../engine/ledger-tables.js';
 import { quoteName } from '../sql-names.js';
-import { updateFrom } from './update-from.js';
+
+/** As the catalog shows names. */
+const TABLE_NAME = /^"(?:[^"]|"")+"\."(?:[^"]|"")+"$/;
+const TYPE_NAME =
+  /^(?:"(?:[^"]|"")+"|[a-z_][a-z0-9_ ]*)(?:\.(?:"(?:[^"]|"")+"|[a-z_][a-z0-9_]*))?(?:\(\d+(?:,-?\d+)?\))?(?:\[\])*$/;
+
+export const OTHER_SCHEMA = 'Name another schema with "ledgerSchema" (--ledger-schema).';
 
 /** How PostgreSQL writes what every database can say. The ledger holds texts, and keys as lists of texts. */
-export const POSTGRES_TEXT: SqlText = {
+export const POSTGRES_TEXT: SqlText & LedgerText = {
   kind: 'postgres',
   quote: quoteName,
+  foldName: (name) => name,
   // The catalogue's facts have it quoted, with its schema.
   tableSql: (table) => table,
+  declaredType: (type) => type,
   temporary: (name) => `pg_temp.${name}`,
   asText: (term) => `${term}::text`,
+  asCell: (_, term) => `${term}::text`,
+  groupsCells: true,
   asEntry: (term) => `${term}::text`,
-  exactText: (term) => `${term}::text`,
   fromEntry: (term, type) => `(${term})::${type}`,
+  typeMark: () => `''::text`,
+  exactText: (term) => `${term}::text`,
   isSame: (one, other) => `(${one}::text IS NOT DISTINCT FROM ${other})`,
   isKey: (column, value) => `${column} = ${value}`,
   keySql: (terms) => `ARRAY[${terms.map((term) => `${term}::text`).join(', ')}]`,
   keyPart: ({ keyTypes }, rowKey, at) => `(${rowKey}[${at + 1}])::${keyTypes[at]}`,
   keyName: (rowKey) => `array_to_string(${rowKey}, ', ')`,
   inPairs: (pairs) => `(${pairs.join(', ')})`,
-  updateFrom: (update) => updateFrom(update.table, update),
+  updateFrom: (update) => updateFromSql(update.table, update),
+  lockRows: 'FOR UPDATE OF t',
+  evaluateOnce: '',
+  ddlCommits: false,
+  // NaN is above infinity.
+  integersOf: (term) => ({
+    lowest: `coalesce(floor(min(${term}::numeric)), 0)::text`,
+    highest: `coalesce(ceil(max(${term}::numeric)), 0)::text`,
+    where: `${term}::numeric > '-Infinity' AND ${term}::numeric < 'Infinity'`,
+  }),
+  endsWith: ({ holds }, term, ending) => {
+    const end = holds === 'json' ? `${ending}"` : ending;
+    return `right(${term}::text, ${end.length}) = '${end}'`;
+  },
+  parkedValue: ({ type, holds }, _, { integers, ending }) => {
+    if (integers !== null) return `((${integers.base})::numeric ${integers.sign} w.row_no)::${type}`;
+    const text = `(w.row_no || '${ending}')`;
+    return `${holds === 'json' ? `to_json(${text})` : text}::${type}`;
+  },
+  ledgerTypes: {
+    number: 'bigint',
+    column: 'integer',
+    text: 'text',
+    json: 'jsonb',
+    boolean: 'boolean',
+    rowKey: 'text[]',
+    value: 'text',
+  },
+  keepsTypes: true,
+  createLedgerView: 'CREATE OR REPLACE VIEW',
+  jsonItem: (list, at) => `${list} ->> ${at}`,
+  tableOptions: '',
   nextEntry: ({ entry }) => `(SELECT coalesce(max(id), 0) FROM ${entry}) + row_number() OVER ()`,
+  isTableOfRun: 'table_name = $1',
+  isTableName: (name) => TABLE_NAME.test(name),
+  isTypeName: (name) => TYPE_NAME.test(name),
+  foreignLedgerNote: `. ${OTHER_SCHEMA}`,
+  foreignLedgerHint: OTHER_SCHEMA,
 };
+
+/** A schema's ledger. */
+export function ledgerIn(schema: string): Ledger {
+  const s = quoteName(schema);
+  return {
+    name: schema,
+    prefix: `${schema}.`,
+    run: `${s}.run`,
+    entry: `${s}.entry`,
+    skipped: `${s}.skipped`,
+    view: `${s}.ledger`,
+  };
+}

@@ -1,5 +1,6 @@
 import { closeSync, constants, fstatSync, openSync, readFileSync } from 'node:fs';
 import { platform } from 'node:os';
+import type { ConnectionOptions } from 'node:tls';
 import type { PostgresTarget } from '../../config/apply-targets.js';
 import { SvcError } from '../../errors.js';
 
@@ -59,4 +60,84 @@ function readableByOthers(file: string): SvcError {
   return new SvcError('config', `Others can read ${file}, which holds a password.`, {
     hint: `chmod 600 ${file}`,
   });
+}
+
+/** What a target asks for: see `tls` in the configuration. */
+export type TlsPolicy = 'verified' | 'unverified';
+
+/** Whether a connection is encrypted, and whether the certificate is checked. */
+export type TlsMode = 'plain' | 'verified' | 'unverified';
+
+/** Parameters of a connection string that the driver would read itself, some of them as a way around verification. */
+const SSL_PARAMETERS = ['ssl', 'sslmode', 'sslrootcert', 'sslcert', 'sslkey', 'uselibpqcompat'];
+
+/**
+ * How to connect to a host: off loopback always with a verified certificate, unless the target allows less.
+ * On loopback and Unix sockets `sslmode` decides; without one the connection is plain.
+ *
+ * @returns null where `sslmode` asks for less than the policy allows
+ */
+export function tlsModeFor(host: string, sslmode: string | null, policy: TlsPolicy): TlsMode | null {
+  const asksForLess = ['disable', 'allow', 'no-verify'].includes(sslmode ?? '');
+  if (isLocal(host)) {
+    if (sslmode === null || sslmode === 'disable' || sslmode === 'allow' || sslmode === 'prefer')
+      return 'plain';
+    return sslmode === 'no-verify' || policy === 'unverified' ? 'unverified' : 'verified';
+  }
+  if (policy === 'verified') return asksForLess ? null : 'verified';
+  return sslmode === 'disable' ? 'plain' : 'unverified';
+}
+
+/** Loopback addresses and Unix sockets. */
+function isLocal(host: string): boolean {
+  return (
+    host === '' ||
+    host.startsWith('/') ||
+    host === 'localhost' ||
+    host === '::1' ||
+    /^127(\.\d{1,3}){3}$/.test(host)
+  );
+}
+
+/** A connection string without its TLS parameters, and the TLS options they and the policy amount to. */
+export interface SecuredUrl {
+  readonly connectionString: string;
+  readonly ssl: false | ConnectionOptions;
+}
+
+/**
+ * Takes the TLS parameters out of a connection string. `host` is the one the driver connects to.
+ *
+ * @throws SvcError `config` where the string asks for less than the policy allows, or names an unreadable file
+ */
+export function secureUrl(text: string, host: string, policy: TlsPolicy): SecuredUrl {
+  const url = new URL(text);
+  const given = (name: string) => url.searchParams.get(name);
+  const sslmode = given('sslmode') ?? sslmodeOf(given('ssl'));
+  const mode = tlsModeFor(host, sslmode, policy);
+  if (mode === null) {
+    throw new SvcError(
+      'config',
+      `sslmode=${sslmode} would connect to ${host} without a verified certificate.`,
+      {
+        hint: 'Remove it from the connection string, or set "tls": "unverified" for the target.',
+      },
+    );
+  }
+  const files = { ca: given('sslrootcert'), cert: given('sslcert'), key: given('sslkey') };
+  for (const name of SSL_PARAMETERS) url.searchParams.delete(name);
+  if (mode === 'plain') return { connectionString: url.href, ssl: false };
+  const read = Object.entries(files).flatMap(([name, file]) =>
+    file === null ? [] : [[name, readFileSync(file)]],
+  );
+  // Explicit, because NODE_TLS_REJECT_UNAUTHORIZED=0 changes the default.
+  const ssl = { rejectUnauthorized: mode === 'verified', ...Object.fromEntries(read) };
+  return { connectionString: url.href, ssl };
+}
+
+/** `ssl=true` of older connection strings. */
+function sslmodeOf(ssl: string | null): string | null {
+  if (ssl === null) return null;
+  if (ssl === 'no-verify') return ssl;
+  return ssl === '0' || ssl === 'false' ? 'disable' : 'verify-full';
 }

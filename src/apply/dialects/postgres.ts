@@ -1,31 +1,29 @@
-import { newColumnOf, type PostgresTarget, type TableTarget } from '../../config/apply-targets.js';
+import type { PostgresTarget, TableTarget } from '../../config/apply-targets.js';
 import { blocks } from '../column-work.js';
 import type { ApplyContext, DataStore } from '../context.js';
-import type { Dialect, Engine, LedgerCatalog, TableCatalog } from '../engine/dialect.js';
-import { readRunsOfTable } from '../engine/ledger.js';
-import { columnOf, type TableFacts } from '../engine/table-facts.js';
-import { openTableStore } from '../engine/table-site.js';
+import { openDatabaseStore } from '../engine/database-store.js';
+import type { Dialect, Engine } from '../engine/dialect.js';
+import { readRunsOfTable } from '../engine/ledger-runs.js';
+import { ledgerNotes } from '../engine/ledger-tables.js';
+import type { TableFacts } from '../engine/table-facts.js';
 import type { Note } from '../plan.js';
+import { readPgFacts } from './postgres-catalog.js';
 import { postgresError } from './postgres-errors.js';
-import { asPgFacts, readPgFacts } from './postgres-facts.js';
-import { ensureLedger, hasLedger, ledgerIn, ledgerNotes, listLedgers, RUN_TABLE } from './postgres-ledger.js';
+import { ensureLedger, ledgerOwnerNotes, listLedgers, readLedgerShape } from './postgres-ledger.js';
+import { lookUp, openFill } from './postgres-lookups.js';
 import { obstacleNotes } from './postgres-obstacles.js';
-import { privilegeNotes } from './postgres-privileges.js';
 import { PgSession } from './postgres-session.js';
-import { buildStatements } from './postgres-statements.js';
-import { POSTGRES_TEXT } from './postgres-text.js';
-import { PostgresTrial } from './postgres-trial.js';
+import { ledgerIn, POSTGRES_TEXT } from './postgres-text.js';
+import { openTrial } from './postgres-trial.js';
 
 const ROWS_PER_SECOND = 50_000;
-/** PostgreSQL cuts longer names off. */
-const MAX_NAME_BYTES = 63;
 
 /** The tables of one PostgreSQL database; all targets name the same connection string. */
 export function openPostgresStore(context: ApplyContext, targets: readonly PostgresTarget[]): DataStore {
   const [first] = targets;
   if (first === undefined) throw new Error('a store without targets');
   const session = new PgSession(context, first);
-  return openTableStore(
+  return openDatabaseStore(
     {
       use: async (_, work) => {
         try {
@@ -40,89 +38,74 @@ export function openPostgresStore(context: ApplyContext, targets: readonly Postg
   );
 }
 
-export function postgresEngine(context: ApplyContext, session: PgSession): Engine {
-  const dialect: Dialect = {
-    ...POSTGRES_TEXT,
-    ...buildLedgerCatalog(session),
-    ...buildCatalog(context, session),
-    ...buildStatements(context, session),
-  };
-  return { context, session, dialect };
-}
-
 function asPostgres(target: TableTarget): PostgresTarget {
   if (target.kind === 'postgres') return target;
   throw new Error(`${target.name} is no PostgreSQL table`);
 }
 
-function buildLedgerCatalog(session: PgSession): LedgerCatalog {
-  return {
-    runTable: RUN_TABLE,
+export function postgresEngine(context: ApplyContext, session: PgSession): Engine {
+  const dialect: Dialect = {
+    ...POSTGRES_TEXT,
     ledgerOf: (target) => ledgerIn(asPostgres(target).ledgerSchema),
-    hasLedger: ({ name }) => hasLedger(session, name),
-    ledgerNotes: ({ name }, table) => ledgerNotes(session, name, table),
-    ensureLedger: ({ name }) => ensureLedger(session, name),
+    readLedgerShape: ({ name }) => readLedgerShape(session, name),
+    ledgerObstacles: ({ name }, table) => ledgerOwnerNotes(session, name, table),
+    ensureLedger: ({ name }) => ensureLedger(engine, name),
     // Before the first query, so that its snapshot is the latest.
     lockLedger: ({ run }) => session.exec(`LOCK TABLE ${run} IN SHARE ROW EXCLUSIVE MODE`),
-  };
-}
-
-function buildCatalog(context: ApplyContext, session: PgSession): TableCatalog {
-  return {
     rowsPerSecond: ROWS_PER_SECOND,
     place: () => session.place(),
     placeOfRun: (table) => `table ${table}`,
     readFacts: (target) => readPgFacts(session, asPostgres(target)),
-    findColumn: columnOf,
     rowNames: () => ['ctid'],
-    declaredType: (type) => type,
-    obstacleNotes: async (target, facts, { isAtomic }) => {
-      const { mode } = context.policy;
-      const columns = target.ids.map((id) => id.column);
-      return [
-        ...(await privilegeNotes(session, asPgFacts(facts), asPostgres(target), mode, isAtomic)),
-        ...(await obstacleNotes(session, asPgFacts(facts), columns, mode)),
-        ...newNameNotes(context, target),
-        ...(await otherLedgerNotes(context, session, facts, asPostgres(target))),
-      ];
-    },
-    openTrial: (facts, id) => PostgresTrial.of(session, facts, id),
+    obstacleNotes: async (target, facts, handling) => [
+      ...(await obstacleNotes(session, facts, asPostgres(target), context.policy.mode, handling)),
+      ...(await otherLedgerNotes(engine, session, facts, asPostgres(target))),
+    ],
+    openTrial: (facts, id) => openTrial(session, facts, id),
     // Before the first query, so that its snapshot holds what the last writer wrote; in one order, against deadlocks.
     lockTables: async (tables) => {
       const names = [...new Set(tables)].sort();
       await session.exec(`LOCK TABLE ${names.join(', ')} IN SHARE ROW EXCLUSIVE MODE`);
       await session.exec('SET CONSTRAINTS ALL DEFERRED');
     },
-    beforeUpdate: async (triggers, keyTypes) => {
+    beforeUpdate: async (triggers, keyTypes, isBatch) => {
       // Types that are not the catalogue's own have operators of their own, which their indexes know.
       if (triggers.length > 0 || keyTypes.some((type) => type.includes('.'))) await session.useUserPath();
+      // A batch must cost what it changes, not what the table holds.
+      if (isBatch)
+        await session.exec(
+          'SET LOCAL enable_hashjoin = off; SET LOCAL enable_mergejoin = off; SET LOCAL enable_bitmapscan = off',
+        );
     },
+    lookUp: (source) => lookUp(engine, session, source),
+    createList: (name, columns, query) =>
+      session.exec(
+        `DROP TABLE IF EXISTS pg_temp.${name};
+         CREATE TEMP TABLE ${name} ON COMMIT DROP AS
+           SELECT q.*, row_number() OVER () AS row_no, false AS parked FROM (${query}) AS q(${columns.join(', ')});
+         ANALYZE pg_temp.${name}`,
+      ),
+    openFill: async (facts, id, at) => openFill(engine, session, facts, id, at),
   };
+  const engine = { context, session, dialect };
+  return engine;
 }
 
 /** A ledger under another name knows what was rewritten as well. */
 async function otherLedgerNotes(
-  context: ApplyContext,
+  engine: Engine,
   session: PgSession,
-  facts: TableFacts,
-  target: PostgresTarget,
+  { table }: TableFacts,
+  { ledgerSchema }: PostgresTarget,
 ): Promise<Note[]> {
   for (const schema of await listLedgers(session)) {
-    if (schema === target.ledgerSchema) continue;
+    const ledger = ledgerIn(schema);
     // Anybody can make such tables.
-    if ((await ledgerNotes(session, schema, facts.table)).length > 0) continue;
-    const [run] = await readRunsOfTable(postgresEngine(context, session), ledgerIn(schema), facts.table);
+    if (schema === ledgerSchema || (await ledgerNotes(engine, ledger, table)).length > 0) continue;
+    const [run] = await readRunsOfTable(engine, ledger, table);
     if (run === undefined) continue;
     const text = `Run ${run.run} on this table is in the ledger of schema ${schema}: name that as the ledger's schema.`;
     return [blocks('other_ledger', text)];
   }
   return [];
-}
-
-function newNameNotes({ policy }: ApplyContext, target: TableTarget): Note[] {
-  if (policy.mode !== 'new') return [];
-  return target.ids
-    .map(newColumnOf)
-    .filter((name) => Buffer.byteLength(name) > MAX_NAME_BYTES)
-    .map((name) => blocks('new_column_name', `"${name}" is too long for a column: set "newColumn".`));
 }

@@ -5,7 +5,7 @@ import { SvcError } from '../../errors.js';
 import { APPLICATION_ID } from '../../store/schema.js';
 import { Sqlite } from '../../store/sqlite.js';
 import type { ApplyContext } from '../context.js';
-import { type Cells, interrupted, type Session, type TransactionMode } from '../engine/session.js';
+import { type Cell, type Cells, interrupted, type Session, type TransactionMode } from '../engine/session.js';
 
 /** Somebody else's SQLite database. */
 export type UserDb = Database;
@@ -89,6 +89,9 @@ function isBusy(error: unknown): boolean {
   return error instanceof Sqlite.SqliteError && /^SQLITE_(BUSY|LOCKED)/.test(error.code);
 }
 
+/** Rows that are read between two looks at the signal. */
+const ROWS_PER_PIECE = 10_000;
+
 /** Bounds the attempts also where the clock stands still. */
 const MAX_ATTEMPTS = 10_000;
 
@@ -122,6 +125,17 @@ export class SqliteSession implements Session {
 
   async one(sql: string, values: readonly (string | null)[] = []): Promise<string | null> {
     return (await this.query(sql, values)).rows[0]?.[0] ?? null;
+  }
+
+  async *read(sql: string): AsyncGenerator<Cell[][]> {
+    let piece: Cell[][] = [];
+    for (const row of this.db.prepare<[], Cell[]>(sql).raw().iterate()) {
+      if (piece.push(row) < ROWS_PER_PIECE) continue;
+      yield piece;
+      piece = [];
+      await this.throwIfInterrupted();
+    }
+    yield piece;
   }
 
   /** SQLite waits for short locks itself, and there is no connection to lose. */

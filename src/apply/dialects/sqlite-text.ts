@@ -1,18 +1,36 @@
-import type { SqlText } from '../engine/dialect.js';
+import { type LedgerText, type SqlText, updateFromSql } from '../engine/dialect.js';
+import type { Ledger } from '../engine/ledger-tables.js';
+import { INT64 } from '../engine/parking.js';
 import { quoteName } from '../sql-names.js';
-import { updateFrom } from './update-from.js';
 
-/** How SQLite writes what every database can say. */
-export const SQLITE_TEXT: SqlText = {
+/** SQLite reads the smallest integer as a real where it is written in decimal. */
+export function integerSql(value: bigint): string {
+  return value === INT64[0] ? '(-9223372036854775807 - 1)' : `(${value})`;
+}
+
+const typeMark = (term: string) => `CASE typeof(${term}) WHEN 'integer' THEN 'i' ELSE 't' END`;
+
+/** How SQLite writes what every database can say. The ledger holds cells and keys as they are. */
+export const SQLITE_TEXT: SqlText & LedgerText = {
   kind: 'sqlite',
   quote: quoteName,
+  foldName: (name) => name.toLowerCase(),
   tableSql: quoteName,
+  declaredType: (type) => (type === 'without type' ? '' : type),
   temporary: (name) => `temp.${name}`,
   asText: (term) => `CAST(${term} AS TEXT)`,
+  // Reals as their text, so that `42.0` is not taken for 42; JSON as its own bytes.
+  asCell: ({ path }, term) =>
+    path === undefined
+      ? `CASE typeof(${term}) WHEN 'integer'
+          THEN iif(${term} BETWEEN -9007199254740991 AND 9007199254740991, ${term}, CAST(${term} AS TEXT))
+          WHEN 'real' THEN CAST(${term} AS TEXT) ELSE ${term} END`
+      : `CASE typeof(${term}) WHEN 'text' THEN CAST(${term} AS BLOB) WHEN 'null' THEN NULL ELSE 0 END`,
+  groupsCells: false,
   asEntry: (term) => term,
-  exactText: (term) =>
-    `CASE typeof(${term}) WHEN 'null' THEN NULL WHEN 'integer' THEN 'i' || ${term} ELSE 't' || CAST(${term} AS TEXT) END`,
   fromEntry: (term) => term,
+  typeMark,
+  exactText: (term) => `${typeMark(term)} || CAST(${term} AS TEXT)`,
   isSame: (one, other) => `(${one} IS ${other} COLLATE BINARY)`,
   // By the column's collation for its index, and to the last byte: an index may tell keys apart that the column's own
   // collation does not.
@@ -25,7 +43,53 @@ export const SQLITE_TEXT: SqlText = {
   keyPart: ({ key }, rowKey, at) => (key.length === 1 ? rowKey : `json_extract(${rowKey}, '$[${at}]')`),
   keyName: (rowKey) => `CAST(${rowKey} AS TEXT)`,
   inPairs: (pairs) => `(VALUES ${pairs.join(', ')})`,
-  updateFrom: (update) => updateFrom(quoteName(update.table), update),
+  updateFrom: (update) => updateFromSql(quoteName(update.table), update),
+  // The transaction has locked the whole database.
+  lockRows: null,
+  // Keeps the subquery apart.
+  evaluateOnce: 'LIMIT -1',
+  ddlCommits: false,
+  integersOf: (term) => ({
+    lowest: `min(${term})`,
+    highest: `max(${term})`,
+    where: `typeof(${term}) = 'integer'`,
+  }),
+  endsWith: (_, term, ending) =>
+    `typeof(${term}) = 'text' AND substr(${term}, -${ending.length}) = '${ending}'`,
+  parkedValue: (_, at, { integers, ending }) => {
+    const text = `w.row_no || '${ending}'`;
+    if (integers === null) return text;
+    const integer = `${integerSql(integers.base)} ${integers.sign} w.row_no`;
+    return ending === null ? integer : `iif(typeof(w.o${at}) = 'text', ${text}, ${integer})`;
+  },
+  ledgerTypes: {
+    number: 'INTEGER',
+    column: 'INTEGER',
+    text: 'TEXT',
+    json: 'TEXT',
+    boolean: 'INTEGER',
+    rowKey: 'ANY',
+    value: 'ANY',
+  },
+  keepsTypes: false,
+  createLedgerView: 'CREATE VIEW IF NOT EXISTS',
+  jsonItem: (list, at) => `json_extract(${list}, '$[' || ${at} || ']')`,
+  tableOptions: ' STRICT',
   // SQLite numbers them.
   nextEntry: () => 'NULL',
+  isTableOfRun: 'table_name = $1 COLLATE NOCASE',
+  isTableName: () => true,
+  isTypeName: () => true,
+  foreignLedgerNote: ': rename it first.',
+  foreignLedgerHint: 'Rename it first.',
+};
+
+/** Its prefix tells the ledger's tables in the user's database. */
+export const SQLITE_LEDGER: Ledger = {
+  name: 'svc_migrate',
+  prefix: 'svc_migrate_',
+  run: 'svc_migrate_run',
+  entry: 'svc_migrate_entry',
+  skipped: 'svc_migrate_skipped',
+  view: 'svc_migrate_ledger',
 };

@@ -7,7 +7,7 @@ import type { ApplyContext } from '../context.js';
 import { columnOf, type TableFacts } from '../engine/table-facts.js';
 import type { Note } from '../plan.js';
 import { quoteName } from '../sql-names.js';
-import { buildCellJudge, judgeSql, KEEP_SQL, registerJudge, resultSql } from './sqlite-cells.js';
+import { registerLookUp } from './sqlite-lookups.js';
 import type { UserDb } from './sqlite-session.js';
 
 /** Keys of several columns are kept as JSON, which holds integers and texts exactly. */
@@ -43,7 +43,7 @@ export function trialNotes(
   context: ApplyContext,
   db: UserDb,
   facts: TableFacts,
-  column: IdColumn,
+  id: IdColumn,
   parked: string | null,
 ): Note[] {
   const sql = db
@@ -55,11 +55,11 @@ export function trialNotes(
   try {
     copy.pragma('foreign_keys = OFF');
     copy.exec(sql);
-    tryRows(context, db, copy, facts, column, parked);
+    tryRows(context, db, copy, facts, id, parked);
     return [];
   } catch (error) {
     if (!(error instanceof Sqlite.SqliteError)) throw error;
-    const text = `${column.column}: new ids, or values that rows hold while ids swap, are refused (${error.message}): change that first, or rewrite into a new column (without --in-place).`;
+    const text = `${id.column}: new ids, or values that rows hold while ids swap, are refused (${error.message}): change that first, or rewrite into a new column (without --in-place).`;
     return [blocks('check_constraint', text)];
   } finally {
     copy.close();
@@ -71,7 +71,7 @@ function tryRows(
   db: UserDb,
   copy: UserDb,
   facts: TableFacts,
-  column: IdColumn,
+  id: IdColumn,
   parked: string | null,
 ): void {
   const names = facts.columns.filter(({ isGenerated }) => !isGenerated).map(({ name }) => name);
@@ -80,19 +80,15 @@ function tryRows(
     `INSERT INTO ${table}(${names.map(quoteName).join(', ')}) VALUES (${names.map(() => '?').join(', ')})`,
   );
   const clear = copy.prepare(`DELETE FROM ${table}`);
-  for (const value of parked === null ? ['n'] : ['n', parked]) {
-    registerJudge(
-      db,
-      'svc_migrate_trial',
-      buildCellJudge(openColumn(context, column, context.policy), 'in_place'),
-    );
-    const result = value === 'n' ? resultSql(column, 'w.n') : value;
-    const cells = names.map((name) => (name === column.column ? result : `w.${quoteName(name)}`));
+  const work = openColumn(context, id, context.policy);
+  const { call, isChanged, value } = registerLookUp(db, 'svc_migrate_new', work, 'in_place');
+  for (const result of parked === null ? [value] : [value, parked]) {
+    const cells = names.map((name) => (name === id.column ? result : `w.${quoteName(name)}`));
     const rows = db
       .prepare<[], unknown[]>(
         `SELECT ${cells.join(', ')} FROM (SELECT row_number() OVER () AS row_no, * FROM (
-           SELECT t.*, t.${quoteName(column.column)} AS o0, ${judgeSql('svc_migrate_trial', column, 't')} AS n
-           FROM ${table} AS t LIMIT -1) WHERE n IS NOT ${KEEP_SQL} LIMIT -1) AS w`,
+           SELECT t.*, t.${quoteName(id.column)} AS o0, ${call} AS svc_migrate_new
+           FROM ${table} AS t LIMIT -1) WHERE ${isChanged} LIMIT -1) AS w`,
       )
       .raw()
       .safeIntegers();

@@ -1,12 +1,12 @@
 import type { SqliteTarget } from '../../config/apply-targets.js';
 import type { ApplyContext, DataStore } from '../context.js';
-import type { Dialect, Engine, LedgerCatalog, TableCatalog } from '../engine/dialect.js';
-import { openTableStore } from '../engine/table-site.js';
-import { readSqliteFacts, rowidName } from './sqlite-facts.js';
-import { hasLedger, LEDGER, ledgerNotes, SQLITE_LEDGER } from './sqlite-ledger.js';
+import { openDatabaseStore } from '../engine/database-store.js';
+import type { Dialect, Engine } from '../engine/dialect.js';
+import { createLedgerSql } from '../engine/ledger-tables.js';
+import { readLedgerShape, readSqliteFacts, rowidName } from './sqlite-catalog.js';
+import { lookUp, openFill } from './sqlite-lookups.js';
 import { openUserDb, SqliteSession, sqliteError } from './sqlite-session.js';
-import { buildStatements } from './sqlite-statements.js';
-import { SQLITE_TEXT } from './sqlite-text.js';
+import { SQLITE_LEDGER, SQLITE_TEXT } from './sqlite-text.js';
 import { keyNotes, readOnlyNotes, trialNotes } from './sqlite-trial.js';
 
 const ROWS_PER_SECOND = 150_000;
@@ -17,7 +17,7 @@ export function openSqliteStore(
   file: string,
   targets: readonly SqliteTarget[],
 ): DataStore {
-  return openTableStore(
+  return openDatabaseStore(
     {
       use: async (access, work) => {
         const db = openUserDb(file, access === 'write');
@@ -36,55 +36,36 @@ export function openSqliteStore(
 }
 
 export function sqliteEngine(context: ApplyContext, session: SqliteSession, file: string): Engine {
+  const { db } = session;
   const dialect: Dialect = {
     ...SQLITE_TEXT,
-    ...buildLedgerCatalog(session),
-    ...buildCatalog(context, session, file),
-    ...buildStatements(context, session),
-  };
-  return { context, session, dialect };
-}
-
-function buildLedgerCatalog({ db }: SqliteSession): LedgerCatalog {
-  return {
-    runTable: {
-      types: ["'[]'", "'[]'"],
-      ofTable: 'table_name = $1 COLLATE NOCASE',
-      isTable: () => true,
-      isType: () => true,
-    },
     ledgerOf: () => SQLITE_LEDGER,
-    hasLedger: async () => hasLedger(db),
-    ledgerNotes: async () => ledgerNotes(db),
+    readLedgerShape: async () => readLedgerShape(db),
+    ledgerObstacles: async () => [],
     ensureLedger: async () => {},
     // The transaction has locked the whole database.
-    lockLedger: async () => {
-      db.exec(LEDGER);
-    },
-  };
-}
-
-function buildCatalog(context: ApplyContext, { db }: SqliteSession, file: string): TableCatalog {
-  return {
+    lockLedger: (ledger) => session.exec(createLedgerSql(SQLITE_TEXT, ledger)),
     rowsPerSecond: ROWS_PER_SECOND,
     place: async () => file,
     placeOfRun: (table) => `${file}, table ${table}`,
     readFacts: async (target) => readSqliteFacts(db, target.table),
-    findColumn: ({ columns }, name) =>
-      columns.find((column) => column.name.toLowerCase() === name.toLowerCase()),
     rowNames: ({ table }) => {
       const rowid = rowidName(db, table);
       return rowid === null ? [] : [rowid];
     },
-    declaredType: (type) => (type === 'without type' ? '' : type),
     obstacleNotes: async (_, facts, { key }) => [...readOnlyNotes(file), ...keyNotes(db, facts, key)],
     openTrial: async (facts, id) => ({
       add: async () => {},
       finish: async (parked) => trialNotes(context, db, facts, id, parked),
     }),
-    lockTables: async () => {
-      db.pragma('defer_foreign_keys = ON');
-    },
+    lockTables: () => session.exec('PRAGMA defer_foreign_keys = ON'),
     beforeUpdate: async () => {},
+    lookUp: async (source) => lookUp(db, source),
+    createList: (name, columns, query) =>
+      session.exec(`DROP TABLE IF EXISTS temp.${name};
+        CREATE TEMP TABLE ${name}(row_no INTEGER PRIMARY KEY, ${columns.join(', ')}, parked);
+        INSERT INTO temp.${name}(${columns.join(', ')}) ${query}`),
+    openFill: async (facts, id) => openFill(context, db, facts, id),
   };
+  return { context, session, dialect };
 }

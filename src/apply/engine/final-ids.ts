@@ -5,18 +5,27 @@ import type { TableColumn } from './table-facts.js';
 
 const SAMPLES = 5;
 
+/** Values that something is wrong with: how many, and the first few. */
+interface Faults {
+  count: number;
+  readonly samples: string[];
+}
+
+function addFault(faults: Faults, id: Id): void {
+  faults.count += 1;
+  if (faults.samples.length < SAMPLES) faults.samples.push(String(id));
+}
+
 /**
  * The values a column ends up with: whether two of them would be the same, and whether each fits. Fed once with
  * every distinct id.
  */
-export class Finals {
+export class FinalIds {
   readonly #column: TableColumn;
   readonly #seen: IdSet | null;
-  #collisions = 0;
-  readonly #collisionSamples: string[] = [];
-  #misfits = 0;
+  readonly #collisions: Faults = { count: 0, samples: [] };
+  readonly #misfits: Faults = { count: 0, samples: [] };
   #largest: Id = 0;
-  readonly #misfitSamples: string[] = [];
 
   /** `isUnique`: equal values would collide. */
   constructor(column: TableColumn, isUnique: boolean) {
@@ -26,14 +35,8 @@ export class Finals {
 
   add(id: Id): void {
     if (id > this.#largest) this.#largest = id;
-    if (this.#seen?.add(id) === false) {
-      this.#collisions += 1;
-      if (this.#collisionSamples.length < SAMPLES) this.#collisionSamples.push(String(id));
-    }
-    if (!this.#fits(id)) {
-      this.#misfits += 1;
-      if (this.#misfitSamples.length < SAMPLES) this.#misfitSamples.push(String(id));
-    }
+    if (this.#seen?.add(id) === false) addFault(this.#collisions, id);
+    if (!this.#fits(id)) addFault(this.#misfits, id);
   }
 
   /** The largest of the values; 0 where all are negative. */
@@ -43,13 +46,14 @@ export class Finals {
 
   notes(): Note[] {
     const { name, type } = this.#column;
+    const [collisions, misfits] = [this.#collisions, this.#misfits];
     const found: Note[] = [];
-    if (this.#collisions > 0) {
-      const text = `${name}: ${this.#collisions} values would be there twice, but must be unique (${this.#collisionSamples.join(', ')}).`;
+    if (collisions.count > 0) {
+      const text = `${name}: ${collisions.count} values would be there twice, but must be unique (${collisions.samples.join(', ')}).`;
       found.push(blocks('collision', text));
     }
-    if (this.#misfits > 0) {
-      const text = `${name}: ${this.#misfits} new ids do not fit into ${type} (${this.#misfitSamples.join(', ')}).`;
+    if (misfits.count > 0) {
+      const text = `${name}: ${misfits.count} new ids do not fit into ${type} (${misfits.samples.join(', ')}).`;
       found.push(blocks('does_not_fit', text));
     }
     return found;

@@ -1,23 +1,17 @@
 import { columnLabel, type IdColumn, newColumnOf, type TableTarget } from '../../config/apply-targets.js';
 import { checkColumn } from '../column-work.js';
 import { type Earlier, NO_EARLIER, type Note } from '../plan.js';
-import { isUnreadable, sameColumnNotes } from './column-plans.js';
-import type { Engine, Ledger } from './dialect.js';
-import { rivalNotes, sharedNewColumnNotes, sharedTableNotes, writtenNotes } from './double-rewrite.js';
-import {
-  earlierNotes,
-  findEarlier,
-  newColumnNotes,
-  otherKeyNotes,
-  pathNotes,
-  rowKeyNotes,
-} from './earlier-runs.js';
-import { mergedNotes, partsOf } from './json-columns.js';
-import { type Judgement, judgeTable, type Rewritten } from './judge-table.js';
-import { enteredRows, readRunsOfTable, type TableRun, unenteredRows } from './ledger.js';
-import { readStillApplied } from './still-applied.js';
+import { isUnreadable } from './column-plans.js';
+import { type Engine, findColumn } from './dialect.js';
+import { otherTargetNotes, rewrittenNotes } from './double-rewrite.js';
+import { earlierRunNotes, findEarlier, newColumnNotes } from './earlier-runs.js';
+import { mergedNotes, partsOf, pathNotes, sameColumnNotes } from './json-columns.js';
+import { type Judgement, judgeTable, type TableIds } from './judge-table.js';
+import { enteredRows, unenteredRows } from './ledger-entries.js';
+import { type NewTableRun, readRunsOfTable } from './ledger-runs.js';
+import { type Ledger, ledgerNotes, type TableRun } from './ledger-tables.js';
+import { addStillApplied, readStillApplied, type StillApplied } from './still-applied.js';
 import { columnOf, type TableFacts } from './table-facts.js';
-import { addStillApplied, type StillApplied } from './written-places.js';
 
 /** A table as it was found, and how it is to be handled. */
 export interface FoundTable {
@@ -29,7 +23,7 @@ export interface FoundTable {
   readonly keyTypes: readonly string[];
   readonly types: readonly string[];
   /** Runs that touched it. */
-  readonly units: readonly TableRun[];
+  readonly runs: readonly TableRun[];
   readonly earlier: Earlier;
   readonly notes: readonly Note[];
 }
@@ -38,16 +32,9 @@ export interface FoundTable {
 export async function findTables(engine: Engine, targets: readonly TableTarget[]): Promise<FoundTable[]> {
   const tables = [];
   for (const target of targets) tables.push({ target, facts: await engine.dialect.readFacts(target) });
-  const rewritten = tables.map(
-    ({ target, facts }): Rewritten => ({
-      name: target.name,
-      table: facts.table,
-      ids: target.ids,
-      columns: target.ids.map((id) => id.column),
-    }),
-  );
+  const all = tables.map(({ target: { name, ids }, facts: { table } }) => ({ name, table, ids }));
   const found: FoundTable[] = [];
-  for (const { target, facts } of tables) found.push(await findTable(engine, target, facts, rewritten));
+  for (const { target, facts } of tables) found.push(await findTable(engine, target, facts, all));
   return found;
 }
 
@@ -55,69 +42,84 @@ async function findTable(
   engine: Engine,
   target: TableTarget,
   facts: TableFacts,
-  rewritten: readonly Rewritten[],
+  all: readonly TableIds[],
 ): Promise<FoundTable> {
   const { context, dialect } = engine;
-  const judgement = judgeTable(facts, target, context.policy, rewritten);
+  const judgement = judgeTable(facts, target, context.policy, all);
   const ledger = dialect.ledgerOf(target);
   const typeOf = (name: string) => columnOf(facts, name)?.type ?? 'text';
-  const foreign = await dialect.ledgerNotes(ledger, facts.table);
-  const units = foreign.length > 0 ? [] : await readRunsOfTable(engine, ledger, facts.table);
-  const base = {
+  const foreign = await ledgerNotes(engine, ledger, facts.table);
+  const runs = foreign.length > 0 ? [] : await readRunsOfTable(engine, ledger, facts.table);
+  const notes = [
+    ...foreign,
+    ...judgement.notes,
+    ...targetNotes(engine, { target, facts, judgement, runs }, all),
+    ...(await dialect.obstacleNotes(target, facts, judgement.handling)),
+  ];
+  const found = {
     target,
     facts,
     judgement,
     ledger,
     keyTypes: judgement.handling.key.map(typeOf),
     types: target.ids.map((id) => typeOf(id.column)),
-    units,
+    runs,
     earlier: NO_EARLIER,
+    notes,
   };
-  const notes = [
-    ...foreign,
-    ...judgement.notes,
-    ...targetNotes(engine, base, rewritten),
-    ...(await dialect.obstacleNotes(target, facts, judgement.handling)),
-  ];
-  const found = { ...base, notes };
-  return isUnreadable(notes) ? found : { ...found, earlier: await earlierOf(engine, found) };
+  return isUnreadable(notes) ? found : { ...found, earlier: await readEarlier(engine, found) };
 }
 
 /** What other targets and earlier runs say against a target. */
 function targetNotes(
-  { context, dialect }: Engine,
-  { target, facts, judgement, units }: Omit<FoundTable, 'notes'>,
-  rewritten: readonly Rewritten[],
+  engine: Engine,
+  { target, facts, judgement, runs }: Pick<FoundTable, 'target' | 'facts' | 'judgement' | 'runs'>,
+  all: readonly TableIds[],
 ): Note[] {
+  const { context, dialect } = engine;
   const { mode } = context.policy;
-  const hasColumn = (name: string) => dialect.findColumn(facts, name) !== undefined;
+  const { name, ids } = target;
+  const { isAtomic, key } = judgement.handling;
   return [
-    ...sameColumnNotes(target),
-    ...rivalNotes(target.name, facts.table, target.ids, rewritten),
-    ...sharedNewColumnNotes(mode, target.name, facts.table, target.ids, rewritten),
-    ...sharedTableNotes(target.name, facts.table, judgement, rewritten),
-    ...writtenNotes(mode, target.ids, units),
-    ...target.ids.flatMap(mergedNotes),
-    ...target.ids.flatMap(partsOf).flatMap((id) => [...checkColumn(context.remap, id), ...pathNotes(id)]),
-    ...earlierNotes(context, target, units),
-    ...rowKeyNotes(context, target, units),
-    ...otherKeyNotes(judgement.handling.key, units),
-    ...newColumnNotes(context, hasColumn, target, units),
+    ...sameColumnNotes(ids),
+    ...otherTargetNotes(mode, { name, table: facts.table, ids }, isAtomic, all),
+    ...rewrittenNotes(mode, ids, runs),
+    ...ids.flatMap(mergedNotes),
+    ...ids.flatMap(partsOf).flatMap((id) => [...checkColumn(context.remap, id), ...pathNotes(id)]),
+    ...earlierRunNotes(context, target, key, runs),
+    ...newColumnNotes(context, target, runs, {
+      hasColumn: (column) => findColumn(engine, facts, column) !== undefined,
+      isToMake: dialect.ddlCommits,
+    }),
   ];
 }
 
 /** The same table after something was done to it in this run. */
 export async function refresh(engine: Engine, found: FoundTable): Promise<FoundTable> {
-  const now = { ...found, units: await readRunsOfTable(engine, found.ledger, found.facts.table) };
-  return { ...now, earlier: await earlierOf(engine, now) };
+  const now = { ...found, runs: await readRunsOfTable(engine, found.ledger, found.facts.table) };
+  return { ...now, earlier: await readEarlier(engine, now) };
 }
 
-async function earlierOf(engine: Engine, found: FoundTable): Promise<Earlier> {
-  const { target, units, judgement } = found;
-  const { earlier, covered } = findEarlier(engine.context, target, units);
-  if (engine.context.policy.mode === 'new' && earlier.run !== null) {
+/** The run of the table that is to be entered in the ledger. */
+export function newRunOf({ target, ledger, facts, judgement, keyTypes, types }: FoundTable): NewTableRun {
+  const { key, isAtomic } = judgement.handling;
+  return { target, ledger, table: facts.table, key, keyTypes, types, isAtomic };
+}
+
+async function readEarlier(engine: Engine, found: FoundTable): Promise<Earlier> {
+  const { target, facts, runs, judgement } = found;
+  const { session, dialect, context } = engine;
+  const { earlier, covered } = findEarlier(context, target, runs);
+  const count = async (from: string, isOne: string) =>
+    Number(await session.one(`SELECT count(*) FROM ${from} ${isOne}`));
+  if (context.policy.mode === 'new' && earlier.run !== null) {
     let left = 0;
-    for (const id of target.ids) left += await countUnfilled(engine, found, id);
+    for (const id of target.ids) {
+      const name = newColumnOf(id);
+      if (findColumn(engine, facts, name) === undefined) continue;
+      const isUnfilled = `WHERE ${dialect.quote(id.column)} IS NOT NULL AND ${dialect.quote(name)} IS NULL`;
+      left += await count(dialect.tableSql(facts.table), isUnfilled);
+    }
     return { ...earlier, left };
   }
   const { key } = judgement.handling;
@@ -125,38 +127,18 @@ async function earlierOf(engine: Engine, found: FoundTable): Promise<Earlier> {
   let since = 0;
   const applied: StillApplied[] = [];
   for (const id of covered) {
-    since += await countSince(engine, found, id);
-    applied.push(...(await readStillApplied(engine, units, key, id)));
+    since += await count(openRows(engine, found, id), `AND t.${dialect.quote(id.column)} IS NOT NULL`);
+    applied.push(...(await readStillApplied(engine, runs, key, id)));
   }
   return addStillApplied(earlier, since, applied);
 }
 
-/** Cells with a value and without one in the new column. */
-async function countUnfilled(
-  { session, dialect }: Engine,
-  { facts }: FoundTable,
-  id: IdColumn,
-): Promise<number> {
-  if (dialect.findColumn(facts, newColumnOf(id)) === undefined) return 0;
-  const sql = `SELECT count(*) FROM ${dialect.tableSql(facts.table)}
-    WHERE ${dialect.quote(id.column)} IS NOT NULL AND ${dialect.quote(newColumnOf(id))} IS NULL`;
-  return Number(await session.one(sql));
-}
-
-/** Cells with a value and without an entry. */
-async function countSince({ session, dialect }: Engine, found: FoundTable, id: IdColumn): Promise<number> {
-  const rows = openRows(dialect, found, id);
-  return Number(
-    await session.one(`SELECT count(*) FROM ${rows} AND t.${dialect.quote(id.column)} IS NOT NULL`),
-  );
-}
-
 /** `FROM` and `WHERE` of a table's rows that no run has entered for a column. */
 export function openRows(
-  dialect: Engine['dialect'],
-  { facts, judgement, units, ledger }: FoundTable,
+  { dialect }: Engine,
+  { facts, judgement, runs, ledger }: FoundTable,
   id: IdColumn,
 ): string {
-  const entered = enteredRows(dialect, ledger, units, columnLabel(id));
-  return unenteredRows(dialect, facts.table, judgement.handling.key, entered);
+  const entered = enteredRows(dialect, ledger, runs, columnLabel(id));
+  return unenteredRows(dialect, facts.table, judgement.handling.key, entered).sql;
 }

@@ -11,35 +11,35 @@ export interface MergedColumn extends IdColumn {
   readonly parts: readonly IdColumn[];
 }
 
-function isMerged(id: IdColumn): id is MergedColumn {
-  return 'parts' in id;
-}
-
 /** The ids as they are configured: of a merged column one for each path. */
-export function partsOf(id: IdColumn): readonly IdColumn[] {
-  return isMerged(id) ? id.parts : [id];
+export function partsOf(id: IdColumn | MergedColumn): readonly IdColumn[] {
+  return 'parts' in id ? id.parts : [id];
 }
 
 /** A target whose JSON columns stand once each, however many paths they have. */
 export function mergePaths<T extends { readonly ids: readonly IdColumn[] }>(target: T): T {
-  const ids: IdColumn[] = [];
-  for (const id of target.ids) {
+  const ids = target.ids.flatMap((id): (IdColumn | MergedColumn)[] => {
     const parts = target.ids.filter((one) => one.column === id.column && one.path !== undefined);
-    if (id.path === undefined || parts.length === 1) ids.push(id);
-    else if (parts[0] === id) ids.push(merge(id, parts));
-  }
+    if (id.path === undefined || parts.length === 1) return [id];
+    if (parts[0] !== id) return [];
+    const newColumn = parts.find((one) => one.newColumn !== undefined)?.newColumn;
+    const path = parts.map((one) => one.path).join(', ');
+    return [{ column: id.column, path, parts, ...(newColumn === undefined ? {} : { newColumn }) }];
+  });
   return { ...target, ids };
-}
-
-function merge({ column }: IdColumn, parts: readonly IdColumn[]): MergedColumn {
-  const newColumn = parts.find((one) => one.newColumn !== undefined)?.newColumn;
-  const path = parts.map((one) => one.path).join(', ');
-  return { column, path, parts, ...(newColumn === undefined ? {} : { newColumn }) };
 }
 
 /** The target as it was configured. */
 export function splitPaths<T extends { readonly ids: readonly IdColumn[] }>(target: T): T {
   return { ...target, ids: target.ids.flatMap(partsOf) };
+}
+
+/** Targets that name one column twice would overwrite their own work. */
+export function sameColumnNotes(ids: readonly IdColumn[]): Note[] {
+  const names = ids.map((id) => id.column);
+  const twice = names.find((name, at) => names.indexOf(name) !== at);
+  if (twice === undefined) return [];
+  return [blocks('same_column', `${twice} is named twice: name it once, or with a path each time.`)];
 }
 
 /** Paths of one column that would change the same value, or that would go to different new columns. */
@@ -60,6 +60,11 @@ export function mergedNotes(id: IdColumn): Note[] {
   if (names.size < 2) return meeting;
   const text = `${id.column} would go to ${[...names].join(' and ')}: one new column holds all its paths.`;
   return [...meeting, blocks('new_column_name', text)];
+}
+
+export function pathNotes({ path }: IdColumn): Note[] {
+  if (path === undefined || parseJsonPath(path) !== null) return [];
+  return [blocks('bad_path', `"${path}" is no JSON path: write it like "$.invoice.id" or "$.ids[*]".`)];
 }
 
 /** Whether two ids of one column can be the same value. */

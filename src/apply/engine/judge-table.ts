@@ -5,13 +5,12 @@ import type { Note, Policy } from '../plan.js';
 import { partsOf } from './json-columns.js';
 import { columnOf, type ForeignKey, type Handling, type TableFacts } from './table-facts.js';
 
-/** Id columns of a table that are rewritten in the same run. */
-export interface Rewritten {
+/** Id columns of a table that one target rewrites. */
+export interface TableIds {
   /** The target. */
   readonly name: string;
   readonly table: string;
   readonly ids: readonly IdColumn[];
-  readonly columns: readonly string[];
 }
 
 export interface Judgement {
@@ -19,56 +18,56 @@ export interface Judgement {
   readonly notes: readonly Note[];
 }
 
-/** What stands against rewriting a table, and how it is to be done; pure. */
+function info(code: string, text: string): Note {
+  return { level: 'info', code, text };
+}
+
+/** What stands against rewriting a table, and how it is to be done; pure. `all`: what the plan rewrites. */
 export function judgeTable(
   facts: TableFacts,
   target: TableTarget,
   policy: Policy,
-  rewritten: readonly Rewritten[],
+  all: readonly TableIds[],
 ): Judgement {
+  const untouched = { key: [], isAtomic: false, parked: [] };
   if (facts.notes.some((note) => note.code === 'unknown_table')) {
-    return { handling: { key: [], isAtomic: false, parked: [] }, notes: facts.notes };
+    return { handling: untouched, notes: facts.notes };
   }
+  const isTable = facts.kind === 'table';
+  const kind = `${facts.table} is a ${facts.kind}: name the table behind it.`;
   const notes = [
-    ...kindNotes(facts),
+    ...(isTable ? [] : [blocks('not_a_table', kind)]),
     ...facts.notes,
     ...unknownColumns(facts, target.key ?? []),
     ...target.ids.flatMap(partsOf).flatMap((id) => columnNotes(facts, id)),
   ];
-  if (policy.mode === 'new' || notes.some((note) => note.code === 'not_a_table')) {
-    return { handling: { key: [], isAtomic: false, parked: [] }, notes };
-  }
+  if (policy.mode === 'new' || !isTable) return { handling: untouched, notes };
   const ids = target.ids.map((id) => id.column);
-  const key = chooseKey(facts, target);
-  const touching = facts.uniques.filter((unique) => unique.columns.some((column) => ids.includes(column)));
-  const keys = facts.foreignKeys.filter(({ columns }) => columns.some((column) => ids.includes(column)));
-  const isAtomic =
-    touching.length > 0 || keys.length > 0 || key.columns.some((column) => ids.includes(column));
-  const parked = new Set(
-    touching.flatMap(({ columns }) => columns.filter((column) => ids.includes(column)).slice(0, 1)),
-  );
+  const isRewritten = (column: string) => ids.includes(column);
+  const key = chooseKey(facts, target.key, isRewritten);
+  const uniques = facts.uniques.filter(({ columns }) => columns.some(isRewritten));
+  const foreignKeys = facts.foreignKeys.filter(({ columns }) => columns.some(isRewritten));
+  const isAtomic = uniques.length > 0 || foreignKeys.length > 0 || key.columns.some(isRewritten);
+  const parked = new Set(uniques.flatMap(({ columns }) => columns.filter(isRewritten).slice(0, 1)));
+  const generated = facts.columns.filter(({ isGenerated }) => isGenerated).map(({ name }) => name);
   return {
     handling: { key: key.columns, isAtomic, parked: [...parked] },
     notes: [
       ...notes,
       ...key.notes,
       ...triggerNotes(facts),
-      ...keys.flatMap((one) => foreignKeyNotes(facts, one, rewritten)),
-      ...touching.map(uniqueNote),
-      ...generatedNotes(facts),
-      ...(isAtomic ? [ATOMIC] : []),
+      ...foreignKeys.flatMap((one) => foreignKeyNotes(facts, one, all)),
+      ...uniques.map(({ name, columns }) =>
+        info('unique', `${name} (${columns.join(', ')}) is kept: ids that swap step aside first.`),
+      ),
+      ...(generated.length === 0
+        ? []
+        : [info('generated', `Generated columns follow by themselves: ${generated.join(', ')}.`)]),
+      ...(isAtomic
+        ? [info('one_transaction', 'Rewritten in one transaction: writers wait until it is done.')]
+        : []),
     ],
   };
-}
-
-const ATOMIC: Note = {
-  level: 'info',
-  code: 'one_transaction',
-  text: 'Rewritten in one transaction: writers wait until it is done.',
-};
-
-function kindNotes({ kind, table }: TableFacts): Note[] {
-  return kind === 'table' ? [] : [blocks('not_a_table', `${table} is a ${kind}: name the table behind it.`)];
 }
 
 function unknownColumns(facts: TableFacts, names: readonly (string | undefined)[]): Note[] {
@@ -84,42 +83,35 @@ function columnNotes(facts: TableFacts, id: IdColumn): Note[] {
   const notes = unknownColumns(facts, [id.column, id.modelColumn, id.regionColumn, id.companyColumn]);
   const column = columnOf(facts, id.column);
   if (column === undefined) return notes;
-  if (column.isGenerated) {
-    notes.push(
-      blocks('generated_column', `${column.name} is generated: rewrite the column it is made from.`),
-    );
+  const { name, type, holds, isGenerated } = column;
+  if (isGenerated) {
+    notes.push(blocks('generated_column', `${name} is generated: rewrite the column it is made from.`));
   }
-  const isText = column.holds === 'text' || column.holds === 'json' || column.holds === 'any';
-  if (column.holds === 'other' || (id.path !== undefined && !isText)) {
-    notes.push(
-      blocks(
-        'column_type',
-        `${column.name} is ${column.type}: it cannot hold ids${id.path === undefined ? '' : ' in JSON'}.`,
-      ),
-    );
+  const isText = holds === 'text' || holds === 'json' || holds === 'any';
+  if (holds === 'other' || (id.path !== undefined && !isText)) {
+    const inJson = id.path === undefined ? '' : ' in JSON';
+    notes.push(blocks('column_type', `${name} is ${type}: it cannot hold ids${inJson}.`));
   }
-  if (column.holds === 'json' && id.path === undefined) {
-    notes.push(
-      blocks('column_type', `${column.name} is ${column.type}: name the ids' place in it with "path".`),
-    );
+  if (holds === 'json' && id.path === undefined) {
+    notes.push(blocks('column_type', `${name} is ${type}: name the ids' place in it with "path".`));
   }
   return notes;
 }
 
-function chooseKey(facts: TableFacts, target: TableTarget): { columns: readonly string[]; notes: Note[] } {
-  const ids = target.ids.map((id) => id.column);
-  const named = target.key;
-  if (named !== undefined) {
-    const found = facts.keys.find(
-      (key) => key.length === named.length && key.every((one) => named.includes(one)),
-    );
-    if (found !== undefined) return { columns: found, notes: [] };
-    const text = `${named.join(', ')} is not a unique key of ${facts.table} whose columns are never null.`;
-    return { columns: [], notes: [blocks('no_key', text)] };
-  }
-  const key = facts.keys.find((one) => !one.some((column) => ids.includes(column))) ?? facts.keys[0];
-  if (key !== undefined) return { columns: key, notes: [] };
-  const text = `${facts.table} has no primary key and no unique index on columns that are never null: rows cannot be told apart. Without --in-place a new column is filled instead.`;
+function chooseKey(
+  { table, keys }: TableFacts,
+  named: readonly string[] | undefined,
+  isRewritten: (column: string) => boolean,
+): { readonly columns: readonly string[]; readonly notes: readonly Note[] } {
+  const found =
+    named === undefined
+      ? (keys.find((key) => !key.some(isRewritten)) ?? keys[0])
+      : keys.find((key) => key.length === named.length && key.every((one) => named.includes(one)));
+  if (found !== undefined) return { columns: found, notes: [] };
+  const text =
+    named === undefined
+      ? `${table} has no primary key and no unique index on columns that are never null: rows cannot be told apart. Without --in-place a new column is filled instead.`
+      : `${named.join(', ')} is not a unique key of ${table} whose columns are never null.`;
   return { columns: [], notes: [blocks('no_key', text)] };
 }
 
@@ -129,76 +121,30 @@ function triggerNotes({ triggers }: TableFacts): Note[] {
   return [{ level: 'warning', code: 'triggers', text }];
 }
 
-function uniqueNote({ name, columns }: { readonly name: string; readonly columns: readonly string[] }): Note {
-  return {
-    level: 'info',
-    code: 'unique',
-    text: `${name} (${columns.join(', ')}) is kept: ids that swap step aside first.`,
-  };
-}
-
-function generatedNotes({ columns }: TableFacts): Note[] {
-  const names = columns.filter((column) => column.isGenerated).map((column) => column.name);
-  if (names.length === 0) return [];
-  return [
-    {
-      level: 'info',
-      code: 'generated',
-      text: `Generated columns follow by themselves: ${names.join(', ')}.`,
-    },
-  ];
-}
-
-function foreignKeyNotes(facts: TableFacts, key: ForeignKey, rewritten: readonly Rewritten[]): Note[] {
-  const other = `${key.otherTable} (${key.otherColumns.join(', ')})`;
-  const isTied = rewritten.some(
-    ({ table, columns }) =>
-      table === key.otherTable && key.otherColumns.some((column) => columns.includes(column)),
+function foreignKeyNotes(facts: TableFacts, key: ForeignKey, all: readonly TableIds[]): Note[] {
+  const { name, direction, columns, otherTable, otherColumns, onUpdate, isDeferrable } = key;
+  const note = (level: Note['level'], text: string): Note[] => [{ level, code: 'foreign_key', text }];
+  const other = `${otherTable} (${otherColumns.join(', ')})`;
+  const child = direction === 'in' ? other : `${facts.table} (${columns.join(', ')})`;
+  const isTied = all.some(
+    ({ table, ids }) => table === otherTable && ids.some(({ column }) => otherColumns.includes(column)),
   );
-  const child = key.direction === 'in' ? other : `${facts.table} (${key.columns.join(', ')})`;
-  if (key.onUpdate === 'set') {
-    return [
-      blocks('foreign_key', `${key.name} would empty ${child} when ids change: change its ON UPDATE first.`),
-    ];
+  if (onUpdate === 'set')
+    return note('blocks', `${name} would empty ${child} when ids change: change its ON UPDATE first.`);
+  if (onUpdate === 'cascade' && isTied)
+    return note('blocks', `${child} follows by ON UPDATE CASCADE (${name}): do not name it as a target too.`);
+  if (onUpdate === 'cascade' && direction === 'in')
+    return note('warning', `${child} follows by ON UPDATE CASCADE (${name}).`);
+  if (isTied && !isDeferrable) {
+    const fix = `ALTER TABLE … ALTER CONSTRAINT ${name} DEFERRABLE`;
+    const text = `${name} ties ${facts.table} to ${other} at every step: make it deferrable first (${fix}).`;
+    return note('blocks', text);
   }
-  if (key.onUpdate === 'cascade') {
-    if (isTied)
-      return [
-        blocks(
-          'foreign_key',
-          `${child} follows by ON UPDATE CASCADE (${key.name}): do not name it as a target too.`,
-        ),
-      ];
-    if (key.direction === 'in')
-      return [note('warning', `${child} follows by ON UPDATE CASCADE (${key.name}).`)];
+  if (isTied) return note('info', `${name} ties ${facts.table} to ${other}: both change in one transaction.`);
+  if (direction === 'in') {
+    const text = `${child} refers to these ids (${name}) and is not rewritten: name it as a target too.`;
+    return note('blocks', text);
   }
-  if (isTied && !key.isDeferrable) {
-    const fix = `ALTER TABLE … ALTER CONSTRAINT ${key.name} DEFERRABLE`;
-    return [
-      blocks(
-        'foreign_key',
-        `${key.name} ties ${facts.table} to ${other} at every step: make it deferrable first (${fix}).`,
-      ),
-    ];
-  }
-  if (isTied)
-    return [note('info', `${key.name} ties ${facts.table} to ${other}: both change in one transaction.`)];
-  if (key.direction === 'in') {
-    return [
-      blocks(
-        'foreign_key',
-        `${child} refers to these ids (${key.name}) and is not rewritten: name it as a target too.`,
-      ),
-    ];
-  }
-  return [
-    note(
-      'warning',
-      `${key.name} refers to ${other}, which is not rewritten: the new ids must be there already.`,
-    ),
-  ];
-}
-
-function note(level: Note['level'], text: string): Note {
-  return { level, code: 'foreign_key', text };
+  const text = `${name} refers to ${other}, which is not rewritten: the new ids must be there already.`;
+  return note('warning', text);
 }

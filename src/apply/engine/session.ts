@@ -3,6 +3,9 @@ import { SvcError } from '../../errors.js';
 /** A row: every value as text, null for NULL. */
 export type Cells = (string | null)[];
 
+/** A cell as a database hands it over for looking up: integers as numbers where those are exact, else as digits. */
+export type Cell = string | number | Buffer | null;
+
 /**
  * `read`: one state of the data, nothing is written. `latest`: every statement sees what others committed before it.
  * `snapshot`: one state of the data, to be written.
@@ -20,6 +23,8 @@ export interface Session {
   exec(sql: string): Promise<void>;
   /** The only value of the only row, or null. */
   one(sql: string, values?: readonly (string | null)[]): Promise<string | null>;
+  /** Reads the rows of a query in pieces; call inside a transaction. */
+  read(sql: string): AsyncIterable<readonly Cell[][]>;
   /**
    * Runs `step` until it succeeds, as often as the tuning allows: a step that may be run again.
    *

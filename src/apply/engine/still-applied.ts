@@ -1,13 +1,26 @@
-import type { IdColumn } from '../../config/apply-targets.js';
+import { columnLabel, type IdColumn } from '../../config/apply-targets.js';
 import { NAMED_ROWS } from '../context.js';
+import type { Earlier } from '../plan.js';
 import type { Engine } from './dialect.js';
-import { enteredCells, keyMatch, type TableRun } from './ledger.js';
-import { type StillApplied, type WrittenPlace, writtenPlaces } from './written-places.js';
+import { enteredCells, keyMatch } from './ledger-entries.js';
+import type { TableRun } from './ledger-tables.js';
 
 /** Told of a cell that holds something else by now, with the values of its row's key. */
 type OnChanged = (value: string, key: readonly (string | null)[]) => void;
 
-/** Looks at every row that runs rewrote in a column; rows that are gone or empty by now hold no id. */
+/** What the rows of a column hold of what a run wrote. */
+export interface StillApplied {
+  /** Cells that hold what was written. */
+  readonly applied: number;
+  /** Cells with another value, and the first rows of them. */
+  readonly changed: number;
+  readonly named: readonly string[];
+}
+
+/**
+ * Looks at every row that runs rewrote in a column; rows that are gone or empty by now hold no id. Runs that tell rows
+ * apart by another key are not to be found by this one.
+ */
 export async function readStillApplied(
   engine: Engine,
   runs: readonly TableRun[],
@@ -16,18 +29,30 @@ export async function readStillApplied(
   onChanged: OnChanged | null = null,
 ): Promise<StillApplied[]> {
   const all: StillApplied[] = [];
-  for (const place of writtenPlaces(runs, key, id)) all.push(await readPlace(engine, place, id, onChanged));
+  for (const [nth, run] of runs.entries()) {
+    const col = run.labels.indexOf(columnLabel(id));
+    if (run.mode !== 'in_place' || col < 0 || run.key.join() !== key.join()) continue;
+    // Later runs may have entered the same cells: with JSON, each path has a run of its own.
+    const later = runs
+      .slice(nth + 1)
+      .filter(({ mode }) => mode === 'in_place')
+      .flatMap(({ unit, target }) =>
+        target.ids.flatMap(({ column }, at) => (column === id.column ? [`(${unit}, ${at})`] : [])),
+      );
+    all.push(await readColumn(engine, run, col, later, onChanged));
+  }
   return all;
 }
 
-async function readPlace(
+/** One column of a run. `later`: `(unit, col)` pairs of later runs, in SQL. */
+async function readColumn(
   { session, dialect }: Engine,
-  place: WrittenPlace<TableRun>,
-  { column }: IdColumn,
+  run: TableRun,
+  col: number,
+  later: readonly string[],
   onChanged: OnChanged | null,
 ): Promise<StillApplied> {
-  const { unit: run, col, later } = place;
-  const cell = `t.${dialect.quote(column)}`;
+  const cell = `t.${dialect.quote(run.target.ids[col]?.column ?? '')}`;
   const wroteLater =
     later.length === 0
       ? 'FALSE'
@@ -39,9 +64,9 @@ async function readPlace(
   const { rows: counts } = await session.query(
     `SELECT count(CASE WHEN ${isApplied} THEN 1 END), count(*) FROM ${from}`,
   );
-  const [applied = null, total = null] = counts[0] ?? [];
-  const changed = Number(total) - Number(applied);
-  if (changed === 0) return { applied: Number(applied), changed, named: [] };
+  const [applied = 0, total = 0] = (counts[0] ?? []).map(Number);
+  const changed = total - applied;
+  if (changed === 0) return { applied, changed, named: [] };
   const parts = run.key.map((_, at) => dialect.asText(dialect.keyPart(run, 'e.row_key', at)));
   const terms = [dialect.keyName('e.row_key'), dialect.asText(cell), ...parts];
   const { rows } = await session.query(
@@ -49,6 +74,17 @@ async function readPlace(
      ORDER BY e.id ${onChanged === null ? `LIMIT ${NAMED_ROWS}` : ''}`,
   );
   if (onChanged !== null) for (const [, value, ...values] of rows) onChanged(value ?? '', values);
-  const named = rows.slice(0, NAMED_ROWS).map(([name]) => `row ${name ?? ''}`);
-  return { applied: Number(applied), changed, named };
+  return { applied, changed, named: rows.slice(0, NAMED_ROWS).map(([name]) => `row ${name ?? ''}`) };
+}
+
+/** Cells count as done only while they hold what was written. */
+export function addStillApplied(earlier: Earlier, since: number, all: readonly StillApplied[]): Earlier {
+  if (all.length === 0) return { ...earlier, since };
+  return {
+    ...earlier,
+    since,
+    done: all.reduce((sum, { applied }) => sum + applied, 0),
+    changedSince: all.reduce((sum, { changed }) => sum + changed, 0),
+    changedRows: all.flatMap(({ named }) => named).slice(0, NAMED_ROWS),
+  };
 }

@@ -17,7 +17,7 @@ export interface TableColumn {
 }
 
 /** A unique constraint or index. */
-export interface Uniqueness {
+export interface UniqueColumns {
   readonly name: string;
   /** Columns it is about, also those inside its expressions. */
   readonly columns: readonly string[];
@@ -46,7 +46,7 @@ export interface TableFacts {
   readonly columns: readonly TableColumn[];
   /** Unique sets of columns that are never null, the primary key first. */
   readonly keys: readonly (readonly string[])[];
-  readonly uniques: readonly Uniqueness[];
+  readonly uniques: readonly UniqueColumns[];
   readonly foreignKeys: readonly ForeignKey[];
   /** Names of triggers that an UPDATE or INSERT sets off. */
   readonly triggers: readonly string[];

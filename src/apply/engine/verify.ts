@@ -1,60 +1,167 @@
-import type { IdColumn } from '../../config/apply-targets.js';
+import { type IdColumn, newColumnOf } from '../../config/apply-targets.js';
 import { openColumn } from '../column-work.js';
-import type { Verified } from '../context.js';
-import type { Engine, JudgedCells } from './dialect.js';
+import { NamedRows, type Verified } from '../context.js';
+import { type Engine, findColumn } from './dialect.js';
 import { lostSource } from './double-rewrite.js';
-import { EntryChecks, type EntryVerdict } from './entry-checks.js';
-import { compareAllFilled } from './filled-columns.js';
-import { enteredCells, readRunsOfTable, type TableRun } from './ledger.js';
+import { cellText, judgeCells } from './judge-cells.js';
+import { enteredCells } from './ledger-entries.js';
+import { readRunsOfTable } from './ledger-runs.js';
+import type { TableRun } from './ledger-tables.js';
+import { keyValues, type OnUnmapped, tellRow } from './unmapped-cells.js';
+
+/** What verification found: rows that are wrong, and rows that others changed. */
+interface Findings {
+  checked: number;
+  readonly wrong: NamedRows;
+  readonly changed: NamedRows;
+}
 
 /** Recomputes a finished run: every entry from the remap, every row from its entry. */
 export async function verifyRun(engine: Engine, run: TableRun): Promise<Verified> {
   const { session } = engine;
   const runs = await session.retry(() => readRunsOfTable(engine, run.ledger, run.table));
   const notChecked = lostSource(run, runs);
-  const checks = new EntryChecks();
+  const found: Findings = { checked: 0, wrong: new NamedRows(), changed: new NamedRows() };
   if (notChecked === null && run.mode === 'new') {
-    const { compared, gone } = await session.transaction('read', () => compareAllFilled(engine, run));
-    for (const one of compared) checks.addFilled(one);
-    for (const name of gone) checks.addWrong(`column ${name} is gone`);
+    const { checked, foreign, unfilled, gone } = await session.transaction('read', () =>
+      compareAllFilled(engine, run),
+    );
+    found.checked = checked;
+    found.wrong.merge(foreign);
+    found.changed.merge(unfilled);
+    for (const name of gone) found.wrong.add(`column ${name} is gone`);
   } else if (notChecked === null) {
     for (const [col, id] of run.target.ids.entries()) {
-      await session.transaction('read', () => verifyColumn(engine, run, col, id, checks));
+      await session.transaction('read', () => verifyColumn(engine, run, col, id, found));
     }
   }
-  return { target: run.target.name, run: run.run, notChecked, ...checks.result() };
+  return {
+    target: run.target.name,
+    run: run.run,
+    notChecked,
+    checked: found.checked,
+    wrong: found.wrong.names,
+    wrongCount: found.wrong.count,
+    changedSince: found.changed.names,
+    changedSinceCount: found.changed.count,
+  };
 }
 
 /** Model, region and company come from the row of now: where it is gone, only targets without them can be checked. */
 async function verifyColumn(
-  { context, dialect }: Engine,
+  engine: Engine,
   run: TableRun,
   col: number,
   id: IdColumn,
-  checks: EntryChecks,
+  found: Findings,
 ): Promise<void> {
+  const { context, dialect } = engine;
   const cell = `t.${dialect.quote(id.column)}`;
-  const extra = [
-    dialect.keyName('e.row_key'),
-    `CASE WHEN t.${dialect.quote(run.key[0] ?? '')} IS NULL THEN 'gone' WHEN ${dialect.isSame(cell, 'e.new')} THEN 'new'
-      WHEN ${dialect.isSame(cell, 'e.old')} THEN 'old' ELSE 'other' END`,
-    dialect.exactText('e.new'),
-  ];
   const source = {
     work: openColumn(context, id, { ...context.policy, ...run.policy }),
     mode: 'in_place' as const,
     from: enteredCells(dialect, run, col, 'LEFT JOIN'),
     value: 'e.old',
-    extra,
+    extra: [
+      dialect.keyName('e.row_key'),
+      `CASE WHEN t.${dialect.quote(run.key[0] ?? '')} IS NULL THEN 'gone' WHEN ${dialect.isSame(cell, 'e.new')} THEN 'new'
+        WHEN ${dialect.isSame(cell, 'e.old')} THEN 'old' ELSE 'other' END`,
+      dialect.exactText('e.new'),
+      dialect.typeMark('e.old'),
+    ],
   };
-  for await (const rows of dialect.judge(source)) {
-    for (const row of rows) checks.addEntry(row.extra[0] ?? '', verdictOf(row));
+  for await (const rows of judgeCells(engine, source)) {
+    for (const { result, extra } of rows) {
+      const [key, holds, written, mark] = extra;
+      found.checked += 1;
+      if (holds === 'gone') found.changed.add(`row ${key} is gone`);
+      else if (exactResult(result, mark) !== written)
+        found.wrong.add(`row ${key}: the remap gives another id`);
+      else if (holds === 'old') found.wrong.add(`row ${key}: holds its old id again`);
+      else if (holds !== 'new') found.changed.add(`row ${key}: holds something else than the run wrote`);
+    }
   }
 }
 
-function verdictOf({ exact, extra: [, holds, written] }: JudgedCells): EntryVerdict {
-  if (holds === 'gone') return 'gone';
-  if (exact !== written) return 'remap';
-  if (holds === 'new') return 'right';
-  return holds === 'old' ? 'undone' : 'changed';
+/** A result as `exactText` would write it; undefined where the cell stays. */
+function exactResult(result: string | null | undefined, mark: string | null | undefined) {
+  return result === null || result === undefined ? result : `${mark ?? ''}${result}`;
+}
+
+/** Columns that a run filled, compared with the columns they were filled from. */
+export interface FilledColumns {
+  readonly checked: number;
+  /** Values that are not what the remap gives. */
+  readonly foreign: NamedRows;
+  /** Cells that are empty though the remap gives an id. */
+  readonly unfilled: NamedRows;
+}
+
+/** Compares the columns that a run filled with what the remap gives for those beside them; `gone` were dropped by hand. */
+export async function compareAllFilled(
+  engine: Engine,
+  run: TableRun,
+): Promise<FilledColumns & { readonly gone: readonly string[] }> {
+  const facts = await engine.dialect.readFacts(run.target);
+  const all = { foreign: new NamedRows(), unfilled: new NamedRows() };
+  let checked = 0;
+  const gone: string[] = [];
+  for (const id of run.target.ids) {
+    if (findColumn(engine, facts, newColumnOf(id)) === undefined) {
+      gone.push(newColumnOf(id));
+      continue;
+    }
+    const one = await compareFilled(engine, run, id);
+    checked += one.checked;
+    all.foreign.merge(one.foreign);
+    all.unfilled.merge(one.unfilled);
+  }
+  return { checked, ...all, gone };
+}
+
+/**
+ * Compares a column that a run filled with what the remap gives for the column beside it. Call inside a transaction.
+ * `key`: columns that name a row, for `onUnmapped`.
+ */
+export async function compareFilled(
+  engine: Engine,
+  run: TableRun,
+  id: IdColumn,
+  { key, onUnmapped }: { readonly key: readonly string[]; readonly onUnmapped: OnUnmapped | undefined } = {
+    key: [],
+    onUnmapped: undefined,
+  },
+): Promise<FilledColumns> {
+  const { context, dialect } = engine;
+  const all = { foreign: new NamedRows(), unfilled: new NamedRows() };
+  let checked = 0;
+  const name = newColumnOf(id);
+  const [cell, fresh] = [`t.${dialect.quote(id.column)}`, `t.${dialect.quote(name)}`];
+  const keys =
+    onUnmapped === undefined ? [] : key.map((column) => dialect.asText(`t.${dialect.quote(column)}`));
+  const source = {
+    work: openColumn(context, id, { ...context.policy, ...run.policy }),
+    mode: 'new' as const,
+    from: `${dialect.tableSql(run.table)} AS t WHERE ${fresh} IS NOT NULL OR ${cell} IS NOT NULL`,
+    extra: [dialect.asText(fresh), dialect.exactText(fresh), dialect.typeMark(cell), ...keys],
+    isGrouped: onUnmapped === undefined,
+  };
+  for await (const judged of judgeCells(engine, source)) {
+    for (const { group, result, rows, extra } of judged) {
+      const [holds = null, exact, mark, ...values] = extra;
+      if (holds !== null) checked += rows;
+      if (exact === (exactResult(result, mark) ?? null)) continue;
+      const value = cellText(group[0]) ?? '';
+      if (holds === null) all.unfilled.add(`${id.column} ${value}: ${name} is empty`, rows);
+      else all.foreign.add(`${name} ${holds}`, rows);
+      tellRow(onUnmapped, run.target.name, id, {
+        ...(holds === null
+          ? { kind: 'came_since', reason: 'mapped' }
+          : { kind: 'changed_since', reason: 'changed' }),
+        value,
+        key: keyValues(key, values),
+      });
+    }
+  }
+  return { checked, ...all };
 }

@@ -1,12 +1,71 @@
+import { columnLabel, type IdColumn } from '../../config/apply-targets.js';
 import { SvcError } from '../../errors.js';
+import type { ColumnWork } from '../column-work.js';
+import { notWritten } from './batches.js';
 import type { Engine } from './dialect.js';
-import { notWritten } from './not-written.js';
+import { enteredRows, unenteredRows } from './ledger-entries.js';
+import type { Ledger, TableRun } from './ledger-tables.js';
+import { parkingTerm, readIntegers } from './parking.js';
 import type { TableColumn } from './table-facts.js';
+
+/** A column whose cells are to change. */
+export interface ChangeColumn {
+  readonly id: IdColumn;
+  /** Null: its cells stay. */
+  readonly work: ColumnWork | null;
+}
+
+/** Changes of a table's columns that no run has entered yet. */
+export interface ChangeSource {
+  readonly table: string;
+  readonly key: readonly string[];
+  readonly columns: readonly ChangeColumn[];
+  readonly ledger: Ledger;
+  readonly runs: readonly TableRun[];
+}
+
+/**
+ * A query of `k…` (the key), `o…`, `c…` (each column before and after, as entries), `r…` (whether it is rewritten) for
+ * every row that changes. Each cell is looked up, and counted, once. Call inside the transaction that runs it.
+ */
+export async function changesQuery(
+  { dialect }: Engine,
+  { table, key, columns, ledger, runs }: ChangeSource,
+): Promise<string> {
+  const cell = (column: string) => `t.${dialect.quote(column)}`;
+  const joins: string[] = [];
+  const inner = [
+    ...key.map((column, at) => `${cell(column)} AS k${at}`),
+    ...columns.map(({ id }, at) => `${dialect.asEntry(cell(id.column))} AS o${at}`),
+  ];
+  const outer = [...key.map((_, at) => `k${at}`), ...columns.map((_, at) => `o${at}`)];
+  const isChanged: string[] = [];
+  for (const [at, { id, work }] of columns.entries()) {
+    if (work === null) {
+      outer.push(`o${at} AS c${at}`);
+      isChanged.push('FALSE');
+      continue;
+    }
+    const entered = enteredRows(dialect, ledger, runs, columnLabel(id));
+    const { join, where } = unenteredRows(dialect, table, key, entered, at);
+    const from = `${dialect.tableSql(table)} AS t ${join}`;
+    const found = await dialect.lookUp({ work, table, from, where, at });
+    joins.push(join, found.join);
+    inner.push(...found.terms);
+    outer.push(`CASE WHEN ${found.isChanged} THEN ${found.value} ELSE o${at} END AS c${at}`);
+    isChanged.push(found.isChanged);
+  }
+  outer.push(...isChanged.map((term, at) => `${term} AS r${at}`));
+  return `SELECT ${outer.join(', ')} FROM (
+    SELECT ${inner.join(', ')} FROM ${dialect.tableSql(table)} AS t ${joins.join(' ')} ${dialect.evaluateOnce}
+  ) AS found WHERE ${isChanged.join(' OR ')}`;
+}
 
 /**
  * A list of rows to change, all in one transaction: keys as they are (`k…`), values as they are (`o…`) and as they
  * shall be (`c…`), whether this is the run's doing (`r…`: ids may map to themselves), a number (`row_no`) and
- * whether the row steps aside first (`parked`). Lives in a temporary table; values are as the ledger has them.
+ * whether the row steps aside first (`parked`). Lives in a temporary table; values are as the ledger has them. No
+ * statement names it twice: MySQL opens a temporary table once.
  */
 export interface WorkList {
   /** As `TableFacts` has it. */
@@ -20,6 +79,7 @@ export interface WorkList {
 }
 
 const LIST = 'svc_migrate_work';
+const TAKEN = 'svc_migrate_taken';
 
 /** The list's table, as SQL. */
 export function workTable({ dialect }: Engine): string {
@@ -28,12 +88,8 @@ export function workTable({ dialect }: Engine): string {
 
 /** Makes the list from a query of `k…, o…, c…, r…`. */
 export async function createWork(engine: Engine, { key, columns }: WorkList, query: string): Promise<void> {
-  const names = [
-    ...key.map((_, at) => `k${at}`),
-    ...columns.map((_, at) => `o${at}`),
-    ...columns.map((_, at) => `c${at}`),
-    ...columns.map((_, at) => `r${at}`),
-  ];
+  const numbered = (letter: string, items: readonly string[]) => items.map((_, at) => `${letter}${at}`);
+  const names = [numbered('k', key), ...['o', 'c', 'r'].map((letter) => numbered(letter, columns))].flat();
   await engine.dialect.createList(LIST, names, query);
 }
 
@@ -51,7 +107,7 @@ export async function dropWork(engine: Engine): Promise<void> {
  */
 export async function changeWork(engine: Engine, work: WorkList, triggers: readonly string[]): Promise<void> {
   const { session, dialect } = engine;
-  await dialect.beforeUpdate(triggers, []);
+  await dialect.beforeUpdate(triggers, [], false);
   const parking = await parkRows(engine, work);
   const changed = await session.query(
     dialect.updateFrom({
@@ -90,14 +146,19 @@ type Parking = ReadonlyMap<string, string>;
 async function parkRows(engine: Engine, work: WorkList): Promise<Parking> {
   const { session, dialect } = engine;
   const list = workTable(engine);
+  const taken = dialect.temporary(TAKEN);
   const parking = new Map<string, string>();
   for (const column of work.parked) {
     const at = work.columns.indexOf(column.name);
     if (at < 0) continue;
-    const marked = await session.query(
-      `UPDATE ${list} SET parked = TRUE WHERE o${at} IN (SELECT c${at} FROM ${list})`,
+    await session.exec(
+      `DROP TABLE IF EXISTS ${taken}; CREATE TEMPORARY TABLE ${TAKEN} AS SELECT c${at} AS value FROM ${list}`,
     );
-    if (marked.count > 0) parking.set(column.name, await parkedValue(engine, work, column, at));
+    const marked = await session.query(
+      `UPDATE ${list} SET parked = TRUE WHERE o${at} IN (SELECT value FROM ${taken})`,
+    );
+    await session.exec(`DROP TABLE ${taken}`);
+    if (marked.count > 0) parking.set(column.name, await parkedTerm(engine, work, column, at));
   }
   if (parking.size === 0) return parking;
   await session.exec(
@@ -111,17 +172,16 @@ async function parkRows(engine: Engine, work: WorkList): Promise<Parking> {
   return parking;
 }
 
-async function parkedValue(
+async function parkedTerm(
   engine: Engine,
   { table }: WorkList,
   column: TableColumn,
   at: number,
 ): Promise<string> {
-  const { dialect } = engine;
   const rows = BigInt(await countWork(engine));
   const isNumber = column.holds === 'integer' || column.holds === 'any';
-  const highest = isNumber ? await dialect.largestInteger(`c${at}`, workTable(engine)) : 0n;
-  const term = await dialect.parkingTerm(table, column, at, { highest, rows });
+  const highest = isNumber ? (await readIntegers(engine, `c${at}`, workTable(engine))).highest : 0n;
+  const term = await parkingTerm(engine, table, column, at, { highest, rows });
   if (term !== null) return term;
   const text = `${column.name} (${column.type}) has no free values for rows to hold while their ids swap.`;
   throw new SvcError('bad_input', text, {

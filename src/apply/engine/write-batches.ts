@@ -1,17 +1,14 @@
-import { columnLabel, type IdColumn } from '../../config/apply-targets.js';
 import { SvcError } from '../../errors.js';
-import { openColumn } from '../column-work.js';
 import type { RunFacts, Written } from '../context.js';
 import type { TargetPlan } from '../plan.js';
-import { assertRecount } from './assert-agreed.js';
-import { type Batch, nextBatch } from './batches.js';
-import { watchFinals } from './column-plans.js';
+import { type Batch, carryOutColumn, isSpoilt, nextBatch, notWritten } from './batches.js';
+import { assertAgreed, openTableColumn } from './column-plans.js';
 import type { Engine } from './dialect.js';
 import { isOpen } from './earlier-runs.js';
-import type { FoundTable } from './found-table.js';
-import { enteredRows, insertRun, keyMatch, readRun, type TableRun } from './ledger.js';
-import { notWritten } from './not-written.js';
-import { describeWritten, findEntered, finishRun, newRunOf } from './table-run.js';
+import { type FoundTable, newRunOf } from './found-table.js';
+import { describeWritten, findEntered, finishRun, insertRun, lastEntry, readRun } from './ledger-runs.js';
+import type { TableRun } from './ledger-tables.js';
+import { changesQuery } from './work-list.js';
 
 /**
  * Rewrites a table in place, in batches: enters all changes in the ledger in one transaction, then carries them
@@ -22,13 +19,13 @@ import { describeWritten, findEntered, finishRun, newRunOf } from './table-run.j
 export async function writeInBatches(
   engine: Engine,
   found: FoundTable,
-  agreed: TargetPlan,
+  plan: TargetPlan,
   run: RunFacts,
 ): Promise<Written> {
   const { context, session } = engine;
   const { batchRows } = context.tuning;
-  const open = found.units.find(({ state }) => state === 'working');
-  const unit = open?.unit ?? (await begin(engine, found, agreed, run));
+  const open = found.runs.find(({ state }) => state === 'working');
+  const unit = open?.unit ?? (await enterChanges(engine, found, plan, run));
   const read = () => session.retry(() => readRun(engine, found.ledger, unit));
   let at = await read();
   for (let batch = nextBatch(at, batchRows); batch !== null; batch = nextBatch(at, batchRows)) {
@@ -38,54 +35,38 @@ export async function writeInBatches(
     context.onProgress({ kind: 'step', name: `rewriting ${at.table}`, done, total: at.last - at.first });
   }
   await session.transaction('latest', () => finishRun(engine, at));
-  return session.retry(async () => describeWritten(engine, await readRun(engine, found.ledger, unit)));
+  return session.retry(() => describeWritten(engine, found.ledger, unit));
 }
 
 /** Enters every change; checks on the way that the data are what was agreed to. Knows a run that it entered before. */
-function begin(engine: Engine, found: FoundTable, agreed: TargetPlan, run: RunFacts): Promise<string> {
+function enterChanges(engine: Engine, found: FoundTable, plan: TargetPlan, run: RunFacts): Promise<string> {
   const { context, session, dialect } = engine;
-  const { entry, run: runs } = found.ledger;
+  const { target, facts, judgement, ledger, runs } = found;
+  const { handling } = judgement;
+  const { key } = handling;
   return session.transaction('snapshot', async () => {
-    await dialect.lockLedger(found.ledger);
+    await dialect.lockLedger(ledger);
     const before = await findEntered(engine, found, run);
     if (before !== null) return before;
     const unit = await insertRun(engine, run, newRunOf(found));
-    for (const [col, id] of found.target.ids.entries()) {
-      if (isOpen(context, found, id)) await enterColumn(engine, found, agreed, run, { unit, col, id });
+    for (const [col, id] of target.ids.entries()) {
+      if (!isOpen(context, found, id)) continue;
+      const work = openTableColumn(context, id, facts);
+      const columns = [{ id, work }];
+      const query = await changesQuery(engine, { table: facts.table, key, columns, ledger, runs });
+      const rowKey = dialect.keySql(key.map((_, at) => `q.k${at}`));
+      await session.exec(
+        `INSERT INTO ${ledger.entry}(id, unit, col, row_key, old, new)
+         SELECT ${dialect.nextEntry(ledger)}, ${unit}, ${col}, ${rowKey}, q.o0, q.c0 FROM (${query}) AS q`,
+      );
+      assertAgreed(context, { plan, run }, work, { facts, handling });
     }
-    const last = (await session.one(`SELECT coalesce(max(id), 0) FROM ${entry}`)) ?? '0';
     await session.query(
-      `UPDATE ${runs} SET last_entry = CASE WHEN first_entry > $1 THEN first_entry ELSE $1 END WHERE unit = $2`,
-      [last, unit],
+      `UPDATE ${ledger.run} SET last_entry = CASE WHEN first_entry > $1 THEN first_entry ELSE $1 END WHERE unit = $2`,
+      [await lastEntry(engine, ledger), unit],
     );
     return unit;
   });
-}
-
-interface EnterWhat {
-  readonly unit: string;
-  readonly col: number;
-  readonly id: IdColumn;
-}
-
-async function enterColumn(
-  { context, session, dialect }: Engine,
-  { facts, judgement, units, ledger }: FoundTable,
-  agreed: TargetPlan,
-  run: RunFacts,
-  { unit, col, id }: EnterWhat,
-): Promise<void> {
-  const { handling } = judgement;
-  const { key } = handling;
-  const work = watchFinals(openColumn(context, id, context.policy), facts, 'in_place');
-  const entered = enteredRows(dialect, ledger, units, columnLabel(id));
-  const query = await dialect.changesQuery({ table: facts.table, key, columns: [{ id, work, entered }] });
-  const rowKey = dialect.keySql(key.map((_, at) => `q.k${at}`));
-  await session.exec(
-    `INSERT INTO ${ledger.entry}(id, unit, col, row_key, old, new)
-     SELECT ${dialect.nextEntry(ledger)}, ${unit}, ${col}, ${rowKey}, q.o0, q.c0 FROM (${query}) AS q`,
-  );
-  assertRecount(context, { agreed, run, work, table: { facts, handling } });
 }
 
 /** May be run again: the progress it moves tells whether it was carried out. */
@@ -102,11 +83,11 @@ async function carryOutBatch(
       [String(batch.until), run.unit, String(batch.from)],
     );
     if (moved.count !== 1) return false;
-    await dialect.beforeUpdate(triggers, run.keyTypes);
-    let skipped = 0;
-    for (const col of run.target.ids.keys()) skipped += await dialect.carryOut(run, batch, col, triggers);
-    if (triggers.length > 0 && (await isSpoilt(engine, run, batch, skipped > 0))) {
-      throw notWritten(run.table, triggers);
+    await dialect.beforeUpdate(triggers, run.keyTypes, true);
+    const columns = run.target.ids.map((_, col) => ({ run, batch, col, triggers }));
+    for (const column of columns) await carryOutColumn(engine, column);
+    for (const column of triggers.length > 0 ? columns : []) {
+      if (await isSpoilt(engine, column)) throw notWritten(run.table, triggers);
     }
     return true;
   });
@@ -116,28 +97,4 @@ async function carryOutBatch(
   throw new SvcError('locked', `Run ${run.run} is being carried on or taken back by another process.`, {
     hint: 'Wait until it has finished.',
   });
-}
-
-/**
- * Whether triggers had their way: a row of the batch does not hold what was written to it, or was skipped and holds
- * its old id still.
- */
-async function isSpoilt(
-  { session, dialect }: Engine,
-  run: TableRun,
-  batch: Batch,
-  hasSkipped: boolean,
-): Promise<boolean> {
-  const rows = `${dialect.tableSql(run.table)} AS t WHERE ${keyMatch(dialect, run, 'e.row_key')}`;
-  for (const [col, { column }] of run.target.ids.entries()) {
-    const cell = `t.${dialect.quote(column)}`;
-    const isOther = `SELECT 1 FROM ${run.ledger.entry} AS e
-      WHERE e.id > ${batch.from} AND e.id <= ${batch.until} AND e.unit = ${run.unit} AND e.col = ${col}
-        AND NOT EXISTS (SELECT 1 FROM ${rows} AND ${dialect.isSame(cell, 'e.new')}) LIMIT 1`;
-    if ((await session.one(isOther)) !== null) return true;
-    const isSkipped = `SELECT 1 FROM ${run.ledger.skipped} AS e WHERE e.unit = ${run.unit} AND e.col = ${col}
-      AND EXISTS (SELECT 1 FROM ${rows} AND ${dialect.isSame(cell, 'e.old')}) LIMIT 1`;
-    if (hasSkipped && (await session.one(isSkipped)) !== null) return true;
-  }
-  return false;
 }

@@ -1,14 +1,12 @@
 import { type IdColumn, newColumnOf } from '../../config/apply-targets.js';
-import { openColumn } from '../column-work.js';
 import type { RunFacts, Written } from '../context.js';
 import type { TargetPlan } from '../plan.js';
-import { assertRecount } from './assert-agreed.js';
-import { watchFinals } from './column-plans.js';
-import type { Engine } from './dialect.js';
-import type { FoundTable } from './found-table.js';
-import { insertRun, readRun, setState } from './ledger.js';
+import { assertAgreed, openTableColumn } from './column-plans.js';
+import { type Engine, findColumn } from './dialect.js';
+import { type FoundTable, newRunOf } from './found-table.js';
+import { judgeCells } from './judge-cells.js';
+import { describeWritten, findEntered, insertRun, setState } from './ledger-runs.js';
 import { columnOf } from './table-facts.js';
-import { describeWritten, findEntered, newRunOf } from './table-run.js';
 
 /**
  * Fills new columns with V4 ids; the old ones stay as they are. Rows that came since an earlier filling are
@@ -19,60 +17,62 @@ import { describeWritten, findEntered, newRunOf } from './table-run.js';
 export async function writeNewColumns(
   engine: Engine,
   found: FoundTable,
-  agreed: TargetPlan,
+  plan: TargetPlan,
   run: RunFacts,
 ): Promise<Written> {
-  const { context, session } = engine;
-  const { ledger } = found;
-  const unit = await begin(engine, found, agreed, run);
-  for (const [at, id] of found.target.ids.entries()) await fillColumn(engine, found, unit, id, at);
+  const { context, session, dialect } = engine;
+  const { ledger, target } = found;
+  const unit = await enterRun(engine, found, plan, run);
+  // A run without its columns, where this was cut off, is gone on with.
+  if (dialect.ddlCommits) await session.retry(() => addColumns(engine, found, true));
+  for (const [at, id] of target.ids.entries()) await fillColumn(engine, found, unit, id, at);
   await session.transaction('latest', async () => {
     await session.query(`UPDATE ${ledger.run} SET state = 'done', finished_at = $1 WHERE unit = $2`, [
       new Date(context.now()).toISOString(),
       unit,
     ]);
   });
-  return session.retry(async () => describeWritten(engine, await readRun(engine, ledger, unit)));
+  return session.retry(() => describeWritten(engine, ledger, unit));
 }
 
-/** Adds the columns and the run that says so, once; checks before that the data are what was agreed to. */
-function begin(engine: Engine, found: FoundTable, agreed: TargetPlan, run: RunFacts): Promise<string> {
-  const { session, dialect } = engine;
-  const { target, facts, ledger, units } = found;
+/** Enters the run once, with its columns where both are one transaction; checks that the data are what was agreed to. */
+function enterRun(engine: Engine, found: FoundTable, plan: TargetPlan, run: RunFacts): Promise<string> {
+  const { context, session, dialect } = engine;
+  const { target, facts, ledger, runs } = found;
   return session.transaction('snapshot', async () => {
     await dialect.lockLedger(ledger);
     const before = await findEntered(engine, found, run);
     if (before !== null) return before;
-    for (const id of target.ids) await assertColumnAgreed(engine, found, agreed, run, id);
-    const open = units.find((unit) => unit.mode === 'new' && unit.run === agreed.earlier.run);
+    for (const id of target.ids) {
+      const work = openTableColumn(context, id, facts);
+      const from = `${dialect.tableSql(facts.table)} AS t`;
+      for await (const _ of judgeCells(engine, { work, mode: 'new', from, isGrouped: true })) {
+        // Looking them up counts them.
+      }
+      assertAgreed(context, { plan, run }, work, null);
+    }
+    const open = runs.find((one) => one.mode === 'new' && one.run === plan.earlier.run);
     if (open !== undefined) {
       await setState(engine, open, 'working');
       return open.unit;
     }
-    for (const id of target.ids) {
-      const type = dialect.declaredType(columnOf(facts, id.column)?.type ?? '');
-      await session.exec(
-        `ALTER TABLE ${dialect.tableSql(facts.table)} ADD COLUMN ${dialect.quote(newColumnOf(id))} ${type}`,
-      );
-    }
+    if (!dialect.ddlCommits) await addColumns(engine, found, false);
     return insertRun(engine, run, { ...newRunOf(found), key: [], isAtomic: false });
   });
 }
 
-/** Counts once more, in the transaction that adds the column. */
-async function assertColumnAgreed(
-  { context, dialect }: Engine,
-  { facts }: FoundTable,
-  agreed: TargetPlan,
-  run: RunFacts,
-  id: IdColumn,
-): Promise<void> {
-  const work = watchFinals(openColumn(context, id, context.policy), facts, 'new');
-  const from = `${dialect.tableSql(facts.table)} AS t`;
-  for await (const _ of dialect.judge({ work, mode: 'new', from, isGrouped: true })) {
-    // Looking them up counts them.
+/** `isResumed`: those that are there already are ours. */
+async function addColumns(engine: Engine, { target, facts }: FoundTable, isResumed: boolean): Promise<void> {
+  const { session, dialect } = engine;
+  const now = isResumed ? await dialect.readFacts(target) : null;
+  for (const id of target.ids) {
+    const name = newColumnOf(id);
+    if (now !== null && findColumn(engine, now, name) !== undefined) continue;
+    const type = dialect.declaredType(columnOf(facts, id.column)?.type ?? '');
+    await session.exec(
+      `ALTER TABLE ${dialect.tableSql(facts.table)} ADD COLUMN ${dialect.quote(name)} ${type}`,
+    );
   }
-  assertRecount(context, { agreed, run, work, table: null });
 }
 
 async function fillColumn(
@@ -85,7 +85,7 @@ async function fillColumn(
   const filling = await dialect.openFill(facts, id, at);
   for await (const range of filling.ranges()) {
     await session.transaction('latest', async () => {
-      await dialect.beforeUpdate(facts.triggers, []);
+      await dialect.beforeUpdate(facts.triggers, [], false);
       const filled = await filling.fill(range);
       await session.query(`UPDATE ${ledger.run} SET changed = changed + $1 WHERE unit = $2`, [
         String(filled),

@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import type { FileTarget } from '../../config/apply-targets.js';
 import { openColumn } from '../column-work.js';
 import type { ApplyContext } from '../context.js';
-import { type OnUnmapped, watchUnmapped } from '../engine/left-cells.js';
+import { type OnUnmapped, watchUnmapped } from '../engine/unmapped-cells.js';
 import type { RecordPosition } from '../text/records.js';
 import { type UnmappedCount, unmappedOfCounts } from '../unmapped.js';
 import { passThrough } from './pass.js';

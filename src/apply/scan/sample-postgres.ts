@@ -1,11 +1,11 @@
 import type { PostgresTarget } from '../../config/apply-targets.js';
 import type { ApplyContext } from '../context.js';
 import { postgresEngine } from '../dialects/postgres.js';
+import { PLACE_ON_PATH } from '../dialects/postgres-catalog.js';
 import { postgresError } from '../dialects/postgres-errors.js';
-import { PLACE_ON_PATH } from '../dialects/postgres-facts.js';
-import { ledgerIn } from '../dialects/postgres-ledger.js';
 import { PgSession } from '../dialects/postgres-session.js';
-import { readRunsOfTable } from '../engine/ledger.js';
+import { ledgerIn } from '../dialects/postgres-text.js';
+import { readRunsOfTable } from '../engine/ledger-runs.js';
 import { quoteName } from '../sql-names.js';
 import {
   bounded,

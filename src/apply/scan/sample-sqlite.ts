@@ -1,11 +1,11 @@
 import { newColumnOf } from '../../config/apply-targets.js';
 import type { ApplyContext } from '../context.js';
 import { sqliteEngine } from '../dialects/sqlite.js';
-import { readSqliteFacts } from '../dialects/sqlite-facts.js';
-import { SQLITE_LEDGER } from '../dialects/sqlite-ledger.js';
+import { readSqliteFacts } from '../dialects/sqlite-catalog.js';
 import { openUserDb, SqliteSession, sqliteError, type UserDb } from '../dialects/sqlite-session.js';
+import { SQLITE_LEDGER } from '../dialects/sqlite-text.js';
 import type { EarlierRun } from '../engine/earlier-runs.js';
-import { readRunsOfTable } from '../engine/ledger.js';
+import { readRunsOfTable } from '../engine/ledger-runs.js';
 import { quoteName } from '../sql-names.js';
 import {
   bounded,

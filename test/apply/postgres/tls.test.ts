@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { TLSSocket } from 'node:tls';
 import { afterEach, describe, expect, it } from 'vitest';
 import { PgSession } from '../../../src/apply/dialects/postgres-session.js';
-import { secureUrl, tlsModeFor } from '../../../src/apply/dialects/postgres-tls.js';
+import { secureUrl, tlsModeFor } from '../../../src/apply/dialects/postgres-url.js';
 import type { SvcError } from '../../../src/errors.js';
 import { makeFastFolder } from '../../support/fast-folder.js';
 import { createRemap, IN_PLACE, openContext } from '../support/remap.js';

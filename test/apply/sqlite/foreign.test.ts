@@ -4,6 +4,7 @@ import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, expect, it } from 'vitest';
+import type { ApplyContext } from '../../../src/apply/context.js';
 import { openSqliteStore } from '../../../src/apply/dialects/sqlite.js';
 import type { SqliteTarget } from '../../../src/config/apply-targets.js';
 import type { Db } from '../../../src/store/open.js';
@@ -63,8 +64,11 @@ function openScene(
     app,
     openStore: (policy) => {
       const context = openContext(remap, { ...IN_PLACE, unknown: 'keep', ...policy }, { batchRows });
+      const afterBatch: ApplyContext['onProgress'] = (event) => {
+        if (event.kind === 'step' && event.name.startsWith('rewriting')) onProgress();
+      };
       // The clock of a test stands still; waiting for a lock needs one that does not.
-      return openSqliteStore({ ...context, onProgress, sleep, now: Date.now }, file, targets);
+      return openSqliteStore({ ...context, onProgress: afterBatch, sleep, now: Date.now }, file, targets);
     },
     read: async () =>
       look((reader) => {

@@ -1,15 +1,27 @@
 import { newColumnOf } from '../../config/apply-targets.js';
 import { SvcError } from '../../errors.js';
-import { NAMED_ROWS, NamedRows, type Undone } from '../context.js';
-import { undoBatches } from './batches.js';
-import type { Engine } from './dialect.js';
+import { NAMED_ROWS, type Undone } from '../context.js';
+import { takeBackColumn, undoBatches } from './batches.js';
+import { type Engine, findColumn } from './dialect.js';
 import { assertNoDependent } from './earlier-runs.js';
-import { compareAllFilled } from './filled-columns.js';
-import { keyMatch, readRunsOfTable, setState, type TableRun } from './ledger.js';
+import { keyMatch } from './ledger-entries.js';
+import { readRunsOfTable, setState } from './ledger-runs.js';
+import type { TableRun } from './ledger-tables.js';
+import { compareAllFilled } from './verify.js';
 import { changeWork, createWork, dropWork, type WorkList, workKey, workTable } from './work-list.js';
 
+/** Takes the tables of a run back, the last one first: those that were written in one transaction in one, at the end. */
+export async function undoRuns(engine: Engine, runs: readonly TableRun[]): Promise<Undone[]> {
+  const isTied = (run: TableRun) => run.mode === 'in_place' && run.isAtomic;
+  const undone: Undone[] = [];
+  for (const run of runs.filter((one) => !isTied(one)).reverse()) {
+    undone.push(await (run.mode === 'new' ? undoNewColumns(engine, run) : undoInBatches(engine, run)));
+  }
+  return [...undone, ...(await undoAtOnce(engine, runs.filter(isTied)))];
+}
+
 /** Takes the batches of a run back, in the order they came; entries leave the ledger with their change. */
-export async function undoInBatches(engine: Engine, run: TableRun): Promise<Undone> {
+async function undoInBatches(engine: Engine, run: TableRun): Promise<Undone> {
   const { context, session, dialect } = engine;
   await session.transaction('latest', () => setState(engine, run, 'undoing'));
   const total = await session.retry(() => countEntries(engine, run));
@@ -17,8 +29,8 @@ export async function undoInBatches(engine: Engine, run: TableRun): Promise<Undo
   for (const batch of undoBatches(run, context.tuning.batchRows)) {
     // May be run again: an entry is there only as long as its change is.
     await session.transaction('latest', async () => {
-      await dialect.beforeUpdate(triggers, run.keyTypes);
-      for (const col of run.target.ids.keys()) await dialect.takeBack(run, batch, col, triggers);
+      await dialect.beforeUpdate(triggers, run.keyTypes, true);
+      for (const col of run.target.ids.keys()) await takeBackColumn(engine, { run, batch, col, triggers });
     });
     const done = batch.until - run.first;
     context.onProgress({ kind: 'step', name: `taking back ${run.table}`, done, total: run.done - run.first });
@@ -27,7 +39,7 @@ export async function undoInBatches(engine: Engine, run: TableRun): Promise<Undo
 }
 
 /** Takes several runs back in one transaction, the last one first. */
-export async function undoAtOnce(engine: Engine, runs: readonly TableRun[]): Promise<Undone[]> {
+async function undoAtOnce(engine: Engine, runs: readonly TableRun[]): Promise<Undone[]> {
   const { session, dialect } = engine;
   const [first] = runs;
   if (first === undefined) return [];
@@ -51,7 +63,7 @@ async function undoTable(engine: Engine, run: TableRun): Promise<void> {
   const facts = await dialect.readFacts(run.target);
   const columns = run.target.ids.map((id) => id.column);
   const isUnique = (column: string) => facts.uniques.some((unique) => unique.columns.includes(column));
-  const parked = columns.filter(isUnique).flatMap((name) => dialect.findColumn(facts, name) ?? []);
+  const parked = columns.filter(isUnique).flatMap((name) => findColumn(engine, facts, name) ?? []);
   const work: WorkList = { table: facts.table, key: run.key, columns, types: run.types, parked };
   await createWork(engine, work, backQuery(engine, run, facts.table));
   await changeWork(engine, work, facts.triggers);
@@ -101,13 +113,13 @@ async function finishUndo(engine: Engine, run: TableRun, total: number): Promise
   const left = await countEntries(engine, run);
   const isGone = `NOT EXISTS (SELECT 1 FROM ${dialect.tableSql(run.table)} AS t WHERE ${keyMatch(dialect, run, 'e.row_key')})`;
   const { rows } = await session.query(
-    `SELECT ${dialect.keyName('e.row_key')} || CASE WHEN ${isGone} THEN ' (gone)' ELSE '' END
+    `SELECT ${dialect.keyName('e.row_key')}, CASE WHEN ${isGone} THEN ' (gone)' ELSE '' END
      FROM ${entry} AS e WHERE e.unit = $1 ORDER BY e.id LIMIT ${NAMED_ROWS}`,
     [run.unit],
   );
   await session.exec(`DELETE FROM ${entry} AS e WHERE e.unit = ${run.unit} AND ${isGone}`);
   await setState(engine, run, (await countEntries(engine, run)) === 0 ? 'undone' : 'done');
-  const changedSince = rows.map(([key]) => `row ${key ?? ''}`);
+  const changedSince = rows.map(([key, gone]) => `row ${key ?? ''}${gone ?? ''}`);
   return { target: run.target.name, restored: total - left, changedSince, changedSinceCount: left };
 }
 
@@ -117,16 +129,14 @@ async function finishUndo(engine: Engine, run: TableRun, total: number): Promise
  *
  * @throws SvcError `bad_input` where the remap is another one, so that this cannot be told
  */
-export async function undoNewColumns(engine: Engine, run: TableRun): Promise<Undone> {
+async function undoNewColumns(engine: Engine, run: TableRun): Promise<Undone> {
   const { context, session, dialect } = engine;
   const names = run.target.ids.map(newColumnOf);
   if (run.remapSha256 !== context.facts.sha256) throw otherRemap(run, names);
   const before = await session.retry(() => dialect.readFacts(run.target));
-  const hadNone = names.every((name) => dialect.findColumn(before, name) === undefined);
+  const hadNone = names.every((name) => findColumn(engine, before, name) === undefined);
   return session.transaction('latest', async () => {
-    const { compared, gone } = await compareAllFilled(engine, run);
-    const foreign = new NamedRows();
-    for (const one of compared) foreign.merge(one.foreign);
+    const { foreign, gone } = await compareAllFilled(engine, run);
     const found = { target: run.target.name, changedSince: foreign.names, changedSinceCount: foreign.count };
     if (foreign.count > 0) return { ...found, restored: 0 };
     for (const name of names) {

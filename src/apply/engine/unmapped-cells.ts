@@ -20,18 +20,17 @@ export interface CellSource {
 /** The same work that also tells `onUnmapped` of each value that is left, with the row that is under way. */
 export function watchUnmapped(
   work: ColumnWork,
-  { state, policy }: Pick<CellSource, 'state' | 'policy'>,
+  source: Pick<CellSource, 'state' | 'policy'>,
   target: string,
   onUnmapped: OnUnmapped,
   row: () => Partial<UnmappedRow>,
 ): ColumnWork {
   if (work.parts.length > 0) {
-    const parts = work.parts.map((part) => watchUnmapped(part, { state, policy }, target, onUnmapped, row));
-    return { ...work, parts };
+    return { ...work, parts: work.parts.map((part) => watchUnmapped(part, source, target, onUnmapped, row)) };
   }
   const column = columnLabel(work.column);
   const onValue = (reason: string, value: string): void => {
-    const kind = classifyUnmapped(state, reason, policy);
+    const kind = classifyUnmapped(source.state, reason, source.policy);
     if (kind !== null) onUnmapped({ target, column, kind, reason, value, ...row() });
   };
   return { ...work, onValue };
@@ -48,6 +47,6 @@ export function tellRow(
 }
 
 /** Key columns with the values of one row. */
-export function keyOf(columns: readonly string[], values: readonly unknown[]): Record<string, string> {
+export function keyValues(columns: readonly string[], values: readonly unknown[]): Record<string, string> {
   return Object.fromEntries(columns.map((column, at) => [column, String(values[at] ?? '')]));
 }

@@ -1,0 +1,232 @@
+import type { PostgresTarget } from '../../config/apply-targets.js';
+import { orMeantEnd } from '../../text/suggest.js';
+import { blocks } from '../column-work.js';
+import type { Cells } from '../engine/session.js';
+import type { ForeignKey, TableColumn, TableFacts, UniqueColumns } from '../engine/table-facts.js';
+import type { Note } from '../plan.js';
+import { quoteName } from '../sql-names.js';
+import type { PgSession } from './postgres-session.js';
+
+const KINDS: Readonly<Record<string, string>> = {
+  r: 'table',
+  p: 'table',
+  v: 'view',
+  m: 'materialized view',
+  f: 'foreign table',
+  S: 'sequence',
+};
+
+/** Reads what a table is; a table that is not there gets a note and no columns. */
+export async function readPgFacts(session: PgSession, target: PostgresTarget): Promise<TableFacts> {
+  const oid = await findOid(session, target.table);
+  if (oid === null) return missingTable(session, target.table);
+  const { rows } = await session.query(
+    `SELECT n.nspname, c.relname, c.relkind FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+     WHERE c.oid = $1::oid`,
+    [oid],
+  );
+  const [schema = '', name = '', kind = ''] = (rows[0] ?? []).map((cell) => cell ?? '');
+  const read = async (sql: string) => (await session.query(sql, [oid])).rows;
+  return {
+    table: `${quoteName(schema)}.${quoteName(name)}`,
+    kind: KINDS[kind] ?? 'relation without rows',
+    columns: (await read(COLUMNS)).map(describeColumn),
+    keys: (await read(KEYS)).map(([names]) => parseNames(names)),
+    uniques: (await read(UNIQUES)).map(
+      ([unique, isPlain, columns]): UniqueColumns => ({
+        name: unique ?? '',
+        isPlain: isPlain === 't',
+        columns: parseNames(columns),
+      }),
+    ),
+    foreignKeys: (await read(FOREIGN_KEYS)).flatMap(describeForeignKey),
+    triggers: (await read(TRIGGERS)).map(([trigger]) => trigger ?? ''),
+    notes: await readNotes(session, oid, kind, target),
+  };
+}
+
+/** The place of a schema on the user's search path, as a condition or an order; null where it is not on it. */
+export const PLACE_ON_PATH =
+  "array_position(ARRAY(SELECT json_array_elements_text(current_setting('svc_migrate.schemas')::json)), n.nspname::text)";
+
+/** As SQL would understand the name, else as it is written. */
+async function findOid(session: PgSession, table: string): Promise<string | null> {
+  const { rows } = await session.query(
+    `SELECT c.oid FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+     WHERE c.relkind IN ('r', 'p', 'v', 'm', 'f') AND (
+       n.nspname || '.' || c.relname = $1 OR quote_ident(n.nspname) || '.' || quote_ident(c.relname) = $1
+       OR lower($1) = n.nspname || '.' || c.relname AND ${PLACE_ON_PATH} IS NOT NULL
+       OR (c.relname IN ($1, lower($1)) OR quote_ident(c.relname) = $1) AND ${PLACE_ON_PATH} IS NOT NULL)
+     ORDER BY c.relname = $1 DESC, n.nspname || '.' || c.relname = $1 DESC, ${PLACE_ON_PATH} LIMIT 1`,
+    [table],
+  );
+  return rows[0]?.[0] ?? null;
+}
+
+async function missingTable(session: PgSession, table: string): Promise<TableFacts> {
+  const { rows } = await session.query(
+    `SELECT CASE WHEN ${PLACE_ON_PATH} IS NOT NULL THEN c.relname ELSE n.nspname || '.' || c.relname END
+     FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+     WHERE c.relkind IN ('r', 'p') AND n.nspname NOT IN ('pg_catalog', 'information_schema') ORDER BY 1 LIMIT 1000`,
+  );
+  const known = rows.map(([name]) => name ?? '');
+  const none = { columns: [], keys: [], uniques: [], foreignKeys: [], triggers: [] };
+  const notes = [blocks('unknown_table', `There is no table "${table}"${orMeantEnd(table, known)}`)];
+  return { table, kind: 'table', ...none, notes };
+}
+
+const INTEGERS: Readonly<Record<string, readonly [bigint, bigint] | null>> = {
+  int2: [-32768n, 32767n],
+  int4: [-2147483648n, 2147483647n],
+  int8: null,
+  numeric: null,
+};
+const TEXTS = new Set(['text', 'varchar', 'bpchar', 'citext']);
+
+const COLUMNS = `
+  SELECT a.attname, format_type(a.atttypid, a.atttypmod), coalesce(b.typname, t.typname), a.attnotnull,
+    a.attgenerated <> '' OR a.attidentity = 'a',
+    CASE t.typtype WHEN 'd' THEN format_type(t.typbasetype, t.typtypmod) ELSE format_type(a.atttypid, a.atttypmod) END,
+    t.typtype = 'd'
+  FROM pg_attribute a JOIN pg_type t ON t.oid = a.atttypid LEFT JOIN pg_type b ON b.oid = t.typbasetype AND t.typtype = 'd'
+  WHERE a.attrelid = $1::oid AND a.attnum > 0 AND NOT a.attisdropped ORDER BY a.attnum`;
+
+function describeColumn([name, type, base, notNull, generated, baseType, isDomain]: Cells): TableColumn {
+  const [, length] = /^character(?: varying)?\((\d+)\)$/.exec(baseType ?? '') ?? [];
+  return {
+    name: name ?? '',
+    type: type ?? '',
+    holds: holdsOf(base ?? ''),
+    isNullable: notNull === 'f',
+    isGenerated: generated === 't',
+    isDomain: isDomain === 't',
+    range: rangeOf(base ?? '', baseType ?? ''),
+    maxChars: length === undefined ? null : Number(length),
+  };
+}
+
+/** `numeric(5,2)` takes three digits before the point. */
+function rangeOf(base: string, type: string): TableColumn['range'] {
+  const [, precision, scale] = /^numeric\((\d+),(-?\d+)\)$/.exec(type) ?? [];
+  if (precision === undefined || scale === undefined) return INTEGERS[base] ?? null;
+  const highest = 10n ** BigInt(Math.max(0, Number(precision) - Number(scale))) - 1n;
+  return [-highest, highest];
+}
+
+function holdsOf(base: string): TableColumn['holds'] {
+  if (base in INTEGERS) return 'integer';
+  if (TEXTS.has(base)) return 'text';
+  return base === 'json' || base === 'jsonb' ? 'json' : 'other';
+}
+
+const KEYS = `
+  SELECT json_agg(a.attname ORDER BY k.at) FROM pg_index i
+    CROSS JOIN LATERAL unnest(i.indkey::int2[]) WITH ORDINALITY AS k(attnum, at)
+    JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = k.attnum
+  WHERE i.indrelid = $1::oid AND i.indisunique AND i.indisvalid AND i.indpred IS NULL AND i.indexprs IS NULL
+    AND k.at <= i.indnkeyatts
+  GROUP BY i.indexrelid, i.indisprimary, i.indnkeyatts HAVING bool_and(a.attnotnull) AND count(*) = i.indnkeyatts
+  ORDER BY i.indisprimary DESC, i.indnkeyatts, i.indexrelid`;
+
+function parseNames(json: string | null | undefined): string[] {
+  const names: unknown = JSON.parse(json ?? '[]');
+  return Array.isArray(names) ? names.map(String) : [];
+}
+
+/** Unique indexes and exclusion constraints with every column they depend on, also inside expressions. */
+const UNIQUES = `
+  SELECT c.relname, i.indpred IS NULL AND i.indexprs IS NULL AND i.indisunique,
+    coalesce((SELECT json_agg(DISTINCT a.attname) FROM pg_attribute a WHERE a.attrelid = i.indrelid AND a.attnum > 0 AND (
+      a.attnum = ANY (i.indkey::int2[]) OR a.attnum IN (
+        SELECT d.refobjsubid FROM pg_depend d WHERE d.classid = 'pg_class'::regclass AND d.objid = i.indexrelid
+          AND d.refclassid = 'pg_class'::regclass AND d.refobjid = i.indrelid))), '[]')
+  FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid
+  WHERE i.indrelid = $1::oid AND (i.indisunique OR i.indisexclusion) ORDER BY c.relname`;
+
+const namesOf = (relation: string, keys: string) =>
+  `(SELECT json_agg(a.attname ORDER BY k.at) FROM unnest(${keys}) WITH ORDINALITY AS k(attnum, at)
+    JOIN pg_attribute a ON a.attrelid = ${relation} AND a.attnum = k.attnum)`;
+
+const FOREIGN_KEYS = `
+  SELECT f.conname, f.conrelid = $1::oid, ${namesOf('f.conrelid', 'f.conkey')}, ${namesOf('f.confrelid', 'f.confkey')},
+    f.conrelid = f.confrelid, f.confupdtype, f.condeferrable,
+    (SELECT quote_ident(n.nspname) || '.' || quote_ident(c.relname) FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+     WHERE c.oid = CASE WHEN f.conrelid = $1::oid THEN f.confrelid ELSE f.conrelid END)
+  FROM pg_constraint f WHERE f.contype = 'f' AND f.conparentid = 0 AND $1::oid IN (f.conrelid, f.confrelid) ORDER BY f.conname`;
+
+const ON_UPDATE: Readonly<Record<string, ForeignKey['onUpdate']>> = { c: 'cascade', n: 'set', d: 'set' };
+
+function describeForeignKey([
+  name,
+  isOut,
+  from,
+  to,
+  isSelf,
+  onUpdate,
+  deferrable,
+  other,
+]: Cells): ForeignKey[] {
+  const directions: ForeignKey['direction'][] =
+    isSelf === 't' ? ['out', 'in'] : [isOut === 't' ? 'out' : 'in'];
+  return directions.map((direction) => ({
+    name: name ?? '',
+    direction,
+    columns: parseNames(direction === 'out' ? from : to),
+    otherTable: normalName(other ?? ''),
+    otherColumns: parseNames(direction === 'out' ? to : from),
+    onUpdate: ON_UPDATE[onUpdate ?? ''] ?? 'none',
+    isDeferrable: deferrable === 't',
+  }));
+}
+
+/** `public.orders` → `"public"."orders"`, the form that `table` has. */
+function normalName(text: string): string {
+  return text.replace(/"(?:[^"]|"")*"|[^".]+/g, (part) => (part.startsWith('"') ? part : quoteName(part)));
+}
+
+/** Row triggers that fire on UPDATE, and rules. */
+const TRIGGERS = `
+  SELECT 'trigger ' || tgname FROM pg_trigger WHERE tgrelid = $1::oid AND NOT tgisinternal AND tgenabled <> 'D'
+    AND tgtype & 16 <> 0
+  UNION ALL SELECT 'rule ' || rulename FROM pg_rewrite WHERE ev_class = $1::oid AND ev_type = '2' AND rulename <> '_RETURN'
+  ORDER BY 1`;
+
+async function readNotes(
+  session: PgSession,
+  oid: string,
+  kind: string,
+  target: PostgresTarget,
+): Promise<Note[]> {
+  const { rows } = await session.query(
+    `SELECT pg_is_in_recovery(), has_table_privilege($1::oid, 'SELECT'), row_security_active($1::oid),
+       (SELECT relispartition FROM pg_class WHERE oid = $1::oid),
+       EXISTS (SELECT 1 FROM pg_inherits h JOIN pg_class c ON c.oid = h.inhrelid WHERE h.inhparent = $1::oid AND NOT c.relispartition),
+       EXISTS (SELECT 1 FROM pg_rewrite WHERE ev_class = $1::oid AND ev_type = '2' AND rulename <> '_RETURN'),
+       (SELECT string_agg(a.attname, ', ') FROM pg_partitioned_table p JOIN pg_attribute a ON a.attrelid = p.partrelid
+          AND a.attnum = ANY (p.partattrs::int2[]) WHERE p.partrelid = $1::oid
+          AND a.attname = ANY (SELECT json_array_elements_text($2::json)))`,
+    [oid, JSON.stringify(target.ids.map((id) => id.column))],
+  );
+  const [standby, mayRead, secured, isPartition, hasChildren, hasRules, movedBy] = rows[0] ?? [];
+  const warning = (code: string, text: string): Note => ({ level: 'warning', code, text });
+  const found: readonly (readonly [boolean, Note])[] = [
+    [standby === 't', blocks('read_only_server', 'This server is a standby: name the primary.')],
+    [mayRead === 'f', blocks('no_select', 'The user may not read this table: GRANT SELECT.')],
+    [
+      secured === 't',
+      blocks('row_security', 'Row security hides rows from this user: use the owner of the table.'),
+    ],
+    [hasChildren === 't', blocks('inheritance', 'Other tables inherit from this one: name each of them.')],
+    [hasRules === 't', blocks('rules', 'A rule rewrites updates of this table: nothing could be promised.')],
+    [isPartition === 't', warning('partition', 'This is one partition of a larger table.')],
+    [
+      kind === 'p',
+      { level: 'info', code: 'partitioned', text: 'A partitioned table: all its partitions are rewritten.' },
+    ],
+    [
+      typeof movedBy === 'string',
+      warning('partition_key', `Rows may move to other partitions: ${movedBy} is part of the partition key.`),
+    ],
+  ];
+  return found.flatMap(([isSo, note]) => (isSo ? [note] : []));
+}

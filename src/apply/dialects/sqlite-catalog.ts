@@ -1,0 +1,191 @@
+import { orMeantEnd } from '../../text/suggest.js';
+import { blocks } from '../column-work.js';
+import type { ForeignKey, TableColumn, TableFacts, UniqueColumns } from '../engine/table-facts.js';
+import { quoteName, quoteText } from '../sql-names.js';
+import type { UserDb } from './sqlite-session.js';
+
+/** Reads what a table is; a table that is not there gets a note and no columns. */
+export function readSqliteFacts(db: UserDb, name: string): TableFacts {
+  const tables = db
+    .prepare<[], { readonly name: string; readonly type: string; readonly strict: number }>(
+      "SELECT name, type, strict FROM pragma_table_list WHERE schema = 'main'",
+    )
+    .all();
+  const found = tables.find((one) => one.name.toLowerCase() === name.toLowerCase());
+  if (found === undefined) {
+    const known = tables.filter((one) => !one.name.startsWith('sqlite_')).map((one) => one.name);
+    const notes = [blocks('unknown_table', `There is no table "${name}"${orMeantEnd(name, known)}`)];
+    const none = { columns: [], keys: [], uniques: [], foreignKeys: [], triggers: [] };
+    return { table: name, kind: 'table', ...none, notes };
+  }
+  const { name: table, type: kind, strict } = found;
+  const info = readColumnInfo(db, table);
+  const indexes = readIndexes(db, table, info);
+  const key = primaryKey(info);
+  // An INTEGER PRIMARY KEY has no index of its own.
+  const hasRowidKey = key.length === 1 && indexes.every(({ origin }) => origin !== 'pk');
+  const rowidKey = { name: 'the primary key', columns: key, isPlain: true };
+  return {
+    table,
+    kind: kind === 'table' || kind === 'view' ? kind : `${kind} table`,
+    columns: info.map((column) => describeColumn(column, strict === 1)),
+    keys: keysOf(db, table, info, indexes),
+    uniques: [...(hasRowidKey ? [rowidKey] : []), ...indexes],
+    foreignKeys: [...readForeignKeys(db, table, 'out'), ...readForeignKeys(db, table, 'in')],
+    triggers: db
+      .prepare<[string], string>(
+        `SELECT name FROM sqlite_schema WHERE type = 'trigger' AND tbl_name = ? COLLATE NOCASE
+         AND sql LIKE '%UPDATE%' ORDER BY name`,
+      )
+      .pluck()
+      .all(table)
+      .map((trigger) => `trigger ${trigger}`),
+    notes: [],
+  };
+}
+
+interface ColumnInfo {
+  readonly name: string;
+  readonly type: string;
+  readonly notnull: number;
+  readonly pk: number;
+  readonly hidden: number;
+}
+
+function readColumnInfo(db: UserDb, table: string): ColumnInfo[] {
+  const sql = `SELECT name, type, "notnull", pk, hidden FROM pragma_table_xinfo(${quoteText(table)})`;
+  return db.prepare<[], ColumnInfo>(sql).all();
+}
+
+function primaryKey(info: readonly ColumnInfo[]): string[] {
+  return info
+    .filter(({ pk }) => pk > 0)
+    .sort((a, b) => a.pk - b.pk)
+    .map(({ name }) => name);
+}
+
+/** A name for the rowid that no column took; null where the table has none. */
+export function rowidName(db: UserDb, table: string): string | null {
+  const hasNone = "SELECT 1 FROM pragma_table_list WHERE schema = 'main' AND name = ? AND wr = 1";
+  if (db.prepare(hasNone).get(table) !== undefined) return null;
+  const columns = readColumnInfo(db, table).map(({ name }) => name.toLowerCase());
+  return ['rowid', '_rowid_', 'oid'].find((name) => !columns.includes(name)) ?? null;
+}
+
+const STRICT_TYPES: Readonly<Record<string, TableColumn['holds']>> = {
+  INT: 'integer',
+  INTEGER: 'integer',
+  TEXT: 'text',
+  ANY: 'any',
+};
+
+function describeColumn({ name, type, notnull, hidden }: ColumnInfo, isStrict: boolean): TableColumn {
+  return {
+    name,
+    type: type === '' ? 'without type' : type,
+    holds: isStrict ? (STRICT_TYPES[type.toUpperCase()] ?? 'other') : 'any',
+    isNullable: notnull === 0,
+    isGenerated: hidden === 2 || hidden === 3,
+    isDomain: false,
+    range: null,
+    maxChars: null,
+  };
+}
+
+interface IndexInfo extends UniqueColumns {
+  readonly origin: string;
+}
+
+/** Unique indexes; one with an expression or a condition counts for every column its text could mean. */
+function readIndexes(db: UserDb, table: string, info: readonly ColumnInfo[]): IndexInfo[] {
+  const list = db
+    .prepare<[], { name: string; origin: string; partial: number }>(
+      `SELECT name, origin, partial FROM pragma_index_list(${quoteText(table)}) WHERE "unique" = 1`,
+    )
+    .all();
+  return list.map(({ name, origin, partial }) => {
+    const sql = `SELECT name FROM pragma_index_info(${quoteText(name)}) ORDER BY seqno`;
+    const parts = db.prepare<[], string | null>(sql).pluck().all();
+    const named = parts.filter((part) => part !== null);
+    const isPlain = partial === 0 && named.length === parts.length;
+    return { name, origin, isPlain, columns: isPlain ? named : info.map((column) => column.name) };
+  });
+}
+
+/**
+ * The primary key, then other unique columns that are never null. Outside INTEGER PRIMARY KEY and WITHOUT ROWID
+ * SQLite takes nulls in a primary key; such a key counts only while it holds none.
+ */
+function keysOf(
+  db: UserDb,
+  table: string,
+  info: readonly ColumnInfo[],
+  indexes: readonly IndexInfo[],
+): (readonly string[])[] {
+  const primary = primaryKey(info);
+  const isNeverNull = (key: readonly string[]) =>
+    key.every((one) => info.some(({ name, notnull }) => name === one && notnull === 1));
+  const holdsNull = () => {
+    const isNull = primary.map((one) => `${quoteName(one)} IS NULL`).join(' OR ');
+    return db.prepare(`SELECT 1 FROM ${quoteName(table)} WHERE ${isNull} LIMIT 1`).get() !== undefined;
+  };
+  const others = indexes
+    .filter(({ isPlain, origin, columns }) => isPlain && origin !== 'pk' && isNeverNull(columns))
+    .map(({ columns }) => columns);
+  const isUsable = primary.length > 0 && (isNeverNull(primary) || !holdsNull());
+  return isUsable ? [primary, ...others] : others;
+}
+
+interface ForeignKeyRow {
+  readonly child: string;
+  readonly id: number;
+  readonly table: string;
+  readonly from: string;
+  readonly to: string | null;
+  readonly on_update: string;
+}
+
+function readForeignKeys(db: UserDb, table: string, direction: ForeignKey['direction']): ForeignKey[] {
+  const rows = db
+    .prepare<[string], ForeignKeyRow>(
+      `SELECT m.name AS child, f.id, f."table", f."from", f."to", f.on_update
+       FROM sqlite_schema AS m, pragma_foreign_key_list(m.name) AS f
+       WHERE m.type = 'table' AND ${direction === 'out' ? 'm.name' : 'f."table"'} = ? COLLATE NOCASE
+       ORDER BY m.name, f.id, f.seq`,
+    )
+    .all(table);
+  const groups = new Map<string, ForeignKeyRow[]>();
+  for (const row of rows) {
+    const key = `${row.id} ${row.child}`;
+    groups.set(key, [...(groups.get(key) ?? []), row]);
+  }
+  return [...groups.values()].map((group) => {
+    const [{ child = '', table: parent = '', on_update = '' } = {}] = group;
+    const from = group.map((row) => row.from);
+    const named = group.map((row) => row.to).filter((to) => to !== null);
+    // Without column names a foreign key refers to the primary key.
+    const to = named.length === group.length ? named : primaryKey(readColumnInfo(db, parent));
+    const action = on_update.toUpperCase();
+    return {
+      name: `foreign key of ${direction === 'out' ? table : child}`,
+      direction,
+      columns: direction === 'out' ? from : to,
+      otherTable: direction === 'out' ? parent : child,
+      otherColumns: direction === 'out' ? to : from,
+      onUpdate: action === 'CASCADE' ? 'cascade' : action.startsWith('SET') ? 'set' : 'none',
+      isDeferrable: true,
+    };
+  });
+}
+
+/** What goes by a name of the ledger: the columns of tables, else the kind of thing. */
+export function readLedgerShape(db: UserDb): ReadonlyMap<string, string> {
+  const rows = db
+    .prepare<[], { name: string; shape: string | null }>(
+      `SELECT substr(m.name, length('svc_migrate_') + 1) AS name, CASE m.type WHEN 'table' THEN
+         (SELECT group_concat(c.name || ' ' || c.type, ', ') FROM pragma_table_info(m.name) AS c) ELSE m.type END AS shape
+       FROM sqlite_schema AS m WHERE m.name IN ('svc_migrate_run', 'svc_migrate_entry', 'svc_migrate_skipped', 'svc_migrate_ledger')`,
+    )
+    .all();
+  return new Map(rows.map(({ name, shape }) => [name, shape ?? '']));
+}

@@ -1,0 +1,96 @@
+import { type IdColumn, newColumnOf } from '../../config/apply-targets.js';
+import { openColumn } from '../column-work.js';
+import type { ApplyContext } from '../context.js';
+import type { ColumnFill, FillRange, LookUpSource, LookUpSql } from '../engine/dialect.js';
+import { buildCellJudge, judgeCell, scopeTerms } from '../engine/judge-cells.js';
+import type { Cell } from '../engine/session.js';
+import type { TableFacts } from '../engine/table-facts.js';
+import type { Mode } from '../plan.js';
+import { quoteName } from '../sql-names.js';
+import { rowidName } from './sqlite-catalog.js';
+import type { UserDb } from './sqlite-session.js';
+import { integerSql, SQLITE_TEXT } from './sqlite-text.js';
+
+/** Stands for "stays as it is": no id is a blob without bytes. */
+const KEEP = "x''";
+
+/**
+ * SQL that looks up a column's cell of table `t` by calling back into JavaScript: `call` is to go by `name` in a subquery
+ * that evaluates it once; outside it say the others whether the cell changes, and its new value as the column's own type.
+ */
+export function registerLookUp(
+  db: UserDb,
+  name: string,
+  work: LookUpSource['work'],
+  mode: Mode,
+): { readonly call: string; readonly isChanged: string; readonly value: string } {
+  const id = work.column;
+  const judge = buildCellJudge(work, mode);
+  const keep = Buffer.alloc(0);
+  db.function(
+    name,
+    { directOnly: true, varargs: true },
+    (cell: Cell, isText: number, ...scope: unknown[]) => {
+      const result = judgeCell(judge, cell, scope);
+      if (result === undefined) return keep;
+      // The new id in the form of the old one: text stays text, an integer an integer.
+      return typeof result === 'string' && isText === 0 ? BigInt(result) : result;
+    },
+  );
+  const cell = `t.${quoteName(id.column)}`;
+  const terms = [SQLITE_TEXT.asCell(id, cell), `typeof(${cell}) = 'text'`, ...scopeTerms(SQLITE_TEXT, id)];
+  return {
+    call: `${name}(${terms.join(', ')})`,
+    isChanged: `${name} IS NOT ${KEEP}`,
+    value: id.path === undefined ? name : `CAST(${name} AS TEXT)`,
+  };
+}
+
+export function lookUp(db: UserDb, { work, where, at }: LookUpSource): LookUpSql {
+  const name = `svc_migrate_n${at}`;
+  const { call, isChanged, value } = registerLookUp(db, name, work, 'in_place');
+  return { join: '', terms: [`iif(${where}, ${call}, ${KEEP}) AS ${name}`], isChanged, value };
+}
+
+export function openFill(context: ApplyContext, db: UserDb, facts: TableFacts, id: IdColumn): ColumnFill {
+  const rowid = rowidName(db, facts.table);
+  const work = openColumn(context, id, context.policy);
+  const { call, isChanged, value } = registerLookUp(db, 'svc_migrate_new', work, 'new');
+  const handle = rowid === null ? (facts.keys[0] ?? []).map(quoteName) : [rowid];
+  const fresh = quoteName(newColumnOf(id));
+  return {
+    ranges: () => fillRanges(db, facts.table, rowid, context.tuning.batchRows),
+    fill: async ({ table, where }) => {
+      const parts = handle.map((part, at) => `t.${part} AS h${at}`).join(', ');
+      return db
+        .prepare(
+          `UPDATE ${table} AS u SET ${fresh} = ${value} FROM (
+             SELECT ${parts}, ${call} AS svc_migrate_new
+             FROM ${table} AS t WHERE ${where} AND t.${quoteName(id.column)} IS NOT NULL AND t.${fresh} IS NULL LIMIT -1
+           ) AS x WHERE ${handle.map((part, at) => `u.${part} = x.h${at}`).join(' AND ')} AND ${isChanged} AND svc_migrate_new IS NOT NULL`,
+        )
+        .run().changes;
+    },
+  };
+}
+
+/** Rows by their rowids, a batch at a time; a table without them at once. */
+async function* fillRanges(
+  db: UserDb,
+  name: string,
+  rowid: string | null,
+  batchRows: number,
+): AsyncGenerator<FillRange> {
+  const table = quoteName(name);
+  let after = 'TRUE';
+  for (let done = 0; rowid !== null; ) {
+    // The first rowid after a batch; none where the batch holds all that is left.
+    const next = `SELECT ${rowid} FROM ${table} AS t WHERE ${after} ORDER BY ${rowid} LIMIT 1 OFFSET ${batchRows}`;
+    const until = db.prepare<[], bigint>(next).safeIntegers().pluck().get();
+    if (until === undefined) break;
+    done += batchRows;
+    yield { table, where: `${after} AND t.${rowid} < ${integerSql(until)}`, done, total: null };
+    after = `t.${rowid} >= ${integerSql(until)}`;
+  }
+  yield { table, where: after, done: 0, total: null };
+}

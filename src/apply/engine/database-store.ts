@@ -1,0 +1,157 @@
+import type { TableTarget } from '../../config/apply-targets.js';
+import { SvcError } from '../../errors.js';
+import {
+  type DataStore,
+  isFinished,
+  type RunFacts,
+  surveyContext,
+  type Undone,
+  type Verified,
+  type Written,
+} from '../context.js';
+import type { TargetPlan } from '../plan.js';
+import type { Engine } from './dialect.js';
+import { type FoundTable, findTables, refresh } from './found-table.js';
+import { mergePaths } from './json-columns.js';
+import { readRuns } from './ledger-runs.js';
+import { type Ledger, ledgerNotes, type TableRun } from './ledger-tables.js';
+import { surveyTable } from './survey-table.js';
+import { undoRuns } from './undo-runs.js';
+import { verifyRun } from './verify.js';
+import { type AgreedTable, writeAtOnce } from './write-at-once.js';
+import { writeInBatches } from './write-batches.js';
+import { writeNewColumns } from './write-new-columns.js';
+
+/** A database that is connected to when it is needed. */
+export interface DatabaseConnection {
+  /** Runs `work` with the database; its errors come out as SvcError. */
+  use<T>(access: 'read' | 'write', work: (engine: Engine) => Promise<T>): Promise<T>;
+  close(): Promise<void>;
+}
+
+/** The tables of one database. */
+export function openDatabaseStore(
+  { use, close }: DatabaseConnection,
+  given: readonly TableTarget[],
+): DataStore {
+  const targets = given.map(mergePaths);
+  return {
+    runs: () =>
+      use('read', async (engine) =>
+        (await readAllRuns(engine, targets)).map((run) => {
+          const isUnderWay = run.state === 'working' && run.mode === 'in_place';
+          return {
+            run: run.run,
+            target: run.target.name,
+            place: engine.dialect.placeOfRun(run.table),
+            mode: run.mode,
+            state: run.state,
+            changed: isUnderWay ? run.done - run.first : run.changed,
+            startedAt: run.startedAt,
+            planSha256: run.planSha256,
+          };
+        }),
+      ),
+    survey: (options = {}) =>
+      use('read', (engine) =>
+        engine.session.transaction('read', async () => {
+          const own = { ...engine, context: surveyContext(engine.context, options) };
+          const plans: TargetPlan[] = [];
+          for (const found of await findTables(own, targets))
+            plans.push(await surveyTable(own, found, options));
+          return plans;
+        }),
+      ),
+    write: (agreed, run) => use('write', (engine) => writeAll(engine, targets, agreed, run)),
+    undo: (name) => use('write', (engine) => undoAll(engine, targets, name)),
+    verify: (name) => use('read', (engine) => verifyAll(engine, targets, name)),
+    close,
+  };
+}
+
+function ledgersOf({ dialect }: Engine, targets: readonly TableTarget[]): Ledger[] {
+  return [...new Map(targets.map(dialect.ledgerOf).map((ledger) => [ledger.name, ledger])).values()];
+}
+
+async function readAllRuns(engine: Engine, targets: readonly TableTarget[]): Promise<TableRun[]> {
+  const runs: TableRun[] = [];
+  for (const ledger of ledgersOf(engine, targets)) {
+    runs.push(...(await engine.session.retry(() => readRuns(engine, ledger))));
+  }
+  return runs;
+}
+
+/** @throws SvcError `bad_input` as `ledgerNotes` says */
+async function assertOwnLedger(engine: Engine, ledger: Ledger, table: string): Promise<void> {
+  const [note] = await ledgerNotes(engine, ledger, table);
+  if (note !== undefined) throw new SvcError('bad_input', note.text);
+}
+
+/** Tables that are tied to their keys or to each other go first, together; the others one by one, in batches. */
+async function writeAll(
+  engine: Engine,
+  targets: readonly TableTarget[],
+  agreed: readonly TargetPlan[],
+  run: RunFacts,
+): Promise<readonly Written[]> {
+  const { context, session, dialect } = engine;
+  const { mode, again } = context.policy;
+  const written: Written[] = [];
+  const tables: AgreedTable[] = [];
+  for (const ledger of ledgersOf(engine, targets)) await dialect.ensureLedger(ledger);
+  for (const found of await session.retry(() => findTables(engine, targets))) {
+    await session.retry(() => assertOwnLedger(engine, found.ledger, found.facts.table));
+    const plan = agreed.find(({ name }) => name === found.target.name);
+    if (plan === undefined) continue;
+    if (isFinished(found.earlier, again)) written.push(alreadyDone(found));
+    else tables.push({ found, plan });
+  }
+  const isTied = ({ found }: AgreedTable) => mode === 'in_place' && found.judgement.handling.isAtomic;
+  written.push(...(await writeAtOnce(engine, tables.filter(isTied), run)));
+  const write = mode === 'new' ? writeNewColumns : writeInBatches;
+  for (const table of tables.filter((one) => !isTied(one))) {
+    // An earlier target may be on the same table.
+    const found = await session.retry(() => refresh(engine, table.found));
+    written.push(await write(engine, found, table.plan, run));
+  }
+  return written;
+}
+
+function alreadyDone({ target, earlier: { run, done } }: FoundTable): Written {
+  return {
+    target: target.name,
+    run: run ?? '',
+    changed: done,
+    skipped: [],
+    skippedCount: 0,
+    alreadyDone: true,
+  };
+}
+
+async function undoAll(engine: Engine, targets: readonly TableTarget[], run: string): Promise<Undone[]> {
+  const { session } = engine;
+  const undone: Undone[] = [];
+  for (const ledger of ledgersOf(engine, targets)) {
+    const all = await session.retry(() => readRuns(engine, ledger, 'run = $1', run));
+    const runs = all.filter(({ state }) => state !== 'undone');
+    for (const { table } of runs) await session.retry(() => assertOwnLedger(engine, ledger, table));
+    undone.push(...(await undoRuns(engine, runs)));
+  }
+  return undone;
+}
+
+async function verifyAll(
+  engine: Engine,
+  targets: readonly TableTarget[],
+  run: string | null,
+): Promise<Verified[]> {
+  const names = targets.map(({ name }) => name);
+  const verified: Verified[] = [];
+  for (const ledger of ledgersOf(engine, targets)) {
+    for (const one of await engine.session.retry(() => readRuns(engine, ledger, 'state = $1', 'done'))) {
+      const isAsked = run === null ? names.includes(one.target.name) : one.run === run;
+      if (isAsked) verified.push(await verifyRun(engine, one));
+    }
+  }
+  return verified;
+}

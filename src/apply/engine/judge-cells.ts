@@ -1,0 +1,171 @@
+import type { IdColumn } from '../../config/apply-targets.js';
+import { JsonSyntaxError } from '../../json/json-scanner.js';
+import {
+  type ColumnWork,
+  judgeInvalid,
+  judgeNumber,
+  judgeText,
+  needsScope,
+  partsOfWork,
+} from '../column-work.js';
+import { NO_SCOPE, type RowScope } from '../ids/resolver.js';
+import type { Mode } from '../plan.js';
+import { buildJsonRewriter, type JsonRewriter, rewriteJson } from '../text/rewrite-json.js';
+import type { Engine, SqlText } from './dialect.js';
+import { partsOf } from './json-columns.js';
+import type { Cell, Cells } from './session.js';
+
+/** Looks up the cells of one column. */
+export interface CellJudge {
+  readonly work: ColumnWork;
+  /** Null: the cell is the id. */
+  readonly rewriter: JsonRewriter | null;
+  readonly isScoped: boolean;
+  /** The result goes to a new column. */
+  readonly isNewColumn: boolean;
+}
+
+export function buildCellJudge(work: ColumnWork, mode: Mode): CellJudge {
+  const isJson = work.column.path !== undefined;
+  return {
+    work,
+    rewriter: isJson ? buildJsonRewriter(partsOfWork(work), ({ column }) => column.path ?? '$', false) : null,
+    isScoped: partsOf(work.column).some(needsScope),
+    isNewColumn: mode === 'new',
+  };
+}
+
+/** Columns of table `t` that name model, region and company of a row, as text, in the order of `judgeCell`. */
+export function scopeTerms({ quote, asText }: Pick<SqlText, 'quote' | 'asText'>, id: IdColumn): string[] {
+  return partsOf(id)
+    .flatMap((part) => [part.modelColumn, part.regionColumn, part.companyColumn])
+    .flatMap((name) => (name === undefined ? [] : [asText(`t.${quote(name)}`)]));
+}
+
+function readScopes({ work, isScoped }: CellJudge, cells: readonly unknown[]): readonly RowScope[] {
+  if (!isScoped) return [];
+  let at = 0;
+  const next = (name: string | undefined): string | null => {
+    if (name === undefined) return null;
+    const cell = cells[at];
+    at += 1;
+    return typeof cell === 'string' && cell !== '' ? cell : null;
+  };
+  return partsOf(work.column).map(({ modelColumn, regionColumn, companyColumn }) => ({
+    model: next(modelColumn),
+    region: next(regionColumn),
+    company: next(companyColumn),
+  }));
+}
+
+/**
+ * What a cell of `rows` rows becomes: other text (JSON: bytes), NULL, or undefined where it stays. Counted on the way.
+ * `scopeCells`: the row's values of `scopeTerms`.
+ */
+export function judgeCell(
+  judge: CellJudge,
+  cell: Cell,
+  scopeCells: readonly unknown[],
+  rows = 1,
+): string | Buffer | null | undefined {
+  const { work, rewriter } = judge;
+  const scopes = readScopes(judge, scopeCells);
+  const scope = scopes[0] ?? NO_SCOPE;
+  if (cell === null) {
+    for (const [at, part] of partsOfWork(work).entries()) judgeText(part, '', scopes[at] ?? NO_SCOPE, rows);
+    return undefined;
+  }
+  if (rewriter !== null) return judgeJson(judge, rewriter, cell, scopes, rows);
+  if (Buffer.isBuffer(cell)) {
+    judgeInvalid(work, 'not_a_value', () => `${cell.length} bytes`, scope, rows);
+    return undefined;
+  }
+  const action =
+    typeof cell === 'number' ? judgeNumber(work, cell, scope) : judgeText(work, cell, scope, rows);
+  if (action === 'replace') return work.resolver.newDigits;
+  return action === 'clear' ? null : undefined;
+}
+
+function judgeJson(
+  { work, isNewColumn }: CellJudge,
+  rewriter: JsonRewriter,
+  cell: string | number | Buffer,
+  scopes: readonly RowScope[],
+  rows: number,
+): Buffer | undefined {
+  try {
+    if (typeof cell !== 'number') {
+      const bytes = typeof cell === 'string' ? Buffer.from(cell) : cell;
+      return rewriteJson(rewriter, bytes, { scopes, rows }, isNewColumn);
+    }
+  } catch (error) {
+    if (!(error instanceof JsonSyntaxError)) throw error;
+  }
+  const text = Buffer.isBuffer(cell) ? cell.toString('utf8', 0, 64) : cell;
+  for (const [at, part] of partsOfWork(work).entries()) {
+    judgeInvalid(
+      part,
+      'not_json',
+      () => (typeof text === 'number' ? 'no text' : text),
+      scopes[at] ?? NO_SCOPE,
+      rows,
+    );
+  }
+  return undefined;
+}
+
+/** Cells to look up. */
+export interface CellQuery {
+  readonly work: ColumnWork;
+  readonly mode: Mode;
+  /** `FROM` and `WHERE`, with the table as `t`. */
+  readonly from: string;
+  /** The cell; default: the column of the table. */
+  readonly value?: string;
+  /** Other terms of the row. */
+  readonly extra?: readonly string[];
+  /** Equal values, with equal other terms, may be looked up together. */
+  readonly isGrouped?: boolean;
+  /** Told of the other terms before the cell is looked up. */
+  readonly onRow?: (extra: Cells) => void;
+}
+
+/** A cell that was looked up, of one row or of several alike. */
+export interface JudgedCells {
+  /** The cell, then the values of `scopeTerms`. */
+  readonly group: readonly Cell[];
+  /** What it becomes, as text; undefined: it stays. */
+  readonly result: string | null | undefined;
+  readonly rows: number;
+  readonly extra: Cells;
+}
+
+/** Reads cells and looks them up. Call inside a transaction. */
+export async function* judgeCells(
+  { session, dialect }: Engine,
+  { work, mode, from, value, extra = [], isGrouped = false, onRow }: CellQuery,
+): AsyncGenerator<JudgedCells[]> {
+  const id = work.column;
+  const group = [dialect.asCell(id, value ?? `t.${dialect.quote(id.column)}`), ...scopeTerms(dialect, id)];
+  const terms = [...group, ...extra];
+  const places = terms.map((_, at) => at + 1).join(', ');
+  const counts = isGrouped && dialect.groupsCells;
+  const sql = counts
+    ? `SELECT ${terms.join(', ')}, count(*) FROM ${from} GROUP BY ${places}`
+    : `SELECT ${terms.join(', ')} FROM ${from}`;
+  const judge = buildCellJudge(work, mode);
+  for await (const piece of session.read(sql)) {
+    yield piece.map((row) => {
+      const own = row.slice(0, group.length);
+      const others = row.slice(group.length, terms.length).map(cellText);
+      onRow?.(others);
+      const rows = counts ? Number(row.at(-1)) : 1;
+      const result = judgeCell(judge, own[0] ?? null, own.slice(1), rows);
+      return { group: own, result: result === undefined ? undefined : cellText(result), rows, extra: others };
+    });
+  }
+}
+
+export function cellText(cell: Cell | undefined): string | null {
+  return cell === null || cell === undefined ? null : String(cell);
+}

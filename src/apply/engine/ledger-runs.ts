@@ -1,0 +1,209 @@
+import { z } from 'zod';
+import { applyTargetSchema, columnLabel, type TableTarget } from '../../config/apply-targets.js';
+import { SvcError } from '../../errors.js';
+import { NAMED_ROWS, type RunFacts, type Written } from '../context.js';
+import type { Dialect, Engine } from './dialect.js';
+import type { FoundTable } from './found-table.js';
+import { mergePaths, splitPaths } from './json-columns.js';
+import { hasLedger, type Ledger, type TableRun } from './ledger-tables.js';
+import type { Cells } from './session.js';
+
+const json = z.string().transform((text): unknown => JSON.parse(text));
+const list = json.pipe(z.array(z.string()));
+const count = z.string().transform(Number).pipe(z.int());
+
+const rowSchema = z.object({
+  unit: z.string().regex(/^\d+$/),
+  run: z.string(),
+  table_name: z.string(),
+  column_names: list,
+  definition: json.pipe(applyTargetSchema),
+  key_columns: list,
+  mode: z.enum(['new', 'in_place']),
+  is_atomic: z.string(),
+  policy: json.pipe(z.object({ missing: z.enum(['fail', 'keep', 'null']), mapDeleted: z.boolean() })),
+  remap_sha256: z.string(),
+  plan_sha256: z.string(),
+  state: z.enum(['working', 'done', 'undoing', 'undone']),
+  first_entry: count,
+  last_entry: count,
+  done_entry: count,
+  changed: count,
+  skipped: count,
+  started_at: z.string(),
+  key_types: list.default([]),
+  column_types: list.default([]),
+});
+
+/** The ledger is where it was found, whatever it says of that. Null where a name or a type is none of this database. */
+function buildRun(dialect: Dialect, ledger: Ledger, row: z.output<typeof rowSchema>): TableRun | null {
+  const target = row.definition;
+  if (!('table' in target) || target.kind !== dialect.kind || !dialect.isTableName(row.table_name))
+    return null;
+  if (![...row.key_types, ...row.column_types].every(dialect.isTypeName)) return null;
+  return {
+    unit: row.unit,
+    run: row.run,
+    table: row.table_name,
+    target: mergePaths<TableTarget>(target),
+    ledger,
+    labels: row.column_names,
+    key: row.key_columns,
+    keyTypes: row.key_types,
+    types: row.column_types,
+    mode: row.mode,
+    isAtomic: row.is_atomic === '1' || row.is_atomic === 't',
+    policy: row.policy,
+    remapSha256: row.remap_sha256,
+    planSha256: row.plan_sha256,
+    state: row.state,
+    first: row.first_entry,
+    last: row.last_entry,
+    done: row.done_entry,
+    changed: row.changed,
+    skipped: row.skipped,
+    startedAt: row.started_at,
+  };
+}
+
+/** Runs of the ledger that meet a condition on `$1`, oldest first. */
+export async function readRuns(
+  engine: Engine,
+  ledger: Ledger,
+  where = 'unit > $1',
+  value = '0',
+): Promise<TableRun[]> {
+  const { session, dialect } = engine;
+  if (!(await hasLedger(engine, ledger))) return [];
+  const names = Object.keys(rowSchema.shape).slice(0, dialect.keepsTypes ? undefined : -2);
+  const sql = `SELECT ${names.join(', ')} FROM ${ledger.run} WHERE ${where} ORDER BY unit`;
+  const parse = (cells: Cells): TableRun => {
+    const parsed = rowSchema.safeParse(Object.fromEntries(names.map((name, at) => [name, cells[at]])));
+    const run = parsed.success ? buildRun(dialect, ledger, parsed.data) : null;
+    if (run !== null) return run;
+    const text = `The ledger (${ledger.run}) cannot be read: it was changed or is of another version.`;
+    throw new SvcError('bad_input', text, { cause: parsed.error });
+  };
+  return (await session.query(sql, [value])).rows.map(parse);
+}
+
+/** Runs that touched a table, oldest first, without those taken back. */
+export function readRunsOfTable(engine: Engine, ledger: Ledger, table: string): Promise<TableRun[]> {
+  return readRuns(engine, ledger, `${engine.dialect.isTableOfRun} AND state <> 'undone'`, table);
+}
+
+export async function readRun(engine: Engine, ledger: Ledger, unit: string): Promise<TableRun> {
+  const [found] = await readRuns(engine, ledger, 'unit = $1', unit);
+  if (found === undefined) throw new SvcError('bad_input', `The ledger lost unit ${unit}.`);
+  return found;
+}
+
+export type NewTableRun = Pick<
+  TableRun,
+  'target' | 'ledger' | 'table' | 'key' | 'keyTypes' | 'types' | 'isAtomic'
+>;
+
+/** Enters a new table run, in state `working`; returns its number. Call inside the transaction that locked the ledger. */
+export async function insertRun(
+  engine: Engine,
+  { run, planSha256 }: RunFacts,
+  { target, ledger, table, key, keyTypes, types, isAtomic }: NewTableRun,
+): Promise<string> {
+  const { session, dialect } = engine;
+  const { policy, facts, now, tool } = engine.context;
+  const unit = (await session.one(`SELECT coalesce(max(unit), 0) + 1 FROM ${ledger.run}`)) ?? '1';
+  const base = await lastEntry(engine, ledger);
+  const row: Readonly<Record<string, string>> = {
+    unit,
+    run,
+    target: target.name,
+    table_name: table,
+    column_names: JSON.stringify(target.ids.map(columnLabel)),
+    definition: JSON.stringify(splitPaths(target)),
+    key_columns: JSON.stringify(key),
+    mode: policy.mode,
+    is_atomic: isAtomic ? '1' : '0',
+    policy: JSON.stringify({ missing: policy.missing, mapDeleted: policy.mapDeleted }),
+    remap_sha256: facts.sha256,
+    plan_sha256: planSha256,
+    state: 'working',
+    started_at: new Date(now()).toISOString(),
+    tool,
+    first_entry: base,
+    last_entry: base,
+    done_entry: base,
+    ...(dialect.keepsTypes
+      ? { key_types: JSON.stringify(keyTypes), column_types: JSON.stringify(types) }
+      : {}),
+  };
+  const places = Object.keys(row).map((_, at) => `$${at + 1}`);
+  await session.query(
+    `INSERT INTO ${ledger.run}(${Object.keys(row).join(', ')}) VALUES (${places.join(', ')})`,
+    Object.values(row),
+  );
+  return unit;
+}
+
+/** The number of the latest entry; 0 where there is none. */
+export async function lastEntry({ session }: Engine, ledger: Ledger): Promise<string> {
+  return (await session.one(`SELECT coalesce(max(id), 0) FROM ${ledger.entry}`)) ?? '0';
+}
+
+export async function setState(
+  { session }: Engine,
+  { ledger, unit }: Pick<TableRun, 'ledger' | 'unit'>,
+  state: TableRun['state'],
+): Promise<void> {
+  await session.query(`UPDATE ${ledger.run} SET state = $1 WHERE unit = $2`, [state, unit]);
+}
+
+/**
+ * The run of this table, where a connection was lost right after it was entered.
+ *
+ * @throws SvcError `locked` where another process began meanwhile
+ */
+export async function findEntered(
+  engine: Engine,
+  { target, facts, ledger, runs }: FoundTable,
+  { run }: RunFacts,
+): Promise<string | null> {
+  const now = await readRunsOfTable(engine, ledger, facts.table);
+  const known = new Set(runs.map(({ unit }) => unit));
+  const ours = now.find((one) => !known.has(one.unit) && one.run === run && one.target.name === target.name);
+  if (ours !== undefined) return ours.unit;
+  const states = (all: readonly TableRun[]) => all.map(({ unit, state }) => `${unit} ${state}`).join();
+  if (states(now) === states(runs)) return null;
+  throw new SvcError('locked', `Another svc-migrate is rewriting ${facts.table}.`, {
+    hint: 'Wait until it has finished.',
+  });
+}
+
+/** Marks a run in place as done and counts what it did. */
+export async function finishRun(
+  { context, session }: Engine,
+  { ledger, unit }: Pick<TableRun, 'ledger' | 'unit'>,
+): Promise<void> {
+  await session.query(
+    `UPDATE ${ledger.run} SET state = 'done', finished_at = $1,
+       changed = (SELECT count(*) FROM ${ledger.entry} AS e WHERE e.unit = $2 AND e.id > first_entry AND e.id <= last_entry),
+       skipped = (SELECT count(*) FROM ${ledger.skipped} AS s WHERE s.unit = $2)
+     WHERE unit = $2 AND state = 'working'`,
+    [new Date(context.now()).toISOString(), unit],
+  );
+}
+
+export async function describeWritten(engine: Engine, ledger: Ledger, unit: string): Promise<Written> {
+  const { target, run, changed, skipped } = await readRun(engine, ledger, unit);
+  const { rows } = await engine.session.query(
+    `SELECT ${engine.dialect.keyName('row_key')} FROM ${ledger.skipped} WHERE unit = $1 LIMIT ${NAMED_ROWS}`,
+    [unit],
+  );
+  return {
+    target: target.name,
+    run,
+    changed,
+    skipped: rows.map(([key]) => `row ${key ?? ''}`),
+    skippedCount: skipped,
+    alreadyDone: false,
+  };
+}

@@ -1,0 +1,143 @@
+import type { TableTarget } from '../../config/apply-targets.js';
+import { SvcError } from '../../errors.js';
+import { blocks } from '../column-work.js';
+import type { Note } from '../plan.js';
+import type { Engine, LedgerText } from './dialect.js';
+import type { EarlierRun } from './earlier-runs.js';
+
+/**
+ * The ledger in the user's database. `entry` is written ahead: all changes of a table run (one table in one run)
+ * are entered first, then carried out in batches; `done_entry` moves in the same transaction as the rows. The view
+ * `ledger` shows what was carried out.
+ */
+export interface Ledger {
+  readonly name: string;
+  /** Before the names of its tables, for people. */
+  readonly prefix: string;
+  /** Its tables and its view, as SQL. */
+  readonly run: string;
+  readonly entry: string;
+  readonly skipped: string;
+  readonly view: string;
+}
+
+/** One table in one run. */
+export interface TableRun extends EarlierRun {
+  /** The ledger's number of it. */
+  readonly unit: string;
+  /** As `TableFacts` has it. */
+  readonly table: string;
+  readonly target: TableTarget;
+  readonly ledger: Ledger;
+  /** Types of the key's columns and of the id columns; empty where they are not needed. */
+  readonly keyTypes: readonly string[];
+  readonly types: readonly string[];
+  readonly isAtomic: boolean;
+  readonly policy: { readonly missing: 'fail' | 'keep' | 'null'; readonly mapDeleted: boolean };
+  readonly planSha256: string;
+  /** Entries of the run are those after `first` up to `last`; those up to `done` are carried out. */
+  readonly first: number;
+  readonly skipped: number;
+  readonly startedAt: string;
+}
+
+/** `rowKey` and `value`: a row's key and a cell as the ledger keeps them. */
+export type LedgerColumnType = 'number' | 'column' | 'text' | 'json' | 'boolean' | 'rowKey' | 'value';
+
+const TABLES = {
+  run: {
+    unit: 'number',
+    run: 'text',
+    target: 'text',
+    table_name: 'text',
+    column_names: 'json',
+    definition: 'json',
+    key_columns: 'json',
+    key_types: 'json',
+    column_types: 'json',
+    mode: 'text',
+    is_atomic: 'boolean',
+    policy: 'json',
+    remap_sha256: 'text',
+    plan_sha256: 'text',
+    state: 'text',
+    first_entry: 'number',
+    last_entry: 'number',
+    done_entry: 'number',
+    changed: 'number',
+    skipped: 'number',
+    started_at: 'text',
+    finished_at: 'text',
+    tool: 'text',
+  },
+  entry: { id: 'number', unit: 'number', col: 'column', row_key: 'rowKey', old: 'value', new: 'value' },
+  skipped: { unit: 'number', col: 'column', row_key: 'rowKey', old: 'value', new: 'value' },
+} as const satisfies Record<string, Record<string, LedgerColumnType>>;
+
+const PRIMARY_KEYS: Readonly<Record<string, string>> = { run: 'unit', entry: 'id' };
+const MAY_BE_NULL = new Set(['finished_at', 'new']);
+const CONSTRAINTS: Readonly<Record<string, string>> = {
+  state: " CHECK (state IN ('working', 'done', 'undoing', 'undone'))",
+  changed: ' DEFAULT 0',
+  skipped: ' DEFAULT 0',
+};
+
+type TableName = keyof typeof TABLES;
+const TABLE_NAMES: readonly TableName[] = ['run', 'entry', 'skipped'];
+
+/** Columns of a table with their types. */
+function columnsOf({ ledgerTypes, keepsTypes }: LedgerText, table: TableName): [string, string][] {
+  return Object.entries<LedgerColumnType>(TABLES[table])
+    .filter(([name]) => keepsTypes || (name !== 'key_types' && name !== 'column_types'))
+    .map(([name, type]) => [name, ledgerTypes[type]]);
+}
+
+/** Makes what is missing of a ledger. */
+export function createLedgerSql(dialect: LedgerText, ledger: Ledger): string {
+  const tables = TABLE_NAMES.map((table) => {
+    const columns = columnsOf(dialect, table).map(([name, type]) => {
+      if (PRIMARY_KEYS[table] === name) return `${name} ${type} PRIMARY KEY`;
+      return `${name} ${type}${MAY_BE_NULL.has(name) ? '' : ' NOT NULL'}${CONSTRAINTS[name] ?? ''}`;
+    });
+    return `CREATE TABLE IF NOT EXISTS ${ledger[table]}(${columns.join(', ')})${dialect.tableOptions}`;
+  });
+  const view = `${dialect.createLedgerView} ${ledger.view} AS
+    SELECT r.run, r.target, r.table_name, e.row_key, ${dialect.jsonItem('r.column_names', 'e.col')} AS column_name,
+      e.old, e.new, r.remap_sha256
+    FROM ${ledger.entry} e JOIN ${ledger.run} r ON r.unit = e.unit WHERE e.id <= r.done_entry`;
+  return [...tables, view].join(';\n');
+}
+
+/** The first thing with a name of the ledger that is not as we make it; null where there is none. `found`: by name. */
+function findForeign(dialect: LedgerText, found: ReadonlyMap<string, string>): string | null {
+  if (found.size === 0) return null;
+  const isOurs = (table: TableName) =>
+    found.get(table) ===
+    columnsOf(dialect, table)
+      .map((column) => column.join(' '))
+      .join(', ');
+  const view = found.get('ledger') ?? 'view';
+  return TABLE_NAMES.find((table) => !isOurs(table)) ?? (view === 'view' ? null : 'ledger');
+}
+
+/**
+ * Whether the database holds a ledger.
+ *
+ * @throws SvcError `bad_input` where tables of these names are something else
+ */
+export async function hasLedger({ dialect }: Engine, ledger: Ledger): Promise<boolean> {
+  const found = await dialect.readLedgerShape(ledger);
+  const foreign = findForeign(dialect, found);
+  if (foreign === null) return found.size > 0;
+  throw new SvcError('bad_input', `${ledger.prefix}${foreign} is not a ledger of svc-migrate.`, {
+    hint: dialect.foreignLedgerHint,
+  });
+}
+
+/** What speaks against keeping the ledger there: other tables of the same names, or what the database says. */
+export async function ledgerNotes({ dialect }: Engine, ledger: Ledger, table: string): Promise<Note[]> {
+  const foreign = findForeign(dialect, await dialect.readLedgerShape(ledger));
+  if (foreign === null) return dialect.ledgerObstacles(ledger, table);
+  const text = `${ledger.prefix}${foreign} is not a ledger of svc-migrate${dialect.foreignLedgerNote}`;
+  return [blocks('foreign_ledger', text)];
+}
