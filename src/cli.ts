@@ -4,7 +4,7 @@ import { HostLimits } from './api/host-limits.js';
 import { COMMANDS } from './commands/catalogue/all.js';
 
 import { COMMON_OPTIONS } from './commands/catalogue/options.js';
-import type { CommandSpec, Given, OptionSpec } from './commands/command.js';
+import { type CommandSpec, type Given, type ListedOption, listOptions } from './commands/command.js';
 import type { Io } from './commands/io.js';
 import { readTopic, TOPICS } from './docs/topics.js';
 import { exitCodeOf, SvcError } from './errors.js';
@@ -62,7 +62,7 @@ function buildProgram(runner: Runner): Command {
     .version(readVersion(), '-V, --version', 'print the version')
     .helpCommand(false)
     .addHelpText('after', `\n${describeTopics()}`);
-  for (const option of COMMON_OPTIONS) program.addOption(buildOption(option));
+  for (const option of listOptions(COMMON_OPTIONS)) program.addOption(buildOption(option));
   const groups = new Map<string, Command>();
   for (const spec of COMMANDS) addCommand(program, groups, spec, runner);
   return program;
@@ -89,8 +89,8 @@ function addCommand(program: Command, groups: Map<string, Command>, spec: Comman
   command
     .description(spec.more === undefined ? spec.says : `${spec.says}\n\n${spec.more}`)
     .summary(spec.says);
-  for (const option of spec.options) command.addOption(buildOption(option));
-  const examples = spec.examples.map(({ line, does }) => `  # ${does}\n  ${line}`);
+  for (const option of listOptions(spec.options)) command.addOption(buildOption(option));
+  const examples = Object.entries(spec.examples).map(([line, does]) => `  # ${does}\n  ${line}`);
   command.addHelpText('after', `\nExamples:\n${examples.join('\n')}`);
   command.action(async () => {
     if (spec.name === 'help') await showHelp(program, command.args, () => runner(spec, givenOf(command)));
@@ -129,7 +129,7 @@ function groupOf(program: Command, groups: Map<string, Command>, name: string): 
   return group;
 }
 
-function buildOption({ flags, says, repeatable, choices }: OptionSpec): Option {
+function buildOption({ flags, says, repeatable, choices }: ListedOption): Option {
   const option = new Option(flags, says);
   if (choices !== undefined) option.choices(choices);
   return repeatable === undefined
@@ -209,6 +209,10 @@ async function reportError(error: unknown, words: readonly string[]): Promise<nu
     if (error.exitCode === 0) return 0;
     return reportError(usageError(error, words), words);
   }
+  if (error instanceof SvcError && error.code === 'usage' && error.hint === undefined) {
+    const { message, facts } = error;
+    return reportError(new SvcError('usage', message, { hint: helpHint(words), facts, cause: error }), words);
+  }
   const isPipe = error instanceof SvcError && error.code === 'output' && error.facts['error'] === 'EPIPE';
   if (!isPipe) {
     const { describeError } = await import('./text/describe-error.js');
@@ -222,8 +226,17 @@ function usageError(error: CommanderError, words: readonly string[]): SvcError {
   if (error.code === 'commander.help') return noCommand(words);
   const [, sentence = error.message] = /^(?:error: )?(.*)/.exec(error.message) ?? [];
   const meant = /\(Did you mean (.*)\?\)/.exec(error.message)?.[1];
-  const hint = meant === undefined ? 'Run `svc-migrate --help` for what there is.' : `Did you mean ${meant}?`;
+  const hint = meant === undefined ? helpHint(words) : `Did you mean ${meant}?`;
   return new SvcError('usage', `${sentence.replace(/\.$/, '')}.`, { hint });
+}
+
+/** Leads to the options of the command that was meant, or to the list of commands. */
+function helpHint(words: readonly string[]): string {
+  const line = ` ${words.join(' ')} `;
+  const command = COMMANDS.find(({ name }) => line.startsWith(` ${name} `));
+  return command === undefined
+    ? 'Run `svc-migrate --help` for the list of commands.'
+    : `Run \`svc-migrate help ${command.name}\` for its options.`;
 }
 
 /** Where the parser would only show help: no command, or half of one. */
@@ -232,11 +245,11 @@ function noCommand(words: readonly string[]): SvcError {
   const names = COMMANDS.map(({ name }) => name);
   const longer = names.filter((name) => name.startsWith(`${first} `));
   if (longer.length > 0) {
-    return new SvcError('usage', `"${first}" is half a command.`, {
-      hint: `There is: ${longer.join(', ')}.`,
+    return new SvcError('usage', `"${first}" is not a whole command.`, {
+      hint: `Did you mean ${longer.map((name) => `\`${name}\``).join(' or ')}?`,
     });
   }
-  return new SvcError('usage', 'No command was given.', { hint: 'Run `svc-migrate --help` for the list.' });
+  return new SvcError('usage', 'No command was given.', { hint: helpHint([]) });
 }
 
 /** The first signal asks the work to stop, and ends it where it does not; the second ends it at once. */

@@ -154,7 +154,8 @@ function listParts(tally: Tally, nowMs: number): string[] {
     return parts;
   }
   const { done, total, exact } = measure(tally);
-  parts.push(`${groupDigits(done)}${total !== null && exact ? ` of ${groupDigits(total)}` : ''} records`);
+  const isKnown = total !== null && exact;
+  parts.push(isKnown ? `${groupDigits(done)} of ${countOf(total, 'record')}` : countOf(done, 'record'));
   parts.push(`${groupDigits(Math.round(done / secondsOf(tally, nowMs)))}/s`);
   parts.push(...timeLeft(tally, { done, total }, nowMs));
   const ended = [...tally.streams.values()].filter((stream) => stream.ended).length;

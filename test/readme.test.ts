@@ -112,6 +112,7 @@ describe('what the documentation shows', () => {
   let folder: string;
   let env: Record<string, string>;
   let v4Company: string;
+  let v3Ids: readonly number[];
 
   beforeAll(async () => {
     sandbox = await startSandbox({ seed: 5, scale: 100 });
@@ -121,13 +122,14 @@ describe('what the documentation shows', () => {
     env = { ...keysOf(sandbox.apiKey), GITHUB_STEP_SUMMARY: join(folder, 'summary.md') };
     expect((await runCli(['run', '--quiet'], { cwd: folder, env })).code).toBe(0);
     writeFileSync(join(folder, 'rehearsal.db'), readFileSync(join(folder, 'svc-migrate.db')));
-    writeFileSync(join(folder, 'ids.txt'), '1\n2\n');
     writeFileSync(join(folder, 'baseline.json'), '{"schemaVersion": 1, "entries": []}');
     const db = new Sqlite(join(folder, 'svc-migrate.db'), { readonly: true });
     v4Company = String(db.prepare('SELECT max(v4_company_id) FROM company').pluck().get());
     const sql =
       "SELECT v3_svc_id FROM remap WHERE model = 'accounting/invoices' AND path = '' AND status = 'matched'";
     const ids = db.prepare<[], number>(sql).pluck().all();
+    v3Ids = ids;
+    writeFileSync(join(folder, 'ids.txt'), `${ids.slice(0, 2).join('\n')}\n`);
     db.close();
     saveOwnData(folder, ids);
   });
@@ -169,9 +171,9 @@ describe('what the documentation shows', () => {
     expect(commandLines().length).toBeGreaterThan(15);
   });
 
-  /** A company that is there instead of the one in the example. */
+  /** A company and ids that are there instead of those in the example. */
   function fill(line: string): string {
-    return line.replace('4711', v4Company);
+    return line.replace('4711', v4Company).replace('1001', `${v3Ids[0]}`).replace('1002', `${v3Ids[1]}`);
   }
 
   it.each(campaignCases(commandLines(), 20))('%s works', async (line) => {

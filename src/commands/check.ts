@@ -8,7 +8,7 @@ import type { Report } from '../report/schema.js';
 import { writeText } from '../runtime/write-output.js';
 import { listStreams } from '../store/streams.js';
 import { escapeUnseen } from '../text/escape.js';
-import { countOf, groupDigits } from '../text/numbers.js';
+import { countOf } from '../text/numbers.js';
 import { assertListsExist } from './assert-lists-exist.js';
 import type { Given } from './command.js';
 import type { Io } from './io.js';
@@ -140,6 +140,9 @@ function describeProblems({ baseline }: Report): string[] {
     return `Warning: ${file}, entry ${one.entry} (${one.model} ${name}, ${one.reason}): ${one.problem}.`;
   });
   const more = entries.length - lines.length;
-  if (more > 0) lines.push(`Warning: ${file}: ${groupDigits(more)} more entries accept nothing, see --json.`);
+  if (more > 0)
+    lines.push(
+      `Warning: ${file}: ${countOf(more, 'more entry accepts', 'more entries accept')} nothing, see --json.`,
+    );
   return lines.map((line) => `${escapeUnseen(line)}\n`);
 }

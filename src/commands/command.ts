@@ -1,20 +1,24 @@
 import type { Config } from '../config/config.js';
 import type { Io } from './io.js';
 
-/** One option of a command. */
-export interface OptionSpec {
-  /** As the parser takes it: `--json <file>`, `--wait`. */
-  readonly flags: string;
+/** Options by their flags as the parser takes them, such as `--json <file>`: what an option does, or more about it. */
+export type OptionSpecs = Readonly<Record<string, string | OptionSpec>>;
+
+interface OptionSpec {
   readonly says: string;
   /** May be given several times; each time adds a value. */
   readonly repeatable?: true;
   readonly choices?: readonly string[];
 }
 
-/** A command line with what it does. */
-export interface Example {
-  readonly line: string;
-  readonly does: string;
+export interface ListedOption extends OptionSpec {
+  readonly flags: string;
+}
+
+export function listOptions(options: OptionSpecs): ListedOption[] {
+  return Object.entries(options).map(([flags, spec]) =>
+    typeof spec === 'string' ? { flags, says: spec } : { flags, ...spec },
+  );
 }
 
 /** Does what a command is for; returns the exit code. */
@@ -29,8 +33,9 @@ export interface CommandSpec {
   readonly says: string;
   /** More than one line's worth, for `--help`. */
   readonly more?: string;
-  readonly options: readonly OptionSpec[];
-  readonly examples: readonly Example[];
+  readonly options: OptionSpecs;
+  /** Command lines, and what each does. */
+  readonly examples: Readonly<Record<string, string>>;
   /** Loads what the command needs: help does without. */
   readonly load: () => Promise<RunCommand>;
 }

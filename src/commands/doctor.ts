@@ -1,6 +1,5 @@
 import { versions } from 'node:process';
-import { createApi } from '../api/client.js';
-import { type ApiKeys, loadKeys } from '../config/api-keys.js';
+import { loadKeys } from '../config/api-keys.js';
 import type { Config } from '../config/config.js';
 import { SvcError } from '../errors.js';
 import { judgeFacts } from '../inspect/doctor/checks.js';
@@ -16,7 +15,7 @@ import type { Given } from './command.js';
 import type { Io } from './io.js';
 import { configWithMaxWait } from './option-values.js';
 import { readDatabase } from './read-database.js';
-import { withHostWaits } from './with-host-waits.js';
+import { withClient, withHostWaits } from './with-api.js';
 
 /** Attempts of one question, at most: an outage is to be told soon. */
 const MOST_ATTEMPTS = 3;
@@ -43,7 +42,7 @@ export async function runDoctor(given: Given, io: Io): Promise<number> {
 /** Without a configuration nothing else can be looked at. */
 function judgeWithout(error: unknown): readonly Finding[] {
   if (!(error instanceof SvcError)) throw error;
-  const fix = error.hint ?? 'Mend the configuration.';
+  const fix = error.hint ?? 'Correct the configuration.';
   return [...judgeProgram(readVersions()), problem('configuration', 'config_invalid', 2, error.message, fix)];
 }
 
@@ -72,48 +71,33 @@ async function probe(
   config: Config,
   named: Parameters<typeof probeRemote>[0]['named'],
   all: boolean,
-  { env, signal, onProgress, hostLimits }: Io,
+  io: Io,
 ): Promise<RemoteFacts> {
-  const { keys, keyErrors } = readKeys(config, env);
+  const { keys, keyErrors } = await readKeys(config, io.env);
   const attempts = Math.min(MOST_ATTEMPTS, config.http.attempts);
   const brisk = { ...config, http: { ...config.http, attempts } };
-  const api = createApi({ config: brisk, keys, env, onProgress, signal, hostLimits });
-  try {
-    return await probeRemote({ config: brisk, api, keyErrors, named, all, onProgress });
-  } catch (error) {
-    if (!signal.aborted || error instanceof SvcError) throw error;
-    throw new SvcError('interrupted', 'Interrupted.', { hint: 'Run the same command again.', cause: error });
-  } finally {
-    await api.close();
-  }
+  return withClient(brisk, keys, io, (api) =>
+    probeRemote({ config: brisk, api, keyErrors, named, all, onProgress: io.onProgress }),
+  );
 }
 
 /** The keys that are usable, and what is wrong with the others; by region, '' for V4. */
-function readKeys(config: Config, env: Io['env']): { keys: ApiKeys; keyErrors: Map<string, SvcError> } {
+async function readKeys(config: Config, env: Io['env']) {
   const v3 = new Map<string, string>();
   const keyErrors = new Map<string, SvcError>();
   for (const endpoint of config.v3.regions) {
     const { region } = endpoint;
     const alone = { ...config, v3: { ...config.v3, regions: [endpoint] } };
-    const loaded = attempt(() => loadKeys(alone, env, ['v3']).v3.get(region) ?? '');
-    if (loaded instanceof SvcError) keyErrors.set(region, loaded);
-    else v3.set(region, loaded);
+    const key = await orError(() => loadKeys(alone, env, ['v3']).v3.get(region) ?? '');
+    if (key instanceof SvcError) keyErrors.set(region, key);
+    else v3.set(region, key);
   }
-  const v4 = attempt(() => loadKeys(config, env, ['v4']).v4);
+  const v4 = await orError(() => loadKeys(config, env, ['v4']).v4);
   if (v4 instanceof SvcError) keyErrors.set('', v4);
   return { keys: { v3, v4: v4 instanceof SvcError ? '' : v4 }, keyErrors };
 }
 
-function attempt<T>(work: () => T): T | SvcError {
-  try {
-    return work();
-  } catch (error) {
-    if (error instanceof SvcError) return error;
-    throw error;
-  }
-}
-
-async function orError<T>(work: () => Promise<T>): Promise<T | SvcError> {
+async function orError<T>(work: () => T | Promise<T>): Promise<T | SvcError> {
   try {
     return await work();
   } catch (error) {

@@ -10,8 +10,7 @@ import { companyOption, placeOf } from './option-values.js';
 import { readDatabase } from './read-database.js';
 
 /**
- * `explain`: the whole story of a record or child. No network. 0 also where nothing is known of it: that is an
- * answer.
+ * `explain`: the whole story of a record or child. No network. 1 if nothing is known of it.
  *
  * @throws SvcError `usage` (model, id), `incomplete` without a remap, and as `readDatabase` does
  */
@@ -24,7 +23,7 @@ export async function runExplain(given: Given, io: Io): Promise<number> {
     await writeText(io.stdout, [
       given.isSet('json') ? renderExplanationJson(answer) : renderExplanation(answer, io.width),
     ]);
-    return 0;
+    return answer.stories.length === 0 ? 1 : 0;
   });
 }
 

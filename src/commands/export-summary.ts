@@ -3,7 +3,7 @@ import type { Generation } from '../domain.js';
 import type { ExportSummary } from '../export/run-export.js';
 import type { StreamRow } from '../store/stream-row.js';
 import { escapeUnseen } from '../text/escape.js';
-import { groupDigits } from '../text/numbers.js';
+import { countOf, groupDigits } from '../text/numbers.js';
 import { type Column, layOutTable, wrapText } from '../text/text-layout.js';
 
 const COLUMNS: readonly Column[] = [
@@ -29,10 +29,10 @@ export function renderExportSummary(
     return own.length === 0 ? [] : [rowOf(v3, own)];
   });
   if (rows.length > 1) rows.push(rowOf('total', summary.streams));
-  const total = groupDigits(sum(summary.streams, 'uniqueRecords'));
+  const total = countOf(sum(summary.streams, 'uniqueRecords'), 'record');
   const missing = summary.complete ? '' : ' (not everything yet)';
   const lines = [
-    ...wrapText(escapeUnseen(`${name}: ${total} records in ${config.database}${missing}`), width),
+    ...wrapText(escapeUnseen(`${name}: ${total} in ${config.database}${missing}`), width),
     '',
     ...layOutTable(COLUMNS, rows, width),
     '',
@@ -77,14 +77,13 @@ function listWarnings(generation: Generation, { streams }: ExportSummary): strin
   }
   const short = streams.filter(({ state }) => state === 'short').length;
   if (short > 0) {
-    warnings.push(
-      `${short} lists were read in full twice and hold fewer records than their total_count says.`,
-    );
+    const lists = countOf(short, 'list was', 'lists were');
+    warnings.push(`${lists} read in full twice, with fewer records than total_count says.`);
   }
   const rejected = sum(streams, 'rejected');
   if (rejected > 0) {
     warnings.push(
-      `${groupDigits(rejected)} objects could not be taken as records; see the table rejected of the database.`,
+      `${countOf(rejected, 'object')} could not be read as a record; see the table rejected in the database.`,
     );
   }
   return warnings;

@@ -4,6 +4,7 @@ import { SvcError } from '../errors.js';
 import { createPageSupply } from '../export/ask-ahead.js';
 import type { ExportSummary } from '../export/run-export.js';
 import { writeText } from '../runtime/write-output.js';
+import { countOf } from '../text/numbers.js';
 import { assertListsExist, noSuchList } from './assert-lists-exist.js';
 import type { Given } from './command.js';
 import { holdInThread } from './export-in-thread.js';
@@ -12,8 +13,7 @@ import type { Exporter, ExportRequest } from './exporter-on.js';
 import type { Io } from './io.js';
 import { configWithMaxWait, durationOption, flagOf, narrowingOf } from './option-values.js';
 import { type WaitSettings, waitForV4 } from './wait-for-v4.js';
-import { openApi } from './with-api.js';
-import { withHostWaits } from './with-host-waits.js';
+import { withClient, withHostWaits } from './with-api.js';
 
 export interface ExportOptions extends ExportRequest {
   /** Wait for the backfill before V4 is read. */
@@ -94,18 +94,16 @@ export async function exportGeneration(
   io: Io,
 ): Promise<ExportSummary> {
   const { config, wait, models, companies, restart } = options;
-  const { clock } = io;
   if (generation === 'v4' && wait !== undefined) await waitForV4(config, wait, io);
-  const api = openApi(config, io, loadKeys(config, io.env, [generation]));
+  const request = { config, models, companies, restart };
   try {
-    const request = { config, models, companies, restart };
-    const summary = await exporter(generation, request, createPageSupply(api, clock));
+    const summary = await withClient(config, loadKeys(config, io.env, [generation]), io, (api) =>
+      exporter(generation, request, createPageSupply(api, io.clock)),
+    );
     assertListsExist(generation, summary.streams, config);
     return summary;
   } catch (error) {
     throw isNotFound(error) ? noSuchList(generation, ['its company list'], [config.v4]) : error;
-  } finally {
-    await api.close();
   }
 }
 
@@ -119,9 +117,13 @@ function assertComplete(generation: Generation, { complete, firstError, streams 
   if (complete) return;
   const open = streams.filter(isUnfinished).length;
   const why = firstError === null ? '' : ` First: ${firstError.message}`;
-  throw new SvcError('incomplete', `${open} of ${streams.length} lists were not read to their end.${why}`, {
-    hint: `Run \`svc-migrate export ${generation}\` again: it continues where it stopped.`,
-    facts: firstError?.facts,
-    cause: firstError ?? undefined,
-  });
+  throw new SvcError(
+    'incomplete',
+    `${open} of ${countOf(streams.length, 'list')} could not be read to the end.${why}`,
+    {
+      hint: `Run \`svc-migrate export ${generation}\` again: it continues where it stopped.`,
+      facts: firstError?.facts,
+      cause: firstError ?? undefined,
+    },
+  );
 }

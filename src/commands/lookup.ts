@@ -11,7 +11,7 @@ import { readDatabase } from './read-database.js';
 
 /**
  * `lookup`: one line per id, in the order given: `v3id TAB v4id-or-minus TAB status/reason`, or NDJSON.
- * 0 also where ids have no twin: that is an answer.
+ * 0 also for ids that have no V4 id, 1 if an id is not in the remap.
  *
  * @throws SvcError `incomplete`, `usage` (model or id on the command line), `bad_input` (a line that is no id)
  */
@@ -21,14 +21,24 @@ export async function runLookup(given: Given, io: Io): Promise<number> {
   const place = { path: path ?? '', region, companyId: companyOption(given) };
   const ids = given.args.slice(1).map(parseArgument);
   const input = given.isSet('stdin') ? given.input : undefined;
+  if (ids.length === 0 && input === undefined) {
+    throw new SvcError('usage', 'Which ids? None was given.', {
+      hint: 'Name them after the model, or read them from stdin with --stdin.',
+    });
+  }
   assertStdout();
   return readDatabase(config, async (db) => {
     if (!given.isSet('allowIncomplete')) assertUsableRemap(db, config);
     const find = prepareLookup(db);
     const render = given.isSet('json') ? renderAnswerJson : renderAnswer;
-    const answer = (id: bigint) => render(find(model, id, place), model);
+    let isAllKnown = true;
+    const answer = (id: bigint) => {
+      const found = find(model, id, place);
+      if (found.status === 'unknown') isAllKnown = false;
+      return render(found, model);
+    };
     await writeText(io.stdout, answerAll(ids, input, answer));
-    return 0;
+    return isAllKnown ? 0 : 1;
   });
 }
 

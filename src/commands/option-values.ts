@@ -50,7 +50,7 @@ export function flagOf(name: string): string {
 
 /** Values of the output options that were given, by the names of the renderers. */
 export function outputsOf(given: Given): Readonly<Record<string, string>> {
-  const names = OUTPUTS.map(({ flags }) =>
+  const names = Object.keys(OUTPUTS).map((flags) =>
     flags.slice(2, flags.indexOf(' ')).replace(/-(.)/g, (_, letter: string) => letter.toUpperCase()),
   );
   return Object.fromEntries(

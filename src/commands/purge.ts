@@ -2,7 +2,7 @@ import { SvcError } from '../errors.js';
 import { writeText } from '../runtime/write-output.js';
 import { guardDatabase } from '../store/open.js';
 import { purgePayloads } from '../store/purge.js';
-import { groupDigits } from '../text/numbers.js';
+import { countOf } from '../text/numbers.js';
 import type { Given } from './command.js';
 import { withDatabase } from './hold-database.js';
 import type { Io } from './io.js';
@@ -23,7 +23,7 @@ export async function runPurge(given: Given, io: Io): Promise<number> {
   const dropped = await withDatabase(hold, async (db) =>
     io.runUninterruptible(() => guardDatabase(database, () => purgePayloads(db))),
   );
-  const text = `${groupDigits(dropped)} payloads were dropped from ${database}; ids and remap are unchanged.`;
+  const text = `Deleted ${countOf(dropped, 'payload')} from ${database}; ids and remap are unchanged.`;
   await writeText(io.stdout, [`${text}\nNext: svc-migrate status\n`]);
   return 0;
 }

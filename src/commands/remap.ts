@@ -28,7 +28,7 @@ export async function runRemap(given: Given, io: Io): Promise<number> {
   const summary = await rebuildRemap(config, io);
   const { unfinishedStreams: open } = summary;
   if (open > 0) {
-    const text = `Warning: ${countOf(open, 'list was', 'lists were')} not read to the end; what only they could tell is scope_incomplete.`;
+    const text = `Warning: ${countOf(open, 'list was', 'lists were')} not read to the end; records that depend on them have the reason scope_incomplete.`;
     await writeText(io.stderr, [`${text} → svc-migrate run\n`]);
   }
   await writeText(io.stdout, [renderRemapSummary(summary)]);

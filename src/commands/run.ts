@@ -10,7 +10,7 @@ import type { Exporter } from './exporter-on.js';
 import type { Io } from './io.js';
 import { outputsOf } from './option-values.js';
 import { readRemapInputs, rebuildRemap } from './remap.js';
-import { withHostWaits } from './with-host-waits.js';
+import { withHostWaits } from './with-api.js';
 
 /** After an incomplete export there is still something to report. */
 const INCOMPLETE = EXIT_BY_CODE.incomplete;

@@ -106,7 +106,7 @@ function addQuirkOption(quirks: Quirks, text: string): Quirks {
   } catch (cause) {
     if (!(cause instanceof TypeError)) throw cause;
     throw new SvcError('usage', `--quirk ${text}: ${cause.message}`, {
-      hint: `There is: ${QUIRKS.join(', ')}.`,
+      hint: `Quirks: ${QUIRKS.join(', ')}.`,
       cause,
     });
   }

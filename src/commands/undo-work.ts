@@ -74,13 +74,13 @@ async function undoRun({ stores, runs, run, sayUndo }: Asked, io: WorkIo): Promi
   const own = runs.filter((one) => one.run === run);
   if (own.length === 0) throw unknownRun(run, runs);
   if (own.every(({ state }) => state === 'undone')) {
-    const text = `Run ${run} was taken back before: there is nothing to do.\n`;
+    const text = `Run ${run} was already undone: there is nothing to do.\n`;
     return { exitCode: 0, text, json: { run, undone: [] }, next: 'svc-migrate apply', plan: null };
   }
   const undone = await undoStores(stores, run);
   const left = undone.reduce((sum, one) => sum + one.changedSinceCount, 0);
   const title =
-    left === 0 ? `Run ${run} is taken back.` : `Run ${run} is taken back where nobody changed it since.`;
+    left === 0 ? `Run ${run} is undone.` : `Run ${run} is undone, except where values changed since.`;
   return {
     exitCode: left === 0 ? 0 : 1,
     text: `${title}\n${renderUndone(undone, io.width)}`,
@@ -102,8 +102,8 @@ async function undoStores(stores: readonly OpenStore[], run: string): Promise<Un
         !(await isBegun(store, run, undone))
       )
         throw error;
-      throw new SvcError('apply_stopped', `Run ${run} is half taken back: ${error.message}`, {
-        hint: `${error.hint ?? 'Mend what stopped it.'} Then run the same command again.`,
+      throw new SvcError('apply_stopped', `Run ${run} is only partly undone: ${error.message}`, {
+        hint: `${error.hint ?? 'Correct what stopped it.'} Then run the same command again.`,
         facts: error.facts,
         cause: error,
       });
@@ -124,8 +124,7 @@ async function isBegun(store: OpenStore, run: string, undone: readonly Undone[])
 function unknownRun(run: string, runs: readonly LedgerRun[]): SvcError {
   const names = [...new Set(runs.filter(({ state }) => state !== 'undone').map((one) => one.run))];
   const near = suggest(run, names);
-  const known =
-    names.length === 0 ? 'There is none to take back.' : `There is: ${names.slice(-5).join(', ')}.`;
+  const known = names.length === 0 ? 'There is no run to undo.' : `Runs: ${names.slice(-5).join(', ')}.`;
   return new SvcError('usage', `No ledger of these targets knows a run "${run}".`, {
     hint: near === null ? known : `Did you mean "${near}"?`,
   });

@@ -1,12 +1,12 @@
 import { setTimeout } from 'node:timers/promises';
-import { createApi } from '../api/client.js';
-import { listSecrets, loadKeys } from '../config/api-keys.js';
+import { loadKeys } from '../config/api-keys.js';
 import type { Config } from '../config/config.js';
 import { SvcError } from '../errors.js';
 import { type EventListener, listenForEvents } from '../inspect/settle/event-listener.js';
 import { waitSettled } from '../inspect/settle/wait-settled.js';
-import { groupDigits } from '../text/numbers.js';
+import { countOf } from '../text/numbers.js';
 import type { Io } from './io.js';
+import { withClient } from './with-api.js';
 
 /** How to wait for the backfill. */
 export interface WaitSettings {
@@ -23,37 +23,21 @@ export interface WaitSettings {
  * @throws SvcError as `waitSettled` and `listenForEvents` do; `interrupted`
  */
 export async function waitForV4(config: Config, settings: WaitSettings, io: Io): Promise<void> {
-  const { signal, clock, onProgress, hostLimits } = io;
+  const { signal, clock, onProgress } = io;
   onProgress({ kind: 'stage', name: 'wait for the backfill' });
   const onePerPage = { ...config, v4: { ...config.v4, pageSize: 1 } };
   const keys = loadKeys(config, io.env, ['v4']);
-  const api = createApi({
-    config: onePerPage,
-    keys,
-    secrets: listSecrets(config, io.env),
-    env: io.env,
-    onProgress,
-    signal,
-    hostLimits,
-  });
   const events = await listen(config, settings, io);
   const sleep = (ms: number): Promise<void> => pause(ms, signal);
   const takeEvents = (): ReturnType<EventListener['take']> => events?.take() ?? [];
   try {
-    const settled = await waitSettled({
-      config,
-      source: api,
-      ...settings,
-      clock,
-      sleep,
-      takeEvents,
-      onProgress,
-    });
-    const text = `The backfill has settled: ${groupDigits(settled.records)} records in ${groupDigits(settled.lists)} lists.`;
+    const settled = await withClient(onePerPage, keys, io, (source) =>
+      waitSettled({ config, source, ...settings, clock, sleep, takeEvents, onProgress }),
+    );
+    const text = `The backfill has settled: ${countOf(settled.records, 'record')} in ${countOf(settled.lists, 'list')}.`;
     onProgress({ kind: 'note', level: 'info', text });
   } finally {
     await events?.close();
-    await api.close();
   }
 }
 
@@ -63,7 +47,7 @@ async function listen(config: Config, { listen: at }: WaitSettings, io: Io): Pro
   io.onProgress({
     kind: 'note',
     level: 'info',
-    text: `Taking webhook events on http://${at.host}:${events.port}/`,
+    text: `Listening for webhook events on http://${at.host}:${events.port}/`,
   });
   return events;
 }

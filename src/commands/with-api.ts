@@ -1,9 +1,11 @@
 import { type Api, createApi } from '../api/client.js';
+import type { HostWait } from '../api/host-limits.js';
 import { type ApiKeys, listSecrets, loadKeys } from '../config/api-keys.js';
 import type { Config } from '../config/config.js';
 import { SvcError } from '../errors.js';
+import { readHostWaits, saveHostWaits } from '../store/host-waits.js';
+import { type Db, guardDatabase, openDatabase } from '../store/open.js';
 import type { Io } from './io.js';
-import { withHostWaits } from './with-host-waits.js';
 
 /**
  * Runs `work` with a client of both generations.
@@ -11,26 +13,62 @@ import { withHostWaits } from './with-host-waits.js';
  * @throws SvcError `config` where a key is missing, `interrupted`
  */
 export async function withApi<T>(config: Config, io: Io, work: (api: Api) => Promise<T>): Promise<T> {
-  const { signal } = io;
   const keys = loadKeys(config, io.env);
-  return withHostWaits(config.database, io, async () => {
-    const api = openApi(config, io, keys);
-    try {
-      return await work(api);
-    } catch (error) {
-      if (!signal.aborted || error instanceof SvcError) throw error;
-      throw new SvcError('interrupted', 'Interrupted.', {
-        hint: 'Run the same command again.',
-        cause: error,
-      });
-    } finally {
-      await api.close();
-    }
-  });
+  return withHostWaits(config.database, io, () => withClient(config, keys, io, work));
 }
 
-/** A client with these keys, whose messages show none of the configured ones. */
-export function openApi(config: Config, io: Io, keys: ApiKeys): Api {
-  const { env, onProgress, signal, hostLimits } = io;
-  return createApi({ config, keys, secrets: listSecrets(config, env), env, onProgress, signal, hostLimits });
+/**
+ * Runs `work` with a client that has these keys. Its messages show none of the configured ones.
+ *
+ * @throws SvcError `interrupted`
+ */
+export async function withClient<T>(
+  config: Config,
+  keys: ApiKeys,
+  { env, onProgress, signal, hostLimits }: Io,
+  work: (api: Api) => Promise<T>,
+): Promise<T> {
+  const secrets = listSecrets(config, env);
+  const api = createApi({ config, keys, secrets, env, onProgress, signal, hostLimits });
+  try {
+    return await work(api);
+  } catch (error) {
+    if (!signal.aborted || error instanceof SvcError) throw error;
+    throw new SvcError('interrupted', 'Interrupted.', { hint: 'Run the same command again.', cause: error });
+  } finally {
+    await api.close();
+  }
+}
+
+/**
+ * Runs `work`, which asks the service: hosts that asked an earlier process to wait are left alone until then, and
+ * what they ask of this one is kept in the database for the next. Call it while nobody holds the database.
+ */
+export async function withHostWaits<T>(file: string, io: Io, work: () => Promise<T>): Promise<T> {
+  io.hostLimits.resume(onDatabase(file, 'read', (db) => readHostWaits(db, io.clock.now())) ?? []);
+  try {
+    return await work();
+  } finally {
+    const waits: readonly HostWait[] = io.hostLimits.waits();
+    if (waits.length > 0) {
+      onDatabase(file, 'write', (db) =>
+        db.transaction(() => saveHostWaits(db, waits, io.clock.now())).immediate(),
+      );
+    }
+  }
+}
+
+/** What `work` gives; undefined where the database cannot be used, which the command itself reports. */
+function onDatabase<T>(file: string, mode: 'read' | 'write', work: (db: Db) => T): T | undefined {
+  try {
+    const db = openDatabase(file, mode);
+    try {
+      return guardDatabase(file, () => work(db));
+    } finally {
+      db.close();
+    }
+  } catch (error) {
+    if (error instanceof SvcError) return undefined;
+    throw error;
+  }
 }

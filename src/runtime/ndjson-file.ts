@@ -1,5 +1,5 @@
-import { closeSync, fsyncSync, openSync, realpathSync, renameSync, rmSync, writeSync } from 'node:fs';
-import { errorCodeOf, SvcError } from '../errors.js';
+import { closeSync, fsyncSync, openSync, renameSync, rmSync } from 'node:fs';
+import { onFile, realPath, writeFully } from './write-output.js';
 
 const BUFFER_CHARS = 65_536;
 
@@ -15,7 +15,7 @@ export class NdjsonFile {
   constructor(file: string) {
     this.#file = realPath(file);
     this.#temporary = `${this.#file}.${process.pid}.tmp`;
-    this.#fd = asOutput(file, () => openSync(this.#temporary, 'w', 0o600));
+    this.#fd = onFile(file, () => openSync(this.#temporary, 'w', 0o600));
   }
 
   add(value: object): void {
@@ -28,7 +28,7 @@ export class NdjsonFile {
   /** @throws SvcError `output` */
   finish(): void {
     this.#flush();
-    asOutput(this.#file, () => {
+    onFile(this.#file, () => {
       if (this.#fd !== null) fsyncSync(this.#fd);
       this.#close();
       renameSync(this.#temporary, this.#file);
@@ -47,34 +47,13 @@ export class NdjsonFile {
     this.#chars = 0;
     const fd = this.#fd;
     if (fd === null) return;
-    asOutput(this.#file, () => {
-      for (let at = 0; at < bytes.length; ) at += writeSync(fd, bytes, at);
+    onFile(this.#file, () => {
+      writeFully(fd, bytes);
     });
   }
 
   #close(): void {
     if (this.#fd !== null) closeSync(this.#fd);
     this.#fd = null;
-  }
-}
-
-function realPath(file: string): string {
-  try {
-    return realpathSync(file);
-  } catch {
-    return file;
-  }
-}
-
-function asOutput<T>(file: string, step: () => T): T {
-  try {
-    return step();
-  } catch (cause) {
-    const code = errorCodeOf(cause);
-    throw new SvcError('output', `Cannot write ${file}: ${code}.`, {
-      hint: 'Check that the folder exists, can be written and has room.',
-      facts: { error: code },
-      cause,
-    });
   }
 }

@@ -61,7 +61,7 @@ function isSameFile(a: string, b: string): boolean {
 }
 
 /** Without links, also where the file itself is not there yet. */
-function realPath(target: string): string {
+export function realPath(target: string): string {
   const file = resolve(target);
   try {
     return realpathSync(file);
@@ -224,7 +224,7 @@ async function writeInto(fd: number, buffers: AsyncIterable<string>): Promise<vo
   }
 }
 
-function writeFully(fd: number, bytes: Buffer): void {
+export function writeFully(fd: number, bytes: Buffer): void {
   for (let at = 0; at < bytes.length; ) at += writeSync(fd, bytes, at);
 }
 

@@ -65,7 +65,13 @@ describe('bad input is a one-line error with the fix, and nothing is written', (
     ['too many words', ['status', 'now'], undefined, 2, /too many arguments/],
     ['a missing word', ['lookup'], undefined, 2, /missing required argument 'model'/],
     ['no command', [], undefined, 2, /No command was given\.\n.*--help/],
-    ['half a command', ['export'], undefined, 2, /"export" is half a command\.\n.*export v3, export v4/],
+    [
+      'the first word of a command',
+      ['export'],
+      undefined,
+      2,
+      /"export" is not a whole command\.\n.*`export v3` or `export v4`\?/,
+    ],
     ['help for nothing', ['help', 'chek'], undefined, 2, /There is no command or topic "chek"\.\n.*"check"/],
     ['an unknown choice', ['dump', '--format', 'xml'], undefined, 2, /Allowed choices are csv, ndjson, sql/],
     ['no configuration', ['status'], undefined, 2, /There is no configuration file .*\n.*svc-migrate init/],
@@ -160,7 +166,7 @@ describe('a service that cannot be used', () => {
   it('because nobody listens there: 4, telling how to go on', async () => {
     const ended = await run(['export', 'v3', '--model', 'crm/stages'], configFor('http://127.0.0.1:9'));
     expect(ended.stderr).toMatch(
-      /svc-migrate: .* not read to their end\. First: .*ECONNREFUSED.*\n {2}→ .*again/,
+      /svc-migrate: .* could not be read to the end\. First: .*ECONNREFUSED.*\n {2}→ .*again/,
     );
     expect(ended.stdout).toContain('Next: svc-migrate export v3 (continues where it stopped)');
     expect(ended.code).toBe(4);

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { COMMANDS } from '../../src/commands/catalogue/all.js';
-import type { CommandSpec } from '../../src/commands/command.js';
+import { type CommandSpec, listOptions } from '../../src/commands/command.js';
 import { configSchema } from '../../src/config/settings.js';
 import { readTopic, TOPICS } from '../../src/docs/topics.js';
 import { describeOutcome, REASONS_BY_STATUS, STATUSES } from '../../src/reasons.js';
@@ -46,10 +46,9 @@ function renderCommand({ name, args, says, more, options, examples }: CommandSpe
     '',
     `${sentence(says)} ${more ?? ''}`.trim(),
   ];
-  if (options.length > 0) {
-    lines.push('', ...options.map((option) => `- \`${option.flags}\`: ${option.says}`));
-  }
-  lines.push('', '```sh', ...examples.map(({ line, does }) => `${line}   # ${does}`), '```');
+  const listed = listOptions(options).map(({ flags, says: text }) => `- \`${flags}\`: ${text}`);
+  if (listed.length > 0) lines.push('', ...listed);
+  lines.push('', '```sh', ...Object.entries(examples).map(([line, does]) => `${line}   # ${does}`), '```');
   return lines.join('\n');
 }
 

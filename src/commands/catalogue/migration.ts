@@ -7,128 +7,104 @@ export const MIGRATION_COMMANDS: readonly CommandSpec[] = [
     name: 'init',
     says: 'write a commented starter configuration',
     more: 'On a terminal it asks for addresses, names of key variables and models; elsewhere it asks nothing. It never overwrites a file without --force.',
-    options: [{ flags: '--force', says: 'replace an existing file' }],
-    examples: [
-      { line: 'svc-migrate init', does: 'write svc-migrate.config.json' },
-      { line: 'svc-migrate init --config staging.json', does: 'write to another file' },
-    ],
+    options: { '--force': 'replace an existing file' },
+    examples: {
+      'svc-migrate init': 'write svc-migrate.config.json',
+      'svc-migrate init --config staging.json': 'write to another file',
+    },
     load: async () => (await import('../init.js')).runInit,
   },
   {
     name: 'doctor',
     says: 'check everything a migration needs, and say what to fix',
     more: 'Checks configuration, API keys, both APIs, V4 model names, which parameters V4 honours, page sizes, clocks, disk and database, and previews company pairs. Sends a limited number of requests and writes nothing. Exits with 0 if ready; otherwise 2 (configuration), 3 (API key refused), 4 (network), 5 (V4 not ready) or 6 (this machine).',
-    options: [
-      { flags: '--all', says: 'check the models of every V4 company, not of a sample of ten' },
-      { flags: '--json', says: 'print the findings and the facts behind them as JSON' },
-      MAX_WAIT,
-    ],
-    examples: [
-      { line: 'svc-migrate doctor', does: 'before the first export, and when something looks wrong' },
-      { line: 'svc-migrate doctor --all --json > doctor.json', does: 'check every company, for a script' },
-    ],
+    options: {
+      '--all': 'check the models of every V4 company, not of a sample of ten',
+      '--json': 'print the findings and the facts behind them as JSON',
+      ...MAX_WAIT,
+    },
+    examples: {
+      'svc-migrate doctor': 'before the first export, and when something looks wrong',
+      'svc-migrate doctor --all --json > doctor.json': 'check every company, for a script',
+    },
     load: async () => (await import('../doctor.js')).runDoctor,
   },
   {
     name: 'export v3',
     says: 'read every V3 list into the database',
     more: 'Continues where an earlier run stopped. If V3 was read in full before, reads only what changed since.',
-    options: [MODEL, COMPANY, RESTART, MAX_WAIT],
-    examples: [
-      {
-        line: 'svc-migrate export v3',
-        does: 'read V3, continue where the last run stopped, or read what changed',
-      },
-      {
-        line: 'svc-migrate export v3 --model accounting/invoices --restart',
-        does: 'read one model again from the start',
-      },
-    ],
+    options: { ...MODEL, ...COMPANY, ...RESTART, ...MAX_WAIT },
+    examples: {
+      'svc-migrate export v3': 'read V3, continue where the last run stopped, or read what changed',
+      'svc-migrate export v3 --model accounting/invoices --restart': 'read one model again from the start',
+    },
     load: async () => (await import('../export.js')).runExportV3,
   },
   {
     name: 'export v4',
     says: 'read every V4 list into the database',
     more: 'Reads V4 again in full, or continues an unfinished export. Records that V4 no longer returns are removed from the database.',
-    options: [MODEL, COMPANY, RESTART, MAX_WAIT, ...WAITING],
-    examples: [
-      { line: 'svc-migrate export v4', does: 'read V4 again, or continue an unfinished export' },
-      { line: 'svc-migrate export v4 --company 4711', does: 'read one V4 company' },
-      {
-        line: 'svc-migrate export v4 --wait --settle 10m',
-        does: 'read V4 once all counts have stayed the same for ten minutes',
-      },
-    ],
+    options: { ...MODEL, ...COMPANY, ...RESTART, ...MAX_WAIT, ...WAITING },
+    examples: {
+      'svc-migrate export v4': 'read V4 again, or continue an unfinished export',
+      'svc-migrate export v4 --company 4711': 'read one V4 company',
+      'svc-migrate export v4 --wait --settle 10m':
+        'read V4 once all counts have stayed the same for ten minutes',
+    },
     load: async () => (await import('../export.js')).runExportV4,
   },
   {
     name: 'remap',
     says: 'join the two exports on model, company and platform_id',
     more: 'Rebuilds the whole remap table in one transaction. Needs no network.',
-    options: [],
-    examples: [
-      { line: 'svc-migrate remap', does: 'rebuild the remap from what is in the database' },
-      { line: 'svc-migrate remap --db rehearsal.db', does: 'the same for another database' },
-    ],
+    options: {},
+    examples: {
+      'svc-migrate remap': 'rebuild the remap from what is in the database',
+      'svc-migrate remap --db rehearsal.db': 'the same for another database',
+    },
     load: async () => (await import('../remap.js')).runRemap,
   },
   {
     name: 'report',
     says: 'show what matched and what did not, and why',
     more: 'Needs no network and does not judge: that is for check. Without an output option it prints a summary.',
-    options: [MODEL, COMPANY, SINCE, ...OUTPUTS],
-    examples: [
-      { line: 'svc-migrate report', does: 'a summary to read' },
-      {
-        line: 'svc-migrate report --model crm/companies --ndjson findings.ndjson',
-        does: 'write every finding of one model, for a script',
-      },
-      {
-        line: 'svc-migrate report --full-sync request.md --full-sync-csv request.csv',
-        does: 'write what to ask the operator for',
-      },
-      { line: 'svc-migrate report --since previous', does: 'show what the last build of the remap changed' },
-    ],
+    options: { ...MODEL, ...COMPANY, ...SINCE, ...OUTPUTS },
+    examples: {
+      'svc-migrate report': 'a summary to read',
+      'svc-migrate report --model crm/companies --ndjson findings.ndjson':
+        'write every finding of one model, for a script',
+      'svc-migrate report --full-sync request.md --full-sync-csv request.csv':
+        'write what to ask the operator for',
+      'svc-migrate report --since previous': 'show what the last build of the remap changed',
+    },
     load: async () => (await import('../report.js')).runReport,
   },
   {
     name: 'check',
     says: 'judge the remap by the configured limits; the gate for CI',
     more: 'Prints the report. Exits with 0 if the cutover is safe, 1 if there are more findings than the limits allow, 4 if data are incomplete, 5 if V4 is not ready.',
-    options: [MODEL, COMPANY, ...BASELINE, ...OUTPUTS],
-    examples: [
-      { line: 'svc-migrate check', does: 'judge the remap in the database' },
-      {
-        line: 'svc-migrate check --quiet --json report.json',
-        does: 'the same in CI, with a file for scripts',
-      },
-      {
-        line: 'svc-migrate check --write-baseline baseline.json --expires 14d --force',
-        does: 'accept the present findings for two weeks',
-      },
-      {
-        line: 'svc-migrate check --baseline baseline.json',
-        does: 'judge the findings that are not accepted in baseline.json',
-      },
-    ],
+    options: { ...MODEL, ...COMPANY, ...BASELINE, ...OUTPUTS },
+    examples: {
+      'svc-migrate check': 'judge the remap in the database',
+      'svc-migrate check --quiet --json report.json': 'the same in CI, with a file for scripts',
+      'svc-migrate check --write-baseline baseline.json --expires 14d --force':
+        'accept the present findings for two weeks',
+      'svc-migrate check --baseline baseline.json':
+        'judge the findings that are not accepted in baseline.json',
+    },
     load: async () => (await import('../check.js')).runCheck,
   },
   {
     name: 'run',
     says: 'run export v3, export v4, remap and check',
     more: 'After an incomplete export it continues, so that the report shows what is known, and then exits with 4.',
-    options: [MODEL, COMPANY, RESTART, MAX_WAIT, ...WAITING, ACCEPTED, ...OUTPUTS],
-    examples: [
-      { line: 'svc-migrate run', does: 'the whole migration up to the report, with a readable summary' },
-      {
-        line: 'svc-migrate run --quiet --json report.json --ndjson findings.ndjson',
-        does: 'the same in CI, with files for scripts',
-      },
-      {
-        line: 'svc-migrate run --baseline baseline.json',
-        does: 'the same, with the findings in baseline.json accepted',
-      },
-    ],
+    options: { ...MODEL, ...COMPANY, ...RESTART, ...MAX_WAIT, ...WAITING, ...ACCEPTED, ...OUTPUTS },
+    examples: {
+      'svc-migrate run': 'the whole migration up to the report, with a readable summary',
+      'svc-migrate run --quiet --json report.json --ndjson findings.ndjson':
+        'the same in CI, with files for scripts',
+      'svc-migrate run --baseline baseline.json': 'the same, with the findings in baseline.json accepted',
+    },
     load: async () => (await import('../run.js')).runRun,
   },
 ];

@@ -6,22 +6,22 @@ export const TOOL_COMMANDS: readonly CommandSpec[] = [
   {
     name: 'status',
     says: 'show what the database contains, what is unfinished, and what the next run will do',
-    options: [],
-    examples: [
-      { line: 'svc-migrate status', does: 'show the present state' },
-      { line: 'svc-migrate status --db rehearsal.db', does: 'the same for another database' },
-    ],
+    options: {},
+    examples: {
+      'svc-migrate status': 'show the present state',
+      'svc-migrate status --db rehearsal.db': 'the same for another database',
+    },
     load: async () => (await import('../status.js')).runStatus,
   },
   {
     name: 'purge',
     says: 'delete record payloads, keep ids and the remap',
     more: 'Rewrites the file, so that no part of the payloads remains in it. Drift can no longer be measured afterwards.',
-    options: [{ flags: '--payloads', says: 'required: confirms that payloads are deleted' }],
-    examples: [
-      { line: 'svc-migrate purge --payloads', does: 'delete everything that the remap does not need' },
-      { line: 'svc-migrate purge --payloads --db rehearsal.db', does: 'the same for another database' },
-    ],
+    options: { '--payloads': 'required: confirms that payloads are deleted' },
+    examples: {
+      'svc-migrate purge --payloads': 'delete everything that the remap does not need',
+      'svc-migrate purge --payloads --db rehearsal.db': 'the same for another database',
+    },
     load: async () => (await import('../purge.js')).runPurge,
   },
   {
@@ -29,71 +29,60 @@ export const TOOL_COMMANDS: readonly CommandSpec[] = [
     args: '<file>',
     says: 'make a consistent copy of the database',
     more: 'Copies the state of one moment and checks the copy before it gets its name. While another command writes the database, it ends with 6 and names that command. Only its owner can read it. An existing file is replaced only with --force.',
-    options: [{ flags: '--force', says: 'replace an existing file' }],
-    examples: [
-      { line: 'svc-migrate backup before-cutover.db', does: 'keep what the cutover was decided on' },
-      { line: 'svc-migrate backup nightly.db --force', does: "replace last night's copy" },
-    ],
+    options: { '--force': 'replace an existing file' },
+    examples: {
+      'svc-migrate backup before-cutover.db': 'keep what the cutover was decided on',
+      'svc-migrate backup nightly.db --force': "replace last night's copy",
+    },
     load: async () => (await import('../backup.js')).runBackup,
   },
   {
     name: 'sandbox',
     says: 'run a local V3 and V4 service with test data and faults',
     more: 'When ready, prints its addresses and API key as one line of JSON. Runs until Ctrl-C. The same seed always gives the same service.',
-    options: [
-      { flags: '--seed <n>', says: 'seed of the test data (default: 1)' },
-      { flags: '--port <n>', says: 'port on 127.0.0.1 (default: any free port)' },
-      { flags: '--records <n>', says: 'approximate number of V3 records' },
-      { flags: '--companies <n>', says: 'number of companies' },
-      {
-        flags: '--scenario <name>',
+    options: {
+      '--seed <n>': 'seed of the test data (default: 1)',
+      '--port <n>': 'port on 127.0.0.1 (default: any free port)',
+      '--records <n>': 'approximate number of V3 records',
+      '--companies <n>': 'number of companies',
+      '--scenario <name>': {
         says: 'how difficult the data are (default: clean)',
         choices: ['clean', 'ugly'],
       },
-      { flags: '--window <days>', says: 'length of the backfill window' },
-      { flags: '--backfill-seconds <n>', says: 'how long V4 takes to load its data' },
-      { flags: '--truth <file>', says: 'write the correct answer for each V3 id, as NDJSON' },
-      { flags: '--config-out <file>', says: 'write a configuration for this service' },
-      { flags: '--events <url>', says: 'send webhook events to this address' },
-      {
-        flags: '--fault <name[:rate]>',
+      '--window <days>': 'length of the backfill window',
+      '--backfill-seconds <n>': 'how long V4 takes to load its data',
+      '--truth <file>': 'write the correct answer for each V3 id, as NDJSON',
+      '--config-out <file>': 'write a configuration for this service',
+      '--events <url>': 'send webhook events to this address',
+      '--fault <name[:rate]>': {
         says: '429, 500, reset, truncate, hang, cursor-expiry, cursor-loop, duplicate-pages, mutate; repeatable',
         repeatable: true,
       },
-      {
-        flags: '--quirk <name[=value]>',
+      '--quirk <name[=value]>': {
         says: 'ignore=gte, refuse=select (parameters and operators of V4), page-cap=50, page-limit=50, clock-skew=3600, absent-v3=crm/stages, malformed=0.02, gzip, total-count=1000, any-model; repeatable',
         repeatable: true,
       },
-    ],
-    examples: [
-      {
-        line: 'svc-migrate sandbox --config-out sandbox.json',
-        does: 'start a service and write a configuration for it',
-      },
-      {
-        line: 'svc-migrate sandbox --seed 7 --scenario ugly --fault 429:0.1 --truth truth.ndjson',
-        does: 'start one that misbehaves, and write the correct answers',
-      },
-    ],
+    },
+    examples: {
+      'svc-migrate sandbox --config-out sandbox.json': 'start a service and write a configuration for it',
+      'svc-migrate sandbox --seed 7 --scenario ugly --fault 429:0.1 --truth truth.ndjson':
+        'start one that misbehaves, and write the correct answers',
+    },
     load: async () => (await import('../sandbox.js')).runSandbox,
   },
   {
     name: 'demo',
     says: 'run a whole migration against the sandbox and show the report',
     more: 'Needs no configuration and no network. Keeps its files in a folder whose name it prints.',
-    options: [
-      { flags: '--seed <n>', says: 'seed of the test data (default: 1)' },
-      { flags: '--output <folder>', says: 'new folder for the files (default: a temporary folder)' },
+    options: {
+      '--seed <n>': 'seed of the test data (default: 1)',
+      '--output <folder>': 'new folder for the files (default: a temporary folder)',
       ...OUTPUTS,
-    ],
-    examples: [
-      { line: 'svc-migrate demo', does: 'see what svc-migrate does' },
-      {
-        line: 'svc-migrate demo --seed 7 --output rehearsal',
-        does: 'use other data and a folder of your choice',
-      },
-    ],
+    },
+    examples: {
+      'svc-migrate demo': 'see what svc-migrate does',
+      'svc-migrate demo --seed 7 --output rehearsal': 'use other data and a folder of your choice',
+    },
     load: async () => (await import('../demo.js')).runDemo,
   },
   {
@@ -101,14 +90,11 @@ export const TOOL_COMMANDS: readonly CommandSpec[] = [
     args: '<shell>',
     says: 'print a completion script for bash, zsh or fish',
     more: 'Completes commands, options, their values and model names.',
-    options: [],
-    examples: [
-      { line: 'svc-migrate completion bash > svc-migrate.bash', does: 'then source it from ~/.bashrc' },
-      {
-        line: 'svc-migrate completion fish > svc-migrate.fish',
-        does: 'then move it to ~/.config/fish/completions',
-      },
-    ],
+    options: {},
+    examples: {
+      'svc-migrate completion bash > svc-migrate.bash': 'then source it from ~/.bashrc',
+      'svc-migrate completion fish > svc-migrate.fish': 'then move it to ~/.config/fish/completions',
+    },
     load: async () => (await import('../completion/completion.js')).runCompletion,
   },
   {
@@ -116,11 +102,11 @@ export const TOOL_COMMANDS: readonly CommandSpec[] = [
     args: '[topic...]',
     says: 'explain a topic or a command',
     more: 'Without a topic: the list of commands and topics. Where a topic and a command share a name, such as apply, both are explained.',
-    options: [],
-    examples: [
-      { line: 'svc-migrate help config', does: 'every setting of the configuration file' },
-      { line: 'svc-migrate help exit-codes', does: 'what each exit code means' },
-    ],
+    options: {},
+    examples: {
+      'svc-migrate help config': 'every setting of the configuration file',
+      'svc-migrate help exit-codes': 'what each exit code means',
+    },
     load: async () => (await import('../help.js')).runHelp,
   },
 ];

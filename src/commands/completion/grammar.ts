@@ -1,6 +1,6 @@
 import { DEFAULT_MODELS } from '../../config/defaults.js';
 import { TOPICS } from '../../docs/topics.js';
-import type { CommandSpec, OptionSpec } from '../command.js';
+import { type CommandSpec, type ListedOption, listOptions, type OptionSpecs } from '../command.js';
 
 /** What may be typed, as plain words. */
 export interface Grammar {
@@ -27,15 +27,15 @@ export interface OptionWords {
 const SHELLS = ['bash', 'zsh', 'fish'];
 
 /** The grammar of the command line. */
-export function buildGrammar(commands: readonly CommandSpec[], common: readonly OptionSpec[]): Grammar {
+export function buildGrammar(commands: readonly CommandSpec[], common: OptionSpecs): Grammar {
   return {
     commands: commands.map(({ name, args = '', says, options }) => ({
       name,
       says,
-      options: options.map(wordsOf),
+      options: listOptions(options).map(wordsOf),
       firstArgs: firstArgsOf(args),
     })),
-    common: [...common.map(wordsOf), { name: '--help', says: 'show help', value: 'none' }],
+    common: [...listOptions(common).map(wordsOf), { name: '--help', says: 'show help', value: 'none' }],
   };
 }
 
@@ -49,7 +49,7 @@ export function firstWords(grammar: Grammar): { readonly word: string; readonly 
   return [...words].map(([word, says]) => ({ word, says }));
 }
 
-function wordsOf({ flags, says, choices }: OptionSpec): OptionWords {
+function wordsOf({ flags, says, choices }: ListedOption): OptionWords {
   const [name = '', argument] = flags.split(' ');
   if (argument === undefined) return { name, says, value: 'none' };
   if (choices !== undefined) return { name, says, value: choices };
