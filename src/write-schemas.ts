@@ -1,7 +1,7 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { z } from 'zod';
 import { configSchema } from './config/settings.js';
-import { reportSchema } from './report/schema.js';
+import { reportSchema } from './report/report-schema.js';
 
 /** Writes the JSON Schemas that ship in the package; part of the build. */
 function writeSchema(name: string, schema: z.ZodType, io: 'input' | 'output'): void {

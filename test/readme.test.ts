@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { COMMANDS } from '../src/commands/catalogue/all.js';
 import { TOPICS } from '../src/docs/topics.js';
 import { EXIT_BY_CODE } from '../src/errors.js';
-import { reportSchema } from '../src/report/schema.js';
+import { reportSchema } from '../src/report/report-schema.js';
 import { type Sandbox, startSandbox } from '../src/sandbox/start.js';
 import { Sqlite } from '../src/store/sqlite.js';
 import { keysOf, makeFolder, runCli, runShell } from './cli/spawn-cli.js';

@@ -4,7 +4,7 @@ import { parseDuration } from '../config/values.js';
 import { SvcError } from '../errors.js';
 import { readBaseline, renderBaseline, standingRows } from '../report/baseline.js';
 import type { RenderSource } from '../report/renderers.js';
-import type { Report } from '../report/schema.js';
+import type { Report } from '../report/report-schema.js';
 import { writeText } from '../runtime/write-output.js';
 import { listStreams } from '../store/streams.js';
 import { escapeUnseen } from '../text/escape.js';

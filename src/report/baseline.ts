@@ -11,7 +11,7 @@ import type { RemapRow, Scope } from '../store/remap.js';
 import { escapeJson } from '../text/escape.js';
 import { orMeant } from '../text/suggest.js';
 import type { RowCount } from './gate.js';
-import type { BaselineSection, Report } from './schema.js';
+import type { BaselineSection, Report } from './report-schema.js';
 
 const BASELINE_VERSION = 1;
 const SHOWN_PROBLEMS = 20;

@@ -13,9 +13,9 @@ import { verifyExport } from '../store/verify-export.js';
 import { applyBaseline, type Baseline, withoutAccepted } from './baseline.js';
 import { listCannotSee } from './cannot-see.js';
 import { type Counted, countRows } from './count-rows.js';
-import { countFindings } from './describe.js';
+import { sumFindings } from './describe.js';
 import { decideOutcome, type EvidenceAge, EXIT_BY_OUTCOME, type GateCounts, judge, readAge } from './gate.js';
-import type { DriftSection, Report, ReportStream } from './schema.js';
+import type { DriftSection, Report, ReportStream } from './report-schema.js';
 import {
   buildTrend,
   countStaleDecisions,
@@ -110,7 +110,7 @@ function assemble(db: Db, inputs: ReportInputs, parts: Parts): Report {
     completeness: streams.map((stream) => toReportStream(stream, v4NameOf(stream.model))),
     fullSync: listFullSync(counts.outside, dates.ranges, streams),
     findings: {
-      total: countFindings(totals),
+      total: sumFindings(totals),
       samples: counts.samples.map(toFinding),
       fullList: '`svc-migrate report --ndjson findings.ndjson`, or the table remap of the database',
     },
@@ -207,7 +207,7 @@ function describeEvidence(db: Db, config: Config, { facts, counts, age }: Parts)
       `The remap has ${v3Rows} rows for ${v3Exported} exported V3 records and children.`,
     );
   }
-  const rows = totals.byStatus.matched + countFindings(totals);
+  const rows = totals.byStatus.matched + sumFindings(totals);
   const stale = isOutdated || changedInputs.length > 0;
   return {
     database: basename(config.database),

@@ -3,7 +3,7 @@ import { nameOfList } from '../store/readiness.js';
 import type { Scope } from '../store/remap.js';
 import type { StreamRow } from '../store/stream-row.js';
 import { countOf, groupDigits } from '../text/numbers.js';
-import type { Counts, DriftSection, Report } from './schema.js';
+import type { Counts, DriftSection, Report } from './report-schema.js';
 
 export interface ReadFacts {
   readonly config: Config;

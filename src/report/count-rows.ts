@@ -15,7 +15,7 @@ import {
 } from '../store/remap.js';
 import type { Slice } from '../store/slices.js';
 import type { RowCount } from './gate.js';
-import type { Counts } from './schema.js';
+import type { Counts } from './report-schema.js';
 
 type Mutable<T> = { -readonly [K in keyof T]: T[K] };
 

@@ -8,7 +8,7 @@ import type {
   DriftSection,
   Report,
   SinceSection,
-} from './schema.js';
+} from './report-schema.js';
 
 /** What a status and reason, or a limit, mean and what the user does about it. */
 export interface KeyText {
@@ -64,7 +64,7 @@ export function nameKey(key: string): string {
 }
 
 /** Rows that are not matched. */
-export function countFindings({ byStatus }: Pick<Counts, 'byStatus'>): number {
+export function sumFindings({ byStatus }: Pick<Counts, 'byStatus'>): number {
   return byStatus.unmatched + byStatus.deleted + byStatus.ambiguous + byStatus.v4_only;
 }
 
@@ -74,7 +74,7 @@ export function countIds({ byStatus, v3ByStatus }: Pick<Counts, 'byStatus' | 'v3
   readonly v4Only: number;
 } {
   const v3 = Object.values(v3ByStatus).reduce((sum, n) => sum + n, 0);
-  return { v3, v4Only: byStatus.matched + countFindings({ byStatus }) - v3 };
+  return { v3, v4Only: byStatus.matched + sumFindings({ byStatus }) - v3 };
 }
 
 /** `5 in eu → 50`, `only V4: 60`. */

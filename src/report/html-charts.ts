@@ -1,6 +1,6 @@
 import { formatTime, groupDigits } from '../text/numbers.js';
 import { type Html, html } from './html-template.js';
-import type { Counts, Report } from './schema.js';
+import type { Counts, Report } from './report-schema.js';
 import { listStatuses, STATUS_NAMES } from './tables.js';
 
 /** What the colours mean. */

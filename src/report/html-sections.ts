@@ -1,10 +1,11 @@
 import { STATUSES } from '../reasons.js';
 import type { ReportFinding } from '../store/finding.js';
 import { countOf, formatTime, groupDigits } from '../text/numbers.js';
+import type { CutoverVerdict } from './build-verdict.js';
 import { describeDecisions, describeKey, listModels } from './describe.js';
 import { renderKey, renderStatusBar, renderTimeline, renderTrend } from './html-charts.js';
 import { type Html, html, htmlTable, withCode } from './html-template.js';
-import type { Counts, Report } from './schema.js';
+import type { Counts, Report } from './report-schema.js';
 import {
   companyTable,
   fullSyncTable,
@@ -15,7 +16,6 @@ import {
   STATUS_NAMES,
   sortCompanies,
 } from './tables.js';
-import type { Verdict } from './verdict.js';
 
 /** A part of the page with its own heading. */
 export interface Section {
@@ -35,7 +35,7 @@ const MODELS_NAMED = 8;
 const STATUS_KEY = STATUSES.map((status) => [status, STATUS_NAMES[status]] as const);
 
 /** All parts that have something to show, in their order. */
-export function listSections(report: Report, verdict: Verdict): readonly Section[] {
+export function listSections(report: Report, verdict: CutoverVerdict): readonly Section[] {
   const all: readonly Section[] = [
     { id: 'obstacles', title: 'What stands in the way', body: renderObstacles(verdict) },
     { id: 'models', title: 'Models', body: renderModels(report) },
@@ -53,7 +53,7 @@ export function listSections(report: Report, verdict: Verdict): readonly Section
   return all.filter(({ body }) => body !== null);
 }
 
-function renderObstacles({ obstacles }: Verdict): Html | null {
+function renderObstacles({ obstacles }: CutoverVerdict): Html | null {
   if (obstacles.length === 0) return null;
   const items = obstacles.map(({ key, numbers, meaning, action, models }) => {
     const found = models.length === 0 ? null : html`<p class="meta">${listModels(models, MODELS_NAMED)}</p>`;

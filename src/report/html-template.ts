@@ -1,5 +1,5 @@
 import { escapeMarkup } from '../text/escape.js';
-import type { TableColumn } from './tables.js';
+import type { ReportColumn } from './tables.js';
 
 /** Finished HTML. Made by `html` only, so that nothing gets in unescaped. */
 export interface Html {
@@ -35,7 +35,7 @@ export function trusted(markup: string): Html {
 /** A table with a caption; its first cell of every row is the row's heading. Scrolls by itself where it is wide. */
 export function htmlTable(
   caption: string,
-  columns: readonly TableColumn[],
+  columns: readonly ReportColumn[],
   rows: readonly (readonly (string | Html)[])[],
 ): Html {
   const head = columns.map(({ title, numeric }) =>

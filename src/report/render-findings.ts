@@ -5,7 +5,7 @@ import { countOf, groupDigits } from '../text/numbers.js';
 import { layLines } from '../text/text-layout.js';
 
 /** How many findings have a status and reason. */
-export interface FindingCount {
+export interface ReasonCount {
   readonly status: Status;
   readonly reason: string;
   readonly n: bigint;
@@ -14,7 +14,7 @@ export interface FindingCount {
 /** Findings for a terminal: each with its place and what it is about; counts by reason where not all are shown. */
 export function renderFindings(
   rows: readonly RemapRow[],
-  counts: readonly FindingCount[],
+  counts: readonly ReasonCount[],
   width: number,
 ): string {
   const total = counts.reduce((sum, { n }) => sum + Number(n), 0);
@@ -43,7 +43,7 @@ function placeOf({ region, v3_company_id: v3, v4_company_id: v4, platform_id: ke
   return `${company}, platform_id ${key ?? '(none)'}`;
 }
 
-function renderCounts(counts: readonly FindingCount[], width: number): string {
+function renderCounts(counts: readonly ReasonCount[], width: number): string {
   const digits = Math.max(...counts.map(({ n }) => groupDigits(Number(n)).length));
   const lines = counts.map(({ status, reason, n }) => {
     const { title } = describeOutcome(status, reason);

@@ -1,6 +1,6 @@
 import { csvCell, csvCellForPeople, escapeMarkdown } from '../text/escape.js';
 import { countOf, groupDigits } from '../text/numbers.js';
-import type { Report } from './schema.js';
+import type { Report } from './report-schema.js';
 
 type Row = Report['fullSync'][number];
 

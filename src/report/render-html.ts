@@ -1,12 +1,12 @@
 import { createHash } from 'node:crypto';
 import { countOf, formatDuration, formatTime, groupDigits } from '../text/numbers.js';
+import { buildVerdict, type CutoverVerdict } from './build-verdict.js';
 import { countIds, describeScope } from './describe.js';
 import { listSections } from './html-sections.js';
 import { STYLE } from './html-style.js';
 import { type Html, html, htmlTable, trusted, withCode } from './html-template.js';
-import type { Report } from './schema.js';
+import type { Report } from './report-schema.js';
 import { listStatuses, STATUS_NAMES } from './tables.js';
-import { buildVerdict, type Verdict } from './verdict.js';
 
 /** The report as one HTML file without script that fetches nothing. */
 export function renderHtml(report: Report): Iterable<string> {
@@ -50,7 +50,7 @@ function policy(): string {
   return `default-src 'none'; style-src 'sha256-${digest}'; base-uri 'none'; form-action 'none'`;
 }
 
-function renderVerdict(report: Report, verdict: Verdict): Html {
+function renderVerdict(report: Report, verdict: CutoverVerdict): Html {
   const only = describeScope(report.scope);
   const { next } = verdict;
   const step = next.startsWith('svc-migrate ') ? html`<code>${next}</code>` : withCode(next);

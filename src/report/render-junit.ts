@@ -1,8 +1,8 @@
 import { isUnfinished, type ReportLimit } from '../domain.js';
 import { escapeMarkup } from '../text/escape.js';
+import { describeLimit } from './build-verdict.js';
 import { describeKey } from './describe.js';
-import type { Report, ReportStream } from './schema.js';
-import { describeLimit } from './verdict.js';
+import type { Report, ReportStream } from './report-schema.js';
 
 interface Case {
   readonly name: string;

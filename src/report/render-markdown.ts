@@ -1,7 +1,8 @@
 import { escapeMarkdown } from '../text/escape.js';
 import { countOf, formatTime, groupDigits } from '../text/numbers.js';
+import { buildVerdict, type CutoverVerdict } from './build-verdict.js';
 import { countIds, describeNotes } from './describe.js';
-import type { Report } from './schema.js';
+import type { Report } from './report-schema.js';
 import {
   companyTable,
   fullSyncTable,
@@ -13,7 +14,6 @@ import {
   reasonTable,
   STATUS_NAMES,
 } from './tables.js';
-import { buildVerdict, type Verdict } from './verdict.js';
 
 /** So that the whole fits a pull request comment (65,536 characters) even where names are long. */
 const ROWS = {
@@ -87,7 +87,7 @@ function more(all: number, shown: number): string {
   return all > shown ? `\n\n${groupDigits(all - shown)} more: see the JSON report.` : '';
 }
 
-function obstacleBlocks({ obstacles }: Verdict): string[] {
+function obstacleBlocks({ obstacles }: CutoverVerdict): string[] {
   if (obstacles.length === 0) return [];
   const lines = obstacles.slice(0, ROWS.obstacles).map((one) => {
     const numbers = one.numbers === '' ? '' : `: ${plain(one.numbers)}`;

@@ -1,10 +1,10 @@
 import { escapeUnseen } from '../text/escape.js';
 import { countOf, formatDuration, formatTime, groupDigits } from '../text/numbers.js';
 import { type Column, layOutTable, wrapText } from '../text/text-layout.js';
+import { buildVerdict, type CutoverVerdict, type Obstacle } from './build-verdict.js';
 import { countIds, describeNotes, describeScope, listModels } from './describe.js';
-import type { Report } from './schema.js';
+import type { Report } from './report-schema.js';
 import { limitTable, listStatuses, modelTable, type ReportTable, STATUS_NAMES } from './tables.js';
-import { buildVerdict, type Obstacle, type Verdict } from './verdict.js';
 
 export interface TextOptions {
   /** Columns that lines may take. */
@@ -49,7 +49,7 @@ function paint(text: string, tone: keyof typeof PAINT, options: TextOptions): st
   return options.color ? `\u001b[${PAINT[tone]}m${text}\u001b[0m` : text;
 }
 
-function verdictBlock(report: Report, verdict: Verdict, options: TextOptions): string[] {
+function verdictBlock(report: Report, verdict: CutoverVerdict, options: TextOptions): string[] {
   const { width } = options;
   const lines = (text: string | null) => (text === null ? [] : wrapText(text, width));
   // V3 models that answered 404: what a user may hold of them is not checked.
@@ -64,7 +64,7 @@ function verdictBlock(report: Report, verdict: Verdict, options: TextOptions): s
   ];
 }
 
-function obstacleBlock(verdict: Verdict, options: TextOptions): string[] {
+function obstacleBlock(verdict: CutoverVerdict, options: TextOptions): string[] {
   if (verdict.obstacles.length === 0) return [];
   const shown = verdict.obstacles.slice(0, OBSTACLES).flatMap((one) => obstacleLines(one, options));
   const more = verdict.obstacles.length - OBSTACLES;

@@ -5,7 +5,7 @@ import { renderHtml } from './render-html.js';
 import { renderJunit } from './render-junit.js';
 import { renderMarkdown } from './render-markdown.js';
 import { renderNdjson } from './render-rows.js';
-import type { Report } from './schema.js';
+import type { Report } from './report-schema.js';
 
 /** What a renderer may draw on; `findings` reads them anew at each call. */
 export interface RenderSource {

@@ -12,7 +12,7 @@ import { readRemapInputs } from '../store/remap-inputs.js';
 import type { StreamRow } from '../store/stream-row.js';
 import type { OutsideCount } from './count-rows.js';
 import { whyIdle } from './describe.js';
-import type { DecisionsSection, DriftSection, Report, SinceSection } from './schema.js';
+import type { DecisionsSection, DriftSection, Report, SinceSection } from './report-schema.js';
 import { type Dates, rangeKey } from './timeline.js';
 
 const SAMPLES_PER_MODEL = 3;

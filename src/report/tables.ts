@@ -1,18 +1,18 @@
 import type { ReportLimit } from '../domain.js';
 import { STATUSES, type Status } from '../reasons.js';
 import { formatShare, groupDigits } from '../text/numbers.js';
-import { countFindings, countIds, describeKey, nameOfCompany, nameOfRange } from './describe.js';
-import type { Counts, Report } from './schema.js';
-import { describeAllowed, nameOfLimit } from './verdict.js';
+import { describeAllowed, nameOfLimit } from './build-verdict.js';
+import { countIds, describeKey, nameOfCompany, nameOfRange, sumFindings } from './describe.js';
+import type { Counts, Report } from './report-schema.js';
 
 /** A section of the report as a table, for every format. */
 export interface ReportTable {
-  readonly columns: readonly TableColumn[];
+  readonly columns: readonly ReportColumn[];
   /** A cell of text for each column. */
   readonly rows: readonly (readonly string[])[];
 }
 
-export interface TableColumn {
+export interface ReportColumn {
   readonly title: string;
   readonly numeric?: true;
 }
@@ -26,11 +26,11 @@ export const STATUS_NAMES: Readonly<Record<Status, string>> = {
   v4_only: 'only in V4',
 };
 
-export function numeric(title: string): TableColumn {
+export function numeric(title: string): ReportColumn {
   return { title, numeric: true };
 }
 
-function plain(...titles: readonly string[]): TableColumn[] {
+function plain(...titles: readonly string[]): ReportColumn[] {
   return titles.map((title) => ({ title }));
 }
 
@@ -69,7 +69,7 @@ export function modelTable({ models }: Report): ReportTable {
 
 /** Companies with most findings first. */
 export function sortCompanies({ companies }: Report): Report['companies'] {
-  return [...companies].sort((a, b) => countFindings(b) - countFindings(a));
+  return [...companies].sort((a, b) => sumFindings(b) - sumFindings(a));
 }
 
 export function companyTable(report: Report): ReportTable {

@@ -2,7 +2,7 @@ import type { Pause } from '../runtime/pause.js';
 import { type DayCount, readDatedFindings, readDayCounts } from '../store/exported.js';
 import type { Db } from '../store/open.js';
 import type { Scope } from '../store/remap.js';
-import type { Report } from './schema.js';
+import type { Report } from './report-schema.js';
 
 /** V3 records of one day by verdict; `day` counts from 1970, null where no date is readable. */
 export interface Day {

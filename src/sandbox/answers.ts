@@ -1,11 +1,11 @@
 import type { Company } from './connections.js';
 import { drawName } from './fields.js';
 import { type JsonObject, writeJson } from './json.js';
+import { badParameter, parseLimit } from './list-query.js';
 import { type Page, readCursor, writeCursor } from './pages.js';
-import { badParameter, parseLimit } from './query.js';
 import { malformedBefore, type Quirks } from './quirks.js';
-import { Draw, hashOf, mix } from './random.js';
-import { type Extras, writeRecord } from './records.js';
+import { Draw, hashOf, mix } from './seeded-random.js';
+import { type Extras, writeRecord } from './stored-records.js';
 import type { World } from './world.js';
 
 /** A response before it is sent; the body is made piece by piece. */

@@ -1,5 +1,5 @@
 import type { Scenario } from './fates.js';
-import { hashOf, mix } from './random.js';
+import { hashOf, mix } from './seeded-random.js';
 
 /** A connected company as one generation lists it. */
 export interface Company {

@@ -1,6 +1,6 @@
 import type { DateKind, Scenario } from './fates.js';
 import type { ModelShape, PlatformDates } from './models.js';
-import { Draw, happens, mix } from './random.js';
+import { Draw, happens, mix } from './seeded-random.js';
 
 const DAY_MS = 86_400_000;
 const HOUR_MS = 3_600_000;

@@ -1,5 +1,5 @@
 import { writeJson } from './json.js';
-import { hashOf, hexOf, mix } from './random.js';
+import { hashOf, hexOf, mix } from './seeded-random.js';
 import type { World } from './world.js';
 
 /** One webhook event that the service sent. */

@@ -1,7 +1,7 @@
 import { ORDINARY_FATE } from './fates.js';
-import { createAskCounter, Draw, happens, hashOf, mix, mixText } from './random.js';
-import { recordAt } from './records.js';
-import type { Table } from './tables.js';
+import type { Table } from './record-tables.js';
+import { createAskCounter, Draw, happens, hashOf, mix, mixText } from './seeded-random.js';
+import { recordAt } from './stored-records.js';
 import type { World } from './world.js';
 
 /**

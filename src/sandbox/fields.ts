@@ -1,5 +1,5 @@
 import type { Json, JsonObject } from './json.js';
-import type { Draw } from './random.js';
+import type { Draw } from './seeded-random.js';
 
 /** Rounds to cents. */
 export function cents(amount: number): number {

@@ -4,7 +4,7 @@ import { gzipSync } from 'node:zlib';
 import { answerError, type ServiceAnswer } from './answers.js';
 import type { AttemptFaults } from './faults.js';
 import type { Quirks } from './quirks.js';
-import { mixText } from './random.js';
+import { mixText } from './seeded-random.js';
 
 /** One request as the service saw it. */
 export interface RequestLogEntry {

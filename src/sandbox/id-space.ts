@@ -1,4 +1,4 @@
-import { Draw } from './random.js';
+import { Draw } from './seeded-random.js';
 
 /** A one-to-one map of 0 … size − 1 onto itself that needs no table. */
 export interface Permutation {

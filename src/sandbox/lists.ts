@@ -1,10 +1,10 @@
-import type { Query } from './query.js';
-import { recordAt, type StoredRecord } from './records.js';
-import type { Table, TableMember } from './tables.js';
+import type { Query } from './list-query.js';
+import type { Table, TableMember } from './record-tables.js';
+import { recordAt, type StoredRecord } from './stored-records.js';
 import type { World } from './world.js';
 
 /** Records in the order of creation, numbered from 0; the numbers never change. */
-export interface List {
+export interface RecordList {
   readonly table: Table;
   /** Tells lists apart. */
   readonly name: string;
@@ -17,7 +17,7 @@ export interface List {
 }
 
 /** All companies' records of a table. */
-export function listTable(world: World, table: Table): List {
+export function listTable(world: World, table: Table): RecordList {
   const arrived = [...table.changes.keys()].filter((position) => position >= table.present).length;
   const size = table.present + arrived;
   return {
@@ -34,7 +34,7 @@ export function listTable(world: World, table: Table): List {
 }
 
 /** One company's records of a table; `share` of them, from 0 to 1, while a backfill runs. */
-export function listMember(world: World, table: Table, member: TableMember, share: number): List {
+export function listMember(world: World, table: Table, member: TableMember, share: number): RecordList {
   const index = table.members.indexOf(member);
   const side = member.block[table.generation];
   const arrived = [...table.changes.keys()].filter(
@@ -57,7 +57,7 @@ export function listMember(world: World, table: Table, member: TableMember, shar
 }
 
 /** The list of a company that holds nothing. */
-export function listNothing(table: Table): List {
+export function listNothing(table: Table): RecordList {
   const at = (): never => {
     throw new RangeError('The list is empty.');
   };
@@ -97,7 +97,7 @@ export type OrderCache = Map<string, Uint32Array>;
 const MOST_CACHED = 32;
 
 /** The order by creation needs no memory; the one by update is sorted once. */
-export function createOrder(list: List, query: Query, cache: OrderCache): Order {
+export function createOrder(list: RecordList, query: Query, cache: OrderCache): Order {
   const { field, descending } = query.sort;
   const wanted = query.filters.find(
     ({ field: name, operator }) => name === 'svc_id' && (operator === 'eq' || operator === 'in'),
@@ -114,7 +114,7 @@ export function createOrder(list: List, query: Query, cache: OrderCache): Order 
   return { size, at: flip, indexOf: ({ ordinal }) => flip(ordinal) };
 }
 
-function byUpdate(list: List, sorted: Uint32Array, descending: boolean): Order {
+function byUpdate(list: RecordList, sorted: Uint32Array, descending: boolean): Order {
   return searchable(
     sorted,
     descending,
@@ -144,7 +144,7 @@ function searchable(
   };
 }
 
-function sortedByUpdate(list: List, cache: OrderCache): Uint32Array {
+function sortedByUpdate(list: RecordList, cache: OrderCache): Uint32Array {
   const name = `${list.name} ${list.size}`;
   const cached = list.table.changes.size > 0 ? undefined : cache.get(name);
   if (cached !== undefined) return cached;
@@ -157,7 +157,7 @@ function sortedByUpdate(list: List, cache: OrderCache): Uint32Array {
   return sorted;
 }
 
-function sortByUpdate(list: List, ordinals: Uint32Array): Uint32Array {
+function sortByUpdate(list: RecordList, ordinals: Uint32Array): Uint32Array {
   const times = Float64Array.from(ordinals, (ordinal) => list.at(ordinal).dates.updatedMs);
   const places = Uint32Array.from(ordinals.keys());
   places.sort((a, b) => (times[a] ?? 0) - (times[b] ?? 0) || (ordinals[a] ?? 0) - (ordinals[b] ?? 0));

@@ -1,6 +1,6 @@
 import { cents, drawAmount, drawCode, drawCurrency, drawName, drawReference, drawText } from './fields.js';
 import type { JsonObject } from './json.js';
-import { Draw } from './random.js';
+import { Draw } from './seeded-random.js';
 
 /** How a field's values compare in filters; `decimal` is a number carried as text. */
 export type FieldKind = 'integer' | 'number' | 'decimal' | 'text' | 'texts' | 'timestamp';

@@ -1,7 +1,7 @@
-import { createOrder, type List, type Order, type OrderCache } from './lists.js';
-import { badParameter, passes, type Query } from './query.js';
-import { mix, mixText } from './random.js';
-import type { StoredRecord } from './records.js';
+import { badParameter, passes, type Query } from './list-query.js';
+import { createOrder, type Order, type OrderCache, type RecordList } from './lists.js';
+import { mix, mixText } from './seeded-random.js';
+import type { StoredRecord } from './stored-records.js';
 import type { World } from './world.js';
 
 /** Where a page begins (`next`) or ends (`prev`) in a list; the client sees an opaque text. */
@@ -73,7 +73,7 @@ export interface Page {
  *
  * @throws RequestError for a bad cursor
  */
-export function readPage(world: World, list: List, query: Query, cache: OrderCache): Page {
+export function readPage(world: World, list: RecordList, query: Query, cache: OrderCache): Page {
   const { fingerprint } = query;
   const order = createOrder(list, query, cache);
   const direction = query.prev === null ? 'next' : 'prev';
@@ -108,7 +108,7 @@ interface Found {
 
 type Accepts = (stored: StoredRecord) => boolean;
 
-function walk(list: List, order: Order, limit: number, cursor: Cursor | null, accepts: Accepts): Found {
+function walk(list: RecordList, order: Order, limit: number, cursor: Cursor | null, accepts: Accepts): Found {
   const start = cursor === null ? 0 : order.indexOf(cursor);
   const step = cursor?.direction === 'prev' ? -1 : 1;
   const ordinals: number[] = [];
@@ -129,7 +129,13 @@ function walk(list: List, order: Order, limit: number, cursor: Cursor | null, ac
 }
 
 /** Filtered lists are counted once, with the first page. */
-function countOf(list: List, order: Order, query: Query, cursor: Cursor | null, accepts: Accepts): number {
+function countOf(
+  list: RecordList,
+  order: Order,
+  query: Query,
+  cursor: Cursor | null,
+  accepts: Accepts,
+): number {
   if (query.filters.length === 0) {
     if (query.includeDeleted) return list.size;
     if (list.live !== null) return list.live;

@@ -1,5 +1,5 @@
-import { badParameter } from './query.js';
-import { happens, mix } from './random.js';
+import { badParameter } from './list-query.js';
+import { happens, mix } from './seeded-random.js';
 
 /** What V4 may take no notice of, or refuse: parameters by their name, filters by their operator. */
 const WORDS = 'include_deleted_records select sort expand eq ne gt gte lt lte in'.split(' ');

@@ -10,14 +10,14 @@ import {
 } from './answers.js';
 import { regionsOf } from './connections.js';
 import { type AttemptFaults, createMutator } from './faults.js';
-import { type List, listMember, listNothing, listTable, type OrderCache } from './lists.js';
+import { notFound, parseQuery, type Query, RequestError } from './list-query.js';
+import { listMember, listNothing, listTable, type OrderCache, type RecordList } from './lists.js';
 import { MODELS, type ModelShape } from './models.js';
 import { type Page, readPage } from './pages.js';
-import { notFound, parseQuery, type Query, RequestError } from './query.js';
 import { bendLimit, bendParameters, type Quirks } from './quirks.js';
-import { createAskCounter, hexOf, mix, mixText } from './random.js';
-import { writeRecord } from './records.js';
-import type { Table } from './tables.js';
+import type { Table } from './record-tables.js';
+import { createAskCounter, hexOf, mix, mixText } from './seeded-random.js';
+import { writeRecord } from './stored-records.js';
 import type { World } from './world.js';
 
 /** What a path of the service stands for. */
@@ -147,7 +147,7 @@ function readQuery(quirks: Quirks, list: string, shape: ModelShape, parameters: 
 }
 
 /** A page as the faults of paging leave it. */
-function readFaultyPage(state: State, list: List, query: Query, faults: AttemptFaults): Page {
+function readFaultyPage(state: State, list: RecordList, query: Query, faults: AttemptFaults): Page {
   const cursor = query.next ?? query.prev;
   if (cursor !== null && !state.expired.has(cursor) && faults.strikes('cursor-expiry')) {
     state.expired.add(cursor);
@@ -161,7 +161,7 @@ function readFaultyPage(state: State, list: List, query: Query, faults: AttemptF
 }
 
 /** A filter for one company reads that company's list instead of looking at all records. */
-function chooseV3List(world: World, table: Table, query: Query): { list: List; rest: Query } {
+function chooseV3List(world: World, table: Table, query: Query): { list: RecordList; rest: Query } {
   const wanted = query.filters.find(({ field, operator }) => field === 'svc_company_id' && operator === 'eq');
   if (wanted === undefined) return { list: listTable(world, table), rest: query };
   const member = table.members.find(({ company }) => company.id === wanted.operands[0]);
@@ -169,7 +169,7 @@ function chooseV3List(world: World, table: Table, query: Query): { list: List; r
   return { list, rest: { ...query, filters: query.filters.filter((filter) => filter !== wanted) } };
 }
 
-function chooseV4List(world: World, shape: ModelShape, companyId: bigint, share: number): List {
+function chooseV4List(world: World, shape: ModelShape, companyId: bigint, share: number): RecordList {
   const table = world.v4.get(shape.v4);
   const member = table?.members.find(({ company }) => company.id === companyId);
   if (table === undefined || member === undefined) throw notFound(`company ${companyId}`);

@@ -6,7 +6,7 @@ import { type RequestLogEntry, serve } from './http-server.js';
 import type { JsonObject } from './json.js';
 import { MODELS } from './models.js';
 import { NO_QUIRKS, type Quirks } from './quirks.js';
-import { hashOf, hexOf } from './random.js';
+import { hashOf, hexOf } from './seeded-random.js';
 import { createService, v3Prefix } from './service.js';
 import { buildTruth, type TruthRow } from './truth.js';
 import { buildWorld, type World } from './world.js';

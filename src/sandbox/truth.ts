@@ -1,5 +1,6 @@
 import type { Company, CompanyConnection } from './connections.js';
 import { ARRIVING_FATE, type Fate, type FateRow, fateAt } from './fates.js';
+import { type Block, creationPlaceOf, type Table, type TableMember } from './record-tables.js';
 import {
   type ChildRecord,
   childAt,
@@ -7,12 +8,11 @@ import {
   childIdOf,
   childrenOn,
   driftedFields,
-  keyOf,
+  platformKeyOf,
   recordAt,
   type StoredRecord,
   svcIdOf,
-} from './records.js';
-import { type Block, placeOf, type Table, type TableMember } from './tables.js';
+} from './stored-records.js';
 import type { World } from './world.js';
 
 /** What a correct remap says about one record or line item. Ids are digits; null where there is none. */
@@ -154,7 +154,7 @@ function storedAt(
   const { table, member } = side;
   const records = scope.block[table.generation];
   if (records.count === 0) return null;
-  const position = member.positions[placeOf(records, group, slot)];
+  const position = member.positions[creationPlaceOf(records, group, slot)];
   if (position === undefined || (position >= table.present && !table.changes.has(position))) return null;
   return recordAt(scope.world, table, position);
 }
@@ -185,7 +185,7 @@ function* truthOfRecord(
     ...companiesOf(scope, v3),
     stable,
     path: '',
-    platform_id: keyOf(world, one),
+    platform_id: platformKeyOf(world, one),
     parent_v3_svc_id: null,
     parent_v4_svc_id: null,
     v3_svc_id: idText(v3),

@@ -2,8 +2,8 @@ import { type Company, type CompanyConnection, planConnections, regionsOf } from
 import { defaultNow, type Times } from './dates.js';
 import { FATES, ORDINARY_FATE, type Scenario } from './fates.js';
 import { MODELS, type ModelShape } from './models.js';
-import { happens, hashOf, mix } from './random.js';
-import { type Block, type BlockOptions, buildBlock, buildTable, type Table } from './tables.js';
+import { type Block, type BlockOptions, buildBlock, buildTable, type Table } from './record-tables.js';
+import { happens, hashOf, mix } from './seeded-random.js';
 
 const DAY_MS = 86_400_000;
 

@@ -1,7 +1,7 @@
 import { appendFileSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { reportSchema } from '../../src/report/schema.js';
+import { reportSchema } from '../../src/report/report-schema.js';
 import { type Sandbox, startSandbox } from '../../src/sandbox/start.js';
 import { keysOf, makeFolder, runCli } from './spawn-cli.js';
 

@@ -8,7 +8,7 @@ import type { Config } from '../../src/config/config.js';
 import { parseConfigValue } from '../../src/config/load-config.js';
 import { renderHtml } from '../../src/report/render-html.js';
 import { renderMarkdown } from '../../src/report/render-markdown.js';
-import { reportSchema } from '../../src/report/schema.js';
+import { reportSchema } from '../../src/report/report-schema.js';
 import { Sqlite } from '../../src/store/sqlite.js';
 import { displayWidth } from '../../src/text/text-layout.js';
 import { type Ended, keysOf, runCli } from '../cli/spawn-cli.js';

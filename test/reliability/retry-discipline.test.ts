@@ -8,7 +8,7 @@ import type { ProgressEvent } from '../../src/domain.js';
 import { createPageSupply } from '../../src/export/ask-ahead.js';
 import { exportV3 } from '../../src/export/export-v3.js';
 import type { ExportSummary } from '../../src/export/run-export.js';
-import { Draw } from '../../src/sandbox/random.js';
+import { Draw } from '../../src/sandbox/seeded-random.js';
 import { openDatabase } from '../../src/store/open.js';
 import { VirtualTime } from '../api/support/virtual-time.js';
 import { keysOf, makeFolder, runCli } from '../cli/spawn-cli.js';

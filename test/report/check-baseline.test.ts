@@ -2,7 +2,7 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { type CheckOptions, judgeRemap } from '../../src/commands/check.js';
-import { type Report, reportSchema } from '../../src/report/schema.js';
+import { type Report, reportSchema } from '../../src/report/report-schema.js';
 import { MIXED, NOW, newIo, SINCE, type TestDatabase, withDatabase } from './support.js';
 
 const DAY_MS = 86_400_000;

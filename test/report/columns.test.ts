@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { renderMarkdown } from '../../src/report/render-markdown.js';
 import { renderText } from '../../src/report/render-text.js';
-import type { Counts, Report } from '../../src/report/schema.js';
+import type { Counts, Report } from '../../src/report/report-schema.js';
 import type { Exported } from '../support/exported.js';
 import { withDatabase } from './support.js';
 

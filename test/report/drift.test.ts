@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { judgeRemap } from '../../src/commands/check.js';
 import { runReport } from '../../src/commands/report.js';
-import { reportSchema } from '../../src/report/schema.js';
+import { reportSchema } from '../../src/report/report-schema.js';
 import type { Db } from '../../src/store/open.js';
 import { type Exported, INVOICES } from '../support/exported.js';
 import { givenOf } from '../support/given.js';

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { renderFullSync, renderFullSyncCsv } from '../../src/report/render-full-sync.js';
-import type { Report } from '../../src/report/schema.js';
+import type { Report } from '../../src/report/report-schema.js';
 import { HOSTILE_TEXT, makeReport } from './sample-report.js';
 
 const SAMPLE = makeReport({ models: 2, companies: 2 });

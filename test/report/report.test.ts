@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { judgeRemap } from '../../src/commands/check.js';
 import { runReport } from '../../src/commands/report.js';
 import type { OnProgress } from '../../src/domain.js';
-import { reportSchema } from '../../src/report/schema.js';
+import { reportSchema } from '../../src/report/report-schema.js';
 import type { Db } from '../../src/store/open.js';
 import { type Exported, INVOICES, modelOf } from '../support/exported.js';
 import { givenOf } from '../support/given.js';

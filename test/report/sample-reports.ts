@@ -1,4 +1,4 @@
-import type { Report } from '../../src/report/schema.js';
+import type { Report } from '../../src/report/report-schema.js';
 import { HOSTILE_TEXT, makeReport } from './sample-report.js';
 
 export const SMALL = makeReport({ models: 3, companies: 3 });

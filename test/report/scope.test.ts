@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { judgeRemap } from '../../src/commands/check.js';
 import { runDump } from '../../src/commands/dump.js';
 import { runReport } from '../../src/commands/report.js';
-import type { Report } from '../../src/report/schema.js';
+import type { Report } from '../../src/report/report-schema.js';
 import { type Exported, modelOf } from '../support/exported.js';
 import { givenOf } from '../support/given.js';
 import { NOW, newIo, withDatabase } from './support.js';

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { runReport } from '../../src/commands/report.js';
 import { runStatus } from '../../src/commands/status.js';
-import { reportSchema } from '../../src/report/schema.js';
+import { reportSchema } from '../../src/report/report-schema.js';
 import type { Since } from '../../src/report/sections.js';
 import { givenOf, type OptionValues } from '../support/given.js';
 import { MIXED, newIo, type TestDatabase, withDatabase } from './support.js';

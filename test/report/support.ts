@@ -7,7 +7,7 @@ import type { Io } from '../../src/commands/io.js';
 import type { Config } from '../../src/config/config.js';
 import { buildRemap } from '../../src/match/build-remap.js';
 import { buildReport } from '../../src/report/build-report.js';
-import type { Report } from '../../src/report/schema.js';
+import type { Report } from '../../src/report/report-schema.js';
 import { type Db, openDatabase } from '../../src/store/open.js';
 import { EVERYTHING, type Scope } from '../../src/store/remap.js';
 import { configOf, type Exported, saveExported } from '../support/exported.js';

@@ -3,7 +3,7 @@ import { copyFileSync, existsSync, readFileSync, rmSync, statSync, writeFileSync
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import { Draw } from '../../src/sandbox/random.js';
+import { Draw } from '../../src/sandbox/seeded-random.js';
 import { type Sandbox, startSandbox } from '../../src/sandbox/start.js';
 import { Sqlite } from '../../src/store/sqlite.js';
 import { keysOf } from '../cli/spawn-cli.js';

@@ -1,7 +1,7 @@
 import { isList, type Json } from './json.js';
 import type { FieldKind, ModelShape } from './models.js';
-import { mixText } from './random.js';
-import { platformFields, type StoredRecord, serviceFields, svcIdOf } from './records.js';
+import { mixText } from './seeded-random.js';
+import { platformFields, type StoredRecord, serviceFields, svcIdOf } from './stored-records.js';
 import type { World } from './world.js';
 
 /** A request the service refuses, with the status and code it answers. */

@@ -2,9 +2,9 @@ import type { Company } from './connections.js';
 import { ARRIVING_FATE, FATES, fateAt, ORDINARY_FATE, type Scenario, type Slot } from './fates.js';
 import { createIdSpace, createPermutation, type IdSpace, type Permutation } from './id-space.js';
 import type { ModelShape } from './models.js';
-import { Draw, mix } from './random.js';
+import { Draw, mix } from './seeded-random.js';
 
-export type Generation = 'v3' | 'v4';
+export type ApiVersion = 'v3' | 'v4';
 
 /** One generation's records of a block, as compact arrays; record number → group and slot. */
 export interface BlockSide {
@@ -62,7 +62,7 @@ export function buildBlock(options: BlockOptions): Block {
   };
 }
 
-function buildSide(generation: Generation, fates: Uint8Array, isThere: boolean, hash: number): BlockSide {
+function buildSide(generation: ApiVersion, fates: Uint8Array, isThere: boolean, hash: number): BlockSide {
   const slotsOf = FATES.map((fate) => fate[generation].length);
   const deletedOf = FATES.map((fate) => fate[generation].filter((slot) => slot.deleted).length);
   const startOf = new Uint32Array(fates.length + 1);
@@ -96,7 +96,7 @@ function fillTickets(scenario: Scenario): Uint8Array {
 }
 
 /** Where a record of a group is in the order of creation. */
-export function placeOf(side: BlockSide, group: number, slot: number): number {
+export function creationPlaceOf(side: BlockSide, group: number, slot: number): number {
   const number = (side.startOf[group] ?? 0) + slot;
   return number < side.present ? side.order.forward(number) : number;
 }
@@ -104,7 +104,7 @@ export function placeOf(side: BlockSide, group: number, slot: number): number {
 /** The group of the record at a place in the order of creation, and what the record is in it. */
 export function slotAt(
   block: Block,
-  generation: Generation,
+  generation: ApiVersion,
   place: number,
 ): { readonly group: number; readonly slot: Slot } {
   const side = block[generation];
@@ -135,7 +135,7 @@ interface Change {
 
 /** What tells the tables of a service apart. */
 interface TableOptions {
-  readonly generation: Generation;
+  readonly generation: ApiVersion;
   readonly region: string | null;
   readonly shape: ModelShape;
   readonly hash: number;

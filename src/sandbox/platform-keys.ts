@@ -1,6 +1,6 @@
 import type { Scenario } from './fates.js';
 import type { Json } from './json.js';
-import { happens, hexOf, mix } from './random.js';
+import { happens, hexOf, mix } from './seeded-random.js';
 
 /** How a platform numbers its records. */
 type KeyScheme = 'sequence' | 'uuid' | 'prefixed' | 'composed';

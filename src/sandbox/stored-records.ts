@@ -3,10 +3,25 @@ import { isServedBeforeWindow, platformDates, type ServiceDates, serviceDates } 
 import { CHILD_FATES, type Fate, fateAt, ORDINARY_FATE, type Scenario, type Slot } from './fates.js';
 import { buildLineItem, buildPlainLineItem, buildRelation } from './fields.js';
 import { type Json, type JsonObject, writeJson } from './json.js';
-import { chooseScheme, keyText, noKey, otherKey, uniqueIdText, variantOf, writtenKey } from './keys.js';
 import { type PlatformDates, UNDATED } from './models.js';
-import { Draw, happens, hashOf, hexOf, mix } from './random.js';
-import { type Block, CHILD_PLACES, type Generation, slotAt, type Table, type TableMember } from './tables.js';
+import {
+  chooseScheme,
+  keyText,
+  noKey,
+  otherKey,
+  uniqueIdText,
+  variantOf,
+  writtenKey,
+} from './platform-keys.js';
+import {
+  type ApiVersion,
+  type Block,
+  CHILD_PLACES,
+  slotAt,
+  type Table,
+  type TableMember,
+} from './record-tables.js';
+import { Draw, happens, hashOf, hexOf, mix } from './seeded-random.js';
 import type { World } from './world.js';
 
 /** One record, located; its fields are made when asked for. */
@@ -46,7 +61,7 @@ export function recordAt({ times, scenario }: World, table: Table, position: num
 }
 
 /** A record's key as text, null where it has none. */
-export function keyOf(world: World, { member, group, slot }: StoredRecord): string | null {
+export function platformKeyOf(world: World, { member, group, slot }: StoredRecord): string | null {
   if (slot.key === 'none') return null;
   const { block } = member;
   const hash = mix(mix(block.hash, group), 0xc0);
@@ -58,7 +73,7 @@ export function keyOf(world: World, { member, group, slot }: StoredRecord): stri
 
 function writtenKeyOf(world: World, stored: StoredRecord): Json {
   const hash = mix(mix(stored.table.hash, stored.position), 0xc2);
-  const key = keyOf(world, stored);
+  const key = platformKeyOf(world, stored);
   if (key !== null) return writtenKey(key, world.scenario, hash);
   return world.scenario === 'clean' ? null : noKey(hash);
 }
@@ -175,7 +190,7 @@ export function childGroupsOf(block: Block, entityHash: number, scenario: Scenar
 
 /** The line items of those groups that one side's record carries. */
 export function childrenOn(
-  side: Generation,
+  side: ApiVersion,
   groups: readonly ChildGroup[],
   block: Block,
   scenario: Scenario,
@@ -187,7 +202,7 @@ export function childrenOn(
 
 /** The line item of a group at a place of its fate. */
 export function childAt(
-  side: Generation,
+  side: ApiVersion,
   group: ChildGroup,
   slot: number,
   block: Block,

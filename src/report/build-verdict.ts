@@ -1,10 +1,10 @@
 import type { Outcome, ReportLimit } from '../domain.js';
 import { countOf, formatDuration, groupDigits } from '../text/numbers.js';
 import { describeKey, nameKey } from './describe.js';
-import type { Report } from './schema.js';
+import type { Report } from './report-schema.js';
 
 /** The answer at a glance, the same in every format for people. */
-export interface Verdict {
+export interface CutoverVerdict {
   readonly title: string;
   readonly sentence: string;
   readonly obstacles: readonly Obstacle[];
@@ -34,7 +34,7 @@ const TITLES: Readonly<Record<Outcome, string>> = {
 };
 
 /** Reads the verdict out of a report. */
-export function buildVerdict(report: Report): Verdict {
+export function buildVerdict(report: Report): CutoverVerdict {
   const blockers = report.blockers.map(({ code, text, next }) => ({
     key: code,
     name: code,
