@@ -11,9 +11,9 @@ import { assertConserved, type Conservation, prepareTally } from './check-remap.
 import { matchChildren } from './children.js';
 import { saveCompanyPairs } from './companies.js';
 import { decideRecords, saveVerdicts } from './decisions.js';
+import { explainRecords } from './explain-records.js';
 import { saveKeyed } from './keyed.js';
 import type { NamedPair } from './pair-companies.js';
-import { explainRecords } from './reasons.js';
 import { matchRecords } from './records.js';
 import { saveDrift } from './save-drift.js';
 import { buildScope } from './scope.js';

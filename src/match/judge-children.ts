@@ -1,11 +1,11 @@
 import type { StoredChild } from '../json/stored-lists.js';
 import type { Status } from '../reasons.js';
-import { foldKey } from './fold-key.js';
+import { foldKey } from './explain-records.js';
 import { nameIds, nameSharing, renderSharing, type Sharing } from './group-evidence.js';
-import { type GroupVerdict, judgeGroup, type Member, pairReason } from './judge-group.js';
+import { type GroupVerdict, judgeGroup, type KeyMember, pairReason } from './judge-group.js';
 
 /** A child of a pair of records. */
-interface Child extends Member {
+export interface ChildMember extends KeyMember {
   readonly path: string;
   readonly svcId: string;
   readonly key: string | null;
@@ -33,6 +33,8 @@ export interface ChildRows {
   readonly v4: readonly ChildRow[];
 }
 
+type Outcome = readonly [status: Status, reason: string | null];
+
 /**
  * Joins the children of a pair of records: by the same table as records, inside each field. Below a pair that is not
  * `matched` they take its reason, `parentReason`. Window and service dates play no part. Pure.
@@ -42,8 +44,12 @@ export function judgeChildren(
   v4: readonly StoredChild[],
   parentReason: string | null,
 ): ChildRows {
-  const inherited: Outcome | null = parentReason === null ? null : ['deleted', `parent_${parentReason}`];
-  return pairInStep(v3, v4, inherited) ?? judgeGroups([...membersOf(3, v3), ...membersOf(4, v4)], inherited);
+  const inherited = parentReason === null ? null : inheritOutcome(parentReason);
+  return pairInStep(v3, v4, inherited) ?? judgeByKey([...membersOf(3, v3), ...membersOf(4, v4)], inherited);
+}
+
+export function inheritOutcome(parentReason: string): Outcome {
+  return ['deleted', `parent_${parentReason}`];
 }
 
 /** Lists that are longer are not worth comparing each child with each. */
@@ -67,8 +73,8 @@ function pairInStep(
   return { v3: rows, v4: [] };
 }
 
-/** Children as members of their groups. */
-function membersOf(gen: 3 | 4, children: readonly StoredChild[]): Child[] {
+/** Stored children as members of their groups. */
+export function membersOf(gen: 3 | 4, children: readonly StoredChild[]): ChildMember[] {
   return children.map(([path, svcId, key, uid, deleted]) => ({
     gen,
     path,
@@ -79,84 +85,79 @@ function membersOf(gen: 3 | 4, children: readonly StoredChild[]): Child[] {
   }));
 }
 
-function judgeGroups(children: readonly Child[], inherited: Outcome | null): ChildRows {
-  const judged = judgeByKey(children);
-  const near = inherited === null ? findNear(judged) : new Map<Child, string>();
-  const rows = { v3: [] as ChildRow[], v4: [] as ChildRow[] };
-  for (const one of judged) {
-    if (one.verdict.kind === 'claimed') continue;
-    const found = near.get(one.child) ?? null;
-    const outcome = inherited ?? outcomeOf(one.child, one.verdict, found !== null);
-    rows[one.child.gen === 3 ? 'v3' : 'v4'].push(rowOf(one, outcome, found));
-  }
-  return rows;
-}
-
-type Outcome = readonly [status: Status, reason: string | null];
-
-interface JudgedChild {
-  readonly child: Child;
-  readonly verdict: GroupVerdict<Child>;
-  readonly evidence: string | null;
-}
-
-const NO_KEY = { kind: 'absent' } as const;
-
-function judgeByKey(children: readonly Child[]): JudgedChild[] {
-  const groups = new Map<string, Child[]>();
-  const judged: JudgedChild[] = [];
-  for (const child of children) {
-    if (child.key === null) {
-      judged.push({ child, verdict: NO_KEY, evidence: null });
-      continue;
-    }
-    const place = `${child.path}\0${child.key}`;
+/** Children that share their field and key; one without a key is alone. */
+export function groupChildren(children: readonly ChildMember[]): Map<string, ChildMember[]> {
+  const groups = new Map<string, ChildMember[]>();
+  for (const [at, child] of children.entries()) {
+    const place = child.key === null ? `${at}` : `${child.path}\0${child.key}`;
     const members = groups.get(place);
     if (members === undefined) groups.set(place, [child]);
     else members.push(child);
   }
-  for (const members of groups.values()) {
+  return groups;
+}
+
+function judgeByKey(children: readonly ChildMember[], inherited: Outcome | null): ChildRows {
+  const judged = [...groupChildren(children).values()].flatMap((members) => {
     const verdicts = judgeGroup(members);
-    const evidenceOf = prepareEvidence(members);
-    for (const [at, child] of members.entries()) {
-      const verdict = verdicts[at] ?? NO_KEY;
-      judged.push({ child, verdict, evidence: evidenceOf(child, verdict) });
-    }
+    const evidenceOf = prepareEvidence(() => nameChildren(members));
+    return members.flatMap((child, at) => {
+      const verdict = verdicts[at];
+      return verdict === undefined ? [] : [{ child, verdict, evidence: evidenceOf(child, verdict) }];
+    });
+  });
+  const open = judged.filter(({ child, verdict }) => verdict.kind === 'absent' && !child.deleted);
+  const near = inherited === null ? findNear(open.map(({ child }) => child)) : new Map<ChildMember, string>();
+  const rows = { v3: [] as ChildRow[], v4: [] as ChildRow[] };
+  for (const { child, verdict, evidence } of judged) {
+    if (verdict.kind === 'claimed') continue;
+    const found = near.get(child);
+    const outcome = inherited ?? outcomeOf(child, verdict, found !== undefined);
+    rows[child.gen === 3 ? 'v3' : 'v4'].push(rowOf(child, verdict, outcome, found ?? evidence));
   }
-  return judged;
+  return rows;
+}
+
+export function nameChildren(members: readonly ChildMember[]): Sharing {
+  return nameSharing(members, ({ svcId }) => BigInt(svcId));
 }
 
 /** Makes the function that names the others of a group; their names are collected once, and only if needed. */
-function prepareEvidence(
-  members: readonly Child[],
-): (child: Child, verdict: GroupVerdict<Child>) => string | null {
+export function prepareEvidence(
+  name: () => Sharing,
+): (child: ChildMember, verdict: GroupVerdict<ChildMember>) => string | null {
   let sharing: Sharing | undefined;
   return ({ gen }, { kind }) => {
     if (kind !== 'superseded' && kind !== 'dup_v3' && kind !== 'dup_v4') return null;
-    sharing ??= nameSharing(members, ({ svcId }) => BigInt(svcId));
+    sharing ??= name();
     return renderSharing(kind, gen, sharing);
   };
 }
 
-function rowOf(
-  { child, verdict, evidence }: JudgedChild,
+export function rowOf(
+  { path, svcId, key, uid, gen }: ChildMember,
+  verdict: GroupVerdict<ChildMember>,
   [status, reason]: Outcome,
-  near: string | null,
+  evidence: string | null,
 ): ChildRow {
-  const { path, svcId, key, gen } = child;
-  if (gen === 4) return [gen, path, null, svcId, key, status, reason, null, near ?? evidence, 0];
-  if (verdict.kind !== 'pair')
-    return [gen, path, svcId, null, key, status, reason, null, near ?? evidence, 0];
+  if (verdict.kind !== 'pair') {
+    const [v3, v4] = gen === 3 ? [svcId, null] : [null, svcId];
+    return [gen, path, v3, v4, key, status, reason, null, evidence, 0];
+  }
   const { twin, by } = verdict;
-  return [gen, path, svcId, twin.svcId, key, status, reason, by, null, conflictOf(child.uid, twin.uid)];
+  return [gen, path, svcId, twin.svcId, key, status, reason, by, null, conflictOf(uid, twin.uid)];
 }
 
-function conflictOf(uid: string | null, twinUid: string | null): 0 | 1 {
+/** 1 where both unique ids are set and differ. */
+export function conflictOf(uid: string | null, twinUid: string | null): 0 | 1 {
   return uid !== null && twinUid !== null && uid !== twinUid ? 1 : 0;
 }
 
-function outcomeOf(child: Child, verdict: GroupVerdict<Child>, isNear: boolean): Outcome {
-  const { gen, deleted, key } = child;
+function outcomeOf(
+  { gen, deleted, key }: ChildMember,
+  verdict: GroupVerdict<ChildMember>,
+  isNear: boolean,
+): Outcome {
   switch (verdict.kind) {
     case 'pair':
       return pairOutcome(deleted, verdict.twin.deleted);
@@ -169,7 +170,8 @@ function outcomeOf(child: Child, verdict: GroupVerdict<Child>, isNear: boolean):
     default:
       if (deleted && gen === 4) return ['deleted', 'deleted_v4_only'];
       if (deleted) return ['deleted', key === null ? 'no_platform_id' : 'deleted_not_in_v4'];
-      return [gen === 3 ? 'unmatched' : 'v4_only', reasonOf(key, isNear)];
+      if (key === null) return [gen === 3 ? 'unmatched' : 'v4_only', 'no_platform_id'];
+      return [gen === 3 ? 'unmatched' : 'v4_only', isNear ? 'key_changed' : 'unexplained'];
   }
 }
 
@@ -178,17 +180,11 @@ function pairOutcome(v3Deleted: boolean, v4Deleted: boolean): Outcome {
   return [reason === null ? 'matched' : 'deleted', reason];
 }
 
-function reasonOf(key: string | null, isNear: boolean): string {
-  if (key === null) return 'no_platform_id';
-  return isNear ? 'key_changed' : 'unexplained';
-}
-
-/** Live children without a twin whose unique id, or whose folded key, one of the other generation has: with evidence. */
-function findNear(judged: readonly JudgedChild[]): Map<Child, string> {
-  const near = new Map<Child, string>();
-  const open = judged.filter(({ child, verdict }) => verdict.kind === 'absent' && !child.deleted);
-  const v3 = open.flatMap(({ child }) => (child.gen === 3 ? [child] : []));
-  const v4 = open.flatMap(({ child }) => (child.gen === 4 ? [child] : []));
+/** Of live children without a twin, those whose unique id or folded key one of the other generation has: with evidence. */
+function findNear(open: readonly ChildMember[]): Map<ChildMember, string> {
+  const near = new Map<ChildMember, string>();
+  const v3 = open.filter(({ gen }) => gen === 3);
+  const v4 = open.filter(({ gen }) => gen === 4);
   for (const [own, others, name] of [
     [v3, v4, 'v4_svc_ids'],
     [v4, v3, 'v3_svc_ids'],
@@ -204,7 +200,7 @@ function findNear(judged: readonly JudgedChild[]): Map<Child, string> {
 }
 
 /** The ids that an evidence would name of the children with each likeness: never more than a few. */
-function nameByLikeness(children: readonly Child[]): ReadonlyMap<string, readonly string[]> {
+function nameByLikeness(children: readonly ChildMember[]): ReadonlyMap<string, readonly string[]> {
   const ids = new Map<string, bigint[]>();
   for (const child of children) {
     for (const likeness of likenessesOf(child)) {
@@ -217,9 +213,7 @@ function nameByLikeness(children: readonly Child[]): ReadonlyMap<string, readonl
 }
 
 /** What two children have in common where the key of one may have become that of the other. */
-function likenessesOf({ path, uid, key }: Child): string[] {
-  const likenesses = [];
-  if (uid !== null) likenesses.push(`uid\0${path}\0${uid}`);
-  if (key !== null) likenesses.push(`key\0${path}\0${foldKey(key)}`);
-  return likenesses;
+function likenessesOf({ path, uid, key }: ChildMember): string[] {
+  const ofUid = uid === null ? [] : [`uid\0${path}\0${uid}`];
+  return key === null ? ofUid : [...ofUid, `key\0${path}\0${foldKey(key)}`];
 }

@@ -1,9 +1,9 @@
 import { prepareInsertRows, type Value } from '../store/insert-rows.js';
 import type { Db } from '../store/open.js';
-import { type GroupVerdict, type Member, pairReason } from './judge-group.js';
+import { type GroupVerdict, type KeyMember, pairReason } from './judge-group.js';
 
 /** A record as a pair needs it. */
-interface PairMember extends Member {
+interface PairMember extends KeyMember {
   /** Its row id. */
   readonly id: number;
 }

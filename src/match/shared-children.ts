@@ -1,10 +1,19 @@
-import type { Decision } from '../config/decisions-file.js';
-import { parseChildren, type StoredChild } from '../json/stored-lists.js';
+import { parseChildren } from '../json/stored-lists.js';
 import type { Db } from '../store/open.js';
 import { decideChildren } from './decide-children.js';
 import type { Decisions } from './decisions.js';
-import { type ChildRow, judgeChildren } from './judge-children.js';
-import type { DecisionVerdict } from './judge-decision.js';
+import type { Sharing } from './group-evidence.js';
+import {
+  type ChildMember,
+  type ChildRow,
+  groupChildren,
+  inheritOutcome,
+  membersOf,
+  nameChildren,
+  prepareEvidence,
+  rowOf,
+} from './judge-children.js';
+import { describeV4, judgeGroup, judgeV3Members, type V4Side } from './judge-group.js';
 
 /**
  * Writes the children of V4 records that several V3 records became, and of these, to `shared_child`. A V4 child that
@@ -20,23 +29,35 @@ export function saveSharedChildren(db: Db, decisions: Decisions, assertGoing: ()
     CREATE TEMP TABLE shared_child(
       v3_record_id INTEGER, v4_record_id INTEGER NOT NULL, path TEXT NOT NULL, v3_svc_id INTEGER, v4_svc_id INTEGER,
       platform_id TEXT, status TEXT NOT NULL, reason TEXT, matched_by TEXT, evidence TEXT, conflict INTEGER NOT NULL
-    ) STRICT`);
-  const save = prepareSave(db);
+    ) STRICT;
+    CREATE INDEX temp.shared_pair ON pair(v4_record_id, v3_record_id) WHERE is_shared;
+  `);
+  const insert = db.prepare('INSERT INTO shared_child VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)');
+  const save = (
+    v3Record: bigint | null,
+    twin: bigint,
+    [, path, v3SvcId, v4SvcId, ...rest]: ChildRow,
+  ): void => {
+    const ids = [v3SvcId, v4SvcId].map((id) => (id === null ? null : BigInt(id)));
+    insert.run(v3Record, twin, path, ...ids, ...rest);
+  };
   let claimed = 0;
   for (const { twin, children, reason, v3Records } of readSharedTwins(db)) {
-    const shared = new SharedTwin(parseChildren(children), reason);
+    const stored = parseChildren(children);
+    const shared = new SharedTwin(membersOf(4, stored), reason);
     for (const [v3Record, v3Children] of v3Records) {
       assertGoing();
       const v3 = parseChildren(v3Children);
-      const rows = shared.judge(v3);
+      const rows = shared.judge(membersOf(3, v3));
       for (const row of rows) save(v3Record, twin, row);
       const decided = decisions.ofChildren.get(Number(v3Record)) ?? [];
-      for (const [line, verdict] of shared.judgeDecisions(v3, rows, decided)) {
-        decisions.verdicts.set(line, verdict);
-      }
+      if (decided.length === 0) continue;
+      const both = { v3, v4: stored, parentsMatched: false };
+      const { verdicts } = decideChildren({ v3: rows, v4: [] }, both, decided);
+      for (const [line, verdict] of verdicts) decisions.verdicts.set(line, verdict);
     }
     for (const row of shared.listUnclaimed()) save(null, twin, row);
-    claimed += shared.claimed;
+    claimed += shared.claimed.size;
   }
   return claimed;
 }
@@ -49,101 +70,87 @@ interface SharedPairs {
   readonly v3Records: Iterable<readonly [v3Record: bigint, children: string]>;
 }
 
+/** Row by row: nothing can be written while a query is read. */
 function* readSharedTwins(db: Db): Generator<SharedPairs> {
-  db.exec(`
-    CREATE TEMP TABLE shared_pair(
-      v4_record_id INTEGER NOT NULL, v3_record_id INTEGER NOT NULL, PRIMARY KEY (v4_record_id, v3_record_id)
-    ) STRICT, WITHOUT ROWID;
-    INSERT INTO shared_pair SELECT v4_record_id, v3_record_id FROM pair WHERE is_shared;
-  `);
   const readTwin = db
     .prepare<[bigint], [twin: bigint, children: string, reason: string]>(`
       SELECT id, ifnull(children, '[]'), iif(deleted, 'deleted_in_both', 'deleted_in_v3')
-        FROM record WHERE id = (SELECT min(v4_record_id) FROM shared_pair WHERE v4_record_id > ?)`)
+        FROM record WHERE id = (SELECT min(v4_record_id) FROM pair WHERE is_shared AND v4_record_id > ?)`)
     .raw();
-  const readNext = db
+  const readV3 = db
     .prepare<[bigint, bigint], [v3Record: bigint, children: string]>(`
-      SELECT record.id, ifnull(record.children, '[]')
-        FROM shared_pair CROSS JOIN record ON record.id = v3_record_id
-        WHERE v4_record_id = ? AND v3_record_id > ? ORDER BY v3_record_id LIMIT 1`)
+      SELECT record.id, ifnull(record.children, '[]') FROM pair CROSS JOIN record ON record.id = v3_record_id
+        WHERE is_shared AND v4_record_id = ? AND v3_record_id > ? ORDER BY v3_record_id LIMIT 1`)
     .raw();
-  function* readV3(twin: bigint): Generator<[v3Record: bigint, children: string]> {
-    for (let row = readNext.get(twin, 0n); row !== undefined; row = readNext.get(twin, row[0])) yield row;
+  function* walkV3(twin: bigint): Generator<[v3Record: bigint, children: string]> {
+    for (let row = readV3.get(twin, 0n); row !== undefined; row = readV3.get(twin, row[0])) yield row;
   }
   for (let row = readTwin.get(0n); row !== undefined; row = readTwin.get(row[0])) {
     const [twin, children, reason] = row;
-    yield { twin, children, reason, v3Records: readV3(twin) };
+    yield { twin, children, reason, v3Records: walkV3(twin) };
   }
 }
 
-function prepareSave(db: Db): (v3Record: bigint | null, twin: bigint, row: ChildRow) => void {
-  const insert = db.prepare('INSERT INTO shared_child VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)');
-  return (v3Record, twin, [, path, v3SvcId, v4SvcId, key, status, reason, by, evidence, conflict]) => {
-    const ids = [v3SvcId, v4SvcId].map((id) => (id === null ? null : BigInt(id)));
-    insert.run(v3Record, twin, path, ...ids, key, status, reason, by, evidence, BigInt(conflict));
-  };
+/** The V4 children of one field and key. */
+interface V4Group {
+  readonly members: readonly ChildMember[];
+  readonly side: V4Side<ChildMember>;
+  readonly named: Sharing;
+  /** The V3 children of the last list that had the key: an evidence of V4 children names these. */
+  last: readonly ChildMember[];
 }
 
 /**
- * Judges the children of one V4 record against those of each V3 record that became it. Children are only compared with
- * those of their own path and key, so each list costs what it holds and not what the twin holds.
+ * Judges the children of one V4 record against those of each V3 record that became it. What V4 has under a key is looked
+ * through once, so that each list costs what it holds and not what the twin holds.
  */
 class SharedTwin {
-  readonly #children: readonly StoredChild[];
-  readonly #byKey = new Map<string, StoredChild[]>();
-  readonly #reason: string;
-  /** Rows of V4 children that a list left over, with evidence if any list gave some: the last one. */
-  readonly #leftOver = new Map<string, ChildRow>();
-  readonly #claimed = new Set<string>();
+  readonly #groups: ReadonlyMap<string, V4Group>;
+  readonly #outcome: ReturnType<typeof inheritOutcome>;
+  /** The V4 children that V3 ones became. */
+  readonly claimed = new Set<ChildMember>();
 
-  constructor(children: readonly StoredChild[], reason: string) {
-    this.#children = children;
-    this.#reason = reason;
-    for (const child of children) {
-      const known = this.#byKey.get(keyOf(child));
-      if (known === undefined) this.#byKey.set(keyOf(child), [child]);
-      else known.push(child);
-    }
-  }
-
-  get claimed(): number {
-    return this.#claimed.size;
+  constructor(children: readonly ChildMember[], reason: string) {
+    const groupOf = (members: readonly ChildMember[]): V4Group => ({
+      members,
+      side: describeV4(members),
+      named: nameChildren(members),
+      last: [],
+    });
+    this.#groups = new Map([...groupChildren(children)].map(([place, members]) => [place, groupOf(members)]));
+    this.#outcome = inheritOutcome(reason);
   }
 
   /** The rows of a V3 record's children. */
-  judge(v3: readonly StoredChild[]): readonly ChildRow[] {
-    const keys = new Set(v3.filter(([, , key]) => key !== null).map(keyOf));
-    const candidates = [...keys].flatMap((key) => this.#byKey.get(key) ?? []);
-    const rows = judgeChildren(v3, candidates, this.#reason);
-    for (const [, path, , v4SvcId] of rows.v3) if (v4SvcId !== null) this.#claimed.add(`${path} ${v4SvcId}`);
-    for (const row of rows.v4)
-      if (row[EVIDENCE] !== null) this.#leftOver.set(`${row[PATH]} ${row[V4_ID]}`, row);
-    return rows.v3;
-  }
-
-  judgeDecisions(
-    v3: readonly StoredChild[],
-    rows: readonly ChildRow[],
-    decisions: readonly Decision[],
-  ): ReadonlyMap<number, DecisionVerdict> {
-    if (decisions.length === 0) return new Map();
-    const children = { v3, v4: this.#children, parentsMatched: false };
-    return decideChildren({ v3: rows, v4: [] }, children, decisions).verdicts;
+  judge(children: readonly ChildMember[]): ChildRow[] {
+    return [...groupChildren(children)].flatMap(([place, members]) => {
+      const group = members[0]?.key === null ? undefined : this.#groups.get(place);
+      if (group !== undefined) group.last = members;
+      const { named, side } = group ?? NO_V4;
+      const evidenceOf = prepareEvidence(() => ({ ...named, v3Live: nameChildren(members).v3Live }));
+      const verdicts = judgeV3Members(members, side);
+      return members.flatMap((child, at) => {
+        const verdict = verdicts[at];
+        if (verdict === undefined) return [];
+        if (verdict.kind === 'pair') this.claimed.add(verdict.twin);
+        return [rowOf(child, verdict, this.#outcome, evidenceOf(child, verdict))];
+      });
+    });
   }
 
   /** The rows of V4 children that no V3 child became. */
-  listUnclaimed(): readonly ChildRow[] {
-    const nameOf = (row: ChildRow) => `${row[PATH]} ${row[V4_ID]}`;
-    return judgeChildren([], this.#children, this.#reason)
-      .v4.filter((row) => !this.#claimed.has(nameOf(row)))
-      .map((row) => this.#leftOver.get(nameOf(row)) ?? row);
+  listUnclaimed(): ChildRow[] {
+    return [...this.#groups.values()].flatMap(({ members, last }) => {
+      const all = [...members, ...last];
+      const evidenceOf = prepareEvidence(() => nameChildren(all));
+      const verdicts = judgeGroup(all);
+      return members.flatMap((child, at) => {
+        const verdict = verdicts[at];
+        if (verdict === undefined || this.claimed.has(child)) return [];
+        return [rowOf(child, verdict, this.#outcome, evidenceOf(child, verdict))];
+      });
+    });
   }
 }
 
-const PATH = 1;
-const V4_ID = 3;
-const EVIDENCE = 8;
-
-function keyOf([path, , key]: StoredChild): string {
-  return `${path}\0${key}`;
-}
+const NO_V4: Pick<V4Group, 'named' | 'side'> = { named: nameChildren([]), side: describeV4([]) };
