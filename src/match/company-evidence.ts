@@ -1,7 +1,7 @@
 import { compareFacts, splitFacts } from '../api/facts.js';
 import type { Db } from '../store/open.js';
 import { type Bucket, FactIndex } from './fact-index.js';
-import { type Keyed, walkKeyed } from './keyed.js';
+import { type KeyedRecord, walkKeyed } from './keyed.js';
 import type { CompanyEvidence, Uncounted } from './pair-companies.js';
 
 /**
@@ -111,10 +111,10 @@ function readEqualIds(db: Db): [v3: number, v4: number][] {
 }
 
 /** The records of one key, by company. */
-type RecordsByCompany = ReadonlyMap<number, readonly Keyed[]>;
+type RecordsByCompany = ReadonlyMap<number, readonly KeyedRecord[]>;
 
-function sidesOf(group: readonly Keyed[]): [v3: RecordsByCompany, v4: RecordsByCompany] {
-  const sides = [new Map<number, Keyed[]>(), new Map<number, Keyed[]>()] as const;
+function sidesOf(group: readonly KeyedRecord[]): [v3: RecordsByCompany, v4: RecordsByCompany] {
+  const sides = [new Map<number, KeyedRecord[]>(), new Map<number, KeyedRecord[]>()] as const;
   for (const one of group) {
     if (!one.inFull) continue;
     const side = sides[one.gen === 3 ? 0 : 1];
@@ -192,11 +192,11 @@ type KeyVerdict = ReturnType<typeof compareFacts> | 'unknown';
 const COMPARED_SINGLY = 4096;
 
 /** A key agrees if any of its records do. */
-function compareRecords(a: readonly Keyed[], b: readonly Keyed[]): KeyVerdict {
+function compareRecords(a: readonly KeyedRecord[], b: readonly KeyedRecord[]): KeyVerdict {
   return a.length * b.length <= COMPARED_SINGLY ? compareSingly(a, b) : compareMany(a, b);
 }
 
-function compareSingly(a: readonly Keyed[], b: readonly Keyed[]): KeyVerdict {
+function compareSingly(a: readonly KeyedRecord[], b: readonly KeyedRecord[]): KeyVerdict {
   let best: KeyVerdict = 'incomparable';
   for (const one of a) {
     for (const other of b) {
@@ -209,7 +209,7 @@ function compareSingly(a: readonly Keyed[], b: readonly Keyed[]): KeyVerdict {
   return best;
 }
 
-function compareMany(a: readonly Keyed[], b: readonly Keyed[]): KeyVerdict {
+function compareMany(a: readonly KeyedRecord[], b: readonly KeyedRecord[]): KeyVerdict {
   const index = new FactIndex(b);
   let isCrowded = false;
   for (const facts of new Set(a.map((one) => one.facts))) {

@@ -3,7 +3,7 @@ import { saveDecisionResults } from '../store/decisions.js';
 import type { Db } from '../store/open.js';
 import { renderDecided } from './group-evidence.js';
 import { type DecisionVerdict, judgeDecision, type NamedObject } from './judge-decision.js';
-import { pairedModelSql } from './paired-models.js';
+import { pairedModelSql } from './scope.js';
 
 /** The decisions of a remap under way, and what became of them so far. */
 export interface Decisions {

@@ -1,78 +1,114 @@
+import { prepareInsertRows, type Value } from '../store/insert-rows.js';
 import type { Db } from '../store/open.js';
 import { nameSharing, renderSharing, type Sharing } from './group-evidence.js';
-import { type GroupVerdict, judgeGroup } from './judge-group.js';
-import { type Keyed, walkKeyed } from './keyed.js';
-import { pairedModelId } from './paired-models.js';
-import { PairCollector } from './pairs.js';
+import { type GroupVerdict, judgeGroup, pairReason } from './judge-group.js';
+import { type KeyedRecord, walkKeyed } from './keyed.js';
+import { groupBy } from './pair-companies.js';
+import { pairedModelId } from './scope.js';
 
 /**
- * Judges all records by paired model and key. Pairs go to `pair`; records that share their key go to `group_verdict`, with the
- * evidence that names the others. One without either has a key that the other generation lacks, or is not compared.
+ * Judges all records by paired model and key:
+ *
+ * - `pair` has a row for each V3 record that became a V4 record. `reason` is that of its row in the remap (null: both are
+ *   live); `is_shared`: other V3 records became the same V4 record, which only deleted ones do; `evidence`: of decisions
+ * - `claimed_record` holds the V4 records of these pairs
+ * - `group_verdict` has the records that share their key and are in no pair, with the evidence that names the others
+ *
+ * A record in none of them has a key that the other generation lacks, or is not compared.
  */
 export function joinRecords(db: Db, assertGoing: () => void): void {
-  db.exec(
-    'CREATE TEMP TABLE group_verdict(record_id INTEGER PRIMARY KEY, kind TEXT NOT NULL, evidence TEXT NOT NULL) STRICT',
-  );
+  db.exec(`
+    CREATE TEMP TABLE found_pair(
+      v3_record_id INTEGER NOT NULL, v4_record_id INTEGER NOT NULL, paired_model_id INTEGER NOT NULL, reason TEXT,
+      matched_by TEXT NOT NULL, is_shared INTEGER NOT NULL
+    ) STRICT;
+    CREATE TEMP TABLE pair(
+      v3_record_id INTEGER PRIMARY KEY, v4_record_id INTEGER NOT NULL, paired_model_id INTEGER NOT NULL, reason TEXT,
+      matched_by TEXT NOT NULL, is_shared INTEGER NOT NULL, evidence TEXT
+    ) STRICT;
+    CREATE TEMP TABLE claimed_record(id INTEGER PRIMARY KEY) STRICT;
+    CREATE TEMP TABLE group_verdict(record_id INTEGER PRIMARY KEY, kind TEXT NOT NULL, evidence TEXT NOT NULL) STRICT;
+  `);
   const scopeOf = prepareScopeOf(db);
-  const pairs = new PairCollector(db);
-  const save = prepareSave(db);
+  const pairs = prepareSavePairs(db);
+  const saveVerdicts = prepareSaveVerdicts(db);
   walkKeyed(db, { facts: false, assertGoing }, (group, model) => {
-    for (const [pairedModel, members] of groupByScope(group, (one) => scopeOf(model, one))) {
+    for (const [pairedModel, members] of groupBy(group, (one) => scopeOf(model, one))) {
+      if (pairedModel === null) continue;
       const verdicts = judgeGroup(members);
       pairs.add(members, verdicts, pairedModel);
-      for (const [at, verdict] of verdicts.entries()) {
-        const one = members[at];
-        if (one !== undefined) save(one, verdict, members);
-      }
+      saveVerdicts(members, verdicts);
     }
   });
-  pairs.save();
+  pairs.flush();
+  // as they are found, by key, each would need another page of the table
+  db.exec(`
+    INSERT INTO pair SELECT *, NULL FROM found_pair ORDER BY v3_record_id;
+    INSERT INTO claimed_record SELECT DISTINCT v4_record_id FROM found_pair ORDER BY v4_record_id;
+    DROP TABLE found_pair;
+  `);
 }
 
 /** Makes the function that returns the paired model in which a record's key is compared; null: it is not compared. */
-function prepareScopeOf(db: Db): (model: number, one: Keyed) => number | null {
-  const pairOf = new Map(
-    readNumbers(db, 'SELECT id, paired_id FROM scope_v3_company WHERE paired_id IS NOT NULL').map(
-      ([id = 0, paired = 0]) => [id, paired],
-    ),
+function prepareScopeOf(db: Db): (model: number, one: KeyedRecord) => number | null {
+  const read = (sql: string) => db.prepare(sql).raw().safeIntegers(false).all() as [number, number][];
+  const pairedCompany = new Map(
+    read('SELECT id, paired_id FROM scope_v3_company WHERE paired_id IS NOT NULL'),
   );
-  const absent = new Set(readNumbers(db, 'SELECT id FROM paired_model WHERE v4_absent').map(([id]) => id));
+  const absent = new Set(read('SELECT id FROM paired_model WHERE v4_absent').map(([id]) => id));
   return (model, { gen, company }) => {
-    const v4Company = gen === 4 ? company : pairOf.get(company);
-    if (v4Company === undefined) return null;
-    const id = pairedModelId(model, v4Company);
-    return absent.has(id) ? null : id;
+    const v4Company = gen === 4 ? company : pairedCompany.get(company);
+    const id = v4Company === undefined ? null : pairedModelId(model, v4Company);
+    return id === null || absent.has(id) ? null : id;
   };
 }
 
-function readNumbers(db: Db, sql: string): number[][] {
-  return db.prepare(sql).raw().safeIntegers(false).all() as number[][];
+type Members = readonly KeyedRecord[];
+type Verdicts = readonly GroupVerdict<KeyedRecord>[];
+
+/** Pairs that wait to be inserted together. */
+const WAITING = 512;
+
+function prepareSavePairs(db: Db) {
+  const insert = prepareInsertRows(db, 'INSERT INTO found_pair', 6);
+  let waiting: (readonly Value[])[] = [];
+  const flush = (): void => {
+    insert(waiting.length, (values, to, at) => {
+      for (const [column, value] of waiting[at]?.entries() ?? []) values[to + column] = value;
+    });
+    waiting = [];
+  };
+  const add = (members: Members, verdicts: Verdicts, pairedModel: number): void => {
+    const times = members.length > 2 ? countPairs(verdicts) : null;
+    for (const [at, verdict] of verdicts.entries()) {
+      const one = members[at];
+      if (one === undefined || verdict.kind !== 'pair') continue;
+      const { twin, by } = verdict;
+      const isShared = (times?.get(twin) ?? 1) > 1 ? 1 : 0;
+      waiting.push([one.id, twin.id, pairedModel, pairReason(one.deleted, twin.deleted), by, isShared]);
+    }
+    if (waiting.length >= WAITING) flush();
+  };
+  return { add, flush };
 }
 
-function groupByScope(
-  group: readonly Keyed[],
-  scopeOf: (one: Keyed) => number | null,
-): ReadonlyMap<number, readonly Keyed[]> {
-  const groups = new Map<number, Keyed[]>();
-  for (const one of group) {
-    const scope = scopeOf(one);
-    if (scope === null) continue;
-    const members = groups.get(scope);
-    if (members === undefined) groups.set(scope, [one]);
-    else members.push(one);
-  }
-  return groups;
+/** How many pairs each twin is in. */
+function countPairs(verdicts: Verdicts): ReadonlyMap<KeyedRecord, number> {
+  const times = new Map<KeyedRecord, number>();
+  for (const one of verdicts) if (one.kind === 'pair') times.set(one.twin, (times.get(one.twin) ?? 0) + 1);
+  return times;
 }
 
-function prepareSave(db: Db): (one: Keyed, verdict: GroupVerdict<Keyed>, members: readonly Keyed[]) => void {
+function prepareSaveVerdicts(db: Db): (members: Members, verdicts: Verdicts) => void {
   const insert = db.prepare('INSERT INTO group_verdict VALUES (?, ?, ?)');
   const readId = db.prepare<[number], bigint>('SELECT svc_id FROM record WHERE id = ?').pluck();
-  let named: { readonly members: readonly Keyed[]; readonly sharing: Sharing } | null = null;
-  return (one, { kind }, members) => {
-    if (kind === 'pair' || kind === 'claimed' || kind === 'absent') return;
-    if (named?.members !== members) {
-      named = { members, sharing: nameSharing(members, ({ id }) => readId.get(id) ?? 0n) };
+  return (members, verdicts) => {
+    let sharing: Sharing | undefined;
+    for (const [at, { kind }] of verdicts.entries()) {
+      const one = members[at];
+      if (one === undefined || kind === 'pair' || kind === 'claimed' || kind === 'absent') continue;
+      sharing ??= nameSharing(members, ({ id }) => readId.get(id) ?? 0n);
+      insert.run(one.id, kind, renderSharing(kind, one.gen, sharing));
     }
-    insert.run(one.id, kind, renderSharing(kind, one.gen, named.sharing));
   };
 }

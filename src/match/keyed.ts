@@ -2,7 +2,7 @@ import { itemPattern, PLAIN, parseItems } from '../json/stored-lists.js';
 import type { Db } from '../store/open.js';
 
 /** A record with a key, as the walk over all keys meets it. */
-export interface Keyed {
+export interface KeyedRecord {
   readonly gen: 3 | 4;
   /** The id of its company in `scope_v3_company` or `scope_v4_company`. */
   readonly company: number;
@@ -42,42 +42,6 @@ export function saveKeyed(db: Db): void {
   `);
 }
 
-/**
- * Walks `keyed_record` in its order and hands over the records of each key of a model, ordered by company. `onGroup` may write to the database.
- */
-export function walkKeyed(
-  db: Db,
-  wanted: { readonly facts: boolean; readonly assertGoing?: () => void },
-  onGroup: (group: readonly Keyed[], model: number, key: string) => void,
-): void {
-  const facts = wanted.facts ? 'facts' : `''`;
-  const read = db
-    .prepare<[bigint, bigint], string>(`
-      SELECT json_group_array(json_array(
-          model_id, platform_id, company, read_in_full, deleted, generation, record_id, unique_id, ${facts}))
-        FROM (SELECT * FROM keyed_record WHERE position BETWEEN ? AND ? ORDER BY position)`)
-    .pluck();
-  let group: Keyed[] = [];
-  let ofModel = 0;
-  let ofKey = '';
-  for (let at = 1; ; at += CHUNK) {
-    wanted.assertGoing?.();
-    const rows = parseItems(read.get(BigInt(at), BigInt(at + CHUNK - 1)) ?? '[]', ROW, rowOf);
-    for (const row of rows) {
-      const [model, key] = row;
-      if (model !== ofModel || key !== ofKey) {
-        if (group.length > 0) onGroup(group, ofModel, ofKey);
-        group = [];
-        ofModel = model;
-        ofKey = key;
-      }
-      group.push(keyedOf(row));
-    }
-    if (rows.length < CHUNK) break;
-  }
-  if (group.length > 0) onGroup(group, ofModel, ofKey);
-}
-
 type KeyedRow = readonly [
   model: number,
   key: string,
@@ -96,27 +60,37 @@ const ROW = itemPattern(
 
 function rowOf(found: RegExpExecArray): KeyedRow {
   const [, model, key = '', company, inFull, deleted, generation, id, uid = null, facts = ''] = found;
-  return [
-    Number(model),
-    key,
-    Number(company),
-    Number(inFull),
-    Number(deleted),
-    Number(generation),
-    Number(id),
-    uid,
-    facts,
-  ];
+  const place = [Number(model), key, Number(company)] as const;
+  return [...place, Number(inFull), Number(deleted), Number(generation), Number(id), uid, facts];
 }
 
-function keyedOf([, , company, inFull, deleted, generation, id, uid, facts]: KeyedRow): Keyed {
-  return {
-    gen: generation === 3 ? 3 : 4,
-    company,
-    deleted: deleted === 1,
-    inFull: inFull === 1,
-    id,
-    uid,
-    facts,
-  };
+/** Walks `keyed_record` in its order and hands over the records of each key of a model, ordered by company. */
+export function walkKeyed(
+  db: Db,
+  wanted: { readonly facts: boolean; readonly assertGoing?: () => void },
+  onGroup: (group: readonly KeyedRecord[], model: number) => void,
+): void {
+  const read = db
+    .prepare<[bigint, bigint], string>(`
+      SELECT json_group_array(json_array(model_id, platform_id, company, read_in_full, deleted, generation, record_id,
+          unique_id, ${wanted.facts ? 'facts' : "''"}))
+        FROM (SELECT * FROM keyed_record WHERE position BETWEEN ? AND ? ORDER BY position)`)
+    .pluck();
+  let group: KeyedRecord[] = [];
+  let [ofModel, ofKey] = [0, ''];
+  for (let at = 1; ; at += CHUNK) {
+    wanted.assertGoing?.();
+    const rows = parseItems(read.get(BigInt(at), BigInt(at + CHUNK - 1)) ?? '[]', ROW, rowOf);
+    for (const [model, key, company, inFull, deleted, generation, id, uid, facts] of rows) {
+      if (model !== ofModel || key !== ofKey) {
+        if (group.length > 0) onGroup(group, ofModel);
+        group = [];
+        [ofModel, ofKey] = [model, key];
+      }
+      const gen = generation === 3 ? 3 : 4;
+      group.push({ gen, company, deleted: deleted === 1, inFull: inFull === 1, id, uid, facts });
+    }
+    if (rows.length < CHUNK) break;
+  }
+  if (group.length > 0) onGroup(group, ofModel);
 }

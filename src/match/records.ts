@@ -1,8 +1,7 @@
 import type { Config } from '../config/config.js';
 import type { Db } from '../store/open.js';
 import { joinRecords } from './join-records.js';
-import { createPairedModels, pairedModelSql } from './paired-models.js';
-import { createPairs } from './pairs.js';
+import { createPairedModels, pairedModelSql } from './scope.js';
 
 /**
  * Gives every record its outcome. What V3 records became is in `pair`; `record_outcome` has one row for each V3 record
@@ -12,7 +11,6 @@ import { createPairs } from './pairs.js';
 export function matchRecords(db: Db, config: Config, assertGoing: () => void): void {
   createPairedModels(db, config);
   createViews(db);
-  createPairs(db);
   joinRecords(db, assertGoing);
   saveV3Outcomes(db);
   saveV4Outcomes(db);

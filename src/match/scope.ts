@@ -97,3 +97,93 @@ function isV4Full(db: Db): boolean {
     .get();
   return listed !== 0n && missing === undefined;
 }
+
+/**
+ * A row of `paired_model` is one model of one company pair, the scope inside which keys are compared. Its id is computed,
+ * not looked up: model × 10,000,000 + V4 company, both by their ids in the scope tables. There are fewer companies than
+ * that, and a V4 company is in at most one pair, so the ids are unique.
+ */
+const MODEL_STRIDE = 10_000_000;
+
+export function pairedModelId(modelId: number, v4CompanyId: number): number {
+  return modelId * MODEL_STRIDE + v4CompanyId;
+}
+
+/** The same of two SQL expressions. */
+export function pairedModelSql(modelId: string, v4CompanyId: string): string {
+  return `${modelId} * ${MODEL_STRIDE} + ${v4CompanyId}`;
+}
+
+/**
+ * Creates `paired_model`, with what is known of the streams on both sides, and what is known of the V4 companies in them:
+ * where their history starts (`backfill_window`) and which of them hold no record at all (`inert_company`).
+ */
+export function createPairedModels(db: Db, config: Config): void {
+  db.exec(`
+    CREATE TEMP TABLE paired_model(
+      id INTEGER PRIMARY KEY, model_id INTEGER NOT NULL, v3_company INTEGER NOT NULL, v4_company INTEGER NOT NULL,
+      v3_read_in_full INTEGER NOT NULL, v4_read_in_full INTEGER NOT NULL, v4_absent INTEGER NOT NULL,
+      pair_is_final INTEGER NOT NULL, v3_read_until_ms INTEGER
+    ) STRICT;
+    INSERT INTO paired_model
+      SELECT ${pairedModelSql('model.id', 'v4_company.id')}, model.id, v3_company.id, v4_company.id,
+        ifnull((SELECT min(read_in_full) ${V3_STREAMS}), 0),
+        NOT model.in_v4 OR ifnull((SELECT read_in_full ${V4_STREAM}), 0),
+        NOT model.in_v4 OR ifnull((SELECT absent ${V4_STREAM}), 0),
+        v3_company.scope_complete OR v3_company.matched_by = 'file',
+        (SELECT min(read_until_ms) ${V3_STREAMS})
+      FROM scope_v3_company AS v3_company JOIN scope_v4_company AS v4_company ON v4_company.id = v3_company.paired_id
+        JOIN scope_model AS model;
+  `);
+  saveWindows(db, config.backfill);
+  saveInertCompanies(db);
+}
+
+/** The streams that a V3 company's records of a model are in, and the one of its V4 company. */
+const V3_STREAMS = `
+  FROM scope_stream WHERE generation = 3 AND model_id = model.id AND region = v3_company.region
+    AND (company_id IS NULL OR company_id = v3_company.company_id)`;
+const V4_STREAM = `
+  FROM scope_stream WHERE generation = 4 AND model_id = model.id AND company_id = v4_company.company_id`;
+
+/** Dated V4 records a company needs before the start of its window is inferred from them. */
+const DATES_TO_INFER = 20;
+
+/**
+ * The window's start: as configured, else the earliest latest date among the V4 company's records. A configured start
+ * that is relative to now moves on while V4 stays as it was, so an earlier date seen in V4 wins over it.
+ */
+function saveWindows(db: Db, { sinceMs, isRelative = false }: Config['backfill']): void {
+  db.exec(`
+    CREATE TEMP TABLE backfill_window(
+      v4_company INTEGER PRIMARY KEY, start_ms INTEGER NOT NULL, inferred INTEGER NOT NULL
+    ) STRICT`);
+  if (sinceMs !== null) {
+    db.prepare('INSERT INTO backfill_window SELECT id, ?, 0 FROM scope_v4_company').run(BigInt(sinceMs));
+  }
+  if (sinceMs !== null && !isRelative) return;
+  db.exec(`
+    INSERT INTO backfill_window
+      SELECT v4_company.id, min(record.latest_ms), 1
+        FROM scope_stream JOIN record USING (stream_id)
+        JOIN scope_v4_company AS v4_company ON v4_company.company_id = scope_stream.company_id
+        WHERE generation = 4 AND record.latest_from = 'platform'
+        GROUP BY v4_company.id HAVING count(*) >= ${DATES_TO_INFER}
+      ON CONFLICT (v4_company) DO UPDATE SET start_ms = excluded.start_ms, inferred = 1
+        WHERE excluded.start_ms < start_ms;
+  `);
+}
+
+/** Listed V4 companies of which every stream is known, read in full or absent, and none holds a record. */
+function saveInertCompanies(db: Db): void {
+  const streams = 'FROM scope_stream WHERE generation = 4 AND scope_stream.company_id = company.company_id';
+  db.exec(`
+    CREATE TEMP TABLE inert_company(v4_company INTEGER PRIMARY KEY) STRICT;
+    INSERT INTO inert_company
+      SELECT company.id FROM scope_v4_company AS company JOIN v4_company AS listed USING (company_id)
+        WHERE NOT EXISTS (SELECT 1 ${streams} AND NOT read_in_full)
+          AND (SELECT count(*) ${streams}) = (SELECT sum(in_v4) FROM scope_model)
+          AND NOT EXISTS (SELECT 1 ${streams}
+            AND EXISTS (SELECT 1 FROM record WHERE record.stream_id = scope_stream.stream_id));
+  `);
+}
