@@ -96,23 +96,20 @@ function buildInTransaction(options: RemapOptions): RemapSummary {
   const tally = prepareTally(db);
   const digests = step('digest the remap', () => digestRemap(db, tally.add));
   const { counts, ...found } = tally.finish();
-  const claimed = { records: countClaimed(db), children: children.claimed };
+  const claimed = { records: countRows(db, 'claimed_record'), children: children.claimed };
   const conservation = step('check every record is accounted for', () => assertConserved(db, found, claimed));
   const run = db
     .prepare("INSERT INTO remap_run(built_at, sha256, export_seq, counts) VALUES (?, '', ?, ?)")
     .run(new Date(clock.now()).toISOString(), readExportSeq(db), JSON.stringify(counts));
   const sha256 = sealRun(db, BigInt(run.lastInsertRowid), digests);
-  return { ...conservation, sha256, counts, unfinishedStreams: countUnfinished(db) };
+  const unfinishedStreams = countRows(db, "stream WHERE state IN ('running', 'failed')");
+  return { ...conservation, sha256, counts, unfinishedStreams };
 }
 
 const STEPS = 12;
 
-function countClaimed(db: Db): number {
-  return Number(db.prepare('SELECT count(*) FROM claimed_record').pluck().get());
-}
-
-function countUnfinished(db: Db): number {
-  return Number(db.prepare(`SELECT count(*) FROM stream WHERE state IN ('running', 'failed')`).pluck().get());
+function countRows(db: Db, from: string): number {
+  return Number(db.prepare(`SELECT count(*) FROM ${from}`).pluck().get());
 }
 
 function dropTemporary(db: Db): void {

@@ -2,7 +2,7 @@ import { SvcError } from '../errors.js';
 import type { Db } from '../store/open.js';
 
 /** What the rows of a remap amount to. */
-export interface Tally {
+export interface RemapTally {
   /** Rows by `status` or `status/reason`, by name. */
   readonly counts: Readonly<Record<string, number>>;
   readonly rows: number;
@@ -33,37 +33,30 @@ interface KindRow {
 }
 
 /** Counts the rows of a remap as they are read; `finish` gives what they amount to. */
-export function prepareTally(db: Db): { add: (from: bigint, to: bigint) => void; finish: () => Tally } {
-  const running = { counts: new Map<string, number>(), v3: noRows(), v4Only: noRows(), rows: 0, open: 0 };
+export function prepareTally(db: Db): { add: (from: bigint, to: bigint) => void; finish: () => RemapTally } {
   const read = db.prepare<[bigint, bigint], KindRow>(KINDS);
+  const counts = new Map<string, number>();
+  const [v3, v4Only] = [
+    { records: 0, children: 0 },
+    { records: 0, children: 0 },
+  ];
+  let [total, open] = [0, 0];
   return {
     add: (from, to) => {
-      for (const kind of read.all(from, to)) addKind(running, kind);
+      for (const { status, reason, isRecord, hasV3, hasV4, n } of read.all(from, to)) {
+        const rows = Number(n);
+        const name = reason === null ? status : `${status}/${reason}`;
+        counts.set(name, (counts.get(name) ?? 0) + rows);
+        total += rows;
+        (hasV3 === 1n ? v3 : v4Only)[isRecord === 1n ? 'records' : 'children'] += rows;
+        if (reason === 'absent' || (status === 'matched' && hasV3 * hasV4 === 0n)) open += rows;
+      }
     },
     finish: () => {
-      const sorted = [...running.counts].sort(([a], [b]) => (a < b ? -1 : 1));
-      return { ...running, counts: Object.fromEntries(sorted) };
+      const sorted = [...counts].sort(([a], [b]) => (a < b ? -1 : 1));
+      return { counts: Object.fromEntries(sorted), rows: total, v3, v4Only, open };
     },
   };
-}
-
-interface Running {
-  readonly counts: Map<string, number>;
-  readonly v3: ReturnType<typeof noRows>;
-  readonly v4Only: ReturnType<typeof noRows>;
-  rows: number;
-  open: number;
-}
-
-const noRows = () => ({ records: 0, children: 0 });
-
-function addKind(running: Running, { status, reason, isRecord, hasV3, hasV4, n }: KindRow): void {
-  const rows = Number(n);
-  const name = reason === null ? status : `${status}/${reason}`;
-  running.counts.set(name, (running.counts.get(name) ?? 0) + rows);
-  running.rows += rows;
-  running[hasV3 === 1n ? 'v3' : 'v4Only'][isRecord === 1n ? 'records' : 'children'] += rows;
-  if (reason === 'absent' || (status === 'matched' && hasV3 * hasV4 === 0n)) running.open += rows;
 }
 
 export interface Conservation {
@@ -80,7 +73,7 @@ export interface Conservation {
  *
  * @throws SvcError `internal`: a remap that breaks this is a bug and is never shown
  */
-export function assertConserved(db: Db, tally: Omit<Tally, 'counts'>, claimed: Kinds): Conservation {
+export function assertConserved(db: Db, tally: Omit<RemapTally, 'counts'>, claimed: Kinds): Conservation {
   const found = readFound(db);
   const { v3, v4Only, rows, open } = tally;
   const seen = {
@@ -101,11 +94,6 @@ function readFound(db: Db): Record<string, number> {
   const count = (generation: 3 | 4) => `
     ifnull(sum(generation = ${generation}), 0) AS v${generation}Records,
     ifnull(sum(iif(generation = ${generation}, json_array_length(children), 0)), 0) AS v${generation}Children`;
-  const found = db
-    .prepare<[], Record<string, number>>(
-      `SELECT ${count(3)}, ${count(4)} FROM record CROSS JOIN scope_stream USING (stream_id)`,
-    )
-    .safeIntegers(false)
-    .get();
-  return { ...found };
+  const sql = `SELECT ${count(3)}, ${count(4)} FROM record CROSS JOIN scope_stream USING (stream_id)`;
+  return { ...db.prepare<[], Record<string, number>>(sql).safeIntegers(false).get() };
 }

@@ -30,37 +30,32 @@ function assertNamedExist(db: Db, named: readonly NamedPair[]): void {
   const known = db.prepare('SELECT 1 FROM scope_v4_company WHERE company_id = ?');
   for (const { v4CompanyId } of named) {
     if (known.get(v4CompanyId) !== undefined) continue;
-    throw new SvcError(
-      'bad_input',
-      `The companies file names V4 company ${v4CompanyId}, which V4 does not list.`,
-      {
-        hint: 'Correct the file, or export V4 again if the company is new.',
-      },
-    );
+    const text = `The companies file names V4 company ${v4CompanyId}, which V4 does not list.`;
+    throw new SvcError('bad_input', text, {
+      hint: 'Correct the file, or export V4 again if the company is new.',
+    });
   }
 }
 
 function readCompanies(db: Db, generation: 3 | 4): CompanySide[] {
   const region = generation === 3 ? 'region' : "''";
-  const rows = db
-    .prepare(`SELECT id, ${region}, company_id, scope_complete FROM scope_v${generation}_company ORDER BY id`)
+  return db
+    .prepare<[], [bigint, string, bigint, bigint]>(
+      `SELECT id, ${region}, company_id, scope_complete FROM scope_v${generation}_company ORDER BY id`,
+    )
     .raw()
-    .all();
-  return (rows as [bigint, string, bigint, bigint][]).map(([id, name, companyId, scopeFull]) => ({
-    id: Number(id),
-    region: name,
-    companyId,
-    scopeFull: scopeFull === 1n,
-  }));
+    .all()
+    .map(([id, name, companyId, scopeFull]) => {
+      return { id: Number(id), region: name, companyId, scopeFull: scopeFull === 1n };
+    });
 }
 
 function savePairing(db: Db, pairing: Pairing): void {
-  const update3 = db.prepare('UPDATE scope_v3_company SET paired_id = ?, matched_by = ? WHERE id = ?');
-  for (const [id, { v4, matchedBy }] of pairing.v3)
-    update3.run(v4 === null ? null : BigInt(v4), matchedBy, BigInt(id));
-  const update4 = db.prepare('UPDATE scope_v4_company SET paired_id = ?, matched_by = ? WHERE id = ?');
-  for (const [id, { v3, matchedBy }] of pairing.v4)
-    update4.run(v3 === null ? null : BigInt(v3), matchedBy, BigInt(id));
+  const [v3, v4] = ([3, 4] as const).map((generation) =>
+    db.prepare(`UPDATE scope_v${generation}_company SET paired_id = ?, matched_by = ? WHERE id = ?`),
+  );
+  for (const [id, { v4: paired, matchedBy }] of pairing.v3) v3?.run(paired, matchedBy, id);
+  for (const [id, { v3: paired, matchedBy }] of pairing.v4) v4?.run(paired, matchedBy, id);
 }
 
 interface Sides {
@@ -80,48 +75,31 @@ function saveCompanyTable(
     INSERT INTO company(region, v3_company_id, v4_company_id, matched_by, shared_keys, agreeing_keys, v3_keys, v4_keys, note)
     VALUES (?, ?, ?, ?, ?, ?, ifnull((SELECT key_count FROM scope_v3_company WHERE id = ?), 0),
       ifnull((SELECT key_count FROM scope_v4_company WHERE id = ?), 0), ?)`);
-  const id4 = new Map(sides.v4.map(({ id, companyId }) => [id, companyId]));
-  const id3 = new Map(sides.v3.map((side) => [side.id, side]));
-  const evidence3 = groupBy(evidence, (row) => row.v3);
-  const evidence4 = groupBy(evidence, (row) => row.v4);
-  for (const side of sides.v3) {
-    const { v4 = null, matchedBy = 'none' } = pairing.v3.get(side.id) ?? {};
-    const rows = bestFirst(evidence3.get(side.id) ?? []);
-    const own = rows.find((row) => row.v4 === v4) ?? (v4 === null ? rows[0] : undefined);
+  const v3ById = new Map(sides.v3.map((side) => [side.id, side]));
+  const v4ById = new Map(sides.v4.map((side) => [side.id, side]));
+  const ofV3 = groupBy(evidence, (row) => row.v3);
+  const ofV4 = groupBy(evidence, (row) => row.v4);
+  for (const { id, region, companyId } of sides.v3) {
+    const { v4 = null, matchedBy = 'none' } = pairing.v3.get(id) ?? {};
+    const rows = bestFirst(ofV3.get(id) ?? []);
+    const own = v4 === null ? rows[0] : rows.find((row) => row.v4 === v4);
     const note = rows
       .slice(0, 3)
-      .map((row) => ({ v4_company_id: String(id4.get(row.v4)), ...numbersOf(row) }));
-    insert.run(
-      side.region,
-      side.companyId,
-      v4 === null ? null : (id4.get(v4) ?? null),
-      matchedBy,
-      BigInt(own?.shared ?? 0),
-      BigInt(own?.agreeing ?? 0),
-      BigInt(side.id),
-      v4 === null ? null : BigInt(v4),
-      JSON.stringify(note),
-    );
+      .map((row) => ({ v4_company_id: String(v4ById.get(row.v4)?.companyId), ...numbersOf(row) }));
+    const v4CompanyId = v4 === null ? null : (v4ById.get(v4)?.companyId ?? null);
+    const keys = [own?.shared ?? 0, own?.agreeing ?? 0, id, v4];
+    insert.run(region, companyId, v4CompanyId, matchedBy, ...keys, JSON.stringify(note));
   }
-  for (const side of sides.v4) {
-    const { v3 = null, matchedBy = 'none' } = pairing.v4.get(side.id) ?? {};
+  for (const { id, companyId } of sides.v4) {
+    const { v3 = null, matchedBy = 'none' } = pairing.v4.get(id) ?? {};
     if (v3 !== null) continue;
-    const rows = bestFirst(evidence4.get(side.id) ?? []);
+    const rows = bestFirst(ofV4.get(id) ?? []);
     const note = rows.slice(0, 3).map((row) => {
-      const a = id3.get(row.v3);
-      return { region: a?.region, v3_company_id: String(a?.companyId), ...numbersOf(row) };
+      const { region, companyId: v3CompanyId } = v3ById.get(row.v3) ?? {};
+      return { region, v3_company_id: String(v3CompanyId), ...numbersOf(row) };
     });
-    insert.run(
-      null,
-      null,
-      side.companyId,
-      matchedBy,
-      BigInt(rows[0]?.shared ?? 0),
-      BigInt(rows[0]?.agreeing ?? 0),
-      null,
-      BigInt(side.id),
-      JSON.stringify(note),
-    );
+    const keys = [rows[0]?.shared ?? 0, rows[0]?.agreeing ?? 0, null, id];
+    insert.run(null, null, companyId, matchedBy, ...keys, JSON.stringify(note));
   }
 }
 

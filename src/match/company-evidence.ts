@@ -2,7 +2,7 @@ import { compareFacts, splitFacts } from '../api/facts.js';
 import type { Db } from '../store/open.js';
 import { type Bucket, FactIndex } from './fact-index.js';
 import { type KeyedRecord, walkKeyed } from './keyed.js';
-import type { CompanyEvidence, Uncounted } from './pair-companies.js';
+import { type CompanyEvidence, groupBy, type Uncounted } from './pair-companies.js';
 
 /**
  * Record pairs compared, and company pairs counted, before only those that agree are looked for: where every company
@@ -27,6 +27,8 @@ export function readCompanyEvidence(db: Db): FoundEvidence {
     const [v3, v4] = sidesOf(group);
     for (const [company] of v3) keys.v3.set(company, (keys.v3.get(company) ?? 0) + 1);
     for (const [company] of v4) keys.v4.set(company, (keys.v4.get(company) ?? 0) + 1);
+    // each company pair of a key counts, so one key alone can be too much
+    if (v3.size * v4.size > COUNTED_PAIRS) comparisons = Number.POSITIVE_INFINITY;
     comparisons += sizeOf(v3) * sizeOf(v4);
     if (isAffordable()) counts.add(v3, v4);
   });
@@ -114,21 +116,16 @@ function readEqualIds(db: Db): [v3: number, v4: number][] {
 type RecordsByCompany = ReadonlyMap<number, readonly KeyedRecord[]>;
 
 function sidesOf(group: readonly KeyedRecord[]): [v3: RecordsByCompany, v4: RecordsByCompany] {
-  const sides = [new Map<number, KeyedRecord[]>(), new Map<number, KeyedRecord[]>()] as const;
-  for (const one of group) {
-    if (!one.inFull) continue;
-    const side = sides[one.gen === 3 ? 0 : 1];
-    const records = side.get(one.company);
-    if (records === undefined) side.set(one.company, [one]);
-    else records.push(one);
-  }
-  return [...sides];
+  const ofGeneration = (wanted: 3 | 4): RecordsByCompany =>
+    groupBy(
+      group.filter(({ gen, inFull }) => gen === wanted && inFull),
+      ({ company }) => company,
+    );
+  return [ofGeneration(3), ofGeneration(4)];
 }
 
 function sizeOf(side: RecordsByCompany): number {
-  let size = 0;
-  for (const [, records] of side) size += records.length;
-  return size;
+  return [...side.values()].reduce((size, { length }) => size + length, 0);
 }
 
 interface SharedKeyCount {
