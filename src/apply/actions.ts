@@ -2,15 +2,18 @@ import type { ApplyTarget } from '../config/apply-targets.js';
 import type { ReportLimit } from '../domain.js';
 import { SvcError } from '../errors.js';
 import type { ApplyContext, Written } from './context.js';
-import type { OnUnmapped } from './engine/unmapped-cells.js';
-import type { OpenStore } from './open-stores.js';
-import { isMissing, type Plan } from './plan.js';
-import { renderUnmappedLines } from './render-left.js';
-import { renderBlocks, renderVerified, renderWritten } from './render-outcome.js';
-import { describeIds, renderPlanText, renderUnmapped } from './render-plan.js';
-import { survey } from './survey.js';
-import { type ColumnUnmapped, listUnmapped } from './unmapped.js';
-import { judgeCheck, judgePlan, type PlanVerdict } from './verdict.js';
+import { isMissing, judgeCheck, judgePlan, type PlanVerdict } from './judge-plan.js';
+import type { Plan } from './plan.js';
+import {
+  describeIds,
+  renderBlocks,
+  renderPlanText,
+  renderUnmappedIds,
+  renderVerified,
+  renderWritten,
+} from './render.js';
+import { type OpenStore, survey } from './stores.js';
+import { type ColumnUnmapped, listUnmapped, type OnUnmapped, renderUnmapped } from './unmapped.js';
 import { confirmPlan, findUnfinished, planSha256, writePlan } from './write-plan.js';
 
 /** What came of an apply. */
@@ -39,22 +42,24 @@ export interface ApplyTask {
 }
 
 /** Looks and says what would be done. */
-export async function makePlan(work: ApplyTask): Promise<ApplyResult> {
-  const { width, say } = work;
-  const plan = await look(work, false);
+export async function makePlan(task: ApplyTask): Promise<ApplyResult> {
+  const { width, say } = task;
+  const plan = await surveyTargets(task);
   const verdict = judgePlan(plan);
   const left = listUnmapped(plan);
-  const text = `${renderPlanText(plan, width)}${summarise(verdict, width)}`;
-  const json = { action: 'plan', ...factsOf(plan, verdict), left, targets: plan.targets };
-  const go = nextOfLeft(left, plan, say) ?? nextOfPlan(plan, say);
-  if (verdict.exitCode !== 0) {
-    return { exitCode: verdict.exitCode, text, json, next: nextOfBlocks(verdict, plan), plan };
-  }
-  return { exitCode: hasUnaccepted(left) ? 1 : 0, text, json, next: go, plan };
+  const isDone = plan.targets.every(({ earlier }) => earlier.state === 'finished');
+  const go = isDone ? say('apply', '--verify') : 'the same command with --yes';
+  return {
+    exitCode: verdict.exitCode !== 0 ? verdict.exitCode : hasUnaccepted(left) ? 1 : 0,
+    text: `${renderPlanText(plan, width)}${renderVerdict(verdict, width)}`,
+    json: { action: 'plan', ...factsOf(plan, verdict), left, targets: plan.targets },
+    next: verdict.exitCode === 0 ? (nextOfUnmapped(left, plan, say) ?? go) : nextOfBlocks(verdict, plan),
+    plan,
+  };
 }
 
-/** Surveys the targets, and lists what is left where that was asked for. */
-function look({ context, stores, targets, onUnmapped }: ApplyTask, isAfterRun: boolean): Promise<Plan> {
+function surveyTargets(task: ApplyTask, isAfterRun = false): Promise<Plan> {
+  const { context, stores, targets, onUnmapped } = task;
   return survey(context, stores, targets, {
     isAfterRun,
     ...(onUnmapped === undefined ? {} : { onUnmapped }),
@@ -62,21 +67,20 @@ function look({ context, stores, targets, onUnmapped }: ApplyTask, isAfterRun: b
 }
 
 /** The gate on the ids that are stored. */
-export async function checkIds(work: ApplyTask, age: ReportLimit): Promise<ApplyResult> {
-  const { width, say } = work;
-  const plan = await look(work, false);
+export async function checkIds(task: ApplyTask, age: ReportLimit): Promise<ApplyResult> {
+  const { width, say } = task;
+  const plan = await surveyTargets(task);
   const verdict = judgeCheck(plan, age);
-  const title = verdict.exitCode === 0 ? 'PASS' : 'FAIL';
-  const blocks = verdict.exitCode === 0 ? '' : renderBlocks(verdict.blocks, width);
-  const text = `${title}: ${describeIds(verdict.ids)}\n${renderUnmapped(plan, width)}${blocks}`;
-  const json = {
-    action: 'check',
-    ...factsOf(plan, verdict),
-    left: listUnmapped(plan),
-    targets: plan.targets,
+  const isPass = verdict.exitCode === 0;
+  const title = `${isPass ? 'PASS' : 'FAIL'}: ${describeIds(verdict.ids)}\n`;
+  const nextOfPass = verdict.ids.stored === 0 ? ['--verify'] : ['--plan', 'plan.json'];
+  return {
+    exitCode: verdict.exitCode,
+    text: `${title}${renderUnmappedIds(plan, width)}${isPass ? '' : renderBlocks(verdict.blocks, width)}`,
+    json: { action: 'check', ...factsOf(plan, verdict), left: listUnmapped(plan), targets: plan.targets },
+    next: isPass ? say('apply', ...nextOfPass) : nextOfBlocks(verdict, plan),
+    plan,
   };
-  const next = verdict.exitCode === 0 ? nextOfPass(verdict, say) : nextOfBlocks(verdict, plan);
-  return { exitCode: verdict.exitCode, text, json, next, plan };
 }
 
 /**
@@ -84,31 +88,31 @@ export async function checkIds(work: ApplyTask, age: ReportLimit): Promise<Apply
  *
  * @throws SvcError `bad_input` where the data are not as planned any more, and as `writePlan` does
  */
-export async function write(work: ApplyTask, agreed: Plan | null, run: string): Promise<ApplyResult> {
-  const { context, stores, targets, width } = work;
+export async function write(task: ApplyTask, agreed: Plan | null, newRun: string): Promise<ApplyResult> {
+  const { context, stores, targets, width } = task;
   const now = await survey(context, stores, targets);
   const plan = agreed === null ? now : await confirmPlan(stores, agreed, now);
   const verdict = judgePlan(plan);
   if (verdict.exitCode !== 0) {
-    if (work.onUnmapped !== undefined) await look(work, false);
-    const text = `${renderPlanText(plan, width)}Nothing was written.\n${summarise(verdict, width)}`;
-    const json = { action: 'write', ...factsOf(plan, verdict), left: listUnmapped(plan), written: [] };
-    return { exitCode: verdict.exitCode, text, json, next: nextOfBlocks(verdict, plan), plan };
+    if (task.onUnmapped !== undefined) await surveyTargets(task);
+    return {
+      exitCode: verdict.exitCode,
+      text: `${renderPlanText(plan, width)}Nothing was written.\n${renderVerdict(verdict, width)}`,
+      json: { action: 'write', ...factsOf(plan, verdict), left: listUnmapped(plan), written: [] },
+      next: nextOfBlocks(verdict, plan),
+      plan,
+    };
   }
   const sha256 = planSha256(agreed ?? now);
-  const written = await writePlan(stores, {
-    plan,
-    planSha256: sha256,
-    run: (await findUnfinished(stores, plan, agreed === null ? null : sha256)) ?? run,
-    isExact: agreed !== null,
-  });
-  return describeRun({ plan, verdict, all: written, after: await lookAfter(work) }, work);
+  const run = (await findUnfinished(stores, plan, agreed === null ? null : sha256)) ?? newRun;
+  const written = await writePlan(stores, plan, { run, planSha256: sha256, isExact: agreed !== null });
+  return describeRun({ plan, verdict, written, after: await surveyAfterRun(task) }, task);
 }
 
 /** @throws SvcError where the run is finished but its targets cannot be read any more */
-async function lookAfter(work: ApplyTask): Promise<Plan> {
+async function surveyAfterRun(task: ApplyTask): Promise<Plan> {
   try {
-    return await look(work, true);
+    return await surveyTargets(task, true);
   } catch (error) {
     if (!(error instanceof SvcError) || error.code === 'interrupted') throw error;
     throw new SvcError(
@@ -123,33 +127,44 @@ async function lookAfter(work: ApplyTask): Promise<Plan> {
   }
 }
 
-interface Ran {
+interface FinishedRun {
   readonly plan: Plan;
   readonly verdict: PlanVerdict;
-  readonly all: readonly Written[];
+  readonly written: readonly Written[];
   /** The targets after the run. */
   readonly after: Plan;
 }
 
-function describeRun({ plan, verdict, all, after }: Ran, { width, say }: ApplyTask): ApplyResult {
+function describeRun(finished: FinishedRun, { width, say }: ApplyTask): ApplyResult {
+  const { plan, verdict, after } = finished;
+  const { policy } = plan;
   const left = listUnmapped(after, true);
-  const written = all.map((one) => ({ ...one, alreadyDone: one.alreadyDone || isUnchanged(one, plan) }));
+  const written = finished.written.map((one) => ({
+    ...one,
+    alreadyDone: one.alreadyDone || isUnchanged(one, plan),
+  }));
   const fresh = written.filter((one) => !one.alreadyDone);
-  const skipped = fresh.reduce((sum, one) => sum + one.skippedCount, 0);
   const runs = [...new Set((fresh.length === 0 ? written : fresh).map(({ run }) => run))];
   const title = fresh.length === 0 ? 'Nothing was left to do.' : `Done: run ${runs.join(', ')}.`;
   const back = runs.toReversed().map((run) => say('undo', run));
   const undo = back.length === 0 ? '' : `; to take it back: ${back.join(', then ')}`;
-  const isSkipped = skipped > 0 && plan.policy.others === 'fail';
-  const others = `look at the rows that others changed meanwhile; ${say('apply', '--again')} takes those that hold V3 ids`;
-  const next = isSkipped ? others : (nextOfLeft(left, after, say) ?? say('apply', '--verify'));
+  const isSkipped = policy.others === 'fail' && fresh.some(({ skippedCount }) => skippedCount > 0);
+  const next = isSkipped
+    ? `look at the rows that others changed meanwhile; ${say('apply', '--again')} takes those that hold V3 ids`
+    : (nextOfUnmapped(left, after, say) ?? say('apply', '--verify'));
   return {
     exitCode: isSkipped || hasUnaccepted(left) ? 1 : 0,
-    text: `${title}\n${renderWritten(written, width)}${renderUnmappedLines(left, width)}`,
+    text: `${title}\n${renderWritten(written, width)}${renderUnmapped(left, width)}`,
     json: { action: 'write', ...factsOf(plan, verdict), runs, written, left },
     next: `${next}${undo}`,
     plan,
   };
+}
+
+/** A filled column into which nothing more was filled. */
+function isUnchanged({ target, run, changed }: Written, { policy, targets }: Plan): boolean {
+  const earlier = targets.find(({ name }) => name === target)?.earlier;
+  return policy.mode === 'new' && earlier?.run === run && earlier.done === changed;
 }
 
 function hasUnaccepted(left: readonly ColumnUnmapped[]): boolean {
@@ -157,7 +172,11 @@ function hasUnaccepted(left: readonly ColumnUnmapped[]): boolean {
 }
 
 /** What to do about values that the policy does not let be left; null: there are none. */
-function nextOfLeft(left: readonly ColumnUnmapped[], { policy }: Plan, say: ApplyTask['say']): string | null {
+function nextOfUnmapped(
+  left: readonly ColumnUnmapped[],
+  { policy }: Plan,
+  say: ApplyTask['say'],
+): string | null {
   const kinds = new Set(left.filter(({ isAccepted }) => !isAccepted).map(({ kind }) => kind));
   if (kinds.has('came_since')) {
     return policy.mode === 'new'
@@ -171,30 +190,25 @@ function nextOfLeft(left: readonly ColumnUnmapped[], { policy }: Plan, say: Appl
     : null;
 }
 
-/** A filled column into which nothing more was filled. */
-function isUnchanged({ target, run, changed }: Written, { policy, targets }: Plan): boolean {
-  const earlier = targets.find(({ name }) => name === target)?.earlier;
-  return policy.mode === 'new' && earlier?.run === run && earlier.done === changed;
-}
-
 /**
  * Recomputes finished runs from ledger and remap: 0 all as they should be; 1 not, changed since by another program,
  * or nothing to verify.
  */
 export async function verifyRuns({ context, stores, width, say }: ApplyTask): Promise<ApplyResult> {
   const verified = [];
-  for (const store of stores) verified.push(...(await store.verify(null)));
   const unfinished = [];
+  for (const store of stores) verified.push(...(await store.verify(null)));
   for (const store of stores) {
-    unfinished.push(
-      ...(await store.runs()).filter(({ state }) => state === 'working' || state === 'undoing'),
-    );
+    const runs = await store.runs();
+    unfinished.push(...runs.filter(({ state }) => state === 'working' || state === 'undoing'));
   }
-  const wrong = verified.reduce((sum, one) => sum + one.wrongCount, 0);
-  const changed = verified.reduce((sum, one) => sum + one.changedSinceCount, 0);
-  const isChecked = verified.some(({ notChecked }) => notChecked === null);
-  const isKept = changed === 0 || context.policy.others === 'keep';
-  const isGood = isChecked && wrong === 0 && isKept && unfinished.length === 0;
+  const isKept =
+    context.policy.others === 'keep' || verified.every(({ changedSinceCount }) => changedSinceCount === 0);
+  const isGood =
+    verified.some(({ notChecked }) => notChecked === null) &&
+    verified.every(({ wrongCount }) => wrongCount === 0) &&
+    isKept &&
+    unfinished.length === 0;
   const lines = unfinished.map(({ run, target }) => `${target}: run ${run} is unfinished.\n`).join('');
   const none = verified.length === 0 && unfinished.length === 0 ? 'No finished run was found.\n' : '';
   return {
@@ -217,19 +231,9 @@ function factsOf(plan: Plan, { ids, blocks }: PlanVerdict): object {
   return { remap: plan.remap, policy: plan.policy, ids, blocks };
 }
 
-function summarise(verdict: PlanVerdict, width: number): string {
-  const { ids, blocks } = verdict;
+function renderVerdict({ ids, blocks }: PlanVerdict, width: number): string {
   const head = `${describeIds(ids)}\n`;
   return blocks.length === 0 ? head : `${head}In the way:\n${renderBlocks(blocks, width)}`;
-}
-
-function nextOfPass({ ids }: PlanVerdict, say: ApplyTask['say']): string {
-  return ids.stored === 0 ? say('apply', '--verify') : say('apply', '--plan', 'plan.json');
-}
-
-function nextOfPlan(plan: Plan, say: ApplyTask['say']): string {
-  const isDone = plan.targets.every(({ earlier }) => earlier.state === 'finished');
-  return isDone ? say('apply', '--verify') : 'the same command with --yes';
 }
 
 function nextOfBlocks({ blocks, exitCode }: PlanVerdict, plan: Plan): string {

@@ -1,8 +1,8 @@
 import type { OnProgress } from '../domain.js';
 import type { Db } from '../store/open.js';
 import type { ModelIds } from './ids/model-ids.js';
-import type { Earlier, Mode, Policy, TargetPlan } from './plan.js';
-import type { UnmappedRow } from './unmapped.js';
+import type { Mode, Policy, TargetPlan } from './plan.js';
+import type { OnUnmapped } from './unmapped.js';
 
 /** The remap that ids are looked up in. */
 export interface RemapFacts {
@@ -114,7 +114,7 @@ export interface SurveyOptions {
   /** The look after a run: rows that came since it are counted as such, also with `again`. */
   readonly isAfterRun?: boolean;
   /** Told of every value that is left without a V4 id. */
-  readonly onUnmapped?: (row: UnmappedRow) => void;
+  readonly onUnmapped?: OnUnmapped;
 }
 
 /** The context by which a survey judges. */
@@ -135,11 +135,6 @@ export interface DataStore {
   /** Checks a run, or with null every finished one. */
   verify(run: string | null): Promise<readonly Verified[]>;
   close(): Promise<void>;
-}
-
-/** Whether nothing is left to be done. */
-export function isFinished(earlier: Earlier, again: boolean): boolean {
-  return earlier.state === 'finished' && !(again && earlier.since > 0);
 }
 
 /** How many changed or skipped rows are named; the rest is counted. */

@@ -1,4 +1,8 @@
-import type { Plan, PlanCount, Policy } from './plan.js';
+import { describeOutcome } from '../reasons.js';
+import { countOf } from '../text/numbers.js';
+import { layLines } from '../text/text-layout.js';
+import type { UnknownWhy } from './ids/resolver.js';
+import type { Plan, PlanCount, Policy, UnmappedCount, UnmappedKind } from './plan.js';
 
 /** Where a value stands when it is counted. */
 export type CellState =
@@ -9,30 +13,7 @@ export type CellState =
   /** What a run decided about it: the old value of a ledger entry, or of the source of a written file. */
   | 'in_ledger';
 
-/** What becomes of a value that has no V4 id when a run is done. */
-export type UnmappedKind =
-  /** The policy does not say; nothing is written. */
-  | 'undecided'
-  /** An id without a twin that stays as it is. In a new column or file mode the new cell stays empty or keeps it. */
-  | 'kept'
-  /** An id without a twin whose cell is emptied. */
-  | 'emptied'
-  /** A value that is no V3 id of the model and stays as it is. */
-  | 'left_alone'
-  /** An id that a finished run did not see, because its row came or changed afterwards. */
-  | 'came_since'
-  /** A cell that a run wrote and that holds something else by now. */
-  | 'changed_since';
-
-/** Values of one column that are left without a V4 id. */
-export interface UnmappedCount {
-  readonly kind: UnmappedKind;
-  /** Category of the value: `mapped`, `status/reason` or `unknown/why`; `changed` where it is not looked up. */
-  readonly reason: string;
-  readonly cells: number;
-}
-
-/** One of them, as `--unmapped` lists it. */
+/** A value that is left without a V4 id, as `--unmapped` lists it. */
 export interface UnmappedRow {
   readonly target: string;
   readonly column: string;
@@ -45,6 +26,9 @@ export interface UnmappedRow {
   readonly row?: number;
   readonly line?: number;
 }
+
+/** Told of every value that is left without a V4 id. */
+export type OnUnmapped = (row: UnmappedRow) => void;
 
 /** What becomes of a value of this category; null where nothing is left to say. */
 export function classifyUnmapped(
@@ -141,4 +125,61 @@ export function listUnmapped({ policy, targets }: Plan, isAfterRun = false): Col
       isAccepted: isAccepted(one.kind, policy),
     }));
   });
+}
+
+const SAYS: Readonly<Record<UnmappedKind, string>> = {
+  undecided: 'not decided about',
+  kept: 'kept without a V4 id',
+  emptied: 'emptied',
+  left_alone: 'left alone',
+  came_since: 'not rewritten: came since the run, with an id that maps',
+  changed_since: 'changed by another program since the run',
+};
+
+/** `orders, invoice_id: 3 cells emptied: unmatched/unexplained. …` */
+export function describeUnmapped({ target, column, kind, reason, cells }: ColumnUnmapped): string {
+  const head = `${target}, ${column}: ${countOf(cells, 'cell')} ${SAYS[kind]}`;
+  if (reason === 'mapped' || reason === 'changed') return `${head}.`;
+  return `${head}: ${reason}. ${describeCategory(reason)}`;
+}
+
+/** What is left without a V4 id, one line for each column and reason. */
+export function renderUnmapped(left: readonly ColumnUnmapped[], width: number): string {
+  return layLines(
+    left.map((one) => `  ${describeUnmapped(one)}`),
+    width,
+  );
+}
+
+const UNKNOWN: Readonly<Record<UnknownWhy, string>> = {
+  decimal: 'written with a decimal point',
+  exponent: 'written with an exponent',
+  leading_zeros: 'written with zeros in front',
+  spaces_around: 'with spaces around',
+  hex: 'written in hex',
+  signed: 'written with a sign',
+  grouped_digits: 'written with separators between digits',
+  beyond_64_bits: 'beyond 64 bits',
+  escaped: 'a JSON text with escapes',
+  not_json: 'not JSON',
+  not_a_number: 'not a number',
+  not_a_value: 'not a single value',
+  known_as_v4_only: 'V4 ids of this model and no V3 ids: perhaps rewritten already',
+  not_in_remap: 'neither V3 nor V4 ids of this model: another model, or foreign',
+  other_scope: 'V3 ids of this model, but of another company or region than the row says',
+  several_scopes:
+    'V3 ids of several regions or companies that became different V4 ids: name the region or company',
+  no_scope: 'in rows that name no region or company, though the target says where to find it',
+  unknown_model: 'in rows whose model is none of the target',
+};
+
+/** What a category of ids that do not map means, as one sentence: `unmatched/unexplained`, `unknown/hex`. */
+export function describeCategory(name: string): string {
+  if (!name.startsWith('unknown/')) {
+    const [status = '', reason = null] = name.split('/');
+    return describeOutcome(status, reason).meaning;
+  }
+  const why = name.slice('unknown/'.length);
+  for (const [key, text] of Object.entries(UNKNOWN)) if (key === why) return `Values ${text}.`;
+  return '';
 }

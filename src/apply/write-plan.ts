@@ -1,9 +1,9 @@
 import { SvcError } from '../errors.js';
 import { sha256Of } from '../runtime/sha256.js';
-import type { LedgerRun, Written } from './context.js';
-import type { OpenStore } from './open-stores.js';
-import { comparePlans, type Plan, type TargetPlan } from './plan.js';
-import { renderPlan } from './plan-file.js';
+import type { RunFacts, Written } from './context.js';
+import { comparePlans } from './judge-plan.js';
+import { type Plan, renderPlan, type TargetPlan } from './plan.js';
+import type { OpenStore } from './stores.js';
 
 const NAMED_CHANGES = 10;
 
@@ -13,33 +13,39 @@ export function planSha256(plan: Plan): string {
 }
 
 /**
- * Holds a plan that was agreed to against the one of now. Targets that a run of this very plan has begun are carried
+ * Compares a plan that was agreed to with the one of now. Targets that a run of this very plan has begun are carried
  * on as they stand by now.
  *
  * @throws SvcError `bad_input` naming what changed
  */
 export async function confirmPlan(stores: readonly OpenStore[], agreed: Plan, now: Plan): Promise<Plan> {
-  const begun = await findBegun(stores, planSha256(agreed));
-  const without = (plan: Plan): Plan => ({
-    ...plan,
-    targets: plan.targets.filter(({ name }) => !begun.has(name)),
-  });
-  const changes = comparePlans(without(agreed), without(now));
-  if (changes.length > 0) throw changed(changes);
-  const byName = new Map(now.targets.map((target) => [target.name, target]));
-  const keep = (target: TargetPlan) =>
-    begun.has(target.name) ? (byName.get(target.name) ?? target) : target;
-  return { ...agreed, targets: agreed.targets.map(keep) };
+  const begun = new Set((await runsOfPlan(stores, planSha256(agreed))).map(({ target }) => target));
+  const others = ({ name }: TargetPlan): boolean => !begun.has(name);
+  const changes = comparePlans(
+    { ...agreed, targets: agreed.targets.filter(others) },
+    { ...now, targets: now.targets.filter(others) },
+  );
+  if (changes.length === 0) {
+    const current = (target: TargetPlan) => now.targets.find(({ name }) => name === target.name);
+    const targets = agreed.targets.map((one) => (begun.has(one.name) ? (current(one) ?? one) : one));
+    return { ...agreed, targets };
+  }
+  const more = changes.length - NAMED_CHANGES;
+  const lines = [...changes.slice(0, NAMED_CHANGES), ...(more > 0 ? [`… and ${more} more`] : [])];
+  throw new SvcError(
+    'bad_input',
+    `This is not what was planned for any more; nothing was written.\n${lines.map((line) => `  ${line}`).join('\n')}`,
+    { hint: 'Look at a new plan: the same command without --yes.' },
+  );
 }
 
-async function findBegun(stores: readonly OpenStore[], sha256: string): Promise<Set<string>> {
-  const begun = new Set<string>();
-  for (const store of stores) {
-    for (const { planSha256: own, state, target } of await store.runs()) {
-      if (own === sha256 && (state === 'working' || state === 'done')) begun.add(target);
-    }
-  }
-  return begun;
+/** Begun or finished runs of a plan. */
+async function runsOfPlan(stores: readonly OpenStore[], sha256: string) {
+  const runs = [];
+  for (const store of stores) runs.push(...(await store.runs()));
+  return runs.filter(
+    ({ planSha256: own, state }) => own === sha256 && (state === 'working' || state === 'done'),
+  );
 }
 
 /**
@@ -52,66 +58,36 @@ export async function findUnfinished(
   plan: Plan,
   sha256: string | null,
 ): Promise<string | null> {
-  for (const store of sha256 === null ? [] : stores) {
-    const own = (await store.runs()).find(
-      (one) => one.planSha256 === sha256 && (one.state === 'working' || one.state === 'done'),
-    );
-    if (own !== undefined) return own.run;
-  }
+  const [own] = sha256 === null ? [] : await runsOfPlan(stores, sha256);
+  if (own !== undefined) return own.run;
   if (plan.policy.mode === 'new') return null;
   return plan.targets.find(({ earlier }) => earlier.state === 'unfinished')?.earlier.run ?? null;
 }
 
-function changed(changes: readonly string[]): SvcError {
-  const more = changes.length - NAMED_CHANGES;
-  const lines = [
-    ...changes.slice(0, NAMED_CHANGES).map((line) => `  ${line}`),
-    ...(more > 0 ? [`  … and ${more} more`] : []),
-  ];
-  return new SvcError(
-    'bad_input',
-    `This is not what was planned for any more; nothing was written.\n${lines.join('\n')}`,
-    { hint: 'Look at a new plan: the same command without --yes.' },
-  );
-}
-
-export interface PlanToWrite {
-  readonly plan: Plan;
-  /** Of the plan as it was agreed to. */
-  readonly planSha256: string;
-  readonly run: string;
-  /** The data must be exactly as planned. */
-  readonly isExact: boolean;
-}
-
 /**
- * Carries a plan out, place by place.
+ * Writes what a plan says, store by store.
  *
  * @throws SvcError `apply_stopped` where it was stopped part-way, `interrupted`; other errors where nothing of it
  * was written
  */
 export async function writePlan(
   stores: readonly OpenStore[],
-  { plan, planSha256: sha256, run, isExact }: PlanToWrite,
+  plan: Plan,
+  facts: RunFacts,
 ): Promise<Written[]> {
   const written: Written[] = [];
   for (const store of stores) {
     const own = plan.targets.filter(({ name }) => store.targets.includes(name));
     try {
-      written.push(...(await store.write(own, { run, planSha256: sha256, isExact })));
+      written.push(...(await store.write(own, facts)));
     } catch (error) {
-      throw await describeStop(error, store, runsOf(run, own), written);
+      const carriedOn = own.flatMap(({ earlier: { state, run } }) =>
+        state === 'unfinished' && run !== null ? [run] : [],
+      );
+      throw await describeStop(error, store, [facts.run, ...carriedOn], written);
     }
   }
   return written;
-}
-
-/** The run itself, and unfinished ones that are carried on. */
-function runsOf(run: string, targets: readonly TargetPlan[]): string[] {
-  const earlier = targets.flatMap(({ earlier: { state, run: name } }) =>
-    state === 'unfinished' && name !== null ? [name] : [],
-  );
-  return [run, ...earlier];
 }
 
 /** Part-way, where the ledger knows of anything; as it is, where not. */
@@ -121,12 +97,11 @@ async function describeStop(
   runs: readonly string[],
   written: readonly Written[],
 ): Promise<unknown> {
-  if (error instanceof SvcError && (error.code === 'interrupted' || error.code === 'internal')) return error;
-  if (!(error instanceof SvcError)) return error;
+  if (!(error instanceof SvcError) || error.code === 'interrupted' || error.code === 'internal') return error;
   const begun = await runsBegun(store, runs);
-  const done = written.filter((one) => !one.alreadyDone && one.changed > 0);
-  if (begun !== null && begun.length === 0 && done.length === 0) return error;
-  const names = [...new Set([...done.map((one) => one.run), ...(begun ?? []).map((one) => one.run)])];
+  const done = written.filter((one) => !one.alreadyDone && one.changed > 0).map(({ run }) => run);
+  if (begun?.length === 0 && done.length === 0) return error;
+  const names = [...new Set([...done, ...(begun ?? [])])];
   const undo = (names.length === 0 ? runs.slice(0, 1) : names.toReversed())
     .map((name) => `\`svc-migrate undo ${name}\``)
     .join(', then ');
@@ -142,12 +117,13 @@ async function describeStop(
 }
 
 /** The first of these runs where the ledger knows it, others where they are under way; null where it cannot be read. */
-async function runsBegun(store: OpenStore, runs: readonly string[]): Promise<LedgerRun[] | null> {
+async function runsBegun(store: OpenStore, runs: readonly string[]): Promise<string[] | null> {
   try {
-    const [own] = runs;
-    return (await store.runs()).filter(
-      ({ run, state }) => runs.includes(run) && (state === 'working' || (run === own && state === 'done')),
+    const begun = (await store.runs()).filter(
+      ({ run, state }) =>
+        runs.includes(run) && (state === 'working' || (run === runs[0] && state === 'done')),
     );
+    return begun.map(({ run }) => run);
   } catch {
     return null;
   }

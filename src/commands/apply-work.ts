@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { type ApplyResult, type ApplyTask, checkIds, makePlan, verifyRuns, write } from '../apply/actions.js';
-import { closeStores, openStores } from '../apply/open-stores.js';
 import type { Plan, Policy } from '../apply/plan.js';
+import { closeStores, openStores } from '../apply/stores.js';
 import type { UnmappedRow } from '../apply/unmapped.js';
 import type { Config } from '../config/config.js';
 import type { ReportLimit } from '../domain.js';

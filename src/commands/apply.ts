@@ -1,7 +1,7 @@
 import { rmSync, statSync } from 'node:fs';
 import { type ApplyResult, assertTargetsGiven } from '../apply/actions.js';
 import { defaultOutput, sideCarFile } from '../apply/files/side-car.js';
-import { readPlan, renderPlan } from '../apply/plan-file.js';
+import { readPlan, renderPlan } from '../apply/plan.js';
 import type { ApplyTarget } from '../config/apply-targets.js';
 import type { Config } from '../config/config.js';
 import { SvcError } from '../errors.js';

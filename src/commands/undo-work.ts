@@ -1,8 +1,8 @@
 import { existsSync } from 'node:fs';
 import type { ApplyResult } from '../apply/actions.js';
 import type { LedgerRun, Undone } from '../apply/context.js';
-import { closeStores, type OpenStore, openStores } from '../apply/open-stores.js';
-import { renderRuns, renderUndone } from '../apply/render-outcome.js';
+import { renderRuns, renderUndone } from '../apply/render.js';
+import { closeStores, type OpenStore, openStores } from '../apply/stores.js';
 import type { Config } from '../config/config.js';
 import { SvcError } from '../errors.js';
 import { type Db, openDatabase, openEmptyDatabase } from '../store/open.js';

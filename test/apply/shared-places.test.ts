@@ -1,9 +1,9 @@
 import { linkSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { closeStores, openStores } from '../../src/apply/open-stores.js';
-import { findBlocks, type Policy } from '../../src/apply/plan.js';
-import { survey } from '../../src/apply/survey.js';
+import { findBlocks } from '../../src/apply/judge-plan.js';
+import type { Policy } from '../../src/apply/plan.js';
+import { closeStores, openStores, survey } from '../../src/apply/stores.js';
 import { Sqlite } from '../../src/store/sqlite.js';
 import { makeFolder } from './support/folder.js';
 import { createRemap, IN_PLACE, INVOICES, NEW, openContext, pairs, target } from './support/remap.js';

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import type { Policy } from '../../src/apply/plan.js';
-import { type CellState, classifyUnmapped, isAccepted, type UnmappedKind } from '../../src/apply/unmapped.js';
+import type { Policy, UnmappedKind } from '../../src/apply/plan.js';
+import { type CellState, classifyUnmapped, isAccepted } from '../../src/apply/unmapped.js';
 import { IN_PLACE } from './support/remap.js';
 
 const MISSING = 'unmatched/unexplained';

@@ -1,6 +1,7 @@
-import { type ApplyContext, isFinished } from '../../src/apply/context.js';
+import type { ApplyContext } from '../../src/apply/context.js';
 import { nextBatch, undoBatches } from '../../src/apply/engine/batches.js';
 import { findEarlier, isOpen, unfinishedNotes } from '../../src/apply/engine/earlier-runs.js';
+import { isFinished } from '../../src/apply/plan.js';
 import type { SqliteTarget } from '../../src/config/apply-targets.js';
 import {
   applyForeign,

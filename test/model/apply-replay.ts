@@ -1,8 +1,9 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import type { ApplyContext } from '../../src/apply/context.js';
 import { openSqliteStore } from '../../src/apply/dialects/sqlite.js';
-import { findBlocks, type Plan } from '../../src/apply/plan.js';
-import { survey } from '../../src/apply/survey.js';
+import { findBlocks } from '../../src/apply/judge-plan.js';
+import type { Plan } from '../../src/apply/plan.js';
+import { survey } from '../../src/apply/stores.js';
 import { type ColumnUnmapped, listUnmapped } from '../../src/apply/unmapped.js';
 import type { SqliteTarget } from '../../src/config/apply-targets.js';
 import { SvcError } from '../../src/errors.js';

@@ -2,16 +2,9 @@ import { columnLabel, newColumnOf, type TableTarget } from '../../config/apply-t
 import { SvcError } from '../../errors.js';
 import { blocks, type ColumnWork, openColumn, partsOfWork } from '../column-work.js';
 import type { ApplyContext, RunFacts } from '../context.js';
-import {
-  type ColumnPlan,
-  type Earlier,
-  isMissing,
-  judgeColumns,
-  type Mode,
-  type Note,
-  type TargetPlan,
-} from '../plan.js';
-import { sumUnmapped, type UnmappedCount, unmappedOfCounts } from '../unmapped.js';
+import { isMissing, judgeColumns } from '../judge-plan.js';
+import type { ColumnPlan, Earlier, Mode, Note, TargetPlan, UnmappedCount } from '../plan.js';
+import { sumUnmapped, unmappedOfCounts } from '../unmapped.js';
 import { FinalIds } from './final-ids.js';
 import { splitPaths } from './json-columns.js';
 import { columnOf, type Handling, type TableFacts } from './table-facts.js';

@@ -2,14 +2,13 @@ import type { TableTarget } from '../../config/apply-targets.js';
 import { SvcError } from '../../errors.js';
 import {
   type DataStore,
-  isFinished,
   type RunFacts,
   surveyContext,
   type Undone,
   type Verified,
   type Written,
 } from '../context.js';
-import type { TargetPlan } from '../plan.js';
+import { isFinished, type TargetPlan } from '../plan.js';
 import type { Engine } from './dialect.js';
 import { type FoundTable, findTables, refresh } from './found-table.js';
 import { mergePaths } from './json-columns.js';

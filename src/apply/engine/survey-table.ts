@@ -1,8 +1,8 @@
 import { columnLabel, type IdColumn, newColumnOf } from '../../config/apply-targets.js';
 import { type ColumnWork, openColumn } from '../column-work.js';
 import { NamedRows, type SurveyOptions } from '../context.js';
-import type { ColumnPlan, Earlier, Note, TargetPlan } from '../plan.js';
-import type { UnmappedCount } from '../unmapped.js';
+import type { ColumnPlan, Earlier, Note, TargetPlan, UnmappedCount } from '../plan.js';
+import type { OnUnmapped } from '../unmapped.js';
 import {
   addUnmapped,
   buildColumnPlans,
@@ -22,7 +22,7 @@ import { noRoomNote, parkingTerm } from './parking.js';
 import type { Cells } from './session.js';
 import { readStillApplied } from './still-applied.js';
 import { columnOf } from './table-facts.js';
-import { type CellSource, keyValues, type OnUnmapped, tellRow, watchUnmapped } from './unmapped-cells.js';
+import { type CellSource, keyValues, tellRow, watchUnmapped } from './unmapped-cells.js';
 import { compareFilled } from './verify.js';
 
 /** Reads a table and says what apply would do to it. Call inside a read-only transaction. */

@@ -1,10 +1,7 @@
 import { columnLabel, type IdColumn } from '../../config/apply-targets.js';
 import type { ColumnWork } from '../column-work.js';
 import type { Policy } from '../plan.js';
-import { type CellState, classifyUnmapped, type UnmappedRow } from '../unmapped.js';
-
-/** Told of every value that is left without a V4 id. */
-export type OnUnmapped = (row: UnmappedRow) => void;
+import { type CellState, classifyUnmapped, type OnUnmapped, type UnmappedRow } from '../unmapped.js';
 
 /** Where values of a column are read from, in SQL. */
 export interface CellSource {

@@ -1,13 +1,14 @@
 import { type IdColumn, newColumnOf } from '../../config/apply-targets.js';
 import { openColumn } from '../column-work.js';
 import { NamedRows, type Verified } from '../context.js';
+import type { OnUnmapped } from '../unmapped.js';
 import { type Engine, findColumn } from './dialect.js';
 import { lostSource } from './double-rewrite.js';
 import { cellText, judgeCells } from './judge-cells.js';
 import { enteredCells } from './ledger-entries.js';
 import { readRunsOfTable } from './ledger-runs.js';
 import type { TableRun } from './ledger-tables.js';
-import { keyValues, type OnUnmapped, tellRow } from './unmapped-cells.js';
+import { keyValues, tellRow } from './unmapped-cells.js';
 
 /** What verification found: rows that are wrong, and rows that others changed. */
 interface Findings {

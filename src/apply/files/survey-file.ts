@@ -7,12 +7,19 @@ import { sha256OfFile } from '../../runtime/sha256.js';
 import { blocks, type ColumnWork, checkColumn, openColumn } from '../column-work.js';
 import type { ApplyContext, SurveyOptions } from '../context.js';
 import { NamedRows } from '../context.js';
-import { type Earlier, NO_EARLIER, type Note, type Policy, type TargetPlan } from '../plan.js';
+import {
+  type Earlier,
+  NO_EARLIER,
+  type Note,
+  type Policy,
+  type TargetPlan,
+  type UnmappedCount,
+} from '../plan.js';
 import { type CsvDialect, detectDialect } from '../text/csv-dialect.js';
 import { buildCsvScanner } from '../text/csv-records.js';
 import { buildNdjsonScanner } from '../text/ndjson-records.js';
 import type { RecordDefect, RecordScanner } from '../text/records.js';
-import type { UnmappedCount } from '../unmapped.js';
+
 import { changedLines } from './changed-lines.js';
 import { listFileLeft } from './file-left.js';
 import { fileNotes } from './file-notes.js';

@@ -1,9 +1,9 @@
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
 import { openPostgresStore } from '../../../src/apply/dialects/postgres.js';
-import { findBlocks, type Plan } from '../../../src/apply/plan.js';
-import { survey } from '../../../src/apply/survey.js';
-import { judgeCheck } from '../../../src/apply/verdict.js';
+import { findBlocks, judgeCheck } from '../../../src/apply/judge-plan.js';
+import type { Plan } from '../../../src/apply/plan.js';
+import { survey } from '../../../src/apply/stores.js';
 import type { PostgresTarget } from '../../../src/config/apply-targets.js';
 import { makeFolder } from '../support/folder.js';
 import { FRESH } from '../support/fresh.js';

@@ -1,7 +1,7 @@
 import type { ReportLimit } from '../domain.js';
-import { describeChanged, findBlocks, isMissing, isUnknown, type Note, type Plan, sum } from './plan.js';
-import { describeUnmapped } from './render-left.js';
-import { listEarlierUnmapped } from './unmapped.js';
+import { countOf, groupDigits } from '../text/numbers.js';
+import type { Earlier, Note, Plan, PlanCount, Policy, TargetPlan } from './plan.js';
+import { describeUnmapped, listEarlierUnmapped } from './unmapped.js';
 
 export interface BlockingNote {
   readonly target: string;
@@ -143,4 +143,92 @@ function countIds(plan: Plan): IdCounts {
     since: total('since'),
     changedSince: total('changedSince'),
   };
+}
+
+/** `3 cells hold something else than the run wrote: row 4, row 7, row 8`. */
+export function describeChanged(
+  { changedSince: count, changedRows: rows }: Earlier,
+  unit: 'cell' | 'line' = 'cell',
+): string {
+  const more = count > rows.length ? `, … and ${groupDigits(count - rows.length)} more` : '';
+  const hold = count === 1 ? 'holds' : 'hold';
+  return `Changed since: ${countOf(count, unit)} ${hold} something else than the run wrote (${rows.join(', ')}${more})`;
+}
+
+/** What stands in the way, over all targets. */
+export function findBlocks(plan: Plan): { readonly target: string; readonly note: Note }[] {
+  return plan.targets.flatMap((target) =>
+    [...target.notes, ...judgeColumns(target, plan.policy)]
+      .filter((note) => note.level === 'blocks')
+      .map((note) => ({ target: target.name, note })),
+  );
+}
+
+/** What the policy makes of ids that do not map. */
+export function judgeColumns(target: Pick<TargetPlan, 'columns'>, policy: Policy): Note[] {
+  return target.columns.flatMap(({ column, counts }) => {
+    const notes: Note[] = [];
+    const missing = sum(counts.filter(isMissing));
+    const unknown = sum(counts.filter(isUnknown));
+    if (missing > 0 && policy.missing === 'fail') {
+      const text = `${column}: ${missing} ${missing === 1 ? 'id has' : 'ids have'} no twin in V4 (--missing fail).`;
+      notes.push({ level: 'blocks', code: 'missing', text });
+    }
+    if (unknown > 0 && policy.unknown === 'fail') {
+      const text = `${column}: ${unknown} ${unknown === 1 ? 'value is' : 'values are'} no V3 id of this model (--unknown fail).`;
+      notes.push({ level: 'blocks', code: 'unknown', text });
+    }
+    return notes;
+  });
+}
+
+export function isMissing({ name }: PlanCount): boolean {
+  return name.includes('/') && !isUnknown({ name });
+}
+
+export function isUnknown({ name }: Pick<PlanCount, 'name'>): boolean {
+  return name.startsWith('unknown/');
+}
+
+/** Distinct ids of some counts. */
+export function sum(counts: readonly PlanCount[]): number {
+  return counts.reduce((total, count) => total + count.ids, 0);
+}
+
+/** What differs between the plan that was agreed to and the one the data give now; empty: nothing. */
+export function comparePlans(agreed: Plan, now: Plan): string[] {
+  const ignored = new Set(['tool', 'estimateSeconds', 'builtAt', 'atLeast', 'samples']);
+  const differences: string[] = [];
+  const compare = (a: unknown, b: unknown, path: string): void => {
+    if (typeof a === 'object' && typeof b === 'object' && a !== null && b !== null) {
+      const left = namedMembers(a);
+      const right = namedMembers(b);
+      for (const key of new Set([...left.keys(), ...right.keys()])) {
+        if (!ignored.has(key)) compare(left.get(key), right.get(key), path === '' ? key : `${path} › ${key}`);
+      }
+    } else if (a !== b) {
+      differences.push(`${path}: was ${show(a)}, is ${show(b)}`);
+    }
+  };
+  compare(agreed, now, '');
+  return differences;
+}
+
+/** Items of lists by their names, so that a difference says where it is. */
+function namedMembers(value: object): Map<string, unknown> {
+  if (!Array.isArray(value)) return new Map(Object.entries(value));
+  return new Map(value.map((item: unknown, at) => [nameOf(item) ?? String(at + 1), item]));
+}
+
+function nameOf(item: unknown): string | null {
+  if (typeof item !== 'object' || item === null) return null;
+  for (const key of ['name', 'column', 'code'] as const) {
+    const value = key in item ? Object.entries(item).find(([own]) => own === key)?.[1] : undefined;
+    if (typeof value === 'string') return value;
+  }
+  return null;
+}
+
+function show(value: unknown): string {
+  return value === undefined ? 'nothing' : JSON.stringify(value);
 }

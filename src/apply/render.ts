@@ -1,22 +1,17 @@
 import { countOf, formatDuration, formatTime, groupDigits } from '../text/numbers.js';
 import { layLines } from '../text/text-layout.js';
-import { describeCategory } from './describe-value.js';
+import type { LedgerRun, Undone, Verified, Written } from './context.js';
 import {
-  type ColumnPlan,
+  type BlockingNote,
   describeChanged,
+  type IdCounts,
   isMissing,
   isUnknown,
   judgeColumns,
-  type Note,
-  type Plan,
-  type PlanCount,
-  type Policy,
   sum,
-  type TargetPlan,
-} from './plan.js';
-import { renderUnmappedLines } from './render-left.js';
-import { listEarlierUnmapped } from './unmapped.js';
-import type { IdCounts } from './verdict.js';
+} from './judge-plan.js';
+import type { ColumnPlan, Note, Plan, PlanCount, Policy, TargetPlan } from './plan.js';
+import { describeCategory, listEarlierUnmapped, renderUnmapped } from './unmapped.js';
 
 /** A plan for people. */
 export function renderPlanText(plan: Plan, width: number): string {
@@ -28,7 +23,7 @@ export function renderPlanText(plan: Plan, width: number): string {
     ...plan.targets.flatMap((target) => ['', ...describeTarget(target, plan)]),
     '',
   ];
-  return `${layLines(lines, width)}${renderUnmappedLines(listEarlierUnmapped(plan), width)}`;
+  return `${layLines(lines, width)}${renderUnmapped(listEarlierUnmapped(plan), width)}`;
 }
 
 function describeTarget(target: TargetPlan, { policy }: Plan): string[] {
@@ -119,7 +114,7 @@ export function describeIds({ stored, mapped, missing, unknown, done }: IdCounts
 }
 
 /** The ids of a plan that do not map, by column and reason: for the gate. */
-export function renderUnmapped(plan: Plan, width: number): string {
+export function renderUnmappedIds(plan: Plan, width: number): string {
   const lines = plan.targets.flatMap((target) =>
     target.columns.flatMap(({ column, model, counts }) => {
       const rest = counts.filter((count) => isMissing(count) || isUnknown(count));
@@ -131,4 +126,86 @@ export function renderUnmapped(plan: Plan, width: number): string {
     }),
   );
   return layLines(lines, width);
+}
+
+/** What stands in the way, one line each. */
+export function renderBlocks(blocks: readonly BlockingNote[], width: number): string {
+  return layLines(
+    blocks.map(({ target, note }) => `  ${target}: ${note.text}`),
+    width,
+  );
+}
+
+/** What carrying out did. */
+export function renderWritten(written: readonly Written[], width: number): string {
+  return layLines(written.flatMap(describeWritten), width);
+}
+
+function describeWritten({ target, run, changed, skipped, skippedCount, alreadyDone }: Written): string[] {
+  if (alreadyDone) {
+    return [`${target}: nothing to do, run ${run} rewrote ${countOf(changed, 'cell')} before`];
+  }
+  const left =
+    skippedCount === 0 ? '' : `; ${countOf(skippedCount, 'row')} left alone, changed by others meanwhile`;
+  return [
+    `${target}: ${countOf(changed, 'cell')} rewritten, run ${run}${left}`,
+    ...named(skipped, skippedCount),
+  ];
+}
+
+/** What taking back did. */
+export function renderUndone(undone: readonly Undone[], width: number): string {
+  return layLines(
+    undone.flatMap(({ target, restored, changedSince, changedSinceCount }) => {
+      const left =
+        changedSinceCount === 0
+          ? ''
+          : `; ${groupDigits(changedSinceCount)} left alone, changed since the run`;
+      return [
+        `${target}: ${countOf(restored, 'cell')} restored${left}`,
+        ...named(changedSince, changedSinceCount),
+      ];
+    }),
+    width,
+  );
+}
+
+/** What recomputing says. */
+export function renderVerified(verified: readonly Verified[], width: number): string {
+  return layLines(
+    verified.flatMap((one) => {
+      const { target, run, checked, wrong, wrongCount, changedSince, changedSinceCount, notChecked } = one;
+      if (notChecked !== null) return [`${target}, run ${run}: not checked, ${notChecked} since`];
+      const says = wrongCount === 0 ? 'as ledger and remap say' : `${groupDigits(wrongCount)} WRONG`;
+      const since =
+        changedSinceCount === 0 ? '' : `; ${groupDigits(changedSinceCount)} changed by others since`;
+      return [
+        `${target}, run ${run}: ${countOf(checked, 'cell')} checked, ${says}${since}`,
+        ...named(wrong, wrongCount),
+        ...named(changedSince, changedSinceCount),
+      ];
+    }),
+    width,
+  );
+}
+
+/** Runs as a list to choose from. */
+export function renderRuns(runs: readonly LedgerRun[], width: number): string {
+  const lines = runs.map(({ run, target, place, mode, state, changed, startedAt }) => {
+    const how = mode === 'in_place' ? 'in place' : 'new';
+    return `  ${run}  ${formatTime(startedAt)}  ${STATES[state]}  ${target} (${place}, ${how}): ${countOf(changed, 'cell')}`;
+  });
+  return layLines(lines, width);
+}
+
+const STATES: Readonly<Record<LedgerRun['state'], string>> = {
+  working: 'unfinished',
+  done: 'done',
+  undoing: 'half taken back',
+  undone: 'taken back',
+};
+
+function named(rows: readonly string[], count: number): string[] {
+  const more = count - rows.length;
+  return [...rows.map((row) => `  ${row}`), ...(more > 0 ? [`  … and ${groupDigits(more)} more`] : [])];
 }

@@ -1,0 +1,123 @@
+import { lstatSync, realpathSync, statSync } from 'node:fs';
+import { basename, dirname, join } from 'node:path';
+import type { ApplyTarget, PostgresTarget, SqliteTarget } from '../config/apply-targets.js';
+import { blocks } from './column-work.js';
+import type { ApplyContext, DataStore, SurveyOptions } from './context.js';
+import { openPostgresStore } from './dialects/postgres.js';
+import { openSqliteStore } from './dialects/sqlite.js';
+import { openFileStore } from './files/file-store.js';
+import { type Note, PLAN_VERSION, type Plan, type TargetPlan } from './plan.js';
+
+/** A store with the names of the targets that lie in it. */
+export interface OpenStore extends DataStore {
+  readonly targets: readonly string[];
+}
+
+/** Tables of one database share a store, so that what ties them is seen; each file is one. */
+export function openStores(context: ApplyContext, targets: readonly ApplyTarget[]): OpenStore[] {
+  const files: OpenStore[] = [];
+  const databases = new Map<string, SqliteTarget[]>();
+  const servers = new Map<string, PostgresTarget[]>();
+  for (const target of targets) {
+    if (target.kind === 'sqlite') {
+      const key = fileIdentity(target.file);
+      databases.set(key, [...(databases.get(key) ?? []), target]);
+    } else if (target.kind === 'postgres') {
+      const key = `${target.urlEnv ?? ''}\0${target.urlFile ?? ''}\0${target.tls ?? ''}`;
+      servers.set(key, [...(servers.get(key) ?? []), target]);
+    } else files.push(withNames(openFileStore(context, target), [target]));
+  }
+  return [
+    ...files,
+    ...[...databases.values()].map((own) =>
+      withNames(openSqliteStore(context, own[0]?.file ?? '', own), own),
+    ),
+    ...[...servers.values()].map((own) => withNames(openPostgresStore(context, own), own)),
+  ];
+}
+
+function withNames(store: DataStore, targets: readonly ApplyTarget[]): OpenStore {
+  return { ...store, targets: targets.map(({ name }) => name) };
+}
+
+/** Closes every store, also where closing one fails. */
+export async function closeStores(stores: readonly DataStore[]): Promise<void> {
+  await Promise.allSettled(stores.map((store) => store.close()));
+}
+
+/**
+ * Looks at every target and says what apply would do; changes nothing. The targets come in the order they were
+ * asked for.
+ *
+ * @throws SvcError `bad_input`, `config`, `locked`, `interrupted`
+ */
+export async function survey(
+  { onProgress, tool, facts, policy }: ApplyContext,
+  stores: readonly OpenStore[],
+  targets: readonly Pick<ApplyTarget, 'name'>[],
+  options: SurveyOptions = {},
+): Promise<Plan> {
+  const found: TargetPlan[] = [];
+  for (const store of stores) {
+    const name = `looking at ${store.targets.join(', ')}`;
+    onProgress({ kind: 'step', name, done: 0, total: null });
+    found.push(...(await store.survey(options)));
+  }
+  const order = targets.map(({ name }) => name);
+  found.sort((a, b) => order.indexOf(a.name) - order.indexOf(b.name));
+  return {
+    planVersion: PLAN_VERSION,
+    tool,
+    remap: { sha256: facts.sha256, builtAt: facts.builtAt },
+    policy,
+    targets: refuseSharedPlaces(found, stores),
+  };
+}
+
+/** A file's identity however its name is spelled: what it is on disk, or where it would be. */
+function fileIdentity(file: string): string {
+  const stats = statSync(file, { bigint: true, throwIfNoEntry: false });
+  if (stats !== undefined) return `${stats.dev}:${stats.ino}`;
+  const isLink = lstatSync(file, { throwIfNoEntry: false }) !== undefined;
+  const folder = dirname(file);
+  if (isLink || statSync(folder, { throwIfNoEntry: false }) === undefined) return file;
+  return join(realpathSync(folder), basename(file));
+}
+
+interface Place {
+  readonly target: TargetPlan;
+  readonly input: string;
+  /** What is written. */
+  readonly output: string;
+}
+
+/**
+ * Adds what keeps targets of different stores apart: two never write one file or table, nor one what another reads,
+ * however their names are spelled. A store compares its own targets.
+ */
+function refuseSharedPlaces(plans: readonly TargetPlan[], stores: readonly OpenStore[]): TargetPlan[] {
+  const places = plans.map((target): Place => {
+    const { definition, output, place } = target;
+    const input = definition.kind === 'postgres' ? place : fileIdentity(definition.file);
+    return { target, input, output: output === null ? input : fileIdentity(output) };
+  });
+  return places.map((one, at) => {
+    const own = stores.find(({ targets }) => targets.includes(one.target.name));
+    const others = places.slice(0, at).filter(({ target }) => own?.targets.includes(target.name) !== true);
+    const notes = others.flatMap((other) => sharedNotes(one, other));
+    return notes.length === 0 ? one.target : { ...one.target, notes: [...one.target.notes, ...notes] };
+  });
+}
+
+function sharedNotes(one: Place, other: Place): Note[] {
+  const { name } = other.target;
+  if (one.input === other.input)
+    return [blocks('same_file', `It is what target ${name} names too: name all its columns there.`)];
+  if (one.output === other.output)
+    return [blocks('same_output', `${one.target.output} is the output of target ${name} too: name another.`)];
+  if (one.output === other.input || one.input === other.output)
+    return [
+      blocks('same_output', `The output of one is the input of the other, ${name}: name another output.`),
+    ];
+  return [];
+}
