@@ -2,7 +2,6 @@ import { readFileSync } from 'node:fs';
 import { z } from 'zod';
 import { applyTargetSchema } from '../config/apply-targets.js';
 import { SvcError } from '../errors.js';
-import { countOf, groupDigits } from '../text/numbers.js';
 
 /** Version of the plan's JSON. */
 export const PLAN_VERSION = 2;

@@ -93,7 +93,7 @@ export class ColumnTally {
 function bitsOf(counter: Counter, ids: ModelIds): Uint8Array {
   let bits = counter.bits.get(ids);
   if (bits === undefined) {
-    bits = new Uint8Array(Math.ceil(ids.newIds.length / 8));
+    bits = new Uint8Array(Math.ceil(ids.answers.length / 8));
     counter.bits.set(ids, bits);
   }
   return bits;

@@ -38,14 +38,8 @@ export interface RemapScope {
   readonly company: string | null;
 }
 
-/** What one remap row says of its V3 id. */
-export interface RemapAnswer {
-  readonly category: Category;
-  /** 0 where it is not mapped. */
-  readonly newId: Id;
-  /** null in `ModelIds` without scopes. */
-  readonly scope: RemapScope | null;
-}
+/** What the remap says of a V3 id: the new id, or the category of an id that is not mapped. */
+type Answer = Id | Category;
 
 /** The category of an id whose rows do not agree or, with scopes, of one that has several rows. */
 export const SEVERAL = 'unknown/several_scopes';
@@ -53,9 +47,10 @@ export const SEVERAL = 'unknown/several_scopes';
 /** The V3 ids of one model with what became of them. Slots are stable, so that a bit per slot can count distinct ids. */
 export class ModelIds {
   readonly ref: ModelRef;
-  readonly categories: Category[] = [];
-  readonly newIds: Id[] = [];
-  readonly scopes: (RemapScope | null)[] = [];
+  /** By slot. */
+  readonly answers: Answer[] = [];
+  /** By slot; empty without scopes. */
+  readonly scopes: RemapScope[] = [];
   readonly #slots = Array.from({ length: SHARDS }, () => new Map<Id, number>());
 
   constructor(ref: ModelRef) {
@@ -68,14 +63,13 @@ export class ModelIds {
   }
 
   /** Takes a row in; a second row of the same id must say the same, without a scope, or makes it `SEVERAL`. */
-  add(id: Id, { category, newId, scope }: RemapAnswer): void {
+  add(id: Id, answer: Answer, scope: RemapScope | null): void {
     const slot = this.find(id);
     if (slot < 0) {
-      this.#slots[shardOf(id)]?.set(id, this.categories.push(category) - 1);
-      this.newIds.push(newId);
+      this.#slots[shardOf(id)]?.set(id, this.answers.push(answer) - 1);
       if (scope !== null) this.scopes.push(scope);
-    } else if (scope !== null || this.categories[slot] !== category || this.newIds[slot] !== newId) {
-      this.categories[slot] = SEVERAL;
+    } else if (scope !== null || this.answers[slot] !== answer) {
+      this.answers[slot] = SEVERAL;
     }
   }
 }
@@ -106,11 +100,10 @@ export function loadModelIds(db: Db, { ref, isScoped, mapDeleted }: LoadOptions)
   const categories = new Map<string, Category>();
   const scopes = new Map<string, RemapScope>();
   for (const [old, now, text, region, company] of rows.iterate(ref.model, ref.path)) {
-    const category = keep(categories, text, text);
-    const newId = category !== 'mapped' || now === null ? 0 : toId(now);
+    const answer = text === 'mapped' && now !== null ? toId(now) : keep(categories, text, text);
     const scope = { region, company: company === null ? null : String(company) };
     const key = `${region ?? ''}\0${scope.company ?? ''}`;
-    ids.add(toId(old), { category, newId, scope: isScoped ? keep(scopes, key, scope) : null });
+    ids.add(toId(old), answer, isScoped ? keep(scopes, key, scope) : null);
   }
   return ids;
 }

@@ -125,8 +125,9 @@ export class Resolver {
     this.ids = ids;
     this.slot = slot;
     if (slot < 0) return this.#lookUpUnknown(ids, id);
-    this.newId = ids.newIds[slot] ?? 0;
-    const category = ids.categories[slot] ?? SEVERAL;
+    const answer = ids.answers[slot] ?? SEVERAL;
+    const category = typeof answer === 'string' ? answer : 'mapped';
+    if (typeof answer !== 'string') this.newId = answer;
     return this.#isScoped ? this.#lookUpScoped(ids, slot, category, scope) : category;
   }
 

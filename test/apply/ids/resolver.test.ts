@@ -38,10 +38,10 @@ describe('ModelIds', () => {
           const ids = new ModelIds({ model: 'm', path: '' });
           const set = new IdSet();
           keys.forEach((key, at) => {
-            ids.add(toId(key), { category: 'mapped', newId: at, scope: null });
+            ids.add(toId(key), at, null);
             expect([set.add(toId(key)), set.add(toId(key))]).toEqual([true, false]);
           });
-          expect(keys.map((key) => ids.newIds[ids.find(toId(key))])).toEqual(keys.map((_, at) => at));
+          expect(keys.map((key) => ids.answers[ids.find(toId(key))])).toEqual(keys.map((_, at) => at));
           for (const other of others) if (!keys.includes(other)) expect(ids.find(toId(other))).toBe(-1);
         },
       ),
