@@ -1,5 +1,4 @@
-import type { IdColumn } from '../config/apply-targets.js';
-import { formatModelRef, type ModelRef, parseModelRef } from '../config/model-ref.js';
+import { formatModelRef, type IdColumn, type ModelRef, parseModelRef } from '../config/apply-targets.js';
 import type { Db } from '../store/open.js';
 import { orMeantEnd } from '../text/suggest.js';
 import { partsOf } from './engine/json-columns.js';

@@ -1,7 +1,6 @@
 import { existsSync, rmSync } from 'node:fs';
-import { COMPANIES_HEADER } from '../config/companies-file.js';
 import type { Config } from '../config/config.js';
-import { DECISIONS_HEADER } from '../config/decisions-file.js';
+import { COMPANIES_HEADER, DECISIONS_HEADER } from '../config/user-files.js';
 import { SvcError } from '../errors.js';
 import { isReason, REASONS, STATUSES, type Status } from '../reasons.js';
 import {

@@ -4,9 +4,14 @@ import type { Config } from '../config/config.js';
 import { buildFingerprint } from '../config/inputs.js';
 import { SvcError } from '../errors.js';
 import { createSaver } from '../export/saver.js';
-import { indexOpen, judgeRecheck, recheck } from '../inspect/recheck/recheck-rounds.js';
+import {
+  indexOpen,
+  judgeRecheck,
+  type RoundResult,
+  recheck,
+  runRound,
+} from '../inspect/recheck/recheck-rounds.js';
 import { renderRecheck, renderRecheckJson } from '../inspect/recheck/render-recheck.js';
-import { type RoundResult, runRound } from '../inspect/recheck/run-round.js';
 import { writeText } from '../runtime/write-output.js';
 import { assertSameExport } from '../store/fingerprint.js';
 import { guardDatabase } from '../store/open.js';

@@ -1,5 +1,5 @@
 import type { Config } from '../config/config.js';
-import type { Decision } from '../config/decisions-file.js';
+import type { Decision } from '../config/user-files.js';
 import { SvcError } from '../errors.js';
 import { buildRemap, type RemapSummary } from '../match/build-remap.js';
 import type { NamedPair } from '../match/pair-companies.js';

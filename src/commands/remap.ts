@@ -1,7 +1,6 @@
-import { readCompaniesFile } from '../config/companies-file.js';
 import type { Config } from '../config/config.js';
-import { readDecisionsFile } from '../config/decisions-file.js';
 import { buildFingerprint, digestInputFiles } from '../config/inputs.js';
+import { readCompaniesFile, readDecisionsFile } from '../config/user-files.js';
 import { SvcError } from '../errors.js';
 import type { RemapSummary } from '../match/build-remap.js';
 import { STATUSES } from '../reasons.js';

@@ -1,9 +1,25 @@
 import { resolve } from 'node:path';
 import { z } from 'zod';
-import { MODEL_REF } from './model-ref.js';
 import { strict } from './problems.js';
 
-/** Where ids of the service are stored in the user's own data: the `apply` section of the configuration. */
+/** A V3 model, or the children one of its fields holds: `accounting/invoices`, `accounting/invoices#line_items`. */
+export interface ModelRef {
+  readonly model: string;
+  /** '' for the records themselves. */
+  readonly path: string;
+}
+
+const MODEL_REF = /^[A-Za-z0-9_-]+\/[A-Za-z0-9_-]+(?:#[A-Za-z_][A-Za-z0-9_]*)?$/;
+
+/** Takes `category/model` or `category/model#children` apart. */
+export function parseModelRef(text: string): ModelRef {
+  const at = text.indexOf('#');
+  return at < 0 ? { model: text, path: '' } : { model: text.slice(0, at), path: text.slice(at + 1) };
+}
+
+export function formatModelRef({ model, path }: ModelRef): string {
+  return path === '' ? model : `${model}#${path}`;
+}
 
 const modelRef = z
   .string()

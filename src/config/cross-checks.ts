@@ -1,9 +1,8 @@
 import { z } from 'zod';
 import type { ModelPair } from '../domain.js';
 import { orMeant } from '../text/suggest.js';
-import type { ApplyTarget, IdColumn } from './apply-targets.js';
+import { type ApplyTarget, type IdColumn, parseModelRef } from './apply-targets.js';
 import { DEFAULT_MODELS } from './defaults.js';
-import { parseModelRef } from './model-ref.js';
 import type { Problem } from './problems.js';
 import { configSchema } from './settings.js';
 import { isLoopback } from './values.js';

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { MAX_INT64 } from '../domain.js';
+import { REASONS, STATUSES } from '../reasons.js';
 import { applySchema, environmentName } from './apply-targets.js';
 import {
   DEFAULT_DATABASE,
@@ -9,7 +10,6 @@ import {
   DEFAULT_V4_KEY_ENV,
   resolveModel,
 } from './defaults.js';
-import { LIMIT_NAMES, type LimitValue, limitValue } from './limits.js';
 import { strict } from './problems.js';
 import { baseUrlProblem, instantOf, parseDuration } from './values.js';
 
@@ -195,6 +195,32 @@ const drift = strict({
     'Request data_hash from both APIs, and treat records with equal hashes as equal. This hides differences in fields that the hash does not cover.',
   ),
 });
+
+/** Limits on what no status or reason names. */
+const COUNTERS = ['rejected', 'short', 'unique_id_conflict', 'drift', 'decision_stale'] as const;
+
+/** Everything that can be limited. `matched` is what one wants, so it has no limit. */
+const LIMIT_NAMES: readonly string[] = [
+  ...STATUSES.filter((status) => status !== 'matched'),
+  ...REASONS,
+  ...COUNTERS,
+];
+
+/** A limit: a count of rows, or a share of the rows with a V3 id in the same scope. */
+export type LimitValue =
+  | { readonly kind: 'count'; readonly count: number }
+  | { readonly kind: 'percent'; readonly percent: number; readonly text: string };
+
+const A_LIMIT = { error: 'must be a whole number from 0 up, or a share such as "2%" or "0.5%"' };
+
+const limitValue = z
+  .union([z.int(A_LIMIT).min(0, A_LIMIT), z.string().regex(/^\d{1,3}(\.\d{1,9})?%$/, A_LIMIT)], A_LIMIT)
+  .transform((value, context): LimitValue => {
+    if (typeof value === 'number') return { kind: 'count', count: value };
+    const percent = Number(value.slice(0, -1));
+    if (percent > 100) context.addIssue('must not be above 100%');
+    return { kind: 'percent', percent, text: value };
+  });
 
 const limitsByName = Object.fromEntries(LIMIT_NAMES.map((name) => [name, limitValue.exactOptional()]));
 const limits = strict({

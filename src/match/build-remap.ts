@@ -1,5 +1,5 @@
 import type { Config } from '../config/config.js';
-import type { Decision } from '../config/decisions-file.js';
+import type { Decision } from '../config/user-files.js';
 import type { OnProgress } from '../domain.js';
 import { checkFile, EXPORTED_TABLES } from '../store/check-file.js';
 import { readExportSeq } from '../store/meta.js';

@@ -1,4 +1,4 @@
-import type { Decision } from '../config/decisions-file.js';
+import type { Decision } from '../config/user-files.js';
 import { parseChildren } from '../json/stored-lists.js';
 import type { Db } from '../store/open.js';
 import { decideChildren } from './decide-children.js';

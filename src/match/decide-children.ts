@@ -1,4 +1,4 @@
-import type { Decision } from '../config/decisions-file.js';
+import type { Decision } from '../config/user-files.js';
 import type { StoredChild } from '../json/stored-lists.js';
 import { renderDecided } from './group-evidence.js';
 import { type ChildRow, type ChildRows, conflictOf } from './judge-children.js';

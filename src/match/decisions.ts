@@ -1,4 +1,4 @@
-import type { Decision } from '../config/decisions-file.js';
+import type { Decision } from '../config/user-files.js';
 import { saveDecisionResults } from '../store/decisions.js';
 import type { Db } from '../store/open.js';
 import { renderDecided } from './group-evidence.js';

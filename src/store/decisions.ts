@@ -1,4 +1,4 @@
-import type { Decision } from '../config/decisions-file.js';
+import type { Decision } from '../config/user-files.js';
 import type { StaleReason } from '../domain.js';
 import type { Db } from './open.js';
 import { type Scope, scopeParams } from './remap.js';

@@ -2,9 +2,8 @@ import { readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { runFindings } from '../../src/commands/findings.js';
-import { parseCompanies } from '../../src/config/companies-file.js';
 import type { Config } from '../../src/config/config.js';
-import { DECISIONS_HEADER, parseDecisions } from '../../src/config/decisions-file.js';
+import { DECISIONS_HEADER, parseCompanies, parseDecisions } from '../../src/config/user-files.js';
 import { buildRemap } from '../../src/match/build-remap.js';
 import { readDecisionCounts } from '../../src/store/decisions.js';
 import { writeMeta } from '../../src/store/meta.js';
@@ -166,7 +165,7 @@ describe('a draft of decisions', () => {
   it('decides nothing as it is, and stays one comment whatever a platform_id holds', () =>
     withScene(async ({ config, folder }) => {
       const draft = await draftOf(config, join(folder, 'd.csv'));
-      expect(parseDecisions(draft, places)).toEqual({ decisions: [], problems: [] });
+      expect(parseDecisions(draft, places)).toEqual({ rows: [], problems: [] });
       const [header, ...lines] = draft.trimEnd().split('\n');
       expect([header, lines.filter((line) => !line.startsWith('#'))]).toEqual([DECISIONS_HEADER, []]);
       const notes = lines.filter((line) => !line.startsWith(`#${INVOICES}`));
@@ -188,7 +187,7 @@ describe('a draft of decisions', () => {
         /^#( {3}V4 (\d+).*\n(?:#.*\n)*?)#(accounting.*)\?,$/gm,
         '#$1$3$2,"yes, ""so"""',
       );
-      const { decisions, problems } = parseDecisions(answered, places);
+      const { rows: decisions, problems } = parseDecisions(answered, places);
       expect([problems, decisions.map(({ v4SvcId, note }) => [v4SvcId, note])]).toEqual([
         [],
         [11n, 20n, 131n].map((id) => [id, 'yes, "so"']),
@@ -242,10 +241,10 @@ describe('a draft of companies', () => {
       const { err } = await run(config, { writeCompanies: file });
       const draft = readFileSync(file, 'utf8');
       expect(err).toBe(`Wrote ${file}: 1 V3 company to pair.\n`);
-      expect(parseCompanies(draft, ['default'])).toEqual({ pairs: [], problems: [] });
+      expect(parseCompanies(draft, ['default'])).toEqual({ rows: [], problems: [] });
       expect(draft).toMatch(/^# {3}V4 company 10 \| shared keys 4 \| comparable keys 4 \| agreeing keys 4$/m);
       const answered = draft.replace('#default,1,?', 'default,1,20');
-      expect(parseCompanies(answered, ['default']).pairs).toEqual([
+      expect(parseCompanies(answered, ['default']).rows).toEqual([
         { region: 'default', v3CompanyId: 1n, v4CompanyId: 20n },
       ]);
     });

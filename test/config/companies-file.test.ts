@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { parseCompanies, readCompaniesFile } from '../../src/config/companies-file.js';
+import { parseCompanies, readCompaniesFile } from '../../src/config/user-files.js';
 import { sampleConfig } from './sample.js';
 
 const HEADER = 'region,v3_company_id,v4_company_id';
@@ -9,7 +9,7 @@ describe('parseCompanies', () => {
   it('takes pairs with quotes, blank lines, CRLF and a byte order mark', () => {
     const text = `\uFEFF${HEADER}\r\neu,1,10\r\n\r\n"us","1","9223372036854775807"\r\n`;
     expect(parseCompanies(text, REGIONS)).toEqual({
-      pairs: [
+      rows: [
         { region: 'eu', v3CompanyId: 1n, v4CompanyId: 10n },
         { region: 'us', v3CompanyId: 1n, v4CompanyId: 9223372036854775807n },
       ],
@@ -20,7 +20,7 @@ describe('parseCompanies', () => {
   it('skips lines that start with #, also above the header, and counts them as lines', () => {
     const text = `# drafted on Monday\n${HEADER}\n# eu,1,?\n  # indented\neu,1,10\n#eu,2,10\nus,2,10\n`;
     expect(parseCompanies(text, REGIONS)).toEqual({
-      pairs: [{ region: 'eu', v3CompanyId: 1n, v4CompanyId: 10n }],
+      rows: [{ region: 'eu', v3CompanyId: 1n, v4CompanyId: 10n }],
       problems: ['line 7: V4 company 10 is named on line 5 already'],
     });
   });

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { afterAll, describe, expect, it } from 'vitest';
-import { DECISIONS_HEADER, parseDecisions, readDecisionsFile } from '../../src/config/decisions-file.js';
+import { DECISIONS_HEADER, parseDecisions, readDecisionsFile } from '../../src/config/user-files.js';
 import { sampleConfig } from './sample.js';
 
 const PLACES = {
@@ -143,7 +143,7 @@ const REFUSED: readonly (readonly [name: string, lines: readonly string[], probl
 
 describe('parseDecisions', () => {
   it.each(TAKEN)('takes %s', (_, line, expected) => {
-    expect(parse(line)).toEqual({ decisions: [{ ...DECIDED, ...expected }], problems: [] });
+    expect(parse(line)).toEqual({ rows: [{ ...DECIDED, ...expected }], problems: [] });
   });
 
   it.each(REFUSED)('refuses %s', (_, lines, problems) => {
@@ -158,12 +158,12 @@ describe('parseDecisions', () => {
       'accounting/invoices,,us,1,10,20,',
       'accounting/invoices,,eu,2,11,20,',
     );
-    expect([found.decisions.length, found.problems]).toEqual([5, []]);
+    expect([found.rows.length, found.problems]).toEqual([5, []]);
   });
 
   it('skips comments, blank lines and what a spreadsheet makes of them', () => {
     const text = `\uFEFF# before, the header\r\n${DECISIONS_HEADER}\r\n#x,,eu,1,10,?,\r\n  # a\r\n"# b, c"\r\n,,,,,,\r\n\r\n${GOOD}\r\n`;
-    expect(parseDecisions(text, PLACES)).toEqual({ decisions: [{ ...DECIDED, line: 8 }], problems: [] });
+    expect(parseDecisions(text, PLACES)).toEqual({ rows: [{ ...DECIDED, line: 8 }], problems: [] });
   });
 
   it.each(['', '# nothing', 'model,v3,v4', GOOD])('refuses a file without the header: %j', (text) => {
@@ -174,7 +174,7 @@ describe('parseDecisions', () => {
     const note = fc.string().map((text) => text.replace(/[\r\n]/g, ' '));
     fc.assert(
       fc.property(note, (text) => {
-        const [decision] = parse(`accounting/invoices,,eu,1,10,20,"${text.replaceAll('"', '""')}"`).decisions;
+        const [decision] = parse(`accounting/invoices,,eu,1,10,20,"${text.replaceAll('"', '""')}"`).rows;
         expect(decision?.note).toBe(text);
       }),
       { numRuns: 500, seed: 20261120 },

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { Decision } from '../../src/config/decisions-file.js';
+import type { Decision } from '../../src/config/user-files.js';
 import { buildRemap } from '../../src/match/build-remap.js';
 import { startSandbox } from '../../src/sandbox/start.js';
 import { findContradictions } from '../../src/store/conservation.js';

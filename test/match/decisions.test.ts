@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { Decision } from '../../src/config/decisions-file.js';
+import type { Decision } from '../../src/config/user-files.js';
 import { findContradictions } from '../../src/store/conservation.js';
 import { readDecisionCounts, readIdleDecisions } from '../../src/store/decisions.js';
 import { EVERYTHING } from '../../src/store/remap.js';

@@ -1,5 +1,5 @@
 import type { Config } from '../../src/config/config.js';
-import type { Decision } from '../../src/config/decisions-file.js';
+import type { Decision } from '../../src/config/user-files.js';
 import { buildRemap } from '../../src/match/build-remap.js';
 import type { NamedPair } from '../../src/match/pair-companies.js';
 import type { Db } from '../../src/store/open.js';

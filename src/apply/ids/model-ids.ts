@@ -1,4 +1,4 @@
-import type { ModelRef } from '../../config/model-ref.js';
+import type { ModelRef } from '../../config/apply-targets.js';
 import type { Db } from '../../store/open.js';
 import type { Category } from './resolver.js';
 

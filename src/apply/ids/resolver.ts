@@ -1,4 +1,4 @@
-import { formatModelRef, type ModelRef } from '../../config/model-ref.js';
+import { formatModelRef, type ModelRef } from '../../config/apply-targets.js';
 import type { Db } from '../../store/open.js';
 import { type InvalidForm, invalidFormOf, isIdText } from './id-form.js';
 import { categorySql, type Id, loadModelIds, type ModelIds, SEVERAL, toId } from './model-ids.js';

@@ -1,4 +1,4 @@
-import { formatModelRef, type ModelRef } from '../../config/model-ref.js';
+import { formatModelRef, type ModelRef } from '../../config/apply-targets.js';
 import type { Db } from '../../store/open.js';
 import { isIdText } from '../ids/id-form.js';
 import type { ColumnSample } from './column-sample.js';

@@ -1,6 +1,6 @@
 import type { Api } from '../../api/client.js';
-import type { NamedCompanyPair } from '../../config/companies-file.js';
 import type { Config, Endpoint } from '../../config/config.js';
+import type { NamedCompanyPair } from '../../config/user-files.js';
 import type { OnProgress } from '../../domain.js';
 import { SvcError } from '../../errors.js';
 import { type AskList, prepareAskList } from './ask-list.js';

@@ -1,8 +1,7 @@
 import { accessSync, constants, existsSync, statfsSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
-import { type NamedCompanyPair, readCompaniesFile } from '../../config/companies-file.js';
 import type { Config } from '../../config/config.js';
-import { readDecisionsFile } from '../../config/decisions-file.js';
+import { type NamedCompanyPair, readCompaniesFile, readDecisionsFile } from '../../config/user-files.js';
 import type { CompanyMatch } from '../../domain.js';
 import { SvcError } from '../../errors.js';
 import { isInterrupted } from '../../store/database-file.js';

@@ -1,7 +1,6 @@
 import type { Config } from '../../config/config.js';
 import { isUnfinished } from '../../domain.js';
 import { SvcError } from '../../errors.js';
-import { describeOutcome } from '../../reasons.js';
 import type { Db } from '../../store/open.js';
 import { readReadiness } from '../../store/read-readiness.js';
 import { findIncomplete, isStale } from '../../store/readiness.js';
@@ -16,10 +15,8 @@ import {
 import { listStreams } from '../../store/streams.js';
 import { openVerifiedRemap } from '../../store/verified-remap.js';
 import { countOf } from '../../text/numbers.js';
-import { buildFieldLines } from './field-lines.js';
 import { readStoryFacts, type StorySource } from './read-story.js';
-import { describeRowEvidence } from './row-evidence.js';
-import type { Explanation, Reading, Story, StoryFacts } from './story.js';
+import { buildStory, type Explanation, type Reading } from './story.js';
 
 /** Which record is asked about. */
 export interface ExplainQuestion {
@@ -91,26 +88,6 @@ function findRows({ db, remap }: StorySource, { id, platformId, ...rest }: Expla
     found.set(row.row, { row, readings: [...(found.get(row.row)?.readings ?? []), ...readings] });
   }
   return [...found.values()];
-}
-
-/** Describes a row, its reason and its evidence in words. */
-function buildStory(facts: StoryFacts, fieldPrefix: string): Story {
-  const { row, named } = facts;
-  const { title, meaning, wouldChange, action, explainAction } = describeOutcome(row.status, row.reason);
-  /** The row's own record, or else the first of that side that the evidence names. */
-  const shown = (side: 'v3' | 'v4') =>
-    facts[side] ?? named.find(({ generation }) => generation === side) ?? null;
-  const [v3, v4] = [shown('v3'), shown('v4')];
-  return {
-    facts,
-    fields: buildFieldLines(v3, v4, fieldPrefix),
-    isCandidate: v3 !== facts.v3 || v4 !== facts.v4,
-    title,
-    sentence: meaning,
-    because: describeRowEvidence(facts),
-    wouldChange,
-    next: explainAction ?? action,
-  };
 }
 
 /** Why nothing is known of an id: what the export left out, and what it did not see. */

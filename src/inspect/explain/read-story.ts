@@ -16,8 +16,15 @@ import {
 } from '../../store/story-rows.js';
 import type { StreamRow } from '../../store/stream-row.js';
 import type { VerifiedRemap } from '../../store/verified-remap.js';
-import { namedIds, parseRowEvidence } from './row-evidence.js';
-import type { CompanyPairing, ExportedObject, ListReading, Reading, StoryFacts } from './story.js';
+import {
+  type CompanyPairing,
+  type ExportedObject,
+  type ListReading,
+  namedIds,
+  parseRowEvidence,
+  type Reading,
+  type StoryFacts,
+} from './story.js';
 
 /** What reading stories needs. */
 export interface StorySource {

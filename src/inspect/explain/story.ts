@@ -1,4 +1,7 @@
+import { findDrift } from '../../match/compare-fields.js';
+import { describeOutcome } from '../../reasons.js';
 import type { PayloadField, StoryRow } from '../../store/story-rows.js';
+import { formatTime } from '../../text/numbers.js';
 
 /** How the question was understood: as an id of either side, or as a key. */
 export type Reading = 'v3' | 'v4' | 'platform_id';
@@ -97,4 +100,175 @@ export interface Explanation {
   /** What makes all of it less certain. */
   readonly warnings: readonly string[];
   readonly builtAt: string;
+}
+
+/**
+ * Describes a row, its reason and its evidence in words. Pure.
+ *
+ * @param fieldPrefix of the service's own fields
+ */
+export function buildStory(facts: StoryFacts, fieldPrefix: string): Story {
+  const { row, named } = facts;
+  const { title, meaning, wouldChange, action, explainAction } = describeOutcome(row.status, row.reason);
+  /** The row's own record, or else the first of that side that the evidence names. */
+  const shown = (side: 'v3' | 'v4') =>
+    facts[side] ?? named.find(({ generation }) => generation === side) ?? null;
+  const [v3, v4] = [shown('v3'), shown('v4')];
+  return {
+    facts,
+    fields: buildFieldLines(v3, v4, fieldPrefix),
+    isCandidate: v3 !== facts.v3 || v4 !== facts.v4,
+    title,
+    sentence: meaning,
+    because: describeRowEvidence(facts),
+    wouldChange,
+    next: explainAction ?? action,
+  };
+}
+
+/** A row's evidence, parsed; text that is no JSON object is empty. */
+export type RowEvidence = Readonly<Record<string, unknown>>;
+
+export function parseRowEvidence(text: string): RowEvidence {
+  const value: unknown = JSON.parse(text);
+  return isRowEvidence(value) ? value : {};
+}
+
+function isRowEvidence(value: unknown): value is RowEvidence {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+/** Lists of ids by their name in the evidence, with the side they are of and what they are. */
+const ID_LISTS = [
+  ['v3_svc_ids', 'v3', 'V3 records with this platform_id'],
+  ['v4_svc_ids', 'v4', 'V4 records with this platform_id'],
+  ['live_v3_svc_ids', 'v3', 'Live V3 records with its platform_id'],
+  ['live_v4_svc_ids', 'v4', 'Live V4 records with its platform_id'],
+] as const;
+
+/** The ids that the evidence names. */
+export function namedIds(evidence: RowEvidence): { readonly side: 'v3' | 'v4'; readonly svcId: bigint }[] {
+  return ID_LISTS.flatMap(([name, side]) => idsOf(evidence[name]).map((id) => ({ side, svcId: BigInt(id) })));
+}
+
+function idsOf(value: unknown): string[] {
+  return Array.isArray(value) ? value.map(String).filter((id) => /^-?\d+$/.test(id)) : [];
+}
+
+/** The evidence as sentences. Members without a sentence of their own are shown as they are. */
+function describeRowEvidence({ row, named, parents, lists }: StoryFacts): string[] {
+  const { provisional, ...evidence } = parseRowEvidence(row.evidence);
+  const { window_start, window, latest_date, latest_from, created, v3_read_until, decision, ...rest } =
+    evidence;
+  const said: string[] = parents.map((parent) => `It is in ${parent}.`);
+  if (latest_date !== undefined) {
+    said.push(
+      `Its latest date (from the ${latest_from === 'platform' ? 'platform' : 'service'}) is ${timeOf(latest_date)}; the window starts at ${timeOf(window_start)} (${window}).`,
+    );
+  }
+  if (created !== undefined) {
+    said.push(`The platform created it at ${timeOf(created)}; V3 was read until ${timeOf(v3_read_until)}.`);
+  }
+  for (const [name, value] of Object.entries(rest)) {
+    const list = ID_LISTS.find(([key]) => key === name);
+    if (list === undefined) {
+      said.push(`${name}: ${JSON.stringify(value)}`);
+      continue;
+    }
+    const [, side, usual] = list;
+    const isChangedKey = row.reason?.endsWith('key_changed') === true;
+    const what = isChangedKey ? `${side.toUpperCase()} records that look like its twin` : usual;
+    const ids = idsOf(value).map((id) => describeId(id, side, named));
+    if (ids.length > 0) said.push(`${what}: ${ids.join('; ')}.`);
+  }
+  if (isRowEvidence(decision)) {
+    const { note, instead_of } = decision;
+    const why = typeof note === 'string' && note !== '' ? `: ${note}` : '';
+    said.push(
+      `A person decided this in the decisions file${why}. Evidence alone says ${String(instead_of)}.`,
+    );
+  }
+  if (row.unique_id_conflict === 1n) {
+    said.push('The two have different platform_unique_ids; platform_id is the key, so they stay a pair.');
+  }
+  if (row.matched_by === 'platform_unique_id') {
+    said.push('Several records have this platform_id; its platform_unique_id singled out this pair.');
+  }
+  if (provisional === true) said.push('Provisional: one of the lists involved was not read in full.');
+  if (row.reason?.endsWith('scope_incomplete') !== true) return said;
+  for (const { name, state, note } of lists) {
+    if (state === 'complete' || state === 'short' || state === 'absent') continue;
+    said.push(
+      `Not read in full: ${name} (${[state ?? 'not begun', ...(note === null ? [] : [note])].join(', ')}).`,
+    );
+  }
+  return said;
+}
+
+function describeId(id: string, side: 'v3' | 'v4', named: readonly ExportedObject[]): string {
+  const object = named.find(({ generation, svc_id }) => generation === side && svc_id === id);
+  if (object === undefined) return id;
+  const { platform_id, platform_unique_id: uniqueId, deleted } = object;
+  const unique = uniqueId === null ? 'no platform_unique_id' : `platform_unique_id ${uniqueId}`;
+  return `${id} (platform_id ${platform_id ?? 'none'}, ${unique}${deleted ? ', deleted' : ''})`;
+}
+
+function timeOf(value: unknown): string {
+  return typeof value === 'string' ? formatTime(value) : 'an unknown time';
+}
+
+/**
+ * The fields of both records side by side: those that the service gives, then those that identify a record, then the
+ * others. Values are compared as the report compares the fields of pairs.
+ *
+ * @param prefix of the service's own fields
+ */
+function buildFieldLines(v3: ExportedObject | null, v4: ExportedObject | null, prefix: string): FieldLine[] {
+  const [left, right] = [fieldsOf(v3, prefix), fieldsOf(v4, prefix)];
+  const isBoth = v3 !== null && v4 !== null;
+  const rank = (name: string): number => {
+    if (name.startsWith(prefix)) return 0;
+    return name === 'platform_id' || name === 'platform_unique_id' ? 1 : 2;
+  };
+  const names = [...new Set([...left.keys(), ...right.keys()])].sort((a, b) => rank(a) - rank(b));
+  return names.map((name) => {
+    const [a, b] = [left.get(name), right.get(name)];
+    const compared = isBoth ? compareField(a, b) : 'alone';
+    const verdict = name.startsWith(prefix) ? 'own' : compared;
+    return { name, v3: a?.text ?? null, v4: b?.text ?? null, verdict };
+  });
+}
+
+/** As received, or what matching kept where no payload is. */
+function fieldsOf(object: ExportedObject | null, prefix: string): Map<string, PayloadField> {
+  if (object === null) return new Map();
+  if (object.fields.length > 0) return new Map(object.fields.map((field) => [field.name, field]));
+  const kept: [name: string, text: string | null][] = [
+    [`${prefix}id`, object.svc_id],
+    ['platform_id', object.platform_id],
+    ['platform_unique_id', object.platform_unique_id],
+    [`${prefix}deleted_at`, object.deleted ? '(deleted)' : null],
+  ];
+  if (object.parent_svc_id === null) {
+    kept.push([`${prefix}company_id`, object.company_id]);
+    kept.push([`${prefix}updated_at`, object.updated], ['created_at', object.created]);
+  }
+  return new Map(kept.map(([name, text]) => [name, { name, kind: 'text', text }]));
+}
+
+/** Null and absent say the same. */
+function compareField(a: PayloadField | undefined, b: PayloadField | undefined): FieldLine['verdict'] {
+  const [left, right] = [jsonOf(a), jsonOf(b)];
+  if (left === null && right === null) return 'same';
+  if (left === null || right === null) return 'one_side';
+  const rules = { fieldPrefix: '\u0000', ignored: new Set<string>(), trustsHash: false };
+  return findDrift({ field: left }, { field: right }, rules).length === 0 ? 'same' : 'differs';
+}
+
+function jsonOf(field: PayloadField | undefined): string | number | boolean | null {
+  if (field === undefined || field.text === null) return null;
+  const { kind, text } = field;
+  if (kind === 'boolean') return text === 'true';
+  // Digits beyond a double are compared as text.
+  return kind === 'number' && String(Number(text)) === text ? Number(text) : text;
 }

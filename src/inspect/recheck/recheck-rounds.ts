@@ -1,7 +1,17 @@
-import type { OnProgress } from '../../domain.js';
-import type { OpenRow } from '../../store/open-findings.js';
+import type { Api } from '../../api/client.js';
+import type { Config } from '../../config/config.js';
+import { type Generation, isUnfinished, type OnProgress } from '../../domain.js';
+import type { SvcError } from '../../errors.js';
+import type { ExportSummary } from '../../export/run-export.js';
+import type { Saver } from '../../export/saver.js';
+import type { Db } from '../../store/open.js';
+import { type OpenRow, readCompanyPairs, readOpenParents, readOpenRows } from '../../store/open-findings.js';
+import type { StreamRow } from '../../store/stream-row.js';
+import { listStreams } from '../../store/streams.js';
+import { readV4Companies } from '../../store/v4-companies.js';
 import { formatDuration } from '../../text/numbers.js';
-import type { RoundResult } from './run-round.js';
+import { askAgain } from './ask-again.js';
+import { planRecheck } from './plan-recheck.js';
 
 export interface RecheckOptions {
   /** Number of rounds, from 1 up. */
@@ -95,4 +105,138 @@ export function indexOpen(rows: Iterable<OpenRow>): Map<string, OpenRow> {
 export function judgeRecheck({ rounds }: RecheckResult): 0 | 4 {
   const last = rounds.at(-1);
   return last !== undefined && last.failed + last.unfinished > 0 ? 4 : 0;
+}
+
+/** Reads lists again as an export does; models and companies narrow it. */
+export type ReadAgain = (
+  generation: Generation,
+  models: readonly string[],
+  companies: readonly bigint[],
+) => Promise<ExportSummary>;
+
+export interface RoundOptions {
+  readonly db: Db;
+  readonly config: Config;
+  readonly api: Pick<Api, 'fetchRecord' | 'fetchWorded' | 'fetchV4Companies'>;
+  readonly saver: Saver;
+  readonly readAgain: ReadAgain;
+  readonly onProgress: OnProgress;
+  /** Runs what cannot be interrupted. */
+  readonly runUninterruptible: <T>(work: () => T) => Promise<T>;
+}
+
+/** What one round requested. */
+export interface RoundResult {
+  /** Records requested one by one. */
+  readonly asked: number;
+  /** Lists that were read again. */
+  readonly lists: number;
+  /** Records that were new or had changed, of those requested one by one. */
+  readonly changed: number;
+  /** V3 ids that V3 no longer shows, not even as deleted. */
+  readonly vanished: readonly { readonly region: string; readonly model: string; readonly svcId: string }[];
+  readonly failed: number;
+  /** Lists that were not read to their end. */
+  readonly unfinished: number;
+  readonly firstError: string | null;
+}
+
+/**
+ * Requests the records and lists of the open findings again and stores what has changed. The caller rebuilds the
+ * remap.
+ *
+ * @throws SvcError `auth`, `redirect`, `config`, and as an export does
+ */
+export async function runRound(options: RoundOptions): Promise<RoundResult> {
+  const { db, config, api, saver, onProgress, runUninterruptible } = options;
+  const plan = await runUninterruptible(() =>
+    planRecheck({
+      findings: [...readOpenRows(db)],
+      parents: [...readOpenParents(db)],
+      streams: listStreams(db),
+      pairs: readCompanyPairs(db),
+      config,
+    }),
+  );
+  const single = await askAgain(plan.questions, { db, config, api, saver, onProgress });
+  const lists = [...new Set([...plan.lists, ...single.lists])];
+  let arrived: readonly bigint[] = [];
+  if (plan.readsCompanies || lists.some(({ generation }) => generation === 'v4')) {
+    const known = new Set(readV4Companies(db));
+    const { companies } = await api.fetchV4Companies();
+    arrived = [...new Set(companies.map(({ companyId }) => companyId))].filter((id) => !known.has(id));
+  }
+  const read = await readLists([...groupV3(lists), ...groupV4(lists, arrived, config)], options);
+  return {
+    asked: plan.questions.length,
+    lists: lists.length,
+    changed: single.changed,
+    vanished: single.vanished.map(({ stream: { region, model }, value }) => ({
+      region,
+      model,
+      svcId: value,
+    })),
+    failed: single.failed,
+    unfinished: read.unfinished,
+    firstError: (single.firstError ?? read.firstError)?.message ?? null,
+  };
+}
+
+/** One reading by the exporter: every model of every company. */
+interface ListGroup {
+  readonly generation: Generation;
+  readonly models: readonly string[];
+  readonly companies: readonly bigint[];
+}
+
+async function readLists(groups: readonly ListGroup[], { readAgain }: RoundOptions) {
+  let unfinished = 0;
+  let firstError: SvcError | null = null;
+  for (const { generation, models, companies } of groups) {
+    const summary = await readAgain(generation, models, companies);
+    firstError ??= summary.firstError;
+    const own = summary.streams.filter(
+      ({ model, companyId }) =>
+        models.includes(model) &&
+        (companyId === null || companies.length === 0 || companies.includes(companyId)),
+    );
+    unfinished += own.filter(isUnfinished).length;
+  }
+  return { unfinished, firstError };
+}
+
+/** An export that continues leaves finished lists alone, so unfinished and finished lists go apart. */
+function groupV3(lists: readonly StreamRow[]): ListGroup[] {
+  const v3 = lists.filter(({ generation }) => generation === 'v3');
+  return [v3.filter(isUnfinished), v3.filter((stream) => !isUnfinished(stream))].flatMap((own) => {
+    const models = [...new Set(own.map(({ model }) => model))];
+    return models.length === 0 ? [] : [{ generation: 'v3', models, companies: [] } as const];
+  });
+}
+
+/** Companies whose lists of the same models are to be read go together. */
+function groupV4(lists: readonly StreamRow[], arrived: readonly bigint[], config: Config): ListGroup[] {
+  const byCompany = new Map<string, { models: Set<string>; company: bigint; begun: boolean }>();
+  const add = (company: bigint, model: string, begun: boolean) => {
+    const name = `${company} ${begun}`;
+    const known = byCompany.get(name) ?? { models: new Set<string>(), company, begun };
+    known.models.add(model);
+    byCompany.set(name, known);
+  };
+  for (const stream of lists) {
+    const { generation, companyId, model } = stream;
+    if (generation === 'v4' && companyId !== null) add(companyId, model, isUnfinished(stream));
+  }
+  // Their lists would otherwise be begun and never read.
+  const inV4 = config.models.filter(({ v4 }) => v4 !== null);
+  for (const company of arrived) for (const { v3 } of inV4) add(company, v3, true);
+  const groups = new Map<string, { models: readonly string[]; companies: bigint[] }>();
+  for (const { models, company, begun } of byCompany.values()) {
+    const sorted = [...models].sort();
+    const name = JSON.stringify([begun, sorted]);
+    const group = groups.get(name) ?? { models: sorted, companies: [] };
+    group.companies.push(company);
+    groups.set(name, group);
+  }
+  return [...groups.values()].map((group) => ({ generation: 'v4', ...group }));
 }

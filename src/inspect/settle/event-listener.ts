@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { createServer, type IncomingMessage } from 'node:http';
 import { SvcError } from '../../errors.js';
-import type { EventMeaning } from './settling.js';
+import type { EventMeaning } from './wait-settled.js';
 
 /** The service's event types that say something about a backfill. */
 const MEANINGS: ReadonlyMap<unknown, EventMeaning> = new Map([

@@ -1,7 +1,7 @@
 import type { ContradictionCode, ContradictionList } from '../../store/conservation.js';
 import { countOf, formatTime, groupDigits } from '../../text/numbers.js';
 import { layLines } from '../../text/text-layout.js';
-import { DISAGREEMENTS, type PairSide } from './compare-pair.js';
+import { DISAGREEMENTS, type PairSide } from './read-live.js';
 import { CONFIDENCE } from './sample.js';
 import { judgeVerify, type VerifyResult, type WrongPair } from './verify-remap.js';
 

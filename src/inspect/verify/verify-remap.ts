@@ -14,9 +14,8 @@ import type { Db } from '../../store/open.js';
 import { readReadiness } from '../../store/read-readiness.js';
 import { findIncomplete } from '../../store/readiness.js';
 import { EVERYTHING } from '../../store/remap.js';
-import type { Disagreeing } from './compare-pair.js';
 import type { PairReader } from './pair-reader.js';
-import { type PairVerdict, readLive } from './read-live.js';
+import { type Disagreeing, type PairVerdict, readLive } from './read-live.js';
 import { createRandom, planSample, upperBound } from './sample.js';
 
 export interface VerifyOptions {

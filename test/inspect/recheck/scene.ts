@@ -4,8 +4,12 @@ import { createPageSupply } from '../../../src/export/ask-ahead.js';
 import { exportV3 } from '../../../src/export/export-v3.js';
 import { exportV4 } from '../../../src/export/export-v4.js';
 import { createSaver } from '../../../src/export/saver.js';
-import { indexOpen, type RecheckResult, recheck } from '../../../src/inspect/recheck/recheck-rounds.js';
-import { runRound } from '../../../src/inspect/recheck/run-round.js';
+import {
+  indexOpen,
+  type RecheckResult,
+  recheck,
+  runRound,
+} from '../../../src/inspect/recheck/recheck-rounds.js';
 import { buildRemap } from '../../../src/match/build-remap.js';
 import { type Sandbox, type SandboxOptions, startSandbox } from '../../../src/sandbox/start.js';
 import { prepareReadOutcome, readOpenRows } from '../../../src/store/open-findings.js';

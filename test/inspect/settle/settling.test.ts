@@ -6,7 +6,7 @@ import {
   observe,
   recordEvent,
   type Settling,
-} from '../../../src/inspect/settle/settling.js';
+} from '../../../src/inspect/settle/wait-settled.js';
 
 const RULES = { settleMs: 100, pollMs: 10 };
 

@@ -1,0 +1,252 @@
+import { readFileSync } from 'node:fs';
+import { type ModelPair, parseId } from '../domain.js';
+import { errorCodeOf, SvcError } from '../errors.js';
+import { orMeant } from '../text/suggest.js';
+import type { Config } from './config.js';
+
+/** A CSV file of the user, and what its lines mean. */
+interface CsvFormat<Row> {
+  /** For messages, such as `companies file`. */
+  readonly what: string;
+  /** The setting that names the file. */
+  readonly setting: string;
+  readonly header: string;
+  /** What a row does to the things it names: `named`, `decided`. */
+  readonly verb: string;
+  /** The things of which each may be named once. */
+  readonly unique: string;
+  /** A line's row, or what is wrong with it. */
+  readonly parseRow: (cells: readonly string[], line: number) => Row | string;
+  /** What no other row may name as well. */
+  readonly namesOf: (row: Row) => readonly { readonly name: string; readonly key?: string }[];
+}
+
+/** The rows of a file, and what is wrong with it by line. */
+export interface ParsedCsv<Row> {
+  readonly rows: Row[];
+  readonly problems: string[];
+}
+
+/**
+ * Reads the rows of a file.
+ *
+ * @throws SvcError `bad_input`, with every problem and its line
+ */
+function readCsvFile<Row>(file: string, format: CsvFormat<Row>): Row[] {
+  const { rows, problems } = parseCsv(readText(file, format), format);
+  if (problems.length === 0) return rows;
+  throw new SvcError('bad_input', `${file}: ${problems.join('\n  ')}.`, {
+    hint: `The first line is ${format.header}; each ${format.unique} may be ${format.verb} once.`,
+  });
+}
+
+function readText(file: string, { what, setting }: Pick<CsvFormat<unknown>, 'what' | 'setting'>): string {
+  try {
+    return readFileSync(file, 'utf8');
+  } catch (cause) {
+    throw new SvcError('bad_input', `The ${what} ${file} cannot be read (${errorCodeOf(cause)}).`, {
+      hint: `Check ${setting} in the configuration.`,
+      cause,
+    });
+  }
+}
+
+/**
+ * The rows of a file's text, and all problems with their lines. Blank lines and lines that start with `#` are
+ * skipped, also where a spreadsheet put such a line in quotes.
+ */
+function parseCsv<Row>(text: string, { header, verb, parseRow, namesOf }: CsvFormat<Row>): ParsedCsv<Row> {
+  const rows: Row[] = [];
+  const problems: string[] = [];
+  const lineByKey = new Map<string, number>();
+  const lines = text.replace(/^\uFEFF/, '').split(/\r?\n/);
+  const isSkipped = (line: string): boolean => /^\s*("?#|[,;]*\s*$)/.test(line);
+  const first = lines.findIndex((line) => !isSkipped(line));
+  if (first < 0 || splitCells(lines[first] ?? '')?.join(',') !== header) {
+    return { rows, problems: [`line ${Math.max(0, first) + 1}: the header must be ${header}`] };
+  }
+  for (const [at, text] of lines.entries()) {
+    if (at <= first || isSkipped(text)) continue;
+    const line = at + 1;
+    const cells = splitCells(text);
+    const row = cells === null ? 'a quotation mark is not closed or not doubled' : parseRow(cells, line);
+    if (typeof row === 'string') {
+      problems.push(`line ${line}: ${row}`);
+      continue;
+    }
+    const names = namesOf(row).map(({ name, key = name }) => ({ name, key }));
+    const taken = names.find(({ key }) => lineByKey.has(key));
+    if (taken !== undefined) {
+      problems.push(`line ${line}: ${taken.name} is ${verb} on line ${lineByKey.get(taken.key)} already`);
+      continue;
+    }
+    for (const { key } of names) lineByKey.set(key, line);
+    rows.push(row);
+  }
+  return { rows, problems };
+}
+
+/** Cells without the space around them; null where quotes are wrong. */
+function splitCells(line: string): string[] | null {
+  const cells: string[] = [];
+  const cell = /(?:\s*"((?:[^"]|"")*)"\s*|((?!\s*")[^,]*))(,|$)/y;
+  for (;;) {
+    const found = cell.exec(line);
+    if (found === null) return null;
+    const [, quoted, plain = '', end] = found;
+    cells.push(quoted === undefined ? plain.trim() : quoted.replaceAll('""', '"'));
+    if (end === '') return cells;
+  }
+}
+
+/** A V3 company with the V4 company that the user says it is. */
+export interface NamedCompanyPair {
+  readonly region: string;
+  readonly v3CompanyId: bigint;
+  readonly v4CompanyId: bigint;
+}
+
+export const COMPANIES_HEADER = 'region,v3_company_id,v4_company_id';
+
+/**
+ * The pairs in `companies.csv`; none where the configuration names no such file.
+ *
+ * @throws SvcError `bad_input`, with every problem and its line
+ */
+export function readCompaniesFile({ companies, v3 }: Pick<Config, 'companies' | 'v3'>): NamedCompanyPair[] {
+  const { match } = companies;
+  if (typeof match === 'string') return [];
+  return readCsvFile(match.file, companiesFormat(v3.regions.map(({ region }) => region)));
+}
+
+/** The pairs of a companies file, and what is wrong with it by line. */
+export function parseCompanies(text: string, regions: readonly string[]): ParsedCsv<NamedCompanyPair> {
+  return parseCsv(text, companiesFormat(regions));
+}
+
+function companiesFormat(regions: readonly string[]): CsvFormat<NamedCompanyPair> {
+  return {
+    what: 'companies file',
+    setting: 'companies.match.file',
+    header: COMPANIES_HEADER,
+    verb: 'named',
+    unique: 'V3 and each V4 company',
+    parseRow: ([region = '', v3 = '', v4 = '', ...more]) => {
+      if (v4 === '' || more.length > 0) return 'needs exactly three values';
+      if (!regions.includes(region)) {
+        return `"${region}" is not a configured region${orMeant(region, regions)}`;
+      }
+      const v3CompanyId = parseId(v3);
+      const v4CompanyId = parseId(v4);
+      if (v3CompanyId === null) return `v3_company_id "${v3}" is not an id`;
+      if (v4CompanyId === null) return `v4_company_id "${v4}" is not an id`;
+      return { region, v3CompanyId, v4CompanyId };
+    },
+    // A V4 company belongs to at most one V3 company of all regions.
+    namesOf: ({ region, v3CompanyId, v4CompanyId }) => [
+      { name: `V3 company ${v3CompanyId} of ${region}` },
+      { name: `V4 company ${v4CompanyId}` },
+    ],
+  };
+}
+
+/** A person's decision about one V3 id, or about a V4 id that has no V3 record. */
+export interface Decision {
+  /** Of the file, from 1. */
+  readonly line: number;
+  readonly model: string;
+  /** '' for records, else the children's field. */
+  readonly path: string;
+  readonly region: string;
+  readonly v3CompanyId: bigint;
+  /** null: the V4 id has no V3 record. Never null together with `v4SvcId`. */
+  readonly v3SvcId: bigint | null;
+  /** null: the V3 id became nothing. */
+  readonly v4SvcId: bigint | null;
+  readonly note: string;
+}
+
+/** What the lines of a file may name. */
+export interface DecisionPlaces {
+  readonly models: readonly Pick<ModelPair, 'v3' | 'children'>[];
+  readonly regions: readonly string[];
+}
+
+export const DECISIONS_HEADER = 'model,path,region,v3_company_id,v3_svc_id,v4_svc_id,note';
+
+/** In the place of a V4 id: nobody has decided yet. */
+const UNDECIDED = '?';
+
+/**
+ * The decisions in `decisions.csv`; none where the configuration names no such file.
+ *
+ * @throws SvcError `bad_input`, with every problem and its line
+ */
+export function readDecisionsFile({
+  decisions: file,
+  models,
+  v3,
+}: Pick<Config, 'decisions' | 'models' | 'v3'>): Decision[] {
+  if (file === null) return [];
+  return readCsvFile(file, decisionsFormat({ models, regions: v3.regions.map(({ region }) => region) }));
+}
+
+/** The decisions of a file's text, and what is wrong with it by line. */
+export function parseDecisions(text: string, places: DecisionPlaces): ParsedCsv<Decision> {
+  return parseCsv(text, decisionsFormat(places));
+}
+
+function decisionsFormat(places: DecisionPlaces): CsvFormat<Decision> {
+  return {
+    what: 'decisions file',
+    setting: 'decisions',
+    header: DECISIONS_HEADER,
+    verb: 'decided',
+    unique: 'V3 id and each V4 id',
+    parseRow: (cells, line) => parseDecision(line, cells, places),
+    // V3 ids are unique in a model and region, V4 ids at least in a company's model.
+    namesOf: ({ model, path, region, v3CompanyId, v3SvcId, v4SvcId }) => [
+      ...(v3SvcId === null ? [] : [nameOf(`V3 id ${v3SvcId}`, model, path, region)]),
+      ...(v4SvcId === null ? [] : [nameOf(`V4 id ${v4SvcId}`, model, path, region, String(v3CompanyId))]),
+    ],
+  };
+}
+
+function nameOf(name: string, ...scope: readonly string[]) {
+  return { name, key: [name, ...scope].join('\0') };
+}
+
+/** The line's decision, or what is wrong with it. The note may be left out. */
+function parseDecision(
+  line: number,
+  cells: readonly string[],
+  { models, regions }: DecisionPlaces,
+): Decision | string {
+  const [model = '', path = '', region = '', company = '', v3 = '', v4 = '', note = '', ...more] = cells;
+  if (cells.length < 6 || more.some((cell) => cell !== '')) return 'needs seven values';
+  const known = models.map((pair) => pair.v3);
+  const children = models.find((pair) => pair.v3 === model)?.children;
+  if (children === undefined) return `"${model}" is not a configured model${orMeant(model, known)}`;
+  if (path !== '' && !children.includes(path)) {
+    return `"${path}" is not a field with children of ${model}${orMeant(path, children)}`;
+  }
+  if (!regions.includes(region)) return `"${region}" is not a configured region${orMeant(region, regions)}`;
+  const v3CompanyId = parseId(company);
+  if (v3CompanyId === null) return `v3_company_id "${company}" is not an id`;
+  if (v3 === UNDECIDED || v4 === UNDECIDED) {
+    return `"${UNDECIDED}" is not a decision: write the id, leave it empty for none, or begin the line with #`;
+  }
+  if (v3 === '' && v4 === '') return 'names neither a V3 id nor a V4 id';
+  const v3SvcId = v3 === '' ? null : parseSvcId(v3);
+  const v4SvcId = v4 === '' ? null : parseSvcId(v4);
+  if (v3SvcId === undefined) return `v3_svc_id "${v3}" is not an id`;
+  if (v4SvcId === undefined) return `v4_svc_id "${v4}" is not an id`;
+  return { line, model, path, region, v3CompanyId, v3SvcId, v4SvcId, note };
+}
+
+/** An id in its one spelling: `007` and `+7` are none; undefined where the text is no 64-bit id. */
+function parseSvcId(text: string): bigint | undefined {
+  if (!/^(?:0|-?[1-9]\d{0,18})$/.test(text)) return undefined;
+  const id = BigInt(text);
+  return BigInt.asIntN(64, id) === id ? id : undefined;
+}
