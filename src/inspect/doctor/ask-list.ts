@@ -2,12 +2,12 @@ import { z } from 'zod';
 import type { Api } from '../../api/client.js';
 import type { ParsedPage, ParsedRecord } from '../../domain.js';
 import { SvcError } from '../../errors.js';
-import type { List, ListAnswer, SampledRecord } from './probe-results.js';
+import type { ListAnswer, ListRef, SampledRecord } from './probe-results.js';
 
 type Parameter = readonly [name: string, value: string];
 
 /** Requests the first page of a list. Only interrupts are thrown. */
-export type AskList = (list: List, limit: number, more?: readonly Parameter[]) => Promise<ListAnswer>;
+export type AskList = (list: ListRef, limit: number, more?: readonly Parameter[]) => Promise<ListAnswer>;
 
 /** Statuses of a server that rejects a parameter. */
 const REFUSALS: readonly unknown[] = [400, 405, 422, 501];
@@ -31,7 +31,7 @@ export function prepareAskList(api: Pick<Api, 'fetchWorded'>, fieldPrefix: strin
 }
 
 /** V3 is asked as an export asks, but for the latest records. */
-function buildParameters({ companyId, pair }: List, limit: number, fieldPrefix: string): Parameter[] {
+function buildParameters({ companyId, pair }: ListRef, limit: number, fieldPrefix: string): Parameter[] {
   const parameters: Parameter[] = [['limit', String(limit)]];
   if (companyId === null) {
     parameters.push(['include_deleted_records', 'true'], ['return_count', 'true']);

@@ -7,7 +7,7 @@ import {
   pairCompanies,
 } from '../../match/pair-companies.js';
 import type { AskList } from './ask-list.js';
-import type { List, PairPreview, SampledRecord } from './probe-results.js';
+import type { ListRef, PairPreview, SampledRecord } from './probe-results.js';
 
 /** Requests for single keys, at most. */
 const MOST_REQUESTS = 60;
@@ -15,7 +15,7 @@ const KEYS_PER_COMPANY = 2;
 const KEY_LIMIT = 5;
 
 /** Records of one list. */
-export interface Sample extends List {
+export interface Sample extends ListRef {
   readonly records: readonly SampledRecord[];
 }
 

@@ -34,7 +34,7 @@ export type ListAnswer =
 export type ListContent = Extract<ListAnswer, { kind: 'answers' }>;
 
 /** A V3 list, or the V4 list of one company. */
-export interface List {
+export interface ListRef {
   /** '' for V4. */
   readonly region: string;
   /** null for V3. */
@@ -42,7 +42,7 @@ export interface List {
   readonly pair: ModelPair;
 }
 
-export interface ProbedList extends List {
+export interface ProbedList extends ListRef {
   readonly answer: ListAnswer;
 }
 

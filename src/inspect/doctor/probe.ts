@@ -8,8 +8,8 @@ import { lookUpKeys, previewPairs, type Sample } from './preview-pairs.js';
 import { NO_EXPAND, probeNames } from './probe-names.js';
 import { probeParameters } from './probe-parameters.js';
 import type {
-  List,
   ListAnswer,
+  ListRef,
   ProbedHost,
   ProbedList,
   ProbedPage,
@@ -77,7 +77,7 @@ async function probeV3Host(options: ProbeOptions, ask: AskList, endpoint: Endpoi
   const host = hostOf(label, 'v3', endpoint, keyErrors);
   const [first, ...others] = config.models.map((pair) => ({ region, companyId: null, pair }));
   if (host.keyError !== null || first === undefined) return { host, lists: [], page: null };
-  const sample = async (list: List): Promise<ProbedList> => ({
+  const sample = async (list: ListRef): Promise<ProbedList> => ({
     ...list,
     answer: await ask(list, Math.min(SAMPLE, pageSize)),
   });
@@ -106,7 +106,7 @@ async function probeV4Host(
     throw error;
   }
   const models = config.models.filter(({ v4 }) => v4 !== null);
-  const listsOf = (companyId: bigint): List[] => models.map((pair) => ({ region: '', companyId, pair }));
+  const listsOf = (companyId: bigint): ListRef[] => models.map((pair) => ({ region: '', companyId, pair }));
   const [first] = companies.flatMap(listsOf);
   // With companies from the configuration, V4 was not contacted yet: one request before many that would fail alike.
   const isUntried = config.v4.companies.length > 0 && first !== undefined;
