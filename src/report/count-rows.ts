@@ -39,22 +39,7 @@ export interface OutsideCount {
 }
 
 /** Everything that one reading of the counts yields. */
-export interface Counted {
-  readonly totals: Counts;
-  readonly models: ReadonlyMap<string, Counts>;
-  readonly companies: readonly CompanyCounts[];
-  readonly rows: readonly RowCount[];
-  readonly v3Rows: ReadonlyMap<string, number>;
-  readonly outside: readonly OutsideCount[];
-  /** Rows with an id on both sides. */
-  readonly pairs: number;
-  /** Matched rows of records, not of children. */
-  readonly matchedRecords: number;
-  /** Deleted records that V3 and V4 showed. */
-  readonly deleted: { readonly v3: number; readonly v4: number };
-  /** The first findings of each model, status and reason, the first of each kind before the second of any. */
-  readonly samples: readonly RemapRow[];
-}
+export type Counted = ReturnType<RowCounter['finish']>;
 
 /** Adds up the remap, the export and the rejected objects, by model and by company. */
 export async function countRows(db: Db, config: Config, scope: Scope, pause: Pause): Promise<Counted> {
@@ -218,26 +203,27 @@ class RowCounter {
     }
   }
 
-  finish(): Counted {
+  finish() {
     const kinds = [...this.#samples.values()];
+    // The first of each kind before the second of any.
     const samples = Array.from({ length: SAMPLES_PER_KIND }, (_, at) =>
       kinds.flatMap((rows) => rows[at] ?? []),
     );
-    const companies = [...this.#companies.values()].map((one) => ({
-      ...one,
-      counts: sortReasons(one.counts),
-    }));
+    for (const { counts } of this.#companies.values()) sortReasons(counts);
+    for (const counts of [this.#totals, ...this.#models.values()]) sortReasons(counts);
     return {
-      totals: sortReasons(this.#totals),
-      models: new Map([...this.#models].map(([model, counts]) => [model, sortReasons(counts)])),
-      companies: companies.sort(compareCompanies),
+      totals: this.#totals,
+      models: this.#models,
+      companies: [...this.#companies.values()].sort(compareCompanies),
       rows: [...this.#rows.values()].sort((a, b) => compare(kindOf(a), kindOf(b))),
       v3Rows: this.#v3Rows,
       outside: [...this.#outside.values()].sort(
         (a, b) =>
           compare(a.region, b.region) || compare(a.v3CompanyId, b.v3CompanyId) || compare(a.model, b.model),
       ),
+      /** Rows with an id on both sides. */
       pairs: this.#pairs,
+      /** Matched rows of records, not of children. */
       matchedRecords: this.#matchedRecords,
       deleted: this.#deleted,
       samples: samples.flat().slice(0, SAMPLES),
@@ -271,18 +257,15 @@ const STATUS_ORDER: readonly string[] = STATUSES;
 const REASON_ORDER: readonly string[] = REASONS;
 
 /** Reasons in the order of the product's vocabulary, each before the children that inherited it. */
-function sortReasons(counts: Counts): Counts {
-  const rankOf = (key: string): readonly number[] => {
+function sortReasons(counts: Mutable<Counts>): void {
+  const ranked = Object.entries(counts.byReason).map(([key, count]) => {
     const [status = '', reason = ''] = key.split('/');
     const bare = bareReason(reason);
-    return [STATUS_ORDER.indexOf(status), REASON_ORDER.indexOf(bare), bare === reason ? 0 : 1];
-  };
-  const ranked = Object.entries(counts.byReason).map((entry) => ({ entry, rank: rankOf(entry[0]) }));
-  ranked.sort((a, b) => {
-    const at = a.rank.findIndex((rank, index) => rank !== b.rank[index]);
-    return at === -1 ? compare(a.entry[0], b.entry[0]) : (a.rank[at] ?? 0) - (b.rank[at] ?? 0);
+    const ranks = [STATUS_ORDER.indexOf(status), REASON_ORDER.indexOf(bare), bare === reason ? 0 : 1];
+    return { key, count, rank: ranks.map((rank) => String(rank).padStart(3, '0')).join(' ') };
   });
-  return { ...counts, byReason: Object.fromEntries(ranked.map(({ entry }) => entry)) };
+  ranked.sort((a, b) => compare(a.rank, b.rank) || compare(a.key, b.key));
+  counts.byReason = Object.fromEntries(ranked.map(({ key, count }) => [key, count]));
 }
 
 /** Companies that are only in V4 come last. */
