@@ -3,6 +3,7 @@ import type { LimitValue } from '../config/settings.js';
 import type { Outcome, ReportLimit } from '../domain.js';
 import { bareReason, type Status } from '../reasons.js';
 import type { StreamRow } from '../store/stream-row.js';
+import type { Report } from './report-schema.js';
 
 /** Rows of the remap that share model, status and reason. */
 export interface RowCount {
@@ -30,25 +31,15 @@ export interface GateCounts {
   readonly ageMs: number | null;
 }
 
-export interface GateResult {
-  readonly pass: boolean;
-  readonly limits: ReportLimit[];
-}
-
 /** Clocks of two machines may differ by this much before evidence from the future is distrusted, ms. */
 const CLOCK_TOLERANCE_MS = 300_000;
 const HOUR_MS = 3_600_000;
 
 /** One limit with what it has judged so far. */
-interface Slot {
-  readonly name: string;
-  readonly model: string | null;
+interface Slot extends Pick<ReportLimit, 'name' | 'model' | 'unit' | 'configured' | 'contributors'> {
   readonly value: LimitValue | null;
-  readonly unit: ReportLimit['unit'];
-  readonly configured: boolean;
   actual: number;
   measured: boolean;
-  readonly contributors: ReportLimit['contributors'];
 }
 
 type Slots = Map<string, Slot>;
@@ -78,7 +69,7 @@ const UNITS: Readonly<Record<string, ReportLimit['unit']>> = {
  * Judges every row by exactly one limit: the most specific one configured (model and reason, model and
  * status, reason, status), else the default. `parent_` reasons count under the reason itself.
  */
-export function judge(counts: GateCounts, limits: Config['limits'], maxAgeMs: number): GateResult {
+export function judge(counts: GateCounts, limits: Config['limits'], maxAgeMs: number): Report['gate'] {
   const slots = newSlots(limits);
   for (const row of counts.rows) judgeRow(slots, row);
   judgeCounter(slots, 'rejected', counts.rejected);

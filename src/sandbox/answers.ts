@@ -1,11 +1,11 @@
 import type { Company } from './connections.js';
 import { drawName } from './fields.js';
 import { type JsonObject, writeJson } from './json.js';
-import { badParameter, parseLimit } from './list-query.js';
+import { badParameter, parseLimit, type Query } from './list-query.js';
 import { type Page, readCursor, writeCursor } from './pages.js';
 import { malformedBefore, type Quirks } from './quirks.js';
 import { Draw, hashOf, mix } from './seeded-random.js';
-import { type Extras, writeRecord } from './stored-records.js';
+import { writeRecord } from './stored-records.js';
 import type { World } from './world.js';
 
 /** A response before it is sent; the body is made piece by piece. */
@@ -22,7 +22,7 @@ export type RequestId = string | null;
 export function answerPage(
   world: World,
   page: Page,
-  extras: Extras,
+  query: Query,
   requestId: RequestId,
   quirks: Quirks,
 ): ServiceAnswer {
@@ -32,7 +32,7 @@ export function answerPage(
     for (const stored of page.records) {
       const malformed = malformedBefore(quirks, mix(stored.table.hash, stored.position));
       if (malformed !== null) yield malformed;
-      yield writeRecord(world, stored, extras);
+      yield writeRecord(world, stored, query);
     }
   };
   return answerList(write(), counted, requestId);

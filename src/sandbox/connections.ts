@@ -25,15 +25,6 @@ export interface CompanyConnection {
   readonly weight: number;
 }
 
-export interface ConnectionOptions {
-  readonly seed: number;
-  readonly scenario: Scenario;
-  /** Normal connections. */
-  readonly companies: number;
-  /** Whether V4 took the companies' ids over; else the normal ones swapped them. */
-  readonly idsSurvive: boolean;
-}
-
 /** The regions of V3 in a scenario. */
 export function regionsOf(scenario: Scenario): readonly string[] {
   return scenario === 'clean' ? ['default'] : ['eu', 'us'];
@@ -48,9 +39,16 @@ const LARGE = 2n ** 53n;
 /**
  * Plans the connections. V4 companies without records keep the V3 id, because nothing else could tell whose
  * they are; companies that exist on one side only have an id that the other side does not use.
+ *
+ * @param companies normal connections
+ * @param idsSurvive whether V4 took the companies' ids over; else the normal ones swapped them
  */
-export function planConnections(options: ConnectionOptions): readonly CompanyConnection[] {
-  const { seed, scenario, companies, idsSurvive } = options;
+export function planConnections(
+  seed: number,
+  scenario: Scenario,
+  companies: number,
+  idsSurvive: boolean,
+): readonly CompanyConnection[] {
   const base = 3 + (hashOf(seed, 'company') % 40);
   const planned: CompanyConnection[] = [];
   const add = (kind: ConnectionKind, v3: readonly V3Company[], v4: readonly bigint[]): void => {
@@ -63,7 +61,7 @@ export function planConnections(options: ConnectionOptions): readonly CompanyCon
     });
   };
 
-  const normal = planNormal(options, base);
+  const normal = planNormal(scenario, companies, base);
   const fresh = BigInt(base + companies + 20);
   const ids = normal.map(([region, id], index) => (region === 'us' ? fresh + BigInt(index) : id));
   const shift = idsSurvive ? 0 : 1 + (mix(base, seed) % Math.max(1, ids.length - 1));
@@ -90,7 +88,7 @@ export function planConnections(options: ConnectionOptions): readonly CompanyCon
 }
 
 /** In the ugly scenario both regions count their companies from the same number. */
-function planNormal({ scenario, companies }: ConnectionOptions, base: number): readonly V3Company[] {
+function planNormal(scenario: Scenario, companies: number, base: number): readonly V3Company[] {
   const count = Math.max(1, companies);
   const inEu = Math.ceil(count * 0.6);
   return Array.from({ length: count }, (_, index) => {

@@ -1,6 +1,5 @@
 import { regionsOf } from './connections.js';
 import { type EventLogEntry, type Schedule, startEvents } from './events.js';
-import type { Scenario } from './fates.js';
 import { createFaults, type FaultSetting } from './faults.js';
 import { type RequestLogEntry, serve } from './http-server.js';
 import type { JsonObject } from './json.js';
@@ -9,24 +8,11 @@ import { NO_QUIRKS, type Quirks } from './quirks.js';
 import { hashOf, hexOf } from './seeded-random.js';
 import { createService, v3Prefix } from './service.js';
 import { buildTruth, type TruthRow } from './truth.js';
-import { buildWorld, type World } from './world.js';
+import { buildWorld, type World, type WorldOptions } from './world.js';
 
-export interface SandboxOptions {
-  readonly seed: number;
+export interface SandboxOptions extends Omit<WorldOptions, 'arrivals'> {
   /** 0 or absent: a free one. */
   readonly port?: number | undefined;
-  /** About how many V3 records all models have together; 800 by default. */
-  readonly scale?: number | undefined;
-  /** `clean` passes the gate; `ugly` has everything that can go wrong in data. */
-  readonly scenario?: Scenario | undefined;
-  /** Normal connections; 4 in the clean scenario, 5 in the ugly one. */
-  readonly companies?: number | undefined;
-  /** Length of the backfill window, at least 7; 90 by default. */
-  readonly windowDays?: number | undefined;
-  /** The service's own time, ms since 1970; by default a day in January 2026 that the seed chooses. */
-  readonly now?: number | undefined;
-  /** Whether companies keep their ids in V4; by default the seed decides. */
-  readonly idsSurvive?: boolean | undefined;
   readonly faults?: readonly FaultSetting[] | undefined;
   readonly quirks?: Partial<Quirks> | undefined;
   /** What a 429 asks for; 1 by default. */
@@ -60,18 +46,9 @@ const LONGEST_LOG = 100_000;
 
 /** Starts a V3 and V4 service on 127.0.0.1; the same options give the same service. */
 export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
-  const { seed, scenario = 'clean', faults = [], clock = Date.now, eventsUrl } = options;
+  const { seed, faults = [], clock = Date.now, eventsUrl } = options;
   const quirks = { ...NO_QUIRKS, ...options.quirks };
-  const world = buildWorld({
-    seed,
-    scenario,
-    scale: options.scale ?? 800,
-    companies: options.companies ?? (scenario === 'clean' ? 4 : 5),
-    windowDays: options.windowDays ?? 90,
-    now: options.now,
-    idsSurvive: options.idsSurvive,
-    arrivals: faults.some(({ name }) => name === 'mutate'),
-  });
+  const world = buildWorld({ ...options, arrivals: faults.some(({ name }) => name === 'mutate') });
   const apiKey = `sandbox-${hexOf(hashOf(seed, 'api_key'))}`;
   const backfillMs = (options.backfillSeconds ?? 0) * 1000;
   const startedMs = clock();
@@ -94,7 +71,7 @@ export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
       ? { log: [], stop: () => {} }
       : startEvents({ world, url: eventsUrl, backfillMs, now: clock, schedule });
   const { origin } = server;
-  const regions = regionsOf(scenario);
+  const regions = regionsOf(world.scenario);
   const v3 = Object.fromEntries(regions.map((region) => [region, origin + v3Prefix(region, regions)]));
   return {
     v3,

@@ -3,6 +3,7 @@ import { isServedBeforeWindow, platformDates, type ServiceDates, serviceDates } 
 import { CHILD_FATES, type Fate, fateAt, ORDINARY_FATE, type Scenario, type Slot } from './fates.js';
 import { buildLineItem, buildPlainLineItem, buildRelation } from './fields.js';
 import { type Json, type JsonObject, writeJson } from './json.js';
+import type { Query } from './list-query.js';
 import { type PlatformDates, UNDATED } from './models.js';
 import {
   chooseScheme,
@@ -218,14 +219,12 @@ export function childAt(
   return { group, place, key, written: writtenKey(key, scenario, sideHash) };
 }
 
-/** What `expand` and `select` add to a record. */
-export interface Extras {
-  readonly expand: ReadonlySet<string>;
-  readonly select: ReadonlySet<string>;
-}
-
 /** A whole record as the service answers it: JSON text. */
-export function writeRecord(world: World, stored: StoredRecord, { expand, select }: Extras): string {
+export function writeRecord(
+  world: World,
+  stored: StoredRecord,
+  { expand, select }: Pick<Query, 'expand' | 'select'>,
+): string {
   const { table, entityHash } = stored;
   const fields = platformFields(world, stored);
   const members = [writeJson(serviceFields(world, stored)), JSON.stringify(fields)].map(membersOf);

@@ -9,15 +9,20 @@ const DAY_MS = 86_400_000;
 
 export interface WorldOptions {
   readonly seed: number;
-  readonly scenario: Scenario;
-  /** About how many V3 records all models have together. */
-  readonly scale: number;
-  readonly companies: number;
-  readonly windowDays: number;
-  readonly now: number | undefined;
-  readonly idsSurvive: boolean | undefined;
+  /** `clean` passes the gate; `ugly` has everything that can go wrong in data. */
+  readonly scenario?: Scenario | undefined;
+  /** About how many V3 records all models have together; 800 by default. */
+  readonly scale?: number | undefined;
+  /** Normal connections; 4 in the clean scenario, 5 in the ugly one. */
+  readonly companies?: number | undefined;
+  /** Length of the backfill window, at least 7; 90 by default. */
+  readonly windowDays?: number | undefined;
+  /** The service's own time, ms since 1970; by default a day in January 2026 that the seed chooses. */
+  readonly now?: number | undefined;
+  /** Whether companies keep their ids in V4; by default the seed decides. */
+  readonly idsSurvive?: boolean | undefined;
   /** Whether some V3 records arrive later. */
-  readonly arrivals: boolean;
+  readonly arrivals?: boolean;
 }
 
 /** Everything the service holds, as a function of its options. */
@@ -38,18 +43,19 @@ export interface World {
 
 /** Builds the service's world: under 20 bytes a record and side, records themselves are made when asked for. */
 export function buildWorld(options: WorldOptions): World {
-  const { seed, scenario } = options;
+  const { seed, scenario = 'clean', scale = 800, windowDays = 90, arrivals = false } = options;
+  const companies = options.companies ?? (scenario === 'clean' ? 4 : 5);
   const hash = hashOf(seed, 'world');
   const nowMs = options.now ?? defaultNow(hash);
   const idsSurvive = options.idsSurvive ?? happens(mix(hash, 1), 0.5);
-  const connections = planConnections({ seed, scenario, companies: options.companies, idsSurvive });
+  const connections = planConnections(seed, scenario, companies, idsSurvive);
   const absent = planAbsent(scenario, connections, mix(hash, 2));
   const isAbsent = (connection: number, shape: ModelShape): boolean =>
     absent.has(`${connection} ${shape.v4}`) || absent.has(`all ${shape.v4}`);
   const blocks = connections.map((connection, index) =>
     MODELS.map((shape, model) =>
       buildBlock({
-        ...planBlock(options, connections, index, model),
+        ...planBlock({ seed, scenario, scale, arrivals }, connections, index, model),
         shape,
         scenario,
         hasV3: connection.v3.length > 0,
@@ -76,7 +82,7 @@ export function buildWorld(options: WorldOptions): World {
   return {
     seed,
     scenario,
-    times: { nowMs, sinceMs: nowMs - options.windowDays * DAY_MS },
+    times: { nowMs, sinceMs: nowMs - windowDays * DAY_MS },
     connections,
     blocks,
     v3: new Map(v3),
@@ -87,8 +93,15 @@ export function buildWorld(options: WorldOptions): World {
 
 const FEWEST_GROUPS = 3;
 
+interface PlanOptions {
+  readonly seed: number;
+  readonly scenario: Scenario;
+  readonly scale: number;
+  readonly arrivals: boolean;
+}
+
 function planBlock(
-  { seed, scenario, scale, arrivals }: WorldOptions,
+  { seed, scenario, scale, arrivals }: PlanOptions,
   connections: readonly CompanyConnection[],
   connection: number,
   model: number,
