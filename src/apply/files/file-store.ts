@@ -3,10 +3,10 @@ import type { FileTarget } from '../../config/apply-targets.js';
 import { sha256OfFile } from '../../runtime/sha256.js';
 import type { ApplyContext, DataStore, LedgerRun, Verified } from '../context.js';
 import { NamedRows } from '../context.js';
-import { changedLines } from './changed-lines.js';
-import { recompute, sourceOf } from './recompute.js';
+import { changedLines, recompute, sourceOf } from './recompute.js';
 import { readSideCar, type SideCar, targetOfRun } from './side-car.js';
-import { outputOf, surveyFile } from './survey-file.js';
+import { outputOf } from './stream-file.js';
+import { surveyFile } from './survey-file.js';
 import { undoFile } from './undo-file.js';
 import { writeFile } from './write-file.js';
 

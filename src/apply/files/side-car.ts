@@ -13,7 +13,7 @@ import { basename, dirname, join } from 'node:path';
 import { z } from 'zod';
 import { applyTargetSchema, type FileTarget } from '../../config/apply-targets.js';
 import { SvcError } from '../../errors.js';
-import { openItself } from './seen-file.js';
+import { openRegularFile } from './file-snapshot.js';
 
 const SUFFIX = '.svc-migrate.json';
 
@@ -79,7 +79,7 @@ export function readSideCar(output: string): SideCar | null {
 }
 
 function readOne(file: string): SideCar | null {
-  const fd = openItself(file);
+  const fd = openRegularFile(file);
   if (fd === null) return null;
   try {
     return sideCarSchema.parse(JSON.parse(readFileSync(fd, 'utf8')));
@@ -135,7 +135,7 @@ function linkFirst(temporary: string, file: string, output: string): void {
     linkSync(temporary, file);
   } catch (error) {
     if (error instanceof Error && 'code' in error && error.code === 'EEXIST')
-      throw beingWritten(output, error);
+      throw writtenByAnother(output, error);
     // Some file systems know no links.
     renameSync(temporary, file);
     return;
@@ -145,7 +145,7 @@ function linkFirst(temporary: string, file: string, output: string): void {
 }
 
 /** Two processes at one file. */
-export function beingWritten(output: string, cause?: unknown): SvcError {
+export function writtenByAnother(output: string, cause?: unknown): SvcError {
   return new SvcError('locked', `Another svc-migrate is writing ${output}.`, {
     hint: 'Wait until it has finished, then look again.',
     cause,

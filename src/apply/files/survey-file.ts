@@ -1,79 +1,27 @@
-import { lstatSync } from 'node:fs';
-import { dirname } from 'node:path';
+import { existsSync, lstatSync, readdirSync } from 'node:fs';
+import { basename, dirname } from 'node:path';
 import { columnLabel, type FileTarget } from '../../config/apply-targets.js';
-import { SvcError } from '../../errors.js';
-import { parseJsonPath } from '../../json/json-path.js';
 import { sha256OfFile } from '../../runtime/sha256.js';
 import { blocks, type ColumnWork, checkColumn, openColumn } from '../column-work.js';
-import type { ApplyContext, SurveyOptions } from '../context.js';
-import { NamedRows } from '../context.js';
+import { type ApplyContext, NamedRows, type SurveyOptions } from '../context.js';
+import { watchUnmapped } from '../engine/unmapped-cells.js';
 import {
   type Earlier,
+  type Mode,
   NO_EARLIER,
   type Note,
   type Policy,
   type TargetPlan,
   type UnmappedCount,
 } from '../plan.js';
-import { type CsvDialect, detectDialect } from '../text/csv-dialect.js';
-import { buildCsvScanner } from '../text/csv-records.js';
-import { buildNdjsonScanner } from '../text/ndjson-records.js';
-import type { RecordDefect, RecordScanner } from '../text/records.js';
-
-import { changedLines } from './changed-lines.js';
-import { listFileLeft } from './file-left.js';
-import { fileNotes } from './file-notes.js';
-import { type Pass, passThrough } from './pass.js';
-import { defaultOutput, findOutput, readSideCar, type SideCar } from './side-car.js';
+import type { CsvDialect } from '../text/csv-dialect.js';
+import type { RecordDefect, RecordPosition } from '../text/records.js';
+import { type OnUnmapped, unmappedOfCounts } from '../unmapped.js';
+import { changedLines, sourceOf } from './recompute.js';
+import { findOutput, readSideCar, type SideCar, targetOfRun } from './side-car.js';
+import { openColumns, outputOf, type Pass, streamTarget } from './stream-file.js';
 
 const BYTES_PER_SECOND = 50_000_000;
-
-/** Where the rewritten file stands. */
-export function outputOf(target: FileTarget, policy: Policy): string {
-  return policy.mode === 'in_place' ? target.file : (target.output ?? defaultOutput(target.file));
-}
-
-/** The target's columns, ready to look ids up. */
-export function openColumns(context: ApplyContext, target: FileTarget): ColumnWork[] {
-  return target.ids.map((column) => openColumn(context, column, context.policy));
-}
-
-/** Makes the scanner that fits the target; `onDialect` is told how a CSV file is written. */
-export function scannerOf(
-  target: FileTarget,
-  works: readonly ColumnWork[],
-  onDialect: (dialect: CsvDialect) => void = () => {},
-): (head: Buffer) => RecordScanner {
-  if (target.kind === 'ndjson') {
-    assertPaths(target);
-    const bom = (head: Buffer) => (head[0] === 0xef && head[1] === 0xbb && head[2] === 0xbf ? 3 : 0);
-    return (head) => buildNdjsonScanner(works, bom(head));
-  }
-  const { file, delimiter, header } = target;
-  const columns = target.ids.flatMap((one) =>
-    [one.column, one.modelColumn, one.regionColumn, one.companyColumn].filter((name) => name !== undefined),
-  );
-  return (head) => {
-    const dialect = detectDialect(head, { file, delimiter, header, columns });
-    onDialect(dialect);
-    return buildCsvScanner(dialect, works, head);
-  };
-}
-
-function assertPaths(target: FileTarget): void {
-  const paths = target.ids.flatMap((one) => [
-    one.column,
-    one.modelColumn,
-    one.regionColumn,
-    one.companyColumn,
-  ]);
-  for (const path of paths) {
-    if (path === undefined || parseJsonPath(path) !== null) continue;
-    throw new SvcError('config', `"${path}" in target ${target.name} is no JSON path.`, {
-      hint: 'Write it like "$.invoice.id", "$.lines[*].invoice_id" or "$..invoice_id".',
-    });
-  }
-}
 
 /**
  * Reads a file and says what apply would do to it.
@@ -86,34 +34,22 @@ export async function surveyFile(
   { onUnmapped }: SurveyOptions = {},
 ): Promise<TargetPlan> {
   const works = openColumns(context, target);
-  let dialect: CsvDialect | null = null;
-  const buildScanner = scannerOf(target, works, (found) => {
-    dialect = found;
-  });
-  const pass = await passThrough({
-    file: target.file,
-    buildScanner,
-    copier: null,
-    signal: context.signal,
-    onBytes: (done, total) =>
-      context.onProgress({ kind: 'step', name: `reading ${target.name}`, done, total }),
-  });
+  const pass = await streamTarget(context, target, works, { step: 'reading' });
   const earlier = await findEarlier(context, target, pass.sha256);
-  const left = await listFileLeft(context, target, earlier.car, onUnmapped);
-  return buildFilePlan(context, { target, works, pass, dialect, earlier, left });
+  const left = await listUnmappedInFile(context, target, earlier.car, onUnmapped);
+  return buildFilePlan(context, { target, works, pass, earlier, left });
 }
 
 interface Seen {
   readonly target: FileTarget;
   readonly works: readonly ColumnWork[];
   readonly pass: Pass;
-  readonly dialect: CsvDialect | null;
   readonly earlier: FoundEarlier;
   readonly left: readonly (readonly UnmappedCount[])[];
 }
 
 function buildFilePlan(context: ApplyContext, seen: Seen): TargetPlan {
-  const { target, works, pass, dialect, earlier, left } = seen;
+  const { target, works, pass, earlier, left } = seen;
   const { policy } = context;
   const { rows, defects } = pass.scanner.found();
   const output = outputOf(target, policy);
@@ -122,7 +58,7 @@ function buildFilePlan(context: ApplyContext, seen: Seen): TargetPlan {
     ...fileNotes(target, policy.mode),
     ...defects.map((defect) => oddityNote(defect, policy)),
     ...earlier.notes,
-    ...(dialect === null ? [] : [dialectNote(dialect)]),
+    ...(pass.scanner.dialect === null ? [] : [dialectNote(pass.scanner.dialect)]),
   ];
   return {
     name: target.name,
@@ -233,4 +169,71 @@ function dialectNote({ delimiter, terminator, header }: CsvDialect): Note {
     terminator === 0x0a ? 'LF' : 'CR'
   }.`;
   return { level: 'info', code: 'dialect', text };
+}
+
+/**
+ * What a finished run left without a V4 id, by column, from the source it read; without a run, nothing is counted, but
+ * `onUnmapped` is told what a run would leave.
+ */
+async function listUnmappedInFile(
+  context: ApplyContext,
+  given: FileTarget,
+  car: SideCar | null,
+  onUnmapped: OnUnmapped | undefined,
+): Promise<UnmappedCount[][]> {
+  if (car === null && onUnmapped === undefined) return [];
+  const state = car === null ? 'pending' : 'in_ledger';
+  const target = car === null ? given : targetOfRun(car, given);
+  const policy = { ...context.policy, ...car?.policy };
+  const file = car === null ? given.file : sourceOf(given, outputOf(given, context.policy), car);
+  if (!existsSync(file)) return [];
+  let position = (): RecordPosition => ({ row: 0, line: 0 });
+  const plain = target.ids.map((column) => openColumn(context, column, policy));
+  const works =
+    onUnmapped === undefined
+      ? plain
+      : plain.map((work) =>
+          watchUnmapped(work, { state, policy }, target.name, onUnmapped, () => position()),
+        );
+  await streamTarget(context, { ...target, file }, works, {
+    step: 'looking over',
+    onScanner: (scanner) => {
+      position = () => scanner.position();
+    },
+  });
+  if (car === null) return [];
+  return plain.map(({ tally }) => unmappedOfCounts(state, tally.result().counts, policy));
+}
+
+/** What stands against rewriting a file whatever it holds. */
+function fileNotes(target: FileTarget, mode: Mode): Note[] {
+  return [...namedTwice(target), ...linkNotes(target, mode), ...lostSideCar(target)];
+}
+
+/** A cell would get both results, one after the other. In NDJSON the reader sees where paths meet. */
+function namedTwice({ kind, ids }: FileTarget): Note[] {
+  const columns = ids.map(({ column }) => column);
+  const twice = columns.find((column, at) => columns.indexOf(column) !== at);
+  if (kind !== 'csv' || twice === undefined) return [];
+  return [blocks('named_twice', `${twice} is named twice: name it once.`)];
+}
+
+/** A file put in the place of a link would leave the one behind it as it was. */
+function linkNotes({ file }: FileTarget, mode: Mode): Note[] {
+  if (mode === 'new' || !lstatSync(file).isSymbolicLink()) return [];
+  return [blocks('symbolic_link', `${file} is a symbolic link: name the file it leads to.`)];
+}
+
+const RUN_OF_BACKUP = /^\.(\d{8}-\d{6}-[0-9a-f]{4})\.v3$/;
+
+/** An original beside a file that nothing tells of any more: the file may hold V4 ids. */
+function lostSideCar({ file }: FileTarget): Note[] {
+  if (readSideCar(file) !== null) return [];
+  const name = basename(file);
+  const found = readdirSync(dirname(file)).find(
+    (one) => one.startsWith(name) && RUN_OF_BACKUP.test(one.slice(name.length)),
+  );
+  if (found === undefined) return [];
+  const text = `${found} beside it is the original that a run kept, but ${name}.svc-migrate.json is gone: it may hold V4 ids. Bring that back, or move the original away.`;
+  return [blocks('lost_side_car', text)];
 }

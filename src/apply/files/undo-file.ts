@@ -3,10 +3,17 @@ import { dirname } from 'node:path';
 import type { FileTarget } from '../../config/apply-targets.js';
 import { SvcError } from '../../errors.js';
 import type { ApplyContext, Undone } from '../context.js';
-import { changedLines } from './changed-lines.js';
-import { changedMeanwhile, giveName, isAsSeen, removeSeen, type SeenFile, seeFile } from './seen-file.js';
+import {
+  changedMeanwhile,
+  type FileSnapshot,
+  isUnchangedFile,
+  removeUnchanged,
+  renameToFreeName,
+  takeSnapshot,
+} from './file-snapshot.js';
+import { changedLines } from './recompute.js';
 import { backupOf, readSideCar, type SideCar, sideCarFile, syncFolder, targetOfRun } from './side-car.js';
-import { outputOf } from './survey-file.js';
+import { outputOf } from './stream-file.js';
 
 /**
  * Takes a run back: removes the new file, or gives the original its name again. A file that changed since is
@@ -31,7 +38,7 @@ async function undoOutput(
   car: SideCar,
 ): Promise<Undone> {
   const backup = backupOf(output, car);
-  const seen = await seeFile(output);
+  const seen = await takeSnapshot(output);
   const isOurs = seen?.sha256 === car.output.sha256;
   const isBack = backup !== null && seen?.sha256 === car.input.sha256;
   if (seen !== null && !isOurs && !isBack) {
@@ -39,7 +46,7 @@ async function undoOutput(
     return { target: target.name, restored: 0, changedSince: lines.names, changedSinceCount: lines.count };
   }
   if (backup !== null) await takeOriginal(output, isBack ? 'is_original' : seen, backup, car);
-  else if (seen !== null) removeSeen(output, seen);
+  else if (seen !== null) removeUnchanged(output, seen);
   rmSync(sideCarFile(output), { force: true });
   syncFolder(dirname(output));
   return { target: target.name, restored: car.changed, changedSince: [], changedSinceCount: 0 };
@@ -48,17 +55,17 @@ async function undoOutput(
 /** Puts the original back in the place of the output, or where it is back already removes its second name. */
 async function takeOriginal(
   output: string,
-  seen: SeenFile | 'is_original' | null,
+  seen: FileSnapshot | 'is_original' | null,
   backup: string,
   car: SideCar,
 ): Promise<void> {
-  const kept = await seeFile(backup);
+  const kept = await takeSnapshot(backup);
   if (kept === null && seen === 'is_original') return;
   if (kept?.sha256 !== car.input.sha256) throw notTheOriginal(output, backup, car);
-  if (seen === 'is_original') removeSeen(backup, kept);
-  else if (!isAsSeen(backup, kept)) throw changedMeanwhile(backup);
-  else if (seen === null) giveName(backup, output);
-  else if (!isAsSeen(output, seen)) throw changedMeanwhile(output);
+  if (seen === 'is_original') removeUnchanged(backup, kept);
+  else if (!isUnchangedFile(backup, kept)) throw changedMeanwhile(backup);
+  else if (seen === null) renameToFreeName(backup, output);
+  else if (!isUnchangedFile(output, seen)) throw changedMeanwhile(output);
   else renameSync(backup, output);
 }
 

@@ -17,19 +17,23 @@ import { columnLabel, type FileTarget } from '../../config/apply-targets.js';
 import { SvcError } from '../../errors.js';
 import type { ApplyContext, RunFacts, Written } from '../context.js';
 import type { TargetPlan } from '../plan.js';
-import { Copier } from './copier.js';
-import { passThrough } from './pass.js';
-import { changedMeanwhile, giveName, isAsSeen, type SeenFile, seeFile } from './seen-file.js';
+import {
+  changedMeanwhile,
+  type FileSnapshot,
+  isUnchangedFile,
+  renameToFreeName,
+  takeSnapshot,
+} from './file-snapshot.js';
 import {
   backupName,
   backupOf,
-  beingWritten,
   readSideCar,
   type SideCar,
   syncFolder,
   writeSideCar,
+  writtenByAnother,
 } from './side-car.js';
-import { openColumns, outputOf, scannerOf } from './survey-file.js';
+import { Copier, openColumns, outputOf, streamTarget } from './stream-file.js';
 
 /**
  * Writes the rewritten file: beside the old one, or in its place with the old one kept as a backup. The new
@@ -78,14 +82,8 @@ async function writeBeside(
   const fd = openSync(temporary, 'wx', statSync(target.file).mode & 0o777);
   try {
     const copier = new Copier((bytes) => writeFully(fd, bytes));
-    const pass = await passThrough({
-      file: target.file,
-      buildScanner: scannerOf(target, openColumns(context, target)),
-      copier,
-      signal: context.signal,
-      onBytes: (done, total) =>
-        context.onProgress({ kind: 'step', name: `writing ${target.name}`, done, total }),
-    });
+    const works = openColumns(context, target);
+    const pass = await streamTarget(context, target, works, { step: 'writing', copier });
     if (pass.sha256 !== agreed.fingerprint) throw changedSincePlan(target.file);
     fsyncSync(fd);
     const car = buildSideCar(context, target, run, {
@@ -93,7 +91,7 @@ async function writeBeside(
       output: { file: basename(output), sha256: copier.sha256, bytes: copier.bytes },
       changed: pass.edits,
     });
-    if (fstatSync(fd).nlink === 0) throw beingWritten(output);
+    if (fstatSync(fd).nlink === 0) throw writtenByAnother(output);
     writeSideCar(output, car, isFirst);
     return car;
   } catch (error) {
@@ -142,16 +140,16 @@ async function putInPlace(
   target: FileTarget,
   output: string,
   car: SideCar,
-  before: Pick<SeenFile, 'stats'>,
+  before: Pick<FileSnapshot, 'stats'>,
 ): Promise<void> {
   const temporary = temporaryOf(output);
   const backup = backupOf(output, car);
   if (backup === null) {
     // Unlike a rename, it never takes the place of a file that came meanwhile.
-    giveName(temporary, output);
+    renameToFreeName(temporary, output);
   } else {
     await keepBackup(target.file, backup, car);
-    if (!isAsSeen(target.file, before)) throw changedMeanwhile(target.file);
+    if (!isUnchangedFile(target.file, before)) throw changedMeanwhile(target.file);
     renameSync(temporary, output);
   }
   syncFolder(dirname(output));
@@ -159,7 +157,7 @@ async function putInPlace(
 
 /** A second name for the original, so that its own bytes, times and owner come back with it. */
 async function keepBackup(file: string, backup: string, car: SideCar): Promise<void> {
-  const kept = await seeFile(backup);
+  const kept = await takeSnapshot(backup);
   if (kept?.sha256 === car.input.sha256) return;
   if (kept !== null) {
     throw new SvcError('bad_input', `${backup} exists and is not the original of ${file}.`, {

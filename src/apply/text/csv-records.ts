@@ -57,7 +57,7 @@ function watchedColumns(dialect: CsvDialect, works: readonly ColumnWork[]): numb
 
 class CsvScanner implements RecordScanner {
   readonly dataStart: number;
-  readonly #dialect: CsvDialect;
+  readonly dialect: CsvDialect;
   readonly #watched: readonly number[];
   readonly #columns: readonly CsvColumn[];
   readonly #starts: number[];
@@ -80,7 +80,7 @@ class CsvScanner implements RecordScanner {
   ) {
     this.#lines = lines;
     this.dataStart = dialect.dataStart;
-    this.#dialect = dialect;
+    this.dialect = dialect;
     this.#watched = watched;
     this.#columns = columns;
     this.#starts = watched.map(() => -1);
@@ -111,7 +111,7 @@ class CsvScanner implements RecordScanner {
 
   /** Finds the watched cells; returns the next record's start, or -1 where this one is not complete. */
   #scanRecord(bytes: Buffer, start: number, length: number, isLast: boolean): number {
-    const { delimiter, terminator } = this.#dialect;
+    const { delimiter, terminator } = this.dialect;
     this.#starts.fill(-1);
     let at = start;
     let watch = 0;
@@ -149,7 +149,7 @@ class CsvScanner implements RecordScanner {
 
   #judgeRecord(bytes: Buffer, onEdit: OnEdit): void {
     this.#rows += 1;
-    const { width } = this.#dialect;
+    const { width } = this.dialect;
     if (this.#cells !== width) {
       const code = this.#cells < width ? 'short_rows' : 'long_rows';
       this.#log.add(code, `record ${this.#rows} (${this.#cells} of ${width} cells)`);

@@ -22,6 +22,7 @@ export function buildNdjsonScanner(works: readonly ColumnWork[], dataStart: numb
     }
   };
   return {
+    dialect: null,
     dataStart,
     position: () => ({ row: rows, line }),
     found: () => ({ rows, defects: log.list() }),

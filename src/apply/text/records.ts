@@ -1,8 +1,12 @@
+import type { CsvDialect } from './csv-dialect.js';
+
 /** Called for each stretch of bytes that gets another text; in ascending order, never overlapping. */
 export type OnEdit = (start: number, end: number, text: string) => void;
 
 /** Finds ids in the records of a file, judges and counts them, and tells what changes. */
 export interface RecordScanner {
+  /** How a CSV file is written; null in NDJSON. */
+  readonly dialect: CsvDialect | null;
   /** First byte that belongs to a record. */
   readonly dataStart: number;
   /**

@@ -1,9 +1,17 @@
 import { createHash } from 'node:crypto';
 import { closeSync, fstatSync, openSync, readSync } from 'node:fs';
 import { setImmediate } from 'node:timers/promises';
+import type { FileTarget, IdColumn } from '../../config/apply-targets.js';
 import { SvcError } from '../../errors.js';
+import { parseJsonPath } from '../../json/json-path.js';
+import { type ColumnWork, openColumn } from '../column-work.js';
+import type { ApplyContext } from '../context.js';
+import type { Policy } from '../plan.js';
+import { detectDialect } from '../text/csv-dialect.js';
+import { buildCsvScanner } from '../text/csv-records.js';
+import { buildNdjsonScanner } from '../text/ndjson-records.js';
 import type { RecordScanner } from '../text/records.js';
-import type { Copier } from './copier.js';
+import { defaultOutput } from './side-car.js';
 
 const CHUNK_BYTES = 1024 * 1024;
 /** A record that does not end within this is taken for an unfinished quote. */
@@ -152,5 +160,124 @@ class Reading {
   #drop(count: number): void {
     this.#bytes.copyWithin(0, count, this.#length);
     this.#length -= count;
+  }
+}
+
+const COPY_BYTES = 1024 * 1024;
+const LONGEST_TEXT = 64;
+
+/** Gathers bytes, hands them on in large pieces, and knows their sha256. */
+export class Copier {
+  readonly #sink: (bytes: Buffer) => void;
+  readonly #hash = createHash('sha256');
+  readonly #buffer = Buffer.allocUnsafe(COPY_BYTES);
+  #used = 0;
+  #bytes = 0;
+  #sha256: string | null = null;
+
+  /** `sink` must be done with the bytes when it returns. */
+  constructor(sink: (bytes: Buffer) => void) {
+    this.#sink = sink;
+  }
+
+  get bytes(): number {
+    return this.#bytes + this.#used;
+  }
+
+  /** After `finish`. */
+  get sha256(): string {
+    if (this.#sha256 === null) throw new Error('the copy is not finished');
+    return this.#sha256;
+  }
+
+  copy(bytes: Buffer, start: number, end: number): void {
+    for (let at = start; at < end; ) {
+      const size = Math.min(end - at, COPY_BYTES - this.#used);
+      bytes.copy(this.#buffer, this.#used, at, at + size);
+      this.#used += size;
+      at += size;
+      if (this.#used === COPY_BYTES) this.#flush();
+    }
+  }
+
+  /** ASCII of at most 64 characters. */
+  write(text: string): void {
+    if (COPY_BYTES - this.#used < LONGEST_TEXT) this.#flush();
+    this.#used += this.#buffer.write(text, this.#used, 'latin1');
+  }
+
+  finish(): void {
+    this.#flush();
+    this.#sha256 = this.#hash.digest('hex');
+  }
+
+  #flush(): void {
+    const bytes = this.#buffer.subarray(0, this.#used);
+    this.#hash.update(bytes);
+    this.#sink(bytes);
+    this.#bytes += this.#used;
+    this.#used = 0;
+  }
+}
+
+/** Where the rewritten file stands. */
+export function outputOf(target: FileTarget, policy: Policy): string {
+  return policy.mode === 'in_place' ? target.file : (target.output ?? defaultOutput(target.file));
+}
+
+/** The target's columns, ready to look ids up. */
+export function openColumns(context: ApplyContext, target: FileTarget): ColumnWork[] {
+  return target.ids.map((column) => openColumn(context, column, context.policy));
+}
+
+interface StreamOptions {
+  /** What is done, for people: `reading`. */
+  readonly step: string;
+  readonly copier?: Copier;
+  readonly onScanner?: (scanner: RecordScanner) => void;
+}
+
+/** Reads a target's file with the scanner that fits it. */
+export function streamTarget(
+  { signal, onProgress }: ApplyContext,
+  target: FileTarget,
+  works: readonly ColumnWork[],
+  { step, copier, onScanner }: StreamOptions,
+): Promise<Pass> {
+  const build = scannerOf(target, works);
+  return passThrough({
+    file: target.file,
+    buildScanner: (head) => {
+      const scanner = build(head);
+      onScanner?.(scanner);
+      return scanner;
+    },
+    copier: copier ?? null,
+    signal,
+    onBytes: (done, total) => onProgress({ kind: 'step', name: `${step} ${target.name}`, done, total }),
+  });
+}
+
+function scannerOf(target: FileTarget, works: readonly ColumnWork[]): (head: Buffer) => RecordScanner {
+  if (target.kind === 'ndjson') {
+    assertPaths(target);
+    const bom = (head: Buffer) => (head[0] === 0xef && head[1] === 0xbb && head[2] === 0xbf ? 3 : 0);
+    return (head) => buildNdjsonScanner(works, bom(head));
+  }
+  const { file, delimiter, header } = target;
+  const columns = target.ids.flatMap(namesOf);
+  return (head) => buildCsvScanner(detectDialect(head, { file, delimiter, header, columns }), works, head);
+}
+
+function namesOf({ column, modelColumn, regionColumn, companyColumn }: IdColumn): string[] {
+  return [column, modelColumn, regionColumn, companyColumn].filter((name) => name !== undefined);
+}
+
+function assertPaths(target: FileTarget): void {
+  for (const path of target.ids.flatMap(namesOf)) {
+    if (parseJsonPath(path) !== null) continue;
+    throw new SvcError('config', `"${path}" in target ${target.name} is no JSON path.`, {
+      hint: 'Write it like "$.invoice.id", "$.lines[*].invoice_id" or "$..invoice_id".',
+    });
   }
 }

@@ -16,7 +16,7 @@ import { SvcError } from '../../errors.js';
 const READ_ITSELF = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
 
 /** A regular file as it was when its bytes were read. */
-export interface SeenFile {
+export interface FileSnapshot {
   readonly sha256: string;
   readonly stats: BigIntStats;
 }
@@ -26,7 +26,7 @@ export interface SeenFile {
  *
  * @throws SvcError `bad_input` where the name is a symbolic link, a folder or anything else
  */
-export function openItself(file: string): number | null {
+export function openRegularFile(file: string): number | null {
   let fd: number;
   try {
     fd = openSync(file, READ_ITSELF);
@@ -51,8 +51,8 @@ function noRegularFile(file: string): SvcError {
  *
  * @throws SvcError `bad_input` where it is no regular file
  */
-export async function seeFile(file: string): Promise<SeenFile | null> {
-  const fd = openItself(file);
+export async function takeSnapshot(file: string): Promise<FileSnapshot | null> {
+  const fd = openRegularFile(file);
   if (fd === null) return null;
   const stats = fstatSync(fd, { bigint: true });
   const hash = createHash('sha256');
@@ -60,8 +60,8 @@ export async function seeFile(file: string): Promise<SeenFile | null> {
   return { sha256: hash.digest('hex'), stats };
 }
 
-/** Whether a name still leads to the file that was seen, and nobody wrote to it since. */
-export function isAsSeen(file: string, { stats }: Pick<SeenFile, 'stats'>): boolean {
+/** Whether a name still leads to the file of a snapshot, and nobody wrote to it since. */
+export function isUnchangedFile(file: string, { stats }: Pick<FileSnapshot, 'stats'>): boolean {
   const now = lstatSync(file, { bigint: true, throwIfNoEntry: false });
   return (
     now?.dev === stats.dev &&
@@ -72,23 +72,23 @@ export function isAsSeen(file: string, { stats }: Pick<SeenFile, 'stats'>): bool
 }
 
 /**
- * Removes the file that was seen. It is set aside first, so that another file that took its name meanwhile is not
+ * Removes the file of a snapshot. It is set aside first, so that another file that took its name meanwhile is not
  * removed in its stead.
  *
  * @throws SvcError `bad_input` where it is not the file that was seen; then it stays
  */
-export function removeSeen(file: string, seen: SeenFile): void {
+export function removeUnchanged(file: string, seen: FileSnapshot): void {
   const aside = `${file}.${randomBytes(6).toString('hex')}.svc-migrate-tmp`;
   renameSync(file, aside);
-  if (!isAsSeen(aside, seen)) {
-    giveName(aside, file);
+  if (!isUnchangedFile(aside, seen)) {
+    renameToFreeName(aside, file);
     throw changedMeanwhile(file);
   }
   rmSync(aside);
 }
 
 /** Gives a file another name, which must be free. */
-export function giveName(file: string, name: string): void {
+export function renameToFreeName(file: string, name: string): void {
   try {
     linkSync(file, name);
   } catch (error) {
