@@ -7,7 +7,7 @@ import type { PgSession } from './postgres-session.js';
 import { ledgerIn, OTHER_SCHEMA, POSTGRES_TEXT } from './postgres-text.js';
 
 /** The columns of the tables in a schema that go by names of the ledger. */
-export async function readLedgerShape(session: PgSession, schema: string): Promise<Map<string, string>> {
+export async function readPostgresLedger(session: PgSession, schema: string): Promise<Map<string, string>> {
   const { rows } = await session.query(
     `SELECT c.relname, CASE WHEN c.relkind = 'r' THEN (SELECT string_agg(a.attname || ' ' || format_type(a.atttypid, a.atttypmod), ', ' ORDER BY a.attnum)
          FROM pg_attribute a WHERE a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped) END

@@ -56,7 +56,11 @@ async function copyMap(
 }
 
 /** Looks the values up first and copies what they become to the server. */
-export async function lookUp(engine: Engine, session: PgSession, source: LookUpSource): Promise<LookUpSql> {
+export async function lookUpInPostgres(
+  engine: Engine,
+  session: PgSession,
+  source: LookUpSource,
+): Promise<LookUpSql> {
   const { work, where, at } = source;
   const map = await copyMap(engine, session, source, 'in_place');
   return {
@@ -68,7 +72,7 @@ export async function lookUp(engine: Engine, session: PgSession, source: LookUpS
 }
 
 /** Fills rows some pages at a time, then what moved between pages meanwhile. */
-export function openFill(
+export function openPostgresFill(
   engine: Engine,
   session: PgSession,
   { table, columns }: TableFacts,

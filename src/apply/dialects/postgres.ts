@@ -9,8 +9,8 @@ import type { TableFacts } from '../engine/table-facts.js';
 import type { Note } from '../plan.js';
 import { readPgFacts } from './postgres-catalog.js';
 import { postgresError } from './postgres-errors.js';
-import { ensureLedger, ledgerOwnerNotes, listLedgers, readLedgerShape } from './postgres-ledger.js';
-import { lookUp, openFill } from './postgres-lookups.js';
+import { ensureLedger, ledgerOwnerNotes, listLedgers, readPostgresLedger } from './postgres-ledger.js';
+import { lookUpInPostgres, openPostgresFill } from './postgres-lookups.js';
 import { obstacleNotes } from './postgres-obstacles.js';
 import { PgSession } from './postgres-session.js';
 import { ledgerIn, POSTGRES_TEXT } from './postgres-text.js';
@@ -47,7 +47,7 @@ export function postgresEngine(context: ApplyContext, session: PgSession): Engin
   const dialect: Dialect = {
     ...POSTGRES_TEXT,
     ledgerOf: (target) => ledgerIn(asPostgres(target).ledgerSchema),
-    readLedgerShape: ({ name }) => readLedgerShape(session, name),
+    readLedgerShape: ({ name }) => readPostgresLedger(session, name),
     ledgerObstacles: ({ name }, table) => ledgerOwnerNotes(session, name, table),
     ensureLedger: ({ name }) => ensureLedger(engine, name),
     // Before the first query, so that its snapshot is the latest.
@@ -77,7 +77,7 @@ export function postgresEngine(context: ApplyContext, session: PgSession): Engin
           'SET LOCAL enable_hashjoin = off; SET LOCAL enable_mergejoin = off; SET LOCAL enable_bitmapscan = off',
         );
     },
-    lookUp: (source) => lookUp(engine, session, source),
+    lookUp: (source) => lookUpInPostgres(engine, session, source),
     createList: (name, columns, query) =>
       session.exec(
         `DROP TABLE IF EXISTS pg_temp.${name};
@@ -85,7 +85,7 @@ export function postgresEngine(context: ApplyContext, session: PgSession): Engin
            SELECT q.*, row_number() OVER () AS row_no, false AS parked FROM (${query}) AS q(${columns.join(', ')});
          ANALYZE pg_temp.${name}`,
       ),
-    openFill: async (facts, id, at) => openFill(engine, session, facts, id, at),
+    openFill: async (facts, id, at) => openPostgresFill(engine, session, facts, id, at),
   };
   const engine = { context, session, dialect };
   return engine;

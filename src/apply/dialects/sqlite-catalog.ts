@@ -179,7 +179,7 @@ function readForeignKeys(db: UserDb, table: string, direction: ForeignKey['direc
 }
 
 /** What goes by a name of the ledger: the columns of tables, else the kind of thing. */
-export function readLedgerShape(db: UserDb): ReadonlyMap<string, string> {
+export function readSqliteLedger(db: UserDb): ReadonlyMap<string, string> {
   const rows = db
     .prepare<[], { name: string; shape: string | null }>(
       `SELECT substr(m.name, length('svc_migrate_') + 1) AS name, CASE m.type WHEN 'table' THEN

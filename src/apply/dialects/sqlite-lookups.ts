@@ -46,13 +46,18 @@ export function registerLookUp(
   };
 }
 
-export function lookUp(db: UserDb, { work, where, at }: LookUpSource): LookUpSql {
+export function lookUpInSqlite(db: UserDb, { work, where, at }: LookUpSource): LookUpSql {
   const name = `svc_migrate_n${at}`;
   const { call, isChanged, value } = registerLookUp(db, name, work, 'in_place');
   return { join: '', terms: [`iif(${where}, ${call}, ${KEEP}) AS ${name}`], isChanged, value };
 }
 
-export function openFill(context: ApplyContext, db: UserDb, facts: TableFacts, id: IdColumn): ColumnFill {
+export function openSqliteFill(
+  context: ApplyContext,
+  db: UserDb,
+  facts: TableFacts,
+  id: IdColumn,
+): ColumnFill {
   const rowid = rowidName(db, facts.table);
   const work = openColumn(context, id, context.policy);
   const { call, isChanged, value } = registerLookUp(db, 'svc_migrate_new', work, 'new');

@@ -3,8 +3,8 @@ import type { ApplyContext, DataStore } from '../context.js';
 import { openDatabaseStore } from '../engine/database-store.js';
 import type { Dialect, Engine } from '../engine/dialect.js';
 import { createLedgerSql } from '../engine/ledger-tables.js';
-import { readLedgerShape, readSqliteFacts, rowidName } from './sqlite-catalog.js';
-import { lookUp, openFill } from './sqlite-lookups.js';
+import { readSqliteFacts, readSqliteLedger, rowidName } from './sqlite-catalog.js';
+import { lookUpInSqlite, openSqliteFill } from './sqlite-lookups.js';
 import { openUserDb, SqliteSession, sqliteError } from './sqlite-session.js';
 import { SQLITE_LEDGER, SQLITE_TEXT } from './sqlite-text.js';
 import { keyNotes, readOnlyNotes, trialNotes } from './sqlite-trial.js';
@@ -40,7 +40,7 @@ export function sqliteEngine(context: ApplyContext, session: SqliteSession, file
   const dialect: Dialect = {
     ...SQLITE_TEXT,
     ledgerOf: () => SQLITE_LEDGER,
-    readLedgerShape: async () => readLedgerShape(db),
+    readLedgerShape: async () => readSqliteLedger(db),
     ledgerObstacles: async () => [],
     ensureLedger: async () => {},
     // The transaction has locked the whole database.
@@ -60,12 +60,12 @@ export function sqliteEngine(context: ApplyContext, session: SqliteSession, file
     }),
     lockTables: () => session.exec('PRAGMA defer_foreign_keys = ON'),
     beforeUpdate: async () => {},
-    lookUp: async (source) => lookUp(db, source),
+    lookUp: async (source) => lookUpInSqlite(db, source),
     createList: (name, columns, query) =>
       session.exec(`DROP TABLE IF EXISTS temp.${name};
         CREATE TEMP TABLE ${name}(row_no INTEGER PRIMARY KEY, ${columns.join(', ')}, parked);
         INSERT INTO temp.${name}(${columns.join(', ')}) ${query}`),
-    openFill: async (facts, id) => openFill(context, db, facts, id),
+    openFill: async (facts, id) => openSqliteFill(context, db, facts, id),
   };
   return { context, session, dialect };
 }

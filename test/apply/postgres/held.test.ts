@@ -94,13 +94,21 @@ describe.skipIf(cluster === null)('a cell in PostgreSQL', () => {
     await scene.sql(
       `CREATE FUNCTION f() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN ${body} RETURN new; END $$`,
     );
-    await scene.sql('CREATE TRIGGER stubborn BEFORE UPDATE ON t FOR EACH ROW EXECUTE FUNCTION f()');
-    const hint = expect.stringContaining('stubborn');
-    await expect(scene.apply()).rejects.toMatchObject({ code: 'bad_input', hint });
-    expect(await scene.sql('SELECT i FROM t ORDER BY id')).toEqual([['5'], ['7']]);
+    const trigger = 'CREATE TRIGGER stubborn BEFORE UPDATE ON t FOR EACH ROW EXECUTE FUNCTION f()';
+    const rows = () => scene.sql('SELECT i FROM t ORDER BY id');
+    const stopped = { code: 'bad_input', hint: expect.stringContaining('stubborn') };
+    await scene.sql(trigger);
+    await expect(scene.apply()).rejects.toMatchObject(stopped);
+    expect(await rows()).toEqual([['5'], ['7']]);
     await scene.sql('DROP TRIGGER stubborn ON t');
     await scene.apply();
-    expect(await scene.sql('SELECT i FROM t ORDER BY id')).toEqual([['6'], ['8']]);
+    expect(await rows()).toEqual([['6'], ['8']]);
+    await scene.sql(trigger);
+    await expect(scene.undo()).rejects.toMatchObject(stopped);
+    expect(await rows()).toEqual([['6'], ['8']]);
+    await scene.sql('DROP TRIGGER stubborn ON t');
+    await scene.undo();
+    expect(await rows()).toEqual([['5'], ['7']]);
     await scene.close();
   });
 });

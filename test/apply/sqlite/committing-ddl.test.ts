@@ -1,0 +1,109 @@
+import { afterAll, beforeEach, expect, it } from 'vitest';
+import type { ApplyContext, DataStore } from '../../../src/apply/context.js';
+import { sqliteEngine } from '../../../src/apply/dialects/sqlite.js';
+import type { UserDb } from '../../../src/apply/dialects/sqlite-session.js';
+import { openUserDb, SqliteSession } from '../../../src/apply/dialects/sqlite-session.js';
+import { openDatabaseStore } from '../../../src/apply/engine/database-store.js';
+import { findBlocks } from '../../../src/apply/judge-plan.js';
+import { survey } from '../../../src/apply/stores.js';
+import { INVOICES, NEW, openContext } from '../support/remap.js';
+import { openSqliteScene } from '../support/sqlite-scene.js';
+
+const scene = openSqliteScene();
+const { remap, file, tableOf, sql } = scene;
+beforeEach(scene.clear);
+afterAll(scene.close);
+
+const targets = [tableOf({ ids: ['i', 'j'].map((column) => ({ column, model: INVOICES })) })];
+
+/** A session that stops before its n-th ALTER TABLE. */
+class StoppedSession extends SqliteSession {
+  #left: number;
+
+  constructor(context: ApplyContext, db: UserDb, alterations: number) {
+    super(context, db);
+    this.#left = alterations;
+  }
+
+  override async exec(text: string): Promise<void> {
+    if (text.startsWith('ALTER TABLE') && text.includes('ADD COLUMN')) {
+      if (this.#left === 0) throw new Error('killed');
+      this.#left -= 1;
+    }
+    await super.exec(text);
+  }
+}
+
+/** SQLite as a database whose ALTER TABLE ends its transaction. */
+function openStore(context: ApplyContext, alterations = Number.POSITIVE_INFINITY): DataStore {
+  return openDatabaseStore(
+    {
+      use: async (access, work) => {
+        const db = openUserDb(file, access === 'write');
+        try {
+          const engine = sqliteEngine(context, new StoppedSession(context, db, alterations), file);
+          return await work({ ...engine, dialect: { ...engine.dialect, ddlCommits: true } });
+        } finally {
+          db.close();
+        }
+      },
+      close: async () => {},
+    },
+    targets,
+  );
+}
+
+async function apply(alterations?: number): Promise<string[]> {
+  const context = openContext(remap, NEW);
+  try {
+    const store = { ...openStore(context, alterations), targets: targets.map(({ name }) => name) };
+    const plan = await survey(context, [store], targets);
+    const found = findBlocks(plan).map(({ note }) => note.code);
+    if (found.length === 0) await store.write(plan.targets, { run: 'run-1', planSha256: 'p', isExact: true });
+    return found;
+  } finally {
+    context.remap.close();
+  }
+}
+
+async function undo(): Promise<void> {
+  const context = openContext(remap, NEW);
+  await openStore(context).undo('run-1');
+  context.remap.close();
+}
+
+const columns = () => sql("SELECT name FROM pragma_table_info('t')").flat();
+const states = () => sql('SELECT state FROM svc_migrate_run').flat();
+
+it.each([0, 1])('a run that was cut off after %i of its new columns is gone on with', async (alterations) => {
+  sql(
+    'CREATE TABLE t(id INTEGER PRIMARY KEY, i INTEGER, j INTEGER); INSERT INTO t VALUES (1, 5, 6), (2, 7, 8)',
+  );
+  await expect(apply(alterations)).rejects.toThrow('killed');
+  expect(states()).toEqual(['working']);
+  expect(columns()).toEqual(['id', 'i', 'j', ...['i_v4', 'j_v4'].slice(0, alterations)]);
+  expect(await apply()).toEqual([]);
+  expect(sql('SELECT i, i_v4, j, j_v4 FROM t ORDER BY id')).toEqual([
+    [5, 6, 6, 7],
+    [7, 8, 8, 5],
+  ]);
+  expect(states()).toEqual(['done']);
+  await undo();
+  expect(columns()).toEqual(['id', 'i', 'j']);
+});
+
+it.each([0, 1])('a run that was cut off after %i of its new columns is taken back', async (alterations) => {
+  sql('CREATE TABLE t(id INTEGER PRIMARY KEY, i INTEGER, j INTEGER); INSERT INTO t VALUES (1, 5, 6)');
+  await expect(apply(alterations)).rejects.toThrow('killed');
+  await undo();
+  expect(columns()).toEqual(['id', 'i', 'j']);
+  expect(states()).toEqual(['undone']);
+  expect(await apply()).toEqual([]);
+});
+
+it('a column of a finished run that somebody dropped is still named', async () => {
+  sql('CREATE TABLE t(id INTEGER PRIMARY KEY, i INTEGER, j INTEGER); INSERT INTO t VALUES (1, 5, 6)');
+  expect(await apply()).toEqual([]);
+  sql('ALTER TABLE t DROP COLUMN j_v4');
+  expect(await apply()).toEqual(['new_column_gone']);
+});
