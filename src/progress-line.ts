@@ -10,7 +10,7 @@ interface StreamTally {
 }
 
 /** What a stage has done so far. */
-export interface Tally {
+export interface StageTally {
   readonly stage: string;
   readonly startedMs: number;
   readonly streams: Map<string, StreamTally>;
@@ -33,7 +33,7 @@ const MANY_STEPS = 100;
 export const UNNAMED_STAGE = 'working';
 
 /** A stage that begins. */
-export function beginTally(stage: string, nowMs: number): Tally {
+export function beginTally(stage: string, nowMs: number): StageTally {
   return {
     stage,
     startedMs: nowMs,
@@ -48,7 +48,7 @@ export function beginTally(stage: string, nowMs: number): Tally {
 }
 
 /** Takes one event into the tally. */
-export function countEvent(tally: Tally, event: ProgressEvent, nowMs: number): void {
+export function countEvent(tally: StageTally, event: ProgressEvent, nowMs: number): void {
   switch (event.kind) {
     case 'page': {
       const stream = streamOf(tally, event.stream);
@@ -75,7 +75,7 @@ export function countEvent(tally: Tally, event: ProgressEvent, nowMs: number): v
   }
 }
 
-function streamOf(tally: Tally, { generation, region, model, companyId }: StreamKey): StreamTally {
+function streamOf(tally: StageTally, { generation, region, model, companyId }: StreamKey): StreamTally {
   const name = JSON.stringify([generation, region, model, companyId?.toString()]);
   const known = tally.streams.get(name);
   if (known !== undefined) return known;
@@ -92,7 +92,7 @@ interface Extent {
   readonly exact: boolean;
 }
 
-function measure(tally: Tally): Extent {
+function measure(tally: StageTally): Extent {
   const { step, streams } = tally;
   if (tally.pages === 0) {
     return step === null || step.name === LISTS
@@ -111,7 +111,7 @@ function measure(tally: Tally): Extent {
 }
 
 /** The state of a stage in at most `width` columns; what matters less is left out where room is short. */
-export function renderLine(tally: Tally, nowMs: number, width: number): string {
+export function renderLine(tally: StageTally, nowMs: number, width: number): string {
   const parts = [tally.stage, ...listParts(tally, nowMs)];
   let line = '';
   for (const part of parts) {
@@ -122,7 +122,7 @@ export function renderLine(tally: Tally, nowMs: number, width: number): string {
 }
 
 /** The same with a bar in front, for terminals. */
-export function renderBarLine(tally: Tally, nowMs: number, width: number): string {
+export function renderBarLine(tally: StageTally, nowMs: number, width: number): string {
   const { done, total } = measure(tally);
   if (total === null || total === 0 || width < 3 * BAR_COLUMNS) return renderLine(tally, nowMs, width);
   const filled = Math.min(BAR_COLUMNS, Math.floor((done / total) * BAR_COLUMNS));
@@ -131,7 +131,7 @@ export function renderBarLine(tally: Tally, nowMs: number, width: number): strin
 }
 
 /** What remains to be said once a stage is over; null where an error says it all. */
-export function renderEnd(tally: Tally, nowMs: number, end: 'done' | 'failed'): string | null {
+export function renderEnd(tally: StageTally, nowMs: number, end: 'done' | 'failed'): string | null {
   const took = formatDuration(nowMs - tally.startedMs);
   if (tally.pages === 0) {
     return end === 'done' && tally.stage !== UNNAMED_STAGE ? `${tally.stage}: done in ${took}` : null;
@@ -143,7 +143,7 @@ export function renderEnd(tally: Tally, nowMs: number, end: 'done' | 'failed'): 
 }
 
 /** By importance: a wait explains everything else. */
-function listParts(tally: Tally, nowMs: number): string[] {
+function listParts(tally: StageTally, nowMs: number): string[] {
   const { wait, step } = tally;
   const parts: string[] = [];
   if (wait !== null && wait.untilMs > nowMs) {
@@ -165,19 +165,19 @@ function listParts(tally: Tally, nowMs: number): string[] {
   return parts;
 }
 
-function listStepParts(tally: Tally, step: NonNullable<Tally['step']>, nowMs: number): string[] {
+function listStepParts(tally: StageTally, step: NonNullable<StageTally['step']>, nowMs: number): string[] {
   if (step.total === null) return [step.name];
   const count = `${step.name} ${groupDigits(step.done)} of ${groupDigits(step.total)}`;
   // A handful of steps are of any length.
   return step.total < MANY_STEPS ? [count] : [count, ...timeLeft(tally, step, nowMs)];
 }
 
-function timeLeft(tally: Tally, { done, total }: Omit<Extent, 'exact'>, nowMs: number): string[] {
+function timeLeft(tally: StageTally, { done, total }: Omit<Extent, 'exact'>, nowMs: number): string[] {
   if (total === null || total <= done || done === 0) return [];
   const leftMs = ((total - done) / done) * secondsOf(tally, nowMs) * 1000;
   return [`${formatDuration(Math.max(1000, leftMs))} left`];
 }
 
-function secondsOf(tally: Tally, nowMs: number): number {
+function secondsOf(tally: StageTally, nowMs: number): number {
   return Math.max(0.001, (nowMs - tally.startedMs) / 1000);
 }

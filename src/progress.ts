@@ -7,7 +7,7 @@ import {
   renderBarLine,
   renderEnd,
   renderLine,
-  type Tally,
+  type StageTally,
   UNNAMED_STAGE,
 } from './progress-line.js';
 import { escapeUnseen } from './text/escape.js';
@@ -43,7 +43,7 @@ export interface Progress {
 /** What a display does with lines: one that stays, and one that is drawn over. */
 interface Display {
   write(line: string): void;
-  draw(tally: Tally): void;
+  draw(tally: StageTally): void;
   close(): void;
 }
 
@@ -51,7 +51,7 @@ interface Display {
 export function createProgress(options: ProgressOptions): Progress {
   const { clock, quiet, verbose, every = everySoOften } = options;
   const display = options.isTty ? createLineDisplay(options) : createPlainDisplay(options);
-  let tally: Tally | null = null;
+  let tally: StageTally | null = null;
   const endStage = (end: 'done' | 'failed') => {
     const line = tally === null || quiet ? null : renderEnd(tally, clock.now(), end);
     if (line !== null) display.write(line);

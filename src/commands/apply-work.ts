@@ -1,22 +1,26 @@
 import { randomBytes } from 'node:crypto';
+import { sleepForReal } from '../api/sleep.js';
 import { type ApplyResult, type ApplyTask, checkIds, makePlan, verifyRuns, write } from '../apply/actions.js';
+import type { ApplyContext, Tuning } from '../apply/context.js';
 import type { Plan, Policy } from '../apply/plan.js';
 import { closeStores, openStores } from '../apply/stores.js';
 import type { UnmappedRow } from '../apply/unmapped.js';
 import type { Config } from '../config/config.js';
 import type { ReportLimit } from '../domain.js';
+import { SvcError } from '../errors.js';
 import { judgeAge, readAge } from '../report/gate.js';
 import { NdjsonFile } from '../runtime/ndjson-file.js';
+import { type RemapRun, readRemapRuns } from '../store/evidence.js';
 import type { Db } from '../store/open.js';
 import { assertUsableRemap } from '../store/read-readiness.js';
+import { assertDigests } from '../store/remap-digest.js';
 import { listStreams } from '../store/streams.js';
-import { buildContext } from './apply-context.js';
-import type { ApplyRequest } from './apply-request.js';
-import { type Source, shellLine, wordsOf } from './command-line.js';
+import { readVersion } from '../version.js';
+import { type ApplyRequest, sourceOfPlan } from './apply-request.js';
 import type { WorkIo } from './io.js';
-import { sourceOfPlan } from './planned-request.js';
 import { readDatabase } from './read-database.js';
 import { scanPlaces } from './scan-places.js';
+import { shellLine, type TargetSource, wordsOf } from './target-options.js';
 
 export interface ApplyJob {
   readonly kind: 'apply';
@@ -56,7 +60,7 @@ export function doApply({ config, request, agreed }: ApplyJob, io: WorkIo): Prom
   });
 }
 
-interface Given {
+interface RunOptions {
   readonly agreed: Plan | null;
   readonly startMs: number;
   readonly age: ReportLimit;
@@ -65,15 +69,15 @@ interface Given {
 function act(
   work: ApplyTask,
   action: Exclude<ApplyRequest['action'], 'scan'>,
-  given: Given,
+  options: RunOptions,
 ): Promise<ApplyResult> {
   switch (action) {
     case 'plan':
       return makePlan(work);
     case 'check':
-      return checkIds(work, given.age);
+      return checkIds(work, options.age);
     case 'write':
-      return write(work, given.agreed, newRunName(given.startMs));
+      return write(work, options.agreed, newRunName(options.startMs));
     case 'verify':
       return verifyRuns(work);
   }
@@ -84,7 +88,7 @@ function readAgeLimit(db: Db, config: Config, nowMs: number): ReportLimit {
 }
 
 /** Says commands about the same targets in the same way; `apply` writes in the same mode. */
-function speaker(source: Source, { mode }: Partial<Policy>): ApplyTask['say'] {
+function speaker(source: TargetSource, { mode }: Partial<Policy>): ApplyTask['say'] {
   return (command, ...words) => {
     const isInPlace = command === 'apply' && mode === 'in_place' && !words.includes('--verify');
     const more = isInPlace ? ['--in-place'] : [];
@@ -96,4 +100,64 @@ function speaker(source: Source, { mode }: Partial<Policy>): ApplyTask['say'] {
 function newRunName(nowMs: number): string {
   const time = new Date(nowMs).toISOString().slice(0, 19).replaceAll(/[-:]/g, '').replace('T', '-');
   return `${time}-${randomBytes(2).toString('hex')}`;
+}
+
+export interface ContextOptions {
+  readonly db: Db;
+  readonly file: string;
+  readonly policy: Policy;
+  readonly tuning: Tuning;
+}
+
+/**
+ * What applying needs of the world, with the remap as it is on disk.
+ *
+ * @throws SvcError `incomplete` without a remap, `corrupt_database` where its rows are not those that were built
+ */
+function buildContext({ db, file, policy, tuning }: ContextOptions, io: WorkIo): ApplyContext {
+  const [last] = readRemapRuns(db, 1);
+  if (last === undefined) {
+    throw new SvcError('incomplete', 'There is no remap yet.', { hint: 'Run `svc-migrate run` first.' });
+  }
+  io.onProgress({ kind: 'step', name: 'checking the remap', done: 0, total: null });
+  assertDigests(db);
+  return contextOf({ db, file, policy, tuning }, last, io);
+}
+
+/** Ids are put back as they were: no policy plays a part. */
+const NO_POLICY: Policy = {
+  mode: 'new',
+  missing: 'fail',
+  unknown: 'fail',
+  others: 'fail',
+  mapDeleted: false,
+  again: false,
+};
+
+/** What taking back needs: whatever remap there is, or none. */
+export function buildUndoContext(options: Omit<ContextOptions, 'policy'>, io: WorkIo): ApplyContext {
+  const [last] = readRemapRuns(options.db, 1);
+  return contextOf({ ...options, policy: NO_POLICY }, last ?? { sha256: '', built_at: '' }, io);
+}
+
+function contextOf(
+  { db, file, policy, tuning }: ContextOptions,
+  last: Pick<RemapRun, 'sha256' | 'built_at'>,
+  io: WorkIo,
+): ApplyContext {
+  return {
+    remap: db,
+    idMaps: new Map(),
+    remapFile: file,
+    facts: { sha256: last.sha256, builtAt: last.built_at },
+    policy,
+    tool: `svc-migrate ${readVersion()}`,
+    now: io.clock.now,
+    sleep: (ms) => sleepForReal(ms, io.signal),
+    random: Math.random,
+    env: io.env,
+    signal: io.signal,
+    onProgress: io.onProgress,
+    tuning,
+  };
 }

@@ -8,13 +8,12 @@ import { SvcError } from '../errors.js';
 import { runInThread } from '../runtime/threads.js';
 import { assertTargets, writeOutput, writeText } from '../runtime/write-output.js';
 import { escapeJson, escapeLines } from '../text/escape.js';
-import { type ApplyRequest, parseApplyRequest } from './apply-request.js';
+import { type ApplyRequest, assertSameRequest, parseApplyRequest } from './apply-request.js';
 import type { ApplyThread, ApplyThreadInput } from './apply-thread.js';
 import type { Given } from './command.js';
-import { shellLine } from './command-line.js';
 import type { Io } from './io.js';
-import { assertSameRequest } from './planned-request.js';
 import { ownFilesOf } from './report.js';
+import { shellLine } from './target-options.js';
 
 /**
  * `apply`: plans, judges, carries out or verifies. 0 done or nothing in the way, 1 ids do not map or are not as they

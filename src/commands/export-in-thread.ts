@@ -5,7 +5,7 @@ import type { Followed, ListRequest, PageSupply } from '../export/source.js';
 import { type Channel, flattenError, restoreError, withThread } from '../runtime/threads.js';
 import type { ExportThread } from './export-thread.js';
 import type { Exporter } from './exporter-on.js';
-import { type Hold, removeOwnerNote } from './hold-database.js';
+import { type DatabaseHold, removeOwnerNote } from './hold-database.js';
 import type { Io } from './io.js';
 
 /** What the export thread asks of the main thread, which does all requests. Lists go by numbers of its own. */
@@ -24,7 +24,7 @@ export type ExportMain = {
  * @throws SvcError as `withDatabase` does
  */
 export async function holdInThread<T>(
-  hold: Hold,
+  hold: DatabaseHold,
   io: Io,
   work: (exporter: Exporter, io: Io) => Promise<T>,
 ): Promise<T> {

@@ -4,11 +4,11 @@ import type { Arrival, PageSupply } from '../export/source.js';
 import { flattenError, restoreError, serveThread, type ThreadError } from '../runtime/threads.js';
 import type { ExportMain } from './export-in-thread.js';
 import { type Exporter, type ExportRequest, exporterOn } from './exporter-on.js';
-import { type Hold, withDatabase } from './hold-database.js';
+import { type DatabaseHold, withDatabase } from './hold-database.js';
 
 export type ExportThread = {
   /** Resolves once the database is held. */
-  readonly open: (hold: Hold) => Promise<void>;
+  readonly open: (hold: DatabaseHold) => Promise<void>;
   readonly export: (generation: Generation, request: ExportRequest) => Promise<ThreadSummary>;
   /** A page of a list that is followed arrived. */
   readonly arrive: (list: number, arrival: ThreadArrival) => void;

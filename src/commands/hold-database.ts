@@ -15,7 +15,7 @@ const ownerSchema = z.object({
 type Owner = z.infer<typeof ownerSchema>;
 
 /** What `withDatabase` opens, and for whom. */
-export interface Hold {
+export interface DatabaseHold {
   readonly file: string;
   readonly mode: 'create' | 'write';
   /** Such as `export v3`. */
@@ -28,7 +28,7 @@ export interface Hold {
  *
  * @throws SvcError as `openDatabase` does; `locked` names the process that holds it
  */
-export async function withDatabase<T>(hold: Hold, work: (db: Db) => Promise<T>): Promise<T> {
+export async function withDatabase<T>(hold: DatabaseHold, work: (db: Db) => Promise<T>): Promise<T> {
   const { file, mode, command, nowMs } = hold;
   const db = withLockOwner(file, () => openDatabase(file, mode));
   saveOwner(file, { pid, host: hostname(), since: new Date(nowMs).toISOString(), command });
@@ -45,7 +45,7 @@ export async function withDatabase<T>(hold: Hold, work: (db: Db) => Promise<T>):
  * Runs long work on a database opened for reading, which keeps writers out, with a note of the owner beside it.
  */
 export async function withOwnerNote<T>(
-  { file, command, nowMs }: Omit<Hold, 'mode'>,
+  { file, command, nowMs }: Omit<DatabaseHold, 'mode'>,
   work: () => Promise<T>,
 ): Promise<T> {
   saveOwner(file, { pid, host: hostname(), since: new Date(nowMs).toISOString(), command });

@@ -54,7 +54,7 @@ async function assertBothExported(config: Config): Promise<void> {
  * @throws SvcError `bad_input` (companies or decisions file, no database), `other_configuration`, `locked`, `interrupted`
  */
 export async function rebuildRemap(config: Config, io: Io): Promise<RemapSummary> {
-  const inputs = readRemapInputs(config);
+  const inputs = loadRemapInputs(config);
   io.onProgress({ kind: 'stage', name: 'remap' });
   const request = { config, fingerprint: buildFingerprint(config), ...inputs, nowMs: io.clock.now() };
   try {
@@ -86,7 +86,7 @@ const THREAD: ThreadOptions<RemapThread> = {
  *
  * @throws SvcError `bad_input`
  */
-export function readRemapInputs(config: Config): Pick<RemapRequest, 'named' | 'decisions' | 'inputs'> {
+export function loadRemapInputs(config: Config): Pick<RemapRequest, 'named' | 'decisions' | 'inputs'> {
   const inputs = digestInputFiles(config);
   return { inputs, named: readCompaniesFile(config), decisions: readDecisionsFile(config) };
 }

@@ -9,7 +9,7 @@ import { holdInThread } from './export-in-thread.js';
 import type { Exporter } from './exporter-on.js';
 import type { Io } from './io.js';
 import { outputsOf } from './option-values.js';
-import { readRemapInputs, rebuildRemap } from './remap.js';
+import { loadRemapInputs, rebuildRemap } from './remap.js';
 import { withHostWaits } from './with-api.js';
 
 /** After an incomplete export there is still something to report. */
@@ -26,7 +26,7 @@ export async function runRun(given: Given, io: Io): Promise<number> {
   const options = { ...(await exportOptions(given)), outputs: outputsOf(given), baselineFile };
   loadKeys(options.config, io.env);
   assertCheckable(options);
-  readRemapInputs(options.config);
+  loadRemapInputs(options.config);
   await runExports(options, io);
   await rebuildRemap(options.config, io);
   return judgeRemap(options, io);

@@ -1,4 +1,4 @@
-import { basename } from 'node:path';
+import { basename, relative } from 'node:path';
 import { type ApplyTarget, applyTargetSchema, resolveTarget } from '../config/apply-targets.js';
 import type { Config } from '../config/config.js';
 import { findTargetProblems } from '../config/cross-checks.js';
@@ -127,4 +127,71 @@ function parse(input: Input): ApplyTarget {
   throw new SvcError('usage', `The target does not fit together: ${what} ${issue?.message ?? ''}.`, {
     hint: 'See `svc-migrate apply --help`, or name the target in the configuration.',
   });
+}
+
+/** How targets came to be: from the configuration, all or some, or by options. */
+export type TargetSource =
+  | { readonly kind: 'configured' }
+  | { readonly kind: 'named'; readonly names: readonly string[] }
+  | { readonly kind: 'given'; readonly target: ApplyTarget };
+
+/** Words that follow a command so that it is about the same targets; `undo` needs only the place. */
+export function wordsOf(source: TargetSource, isUndo: boolean): string[] {
+  switch (source.kind) {
+    case 'configured':
+      return [];
+    case 'named':
+      return isUndo ? [] : [...source.names];
+    case 'given':
+      return isUndo
+        ? placeWords(source.target)
+        : [...placeWords(source.target), ...detailWords(source.target)];
+  }
+}
+
+/** A command line as a shell takes it. */
+export function shellLine(words: readonly string[]): string {
+  return words
+    .map((word) => (/^[\w@%+=:,./#-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`))
+    .join(' ');
+}
+
+function placeWords(target: ApplyTarget): string[] {
+  switch (target.kind) {
+    case 'csv':
+    case 'ndjson':
+      return [`--${target.kind}`, nearest(target.file), ...option('--output', target.output, nearest)];
+    case 'sqlite':
+      return ['--sqlite', nearest(target.file)];
+    case 'postgres':
+      return [
+        ...option('--postgres-env', target.urlEnv),
+        ...option('--postgres-file', target.urlFile, nearest),
+        ...option('--ledger-schema', target.ledgerSchema === 'svc_migrate' ? undefined : target.ledgerSchema),
+      ];
+  }
+}
+
+function detailWords(target: ApplyTarget): string[] {
+  const [first] = target.ids;
+  return [
+    ...('table' in target ? ['--table', target.table, ...option('--key', target.key?.join(','))] : []),
+    ...target.ids.flatMap(({ column, model }) => [
+      '--ids',
+      model === undefined ? column : `${column}=${model}`,
+    ]),
+    ...(first === undefined ? [] : ID_DETAILS.flatMap((name) => option(flagOf(name), first[name]))),
+    ...(target.kind === 'csv' && target.delimiter !== 'auto' ? ['--delimiter', target.delimiter] : []),
+    ...(target.kind === 'csv' && !target.header ? ['--no-header'] : []),
+  ];
+}
+
+function option(flag: string, value: string | undefined, show: (value: string) => string = String): string[] {
+  return value === undefined ? [] : [flag, show(value)];
+}
+
+/** Files below the working folder as they were most likely typed. */
+function nearest(path: string): string {
+  const near = relative('.', path);
+  return near === '' || near.startsWith('..') ? path : near;
 }

@@ -7,11 +7,11 @@ import type { Config } from '../config/config.js';
 import { SvcError } from '../errors.js';
 import { type Db, openDatabase, openEmptyDatabase } from '../store/open.js';
 import { suggest } from '../text/suggest.js';
-import { buildUndoContext } from './apply-context.js';
 import type { UndoRequest } from './apply-request.js';
-import { shellLine, wordsOf } from './command-line.js';
+import { buildUndoContext } from './apply-work.js';
 import { withLockOwner } from './hold-database.js';
 import type { WorkIo } from './io.js';
+import { shellLine, wordsOf } from './target-options.js';
 
 export interface UndoJob {
   readonly kind: 'undo';
