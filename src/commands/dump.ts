@@ -1,6 +1,5 @@
 import { DUMP_FORMATS } from '../report/render-rows.js';
-import { assertStdout } from '../runtime/closed-stdout.js';
-import { assertTargets, writeOutput, writeText } from '../runtime/write-output.js';
+import { assertStdout, assertTargets, writeOutput, writeText } from '../runtime/write-output.js';
 import { assertUsableRemap } from '../store/read-readiness.js';
 import { readRemap } from '../store/remap.js';
 import { escapeUnseen } from '../text/escape.js';

@@ -11,8 +11,7 @@ import {
 } from '../report/render-drafts.js';
 import { renderFindings } from '../report/render-findings.js';
 import { renderNdjson } from '../report/render-rows.js';
-import { assertStdout } from '../runtime/closed-stdout.js';
-import { assertTargets, writeOutput, writeText } from '../runtime/write-output.js';
+import { assertStdout, assertTargets, writeOutput, writeText } from '../runtime/write-output.js';
 import { readRemapRuns } from '../store/evidence.js';
 import { listV4Candidates } from '../store/finding.js';
 import {

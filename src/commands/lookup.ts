@@ -1,6 +1,5 @@
 import { SvcError } from '../errors.js';
-import { assertStdout } from '../runtime/closed-stdout.js';
-import { writeText } from '../runtime/write-output.js';
+import { assertStdout, writeText } from '../runtime/write-output.js';
 import type { Answer } from '../store/answer.js';
 import { parseSvcId, prepareLookup } from '../store/lookup.js';
 import { assertUsableRemap } from '../store/read-readiness.js';

@@ -1,9 +1,11 @@
 import { randomBytes } from 'node:crypto';
 import {
   closeSync,
+  fstatSync,
   fsyncSync,
   linkSync,
   openSync,
+  readFileSync,
   realpathSync,
   renameSync,
   rmSync,
@@ -22,6 +24,9 @@ export interface Output {
 }
 
 const BUFFER_CHARS = 65_536;
+const STDOUT = 1;
+/** `O_RDWR` in the octal flags that Linux shows. */
+const READ_WRITE = /^flags:\s+\d*2$/m;
 
 /** What SQLite and this program keep beside a database; SQLite replays a `-journal` or `-wal` that it finds. */
 const COMPANIONS = ['', '-journal', '-wal', '-shm', '.lock'];
@@ -51,6 +56,33 @@ export function assertTargets(targets: readonly string[], ownFiles: readonly str
       { hint: 'Name another file.' },
     );
   }
+}
+
+/**
+ * Whether the process began without a stdout (`>&-`). Node then opens /dev/null in its place, for reading and writing,
+ * which a shell's `> /dev/null` does not; false where the system does not tell.
+ */
+function isStdoutClosed(): boolean {
+  try {
+    const { rdev } = statSync('/dev/null');
+    return (
+      fstatSync(STDOUT).rdev === rdev && READ_WRITE.test(readFileSync(`/proc/self/fdinfo/${STDOUT}`, 'utf8'))
+    );
+  } catch {
+    return false;
+  }
+}
+
+/**
+ * For data that were asked for on stdout.
+ *
+ * @throws SvcError `output` where the process began without a stdout
+ */
+export function assertStdout(): void {
+  if (!isStdoutClosed()) return;
+  throw new SvcError('output', 'There is no stdout to write to.', {
+    hint: 'Redirect stdout to a file; where the command has --json FILE or --output FILE, name one.',
+  });
 }
 
 /** Compares what `realPath` gave; hard links to one file are that file. Devices and pipes may be named twice. */
