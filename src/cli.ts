@@ -16,7 +16,7 @@ import { readVersion } from './version.js';
 const EXIT_BY_SIGNAL = { SIGINT: 130, SIGTERM: 143 } as const;
 type StopSignal = keyof typeof EXIT_BY_SIGNAL;
 
-/** How long work may take to come to a stop, ms; a signal ends the process within two seconds. */
+/** How long work may take to stop, ms: a signal ends the process within two seconds. */
 const STOP_WITHIN_MS = 1500;
 
 /** Columns of text that goes to no terminal. */
@@ -221,7 +221,7 @@ async function reportError(error: unknown, words: readonly string[]): Promise<nu
   return exitCodeOf(error);
 }
 
-/** The parser's complaint with its suggestion as the hint. */
+/** The parser's error as ours, with its suggestion as the hint. */
 function usageError(error: CommanderError, words: readonly string[]): SvcError {
   if (error.code === 'commander.help') return noCommand(words);
   const [, sentence = error.message] = /^(?:error: )?(.*)/.exec(error.message) ?? [];
@@ -239,7 +239,7 @@ function helpHint(words: readonly string[]): string {
     : `Run \`svc-migrate help ${command.name}\` for its options.`;
 }
 
-/** Where the parser would only show help: no command, or half of one. */
+/** For no command, or the first word of one, where the parser would only show help. */
 function noCommand(words: readonly string[]): SvcError {
   const [first] = words.filter((word) => !word.startsWith('-'));
   const names = COMMANDS.map(({ name }) => name);
@@ -252,7 +252,7 @@ function noCommand(words: readonly string[]): SvcError {
   return new SvcError('usage', 'No command was given.', { hint: helpHint([]) });
 }
 
-/** The first signal asks the work to stop, and ends it where it does not; the second ends it at once. */
+/** The first signal asks the work to stop, and ends the process if it does not; the second ends it at once. */
 function watchSignals(stop: Stop): void {
   const onSignal = (signal: StopSignal) => {
     if (stop.signal !== null) leaveAtOnce(signal);
@@ -266,10 +266,9 @@ function watchSignals(stop: Stop): void {
     process.on('SIGTERM', onSignal);
   };
   listen();
-  // Without a listener a signal does what it does to any process, whatever the thread is busy with.
+  // Without a listener a signal ends the process, whatever the thread is busy with.
   stop.runUninterruptible = async (work) => {
-    // Node reads signals once in a turn of the event loop, which may be before this one came; one that waits when its
-    // listener goes is lost.
+    // Node delivers signals once per turn of the event loop. One that is pending when its listener is removed is lost.
     await throwIfInterrupted(stop.controller.signal);
     await throwIfInterrupted(stop.controller.signal);
     process.off('SIGINT', onSignal);
@@ -291,7 +290,7 @@ function leaveAtOnce(signal: StopSignal): void {
   process.kill(process.pid, signal);
 }
 
-/** A reader that went away, such as `| head`, is no reason for a stack trace; that output was cut is told by the code. */
+/** A closed pipe, as of `| head`, prints no stack trace: the exit code says that output was cut. */
 function watchPipes(): void {
   process.stdout.on('error', (error) => {
     if (!('code' in error && error.code === 'EPIPE')) {
@@ -302,7 +301,7 @@ function watchPipes(): void {
   process.stderr.on('error', () => {});
 }
 
-/** Waits until all text is out; where it is cut, `watchPipes` gets its turn to say so. */
+/** Waits until all text is written, and lets `watchPipes` handle a closed pipe. */
 async function flush(): Promise<void> {
   await write(process.stdout, '');
   await write(process.stderr, '');

@@ -4,8 +4,8 @@ import { exitCodeOf } from './errors.js';
 import { describeError } from './text/describe-error.js';
 
 /**
- * Loads and runs the program. What it does not catch itself, failures to load its modules among them, ends the process
- * with the exit code of the error: 70 for a bug, never the 1 of a failed gate.
+ * Loads and runs the program. Errors that it does not catch, such as a module that cannot be loaded, end the process
+ * with their exit code: 70 for a bug, never the 1 of a failed gate.
  */
 export function runGuarded(load: () => Promise<unknown>): void {
   process.on('uncaughtException', leave);

@@ -47,7 +47,7 @@ interface Display {
   close(): void;
 }
 
-/** Shows what stages tell: one steady line on a terminal, else a plain line every ten seconds. */
+/** Shows the progress of stages: one line that is redrawn on a terminal, else a line every ten seconds. */
 export function createProgress(options: ProgressOptions): Progress {
   const { clock, quiet, verbose, every = everySoOften } = options;
   const display = options.isTty ? createLineDisplay(options) : createPlainDisplay(options);

@@ -9,7 +9,7 @@ import type { Given } from './command.js';
 import { countOption, durationOption, flagOf } from './option-values.js';
 import { givenPlace, parseTarget, type TargetSource } from './target-options.js';
 
-/** What an `apply` is asked to do. */
+/** A parsed command line of `apply`. */
 export interface ApplyRequest {
   readonly action: 'plan' | 'write' | 'check' | 'verify' | 'scan';
   /** Where the plan is written to, or with `write` read from. */
@@ -32,7 +32,7 @@ export interface ApplyRequest {
 const MODES = ['yes', 'check', 'verify', 'scan'] as const;
 
 /**
- * The command line of `apply`.
+ * Parses the command line of `apply`.
  *
  * @throws SvcError `usage`
  */
@@ -61,7 +61,7 @@ export function parseApplyRequest(given: Given, config: Config): ApplyRequest {
     unmapped,
     table: given.text('table') ?? null,
     ...targets,
-    // The gate counts what was rewritten in place as done, and is about ids, not about where they would go.
+    // `--check` judges ids, wherever they would be written: what was rewritten in place counts as done.
     policy: {
       mode: mode === 'check' ? 'in_place' : 'new',
       missing: 'fail',
@@ -131,8 +131,7 @@ export interface UndoRequest {
 }
 
 /**
- * The command line of `undo`. A place given by options is looked into whatever its targets were: the ledger there
- * knows them.
+ * Parses the command line of `undo`. For a place that options name, its ledger knows the targets.
  *
  * @throws SvcError `usage`
  */
@@ -150,7 +149,7 @@ export function parseUndoRequest(given: Given, config: Config): UndoRequest {
 }
 
 /**
- * A plan says everything itself: what is said again beside it must be the same, as must the targets that the
+ * A plan holds targets and policy. Options given beside it must agree with it, and so must the targets that the
  * configuration describes.
  *
  * @throws SvcError `usage`, `bad_input`
@@ -187,7 +186,7 @@ export function assertSameRequest(plan: Plan, request: ApplyRequest, config: Con
   }
 }
 
-/** Where a plan's targets can be found again: in the configuration, or described by options. */
+/** How to name a plan's targets on a command line: by the configuration, or by options. */
 export function sourceOfPlan({ targets }: Plan, config: Config): TargetSource {
   const known = config.apply.targets.map(({ name }) => name);
   const names = targets.map(({ name }) => name);

@@ -4,7 +4,7 @@ import { type ApplyJob, doApply } from './apply-work.js';
 import type { WorkIo } from './io.js';
 import { doUndo, type UndoJob } from './undo-work.js';
 
-/** What the thread does, and what it has of the process. */
+/** The job, and what it needs of the process. */
 export interface ApplyThreadInput extends Pick<WorkIo, 'env' | 'width' | 'startMs'> {
   readonly job: ApplyJob | UndoJob;
 }

@@ -87,7 +87,7 @@ function readAgeLimit(db: Db, config: Config, nowMs: number): ReportLimit {
   return judgeAge(readAge(listStreams(db), nowMs).ms, config.maxAgeMs);
 }
 
-/** Says commands about the same targets in the same way; `apply` writes in the same mode. */
+/** Builds command lines that name the same targets in the same way; `apply` writes in the same mode. */
 function speaker(source: TargetSource, { mode }: Partial<Policy>): ApplyTask['say'] {
   return (command, ...words) => {
     const isInPlace = command === 'apply' && mode === 'in_place' && !words.includes('--verify');
@@ -96,7 +96,7 @@ function speaker(source: TargetSource, { mode }: Partial<Policy>): ApplyTask['sa
   };
 }
 
-/** Runs are named for people: `20261120-141000-3f9a`. */
+/** A name that people can read, such as `20261120-141000-3f9a`. */
 function newRunName(nowMs: number): string {
   const time = new Date(nowMs).toISOString().slice(0, 19).replaceAll(/[-:]/g, '').replace('T', '-');
   return `${time}-${randomBytes(2).toString('hex')}`;
@@ -110,7 +110,7 @@ export interface ContextOptions {
 }
 
 /**
- * What applying needs of the world, with the remap as it is on disk.
+ * What `apply` works with, including the remap as it is on disk.
  *
  * @throws SvcError `incomplete` without a remap, `corrupt_database` where its rows are not those that were built
  */
@@ -124,7 +124,7 @@ function buildContext({ db, file, policy, tuning }: ContextOptions, io: WorkIo):
   return contextOf({ db, file, policy, tuning }, last, io);
 }
 
-/** Ids are put back as they were: no policy plays a part. */
+/** `undo` restores ids as they were, whatever the policy. */
 const NO_POLICY: Policy = {
   mode: 'new',
   missing: 'fail',
@@ -134,7 +134,7 @@ const NO_POLICY: Policy = {
   again: false,
 };
 
-/** What taking back needs: whatever remap there is, or none. */
+/** What `undo` works with: any remap, or none. */
 export function buildUndoContext(options: Omit<ContextOptions, 'policy'>, io: WorkIo): ApplyContext {
   const [last] = readRemapRuns(options.db, 1);
   return contextOf({ ...options, policy: NO_POLICY }, last ?? { sha256: '', built_at: '' }, io);

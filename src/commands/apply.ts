@@ -16,8 +16,8 @@ import { ownFilesOf } from './report.js';
 import { shellLine } from './target-options.js';
 
 /**
- * `apply`: plans, judges, carries out or verifies. 0 done or nothing in the way, 1 ids do not map or are not as they
- * should be, 4 the remap is incomplete, 6 something else is in the way, 7 stopped part-way.
+ * `apply`: plans, checks, writes or verifies. Exits with 0 if done or nothing is in the way, 1 if ids have no V4 id or
+ * are wrong, 4 if the remap is incomplete, 6 if something else is in the way, 7 if it stopped part-way.
  *
  * @throws SvcError `usage`, `incomplete`, `bad_input`, `apply_stopped`, `interrupted`, and as `readDatabase` does
  */

@@ -4,8 +4,7 @@ import { SvcError } from '../errors.js';
 import type { StreamRow } from '../store/stream-row.js';
 
 /**
- * Refuses a generation of which the service knows no list: its names or its address are wrong, and waiting will not
- * help.
+ * Refuses a generation whose lists all answered 404: names or address are wrong, and waiting will not help.
  *
  * @throws SvcError `config`, naming the models and hosts that were asked
  */
@@ -26,7 +25,7 @@ export function assertListsExist(
   throw noSuchList(generation, models, endpoints);
 }
 
-/** A service that answers 404 to everything it is asked for. */
+/** The error for a service that answers 404 to every list. */
 export function noSuchList(
   generation: Generation,
   lists: readonly string[],

@@ -13,7 +13,7 @@ import { withLockOwner, withOwnerNote } from './hold-database.js';
 import type { Io } from './io.js';
 import { ownFilesOf } from './report.js';
 
-/** Pages copied between two looks at a signal: some MiB. */
+/** Pages that are copied between two checks of the signal: 4 MiB. */
 const PAGES_PER_STEP = 256;
 
 /**
@@ -52,7 +52,7 @@ function assertTarget(config: Config, target: string, force: boolean): void {
       hint: stat.isFile() ? 'Name another file, or replace this one with --force.' : 'Name a file.',
     });
   }
-  // SQLite would take what these hold for unfinished changes of the copy.
+  // SQLite would replay them into the copy.
   const companion = ['-journal', '-wal']
     .map((suffix) => `${target}${suffix}`)
     .find((file) => existsSync(file));
@@ -78,7 +78,7 @@ async function copyDatabase(file: string, copy: string, io: Io): Promise<void> {
 
 /** @throws SvcError `corrupt_database`, `interrupted`, and as `openDatabase` does */
 async function checkCopy(copy: string, io: Io): Promise<void> {
-  // The thread ends when its statement does, which may be later than this process.
+  // The thread ends with its statement, which may outlast this process.
   const remove = () => removeCopy(copy);
   io.signal.addEventListener('abort', remove, { once: true });
   try {
@@ -99,7 +99,7 @@ function backupStopped(): SvcError {
 }
 
 async function copyPages(db: Db, copy: string, io: Io): Promise<void> {
-  // One moment of the database: what is written meanwhile is not in the copy.
+  // A snapshot: what is written meanwhile is not in the copy.
   db.exec('BEGIN; SELECT count(*) FROM sqlite_schema');
   await db.backup(copy, {
     progress: ({ totalPages, remainingPages }) => {

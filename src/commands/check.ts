@@ -67,7 +67,7 @@ async function assertBothExist(config: Config): Promise<void> {
 }
 
 /**
- * What can be wrong with the options of a check, told before hours of reading come first.
+ * Checks the options of `check` before hours of reading.
  *
  * @throws SvcError `bad_input` (baseline), `usage` (outputs)
  */

@@ -17,12 +17,12 @@ import { configWithMaxWait } from './option-values.js';
 import { readDatabase } from './read-database.js';
 import { withClient, withHostWaits } from './with-api.js';
 
-/** Attempts of one question, at most: an outage is to be told soon. */
+/** Attempts per request, at most: an outage is reported soon. */
 const MOST_ATTEMPTS = 3;
 
 /**
- * `doctor`: looks at everything a migration needs, and says what to mend. Writes nothing. 0 ready; else the exit
- * code of what is wrong: 2 configuration, 3 key, 4 network, 5 V4 not there yet, 6 this machine.
+ * `doctor`: checks everything a migration needs, and says what to correct. Writes nothing. Exits with 0 if ready; else
+ * 2 (configuration), 3 (key), 4 (network), 5 (V4 not ready) or 6 (this machine).
  *
  * @throws SvcError `interrupted`, `output`
  */
@@ -39,7 +39,7 @@ export async function runDoctor(given: Given, io: Io): Promise<number> {
   return judgeFindings(findings);
 }
 
-/** Without a configuration nothing else can be looked at. */
+/** Without a configuration nothing else can be checked. */
 function judgeWithout(error: unknown): readonly Finding[] {
   if (!(error instanceof SvcError)) throw error;
   const fix = error.hint ?? 'Correct the configuration.';

@@ -38,7 +38,7 @@ export async function runDump(given: Given, io: Io): Promise<number> {
   });
 }
 
-/** A terminal would act on control characters; line ends stay. */
+/** Escapes control characters, which a terminal would obey; line ends stay. */
 function* spellUnseen(chunks: Iterable<string>): Generator<string> {
   for (const chunk of chunks) yield chunk.split(/\r?\n/).map(escapeUnseen).join('\n');
 }

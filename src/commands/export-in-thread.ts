@@ -8,7 +8,7 @@ import type { Exporter } from './exporter-on.js';
 import { type DatabaseHold, removeOwnerNote } from './hold-database.js';
 import type { Io } from './io.js';
 
-/** What the export thread asks of the main thread, which does all requests. Lists go by numbers of its own. */
+/** What the export thread calls in the main thread, which sends all requests. The thread numbers its lists. */
 export type ExportMain = {
   readonly follow: (list: number, request: ListRequest) => void;
   readonly taken: (list: number) => void;
@@ -17,7 +17,7 @@ export type ExportMain = {
 };
 
 /**
- * Runs `work` while a thread holds the database; what the exporter is given is exported there. Pages are requested
+ * Runs `work` while a thread holds the database; the exporter writes there. Pages are requested
  * and parsed in the thread of the caller, so that no transaction delays the next request. The signal that `work` is
  * given is aborted, too, when the thread ends before its time.
  *
@@ -54,7 +54,7 @@ export async function holdInThread<T>(
       return result;
     });
   } catch (error) {
-    // A thread that died could not.
+    // A thread that died did not remove it.
     removeOwnerNote(hold.file);
     throw error;
   }

@@ -16,7 +16,7 @@ const COLUMNS: readonly Column[] = [
   { title: 'state', align: 'left' },
 ];
 
-/** What the database holds of one generation after an export, what is odd about it, and the next command. */
+/** What the database holds of one generation after an export, with warnings and the next command. */
 export function renderExportSummary(
   generation: Generation,
   summary: ExportSummary,

@@ -10,7 +10,7 @@ export type ExportThread = {
   /** Resolves once the database is held. */
   readonly open: (hold: DatabaseHold) => Promise<void>;
   readonly export: (generation: Generation, request: ExportRequest) => Promise<ThreadSummary>;
-  /** A page of a list that is followed arrived. */
+  /** Hands over a page of a list, or why there is none. */
   readonly arrive: (list: number, arrival: ThreadArrival) => void;
   /** Resolves once the database is released. */
   readonly release: () => Promise<void>;

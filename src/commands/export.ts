@@ -54,7 +54,7 @@ async function runExport(generation: Generation, options: ExportOptions, io: Io)
   return 0;
 }
 
-/** The options of exports. */
+/** Parses the options of exports. */
 export async function exportOptions(given: Given): Promise<ExportOptions> {
   const narrowing = narrowingOf(given, await given.config());
   const config = await configWithMaxWait(given);
@@ -83,7 +83,7 @@ function parseAddress(text: string | undefined): WaitSettings['listen'] {
 }
 
 /**
- * Asks the service for the pages of one generation and has them exported.
+ * Requests the pages of one generation and exports them.
  *
  * @throws SvcError `config` where the service has none of the lists; as `loadKeys` and `runExport` do
  */
@@ -107,7 +107,7 @@ export async function exportGeneration(
   }
 }
 
-/** A 404 to a single list is recorded with it, not thrown: only V4's company list is left. */
+/** A 404 for a list of records is stored as its state, not thrown: this one is V4's company list. */
 function isNotFound(error: unknown): boolean {
   return error instanceof SvcError && error.code === 'http_status' && error.facts['status'] === 404;
 }

@@ -11,7 +11,7 @@ import type { Narrowing } from './command.js';
 /** What is to be exported. */
 export interface ExportRequest extends Narrowing {
   readonly config: Config;
-  /** Read everything anew. */
+  /** Read everything again. */
   readonly restart: boolean;
 }
 
@@ -22,7 +22,7 @@ export type Exporter = (
   supply: PageSupply,
 ) => Promise<ExportSummary>;
 
-/** Exports into the open database, in this thread. */
+/** An exporter that writes into this open database, in this thread. */
 export function exporterOn(
   db: Db,
   file: string,

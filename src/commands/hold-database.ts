@@ -5,7 +5,7 @@ import { z } from 'zod';
 import { errorCodeOf, SvcError } from '../errors.js';
 import { type Db, openDatabase } from '../store/open.js';
 
-/** Who works on a database: beside it, so that whoever is locked out can be told. Not the lock itself. */
+/** The process that uses a database, in a file beside it, for the message to other processes. Not the lock itself. */
 const ownerSchema = z.object({
   pid: z.int(),
   host: z.string(),
@@ -100,7 +100,7 @@ function readOwner(file: string): Owner | null {
   }
 }
 
-/** Left behind by a process that was killed. Of other machines nothing is known. */
+/** Whether the process was killed and left its note. For other machines this is unknown. */
 function isGone(owner: Owner): boolean {
   if (owner.host !== hostname()) return false;
   try {

@@ -89,11 +89,11 @@ async function askFor(
   }
 }
 
-/** Ctrl-C and a closed input are answers too. */
+/** Ctrl-C and a closed input end the questions. */
 function answerTo(terminal: Interface, question: string, { signal, stderr }: Io): Promise<string> {
   return new Promise((done, fail) => {
     const stop = () => {
-      // The line of the question is still open.
+      // The cursor is still behind the question.
       stderr.write('\n');
       fail(new SvcError('interrupted', 'Stopped; nothing was written.'));
     };

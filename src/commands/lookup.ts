@@ -10,7 +10,7 @@ import { readDatabase } from './read-database.js';
 
 /**
  * `lookup`: one line per id, in the order given: `v3id TAB v4id-or-minus TAB status/reason`, or NDJSON.
- * 0 also for ids that have no V4 id, 1 if an id is not in the remap.
+ * Exits with 0 also for ids without a V4 id, with 1 if an id is not in the remap.
  *
  * @throws SvcError `incomplete`, `usage` (model or id on the command line), `bad_input` (a line that is no id)
  */

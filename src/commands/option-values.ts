@@ -110,8 +110,7 @@ export interface Place {
 }
 
 /**
- * The model, `--path` and `--region`. A place that is not configured holds nothing: ids would be unknown there for no
- * reason of their own.
+ * Parses the model, `--path` and `--region`. They must be configured: elsewhere every id would be unknown.
  *
  * @throws SvcError `usage`
  */

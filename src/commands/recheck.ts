@@ -34,8 +34,8 @@ import { withApi } from './with-api.js';
 const USUAL_PAUSE_MS = 60_000;
 
 /**
- * `recheck`: asks both APIs again about the open findings and rebuilds the remap; says what healed. 0 all was
- * asked, 4 something could not be.
+ * `recheck`: reads open findings again from both APIs, rebuilds the remap and shows what was resolved. Exits with 0 if
+ * all were read, 4 if some could not be.
  *
  * @throws SvcError `incomplete` where nothing was exported, `auth`, `config`, `interrupted`, and as exports do
  */
@@ -71,7 +71,7 @@ export async function runRecheck(given: Given, io: Io): Promise<number> {
   return judgeRecheck(result);
 }
 
-/** Findings of an older remap are not those to ask about. */
+/** Rebuilds a remap that is missing or stale: its findings are not the open ones. */
 async function ensureRemap(config: Config, io: Io): Promise<void> {
   const codes = await readDatabase(config, async (db) =>
     findIncomplete(readReadiness(db, config, EVERYTHING)).map(({ code }) => code),

@@ -60,7 +60,7 @@ export async function rebuildRemap(config: Config, io: Io): Promise<RemapSummary
   try {
     return await runInThread(THREAD, io, request);
   } catch (error) {
-    // A thread that was ended could not.
+    // A thread that was ended did not remove it.
     removeOwnerNote(config.database);
     throw error;
   }
@@ -82,7 +82,7 @@ const THREAD: ThreadOptions<RemapThread> = {
 };
 
 /**
- * Reads the files that a remap is built with. Digested first: a file that changes meanwhile counts as changed later.
+ * Reads the files that a remap is built with. They are hashed first, so that a change meanwhile makes the remap stale.
  *
  * @throws SvcError `bad_input`
  */

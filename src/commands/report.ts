@@ -103,7 +103,7 @@ export async function writeReport(options: ReportOptions, io: Io): Promise<Repor
   });
 }
 
-/** Lists of findings and baselines look rows up by the indexes of the remap; counts do not. */
+/** The parts to verify: findings and baselines are read by the indexes of the remap, counts are not. */
 function partsReadBy(db: Db, { outputs, baseline, extra }: ReportOptions): readonly RemapPart[] {
   const listsFindings = outputs.ndjson !== undefined || outputs.html !== undefined || extra !== undefined;
   const indexes = listsFindings || baseline !== undefined ? INDEX_PARTS : [];
@@ -134,7 +134,7 @@ export function ownFilesOf(config: Config): readonly string[] {
   return [config.database, config.file, ...Object.values(listInputFiles(config)), ...keyFiles];
 }
 
-/** Whoever reads the log learns the verdict without opening a file. */
+/** Prints the verdict, so that a log shows it without the files. */
 function tellVerdict(report: Report, targets: readonly string[], io: Io): void {
   const { title, sentence } = buildVerdict(report);
   const files = targets.filter((target) => target !== '-');
@@ -159,7 +159,7 @@ function isFlag(flag: string): flag is OutputFlag {
   return Object.hasOwn(RENDERERS, flag);
 }
 
-/** The scope that flags name; none is everything. */
+/** The scope of `--model` and `--company`; without them everything. */
 export function scopeOf(options: Pick<ReportOptions, 'models' | 'companies'>): Scope {
   const { models = [], companies = [] } = options;
   return {

@@ -12,7 +12,7 @@ import { outputsOf } from './option-values.js';
 import { loadRemapInputs, rebuildRemap } from './remap.js';
 import { withHostWaits } from './with-api.js';
 
-/** After an incomplete export there is still something to report. */
+/** Errors with this exit code leave an export incomplete, and do not stop `run`. */
 const INCOMPLETE = EXIT_BY_CODE.incomplete;
 
 /**
@@ -33,7 +33,7 @@ export async function runRun(given: Given, io: Io): Promise<number> {
 }
 
 /**
- * Reads both generations; what stays unread is a warning and shows in the report.
+ * Exports both generations. Lists that cannot be read are warnings, and appear in the report.
  *
  * @throws SvcError as `exportGeneration` and `holdInThread` do, but for errors of single lists
  */

@@ -30,7 +30,7 @@ export async function scanPlaces(
   };
 }
 
-/** Each place once. */
+/** The places of these targets, each once. */
 function listPlaces(targets: readonly ApplyTarget[], table: string | null): ScanPlace[] {
   const places = new Map<string, ScanPlace>();
   for (const target of targets) {
@@ -43,7 +43,7 @@ function listPlaces(targets: readonly ApplyTarget[], table: string | null): Scan
   return [...places.values()];
 }
 
-/** Files below the configuration are named from there. */
+/** A path relative to the configuration, for files below its folder. */
 function nearPath(path: string, folder: string): string {
   const near = relative(folder, path);
   return near === '' || near.startsWith('..') ? path : near;

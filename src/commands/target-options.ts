@@ -101,7 +101,7 @@ function detailsOf(given: Given): Input {
   return Object.fromEntries(Object.entries(details).filter(([, value]) => value !== undefined));
 }
 
-/** The last `=` parts column and model: no model has one. */
+/** The last `=` separates column and model: no model contains one. */
 function idColumnOf(text: string, given: Given): Input {
   const at = text.lastIndexOf('=');
   const [column, model] = at < 0 ? [text, undefined] : [text.slice(0, at), text.slice(at + 1)];
@@ -129,13 +129,13 @@ function parse(input: Input): ApplyTarget {
   });
 }
 
-/** How targets came to be: from the configuration, all or some, or by options. */
+/** Where targets come from: all or some of the configuration, or one given by options. */
 export type TargetSource =
   | { readonly kind: 'configured' }
   | { readonly kind: 'named'; readonly names: readonly string[] }
   | { readonly kind: 'given'; readonly target: ApplyTarget };
 
-/** Words that follow a command so that it is about the same targets; `undo` needs only the place. */
+/** The arguments that name the same targets again; `undo` needs only the place. */
 export function wordsOf(source: TargetSource, isUndo: boolean): string[] {
   switch (source.kind) {
     case 'configured':
@@ -149,7 +149,7 @@ export function wordsOf(source: TargetSource, isUndo: boolean): string[] {
   }
 }
 
-/** A command line as a shell takes it. */
+/** Quotes words for a shell. */
 export function shellLine(words: readonly string[]): string {
   return words
     .map((word) => (/^[\w@%+=:,./#-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`))
@@ -190,7 +190,7 @@ function option(flag: string, value: string | undefined, show: (value: string) =
   return value === undefined ? [] : [flag, show(value)];
 }
 
-/** Files below the working folder as they were most likely typed. */
+/** A path relative to the working folder, for files below it. */
 function nearest(path: string): string {
   const near = relative('.', path);
   return near === '' || near.startsWith('..') ? path : near;

@@ -8,8 +8,8 @@ import type { Io } from './io.js';
 import { ownFilesOf } from './report.js';
 
 /**
- * `undo`: takes a run back, or lists the runs. 0 all of it is back, 1 some rows were changed since and left alone, 7
- * stopped part-way. The ledger says what to do: an older, foreign or missing remap is in nobody's way but where new
+ * `undo`: undoes a run, or lists the runs. Exits with 0 if all of it was undone, 1 if rows that changed since were left
+ * alone, 7 if it stopped part-way. It works from the ledger: the remap may be older, foreign or missing, unless new
  * columns are to be dropped.
  *
  * @throws SvcError `usage` for a run that no ledger knows, `bad_input`, `locked`, `apply_stopped`, `interrupted`

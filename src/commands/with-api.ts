@@ -41,8 +41,8 @@ export async function withClient<T>(
 }
 
 /**
- * Runs `work`, which asks the service: hosts that asked an earlier process to wait are left alone until then, and
- * what they ask of this one is kept in the database for the next. Call it while nobody holds the database.
+ * Runs `work`, which sends requests. Waits that hosts asked an earlier process for are kept, and those asked of this
+ * one are stored in the database for the next. Call it while no one holds the database.
  */
 export async function withHostWaits<T>(file: string, io: Io, work: () => Promise<T>): Promise<T> {
   io.hostLimits.resume(onDatabase(file, 'read', (db) => readHostWaits(db, io.clock.now())) ?? []);

@@ -1,14 +1,14 @@
 import type { OnProgress } from '../domain.js';
 import { SvcError } from '../errors.js';
 
-/** Called between the steps of long work: shows how far it is and lets signals be heard. */
+/** Called between the steps of long work: reports progress and lets signals arrive. */
 export type Pause = (step: {
   readonly name: string;
   readonly done: number;
   readonly total: number | null;
 }) => Promise<void>;
 
-/** A pause that tells `onProgress` and ends the work where `signal` was aborted. */
+/** A pause that reports to `onProgress`, and throws if `signal` was aborted. */
 export function newPause(io: { readonly signal: AbortSignal; readonly onProgress: OnProgress }): Pause {
   return async (step) => {
     io.onProgress({ kind: 'step', ...step });
