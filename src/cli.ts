@@ -7,7 +7,7 @@ import { COMMON_OPTIONS } from './commands/catalogue/options.js';
 import { type CommandSpec, type Given, type ListedOption, listOptions } from './commands/command.js';
 import type { Io } from './commands/io.js';
 import { readTopic, TOPICS } from './docs/topics.js';
-import { exitCodeOf, SvcError } from './errors.js';
+import { errorCodeOf, exitCodeOf, SvcError } from './errors.js';
 import type { Progress } from './progress.js';
 import { throwIfInterrupted } from './runtime/pause.js';
 import { readVersion } from './version.js';
@@ -293,7 +293,7 @@ function leaveAtOnce(signal: StopSignal): void {
 /** A closed pipe, as of `| head`, prints no stack trace: the exit code says that output was cut. */
 function watchPipes(): void {
   process.stdout.on('error', (error) => {
-    if (!('code' in error && error.code === 'EPIPE')) {
+    if (errorCodeOf(error) !== 'EPIPE') {
       process.stderr.write(`svc-migrate: cannot write stdout: ${error.message}\n`);
     }
     process.exit(exitCodeOf(new SvcError('output', 'stdout was cut')));

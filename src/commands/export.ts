@@ -15,7 +15,7 @@ import { configWithMaxWait, durationOption, flagOf, narrowingOf } from './option
 import { type WaitSettings, waitForV4 } from './wait-for-v4.js';
 import { withClient, withHostWaits } from './with-api.js';
 
-export interface ExportOptions extends ExportRequest {
+export interface ExportCommandOptions extends ExportRequest {
   /** Wait for the backfill before V4 is read. */
   readonly wait?: WaitSettings | undefined;
 }
@@ -40,7 +40,7 @@ export async function runExportV4(given: Given, io: Io): Promise<number> {
  * @throws SvcError `incomplete` after the summary where a list was not read in full; else as `loadKeys`,
  * `holdInThread` and `runExport` do
  */
-async function runExport(generation: Generation, options: ExportOptions, io: Io): Promise<number> {
+async function runExport(generation: Generation, options: ExportCommandOptions, io: Io): Promise<number> {
   const { config } = options;
   // Keys first: without them nothing is created.
   loadKeys(config, io.env, [generation]);
@@ -55,7 +55,7 @@ async function runExport(generation: Generation, options: ExportOptions, io: Io)
 }
 
 /** Parses the options of exports. */
-export async function exportOptions(given: Given): Promise<ExportOptions> {
+export async function exportOptions(given: Given): Promise<ExportCommandOptions> {
   const narrowing = narrowingOf(given, await given.config());
   const config = await configWithMaxWait(given);
   return { ...narrowing, config, restart: given.isSet('restart'), wait: waitOptions(given) };
@@ -90,7 +90,7 @@ function parseAddress(text: string | undefined): WaitSettings['listen'] {
 export async function exportGeneration(
   generation: Generation,
   exporter: Exporter,
-  options: ExportOptions,
+  options: ExportCommandOptions,
   io: Io,
 ): Promise<ExportSummary> {
   const { config, wait, models, companies, restart } = options;

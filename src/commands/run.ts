@@ -4,7 +4,7 @@ import { EXIT_BY_CODE, SvcError } from '../errors.js';
 import { writeText } from '../runtime/write-output.js';
 import { assertCheckable, judgeRemap } from './check.js';
 import type { Given } from './command.js';
-import { type ExportOptions, exportGeneration, exportOptions } from './export.js';
+import { type ExportCommandOptions, exportGeneration, exportOptions } from './export.js';
 import { holdInThread } from './export-in-thread.js';
 import type { Exporter } from './exporter-on.js';
 import type { Io } from './io.js';
@@ -37,7 +37,7 @@ export async function runRun(given: Given, io: Io): Promise<number> {
  *
  * @throws SvcError as `exportGeneration` and `holdInThread` do, but for errors of single lists
  */
-export async function runExports(options: ExportOptions, io: Io): Promise<void> {
+export async function runExports(options: ExportCommandOptions, io: Io): Promise<void> {
   const hold = {
     file: options.config.database,
     mode: 'create',
