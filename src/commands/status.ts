@@ -70,9 +70,11 @@ function describeOpen(streams: readonly StreamRow[]): string[] {
   const open = streams.filter(isUnfinished);
   if (open.length === 0) return [];
   const shown = open.slice(0, OPEN_LISTS).map((stream) => {
-    const total = stream.totalCountLast === null ? '' : ` of ${groupDigits(stream.totalCountLast)}`;
+    const { totalCountLast: total, uniqueRecords } = stream;
+    const own = total === null ? '' : `${groupDigits(uniqueRecords)} of `;
+    const records = `${own}${countOf(total ?? uniqueRecords, 'record')}`;
     const why = stream.endReason === null ? '' : `: ${stream.endNote ?? stream.endReason}`;
-    return `  ${stream.generation.toUpperCase()} ${nameOfList(stream)}: ${stream.state} after ${countOf(stream.pages, 'page')}, ${groupDigits(stream.uniqueRecords)}${total} records${why}`;
+    return `  ${stream.generation.toUpperCase()} ${nameOfList(stream)}: ${stream.state} after ${countOf(stream.pages, 'page')}, ${records}${why}`;
   });
   const more = open.length - shown.length;
   return ['Unfinished:', ...shown, ...(more > 0 ? [`  … and ${groupDigits(more)} more`] : [])];
