@@ -1,9 +1,8 @@
-import type { Decision } from '../config/user-files.js';
 import { parseChildren } from '../json/stored-lists.js';
 import type { Db } from '../store/open.js';
 import { decideChildren } from './decide-children.js';
 import type { Decisions } from './decisions.js';
-import { type ChildRow, type ChildRows, judgeChildren } from './judge-children.js';
+import { type ChildRow, judgeChildren } from './judge-children.js';
 import { saveSharedChildren } from './shared-children.js';
 
 /** Whether a pair was found in streams that were not all read in full, over `r` and its `paired_model`. */
@@ -23,6 +22,10 @@ export const PARENT_PAIRS = `
 export const JUDGED_CHILD = `
   judged_child(ifnull(pair.reason, ''), ifnull(r.children, '[]'), ifnull(twin.children, '[]'), r.id, twin.id)`;
 
+/** Of `judged_child`, as in `ChildRow`. */
+const COLUMNS =
+  'generation path v3_svc_id v4_svc_id platform_id status reason matched_by evidence conflict'.split(' ');
+
 /** What became of the children of pairs, as far as it is not in tables. */
 export interface MatchedChildren {
   /** V4 children that V3 ones became; complete once every row of `judged_child` was read, each once. */
@@ -38,54 +41,23 @@ export interface MatchedChildren {
 export function matchChildren(db: Db, decisions: Decisions, assertGoing: () => void): MatchedChildren {
   const matched = { claimed: saveSharedChildren(db, decisions, assertGoing) };
   db.table('judged_child', {
-    columns: [
-      'generation',
-      'path',
-      'v3_svc_id',
-      'v4_svc_id',
-      'platform_id',
-      'status',
-      'reason',
-      'matched_by',
-      'evidence',
-      'conflict',
-    ],
+    columns: COLUMNS,
     parameters: ['parent_reason', 'v3_children', 'v4_children', 'v3_record_id', 'v4_record_id'],
     *rows(...pair: readonly unknown[]): Generator<ChildRow> {
       assertGoing();
-      const [reason, v3, v4, v3Record, v4Record] = pair;
-      const decided = decisionsOf(decisions, Number(v3Record), Number(v4Record));
-      const judged = judgePair(String(reason), String(v3), String(v4), decided, decisions.verdicts);
-      yield* judged.rows.v3;
-      yield* judged.rows.v4;
-      matched.claimed += judged.claimed;
+      const [parentReason = '', v3Children = '', v4Children = ''] = pair.map(String);
+      const [v3, v4] = [parseChildren(v3Children), parseChildren(v4Children)];
+      let rows = judgeChildren(v3, v4, parentReason === '' ? null : parentReason);
+      const named = pair.slice(3).flatMap((record) => decisions.ofChildren.get(Number(record)) ?? []);
+      if (named.length > 0) {
+        const decided = decideChildren(rows, { v3, v4, parentsMatched: parentReason === '' }, named);
+        for (const [line, verdict] of decided.verdicts) decisions.verdicts.set(line, verdict);
+        rows = decided.rows;
+      }
+      yield* rows.v3;
+      yield* rows.v4;
+      matched.claimed += v4.length - rows.v4.length;
     },
   });
   return matched;
-}
-
-const NO_DECISIONS: readonly Decision[] = [];
-
-/** The decisions about children of a pair of records. */
-function decisionsOf({ ofChildren }: Decisions, v3: number, v4: number): readonly Decision[] {
-  if (ofChildren.size === 0) return NO_DECISIONS;
-  return [...(ofChildren.get(v3) ?? NO_DECISIONS), ...(ofChildren.get(v4) ?? NO_DECISIONS)];
-}
-
-/** Judges the children of a pair, both lists as stored. */
-function judgePair(
-  parentReason: string,
-  v3: string,
-  v4: string,
-  decisions: readonly Decision[],
-  verdicts: Decisions['verdicts'],
-): { rows: ChildRows; claimed: number } {
-  const children = { v3: parseChildren(v3), v4: parseChildren(v4), parentsMatched: parentReason === '' };
-  let rows = judgeChildren(children.v3, children.v4, parentReason === '' ? null : parentReason);
-  if (decisions.length > 0) {
-    const decided = decideChildren(rows, children, decisions);
-    for (const [line, verdict] of decided.verdicts) verdicts.set(line, verdict);
-    rows = decided.rows;
-  }
-  return { rows, claimed: children.v4.length - rows.v4.length };
 }

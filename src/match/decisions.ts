@@ -2,7 +2,8 @@ import type { Decision } from '../config/user-files.js';
 import { saveDecisionResults } from '../store/decisions.js';
 import type { Db } from '../store/open.js';
 import { renderDecided } from './group-evidence.js';
-import { type DecisionVerdict, judgeDecision, type NamedObject } from './judge-decision.js';
+import { type DecisionVerdict, judgeDecision } from './judge-decision.js';
+import { groupBy } from './pair-companies.js';
 import { pairedModelSql } from './scope.js';
 
 /** The decisions of a remap under way, and what became of them so far. */
@@ -35,14 +36,13 @@ export function decideRecords(db: Db, decisions: readonly Decision[]): Decisions
 
 /** Keeps what became of every decision; part of the remap's transaction. */
 export function saveVerdicts(db: Db, decisions: readonly Decision[], verdicts: Decisions['verdicts']): void {
+  const notFound: DecisionVerdict = { kind: 'stale', why: 'v3_not_exported' };
   const results = decisions.map((decision) => {
-    const verdict = verdicts.get(decision.line) ?? NOT_FOUND;
+    const verdict = verdicts.get(decision.line) ?? notFound;
     return { decision, outcome: verdict.kind, why: verdict.kind === 'stale' ? verdict.why : null };
   });
   saveDecisionResults(db, results);
 }
-
-const NOT_FOUND: DecisionVerdict = { kind: 'stale', why: 'v3_not_exported' };
 
 function saveLines(db: Db, decisions: readonly Decision[]): void {
   db.exec(`
@@ -58,7 +58,7 @@ function saveLines(db: Db, decisions: readonly Decision[]): void {
     'INSERT INTO decision_line SELECT ?, id, ?, ?, ?, ?, ? FROM scope_model WHERE model = ?',
   );
   for (const { line, model, path, region, v3CompanyId, v3SvcId, v4SvcId } of decisions) {
-    insert.run(BigInt(line), path, region, v3CompanyId, v3SvcId, v4SvcId, model);
+    insert.run(line, path, region, v3CompanyId, v3SvcId, v4SvcId, model);
   }
 }
 
@@ -115,29 +115,21 @@ function readDecisionRecords(db: Db): DecisionRecords[] {
 }
 
 function judgeRecords(row: DecisionRecords, { v3SvcId, v4SvcId }: Decision): DecisionVerdict {
-  const v3 = objectOf(row.v3, row.v3Deleted, row.v3Outcome);
-  const v4 = objectOf(row.v4, row.v4Deleted, row.v4Outcome);
+  // a record without a row in `record_outcome` is in a pair
+  const objectOf = (id: number | null, deleted: number | null, outcome: string | null) =>
+    id === null ? 'not_exported' : { deleted: deleted === 1, paired: outcome === null };
   return judgeDecision({
     companyPaired: row.pairedModel !== null,
-    v3: v3SvcId === null ? 'none' : v3,
-    v4: v4SvcId === null ? 'none' : v4,
+    v3: v3SvcId === null ? 'none' : objectOf(row.v3, row.v3Deleted, row.v3Outcome),
+    v4: v4SvcId === null ? 'none' : objectOf(row.v4, row.v4Deleted, row.v4Outcome),
     pairedTogether: row.v4 !== null && row.twin === row.v4,
     parentsMatched: true,
     readInFull: row.readInFull === 1,
   });
 }
 
-/** A record without a row in `record_outcome` is in a pair. */
-function objectOf(
-  id: number | null,
-  deleted: number | null,
-  outcome: string | null,
-): NamedObject | 'not_exported' {
-  return id === null ? 'not_exported' : { deleted: deleted === 1, paired: outcome === null };
-}
-
 function prepareApply(db: Db): (row: DecisionRecords, decision: Decision) => void {
-  const forget = db.prepare('DELETE FROM record_outcome WHERE record_id = ?');
+  const forget = db.prepare('DELETE FROM record_outcome WHERE record_id IN (?, ?)');
   const savePair = db.prepare("INSERT INTO pair VALUES (?, ?, ?, NULL, 'decision', 0, ?)");
   const claim = db.prepare('INSERT INTO claimed_record VALUES (?)');
   const conclude = db.prepare(
@@ -145,24 +137,19 @@ function prepareApply(db: Db): (row: DecisionRecords, decision: Decision) => voi
   );
   return (row, { note }) => {
     const { v3, v4, pairedModel } = row;
+    const ofV3 = { note, insteadOf: row.v3Outcome };
     if (v3 !== null && v4 !== null && pairedModel !== null) {
       const v4Key = row.v3Key === row.v4Key ? undefined : row.v4Key;
-      const evidence = renderDecided(row.v3Evidence, { note, insteadOf: row.v3Outcome }, v4Key);
-      savePair.run(v3, v4, pairedModel, evidence);
+      savePair.run(v3, v4, pairedModel, renderDecided(row.v3Evidence, ofV3, v4Key));
       claim.run(v4);
-      forget.run(BigInt(v3));
-      forget.run(BigInt(v4));
+      forget.run(v3, v4);
     } else if (v3 !== null) {
-      const evidence = renderDecided(row.v3Evidence, { note, insteadOf: row.v3Outcome });
-      conclude.run('unmatched', evidence, BigInt(v3));
+      conclude.run('unmatched', renderDecided(row.v3Evidence, ofV3), v3);
     } else if (v4 !== null) {
-      const evidence = renderDecided(row.v4Evidence, { note, insteadOf: row.v4Outcome });
-      conclude.run('v4_only', evidence, BigInt(v4));
+      conclude.run('v4_only', renderDecided(row.v4Evidence, { note, insteadOf: row.v4Outcome }), v4);
     }
   };
 }
-
-type Located = readonly [line: number, parent: number];
 
 /** Finds the records that hold the children which decisions name: the V3 child, or the V4 one where there is no other. */
 function locateChildren(
@@ -170,56 +157,46 @@ function locateChildren(
   byLine: ReadonlyMap<number, Decision>,
   verdicts: Map<number, DecisionVerdict>,
 ): Map<number, readonly Decision[]> {
-  const found = new Map<number, number[]>();
-  for (const [line, parent] of [...readParents(db, 3), ...readParents(db, 4)]) {
-    found.set(line, [...(found.get(line) ?? []), parent]);
-  }
-  const paired = db
-    .prepare<[number], number>(
-      `SELECT 1 FROM decision_line AS line JOIN scope_v3_company AS v3_company
-          ON v3_company.region = line.region AND v3_company.company_id = line.v3_company_id
-        WHERE line.line = ? AND v3_company.paired_id IS NOT NULL`,
-    )
-    .pluck();
+  const parents = groupBy([...readParents(db, 3), ...readParents(db, 4)], ([line]) => line);
+  const paired = db.prepare<[number]>(
+    `SELECT 1 FROM decision_line AS line JOIN scope_v3_company AS v3_company
+        ON v3_company.region = line.region AND v3_company.company_id = line.v3_company_id
+      WHERE line.line = ? AND v3_company.paired_id IS NOT NULL`,
+  );
   const ofChildren = new Map<number, Decision[]>();
   for (const decision of byLine.values()) {
     if (decision.path === '') continue;
-    const [parent, ...others] = found.get(decision.line) ?? [];
-    const named = objectIn(parent, others);
+    const [first, second] = parents.get(decision.line) ?? [];
+    const named = first === undefined ? 'not_exported' : { deleted: false, paired: false };
+    const child = second === undefined ? named : 'several';
     verdicts.set(
       decision.line,
       judgeDecision({
         companyPaired: paired.get(decision.line) !== undefined,
-        v3: decision.v3SvcId === null ? 'none' : named,
-        v4: decision.v3SvcId === null ? named : 'none',
+        v3: decision.v3SvcId === null ? 'none' : child,
+        v4: decision.v3SvcId === null ? child : 'none',
         pairedTogether: false,
         // until the children of these records are joined, which happens only inside pairs
         parentsMatched: false,
         readInFull: true,
       }),
     );
-    if (parent === undefined || others.length > 0) continue;
+    if (first === undefined || second !== undefined) continue;
+    const [, parent] = first;
     ofChildren.set(parent, [...(ofChildren.get(parent) ?? []), decision]);
   }
   return ofChildren;
 }
 
-function objectIn(
-  parent: number | undefined,
-  others: readonly number[],
-): NamedObject | 'not_exported' | 'several' {
-  if (parent === undefined) return 'not_exported';
-  return others.length > 0 ? 'several' : { deleted: false, paired: false };
-}
-
-function readParents(db: Db, generation: 3 | 4): Located[] {
+/** Decisions by line, each with the row id of a record that holds the child it names. */
+function readParents(db: Db, generation: 3 | 4): [line: number, parent: number][] {
   const isNamed = generation === 3 ? 'line.v3_svc_id IS NOT NULL' : 'line.v3_svc_id IS NULL';
   const isOfCompany =
     generation === 3
       ? 'line.region = r.region AND line.v3_company_id = r.company_id'
       : '(line.region, line.v3_company_id) = (SELECT region, company_id FROM scope_v3_company WHERE id = r.paired_id)';
   return db
-    .prepare<[], Located>(`
+    .prepare<[], [number, number]>(`
       SELECT line.line, r.id FROM v${generation}_record AS r CROSS JOIN json_each(r.children) AS child
         CROSS JOIN decision_line AS line ON line.v${generation}_svc_id = CAST(child.value ->> 1 AS INTEGER)
           AND line.path = child.value ->> 0 AND line.model_id = r.model_id AND ${isNamed} AND ${isOfCompany}

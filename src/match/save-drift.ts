@@ -3,7 +3,7 @@ import type { Config } from '../config/config.js';
 import { SvcError } from '../errors.js';
 import { damaged } from '../store/checksum.js';
 import type { Db } from '../store/open.js';
-import { type DriftRules, prepareCompare } from './compare-fields.js';
+import { prepareCompare } from './compare-fields.js';
 
 /** Pairs read at once: their payloads are in memory, and nothing can be written while a query is read. */
 const CHUNK = 250;
@@ -40,7 +40,7 @@ const INSERT = `
 export function saveDrift(db: Db, config: Config, assertGoing: () => void): void {
   db.exec('DELETE FROM drift; DELETE FROM drift_scope');
   const insert = db.prepare<[string, number]>(INSERT);
-  const pairedModels = readPairedModels(db, config);
+  const modelOf = prepareModelOf(db, config);
   const read = db.prepare<[number], PayloadPair>(PAIRS).raw().safeIntegers(false);
   for (let last = 0; ; ) {
     assertGoing();
@@ -48,7 +48,7 @@ export function saveDrift(db: Db, config: Config, assertGoing: () => void): void
     for (const [id, pairedModel, v3, v4, v3Checksum, v4Checksum] of rows) {
       if (!isIntact(v3, v3Checksum) || !isIntact(v4, v4Checksum)) throw damaged('A stored payload');
       last = id;
-      const scope = pairedModelOf(pairedModels, pairedModel);
+      const scope = modelOf(pairedModel);
       scope.compared += 1;
       const fields = scope.compare(v3, v4);
       if (fields.length > 0) insert.run(JSON.stringify(fields), id);
@@ -63,13 +63,13 @@ export function saveDrift(db: Db, config: Config, assertGoing: () => void): void
     .raw()
     .safeIntegers(false);
   for (const [pairedModel, pairs] of live.all()) {
-    const { model, region, v3, compared } = pairedModelOf(pairedModels, pairedModel);
+    const { model, region, v3, compared } = modelOf(pairedModel);
     count.run(model, region, v3, pairs, compared);
   }
 }
 
 /** A model of a company pair. */
-interface PairedModel {
+interface ComparedModel {
   readonly model: string;
   readonly region: string;
   readonly v3: bigint;
@@ -78,9 +78,13 @@ interface PairedModel {
   compared: number;
 }
 
-function readPairedModels(db: Db, config: Config): Map<number, PairedModel> {
+/** Makes the function that finds a paired model by its id. */
+function prepareModelOf(db: Db, { models, drift, fieldPrefix }: Config): (id: number) => ComparedModel {
   const compareOf = new Map(
-    config.models.map(({ v3, children }) => [v3, prepareCompare(rulesFor(config, v3, children))]),
+    models.map(({ v3, children }) => {
+      const ignored = new Set([...children, ...(drift.ignore['*'] ?? []), ...(drift.ignore[v3] ?? [])]);
+      return [v3, prepareCompare({ fieldPrefix, ignored, trustsHash: drift.trustDataHash })];
+    }),
   );
   const rows = db
     .prepare<[], [id: bigint, model: string, region: string, v3: bigint]>(`
@@ -89,27 +93,20 @@ function readPairedModels(db: Db, config: Config): Map<number, PairedModel> {
         JOIN scope_v3_company AS v3_company ON v3_company.id = paired_model.v3_company`)
     .raw()
     .all();
-  return new Map(
-    rows.map(([id, model, region, v3]) => {
-      const compare = compareOf.get(model) ?? prepareCompare(rulesFor(config, model, []));
-      return [Number(id), { model, region, v3, compare, compared: 0 }];
-    }),
-  );
-}
-
-function pairedModelOf(pairedModels: ReadonlyMap<number, PairedModel>, id: number): PairedModel {
-  const found = pairedModels.get(id);
-  if (found === undefined) throw new SvcError('internal', `Pairs belong to the unknown paired model ${id}.`);
-  return found;
+  const byId = new Map<number, ComparedModel>();
+  for (const [id, model, region, v3] of rows) {
+    const compare = compareOf.get(model);
+    if (compare !== undefined) byId.set(Number(id), { model, region, v3, compare, compared: 0 });
+  }
+  return (id) => {
+    const found = byId.get(id);
+    if (found === undefined)
+      throw new SvcError('internal', `Pairs belong to the unknown paired model ${id}.`);
+    return found;
+  };
 }
 
 /** Damage can make a body anything that SQLite stores. */
 function isIntact(body: unknown, checksum: unknown): boolean {
   return typeof body === 'string' && crc32(body) === checksum;
-}
-
-function rulesFor(config: Config, model: string, children: readonly string[]): DriftRules {
-  const { ignore, trustDataHash } = config.drift;
-  const ignored = new Set([...children, ...(ignore['*'] ?? []), ...(ignore[model] ?? [])]);
-  return { fieldPrefix: config.fieldPrefix, ignored, trustsHash: trustDataHash };
 }
