@@ -1,8 +1,8 @@
 import type { Decision } from '../config/user-files.js';
 import type { StoredChild } from '../json/stored-lists.js';
-import { renderDecided } from './group-evidence.js';
 import { type ChildRow, type ChildRows, conflictOf } from './judge-children.js';
 import { type DecisionVerdict, judgeDecision, type NamedObject } from './judge-decision.js';
+import { renderDecided } from './judge-group.js';
 
 /** The children of a pair of records, as stored. */
 export interface ChildrenOfPair {

@@ -1,5 +1,5 @@
 import type { Db } from '../store/open.js';
-import { NAMED } from './group-evidence.js';
+import { NAMED } from './judge-group.js';
 
 /** Replaces the reason `absent`, which the join leaves, with the first reason of the contract that applies. */
 export function explainRecords(db: Db): void {

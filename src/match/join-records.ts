@@ -1,7 +1,13 @@
 import { prepareInsertRows, type Value } from '../store/insert-rows.js';
 import type { Db } from '../store/open.js';
-import { nameSharing, renderSharing, type Sharing } from './group-evidence.js';
-import { type GroupVerdict, judgeGroup, pairReason } from './judge-group.js';
+import {
+  type GroupVerdict,
+  judgeGroup,
+  nameSharing,
+  pairReason,
+  renderSharing,
+  type Sharing,
+} from './judge-group.js';
 import { type KeyedRecord, walkKeyed } from './keyed.js';
 import { groupBy } from './pair-companies.js';
 import { pairedModelId } from './scope.js';

@@ -1,8 +1,16 @@
 import type { StoredChild } from '../json/stored-lists.js';
 import type { Status } from '../reasons.js';
 import { foldKey } from './explain-records.js';
-import { nameIds, nameSharing, renderSharing, type Sharing } from './group-evidence.js';
-import { type GroupVerdict, judgeGroup, type KeyMember, pairReason } from './judge-group.js';
+import {
+  type GroupVerdict,
+  judgeGroup,
+  type KeyMember,
+  nameIds,
+  nameSharing,
+  pairReason,
+  renderSharing,
+  type Sharing,
+} from './judge-group.js';
 
 /** A child of a pair of records. */
 export interface ChildMember extends KeyMember {

@@ -3,7 +3,7 @@ import type { Config } from '../config/config.js';
 import { SvcError } from '../errors.js';
 import { damaged } from '../store/checksum.js';
 import type { Db } from '../store/open.js';
-import { prepareCompare } from './compare-fields.js';
+import { prepareCompare } from './compare-payloads.js';
 
 /** Pairs read at once: their payloads are in memory, and nothing can be written while a query is read. */
 const CHUNK = 250;

@@ -1,8 +1,7 @@
 import { parseChildren } from '../json/stored-lists.js';
 import type { Db } from '../store/open.js';
 import { decideChildren } from './decide-children.js';
-import type { Decisions } from './decisions.js';
-import type { Sharing } from './group-evidence.js';
+import type { Decisions } from './decide-records.js';
 import {
   type ChildMember,
   type ChildRow,
@@ -13,7 +12,7 @@ import {
   prepareEvidence,
   rowOf,
 } from './judge-children.js';
-import { describeV4, judgeGroup, judgeV3Members, type V4Side } from './judge-group.js';
+import { describeV4, judgeGroup, judgeV3Members, type Sharing, type V4Side } from './judge-group.js';
 
 /**
  * Writes the children of V4 records that several V3 records became, and of these, to `shared_child`. A V4 child that

@@ -1,6 +1,6 @@
 import type { Db } from '../store/open.js';
 import { remapIndexes, remapTable } from '../store/schema.js';
-import { JUDGED_CHILD, PAIR_PROVISIONAL, PARENT_PAIRS } from './children.js';
+import { JUDGED_CHILD, PAIR_PROVISIONAL, PARENT_PAIRS } from './match-children.js';
 
 /*
  * Every SELECT below yields the same columns: `model_id`, those of the remap from `path` to `conflict`, whether the row is

@@ -1,4 +1,4 @@
-import { findDrift } from '../../match/compare-fields.js';
+import { findDrift } from '../../match/compare-payloads.js';
 import { describeOutcome } from '../../reasons.js';
 import type { PayloadField, StoryRow } from '../../store/story-rows.js';
 import { formatTime } from '../../text/numbers.js';

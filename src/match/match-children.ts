@@ -1,7 +1,7 @@
 import { parseChildren } from '../json/stored-lists.js';
 import type { Db } from '../store/open.js';
 import { decideChildren } from './decide-children.js';
-import type { Decisions } from './decisions.js';
+import type { Decisions } from './decide-records.js';
 import { type ChildRow, judgeChildren } from './judge-children.js';
 import { saveSharedChildren } from './shared-children.js';
 

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { findDrift } from '../../../src/match/compare-fields.js';
+import { findDrift } from '../../src/match/compare-payloads.js';
 
 const RULES = { fieldPrefix: 'svc_', ignored: new Set(['updated_at', 'line_items']), trustsHash: false };
 
