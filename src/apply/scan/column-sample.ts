@@ -1,3 +1,7 @@
+import { visit } from 'jsonc-parser';
+import { newColumnOf } from '../../config/apply-targets.js';
+import type { EarlierRun } from '../engine/earlier-runs.js';
+
 /** Distinct values looked at per column. */
 export const SAMPLED_VALUES = 2000;
 /** Rows they are taken from, the first ones of a table. */
@@ -61,4 +65,50 @@ export class PathValues {
 export function bounded(values: ReadonlySet<string>): Pick<ColumnSample, 'values' | 'isWhole'> {
   if (values.size <= SAMPLED_VALUES) return { values, isWhole: true };
   return { values: new Set([...values].slice(0, SAMPLED_VALUES)), isWhole: false };
+}
+
+const PLAIN_NAME = /^[\p{L}_$][\p{L}\p{N}_$-]*$/u;
+const OPTIONS = { disallowComments: true } as const;
+
+/** Adds every number and text of a JSON value under its path, exact to the last digit; items of lists share `[*]`. */
+export function addJsonLeaves(text: string, into: PathValues): void {
+  visit(
+    text,
+    {
+      onLiteralValue: (value, offset, length, _line, _column, pathOf) => {
+        if (typeof value !== 'number' && typeof value !== 'string') return;
+        const leaf = typeof value === 'string' ? value : text.slice(offset, offset + length);
+        into.add(formatPath(pathOf()), leaf);
+      },
+    },
+    OPTIONS,
+  );
+}
+
+function formatPath(segments: readonly (string | number)[]): string {
+  const steps = segments.map((segment) => {
+    if (typeof segment === 'number') return '[*]';
+    if (PLAIN_NAME.test(segment)) return `.${segment}`;
+    return segment.includes("'") ? `["${segment}"]` : `['${segment}']`;
+  });
+  return `$${steps.join('')}`;
+}
+
+/** The run that wrote a column: rewrote it in place, or filled it. */
+export function writerOf(units: readonly EarlierRun[], column: string): string | null {
+  const found = units.findLast(({ mode, target }) =>
+    target.ids.some((id) => (mode === 'new' ? newColumnOf(id) : id.column) === column),
+  );
+  return found?.run ?? null;
+}
+
+/** A column of a table, and the paths inside it where its values look like JSON. */
+export function sampleColumn(
+  { isKey, ...place }: Pick<ColumnSample, 'table' | 'column' | 'run' | 'isKey'>,
+  values: ReadonlySet<string>,
+): ColumnSample[] {
+  const leaves = new PathValues();
+  for (const value of values) if (/^\s*[[{]/.test(value)) addJsonLeaves(value, leaves);
+  const paths = leaves.list((path) => ({ ...place, path }));
+  return [{ ...place, path: null, ...bounded(values), isKey }, ...paths];
 }

@@ -1,3 +1,4 @@
+import type { ApplyTarget } from '../../config/apply-targets.js';
 import { countOf, formatShare, groupDigits } from '../../text/numbers.js';
 import { layLines } from '../../text/text-layout.js';
 import type { Proposal } from './propose.js';
@@ -55,4 +56,46 @@ function describeProposal(word: string, proposal: Proposal): string[] {
       best.both,
     )} as both; any number there: ${formatShare(Math.round(best.chance * 1000), 1000)}.${isNamed ? ' The name fits.' : ''}${also}`,
   ];
+}
+
+/** Targets as a configuration file would have them, from what is likely; `fileOf` shortens paths for people. */
+export function buildTargets(scanned: readonly Scanned[], fileOf: (path: string) => string): object[] {
+  const names = new Set<string>();
+  return scanned.flatMap(({ place, proposals }) => {
+    const tables = new Map<string | null, Proposal[]>();
+    for (const proposal of proposals.filter(({ standing }) => standing === 'likely')) {
+      const { table } = proposal.evidence.sample;
+      tables.set(table, [...(tables.get(table) ?? []), proposal]);
+    }
+    return [...tables].map(([table, own]) => {
+      const { target } = place;
+      const wanted = table ?? fileOf(target.kind === 'postgres' ? target.name : target.file);
+      let name = wanted;
+      for (let at = 2; names.has(name); at += 1) name = `${wanted}-${at}`;
+      names.add(name);
+      return {
+        name,
+        ...placeOf(target, fileOf),
+        ...(table === null ? {} : { table }),
+        ids: own.map(idOf),
+      };
+    });
+  });
+}
+
+function placeOf(target: ApplyTarget, fileOf: (path: string) => string): object {
+  if (target.kind === 'postgres') {
+    const url =
+      target.urlEnv === undefined ? { urlFile: fileOf(target.urlFile ?? '') } : { urlEnv: target.urlEnv };
+    const ledger = target.ledgerSchema === 'svc_migrate' ? {} : { ledgerSchema: target.ledgerSchema };
+    const tls = target.tls === undefined ? {} : { tls: target.tls };
+    return { kind: target.kind, ...url, ...tls, ...ledger };
+  }
+  const header = target.kind === 'csv' && !target.header ? { header: false } : {};
+  return { kind: target.kind, file: fileOf(target.file), ...header };
+}
+
+function idOf({ evidence, best }: Proposal): object {
+  const { column, path } = evidence.sample;
+  return { column, ...(path === null ? {} : { path }), model: best?.model };
 }

@@ -5,6 +5,7 @@ import { sha256OfFile } from '../../runtime/sha256.js';
 import { findOutput, type SideCar } from '../files/side-car.js';
 import { detectDialect, readRecord } from '../text/csv-dialect.js';
 import {
+  addJsonLeaves,
   bounded,
   type ColumnSample,
   PathValues,
@@ -12,7 +13,6 @@ import {
   SAMPLED_BYTES,
   SAMPLED_VALUES,
 } from './column-sample.js';
-import { addJsonLeaves } from './json-leaves.js';
 
 const LF = 0x0a;
 

@@ -8,14 +8,14 @@ import { ledgerIn } from '../dialects/postgres-text.js';
 import { readRunsOfTable } from '../engine/ledger-runs.js';
 import { quoteName } from '../sql-names.js';
 import {
-  bounded,
   type ColumnSample,
   type PlaceSample,
   SAMPLED_ROWS,
   SAMPLED_VALUES,
+  sampleColumn,
   type Unseen,
+  writerOf,
 } from './column-sample.js';
-import { sampleJson, writerOf } from './sample-sqlite.js';
 
 /**
  * Looks at every table that the user may read, or at one.
@@ -35,14 +35,6 @@ export async function samplePostgres(
   } finally {
     await session.close();
   }
-}
-
-interface Listed {
-  readonly table: string;
-  readonly sql: string;
-  readonly column: string;
-  readonly isKey: boolean;
-  readonly run: string | null;
 }
 
 async function sampleAll(
@@ -68,20 +60,18 @@ async function sampleAll(
     if (kind !== 'r' && kind !== 'p')
       unseen.push({ what: table, why: kind === 'f' ? 'a foreign table' : 'a view' });
     else if (mayRead !== 't') unseen.push({ what: table, why: 'the user may not read it' });
-    else
-      for (const one of await listColumns(context, session, table, oid ?? '0', ledgerSchema))
-        columns.push(...(await sampleColumn(session, one)));
+    else columns.push(...(await sampleTable(context, session, table, oid ?? '0', ledgerSchema)));
   }
   return { columns, unseen };
 }
 
-async function listColumns(
+async function sampleTable(
   context: ApplyContext,
   session: PgSession,
   table: string,
   oid: string,
   ledgerSchema: string,
-): Promise<Listed[]> {
+): Promise<ColumnSample[]> {
   const { rows } = await session.query(
     `SELECT a.attname, n.nspname, c.relname,
        EXISTS (SELECT 1 FROM pg_index i WHERE i.indrelid = a.attrelid AND i.indisprimary AND i.indnatts = 1 AND a.attnum = i.indkey[0])
@@ -96,22 +86,18 @@ async function listColumns(
   if (first === undefined) return [];
   const sql = `${quoteName(first[1] ?? '')}.${quoteName(first[2] ?? '')}`;
   const units = await readRunsOfTable(postgresEngine(context, session), ledgerIn(ledgerSchema), sql);
-  return rows.map(([name, , , isKey]) => {
+  const samples: ColumnSample[] = [];
+  for (const [name, , , isKey] of rows) {
     const column = name ?? '';
-    return { table, sql, column, isKey: isKey === 't', run: writerOf(units, column) };
-  });
-}
-
-async function sampleColumn(session: PgSession, one: Listed): Promise<ColumnSample[]> {
-  const { table, sql, column, isKey, run } = one;
-  const name = quoteName(column);
-  const { rows } = await session.query(
-    `SELECT DISTINCT v FROM (SELECT ${name}::text AS v FROM ${sql} WHERE ${name} IS NOT NULL LIMIT ${SAMPLED_ROWS}) AS q
-     WHERE v <> '' LIMIT ${SAMPLED_VALUES + 1}`,
-  );
-  const values = new Set(rows.map(([value]) => value ?? ''));
-  return [
-    { table, column, path: null, ...bounded(values), isKey, run },
-    ...sampleJson(values, { table, column, run }),
-  ];
+    const cell = quoteName(column);
+    const { rows: found } = await session.query(
+      `SELECT DISTINCT v FROM (SELECT ${cell}::text AS v FROM ${sql} WHERE ${cell} IS NOT NULL LIMIT ${SAMPLED_ROWS}) AS q
+       WHERE v <> '' LIMIT ${SAMPLED_VALUES + 1}`,
+    );
+    const values = new Set(found.map(([value]) => value ?? ''));
+    samples.push(
+      ...sampleColumn({ table, column, isKey: isKey === 't', run: writerOf(units, column) }, values),
+    );
+  }
+  return samples;
 }

@@ -1,22 +1,19 @@
-import { newColumnOf } from '../../config/apply-targets.js';
 import type { ApplyContext } from '../context.js';
 import { sqliteEngine } from '../dialects/sqlite.js';
 import { readSqliteFacts } from '../dialects/sqlite-catalog.js';
 import { openUserDb, SqliteSession, sqliteError, type UserDb } from '../dialects/sqlite-session.js';
 import { SQLITE_LEDGER } from '../dialects/sqlite-text.js';
-import type { EarlierRun } from '../engine/earlier-runs.js';
 import { readRunsOfTable } from '../engine/ledger-runs.js';
 import { quoteName } from '../sql-names.js';
 import {
-  bounded,
   type ColumnSample,
-  PathValues,
   type PlaceSample,
   SAMPLED_ROWS,
   SAMPLED_VALUES,
+  sampleColumn,
   type Unseen,
+  writerOf,
 } from './column-sample.js';
-import { addJsonLeaves } from './json-leaves.js';
 
 /**
  * Looks at every table of a SQLite database, or at one.
@@ -73,8 +70,7 @@ async function sampleTable(
     const values = readValues(db, table, name);
     const isKey = key.length === 1 && key[0] === name;
     const run = writerOf(units, name);
-    samples.push({ table, column: name, path: null, ...bounded(values), isKey, run });
-    samples.push(...sampleJson(values, { table, column: name, run }));
+    samples.push(...sampleColumn({ table, column: name, isKey, run }, values));
   }
   return samples;
 }
@@ -85,22 +81,4 @@ function readValues(db: UserDb, table: string, column: string): Set<string> {
       SELECT ${name} AS v FROM ${quoteName(table)} WHERE ${name} IS NOT NULL AND typeof(${name}) <> 'blob' LIMIT ${SAMPLED_ROWS}
     ) WHERE v <> '' LIMIT ${SAMPLED_VALUES + 1}`;
   return new Set(db.prepare<[], string>(sql).pluck().all());
-}
-
-/** The run that wrote a column: rewrote it in place, or filled it. */
-export function writerOf(units: readonly EarlierRun[], column: string): string | null {
-  const found = units.findLast(({ mode, target }) =>
-    target.ids.some((id) => (mode === 'new' ? newColumnOf(id) : id.column) === column),
-  );
-  return found?.run ?? null;
-}
-
-/** Paths inside a column whose values look like JSON. */
-export function sampleJson(
-  values: ReadonlySet<string>,
-  place: Pick<ColumnSample, 'table' | 'column' | 'run'>,
-): ColumnSample[] {
-  const leaves = new PathValues();
-  for (const value of values) if (/^\s*[[{]/.test(value)) addJsonLeaves(value, leaves);
-  return leaves.list((path) => ({ ...place, path }));
 }

@@ -1,9 +1,8 @@
 import type { ApplyTarget } from '../../config/apply-targets.js';
 import { readModelRefs } from '../column-work.js';
 import type { ApplyContext } from '../context.js';
-import { prepareEvidence } from './column-evidence.js';
 import type { PlaceSample, Unseen } from './column-sample.js';
-import { type Proposal, propose } from './propose.js';
+import { type Proposal, prepareEvidence, propose } from './propose.js';
 import { sampleCsv, sampleNdjson } from './sample-file.js';
 import { samplePostgres } from './sample-postgres.js';
 import { sampleSqlite } from './sample-sqlite.js';
