@@ -1,6 +1,6 @@
 import process from 'node:process';
 import { Command, CommanderError, Option } from 'commander';
-import { HostLimits } from './api/host-limits.js';
+import { HostLimits } from './api/limiter.js';
 import { COMMANDS } from './commands/catalogue/all.js';
 
 import { COMMON_OPTIONS } from './commands/catalogue/options.js';

@@ -1,48 +1,36 @@
 import { setMaxListeners } from 'node:events';
 import type { Dispatcher } from 'undici';
 import type { Config } from '../config/config.js';
-import type { ListPage, ModelPair, OnProgress, ParsedPage, ParsedRecord, StreamKey } from '../domain.js';
+import type { ApiKeys } from '../config/keys.js';
+import type { ListPage, ModelPair, OnProgress, ParsedPage, ParsedRecord } from '../domain.js';
+import { SvcError } from '../errors.js';
 import { recordsOf } from '../json/record-columns.js';
-import { askingDeleted } from './ask-deleted.js';
-import { createDispatcher } from './dispatcher.js';
-import type { Host } from './host.js';
-import { HostLimits } from './host-limits.js';
-import { assertAddresses, buildHosts, hostOf } from './hosts.js';
-import type { Env } from './proxy.js';
-import { buildListQuery, createListReader, fetchRecord } from './read-lists.js';
-import type { RequestOptions } from './request.js';
+import { type CompanyListing, fetchV4Companies } from './companies.js';
+import { cleanRequestId } from './failures.js';
+import { assertAddresses, buildHosts, type Host, hostOf } from './hosts.js';
+import { HostLimits } from './limiter.js';
+import { type PageParser, pageParser, parseSingleRecord } from './page.js';
+import { createDispatcher, type Env } from './proxy.js';
+import {
+  type ApiQuery,
+  buildRawList,
+  buildUrl,
+  buildV3List,
+  buildV4List,
+  buildV4Record,
+  DATA_HASH,
+  type ListRequest,
+  type RawListRequest,
+  type RecordRequest,
+} from './queries.js';
+import type { ListSpec } from './record-layout.js';
+import { type RequestOptions, requestParsed } from './request.js';
 import { scrubber } from './scrub.js';
 import { type Clock, type Sleep, sleepForReal, steadyClock } from './sleep.js';
-import { type CompanyListing, fetchV4Companies } from './v4-companies.js';
-import { buildWordedList, type WordedRequest } from './worded-list.js';
-
-/** One page of a list. */
-export interface ListRequest {
-  readonly stream: StreamKey;
-  readonly pair: ModelPair;
-  /** The `next` of the page before, or null for the first. */
-  readonly cursor: string | null;
-  /** V3: only records with `<prefix>updated_at` at or after it, an ISO 8601 instant. */
-  readonly updatedSince: string | null;
-}
-
-/** One V4 record by its id. */
-export interface RecordRequest {
-  readonly pair: ModelPair;
-  readonly companyId: bigint;
-  readonly svcId: bigint;
-}
-
-/** The API keys, read where the configuration says. */
-export interface Keys {
-  /** By region. */
-  readonly v3: ReadonlyMap<string, string>;
-  readonly v4: string;
-}
 
 export interface ApiOptions {
   readonly config: Config;
-  readonly keys: Keys;
+  readonly keys: ApiKeys;
   /** Other keys that no message may show: those that this client does not send. */
   readonly secrets?: readonly string[];
   /** Names proxies. */
@@ -66,7 +54,7 @@ export interface EndpointState {
   readonly host: string;
   readonly requests: number;
   readonly retries: number;
-  /** The server's clock minus ours at its last answer, to the second; null where it never told. */
+  /** The server's clock minus ours at its last answer, to the second; null before one told its time. */
   readonly clockOffsetMs: number | null;
   /** Name and port of the proxy it is asked through. */
   readonly proxy: string | null;
@@ -76,8 +64,8 @@ export interface EndpointState {
 export interface Api {
   /** One page of a list, checked. A status the caller may make sense of (404) is `http_status` with `facts.status`. */
   fetchPage(request: ListRequest): Promise<ListPage>;
-  /** The same with parameters of the caller's own, for narrow reads and probes. */
-  fetchWorded(request: WordedRequest): Promise<ParsedPage>;
+  /** The same with the caller's own parameters, for narrow reads and probes. */
+  fetchRawList(request: RawListRequest): Promise<ParsedPage>;
   /** Every company of V4, each once; those of `v4.companies` without asking where that is set. */
   fetchV4Companies(): Promise<CompanyListing>;
   /** One V4 record, or null where there is none (404). */
@@ -98,17 +86,32 @@ export function createApi(options: ApiOptions): Api {
   assertAddresses(config, env);
   const dispatcher = options.dispatcher ?? createDispatcher(config, env);
   const settings = buildRequestOptions(options, dispatcher);
-  const hosts = buildHosts(config, options.keys, settings, {
-    limits: options.hostLimits ?? new HostLimits(),
-    env,
-  });
-  const readList = createListReader(config, hosts, settings);
-  const readPage = (request: ListRequest, asksDeleted: boolean) =>
-    readList(request, (host) => buildListQuery(request, host, config, asksDeleted));
+  const limits = options.hostLimits ?? new HostLimits();
+  const hosts = buildHosts(config, options.keys, settings, { limits, env });
+  const hostFor = ({ generation, region }: ListRequest['stream']): Host => {
+    const host = generation === 'v3' ? hosts.v3.get(region) : hosts.v4;
+    if (host === undefined) throw new TypeError(`no region ${region}`);
+    return host;
+  };
+  const fetchList = createListFetcher(config, settings);
+  const fetchPage = (request: ListRequest, asksDeleted: boolean) => {
+    const host = hostFor(request.stream);
+    const { pageSize } = host.endpoint;
+    const { path, parameters } =
+      request.stream.generation === 'v3'
+        ? buildV3List(request, pageSize, config.fieldPrefix)
+        : buildV4List(request, pageSize, asksDeleted);
+    const hash = config.drift.trustDataHash ? DATA_HASH : [];
+    return fetchList(request, host, { path, parameters: [...parameters, ...hash] });
+  };
   return {
-    fetchPage: askingDeleted(config, readPage, options.onProgress),
-    fetchWorded: async (request) => {
-      const { columns, servedMs: _, ...page } = await readList(request, () => buildWordedList(request));
+    fetchPage: withDeletedFallback(config, fetchPage, options.onProgress),
+    fetchRawList: async (request) => {
+      const {
+        columns,
+        servedMs: _,
+        ...page
+      } = await fetchList(request, hostFor(request.stream), buildRawList(request));
       return { ...page, records: recordsOf(columns) };
     },
     fetchV4Companies: () => fetchV4Companies(config, hosts.v4, settings),
@@ -119,16 +122,11 @@ export function createApi(options: ApiOptions): Api {
 }
 
 function buildRequestOptions(options: ApiOptions, dispatcher: Dispatcher): RequestOptions {
-  const { http } = options.config;
+  const { timeoutMs, maxBodyBytes, attempts, maxWaitMs } = options.config.http;
   return {
-    transport: {
-      dispatcher,
-      timeoutMs: http.timeoutMs,
-      maxBodyBytes: http.maxBodyBytes,
-      signal: options.signal,
-    },
-    attempts: http.attempts,
-    maxWaitMs: http.maxWaitMs,
+    transport: { dispatcher, timeoutMs, maxBodyBytes, signal: options.signal },
+    attempts,
+    maxWaitMs,
     clock: options.clock ?? steadyClock,
     sleep: options.sleep ?? sleepForReal,
     random: options.random ?? Math.random,
@@ -138,11 +136,96 @@ function buildRequestOptions(options: ApiOptions, dispatcher: Dispatcher): Reque
 }
 
 function stateOf(generation: EndpointState['generation'], host: Host): EndpointState {
-  return {
-    generation,
-    region: host.endpoint.region,
-    host: hostOf(host.endpoint),
-    proxy: host.proxy,
-    ...host.tally,
+  const { region } = host.endpoint;
+  return { generation, region, host: hostOf(host.endpoint), proxy: host.proxy, ...host.tally };
+}
+
+type FetchList = (
+  list: Pick<ListRequest, 'stream' | 'pair'>,
+  host: Host,
+  query: ApiQuery,
+) => Promise<ListPage>;
+
+/** One parser serves all lists of a model: companies can be many. */
+function createListFetcher(config: Config, settings: RequestOptions): FetchList {
+  const parsers = new Map<string, PageParser>();
+  return async ({ stream, pair }, host, query) => {
+    const name = `${stream.generation} ${pair.v3}`;
+    const parser = parsers.get(name) ?? pageParser(specOf(config, stream.generation, pair));
+    parsers.set(name, parser);
+    const url = buildUrl(host.endpoint.baseUrl, query);
+    const target = { host, url, model: pair.v3, companyId: stream.companyId };
+    const limit = Number(url.searchParams.get('limit') ?? host.endpoint.pageSize);
+    const page = await requestParsed(
+      target,
+      (body, servedMs) => ({ ...parser(body, stream.companyId, limit), servedMs }),
+      settings,
+    );
+    const { requestId } = page;
+    return requestId === null ? page : { ...page, requestId: cleanRequestId(requestId, settings.scrub) };
   };
+}
+
+async function fetchRecord(
+  request: RecordRequest,
+  config: Config,
+  host: Host,
+  settings: RequestOptions,
+): Promise<ParsedRecord | null> {
+  const { pair, companyId, svcId } = request;
+  if (pair.v4 === null) return null;
+  const url = buildUrl(host.endpoint.baseUrl, buildV4Record(request));
+  const spec = { ...specOf(config, 'v4', pair), companyId };
+  try {
+    return await requestParsed(
+      { host, url, model: pair.v3, companyId },
+      (body) => parseSingleRecord(body, spec, svcId),
+      settings,
+    );
+  } catch (error) {
+    if (error instanceof SvcError && error.code === 'http_status' && error.facts['status'] === 404)
+      return null;
+    throw error;
+  }
+}
+
+function specOf(config: Config, generation: ListSpec['generation'], pair: ModelPair): ListSpec {
+  const { dateFields } = config.backfill;
+  return { generation, fieldPrefix: config.fieldPrefix, children: pair.children, dateFields };
+}
+
+const NOT_TAKEN =
+  'V4 refuses include_deleted_records: it is read without deleted records, and what was deleted in V4 counts as missing.';
+
+/**
+ * Whether V4 takes `include_deleted_records` is not specified. With `auto` it is sent until V4 answers a list with
+ * 400, naming the parameter, and the same list without it well; a warning says so. Any other 400 is an error:
+ * guessing would hide deleted records.
+ */
+function withDeletedFallback(
+  config: Config,
+  fetchPage: (request: ListRequest, asksDeleted: boolean) => Promise<ListPage>,
+  onProgress: OnProgress,
+): Api['fetchPage'] {
+  const { includeDeleted } = config.v4;
+  let asks = includeDeleted !== false;
+  return async (request) => {
+    const asked = asks;
+    try {
+      return await fetchPage(request, asked);
+    } catch (error) {
+      if (includeDeleted !== 'auto' || !asked || !isDeletedRefused(request, error)) throw error;
+      const page = await fetchPage(request, false);
+      if (asks) onProgress({ kind: 'note', level: 'warning', text: NOT_TAKEN });
+      asks = false;
+      return page;
+    }
+  };
+}
+
+/** Only of a first page: later ones carry a cursor that may have been refused itself. */
+function isDeletedRefused({ stream, cursor }: ListRequest, error: unknown): boolean {
+  const isFirst = stream.generation === 'v4' && cursor === null;
+  if (!isFirst || !(error instanceof SvcError) || error.facts['status'] !== 400) return false;
+  return String(error.facts['answer']).includes('include_deleted');
 }

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { type ErrorCode, type ErrorFacts, SvcError } from '../errors.js';
-import type { Host } from './host.js';
+import type { Host } from './hosts.js';
 import type { Outcome } from './http.js';
 import { classify } from './retry.js';
 import type { Scrub } from './scrub.js';
@@ -11,50 +11,50 @@ const LONGEST_QUOTE = 200;
 const LARGEST_SEARCHED = 262_144;
 
 /** What a failure is about. */
-export interface Where {
+export interface RequestTarget {
   readonly host: Host;
   readonly url: URL;
   readonly model: string | null;
   readonly companyId: bigint | null;
 }
 
-/** The error for a request's last outcome. Holds no key, even where the server echoed one. */
+/** The error for a request's last outcome. Holds no key, even target the server echoed one. */
 export function buildFailure(
   code: ErrorCode,
   outcome: Outcome,
-  where: Where,
+  target: RequestTarget,
   attempts: number,
   scrub: Scrub,
 ): SvcError {
-  const facts = { ...factsOf(where, attempts), ...outcomeFacts(outcome, where, scrub) };
-  return new SvcError(code, describeFailure(code, outcome, where, scrub), {
-    hint: adviseOn(code, outcome, where),
+  const facts = { ...factsOf(target, attempts), ...outcomeFacts(outcome, target, scrub) };
+  return new SvcError(code, describeFailure(code, outcome, target, scrub), {
+    hint: adviseOn(code, outcome, target),
     facts,
   });
 }
 
-function describeFailure(code: ErrorCode, outcome: Outcome, where: Where, scrub: Scrub): string {
-  const { label } = where.host;
-  const request = `GET ${where.url.pathname}`;
+function describeFailure(code: ErrorCode, outcome: Outcome, target: RequestTarget, scrub: Scrub): string {
+  const { label } = target.host;
+  const request = `GET ${target.url.pathname}`;
   if (outcome.kind === 'failure') {
     if (code === 'timeout') return `${label} did not finish its answer to ${request} in time.`;
     if (code === 'body_too_large') return `${label} sent a larger body than allowed to ${request}.`;
     if (code === 'bad_response')
       return `${label} sent a damaged body to ${request}: ${scrub(outcome.detail)}.`;
-    return `The connection to ${label} at ${where.url.host} failed (${scrub(outcome.detail)}).`;
+    return `The connection to ${label} at ${target.url.host} failed (${scrub(outcome.detail)}).`;
   }
   if (code === 'auth') return `${label} refused the API key (${outcome.status}).`;
   if (code !== 'redirect') return `${label} answered ${outcome.status} to ${request}.`;
-  const target = targetOf(outcome.headers.location, where.url);
-  return `${label} redirects to ${target === null ? 'an unnamed place' : scrub(target)}; redirects are never followed.`;
+  const redirect = redirectHost(outcome.headers.location, target.url);
+  return `${label} redirects to ${redirect === null ? 'an unnamed place' : scrub(redirect)}; redirects are never followed.`;
 }
 
-const AGAIN = 'run the same command again: it continues where it stopped.';
+const AGAIN = 'run the same command again: it continues target it stopped.';
 
-function adviseOn(code: ErrorCode, outcome: Outcome, where: Where): string {
+function adviseOn(code: ErrorCode, outcome: Outcome, target: RequestTarget): string {
   switch (code) {
     case 'auth':
-      return `Check the key from ${where.host.endpoint.keySource}. Some proxies, nginx by default, drop headers with an underscore, so \`api_key\` may never arrive.`;
+      return `Check the key from ${target.host.endpoint.keySource}. Some proxies, nginx by default, drop headers with an underscore, so \`api_key\` may never arrive.`;
     case 'redirect':
       return 'Set baseUrl to the address that answers itself, if you trust that one with the key.';
     case 'timeout':
@@ -80,47 +80,47 @@ function isTemporary(outcome: Outcome): boolean {
 export function buildBadAnswer(
   reason: SvcError,
   outcome: Outcome,
-  where: Where,
+  target: RequestTarget,
   attempts: number,
   scrub: Scrub,
 ): SvcError {
   const { answer } = reason.facts;
   const quoted = typeof answer === 'string' ? { answer: quote(answer, scrub) } : {};
-  const known = { ...factsOf(where, attempts), ...outcomeFacts(outcome, where, scrub) };
+  const known = { ...factsOf(target, attempts), ...outcomeFacts(outcome, target, scrub) };
   const facts = { ...known, ...reason.facts, ...quoted };
-  return new SvcError('bad_response', `${where.host.label}, GET ${where.url.pathname}: ${reason.message}`, {
+  return new SvcError('bad_response', `${target.host.label}, GET ${target.url.pathname}: ${reason.message}`, {
     hint: reason.hint ?? `Nothing of it was stored. Check that baseUrl is the API itself, and ${AGAIN}`,
     facts,
   });
 }
 
 /** The same error, knowing where it happened. */
-export function withFacts(error: SvcError, where: Where, more: ErrorFacts = {}): SvcError {
-  const facts = { ...factsOf(where, null), ...error.facts, ...more };
+export function withFacts(error: SvcError, target: RequestTarget, more: ErrorFacts = {}): SvcError {
+  const facts = { ...factsOf(target, null), ...error.facts, ...more };
   return new SvcError(error.code, error.message, { hint: error.hint, facts, cause: error.cause });
 }
 
-function factsOf(where: Where, attempts: number | null) {
+function factsOf(target: RequestTarget, attempts: number | null) {
   return {
     method: 'GET',
-    route: where.url.pathname,
-    host: where.url.host,
-    region: where.host.endpoint.region || undefined,
-    model: where.model ?? undefined,
-    company: where.companyId ?? undefined,
+    route: target.url.pathname,
+    host: target.url.host,
+    region: target.host.endpoint.region || undefined,
+    model: target.model ?? undefined,
+    company: target.companyId ?? undefined,
     attempts: attempts ?? undefined,
   };
 }
 
-function outcomeFacts(outcome: Outcome, where: Where, scrub: Scrub) {
+function outcomeFacts(outcome: Outcome, target: RequestTarget, scrub: Scrub) {
   if (outcome.kind === 'failure') return { status: undefined, error: scrub(outcome.detail) };
   const quoted =
     outcome.status === 200 ? undefined : quote(Buffer.from(outcome.body).toString('utf8'), scrub);
-  const target = targetOf(outcome.headers.location, where.url);
+  const redirect = redirectHost(outcome.headers.location, target.url);
   return {
     status: outcome.status,
     request_id: requestIdOf(outcome.body, scrub),
-    target: target === null ? undefined : scrub(target),
+    target: redirect === null ? undefined : scrub(redirect),
     answer: quoted,
     error: undefined,
   };
@@ -150,6 +150,6 @@ function quote(body: string, scrub: Scrub): string | undefined {
 }
 
 /** The host a redirect points at. */
-function targetOf(location: string | null, from: URL): string | null {
+function redirectHost(location: string | null, from: URL): string | null {
   return location !== null && URL.canParse(location, from.href) ? new URL(location, from).host : null;
 }

@@ -1,10 +1,27 @@
 import type { Config, Endpoint } from '../config/config.js';
-import type { Keys } from './client.js';
-import { assertAddress, type Host } from './host.js';
-import type { HostLimits } from './host-limits.js';
-import type { LimiterOptions } from './limiter.js';
+import type { ApiKeys } from '../config/keys.js';
+import { isLoopback } from '../config/values.js';
+import { SvcError } from '../errors.js';
+import type { HostLimiter, HostLimits } from './limiter.js';
 import { type Env, proxyFor } from './proxy.js';
 import type { RequestOptions } from './request.js';
+
+/** One configured endpoint at work. */
+export interface Host {
+  /** `V3`, `V3 eu` or `V4`, for people. */
+  readonly label: string;
+  readonly endpoint: Endpoint;
+  readonly key: string;
+  readonly limiter: HostLimiter;
+  /** Name and port of the proxy it is asked through. */
+  readonly proxy: string | null;
+  readonly tally: {
+    requests: number;
+    retries: number;
+    /** The server's clock minus ours at its last answer, to the second; null before one told its time. */
+    clockOffsetMs: number | null;
+  };
+}
 
 /** Every endpoint of a configuration at work. */
 export interface Hosts {
@@ -13,31 +30,39 @@ export interface Hosts {
   readonly v4: Host;
 }
 
-/**
- * Puts the endpoints to work, with the limiters of their hosts.
- */
+/** Puts the endpoints to work. Those on one host share its limiter, and of their limits the lower ones. */
 export function buildHosts(
   config: Config,
-  keys: Keys,
+  keys: ApiKeys,
   settings: RequestOptions,
   { limits, env }: { readonly limits: HostLimits; readonly env: Env },
 ): Hosts {
+  const { attempts, maxWaitMs, clock, sleep } = settings;
   const endpoints = [...config.v3.regions, config.v4];
   const build = (label: string, endpoint: Endpoint, key: string): Host => {
-    const limiter = limits.limiterOf(limitsOf(hostOf(endpoint), endpoints, settings));
+    const host = hostOf(endpoint);
+    const here = endpoints.filter((one) => hostOf(one) === host);
+    const concurrency = Math.min(...here.map((one) => one.concurrency));
+    const requestsPerSecond = Math.min(...here.map((one) => one.requestsPerSecond));
+    const pace = { host, concurrency, requestsPerSecond };
+    const limiter = limits.limiterOf({ ...pace, attempts, maxWaitMs, clock, sleep });
     const proxy = proxyFor(new URL(endpoint.baseUrl), env)?.host ?? null;
     return { label, endpoint, key, limiter, proxy, tally: { requests: 0, retries: 0, clockOffsetMs: null } };
   };
-  const { regions } = config.v3;
-  return {
-    v3: new Map(
-      regions.map((endpoint) => [
-        endpoint.region,
-        build(v3Label(config, endpoint), endpoint, keys.v3.get(endpoint.region) ?? ''),
-      ]),
-    ),
-    v4: build('V4', config.v4, keys.v4),
-  };
+  const v3 = config.v3.regions.map((endpoint): [string, Host] => {
+    const { region } = endpoint;
+    return [region, build(v3Label(config, endpoint), endpoint, keys.v3.get(region) ?? '')];
+  });
+  return { v3: new Map(v3), v4: build('V4', config.v4, keys.v4) };
+}
+
+/** Name and port. */
+export function hostOf({ baseUrl }: Endpoint): string {
+  return URL.canParse(baseUrl) ? new URL(baseUrl).host : baseUrl;
+}
+
+function v3Label({ v3 }: Config, { region }: Endpoint): string {
+  return v3.regions.length > 1 ? `V3 ${region}` : 'V3';
 }
 
 /** @throws SvcError `config` for an address the key must not be sent to */
@@ -48,25 +73,37 @@ export function assertAddresses(config: Config, env: Env): void {
   assertAddress('V4', config.v4, allowHttp, env);
 }
 
-function v3Label({ v3 }: Config, { region }: Endpoint): string {
-  return v3.regions.length > 1 ? `V3 ${region}` : 'V3';
+function assertAddress(label: string, endpoint: Endpoint, allowHttp: boolean, env: Env): void {
+  const url = URL.canParse(endpoint.baseUrl) ? new URL(endpoint.baseUrl) : null;
+  if (url === null || !/^https?:$/.test(url.protocol) || url.username !== '' || url.password !== '') {
+    throw new SvcError('config', `The base URL of ${label} is not a plain http or https address.`, {
+      hint: 'Write it like https://api.example.com, without user and password.',
+    });
+  }
+  const proxy = proxyFor(url, env);
+  if (url.protocol === 'http:' && proxy !== null) {
+    throw new SvcError('config', `The base URL of ${label} would show the key to the proxy ${proxy.host}.`, {
+      hint: 'Use https, or name the host in NO_PROXY.',
+      facts: { host: url.host },
+    });
+  }
+  if (url.protocol === 'https:' || allowHttp || isLoopback(url.hostname)) return;
+  throw new SvcError('config', `The base URL of ${label} would send the key over plain http.`, {
+    hint: 'Use https, or allow it with http.allowHttp.',
+    facts: { host: url.host },
+  });
 }
 
-/** Endpoints on one host share its limiter, and of their limits the lower ones. */
-function limitsOf(host: string, endpoints: readonly Endpoint[], settings: RequestOptions): LimiterOptions {
-  const here = endpoints.filter((endpoint) => hostOf(endpoint) === host);
-  return {
-    host,
-    concurrency: Math.min(...here.map((endpoint) => endpoint.concurrency)),
-    requestsPerSecond: Math.min(...here.map((endpoint) => endpoint.requestsPerSecond)),
-    attempts: settings.attempts,
-    maxWaitMs: settings.maxWaitMs,
-    clock: settings.clock,
-    sleep: settings.sleep,
-  };
-}
-
-/** Name and port. */
-export function hostOf(endpoint: Endpoint): string {
-  return URL.canParse(endpoint.baseUrl) ? new URL(endpoint.baseUrl).host : endpoint.baseUrl;
+/**
+ * Refuses a key that is missing or cannot be a header. Called before each request: a command that asks one
+ * generation needs no key of the other.
+ *
+ * @throws SvcError `config`
+ */
+export function assertKey({ label, endpoint, key }: Host): void {
+  if (/^[\x21-\x7e]+$/.test(key)) return;
+  const what = key === '' ? 'is missing' : 'holds blanks or other characters that no key has';
+  throw new SvcError('config', `The API key of ${label} ${what}.`, {
+    hint: `Set it in ${endpoint.keySource}, without line breaks.`,
+  });
 }

@@ -1,7 +1,8 @@
 import { setImmediate } from 'node:timers/promises';
+import { promisify } from 'node:util';
+import { gunzip } from 'node:zlib';
 import { type Dispatcher, errors, request } from 'undici';
 import { expectedError } from '../errors.js';
-import { BodyTooLargeError, BrokenBodyError, readBody, readExcerpt } from './body.js';
 
 /** One GET: where to, with which key. */
 export interface Call {
@@ -72,14 +73,11 @@ async function send(call: Call, options: TransportOptions, signal: AbortSignal):
     signal,
   });
   const header = (name: string): string | null => [response.headers[name]].flat().at(-1) ?? null;
+  const encoding = header('content-encoding');
   const body =
     response.statusCode === 200
-      ? await readBody(response.body, {
-          maxBytes: options.maxBodyBytes,
-          contentLength: header('content-length'),
-          encoding: header('content-encoding'),
-        })
-      : await readExcerpt(response.body, header('content-encoding'));
+      ? await readBody(response.body, options.maxBodyBytes, header('content-length'), encoding)
+      : await readExcerpt(response.body, encoding);
   // the connection is free for another request one turn of the event loop after its answer has ended
   await setImmediate();
   return {
@@ -92,12 +90,7 @@ async function send(call: Call, options: TransportOptions, signal: AbortSignal):
 
 function failureOf(error: unknown, late: boolean): Outcome {
   if (late) return { kind: 'failure', failure: 'timeout', detail: 'deadline' };
-  if (error instanceof BodyTooLargeError) {
-    return { kind: 'failure', failure: 'body_too_large', detail: error.message };
-  }
-  if (error instanceof BrokenBodyError) {
-    return { kind: 'failure', failure: 'broken_body', detail: error.message };
-  }
+  if (error instanceof BodyError) return { kind: 'failure', failure: error.failure, detail: error.message };
   const code = networkCodeOf(error);
   if (code === null) throw error;
   return { kind: 'failure', failure: isTlsFailure(code) ? 'tls' : 'network', detail: code };
@@ -118,4 +111,89 @@ function networkCodeOf(error: unknown): string | null {
 /** Certificates that cannot be trusted stay so however often one asks. */
 function isTlsFailure(code: string): boolean {
   return /CERT|ERR_TLS|ERR_SSL|SELF_SIGNED|UNABLE_TO_(GET|VERIFY)|EPROTO/.test(code);
+}
+
+const decompress = promisify(gunzip);
+
+/** Pages decompress to megabytes; zlib's own 16 KiB would mean a hundred chunks for each. */
+const CHUNK_BYTES = 262_144;
+
+/** Bytes of an error response that are read. */
+const EXCERPT_BYTES = 16_384;
+
+/** A body over the limit, as sent or decompressed, or one that ends early or is not what its headers say. */
+class BodyError extends Error {
+  readonly failure: 'broken_body' | 'body_too_large';
+
+  constructor(failure: BodyError['failure'], detail: string) {
+    super(detail);
+    this.failure = failure;
+  }
+}
+
+type Body = Dispatcher.ResponseData['body'];
+
+/** The whole body, decoded; `maxBytes` limits it as sent, and again decompressed. */
+async function readBody(
+  body: Body,
+  maxBytes: number,
+  contentLength: string | null,
+  encoding: string | null,
+): Promise<Uint8Array> {
+  const announced = contentLength === null ? null : Number(contentLength);
+  if (announced !== null && announced > maxBytes) {
+    abandon(body);
+    throw new BodyError('body_too_large', `${announced} bytes announced`);
+  }
+  const sent = await collect(body, maxBytes);
+  if (announced !== null && sent.length !== announced) {
+    throw new BodyError('broken_body', `${sent.length} of ${announced} bytes arrived`);
+  }
+  return decode(sent, encoding, maxBytes);
+}
+
+/** The beginning of an error's body, or nothing where that cannot be read: the status says enough. */
+async function readExcerpt(body: Body, encoding: string | null): Promise<Uint8Array> {
+  try {
+    return await decode(await collect(body, EXCERPT_BYTES), encoding, EXCERPT_BYTES);
+  } catch {
+    return new Uint8Array();
+  }
+}
+
+async function collect(body: Body, maxBytes: number): Promise<Buffer> {
+  const chunks: Buffer[] = [];
+  let length = 0;
+  for await (const chunk of body) {
+    const bytes: Buffer = chunk;
+    length += bytes.length;
+    if (length > maxBytes) {
+      abandon(body);
+      throw new BodyError('body_too_large', `more than ${maxBytes} bytes`);
+    }
+    chunks.push(bytes);
+  }
+  return chunks.length === 1 && chunks[0] !== undefined ? chunks[0] : Buffer.concat(chunks, length);
+}
+
+async function decode(sent: Buffer, encoding: string | null, maxBytes: number): Promise<Uint8Array> {
+  const name = encoding?.trim().toLowerCase() ?? '';
+  if (name === '' || name === 'identity') return sent;
+  if (name !== 'gzip' && name !== 'x-gzip') {
+    throw new BodyError('broken_body', 'a content-encoding nobody asked for');
+  }
+  try {
+    return await decompress(sent, { maxOutputLength: maxBytes, chunkSize: CHUNK_BYTES });
+  } catch (error) {
+    const tooLarge = error instanceof Error && 'code' in error && error.code === 'ERR_BUFFER_TOO_LARGE';
+    throw tooLarge
+      ? new BodyError('body_too_large', `more than ${maxBytes} bytes decompressed`)
+      : new BodyError('broken_body', 'the gzip data is cut off or damaged');
+  }
+}
+
+function abandon(body: Body): void {
+  // an error of a body nobody reads any more must not surface elsewhere
+  body.on('error', () => {});
+  body.destroy();
 }

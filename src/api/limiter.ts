@@ -48,7 +48,7 @@ interface Turn {
   readonly place: number;
 }
 
-/** Everything one host is spared: at most so many requests at once and per second, none before it said. */
+/** Limits requests to one host: concurrency, requests per second, and any Retry-After the host sent. */
 export class HostLimiter {
   readonly #options: LimiterOptions;
   readonly #slots: LimitFunction;
@@ -153,7 +153,7 @@ export class HostLimiter {
       if (waitMs <= 0) {
         return { startedAt: now, place: this.#start(now) };
       }
-      this.#assertBearable(this.#notBefore - now);
+      this.#assertNotTooLong(this.#notBefore - now);
       await sleep(waitMs, signal);
     }
   }
@@ -175,9 +175,47 @@ export class HostLimiter {
     return place;
   }
 
-  #assertBearable(waitMs: number): void {
+  #assertNotTooLong(waitMs: number): void {
     if (waitMs <= this.#options.maxWaitMs) return;
     throw waitTooLong(this.#options, waitMs);
+  }
+}
+
+/** A wait that a host asked for, times in ms since 1970. */
+export interface HostWait {
+  readonly host: string;
+  readonly askedAtMs: number;
+  readonly untilMs: number;
+}
+
+/** The limiters of a process: one for each host, whichever API, phase or client asks it. */
+export class HostLimits {
+  readonly #limiters = new Map<string, HostLimiter>();
+  readonly #earlier = new Map<string, HostWait>();
+  readonly #asked = new Map<string, HostWait>();
+
+  /** The host's limiter, made with these options where there is none yet. */
+  limiterOf(options: Omit<LimiterOptions, 'onHold'>): HostLimiter {
+    const { host, clock } = options;
+    const known = this.#limiters.get(host);
+    if (known !== undefined) return known;
+    const onHold = (untilMs: number): void =>
+      void this.#asked.set(host, { host, askedAtMs: clock.now(), untilMs });
+    const limiter = new HostLimiter({ ...options, onHold });
+    const wait = this.#earlier.get(host);
+    if (wait !== undefined) limiter.hold(wait.untilMs - clock.now());
+    this.#limiters.set(host, limiter);
+    return limiter;
+  }
+
+  /** Holds hosts back that asked an earlier process to wait. Call before their limiters are made. */
+  resume(waits: readonly HostWait[]): void {
+    for (const wait of waits) this.#earlier.set(wait.host, wait);
+  }
+
+  /** The waits that hosts asked for, the last of each. */
+  waits(): readonly HostWait[] {
+    return [...this.#asked.values()];
   }
 }
 

@@ -32,7 +32,7 @@ const REFUSALS: readonly unknown[] = [400, 405, 422, 501];
 /**
  * Makes the function that asks narrowly. It throws what a request throws, `http_status` 404 among it.
  */
-export function prepareFetchNarrow(api: Pick<Api, 'fetchWorded'>, config: Config): FetchNarrow {
+export function prepareFetchNarrow(api: Pick<Api, 'fetchRawList'>, config: Config): FetchNarrow {
   return async (request) => {
     const records: ParsedRecord[] = [];
     let cursor: string | null = null;
@@ -52,7 +52,7 @@ export function prepareFetchNarrow(api: Pick<Api, 'fetchWorded'>, config: Config
 }
 
 async function fetchOrRefused(
-  api: Pick<Api, 'fetchWorded'>,
+  api: Pick<Api, 'fetchRawList'>,
   config: Config,
   request: NarrowRequest,
   cursor: string | null,
@@ -64,7 +64,7 @@ async function fetchOrRefused(
   for (const asksDeleted of deletedChoices(config, generation)) {
     const parameters = wordsOf(config.fieldPrefix, request, cursor, asksDeleted);
     try {
-      return await api.fetchWorded({ stream, pair, parameters });
+      return await api.fetchRawList({ stream, pair, parameters });
     } catch (error) {
       const isRefused = error instanceof SvcError && error.code === 'http_status';
       if (!isRefused || !REFUSALS.includes(error.facts['status'])) throw error;

@@ -1,11 +1,11 @@
 import { z } from 'zod';
-import type { ListPage } from '../domain.js';
+import type { ListPage, ParsedRecord } from '../domain.js';
 import { SvcError } from '../errors.js';
 import { assertUtf8, JsonScanner, JsonSyntaxError, OPEN_ARRAY, OPEN_OBJECT } from '../json/json-scanner.js';
 import { KeyTable, Members } from '../json/members.js';
+import { recordsOf } from '../json/record-columns.js';
 import { RecordReader } from './record.js';
-import { buildRecordLayout, type ListSpec } from './record-layout.js';
-import { parseInt64 } from './svc-ids.js';
+import { buildRecordLayout, type ListSpec, type PageSpec } from './record-layout.js';
 
 /** V3: data, next and total_count at the top. V4: inside `data`, with request_id at the top. */
 const ENVELOPE = new KeyTable(['next', 'total_count', 'request_id', 'error', 'errors', 'data']);
@@ -92,7 +92,7 @@ function readEnvelope(
   const envelope = generation === 'v3' ? outer : inner;
   return {
     ...records.take(),
-    totalCount: readCount(body, envelope, TOTAL_COUNT),
+    totalCount: readCount(envelope, TOTAL_COUNT),
     ...readSmallFields(body, envelope, outer),
   };
 }
@@ -164,13 +164,66 @@ function jsonOf(body: Uint8Array, members: Members, slot: number): unknown {
 }
 
 /** A count is evidence, never needed: whatever is no plain count is none. */
-export function readCount(body: Uint8Array, envelope: Members, slot: number): number | null {
-  if (envelope.isAbsent(slot)) return null;
-  const count = parseInt64(body, envelope.start(slot), envelope.end(slot));
+export function readCount(envelope: Members, slot: number): number | null {
+  const count = envelope.integer(slot);
   if (count === null || count < 0n || count > BigInt(Number.MAX_SAFE_INTEGER)) return null;
   return Number(count);
 }
 
 function badPage(what: string): SvcError {
   return new SvcError('bad_response', `The answer is not a page: ${what}.`);
+}
+
+/** Children of one record that may be unusable, divided by ten. */
+const MOST_CHILDREN = 5000;
+
+/**
+ * The record of a single-record answer, whose shape the specification does not state: the outermost object
+ * that has an id, inside up to two levels of `data`, alone or as the only item of a list.
+ *
+ * @throws SvcError `bad_response`
+ */
+export function parseSingleRecord(body: Uint8Array, spec: PageSpec, svcId: bigint): ParsedRecord {
+  return guardJson(body, () => {
+    const scanner = new JsonScanner(body);
+    const start = scanner.skipSpace(0);
+    scanner.expectEnd(scanner.skipValue(start));
+    const reader = new RecordReader(scanner, buildRecordLayout(spec), spec.companyId, MOST_CHILDREN);
+    reader.readItem(findRecord(scanner, start, `${spec.fieldPrefix}id`), 0);
+    const { columns, rejected } = reader.take();
+    const [record] = recordsOf(columns);
+    if (record === undefined) throw badRecord(`it is not a usable record (${rejected[0]?.reason})`);
+    if (record.svcId !== svcId) throw badRecord(`it is record ${record.svcId} instead of ${svcId}`);
+    return record;
+  });
+}
+
+function findRecord(scanner: JsonScanner, start: number, idField: string): number {
+  const { bytes } = scanner;
+  const table = new KeyTable([idField, 'data', 'error', 'errors']);
+  let at = start;
+  for (let depth = 0; depth < 3; depth++) {
+    if (bytes[at] === OPEN_ARRAY) at = onlyItem(scanner, at);
+    if (bytes[at] !== OPEN_OBJECT) break;
+    const members = new Members(table, scanner);
+    members.read(at, table.names.length, null);
+    // an object with an id is the record, and `error` is one of its fields
+    if (!members.isAbsent(0)) return at;
+    assertNoError(bytes, members, [2, 3]);
+    if (members.isAbsent(1)) break;
+    at = members.start(1);
+  }
+  throw badRecord('it holds no object with an id');
+}
+
+function onlyItem(scanner: JsonScanner, at: number): number {
+  const item = scanner.enter(at);
+  if (!scanner.more) throw badRecord('it is an empty list');
+  scanner.nextItem(scanner.skipValue(item));
+  if (scanner.more) throw badRecord('it is a list of several records');
+  return item;
+}
+
+function badRecord(what: string): SvcError {
+  return new SvcError('bad_response', `The answer is not the record asked for: ${what}.`);
 }

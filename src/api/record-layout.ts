@@ -1,5 +1,5 @@
 import { KeyTable } from '../json/members.js';
-import { type FactField, factFields } from './facts.js';
+import { type FactField, factFields } from './field-digests.js';
 
 /** What the pages of a model's lists look like. */
 export interface ListSpec {

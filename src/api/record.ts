@@ -4,10 +4,9 @@ import { type JsonScanner, OPEN_OBJECT, QUOTE } from '../json/json-scanner.js';
 import { Members } from '../json/members.js';
 import { ColumnWriter, FROM_PLATFORM, IS_DELETED } from '../json/record-columns.js';
 import { ChildReader } from './children.js';
-import { FactReader } from './fact-reader.js';
+import { FactReader } from './field-digests.js';
 import { parseIsoDate } from './iso-date.js';
 import type { RecordLayout } from './record-layout.js';
-import { isPlatformKey, parseInt64 } from './svc-ids.js';
 
 /** More rejected objects than this many times the records asked for are an error: they are kept in memory. */
 const MOST_REJECTED = 10;
@@ -76,8 +75,8 @@ export class RecordReader {
 
   #takeRecord(start: number, end: number, position: number): void {
     const { id, companyId: company } = this.#layout;
-    const svcId = this.#integer(id);
-    const companyId = this.#integer(company);
+    const svcId = this.#members.integer(id);
+    const companyId = this.#members.integer(company);
     if (svcId === null) this.#reject(position, this.#missing(id, 'svc_id'), start, end);
     else if (companyId === null) this.#reject(position, this.#missing(company, 'company_id'), start, end);
     else if (companyId !== (this.#companyId ?? companyId))
@@ -109,19 +108,13 @@ export class RecordReader {
   /** Writes the member's text if it can be a join key. */
   #writeKey(slot: number): void {
     const { texts } = this.#columns;
-    const isKey = isPlatformKey(this.#scanner, this.#members, slot);
+    const isKey = this.#members.isKey(slot);
     if (isKey && this.#members.isEscaped(slot)) texts.text(this.#members.text(slot));
     else if (isKey) {
       const quote = this.#members.kind(slot) === QUOTE ? 1 : 0;
       texts.copy(this.#scanner.bytes, this.#members.start(slot) + quote, this.#members.end(slot) - quote);
     }
     this.#columns.endText();
-  }
-
-  #integer(slot: number): bigint | null {
-    const members = this.#members;
-    if (members.isAbsent(slot)) return null;
-    return parseInt64(this.#scanner.bytes, members.start(slot), members.end(slot));
   }
 
   #missing(slot: number, name: 'svc_id' | 'company_id'): RejectReason {

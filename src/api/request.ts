@@ -1,7 +1,7 @@
 import type { OnProgress } from '../domain.js';
 import { type ErrorCode, SvcError } from '../errors.js';
-import { buildBadAnswer, buildFailure, type Where, withFacts } from './failures.js';
-import { assertKey, type Host } from './host.js';
+import { buildBadAnswer, buildFailure, type RequestTarget, withFacts } from './failures.js';
+import { assertKey, type Host } from './hosts.js';
 import { fetchOnce, type Outcome, type TransportOptions } from './http.js';
 import { waitTooLong } from './limiter.js';
 import { backoffMs, classify, parseHttpDate, parseRetryAfter } from './retry.js';
@@ -32,28 +32,32 @@ type Parse<T> = (body: Uint8Array, servedMs: number | null) => T;
  *
  * @throws SvcError of the last attempt, `wait_too_long`; the signal's reason
  */
-export async function requestParsed<T>(where: Where, parse: Parse<T>, options: RequestOptions): Promise<T> {
-  assertKey(where.host);
+export async function requestParsed<T>(
+  target: RequestTarget,
+  parse: Parse<T>,
+  options: RequestOptions,
+): Promise<T> {
+  assertKey(target.host);
   for (let attempt = 1; ; attempt++) {
-    const judged = await attemptOnce(where, parse, attempt, options);
+    const judged = await attemptOnce(target, parse, attempt, options);
     if (judged.kind === 'value') return judged.value;
-    const heldMs = holdBack(where, judged.outcome, options);
+    const heldMs = holdBack(target, judged.outcome, options);
     if (!judged.again || attempt >= options.attempts) throw judged.error;
-    if (!where.host.limiter.takeRetry())
-      throw withFacts(judged.error, where, { retries: 'shared budget spent' });
-    where.host.tally.retries++;
-    if (heldMs === null) await backOff(where, judged, attempt, options);
+    if (!target.host.limiter.takeRetry())
+      throw withFacts(judged.error, target, { retries: 'shared budget spent' });
+    target.host.tally.retries++;
+    if (heldMs === null) await backOff(target, judged, attempt, options);
   }
 }
 
 async function attemptOnce<T>(
-  where: Where,
+  target: RequestTarget,
   parse: Parse<T>,
   attempt: number,
   options: RequestOptions,
 ): Promise<Judged<T>> {
-  const { host } = where;
-  const call = { url: where.url, key: host.key };
+  const { host } = target;
+  const call = { url: target.url, key: host.key };
   const { outcome, startedAt } = await host.limiter
     .run(async (startedAt) => {
       host.tally.requests++;
@@ -63,10 +67,10 @@ async function attemptOnce<T>(
     }, options.transport.signal)
     .catch((error: unknown) => {
       // the reason of an interrupt stays itself
-      throw error instanceof SvcError && error.code === 'wait_too_long' ? withFacts(error, where) : error;
+      throw error instanceof SvcError && error.code === 'wait_too_long' ? withFacts(error, target) : error;
     });
   const judged = judge(
-    where,
+    target,
     outcome,
     (body) => parse(body, servedMsOf(outcome, options.clock)),
     attempt,
@@ -82,14 +86,14 @@ function isDefinite(outcome: Outcome): boolean {
 }
 
 function judge<T>(
-  where: Where,
+  target: RequestTarget,
   outcome: Outcome,
   parse: (body: Uint8Array) => T,
   attempt: number,
   scrub: Scrub,
 ): Judged<T> {
   const verdict = classify(outcome);
-  const fail = (code: ErrorCode): SvcError => buildFailure(code, outcome, where, attempt, scrub);
+  const fail = (code: ErrorCode): SvcError => buildFailure(code, outcome, target, attempt, scrub);
   if (verdict.kind !== 'parse') {
     return { kind: 'failed', outcome, again: verdict.kind === 'retry', error: fail(verdict.code) };
   }
@@ -101,7 +105,7 @@ function judge<T>(
       kind: 'failed',
       outcome,
       again: true,
-      error: buildBadAnswer(error, outcome, where, attempt, scrub),
+      error: buildBadAnswer(error, outcome, target, attempt, scrub),
     };
   }
 }
@@ -123,33 +127,33 @@ function servedMsOf(outcome: Outcome, clock: Clock): number | null {
  *
  * @throws SvcError `wait_too_long`
  */
-function holdBack(where: Where, outcome: Outcome, options: RequestOptions): number | null {
+function holdBack(target: RequestTarget, outcome: Outcome, options: RequestOptions): number | null {
   if (outcome.kind !== 'answer' || classify(outcome).kind !== 'retry') return null;
   const now = options.clock.now();
   const { date, retryAfter } = outcome.headers;
   const askedMs = parseRetryAfter(retryAfter, (date === null ? null : parseHttpDate(date, now)) ?? now);
   if (askedMs === null || askedMs === 0) return null;
-  const { host } = where;
+  const { host } = target;
   const isNews = host.limiter.hold(askedMs);
   if (askedMs > options.maxWaitMs) {
-    throw withFacts(waitTooLong({ host: where.url.host, ...options }, askedMs), where);
+    throw withFacts(waitTooLong({ host: target.url.host, ...options }, askedMs), target);
   }
   if (isNews) {
     const reason = `${host.label} answered ${outcome.status} and asked for it`;
-    options.onProgress({ kind: 'wait', host: where.url.host, waitMs: askedMs, reason });
+    options.onProgress({ kind: 'wait', host: target.url.host, waitMs: askedMs, reason });
   }
   return askedMs;
 }
 
 async function backOff(
-  where: Where,
+  target: RequestTarget,
   judged: { readonly outcome: Outcome; readonly error: SvcError },
   attempt: number,
   options: RequestOptions,
 ): Promise<void> {
   const waitMs = backoffMs(attempt, options.random);
-  const reason = `${describe(where.host.label, judged)}; attempt ${attempt + 1} of ${options.attempts} follows`;
-  options.onProgress({ kind: 'wait', host: where.url.host, waitMs, reason });
+  const reason = `${describe(target.host.label, judged)}; attempt ${attempt + 1} of ${options.attempts} follows`;
+  options.onProgress({ kind: 'wait', host: target.url.host, waitMs, reason });
   await options.sleep(waitMs, options.transport.signal);
 }
 

@@ -1,4 +1,4 @@
-import type { CompanyListing } from '../api/v4-companies.js';
+import type { CompanyListing } from '../api/companies.js';
 import type { ListPage } from '../domain.js';
 import { SvcError } from '../errors.js';
 import type { Followed, ListRequest, PageSupply } from '../export/source.js';

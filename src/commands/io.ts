@@ -1,5 +1,5 @@
 import type { Writable } from 'node:stream';
-import type { HostLimits } from '../api/host-limits.js';
+import type { HostLimits } from '../api/limiter.js';
 import type { OnProgress } from '../domain.js';
 
 /** What a command may use of the process it runs in; `cli.ts` makes it, tests make their own. */

@@ -1,5 +1,5 @@
 import { type Api, createApi } from '../api/client.js';
-import type { HostWait } from '../api/host-limits.js';
+import type { HostWait } from '../api/limiter.js';
 import { type ApiKeys, listSecrets, loadKeys } from '../config/api-keys.js';
 import type { Config } from '../config/config.js';
 import { SvcError } from '../errors.js';

@@ -1,7 +1,8 @@
-import type { Api, ListRequest } from '../api/client.js';
+import type { Api } from '../api/client.js';
+import type { ListRequest } from '../api/queries.js';
 import type { ListPage } from '../domain.js';
 
-export type { ListRequest } from '../api/client.js';
+export type { ListRequest } from '../api/queries.js';
 
 /** What is asked for pages. It retries by itself; what it throws is final. */
 export type PageSource = Pick<Api, 'fetchPage' | 'fetchV4Companies'>;

@@ -4,7 +4,7 @@ import type { Config } from '../config/config.js';
 import type { ModelPair, ParsedRecord } from '../domain.js';
 
 /** What single records are read with. */
-export type RecordApi = Pick<Api, 'fetchRecord' | 'fetchWorded'>;
+export type RecordApi = Pick<Api, 'fetchRecord' | 'fetchRawList'>;
 
 /** Reads single records of configured models. Throws what requests throw, `http_status` 404 among it. */
 export interface RecordSource {

@@ -1,4 +1,5 @@
-import { type JsonScanner, LETTER_N, QUOTE } from './json-scanner.js';
+import { MAX_INT64, MIN_INT64 } from '../domain.js';
+import { type JsonScanner, LETTER_N, MINUS, QUOTE } from './json-scanner.js';
 
 /** Walks the value at `at` of the member `slot` and tells where it ends. */
 type ReadValue = (slot: number, at: number) => number;
@@ -83,6 +84,28 @@ export class Members {
     return this.end(slot) - this.start(slot) === 2 && this.kind(slot) === QUOTE;
   }
 
+  /** The value of an integer literal within signed 64 bits, exact; null for every other value. */
+  integer(slot: number): bigint | null {
+    return this.isAbsent(slot) ? null : parseInt64(this.#scanner.bytes, this.start(slot), this.end(slot));
+  }
+
+  /** Whether the member can be a join key: a non-empty string of valid Unicode, or an integer literal. */
+  isKey(slot: number): boolean {
+    const kind = this.kind(slot);
+    if (kind === 0) return false;
+    if (kind !== QUOTE) return isIntegerLiteral(this.#scanner.bytes, this.start(slot), this.end(slot));
+    if (this.isEmptyText(slot)) return false;
+    // only an escape can bring a lone surrogate into valid UTF-8
+    return !this.isEscaped(slot) || !/\p{Surrogate}/u.test(this.text(slot));
+  }
+
+  /** The join key of a member, an integer's digits as written; null where it can be none. */
+  key(slot: number): string | null {
+    if (!this.isKey(slot)) return null;
+    if (this.kind(slot) === QUOTE) return this.text(slot);
+    return this.#scanner.ascii(this.start(slot), this.end(slot));
+  }
+
   /** The value of a string member. */
   text(slot: number): string {
     return this.#scanner.text(this.start(slot) + 1, this.end(slot) - 1, this.isEscaped(slot));
@@ -154,4 +177,46 @@ function sameBytes(name: Uint8Array, bytes: Uint8Array, start: number, end: numb
   if (name.length !== end - start) return false;
   for (let i = 0; i < name.length; i++) if (name[i] !== bytes[start + i]) return false;
   return true;
+}
+
+const ZERO = 0x30;
+/** Every integer of so many digits is exact as a JavaScript number. */
+const EXACT_DIGITS = 15;
+
+function parseInt64(bytes: Uint8Array, start: number, end: number): bigint | null {
+  if (!isIntegerLiteral(bytes, start, end)) return null;
+  const first = bytes[start] === MINUS ? start + 1 : start;
+  if (end - first > EXACT_DIGITS) return parseLong(bytes, start, end);
+  let value = 0;
+  for (let i = first; i < end; i++) value = value * 10 + (bytes[i] ?? 0) - ZERO;
+  return BigInt(first === start ? value : -value);
+}
+
+/** A non-negative integer literal of at most 15 digits as a number, or -1. */
+export function parseSmallId(bytes: Uint8Array, start: number, end: number): number {
+  if (end - start > EXACT_DIGITS) return -1;
+  let value = 0;
+  for (let i = start; i < end; i++) {
+    const digit = (bytes[i] ?? 0) - ZERO;
+    if (digit < 0 || digit > 9) return -1;
+    value = value * 10 + digit;
+  }
+  return value;
+}
+
+function parseLong(bytes: Uint8Array, start: number, end: number): bigint | null {
+  // leading zeros are no JSON, so more characters are more than 64 bits
+  if (end - start > 20) return null;
+  const value = BigInt(Buffer.from(bytes.subarray(start, end)).toString('latin1'));
+  return value < MIN_INT64 || value > MAX_INT64 ? null : value;
+}
+
+/** True where the walked JSON value is an integer without fraction and exponent. */
+function isIntegerLiteral(bytes: Uint8Array, start: number, end: number): boolean {
+  const first = bytes[start] === MINUS ? start + 1 : start;
+  for (let i = first; i < end; i++) {
+    const digit = (bytes[i] ?? 0) - ZERO;
+    if (digit < 0 || digit > 9) return false;
+  }
+  return first < end;
 }

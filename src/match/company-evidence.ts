@@ -1,4 +1,4 @@
-import { compareFacts, splitFacts } from '../api/facts.js';
+import { compareFacts, splitFacts } from '../api/field-digests.js';
 import type { Db } from '../store/open.js';
 import { type Bucket, FactIndex } from './fact-index.js';
 import { type KeyedRecord, walkKeyed } from './keyed.js';

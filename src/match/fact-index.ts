@@ -1,4 +1,4 @@
-import { compareFacts, splitFacts } from '../api/facts.js';
+import { compareFacts, splitFacts } from '../api/field-digests.js';
 
 /** A record as far as it is compared with others of its key. */
 export interface FactHolder {

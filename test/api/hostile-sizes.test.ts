@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
-import { parseCompanyPage } from '../../src/api/company-page.js';
+import { parseCompanyPage } from '../../src/api/companies.js';
 import { SvcError } from '../../src/errors.js';
 import { PAGE_SIZE, parse } from './support/pages.js';
 

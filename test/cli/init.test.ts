@@ -2,7 +2,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { PassThrough } from 'node:stream';
 import { describe, expect, it } from 'vitest';
-import { HostLimits } from '../../src/api/host-limits.js';
+import { HostLimits } from '../../src/api/limiter.js';
 import { runInit } from '../../src/commands/init.js';
 import type { Io } from '../../src/commands/io.js';
 import { renderStarter, STARTER_DEFAULTS } from '../../src/commands/starter-config.js';

@@ -1,5 +1,5 @@
 import { Buffer } from 'node:buffer';
-import type { CompanyListing } from '../../src/api/v4-companies.js';
+import type { CompanyListing } from '../../src/api/companies.js';
 import type { ListPage, ParsedRecord, RejectedObject } from '../../src/domain.js';
 import { SvcError } from '../../src/errors.js';
 import type { ListRequest, PageSource } from '../../src/export/source.js';

@@ -3,7 +3,7 @@ import { existsSync, mkdirSync } from 'node:fs';
 import { Writable } from 'node:stream';
 import { Worker } from 'node:worker_threads';
 import { describe, expect, it, vi } from 'vitest';
-import { HostLimits } from '../../src/api/host-limits.js';
+import { HostLimits } from '../../src/api/limiter.js';
 import type { Exporter, ExportRequest } from '../../src/commands/exporter-on.js';
 import type { Io } from '../../src/commands/io.js';
 import type { Generation, ProgressEvent } from '../../src/domain.js';

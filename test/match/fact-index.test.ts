@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { compareFacts } from '../../src/api/facts.js';
+import { compareFacts } from '../../src/api/field-digests.js';
 import { type FactHolder, FactIndex } from '../../src/match/fact-index.js';
 
 const RUNS = 3000;

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Writable } from 'node:stream';
-import { HostLimits } from '../../src/api/host-limits.js';
+import { HostLimits } from '../../src/api/limiter.js';
 import type { Io } from '../../src/commands/io.js';
 import type { Config } from '../../src/config/config.js';
 import { buildRemap } from '../../src/match/build-remap.js';

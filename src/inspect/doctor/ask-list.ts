@@ -12,14 +12,14 @@ export type AskList = (list: ListRef, limit: number, more?: readonly Parameter[]
 /** Statuses of a server that rejects a parameter. */
 const REFUSALS: readonly unknown[] = [400, 405, 422, 501];
 
-export function prepareAskList(api: Pick<Api, 'fetchWorded'>, fieldPrefix: string): AskList {
+export function prepareAskList(api: Pick<Api, 'fetchRawList'>, fieldPrefix: string): AskList {
   return async (list, limit, more = []) => {
     const { region, companyId, pair } = list;
     const generation = companyId === null ? 'v3' : 'v4';
     const stream = { generation, region, model: pair.v3, companyId } as const;
     const parameters = [...buildParameters(list, limit, fieldPrefix), ...more];
     try {
-      const page = await api.fetchWorded({ stream, pair, parameters });
+      const page = await api.fetchRawList({ stream, pair, parameters });
       return summarise(page, pair.expand, fieldPrefix);
     } catch (error) {
       if (!(error instanceof SvcError) || error.code === 'interrupted') throw error;

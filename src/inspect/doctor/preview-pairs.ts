@@ -1,4 +1,4 @@
-import { compareFacts } from '../../api/facts.js';
+import { compareFacts } from '../../api/field-digests.js';
 import {
   type CompanyEvidence,
   type CompanySide,

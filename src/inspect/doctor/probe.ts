@@ -19,7 +19,7 @@ import type {
 
 export interface ProbeOptions {
   readonly config: Config;
-  readonly api: Pick<Api, 'fetchWorded' | 'fetchV4Companies' | 'endpoints'>;
+  readonly api: Pick<Api, 'fetchRawList' | 'fetchV4Companies' | 'endpoints'>;
   /** Why a key cannot be used; by region, '' for V4. */
   readonly keyErrors: ReadonlyMap<string, SvcError>;
   readonly named: readonly NamedCompanyPair[];

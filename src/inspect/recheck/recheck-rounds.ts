@@ -117,7 +117,7 @@ export type ReadAgain = (
 export interface RoundOptions {
   readonly db: Db;
   readonly config: Config;
-  readonly api: Pick<Api, 'fetchRecord' | 'fetchWorded' | 'fetchV4Companies'>;
+  readonly api: Pick<Api, 'fetchRecord' | 'fetchRawList' | 'fetchV4Companies'>;
   readonly saver: Saver;
   readonly readAgain: ReadAgain;
   readonly onProgress: OnProgress;

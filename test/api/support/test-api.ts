@@ -1,5 +1,6 @@
 import type { Dispatcher } from 'undici';
-import { type Api, createApi, type ListRequest } from '../../../src/api/client.js';
+import { type Api, createApi } from '../../../src/api/client.js';
+import type { ListRequest } from '../../../src/api/queries.js';
 import type { Config, Endpoint } from '../../../src/config/config.js';
 import type { ModelPair, ProgressEvent } from '../../../src/domain.js';
 import { SvcError } from '../../../src/errors.js';

@@ -148,9 +148,9 @@ describe('recheck', () => {
     const { api } = scene;
     const ignoring = {
       ...api,
-      fetchWorded: (request: Parameters<typeof api.fetchWorded>[0]) => {
+      fetchRawList: (request: Parameters<typeof api.fetchRawList>[0]) => {
         const parameters = request.parameters.filter(([name]) => !name.includes('['));
-        return api.fetchWorded({ ...request, parameters });
+        return api.fetchRawList({ ...request, parameters });
       },
     };
     const result = await scene.recheck({ api: ignoring });
@@ -163,7 +163,7 @@ describe('recheck', () => {
     scene = await newScene(0.96);
     const open = openFindings(scene);
     scene.load(1);
-    const blind = { ...scene.api, fetchWorded: async () => EMPTY };
+    const blind = { ...scene.api, fetchRawList: async () => EMPTY };
     await scene.recheck({ api: blind });
     expect(differences(scene, open)).toEqual([]);
   });
@@ -179,11 +179,11 @@ describe('recheck', () => {
       .get();
     const hiding = {
       ...api,
-      fetchWorded: async (request: Parameters<typeof api.fetchWorded>[0]) => {
+      fetchRawList: async (request: Parameters<typeof api.fetchRawList>[0]) => {
         const isGone =
           request.pair.v3 === 'payments/tax_rates' &&
           request.parameters.some(([, value]) => value === String(gone));
-        return isGone ? EMPTY : api.fetchWorded(request);
+        return isGone ? EMPTY : api.fetchRawList(request);
       },
     };
     const result = await scene.recheck({ api: hiding });
@@ -202,7 +202,7 @@ describe('recheck', () => {
     const down = async () => {
       throw new SvcError('network', 'V3 is down.');
     };
-    const result = await scene.recheck({ api: { ...scene.api, fetchWorded: down, fetchRecord: down } });
+    const result = await scene.recheck({ api: { ...scene.api, fetchRawList: down, fetchRecord: down } });
     expect(judgeRecheck(result)).toBe(4);
     expect(result.rounds[0]?.failed).toBeGreaterThan(50);
     expect(renderRecheck(result, 200)).toContain('run the same command again. First: V3 is down.\n');
@@ -213,7 +213,7 @@ describe('recheck', () => {
     const refused = async () => {
       throw new SvcError('auth', 'V3 refused the API key (401).');
     };
-    await expect(scene.recheck({ api: { ...scene.api, fetchWorded: refused } })).rejects.toMatchObject({
+    await expect(scene.recheck({ api: { ...scene.api, fetchRawList: refused } })).rejects.toMatchObject({
       code: 'auth',
     });
   });

@@ -33,7 +33,7 @@ export interface Scene {
 
 export interface RecheckAsked {
   readonly times?: number;
-  readonly api?: Pick<Api, 'fetchRecord' | 'fetchWorded' | 'fetchV4Companies'>;
+  readonly api?: Pick<Api, 'fetchRecord' | 'fetchRawList' | 'fetchV4Companies'>;
   readonly sleep?: (ms: number) => Promise<void>;
 }
 

@@ -69,8 +69,8 @@ function apiOf({ v3, v4, record }: Answers) {
     if (answer === undefined) throw new Error('This was not to be asked.');
     return answer instanceof SvcError ? Promise.reject(answer) : Promise.resolve(answer);
   };
-  const api: Pick<Api, 'fetchRecord' | 'fetchWorded'> = {
-    fetchWorded: ({ stream, parameters }) => {
+  const api: Pick<Api, 'fetchRecord' | 'fetchRawList'> = {
+    fetchRawList: ({ stream, parameters }) => {
       const filters = parameters.filter(([name]) => name.includes('['));
       asked.push(`${stream.generation} ${filters.map(([name, value]) => `${name}=${value}`).join(' ')}`);
       return answerOf((stream.generation === 'v3' ? v3 : v4)?.(Object.fromEntries(parameters)));

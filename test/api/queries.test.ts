@@ -1,8 +1,12 @@
 import { describe, expect, it } from 'vitest';
-import type { ListRequest } from '../../src/api/client.js';
-import { buildUrl } from '../../src/api/query.js';
-import { buildV3List } from '../../src/api/v3.js';
-import { buildV4Companies, buildV4List, buildV4Record } from '../../src/api/v4.js';
+import {
+  buildUrl,
+  buildV3List,
+  buildV4Companies,
+  buildV4List,
+  buildV4Record,
+  type ListRequest,
+} from '../../src/api/queries.js';
 import type { ModelPair } from '../../src/domain.js';
 
 const PAIR: ModelPair = {
@@ -90,7 +94,7 @@ describe('V4 lists', () => {
         ['next', 'c'],
       ],
     });
-    expect(buildV4Record('invoices', 7n, -5n, [])).toEqual({
+    expect(buildV4Record({ pair: { ...PAIR, v4: 'invoices', expand: [] }, companyId: 7n, svcId: -5n })).toEqual({
       path: ['v4', 'core', 'companies', '7', 'invoices', '-5'],
       parameters: [],
     });

@@ -1,6 +1,12 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { compareFacts, digestAmount, digestText, FactWriter, factFields } from '../../src/api/facts.js';
+import {
+  compareFacts,
+  digestAmount,
+  digestText,
+  FactWriter,
+  factFields,
+} from '../../src/api/field-digests.js';
 import { Texts } from '../../src/json/texts.js';
 import { parsePage } from './support/pages.js';
 

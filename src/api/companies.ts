@@ -1,0 +1,270 @@
+import type { Config } from '../config/config.js';
+import { SvcError } from '../errors.js';
+import { JsonScanner, OPEN_ARRAY, OPEN_OBJECT } from '../json/json-scanner.js';
+import { KeyTable, Members } from '../json/members.js';
+import { type RequestTarget, withFacts } from './failures.js';
+import type { Host } from './hosts.js';
+import { assertNoError, guardJson, readCount } from './page.js';
+import { buildUrl, buildV4Companies } from './queries.js';
+import { type RequestOptions, requestParsed } from './request.js';
+
+/** A company V4 knows, with its bytes as received. */
+export interface V4Company {
+  readonly companyId: bigint;
+  readonly raw: Uint8Array;
+}
+
+/** What one walk to the end of the V4 company list showed. */
+export interface CompanyWalk {
+  readonly pages: number;
+  /** Of its last page. */
+  readonly totalCount: number | null;
+  /** Distinct companies. */
+  readonly ids: ReadonlySet<bigint>;
+  /** Those that no earlier walk had shown. */
+  readonly added: number;
+}
+
+/** The companies of V4, each once, and how their list was read. */
+export interface CompanyListing {
+  readonly companies: readonly V4Company[];
+  /** Null where the configuration names the companies and nothing was asked. */
+  readonly reading: {
+    readonly state: 'complete' | 'short';
+    readonly walks: readonly Omit<CompanyWalk, 'ids'>[];
+    /** Companies that arrived, repeated ones included. */
+    readonly arrived: number;
+  } | null;
+}
+
+/** So many pages in a row without a new company are an error. */
+const MAX_IDLE_PAGES = 100;
+/** Walks of the V4 company list at most. */
+const MAX_WALKS = 5;
+
+/**
+ * Every company of V4. A company that any walk showed is in the listing.
+ *
+ * @throws SvcError `cursor_loop`, `no_progress`, `incomplete`, and what a request throws
+ */
+export async function fetchV4Companies(
+  config: Config,
+  host: Host,
+  settings: RequestOptions,
+): Promise<CompanyListing> {
+  if (config.v4.companies.length > 0) {
+    const named = config.v4.companies.map((companyId) => ({ companyId, raw: Buffer.from('{}') }));
+    return { companies: named, reading: null };
+  }
+  const found = new Map<bigint, V4Company>();
+  const walks: CompanyWalk[] = [];
+  let arrived = 0;
+  for (;;) {
+    const walk = await walkCompanies(config, host, settings, found);
+    walks.push(walk);
+    arrived += walk.arrived;
+    const state = judgeWalks(walks, found.size);
+    if (state === 'incomplete') throw disagreement(targetOf(host, null), walks.length);
+    if (state === 'again') continue;
+    return { companies: [...found.values()], reading: { state, walks, arrived } };
+  }
+}
+
+/** Whether the list is read: `short` is read in full, with a count that says there are more. */
+export type WalkVerdict = 'complete' | 'short' | 'again' | 'incomplete';
+
+/**
+ * What follows the last of these walks, of which there is at least one; `found` is how many companies they showed
+ * together. A count above that is a reason to walk again, and so is a list of several pages without a count, where
+ * a company may have moved over the edge of a page.
+ */
+export function judgeWalks(walks: readonly CompanyWalk[], found: number): WalkVerdict {
+  const last = walks.at(-1);
+  const before = walks.at(-2);
+  if (last === undefined) return 'again';
+  if (last.totalCount !== null && last.totalCount <= found) return 'complete';
+  if (last.totalCount === null && (last.pages === 1 || (before !== undefined && last.added === 0)))
+    return 'complete';
+  if (last.totalCount !== null && before !== undefined && isSame(last.ids, before.ids)) return 'short';
+  return walks.length < MAX_WALKS ? 'again' : 'incomplete';
+}
+
+function isSame(a: ReadonlySet<bigint>, b: ReadonlySet<bigint>): boolean {
+  return a.size === b.size && [...a].every((id) => b.has(id));
+}
+
+/** One walk to the end; what it shows is added to `found`. */
+async function walkCompanies(
+  config: Config,
+  host: Host,
+  settings: RequestOptions,
+  found: Map<bigint, V4Company>,
+): Promise<CompanyWalk & { readonly arrived: number }> {
+  const before = found.size;
+  const ids = new Set<bigint>();
+  const cursors = new Set<string>();
+  let [pages, arrived, idlePages] = [0, 0, 0];
+  let sawEmptyEnd = false;
+  for (let cursor: string | null = null; ; ) {
+    const page = await fetchCompanyPage(targetOf(host, cursor), config, settings);
+    pages += 1;
+    arrived += page.companies.length;
+    const known = ids.size;
+    for (const company of page.companies) {
+      ids.add(company.companyId);
+      found.set(company.companyId, company);
+    }
+    idlePages = ids.size > known ? 0 : idlePages + 1;
+    // an empty last page behind a cursor may be a fault: it is asked for once more
+    const isEmptyEnd = page.next === null && cursor !== null && page.companies.length === 0;
+    if (page.next === null && (!isEmptyEnd || sawEmptyEnd)) {
+      return { pages, arrived, totalCount: page.totalCount, ids, added: found.size - before };
+    }
+    sawEmptyEnd = isEmptyEnd;
+    if (page.next !== null) assertAdvances(targetOf(host, page.next), page.next, cursors, idlePages);
+    cursor = page.next ?? cursor;
+  }
+}
+
+function targetOf(host: Host, cursor: string | null): RequestTarget {
+  const url = buildUrl(host.endpoint.baseUrl, buildV4Companies(host.endpoint.pageSize, cursor));
+  return { host, url, model: null, companyId: null };
+}
+
+async function fetchCompanyPage(
+  target: RequestTarget,
+  config: Config,
+  settings: RequestOptions,
+): Promise<CompanyPage> {
+  const body = await requestParsed(target, checkCompanyPage, settings);
+  const { companyIdField } = config.v4;
+  const prefix = config.fieldPrefix;
+  const idFields = companyIdField === null ? [`${prefix}id`, `${prefix}company_id`, 'id'] : [companyIdField];
+  try {
+    return parseCompanyPage(body, idFields);
+  } catch (error) {
+    throw error instanceof SvcError ? withFacts(error, target) : error;
+  }
+}
+
+function assertAdvances(target: RequestTarget, cursor: string, seen: Set<string>, idlePages: number): void {
+  if (seen.has(cursor)) {
+    throw withFacts(
+      new SvcError('cursor_loop', 'The V4 company list repeats a cursor; it has no end.'),
+      target,
+    );
+  }
+  seen.add(cursor);
+  if (idlePages < MAX_IDLE_PAGES) return;
+  throw withFacts(
+    new SvcError('no_progress', `The V4 company list brought nothing new in ${idlePages} pages.`),
+    target,
+  );
+}
+
+function disagreement(target: RequestTarget, walks: number): SvcError {
+  const text = `${walks} walks of the V4 company list showed different companies, and fewer than its total_count.`;
+  const hint = 'Run the same command again, or name the companies in `v4.companies`.';
+  return withFacts(new SvcError('incomplete', text, { hint }), target);
+}
+
+/** One page of the V4 company list. */
+interface CompanyPage {
+  readonly companies: readonly V4Company[];
+  readonly next: string | null;
+  readonly totalCount: number | null;
+}
+
+const LIST = new KeyTable(['data', 'next', 'error', 'errors', 'total_count']);
+const DATA = 0;
+const NEXT = 1;
+const ERRORS = [2, 3];
+const TOTAL_COUNT = 4;
+/** Companies of one page, which are kept in memory. */
+const MOST_COMPANIES = 500_000;
+const LIST_HINT =
+  'The shape of the V4 company list is unknown; name the company ids in `v4.companies` instead.';
+
+/**
+ * The body, if it is a company list at all; a wrong answer is worth another attempt.
+ *
+ * @throws SvcError `bad_response`
+ */
+export function checkCompanyPage(body: Uint8Array): Uint8Array {
+  guardJson(body, () => openList(body));
+  return body;
+}
+
+/**
+ * One page of the V4 company list, whose shape the specification does not state: `{data: […], next}`, or the
+ * same inside another `data`. `idFields` are tried in order.
+ *
+ * @throws SvcError `bad_response`
+ */
+export function parseCompanyPage(body: Uint8Array, idFields: readonly string[]): CompanyPage {
+  return guardJson(body, () => {
+    const { scanner, list } = openList(body);
+    const companies = readCompanies(scanner, list.start(DATA), idFields);
+    return { companies, next: readNext(body, list), totalCount: readCount(list, TOTAL_COUNT) };
+  });
+}
+
+function openList(body: Uint8Array): { readonly scanner: JsonScanner; readonly list: Members } {
+  const scanner = new JsonScanner(body);
+  const start = scanner.skipSpace(0);
+  scanner.expectEnd(scanner.skipValue(start));
+  return { scanner, list: findList(scanner, start) };
+}
+
+function findList(scanner: JsonScanner, start: number): Members {
+  const { bytes } = scanner;
+  let at = start;
+  for (let depth = 0; depth < 2 && bytes[at] === OPEN_OBJECT; depth++) {
+    const members = new Members(LIST, scanner);
+    members.read(at, LIST.names.length, null);
+    assertNoError(bytes, members, ERRORS);
+    if (members.kind(DATA) === OPEN_ARRAY) return members;
+    if (members.isAbsent(DATA)) break;
+    at = members.start(DATA);
+  }
+  throw badList('it holds no list of companies');
+}
+
+function readNext(body: Uint8Array, list: Members): string | null {
+  if (list.isAbsent(NEXT)) throw badList('it has no `next`, so its end is unknown');
+  const bytes = body.subarray(list.start(NEXT), list.end(NEXT));
+  const next: unknown = JSON.parse(Buffer.from(bytes).toString('utf8'));
+  if (next === null || (typeof next === 'string' && next !== '')) return next;
+  throw badList('its `next` is neither a cursor nor null');
+}
+
+function readCompanies(scanner: JsonScanner, at: number, idFields: readonly string[]): readonly V4Company[] {
+  const { bytes } = scanner;
+  const fields = [...new Set(idFields)];
+  const members = new Members(new KeyTable(fields), scanner);
+  const companies: V4Company[] = [];
+  let i = scanner.enter(at);
+  while (scanner.more) {
+    if (companies.length === MOST_COMPANIES) throw badList(`a page names more than ${MOST_COMPANIES}`);
+    const start = i;
+    if (bytes[start] !== OPEN_OBJECT) throw badList('one of its companies is no object');
+    i = members.read(start, fields.length, null);
+    const companyId = firstId(members, fields.length);
+    if (companyId === null) throw badList(`a company has no integer in ${fields.join(' or ')}`);
+    companies.push({ companyId, raw: bytes.subarray(start, i) });
+    i = scanner.nextItem(i);
+  }
+  return companies;
+}
+
+function firstId(members: Members, slots: number): bigint | null {
+  for (let slot = 0; slot < slots; slot++) {
+    const id = members.integer(slot);
+    if (id !== null) return id;
+  }
+  return null;
+}
+
+function badList(what: string): SvcError {
+  return new SvcError('bad_response', `The V4 company list cannot be read: ${what}.`, { hint: LIST_HINT });
+}
