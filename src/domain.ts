@@ -134,8 +134,8 @@ export interface ParsedRecord {
   readonly latestFrom: 'platform' | 'service' | null;
   /** Platform creation date (`created_at`, else `org_created_at`), ms since 1970. */
   readonly createdMs: number | null;
-  /** Digests of the comparable fields, see `api/facts.ts`. '' where there are none. */
-  readonly facts: string;
+  /** Digests of the comparable fields, see `api/field-digests.ts`. '' where there are none. */
+  readonly fieldDigests: string;
   readonly children: readonly ParsedChild[];
   /** The record's own bytes, exactly as received. */
   readonly raw: Uint8Array;
@@ -170,7 +170,7 @@ export interface RecordColumns {
   readonly flags: Uint8Array;
   /**
    * Of each record: where its bytes begin and end in `body`, where its texts begin in `texts` and where each ends:
-   * platformId, platformUniqueId, facts, children. Neither a key nor a list of children is ever empty: '' is null.
+   * platformId, platformUniqueId, fieldDigests, children. Neither a key nor a list of children is ever empty: '' is null.
    */
   readonly places: Uint32Array;
   readonly texts: Uint8Array;

@@ -6,16 +6,15 @@
  * dates as instants to the millisecond, everything else as text.
  */
 
-import { type JsonScanner, OPEN_ARRAY, OPEN_OBJECT } from '../json/json-scanner.js';
+import { OPEN_ARRAY, OPEN_OBJECT } from '../json/json-scanner.js';
 import type { Members } from '../json/members.js';
 import type { Texts } from '../json/texts.js';
 import type { RecordLayout } from './record-layout.js';
 
-export type FactKind = 'text' | 'date' | 'amount';
-
-export interface FactField {
+/** A compared field. */
+export interface DigestField {
   readonly name: string;
-  readonly kind: FactKind;
+  readonly kind: 'text' | 'date' | 'amount';
   /** Two characters, from the name alone, so that databases of other configurations stay comparable. */
   readonly code: string;
 }
@@ -49,7 +48,7 @@ const ALPHABET = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789
 const ALPHABET_BYTES = Buffer.from(ALPHABET, 'latin1');
 const CODE_WIDTH = 2;
 const DIGEST_WIDTH = 5;
-const FACT_WIDTH = CODE_WIDTH + DIGEST_WIDTH;
+const FIELD_WIDTH = CODE_WIDTH + DIGEST_WIDTH;
 
 const SEED = { text: 0x811c9dc5, date: 0x1b873593, amount: 0x0cc9e2d5 } as const;
 const DIGIT_ZERO = 0x30;
@@ -57,9 +56,9 @@ const DIGIT_ZERO = 0x30;
 const LARGEST_EXPONENT = 1_000_000_000;
 
 /** The compared fields, sorted by code. A configured date field whose code is taken is left out. */
-export function factFields(dateFields: readonly string[]): readonly FactField[] {
-  const byCode = new Map<string, FactField>();
-  const add = (names: readonly string[], kind: FactKind): void => {
+export function digestFields(dateFields: readonly string[]): readonly DigestField[] {
+  const byCode = new Map<string, DigestField>();
+  const add = (names: readonly string[], kind: DigestField['kind']): void => {
     for (const name of names) {
       const code = codeOf(name);
       if (!byCode.has(code)) byCode.set(code, { name, kind, code });
@@ -76,28 +75,6 @@ function codeOf(name: string): string {
   const bytes = Buffer.from(name, 'utf8');
   const hash = digestText(bytes, 0, bytes.length);
   return `${ALPHABET[hash & 63]}${ALPHABET[(hash >>> 6) & 63]}`;
-}
-
-/** Writes facts behind one another, into the texts of a page. */
-export class FactWriter {
-  readonly #codes: Buffer;
-
-  constructor(fields: readonly FactField[]) {
-    this.#codes = Buffer.from(fields.map((field) => field.code).join(''), 'latin1');
-  }
-
-  /** A record's fields must be added in the order of the list given to the constructor. */
-  add(texts: Texts, field: number, digest: number): void {
-    const at = texts.extend(FACT_WIDTH);
-    const { bytes } = texts;
-    bytes[at] = this.#codes[field * CODE_WIDTH] ?? 0;
-    bytes[at + 1] = this.#codes[field * CODE_WIDTH + 1] ?? 0;
-    bytes[at + 2] = ALPHABET_BYTES[digest & 63] ?? 0;
-    bytes[at + 3] = ALPHABET_BYTES[(digest >>> 6) & 63] ?? 0;
-    bytes[at + 4] = ALPHABET_BYTES[(digest >>> 12) & 63] ?? 0;
-    bytes[at + 5] = ALPHABET_BYTES[(digest >>> 18) & 63] ?? 0;
-    bytes[at + 6] = ALPHABET_BYTES[(digest >>> 24) & 63] ?? 0;
-  }
 }
 
 export function digestText(bytes: Uint8Array, start: number, end: number): number {
@@ -175,11 +152,11 @@ function finish(hash: number): number {
   return (h ^ (h >>> 16)) >>> 2;
 }
 
-/** The fields of a digest string, each with its name's code; `fact` is the code and the value. */
-export function splitFacts(facts: string): { readonly code: string; readonly fact: string }[] {
+/** The fields of a digest string, each with its name's code; `digest` is the code and the value. */
+export function splitFieldDigests(text: string): { readonly code: string; readonly digest: string }[] {
   const fields = [];
-  for (let at = 0; at < facts.length; at += FACT_WIDTH) {
-    fields.push({ code: facts.slice(at, at + CODE_WIDTH), fact: facts.slice(at, at + FACT_WIDTH) });
+  for (let at = 0; at < text.length; at += FIELD_WIDTH) {
+    fields.push({ code: text.slice(at, at + CODE_WIDTH), digest: text.slice(at, at + FIELD_WIDTH) });
   }
   return fields;
 }
@@ -188,7 +165,7 @@ export function splitFacts(facts: string): { readonly code: string; readonly fac
  * Whether two records with the same key are the same thing by their fields: more than half of the fields
  * that both carry are equal. `incomparable` where they carry no field in common.
  */
-export function compareFacts(a: string, b: string): 'agrees' | 'differs' | 'incomparable' {
+export function compareFieldDigests(a: string, b: string): 'agrees' | 'differs' | 'incomparable' {
   let both = 0;
   let equal = 0;
   let inA = 0;
@@ -199,8 +176,8 @@ export function compareFacts(a: string, b: string): 'agrees' | 'differs' | 'inco
       both++;
       if (compareAt(a, inA + CODE_WIDTH, b, inB + CODE_WIDTH, DIGEST_WIDTH) === 0) equal++;
     }
-    if (order <= 0) inA += FACT_WIDTH;
-    if (order >= 0) inB += FACT_WIDTH;
+    if (order <= 0) inA += FIELD_WIDTH;
+    if (order >= 0) inB += FIELD_WIDTH;
   }
   if (both === 0) return 'incomparable';
   return equal * 2 > both ? 'agrees' : 'differs';
@@ -214,41 +191,44 @@ function compareAt(a: string, inA: number, b: string, inB: number, width: number
   return 0;
 }
 
-/** Writes the facts of the record whose members were read last. */
-export class FactReader {
+/** Writes the digests of the record whose members were read last. */
+export class DigestWriter {
   readonly #members: Members;
-  readonly #writer: FactWriter;
-  readonly #slots: Int32Array;
-  readonly #layout: RecordLayout;
+  readonly #uniqueId: number;
+  readonly #fields: RecordLayout['digested'];
+  readonly #codes: Buffer;
 
-  constructor(scanner: JsonScanner, layout: RecordLayout, members: Members) {
-    this.#scanner = scanner;
+  constructor(layout: RecordLayout, members: Members) {
     this.#members = members;
-    this.#layout = layout;
-    this.#slots = Int32Array.from(layout.facts, ({ slot }) => slot);
-    this.#writer = new FactWriter(layout.facts.map(({ field }) => field));
+    this.#uniqueId = layout.uniqueId;
+    this.#fields = layout.digested;
+    this.#codes = Buffer.from(layout.digested.map(({ code }) => code).join(''), 'latin1');
   }
 
   /** `instants`: per slot, its date in ms, NaN where it is none. */
   write(instants: Float64Array, texts: Texts): void {
-    const slots = this.#slots;
-    for (let index = 0; index < slots.length; index++) {
-      const slot = slots[index] ?? 0;
-      const first = this.#members.kind(slot);
-      if (first !== 0 && this.#isCarried(slot, first)) {
-        this.#writer.add(texts, index, this.#digest(index, slot, instants[slot] ?? Number.NaN));
-      }
+    const fields = this.#fields;
+    for (let index = 0; index < fields.length; index++) {
+      const field = fields[index];
+      if (field === undefined || !this.#isCarried(field.slot)) continue;
+      const at = texts.extend(FIELD_WIDTH);
+      const { bytes } = texts;
+      bytes[at] = this.#codes[index * CODE_WIDTH] ?? 0;
+      bytes[at + 1] = this.#codes[index * CODE_WIDTH + 1] ?? 0;
+      const digest = this.#digest(field.slot, field.kind, instants[field.slot] ?? Number.NaN);
+      for (let i = 0; i < DIGEST_WIDTH; i++)
+        bytes[at + CODE_WIDTH + i] = ALPHABET_BYTES[(digest >>> (6 * i)) & 63] ?? 0;
     }
   }
 
   /** Arrays and objects are not carried; nor is an empty text, which says nothing. */
-  #isCarried(slot: number, first: number): boolean {
-    if (first === OPEN_ARRAY || first === OPEN_OBJECT || this.#members.isEmptyText(slot)) return false;
-    return slot !== this.#layout.uniqueId || this.#members.isKey(slot);
+  #isCarried(slot: number): boolean {
+    const first = this.#members.kind(slot);
+    if (first === 0 || first === OPEN_ARRAY || first === OPEN_OBJECT) return false;
+    return !this.#members.isEmptyText(slot) && (slot !== this.#uniqueId || this.#members.isKey(slot));
   }
 
-  #digest(index: number, slot: number, instant: number): number {
-    const kind = this.#layout.facts[index]?.field.kind;
+  #digest(slot: number, kind: DigestField['kind'], instant: number): number {
     if (kind === 'date' && !Number.isNaN(instant)) return digestDate(instant);
     return this.#members.onScalar(slot, kind === 'amount' ? digestAmount : digestText);
   }

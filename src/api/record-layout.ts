@@ -1,5 +1,5 @@
 import { KeyTable } from '../json/members.js';
-import { type FactField, factFields } from './field-digests.js';
+import { type DigestField, digestFields } from './field-digests.js';
 
 /** What the pages of a model's lists look like. */
 export interface ListSpec {
@@ -14,12 +14,6 @@ export interface ListSpec {
 export interface PageSpec extends ListSpec {
   /** Every record must be of this company; null: of any. */
   readonly companyId: bigint | null;
-}
-
-/** A compared field and its slot. */
-export interface FactSlot {
-  readonly slot: number;
-  readonly field: FactField;
 }
 
 export interface ChildLayout {
@@ -40,7 +34,8 @@ export interface RecordLayout extends ChildLayout {
   readonly serviceDates: readonly number[];
   /** Every slot that may hold a date, each once. */
   readonly datelike: readonly number[];
-  readonly facts: readonly FactSlot[];
+  /** The compared fields with their slots. */
+  readonly digested: readonly (DigestField & { readonly slot: number })[];
   /** Slots from here on are the children's fields, in the order of `childPaths`. */
   readonly firstChild: number;
   readonly childPaths: readonly string[];
@@ -51,11 +46,11 @@ export interface RecordLayout extends ChildLayout {
 /** Lays out the members to look for; the same name gets one slot whatever parts it plays. */
 export function buildRecordLayout(spec: ListSpec): RecordLayout {
   const prefix = spec.fieldPrefix;
-  const facts = factFields(spec.dateFields);
+  const digested = digestFields(spec.dateFields);
   const identity = [`${prefix}id`, 'platform_id', 'platform_unique_id', `${prefix}deleted_at`];
   const service = [`${prefix}company_id`, `${prefix}created_at`, `${prefix}updated_at`];
   const dates = [...spec.dateFields, 'created_at', 'org_created_at'];
-  const named = [...new Set([...identity, ...service, ...dates, ...facts.map((field) => field.name)])];
+  const named = [...new Set([...identity, ...service, ...dates, ...digested.map(({ name }) => name)])];
   // a children field with another part as well keeps that part: its items could be no children
   const childPaths = [...new Set(spec.children)].filter((path) => !named.includes(path));
   const slot = (name: string): number => named.indexOf(name);
@@ -68,13 +63,13 @@ export function buildRecordLayout(spec: ListSpec): RecordLayout {
     orgCreatedAt: slot('org_created_at'),
     dates: spec.dateFields.map(slot),
     serviceDates: [slot(`${prefix}created_at`), slot(`${prefix}updated_at`)],
-    facts: facts.map((field) => ({ slot: slot(field.name), field })),
+    digested: digested.map((field) => ({ ...field, slot: slot(field.name) })),
     firstChild: named.length,
     childPaths,
     childTable: new KeyTable([...new Set(identity)]),
     child: identitySlots(identity, (name) => [...new Set(identity)].indexOf(name)),
   };
-  const ofDateKind = layout.facts.filter(({ field }) => field.kind === 'date').map((fact) => fact.slot);
+  const ofDateKind = layout.digested.filter(({ kind }) => kind === 'date').map((field) => field.slot);
   const datelike = [...layout.dates, ...layout.serviceDates, ...ofDateKind];
   return { ...layout, datelike: [...new Set(datelike)] };
 }

@@ -4,7 +4,7 @@ import { type JsonScanner, OPEN_OBJECT, QUOTE } from '../json/json-scanner.js';
 import { Members } from '../json/members.js';
 import { ColumnWriter, FROM_PLATFORM, IS_DELETED } from '../json/record-columns.js';
 import { ChildReader } from './children.js';
-import { FactReader } from './field-digests.js';
+import { DigestWriter } from './field-digests.js';
 import { parseIsoDate } from './iso-date.js';
 import type { RecordLayout } from './record-layout.js';
 
@@ -22,7 +22,7 @@ export class RecordReader {
   readonly #companyId: bigint | null;
   readonly #mostRejected: number;
   readonly #members: Members;
-  readonly #facts: FactReader;
+  readonly #digests: DigestWriter;
   readonly #children: ChildReader;
   /** Per slot: the instant of a date, NaN where it is none. */
   readonly #instants: Float64Array;
@@ -35,7 +35,7 @@ export class RecordReader {
     this.#mostRejected = limit * MOST_REJECTED;
     this.#columns = new ColumnWriter(scanner.bytes);
     this.#members = new Members(layout.table, scanner);
-    this.#facts = new FactReader(scanner, layout, this.#members);
+    this.#digests = new DigestWriter(layout, this.#members);
     this.#children = new ChildReader(scanner, layout);
     this.#instants = new Float64Array(layout.firstChild);
   }
@@ -95,7 +95,7 @@ export class RecordReader {
     if (!Number.isNaN(platformMs)) flags |= FROM_PLATFORM;
     this.#writeKey(layout.platformId);
     this.#writeKey(layout.uniqueId);
-    this.#facts.write(this.#instants, columns.texts);
+    this.#digests.write(this.#instants, columns.texts);
     columns.endText();
     this.#children.write(columns.texts, (child) => this.#keepRejected({ position, ...child }));
     columns.endText();

@@ -154,7 +154,7 @@ export class ColumnReader {
     return this.#text(at, 1) || null;
   }
 
-  facts(at: number): string {
+  fieldDigests(at: number): string {
     return this.#text(at, 2);
   }
 
@@ -219,7 +219,7 @@ export function recordsOf(columns: RecordColumns): ParsedRecord[] {
     latestMs: from.latestMs(at),
     latestFrom: from.latestFrom(at),
     createdMs: from.createdMs(at),
-    facts: from.facts(at),
+    fieldDigests: from.fieldDigests(at),
     children: childrenOf(from.children(at)),
     raw: from.raw(at),
   }));
@@ -242,7 +242,12 @@ export function columnsOf(records: readonly ParsedRecord[]): RecordColumns {
   let start = 0;
   for (const record of records) {
     writer.begin(record.svcId, record.companyId, start, start + record.raw.length);
-    const texts = [record.platformId, record.platformUniqueId, record.facts, renderChildren(record.children)];
+    const texts = [
+      record.platformId,
+      record.platformUniqueId,
+      record.fieldDigests,
+      renderChildren(record.children),
+    ];
     for (const text of texts) {
       writer.texts.text(text ?? '');
       writer.endText();

@@ -1,4 +1,4 @@
-import { compareFacts, splitFacts } from '../api/field-digests.js';
+import { compareFieldDigests, splitFieldDigests } from '../api/field-digests.js';
 import type { Db } from '../store/open.js';
 import { type Bucket, FactIndex } from './fact-index.js';
 import { type KeyedRecord, walkKeyed } from './keyed.js';
@@ -183,7 +183,7 @@ class SharedKeyCounts {
 }
 
 /** `unknown`: too many records of one key are alike to tell whether any agree. */
-type KeyVerdict = ReturnType<typeof compareFacts> | 'unknown';
+type KeyVerdict = ReturnType<typeof compareFieldDigests> | 'unknown';
 
 /** Comparisons of one key in one company pair that are made one by one. */
 const COMPARED_SINGLY = 4096;
@@ -198,7 +198,7 @@ function compareSingly(a: readonly KeyedRecord[], b: readonly KeyedRecord[]): Ke
   for (const one of a) {
     for (const other of b) {
       const isSame = one.facts === other.facts && one.facts !== '';
-      const verdict = isSame ? 'agrees' : compareFacts(one.facts, other.facts);
+      const verdict = isSame ? 'agrees' : compareFieldDigests(one.facts, other.facts);
       if (verdict === 'agrees') return verdict;
       if (verdict === 'differs') best = verdict;
     }
@@ -215,8 +215,8 @@ function compareMany(a: readonly KeyedRecord[], b: readonly KeyedRecord[]): KeyV
     if (crowds.length > 0) isCrowded = true;
   }
   if (isCrowded) return 'unknown';
-  const codes = new Set(a.flatMap(({ facts }) => splitFacts(facts).map(({ code }) => code)));
-  const isComparable = b.some(({ facts }) => splitFacts(facts).some(({ code }) => codes.has(code)));
+  const codes = new Set(a.flatMap(({ facts }) => splitFieldDigests(facts).map(({ code }) => code)));
+  const isComparable = b.some(({ facts }) => splitFieldDigests(facts).some(({ code }) => codes.has(code)));
   return isComparable ? 'differs' : 'incomparable';
 }
 

@@ -1,4 +1,4 @@
-import { compareFacts, splitFacts } from '../api/field-digests.js';
+import { compareFieldDigests, splitFieldDigests } from '../api/field-digests.js';
 
 /** A record as far as it is compared with others of its key. */
 export interface FactHolder {
@@ -45,11 +45,11 @@ export class FactIndex {
   findAgreeing(facts: string): Agreeing {
     const found = { companies: new Set<number>(), crowds: [] as Bucket[] };
     if (this.#shapes.size > MOST_SHAPES) return { ...found, crowds: [this.#holders] };
-    const fields = splitFacts(facts);
+    const fields = splitFieldDigests(facts);
     for (const { codes, buckets } of this.#shapes.values()) {
       const common = fields
         .filter(({ code }) => codes.has(code))
-        .map(({ fact }) => buckets.get(fact) ?? [])
+        .map(({ digest }) => buckets.get(digest) ?? [])
         .sort((a, b) => a.length - b.length);
       const rarest = common.slice(0, Math.ceil(common.length / 2));
       const isCrowd = rarest.reduce((sum, { length }) => sum + length, 0) > MOST_COMPARED;
@@ -64,7 +64,7 @@ export class FactIndex {
 
 function addAgreeing(found: Set<number>, bucket: Bucket, facts: string): void {
   for (const { company, facts: other } of bucket) {
-    if (!found.has(company) && compareFacts(facts, other) === 'agrees') found.add(company);
+    if (!found.has(company) && compareFieldDigests(facts, other) === 'agrees') found.add(company);
   }
 }
 
@@ -76,11 +76,11 @@ function distinct(holders: readonly FactHolder[]): FactHolder[] {
 function shapesOf(holders: readonly FactHolder[]): Map<string, Shape> {
   const shapes = new Map<string, { codes: Set<string>; buckets: Map<string, FactHolder[]> }>();
   for (const holder of holders) {
-    const fields = splitFacts(holder.facts);
+    const fields = splitFieldDigests(holder.facts);
     const codes = fields.map(({ code }) => code);
     const shape = shapes.get(codes.join('')) ?? { codes: new Set(codes), buckets: new Map() };
     shapes.set(codes.join(''), shape);
-    for (const { fact } of fields) {
+    for (const { digest: fact } of fields) {
       const bucket = shape.buckets.get(fact);
       if (bucket === undefined) shape.buckets.set(fact, [holder]);
       else bucket.push(holder);

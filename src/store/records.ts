@@ -101,7 +101,7 @@ function writeContent(values: Value[], to: number, page: ColumnReader, at: numbe
   values[to + 5] = page.latestMs(at);
   values[to + 6] = page.latestFrom(at);
   values[to + 7] = page.createdMs(at);
-  values[to + 8] = page.facts(at);
+  values[to + 8] = page.fieldDigests(at);
   values[to + 9] = page.children(at);
 }
 

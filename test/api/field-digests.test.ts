@@ -1,13 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import {
-  compareFacts,
-  digestAmount,
-  digestText,
-  FactWriter,
-  factFields,
-} from '../../src/api/field-digests.js';
-import { Texts } from '../../src/json/texts.js';
+import { compareFieldDigests, digestAmount, digestFields, digestText } from '../../src/api/field-digests.js';
 import { parsePage } from './support/pages.js';
 
 type Fields = Readonly<Record<string, unknown>>;
@@ -18,11 +11,11 @@ function factsOf(fields: Fields | string, dateFields: readonly string[] = []): s
   const spec = { generation: 'v3', fieldPrefix: 'svc_', children: [], dateFields, companyId: null } as const;
   const [record] = parsePage(Buffer.from(body), spec).records;
   if (record === undefined) throw new Error('no record');
-  return record.facts;
+  return record.fieldDigests;
 }
 
-function compare(a: Fields | string, b: Fields | string): ReturnType<typeof compareFacts> {
-  return compareFacts(factsOf(a), factsOf(b));
+function compare(a: Fields | string, b: Fields | string): ReturnType<typeof compareFieldDigests> {
+  return compareFieldDigests(factsOf(a), factsOf(b));
 }
 
 const EQUAL: readonly (readonly [string, string, string])[] = [
@@ -94,33 +87,14 @@ describe('facts of a record', () => {
     const configured = factsOf({ code: 'x', due_date: '2023-01-01' }, ['due_date', 'code']);
     expect(plain).toHaveLength(7);
     expect(configured).toHaveLength(14);
-    expect(compareFacts(plain, configured)).toBe('agrees');
+    expect(compareFieldDigests(plain, configured)).toBe('agrees');
   });
 
   it('give every standard field its own code', () => {
-    const fields = factFields([]);
+    const fields = digestFields([]);
     expect(fields).toHaveLength(24);
     expect(new Set(fields.map((field) => field.code)).size).toBe(24);
     expect(fields.map((field) => field.code)).toEqual(fields.map((field) => field.code).sort());
-  });
-});
-
-describe('writing facts', () => {
-  it.each([0, 1, 6, 7, 8, 20])('makes room where there are %d bytes', (capacity) => {
-    const fields = factFields([]).slice(0, 3);
-    const [texts, roomy] = [new Texts(capacity), new Texts(1000)];
-    for (const to of [texts, roomy]) {
-      const writer = new FactWriter(fields);
-      to.byte(0x41);
-      for (let field = 0; field < 3; field++) writer.add(to, field, 1_000_003 * field);
-    }
-    const written = Buffer.from(texts.bytes.subarray(0, texts.length)).toString('latin1');
-    expect(written).toBe(Buffer.from(roomy.bytes.subarray(0, roomy.length)).toString('latin1'));
-    expect(fields.map(({ code }, at) => written.slice(1 + at * 7).startsWith(code))).toEqual([
-      true,
-      true,
-      true,
-    ]);
   });
 });
 

@@ -161,7 +161,7 @@ function parsedRecord(record: FakeRecord): ParsedRecord {
     latestMs: updatedMs,
     latestFrom: updatedMs === null ? null : 'service',
     createdMs: null,
-    facts: '',
+    fieldDigests: '',
     children: children.map((child) => ({
       ...child,
       path: 'line_items',

@@ -16,7 +16,12 @@ describe('the columns of a page', () => {
     const reader = new ColumnReader(writer.take());
     const found = Array.from({ length: reader.columns.length }, (_, at) => ({
       ids: [reader.svcId(at), reader.companyId(at)],
-      texts: [reader.platformId(at), reader.platformUniqueId(at), reader.facts(at), reader.children(at)],
+      texts: [
+        reader.platformId(at),
+        reader.platformUniqueId(at),
+        reader.fieldDigests(at),
+        reader.children(at),
+      ],
       instants: [reader.updatedMs(at), reader.latestMs(at), reader.createdMs(at)],
       flags: [reader.deleted(at), reader.latestFrom(at)],
       raw: Buffer.from(reader.raw(at)).toString(),

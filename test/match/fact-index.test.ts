@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { compareFacts } from '../../src/api/field-digests.js';
+import { compareFieldDigests } from '../../src/api/field-digests.js';
 import { type FactHolder, FactIndex } from '../../src/match/fact-index.js';
 
 const RUNS = 3000;
@@ -20,7 +20,7 @@ const holdersOf = (fields: number, minLength: number, maxLength: number): fc.Arb
 
 function agreeingByComparison(holders: readonly FactHolder[], own: string): Set<number> {
   return new Set(
-    holders.filter((one) => compareFacts(own, one.facts) === 'agrees').map(({ company }) => company),
+    holders.filter((one) => compareFieldDigests(own, one.facts) === 'agrees').map(({ company }) => company),
   );
 }
 

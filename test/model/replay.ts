@@ -91,7 +91,7 @@ function parsed({ id, version }: ModelRecord, dates: Variant['dates']) {
     latestMs: null,
     latestFrom: null,
     createdMs: null,
-    facts: '',
+    fieldDigests: '',
     children: [],
     raw: new Uint8Array(),
   };

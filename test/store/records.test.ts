@@ -35,7 +35,7 @@ describe('a record that arrives again', () => {
     ['update time', { updatedMs: 6 }],
     ['date', { latestMs: 6, latestFrom: 'platform' }],
     ['creation date', { createdMs: 6 }],
-    ['facts', { facts: 'x' }],
+    ['field digests', { fieldDigests: 'x' }],
     ['children', { children: [child()] }],
   ])('has changed with another %s, with or without payload', (_, change) => {
     // A change of the children is a change of the bytes.
@@ -46,7 +46,7 @@ describe('a record that arrives again', () => {
   it('has not changed when it is the same', () => {
     const same = {
       children: [child(), child({ svcId: 2n })],
-      facts: 'x',
+      fieldDigests: 'x',
       latestMs: 3,
       latestFrom: 'service',
     } as const;

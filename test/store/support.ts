@@ -40,7 +40,7 @@ export function record(changes: Partial<ParsedRecord> = {}): ParsedRecord {
     latestMs: null,
     latestFrom: null,
     createdMs: null,
-    facts: '',
+    fieldDigests: '',
     children: [],
     raw: Buffer.from('{}'),
     ...changes,

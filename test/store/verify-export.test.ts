@@ -17,7 +17,7 @@ function newDatabase(): Db {
   const save = prepareSave(db, 'full');
   const child = { path: 'line_items', svcId: 9n, platformId: 'l', platformUniqueId: null, deleted: false };
   save(place, [
-    record({ svcId: 1n, facts: 'x', latestMs: 3, latestFrom: 'platform' }),
+    record({ svcId: 1n, fieldDigests: 'x', latestMs: 3, latestFrom: 'platform' }),
     record({ svcId: 2n }),
   ]);
   save(place, [

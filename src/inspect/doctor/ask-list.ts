@@ -66,12 +66,12 @@ function summarise(page: ParsedPage, expand: readonly string[], fieldPrefix: str
 }
 
 function sampleOf(record: ParsedRecord, body: Body, fieldPrefix: string): SampledRecord {
-  const { svcId, companyId, platformId, deleted, facts } = record;
+  const { svcId, companyId, platformId, deleted, fieldDigests } = record;
   const created = Date.parse(String(body[`${fieldPrefix}created_at`]));
   const createdMs = Number.isNaN(created) ? null : created;
   const hash = body['data_hash'];
   const dataHash = typeof hash === 'string' && hash !== '' ? hash : null;
-  return { svcId, companyId, platformId, deleted, createdMs, facts, dataHash };
+  return { svcId, companyId, platformId, deleted, createdMs, fieldDigests, dataHash };
 }
 
 /** How many records a list has, by its count where it gives one. */

@@ -1,4 +1,4 @@
-import { compareFacts } from '../../api/field-digests.js';
+import { compareFieldDigests } from '../../api/field-digests.js';
 import {
   type CompanyEvidence,
   type CompanySide,
@@ -99,14 +99,14 @@ interface SampledCompany extends CompanySide {
 function groupByCompany(samples: readonly Sample[]): readonly SampledCompany[] {
   const found = new Map<string, SampledCompany>();
   for (const { pair, region, records } of samples) {
-    for (const { companyId, platformId, facts } of records) {
+    for (const { companyId, platformId, fieldDigests } of records) {
       const name = `${region} ${companyId}`;
       const fresh = { id: found.size, region, companyId, scopeFull: false, facts: new Map() };
       const company = found.get(name) ?? fresh;
       found.set(name, company);
       if (platformId === null) continue;
       const key = `${pair.v3} ${platformId}`;
-      company.facts.set(key, [...(company.facts.get(key) ?? []), facts]);
+      company.facts.set(key, [...(company.facts.get(key) ?? []), fieldDigests]);
     }
   }
   return [...found.values()];
@@ -131,6 +131,6 @@ function buildEvidence(v3: readonly SampledCompany[], v4: readonly SampledCompan
 
 /** One verdict for a shared key: it agrees where any of its records do. */
 function compareAll(a: readonly string[], b: readonly string[]) {
-  const verdicts = a.flatMap((one) => b.map((other) => compareFacts(one, other)));
+  const verdicts = a.flatMap((one) => b.map((other) => compareFieldDigests(one, other)));
   return (['agrees', 'differs', 'incomparable'] as const).find((one) => verdicts.includes(one)) ?? [];
 }

@@ -4,7 +4,7 @@ import type { SvcError } from '../../errors.js';
 
 /** What doctor needs of a record. */
 export interface SampledRecord
-  extends Pick<ParsedRecord, 'svcId' | 'companyId' | 'platformId' | 'deleted' | 'facts'> {
+  extends Pick<ParsedRecord, 'svcId' | 'companyId' | 'platformId' | 'deleted' | 'fieldDigests'> {
   /** When the service stored the record; null where it does not say. */
   readonly createdMs: number | null;
   /** `data_hash`, where the record has one. */

@@ -36,7 +36,7 @@ const NOW = Date.parse('2026-11-01T00:00:00Z');
 
 function record(svcId: number, more: Partial<SampledRecord> = {}): SampledRecord {
   const usual = { companyId: 1n, platformId: `k${svcId}`, deleted: false, createdMs: svcId };
-  return { svcId: BigInt(svcId), facts: '', dataHash: null, ...usual, ...more };
+  return { svcId: BigInt(svcId), fieldDigests: '', dataHash: null, ...usual, ...more };
 }
 
 function answers(records: readonly SampledRecord[], more: Partial<ListContent> = {}): ListContent {

@@ -30,7 +30,13 @@ function firstOf(rows: readonly StreamRow[]): StreamRow {
 
 function recordOf(svcId: bigint, platformId: string): ParsedRecord {
   const dates = { updatedMs: null, latestMs: null, latestFrom: null, createdMs: null } as const;
-  const rest = { platformUniqueId: null, deleted: false, facts: '', children: [], raw: Buffer.from('{}') };
+  const rest = {
+    platformUniqueId: null,
+    deleted: false,
+    fieldDigests: '',
+    children: [],
+    raw: Buffer.from('{}'),
+  };
   return { svcId, companyId: 1n, platformId, ...dates, ...rest };
 }
 

@@ -20,7 +20,7 @@ function recordOf(svcId: bigint, platformId: string | null, more: Partial<Parsed
     latestMs: null,
     latestFrom: null,
     createdMs: null,
-    facts: '',
+    fieldDigests: '',
     children: [],
     raw: new Uint8Array(),
     ...more,
