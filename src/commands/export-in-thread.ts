@@ -1,7 +1,8 @@
 import type { CompanyListing } from '../api/companies.js';
+import type { ListRequest } from '../api/queries.js';
 import type { ListPage } from '../domain.js';
 import { SvcError } from '../errors.js';
-import type { Followed, ListRequest, PageSupply } from '../export/source.js';
+import type { PageSubscription, PageSupply } from '../export/prefetch.js';
 import { type Channel, flattenError, restoreError, withThread } from '../runtime/threads.js';
 import type { ExportThread } from './export-thread.js';
 import type { Exporter } from './exporter-on.js';
@@ -10,8 +11,8 @@ import type { Io } from './io.js';
 
 /** What the export thread calls in the main thread, which sends all requests. The thread numbers its lists. */
 export type ExportMain = {
-  readonly follow: (list: number, request: ListRequest) => void;
-  readonly taken: (list: number) => void;
+  readonly subscribe: (list: number, request: ListRequest) => void;
+  readonly ack: (list: number) => void;
   readonly end: (list: number) => void;
   readonly fetchV4Companies: () => Promise<CompanyListing>;
 };
@@ -63,12 +64,12 @@ export async function holdInThread<T>(
 /** Requests pages for the thread from the supply of the export that runs. */
 class PageServer {
   supply: PageSupply | null = null;
-  readonly #followed = new Map<number, Followed>();
+  readonly #subscriptions = new Map<number, PageSubscription>();
 
   functions(thread: Channel<ExportThread>): ExportMain {
     return {
-      follow: (list, request) => {
-        const followed = this.supply?.follow(request, ({ answer, ...rest }) => {
+      subscribe: (list, request) => {
+        const subscription = this.supply?.subscribe(request, ({ answer, ...rest }) => {
           if (answer instanceof Error) {
             thread.send('arrive', [list, { ...rest, answer: flattenError(answer) }]);
             return;
@@ -76,12 +77,12 @@ class PageServer {
           const page = movable(answer);
           thread.send('arrive', [list, { ...rest, answer: page }], buffersOf(page));
         });
-        if (followed !== undefined) this.#followed.set(list, followed);
+        if (subscription !== undefined) this.#subscriptions.set(list, subscription);
       },
-      taken: (list) => this.#followed.get(list)?.taken(),
+      ack: (list) => this.#subscriptions.get(list)?.ack(),
       end: (list) => {
-        this.#followed.get(list)?.end();
-        this.#followed.delete(list);
+        this.#subscriptions.get(list)?.end();
+        this.#subscriptions.delete(list);
       },
       fetchV4Companies: () => {
         if (this.supply === null) throw new Error('No export runs.');

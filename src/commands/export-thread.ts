@@ -1,6 +1,6 @@
 import type { Generation, ListPage } from '../domain.js';
+import type { Arrival, PageSupply } from '../export/prefetch.js';
 import type { ExportSummary } from '../export/run-export.js';
-import type { Arrival, PageSupply } from '../export/source.js';
 import { flattenError, restoreError, serveThread, type ThreadError } from '../runtime/threads.js';
 import type { ExportMain } from './export-in-thread.js';
 import { type Exporter, type ExportRequest, exporterOn } from './exporter-on.js';
@@ -24,12 +24,12 @@ serveThread<ExportThread, ExportMain>(({ main, signal, onProgress }) => {
   const lists = new Map<number, (arrival: Arrival) => void>();
   let nextList = 0;
   const supply: PageSupply = {
-    follow: (request, onArrival) => {
+    subscribe: (request, onArrival) => {
       const list = nextList++;
       lists.set(list, onArrival);
-      main.send('follow', [list, request]);
+      main.send('subscribe', [list, request]);
       return {
-        taken: () => main.send('taken', [list]),
+        ack: () => main.send('ack', [list]),
         end: () => {
           lists.delete(list);
           main.send('end', [list]);

@@ -1,7 +1,7 @@
 import { loadKeys } from '../config/api-keys.js';
 import { type Generation, isUnfinished } from '../domain.js';
 import { SvcError } from '../errors.js';
-import { createPageSupply } from '../export/ask-ahead.js';
+import { createPageSupply } from '../export/prefetch.js';
 import type { ExportSummary } from '../export/run-export.js';
 import { writeText } from '../runtime/write-output.js';
 import { countOf } from '../text/numbers.js';

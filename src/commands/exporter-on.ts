@@ -1,10 +1,9 @@
 import type { Config } from '../config/config.js';
 import { buildFingerprint } from '../config/inputs.js';
 import type { Generation } from '../domain.js';
-import { exportV3 } from '../export/export-v3.js';
-import { exportV4 } from '../export/export-v4.js';
+import { exportV3, exportV4 } from '../export/export-lists.js';
+import type { PageSupply } from '../export/prefetch.js';
 import type { ExportOptions, ExportSummary } from '../export/run-export.js';
-import type { PageSupply } from '../export/source.js';
 import type { Db } from '../store/open.js';
 import type { Narrowing } from './command.js';
 

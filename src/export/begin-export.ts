@@ -122,7 +122,7 @@ function beginStreams(
 /** Streams that are about to be dropped bit by bit no longer count as read. */
 function reopen(db: Db, rows: readonly StreamRow[]): void {
   const apply = prepareApply(db);
-  for (const row of rows) apply(row, { row: { ...row, state: 'running' }, forget: [] }, false);
+  for (const row of rows) apply(row, { row: { ...row, state: 'running' }, discard: [] }, false);
 }
 
 /** Read by the export that is being continued, and recently enough for the gate to come. */

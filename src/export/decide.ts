@@ -1,9 +1,15 @@
 import { isUnfinished } from '../domain.js';
 import type { StreamRow } from '../store/stream-row.js';
-import type { ErrorOutcome, PageOutcome, StreamOutcome } from './outcomes.js';
 import { endPass, fail, finish, settle, startPass, startReading, startSweep, startWalk } from './passes.js';
-import { isoOf, movedTo, type ReadingRules, type Step } from './step.js';
-import { watermarkOf } from './watermark.js';
+import {
+  type ErrorOutcome,
+  isoOf,
+  movedTo,
+  type PageOutcome,
+  type ReadingRules,
+  type Step,
+  type StreamOutcome,
+} from './step.js';
 
 /** Pages in a row without a record new to the walk: an error, not patience. */
 export const MAX_IDLE_PAGES = 100;
@@ -35,7 +41,7 @@ export function decide(row: StreamRow, outcome: StreamOutcome, rules: ReadingRul
 export function begin(row: StreamRow, anew: boolean, rules: ReadingRules, nowMs: number): Step {
   if (isUntouched(row)) {
     const startedAt = isoOf(nowMs);
-    return { row: row.startedAt === startedAt ? row : { ...row, startedAt }, forget: [] };
+    return { row: row.startedAt === startedAt ? row : { ...row, startedAt }, discard: [] };
   }
   if (anew || row.state === 'absent') return startReading(row, nowMs);
   if (isUnfinished(row)) return resume(row);
@@ -52,7 +58,7 @@ function resume(row: StreamRow): Step {
   const running: StreamRow = { ...row, state: 'running', endReason: null, endNote: null };
   const fresh = movedTo(running, { restartUnique: null });
   if (row.endReason === 'incomplete') return startPass(movedTo(fresh, { rounds: 0 }), 'recount', null);
-  return DEAD_ENDS.includes(row.endReason) ? startWalk(fresh) : { row: fresh, forget: [] };
+  return DEAD_ENDS.includes(row.endReason) ? startWalk(fresh) : { row: fresh, discard: [] };
 }
 
 function afterPage(row: StreamRow, page: PageOutcome, rules: ReadingRules): Step {
@@ -64,14 +70,14 @@ function afterPage(row: StreamRow, page: PageOutcome, rules: ReadingRules): Step
   if (counted.position.idlePages >= MAX_IDLE_PAGES) {
     return fail(counted, 'no_progress', `${MAX_IDLE_PAGES} pages in a row brought no new record.`);
   }
-  return { row: movedTo(counted, { cursor: page.next }), forget: [] };
+  return { row: movedTo(counted, { cursor: page.next }), discard: [] };
 }
 
 /** An empty last page behind a cursor may be a fault: the same page is asked for once more. */
 function afterLastPage(row: StreamRow, page: PageOutcome, rules: ReadingRules): Step {
   const { cursor, emptyEnd } = row.position;
   if (!page.isEmpty || cursor === null || emptyEnd) return endPass(row, page, rules);
-  return { row: movedTo(row, { emptyEnd: true }), forget: [] };
+  return { row: movedTo(row, { emptyEnd: true }), discard: [] };
 }
 
 /** The first page of a walk dates it, and with it the pass and the reading where they begin. */
@@ -134,4 +140,22 @@ function isAbsence({ position }: StreamRow, rules: ReadingRules): boolean {
 function absent(row: StreamRow, error: ErrorOutcome): Step {
   const known: StreamRow = { ...row, readAt: isoOf(error.askedMs) };
   return settle(movedTo(known, { ending: 'absent' }), error.nowMs);
+}
+
+/**
+ * A time of the service that is not later than the moment it read this page, the first of a walk; null for unknown.
+ * What is added or changed after the page was read has an update time at or after it.
+ *
+ * The `Date` header tells when the service answered, so the request's duration is taken off. Without it the latest
+ * update time on the page is used: the service had stored it by then. The local clock never moves the watermark
+ * later; where it is earlier it is taken, in case a proxy's clock or an update time is ahead.
+ */
+export function watermarkOf({
+  askedMs,
+  nowMs,
+  servedMs,
+  latestUpdateMs,
+}: Pick<PageOutcome, 'askedMs' | 'nowMs' | 'servedMs' | 'latestUpdateMs'>): number | null {
+  const serviceMs = servedMs === null ? latestUpdateMs : servedMs - Math.max(0, nowMs - askedMs);
+  return serviceMs === null ? null : Math.min(serviceMs, askedMs);
 }

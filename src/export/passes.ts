@@ -1,7 +1,6 @@
 import type { ErrorCode } from '../errors.js';
 import type { StreamRow } from '../store/stream-row.js';
-import type { PageOutcome } from './outcomes.js';
-import { isoOf, movedTo, type ReadingRules, type Step } from './step.js';
+import { isoOf, movedTo, type PageOutcome, type ReadingRules, type Step } from './step.js';
 
 /** Full passes beyond the first that a disputed count may cost. */
 export const MAX_RECOUNTS = 4;
@@ -19,7 +18,7 @@ export function startReading(row: StreamRow, nowMs: number): Step {
   const stale = row.position.stale || row.uniqueRecords > 0;
   const position = { keepFrom: walk, stale, excluded: 0, ending: 'complete', rounds: 0 } as const;
   const pass = startPass(movedTo(reset, position), 'walk', null);
-  return { row: movedTo(pass.row, { previous: null }), forget: ['cursors', 'rejected', 'excluded'] };
+  return { row: movedTo(pass.row, { previous: null }), discard: ['cursors', 'rejected', 'excluded'] };
 }
 
 /** The next pass of a reading. `sinceMs` narrows it to what was updated from then on. */
@@ -41,10 +40,10 @@ export function startSweep(row: StreamRow, watermarkMs: number | null, rules: Re
 export function startWalk(row: StreamRow): Step {
   const { walk, phase } = row.position;
   const next = movedTo(row, { walk: walk + 1, cursor: null, idlePages: 0 });
-  if (phase === 'sweep') return { row: next, forget: ['cursors'] };
+  if (phase === 'sweep') return { row: next, discard: ['cursors'] };
   // Rejected objects cannot be recognised when they come again, so they are listed anew.
   const duplicates = row.duplicates + row.rejected;
-  return { row: { ...next, duplicates, rejected: 0 }, forget: ['cursors', 'rejected'] };
+  return { row: { ...next, duplicates, rejected: 0 }, discard: ['cursors', 'rejected'] };
 }
 
 /** A pass was read to its end: what comes next. */
@@ -97,7 +96,7 @@ function endSweep(row: StreamRow, rules: ReadingRules, nowMs: number): Step {
 /** Nothing is left to read; records of an older reading may be left to drop. */
 export function settle(row: StreamRow, nowMs: number): Step {
   if (!row.position.stale) return finish(row, nowMs);
-  return { row: movedTo(row, { phase: 'drop', cursor: null }), forget: ['cursors'] };
+  return { row: movedTo(row, { phase: 'drop', cursor: null }), discard: ['cursors'] };
 }
 
 const END_REASONS = { complete: 'end_of_list', short: 'count_disputed', absent: 'not_found' } as const;
@@ -107,11 +106,11 @@ export function finish(row: StreamRow, nowMs: number): Step {
   const { ending } = row.position;
   const done = { state: ending, endReason: END_REASONS[ending], endNote: null, finishedAt: isoOf(nowMs) };
   const next = movedTo({ ...row, ...done }, { cursor: null, stale: false });
-  return { row: next, forget: ['cursors'] };
+  return { row: next, discard: ['cursors'] };
 }
 
 /** Not read to its end; the next export tries again. */
 export function fail(row: StreamRow, code: ErrorCode, sentence: string): Step {
   const failed: StreamRow = { ...row, state: 'failed', endReason: code, endNote: sentence };
-  return { row: failed, forget: [], failure: { code, sentence } };
+  return { row: failed, discard: [], failure: { code, sentence } };
 }

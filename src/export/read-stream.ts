@@ -1,10 +1,11 @@
 import { setImmediate } from 'node:timers/promises';
+import type { ListRequest } from '../api/queries.js';
 import type { ListPage, ModelPair, OnProgress } from '../domain.js';
 import { SvcError } from '../errors.js';
 import { type StreamRow, streamKeyOf } from '../store/stream-row.js';
-import { ReadAhead } from './read-ahead.js';
+import { PageQueue } from './page-queue.js';
+import type { PageSupply } from './prefetch.js';
 import type { Saver } from './saver.js';
-import type { ListRequest, PageSupply } from './source.js';
 import type { Step } from './step.js';
 import { orAborted, throwIfStopped } from './stop.js';
 
@@ -30,12 +31,12 @@ export interface StreamReading {
 export async function readStream(begun: StreamRow, reader: StreamReader): Promise<StreamReading> {
   let row = begun;
   let error: SvcError | null = null;
-  let ahead: ReadAhead | null = null;
+  let queue: PageQueue | null = null;
   try {
     while (row.state === 'running') {
       throwIfStopped(reader.signal);
-      ahead = aheadOf(row, ahead, reader);
-      const turns = ahead === null ? await dropOld(row, reader) : await readPages(row, ahead, reader);
+      queue = queueFor(row, queue, reader);
+      const turns = queue === null ? await dropOld(row, reader) : await readPages(row, queue, reader);
       for (const turn of turns) {
         row = turn.step.row;
         error = failureOf(turn);
@@ -44,19 +45,23 @@ export async function readStream(begun: StreamRow, reader: StreamReader): Promis
       }
     }
   } finally {
-    ahead?.end();
+    queue?.end();
   }
   tellEnd(row, reader.onProgress);
   return { row, error };
 }
 
 /** The same one while it reads what the row wants; null where there is nothing to read. */
-function aheadOf(row: StreamRow, before: ReadAhead | null, reader: StreamReader): ReadAhead | null {
+function queueFor(row: StreamRow, before: PageQueue | null, reader: StreamReader): PageQueue | null {
   if (before?.fits(row) === true) return before;
   before?.end();
   if (row.position.phase === 'drop') return null;
   const request = requestOf(row, reader.pairs);
-  return new ReadAhead(row, (onArrival) => reader.supply.follow(request, onArrival), reader.saver.hurry);
+  return new PageQueue(
+    row,
+    (onArrival) => reader.supply.subscribe(request, onArrival),
+    reader.saver.flushSoon,
+  );
 }
 
 interface Turn {
@@ -65,9 +70,9 @@ interface Turn {
 }
 
 /** Saves the pages that have arrived, at least one. */
-async function readPages(row: StreamRow, ahead: ReadAhead, reader: StreamReader): Promise<Turn[]> {
-  await orAborted(reader.signal, () => ahead.arrival());
-  const saved = await reader.saver.savePages(row, (now) => ahead.take(now));
+async function readPages(row: StreamRow, queue: PageQueue, reader: StreamReader): Promise<Turn[]> {
+  await orAborted(reader.signal, () => queue.arrival());
+  const saved = await reader.saver.savePages(row, (now) => queue.take(now));
   return saved.map(({ answer, step }) => {
     if (answer instanceof SvcError) return { step, thrown: answer };
     tellPage(step.row, answer, reader.onProgress);

@@ -11,9 +11,9 @@ import { type Db, guardDatabase } from '../store/open.js';
 import type { StreamRow } from '../store/stream-row.js';
 import { listStreams, type PlannedStream } from '../store/streams.js';
 import { type Beginning, beginExport, endExport } from './begin-export.js';
+import type { PageSupply } from './prefetch.js';
 import { readStream, type StreamReader, type StreamReading } from './read-stream.js';
 import { createSaver } from './saver.js';
-import type { PageSupply } from './source.js';
 import type { ReadingRules } from './step.js';
 import { orAborted } from './stop.js';
 

@@ -13,9 +13,8 @@ import type { StreamRow } from '../store/stream-row.js';
 import { prepareSaveStream } from '../store/streams.js';
 import { createCommitGroup } from './commit-group.js';
 import { decide } from './decide.js';
-import type { ErrorOutcome, PageOutcome, StreamOutcome } from './outcomes.js';
-import type { AskedPage } from './read-ahead.js';
-import type { ReadingRules, Step } from './step.js';
+import type { ArrivedPage } from './page-queue.js';
+import type { ErrorOutcome, PageOutcome, ReadingRules, Step, StreamOutcome } from './step.js';
 
 /**
  * Saves what happens to streams, each time in one transaction that is committed when the promise resolves; pages of
@@ -27,9 +26,9 @@ export interface Saver {
    * The pages that `take` gives, one after the other until it has none for the row as it then stands: their rows, the
    * cursor behind them and the counters. A page that could not be had may be among them.
    */
-  savePages(row: StreamRow, take: (row: StreamRow) => AskedPage | null): Promise<readonly SavedPage[]>;
+  savePages(row: StreamRow, take: (row: StreamRow) => ArrivedPage | null): Promise<readonly SavedPage[]>;
   /** Somebody waits for pages that are to be saved: they are committed next. */
-  hurry(): void;
+  flushSoon(): void;
   /**
    * Adds records that were asked for one by one to a stream whose reading is finished, or brings them up to
    * date. The reading stays as complete, and as old, as it was. Tells how many were new or changed.
@@ -41,7 +40,7 @@ export interface Saver {
 
 /** A page that was saved, and what came of it. */
 export interface SavedPage {
-  readonly answer: AskedPage['answer'];
+  readonly answer: ArrivedPage['answer'];
   readonly step: Step;
 }
 
@@ -59,7 +58,7 @@ export interface SaverOptions {
 export function createSaver(options: SaverOptions): Saver {
   const { db, file, rules, clock } = options;
   const savePage = preparePage(options);
-  const save = (row: StreamRow, { answer, askedMs }: AskedPage): StreamOutcome =>
+  const save = (row: StreamRow, { answer, askedMs }: ArrivedPage): StreamOutcome =>
     'columns' in answer ? savePage(row, answer, askedMs) : errorOutcome(answer, askedMs, clock.now());
   const saveSingly = prepareSingly(options);
   const apply = prepareApply(db);
@@ -69,23 +68,23 @@ export function createSaver(options: SaverOptions): Saver {
   const inTransaction = async <T>(work: () => T): Promise<T> => transact(work);
   const group = createCommitGroup(transact);
   return {
-    hurry: group.hurry,
+    flushSoon: group.flushSoon,
     savePages: (row, take) =>
       group.add(() => {
         const saved: SavedPage[] = [];
         let now = withStoredCounts(row);
         let changed = false;
-        let forget: Step['forget'] = [];
-        // what a step forgets may not be what a later page brings
-        for (let page = take(now); page !== null; page = forget.length === 0 ? take(now) : null) {
+        let discard: Step['discard'] = [];
+        // what a step discards may not be what a later page brings
+        for (let page = take(now); page !== null; page = discard.length === 0 ? take(now) : null) {
           const outcome = save(now, page);
           const step = decide(now, outcome, rules);
           saved.push({ answer: page.answer, step });
           changed ||= outcome.kind === 'page' && outcome.changed > 0;
           now = step.row;
-          forget = step.forget;
+          discard = step.discard;
         }
-        if (saved.length > 0) apply(row, { row: now, forget }, changed);
+        if (saved.length > 0) apply(row, { row: now, discard }, changed);
         return saved;
       }),
     saveSingly: (row, records) => inTransaction(() => saveSingly(row, records)),
@@ -112,9 +111,9 @@ function errorOutcome(error: SvcError, askedMs: number, nowMs: number): ErrorOut
 export function prepareApply(db: Db): (before: StreamRow, step: Step, changed: boolean) => Step {
   const saveStream = prepareSaveStream(db);
   const bumpExportSeq = prepareBumpExportSeq(db);
-  const forget = { cursors: dropCursors, rejected: dropRejected, excluded: dropExcluded };
+  const discards = { cursors: dropCursors, rejected: dropRejected, excluded: dropExcluded };
   return (before, step, changed) => {
-    for (const what of step.forget) forget[what](db, before.id);
+    for (const what of step.discard) discards[what](db, before.id);
     saveStream(step.row);
     if (changed || step.row.state !== before.state) bumpExportSeq();
     return step;

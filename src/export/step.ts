@@ -5,12 +5,62 @@ import type { Position, StreamRow } from '../store/stream-row.js';
 export interface Step {
   readonly row: StreamRow;
   /** What no longer counts: cursors of an ended walk, rejects that will arrive again, ids of excluded companies. */
-  readonly forget: readonly ('cursors' | 'rejected' | 'excluded')[];
+  readonly discard: readonly ('cursors' | 'rejected' | 'excluded')[];
   /** Why the stream failed with this step. */
   readonly failure?: { readonly code: ErrorCode; readonly sentence: string };
   /** Worth telling the user. */
   readonly note?: string;
 }
+
+/** What a stored page amounted to. */
+export interface PageOutcome {
+  readonly kind: 'page';
+  /** When it was asked for and when it was stored, ms of the local clock. */
+  readonly askedMs: number;
+  readonly nowMs: number;
+  /** The service's clock when it answered; null where it did not tell. */
+  readonly servedMs: number | null;
+  /** Of a first page, the latest `<prefix>updated_at` of its records; null for none. */
+  readonly latestUpdateMs: number | null;
+  /** First seen in this reading; seen before; no records. */
+  readonly unique: number;
+  readonly duplicates: number;
+  readonly rejected: number;
+  /** Whether it held no object at all. */
+  readonly isEmpty: boolean;
+  /** First seen in this pass; of these, seen by the pass before. */
+  readonly passUnique: number;
+  readonly passCommon: number;
+  /** First seen in this walk, excluded ones among them. */
+  readonly fresh: number;
+  readonly changed: number;
+  /** Of excluded companies, first seen in this reading. */
+  readonly excluded: number;
+  readonly totalCount: number | null;
+  readonly requestId: string | null;
+  readonly next: string | null;
+  /** Whether this walk had `next` before. */
+  readonly cursorRepeats: boolean;
+}
+
+/** A page that could not be had, after all retries. */
+export interface ErrorOutcome {
+  readonly kind: 'error';
+  readonly askedMs: number;
+  readonly nowMs: number;
+  readonly code: ErrorCode;
+  /** The HTTP status of an `http_status` error. */
+  readonly status: number | null;
+  readonly sentence: string;
+}
+
+/** No record of an older reading is left. */
+export interface DroppedOutcome {
+  readonly kind: 'dropped';
+  readonly nowMs: number;
+}
+
+export type StreamOutcome = PageOutcome | ErrorOutcome | DroppedOutcome;
 
 /** What differs between the generations. */
 export interface ReadingRules {

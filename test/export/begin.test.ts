@@ -108,7 +108,7 @@ describe('how an export begins a stream', () => {
       finishedAt: null,
       position: { excluded: 0, ending: 'complete', stale: true },
     });
-    expect(step.forget).toEqual(['cursors', 'rejected', 'excluded']);
+    expect(step.discard).toEqual(['cursors', 'rejected', 'excluded']);
   });
 
   it('remembers old records through a new reading that never got anywhere', () => {

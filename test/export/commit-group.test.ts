@@ -21,7 +21,7 @@ describe('what is saved at the same time', () => {
   it('shares a transaction, which begins when somebody waits for it', async () => {
     const { groups, save, group } = recordGroups();
     const saved = Promise.all([save('a'), save('b')]);
-    group.hurry();
+    group.flushSoon();
     const late = save('c');
     expect(await Promise.all([saved, late])).toEqual([['a', 'b'], 'c']);
     expect(groups).toEqual([['a', 'b', 'c']]);
@@ -29,7 +29,7 @@ describe('what is saved at the same time', () => {
 
   it('is committed at once where somebody waited before it came', async () => {
     const { groups, save, group } = recordGroups();
-    group.hurry();
+    group.flushSoon();
     expect(await save('a')).toBe('a');
     expect(groups).toEqual([['a']]);
   });
@@ -37,7 +37,7 @@ describe('what is saved at the same time', () => {
   it('leaves requests made in the same moment the first turn', async () => {
     const { groups, save, group } = recordGroups();
     const saved = save('a');
-    group.hurry();
+    group.flushSoon();
     await setImmediate();
     expect(groups).toEqual([]);
     await saved;
@@ -70,7 +70,7 @@ describe('what is saved at the same time', () => {
         throw new Error('disk');
       }),
     ]);
-    group.hurry();
+    group.flushSoon();
     expect((await ends).map(({ status }) => status)).toEqual(['rejected', 'rejected']);
   });
 });

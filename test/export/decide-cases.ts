@@ -1,5 +1,4 @@
-import type { ErrorOutcome, PageOutcome } from '../../src/export/outcomes.js';
-import type { ReadingRules } from '../../src/export/step.js';
+import type { ErrorOutcome, PageOutcome, ReadingRules } from '../../src/export/step.js';
 import { FIRST_POSITION, type Position, type StreamRow } from '../../src/store/stream-row.js';
 
 export const NOW = 1_000_000;

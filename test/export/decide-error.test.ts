@@ -1,7 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { decide } from '../../src/export/decide.js';
-import type { ErrorOutcome } from '../../src/export/outcomes.js';
-import type { ReadingRules } from '../../src/export/step.js';
+import type { ErrorOutcome, ReadingRules } from '../../src/export/step.js';
 import type { StreamRow } from '../../src/store/stream-row.js';
 import { error, gist, ISO_NOW, NOW, row, V3, V4 } from './decide-cases.js';
 
@@ -71,7 +70,7 @@ describe('what follows an error', () => {
     const sweep = row({ position: { phase: 'sweep', walk: 2, passWalk: 2 } });
     expect(decide(sweep, error({ status: 410 }), V3)).toMatchObject({
       row: { rejected: 2 },
-      forget: ['cursors'],
+      discard: ['cursors'],
     });
   });
 

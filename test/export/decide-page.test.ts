@@ -1,8 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { decide, MAX_IDLE_PAGES } from '../../src/export/decide.js';
-import type { PageOutcome } from '../../src/export/outcomes.js';
 import { MAX_RECOUNTS, MAX_SWEEPS } from '../../src/export/passes.js';
-import type { ReadingRules } from '../../src/export/step.js';
+import type { PageOutcome, ReadingRules } from '../../src/export/step.js';
 import type { StreamRow } from '../../src/store/stream-row.js';
 import { gist, ISO_NOW, NOW, page, row, V3, V4 } from './decide-cases.js';
 
@@ -219,7 +218,7 @@ describe('what follows a page', () => {
   it('counts rejected objects as duplicates once they are to arrive again', () => {
     const step = decide(row(), page({ totalCount: 10 }), V4);
     expect(step.row).toMatchObject({ records: 10, uniqueRecords: 7, duplicates: 3, rejected: 0 });
-    expect(step.forget).toEqual(['cursors', 'rejected']);
+    expect(step.discard).toEqual(['cursors', 'rejected']);
   });
 
   it('compares a recount with the pass before it, whatever older walks had seen', () => {

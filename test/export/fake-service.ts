@@ -1,8 +1,9 @@
 import { Buffer } from 'node:buffer';
 import type { CompanyListing } from '../../src/api/companies.js';
+import type { ListRequest } from '../../src/api/queries.js';
 import type { ListPage, ParsedRecord, RejectedObject } from '../../src/domain.js';
 import { SvcError } from '../../src/errors.js';
-import type { ListRequest, PageSource } from '../../src/export/source.js';
+import type { PageSource } from '../../src/export/prefetch.js';
 import { columnsOf } from '../../src/json/record-columns.js';
 
 /** A record of the fake service. */

@@ -1,8 +1,7 @@
 import type { ListPage } from '../../src/domain.js';
-import { createPageSupply } from '../../src/export/ask-ahead.js';
-import { exportV3 } from '../../src/export/export-v3.js';
-import { exportV4 } from '../../src/export/export-v4.js';
-import type { PageSource } from '../../src/export/source.js';
+import { exportV3, exportV4 } from '../../src/export/export-lists.js';
+import type { PageSource } from '../../src/export/prefetch.js';
+import { createPageSupply } from '../../src/export/prefetch.js';
 import { openDatabase } from '../../src/store/open.js';
 import { killConfig, killService } from './kill-scene.js';
 

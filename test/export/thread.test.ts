@@ -8,8 +8,8 @@ import type { Exporter, ExportRequest } from '../../src/commands/exporter-on.js'
 import type { Io } from '../../src/commands/io.js';
 import type { Generation, ProgressEvent } from '../../src/domain.js';
 import type { ErrorCode } from '../../src/errors.js';
+import type { PageSource } from '../../src/export/prefetch.js';
 import type { ExportSummary } from '../../src/export/run-export.js';
-import type { PageSource } from '../../src/export/source.js';
 import { openDatabase } from '../../src/store/open.js';
 import { config } from './config.js';
 import { createFakeService, type FakeItem, type FakeRecord } from './fake-service.js';
@@ -24,7 +24,7 @@ const { holdInThread } = await fromDist<typeof import('../../src/commands/export
   'commands/export-in-thread.js',
 );
 const { createPageSupply } =
-  await fromDist<typeof import('../../src/export/ask-ahead.js')>('export/ask-ahead.js');
+  await fromDist<typeof import('../../src/export/prefetch.js')>('export/prefetch.js');
 const { SvcError } = await fromDist<typeof import('../../src/errors.js')>('errors.js');
 
 function errorOfDist(code: ErrorCode, facts = {}): Error {

@@ -1,6 +1,5 @@
 import { begin, decide } from '../../src/export/decide.js';
-import type { ErrorOutcome, PageOutcome } from '../../src/export/outcomes.js';
-import type { ReadingRules } from '../../src/export/step.js';
+import type { ErrorOutcome, PageOutcome, ReadingRules } from '../../src/export/step.js';
 import type { StreamRow } from '../../src/store/stream-row.js';
 
 /** What decides: the product's own functions, or a faulty version of them. */
@@ -290,7 +289,7 @@ function drop(state: State, variant: Variant, subject: Subject): Move {
 
 /** The state after a step of the product, and what it breaks. */
 function settle(state: State, step: ReturnType<typeof decide>, variant: Variant): Omit<Move, 'action'> {
-  const cursors = step.forget.includes('cursors') ? new Set<string>() : state.cursors;
+  const cursors = step.discard.includes('cursors') ? new Set<string>() : state.cursors;
   const isRunning = step.row.state === 'running';
   const next: State = { ...state, row: step.row, cursors, isRunning };
   return { state: next, violation: brokenPromise(next, variant) };

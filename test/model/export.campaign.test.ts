@@ -150,7 +150,7 @@ describe('a fault that is planted in what decides is found', () => {
       'an expired cursor as the end',
       (row, outcome, rules) => {
         if (outcome.kind !== 'error' || outcome.status !== 410) return decide(row, outcome, rules);
-        return { row: { ...row, state: 'complete' }, forget: [] };
+        return { row: { ...row, state: 'complete' }, discard: [] };
       },
     ],
     ['no sweep after the walk', (row, outcome, rules) => decide(row, outcome, { ...rules, sweeps: false })],

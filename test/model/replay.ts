@@ -59,7 +59,7 @@ export async function replay(
       }
     } else {
       let page: ReturnType<typeof askedPage> | null = askedPage(action.flight, variant);
-      saver.hurry();
+      saver.flushSoon();
       await saver.savePages(row, () => {
         const taken = page;
         page = null;

@@ -1,8 +1,8 @@
 import type { Api } from '../../../src/api/client.js';
 import { buildFingerprint } from '../../../src/config/inputs.js';
-import { createPageSupply } from '../../../src/export/ask-ahead.js';
-import { exportV3 } from '../../../src/export/export-v3.js';
-import { exportV4 } from '../../../src/export/export-v4.js';
+import { createPageSupply } from '../../../src/export/prefetch.js';
+import { exportV3 } from '../../../src/export/export-lists.js';
+import { exportV4 } from '../../../src/export/export-lists.js';
 import { createSaver } from '../../../src/export/saver.js';
 import {
   indexOpen,

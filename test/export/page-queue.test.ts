@@ -1,10 +1,10 @@
 import { setImmediate } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
+import type { ListRequest } from '../../src/api/queries.js';
 import type { ListPage } from '../../src/domain.js';
 import { type ErrorCode, EXIT_BY_CODE, SvcError } from '../../src/errors.js';
-import { createPageSupply } from '../../src/export/ask-ahead.js';
-import { ReadAhead } from '../../src/export/read-ahead.js';
-import type { ListRequest } from '../../src/export/source.js';
+import { PageQueue } from '../../src/export/page-queue.js';
+import { createPageSupply } from '../../src/export/prefetch.js';
 import { columnsOf } from '../../src/json/record-columns.js';
 import { type StreamRow, streamKeyOf } from '../../src/store/stream-row.js';
 import { row } from './decide-cases.js';
@@ -36,9 +36,9 @@ function readLists(answer: Answer) {
     const pair = { v3: row.model, v4: null, expand: [], children: [], v4Guessed: false };
     const { cursor, since } = row.position;
     const request = { stream: streamKeyOf(row), pair, cursor, updatedSince: since };
-    return new ReadAhead(
+    return new PageQueue(
       row,
-      (onArrival) => supply.follow(request, onArrival),
+      (onArrival) => supply.subscribe(request, onArrival),
       () => {
         told.hurries += 1;
       },

@@ -1,13 +1,34 @@
+import type { CompanyListing } from '../api/companies.js';
+import type { Config } from '../config/config.js';
+import type { ModelPair } from '../domain.js';
 import { isRequestError, SvcError } from '../errors.js';
 import { prepareBumpExportSeq } from '../store/meta.js';
 import { guardDatabase } from '../store/open.js';
+import type { PlannedStream } from '../store/streams.js';
 import { type CompanyListRow, saveCompanyList, saveV4Companies } from '../store/v4-companies.js';
 import { assertAcceptable } from './begin-export.js';
-import { planV4 } from './plan.js';
 import { type ExportOptions, type ExportSummary, runExport } from './run-export.js';
-import type { PageSource } from './source.js';
 import { isoOf } from './step.js';
 import { orAborted } from './stop.js';
+
+/**
+ * Reads every V3 list into the database: goes on where it stopped, tops up what is finished by sweeps, and
+ * with `restart` reads everything anew.
+ *
+ * @throws SvcError, see `runExport`
+ */
+export async function exportV3(options: ExportOptions): Promise<ExportSummary> {
+  const { v3, companies } = options.config;
+  options.onProgress({ kind: 'stage', name: 'export v3' });
+  return await runExport(options, {
+    generation: 'v3',
+    planned: planV3(options.config),
+    endpoints: v3.regions,
+    rules: { sweeps: true, sweepOverlapMs: v3.sweepOverlapMs, dropsMissingLists: false },
+    excluded: companies.exclude,
+    saveListing: () => {},
+  });
+}
 
 /**
  * Reads every V4 list into the database anew, or goes on with an unfinished reading. What a new reading no
@@ -46,11 +67,9 @@ function isOfList(error: SvcError): boolean {
   return ['cursor_loop', 'no_progress', 'incomplete'].includes(error.code) || isRequestError(error);
 }
 
-type Listing = Awaited<ReturnType<PageSource['fetchV4Companies']>>;
-
 /** The completion record of the company list; null where it was not asked for. */
 function rowOf(
-  { companies, reading }: Listing,
+  { companies, reading }: CompanyListing,
   startedAt: string,
   finishedAt: string,
 ): CompanyListRow | null {
@@ -79,4 +98,38 @@ function saveFailure({ db, file }: ExportOptions, error: SvcError, startedAt: st
     prepareBumpExportSeq(db)();
   });
   guardDatabase(file, () => save.immediate());
+}
+
+/** Every V3 list to read: each region's models, for all companies at once or split by company. */
+function planV3(config: Config): PlannedStream[] {
+  const companies = v3Companies(config);
+  return config.v3.regions.flatMap(({ region }) =>
+    config.models.flatMap(({ v3 }) =>
+      companies.map((companyId): PlannedStream => {
+        return { key: { generation: 'v3', region, model: v3, companyId }, route: v3 };
+      }),
+    ),
+  );
+}
+
+/** Every V4 list to read: the models V4 has, for each company it listed. */
+function planV4(config: Config, companyIds: readonly bigint[]): PlannedStream[] {
+  return companyIds.flatMap((companyId) =>
+    config.models.filter(hasV4).map(({ v3, v4 }): PlannedStream => {
+      return { key: { generation: 'v4', region: '', model: v3, companyId }, route: v4 };
+    }),
+  );
+}
+
+function v3Companies(config: Config): (bigint | null)[] {
+  const { include, exclude } = config.companies;
+  const split = config.v3.companies;
+  if (split.length === 0 && include.length === 0) return [null];
+  const wanted =
+    split.length === 0 ? include : split.filter((id) => include.length === 0 || include.includes(id));
+  return [...new Set(wanted)].filter((id) => !exclude.includes(id));
+}
+
+function hasV4(pair: ModelPair): pair is ModelPair & { readonly v4: string } {
+  return pair.v4 !== null;
 }

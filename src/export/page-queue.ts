@@ -1,10 +1,10 @@
 import type { ListPage } from '../domain.js';
 import { isRequestError, type SvcError } from '../errors.js';
 import type { StreamRow } from '../store/stream-row.js';
-import type { Arrival, Followed } from './source.js';
+import type { Arrival, PageSubscription } from './prefetch.js';
 
 /** A page as it is saved, or an error that concerns its list. */
-export interface AskedPage {
+export interface ArrivedPage {
   readonly askedMs: number;
   readonly answer: ListPage | SvcError;
 }
@@ -13,29 +13,29 @@ export interface AskedPage {
  * The pages of one stream that have arrived and are not saved yet. Whether a page is still wanted is for the
  * stream's row to say when it is taken.
  */
-export class ReadAhead {
-  readonly #followed: Followed;
+export class PageQueue {
+  readonly #subscription: PageSubscription;
   readonly #walk: number;
   #cursor: string | null;
-  readonly #arrived: AskedPage[] = [];
+  readonly #arrived: ArrivedPage[] = [];
   #failure: Error | null = null;
   /** Nothing more is given: the last page was, or nobody wants more. */
   #isOver = false;
   #onNews: () => void = () => {};
 
-  /** Follows the list from where the row stands; calls `hurry` when nothing more is asked for before pages are taken. */
+  /** Subscribes from where the row stands; calls `flushSoon` when nothing more is asked for before pages are taken. */
   constructor(
     { position }: StreamRow,
-    follow: (onArrival: (arrival: Arrival) => void) => Followed,
-    hurry: () => void,
+    subscribe: (onArrival: (arrival: Arrival) => void) => PageSubscription,
+    flushSoon: () => void,
   ) {
     this.#walk = position.walk;
     this.#cursor = position.cursor;
-    this.#followed = follow((arrival) => {
+    this.#subscription = subscribe((arrival) => {
       if (this.#isOver) return;
       this.#store(arrival);
       this.#onNews();
-      if (arrival.waits) hurry();
+      if (arrival.waits) flushSoon();
     });
   }
 
@@ -61,11 +61,11 @@ export class ReadAhead {
   }
 
   /** The page at the row's cursor if it has arrived and is wanted. */
-  take(row: StreamRow): AskedPage | null {
+  take(row: StreamRow): ArrivedPage | null {
     const [page] = this.#arrived;
     if (page === undefined || !this.fits(row)) return null;
     this.#arrived.shift();
-    this.#followed.taken();
+    this.#subscription.ack();
     this.#cursor = 'columns' in page.answer ? page.answer.next : null;
     this.#isOver = this.#cursor === null;
     return page;
@@ -75,7 +75,7 @@ export class ReadAhead {
   end(): void {
     this.#arrived.length = 0;
     this.#isOver = true;
-    this.#followed.end();
+    this.#subscription.end();
   }
 
   #store({ askedMs, answer }: Arrival): void {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { watermarkOf } from '../../src/export/watermark.js';
+import { watermarkOf } from '../../src/export/decide.js';
 import type { FakeService } from './fake-service.js';
 import { createFakeService } from './fake-service.js';
 import { bench, records, storedIds, V3_LIST } from './support.js';
