@@ -136,7 +136,8 @@ export interface ParsedRecord {
   readonly createdMs: number | null;
   /** Digests of the comparable fields, see `api/field-digests.ts`. '' where there are none. */
   readonly fieldDigests: string;
-  readonly children: readonly ParsedChild[];
+  /** As the database stores them, see `json/stored-lists.ts`; null where there are none. */
+  readonly children: string | null;
   /** The record's own bytes, exactly as received. */
   readonly raw: Uint8Array;
 }

@@ -2,8 +2,8 @@ import type { ParsedChild, RejectedObject } from '../domain.js';
 import { SvcError } from '../errors.js';
 import { type JsonScanner, OPEN_ARRAY, OPEN_OBJECT, QUOTE } from '../json/json-scanner.js';
 import { Members, parseSmallId } from '../json/members.js';
+import { Texts } from '../json/record-columns.js';
 import { renderChildren } from '../json/stored-lists.js';
-import { Texts } from '../json/texts.js';
 import type { ChildLayout, RecordLayout } from './record-layout.js';
 
 /** An object with an id member that holds no id. */

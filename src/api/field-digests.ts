@@ -8,7 +8,7 @@
 
 import { OPEN_ARRAY, OPEN_OBJECT } from '../json/json-scanner.js';
 import type { Members } from '../json/members.js';
-import type { Texts } from '../json/texts.js';
+import type { Texts } from '../json/record-columns.js';
 import type { RecordLayout } from './record-layout.js';
 
 /** A compared field. */

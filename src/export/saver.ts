@@ -1,6 +1,6 @@
-import type { ListPage, ParsedRecord, RecordColumns } from '../domain.js';
+import type { ListPage, ParsedRecord } from '../domain.js';
 import type { SvcError } from '../errors.js';
-import { columnsOf, latestUpdateOf, pickRecords } from '../json/record-columns.js';
+import { recordsOf } from '../json/record-columns.js';
 import { dropCursors, prepareRememberCursor } from '../store/cursors.js';
 import { dropUnseen } from '../store/drop-records.js';
 import { dropExcluded, prepareSaveExcluded } from '../store/excluded.js';
@@ -127,20 +127,27 @@ function preparePage({ db, payload, excluded, clock }: SaverOptions) {
   const rememberCursor = prepareRememberCursor(db);
   const unwanted = new Set(excluded);
   return (row: StreamRow, page: ListPage, askedMs: number): PageOutcome => {
-    const { kept, left } = sortOut(page.columns, row.companyId === null ? unwanted : NONE);
+    const arrived = recordsOf(page.columns);
+    const isUnwanted = ({ companyId }: ParsedRecord) => row.companyId === null && unwanted.has(companyId);
+    const kept = unwanted.size === 0 ? arrived : arrived.filter((record) => !isUnwanted(record));
+    const left = unwanted.size === 0 ? [] : arrived.filter(isUnwanted);
     const records = saveRecords(row, kept);
     const rejected = saveRejected(row, page.rejected);
-    const counted = saveExcluded(row.id, row.position.walk, left);
+    const counted = saveExcluded(
+      row.id,
+      row.position.walk,
+      left.map(({ svcId }) => svcId),
+    );
     return {
       ...records,
       kind: 'page',
       askedMs,
       nowMs: clock.now(),
       servedMs: page.servedMs,
-      latestUpdateMs: row.position.cursor === null ? latestUpdateOf(page.columns) : null,
+      latestUpdateMs: row.position.cursor === null ? latestUpdateOf(arrived) : null,
       duplicates: records.duplicates + rejected.duplicates,
       rejected: rejected.rejected,
-      isEmpty: page.columns.length === 0 && page.rejected.length === 0,
+      isEmpty: arrived.length === 0 && page.rejected.length === 0,
       fresh: records.fresh + counted.fresh,
       excluded: counted.unique,
       totalCount: page.totalCount,
@@ -151,17 +158,12 @@ function preparePage({ db, payload, excluded, clock }: SaverOptions) {
   };
 }
 
-const NONE: ReadonlySet<bigint> = new Set();
-
-/** The records of other companies than the unwanted, and the ids of the others. */
-function sortOut(
-  columns: RecordColumns,
-  unwanted: ReadonlySet<bigint>,
-): { kept: RecordColumns; left: readonly bigint[] } {
-  if (unwanted.size === 0) return { kept: columns, left: [] };
-  const isUnwanted = (at: number) => unwanted.has(columns.companyIds[at] ?? 0n);
-  const kept = pickRecords(columns, (at) => !isUnwanted(at));
-  return { kept, left: [...pickRecords(columns, isUnwanted).svcIds] };
+/** The latest `<prefix>updated_at` of the records, ms since 1970; null where none has one. */
+function latestUpdateOf(records: readonly ParsedRecord[]): number | null {
+  let latest: number | null = null;
+  for (const { updatedMs } of records)
+    if (updatedMs !== null && updatedMs > (latest ?? -Infinity)) latest = updatedMs;
+  return latest;
 }
 
 function prepareSingly({ db, payload }: SaverOptions) {
@@ -173,7 +175,7 @@ function prepareSingly({ db, payload }: SaverOptions) {
     if (row.state !== 'complete' && row.state !== 'short') {
       throw new Error(`Stream ${row.id} is ${row.state}: its walk must find the records itself.`);
     }
-    const { unique, duplicates, changed } = saveRecords(row, columnsOf(records));
+    const { unique, duplicates, changed } = saveRecords(row, records);
     const before = withStoredCounts(row);
     const counted: StreamRow = {
       ...before,
@@ -191,8 +193,8 @@ function prepareSingly({ db, payload }: SaverOptions) {
 function prepareSaveOwn(db: Db, payload: 'full' | 'ids') {
   const saveRecords = prepareSaveRecords(db, payload);
   const claim = prepareClaimRecords(db);
-  return (row: StreamRow, columns: RecordColumns): RecordTally => {
-    const { kept, lost } = isSplit(row) ? claim(row, columns) : { kept: columns, lost: 0 };
+  return (row: StreamRow, records: readonly ParsedRecord[]): RecordTally => {
+    const { kept, lost } = isSplit(row) ? claim(row, records) : { kept: records, lost: 0 };
     const tally = saveRecords(placeOf(row), kept);
     return { ...tally, duplicates: tally.duplicates + lost };
   };

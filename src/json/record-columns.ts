@@ -1,7 +1,5 @@
 import { isAscii } from 'node:buffer';
-import type { ParsedChild, ParsedRecord, RecordColumns } from '../domain.js';
-import { parseChildren, renderChildren } from './stored-lists.js';
-import { Texts } from './texts.js';
+import type { ParsedRecord, RecordColumns } from '../domain.js';
 
 export const IS_DELETED = 1;
 /** `latestMs` is from the platform's dates. */
@@ -97,165 +95,101 @@ function makeFixed(capacity: number): FixedColumns {
   };
 }
 
-/** The latest `<prefix>updated_at` of the records, ms since 1970; null where none has one. */
-export function latestUpdateOf({ length, instants }: RecordColumns): number | null {
-  let latest: number | null = null;
-  for (let at = 0; at < length; at++) {
-    const updatedMs = instants[at * INSTANTS];
-    // NaN, for none, is not above anything
-    if (updatedMs !== undefined && updatedMs > (latest ?? -Infinity)) latest = updatedMs;
-  }
-  return latest;
-}
-
-/** Those of the records that `keep` wants, by their place. */
-export function pickRecords(columns: RecordColumns, keep: (at: number) => boolean): RecordColumns {
-  const wanted = Array.from({ length: columns.length }, (_, at) => keep(at));
-  const isWanted = (width: number) => (_: unknown, entry: number) =>
-    wanted[Math.trunc(entry / width)] === true;
-  return {
-    ...columns,
-    length: wanted.filter(Boolean).length,
-    svcIds: columns.svcIds.filter(isWanted(1)),
-    companyIds: columns.companyIds.filter(isWanted(1)),
-    instants: columns.instants.filter(isWanted(INSTANTS)),
-    flags: columns.flags.filter(isWanted(1)),
-    places: columns.places.filter(isWanted(PLACES)),
+/** The records as objects; their raw bytes stay in the body. */
+export function recordsOf({ length, ...columns }: RecordColumns): ParsedRecord[] {
+  const { svcIds, companyIds, instants, flags, places, body } = columns;
+  const texts = Buffer.from(columns.texts.buffer, columns.texts.byteOffset, columns.texts.byteLength);
+  // all texts at once where every byte is a character: cutting is cheaper than decoding
+  const ascii = isAscii(texts) ? texts.toString('latin1') : null;
+  const textAt = (place: number): string => {
+    const [start = 0, end = 0] = [places[place], places[place + 1]];
+    return ascii === null ? texts.toString('utf8', start, end) : ascii.slice(start, end);
   };
-}
-
-/** Reads the columns of one page. Records are named by their place. */
-export class ColumnReader {
-  readonly columns: RecordColumns;
-  readonly #texts: Buffer;
-  /** All texts at once where every byte is a character: cutting is cheaper than decoding. */
-  readonly #ascii: string | null;
-
-  constructor(columns: RecordColumns) {
-    const { texts } = columns;
-    this.columns = columns;
-    this.#texts = Buffer.from(texts.buffer, texts.byteOffset, texts.byteLength);
-    this.#ascii = isAscii(texts) ? this.#texts.toString('latin1') : null;
-  }
-
-  svcId(at: number): bigint {
-    return this.columns.svcIds[at] ?? 0n;
-  }
-
-  companyId(at: number): bigint {
-    return this.columns.companyIds[at] ?? 0n;
-  }
-
-  platformId(at: number): string | null {
-    return this.#text(at, 0) || null;
-  }
-
-  platformUniqueId(at: number): string | null {
-    return this.#text(at, 1) || null;
-  }
-
-  fieldDigests(at: number): string {
-    return this.#text(at, 2);
-  }
-
-  /** As stored, see `stored-lists.ts`. */
-  children(at: number): string | null {
-    return this.#text(at, 3) || null;
-  }
-
-  deleted(at: number): boolean {
-    return this.#is(at, IS_DELETED);
-  }
-
-  updatedMs(at: number): number | null {
-    return this.#instant(at, 0);
-  }
-
-  latestMs(at: number): number | null {
-    return this.#instant(at, 1);
-  }
-
-  latestFrom(at: number): ParsedRecord['latestFrom'] {
-    if (this.#is(at, FROM_PLATFORM)) return 'platform';
-    return this.latestMs(at) === null ? null : 'service';
-  }
-
-  createdMs(at: number): number | null {
-    return this.#instant(at, 2);
-  }
-
-  raw(at: number): Uint8Array {
-    const { body, places } = this.columns;
-    return body.subarray(places[at * PLACES] ?? 0, places[at * PLACES + 1] ?? 0);
-  }
-
-  #is(at: number, flag: number): boolean {
-    return ((this.columns.flags[at] ?? 0) & flag) !== 0;
-  }
-
-  #instant(at: number, which: number): number | null {
-    const ms = this.columns.instants[at * INSTANTS + which] ?? Number.NaN;
+  const instantAt = (index: number): number | null => {
+    const ms = instants[index] ?? Number.NaN;
     return Number.isNaN(ms) ? null : ms;
+  };
+  const records: ParsedRecord[] = [];
+  for (let at = 0; at < length; at++) {
+    const place = at * PLACES;
+    const flag = flags[at] ?? 0;
+    const latestMs = instantAt(at * INSTANTS + 1);
+    const ofService = latestMs === null ? null : 'service';
+    records.push({
+      svcId: svcIds[at] ?? 0n,
+      companyId: companyIds[at] ?? 0n,
+      platformId: textAt(place + 2) || null,
+      platformUniqueId: textAt(place + 3) || null,
+      deleted: (flag & IS_DELETED) !== 0,
+      updatedMs: instantAt(at * INSTANTS),
+      latestMs,
+      latestFrom: (flag & FROM_PLATFORM) === 0 ? ofService : 'platform',
+      createdMs: instantAt(at * INSTANTS + 2),
+      fieldDigests: textAt(place + 4),
+      children: textAt(place + 5) || null,
+      raw: body.subarray(places[place], places[place + 1]),
+    });
+  }
+  return records;
+}
+
+/** Longer pieces are copied by the runtime, shorter ones byte by byte: that is where the two cost the same. */
+const LONG_PIECE = 96;
+
+/** So much memory waits for other pieces, bytes. */
+const MOST_KEPT = 65_536;
+
+/** UTF-8 bytes, one piece behind the other. */
+export class Texts {
+  bytes: Uint8Array;
+  length = 0;
+
+  constructor(capacity: number) {
+    this.bytes = new Uint8Array(capacity);
   }
 
-  #text(at: number, which: number): string {
-    const { places } = this.columns;
-    const start = places[at * PLACES + 2 + which] ?? 0;
-    const end = places[at * PLACES + 3 + which] ?? 0;
-    return this.#ascii === null ? this.#texts.toString('utf8', start, end) : this.#ascii.slice(start, end);
+  /** Forgets every piece, and memory that only a rare one needed. */
+  clear(): void {
+    this.length = 0;
+    if (this.bytes.length > MOST_KEPT) this.bytes = new Uint8Array(MOST_KEPT);
   }
-}
 
-/** The records as objects. */
-export function recordsOf(columns: RecordColumns): ParsedRecord[] {
-  const from = new ColumnReader(columns);
-  return Array.from({ length: columns.length }, (_, at) => ({
-    svcId: from.svcId(at),
-    companyId: from.companyId(at),
-    platformId: from.platformId(at),
-    platformUniqueId: from.platformUniqueId(at),
-    deleted: from.deleted(at),
-    updatedMs: from.updatedMs(at),
-    latestMs: from.latestMs(at),
-    latestFrom: from.latestFrom(at),
-    createdMs: from.createdMs(at),
-    fieldDigests: from.fieldDigests(at),
-    children: childrenOf(from.children(at)),
-    raw: from.raw(at),
-  }));
-}
-
-function childrenOf(stored: string | null): readonly ParsedChild[] {
-  if (stored === null) return [];
-  return parseChildren(stored).map(([path, svcId, platformId, platformUniqueId, deleted]) => ({
-    path,
-    svcId: BigInt(svcId),
-    platformId,
-    platformUniqueId,
-    deleted: deleted === 1,
-  }));
-}
-
-/** Records as columns, of a body of their own. */
-export function columnsOf(records: readonly ParsedRecord[]): RecordColumns {
-  const writer = new ColumnWriter(Buffer.concat(records.map(({ raw }) => raw)), records.length);
-  let start = 0;
-  for (const record of records) {
-    writer.begin(record.svcId, record.companyId, start, start + record.raw.length);
-    const texts = [
-      record.platformId,
-      record.platformUniqueId,
-      record.fieldDigests,
-      renderChildren(record.children),
-    ];
-    for (const text of texts) {
-      writer.texts.text(text ?? '');
-      writer.endText();
+  /** Bytes `start` to `end` of `source`. */
+  copy(source: Uint8Array, start: number, end: number): void {
+    this.#reserve(end - start);
+    if (end - start > LONG_PIECE) {
+      this.bytes.set(source.subarray(start, end), this.length);
+      this.length += end - start;
+      return;
     }
-    const flags = (record.deleted ? IS_DELETED : 0) | (record.latestFrom === 'platform' ? FROM_PLATFORM : 0);
-    const { updatedMs, latestMs, createdMs } = record;
-    writer.end(flags, updatedMs ?? Number.NaN, latestMs ?? Number.NaN, createdMs ?? Number.NaN);
-    start += record.raw.length;
+    const { bytes } = this;
+    let at = this.length;
+    for (let i = start; i < end; i++) bytes[at++] = source[i] ?? 0;
+    this.length = at;
   }
-  return writer.take();
+
+  /** Makes room for `count` bytes to be written from the place that is told. */
+  extend(count: number): number {
+    this.#reserve(count);
+    const at = this.length;
+    this.length = at + count;
+    return at;
+  }
+
+  byte(byte: number): void {
+    this.#reserve(1);
+    this.bytes[this.length++] = byte;
+  }
+
+  text(text: string): void {
+    const bytes = Buffer.from(text, 'utf8');
+    this.copy(bytes, 0, bytes.length);
+  }
+
+  #reserve(count: number): void {
+    if (this.length + count <= this.bytes.length) return;
+    const wider = new Uint8Array(Math.max(this.bytes.length * 2, this.length + count));
+    wider.set(this.bytes.subarray(0, this.length));
+    this.bytes = wider;
+  }
 }

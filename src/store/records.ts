@@ -1,6 +1,5 @@
 import { crc32 } from 'node:zlib';
-import type { RecordColumns } from '../domain.js';
-import { ColumnReader } from '../json/record-columns.js';
+import type { ParsedRecord } from '../domain.js';
 import { checksumOf } from './checksum.js';
 import { prepareInsertRows, type Value } from './insert-rows.js';
 import type { Db } from './open.js';
@@ -35,10 +34,10 @@ const CHECKSUM_TO_COME = 2 ** 31;
 export function prepareSaveRecords(
   db: Db,
   payload: 'full' | 'ids',
-): (place: PagePlace, columns: RecordColumns) => RecordTally {
+): (place: PagePlace, records: readonly ParsedRecord[]) => RecordTally {
   const insert = prepareInsert(db, payload);
   const revisit = prepareRevisit(db, payload);
-  return (place, columns) => {
+  return (place, records) => {
     const tally: RecordTally = {
       unique: 0,
       duplicates: 0,
@@ -47,11 +46,10 @@ export function prepareSaveRecords(
       fresh: 0,
       changed: 0,
     };
-    const page = new ColumnReader(columns);
-    const isNew = insert(place, page);
-    for (let at = 0; at < columns.length; at++) {
+    const isNew = insert(place, records);
+    for (const [at, record] of records.entries()) {
       if (isNew(at)) countNew(tally);
-      else countKnown(tally, place, revisit(place, page, at));
+      else countKnown(tally, place, revisit(place, record));
     }
     return tally;
   };
@@ -85,24 +83,20 @@ interface Revisited {
 const CONTENT =
   'company_id, platform_id, unique_id, deleted, updated_ms, latest_ms, latest_from, created_ms, facts, children';
 
-function contentOf(page: ColumnReader, at: number): Value[] {
-  const content: Value[] = [];
-  writeContent(content, 0, page, at);
-  return content;
-}
-
-/** The values of `CONTENT`, from `values[to]` on. */
-function writeContent(values: Value[], to: number, page: ColumnReader, at: number): void {
-  values[to] = page.companyId(at);
-  values[to + 1] = page.platformId(at);
-  values[to + 2] = page.platformUniqueId(at);
-  values[to + 3] = page.deleted(at) ? 1 : 0;
-  values[to + 4] = page.updatedMs(at);
-  values[to + 5] = page.latestMs(at);
-  values[to + 6] = page.latestFrom(at);
-  values[to + 7] = page.createdMs(at);
-  values[to + 8] = page.fieldDigests(at);
-  values[to + 9] = page.children(at);
+/** The values of `CONTENT`. */
+function contentOf(record: ParsedRecord): Value[] {
+  return [
+    record.companyId,
+    record.platformId,
+    record.platformUniqueId,
+    record.deleted ? 1 : 0,
+    record.updatedMs,
+    record.latestMs,
+    record.latestFrom,
+    record.createdMs,
+    record.fieldDigests,
+    record.children,
+  ];
 }
 
 /**
@@ -112,7 +106,7 @@ function writeContent(values: Value[], to: number, page: ColumnReader, at: numbe
 function prepareInsert(
   db: Db,
   payload: 'full' | 'ids',
-): (place: PagePlace, page: ColumnReader) => (at: number) => boolean {
+): (place: PagePlace, page: readonly ParsedRecord[]) => (at: number) => boolean {
   const lastId = db.prepare<[], bigint | null>('SELECT max(id) FROM record').pluck();
   // OR IGNORE passes over a record of a known id; what it would pass over otherwise, the revisit stumbles over
   const records = prepareInsertRows(
@@ -126,14 +120,16 @@ function prepareInsert(
   const bodies = prepareInsertRows(db, 'INSERT OR FAIL INTO payload(record_id, body, checksum)', 3);
   const added = db.prepare<[number], bigint>('SELECT id FROM record WHERE id >= ?').pluck();
   return (place, page) => {
-    const length = page.columns.length;
+    const { length } = page;
     const first = Number(lastId.get() ?? 0n) + 1;
     const inserted = records(length, (values, to, at) => {
+      const record = page[at];
+      if (record === undefined) return;
       values[to] = first + at;
       values[to + 1] = place.streamId;
-      values[to + 2] = page.svcId(at);
+      values[to + 2] = record.svcId;
       values[to + 3] = place.walk;
-      writeContent(values, to + 4, page, at);
+      for (const [index, value] of contentOf(record).entries()) values[to + 4 + index] = value;
       values[to + 14] = CHECKSUM_TO_COME;
     });
     if (inserted > 0) {
@@ -144,7 +140,7 @@ function prepareInsert(
     if (payload === 'full') {
       bodies(inserted, (values, to, at) => {
         const id = ids?.[at] ?? first + at;
-        const raw = page.raw(id - first);
+        const raw = page[id - first]?.raw ?? new Uint8Array();
         values[to] = id;
         values[to + 1] = raw;
         values[to + 2] = crc32(raw);
@@ -159,7 +155,7 @@ function prepareInsert(
 function prepareRevisit(
   db: Db,
   payload: 'full' | 'ids',
-): (place: PagePlace, page: ColumnReader, at: number) => Revisited {
+): (place: PagePlace, record: ParsedRecord) => Revisited {
   const replace = db.prepare<Value[]>(`
     UPDATE record SET walk = ?, (${CONTENT}) = (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) WHERE id = ?`);
   const seal = db.prepare<[bigint]>(`UPDATE record SET checksum = ${checksumOf('record')} WHERE id = ?`);
@@ -167,18 +163,18 @@ function prepareRevisit(
   const find = prepareFind(db);
   const bodies = prepareBodies(db);
   const keepsBodies = payload === 'full';
-  return (place, page, at) => {
-    const content = contentOf(page, at);
-    const stored = find(place.streamId, page.svcId(at), content);
+  return (place, record) => {
+    const content = contentOf(record);
+    const stored = find(place.streamId, record.svcId, content);
     const walk = Number(stored.walk);
-    const wins = walk < place.keepFrom || arrivalWins(stored.updated_ms, page.updatedMs(at));
-    const isSame = stored.same_content === 1n && (!keepsBodies || bodies.same(stored.id, page.raw(at)));
+    const wins = walk < place.keepFrom || arrivalWins(stored.updated_ms, record.updatedMs);
+    const isSame = stored.same_content === 1n && (!keepsBodies || bodies.same(stored.id, record.raw));
     const changed = wins && !isSame;
     if (changed) {
       replace.run(place.walk, ...content, stored.id);
       seal.run(stored.id);
       // with `ids` the bytes of an earlier full export go as their records are replaced
-      if (keepsBodies) bodies.save(stored.id, page.raw(at));
+      if (keepsBodies) bodies.save(stored.id, record.raw);
       else bodies.drop(stored.id);
     } else if (walk < place.walk) {
       mark.run(place.walk, stored.id);

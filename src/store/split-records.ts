@@ -1,5 +1,4 @@
-import type { RecordColumns } from '../domain.js';
-import { ColumnReader, pickRecords } from '../json/record-columns.js';
+import type { ParsedRecord } from '../domain.js';
 import { checksumOf } from './checksum.js';
 import type { Db } from './open.js';
 import type { StreamRow } from './stream-row.js';
@@ -24,7 +23,10 @@ interface StoredElsewhere {
  */
 export function prepareClaimRecords(
   db: Db,
-): (row: StreamRow, columns: RecordColumns) => { readonly kept: RecordColumns; readonly lost: number } {
+): (
+  row: StreamRow,
+  records: readonly ParsedRecord[],
+) => { readonly kept: readonly ParsedRecord[]; readonly lost: number } {
   const owner = db
     .prepare<[string, string, bigint], bigint>(
       'SELECT stream_id FROM split_record WHERE region = ? AND model = ? AND svc_id = ?',
@@ -34,19 +36,16 @@ export function prepareClaimRecords(
     'INSERT OR REPLACE INTO split_record(region, model, svc_id, stream_id) VALUES (?, ?, ?, ?)',
   );
   const takeFrom = prepareTake(db);
-  return (row, columns) => {
-    const page = new ColumnReader(columns);
-    const isKept = (at: number): boolean => {
-      const svcId = page.svcId(at);
+  return (row, records) => {
+    const isKept = ({ svcId, updatedMs }: ParsedRecord): boolean => {
       const before = owner.get(row.region, row.model, svcId);
       if (before === row.id) return true;
-      if (before !== undefined && !takeFrom(before, svcId, page.updatedMs(at))) return false;
+      if (before !== undefined && !takeFrom(before, svcId, updatedMs)) return false;
       own.run(row.region, row.model, svcId, row.id);
       return true;
     };
-    const keep = Array.from({ length: columns.length }, (_, at) => isKept(at));
-    const lost = keep.filter((one) => !one).length;
-    return { kept: lost === 0 ? columns : pickRecords(columns, (at) => keep[at] === true), lost };
+    const kept = records.filter(isKept);
+    return { kept, lost: records.length - kept.length };
   };
 }
 

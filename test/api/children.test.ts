@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { pageParser } from '../../src/api/page.js';
 import type { ParsedChild } from '../../src/domain.js';
-import { ColumnReader } from '../../src/json/record-columns.js';
+import { recordsOf } from '../../src/json/record-columns.js';
 import { renderChildren } from '../../src/json/stored-lists.js';
 import { parseOne, recordOf, text, V3 } from './support/pages.js';
 
@@ -154,7 +154,7 @@ describe('children as they are stored', () => {
           ...payments.map((one) => storedOf('payments', one)),
           ...items.map((one) => storedOf('line_items', one)),
         ]);
-        expect(new ColumnReader(columns).children(0)).toBe(expected);
+        expect(recordsOf(columns)[0]?.children).toBe(expected);
         const isRising = [items, payments].every((all) =>
           all.every(({ svcId }, at) => at === 0 || svcId > (all[at - 1]?.svcId ?? 0n)),
         );

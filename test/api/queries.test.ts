@@ -94,7 +94,9 @@ describe('V4 lists', () => {
         ['next', 'c'],
       ],
     });
-    expect(buildV4Record({ pair: { ...PAIR, v4: 'invoices', expand: [] }, companyId: 7n, svcId: -5n })).toEqual({
+    expect(
+      buildV4Record({ pair: { ...PAIR, v4: 'invoices', expand: [] }, companyId: 7n, svcId: -5n }),
+    ).toEqual({
       path: ['v4', 'core', 'companies', '7', 'invoices', '-5'],
       parameters: [],
     });

@@ -4,7 +4,8 @@ import type { ListRequest } from '../../src/api/queries.js';
 import type { ListPage, ParsedRecord, RejectedObject } from '../../src/domain.js';
 import { SvcError } from '../../src/errors.js';
 import type { PageSource } from '../../src/export/prefetch.js';
-import { columnsOf } from '../../src/json/record-columns.js';
+import { renderChildren } from '../../src/json/stored-lists.js';
+import { columnsOf } from '../support/columns-of.js';
 
 /** A record of the fake service. */
 export interface FakeRecord {
@@ -163,12 +164,9 @@ function parsedRecord(record: FakeRecord): ParsedRecord {
     latestFrom: updatedMs === null ? null : 'service',
     createdMs: null,
     fieldDigests: '',
-    children: children.map((child) => ({
-      ...child,
-      path: 'line_items',
-      platformUniqueId: null,
-      deleted: false,
-    })),
+    children: renderChildren(
+      children.map((child) => ({ ...child, path: 'line_items', platformUniqueId: null, deleted: false })),
+    ),
     raw: Buffer.from(bodyOf(record)),
   };
 }

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { ColumnReader, ColumnWriter, FROM_PLATFORM, IS_DELETED } from '../../src/json/record-columns.js';
+import { ColumnWriter, FROM_PLATFORM, IS_DELETED, recordsOf } from '../../src/json/record-columns.js';
 
 describe('the columns of a page', () => {
   it.each([0, 1, 3, 200])('hold every record where %i were expected', (expected) => {
@@ -13,18 +13,12 @@ describe('the columns of a page', () => {
       const flags = (at % 3 === 0 ? IS_DELETED : 0) | (at % 5 === 0 ? FROM_PLATFORM : 0);
       writer.end(flags, at, at + 1, at % 7 === 0 ? Number.NaN : -at);
     }
-    const reader = new ColumnReader(writer.take());
-    const found = Array.from({ length: reader.columns.length }, (_, at) => ({
-      ids: [reader.svcId(at), reader.companyId(at)],
-      texts: [
-        reader.platformId(at),
-        reader.platformUniqueId(at),
-        reader.fieldDigests(at),
-        reader.children(at),
-      ],
-      instants: [reader.updatedMs(at), reader.latestMs(at), reader.createdMs(at)],
-      flags: [reader.deleted(at), reader.latestFrom(at)],
-      raw: Buffer.from(reader.raw(at)).toString(),
+    const found = recordsOf(writer.take()).map((record) => ({
+      ids: [record.svcId, record.companyId],
+      texts: [record.platformId, record.platformUniqueId, record.fieldDigests, record.children],
+      instants: [record.updatedMs, record.latestMs, record.createdMs],
+      flags: [record.deleted, record.latestFrom],
+      raw: Buffer.from(record.raw).toString(),
     }));
     expect(found).toEqual(
       Array.from({ length: 150 }, (_, at) => ({

@@ -1,10 +1,10 @@
 import { SvcError } from '../../src/errors.js';
 import { begin } from '../../src/export/decide.js';
 import { createSaver, prepareApply } from '../../src/export/saver.js';
-import { columnsOf } from '../../src/json/record-columns.js';
 import { type Db, openEmptyDatabase } from '../../src/store/open.js';
 import type { StreamRow } from '../../src/store/stream-row.js';
 import { ensureStreams, listStreams } from '../../src/store/streams.js';
+import { columnsOf } from '../support/columns-of.js';
 import type { Action, Flight, ModelRecord, State, Variant } from './export-model.js';
 
 const EPOCH = new Date(0).toISOString();
@@ -92,7 +92,7 @@ function parsed({ id, version }: ModelRecord, dates: Variant['dates']) {
     latestFrom: null,
     createdMs: null,
     fieldDigests: '',
-    children: [],
+    children: null,
     raw: new Uint8Array(),
   };
 }

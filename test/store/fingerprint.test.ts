@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { assertSameExport, compareFingerprint, saveFingerprint } from '../../src/store/fingerprint.js';
+import { prepareSaveRecords } from '../../src/store/records.js';
 import { ensureStreams, listStreams } from '../../src/store/streams.js';
-import { openTestDatabase, prepareSave, record } from './support.js';
+import { openTestDatabase, record } from './support.js';
 
 const THEN = { prefix: 'svc_', 'v3.url': 'https://three', 'v4.url': 'https://four' };
 
@@ -13,7 +14,7 @@ function exported(...generations: readonly ('v3' | 'v4')[]) {
     ensureStreams(db, [{ key, route: 'x' }], 'now');
     const place = { walk: 1, keepFrom: 1, passWalk: 1, previousWalk: null };
     for (const { id } of listStreams(db, generation)) {
-      prepareSave(db, 'ids')({ ...place, streamId: id }, [record()]);
+      prepareSaveRecords(db, 'ids')({ ...place, streamId: id }, [record()]);
     }
   }
   return db;

@@ -1,8 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import type { ParsedChild, ParsedRecord } from '../../src/domain.js';
+import { renderChildren } from '../../src/json/stored-lists.js';
 import type { Db } from '../../src/store/open.js';
 import type { PagePlace } from '../../src/store/records.js';
-import { openTestDatabase, prepareSave, record, rowsOf } from './support.js';
+import { prepareSaveRecords } from '../../src/store/records.js';
+import { openTestDatabase, record, rowsOf } from './support.js';
 
 const FIRST: PagePlace = { streamId: 1n, walk: 1, keepFrom: 1, passWalk: 1, previousWalk: null };
 
@@ -20,7 +22,7 @@ function changedBy(
   first: Partial<ParsedRecord>,
   second: Partial<ParsedRecord>,
 ): number {
-  const save = prepareSave(openTestDatabase(), payload);
+  const save = prepareSaveRecords(openTestDatabase(), payload);
   save(FIRST, [record(first)]);
   return save(FIRST, [record(second)]).changed;
 }
@@ -36,7 +38,7 @@ describe('a record that arrives again', () => {
     ['date', { latestMs: 6, latestFrom: 'platform' }],
     ['creation date', { createdMs: 6 }],
     ['field digests', { fieldDigests: 'x' }],
-    ['children', { children: [child()] }],
+    ['children', { children: renderChildren([child()]) }],
   ])('has changed with another %s, with or without payload', (_, change) => {
     // A change of the children is a change of the bytes.
     expect(changedBy('full', {}, { raw: Buffer.from('{"x":1}'), ...change })).toBe(1);
@@ -45,13 +47,15 @@ describe('a record that arrives again', () => {
 
   it('has not changed when it is the same', () => {
     const same = {
-      children: [child(), child({ svcId: 2n })],
+      children: renderChildren([child(), child({ svcId: 2n })]),
       fieldDigests: 'x',
       latestMs: 3,
       latestFrom: 'service',
     } as const;
     expect(changedBy('full', same, same)).toBe(0);
-    expect(changedBy('ids', same, { ...same, children: [...same.children].reverse() })).toBe(0);
+    expect(
+      changedBy('ids', same, { ...same, children: renderChildren([child({ svcId: 2n }), child()]) }),
+    ).toBe(0);
   });
 
   it('has changed with other bytes only where bytes are kept', () => {
@@ -66,28 +70,34 @@ describe('a record that arrives again', () => {
     ['unique id', { platformUniqueId: 'u' }],
     ['deletion', { deleted: true }],
   ])('has changed with another %s of a child', (_, change) => {
-    expect(changedBy('ids', { children: [child()] }, { children: [child(change)] })).toBe(1);
+    expect(
+      changedBy(
+        'ids',
+        { children: renderChildren([child()]) },
+        { children: renderChildren([child(change)]) },
+      ),
+    ).toBe(1);
   });
 
   it('is stored with its children and bytes in the place of the old ones', () => {
     const db = openTestDatabase();
-    const save = prepareSave(db, 'full');
-    save(FIRST, [record({ children: [child(), child({ svcId: 2n })] })]);
-    save(FIRST, [record({ children: [child({ svcId: 3n })], raw: Buffer.from('{"v":2}') })]);
+    const save = prepareSaveRecords(db, 'full');
+    save(FIRST, [record({ children: renderChildren([child(), child({ svcId: 2n })]) })]);
+    save(FIRST, [record({ children: renderChildren([child({ svcId: 3n })]), raw: Buffer.from('{"v":2}') })]);
     expect(children(db)).toEqual([{ path: 'line_items', svc_id: 3n, platform_id: 'c' }]);
     expect(bodies(db)).toEqual(['{"v":2}']);
   });
 
   it('loses the bytes of an earlier full export once it is replaced without', () => {
     const db = openTestDatabase();
-    prepareSave(db, 'full')(FIRST, [record()]);
-    prepareSave(db, 'ids')(FIRST, [record({ updatedMs: 6 })]);
+    prepareSaveRecords(db, 'full')(FIRST, [record()]);
+    prepareSaveRecords(db, 'ids')(FIRST, [record({ updatedMs: 6 })]);
     expect(bodies(db)).toEqual([]);
   });
 
   it('keeps its bytes where the arrival is older', () => {
     const db = openTestDatabase();
-    const save = prepareSave(db, 'full');
+    const save = prepareSaveRecords(db, 'full');
     save(FIRST, [record({ raw: Buffer.from('new') })]);
     expect(save(FIRST, [record({ raw: Buffer.from('old'), updatedMs: 4 })])).toMatchObject({
       changed: 0,
@@ -101,7 +111,7 @@ describe('bytes that belong to no record', () => {
   it('never become those of a new one', () => {
     const db = openTestDatabase();
     db.exec(`INSERT INTO payload(record_id, body) VALUES (1, x'00')`);
-    const save = prepareSave(db, 'full');
+    const save = prepareSaveRecords(db, 'full');
     const savePage = db.transaction(() => save(FIRST, [record({ raw: Buffer.from('{"x":1}') })]));
     expect(savePage).toThrow('payload.record_id');
     expect(rowsOf(db, 'SELECT id FROM record')).toEqual([]);
@@ -111,11 +121,13 @@ describe('bytes that belong to no record', () => {
 describe('a child listed twice in one record', () => {
   it('is stored once, as it was listed last', () => {
     const db = openTestDatabase();
-    const save = prepareSave(db, 'full');
-    const twice = record({ children: [child({ platformId: 'a' }), child({ platformId: 'b' })] });
+    const save = prepareSaveRecords(db, 'full');
+    const twice = record({
+      children: renderChildren([child({ platformId: 'a' }), child({ platformId: 'b' })]),
+    });
     save(FIRST, [twice]);
     expect(children(db)).toEqual([{ path: 'line_items', svc_id: 1n, platform_id: 'b' }]);
-    expect(prepareSave(db, 'ids')(FIRST, [twice]).changed).toBe(0);
+    expect(prepareSaveRecords(db, 'ids')(FIRST, [twice]).changed).toBe(0);
   });
 });
 
@@ -124,7 +136,7 @@ describe('the tally of a page', () => {
   const none = { unique: 0, duplicates: 0, passUnique: 0, passCommon: 0, fresh: 0, changed: 0 };
 
   it('tells what is new to the reading, the pass and the walk', () => {
-    const save = prepareSave(openTestDatabase(), 'full');
+    const save = prepareSaveRecords(openTestDatabase(), 'full');
     expect(save(FIRST, ids(1n, 2n, 2n))).toEqual({
       ...none,
       unique: 2,
@@ -160,7 +172,7 @@ describe('the tally of a page', () => {
   });
 
   it('tells passes apart by what the pass before had seen, not by what is stored', () => {
-    const save = prepareSave(openTestDatabase(), 'full');
+    const save = prepareSaveRecords(openTestDatabase(), 'full');
     save(FIRST, ids(1n, 2n));
     save({ ...FIRST, walk: 2, passWalk: 2, previousWalk: 1 }, ids(2n));
     const third = save({ ...FIRST, walk: 3, passWalk: 3, previousWalk: 2 }, ids(1n, 2n));

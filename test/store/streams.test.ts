@@ -1,9 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import { dropStream, dropUnseen } from '../../src/store/drop-records.js';
 import { prepareBumpExportSeq, readExportSeq, readMeta, writeMeta } from '../../src/store/meta.js';
+import { prepareSaveRecords } from '../../src/store/records.js';
 import { ensureStreams, listStreams, prepareSaveStream, readCompanyList } from '../../src/store/streams.js';
 import { saveCompanyList } from '../../src/store/v4-companies.js';
-import { addStreams, openTestDatabase, prepareSave, record, rowsOf } from './support.js';
+import { addStreams, openTestDatabase, record, rowsOf } from './support.js';
 
 describe('streams', () => {
   it('are added once, and keep what they have when planned again', () => {
@@ -93,7 +94,7 @@ describe('streams', () => {
 describe('dropping what a reading no longer shows', () => {
   it('touches neither newer records nor other streams', () => {
     const db = openTestDatabase();
-    const save = prepareSave(db, 'full');
+    const save = prepareSaveRecords(db, 'full');
     const place = { streamId: 1n, walk: 1, keepFrom: 1, passWalk: 1, previousWalk: null };
     save(
       place,
@@ -112,7 +113,7 @@ describe('dropping what a reading no longer shows', () => {
 
   it('goes through a long list in chunks', () => {
     const db = openTestDatabase();
-    const save = prepareSave(db, 'ids');
+    const save = prepareSaveRecords(db, 'ids');
     const many = Array.from({ length: 25_000 }, (_, at) => record({ svcId: BigInt(at) }));
     db.transaction(() =>
       save({ streamId: 1n, walk: 1, keepFrom: 1, passWalk: 1, previousWalk: null }, many),

@@ -3,9 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
 import type { ParsedRecord } from '../../src/domain.js';
-import { columnsOf } from '../../src/json/record-columns.js';
 import { type Db, openDatabase } from '../../src/store/open.js';
-import { type PagePlace, prepareSaveRecords, type RecordTally } from '../../src/store/records.js';
 import type { StreamRow } from '../../src/store/stream-row.js';
 import { ensureStreams, listStreams } from '../../src/store/streams.js';
 
@@ -41,19 +39,10 @@ export function record(changes: Partial<ParsedRecord> = {}): ParsedRecord {
     latestFrom: null,
     createdMs: null,
     fieldDigests: '',
-    children: [],
+    children: null,
     raw: Buffer.from('{}'),
     ...changes,
   };
-}
-
-/** `prepareSaveRecords` for records that are objects. */
-export function prepareSave(
-  db: Db,
-  payload: 'full' | 'ids',
-): (place: PagePlace, records: readonly ParsedRecord[]) => RecordTally {
-  const save = prepareSaveRecords(db, payload);
-  return (place, records) => save(place, columnsOf(records));
 }
 
 /** All rows that a query gives. */

@@ -1,12 +1,14 @@
 import { describe, expect, it } from 'vitest';
+import { renderChildren } from '../../src/json/stored-lists.js';
 import { readMeta, writeMeta } from '../../src/store/meta.js';
 import type { Db } from '../../src/store/open.js';
 import type { PagePlace } from '../../src/store/records.js';
+import { prepareSaveRecords } from '../../src/store/records.js';
 import { prepareSaveRejected } from '../../src/store/rejected.js';
 import { ensureStreams, listStreams, prepareSaveStream } from '../../src/store/streams.js';
 import { verifyExport } from '../../src/store/verify-export.js';
 import { codeOf } from '../support/code-of.js';
-import { addStreams, openTestDatabase, prepareSave, record } from './support.js';
+import { addStreams, openTestDatabase, record } from './support.js';
 
 /** Two pages of which one record came twice and was newer; then a record of an older reading was dropped. */
 function newDatabase(): Db {
@@ -14,7 +16,7 @@ function newDatabase(): Db {
   const [row] = addStreams(db, 'accounting/invoices', 'crm/companies');
   if (row === undefined) throw new Error('No stream.');
   const place: PagePlace = { streamId: row.id, walk: 1, keepFrom: 1, passWalk: 1, previousWalk: null };
-  const save = prepareSave(db, 'full');
+  const save = prepareSaveRecords(db, 'full');
   const child = { path: 'line_items', svcId: 9n, platformId: 'l', platformUniqueId: null, deleted: false };
   save(place, [
     record({ svcId: 1n, fieldDigests: 'x', latestMs: 3, latestFrom: 'platform' }),
@@ -22,7 +24,7 @@ function newDatabase(): Db {
   ]);
   save(place, [
     record({ svcId: 2n, updatedMs: 6, platformId: 'é\u0000"' }),
-    record({ svcId: 3n, children: [child] }),
+    record({ svcId: 3n, children: renderChildren([child]) }),
   ]);
   prepareSaveRejected(db)(row, [
     { position: 4, path: '', reason: 'no_svc_id', raw: Buffer.from('{}') },

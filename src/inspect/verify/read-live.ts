@@ -1,5 +1,6 @@
 import type { OnProgress, ParsedRecord } from '../../domain.js';
 import { isRequestError, SvcError } from '../../errors.js';
+import { parseChildren } from '../../json/stored-lists.js';
 import type { MappedPair, ParentPair } from '../../store/mapped-pairs.js';
 import type { PairReader } from './pair-reader.js';
 
@@ -187,6 +188,9 @@ function findDisagreement(pair: MappedPair, v3: PairSide | null, v4: PairSide | 
 /** The record, or the child in it, that a side of a pair names. */
 function sideOf(record: ParsedRecord | null, path: string, svcId: bigint): PairSide | null {
   if (record === null || path === '') return record;
-  const child = record.children.find((one) => one.path === path && one.svcId === svcId);
-  return child === undefined ? null : { ...child, companyId: record.companyId };
+  const children = record.children === null ? [] : parseChildren(record.children);
+  const child = children.find(([childPath, childId]) => childPath === path && BigInt(childId) === svcId);
+  if (child === undefined) return null;
+  const [, , platformId, platformUniqueId, deleted] = child;
+  return { companyId: record.companyId, platformId, platformUniqueId, deleted: deleted === 1 };
 }

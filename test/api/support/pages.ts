@@ -1,8 +1,9 @@
 import { pageParser } from '../../../src/api/page.js';
 import type { PageSpec } from '../../../src/api/record-layout.js';
-import type { ParsedPage, ParsedRecord } from '../../../src/domain.js';
+import type { ParsedChild, ParsedPage, ParsedRecord } from '../../../src/domain.js';
 import { SvcError } from '../../../src/errors.js';
 import { recordsOf } from '../../../src/json/record-columns.js';
+import { parseChildren } from '../../../src/json/stored-lists.js';
 
 export const V3: PageSpec = {
   generation: 'v3',
@@ -16,22 +17,34 @@ export const V4: PageSpec = { ...V3, generation: 'v4' };
 /** Records that these pages were asked for. */
 export const PAGE_SIZE = 500;
 
+/** A record with its children as objects. */
+export type ReadRecord = Omit<ParsedRecord, 'children'> & { readonly children: readonly ParsedChild[] };
+export type ReadPage = Omit<ParsedPage, 'records'> & { readonly records: readonly ReadRecord[] };
+
 /** A page with its records as objects. */
-export function parsePage(body: Uint8Array, spec: PageSpec): ParsedPage {
+export function parsePage(body: Uint8Array, spec: PageSpec): ReadPage {
   const { columns, ...page } = pageParser(spec)(body, spec.companyId, PAGE_SIZE);
-  return { ...page, records: recordsOf(columns) };
+  const records = recordsOf(columns).map((record) => ({ ...record, children: childrenOf(record.children) }));
+  return { ...page, records };
 }
 
-export function parse(body: string, spec: PageSpec = V3): ParsedPage {
+export function childrenOf(stored: string | null): ParsedChild[] {
+  if (stored === null) return [];
+  return parseChildren(stored).map(([path, svcId, platformId, platformUniqueId, deleted]) => {
+    return { path, svcId: BigInt(svcId), platformId, platformUniqueId, deleted: deleted === 1 };
+  });
+}
+
+export function parse(body: string, spec: PageSpec = V3): ReadPage {
   return parsePage(Buffer.from(body), spec);
 }
 
 /** The outcome of a page that holds one object, given as JSON text. */
-export function parseOne(object: string, spec: PageSpec = V3): ParsedPage {
+export function parseOne(object: string, spec: PageSpec = V3): ReadPage {
   return parse(`{"data":[${object}],"prev":null,"next":null,"total_count":null}`, spec);
 }
 
-export function recordOf(members: string, spec: PageSpec = V3): ParsedRecord {
+export function recordOf(members: string, spec: PageSpec = V3): ReadRecord {
   const page = parseOne(`{"svc_id":1,"svc_company_id":2${members === '' ? '' : `,${members}`}}`, spec);
   const [record] = page.records;
   if (record === undefined) throw new Error(`rejected: ${page.rejected[0]?.reason}`);

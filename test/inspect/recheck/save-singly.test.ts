@@ -34,7 +34,7 @@ function recordOf(svcId: bigint, platformId: string): ParsedRecord {
     platformUniqueId: null,
     deleted: false,
     fieldDigests: '',
-    children: [],
+    children: null,
     raw: Buffer.from('{}'),
   };
   return { svcId, companyId: 1n, platformId, ...dates, ...rest };

@@ -1,8 +1,7 @@
 import type { Api } from '../../../src/api/client.js';
 import { buildFingerprint } from '../../../src/config/inputs.js';
+import { exportV3, exportV4 } from '../../../src/export/export-lists.js';
 import { createPageSupply } from '../../../src/export/prefetch.js';
-import { exportV3 } from '../../../src/export/export-lists.js';
-import { exportV4 } from '../../../src/export/export-lists.js';
 import { createSaver } from '../../../src/export/saver.js';
 import {
   indexOpen,

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { SvcError } from '../../../src/errors.js';
 import { waitSettled } from '../../../src/inspect/settle/wait-settled.js';
-import { columnsOf } from '../../../src/json/record-columns.js';
+import { columnsOf } from '../../support/columns-of.js';
 import { configOf } from '../../support/exported.js';
 
 /** A backfill that adds ten records a minute until it is full; time passes only while the wait sleeps. */

@@ -4,6 +4,7 @@ import type { ParsedChild, ParsedPage, ParsedRecord } from '../../../src/domain.
 import { SvcError } from '../../../src/errors.js';
 import { createPairReader, type PairReader } from '../../../src/inspect/verify/pair-reader.js';
 import { type PairVerdict, readLive } from '../../../src/inspect/verify/read-live.js';
+import { renderChildren } from '../../../src/json/stored-lists.js';
 import type { MappedPair } from '../../../src/store/mapped-pairs.js';
 import { configOf, INVOICES } from '../../support/exported.js';
 
@@ -21,7 +22,7 @@ function recordOf(svcId: bigint, platformId: string | null, more: Partial<Parsed
     latestFrom: null,
     createdMs: null,
     fieldDigests: '',
-    children: [],
+    children: null,
     raw: new Uint8Array(),
     ...more,
   };
@@ -269,8 +270,8 @@ describe('a pair', () => {
       parentPlatformId: 'k',
     });
     const known = (v4Key: string): Known => ({
-      'v3 10': recordOf(10n, 'k', { children: [childOf(1n, 'l')] }),
-      'v4 20': recordOf(20n, 'k', { children: [childOf(2n, v4Key)] }),
+      'v3 10': recordOf(10n, 'k', { children: renderChildren([childOf(1n, 'l')]) }),
+      'v4 20': recordOf(20n, 'k', { children: renderChildren([childOf(2n, v4Key)]) }),
     });
     expect((await judge([pair], known('l'))).words).toEqual(['agrees']);
     expect((await judge([pair], known('m'))).words).toEqual(['platform_id_differs']);
