@@ -1,9 +1,10 @@
 import type { Config } from '../config/config.js';
 import { buildFingerprint } from '../config/inputs.js';
 import type { Generation } from '../domain.js';
+import type { ExportOptions } from '../export/begin-export.js';
 import { exportV3, exportV4 } from '../export/export-lists.js';
 import type { PageSupply } from '../export/prefetch.js';
-import type { ExportOptions, ExportSummary } from '../export/run-export.js';
+import type { ExportSummary } from '../export/run-export.js';
 import type { Db } from '../store/open.js';
 import type { Narrowing } from './command.js';
 

@@ -1,4 +1,4 @@
-import type { Config } from '../config/config.js';
+import type { Config, Endpoint } from '../config/config.js';
 import { type Generation, isUnfinished, type OnProgress, type StreamKey } from '../domain.js';
 import { SvcError } from '../errors.js';
 import {
@@ -12,20 +12,38 @@ import type { Db } from '../store/open.js';
 import type { StreamRow } from '../store/stream-row.js';
 import { ensureStreams, listStreams, listUnfinished, type PlannedStream } from '../store/streams.js';
 import { begin } from './decide.js';
+import type { PageSupply } from './prefetch.js';
 import { prepareApply } from './saver.js';
 import { isoOf, type ReadingRules } from './step.js';
 
-export interface Beginning {
-  readonly generation: Generation;
+export interface ExportOptions {
+  readonly db: Db;
+  /** The database's file, for messages. */
+  readonly file: string;
   readonly config: Config;
   readonly fingerprint: Fingerprint;
-  readonly planned: readonly PlannedStream[];
-  readonly rules: ReadingRules;
-  readonly restart: boolean;
-  readonly onlyModels: readonly string[];
-  readonly onlyCompanies: readonly bigint[];
-  readonly nowMs: number;
+  readonly supply: PageSupply;
+  /** Stops the export after the transaction under way; its reason is thrown if it is an error of its own. */
+  readonly signal: AbortSignal;
+  readonly clock: { now(): number };
   readonly onProgress: OnProgress;
+  /** Reads everything anew instead of going on or topping up. */
+  readonly restart?: boolean;
+  readonly onlyModels?: readonly string[];
+  /** Ids of the generation that is exported. V3 lists of all companies at once are not narrowed. */
+  readonly onlyCompanies?: readonly bigint[];
+}
+
+/** What the two exports bring along. */
+export interface ExportPlan {
+  readonly generation: Generation;
+  readonly planned: readonly PlannedStream[];
+  readonly endpoints: readonly Endpoint[];
+  readonly rules: ReadingRules;
+  /** Companies whose records are counted and not kept. */
+  readonly excluded: readonly bigint[];
+  /** Done in the transaction that begins the export. */
+  readonly saveListing: () => void;
 }
 
 export interface Begun {
@@ -39,33 +57,50 @@ export interface Begun {
   readonly continued: boolean;
 }
 
+/** Lists are prepared in one transaction, which takes seconds where there are hundreds of thousands. */
+const PROGRESS_EVERY = 10_000;
+
+const RENEW = 'renew';
+
+const metaKey = (generation: Generation) => `next_export_${generation}`;
+
 /**
  * Begins an export, or goes on with an unfinished one: then streams it has read already are not read
  * again. Call inside a transaction.
  *
  * @throws SvcError `other_configuration`, `usage`
  */
-export function beginExport(db: Db, options: Beginning): Begun {
-  const { generation, planned, nowMs } = options;
-  assertAcceptable(db, options);
+export function beginExport(options: ExportOptions, { generation, planned, rules }: ExportPlan): Begun {
+  const { db, config, fingerprint, onProgress } = options;
+  const nowMs = options.clock.now();
+  assertAcceptable(db, generation, fingerprint, options.restart ?? false);
   const before = new Set(listUnfinished(db, generation));
   ensureStreams(db, planned, isoOf(nowMs));
-  const isOther = saveFingerprint(db, generation, options.fingerprint);
+  const isOther = saveFingerprint(db, generation, fingerprint);
+  const restart = options.restart === true || isOther;
   const names = new Set(planned.map(({ key }) => nameOf(key)));
   const all = listStreams(db, generation);
   const selected = all.filter((row) => names.has(nameOf(row)) && isSelected(row, options));
-  assertSelection(selected, planned);
-  const isOpen = !options.restart && readMeta(db, metaKey(generation)) !== RENEW;
+  if (selected.length === 0 && planned.length > 0) {
+    throw new SvcError('usage', 'No list belongs to the models and companies that were named.', {
+      hint: 'Check --model against the configuration and --company against the company ids.',
+    });
+  }
+  const isOpen = options.restart !== true && readMeta(db, metaKey(generation)) !== RENEW;
   const continued = isOpen && selected.some(({ id }) => before.has(id));
   const unplanned = all.filter((row) => !names.has(nameOf(row)));
-  reopen(db, unplanned);
+  const apply = prepareApply(db);
+  // streams that are about to be dropped bit by bit no longer count as read
+  for (const row of unplanned) apply(row, { row: { ...row, state: 'running' }, discard: [] }, false);
   const anew = isOther ? all.filter((row) => !unplanned.includes(row)) : selected;
-  const begun = beginStreams(
-    db,
-    anew,
-    { ...options, restart: options.restart || isOther },
-    continued && !isOther,
-  );
+  const begun = anew.map((row, at) => {
+    if (at % PROGRESS_EVERY === 0) {
+      onProgress({ kind: 'step', name: 'preparing lists', done: at, total: anew.length });
+    }
+    if (continued && !isOther && isFresh(row, nowMs, config.maxAgeMs)) return row;
+    const step = begin(row, restart, rules, nowMs);
+    return step.row === row ? row : apply(row, step, false).row;
+  });
   const rows = begun.filter((row) => row.state === 'running' && isSelected(row, options));
   return { rows, selected, unplanned, continued };
 }
@@ -78,15 +113,6 @@ export function endExport(db: Db, generation: Generation, isStuck: boolean): voi
   writeMeta(db, metaKey(generation), isStuck ? RENEW : 'continue');
 }
 
-/** Lists are prepared in one transaction, which takes seconds where there are hundreds of thousands. */
-const PROGRESS_EVERY = 10_000;
-
-const RENEW = 'renew';
-
-function metaKey(generation: Generation): string {
-  return `next_export_${generation}`;
-}
-
 /**
  * Refuses a configuration that does not fit what is stored. V4 may be read anew with another one.
  *
@@ -94,7 +120,9 @@ function metaKey(generation: Generation): string {
  */
 export function assertAcceptable(
   db: Db,
-  { generation, fingerprint, restart }: Pick<Beginning, 'generation' | 'fingerprint' | 'restart'>,
+  generation: Generation,
+  fingerprint: Fingerprint,
+  restart: boolean,
 ): void {
   const differences = compareFingerprint(db, fingerprint);
   const isV4Only = differences.every(({ name }) => name.startsWith('v4'));
@@ -102,45 +130,15 @@ export function assertAcceptable(
   throw otherConfiguration(differences);
 }
 
-function beginStreams(
-  db: Db,
-  rows: readonly StreamRow[],
-  { restart, rules, nowMs, config, onProgress }: Beginning,
-  continued: boolean,
-): StreamRow[] {
-  const apply = prepareApply(db);
-  return rows.map((row, at) => {
-    if (at % PROGRESS_EVERY === 0) {
-      onProgress({ kind: 'step', name: 'preparing lists', done: at, total: rows.length });
-    }
-    if (continued && isFresh(row, nowMs, config.maxAgeMs)) return row;
-    const step = begin(row, restart, rules, nowMs);
-    return step.row === row ? row : apply(row, step, false).row;
-  });
-}
-
-/** Streams that are about to be dropped bit by bit no longer count as read. */
-function reopen(db: Db, rows: readonly StreamRow[]): void {
-  const apply = prepareApply(db);
-  for (const row of rows) apply(row, { row: { ...row, state: 'running' }, discard: [] }, false);
-}
-
 /** Read by the export that is being continued, and recently enough for the gate to come. */
 function isFresh(row: StreamRow, nowMs: number, maxAgeMs: number): boolean {
   return !isUnfinished(row) && row.readAt !== null && nowMs - Date.parse(row.readAt) < maxAgeMs / 2;
 }
 
-function isSelected(row: StreamRow, { onlyModels, onlyCompanies }: Beginning): boolean {
+function isSelected(row: StreamRow, { onlyModels = [], onlyCompanies = [] }: ExportOptions): boolean {
   const isModel = onlyModels.length === 0 || onlyModels.includes(row.model);
   if (onlyCompanies.length === 0 || row.companyId === null) return isModel;
   return isModel && onlyCompanies.includes(row.companyId);
-}
-
-function assertSelection(selected: readonly StreamRow[], planned: readonly PlannedStream[]): void {
-  if (selected.length > 0 || planned.length === 0) return;
-  throw new SvcError('usage', 'No list belongs to the models and companies that were named.', {
-    hint: 'Check --model against the configuration and --company against the company ids.',
-  });
 }
 
 function nameOf({ generation, region, model, companyId }: StreamKey): string {

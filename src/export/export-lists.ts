@@ -1,13 +1,13 @@
 import type { CompanyListing } from '../api/companies.js';
 import type { Config } from '../config/config.js';
-import type { ModelPair } from '../domain.js';
 import { isRequestError, SvcError } from '../errors.js';
 import { prepareBumpExportSeq } from '../store/meta.js';
 import { guardDatabase } from '../store/open.js';
 import type { PlannedStream } from '../store/streams.js';
 import { type CompanyListRow, saveCompanyList, saveV4Companies } from '../store/v4-companies.js';
-import { assertAcceptable } from './begin-export.js';
-import { type ExportOptions, type ExportSummary, runExport } from './run-export.js';
+
+import { assertAcceptable, type ExportOptions } from './begin-export.js';
+import { type ExportSummary, runExport } from './run-export.js';
 import { isoOf } from './step.js';
 import { orAborted } from './stop.js';
 
@@ -40,7 +40,7 @@ export async function exportV3(options: ExportOptions): Promise<ExportSummary> {
 export async function exportV4(options: ExportOptions): Promise<ExportSummary> {
   const { db, config, fingerprint, supply, signal, onProgress } = options;
   onProgress({ kind: 'stage', name: 'export v4' });
-  assertAcceptable(db, { generation: 'v4', fingerprint, restart: options.restart ?? false });
+  assertAcceptable(db, 'v4', fingerprint, options.restart ?? false);
   const startedAt = isoOf(options.clock.now());
   const listing = await orAborted(signal, () => supply.fetchV4Companies()).catch((error: unknown) => {
     if (error instanceof SvcError && isOfList(error)) saveFailure(options, error, startedAt);
@@ -101,35 +101,25 @@ function saveFailure({ db, file }: ExportOptions, error: SvcError, startedAt: st
 }
 
 /** Every V3 list to read: each region's models, for all companies at once or split by company. */
-function planV3(config: Config): PlannedStream[] {
-  const companies = v3Companies(config);
-  return config.v3.regions.flatMap(({ region }) =>
-    config.models.flatMap(({ v3 }) =>
+function planV3({ v3, models, companies: { include, exclude } }: Config): PlannedStream[] {
+  const split = v3.companies.filter((id) => include.length === 0 || include.includes(id));
+  const wanted = v3.companies.length === 0 ? include : split;
+  const isSplit = v3.companies.length > 0 || include.length > 0;
+  const companies = isSplit ? [...new Set(wanted)].filter((id) => !exclude.includes(id)) : [null];
+  return v3.regions.flatMap(({ region }) =>
+    models.flatMap(({ v3: model }) =>
       companies.map((companyId): PlannedStream => {
-        return { key: { generation: 'v3', region, model: v3, companyId }, route: v3 };
+        return { key: { generation: 'v3', region, model, companyId }, route: model };
       }),
     ),
   );
 }
 
 /** Every V4 list to read: the models V4 has, for each company it listed. */
-function planV4(config: Config, companyIds: readonly bigint[]): PlannedStream[] {
+function planV4({ models }: Config, companyIds: readonly bigint[]): PlannedStream[] {
   return companyIds.flatMap((companyId) =>
-    config.models.filter(hasV4).map(({ v3, v4 }): PlannedStream => {
-      return { key: { generation: 'v4', region: '', model: v3, companyId }, route: v4 };
-    }),
+    models.flatMap(({ v3, v4 }): PlannedStream[] =>
+      v4 === null ? [] : [{ key: { generation: 'v4', region: '', model: v3, companyId }, route: v4 }],
+    ),
   );
-}
-
-function v3Companies(config: Config): (bigint | null)[] {
-  const { include, exclude } = config.companies;
-  const split = config.v3.companies;
-  if (split.length === 0 && include.length === 0) return [null];
-  const wanted =
-    split.length === 0 ? include : split.filter((id) => include.length === 0 || include.includes(id));
-  return [...new Set(wanted)].filter((id) => !exclude.includes(id));
-}
-
-function hasV4(pair: ModelPair): pair is ModelPair & { readonly v4: string } {
-  return pair.v4 !== null;
 }

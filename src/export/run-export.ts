@@ -1,39 +1,17 @@
 import { setMaxListeners } from 'node:events';
 import { setImmediate } from 'node:timers/promises';
-import pLimit, { type LimitFunction } from 'p-limit';
-import type { Config, Endpoint } from '../config/config.js';
-import { type Generation, isUnfinished, type OnProgress } from '../domain.js';
+import pLimit from 'p-limit';
+import { type Generation, isUnfinished } from '../domain.js';
 import type { SvcError } from '../errors.js';
 import { dropStream, dropUnseen } from '../store/drop-records.js';
-import type { Fingerprint } from '../store/fingerprint.js';
 import { prepareBumpExportSeq } from '../store/meta.js';
 import { type Db, guardDatabase } from '../store/open.js';
 import type { StreamRow } from '../store/stream-row.js';
-import { listStreams, type PlannedStream } from '../store/streams.js';
-import { type Beginning, beginExport, endExport } from './begin-export.js';
-import type { PageSupply } from './prefetch.js';
-import { readStream, type StreamReader, type StreamReading } from './read-stream.js';
+import { listStreams } from '../store/streams.js';
+import { beginExport, type ExportOptions, type ExportPlan, endExport } from './begin-export.js';
+import { readStream, type StreamReading } from './read-stream.js';
 import { createSaver } from './saver.js';
-import type { ReadingRules } from './step.js';
 import { orAborted } from './stop.js';
-
-export interface ExportOptions {
-  readonly db: Db;
-  /** The database's file, for messages. */
-  readonly file: string;
-  readonly config: Config;
-  readonly fingerprint: Fingerprint;
-  readonly supply: PageSupply;
-  /** Stops the export after the transaction under way; its reason is thrown if it is an error of its own. */
-  readonly signal: AbortSignal;
-  readonly clock: { now(): number };
-  readonly onProgress: OnProgress;
-  /** Reads everything anew instead of going on or topping up. */
-  readonly restart?: boolean;
-  readonly onlyModels?: readonly string[];
-  /** Ids of the generation that is exported. V3 lists of all companies at once are not narrowed. */
-  readonly onlyCompanies?: readonly bigint[];
-}
 
 export interface ExportSummary {
   /** Every stream of the generation, also those that were not selected. */
@@ -42,18 +20,6 @@ export interface ExportSummary {
   readonly complete: boolean;
   /** The first error of a stream that failed. */
   readonly firstError: SvcError | null;
-}
-
-/** What the two exports bring along. */
-export interface ExportPlan {
-  readonly generation: Generation;
-  readonly planned: readonly PlannedStream[];
-  readonly endpoints: readonly Endpoint[];
-  readonly rules: ReadingRules;
-  /** Companies whose records are counted and not kept. */
-  readonly excluded: readonly bigint[];
-  /** Done in the transaction that begins the export. */
-  readonly saveListing: () => void;
 }
 
 /**
@@ -68,7 +34,7 @@ export async function runExport(options: ExportOptions, plan: ExportPlan): Promi
   options.onProgress({ kind: 'step', name: 'preparing lists', done: 0, total: plan.planned.length });
   const begun = inTransaction(options, () => {
     plan.saveListing();
-    return beginExport(db, beginningOf(options, plan));
+    return beginExport(options, plan);
   });
   options.onProgress({ kind: 'step', name: 'lists', done: 0, total: begun.rows.length });
   for (const row of begun.unplanned) await dropUnplanned(options, row);
@@ -77,21 +43,6 @@ export async function runExport(options: ExportOptions, plan: ExportPlan): Promi
     endExport(db, plan.generation, begun.continued && isStuck(begun.rows, readings)),
   );
   return summarise(db, plan.generation, begun.selected, readings);
-}
-
-function beginningOf(options: ExportOptions, plan: ExportPlan): Beginning {
-  return {
-    generation: plan.generation,
-    config: options.config,
-    fingerprint: options.fingerprint,
-    planned: plan.planned,
-    rules: plan.rules,
-    restart: options.restart ?? false,
-    onlyModels: options.onlyModels ?? [],
-    onlyCompanies: options.onlyCompanies ?? [],
-    nowMs: options.clock.now(),
-    onProgress: options.onProgress,
-  };
 }
 
 async function dropUnplanned(options: ExportOptions, row: StreamRow): Promise<void> {
@@ -123,7 +74,11 @@ async function readAll(
   const signal = AbortSignal.any([options.signal, stop.signal]);
   // every request under way listens to it
   setMaxListeners(0, signal);
-  const reader = readerOf(options, plan, signal);
+  const { db, file, config, clock, supply, onProgress } = options;
+  const { rules, excluded } = plan;
+  const saver = createSaver({ db, file, clock, payload: config.payload, excluded, rules });
+  const pairs = new Map(config.models.map((pair) => [pair.v3, pair]));
+  const reader = { supply, saver, pairs, signal, onProgress };
   const limits = new Map(plan.endpoints.map(({ region, concurrency }) => [region, pLimit(concurrency)]));
   const readOne = async (row: StreamRow) => {
     try {
@@ -133,23 +88,15 @@ async function readAll(
       throw error;
     }
   };
-  const settled = await Promise.allSettled(rows.map((row) => limitOf(limits, row)(readOne, row)));
+  const settled = await Promise.allSettled(
+    rows.map((row) => {
+      const limit = limits.get(row.region);
+      if (limit === undefined) throw new Error(`Region ${row.region} is not in the configuration.`);
+      return limit(readOne, row);
+    }),
+  );
   if (stop.signal.aborted) throw stop.signal.reason;
   return settled.flatMap((one) => (one.status === 'fulfilled' ? [one.value] : []));
-}
-
-function readerOf(options: ExportOptions, plan: ExportPlan, signal: AbortSignal): StreamReader {
-  const { db, file, config, clock, supply, onProgress } = options;
-  const { rules, excluded } = plan;
-  const saver = createSaver({ db, file, clock, payload: config.payload, excluded, rules });
-  const pairs = new Map(config.models.map((pair) => [pair.v3, pair]));
-  return { supply, saver, pairs, signal, onProgress };
-}
-
-function limitOf(limits: ReadonlyMap<string, LimitFunction>, row: StreamRow): LimitFunction {
-  const limit = limits.get(row.region);
-  if (limit === undefined) throw new Error(`Region ${row.region} is not in the configuration.`);
-  return limit;
 }
 
 /** Some streams failed, and nothing at all was gained. */
