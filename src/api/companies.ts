@@ -148,18 +148,11 @@ async function fetchCompanyPage(
 }
 
 function assertAdvances(target: RequestTarget, cursor: string, seen: Set<string>, idlePages: number): void {
-  if (seen.has(cursor)) {
-    throw withFacts(
-      new SvcError('cursor_loop', 'The V4 company list repeats a cursor; it has no end.'),
-      target,
-    );
-  }
+  const repeats = 'The V4 company list repeats a cursor; it has no end.';
+  if (seen.has(cursor)) throw withFacts(new SvcError('cursor_loop', repeats), target);
   seen.add(cursor);
-  if (idlePages < MAX_IDLE_PAGES) return;
-  throw withFacts(
-    new SvcError('no_progress', `The V4 company list brought nothing new in ${idlePages} pages.`),
-    target,
-  );
+  const idle = `The V4 company list brought nothing new in ${idlePages} pages.`;
+  if (idlePages >= MAX_IDLE_PAGES) throw withFacts(new SvcError('no_progress', idle), target);
 }
 
 function disagreement(target: RequestTarget, walks: number): SvcError {

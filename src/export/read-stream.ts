@@ -1,6 +1,5 @@
 import { setImmediate } from 'node:timers/promises';
-import type { ListRequest } from '../api/queries.js';
-import type { ListPage, ModelPair, OnProgress } from '../domain.js';
+import type { ModelPair, OnProgress } from '../domain.js';
 import { SvcError } from '../errors.js';
 import { type StreamRow, streamKeyOf } from '../store/stream-row.js';
 import { PageQueue } from './page-queue.js';
@@ -47,7 +46,11 @@ export async function readStream(begun: StreamRow, reader: StreamReader): Promis
   } finally {
     queue?.end();
   }
-  tellEnd(row, reader.onProgress);
+  reader.onProgress({ kind: 'stream', stream: streamKeyOf(row), state: row.state });
+  if (row.state === 'absent' && row.generation === 'v3') {
+    const text = `V3 has no list ${row.route} in region ${row.region} (404).`;
+    reader.onProgress({ kind: 'note', level: 'warning', text });
+  }
   return { row, error };
 }
 
@@ -55,8 +58,11 @@ export async function readStream(begun: StreamRow, reader: StreamReader): Promis
 function queueFor(row: StreamRow, before: PageQueue | null, reader: StreamReader): PageQueue | null {
   if (before?.fits(row) === true) return before;
   before?.end();
-  if (row.position.phase === 'drop') return null;
-  const request = requestOf(row, reader.pairs);
+  const { cursor, since, phase } = row.position;
+  if (phase === 'drop') return null;
+  const pair = reader.pairs.get(row.model);
+  if (pair === undefined) throw new Error(`Model ${row.model} is not in the configuration.`);
+  const request = { stream: streamKeyOf(row), pair, cursor, updatedSince: since };
   return new PageQueue(
     row,
     (onArrival) => reader.supply.subscribe(request, onArrival),
@@ -64,6 +70,7 @@ function queueFor(row: StreamRow, before: PageQueue | null, reader: StreamReader
   );
 }
 
+/** A step that was saved, and the error that led to it if one did. */
 interface Turn {
   readonly step: Step;
   readonly thrown: SvcError | null;
@@ -75,16 +82,11 @@ async function readPages(row: StreamRow, queue: PageQueue, reader: StreamReader)
   const saved = await reader.saver.savePages(row, (now) => queue.take(now));
   return saved.map(({ answer, step }) => {
     if (answer instanceof SvcError) return { step, thrown: answer };
-    tellPage(step.row, answer, reader.onProgress);
+    const records = answer.columns.length + answer.rejected.filter(({ path }) => path === '').length;
+    const { totalCount } = answer;
+    reader.onProgress({ kind: 'page', stream: streamKeyOf(step.row), records, totalCount });
     return { step, thrown: null };
   });
-}
-
-function requestOf(row: StreamRow, pairs: StreamReader['pairs']): ListRequest {
-  const pair = pairs.get(row.model);
-  if (pair === undefined) throw new Error(`Model ${row.model} is not in the configuration.`);
-  const { cursor, since } = row.position;
-  return { stream: streamKeyOf(row), pair, cursor, updatedSince: since };
 }
 
 async function dropOld(row: StreamRow, { saver, signal }: StreamReader): Promise<Turn[]> {
@@ -109,16 +111,4 @@ function failureOf({ step, thrown }: Turn): SvcError | null {
     facts: { generation, region, model, companyId },
     cause: thrown ?? undefined,
   });
-}
-
-function tellEnd(row: StreamRow, onProgress: OnProgress): void {
-  onProgress({ kind: 'stream', stream: streamKeyOf(row), state: row.state });
-  if (row.state !== 'absent' || row.generation === 'v4') return;
-  const text = `V3 has no list ${row.route} in region ${row.region} (404).`;
-  onProgress({ kind: 'note', level: 'warning', text });
-}
-
-function tellPage(row: StreamRow, page: ListPage, onProgress: OnProgress): void {
-  const records = page.columns.length + page.rejected.filter(({ path }) => path === '').length;
-  onProgress({ kind: 'page', stream: streamKeyOf(row), records, totalCount: page.totalCount });
 }
