@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { type ErrorCode, type ErrorFacts, SvcError } from '../errors.js';
 import type { Host } from './hosts.js';
-import type { Outcome } from './http.js';
+import type { AttemptOutcome } from './http.js';
 import { classify } from './retry.js';
 import type { Scrub } from './scrub.js';
 
@@ -21,7 +21,7 @@ export interface RequestTarget {
 /** The error for a request's last outcome. Holds no key, even target the server echoed one. */
 export function buildFailure(
   code: ErrorCode,
-  outcome: Outcome,
+  outcome: AttemptOutcome,
   target: RequestTarget,
   attempts: number,
   scrub: Scrub,
@@ -33,7 +33,12 @@ export function buildFailure(
   });
 }
 
-function describeFailure(code: ErrorCode, outcome: Outcome, target: RequestTarget, scrub: Scrub): string {
+function describeFailure(
+  code: ErrorCode,
+  outcome: AttemptOutcome,
+  target: RequestTarget,
+  scrub: Scrub,
+): string {
   const { label } = target.host;
   const request = `GET ${target.url.pathname}`;
   if (outcome.kind === 'failure') {
@@ -51,7 +56,7 @@ function describeFailure(code: ErrorCode, outcome: Outcome, target: RequestTarge
 
 const AGAIN = 'run the same command again: it continues target it stopped.';
 
-function adviseOn(code: ErrorCode, outcome: Outcome, target: RequestTarget): string {
+function adviseOn(code: ErrorCode, outcome: AttemptOutcome, target: RequestTarget): string {
   switch (code) {
     case 'auth':
       return `Check the key from ${target.host.endpoint.keySource}. Some proxies, nginx by default, drop headers with an underscore, so \`api_key\` may never arrive.`;
@@ -72,14 +77,14 @@ function adviseOn(code: ErrorCode, outcome: Outcome, target: RequestTarget): str
   }
 }
 
-function isTemporary(outcome: Outcome): boolean {
+function isTemporary(outcome: AttemptOutcome): boolean {
   return classify(outcome).kind === 'retry';
 }
 
 /** The error for a 200 whose body is not what was asked for: `reason` from the parser, with the request's facts. */
 export function buildBadAnswer(
   reason: SvcError,
-  outcome: Outcome,
+  outcome: AttemptOutcome,
   target: RequestTarget,
   attempts: number,
   scrub: Scrub,
@@ -112,7 +117,7 @@ function factsOf(target: RequestTarget, attempts: number | null) {
   };
 }
 
-function outcomeFacts(outcome: Outcome, target: RequestTarget, scrub: Scrub) {
+function outcomeFacts(outcome: AttemptOutcome, target: RequestTarget, scrub: Scrub) {
   if (outcome.kind === 'failure') return { status: undefined, error: scrub(outcome.detail) };
   const quoted =
     outcome.status === 200 ? undefined : quote(Buffer.from(outcome.body).toString('utf8'), scrub);

@@ -17,7 +17,7 @@ export interface AnswerHeaders {
 }
 
 /** What came of one attempt. Thrown are only the reason of the caller's own abort and errors nobody foresaw. */
-export type Outcome =
+export type AttemptOutcome =
   | {
       readonly kind: 'answer';
       readonly status: number;
@@ -43,7 +43,7 @@ export interface TransportOptions {
 const DEADLINE = Symbol('deadline');
 
 /** One attempt. Never follows a redirect; asks for gzip and decodes it strictly. */
-export async function fetchOnce(call: Call, options: TransportOptions): Promise<Outcome> {
+export async function fetchOnce(call: Call, options: TransportOptions): Promise<AttemptOutcome> {
   options.signal.throwIfAborted();
   const attempt = new AbortController();
   const deadline = setTimeout(() => attempt.abort(DEADLINE), options.timeoutMs);
@@ -60,7 +60,7 @@ export async function fetchOnce(call: Call, options: TransportOptions): Promise<
   }
 }
 
-async function send(call: Call, options: TransportOptions, signal: AbortSignal): Promise<Outcome> {
+async function send(call: Call, options: TransportOptions, signal: AbortSignal): Promise<AttemptOutcome> {
   const response = await request(call.url, {
     dispatcher: options.dispatcher,
     method: 'GET',
@@ -88,7 +88,7 @@ async function send(call: Call, options: TransportOptions, signal: AbortSignal):
   };
 }
 
-function failureOf(error: unknown, late: boolean): Outcome {
+function failureOf(error: unknown, late: boolean): AttemptOutcome {
   if (late) return { kind: 'failure', failure: 'timeout', detail: 'deadline' };
   if (error instanceof BodyError) return { kind: 'failure', failure: error.failure, detail: error.message };
   const code = networkCodeOf(error);

@@ -3,7 +3,7 @@ import { SvcError } from '../errors.js';
 import { type JsonScanner, OPEN_OBJECT, QUOTE } from '../json/json-scanner.js';
 import { Members } from '../json/members.js';
 import { ColumnWriter, FROM_PLATFORM, IS_DELETED } from '../json/record-columns.js';
-import { ChildReader } from './children.js';
+import { ChildReader } from './child-reader.js';
 import { DigestWriter } from './field-digests.js';
 import { parseIsoDate } from './iso-date.js';
 import type { RecordLayout } from './record-layout.js';

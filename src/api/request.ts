@@ -1,8 +1,8 @@
 import type { OnProgress } from '../domain.js';
-import { type ErrorCode, SvcError } from '../errors.js';
+import { SvcError } from '../errors.js';
 import { buildBadAnswer, buildFailure, type RequestTarget, withFacts } from './failures.js';
-import { assertKey, type Host } from './hosts.js';
-import { fetchOnce, type Outcome, type TransportOptions } from './http.js';
+import { assertKey } from './hosts.js';
+import { type AttemptOutcome, fetchOnce, type TransportOptions } from './http.js';
 import { waitTooLong } from './limiter.js';
 import { backoffMs, classify, parseHttpDate, parseRetryAfter } from './retry.js';
 import type { Scrub } from './scrub.js';
@@ -22,7 +22,12 @@ export interface RequestOptions {
 /** One attempt, judged: its value, or the error it would be if there were no other. */
 type Judged<T> =
   | { readonly kind: 'value'; readonly value: T }
-  | { readonly kind: 'failed'; readonly outcome: Outcome; readonly again: boolean; readonly error: SvcError };
+  | {
+      readonly kind: 'failed';
+      readonly outcome: AttemptOutcome;
+      readonly again: boolean;
+      readonly error: SvcError;
+    };
 
 /** Reads an answer's body; `servedMs` is its `Date` header, null where there is none. */
 type Parse<T> = (body: Uint8Array, servedMs: number | null) => T;
@@ -54,72 +59,39 @@ async function attemptOnce<T>(
   target: RequestTarget,
   parse: Parse<T>,
   attempt: number,
-  options: RequestOptions,
+  { transport, clock, scrub }: RequestOptions,
 ): Promise<Judged<T>> {
-  const { host } = target;
-  const call = { url: target.url, key: host.key };
-  const { outcome, startedAt } = await host.limiter
+  const { host, url } = target;
+  const { outcome, startedAt, servedMs } = await host.limiter
     .run(async (startedAt) => {
       host.tally.requests++;
-      const outcome = await fetchOnce(call, options.transport);
-      observe(host, outcome, startedAt, options.clock);
-      return { outcome, startedAt };
-    }, options.transport.signal)
+      const outcome = await fetchOnce({ url, key: host.key }, transport);
+      const date = outcome.kind === 'answer' ? outcome.headers.date : null;
+      const servedMs = date === null ? null : parseHttpDate(date, clock.now());
+      if (servedMs !== null) host.tally.clockOffsetMs = servedMs - clock.now();
+      if (outcome.kind === 'answer' && outcome.status === 429) host.limiter.slowDown(startedAt);
+      return { outcome, startedAt, servedMs };
+    }, transport.signal)
     .catch((error: unknown) => {
       // the reason of an interrupt stays itself
       throw error instanceof SvcError && error.code === 'wait_too_long' ? withFacts(error, target) : error;
     });
-  const judged = judge(
-    target,
-    outcome,
-    (body) => parse(body, servedMsOf(outcome, options.clock)),
-    attempt,
-    options.scrub,
-  );
-  if (judged.kind === 'value' || isDefinite(outcome)) host.limiter.succeed(startedAt);
-  return judged;
-}
-
-/** The host is well and will say the same again. */
-function isDefinite(outcome: Outcome): boolean {
-  return outcome.kind === 'answer' && classify(outcome).kind === 'fail';
-}
-
-function judge<T>(
-  target: RequestTarget,
-  outcome: Outcome,
-  parse: (body: Uint8Array) => T,
-  attempt: number,
-  scrub: Scrub,
-): Judged<T> {
-  const verdict = classify(outcome);
-  const fail = (code: ErrorCode): SvcError => buildFailure(code, outcome, target, attempt, scrub);
-  if (verdict.kind !== 'parse') {
-    return { kind: 'failed', outcome, again: verdict.kind === 'retry', error: fail(verdict.code) };
+  const judgement = classify(outcome);
+  if (judgement.kind !== 'parse') {
+    // the host is well and will say the same again
+    if (judgement.kind === 'fail' && outcome.kind === 'answer') host.limiter.succeed(startedAt);
+    const error = buildFailure(judgement.code, outcome, target, attempt, scrub);
+    return { kind: 'failed', outcome, again: judgement.kind === 'retry', error };
   }
   try {
-    return { kind: 'value', value: parse(outcome.kind === 'answer' ? outcome.body : new Uint8Array()) };
-  } catch (error) {
-    if (!(error instanceof SvcError)) throw error;
-    return {
-      kind: 'failed',
-      outcome,
-      again: true,
-      error: buildBadAnswer(error, outcome, target, attempt, scrub),
-    };
+    const value = parse(outcome.kind === 'answer' ? outcome.body : new Uint8Array(), servedMs);
+    host.limiter.succeed(startedAt);
+    return { kind: 'value', value };
+  } catch (cause) {
+    if (!(cause instanceof SvcError)) throw cause;
+    const error = buildBadAnswer(cause, outcome, target, attempt, scrub);
+    return { kind: 'failed', outcome, again: true, error };
   }
-}
-
-function observe(host: Host, outcome: Outcome, startedAt: number, clock: Clock): void {
-  if (outcome.kind !== 'answer') return;
-  if (outcome.status === 429) host.limiter.slowDown(startedAt);
-  const servedMs = servedMsOf(outcome, clock);
-  if (servedMs !== null) host.tally.clockOffsetMs = servedMs - clock.now();
-}
-
-function servedMsOf(outcome: Outcome, clock: Clock): number | null {
-  if (outcome.kind !== 'answer' || outcome.headers.date === null) return null;
-  return parseHttpDate(outcome.headers.date, clock.now());
 }
 
 /**
@@ -127,7 +99,7 @@ function servedMsOf(outcome: Outcome, clock: Clock): number | null {
  *
  * @throws SvcError `wait_too_long`
  */
-function holdBack(target: RequestTarget, outcome: Outcome, options: RequestOptions): number | null {
+function holdBack(target: RequestTarget, outcome: AttemptOutcome, options: RequestOptions): number | null {
   if (outcome.kind !== 'answer' || classify(outcome).kind !== 'retry') return null;
   const now = options.clock.now();
   const { date, retryAfter } = outcome.headers;
@@ -147,7 +119,7 @@ function holdBack(target: RequestTarget, outcome: Outcome, options: RequestOptio
 
 async function backOff(
   target: RequestTarget,
-  judged: { readonly outcome: Outcome; readonly error: SvcError },
+  judged: { readonly outcome: AttemptOutcome; readonly error: SvcError },
   attempt: number,
   options: RequestOptions,
 ): Promise<void> {
@@ -157,7 +129,10 @@ async function backOff(
   await options.sleep(waitMs, options.transport.signal);
 }
 
-function describe(label: string, judged: { readonly outcome: Outcome; readonly error: SvcError }): string {
+function describe(
+  label: string,
+  judged: { readonly outcome: AttemptOutcome; readonly error: SvcError },
+): string {
   const { outcome, error } = judged;
   if (outcome.kind === 'answer' && outcome.status !== 200) return `${label} answered ${outcome.status}`;
   if (error.code === 'timeout') return `${label} did not answer in time`;

@@ -1,18 +1,18 @@
 import type { ErrorCode } from '../errors.js';
-import type { Outcome } from './http.js';
+import type { AttemptOutcome } from './http.js';
 
 /** First back-off is drawn from 0 up to this, doubled each time. */
 const BASE_BACKOFF_MS = 500;
 const LARGEST_BACKOFF_MS = 30_000;
 
 /** What to do about one attempt, and what to call it if it was the last. */
-export type Verdict =
+export type Judgement =
   | { readonly kind: 'parse' }
   | { readonly kind: 'retry'; readonly code: ErrorCode }
   | { readonly kind: 'fail'; readonly code: ErrorCode };
 
 /** Whether the outcome is worth reading, worth another attempt, or final. */
-export function classify(outcome: Outcome): Verdict {
+export function classify(outcome: AttemptOutcome): Judgement {
   if (outcome.kind === 'answer') return classifyStatus(outcome.status);
   switch (outcome.failure) {
     case 'network':
@@ -26,21 +26,17 @@ export function classify(outcome: Outcome): Verdict {
     case 'tls':
       return { kind: 'fail', code: 'network' };
     default:
-      return never(outcome.failure);
+      return outcome.failure satisfies never;
   }
 }
 
-function classifyStatus(status: number): Verdict {
+function classifyStatus(status: number): Judgement {
   if (status === 200) return { kind: 'parse' };
   if (status < 300) return { kind: 'retry', code: 'bad_response' };
   if (status < 400) return { kind: 'fail', code: 'redirect' };
   if (status === 401 || status === 403) return { kind: 'fail', code: 'auth' };
   if (status === 408 || status === 429 || status >= 500) return { kind: 'retry', code: 'http_status' };
   return { kind: 'fail', code: 'http_status' };
-}
-
-function never(value: never): never {
-  throw new TypeError(`unforeseen outcome ${String(value)}`);
 }
 
 /** Full jitter: anything from nothing to the doubled and capped base. `attempt` counts from 1. */

@@ -1,7 +1,7 @@
 import { JsonScanner, JsonSyntaxError, LETTER_N, OPEN_ARRAY, OPEN_OBJECT, QUOTE } from './json-scanner.js';
 
 /** A step of a JSON path. */
-export type Step =
+export type PathStep =
   | { readonly kind: 'key'; readonly name: string; readonly bytes: Uint8Array }
   | { readonly kind: 'index'; readonly at: number }
   /** Every member or item. */
@@ -12,11 +12,11 @@ export type Step =
 /** A path as steps; at most 30, so that the places reached fit into one integer. */
 export interface JsonPath {
   readonly text: string;
-  readonly steps: readonly Step[];
+  readonly steps: readonly PathStep[];
 }
 
 const MAX_STEPS = 30;
-const STEP =
+const PATH_STEP =
   /\.\.(?<deep>[\p{L}_$][\p{L}\p{N}_$-]*)|\.(?<name>[\p{L}_$][\p{L}\p{N}_$-]*)|\.(?<star>\*)|\[(?<at>\d{1,9})\]|\[(?<all>\*)\]|\['(?<single>[^']*)'\]|\["(?<double>[^"]*)"\]/uy;
 
 /**
@@ -25,10 +25,10 @@ const STEP =
  */
 export function parseJsonPath(text: string): JsonPath | null {
   const body = text.startsWith('$') ? text.slice(1) : text.startsWith('[') ? text : `.${text}`;
-  const steps: Step[] = [];
-  STEP.lastIndex = 0;
-  while (STEP.lastIndex < body.length) {
-    const groups = STEP.exec(body)?.groups;
+  const steps: PathStep[] = [];
+  PATH_STEP.lastIndex = 0;
+  while (PATH_STEP.lastIndex < body.length) {
+    const groups = PATH_STEP.exec(body)?.groups;
     if (groups === undefined) return null;
     if (groups['deep'] !== undefined) steps.push({ kind: 'descend' });
     steps.push(stepOf(groups));
@@ -36,7 +36,7 @@ export function parseJsonPath(text: string): JsonPath | null {
   return steps.length > MAX_STEPS ? null : { text, steps };
 }
 
-function stepOf(groups: Readonly<Record<string, string | undefined>>): Step {
+function stepOf(groups: Readonly<Record<string, string | undefined>>): PathStep {
   if (groups['star'] !== undefined || groups['all'] !== undefined) return { kind: 'any' };
   if (groups['at'] !== undefined) return { kind: 'index', at: Number(groups['at']) };
   const name = groups['deep'] ?? groups['name'] ?? groups['single'] ?? groups['double'] ?? '';
@@ -118,7 +118,7 @@ class PathWalk {
     const isObject = scanner.bytes[at] === OPEN_OBJECT;
     let i = scanner.enter(at);
     for (let index = 0; scanner.more; index += 1) {
-      let matches = (step: Step) => step.kind === 'any' || (step.kind === 'index' && step.at === index);
+      let matches = (step: PathStep) => step.kind === 'any' || (step.kind === 'index' && step.at === index);
       if (isObject) {
         const keyEnd = scanner.skipKey(i);
         matches = this.#keyMatcher(i + 1, keyEnd - 1);
@@ -132,7 +132,7 @@ class PathWalk {
   }
 
   /** Whether a step goes to the member whose key was walked last. */
-  #keyMatcher(start: number, end: number): (step: Step) => boolean {
+  #keyMatcher(start: number, end: number): (step: PathStep) => boolean {
     const { bytes, escaped } = this.#scanner;
     const name = escaped ? this.#scanner.text(start, end, true) : null;
     return (step) => {
@@ -154,7 +154,7 @@ function isSameBytes(a: Uint8Array, b: Uint8Array): boolean {
 }
 
 /** The places after going into a member or item; `matches` says whether a step fits it. */
-function advance(path: JsonPath, places: number, matches: (step: Step) => boolean): number {
+function advance(path: JsonPath, places: number, matches: (step: PathStep) => boolean): number {
   let next = 0;
   for (let at = 0; at < path.steps.length; at += 1) {
     if ((places & (1 << at)) === 0) continue;
@@ -198,7 +198,7 @@ export function mayMeet(a: JsonPath, b: JsonPath): boolean {
   return meet(0, 0);
 }
 
-function mayMatch(a: Step, b: Step): boolean {
+function mayMatch(a: PathStep, b: PathStep): boolean {
   if (a.kind === 'any' || b.kind === 'any') return true;
   if (a.kind === 'key') return b.kind === 'key' && a.name === b.name;
   return a.kind === 'index' && b.kind === 'index' && a.at === b.at;

@@ -1,11 +1,11 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { Outcome } from '../../src/api/http.js';
+import type { AttemptOutcome } from '../../src/api/http.js';
 import { backoffMs, classify, parseHttpDate, parseRetryAfter } from '../../src/api/retry.js';
 
 const NOW = Date.parse('2026-03-01T12:00:00Z');
 
-function answer(status: number): Outcome {
+function answer(status: number): AttemptOutcome {
   return {
     kind: 'answer',
     status,
