@@ -3,7 +3,7 @@ import type { Generation, ModelPair, ParsedPage, ParsedRecord } from '../domain.
 import { SvcError } from '../errors.js';
 import type { Api } from './client.js';
 
-/** A question for few records: those of a list with this id or this key. */
+/** Asks for the records of a list that have this id or this key. */
 export interface NarrowRequest {
   readonly generation: Generation;
   /** '' for V4. */
@@ -21,7 +21,11 @@ export type NarrowAnswer =
   /** The service refuses the filter, or sends other records than asked for: nothing follows from it. */
   | { readonly kind: 'not_honoured' };
 
-/** Asks for a list narrowed to one id or key; deleted records are included unless configured otherwise. */
+/**
+ * Fetches a list narrowed to one id or key; deleted records are included unless configured otherwise.
+ *
+ * @throws SvcError as a request does, `http_status` 404 among them
+ */
 export type FetchNarrow = (request: NarrowRequest) => Promise<NarrowAnswer>;
 
 const PAGE_SIZE = '100';
@@ -29,9 +33,6 @@ const PAGE_SIZE = '100';
 const MOST_PAGES = 10;
 const REFUSALS: readonly unknown[] = [400, 405, 422, 501];
 
-/**
- * Makes the function that asks narrowly. It throws what a request throws, `http_status` 404 among it.
- */
 export function prepareFetchNarrow(api: Pick<Api, 'fetchRawList'>, config: Config): FetchNarrow {
   return async (request) => {
     const records: ParsedRecord[] = [];
@@ -58,11 +59,13 @@ async function fetchOrRefused(
   cursor: string | null,
 ): Promise<ParsedPage | null> {
   const { generation, region, pair } = request;
-  // A V3 answer of another company than asked for is to be seen, not to be rejected.
+  // V3 records of another company must be returned: they show that the filter is not honoured
   const companyId = generation === 'v3' ? null : request.companyId;
   const stream = { generation, region, model: pair.v3, companyId };
-  for (const asksDeleted of deletedChoices(config, generation)) {
-    const parameters = wordsOf(config.fieldPrefix, request, cursor, asksDeleted);
+  const asks = generation === 'v3' ? true : config.v4.includeDeleted;
+  // V4 may refuse to be asked for deleted records; what it shows without them is not wrong
+  for (const asksDeleted of asks === 'auto' ? [true, false] : [asks]) {
+    const parameters = buildParameters(config.fieldPrefix, request, cursor, asksDeleted);
     try {
       return await api.fetchRawList({ stream, pair, parameters });
     } catch (error) {
@@ -73,30 +76,24 @@ async function fetchOrRefused(
   return null;
 }
 
-/** V4 may refuse to be asked for deleted records; what it shows without them is not wrong. */
-function deletedChoices({ v4 }: Config, generation: Generation): readonly boolean[] {
-  if (generation === 'v3') return [true];
-  return v4.includeDeleted === 'auto' ? [true, false] : [v4.includeDeleted];
-}
-
-function wordsOf(
+function buildParameters(
   fieldPrefix: string,
   { generation, pair, companyId, by, value }: NarrowRequest,
   cursor: string | null,
   asksDeleted: boolean,
 ): [string, string][] {
   const field = by === 'svc_id' ? `${fieldPrefix}id` : 'platform_id';
-  const words: [string, string][] = [
+  const parameters: [string, string][] = [
     ['limit', PAGE_SIZE],
     [`${field}[eq]`, value],
   ];
-  if (asksDeleted) words.push(['include_deleted_records', 'true']);
+  if (asksDeleted) parameters.push(['include_deleted_records', 'true']);
   if (generation === 'v3' && companyId !== null) {
-    words.push([`${fieldPrefix}company_id[eq]`, String(companyId)]);
+    parameters.push([`${fieldPrefix}company_id[eq]`, String(companyId)]);
   }
-  if (pair.expand.length > 0) words.push(['expand', pair.expand.join(',')]);
-  if (cursor !== null) words.push(['next', cursor]);
-  return words;
+  if (pair.expand.length > 0) parameters.push(['expand', pair.expand.join(',')]);
+  if (cursor !== null) parameters.push(['next', cursor]);
+  return parameters;
 }
 
 function isWanted(record: ParsedRecord, { by, value, companyId }: NarrowRequest): boolean {
