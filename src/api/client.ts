@@ -1,7 +1,7 @@
 import { setMaxListeners } from 'node:events';
 import type { Dispatcher } from 'undici';
-import type { Config } from '../config/config.js';
 import type { ApiKeys } from '../config/api-keys.js';
+import type { Config } from '../config/config.js';
 import type { ListPage, ModelPair, OnProgress, ParsedPage, ParsedRecord } from '../domain.js';
 import { SvcError } from '../errors.js';
 import { recordsOf } from '../json/record-columns.js';

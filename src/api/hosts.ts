@@ -1,5 +1,5 @@
-import type { Config, Endpoint } from '../config/config.js';
 import type { ApiKeys } from '../config/api-keys.js';
+import type { Config, Endpoint } from '../config/config.js';
 import { isLoopback } from '../config/values.js';
 import { SvcError } from '../errors.js';
 import type { HostLimiter, HostLimits } from './limiter.js';
