@@ -94,7 +94,8 @@ function renderWindow({ window }: Report['timeline'], months: readonly Month[], 
 `;
 }
 
-const TREND = ['unmatched', 'ambiguous', 'v4_only'] as const;
+/** The statuses of the trend, under their own names: `v4_only` is not all that is only in V4. */
+export const TREND = ['unmatched', 'ambiguous', 'v4_only'] as const;
 
 /** Findings over the builds of the remap; two builds at least. */
 export function renderTrend(trend: Report['trend']): Html {
@@ -104,7 +105,7 @@ export function renderTrend(trend: Report['trend']): Html {
     const points = trend.map((run, at) => ({
       x: round(CHART.left + at * step),
       y: round(BASE_Y - (run.byStatus[status] / top) * PLOT_HEIGHT),
-      title: `${formatTime(run.builtAt)}: ${groupDigits(run.byStatus[status])} ${STATUS_NAMES[status]}`,
+      title: `${formatTime(run.builtAt)}: ${groupDigits(run.byStatus[status])} ${status}`,
     }));
     const dots = points.map(
       ({ x, y, title }) =>

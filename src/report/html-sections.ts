@@ -3,7 +3,7 @@ import type { ReportFinding } from '../store/finding.js';
 import { countOf, formatTime, groupDigits } from '../text/numbers.js';
 import type { CutoverVerdict } from './build-verdict.js';
 import { describeDecisions, describeKey, listModels } from './describe.js';
-import { renderKey, renderStatusBar, renderTimeline, renderTrend } from './html-charts.js';
+import { renderKey, renderStatusBar, renderTimeline, renderTrend, TREND } from './html-charts.js';
 import { type Html, html, htmlTable, withCode } from './html-template.js';
 import type { Counts, Report } from './report-schema.js';
 import {
@@ -130,8 +130,8 @@ function renderBuilds({ trend }: Report): Html | null {
     formatTime(builtAt),
     ...STATUSES.map((status) => groupDigits(byStatus[status])),
   ]);
-  const columns = [{ title: 'Built' }, ...STATUSES.map((status) => numeric(STATUS_NAMES[status]))];
-  const key = STATUS_KEY.filter(([status]) => status !== 'matched' && status !== 'deleted');
+  const columns = [{ title: 'Built' }, ...STATUSES.map(numeric)];
+  const key = TREND.map((status) => [status, status] as const);
   return html`${renderKey(key)}${renderTrend(trend)}<details><summary>The numbers behind this picture</summary>
 ${htmlTable('Rows by status at each build of the remap.', columns, rows)}</details>
 `;

@@ -6,8 +6,6 @@ import type { World } from './world.js';
 /** Records in the order of creation, numbered from 0; the numbers never change. */
 export interface RecordList {
   readonly table: Table;
-  /** Tells lists apart. */
-  readonly name: string;
   readonly size: number;
   /** Live records, null where they would have to be counted. */
   readonly live: number | null;
@@ -22,7 +20,6 @@ export function listTable(world: World, table: Table): RecordList {
   const size = table.present + arrived;
   return {
     table,
-    name: `${table.generation} ${table.region} ${table.shape.v3}`,
     size,
     live: table.members.reduce((sum, member) => sum + liveOf(table, member), 0),
     at: (ordinal) => recordAt(world, table, ordinal),
@@ -43,7 +40,6 @@ export function listMember(world: World, table: Table, member: TableMember, shar
   const size = Math.floor((side.present + arrived) * share);
   return {
     table,
-    name: `${table.generation} ${table.region} ${table.shape.v3} ${index}`,
     size,
     live: share < 1 ? null : liveOf(table, member),
     at: (ordinal) => recordAt(world, table, member.positions[ordinal] ?? 0),
@@ -61,7 +57,7 @@ export function listNothing(table: Table): RecordList {
   const at = (): never => {
     throw new RangeError('The list is empty.');
   };
-  return { table, name: 'nothing', size: 0, live: 0, at, ordinalOf: () => null };
+  return { table, size: 0, live: 0, at, ordinalOf: () => null };
 }
 
 function liveOf(table: Table, member: TableMember): number {
@@ -91,13 +87,8 @@ export interface Order {
   indexOf(key: OrderKey): number;
 }
 
-/** Keeps the sorted lists of a service whose records do not change: four bytes a record. */
-export type OrderCache = Map<string, Uint32Array>;
-
-const MOST_CACHED = 32;
-
-/** The order by creation needs no memory; the one by update is sorted once. */
-export function createOrder(list: RecordList, query: Query, cache: OrderCache): Order {
+/** The order by creation needs no memory; the one by update is sorted for each page. */
+export function createOrder(list: RecordList, query: Query): Order {
   const { field, descending } = query.sort;
   const wanted = query.filters.find(
     ({ field: name, operator }) => name === 'svc_id' && (operator === 'eq' || operator === 'in'),
@@ -108,7 +99,10 @@ export function createOrder(list: RecordList, query: Query, cache: OrderCache): 
     if (field === 'svc_updated_at') return byUpdate(list, sortByUpdate(list, found), descending);
     return searchable(found.sort(), descending, (ordinal, key) => ordinal - key.ordinal);
   }
-  if (field === 'svc_updated_at') return byUpdate(list, sortedByUpdate(list, cache), descending);
+  if (field === 'svc_updated_at') {
+    const all = Uint32Array.from({ length: list.size }, (_, ordinal) => ordinal);
+    return byUpdate(list, sortByUpdate(list, all), descending);
+  }
   const { size } = list;
   const flip = (value: number): number => (descending ? size - 1 - value : value);
   return { size, at: flip, indexOf: ({ ordinal }) => flip(ordinal) };
@@ -142,19 +136,6 @@ function searchable(
       return from;
     },
   };
-}
-
-function sortedByUpdate(list: RecordList, cache: OrderCache): Uint32Array {
-  const name = `${list.name} ${list.size}`;
-  const cached = list.table.changes.size > 0 ? undefined : cache.get(name);
-  if (cached !== undefined) return cached;
-  const all = Uint32Array.from({ length: list.size }, (_, ordinal) => ordinal);
-  const sorted = sortByUpdate(list, all);
-  if (list.table.changes.size > 0) return sorted;
-  const [oldest] = cache.keys();
-  if (cache.size >= MOST_CACHED && oldest !== undefined) cache.delete(oldest);
-  cache.set(name, sorted);
-  return sorted;
 }
 
 function sortByUpdate(list: RecordList, ordinals: Uint32Array): Uint32Array {

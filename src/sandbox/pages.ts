@@ -1,5 +1,5 @@
 import { badParameter, passes, type Query } from './list-query.js';
-import { createOrder, type Order, type OrderCache, type RecordList } from './lists.js';
+import { createOrder, type Order, type RecordList } from './lists.js';
 import { mix, mixText } from './seeded-random.js';
 import type { StoredRecord } from './stored-records.js';
 import type { World } from './world.js';
@@ -73,9 +73,9 @@ export interface Page {
  *
  * @throws RequestError for a bad cursor
  */
-export function readPage(world: World, list: RecordList, query: Query, cache: OrderCache): Page {
+export function readPage(world: World, list: RecordList, query: Query): Page {
   const { fingerprint } = query;
-  const order = createOrder(list, query, cache);
+  const order = createOrder(list, query);
   const direction = query.prev === null ? 'next' : 'prev';
   const written = query[direction];
   const cursor = written === null ? null : readCursor(direction, written, fingerprint);

@@ -11,7 +11,7 @@ import {
 import { regionsOf } from './connections.js';
 import { type AttemptFaults, createMutator } from './faults.js';
 import { notFound, parseQuery, type Query, RequestError } from './list-query.js';
-import { listMember, listNothing, listTable, type OrderCache, type RecordList } from './lists.js';
+import { listMember, listNothing, listTable, type RecordList } from './lists.js';
 import { MODELS, type ModelShape } from './models.js';
 import { type Page, readPage } from './pages.js';
 import { bendLimit, bendParameters, type Quirks } from './quirks.js';
@@ -71,7 +71,7 @@ export function createService(options: ServiceOptions): Service {
   const { world, apiKey } = options;
   const regions = regionsOf(world.scenario);
   const countAsks = createAskCounter();
-  const state: State = { ...options, cache: new Map(), expired: new Set(), mutate: createMutator(world) };
+  const state: State = { ...options, expired: new Set(), mutate: createMutator(world) };
   return ({ method, headers }, url, faults) => {
     const { pathname } = url;
     const hash = mixText(mix(0x1d, world.seed), pathname + url.search);
@@ -98,7 +98,6 @@ export function createService(options: ServiceOptions): Service {
 const V4_LIST = /^\/v4\/core\/companies\/\d+\/[\w-]+$/;
 
 interface State extends ServiceOptions {
-  readonly cache: OrderCache;
   /** Cursors that were refused once. */
   readonly expired: Set<string>;
   readonly mutate: ReturnType<typeof createMutator>;
@@ -153,7 +152,7 @@ function readFaultyPage(state: State, list: RecordList, query: Query, faults: At
     state.expired.add(cursor);
     throw new RequestError(410, 'cursor_expired', 'The cursor has expired.');
   }
-  const page = readPage(state.world, list, query, state.cache);
+  const page = readPage(state.world, list, query);
   if (page.next !== null && query.next !== null && faults.strikes('cursor-loop')) {
     return { ...page, next: query.next };
   }
