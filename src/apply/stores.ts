@@ -3,8 +3,8 @@ import { basename, dirname, join } from 'node:path';
 import type { ApplyTarget, PostgresTarget, SqliteTarget } from '../config/apply-targets.js';
 import { blocks } from './column-work.js';
 import type { ApplyContext, DataStore, SurveyOptions } from './context.js';
-import { openPostgresStore } from './dialects/postgres.js';
-import { openSqliteStore } from './dialects/sqlite.js';
+import { openPostgresStore } from './dialects/postgres-dialect.js';
+import { openSqliteStore } from './dialects/sqlite-dialect.js';
 import { openFileStore } from './files/file-store.js';
 import { type Note, PLAN_VERSION, type Plan, type TargetPlan } from './plan.js';
 

@@ -1,6 +1,6 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import type { ApplyContext } from '../../src/apply/context.js';
-import { openSqliteStore } from '../../src/apply/dialects/sqlite.js';
+import { openSqliteStore } from '../../src/apply/dialects/sqlite-dialect.js';
 import { findBlocks } from '../../src/apply/judge-plan.js';
 import type { Plan } from '../../src/apply/plan.js';
 import { survey } from '../../src/apply/stores.js';

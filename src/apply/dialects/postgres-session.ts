@@ -58,7 +58,6 @@ export class PgSession implements Session {
     return `${host.startsWith('/') ? 'local socket' : `${host}:${port}`}, database ${database ?? ''}`;
   }
 
-  /** Runs one statement with `$1` parameters. */
   async query(
     text: string,
     values: readonly (string | null)[] = [],
@@ -68,12 +67,10 @@ export class PgSession implements Session {
     return { rows: result.rows, count: result.rowCount ?? 0 };
   }
 
-  /** Runs statements without parameters, one after the other. */
   async exec(text: string): Promise<void> {
     await (await this.#connected()).query(text);
   }
 
-  /** The only value of the only row, or null. */
   async one(text: string, values: readonly (string | null)[] = []): Promise<string | null> {
     return (await this.query(text, values)).rows[0]?.[0] ?? null;
   }
@@ -85,7 +82,6 @@ export class PgSession implements Session {
     );
   }
 
-  /** Reads rows through a cursor; call inside a transaction. */
   async *read(text: string): AsyncGenerator<Cells[]> {
     await this.exec(`DECLARE svc_migrate_cursor NO SCROLL CURSOR FOR ${text}`);
     for (;;) {
@@ -135,7 +131,6 @@ export class PgSession implements Session {
     }
   }
 
-  /** Runs `work` in one transaction, `retry` around it. */
   transaction<T>(mode: TransactionMode, work: () => Promise<T>): Promise<T> {
     return this.retry(async () => {
       await this.exec(BEGIN[mode]);
@@ -207,10 +202,6 @@ export class PgSession implements Session {
   }
 }
 
-function copyLine(cells: Cells): string {
-  return `${cells.map((cell) => (cell === null ? '\\N' : cell.replace(/[\\\t\n\r]/g, copyEscape))).join('\t')}\n`;
-}
-
 /** The driver says which host a connection string and the environment name; then TLS is decided for that host. */
 function buildClient(url: string, tls: TlsPolicy, config: pg.ClientConfig): pg.Client {
   try {
@@ -228,6 +219,10 @@ const COPY_ESCAPES: Readonly<Record<string, string>> = {
   '\r': '\\r',
 };
 
-function copyEscape(found: string): string {
-  return COPY_ESCAPES[found] ?? found;
+/** A row in the text format of COPY. */
+function copyLine(cells: Cells): string {
+  const fields = cells.map((cell) =>
+    cell === null ? '\\N' : cell.replace(/[\\\t\n\r]/g, (found) => COPY_ESCAPES[found] ?? found),
+  );
+  return `${fields.join('\t')}\n`;
 }

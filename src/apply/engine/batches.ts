@@ -125,15 +125,15 @@ export async function takeBackColumn(engine: Engine, batch: BatchColumn): Promis
      CREATE TEMPORARY TABLE svc_migrate_back AS SELECT e.id FROM ${sql.entries} WHERE ${sql.isInBatch} AND ${sql.rowHolds('new')}`,
   );
   await changeRows(engine, batch, sql, 'new');
-  const isSpoilt = `SELECT 1 FROM ${sql.entries} JOIN ${back} AS b ON b.id = e.id WHERE NOT ${sql.rowHolds('old')} LIMIT 1`;
-  if ((await session.one(isSpoilt)) !== null) throw notWritten(batch.run.table, batch.triggers);
+  const reverted = `SELECT 1 FROM ${sql.entries} JOIN ${back} AS b ON b.id = e.id WHERE NOT ${sql.rowHolds('old')} LIMIT 1`;
+  if ((await session.one(reverted)) !== null) throw notWritten(batch.run.table, batch.triggers);
   await session.exec(
     `DELETE FROM ${batch.run.ledger.entry} WHERE id IN (SELECT id FROM ${back}); DROP TABLE ${back}`,
   );
 }
 
-/** Whether triggers had their way: a row of the batch does not hold what was written to it. */
-export async function isSpoilt(engine: Engine, batch: BatchColumn): Promise<boolean> {
+/** Whether a row of the batch does not hold what was written to it, because a trigger changed it back. */
+export async function isReverted(engine: Engine, batch: BatchColumn): Promise<boolean> {
   const { entries, isInBatch, rowHolds } = describeColumn(engine, batch);
   const sql = `SELECT 1 FROM ${entries} WHERE ${isInBatch} AND NOT ${rowHolds('new')} LIMIT 1`;
   return (await engine.session.one(sql)) !== null;

@@ -16,7 +16,7 @@ import { readRuns } from './ledger-runs.js';
 import { type Ledger, ledgerNotes, type TableRun } from './ledger-tables.js';
 import { surveyTable } from './survey-table.js';
 import { undoRuns } from './undo-runs.js';
-import { verifyRun } from './verify.js';
+import { verifyRun } from './verify-run.js';
 import { type AgreedTable, writeAtOnce } from './write-at-once.js';
 import { writeInBatches } from './write-batches.js';
 import { writeNewColumns } from './write-new-columns.js';

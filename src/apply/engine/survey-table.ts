@@ -23,7 +23,7 @@ import type { Cells } from './session.js';
 import { readStillApplied } from './still-applied.js';
 import { columnOf } from './table-facts.js';
 import { type CellSource, keyValues, tellRow, watchUnmapped } from './unmapped-cells.js';
-import { compareFilled } from './verify.js';
+import { compareFilled } from './verify-run.js';
 
 /** Reads a table and says what apply would do to it. Call inside a read-only transaction. */
 export async function surveyTable(

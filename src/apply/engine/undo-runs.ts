@@ -7,7 +7,7 @@ import { assertNoDependent } from './earlier-runs.js';
 import { keyMatch } from './ledger-entries.js';
 import { readRunsOfTable, setState } from './ledger-runs.js';
 import type { TableRun } from './ledger-tables.js';
-import { compareAllFilled } from './verify.js';
+import { compareAllFilled } from './verify-run.js';
 import { changeWork, createWork, dropWork, type WorkList, workKey, workTable } from './work-list.js';
 
 /** Takes the tables of a run back, the last one first: those that were written in one transaction in one, at the end. */

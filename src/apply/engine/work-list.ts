@@ -127,7 +127,7 @@ function newValue({ dialect }: Engine, { types }: WorkList, at: number): string 
   return dialect.fromEntry(`w.c${at}`, types[at] ?? '');
 }
 
-/** Rows that hold what the list says; a trigger may have had its way with the others. */
+/** Rows that hold what the list says; a trigger may have changed others back. */
 async function countChanged(engine: Engine, work: WorkList): Promise<number> {
   const { session, dialect } = engine;
   const cell = (column: string) => `t.${dialect.quote(column)}`;

@@ -1,7 +1,7 @@
 import { SvcError } from '../../errors.js';
 import type { RunFacts, Written } from '../context.js';
 import type { TargetPlan } from '../plan.js';
-import { type Batch, carryOutColumn, isSpoilt, nextBatch, notWritten } from './batches.js';
+import { type Batch, carryOutColumn, isReverted, nextBatch, notWritten } from './batches.js';
 import { assertAgreed, openTableColumn } from './column-plans.js';
 import type { Engine } from './dialect.js';
 import { isOpen } from './earlier-runs.js';
@@ -87,7 +87,7 @@ async function carryOutBatch(
     const columns = run.target.ids.map((_, col) => ({ run, batch, col, triggers }));
     for (const column of columns) await carryOutColumn(engine, column);
     for (const column of triggers.length > 0 ? columns : []) {
-      if (await isSpoilt(engine, column)) throw notWritten(run.table, triggers);
+      if (await isReverted(engine, column)) throw notWritten(run.table, triggers);
     }
     return true;
   });

@@ -1,7 +1,7 @@
 import type { PostgresTarget } from '../../config/apply-targets.js';
 import type { ApplyContext } from '../context.js';
-import { postgresEngine } from '../dialects/postgres.js';
 import { PLACE_ON_PATH } from '../dialects/postgres-catalog.js';
+import { postgresEngine } from '../dialects/postgres-dialect.js';
 import { postgresError } from '../dialects/postgres-errors.js';
 import { PgSession } from '../dialects/postgres-session.js';
 import { ledgerIn } from '../dialects/postgres-text.js';

@@ -1,6 +1,6 @@
 import type { ApplyContext } from '../context.js';
-import { sqliteEngine } from '../dialects/sqlite.js';
 import { readSqliteFacts } from '../dialects/sqlite-catalog.js';
+import { sqliteEngine } from '../dialects/sqlite-dialect.js';
 import { openUserDb, SqliteSession, sqliteError, type UserDb } from '../dialects/sqlite-session.js';
 import { SQLITE_LEDGER } from '../dialects/sqlite-text.js';
 import { readRunsOfTable } from '../engine/ledger-runs.js';

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import type pg from 'pg';
 import { afterAll, describe, expect, it } from 'vitest';
 import type { ApplyContext } from '../../../src/apply/context.js';
-import { openPostgresStore } from '../../../src/apply/dialects/postgres.js';
+import { openPostgresStore } from '../../../src/apply/dialects/postgres-dialect.js';
 import type { PostgresTarget } from '../../../src/config/apply-targets.js';
 import { makeFastFolder } from '../../support/fast-folder.js';
 import { ForeignApp, foreignTable, sqlOf } from '../support/foreign-app.js';

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
-import { openPostgresStore } from '../../../src/apply/dialects/postgres.js';
+import { openPostgresStore } from '../../../src/apply/dialects/postgres-dialect.js';
 import { findBlocks, judgeCheck } from '../../../src/apply/judge-plan.js';
 import type { Plan } from '../../../src/apply/plan.js';
 import { survey } from '../../../src/apply/stores.js';

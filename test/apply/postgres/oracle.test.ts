@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import type pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { openPostgresStore } from '../../../src/apply/dialects/postgres.js';
+import { openPostgresStore } from '../../../src/apply/dialects/postgres-dialect.js';
 import { campaign } from '../../support/campaign.js';
 import { makeCase, remapRowsOf, rowsBeside, rowsOf } from '../support/cases.js';
 import { makeFolder } from '../support/folder.js';

@@ -1,6 +1,6 @@
 import { afterAll, beforeEach, expect, it } from 'vitest';
 import type { ApplyContext, DataStore } from '../../../src/apply/context.js';
-import { sqliteEngine } from '../../../src/apply/dialects/sqlite.js';
+import { sqliteEngine } from '../../../src/apply/dialects/sqlite-dialect.js';
 import type { UserDb } from '../../../src/apply/dialects/sqlite-session.js';
 import { openUserDb, SqliteSession } from '../../../src/apply/dialects/sqlite-session.js';
 import { openDatabaseStore } from '../../../src/apply/engine/database-store.js';

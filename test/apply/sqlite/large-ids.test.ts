@@ -1,7 +1,7 @@
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
-import { openSqliteStore } from '../../../src/apply/dialects/sqlite.js';
+import { openSqliteStore } from '../../../src/apply/dialects/sqlite-dialect.js';
 import { findBlocks } from '../../../src/apply/judge-plan.js';
 import { survey } from '../../../src/apply/stores.js';
 import { Sqlite } from '../../../src/store/sqlite.js';

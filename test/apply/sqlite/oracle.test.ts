@@ -2,7 +2,7 @@ import { existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
-import { openSqliteStore } from '../../../src/apply/dialects/sqlite.js';
+import { openSqliteStore } from '../../../src/apply/dialects/sqlite-dialect.js';
 import { campaign } from '../../support/campaign.js';
 import { type Case, MAPS_PER_CASE, makeCase, remapRowsOf, rowsBeside, rowsOf } from '../support/cases.js';
 import { createRemap, IN_PLACE, NEW, openContext } from '../support/remap.js';

@@ -1,7 +1,7 @@
 import { afterAll, beforeEach, describe, expect, it } from 'vitest';
 import { write } from '../../../src/apply/actions.js';
 import type { ApplyContext } from '../../../src/apply/context.js';
-import { openSqliteStore } from '../../../src/apply/dialects/sqlite.js';
+import { openSqliteStore } from '../../../src/apply/dialects/sqlite-dialect.js';
 import { IN_PLACE, INVOICES, NEW, openContext } from '../support/remap.js';
 import { openSqliteScene } from '../support/sqlite-scene.js';
 

@@ -47,11 +47,11 @@ function tap(prototype: object, name: string, isSent: boolean): void {
 /** Loads what the place needs, and nothing else: most of a child's short life is spent on that. */
 async function openStore({ place, targets }: Order, context: ApplyContext): Promise<DataStore> {
   if (place.kind === 'sqlite') {
-    const { openSqliteStore } = await import('../../../src/apply/dialects/sqlite.js');
+    const { openSqliteStore } = await import('../../../src/apply/dialects/sqlite-dialect.js');
     const own = targets.filter((one): one is SqliteTarget => one.kind === 'sqlite');
     return openSqliteStore(context, place.file, own);
   }
-  const { openPostgresStore } = await import('../../../src/apply/dialects/postgres.js');
+  const { openPostgresStore } = await import('../../../src/apply/dialects/postgres-dialect.js');
   return openPostgresStore(
     context,
     targets.filter((one): one is PostgresTarget => one.kind === 'postgres'),
@@ -85,8 +85,8 @@ async function carryOut(order: Order): Promise<void> {
 }
 
 // Loaded while it waits.
-if (process.argv[2] === 'sqlite') await import('../../../src/apply/dialects/sqlite.js');
-else await import('../../../src/apply/dialects/postgres.js');
+if (process.argv[2] === 'sqlite') await import('../../../src/apply/dialects/sqlite-dialect.js');
+else await import('../../../src/apply/dialects/postgres-dialect.js');
 
 let input = '';
 process.stdin.on('data', (bytes: Buffer) => {

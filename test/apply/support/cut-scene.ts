@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import type pg from 'pg';
 import { expect } from 'vitest';
 import type { ApplyContext, DataStore } from '../../../src/apply/context.js';
-import { openPostgresStore } from '../../../src/apply/dialects/postgres.js';
+import { openPostgresStore } from '../../../src/apply/dialects/postgres-dialect.js';
 import type { TargetPlan } from '../../../src/apply/plan.js';
 import { SvcError } from '../../../src/errors.js';
 import { makeCase, remapRowsOf, rowsOf } from './cases.js';

@@ -1,6 +1,6 @@
 import type pg from 'pg';
 import type { ApplyContext } from '../../../src/apply/context.js';
-import { openPostgresStore } from '../../../src/apply/dialects/postgres.js';
+import { openPostgresStore } from '../../../src/apply/dialects/postgres-dialect.js';
 import type { Case } from './cases.js';
 import type { KillPlace, Seen } from './kill-lives.js';
 import { readAll } from './postgres.js';

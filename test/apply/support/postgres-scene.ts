@@ -1,7 +1,7 @@
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Written } from '../../../src/apply/context.js';
-import { openPostgresStore } from '../../../src/apply/dialects/postgres.js';
+import { openPostgresStore } from '../../../src/apply/dialects/postgres-dialect.js';
 import { findBlocks } from '../../../src/apply/judge-plan.js';
 import type { Plan, Policy } from '../../../src/apply/plan.js';
 import { survey } from '../../../src/apply/stores.js';

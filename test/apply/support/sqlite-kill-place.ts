@@ -1,6 +1,6 @@
 import { copyFileSync, existsSync, rmSync, statSync } from 'node:fs';
 import type { ApplyContext } from '../../../src/apply/context.js';
-import { openSqliteStore } from '../../../src/apply/dialects/sqlite.js';
+import { openSqliteStore } from '../../../src/apply/dialects/sqlite-dialect.js';
 import { Sqlite } from '../../../src/store/sqlite.js';
 import type { Case } from './cases.js';
 import type { KillPlace } from './kill-lives.js';

@@ -1,7 +1,7 @@
 import { existsSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import type { ApplyContext } from '../../../src/apply/context.js';
-import { openSqliteStore } from '../../../src/apply/dialects/sqlite.js';
+import { openSqliteStore } from '../../../src/apply/dialects/sqlite-dialect.js';
 import { findBlocks, judgeCheck, type PlanVerdict } from '../../../src/apply/judge-plan.js';
 import type { Policy } from '../../../src/apply/plan.js';
 import { survey } from '../../../src/apply/stores.js';
