@@ -42,15 +42,7 @@ export interface Remap {
  */
 export function openRemap(file: string, options: { readonly allowIncomplete?: boolean } = {}): Remap {
   const db = openDatabase(file, 'read');
-  try {
-    if (options.allowIncomplete !== true) assertComplete(db);
-  } catch (error) {
-    db.close();
-    throw error;
-  }
-  // One transaction for all that an answer reads, so that no other remap takes its place meanwhile.
-  const answer = db.transaction(prepareLookup(db));
-  const known = new Set(listStreams(db).map(({ model }) => model));
+  const { known, answer } = readyToAnswer(db, file, options.allowIncomplete === true);
   const find = (model: string, v3Id: IdInput, where: Where = {}): Answer => {
     if (!known.has(model)) throw unknownModel(model, [...known]);
     const place = {
@@ -61,6 +53,22 @@ export function openRemap(file: string, options: { readonly allowIncomplete?: bo
     return guardDatabase(file, () => answer(model, toId(v3Id), place));
   };
   return { find, v4Id: (model, v3Id, where) => find(model, v3Id, where).v4Id, close: () => db.close() };
+}
+
+function readyToAnswer(db: Db, file: string, allowIncomplete: boolean) {
+  try {
+    return guardDatabase(file, () => {
+      if (!allowIncomplete) assertComplete(db);
+      return {
+        known: new Set(listStreams(db).map(({ model }) => model)),
+        // One transaction for all that an answer reads, so that no other remap takes its place meanwhile.
+        answer: db.transaction(prepareLookup(db)),
+      };
+    });
+  } catch (error) {
+    db.close();
+    throw error;
+  }
 }
 
 function unknownModel(model: string, known: readonly string[]): SvcError {

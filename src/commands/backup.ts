@@ -5,7 +5,7 @@ import type { Config } from '../config/config.js';
 import { SvcError } from '../errors.js';
 import { runInThread } from '../runtime/threads.js';
 import { assertTargets, moveInto, onFile, writeText } from '../runtime/write-output.js';
-import { type Db, guardDatabase, openDatabase } from '../store/open.js';
+import { copyDatabase, guardDatabase, openDatabase } from '../store/open.js';
 import { groupDigits } from '../text/numbers.js';
 import type { CheckCopyThread } from './check-copy-thread.js';
 import type { Given } from './command.js';
@@ -32,7 +32,7 @@ export async function runBackup(given: Given, io: Io): Promise<number> {
   try {
     // SQLite would create it with the permissions of the umask.
     onFile(target, () => closeSync(openSync(temporary, 'wx', 0o600)));
-    await copyDatabase(config.database, temporary, io);
+    await copyPages(config.database, temporary, io);
     await checkCopy(temporary, io);
     onFile(target, () => moveInto(temporary, target, { replace: force }));
   } finally {
@@ -63,10 +63,16 @@ function assertTarget(config: Config, target: string, force: boolean): void {
   }
 }
 
-async function copyDatabase(file: string, copy: string, io: Io): Promise<void> {
+async function copyPages(file: string, copy: string, io: Io): Promise<void> {
   const db = withLockOwner(file, () => openDatabase(file, 'read'));
   try {
-    await withOwnerNote({ file, command: 'backup', nowMs: io.clock.now() }, () => copyPages(db, copy, io));
+    const onStep = (done: number, total: number): number => {
+      if (io.signal.aborted) throw backupStopped();
+      io.onProgress({ kind: 'step', name: 'copy pages', done, total });
+      return PAGES_PER_STEP;
+    };
+    const owner = { file, command: 'backup', nowMs: io.clock.now() };
+    await withOwnerNote(owner, () => copyDatabase(db, copy, onStep));
   } catch (error) {
     guardDatabase(file, () => {
       throw error;
@@ -96,17 +102,4 @@ function removeCopy(copy: string): void {
 
 function backupStopped(): SvcError {
   return new SvcError('interrupted', 'Stopped; no backup was written.');
-}
-
-async function copyPages(db: Db, copy: string, io: Io): Promise<void> {
-  // A snapshot: what is written meanwhile is not in the copy.
-  db.exec('BEGIN; SELECT count(*) FROM sqlite_schema');
-  await db.backup(copy, {
-    progress: ({ totalPages, remainingPages }) => {
-      if (io.signal.aborted) throw backupStopped();
-      const done = totalPages - remainingPages;
-      io.onProgress({ kind: 'step', name: 'copy pages', done, total: totalPages });
-      return PAGES_PER_STEP;
-    },
-  });
 }

@@ -3,7 +3,7 @@ import { hostname } from 'node:os';
 import { kill, pid } from 'node:process';
 import { z } from 'zod';
 import { errorCodeOf, SvcError } from '../errors.js';
-import { type Db, openDatabase } from '../store/open.js';
+import { closeDatabase, type Db, openDatabase } from '../store/open.js';
 
 /** The process that uses a database, in a file beside it, for the message to other processes. Not the lock itself. */
 const ownerSchema = z.object({
@@ -24,7 +24,7 @@ export interface DatabaseHold {
 }
 
 /**
- * Runs `work` on a database that no other process may use meanwhile, with a note of the owner beside it.
+ * Runs `work` on a database that no other process may write meanwhile, with a note of the owner beside it.
  *
  * @throws SvcError as `openDatabase` does; `locked` names the process that holds it
  */
@@ -37,18 +37,20 @@ export async function withDatabase<T>(hold: DatabaseHold, work: (db: Db) => Prom
   } finally {
     // Before the lock is released: afterwards the note could be the next owner's.
     rmSync(noteOf(file), { force: true });
-    db.close();
+    closeDatabase(db);
   }
 }
 
 /**
- * Runs long work on a database opened for reading, which keeps writers out, with a note of the owner beside it.
+ * Runs long work on a database opened for reading, which can keep writers from beginning, with a note of the owner
+ * beside it. The note of a process that writes stays.
  */
 export async function withOwnerNote<T>(
   { file, command, nowMs }: Omit<DatabaseHold, 'mode'>,
   work: () => Promise<T>,
 ): Promise<T> {
-  saveOwner(file, { pid, host: hostname(), since: new Date(nowMs).toISOString(), command });
+  if (readOwner(file) === null)
+    saveOwner(file, { pid, host: hostname(), since: new Date(nowMs).toISOString(), command });
   try {
     return await work();
   } finally {

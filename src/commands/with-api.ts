@@ -4,7 +4,7 @@ import { type ApiKeys, listSecrets, loadKeys } from '../config/api-keys.js';
 import type { Config } from '../config/config.js';
 import { SvcError } from '../errors.js';
 import { readHostWaits, saveHostWaits } from '../store/host-waits.js';
-import { type Db, guardDatabase, openDatabase } from '../store/open.js';
+import { closeDatabase, type Db, guardDatabase, openDatabase } from '../store/open.js';
 import type { Io } from './io.js';
 
 /**
@@ -65,7 +65,7 @@ function onDatabase<T>(file: string, mode: 'read' | 'write', work: (db: Db) => T
     try {
       return guardDatabase(file, () => work(db));
     } finally {
-      db.close();
+      closeDatabase(db);
     }
   } catch (error) {
     if (error instanceof SvcError) return undefined;

@@ -29,7 +29,7 @@ const STDOUT = 1;
 const READ_WRITE = /^flags:\s+\d*2$/m;
 
 /** What SQLite and this program keep beside a database; SQLite replays a `-journal` or `-wal` that it finds. */
-const COMPANIONS = ['', '-journal', '-wal', '-shm', '.lock'];
+const COMPANIONS = ['', '-journal', '-wal', '-shm', '-writer', '.lock'];
 
 /**
  * Refuses targets that cannot all be honoured: stdout twice, a file twice, one of our own files or a companion of it.

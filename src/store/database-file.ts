@@ -1,4 +1,4 @@
-import { closeSync, openSync, readSync, statSync } from 'node:fs';
+import { closeSync, existsSync, openSync, readSync, statSync } from 'node:fs';
 import { errorCodeOf, SvcError } from '../errors.js';
 import { APPLICATION_ID, SCHEMA_VERSION } from './schema.js';
 
@@ -9,8 +9,9 @@ const USER_VERSION_AT = 60;
 const APPLICATION_ID_AT = 68;
 
 /**
- * Looks at a file before SQLite may: opening a database can already write to it. With `create`, a file
- * that is not there is made.
+ * Looks at a file before SQLite may: opening a database can already write to it. With `mayCreate`, a file that is not
+ * there is made. A database in WAL mode is left to SQLite: closing the file would drop this process's locks on it, and
+ * a writer elsewhere could then remove the log under a reader.
  *
  * @throws SvcError `bad_input`, `not_our_database`, `newer_database`, `older_database`, `disk`
  */
@@ -18,14 +19,14 @@ export function prepareFile(file: string, mayCreate: boolean): void {
   const stat = orUnreadable(file, () => statSync(file, { throwIfNoEntry: false }));
   if (stat === undefined) {
     if (!mayCreate) throw noDatabase(file);
-    createFile(file);
+    createPrivately(file);
   } else if (stat.isDirectory()) {
     throw new SvcError('bad_input', `${file} is a folder, not a database.`, {
       hint: 'Name a file with --db.',
     });
   } else if (!stat.isFile()) {
     throw new SvcError('bad_input', `${file} is no ordinary file.`, { hint: 'Name a file with --db.' });
-  } else if (stat.size > 0) {
+  } else if (stat.size > 0 && !isInWalMode(file)) {
     assertHeader(
       file,
       orUnreadable(file, () => readHeader(file)),
@@ -33,9 +34,14 @@ export function prepareFile(file: string, mayCreate: boolean): void {
   }
 }
 
-/** True where a process died within a transaction: SQLite takes back what it wrote when it next may write. */
-export function isInterrupted(file: string): boolean {
-  return (statSync(`${file}-journal`, { throwIfNoEntry: false })?.size ?? 0) > 0;
+/** True where SQLite still has changes to take back (`-journal`) or to copy into the database (`-wal`). */
+export function hasUnfinished(file: string, suffix: '-journal' | '-wal'): boolean {
+  return (statSync(`${file}${suffix}`, { throwIfNoEntry: false })?.size ?? 0) > 0;
+}
+
+/** True while a database is written, and after its writer died or left readers behind. */
+export function isInWalMode(file: string): boolean {
+  return existsSync(`${file}-wal`);
 }
 
 /** Nothing was exported yet, or somewhere else. */
@@ -64,9 +70,13 @@ function olderDatabase(file: string, version: number): SvcError {
   });
 }
 
-function createFile(file: string): void {
+/**
+ * Makes an empty file that only its owner can read, unless it is there. SQLite's side files inherit that.
+ *
+ * @throws SvcError `disk`
+ */
+export function createPrivately(file: string): void {
   try {
-    // SQLite's side files inherit the mode of the main file.
     closeSync(openSync(file, 'wx', 0o600));
   } catch (cause) {
     // Somebody else was faster: SQLite's lock decides.
@@ -106,11 +116,11 @@ function assertHeader(file: string, head: Buffer): void {
     throw notOurs(file);
   const owner = head.readUInt32BE(APPLICATION_ID_AT);
   // A process that died while it made the database leaves one without a single table.
-  const isBlank = owner === 0 && head.readUInt32BE(SCHEMA_COOKIE_AT) === 0;
-  if (owner !== APPLICATION_ID && !isBlank) throw notOurs(file);
+  const isBlank = head.readUInt32BE(SCHEMA_COOKIE_AT) === 0;
+  if (owner !== APPLICATION_ID && (owner !== 0 || !isBlank)) throw notOurs(file);
   const version = head.readInt32BE(USER_VERSION_AT);
   // The version within an unfinished transaction says nothing: SQLite takes it back first.
-  if (!isBlank && !isInterrupted(file)) assertVersion(file, version);
+  if (!isBlank && !hasUnfinished(file, '-journal')) assertVersion(file, version);
 }
 
 /** @throws SvcError `newer_database`, `older_database` */

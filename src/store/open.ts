@@ -2,7 +2,15 @@ import { statSync } from 'node:fs';
 import type { Database } from 'better-sqlite3';
 import { SvcError } from '../errors.js';
 import { registerChecksum } from './checksum.js';
-import { assertVersion, isInterrupted, noDatabase, notOurs, prepareFile } from './database-file.js';
+import {
+  assertVersion,
+  createPrivately,
+  hasUnfinished,
+  isInWalMode,
+  noDatabase,
+  notOurs,
+  prepareFile,
+} from './database-file.js';
 import { APPLICATION_ID, SCHEMA, SCHEMA_VERSION } from './schema.js';
 import { assertShape } from './schema-shape.js';
 import { Sqlite } from './sqlite.js';
@@ -17,30 +25,38 @@ export type OpenMode = 'create' | 'write' | 'read';
 /** The first SQLite without the WAL-reset corruption bug. */
 const OLDEST_SQLITE = [3, 51, 3] as const;
 
+/** What others may hold the file for: to recover after a crash, or to begin or end writing. */
+const BUSY_TIMEOUT_MS = 5000;
+/** A second writer is refused after that. */
+const WRITER_TIMEOUT_MS = 250;
+
 /**
  * Opens the one database of a migration.
  *
- * `create` makes it where there is none; `write` and `read` refuse a missing one. `create` and `write` hold
- * it exclusively until closed; `read` only keeps writers out while a statement runs.
+ * `create` makes it where there is none; `write` and `read` refuse a missing one. With `create` and `write` it is the
+ * only writer until `closeDatabase`. Readers see the last commit, and what they read in one transaction stays as it is.
  *
  * @throws SvcError `locked`, `not_our_database`, `newer_database`, `older_database`, `corrupt_database`, `disk`, `bad_input`
  */
 export function openDatabase(file: string, mode: OpenMode): Db {
   prepareFile(file, mode === 'create');
   return guardDatabase(file, () => {
-    if (mode === 'read') finishInterrupted(file);
-    const db = new Sqlite(file, { readonly: mode === 'read', timeout: 0 });
+    if (mode === 'read') rollBackInterrupted(file);
+    // prepareFile could not look at it, and a writer's connection changes other programs' files when it is closed
+    else if (isInWalMode(file)) openDatabase(file, 'read').close();
+    const db = new Sqlite(file, { readonly: mode === 'read', timeout: BUSY_TIMEOUT_MS });
     try {
       db.defaultSafeIntegers(true);
       registerChecksum(db);
       assertSqliteVersion(db);
       if (mode === 'read') db.pragma('query_only = ON');
-      else takeExclusively(db);
+      else lockWriters(db, file);
       if (isBlank(db)) {
         if (mode !== 'create') throw noDatabase(file);
         createSchema(db);
       }
       assertOurs(db, file);
+      if (mode !== 'read') allowReaders(db);
       assertWhole(db, file);
       assertLayout(db);
       return db;
@@ -52,28 +68,73 @@ export function openDatabase(file: string, mode: OpenMode): Db {
 }
 
 /**
- * What a process that died left half done is taken back before a reader, who may not write, comes.
- *
- * @throws SqliteError, also where that process is alive after all
+ * Closes a database. Without other readers a written one is then one file again, which can be copied, and be read where
+ * nothing can be written; otherwise the next writer makes it so.
  */
-function finishInterrupted(file: string): void {
-  if (!isInterrupted(file)) return;
-  const db = new Sqlite(file, { timeout: 0 });
+export function closeDatabase(db: Db): void {
   try {
-    takeExclusively(db);
+    if (db.readonly) return;
+    db.pragma('busy_timeout = 0');
+    // readers are let in while this copies
+    db.pragma('main.wal_checkpoint(PASSIVE)');
+    db.pragma('main.journal_mode = DELETE');
+  } catch (error) {
+    // Readers, or a full disk: what was committed stays in the log.
+    if (!(error instanceof Sqlite.SqliteError)) throw error;
   } finally {
     db.close();
   }
 }
 
-function takeExclusively(db: Db): void {
-  db.pragma('locking_mode = EXCLUSIVE');
+/** A process that died while it made the database, or began or ended writing: readers may not roll that back. */
+function rollBackInterrupted(file: string): void {
+  if (!hasUnfinished(file, '-journal')) return;
+  const db = new Sqlite(file, { timeout: BUSY_TIMEOUT_MS });
+  try {
+    isBlank(db);
+  } finally {
+    db.close();
+  }
+}
+
+/** The lock is on a file of its own, and held between transactions: on the database it would keep readers out. */
+function lockWriters(db: Db, file: string): void {
   // only takes where there is nothing yet: pages of 16 KiB hold payloads a third faster than the usual 4 KiB
   db.pragma('page_size = 16384');
-  db.pragma('journal_mode = TRUNCATE');
-  db.pragma('synchronous = FULL');
-  db.pragma('cache_size = -8192');
-  db.exec('BEGIN EXCLUSIVE; COMMIT');
+  const lock = `${file}-writer`;
+  createPrivately(lock);
+  db.prepare('ATTACH ? AS writer_lock').run(lock);
+  db.pragma('writer_lock.locking_mode = EXCLUSIVE');
+  db.pragma('writer_lock.journal_mode = MEMORY');
+  db.pragma(`busy_timeout = ${WRITER_TIMEOUT_MS}`);
+  // the lock outlives the transaction
+  db.exec('BEGIN IMMEDIATE; ROLLBACK');
+  db.pragma(`busy_timeout = ${BUSY_TIMEOUT_MS}`);
+}
+
+/** Where the file system cannot share memory, as on some network drives, the mode stays: readers are then kept out. */
+function allowReaders(db: Db): void {
+  db.pragma('main.journal_mode = WAL');
+  db.pragma('main.synchronous = FULL');
+  db.pragma('main.cache_size = -8192');
+}
+
+/**
+ * Copies the database as it is at one moment, whatever is written meanwhile, into an empty file.
+ *
+ * @param onStep told how many pages are copied; returns how many are copied next, and may throw
+ */
+export async function copyDatabase(
+  db: Db,
+  copy: string,
+  onStep: (done: number, total: number) => number,
+): Promise<void> {
+  db.exec('BEGIN; SELECT count(*) FROM sqlite_schema');
+  await db.backup(copy, {
+    progress: ({ totalPages, remainingPages }) => onStep(totalPages - remainingPages, totalPages),
+  });
+  // made during writing, it says that there is a log
+  closeDatabase(new Sqlite(copy));
 }
 
 /** A database in memory that holds nothing: for work that needs no remap. */
@@ -113,11 +174,11 @@ function assertLayout(db: Db): void {
   }
 }
 
-/** SQLite reads a last page that was cut as if it were filled up with zeros. */
+/** SQLite reads a last page that was cut as if it were filled up with zeros. The last pages may still be in the log. */
 function assertWhole(db: Db, file: string): void {
   const bytes =
     Number(db.pragma('page_count', { simple: true })) * Number(db.pragma('page_size', { simple: true }));
-  if (statSync(file).size >= bytes) return;
+  if (hasUnfinished(file, '-wal') || statSync(file).size >= bytes) return;
   throw new SvcError('corrupt_database', `${file} is damaged: its end is missing.`, { hint: DAMAGED });
 }
 
@@ -166,7 +227,7 @@ function fromSqlite(file: string, error: SqliteError): Error {
   const facts = { error: error.code };
   if (/^SQLITE_(BUSY|LOCKED)/.test(error.code)) {
     return new SvcError('locked', `Another process is using ${file}.`, {
-      hint: 'Wait until it has finished; one process works on a database at a time.',
+      hint: 'Wait until it has finished; one process at a time writes a database.',
       facts,
       cause: error,
     });

@@ -1,9 +1,10 @@
 import { copyFileSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { openRemap } from '../../src/index.js';
 import { type Sandbox, startSandbox } from '../../src/sandbox/start.js';
-import { openDatabase } from '../../src/store/open.js';
+import { closeDatabase, openDatabase } from '../../src/store/open.js';
 import { Sqlite } from '../../src/store/sqlite.js';
 import { filesIn, keysOf, makeFolder, runCli } from './spawn-cli.js';
 
@@ -89,12 +90,30 @@ describe('backup', () => {
     expect((await run(makeFolder(sandbox.config()), 'backup', 'copy.db')).code).not.toBe(0);
   });
 
-  it('names the process that holds the database', async () => {
+  it('copies what was committed last while another process writes, and leaves its note alone', async () => {
     const cwd = copyFolder();
+    const before = contentsOf(join(cwd, DB));
+    const note = JSON.stringify({
+      pid: process.pid,
+      host: hostname(),
+      since: '2026-01-01T00:00:00Z',
+      command: 'x',
+    });
+    writeFileSync(join(cwd, `${DB}.lock`), note);
     const db = openDatabase(join(cwd, DB), 'write');
+    db.pragma('cache_size = 1');
+    db.exec('BEGIN IMMEDIATE; DELETE FROM remap');
     const ended = await run(cwd, 'backup', 'copy.db');
-    db.close();
-    expect([ended.code, filesIn(cwd).includes('copy.db')]).toEqual([6, false]);
+    db.exec('COMMIT');
+    closeDatabase(db);
+    expect(ended).toMatchObject({ code: 0, stderr: '' });
+    expect(contentsOf(join(cwd, 'copy.db'))).toEqual(before);
+    expect(readFileSync(join(cwd, `${DB}.lock`), 'utf8')).toBe(note);
+    expect(filesIn(cwd).filter((name) => name.startsWith('copy.db'))).toEqual(['copy.db']);
+    // bytes 18 and 19 of the header: 2 for a database with a log
+    expect([...readFileSync(join(cwd, 'copy.db')).subarray(18, 20)]).toEqual([1, 1]);
+    openRemap(join(cwd, 'copy.db')).close();
+    expect((await run(cwd, 'check', '--db', 'copy.db')).code).toBe((await run(folder, 'check')).code);
   });
 });
 

@@ -70,7 +70,7 @@ function onSmallDisk(name: string, kilobytes: number, lines: readonly string[]):
 }
 
 describe.runIf(CAN_MOUNT)('a disk of its own', () => {
-  const SIZES = campaign({ small: [288, 1024], full: [8, 96, 192, 288, 384, 512, 1024] });
+  const SIZES = campaign({ small: [288, 24_576], full: [8, 96, 192, 288, 384, 512, 24_576] });
 
   it('that is too small for the database ends the run with 6; on a larger one it goes on to the same result', async () => {
     const codes: string[] = [];
@@ -113,7 +113,7 @@ describe.runIf(CAN_MOUNT)('a disk of its own', () => {
   });
 
   it('that has no room for an output keeps what was there before', async () => {
-    const { code, stdout, stderr } = await onSmallDisk('outputs', 4096, [
+    const { code, stdout, stderr } = await onSmallDisk('outputs', 24_576, [
       'run run --quiet > /dev/null; run report --quiet --html a.html; cp a.html before.html',
       'cat /dev/zero > filler 2> /dev/null',
       ...OUTPUTS.map((flag) => `told report --quiet --${flag} a.${flag}`),

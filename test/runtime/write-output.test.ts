@@ -110,20 +110,23 @@ describe('targets', () => {
     expect(() => assertTargets([join(folder, 'y'), '-'], [database])).not.toThrow();
   });
 
-  it.each(['-journal', '-wal', '-shm', '.lock'])('refuses the companion x.db%s, there or not', (suffix) => {
-    const own = mkdtempSync(join(folder, 'own-'));
-    const database = join(own, 'x.db');
-    writeFileSync(database, '');
-    symlinkSync(own, join(own, 'linked'));
-    for (const target of [`${database}${suffix}`, join(own, 'linked', `x.db${suffix}`)]) {
-      expect(() => assertTargets([target], [database])).toThrow(expect.objectContaining({ code: 'usage' }));
-    }
-    writeFileSync(`${database}${suffix}`, '');
-    linkSync(`${database}${suffix}`, join(own, 'other'));
-    expect(() => assertTargets([join(own, 'other')], [database])).toThrow(
-      expect.objectContaining({ code: 'usage' }),
-    );
-  });
+  it.each(['-journal', '-wal', '-shm', '-writer', '.lock'])(
+    'refuses the companion x.db%s, there or not',
+    (suffix) => {
+      const own = mkdtempSync(join(folder, 'own-'));
+      const database = join(own, 'x.db');
+      writeFileSync(database, '');
+      symlinkSync(own, join(own, 'linked'));
+      for (const target of [`${database}${suffix}`, join(own, 'linked', `x.db${suffix}`)]) {
+        expect(() => assertTargets([target], [database])).toThrow(expect.objectContaining({ code: 'usage' }));
+      }
+      writeFileSync(`${database}${suffix}`, '');
+      linkSync(`${database}${suffix}`, join(own, 'other'));
+      expect(() => assertTargets([join(own, 'other')], [database])).toThrow(
+        expect.objectContaining({ code: 'usage' }),
+      );
+    },
+  );
 
   it('refuses hard links to our own files, and to another output', () => {
     const own = mkdtempSync(join(folder, 'own-'));

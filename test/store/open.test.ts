@@ -1,8 +1,10 @@
 import { spawnSync } from 'node:child_process';
 import {
   copyFileSync,
+  existsSync,
   readdirSync,
   readFileSync,
+  renameSync,
   rmSync,
   statSync,
   symlinkSync,
@@ -12,7 +14,7 @@ import {
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { SvcError } from '../../src/errors.js';
-import { type Db, type OpenMode, openDatabase } from '../../src/store/open.js';
+import { closeDatabase, type Db, type OpenMode, openDatabase } from '../../src/store/open.js';
 import { APPLICATION_ID, SCHEMA, SCHEMA_VERSION } from '../../src/store/schema.js';
 import { Sqlite } from '../../src/store/sqlite.js';
 import { makeFastFolder } from '../support/fast-folder.js';
@@ -108,16 +110,13 @@ function dieWithin(db: Db, work: () => void): void {
   db.pragma('cache_size = 1');
   db.exec('BEGIN IMMEDIATE');
   work();
+  const parts = ['', '-journal', '-wal'].filter((part) => existsSync(file + part));
   const left = join(folder, 'left.db');
-  copyFileSync(file, left);
-  copyFileSync(`${file}-journal`, `${left}-journal`);
+  for (const part of parts) copyFileSync(file + part, left + part);
   db.exec('ROLLBACK');
   db.close();
-  copyFileSync(left, file);
-  copyFileSync(`${left}-journal`, `${file}-journal`);
-  rmSync(left);
-  rmSync(`${left}-journal`);
-  expect(statSync(`${file}-journal`).size).toBeGreaterThan(0);
+  for (const part of parts) renameSync(left + part, file + part);
+  expect(parts.length).toBeGreaterThan(1);
 }
 
 function fillMeta(db: Db, value: string): void {
@@ -138,17 +137,6 @@ describe('a database whose process died within a transaction', () => {
     expect(valuesOf(again)).toEqual(['before']);
     expect(again.pragma('integrity_check', { simple: true })).toBe('ok');
     again.close();
-  });
-
-  it('is refused to readers while that process lives', () => {
-    const db = openDatabase(file, 'create');
-    db.pragma('cache_size = 1');
-    db.exec('BEGIN IMMEDIATE');
-    fillMeta(db, 'within');
-    for (const mode of MODES) expect(refusal(mode)).toBe('locked');
-    db.exec('COMMIT');
-    expect(valuesOf(db)).toEqual(['within']);
-    db.close();
   });
 
   it('is made anew where it died while making it', () => {
@@ -175,6 +163,82 @@ describe('a database whose process died within a transaction', () => {
   });
 });
 
+describe('a database that is written', () => {
+  const filesLeft = (): string[] => readdirSync(folder).filter((name) => name !== 'test.db-writer');
+
+  it('is read as it was last committed, by any number of readers, and refused to a second writer', () => {
+    const db = openDatabase(file, 'create');
+    fillMeta(db, 'before');
+    db.pragma('cache_size = 1');
+    db.exec('BEGIN IMMEDIATE');
+    fillMeta(db, 'within');
+    for (const mode of MODES) expect(refusal(mode)).toBe(mode === 'read' ? 'opened' : 'locked');
+    const reader = openDatabase(file, 'read');
+    reader.exec('BEGIN');
+    expect(valuesOf(reader)).toEqual(['before']);
+    db.exec('COMMIT');
+    expect(valuesOf(reader)).toEqual(['before']);
+    reader.exec('COMMIT');
+    expect(valuesOf(reader)).toEqual(['within']);
+    closeDatabase(db);
+    expect(valuesOf(reader)).toEqual(['within']);
+    reader.close();
+  });
+
+  it('is one private file when its writer has closed it', () => {
+    const db = openDatabase(file, 'create');
+    fillMeta(db, 'before');
+    for (const name of readdirSync(folder)) {
+      expect([name, statSync(join(folder, name)).mode & 0o777]).toEqual([name, 0o600]);
+    }
+    closeDatabase(db);
+    expect(filesLeft()).toEqual(['test.db']);
+    const again = new Sqlite(file, { readonly: true });
+    expect(again.pragma('journal_mode', { simple: true })).toBe('delete');
+    expect(again.pragma('page_size', { simple: true })).toBe(16_384);
+    again.close();
+  });
+
+  it('is one file again after the next writer, where readers stayed longer', () => {
+    const db = openDatabase(file, 'create');
+    fillMeta(db, 'before');
+    const reader = openDatabase(file, 'read');
+    closeDatabase(db);
+    expect(valuesOf(reader)).toEqual(['before']);
+    reader.close();
+    for (const mode of ['read', 'write'] as const) {
+      const next = openDatabase(file, mode);
+      expect(valuesOf(next)).toEqual(['before']);
+      closeDatabase(next);
+    }
+    expect(filesLeft()).toEqual(['test.db']);
+  });
+
+  it('cannot be begun while a reader is within a transaction, unless another writer has begun', () => {
+    closeDatabase(openDatabase(file, 'create'));
+    const reader = openDatabase(file, 'read');
+    reader.exec('BEGIN');
+    valuesOf(reader);
+    expect(refusal('write')).toBe('locked');
+    reader.close();
+    expect(refusal('write')).toBe('opened');
+  }, 20_000);
+
+  it('keeps the locks of a reader in this process while others are opened and closed', () => {
+    const db = openDatabase(file, 'create');
+    const reader = openDatabase(file, 'read');
+    for (const mode of ['read', 'read', 'write'] as const) refusal(mode);
+    const script = `
+      import { closeDatabase, openDatabase } from ${JSON.stringify(new URL('../../dist/store/open.js', import.meta.url).href)};
+      closeDatabase(openDatabase(${JSON.stringify(file)}, 'write'));`;
+    db.close();
+    const other = spawnSync(process.execPath, ['--input-type=module', '-e', script], { encoding: 'utf8' });
+    expect([other.status, other.stderr]).toEqual([0, '']);
+    expect(existsSync(`${file}-wal`)).toBe(true);
+    reader.close();
+  });
+});
+
 describe('a damaged database', () => {
   it('with a view that names no column is refused', () => {
     openDatabase(file, 'create').close();
@@ -189,7 +253,7 @@ describe('a damaged database', () => {
   it('that was cut is refused by whoever reads it', () => {
     const db = openDatabase(file, 'create');
     fillMeta(db, 'before');
-    db.close();
+    closeDatabase(db);
     const { size } = statSync(file);
     let refused = 0;
     for (let cut = 4096; cut < size; cut += 4096) {

@@ -28,7 +28,7 @@ export const TOOL_COMMANDS: readonly CommandSpec[] = [
     name: 'backup',
     args: '<file>',
     says: 'make a consistent copy of the database',
-    more: 'Copies the state of one moment and checks the copy before it gets its name. While another command writes the database, it ends with 6 and names that command. Only its owner can read it. An existing file is replaced only with --force.',
+    more: 'Copies the state of one moment and checks the copy before it gets its name. It can be taken while another command writes the database. Only its owner can read it. An existing file is replaced only with --force.',
     options: { '--force': 'replace an existing file' },
     examples: {
       'svc-migrate backup before-cutover.db': 'keep what the cutover was decided on',
