@@ -1,6 +1,8 @@
+import { readFileSync, writeFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { runLookup } from '../../src/commands/lookup.js';
 import { openRemap } from '../../src/index.js';
+import { Sqlite } from '../../src/store/sqlite.js';
 import { type Exported, INVOICES } from '../support/exported.js';
 import { givenOf, type OptionValues } from '../support/given.js';
 import { MIXED, newIo, withDatabase } from './support.js';
@@ -160,6 +162,21 @@ describe('openRemap', () => {
       const remap = openRemap(config.database, { allowIncomplete: true });
       expect(remap.v4Id(INVOICES, 1)).toBe(2n);
       remap.close();
+    });
+  });
+
+  it.each([false, true])('names a damaged page as such (allowIncomplete: %s)', async (allowIncomplete) => {
+    await withDatabase(MIXED, {}, ({ config }) => {
+      const db = new Sqlite(config.database);
+      const root = db.prepare("SELECT rootpage FROM sqlite_schema WHERE name = 'stream'").pluck().get();
+      db.close();
+      const bytes = readFileSync(config.database);
+      // what kind of page it is
+      bytes.writeUInt8(0xff, (Number(root) - 1) * 16_384);
+      writeFileSync(config.database, bytes);
+      expect(() => openRemap(config.database, { allowIncomplete })).toThrow(
+        expect.objectContaining({ code: 'corrupt_database', exitCode: 6 }),
+      );
     });
   });
 
