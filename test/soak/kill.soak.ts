@@ -8,13 +8,9 @@ describe('jobs that are killed with SIGKILL end, run again, in the remap of an u
   for (let seed = 101; seed < 101 + SCENES; seed += 1) {
     it(`at ${KILLS} random moments, service ${seed}`, async () => {
       const scene = await openKillScene(seed);
-      const { jobs, kills, withinTransactions, whileRecovering } = await killUntil(
-        scene,
-        KILLS,
-        seed * 10_000,
-      );
+      const { jobs, kills, leftUnfinished, whileRecovering } = await killUntil(scene, KILLS, seed * 10_000);
       process.stdout.write(
-        `${kills} kills in ${jobs} jobs, ${withinTransactions} within a transaction, ${whileRecovering} while recovering\n`,
+        `${kills} kills in ${jobs} jobs, ${leftUnfinished} within a transaction, ${whileRecovering} while recovering\n`,
       );
       expect(kills).toBeGreaterThanOrEqual(KILLS);
       await scene.close();

@@ -55,9 +55,9 @@ export interface KillJob {
 
 export interface Tally {
   kills: number;
-  /** Kills that left a transaction half done. */
-  withinTransactions: number;
-  /** Kills of processes that had found such a transaction. */
+  /** Kills that left changes beside the database. */
+  leftUnfinished: number;
+  /** Kills of processes that had found such changes. */
   whileRecovering: number;
 }
 
@@ -80,7 +80,7 @@ async function startJob(sandbox: Sandbox): Promise<KillJob & { readonly server: 
   const folder = makeFastFolder();
   writeFileSync(join(folder, CONFIG), JSON.stringify(configFor(sandbox, server)));
   const database = join(folder, 'svc-migrate.db');
-  const tally: Tally = { kills: 0, withinTransactions: 0, whileRecovering: 0 };
+  const tally: Tally = { kills: 0, leftUnfinished: 0, whileRecovering: 0 };
   const run = (args: readonly string[]) => startProcess(args, folder, sandbox.apiKey);
   return {
     tally,
@@ -95,7 +95,7 @@ async function startJob(sandbox: Sandbox): Promise<KillJob & { readonly server: 
       if (signal !== 'SIGKILL') return false;
       tally.kills += 1;
       if (recovers) tally.whileRecovering += 1;
-      if (isHalfDone(database)) tally.withinTransactions += 1;
+      if (isHalfDone(database)) tally.leftUnfinished += 1;
       assertSound(folder, database);
       return true;
     },
@@ -185,8 +185,13 @@ function whenThere(file: string, work: () => void): NodeJS.Timeout {
   return timer;
 }
 
+/** What SQLite keeps beside a database until it is in it. */
+const UNFINISHED = ['-journal', '-wal'];
+
 function isHalfDone(database: string): boolean {
-  return (statSync(`${database}-journal`, { throwIfNoEntry: false })?.size ?? 0) > 0;
+  return UNFINISHED.some(
+    (suffix) => (statSync(`${database}${suffix}`, { throwIfNoEntry: false })?.size ?? 0) > 0,
+  );
 }
 
 /** On a copy, so that the next process finds what the killed one left. */
@@ -196,8 +201,10 @@ function assertSound(folder: string, database: string): void {
   if (!existsSync(database)) return;
   const copy = join(folder, 'copy.db');
   copyFileSync(database, copy);
-  rmSync(`${copy}-journal`, { force: true });
-  if (isHalfDone(database)) copyFileSync(`${database}-journal`, `${copy}-journal`);
+  for (const suffix of UNFINISHED) {
+    rmSync(`${copy}${suffix}`, { force: true });
+    if (existsSync(`${database}${suffix}`)) copyFileSync(`${database}${suffix}`, `${copy}${suffix}`);
+  }
   const db = new Sqlite(copy);
   const found = db.pragma('integrity_check', { simple: true });
   db.close();
@@ -227,7 +234,7 @@ export async function killUntil(
   kills: number,
   firstSeed = 1,
 ): Promise<Tally & { readonly jobs: number }> {
-  const total = { jobs: 0, kills: 0, withinTransactions: 0, whileRecovering: 0 };
+  const total = { jobs: 0, kills: 0, leftUnfinished: 0, whileRecovering: 0 };
   let seed = firstSeed;
   const isOneEnough = kills <= KILLS_OF_A_JOB;
   const turns = isOneEnough ? { remap: 6, report: 3 } : { remap: 14, report: 8 };
@@ -236,7 +243,7 @@ export async function killUntil(
       const tally = await killAtRandom(scene, seed++, turns);
       total.jobs += 1;
       total.kills += tally.kills;
-      total.withinTransactions += tally.withinTransactions;
+      total.leftUnfinished += tally.leftUnfinished;
       total.whileRecovering += tally.whileRecovering;
     }
   };
