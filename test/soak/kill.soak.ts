@@ -10,7 +10,7 @@ describe('jobs that are killed with SIGKILL end, run again, in the remap of an u
       const scene = await openKillScene(seed);
       const { jobs, kills, leftUnfinished, whileRecovering } = await killUntil(scene, KILLS, seed * 10_000);
       process.stdout.write(
-        `${kills} kills in ${jobs} jobs, ${leftUnfinished} within a transaction, ${whileRecovering} while recovering\n`,
+        `${kills} kills in ${jobs} jobs, ${leftUnfinished} left changes beside the database, ${whileRecovering} while recovering\n`,
       );
       expect(kills).toBeGreaterThanOrEqual(KILLS);
       await scene.close();
