@@ -164,16 +164,14 @@ export interface RejectedObject {
  */
 export interface RecordColumns {
   readonly length: number;
-  readonly svcIds: BigInt64Array;
-  readonly companyIds: BigInt64Array;
-  /** Of each record: updatedMs, latestMs, createdMs; NaN for null. */
-  readonly instants: Float64Array;
-  readonly flags: Uint8Array;
+  /** Of each record: svcId, companyId. */
+  readonly ids: BigInt64Array;
   /**
-   * Of each record: where its bytes begin and end in `body`, where its texts begin in `texts` and where each ends:
-   * platformId, platformUniqueId, fieldDigests, children. Neither a key nor a list of children is ever empty: '' is null.
+   * Of each record: where its bytes begin and end in `body`; where its texts begin in `texts` and where each ends
+   * (platformId, platformUniqueId, fieldDigests, children; '' is null, for neither a key nor a list is ever empty);
+   * flags; updatedMs, latestMs, createdMs (NaN for null).
    */
-  readonly places: Uint32Array;
+  readonly numbers: Float64Array;
   readonly texts: Uint8Array;
   readonly body: Uint8Array;
 }

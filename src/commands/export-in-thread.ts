@@ -101,7 +101,7 @@ function movable(page: ListPage): ListPage {
 
 /** What holds the page, all of it its own once it has changed threads. */
 function buffersOf({ columns }: ListPage): ArrayBuffer[] {
-  const { svcIds, companyIds, instants, flags, places, texts, body } = columns;
-  const buffers = [svcIds, companyIds, instants, flags, places, texts, body].map(({ buffer }) => buffer);
+  const { ids, numbers, texts, body } = columns;
+  const buffers = [ids, numbers, texts, body].map(({ buffer }) => buffer);
   return [...new Set(buffers)].filter((buffer) => buffer instanceof ArrayBuffer);
 }

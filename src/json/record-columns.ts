@@ -5,129 +5,86 @@ export const IS_DELETED = 1;
 /** `latestMs` is from the platform's dates. */
 export const FROM_PLATFORM = 2;
 
-/** Entries of `instants` and of `places` for one record. */
-const INSTANTS = 3;
-const PLACES = 7;
-
-/** What a page takes at first; columns grow as they must. */
-const FIRST_CAPACITY = 128;
-const TEXT_BYTES_PER_RECORD = 128;
+/** Entries of `numbers` for one record. */
+const NUMBERS = 11;
 
 /** Writes the columns of one page, record after record. */
 export class ColumnWriter {
   /** The texts of the record under way, in their order: call `endText` behind each. */
-  readonly texts: Texts;
-  length = 0;
+  readonly texts = new Texts(16_384);
   readonly #body: Uint8Array;
-  #fixed: FixedColumns;
-  #place = 0;
+  readonly #ids: bigint[] = [];
+  readonly #numbers: number[] = [];
 
-  /** `capacity`: how many records to expect. */
-  constructor(body: Uint8Array, capacity = FIRST_CAPACITY) {
+  constructor(body: Uint8Array) {
     this.#body = body;
-    this.texts = new Texts(capacity * TEXT_BYTES_PER_RECORD);
-    this.#fixed = makeFixed(capacity);
   }
 
   /** Forgets every record. */
   clear(): void {
-    this.length = 0;
     this.texts.length = 0;
+    this.#ids.length = 0;
+    this.#numbers.length = 0;
   }
 
   /** Begins a record whose bytes are `start` to `end` of the body. */
   begin(svcId: bigint, companyId: bigint, start: number, end: number): void {
-    const at = this.length;
-    if (at === this.#fixed.flags.length) this.#grow();
-    const { svcIds, companyIds, places } = this.#fixed;
-    svcIds[at] = svcId;
-    companyIds[at] = companyId;
-    this.#place = at * PLACES;
-    places[this.#place++] = start;
-    places[this.#place++] = end;
-    places[this.#place++] = this.texts.length;
+    this.#ids.push(svcId, companyId);
+    this.#numbers.push(start, end, this.texts.length);
   }
 
   endText(): void {
-    this.#fixed.places[this.#place++] = this.texts.length;
+    this.#numbers.push(this.texts.length);
   }
 
   /** Ends the record, all of whose texts have ended. Instants are ms since 1970, NaN for none. */
   end(flags: number, updatedMs: number, latestMs: number, createdMs: number): void {
-    const at = this.length++;
-    const { instants } = this.#fixed;
-    this.#fixed.flags[at] = flags;
-    instants[at * INSTANTS] = updatedMs;
-    instants[at * INSTANTS + 1] = latestMs;
-    instants[at * INSTANTS + 2] = createdMs;
+    this.#numbers.push(flags, updatedMs, latestMs, createdMs);
   }
 
   take(): RecordColumns {
     return {
-      length: this.length,
-      ...this.#fixed,
+      length: this.#ids.length / 2,
+      ids: BigInt64Array.from(this.#ids),
+      numbers: Float64Array.from(this.#numbers),
       texts: this.texts.bytes.subarray(0, this.texts.length),
       body: this.#body,
     };
   }
-
-  #grow(): void {
-    const before = this.#fixed;
-    this.#fixed = makeFixed(before.flags.length * 2 || FIRST_CAPACITY);
-    this.#fixed.svcIds.set(before.svcIds);
-    this.#fixed.companyIds.set(before.companyIds);
-    this.#fixed.instants.set(before.instants);
-    this.#fixed.places.set(before.places);
-    this.#fixed.flags.set(before.flags);
-  }
-}
-
-/** The columns whose entries all have the same width. */
-type FixedColumns = Pick<RecordColumns, 'svcIds' | 'companyIds' | 'instants' | 'places' | 'flags'>;
-
-function makeFixed(capacity: number): FixedColumns {
-  return {
-    svcIds: new BigInt64Array(capacity),
-    companyIds: new BigInt64Array(capacity),
-    instants: new Float64Array(INSTANTS * capacity),
-    places: new Uint32Array(PLACES * capacity),
-    flags: new Uint8Array(capacity),
-  };
 }
 
 /** The records as objects; their raw bytes stay in the body. */
-export function recordsOf({ length, ...columns }: RecordColumns): ParsedRecord[] {
-  const { svcIds, companyIds, instants, flags, places, body } = columns;
-  const texts = Buffer.from(columns.texts.buffer, columns.texts.byteOffset, columns.texts.byteLength);
+export function recordsOf({ length, ids, numbers, texts, body }: RecordColumns): ParsedRecord[] {
+  const bytes = Buffer.from(texts.buffer, texts.byteOffset, texts.byteLength);
   // all texts at once where every byte is a character: cutting is cheaper than decoding
-  const ascii = isAscii(texts) ? texts.toString('latin1') : null;
-  const textAt = (place: number): string => {
-    const [start = 0, end = 0] = [places[place], places[place + 1]];
-    return ascii === null ? texts.toString('utf8', start, end) : ascii.slice(start, end);
+  const ascii = isAscii(texts) ? bytes.toString('latin1') : null;
+  const textAt = (index: number): string => {
+    const [start = 0, end = 0] = [numbers[index], numbers[index + 1]];
+    return ascii === null ? bytes.toString('utf8', start, end) : ascii.slice(start, end);
   };
   const instantAt = (index: number): number | null => {
-    const ms = instants[index] ?? Number.NaN;
+    const ms = numbers[index] ?? Number.NaN;
     return Number.isNaN(ms) ? null : ms;
   };
   const records: ParsedRecord[] = [];
   for (let at = 0; at < length; at++) {
-    const place = at * PLACES;
-    const flag = flags[at] ?? 0;
-    const latestMs = instantAt(at * INSTANTS + 1);
+    const first = at * NUMBERS;
+    const flags = numbers[first + 7] ?? 0;
+    const latestMs = instantAt(first + 9);
     const ofService = latestMs === null ? null : 'service';
     records.push({
-      svcId: svcIds[at] ?? 0n,
-      companyId: companyIds[at] ?? 0n,
-      platformId: textAt(place + 2) || null,
-      platformUniqueId: textAt(place + 3) || null,
-      deleted: (flag & IS_DELETED) !== 0,
-      updatedMs: instantAt(at * INSTANTS),
+      svcId: ids[at * 2] ?? 0n,
+      companyId: ids[at * 2 + 1] ?? 0n,
+      platformId: textAt(first + 2) || null,
+      platformUniqueId: textAt(first + 3) || null,
+      deleted: (flags & IS_DELETED) !== 0,
+      updatedMs: instantAt(first + 8),
       latestMs,
-      latestFrom: (flag & FROM_PLATFORM) === 0 ? ofService : 'platform',
-      createdMs: instantAt(at * INSTANTS + 2),
-      fieldDigests: textAt(place + 4),
-      children: textAt(place + 5) || null,
-      raw: body.subarray(places[place], places[place + 1]),
+      latestFrom: (flags & FROM_PLATFORM) === 0 ? ofService : 'platform',
+      createdMs: instantAt(first + 10),
+      fieldDigests: textAt(first + 4),
+      children: textAt(first + 5) || null,
+      raw: body.subarray(numbers[first], numbers[first + 1]),
     });
   }
   return records;

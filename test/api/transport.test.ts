@@ -199,7 +199,7 @@ describe('a whole answer', () => {
         Promise.all([api.fetchPage(v3Request()), api.fetchPage(v3Request()), api.fetchPage(v3Request())]),
       );
       for (const { columns } of pages) {
-        const first = Math.trunc(Number(columns.svcIds[0]) / 100_000) * 100_000;
+        const first = Math.trunc(Number(columns.ids[0]) / 100_000) * 100_000;
         expect(recordsOf(columns).map(({ raw, svcId }) => [Number(svcId), rawIdOf(raw)])).toEqual(
           Array.from({ length: 12_000 }, (_, at) => [first + at, first + at]),
         );

@@ -38,13 +38,13 @@ const source: PageSource = {
   },
 };
 
-/** A page whose middle record kills the process when it is stored. */
+/** A page whose middle record kills the process while it is saved. */
 function poisoned(page: ListPage): ListPage {
-  const middle = String(Math.floor(page.columns.length / 2));
-  const flags = new Proxy(page.columns.flags, {
+  const middle = String(Math.floor(page.columns.length / 2) * 2);
+  const ids = new Proxy(page.columns.ids, {
     get: (target, key) => (key === middle ? die() : Reflect.get(target, key)),
   });
-  return { ...page, columns: { ...page.columns, flags } };
+  return { ...page, columns: { ...page.columns, ids } };
 }
 
 const db = openDatabase(file, 'create');

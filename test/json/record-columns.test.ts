@@ -2,8 +2,8 @@ import { describe, expect, it } from 'vitest';
 import { ColumnWriter, FROM_PLATFORM, IS_DELETED, recordsOf } from '../../src/json/record-columns.js';
 
 describe('the columns of a page', () => {
-  it.each([0, 1, 3, 200])('hold every record where %i were expected', (expected) => {
-    const writer = new ColumnWriter(Buffer.alloc(400, 'ab'), expected);
+  it('hold every record', () => {
+    const writer = new ColumnWriter(Buffer.alloc(400, 'ab'));
     for (let at = 0; at < 150; at++) {
       writer.begin(BigInt(at), -BigInt(at), at, at + 2);
       for (const text of [`p${at}`, at % 2 === 0 ? '' : 'u', `é${at}`, `[${at}]`]) {

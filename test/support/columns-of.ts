@@ -3,7 +3,7 @@ import { ColumnWriter, FROM_PLATFORM, IS_DELETED } from '../../src/json/record-c
 
 /** Records as columns, of a body of their own. */
 export function columnsOf(records: readonly ParsedRecord[]): RecordColumns {
-  const writer = new ColumnWriter(Buffer.concat(records.map(({ raw }) => raw)), records.length);
+  const writer = new ColumnWriter(Buffer.concat(records.map(({ raw }) => raw)));
   let start = 0;
   for (const record of records) {
     writer.begin(record.svcId, record.companyId, start, start + record.raw.length);
