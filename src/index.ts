@@ -1,8 +1,7 @@
 import { SvcError } from './errors.js';
-import type { Answer } from './store/answer.js';
-import { parseSvcId, prepareLookup } from './store/lookup.js';
+import { type Answer, parseSvcId, prepareLookup } from './store/lookup.js';
 import { type Db, guardDatabase, openDatabase } from './store/open.js';
-import { readReadiness, refuseIncomplete } from './store/read-readiness.js';
+import { readReadiness, refuseIncomplete } from './store/readiness.js';
 import { EVERYTHING } from './store/remap.js';
 import { listStreams } from './store/streams.js';
 
@@ -19,7 +18,7 @@ export interface Where {
   readonly path?: string;
 }
 
-export type { Answer } from './store/answer.js';
+export type { Answer } from './store/lookup.js';
 
 /** A finished remap, read-only. */
 export interface Remap {

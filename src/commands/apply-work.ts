@@ -12,7 +12,7 @@ import { judgeAge, readAge } from '../report/gate.js';
 import { NdjsonFile } from '../runtime/ndjson-file.js';
 import { type RemapRun, readRemapRuns } from '../store/evidence.js';
 import type { Db } from '../store/open.js';
-import { assertUsableRemap } from '../store/read-readiness.js';
+import { assertUsableRemap } from '../store/readiness.js';
 import { assertDigests } from '../store/remap-digest.js';
 import { listStreams } from '../store/streams.js';
 import { readVersion } from '../version.js';

@@ -1,7 +1,7 @@
 import type { Config } from '../config/config.js';
 import type { Generation } from '../domain.js';
 import { SvcError } from '../errors.js';
-import type { StreamRow } from '../store/stream-row.js';
+import type { StreamRow } from '../store/streams.js';
 
 /**
  * Refuses a generation whose lists all answered 404: names or address are wrong, and waiting will not help.

@@ -1,6 +1,6 @@
 import { DUMP_FORMATS } from '../report/render-rows.js';
 import { assertStdout, assertTargets, writeOutput, writeText } from '../runtime/write-output.js';
-import { assertUsableRemap } from '../store/read-readiness.js';
+import { assertUsableRemap } from '../store/readiness.js';
 import { readRemap } from '../store/remap.js';
 import { escapeUnseen } from '../text/escape.js';
 import type { Given } from './command.js';

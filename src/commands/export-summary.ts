@@ -1,7 +1,7 @@
 import type { Config } from '../config/config.js';
 import type { Generation } from '../domain.js';
 import type { ExportSummary } from '../export/run-export.js';
-import type { StreamRow } from '../store/stream-row.js';
+import type { StreamRow } from '../store/streams.js';
 import { escapeUnseen } from '../text/escape.js';
 import { countOf, groupDigits } from '../text/numbers.js';
 import { type Column, layOutTable, wrapText } from '../text/text-layout.js';

@@ -24,8 +24,7 @@ import {
   prepareIsDeleted,
 } from '../store/findings.js';
 import type { Db } from '../store/open.js';
-import { readReadiness } from '../store/read-readiness.js';
-import { findIncomplete } from '../store/readiness.js';
+import { findIncomplete, readReadiness } from '../store/readiness.js';
 import { EVERYTHING, type RemapRow } from '../store/remap.js';
 import { countOf } from '../text/numbers.js';
 import { didYouMean } from '../text/suggest.js';

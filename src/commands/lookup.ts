@@ -1,8 +1,7 @@
 import { SvcError } from '../errors.js';
 import { assertStdout, writeText } from '../runtime/write-output.js';
-import type { Answer } from '../store/answer.js';
-import { parseSvcId, prepareLookup } from '../store/lookup.js';
-import { assertUsableRemap } from '../store/read-readiness.js';
+import { type Answer, parseSvcId, prepareLookup } from '../store/lookup.js';
+import { assertUsableRemap } from '../store/readiness.js';
 import type { Given } from './command.js';
 import type { Io } from './io.js';
 import { companyOption, placeOf } from './option-values.js';

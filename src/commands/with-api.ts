@@ -3,7 +3,7 @@ import type { HostWait } from '../api/limiter.js';
 import { type ApiKeys, listSecrets, loadKeys } from '../config/api-keys.js';
 import type { Config } from '../config/config.js';
 import { SvcError } from '../errors.js';
-import { readHostWaits, saveHostWaits } from '../store/host-waits.js';
+import { readHostWaits, saveHostWaits } from '../store/meta.js';
 import { closeDatabase, type Db, guardDatabase, openDatabase } from '../store/open.js';
 import type { Io } from './io.js';
 

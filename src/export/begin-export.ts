@@ -9,8 +9,13 @@ import {
 } from '../store/fingerprint.js';
 import { readMeta, writeMeta } from '../store/meta.js';
 import type { Db } from '../store/open.js';
-import type { StreamRow } from '../store/stream-row.js';
-import { ensureStreams, listStreams, listUnfinished, type PlannedStream } from '../store/streams.js';
+import {
+  ensureStreams,
+  listStreams,
+  listUnfinished,
+  type PlannedStream,
+  type StreamRow,
+} from '../store/streams.js';
 import { begin } from './decide.js';
 import type { PageSupply } from './prefetch.js';
 import { prepareApply } from './saver.js';

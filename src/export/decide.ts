@@ -1,5 +1,5 @@
 import { isUnfinished } from '../domain.js';
-import type { StreamRow } from '../store/stream-row.js';
+import type { StreamRow } from '../store/streams.js';
 import { endPass, fail, finish, settle, startPass, startReading, startSweep, startWalk } from './passes.js';
 import {
   type ErrorOutcome,

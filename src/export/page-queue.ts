@@ -1,6 +1,6 @@
 import type { ListPage } from '../domain.js';
 import { isRequestError, type SvcError } from '../errors.js';
-import type { StreamRow } from '../store/stream-row.js';
+import type { StreamRow } from '../store/streams.js';
 import type { Arrival, PageSubscription } from './prefetch.js';
 
 /** A page as it is saved, or an error that concerns its list. */

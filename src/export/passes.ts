@@ -1,5 +1,5 @@
 import type { ErrorCode } from '../errors.js';
-import type { StreamRow } from '../store/stream-row.js';
+import type { StreamRow } from '../store/streams.js';
 import { isoOf, movedTo, type PageOutcome, type ReadingRules, type Step } from './step.js';
 
 /** Full passes beyond the first that a disputed count may cost. */

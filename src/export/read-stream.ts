@@ -1,7 +1,7 @@
 import { setImmediate } from 'node:timers/promises';
 import type { ModelPair, OnProgress } from '../domain.js';
 import { SvcError } from '../errors.js';
-import { type StreamRow, streamKeyOf } from '../store/stream-row.js';
+import { type StreamRow, streamKeyOf } from '../store/streams.js';
 import { PageQueue } from './page-queue.js';
 import type { PageSupply } from './prefetch.js';
 import type { Saver } from './saver.js';

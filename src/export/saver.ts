@@ -1,16 +1,20 @@
 import type { ListPage, ParsedRecord } from '../domain.js';
 import type { SvcError } from '../errors.js';
 import { recordsOf } from '../json/record-columns.js';
-import { dropCursors, prepareRememberCursor } from '../store/cursors.js';
-import { dropUnseen } from '../store/drop-records.js';
-import { dropExcluded, prepareSaveExcluded } from '../store/excluded.js';
 import { prepareBumpExportSeq } from '../store/meta.js';
 import { type Db, guardDatabase } from '../store/open.js';
 import { type PagePlace, prepareSaveRecords, type RecordTally } from '../store/records.js';
-import { dropRejected, prepareSaveRejected } from '../store/rejected.js';
 import { isSplit, prepareClaimRecords, prepareStoredCounts } from '../store/split-records.js';
-import type { StreamRow } from '../store/stream-row.js';
-import { prepareSaveStream } from '../store/streams.js';
+import {
+  dropCursors,
+  dropExcluded,
+  dropRejected,
+  dropUnseen,
+  prepareRememberCursor,
+  prepareSaveExcluded,
+  prepareSaveRejected,
+} from '../store/stream-contents.js';
+import { prepareSaveStream, type StreamRow } from '../store/streams.js';
 import { createCommitGroup } from './commit-group.js';
 import { decide } from './decide.js';
 import type { ArrivedPage } from './page-queue.js';

@@ -1,5 +1,5 @@
 import type { ErrorCode } from '../errors.js';
-import type { Position, StreamRow } from '../store/stream-row.js';
+import type { Position, StreamRow } from '../store/streams.js';
 
 /** What a decision asks of the database, in one transaction. */
 export interface Step {

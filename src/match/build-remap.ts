@@ -1,11 +1,10 @@
 import type { Config } from '../config/config.js';
 import type { Decision } from '../config/user-files.js';
 import type { OnProgress } from '../domain.js';
-import { checkFile, EXPORTED_TABLES } from '../store/check-file.js';
-import { readExportSeq } from '../store/meta.js';
+import { checkFile, EXPORTED_TABLES } from '../store/check-structure.js';
+import { readExportSeq, writeRemapInputs } from '../store/meta.js';
 import type { Db } from '../store/open.js';
 import { digestRemap, sealRun } from '../store/remap-digest.js';
-import { writeRemapInputs } from '../store/remap-inputs.js';
 import { verifyExport } from '../store/verify-export.js';
 import { assertConserved, type Conservation, prepareTally } from './check-remap.js';
 import { saveCompanyPairs } from './companies.js';

@@ -1,7 +1,7 @@
 import type { Config } from '../config/config.js';
 import { nameOfList } from '../store/readiness.js';
 import type { Scope } from '../store/remap.js';
-import type { StreamRow } from '../store/stream-row.js';
+import type { StreamRow } from '../store/streams.js';
 import { countOf, groupDigits } from '../text/numbers.js';
 import type { Counts, DriftSection, Report } from './report-schema.js';
 

@@ -2,7 +2,7 @@ import type { Config } from '../config/config.js';
 import type { LimitValue } from '../config/settings.js';
 import type { Outcome, ReportLimit } from '../domain.js';
 import { bareReason, type Status } from '../reasons.js';
-import type { StreamRow } from '../store/stream-row.js';
+import type { StreamRow } from '../store/streams.js';
 import type { Report } from './report-schema.js';
 
 /** Rows of the remap that share model, status and reason. */

@@ -1,7 +1,7 @@
 import type { Decision } from '../config/user-files.js';
 import type { StaleReason } from '../domain.js';
 import type { Db } from './open.js';
-import { type Scope, scopeParams } from './remap.js';
+import { type Scope, scopeParams, v3Scope } from './remap.js';
 
 /** What the last remap did with a line of `decisions.csv`. */
 export interface DecisionResult extends Decision {
@@ -38,7 +38,7 @@ export interface DecisionCount {
 export function readDecisionCounts(db: Db, scope: Scope): DecisionCount[] {
   return db
     .prepare<[object], DecisionCount>(
-      `SELECT model, outcome, count(*) AS n FROM decision AS r WHERE ${whereOf(scope)}
+      `SELECT model, outcome, count(*) AS n FROM decision AS r WHERE ${v3Scope(scope)}
        GROUP BY model, outcome ORDER BY model, outcome`,
     )
     .all(scopeParams(db, scope));
@@ -50,15 +50,8 @@ export function readIdleDecisions(db: Db, scope: Scope, limit: number): Decision
     .prepare<[object], Omit<DecisionResult, 'line'> & { readonly line: bigint }>(
       `SELECT line, model, path, region, v3_company_id AS v3CompanyId, v3_svc_id AS v3SvcId, v4_svc_id AS v4SvcId,
          note, outcome, why
-       FROM decision AS r WHERE outcome <> 'taken' AND ${whereOf(scope)} ORDER BY outcome = 'not_needed', line LIMIT @limit`,
+       FROM decision AS r WHERE outcome <> 'taken' AND ${v3Scope(scope)} ORDER BY outcome = 'not_needed', line LIMIT @limit`,
     )
     .all({ ...scopeParams(db, scope), limit: BigInt(limit) })
     .map((row) => ({ ...row, line: Number(row.line) }));
-}
-
-function whereOf(scope: Scope): string {
-  const parts = ['TRUE'];
-  if (scope.models !== null) parts.push('r.model IN (SELECT value FROM json_each(@models))');
-  if (scope.companies !== null) parts.push('r.v3_company_id IN (SELECT value FROM json_each(@companies))');
-  return parts.join(' AND ');
 }

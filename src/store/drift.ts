@@ -1,5 +1,5 @@
 import type { Db } from './open.js';
-import { type RemapRow, type Scope, scopeParams } from './remap.js';
+import { type RemapRow, type Scope, scopeParams, v3Scope } from './remap.js';
 
 /** Matched pairs of one model, and how many of them were compared and differ. */
 export interface DriftCount {
@@ -26,7 +26,7 @@ const COLUMNS = 'model, region, v3_company_id, v4_company_id, platform_id, v3_sv
 
 /** What the last remap compared, by model. */
 export function readDriftCounts(db: Db, scope: Scope): DriftCount[] {
-  const where = whereOf(scope);
+  const where = v3Scope(scope);
   return db
     .prepare<[object], DriftCount>(
       `WITH found AS (SELECT r.model, count(*) AS n FROM drift AS r WHERE ${where} GROUP BY r.model)
@@ -43,7 +43,7 @@ export function readDriftSamples(db: Db, scope: Scope, perModel: number, total: 
     .prepare<[object], DriftRow>(
       `WITH numbered AS (
          SELECT rowid AS at, row_number() OVER (PARTITION BY model ORDER BY rowid) AS n
-         FROM drift AS r WHERE ${whereOf(scope)}
+         FROM drift AS r WHERE ${v3Scope(scope)}
        )
        SELECT ${COLUMNS} FROM numbered JOIN drift ON drift.rowid = numbered.at
        WHERE n <= @perModel ORDER BY n, at LIMIT @total`,
@@ -61,17 +61,7 @@ export function readDriftFindings(db: Db, scope: Scope): IterableIterator<RemapR
           WHERE m.model = r.model AND m.v3_svc_id = r.v3_svc_id AND m.path = '' AND m.region = r.region
             AND m.v3_company_id = r.v3_company_id) AS matched_by,
          '{"drift":' || r.fields || '}' AS evidence
-       FROM drift AS r WHERE ${whereOf(scope)} ORDER BY r.rowid`,
+       FROM drift AS r WHERE ${v3Scope(scope)} ORDER BY r.rowid`,
     )
     .iterate(scopeParams(db, scope));
-}
-
-/** Matched pairs always have a V3 company. */
-function whereOf(scope: Scope): string {
-  const parts = ['TRUE'];
-  if (scope.models !== null) parts.push('r.model IN (SELECT value FROM json_each(@models))');
-  if (scope.companies !== null) {
-    parts.push('r.v3_company_id IN (SELECT value FROM json_each(@companies))');
-  }
-  return parts.join(' AND ');
 }

@@ -1,7 +1,5 @@
-import { z } from 'zod';
 import type { CompanyMatch, Generation } from '../domain.js';
 import { damaged, isIntact } from './checksum.js';
-import { readMeta } from './meta.js';
 import type { Db } from './open.js';
 
 export interface CompanyFacts {
@@ -73,13 +71,4 @@ export function readRemapRuns(db: Db, limit: number): RemapRun[] {
 export function findRemapRun(db: Db, id: bigint): RemapRun | undefined {
   const run = db.prepare<[bigint], StoredRun>(`${RUN} WHERE id = ?`).get(id);
   return run === undefined ? undefined : toRun(run);
-}
-
-const storedSchema = z.record(z.string(), z.string());
-
-/** What the database was exported from, both generations, as the exports recorded it. */
-export function readStoredFingerprint(db: Db): Record<string, string> {
-  const texts = ['fingerprint_v3', 'fingerprint_v4'].flatMap((key) => readMeta(db, key) ?? []);
-  const entries = texts.flatMap((text) => Object.entries(storedSchema.parse(JSON.parse(text))));
-  return Object.fromEntries(entries.sort(([a], [b]) => (a < b ? -1 : 1)));
 }

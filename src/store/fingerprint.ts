@@ -71,6 +71,12 @@ export function otherConfiguration(differences: readonly FingerprintDifference[]
   );
 }
 
+/** What the database was exported from, both generations, as the exports recorded it. */
+export function readStoredFingerprint(db: Db): Fingerprint {
+  const entries = GENERATIONS.flatMap((generation) => Object.entries(readFingerprint(db, generation) ?? {}));
+  return Object.fromEntries(entries.sort(([a], [b]) => (a < b ? -1 : 1)));
+}
+
 function holdsRecords(db: Db, generation: Generation): boolean {
   const stream = db.prepare<[string], unknown>(`
     SELECT 1 FROM stream WHERE generation = ? AND EXISTS (SELECT 1 FROM record WHERE stream_id = stream.id)`);

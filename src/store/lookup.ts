@@ -1,5 +1,4 @@
 import type { Status } from '../reasons.js';
-import type { Answer } from './answer.js';
 import type { Db } from './open.js';
 import { damagedRemap } from './remap-digest.js';
 import { openVerifiedRemap } from './verified-remap.js';
@@ -83,4 +82,18 @@ function answerFrom(v3Id: bigint, rows: readonly Row[]): Answer {
 
 function emptyAnswer(v3Id: bigint, status: Answer['status'], reason: string | null): Answer {
   return { v3Id, v4Id: null, status, reason, region: null, v3CompanyId: null, v4CompanyId: null };
+}
+
+/** What became of one V3 id. */
+export interface Answer {
+  readonly v3Id: bigint;
+  /** null where there is no twin, or not beyond doubt. */
+  readonly v4Id: bigint | null;
+  /** `unknown`: the exports do not hold this id. */
+  readonly status: Status | 'unknown';
+  /** `several_records`: rows of several regions, companies or parents bear this id and disagree. */
+  readonly reason: string | null;
+  readonly region: string | null;
+  readonly v3CompanyId: bigint | null;
+  readonly v4CompanyId: bigint | null;
 }

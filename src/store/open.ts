@@ -1,6 +1,7 @@
 import { statSync } from 'node:fs';
 import type { Database } from 'better-sqlite3';
 import { SvcError } from '../errors.js';
+import { assertShape } from './check-structure.js';
 import { registerChecksum } from './checksum.js';
 import {
   assertVersion,
@@ -12,7 +13,6 @@ import {
   prepareFile,
 } from './database-file.js';
 import { APPLICATION_ID, SCHEMA, SCHEMA_VERSION } from './schema.js';
-import { assertShape } from './schema-shape.js';
 import { Sqlite } from './sqlite.js';
 
 type SqliteError = InstanceType<typeof Sqlite.SqliteError>;

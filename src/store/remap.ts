@@ -152,6 +152,14 @@ export function remapScope(db: Db, scope: Scope): ScopeSql {
   return { sql: parts.join(' AND '), params: scopeParams(db, scope) };
 }
 
+/** The same over another table `AS r` whose rows all have a V3 company; its parameters are `scopeParams`. */
+export function v3Scope({ models, companies }: Scope): string {
+  const parts = ['TRUE'];
+  if (models !== null) parts.push('r.model IN (SELECT value FROM json_each(@models))');
+  if (companies !== null) parts.push('r.v3_company_id IN (SELECT value FROM json_each(@companies))');
+  return parts.join(' AND ');
+}
+
 /** The scope as JSON parameters: `models`, `companies`, `v4Companies`. */
 export function scopeParams(db: Db, scope: Scope): Readonly<Record<string, string>> {
   const v4 = scope.companies === null ? [] : v4CompaniesOf(db, scope.companies);

@@ -1,7 +1,7 @@
 import type { ParsedRecord } from '../domain.js';
 import { checksumOf } from './checksum.js';
 import type { Db } from './open.js';
-import type { StreamRow } from './stream-row.js';
+import type { StreamRow } from './streams.js';
 
 /** Whether the stream is one of several V3 lists of the same model and region, one for each company. */
 export function isSplit({ generation, companyId }: StreamRow): boolean {

@@ -1,7 +1,7 @@
-import type { Generation, StreamKey } from '../domain.js';
+import { z } from 'zod';
+import type { Generation, StreamKey, StreamState } from '../domain.js';
 import { checksumOf, damaged, isIntact } from './checksum.js';
 import type { Db } from './open.js';
-import { FIRST_POSITION, parseStream, type StoredStream, type StreamRow } from './stream-row.js';
 
 /** A stream to be read, and what is requested for it. */
 export interface PlannedStream {
@@ -18,7 +18,7 @@ export function listStreams(db: Db, generation: Generation | null = null): Strea
   const rows = db.prepare<[string | null, string | null], StoredStream>(`
     ${SELECT} WHERE (? IS NULL OR generation = ?) AND NOT ${IS_COMPANY_LIST}
     ORDER BY generation, region, model, company_id`);
-  return rows.all(generation, generation).map(parseIntact);
+  return rows.all(generation, generation).map(parseStream);
 }
 
 /**
@@ -28,18 +28,14 @@ export function listStreams(db: Db, generation: Generation | null = null): Strea
  */
 export function readCompanyList(db: Db): StreamRow | null {
   const stored = db.prepare<[], StoredStream>(`${SELECT} WHERE ${IS_COMPANY_LIST}`).get();
-  return stored === undefined ? null : parseIntact(stored);
-}
-
-function parseIntact(stored: StoredStream): StreamRow {
-  if (stored.intact === 1n) return parseStream(stored);
-  throw damaged(`The state of a ${stored.generation.toUpperCase()} list of ${stored.model}`);
+  return stored === undefined ? null : parseStream(stored);
 }
 
 const SELECT = `
-  SELECT id, generation, region, model, company_id, route, state, end_reason, end_note, pages, records,
-    unique_records, duplicates, rejected, total_count_first, total_count_last, started_at, finished_at, read_at,
-    position, ${isIntact('stream')} AS intact
+  SELECT id, generation, region, model, company_id AS companyId, route, state, end_reason AS endReason,
+    end_note AS endNote, pages, records, unique_records AS uniqueRecords, duplicates, rejected,
+    total_count_first AS totalCountFirst, total_count_last AS totalCountLast, started_at AS startedAt,
+    finished_at AS finishedAt, read_at AS readAt, position, ${isIntact('stream')} AS intact
   FROM stream`;
 
 /** V4's lists of records are of one company each. */
@@ -87,4 +83,120 @@ export function prepareSaveStream(db: Db): (row: StreamRow) => void {
     update.run(...ending, ...counts, ...totals, ...times, JSON.stringify(row.position), row.id);
     seal.run(row.id);
   };
+}
+
+const count = z.number().int().nonnegative();
+
+/**
+ * Where the reading of a stream stands. A *walk* is one traversal from the start; walks are numbered per
+ * stream and mark the records they saw. A *pass* is what one wants read once, to its end: the reading of
+ * everything, the second one to settle a disputed count, or a sweep. An expired cursor makes a pass take
+ * another walk. Instants are ms since 1970.
+ */
+const positionSchema = z.object({
+  phase: z.enum(['walk', 'recount', 'sweep', 'drop']).default('walk'),
+  /** Of the next page; null at the start of a walk. */
+  cursor: z.string().nullable().default(null),
+  walk: count.default(1),
+  /** Records last seen by an earlier walk belong to an older reading, dropped at the end of this one. */
+  keepFrom: count.default(1),
+  /** First walk of this pass. */
+  passWalk: count.default(1),
+  /** First request of the walk, by the local clock. */
+  walkStartedMs: z.number().default(0),
+  /** A time of the service not later than the first page of the pass, and of the whole reading; null for unknown. */
+  passWatermarkMs: z.number().nullable().default(null),
+  readingWatermarkMs: z.number().nullable().default(null),
+  /** The service's clock at the end of the last pass that was read to its end; null for unknown. */
+  readUntilMs: z.number().nullable().default(null),
+  /** Sweeps: the filter. */
+  since: z.string().nullable().default(null),
+  /** Records first seen in this pass; of these, seen by the pass before; new or changed. */
+  passUnique: count.default(0),
+  passCommon: count.default(0),
+  passChanged: count.default(0),
+  /** The full pass before this one. */
+  previous: z.object({ walk: count, unique: count }).nullable().default(null),
+  /** Recounts or sweeps begun. */
+  rounds: count.default(0),
+  /** Whether an empty last page was seen behind a cursor, with no record new to this pass since. */
+  emptyEnd: z.boolean().default(false),
+  /** Pages in a row without a record that this walk had not seen. */
+  idlePages: count.default(0),
+  restarts: count.default(0),
+  /** `passUnique` when the last expired cursor was dropped. */
+  restartUnique: count.nullable().default(null),
+  /** How the stream ends once nothing is left to read. */
+  ending: z.enum(['complete', 'short', 'absent']).default('complete'),
+  /** Of the last page that was saved, by which the operator can look the list up. */
+  requestId: z.string().nullable().default(null),
+  /** Distinct records of excluded companies in this reading. */
+  excluded: count.default(0),
+  /** Whether records of an older reading may be stored. */
+  stale: z.boolean().default(false),
+});
+
+export type Position = Readonly<z.infer<typeof positionSchema>>;
+
+/** Where every stream begins. */
+export const FIRST_POSITION: Position = positionSchema.parse({});
+const FIRST_POSITION_TEXT = JSON.stringify(FIRST_POSITION);
+
+/** One row of `stream`. Always: records = uniqueRecords + duplicates + rejected. */
+export interface StreamRow {
+  readonly id: bigint;
+  readonly generation: Generation;
+  readonly region: string;
+  readonly model: string;
+  readonly companyId: bigint | null;
+  readonly route: string;
+  readonly state: StreamState;
+  /** `end_of_list`, `count_disputed`, `not_found`, or the code of the error; null while unfinished. */
+  readonly endReason: string | null;
+  /** The sentence that goes with it, for people. */
+  readonly endNote: string | null;
+  readonly pages: number;
+  readonly records: number;
+  readonly uniqueRecords: number;
+  readonly duplicates: number;
+  readonly rejected: number;
+  readonly totalCountFirst: number | null;
+  readonly totalCountLast: number | null;
+  readonly startedAt: string;
+  readonly finishedAt: string | null;
+  /** Start of the last walk or sweep that was read to its end. */
+  readonly readAt: string | null;
+  readonly position: Position;
+}
+
+type Count = 'pages' | 'records' | 'uniqueRecords' | 'duplicates' | 'rejected';
+type TotalCount = 'totalCountFirst' | 'totalCountLast';
+
+/** A row as SQLite gives it, integers as bigint. */
+type StoredStream = Omit<StreamRow, Count | TotalCount | 'position'> &
+  Readonly<Record<Count, bigint>> &
+  Readonly<Record<TotalCount, bigint | null>> & { readonly position: string; readonly intact: bigint };
+
+function parseStream({ intact, position, ...stored }: StoredStream): StreamRow {
+  if (intact !== 1n) {
+    throw damaged(`The state of a ${stored.generation.toUpperCase()} list of ${stored.model}`);
+  }
+  const { totalCountFirst, totalCountLast } = stored;
+  return {
+    ...stored,
+    pages: Number(stored.pages),
+    records: Number(stored.records),
+    uniqueRecords: Number(stored.uniqueRecords),
+    duplicates: Number(stored.duplicates),
+    rejected: Number(stored.rejected),
+    totalCountFirst: totalCountFirst === null ? null : Number(totalCountFirst),
+    totalCountLast: totalCountLast === null ? null : Number(totalCountLast),
+    // of a hundred thousand new streams each has the same text
+    position: position === FIRST_POSITION_TEXT ? FIRST_POSITION : positionSchema.parse(JSON.parse(position)),
+  };
+}
+
+/** The stream's key, as messages and requests name it. */
+export function streamKeyOf(row: StreamRow): StreamKey {
+  return { generation: row.generation, region: row.region, model: row.model, companyId: row.companyId };
 }

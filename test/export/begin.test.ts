@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { begin, decide } from '../../src/export/decide.js';
 import type { ReadingRules } from '../../src/export/step.js';
-import type { StreamRow } from '../../src/store/stream-row.js';
+import type { StreamRow } from '../../src/store/streams.js';
 import { gist, ISO_NOW, NOW, page, row, V3, V4 } from './decide-cases.js';
 
 describe('how an export begins a stream', () => {

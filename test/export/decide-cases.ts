@@ -1,5 +1,5 @@
 import type { ErrorOutcome, PageOutcome, ReadingRules } from '../../src/export/step.js';
-import { FIRST_POSITION, type Position, type StreamRow } from '../../src/store/stream-row.js';
+import { FIRST_POSITION, type Position, type StreamRow } from '../../src/store/streams.js';
 
 export const NOW = 1_000_000;
 export const ISO_NOW = new Date(NOW).toISOString();

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { decide, MAX_IDLE_PAGES } from '../../src/export/decide.js';
 import { MAX_RECOUNTS, MAX_SWEEPS } from '../../src/export/passes.js';
 import type { PageOutcome, ReadingRules } from '../../src/export/step.js';
-import type { StreamRow } from '../../src/store/stream-row.js';
+import type { StreamRow } from '../../src/store/streams.js';
 import { gist, ISO_NOW, NOW, page, row, V3, V4 } from './decide-cases.js';
 
 describe('what follows a page', () => {

@@ -1,7 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { watermarkOf } from '../../src/export/decide.js';
-import type { FakeService } from './fake-service.js';
-import { createFakeService } from './fake-service.js';
+import { createFakeService, type FakeService } from './fake-service.js';
 import { bench, records, storedIds, V3_LIST } from './support.js';
 
 const HOUR_MS = 3_600_000;

@@ -5,7 +5,7 @@ import type { ListPage } from '../../src/domain.js';
 import { type ErrorCode, EXIT_BY_CODE, SvcError } from '../../src/errors.js';
 import { PageQueue } from '../../src/export/page-queue.js';
 import { createPageSupply } from '../../src/export/prefetch.js';
-import { type StreamRow, streamKeyOf } from '../../src/store/stream-row.js';
+import { type StreamRow, streamKeyOf } from '../../src/store/streams.js';
 import { columnsOf } from '../support/columns-of.js';
 import { row } from './decide-cases.js';
 

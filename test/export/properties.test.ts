@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { Generation } from '../../src/domain.js';
 import { SvcError } from '../../src/errors.js';
-import type { StreamRow } from '../../src/store/stream-row.js';
+import type { StreamRow } from '../../src/store/streams.js';
 import { campaign } from '../support/campaign.js';
 import { config } from './config.js';
 import {

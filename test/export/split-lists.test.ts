@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { dropStream } from '../../src/store/drop-records.js';
 import type { Db } from '../../src/store/open.js';
+import { dropStream } from '../../src/store/stream-contents.js';
 import { config } from './config.js';
 import {
   createFakeService,

@@ -1,4 +1,4 @@
-import type { StreamRow } from '../../src/store/stream-row.js';
+import type { StreamRow } from '../../src/store/streams.js';
 import {
   type Action,
   initialState,

@@ -2,8 +2,7 @@ import { SvcError } from '../../src/errors.js';
 import { begin } from '../../src/export/decide.js';
 import { createSaver, prepareApply } from '../../src/export/saver.js';
 import { type Db, openEmptyDatabase } from '../../src/store/open.js';
-import type { StreamRow } from '../../src/store/stream-row.js';
-import { ensureStreams, listStreams } from '../../src/store/streams.js';
+import { ensureStreams, listStreams, type StreamRow } from '../../src/store/streams.js';
 import { columnsOf } from '../support/columns-of.js';
 import type { Action, Flight, ModelRecord, State, Variant } from './export-model.js';
 

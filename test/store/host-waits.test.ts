@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { currentWaits, readHostWaits, saveHostWaits } from '../../src/store/host-waits.js';
+import { currentWaits, readHostWaits, saveHostWaits } from '../../src/store/meta.js';
 import { openTestDatabase } from './support.js';
 
 const host = 'api.example.com';

@@ -2,8 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { ParsedChild, ParsedRecord } from '../../src/domain.js';
 import { renderChildren } from '../../src/json/stored-lists.js';
 import type { Db } from '../../src/store/open.js';
-import type { PagePlace } from '../../src/store/records.js';
-import { prepareSaveRecords } from '../../src/store/records.js';
+import { type PagePlace, prepareSaveRecords } from '../../src/store/records.js';
 import { openTestDatabase, record, rowsOf } from './support.js';
 
 const FIRST: PagePlace = { streamId: 1n, walk: 1, keepFrom: 1, passWalk: 1, previousWalk: null };

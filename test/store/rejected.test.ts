@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { RejectedObject } from '../../src/domain.js';
-import { dropRejected, prepareSaveRejected } from '../../src/store/rejected.js';
+import { dropRejected, prepareSaveRejected } from '../../src/store/stream-contents.js';
 import { addStreams, openTestDatabase, rowsOf } from './support.js';
 
 function rejected(raw: string, position = 0, path = ''): RejectedObject {

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { dropStream, dropUnseen } from '../../src/store/drop-records.js';
 import { prepareBumpExportSeq, readExportSeq, readMeta, writeMeta } from '../../src/store/meta.js';
 import { prepareSaveRecords } from '../../src/store/records.js';
+import { dropStream, dropUnseen } from '../../src/store/stream-contents.js';
 import { ensureStreams, listStreams, prepareSaveStream, readCompanyList } from '../../src/store/streams.js';
 import { saveCompanyList } from '../../src/store/v4-companies.js';
 import { addStreams, openTestDatabase, record, rowsOf } from './support.js';

@@ -4,8 +4,7 @@ import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
 import type { ParsedRecord } from '../../src/domain.js';
 import { type Db, openDatabase } from '../../src/store/open.js';
-import type { StreamRow } from '../../src/store/stream-row.js';
-import { ensureStreams, listStreams } from '../../src/store/streams.js';
+import { ensureStreams, listStreams, type StreamRow } from '../../src/store/streams.js';
 
 /** An open database that goes when the test has finished. */
 export function openTestDatabase(): Db {

@@ -1,5 +1,4 @@
-import type { AskList } from './ask-list.js';
-import { sizeOf } from './ask-list.js';
+import { type AskList, sizeOf } from './ask-list.js';
 import { NO_EXPAND } from './probe-names.js';
 import type {
   ListAnswer,

@@ -7,8 +7,7 @@ import { SvcError } from '../../errors.js';
 import { hasUnfinished } from '../../store/database-file.js';
 import { readCompanyFacts } from '../../store/evidence.js';
 import type { Db } from '../../store/open.js';
-import { readReadiness } from '../../store/read-readiness.js';
-import { findIncomplete } from '../../store/readiness.js';
+import { findIncomplete, readReadiness } from '../../store/readiness.js';
 import { EVERYTHING } from '../../store/remap.js';
 import type { DatabaseFacts, LocalFacts } from './probe-results.js';
 

@@ -2,8 +2,7 @@ import type { Config } from '../../config/config.js';
 import { isUnfinished } from '../../domain.js';
 import { SvcError } from '../../errors.js';
 import type { Db } from '../../store/open.js';
-import { readReadiness } from '../../store/read-readiness.js';
-import { findIncomplete, isStale } from '../../store/readiness.js';
+import { findIncomplete, isStale, readReadiness } from '../../store/readiness.js';
 import { EVERYTHING } from '../../store/remap.js';
 import { assertDigests } from '../../store/remap-digest.js';
 import {

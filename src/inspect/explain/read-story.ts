@@ -14,7 +14,7 @@ import {
   readStoryRows,
   type StoryRow,
 } from '../../store/story-rows.js';
-import type { StreamRow } from '../../store/stream-row.js';
+import type { StreamRow } from '../../store/streams.js';
 import type { VerifiedRemap } from '../../store/verified-remap.js';
 import {
   type CompanyPairing,

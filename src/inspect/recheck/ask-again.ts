@@ -4,7 +4,7 @@ import { isRequestError, type SvcError } from '../../errors.js';
 import type { Saver } from '../../export/saver.js';
 import type { Db } from '../../store/open.js';
 import { readControlRecord } from '../../store/open-findings.js';
-import type { StreamRow } from '../../store/stream-row.js';
+import type { StreamRow } from '../../store/streams.js';
 import { createRecordSource, type RecordApi, type RecordSource } from '../read-records.js';
 import type { RecordQuestion } from './plan-recheck.js';
 

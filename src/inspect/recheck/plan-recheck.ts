@@ -2,7 +2,7 @@ import type { Config } from '../../config/config.js';
 import { type Generation, isUnfinished } from '../../domain.js';
 import { type RecheckScope, recheckScope } from '../../reasons.js';
 import type { CompanyPairs, OpenRow } from '../../store/open-findings.js';
-import type { StreamRow } from '../../store/stream-row.js';
+import type { StreamRow } from '../../store/streams.js';
 
 /** A request for the records of one list with one id or key. */
 export interface RecordQuestion {

@@ -11,8 +11,7 @@ import {
   readPairs,
 } from '../../store/mapped-pairs.js';
 import type { Db } from '../../store/open.js';
-import { readReadiness } from '../../store/read-readiness.js';
-import { findIncomplete } from '../../store/readiness.js';
+import { findIncomplete, readReadiness } from '../../store/readiness.js';
 import { EVERYTHING } from '../../store/remap.js';
 import type { PairReader } from './pair-reader.js';
 import { type Disagreeing, type PairVerdict, readLive } from './read-live.js';

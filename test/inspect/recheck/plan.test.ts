@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { StreamState } from '../../../src/domain.js';
 import { planRecheck } from '../../../src/inspect/recheck/plan-recheck.js';
 import type { OpenRow } from '../../../src/store/open-findings.js';
-import { FIRST_POSITION, type StreamRow } from '../../../src/store/stream-row.js';
+import { FIRST_POSITION, type StreamRow } from '../../../src/store/streams.js';
 import { configOf, INVOICES } from '../../support/exported.js';
 
 function streamOf(

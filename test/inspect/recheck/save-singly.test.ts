@@ -2,8 +2,7 @@ import { afterEach, describe, expect, it } from 'vitest';
 import type { ParsedRecord } from '../../../src/domain.js';
 import { createSaver } from '../../../src/export/saver.js';
 import { readExportSeq } from '../../../src/store/meta.js';
-import type { StreamRow } from '../../../src/store/stream-row.js';
-import { listStreams } from '../../../src/store/streams.js';
+import { listStreams, type StreamRow } from '../../../src/store/streams.js';
 import { configOf, type Exported, openExported } from '../../support/exported.js';
 
 const EXPORTED: Exported = { v3: [{ id: 1, key: 'a' }], v4: [] };

@@ -1,0 +1,155 @@
+import { createHash } from 'node:crypto';
+import { MAX_INT64, MIN_INT64, type RejectedObject } from '../domain.js';
+import type { Db } from './open.js';
+import type { StreamRow } from './streams.js';
+
+/** Makes the function that remembers a cursor; it tells whether this walk of the stream had it before. */
+export function prepareRememberCursor(db: Db): (streamId: bigint, cursor: string) => boolean {
+  const insert = db.prepare(
+    'INSERT INTO cursor_seen(stream_id, digest) VALUES (?, ?) ON CONFLICT DO NOTHING',
+  );
+  return (streamId, cursor) => {
+    const digest = createHash('sha256').update(cursor).digest().subarray(0, 16);
+    return insert.run(streamId, digest).changes === 0;
+  };
+}
+
+/** Forgets the cursors of a walk that has ended. */
+export function dropCursors(db: Db, streamId: bigint): void {
+  db.prepare('DELETE FROM cursor_seen WHERE stream_id = ?').run(streamId);
+}
+
+/** Distinct records of excluded companies on one page. */
+export interface ExcludedTally {
+  /** First seen in this reading. */
+  unique: number;
+  /** First seen in this walk. */
+  fresh: number;
+}
+
+/** Makes the function that remembers which records of excluded companies a stream showed: ids only. */
+export function prepareSaveExcluded(
+  db: Db,
+): (streamId: bigint, walk: number, svcIds: readonly bigint[]) => ExcludedTally {
+  const insert = db.prepare(
+    'INSERT INTO excluded(stream_id, svc_id, walk) VALUES (?, ?, ?) ON CONFLICT DO NOTHING',
+  );
+  const mark = db.prepare('UPDATE excluded SET walk = ? WHERE stream_id = ? AND svc_id = ? AND walk < ?');
+  return (streamId, walk, svcIds) => {
+    const tally: ExcludedTally = { unique: 0, fresh: 0 };
+    for (const svcId of svcIds) {
+      const isNew = insert.run(streamId, svcId, walk).changes > 0;
+      if (isNew) tally.unique += 1;
+      if (isNew || mark.run(walk, streamId, svcId, walk).changes > 0) tally.fresh += 1;
+    }
+    return tally;
+  };
+}
+
+/** Forgets them, before a new reading. */
+export function dropExcluded(db: Db, streamId: bigint): void {
+  db.prepare('DELETE FROM excluded WHERE stream_id = ?').run(streamId);
+}
+
+/** How many rejected objects of a page were no records; rejected children are listed but not counted. */
+export interface RejectedTally {
+  /** Listed. */
+  rejected: number;
+  /** Listed already, with the same bytes: they came with a page that was sent twice or overlapped. */
+  duplicates: number;
+}
+
+/**
+ * Makes the function that lists a page's rejected objects. They have no id to be recognised by, so their
+ * bytes serve: within a page each counts, and a later page adds only what exceeds the same bytes listed
+ * before. So repeated pages change nothing, and a missing record cannot hide behind a repeated reject.
+ */
+export function prepareSaveRejected(
+  db: Db,
+): (row: StreamRow, rejected: readonly RejectedObject[]) => RejectedTally {
+  const save = prepareInsert(db);
+  const countListed = db
+    .prepare<[bigint, Uint8Array], bigint>('SELECT count(*) FROM rejected WHERE stream_id = ? AND digest = ?')
+    .pluck();
+  return (row, rejected) => {
+    const tally: RejectedTally = { rejected: 0, duplicates: 0 };
+    const listedBefore = new Map<string, number>();
+    for (const object of rejected) {
+      const digest = digestOf(object);
+      const name = digest.toString('hex');
+      const left = listedBefore.get(name) ?? Number(countListed.get(row.id, digest) ?? 0n);
+      listedBefore.set(name, Math.max(0, left - 1));
+      if (left === 0) save(row, object, digest);
+      if (object.path === '') tally[left === 0 ? 'rejected' : 'duplicates'] += 1;
+    }
+    return tally;
+  };
+}
+
+/** Forgets a stream's rejected objects, before they arrive again. */
+export function dropRejected(db: Db, streamId: bigint): void {
+  db.prepare('DELETE FROM rejected WHERE stream_id = ?').run(streamId);
+}
+
+function prepareInsert(db: Db): (row: StreamRow, object: RejectedObject, digest: Buffer) => void {
+  const insert = db.prepare(`
+    INSERT INTO rejected(generation, region, model, company_id, page, position, path, reason, raw, stream_id, digest)
+    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`);
+  return (row, { position, path, reason, raw }, digest) => {
+    const stream = [row.generation, row.region, row.model, row.companyId];
+    insert.run(...stream, row.pages + 1, position, path, reason, textOf(raw), row.id, digest);
+  };
+}
+
+function digestOf({ path, reason, raw }: RejectedObject): Buffer {
+  return createHash('sha256').update(`${path}\0${reason}\0`).update(raw).digest().subarray(0, 16);
+}
+
+function textOf(raw: Uint8Array): string {
+  return Buffer.from(raw.buffer, raw.byteOffset, raw.byteLength).toString('utf8');
+}
+
+/** Where a chunked drop stands: the first svc_id not looked at yet. */
+export interface DropChunk {
+  readonly dropped: number;
+  /** Null at the end. */
+  readonly next: bigint | null;
+}
+
+/** Records looked at in one transaction: some tens of ms. */
+const CHUNK = 10_000;
+
+/**
+ * Drops records last seen before walk `keepFrom`, among the next chunk of a stream's records from `from`
+ * on (null: the first). Call inside a transaction.
+ */
+export function dropUnseen(db: Db, streamId: bigint, keepFrom: number, from: bigint | null): DropChunk {
+  const low = from ?? MIN_INT64;
+  const high = db
+    .prepare<[bigint, bigint, number], bigint | null>(`
+      SELECT max(svc_id) FROM
+        (SELECT svc_id FROM record WHERE stream_id = ? AND svc_id >= ? ORDER BY svc_id LIMIT ?)`)
+    .pluck()
+    .get(streamId, low, CHUNK);
+  if (high === null || high === undefined) return { dropped: 0, next: null };
+  const where = 'FROM record WHERE stream_id = ? AND svc_id BETWEEN ? AND ? AND walk < ?';
+  db.prepare(`DELETE FROM payload WHERE record_id IN (SELECT id ${where})`).run(
+    streamId,
+    low,
+    high,
+    keepFrom,
+  );
+  const { changes } = db.prepare(`DELETE ${where}`).run(streamId, low, high, keepFrom);
+  db.prepare('UPDATE stream SET stored = stored - ? WHERE id = ?').run(changes, streamId);
+  return { dropped: changes, next: high === MAX_INT64 ? null : high + 1n };
+}
+
+/** Drops the row of a stream whose records are gone, and all that hangs on it. Call inside a transaction. */
+export function dropStream(db: Db, streamId: bigint): void {
+  dropCursors(db, streamId);
+  dropExcluded(db, streamId);
+  dropRejected(db, streamId);
+  // the id of a dropped stream may be given to another one
+  db.prepare('DELETE FROM split_record WHERE stream_id = ?').run(streamId);
+  db.prepare('DELETE FROM stream WHERE id = ?').run(streamId);
+}
