@@ -8,8 +8,21 @@ import { describeError } from './text/describe-error.js';
  * with their exit code: 70 for a bug, never the 1 of a failed gate.
  */
 export function runGuarded(load: () => Promise<unknown>): void {
+  if (isTooOld(process.versions.node)) {
+    writeSync(
+      process.stderr.fd,
+      `svc-migrate needs Node.js 20.18.1 or later; this is ${process.versions.node}.\n`,
+    );
+    process.exit(2);
+  }
   process.on('uncaughtException', leave);
   load().catch(leave);
+}
+
+/** Whether a version of Node is below the `engines` of package.json, which npm only warns of. */
+function isTooOld(version: string): boolean {
+  const [major = 0, minor = 0, patch = 0] = version.split('.').map(Number);
+  return major < 20 || (major === 20 && (minor < 18 || (minor === 18 && patch < 1)));
 }
 
 function leave(error: unknown): void {

@@ -1,42 +1,59 @@
 import { createRequire } from 'node:module';
+import { fileURLToPath } from 'node:url';
 import type BetterSqlite3 from 'better-sqlite3';
 import { SvcError } from '../errors.js';
 
 /**
- * From here on better-sqlite3 12, which is compiled against V8, aborts the process when a statement is freed (24.19 and
- * later, whose node::ObjectWrap asserts an environment). Version 13 is a Node-API addon and crashes where Node-API 10 is
- * missing: before 22.14.
+ * better-sqlite3 13 is a Node-API addon that crashes where Node-API 10 is missing: before Node 22.14. Version 12, which is
+ * compiled against V8, aborts the process when a statement is freed on Node 24.19 and later (node::ObjectWrap asserts an
+ * environment there). `bin/install-sqlite.js` installs version 12 on the Nodes that need it.
  */
-const FIRST_NODE_OF_13 = 24;
+const NODE_API_OF_13 = 10;
+
+const INSTALLER = new URL('../../bin/install-sqlite.js', import.meta.url);
 
 /** SQLite, by the better-sqlite3 that this Node can run; where there is none, opening a database says so. */
-export const Sqlite: typeof BetterSqlite3 = loadSqlite(createRequire(import.meta.url), process.versions.node);
+export const Sqlite: typeof BetterSqlite3 = loadSqlite(process.versions.napi ?? '0', (folder) =>
+  createRequire(new URL(folder, INSTALLER))('better-sqlite3'),
+);
 
-/** `require`: of the packages; `node`: its version, such as `24.20.0`. */
-export function loadSqlite(require: (name: string) => unknown, node: string): typeof BetterSqlite3 {
+/**
+ * `nodeApi`: version of Node-API, such as `10`; `load`: gives the better-sqlite3 that is installed for a folder beside
+ * `bin/install-sqlite.js`.
+ */
+export function loadSqlite(nodeApi: string, load: (folder: string) => unknown): typeof BetterSqlite3 {
+  const isOld = Number(nodeApi) < NODE_API_OF_13;
   try {
-    const isNew = Number.parseInt(node, 10) >= FIRST_NODE_OF_13;
-    const found = isNew ? require('better-sqlite3-napi') : require('better-sqlite3');
-    const Found = found as typeof BetterSqlite3;
+    const Found = load(isOld ? './sqlite-node20/' : './') as typeof BetterSqlite3;
     // the addon itself is loaded when it is first used
     new Found(':memory:').close();
     return Found;
   } catch (cause) {
-    return lacking(node, cause);
+    return missing(isOld, cause);
   }
 }
 
-function lacking(node: string, cause: unknown): typeof BetterSqlite3 {
-  class Lacking {
+function missing(isOld: boolean, cause: unknown): typeof BetterSqlite3 {
+  class Missing {
     static readonly SqliteError = class extends Error {};
 
     constructor() {
-      throw new SvcError('sqlite_missing', `SQLite for Node ${node} is not installed or does not run here.`, {
-        hint: 'Install svc-migrate again, with its optional dependencies, or use Node 22.',
-        facts: { error: cause instanceof Error ? cause.message.split('\n')[0] : String(cause) },
-        cause,
-      });
+      const command = `node ${JSON.stringify(fileURLToPath(INSTALLER))}`;
+      throw new SvcError(
+        'sqlite_missing',
+        'SQLite is not installed for this version of Node or does not run here.',
+        {
+          hint: isOld
+            ? `Run \`${command}\`, which npm skips where install scripts are blocked, or use Node 22.14 or later, which needs none.`
+            : 'Install svc-migrate again, with its optional dependencies.',
+          facts: {
+            node: process.versions.node,
+            error: cause instanceof Error ? cause.message.split('\n')[0] : String(cause),
+          },
+          cause,
+        },
+      );
     }
   }
-  return Lacking as unknown as typeof BetterSqlite3;
+  return Missing as unknown as typeof BetterSqlite3;
 }

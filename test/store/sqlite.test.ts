@@ -12,36 +12,49 @@ class Crashes {
 }
 
 function packages(found: Readonly<Record<string, unknown>>) {
-  return (name: string): unknown => {
-    if (name in found) return found[name];
-    throw new Error(`Cannot find ${name}`);
+  return (folder: string): unknown => {
+    if (folder in found) return found[folder];
+    throw new Error(`Cannot find better-sqlite3 for ${folder}`);
   };
 }
 
-const majorHere = Number.parseInt(process.versions.node, 10);
-
 describe('the better-sqlite3 for this Node', () => {
   it.each([
-    ['20.18.1', 'better-sqlite3'],
-    ['22.23.3', 'better-sqlite3'],
-    ['24.0.0', 'better-sqlite3-napi'],
-    ['26.10.0', 'better-sqlite3-napi'],
-  ])('is on Node %s: %s', (node, name) => {
-    expect(loadSqlite(packages({ [name]: Runs }), node)).toBe(Runs);
+    ['9', './sqlite-node20/'],
+    ['10', './'],
+    ['11', './'],
+  ])('is for Node-API %s the one of %s', (nodeApi, folder) => {
+    expect(loadSqlite(nodeApi, packages({ [folder]: Runs }))).toBe(Runs);
   });
 
   it.each([
-    ['is not there', {}, 'Cannot find better-sqlite3-napi'],
-    ['does not run', { 'better-sqlite3-napi': Crashes, 'better-sqlite3': Runs }, 'GLIBC is too old'],
-  ])('says why where it %s, when a database is opened', (_, found, error) => {
-    const Lacking = loadSqlite(packages(found), '24.20.0');
-    const open = () => new Lacking('x.db');
-    expect(open).toThrow(expect.objectContaining({ code: 'sqlite_missing', exitCode: 6, facts: { error } }));
-    expect(new Error('any') instanceof Lacking.SqliteError).toBe(false);
+    [
+      'is not there',
+      '9',
+      {},
+      'Cannot find better-sqlite3 for ./sqlite-node20/',
+      /^Run `node ".*install-sqlite\.js"`/,
+    ],
+    ['does not run', '9', { './sqlite-node20/': Crashes, './': Runs }, 'GLIBC is too old', /install-sqlite/],
+    ['was left out', '10', {}, 'Cannot find better-sqlite3 for ./', /with its optional dependencies/],
+  ])('says why and what to do where it %s, when a database is opened', (_, nodeApi, found, error, hint) => {
+    const Missing = loadSqlite(nodeApi, packages(found));
+    const open = () => new Missing('x.db');
+    const facts = { node: process.versions.node, error };
+    expect(open).toThrow(
+      expect.objectContaining({
+        code: 'sqlite_missing',
+        exitCode: 6,
+        facts,
+        hint: expect.stringMatching(hint),
+      }),
+    );
+    expect(new Error('any') instanceof Missing.SqliteError).toBe(false);
   });
 
   it('is the one that runs here', () => {
-    const require = createRequire(import.meta.url);
-    expect(Sqlite).toBe(require(majorHere < 24 ? 'better-sqlite3' : 'better-sqlite3-napi'));
+    const folder = Number(process.versions.napi) < 10 ? 'sqlite-node20/' : '';
+    const require = createRequire(new URL(`../../bin/${folder}`, import.meta.url));
+    expect(Sqlite).toBe(require('better-sqlite3'));
   });
 });
