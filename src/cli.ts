@@ -160,7 +160,7 @@ function givenOf(command: Command): Given {
 async function runCommand(spec: CommandSpec, given: Given, stop: Stop): Promise<number> {
   const { createProgress } = await import('./progress.js');
   const isColored = !isColorOff(given);
-  const progress: Progress = createProgress({
+  const progress: Progress = await createProgress({
     stream: process.stderr,
     isTty: process.stderr.isTTY,
     width: () => process.stderr.columns ?? PLAIN_WIDTH,

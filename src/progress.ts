@@ -1,5 +1,5 @@
 import { Writable } from 'node:stream';
-import ora, { type Ora } from 'ora';
+import type { Ora } from 'ora';
 import type { OnProgress, ProgressEvent } from './domain.js';
 import {
   beginTally,
@@ -48,9 +48,9 @@ interface Display {
 }
 
 /** Shows the progress of stages: one line that is redrawn on a terminal, else a line every ten seconds. */
-export function createProgress(options: ProgressOptions): Progress {
+export async function createProgress(options: ProgressOptions): Promise<Progress> {
   const { clock, quiet, verbose, every = everySoOften } = options;
-  const display = options.isTty ? createLineDisplay(options) : createPlainDisplay(options);
+  const display = options.isTty ? await createLineDisplay(options) : createPlainDisplay(options);
   let tally: StageTally | null = null;
   const endStage = (end: 'done' | 'failed') => {
     const line = tally === null || quiet ? null : renderEnd(tally, clock.now(), end);
@@ -125,7 +125,9 @@ function createPlainDisplay({ stream, clock, width }: ProgressOptions): Display 
   };
 }
 
-function createLineDisplay({ stream, clock, width, color }: ProgressOptions): Display {
+async function createLineDisplay({ stream, clock, width, color }: ProgressOptions): Promise<Display> {
+  // Loading it takes a tenth of the time of a short command, which without a terminal would be for nothing.
+  const { default: ora } = await import('ora');
   let spinner: Ora | null = null;
   const clear = () => {
     spinner?.stop();

@@ -15,13 +15,13 @@ function page(stream: StreamKey, records: number, totalCount: number | null): Pr
 }
 
 /** A progress display on a stream of its own, with time that only `pass` moves. */
-function show(more: Partial<ProgressOptions> = {}) {
+async function show(more: Partial<ProgressOptions> = {}) {
   const stream = new PassThrough();
   const written: string[] = [];
   stream.on('data', (chunk) => written.push(String(chunk)));
   let nowMs = 0;
   let tick = () => {};
-  const progress = createProgress({
+  const progress = await createProgress({
     stream,
     isTty: false,
     width: () => 100,
@@ -45,8 +45,8 @@ function show(more: Partial<ProgressOptions> = {}) {
 }
 
 describe('where there is no terminal', () => {
-  it('a plain line comes every ten seconds and one at the end of each stage', () => {
-    const { onProgress, pass, stop, text } = show();
+  it('a plain line comes every ten seconds and one at the end of each stage', async () => {
+    const { onProgress, pass, stop, text } = await show();
     onProgress({ kind: 'stage', name: 'export v3' });
     onProgress({ kind: 'step', name: 'lists', done: 0, total: 2 });
     pass(1000);
@@ -70,15 +70,15 @@ describe('where there is no terminal', () => {
     );
   });
 
-  it('leave no line behind where no stage was announced', () => {
-    const { onProgress, stop, text } = show();
+  it('leave no line behind where no stage was announced', async () => {
+    const { onProgress, stop, text } = await show();
     onProgress({ kind: 'step', name: 'verify the remap', done: 1, total: null });
     stop('done');
     expect(text()).toBe('');
   });
 
-  it('waits are named while they happen', () => {
-    const { onProgress, pass, text } = show();
+  it('waits are named while they happen', async () => {
+    const { onProgress, pass, text } = await show();
     onProgress({ kind: 'stage', name: 'export v3' });
     pass(9000);
     onProgress({ kind: 'wait', host: 'h', waitMs: 13_000, reason: 'V3 answered 429 and asked for it' });
@@ -93,8 +93,8 @@ describe('where there is no terminal', () => {
     );
   });
 
-  it('steps of long statements show before the statement takes the thread', () => {
-    const { onProgress, pass, text } = show();
+  it('steps of long statements show before the statement takes the thread', async () => {
+    const { onProgress, pass, text } = await show();
     onProgress({ kind: 'stage', name: 'remap' });
     pass(0);
     onProgress({ kind: 'step', name: 'pair companies', done: 1, total: 7 });
@@ -105,20 +105,20 @@ describe('where there is no terminal', () => {
     expect(text()).toBe('remap · join records 2 of 7\n');
   });
 
-  it('a failed stage is not called done', () => {
-    const before = show();
+  it('a failed stage is not called done', async () => {
+    const before = await show();
     before.onProgress({ kind: 'stage', name: 'export v3' });
     before.stop('failed');
     expect(before.text()).toBe('');
-    const after = show();
+    const after = await show();
     after.onProgress({ kind: 'stage', name: 'export v3' });
     after.onProgress(page(INVOICES, 5, null));
     after.stop('failed');
     expect(after.text()).toBe('export v3: stopped after 5 records in 1 page, 0 s\n');
   });
 
-  it('a stage that is announced twice is one', () => {
-    const { onProgress, stop, text } = show();
+  it('a stage that is announced twice is one', async () => {
+    const { onProgress, stop, text } = await show();
     onProgress({ kind: 'stage', name: 'remap' });
     onProgress({ kind: 'stage', name: 'remap' });
     stop('done');
@@ -127,8 +127,8 @@ describe('where there is no terminal', () => {
 });
 
 describe('how much is said', () => {
-  const say = (more: Partial<ProgressOptions>) => {
-    const { onProgress, pass, stop, text } = show(more);
+  const say = async (more: Partial<ProgressOptions>) => {
+    const { onProgress, pass, stop, text } = await show(more);
     onProgress({ kind: 'stage', name: 'export v4' });
     onProgress(page(STAGES, 1, 1));
     onProgress({ kind: 'note', level: 'info', text: 'by the way' });
@@ -139,20 +139,20 @@ describe('how much is said', () => {
     return text();
   };
 
-  it('is warnings only with quiet, and nothing of the API reaches the terminal raw', () => {
-    expect(say({ quiet: true })).toBe('Warning: beware \\u001b[31mof\\u202e this\n');
+  it('is warnings only with quiet, and nothing of the API reaches the terminal raw', async () => {
+    expect(await say({ quiet: true })).toBe('Warning: beware \\u001b[31mof\\u202e this\n');
   });
 
-  it('is every list too with verbose', () => {
-    expect(say({ verbose: true })).toContain('\nv4 crm/stages company 7: complete\n');
-    expect(say({})).not.toContain('company 7');
-    expect(say({})).toContain('by the way\n');
+  it('is every list too with verbose', async () => {
+    expect(await say({ verbose: true })).toContain('\nv4 crm/stages company 7: complete\n');
+    expect(await say({})).not.toContain('company 7');
+    expect(await say({})).toContain('by the way\n');
   });
 });
 
 describe('on a terminal', () => {
-  it('one line is drawn over and over, and lines that stay push it away', () => {
-    const { onProgress, pass, stop, text } = show({ isTty: true, width: () => 80 });
+  it('one line is drawn over and over, and lines that stay push it away', async () => {
+    const { onProgress, pass, stop, text } = await show({ isTty: true, width: () => 80 });
     onProgress({ kind: 'stage', name: 'export v3' });
     onProgress({ kind: 'step', name: 'lists', done: 0, total: 1 });
     onProgress(page(INVOICES, 500, 2000));
@@ -171,7 +171,7 @@ describe('on a terminal', () => {
   });
 
   it('text of others makes room first and ends the stage', async () => {
-    const { onProgress, makeRoomFor, stop, text } = show({ isTty: true });
+    const { onProgress, makeRoomFor, stop, text } = await show({ isTty: true });
     const target = new PassThrough();
     const out: string[] = [];
     target.on('data', (chunk) => out.push(`${stripVTControlCharacters(text()).split('\n').at(-2)}|${chunk}`));
@@ -181,7 +181,7 @@ describe('on a terminal', () => {
     expect(out).toEqual([expect.stringMatching(/remap: done in 0 s\|summary$/)]);
   });
 
-  it('no line is ever wider than the terminal', () => {
+  it('no line is ever wider than the terminal', async () => {
     const key = fc.constantFrom(INVOICES, STAGES);
     const event: fc.Arbitrary<ProgressEvent> = fc.oneof(
       fc.record({
