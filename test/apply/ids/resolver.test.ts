@@ -29,6 +29,18 @@ describe('an id', () => {
 });
 
 describe('ModelIds', () => {
+  it('is found among many: close together, far apart, and alike in their low bits', () => {
+    const many = [1n, 2n ** 20n, 2n ** 32n, 10n ** 12n, -(2n ** 41n)].flatMap((step) =>
+      Array.from({ length: 5000 }, (_, at) => toId(step * BigInt(at + 1))),
+    );
+    const ids = new ModelIds({ model: INVOICES, path: '' });
+    for (const id of many) ids.add(id, id, null);
+    expect(many.filter((id) => ids.answers[ids.find(id)] !== id)).toEqual([]);
+    const known = new Set(many);
+    const absent = many.map((id) => toId(BigInt(id) + 3n)).filter((id) => !known.has(id));
+    expect(absent.filter((id) => ids.find(id) !== -1)).toEqual([]);
+  });
+
   it('finds exactly what was put in', () => {
     fc.assert(
       fc.property(
