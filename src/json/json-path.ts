@@ -6,10 +6,10 @@ export type PathStep =
   | { readonly kind: 'index'; readonly at: number }
   /** Every member or item. */
   | { readonly kind: 'any' }
-  /** Any number of levels, also none. */
+  /** Zero or more levels. */
   | { readonly kind: 'descend' };
 
-/** A path as steps; at most 30, so that the places reached fit into one integer. */
+/** A parsed path. It has at most 30 steps, so that one integer can hold a bit for each. */
 export interface JsonPath {
   readonly text: string;
   readonly steps: readonly PathStep[];
@@ -20,8 +20,8 @@ const PATH_STEP =
   /\.\.(?<deep>[\p{L}_$][\p{L}\p{N}_$-]*)|\.(?<name>[\p{L}_$][\p{L}\p{N}_$-]*)|\.(?<star>\*)|\[(?<at>\d{1,9})\]|\[(?<all>\*)\]|\['(?<single>[^']*)'\]|\["(?<double>[^"]*)"\]/uy;
 
 /**
- * Takes a JSON path apart: `$.invoice.id`, `$.lines[*].item_id`, `$['odd key'][0]`, `$..invoice_id`. The
- * leading `$.` may be left out. Null where it is none.
+ * Parses a JSON path: `$.invoice.id`, `$.lines[*].item_id`, `$['odd key'][0]`, `$..invoice_id`. The leading `$.` is
+ * optional. Null if it is invalid.
  */
 export function parseJsonPath(text: string): JsonPath | null {
   const body = text.startsWith('$') ? text.slice(1) : text.startsWith('[') ? text : `.${text}`;
@@ -43,7 +43,7 @@ function stepOf(groups: Readonly<Record<string, string | undefined>>): PathStep 
   return { kind: 'key', name, bytes: new TextEncoder().encode(name) };
 }
 
-/** A value that a path points at; `start` and `end` include a string's quotes. */
+/** A value found by a path; `start` and `end` include the quotes of a string. */
 export interface Hit {
   /** Index of the path. */
   readonly path: number;
@@ -56,10 +56,10 @@ export interface Hit {
 const MAX_DEPTH = 500;
 
 /**
- * Finds the values that paths point at in one JSON value, in the order of the text. Every byte is checked
- * against the JSON grammar.
+ * Finds the values that `paths` select in the JSON value at `start` to `end` of `bytes`, in the order of the text. The
+ * whole value is validated.
  *
- * @throws JsonSyntaxError, whose `at` counts from the first of `bytes`
+ * @throws JsonSyntaxError; its `at` is an index into `bytes`
  */
 export function findValues(
   bytes: Uint8Array,
@@ -76,7 +76,7 @@ export function findValues(
   return walk.hits.map((hit) => ({ ...hit, start: start + hit.start, end: start + hit.end }));
 }
 
-/** The steps of each path that led to a value, as bits: bit n means n steps were taken. */
+/** For each path, the numbers of steps that may have been taken to reach a value: bit n is set for n steps. */
 type Reached = readonly number[];
 
 class PathWalk {
@@ -95,7 +95,7 @@ class PathWalk {
     this.#scanner.expectEnd(this.#walk(first, reached, 0));
   }
 
-  /** Walks the value at `at` and tells where it ends. */
+  /** Walks the value at `at` and returns its end. */
   #walk(at: number, reached: Reached, depth: number): number {
     const scanner = this.#scanner;
     scanner.assertDepth(depth, at);
@@ -105,7 +105,7 @@ class PathWalk {
     const own = this.#paths.flatMap(({ steps }, path) =>
       ((reached[path] ?? 0) & (1 << steps.length)) === 0 ? [] : [{ path, kind, start: at, end: at }],
     );
-    // in the order of the text: before those inside it
+    // before the hits inside it, to keep the order of the text
     this.hits.push(...own);
     const isOnTheWay = isContainer && reached.some((places) => places !== 0);
     const end = isOnTheWay ? this.#walkInside(at, reached, depth + 1) : scanner.skipValue(at, depth);
@@ -131,7 +131,7 @@ class PathWalk {
     return i;
   }
 
-  /** Whether a step goes to the member whose key was walked last. */
+  /** Makes the function that says whether a step matches the key that was scanned last. */
   #keyMatcher(start: number, end: number): (step: PathStep) => boolean {
     const { bytes, escaped } = this.#scanner;
     const name = escaped ? this.#scanner.text(start, end, true) : null;
@@ -153,7 +153,7 @@ function isSameBytes(a: Uint8Array, b: Uint8Array): boolean {
   return a.length === b.length && a.every((byte, at) => byte === b[at]);
 }
 
-/** The places after going into a member or item; `matches` says whether a step fits it. */
+/** The step counts (bits, as in `Reached`) for a member or item of a value reached with `places`. */
 function advance(path: JsonPath, places: number, matches: (step: PathStep) => boolean): number {
   let next = 0;
   for (let at = 0; at < path.steps.length; at += 1) {
@@ -166,7 +166,7 @@ function advance(path: JsonPath, places: number, matches: (step: PathStep) => bo
   return closure(path, next);
 }
 
-/** `descend` may also take no level at all. */
+/** Adds the step counts after each `descend` that is taken for zero levels. */
 function closure(path: JsonPath, places: number): number {
   let all = places;
   for (let at = 0; at < path.steps.length; at += 1) {
@@ -175,7 +175,7 @@ function closure(path: JsonPath, places: number): number {
   return all;
 }
 
-/** Whether two paths can point at the same value. */
+/** Whether two paths can select the same value. */
 export function mayMeet(a: JsonPath, b: JsonPath): boolean {
   const known = new Map<number, boolean>();
   const meet = (i: number, j: number): boolean => {

@@ -1,10 +1,10 @@
 import { MAX_INT64, MIN_INT64 } from '../domain.js';
 import { type JsonScanner, LETTER_N, MINUS, QUOTE } from './json-scanner.js';
 
-/** Walks the value at `at` of the member `slot` and tells where it ends. */
+/** Reads the value at `at` of the member `slot` and returns its end. */
 type ReadValue = (slot: number, at: number) => number;
 
-/** Where the wanted members of one object lie; of a key that comes twice, the last, as `JSON.parse` has it. */
+/** Locates the wanted members of an object. The last of duplicate keys counts, as with `JSON.parse`. */
 export class Members {
   readonly #table: KeyTable;
   readonly #scanner: JsonScanner;
@@ -24,13 +24,13 @@ export class Members {
   }
 
   /**
-   * Walks the object whose brace is at `at` and tells where it ends. Values of the slots from `firstNested`
-   * on are handed to `readValue`, once for each time the key comes.
+   * Scans the object whose brace is at `at` and returns its end. `readValue` reads the values of slots from
+   * `firstNested` on; it is called for duplicate keys too.
    */
   read(at: number, firstNested: number, readValue: ReadValue | null): number {
     const scanner = this.#scanner;
     const bytes = scanner.bytes;
-    // so few that a call to fill them costs more
+    // for an array this short, `fill` is slower
     const firsts = this.#firsts;
     for (let slot = 0; slot < firsts.length; slot++) firsts[slot] = 0;
     let i = scanner.enter(at);
@@ -55,7 +55,7 @@ export class Members {
     return i;
   }
 
-  /** The first byte of the value, or 0 where the member is absent or null. */
+  /** The first byte of the value, or 0 if the member is absent or null. */
   kind(slot: number): number {
     const first = this.#firsts[slot] ?? 0;
     return first === LETTER_N ? 0 : first;
@@ -65,17 +65,17 @@ export class Members {
     return this.#firsts[slot] === 0;
   }
 
-  /** First byte of the value of a member that is there. */
+  /** Position of the value's first byte; valid only if the member is present. */
   start(slot: number): number {
     return this.#starts[slot] ?? -1;
   }
 
-  /** Behind the value. */
+  /** Position after the value. */
   end(slot: number): number {
     return this.#ends[slot] ?? -1;
   }
 
-  /** True for a string with a backslash in it. */
+  /** Whether the value is a string that contains a backslash. */
   isEscaped(slot: number): boolean {
     return this.#firsts[slot] === QUOTE && this.#escaped[slot] === 1;
   }
@@ -84,7 +84,7 @@ export class Members {
     return this.end(slot) - this.start(slot) === 2 && this.kind(slot) === QUOTE;
   }
 
-  /** The value of an integer literal within signed 64 bits, exact; null for every other value. */
+  /** The exact value of an integer literal within signed 64 bits; null for any other value. */
   integer(slot: number): bigint | null {
     return this.isAbsent(slot) ? null : parseInt64(this.#scanner.bytes, this.start(slot), this.end(slot));
   }
@@ -95,11 +95,11 @@ export class Members {
     if (kind === 0) return false;
     if (kind !== QUOTE) return isIntegerLiteral(this.#scanner.bytes, this.start(slot), this.end(slot));
     if (this.isEmptyText(slot)) return false;
-    // only an escape can bring a lone surrogate into valid UTF-8
+    // in valid UTF-8, a lone surrogate can only come from an escape
     return !this.isEscaped(slot) || !/\p{Surrogate}/u.test(this.text(slot));
   }
 
-  /** The join key of a member, an integer's digits as written; null where it can be none. */
+  /** The join key: the text of a string, or an integer literal as written; null if the member is no key. */
   key(slot: number): string | null {
     if (!this.isKey(slot)) return null;
     if (this.kind(slot) === QUOTE) return this.text(slot);
@@ -111,7 +111,7 @@ export class Members {
     return this.#scanner.text(this.start(slot) + 1, this.end(slot) - 1, this.isEscaped(slot));
   }
 
-  /** Runs `read` on a scalar's own bytes: a string's inside, unescaped where needed, or a literal as written. */
+  /** Calls `read` with the bytes of a scalar: a string unescaped and without quotes, or a literal as written. */
   onScalar<T>(slot: number, read: (bytes: Uint8Array, start: number, end: number) => T): T {
     if (this.isEscaped(slot)) {
       const bytes = Buffer.from(this.text(slot), 'utf8');
@@ -123,17 +123,17 @@ export class Members {
   }
 }
 
-/** A set of member names, found by their bytes without making a string. */
+/** A set of member names that finds a name by its bytes, without creating a string. */
 export class KeyTable {
   readonly names: readonly string[];
   readonly #bytes: readonly Uint8Array[];
-  /** Per hash: one more than the first slot with it, 0 for none. */
+  /** For each hash, 1 + the first slot with that hash; 0 for none. */
   readonly #heads = new Uint8Array(256);
-  /** Per slot: one more than the next slot with the same hash. */
+  /** For each slot, 1 + the next slot with the same hash; 0 for none. */
   readonly #followers: Uint8Array;
   readonly #slots: ReadonlyMap<string, number>;
 
-  /** Names must be distinct and at most 254; a name's place in the list is its slot. */
+  /** At most 254 distinct names; the index of a name is its slot. */
   constructor(names: readonly string[]) {
     if (names.length > 254) throw new RangeError('too many names for one table');
     this.names = names;
@@ -180,7 +180,7 @@ function sameBytes(name: Uint8Array, bytes: Uint8Array, start: number, end: numb
 }
 
 const ZERO = 0x30;
-/** Every integer of so many digits is exact as a JavaScript number. */
+/** Every integer of up to 15 digits is exact as a JavaScript number. */
 const EXACT_DIGITS = 15;
 
 function parseInt64(bytes: Uint8Array, start: number, end: number): bigint | null {
@@ -205,13 +205,13 @@ export function parseSmallId(bytes: Uint8Array, start: number, end: number): num
 }
 
 function parseLong(bytes: Uint8Array, start: number, end: number): bigint | null {
-  // leading zeros are no JSON, so more characters are more than 64 bits
+  // JSON allows no leading zeros, so a longer literal exceeds 64 bits
   if (end - start > 20) return null;
   const value = BigInt(Buffer.from(bytes.subarray(start, end)).toString('latin1'));
   return value < MIN_INT64 || value > MAX_INT64 ? null : value;
 }
 
-/** True where the walked JSON value is an integer without fraction and exponent. */
+/** Whether a valid JSON value is an integer without fraction or exponent. */
 function isIntegerLiteral(bytes: Uint8Array, start: number, end: number): boolean {
   const first = bytes[start] === MINUS ? start + 1 : start;
   for (let i = first; i < end; i++) {

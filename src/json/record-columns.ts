@@ -2,15 +2,15 @@ import { isAscii } from 'node:buffer';
 import type { ParsedRecord, RecordColumns } from '../domain.js';
 
 export const IS_DELETED = 1;
-/** `latestMs` is from the platform's dates. */
+/** `latestMs` comes from a platform date. */
 export const FROM_PLATFORM = 2;
 
 /** Entries of `numbers` for one record. */
 const NUMBERS = 11;
 
-/** Writes the columns of one page, record after record. */
+/** Builds the columns of one page, record by record. */
 export class ColumnWriter {
-  /** The texts of the record under way, in their order: call `endText` behind each. */
+  /** The texts of the current record, in order; call `endText` after each. */
   readonly texts = new Texts(16_384);
   readonly #body: Uint8Array;
   readonly #ids: bigint[] = [];
@@ -20,14 +20,14 @@ export class ColumnWriter {
     this.#body = body;
   }
 
-  /** Forgets every record. */
+  /** Removes all records. */
   clear(): void {
     this.texts.length = 0;
     this.#ids.length = 0;
     this.#numbers.length = 0;
   }
 
-  /** Begins a record whose bytes are `start` to `end` of the body. */
+  /** Begins a record at bytes `start` to `end` of the body. */
   begin(svcId: bigint, companyId: bigint, start: number, end: number): void {
     this.#ids.push(svcId, companyId);
     this.#numbers.push(start, end, this.texts.length);
@@ -37,7 +37,7 @@ export class ColumnWriter {
     this.#numbers.push(this.texts.length);
   }
 
-  /** Ends the record, all of whose texts have ended. Instants are ms since 1970, NaN for none. */
+  /** Ends the record, after its last text. Times are in ms since 1970, NaN for none. */
   end(flags: number, updatedMs: number, latestMs: number, createdMs: number): void {
     this.#numbers.push(flags, updatedMs, latestMs, createdMs);
   }
@@ -53,10 +53,10 @@ export class ColumnWriter {
   }
 }
 
-/** The records as objects; their raw bytes stay in the body. */
+/** The records as objects; `raw` is a view of the body. */
 export function recordsOf({ length, ids, numbers, texts, body }: RecordColumns): ParsedRecord[] {
   const bytes = Buffer.from(texts.buffer, texts.byteOffset, texts.byteLength);
-  // all texts at once where every byte is a character: cutting is cheaper than decoding
+  // ASCII texts are decoded once and sliced, which is faster than decoding each
   const ascii = isAscii(texts) ? bytes.toString('latin1') : null;
   const textAt = (index: number): string => {
     const [start = 0, end = 0] = [numbers[index], numbers[index + 1]];
@@ -90,13 +90,13 @@ export function recordsOf({ length, ids, numbers, texts, body }: RecordColumns):
   return records;
 }
 
-/** Longer pieces are copied by the runtime, shorter ones byte by byte: that is where the two cost the same. */
+/** Bytes from which `Uint8Array.set` is faster than a loop. */
 const LONG_PIECE = 96;
 
-/** So much memory waits for other pieces, bytes. */
+/** Bytes of capacity that `clear` keeps at most. */
 const MOST_KEPT = 65_536;
 
-/** UTF-8 bytes, one piece behind the other. */
+/** A growing buffer of UTF-8 text. */
 export class Texts {
   bytes: Uint8Array;
   length = 0;
@@ -105,13 +105,13 @@ export class Texts {
     this.bytes = new Uint8Array(capacity);
   }
 
-  /** Forgets every piece, and memory that only a rare one needed. */
+  /** Removes all bytes and shrinks an unusually large buffer. */
   clear(): void {
     this.length = 0;
     if (this.bytes.length > MOST_KEPT) this.bytes = new Uint8Array(MOST_KEPT);
   }
 
-  /** Bytes `start` to `end` of `source`. */
+  /** Appends the bytes `start` to `end` of `source`. */
   copy(source: Uint8Array, start: number, end: number): void {
     this.#reserve(end - start);
     if (end - start > LONG_PIECE) {
@@ -125,7 +125,7 @@ export class Texts {
     this.length = at;
   }
 
-  /** Makes room for `count` bytes to be written from the place that is told. */
+  /** Appends `count` bytes for the caller to fill in, and returns the position of the first. */
   extend(count: number): number {
     this.#reserve(count);
     const at = this.length;

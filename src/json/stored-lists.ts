@@ -1,17 +1,16 @@
 import type { ParsedChild } from '../domain.js';
 
-/** A text as JSON writes it where nothing in it needs an escape. */
+/** Pattern of a JSON string without escapes. */
 export const PLAIN = String.raw`"([^"\\\0-\x1f]*)"`;
 
-/** The pattern of a list in a JSON list, for `parseItems`; `inside` is that of what its brackets hold. */
+/** Pattern of an item for `parseItems`: an array whose content matches `inside`. */
 export function itemPattern(inside: string): RegExp {
   return new RegExp(String.raw`\[${inside}\](?:,(?=\[)|\]$)`, 'y');
 }
 
 /**
- * A JSON list of lists, of which those that fit the pattern are read by it and handed to `itemOf`; where one does not,
- * `JSON.parse` reads them all. That takes five times as long for lists of short texts, and keeps a copy of each in a
- * table that grows with every one it has not seen before.
+ * Parses a JSON array of arrays with a pattern for the inner ones. If one of them does not match, `JSON.parse` parses
+ * everything: it takes five times as long for short strings, and adds every new string to V8's string table.
  */
 export function parseItems<T extends readonly unknown[]>(
   text: string,
@@ -29,7 +28,7 @@ export function parseItems<T extends readonly unknown[]>(
   }
 }
 
-/** A record's children as `record.children` holds them: a JSON list, by path and id; ids as text, which JSON keeps exact. */
+/** A child in the JSON list in `record.children`, which is ordered by path and id. Ids are text, to stay exact. */
 export type StoredChild = readonly [
   path: string,
   svcId: string,
@@ -39,8 +38,8 @@ export type StoredChild = readonly [
 ];
 
 /**
- * The children as stored text, the same for every order they come in; null where there are none. A child that is
- * listed twice is stored once, as it was listed last.
+ * The children as stored text, independent of their order; null if there are none. Of children with the same path and
+ * id, only the last is stored.
  */
 export function renderChildren(children: readonly ParsedChild[]): string | null {
   if (children.length === 0) return null;
@@ -49,7 +48,7 @@ export function renderChildren(children: readonly ParsedChild[]): string | null 
 
 const CHILD = itemPattern(`${PLAIN},${PLAIN},(?:${PLAIN}|null),(?:${PLAIN}|null),([01])`);
 
-/** Stored text as children. */
+/** Parses the result of `renderChildren`. */
 export function parseChildren(text: string): readonly StoredChild[] {
   return parseItems(text, CHILD, childOf);
 }
@@ -62,7 +61,7 @@ function storedOf({ path, svcId, platformId, platformUniqueId, deleted }: Parsed
   return [path, svcId.toString(), platformId, platformUniqueId, deleted ? 1 : 0];
 }
 
-/** The usual order, in which nothing can repeat. */
+/** Whether the children are already in order without duplicates, as is usual. */
 function isOrdered(children: readonly ParsedChild[]): boolean {
   for (let at = 1; at < children.length; at++) {
     const [before, one] = [children[at - 1], children[at]];

@@ -3,7 +3,7 @@ import { onFile, realPath, writeFully } from './write-output.js';
 
 const BUFFER_CHARS = 65_536;
 
-/** A file of one JSON value per line: all of it under its name once it is finished, or nothing. */
+/** Writes a file of one JSON value per line to a temporary file; `finish` gives it its name. */
 export class NdjsonFile {
   readonly #file: string;
   readonly #temporary: string;
@@ -35,7 +35,7 @@ export class NdjsonFile {
     });
   }
 
-  /** Leaves nothing behind; after `finish` it does nothing. */
+  /** Deletes the temporary file; does nothing after `finish`. */
   discard(): void {
     this.#close();
     rmSync(this.#temporary, { force: true });

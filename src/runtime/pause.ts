@@ -17,9 +17,9 @@ export function newPause(io: { readonly signal: AbortSignal; readonly onProgress
 }
 
 /**
- * Lets the event loop turn once.
+ * Yields to the event loop once, so that pending signals are handled.
  *
- * @throws SvcError `interrupted` where the signal was aborted
+ * @throws SvcError `interrupted` if the signal was aborted
  */
 export async function throwIfInterrupted(signal: AbortSignal): Promise<void> {
   await new Promise<void>((resume) => setImmediate(resume));

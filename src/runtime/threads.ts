@@ -5,7 +5,7 @@ import { type ErrorCode, type ErrorFacts, expectedError, SvcError } from '../err
 /** Functions that one thread offers to another. */
 export type Functions = { readonly [name: string]: (...args: never[]) => unknown };
 
-/** An error on its way to another thread, where it loses its class. */
+/** An error as a message to another thread: structured cloning would lose its class. */
 export type ThreadError =
   | {
       readonly kind: 'error';
@@ -21,7 +21,7 @@ export type ThreadError =
 type Message =
   | {
       readonly kind: 'call';
-      /** null: nobody waits for the result. */
+      /** null: the caller does not wait for the result. */
       readonly id: number | null;
       readonly name: string;
       readonly args: readonly unknown[];
@@ -34,7 +34,7 @@ interface PendingCall {
   readonly reject: (error: Error) => void;
 }
 
-/** Calls the functions of another thread, and answers its calls of `own`. */
+/** Calls functions of another thread, and runs those in `own` when the other thread calls them. */
 export class Channel<Remote extends Functions> {
   readonly #port: Pick<MessagePort, 'postMessage'>;
   readonly #own: Functions;
@@ -48,7 +48,7 @@ export class Channel<Remote extends Functions> {
     port.on('message', (message: Message) => this.#receive(message));
   }
 
-  /** @throws what the function throws, or why the other thread ended */
+  /** @throws the error of the function, or the reason why the other thread ended */
   call<Name extends keyof Remote & string>(
     name: Name,
     ...args: Parameters<Remote[Name]>
@@ -64,7 +64,7 @@ export class Channel<Remote extends Functions> {
     });
   }
 
-  /** Calls without waiting for a result. The buffers in `moved` change threads instead of being copied. */
+  /** Calls without waiting for a result. The buffers in `moved` are transferred instead of copied. */
   send<Name extends keyof Remote & string>(
     name: Name,
     args: Parameters<Remote[Name]>,
@@ -73,7 +73,7 @@ export class Channel<Remote extends Functions> {
     this.#port.postMessage({ kind: 'call', id: null, name, args }, moved);
   }
 
-  /** Rejects all calls, also later ones: the other thread is gone. */
+  /** Rejects all pending and later calls, because the other thread has ended. */
   fail(error: Error): void {
     this.#failure ??= error;
     for (const { reject } of this.#pending.values()) reject(this.#failure);
@@ -109,11 +109,11 @@ export interface ThreadOptions<Remote extends Functions> {
   readonly name: string;
   /** A module that calls `serveThread`. */
   readonly module: URL;
-  /** Room for young objects in its heap; absent: what Node takes. */
+  /** Maximum size of the young generation of its heap; absent: Node's default. */
   readonly youngMiB?: number;
-  /** What the thread may call. */
+  /** The functions that the thread may call. */
   readonly own?: (thread: Channel<Remote>) => Functions;
-  /** For a thread whose statements do not look at the signal: it is ended so long after it, and fails with this. */
+  /** For a thread that cannot check the signal: it is terminated `afterMs` after the signal, and fails with `error`. */
   readonly end?: { readonly afterMs: number; readonly error: () => SvcError };
 }
 
@@ -123,8 +123,8 @@ export interface ThreadIo {
 }
 
 /**
- * Runs `work` with a thread, which ends after it. The thread is told of the signal. `died` is aborted when the thread
- * ends before its time; what that was then replaces the error of `work`.
+ * Starts a thread, runs `work` with it, and closes it. The signal is passed on to the thread. If the thread ends early,
+ * `died` is aborted, and its reason replaces the error of `work`.
  */
 export async function withThread<Remote extends Functions, T>(
   { name, module, youngMiB, own, end }: ThreadOptions<Remote>,
@@ -171,7 +171,7 @@ function notify(port: Pick<MessagePort, 'postMessage'>, name: string, ...args: r
   port.postMessage({ kind: 'call', id: null, name, args });
 }
 
-/** Calls `run` of a thread and returns its result, or throws its error. */
+/** Starts a thread, calls its function `run`, and returns the result. */
 export function runInThread<Remote extends { readonly run: (input: never) => unknown }>(
   options: ThreadOptions<Remote>,
   io: ThreadIo,
@@ -182,14 +182,14 @@ export function runInThread<Remote extends { readonly run: (input: never) => unk
   );
 }
 
-/** What a thread has of the one that started it. */
+/** The connection of a thread to the one that started it. */
 export interface ThreadContext<Main extends Functions> extends ThreadIo {
   readonly main: Channel<Main>;
-  /** The signal, for work that gives the event loop no turn. */
+  /** Whether the signal was aborted, for work that never yields to the event loop. */
   readonly isStopped: () => boolean;
 }
 
-/** Offers functions to the thread that started this one, until that one closes it. */
+/** Offers functions to the thread that started this one, until that thread closes the connection. */
 export function serveThread<Own extends Functions, Main extends Functions = Functions>(
   build: (context: ThreadContext<Main>) => Own,
 ): void {
@@ -217,14 +217,14 @@ export function flattenError(thrown: unknown): ThreadError {
   return { kind: 'error', code, message, hint, facts, stack, cause };
 }
 
-/** The error with the stack and the causes it had where it was thrown. */
-export function restoreError(told: ThreadError): Error {
-  const error = told.kind === 'error' ? restoreOurs(told) : new Error(told.stack.split('\n')[0]);
-  error.stack = told.stack;
+/** The error that `flattenError` flattened, with its original stack and causes. */
+export function restoreError(flat: ThreadError): Error {
+  const error = flat.kind === 'error' ? restoreSvcError(flat) : new Error(flat.stack.split('\n')[0]);
+  error.stack = flat.stack;
   return error;
 }
 
-function restoreOurs({ code, message, hint, facts, cause }: ThreadError & { kind: 'error' }): SvcError {
+function restoreSvcError({ code, message, hint, facts, cause }: ThreadError & { kind: 'error' }): SvcError {
   const restored = cause === undefined ? undefined : restoreError(cause);
   return new SvcError(code, message, { hint, facts, cause: restored });
 }

@@ -17,7 +17,7 @@ import type { Writable } from 'node:stream';
 import { errorCodeOf, SvcError } from '../errors.js';
 import { throwIfInterrupted } from './pause.js';
 
-/** Text on its way to a file, or to stdout where the target is `-`. */
+/** Text to write to a file, or to stdout if `target` is `-`. */
 export interface Output {
   readonly target: string;
   readonly chunks: () => Iterable<string>;
@@ -25,14 +25,17 @@ export interface Output {
 
 const BUFFER_CHARS = 65_536;
 const STDOUT = 1;
-/** `O_RDWR` in the octal flags that Linux shows. */
+/** `O_RDWR` in the octal flags of Linux's `/proc/self/fdinfo`. */
 const READ_WRITE = /^flags:\s+\d*2$/m;
 
-/** What SQLite and this program keep beside a database; SQLite replays a `-journal` or `-wal` that it finds. */
+/**
+ * Suffixes of the files that SQLite and this program keep beside a database. Output must not replace them: SQLite
+ * replays any `-journal` or `-wal` it finds.
+ */
 const COMPANIONS = ['', '-journal', '-wal', '-shm', '-writer', '.lock'];
 
 /**
- * Refuses targets that cannot all be honoured: stdout twice, a file twice, one of our own files or a companion of it.
+ * Checks that no two outputs share a target, and that none would overwrite one of `ownFiles` or its companions.
  *
  * @throws SvcError `usage`
  */
@@ -59,8 +62,8 @@ export function assertTargets(targets: readonly string[], ownFiles: readonly str
 }
 
 /**
- * Whether the process began without a stdout (`>&-`). Node then opens /dev/null in its place, for reading and writing,
- * which a shell's `> /dev/null` does not; false where the system does not tell.
+ * Whether the process was started without a stdout (`>&-`). Node then opens /dev/null for reading and writing in its
+ * place; a shell's `> /dev/null` opens it for writing only. False on systems without `/proc`.
  */
 function isStdoutClosed(): boolean {
   try {
@@ -73,11 +76,7 @@ function isStdoutClosed(): boolean {
   }
 }
 
-/**
- * For data that were asked for on stdout.
- *
- * @throws SvcError `output` where the process began without a stdout
- */
+/** @throws SvcError `output` if the process was started without a stdout */
 export function assertStdout(): void {
   if (!isStdoutClosed()) return;
   throw new SvcError('output', 'There is no stdout to write to.', {
@@ -85,14 +84,14 @@ export function assertStdout(): void {
   });
 }
 
-/** Compares what `realPath` gave; hard links to one file are that file. Devices and pipes may be named twice. */
+/** Compares two results of `realPath`; hard links to one file count as the same file. */
 function isSameFile(a: string, b: string): boolean {
   if (a === b) return true;
   const [one, other] = [a, b].map((file) => statSync(file, { bigint: true, throwIfNoEntry: false }));
   return one?.isFile() === true && other !== undefined && one.dev === other.dev && one.ino === other.ino;
 }
 
-/** Without links, also where the file itself is not there yet. */
+/** Resolves symbolic links; the file itself need not exist. */
 export function realPath(target: string): string {
   const file = resolve(target);
   try {
@@ -103,13 +102,13 @@ export function realPath(target: string): string {
 }
 
 /**
- * Writes text to a file, whole or not at all, or to stdout.
+ * Writes text to stdout or, atomically, to a file.
  *
- * @throws SvcError `output` where it cannot be written: full disk, missing folder, closed pipe; `interrupted`
+ * @throws SvcError `output` if it cannot be written (full disk, missing folder, closed pipe), `interrupted`
  */
 export async function writeOutput(output: Output, io: OutputIo): Promise<void> {
-  if (output.target === '-') return writeText(io.stdout, hearing(output, io.signal));
-  await writeFile(output.target, hearing(output, io.signal));
+  if (output.target === '-') return writeText(io.stdout, interruptible(output, io.signal));
+  await writeFile(output.target, interruptible(output, io.signal));
 }
 
 export interface OutputIo {
@@ -117,8 +116,11 @@ export interface OutputIo {
   readonly signal: AbortSignal;
 }
 
-/** Text in buffers; between them signals are heard. Begun only once there is somewhere to write: a query left unread stays open. */
-async function* hearing({ chunks }: Output, signal: AbortSignal): AsyncGenerator<string> {
+/**
+ * The text in buffers; signals are checked between them. `chunks` is called only when the first buffer is read, because
+ * a query that is started and never read to its end stays open.
+ */
+async function* interruptible({ chunks }: Output, signal: AbortSignal): AsyncGenerator<string> {
   for (const buffer of inBuffers(chunks())) {
     yield buffer;
     await throwIfInterrupted(signal);
@@ -126,15 +128,15 @@ async function* hearing({ chunks }: Output, signal: AbortSignal): AsyncGenerator
 }
 
 /**
- * Writes text to a stream and waits until it has taken all of it.
+ * Writes text to a stream and waits until all of it is flushed.
  *
- * @throws SvcError `output` where the reader went away or the disk is full
+ * @throws SvcError `output` if the reader closed the pipe or the disk is full
  */
 export async function writeText(
   stream: Writable,
   chunks: Iterable<string> | AsyncIterable<string>,
 ): Promise<void> {
-  // A failed write also emits `error`, later; without a listener that would end the process.
+  // A failed write also emits `error` later, which would end the process if there were no listener.
   const ignore = () => {};
   stream.on('error', ignore);
   for await (const chunk of Symbol.iterator in chunks ? inBuffers(chunks) : chunks) {
@@ -159,7 +161,7 @@ function* inBuffers(chunks: Iterable<string>): Generator<string> {
   if (length > 0) yield parts.join('');
 }
 
-/** A link is followed to its file; devices and pipes are written to in place. */
+/** Symbolic links are followed; devices and pipes are written to in place. */
 async function writeFile(target: string, buffers: AsyncIterable<string>): Promise<void> {
   const file = realPath(target);
   try {
@@ -188,9 +190,9 @@ async function replaceFile(file: string, buffers: AsyncIterable<string>): Promis
 }
 
 /**
- * Creates a file, whole or not at all. Without `replace` a file of the name is left alone, also one that comes meanwhile.
+ * Creates a file atomically. Without `replace`, an existing file is never overwritten, even one created meanwhile.
  *
- * @throws the system's error, `EEXIST` among them
+ * @throws system errors, such as `EEXIST`
  */
 export function createFile(target: string, text: string, { replace }: { readonly replace: boolean }): void {
   const file = replace ? realPath(target) : resolve(target);
@@ -209,10 +211,10 @@ export function createFile(target: string, text: string, { replace }: { readonly
 }
 
 /**
- * Gives a finished file its name, durably. Without `replace` a file of that name is left alone, also one that came
- * meanwhile.
+ * Syncs a temporary file to disk and renames it. Without `replace`, an existing file is never overwritten, even one
+ * created meanwhile.
  *
- * @throws the system's error, `EEXIST` among them
+ * @throws system errors, such as `EEXIST`
  */
 export function moveInto(
   temporary: string,
@@ -235,9 +237,9 @@ export function moveInto(
 }
 
 /**
- * Runs work on an output file.
+ * Runs `work` and turns its system errors into ours.
  *
- * @throws SvcError `output` for an error of the system
+ * @throws SvcError `output`
  */
 export function onFile<T>(target: string, work: () => T): T {
   try {
@@ -260,7 +262,7 @@ export function writeFully(fd: number, bytes: Buffer): void {
   for (let at = 0; at < bytes.length; ) at += writeSync(fd, bytes, at);
 }
 
-/** Devices and pipes refuse to be synced. */
+/** Devices and pipes cannot be synced: `EINVAL` is ignored. */
 function syncIfPossible(fd: number): void {
   try {
     fsyncSync(fd);

@@ -2,15 +2,15 @@ import { inspect } from 'node:util';
 import { expectedError, type SvcError } from '../errors.js';
 import { escapeLines } from './escape.js';
 
-/** Facts people look for first, in this order; others follow. */
+/** Facts that are printed first, in this order. */
 const FIRST_FACTS = ['method', 'route', 'status', 'request_id', 'model', 'region', 'company'];
 
 const REPORT_IT =
   '  → Please report these lines with the command and the output of `svc-migrate --version`; take out what is private.';
 
 /**
- * An error for people: what happened, what to do, where. Errors nobody foresaw come with their stack, as do
- * causes with `verbose`.
+ * Renders an error for people: what happened, what to do, and the facts. An unexpected error includes its stack;
+ * `verbose` adds the stack of the cause.
  */
 export function describeError(thrown: unknown, verbose: boolean): string {
   const error = expectedError(thrown);

@@ -8,7 +8,7 @@ export function countOf(count: number, noun: string, plural = `${noun}s`): strin
   return `${groupDigits(count)} ${count === 1 ? noun : plural}`;
 }
 
-/** A share for people, one decimal. 0 % and 100 % are said only where they are exact. */
+/** A percentage with one decimal, rounded down. 0 % and 100 % are always exact. */
 export function formatShare(part: number, whole: number): string {
   if (whole === 0) return '–';
   if (part === 0) return '0 %';
@@ -25,7 +25,7 @@ const UNITS = [
   ['s', 1000],
 ] as const;
 
-/** A duration for people, its two largest units: `2 d 3 h`, `4 min`, `0 s`. */
+/** A duration in its two largest units: `2 d 3 h`, `4 min`, `0 s`. */
 export function formatDuration(ms: number): string {
   let rest = Math.max(0, ms);
   const parts: string[] = [];
@@ -42,7 +42,7 @@ export function formatDuration(ms: number): string {
   return parts.length === 0 ? '0 s' : parts.join(' ');
 }
 
-/** `2026-11-20 14:10 UTC`; text that is no time is returned as it is. */
+/** `2026-11-20 14:10 UTC`; text that is not a date is returned unchanged. */
 export function formatTime(iso: string): string {
   const ms = Date.parse(iso);
   if (Number.isNaN(ms)) return iso;

@@ -1,4 +1,4 @@
-/** The candidate a mistyped word most likely meant, or null where none is near. */
+/** The candidate closest to a mistyped word, or null if none is close. */
 export function suggest(word: string, candidates: Iterable<string>): string | null {
   const typed = normalise(word);
   let best: string | null = null;
@@ -13,32 +13,32 @@ export function suggest(word: string, candidates: Iterable<string>): string | nu
   return best;
 }
 
-/** `Did you mean "x"?`, or what there is where that is little; null where neither helps. */
+/** `Did you mean "x"?`; if nothing is close, `Known: a, b.` for up to 12 words, otherwise null. */
 export function didYouMean(word: string, known: readonly string[]): string | null {
   const near = suggest(word, known);
   if (near !== null) return `Did you mean "${near}"?`;
   return known.length > 0 && known.length <= 12 ? `Known: ${known.join(', ')}.` : null;
 }
 
-/** The same as the end of a sentence: `; did you mean "x"`, `; known: a, b` or ''. */
+/** The end of a sentence, without a full stop: `; did you mean "x"?`, `; known: a, b` or ''. */
 export function orMeant(word: string, known: readonly string[]): string {
   const near = suggest(word, known);
   if (near !== null) return `; did you mean "${near}"?`;
   return known.length > 0 && known.length <= 12 ? `; known: ${known.join(', ')}` : '';
 }
 
-/** The same with the full stop where one is due. */
+/** `orMeant` with a full stop where there is no question mark. */
 export function orMeantEnd(word: string, known: readonly string[]): string {
   const end = orMeant(word, known);
   return end.endsWith('?') ? end : `${end}.`;
 }
 
-/** Spelling habits are no distance: case, `-` and `_`. */
+/** Differences in case, and between `-` and `_`, do not count. */
 function normalise(word: string): string {
   return word.slice(0, 100).toLowerCase().replaceAll('-', '_');
 }
 
-/** Insertions, deletions, substitutions and swaps of neighbours (optimal string alignment). */
+/** Optimal string alignment distance: insertions, deletions, substitutions, and swaps of adjacent characters. */
 function editDistance(a: string, b: string): number {
   let beforeLast: number[] = [];
   let last = Array.from({ length: b.length + 1 }, (_, j) => j);

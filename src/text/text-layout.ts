@@ -4,7 +4,7 @@ const WIDE =
   /\p{Extended_Pictographic}|[\u1100-\u115f\u2e80-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6]|[\u{20000}-\u{3fffd}]/u;
 const ZERO = /[\p{Mn}\p{Me}]/u;
 
-/** Columns that text takes on a terminal. */
+/** Number of terminal columns that `text` takes. */
 export function displayWidth(text: string): number {
   let width = 0;
   for (const char of text) width += widthOf(char);
@@ -17,7 +17,7 @@ function widthOf(char: string): number {
   return WIDE.test(char) ? 2 : 1;
 }
 
-/** `text` in at most `width` columns; what does not fit is cut from its middle. */
+/** Shortens `text` to at most `width` columns by cutting out its middle. */
 export function fitText(text: string, width: number): string {
   if (displayWidth(text) <= width) return text;
   if (width < 1) return '';
@@ -38,7 +38,7 @@ function takeColumns(chars: readonly string[], width: number): string[] {
   return taken;
 }
 
-/** Words in lines of at most `width` columns; every line begins with `indent`. */
+/** Wraps words into lines of at most `width` columns; every line begins with `indent`. */
 export function wrapText(text: string, width: number, indent = ''): string[] {
   const room = Math.max(1, width - displayWidth(indent));
   const lines: string[] = [];
@@ -62,7 +62,7 @@ export function wrapText(text: string, width: number, indent = ''): string[] {
   return lines;
 }
 
-/** Lines for people in at most `width` columns, each wrapped under its own indentation, ended by line feeds. */
+/** Escapes lines and wraps each to at most `width` columns, with its own indentation; each ends with a line feed. */
 export function layLines(lines: readonly string[], width: number): string {
   const laid = lines.flatMap((line) => {
     if (line === '') return [''];
@@ -76,7 +76,7 @@ export interface Column {
   readonly align: 'left' | 'right';
 }
 
-/** A table in at most `width` columns: the first column gives way, cut in its middle. */
+/** Renders a table in at most `width` columns: where it is too wide, cells of the first column are shortened. */
 export function layOutTable(
   columns: readonly Column[],
   rows: readonly (readonly string[])[],
