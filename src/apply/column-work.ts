@@ -1,6 +1,6 @@
 import { formatModelRef, type IdColumn, type ModelRef, parseModelRef } from '../config/apply-targets.js';
 import type { Db } from '../store/open.js';
-import { orMeantEnd } from '../text/suggest.js';
+import { didYouMeanEnding } from '../text/suggest.js';
 import { partsOf } from './engine/json-columns.js';
 import { ColumnTally } from './ids/column-tally.js';
 import type { InvalidForm } from './ids/id-form.js';
@@ -95,7 +95,7 @@ export function checkColumn(db: Db, column: IdColumn): Note[] {
   for (const name of named) {
     if (name === null || holdsModel(db, parseModelRef(name))) continue;
     const known = readModelRefs(db).map(formatModelRef);
-    notes.push(blocks('unknown_model', `The remap holds no model ${name}${orMeantEnd(name, known)}`));
+    notes.push(blocks('unknown_model', `The remap holds no model ${name}${didYouMeanEnding(name, known)}`));
   }
   if (column.region !== undefined && !holdsRegion(db, column.region)) {
     notes.push(blocks('unknown_region', `The remap holds no region "${column.region}".`));

@@ -1,5 +1,5 @@
 import { countOf, formatDuration, formatTime, groupDigits } from '../text/numbers.js';
-import { layLines } from '../text/text-layout.js';
+import { wrapLines } from '../text/text-layout.js';
 import type { LedgerRun, Undone, Verified, Written } from './context.js';
 import {
   type BlockingNote,
@@ -23,7 +23,7 @@ export function renderPlanText(plan: Plan, width: number): string {
     ...plan.targets.flatMap((target) => ['', ...describeTarget(target, plan)]),
     '',
   ];
-  return `${layLines(lines, width)}${renderUnmapped(listEarlierUnmapped(plan), width)}`;
+  return `${wrapLines(lines, width)}${renderUnmapped(listEarlierUnmapped(plan), width)}`;
 }
 
 function describeTarget(target: TargetPlan, { policy }: Plan): string[] {
@@ -125,12 +125,12 @@ export function renderUnmappedIds(plan: Plan, width: number): string {
       return [head, ...rest.map((count) => `  ${describeCount(count)}`)];
     }),
   );
-  return layLines(lines, width);
+  return wrapLines(lines, width);
 }
 
 /** What stands in the way, one line each. */
 export function renderBlocks(blocks: readonly BlockingNote[], width: number): string {
-  return layLines(
+  return wrapLines(
     blocks.map(({ target, note }) => `  ${target}: ${note.text}`),
     width,
   );
@@ -138,7 +138,7 @@ export function renderBlocks(blocks: readonly BlockingNote[], width: number): st
 
 /** What carrying out did. */
 export function renderWritten(written: readonly Written[], width: number): string {
-  return layLines(written.flatMap(describeWritten), width);
+  return wrapLines(written.flatMap(describeWritten), width);
 }
 
 function describeWritten({ target, run, changed, skipped, skippedCount, alreadyDone }: Written): string[] {
@@ -155,7 +155,7 @@ function describeWritten({ target, run, changed, skipped, skippedCount, alreadyD
 
 /** What taking back did. */
 export function renderUndone(undone: readonly Undone[], width: number): string {
-  return layLines(
+  return wrapLines(
     undone.flatMap(({ target, restored, changedSince, changedSinceCount }) => {
       const left =
         changedSinceCount === 0
@@ -172,7 +172,7 @@ export function renderUndone(undone: readonly Undone[], width: number): string {
 
 /** What recomputing says. */
 export function renderVerified(verified: readonly Verified[], width: number): string {
-  return layLines(
+  return wrapLines(
     verified.flatMap((one) => {
       const { target, run, checked, wrong, wrongCount, changedSince, changedSinceCount, notChecked } = one;
       if (notChecked !== null) return [`${target}, run ${run}: not checked, ${notChecked} since`];
@@ -195,7 +195,7 @@ export function renderRuns(runs: readonly LedgerRun[], width: number): string {
     const how = mode === 'in_place' ? 'in place' : 'new';
     return `  ${run}  ${formatTime(startedAt)}  ${STATES[state]}  ${target} (${place}, ${how}): ${countOf(changed, 'cell')}`;
   });
-  return layLines(lines, width);
+  return wrapLines(lines, width);
 }
 
 const STATES: Readonly<Record<LedgerRun['state'], string>> = {

@@ -1,6 +1,6 @@
 import { describeOutcome } from '../reasons.js';
 import { countOf } from '../text/numbers.js';
-import { layLines } from '../text/text-layout.js';
+import { wrapLines } from '../text/text-layout.js';
 import type { UnknownWhy } from './ids/resolver.js';
 import type { Plan, PlanCount, Policy, UnmappedCount, UnmappedKind } from './plan.js';
 
@@ -145,7 +145,7 @@ export function describeUnmapped({ target, column, kind, reason, cells }: Column
 
 /** What is left without a V4 id, one line for each column and reason. */
 export function renderUnmapped(left: readonly ColumnUnmapped[], width: number): string {
-  return layLines(
+  return wrapLines(
     left.map((one) => `  ${describeUnmapped(one)}`),
     width,
   );

@@ -25,7 +25,7 @@ export type RemapThread = { readonly run: (request: RemapRequest) => Promise<Rem
  * progress.
  */
 serveThread<RemapThread>(({ isStopped, onProgress }) => {
-  const assertGoing = (): void => {
+  const throwIfStopped = (): void => {
     if (isStopped()) throw new SvcError('interrupted', 'Stopped; the previous remap is unchanged.');
   };
   return {
@@ -35,7 +35,7 @@ serveThread<RemapThread>(({ isStopped, onProgress }) => {
         guardDatabase(config.database, () => {
           assertSameExport(db, fingerprint);
           const clock = { now: () => nowMs };
-          return buildRemap({ ...request, db, config, clock, assertGoing, onProgress });
+          return buildRemap({ ...request, db, config, clock, throwIfStopped, onProgress });
         }),
       );
     },

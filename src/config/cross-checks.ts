@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { ModelPair } from '../domain.js';
-import { orMeant } from '../text/suggest.js';
+import { didYouMeanClause } from '../text/suggest.js';
 import { type ApplyTarget, type IdColumn, parseModelRef } from './apply-targets.js';
 import { DEFAULT_MODELS } from './defaults.js';
 import type { Problem } from './problems.js';
@@ -93,7 +93,7 @@ function* findUnknownModels({ drift, limits, models }: Sound): Generator<Problem
   for (const path of named) {
     const [section, , model] = path;
     if (known.includes(model) || (section === 'drift' && model === '*')) continue;
-    yield { path, message: `is not a configured model${orMeant(model, known)}` };
+    yield { path, message: `is not a configured model${didYouMeanClause(model, known)}` };
   }
 }
 
@@ -138,7 +138,7 @@ function* findColumnProblems(
     if (message !== null) yield { path, message };
   }
   if (id.region !== undefined && regions?.includes(id.region) === false) {
-    yield { path: ['region'], message: `is not a configured region${orMeant(id.region, regions)}` };
+    yield { path: ['region'], message: `is not a configured region${didYouMeanClause(id.region, regions)}` };
   }
 }
 
@@ -148,10 +148,10 @@ function modelProblem(ref: string, models: readonly ModelPair[]): string | null 
   const found = models.find(({ v3 }) => v3 === model);
   if (found === undefined) {
     const known = models.map(({ v3 }) => v3);
-    return `is ${model}, which is not a configured model${orMeant(model, known)}`;
+    return `is ${model}, which is not a configured model${didYouMeanClause(model, known)}`;
   }
   if (path === '' || found.children.includes(path)) return null;
-  return `names "${path}", which is no field with children of ${model}${orMeant(path, found.children)}`;
+  return `names "${path}", which is no field with children of ${model}${didYouMeanClause(path, found.children)}`;
 }
 
 /** A file has one output, which is no input: two targets for it would undo each other. */

@@ -1,7 +1,7 @@
 import { findNodeAtLocation, type Node } from 'jsonc-parser';
 import { z } from 'zod';
 import { SvcError } from '../errors.js';
-import { orMeant } from '../text/suggest.js';
+import { didYouMeanClause } from '../text/suggest.js';
 
 /** One thing wrong in a configuration, at a path such as `['v3', 'regions', 'eu', 'baseUrl']`. */
 export interface Problem {
@@ -34,7 +34,7 @@ function describeUnknownKey(key: string, known: readonly string[]): string {
   if (/^(?:url|uri|dsn|password|connection_?(?:string|url)?)$/i.test(key) && known.includes('urlEnv')) {
     return 'is not a setting: connection strings are never written here; name a variable in urlEnv or a file in urlFile';
   }
-  return `is not a known setting${orMeant(key, known)}`;
+  return `is not a known setting${didYouMeanClause(key, known)}`;
 }
 
 /** zod's issues as problems: unknown keys one by one, plain words instead of zod's. */

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { type ModelPair, parseId } from '../domain.js';
 import { errorCodeOf, SvcError } from '../errors.js';
-import { orMeant } from '../text/suggest.js';
+import { didYouMeanClause } from '../text/suggest.js';
 import type { Config } from './config.js';
 
 /** A CSV file of the user, and what its lines mean. */
@@ -134,7 +134,7 @@ function companiesFormat(regions: readonly string[]): CsvFormat<NamedCompanyPair
     parseRow: ([region = '', v3 = '', v4 = '', ...more]) => {
       if (v4 === '' || more.length > 0) return 'needs exactly three values';
       if (!regions.includes(region)) {
-        return `"${region}" is not a configured region${orMeant(region, regions)}`;
+        return `"${region}" is not a configured region${didYouMeanClause(region, regions)}`;
       }
       const v3CompanyId = parseId(v3);
       const v4CompanyId = parseId(v4);
@@ -226,11 +226,12 @@ function parseDecision(
   if (cells.length < 6 || more.some((cell) => cell !== '')) return 'needs seven values';
   const known = models.map((pair) => pair.v3);
   const children = models.find((pair) => pair.v3 === model)?.children;
-  if (children === undefined) return `"${model}" is not a configured model${orMeant(model, known)}`;
+  if (children === undefined) return `"${model}" is not a configured model${didYouMeanClause(model, known)}`;
   if (path !== '' && !children.includes(path)) {
-    return `"${path}" is not a field with children of ${model}${orMeant(path, children)}`;
+    return `"${path}" is not a field with children of ${model}${didYouMeanClause(path, children)}`;
   }
-  if (!regions.includes(region)) return `"${region}" is not a configured region${orMeant(region, regions)}`;
+  if (!regions.includes(region))
+    return `"${region}" is not a configured region${didYouMeanClause(region, regions)}`;
   const v3CompanyId = parseId(company);
   if (v3CompanyId === null) return `v3_company_id "${company}" is not an id`;
   if (v3 === UNDECIDED || v4 === UNDECIDED) {

@@ -30,7 +30,7 @@ export interface RemapOptions {
   readonly clock: { now(): number };
   readonly onProgress: OnProgress;
   /** Throws where the remap is to stop; asked often. */
-  readonly assertGoing?: () => void;
+  readonly throwIfStopped?: () => void;
 }
 
 export interface RemapSummary extends Conservation {
@@ -69,29 +69,29 @@ const CACHE_KIB = 2048;
 const SORTING_THREADS = 1;
 
 function buildInTransaction(options: RemapOptions): RemapSummary {
-  const { db, config, named, clock, onProgress, decisions = [], assertGoing = () => {} } = options;
+  const { db, config, named, clock, onProgress, decisions = [], throwIfStopped = () => {} } = options;
   let done = 0;
   const step = <T>(name: string, work: () => T): T => {
-    assertGoing();
+    throwIfStopped();
     onProgress({ kind: 'step', name, done, total: STEPS });
     done += 1;
     return work();
   };
-  step('check the database file', () => checkFile(db, EXPORTED_TABLES, assertGoing));
-  step('check what was exported', () => verifyExport(db, assertGoing));
+  step('check the database file', () => checkFile(db, EXPORTED_TABLES, throwIfStopped));
+  step('check what was exported', () => verifyExport(db, throwIfStopped));
   step('read what was exported', () => {
     buildScope(db, config);
     saveKeyed(db);
   });
   step('pair companies', () => saveCompanyPairs(db, config, named));
-  step('join records', () => matchRecords(db, config, assertGoing));
+  step('join records', () => matchRecords(db, config, throwIfStopped));
   step('explain records', () => explainRecords(db));
   const decided = step('apply decisions', () => decideRecords(db, decisions));
-  const children = step('join children', () => matchChildren(db, decided, assertGoing));
+  const children = step('join children', () => matchChildren(db, decided, throwIfStopped));
   step('write the remap', () => writeRemap(db));
   saveVerdicts(db, decisions, decided.verdicts);
   writeRemapInputs(db, options.inputs ?? {});
-  step('compare fields', () => saveDrift(db, config, assertGoing));
+  step('compare fields', () => saveDrift(db, config, throwIfStopped));
   const tally = prepareTally(db);
   const digests = step('digest the remap', () => digestRemap(db, tally.add));
   const { counts, ...found } = tally.finish();

@@ -22,7 +22,7 @@ import { pairedModelId } from './scope.js';
  *
  * A record in none of them has a key that the other generation lacks, or is not compared.
  */
-export function joinRecords(db: Db, assertGoing: () => void): void {
+export function joinRecords(db: Db, throwIfStopped: () => void): void {
   db.exec(`
     CREATE TEMP TABLE found_pair(
       v3_record_id INTEGER NOT NULL, v4_record_id INTEGER NOT NULL, paired_model_id INTEGER NOT NULL, reason TEXT,
@@ -38,7 +38,7 @@ export function joinRecords(db: Db, assertGoing: () => void): void {
   const scopeOf = prepareScopeOf(db);
   const pairs = prepareSavePairs(db);
   const saveVerdicts = prepareSaveVerdicts(db);
-  walkKeyed(db, { facts: false, assertGoing }, (group, model) => {
+  walkKeyed(db, { facts: false, throwIfStopped }, (group, model) => {
     for (const [pairedModel, members] of groupBy(group, (one) => scopeOf(model, one))) {
       if (pairedModel === null) continue;
       const verdicts = judgeGroup(members);

@@ -67,7 +67,7 @@ function rowOf(found: RegExpExecArray): KeyedRow {
 /** Walks `keyed_record` in its order and hands over the records of each key of a model, ordered by company. */
 export function walkKeyed(
   db: Db,
-  wanted: { readonly facts: boolean; readonly assertGoing?: () => void },
+  wanted: { readonly facts: boolean; readonly throwIfStopped?: () => void },
   onGroup: (group: readonly KeyedRecord[], model: number) => void,
 ): void {
   const read = db
@@ -79,7 +79,7 @@ export function walkKeyed(
   let group: KeyedRecord[] = [];
   let [ofModel, ofKey] = [0, ''];
   for (let at = 1; ; at += CHUNK) {
-    wanted.assertGoing?.();
+    wanted.throwIfStopped?.();
     const rows = parseItems(read.get(BigInt(at), BigInt(at + CHUNK - 1)) ?? '[]', ROW, rowOf);
     for (const [model, key, company, inFull, deleted, generation, id, uid, facts] of rows) {
       if (model !== ofModel || key !== ofKey) {

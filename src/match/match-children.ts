@@ -38,13 +38,13 @@ export interface MatchedChildren {
  * V3 record, V4 record)`, which judges them when it is read. Children of records without a twin are in neither: they
  * inherit their parent's outcome.
  */
-export function matchChildren(db: Db, decisions: Decisions, assertGoing: () => void): MatchedChildren {
-  const matched = { claimed: saveSharedChildren(db, decisions, assertGoing) };
+export function matchChildren(db: Db, decisions: Decisions, throwIfStopped: () => void): MatchedChildren {
+  const matched = { claimed: saveSharedChildren(db, decisions, throwIfStopped) };
   db.table('judged_child', {
     columns: COLUMNS,
     parameters: ['parent_reason', 'v3_children', 'v4_children', 'v3_record_id', 'v4_record_id'],
     *rows(...pair: readonly unknown[]): Generator<ChildRow> {
-      assertGoing();
+      throwIfStopped();
       const [parentReason = '', v3Children = '', v4Children = ''] = pair.map(String);
       const [v3, v4] = [parseChildren(v3Children), parseChildren(v4Children)];
       let rows = judgeChildren(v3, v4, parentReason === '' ? null : parentReason);

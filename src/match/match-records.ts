@@ -8,10 +8,10 @@ import { createPairedModels, pairedModelSql } from './scope.js';
  * that became nothing, and for each V4 record that no V3 record became. The reason `absent` (the other generation has
  * no record of the key) is left for `reasons.ts` to explain.
  */
-export function matchRecords(db: Db, config: Config, assertGoing: () => void): void {
+export function matchRecords(db: Db, config: Config, throwIfStopped: () => void): void {
   createPairedModels(db, config);
   createViews(db);
-  joinRecords(db, assertGoing);
+  joinRecords(db, throwIfStopped);
   saveV3Outcomes(db);
   saveV4Outcomes(db);
 }

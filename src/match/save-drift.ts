@@ -37,13 +37,13 @@ const INSERT = `
  * in `drift_scope` per model and company how many pairs of live records there are and how many had payloads to compare.
  * Part of the remap's transaction, after its results are known.
  */
-export function saveDrift(db: Db, config: Config, assertGoing: () => void): void {
+export function saveDrift(db: Db, config: Config, throwIfStopped: () => void): void {
   db.exec('DELETE FROM drift; DELETE FROM drift_scope');
   const insert = db.prepare<[string, number]>(INSERT);
   const modelOf = prepareModelOf(db, config);
   const read = db.prepare<[number], PayloadPair>(PAIRS).raw().safeIntegers(false);
   for (let last = 0; ; ) {
-    assertGoing();
+    throwIfStopped();
     const rows = read.all(last);
     for (const [id, pairedModel, v3, v4, v3Checksum, v4Checksum] of rows) {
       if (!isIntact(v3, v3Checksum) || !isIntact(v4, v4Checksum)) throw damaged('A stored payload');

@@ -23,7 +23,7 @@ import { describeV4, judgeGroup, judgeV3Members, type Sharing, type V4Side } fro
  *
  * @returns how many V4 children V3 ones became
  */
-export function saveSharedChildren(db: Db, decisions: Decisions, assertGoing: () => void): number {
+export function saveSharedChildren(db: Db, decisions: Decisions, throwIfStopped: () => void): number {
   db.exec(`
     CREATE TEMP TABLE shared_child(
       v3_record_id INTEGER, v4_record_id INTEGER NOT NULL, path TEXT NOT NULL, v3_svc_id INTEGER, v4_svc_id INTEGER,
@@ -45,7 +45,7 @@ export function saveSharedChildren(db: Db, decisions: Decisions, assertGoing: ()
     const stored = parseChildren(children);
     const shared = new SharedTwin(membersOf(4, stored), reason);
     for (const [v3Record, v3Children] of v3Records) {
-      assertGoing();
+      throwIfStopped();
       const v3 = parseChildren(v3Children);
       const rows = shared.judge(membersOf(3, v3));
       for (const row of rows) save(v3Record, twin, row);

@@ -9,7 +9,7 @@ import { parseSvcId } from '../store/lookup.js';
 import type { Db } from '../store/open.js';
 import type { RemapRow, Scope } from '../store/remap.js';
 import { escapeJson } from '../text/escape.js';
-import { orMeant } from '../text/suggest.js';
+import { didYouMeanClause } from '../text/suggest.js';
 import type { RowCount } from './gate.js';
 import type { BaselineSection, Report } from './report-schema.js';
 
@@ -40,7 +40,7 @@ const entrySchema = z
     status: z.enum(findingStatuses, { error: `must be one of ${findingStatuses.join(', ')}` }).optional(),
     reason: text.superRefine((reason, context) => {
       if (isReason(bareReason(reason))) return;
-      context.addIssue({ code: 'custom', message: `is no known reason${orMeant(reason, REASONS)}` });
+      context.addIssue({ code: 'custom', message: `is no known reason${didYouMeanClause(reason, REASONS)}` });
     }),
     note: text.min(1, 'must say why the finding is accepted'),
     expires: z.iso.date({ error: 'must be a date such as "2027-01-31"' }),

@@ -2,7 +2,7 @@ import { describeOutcome, type Status } from '../reasons.js';
 import { listV4Candidates } from '../store/finding.js';
 import type { RemapRow } from '../store/remap.js';
 import { countOf, groupDigits } from '../text/numbers.js';
-import { layLines } from '../text/text-layout.js';
+import { wrapLines } from '../text/text-layout.js';
 
 /** How many findings have a status and reason. */
 export interface ReasonCount {
@@ -19,10 +19,10 @@ export function renderFindings(
 ): string {
   const total = counts.reduce((sum, { n }) => sum + Number(n), 0);
   if (total === 0) return 'No findings.\n';
-  const list = rows.map((row) => layLines(linesOf(row), width)).join('');
+  const list = rows.map((row) => wrapLines(linesOf(row), width)).join('');
   if (rows.length === total) return `${list}\n${countOf(total, 'finding')}.\n`;
   const more = `${groupDigits(rows.length)} of ${countOf(total, 'finding')} shown: narrow them with --reason, --status, --model or --company, or show all with --limit 0.`;
-  return `${list}${list === '' ? '' : '\n'}${renderCounts(counts, width)}\n${layLines([more], width)}`;
+  return `${list}${list === '' ? '' : '\n'}${renderCounts(counts, width)}\n${wrapLines([more], width)}`;
 }
 
 function linesOf(row: RemapRow): string[] {
@@ -49,5 +49,5 @@ function renderCounts(counts: readonly ReasonCount[], width: number): string {
     const { title } = describeOutcome(status, reason);
     return `${groupDigits(Number(n)).padStart(digits)}  ${title} (${status}/${reason})`;
   });
-  return layLines(['Findings by reason:', ...lines], width);
+  return wrapLines(['Findings by reason:', ...lines], width);
 }

@@ -8,9 +8,9 @@ import { readV4Companies } from './v4-companies.js';
  * Compares every stored record with its checksum, and the records and rejected objects of each list with how many were
  * saved.
  *
- * @throws SvcError `corrupt_database`; what `assertGoing` throws, asked between slices
+ * @throws SvcError `corrupt_database`; what `throwIfStopped` throws, asked between slices
  */
-export function verifyExport(db: Db, assertGoing: () => void): void {
+export function verifyExport(db: Db, throwIfStopped: () => void): void {
   const names = new Map(
     listStreams(db).map((row) => [row.id, `a ${row.generation.toUpperCase()} list of ${row.model}`]),
   );
@@ -20,7 +20,7 @@ export function verifyExport(db: Db, assertGoing: () => void): void {
     SELECT stream_id, svc_id FROM record
     WHERE id BETWEEN @from AND @to AND checksum <> ${checksumOf('record')} LIMIT 1`;
   for (const { rows } of readSlices<{ stream_id: bigint; svc_id: bigint }>(db, 'record', sql, {})) {
-    assertGoing();
+    throwIfStopped();
     for (const { stream_id, svc_id } of rows) {
       throw damaged(`A stored record of ${names.get(stream_id) ?? 'no list'}`, { svc_id });
     }

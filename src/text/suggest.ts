@@ -21,15 +21,15 @@ export function didYouMean(word: string, known: readonly string[]): string | nul
 }
 
 /** The end of a sentence, without a full stop: `; did you mean "x"?`, `; known: a, b` or ''. */
-export function orMeant(word: string, known: readonly string[]): string {
+export function didYouMeanClause(word: string, known: readonly string[]): string {
   const near = suggest(word, known);
   if (near !== null) return `; did you mean "${near}"?`;
   return known.length > 0 && known.length <= 12 ? `; known: ${known.join(', ')}` : '';
 }
 
-/** `orMeant` with a full stop where there is no question mark. */
-export function orMeantEnd(word: string, known: readonly string[]): string {
-  const end = orMeant(word, known);
+/** `didYouMeanClause` with a full stop where there is no question mark. */
+export function didYouMeanEnding(word: string, known: readonly string[]): string {
+  const end = didYouMeanClause(word, known);
   return end.endsWith('?') ? end : `${end}.`;
 }
 

@@ -63,7 +63,7 @@ export function wrapText(text: string, width: number, indent = ''): string[] {
 }
 
 /** Escapes lines and wraps each to at most `width` columns, with its own indentation; each ends with a line feed. */
-export function layLines(lines: readonly string[], width: number): string {
+export function wrapLines(lines: readonly string[], width: number): string {
   const laid = lines.flatMap((line) => {
     if (line === '') return [''];
     return wrapText(escapeUnseen(line.trimStart()), width, /^ */.exec(line)?.[0] ?? '');

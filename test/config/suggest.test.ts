@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { didYouMean, orMeant, suggest } from '../../src/text/suggest.js';
+import { didYouMean, didYouMeanClause, suggest } from '../../src/text/suggest.js';
 
 describe('suggest', () => {
   it.each([
@@ -32,10 +32,10 @@ describe('what is said', () => {
       'Known: one, two.',
       null,
     ]);
-    expect([orMeant('xx', ['xy']), orMeant('q', ['one', 'two']), orMeant('q', many)]).toEqual([
-      '; did you mean "xy"?',
-      '; known: one, two',
-      '',
-    ]);
+    expect([
+      didYouMeanClause('xx', ['xy']),
+      didYouMeanClause('q', ['one', 'two']),
+      didYouMeanClause('q', many),
+    ]).toEqual(['; did you mean "xy"?', '; known: one, two', '']);
   });
 });

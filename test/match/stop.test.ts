@@ -21,8 +21,8 @@ describe('a remap that is stopped', () => {
     const config = configOf({ companies: { match: 'same_id', include: [], exclude: [] } });
     const { db, close } = openExported(config, { v3, v4 });
     const before = remapOf(db, config);
-    const build = (assertGoing: () => void) =>
-      buildRemap({ db, config, named: [], clock: { now: () => 0 }, onProgress: () => {}, assertGoing });
+    const build = (throwIfStopped: () => void) =>
+      buildRemap({ db, config, named: [], clock: { now: () => 0 }, onProgress: () => {}, throwIfStopped });
     let asked = 0;
     build(() => {
       asked += 1;

@@ -1,5 +1,5 @@
 import type { PostgresTarget } from '../../config/apply-targets.js';
-import { orMeantEnd } from '../../text/suggest.js';
+import { didYouMeanEnding } from '../../text/suggest.js';
 import { blocks } from '../column-work.js';
 import type { Cells } from '../engine/session.js';
 import type { ForeignKey, TableColumn, TableFacts, UniqueColumns } from '../engine/table-facts.js';
@@ -71,7 +71,7 @@ async function missingTable(session: PgSession, table: string): Promise<TableFac
   );
   const known = rows.map(([name]) => name ?? '');
   const none = { columns: [], keys: [], uniques: [], foreignKeys: [], triggers: [] };
-  const notes = [blocks('unknown_table', `There is no table "${table}"${orMeantEnd(table, known)}`)];
+  const notes = [blocks('unknown_table', `There is no table "${table}"${didYouMeanEnding(table, known)}`)];
   return { table, kind: 'table', ...none, notes };
 }
 

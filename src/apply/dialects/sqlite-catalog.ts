@@ -1,4 +1,4 @@
-import { orMeantEnd } from '../../text/suggest.js';
+import { didYouMeanEnding } from '../../text/suggest.js';
 import { blocks } from '../column-work.js';
 import type { ForeignKey, TableColumn, TableFacts, UniqueColumns } from '../engine/table-facts.js';
 import { quoteName, quoteText } from '../sql-names.js';
@@ -14,7 +14,7 @@ export function readSqliteFacts(db: UserDb, name: string): TableFacts {
   const found = tables.find((one) => one.name.toLowerCase() === name.toLowerCase());
   if (found === undefined) {
     const known = tables.filter((one) => !one.name.startsWith('sqlite_')).map((one) => one.name);
-    const notes = [blocks('unknown_table', `There is no table "${name}"${orMeantEnd(name, known)}`)];
+    const notes = [blocks('unknown_table', `There is no table "${name}"${didYouMeanEnding(name, known)}`)];
     const none = { columns: [], keys: [], uniques: [], foreignKeys: [], triggers: [] };
     return { table: name, kind: 'table', ...none, notes };
   }

@@ -1,5 +1,5 @@
 import type { IdColumn, TableTarget } from '../../config/apply-targets.js';
-import { orMeantEnd } from '../../text/suggest.js';
+import { didYouMeanEnding } from '../../text/suggest.js';
 import { blocks } from '../column-work.js';
 import type { Note, Policy } from '../plan.js';
 import { partsOf } from './json-columns.js';
@@ -75,7 +75,7 @@ function unknownColumns(facts: TableFacts, names: readonly (string | undefined)[
   return names
     .filter((name) => name !== undefined && !known.includes(name))
     .map((name = '') =>
-      blocks('unknown_column', `${facts.table} has no column "${name}"${orMeantEnd(name, known)}`),
+      blocks('unknown_column', `${facts.table} has no column "${name}"${didYouMeanEnding(name, known)}`),
     );
 }
 

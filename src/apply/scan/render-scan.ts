@@ -1,6 +1,6 @@
 import type { ApplyTarget } from '../../config/apply-targets.js';
 import { countOf, formatShare, groupDigits } from '../../text/numbers.js';
-import { layLines } from '../../text/text-layout.js';
+import { wrapLines } from '../../text/text-layout.js';
 import type { Proposal } from './propose.js';
 import type { Scanned } from './scan.js';
 
@@ -12,7 +12,7 @@ export function renderScan(scanned: readonly Scanned[], targets: readonly object
     targets.length === 0
       ? 'Nothing to paste: no column is likely to hold V3 ids.\n'
       : `For the configuration, once you have looked at each line:\n\n${snippet}\n\n`;
-  return `${layLines([...lines, ''], width)}${paste}`;
+  return `${wrapLines([...lines, ''], width)}${paste}`;
 }
 
 function describePlace({ place, proposals, unseen }: Scanned): string[] {

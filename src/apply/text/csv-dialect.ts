@@ -1,5 +1,5 @@
 import { SvcError } from '../../errors.js';
-import { orMeantEnd } from '../../text/suggest.js';
+import { didYouMeanEnding } from '../../text/suggest.js';
 
 /** How a CSV file is written. All of it are single bytes, so that UTF-8 and Latin-1 read alike. */
 export interface CsvDialect {
@@ -165,7 +165,7 @@ function unknownColumn(cells: readonly string[], { file, columns, header }: Dial
   const missing =
     columns.find((name) => (header ? !cells.includes(name) : numbered(name, cells.length) < 0)) ?? '';
   const known = header ? cells : cells.map((_, at) => `#${at + 1}`);
-  return new SvcError('bad_input', `${file} has no column "${missing}"${orMeantEnd(missing, known)}`, {
+  return new SvcError('bad_input', `${file} has no column "${missing}"${didYouMeanEnding(missing, known)}`, {
     hint: header ? 'Without a header row set "header": false and name columns "#1", "#2", ….' : undefined,
   });
 }

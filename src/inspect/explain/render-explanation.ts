@@ -1,7 +1,7 @@
 import { toFinding } from '../../store/finding.js';
 import { escapeJson, escapeUnseen } from '../../text/escape.js';
 import { formatTime, groupDigits } from '../../text/numbers.js';
-import { displayWidth, fitText, layLines } from '../../text/text-layout.js';
+import { displayWidth, fitText, wrapLines } from '../../text/text-layout.js';
 import type { CompanyPairing, Explanation, ExportedObject, ListReading, Story } from './story.js';
 
 const NAME_COLUMNS = 26;
@@ -17,7 +17,7 @@ export function renderExplanation(answer: Explanation, width: number): string {
   ];
   const stories = answer.stories.map((story) => renderStory(story, width));
   const more = ['', 'There are more; narrow it down with --region, --company or --path.'];
-  return [layLines(head, width), ...stories, layLines(answer.isCut ? more : [], width)].join('');
+  return [wrapLines(head, width), ...stories, wrapLines(answer.isCut ? more : [], width)].join('');
 }
 
 function describeCount({ stories, unknown, id }: Explanation): string[] {
@@ -42,7 +42,7 @@ function renderStory(story: Story, width: number): string {
     '',
   ];
   const read = [...describeCompany(facts.company), ...facts.lists.map(describeList)];
-  return [layLines(told, width), layFields(story, width), layLines(read, width)].join('');
+  return [wrapLines(told, width), layFields(story, width), wrapLines(read, width)].join('');
 }
 
 /** `As a V3 svc_id: a line_items of …`. */

@@ -1,6 +1,6 @@
 import { escapeJson } from '../../text/escape.js';
 import { countOf, groupDigits } from '../../text/numbers.js';
-import { layLines } from '../../text/text-layout.js';
+import { wrapLines } from '../../text/text-layout.js';
 import { judgeRecheck, type RecheckResult } from './recheck-rounds.js';
 
 const SHOWN = 10;
@@ -25,7 +25,7 @@ export function renderRecheck(result: RecheckResult, width: number): string {
     ...describeLastRound(result),
     'Next: svc-migrate check',
   ];
-  return layLines(lines, width);
+  return wrapLines(lines, width);
 }
 
 function describeCounts(title: string, counts: Readonly<Record<string, number>>): string[] {

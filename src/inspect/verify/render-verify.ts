@@ -1,6 +1,6 @@
 import type { ContradictionCode, ContradictionList } from '../../store/conservation.js';
 import { countOf, formatTime, groupDigits } from '../../text/numbers.js';
-import { layLines } from '../../text/text-layout.js';
+import { wrapLines } from '../../text/text-layout.js';
 import { DISAGREEMENTS, type PairSide } from './read-live.js';
 import { CONFIDENCE } from './sample.js';
 import { judgeVerify, type VerifyResult, type WrongPair } from './verify-remap.js';
@@ -35,7 +35,7 @@ export function renderVerify(result: VerifyResult, width: number): string {
     ...describeRate(result),
     describeOutcome(result),
   ];
-  return layLines(lines, width);
+  return wrapLines(lines, width);
 }
 
 function listFirst<T>(items: readonly T[], total: number, describe: (item: T) => string): string[] {
