@@ -113,6 +113,7 @@ describe('what the documentation shows', () => {
   let env: Record<string, string>;
   let v4Company: string;
   let v3Ids: readonly number[];
+  let platformId: string;
 
   beforeAll(async () => {
     sandbox = await startSandbox({ seed: 5, scale: 100 });
@@ -129,6 +130,7 @@ describe('what the documentation shows', () => {
       "SELECT v3_svc_id FROM remap WHERE model = 'accounting/invoices' AND path = '' AND status = 'matched'";
     const ids = db.prepare<[], number>(sql).pluck().all();
     v3Ids = ids;
+    platformId = String(db.prepare('SELECT platform_id FROM remap WHERE v3_svc_id = ?').pluck().get(ids[0]));
     writeFileSync(join(folder, 'ids.txt'), `${ids.slice(0, 2).join('\n')}\n`);
     db.close();
     saveOwnData(folder, ids);
@@ -173,7 +175,11 @@ describe('what the documentation shows', () => {
 
   /** A company and ids that are there instead of those in the example. */
   function fill(line: string): string {
-    return line.replace('4711', v4Company).replace('1001', `${v3Ids[0]}`).replace('1002', `${v3Ids[1]}`);
+    return line
+      .replace('4711', v4Company)
+      .replace('1001', `${v3Ids[0]}`)
+      .replace('1002', `${v3Ids[1]}`)
+      .replace('INV-1', `'${platformId}'`);
   }
 
   it.each(campaignCases(commandLines(), 20))('%s works', async (line) => {
