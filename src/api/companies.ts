@@ -183,7 +183,7 @@ const LIST_HINT =
  *
  * @throws SvcError `bad_response`
  */
-export function checkCompanyPage(body: Uint8Array): Uint8Array {
+function checkCompanyPage(body: Uint8Array): Uint8Array {
   guardJson(body, () => openList(body));
   return body;
 }

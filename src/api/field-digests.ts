@@ -83,7 +83,7 @@ export function digestText(bytes: Uint8Array, start: number, end: number): numbe
   return finish(hash);
 }
 
-export function digestDate(ms: number): number {
+function digestDate(ms: number): number {
   return finish(step(step(SEED.date, Math.floor(ms / 0x1_0000_0000)), ms | 0));
 }
 

@@ -28,7 +28,7 @@ export function parsePage(body: Uint8Array, spec: PageSpec): ReadPage {
   return { ...page, records };
 }
 
-export function childrenOf(stored: string | null): ParsedChild[] {
+function childrenOf(stored: string | null): ParsedChild[] {
   if (stored === null) return [];
   return parseChildren(stored).map(([path, svcId, platformId, platformUniqueId, deleted]) => {
     return { path, svcId: BigInt(svcId), platformId, platformUniqueId, deleted: deleted === 1 };
