@@ -193,14 +193,18 @@ export class HostLimits {
   readonly #limiters = new Map<string, HostLimiter>();
   readonly #earlier = new Map<string, HostWait>();
   readonly #asked = new Map<string, HostWait>();
+  #save: ((wait: HostWait) => void) | null = null;
 
   /** The host's limiter, made with these options where there is none yet. */
   limiterOf(options: Omit<LimiterOptions, 'onHold'>): HostLimiter {
     const { host, clock } = options;
     const known = this.#limiters.get(host);
     if (known !== undefined) return known;
-    const onHold = (untilMs: number): void =>
-      void this.#asked.set(host, { host, askedAtMs: clock.now(), untilMs });
+    const onHold = (untilMs: number): void => {
+      const wait = { host, askedAtMs: clock.now(), untilMs };
+      this.#asked.set(host, wait);
+      this.#save?.(wait);
+    };
     const limiter = new HostLimiter({ ...options, onHold });
     const wait = this.#earlier.get(host);
     if (wait !== undefined) limiter.hold(wait.untilMs - clock.now());
@@ -211,6 +215,16 @@ export class HostLimits {
   /** Holds hosts back that asked an earlier process to wait. Call before their limiters are made. */
   resume(waits: readonly HostWait[]): void {
     for (const wait of waits) this.#earlier.set(wait.host, wait);
+  }
+
+  /** Runs `work`; `save` is called with each wait as soon as a host asks for it. */
+  async savingWith<T>(save: (wait: HostWait) => void, work: () => Promise<T>): Promise<T> {
+    this.#save = save;
+    try {
+      return await work();
+    } finally {
+      this.#save = null;
+    }
   }
 
   /** The waits that hosts asked for, the last of each. */

@@ -15,7 +15,7 @@ import type { Given } from './command.js';
 import type { Io } from './io.js';
 import { configWithMaxWait } from './option-values.js';
 import { readDatabase } from './read-database.js';
-import { withClient, withHostWaits } from './with-api.js';
+import { storeHostWaits, withClient, withHostWaits } from './with-api.js';
 
 /** Attempts per request, at most: an outage is reported soon. */
 const MOST_ATTEMPTS = 3;
@@ -59,7 +59,12 @@ async function collectFacts(config: Config, all: boolean, io: Io): Promise<Docto
     database: await readDatabaseFacts(config, (work) => readDatabase(config, work)),
     fileErrors,
   };
-  const remote = await withHostWaits(config.database, io, () => probe(config, named, all, io));
+  const remote = await withHostWaits(config.database, io, () =>
+    io.hostLimits.savingWith(
+      (wait) => storeHostWaits(config.database, [wait], io),
+      () => probe(config, named, all, io),
+    ),
+  );
   return { config, nowMs: io.clock.now(), local, remote };
 }
 

@@ -46,7 +46,11 @@ export async function holdInThread<T>(
       };
       let result: T;
       try {
-        result = await work(exporter, { ...io, signal: AbortSignal.any([io.signal, died]) });
+        result = await io.hostLimits.savingWith(
+          // A database that cannot be written fails the next page, too.
+          (wait) => void thread.call('saveHostWait', wait).catch(() => {}),
+          () => work(exporter, { ...io, signal: AbortSignal.any([io.signal, died]) }),
+        );
       } catch (error) {
         await thread.call('release').catch(() => {});
         throw error;

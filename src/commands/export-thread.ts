@@ -1,7 +1,10 @@
+import type { HostWait } from '../api/limiter.js';
 import type { Generation, ListPage } from '../domain.js';
 import type { Arrival, PageSupply } from '../export/prefetch.js';
 import type { ExportSummary } from '../export/run-export.js';
 import { flattenError, restoreError, serveThread, type ThreadError } from '../runtime/threads.js';
+import { saveHostWaits } from '../store/meta.js';
+import { guardDatabase } from '../store/open.js';
 import type { ExportMain } from './export-in-thread.js';
 import { type Exporter, type ExportRequest, exporterOn } from './exporter-on.js';
 import { type DatabaseHold, withDatabase } from './hold-database.js';
@@ -12,6 +15,8 @@ export type ExportThread = {
   readonly export: (generation: Generation, request: ExportRequest) => Promise<ThreadSummary>;
   /** Hands over a page of a list, or why there is none. */
   readonly arrive: (list: number, arrival: ThreadArrival) => void;
+  /** Stores a wait that a host asked for, for the next process. */
+  readonly saveHostWait: (wait: HostWait) => void;
   /** Resolves once the database is released. */
   readonly release: () => Promise<void>;
 };
@@ -39,6 +44,7 @@ serveThread<ExportThread, ExportMain>(({ main, signal, onProgress }) => {
     fetchV4Companies: () => main.call('fetchV4Companies'),
   };
   let exporter: Exporter | undefined;
+  let saveHostWait: ((wait: HostWait) => void) | undefined;
   let close: (() => void) | undefined;
   let held: Promise<void> | undefined;
   return {
@@ -46,6 +52,7 @@ serveThread<ExportThread, ExportMain>(({ main, signal, onProgress }) => {
       new Promise((opened, failed) => {
         held = withDatabase(hold, (db) => {
           exporter = exporterOn(db, hold.file, { signal, clock: { now: Date.now }, onProgress });
+          saveHostWait = (wait) => guardDatabase(hold.file, () => saveHostWaits(db, [wait], Date.now()));
           return new Promise<void>((resolve) => {
             close = resolve;
             opened();
@@ -61,6 +68,7 @@ serveThread<ExportThread, ExportMain>(({ main, signal, onProgress }) => {
     arrive: (list, { answer, ...rest }) => {
       lists.get(list)?.({ ...rest, answer: 'columns' in answer ? answer : restoreError(answer) });
     },
+    saveHostWait: (wait) => saveHostWait?.(wait),
     release: async () => {
       close?.();
       await held;

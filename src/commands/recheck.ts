@@ -14,6 +14,7 @@ import {
 import { renderRecheck, renderRecheckJson } from '../inspect/recheck/render-recheck.js';
 import { writeText } from '../runtime/write-output.js';
 import { assertSameExport } from '../store/fingerprint.js';
+import { saveHostWaits } from '../store/meta.js';
 import { guardDatabase } from '../store/open.js';
 import { prepareReadOutcome, readOpenRows } from '../store/open-findings.js';
 import { findIncomplete, readReadiness } from '../store/readiness.js';
@@ -90,7 +91,7 @@ async function ensureRemap(config: Config, io: Io): Promise<void> {
 
 /** One round with the database held, as an export holds it. */
 function runRoundAlone(config: Config, api: Api, io: Io): Promise<RoundResult> {
-  const { clock, onProgress, runUninterruptible } = io;
+  const { clock, onProgress, runUninterruptible, hostLimits } = io;
   const hold = { file: config.database, mode: 'write', command: 'recheck', nowMs: clock.now() } as const;
   return withDatabase(hold, async (db) => {
     guardDatabase(config.database, () => assertSameExport(db, buildFingerprint(config)));
@@ -104,15 +105,19 @@ function runRoundAlone(config: Config, api: Api, io: Io): Promise<RoundResult> {
       clock,
     });
     const exporter = exporterOn(db, config.database, io);
-    return runRound({
-      db,
-      config,
-      api,
-      saver,
-      readAgain: (generation, models, companies) =>
-        exportGeneration(generation, exporter, { config, models, companies, restart: false }, io),
-      onProgress,
-      runUninterruptible,
-    });
+    return hostLimits.savingWith(
+      (wait) => guardDatabase(config.database, () => saveHostWaits(db, [wait], clock.now())),
+      () =>
+        runRound({
+          db,
+          config,
+          api,
+          saver,
+          readAgain: (generation, models, companies) =>
+            exportGeneration(generation, exporter, { config, models, companies, restart: false }, io),
+          onProgress,
+          runUninterruptible,
+        }),
+    );
   });
 }

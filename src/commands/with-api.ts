@@ -42,20 +42,23 @@ export async function withClient<T>(
 
 /**
  * Runs `work`, which sends requests. Waits that hosts asked an earlier process for are kept, and those asked of this
- * one are stored in the database for the next. Call it while no one holds the database.
+ * one are stored in the database for the next. Call it while no one holds the database. Waits are stored after `work`.
+ * To survive `kill -9` they are stored at once, too, where `work` uses `HostLimits.savingWith`: all but `verify`, whose
+ * read transaction can keep writers out.
  */
 export async function withHostWaits<T>(file: string, io: Io, work: () => Promise<T>): Promise<T> {
   io.hostLimits.resume(onDatabase(file, 'read', (db) => readHostWaits(db, io.clock.now())) ?? []);
   try {
     return await work();
   } finally {
-    const waits: readonly HostWait[] = io.hostLimits.waits();
-    if (waits.length > 0) {
-      onDatabase(file, 'write', (db) =>
-        db.transaction(() => saveHostWaits(db, waits, io.clock.now())).immediate(),
-      );
-    }
+    storeHostWaits(file, io.hostLimits.waits(), io);
   }
+}
+
+/** Stores waits in a database that no one holds; nothing where it cannot be used. */
+export function storeHostWaits(file: string, waits: readonly HostWait[], { clock }: Pick<Io, 'clock'>): void {
+  if (waits.length === 0) return;
+  onDatabase(file, 'write', (db) => saveHostWaits(db, waits, clock.now()));
 }
 
 /** What `work` gives; undefined where the database cannot be used, which the command itself reports. */

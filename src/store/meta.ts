@@ -65,11 +65,13 @@ export function readHostWaits(db: Db, nowMs: number): readonly StoredWait[] {
   return text === null ? [] : currentWaits(waitsSchema.parse(JSON.parse(text)), nowMs);
 }
 
-/** Keeps waits beside those of other hosts that are not over. Call inside a transaction. */
+/** Keeps waits beside those of other hosts that are not over, in a transaction of its own. */
 export function saveHostWaits(db: Db, waits: readonly StoredWait[], nowMs: number): void {
   const hosts = new Set(waits.map(({ host }) => host));
-  const others = readHostWaits(db, nowMs).filter(({ host }) => !hosts.has(host));
-  writeMeta(db, KEY, JSON.stringify([...others, ...currentWaits(waits, nowMs)]));
+  db.transaction(() => {
+    const others = readHostWaits(db, nowMs).filter(({ host }) => !hosts.has(host));
+    writeMeta(db, KEY, JSON.stringify([...others, ...currentWaits(waits, nowMs)]));
+  }).immediate();
 }
 
 /**

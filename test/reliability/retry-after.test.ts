@@ -1,17 +1,25 @@
 import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { readHostWaits } from '../../src/store/meta.js';
+import { closeDatabase, openDatabase } from '../../src/store/open.js';
 import { keysOf, makeFolder, runCli } from '../cli/spawn-cli.js';
 
 let server: Server;
 let config: object;
 let requests: string[] = [];
+/** Answers to requests instead of 429. */
+let pages: Readonly<Record<string, object>> = {};
+let retryAfter = '3600';
 
 beforeAll(async () => {
   server = createServer((request, response) => {
     requests.push(String(request.url));
-    response.writeHead(429, { 'retry-after': '3600' }).end('{}');
+    const page = pages[String(request.url).replace(/\?.*/, '')];
+    if (page === undefined) response.writeHead(429, { 'retry-after': retryAfter }).end('{}');
+    else response.end(JSON.stringify(page));
   });
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
@@ -24,6 +32,8 @@ afterAll(() => {
 });
 beforeEach(() => {
   requests = [];
+  pages = {};
+  retryAfter = '3600';
 });
 
 describe('an hour of Retry-After', () => {
@@ -51,3 +61,69 @@ describe('an hour of Retry-After', () => {
     expect(requests).toHaveLength(2);
   });
 });
+
+describe('a wait that ends with kill -9', () => {
+  const COMPANIES = '/v4/core/companies';
+  const COMPANY = { data: { data: [{ svc_id: 2 }], next: null, total_count: 1 }, request_id: 'r' };
+  const V3_LIST = '/v3/accounting/invoices';
+  const INVOICE = { svc_id: 1, svc_company_id: 2, platform_id: 'a' };
+
+  it.each([
+    ['export v3', {}],
+    ['run', {}],
+    ['export v4', {}],
+    ['export v4', { [COMPANIES]: COMPANY }],
+    ['doctor', {}],
+    ['recheck', { [COMPANIES]: COMPANY }],
+  ])('is still kept by the next command: %s', { timeout: 60_000 }, async (line, answered) => {
+    const cwd = makeFolder({ ...config, models: [{ v3: 'accounting/invoices', v4: 'invoices' }] });
+    const options = { cwd, env: keysOf('k') };
+    const args = line.split(' ');
+    const page = { data: [INVOICE, { ...INVOICE, svc_id: 3, platform_id: 'b' }], next: null };
+    const v4Page = { data: { data: [INVOICE], next: null, total_count: 1 }, request_id: 'r' };
+    if (line === 'recheck') {
+      pages = { [V3_LIST]: page, [COMPANIES]: COMPANY, [`${COMPANIES}/2/invoices`]: v4Page };
+      expect((await runCli(['run'], options)).code).toBe(1);
+    }
+    if (line === 'doctor') {
+      pages = { [V3_LIST]: page };
+      expect((await runCli(['export', 'v3'], options)).code).toBe(0);
+    }
+    pages = answered;
+    retryAfter = '30';
+    const killed = await runCli(args, {
+      ...options,
+      onStart: (child) => {
+        void untilSaved(join(cwd, 'svc-migrate.db')).then(() => child.kill('SIGKILL'));
+      },
+    });
+    expect(killed.code).toBe(137);
+    requests = [];
+    const again = await runCli([...args, '--max-wait', '1s'], options);
+    expect(again.code).toBe(4);
+    expect(again.stdout + again.stderr).toMatch(/asked to wait \d+ s, until/);
+    expect(requests).toEqual([]);
+  });
+});
+
+/** Resolves when the database holds a wait, or after five seconds. */
+async function untilSaved(file: string): Promise<void> {
+  for (const end = Date.now() + 5000; Date.now() < end; ) {
+    await new Promise((resolve) => setTimeout(resolve, 50));
+    if (hasWait(file)) return;
+  }
+}
+
+function hasWait(file: string): boolean {
+  try {
+    const db = openDatabase(file, 'read');
+    try {
+      return readHostWaits(db, Date.now()).length > 0;
+    } finally {
+      closeDatabase(db);
+    }
+  } catch {
+    // The command is about to make it.
+    return false;
+  }
+}
