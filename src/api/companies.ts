@@ -7,6 +7,7 @@ import type { Host } from './hosts.js';
 import { assertNoError, guardJson, readCount } from './page.js';
 import { buildUrl, buildV4Companies } from './queries.js';
 import { type RequestOptions, requestParsed } from './request.js';
+import { EXPIRED_STATUSES } from './retry.js';
 
 /** A company V4 knows, with its bytes as received. */
 export interface V4Company {
@@ -45,7 +46,7 @@ const MAX_WALKS = 5;
 /**
  * Every company of V4. A company that any walk showed is in the listing.
  *
- * @throws SvcError `cursor_loop`, `no_progress`, `incomplete`, and what a request throws
+ * @throws SvcError `cursor_loop`, `cursor_expired`, `no_progress`, `incomplete`, and what a request throws
  */
 export async function fetchV4Companies(
   config: Config,
@@ -93,7 +94,7 @@ function isSame(a: ReadonlySet<bigint>, b: ReadonlySet<bigint>): boolean {
   return a.size === b.size && [...a].every((id) => b.has(id));
 }
 
-/** One walk to the end; what it shows is added to `found`. */
+/** One walk to the end, from the start again where a cursor expires; what it shows is added to `found`. */
 async function walkCompanies(
   config: Config,
   host: Host,
@@ -105,8 +106,20 @@ async function walkCompanies(
   const cursors = new Set<string>();
   let [pages, arrived, idlePages] = [0, 0, 0];
   let sawEmptyEnd = false;
+  // companies of the last walk whose cursor expired
+  let restartedAfter = -1;
   for (let cursor: string | null = null; ; ) {
-    const page = await fetchCompanyPage(targetOf(host, cursor), config, settings);
+    const target = targetOf(host, cursor);
+    const page = await fetchUnlessExpired(target, cursor, config, settings);
+    if (page instanceof SvcError) {
+      if (ids.size <= restartedAfter) throw expiredAgain(target, page);
+      restartedAfter = ids.size;
+      ids.clear();
+      cursors.clear();
+      idlePages = 0;
+      cursor = null;
+      continue;
+    }
     pages += 1;
     arrived += page.companies.length;
     const known = ids.size;
@@ -145,6 +158,28 @@ async function fetchCompanyPage(
   } catch (error) {
     throw error instanceof SvcError ? withFacts(error, target) : error;
   }
+}
+
+/** The page, or the error that says that its cursor has expired. */
+async function fetchUnlessExpired(
+  target: RequestTarget,
+  cursor: string | null,
+  config: Config,
+  settings: RequestOptions,
+): Promise<CompanyPage | SvcError> {
+  try {
+    return await fetchCompanyPage(target, config, settings);
+  } catch (error) {
+    const isRefused = error instanceof SvcError && error.code === 'http_status';
+    if (cursor !== null && isRefused && EXPIRED_STATUSES.includes(error.facts['status'])) return error;
+    throw error;
+  }
+}
+
+function expiredAgain(target: RequestTarget, cause: SvcError): SvcError {
+  const text = `The cursor of the V4 company list expired again before the walk came further than the last time: ${cause.message}`;
+  const hint = 'Run the same command again, or name the companies in `v4.companies`.';
+  return withFacts(new SvcError('cursor_expired', text, { hint, facts: cause.facts, cause }), target);
 }
 
 function assertAdvances(target: RequestTarget, cursor: string, seen: Set<string>, idlePages: number): void {

@@ -39,6 +39,9 @@ function classifyStatus(status: number): Judgement {
   return { kind: 'fail', code: 'http_status' };
 }
 
+/** A cursor that the server gave and now refuses with one of these has expired. */
+export const EXPIRED_STATUSES: readonly unknown[] = [400, 404, 410, 422];
+
 /** Full jitter: anything from nothing to the doubled and capped base. `attempt` counts from 1. */
 export function backoffMs(attempt: number, random: () => number): number {
   return Math.floor(random() * Math.min(LARGEST_BACKOFF_MS, BASE_BACKOFF_MS * 2 ** (attempt - 1)));

@@ -1,3 +1,4 @@
+import { EXPIRED_STATUSES } from '../api/retry.js';
 import { isUnfinished } from '../domain.js';
 import type { StreamRow } from '../store/streams.js';
 import { endPass, fail, finish, settle, startPass, startReading, startSweep, startWalk } from './passes.js';
@@ -13,9 +14,6 @@ import {
 
 /** Pages in a row without a record new to the walk: an error, not patience. */
 export const MAX_IDLE_PAGES = 100;
-
-/** A cursor that the server gave and now refuses with one of these has expired. */
-const EXPIRED_STATUSES: readonly (number | null)[] = [400, 404, 410, 422];
 
 /** Errors after which going on from the cursor would meet the same error again. */
 const DEAD_ENDS: readonly (string | null)[] = ['cursor_loop', 'cursor_expired', 'no_progress'];

@@ -64,7 +64,8 @@ export async function exportV4(options: ExportOptions): Promise<ExportSummary> {
 
 /** Whether the error says that the list was not read, and not that the export was stopped or misconfigured. */
 function isOfList(error: SvcError): boolean {
-  return ['cursor_loop', 'no_progress', 'incomplete'].includes(error.code) || isRequestError(error);
+  const codes = ['cursor_loop', 'cursor_expired', 'no_progress', 'incomplete'];
+  return codes.includes(error.code) || isRequestError(error);
 }
 
 /** The completion record of the company list; null where it was not asked for. */

@@ -134,6 +134,85 @@ describe('the V4 company list', () => {
     expect(asked).toEqual([null, 'b', 'b']);
   });
 
+  /** Serves so many pages of one company, `c1` and on; `refuse` names the status of a request, 200 for its page. */
+  function serveExpiring(pages: number, refuse: (cursor: string, walk: number) => number): string[] {
+    const asked: string[] = [];
+    nock(V4)
+      .persist()
+      .get((path) => path.startsWith(`${COMPANIES}?`))
+      .reply((request: Request) => {
+        const cursor = new URL(request.url).searchParams.get('next') ?? 'c1';
+        asked.push(cursor);
+        const status = refuse(cursor, asked.filter((one) => one === 'c1').length);
+        if (status !== 200) return [status, '{"message":"The cursor has expired."}'];
+        const at = Number(cursor.slice(1));
+        const next = at === pages ? 'null' : `"c${at + 1}"`;
+        return [200, `{"data":[{"svc_id":${at}}],"next":${next},"total_count":${pages}}`];
+      });
+    return asked;
+  }
+
+  it.each([400, 404, 410, 422])('is walked from the start where a cursor meets %i', async (status) => {
+    const { api, time } = createTestApi();
+    const asked = serveExpiring(3, (cursor, walk) => (walk === 1 && cursor === 'c3' ? status : 200));
+    const { companies, reading } = await time.run(api.fetchV4Companies());
+    expect(companies.map(({ companyId }) => companyId)).toEqual([1n, 2n, 3n]);
+    expect(asked).toEqual(['c1', 'c2', 'c3', 'c1', 'c2', 'c3']);
+    expect(reading).toMatchObject({ state: 'complete', walks: [{ pages: 5, totalCount: 3 }], arrived: 5 });
+  });
+
+  it('is walked from the start as often as a cursor expires later than before', async () => {
+    const { api, time } = createTestApi();
+    const asked = serveExpiring(5, (cursor, walk) => (cursor === `c${walk + 2}` && walk < 4 ? 410 : 200));
+    expect((await time.run(api.fetchV4Companies())).companies).toHaveLength(5);
+    expect(asked.filter((cursor) => cursor === 'c1')).toHaveLength(4);
+  });
+
+  it('keeps its idle pages apart from those before a cursor expired', async () => {
+    const { api, time } = createTestApi();
+    serveExpiring(130, (cursor, walk) => (walk === 1 && cursor === 'c120' ? 410 : 200));
+    expect((await time.run(api.fetchV4Companies())).companies).toHaveLength(130);
+  });
+
+  it('is walked from the start where the cursor of an empty page expires', async () => {
+    const { api, time } = createTestApi();
+    let asked = 0;
+    nock(V4)
+      .persist()
+      .get((path) => path.startsWith(`${COMPANIES}?`))
+      .reply(() => {
+        asked += 1;
+        if (asked === 2) return [410, '{}'];
+        return [200, asked === 1 ? '{"data":[],"next":"b"}' : '{"data":[{"svc_id":1}],"next":null}'];
+      });
+    expect((await time.run(api.fetchV4Companies())).companies).toHaveLength(1);
+  });
+
+  it('whose cursors expire again and again at the same place is an error', async () => {
+    const { api, time } = createTestApi();
+    const asked = serveExpiring(3, (cursor) => (cursor === 'c3' ? 410 : 200));
+    expect(await failureOf(time.run(api.fetchV4Companies()))).toMatchObject({
+      code: 'cursor_expired',
+      exitCode: 4,
+      facts: { route: COMPANIES, status: 410 },
+    });
+    expect(asked).toHaveLength(6);
+  });
+
+  it.each([
+    ['c1', 400],
+    ['c1', 404],
+    ['c1', 410],
+    ['c2', 409],
+    ['c2', 401],
+  ])('that answers %s with %i is an error at once', async (at, status) => {
+    const { api, time } = createTestApi();
+    const asked = serveExpiring(3, (cursor) => (cursor === at ? status : 200));
+    const code = status === 401 ? 'auth' : 'http_status';
+    expect(await failureOf(time.run(api.fetchV4Companies()))).toMatchObject({ code, facts: { status } });
+    expect(asked.filter((cursor) => cursor === 'c1')).toHaveLength(1);
+  });
+
   it('that repeats a cursor is an error', async () => {
     const { api, time } = createTestApi();
     serveCompanies({

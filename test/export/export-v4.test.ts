@@ -131,12 +131,11 @@ describe('export v4', () => {
       pages: 2n,
       total_count_last: 2n,
     });
-    const failing = {
-      ...service,
-      fetchV4Companies: () => Promise.reject(new SvcError('cursor_loop', 'A loop.')),
-    };
-    expect(await errorOf(b.run(failing, 'v4'))).toMatchObject({ code: 'cursor_loop' });
-    expect(list()).toMatchObject({ state: 'failed', end_reason: 'cursor_loop' });
+    for (const code of ['cursor_loop', 'cursor_expired'] as const) {
+      const failing = { ...service, fetchV4Companies: () => Promise.reject(new SvcError(code, 'No end.')) };
+      expect(await errorOf(b.run(failing, 'v4'))).toMatchObject({ code });
+      expect(list()).toMatchObject({ state: 'failed', end_reason: code });
+    }
     expect(b.look(storedIds)).toEqual([1n, 2n]);
     service.reading = () => null;
     await b.run(service, 'v4');
