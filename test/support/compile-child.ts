@@ -34,7 +34,8 @@ export function compileChild(entry: string): CompiledChild {
   };
   compile(join(ROOT, entry));
   writeFileSync(join(folder, 'package.json'), '{"type":"module"}');
-  symlinkSync(join(ROOT, 'node_modules'), join(folder, 'node_modules'));
+  // `bin` has the better-sqlite3 of older Nodes.
+  for (const name of ['node_modules', 'bin']) symlinkSync(join(ROOT, name), join(folder, name));
   return {
     script: join(folder, entry.replace(/\.ts$/, '.js')),
     remove: () => rmSync(folder, { recursive: true, force: true }),
