@@ -21,15 +21,15 @@ import { writeRemap } from './write-remap.js';
 export interface RemapOptions {
   readonly db: Db;
   readonly config: Config;
-  /** Pairs from `companies.csv`; they come before everything the data say. */
+  /** Pairs from `companies.csv`; they override the evidence in the data. */
   readonly named: readonly NamedPair[];
-  /** What a person decided where evidence cannot. */
+  /** The rows of `decisions.csv`. */
   readonly decisions?: readonly Decision[];
-  /** sha256 of the files that `named` and `decisions` are from, by the setting that names them. */
+  /** SHA-256 of the files of `named` and `decisions`, by the name of the setting. */
   readonly inputs?: Readonly<Record<string, string>>;
   readonly clock: { now(): number };
   readonly onProgress: OnProgress;
-  /** Throws where the remap is to stop; asked often. */
+  /** Throws if the remap should stop; called often. */
   readonly throwIfStopped?: () => void;
 }
 
@@ -37,19 +37,20 @@ export interface RemapSummary extends Conservation {
   readonly sha256: string;
   /** Rows by `status` or `status/reason`. */
   readonly counts: Readonly<Record<string, number>>;
-  /** Lists that were not read to their end; what they hide is `scope_incomplete`. */
+  /** Lists that were not read to the end; records that may have their counterpart there are `scope_incomplete`. */
   readonly unfinishedStreams: number;
 }
 
 /**
- * Joins the two exports on (model, company pair, platform_id) and rebuilds the remap table, all in one
- * transaction: after an error or a kill the previous remap is still there.
+ * Joins the two exports on (model, company pair, platform_id) and rebuilds the remap table in one transaction: after an
+ * error or a crash the previous remap is unchanged.
  *
- * @throws SvcError `bad_input` (companies file), `corrupt_database` (of what was exported), `internal` (the result does not account for every record)
+ * @throws SvcError `bad_input` (companies file), `corrupt_database` (exported data), `internal` (the result does not
+ *   account for every record)
  */
 export function buildRemap(options: RemapOptions): RemapSummary {
   const { db } = options;
-  // Sorters take as much memory as the cache may; with more of either nothing is faster.
+  // SQLite's sorter uses as much memory as the page cache; a larger cache is not faster.
   db.pragma(`cache_size = -${CACHE_KIB}`);
   db.pragma(`temp.cache_size = -${CACHE_KIB}`);
   db.pragma(`threads = ${SORTING_THREADS}`);
@@ -65,7 +66,7 @@ export function buildRemap(options: RemapOptions): RemapSummary {
 
 const CACHE_KIB = 2048;
 
-/** Beside the statement's own: a sorter has one fill its memory while another sorts what was there before. */
+/** Additional threads: with one, SQLite sorts one batch of rows while it collects the next. */
 const SORTING_THREADS = 1;
 
 function buildInTransaction(options: RemapOptions): RemapSummary {

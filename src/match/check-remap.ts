@@ -1,7 +1,7 @@
 import { SvcError } from '../errors.js';
 import type { Db } from '../store/open.js';
 
-/** What the rows of a remap amount to. */
+/** Row counts of a remap. */
 export interface RemapTally {
   /** Rows by `status` or `status/reason`, by name. */
   readonly counts: Readonly<Record<string, number>>;
@@ -9,7 +9,7 @@ export interface RemapTally {
   /** Rows with a V3 id, and those without. */
   readonly v3: Kinds;
   readonly v4Only: Kinds;
-  /** Rows that no remap may have. */
+  /** Invalid rows: still `absent`, or matched without an id on both sides. */
   readonly open: number;
 }
 
@@ -32,7 +32,7 @@ interface KindRow {
   readonly n: bigint;
 }
 
-/** Counts the rows of a remap as they are read; `finish` gives what they amount to. */
+/** Makes a counter of remap rows: `add` counts a range of rowids, `finish` returns the totals. */
 export function prepareTally(db: Db): { add: (from: bigint, to: bigint) => void; finish: () => RemapTally } {
   const read = db.prepare<[bigint, bigint], KindRow>(KINDS);
   const counts = new Map<string, number>();
@@ -68,10 +68,10 @@ export interface Conservation {
 }
 
 /**
- * Every exported V3 record and child is in exactly one row, every V4 one in at least one; counts add up. `claimed`:
- * distinct V4 records and children that V3 ones became.
+ * Checks that every exported V3 record and child is in exactly one row, and every V4 one in at least one, by counting.
  *
- * @throws SvcError `internal`: a remap that breaks this is a bug and is never shown
+ * @param claimed how many distinct V4 records and children are paired with V3 ones
+ * @throws SvcError `internal`: a remap that fails is a bug, and is discarded
  */
 export function assertConserved(db: Db, tally: Omit<RemapTally, 'counts'>, claimed: Kinds): Conservation {
   const found = readFound(db);

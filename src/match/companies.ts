@@ -14,7 +14,7 @@ import {
 /**
  * Pairs the companies of both sides and writes the public `company` table.
  *
- * @throws SvcError `bad_input` where the companies file names a V4 company that V4 does not list
+ * @throws SvcError `bad_input` if the companies file names a V4 company that V4 does not list
  */
 export function saveCompanyPairs(db: Db, config: Config, named: readonly NamedPair[]): void {
   assertNamedExist(db, named);
@@ -63,7 +63,7 @@ interface Sides {
   readonly v4: readonly CompanySide[];
 }
 
-/** One row per V3 company and per V4 company without a pair; `note` holds up to three best candidates. */
+/** One row per V3 company and per unpaired V4 company; `note` holds the three best candidates. */
 function saveCompanyTable(
   db: Db,
   sides: Sides,

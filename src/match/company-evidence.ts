@@ -5,19 +5,19 @@ import { type KeyedRecord, walkKeyed } from './keyed.js';
 import { type CompanyEvidence, groupBy, type Uncounted } from './pair-companies.js';
 
 /**
- * Record pairs compared, and company pairs counted, before only those that agree are looked for: where every company
- * numbers alike, comparing all of them grows with the square of the number of companies.
+ * Limits on the record pairs compared and the company pairs counted. Beyond them, only company pairs that agree on a
+ * key are counted: if all companies use the same numbers as keys, the work grows with the square of their number.
  */
 const COMPARISONS = 10_000_000;
 const COUNTED_PAIRS = 250_000;
 
 export interface FoundEvidence {
-  /** Exact for each pair it lists: every pair that shares a key, or where these are too many, that agrees on one. */
+  /** Exact counts of every company pair that shares a key or, if these are too many, that agrees on one. */
   readonly rows: readonly CompanyEvidence[];
   readonly uncounted: Uncounted;
 }
 
-/** Saves how many keys each company has. Only streams read in full count. */
+/** Reads the evidence for company pairs, and saves how many keys each company has. Only streams read in full count. */
 export function readCompanyEvidence(db: Db): FoundEvidence {
   const counts = new SharedKeyCounts();
   const keys = { v3: new Map<number, number>(), v4: new Map<number, number>() };
@@ -27,7 +27,7 @@ export function readCompanyEvidence(db: Db): FoundEvidence {
     const [v3, v4] = sidesOf(group);
     for (const [company] of v3) keys.v3.set(company, (keys.v3.get(company) ?? 0) + 1);
     for (const [company] of v4) keys.v4.set(company, (keys.v4.get(company) ?? 0) + 1);
-    // each company pair of a key counts, so one key alone can be too much
+    // a single key can exceed the limit, because each of its company pairs counts
     if (v3.size * v4.size > COUNTED_PAIRS) comparisons = Number.POSITIVE_INFINITY;
     comparisons += sizeOf(v3) * sizeOf(v4);
     if (isAffordable()) counts.add(v3, v4);
@@ -41,7 +41,7 @@ export function readCompanyEvidence(db: Db): FoundEvidence {
   return { rows: exact.list(keys), uncounted: exact.uncounted };
 }
 
-/** Every company pair that agrees on a key; what a crowd of alike records hides is counted by company. */
+/** Finds the company pairs that agree on a key. Pairs that are too many to find are counted by company. */
 function findAgreeingPairs(db: Db): FoundPairs {
   const found = new FoundPairs(readEqualIds(db));
   walkKeyed(db, { facts: true }, (group) => {
@@ -68,18 +68,18 @@ function findAgreeingPairs(db: Db): FoundPairs {
   return found;
 }
 
-/** Company pairs to be counted: so many that their numbers fit into memory. */
+/** A set of company pairs, limited in size so that their counts fit into memory. */
 class FoundPairs {
   readonly partners = new Map<number, Set<number>>();
   readonly uncounted = new UncountedKeys();
   #size = 0;
 
-  /** `equalIds` are always counted: the keys of such companies can contradict their ids. */
+  /** `equalIds` are always included, because the keys of such companies can contradict their ids. */
   constructor(equalIds: readonly (readonly [v3: number, v4: number])[]) {
     for (const [v3, v4] of equalIds) this.partners.set(v3, new Set([v4]));
   }
 
-  /** False where there is no room. */
+  /** False if the set is full. */
   add(v3: number, v4: number): boolean {
     const partners = this.partners.get(v3) ?? new Set();
     if (partners.has(v4)) return true;
@@ -90,7 +90,7 @@ class FoundPairs {
   }
 }
 
-/** Keys of a company that may agree with companies that are not counted. */
+/** For each company, how many of its keys may agree with companies that are not counted. */
 class UncountedKeys implements Uncounted {
   readonly v3 = new Map<number, number>();
   readonly v4 = new Map<number, number>();
@@ -101,7 +101,7 @@ class UncountedKeys implements Uncounted {
   }
 }
 
-/** Companies of equal ids. */
+/** Company pairs with equal ids. */
 function readEqualIds(db: Db): [v3: number, v4: number][] {
   return db
     .prepare(`
@@ -136,7 +136,7 @@ interface SharedKeyCount {
   agreeing: number;
 }
 
-/** What the shared keys of company pairs say, of all of them or of those named. */
+/** Counts the shared keys of all company pairs, or only of the pairs it is given. */
 class SharedKeyCounts {
   readonly #byPair = new Map<number, SharedKeyCount>();
   readonly #partners: ReadonlyMap<number, ReadonlySet<number>> | null;
@@ -182,10 +182,10 @@ class SharedKeyCounts {
   }
 }
 
-/** `unknown`: too many records of one key are alike to tell whether any agree. */
+/** `unknown`: the key has too many similar records to compare. */
 type KeyVerdict = ReturnType<typeof compareFieldDigests> | 'unknown';
 
-/** Comparisons of one key in one company pair that are made one by one. */
+/** For one key of one company pair: up to this many comparisons are made one by one, without an index. */
 const COMPARED_SINGLY = 4096;
 
 /** A key agrees if any of its records do. */

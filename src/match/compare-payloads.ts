@@ -2,7 +2,7 @@ import { parseIsoDate } from '../api/iso-date.js';
 
 type Json = null | boolean | number | string | readonly Json[] | { readonly [name: string]: Json };
 
-/** A field both records carry with different values. */
+/** A field that both records have, with different values. */
 export interface DriftedField {
   readonly field: string;
   readonly v3: Json;
@@ -10,30 +10,30 @@ export interface DriftedField {
 }
 
 export interface DriftRules {
-  /** Fields that start with it belong to the service, at any depth. */
+  /** Fields with this prefix belong to the service, at any depth. */
   readonly fieldPrefix: string;
-  /** Top-level fields that are not compared: ignored ones, and those whose items are rows of their own. */
+  /** Top-level fields that are not compared: the ignored ones, and those whose items have their own rows in the remap. */
   readonly ignored: ReadonlySet<string>;
   /**
-   * Whether equal `data_hash`es mean equal records. What a hash is made of is not specified: of the platform's own
-   * record, it would be the same where one generation maps a field wrongly.
+   * Whether records with equal `data_hash` are taken as equal. It is not specified what is hashed: if it is the
+   * platform's own record, the hashes are equal even if one generation maps a field wrongly.
    */
   readonly trustsHash: boolean;
 }
 
 /**
- * What the service adds to a record on request, and the key that pairs have in common: read exactly when they were
- * matched, it may be a text here and a number beyond 2^53 there.
+ * Fields that the service adds on request, and the key, which both records share: it may be text in one and a number
+ * beyond 2^53 in the other, and was compared exactly when they were matched.
  */
 const NOT_COMPARED = new Set(['raw_data', 'data_hash', 'platform_id']);
 
-/** Values nested deeper are not compared, and told as different: comparing takes a stack, which has an end. */
+/** Values nested deeper are reported as different without comparing them, because the comparison is recursive. */
 const DEEPEST = 100;
 const TOO_DEEP = '(nested too deeply to be compared)';
 
 /**
- * Makes the function that compares two payloads by `findDrift`. Most pairs differ only in what the service added: where
- * their texts are equal without it, they are not parsed. Numbers beyond 2^53 may compare equal to their neighbours.
+ * Makes the function that compares two payloads with `findDrift`. Most pairs differ only in fields of the service: if
+ * the texts are equal without these, they are not parsed. Numbers beyond 2^53 are compared after rounding.
  */
 export function prepareCompare(rules: DriftRules): (v3: string, v4: string) => DriftedField[] {
   const strip = prepareStrip(rules.fieldPrefix);
@@ -44,8 +44,8 @@ export function prepareCompare(rules: DriftRules): (v3: string, v4: string) => D
 }
 
 /**
- * Makes the function that takes the members of the service with plain values out of a JSON text, at any depth. A text
- * with a backslash stays as it is: without one, every quote begins or ends a string, and only a key is followed by a colon.
+ * Makes the function that removes the service's scalar members from a JSON text, at any depth. A text with a backslash
+ * is returned unchanged: without one, every quote begins or ends a string, and only a key is followed by a colon.
  */
 function prepareStrip(fieldPrefix: string): (text: string) => string {
   const prefix = fieldPrefix.replace(/[^\w]/g, '\\$&');
@@ -54,9 +54,8 @@ function prepareStrip(fieldPrefix: string): (text: string) => string {
 }
 
 /**
- * Shared fields whose values differ, by name. Values are compared as what they are: `"10.50"` equals `10.5`,
- * instants are equal at the coarser of two precisions, lists of plain values regardless of order, and null is the
- * same as absent.
+ * Shared fields whose values differ, by name. Values are compared by meaning: `"10.50"` equals `10.5`, times are
+ * compared at the coarser of their precisions, and lists of scalars regardless of order.
  */
 export function findDrift(v3: unknown, v4: unknown, rules: DriftRules): DriftedField[] {
   if (!isObject(v3) || !isObject(v4)) return [];
@@ -67,7 +66,7 @@ export function findDrift(v3: unknown, v4: unknown, rules: DriftRules): DriftedF
     .filter((pair) => pair.v3 === TOO_DEEP || pair.v4 === TOO_DEEP || !isSame(pair.v3, pair.v4, rules));
 }
 
-/** The value itself, unless it is nested too deeply. */
+/** The value, or `TOO_DEEP` in its place. */
 function shallow(value: Json): Json {
   if (typeof value !== 'object') return value;
   let level: readonly Json[] = [value];
@@ -79,13 +78,11 @@ function shallow(value: Json): Json {
   return TOO_DEEP;
 }
 
-/** Different hashes prove nothing. */
 function haveEqualHashes(v3: JsonObject, v4: JsonObject): boolean {
   const hash = v3['data_hash'];
   return typeof hash === 'string' && hash !== '' && hash === v4['data_hash'];
 }
 
-/** Whether a top-level field is compared at all. */
 function isCompared(name: string, { fieldPrefix, ignored }: DriftRules): boolean {
   return !name.startsWith(fieldPrefix) && !ignored.has(name) && !NOT_COMPARED.has(name);
 }
@@ -131,7 +128,7 @@ function normalize(item: Json): string {
   return (typeof item === 'number' ? decimalOf(String(item)) : null) ?? `${typeof item} ${String(item)}`;
 }
 
-/** As decimals: a number against a number or a text, and two texts if one has a fraction (`007` is no `7`). */
+/** Compares decimal values. Two texts are numbers only if one has a decimal point: `"007"` is not `"7"`. */
 function isSameNumber(a: string | number, b: string | number): boolean {
   const bothTexts = typeof a === 'string' && typeof b === 'string';
   if (bothTexts && !a.includes('.') && !b.includes('.')) return false;
@@ -139,7 +136,7 @@ function isSameNumber(a: string | number, b: string | number): boolean {
   return decimal !== null && decimal === decimalOf(String(b));
 }
 
-/** The one spelling of a decimal: no sign of zero, no zeros at either end, exponent worked in; null if it is none. */
+/** Canonical form of a decimal: digits without zeros at either end, then the exponent; null if it is not a decimal. */
 function decimalOf(text: string): string | null {
   const match = /^(-?)(0|[1-9]\d*)(?:\.(\d+))?(?:[eE]([+-]?\d{1,4}))?$/.exec(text);
   if (match === null) return null;
@@ -150,7 +147,7 @@ function decimalOf(text: string): string | null {
   return `${sign}${trimmed}e${Number(exponent) - fraction.length + digits.length - trimmed.length}`;
 }
 
-/** The coarser of two precisions decides: `…T10:00:00Z` equals `…T10:00:00.250Z`. */
+/** Compares times at the coarser of their precisions: `…T10:00:00Z` equals `…T10:00:00.250Z`. */
 function isSameInstant(a: string, b: string): boolean {
   const [first, second] = [instantOf(a), instantOf(b)];
   if (Number.isNaN(first) || Number.isNaN(second)) return false;

@@ -8,13 +8,13 @@ import { renderDecided } from './judge-group.js';
 export interface ChildrenOfPair {
   readonly v3: readonly StoredChild[];
   readonly v4: readonly StoredChild[];
-  /** The pair is `matched`. */
+  /** Whether the pair of records is `matched`. */
   readonly parentsMatched: boolean;
 }
 
 /**
- * Judges the decisions about children of one pair of records by what evidence makes of them, `judged`, and applies those
- * that are taken; verdicts are by the line of the decision. Rows that no taken decision names stay as they are. Pure.
+ * Judges the decisions about children of one pair of records and applies those that are taken. `judged` are the rows
+ * that evidence alone gives; rows that no taken decision names are unchanged. Verdicts are by line of the decision. Pure.
  */
 export function decideChildren(
   judged: ChildRows,
@@ -52,7 +52,7 @@ function nameOf(path: string, id: string | bigint | null): string {
   return `${path} ${id}`;
 }
 
-/** The names of the children that a decision names; null: none of that generation. */
+/** The names of the children in a decision; null if it names none of that generation. */
 function namesOf({ path, v3SvcId, v4SvcId }: Decision): { name3: string | null; name4: string | null } {
   return {
     name3: v3SvcId === null ? null : nameOf(path, v3SvcId),

@@ -6,7 +6,7 @@ import { renderDecided } from './judge-group.js';
 import { groupBy } from './pair-companies.js';
 import { pairedModelSql } from './scope.js';
 
-/** The decisions of a remap under way, and what became of them so far. */
+/** The decisions about children, and the verdicts on all decisions so far. */
 export interface Decisions {
   /** Decisions about children, by the row id of the V3 or V4 record that holds the child. */
   readonly ofChildren: ReadonlyMap<number, readonly Decision[]>;
@@ -14,9 +14,9 @@ export interface Decisions {
 }
 
 /**
- * Judges the decisions about records and applies those that are taken: their pairs go to `pair`, and `record_outcome`
- * takes the rest. Rows that no taken decision names stay as they are. Decisions about
- * children are judged where children are joined; until then they are stale.
+ * Judges the decisions about records and applies those that are taken: decided pairs are written to `pair`, all others
+ * to `record_outcome`. Rows that no taken decision names are unchanged. Decisions about children are judged when
+ * children are joined; until then they are stale.
  */
 export function decideRecords(db: Db, decisions: readonly Decision[]): Decisions {
   const verdicts = new Map<number, DecisionVerdict>();
@@ -34,7 +34,7 @@ export function decideRecords(db: Db, decisions: readonly Decision[]): Decisions
   return { ofChildren: locateChildren(db, byLine, verdicts), verdicts };
 }
 
-/** Keeps what became of every decision; part of the remap's transaction. */
+/** Saves the verdict on every decision; part of the remap's transaction. */
 export function saveVerdicts(db: Db, decisions: readonly Decision[], verdicts: Decisions['verdicts']): void {
   const notFound: DecisionVerdict = { kind: 'stale', why: 'v3_not_exported' };
   const results = decisions.map((decision) => {
@@ -69,7 +69,7 @@ interface DecisionRecords {
   readonly v3: number | null;
   readonly v3Deleted: number | null;
   readonly v3Key: string | null;
-  /** Of a V3 record that is in no pair. */
+  /** Only of a V3 record that is in no pair. */
   readonly v3Outcome: string | null;
   readonly v3Evidence: string | null;
   /** The V4 record that evidence pairs it with. */
@@ -81,7 +81,7 @@ interface DecisionRecords {
   readonly v4Evidence: string | null;
 }
 
-/** What is stored of the records that decisions name, in the order of the V3 records. */
+/** The stored data of the records that decisions name, in the order of the V3 records. */
 function readDecisionRecords(db: Db): DecisionRecords[] {
   return db
     .prepare<[], DecisionRecords>(`
@@ -129,7 +129,7 @@ function judgeRecords(row: DecisionRecords, { v3SvcId, v4SvcId }: Decision): Dec
 }
 
 function prepareApply(db: Db): (row: DecisionRecords, decision: Decision) => void {
-  const forget = db.prepare('DELETE FROM record_outcome WHERE record_id IN (?, ?)');
+  const dropOutcomes = db.prepare('DELETE FROM record_outcome WHERE record_id IN (?, ?)');
   const savePair = db.prepare("INSERT INTO pair VALUES (?, ?, ?, NULL, 'decision', 0, ?)");
   const claim = db.prepare('INSERT INTO claimed_record VALUES (?)');
   const conclude = db.prepare(
@@ -142,7 +142,7 @@ function prepareApply(db: Db): (row: DecisionRecords, decision: Decision) => voi
       const v4Key = row.v3Key === row.v4Key ? undefined : row.v4Key;
       savePair.run(v3, v4, pairedModel, renderDecided(row.v3Evidence, ofV3, v4Key));
       claim.run(v4);
-      forget.run(v3, v4);
+      dropOutcomes.run(v3, v4);
     } else if (v3 !== null) {
       conclude.run('unmatched', renderDecided(row.v3Evidence, ofV3), v3);
     } else if (v4 !== null) {
@@ -151,7 +151,7 @@ function prepareApply(db: Db): (row: DecisionRecords, decision: Decision) => voi
   };
 }
 
-/** Finds the records that hold the children which decisions name: the V3 child, or the V4 one where there is no other. */
+/** Finds the record that holds the child of each decision: its V3 child, or its V4 child if it names no V3 child. */
 function locateChildren(
   db: Db,
   byLine: ReadonlyMap<number, Decision>,
@@ -176,7 +176,7 @@ function locateChildren(
         v3: decision.v3SvcId === null ? 'none' : child,
         v4: decision.v3SvcId === null ? child : 'none',
         pairedTogether: false,
-        // until the children of these records are joined, which happens only inside pairs
+        // provisional: children are joined later, and only inside pairs of records
         parentsMatched: false,
         readInFull: true,
       }),

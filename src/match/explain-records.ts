@@ -1,7 +1,7 @@
 import type { Db } from '../store/open.js';
 import { NAMED } from './judge-group.js';
 
-/** Replaces the reason `absent`, which the join leaves, with the first reason of the contract that applies. */
+/** Replaces the reason `absent`, set by the join, with the first reason in the contract's order that applies. */
 export function explainRecords(db: Db): void {
   explainInert(db);
   explainNearKeys(db);
@@ -31,7 +31,7 @@ function explainWindow(db: Db): void {
   `);
 }
 
-/** Only the platform's own creation date proves it: V4's service dates are all new. */
+/** Only the platform's own creation date counts: V4's service dates are all recent. */
 function explainCreatedLater(db: Db): void {
   db.exec(`
     UPDATE record_outcome SET reason = 'created_after_export', evidence = newer.evidence FROM (
@@ -49,8 +49,8 @@ function isoOf(ms: string): string {
 }
 
 /**
- * Finds changed keys: an unmatched V3 record and a V4-only one of the same paired model that share the unique id, or the
- * key after folding. Both rows say so, each naming the other; nothing is mapped.
+ * Finds changed keys: an unmatched V3 record and a V4-only record of the same paired model with the same unique id or
+ * folded key. The row of each names the other; nothing is mapped.
  */
 function explainNearKeys(db: Db): void {
   db.function('fold_key', { deterministic: true }, (key: unknown) =>
@@ -102,9 +102,9 @@ function nameNearKeys(db: Db, generation: 3 | 4): void {
 }
 
 /**
- * A key as near-misses see it: trimmed, NFC, case folded, leading zeros dropped (a lone 0 stays).
+ * Folds a key for finding near misses: trimmed, NFC, case folded, without leading zeros (a single 0 stays).
  *
- * Only ever used to name candidates to a person, never to join.
+ * Used only to name candidates to a person, never to join.
  */
 export function foldKey(key: string): string {
   const folded = key.trim().normalize('NFC').toUpperCase().toLowerCase().normalize('NFC');

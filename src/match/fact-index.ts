@@ -1,12 +1,12 @@
 import { compareFieldDigests, splitFieldDigests } from '../api/field-digests.js';
 
-/** A record as far as it is compared with others of its key. */
+/** The part of a record that is compared with other records of its key. */
 export interface FactHolder {
   readonly company: number;
   readonly facts: string;
 }
 
-/** Records of one value of one field among records that carry the same fields. */
+/** Records of one shape that have the same value in one field. */
 export type Bucket = readonly FactHolder[];
 
 export interface Agreeing {
@@ -14,23 +14,23 @@ export interface Agreeing {
   readonly crowds: readonly Bucket[];
 }
 
-/** Records that carry the same fields. */
+/** Records that have the same fields. */
 interface Shape {
   readonly codes: ReadonlySet<string>;
   /** By field with its value. */
   readonly buckets: ReadonlyMap<string, Bucket>;
 }
 
-/** Records that one is compared with at most, and shapes that are looked through: all others are a crowd. */
+/** Limits on the records that one record is compared with, and on shapes. Beyond them, records are a crowd. */
 const MOST_COMPARED = 64;
 const MOST_SHAPES = 64;
 
 /**
- * Finds the records of one key that agree with a given one without comparing each with each.
+ * Finds the records of one key that agree with a given one, without comparing every pair.
  *
- * Records agree when more than half of the fields that both carry are equal, so that among any half of these fields at
- * least one is equal: only records that share one of the half with the rarest values are compared. Where even these
- * are many, they are a crowd, and which of them agree stays unknown.
+ * Two records agree if more than half of their common fields are equal. So at least one field is equal in any half of
+ * the common fields, and it is enough to compare records that share a value in the half with the rarest values. If these
+ * are too many, they are a crowd: it stays unknown which of them agree.
  */
 export class FactIndex {
   readonly #shapes: ReadonlyMap<string, Shape>;
@@ -41,7 +41,7 @@ export class FactIndex {
     this.#shapes = shapesOf(this.#holders);
   }
 
-  /** The companies with a record that agrees with `facts`, and the crowds in which there may be more. */
+  /** The companies with a record that agrees with `facts`, and the crowds that may contain more. */
   findAgreeing(facts: string): Agreeing {
     const found = { companies: new Set<number>(), crowds: [] as Bucket[] };
     if (this.#shapes.size > MOST_SHAPES) return { ...found, crowds: [this.#holders] };
@@ -68,7 +68,7 @@ function addAgreeing(found: Set<number>, bucket: Bucket, facts: string): void {
   }
 }
 
-/** Records of a company with the same facts are one. */
+/** Keeps one of several records of a company with equal `facts`. */
 function distinct(holders: readonly FactHolder[]): FactHolder[] {
   return [...new Map(holders.map((one) => [`${one.company} ${one.facts}`, one])).values()];
 }

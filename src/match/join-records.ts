@@ -13,12 +13,12 @@ import { groupBy } from './pair-companies.js';
 import { pairedModelId } from './scope.js';
 
 /**
- * Judges all records by paired model and key:
+ * Judges all records by paired model and key, and fills these tables:
  *
- * - `pair` has a row for each V3 record that became a V4 record. `reason` is that of its row in the remap (null: both are
- *   live); `is_shared`: other V3 records became the same V4 record, which only deleted ones do; `evidence`: of decisions
- * - `claimed_record` holds the V4 records of these pairs
- * - `group_verdict` has the records that share their key and are in no pair, with the evidence that names the others
+ * - `pair`: V3 records with their V4 record. `reason` is the reason in the remap (null: both are live); `is_shared` says
+ *   that other V3 records have the same V4 record, which happens only to deleted ones; `evidence` is set by decisions.
+ * - `claimed_record`: the V4 records of these pairs.
+ * - `group_verdict`: records that share their key with others and are in no pair; `evidence` names the others.
  *
  * A record in none of them has a key that the other generation lacks, or is not compared.
  */
@@ -47,7 +47,7 @@ export function joinRecords(db: Db, throwIfStopped: () => void): void {
     }
   });
   pairs.flush();
-  // as they are found, by key, each would need another page of the table
+  // pairs are found in the order of keys: inserting them directly would touch a different page for each
   db.exec(`
     INSERT INTO pair SELECT *, NULL FROM found_pair ORDER BY v3_record_id;
     INSERT INTO claimed_record SELECT DISTINCT v4_record_id FROM found_pair ORDER BY v4_record_id;
@@ -55,7 +55,7 @@ export function joinRecords(db: Db, throwIfStopped: () => void): void {
   `);
 }
 
-/** Makes the function that returns the paired model in which a record's key is compared; null: it is not compared. */
+/** Makes the function that returns the paired model in which a record is compared; null if it is not compared. */
 function prepareScopeOf(db: Db): (model: number, one: KeyedRecord) => number | null {
   const read = (sql: string) => db.prepare(sql).raw().safeIntegers(false).all() as [number, number][];
   const pairedCompany = new Map(
@@ -72,7 +72,7 @@ function prepareScopeOf(db: Db): (model: number, one: KeyedRecord) => number | n
 type Members = readonly KeyedRecord[];
 type Verdicts = readonly GroupVerdict<KeyedRecord>[];
 
-/** Pairs that wait to be inserted together. */
+/** Pairs that are inserted together. */
 const WAITING = 512;
 
 function prepareSavePairs(db: Db) {

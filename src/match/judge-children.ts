@@ -19,7 +19,7 @@ export interface ChildMember extends KeyMember {
   readonly key: string | null;
 }
 
-/** What became of a child. */
+/** The outcome of a child, in the order of the columns of `judged_child`. */
 export type ChildRow = readonly [
   gen: 3 | 4,
   path: string,
@@ -33,19 +33,19 @@ export type ChildRow = readonly [
   conflict: 0 | 1,
 ];
 
-/** What became of the children of a pair. */
+/** The outcomes of the children of a pair. */
 export interface ChildRows {
-  /** Of every V3 child. */
+  /** One for every V3 child. */
   readonly v3: readonly ChildRow[];
-  /** Of the V4 children that no V3 child became. */
+  /** One for every V4 child without a V3 child. */
   readonly v4: readonly ChildRow[];
 }
 
 type Outcome = readonly [status: Status, reason: string | null];
 
 /**
- * Joins the children of a pair of records: by the same table as records, inside each field. Below a pair that is not
- * `matched` they take its reason, `parentReason`. Window and service dates play no part. Pure.
+ * Joins the children of a pair of records, by the same rules as records, within each field. If the pair is not
+ * `matched`, its children inherit its reason, `parentReason`. The backfill window and dates are not considered. Pure.
  */
 export function judgeChildren(
   v3: readonly StoredChild[],
@@ -60,10 +60,10 @@ export function inheritOutcome(parentReason: string): Outcome {
   return ['deleted', `parent_${parentReason}`];
 }
 
-/** Lists that are longer are not worth comparing each child with each. */
+/** Longer lists are not paired in step: checking them for duplicates compares each child with each. */
 const STEPS = 8;
 
-/** The usual case, in which every group is one child of either side: the same keys in the same order, none twice. */
+/** The usual case: both sides have the same keys in the same order, without duplicates. Null in any other case. */
 function pairInStep(
   v3: readonly StoredChild[],
   v4: readonly StoredChild[],
@@ -93,7 +93,7 @@ export function membersOf(gen: 3 | 4, children: readonly StoredChild[]): ChildMe
   }));
 }
 
-/** Children that share their field and key; one without a key is alone. */
+/** Groups children by field and key. A child without a key is a group of its own. */
 export function groupChildren(children: readonly ChildMember[]): Map<string, ChildMember[]> {
   const groups = new Map<string, ChildMember[]>();
   for (const [at, child] of children.entries()) {
@@ -130,7 +130,7 @@ export function nameChildren(members: readonly ChildMember[]): Sharing {
   return nameSharing(members, ({ svcId }) => BigInt(svcId));
 }
 
-/** Makes the function that names the others of a group; their names are collected once, and only if needed. */
+/** Makes the function that renders the evidence of a group's members. `name` is called once, and only if needed. */
 export function prepareEvidence(
   name: () => Sharing,
 ): (child: ChildMember, verdict: GroupVerdict<ChildMember>) => string | null {
@@ -156,7 +156,7 @@ export function rowOf(
   return [gen, path, svcId, twin.svcId, key, status, reason, by, null, conflictOf(uid, twin.uid)];
 }
 
-/** 1 where both unique ids are set and differ. */
+/** 1 if both unique ids are set and differ. */
 export function conflictOf(uid: string | null, twinUid: string | null): 0 | 1 {
   return uid !== null && twinUid !== null && uid !== twinUid ? 1 : 0;
 }
@@ -188,7 +188,7 @@ function pairOutcome(v3Deleted: boolean, v4Deleted: boolean): Outcome {
   return [reason === null ? 'matched' : 'deleted', reason];
 }
 
-/** Of live children without a twin, those whose unique id or folded key one of the other generation has: with evidence. */
+/** Finds the children that share a unique id or folded key with one of the other generation, and their evidence. */
 function findNear(open: readonly ChildMember[]): Map<ChildMember, string> {
   const near = new Map<ChildMember, string>();
   const v3 = open.filter(({ gen }) => gen === 3);
@@ -207,7 +207,7 @@ function findNear(open: readonly ChildMember[]): Map<ChildMember, string> {
   return near;
 }
 
-/** The ids that an evidence would name of the children with each likeness: never more than a few. */
+/** The ids to name in evidence, by likeness. */
 function nameByLikeness(children: readonly ChildMember[]): ReadonlyMap<string, readonly string[]> {
   const ids = new Map<string, bigint[]>();
   for (const child of children) {
@@ -220,7 +220,7 @@ function nameByLikeness(children: readonly ChildMember[]): ReadonlyMap<string, r
   return new Map([...ids].map(([likeness, all]) => [likeness, nameIds(all)]));
 }
 
-/** What two children have in common where the key of one may have become that of the other. */
+/** Two children with a likeness in common may be one child whose key changed. */
 function likenessesOf({ path, uid, key }: ChildMember): string[] {
   const ofUid = uid === null ? [] : [`uid\0${path}\0${uid}`];
   return key === null ? ofUid : [...ofUid, `key\0${path}\0${foldKey(key)}`];

@@ -1,24 +1,24 @@
 import type { StaleReason } from '../domain.js';
 
-/** What evidence alone says of an id that a decision names. */
+/** The state of an object that a decision names, by evidence alone. */
 export interface NamedObject {
   readonly deleted: boolean;
-  /** It is in a pair that evidence proves. */
+  /** Whether evidence pairs it with another object. */
   readonly paired: boolean;
 }
 
-/** What a decision is judged by. */
+/** The input for judging a decision. */
 export interface DecisionFacts {
   /** Whether the V3 company of the decision is paired. */
   readonly companyPaired: boolean;
   /** `none`: the decision names no id of that generation. */
   readonly v3: NamedObject | 'none' | 'not_exported' | 'several';
   readonly v4: NamedObject | 'none' | 'not_exported' | 'several';
-  /** Evidence makes the two a pair. */
+  /** Whether evidence pairs the two with each other. */
   readonly pairedTogether: boolean;
-  /** Children only join inside a pair of records that is `matched`; true for records. */
+  /** Whether the parents are a `matched` pair, as is needed to join children; true for records. */
   readonly parentsMatched: boolean;
-  /** The list that would hold the counterpart was read in full. */
+  /** Whether the list that would hold the counterpart was read in full. */
   readonly readInFull: boolean;
 }
 
@@ -27,7 +27,7 @@ export type DecisionVerdict =
   | { readonly kind: 'not_needed' }
   | { readonly kind: 'stale'; readonly why: StaleReason };
 
-/** Judges a decision by evidence alone: other decisions play no part, and no unique pair is ever given up. Pure. */
+/** Judges a decision by evidence alone: other decisions do not matter, and a pair by evidence is never undone. Pure. */
 export function judgeDecision(facts: DecisionFacts): DecisionVerdict {
   const { v3, v4 } = facts;
   if (!facts.companyPaired) return stale('company_not_paired');
@@ -41,7 +41,7 @@ export function judgeDecision(facts: DecisionFacts): DecisionVerdict {
   if (v4 !== 'none' && v4.deleted) return stale('v4_deleted');
   if (v3 !== 'none' && v3.paired) return stale('v3_paired');
   if (v4 !== 'none' && v4.paired) return stale('v4_paired');
-  // "none" is a conclusion from absence: what was not read may still hold the counterpart
+  // "no counterpart" cannot be concluded from a list that was not read in full
   if ((v3 === 'none' || v4 === 'none') && !facts.readInFull) return stale('not_read_in_full');
   return { kind: 'taken' };
 }

@@ -1,4 +1,4 @@
-/** An object with a key in its place: a record of a company pair, or a child of a parent pair. */
+/** An object that is joined by its key: a record within a company pair, or a child within a pair of records. */
 export interface KeyMember {
   readonly gen: 3 | 4;
   readonly deleted: boolean;
@@ -8,11 +8,11 @@ export interface KeyMember {
 /**
  * | kind       | of   | meaning                                                              |
  * | ---------- | ---- | -------------------------------------------------------------------- |
- * | pair       | 3    | `twin` is the one V4 object it became, found `by`                    |
- * | superseded | 3, 4 | deleted, and the group holds a live one of its own generation        |
- * | absent     | 3, 4 | the other generation has nothing under this key                      |
- * | dup_v3     | 3, 4 | several live V3 objects, not told apart                              |
- * | dup_v4     | 3, 4 | several V4 candidates, not told apart; or left over beside the twin  |
+ * | pair       | 3    | `twin` is its V4 object, found `by`                                  |
+ * | superseded | 3, 4 | deleted, and the group has a live object of the same generation      |
+ * | absent     | 3, 4 | the other generation has no object with this key                     |
+ * | dup_v3     | 3, 4 | several live V3 objects that cannot be told apart                    |
+ * | dup_v4     | 3, 4 | several V4 candidates; for V4, also one that is left without a pair  |
  * | claimed    | 4    | the twin of a V3 object                                              |
  */
 export type GroupVerdict<M> =
@@ -26,8 +26,8 @@ const DUP_V3 = { kind: 'dup_v3' } as const;
 const DUP_V4 = { kind: 'dup_v4' } as const;
 
 /**
- * The join itself, the same for records and for children: product.md's table from "B is empty" down, applied to all
- * objects with one key in one place. Verdicts come in the order of the members. Pure.
+ * Judges a group: all objects of both generations with one key, within one company pair (records) or one field of one
+ * pair of records (children). Returns the verdicts in the order of the members. Pure.
  */
 export function judgeGroup<M extends KeyMember>(members: readonly M[]): readonly GroupVerdict<M>[] {
   const [a, b] = members;
@@ -55,12 +55,12 @@ export function judgeGroup<M extends KeyMember>(members: readonly M[]): readonly
   return members.map((one) => verdicts.get(one) ?? judgeV4(one));
 }
 
-/** The V4 objects of a group, as V3 objects are held against them. */
+/** The V4 objects of a group. */
 export interface V4Side<M> {
   readonly live: number;
   /** The live ones, or the deleted ones if none is live. */
   readonly candidates: readonly M[];
-  /** The only candidate with a unique id; null: there are several. */
+  /** Candidates by unique id; null if several have it. */
   readonly byUid: ReadonlyMap<string, M | null>;
 }
 
@@ -70,7 +70,7 @@ export function describeV4<M extends KeyMember>(v4: readonly M[]): V4Side<M> {
   return { live: live.length, candidates, byUid: onlyByUid(candidates) };
 }
 
-/** The verdicts of the V3 objects of a group, in their order. Takes time in proportion to these alone. */
+/** The verdicts of the V3 objects of a group, in their order. Takes time linear in their number. */
 export function judgeV3Members<M extends KeyMember>(
   v3: readonly M[],
   { candidates, byUid }: V4Side<M>,
@@ -96,7 +96,7 @@ function onlyByUid<M extends KeyMember>(members: readonly M[]): Map<string, M | 
   return only;
 }
 
-/** The reason of a pair of records or children by which of them is deleted; null where it is `matched`. */
+/** The reason of a pair, by which of its objects are deleted; null if it is `matched`. */
 export function pairReason(v3Deleted: boolean, v4Deleted: boolean): PairReason | null {
   if (v3Deleted) return v4Deleted ? 'deleted_in_both' : 'deleted_in_v3';
   return v4Deleted ? 'deleted_in_v4' : null;
@@ -104,23 +104,23 @@ export function pairReason(v3Deleted: boolean, v4Deleted: boolean): PairReason |
 
 type PairReason = 'deleted_in_v3' | 'deleted_in_v4' | 'deleted_in_both';
 
-/** Ids an evidence names at most. */
+/** Evidence names at most this many ids. */
 export const NAMED = 5;
 
-/** Ids as an evidence names them: the lowest ones, as text. */
+/** The lowest ids as text, for evidence. */
 export function nameIds(ids: readonly bigint[]): readonly string[] {
   const sorted = [...ids].sort((a, b) => (a < b ? -1 : a > b ? 1 : 0));
   return sorted.slice(0, NAMED).map(String);
 }
 
-/** The names of who shares a key in one place. */
+/** Ids of the objects of a group, for evidence. */
 export interface Sharing {
   readonly v3Live: readonly string[];
   readonly v4Live: readonly string[];
   readonly v4: readonly string[];
 }
 
-/** Names the objects of one key in one place. */
+/** Lists the ids of a group, for evidence. */
 export function nameSharing<M extends KeyMember>(members: readonly M[], idOf: (one: M) => bigint): Sharing {
   const v4 = members.filter(({ gen }) => gen === 4);
   return {
@@ -130,7 +130,7 @@ export function nameSharing<M extends KeyMember>(members: readonly M[], idOf: (o
   };
 }
 
-/** The live object that supersedes, or the candidates nobody could tell apart; JSON. */
+/** Evidence as JSON: the live objects that supersede, or the candidates that cannot be told apart. */
 export function renderSharing(
   kind: 'superseded' | 'dup_v3' | 'dup_v4',
   gen: 3 | 4,
@@ -141,8 +141,8 @@ export function renderSharing(
 }
 
 /**
- * The evidence of a decided row: what evidence said before, the decision, and V4's key where it is not the row's
- * (`v4Key`; undefined: it is the same). JSON.
+ * Evidence of a decided row as JSON: the previous evidence, the decision, and V4's key if it differs from the row's
+ * (`v4Key`; undefined: they are equal).
  */
 export function renderDecided(
   evidence: string | null,

@@ -1,7 +1,7 @@
 import { itemPattern, PLAIN, parseItems } from '../json/stored-lists.js';
 import type { Db } from '../store/open.js';
 
-/** A record with a key, as the walk over all keys meets it. */
+/** A record with a key, from `keyed_record`. */
 export interface KeyedRecord {
   readonly gen: 3 | 4;
   /** The id of its company in `scope_v3_company` or `scope_v4_company`. */
@@ -15,13 +15,13 @@ export interface KeyedRecord {
 }
 
 /**
- * Rows read at once: nothing can be written while a query is read. They come as one text, which costs half of what a
- * row each does. With 500 their facts fill more than 128 KiB: V8 keeps such texts by themselves, and in one of four
- * remaps took 30 MiB more before it let go of them.
+ * Rows read at once, because nothing can be written while a query is open. They are returned as one text, which takes
+ * half the time of returning rows. With 500, the text exceeds 128 KiB: V8 allocates such texts separately, and one of
+ * four remaps then took 30 MiB more.
  */
 const CHUNK = 200;
 
-/** Sorts every record with a key by model and key, once, into `keyed_record`. */
+/** Fills `keyed_record` with every record that has a key, sorted by model and key. */
 export function saveKeyed(db: Db): void {
   db.exec(`
     CREATE TEMP TABLE keyed_record(
@@ -64,7 +64,7 @@ function rowOf(found: RegExpExecArray): KeyedRow {
   return [...place, Number(inFull), Number(deleted), Number(generation), Number(id), uid, facts];
 }
 
-/** Walks `keyed_record` in its order and hands over the records of each key of a model, ordered by company. */
+/** Reads `keyed_record` in order and calls `onGroup` with the records of each key of a model, ordered by company. */
 export function walkKeyed(
   db: Db,
   wanted: { readonly facts: boolean; readonly throwIfStopped?: () => void },

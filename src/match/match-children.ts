@@ -5,11 +5,11 @@ import type { Decisions } from './decide-records.js';
 import { type ChildRow, judgeChildren } from './judge-children.js';
 import { saveSharedChildren } from './shared-children.js';
 
-/** Whether a pair was found in streams that were not all read in full, over `r` and its `paired_model`. */
+/** SQL over `r` and its `paired_model`: whether not all streams of a pair were read in full. */
 export const PAIR_PROVISIONAL =
   'NOT (r.read_in_full AND paired_model.v4_read_in_full AND paired_model.pair_is_final)';
 
-/** Pairs of records with children on either side. */
+/** Pairs of records that have children on either side. */
 export const PARENT_PAIRS = `
   v3_record AS r CROSS JOIN pair ON pair.v3_record_id = r.id
   CROSS JOIN record AS twin ON twin.id = pair.v4_record_id AND (r.children IS NOT NULL OR twin.children IS NOT NULL)
@@ -22,21 +22,21 @@ export const PARENT_PAIRS = `
 export const JUDGED_CHILD = `
   judged_child(ifnull(pair.reason, ''), ifnull(r.children, '[]'), ifnull(twin.children, '[]'), r.id, twin.id)`;
 
-/** Of `judged_child`, as in `ChildRow`. */
+/** The columns of `judged_child`, in the order of `ChildRow`. */
 const COLUMNS =
   'generation path v3_svc_id v4_svc_id platform_id status reason matched_by evidence conflict'.split(' ');
 
-/** What became of the children of pairs, as far as it is not in tables. */
+/** The results of joining children that are not in tables. */
 export interface MatchedChildren {
-  /** V4 children that V3 ones became; complete once every row of `judged_child` was read, each once. */
+  /** Number of V4 children paired with V3 ones; correct once `judged_child` was read exactly once for each pair. */
   claimed: number;
 }
 
 /**
- * Gives the children of every pair of records their outcomes. Those of twins that several V3 records share are rows of
- * `shared_child`. All others are rows of the table function `judged_child(reason of the pair, V3 children, V4 children,
- * V3 record, V4 record)`, which judges them when it is read. Children of records without a twin are in neither: they
- * inherit their parent's outcome.
+ * Judges the children of every pair of records. If several V3 records share a twin, the outcomes are saved in
+ * `shared_child`. Otherwise they are rows of the table function `judged_child(reason of the pair, V3 children, V4
+ * children, V3 record, V4 record)`, which judges them when it is read. Children of records without a twin are in
+ * neither: they inherit the outcome of their record.
  */
 export function matchChildren(db: Db, decisions: Decisions, throwIfStopped: () => void): MatchedChildren {
   const matched = { claimed: saveSharedChildren(db, decisions, throwIfStopped) };

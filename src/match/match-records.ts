@@ -4,9 +4,9 @@ import { joinRecords } from './join-records.js';
 import { createPairedModels, pairedModelSql } from './scope.js';
 
 /**
- * Gives every record its outcome. What V3 records became is in `pair`; `record_outcome` has one row for each V3 record
- * that became nothing, and for each V4 record that no V3 record became. The reason `absent` (the other generation has
- * no record of the key) is left for `reasons.ts` to explain.
+ * Gives every record its outcome: pairs are in `pair`, and `record_outcome` has one row for each record of either
+ * generation that is in no pair. The reason `absent` (the other generation has no record with the key) is replaced by
+ * `explainRecords`.
  */
 export function matchRecords(db: Db, config: Config, throwIfStopped: () => void): void {
   createPairedModels(db, config);
@@ -17,8 +17,8 @@ export function matchRecords(db: Db, config: Config, throwIfStopped: () => void)
 }
 
 /**
- * Records with what is known of their stream and company. Joins are CROSS JOINs so that SQLite keeps their order and
- * reads the records by rowid, from front to back.
+ * Views of the records with their stream and company. CROSS JOIN keeps SQLite's join order, so that records are read
+ * sequentially by rowid.
  */
 function createViews(db: Db): void {
   db.exec(`

@@ -1,29 +1,29 @@
 import type { CompanyMatch } from '../domain.js';
 
-/** A company of one generation; `id` is the caller's own number for it, unique within the generation. */
+/** A company of one generation; `id` is its row id in the scope table, unique within the generation. */
 export interface CompanySide {
   readonly id: number;
   /** '' for V4. */
   readonly region: string;
   readonly companyId: bigint;
-  /** Whether "no pair" could be known: every stream that could hold one was read in full. */
+  /** Whether "no pair" is certain, because every stream that could hold its counterpart was read in full. */
   readonly scopeFull: boolean;
 }
 
-/** What the shared keys of one V3 and one V4 company say. */
+/** Counts of the keys that a V3 and a V4 company share. */
 export interface CompanyEvidence {
   readonly v3: number;
   readonly v4: number;
   readonly shared: number;
-  /** Shared keys with at least one field both sides carry. */
+  /** Shared keys whose records have at least one field in common. */
   readonly comparable: number;
-  /** Comparable keys of which more than half of those fields are equal. */
+  /** Comparable keys with more than half of those fields equal. */
   readonly agreeing: number;
-  /** Keys of the company that has fewer. */
+  /** Number of keys of the company with fewer keys. */
   readonly smallerKeys: number;
 }
 
-/** How many keys of a company may agree with companies that are not in the evidence, by company. */
+/** For each company, how many of its keys may agree with companies that are not in the evidence. */
 export interface Uncounted {
   readonly v3: ReadonlyMap<number, number>;
   readonly v4: ReadonlyMap<number, number>;
@@ -39,10 +39,10 @@ export interface PairingInput {
   readonly v3: readonly CompanySide[];
   readonly v4: readonly CompanySide[];
   readonly evidence: readonly CompanyEvidence[];
-  /** Taken for a rival that agrees on all of them. */
+  /** Treated like a rival company that agrees on all of these keys. */
   readonly uncounted: Uncounted;
   readonly mode: 'auto' | 'same_id' | 'overlap';
-  /** Pairs the user named; they come before everything else. */
+  /** Pairs named by the user; they override everything else. */
   readonly named: readonly NamedPair[];
 }
 
@@ -51,17 +51,16 @@ export interface Pairing {
   readonly v4: ReadonlyMap<number, { readonly v3: number | null; readonly matchedBy: CompanyMatch }>;
 }
 
-/** Agreeing keys under this share of the smaller side's keys are chance. */
+/** Agreeing keys below this share of the smaller company's keys are considered coincidence. */
 const CHANCE = 0.01;
 
 type CompanyLink = readonly [v3: number, v4: number, matchedBy: CompanyMatch];
 
 /**
- * Pairs V3 companies with V4 companies, one to at most one, or says why not. Pure.
+ * Pairs each V3 company with at most one V4 company. Pure.
  *
- * Named pairs first, then evidence, then equal ids where neither side has any evidence at all. Ties and
- * contradictions pair nothing. Evidence is always weighed in full: what it says about a company that is paired or
- * named already still counts for the others.
+ * Named pairs come first, then evidence, then equal ids if neither company has any evidence. Ties and contradictions
+ * leave companies unpaired. Evidence that involves a named or paired company still counts against other pairs.
  */
 export function pairCompanies(input: PairingInput): Pairing {
   const evidence =
@@ -141,7 +140,7 @@ function pairsOf(found: readonly CompanyLink[]): Paired {
   return { v3: new Set(found.map(([v3]) => v3)), v4: new Set(found.map(([, v4]) => v4)) };
 }
 
-/** Each the other's best by agreeing keys, most comparable keys agree, and no rival with half as many. */
+/** Pairs that are each other's best by agreeing keys, agree on most comparable keys, and have no rival with half as many. */
 function findByEvidence(evidence: EvidenceIndex, named: Paired): CompanyLink[] {
   const isBest = (best: Best = NO_EVIDENCE, agreeing: number): boolean =>
     best.first === agreeing && best.second * 2 < agreeing;
@@ -159,7 +158,7 @@ function isAboveChance(row: CompanyEvidence): boolean {
   return row.agreeing > 0 && row.agreeing >= CHANCE * row.smallerKeys;
 }
 
-/** A V3 and a V4 company of equal ids that nothing else has paired yet. */
+/** A V3 and a V4 company with equal ids, neither of which is paired by name or evidence. */
 interface IdClaim {
   readonly a: CompanySide;
   readonly b: CompanySide;
@@ -169,8 +168,8 @@ interface IdClaim {
 }
 
 /**
- * Equal ids of companies that are not paired. A named V3 company does not claim a V4 company of its own id, but keeps
- * that id from telling two regions apart.
+ * Finds unpaired companies with equal ids. A named V3 company does not claim the V4 company with its id, but it still
+ * makes the id ambiguous for V3 companies of other regions.
  */
 function findIdClaims(
   input: PairingInput,
@@ -203,12 +202,12 @@ function evidenceOfClaims(
   return new Map(evidence.filter((row) => claimed.get(row.v3) === row.v4).map((row) => [row.v3, row]));
 }
 
-/** A tie, or keys that contradict the equal ids. */
+/** Whether the claim is tied, or contradicted by the keys. */
 function isOpen({ isTied, own }: IdClaim): boolean {
   return isTied || (own !== undefined && own.agreeing * 2 < own.comparable);
 }
 
-/** Neither has an agreeing key with anybody, the two share no comparable key, and both were read in full. */
+/** Neither company has an agreeing key with any other, they share no comparable key, and both were read in full. */
 function canDecideById(evidence: EvidenceIndex, { a, b, own }: IdClaim): boolean {
   return (
     a.scopeFull &&
@@ -221,12 +220,12 @@ function canDecideById(evidence: EvidenceIndex, { a, b, own }: IdClaim): boolean
 
 interface PairingEvidence {
   readonly found: readonly CompanyLink[];
-  /** Company pairs that something speaks for without settling it. */
+  /** Company pairs with evidence that is not sufficient. */
   readonly open: readonly { readonly v3: number; readonly v4: number }[];
   readonly uncounted: Uncounted;
 }
 
-/** Companies that nothing paired are ambiguous if anything speaks for a pair of theirs; the rest have none. */
+/** Unpaired companies are `ambiguous` if there is evidence for any pair, otherwise `none`. */
 function describePairing({ v3, v4 }: PairingInput, { found, open, uncounted }: PairingEvidence): Pairing {
   const twins3 = new Map(found.map(([a, b, by]) => [a, { v4: b, matchedBy: by }]));
   const twins4 = new Map(found.map(([a, b, by]) => [b, { v3: a, matchedBy: by }]));
@@ -239,7 +238,7 @@ function describePairing({ v3, v4 }: PairingInput, { found, open, uncounted }: P
   };
 }
 
-/** Items by what they have in common, in their order. */
+/** Groups items by key, keeping their order. */
 export function groupBy<T, K>(items: readonly T[], keyOf: (item: T) => K): Map<K, T[]> {
   const groups = new Map<K, T[]>();
   for (const item of items) {

@@ -5,10 +5,10 @@ import { damaged } from '../store/checksum.js';
 import type { Db } from '../store/open.js';
 import { prepareCompare } from './compare-payloads.js';
 
-/** Pairs read at once: their payloads are in memory, and nothing can be written while a query is read. */
+/** Pairs read at once: nothing can be written while a query is open, and their payloads must fit into memory. */
 const CHUNK = 250;
 
-/** Matched pairs of live records with both payloads. As text, they arrive in two thirds of the time. */
+/** Matched pairs of live records with both payloads. Reading these as text takes two thirds of the time. */
 const PAIRS = `
   SELECT pair.v3_record_id, pair.paired_model_id, CAST(v3_payload.body AS TEXT), CAST(v4_payload.body AS TEXT),
       v3_payload.checksum, v4_payload.checksum
@@ -25,7 +25,7 @@ type PayloadPair = [
   v4Checksum: number,
 ];
 
-/** Writes what drifted between the records of a pair, by the row id of its V3 record. */
+/** Inserts the differing fields (first parameter) of the pair with a V3 record (second parameter, its row id). */
 const INSERT = `
   INSERT INTO drift(model, region, v3_company_id, v4_company_id, platform_id, v3_svc_id, v4_svc_id, fields)
   SELECT scope_model.model, r.region, r.company_id, twin.company_id, ifnull(r.platform_id, ''), r.svc_id, twin.svc_id, ?
@@ -33,9 +33,9 @@ const INSERT = `
     CROSS JOIN scope_model ON scope_model.id = r.model_id WHERE r.id = ?`;
 
 /**
- * Compares the payloads of every matched pair and writes the `drift` table: one row per pair that differs, and
- * in `drift_scope` per model and company how many pairs of live records there are and how many had payloads to compare.
- * Part of the remap's transaction, after its results are known.
+ * Compares the payloads of every matched pair. Writes a row of `drift` for each pair that differs, and to `drift_scope`,
+ * by model and company, how many pairs of live records there are and how many had both payloads. Part of the remap's
+ * transaction, after the rows of the remap are written.
  */
 export function saveDrift(db: Db, config: Config, throwIfStopped: () => void): void {
   db.exec('DELETE FROM drift; DELETE FROM drift_scope');
@@ -78,7 +78,7 @@ interface ComparedModel {
   compared: number;
 }
 
-/** Makes the function that finds a paired model by its id. */
+/** Makes the function that returns a paired model by its id. */
 function prepareModelOf(db: Db, { models, drift, fieldPrefix }: Config): (id: number) => ComparedModel {
   const compareOf = new Map(
     models.map(({ v3, children }) => {
@@ -106,7 +106,7 @@ function prepareModelOf(db: Db, { models, drift, fieldPrefix }: Config): (id: nu
   };
 }
 
-/** Damage can make a body anything that SQLite stores. */
+/** In a damaged database, a body can have any SQLite type. */
 function isIntact(body: unknown, checksum: unknown): boolean {
   return typeof body === 'string' && crc32(body) === checksum;
 }

@@ -2,12 +2,12 @@ import type { Config } from '../config/config.js';
 import type { Db } from '../store/open.js';
 
 /**
- * Builds the temporary tables that say what was exported:
+ * Builds temporary tables that describe the export:
  *
  * - `scope_model`: the configured models, numbered by name
  * - `scope_stream`: the lists of both generations, and whether each was read in full
  * - `scope_v3_company`, `scope_v4_company`: the companies of each generation; `paired_id` is the `id` of the other
- *   generation's company, and `scope_complete` says whether "this company has no pair" could be known
+ *   generation's company, and `scope_complete` says whether a missing pair is certain
  */
 export function buildScope(db: Db, config: Config): void {
   db.exec(`
@@ -46,8 +46,8 @@ function saveModels(db: Db, config: Config): void {
 }
 
 /**
- * That a V3 company has no pair is known once its region and all of V4 were read in full; that a V4 company has none,
- * once every stream was.
+ * It is certain that a V3 company has no pair once its region and all of V4 were read in full; for a V4 company, once
+ * everything was.
  */
 function saveCompanies(db: Db, config: Config): void {
   const v4Full = isV4Full(db);
@@ -71,7 +71,7 @@ function saveCompanies(db: Db, config: Config): void {
   `);
 }
 
-/** Whether every model of the region has a stream, and each was read in full. */
+/** Whether every model of the region has a stream, and all were read in full. */
 function isRegionFull(db: Db, config: Config, region: string): boolean {
   const count = db
     .prepare<[string], [all: number, full: number]>(
@@ -83,7 +83,7 @@ function isRegionFull(db: Db, config: Config, region: string): boolean {
   return full === all && full >= config.models.length;
 }
 
-/** Whether V4's company list was read in full, and so was a stream of every V4 model of each company in it. */
+/** Whether V4's company list was read in full, and every V4 model of each listed company too. */
 function isV4Full(db: Db): boolean {
   const listed = db.prepare('SELECT count(*) FROM v4_company').pluck().get();
   const missing = db
@@ -99,9 +99,9 @@ function isV4Full(db: Db): boolean {
 }
 
 /**
- * A row of `paired_model` is one model of one company pair, the scope inside which keys are compared. Its id is computed,
- * not looked up: model × 10,000,000 + V4 company, both by their ids in the scope tables. There are fewer companies than
- * that, and a V4 company is in at most one pair, so the ids are unique.
+ * A row of `paired_model` is one model of one company pair: keys are compared within it. Its id is computed as model id ×
+ * 10,000,000 + V4 company id (ids of the scope tables). It is unique, because there are fewer companies than that and a
+ * V4 company is in at most one pair.
  */
 const MODEL_STRIDE = 10_000_000;
 
@@ -109,14 +109,14 @@ export function pairedModelId(modelId: number, v4CompanyId: number): number {
   return modelId * MODEL_STRIDE + v4CompanyId;
 }
 
-/** The same of two SQL expressions. */
+/** `pairedModelId` in SQL, of two expressions. */
 export function pairedModelSql(modelId: string, v4CompanyId: string): string {
   return `${modelId} * ${MODEL_STRIDE} + ${v4CompanyId}`;
 }
 
 /**
- * Creates `paired_model`, with what is known of the streams on both sides, and what is known of the V4 companies in them:
- * where their history starts (`backfill_window`) and which of them hold no record at all (`inert_company`).
+ * Creates `paired_model`, which says how far the streams of both sides were read, `backfill_window` (where the history
+ * of V4 companies starts) and `inert_company` (V4 companies without any record).
  */
 export function createPairedModels(db: Db, config: Config): void {
   db.exec(`
@@ -139,19 +139,19 @@ export function createPairedModels(db: Db, config: Config): void {
   saveInertCompanies(db);
 }
 
-/** The streams that a V3 company's records of a model are in, and the one of its V4 company. */
+/** The streams of a model that hold a V3 company's records, and the stream of its V4 company. */
 const V3_STREAMS = `
   FROM scope_stream WHERE generation = 3 AND model_id = model.id AND region = v3_company.region
     AND (company_id IS NULL OR company_id = v3_company.company_id)`;
 const V4_STREAM = `
   FROM scope_stream WHERE generation = 4 AND model_id = model.id AND company_id = v4_company.company_id`;
 
-/** Dated V4 records a company needs before the start of its window is inferred from them. */
+/** A V4 company needs this many dated records before the start of its window is inferred. */
 const DATES_TO_INFER = 20;
 
 /**
- * The window's start: as configured, else the earliest latest date among the V4 company's records. A configured start
- * that is relative to now moves on while V4 stays as it was, so an earlier date seen in V4 wins over it.
+ * Saves the start of each window: the configured one, otherwise the earliest `latest_ms` of the V4 company's records. A
+ * configured start relative to now moves on although V4's data do not, so an earlier date in V4 overrides it.
  */
 function saveWindows(db: Db, { sinceMs, isRelative = false }: Config['backfill']): void {
   db.exec(`
@@ -174,7 +174,7 @@ function saveWindows(db: Db, { sinceMs, isRelative = false }: Config['backfill']
   `);
 }
 
-/** Listed V4 companies of which every stream is known, read in full or absent, and none holds a record. */
+/** Listed V4 companies whose streams were all read in full and contain no record. */
 function saveInertCompanies(db: Db): void {
   const streams = 'FROM scope_stream WHERE generation = 4 AND scope_stream.company_id = company.company_id';
   db.exec(`

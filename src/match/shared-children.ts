@@ -15,13 +15,13 @@ import {
 import { describeV4, judgeGroup, judgeV3Members, type Sharing, type V4Side } from './judge-group.js';
 
 /**
- * Writes the children of V4 records that several V3 records became, and of these, to `shared_child`. A V4 child that
- * no V3 child became has one row, without a V3 record.
+ * Fills `shared_child` with the children of V4 records that are the twin of several V3 records, and of these V3 records.
+ * A V4 child without a V3 child has one row, without a V3 record.
  *
  * Only deleted records share a twin, so all of these children inherit the reason of their pair, and decisions about them
  * are judged but never taken.
  *
- * @returns how many V4 children V3 ones became
+ * @returns how many V4 children are paired with V3 ones
  */
 export function saveSharedChildren(db: Db, decisions: Decisions, throwIfStopped: () => void): number {
   db.exec(`
@@ -65,11 +65,11 @@ interface SharedPairs {
   readonly twin: bigint;
   readonly children: string;
   readonly reason: string;
-  /** With their children, by row id. */
+  /** Row ids with the children as stored, in the order of the ids. */
   readonly v3Records: Iterable<readonly [v3Record: bigint, children: string]>;
 }
 
-/** Row by row: nothing can be written while a query is read. */
+/** Reads row by row, because nothing can be written while a query is open. */
 function* readSharedTwins(db: Db): Generator<SharedPairs> {
   const readTwin = db
     .prepare<[bigint], [twin: bigint, children: string, reason: string]>(`
@@ -95,18 +95,18 @@ interface V4Group {
   readonly members: readonly ChildMember[];
   readonly side: V4Side<ChildMember>;
   readonly named: Sharing;
-  /** The V3 children of the last list that had the key: an evidence of V4 children names these. */
+  /** The V3 children of the last list that had the key; the evidence of V4 children names them. */
   last: readonly ChildMember[];
 }
 
 /**
- * Judges the children of one V4 record against those of each V3 record that became it. What V4 has under a key is looked
- * through once, so that each list costs what it holds and not what the twin holds.
+ * Judges the children of one V4 record against those of each V3 record paired with it. The V4 children are indexed once,
+ * so that the time for each V3 record depends only on its own children.
  */
 class SharedTwin {
   readonly #groups: ReadonlyMap<string, V4Group>;
   readonly #outcome: ReturnType<typeof inheritOutcome>;
-  /** The V4 children that V3 ones became. */
+  /** The V4 children that are paired with V3 ones. */
   readonly claimed = new Set<ChildMember>();
 
   constructor(children: readonly ChildMember[], reason: string) {
@@ -137,7 +137,7 @@ class SharedTwin {
     });
   }
 
-  /** The rows of V4 children that no V3 child became. */
+  /** The rows of V4 children without a V3 child. */
   listUnclaimed(): ChildRow[] {
     return [...this.#groups.values()].flatMap(({ members, last }) => {
       const all = [...members, ...last];

@@ -3,8 +3,8 @@ import { remapIndexes, remapTable } from '../store/schema.js';
 import { JUDGED_CHILD, PAIR_PROVISIONAL, PARENT_PAIRS } from './match-children.js';
 
 /*
- * Every SELECT below yields the same columns: `model_id`, those of the remap from `path` to `conflict`, whether the row is
- * `provisional`, and `parent_svc_id`, which only orders. V3 and V4 records are `r`, the V4 record of a pair is `twin`.
+ * Every SELECT below has the same columns: `model_id`, the columns of the remap, whether the row is `provisional`, and
+ * `parent_svc_id`, which is used only for sorting. V3 and V4 records are `r`; the V4 record of a pair is `twin`.
  */
 
 const V3_RECORDS = `
@@ -22,18 +22,18 @@ const V3_RECORDS = `
     LEFT JOIN pair ON pair.v3_record_id = r.id
     LEFT JOIN record AS twin ON twin.id = pair.v4_record_id`;
 
-/** V4 records that no V3 record became. */
+/** V4 records without a V3 record. */
 const V4_RECORDS = `
   SELECT r.model_id, '', NULL, NULL, r.company_id, r.platform_id, NULL, NULL, r.svc_id,
       outcome.status, outcome.reason, NULL, outcome.evidence, 0, 0, 0
     FROM record_outcome AS outcome CROSS JOIN v4_record AS r ON r.id = outcome.record_id WHERE outcome.generation = 4`;
 
-/** The evidence of a child of a pair; only a decision pairs records with different keys. */
+/** The evidence of a child of a pair; it adds V4's parent key, which differs only if a decision paired the records. */
 const CHILD_EVIDENCE = `
   iif(r.platform_id IS twin.platform_id OR child.v4_svc_id IS NULL, child.evidence,
     json_set(ifnull(child.evidence, '{}'), '$.v4_parent_platform_id', twin.platform_id))`;
 
-/** Children of pairs whose twin is theirs alone; V4's where there is no V3 child. */
+/** Children of pairs that do not share their twin, including V4 children without a V3 child. */
 const CHILDREN_OF_PAIRS = `
   SELECT r.model_id, child.path, iif(child.generation = 3, r.region, NULL), iif(child.generation = 3, r.company_id, NULL),
       twin.company_id, child.platform_id, r.platform_id,
@@ -43,7 +43,7 @@ const CHILDREN_OF_PAIRS = `
       iif(child.generation = 3, r.svc_id, twin.svc_id)
     FROM ${PARENT_PAIRS} CROSS JOIN ${JUDGED_CHILD} AS child WHERE NOT pair.is_shared`;
 
-/** Children of pairs that share their twin, and those of the twin that no V3 child became. */
+/** Children of pairs that share their twin, and children of the twin without a V3 child. */
 const V3_SHARED_CHILDREN = `
   SELECT r.model_id, child.path, r.region, r.company_id, twin.company_id, child.platform_id, r.platform_id,
       child.v3_svc_id, child.v4_svc_id, child.status, child.reason, child.matched_by, child.evidence,
@@ -56,7 +56,7 @@ const V4_SHARED_CHILDREN = `
       NULL, child.v4_svc_id, child.status, child.reason, NULL, child.evidence, 0, 0, r.svc_id
     FROM shared_child AS child CROSS JOIN v4_record AS r ON r.id = child.v4_record_id WHERE child.v3_record_id IS NULL`;
 
-/** Children of records that are in no pair: they inherit the outcome of their parent. */
+/** Children of records that are in no pair inherit the outcome of their record. */
 const V3_INHERITED = `
   SELECT r.model_id, child.path, r.region, r.company_id, v4_company.company_id, child.platform_id, r.platform_id,
       child.svc_id, NULL, outcome.status, 'parent_' || outcome.reason, NULL, NULL, 0, 0, r.svc_id
@@ -79,7 +79,7 @@ const ALL_ROWS = [
   V4_INHERITED,
 ].join(' UNION ALL ');
 
-/** The rows of the remap, always in the same order for the same data; models are numbered by name. */
+/** The rows of the remap, in a deterministic order; models are numbered by name. */
 const ORDERED_ROWS = `
   SELECT scope_model.model, path, region, v3_company_id, v4_company_id, platform_id, parent_platform_id,
       v3_svc_id, v4_svc_id, status, reason, matched_by,
@@ -91,7 +91,7 @@ const ORDERED_ROWS = `
   FROM (${ALL_ROWS}) AS unordered CROSS JOIN scope_model ON scope_model.id = unordered.model_id
   ORDER BY model_id, path, v3_svc_id IS NULL, region, v3_company_id, v3_svc_id, v4_company_id, v4_svc_id, parent_svc_id`;
 
-/** Puts the new remap in the old one's place; part of the caller's transaction. */
+/** Replaces the old remap with the new one; part of the caller's transaction. */
 export function writeRemap(db: Db): void {
   db.exec(`
     DROP TABLE IF EXISTS remap_next;
