@@ -1,5 +1,5 @@
 import type { Db } from '../store/open.js';
-import { NAMED } from './judge-group.js';
+import { MAX_NAMED_IDS } from './judge-group.js';
 
 /** Replaces the reason `absent`, set by the join, with the first reason in the contract's order that applies. */
 export function explainRecords(db: Db): void {
@@ -88,9 +88,9 @@ function nameNearKeys(db: Db, generation: 3 | 4): void {
       WHERE candidate.paired_model_id = own.paired_model_id AND candidate.generation = ${other}
         AND candidate.${column} = own.${column}`;
   const lowestBy = (column: string): string =>
-    `SELECT svc_id FROM (${likeBy(column)} ORDER BY svc_id LIMIT ${NAMED})`;
+    `SELECT svc_id FROM (${likeBy(column)} ORDER BY svc_id LIMIT ${MAX_NAMED_IDS})`;
   const candidates = `
-    ${lowestBy('unique_id')} UNION ${lowestBy('folded_key')} ORDER BY svc_id LIMIT ${NAMED}`;
+    ${lowestBy('unique_id')} UNION ${lowestBy('folded_key')} ORDER BY svc_id LIMIT ${MAX_NAMED_IDS}`;
   db.exec(`
     UPDATE record_outcome SET reason = 'key_changed', evidence = near.evidence FROM (
       SELECT own.record_id, json_object('v${other}_svc_ids', json((

@@ -1,12 +1,12 @@
 import { prepareInsertRows, type Value } from '../store/insert-rows.js';
 import type { Db } from '../store/open.js';
 import {
+  type GroupIds,
   type GroupVerdict,
   judgeGroup,
-  nameSharing,
+  listGroupIds,
   pairReason,
-  renderSharing,
-  type Sharing,
+  renderGroupEvidence,
 } from './judge-group.js';
 import { type KeyedRecord, walkKeyed } from './keyed.js';
 import { groupBy } from './pair-companies.js';
@@ -109,12 +109,12 @@ function prepareSaveVerdicts(db: Db): (members: Members, verdicts: Verdicts) => 
   const insert = db.prepare('INSERT INTO group_verdict VALUES (?, ?, ?)');
   const readId = db.prepare<[number], bigint>('SELECT svc_id FROM record WHERE id = ?').pluck();
   return (members, verdicts) => {
-    let sharing: Sharing | undefined;
+    let groupIds: GroupIds | undefined;
     for (const [at, { kind }] of verdicts.entries()) {
       const one = members[at];
       if (one === undefined || kind === 'pair' || kind === 'claimed' || kind === 'absent') continue;
-      sharing ??= nameSharing(members, ({ id }) => readId.get(id) ?? 0n);
-      insert.run(one.id, kind, renderSharing(kind, one.gen, sharing));
+      groupIds ??= listGroupIds(members, ({ id }) => readId.get(id) ?? 0n);
+      insert.run(one.id, kind, renderGroupEvidence(kind, one.gen, groupIds));
     }
   };
 }

@@ -2,14 +2,14 @@ import type { StoredChild } from '../json/stored-lists.js';
 import type { Status } from '../reasons.js';
 import { foldKey } from './explain-records.js';
 import {
+  type GroupIds,
   type GroupVerdict,
   judgeGroup,
   type KeyMember,
+  listGroupIds,
   nameIds,
-  nameSharing,
   pairReason,
-  renderSharing,
-  type Sharing,
+  renderGroupEvidence,
 } from './judge-group.js';
 
 /** A child of a pair of records. */
@@ -126,19 +126,19 @@ function judgeByKey(children: readonly ChildMember[], inherited: Outcome | null)
   return rows;
 }
 
-export function nameChildren(members: readonly ChildMember[]): Sharing {
-  return nameSharing(members, ({ svcId }) => BigInt(svcId));
+export function nameChildren(members: readonly ChildMember[]): GroupIds {
+  return listGroupIds(members, ({ svcId }) => BigInt(svcId));
 }
 
 /** Makes the function that renders the evidence of a group's members. `name` is called once, and only if needed. */
 export function prepareEvidence(
-  name: () => Sharing,
+  name: () => GroupIds,
 ): (child: ChildMember, verdict: GroupVerdict<ChildMember>) => string | null {
-  let sharing: Sharing | undefined;
+  let groupIds: GroupIds | undefined;
   return ({ gen }, { kind }) => {
     if (kind !== 'superseded' && kind !== 'dup_v3' && kind !== 'dup_v4') return null;
-    sharing ??= name();
-    return renderSharing(kind, gen, sharing);
+    groupIds ??= name();
+    return renderGroupEvidence(kind, gen, groupIds);
   };
 }
 

@@ -105,23 +105,23 @@ export function pairReason(v3Deleted: boolean, v4Deleted: boolean): PairReason |
 type PairReason = 'deleted_in_v3' | 'deleted_in_v4' | 'deleted_in_both';
 
 /** Evidence names at most this many ids. */
-export const NAMED = 5;
+export const MAX_NAMED_IDS = 5;
 
 /** The lowest ids as text, for evidence. */
 export function nameIds(ids: readonly bigint[]): readonly string[] {
   const sorted = [...ids].sort((a, b) => (a < b ? -1 : a > b ? 1 : 0));
-  return sorted.slice(0, NAMED).map(String);
+  return sorted.slice(0, MAX_NAMED_IDS).map(String);
 }
 
 /** Ids of the objects of a group, for evidence. */
-export interface Sharing {
+export interface GroupIds {
   readonly v3Live: readonly string[];
   readonly v4Live: readonly string[];
   readonly v4: readonly string[];
 }
 
 /** Lists the ids of a group, for evidence. */
-export function nameSharing<M extends KeyMember>(members: readonly M[], idOf: (one: M) => bigint): Sharing {
+export function listGroupIds<M extends KeyMember>(members: readonly M[], idOf: (one: M) => bigint): GroupIds {
   const v4 = members.filter(({ gen }) => gen === 4);
   return {
     v3Live: nameIds(members.filter(({ gen, deleted }) => gen === 3 && !deleted).map(idOf)),
@@ -131,10 +131,10 @@ export function nameSharing<M extends KeyMember>(members: readonly M[], idOf: (o
 }
 
 /** Evidence as JSON: the live objects that supersede, or the candidates that cannot be told apart. */
-export function renderSharing(
+export function renderGroupEvidence(
   kind: 'superseded' | 'dup_v3' | 'dup_v4',
   gen: 3 | 4,
-  { v3Live, v4Live, v4 }: Sharing,
+  { v3Live, v4Live, v4 }: GroupIds,
 ): string {
   if (kind !== 'superseded') return JSON.stringify({ v3_svc_ids: v3Live, v4_svc_ids: v4 });
   return JSON.stringify(gen === 3 ? { live_v3_svc_ids: v3Live } : { live_v4_svc_ids: v4Live });

@@ -64,7 +64,9 @@ type CompanyLink = readonly [v3: number, v4: number, matchedBy: CompanyMatch];
  */
 export function pairCompanies(input: PairingInput): Pairing {
   const evidence =
-    input.mode === 'same_id' ? indexEvidence([], NOTHING) : indexEvidence(input.evidence, input.uncounted);
+    input.mode === 'same_id'
+      ? indexEvidence([], NO_UNCOUNTED)
+      : indexEvidence(input.evidence, input.uncounted);
   const named = findNamed(input);
   const byEvidence = findByEvidence(evidence, pairsOf(named));
   const claims = input.mode === 'overlap' ? [] : findIdClaims(input, named, byEvidence);
@@ -94,7 +96,7 @@ interface EvidenceIndex {
 }
 
 /** Every key was counted. */
-export const NOTHING: Uncounted = { v3: new Map(), v4: new Map() };
+export const NO_UNCOUNTED: Uncounted = { v3: new Map(), v4: new Map() };
 
 function indexEvidence(rows: readonly CompanyEvidence[], uncounted: Uncounted): EvidenceIndex {
   const v3 = bestBy(rows, (row) => row.v3, uncounted.v3);

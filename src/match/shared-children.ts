@@ -12,7 +12,7 @@ import {
   prepareEvidence,
   rowOf,
 } from './judge-children.js';
-import { describeV4, judgeGroup, judgeV3Members, type Sharing, type V4Side } from './judge-group.js';
+import { describeV4, type GroupIds, judgeGroup, judgeV3Members, type V4Side } from './judge-group.js';
 
 /**
  * Fills `shared_child` with the children of V4 records that are the twin of several V3 records, and of these V3 records.
@@ -94,7 +94,7 @@ function* readSharedTwins(db: Db): Generator<SharedPairs> {
 interface V4Group {
   readonly members: readonly ChildMember[];
   readonly side: V4Side<ChildMember>;
-  readonly named: Sharing;
+  readonly named: GroupIds;
   /** The V3 children of the last list that had the key; the evidence of V4 children names them. */
   last: readonly ChildMember[];
 }

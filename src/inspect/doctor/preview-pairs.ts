@@ -2,7 +2,7 @@ import { compareFieldDigests } from '../../api/field-digests.js';
 import {
   type CompanyEvidence,
   type CompanySide,
-  NOTHING,
+  NO_UNCOUNTED,
   type PairingInput,
   pairCompanies,
 } from '../../match/pair-companies.js';
@@ -74,7 +74,7 @@ export interface PreviewInput extends Pick<PairingInput, 'mode' | 'named'> {
 export function previewPairs({ listed, mode, named, ...samples }: PreviewInput): readonly PairPreview[] {
   const [v3, v4] = [groupByCompany(samples.v3), groupByCompany(samples.v4)];
   const evidence = buildEvidence(v3, v4);
-  const pairing = pairCompanies({ v3, v4, evidence, uncounted: NOTHING, mode, named });
+  const pairing = pairCompanies({ v3, v4, evidence, uncounted: NO_UNCOUNTED, mode, named });
   return v3.map(({ id, region, companyId }) => {
     const { v4: twin, matchedBy } = pairing.v3.get(id) ?? { v4: null, matchedBy: 'none' as const };
     const own = evidence.find((row) => row.v3 === id && row.v4 === twin);
