@@ -3,7 +3,7 @@ import { damaged } from './checksum.js';
 import type { Db } from './open.js';
 import { Sqlite } from './sqlite.js';
 
-/** Tables, views and indexes with their columns and these columns' types, a line each. */
+/** One line for each column of the tables, views and indexes, with its type. */
 const SHAPE = `
   SELECT m.type || ' ' || m.name || ' ' || c.name || ' ' || c.type
     FROM sqlite_schema AS m JOIN pragma_table_info(m.name) AS c WHERE m.type IN ('table', 'view')
@@ -12,7 +12,7 @@ const SHAPE = `
     FROM sqlite_schema AS m JOIN pragma_index_info(m.name) AS c WHERE m.type = 'index'`;
 
 /**
- * Compares the layout of a database with that of an empty one: nothing may be missing; what was added is left alone.
+ * Checks that a database has every column and index of an empty one. Additions are allowed.
  *
  * @throws SvcError `corrupt_database`
  */
@@ -26,7 +26,7 @@ function read(db: Db): string[] {
   return db.prepare<[], string>(SHAPE).pluck().all();
 }
 
-/** SQLite reads a view when it is asked for its columns: damaged text is then an error of SQL. */
+/** SQLite parses a view to list its columns, so damaged SQL text in the schema raises SQLITE_ERROR here. */
 function readStored(db: Db): string[] {
   try {
     return read(db);
@@ -38,10 +38,9 @@ function readStored(db: Db): string[] {
   }
 }
 
-/** Tables whose content decides what a remap says. */
+/** Tables that a remap is built from. */
 export const EXPORTED_TABLES = ['meta', 'stream', 'record', 'v4_company'] as const;
 
-/** Every table of the file. */
 export function listTables(db: Db): string[] {
   return db
     .prepare<[], string>("SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY name")
@@ -50,10 +49,10 @@ export function listTables(db: Db): string[] {
 }
 
 /**
- * Checks the structure of tables and their indexes: that pages hold what they must, in order, and that each index has
- * an entry for each row. That takes a thirtieth of a remap; without the indexes it would take half of that.
+ * Runs SQLite's integrity check on tables and their indexes. It takes a thirtieth of the time of a remap, half of it for
+ * the indexes.
  *
- * @param onTable called before each table; what it throws ends the check
+ * @param onTable called before each table with the number of tables done; it may throw to end the check
  * @throws SvcError `corrupt_database`
  */
 export function checkFile(db: Db, tables: readonly string[], onTable: (done: number) => void): void {

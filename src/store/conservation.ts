@@ -1,13 +1,13 @@
 import type { Db } from './open.js';
 import { V4_KEY, V4_PARENT_KEY } from './remap.js';
 
-/** A contradiction between the remap and the exported records, found without asking anybody. */
+/** A contradiction between the remap and the exported records, found in the database alone. */
 export interface Contradiction {
   readonly code: ContradictionCode;
   readonly model: string;
   readonly path: string;
   readonly region: string | null;
-  /** V3 company id, or the V4 one where only V4 is concerned. */
+  /** The V3 company id, or the V4 one if no V3 object is involved. */
   readonly companyId: bigint | null;
   readonly platformId: string | null;
   readonly v3SvcId: bigint | null;
@@ -31,7 +31,7 @@ export const CONTRADICTION_CODES = [
 ] as const;
 export type ContradictionCode = (typeof CONTRADICTION_CODES)[number];
 
-/** Contradictions of one kind: how many, and the first of them. */
+/** The number of contradictions of one kind, and the first of them. */
 export interface ContradictionList {
   readonly code: ContradictionCode;
   readonly total: number;
@@ -50,12 +50,11 @@ interface Found {
 }
 
 /**
- * Holds the remap against the exported records: every V3 record and child in exactly one row, every V4 one in
- * at least one, nothing that was not exported, and no row that its own records contradict. Empty where all
- * agrees.
+ * Checks the remap against the exported records: every V3 record and child must be in exactly one row, every V4 one in
+ * at least one, every row must have been exported, and no row may contradict its own records. Empty if it all holds.
  *
- * @param models the configured ones; others are not part of the remap
- * @param limit of contradictions listed per kind
+ * @param models the configured models; others are not part of the remap
+ * @param limit maximum number of contradictions listed per kind
  */
 export function findContradictions(db: Db, models: readonly string[], limit: number): ContradictionList[] {
   const params = { models: JSON.stringify(models) };
@@ -85,7 +84,7 @@ function toContradiction(row: Found): Contradiction {
 
 const CONFIGURED = 's.model IN (SELECT value FROM json_each(@models))';
 
-/** Everything V3 showed (+1) and every row of the remap that stands for it (-1). */
+/** Counts +1 for every exported V3 record and child, and -1 for every row of the remap with its id. */
 const V3_BALANCE = `
   SELECT model, path, region, company, platform_id, parent, v3, sum(n) AS n, max(n) > 0 AS exported FROM (
     SELECT s.model, '' AS path, s.region, r.company_id AS company, r.platform_id, NULL AS parent, r.svc_id AS v3, 1 AS n
@@ -115,8 +114,8 @@ const STORED_COLUMNS = `m.model, m.path, m.region, m.v3_company_id AS company, m
   m.v4_svc_id AS v4, m.status, m.reason, m.matched_by`;
 
 /**
- * From `p`, a row of a record, to the stored V3 one. The order of the joins follows the indexes. The company of a
- * stream is compared as its index holds it, with values that have no affinity (`+`): else the index is not used.
+ * Joins `p`, the remap row of a record, to the stored V3 record. The order of the joins follows the indexes. A stream's
+ * company is compared in the form that is indexed, with a value without affinity (`+`): otherwise the index is not used.
  */
 const STORED_V3 = `
   CROSS JOIN stream AS s3 ON s3.generation = 'v3' AND s3.region = p.region AND s3.model = p.model
@@ -127,19 +126,19 @@ const STORED_V4 = `
     AND ifnull(s4.company_id, 'all') = +p.v4_company_id
   CROSS JOIN record AS b ON b.stream_id = s4.id AND b.svc_id = p.v4_svc_id`;
 
-/** From `m`, a row of a V3 child, to the rows of records with its parent's key, and to the one that holds it. */
+/** Joins `m`, the remap row of a V3 child, to the rows of records with its parent's key; `STORED_CHILD_V3` selects its parent. */
 const PARENT_ROW = `
   CROSS JOIN remap AS p ON p.model = m.model AND p.platform_id IS m.parent_platform_id
     AND p.v3_company_id = m.v3_company_id AND p.region = m.region AND p.path = ''`;
 const STORED_CHILD_V3 =
   'CROSS JOIN child AS k3 ON k3.record_id = a.id AND k3.path = m.path AND k3.svc_id = m.v3_svc_id';
 
-/** From `m`, a pair of children, to the two stored ones in the pair of records `p`. */
+/** Joins `m`, a pair of children, to the two stored children within the pair of records `p`. */
 const STORED_CHILDREN = `
   ${PARENT_ROW} ${STORED_V3} ${STORED_V4} ${STORED_CHILD_V3}
   CROSS JOIN child AS k4 ON k4.record_id = b.id AND k4.path = m.path AND k4.svc_id = m.v4_svc_id`;
 
-/** Every pair with what is stored of both its sides. */
+/** Every pair with the stored data of both sides. */
 const STORED_PAIRS = `
   SELECT ${STORED_COLUMNS.replaceAll('m.', 'p.')}, a.deleted AS deleted3, b.deleted AS deleted4, a.unique_id AS unique3,
       b.unique_id AS unique4
@@ -151,12 +150,12 @@ const STORED_PAIRS = `
 const ROW =
   'm.model, m.path, m.region, coalesce(m.v3_company_id, m.v4_company_id) AS company, m.platform_id, m.v3_svc_id AS v3, m.v4_svc_id AS v4';
 
-/** Statuses that a row carries only where it has an id on both sides. */
+/** Statuses for which a row must have an id on both sides. */
 const NAMES_BOTH = `(m.status = 'matched' OR (m.status = 'deleted' AND ifnull(m.reason, '')
   IN ('deleted_in_v3', 'deleted_in_v4', 'deleted_in_both')))`;
 const INHERITS = `ifnull(m.reason, '') LIKE 'parent\\_%' ESCAPE '\\'`;
 
-/** One grouping of everything that V3 showed tells three kinds. */
+/** Three kinds of contradictions, found with one grouping. */
 const V3_CONTRADICTIONS = `
   SELECT CASE WHEN n > 0 THEN 'not_in_remap' WHEN exported THEN 'twice_in_remap' ELSE 'not_exported' END AS code,
       model, path, region, company, platform_id, v3, NULL AS v4

@@ -9,9 +9,9 @@ const USER_VERSION_AT = 60;
 const APPLICATION_ID_AT = 68;
 
 /**
- * Looks at a file before SQLite may: opening a database can already write to it. With `mayCreate`, a file that is not
- * there is made. A database in WAL mode is left to SQLite: closing the file would drop this process's locks on it, and
- * a writer elsewhere could then remove the log under a reader.
+ * Checks the header of a file before SQLite opens it, because opening a database can already write to it. With
+ * `mayCreate`, a missing file is created. A database in WAL mode is not read here: closing the file would release this
+ * process's POSIX locks on it, and another writer could then delete the log that a reader uses.
  *
  * @throws SvcError `bad_input`, `not_our_database`, `newer_database`, `older_database`, `disk`
  */
@@ -34,17 +34,16 @@ export function prepareFile(file: string, mayCreate: boolean): void {
   }
 }
 
-/** True where SQLite still has changes to take back (`-journal`) or to copy into the database (`-wal`). */
+/** Whether there are changes that SQLite must roll back (`-journal`) or copy into the database (`-wal`). */
 export function hasUnfinished(file: string, suffix: '-journal' | '-wal'): boolean {
   return (statSync(`${file}${suffix}`, { throwIfNoEntry: false })?.size ?? 0) > 0;
 }
 
-/** True while a database is written, and after its writer died or left readers behind. */
+/** True while a database has a writer, and later if that writer crashed or readers were still open. */
 export function isInWalMode(file: string): boolean {
   return existsSync(`${file}-wal`);
 }
 
-/** Nothing was exported yet, or somewhere else. */
 export function noDatabase(file: string): SvcError {
   return new SvcError('incomplete', `There is no database at ${file}.`, {
     hint: 'Run `svc-migrate export v3` first, or name the database with --db.',
@@ -63,7 +62,7 @@ function newerDatabase(file: string, version: number): SvcError {
   });
 }
 
-/** Rows of older layouts carry no checksums, and computing them now would declare sound whatever is there. */
+/** Rows of older layouts have no checksums; adding them now would certify rows that may be damaged. */
 function olderDatabase(file: string, version: number): SvcError {
   return new SvcError('older_database', `${file} was written by an older svc-migrate (layout ${version}).`, {
     hint: 'Export again into a new database with --db, or use the version that wrote this one.',
@@ -71,7 +70,7 @@ function olderDatabase(file: string, version: number): SvcError {
 }
 
 /**
- * Makes an empty file that only its owner can read, unless it is there. SQLite's side files inherit that.
+ * Creates an empty file, unless it exists, that only its owner can read. SQLite's side files inherit the permissions.
  *
  * @throws SvcError `disk`
  */
@@ -79,7 +78,7 @@ export function createPrivately(file: string): void {
   try {
     closeSync(openSync(file, 'wx', 0o600));
   } catch (cause) {
-    // Somebody else was faster: SQLite's lock decides.
+    // Another process created it first; SQLite's lock decides which one writes.
     if (errorCodeOf(cause) === 'EEXIST') return;
     throw new SvcError('disk', `Cannot create the database ${file}.`, {
       hint: 'Check that the folder exists and can be written.',
@@ -115,11 +114,11 @@ function assertHeader(file: string, head: Buffer): void {
   if (head.length < HEADER_BYTES || head.toString('latin1', 0, 16) !== 'SQLite format 3\0')
     throw notOurs(file);
   const owner = head.readUInt32BE(APPLICATION_ID_AT);
-  // A process that died while it made the database leaves one without a single table.
+  // A process that crashed while it created the database leaves one without any table.
   const isBlank = head.readUInt32BE(SCHEMA_COOKIE_AT) === 0;
   if (owner !== APPLICATION_ID && (owner !== 0 || !isBlank)) throw notOurs(file);
   const version = head.readInt32BE(USER_VERSION_AT);
-  // The version within an unfinished transaction says nothing: SQLite takes it back first.
+  // The version of an unfinished transaction does not count: SQLite rolls it back first.
   if (!isBlank && !hasUnfinished(file, '-journal')) assertVersion(file, version);
 }
 

@@ -3,10 +3,10 @@ import type { StaleReason } from '../domain.js';
 import type { Db } from './open.js';
 import { type Scope, scopeParams, v3Scope } from './remap.js';
 
-/** What the last remap did with a line of `decisions.csv`. */
+/** The result of the last remap for a line of `decisions.csv`. */
 export interface DecisionResult extends Decision {
   readonly outcome: DecisionOutcome;
-  /** Of a stale one. */
+  /** Set if the decision is stale. */
   readonly why: StaleReason | null;
 }
 
@@ -18,7 +18,7 @@ interface NewResult {
   readonly why: StaleReason | null;
 }
 
-/** Replaces the results of the remap before; part of the remap's transaction. */
+/** Replaces the results of the previous remap; part of the remap's transaction. */
 export function saveDecisionResults(db: Db, results: readonly NewResult[]): void {
   db.exec('DELETE FROM decision');
   const insert = db.prepare('INSERT INTO decision VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)');
@@ -28,7 +28,7 @@ export function saveDecisionResults(db: Db, results: readonly NewResult[]): void
   }
 }
 
-/** How many decisions of each model came to what. */
+/** The number of decisions of a model with an outcome. */
 export interface DecisionCount {
   readonly model: string;
   readonly outcome: DecisionOutcome;

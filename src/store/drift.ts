@@ -24,7 +24,7 @@ export interface DriftRow {
 
 const COLUMNS = 'model, region, v3_company_id, v4_company_id, platform_id, v3_svc_id, v4_svc_id, fields';
 
-/** What the last remap compared, by model. */
+/** The counts of the last remap's comparison, by model. */
 export function readDriftCounts(db: Db, scope: Scope): DriftCount[] {
   const where = v3Scope(scope);
   return db
@@ -37,7 +37,7 @@ export function readDriftCounts(db: Db, scope: Scope): DriftCount[] {
     .all(scopeParams(db, scope));
 }
 
-/** The first `perModel` pairs of each model that differ, at most `total`. */
+/** The first `perModel` differing pairs of each model, at most `total`. */
 export function readDriftSamples(db: Db, scope: Scope, perModel: number, total: number): DriftRow[] {
   return db
     .prepare<[object], DriftRow>(
@@ -51,7 +51,7 @@ export function readDriftSamples(db: Db, scope: Scope, perModel: number, total: 
     .all({ ...scopeParams(db, scope), perModel: BigInt(perModel), total: BigInt(total) });
 }
 
-/** Every pair that differs, as its row of the remap with the differing fields for evidence. */
+/** Every differing pair as a row of the remap, with the differing fields as evidence. */
 export function readDriftFindings(db: Db, scope: Scope): IterableIterator<RemapRow> {
   return db
     .prepare<[object], RemapRow>(

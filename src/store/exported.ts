@@ -3,7 +3,7 @@ import type { Db } from './open.js';
 import { remapScope, type Scope, scopeParams } from './remap.js';
 import { readSlices, type Slice } from './slices.js';
 
-/** What the export holds for one model of one company. */
+/** Exported records and children of one model and company. */
 export interface ExportedCount {
   readonly generation: Generation;
   readonly region: string;
@@ -11,11 +11,11 @@ export interface ExportedCount {
   readonly company_id: bigint;
   readonly records: bigint;
   readonly children: bigint;
-  /** Of the records. */
+  /** Deleted records, included in `records`. */
   readonly deleted: bigint;
 }
 
-/** Exported records and children, counted where they lie, slice by slice. */
+/** Counts exported records and children by stream and company, slice by slice. */
 export function readExportedCounts(db: Db, scope: Scope): Iterable<Slice<ExportedCount>> {
   const sql = `
     SELECT s.generation, s.region, s.model, n.company_id, n.records, n.deleted, n.children FROM (
@@ -26,7 +26,7 @@ export function readExportedCounts(db: Db, scope: Scope): Iterable<Slice<Exporte
   return readSlices<ExportedCount>(db, 'record', sql, scopeParams(db, scope));
 }
 
-/** Over `stream AS s` and counts `AS n`. */
+/** SQL condition over `stream AS s` and counts `AS n`. */
 function exportScope(scope: Scope): string {
   const parts = ['TRUE'];
   if (scope.models !== null) parts.push('s.model IN (SELECT value FROM json_each(@models))');
@@ -40,7 +40,7 @@ function exportScope(scope: Scope): string {
 const DAY_MS = 86_400_000;
 const DAY = `(v.latest_ms - iif(v.latest_ms < 0, ${DAY_MS - 1}, 0)) / ${DAY_MS}`;
 
-/** V3 records of one day; `day` counts from 1970, null where no date is readable. */
+/** V3 records of one day; `day` counts from 1970, null for records without a readable date. */
 export interface DayCount {
   readonly day: bigint | null;
   readonly n: bigint;
@@ -48,7 +48,7 @@ export interface DayCount {
 
 /** Exported V3 records by the day of their latest date, slice by slice. */
 export function readDayCounts(db: Db, scope: Scope): Iterable<Slice<DayCount>> {
-  // `company_id` is only told apart where the scope names companies: it makes more groups.
+  // Grouped by company only if the scope names companies, because that makes more groups.
   const company = scope.companies === null ? 'NULL' : 'v.company_id';
   const sql = `
     SELECT n.day, sum(n.n) AS n FROM (

@@ -18,12 +18,12 @@ export interface ReportFinding {
   readonly evidence: unknown;
 }
 
-/** A remap row for JSON: ids as digits, the evidence as a value. */
+/** Converts a remap row to JSON: ids become strings, the evidence is parsed. */
 export function toFinding(row: RemapRow): ReportFinding {
   return { ...toFindingHead(row), evidence: parseEvidence(row.evidence) };
 }
 
-/** All of a finding but its evidence. */
+/** Like `toFinding`, without the evidence. */
 export function toFindingHead(row: RemapRow): Omit<ReportFinding, 'evidence'> {
   return {
     model: row.model,
@@ -41,7 +41,7 @@ export function toFindingHead(row: RemapRow): Omit<ReportFinding, 'evidence'> {
   };
 }
 
-/** Evidence that is no JSON is kept as text. */
+/** Evidence that is not JSON is kept as text. */
 function parseEvidence(text: string): unknown {
   try {
     return JSON.parse(text);

@@ -5,11 +5,11 @@ import { REMAP_COLUMNS, type RemapRow, remapScope, type Scope } from './remap.js
 /** Which findings; null: all. */
 export interface FindingFilter extends Scope {
   readonly statuses: readonly Status[] | null;
-  /** As rows carry them, `parent_` included. */
+  /** As in the remap, with the prefix `parent_`. */
   readonly reasons: readonly string[] | null;
 }
 
-/** How many findings have a status and reason. */
+/** The number of findings with a status and reason. */
 export interface FindingCount {
   readonly status: Status;
   readonly reason: string;
@@ -48,7 +48,7 @@ function whereOf(db: Db, { statuses, reasons, ...scope }: FindingFilter) {
   return { sql: parts.join(' AND '), params: { ...where.params, ...params } };
 }
 
-/** The V3 ids that a person may decide: each ambiguous one, and each whose key seems to have changed. */
+/** Findings that a person can decide: V3 ids that are ambiguous or whose key seems to have changed. */
 export function listUndecided(db: Db, filter: FindingFilter): IterableIterator<RemapRow> {
   const where = whereOf(db, filter);
   return db
@@ -60,7 +60,7 @@ export function listUndecided(db: Db, filter: FindingFilter): IterableIterator<R
     .iterate(where.params);
 }
 
-/** Makes the function that tells whether the V3 record of a row is deleted; of a child it says false. */
+/** Makes the function that returns whether the V3 record of a row is deleted; always false for a child. */
 export function prepareIsDeleted(db: Db): (row: RemapRow) => boolean {
   const find = db
     .prepare<[string | null, string, bigint | null, bigint | null], bigint>(
@@ -72,7 +72,7 @@ export function prepareIsDeleted(db: Db): (row: RemapRow) => boolean {
     path === '' && find.get(region, model, v3_company_id, v3_svc_id) === 1n;
 }
 
-/** A stored V4 record, as far as a person tells it from others. */
+/** The parts of a stored V4 record by which a person can tell it from others. */
 export interface StoredCandidate {
   readonly svcId: bigint;
   readonly platformId: string | null;
@@ -82,7 +82,7 @@ export interface StoredCandidate {
   readonly latestMs: bigint | null;
 }
 
-/** Makes the function that reads a V4 record of the company that a row looks in. */
+/** Makes the function that reads a V4 record by its id, in the model and V4 company of a row. */
 export function prepareFindV4(db: Db): (row: RemapRow, v4SvcId: bigint) => StoredCandidate | undefined {
   const find = db.prepare<[string, bigint | null, bigint], StoredCandidate>(
     `SELECT r.svc_id AS svcId, r.platform_id AS platformId, r.unique_id AS uniqueId, r.deleted, r.latest_ms AS latestMs
@@ -110,7 +110,7 @@ export function listAmbiguousCompanies(db: Db, { companies }: Scope): OpenCompan
     .filter(({ v3CompanyId }) => companies?.includes(v3CompanyId) ?? true);
 }
 
-/** Ids that `--company` may name: V3 companies that the last remap saw, and V4 companies without a pair. */
+/** Ids that `--company` accepts: V3 companies of the last remap, and V4 companies without a pair. */
 export function listCompanyIds(db: Db): bigint[] {
   return db
     .prepare<[], bigint>('SELECT DISTINCT coalesce(v3_company_id, v4_company_id) FROM company ORDER BY 1')
@@ -118,7 +118,7 @@ export function listCompanyIds(db: Db): bigint[] {
     .all();
 }
 
-/** What a row of the remap is asked to have; at least an id or a platform_id. */
+/** The values that identify a row of the remap; at least an id or a platform_id. */
 export interface RowName {
   readonly model: string;
   readonly path: string;
@@ -134,7 +134,7 @@ export interface RowName {
 }
 
 export interface NamedRow {
-  /** Its place in the remap. */
+  /** Its rowid in the remap. */
   readonly at: bigint;
   readonly status: Status;
   readonly inScope: boolean;
@@ -154,7 +154,7 @@ const NAMING_COLUMNS = [
   'v4_svc_id',
 ] as const satisfies readonly (keyof RowName)[];
 
-/** Finds rows that are not matched by what names them; two at most, which is enough to know that a name is no name. */
+/** Finds rows that are not matched by their values; two at most, which is enough to detect that these are not unique. */
 export function prepareNamedRows(db: Db, scope: Scope): (name: RowName) => NamedRow[] {
   const inScope = remapScope(db, scope);
   const prepare = (given: readonly string[]) =>

@@ -4,10 +4,10 @@ import { SvcError } from '../errors.js';
 import { readMeta, writeMeta } from './meta.js';
 import type { Db } from './open.js';
 
-/** What an export depends on, flat: name → value. Names that start with `v3` or `v4` concern only that side. */
+/** The settings that an export depends on, by name. Names that start with `v3` or `v4` affect only that generation. */
 export type Fingerprint = Readonly<Record<string, string>>;
 
-/** One entry that is not as it was; null where there was or is none. */
+/** A setting that changed; null if it was or is not set. */
 export interface FingerprintDifference {
   readonly name: string;
   readonly stored: string | null;
@@ -18,17 +18,17 @@ const GENERATIONS = ['v3', 'v4'] as const;
 const storedSchema = z.record(z.string(), z.string());
 
 /**
- * Refuses a database that was exported with another configuration. A generation of which no record is
- * stored is not compared, so that a wrong address can be mended.
+ * Refuses a database that was exported with another configuration. A generation without stored records is not compared,
+ * so that a wrong address can be corrected.
  *
- * @throws SvcError `other_configuration`, with every difference spelled out
+ * @throws SvcError `other_configuration`, which lists every difference
  */
 export function assertSameExport(db: Db, current: Fingerprint): void {
   const differences = compareFingerprint(db, current);
   if (differences.length > 0) throw otherConfiguration(differences);
 }
 
-/** The differences between this configuration and the one the stored exports were made with. */
+/** The differences between this configuration and that of the stored exports. */
 export function compareFingerprint(db: Db, current: Fingerprint): FingerprintDifference[] {
   const found = new Map<string, FingerprintDifference>();
   for (const generation of GENERATIONS) {
@@ -44,8 +44,8 @@ export function compareFingerprint(db: Db, current: Fingerprint): FingerprintDif
 }
 
 /**
- * Remembers what a generation is exported from; tells whether that takes the place of something else. Call
- * inside the transaction that begins the export.
+ * Saves the fingerprint of a generation; returns whether it replaced a different one. Call it inside the transaction
+ * that begins the export.
  */
 export function saveFingerprint(db: Db, generation: Generation, current: Fingerprint): boolean {
   const part = partOf(current, generation);
@@ -55,7 +55,6 @@ export function saveFingerprint(db: Db, generation: Generation, current: Fingerp
   return before !== null && before !== text;
 }
 
-/** The error for differences that cannot be accepted. */
 export function otherConfiguration(differences: readonly FingerprintDifference[]): SvcError {
   const lines = differences.map(
     ({ name, stored, current }) => `${name}: ${stored ?? '(none)'} → ${current ?? '(none)'}`,
@@ -71,7 +70,7 @@ export function otherConfiguration(differences: readonly FingerprintDifference[]
   );
 }
 
-/** What the database was exported from, both generations, as the exports recorded it. */
+/** The stored fingerprint of both generations. */
 export function readStoredFingerprint(db: Db): Fingerprint {
   const entries = GENERATIONS.flatMap((generation) => Object.entries(readFingerprint(db, generation) ?? {}));
   return Object.fromEntries(entries.sort(([a], [b]) => (a < b ? -1 : 1)));

@@ -3,7 +3,7 @@ import type { Db } from './open.js';
 import { damagedRemap } from './remap-digest.js';
 import { openVerifiedRemap } from './verified-remap.js';
 
-/** Which record an id names, where the id alone does not say. */
+/** Narrows down which record an id refers to; null: any. */
 export interface LookupPlace {
   /** '' for records, else the children's field, such as `line_items`. */
   readonly path: string;
@@ -28,8 +28,8 @@ type Row = readonly [
 export type Lookup = (model: string, v3Id: bigint, place: LookupPlace) => Answer;
 
 /**
- * Makes the function that answers, which throws `corrupt_database` where the remap was altered or damaged. Never a
- * guess: rows that disagree are ambiguous.
+ * Makes the look-up function. It throws `corrupt_database` if the remap was altered or damaged. Rows that disagree give
+ * `ambiguous`.
  */
 export function prepareLookup(db: Db): Lookup {
   const remap = openVerifiedRemap(db);
@@ -60,10 +60,10 @@ function isIn({ path, region, companyId }: LookupPlace, [, , , ofRegion, ofCompa
   );
 }
 
-/** One canonical spelling: `007`, `+7`, `7.0` are no ids, so that nothing is taken for an id by chance. */
+/** Canonical integers only: `007`, `+7` and `7.0` are not ids. */
 const ID = /^(?:0|-?[1-9]\d{0,18})$/;
 
-/** An id as text, or null where it is none or beyond 64 bits. */
+/** Parses an id; null if it is not canonical or exceeds 64 bits. */
 export function parseSvcId(text: string): bigint | null {
   if (!ID.test(text)) return null;
   const id = BigInt(text);
@@ -84,14 +84,14 @@ function emptyAnswer(v3Id: bigint, status: Answer['status'], reason: string | nu
   return { v3Id, v4Id: null, status, reason, region: null, v3CompanyId: null, v4CompanyId: null };
 }
 
-/** What became of one V3 id. */
+/** The result of looking up a V3 id. */
 export interface Answer {
   readonly v3Id: bigint;
-  /** null where there is no twin, or not beyond doubt. */
+  /** null if there is no V4 id or it is ambiguous. */
   readonly v4Id: bigint | null;
   /** `unknown`: the exports do not hold this id. */
   readonly status: Status | 'unknown';
-  /** `several_records`: rows of several regions, companies or parents bear this id and disagree. */
+  /** `several_records`: rows of several regions, companies or parents have this id and disagree. */
   readonly reason: string | null;
   readonly region: string | null;
   readonly v3CompanyId: bigint | null;

@@ -12,7 +12,7 @@ export interface MappedPair {
   readonly v3CompanyId: bigint;
   readonly v4CompanyId: bigint;
   readonly platformId: string | null;
-  /** V4's, which differs only where a decision made the pair. */
+  /** V4's key, which differs only if a decision made the pair. */
   readonly v4PlatformId: string | null;
   readonly parentPlatformId: string | null;
   readonly v3SvcId: bigint;
@@ -22,7 +22,7 @@ export interface MappedPair {
   readonly matchedBy: string | null;
 }
 
-/** Pairs of one model and V3 company; children apart. */
+/** A group of pairs with the same model, path and V3 company. */
 export interface PairStratum {
   readonly model: string;
   readonly path: string;
@@ -32,7 +32,7 @@ export interface PairStratum {
 }
 
 const IS_PAIR = 'v3_svc_id IS NOT NULL AND v4_svc_id IS NOT NULL';
-/** Children directly after the records with their parent's key. */
+/** Sorts children directly after the records with their parent's key. */
 const BY_PARENT = 'model, region, v3_company_id, coalesce(parent_platform_id, platform_id), path, rowid';
 const STRATUM = 'model, path, region, v3_company_id';
 
@@ -47,7 +47,7 @@ export function readPairStrata(db: Db): PairStratum[] {
     .map(({ company, n, ...stratum }) => ({ ...stratum, v3CompanyId: company, size: Number(n) }));
 }
 
-/** The rows of all pairs, stratum by stratum. */
+/** The rowids of all pairs, stratum by stratum. */
 export function readPairRows(db: Db): IterableIterator<bigint> {
   return db
     .prepare<[], bigint>(`SELECT rowid FROM remap WHERE ${IS_PAIR} ORDER BY ${STRATUM}, rowid`)
@@ -55,7 +55,7 @@ export function readPairRows(db: Db): IterableIterator<bigint> {
     .iterate();
 }
 
-/** Pairs of these rows, or all of them, children directly after their parents. */
+/** The pairs with these rowids (null: all), children directly after their parents. */
 export function readPairs(db: Db, rows: readonly bigint[] | null): IterableIterator<MappedPair> {
   const only = rows === null ? '' : 'AND rowid IN (SELECT value FROM json_each(@rows))';
   return db
@@ -68,13 +68,13 @@ export function readPairs(db: Db, rows: readonly bigint[] | null): IterableItera
     .iterate({ rows: `[${(rows ?? []).join(',')}]` });
 }
 
-/** The two records that a pair of children lies in. */
+/** The records that contain a pair of children. */
 export interface ParentPair {
   readonly v3SvcId: bigint;
   readonly v4SvcId: bigint | null;
 }
 
-/** Makes the function that finds the parents of a pair of children: more than one where keys repeat. */
+/** Makes the function that finds the parents of a pair of children; there are several if keys are not unique. */
 export function prepareFindParents(db: Db): (child: MappedPair) => ParentPair[] {
   const find = db.prepare<(string | bigint | null)[], ParentPair>(`
     SELECT p.v3_svc_id AS v3SvcId, p.v4_svc_id AS v4SvcId FROM remap AS p

@@ -3,12 +3,12 @@ import { checksumOf, damaged, isIntact } from './checksum.js';
 import type { Db } from './open.js';
 
 /**
- * The value kept under `key`, or null.
+ * The value of `key`, or null.
  *
  * @throws SvcError `corrupt_database`
  */
 export function readMeta(db: Db, key: string): string | null {
-  // All of them: a setting whose name was damaged would be missed under its own.
+  // Reads all rows, because a row whose key is damaged would not be found by its key.
   const rows = db
     .prepare<[], { key: string; value: string; intact: bigint }>(
       `SELECT key, value, ${isIntact('meta')} AS intact FROM meta`,
@@ -19,7 +19,6 @@ export function readMeta(db: Db, key: string): string | null {
   return rows.find((row) => row.key === key)?.value ?? null;
 }
 
-/** Keeps `value` under `key`. */
 export function writeMeta(db: Db, key: string, value: string): void {
   db.prepare(
     'INSERT INTO meta(key, value) VALUES (?, ?) ON CONFLICT(key) DO UPDATE SET value = excluded.value',
@@ -29,12 +28,12 @@ export function writeMeta(db: Db, key: string, value: string): void {
 
 const EXPORT_SEQ = 'export_seq';
 
-/** Grows whenever stored records or a stream's state change: two equal values mean the same export. */
+/** A number that grows whenever stored records or a stream's state change: if it is equal, the export is the same. */
 export function readExportSeq(db: Db): bigint {
   return BigInt(readMeta(db, EXPORT_SEQ) ?? '0');
 }
 
-/** Makes the function that counts a change: call it inside the transaction that changes records or a stream's state. */
+/** Makes the function that increments it; call that inside the transaction that changes records or a stream's state. */
 export function prepareBumpExportSeq(db: Db): () => void {
   const bump = db.prepare<[string]>(`
     INSERT INTO meta(key, value) VALUES (?, '1')
@@ -51,7 +50,7 @@ function prepareSeal(db: Db): (key: string) => void {
   return (key) => void seal.run(key);
 }
 
-/** Waits that hosts asked for, kept for the next process; times in ms since 1970. */
+/** Waits requested by hosts, saved for the next process; times in ms since 1970. */
 const waitsSchema = z.array(
   z.object({ host: z.string(), askedAtMs: z.number(), untilMs: z.number() }).readonly(),
 );
@@ -59,13 +58,13 @@ export type StoredWait = z.infer<typeof waitsSchema>[number];
 
 const KEY = 'host_waits';
 
-/** The waits that are not over. */
+/** The saved waits that are not over. */
 export function readHostWaits(db: Db, nowMs: number): readonly StoredWait[] {
   const text = readMeta(db, KEY);
   return text === null ? [] : currentWaits(waitsSchema.parse(JSON.parse(text)), nowMs);
 }
 
-/** Keeps waits beside those of other hosts that are not over, in a transaction of its own. */
+/** Saves waits, in a transaction of its own; those of other hosts are kept while they are not over. */
 export function saveHostWaits(db: Db, waits: readonly StoredWait[], nowMs: number): void {
   const hosts = new Set(waits.map(({ host }) => host));
   db.transaction(() => {
@@ -75,8 +74,8 @@ export function saveHostWaits(db: Db, waits: readonly StoredWait[], nowMs: numbe
 }
 
 /**
- * The waits that are not over, none longer than what was asked for. One that was asked for in the future tells that the
- * clock was set back since: it begins now.
+ * The waits that are not over. If a wait was requested in the future, the clock was set back since: the wait begins now,
+ * so that it is never longer than the host asked for.
  */
 export function currentWaits(waits: readonly StoredWait[], nowMs: number): readonly StoredWait[] {
   return waits.flatMap((wait) => {
@@ -88,12 +87,12 @@ export function currentWaits(waits: readonly StoredWait[], nowMs: number): reado
 const REMAP_INPUTS = 'remap_inputs';
 const inputsSchema = z.record(z.string(), z.string());
 
-/** Keeps which files the remap was built with: their sha256 by the setting that names them. */
+/** Saves the SHA-256 of the input files of the remap, by the name of the setting. */
 export function writeRemapInputs(db: Db, digests: Readonly<Record<string, string>>): void {
   writeMeta(db, REMAP_INPUTS, JSON.stringify(digests));
 }
 
-/** The files that the last remap was built with. */
+/** The SHA-256 of the input files of the last remap, by the name of the setting. */
 export function readRemapInputs(db: Db): Readonly<Record<string, string>> {
   return inputsSchema.parse(JSON.parse(readMeta(db, REMAP_INPUTS) ?? '{}'));
 }

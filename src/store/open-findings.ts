@@ -2,7 +2,7 @@ import type { Generation } from '../domain.js';
 import type { Status } from '../reasons.js';
 import type { Db } from './open.js';
 
-/** A row of the remap as far as asking again goes. */
+/** The columns of a remap row that `recheck` needs. */
 export interface OpenRow {
   readonly model: string;
   readonly path: string;
@@ -21,14 +21,14 @@ const COLUMNS = (table: string) => `${table}.model, ${table}.path, ${table}.regi
   ${table}.v3_svc_id AS v3SvcId, ${table}.v4_svc_id AS v4SvcId, ${table}.status, ${table}.reason`;
 const IS_OPEN = `m.status IN ('unmatched', 'ambiguous', 'v4_only')`;
 
-/** Every finding that is open: neither matched nor deleted, children among them. */
+/** Every open finding: neither matched nor deleted, including children. */
 export function readOpenRows(db: Db): IterableIterator<OpenRow> {
   return db
     .prepare<[], OpenRow>(`SELECT ${COLUMNS('m')} FROM remap AS m WHERE ${IS_OPEN} ORDER BY m.rowid`)
     .iterate();
 }
 
-/** The records in which children are open on their own account, not because of the record. */
+/** The records that contain open children with a reason of their own, not inherited from the record. */
 export function readOpenParents(db: Db): IterableIterator<OpenRow> {
   return db
     .prepare<[], OpenRow>(
@@ -41,7 +41,7 @@ export function readOpenParents(db: Db): IterableIterator<OpenRow> {
     .iterate();
 }
 
-/** Makes the function that reads what a row of before has become: `matched`, `deleted/…`; null where it is gone. */
+/** Makes the function that reads the current outcome of an earlier row: `matched`, `deleted/…`; null if it is gone. */
 export function prepareReadOutcome(db: Db): (row: OpenRow) => string | null {
   const outcome = `SELECT status || ifnull('/' || reason, '') FROM remap
     WHERE model = ? AND path = ?`;
@@ -62,14 +62,14 @@ export function prepareReadOutcome(db: Db): (row: OpenRow) => string | null {
   };
 }
 
-/** A stored record that a filter can be tried on. */
+/** A stored record to test filters with. */
 export interface ControlRecord {
   readonly companyId: bigint;
   readonly svcId: bigint;
   readonly platformId: string;
 }
 
-/** A record of a model that the API has shown, or undefined where none has a key. */
+/** A stored live record with a key; undefined if there is none. */
 export function readControlRecord(
   db: Db,
   generation: Generation,
@@ -88,7 +88,7 @@ export function readControlRecord(
 
 /** How the companies are paired. */
 export interface CompanyPairs {
-  /** V3 places by V4 company id. */
+  /** V3 companies by V4 company id. */
   readonly v3Of: ReadonlyMap<bigint, { readonly region: string; readonly companyId: bigint }>;
   /** V4 companies without a pair. */
   readonly lonelyV4: readonly bigint[];

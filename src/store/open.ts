@@ -17,24 +17,24 @@ import { Sqlite } from './sqlite.js';
 
 type SqliteError = InstanceType<typeof Sqlite.SqliteError>;
 
-/** An open database. Integers read from it are `bigint`: ids pass through it. */
+/** An open database. Integers read from it are `bigint`, so that ids are exact. */
 export type Db = Database;
 
 export type OpenMode = 'create' | 'write' | 'read';
 
-/** The first SQLite without the WAL-reset corruption bug. */
+/** The first version of SQLite without the WAL-reset corruption bug. */
 const OLDEST_SQLITE = [3, 51, 3] as const;
 
-/** What others may hold the file for: to recover after a crash, or to begin or end writing. */
+/** Time to wait for others that lock the file briefly: to recover after a crash, or to begin or end writing. */
 const BUSY_TIMEOUT_MS = 5000;
-/** A second writer is refused after that. */
+/** A second writer is refused after this time. */
 const WRITER_TIMEOUT_MS = 250;
 
 /**
- * Opens the one database of a migration.
+ * Opens the database of a migration.
  *
- * `create` makes it where there is none; `write` and `read` refuse a missing one. With `create` and `write` it is the
- * only writer until `closeDatabase`. Readers see the last commit, and what they read in one transaction stays as it is.
+ * `create` creates a missing database; `write` and `read` refuse it. With `create` and `write`, the connection is the
+ * only writer until `closeDatabase`. Readers see the last commit, and one transaction always sees the same state.
  *
  * @throws SvcError `locked`, `not_our_database`, `newer_database`, `older_database`, `corrupt_database`, `disk`, `bad_input`
  */
@@ -42,7 +42,7 @@ export function openDatabase(file: string, mode: OpenMode): Db {
   prepareFile(file, mode === 'create');
   return guardDatabase(file, () => {
     if (mode === 'read') rollBackInterrupted(file);
-    // prepareFile could not look at it, and a writer's connection changes other programs' files when it is closed
+    // `prepareFile` did not check it, and closing a writer's connection would change the file even if it is not ours
     else if (isInWalMode(file)) openDatabase(file, 'read').close();
     const db = new Sqlite(file, { readonly: mode === 'read', timeout: BUSY_TIMEOUT_MS });
     try {
@@ -68,25 +68,25 @@ export function openDatabase(file: string, mode: OpenMode): Db {
 }
 
 /**
- * Closes a database. Without other readers a written one is then one file again, which can be copied, and be read where
- * nothing can be written; otherwise the next writer makes it so.
+ * Closes a database. If it was written and has no other readers, it becomes a single file again, which can be copied and
+ * read on a read-only file system; otherwise the next writer does this.
  */
 export function closeDatabase(db: Db): void {
   try {
     if (db.readonly) return;
     db.pragma('busy_timeout = 0');
-    // readers are let in while this copies
+    // copies most pages without blocking readers
     db.pragma('main.wal_checkpoint(PASSIVE)');
     db.pragma('main.journal_mode = DELETE');
   } catch (error) {
-    // Readers, or a full disk: what was committed stays in the log.
+    // Busy readers or a full disk: commits stay in the log.
     if (!(error instanceof Sqlite.SqliteError)) throw error;
   } finally {
     db.close();
   }
 }
 
-/** A process that died while it made the database, or began or ended writing: readers may not roll that back. */
+/** Rolls back a transaction of a crashed process, because a read-only connection cannot. */
 function rollBackInterrupted(file: string): void {
   if (!hasUnfinished(file, '-journal')) return;
   const db = new Sqlite(file, { timeout: BUSY_TIMEOUT_MS });
@@ -97,9 +97,9 @@ function rollBackInterrupted(file: string): void {
   }
 }
 
-/** The lock is on a file of its own, and held between transactions: on the database it would keep readers out. */
+/** Takes the writer lock until the connection is closed. It is on a separate file, so that it does not block readers. */
 function lockWriters(db: Db, file: string): void {
-  // only takes where there is nothing yet: pages of 16 KiB hold payloads a third faster than the usual 4 KiB
+  // takes effect only in a new database: with pages of 16 KiB, payloads are a third faster than with the usual 4 KiB
   db.pragma('page_size = 16384');
   const lock = `${file}-writer`;
   createPrivately(lock);
@@ -107,12 +107,12 @@ function lockWriters(db: Db, file: string): void {
   db.pragma('writer_lock.locking_mode = EXCLUSIVE');
   db.pragma('writer_lock.journal_mode = MEMORY');
   db.pragma(`busy_timeout = ${WRITER_TIMEOUT_MS}`);
-  // the lock outlives the transaction
+  // in exclusive mode, the lock is kept after the transaction
   db.exec('BEGIN IMMEDIATE; ROLLBACK');
   db.pragma(`busy_timeout = ${BUSY_TIMEOUT_MS}`);
 }
 
-/** Where the file system cannot share memory, as on some network drives, the mode stays: readers are then kept out. */
+/** Sets WAL mode. It has no effect on file systems without shared memory, such as some network drives: readers must wait there. */
 function allowReaders(db: Db): void {
   db.pragma('main.journal_mode = WAL');
   db.pragma('main.synchronous = FULL');
@@ -120,9 +120,9 @@ function allowReaders(db: Db): void {
 }
 
 /**
- * Copies the database as it is at one moment, whatever is written meanwhile, into an empty file.
+ * Copies a consistent state of the database into an empty file, even while it is written.
  *
- * @param onStep told how many pages are copied; returns how many are copied next, and may throw
+ * @param onStep called with the number of pages copied; returns how many to copy next, and may throw
  */
 export async function copyDatabase(
   db: Db,
@@ -133,11 +133,11 @@ export async function copyDatabase(
   await db.backup(copy, {
     progress: ({ totalPages, remainingPages }) => onStep(totalPages - remainingPages, totalPages),
   });
-  // made during writing, it says that there is a log
+  // the copy of a database in WAL mode expects a log: closing it resets the mode
   closeDatabase(new Sqlite(copy));
 }
 
-/** A database in memory that holds nothing: for work that needs no remap. */
+/** An empty database in memory, for work that needs no remap. */
 export function openEmptyDatabase(): Db {
   const db = new Sqlite(':memory:');
   db.defaultSafeIntegers(true);
@@ -146,7 +146,7 @@ export function openEmptyDatabase(): Db {
   return db;
 }
 
-/** New, or left so by a process that died while it made it. */
+/** Whether the database has no tables: it is new, or its creation was interrupted. */
 function isBlank(db: Db): boolean {
   return db.prepare('SELECT count(*) FROM sqlite_schema').pluck().get() === 0n;
 }
@@ -174,7 +174,7 @@ function assertLayout(db: Db): void {
   }
 }
 
-/** SQLite reads a last page that was cut as if it were filled up with zeros. The last pages may still be in the log. */
+/** Checks the file size, because SQLite reads a truncated last page as zeros. Not with a log, which may hold the last pages. */
 function assertWhole(db: Db, file: string): void {
   const bytes =
     Number(db.pragma('page_count', { simple: true })) * Number(db.pragma('page_size', { simple: true }));
@@ -184,7 +184,7 @@ function assertWhole(db: Db, file: string): void {
 
 const DAMAGED = 'Move it away and export again; nothing was repaired.';
 
-/** The version of SQLite, such as `3.51.3`; null where it cannot be loaded. */
+/** The version of SQLite, such as `3.51.3`; null if it cannot be loaded. */
 export function readSqliteVersion(): string | null {
   try {
     const db = new Sqlite(':memory:');
@@ -219,10 +219,9 @@ export function guardDatabase<T>(file: string, work: () => T): T {
   }
 }
 
-/** What functions say of values that no export and no remap writes. */
+/** Messages of SQL functions about values that can only be there through damage. */
 const UNREADABLE = /malformed JSON|JSON cannot hold BLOB values/;
 
-/** SQLite's error as ours; unknown ones stay internal errors with their stack. */
 function fromSqlite(file: string, error: SqliteError): Error {
   const facts = { error: error.code };
   if (/^SQLITE_(BUSY|LOCKED)/.test(error.code)) {

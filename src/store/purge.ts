@@ -2,8 +2,8 @@ import type { Db } from './open.js';
 import { resealTables } from './remap-digest.js';
 
 /**
- * Drops every stored payload and what was copied from payloads, and rewrites the file so that nothing of them
- * stays in freed pages. Ids, keys and the remap stay.
+ * Deletes all stored payloads and data copied from them, and rewrites the file so that none of them remain in freed
+ * pages. Ids, keys and the remap are kept.
  *
  * @returns how many payloads there were
  */

@@ -10,26 +10,26 @@ import { EVERYTHING, type Scope, v4CompaniesOf } from './remap.js';
 import { listStreams, readCompanyList, type StreamRow } from './streams.js';
 import { readV4Companies } from './v4-companies.js';
 
-/** What must be known to say whether a remap rests on everything there is. */
+/** The data that decide whether a remap is complete and current. */
 export interface Readiness {
-  /** Model pairs looked at. */
+  /** Model pairs in the scope. */
   readonly models: readonly Pick<ModelPair, 'v3' | 'v4'>[];
   readonly regions: readonly string[];
   readonly streams: readonly StreamRow[];
-  /** Companies that V4 listed; null where V4 was never asked. */
+  /** Companies that V4 listed; null if V4 was never exported. */
   readonly v4Companies: readonly bigint[] | null;
   readonly lastRun: RemapRun | undefined;
   readonly exportSeq: bigint;
-  /** Settings whose files are not those that the remap was built with. */
+  /** Settings whose files changed since the remap was built. */
   readonly changedInputs: readonly string[];
 }
 
-/** True where the export changed after the remap was built. */
+/** Whether the export changed after the remap was built. */
 export function isStale(run: RemapRun, exportSeq: bigint): boolean {
   return run.export_seq !== exportSeq;
 }
 
-/** Why the data are incomplete; empty where every planned list was read and the remap is current. */
+/** Why the data are incomplete; empty if every planned list was read and the remap is current. */
 export function findIncomplete(facts: Readiness): Blocker[] {
   const found = [
     missingStreams(facts, 'v3'),
@@ -41,12 +41,12 @@ export function findIncomplete(facts: Readiness): Blocker[] {
   return found.filter((blocker) => blocker !== null);
 }
 
-/** What tells whether there is anything to compare. */
+/** The data that decide whether there is anything to compare. */
 export interface Comparable {
   readonly v3Records: number;
-  /** Of all V4 companies: which of them are paired does not matter here. */
+  /** Whether any V4 company, paired or not, has records. */
   readonly hasV4Records: boolean;
-  /** Whether any `platform_id` of a model is on both sides. */
+  /** Whether any `platform_id` of a model exists in both generations. */
   readonly hasSharedKey: boolean;
 }
 
@@ -95,7 +95,7 @@ function missingStreams(facts: Readiness, generation: Generation): Blocker | nul
   };
 }
 
-/** A V3 list of one region and model, split by company or not; a V4 list of one company and model. */
+/** A V3 list of one region and model, or a V4 list of one company and model. */
 interface PlannedList {
   readonly region: string;
   readonly model: string;
@@ -114,7 +114,7 @@ function plannedLists(facts: Readiness, generation: Generation): PlannedList[] {
   );
 }
 
-/** V3 regions have names and V4 has none: the companies that a V3 list is split by are not told apart. */
+/** The region is '' only in V4. The key of a V3 list ignores the company, by which the list may be split. */
 function listKey({ region, model, companyId }: PlannedList): string {
   return region === '' ? `${model} ${companyId}` : `${model} ${region}`;
 }
@@ -158,7 +158,7 @@ function remapBlocker(facts: Readiness): Blocker | null {
   return { code: 'remap_stale', outcome: 'incomplete', text, next: 'svc-migrate remap' };
 }
 
-/** What the database knows about its own completeness, within a scope. */
+/** Reads from the database how complete it is, within a scope. */
 export function readReadiness(
   db: Db,
   config: {
@@ -179,15 +179,15 @@ export function readReadiness(
 }
 
 /**
- * Refuses a remap that does not rest on everything there is.
+ * Refuses a remap that is incomplete or stale.
  *
- * @throws SvcError `incomplete`, with what to run
+ * @throws SvcError `incomplete`; its hint names the command to run
  */
 export function assertUsableRemap(db: Db, config: Config): void {
   refuseIncomplete(readReadiness(db, config, EVERYTHING));
 }
 
-/** @throws SvcError `incomplete`, with what to run */
+/** @throws SvcError `incomplete`; its hint names the command to run */
 export function refuseIncomplete(facts: Readiness): void {
   const [first, ...others] = findIncomplete(facts);
   if (first === undefined) return;
@@ -197,13 +197,13 @@ export function refuseIncomplete(facts: Readiness): void {
   });
 }
 
-/** The V4 company list, whatever the scope, where it was not read in full beyond dispute. */
+/** The V4 company list, unless it is `complete`. It counts in every scope. */
 function openCompanyList(db: Db): StreamRow[] {
   const list = readCompanyList(db);
   return list === null || list.state === 'complete' ? [] : [list];
 }
 
-/** Without these settings nothing is known of the files. */
+/** Empty if the settings are not given. */
 function listChangedInputs(db: Db, { companies, decisions }: Partial<FileSettings>): string[] {
   if (companies === undefined || decisions === undefined) return [];
   const before = readRemapInputs(db);
@@ -223,7 +223,7 @@ function streamFilter(db: Db, scope: Scope): (stream: StreamRow) => boolean {
   };
 }
 
-/** An export of V4 begins with its fingerprint and its company list. */
+/** null if V4 was never exported: an export of V4 saves its fingerprint first. */
 function listedCompanies(db: Db, scope: Scope): bigint[] | null {
   const listed = readV4Companies(db);
   if (listed.length === 0 && readMeta(db, 'fingerprint_v4') === null) return null;

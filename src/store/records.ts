@@ -4,7 +4,7 @@ import { checksumOf } from './checksum.js';
 import { prepareInsertRows, type Value } from './insert-rows.js';
 import type { Db } from './open.js';
 
-/** The stream a page belongs to and the walks that its records are measured against, see `Position`. */
+/** The stream of a page, and the walk numbers to compare its records with, see `Position`. */
 export interface PagePlace {
   readonly streamId: bigint;
   readonly walk: number;
@@ -13,24 +13,24 @@ export interface PagePlace {
   readonly previousWalk: number | null;
 }
 
-/** What a page's records were. `unique` and `duplicates` count all of them, the rest are subsets. */
+/** Counts of a page's records. `unique` and `duplicates` add up to all of them; the others are subsets. */
 export interface RecordTally {
   /** First seen in this reading. */
   unique: number;
   duplicates: number;
-  /** First seen in this pass; of these, seen by the pass before. */
+  /** First seen in this pass; of these, seen in the previous pass. */
   passUnique: number;
   passCommon: number;
   /** First seen in this walk. */
   fresh: number;
-  /** New in the database, or stored anew with other content. */
+  /** New in the database, or stored with new content. */
   changed: number;
 }
 
-/** As wide as any checksum, so that the row does not grow when it gets its own. */
+/** A placeholder with the width of a checksum, so that the row does not grow when it is set. */
 const CHECKSUM_TO_COME = 2 ** 31;
 
-/** Makes the function that stores a page's records. Call that inside the page's transaction. */
+/** Makes the function that stores a page's records. Call it inside the page's transaction. */
 export function prepareSaveRecords(
   db: Db,
   payload: 'full' | 'ids',
@@ -73,9 +73,9 @@ function countKnown(tally: RecordTally, place: PagePlace, known: Revisited): voi
   if (known.changed) tally.changed += 1;
 }
 
-/** A record that was stored already. */
+/** The result for a record that was already stored. */
 interface Revisited {
-  /** The walk that had seen it last. */
+  /** The last walk that had seen it before. */
   readonly walk: number;
   readonly changed: boolean;
 }
@@ -100,15 +100,15 @@ function contentOf(record: ParsedRecord): Value[] {
 }
 
 /**
- * Makes the function that inserts the records of a page that are not stored yet, in their order, and tells which
- * these were: the first of those with the same id, if none was stored.
+ * Makes the function that inserts the records of a page that are not stored yet, and returns whether the record at an
+ * index was inserted. Of new records with the same id, the first is inserted.
  */
 function prepareInsert(
   db: Db,
   payload: 'full' | 'ids',
 ): (place: PagePlace, page: readonly ParsedRecord[]) => (at: number) => boolean {
   const lastId = db.prepare<[], bigint | null>('SELECT max(id) FROM record').pluck();
-  // OR IGNORE passes over a record of a known id; what it would pass over otherwise, the revisit stumbles over
+  // OR IGNORE skips records with a stored id; if it skipped one for another reason, `prepareFind` would throw
   const records = prepareInsertRows(
     db,
     `INSERT OR IGNORE INTO record(id, stream_id, svc_id, walk, ${CONTENT}, checksum)`,
@@ -116,7 +116,7 @@ function prepareInsert(
   );
   const seal = db.prepare<[number]>(`UPDATE record SET checksum = ${checksumOf('record')} WHERE id >= ?`);
   const count = db.prepare<[number, bigint]>('UPDATE stream SET stored = stored + ? WHERE id = ?');
-  // OR FAIL needs no journal of its own for each statement: an error undoes the whole transaction anyway
+  // OR FAIL needs no statement journal: an error rolls back the whole transaction anyway
   const bodies = prepareInsertRows(db, 'INSERT OR FAIL INTO payload(record_id, body, checksum)', 3);
   const added = db.prepare<[number], bigint>('SELECT id FROM record WHERE id >= ?').pluck();
   return (place, page) => {
@@ -151,7 +151,7 @@ function prepareInsert(
   };
 }
 
-/** Makes the function that meets a stored record again: it keeps the newer content, and marks who saw it. */
+/** Makes the function that updates a stored record: it keeps the newer content, and sets the walk that saw it. */
 function prepareRevisit(
   db: Db,
   payload: 'full' | 'ids',
@@ -173,7 +173,7 @@ function prepareRevisit(
     if (changed) {
       replace.run(place.walk, ...content, stored.id);
       seal.run(stored.id);
-      // with `ids` the bytes of an earlier full export go as their records are replaced
+      // with `ids`, payloads of an earlier full export are deleted when their records change
       if (keepsBodies) bodies.save(stored.id, record.raw);
       else bodies.drop(stored.id);
     } else if (walk < place.walk) {
@@ -183,7 +183,7 @@ function prepareRevisit(
   };
 }
 
-/** The bytes of records as received. */
+/** Statements on payloads: the bytes of records as received. */
 function prepareBodies(db: Db) {
   const save = db.prepare('INSERT OR REPLACE INTO payload(record_id, body, checksum) VALUES (?, ?, ?)');
   const drop = db.prepare('DELETE FROM payload WHERE record_id = ?');
@@ -213,7 +213,7 @@ function prepareFind(db: Db): (streamId: bigint, svcId: bigint, content: readonl
   };
 }
 
-/** The newer version stays; of two of the same age, or of unknown age, the later arrival. */
+/** The newer version wins; if both have the same age or one is unknown, the later arrival. */
 function arrivalWins(storedMs: bigint | null, arrivalMs: number | null): boolean {
   return storedMs === null || arrivalMs === null || arrivalMs >= Number(storedMs);
 }

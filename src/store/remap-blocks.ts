@@ -4,32 +4,32 @@ import type { Db } from './open.js';
 import { ROWS_PER_BLOCK, readSlices } from './slices.js';
 
 const ENTRIES_PER_BLOCK = 512;
-/** Blocks read before the caller can look at a signal. */
+/** Blocks read before yielding to the caller, which can then check for signals. */
 const BLOCKS_PER_STEP = 8;
 
-/** An index of the remap, by its suffix. */
+/** An index of the remap, named by its suffix. */
 export type IndexPart = 'v3' | 'v4' | 'key';
 export const INDEX_PARTS: readonly IndexPart[] = ['v3', 'v4', 'key'];
-/** A table that a remap writes beside its rows. */
+/** A table that a remap writes in addition to its rows. */
 export type TablePart = 'company' | 'decision' | 'drift' | 'drift_scope';
 export const TABLE_PARTS: readonly TablePart[] = ['company', 'decision', 'drift', 'drift_scope'];
-/** Of the exported records, as far as reports count them. */
+/** The counts of exported records that reports use. */
 export type ExportedPart = 'exported';
 
 const ROW = `json_array(model, path, region, v3_company_id, v4_company_id, platform_id, parent_platform_id, v3_svc_id,
   v4_svc_id, status, reason, matched_by, evidence, unique_id_conflict)`;
 
-/** Digits of a block's digest: 128 bits of its sha256. */
+/** Hexadecimal digits of a block's digest: 128 bits of its SHA-256. */
 export const DIGEST_LENGTH = 32;
 
-/** A digest of a text, in hexadecimal digits. */
+/** SHA-256 of a text, as hex. */
 export function digestOf(text: string): string {
   return createHash('sha256').update(text).digest('hex');
 }
 
 const blockDigest = (text: string) => digestOf(text).slice(0, DIGEST_LENGTH);
 
-/** Makes the function that digests the rows of a block, the first of which is 0. */
+/** Makes the function that digests the rows of a block; blocks are numbered from 0. */
 export function prepareRowBlock(db: Db): (block: number) => string {
   const read = db
     .prepare<[bigint, bigint], string>(
@@ -44,7 +44,7 @@ export function prepareRowBlock(db: Db): (block: number) => string {
 
 export type OnRows = (from: bigint, to: bigint) => void;
 
-/** The digests of all rows, block after block; yields `null` now and then, the text at the end. */
+/** Digests all rows, block by block; yields `null` regularly and returns the text of all digests. */
 export function* digestRows(db: Db, onRows?: OnRows): Generator<null, string> {
   const digest = prepareRowBlock(db);
   const rows = Number(db.prepare<[], bigint>('SELECT ifnull(max(rowid), 0) FROM remap').pluck().get() ?? 0n);
@@ -56,14 +56,14 @@ export function* digestRows(db: Db, onRows?: OnRows): Generator<null, string> {
     onRows?.(BigInt(block * ROWS_PER_BLOCK + 1), BigInt(end * ROWS_PER_BLOCK));
     yield null;
   }
-  // Rows outside 1…n would be in no block.
+  // Rows with a rowid below 1 are in no block: their number is part of the text.
   const others = db.prepare<[], bigint>('SELECT count(*) FROM remap WHERE rowid < 1').pluck().get();
   return `${rows} ${others}\n${digests.join('')}`;
 }
 
 /**
- * The blocks of an index: by model, each with its first key, up to which the block before it goes, and its digest; and
- * what the entries without a key add up to.
+ * The blocks of an index, by model: the first key of each, where the previous block ends, and its digest. `withoutKey`
+ * holds the count and sums of the entries without a key.
  */
 export type IndexBlocks = readonly (readonly [
   model: string,
@@ -71,11 +71,11 @@ export type IndexBlocks = readonly (readonly [
   withoutKey: string,
 ])[];
 
-/** A key of an index, as SQL compares it. */
+/** A key of an index: an id or a platform_id. */
 export type IndexKey = bigint | string;
 
 const KEY_COLUMN = { v3: 'v3_svc_id', v4: 'v4_svc_id', key: 'platform_id' } as const;
-/** The models that entries name: a damaged one is found where another is sought. */
+/** The range of models in the entries: a damaged model can appear among those of another. */
 const MODELS = "ifnull(min(model) || ' ' || max(model), '')";
 
 /** The entries of a block as text: ids and rowids, or JSON. */
@@ -85,26 +85,26 @@ const ENTRIES = {
   key: 'json_group_array(json_array(platform_id, rowid, CAST(v3_company_id AS TEXT)))',
 } as const;
 
-/** Below every key, so that the first block of a model begins before all there can be. */
+/** The lowest possible key: the first block of a model begins there. */
 export function lowestKey(part: IndexPart): IndexKey {
   return part === 'key' ? '' : MIN_INT64;
 }
 
-/** A stored key as SQL compares it. */
+/** Parses a key stored as text. */
 export function parseKey(part: IndexPart, text: string): IndexKey {
   return part === 'key' ? text : BigInt(text);
 }
 
-/** Above every key: SQLite sorts blobs behind numbers and text. */
+/** Above every key: SQLite sorts blobs after numbers and text. */
 const ABOVE_ALL = Buffer.alloc(0);
 
-/** Entries of a block in the order of their keys: 16 bytes each where keys are ids. */
+/** Entries of a block in the order of their keys; 16 bytes each if keys are ids. */
 export interface Entries {
   readonly keys: ArrayLike<IndexKey>;
   readonly rows: Float64Array;
 }
 
-/** The entries of a block from the text that was digested. */
+/** Parses the entries of a block from the digested text. */
 export function parseEntries(part: IndexPart, text: string): Entries {
   if (part === 'key') {
     const entries = text === '' ? [] : (JSON.parse(text) as readonly (readonly [string, number])[]);
@@ -120,7 +120,7 @@ export function parseEntries(part: IndexPart, text: string): Entries {
   return { keys, rows };
 }
 
-/** Makes the function that reads the entries of a block, from key `first` to before `next` (null: to the end). */
+/** Makes the function that reads the entries of a block from key `first` up to but not including `next` (null: to the end). */
 export function prepareIndexBlock(
   db: Db,
   part: IndexPart,
@@ -138,7 +138,7 @@ export function prepareIndexBlock(
   };
 }
 
-/** The blocks of an index of the remap as it is; yields `null` now and then. Entries of one key are in one block. */
+/** Digests an index of the current remap; yields `null` regularly. All entries of a key are in one block. */
 export function* digestIndex(db: Db, part: IndexPart): Generator<null, IndexBlocks> {
   const column = KEY_COLUMN[part];
   const from = `FROM remap INDEXED BY remap_${part} WHERE model`;
@@ -178,7 +178,7 @@ const TABLE_ROW = {
   drift_scope: 'json_array(model, region, v3_company_id, pairs, compared)',
 } as const;
 
-/** The digest of a table that a remap writes beside its rows. */
+/** The digest of a table that a remap writes in addition to its rows. */
 export function digestTable(db: Db, part: TablePart): string {
   const order = part === 'drift_scope' ? 'model, region, v3_company_id' : 'rowid';
   const rows = db.prepare<[], string>(`SELECT ${TABLE_ROW[part]} FROM ${part} ORDER BY ${order}`).pluck();
@@ -187,17 +187,17 @@ export function digestTable(db: Db, part: TablePart): string {
   return hash.digest('hex');
 }
 
-/** Sums that change with any value that reports count: the remap itself compares every record with its checksum. */
+/** Sums that change with any value that reports count. A full check is not needed: a remap verifies all checksums. */
 const EXPORTED_SUMS = `
   SELECT count(*) AS n, sum(stream_id) AS streams, sum(svc_id % 1000003) AS ids, sum(company_id % 1000003) AS companies,
     sum(deleted) AS deleted, sum(length(children)) AS children, count(latest_ms) AS dated, sum(latest_ms % 1000003) AS dates
   FROM record WHERE id BETWEEN @from AND @to`;
-/** The same for the index by which single records are found. */
+/** Sums over the index that is used to find single records. */
 const INDEX_SUMS = `
   SELECT count(*) || ' ' || sum(stream_id) || ' ' || sum(svc_id % 1000003) || ' ' || sum(id % 1000003)
   FROM record INDEXED BY sqlite_autoindex_record_1`;
 
-/** What reports count of the rejected objects. */
+/** The counts of rejected objects that reports use. */
 const REJECTED_COUNTS = `
   SELECT json_group_array(json_array(generation, region, model, CAST(company_id AS TEXT), n)) FROM (
     SELECT generation, region, model, company_id, count(*) AS n FROM rejected
@@ -205,12 +205,12 @@ const REJECTED_COUNTS = `
 
 type Sums = Readonly<Record<string, bigint | number | null>>;
 
-/** The digest of what reports count of the exported records. */
+/** The digest of the counts of exported records that reports use. */
 export function digestExported(db: Db): string {
   const sums = new Map<string, bigint>();
   for (const { rows } of readSlices<Sums>(db, 'record', EXPORTED_SUMS, {})) {
     for (const [name, sum] of rows.flatMap((row) => Object.entries(row))) {
-      // a damaged value can be no integer
+      // a damaged value may not be an integer
       sums.set(name, (sums.get(name) ?? 0n) + BigInt(Math.trunc(Number(sum ?? 0))));
     }
   }

@@ -19,19 +19,19 @@ import {
 } from './remap-blocks.js';
 
 /*
- * A remap that was altered or damaged after it was built must not answer. What a remap writes is digested in parts:
+ * A remap that was altered or damaged after it was built must not be used. Its data are digested in parts:
  *
- * - `rows`: the table remap, in blocks of 128 rows by rowid, which runs from 1 without gaps;
- * - `v3`, `v4`, `key`: its three indexes, in blocks of about 512 entries; the blocks of a model cover all keys there
- *   can be, so that "no such id" is proven by a block as much as an answer is;
- * - `company`, `decision`, `drift`, `drift_scope`: tables read as a whole;
- * - `exported`: sums of what reports count of the exported records, right until the next export changes them.
+ * - `rows`: the table `remap`, in blocks of 128 rows by rowid, which runs from 1 without gaps;
+ * - `v3`, `v4`, `key`: its three indexes, in blocks of about 512 entries; the blocks of a model cover all possible keys,
+ *   so that a block also proves that an id does not exist;
+ * - `company`, `decision`, `drift`, `drift_scope`: whole tables;
+ * - `exported`: sums over the exported records that reports count, valid until the next export.
  *
  * The digests of the blocks are in `remap_digest`, one text per part. The digest of that text is in the row of
- * `remap_run` (of `rows` it is the sha256 of reports), and that row has a checksum.
+ * `remap_run` (that of `rows` is the `sha256` in reports), and that row has a checksum.
  *
- * Whoever reads all of the remap calls `verifyDigests` in the same transaction. Look-ups go through `VerifiedRemap`,
- * which verifies the blocks they touch, once.
+ * Code that reads the whole remap calls `verifyDigests` in the same transaction. Look-ups use `VerifiedRemap`, which
+ * verifies each block once, when it is first read.
  */
 export type RemapPart = 'rows' | IndexPart | TablePart | ExportedPart;
 
@@ -42,8 +42,8 @@ const indexSchema = z.array(z.tuple([z.string(), z.array(z.tuple([z.string(), z.
 export type Digests = Readonly<Record<string, string>>;
 
 /**
- * Digests the remap as it is and saves its blocks; `sealRun` then saves the digests. `onRows` is told of rows, from one
- * rowid to another, when their pages are in memory.
+ * Digests the current remap and saves the digests of its blocks; `sealRun` then saves those of the parts. `onRows` is
+ * called with each range of rowids while its pages are cached.
  */
 export function digestRemap(db: Db, onRows: OnRows = () => {}): Digests {
   db.exec('DELETE FROM remap_digest');
@@ -58,7 +58,7 @@ export function digestRemap(db: Db, onRows: OnRows = () => {}): Digests {
   return { ...digests, exported: digestExported(db) };
 }
 
-/** Saves the digests with the build of the remap that they are of; returns the sha256 of its rows. */
+/** Saves the digests in the row of the remap's build; returns the SHA-256 of the rows. */
 export function sealRun(db: Db, run: bigint, digests: Digests): string {
   const { rows: sha256 = '' } = digests;
   db.prepare('UPDATE remap_run SET sha256 = ?, digests = ? WHERE id = ?').run(
@@ -70,7 +70,7 @@ export function sealRun(db: Db, run: bigint, digests: Digests): string {
   return sha256;
 }
 
-/** Digests tables anew that were changed on purpose. Call it in the transaction that changed them. */
+/** Updates the digests of tables that were changed on purpose. Call it in the transaction that changed them. */
 export function resealTables(db: Db, parts: readonly TablePart[]): void {
   const [run] = readRemapRuns(db, 1);
   if (run === undefined) return;
@@ -79,8 +79,8 @@ export function resealTables(db: Db, parts: readonly TablePart[]): void {
 }
 
 /**
- * Verifies parts of the last remap: all of them, or those that the caller reads. Yields now and then, so that the caller
- * can tell progress and stop.
+ * Verifies parts of the last remap; by default all that a remap writes. Yields regularly, so that the caller can report
+ * progress and stop.
  *
  * @throws SvcError `corrupt_database`
  */
@@ -96,13 +96,13 @@ export function* verifyDigests(
   }
 }
 
-/** Runs a verification to its end at once. */
+/** Like `verifyDigests`, without yielding. */
 export function assertDigests(db: Db, parts?: readonly RemapPart[]): void {
   last(verifyDigests(db, parts));
 }
 
 /**
- * The text that lists the blocks of a part, as saved with the remap; null where there is no remap.
+ * The saved text that lists the blocks of a part, verified; null if there is no remap.
  *
  * @throws SvcError `corrupt_database`
  */
@@ -117,7 +117,7 @@ export function readBlocks(db: Db, part: 'rows' | IndexPart): string | null {
   return text;
 }
 
-/** The blocks of an index, from the text that `readBlocks` gave. */
+/** Parses the result of `readBlocks` for an index. */
 export function parseIndexBlocks(text: string): IndexBlocks {
   return indexSchema.parse(JSON.parse(text));
 }
@@ -139,7 +139,7 @@ function* blocksOf(db: Db, part: 'rows' | IndexPart, onRows?: OnRows): Generator
   return part === 'rows' ? yield* digestRows(db, onRows) : JSON.stringify(yield* digestIndex(db, part));
 }
 
-/** null where there is no remap at all. */
+/** null if there is no remap. */
 function expectedDigests(db: Db): Digests | null {
   const [run] = readRemapRuns(db, 1);
   if (run !== undefined) return parseDigests(run);

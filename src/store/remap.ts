@@ -2,7 +2,7 @@ import type { Status } from '../reasons.js';
 import type { Db } from './open.js';
 import { readSlices, type Slice } from './slices.js';
 
-/** What a report is narrowed to; null: everything. Companies are V3 company ids. */
+/** Filters of a report; null: no filter. Companies are V3 company ids. */
 export interface Scope {
   readonly models: readonly string[] | null;
   readonly companies: readonly bigint[] | null;
@@ -10,7 +10,7 @@ export interface Scope {
 
 export const EVERYTHING: Scope = { models: null, companies: null };
 
-/** One row of the public table. */
+/** A row of the public table `remap`. */
 export interface RemapRow {
   readonly model: string;
   readonly path: string;
@@ -44,16 +44,16 @@ export const REMAP_COLUMNS = [
   'evidence',
 ] as const satisfies readonly (keyof RemapRow)[];
 
-/** V4's key of a row: a decision pairs records with different keys, and the evidence then names V4's. */
+/** V4's key of a row. It differs only if a decision paired records with different keys; it is then in the evidence. */
 const v4KeyOf = (column: string): string => `
   iif(evidence = '{}' OR json_type(evidence, '$.v4_${column}') IS NULL, ${column}, evidence ->> 'v4_${column}')`;
 export const V4_KEY = v4KeyOf('platform_id');
 export const V4_PARENT_KEY = v4KeyOf('parent_platform_id');
 
-// Whoever reads much of the remap reads the table itself, NOT INDEXED: then only its rows need to be verified.
+// Queries over much of the remap are NOT INDEXED: then only the rows need to be verified, not the indexes.
 const COLUMNS = REMAP_COLUMNS.join(', ');
 
-/** Rows of the remap with the same place and verdict. */
+/** Counts of remap rows with the same model, companies, status and reason. */
 export interface RemapGroup {
   readonly model: string;
   readonly isChild: bigint;
@@ -68,7 +68,7 @@ export interface RemapGroup {
   readonly conflicts: bigint;
 }
 
-/** The remap, counted slice by slice: the same group can come in several slices. */
+/** Counts the rows of the remap slice by slice; a group can occur in several slices. */
 export function readRemapGroups(db: Db, scope: Scope): Iterable<Slice<RemapGroup>> {
   const where = remapScope(db, scope);
   const sql = `
@@ -80,7 +80,7 @@ export function readRemapGroups(db: Db, scope: Scope): Iterable<Slice<RemapGroup
   return readSlices<RemapGroup>(db, 'remap', sql, where.params);
 }
 
-/** Every row that is not matched, in the remap's order. */
+/** All rows that are not matched, in the remap's order. */
 export function readFindings(db: Db, scope: Scope): IterableIterator<RemapRow> {
   const where = remapScope(db, scope);
   return db
@@ -90,7 +90,7 @@ export function readFindings(db: Db, scope: Scope): IterableIterator<RemapRow> {
     .iterate(where.params);
 }
 
-/** The whole table, in its order. */
+/** All rows, in the remap's order. */
 export function readRemap(db: Db, scope: Scope): IterableIterator<RemapRow> {
   const where = remapScope(db, scope);
   return db
@@ -117,14 +117,14 @@ export function prepareSamples(
   return ({ from, to }) => select.all({ ...where.params, from, to, perKind: BigInt(perKind) });
 }
 
-/** Whether V4 shows a record of these models, in any company. */
+/** Whether V4 has a record of these models, in any company. */
 export function hasV4Records(db: Db, models: Scope['models']): boolean {
   const where = remapScope(db, { models, companies: null });
   const sql = `SELECT 1 FROM remap AS r NOT INDEXED WHERE path = '' AND v4_svc_id IS NOT NULL AND ${where.sql} LIMIT 1`;
   return db.prepare(sql).get(where.params) !== undefined;
 }
 
-/** Whether a V3 record in the scope and a V4 record of any company have one `platform_id` in one model. */
+/** Whether a V3 record in the scope and a V4 record of any company share a `platform_id` in a model. */
 export function hasSharedKey(db: Db, scope: Scope): boolean {
   const v3 = remapScope(db, scope);
   const v4 = remapScope(db, { ...scope, companies: null });
@@ -135,13 +135,13 @@ export function hasSharedKey(db: Db, scope: Scope): boolean {
   return db.prepare(sql).get({ ...v4.params, ...v3.params }) !== undefined;
 }
 
-/** One part of a WHERE clause over `remap AS r`, with its named parameters. */
+/** A condition over `remap AS r`, with its named parameters. */
 export interface ScopeSql {
   readonly sql: string;
   readonly params: Readonly<Record<string, string>>;
 }
 
-/** V4-only rows have no V3 company: they belong to a V3 company by its pair. */
+/** The condition for a scope. Rows without a V3 company belong to the V3 company that is paired with their V4 company. */
 export function remapScope(db: Db, scope: Scope): ScopeSql {
   const parts = ['TRUE'];
   if (scope.models !== null) parts.push('r.model IN (SELECT value FROM json_each(@models))');
@@ -152,7 +152,7 @@ export function remapScope(db: Db, scope: Scope): ScopeSql {
   return { sql: parts.join(' AND '), params: scopeParams(db, scope) };
 }
 
-/** The same over another table `AS r` whose rows all have a V3 company; its parameters are `scopeParams`. */
+/** The condition over another table `AS r` whose rows all have a V3 company; its parameters are `scopeParams`. */
 export function v3Scope({ models, companies }: Scope): string {
   const parts = ['TRUE'];
   if (models !== null) parts.push('r.model IN (SELECT value FROM json_each(@models))');

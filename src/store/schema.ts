@@ -1,13 +1,13 @@
 /** The tables of one database. Public: `remap`, `stream`, `company`, `rejected`; the rest is internal. */
 
-/** "SVCM", so that `file` and SQLite tools can tell whose database it is. */
+/** "SVCM", by which `file` and SQLite tools recognise the database. */
 export const APPLICATION_ID = 0x5356434d;
 
-/** Layout version kept in `user_version`; any other is refused. */
+/** Layout version, stored in `user_version`; databases with another version are refused. */
 export const SCHEMA_VERSION = 2;
 
 const META = `
--- for the columns checksum see checksum.ts
+-- for the columns named checksum see checksum.ts
 CREATE TABLE meta(key TEXT PRIMARY KEY, value TEXT NOT NULL, checksum INTEGER NOT NULL DEFAULT 0) STRICT, WITHOUT ROWID;`;
 
 const STREAM = `
@@ -29,25 +29,25 @@ CREATE TABLE stream(
   finished_at TEXT,
   -- internal from here
   id INTEGER PRIMARY KEY,
-  -- what is requested: model in V3, the V4 name of the model in V4
+  -- the model as named in requests: V3's name in V3, V4's in V4
   route TEXT NOT NULL,
-  -- what end_reason means for people
+  -- end_reason as a sentence for people
   end_note TEXT,
-  -- start of the last walk or sweep that was read to its end: the age of the evidence
+  -- start of the last walk or sweep that was read to the end: the age of the data
   read_at TEXT,
-  -- where the reading stands, JSON, see stream-row.ts
+  -- the state of reading the list, JSON, see streams.ts
   position TEXT NOT NULL DEFAULT '{}',
-  -- its rows in record
+  -- number of its rows in record
   stored INTEGER NOT NULL DEFAULT 0,
   checksum INTEGER NOT NULL DEFAULT 0
 ) STRICT;
 CREATE UNIQUE INDEX stream_key ON stream(generation, region, model, ifnull(company_id, 'all'));
--- the cursors of the walk under way
+-- the cursors of the current walk
 CREATE TABLE cursor_seen(
   stream_id INTEGER NOT NULL, digest BLOB NOT NULL,
   PRIMARY KEY (stream_id, digest)
 ) STRICT, WITHOUT ROWID;
--- records of companies that the configuration excludes: only counted, against total_count
+-- records of excluded companies: only counted, to compare with total_count
 CREATE TABLE excluded(
   stream_id INTEGER NOT NULL, svc_id INTEGER NOT NULL, walk INTEGER NOT NULL,
   PRIMARY KEY (stream_id, svc_id)
@@ -73,19 +73,19 @@ CREATE TABLE record(
   latest_from TEXT CHECK (latest_from IN ('platform', 'service')),
   created_ms INTEGER,
   facts TEXT NOT NULL,
-  -- JSON, null for none: see child-list.ts; the view child shows it as rows
+  -- JSON, null for none: see stored-lists.ts; the view child returns it as rows
   children TEXT,
-  -- the walk of its stream that saw it last
+  -- the last walk of its stream that saw it
   walk INTEGER NOT NULL,
   checksum INTEGER NOT NULL DEFAULT 0,
   UNIQUE (stream_id, svc_id)
 ) STRICT;
--- the bytes as received; CAST(body AS TEXT) before any JSON function, which takes a BLOB for JSONB
+-- the bytes as received; JSON functions need CAST(body AS TEXT), because they read a BLOB as JSONB
 CREATE TABLE payload(record_id INTEGER PRIMARY KEY, body BLOB NOT NULL, checksum INTEGER NOT NULL DEFAULT 0) STRICT;
 CREATE VIEW child(record_id, path, svc_id, platform_id, unique_id, deleted) AS
   SELECT r.id, c.value ->> 0, CAST(c.value ->> 1 AS INTEGER), c.value ->> 2, c.value ->> 3, c.value ->> 4
     FROM record AS r JOIN json_each(r.children) AS c;
--- which of several V3 lists of a model and region holds a record; a row may outlive its record
+-- if a V3 list is split by company: which list holds a record; a row may remain after its record is deleted
 CREATE TABLE split_record(
   region TEXT NOT NULL, model TEXT NOT NULL, svc_id INTEGER NOT NULL, stream_id INTEGER NOT NULL,
   PRIMARY KEY (region, model, svc_id)
@@ -98,27 +98,27 @@ CREATE TABLE company(
   matched_by TEXT NOT NULL CHECK (matched_by IN ('same_id', 'overlap', 'file', 'ambiguous', 'none')),
   shared_keys INTEGER NOT NULL, agreeing_keys INTEGER NOT NULL,
   v3_keys INTEGER NOT NULL, v4_keys INTEGER NOT NULL,
-  -- why it is so, for people: the candidates with their numbers, as JSON
+  -- the candidates with their counts, as JSON
   note TEXT NOT NULL
 ) STRICT;`;
 
-/** Columns of the public remap table; `remap_next` is built beside it and takes its place. */
+/** SQL that creates the public table `remap`, or `remap_next`, which is built first and then replaces it. */
 export function remapTable(name: string): string {
   return `
 CREATE TABLE ${name}(
   model TEXT NOT NULL, path TEXT NOT NULL, region TEXT, v3_company_id INTEGER, v4_company_id INTEGER,
   platform_id TEXT, parent_platform_id TEXT, v3_svc_id INTEGER, v4_svc_id INTEGER,
-  -- the usual value first: SQLite builds a list of three or more values anew for each row, which doubles an insert
+  -- the usual value first: SQLite rebuilds a list of three or more values for each row, which doubles the time
   status TEXT NOT NULL CHECK (status = 'matched' OR status IN ('unmatched', 'deleted', 'ambiguous', 'v4_only')),
   reason TEXT,
   matched_by TEXT CHECK (matched_by = 'platform_id' OR matched_by IN ('platform_unique_id', 'decision')),
   evidence TEXT NOT NULL,
-  -- beyond the contract: 1 where a pair's two platform_unique_ids are set and differ
+  -- not part of the public contract: 1 if the platform_unique_ids of a pair are both set and differ
   unique_id_conflict INTEGER NOT NULL DEFAULT 0
 ) STRICT;`;
 }
 
-/** Indexes of the public remap table, created once it is filled. */
+/** SQL that creates the indexes of `remap`, after it is filled. */
 export function remapIndexes(name: string): string {
   return `
 CREATE INDEX ${name}_v3 ON ${name}(model, v3_svc_id);
@@ -132,7 +132,7 @@ CREATE TABLE drift(
   model TEXT NOT NULL, region TEXT NOT NULL, v3_company_id INTEGER NOT NULL, v4_company_id INTEGER NOT NULL,
   platform_id TEXT NOT NULL, v3_svc_id INTEGER NOT NULL, v4_svc_id INTEGER NOT NULL, fields TEXT NOT NULL
 ) STRICT;
--- how many matched pairs there are, and how many had both payloads
+-- number of matched pairs, and of those with both payloads
 CREATE TABLE drift_scope(
   model TEXT NOT NULL, region TEXT NOT NULL, v3_company_id INTEGER NOT NULL,
   pairs INTEGER NOT NULL, compared INTEGER NOT NULL,
@@ -140,7 +140,7 @@ CREATE TABLE drift_scope(
 ) STRICT, WITHOUT ROWID;`;
 
 const DECISION = `
--- what became of each line of decisions.csv in the last remap
+-- the result of each line of decisions.csv in the last remap
 CREATE TABLE decision(
   line INTEGER PRIMARY KEY, model TEXT NOT NULL, path TEXT NOT NULL, region TEXT NOT NULL,
   v3_company_id INTEGER NOT NULL, v3_svc_id INTEGER, v4_svc_id INTEGER, note TEXT NOT NULL,
@@ -155,7 +155,7 @@ CREATE TABLE remap_run(
   digests TEXT NOT NULL DEFAULT '{}',
   checksum INTEGER NOT NULL DEFAULT 0
 ) STRICT;
--- the blocks of the current remap, see remap-digest.ts
+-- digests of the blocks of the current remap, see remap-digest.ts
 CREATE TABLE remap_digest(part TEXT PRIMARY KEY, blocks TEXT NOT NULL) STRICT, WITHOUT ROWID;`;
 
 export const SCHEMA = [

@@ -1,28 +1,25 @@
 import type { Db } from './open.js';
 
-/** Rows of the remap in a verified block: a look-up reads and digests that many. */
+/** Rows of the remap in a digested block: a look-up reads and verifies that many. */
 export const ROWS_PER_BLOCK = 128;
 
-/** Rows read by one statement on a part of a table, and how far the reading is. */
+/** The result of a statement on a range of a table, and the progress. */
 export interface Slice<Row> {
   readonly rows: readonly Row[];
-  /** Bounds of the rowids, both included. */
+  /** Range of rowids, inclusive. */
   readonly from: bigint;
   readonly to: bigint;
-  /** Slices read so far and in all. */
+  /** Slices read so far, and their total number. */
   readonly done: number;
   readonly total: number;
 }
 
-/**
- * Large enough that the statements cost little, small enough that each is done in a moment. Of the remap, slices begin
- * where verified blocks do.
- */
+/** Rows of a slice. A multiple of the block size, so that slices of the remap begin where blocks do. */
 const ROWS = BigInt(400 * ROWS_PER_BLOCK);
 
 /**
- * Runs one statement over a table slice by slice, so that nothing runs long and sorting stays in memory.
- * `sql` names the slice's bounds `@from` and `@to`; what it counts per slice the caller adds up.
+ * Runs a statement over a table slice by slice, so that no single statement takes long and sorting fits into memory.
+ * `sql` uses `@from` and `@to` for the range of the slice; the caller combines the results.
  */
 export function* readSlices<Row>(
   db: Db,

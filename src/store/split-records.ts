@@ -3,7 +3,7 @@ import { checksumOf } from './checksum.js';
 import type { Db } from './open.js';
 import type { StreamRow } from './streams.js';
 
-/** Whether the stream is one of several V3 lists of the same model and region, one for each company. */
+/** Whether the stream is a V3 list of one company. */
 export function isSplit({ generation, companyId }: StreamRow): boolean {
   return generation === 'v3' && companyId !== null;
 }
@@ -11,14 +11,14 @@ export function isSplit({ generation, companyId }: StreamRow): boolean {
 interface StoredElsewhere {
   id: bigint;
   updated_ms: bigint | null;
-  /** 1 where the list that holds it has shown it in its current reading. */
+  /** 1 if its list has returned it in the current reading. */
   is_current: bigint;
 }
 
 /**
- * Makes the function that takes the records of a page out of the other lists of their model and region: a record
- * that moved to another company is stored once. The later arrival is kept, unless the other list's current reading
- * has shown a newer version. `lost` counts those that are kept elsewhere. Call it in the page's transaction, before
+ * Makes the function that removes the records of a page from the other lists of their model and region, so that a record
+ * that moved to another company is stored once. The later arrival is kept, unless the other list's current reading has
+ * returned a newer version. `lost` counts the records that stay in other lists. Call it in the page's transaction, before
  * the page is stored.
  */
 export function prepareClaimRecords(
@@ -49,14 +49,14 @@ export function prepareClaimRecords(
   };
 }
 
-/** Makes the function that drops a record of another list; false where that one's version is newer. */
+/** Makes the function that deletes a record of another list; it returns false if that version is newer. */
 function prepareTake(db: Db): (streamId: bigint, svcId: bigint, arrivalMs: number | null) => boolean {
   const find = db.prepare<[bigint, bigint], StoredElsewhere>(`
     SELECT r.id, r.updated_ms, r.walk >= s.position ->> 'keepFrom' AS is_current
     FROM record AS r JOIN stream AS s ON s.id = r.stream_id WHERE r.stream_id = ? AND r.svc_id = ?`);
   const dropBody = db.prepare('DELETE FROM payload WHERE record_id = ?');
   const drop = db.prepare('DELETE FROM record WHERE id = ?');
-  // it did arrive there, but is no record of that list any more
+  // the record had arrived there, but is no longer one of that list
   const recount = db.prepare(
     'UPDATE stream SET unique_records = unique_records - 1, duplicates = duplicates + 1 WHERE id = ?',
   );
@@ -80,7 +80,7 @@ function isNewer(storedMs: bigint | null, arrivalMs: number | null): boolean {
   return storedMs !== null && arrivalMs !== null && Number(storedMs) > arrivalMs;
 }
 
-/** Makes the function that brings a stream's counts up to date: other lists may have taken records from it. */
+/** Makes the function that rereads a stream's counts, because other lists may have taken records from it. */
 export function prepareStoredCounts(db: Db): (row: StreamRow) => StreamRow {
   const read = db.prepare<[bigint], { unique_records: bigint; duplicates: bigint }>(
     'SELECT unique_records, duplicates FROM stream WHERE id = ?',

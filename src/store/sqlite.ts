@@ -12,20 +12,20 @@ const NODE_API_OF_13 = 10;
 
 const INSTALLER = new URL('../../bin/install-sqlite.js', import.meta.url);
 
-/** SQLite, by the better-sqlite3 that this Node can run; where there is none, opening a database says so. */
+/** The better-sqlite3 that this version of Node can run. If there is none, opening a database throws `sqlite_missing`. */
 export const Sqlite: typeof BetterSqlite3 = loadSqlite(process.versions.napi ?? '0', (folder) =>
   createRequire(new URL(folder, INSTALLER))('better-sqlite3'),
 );
 
 /**
- * `nodeApi`: version of Node-API, such as `10`; `load`: gives the better-sqlite3 that is installed for a folder beside
- * `bin/install-sqlite.js`.
+ * @param nodeApi version of Node-API, such as `10`
+ * @param load returns the better-sqlite3 installed in a folder relative to `bin`
  */
 export function loadSqlite(nodeApi: string, load: (folder: string) => unknown): typeof BetterSqlite3 {
   const isOld = Number(nodeApi) < NODE_API_OF_13;
   try {
     const Found = load(isOld ? './sqlite-node20/' : './') as typeof BetterSqlite3;
-    // the addon itself is loaded when it is first used
+    // the addon itself is loaded on first use
     new Found(':memory:').close();
     return Found;
   } catch (cause) {

@@ -4,19 +4,19 @@ import type { Db } from './open.js';
 import { REMAP_COLUMNS, type RemapRow } from './remap.js';
 import type { VerifiedRemap } from './verified-remap.js';
 
-/** Which rows of the remap a question is about. */
+/** Selects rows of the remap. */
 export interface StoryQuestion {
   readonly model: string;
   readonly by: 'v3' | 'v4' | 'platform_id';
   readonly value: bigint | string;
-  /** null: records and children alike. */
+  /** null: records and children. */
   readonly path: string | null;
   readonly region: string | null;
-  /** Of either side; of V3 where the value is a V3 id, of V4 where it is a V4 id. */
+  /** The V3 company for a V3 id, the V4 company for a V4 id, either for a platform_id. */
   readonly companyId: bigint | null;
 }
 
-/** A row of the remap with what only the table knows. */
+/** A row of the remap with its rowid and internal columns. */
 export interface StoryRow extends RemapRow {
   readonly row: bigint;
   readonly unique_id_conflict: bigint;
@@ -54,7 +54,7 @@ export function readStoryRows(
     });
 }
 
-/** Where a stored object is. */
+/** Identifies a stored record. */
 export interface StoredPlace {
   readonly generation: Generation;
   readonly model: string;
@@ -64,7 +64,7 @@ export interface StoredPlace {
   readonly svcId: bigint;
 }
 
-/** A stored record as matching saw it. */
+/** A stored record with the columns used for matching. */
 export interface StoredObject {
   readonly record_id: bigint;
   readonly stream_id: bigint;
@@ -85,7 +85,7 @@ const IN_LIST = `FROM stream AS s CROSS JOIN record AS r ON r.stream_id = s.id
   WHERE s.generation = @generation AND s.region = @region AND s.model = @model AND r.company_id = @companyId`;
 
 /**
- * The stored record, or undefined where the export does not hold it.
+ * The stored record, or undefined if it was not exported.
  *
  * @throws SvcError `corrupt_database`
  */
@@ -97,7 +97,7 @@ export function readStoredRecord(db: Db, place: StoredPlace): StoredObject | und
   return record;
 }
 
-/** A damaged index leads to another record than the one that was asked for. */
+/** Also compares the ids, because a damaged index can lead to another record. */
 function assertRecordIntact(db: Db, { record_id, stream_id, svc_id }: StoredObject): void {
   const isDamaged = db
     .prepare<[object], unknown>(
@@ -109,7 +109,7 @@ function assertRecordIntact(db: Db, { record_id, stream_id, svc_id }: StoredObje
   if (isDamaged !== undefined) throw damaged('A stored record');
 }
 
-/** The records that hold this child: more than one only where the service repeats its ids. */
+/** The records that contain this child; more than one only if the service repeats ids. */
 export function readParents(
   db: Db,
   remap: VerifiedRemap,
@@ -154,7 +154,7 @@ export function readStoredChild(
     .get(recordId, path, svcId);
 }
 
-/** A field that holds a single value, as text; null where it holds null. */
+/** A field with a scalar value, as text; null for null. */
 export interface PayloadField {
   readonly name: string;
   readonly kind: 'text' | 'number' | 'boolean' | 'null';
@@ -166,10 +166,10 @@ const FIELDS = `f.key AS name,
   CASE f.type WHEN 'integer' THEN 'number' WHEN 'real' THEN 'number' WHEN 'true' THEN 'boolean' WHEN 'false' THEN 'boolean' ELSE f.type END AS kind,
   CASE f.type WHEN 'null' THEN NULL WHEN 'true' THEN 'true' WHEN 'false' THEN 'false' ELSE CAST(f.atom AS TEXT) END AS text`;
 const SINGLE = `f.type NOT IN ('array', 'object')`;
-/** SQLite reads JSON of up to 1,000 levels: a deeper payload is shown as if it were not kept. */
+/** SQLite reads JSON with up to 1,000 levels; a deeper payload is shown without fields. */
 const BODY = `iif(json_valid(CAST(p.body AS TEXT)), CAST(p.body AS TEXT), '{}')`;
 
-/** The single-valued fields of a stored record in its own order; empty where no payload is kept. */
+/** The scalar fields of a stored record in their order; empty if no payload is stored. */
 export function readRecordFields(db: Db, recordId: bigint): PayloadField[] {
   return db
     .prepare<[bigint], PayloadField>(
@@ -179,7 +179,7 @@ export function readRecordFields(db: Db, recordId: bigint): PayloadField[] {
     .all(recordId);
 }
 
-/** The same for a child of a stored record. */
+/** The scalar fields of a child of a stored record. */
 export function readChildFields(
   db: Db,
   recordId: bigint,
@@ -211,7 +211,7 @@ export interface CompanyRow {
   readonly note: string;
 }
 
-/** The pairing of a V3 company, or of a V4 company nobody is paired with. */
+/** The pairing of a V3 company, or of an unpaired V4 company. */
 export function readCompanyRow(
   db: Db,
   place: { readonly region: string | null; readonly v3: bigint | null; readonly v4: bigint | null },
@@ -224,13 +224,13 @@ export function readCompanyRow(
     .get({ ...place });
 }
 
-/** A list that an id is in without being in the remap. */
+/** A list that contains an id that is not in the remap. */
 export interface OutsideRow {
   readonly generation: Generation;
   readonly region: string;
   readonly model: string;
   readonly company_id: bigint | null;
-  /** Of a rejected object. */
+  /** Why the object was rejected; null if its company is excluded. */
   readonly reason: string | null;
 }
 
@@ -244,7 +244,7 @@ export function readExcludedPlaces(db: Db, model: string, svcId: bigint): Outsid
     .all(model, svcId);
 }
 
-/** Rejected objects of a model whose text holds these digits as a value; at most `limit`. */
+/** Rejected objects of a model that contain `text`; at most `limit`. */
 export function readRejectedWith(db: Db, model: string, text: string, limit: number): OutsideRow[] {
   return db
     .prepare<[string, string, bigint], OutsideRow>(

@@ -3,7 +3,7 @@ import { MAX_INT64, MIN_INT64, type RejectedObject } from '../domain.js';
 import type { Db } from './open.js';
 import type { StreamRow } from './streams.js';
 
-/** Makes the function that remembers a cursor; it tells whether this walk of the stream had it before. */
+/** Makes the function that saves a cursor and returns whether the current walk of the stream had it before. */
 export function prepareRememberCursor(db: Db): (streamId: bigint, cursor: string) => boolean {
   const insert = db.prepare(
     'INSERT INTO cursor_seen(stream_id, digest) VALUES (?, ?) ON CONFLICT DO NOTHING',
@@ -14,7 +14,7 @@ export function prepareRememberCursor(db: Db): (streamId: bigint, cursor: string
   };
 }
 
-/** Forgets the cursors of a walk that has ended. */
+/** Deletes the cursors of a walk that has ended. */
 export function dropCursors(db: Db, streamId: bigint): void {
   db.prepare('DELETE FROM cursor_seen WHERE stream_id = ?').run(streamId);
 }
@@ -27,7 +27,7 @@ export interface ExcludedTally {
   fresh: number;
 }
 
-/** Makes the function that remembers which records of excluded companies a stream showed: ids only. */
+/** Makes the function that saves the ids of records of excluded companies. */
 export function prepareSaveExcluded(
   db: Db,
 ): (streamId: bigint, walk: number, svcIds: readonly bigint[]) => ExcludedTally {
@@ -46,23 +46,23 @@ export function prepareSaveExcluded(
   };
 }
 
-/** Forgets them, before a new reading. */
+/** Deletes the ids of excluded records, before a new reading. */
 export function dropExcluded(db: Db, streamId: bigint): void {
   db.prepare('DELETE FROM excluded WHERE stream_id = ?').run(streamId);
 }
 
-/** How many rejected objects of a page were no records; rejected children are listed but not counted. */
+/** Counts of the rejected records of a page; rejected children are saved but not counted. */
 export interface RejectedTally {
-  /** Listed. */
+  /** Newly saved. */
   rejected: number;
-  /** Listed already, with the same bytes: they came with a page that was sent twice or overlapped. */
+  /** Already saved with the same bytes, from a page that was repeated or overlaps. */
   duplicates: number;
 }
 
 /**
- * Makes the function that lists a page's rejected objects. They have no id to be recognised by, so their
- * bytes serve: within a page each counts, and a later page adds only what exceeds the same bytes listed
- * before. So repeated pages change nothing, and a missing record cannot hide behind a repeated reject.
+ * Makes the function that saves a page's rejected objects. They have no id, so they are recognised by their bytes: if a
+ * page has more objects with the same bytes than are saved, only the excess is added. So a repeated page changes nothing,
+ * and identical objects of one page are all counted, which keeps the counts comparable with total_count.
  */
 export function prepareSaveRejected(
   db: Db,
@@ -86,7 +86,7 @@ export function prepareSaveRejected(
   };
 }
 
-/** Forgets a stream's rejected objects, before they arrive again. */
+/** Deletes a stream's rejected objects, before they arrive again. */
 export function dropRejected(db: Db, streamId: bigint): void {
   db.prepare('DELETE FROM rejected WHERE stream_id = ?').run(streamId);
 }
@@ -109,19 +109,19 @@ function textOf(raw: Uint8Array): string {
   return Buffer.from(raw.buffer, raw.byteOffset, raw.byteLength).toString('utf8');
 }
 
-/** Where a chunked drop stands: the first svc_id not looked at yet. */
+/** The progress of dropping records in chunks. */
 export interface DropChunk {
   readonly dropped: number;
-  /** Null at the end. */
+  /** The first svc_id not checked yet; null at the end. */
   readonly next: bigint | null;
 }
 
-/** Records looked at in one transaction: some tens of ms. */
+/** Records checked in one transaction, which takes some tens of ms. */
 const CHUNK = 10_000;
 
 /**
- * Drops records last seen before walk `keepFrom`, among the next chunk of a stream's records from `from`
- * on (null: the first). Call inside a transaction.
+ * Deletes records last seen before walk `keepFrom`, within the next chunk of a stream's records from svc_id `from` on
+ * (null: the first). Call it inside a transaction.
  */
 export function dropUnseen(db: Db, streamId: bigint, keepFrom: number, from: bigint | null): DropChunk {
   const low = from ?? MIN_INT64;
@@ -144,12 +144,12 @@ export function dropUnseen(db: Db, streamId: bigint, keepFrom: number, from: big
   return { dropped: changes, next: high === MAX_INT64 ? null : high + 1n };
 }
 
-/** Drops the row of a stream whose records are gone, and all that hangs on it. Call inside a transaction. */
+/** Deletes a stream whose records are already deleted, and everything that refers to it. Call it inside a transaction. */
 export function dropStream(db: Db, streamId: bigint): void {
   dropCursors(db, streamId);
   dropExcluded(db, streamId);
   dropRejected(db, streamId);
-  // the id of a dropped stream may be given to another one
+  // the id of a deleted stream may be reused
   db.prepare('DELETE FROM split_record WHERE stream_id = ?').run(streamId);
   db.prepare('DELETE FROM stream WHERE id = ?').run(streamId);
 }

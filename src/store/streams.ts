@@ -3,14 +3,14 @@ import type { Generation, StreamKey, StreamState } from '../domain.js';
 import { checksumOf, damaged, isIntact } from './checksum.js';
 import type { Db } from './open.js';
 
-/** A stream to be read, and what is requested for it. */
+/** A stream to be read, and the model name used in its requests. */
 export interface PlannedStream {
   readonly key: StreamKey;
   readonly route: string;
 }
 
 /**
- * Every list of records, or those of one generation, in a fixed order.
+ * All lists of records, of one generation or both (null), in a fixed order.
  *
  * @throws SvcError `corrupt_database`
  */
@@ -22,7 +22,7 @@ export function listStreams(db: Db, generation: Generation | null = null): Strea
 }
 
 /**
- * The row of V4's company list; null where it was not asked for.
+ * The row of V4's company list; null if it was not requested.
  *
  * @throws SvcError `corrupt_database`
  */
@@ -38,10 +38,10 @@ const SELECT = `
     finished_at AS finishedAt, read_at AS readAt, position, ${isIntact('stream')} AS intact
   FROM stream`;
 
-/** V4's lists of records are of one company each. */
+/** All other V4 lists belong to a company. */
 const IS_COMPANY_LIST = "(generation = 'v4' AND company_id IS NULL)";
 
-/** Ids of the lists of records of a generation that were not read to their end. */
+/** Ids of a generation's lists of records that were not read to the end. */
 export function listUnfinished(db: Db, generation: Generation): bigint[] {
   return db
     .prepare<[string], bigint>(
@@ -51,7 +51,7 @@ export function listUnfinished(db: Db, generation: Generation): bigint[] {
     .all(generation);
 }
 
-/** Adds the streams that are not there yet, as `running`, and brings the routes of the others up to date. */
+/** Adds missing streams as `running`, and updates the routes of the others. */
 export function ensureStreams(db: Db, planned: readonly PlannedStream[], startedAt: string): void {
   // One statement: a search for `company_id IS ?` would not use the index on ifnull(company_id, 'all').
   const upsert = db.prepare(`
@@ -67,7 +67,7 @@ export function ensureStreams(db: Db, planned: readonly PlannedStream[], started
   db.prepare(`UPDATE stream SET checksum = ${checksumOf('stream')} WHERE checksum = 0`).run();
 }
 
-/** Makes the function that brings a stream's row up to date. Call that inside a transaction. */
+/** Makes the function that updates a stream's row. Call it inside a transaction. */
 export function prepareSaveStream(db: Db): (row: StreamRow) => void {
   const update = db.prepare(`
     UPDATE stream SET state = ?, end_reason = ?, end_note = ?, pages = ?, records = ?, unique_records = ?,
@@ -88,49 +88,51 @@ export function prepareSaveStream(db: Db): (row: StreamRow) => void {
 const count = z.number().int().nonnegative();
 
 /**
- * Where the reading of a stream stands. A *walk* is one traversal from the start; walks are numbered per
- * stream and mark the records they saw. A *pass* is what one wants read once, to its end: the reading of
- * everything, the second one to settle a disputed count, or a sweep. An expired cursor makes a pass take
- * another walk. Instants are ms since 1970.
+ * The progress of reading a stream. Times are in ms since 1970.
+ *
+ * A *walk* reads the list from its start, page by page. Walks are numbered per stream, and a record stores the number of
+ * the last walk that saw it. A *pass* reads the list to its end once: the whole list, the whole list again because its
+ * count is disputed (recount), or the updated records (sweep). It takes several walks if cursors expire. A *reading*
+ * begins with a pass over the whole list, and includes its recounts and sweeps.
  */
 const positionSchema = z.object({
   phase: z.enum(['walk', 'recount', 'sweep', 'drop']).default('walk'),
-  /** Of the next page; null at the start of a walk. */
+  /** Cursor of the next page; null at the start of a walk. */
   cursor: z.string().nullable().default(null),
   walk: count.default(1),
-  /** Records last seen by an earlier walk belong to an older reading, dropped at the end of this one. */
+  /** Records last seen by an earlier walk belong to an older reading; they are deleted at the end of this one. */
   keepFrom: count.default(1),
   /** First walk of this pass. */
   passWalk: count.default(1),
-  /** First request of the walk, by the local clock. */
+  /** Time of the walk's first request, by the local clock. */
   walkStartedMs: z.number().default(0),
-  /** A time of the service not later than the first page of the pass, and of the whole reading; null for unknown. */
+  /** A time of the service's clock not later than the first page of the pass, or of the reading; null if unknown. */
   passWatermarkMs: z.number().nullable().default(null),
   readingWatermarkMs: z.number().nullable().default(null),
-  /** The service's clock at the end of the last pass that was read to its end; null for unknown. */
+  /** The service's clock at the end of the last completed pass; null if unknown. */
   readUntilMs: z.number().nullable().default(null),
-  /** Sweeps: the filter. */
+  /** For sweeps: only records updated since then. */
   since: z.string().nullable().default(null),
-  /** Records first seen in this pass; of these, seen by the pass before; new or changed. */
+  /** Records first seen in this pass; how many of these the previous pass saw; records that were new or changed. */
   passUnique: count.default(0),
   passCommon: count.default(0),
   passChanged: count.default(0),
-  /** The full pass before this one. */
+  /** The previous full pass. */
   previous: z.object({ walk: count, unique: count }).nullable().default(null),
-  /** Recounts or sweeps begun. */
+  /** Number of recounts or sweeps begun. */
   rounds: count.default(0),
-  /** Whether an empty last page was seen behind a cursor, with no record new to this pass since. */
+  /** Whether a cursor led to an empty last page, and no record new to this pass was seen since. */
   emptyEnd: z.boolean().default(false),
-  /** Pages in a row without a record that this walk had not seen. */
+  /** Consecutive pages without a record new to this walk. */
   idlePages: count.default(0),
   restarts: count.default(0),
   /** `passUnique` when the last expired cursor was dropped. */
   restartUnique: count.nullable().default(null),
-  /** How the stream ends once nothing is left to read. */
+  /** The final state of the stream, once nothing is left to read. */
   ending: z.enum(['complete', 'short', 'absent']).default('complete'),
-  /** Of the last page that was saved, by which the operator can look the list up. */
+  /** The request_id of the last saved page, for the operator of the service. */
   requestId: z.string().nullable().default(null),
-  /** Distinct records of excluded companies in this reading. */
+  /** Number of distinct records of excluded companies in this reading. */
   excluded: count.default(0),
   /** Whether records of an older reading may be stored. */
   stale: z.boolean().default(false),
@@ -138,11 +140,11 @@ const positionSchema = z.object({
 
 export type Position = Readonly<z.infer<typeof positionSchema>>;
 
-/** Where every stream begins. */
+/** The position at the start of a stream. */
 export const FIRST_POSITION: Position = positionSchema.parse({});
 const FIRST_POSITION_TEXT = JSON.stringify(FIRST_POSITION);
 
-/** One row of `stream`. Always: records = uniqueRecords + duplicates + rejected. */
+/** A row of `stream`. Invariant: records = uniqueRecords + duplicates + rejected. */
 export interface StreamRow {
   readonly id: bigint;
   readonly generation: Generation;
@@ -153,7 +155,7 @@ export interface StreamRow {
   readonly state: StreamState;
   /** `end_of_list`, `count_disputed`, `not_found`, or the code of the error; null while unfinished. */
   readonly endReason: string | null;
-  /** The sentence that goes with it, for people. */
+  /** `endReason` as a sentence for people. */
   readonly endNote: string | null;
   readonly pages: number;
   readonly records: number;
@@ -164,7 +166,7 @@ export interface StreamRow {
   readonly totalCountLast: number | null;
   readonly startedAt: string;
   readonly finishedAt: string | null;
-  /** Start of the last walk or sweep that was read to its end. */
+  /** Start of the last walk or sweep that was read to the end. */
   readonly readAt: string | null;
   readonly position: Position;
 }
@@ -172,7 +174,7 @@ export interface StreamRow {
 type Count = 'pages' | 'records' | 'uniqueRecords' | 'duplicates' | 'rejected';
 type TotalCount = 'totalCountFirst' | 'totalCountLast';
 
-/** A row as SQLite gives it, integers as bigint. */
+/** A row as returned by SQLite, integers as bigint. */
 type StoredStream = Omit<StreamRow, Count | TotalCount | 'position'> &
   Readonly<Record<Count, bigint>> &
   Readonly<Record<TotalCount, bigint | null>> & { readonly position: string; readonly intact: bigint };
@@ -191,12 +193,12 @@ function parseStream({ intact, position, ...stored }: StoredStream): StreamRow {
     rejected: Number(stored.rejected),
     totalCountFirst: totalCountFirst === null ? null : Number(totalCountFirst),
     totalCountLast: totalCountLast === null ? null : Number(totalCountLast),
-    // of a hundred thousand new streams each has the same text
+    // saves parsing for new streams, of which there can be a hundred thousand
     position: position === FIRST_POSITION_TEXT ? FIRST_POSITION : positionSchema.parse(JSON.parse(position)),
   };
 }
 
-/** The stream's key, as messages and requests name it. */
+/** The key of a stream, for messages and requests. */
 export function streamKeyOf(row: StreamRow): StreamKey {
   return { generation: row.generation, region: row.region, model: row.model, companyId: row.companyId };
 }

@@ -10,10 +10,10 @@ export interface ListedCompany {
   readonly raw: Uint8Array;
 }
 
-/** The model that the row of V4's company list has in `stream`. */
+/** The model of the company list's row in `stream`. */
 export const COMPANY_LIST = 'core/companies';
 
-/** How the company list was read: it has a row in `stream`, like every list. */
+/** The row of the company list in `stream`. */
 export interface CompanyListRow {
   readonly state: 'complete' | 'short' | 'failed';
   readonly endReason: string;
@@ -27,7 +27,7 @@ export interface CompanyListRow {
   readonly finishedAt: string | null;
 }
 
-/** Puts the row of a new reading in the place of the last; null where the list was not asked for. */
+/** Replaces the row of the company list; null if the list was not requested. */
 export function saveCompanyList(db: Db, row: CompanyListRow | null): void {
   db.prepare("DELETE FROM stream WHERE generation = 'v4' AND company_id IS NULL").run();
   if (row === null) return;
@@ -42,7 +42,7 @@ export function saveCompanyList(db: Db, row: CompanyListRow | null): void {
   ).run();
 }
 
-/** Puts a new listing in the place of the last. Call inside a transaction. */
+/** Replaces the listed companies. Call it inside a transaction. */
 export function saveV4Companies(db: Db, companies: readonly ListedCompany[]): void {
   db.prepare('DELETE FROM v4_company').run();
   const insert = db.prepare('INSERT OR REPLACE INTO v4_company(company_id, body) VALUES (?, ?)');
@@ -50,7 +50,7 @@ export function saveV4Companies(db: Db, companies: readonly ListedCompany[]): vo
   sealV4Companies(db);
 }
 
-/** Saves the digest of the companies that are listed. */
+/** Saves the digest of the listed companies. */
 export function sealV4Companies(db: Db): void {
   writeMeta(db, LISTED, digestListed(listIds(db)));
 }

@@ -13,7 +13,7 @@ import {
 import { damagedRemap, parseIndexBlocks, readBlocks } from './remap-digest.js';
 import { ROWS_PER_BLOCK } from './slices.js';
 
-/** Finds rows of the remap by a key, verifying every block that it reads, once; see `remap-digest.ts`. */
+/** Finds rows of the remap by a key. Each block is verified once, when it is first read; see `remap-digest.ts`. */
 export interface VerifiedRemap {
   /**
    * The rowids of all rows of a model with this key, in the table's order; the rows are verified.
@@ -24,8 +24,8 @@ export interface VerifiedRemap {
 }
 
 /**
- * Opens the remap. Within a transaction it stays as it is; otherwise another process may build a new one, which is then
- * taken up: call `find`, and read what it found, in one transaction.
+ * Opens the remap for look-ups. Outside a transaction, another process may replace the remap between calls of `find`,
+ * which then uses the new one: call `find` and read the rows it returns in one transaction.
  */
 export function openVerifiedRemap(db: Db): VerifiedRemap {
   if (db.inTransaction) return createBlocks(db);
@@ -73,7 +73,7 @@ function prepareVerifyRow(db: Db): (row: number) => void {
 
 type FindEntries = (model: string, key: IndexKey) => readonly number[];
 
-/** The blocks of one model: where each begins, its digest, and its entries once they are verified. */
+/** The blocks of one model: the first key, the digest, and the entries (once verified) of each. */
 interface ModelBlocks {
   readonly firsts: readonly IndexKey[];
   readonly digests: readonly string[];
@@ -105,13 +105,13 @@ function prepareFindEntries(db: Db, part: IndexPart): FindEntries {
   };
 }
 
-/** As SQLite compares them: numbers by value, texts by their UTF-8 bytes. */
+/** Compares keys like SQLite: numbers by value, texts by their UTF-8 bytes. */
 function compareKeys(a: IndexKey, b: IndexKey): number {
   if (typeof a === 'string' && typeof b === 'string') return Buffer.compare(Buffer.from(a), Buffer.from(b));
   return a < b ? -1 : a > b ? 1 : 0;
 }
 
-/** How many of the sorted keys are below `key`, or at most `key`. */
+/** How many of the sorted keys are less than `key` or, with `orEqual`, equal to it. */
 function countBelow(keys: ArrayLike<IndexKey>, key: IndexKey, orEqual: boolean): number {
   let [low, high] = [0, keys.length];
   while (low < high) {

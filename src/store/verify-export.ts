@@ -5,10 +5,10 @@ import { listStreams, readCompanyList } from './streams.js';
 import { readV4Companies } from './v4-companies.js';
 
 /**
- * Compares every stored record with its checksum, and the records and rejected objects of each list with how many were
- * saved.
+ * Compares every stored record with its checksum, and the number of records and rejected objects of each list with the
+ * number saved. Calls `throwIfStopped` between slices.
  *
- * @throws SvcError `corrupt_database`; what `throwIfStopped` throws, asked between slices
+ * @throws SvcError `corrupt_database`
  */
 export function verifyExport(db: Db, throwIfStopped: () => void): void {
   const names = new Map(
