@@ -6,22 +6,22 @@ import { Texts } from '../json/record-columns.js';
 import { renderChildren } from '../json/stored-lists.js';
 import type { ChildLayout, RecordLayout } from './record-layout.js';
 
-/** An object with an id member that holds no id. */
+/** A child whose id member is not an id. */
 export type RejectedChild = Omit<RejectedObject, 'position'>;
 
-/** Children of one list; more are an error, since those in an odd order are read into memory one by one. */
+/** Children of one list; more are an error, because unordered lists are read into memory. */
 const MOST_CHILDREN = 200_000;
 
 /**
- * Reads the lists that hold a record's children, and writes them as `json/stored-lists.ts` has them. Lists whose
- * children all have plain ids in rising order, which nearly all have, are written as they are walked; where one of a
- * record's lists is different, all of them are read again into objects.
+ * Reads the lists of a record's children, and writes them in the format of `json/stored-lists.ts`. A list whose ids are
+ * plain and ascending, as nearly all are, is written while it is scanned. If one list of a record is not, all of its
+ * lists are parsed again into objects.
  */
 export class ChildReader {
   readonly #scanner: JsonScanner;
   readonly #layout: RecordLayout;
   readonly #members: Members;
-  /** Per children field, the last list that was walked. */
+  /** The list scanned last, for each children field. */
   readonly #lists: readonly ChildLines[];
   readonly #inOrder: readonly ChildLines[];
 
@@ -33,12 +33,12 @@ export class ChildReader {
     this.#inOrder = [...this.#lists].sort((a, b) => (a.path < b.path ? -1 : 1));
   }
 
-  /** Forgets the lists of the record before. */
+  /** Clears the lists of the previous record. */
   reset(): void {
     for (const list of this.#lists) list.clear();
   }
 
-  /** Walks the value at `at` of the children field `index` and tells where it ends. */
+  /** Scans the value at `at` of the children field `index` and returns its end. */
   walk(index: number, at: number): number {
     const scanner = this.#scanner;
     const list = this.#lists[index];
@@ -58,7 +58,7 @@ export class ChildReader {
     return i;
   }
 
-  /** Writes the children of the lists walked since `reset`, nothing where there are none. */
+  /** Writes the children scanned since `reset`; nothing if there are none. */
   write(texts: Texts, reject: (child: RejectedChild) => void): void {
     if (!this.#lists.every((list) => list.isPlain)) {
       this.#writeOdd(texts, reject);
@@ -132,12 +132,12 @@ const NULL = Buffer.from('null');
 const KEPT = Buffer.from(',0]');
 const DELETED = Buffer.from(',1]');
 
-/** One list of children as it is stored, made while it is walked. */
+/** A list of children in the stored format, built while it is scanned. */
 export class ChildLines {
   readonly path: string;
-  /** Where the list is; -1 where there is none. */
+  /** Position of the list; -1 if there is none. */
   at = -1;
-  /** False once a child came that needs more than copying its bytes. */
+  /** False if a child cannot be written by copying its bytes. */
   isPlain = true;
   readonly #layout: ChildLayout;
   readonly #scanner: JsonScanner;
@@ -182,7 +182,7 @@ export class ChildLines {
     texts.copy(isDeleted ? DELETED : KEPT, 0, KEPT.length);
   }
 
-  /** Writes the list behind others, or with an opening bracket. */
+  /** Appends the list; the first one gets an opening bracket. */
   write(to: Texts, isFirst: boolean): void {
     if (this.#texts.length === 0) return;
     if (isFirst) to.byte(OPEN_ARRAY);

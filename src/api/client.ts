@@ -31,57 +31,57 @@ import { type Clock, type Sleep, sleepForReal, steadyClock } from './sleep.js';
 export interface ApiOptions {
   readonly config: Config;
   readonly keys: ApiKeys;
-  /** Other keys that no message may show: those that this client does not send. */
+  /** Other keys to remove from messages, which this client does not send. */
   readonly secrets?: readonly string[];
-  /** Names proxies. */
+  /** Environment variables, for proxies. */
   readonly env?: Env;
   readonly onProgress: OnProgress;
-  /** Ends every request and wait; its reason is thrown. */
+  /** Aborts every request and wait; its reason is thrown. */
   readonly signal: AbortSignal;
-  /** Instead of an own Agent; not closed by `close`. */
+  /** Used instead of a new dispatcher; not closed by `close`. */
   readonly dispatcher?: Dispatcher;
   readonly clock?: Clock;
   readonly sleep?: Sleep;
   readonly random?: () => number;
-  /** Those of the process; without them the client has limits of its own. */
+  /** The limits of the process; by default, the client has its own. */
   readonly hostLimits?: HostLimits;
 }
 
-/** What one endpoint has been asked so far. */
+/** Statistics of an endpoint so far. */
 export interface EndpointState {
   readonly generation: 'v3' | 'v4';
   readonly region: string;
   readonly host: string;
   readonly requests: number;
   readonly retries: number;
-  /** The server's clock minus ours at its last answer, to the second; null before one told its time. */
+  /** The server's clock minus ours at its last response with a `Date` header, to the second; null before. */
   readonly clockOffsetMs: number | null;
-  /** Name and port of the proxy it is asked through. */
+  /** Host and port of the proxy, if any. */
   readonly proxy: string | null;
 }
 
-/** Both generations of the service. Every method throws SvcErrors that know route, status and request_id. */
+/** Both generations of the service. Every method throws SvcErrors with the route, status and request_id. */
 export interface Api {
-  /** One page of a list, checked. A status the caller may make sense of (404) is `http_status` with `facts.status`. */
+  /** One page of a list, validated. For a status such as 404, it throws `http_status` with `facts.status`. */
   fetchPage(request: ListRequest): Promise<ListPage>;
-  /** The same with the caller's own parameters, for narrow reads and probes. */
+  /** One page of a list with the caller's own parameters, for filtered reads and probes. */
   fetchRawList(request: RawListRequest): Promise<ParsedPage>;
-  /** Every company of V4, each once; those of `v4.companies` without asking where that is set. */
+  /** Every company of V4, once; if `v4.companies` is set, these without a request. */
   fetchV4Companies(): Promise<CompanyListing>;
-  /** One V4 record, or null where there is none (404). */
+  /** One V4 record, or null if there is none (404). */
   fetchRecord(request: RecordRequest): Promise<ParsedRecord | null>;
   endpoints(): readonly EndpointState[];
   close(): Promise<void>;
 }
 
 /**
- * The client of both generations. Opens no connection yet.
+ * Creates the client of both generations. Opens no connection yet.
  *
- * @throws SvcError `config` for an address or key that must not be used
+ * @throws SvcError `config` for an address that must not be used
  */
 export function createApi(options: ApiOptions): Api {
   const { config, env = {} } = options;
-  // every request under way and every wait listens to it
+  // every pending request and wait adds a listener
   setMaxListeners(0, options.signal);
   assertAddresses(config, env);
   const dispatcher = options.dispatcher ?? createDispatcher(config, env);
@@ -146,7 +146,7 @@ type FetchList = (
   query: ApiQuery,
 ) => Promise<ListPage>;
 
-/** One parser serves all lists of a model: companies can be many. */
+/** Keeps one parser for all lists of a model, because there can be many companies. */
 function createListFetcher(config: Config, settings: RequestOptions): FetchList {
   const parsers = new Map<string, PageParser>();
   return async ({ stream, pair }, host, query) => {
@@ -194,13 +194,13 @@ function specOf(config: Config, generation: ListSpec['generation'], pair: ModelP
   return { generation, fieldPrefix: config.fieldPrefix, children: pair.children, dateFields };
 }
 
-const NOT_TAKEN =
+const DELETED_REFUSED =
   'V4 refuses include_deleted_records: it is read without deleted records, and what was deleted in V4 counts as missing.';
 
 /**
- * Whether V4 takes `include_deleted_records` is not specified. With `auto` it is sent until V4 answers a list with
- * 400, naming the parameter, and the same list without it well; a warning says so. Any other 400 is an error:
- * guessing would hide deleted records.
+ * It is not specified whether V4 accepts `include_deleted_records`. With `auto`, it is sent until V4 answers a list with
+ * a 400 that names the parameter, and the same request without it succeeds; this is reported as a warning. Any other 400
+ * is an error, because a wrong guess would hide deleted records.
  */
 function withDeletedFallback(
   config: Config,
@@ -216,14 +216,14 @@ function withDeletedFallback(
     } catch (error) {
       if (includeDeleted !== 'auto' || !asked || !isDeletedRefused(request, error)) throw error;
       const page = await fetchPage(request, false);
-      if (asks) onProgress({ kind: 'note', level: 'warning', text: NOT_TAKEN });
+      if (asks) onProgress({ kind: 'note', level: 'warning', text: DELETED_REFUSED });
       asks = false;
       return page;
     }
   };
 }
 
-/** Only of a first page: later ones carry a cursor that may have been refused itself. */
+/** Only for a first page: on later pages, the cursor may be the reason for the 400. */
 function isDeletedRefused({ stream, cursor }: ListRequest, error: unknown): boolean {
   const isFirst = stream.generation === 'v4' && cursor === null;
   if (!isFirst || !(error instanceof SvcError) || error.facts['status'] !== 400) return false;

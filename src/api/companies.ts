@@ -15,38 +15,38 @@ export interface V4Company {
   readonly raw: Uint8Array;
 }
 
-/** What one walk to the end of the V4 company list showed. */
+/** The result of reading the V4 company list to its end once. */
 export interface CompanyWalk {
   readonly pages: number;
-  /** Of its last page. */
+  /** The total_count of the last page. */
   readonly totalCount: number | null;
   /** Distinct companies. */
   readonly ids: ReadonlySet<bigint>;
-  /** Those that no earlier walk had shown. */
+  /** Number of companies that no earlier walk returned. */
   readonly added: number;
 }
 
-/** The companies of V4, each once, and how their list was read. */
+/** The companies of V4, without duplicates, and how their list was read. */
 export interface CompanyListing {
   readonly companies: readonly V4Company[];
-  /** Null where the configuration names the companies and nothing was asked. */
+  /** Null if the configuration names the companies. */
   readonly reading: {
     readonly state: 'complete' | 'short';
     readonly walks: readonly Omit<CompanyWalk, 'ids'>[];
-    /** Companies that arrived, repeated ones included. */
+    /** Companies received, including duplicates. */
     readonly arrived: number;
   } | null;
 }
 
-/** So many pages in a row without a new company are an error. */
+/** Consecutive pages without a new company; more are an error. */
 const MAX_IDLE_PAGES = 100;
-/** Walks of the V4 company list at most. */
+/** Maximum number of walks of the V4 company list. */
 const MAX_WALKS = 5;
 
 /**
- * Every company of V4. A company that any walk showed is in the listing.
+ * Every company of V4: all that any walk returned.
  *
- * @throws SvcError `cursor_loop`, `cursor_expired`, `no_progress`, `incomplete`, and what a request throws
+ * @throws SvcError `cursor_loop`, `cursor_expired`, `no_progress`, `incomplete`, and the errors of a request
  */
 export async function fetchV4Companies(
   config: Config,
@@ -71,13 +71,13 @@ export async function fetchV4Companies(
   }
 }
 
-/** Whether the list is read: `short` is read in full, with a count that says there are more. */
+/** Whether the list was read in full; `short`: it was, but total_count is higher. */
 export type WalkVerdict = 'complete' | 'short' | 'again' | 'incomplete';
 
 /**
- * What follows the last of these walks, of which there is at least one; `found` is how many companies they showed
- * together. A count above that is a reason to walk again, and so is a list of several pages without a count, where
- * a company may have moved over the edge of a page.
+ * Decides what to do after the last of these walks (at least one); `found` is the number of companies of all walks. The
+ * list is walked again if total_count is higher, or if it has several pages and no total_count, because a company may
+ * have moved from one page to another meanwhile.
  */
 export function judgeWalks(walks: readonly CompanyWalk[], found: number): WalkVerdict {
   const last = walks.at(-1);
@@ -94,7 +94,7 @@ function isSame(a: ReadonlySet<bigint>, b: ReadonlySet<bigint>): boolean {
   return a.size === b.size && [...a].every((id) => b.has(id));
 }
 
-/** One walk to the end, from the start again where a cursor expires; what it shows is added to `found`. */
+/** Reads the list to its end, again from the start if a cursor expires, and adds its companies to `found`. */
 async function walkCompanies(
   config: Config,
   host: Host,
@@ -128,7 +128,7 @@ async function walkCompanies(
       found.set(company.companyId, company);
     }
     idlePages = ids.size > known ? 0 : idlePages + 1;
-    // an empty last page behind a cursor may be a fault: it is asked for once more
+    // an empty last page after a cursor may be an error of the service: it is requested once more
     const isEmptyEnd = page.next === null && cursor !== null && page.companies.length === 0;
     if (page.next === null && (!isEmptyEnd || sawEmptyEnd)) {
       return { pages, arrived, totalCount: page.totalCount, ids, added: found.size - before };
@@ -186,12 +186,12 @@ function assertAdvances(target: RequestTarget, cursor: string, seen: Set<string>
   const repeats = 'The V4 company list repeats a cursor; it has no end.';
   if (seen.has(cursor)) throw withFacts(new SvcError('cursor_loop', repeats), target);
   seen.add(cursor);
-  const idle = `The V4 company list brought nothing new in ${idlePages} pages.`;
+  const idle = `The V4 company list had no new company in ${idlePages} pages.`;
   if (idlePages >= MAX_IDLE_PAGES) throw withFacts(new SvcError('no_progress', idle), target);
 }
 
 function disagreement(target: RequestTarget, walks: number): SvcError {
-  const text = `${walks} walks of the V4 company list showed different companies, and fewer than its total_count.`;
+  const text = `${walks} walks of the V4 company list returned different companies, and fewer than its total_count.`;
   const hint = 'Run the same command again, or name the companies in `v4.companies`.';
   return withFacts(new SvcError('incomplete', text, { hint }), target);
 }
@@ -208,13 +208,13 @@ const DATA = 0;
 const NEXT = 1;
 const ERRORS = [2, 3];
 const TOTAL_COUNT = 4;
-/** Companies of one page, which are kept in memory. */
+/** Companies of one page, which are kept in memory; more are an error. */
 const MOST_COMPANIES = 500_000;
 const LIST_HINT =
   'The shape of the V4 company list is unknown; name the company ids in `v4.companies` instead.';
 
 /**
- * The body, if it is a company list at all; a wrong answer is worth another attempt.
+ * Checks that a body is a company list, within the request, so that a wrong one is requested again.
  *
  * @throws SvcError `bad_response`
  */
@@ -224,8 +224,8 @@ function checkCompanyPage(body: Uint8Array): Uint8Array {
 }
 
 /**
- * One page of the V4 company list, whose shape the specification does not state: `{data: […], next}`, or the
- * same inside another `data`. `idFields` are tried in order.
+ * Parses one page of the V4 company list. Its shape is not specified: `{data: […], next}`, or the same inside another
+ * `data`. `idFields` are tried in order.
  *
  * @throws SvcError `bad_response`
  */

@@ -5,12 +5,12 @@ import type { AttemptOutcome } from './http.js';
 import { classify } from './retry.js';
 import type { Scrub } from './scrub.js';
 
-/** As much of an error's own words as is shown. */
+/** Characters of the server's error text that are shown. */
 const LONGEST_QUOTE = 200;
-/** Larger bodies are not searched for a request_id: they are no error messages. */
+/** Bytes; larger bodies are not searched for a request_id, because they are not error messages. */
 const LARGEST_SEARCHED = 262_144;
 
-/** What a failure is about. */
+/** A request, as its errors name it. */
 export interface RequestTarget {
   readonly host: Host;
   readonly url: URL;
@@ -18,7 +18,7 @@ export interface RequestTarget {
   readonly companyId: bigint | null;
 }
 
-/** The error for a request's last outcome. Holds no key, even target the server echoed one. */
+/** The error for a request's last outcome. It contains no key, even if the server echoed one. */
 export function buildFailure(
   code: ErrorCode,
   outcome: AttemptOutcome,
@@ -54,14 +54,14 @@ function describeFailure(
   return `${label} redirects to ${redirect === null ? 'an unnamed place' : scrub(redirect)}; redirects are never followed.`;
 }
 
-const AGAIN = 'run the same command again: it continues target it stopped.';
+const AGAIN = 'run the same command again: it continues where it stopped.';
 
 function adviseOn(code: ErrorCode, outcome: AttemptOutcome, target: RequestTarget): string {
   switch (code) {
     case 'auth':
       return `Check the key from ${target.host.endpoint.keySource}. Some proxies, nginx by default, drop headers with an underscore, so \`api_key\` may never arrive.`;
     case 'redirect':
-      return 'Set baseUrl to the address that answers itself, if you trust that one with the key.';
+      return 'Set baseUrl to the address that it redirects to, if you trust that address with the key.';
     case 'timeout':
       return `Use a smaller pageSize or a longer http.timeoutMs if it persists, and ${AGAIN}`;
     case 'body_too_large':
@@ -69,10 +69,10 @@ function adviseOn(code: ErrorCode, outcome: AttemptOutcome, target: RequestTarge
     case 'http_status':
       return isTemporary(outcome)
         ? `Give the operator the request_id if it persists, and ${AGAIN}`
-        : 'Check baseUrl and the model names in the configuration, `svc-migrate doctor` helps; asking again does not.';
+        : 'Check baseUrl and the model names in the configuration; `svc-migrate doctor` helps. A retry does not.';
     default:
       return outcome.kind === 'failure' && outcome.failure === 'tls'
-        ? 'The certificate must be valid here, and there is no bypass; NODE_EXTRA_CA_CERTS adds an own authority.'
+        ? 'The certificate must be valid on this machine; NODE_EXTRA_CA_CERTS adds a certificate authority.'
         : `Check baseUrl and the network, and ${AGAIN}`;
   }
 }
@@ -81,7 +81,7 @@ function isTemporary(outcome: AttemptOutcome): boolean {
   return classify(outcome).kind === 'retry';
 }
 
-/** The error for a 200 whose body is not what was asked for: `reason` from the parser, with the request's facts. */
+/** The error for a 200 with a body that the parser refused with `reason`, with the facts of the request. */
 export function buildBadAnswer(
   reason: SvcError,
   outcome: AttemptOutcome,
@@ -94,12 +94,13 @@ export function buildBadAnswer(
   const known = { ...factsOf(target, attempts), ...outcomeFacts(outcome, target, scrub) };
   const facts = { ...known, ...reason.facts, ...quoted };
   return new SvcError('bad_response', `${target.host.label}, GET ${target.url.pathname}: ${reason.message}`, {
-    hint: reason.hint ?? `Nothing of it was stored. Check that baseUrl is the API itself, and ${AGAIN}`,
+    hint:
+      reason.hint ?? `Nothing of it was stored. Check that baseUrl is the address of the API, and ${AGAIN}`,
     facts,
   });
 }
 
-/** The same error, knowing where it happened. */
+/** Adds the facts of the request to an error. */
 export function withFacts(error: SvcError, target: RequestTarget, more: ErrorFacts = {}): SvcError {
   const facts = { ...factsOf(target, null), ...error.facts, ...more };
   return new SvcError(error.code, error.message, { hint: error.hint, facts, cause: error.cause });
@@ -143,18 +144,17 @@ function requestIdOf(body: Uint8Array, scrub: Scrub): string | undefined {
   }
 }
 
-/** A request's id as it may be printed and kept. */
+/** A request_id that is safe to print and store. */
 export function cleanRequestId(id: string, scrub: Scrub): string {
   return scrub(id).slice(0, LONGEST_QUOTE);
 }
 
-/** An error's own words, safe to print; pages for browsers say nothing. */
+/** The server's error text, safe to print; undefined if it is empty or an HTML page. */
 function quote(body: string, scrub: Scrub): string | undefined {
   const text = scrub(body.replace(/\s+/g, ' ')).trim();
   return text === '' || text.startsWith('<') ? undefined : text.slice(0, LONGEST_QUOTE);
 }
 
-/** The host a redirect points at. */
 function redirectHost(location: string | null, from: URL): string | null {
   return location !== null && URL.canParse(location, from.href) ? new URL(location, from).host : null;
 }

@@ -1,9 +1,9 @@
 /**
- * Digests of the fields that tell whether two records with the same key are the same thing.
+ * Digests of the fields by which two records with the same key are compared.
  *
- * A digest string holds seven characters per field the record carries: two for the field's name and five for
- * its value, 30 bits, in base64url, sorted by field. Amounts are equal as numbers (`"10.50"` and `10.5`),
- * dates as instants to the millisecond, everything else as text.
+ * A digest string has seven base64url characters for each field of the record: two for its name and five (30 bits) for
+ * its value. It is sorted by field. Amounts are compared as numbers (`"10.50"` equals `10.5`), dates as times to the
+ * millisecond, everything else as text.
  */
 
 import { OPEN_ARRAY, OPEN_OBJECT } from '../json/json-scanner.js';
@@ -15,7 +15,7 @@ import type { RecordLayout } from './record-layout.js';
 export interface DigestField {
   readonly name: string;
   readonly kind: 'text' | 'date' | 'amount';
-  /** Two characters, from the name alone, so that databases of other configurations stay comparable. */
+  /** Two characters, derived from the name only, so that it does not depend on the configuration. */
   readonly code: string;
 }
 
@@ -52,10 +52,10 @@ const FIELD_WIDTH = CODE_WIDTH + DIGEST_WIDTH;
 
 const SEED = { text: 0x811c9dc5, date: 0x1b873593, amount: 0x0cc9e2d5 } as const;
 const DIGIT_ZERO = 0x30;
-/** Beyond it an exponent is no amount but text. */
+/** A number with a larger exponent is treated as text. */
 const LARGEST_EXPONENT = 1_000_000_000;
 
-/** The compared fields, sorted by code. A configured date field whose code is taken is left out. */
+/** The compared fields, sorted by code. A configured date field is omitted if its code is already used. */
 export function digestFields(dateFields: readonly string[]): readonly DigestField[] {
   const byCode = new Map<string, DigestField>();
   const add = (names: readonly string[], kind: DigestField['kind']): void => {
@@ -87,7 +87,7 @@ function digestDate(ms: number): number {
   return finish(step(step(SEED.date, Math.floor(ms / 0x1_0000_0000)), ms | 0));
 }
 
-/** Digest of a decimal number as a number, exact at any length; of its text where it is none. */
+/** Digest of a decimal number by value, exact at any length; of the text if it is not a number. */
 export function digestAmount(bytes: Uint8Array, start: number, end: number): number {
   let at = start;
   const sign = bytes[at] === 0x2d ? 1 : 0;
@@ -143,7 +143,7 @@ function step(hash: number, value: number): number {
   return Math.imul(hash ^ value, 0x01000193);
 }
 
-/** MurmurHash3's finalizer, of which 30 bits are kept. */
+/** MurmurHash3's finalizer, reduced to 30 bits. */
 function finish(hash: number): number {
   let h = hash ^ (hash >>> 16);
   h = Math.imul(h, 0x85ebca6b);
@@ -152,7 +152,7 @@ function finish(hash: number): number {
   return (h ^ (h >>> 16)) >>> 2;
 }
 
-/** The fields of a digest string, each with its name's code; `digest` is the code and the value. */
+/** Splits a digest string into fields; `digest` is the code and the value. */
 export function splitFieldDigests(text: string): { readonly code: string; readonly digest: string }[] {
   const fields = [];
   for (let at = 0; at < text.length; at += FIELD_WIDTH) {
@@ -161,10 +161,7 @@ export function splitFieldDigests(text: string): { readonly code: string; readon
   return fields;
 }
 
-/**
- * Whether two records with the same key are the same thing by their fields: more than half of the fields
- * that both carry are equal. `incomparable` where they carry no field in common.
- */
+/** Compares two digest strings: they agree if more than half of their common fields are equal. */
 export function compareFieldDigests(a: string, b: string): 'agrees' | 'differs' | 'incomparable' {
   let both = 0;
   let equal = 0;
@@ -205,12 +202,12 @@ export class DigestWriter {
     this.#codes = Buffer.from(layout.digested.map(({ code }) => code).join(''), 'latin1');
   }
 
-  /** `instants`: per slot, its date in ms, NaN where it is none. */
+  /** `instants`: for each slot, its date in ms, NaN if it is not a date. */
   write(instants: Float64Array, texts: Texts): void {
     const fields = this.#fields;
     for (let index = 0; index < fields.length; index++) {
       const field = fields[index];
-      if (field === undefined || !this.#isCarried(field.slot)) continue;
+      if (field === undefined || !this.#hasValue(field.slot)) continue;
       const at = texts.extend(FIELD_WIDTH);
       const { bytes } = texts;
       bytes[at] = this.#codes[index * CODE_WIDTH] ?? 0;
@@ -221,8 +218,8 @@ export class DigestWriter {
     }
   }
 
-  /** Arrays and objects are not carried; nor is an empty text, which says nothing. */
-  #isCarried(slot: number): boolean {
+  /** False for null, arrays, objects and empty text. */
+  #hasValue(slot: number): boolean {
     const first = this.#members.kind(slot);
     if (first === 0 || first === OPEN_ARRAY || first === OPEN_OBJECT) return false;
     return !this.#members.isEmptyText(slot) && (slot !== this.#uniqueId || this.#members.isKey(slot));

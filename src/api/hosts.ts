@@ -6,31 +6,31 @@ import type { HostLimiter, HostLimits } from './limiter.js';
 import { type Env, proxyFor } from './proxy.js';
 import type { RequestOptions } from './request.js';
 
-/** One configured endpoint at work. */
+/** A configured endpoint with its key, limiter and statistics. */
 export interface Host {
   /** `V3`, `V3 eu` or `V4`, for people. */
   readonly label: string;
   readonly endpoint: Endpoint;
   readonly key: string;
   readonly limiter: HostLimiter;
-  /** Name and port of the proxy it is asked through. */
+  /** Host and port of the proxy, if any. */
   readonly proxy: string | null;
   readonly tally: {
     requests: number;
     retries: number;
-    /** The server's clock minus ours at its last answer, to the second; null before one told its time. */
+    /** The server's clock minus ours at its last response with a `Date` header, to the second; null before. */
     clockOffsetMs: number | null;
   };
 }
 
-/** Every endpoint of a configuration at work. */
+/** All endpoints of a configuration. */
 export interface Hosts {
   /** By region. */
   readonly v3: ReadonlyMap<string, Host>;
   readonly v4: Host;
 }
 
-/** Puts the endpoints to work. Those on one host share its limiter, and of their limits the lower ones. */
+/** Builds the hosts. Endpoints on one host share a limiter with the lowest of their limits. */
 export function buildHosts(
   config: Config,
   keys: ApiKeys,
@@ -56,7 +56,7 @@ export function buildHosts(
   return { v3: new Map(v3), v4: build('V4', config.v4, keys.v4) };
 }
 
-/** Name and port. */
+/** The host and port of an endpoint. */
 export function hostOf({ baseUrl }: Endpoint): string {
   return URL.canParse(baseUrl) ? new URL(baseUrl).host : baseUrl;
 }
@@ -65,7 +65,7 @@ function v3Label({ v3 }: Config, { region }: Endpoint): string {
   return v3.regions.length > 1 ? `V3 ${region}` : 'V3';
 }
 
-/** @throws SvcError `config` for an address the key must not be sent to */
+/** @throws SvcError `config` for an address that the key must not be sent to */
 export function assertAddresses(config: Config, env: Env): void {
   const { allowHttp } = config.http;
   for (const endpoint of config.v3.regions)
@@ -95,14 +95,15 @@ function assertAddress(label: string, endpoint: Endpoint, allowHttp: boolean, en
 }
 
 /**
- * Refuses a key that is missing or cannot be a header. Called before each request: a command that asks one
- * generation needs no key of the other.
+ * Refuses a key that is missing or not a valid header value. Called before each request, because a command that uses
+ * only one generation needs no key for the other.
  *
  * @throws SvcError `config`
  */
 export function assertKey({ label, endpoint, key }: Host): void {
   if (/^[\x21-\x7e]+$/.test(key)) return;
-  const what = key === '' ? 'is missing' : 'holds blanks or other characters that no key has';
+  const what =
+    key === '' ? 'is missing' : 'contains spaces or other characters that are not allowed in a key';
   throw new SvcError('config', `The API key of ${label} ${what}.`, {
     hint: `Set it in ${endpoint.keySource}, without line breaks.`,
   });

@@ -4,7 +4,7 @@ import { gunzip } from 'node:zlib';
 import { type Dispatcher, errors, request } from 'undici';
 import { expectedError } from '../errors.js';
 
-/** One GET: where to, with which key. */
+/** A GET request. */
 export interface Call {
   readonly url: URL;
   readonly key: string;
@@ -16,13 +16,13 @@ export interface AnswerHeaders {
   readonly location: string | null;
 }
 
-/** What came of one attempt. Thrown are only the reason of the caller's own abort and errors nobody foresaw. */
+/** The outcome of one attempt. Only the caller's abort reason and unexpected errors are thrown instead. */
 export type AttemptOutcome =
   | {
       readonly kind: 'answer';
       readonly status: number;
       readonly headers: AnswerHeaders;
-      /** Decoded, and whole where the status is 200; else the first bytes. */
+      /** Decoded; complete if the status is 200, otherwise the first bytes. */
       readonly body: Uint8Array;
     }
   | {
@@ -34,7 +34,7 @@ export type AttemptOutcome =
 
 export interface TransportOptions {
   readonly dispatcher: Dispatcher;
-  /** From the first byte sent to the last one received. */
+  /** For the whole attempt, until the last byte is received. */
   readonly timeoutMs: number;
   readonly maxBodyBytes: number;
   readonly signal: AbortSignal;
@@ -42,7 +42,7 @@ export interface TransportOptions {
 
 const DEADLINE = Symbol('deadline');
 
-/** One attempt. Never follows a redirect; asks for gzip and decodes it strictly. */
+/** Makes one attempt. Never follows a redirect; requests gzip and decodes it strictly. */
 export async function fetchOnce(call: Call, options: TransportOptions): Promise<AttemptOutcome> {
   options.signal.throwIfAborted();
   const attempt = new AbortController();
@@ -78,7 +78,7 @@ async function send(call: Call, options: TransportOptions, signal: AbortSignal):
     response.statusCode === 200
       ? await readBody(response.body, options.maxBodyBytes, header('content-length'), encoding)
       : await readExcerpt(response.body, encoding);
-  // the connection is free for another request one turn of the event loop after its answer has ended
+  // the connection can be reused one turn of the event loop after its response has ended
   await setImmediate();
   return {
     kind: 'answer',
@@ -96,10 +96,10 @@ function failureOf(error: unknown, late: boolean): AttemptOutcome {
   return { kind: 'failure', failure: isTlsFailure(code) ? 'tls' : 'network', detail: code };
 }
 
-/** undici's words where a proxy opens no tunnel. */
+/** undici's message if a proxy refuses to open a tunnel. */
 const PROXY_REFUSED = /^Proxy response \((\d+)\)/;
 
-/** Sockets, TLS and undici name their errors; null for a fault of this program. */
+/** The code of a socket, TLS or undici error; null for any other error, which is a bug. */
 function networkCodeOf(error: unknown): string | null {
   const refused = error instanceof errors.RequestAbortedError && PROXY_REFUSED.exec(error.message);
   if (refused) return `the proxy answered ${refused[1]}`;
@@ -108,20 +108,20 @@ function networkCodeOf(error: unknown): string | null {
   return error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : null;
 }
 
-/** Certificates that cannot be trusted stay so however often one asks. */
+/** Untrusted certificates are not worth a retry. */
 function isTlsFailure(code: string): boolean {
   return /CERT|ERR_TLS|ERR_SSL|SELF_SIGNED|UNABLE_TO_(GET|VERIFY)|EPROTO/.test(code);
 }
 
 const decompress = promisify(gunzip);
 
-/** Pages decompress to megabytes; zlib's own 16 KiB would mean a hundred chunks for each. */
+/** Pages decompress to megabytes; zlib's default of 16 KiB would need a hundred chunks. */
 const CHUNK_BYTES = 262_144;
 
 /** Bytes of an error response that are read. */
 const EXCERPT_BYTES = 16_384;
 
-/** A body over the limit, as sent or decompressed, or one that ends early or is not what its headers say. */
+/** A body that exceeds the limit (as sent or decompressed), ends early, or contradicts its headers. */
 class BodyError extends Error {
   readonly failure: 'broken_body' | 'body_too_large';
 
@@ -133,7 +133,7 @@ class BodyError extends Error {
 
 type Body = Dispatcher.ResponseData['body'];
 
-/** The whole body, decoded; `maxBytes` limits it as sent, and again decompressed. */
+/** The whole body, decoded; `maxBytes` limits its size both as sent and decompressed. */
 async function readBody(
   body: Body,
   maxBytes: number,
@@ -152,7 +152,7 @@ async function readBody(
   return decode(sent, encoding, maxBytes);
 }
 
-/** The beginning of an error's body, or nothing where that cannot be read: the status says enough. */
+/** The beginning of an error response's body; empty if it cannot be read. */
 async function readExcerpt(body: Body, encoding: string | null): Promise<Uint8Array> {
   try {
     return await decode(await collect(body, EXCERPT_BYTES), encoding, EXCERPT_BYTES);
@@ -180,7 +180,7 @@ async function decode(sent: Buffer, encoding: string | null, maxBytes: number): 
   const name = encoding?.trim().toLowerCase() ?? '';
   if (name === '' || name === 'identity') return sent;
   if (name !== 'gzip' && name !== 'x-gzip') {
-    throw new BodyError('broken_body', 'a content-encoding nobody asked for');
+    throw new BodyError('broken_body', 'a content-encoding that was not requested');
   }
   try {
     return await decompress(sent, { maxOutputLength: maxBytes, chunkSize: CHUNK_BYTES });
@@ -193,7 +193,7 @@ async function decode(sent: Buffer, encoding: string | null, maxBytes: number): 
 }
 
 function abandon(body: Body): void {
-  // an error of a body nobody reads any more must not surface elsewhere
+  // without a listener, a later error of the destroyed body would be an uncaught exception
   body.on('error', () => {});
   body.destroy();
 }

@@ -5,11 +5,11 @@ const DAY_MS = 86_400_000;
 const MINUTE_MS = 60_000;
 
 /**
- * The instant an ISO 8601 date names, in ms since 1970, or NaN where the text is not one.
+ * Parses an ISO 8601 date; returns ms since 1970, or NaN if it is invalid.
  *
- * `YYYY-MM-DD`, alone or with a time (`hh:mm`, seconds and a fraction of any length optional) and an offset
- * (`Z`, `+hh`, `+hhmm`, `+hh:mm`). No time means midnight, no offset means UTC. Digits beyond the
- * millisecond are cut. `bytes[end]` must be no digit and no colon: the closing quote, or nothing.
+ * `YYYY-MM-DD`, optionally with a time (`hh:mm`, seconds and a fraction of any length optional) and an offset (`Z`,
+ * `+hh`, `+hhmm`, `+hh:mm`). The default time is midnight, the default offset UTC. Digits beyond the millisecond are
+ * truncated. `bytes[end]` must not be a digit or colon: it is the closing quote, or past the end.
  */
 export function parseIsoDate(bytes: Uint8Array, start: number, end: number): number {
   const midnight = dayAt(bytes, start);
@@ -26,7 +26,7 @@ export function parseIsoDate(bytes: Uint8Array, start: number, end: number): num
     const fractionEnd = hasSeconds ? skipFraction(bytes, at) : at;
     const timeMs = (hour * 60 + minute) * MINUTE_MS + second * 1000 + fractionMs(bytes, at, fractionEnd);
     at = fractionEnd;
-    // 24:00 is the end of the day, and nothing comes after it
+    // 24:00 is the end of the day, and the latest valid time
     const isReal = hour >= 0 && minute >= 0 && second >= 0 && minute < 60 && second < 60;
     if (!isReal || at < 0 || (hour >= 24 && timeMs !== DAY_MS)) return Number.NaN;
     ms += timeMs;
@@ -35,7 +35,7 @@ export function parseIsoDate(bytes: Uint8Array, start: number, end: number): num
   return ms - offsetMinutes(bytes, at, end) * MINUTE_MS;
 }
 
-/** `T`, `t`, or the blank that databases write. */
+/** `T`, `t`, or the space that databases write. */
 function isTimeMark(byte: number | undefined): boolean {
   return byte === 0x54 || byte === 0x74 || byte === 0x20;
 }
@@ -44,7 +44,7 @@ function isZulu(byte: number | undefined): boolean {
   return byte === 0x5a || byte === 0x7a;
 }
 
-/** Midnight of the day, NaN where there is none. */
+/** Midnight of the day, NaN if the date is invalid. */
 function dayAt(bytes: Uint8Array, at: number): number {
   const century = twoDigits(bytes, at);
   const ofCentury = twoDigits(bytes, at + 2);
@@ -56,7 +56,7 @@ function dayAt(bytes: Uint8Array, at: number): number {
   return day < 1 || day > daysIn(year, month) ? Number.NaN : daysSince1970(year, month, day) * DAY_MS;
 }
 
-/** Behind the fraction that may start at `at`; -1 where a separator has no digits. */
+/** The position after an optional fraction at `at`; -1 if its separator has no digits. */
 function skipFraction(bytes: Uint8Array, at: number): number {
   if (bytes[at] !== 0x2e && bytes[at] !== 0x2c) return at;
   let i = at + 1;
@@ -84,7 +84,7 @@ function offsetMinutes(bytes: Uint8Array, at: number, end: number): number {
   return minute < 0 || minute > 59 || minuteAt + 2 !== end ? Number.NaN : sign * (hour * 60 + minute);
 }
 
-/** The number of two digits, or -1. */
+/** The value of two digits, or -1. */
 function twoDigits(bytes: Uint8Array, at: number): number {
   const tens = digitAt(bytes, at);
   const ones = digitAt(bytes, at + 1);
@@ -101,7 +101,7 @@ function daysIn(year: number, month: number): number {
   return month === 4 || month === 6 || month === 9 || month === 11 ? 30 : 31;
 }
 
-/** Howard Hinnant's days_from_civil, 400 years on so that nothing is negative; the year starts in March. */
+/** Howard Hinnant's days_from_civil, shifted by 400 years so that nothing is negative; the year starts in March. */
 function daysSince1970(year: number, month: number, day: number): number {
   const y = (month <= 2 ? year - 1 : year) + 400;
   const era = (y / 400) | 0;

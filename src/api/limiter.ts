@@ -6,45 +6,46 @@ export interface LimiterOptions {
   readonly host: string;
   readonly concurrency: number;
   readonly requestsPerSecond: number;
-  /** Attempts of one request, the first included. */
+  /** Attempts of one request, including the first. */
   readonly attempts: number;
-  /** Longest wait that is waited. */
+  /** Longest wait that is accepted; a longer one is an error. */
   readonly maxWaitMs: number;
   readonly clock: Clock;
   readonly sleep: Sleep;
-  /** Told until when the host is left alone, ms since 1970. */
+  /** Called with the end of a wait that the host asked for, ms since 1970. */
   readonly onHold?: (untilMs: number) => void;
 }
 
-/**
- * What keeps the rate, for a limit of 50 a second; others likewise, below one a second with a longer second.
+/*
+ * How the rate is kept, for a limit of 50 requests per second. Other limits work the same way; below one per second, the
+ * window is longer than a second.
  *
- * | what happens                  | what holds                                                                     |
+ * | situation                     | rule                                                                           |
  * | ----------------------------- | ------------------------------------------------------------------------------ |
- * | requests stand in line        | starts lie 20.48 ms apart: evenly, 2.4 % slower than asked                     |
- * | timers fire late, work stalls | up to 200 ms are made up for, so that the rate is kept                         |
- * | whatever happened before      | a start comes 1020 ms after the 50th before it, or later                       |
- * | requests arrive early or late | by less than these 20 ms: no second sees 51                                    |
- * | a connection is opened        | its request counts from its answer on, when it has surely arrived; until then  |
- * |                               | from its start                                                                 |
- * | nobody asks, or the host says | nothing is made up for: it goes on evenly, after a 429 at half the pace        |
- * | to wait, or answers 429       |                                                                                |
+ * | requests are queued           | starts are 20.48 ms apart, which is 2.4 % slower than the limit                |
+ * | timers fire late, work stalls | up to 200 ms are caught up, so that the average rate is kept                   |
+ * | always                        | a request starts at least 1020 ms after the 50th one before it: if network     |
+ * |                               | delays vary by less than 20 ms, the server never sees 51 in a second           |
+ * | a new connection is opened    | its request counts from its response, because only then has it surely arrived; |
+ * |                               | until then, from its start                                                     |
+ * | the queue was empty, the host | no time is caught up; after a 429 the interval is doubled                      |
+ * | asked to wait or sent a 429   |                                                                                |
  */
 const SPACING = 1.024;
 const MADE_UP_MS = 200;
 const GUARD_MS = 20;
 /**
- * After a 429 requests are spaced twice as far, at most this; each success brings them closer again, so that
- * five make up for one 429 and a server that refuses one request in ten is not slowed to a crawl.
+ * After a 429 the interval is doubled, up to this. Each success shortens it again, so that five successes offset one
+ * 429, and a server that refuses one request in ten does not slow everything down.
  */
 const WIDEST_INTERVAL_MS = 5000;
 const RECOVERY = 0.85;
-/** Part of a retry that each success gives back. */
+/** Fraction of a retry that each success returns to the budget. */
 const REFUND = 0.5;
 
 interface Turn {
   readonly startedAt: number;
-  /** Its place among the last starts. */
+  /** Its index in the ring of the last starts. */
   readonly place: number;
 }
 
@@ -52,18 +53,18 @@ interface Turn {
 export class HostLimiter {
   readonly #options: LimiterOptions;
   readonly #slots: LimitFunction;
-  /** One request at a time waits for its turn; the others stand in line. */
+  /** Queue: only the first request waits for its start time. */
   readonly #turns: LimitFunction = pLimit(1);
   readonly #baseIntervalMs: number;
-  /** So many starts, the last ones, fit in so much time. */
+  /** Ring of the last start times: at most this many requests start within `#windowMs`. */
   readonly #starts: Float64Array;
   readonly #windowMs: number;
   readonly #retryCapacity: number;
   #intervalMs: number;
-  /** The place in `#starts` of the oldest, which the next takes. */
+  /** Index in `#starts` of the oldest, which the next one replaces. */
   #oldest = 0;
   #underWay = 0;
-  /** As many as were ever under way at once. */
+  /** Number of connections: the most requests that were ever pending at once. */
   #connections = 0;
   #nextAt = 0;
   #notBefore = 0;
@@ -79,13 +80,13 @@ export class HostLimiter {
     this.#intervalMs = this.#baseIntervalMs;
     this.#starts = new Float64Array(Math.ceil(options.requestsPerSecond)).fill(Number.NEGATIVE_INFINITY);
     this.#windowMs = (1000 * this.#starts.length) / options.requestsPerSecond + GUARD_MS;
-    // one full round of retries for everything under way: an outage costs this, then nothing more
+    // a full set of retries for all concurrent requests: an outage costs no more than this
     this.#retryCapacity = options.concurrency * (options.attempts - 1);
     this.#retries = this.#retryCapacity;
   }
 
   /**
-   * Runs `task` when the host may be asked.
+   * Runs `task` once the limits allow it.
    *
    * @throws SvcError `wait_too_long`, the signal's reason
    */
@@ -97,7 +98,7 @@ export class HostLimiter {
     });
   }
 
-  /** Nobody asks this host for so long; true where that moved the end of the wait. */
+  /** Starts no request for this time; returns true if that extends the current wait. */
   hold(waitMs: number): boolean {
     const until = this.#options.clock.now() + waitMs;
     if (until <= this.#notBefore) return false;
@@ -107,7 +108,7 @@ export class HostLimiter {
     return true;
   }
 
-  /** The host answered 429 to a request started at `startedAt`; one burst slows down once. */
+  /** Slows down after a 429 to a request started at `startedAt`; once for all requests that were pending together. */
   slowDown(startedAt: number): void {
     if (startedAt <= this.#slowedAt) return;
     this.#slowedAt = this.#options.clock.now();
@@ -116,7 +117,7 @@ export class HostLimiter {
     this.#intervalMs = Math.max(this.#baseIntervalMs, Math.min(usual * 2, WIDEST_INTERVAL_MS));
   }
 
-  /** The host answered a request started at `startedAt` well; one that began before the last 429 says nothing of the pace since. */
+  /** Speeds up after a success of a request started at `startedAt`, unless it started before the last slowdown. */
   succeed(startedAt: number): void {
     if (startedAt > this.#slowedAt) {
       this.#intervalMs = Math.max(this.#baseIntervalMs, this.#intervalMs * RECOVERY);
@@ -124,7 +125,7 @@ export class HostLimiter {
     this.#retries = Math.min(this.#retryCapacity, this.#retries + REFUND);
   }
 
-  /** Takes one retry from the budget all requests to the host share; false where it is spent. */
+  /** Takes a retry from the budget shared by all requests to the host; false if it is spent. */
   takeRetry(): boolean {
     if (this.#retries < 1) return false;
     this.#retries--;
@@ -158,7 +159,7 @@ export class HostLimiter {
     }
   }
 
-  /** What was not started before that moment is not made up for. */
+  /** Continues at the even rate from `at`, without catching up time before it. */
   #goOnFrom(at: number): void {
     this.#nextAt = Math.max(this.#nextAt, at);
   }
@@ -170,7 +171,7 @@ export class HostLimiter {
     this.#oldest = (place + 1) % this.#starts.length;
     const sinceLast = now - this.#startedAt;
     this.#startedAt = now;
-    // longer pauses are idleness, not pace
+    // longer pauses are idle time
     if (sinceLast < 1000) this.#usualIntervalMs = this.#usualIntervalMs * 0.9 + sinceLast * 0.1;
     return place;
   }
@@ -181,21 +182,21 @@ export class HostLimiter {
   }
 }
 
-/** A wait that a host asked for, times in ms since 1970. */
+/** A wait that a host asked for; times in ms since 1970. */
 export interface HostWait {
   readonly host: string;
   readonly askedAtMs: number;
   readonly untilMs: number;
 }
 
-/** The limiters of a process: one for each host, whichever API, phase or client asks it. */
+/** The limiters of a process: one for each host, shared by all clients. */
 export class HostLimits {
   readonly #limiters = new Map<string, HostLimiter>();
   readonly #earlier = new Map<string, HostWait>();
   readonly #asked = new Map<string, HostWait>();
   #save: ((wait: HostWait) => void) | null = null;
 
-  /** The host's limiter, made with these options where there is none yet. */
+  /** The host's limiter; created with these options if there is none yet. */
   limiterOf(options: Omit<LimiterOptions, 'onHold'>): HostLimiter {
     const { host, clock } = options;
     const known = this.#limiters.get(host);
@@ -212,7 +213,7 @@ export class HostLimits {
     return limiter;
   }
 
-  /** Holds hosts back that asked an earlier process to wait. Call before their limiters are made. */
+  /** Applies waits that hosts asked an earlier process for. Call it before their limiters are created. */
   resume(waits: readonly HostWait[]): void {
     for (const wait of waits) this.#earlier.set(wait.host, wait);
   }
@@ -227,7 +228,7 @@ export class HostLimits {
     }
   }
 
-  /** The waits that hosts asked for, the last of each. */
+  /** The last wait that each host asked for. */
   waits(): readonly HostWait[] {
     return [...this.#asked.values()];
   }
@@ -250,7 +251,7 @@ export function waitTooLong(
   );
 }
 
-/** `2026-01-31 09:30:00 UTC`; a wait may end after the last date there is. */
+/** `2026-01-31 09:30:00 UTC`; capped at the largest valid date. */
 function describeInstant(ms: number): string {
   const date = new Date(Math.min(ms, 8.64e15));
   return date

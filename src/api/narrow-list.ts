@@ -3,33 +3,33 @@ import type { Generation, ModelPair, ParsedPage, ParsedRecord } from '../domain.
 import { SvcError } from '../errors.js';
 import type { Api } from './client.js';
 
-/** Asks for the records of a list that have this id or this key. */
+/** A request for the records of a list with an id or key. */
 export interface NarrowRequest {
   readonly generation: Generation;
   /** '' for V4. */
   readonly region: string;
   readonly pair: ModelPair;
-  /** V4: whose list is asked. V3: narrows the list, null asks all companies. */
+  /** V4: the company of the list. V3: a filter; null for all companies. */
   readonly companyId: bigint | null;
   readonly by: 'svc_id' | 'platform_id';
   readonly value: string;
 }
 
 export type NarrowAnswer =
-  /** The filter was honoured and read to its end: these are all there are. */
+  /** All records that match: the filter was honoured, and the list was read to its end. */
   | { readonly kind: 'records'; readonly records: readonly ParsedRecord[] }
-  /** The service refuses the filter, or sends other records than asked for: nothing follows from it. */
+  /** The service refuses the filter or returns other records: nothing can be concluded. */
   | { readonly kind: 'not_honoured' };
 
 /**
- * Fetches a list narrowed to one id or key; deleted records are included unless configured otherwise.
+ * Fetches a list filtered by an id or key; deleted records are included unless configured otherwise.
  *
- * @throws SvcError as a request does, `http_status` 404 among them
+ * @throws SvcError like any request, including `http_status` for a 404
  */
 export type FetchNarrow = (request: NarrowRequest) => Promise<NarrowAnswer>;
 
 const PAGE_SIZE = '100';
-/** One id or key has a few records; more pages are a list that is not narrowed. */
+/** An id or key has few records; with more pages, the filter was ignored. */
 const MOST_PAGES = 10;
 const REFUSALS: readonly unknown[] = [400, 405, 422, 501];
 
@@ -42,7 +42,7 @@ export function prepareFetchNarrow(api: Pick<Api, 'fetchRawList'>, config: Confi
       const answer: ParsedPage | null = await fetchOrRefused(api, config, request, cursor);
       if (answer === null || !answer.records.every((record) => isWanted(record, request))) break;
       records.push(...answer.records);
-      // an empty last page behind a cursor may be a fault: it is asked for once more
+      // an empty last page after a cursor may be an error of the service: it is requested once more
       const isEmptyEnd = answer.next === null && cursor !== null && answer.records.length === 0;
       if (answer.next === null && (!isEmptyEnd || sawEmptyEnd)) return { kind: 'records', records };
       sawEmptyEnd = isEmptyEnd;
@@ -63,7 +63,7 @@ async function fetchOrRefused(
   const companyId = generation === 'v3' ? null : request.companyId;
   const stream = { generation, region, model: pair.v3, companyId };
   const asks = generation === 'v3' ? true : config.v4.includeDeleted;
-  // V4 may refuse to be asked for deleted records; what it shows without them is not wrong
+  // V4 may refuse `include_deleted_records`; its answer without them is still valid
   for (const asksDeleted of asks === 'auto' ? [true, false] : [asks]) {
     const parameters = buildParameters(config.fieldPrefix, request, cursor, asksDeleted);
     try {

@@ -16,15 +16,17 @@ const ERROR = 3;
 const ERRORS = 4;
 const DATA = 5;
 
-/** What must hold of an envelope beside its list. */
+/** The members of an envelope except its list. */
 const envelopeSchema = z.object({
   next: z.string().min(1, 'is an empty text').nullable(),
   requestId: z.string().nullable(),
 });
 
 /**
- * Turns a page's bytes into records, all of which must be of the company; null: of any. `limit`: how many records
- * were asked for.
+ * Parses the bytes of a page.
+ *
+ * @param companyId the company that all records must belong to; null: any
+ * @param limit the number of records requested
  */
 export type PageParser = (
   body: Uint8Array,
@@ -33,9 +35,8 @@ export type PageParser = (
 ) => Omit<ListPage, 'servedMs'>;
 
 /**
- * The one way from a page's bytes to its records. Ids are exact to 64 bits; the whole page must be JSON that
- * `JSON.parse` would accept, in the envelope of its generation. What it makes throws SvcError `bad_response`,
- * without the facts of the request.
+ * Makes the parser for the lists of a model. Ids are exact to 64 bits. The whole page must be valid JSON in the envelope
+ * of its generation; otherwise the parser throws SvcError `bad_response`, without the facts of the request.
  */
 export function pageParser(spec: ListSpec): PageParser {
   const layout = buildRecordLayout(spec);
@@ -47,7 +48,7 @@ export function pageParser(spec: ListSpec): PageParser {
 }
 
 /**
- * Runs `parse` and names what is wrong with a body that is not JSON.
+ * Runs `parse`, and describes the problem if the body is not JSON.
  *
  * @throws SvcError `bad_response`
  */
@@ -97,13 +98,13 @@ function readEnvelope(
   };
 }
 
-/** Bytes of an error beside the data that are kept, more than are ever shown. */
+/** Bytes of an `error` member that are kept; fewer are shown. */
 const LONGEST_ERROR = 4096;
 
 /**
- * Refuses an envelope with an `error` or `errors` member that is not null, whatever else it holds.
+ * Refuses an envelope with an `error` or `errors` member that is not null.
  *
- * @throws SvcError `bad_response`; its fact `answer` is the server's text as received
+ * @throws SvcError `bad_response`; its fact `answer` is the member as received
  */
 export function assertNoError(body: Uint8Array, envelope: Members, slots: readonly number[]): void {
   const slot = slots.find((one) => envelope.kind(one) !== 0);
@@ -163,7 +164,7 @@ function jsonOf(body: Uint8Array, members: Members, slot: number): unknown {
   return JSON.parse(Buffer.from(bytes).toString('utf8'));
 }
 
-/** A count is evidence, never needed: whatever is no plain count is none. */
+/** A non-negative integer, or null: a count is optional, so any other value is ignored. */
 export function readCount(envelope: Members, slot: number): number | null {
   const count = envelope.integer(slot);
   if (count === null || count < 0n || count > BigInt(Number.MAX_SAFE_INTEGER)) return null;
@@ -174,12 +175,12 @@ function badPage(what: string): SvcError {
   return new SvcError('bad_response', `The answer is not a page: ${what}.`);
 }
 
-/** Children of one record that may be unusable, divided by ten. */
-const MOST_CHILDREN = 5000;
+/** `limit` for the reader of a single record: it may have ten times as many rejected children. */
+const SINGLE_RECORD_LIMIT = 5000;
 
 /**
- * The record of a single-record answer, whose shape the specification does not state: the outermost object
- * that has an id, inside up to two levels of `data`, alone or as the only item of a list.
+ * Parses a single-record answer. Its shape is not specified: the record is the outermost object with an id, inside up to
+ * two levels of `data`, alone or as the only item of a list.
  *
  * @throws SvcError `bad_response`
  */
@@ -188,7 +189,7 @@ export function parseSingleRecord(body: Uint8Array, spec: PageSpec, svcId: bigin
     const scanner = new JsonScanner(body);
     const start = scanner.skipSpace(0);
     scanner.expectEnd(scanner.skipValue(start));
-    const reader = new RecordReader(scanner, buildRecordLayout(spec), spec.companyId, MOST_CHILDREN);
+    const reader = new RecordReader(scanner, buildRecordLayout(spec), spec.companyId, SINGLE_RECORD_LIMIT);
     reader.readItem(findRecord(scanner, start, `${spec.fieldPrefix}id`), 0);
     const { columns, rejected } = reader.take();
     const [record] = recordsOf(columns);
@@ -207,7 +208,7 @@ function findRecord(scanner: JsonScanner, start: number, idField: string): numbe
     if (bytes[at] !== OPEN_OBJECT) break;
     const members = new Members(table, scanner);
     members.read(at, table.names.length, null);
-    // an object with an id is the record, and `error` is one of its fields
+    // an object with an id is the record; its `error` member is a field like any other
     if (!members.isAbsent(0)) return at;
     assertNoError(bytes, members, [2, 3]);
     if (members.isAbsent(1)) break;

@@ -6,10 +6,10 @@ import { SvcError } from '../errors.js';
 export type Env = Readonly<Record<string, string | undefined>>;
 
 /**
- * The proxy that a URL is reached through, or null: `HTTPS_PROXY`, `HTTP_PROXY` and `NO_PROXY`, in small letters
- * first, with the meaning that undici's `EnvHttpProxyAgent` gives them. Loopback is always reached directly.
+ * The proxy for a URL, or null: from `HTTPS_PROXY`, `HTTP_PROXY` and `NO_PROXY` (in lower case first), as interpreted by
+ * undici's `EnvHttpProxyAgent`. Loopback addresses are always connected to directly.
  *
- * @throws SvcError `config` where the variable holds no address of a proxy
+ * @throws SvcError `config` if the variable is not the address of an HTTP proxy
  */
 export function proxyFor(url: URL, env: Env): URL | null {
   if (isLoopback(url.hostname) || isExcluded(url, noProxyOf(env))) return null;
@@ -33,23 +33,23 @@ function isExcluded(url: URL, noProxy: string): boolean {
   });
 }
 
-/** The value may hold a password, so that no message shows it. */
+/** The value may contain a password, so no message shows it. */
 function parseProxy(name: string, text: string): URL {
   const address = text.includes('://') ? text : `http://${text}`;
   const url = URL.canParse(address) ? new URL(address) : null;
   if (url !== null && /^https?:$/.test(url.protocol)) return url;
-  throw new SvcError('config', `${name} holds no address of an HTTP proxy.`, {
+  throw new SvcError('config', `${name} is not the address of an HTTP proxy.`, {
     hint: 'Write it like http://proxy.example.com:3128, or unset it.',
   });
 }
 
 /**
- * What opens the connections of a client. Certificates are verified whatever NODE_TLS_REJECT_UNAUTHORIZED says, also
- * inside the tunnel through a proxy.
+ * Creates the dispatcher of a client. Certificates are always verified, also through a proxy, and even if
+ * NODE_TLS_REJECT_UNAUTHORIZED is 0.
  */
 export function createDispatcher(config: Config, env: Env): Dispatcher {
   const endpoints = [...config.v3.regions, config.v4];
-  // The total deadline bounds every request; undici's own timers would only add coarser ones.
+  // Each attempt has a deadline; undici's own timers are coarser and not needed.
   const tls = { timeout: config.http.timeoutMs, rejectUnauthorized: true };
   const options = {
     pipelining: 1,
@@ -64,7 +64,7 @@ export function createDispatcher(config: Config, env: Env): Dispatcher {
   const direct = urls.filter((url) => proxyFor(url, env) === null).map(({ host }) => host);
   return new EnvHttpProxyAgent({
     ...options,
-    // Plain http never goes through a proxy, which would read the key: see `assertAddress`.
+    // Plain http never goes through a proxy, which could read the key: see `assertAddress`.
     httpProxy: '',
     httpsProxy: proxy.href,
     noProxy: noProxyOf(env) === '*' ? '*' : [noProxyOf(env), ...direct].join(','),

@@ -2,7 +2,7 @@ import type { ModelPair, StreamKey } from '../domain.js';
 
 type Parameter = readonly [name: string, value: string];
 
-/** What a request asks: its path below the base URL and its parameters, nothing encoded yet. */
+/** The path below the base URL and the parameters of a request, not encoded. */
 export interface ApiQuery {
   /** Segments; none may be `.` or `..`. */
   readonly path: readonly string[];
@@ -13,9 +13,9 @@ export interface ApiQuery {
 export interface ListRequest {
   readonly stream: StreamKey;
   readonly pair: ModelPair;
-  /** The `next` of the page before, or null for the first. */
+  /** The `next` of the previous page, or null for the first. */
   readonly cursor: string | null;
-  /** V3: only records with `<prefix>updated_at` at or after it, an ISO 8601 instant. */
+  /** V3: only records with `<prefix>updated_at` at or after this ISO 8601 time. */
   readonly updatedSince: string | null;
 }
 
@@ -33,12 +33,12 @@ export interface RecordRequest {
   readonly svcId: bigint;
 }
 
-/** Asks for the extra field of a record that is a hash of its contents. */
+/** Requests the optional field that is a hash of the record's contents. */
 export const DATA_HASH: readonly Parameter[] = [['select', 'data_hash']];
 
 const COMPANIES = ['v4', 'core', 'companies'];
 
-/** V3's list request: `{baseUrl}/{category}/{model}`. A cursor goes beside the same parameters. */
+/** V3's list request: `{baseUrl}/{category}/{model}`. A cursor is added to the same parameters. */
 export function buildV3List(request: ListRequest, pageSize: number, fieldPrefix: string): ApiQuery {
   const { stream, pair, cursor, updatedSince } = request;
   const parameters: Parameter[] = [
@@ -64,7 +64,7 @@ export function buildV4List(
   return { path: v4Path(pair, stream.companyId), parameters: [...parameters, ...nextOf(cursor)] };
 }
 
-/** A filter by company is a parameter in V3 and part of the path in V4. */
+/** A list request with the given parameters. In V4, the company is part of the path. */
 export function buildRawList({ stream, pair, parameters }: RawListRequest): ApiQuery {
   const path = stream.generation === 'v3' ? pair.v3.split('/') : v4Path(pair, stream.companyId);
   return { path, parameters };
@@ -93,10 +93,7 @@ function nextOf(cursor: string | null): Parameter[] {
   return cursor === null ? [] : [['next', cursor]];
 }
 
-/**
- * The URL of a query. Every value is encoded, so a cursor stays a parameter whatever it looks like; the
- * result never leaves the origin of `baseUrl`.
- */
+/** The URL of a query. Every value is encoded, so that no cursor or id can lead to another origin, path or parameter. */
 export function buildUrl(baseUrl: string, query: ApiQuery): URL {
   const base = new URL(baseUrl);
   const path = query.path.map(encodeSegment).join('/');

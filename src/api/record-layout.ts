@@ -1,7 +1,7 @@
 import { KeyTable } from '../json/members.js';
 import { type DigestField, digestFields } from './field-digests.js';
 
-/** What the pages of a model's lists look like. */
+/** The format of the pages of a model's lists. */
 export interface ListSpec {
   readonly generation: 'v3' | 'v4';
   readonly fieldPrefix: string;
@@ -10,9 +10,9 @@ export interface ListSpec {
   readonly dateFields: readonly string[];
 }
 
-/** The same for the list of one company. */
+/** The format of the pages of one company's list. */
 export interface PageSpec extends ListSpec {
-  /** Every record must be of this company; null: of any. */
+  /** The company that every record must belong to; null: any. */
   readonly companyId: bigint | null;
 }
 
@@ -23,7 +23,7 @@ export interface ChildLayout {
   readonly deletedAt: number;
 }
 
-/** Which member of a record plays which part: slots of `table`. */
+/** The slots (indexes in `table`) of the members that are read from a record. */
 export interface RecordLayout extends ChildLayout {
   readonly table: KeyTable;
   readonly companyId: number;
@@ -32,18 +32,18 @@ export interface RecordLayout extends ChildLayout {
   readonly orgCreatedAt: number;
   readonly dates: readonly number[];
   readonly serviceDates: readonly number[];
-  /** Every slot that may hold a date, each once. */
+  /** All slots that may contain a date, without duplicates. */
   readonly datelike: readonly number[];
   /** The compared fields with their slots. */
   readonly digested: readonly (DigestField & { readonly slot: number })[];
-  /** Slots from here on are the children's fields, in the order of `childPaths`. */
+  /** Slots from this one on are the fields with children, in the order of `childPaths`. */
   readonly firstChild: number;
   readonly childPaths: readonly string[];
   readonly childTable: KeyTable;
   readonly child: ChildLayout;
 }
 
-/** Lays out the members to look for; the same name gets one slot whatever parts it plays. */
+/** Assigns slots to the members to read; a name with several uses has one slot. */
 export function buildRecordLayout(spec: ListSpec): RecordLayout {
   const prefix = spec.fieldPrefix;
   const digested = digestFields(spec.dateFields);
@@ -51,7 +51,7 @@ export function buildRecordLayout(spec: ListSpec): RecordLayout {
   const service = [`${prefix}company_id`, `${prefix}created_at`, `${prefix}updated_at`];
   const dates = [...spec.dateFields, 'created_at', 'org_created_at'];
   const named = [...new Set([...identity, ...service, ...dates, ...digested.map(({ name }) => name)])];
-  // a children field with another part as well keeps that part: its items could be no children
+  // a field with children that is also used otherwise is not read as children
   const childPaths = [...new Set(spec.children)].filter((path) => !named.includes(path));
   const slot = (name: string): number => named.indexOf(name);
   const layout = {

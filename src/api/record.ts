@@ -8,12 +8,12 @@ import { DigestWriter } from './field-digests.js';
 import { parseIsoDate } from './iso-date.js';
 import type { RecordLayout } from './record-layout.js';
 
-/** More rejected objects than this many times the records asked for are an error: they are kept in memory. */
+/** Rejected objects per requested record; more are an error, because they are kept in memory. */
 const MOST_REJECTED = 10;
 
 type RejectReason = RejectedObject['reason'];
 
-/** Reads the objects of a page's list: what can be taken as a record, and what cannot. */
+/** Reads the items of a page's list into records and rejected objects. */
 export class RecordReader {
   readonly #columns: ColumnWriter;
   #rejected: RejectedObject[] = [];
@@ -24,10 +24,10 @@ export class RecordReader {
   readonly #members: Members;
   readonly #digests: DigestWriter;
   readonly #children: ChildReader;
-  /** Per slot: the instant of a date, NaN where it is none. */
+  /** For each slot, its date in ms since 1970, NaN if it is not a date. */
   readonly #instants: Float64Array;
 
-  /** Records must be of the company; null: of any. `limit`: how many records were asked for. */
+  /** `companyId`: the company that records must belong to; null: any. `limit`: the number of records requested. */
   constructor(scanner: JsonScanner, layout: RecordLayout, companyId: bigint | null, limit: number) {
     this.#scanner = scanner;
     this.#layout = layout;
@@ -44,7 +44,7 @@ export class RecordReader {
     return { columns: this.#columns.take(), rejected: this.#rejected };
   }
 
-  /** Walks the array at `at` and tells where it ends. Only the last array counts: its key may come again. */
+  /** Reads the array at `at` and returns its end. If it is called again for a duplicate key, the last array counts. */
   readList(at: number): number {
     const scanner = this.#scanner;
     this.#columns.clear();
@@ -59,7 +59,7 @@ export class RecordReader {
   readonly #readChildren = (slot: number, at: number): number =>
     this.#children.walk(slot - this.#layout.firstChild, at);
 
-  /** Walks one item of the list and tells where it ends. */
+  /** Reads one item of the list and returns its end. */
   readItem(at: number, position: number): number {
     const scanner = this.#scanner;
     if (scanner.bytes[at] !== OPEN_OBJECT) {
@@ -139,7 +139,7 @@ export class RecordReader {
     }
   }
 
-  /** The latest instant of the slots, NaN where there is none. */
+  /** The latest date of the slots, NaN if there is none. */
   #latest(slots: readonly number[]): number {
     let latest = Number.NaN;
     for (const slot of slots) {

@@ -19,7 +19,7 @@ export interface RequestOptions {
   readonly scrub: Scrub;
 }
 
-/** One attempt, judged: its value, or the error it would be if there were no other. */
+/** The result of one attempt: its value, or the error to throw if it is not repeated. */
 type Judged<T> =
   | { readonly kind: 'value'; readonly value: T }
   | {
@@ -29,11 +29,11 @@ type Judged<T> =
       readonly error: SvcError;
     };
 
-/** Reads an answer's body; `servedMs` is its `Date` header, null where there is none. */
+/** Parses a response body; `servedMs` is its `Date` header, null if there is none. */
 type Parse<T> = (body: Uint8Array, servedMs: number | null) => T;
 
 /**
- * Asks until `parse` accepts an answer, within the attempts and waits allowed.
+ * Repeats a request until `parse` accepts the response, within the limits on attempts and waits.
  *
  * @throws SvcError of the last attempt, `wait_too_long`; the signal's reason
  */
@@ -73,12 +73,12 @@ async function attemptOnce<T>(
       return { outcome, startedAt, servedMs };
     }, transport.signal)
     .catch((error: unknown) => {
-      // the reason of an interrupt stays itself
+      // the signal's reason is thrown unchanged
       throw error instanceof SvcError && error.code === 'wait_too_long' ? withFacts(error, target) : error;
     });
   const judgement = classify(outcome);
   if (judgement.kind !== 'parse') {
-    // the host is well and will say the same again
+    // the host works, and would give the same response again
     if (judgement.kind === 'fail' && outcome.kind === 'answer') host.limiter.succeed(startedAt);
     const error = buildFailure(judgement.code, outcome, target, attempt, scrub);
     return { kind: 'failed', outcome, again: judgement.kind === 'retry', error };
@@ -95,7 +95,7 @@ async function attemptOnce<T>(
 }
 
 /**
- * Holds every request to the host back where the answer asks for it; the time asked for, or null.
+ * Delays all requests to the host if the response asks for it; returns the requested time, or null.
  *
  * @throws SvcError `wait_too_long`
  */

@@ -1,11 +1,11 @@
 import type { ErrorCode } from '../errors.js';
 import type { AttemptOutcome } from './http.js';
 
-/** First back-off is drawn from 0 up to this, doubled each time. */
+/** Upper bound of the first backoff; it doubles with each attempt. */
 const BASE_BACKOFF_MS = 500;
 const LARGEST_BACKOFF_MS = 30_000;
 
-/** What to do about one attempt, and what to call it if it was the last. */
+/** What to do after an attempt, and the error code if it was the last. */
 export type Judgement =
   | { readonly kind: 'parse' }
   | { readonly kind: 'retry'; readonly code: ErrorCode }
@@ -39,10 +39,10 @@ function classifyStatus(status: number): Judgement {
   return { kind: 'fail', code: 'http_status' };
 }
 
-/** A cursor that the server gave and now refuses with one of these has expired. */
+/** If the server refuses its own cursor with one of these, the cursor has expired. */
 export const EXPIRED_STATUSES: readonly unknown[] = [400, 404, 410, 422];
 
-/** Full jitter: anything from nothing to the doubled and capped base. `attempt` counts from 1. */
+/** Exponential backoff with full jitter. `attempt` counts from 1. */
 export function backoffMs(attempt: number, random: () => number): number {
   return Math.floor(random() * Math.min(LARGEST_BACKOFF_MS, BASE_BACKOFF_MS * 2 ** (attempt - 1)));
 }
@@ -60,8 +60,8 @@ const HTTP_DATES = [
 ];
 
 /**
- * How long a Retry-After header asks to wait, in ms: seconds or an HTTP date. Null where there is none,
- * where it is garbage, negative or past. `nowMs` is the answering server's time where it told it.
+ * The wait that a Retry-After header asks for, in ms, from seconds or an HTTP date. Null if it is missing, invalid,
+ * negative or in the past. `nowMs` is the server's time if known.
  */
 export function parseRetryAfter(header: string | null, nowMs: number): number | null {
   const text = header?.trim() ?? '';
@@ -70,7 +70,7 @@ export function parseRetryAfter(header: string | null, nowMs: number): number | 
   return at === null || at < nowMs ? null : Math.ceil(at - nowMs);
 }
 
-/** The instant an HTTP date names, ms since 1970, or null. `nowMs` settles the century of a two-digit year. */
+/** Parses an HTTP date; ms since 1970, or null. `nowMs` decides the century of a two-digit year. */
 export function parseHttpDate(text: string, nowMs: number): number | null {
   for (const form of HTTP_DATES) {
     const parts = form.exec(text)?.groups;

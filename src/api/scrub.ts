@@ -1,15 +1,15 @@
-/** What stands where a key stood. */
+/** Replaces a key. */
 const HIDDEN = '[key]';
-/** Control, bidi and zero-width characters, which could steer a terminal or hide a key from a search. */
+/** Control, bidi and zero-width characters, which could control a terminal or hide a key from the search. */
 const UNSAFE = /[\p{Cc}\p{Cf}\p{Co}\p{Cs}\u2028\u2029]+/gu;
 
-/** Takes every key, in the spellings a server may echo it, out of a text. */
+/** Removes every key from a text, in all encodings in which a server may echo it. */
 export type Scrub = (text: string) => string;
 
 export function scrubber(keys: readonly string[]): Scrub {
   const patterns = [...new Set(keys)]
     .filter((key) => key !== '')
-    // a longer key first: it may hold a shorter one
+    // longer keys first: they may contain shorter ones
     .sort((a, b) => b.length - a.length)
     .flatMap((key) => [writtenOut(key), ...encodings(key).map(escapePattern)]);
   const pattern = new RegExp(patterns.join('|'), 'giu');
@@ -19,7 +19,7 @@ export function scrubber(keys: readonly string[]): Scrub {
   };
 }
 
-/** Matches a key whose characters are plain or escaped, each in its own way, as in JSON, URLs and HTML. */
+/** Pattern of a key in which each character may be plain or escaped, as in JSON, URLs and HTML. */
 function writtenOut(key: string): string {
   return [...key].map(spellingsOf).join('');
 }

@@ -1,17 +1,17 @@
 import { setTimeout as delay } from 'node:timers/promises';
 
-/** Waits; rejects with the signal's reason as soon as it aborts. */
+/** Waits; rejects with the signal's reason when it aborts. */
 export type Sleep = (ms: number, signal: AbortSignal) => Promise<void>;
 
-/** Tells the time in ms since 1970. */
+/** Returns the time in ms since 1970. */
 export interface Clock {
   now(): number;
 }
 
-/** A timer set beyond this fires at once. */
+/** A longer timer would fire at once. */
 const LONGEST_TIMER_MS = 2 ** 31 - 1;
 
-/** `Sleep` on real timers, for any length. */
+/** Sleeps on real timers, for any duration. */
 export const sleepForReal: Sleep = async (ms, signal) => {
   for (let left = ms; left > 0; left -= LONGEST_TIMER_MS) {
     try {
@@ -22,5 +22,5 @@ export const sleepForReal: Sleep = async (ms, signal) => {
   }
 };
 
-/** The wall clock of the start, moved on by a clock that never jumps: waits must survive a corrected time. */
+/** The wall clock at process start plus a monotonic clock, so that waits are not affected when the time is corrected. */
 export const steadyClock: Clock = { now: () => performance.timeOrigin + performance.now() };
