@@ -28,33 +28,33 @@ export interface ExportOptions {
   readonly config: Config;
   readonly fingerprint: Fingerprint;
   readonly supply: PageSupply;
-  /** Stops the export after the transaction under way; its reason is thrown if it is an error of its own. */
+  /** Stops the export after the current transaction; its reason is thrown if it is an error other than AbortError. */
   readonly signal: AbortSignal;
   readonly clock: { now(): number };
   readonly onProgress: OnProgress;
-  /** Reads everything anew instead of going on or topping up. */
+  /** Reads everything again, instead of continuing or updating. */
   readonly restart?: boolean;
   readonly onlyModels?: readonly string[];
-  /** Ids of the generation that is exported. V3 lists of all companies at once are not narrowed. */
+  /** Company ids of the exported generation. V3 lists that are not split by company are always selected. */
   readonly onlyCompanies?: readonly bigint[];
 }
 
-/** What the two exports bring along. */
+/** The differences between the exports of V3 and V4. */
 export interface ExportPlan {
   readonly generation: Generation;
   readonly planned: readonly PlannedStream[];
   readonly endpoints: readonly Endpoint[];
   readonly rules: ReadingRules;
-  /** Companies whose records are counted and not kept. */
+  /** Companies whose records are counted but not stored. */
   readonly excluded: readonly bigint[];
-  /** Done in the transaction that begins the export. */
+  /** Called in the transaction that begins the export. */
   readonly saveListing: () => void;
 }
 
 export interface Begun {
   /** Streams to read now. */
   readonly rows: readonly StreamRow[];
-  /** Streams that this export is about: those to read, and those that an unfinished export has read. */
+  /** Streams of this export: those to read now, and those that the continued export has read. */
   readonly selected: readonly StreamRow[];
   /** Streams of earlier exports that are no longer planned. */
   readonly unplanned: readonly StreamRow[];
@@ -62,7 +62,7 @@ export interface Begun {
   readonly continued: boolean;
 }
 
-/** Lists are prepared in one transaction, which takes seconds where there are hundreds of thousands. */
+/** Lists between progress reports: hundreds of thousands are prepared in one transaction, which takes seconds. */
 const PROGRESS_EVERY = 10_000;
 
 const RENEW = 'renew';
@@ -70,8 +70,8 @@ const RENEW = 'renew';
 const metaKey = (generation: Generation) => `next_export_${generation}`;
 
 /**
- * Begins an export, or goes on with an unfinished one: then streams it has read already are not read
- * again. Call inside a transaction.
+ * Begins an export, or continues an unfinished one without reading its finished streams again. Call it inside a
+ * transaction.
  *
  * @throws SvcError `other_configuration`, `usage`
  */
@@ -95,7 +95,7 @@ export function beginExport(options: ExportOptions, { generation, planned, rules
   const continued = isOpen && selected.some(({ id }) => before.has(id));
   const unplanned = all.filter((row) => !names.has(nameOf(row)));
   const apply = prepareApply(db);
-  // streams that are about to be dropped bit by bit no longer count as read
+  // these are deleted in chunks, so they no longer count as read
   for (const row of unplanned) apply(row, { row: { ...row, state: 'running' }, discard: [] }, false);
   const anew = isOther ? all.filter((row) => !unplanned.includes(row)) : selected;
   const begun = anew.map((row, at) => {
@@ -111,15 +111,15 @@ export function beginExport(options: ExportOptions, { generation, planned, rules
 }
 
 /**
- * Remembers how an export ended. One that went on with an unfinished export and came no further must not
- * keep the streams that were read from being read anew, so the next one begins afresh.
+ * Saves how an export ended. `isStuck`: it continued an unfinished export without any progress. The next one then begins
+ * anew, so that the streams already read are read again.
  */
 export function endExport(db: Db, generation: Generation, isStuck: boolean): void {
   writeMeta(db, metaKey(generation), isStuck ? RENEW : 'continue');
 }
 
 /**
- * Refuses a configuration that does not fit what is stored. V4 may be read anew with another one.
+ * Refuses a configuration that differs from that of the stored data. With `restart`, V4's settings may differ.
  *
  * @throws SvcError `other_configuration`
  */
@@ -135,7 +135,7 @@ export function assertAcceptable(
   throw otherConfiguration(differences);
 }
 
-/** Read by the export that is being continued, and recently enough for the gate to come. */
+/** Whether the stream was read, and is recent enough for the report that follows: half of the maximum age. */
 function isFresh(row: StreamRow, nowMs: number, maxAgeMs: number): boolean {
   return !isUnfinished(row) && row.readAt !== null && nowMs - Date.parse(row.readAt) < maxAgeMs / 2;
 }

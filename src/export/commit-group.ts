@@ -1,23 +1,23 @@
-/** What was added waits for more at most so long, ms, unless somebody cannot go on without it. */
+/** Added work waits at most this long for more, unless `flushSoon` is called. */
 const MAX_WAIT_MS = 40;
 
-/** Work of several callers on its way into one transaction. */
+/** Combines the work of several callers in one transaction. */
 export interface CommitGroup {
-  /** Resolves with what `work` returned once that is committed; if one work of a transaction fails, all of them do. */
+  /** Resolves with the result of `work` once it is committed. If any work of a transaction fails, all of it does. */
   add<T>(work: () => T): Promise<T>;
-  /** Somebody waits for what was added, or is about to be: it is committed next. */
+  /** Commits soon, because a caller waits for work that was added or is about to be. */
   flushSoon(): void;
 }
 
 interface Entry {
-  /** Does the work within a transaction; what it returns reports success once that is committed. */
+  /** Does the work within the transaction; returns a function that reports success after the commit. */
   readonly run: () => () => void;
   readonly fail: (error: unknown) => void;
 }
 
 /**
- * Commits what several callers add in one transaction: a commit costs the disk about the same for one page as for
- * eight. `inTransaction` runs its work in one, committed when it returns.
+ * Creates a commit group. Committing eight pages takes about as long as committing one. `inTransaction` runs its
+ * argument in a transaction, which is committed when it returns.
  */
 export function createCommitGroup(inTransaction: <T>(work: () => T) => T): CommitGroup {
   let waiting: Entry[] = [];
@@ -39,7 +39,7 @@ export function createCommitGroup(inTransaction: <T>(work: () => T) => T): Commi
     }
   };
   const commitSoon = (): void => {
-    // two turns of the event loop: what was just asked for leaves, and what has arrived is taken, before a commit
+    // two turns of the event loop, to send pending requests and receive responses before the commit blocks
     if (!isDue) setImmediate(() => setImmediate(commit));
     isDue = true;
   };

@@ -12,13 +12,13 @@ import {
   type StreamOutcome,
 } from './step.js';
 
-/** Pages in a row without a record new to the walk: an error, not patience. */
+/** Consecutive pages without a record new to the walk; then the stream fails. */
 export const MAX_IDLE_PAGES = 100;
 
-/** Errors after which going on from the cursor would meet the same error again. */
+/** Errors that would occur again if the stream continued at its cursor. */
 const DEAD_ENDS: readonly (string | null)[] = ['cursor_loop', 'cursor_expired', 'no_progress'];
 
-/** Where a stream stands after something happened to it. Pure. */
+/** Decides the next step of a stream after an outcome. Pure. */
 export function decide(row: StreamRow, outcome: StreamOutcome, rules: ReadingRules): Step {
   switch (outcome.kind) {
     case 'page':
@@ -33,8 +33,8 @@ export function decide(row: StreamRow, outcome: StreamOutcome, rules: ReadingRul
 }
 
 /**
- * Where a stream begins in an export. `anew`: a finished reading is done again, and an unfinished one
- * from its start; otherwise a finished one is topped up by sweeps where the generation has them.
+ * Decides the first step of a stream in an export. With `anew`, it is read from the start. Otherwise an unfinished
+ * reading continues, and a finished one is updated by a sweep if the generation has sweeps.
  */
 export function begin(row: StreamRow, anew: boolean, rules: ReadingRules, nowMs: number): Step {
   if (isUntouched(row)) {
@@ -66,19 +66,19 @@ function afterPage(row: StreamRow, page: PageOutcome, rules: ReadingRules): Step
     return fail(counted, 'cursor_loop', 'The server sent a cursor that it had sent before in this walk.');
   }
   if (counted.position.idlePages >= MAX_IDLE_PAGES) {
-    return fail(counted, 'no_progress', `${MAX_IDLE_PAGES} pages in a row brought no new record.`);
+    return fail(counted, 'no_progress', `${MAX_IDLE_PAGES} pages in a row had no new record.`);
   }
   return { row: movedTo(counted, { cursor: page.next }), discard: [] };
 }
 
-/** An empty last page behind a cursor may be a fault: the same page is asked for once more. */
+/** An empty last page after a cursor may be an error of the service: the same page is requested once more. */
 function afterLastPage(row: StreamRow, page: PageOutcome, rules: ReadingRules): Step {
   const { cursor, emptyEnd } = row.position;
   if (!page.isEmpty || cursor === null || emptyEnd) return endPass(row, page, rules);
   return { row: movedTo(row, { emptyEnd: true }), discard: [] };
 }
 
-/** The first page of a walk dates it, and with it the pass and the reading where they begin. */
+/** The first page of a walk sets its time, and those of the pass and reading if they begin with it. */
 function startClocks(row: StreamRow, page: PageOutcome): StreamRow {
   const { cursor, walk, passWalk, keepFrom, passWatermarkMs } = row.position;
   if (cursor !== null) return row;
@@ -119,7 +119,7 @@ function afterError(row: StreamRow, error: ErrorOutcome, rules: ReadingRules): S
   if (error.code !== 'http_status') return fail(row, error.code, error.sentence);
   if (cursor !== null && EXPIRED_STATUSES.includes(error.status)) {
     if (restartUnique !== null && passUnique <= restartUnique) {
-      const sentence = `The cursor expired again before the walk came further than the last time: ${error.sentence}`;
+      const sentence = `The cursor expired again before the walk got further than the last time: ${error.sentence}`;
       return fail(row, 'cursor_expired', sentence);
     }
     return startWalk(movedTo(row, { restarts: restarts + 1, restartUnique: passUnique }));
@@ -128,25 +128,24 @@ function afterError(row: StreamRow, error: ErrorOutcome, rules: ReadingRules): S
   return fail(row, error.code, error.sentence);
 }
 
-/** A list that showed something in this reading, or whose records are to be kept, cannot be absent. */
+/** A list cannot be absent if it returned pages in this reading, or if records of an earlier reading must be kept. */
 function isAbsence({ position }: StreamRow, rules: ReadingRules): boolean {
   const isFirstPage = position.phase === 'walk' && position.walk === position.keepFrom;
   return isFirstPage && (rules.dropsMissingLists || !position.stale);
 }
 
-/** The list does not exist: known, not empty and not an error. */
 function absent(row: StreamRow, error: ErrorOutcome): Step {
   const known: StreamRow = { ...row, readAt: isoOf(error.askedMs) };
   return settle(movedTo(known, { ending: 'absent' }), error.nowMs);
 }
 
 /**
- * A time of the service that is not later than the moment it read this page, the first of a walk; null for unknown.
- * What is added or changed after the page was read has an update time at or after it.
+ * The watermark from the first page of a walk: a time of the service's clock, not later than the moment at which the
+ * service read the page; null if unknown. Records added or changed after that have an update time at or after it.
  *
- * The `Date` header tells when the service answered, so the request's duration is taken off. Without it the latest
- * update time on the page is used: the service had stored it by then. The local clock never moves the watermark
- * later; where it is earlier it is taken, in case a proxy's clock or an update time is ahead.
+ * It is the `Date` header, which is set when the service responds, minus the duration of the request. Without that
+ * header, it is the latest update time on the page, which the service had stored by then. If the local clock is earlier,
+ * it is used instead, in case a proxy's clock or an update time is ahead.
  */
 export function watermarkOf({
   askedMs,

@@ -12,8 +12,8 @@ import { isoOf } from './step.js';
 import { orAborted } from './stop.js';
 
 /**
- * Reads every V3 list into the database: goes on where it stopped, tops up what is finished by sweeps, and
- * with `restart` reads everything anew.
+ * Reads every V3 list into the database: continues unfinished lists, and updates finished ones by sweeps. With
+ * `restart`, reads everything again.
  *
  * @throws SvcError, see `runExport`
  */
@@ -31,11 +31,11 @@ export async function exportV3(options: ExportOptions): Promise<ExportSummary> {
 }
 
 /**
- * Reads every V4 list into the database anew, or goes on with an unfinished reading. What a new reading no
- * longer shows, and the lists of companies that V4 no longer names, are dropped. With `restart` nothing is
- * gone on with, and V4 may be read with another configuration than before.
+ * Reads every V4 list into the database again, or continues an unfinished reading. Records that a new reading no longer
+ * returns, and lists of companies that V4 no longer lists, are deleted. With `restart`, no unfinished reading is
+ * continued, and the configuration of V4 may have changed.
  *
- * @throws SvcError, see `runExport`; also what asking for the companies throws
+ * @throws SvcError, see `runExport`; also the errors of reading the company list
  */
 export async function exportV4(options: ExportOptions): Promise<ExportSummary> {
   const { db, config, fingerprint, supply, signal, onProgress } = options;
@@ -62,13 +62,13 @@ export async function exportV4(options: ExportOptions): Promise<ExportSummary> {
   });
 }
 
-/** Whether the error says that the list was not read, and not that the export was stopped or misconfigured. */
+/** Whether reading the list failed, as opposed to an interrupted or misconfigured export. */
 function isOfList(error: SvcError): boolean {
   const codes = ['cursor_loop', 'cursor_expired', 'no_progress', 'incomplete'];
   return codes.includes(error.code) || isRequestError(error);
 }
 
-/** The completion record of the company list; null where it was not asked for. */
+/** The completion record of the company list; null if it was not requested. */
 function rowOf(
   { companies, reading }: CompanyListing,
   startedAt: string,
@@ -90,7 +90,7 @@ function rowOf(
   };
 }
 
-/** What V4 lists is not known any more: the companies of the listing before stay, and do not count as all. */
+/** Saves that the company list could not be read; the previously listed companies are kept, but are incomplete. */
 function saveFailure({ db, file }: ExportOptions, error: SvcError, startedAt: string): void {
   const counts = { pages: 0, records: 0, uniqueRecords: 0, totalCountFirst: null, totalCountLast: null };
   const ending = { state: 'failed', endReason: error.code, endNote: error.message } as const;
@@ -101,7 +101,7 @@ function saveFailure({ db, file }: ExportOptions, error: SvcError, startedAt: st
   guardDatabase(file, () => save.immediate());
 }
 
-/** Every V3 list to read: each region's models, for all companies at once or split by company. */
+/** Every V3 list to read: one for each region and model, and for each company if lists are split by company. */
 function planV3({ v3, models, companies: { include, exclude } }: Config): PlannedStream[] {
   const split = v3.companies.filter((id) => include.length === 0 || include.includes(id));
   const wanted = v3.companies.length === 0 ? include : split;
@@ -116,7 +116,7 @@ function planV3({ v3, models, companies: { include, exclude } }: Config): Planne
   );
 }
 
-/** Every V4 list to read: the models V4 has, for each company it listed. */
+/** Every V4 list to read: one for each listed company and each model that V4 has. */
 function planV4({ models }: Config, companyIds: readonly bigint[]): PlannedStream[] {
   return companyIds.flatMap((companyId) =>
     models.flatMap(({ v3, v4 }): PlannedStream[] =>

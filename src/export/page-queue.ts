@@ -3,27 +3,24 @@ import { isRequestError, type SvcError } from '../errors.js';
 import type { StreamRow } from '../store/streams.js';
 import type { Arrival, PageSubscription } from './prefetch.js';
 
-/** A page as it is saved, or an error that concerns its list. */
+/** A page, or an error that concerns only its list. */
 export interface ArrivedPage {
   readonly askedMs: number;
   readonly answer: ListPage | SvcError;
 }
 
-/**
- * The pages of one stream that have arrived and are not saved yet. Whether a page is still wanted is for the
- * stream's row to say when it is taken.
- */
+/** The pages of a stream that have arrived but are not saved. A page is taken only if it is at the cursor of the stream's row. */
 export class PageQueue {
   readonly #subscription: PageSubscription;
   readonly #walk: number;
   #cursor: string | null;
   readonly #arrived: ArrivedPage[] = [];
   #failure: Error | null = null;
-  /** Nothing more is given: the last page was, or nobody wants more. */
+  /** Whether the last page was taken, or the queue was ended. */
   #isOver = false;
   #onNews: () => void = () => {};
 
-  /** Subscribes from where the row stands; calls `flushSoon` when nothing more is asked for before pages are taken. */
+  /** Subscribes from the row's cursor; calls `flushSoon` when no more pages are requested until some are taken. */
   constructor(
     { position }: StreamRow,
     subscribe: (onArrival: (arrival: Arrival) => void) => PageSubscription,
@@ -49,7 +46,7 @@ export class PageQueue {
     }
   }
 
-  /** Whether the pages asked for are those that the row wants next. */
+  /** Whether the next page is the one at the row's cursor. */
   fits({ state, position }: StreamRow): boolean {
     return (
       state === 'running' &&
@@ -60,7 +57,7 @@ export class PageQueue {
     );
   }
 
-  /** The page at the row's cursor if it has arrived and is wanted. */
+  /** Takes the page at the row's cursor; null if it has not arrived. */
   take(row: StreamRow): ArrivedPage | null {
     const [page] = this.#arrived;
     if (page === undefined || !this.fits(row)) return null;
@@ -71,7 +68,7 @@ export class PageQueue {
     return page;
   }
 
-  /** Takes nothing more; what is under way is not waited for. */
+  /** Discards all pages and ends the subscription, without waiting for a pending request. */
   end(): void {
     this.#arrived.length = 0;
     this.#isOver = true;

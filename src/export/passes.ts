@@ -2,13 +2,13 @@ import type { ErrorCode } from '../errors.js';
 import type { StreamRow } from '../store/streams.js';
 import { isoOf, movedTo, type PageOutcome, type ReadingRules, type Step } from './step.js';
 
-/** Full passes beyond the first that a disputed count may cost. */
+/** Maximum number of full passes after the first, if the count is disputed. */
 export const MAX_RECOUNTS = 4;
 
-/** Sweeps in a row that may each bring something; a busy service never brings nothing. */
+/** Maximum number of consecutive sweeps: on a busy service, every sweep finds changes. */
 export const MAX_SWEEPS = 10;
 
-/** A new reading of everything: what it does not show any more is dropped at its end. */
+/** Starts a new reading; records that it does not return are deleted at its end. */
 export function startReading(row: StreamRow, nowMs: number): Step {
   const walk = row.position.walk + 1;
   const counters = { pages: 0, records: 0, uniqueRecords: 0, duplicates: 0, rejected: 0 };
@@ -21,7 +21,7 @@ export function startReading(row: StreamRow, nowMs: number): Step {
   return { row: movedTo(pass.row, { previous: null }), discard: ['cursors', 'rejected', 'excluded'] };
 }
 
-/** The next pass of a reading. `sinceMs` narrows it to what was updated from then on. */
+/** Starts the next pass of a reading. With `sinceMs`, it returns only records updated since then. */
 export function startPass(row: StreamRow, phase: 'walk' | 'recount' | 'sweep', sinceMs: number | null): Step {
   const { walk, passWalk, passUnique, rounds, phase: before } = row.position;
   const previous = phase === 'recount' ? { walk: passWalk, unique: passUnique } : null;
@@ -31,22 +31,22 @@ export function startPass(row: StreamRow, phase: 'walk' | 'recount' | 'sweep', s
   return startWalk(movedTo(next, { restarts: 0, restartUnique: null, emptyEnd: false }));
 }
 
-/** A sweep for what was updated since the watermark less the overlap; where there is none, the whole list again. */
+/** Starts a sweep for records updated since the watermark minus the overlap; without a watermark, for the whole list. */
 export function startSweep(row: StreamRow, watermarkMs: number | null, rules: ReadingRules): Step {
   return startPass(row, 'sweep', watermarkMs === null ? null : watermarkMs - rules.sweepOverlapMs);
 }
 
-/** From the start again within the same pass; rows already stored are kept. */
+/** Starts again from the beginning of the list within the same pass; stored records are kept. */
 export function startWalk(row: StreamRow): Step {
   const { walk, phase } = row.position;
   const next = movedTo(row, { walk: walk + 1, cursor: null, idlePages: 0 });
   if (phase === 'sweep') return { row: next, discard: ['cursors'] };
-  // Rejected objects cannot be recognised when they come again, so they are listed anew.
+  // Rejected objects have no id to recognise them by, so they are deleted and saved again.
   const duplicates = row.duplicates + row.rejected;
   return { row: { ...next, duplicates, rejected: 0 }, discard: ['cursors', 'rejected'] };
 }
 
-/** A pass was read to its end: what comes next. */
+/** Decides the step after a pass was read to its end. */
 export function endPass(row: StreamRow, { nowMs, servedMs }: PageOutcome, rules: ReadingRules): Step {
   const readAt = isoOf(row.position.walkStartedMs);
   const read = movedTo({ ...row, readAt }, { readUntilMs: servedMs });
@@ -58,17 +58,17 @@ function endFullPass(row: StreamRow, rules: ReadingRules, nowMs: number): Step {
   if (!isCountDisputed(row)) return endFullReading(row, 'complete', rules, nowMs);
   if (agreesWithPassBefore(row)) return endFullReading(row, 'short', rules, nowMs);
   if (rounds < MAX_RECOUNTS) return startPass(row, 'recount', null);
-  const sentence = `${rounds + 1} walks to the end each showed other records, and all fewer than total_count.`;
+  const sentence = `${rounds + 1} walks to the end each returned different records, and all fewer than total_count.`;
   return fail(row, 'incomplete', sentence);
 }
 
-/** A total_count above what arrived is a reason to look again; it is never the end of a list. */
+/** Whether total_count is higher than the number of objects received. It never decides where a list ends. */
 function isCountDisputed(row: StreamRow): boolean {
   const { totalCountLast, uniqueRecords, rejected, position } = row;
   return totalCountLast !== null && totalCountLast > uniqueRecords + rejected + position.excluded;
 }
 
-/** Whether this pass showed exactly the records that the one before showed. */
+/** Whether this pass returned exactly the same records as the previous one. */
 function agreesWithPassBefore({ position }: StreamRow): boolean {
   const { previous, passUnique, passCommon } = position;
   return previous !== null && passUnique === previous.unique && passCommon === passUnique;
@@ -89,11 +89,11 @@ function endSweep(row: StreamRow, rules: ReadingRules, nowMs: number): Step {
   const { passChanged, rounds, passWatermarkMs } = row.position;
   if (passChanged === 0) return settle(row, nowMs);
   if (rounds < MAX_SWEEPS) return startSweep(row, passWatermarkMs, rules);
-  const note = `${row.model} still changed during sweep ${rounds}; what changes from now on is for the next export.`;
+  const note = `${row.model} still changed during sweep ${rounds}; the next export reads later changes.`;
   return { ...settle(row, nowMs), note };
 }
 
-/** Nothing is left to read; records of an older reading may be left to drop. */
+/** Ends the reading; records of an older reading, if any, are deleted first. */
 export function settle(row: StreamRow, nowMs: number): Step {
   if (!row.position.stale) return finish(row, nowMs);
   return { row: movedTo(row, { phase: 'drop', cursor: null }), discard: ['cursors'] };
@@ -101,7 +101,7 @@ export function settle(row: StreamRow, nowMs: number): Step {
 
 const END_REASONS = { complete: 'end_of_list', short: 'count_disputed', absent: 'not_found' } as const;
 
-/** The stream's completion record. */
+/** Sets the stream's completion record. */
 export function finish(row: StreamRow, nowMs: number): Step {
   const { ending } = row.position;
   const done = { state: ending, endReason: END_REASONS[ending], endNote: null, finishedAt: isoOf(nowMs) };
@@ -109,7 +109,7 @@ export function finish(row: StreamRow, nowMs: number): Step {
   return { row: next, discard: ['cursors'] };
 }
 
-/** Not read to its end; the next export tries again. */
+/** Marks the stream as failed; the next export tries again. */
 export function fail(row: StreamRow, code: ErrorCode, sentence: string): Step {
   const failed: StreamRow = { ...row, state: 'failed', endReason: code, endNote: sentence };
   return { row: failed, discard: [], failure: { code, sentence } };

@@ -2,41 +2,38 @@ import type { Api } from '../api/client.js';
 import type { ListRequest } from '../api/queries.js';
 import type { ListPage } from '../domain.js';
 
-/** What is asked for pages. It retries by itself; what it throws is final. */
+/** The source of pages. It retries by itself; its errors are final. */
 export type PageSource = Pick<Api, 'fetchPage' | 'fetchV4Companies'>;
 
-/** A page that was asked for, or why it could not be had. */
+/** A page, or the error of its request. */
 export interface Arrival {
   readonly askedMs: number;
   readonly answer: ListPage | Error;
-  /** Nothing more is asked for before pages of this list are acknowledged, or at all. */
+  /** Whether no further page is requested until pages of this list are acknowledged, or at all. */
   readonly waits: boolean;
 }
 
-/** A list whose pages are being asked for. */
+/** A list whose pages are being requested. */
 export interface PageSubscription {
-  /** The page that arrived first of those that are left was taken. */
+  /** Acknowledges the oldest page: it was taken. */
   ack(): void;
-  /** Asks for nothing more; what is under way is not waited for. */
+  /** Requests nothing more, without waiting for a pending request. */
   end(): void;
 }
 
-/** Where an export has its pages from: they arrive in their order, before anybody asks for them. */
+/** Supplies an export with pages, which are requested ahead and arrive in order. */
 export interface PageSupply {
-  /** Asks for the page of the request and, page after page, for those behind it. An error is the last to arrive. */
+  /** Requests the given page and those that follow, one after the other. Ends with the last page or an error. */
   subscribe(request: ListRequest, onArrival: (arrival: Arrival) => void): PageSubscription;
   fetchV4Companies: PageSource['fetchV4Companies'];
 }
 
-/** Pages of one list that may be under way or wait to be taken: enough to fill a transaction with small ones. */
+/** Pages of one list that may wait to be taken: enough to fill a transaction with small pages. */
 const MAX_PAGES = 8;
-/** With so many bytes waiting in all lists, each waits until its own pages are taken. */
+/** If more bytes wait in all lists together, each list with waiting pages waits until they are taken. */
 const MAX_BYTES = 3 * 1024 * 1024;
 
-/**
- * Supplies an export with pages from the source: each is asked for as soon as the cursor of the one before is known,
- * whether that is saved by then or not.
- */
+/** Creates a page supply. Each page is requested as soon as the previous one has arrived, before that is saved. */
 export function createPageSupply(source: PageSource, clock: { now(): number }): PageSupply {
   const backlog = { bytes: 0 };
   return {
@@ -52,16 +49,16 @@ export function createPageSupply(source: PageSource, clock: { now(): number }): 
 interface PrefetchOptions {
   readonly source: PageSource;
   readonly clock: { now(): number };
-  /** What waits to be taken, over all lists. */
+  /** Bytes that wait to be taken, in all lists. */
   readonly backlog: { bytes: number };
   readonly onArrival: (arrival: Arrival) => void;
 }
 
 class Prefetcher implements PageSubscription {
   readonly #options: PrefetchOptions;
-  /** Bytes of each page that waits to be taken. */
+  /** The size in bytes of each page that waits to be taken. */
   readonly #waiting: number[] = [];
-  /** Nothing more is asked for or told. */
+  /** Whether the subscription was ended. */
   #isOver = false;
   #onRoom: () => void = () => {};
 

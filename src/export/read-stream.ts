@@ -23,9 +23,9 @@ export interface StreamReading {
 }
 
 /**
- * Reads one stream from where it stands until it is complete, short, absent or failed.
+ * Reads a stream from its current position until it is complete, short, absent or failed.
  *
- * @throws SvcError `interrupted` when the signal is aborted, and whatever concerns more than this stream
+ * @throws SvcError `interrupted` if the signal is aborted, and errors that concern more than this stream
  */
 export async function readStream(begun: StreamRow, reader: StreamReader): Promise<StreamReading> {
   let row = begun;
@@ -54,7 +54,7 @@ export async function readStream(begun: StreamRow, reader: StreamReader): Promis
   return { row, error };
 }
 
-/** The same one while it reads what the row wants; null where there is nothing to read. */
+/** Keeps the current queue while it fits the row; null if there is nothing to read. */
 function queueFor(row: StreamRow, before: PageQueue | null, reader: StreamReader): PageQueue | null {
   if (before?.fits(row) === true) return before;
   before?.end();
@@ -70,13 +70,13 @@ function queueFor(row: StreamRow, before: PageQueue | null, reader: StreamReader
   );
 }
 
-/** A step that was saved, and the error that led to it if one did. */
+/** A step that was saved, and the error that caused it, if any. */
 interface Turn {
   readonly step: Step;
   readonly thrown: SvcError | null;
 }
 
-/** Saves the pages that have arrived, at least one. */
+/** Waits for a page, and saves all that have arrived. */
 async function readPages(row: StreamRow, queue: PageQueue, reader: StreamReader): Promise<Turn[]> {
   await orAborted(reader.signal, () => queue.arrival());
   const saved = await reader.saver.savePages(row, (now) => queue.take(now));
@@ -95,12 +95,12 @@ async function dropOld(row: StreamRow, { saver, signal }: StreamReader): Promise
     const chunk = await orAborted(signal, () => saver.dropChunk(row, from));
     if (chunk.step !== null) return [{ step: chunk.step, thrown: null }];
     from = chunk.next;
-    // Transactions of this thread leave signals no turn by themselves.
+    // Transactions are synchronous: without this, signals would not be handled.
     await setImmediate();
   }
 }
 
-/** The error of a stream that failed in this turn: the one thrown, or one for what the pages showed. */
+/** The error of a stream that failed in this turn: the request's own, or a new one for a problem in the pages. */
 function failureOf({ step, thrown }: Turn): SvcError | null {
   if (step.failure === undefined) return null;
   const { code, sentence } = step.failure;

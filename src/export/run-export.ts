@@ -13,7 +13,7 @@ import { createSaver } from './saver.js';
 import { orAborted } from './stop.js';
 
 export interface ExportSummary {
-  /** Every stream of the generation, also those that were not selected. */
+  /** Every stream of the generation, including those that were not selected. */
   readonly streams: readonly StreamRow[];
   /** Whether every selected stream was read in full or is known to be absent. */
   readonly complete: boolean;
@@ -22,8 +22,7 @@ export interface ExportSummary {
 }
 
 /**
- * Reads the planned streams side by side, pages in order within each. The failure of one stream does not
- * stop the others.
+ * Reads the planned streams concurrently, the pages of each in order. If one stream fails, the others continue.
  *
  * @throws SvcError `interrupted`, `other_configuration`, `usage`, `auth`, `redirect`, `config`, `locked`,
  *   `disk`, `corrupt_database`
@@ -59,7 +58,7 @@ async function dropUnplanned(options: ExportOptions, row: StreamRow): Promise<vo
       }),
     );
     from = chunk.next;
-    // Transactions of this thread leave signals no turn by themselves.
+    // Transactions are synchronous: without this, signals would not be handled.
     await setImmediate();
   } while (from !== null);
 }
@@ -71,7 +70,7 @@ async function readAll(
 ): Promise<StreamReading[]> {
   const stop = new AbortController();
   const signal = AbortSignal.any([options.signal, stop.signal]);
-  // every request under way listens to it
+  // every pending request adds a listener
   setMaxListeners(0, signal);
   const { db, file, config, clock, supply, onProgress } = options;
   const { rules, excluded } = plan;
@@ -98,7 +97,7 @@ async function readAll(
   return settled.flatMap((one) => (one.status === 'fulfilled' ? [one.value] : []));
 }
 
-/** Some streams failed, and nothing at all was gained. */
+/** Whether all streams that were read failed, without any new record. */
 function isStuck(begun: readonly StreamRow[], readings: readonly StreamReading[]): boolean {
   const before = new Map(begun.map((row) => [row.id, row.uniqueRecords]));
   return (

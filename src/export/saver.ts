@@ -21,28 +21,28 @@ import type { ArrivedPage } from './page-queue.js';
 import type { ErrorOutcome, PageOutcome, ReadingRules, Step, StreamOutcome } from './step.js';
 
 /**
- * Saves what happens to streams, each time in one transaction that is committed when the promise resolves; pages of
- * several streams may share one.
- * Once a call has failed, what the database holds is unknown: use neither the saver nor the row again.
+ * Saves the pages and steps of streams. Each call is one transaction, committed when the promise resolves; pages of
+ * several streams may share one. If a call fails, use neither the saver nor the row again, because it is unknown what was
+ * committed.
  */
 export interface Saver {
   /**
-   * The pages that `take` gives, one after the other until it has none for the row as it then stands: their rows, the
-   * cursor behind them and the counters. A page that could not be had may be among them.
+   * Saves the pages that `take` returns for the current row, until it returns null: their records, the next cursor and
+   * the counters. The error of a page is saved too.
    */
   savePages(row: StreamRow, take: (row: StreamRow) => ArrivedPage | null): Promise<readonly SavedPage[]>;
-  /** Somebody waits for pages that are to be saved: they are committed next. */
+  /** Commits soon, because a stream waits for its pages to be saved. */
   flushSoon(): void;
   /**
-   * Adds records that were asked for one by one to a stream whose reading is finished, or brings them up to
-   * date. The reading stays as complete, and as old, as it was. Tells how many were new or changed.
+   * Adds or updates records of a finished stream that were requested individually. The state and age of the reading are
+   * unchanged. `changed` counts records that were new or changed.
    */
   saveSingly(row: StreamRow, records: readonly ParsedRecord[]): Promise<{ row: StreamRow; changed: number }>;
-  /** Drops records of an older reading, from svc_id `from` on; the step is null until none is left. */
+  /** Deletes a chunk of records of an older reading, from svc_id `from` on; the step is null until none is left. */
   dropChunk(row: StreamRow, from: bigint | null): Promise<{ step: Step | null; next: bigint | null }>;
 }
 
-/** A page that was saved, and what came of it. */
+/** A page that was saved, and the step that followed. */
 export interface SavedPage {
   readonly answer: ArrivedPage['answer'];
   readonly step: Step;
@@ -52,13 +52,12 @@ export interface SaverOptions {
   readonly db: Db;
   readonly file: string;
   readonly payload: 'full' | 'ids';
-  /** Companies whose records are counted and not kept. */
+  /** Companies whose records are counted but not stored. */
   readonly excluded: readonly bigint[];
   readonly rules: ReadingRules;
   readonly clock: { now(): number };
 }
 
-/** A saver that works in this thread. */
 export function createSaver(options: SaverOptions): Saver {
   const { db, file, rules, clock } = options;
   const savePage = preparePage(options);
@@ -79,7 +78,7 @@ export function createSaver(options: SaverOptions): Saver {
         let now = withStoredCounts(row);
         let changed = false;
         let discard: Step['discard'] = [];
-        // what a step discards may not be what a later page brings
+        // stop after a step that discards, because `apply` discards once, after all pages are saved
         for (let page = take(now); page !== null; page = discard.length === 0 ? take(now) : null) {
           const outcome = save(now, page);
           const step = decide(now, outcome, rules);
@@ -111,7 +110,7 @@ function errorOutcome(error: SvcError, askedMs: number, nowMs: number): ErrorOut
   return { kind: 'error', askedMs, nowMs, code: error.code, status: known, sentence: error.message };
 }
 
-/** Makes the function that carries out a step within a transaction. `changed`: stored records did. */
+/** Makes the function that saves a step within a transaction. `changed`: whether stored records changed. */
 export function prepareApply(db: Db): (before: StreamRow, step: Step, changed: boolean) => Step {
   const saveStream = prepareSaveStream(db);
   const bumpExportSeq = prepareBumpExportSeq(db);
@@ -162,7 +161,7 @@ function preparePage({ db, payload, excluded, clock }: SaverOptions) {
   };
 }
 
-/** The latest `<prefix>updated_at` of the records, ms since 1970; null where none has one. */
+/** The latest `<prefix>updated_at` of the records, ms since 1970; null if none has one. */
 function latestUpdateOf(records: readonly ParsedRecord[]): number | null {
   let latest: number | null = null;
   for (const { updatedMs } of records)
@@ -193,7 +192,7 @@ function prepareSingly({ db, payload }: SaverOptions) {
   };
 }
 
-/** Makes the function that stores a page's records, those of a split list once over all lists of their model. */
+/** Makes the function that saves a page's records. A record of a split list is stored in only one of the lists. */
 function prepareSaveOwn(db: Db, payload: 'full' | 'ids') {
   const saveRecords = prepareSaveRecords(db, payload);
   const claim = prepareClaimRecords(db);

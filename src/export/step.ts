@@ -1,40 +1,40 @@
 import type { ErrorCode } from '../errors.js';
 import type { Position, StreamRow } from '../store/streams.js';
 
-/** What a decision asks of the database, in one transaction. */
+/** The changes that a decision makes to the database, in one transaction. */
 export interface Step {
   readonly row: StreamRow;
-  /** What no longer counts: cursors of an ended walk, rejects that will arrive again, ids of excluded companies. */
+  /** Data to delete: cursors of an ended walk, rejected objects that will arrive again, ids of excluded records. */
   readonly discard: readonly ('cursors' | 'rejected' | 'excluded')[];
   /** Why the stream failed with this step. */
   readonly failure?: { readonly code: ErrorCode; readonly sentence: string };
-  /** Worth telling the user. */
+  /** A note for the user. */
   readonly note?: string;
 }
 
-/** What a stored page amounted to. */
+/** The results of saving a page. */
 export interface PageOutcome {
   readonly kind: 'page';
-  /** When it was asked for and when it was stored, ms of the local clock. */
+  /** When it was requested and when it was saved, ms of the local clock. */
   readonly askedMs: number;
   readonly nowMs: number;
-  /** The service's clock when it answered; null where it did not tell. */
+  /** The service's clock when it responded; null if unknown. */
   readonly servedMs: number | null;
-  /** Of a first page, the latest `<prefix>updated_at` of its records; null for none. */
+  /** For a first page, the latest `<prefix>updated_at` of its records; null if there is none. */
   readonly latestUpdateMs: number | null;
-  /** First seen in this reading; seen before; no records. */
+  /** Objects first seen in this reading, seen before, and rejected. */
   readonly unique: number;
   readonly duplicates: number;
   readonly rejected: number;
-  /** Whether it held no object at all. */
+  /** Whether it contained no object at all. */
   readonly isEmpty: boolean;
-  /** First seen in this pass; of these, seen by the pass before. */
+  /** First seen in this pass; of these, seen in the previous pass. */
   readonly passUnique: number;
   readonly passCommon: number;
-  /** First seen in this walk, excluded ones among them. */
+  /** First seen in this walk, including excluded records. */
   readonly fresh: number;
   readonly changed: number;
-  /** Of excluded companies, first seen in this reading. */
+  /** Records of excluded companies first seen in this reading. */
   readonly excluded: number;
   readonly totalCount: number | null;
   readonly requestId: string | null;
@@ -43,7 +43,7 @@ export interface PageOutcome {
   readonly cursorRepeats: boolean;
 }
 
-/** A page that could not be had, after all retries. */
+/** The error of a page request, after all retries. */
 export interface ErrorOutcome {
   readonly kind: 'error';
   readonly askedMs: number;
@@ -54,7 +54,7 @@ export interface ErrorOutcome {
   readonly sentence: string;
 }
 
-/** No record of an older reading is left. */
+/** All records of the older reading are deleted. */
 export interface DroppedOutcome {
   readonly kind: 'dropped';
   readonly nowMs: number;
@@ -62,15 +62,12 @@ export interface DroppedOutcome {
 
 export type StreamOutcome = PageOutcome | ErrorOutcome | DroppedOutcome;
 
-/** What differs between the generations. */
+/** The differences between reading V3 and V4. */
 export interface ReadingRules {
-  /** Whether sweeps follow a full reading, and top up a finished one. */
+  /** Whether sweeps follow a full reading and update a finished one. */
   readonly sweeps: boolean;
   readonly sweepOverlapMs: number;
-  /**
-   * Whether a list that answers 404 takes with it what was read from it before. V3 is on its way out: its
-   * records are kept.
-   */
+  /** Whether the stored records of a list are deleted if it now answers 404. Not for V3, which is being shut down. */
   readonly dropsMissingLists: boolean;
 }
 
@@ -79,7 +76,7 @@ export function movedTo(row: StreamRow, position: Partial<Position>): StreamRow 
   return { ...row, position: { ...row.position, ...position } };
 }
 
-/** Instants as the database and the API write them. */
+/** A time in ms as ISO 8601. */
 export function isoOf(ms: number): string {
   return new Date(ms).toISOString();
 }

@@ -1,9 +1,9 @@
 import { SvcError } from '../errors.js';
 
 /**
- * Does `work` unless the signal is aborted, and stops waiting for it when that happens.
+ * Runs `work`, but stops waiting for it when the signal is aborted.
  *
- * @throws the signal's reason if it names one, else SvcError `interrupted`
+ * @throws the signal's reason if it is an error other than AbortError, otherwise SvcError `interrupted`
  */
 export async function orAborted<T>(signal: AbortSignal, work: () => Promise<T>): Promise<T> {
   throwIfStopped(signal);
@@ -16,7 +16,7 @@ export async function orAborted<T>(signal: AbortSignal, work: () => Promise<T>):
   });
 }
 
-/** @throws the signal's reason if it names one, else SvcError `interrupted` */
+/** @throws the signal's reason if it is an error other than AbortError, otherwise SvcError `interrupted` */
 export function throwIfStopped(signal: AbortSignal): void {
   if (signal.aborted) throw stopReason(signal);
 }
@@ -24,11 +24,7 @@ export function throwIfStopped(signal: AbortSignal): void {
 function stopReason(signal: AbortSignal): Error {
   const reason: unknown = signal.reason;
   if (reason instanceof Error && reason.name !== 'AbortError') return reason;
-  return new SvcError(
-    'interrupted',
-    'Interrupted; every page that was saved stays, the rest is read again.',
-    {
-      hint: 'Run the same command again: it continues where it stopped.',
-    },
-  );
+  return new SvcError('interrupted', 'Interrupted; saved pages are kept, the rest will be read again.', {
+    hint: 'Run the same command again: it continues where it stopped.',
+  });
 }
