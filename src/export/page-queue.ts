@@ -9,7 +9,7 @@ export interface ArrivedPage {
   readonly answer: ListPage | SvcError;
 }
 
-/** The pages of a stream that have arrived but are not saved. A page is taken only if it is at the cursor of the stream's row. */
+/** The pages of a stream that have arrived but are not saved. They are taken only at the cursor of the stream's row. */
 export class PageQueue {
   readonly #subscription: PageSubscription;
   readonly #walk: number;

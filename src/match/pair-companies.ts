@@ -142,7 +142,10 @@ function pairsOf(found: readonly CompanyLink[]): Paired {
   return { v3: new Set(found.map(([v3]) => v3)), v4: new Set(found.map(([, v4]) => v4)) };
 }
 
-/** Pairs that are each other's best by agreeing keys, agree on most comparable keys, and have no rival with half as many. */
+/**
+ * Pairs of companies that are each other's best by agreeing keys and agree on most comparable keys, without a rival that
+ * has half as many.
+ */
 function findByEvidence(evidence: EvidenceIndex, named: Paired): CompanyLink[] {
   const isBest = (best: Best = NO_EVIDENCE, agreeing: number): boolean =>
     best.first === agreeing && best.second * 2 < agreeing;

@@ -99,9 +99,9 @@ function isV4Full(db: Db): boolean {
 }
 
 /**
- * A row of `paired_model` is one model of one company pair: keys are compared within it. Its id is computed as model id ×
- * 10,000,000 + V4 company id (ids of the scope tables). It is unique, because there are fewer companies than that and a
- * V4 company is in at most one pair.
+ * A row of `paired_model` is one model of one company pair: keys are compared within it. Its id is computed as model id
+ * × 10,000,000 + V4 company id (ids of the scope tables). It is unique, because there are fewer companies than that and
+ * a V4 company is in at most one pair.
  */
 const MODEL_STRIDE = 10_000_000;
 

@@ -126,7 +126,7 @@ const STORED_V4 = `
     AND ifnull(s4.company_id, 'all') = +p.v4_company_id
   CROSS JOIN record AS b ON b.stream_id = s4.id AND b.svc_id = p.v4_svc_id`;
 
-/** Joins `m`, the remap row of a V3 child, to the rows of records with its parent's key; `STORED_CHILD_V3` selects its parent. */
+/** Joins `m`, the row of a V3 child, to the rows of records with its parent's key; `STORED_CHILD_V3` selects the parent. */
 const PARENT_ROW = `
   CROSS JOIN remap AS p ON p.model = m.model AND p.platform_id IS m.parent_platform_id
     AND p.v3_company_id = m.v3_company_id AND p.region = m.region AND p.path = ''`;

@@ -55,7 +55,7 @@ const RUN = `SELECT id, built_at, sha256, export_seq, counts, digests, ${isIntac
 
 function toRun({ intact, ...run }: StoredRun): RemapRun {
   if (intact === 1n) return run;
-  throw damaged(`What is known of build ${run.id} of the remap`);
+  throw damaged(`The record of build ${run.id} of the remap`);
 }
 
 /** The latest builds, oldest first. */

@@ -112,7 +112,7 @@ function lockWriters(db: Db, file: string): void {
   db.pragma(`busy_timeout = ${BUSY_TIMEOUT_MS}`);
 }
 
-/** Sets WAL mode. It has no effect on file systems without shared memory, such as some network drives: readers must wait there. */
+/** Sets WAL mode. Without shared memory, as on some network drives, it has no effect: a writer then blocks readers. */
 function allowReaders(db: Db): void {
   db.pragma('main.journal_mode = WAL');
   db.pragma('main.synchronous = FULL');
@@ -174,7 +174,7 @@ function assertLayout(db: Db): void {
   }
 }
 
-/** Checks the file size, because SQLite reads a truncated last page as zeros. Not with a log, which may hold the last pages. */
+/** SQLite reads a truncated last page as zeros, so the file size is checked, unless the last pages may be in a log. */
 function assertWhole(db: Db, file: string): void {
   const bytes =
     Number(db.pragma('page_count', { simple: true })) * Number(db.pragma('page_size', { simple: true }));
