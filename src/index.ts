@@ -1,7 +1,9 @@
 import { SvcError } from './errors.js';
+import { readRemapRuns } from './store/evidence.js';
 import { type Answer, parseSvcId, prepareLookup } from './store/lookup.js';
+import { readExportSeq } from './store/meta.js';
 import { type Db, guardDatabase, openDatabase } from './store/open.js';
-import { readReadiness, refuseIncomplete } from './store/readiness.js';
+import { isStale, readReadiness, refuseIncomplete, wasComplete } from './store/readiness.js';
 import { EVERYTHING } from './store/remap.js';
 import { listStreams } from './store/streams.js';
 
@@ -37,7 +39,8 @@ export interface Remap {
  * Opens a database that svc-migrate wrote, to translate ids in flight, such as those of queues and webhooks.
  *
  * @throws an Error with a `code`: `bad_input` (no such file), `usage` (unknown model), `not_our_database`, `newer_database`, `older_database`, `locked`, and
- * `incomplete` where the remap is missing, stale, or rests on unfinished lists, unless `allowIncomplete` is set
+ * `incomplete` where the remap is missing or was built from unfinished lists, unless `allowIncomplete` is set; so does an answer
+ * once such a remap has been built. A remap that is older than the export answers, and its answers are `stale`.
  */
 export function openRemap(file: string, options: { readonly allowIncomplete?: boolean } = {}): Remap {
   const db = openDatabase(file, 'read');
@@ -57,12 +60,14 @@ export function openRemap(file: string, options: { readonly allowIncomplete?: bo
 function readyToAnswer(db: Db, file: string, allowIncomplete: boolean) {
   try {
     return guardDatabase(file, () => {
-      if (!allowIncomplete) assertComplete(db);
-      return {
-        known: new Set(listStreams(db).map(({ model }) => model)),
-        // One transaction for all that an answer reads, so that no other remap takes its place meanwhile.
-        answer: db.transaction(prepareLookup(db)),
-      };
+      const readStale = prepareStale(db, allowIncomplete);
+      const find = prepareLookup(db);
+      // One transaction for all that an answer reads, so that no other remap takes its place meanwhile.
+      const answer = db.transaction((...asked: Parameters<typeof find>): Answer => {
+        return { stale: readStale(), ...find(...asked) };
+      });
+      db.transaction(readStale)();
+      return { known: new Set(listStreams(db).map(({ model }) => model)), answer };
     });
   } catch (error) {
     db.close();
@@ -74,6 +79,23 @@ function unknownModel(model: string, known: readonly string[]): SvcError {
   return new SvcError('usage', `The database holds no model ${model}.`, {
     hint: `Known: ${known.join(', ')}.`,
   });
+}
+
+/** Makes the function that tells whether the remap is stale, and refuses one that was incomplete when it was built. */
+function prepareStale(db: Db, allowIncomplete: boolean): () => boolean {
+  // changes when another connection commits
+  const readVersion = db.prepare<[], bigint>('PRAGMA data_version').pluck();
+  let version: bigint | undefined;
+  let stale = false;
+  return () => {
+    const now = readVersion.get();
+    if (version === now) return stale;
+    const [run] = readRemapRuns(db, 1);
+    stale = run !== undefined && isStale(run, readExportSeq(db));
+    if (!allowIncomplete && !(run !== undefined && stale && wasComplete(db, run))) assertComplete(db);
+    version = now;
+    return stale;
+  };
 }
 
 /** Without the configuration, the models are those of the lists: each planned list has its row from the start. */

@@ -1,12 +1,12 @@
 import { DUMP_FORMATS } from '../report/render-rows.js';
 import { assertStdout, assertTargets, writeOutput, writeText } from '../runtime/write-output.js';
-import { assertUsableRemap } from '../store/readiness.js';
-import { readRemap } from '../store/remap.js';
+import { assertCompleteRemap, findOpenLists, readReadiness, refuseIncomplete } from '../store/readiness.js';
+import { EVERYTHING, readRemap } from '../store/remap.js';
 import { escapeUnseen } from '../text/escape.js';
 import type { Given } from './command.js';
 import type { Io } from './io.js';
 import { narrowingOf } from './option-values.js';
-import { assertCompanies, assertRemapIntact, readDatabase } from './read-database.js';
+import { assertCompanies, assertRemapIntact, readDatabase, warnOfIncomplete } from './read-database.js';
 import { ownFilesOf, scopeOf } from './report.js';
 
 /**
@@ -23,7 +23,13 @@ export async function runDump(given: Given, io: Io): Promise<number> {
   assertTargets([target], ownFilesOf(config));
   if (target === '-') assertStdout();
   return readDatabase(config, async (db) => {
-    if (!given.isSet('allowIncomplete')) assertUsableRemap(db, config);
+    const facts = readReadiness(db, config, EVERYTHING);
+    if (!given.isSet('allowIncomplete')) {
+      // once the export is finished, `remap` builds a current one
+      if (findOpenLists(facts).length === 0) refuseIncomplete(facts);
+      else assertCompleteRemap(facts);
+    }
+    await warnOfIncomplete(facts, io);
     await assertRemapIntact(db, io, ['rows', 'company']);
     assertCompanies(db, narrowing.companies);
     const exact = () => render(readRemap(db, scopeOf(narrowing)));

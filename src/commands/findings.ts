@@ -24,14 +24,14 @@ import {
   prepareIsDeleted,
 } from '../store/findings.js';
 import type { Db } from '../store/open.js';
-import { findIncomplete, readReadiness } from '../store/readiness.js';
+import { isRemapStale, readReadiness } from '../store/readiness.js';
 import { EVERYTHING, type RemapRow } from '../store/remap.js';
 import { countOf } from '../text/numbers.js';
 import { didYouMean } from '../text/suggest.js';
 import type { Given, Narrowing } from './command.js';
 import type { Io } from './io.js';
 import { countOption, flagOf, narrowingOf } from './option-values.js';
-import { assertCompanies, assertRemapIntact, readDatabase } from './read-database.js';
+import { assertCompanies, assertRemapIntact, readDatabase, warnOfIncomplete } from './read-database.js';
 import { ownFilesOf, scopeOf } from './report.js';
 
 /** Findings that a person reads; files hold all, as does `--limit 0`. */
@@ -57,10 +57,11 @@ export async function runFindings(given: Given, io: Io): Promise<number> {
     assertRemap(db);
     await assertRemapIntact(db, io);
     assertCompanies(db, narrowing.companies);
-    await warnOfIncomplete(db, config, io);
+    const facts = readReadiness(db, config, EVERYTHING);
+    await warnOfIncomplete(facts, io);
     if (json !== undefined) {
-      const rows = () =>
-        renderNdjson(listFindings(db, filter, limit === undefined || limit === 0 ? -1 : limit));
+      const found = () => listFindings(db, filter, limit === undefined || limit === 0 ? -1 : limit);
+      const rows = () => renderNdjson(found(), { stale: isRemapStale(facts) });
       await writeOutput({ target: json, chunks: rows }, io);
     }
     if (writeDecisions !== undefined) await draftDecisions(db, filter, writeDecisions, io);
@@ -124,14 +125,6 @@ function assertOutputFiles(given: Given, config: Config): void {
 function assertRemap(db: Db): void {
   if (readRemapRuns(db, 1).length > 0) return;
   throw new SvcError('incomplete', 'There is no remap yet.', { hint: 'Run `svc-migrate remap` first.' });
-}
-
-async function warnOfIncomplete(db: Db, config: Config, io: Io): Promise<void> {
-  const blockers = findIncomplete(readReadiness(db, config, EVERYTHING));
-  await writeText(
-    io.stderr,
-    blockers.map(({ text, next }) => `Warning: ${text} → ${next}\n`),
-  );
 }
 
 /** The V4 records that a row's evidence names; children are known by their ids and the row's key only. */

@@ -1,11 +1,12 @@
 import { SvcError } from '../errors.js';
 import { assertStdout, writeText } from '../runtime/write-output.js';
-import { type Answer, parseSvcId, prepareLookup } from '../store/lookup.js';
-import { assertUsableRemap } from '../store/readiness.js';
+import { type Lookup, parseSvcId, prepareLookup } from '../store/lookup.js';
+import { assertCompleteRemap, isRemapStale, readReadiness } from '../store/readiness.js';
+import { EVERYTHING } from '../store/remap.js';
 import type { Given } from './command.js';
 import type { Io } from './io.js';
 import { companyOption, placeOf } from './option-values.js';
-import { readDatabase } from './read-database.js';
+import { readDatabase, warnOfIncomplete } from './read-database.js';
 
 /**
  * `lookup`: one line per id, in the order given: `v3id TAB v4id-or-minus TAB status/reason`, or NDJSON.
@@ -26,14 +27,17 @@ export async function runLookup(given: Given, io: Io): Promise<number> {
   }
   assertStdout();
   return readDatabase(config, async (db) => {
-    if (!given.isSet('allowIncomplete')) assertUsableRemap(db, config);
+    const facts = readReadiness(db, config, EVERYTHING);
+    if (!given.isSet('allowIncomplete')) assertCompleteRemap(facts);
+    await warnOfIncomplete(facts, io);
+    const stale = isRemapStale(facts);
     const find = prepareLookup(db);
     const render = given.isSet('json') ? renderAnswerJson : renderAnswer;
     let isAllKnown = true;
     const answer = (id: bigint) => {
       const found = find(model, id, place);
       if (found.status === 'unknown') isAllKnown = false;
-      return render(found, model);
+      return render(found, model, stale);
     };
     await writeText(io.stdout, answerAll(ids, input, answer));
     return isAllKnown ? 0 : 1;
@@ -91,11 +95,11 @@ function parseLine(text: string, line: number): bigint {
   });
 }
 
-function renderAnswer({ v3Id, v4Id, status, reason }: Answer): string {
+function renderAnswer({ v3Id, v4Id, status, reason }: ReturnType<Lookup>): string {
   return `${v3Id}\t${v4Id ?? '-'}\t${status}${reason === null ? '' : `/${reason}`}\n`;
 }
 
-function renderAnswerJson(answer: Answer, model: string): string {
+function renderAnswerJson(answer: ReturnType<Lookup>, model: string, stale: boolean): string {
   const line = {
     model,
     v3_svc_id: String(answer.v3Id),
@@ -105,6 +109,7 @@ function renderAnswerJson(answer: Answer, model: string): string {
     region: answer.region,
     v3_company_id: answer.v3CompanyId?.toString() ?? null,
     v4_company_id: answer.v4CompanyId?.toString() ?? null,
+    stale,
   };
   return `${JSON.stringify(line)}\n`;
 }

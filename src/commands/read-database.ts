@@ -2,9 +2,11 @@ import type { Config } from '../config/config.js';
 import { buildFingerprint } from '../config/inputs.js';
 import { SvcError } from '../errors.js';
 import { newPause } from '../runtime/pause.js';
+import { writeText } from '../runtime/write-output.js';
 import { listCompanyIds } from '../store/findings.js';
 import { assertSameExport } from '../store/fingerprint.js';
 import { type Db, guardDatabase, openDatabase } from '../store/open.js';
+import { findIncomplete, type Readiness } from '../store/readiness.js';
 import { type RemapPart, verifyDigests } from '../store/remap-digest.js';
 import { didYouMean } from '../text/suggest.js';
 import { withLockOwner } from './hold-database.js';
@@ -30,6 +32,15 @@ export async function readDatabase<T>(config: Config, work: (db: Db) => Promise<
   } finally {
     db.close();
   }
+}
+
+/** Warns on stderr where the remap is incomplete or stale. */
+export async function warnOfIncomplete(facts: Readiness, io: Pick<Io, 'stderr'>): Promise<void> {
+  const blockers = findIncomplete(facts);
+  await writeText(
+    io.stderr,
+    blockers.map(({ text, next }) => `Warning: ${text} → ${next}\n`),
+  );
 }
 
 /**

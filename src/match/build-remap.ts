@@ -4,6 +4,7 @@ import type { OnProgress } from '../domain.js';
 import { checkFile, EXPORTED_TABLES } from '../store/check-structure.js';
 import { readExportSeq, writeRemapInputs } from '../store/meta.js';
 import type { Db } from '../store/open.js';
+import { saveCompleteness } from '../store/readiness.js';
 import { digestRemap, sealRun } from '../store/remap-digest.js';
 import { verifyExport } from '../store/verify-export.js';
 import { assertConserved, type Conservation, prepareTally } from './check-remap.js';
@@ -102,6 +103,7 @@ function buildInTransaction(options: RemapOptions): RemapSummary {
     .prepare("INSERT INTO remap_run(built_at, sha256, export_seq, counts) VALUES (?, '', ?, ?)")
     .run(new Date(clock.now()).toISOString(), readExportSeq(db), JSON.stringify(counts));
   const sha256 = sealRun(db, BigInt(run.lastInsertRowid), digests);
+  saveCompleteness(db, config);
   const unfinishedStreams = countRows(db, "stream WHERE state IN ('running', 'failed')");
   return { ...conservation, sha256, counts, unfinishedStreams };
 }

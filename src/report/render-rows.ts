@@ -17,10 +17,13 @@ function* renderCsv(rows: Iterable<RemapRow>): Generator<string> {
   for (const row of rows) yield `${REMAP_COLUMNS.map((column) => cellOf(row[column])).join(',')}\r\n`;
 }
 
-/** Rows of the remap, one JSON object a line, with its columns. The evidence keeps its own number texts. */
-export function* renderNdjson(rows: Iterable<RemapRow>): Generator<string> {
+/** Rows of the remap, one JSON object a line, with its columns and `more`. The evidence keeps its own number texts. */
+export function* renderNdjson(
+  rows: Iterable<RemapRow>,
+  more: { readonly stale?: boolean } = {},
+): Generator<string> {
   for (const row of rows) {
-    const head = JSON.stringify(toFindingHead(row));
+    const head = JSON.stringify({ ...toFindingHead(row), ...more });
     yield `${escapeJson(`${head.slice(0, -1)},"evidence":${evidenceOf(row.evidence)}}`)}\n`;
   }
 }

@@ -25,7 +25,7 @@ type Row = readonly [
 ];
 
 /** Looks up one V3 id of a model. */
-export type Lookup = (model: string, v3Id: bigint, place: LookupPlace) => Answer;
+export type Lookup = (model: string, v3Id: bigint, place: LookupPlace) => Omit<Answer, 'stale'>;
 
 /**
  * Makes the look-up function. It throws `corrupt_database` if the remap was altered or damaged. Rows that disagree give
@@ -70,7 +70,7 @@ export function parseSvcId(text: string): bigint | null {
   return BigInt.asIntN(64, id) === id ? id : null;
 }
 
-function answerFrom(v3Id: bigint, rows: readonly Row[]): Answer {
+function answerFrom(v3Id: bigint, rows: readonly Row[]): ReturnType<Lookup> {
   const [first, ...others] = rows;
   if (first === undefined) return emptyAnswer(v3Id, 'unknown', null);
   const [status, reason, v4Id, region, v3CompanyId, v4CompanyId] = first;
@@ -80,7 +80,7 @@ function answerFrom(v3Id: bigint, rows: readonly Row[]): Answer {
   return { v3Id, v4Id, status, reason, region, v3CompanyId, v4CompanyId };
 }
 
-function emptyAnswer(v3Id: bigint, status: Answer['status'], reason: string | null): Answer {
+function emptyAnswer(v3Id: bigint, status: Answer['status'], reason: string | null): ReturnType<Lookup> {
   return { v3Id, v4Id: null, status, reason, region: null, v3CompanyId: null, v4CompanyId: null };
 }
 
@@ -96,4 +96,6 @@ export interface Answer {
   readonly region: string | null;
   readonly v3CompanyId: bigint | null;
   readonly v4CompanyId: bigint | null;
+  /** Whether the export has changed since the remap was built that answers. */
+  readonly stale: boolean;
 }

@@ -4,7 +4,8 @@ import { type Blocker, type Generation, isUnfinished, type ModelPair } from '../
 import { SvcError } from '../errors.js';
 import { countOf } from '../text/numbers.js';
 import { type RemapRun, readRemapRuns } from './evidence.js';
-import { readExportSeq, readMeta, readRemapInputs } from './meta.js';
+import { readStoredFingerprint } from './fingerprint.js';
+import { readExportSeq, readMeta, readRemapInputs, writeMeta } from './meta.js';
 import type { Db } from './open.js';
 import { EVERYTHING, type Scope, v4CompaniesOf } from './remap.js';
 import { listStreams, readCompanyList, type StreamRow } from './streams.js';
@@ -22,6 +23,8 @@ export interface Readiness {
   readonly exportSeq: bigint;
   /** Settings whose files changed since the remap was built. */
   readonly changedInputs: readonly string[];
+  /** Whether the remap was built from complete lists, which were exported with the present fingerprint. */
+  readonly wasComplete: boolean;
 }
 
 /** Whether the export changed after the remap was built. */
@@ -31,12 +34,16 @@ export function isStale(run: RemapRun, exportSeq: bigint): boolean {
 
 /** Why the data are incomplete; empty if every planned list was read and the remap is current. */
 export function findIncomplete(facts: Readiness): Blocker[] {
+  return [...findOpenLists(facts), remapBlocker(facts)].filter((blocker) => blocker !== null);
+}
+
+/** Which planned lists were not read in full. */
+export function findOpenLists(facts: Readiness): Blocker[] {
   const found = [
     missingStreams(facts, 'v3'),
     missingStreams(facts, 'v4'),
     unfinishedStreams(facts.streams, 'v3'),
     unfinishedStreams(facts.streams, 'v4'),
-    remapBlocker(facts),
   ];
   return found.filter((blocker) => blocker !== null);
 }
@@ -158,24 +165,62 @@ function remapBlocker(facts: Readiness): Blocker | null {
   return { code: 'remap_stale', outcome: 'incomplete', text, next: 'svc-migrate remap' };
 }
 
+/** The settings that determine which lists are read. */
+interface ListSettings {
+  readonly models: readonly Pick<ModelPair, 'v3' | 'v4'>[];
+  readonly v3: { readonly regions: readonly { readonly region: string }[] };
+}
+
 /** Reads from the database how complete it is, within a scope. */
-export function readReadiness(
-  db: Db,
-  config: {
-    readonly models: readonly Pick<ModelPair, 'v3' | 'v4'>[];
-    readonly v3: { readonly regions: readonly { readonly region: string }[] };
-  } & Partial<FileSettings>,
-  scope: Scope,
-): Readiness {
+export function readReadiness(db: Db, config: ListSettings & Partial<FileSettings>, scope: Scope): Readiness {
+  const [lastRun] = readRemapRuns(db, 1);
   return {
     models: config.models.filter((model) => scope.models?.includes(model.v3) ?? true),
     regions: config.v3.regions.map(({ region }) => region),
     streams: [...listStreams(db).filter(streamFilter(db, scope)), ...openCompanyList(db)],
     v4Companies: listedCompanies(db, scope),
-    lastRun: readRemapRuns(db, 1)[0],
+    lastRun,
     exportSeq: readExportSeq(db),
     changedInputs: listChangedInputs(db, config),
+    wasComplete: lastRun !== undefined && wasComplete(db, lastRun),
   };
+}
+
+const COMPLETE_REMAP = 'complete_remap';
+
+/** Saves that the remap was built from complete lists, if it was. Call it in the transaction that builds the remap. */
+export function saveCompleteness(db: Db, { models, v3 }: ListSettings): void {
+  const facts = readReadiness(db, { models, v3 }, EVERYTHING);
+  if (facts.lastRun === undefined || findOpenLists(facts).length > 0) return;
+  writeMeta(db, COMPLETE_REMAP, describeBuild(db, facts.lastRun));
+}
+
+/** Whether the remap was built from complete lists, which were exported with the present fingerprint. */
+export function wasComplete(db: Db, run: RemapRun): boolean {
+  return readMeta(db, COMPLETE_REMAP) === describeBuild(db, run);
+}
+
+/** Identifies a build and the fingerprint of its export. */
+function describeBuild(db: Db, { id, sha256 }: RemapRun): string {
+  return JSON.stringify([String(id), sha256, readStoredFingerprint(db)]);
+}
+
+/** Whether the export or a file changed since the remap was built. */
+export function isRemapStale({ lastRun, exportSeq, changedInputs }: Readiness): boolean {
+  return lastRun !== undefined && (isStale(lastRun, exportSeq) || changedInputs.length > 0);
+}
+
+/**
+ * Refuses a remap that was built from incomplete lists or with other files. One that is only older than the export is
+ * accepted.
+ *
+ * @throws SvcError `incomplete`; its hint names the command to run
+ */
+export function assertCompleteRemap(facts: Readiness): void {
+  const { lastRun, exportSeq, changedInputs } = facts;
+  const isOld = lastRun !== undefined && isStale(lastRun, exportSeq);
+  if (isOld && facts.wasComplete && changedInputs.length === 0) return;
+  refuseIncomplete(facts);
 }
 
 /**

@@ -22,18 +22,18 @@ import { makeFastFolder } from '../support/fast-folder.js';
 const DB = 'svc-migrate.db';
 const NOTE = `${DB}.lock`;
 const WRITERS = ['export v3', 'export v4', 'remap', 'run', 'recheck', 'purge --payloads'];
-/** What reads, with its exit codes beside an export that has begun: the remap is stale then. */
+/** What reads, with its exit codes beside an export that has begun: the last remap answers, and judges nothing. */
 const READERS: readonly (readonly [line: string, code: number])[] = [
   ['report', 0],
   ['findings', 0],
   ['status', 0],
   ['explain crm/stages 1', 0],
-  ['lookup crm/stages 1', 4],
+  ['lookup crm/stages 1', 0],
   ['lookup crm/stages 1 --allow-incomplete', 0],
   ['backup copy.db --force', 0],
   ['check', 4],
   ['verify', 4],
-  ['dump', 4],
+  ['dump', 0],
   ['dump --allow-incomplete', 0],
 ];
 /** Everything that opens a database. */
@@ -145,6 +145,10 @@ describe('a database that a command writes', () => {
       expect(stderr).toContain(
         `is in use: svc-migrate export v3 (process ${owner} on ${hostname()}) since 20`,
       );
+    }
+    const told = (line: string) => ended.find(([other]) => other === line)?.[1];
+    for (const line of ['lookup crm/stages 1', 'dump']) {
+      expect(told(line)?.stderr).toContain('The remap is older than the exported data.');
     }
     expect((await run('report --db copy.db')).code).toBe(0);
     expect(existsSync(join(folder, NOTE))).toBe(true);

@@ -2,7 +2,7 @@ import type { Config } from '../../config/config.js';
 import { isUnfinished } from '../../domain.js';
 import { SvcError } from '../../errors.js';
 import type { Db } from '../../store/open.js';
-import { findIncomplete, isStale, readReadiness } from '../../store/readiness.js';
+import { findIncomplete, isRemapStale, isStale, readReadiness } from '../../store/readiness.js';
 import { EVERYTHING } from '../../store/remap.js';
 import { assertDigests } from '../../store/remap-digest.js';
 import {
@@ -66,6 +66,7 @@ export function explainRecord(db: Db, config: Config, question: ExplainQuestion)
     unknown: stories.length > 0 ? [] : describeUnknown(source, question),
     warnings: findIncomplete(facts).map(({ text, next }) => `${text} (${next})`),
     builtAt: facts.lastRun.built_at,
+    isStale: isRemapStale(facts),
   };
 }
 

@@ -111,6 +111,7 @@ export function renderExplanationJson(answer: Explanation): string {
     id: answer.id === null ? null : String(answer.id),
     platform_id: answer.platformId,
     remapBuiltAt: answer.builtAt,
+    stale: answer.isStale,
     warnings: answer.warnings,
     more: answer.isCut,
     unknown: answer.unknown,

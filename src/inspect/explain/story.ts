@@ -100,6 +100,8 @@ export interface Explanation {
   /** What makes all of it less certain. */
   readonly warnings: readonly string[];
   readonly builtAt: string;
+  /** Whether the export has changed since. */
+  readonly isStale: boolean;
 }
 
 /**
