@@ -69,15 +69,19 @@ export function withLockOwner<T>(file: string, open: () => T): T {
     return open();
   } catch (error) {
     if (!(error instanceof SvcError) || error.code !== 'locked') throw error;
-    const owner = readOwner(file);
+    const owner = describeOwner(file);
     if (owner === null) throw error;
-    const since = owner.since.replace('T', ' ').replace(/\.\d+Z$/, ' UTC');
-    throw new SvcError(
-      'locked',
-      `${file} is in use: svc-migrate ${owner.command} (process ${owner.pid} on ${owner.host}) since ${since}.`,
-      { hint: error.hint, facts: error.facts, cause: error },
-    );
+    const { hint, facts } = error;
+    throw new SvcError('locked', `${file} is in use: ${owner}.`, { hint, facts, cause: error });
   }
+}
+
+/** The process that writes a database or works on it for long, in words; null where there is no note of one. */
+export function describeOwner(file: string): string | null {
+  const owner = readOwner(file);
+  if (owner === null) return null;
+  const since = owner.since.replace('T', ' ').replace(/\.\d+Z$/, ' UTC');
+  return `svc-migrate ${owner.command} (process ${owner.pid} on ${owner.host}) since ${since}`;
 }
 
 function noteOf(file: string): string {

@@ -11,6 +11,7 @@ import { escapeUnseen } from '../text/escape.js';
 import { countOf, formatDuration, formatTime, groupDigits } from '../text/numbers.js';
 import { wrapText } from '../text/text-layout.js';
 import type { Given } from './command.js';
+import { describeOwner } from './hold-database.js';
 import type { Io } from './io.js';
 import { readDatabase } from './read-database.js';
 
@@ -28,8 +29,10 @@ export async function runStatus(given: Given, io: Io): Promise<number> {
     const facts = readReadiness(db, config, EVERYTHING);
     const runs = readRemapRuns(db, RUNS);
     const now = io.clock.now();
+    const owner = describeOwner(config.database);
     const lines = [
       `Database: ${config.database} (${groupDigits(Math.ceil(statSync(config.database).size / 1024))} KiB)`,
+      ...(owner === null ? [] : [`In use: ${owner}`]),
       describeGeneration(facts, 'v3', now),
       describeGeneration(facts, 'v4', now),
       ...describeOpen(facts.streams),

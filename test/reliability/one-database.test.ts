@@ -147,6 +147,7 @@ describe('a database that a command writes', () => {
       );
     }
     const told = (line: string) => ended.find(([other]) => other === line)?.[1];
+    expect(told('status')?.stdout).toContain(`In use: svc-migrate export v3 (process ${owner} on`);
     for (const line of ['lookup crm/stages 1', 'dump']) {
       expect(told(line)?.stderr).toContain('The remap is older than the exported data.');
     }

@@ -1,3 +1,4 @@
+import { writeFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { runStatus } from '../../src/commands/status.js';
 import { givenOf } from '../support/given.js';
@@ -48,6 +49,22 @@ describe('status', () => {
       'Next: svc-migrate run',
     ]);
   });
+
+  it('names the process that writes', () =>
+    withDatabase(MIXED, {}, async ({ config }) => {
+      const owner = {
+        pid: process.pid,
+        host: 'elsewhere',
+        since: '2026-11-01T02:00:00.123Z',
+        command: 'export v3',
+      };
+      writeFileSync(`${config.database}.lock`, JSON.stringify(owner));
+      const io = newIo({ width: 200 });
+      await runStatus(givenOf(config), io);
+      expect(io.stdout.text.split('\n')[1]).toBe(
+        `In use: svc-migrate export v3 (process ${process.pid} on elsewhere) since 2026-11-01 02:00:00 UTC`,
+      );
+    }));
 
   it('says so where nothing was exported', async () => {
     const lines = await status('DELETE FROM stream; DELETE FROM v4_company; DELETE FROM remap_run');
