@@ -1,6 +1,6 @@
 import { compareFieldDigests, splitFieldDigests } from '../api/field-digests.js';
 import type { Db } from '../store/open.js';
-import { type Bucket, FactIndex } from './fact-index.js';
+import { type Bucket, DigestIndex } from './digest-index.js';
 import { type KeyedRecord, walkKeyed } from './keyed.js';
 import { type CompanyEvidence, groupBy, type Uncounted } from './pair-companies.js';
 
@@ -23,7 +23,7 @@ export function readCompanyEvidence(db: Db): FoundEvidence {
   const keys = { v3: new Map<number, number>(), v4: new Map<number, number>() };
   let comparisons = 0;
   const isAffordable = () => comparisons <= COMPARISONS && counts.size <= COUNTED_PAIRS;
-  walkKeyed(db, { facts: true }, (group) => {
+  walkKeyed(db, { fieldDigests: true }, (group) => {
     const [v3, v4] = sidesOf(group);
     for (const [company] of v3) keys.v3.set(company, (keys.v3.get(company) ?? 0) + 1);
     for (const [company] of v4) keys.v4.set(company, (keys.v4.get(company) ?? 0) + 1);
@@ -37,32 +37,32 @@ export function readCompanyEvidence(db: Db): FoundEvidence {
   if (isAffordable()) return { rows: counts.list(keys), uncounted: counts.uncounted };
   const agreeing = findAgreeingPairs(db);
   const exact = new SharedKeyCounts(agreeing);
-  walkKeyed(db, { facts: true }, (group) => exact.add(...sidesOf(group)));
+  walkKeyed(db, { fieldDigests: true }, (group) => exact.add(...sidesOf(group)));
   return { rows: exact.list(keys), uncounted: exact.uncounted };
 }
 
 /** Finds the company pairs that agree on a key. Pairs that are too many to find are counted by company. */
 function findAgreeingPairs(db: Db): FoundPairs {
   const found = new FoundPairs(readEqualIds(db));
-  walkKeyed(db, { facts: true }, (group) => {
+  walkKeyed(db, { fieldDigests: true }, (group) => {
     const [v3, v4] = sidesOf(group);
     if (v3.size === 0 || v4.size === 0) return;
-    const index = new FactIndex([...v4.values()].flat());
+    const index = new DigestIndex([...v4.values()].flat());
     const hidden = { v3: new Set<number>(), v4: new Set<number>() };
-    const crowds = new Set<Bucket>();
+    const uncompared = new Set<Bucket>();
     for (const [company, records] of v3) {
-      for (const facts of new Set(records.map((one) => one.facts))) {
-        const agreeing = index.findAgreeing(facts);
+      for (const fieldDigests of new Set(records.map((one) => one.fieldDigests))) {
+        const agreeing = index.findAgreeing(fieldDigests);
         for (const partner of agreeing.companies) {
           if (found.add(company, partner)) continue;
           hidden.v3.add(company);
           hidden.v4.add(partner);
         }
-        if (agreeing.crowds.length > 0) hidden.v3.add(company);
-        for (const crowd of agreeing.crowds) crowds.add(crowd);
+        if (agreeing.uncompared.length > 0) hidden.v3.add(company);
+        for (const bucket of agreeing.uncompared) uncompared.add(bucket);
       }
     }
-    for (const crowd of crowds) for (const { company } of crowd) hidden.v4.add(company);
+    for (const bucket of uncompared) for (const { company } of bucket) hidden.v4.add(company);
     found.uncounted.addKey(hidden);
   });
   return found;
@@ -197,8 +197,8 @@ function compareSingly(a: readonly KeyedRecord[], b: readonly KeyedRecord[]): Ke
   let best: KeyVerdict = 'incomparable';
   for (const one of a) {
     for (const other of b) {
-      const isSame = one.facts === other.facts && one.facts !== '';
-      const verdict = isSame ? 'agrees' : compareFieldDigests(one.facts, other.facts);
+      const isSame = one.fieldDigests === other.fieldDigests && one.fieldDigests !== '';
+      const verdict = isSame ? 'agrees' : compareFieldDigests(one.fieldDigests, other.fieldDigests);
       if (verdict === 'agrees') return verdict;
       if (verdict === 'differs') best = verdict;
     }
@@ -207,16 +207,20 @@ function compareSingly(a: readonly KeyedRecord[], b: readonly KeyedRecord[]): Ke
 }
 
 function compareMany(a: readonly KeyedRecord[], b: readonly KeyedRecord[]): KeyVerdict {
-  const index = new FactIndex(b);
-  let isCrowded = false;
-  for (const facts of new Set(a.map((one) => one.facts))) {
-    const { companies, crowds } = index.findAgreeing(facts);
+  const index = new DigestIndex(b);
+  let hasUncompared = false;
+  for (const fieldDigests of new Set(a.map((one) => one.fieldDigests))) {
+    const { companies, uncompared } = index.findAgreeing(fieldDigests);
     if (companies.size > 0) return 'agrees';
-    if (crowds.length > 0) isCrowded = true;
+    if (uncompared.length > 0) hasUncompared = true;
   }
-  if (isCrowded) return 'unknown';
-  const codes = new Set(a.flatMap(({ facts }) => splitFieldDigests(facts).map(({ code }) => code)));
-  const isComparable = b.some(({ facts }) => splitFieldDigests(facts).some(({ code }) => codes.has(code)));
+  if (hasUncompared) return 'unknown';
+  const codes = new Set(
+    a.flatMap(({ fieldDigests }) => splitFieldDigests(fieldDigests).map(({ code }) => code)),
+  );
+  const isComparable = b.some(({ fieldDigests }) =>
+    splitFieldDigests(fieldDigests).some(({ code }) => codes.has(code)),
+  );
   return isComparable ? 'differs' : 'incomparable';
 }
 

@@ -38,7 +38,7 @@ export function joinRecords(db: Db, throwIfStopped: () => void): void {
   const scopeOf = prepareScopeOf(db);
   const pairs = prepareSavePairs(db);
   const saveVerdicts = prepareSaveVerdicts(db);
-  walkKeyed(db, { facts: false, throwIfStopped }, (group, model) => {
+  walkKeyed(db, { fieldDigests: false, throwIfStopped }, (group, model) => {
     for (const [pairedModel, members] of groupBy(group, (one) => scopeOf(model, one))) {
       if (pairedModel === null) continue;
       const verdicts = judgeGroup(members);

@@ -11,7 +11,7 @@ export interface KeyedRecord {
   readonly inFull: boolean;
   readonly id: number;
   readonly uid: string | null;
-  readonly facts: string;
+  readonly fieldDigests: string;
 }
 
 /**
@@ -51,7 +51,7 @@ type KeyedRow = readonly [
   generation: number,
   id: number,
   uid: string | null,
-  facts: string,
+  fieldDigests: string,
 ];
 
 const ROW = itemPattern(
@@ -59,21 +59,21 @@ const ROW = itemPattern(
 );
 
 function rowOf(found: RegExpExecArray): KeyedRow {
-  const [, model, key = '', company, inFull, deleted, generation, id, uid = null, facts = ''] = found;
+  const [, model, key = '', company, inFull, deleted, generation, id, uid = null, fieldDigests = ''] = found;
   const place = [Number(model), key, Number(company)] as const;
-  return [...place, Number(inFull), Number(deleted), Number(generation), Number(id), uid, facts];
+  return [...place, Number(inFull), Number(deleted), Number(generation), Number(id), uid, fieldDigests];
 }
 
 /** Reads `keyed_record` in order and calls `onGroup` with the records of each key of a model, ordered by company. */
 export function walkKeyed(
   db: Db,
-  wanted: { readonly facts: boolean; readonly throwIfStopped?: () => void },
+  wanted: { readonly fieldDigests: boolean; readonly throwIfStopped?: () => void },
   onGroup: (group: readonly KeyedRecord[], model: number) => void,
 ): void {
   const read = db
     .prepare<[bigint, bigint], string>(`
       SELECT json_group_array(json_array(model_id, platform_id, company, read_in_full, deleted, generation, record_id,
-          unique_id, ${wanted.facts ? 'facts' : "''"}))
+          unique_id, ${wanted.fieldDigests ? 'facts' : "''"}))
         FROM (SELECT * FROM keyed_record WHERE position BETWEEN ? AND ? ORDER BY position)`)
     .pluck();
   let group: KeyedRecord[] = [];
@@ -81,14 +81,14 @@ export function walkKeyed(
   for (let at = 1; ; at += CHUNK) {
     wanted.throwIfStopped?.();
     const rows = parseItems(read.get(BigInt(at), BigInt(at + CHUNK - 1)) ?? '[]', ROW, rowOf);
-    for (const [model, key, company, inFull, deleted, generation, id, uid, facts] of rows) {
+    for (const [model, key, company, inFull, deleted, generation, id, uid, fieldDigests] of rows) {
       if (model !== ofModel || key !== ofKey) {
         if (group.length > 0) onGroup(group, ofModel);
         group = [];
         [ofModel, ofKey] = [model, key];
       }
       const gen = generation === 3 ? 3 : 4;
-      group.push({ gen, company, deleted: deleted === 1, inFull: inFull === 1, id, uid, facts });
+      group.push({ gen, company, deleted: deleted === 1, inFull: inFull === 1, id, uid, fieldDigests });
     }
     if (rows.length < CHUNK) break;
   }
