@@ -26,8 +26,8 @@ function agreeingByComparison(records: readonly DigestedRecord[], own: string): 
   );
 }
 
-describe('the index of fieldDigests', () => {
-  it(`finds whom comparing with each finds (${RUNS} seeded cases)`, () => {
+describe('an index of field digests', () => {
+  it(`finds the same records as comparing with each (${RUNS} seeded cases)`, () => {
     let found = 0;
     fc.assert(
       fc.property(recordsOf(6, 0, 30), digestsOf(6), (records, own) => {
