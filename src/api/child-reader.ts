@@ -61,7 +61,7 @@ export class ChildReader {
   /** Writes the children scanned since `reset`; nothing if there are none. */
   write(texts: Texts, reject: (child: RejectedChild) => void): void {
     if (!this.#lists.every((list) => list.isPlain)) {
-      this.#writeOdd(texts, reject);
+      this.#writeUnordered(texts, reject);
       return;
     }
     const start = texts.length;
@@ -69,7 +69,7 @@ export class ChildReader {
     if (texts.length > start) texts.byte(CLOSE);
   }
 
-  #writeOdd(texts: Texts, reject: (child: RejectedChild) => void): void {
+  #writeUnordered(texts: Texts, reject: (child: RejectedChild) => void): void {
     const children = this.#lists.flatMap((list) =>
       list.at < 0 ? [] : this.#read(list.path, list.at, reject),
     );

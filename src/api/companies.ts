@@ -273,9 +273,9 @@ function readCompanies(scanner: JsonScanner, at: number, idFields: readonly stri
   const companies: V4Company[] = [];
   let i = scanner.enter(at);
   while (scanner.more) {
-    if (companies.length === MOST_COMPANIES) throw badList(`a page names more than ${MOST_COMPANIES}`);
+    if (companies.length === MOST_COMPANIES) throw badList(`a page has more than ${MOST_COMPANIES}`);
     const start = i;
-    if (bytes[start] !== OPEN_OBJECT) throw badList('one of its companies is no object');
+    if (bytes[start] !== OPEN_OBJECT) throw badList('one of its companies is not an object');
     i = members.read(start, fields.length, null);
     const companyId = firstId(members, fields.length);
     if (companyId === null) throw badList(`a company has no integer in ${fields.join(' or ')}`);

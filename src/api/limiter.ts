@@ -32,7 +32,7 @@ export interface LimiterOptions {
  * | asked to wait or sent a 429   |                                                                                |
  */
 const SPACING = 1.024;
-const MADE_UP_MS = 200;
+const MAX_CATCH_UP_MS = 200;
 const GUARD_MS = 20;
 /**
  * After a 429 the interval is doubled, up to this. Each success shortens it again, so that five successes offset one
@@ -63,7 +63,7 @@ export class HostLimiter {
   #intervalMs: number;
   /** Index in `#starts` of the oldest, which the next one replaces. */
   #oldest = 0;
-  #underWay = 0;
+  #pending = 0;
   /** Number of connections: the most requests that were ever pending at once. */
   #connections = 0;
   #nextAt = 0;
@@ -92,7 +92,8 @@ export class HostLimiter {
    */
   run<T>(task: (startedAt: number) => Promise<T>, signal: AbortSignal): Promise<T> {
     return this.#slots(async () => {
-      if (this.#turns.activeCount + this.#turns.pendingCount === 0) this.#goOnFrom(this.#options.clock.now());
+      if (this.#turns.activeCount + this.#turns.pendingCount === 0)
+        this.#continueFrom(this.#options.clock.now());
       const turn = await this.#turns(() => this.#takeTurn(signal));
       return this.#send(turn, task);
     });
@@ -103,7 +104,7 @@ export class HostLimiter {
     const until = this.#options.clock.now() + waitMs;
     if (until <= this.#notBefore) return false;
     this.#notBefore = until;
-    this.#goOnFrom(until);
+    this.#continueFrom(until);
     this.#options.onHold?.(until);
     return true;
   }
@@ -112,7 +113,7 @@ export class HostLimiter {
   slowDown(startedAt: number): void {
     if (startedAt <= this.#slowedAt) return;
     this.#slowedAt = this.#options.clock.now();
-    this.#goOnFrom(this.#slowedAt);
+    this.#continueFrom(this.#slowedAt);
     const usual = Math.max(this.#intervalMs, this.#usualIntervalMs);
     this.#intervalMs = Math.max(this.#baseIntervalMs, Math.min(usual * 2, WIDEST_INTERVAL_MS));
   }
@@ -133,13 +134,13 @@ export class HostLimiter {
   }
 
   async #send<T>({ startedAt, place }: Turn, task: (startedAt: number) => Promise<T>): Promise<T> {
-    this.#underWay++;
-    const connects = this.#underWay > this.#connections;
-    if (connects) this.#connections = this.#underWay;
+    this.#pending++;
+    const connects = this.#pending > this.#connections;
+    if (connects) this.#connections = this.#pending;
     try {
       return await task(startedAt);
     } finally {
-      this.#underWay--;
+      this.#pending--;
       if (connects) this.#starts[place] = this.#options.clock.now();
     }
   }
@@ -160,13 +161,13 @@ export class HostLimiter {
   }
 
   /** Continues at the even rate from `at`, without catching up time before it. */
-  #goOnFrom(at: number): void {
+  #continueFrom(at: number): void {
     this.#nextAt = Math.max(this.#nextAt, at);
   }
 
   #start(now: number): number {
     const place = this.#oldest;
-    this.#nextAt = Math.max(this.#nextAt, now - MADE_UP_MS) + this.#intervalMs;
+    this.#nextAt = Math.max(this.#nextAt, now - MAX_CATCH_UP_MS) + this.#intervalMs;
     this.#starts[place] = now;
     this.#oldest = (place + 1) % this.#starts.length;
     const sinceLast = now - this.#startedAt;

@@ -18,7 +18,7 @@ const DATA = 5;
 
 /** The members of an envelope except its list. */
 const envelopeSchema = z.object({
-  next: z.string().min(1, 'is an empty text').nullable(),
+  next: z.string().min(1, 'is empty').nullable(),
   requestId: z.string().nullable(),
 });
 

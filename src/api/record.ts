@@ -151,7 +151,7 @@ export class RecordReader {
 }
 
 function tooManyRejected(most: number): SvcError {
-  return new SvcError('bad_response', `The page holds more than ${most} objects that are no records.`, {
+  return new SvcError('bad_response', `The page has more than ${most} objects that are not records.`, {
     hint: 'Nothing of it was stored. Check baseUrl, fieldPrefix and the model names in the configuration.',
   });
 }

@@ -106,11 +106,11 @@ function holdBack(target: RequestTarget, outcome: AttemptOutcome, options: Reque
   const askedMs = parseRetryAfter(retryAfter, (date === null ? null : parseHttpDate(date, now)) ?? now);
   if (askedMs === null || askedMs === 0) return null;
   const { host } = target;
-  const isNews = host.limiter.hold(askedMs);
+  const isExtended = host.limiter.hold(askedMs);
   if (askedMs > options.maxWaitMs) {
     throw withFacts(waitTooLong({ host: target.url.host, ...options }, askedMs), target);
   }
-  if (isNews) {
+  if (isExtended) {
     const reason = `${host.label} answered ${outcome.status} and asked for it`;
     options.onProgress({ kind: 'wait', host: target.url.host, waitMs: askedMs, reason });
   }

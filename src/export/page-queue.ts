@@ -18,7 +18,7 @@ export class PageQueue {
   #failure: Error | null = null;
   /** Whether the last page was taken, or the queue was ended. */
   #isOver = false;
-  #onNews: () => void = () => {};
+  #wake: () => void = () => {};
 
   /** Subscribes from the row's cursor; calls `flushSoon` when no more pages are requested until some are taken. */
   constructor(
@@ -31,7 +31,7 @@ export class PageQueue {
     this.#subscription = subscribe((arrival) => {
       if (this.#isOver) return;
       this.#store(arrival);
-      this.#onNews();
+      this.#wake();
       if (arrival.waits) flushSoon();
     });
   }
@@ -41,7 +41,7 @@ export class PageQueue {
     while (this.#arrived.length === 0) {
       if (this.#failure !== null) throw this.#failure;
       await new Promise<void>((resolve) => {
-        this.#onNews = resolve;
+        this.#wake = resolve;
       });
     }
   }

@@ -56,7 +56,7 @@ export function endPass(row: StreamRow, { nowMs, servedMs }: PageOutcome, rules:
 function endFullPass(row: StreamRow, rules: ReadingRules, nowMs: number): Step {
   const { rounds } = row.position;
   if (!isCountDisputed(row)) return endFullReading(row, 'complete', rules, nowMs);
-  if (agreesWithPassBefore(row)) return endFullReading(row, 'short', rules, nowMs);
+  if (agreesWithPreviousPass(row)) return endFullReading(row, 'short', rules, nowMs);
   if (rounds < MAX_RECOUNTS) return startPass(row, 'recount', null);
   const sentence = `${rounds + 1} walks to the end each returned different records, and all fewer than total_count.`;
   return fail(row, 'incomplete', sentence);
@@ -69,7 +69,7 @@ function isCountDisputed(row: StreamRow): boolean {
 }
 
 /** Whether this pass returned exactly the same records as the previous one. */
-function agreesWithPassBefore({ position }: StreamRow): boolean {
+function agreesWithPreviousPass({ position }: StreamRow): boolean {
   const { previous, passUnique, passCommon } = position;
   return previous !== null && passUnique === previous.unique && passCommon === passUnique;
 }

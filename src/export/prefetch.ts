@@ -60,7 +60,7 @@ class Prefetcher implements PageSubscription {
   readonly #waiting: number[] = [];
   /** Whether the subscription was ended. */
   #isOver = false;
-  #onRoom: () => void = () => {};
+  #wake: () => void = () => {};
 
   constructor(options: PrefetchOptions) {
     this.#options = options;
@@ -82,7 +82,7 @@ class Prefetcher implements PageSubscription {
         request = { ...request, cursor: answer.next };
         while (this.#isFull()) {
           await new Promise<void>((resolve) => {
-            this.#onRoom = resolve;
+            this.#wake = resolve;
           });
         }
       }
@@ -94,13 +94,13 @@ class Prefetcher implements PageSubscription {
 
   ack(): void {
     this.#options.backlog.bytes -= this.#waiting.shift() ?? 0;
-    this.#onRoom();
+    this.#wake();
   }
 
   end(): void {
     for (const bytes of this.#waiting.splice(0)) this.#options.backlog.bytes -= bytes;
     this.#isOver = true;
-    this.#onRoom();
+    this.#wake();
   }
 
   #isFull(): boolean {

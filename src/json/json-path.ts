@@ -176,7 +176,7 @@ function closure(path: JsonPath, places: number): number {
 }
 
 /** Whether two paths can select the same value. */
-export function mayMeet(a: JsonPath, b: JsonPath): boolean {
+export function mayOverlap(a: JsonPath, b: JsonPath): boolean {
   const known = new Map<number, boolean>();
   const meet = (i: number, j: number): boolean => {
     const key = i * (MAX_STEPS + 1) + j;

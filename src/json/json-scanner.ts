@@ -247,9 +247,9 @@ export class JsonScanner {
 
   #skipLiteral(at: number, first: number): number {
     if (first === MINUS || DIGIT[first] === 1) return this.#skipNumber(at);
-    const word = WORDS[first] ?? this.fail('has something that is no value', at);
+    const word = WORDS[first] ?? this.fail('has an invalid value', at);
     for (let i = 0; i < word.length; i++) {
-      if (this.bytes[at + i] !== word.charCodeAt(i)) this.fail('has something that is no value', at);
+      if (this.bytes[at + i] !== word.charCodeAt(i)) this.fail('has an invalid value', at);
     }
     return at + word.length;
   }
@@ -267,7 +267,7 @@ export class JsonScanner {
 
   #skipDigits(at: number): number {
     const bytes = this.bytes;
-    if (DIGIT[bytes[at] ?? 0] !== 1) this.fail('has something that is no value', at);
+    if (DIGIT[bytes[at] ?? 0] !== 1) this.fail('has an invalid value', at);
     let i = at + 1;
     while (DIGIT[bytes[i] ?? 0] === 1) i++;
     return i;

@@ -183,14 +183,14 @@ function findIdClaims(
 ): IdClaim[] {
   const isNamed = pairsOf(named);
   const isProven = pairsOf(byEvidence);
-  const bearers = groupBy(
+  const v3ByCompanyId = groupBy(
     input.v3.filter(({ id }) => !isProven.v3.has(id)),
     ({ companyId }) => companyId,
   );
   const claims = input.v4
     .filter(({ id }) => !isNamed.v4.has(id) && !isProven.v4.has(id))
     .flatMap((b) => {
-      const same = bearers.get(b.companyId) ?? [];
+      const same = v3ByCompanyId.get(b.companyId) ?? [];
       const free = same.filter(({ id }) => !isNamed.v3.has(id));
       return free.map((a) => ({ a, b, isTied: same.length > 1 }));
     });

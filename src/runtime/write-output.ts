@@ -283,7 +283,7 @@ function syncFolder(folder: string): void {
 function cannotWrite(target: string, cause: Error): SvcError {
   const code = errorCodeOf(cause);
   return new SvcError('output', `Cannot write ${target}: ${code}.`, {
-    hint: code === 'EPIPE' ? undefined : 'Check that the folder exists, can be written and has room.',
+    hint: code === 'EPIPE' ? undefined : 'Check that the folder exists, is writable and has free space.',
     facts: { error: code },
     cause,
   });

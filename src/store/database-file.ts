@@ -16,26 +16,26 @@ const APPLICATION_ID_AT = 68;
  * @throws SvcError `bad_input`, `not_our_database`, `newer_database`, `older_database`, `disk`
  */
 export function prepareFile(file: string, mayCreate: boolean): void {
-  const stat = orUnreadable(file, () => statSync(file, { throwIfNoEntry: false }));
+  const stat = withReadError(file, () => statSync(file, { throwIfNoEntry: false }));
   if (stat === undefined) {
     if (!mayCreate) throw noDatabase(file);
-    createPrivately(file);
+    createPrivateFile(file);
   } else if (stat.isDirectory()) {
     throw new SvcError('bad_input', `${file} is a folder, not a database.`, {
       hint: 'Name a file with --db.',
     });
   } else if (!stat.isFile()) {
-    throw new SvcError('bad_input', `${file} is no ordinary file.`, { hint: 'Name a file with --db.' });
+    throw new SvcError('bad_input', `${file} is not a regular file.`, { hint: 'Name a file with --db.' });
   } else if (stat.size > 0 && !isInWalMode(file)) {
     assertHeader(
       file,
-      orUnreadable(file, () => readHeader(file)),
+      withReadError(file, () => readHeader(file)),
     );
   }
 }
 
 /** Whether there are changes that SQLite must roll back (`-journal`) or copy into the database (`-wal`). */
-export function hasUnfinished(file: string, suffix: '-journal' | '-wal'): boolean {
+export function hasUnfinishedLog(file: string, suffix: '-journal' | '-wal'): boolean {
   return (statSync(`${file}${suffix}`, { throwIfNoEntry: false })?.size ?? 0) > 0;
 }
 
@@ -74,14 +74,14 @@ function olderDatabase(file: string, version: number): SvcError {
  *
  * @throws SvcError `disk`
  */
-export function createPrivately(file: string): void {
+export function createPrivateFile(file: string): void {
   try {
     closeSync(openSync(file, 'wx', 0o600));
   } catch (cause) {
     // Another process created it first; SQLite's lock decides which one writes.
     if (errorCodeOf(cause) === 'EEXIST') return;
     throw new SvcError('disk', `Cannot create the database ${file}.`, {
-      hint: 'Check that the folder exists and can be written.',
+      hint: 'Check that the folder exists and is writable.',
       facts: { error: errorCodeOf(cause) },
       cause,
     });
@@ -98,12 +98,12 @@ function readHeader(file: string): Buffer {
   }
 }
 
-function orUnreadable<T>(file: string, look: () => T): T {
+function withReadError<T>(file: string, read: () => T): T {
   try {
-    return look();
+    return read();
   } catch (cause) {
     throw new SvcError('disk', `Cannot read ${file}.`, {
-      hint: 'Check the folder and who may read it.',
+      hint: 'Check the permissions of the file and its folder.',
       facts: { error: errorCodeOf(cause) },
       cause,
     });
@@ -119,7 +119,7 @@ function assertHeader(file: string, head: Buffer): void {
   if (owner !== APPLICATION_ID && (owner !== 0 || !isBlank)) throw notOurs(file);
   const version = head.readInt32BE(USER_VERSION_AT);
   // The version of an unfinished transaction does not count: SQLite rolls it back first.
-  if (!isBlank && !hasUnfinished(file, '-journal')) assertVersion(file, version);
+  if (!isBlank && !hasUnfinishedLog(file, '-journal')) assertVersion(file, version);
 }
 
 /** @throws SvcError `newer_database`, `older_database` */

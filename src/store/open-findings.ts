@@ -91,7 +91,7 @@ export interface CompanyPairs {
   /** V3 companies by V4 company id. */
   readonly v3Of: ReadonlyMap<bigint, { readonly region: string; readonly companyId: bigint }>;
   /** V4 companies without a pair. */
-  readonly lonelyV4: readonly bigint[];
+  readonly unpairedV4: readonly bigint[];
 }
 
 export function readCompanyPairs(db: Db): CompanyPairs {
@@ -103,5 +103,5 @@ export function readCompanyPairs(db: Db): CompanyPairs {
   const pairs = rows.flatMap(({ region, v3, v4 }) =>
     v3 === null || region === null ? [] : [[v4, { region, companyId: v3 }] as const],
   );
-  return { v3Of: new Map(pairs), lonelyV4: rows.filter(({ v3 }) => v3 === null).map(({ v4 }) => v4) };
+  return { v3Of: new Map(pairs), unpairedV4: rows.filter(({ v3 }) => v3 === null).map(({ v4 }) => v4) };
 }

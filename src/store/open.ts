@@ -5,8 +5,8 @@ import { assertShape } from './check-structure.js';
 import { registerChecksum } from './checksum.js';
 import {
   assertVersion,
-  createPrivately,
-  hasUnfinished,
+  createPrivateFile,
+  hasUnfinishedLog,
   isInWalMode,
   noDatabase,
   notOurs,
@@ -88,7 +88,7 @@ export function closeDatabase(db: Db): void {
 
 /** Rolls back a transaction of a crashed process, because a read-only connection cannot. */
 function rollBackInterrupted(file: string): void {
-  if (!hasUnfinished(file, '-journal')) return;
+  if (!hasUnfinishedLog(file, '-journal')) return;
   const db = new Sqlite(file, { timeout: BUSY_TIMEOUT_MS });
   try {
     isBlank(db);
@@ -102,7 +102,7 @@ function lockWriters(db: Db, file: string): void {
   // takes effect only in a new database: with pages of 16 KiB, payloads are a third faster than with the usual 4 KiB
   db.pragma('page_size = 16384');
   const lock = `${file}-writer`;
-  createPrivately(lock);
+  createPrivateFile(lock);
   db.prepare('ATTACH ? AS writer_lock').run(lock);
   db.pragma('writer_lock.locking_mode = EXCLUSIVE');
   db.pragma('writer_lock.journal_mode = MEMORY');
@@ -178,7 +178,7 @@ function assertLayout(db: Db): void {
 function assertWhole(db: Db, file: string): void {
   const bytes =
     Number(db.pragma('page_count', { simple: true })) * Number(db.pragma('page_size', { simple: true }));
-  if (hasUnfinished(file, '-wal') || statSync(file).size >= bytes) return;
+  if (hasUnfinishedLog(file, '-wal') || statSync(file).size >= bytes) return;
   throw new SvcError('corrupt_database', `${file} is damaged: its end is missing.`, { hint: DAMAGED });
 }
 
@@ -240,7 +240,7 @@ function fromSqlite(file: string, error: SqliteError): Error {
   }
   if (/^SQLITE_(FULL|IOERR|READONLY|CANTOPEN|PERM)/.test(error.code)) {
     return new SvcError('disk', `Cannot write ${file}: ${error.message}.`, {
-      hint: 'Free space or mend the folder, then run the same command again: it continues where it stopped.',
+      hint: "Free disk space or fix the folder's permissions, then run the same command again: it continues where it stopped.",
       facts,
       cause: error,
     });

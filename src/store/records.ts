@@ -28,7 +28,7 @@ export interface RecordTally {
 }
 
 /** A placeholder with the width of a checksum, so that the row does not grow when it is set. */
-const CHECKSUM_TO_COME = 2 ** 31;
+const CHECKSUM_PLACEHOLDER = 2 ** 31;
 
 /** Makes the function that stores a page's records. Call it inside the page's transaction. */
 export function prepareSaveRecords(
@@ -130,7 +130,7 @@ function prepareInsert(
       values[to + 2] = record.svcId;
       values[to + 3] = place.walk;
       for (const [index, value] of contentOf(record).entries()) values[to + 4 + index] = value;
-      values[to + 14] = CHECKSUM_TO_COME;
+      values[to + 14] = CHECKSUM_PLACEHOLDER;
     });
     if (inserted > 0) {
       seal.run(first);

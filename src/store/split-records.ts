@@ -32,16 +32,16 @@ export function prepareClaimRecords(
       'SELECT stream_id FROM split_record WHERE region = ? AND model = ? AND svc_id = ?',
     )
     .pluck();
-  const own = db.prepare(
+  const setOwner = db.prepare(
     'INSERT OR REPLACE INTO split_record(region, model, svc_id, stream_id) VALUES (?, ?, ?, ?)',
   );
-  const takeFrom = prepareTake(db);
+  const removeFrom = prepareRemove(db);
   return (row, records) => {
     const isKept = ({ svcId, updatedMs }: ParsedRecord): boolean => {
       const before = owner.get(row.region, row.model, svcId);
       if (before === row.id) return true;
-      if (before !== undefined && !takeFrom(before, svcId, updatedMs)) return false;
-      own.run(row.region, row.model, svcId, row.id);
+      if (before !== undefined && !removeFrom(before, svcId, updatedMs)) return false;
+      setOwner.run(row.region, row.model, svcId, row.id);
       return true;
     };
     const kept = records.filter(isKept);
@@ -50,7 +50,7 @@ export function prepareClaimRecords(
 }
 
 /** Makes the function that deletes a record of another list; it returns false if that version is newer. */
-function prepareTake(db: Db): (streamId: bigint, svcId: bigint, arrivalMs: number | null) => boolean {
+function prepareRemove(db: Db): (streamId: bigint, svcId: bigint, arrivalMs: number | null) => boolean {
   const find = db.prepare<[bigint, bigint], StoredElsewhere>(`
     SELECT r.id, r.updated_ms, r.walk >= s.position ->> 'keepFrom' AS is_current
     FROM record AS r JOIN stream AS s ON s.id = r.stream_id WHERE r.stream_id = ? AND r.svc_id = ?`);

@@ -1,5 +1,5 @@
 import { columnLabel, type IdColumn, newColumnOf } from '../../config/apply-targets.js';
-import { mayMeet, parseJsonPath } from '../../json/json-path.js';
+import { mayOverlap, parseJsonPath } from '../../json/json-path.js';
 import { blocks } from '../column-work.js';
 import type { Note } from '../plan.js';
 
@@ -71,5 +71,5 @@ export function pathNotes({ path }: IdColumn): Note[] {
 export function pathsMeet(a: IdColumn, b: IdColumn): boolean {
   if (a.path === undefined || b.path === undefined) return true;
   const [one, two] = [parseJsonPath(a.path), parseJsonPath(b.path)];
-  return one === null || two === null || mayMeet(one, two);
+  return one === null || two === null || mayOverlap(one, two);
 }

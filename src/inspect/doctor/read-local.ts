@@ -4,7 +4,7 @@ import type { Config } from '../../config/config.js';
 import { type NamedCompanyPair, readCompaniesFile, readDecisionsFile } from '../../config/user-files.js';
 import type { CompanyMatch } from '../../domain.js';
 import { SvcError } from '../../errors.js';
-import { hasUnfinished } from '../../store/database-file.js';
+import { hasUnfinishedLog } from '../../store/database-file.js';
 import { readCompanyFacts } from '../../store/evidence.js';
 import type { Db } from '../../store/open.js';
 import { findIncomplete, readReadiness } from '../../store/readiness.js';
@@ -24,7 +24,7 @@ export async function readDatabaseFacts(config: Config, read: ReadDatabase): Pro
   try {
     assertWritable(exists ? database : dirname(database));
     if (!exists) return { kind: 'none' };
-    if (hasUnfinished(database, '-journal')) return { kind: 'interrupted' };
+    if (hasUnfinishedLog(database, '-journal')) return { kind: 'interrupted' };
     return await read(async (db) => describeDatabase(db, config));
   } catch (error) {
     if (error instanceof SvcError && error.code !== 'interrupted') return { kind: 'unusable', error };

@@ -105,7 +105,7 @@ class Planner {
   #addListsOf(scope: RecheckScope): void {
     if (this.#added.has(scope)) return;
     this.#added.add(scope);
-    const lonely = new Set(readsCompanies(scope) ? this.#input.pairs.lonelyV4 : []);
+    const lonely = new Set(readsCompanies(scope) ? this.#input.pairs.unpairedV4 : []);
     for (const stream of this.#input.streams) {
       const { generation, companyId } = stream;
       const isWanted =

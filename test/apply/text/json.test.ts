@@ -215,7 +215,7 @@ describe('NDJSON records', () => {
         count: 3,
         places: [
           'record 2 lacks a comma or } (byte 8 of it)',
-          'record 3 has something that is no value (byte 1 of it)',
+          'record 3 has an invalid value (byte 1 of it)',
           'record 4 has more than one value (byte 9 of it)',
         ],
       },

@@ -64,7 +64,7 @@ function plan(
     findings,
     parents,
     streams,
-    pairs: { v3Of, lonelyV4: lonely },
+    pairs: { v3Of, unpairedV4: lonely },
     config: configOf(),
   });
   return {
