@@ -16,44 +16,47 @@ import { type OpenStore, survey } from './stores.js';
 import { type ColumnUnmapped, listUnmapped, type OnUnmapped, renderUnmapped } from './unmapped.js';
 import { confirmPlan, findUnfinished, planSha256, writePlan } from './write-plan.js';
 
-/** What came of an apply. */
+/** The result of an apply action. */
 export interface ApplyResult {
   readonly exitCode: number;
   /** For people. */
   readonly text: string;
   /** For programs. */
   readonly json: object;
-  /** The next sensible step, most often a command. */
+  /** The suggested next step, usually a command. */
   readonly next: string;
-  /** The plan that was made, where one was. */
+  /** The plan, if the action made one. */
   readonly plan: Plan | null;
 }
 
-/** What actions work on. */
+/** The input of every action. */
 export interface ApplyTask {
   readonly context: ApplyContext;
   readonly stores: readonly OpenStore[];
   readonly targets: readonly ApplyTarget[];
   readonly width: number;
-  /** Told of every value that is left without a V4 id. */
+  /** Called for every value that is left without a V4 id. */
   readonly onUnmapped?: OnUnmapped;
-  /** A command line for these targets: `say('apply', '--verify')`. */
-  readonly say: (command: 'apply' | 'undo', ...words: readonly string[]) => string;
+  /** Formats a command line for these targets: `formatCommand('apply', '--verify')`. */
+  readonly formatCommand: (command: 'apply' | 'undo', ...words: readonly string[]) => string;
 }
 
-/** Looks and says what would be done. */
+/** Surveys the targets and reports what a write would do. */
 export async function makePlan(task: ApplyTask): Promise<ApplyResult> {
-  const { width, say } = task;
+  const { width, formatCommand } = task;
   const plan = await surveyTargets(task);
   const verdict = judgePlan(plan);
   const left = listUnmapped(plan);
   const isDone = plan.targets.every(({ earlier }) => earlier.state === 'finished');
-  const go = isDone ? say('apply', '--verify') : 'the same command with --yes';
+  const go = isDone ? formatCommand('apply', '--verify') : 'the same command with --yes';
   return {
     exitCode: verdict.exitCode !== 0 ? verdict.exitCode : hasUnaccepted(left) ? 1 : 0,
     text: `${renderPlanText(plan, width)}${renderVerdict(verdict, width)}`,
     json: { action: 'plan', ...factsOf(plan, verdict), left, targets: plan.targets },
-    next: verdict.exitCode === 0 ? (nextOfUnmapped(left, plan, say) ?? go) : nextOfBlocks(verdict, plan),
+    next:
+      verdict.exitCode === 0
+        ? (nextOfUnmapped(left, plan, formatCommand) ?? go)
+        : nextOfBlocks(verdict, plan),
     plan,
   };
 }
@@ -66,9 +69,9 @@ function surveyTargets(task: ApplyTask, isAfterRun = false): Promise<Plan> {
   });
 }
 
-/** The gate on the ids that are stored. */
+/** Checks whether the stored ids pass the gate. */
 export async function checkIds(task: ApplyTask, age: ReportLimit): Promise<ApplyResult> {
-  const { width, say } = task;
+  const { width, formatCommand } = task;
   const plan = await surveyTargets(task);
   const verdict = judgeCheck(plan, age);
   const isPass = verdict.exitCode === 0;
@@ -78,15 +81,15 @@ export async function checkIds(task: ApplyTask, age: ReportLimit): Promise<Apply
     exitCode: verdict.exitCode,
     text: `${title}${renderUnmappedIds(plan, width)}${isPass ? '' : renderBlocks(verdict.blocks, width)}`,
     json: { action: 'check', ...factsOf(plan, verdict), left: listUnmapped(plan), targets: plan.targets },
-    next: isPass ? say('apply', ...nextOfPass) : nextOfBlocks(verdict, plan),
+    next: isPass ? formatCommand('apply', ...nextOfPass) : nextOfBlocks(verdict, plan),
     plan,
   };
 }
 
 /**
- * Carries a plan out: the one that was agreed to, or one made now.
+ * Carries out the agreed plan, or without one a plan made now.
  *
- * @throws SvcError `bad_input` where the data are not as planned any more, and as `writePlan` does
+ * @throws SvcError `bad_input` if the data changed since the plan, and as `writePlan` does
  */
 export async function write(task: ApplyTask, agreed: Plan | null, newRun: string): Promise<ApplyResult> {
   const { context, stores, targets, width } = task;
@@ -109,7 +112,7 @@ export async function write(task: ApplyTask, agreed: Plan | null, newRun: string
   return describeRun({ plan, verdict, written, after: await surveyAfterRun(task) }, task);
 }
 
-/** @throws SvcError where the run is finished but its targets cannot be read any more */
+/** @throws SvcError if the run is finished but its targets can no longer be read */
 async function surveyAfterRun(task: ApplyTask): Promise<Plan> {
   try {
     return await surveyTargets(task, true);
@@ -117,7 +120,7 @@ async function surveyAfterRun(task: ApplyTask): Promise<Plan> {
     if (!(error instanceof SvcError) || error.code === 'interrupted') throw error;
     throw new SvcError(
       error.code,
-      `The run is finished, but what it left was not counted: ${error.message}`,
+      `The run is finished, but the ids it left were not counted: ${error.message}`,
       {
         hint: 'Run the same command again: it counts what is left and rewrites nothing twice.',
         facts: error.facts,
@@ -135,7 +138,7 @@ interface FinishedRun {
   readonly after: Plan;
 }
 
-function describeRun(finished: FinishedRun, { width, say }: ApplyTask): ApplyResult {
+function describeRun(finished: FinishedRun, { width, formatCommand }: ApplyTask): ApplyResult {
   const { plan, verdict, after } = finished;
   const { policy } = plan;
   const left = listUnmapped(after, true);
@@ -146,12 +149,12 @@ function describeRun(finished: FinishedRun, { width, say }: ApplyTask): ApplyRes
   const fresh = written.filter((one) => !one.alreadyDone);
   const runs = [...new Set((fresh.length === 0 ? written : fresh).map(({ run }) => run))];
   const title = fresh.length === 0 ? 'Nothing was left to do.' : `Done: run ${runs.join(', ')}.`;
-  const back = runs.toReversed().map((run) => say('undo', run));
-  const undo = back.length === 0 ? '' : `; to take it back: ${back.join(', then ')}`;
+  const back = runs.toReversed().map((run) => formatCommand('undo', run));
+  const undo = back.length === 0 ? '' : `; to undo it: ${back.join(', then ')}`;
   const isSkipped = policy.others === 'fail' && fresh.some(({ skippedCount }) => skippedCount > 0);
   const next = isSkipped
-    ? `look at the rows that others changed meanwhile; ${say('apply', '--again')} takes those that hold V3 ids`
-    : (nextOfUnmapped(left, after, say) ?? say('apply', '--verify'));
+    ? `look at the rows that others changed meanwhile; ${formatCommand('apply', '--again')} rewrites those that hold V3 ids`
+    : (nextOfUnmapped(left, after, formatCommand) ?? formatCommand('apply', '--verify'));
   return {
     exitCode: isSkipped || hasUnaccepted(left) ? 1 : 0,
     text: `${title}\n${renderWritten(written, width)}${renderUnmapped(left, width)}`,
@@ -161,7 +164,7 @@ function describeRun(finished: FinishedRun, { width, say }: ApplyTask): ApplyRes
   };
 }
 
-/** A filled column into which nothing more was filled. */
+/** Whether this write filled nothing more into a column that an earlier run had filled. */
 function isUnchanged({ target, run, changed }: Written, { policy, targets }: Plan): boolean {
   const earlier = targets.find(({ name }) => name === target)?.earlier;
   return policy.mode === 'new' && earlier?.run === run && earlier.done === changed;
@@ -171,17 +174,17 @@ function hasUnaccepted(left: readonly ColumnUnmapped[]): boolean {
   return left.some(({ isAccepted }) => !isAccepted);
 }
 
-/** What to do about values that the policy does not let be left; null: there are none. */
+/** The next step for values that the policy does not accept as left over; null if there are none. */
 function nextOfUnmapped(
   left: readonly ColumnUnmapped[],
   { policy }: Plan,
-  say: ApplyTask['say'],
+  formatCommand: ApplyTask['formatCommand'],
 ): string | null {
   const kinds = new Set(left.filter(({ isAccepted }) => !isAccepted).map(({ kind }) => kind));
   if (kinds.has('came_since')) {
     return policy.mode === 'new'
-      ? 'the same command again: it fills what came since'
-      : `look at what came since; ${say('apply', '--again')} takes the cells that hold V3 ids, --others keep leaves them`;
+      ? 'run the same command again: it fills the rows added since'
+      : `look at the rows added since; ${formatCommand('apply', '--again')} rewrites the cells that hold V3 ids, --others keep leaves them`;
   }
   if (kinds.has('kept')) return 'decide about ids without a twin: the same command with --missing keep';
   if (kinds.has('left_alone')) return 'look at the values above; --unknown keep leaves them';
@@ -191,10 +194,10 @@ function nextOfUnmapped(
 }
 
 /**
- * Recomputes finished runs from ledger and remap: 0 all as they should be; 1 not, changed since by another program,
- * or nothing to verify.
+ * Recomputes finished runs from ledger and remap. Exit code 0: all correct; 1: something is wrong or was changed since
+ * by another program, a run is unfinished, or there is nothing to verify.
  */
-export async function verifyRuns({ context, stores, width, say }: ApplyTask): Promise<ApplyResult> {
+export async function verifyRuns({ context, stores, width, formatCommand }: ApplyTask): Promise<ApplyResult> {
   const verified = [];
   const unfinished = [];
   for (const store of stores) verified.push(...(await store.verify(null)));
@@ -216,15 +219,18 @@ export async function verifyRuns({ context, stores, width, say }: ApplyTask): Pr
     text: `${isGood ? 'PASS' : 'FAIL'}\n${renderVerified(verified, width)}${lines}${none}`,
     json: { action: 'verify', verified, unfinished },
     next: isGood
-      ? `${say('undo')}, for the list of runs`
-      : verifyNext(verified.length, unfinished.length, say),
+      ? `${formatCommand('undo')}, for the list of runs`
+      : verifyNext(verified.length, unfinished.length, formatCommand),
     plan: null,
   };
 }
 
-function verifyNext(verified: number, unfinished: number, say: ApplyTask['say']): string {
-  if (unfinished > 0) return `finish it with the same command as before, or take it back: ${say('undo')}`;
-  return verified === 0 ? say('apply') : `look at the rows above, or take the run back: ${say('undo')}`;
+function verifyNext(verified: number, unfinished: number, formatCommand: ApplyTask['formatCommand']): string {
+  if (unfinished > 0)
+    return `finish it with the same command as before, or undo it: ${formatCommand('undo')}`;
+  return verified === 0
+    ? formatCommand('apply')
+    : `look at the rows above, or undo the run: ${formatCommand('undo')}`;
 }
 
 function factsOf(plan: Plan, { ids, blocks }: PlanVerdict): object {
@@ -233,14 +239,14 @@ function factsOf(plan: Plan, { ids, blocks }: PlanVerdict): object {
 
 function renderVerdict({ ids, blocks }: PlanVerdict, width: number): string {
   const head = `${describeIds(ids)}\n`;
-  return blocks.length === 0 ? head : `${head}In the way:\n${renderBlocks(blocks, width)}`;
+  return blocks.length === 0 ? head : `${head}Blocked by:\n${renderBlocks(blocks, width)}`;
 }
 
 function nextOfBlocks({ blocks, exitCode }: PlanVerdict, plan: Plan): string {
   const codes = new Set(blocks.map(({ note }) => note.code));
-  if (exitCode === 6) return 'mend what is in the way, then the same command again';
+  if (exitCode === 6) return 'fix what blocks the plan, then run the same command again';
   if (codes.has('unfinished'))
-    return 'finish the run with the command that began it, or take it back with svc-migrate undo';
+    return 'finish the run with the command that started it, or undo it with svc-migrate undo';
   if (codes.has('max_age')) return 'svc-migrate run';
   if (codes.has('unknown'))
     return 'look at the values above; svc-migrate apply --scan shows what columns hold';

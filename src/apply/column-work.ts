@@ -8,21 +8,21 @@ import type { Id, ModelIds } from './ids/model-ids.js';
 import { type Category, type LookUp, Resolver, type RowScope } from './ids/resolver.js';
 import type { Note, Policy } from './plan.js';
 
-/** One id column under way: how its ids are looked up, and what was found so far. */
+/** One id column being processed: its resolver and its counts so far. */
 export interface ColumnWork {
   readonly column: IdColumn;
   readonly resolver: Resolver;
   readonly tally: ColumnTally;
   readonly missing: Policy['missing'];
-  /** Told of every distinct id the column ends up with. */
+  /** Receives every distinct id that the column will hold. */
   readonly finals: FinalsSink | null;
-  /** Told of every value with its category. */
+  /** Called for every value, with its category. */
   readonly onValue: ((category: string, value: string) => void) | null;
-  /** Of a JSON column with several paths: the work on each; else empty. */
+  /** For a JSON column with several paths, the work on each path; otherwise empty. */
   readonly parts: readonly ColumnWork[];
 }
 
-/** The work on each id of a column, as configured. */
+/** The work on each configured id of a column. */
 export function partsOfWork(work: ColumnWork): readonly ColumnWork[] {
   return work.parts.length === 0 ? [work] : work.parts;
 }
@@ -31,16 +31,16 @@ export interface FinalsSink {
   add(id: Id): void;
 }
 
-/** What is done with a value: another id, an empty cell, left for want of a twin, or nothing as it holds no id of ours. */
+/** `replace`: by the V4 id; `clear`: empty the cell; `keep`: no V4 id is known; `none`: the cell holds no id of the model. */
 export type CellAction = 'replace' | 'clear' | 'keep' | 'none';
 
-/** The remap with the ids that were loaded from it. */
+/** The remap, and the ids loaded from it so far. */
 export interface RemapSource {
   readonly remap: Db;
   readonly idMaps: Map<string, ModelIds>;
 }
 
-/** Begins work on a column. Loads the ids of its model, once per source. */
+/** Prepares to process a column. The ids of a model are loaded once per source. */
 export function openColumn({ remap, idMaps }: RemapSource, column: IdColumn, policy: Policy): ColumnWork {
   const parts = partsOf(column);
   if (parts.length > 1) {
@@ -59,7 +59,7 @@ export function openColumn({ remap, idMaps }: RemapSource, column: IdColumn, pol
   };
 }
 
-/** The same look-ups with a tally that starts at zero. */
+/** A copy that shares the look-ups and counts from zero. */
 export function restartTally(work: ColumnWork): ColumnWork {
   return { ...work, tally: new ColumnTally(work.resolver) };
 }
@@ -88,7 +88,7 @@ export function readModelRefs(db: Db): ModelRef[] {
   return db.prepare<[], ModelRef>('SELECT DISTINCT model, path FROM remap ORDER BY model, path').all();
 }
 
-/** What is wrong with the models, regions and companies a column names. */
+/** Notes on models and regions that a column names but the remap does not hold. */
 export function checkColumn(db: Db, column: IdColumn): Note[] {
   const named = column.model === undefined ? Object.values(column.models ?? {}) : [column.model];
   const notes: Note[] = [];
@@ -117,17 +117,17 @@ export function blocks(code: string, text: string): Note {
   return { level: 'blocks', code, text };
 }
 
-/** Looks a text up, counts it and says what becomes of it; the new id is `work.resolver.newDigits`. */
+/** Looks up and counts a text, and returns the action for it; the new id is `work.resolver.newDigits`. */
 export function judgeText(work: ColumnWork, text: string, scope: RowScope, rows = 1): CellAction {
   return count(work, work.resolver.lookUpText(text, scope), () => text, scope, rows);
 }
 
-/** The same for an exact integer. */
+/** As `judgeText`, for an exact integer. */
 export function judgeNumber(work: ColumnWork, value: number, scope: RowScope): CellAction {
   return count(work, work.resolver.lookUpNumber(value, scope), () => String(value), scope, 1);
 }
 
-/** The same for a value that is no id for how it is written. */
+/** As `judgeText`, for a value whose form rules out an id. */
 export function judgeInvalid(
   work: ColumnWork,
   form: InvalidForm,
@@ -155,14 +155,14 @@ function count(
   return action;
 }
 
-/** What the policy says of a category. Values that may be no V3 ids are never cleared. */
+/** The policy's action for a category. Values that may not be V3 ids are never cleared. */
 function actionOf({ missing }: ColumnWork, category: Category): CellAction {
   if (category === 'mapped') return 'replace';
   if (category === 'empty' || category === 'not_ours') return 'none';
   return missing === 'null' && !category.startsWith('unknown/') ? 'clear' : 'keep';
 }
 
-/** Whether rows of this column say more than their id. */
+/** Whether other columns name the model, region or company of each row. */
 export function needsScope({ modelColumn, regionColumn, companyColumn }: IdColumn): boolean {
   return modelColumn !== undefined || regionColumn !== undefined || companyColumn !== undefined;
 }

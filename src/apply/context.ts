@@ -10,15 +10,15 @@ export interface RemapFacts {
   readonly builtAt: string;
 }
 
-/** How patient and how large the steps in other people's databases are. */
+/** Batch sizes, timeouts and retries for the user's databases. */
 export interface Tuning {
   /** Rows changed per transaction. */
   readonly batchRows: number;
   /** Longest wait for a lock. */
   readonly lockTimeoutMs: number;
-  /** Longest single statement in PostgreSQL; 0: no limit. */
+  /** Time limit of a single statement in PostgreSQL; 0: no limit. */
   readonly statementTimeoutMs: number;
-  /** Attempts of a transaction that met a deadlock, a lock or a lost connection. */
+  /** Most attempts at a transaction that fails with a deadlock, a lock or a lost connection. */
   readonly attempts: number;
 }
 
@@ -29,7 +29,7 @@ export const DEFAULT_TUNING: Tuning = {
   attempts: 6,
 };
 
-/** What every step of an apply may use of the world. */
+/** What every step of an apply depends on. */
 export interface ApplyContext {
   /** The svc-migrate database, read only. */
   readonly remap: Db;
@@ -48,54 +48,54 @@ export interface ApplyContext {
   readonly tuning: Tuning;
 }
 
-/** One carrying out of a plan. */
+/** One run: a plan being carried out. */
 export interface RunFacts {
   readonly run: string;
-  /** Of the agreed plan's text. */
+  /** SHA-256 of the agreed plan's text. */
   readonly planSha256: string;
-  /** The data must be exactly as planned; else they may have grown, as long as nothing new stands in the way. */
+  /** Whether the data must be exactly as planned. Otherwise they may have changed, if nothing new blocks the run. */
   readonly isExact: boolean;
 }
 
-/** What carrying out did to one target. */
+/** What a run did to one target. */
 export interface Written {
   readonly target: string;
-  /** The run that holds it: an unfinished one is continued under its own name. */
+  /** The run that the changes belong to; an unfinished run keeps its name when it is continued. */
   readonly run: string;
-  /** Cells that got another value, by this and earlier parts of the run. */
+  /** Cells changed by the run, including before an interruption. */
   readonly changed: number;
-  /** Cells planned but changed by someone else meanwhile: left alone. */
+  /** Planned cells that another program changed first; they are not touched. */
   readonly skipped: readonly string[];
   readonly skippedCount: number;
-  /** True where an earlier run had done it all. */
+  /** Whether an earlier run had already done everything. */
   readonly alreadyDone: boolean;
 }
 
-/** What taking back did to one target. */
+/** What an undo did to one target. */
 export interface Undone {
   readonly target: string;
   readonly restored: number;
-  /** Rows that hold something else than what the run wrote: left alone. */
+  /** Rows that no longer hold what the run wrote; they are not touched. */
   readonly changedSince: readonly string[];
   readonly changedSinceCount: number;
 }
 
-/** What recomputing from ledger and remap says of one target. */
+/** The result of recomputing one target from ledger and remap. */
 export interface Verified {
   readonly target: string;
   readonly run: string;
   readonly checked: number;
-  /** Rows that do not hold what ledger and remap say. */
+  /** Rows that contradict ledger and remap. */
   readonly wrong: readonly string[];
   readonly wrongCount: number;
   /** Rows that another program changed or removed since: the first few, and how many. */
   readonly changedSince: readonly string[];
   readonly changedSinceCount: number;
-  /** Why nothing could be recomputed; null: it could. */
+  /** Why the target could not be recomputed; null if it was. */
   readonly notChecked: string | null;
 }
 
-/** A run as the ledger of a place has it, one entry per target. */
+/** A run as recorded in the ledger; one entry per target. */
 export interface LedgerRun {
   readonly run: string;
   readonly target: string;
@@ -109,35 +109,35 @@ export interface LedgerRun {
   readonly planSha256: string;
 }
 
-/** How targets are looked at. */
+/** Options of a survey. */
 export interface SurveyOptions {
-  /** The look after a run: rows that came since it are counted as such, also with `again`. */
+  /** The survey follows a run: rows added since then are counted as such even with `again`. */
   readonly isAfterRun?: boolean;
-  /** Told of every value that is left without a V4 id. */
+  /** Called for every value that is left without a V4 id. */
   readonly onUnmapped?: OnUnmapped;
 }
 
-/** The context by which a survey judges. */
+/** The context for a survey with these options. */
 export function surveyContext(context: ApplyContext, { isAfterRun = false }: SurveyOptions): ApplyContext {
   return isAfterRun ? { ...context, policy: { ...context.policy, again: false } } : context;
 }
 
 /** One place that holds targets: a file, or a database with its tables. */
 export interface DataStore {
-  /** Every run that the ledger there knows, oldest first. */
+  /** Every run in its ledger, oldest first. */
   runs(): Promise<readonly LedgerRun[]>;
-  /** Looks, and changes nothing. */
+  /** Plans the targets without changing anything. */
   survey(options?: SurveyOptions): Promise<readonly TargetPlan[]>;
-  /** Carries out what was agreed to, for the targets named in it. */
+  /** Carries out the agreed plans. */
   write(agreed: readonly TargetPlan[], run: RunFacts): Promise<readonly Written[]>;
-  /** Takes a run back; empty where it holds none of it. */
+  /** Undoes a run; empty if the run did nothing here. */
   undo(run: string): Promise<readonly Undone[]>;
-  /** Checks a run, or with null every finished one. */
+  /** Checks a run; with null, every finished run. */
   verify(run: string | null): Promise<readonly Verified[]>;
   close(): Promise<void>;
 }
 
-/** How many changed or skipped rows are named; the rest is counted. */
+/** Most changed or skipped rows that are listed by name; the rest are only counted. */
 export const NAMED_ROWS = 20;
 
 /** Counts rows and keeps the names of the first few. */
@@ -153,7 +153,7 @@ export class NamedRows {
     return this.#count;
   }
 
-  /** `rows` of them go by this name. */
+  /** Counts `rows` rows under one name. */
   add(name: string, rows = 1): void {
     this.merge({ names: [name], count: rows });
   }

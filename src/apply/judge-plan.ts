@@ -8,7 +8,7 @@ export interface BlockingNote {
   readonly note: Note;
 }
 
-/** The ids a plan is about. */
+/** Counts of the ids in a plan. */
 export interface IdCounts {
   /** Distinct ids, summed over columns. */
   readonly stored: number;
@@ -17,13 +17,13 @@ export interface IdCounts {
   readonly unknown: number;
   /** Cells that earlier runs rewrote, by the ledger. */
   readonly done: number;
-  /** Cells that a finished run left alone or that came since. */
+  /** Cells that a finished run skipped, or that were added since. */
   readonly since: number;
-  /** Cells that earlier runs rewrote and that hold something else by now. */
+  /** Cells that earlier runs rewrote and other programs changed since. */
   readonly changedSince: number;
 }
 
-/** What a plan comes to: 0 nothing in the way, 1 ids do not map, 6 something else stands in the way. */
+/** The verdict on a plan. Exit code 0: nothing blocks it; 1: ids do not map; 6: something else blocks it. */
 export interface PlanVerdict {
   readonly exitCode: 0 | 1 | 6;
   readonly ids: IdCounts;
@@ -35,7 +35,7 @@ export function judgePlan(plan: Plan): PlanVerdict {
   return verdictOf(plan, findBlocks(plan));
 }
 
-/** What stands against writing only; a gate often runs as a user who may read and nothing else. */
+/** Notes that block writing but not checking; a gate often runs as a user with read access only. */
 const ABOUT_WRITING: ReadonlySet<string> = new Set([
   'privilege',
   'read_only_server',
@@ -62,12 +62,12 @@ const ABOUT_WRITING: ReadonlySet<string> = new Set([
   'generated_column',
 ]);
 
-/** Without these the rows that an earlier run rewrote cannot be told by its ledger. */
+/** Notes that keep the ledger from identifying the rows of an earlier run. */
 const ABOUT_THE_KEY: ReadonlySet<string> = new Set(['no_key', 'key_type', 'other_key']);
 
 /**
- * The gate: whether every id that is stored maps. What cannot be read, no id at all, and ids that came after a
- * finished run are no pass.
+ * Decides the gate: whether every stored id maps. Unreadable targets, targets without any id, and ids added after a
+ * finished run fail it.
  */
 export function judgeCheck(plan: Plan, age: ReportLimit): PlanVerdict {
   const rewritten = new Set(
@@ -82,7 +82,7 @@ export function judgeCheck(plan: Plan, age: ReportLimit): PlanVerdict {
   const more: BlockingNote[] = [];
   if (!age.pass) {
     const old = age.detail ?? `the exports are ${age.actual} h old, ${age.allowed} h are allowed (maxAge)`;
-    const text = `What the remap rests on is too old to judge by: ${old}.`;
+    const text = `The remap is too old: ${old}.`;
     more.push({ target: 'remap', note: { level: 'blocks', code: 'max_age', text } });
   }
   for (const { name, earlier } of plan.targets) {
@@ -105,7 +105,7 @@ export function judgeCheck(plan: Plan, age: ReportLimit): PlanVerdict {
   return more.length === 0 ? verdict : verdictOf(plan, [...blocks, ...more]);
 }
 
-/** What speaks against the ids themselves, not against the place they are in. */
+/** Notes on the ids themselves, not on where they are stored. */
 const ABOUT_IDS: ReadonlySet<string> = new Set([
   'missing',
   'unknown',
@@ -138,14 +138,14 @@ function countIds(plan: Plan): IdCounts {
     mapped,
     missing,
     unknown,
-    // New columns and new files hold again what is counted above.
+    // In new columns and new files these ids are already counted above.
     done: plan.policy.mode === 'in_place' ? total('done') : 0,
     since: total('since'),
     changedSince: total('changedSince'),
   };
 }
 
-/** `3 cells hold something else than the run wrote: row 4, row 7, row 8`. */
+/** `Changed since: 3 cells hold something else than the run wrote (row 4, row 7, row 8)`. */
 export function describeChanged(
   { changedSince: count, changedRows: rows }: Earlier,
   unit: 'cell' | 'line' = 'cell',
@@ -155,7 +155,7 @@ export function describeChanged(
   return `Changed since: ${countOf(count, unit)} ${hold} something else than the run wrote (${rows.join(', ')}${more})`;
 }
 
-/** What stands in the way, over all targets. */
+/** The blocking notes of all targets. */
 export function findBlocks(plan: Plan): { readonly target: string; readonly note: Note }[] {
   return plan.targets.flatMap((target) =>
     [...target.notes, ...judgeColumns(target, plan.policy)]
@@ -164,7 +164,7 @@ export function findBlocks(plan: Plan): { readonly target: string; readonly note
   );
 }
 
-/** What the policy makes of ids that do not map. */
+/** Blocking notes for ids that do not map, under the policy. */
 export function judgeColumns(target: Pick<TargetPlan, 'columns'>, policy: Policy): Note[] {
   return target.columns.flatMap(({ column, counts }) => {
     const notes: Note[] = [];
@@ -190,12 +190,12 @@ export function isUnknown({ name }: Pick<PlanCount, 'name'>): boolean {
   return name.startsWith('unknown/');
 }
 
-/** Distinct ids of some counts. */
+/** The total of distinct ids. */
 export function sum(counts: readonly PlanCount[]): number {
   return counts.reduce((total, count) => total + count.ids, 0);
 }
 
-/** What differs between the plan that was agreed to and the one the data give now; empty: nothing. */
+/** The differences between the agreed plan and a plan made now; empty if there are none. */
 export function comparePlans(agreed: Plan, now: Plan): string[] {
   const ignored = new Set(['tool', 'estimateSeconds', 'builtAt', 'atLeast', 'samples']);
   const differences: string[] = [];
@@ -214,7 +214,7 @@ export function comparePlans(agreed: Plan, now: Plan): string[] {
   return differences;
 }
 
-/** Items of lists by their names, so that a difference says where it is. */
+/** Keys the items of a list by their names, so that a difference shows where it is. */
 function namedMembers(value: object): Map<string, unknown> {
   if (!Array.isArray(value)) return new Map(Object.entries(value));
   return new Map(value.map((item: unknown, at) => [nameOf(item) ?? String(at + 1), item]));

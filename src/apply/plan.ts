@@ -9,24 +9,24 @@ export const PLAN_VERSION = 2;
 const count = z.int().min(0);
 const texts = z.array(z.string()).readonly();
 
-/** What the user asked for. */
+/** How to handle ids, as requested by the user. */
 const policySchema = z.strictObject({
   mode: z.enum(['new', 'in_place']),
-  /** What becomes of ids without a twin. */
+  /** Ids without a twin: refuse to write, keep them, or set them to NULL. */
   missing: z.enum(['fail', 'keep', 'null']),
-  /** What becomes of values that cannot be told to be V3 ids. */
+  /** Values not known to be V3 ids: refuse to write, or keep them. */
   unknown: z.enum(['fail', 'keep']),
-  /** Whether a run may leave cells that other programs added or changed during or after it. */
+  /** Cells that other programs added or changed during or after a run: fail, or accept them. */
   others: z.enum(['fail', 'keep']),
-  /** Deleted records with a V4 id count as mapped. */
+  /** Whether deleted records with a V4 id count as mapped. */
   mapDeleted: z.boolean(),
-  /** Also take rows that came or were left alone in an earlier, finished run. */
+  /** Whether to also rewrite rows that an earlier finished run skipped, or that were added since. */
   again: z.boolean(),
 });
 export type Policy = Readonly<z.output<typeof policySchema>>;
 export type Mode = Policy['mode'];
 
-/** Something the plan names: a reason not to go on, or one to think first. */
+/** A remark in a plan; `blocks` prevents writing. */
 const noteSchema = z.strictObject({
   level: z.enum(['blocks', 'warning', 'info']),
   code: z.string(),
@@ -41,25 +41,25 @@ const planCountSchema = z.strictObject({
   rows: count,
   /** Distinct values. */
   ids: count,
-  /** True where `ids` stopped counting. */
+  /** Whether `ids` is only a lower bound. */
   atLeast: z.boolean(),
   samples: texts,
 });
 export type PlanCount = Readonly<z.output<typeof planCountSchema>>;
 
-/** What becomes of a value that has no V4 id when a run is done. */
+/** What happens to a value that has no V4 id after a run. */
 const unmappedKind = z.enum([
-  /** The policy does not say; nothing is written. */
+  /** The policy is `fail`; nothing is written. */
   'undecided',
-  /** An id without a twin that stays as it is. In a new column or file mode the new cell stays empty or keeps it. */
+  /** An id without a twin that stays. With new columns, the new cell stays empty; in a new file, it keeps the id. */
   'kept',
   /** An id without a twin whose cell is emptied. */
   'emptied',
-  /** A value that is no V3 id of the model and stays as it is. */
+  /** A value that is not a V3 id of the model, and stays. */
   'left_alone',
-  /** An id that a finished run did not see, because its row came or changed afterwards. */
+  /** An id that a finished run did not see, because its row was added or changed afterwards. */
   'came_since',
-  /** A cell that a run wrote and that holds something else by now. */
+  /** A cell that a run wrote and another program changed since. */
   'changed_since',
 ]);
 export type UnmappedKind = z.output<typeof unmappedKind>;
@@ -67,7 +67,7 @@ export type UnmappedKind = z.output<typeof unmappedKind>;
 /** Values of one column that are left without a V4 id. */
 const unmappedCountSchema = z.strictObject({
   kind: unmappedKind,
-  /** Category of the value: `mapped`, `status/reason` or `unknown/why`; `changed` where it is not looked up. */
+  /** Category of the value: `mapped`, `status/reason` or `unknown/why`; `changed` if it was not looked up. */
   reason: z.string(),
   cells: count,
 });
@@ -77,27 +77,27 @@ const columnPlanSchema = z.strictObject({
   column: z.string(),
   /** The model, or the column that names it. */
   model: z.string(),
-  /** The new column; null where the column itself or a new file is written. */
+  /** The new column; null if the column itself or a new file is written. */
   newColumn: z.string().nullable(),
   counts: z.array(planCountSchema).readonly(),
-  /** Values that earlier runs left without a V4 id, or that came since. */
+  /** Values that earlier runs left without a V4 id, or that were added since. */
   left: z.array(unmappedCountSchema).readonly(),
   /** Changes when the data do. */
   digest: z.string(),
 });
 export type ColumnPlan = Readonly<z.output<typeof columnPlanSchema>>;
 
-/** How far earlier runs came with a target. */
+/** The state that earlier runs left a target in. */
 const earlierSchema = z.strictObject({
   state: z.enum(['none', 'unfinished', 'finished']),
   run: z.string().nullable(),
-  /** Cells that were rewritten already, by the ledger; in tables only while they hold what was written. */
+  /** Cells already rewritten, by the ledger; in tables only those that still hold what was written. */
   done: count,
   /** Cells that an unfinished run still has to rewrite. */
   left: count,
-  /** Cells without an entry that a finished run left alone or that came since; not touched without `again`. */
+  /** Cells without a ledger entry, skipped by a finished run or added since; not touched without `again`. */
   since: count,
-  /** Cells that were rewritten and hold something else by now: never touched again. */
+  /** Cells that were rewritten and changed since; never touched again. */
   changedSince: count,
   /** The first of their rows. */
   changedRows: texts,
@@ -114,7 +114,7 @@ export const NO_EARLIER: Earlier = {
   changedRows: [],
 };
 
-/** Whether nothing is left to be done. */
+/** Whether nothing is left to do. */
 export function isFinished(earlier: Earlier, again: boolean): boolean {
   return earlier.state === 'finished' && !(again && earlier.since > 0);
 }
@@ -132,7 +132,7 @@ const targetPlanSchema = z.strictObject({
   columns: z.array(columnPlanSchema).readonly(),
   earlier: earlierSchema,
   notes: z.array(noteSchema).readonly(),
-  /** Changes when anything else about the target does: a file's sha256. */
+  /** The SHA-256 of a file; empty for tables. */
   fingerprint: z.string(),
   estimateSeconds: z.number(),
 });
@@ -164,7 +164,7 @@ export function readPlan(file: string): Plan {
   }
 }
 
-/** A plan as the text of its file. */
+/** The text of a plan's file. */
 export function renderPlan(plan: Plan): string {
   return `${JSON.stringify(plan, null, 2)}\n`;
 }

@@ -128,7 +128,7 @@ export function renderUnmappedIds(plan: Plan, width: number): string {
   return wrapLines(lines, width);
 }
 
-/** What stands in the way, one line each. */
+/** The blocking notes, one line each. */
 export function renderBlocks(blocks: readonly BlockingNote[], width: number): string {
   return wrapLines(
     blocks.map(({ target, note }) => `  ${target}: ${note.text}`),
@@ -136,7 +136,7 @@ export function renderBlocks(blocks: readonly BlockingNote[], width: number): st
   );
 }
 
-/** What carrying out did. */
+/** The result of a run for each target. */
 export function renderWritten(written: readonly Written[], width: number): string {
   return wrapLines(written.flatMap(describeWritten), width);
 }
@@ -153,7 +153,7 @@ function describeWritten({ target, run, changed, skipped, skippedCount, alreadyD
   ];
 }
 
-/** What taking back did. */
+/** The result of an undo for each target. */
 export function renderUndone(undone: readonly Undone[], width: number): string {
   return wrapLines(
     undone.flatMap(({ target, restored, changedSince, changedSinceCount }) => {
@@ -170,7 +170,7 @@ export function renderUndone(undone: readonly Undone[], width: number): string {
   );
 }
 
-/** What recomputing says. */
+/** The result of a verification for each target. */
 export function renderVerified(verified: readonly Verified[], width: number): string {
   return wrapLines(
     verified.flatMap((one) => {
@@ -189,7 +189,7 @@ export function renderVerified(verified: readonly Verified[], width: number): st
   );
 }
 
-/** Runs as a list to choose from. */
+/** A list of runs. */
 export function renderRuns(runs: readonly LedgerRun[], width: number): string {
   const lines = runs.map(({ run, target, place, mode, state, changed, startedAt }) => {
     const how = mode === 'in_place' ? 'in place' : 'new';
@@ -201,8 +201,8 @@ export function renderRuns(runs: readonly LedgerRun[], width: number): string {
 const STATES: Readonly<Record<LedgerRun['state'], string>> = {
   working: 'unfinished',
   done: 'done',
-  undoing: 'half taken back',
-  undone: 'taken back',
+  undoing: 'partly undone',
+  undone: 'undone',
 };
 
 function named(rows: readonly string[], count: number): string[] {

@@ -1,4 +1,4 @@
-/** A name as SQL, whatever is in it. */
+/** Quotes an identifier. */
 export function quoteName(name: string): string {
   return `"${name.replaceAll('"', '""')}"`;
 }

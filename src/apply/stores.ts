@@ -8,12 +8,12 @@ import { openSqliteStore } from './dialects/sqlite-dialect.js';
 import { openFileStore } from './files/file-store.js';
 import { type Note, PLAN_VERSION, type Plan, type TargetPlan } from './plan.js';
 
-/** A store with the names of the targets that lie in it. */
+/** A store, and the names of its targets. */
 export interface OpenStore extends DataStore {
   readonly targets: readonly string[];
 }
 
-/** Tables of one database share a store, so that what ties them is seen; each file is one. */
+/** Opens one store for each database, whose tables may depend on each other, and one for each file. */
 export function openStores(context: ApplyContext, targets: readonly ApplyTarget[]): OpenStore[] {
   const files: OpenStore[] = [];
   const databases = new Map<string, SqliteTarget[]>();
@@ -40,14 +40,13 @@ function withNames(store: DataStore, targets: readonly ApplyTarget[]): OpenStore
   return { ...store, targets: targets.map(({ name }) => name) };
 }
 
-/** Closes every store, also where closing one fails. */
+/** Closes every store, even if closing one fails. */
 export async function closeStores(stores: readonly DataStore[]): Promise<void> {
   await Promise.allSettled(stores.map((store) => store.close()));
 }
 
 /**
- * Looks at every target and says what apply would do; changes nothing. The targets come in the order they were
- * asked for.
+ * Plans every target without changing anything. The plan keeps the order of `targets`.
  *
  * @throws SvcError `bad_input`, `config`, `locked`, `interrupted`
  */
@@ -74,7 +73,7 @@ export async function survey(
   };
 }
 
-/** A file's identity however its name is spelled: what it is on disk, or where it would be. */
+/** Identifies a file independently of its spelling: by device and inode or, if it does not exist, by its real path. */
 function fileIdentity(file: string): string {
   const stats = statSync(file, { bigint: true, throwIfNoEntry: false });
   if (stats !== undefined) return `${stats.dev}:${stats.ino}`;
@@ -87,13 +86,13 @@ function fileIdentity(file: string): string {
 interface Place {
   readonly target: TargetPlan;
   readonly input: string;
-  /** What is written. */
+  /** Where the result is written. */
   readonly output: string;
 }
 
 /**
- * Adds what keeps targets of different stores apart: two never write one file or table, nor one what another reads,
- * however their names are spelled. A store compares its own targets.
+ * Blocks targets of different stores that write the same file or table, or where one writes what another reads. Each
+ * store compares its own targets.
  */
 function refuseSharedPlaces(plans: readonly TargetPlan[], stores: readonly OpenStore[]): TargetPlan[] {
   const places = plans.map((target): Place => {
@@ -112,7 +111,7 @@ function refuseSharedPlaces(plans: readonly TargetPlan[], stores: readonly OpenS
 function sharedNotes(one: Place, other: Place): Note[] {
   const { name } = other.target;
   if (one.input === other.input)
-    return [blocks('same_file', `It is what target ${name} names too: name all its columns there.`)];
+    return [blocks('same_file', `Target ${name} names the same file or table: name all its columns there.`)];
   if (one.output === other.output)
     return [blocks('same_output', `${one.target.output} is the output of target ${name} too: name another.`)];
   if (one.output === other.input || one.input === other.output)

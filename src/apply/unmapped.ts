@@ -1,16 +1,16 @@
 import { describeOutcome } from '../reasons.js';
 import { countOf } from '../text/numbers.js';
 import { wrapLines } from '../text/text-layout.js';
-import type { UnknownWhy } from './ids/resolver.js';
+import type { UnknownReason } from './ids/resolver.js';
 import type { Plan, PlanCount, Policy, UnmappedCount, UnmappedKind } from './plan.js';
 
-/** Where a value stands when it is counted. */
+/** The state of a value when it is counted. */
 export type CellState =
-  /** Not rewritten yet: this plan decides about it. */
+  /** Not rewritten yet; this plan decides on it. */
   | 'pending'
-  /** In a column that a finished run went through, without an entry in the ledger. */
+  /** In a column that a finished run rewrote, but without an entry in the ledger. */
   | 'not_in_ledger'
-  /** What a run decided about it: the old value of a ledger entry, or of the source of a written file. */
+  /** Decided by a run: the old value of a ledger entry, or a value in the source of a written file. */
   | 'in_ledger';
 
 /** A value that is left without a V4 id, as `--unmapped` lists it. */
@@ -27,10 +27,10 @@ export interface UnmappedRow {
   readonly line?: number;
 }
 
-/** Told of every value that is left without a V4 id. */
+/** Called for every value that is left without a V4 id. */
 export type OnUnmapped = (row: UnmappedRow) => void;
 
-/** What becomes of a value of this category; null where nothing is left to say. */
+/** What happens to a value of this category; null if it is not reported as unmapped. */
 export function classifyUnmapped(
   state: CellState,
   category: string,
@@ -46,7 +46,7 @@ export function classifyUnmapped(
   return state === 'not_in_ledger' ? 'came_since' : 'emptied';
 }
 
-/** Whether the policy says that this may be left, so that it does not fail a run. */
+/** Whether the policy accepts leaving such values, so that they do not fail a run. */
 export function isAccepted(kind: UnmappedKind, { missing, unknown, others }: Policy): boolean {
   switch (kind) {
     case 'undecided':
@@ -63,7 +63,7 @@ export function isAccepted(kind: UnmappedKind, { missing, unknown, others }: Pol
   }
 }
 
-/** The counts of a column as what is left of them. */
+/** The unmapped values among the counts of a column. */
 export function unmappedOfCounts(
   state: CellState,
   counts: readonly PlanCount[],
@@ -75,7 +75,7 @@ export function unmappedOfCounts(
   });
 }
 
-/** Sums of the same kind and reason. */
+/** Sums counts of the same kind and reason. */
 export function sumUnmapped(all: readonly UnmappedCount[]): UnmappedCount[] {
   const sums = new Map<string, UnmappedCount>();
   for (const one of all) {
@@ -85,7 +85,7 @@ export function sumUnmapped(all: readonly UnmappedCount[]): UnmappedCount[] {
   return [...sums].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, one]) => one);
 }
 
-/** Without what the plan is about to decide: what earlier runs left, and what came or changed since. */
+/** Values that earlier runs left, or that were added or changed since, without those the plan itself decides on. */
 export function listEarlierUnmapped(plan: Plan): ColumnUnmapped[] {
   const targets = plan.targets.map((target) => ({
     ...target,
@@ -94,7 +94,7 @@ export function listEarlierUnmapped(plan: Plan): ColumnUnmapped[] {
   return listUnmapped({ ...plan, targets });
 }
 
-/** What a plan leaves in one column of one target. */
+/** Unmapped values in one column of one target. */
 export interface ColumnUnmapped extends UnmappedCount {
   readonly target: string;
   readonly column: string;
@@ -102,12 +102,12 @@ export interface ColumnUnmapped extends UnmappedCount {
 }
 
 /**
- * Everything a plan, or the look after a run, leaves without a V4 id. `isAfterRun`: new columns should be full by now;
- * before, filling what came is what the plan is for.
+ * Lists everything that a plan leaves without a V4 id. `isAfterRun`: the plan was made after a run, so cells still
+ * empty in new columns count too.
  */
 export function listUnmapped({ policy, targets }: Plan, isAfterRun = false): ColumnUnmapped[] {
   return targets.flatMap(({ name, kind, columns, earlier }) => {
-    // A written file is counted by what its run decided.
+    // For a written file, the decisions of its run are counted.
     const isWritten = earlier.state === 'finished' && (kind === 'csv' || kind === 'ndjson');
     const inColumns = columns.flatMap(({ column, counts, left }) => {
       const open = isWritten ? [] : unmappedOfCounts('pending', counts, policy);
@@ -127,7 +127,7 @@ export function listUnmapped({ policy, targets }: Plan, isAfterRun = false): Col
   });
 }
 
-const SAYS: Readonly<Record<UnmappedKind, string>> = {
+const KIND_TEXTS: Readonly<Record<UnmappedKind, string>> = {
   undecided: 'not decided about',
   kept: 'kept without a V4 id',
   emptied: 'emptied',
@@ -138,12 +138,12 @@ const SAYS: Readonly<Record<UnmappedKind, string>> = {
 
 /** `orders, invoice_id: 3 cells emptied: unmatched/unexplained. …` */
 export function describeUnmapped({ target, column, kind, reason, cells }: ColumnUnmapped): string {
-  const head = `${target}, ${column}: ${countOf(cells, 'cell')} ${SAYS[kind]}`;
+  const head = `${target}, ${column}: ${countOf(cells, 'cell')} ${KIND_TEXTS[kind]}`;
   if (reason === 'mapped' || reason === 'changed') return `${head}.`;
   return `${head}: ${reason}. ${describeCategory(reason)}`;
 }
 
-/** What is left without a V4 id, one line for each column and reason. */
+/** Values left without a V4 id, one line for each column and reason. */
 export function renderUnmapped(left: readonly ColumnUnmapped[], width: number): string {
   return wrapLines(
     left.map((one) => `  ${describeUnmapped(one)}`),
@@ -151,7 +151,7 @@ export function renderUnmapped(left: readonly ColumnUnmapped[], width: number): 
   );
 }
 
-const UNKNOWN: Readonly<Record<UnknownWhy, string>> = {
+const UNKNOWN: Readonly<Record<UnknownReason, string>> = {
   decimal: 'written with a decimal point',
   exponent: 'written with an exponent',
   leading_zeros: 'written with zeros in front',
@@ -173,7 +173,7 @@ const UNKNOWN: Readonly<Record<UnknownWhy, string>> = {
   unknown_model: 'in rows whose model is none of the target',
 };
 
-/** What a category of ids that do not map means, as one sentence: `unmatched/unexplained`, `unknown/hex`. */
+/** One sentence on a category of ids that do not map, such as `unmatched/unexplained` or `unknown/hex`. */
 export function describeCategory(name: string): string {
   if (!name.startsWith('unknown/')) {
     const [status = '', reason = null] = name.split('/');

@@ -7,16 +7,16 @@ import type { OpenStore } from './stores.js';
 
 const NAMED_CHANGES = 10;
 
-/** The name a plan goes by in the ledger. */
+/** The SHA-256 by which the ledger identifies a plan. */
 export function planSha256(plan: Plan): string {
   return sha256Of(renderPlan(plan));
 }
 
 /**
- * Compares a plan that was agreed to with the one of now. Targets that a run of this very plan has begun are carried
- * on as they stand by now.
+ * Compares the agreed plan with a plan made now. Targets that a run of the agreed plan has already started are not
+ * compared, and take their current plan.
  *
- * @throws SvcError `bad_input` naming what changed
+ * @throws SvcError `bad_input`, listing the changes
  */
 export async function confirmPlan(stores: readonly OpenStore[], agreed: Plan, now: Plan): Promise<Plan> {
   const begun = new Set((await runsOfPlan(stores, planSha256(agreed))).map(({ target }) => target));
@@ -34,12 +34,12 @@ export async function confirmPlan(stores: readonly OpenStore[], agreed: Plan, no
   const lines = [...changes.slice(0, NAMED_CHANGES), ...(more > 0 ? [`… and ${more} more`] : [])];
   throw new SvcError(
     'bad_input',
-    `This is not what was planned for any more; nothing was written.\n${lines.map((line) => `  ${line}`).join('\n')}`,
+    `The data changed since the plan; nothing was written.\n${lines.map((line) => `  ${line}`).join('\n')}`,
     { hint: 'Look at a new plan: the same command without --yes.' },
   );
 }
 
-/** Begun or finished runs of a plan. */
+/** Unfinished and finished runs of a plan. */
 async function runsOfPlan(stores: readonly OpenStore[], sha256: string) {
   const runs = [];
   for (const store of stores) runs.push(...(await store.runs()));
@@ -49,9 +49,8 @@ async function runsOfPlan(stores: readonly OpenStore[], sha256: string) {
 }
 
 /**
- * The run that is to be gone on with: one of the agreed plan, or one that left a table unfinished. What it did not get
- * to is done under its name, so that one undo takes all of it back. `sha256`: of the agreed plan, null where there is
- * none.
+ * The run to continue: one of the agreed plan, or one that left a table unfinished. The rest is written under its name,
+ * so that one undo covers all of it. `sha256`: the agreed plan's; null if there is none.
  */
 export async function findUnfinished(
   stores: readonly OpenStore[],
@@ -65,10 +64,9 @@ export async function findUnfinished(
 }
 
 /**
- * Writes what a plan says, store by store.
+ * Carries out a plan, store by store.
  *
- * @throws SvcError `apply_stopped` where it was stopped part-way, `interrupted`; other errors where nothing of it
- * was written
+ * @throws SvcError `apply_stopped` if it stopped part-way, `interrupted`; other errors if nothing was written
  */
 export async function writePlan(
   stores: readonly OpenStore[],
@@ -90,7 +88,7 @@ export async function writePlan(
   return written;
 }
 
-/** Part-way, where the ledger knows of anything; as it is, where not. */
+/** Turns an error into `apply_stopped` if the ledger records anything, or cannot be read; otherwise returns it unchanged. */
 async function describeStop(
   error: unknown,
   store: OpenStore,
@@ -107,16 +105,16 @@ async function describeStop(
     .join(', then ');
   const where =
     begun === null
-      ? 'The ledger could not be asked how far it came.'
-      : `The ledger has it as run ${names.join(', ')}.`;
+      ? 'The ledger could not be read for its progress.'
+      : `The ledger records it as run ${names.join(', ')}.`;
   return new SvcError('apply_stopped', `Stopped part-way: ${error.message} ${where}`, {
-    hint: `${error.hint ?? 'Mend what stopped it.'} Then run the same command again to go on, or ${undo}.`,
+    hint: `${error.hint ?? 'Fix what stopped it.'} Then run the same command again to continue, or ${undo}.`,
     facts: error.facts,
     cause: error,
   });
 }
 
-/** The first of these runs where the ledger knows it, others where they are under way; null where it cannot be read. */
+/** Which of these runs the ledger records: the first in any state, others if unfinished. Null if it cannot be read. */
 async function runsBegun(store: OpenStore, runs: readonly string[]): Promise<string[] | null> {
   try {
     const begun = (await store.runs()).filter(

@@ -43,13 +43,13 @@ export function doApply({ config, request, agreed }: ApplyJob, io: WorkIo): Prom
     const context = buildContext({ db, file: config.database, policy, tuning }, io);
     if (action === 'scan') return scanPlaces(context, request, config, io.width);
     const source = agreed === null ? request.source : sourceOfPlan(agreed, config);
-    const say = speaker(source, agreed?.policy ?? request.asked);
+    const formatCommand = commandFormatter(source, agreed?.policy ?? request.asked);
     const stores = openStores(context, targets);
     const list = request.unmapped === undefined ? null : new NdjsonFile(request.unmapped);
     const onUnmapped = list === null ? {} : { onUnmapped: (row: UnmappedRow) => list.add(row) };
     try {
       const age = readAgeLimit(db, config, io.startMs);
-      const work = { context, stores, targets, width: io.width, say, ...onUnmapped };
+      const work = { context, stores, targets, width: io.width, formatCommand, ...onUnmapped };
       const result = await act(work, action, { agreed, age, startMs: io.startMs });
       list?.finish();
       return result;
@@ -88,7 +88,7 @@ function readAgeLimit(db: Db, config: Config, nowMs: number): ReportLimit {
 }
 
 /** Builds command lines that name the same targets in the same way; `apply` writes in the same mode. */
-function speaker(source: TargetSource, { mode }: Partial<Policy>): ApplyTask['say'] {
+function commandFormatter(source: TargetSource, { mode }: Partial<Policy>): ApplyTask['formatCommand'] {
   return (command, ...words) => {
     const isInPlace = command === 'apply' && mode === 'in_place' && !words.includes('--verify');
     const more = isInPlace ? ['--in-place'] : [];

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { basename } from 'node:path';
 import { z } from 'zod';
-import { SvcError } from '../errors.js';
+import { errorCodeOf, SvcError } from '../errors.js';
 import { bareReason, isReason, REASONS, STATUSES } from '../reasons.js';
 import { toFindingHead } from '../store/finding.js';
 import { prepareNamedRows } from '../store/findings.js';
@@ -75,7 +75,7 @@ export function readBaseline(file: string): Baseline {
   try {
     content = readFileSync(file, 'utf8');
   } catch (cause) {
-    const error = cause instanceof Error && 'code' in cause ? String(cause.code) : 'unknown';
+    const error = errorCodeOf(cause);
     throw new SvcError('bad_input', `The baseline ${file} cannot be read (${error}).`, {
       hint: 'Create one with svc-migrate check --write-baseline FILE.',
       cause,

@@ -16,7 +16,7 @@ const KINDS: Readonly<Record<string, string>> = {
   S: 'sequence',
 };
 
-/** Reads what a table is; a table that is not there gets a note and no columns. */
+/** Reads the catalog on a table; a missing table gets a note and no columns. */
 export async function readPgFacts(session: PgSession, target: PostgresTarget): Promise<TableFacts> {
   const oid = await findOid(session, target.table);
   if (oid === null) return missingTable(session, target.table);
@@ -45,11 +45,11 @@ export async function readPgFacts(session: PgSession, target: PostgresTarget): P
   };
 }
 
-/** The place of a schema on the user's search path, as a condition or an order; null where it is not on it. */
+/** SQL for the position of schema `n` on the user's search path; NULL if it is not on it. */
 export const PLACE_ON_PATH =
   "array_position(ARRAY(SELECT json_array_elements_text(current_setting('svc_migrate.schemas')::json)), n.nspname::text)";
 
-/** As SQL would understand the name, else as it is written. */
+/** Finds a table by its name as SQL reads it, otherwise by the name exactly as written. */
 async function findOid(session: PgSession, table: string): Promise<string | null> {
   const { rows } = await session.query(
     `SELECT c.oid FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
@@ -105,7 +105,7 @@ function describeColumn([name, type, base, notNull, generated, baseType, isDomai
   };
 }
 
-/** `numeric(5,2)` takes three digits before the point. */
+/** `numeric(5,2)` allows three digits before the point. */
 function rangeOf(base: string, type: string): TableColumn['range'] {
   const [, precision, scale] = /^numeric\((\d+),(-?\d+)\)$/.exec(type) ?? [];
   if (precision === undefined || scale === undefined) return INTEGERS[base] ?? null;
@@ -133,7 +133,7 @@ function parseNames(json: string | null | undefined): string[] {
   return Array.isArray(names) ? names.map(String) : [];
 }
 
-/** Unique indexes and exclusion constraints with every column they depend on, also inside expressions. */
+/** Unique indexes and exclusion constraints, with every column they depend on, including in expressions. */
 const UNIQUES = `
   SELECT c.relname, i.indpred IS NULL AND i.indexprs IS NULL AND i.indisunique,
     coalesce((SELECT json_agg(DISTINCT a.attname) FROM pg_attribute a WHERE a.attrelid = i.indrelid AND a.attnum > 0 AND (
@@ -179,7 +179,7 @@ function describeForeignKey([
   }));
 }
 
-/** `public.orders` → `"public"."orders"`, the form that `table` has. */
+/** `public.orders` → `"public"."orders"`, the form of `TableFacts.table`. */
 function normalName(text: string): string {
   return text.replace(/"(?:[^"]|"")*"|[^".]+/g, (part) => (part.startsWith('"') ? part : quoteName(part)));
 }
@@ -228,5 +228,5 @@ async function readNotes(
       warning('partition_key', `Rows may move to other partitions: ${movedBy} is part of the partition key.`),
     ],
   ];
-  return found.flatMap(([isSo, note]) => (isSo ? [note] : []));
+  return found.flatMap(([applies, note]) => (applies ? [note] : []));
 }

@@ -18,7 +18,7 @@ import { openTrial } from './postgres-trial.js';
 
 const ROWS_PER_SECOND = 50_000;
 
-/** The tables of one PostgreSQL database; all targets name the same connection string. */
+/** Opens the tables of one PostgreSQL database; all targets have the same connection string. */
 export function openPostgresStore(context: ApplyContext, targets: readonly PostgresTarget[]): DataStore {
   const [first] = targets;
   if (first === undefined) throw new Error('a store without targets');
@@ -50,7 +50,7 @@ export function postgresEngine(context: ApplyContext, session: PgSession): Engin
     readLedgerShape: ({ name }) => readPostgresLedger(session, name),
     ledgerObstacles: ({ name }, table) => ledgerOwnerNotes(session, name, table),
     ensureLedger: ({ name }) => ensureLedger(engine, name),
-    // Before the first query, so that its snapshot is the latest.
+    // Before the first query: the snapshot of the transaction is taken after the lock.
     lockLedger: ({ run }) => session.exec(`LOCK TABLE ${run} IN SHARE ROW EXCLUSIVE MODE`),
     rowsPerSecond: ROWS_PER_SECOND,
     place: () => session.place(),
@@ -62,16 +62,16 @@ export function postgresEngine(context: ApplyContext, session: PgSession): Engin
       ...(await otherLedgerNotes(engine, session, facts, asPostgres(target))),
     ],
     openTrial: (facts, id) => openTrial(session, facts, id),
-    // Before the first query, so that its snapshot holds what the last writer wrote; in one order, against deadlocks.
+    // Before the first query, so that the snapshot includes the last writer's rows; sorted, to avoid deadlocks.
     lockTables: async (tables) => {
       const names = [...new Set(tables)].sort();
       await session.exec(`LOCK TABLE ${names.join(', ')} IN SHARE ROW EXCLUSIVE MODE`);
       await session.exec('SET CONSTRAINTS ALL DEFERRED');
     },
     beforeUpdate: async (triggers, keyTypes, isBatch) => {
-      // Types that are not the catalogue's own have operators of their own, which their indexes know.
+      // Keys of types outside pg_catalog use those types' operators, which are on the user's path.
       if (triggers.length > 0 || keyTypes.some((type) => type.includes('.'))) await session.useUserPath();
-      // A batch must cost what it changes, not what the table holds.
+      // The cost of a batch must depend on its own size, not on the size of the table.
       if (isBatch)
         await session.exec(
           'SET LOCAL enable_hashjoin = off; SET LOCAL enable_mergejoin = off; SET LOCAL enable_bitmapscan = off',
@@ -91,7 +91,7 @@ export function postgresEngine(context: ApplyContext, session: PgSession): Engin
   return engine;
 }
 
-/** A ledger under another name knows what was rewritten as well. */
+/** A ledger in another schema may record that the table was already rewritten. */
 async function otherLedgerNotes(
   engine: Engine,
   session: PgSession,
@@ -100,7 +100,7 @@ async function otherLedgerNotes(
 ): Promise<Note[]> {
   for (const schema of await listLedgers(session)) {
     const ledger = ledgerIn(schema);
-    // Anybody can make such tables.
+    // Any user can create tables of these names.
     if (schema === ledgerSchema || (await ledgerNotes(engine, ledger, table)).length > 0) continue;
     const [run] = await readRunsOfTable(engine, ledger, table);
     if (run === undefined) continue;

@@ -1,9 +1,9 @@
 import pg from 'pg';
-import { SvcError } from '../../errors.js';
+import { errorCodeOf, SvcError } from '../../errors.js';
 
-/** SQLSTATEs after which the same transaction may well succeed: deadlock, serialization, lock timeout. */
+/** SQLSTATEs after which a retry may succeed: deadlock, serialization failure, lock timeout. */
 const TRANSIENT = new Set(['40P01', '40001', '55P03']);
-/** The server ended the connection, or is not (yet) there. */
+/** SQLSTATEs for a server that closed the connection or is not running. */
 const SERVER_GONE = /^(?:08|57P0[123])/;
 const SOCKET_GONE = new Set([
   'ECONNRESET',
@@ -14,15 +14,15 @@ const SOCKET_GONE = new Set([
   'EHOSTUNREACH',
   'EAI_AGAIN',
 ]);
-/** What the driver says without a code. */
+/** The driver's messages for a lost connection that have no code. */
 const DRIVER_GONE =
   /connection (?:terminated|ended)|timeout exceeded|client (?:was closed|has encountered)|not queryable|timeout expired|read timeout/i;
 
-/** Whether what was under way may or may not have been carried out. */
+/** Whether the connection was lost, so that the last statement may or may not have been carried out. */
 export function isConnectionLost(error: unknown): boolean {
   if (error instanceof pg.DatabaseError) return SERVER_GONE.test(error.code ?? '');
   if (!(error instanceof Error)) return false;
-  const code = 'code' in error ? String(error.code) : '';
+  const code = errorCodeOf(error);
   return SOCKET_GONE.has(code) || code.startsWith('ERR_STREAM') || DRIVER_GONE.test(error.message);
 }
 
@@ -30,20 +30,20 @@ export function isWorthRetrying(error: unknown): boolean {
   return (error instanceof pg.DatabaseError && TRANSIENT.has(error.code ?? '')) || isConnectionLost(error);
 }
 
-/** What keeps a connection from being made, where that is neither the server's word nor the network's: TLS, files, a missing password. */
+/** Turns a failure to connect that comes neither from the server nor from the network (TLS, files, a missing password) into an SvcError. */
 export function connectError(error: unknown): unknown {
   if (error instanceof pg.DatabaseError || error instanceof SvcError || !(error instanceof Error))
     return error;
   if (isConnectionLost(error)) return error;
   const code = 'code' in error ? String(error.code) : error.name;
-  return new SvcError('config', `A connection to PostgreSQL cannot be made as its address says (${code}).`, {
+  return new SvcError('config', `Cannot connect to PostgreSQL with this connection string (${code}).`, {
     hint: 'Check certificates, sslmode and the password in the connection string.',
     facts: { error: code },
     cause: error,
   });
 }
 
-/** The driver's and the server's errors as ours, without the connection string; others as they are. */
+/** Turns errors of the driver and the server into SvcErrors, without the connection string; returns others unchanged. */
 export function postgresError(error: unknown): unknown {
   if (error instanceof SvcError || !(error instanceof Error)) return error;
   if (isConnectionLost(error)) {

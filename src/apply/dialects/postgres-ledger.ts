@@ -6,7 +6,7 @@ import { quoteName } from '../sql-names.js';
 import type { PgSession } from './postgres-session.js';
 import { ledgerIn, OTHER_SCHEMA, POSTGRES_TEXT } from './postgres-text.js';
 
-/** The columns of the tables in a schema that go by names of the ledger. */
+/** Tables in a schema that have the names of ledger tables, with their columns. */
 export async function readPostgresLedger(session: PgSession, schema: string): Promise<Map<string, string>> {
   const { rows } = await session.query(
     `SELECT c.relname, CASE WHEN c.relkind = 'r' THEN (SELECT string_agg(a.attname || ' ' || format_type(a.atttypid, a.atttypmod), ', ' ORDER BY a.attnum)
@@ -19,8 +19,8 @@ export async function readPostgresLedger(session: PgSession, schema: string): Pr
 }
 
 /**
- * What speaks against keeping the ledger in a schema: an owner who could make our session run code of theirs. Owners are trusted where they are this user or one whose rights it has, a superuser,
- * or the owner of the database or of the table that is rewritten. `table`: its quoted name.
+ * Blocks a schema whose owner could make our session run their code. Trusted owners are this user, a role it is a
+ * member of, a superuser, and the owner of the database or of the rewritten table. `table`: its quoted name.
  */
 export async function ledgerOwnerNotes(session: PgSession, schema: string, table: string): Promise<Note[]> {
   const { rows } = await session.query(
@@ -43,7 +43,7 @@ export async function ledgerOwnerNotes(session: PgSession, schema: string, table
   return [blocks('foreign_ledger', text)];
 }
 
-/** Makes the ledger where it is missing; its own transaction, for two processes may do it at once. */
+/** Creates the ledger if it is missing, in its own transaction: two processes may do so at once. */
 export async function ensureLedger(engine: Engine, schema: string): Promise<void> {
   const { session } = engine;
   const ledger = ledgerIn(schema);
@@ -51,13 +51,13 @@ export async function ensureLedger(engine: Engine, schema: string): Promise<void
   await session.transaction('latest', async () => {
     await session.exec("SELECT pg_advisory_xact_lock(hashtextextended('svc-migrate ledger', 0))");
     const hasSchema = await session.query('SELECT 1 FROM pg_namespace WHERE nspname = $1', [schema]);
-    // Also where the schema is there it would take the right to make one.
+    // CREATE SCHEMA IF NOT EXISTS would need the privilege even if the schema exists.
     if (hasSchema.count === 0) await session.exec(`CREATE SCHEMA ${quoteName(schema)}`);
     await session.exec(createLedgerSql(POSTGRES_TEXT, ledger));
   });
 }
 
-/** Schemas with a ledger that the user may read. */
+/** Schemas that hold a ledger the user may read. */
 export async function listLedgers(session: PgSession): Promise<string[]> {
   const { rows } = await session.query(
     `SELECT n.nspname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace

@@ -10,12 +10,12 @@ import { quoteName } from '../sql-names.js';
 import type { PgSession } from './postgres-session.js';
 import { POSTGRES_TEXT } from './postgres-text.js';
 
-/** Columns of a map: the old value, what names its model, region and company, and the new value. */
+/** Columns of a map: the old value, the model, region and company of the row where other columns name them, and the new value. */
 export function mapColumns(id: IdColumn): string[] {
   return ['old', ...scopeTerms(POSTGRES_TEXT, id).map((_, at) => `s${at}`), 'new'];
 }
 
-/** The condition that a row's value and scope are those of a map's row. */
+/** A condition that joins rows of the table with the row of the map for their value and scope. */
 export function mapMatch(id: IdColumn, map: string): string {
   const scopes = scopeTerms(POSTGRES_TEXT, id).map(
     (term, at) => `${term} IS NOT DISTINCT FROM ${map}.s${at}`,
@@ -24,9 +24,9 @@ export function mapMatch(id: IdColumn, map: string): string {
 }
 
 /**
- * Looks up every distinct value of a column and copies those that change to the server: returns a temporary table
- * that says what each value becomes, all text. It lives as long as the transaction in place, else as long as the
- * session. Call inside a transaction.
+ * Looks up every distinct value of a column and copies those that change, with their new values, into a temporary
+ * table of texts; returns its name. In place the table lasts until COMMIT, otherwise until the session ends. Call
+ * inside a transaction.
  */
 async function copyMap(
   engine: Engine,
@@ -55,7 +55,7 @@ async function copyMap(
   return map;
 }
 
-/** Looks the values up first and copies what they become to the server. */
+/** Looks up the values before the query runs; the query joins a temporary table of the results. */
 export async function lookUpInPostgres(
   engine: Engine,
   session: PgSession,
@@ -71,7 +71,7 @@ export async function lookUpInPostgres(
   };
 }
 
-/** Fills rows some pages at a time, then what moved between pages meanwhile. */
+/** Fills rows a range of pages at a time, then the rows that moved between pages meanwhile. */
 export function openPostgresFill(
   engine: Engine,
   session: PgSession,
@@ -93,10 +93,10 @@ export function openPostgresFill(
   return {
     ranges: () => listRanges(context, session, table),
     fill: async (range) => {
-      // A lost connection takes its temporary tables along.
+      // Temporary tables are lost with the connection.
       const isThere = map !== null && (await session.one('SELECT to_regclass($1)', [map])) !== null;
       if (map === null || !isThere) map = await makeMap();
-      // A piece must cost what it holds: its rows look their ids up in the map's index.
+      // The cost of a range must depend on its own size: its rows use the index of the map.
       if (range.where !== 'true')
         await session.exec('SET LOCAL enable_hashjoin = off; SET LOCAL enable_mergejoin = off');
       const filled = await session.query(
@@ -108,13 +108,13 @@ export function openPostgresFill(
   };
 }
 
-/** The first PostgreSQL that finds a range of pages without reading the whole table. */
+/** The first version of PostgreSQL with TID range scans, which read only the pages of a range. */
 const TID_RANGE_VERSION = 140_000;
 
-/** Where the planner has no figures yet. */
+/** Used where the planner has no statistics. */
 const ROWS_PER_PAGE_UNKNOWN = 100;
 
-/** The pages of the table, or of its partitions, in pieces of about a batch; then each without a range. */
+/** Page ranges of about one batch for the table or each of its partitions; the last range of each covers all its pages. */
 async function* listRanges(
   { tuning }: ApplyContext,
   session: PgSession,

@@ -4,10 +4,10 @@ import type { Handling, TableFacts } from '../engine/table-facts.js';
 import type { Mode, Note } from '../plan.js';
 import type { PgSession } from './postgres-session.js';
 
-/** PostgreSQL cuts longer names off. */
+/** PostgreSQL truncates longer names. */
 const MAX_NAME_BYTES = 63;
 
-/** What privileges and the catalogue say would stop or spoil a rewriting. */
+/** Notes on privileges and catalog entries that prevent a rewrite or affect it. */
 export async function obstacleNotes(
   session: PgSession,
   { table, columns, notes }: TableFacts,
@@ -31,7 +31,7 @@ export async function obstacleNotes(
   ];
 }
 
-/** What the user lacks for what is planned. */
+/** Privileges that the plan needs and the user lacks. */
 async function privilegeNotes(
   session: PgSession,
   table: string,
@@ -71,7 +71,9 @@ async function privilegeNotes(
     ],
     [mayTemp === 'f', 'may not make temporary tables: GRANT TEMPORARY ON DATABASE.'],
   ];
-  return lacks.flatMap(([isSo, text]) => (isSo ? [blocks('privilege', `User ${user ?? ''} ${text}`)] : []));
+  return lacks.flatMap(([applies, text]) =>
+    applies ? [blocks('privilege', `User ${user ?? ''} ${text}`)] : [],
+  );
 }
 
 async function readOnlyNotes(session: PgSession): Promise<Note[]> {
@@ -81,7 +83,7 @@ async function readOnlyNotes(session: PgSession): Promise<Note[]> {
   return [blocks('read_only_session', text)];
 }
 
-/** A published table takes no UPDATE while subscribers could not tell its rows apart. */
+/** PostgreSQL refuses UPDATE on a published table without a replica identity. */
 async function replicaIdentityNotes(session: PgSession, table: string): Promise<Note[]> {
   const { rows } = await session.query(
     `SELECT c.relname, string_agg(DISTINCT p.pubname, ', ') FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
@@ -117,7 +119,7 @@ async function addColumnNotes(session: PgSession, table: string): Promise<Note[]
     : [];
 }
 
-/** Materialized views that hold a copy of these columns, also by way of other views. */
+/** Materialized views that copy these columns, directly or through other views. */
 async function viewNotes(session: PgSession, table: string, columns: readonly string[]): Promise<Note[]> {
   const { rows } = await session.query(
     `WITH RECURSIVE dependent AS (

@@ -18,14 +18,14 @@ const BEGIN: Readonly<Record<TransactionMode, string>> = {
 const FETCH_ROWS = 10_000;
 const CONNECT_TIMEOUT_MS = 15_000;
 /**
- * Names in our statements mean the catalog's own functions and operators, whoever may create others. The path of the
- * user is kept for finding tables by their names, and for their triggers.
+ * Names in our statements refer to functions and operators of pg_catalog, whatever others users created. The user's
+ * path is kept for finding tables by name, and for their triggers.
  */
 const FIXED_PATH = `
 SELECT pg_catalog.set_config('svc_migrate.search_path', pg_catalog.current_setting('search_path'), false),
   pg_catalog.set_config('svc_migrate.schemas', pg_catalog.to_json(pg_catalog.current_schemas(true))::pg_catalog.text, false);
 SET search_path = pg_catalog, pg_temp;`;
-/** What makes a value's text the same in every session. */
+/** Makes values have the same text in every session. */
 const SETTINGS = `
 SET TimeZone = 'UTC'; SET DateStyle = 'ISO, YMD'; SET IntervalStyle = 'postgres'; SET bytea_output = 'hex';
 SET extra_float_digits = 1; SET client_encoding = 'UTF8'; SET standard_conforming_strings = on;
@@ -35,7 +35,7 @@ SELECT set_config(name, '0', false) FROM pg_settings
 
 const AS_TEXT = { getTypeParser: () => (value: string | Buffer) => String(value) };
 
-/** One connection, made when it is needed and made anew when it was lost. */
+/** One connection, opened when it is first needed and reopened after it was lost. */
 export class PgSession implements Session {
   readonly #context: ApplyContext;
   readonly #url: string;
@@ -48,7 +48,7 @@ export class PgSession implements Session {
     this.#context = context;
     this.#tls = source.tls ?? 'verified';
     this.#url = readUrl(source, context.env);
-    // A statement may run for long: only leaving the server to it stops at once.
+    // A statement may run for long; only dropping the connection stops at once.
     context.signal.addEventListener('abort', this.#stop);
   }
 
@@ -75,7 +75,7 @@ export class PgSession implements Session {
     return (await this.query(text, values)).rows[0]?.[0] ?? null;
   }
 
-  /** For the rest of the transaction names mean what they mean to the user's own sessions. */
+  /** Uses the user's own search path for the rest of the transaction. */
   async useUserPath(): Promise<void> {
     await this.exec(
       "SELECT pg_catalog.set_config('search_path', pg_catalog.current_setting('svc_migrate.search_path'), true)",
@@ -97,7 +97,7 @@ export class PgSession implements Session {
     const client = await this.#connected();
     const stream = client.query(copyFrom(`COPY ${table} (${columns.map(quoteName).join(', ')}) FROM STDIN`));
     const done = finished(stream);
-    // Whoever waits for room must also hear of the end.
+    // Handled below; without this, a failure while waiting for `drain` would be an unhandled rejection.
     done.catch(() => {});
     for (let at = 0; at < rows.length; at += 1000) {
       const text = rows
@@ -111,8 +111,8 @@ export class PgSession implements Session {
   }
 
   /**
-   * Runs `step` until it succeeds, as often as the tuning allows. It must be a step that may be run again: where a
-   * connection is lost at COMMIT, only the ledger knows whether it was carried out.
+   * Runs `step` until it succeeds, at most `tuning.attempts` times. The step must be safe to repeat: if the connection
+   * is lost at COMMIT, only the ledger tells whether it was carried out.
    *
    * @throws SvcError `interrupted`, `locked`, `apply_stopped`, `bad_input`
    */
@@ -140,7 +140,7 @@ export class PgSession implements Session {
     });
   }
 
-  /** A step does not go on over another connection than it began on: it would not be in its transaction there. */
+  /** Keeps a step from continuing on a new connection, where its transaction does not exist. */
   async #onOneConnection<T>(step: () => Promise<T>): Promise<T> {
     await this.#connected();
     this.#isBound = true;
@@ -172,7 +172,7 @@ export class PgSession implements Session {
     this.#client = null;
     if (client === null) return;
     client.on('error', () => {});
-    // The socket itself: `end` would wait for the statement under way.
+    // The socket itself: `end` would wait for the running statement.
     client.connection.stream.destroy();
   }
 
@@ -202,7 +202,7 @@ export class PgSession implements Session {
   }
 }
 
-/** The driver says which host a connection string and the environment name; then TLS is decided for that host. */
+/** The driver resolves the host from the connection string and the environment; TLS then depends on that host. */
 function buildClient(url: string, tls: TlsPolicy, config: pg.ClientConfig): pg.Client {
   try {
     const { host } = new pg.Client({ connectionString: url });

@@ -2,19 +2,19 @@ import { type LedgerText, type SqlText, updateFromSql } from '../engine/dialect.
 import type { Ledger } from '../engine/ledger-tables.js';
 import { quoteName } from '../sql-names.js';
 
-/** As the catalog shows names. */
+/** Quoted schema and table. */
 const TABLE_NAME = /^"(?:[^"]|"")+"\."(?:[^"]|"")+"$/;
 const TYPE_NAME =
   /^(?:"(?:[^"]|"")+"|[a-z_][a-z0-9_ ]*)(?:\.(?:"(?:[^"]|"")+"|[a-z_][a-z0-9_]*))?(?:\(\d+(?:,-?\d+)?\))?(?:\[\])*$/;
 
 export const OTHER_SCHEMA = 'Name another schema with "ledgerSchema" (--ledger-schema).';
 
-/** How PostgreSQL writes what every database can say. The ledger holds texts, and keys as lists of texts. */
+/** PostgreSQL's SQL for the shared operations. The ledger stores values as texts and keys as arrays of texts. */
 export const POSTGRES_TEXT: SqlText & LedgerText = {
   kind: 'postgres',
   quote: quoteName,
   foldName: (name) => name,
-  // The catalogue's facts have it quoted, with its schema.
+  // `TableFacts.table` is already quoted, with its schema.
   tableSql: (table) => table,
   declaredType: (type) => type,
   temporary: (name) => `pg_temp.${name}`,
@@ -35,7 +35,7 @@ export const POSTGRES_TEXT: SqlText & LedgerText = {
   lockRows: 'FOR UPDATE OF t',
   evaluateOnce: '',
   ddlCommits: false,
-  // NaN is above infinity.
+  // NaN sorts above infinity.
   integersOf: (term) => ({
     lowest: `coalesce(floor(min(${term}::numeric)), 0)::text`,
     highest: `coalesce(ceil(max(${term}::numeric)), 0)::text`,
@@ -71,7 +71,7 @@ export const POSTGRES_TEXT: SqlText & LedgerText = {
   foreignLedgerHint: OTHER_SCHEMA,
 };
 
-/** A schema's ledger. */
+/** The ledger in a schema. */
 export function ledgerIn(schema: string): Ledger {
   const s = quoteName(schema);
   return {

@@ -9,15 +9,15 @@ import { quoteName } from '../sql-names.js';
 import { mapColumns, mapMatch } from './postgres-lookups.js';
 import type { PgSession } from './postgres-session.js';
 
-/** A condition that every row must meet after the rewriting, in the columns' own names. */
+/** A condition that every row must meet after the rewrite; `sql` uses the column names of the table. */
 interface Condition {
   readonly name: string;
   readonly sql: string;
 }
 
 /**
- * Tries new ids of a column against the conditions of its table, while the plan is made. Null where nothing can go
- * wrong: neither a check, nor a partition, nor a domain is about the column.
+ * Tries new ids of a column against the conditions of its table, while the plan is made. Null if no check constraint,
+ * partition key or domain involves the column.
  */
 export async function openTrial(
   session: PgSession,
@@ -33,7 +33,7 @@ export async function openTrial(
     broken.set(name, blocks('check_constraint', text));
   };
 
-  /** Tries a term for the column in the rows of `source`. */
+  /** Evaluates the conditions with `term` as the column's value in the rows of `source`. */
   const tryTerm = async (term: string, source: string, values: readonly string[]): Promise<void> => {
     const cells = columns.map(({ name }) =>
       name === id.column
@@ -42,7 +42,7 @@ export async function openTrial(
     );
     for (const condition of [...conditions, { name: 'its type', sql: 'true' }]) {
       if (broken.has(condition.name)) continue;
-      // Counting the new value has it computed: its type may refuse it.
+      // Counting the new value forces its evaluation: its type may refuse it.
       const sql = `SELECT count(*) FILTER (WHERE (${condition.sql}) IS FALSE), count(${quoteName(id.column)})
         FROM (SELECT ${cells.join(', ')} FROM ${table} AS t ${source}) AS q`;
       await session.exec('SAVEPOINT svc_migrate_trial');
@@ -82,7 +82,7 @@ export async function openTrial(
   };
 }
 
-/** Check constraints on a column, and where its table is partitioned by it that there is a partition. */
+/** Check constraints on a column and, if the table is partitioned by it, the condition that a partition accepts the row. */
 async function readConditions(session: PgSession, table: string, column: string): Promise<Condition[]> {
   const { rows } = await session.query(
     `SELECT k.conname, pg_get_expr(k.conbin, k.conrelid) FROM pg_constraint k

@@ -2,11 +2,11 @@ import { closeSync, constants, fstatSync, openSync, readFileSync } from 'node:fs
 import { platform } from 'node:os';
 import type { ConnectionOptions } from 'node:tls';
 import type { PostgresTarget } from '../../config/apply-targets.js';
-import { SvcError } from '../../errors.js';
+import { errorCodeOf, SvcError } from '../../errors.js';
 
 type Source = Pick<PostgresTarget, 'urlEnv' | 'urlFile'>;
 
-/** Names the place of a connection string; the string itself never leaves this file but to the driver. */
+/** Describes where a connection string comes from; the string itself is passed only to the driver. */
 function sourceOf({ urlEnv, urlFile }: Source): string {
   return urlEnv === undefined ? `file ${urlFile ?? ''}` : `environment variable ${urlEnv}`;
 }
@@ -14,7 +14,7 @@ function sourceOf({ urlEnv, urlFile }: Source): string {
 /**
  * The connection string of a target.
  *
- * @throws SvcError `config`: not set, unreadable, readable by others, or no PostgreSQL address
+ * @throws SvcError `config` if it is not set, unreadable, readable by other users, or not a PostgreSQL URL
  */
 export function readUrl(source: Source, env: Readonly<Record<string, string | undefined>>): string {
   const text = source.urlEnv === undefined ? readUrlFile(source.urlFile ?? '') : env[source.urlEnv];
@@ -24,9 +24,9 @@ export function readUrl(source: Source, env: Readonly<Record<string, string | un
     });
   }
   const url = text.trim();
-  // Says what is wrong without repeating it: it holds a password.
+  // The message does not repeat the string, which holds a password.
   if (!/^postgres(?:ql)?:\/\//.test(url) || !URL.canParse(url)) {
-    throw new SvcError('config', `What ${sourceOf(source)} holds is no PostgreSQL address.`, {
+    throw new SvcError('config', `The ${sourceOf(source)} does not hold a PostgreSQL connection string.`, {
       hint: 'It must look like postgres://user:password@host:5432/database.',
     });
   }
@@ -37,14 +37,14 @@ function readUrlFile(file: string): string {
   let fd: number | null = null;
   try {
     fd = openSync(file, constants.O_RDONLY | constants.O_NONBLOCK);
-    // Of the open file, so that it cannot be exchanged in between. Windows has no such modes.
+    // Checks the open file, which nobody can replace in between. Windows has no such modes.
     const stats = fstatSync(fd);
     if (!stats.isFile()) throw unreadable(file, 'not a file');
     if ((stats.mode & 0o077) !== 0 && platform() !== 'win32') throw readableByOthers(file);
     return readFileSync(fd, 'utf8');
   } catch (error) {
     if (error instanceof SvcError) throw error;
-    throw unreadable(file, error instanceof Error && 'code' in error ? String(error.code) : 'unknown');
+    throw unreadable(file, errorCodeOf(error));
   } finally {
     if (fd !== null) closeSync(fd);
   }
@@ -62,20 +62,20 @@ function readableByOthers(file: string): SvcError {
   });
 }
 
-/** What a target asks for: see `tls` in the configuration. */
+/** The target's setting `tls`. */
 export type TlsPolicy = 'verified' | 'unverified';
 
 /** Whether a connection is encrypted, and whether the certificate is checked. */
 export type TlsMode = 'plain' | 'verified' | 'unverified';
 
-/** Parameters of a connection string that the driver would read itself, some of them as a way around verification. */
+/** Connection string parameters that the driver would interpret itself; some of them disable verification. */
 const SSL_PARAMETERS = ['ssl', 'sslmode', 'sslrootcert', 'sslcert', 'sslkey', 'uselibpqcompat'];
 
 /**
- * How to connect to a host: off loopback always with a verified certificate, unless the target allows less.
+ * How to connect to a host: except on loopback always with a verified certificate, unless the target allows less.
  * On loopback and Unix sockets `sslmode` decides; without one the connection is plain.
  *
- * @returns null where `sslmode` asks for less than the policy allows
+ * @returns null if `sslmode` asks for less than the policy requires
  */
 export function tlsModeFor(host: string, sslmode: string | null, policy: TlsPolicy): TlsMode | null {
   const asksForLess = ['disable', 'allow', 'no-verify'].includes(sslmode ?? '');
@@ -99,16 +99,16 @@ function isLocal(host: string): boolean {
   );
 }
 
-/** A connection string without its TLS parameters, and the TLS options they and the policy amount to. */
+/** A connection string without its TLS parameters, and the TLS options that result from them and the policy. */
 export interface SecuredUrl {
   readonly connectionString: string;
   readonly ssl: false | ConnectionOptions;
 }
 
 /**
- * Takes the TLS parameters out of a connection string. `host` is the one the driver connects to.
+ * Moves the TLS parameters of a connection string into options. `host`: the one the driver connects to.
  *
- * @throws SvcError `config` where the string asks for less than the policy allows, or names an unreadable file
+ * @throws SvcError `config` if the string asks for less than the policy requires
  */
 export function secureUrl(text: string, host: string, policy: TlsPolicy): SecuredUrl {
   const url = new URL(text);
@@ -135,7 +135,7 @@ export function secureUrl(text: string, host: string, policy: TlsPolicy): Secure
   return { connectionString: url.href, ssl };
 }
 
-/** `ssl=true` of older connection strings. */
+/** The `sslmode` for the parameter `ssl` of older connection strings. */
 function sslmodeOf(ssl: string | null): string | null {
   if (ssl === null) return null;
   if (ssl === 'no-verify') return ssl;

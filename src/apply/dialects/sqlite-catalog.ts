@@ -4,7 +4,7 @@ import type { ForeignKey, TableColumn, TableFacts, UniqueColumns } from '../engi
 import { quoteName, quoteText } from '../sql-names.js';
 import type { UserDb } from './sqlite-session.js';
 
-/** Reads what a table is; a table that is not there gets a note and no columns. */
+/** Reads the schema of a table; a missing table gets a note and no columns. */
 export function readSqliteFacts(db: UserDb, name: string): TableFacts {
   const tables = db
     .prepare<[], { readonly name: string; readonly type: string; readonly strict: number }>(
@@ -64,7 +64,7 @@ function primaryKey(info: readonly ColumnInfo[]): string[] {
     .map(({ name }) => name);
 }
 
-/** A name for the rowid that no column took; null where the table has none. */
+/** A name of the rowid that no column has; null if the table has no rowid or all its names are taken. */
 export function rowidName(db: UserDb, table: string): string | null {
   const hasNone = "SELECT 1 FROM pragma_table_list WHERE schema = 'main' AND name = ? AND wr = 1";
   if (db.prepare(hasNone).get(table) !== undefined) return null;
@@ -96,7 +96,7 @@ interface IndexInfo extends UniqueColumns {
   readonly origin: string;
 }
 
-/** Unique indexes; one with an expression or a condition counts for every column its text could mean. */
+/** Unique indexes. One with an expression or a condition may depend on any column, so it lists all of them. */
 function readIndexes(db: UserDb, table: string, info: readonly ColumnInfo[]): IndexInfo[] {
   const list = db
     .prepare<[], { name: string; origin: string; partial: number }>(
@@ -113,8 +113,8 @@ function readIndexes(db: UserDb, table: string, info: readonly ColumnInfo[]): In
 }
 
 /**
- * The primary key, then other unique columns that are never null. Outside INTEGER PRIMARY KEY and WITHOUT ROWID
- * SQLite takes nulls in a primary key; such a key counts only while it holds none.
+ * The primary key, then other unique columns that are never null. Except for INTEGER PRIMARY KEY and WITHOUT ROWID,
+ * SQLite allows nulls in a primary key; such a key is used only if it holds none.
  */
 function keysOf(
   db: UserDb,
@@ -178,7 +178,7 @@ function readForeignKeys(db: UserDb, table: string, direction: ForeignKey['direc
   });
 }
 
-/** What goes by a name of the ledger: the columns of tables, else the kind of thing. */
+/** Objects with the names of the ledger: tables with their columns, others with their type. */
 export function readSqliteLedger(db: UserDb): ReadonlyMap<string, string> {
   const rows = db
     .prepare<[], { name: string; shape: string | null }>(

@@ -11,7 +11,7 @@ import { keyNotes, readOnlyNotes, trialNotes } from './sqlite-trial.js';
 
 const ROWS_PER_SECOND = 150_000;
 
-/** The tables of one SQLite database. */
+/** Opens the tables of one SQLite database. */
 export function openSqliteStore(
   context: ApplyContext,
   file: string,
@@ -43,7 +43,7 @@ export function sqliteEngine(context: ApplyContext, session: SqliteSession, file
     readLedgerShape: async () => readSqliteLedger(db),
     ledgerObstacles: async () => [],
     ensureLedger: async () => {},
-    // The transaction has locked the whole database.
+    // BEGIN IMMEDIATE has locked the whole database.
     lockLedger: (ledger) => session.exec(createLedgerSql(SQLITE_TEXT, ledger)),
     rowsPerSecond: ROWS_PER_SECOND,
     place: async () => file,

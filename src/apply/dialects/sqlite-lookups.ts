@@ -11,12 +11,13 @@ import { rowidName } from './sqlite-catalog.js';
 import type { UserDb } from './sqlite-session.js';
 import { integerSql, SQLITE_TEXT } from './sqlite-text.js';
 
-/** Stands for "stays as it is": no id is a blob without bytes. */
+/** Means that a cell stays as it is: no id is an empty blob. */
 const KEEP = "x''";
 
 /**
- * SQL that looks up a column's cell of table `t` by calling back into JavaScript: `call` is to go by `name` in a subquery
- * that evaluates it once; outside it say the others whether the cell changes, and its new value as the column's own type.
+ * SQL that looks up a cell of table `t` through a JavaScript function. Select `call AS name` in a subquery that
+ * evaluates it once; outside the subquery, `isChanged` tells whether the cell changes, and `value` is its new value in
+ * the type of the column.
  */
 export function registerLookUp(
   db: UserDb,
@@ -33,7 +34,7 @@ export function registerLookUp(
     (cell: Cell, isText: number, ...scope: unknown[]) => {
       const result = judgeCell(judge, cell, scope);
       if (result === undefined) return keep;
-      // The new id in the form of the old one: text stays text, an integer an integer.
+      // The new id has the type of the old one: text or integer.
       return typeof result === 'string' && isText === 0 ? BigInt(result) : result;
     },
   );
@@ -79,7 +80,7 @@ export function openSqliteFill(
   };
 }
 
-/** Rows by their rowids, a batch at a time; a table without them at once. */
+/** Ranges of rowids, one batch each; a table without rowids is a single range. */
 async function* fillRanges(
   db: UserDb,
   name: string,
@@ -89,7 +90,7 @@ async function* fillRanges(
   const table = quoteName(name);
   let after = 'TRUE';
   for (let done = 0; rowid !== null; ) {
-    // The first rowid after a batch; none where the batch holds all that is left.
+    // The first rowid after the batch; none after the last batch.
     const next = `SELECT ${rowid} FROM ${table} AS t WHERE ${after} ORDER BY ${rowid} LIMIT 1 OFFSET ${batchRows}`;
     const until = db.prepare<[], bigint>(next).safeIntegers().pluck().get();
     if (until === undefined) break;

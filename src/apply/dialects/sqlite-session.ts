@@ -7,16 +7,16 @@ import { Sqlite } from '../../store/sqlite.js';
 import type { ApplyContext } from '../context.js';
 import { type Cell, type Cells, interrupted, type Session, type TransactionMode } from '../engine/session.js';
 
-/** Somebody else's SQLite database. */
+/** A SQLite database of the user. */
 export type UserDb = Database;
 
-/** Short, because SQLite waits without letting signals in; longer waits are made of several. */
+/** Short, because SQLite blocks signal handling while it waits; longer waits consist of several. */
 const BUSY_MS = 100;
 
 /**
- * Opens the user's database: read-only, or to write.
+ * Opens the user's database, read-only or for writing.
  *
- * @throws SvcError `bad_input`: missing, not SQLite, or the svc-migrate database itself
+ * @throws SvcError `bad_input` if it is missing, not SQLite, or the svc-migrate database itself
  */
 export function openUserDb(file: string, isWriter: boolean): UserDb {
   if (!existsSync(file) || !statSync(file).isFile()) {
@@ -43,8 +43,8 @@ function connect(file: string, readonly: boolean): UserDb {
 }
 
 /**
- * A killed writer leaves a journal that must be rolled back before anybody can read what was committed. A
- * connection that is read-only may not, so one that writes does it, as every program that opens the file would.
+ * A killed writer leaves a journal that must be rolled back before the file can be read. A read-only connection cannot
+ * do that, so a writing one is opened first, as any program that uses the file would.
  */
 function openReader(file: string): UserDb {
   const db = connect(file, true);
@@ -66,7 +66,7 @@ function openReader(file: string): UserDb {
 
 const NEEDS_RECOVERY = new Set(['SQLITE_READONLY_ROLLBACK', 'SQLITE_READONLY_RECOVERY']);
 
-/** SQLite's errors about the user's database as ours; others as they are. */
+/** Turns SQLite's errors on the user's database into SvcErrors; returns others unchanged. */
 export function sqliteError(error: unknown, file: string): unknown {
   if (!(error instanceof Sqlite.SqliteError)) return error;
   const options = { facts: { error: error.code }, cause: error };
@@ -79,7 +79,7 @@ export function sqliteError(error: unknown, file: string): unknown {
   if (/^SQLITE_(FULL|IOERR|READONLY|CANTOPEN|PERM)/.test(error.code)) {
     return new SvcError('disk', `Cannot write ${file}: ${error.message}.`, {
       ...options,
-      hint: 'Make room or mend the rights, then run the same command again.',
+      hint: 'Free disk space or fix the permissions, then run the same command again.',
     });
   }
   return new SvcError('bad_input', `${file}: ${error.message}.`, options);
@@ -89,13 +89,13 @@ function isBusy(error: unknown): boolean {
   return error instanceof Sqlite.SqliteError && /^SQLITE_(BUSY|LOCKED)/.test(error.code);
 }
 
-/** Rows that are read between two looks at the signal. */
+/** Rows read between two checks for a signal. */
 const ROWS_PER_PIECE = 10_000;
 
-/** Bounds the attempts also where the clock stands still. */
+/** Bounds the attempts even if the clock stands still. */
 const MAX_ATTEMPTS = 10_000;
 
-/** A connection that is open already. It is alone on it: nothing else runs while it waits inside a transaction. */
+/** A session on an open connection, which it does not share. */
 export class SqliteSession implements Session {
   readonly db: UserDb;
   readonly #context: ApplyContext;
@@ -138,12 +138,12 @@ export class SqliteSession implements Session {
     yield piece;
   }
 
-  /** SQLite waits for short locks itself, and there is no connection to lose. */
+  /** Runs `step` once: SQLite itself waits for short locks, and there is no connection to lose. */
   retry<T>(step: () => Promise<T>): Promise<T> {
     return step();
   }
 
-  /** Reading takes no transaction: it would keep writers from committing. Others are tried again while the database is busy, up to the lock timeout. */
+  /** Reads run without a transaction, which would keep writers from committing. Writes are retried while the database is busy, up to the lock timeout. */
   async transaction<T>(mode: TransactionMode, work: () => Promise<T>): Promise<T> {
     if (mode === 'read') return work();
     const { now, tuning, sleep, random } = this.#context;
@@ -178,7 +178,7 @@ export class SqliteSession implements Session {
   }
 }
 
-/** A value as text; blobs are text where they are read. */
+/** Converts a value to text; the queries have already converted blobs. */
 function cellText(value: unknown): string | null {
   return value === null || value === undefined ? null : String(value);
 }

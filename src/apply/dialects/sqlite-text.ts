@@ -3,14 +3,14 @@ import type { Ledger } from '../engine/ledger-tables.js';
 import { INT64 } from '../engine/parking.js';
 import { quoteName } from '../sql-names.js';
 
-/** SQLite reads the smallest integer as a real where it is written in decimal. */
+/** An integer literal. SQLite would parse the smallest 64-bit integer, written in decimal, as a real. */
 export function integerSql(value: bigint): string {
   return value === INT64[0] ? '(-9223372036854775807 - 1)' : `(${value})`;
 }
 
 const typeMark = (term: string) => `CASE typeof(${term}) WHEN 'integer' THEN 'i' ELSE 't' END`;
 
-/** How SQLite writes what every database can say. The ledger holds cells and keys as they are. */
+/** SQLite's SQL for the shared operations. The ledger stores cells and keys with their own types. */
 export const SQLITE_TEXT: SqlText & LedgerText = {
   kind: 'sqlite',
   quote: quoteName,
@@ -19,7 +19,7 @@ export const SQLITE_TEXT: SqlText & LedgerText = {
   declaredType: (type) => (type === 'without type' ? '' : type),
   temporary: (name) => `temp.${name}`,
   asText: (term) => `CAST(${term} AS TEXT)`,
-  // Reals as their text, so that `42.0` is not taken for 42; JSON as its own bytes.
+  // Reals become text, so that `42.0` is not taken for 42; JSON becomes a blob of the same bytes.
   asCell: ({ path }, term) =>
     path === undefined
       ? `CASE typeof(${term}) WHEN 'integer'
@@ -32,10 +32,10 @@ export const SQLITE_TEXT: SqlText & LedgerText = {
   typeMark,
   exactText: (term) => `${typeMark(term)} || CAST(${term} AS TEXT)`,
   isSame: (one, other) => `(${one} IS ${other} COLLATE BINARY)`,
-  // By the column's collation for its index, and to the last byte: an index may tell keys apart that the column's own
-  // collation does not.
+  // The first comparison uses the index of the column, the second is exact: keys that are equal in the collation of
+  // the column may differ in that of an index.
   isKey: (column, value) => `${column} = ${value} AND ${column} = ${value} COLLATE BINARY`,
-  // Without its affinity: with it, SQLite finds entries by their key in no index, but reads all for each row.
+  // `+` removes the affinity, with which SQLite would scan all entries for each row instead of using the index.
   keySql: (terms) => {
     const plain = terms.map((term) => `+${term}`);
     return plain.length === 1 ? (plain[0] ?? '') : `json_array(${plain.join(', ')})`;
@@ -44,9 +44,9 @@ export const SQLITE_TEXT: SqlText & LedgerText = {
   keyName: (rowKey) => `CAST(${rowKey} AS TEXT)`,
   inPairs: (pairs) => `(VALUES ${pairs.join(', ')})`,
   updateFrom: (update) => updateFromSql(quoteName(update.table), update),
-  // The transaction has locked the whole database.
+  // BEGIN IMMEDIATE has locked the whole database.
   lockRows: null,
-  // Keeps the subquery apart.
+  // Prevents SQLite from flattening the subquery.
   evaluateOnce: 'LIMIT -1',
   ddlCommits: false,
   integersOf: (term) => ({
@@ -75,7 +75,7 @@ export const SQLITE_TEXT: SqlText & LedgerText = {
   createLedgerView: 'CREATE VIEW IF NOT EXISTS',
   jsonItem: (list, at) => `json_extract(${list}, '$[' || ${at} || ']')`,
   tableOptions: ' STRICT',
-  // SQLite numbers them.
+  // SQLite assigns the ids.
   nextEntry: () => 'NULL',
   isTableOfRun: 'table_name = $1 COLLATE NOCASE',
   isTableName: () => true,
@@ -84,7 +84,7 @@ export const SQLITE_TEXT: SqlText & LedgerText = {
   foreignLedgerHint: 'Rename it first.',
 };
 
-/** Its prefix tells the ledger's tables in the user's database. */
+/** The ledger in the user's database; its tables have a prefix of their own. */
 export const SQLITE_LEDGER: Ledger = {
   name: 'svc_migrate',
   prefix: 'svc_migrate_',

@@ -10,7 +10,7 @@ import { quoteName } from '../sql-names.js';
 import { registerLookUp } from './sqlite-lookups.js';
 import type { UserDb } from './sqlite-session.js';
 
-/** Keys of several columns are kept as JSON, which holds integers and texts exactly. */
+/** The ledger stores keys of several columns as JSON, which keeps only integers and texts exactly. */
 export function keyNotes(db: UserDb, facts: TableFacts, key: readonly string[]): Note[] {
   if (key.length < 2 || key.some((name) => columnOf(facts, name) === undefined)) return [];
   const odd = key.map((column) => `typeof(${quoteName(column)}) NOT IN ('integer', 'text')`).join(' OR ');
@@ -19,7 +19,7 @@ export function keyNotes(db: UserDb, facts: TableFacts, key: readonly string[]):
   return [blocks('key_type', `The key (${key.join(', ')}) holds other values than integers and texts.`)];
 }
 
-/** SQLite writes the file and a journal beside it. */
+/** SQLite writes the file, and a journal in its folder. */
 export function readOnlyNotes(file: string): Note[] {
   return [file, dirname(file)]
     .filter((place) => !isWritable(place))
@@ -36,8 +36,8 @@ function isWritable(place: string): boolean {
 }
 
 /**
- * Tries what rows become against the check constraints of their table, in an empty copy of it in memory. `parked`:
- * a term for the values that rows hold while ids swap, of `w.o0` and `w.row_no`.
+ * Tries the changed rows against the check constraints of their table, in an empty copy of it in memory. `parked`: SQL
+ * in terms of `w.o0` and `w.row_no` for the values that rows hold while ids swap.
  */
 export function trialNotes(
   context: ApplyContext,

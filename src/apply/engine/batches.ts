@@ -3,13 +3,13 @@ import type { Engine } from './dialect.js';
 import { keyMatch } from './ledger-entries.js';
 import type { TableRun } from './ledger-tables.js';
 
-/** Ledger entries that are carried out in one transaction: those after `from` up to `until`. */
+/** Ledger entries handled in one transaction: ids above `from`, up to and including `until`. */
 export interface Batch {
   readonly from: number;
   readonly until: number;
 }
 
-/** What is carried out next of a run; null where all of it was. */
+/** The next batch of a run; null if none is left. */
 export function nextBatch(
   { done, last }: { readonly done: number; readonly last: number },
   batchRows: number,
@@ -17,7 +17,7 @@ export function nextBatch(
   return done < last ? { from: done, until: Math.min(done + batchRows, last) } : null;
 }
 
-/** What is taken back of a run: all that was carried out, in the same order. */
+/** The batches to undo: every entry that was carried out, in the same order. */
 export function undoBatches(
   { first, done }: { readonly first: number; readonly done: number },
   batchRows: number,
@@ -29,7 +29,7 @@ export function undoBatches(
   });
 }
 
-/** The entries of one column in a batch. */
+/** One column of a batch. */
 export interface BatchColumn {
   readonly run: TableRun;
   readonly batch: Batch;
@@ -37,7 +37,7 @@ export interface BatchColumn {
   readonly triggers: readonly string[];
 }
 
-/** What the statements about a batch's column have in common, as SQL. */
+/** SQL fragments that the statements on one column of a batch share. */
 function describeColumn({ dialect }: Engine, { run, batch, col }: BatchColumn) {
   const column = run.target.ids[col]?.column ?? '';
   const table = `${dialect.tableSql(run.table)} AS t`;
@@ -49,13 +49,13 @@ function describeColumn({ dialect }: Engine, { run, batch, col }: BatchColumn) {
     isRow,
     holds,
     entries: `${run.ledger.entry} AS e`,
-    /** A condition that entry `e` is one of them. */
+    /** A condition: entry `e` belongs to this column of the batch. */
     isInBatch: `e.id > ${batch.from} AND e.id <= ${batch.until} AND e.unit = ${run.unit} AND e.col = ${col}`,
     rowHolds: (which: 'old' | 'new') => `EXISTS (SELECT 1 FROM ${table} WHERE ${isRow} AND ${holds(which)})`,
   };
 }
 
-/** Changes the rows of a batch, each only while it holds the guarded value; returns how many. */
+/** Changes each row of a batch that holds the guarded value; returns the number of rows changed. */
 async function changeRows(
   { session, dialect }: Engine,
   { run, col }: BatchColumn,
@@ -72,7 +72,7 @@ async function changeRows(
   return (await session.query(sql)).count;
 }
 
-/** Keeps others from changing the rows of a batch, so that several statements see the same of them. */
+/** Locks the rows of a batch, so that several statements see the same values. */
 async function lockRows(
   { session, dialect }: Engine,
   { table, entries, isInBatch, isRow }: ReturnType<typeof describeColumn>,
@@ -84,8 +84,8 @@ async function lockRows(
 }
 
 /**
- * Changes every row of a batch; where one holds something else by now, its entry leaves the ledger and the row is not
- * touched. Returns how many are skipped so.
+ * Changes every row of a batch. A row whose value changed since it was entered is skipped: it is not touched, and its
+ * entry moves to the ledger's `skipped`. Returns the number of skipped rows.
  *
  * @throws SvcError as `notWritten`
  */
@@ -111,11 +111,12 @@ export async function carryOutColumn(engine: Engine, batch: BatchColumn): Promis
 }
 
 /**
- * Takes the rows of a batch back, with their entries; entries of rows that hold something else by now stay, and say so.
+ * Restores the rows of a batch and deletes their entries. Rows whose value changed since are not touched and keep
+ * their entries.
  *
  * @throws SvcError as `notWritten`
  */
-export async function takeBackColumn(engine: Engine, batch: BatchColumn): Promise<void> {
+export async function undoColumn(engine: Engine, batch: BatchColumn): Promise<void> {
   const { session, dialect } = engine;
   const sql = describeColumn(engine, batch);
   const back = dialect.temporary('svc_migrate_back');
@@ -132,21 +133,21 @@ export async function takeBackColumn(engine: Engine, batch: BatchColumn): Promis
   );
 }
 
-/** Whether a row of the batch does not hold what was written to it, because a trigger changed it back. */
+/** Whether a trigger changed back a row of the batch. */
 export async function isReverted(engine: Engine, batch: BatchColumn): Promise<boolean> {
   const { entries, isInBatch, rowHolds } = describeColumn(engine, batch);
   const sql = `SELECT 1 FROM ${entries} WHERE ${isInBatch} AND NOT ${rowHolds('new')} LIMIT 1`;
   return (await engine.session.one(sql)) !== null;
 }
 
-/** Rows that do not hold what was written to them a moment ago; the caller rolls back. */
+/** The error for rows that do not hold what was just written to them; the caller rolls back. */
 export function notWritten(table: string, triggers: readonly string[]): SvcError {
   if (triggers.length === 0) {
     return new SvcError('internal', `Not every row of ${table} was found again by its key.`);
   }
   const names = triggers.join(', ');
   return new SvcError('bad_input', `Rows of ${table} did not keep the ids written to them: ${names}.`, {
-    hint: `Put ${names} out of action while ids are rewritten.`,
+    hint: `Disable ${names} while ids are rewritten.`,
     facts: { table, triggers: names },
   });
 }

@@ -10,7 +10,7 @@ import { splitPaths } from './json-columns.js';
 import { columnOf, type Handling, type TableFacts } from './table-facts.js';
 import type { CellSource } from './unmapped-cells.js';
 
-/** Begins work on a column of a table, with a watch on the ids it ends up with. */
+/** Prepares to process a column of a table, checking the ids it will hold. */
 export function openTableColumn(
   context: ApplyContext,
   id: TableTarget['ids'][number],
@@ -25,7 +25,7 @@ export function openTableColumn(
   return { ...work, finals: new FinalIds(column, isUnique && context.policy.mode === 'in_place') };
 }
 
-/** A column's parts of the plan, one for each of its paths; `left` in the same order. */
+/** The plans of a column, one for each of its paths; `left` is in the same order. */
 export function buildColumnPlans(
   work: ColumnWork,
   mode: Mode,
@@ -45,14 +45,14 @@ export function buildColumnPlans(
   });
 }
 
-/** Adds what is left of the values that a source counted to what is left from others, path by path. */
+/** Adds the unmapped values of one source to those of others, path by path. */
 export function addUnmapped(all: UnmappedCount[][], work: ColumnWork, { state, policy }: CellSource): void {
   for (const [at, { tally }] of partsOfWork(work).entries()) {
     all[at] = [...(all[at] ?? []), ...unmappedOfCounts(state, tally.result().counts, policy)];
   }
 }
 
-/** At most so many rows of a column get another value. */
+/** Upper bound on the rows of a column that change. */
 export function changedRows(plans: readonly ColumnPlan[]): bigint {
   return plans
     .flatMap(({ counts }) => counts)
@@ -60,12 +60,12 @@ export function changedRows(plans: readonly ColumnPlan[]): bigint {
     .reduce((total, { rows }) => total + BigInt(rows), 0n);
 }
 
-/** The largest id a column ends up with; 0 where none is watched. */
+/** The largest id a column will hold; 0 if its ids are not checked. */
 export function largestFinal({ finals }: ColumnWork): bigint {
   return finals instanceof FinalIds ? finals.largest() : 0n;
 }
 
-/** What counting brought to light about a column: ids that collide, do not fit, or cannot be emptied. */
+/** Blocks found by counting a column: ids that collide, do not fit, or cannot become NULL. */
 export function countedNotes(
   { policy }: ApplyContext,
   facts: TableFacts,
@@ -83,15 +83,15 @@ export function countedNotes(
   return [...notes, blocks('not_null', `${column.name} is never null: --missing null cannot empty it.`)];
 }
 
-/** What a transaction that is about to write was told to do. */
+/** The agreed plan of a table, and the run that carries it out. */
 export interface Agreed {
   readonly plan: TargetPlan;
   readonly run: RunFacts;
 }
 
 /**
- * Compares every path of a column, counted once more in the transaction that is about to write it, with what was agreed
- * to. `table`: what else must hold of the table; null: nothing, the column itself is not changed.
+ * Compares a column, counted again in the transaction that writes it, with the agreed plan. `table`: the table to
+ * check the new ids against; null if the column itself does not change.
  *
  * @throws SvcError `bad_input`: nothing was written
  */
@@ -154,12 +154,12 @@ const UNREADABLE: ReadonlySet<string> = new Set([
   'bad_path',
   'no_select',
   'row_security',
-  // Looked up as V3 ids, their V4 ids would be told to be others.
+  // Their V4 ids would be looked up as V3 ids and mapped again.
   'rewritten',
   'v4_column',
 ]);
 
-/** Whether notes keep a table from being read at all. */
+/** Whether a note prevents reading the table. */
 export function isUnreadable(notes: readonly Note[]): boolean {
   return notes.some(({ code }) => UNREADABLE.has(code));
 }

@@ -21,14 +21,14 @@ import { type AgreedTable, writeAtOnce } from './write-at-once.js';
 import { writeInBatches } from './write-batches.js';
 import { writeNewColumns } from './write-new-columns.js';
 
-/** A database that is connected to when it is needed. */
+/** A database that is connected on first use. */
 export interface DatabaseConnection {
-  /** Runs `work` with the database; its errors come out as SvcError. */
+  /** Runs `work` with the database; database errors are thrown as SvcError. */
   use<T>(access: 'read' | 'write', work: (engine: Engine) => Promise<T>): Promise<T>;
   close(): Promise<void>;
 }
 
-/** The tables of one database. */
+/** Opens the tables of one database. */
 export function openDatabaseStore(
   { use, close }: DatabaseConnection,
   given: readonly TableTarget[],
@@ -80,13 +80,13 @@ async function readAllRuns(engine: Engine, targets: readonly TableTarget[]): Pro
   return runs;
 }
 
-/** @throws SvcError `bad_input` as `ledgerNotes` says */
+/** @throws SvcError `bad_input` with the first of `ledgerNotes` */
 async function assertOwnLedger(engine: Engine, ledger: Ledger, table: string): Promise<void> {
   const [note] = await ledgerNotes(engine, ledger, table);
   if (note !== undefined) throw new SvcError('bad_input', note.text);
 }
 
-/** Tables that are tied to their keys or to each other go first, together; the others one by one, in batches. */
+/** Writes tables whose ids are under constraints first, in one transaction; then the others one by one, in batches. */
 async function writeAll(
   engine: Engine,
   targets: readonly TableTarget[],
@@ -109,7 +109,7 @@ async function writeAll(
   written.push(...(await writeAtOnce(engine, tables.filter(isTied), run)));
   const write = mode === 'new' ? writeNewColumns : writeInBatches;
   for (const table of tables.filter((one) => !isTied(one))) {
-    // An earlier target may be on the same table.
+    // An earlier target may have changed the same table.
     const found = await session.retry(() => refresh(engine, table.found));
     written.push(await write(engine, found, table.plan, run));
   }

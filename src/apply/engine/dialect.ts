@@ -9,18 +9,18 @@ import type { FreeValues } from './parking.js';
 import type { Session } from './session.js';
 import type { Handling, TableColumn, TableFacts } from './table-facts.js';
 
-/** What the engine works with: one database, and how to speak to it. */
+/** One database, with its dialect and the context of the command. */
 export interface Engine {
   readonly context: ApplyContext;
   readonly session: Session;
   readonly dialect: Dialect;
 }
 
-/** How one database writes what every SQL database can say. Terms are SQL, and so are results. */
+/** SQL text that differs between databases. Parameters called terms, and results, are SQL. */
 export interface SqlText {
   readonly kind: TableTarget['kind'];
   quote(name: string): string;
-  /** The form in which names of columns are compared. */
+  /** Normalizes a column name for comparison. */
   foldName(name: string): string;
   /** A table by its name in `TableFacts` and in the ledger. */
   tableSql(table: string): string;
@@ -29,21 +29,21 @@ export interface SqlText {
   /** A temporary table of the session. */
   temporary(name: string): string;
   asText(term: string): string;
-  /** A cell for looking up: what it holds, exactly, as one of the types of `Cell`. */
+  /** A cell as one of the types of `Cell`, without loss. */
   asCell(id: IdColumn, term: string): string;
-  /** Whether the server groups equal cells before they are looked up; else each row is looked up. */
+  /** Whether the server groups equal cells before look-up; otherwise each row is looked up. */
   readonly groupsCells: boolean;
   /** A cell as the ledger keeps it. */
   asEntry(term: string): string;
-  /** A value of the ledger as a column of this type takes it. */
+  /** A ledger value, converted to the type of a column. */
   fromEntry(term: string, type: string): string;
-  /** Text by which `exactText` tells the types of cells apart. */
+  /** The prefix by which `exactText` tells types of cells apart. */
   typeMark(term: string): string;
-  /** A cell as text, different for values of different types; begins with the mark of its type. */
+  /** A cell as text with its `typeMark` in front, so that values of different types differ. */
   exactText(term: string): string;
-  /** Equal to the last byte, NULL equal to NULL; either may be a cell or a value of the ledger. */
+  /** Byte-for-byte equality, with NULL equal to NULL; either term may be a cell or a ledger value. */
   isSame(one: string, other: string): string;
-  /** Equal to the last byte, found through the column's own index. */
+  /** Byte-for-byte equality that can use the index of the column. */
   isKey(column: string, value: string): string;
   /** A row's key as the ledger keeps it. */
   keySql(terms: readonly string[]): string;
@@ -54,24 +54,24 @@ export interface SqlText {
   /** The right side of `(unit, col) IN`. */
   inPairs(pairs: readonly string[]): string;
   updateFrom(update: UpdateFrom): string;
-  /** At the end of a query on tables and `t`: keeps its rows of `t` from being changed by others; null: nobody else writes. */
+  /** A clause at the end of a query that locks its rows of `t`; null if no other session can write. */
   readonly lockRows: string | null;
-  /** At the end of a subquery: its terms are worked out once for each row. */
+  /** A clause at the end of a subquery that makes its terms be evaluated once per row. */
   readonly evaluateOnce: string;
   /** Whether ALTER TABLE ends the transaction it is in. */
   readonly ddlCommits: boolean;
-  /** Smallest and largest integer of a term over the rows that `where` leaves; 0 where there is none. */
+  /** Smallest and largest integer of a term over the rows that meet `where`; 0 if there are none. */
   integersOf(term: string): { readonly lowest: string; readonly highest: string; readonly where: string };
-  /** Whether a column's text ends so; `ending` is ASCII without quotes. */
+  /** Whether a column's text ends with `ending`, which is ASCII without quotes. */
   endsWith(column: TableColumn, term: string, ending: string): string;
-  /** The value that row `w` of a work list holds in its `at`-th column while it stands aside. */
+  /** The temporary value of column `at` in row `w` of a work list while ids swap. */
   parkedValue(column: TableColumn, at: number, free: FreeValues): string;
 }
 
 /** An UPDATE of a table `t` by the rows of another. */
 export interface UpdateFrom {
   readonly table: string;
-  /** Column names with terms. */
+  /** Column names with their new values, as SQL. */
   readonly set: readonly (readonly [string, string])[];
   readonly from: string;
   readonly where: string;
@@ -86,21 +86,21 @@ export function updateFromSql(table: string, { set, from, where }: UpdateFrom): 
 /** How the ledger is kept. */
 export interface LedgerText {
   readonly ledgerTypes: Readonly<Record<LedgerColumnType, string>>;
-  /** Whether runs keep the types of their columns; else those are not needed. */
+  /** Whether the ledger records column types; otherwise they are not needed. */
   readonly keepsTypes: boolean;
   readonly createLedgerView: 'CREATE OR REPLACE VIEW' | 'CREATE VIEW IF NOT EXISTS';
   /** Item of a JSON list, as text. */
   jsonItem(list: string, at: string): string;
   /** After the columns of CREATE TABLE. */
   readonly tableOptions: string;
-  /** A number for each entry that one INSERT … SELECT makes. */
+  /** An id for each entry of an INSERT … SELECT. */
   nextEntry(ledger: Ledger): string;
   /** A condition that finds the runs of table `$1`. */
   readonly isTableOfRun: string;
-  /** Whether texts are names of a table and of types as this database writes them: they become part of statements. */
+  /** Whether a text from the ledger is safe to use in SQL as a table name, or as a type. */
   isTableName(name: string): boolean;
   isTypeName(name: string): boolean;
-  /** What to do where other tables have the ledger's names: after the plan's note, and as a hint. */
+  /** What to do if other tables have the ledger's names: the end of the plan's note, and a hint. */
   readonly foreignLedgerNote: string;
   readonly foreignLedgerHint: string;
 }
@@ -108,43 +108,43 @@ export interface LedgerText {
 /** The ledger of a database: where it is, and who may write there. */
 export interface LedgerCatalog {
   ledgerOf(target: TableTarget): Ledger;
-  /** What goes by the names of the ledger: `run`, `entry`, … with `name type, name type`, or `view`. */
+  /** Existing objects by their names in the ledger (`run`, `entry`, …): the columns as `name type, name type`, or `view`. */
   readLedgerShape(ledger: Ledger): Promise<ReadonlyMap<string, string>>;
-  /** What else speaks against keeping the ledger there. `table`: the one that is rewritten. */
+  /** Other reasons not to keep the ledger there. `table`: the one that is rewritten. */
   ledgerObstacles(ledger: Ledger, table: string): Promise<Note[]>;
-  /** Makes the ledger, where that takes a transaction of its own. */
+  /** Creates the ledger, if that needs a transaction of its own. */
   ensureLedger(ledger: Ledger): Promise<void>;
-  /** At the start of a transaction: makes it else, and keeps other processes from beginning a run. */
+  /** Called at the start of a transaction: keeps other processes from starting a run, and creates the ledger if `ensureLedger` does not. */
   lockLedger(ledger: Ledger): Promise<void>;
 }
 
 /** Tries new values against the conditions of a table, while the plan is made. */
 export interface ColumnTrial {
   add(cells: readonly JudgedCells[]): Promise<void>;
-  /** What is refused. `parked`: a term for the values that rows hold while ids swap. */
+  /** Notes on refused values. `parked`: SQL for the values that rows hold while ids swap. */
   finish(parked: string | null): Promise<Note[]>;
 }
 
-/** What only the database itself can say or do. */
+/** Questions and commands to the database's catalog. */
 export interface TableCatalog {
   readonly rowsPerSecond: number;
   /** File, or host and database, for people. */
   place(): Promise<string>;
   placeOfRun(table: string): string;
   readFacts(target: TableTarget): Promise<TableFacts>;
-  /** Columns that name a row of a table without key. */
+  /** Columns that identify a row of a table without a key. */
   rowNames(facts: TableFacts): readonly string[];
-  /** What privileges, files and the catalogue say against the plan. */
+  /** Notes on privileges, files and catalog entries that stand against the plan. */
   obstacleNotes(target: TableTarget, facts: TableFacts, handling: Handling): Promise<Note[]>;
-  /** Null where no condition is about the column. */
+  /** Null if no condition involves the column. */
   openTrial(facts: TableFacts, id: IdColumn): Promise<ColumnTrial | null>;
-  /** In a transaction: keeps writers away, and has foreign keys checked at its end. */
+  /** In a transaction: locks out writers and defers foreign key checks to its end. */
   lockTables(tables: readonly string[]): Promise<void>;
-  /** In a transaction, before rows are changed: triggers and types find what they need; a batch costs what it changes. */
+  /** In a transaction, before rows change: sets the search path that triggers and types need, and the planner for small batches. */
   beforeUpdate(triggers: readonly string[], keyTypes: readonly string[], isBatch: boolean): Promise<void>;
 }
 
-/** Cells of table `t` that a query is to look up. */
+/** Cells of table `t` to look up in a query. */
 export interface LookUpSource {
   readonly work: ColumnWork;
   readonly table: string;
@@ -156,12 +156,12 @@ export interface LookUpSource {
   readonly at: number;
 }
 
-/** How a query on table `t` knows what the cells of a column become: from a joined table, or by a function. */
+/** SQL by which a query on table `t` looks up the cells of a column: a joined table, or a function. */
 export interface LookUpSql {
   readonly join: string;
-  /** Terms with names, in a subquery that ends with `evaluateOnce`. */
+  /** Named terms for a subquery that ends with `evaluateOnce`. */
   readonly terms: readonly string[];
-  /** Outside it: whether the cell changes, and the new value as the ledger has it. */
+  /** Terms for outside that subquery: whether the cell changes, and its new value as the ledger stores it. */
   readonly isChanged: string;
   readonly value: string;
 }
@@ -177,23 +177,23 @@ export interface FillRange {
 /** A new column that is being filled. */
 export interface ColumnFill {
   ranges(): AsyncIterable<FillRange>;
-  /** Fills the rows of a range that have an id and no V4 id yet; returns how many. Call inside a transaction. */
+  /** Fills the rows of a range that have an id but no V4 id yet; returns their number. Call inside a transaction. */
   fill(range: FillRange): Promise<number>;
 }
 
-/** Statements that databases write too differently to share. */
+/** Statements that differ too much between databases to be shared. */
 export interface TableStatements {
-  /** Values are looked up now or when the query runs, once. Call inside the transaction that runs it. */
+  /** Looks up each value once, either now or when the query runs. Call inside the transaction that runs the query. */
   lookUp(source: LookUpSource): Promise<LookUpSql>;
-  /** Fills a new temporary table; `row_no` (from 1) and `parked` come with its columns. */
+  /** Creates a temporary table from a query, and adds the columns `row_no` (from 1) and `parked`. */
   createList(name: string, columns: readonly string[], query: string): Promise<void>;
   openFill(facts: TableFacts, id: IdColumn, at: number): Promise<ColumnFill>;
 }
 
-/** Everything that is different from one database to another. */
+/** Everything that differs between databases. */
 export interface Dialect extends SqlText, LedgerText, LedgerCatalog, TableCatalog, TableStatements {}
 
-/** The column of a name, as the database compares names. */
+/** Finds a column by name, compared as the database compares names. */
 export function findColumn({ dialect }: Engine, facts: TableFacts, name: string): TableColumn | undefined {
   const folded = dialect.foldName(name);
   return facts.columns.find((column) => dialect.foldName(column.name) === folded);

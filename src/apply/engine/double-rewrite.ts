@@ -6,8 +6,8 @@ import { partsOf, pathsMeet } from './json-columns.js';
 import type { TableIds } from './judge-table.js';
 
 /**
- * What would rewrite an id a second time: V4 ids taken for V3 ids. Columns that a run rewrote or filled, under any
- * path that can lead to the same values.
+ * Blocks columns whose V4 ids would be taken for V3 ids and rewritten again: those that a run rewrote or filled, also
+ * through another path to the same values.
  */
 export function rewrittenNotes(mode: Mode, ids: readonly IdColumn[], runs: readonly EarlierRun[]): Note[] {
   return ids.flatMap((id) => {
@@ -17,7 +17,7 @@ export function rewrittenNotes(mode: Mode, ids: readonly IdColumn[], runs: reado
     if (filler !== undefined) {
       return [blocks('v4_column', `${id.column} was filled by run ${filler.run}: its ids are V4 ids.`)];
     }
-    // A column that is rewritten in place again is continued: the ledger knows its cells and none is touched twice.
+    // The same column in place is fine: the ledger lists the cells already rewritten.
     const writer = runs.find(
       (run) =>
         run.mode === 'in_place' &&
@@ -31,7 +31,7 @@ export function rewrittenNotes(mode: Mode, ids: readonly IdColumn[], runs: reado
   });
 }
 
-/** Why new columns cannot be recomputed: the V3 ids they were filled from are no longer there. */
+/** Why new columns cannot be recomputed: the column they were filled from no longer holds V3 ids. Null if they can. */
 export function lostSource(run: EarlierRun, runs: readonly EarlierRun[]): string | null {
   if (run.mode !== 'new') return null;
   for (const { column } of run.target.ids) {
@@ -44,8 +44,8 @@ export function lostSource(run: EarlierRun, runs: readonly EarlierRun[]): string
 }
 
 /**
- * Other targets of the same plan that would rewrite the same ids, fill the same new column, or change the same table
- * in one transaction (`isAtomic`): what constraints ask of that is worked out for one target per table.
+ * Blocks targets of one plan that rewrite the same ids, fill the same new column, or change one table in a single
+ * transaction (`isAtomic`), which supports only one target per table.
  */
 export function otherTargetNotes(
   mode: Mode,
@@ -87,7 +87,7 @@ function canMeet(a: IdColumn, b: IdColumn): boolean {
   return partsOf(a).some((one) => partsOf(b).some((other) => pathsMeet(one, other)));
 }
 
-/** SQLite does not tell names apart by case; where a database does, such twins are refused once too often. */
+/** Ignores case, as SQLite does; on case-sensitive databases this only blocks too much. */
 function isSameName(a: string, b: string): boolean {
   return a.toLowerCase() === b.toLowerCase();
 }

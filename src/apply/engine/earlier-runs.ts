@@ -4,11 +4,11 @@ import { blocks } from '../column-work.js';
 import type { ApplyContext } from '../context.js';
 import { type Earlier, NO_EARLIER, type Note } from '../plan.js';
 
-/** A run on a table, as the ledger has it. */
+/** A run on a table, as recorded in the ledger. */
 export interface EarlierRun {
   readonly run: string;
   readonly target: TableTarget;
-  /** Labels of the columns, in the order that the ledger counts them. */
+  /** Labels of the columns, in the order of the ledger's `col`. */
   readonly labels: readonly string[];
   readonly key: readonly string[];
   readonly mode: 'new' | 'in_place';
@@ -23,7 +23,7 @@ function isSameList(a: readonly string[], b: readonly string[]): boolean {
   return a.length === b.length && a.every((one, at) => one === b[at]);
 }
 
-/** What earlier runs say against a plan for a table; `key`: the columns by which it would tell rows apart. */
+/** Blocks that earlier runs put on a plan for a table; `key`: the columns by which the plan identifies rows. */
 export function earlierRunNotes(
   context: ApplyContext,
   target: TableTarget,
@@ -37,7 +37,7 @@ export function earlierRunNotes(
   ];
 }
 
-/** An unfinished run goes first, and with the remap it began with. */
+/** An unfinished run must be finished first, with the remap it began with. */
 export function unfinishedNotes(
   { policy, facts }: ApplyContext,
   target: TableTarget,
@@ -47,7 +47,7 @@ export function unfinishedNotes(
   if (open === undefined) return [];
   const { run, state, mode, labels } = open;
   if (state !== 'working' || mode !== policy.mode || !isSameList(labels, target.ids.map(columnLabel))) {
-    const what = state === 'undoing' ? 'is half taken back: finish with' : 'is unfinished: finish it, or';
+    const what = state === 'undoing' ? 'is partly undone: finish with' : 'is unfinished: finish it, or';
     return [blocks('other_run', `Run ${run} ${what} \`svc-migrate undo ${run}\`.`)];
   }
   if (open.remapSha256 === facts.sha256) return [];
@@ -55,28 +55,28 @@ export function unfinishedNotes(
   return [blocks('other_remap', text)];
 }
 
-/** Columns by which earlier runs find their rows must stay as they are. */
+/** Columns by which earlier runs identify their rows must not change. */
 function rowKeyNotes({ policy }: ApplyContext, { ids }: TableTarget, runs: readonly EarlierRun[]): Note[] {
   if (policy.mode === 'new') return [];
   return ids.flatMap((id) => {
     const keyed = runs.find((run) => run.mode === 'in_place' && isKeyOf(run, id));
     if (keyed === undefined || isCovered(runs, id)) return [];
-    const text = `Run ${keyed.run} tells its rows apart by ${id.column}: take it back first, or leave ${id.column} as it is.`;
+    const text = `Run ${keyed.run} identifies its rows by ${id.column}: undo it first, or leave ${id.column} as it is.`;
     return [blocks('other_run', text)];
   });
 }
 
-/** Entries are found by the key they were made with. */
+/** Ledger entries can only be found by the key they were made with. */
 function otherKeyNotes(key: readonly string[], runs: readonly EarlierRun[]): Note[] {
   const other = runs.find((run) => run.mode === 'in_place' && !isSameList(run.key, key));
   if (other === undefined || key.length === 0) return [];
-  const text = `Run ${other.run} told the rows apart by ${other.key.join(', ')}: name that as the key.`;
+  const text = `Run ${other.run} identified rows by ${other.key.join(', ')}: name that as the key.`;
   return [blocks('other_key', text)];
 }
 
 /**
- * New columns that are there already and not ours, or that a run filled and somebody dropped. `isToMake`: a column
- * that an unfinished run has not made yet is no obstacle.
+ * Blocks new columns that exist but were not filled by us, or that a run filled and somebody dropped. `isToMake`: a
+ * column that an unfinished run has not created yet does not block.
  */
 export function newColumnNotes(
   { policy }: ApplyContext,
@@ -86,7 +86,7 @@ export function newColumnNotes(
 ): Note[] {
   if (policy.mode !== 'new') return [];
   const labels = target.ids.map(columnLabel);
-  // What was filled from another column, or another path of it, is somebody else's.
+  // A column filled from another column, or another path, does not belong to this target.
   const fillers = new Map(
     runs
       .filter(({ mode }) => mode === 'new')
@@ -101,7 +101,7 @@ export function newColumnNotes(
   );
   if (gone.length > 0) {
     return gone.map(([name, { run }]) => {
-      const text = `The column ${name}, which run ${run} filled, is gone. Take the run back with \`svc-migrate undo ${run}\`, then apply again.`;
+      const text = `The column ${name}, which run ${run} filled, is gone. Undo the run with \`svc-migrate undo ${run}\`, then apply again.`;
       return blocks('new_column_gone', text);
     });
   }
@@ -109,27 +109,27 @@ export function newColumnNotes(
   const filled = names.filter((name) => fillers.has(name));
   const fresh = names.filter((name) => !fillers.has(name));
   if (filled.length > 0 && fresh.length > 0) {
-    const text = `${filled.join(', ')} of this target is there, ${fresh.join(', ')} is not: give new columns a target of their own, or take the run back first.`;
+    const text = `${filled.join(', ')} of this target is there, ${fresh.join(', ')} is not: give new columns a target of their own, or undo the run first.`;
     return [blocks('other_run', text)];
   }
   return fresh.filter(hasColumn).map((name) => {
-    const text = `There is a column "${name}" already that svc-migrate did not fill from here.`;
+    const text = `A column "${name}" exists already, and svc-migrate did not fill it from this column.`;
     return blocks('new_column_exists', text);
   });
 }
 
-/** Whether a run has been through this column. */
+/** Whether a run rewrote this column. */
 function isCovered(runs: readonly EarlierRun[], id: IdColumn): boolean {
   return runs.some((run) => run.mode === 'in_place' && run.labels.includes(columnLabel(id)));
 }
 
-/** Whether a run finds its rows by a column that it did not rewrite itself. */
+/** Whether a run identifies its rows by a column that it did not rewrite itself. */
 function isKeyOf({ key, labels }: EarlierRun, { column, path }: IdColumn): boolean {
   return path === undefined && key.includes(column) && !labels.includes(column);
 }
 
 /**
- * Runs that find their rows by what this one rewrote are taken back before it.
+ * Checks that no other run identifies its rows by a column that this run rewrote: it must be undone first.
  *
  * @throws SvcError `bad_input`
  */
@@ -137,12 +137,16 @@ export function assertNoDependent(run: EarlierRun, all: readonly EarlierRun[]): 
   const isDependent = (other: EarlierRun) => run.target.ids.some((id) => isKeyOf(other, id));
   const found = all.find((one) => one.run !== run.run && one.mode === 'in_place' && isDependent(one));
   if (found === undefined) return;
-  throw new SvcError('bad_input', `Run ${found.run} finds its rows by what run ${run.run} rewrote.`, {
-    hint: `Take run ${found.run} back first.`,
-  });
+  throw new SvcError(
+    'bad_input',
+    `Run ${found.run} identifies its rows by a column that run ${run.run} rewrote.`,
+    {
+      hint: `Undo run ${found.run} first.`,
+    },
+  );
 }
 
-/** Whether a column is to be looked up: what a run has been through is left alone without `again`. */
+/** Whether a column is to be looked up: without `again`, a column that a run rewrote is not. */
 export function isOpen(
   { policy }: ApplyContext,
   { runs, earlier }: { readonly runs: readonly EarlierRun[]; readonly earlier: Earlier },
@@ -152,7 +156,7 @@ export function isOpen(
   return earlier.state !== 'unfinished' && (policy.again || !isCovered(runs, id));
 }
 
-/** Finished runs that rewrote a column in place, each with the column's place in it. */
+/** Finished runs that rewrote a column in place, each with its number for the column. */
 export function finishedPlaces<R extends EarlierRun>(
   runs: readonly R[],
   key: readonly string[],
@@ -164,7 +168,7 @@ export function finishedPlaces<R extends EarlierRun>(
     .filter(({ col }) => col >= 0);
 }
 
-/** How far earlier runs came; the columns of which rows without an entry must be counted. */
+/** The state that earlier runs left; `covered`: columns whose rows without a ledger entry must be counted. */
 export function findEarlier(
   { policy }: ApplyContext,
   target: TableTarget,

@@ -5,7 +5,7 @@ import type { TableColumn } from './table-facts.js';
 
 const SAMPLES = 5;
 
-/** Values that something is wrong with: how many, and the first few. */
+/** The number of faulty values, and the first few. */
 interface Faults {
   count: number;
   readonly samples: string[];
@@ -17,8 +17,8 @@ function addFault(faults: Faults, id: Id): void {
 }
 
 /**
- * The values a column ends up with: whether two of them would be the same, and whether each fits. Fed once with
- * every distinct id.
+ * Checks the ids that a column will hold: whether two are equal, and whether each fits the type. Add every distinct id
+ * once.
  */
 export class FinalIds {
   readonly #column: TableColumn;
@@ -27,7 +27,7 @@ export class FinalIds {
   readonly #misfits: Faults = { count: 0, samples: [] };
   #largest: Id = 0;
 
-  /** `isUnique`: equal values would collide. */
+  /** `isUnique`: the column must not hold equal values. */
   constructor(column: TableColumn, isUnique: boolean) {
     this.#column = column;
     this.#seen = isUnique ? new IdSet() : null;
@@ -49,7 +49,7 @@ export class FinalIds {
     const [collisions, misfits] = [this.#collisions, this.#misfits];
     const found: Note[] = [];
     if (collisions.count > 0) {
-      const text = `${name}: ${collisions.count} values would be there twice, but must be unique (${collisions.samples.join(', ')}).`;
+      const text = `${name}: ${collisions.count} values would occur twice, but must be unique (${collisions.samples.join(', ')}).`;
       found.push(blocks('collision', text));
     }
     if (misfits.count > 0) {

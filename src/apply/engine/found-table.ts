@@ -13,7 +13,7 @@ import { type Ledger, ledgerNotes, type TableRun } from './ledger-tables.js';
 import { addStillApplied, readStillApplied, type StillApplied } from './still-applied.js';
 import { columnOf, type TableFacts } from './table-facts.js';
 
-/** A table as it was found, and how it is to be handled. */
+/** A table as found in the database and the ledger, and how to rewrite it. */
 export interface FoundTable {
   readonly target: TableTarget;
   readonly facts: TableFacts;
@@ -22,13 +22,13 @@ export interface FoundTable {
   /** Types of the key's columns and of the id columns. */
   readonly keyTypes: readonly string[];
   readonly types: readonly string[];
-  /** Runs that touched it. */
+  /** Runs on the table. */
   readonly runs: readonly TableRun[];
   readonly earlier: Earlier;
   readonly notes: readonly Note[];
 }
 
-/** Looks at tables without reading their rows (but for counting those that came since a finished run). */
+/** Reads the catalog and the ledger on tables; of rows, only those added since a finished run are counted. */
 export async function findTables(engine: Engine, targets: readonly TableTarget[]): Promise<FoundTable[]> {
   const tables = [];
   for (const target of targets) tables.push({ target, facts: await engine.dialect.readFacts(target) });
@@ -70,7 +70,7 @@ async function findTable(
   return isUnreadable(notes) ? found : { ...found, earlier: await readEarlier(engine, found) };
 }
 
-/** What other targets and earlier runs say against a target. */
+/** Notes that other targets and earlier runs put on a target. */
 function targetNotes(
   engine: Engine,
   { target, facts, judgement, runs }: Pick<FoundTable, 'target' | 'facts' | 'judgement' | 'runs'>,
@@ -94,13 +94,13 @@ function targetNotes(
   ];
 }
 
-/** The same table after something was done to it in this run. */
+/** Reads the runs on a table again, after this run may have changed it. */
 export async function refresh(engine: Engine, found: FoundTable): Promise<FoundTable> {
   const now = { ...found, runs: await readRunsOfTable(engine, found.ledger, found.facts.table) };
   return { ...now, earlier: await readEarlier(engine, now) };
 }
 
-/** The run of the table that is to be entered in the ledger. */
+/** The run to record in the ledger for a table. */
 export function newRunOf({ target, ledger, facts, judgement, keyTypes, types }: FoundTable): NewTableRun {
   const { key, isAtomic } = judgement.handling;
   return { target, ledger, table: facts.table, key, keyTypes, types, isAtomic };
@@ -133,7 +133,7 @@ async function readEarlier(engine: Engine, found: FoundTable): Promise<Earlier> 
   return addStillApplied(earlier, since, applied);
 }
 
-/** `FROM` and `WHERE` of a table's rows that no run has entered for a column. */
+/** `FROM` and `WHERE` for the rows that have no ledger entry for a column. */
 export function openRows(
   { dialect }: Engine,
   { facts, judgement, runs, ledger }: FoundTable,

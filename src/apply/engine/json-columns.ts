@@ -4,19 +4,19 @@ import { blocks } from '../column-work.js';
 import type { Note } from '../plan.js';
 
 /**
- * One JSON column that holds ids under several paths. Its cells are rewritten, entered and taken back as a whole; the
- * path names all of its paths and leads nowhere itself.
+ * A JSON column that holds ids under several paths. Its cells are rewritten, recorded and restored as a whole. `path`
+ * lists all paths, for display only.
  */
 export interface MergedColumn extends IdColumn {
   readonly parts: readonly IdColumn[];
 }
 
-/** The ids as they are configured: of a merged column one for each path. */
+/** The configured ids: for a merged column, one for each path. */
 export function partsOf(id: IdColumn | MergedColumn): readonly IdColumn[] {
   return 'parts' in id ? id.parts : [id];
 }
 
-/** A target whose JSON columns stand once each, however many paths they have. */
+/** Merges the paths of each JSON column of a target into one id column. */
 export function mergePaths<T extends { readonly ids: readonly IdColumn[] }>(target: T): T {
   const ids = target.ids.flatMap((id): (IdColumn | MergedColumn)[] => {
     const parts = target.ids.filter((one) => one.column === id.column && one.path !== undefined);
@@ -29,12 +29,12 @@ export function mergePaths<T extends { readonly ids: readonly IdColumn[] }>(targ
   return { ...target, ids };
 }
 
-/** The target as it was configured. */
+/** The reverse of `mergePaths`. */
 export function splitPaths<T extends { readonly ids: readonly IdColumn[] }>(target: T): T {
   return { ...target, ids: target.ids.flatMap(partsOf) };
 }
 
-/** Targets that name one column twice would overwrite their own work. */
+/** Blocks a target that names one column twice: it would rewrite its own results. */
 export function sameColumnNotes(ids: readonly IdColumn[]): Note[] {
   const names = ids.map((id) => id.column);
   const twice = names.find((name, at) => names.indexOf(name) !== at);
@@ -42,7 +42,7 @@ export function sameColumnNotes(ids: readonly IdColumn[]): Note[] {
   return [blocks('same_column', `${twice} is named twice: name it once, or with a path each time.`)];
 }
 
-/** Paths of one column that would change the same value, or that would go to different new columns. */
+/** Blocks paths of one column that can lead to the same value, or that name different new columns. */
 export function mergedNotes(id: IdColumn): Note[] {
   const parts = partsOf(id);
   const meeting = parts.flatMap((one, at) =>

@@ -18,7 +18,7 @@ import type { Cell, Cells } from './session.js';
 /** Looks up the cells of one column. */
 export interface CellJudge {
   readonly work: ColumnWork;
-  /** Null: the cell is the id. */
+  /** For JSON; null if the cell itself is the id. */
   readonly rewriter: JsonRewriter | null;
   readonly isScoped: boolean;
   /** The result goes to a new column. */
@@ -35,7 +35,7 @@ export function buildCellJudge(work: ColumnWork, mode: Mode): CellJudge {
   };
 }
 
-/** Columns of table `t` that name model, region and company of a row, as text, in the order of `judgeCell`. */
+/** Columns of table `t` that hold the model, region and company of a row, as text, in the order `judgeCell` expects. */
 export function scopeTerms({ quote, asText }: Pick<SqlText, 'quote' | 'asText'>, id: IdColumn): string[] {
   return partsOf(id)
     .flatMap((part) => [part.modelColumn, part.regionColumn, part.companyColumn])
@@ -59,8 +59,8 @@ function readScopes({ work, isScoped }: CellJudge, cells: readonly unknown[]): r
 }
 
 /**
- * What a cell of `rows` rows becomes: other text (JSON: bytes), NULL, or undefined where it stays. Counted on the way.
- * `scopeCells`: the row's values of `scopeTerms`.
+ * Looks up a cell, counts it for `rows` rows, and returns its new text (JSON: bytes), null for NULL, or undefined if it
+ * stays. `scopeCells`: the values of `scopeTerms`.
  */
 export function judgeCell(
   judge: CellJudge,
@@ -120,21 +120,21 @@ export interface CellQuery {
   readonly mode: Mode;
   /** `FROM` and `WHERE`, with the table as `t`. */
   readonly from: string;
-  /** The cell; default: the column of the table. */
+  /** SQL for the cell; default: the column of the table. */
   readonly value?: string;
   /** Other terms of the row. */
   readonly extra?: readonly string[];
   /** Equal values, with equal other terms, may be looked up together. */
   readonly isGrouped?: boolean;
-  /** Told of the other terms before the cell is looked up. */
+  /** Called with the values of `extra` before the cell is looked up. */
   readonly onRow?: (extra: Cells) => void;
 }
 
-/** A cell that was looked up, of one row or of several alike. */
+/** The result of looking up a cell of one row, or of several equal rows. */
 export interface JudgedCells {
   /** The cell, then the values of `scopeTerms`. */
   readonly group: readonly Cell[];
-  /** What it becomes, as text; undefined: it stays. */
+  /** The new value as text; undefined if the cell stays. */
   readonly result: string | null | undefined;
   readonly rows: number;
   readonly extra: Cells;

@@ -22,7 +22,7 @@ function info(code: string, text: string): Note {
   return { level: 'info', code, text };
 }
 
-/** What stands against rewriting a table, and how it is to be done; pure. `all`: what the plan rewrites. */
+/** Decides how to rewrite a table, and what blocks it. `all`: every table of the plan. */
 export function judgeTable(
   facts: TableFacts,
   target: TableTarget,
@@ -117,7 +117,7 @@ function chooseKey(
 
 function triggerNotes({ triggers }: TableFacts): Note[] {
   if (triggers.length === 0) return [];
-  const text = `Every changed row sets off ${triggers.join(', ')}.`;
+  const text = `Every changed row fires ${triggers.join(', ')}.`;
   return [{ level: 'warning', code: 'triggers', text }];
 }
 

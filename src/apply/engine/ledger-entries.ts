@@ -1,7 +1,7 @@
 import type { Dialect } from './dialect.js';
 import type { Ledger, TableRun } from './ledger-tables.js';
 
-/** Rows that have an entry for a column, as a subquery with the one column `row_key`; null: none. */
+/** A subquery of the `row_key`s that have an entry for a column; null if no run has any. */
 export function enteredRows(
   dialect: Pick<Dialect, 'inPairs'>,
   ledger: Ledger,
@@ -16,7 +16,7 @@ export function enteredRows(
   return `(SELECT row_key FROM ${ledger.entry} WHERE (unit, col) IN ${dialect.inPairs(pairs)})`;
 }
 
-/** A table's rows that no run has entered for a column: what follows FROM, and a condition. */
+/** SQL for the rows of a table that have no entry for a column. */
 export function unenteredRows(
   dialect: Pick<Dialect, 'tableSql' | 'keySql' | 'quote'>,
   table: string,
@@ -30,7 +30,7 @@ export function unenteredRows(
   return { join, where, sql: `${dialect.tableSql(table)} AS t ${join} WHERE ${where}` };
 }
 
-/** A condition by which rows `t` are found from a ledger key. */
+/** A condition that finds row `t` by its key in the ledger. */
 export function keyMatch(
   dialect: Pick<Dialect, 'isKey' | 'keyPart' | 'quote'>,
   run: Pick<TableRun, 'key' | 'keyTypes'>,
@@ -41,7 +41,7 @@ export function keyMatch(
     .join(' AND ');
 }
 
-/** Entries of a column that are carried out, and their rows `t`: FROM and WHERE. */
+/** `FROM` and `WHERE` for the entries `e` of a column that were carried out, with their rows `t`. */
 export function enteredCells(dialect: Dialect, run: TableRun, col: number, join = 'JOIN'): string {
   return `${run.ledger.entry} AS e ${join} ${dialect.tableSql(run.table)} AS t ON ${keyMatch(dialect, run, 'e.row_key')}
     WHERE e.unit = ${run.unit} AND e.col = ${col} AND e.id <= ${run.done}`;

@@ -35,7 +35,7 @@ const rowSchema = z.object({
   column_types: list.default([]),
 });
 
-/** The ledger is where it was found, whatever it says of that. Null where a name or a type is none of this database. */
+/** Null if the row names a table or type that is not safe to use in SQL, or is of another kind of database. */
 function buildRun(dialect: Dialect, ledger: Ledger, row: z.output<typeof rowSchema>): TableRun | null {
   const target = row.definition;
   if (!('table' in target) || target.kind !== dialect.kind || !dialect.isTableName(row.table_name))
@@ -66,7 +66,7 @@ function buildRun(dialect: Dialect, ledger: Ledger, row: z.output<typeof rowSche
   };
 }
 
-/** Runs of the ledger that meet a condition on `$1`, oldest first. */
+/** Reads the runs that meet a condition on `$1`, oldest first. */
 export async function readRuns(
   engine: Engine,
   ledger: Ledger,
@@ -81,13 +81,13 @@ export async function readRuns(
     const parsed = rowSchema.safeParse(Object.fromEntries(names.map((name, at) => [name, cells[at]])));
     const run = parsed.success ? buildRun(dialect, ledger, parsed.data) : null;
     if (run !== null) return run;
-    const text = `The ledger (${ledger.run}) cannot be read: it was changed or is of another version.`;
+    const text = `The ledger (${ledger.run}) cannot be read: it was changed, or another version wrote it.`;
     throw new SvcError('bad_input', text, { cause: parsed.error });
   };
   return (await session.query(sql, [value])).rows.map(parse);
 }
 
-/** Runs that touched a table, oldest first, without those taken back. */
+/** Reads the runs on a table that are not undone, oldest first. */
 export function readRunsOfTable(engine: Engine, ledger: Ledger, table: string): Promise<TableRun[]> {
   return readRuns(engine, ledger, `${engine.dialect.isTableOfRun} AND state <> 'undone'`, table);
 }
@@ -103,7 +103,7 @@ export type NewTableRun = Pick<
   'target' | 'ledger' | 'table' | 'key' | 'keyTypes' | 'types' | 'isAtomic'
 >;
 
-/** Enters a new table run, in state `working`; returns its number. Call inside the transaction that locked the ledger. */
+/** Records a new table run in state `working`; returns its `unit`. Call inside the transaction that locked the ledger. */
 export async function insertRun(
   engine: Engine,
   { run, planSha256 }: RunFacts,
@@ -158,9 +158,9 @@ export async function setState(
 }
 
 /**
- * The run of this table, where a connection was lost right after it was entered.
+ * Finds the run of this table if it was already recorded, because the connection was lost right after that.
  *
- * @throws SvcError `locked` where another process began meanwhile
+ * @throws SvcError `locked` if another process started a run on the table meanwhile
  */
 export async function findEntered(
   engine: Engine,
@@ -178,7 +178,7 @@ export async function findEntered(
   });
 }
 
-/** Marks a run in place as done and counts what it did. */
+/** Marks an in-place run as done and records its counts. */
 export async function finishRun(
   { context, session }: Engine,
   { ledger, unit }: Pick<TableRun, 'ledger' | 'unit'>,

@@ -6,13 +6,13 @@ import type { Engine, LedgerText } from './dialect.js';
 import type { EarlierRun } from './earlier-runs.js';
 
 /**
- * The ledger in the user's database. `entry` is written ahead: all changes of a table run (one table in one run)
- * are entered first, then carried out in batches; `done_entry` moves in the same transaction as the rows. The view
- * `ledger` shows what was carried out.
+ * The ledger in the user's database. `entry` is a write-ahead log: all changes of a table run (one table in one run)
+ * are recorded first, then carried out in batches; `done_entry` advances in the same transaction as the rows. The view
+ * `ledger` shows the changes carried out.
  */
 export interface Ledger {
   readonly name: string;
-  /** Before the names of its tables, for people. */
+  /** The prefix of its table names, for display. */
   readonly prefix: string;
   /** Its tables and its view, as SQL. */
   readonly run: string;
@@ -23,9 +23,9 @@ export interface Ledger {
 
 /** One table in one run. */
 export interface TableRun extends EarlierRun {
-  /** The ledger's number of it. */
+  /** Its number in the ledger. */
   readonly unit: string;
-  /** As `TableFacts` has it. */
+  /** As `TableFacts.table`. */
   readonly table: string;
   readonly target: TableTarget;
   readonly ledger: Ledger;
@@ -35,7 +35,7 @@ export interface TableRun extends EarlierRun {
   readonly isAtomic: boolean;
   readonly policy: { readonly missing: 'fail' | 'keep' | 'null'; readonly mapDeleted: boolean };
   readonly planSha256: string;
-  /** Entries of the run are those after `first` up to `last`; those up to `done` are carried out. */
+  /** The run's entries have ids above `first`, up to `last`; those up to `done` are carried out. */
   readonly first: number;
   readonly skipped: number;
   readonly startedAt: string;
@@ -92,7 +92,7 @@ function columnsOf({ ledgerTypes, keepsTypes }: LedgerText, table: TableName): [
     .map(([name, type]) => [name, ledgerTypes[type]]);
 }
 
-/** Makes what is missing of a ledger. */
+/** SQL that creates the missing parts of a ledger. */
 export function createLedgerSql(dialect: LedgerText, ledger: Ledger): string {
   const tables = TABLE_NAMES.map((table) => {
     const columns = columnsOf(dialect, table).map(([name, type]) => {
@@ -108,7 +108,7 @@ export function createLedgerSql(dialect: LedgerText, ledger: Ledger): string {
   return [...tables, view].join(';\n');
 }
 
-/** The first thing with a name of the ledger that is not as we make it; null where there is none. `found`: by name. */
+/** The first object with a name of the ledger but another definition; null if there is none. */
 function findForeign(dialect: LedgerText, found: ReadonlyMap<string, string>): string | null {
   if (found.size === 0) return null;
   const isOurs = (table: TableName) =>
@@ -123,7 +123,7 @@ function findForeign(dialect: LedgerText, found: ReadonlyMap<string, string>): s
 /**
  * Whether the database holds a ledger.
  *
- * @throws SvcError `bad_input` where tables of these names are something else
+ * @throws SvcError `bad_input` if other tables have its names
  */
 export async function hasLedger({ dialect }: Engine, ledger: Ledger): Promise<boolean> {
   const found = await dialect.readLedgerShape(ledger);
@@ -134,7 +134,7 @@ export async function hasLedger({ dialect }: Engine, ledger: Ledger): Promise<bo
   });
 }
 
-/** What speaks against keeping the ledger there: other tables of the same names, or what the database says. */
+/** Notes against keeping the ledger there: other tables of the same names, or `ledgerObstacles`. */
 export async function ledgerNotes({ dialect }: Engine, ledger: Ledger, table: string): Promise<Note[]> {
   const foreign = findForeign(dialect, await dialect.readLedgerShape(ledger));
   if (foreign === null) return dialect.ledgerObstacles(ledger, table);

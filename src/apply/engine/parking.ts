@@ -3,7 +3,7 @@ import type { Note } from '../plan.js';
 import type { Engine } from './dialect.js';
 import type { TableColumn } from './table-facts.js';
 
-/** Smallest and largest of a 64-bit integer. */
+/** Smallest and largest 64-bit integer. */
 export const INT64: readonly [bigint, bigint] = [-(2n ** 63n), 2n ** 63n - 1n];
 
 /** Values that no row of a column holds: integers `base ± n` and texts `n` with an ending, with n from 1. */
@@ -15,16 +15,16 @@ export interface FreeValues {
 }
 
 export interface ToPark {
-  /** The largest id that comes into the column. */
+  /** The largest new id. */
   readonly highest: bigint;
-  /** How many rows may have to step aside. */
+  /** The most rows that need a temporary value. */
   readonly rows: bigint;
 }
 
 /**
- * Where ids swap under a unique constraint, rows hold another value for a moment: a term for values that no row of the
- * column holds, different for each `w.row_no` from 1 to `rows`, of the type of the row's own value `w.o…`; null where
- * there are none. Integers lie above those that are taken, or else below.
+ * SQL for the temporary values that rows hold while their ids swap under a unique constraint. No row of the column
+ * holds them; they differ for each `w.row_no` from 1 to `rows` and have the type of the row's own value `w.o…`.
+ * Integers lie above those in use, or else below. Null if there are not enough free values.
  */
 export async function parkingTerm(
   engine: Engine,
@@ -50,7 +50,7 @@ export async function parkingTerm(
   return dialect.parkedValue(column, at, { integers, ending });
 }
 
-/** The integers of a term: at most 0 the smallest, at least 0 the largest. */
+/** Smallest and largest integer of a term; `lowest` is at most 0, `highest` at least 0. */
 export async function readIntegers(
   { session, dialect }: Engine,
   term: string,
@@ -67,7 +67,7 @@ export async function readIntegers(
   };
 }
 
-/** An ending that no text of the column has. */
+/** Finds an ending that no text of the column has. */
 async function findEnding({ session, dialect }: Engine, column: TableColumn, from: string): Promise<string> {
   const cell = `t.${dialect.quote(column.name)}`;
   for (let ending = '~svc'; ; ending = `~${ending}`) {
@@ -76,7 +76,7 @@ async function findEnding({ session, dialect }: Engine, column: TableColumn, fro
   }
 }
 
-/** What the plan says where no value is free. */
+/** The plan's note if there are not enough free values. */
 export function noRoomNote({ name, type }: TableColumn): Note {
   return blocks(
     'no_room',

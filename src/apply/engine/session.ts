@@ -3,12 +3,12 @@ import { SvcError } from '../../errors.js';
 /** A row: every value as text, null for NULL. */
 export type Cells = (string | null)[];
 
-/** A cell as a database hands it over for looking up: integers as numbers where those are exact, else as digits. */
+/** A cell to look up: integers are numbers if those are exact, otherwise digits. */
 export type Cell = string | number | Buffer | null;
 
 /**
- * `read`: one state of the data, nothing is written. `latest`: every statement sees what others committed before it.
- * `snapshot`: one state of the data, to be written.
+ * `read`: a read-only snapshot. `latest`: each statement sees what others committed before it. `snapshot`: a snapshot
+ * that may be written to.
  */
 export type TransactionMode = 'read' | 'latest' | 'snapshot';
 
@@ -19,24 +19,24 @@ export interface Session {
     sql: string,
     values?: readonly (string | null)[],
   ): Promise<{ readonly rows: Cells[]; readonly count: number }>;
-  /** Runs statements without parameters, one after the other. */
+  /** Runs one or more statements without parameters. */
   exec(sql: string): Promise<void>;
   /** The only value of the only row, or null. */
   one(sql: string, values?: readonly (string | null)[]): Promise<string | null>;
   /** Reads the rows of a query in pieces; call inside a transaction. */
   read(sql: string): AsyncIterable<readonly Cell[][]>;
   /**
-   * Runs `step` until it succeeds, as often as the tuning allows: a step that may be run again.
+   * Runs `step` until it succeeds, at most `tuning.attempts` times. The step must be safe to repeat.
    *
    * @throws SvcError `interrupted`, `locked`, `bad_input`
    */
   retry<T>(step: () => Promise<T>): Promise<T>;
-  /** Runs `work` in one transaction, again after a deadlock, a lock or a lost connection. */
+  /** Runs `work` in a transaction; retries after a deadlock, a lock timeout or a lost connection. */
   transaction<T>(mode: TransactionMode, work: () => Promise<T>): Promise<T>;
 }
 
 export function interrupted(): SvcError {
-  return new SvcError('interrupted', 'Stopped between two steps; the ledger says where.', {
-    hint: 'Run the same command again to go on, or `svc-migrate undo RUN` to take it back.',
+  return new SvcError('interrupted', 'Stopped between two steps; the ledger records where.', {
+    hint: 'Run the same command again to continue, or `svc-migrate undo RUN` to undo it.',
   });
 }

@@ -5,21 +5,21 @@ import type { Engine } from './dialect.js';
 import { enteredCells, keyMatch } from './ledger-entries.js';
 import type { TableRun } from './ledger-tables.js';
 
-/** Told of a cell that holds something else by now, with the values of its row's key. */
+/** Called for each cell that no longer holds what a run wrote, with the key of its row. */
 type OnChanged = (value: string, key: readonly (string | null)[]) => void;
 
-/** What the rows of a column hold of what a run wrote. */
+/** How many cells of a column still hold what a run wrote. */
 export interface StillApplied {
   /** Cells that hold what was written. */
   readonly applied: number;
-  /** Cells with another value, and the first rows of them. */
+  /** Cells with another value, and the first of their rows. */
   readonly changed: number;
   readonly named: readonly string[];
 }
 
 /**
- * Looks at every row that runs rewrote in a column; rows that are gone or empty by now hold no id. Runs that tell rows
- * apart by another key are not to be found by this one.
+ * Checks every row that runs rewrote in a column. Rows that were deleted or became NULL since are not counted; runs
+ * that identify rows by another key are skipped.
  */
 export async function readStillApplied(
   engine: Engine,
@@ -32,7 +32,7 @@ export async function readStillApplied(
   for (const [nth, run] of runs.entries()) {
     const col = run.labels.indexOf(columnLabel(id));
     if (run.mode !== 'in_place' || col < 0 || run.key.join() !== key.join()) continue;
-    // Later runs may have entered the same cells: with JSON, each path has a run of its own.
+    // Later runs may have changed the same cells: in JSON, each path may have a run of its own.
     const later = runs
       .slice(nth + 1)
       .filter(({ mode }) => mode === 'in_place')
@@ -77,7 +77,7 @@ async function readColumn(
   return { applied, changed, named: rows.slice(0, NAMED_ROWS).map(([name]) => `row ${name ?? ''}`) };
 }
 
-/** Cells count as done only while they hold what was written. */
+/** Counts cells as done only if they still hold what was written. */
 export function addStillApplied(earlier: Earlier, since: number, all: readonly StillApplied[]): Earlier {
   if (all.length === 0) return { ...earlier, since };
   return {

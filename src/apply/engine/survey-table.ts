@@ -22,10 +22,10 @@ import { noRoomNote, parkingTerm } from './parking.js';
 import type { Cells } from './session.js';
 import { readStillApplied } from './still-applied.js';
 import { columnOf } from './table-facts.js';
-import { type CellSource, keyValues, tellRow, watchUnmapped } from './unmapped-cells.js';
+import { type CellSource, keyValues, reportRow, watchUnmapped } from './unmapped-cells.js';
 import { compareFilled } from './verify-run.js';
 
-/** Reads a table and says what apply would do to it. Call inside a read-only transaction. */
+/** Reads a table and plans what apply would do to it. Call inside a read-only transaction. */
 export async function surveyTable(
   engine: Engine,
   found: FoundTable,
@@ -59,7 +59,7 @@ export async function surveyTable(
 }
 
 interface ColumnOptions {
-  /** Of the table. */
+  /** Rows of the table. */
   readonly rows: number;
   readonly onUnmapped: OnUnmapped | undefined;
 }
@@ -85,7 +85,7 @@ async function surveyColumn(
   if (onUnmapped !== undefined && mode === 'in_place') {
     const { key } = judgement.handling;
     await readStillApplied(engine, runs, key, id, (value, values) =>
-      tellRow(onUnmapped, target.name, id, {
+      reportRow(onUnmapped, target.name, id, {
         kind: 'changed_since',
         reason: 'changed',
         value,
@@ -101,7 +101,7 @@ async function surveyColumn(
   return { plans, notes };
 }
 
-/** Ids that swap under a unique constraint need values that no row holds, and checks judge what rows hold. */
+/** Notes on ids that swap without free temporary values, and on values that the conditions of the table refuse. */
 async function writableNotes(
   engine: Engine,
   { facts, judgement }: FoundTable,
@@ -119,8 +119,8 @@ async function writableNotes(
 }
 
 /**
- * What a plan looks at in one column: what is to be rewritten, or, of a column that runs went through, what they left
- * and what came since.
+ * The cells of a column that a plan reads: those to rewrite or, for a column that runs rewrote, those the runs left and
+ * those added since.
  */
 function cellSources(engine: Engine, found: FoundTable, id: IdColumn): CellSource[] {
   const { context, dialect } = engine;
@@ -133,7 +133,7 @@ function cellSources(engine: Engine, found: FoundTable, id: IdColumn): CellSourc
   if (earlier.state === 'unfinished') return [];
   const state = isOpen(context, found, id) ? 'pending' : 'not_in_ledger';
   const entered = finishedPlaces(runs, judgement.handling.key, id).map(({ run, col }): CellSource => {
-    // Only JSON has several ids in a cell: some were rewritten, others kept.
+    // Only a JSON cell can hold rewritten and kept ids at once.
     const hasRest = id.path === undefined ? 'AND e.new IS NULL' : '';
     return {
       state: 'in_ledger',
@@ -145,7 +145,7 @@ function cellSources(engine: Engine, found: FoundTable, id: IdColumn): CellSourc
   return [{ state, policy, from: openRows(engine, found, id), value }, ...entered];
 }
 
-interface TallyWhat extends ColumnOptions {
+interface TallyOptions extends ColumnOptions {
   readonly work: ColumnWork;
   readonly source: CellSource;
   readonly trial: ColumnTrial | null;
@@ -155,7 +155,7 @@ interface TallyWhat extends ColumnOptions {
 async function tallyCells(
   engine: Engine,
   found: FoundTable,
-  { work, source, trial, rows, onUnmapped }: TallyWhat,
+  { work, source, trial, rows, onUnmapped }: TallyOptions,
 ): Promise<void> {
   const { context, dialect } = engine;
   const key = onUnmapped === undefined ? [] : rowKeyOf(engine, found);
@@ -182,13 +182,13 @@ async function tallyCells(
   }
 }
 
-/** How a row is named: by the key it is rewritten by, else by its first key or where it lies. */
+/** Columns that name a row in lists: the key it is rewritten by, else its first key, else its physical position. */
 function rowKeyOf({ dialect }: Engine, { facts, judgement }: FoundTable): readonly string[] {
   const { key } = judgement.handling;
   return key.length > 0 ? key : (facts.keys[0] ?? dialect.rowNames(facts));
 }
 
-/** Compares the new columns that runs filled with what they were filled from. */
+/** Compares the new columns that runs filled with the columns they were filled from. */
 async function compareEarlier(
   engine: Engine,
   found: FoundTable,

@@ -4,24 +4,24 @@ export interface TableColumn {
   readonly name: string;
   /** As declared. */
   readonly type: string;
-  /** What its values can be: `other` holds no ids. */
+  /** The kind of values; a column of kind `other` cannot hold ids. */
   readonly holds: 'integer' | 'text' | 'json' | 'any' | 'other';
   readonly isNullable: boolean;
   readonly isGenerated: boolean;
-  /** Whether its type has conditions of its own. */
+  /** Whether its type is a domain, which may have conditions of its own. */
   readonly isDomain: boolean;
-  /** Smallest and largest integer it takes; null: 64 bits. */
+  /** Smallest and largest integer allowed; null: any 64-bit integer. */
   readonly range: readonly [bigint, bigint] | null;
-  /** Longest text it takes; null: any. */
+  /** Longest text allowed; null: any. */
   readonly maxChars: number | null;
 }
 
 /** A unique constraint or index. */
 export interface UniqueColumns {
   readonly name: string;
-  /** Columns it is about, also those inside its expressions. */
+  /** Columns it depends on, including those in expressions. */
   readonly columns: readonly string[];
-  /** True for plain columns without condition: then equal values always collide. */
+  /** Whether it covers plain columns without a condition, so that equal values always collide. */
   readonly isPlain: boolean;
 }
 
@@ -48,9 +48,9 @@ export interface TableFacts {
   readonly keys: readonly (readonly string[])[];
   readonly uniques: readonly UniqueColumns[];
   readonly foreignKeys: readonly ForeignKey[];
-  /** Names of triggers that an UPDATE or INSERT sets off. */
+  /** Triggers that an UPDATE fires. */
   readonly triggers: readonly string[];
-  /** What the database itself must say: privileges, partitions, views. */
+  /** Notes by the dialect, on privileges, partitions and views. */
   readonly notes: readonly Note[];
 }
 
@@ -58,13 +58,13 @@ export interface TableFacts {
 export interface Handling {
   /** Columns that identify a row; empty where none do. */
   readonly key: readonly string[];
-  /** Everything in one transaction: unique constraints, foreign keys or the key itself are touched. */
+  /** Whether to rewrite in one transaction, because ids are part of unique constraints, foreign keys or the key. */
   readonly isAtomic: boolean;
-  /** Id columns that must step aside first where values swap. */
+  /** Id columns that need temporary values where ids swap. */
   readonly parked: readonly string[];
 }
 
-/** Finds a column by name as SQL does not: exactly. */
+/** Finds a column by its exact name. */
 export function columnOf(facts: TableFacts, name: string): TableColumn | undefined {
   return facts.columns.find((column) => column.name === name);
 }

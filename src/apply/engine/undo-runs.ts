@@ -1,7 +1,7 @@
 import { newColumnOf } from '../../config/apply-targets.js';
 import { SvcError } from '../../errors.js';
 import { NAMED_ROWS, type Undone } from '../context.js';
-import { takeBackColumn, undoBatches } from './batches.js';
+import { undoBatches, undoColumn } from './batches.js';
 import { type Engine, findColumn } from './dialect.js';
 import { assertNoDependent } from './earlier-runs.js';
 import { keyMatch } from './ledger-entries.js';
@@ -10,7 +10,7 @@ import type { TableRun } from './ledger-tables.js';
 import { compareAllFilled } from './verify-run.js';
 import { changeWork, createWork, dropWork, type WorkList, workKey, workTable } from './work-list.js';
 
-/** Takes the tables of a run back, the last one first: those that were written in one transaction in one, at the end. */
+/** Undoes the tables of a run, last one first. Tables written in one transaction are undone in one, at the end. */
 export async function undoRuns(engine: Engine, runs: readonly TableRun[]): Promise<Undone[]> {
   const isTied = (run: TableRun) => run.mode === 'in_place' && run.isAtomic;
   const undone: Undone[] = [];
@@ -20,25 +20,25 @@ export async function undoRuns(engine: Engine, runs: readonly TableRun[]): Promi
   return [...undone, ...(await undoAtOnce(engine, runs.filter(isTied)))];
 }
 
-/** Takes the batches of a run back, in the order they came; entries leave the ledger with their change. */
+/** Undoes the batches of a run in their order; each entry is deleted together with its change. */
 async function undoInBatches(engine: Engine, run: TableRun): Promise<Undone> {
   const { context, session, dialect } = engine;
   await session.transaction('latest', () => setState(engine, run, 'undoing'));
   const total = await session.retry(() => countEntries(engine, run));
   const { triggers } = await session.retry(() => dialect.readFacts(run.target));
   for (const batch of undoBatches(run, context.tuning.batchRows)) {
-    // May be run again: an entry is there only as long as its change is.
+    // Safe to repeat: an entry exists only as long as its change does.
     await session.transaction('latest', async () => {
       await dialect.beforeUpdate(triggers, run.keyTypes, true);
-      for (const col of run.target.ids.keys()) await takeBackColumn(engine, { run, batch, col, triggers });
+      for (const col of run.target.ids.keys()) await undoColumn(engine, { run, batch, col, triggers });
     });
     const done = batch.until - run.first;
-    context.onProgress({ kind: 'step', name: `taking back ${run.table}`, done, total: run.done - run.first });
+    context.onProgress({ kind: 'step', name: `undoing ${run.table}`, done, total: run.done - run.first });
   }
   return session.transaction('latest', () => finishUndo(engine, run, total));
 }
 
-/** Takes several runs back in one transaction, the last one first. */
+/** Undoes several table runs in one transaction, last one first. */
 async function undoAtOnce(engine: Engine, runs: readonly TableRun[]): Promise<Undone[]> {
   const { session, dialect } = engine;
   const [first] = runs;
@@ -65,7 +65,7 @@ async function undoTable(engine: Engine, run: TableRun): Promise<void> {
   const isUnique = (column: string) => facts.uniques.some((unique) => unique.columns.includes(column));
   const parked = columns.filter(isUnique).flatMap((name) => findColumn(engine, facts, name) ?? []);
   const work: WorkList = { table: facts.table, key: run.key, columns, types: run.types, parked };
-  await createWork(engine, work, backQuery(engine, run, facts.table));
+  await createWork(engine, work, restoredRowsQuery(engine, run, facts.table));
   await changeWork(engine, work, facts.triggers);
   for (const at of columns.keys()) {
     await session.exec(`DELETE FROM ${run.ledger.entry} WHERE unit = ${run.unit} AND col = ${at} AND row_key IN (
@@ -74,8 +74,8 @@ async function undoTable(engine: Engine, run: TableRun): Promise<void> {
   await dropWork(engine);
 }
 
-/** Every row with a cell that holds what the run wrote. */
-function backQuery({ dialect }: Engine, run: TableRun, table: string): string {
+/** A query of every row with a cell that holds what the run wrote. */
+function restoredRowsQuery({ dialect }: Engine, run: TableRun, table: string): string {
   const cell = (column: string) => `t.${dialect.quote(column)}`;
   const columns = run.target.ids.map((id) => id.column);
   const rowKey = dialect.keySql(run.key.map(cell));
@@ -103,8 +103,8 @@ async function countEntries({ session }: Engine, { ledger, unit, done }: TableRu
 }
 
 /**
- * What is left over are rows changed since: their entries stay, so that they are never rewritten again. Rows that
- * are gone are named once.
+ * The entries left belong to rows changed since. They stay, so that these rows are never rewritten again, except for
+ * those of deleted rows, which are reported once.
  */
 async function finishUndo(engine: Engine, run: TableRun, total: number): Promise<Undone> {
   const { session, dialect } = engine;
@@ -124,10 +124,10 @@ async function finishUndo(engine: Engine, run: TableRun, total: number): Promise
 }
 
 /**
- * Takes new columns back by dropping them. A value that is not what the remap gives was put there by someone else:
- * then nothing is dropped and the rows are named.
+ * Drops the new columns of a run. If one holds a value other than the remap's, another program wrote it: then nothing
+ * is dropped and the rows are reported.
  *
- * @throws SvcError `bad_input` where the remap is another one, so that this cannot be told
+ * @throws SvcError `bad_input` if the remap is not the run's, so that changes cannot be detected
  */
 async function undoNewColumns(engine: Engine, run: TableRun): Promise<Undone> {
   const { context, session, dialect } = engine;
@@ -151,7 +151,7 @@ async function undoNewColumns(engine: Engine, run: TableRun): Promise<Undone> {
 function otherRemap({ run, table }: TableRun, names: readonly string[]): SvcError {
   return new SvcError(
     'bad_input',
-    `Run ${run} used another remap: whether its new columns were changed cannot be told.`,
+    `Run ${run} used another remap, so changes to its new columns cannot be detected.`,
     { hint: `Drop ${names.join(', ')} of ${table} by hand.` },
   );
 }

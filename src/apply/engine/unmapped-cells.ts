@@ -3,18 +3,18 @@ import type { ColumnWork } from '../column-work.js';
 import type { Policy } from '../plan.js';
 import { type CellState, classifyUnmapped, type OnUnmapped, type UnmappedRow } from '../unmapped.js';
 
-/** Where values of a column are read from, in SQL. */
+/** SQL that values of a column are read from. */
 export interface CellSource {
   readonly state: CellState;
-  /** What decides about them: of now, or of the run that wrote them. */
+  /** The current policy, or that of the run that wrote them. */
   readonly policy: Policy;
   /** `FROM` and `WHERE`, with the table as `t`. */
   readonly from: string;
-  /** The value. */
+  /** SQL for the value. */
   readonly value: string;
 }
 
-/** The same work that also tells `onUnmapped` of each value that is left, with the row that is under way. */
+/** A copy of the work that calls `onUnmapped` for each value left without a V4 id, with the current row. */
 export function watchUnmapped(
   work: ColumnWork,
   source: Pick<CellSource, 'state' | 'policy'>,
@@ -33,8 +33,8 @@ export function watchUnmapped(
   return { ...work, onValue };
 }
 
-/** Reports rows of a column that need no looking up. */
-export function tellRow(
+/** Reports a row of a column whose value needs no look-up. */
+export function reportRow(
   onUnmapped: OnUnmapped | undefined,
   target: string,
   id: IdColumn,

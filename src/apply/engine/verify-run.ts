@@ -8,9 +8,9 @@ import { cellText, judgeCells } from './judge-cells.js';
 import { enteredCells } from './ledger-entries.js';
 import { readRunsOfTable } from './ledger-runs.js';
 import type { TableRun } from './ledger-tables.js';
-import { keyValues, tellRow } from './unmapped-cells.js';
+import { keyValues, reportRow } from './unmapped-cells.js';
 
-/** What verification found: rows that are wrong, and rows that others changed. */
+/** Rows found wrong, and rows that other programs changed. */
 interface Findings {
   checked: number;
   readonly wrong: NamedRows;
@@ -48,7 +48,7 @@ export async function verifyRun(engine: Engine, run: TableRun): Promise<Verified
   };
 }
 
-/** Model, region and company come from the row of now: where it is gone, only targets without them can be checked. */
+/** Model, region and company are read from the current row; entries of deleted rows are only reported as gone. */
 async function verifyColumn(
   engine: Engine,
   run: TableRun,
@@ -84,7 +84,7 @@ async function verifyColumn(
   }
 }
 
-/** A result as `exactText` would write it; undefined where the cell stays. */
+/** A result in the form of `exactText`; undefined if the cell stays. */
 function exactResult(result: string | null | undefined, mark: string | null | undefined) {
   return result === null || result === undefined ? result : `${mark ?? ''}${result}`;
 }
@@ -92,13 +92,13 @@ function exactResult(result: string | null | undefined, mark: string | null | un
 /** Columns that a run filled, compared with the columns they were filled from. */
 export interface FilledColumns {
   readonly checked: number;
-  /** Values that are not what the remap gives. */
+  /** Values that differ from the remap's. */
   readonly foreign: NamedRows;
-  /** Cells that are empty though the remap gives an id. */
+  /** Empty cells for which the remap has an id. */
   readonly unfilled: NamedRows;
 }
 
-/** Compares the columns that a run filled with what the remap gives for those beside them; `gone` were dropped by hand. */
+/** Compares every column that a run filled with the ids the remap gives; `gone`: columns dropped since. */
 export async function compareAllFilled(
   engine: Engine,
   run: TableRun,
@@ -121,7 +121,7 @@ export async function compareAllFilled(
 }
 
 /**
- * Compares a column that a run filled with what the remap gives for the column beside it. Call inside a transaction.
+ * Compares a column that a run filled with the ids the remap gives for its source column. Call inside a transaction.
  * `key`: columns that name a row, for `onUnmapped`.
  */
 export async function compareFilled(
@@ -155,7 +155,7 @@ export async function compareFilled(
       const value = cellText(group[0]) ?? '';
       if (holds === null) all.unfilled.add(`${id.column} ${value}: ${name} is empty`, rows);
       else all.foreign.add(`${name} ${holds}`, rows);
-      tellRow(onUnmapped, run.target.name, id, {
+      reportRow(onUnmapped, run.target.name, id, {
         ...(holds === null
           ? { kind: 'came_since', reason: 'mapped' }
           : { kind: 'changed_since', reason: 'changed' }),

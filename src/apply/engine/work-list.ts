@@ -11,11 +11,11 @@ import type { TableColumn } from './table-facts.js';
 /** A column whose cells are to change. */
 export interface ChangeColumn {
   readonly id: IdColumn;
-  /** Null: its cells stay. */
+  /** Null if its cells stay. */
   readonly work: ColumnWork | null;
 }
 
-/** Changes of a table's columns that no run has entered yet. */
+/** A table to change, and the runs whose rows are left out. */
 export interface ChangeSource {
   readonly table: string;
   readonly key: readonly string[];
@@ -25,8 +25,9 @@ export interface ChangeSource {
 }
 
 /**
- * A query of `k…` (the key), `o…`, `c…` (each column before and after, as entries), `r…` (whether it is rewritten) for
- * every row that changes. Each cell is looked up, and counted, once. Call inside the transaction that runs it.
+ * A query of every row that changes: `k…` (the key), `o…` and `c…` (each column before and after, as the ledger stores
+ * it) and `r…` (whether the column is rewritten). Each cell is looked up and counted once. Call inside the transaction
+ * that runs the query.
  */
 export async function changesQuery(
   { dialect }: Engine,
@@ -62,19 +63,19 @@ export async function changesQuery(
 }
 
 /**
- * A list of rows to change, all in one transaction: keys as they are (`k…`), values as they are (`o…`) and as they
- * shall be (`c…`), whether this is the run's doing (`r…`: ids may map to themselves), a number (`row_no`) and
- * whether the row steps aside first (`parked`). Lives in a temporary table; values are as the ledger has them. No
- * statement names it twice: MySQL opens a temporary table once.
+ * A temporary table of rows to change in one transaction: key (`k…`), value before (`o…`) and after (`c…`), whether the
+ * column is rewritten (`r…`; an id may map to itself), a number (`row_no`), and whether the row gets a temporary value
+ * first (`parked`). Values are as the ledger stores them. No statement names the table twice, which not every database
+ * allows for temporary tables.
  */
 export interface WorkList {
-  /** As `TableFacts` has it. */
+  /** As `TableFacts.table`. */
   readonly table: string;
   readonly key: readonly string[];
   readonly columns: readonly string[];
   /** Types of `columns`; empty where they are not needed. */
   readonly types: readonly string[];
-  /** Columns under unique constraints: rows in each other's way step aside first. */
+  /** Columns under unique constraints, where rows whose ids swap need temporary values. */
   readonly parked: readonly TableColumn[];
 }
 
@@ -86,24 +87,24 @@ export function workTable({ dialect }: Engine): string {
   return dialect.temporary(LIST);
 }
 
-/** Makes the list from a query of `k…, o…, c…, r…`. */
+/** Creates the list from a query of `k…, o…, c…, r…`. */
 export async function createWork(engine: Engine, { key, columns }: WorkList, query: string): Promise<void> {
   const numbered = (letter: string, items: readonly string[]) => items.map((_, at) => `${letter}${at}`);
   const names = [numbered('k', key), ...['o', 'c', 'r'].map((letter) => numbered(letter, columns))].flat();
   await engine.dialect.createList(LIST, names, query);
 }
 
-/** Call in the transaction that made it, or after it. */
+/** Call in the transaction that created the list, or after it. */
 export async function dropWork(engine: Engine): Promise<void> {
   await engine.session.exec(`DROP TABLE IF EXISTS ${workTable(engine)}`);
 }
 
 /**
- * Changes every row of the list. Where a value is still held by another row of the list, that row first gets a
- * value nobody has.
+ * Changes every row of the list. A row whose current value is the new value of another row first gets a temporary
+ * value.
  *
- * @throws SvcError `bad_input` where there is no room to step aside, or a row does not hold then what it shall; the
- * caller rolls back
+ * @throws SvcError `bad_input` if there are no free temporary values, or a row does not hold its new value afterwards;
+ * the caller rolls back
  */
 export async function changeWork(engine: Engine, work: WorkList, triggers: readonly string[]): Promise<void> {
   const { session, dialect } = engine;
@@ -127,7 +128,7 @@ function newValue({ dialect }: Engine, { types }: WorkList, at: number): string 
   return dialect.fromEntry(`w.c${at}`, types[at] ?? '');
 }
 
-/** Rows that hold what the list says; a trigger may have changed others back. */
+/** Counts the rows that hold their new values; a trigger may have changed others back. */
 async function countChanged(engine: Engine, work: WorkList): Promise<number> {
   const { session, dialect } = engine;
   const cell = (column: string) => `t.${dialect.quote(column)}`;
@@ -140,7 +141,7 @@ async function countChanged(engine: Engine, work: WorkList): Promise<number> {
   return Number(await session.one(sql));
 }
 
-/** Term for each parked column: the value a row of the list has while it stands aside. */
+/** For each parked column, SQL for the temporary value of a row of the list. */
 type Parking = ReadonlyMap<string, string>;
 
 async function parkRows(engine: Engine, work: WorkList): Promise<Parking> {
@@ -189,7 +190,7 @@ async function parkedTerm(
   });
 }
 
-/** Finds a row by its key; a key column that is parked has its parked value. */
+/** A condition that finds a row by its key, or by the temporary value of a parked key column. */
 function rowMatch({ dialect }: Engine, { key }: WorkList, parking: Parking): string {
   return key
     .map((column, at) => {

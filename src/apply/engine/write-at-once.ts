@@ -17,17 +17,17 @@ import {
   workTable,
 } from './work-list.js';
 
-/** A table with what was agreed for it. */
+/** A table and its agreed plan. */
 export interface AgreedTable {
   readonly found: FoundTable;
   readonly plan: TargetPlan;
 }
 
 /**
- * Rewrites tables in place in one transaction: all of them or none. Writers wait meanwhile; foreign keys that can
- * be are checked at its end.
+ * Rewrites tables in place in one transaction: all of them or none. Other writers wait; deferrable foreign keys are
+ * checked at the end.
  *
- * @throws SvcError `bad_input`, `locked`, `interrupted`; nothing was written then
+ * @throws SvcError `bad_input`, `locked`, `interrupted`: nothing was written
  */
 export async function writeAtOnce(
   engine: Engine,
@@ -76,7 +76,7 @@ async function writeTable(engine: Engine, { found, plan }: AgreedTable, run: Run
   return unit;
 }
 
-/** Enters the changes under the keys the rows have now. */
+/** Records the changes in the ledger, under the new keys of the rows. */
 async function enterRows(engine: Engine, ledger: Ledger, unit: string, work: WorkList): Promise<void> {
   const { session, dialect } = engine;
   for (const at of work.columns.keys()) {

@@ -11,8 +11,8 @@ import type { TableRun } from './ledger-tables.js';
 import { changesQuery } from './work-list.js';
 
 /**
- * Rewrites a table in place, in batches: enters all changes in the ledger in one transaction, then carries them
- * out, each batch with its progress in one transaction. A run that was stopped goes on where it was.
+ * Rewrites a table in place, in batches: records all changes in the ledger in one transaction, then carries them
+ * out, each batch together with its progress in one transaction. A stopped run continues where it was.
  *
  * @throws SvcError `bad_input` before anything is written, `apply_stopped`, `locked`, `interrupted`
  */
@@ -38,7 +38,7 @@ export async function writeInBatches(
   return session.retry(() => describeWritten(engine, found.ledger, unit));
 }
 
-/** Enters every change; checks on the way that the data are what was agreed to. Knows a run that it entered before. */
+/** Records every change and checks that the data are as agreed; returns the `unit`. A run already recorded is reused. */
 function enterChanges(engine: Engine, found: FoundTable, plan: TargetPlan, run: RunFacts): Promise<string> {
   const { context, session, dialect } = engine;
   const { target, facts, judgement, ledger, runs } = found;
@@ -69,7 +69,7 @@ function enterChanges(engine: Engine, found: FoundTable, plan: TargetPlan, run: 
   });
 }
 
-/** May be run again: the progress it moves tells whether it was carried out. */
+/** Safe to repeat: the progress in the ledger tells whether the batch was carried out. */
 async function carryOutBatch(
   engine: Engine,
   run: TableRun,
@@ -94,7 +94,7 @@ async function carryOutBatch(
   if (isOurs) return;
   const now = await session.retry(() => readRun(engine, run.ledger, run.unit));
   if (now.done >= batch.until && now.state === 'working') return;
-  throw new SvcError('locked', `Run ${run.run} is being carried on or taken back by another process.`, {
+  throw new SvcError('locked', `Run ${run.run} is being continued or undone by another process.`, {
     hint: 'Wait until it has finished.',
   });
 }

@@ -9,8 +9,8 @@ import { describeWritten, findEntered, insertRun, setState } from './ledger-runs
 import { columnOf } from './table-facts.js';
 
 /**
- * Fills new columns with V4 ids; the old ones stay as they are. Rows that came since an earlier filling are
- * filled now; a new column's value is never changed once it is there.
+ * Fills new columns with V4 ids; the old columns do not change. Rows added since an earlier run are filled now; a value
+ * of a new column is never changed.
  *
  * @throws SvcError `bad_input` before anything is written, `locked`, `interrupted`
  */
@@ -23,7 +23,7 @@ export async function writeNewColumns(
   const { context, session, dialect } = engine;
   const { ledger, target } = found;
   const unit = await enterRun(engine, found, plan, run);
-  // A run without its columns, where this was cut off, is gone on with.
+  // An interruption may have left the run recorded but its columns missing.
   if (dialect.ddlCommits) await session.retry(() => addColumns(engine, found, true));
   for (const [at, id] of target.ids.entries()) await fillColumn(engine, found, unit, id, at);
   await session.transaction('latest', async () => {
@@ -35,7 +35,7 @@ export async function writeNewColumns(
   return session.retry(() => describeWritten(engine, ledger, unit));
 }
 
-/** Enters the run once, with its columns where both are one transaction; checks that the data are what was agreed to. */
+/** Records the run and checks that the data are as agreed. Adds the columns too, if DDL is transactional. */
 function enterRun(engine: Engine, found: FoundTable, plan: TargetPlan, run: RunFacts): Promise<string> {
   const { context, session, dialect } = engine;
   const { target, facts, ledger, runs } = found;
@@ -61,7 +61,7 @@ function enterRun(engine: Engine, found: FoundTable, plan: TargetPlan, run: RunF
   });
 }
 
-/** `isResumed`: those that are there already are ours. */
+/** `isResumed`: columns that exist already belong to this run. */
 async function addColumns(engine: Engine, { target, facts }: FoundTable, isResumed: boolean): Promise<void> {
   const { session, dialect } = engine;
   const now = isResumed ? await dialect.readFacts(target) : null;

@@ -10,28 +10,28 @@ import {
   renameSync,
   rmSync,
 } from 'node:fs';
-import { SvcError } from '../../errors.js';
+import { errorCodeOf, SvcError } from '../../errors.js';
 
-/** Neither follows a symbolic link nor waits for the other end of a pipe. */
+/** Follows no symbolic link, and does not wait for the other end of a pipe. */
 const READ_ITSELF = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
 
-/** A regular file as it was when its bytes were read. */
+/** The content and metadata of a regular file at one moment. */
 export interface FileSnapshot {
   readonly sha256: string;
   readonly stats: BigIntStats;
 }
 
 /**
- * Opens a regular file of that very name for reading; null where there is none.
+ * Opens a regular file for reading, following no symbolic link; null if it does not exist.
  *
- * @throws SvcError `bad_input` where the name is a symbolic link, a folder or anything else
+ * @throws SvcError `bad_input` if the name is a symbolic link, a folder or anything else
  */
 export function openRegularFile(file: string): number | null {
   let fd: number;
   try {
     fd = openSync(file, READ_ITSELF);
   } catch (error) {
-    const code = error instanceof Error && 'code' in error ? error.code : undefined;
+    const code = errorCodeOf(error);
     if (code === 'ENOENT') return null;
     if (code === 'ELOOP') throw noRegularFile(file);
     throw error;
@@ -47,9 +47,9 @@ function noRegularFile(file: string): SvcError {
 }
 
 /**
- * Reads a file through one descriptor; null where there is none.
+ * Reads a file through one descriptor; null if it does not exist.
  *
- * @throws SvcError `bad_input` where it is no regular file
+ * @throws SvcError `bad_input` if it is not a regular file
  */
 export async function takeSnapshot(file: string): Promise<FileSnapshot | null> {
   const fd = openRegularFile(file);
@@ -60,7 +60,7 @@ export async function takeSnapshot(file: string): Promise<FileSnapshot | null> {
   return { sha256: hash.digest('hex'), stats };
 }
 
-/** Whether a name still leads to the file of a snapshot, and nobody wrote to it since. */
+/** Whether a path still names the file of a snapshot, unmodified since. */
 export function isUnchangedFile(file: string, { stats }: Pick<FileSnapshot, 'stats'>): boolean {
   const now = lstatSync(file, { bigint: true, throwIfNoEntry: false });
   return (
@@ -72,10 +72,10 @@ export function isUnchangedFile(file: string, { stats }: Pick<FileSnapshot, 'sta
 }
 
 /**
- * Removes the file of a snapshot. It is set aside first, so that another file that took its name meanwhile is not
- * removed in its stead.
+ * Removes the file of a snapshot. It is renamed first, so that a file that took its place meanwhile is not removed
+ * instead.
  *
- * @throws SvcError `bad_input` where it is not the file that was seen; then it stays
+ * @throws SvcError `bad_input` if it is not the file of the snapshot; then it stays
  */
 export function removeUnchanged(file: string, seen: FileSnapshot): void {
   const aside = `${file}.${randomBytes(6).toString('hex')}.svc-migrate-tmp`;
@@ -87,12 +87,12 @@ export function removeUnchanged(file: string, seen: FileSnapshot): void {
   rmSync(aside);
 }
 
-/** Gives a file another name, which must be free. */
+/** Renames a file, without replacing an existing file. */
 export function renameToFreeName(file: string, name: string): void {
   try {
     linkSync(file, name);
   } catch (error) {
-    // Some file systems know no links.
+    // Some file systems have no hard links.
     if (lstatSync(name, { throwIfNoEntry: false }) !== undefined) throw error;
     renameSync(file, name);
     return;
@@ -100,7 +100,7 @@ export function renameToFreeName(file: string, name: string): void {
   rmSync(file);
 }
 
-/** Somebody wrote to a file, or put another in its place, between looking and acting. */
+/** The error for a file that was modified or replaced between the check and the action. */
 export function changedMeanwhile(file: string): SvcError {
   return new SvcError('bad_input', `${file} changed a moment ago; it was left as it is.`, {
     hint: 'Make sure that nobody writes to it, then run the same command again.',

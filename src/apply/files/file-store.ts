@@ -10,7 +10,7 @@ import { surveyFile } from './survey-file.js';
 import { undoFile } from './undo-file.js';
 import { writeFile } from './write-file.js';
 
-/** A CSV or NDJSON file. */
+/** Opens a CSV or NDJSON file. */
 export function openFileStore(context: ApplyContext, target: FileTarget): DataStore {
   return {
     runs: async () => listRuns(context, target),
@@ -30,11 +30,11 @@ export function openFileStore(context: ApplyContext, target: FileTarget): DataSt
 function listRuns(context: ApplyContext, target: FileTarget): LedgerRun[] {
   return (['in_place', 'new'] as const).flatMap((mode) => {
     const output = outputOf(target, { ...context.policy, mode });
-    const car = readSideCar(output);
-    if (car === null || car.mode !== mode) return [];
-    const { run, changed, at, planSha256 } = car;
-    const state = car.state === 'done' ? 'done' : 'working';
-    return [{ run, target: car.target, place: output, mode, state, changed, startedAt: at, planSha256 }];
+    const sideCar = readSideCar(output);
+    if (sideCar === null || sideCar.mode !== mode) return [];
+    const { run, changed, at, planSha256 } = sideCar;
+    const state = sideCar.state === 'done' ? 'done' : 'working';
+    return [{ run, target: sideCar.target, place: output, mode, state, changed, startedAt: at, planSha256 }];
   });
 }
 
@@ -46,9 +46,9 @@ async function verifyFile(
   const found: Verified[] = [];
   for (const mode of ['in_place', 'new'] as const) {
     const output = outputOf(target, { ...context.policy, mode });
-    const car = readSideCar(output);
-    if (car === null || car.mode !== mode || (run !== null && car.run !== run)) continue;
-    found.push(await verifyOutput(context, targetOfRun(car, target), output, car));
+    const sideCar = readSideCar(output);
+    if (sideCar === null || sideCar.mode !== mode || (run !== null && sideCar.run !== run)) continue;
+    found.push(await verifyOutput(context, targetOfRun(sideCar, target), output, sideCar));
   }
   return found;
 }
@@ -57,23 +57,25 @@ async function verifyOutput(
   context: ApplyContext,
   target: FileTarget,
   output: string,
-  car: SideCar,
+  sideCar: SideCar,
 ): Promise<Verified> {
   const wrong: string[] = [];
-  const source = sourceOf(target, output, car);
+  const source = sourceOf(target, output, sideCar);
   if (!existsSync(output)) wrong.push(`${output} is gone`);
   if (!existsSync(source)) wrong.push(`${source} is gone`);
-  else if ((await sha256OfFile(source)) !== car.input.sha256) wrong.push(`${source} changed since`);
-  else if ((await recompute(context, { ...target, file: source }, car)).sha256 !== car.output.sha256) {
-    const isSameRemap = car.remapSha256 === context.facts.sha256;
-    wrong.push(isSameRemap ? `${output} is not what the remap gives` : 'the remap of now gives other ids');
+  else if ((await sha256OfFile(source)) !== sideCar.input.sha256) wrong.push(`${source} changed since`);
+  else if (
+    (await recompute(context, { ...target, file: source }, sideCar)).sha256 !== sideCar.output.sha256
+  ) {
+    const isSameRemap = sideCar.remapSha256 === context.facts.sha256;
+    wrong.push(isSameRemap ? `${output} is not what the remap gives` : 'the current remap gives other ids');
   }
-  const isChanged = existsSync(output) && (await sha256OfFile(output)) !== car.output.sha256;
-  const changed = isChanged ? await changedLines(context, target, output, car) : new NamedRows();
+  const isChanged = existsSync(output) && (await sha256OfFile(output)) !== sideCar.output.sha256;
+  const changed = isChanged ? await changedLines(context, target, output, sideCar) : new NamedRows();
   return {
     target: target.name,
-    run: car.run,
-    checked: car.changed,
+    run: sideCar.run,
+    checked: sideCar.changed,
     wrong,
     notChecked: null,
     wrongCount: wrong.length,

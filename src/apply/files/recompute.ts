@@ -4,22 +4,22 @@ import { type ApplyContext, NamedRows } from '../context.js';
 import { backupOf, type SideCar } from './side-car.js';
 import { Copier, openColumns, streamTarget } from './stream-file.js';
 
-/** The file whose content went into an output. */
-export function sourceOf(target: FileTarget, output: string, car: SideCar): string {
-  return backupOf(output, car) ?? target.file;
+/** The file that an output was made from. */
+export function sourceOf(target: FileTarget, output: string, sideCar: SideCar): string {
+  return backupOf(output, sideCar) ?? target.file;
 }
 
 /**
- * Rewrites the source of an output by the remap of now and the policy of then, and says what came out. `sink` is
- * handed the bytes and must be done with them when it returns.
+ * Rewrites the source of an output again, with the current remap and the policy of the run. `sink` receives the bytes
+ * and must not use them after it returns.
  */
 export async function recompute(
   given: ApplyContext,
   target: FileTarget,
-  car: SideCar,
+  sideCar: SideCar,
   sink: (bytes: Buffer) => void = () => {},
 ): Promise<{ readonly sha256: string; readonly edits: number }> {
-  const context = { ...given, policy: { ...given.policy, ...car.policy } };
+  const context = { ...given, policy: { ...given.policy, ...sideCar.policy } };
   const copier = new Copier(sink);
   const works = openColumns(context, target);
   const pass = await streamTarget(context, target, works, { step: 'checking', copier });
@@ -28,24 +28,26 @@ export async function recompute(
 
 const LF = 0x0a;
 
-/** The lines in which an output differs from what its run wrote, recomputed from the source. */
+/** The lines of an output that differ from what its run wrote, which is recomputed from the source. */
 export async function changedLines(
   context: ApplyContext,
   target: FileTarget,
   output: string,
-  car: SideCar,
+  sideCar: SideCar,
 ): Promise<NamedRows> {
-  const source = sourceOf(target, output, car);
+  const source = sourceOf(target, output, sideCar);
   const unknown = new NamedRows();
-  unknown.add('(which lines cannot be told)');
+  unknown.add('(the lines cannot be determined)');
   if (!existsSync(source)) return unknown;
   const comparison = new LineComparison(output);
-  const again = await recompute(context, { ...target, file: source }, car, (bytes) => comparison.push(bytes));
+  const again = await recompute(context, { ...target, file: source }, sideCar, (bytes) =>
+    comparison.push(bytes),
+  );
   const changed = comparison.finish();
-  return again.sha256 === car.output.sha256 ? changed : unknown;
+  return again.sha256 === sideCar.output.sha256 ? changed : unknown;
 }
 
-/** Compares bytes as they come with a file, line by line. */
+/** Compares a stream of bytes with a file, line by line. */
 class LineComparison {
   readonly #actual: Generator<Buffer, undefined>;
   readonly #changed = new NamedRows();

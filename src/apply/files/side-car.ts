@@ -12,24 +12,24 @@ import {
 import { basename, dirname, join } from 'node:path';
 import { z } from 'zod';
 import { applyTargetSchema, type FileTarget } from '../../config/apply-targets.js';
-import { SvcError } from '../../errors.js';
+import { errorCodeOf, SvcError } from '../../errors.js';
 import { openRegularFile } from './file-snapshot.js';
 
 const SUFFIX = '.svc-migrate.json';
 
-/** Names become parts of file names: none leads to another folder. */
+/** A file name without a folder. */
 const plainName = z.string().regex(/^[^/\\\0]+$/);
 const runName = z.string().regex(/^[\w-]{1,64}$/);
 const sha256 = z.string().regex(/^[0-9a-f]{64}$/);
 const fileFacts = z.object({ file: plainName, sha256, bytes: z.int() });
 
-/** What is kept beside a rewritten file. Files are named without their folder: they may be moved together. */
+/** The side-car: JSON kept beside a rewritten file. It names files without their folder, so that they can be moved together. */
 const sideCarSchema = z.object({
   sideCarVersion: z.literal(1),
   run: runName,
   target: z.string(),
   mode: z.enum(['new', 'in_place']),
-  /** `writing` until the output stands under its name. */
+  /** `writing` until the output has its final name. */
   state: z.enum(['writing', 'done']),
   input: fileFacts,
   output: fileFacts,
@@ -39,7 +39,7 @@ const sideCarSchema = z.object({
   planSha256: z.string(),
   policy: z.object({ missing: z.enum(['fail', 'keep', 'null']), mapDeleted: z.boolean() }),
   columns: z.array(z.object({ column: z.string(), model: z.string() })),
-  /** The target as it was then. */
+  /** The target as configured for the run. */
   definition: applyTargetSchema,
   changed: z.int(),
   at: z.string(),
@@ -48,33 +48,33 @@ const sideCarSchema = z.object({
 
 export type SideCar = z.output<typeof sideCarSchema>;
 
-/** The target as the run had it, wherever its files are by now. */
+/** The target as configured for the run, with the current location of its files. */
 export function targetOfRun({ definition }: SideCar, now: FileTarget): FileTarget {
   if (definition.kind !== 'csv' && definition.kind !== 'ndjson') return now;
   return { ...definition, file: now.file, output: now.output };
 }
 
-/** The name under which a run keeps the original of a file that it rewrites in place. */
+/** The name of the backup that a run keeps of a file it rewrites in place. */
 export function backupName(file: string, run: string): string {
   return `${basename(file)}.${run}.v3`;
 }
 
-/** The original that a run kept beside its output; null where it wrote a new file. */
+/** The backup that a run kept beside its output; null if it wrote a new file. */
 export function backupOf(output: string, { backup }: SideCar): string | null {
   return backup === null ? null : join(dirname(output), backup);
 }
 
-/** The side-car of an output. */
+/** The path of an output's side-car. */
 export function sideCarFile(output: string): string {
   return output + SUFFIX;
 }
 
-/** The side-car of an output; null where it has none. */
+/** Reads the side-car of an output; null if it has none. */
 export function readSideCar(output: string): SideCar | null {
-  const car = readOne(sideCarFile(output));
-  if (car === null) return null;
-  // Only what a run makes here: whatever else it names is not touched.
-  if (car.backup === (car.mode === 'new' ? null : backupName(output, car.run))) return car;
+  const sideCar = readOne(sideCarFile(output));
+  if (sideCar === null) return null;
+  // Only a backup name that a run makes is accepted: undo renames and removes this file.
+  if (sideCar.backup === (sideCar.mode === 'new' ? null : backupName(output, sideCar.run))) return sideCar;
   throw unreadable(sideCarFile(output));
 }
 
@@ -91,35 +91,36 @@ function readOne(file: string): SideCar | null {
 }
 
 function unreadable(file: string, cause?: unknown): SvcError {
-  return new SvcError('bad_input', `${file} cannot be read: it says what was rewritten here.`, {
+  return new SvcError('bad_input', `${file}, the record of what was rewritten here, cannot be read.`, {
     hint: 'Restore it, or move the file it belongs to elsewhere.',
     cause,
   });
 }
 
-/** The side-car in `folder` whose output has this content, though perhaps another name; null: none. */
+/** The side-car in `folder` whose output had this content, perhaps under another name; null if there is none. */
 export function findOutput(folder: string, sha256: string): SideCar | null {
   for (const name of readdirSync(folder)) {
     if (!name.endsWith(SUFFIX)) continue;
-    const car = readOne(join(folder, name));
-    if (car !== null && car.output.sha256 === sha256 && car.input.sha256 !== sha256) return car;
+    const sideCar = readOne(join(folder, name));
+    if (sideCar !== null && sideCar.output.sha256 === sha256 && sideCar.input.sha256 !== sha256)
+      return sideCar;
   }
   return null;
 }
 
 /**
- * Keeps a side-car, whole or not at all. `isFirst`: there is none yet.
+ * Writes a side-car atomically. `isFirst`: there is none yet.
  *
- * @throws SvcError `locked` where one came meanwhile, though it was to be the first
+ * @throws SvcError `locked` if it was to be the first, but another process wrote one meanwhile
  */
-export function writeSideCar(output: string, car: SideCar, isFirst = false): void {
+export function writeSideCar(output: string, sideCar: SideCar, isFirst = false): void {
   const file = sideCarFile(output);
-  const temporary = `${file}.${car.run}.tmp`;
+  const temporary = `${file}.${sideCar.run}.tmp`;
   rmSync(temporary, { force: true });
-  // Not through a link that stands there.
+  // `wx` follows no symbolic link.
   const fd = openSync(temporary, 'wx', 0o600);
   try {
-    writeSync(fd, `${JSON.stringify(car, null, 2)}\n`);
+    writeSync(fd, `${JSON.stringify(sideCar, null, 2)}\n`);
     fsyncSync(fd);
   } finally {
     closeSync(fd);
@@ -129,14 +130,13 @@ export function writeSideCar(output: string, car: SideCar, isFirst = false): voi
   syncFolder(dirname(file));
 }
 
-/** Unlike a rename, a link never takes the place of a file that is there. */
+/** Unlike a rename, a hard link never replaces an existing file. */
 function linkFirst(temporary: string, file: string, output: string): void {
   try {
     linkSync(temporary, file);
   } catch (error) {
-    if (error instanceof Error && 'code' in error && error.code === 'EEXIST')
-      throw writtenByAnother(output, error);
-    // Some file systems know no links.
+    if (errorCodeOf(error) === 'EEXIST') throw writtenByAnother(output, error);
+    // Some file systems have no hard links.
     renameSync(temporary, file);
     return;
   } finally {
@@ -144,7 +144,7 @@ function linkFirst(temporary: string, file: string, output: string): void {
   }
 }
 
-/** Two processes at one file. */
+/** The error for two processes that write one file. */
 export function writtenByAnother(output: string, cause?: unknown): SvcError {
   return new SvcError('locked', `Another svc-migrate is writing ${output}.`, {
     hint: 'Wait until it has finished, then look again.',

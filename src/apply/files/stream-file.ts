@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { closeSync, fstatSync, openSync, readSync } from 'node:fs';
 import { setImmediate } from 'node:timers/promises';
 import type { FileTarget, IdColumn } from '../../config/apply-targets.js';
-import { SvcError } from '../../errors.js';
+import { errorCodeOf, SvcError } from '../../errors.js';
 import { parseJsonPath } from '../../json/json-path.js';
 import { type ColumnWork, openColumn } from '../column-work.js';
 import type { ApplyContext } from '../context.js';
@@ -14,15 +14,15 @@ import type { RecordScanner } from '../text/records.js';
 import { defaultOutput } from './side-car.js';
 
 const CHUNK_BYTES = 1024 * 1024;
-/** A record that does not end within this is taken for an unfinished quote. */
+/** A longer record is assumed to be an unclosed quote. */
 const MAX_RECORD_BYTES = 64 * 1024 * 1024;
-const CHUNKS_PER_BREATH = 16;
+const CHUNKS_PER_YIELD = 16;
 
 export interface PassOptions {
   readonly file: string;
-  /** Makes the scanner from the file's first bytes (up to 1 MiB). */
+  /** Builds the scanner from the first bytes of the file (up to 1 MiB). */
   readonly buildScanner: (head: Buffer) => RecordScanner;
-  /** Where the rewritten bytes go; null: nowhere, the file is only looked at. */
+  /** Receives the rewritten bytes; null if the file is only read. */
   readonly copier: Copier | null;
   /** Bytes read at a time; default 1 MiB. */
   readonly chunkBytes?: number;
@@ -38,9 +38,9 @@ export interface Pass {
 }
 
 /**
- * Reads a file once, from its first byte to its last, with constant memory.
+ * Reads a file once, from start to end, in constant memory.
  *
- * @throws SvcError `bad_input` where it cannot be read, `interrupted`
+ * @throws SvcError `bad_input` if it cannot be read, `interrupted`
  */
 export async function passThrough(options: PassOptions): Promise<Pass> {
   const fd = openInput(options.file);
@@ -57,7 +57,7 @@ function openInput(file: string): number {
     if (fstatSync(fd).isFile()) return fd;
     closeSync(fd);
   } catch (cause) {
-    const code = cause instanceof Error && 'code' in cause ? String(cause.code) : String(cause);
+    const code = errorCodeOf(cause);
     throw new SvcError('bad_input', `${file} cannot be read (${code}).`, { facts: { error: code }, cause });
   }
   throw new SvcError('bad_input', `${file} is not a file.`, { hint: 'Name a regular file.' });
@@ -90,15 +90,15 @@ class Reading {
       this.#scan(scanner, isLast);
       if (isLast) break;
       isLast = this.#fill();
-      if (chunk % CHUNKS_PER_BREATH === 0) await this.#breathe();
+      if (chunk % CHUNKS_PER_YIELD === 0) await this.#yieldToSignals();
     }
     this.#options.copier?.finish();
     this.#options.onBytes(this.#done, this.#total);
     return { sha256: this.#hash.digest('hex'), bytes: this.#done, edits: this.#edits, scanner };
   }
 
-  /** Lets signals in. */
-  async #breathe(): Promise<void> {
+  /** Yields to the event loop, so that signals are handled. */
+  async #yieldToSignals(): Promise<void> {
     await setImmediate();
     if (this.#options.signal.aborted) {
       throw new SvcError('interrupted', 'Stopped while reading; nothing was changed.');
@@ -106,10 +106,10 @@ class Reading {
     this.#options.onBytes(this.#done, this.#total);
   }
 
-  /** Reads until a chunk more is there; true at the end of the file. */
+  /** Reads at least one more chunk; true at the end of the file. */
   #fill(): boolean {
     this.#assertRecordEnds();
-    // What is left over is one unfinished record: reading as much again keeps rescanning it linear.
+    // The bytes left are one unfinished record; doubling them keeps the cost of rescanning it linear.
     const until = Math.min(this.#length + Math.max(this.#chunkBytes, this.#length), MAX_RECORD_BYTES);
     while (this.#bytes.length < until) this.#grow();
     while (this.#length < until) {
@@ -151,7 +151,7 @@ class Reading {
     this.#drop(consumed);
   }
 
-  /** Hands the first bytes on as they are. */
+  /** Copies the first bytes unchanged. */
   #pass(count: number): void {
     this.#options.copier?.copy(this.#bytes, 0, count);
     this.#drop(count);
@@ -166,7 +166,7 @@ class Reading {
 const COPY_BYTES = 1024 * 1024;
 const LONGEST_TEXT = 64;
 
-/** Gathers bytes, hands them on in large pieces, and knows their sha256. */
+/** Buffers bytes, passes them on in large pieces, and computes their SHA-256. */
 export class Copier {
   readonly #sink: (bytes: Buffer) => void;
   readonly #hash = createHash('sha256');
@@ -175,7 +175,7 @@ export class Copier {
   #bytes = 0;
   #sha256: string | null = null;
 
-  /** `sink` must be done with the bytes when it returns. */
+  /** `sink` must not use the bytes after it returns. */
   constructor(sink: (bytes: Buffer) => void) {
     this.#sink = sink;
   }
@@ -184,7 +184,7 @@ export class Copier {
     return this.#bytes + this.#used;
   }
 
-  /** After `finish`. */
+  /** Available after `finish`. */
   get sha256(): string {
     if (this.#sha256 === null) throw new Error('the copy is not finished');
     return this.#sha256;
@@ -220,18 +220,18 @@ export class Copier {
   }
 }
 
-/** Where the rewritten file stands. */
+/** The path of the rewritten file. */
 export function outputOf(target: FileTarget, policy: Policy): string {
   return policy.mode === 'in_place' ? target.file : (target.output ?? defaultOutput(target.file));
 }
 
-/** The target's columns, ready to look ids up. */
+/** Prepares to process the columns of a target. */
 export function openColumns(context: ApplyContext, target: FileTarget): ColumnWork[] {
   return target.ids.map((column) => openColumn(context, column, context.policy));
 }
 
 interface StreamOptions {
-  /** What is done, for people: `reading`. */
+  /** The verb for the progress line, such as `reading`. */
   readonly step: string;
   readonly copier?: Copier;
   readonly onScanner?: (scanner: RecordScanner) => void;

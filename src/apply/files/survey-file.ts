@@ -24,7 +24,7 @@ import { openColumns, outputOf, type Pass, streamTarget } from './stream-file.js
 const BYTES_PER_SECOND = 50_000_000;
 
 /**
- * Reads a file and says what apply would do to it.
+ * Reads a file and plans what apply would do to it.
  *
  * @throws SvcError `bad_input`, `config`, `interrupted`
  */
@@ -36,7 +36,7 @@ export async function surveyFile(
   const works = openColumns(context, target);
   const pass = await streamTarget(context, target, works, { step: 'reading' });
   const earlier = await findEarlier(context, target, pass.sha256);
-  const left = await listUnmappedInFile(context, target, earlier.car, onUnmapped);
+  const left = await listUnmappedInFile(context, target, earlier.sideCar, onUnmapped);
   return buildFilePlan(context, { target, works, pass, earlier, left });
 }
 
@@ -56,7 +56,7 @@ function buildFilePlan(context: ApplyContext, seen: Seen): TargetPlan {
   const notes = [
     ...target.ids.flatMap((column) => checkColumn(context.remap, column)),
     ...fileNotes(target, policy.mode),
-    ...defects.map((defect) => oddityNote(defect, policy)),
+    ...defects.map((defect) => defectNote(defect, policy)),
     ...earlier.notes,
     ...(pass.scanner.dialect === null ? [] : [dialectNote(pass.scanner.dialect)]),
   ];
@@ -68,7 +68,7 @@ function buildFilePlan(context: ApplyContext, seen: Seen): TargetPlan {
     output: policy.mode === 'in_place' ? null : output,
     rows,
     columns: works.map(({ column, tally }, at) => {
-      // What a run rewrote holds V4 ids: looked up as V3 ids they would be told to be others.
+      // The file already holds V4 ids; counting them as V3 ids would be wrong.
       const isRewritten = policy.mode === 'in_place' && earlier.earlier.state === 'finished';
       const tallied = isRewritten ? { counts: [], digest: '' } : tally.result();
       return {
@@ -89,26 +89,26 @@ function buildFilePlan(context: ApplyContext, seen: Seen): TargetPlan {
 
 interface FoundEarlier {
   /** The side-car of a finished run. */
-  readonly car: SideCar | null;
+  readonly sideCar: SideCar | null;
   readonly earlier: Earlier;
   readonly notes: readonly Note[];
 }
 
-/** What side-cars say: done already, half done, an output of ours, or free. */
+/** Decides from the side-cars whether a run rewrote the file already, or a file is in the way of the output. */
 async function findEarlier(context: ApplyContext, target: FileTarget, sha256: string): Promise<FoundEarlier> {
   const inPlace = context.policy.mode === 'in_place';
   const output = outputOf(target, context.policy);
-  const car = readSideCar(output);
+  const sideCar = readSideCar(output);
   const known = findOutput(dirname(target.file), sha256);
-  if (known !== null && car?.mode === 'in_place' && inPlace && car.output.sha256 === sha256)
-    return finished(context, target, output, car);
+  if (known !== null && sideCar?.mode === 'in_place' && inPlace && sideCar.output.sha256 === sha256)
+    return finished(context, target, output, sideCar);
   if (known !== null) {
     const text = `${target.file} is what run ${known.run} wrote: its ids are V4 ids already.`;
     return blocked('known_output', text);
   }
   if (inPlace) {
-    if (car === null || (car.state === 'writing' && car.input.sha256 === sha256)) return FREE;
-    const text = `${target.file} was rewritten by run ${car.run} and changed since: it may hold ids of both kinds.`;
+    if (sideCar === null || (sideCar.state === 'writing' && sideCar.input.sha256 === sha256)) return FREE;
+    const text = `${target.file} was rewritten by run ${sideCar.run} and changed since: it may hold ids of both kinds.`;
     return blocked('changed_output', text);
   }
   const own = readSideCar(target.file);
@@ -116,51 +116,57 @@ async function findEarlier(context: ApplyContext, target: FileTarget, sha256: st
     const text = `${target.file} was written by run ${own.run} and changed since: it may hold ids of both kinds.`;
     return blocked('changed_output', text);
   }
-  // A link that leads nowhere is there too.
+  // `lstat`, because a dangling link exists too.
   if (lstatSync(output, { throwIfNoEntry: false }) === undefined) return FREE;
-  if (car === null) {
+  if (sideCar === null) {
     return blocked('output_exists', `${output} exists and is not from svc-migrate; it is not overwritten.`);
   }
-  const isSame = car.input.sha256 === sha256 && car.remapSha256 === context.facts.sha256;
-  if (isSame && (car.state === 'done' || (await sha256OfFile(output)) === car.output.sha256))
-    return finished(context, target, output, car);
-  const text = `${output} is from run ${car.run}, made from another input or another remap; undo that run first.`;
+  const isSame = sideCar.input.sha256 === sha256 && sideCar.remapSha256 === context.facts.sha256;
+  if (isSame && (sideCar.state === 'done' || (await sha256OfFile(output)) === sideCar.output.sha256))
+    return finished(context, target, output, sideCar);
+  const text = `${output} is from run ${sideCar.run}, made from another input or another remap; undo that run first.`;
   return blocked('output_exists', text);
 }
 
-const FREE: FoundEarlier = { car: null, earlier: NO_EARLIER, notes: [] };
+const FREE: FoundEarlier = { sideCar: null, earlier: NO_EARLIER, notes: [] };
 
 function blocked(code: string, text: string): FoundEarlier {
-  return { car: null, earlier: NO_EARLIER, notes: [blocks(code, text)] };
+  return { sideCar: null, earlier: NO_EARLIER, notes: [blocks(code, text)] };
 }
 
 async function finished(
   context: ApplyContext,
   target: FileTarget,
   output: string,
-  car: SideCar,
+  sideCar: SideCar,
 ): Promise<FoundEarlier> {
   const changed =
-    (await sha256OfFile(output)) === car.output.sha256
+    (await sha256OfFile(output)) === sideCar.output.sha256
       ? new NamedRows()
-      : await changedLines(context, target, output, car);
+      : await changedLines(context, target, output, sideCar);
   const found = { changedSince: changed.count, changedRows: changed.names };
-  const earlier = { ...NO_EARLIER, state: 'finished', run: car.run, done: car.changed, ...found } as const;
-  return { car, earlier, notes: [] };
+  const earlier = {
+    ...NO_EARLIER,
+    state: 'finished',
+    run: sideCar.run,
+    done: sideCar.changed,
+    ...found,
+  } as const;
+  return { sideCar, earlier, notes: [] };
 }
 
-const ODDITIES: Readonly<Record<RecordDefect['code'], string>> = {
+const DEFECTS: Readonly<Record<RecordDefect['code'], string>> = {
   short_rows: 'have fewer cells than the first one',
   long_rows: 'have more cells than the first one',
   unfinished_quote: 'open a quote that is never closed',
   not_json: 'are not JSON',
 };
 
-/** What is no clean record may hide ids: it stops everything unless unknown values are to be kept. */
-function oddityNote({ code, count, places }: RecordDefect, policy: Policy): Note {
+/** Malformed records may hide ids, so they block; ragged rows only warn if unknown values are kept. */
+function defectNote({ code, count, places }: RecordDefect, policy: Policy): Note {
   const isRagged = code === 'short_rows' || code === 'long_rows';
   const level = isRagged && policy.unknown === 'keep' ? 'warning' : 'blocks';
-  return { level, code, text: `${count} records ${ODDITIES[code]}: ${places.join('; ')}.` };
+  return { level, code, text: `${count} records ${DEFECTS[code]}: ${places.join('; ')}.` };
 }
 
 function dialectNote({ delimiter, terminator, header }: CsvDialect): Note {
@@ -172,20 +178,20 @@ function dialectNote({ delimiter, terminator, header }: CsvDialect): Note {
 }
 
 /**
- * What a finished run left without a V4 id, by column, from the source it read; without a run, nothing is counted, but
- * `onUnmapped` is told what a run would leave.
+ * Counts the values that a finished run left without a V4 id, by column, from its source. Without a run nothing is
+ * counted, but `onUnmapped` is called for the values that a run would leave.
  */
 async function listUnmappedInFile(
   context: ApplyContext,
   given: FileTarget,
-  car: SideCar | null,
+  sideCar: SideCar | null,
   onUnmapped: OnUnmapped | undefined,
 ): Promise<UnmappedCount[][]> {
-  if (car === null && onUnmapped === undefined) return [];
-  const state = car === null ? 'pending' : 'in_ledger';
-  const target = car === null ? given : targetOfRun(car, given);
-  const policy = { ...context.policy, ...car?.policy };
-  const file = car === null ? given.file : sourceOf(given, outputOf(given, context.policy), car);
+  if (sideCar === null && onUnmapped === undefined) return [];
+  const state = sideCar === null ? 'pending' : 'in_ledger';
+  const target = sideCar === null ? given : targetOfRun(sideCar, given);
+  const policy = { ...context.policy, ...sideCar?.policy };
+  const file = sideCar === null ? given.file : sourceOf(given, outputOf(given, context.policy), sideCar);
   if (!existsSync(file)) return [];
   let position = (): RecordPosition => ({ row: 0, line: 0 });
   const plain = target.ids.map((column) => openColumn(context, column, policy));
@@ -201,16 +207,16 @@ async function listUnmappedInFile(
       position = () => scanner.position();
     },
   });
-  if (car === null) return [];
+  if (sideCar === null) return [];
   return plain.map(({ tally }) => unmappedOfCounts(state, tally.result().counts, policy));
 }
 
-/** What stands against rewriting a file whatever it holds. */
+/** Blocks that do not depend on the content of a file. */
 function fileNotes(target: FileTarget, mode: Mode): Note[] {
   return [...namedTwice(target), ...linkNotes(target, mode), ...lostSideCar(target)];
 }
 
-/** A cell would get both results, one after the other. In NDJSON the reader sees where paths meet. */
+/** A column named twice would be rewritten twice. For NDJSON the scanner detects overlapping paths. */
 function namedTwice({ kind, ids }: FileTarget): Note[] {
   const columns = ids.map(({ column }) => column);
   const twice = columns.find((column, at) => columns.indexOf(column) !== at);
@@ -218,7 +224,7 @@ function namedTwice({ kind, ids }: FileTarget): Note[] {
   return [blocks('named_twice', `${twice} is named twice: name it once.`)];
 }
 
-/** A file put in the place of a link would leave the one behind it as it was. */
+/** Replacing a symbolic link would leave the file it points to unchanged. */
 function linkNotes({ file }: FileTarget, mode: Mode): Note[] {
   if (mode === 'new' || !lstatSync(file).isSymbolicLink()) return [];
   return [blocks('symbolic_link', `${file} is a symbolic link: name the file it leads to.`)];
@@ -226,7 +232,7 @@ function linkNotes({ file }: FileTarget, mode: Mode): Note[] {
 
 const RUN_OF_BACKUP = /^\.(\d{8}-\d{6}-[0-9a-f]{4})\.v3$/;
 
-/** An original beside a file that nothing tells of any more: the file may hold V4 ids. */
+/** A backup without a side-car: the file beside it may hold V4 ids. */
 function lostSideCar({ file }: FileTarget): Note[] {
   if (readSideCar(file) !== null) return [];
   const name = basename(file);

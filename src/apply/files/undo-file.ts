@@ -16,17 +16,17 @@ import { backupOf, readSideCar, type SideCar, sideCarFile, syncFolder, targetOfR
 import { outputOf } from './stream-file.js';
 
 /**
- * Takes a run back: removes the new file, or gives the original its name again. A file that changed since is
- * left alone and its changed lines are named.
+ * Undoes a run: removes the new file, or restores the original. A file that changed since is not touched, and its
+ * changed lines are reported.
  *
- * @throws SvcError `bad_input` where the original is gone, or a file is not what the run made
+ * @throws SvcError `bad_input` if the original is gone, or a file is not the run's
  */
 export async function undoFile(context: ApplyContext, target: FileTarget, run: string): Promise<Undone[]> {
   for (const mode of ['in_place', 'new'] as const) {
     const output = outputOf(target, { ...context.policy, mode });
-    const car = readSideCar(output);
-    if (car !== null && car.run === run && car.mode === mode)
-      return [await undoOutput(context, targetOfRun(car, target), output, car)];
+    const sideCar = readSideCar(output);
+    if (sideCar !== null && sideCar.run === run && sideCar.mode === mode)
+      return [await undoOutput(context, targetOfRun(sideCar, target), output, sideCar)];
   }
   return [];
 }
@@ -35,33 +35,33 @@ async function undoOutput(
   context: ApplyContext,
   target: FileTarget,
   output: string,
-  car: SideCar,
+  sideCar: SideCar,
 ): Promise<Undone> {
-  const backup = backupOf(output, car);
+  const backup = backupOf(output, sideCar);
   const seen = await takeSnapshot(output);
-  const isOurs = seen?.sha256 === car.output.sha256;
-  const isBack = backup !== null && seen?.sha256 === car.input.sha256;
+  const isOurs = seen?.sha256 === sideCar.output.sha256;
+  const isBack = backup !== null && seen?.sha256 === sideCar.input.sha256;
   if (seen !== null && !isOurs && !isBack) {
-    const lines = await changedLines(context, target, output, car);
+    const lines = await changedLines(context, target, output, sideCar);
     return { target: target.name, restored: 0, changedSince: lines.names, changedSinceCount: lines.count };
   }
-  if (backup !== null) await takeOriginal(output, isBack ? 'is_original' : seen, backup, car);
+  if (backup !== null) await takeOriginal(output, isBack ? 'is_original' : seen, backup, sideCar);
   else if (seen !== null) removeUnchanged(output, seen);
   rmSync(sideCarFile(output), { force: true });
   syncFolder(dirname(output));
-  return { target: target.name, restored: car.changed, changedSince: [], changedSinceCount: 0 };
+  return { target: target.name, restored: sideCar.changed, changedSince: [], changedSinceCount: 0 };
 }
 
-/** Puts the original back in the place of the output, or where it is back already removes its second name. */
+/** Replaces the output by the original; if that was done already, removes the backup. */
 async function takeOriginal(
   output: string,
   seen: FileSnapshot | 'is_original' | null,
   backup: string,
-  car: SideCar,
+  sideCar: SideCar,
 ): Promise<void> {
   const kept = await takeSnapshot(backup);
   if (kept === null && seen === 'is_original') return;
-  if (kept?.sha256 !== car.input.sha256) throw notTheOriginal(output, backup, car);
+  if (kept?.sha256 !== sideCar.input.sha256) throw notTheOriginal(output, backup, sideCar);
   if (seen === 'is_original') removeUnchanged(backup, kept);
   else if (!isUnchangedFile(backup, kept)) throw changedMeanwhile(backup);
   else if (seen === null) renameToFreeName(backup, output);
@@ -69,10 +69,10 @@ async function takeOriginal(
   else renameSync(backup, output);
 }
 
-function notTheOriginal(output: string, backup: string, car: SideCar): SvcError {
+function notTheOriginal(output: string, backup: string, sideCar: SideCar): SvcError {
   return new SvcError(
     'bad_input',
-    `The original of ${output} is gone: ${backup} is not what run ${car.run} kept.`,
+    `The original of ${output} is gone: ${backup} is not what run ${sideCar.run} kept.`,
     { hint: 'Restore it from your own backup.' },
   );
 }

@@ -14,7 +14,7 @@ import {
 } from 'node:fs';
 import { basename, dirname } from 'node:path';
 import { columnLabel, type FileTarget } from '../../config/apply-targets.js';
-import { SvcError } from '../../errors.js';
+import { errorCodeOf, SvcError } from '../../errors.js';
 import type { ApplyContext, RunFacts, Written } from '../context.js';
 import type { TargetPlan } from '../plan.js';
 import {
@@ -36,10 +36,10 @@ import {
 import { Copier, openColumns, outputOf, streamTarget } from './stream-file.js';
 
 /**
- * Writes the rewritten file: beside the old one, or in its place with the old one kept as a backup. The new
- * content is complete and known to the side-car before it gets its name.
+ * Writes the rewritten file: beside the old one, or in its place with the old one kept as a backup. The new content is
+ * complete and recorded in the side-car before it gets its final name.
  *
- * @throws SvcError `bad_input` where the file is not the one that was planned for, `disk`, `interrupted`
+ * @throws SvcError `bad_input` if the file changed since the plan, `disk`, `interrupted`
  */
 export async function writeFile(
   context: ApplyContext,
@@ -51,15 +51,15 @@ export async function writeFile(
   const base = { target: target.name, skipped: [], skippedCount: 0 };
   if (agreed.earlier.state === 'finished') {
     const { run: done, done: changed } = agreed.earlier;
-    settleSideCar(output);
+    finishSideCar(output);
     return { ...base, run: done ?? run.run, changed, alreadyDone: true };
   }
   try {
     const before = { stats: lstatSync(target.file, { bigint: true }) };
-    const car = await writeBeside(context, target, agreed, run, output);
-    await putInPlace(target, output, car, before);
-    writeSideCar(output, { ...car, state: 'done' });
-    return { ...base, run: run.run, changed: car.changed, alreadyDone: false };
+    const sideCar = await writeBeside(context, target, agreed, run, output);
+    await putInPlace(target, output, sideCar, before);
+    writeSideCar(output, { ...sideCar, state: 'done' });
+    return { ...base, run: run.run, changed: sideCar.changed, alreadyDone: false };
   } catch (error) {
     throw asDiskError(error, output);
   }
@@ -86,16 +86,16 @@ async function writeBeside(
     const pass = await streamTarget(context, target, works, { step: 'writing', copier });
     if (pass.sha256 !== agreed.fingerprint) throw changedSincePlan(target.file);
     fsyncSync(fd);
-    const car = buildSideCar(context, target, run, {
+    const sideCar = buildSideCar(context, target, run, {
       input: { file: basename(target.file), sha256: pass.sha256, bytes: pass.bytes },
       output: { file: basename(output), sha256: copier.sha256, bytes: copier.bytes },
       changed: pass.edits,
     });
     if (fstatSync(fd).nlink === 0) throw writtenByAnother(output);
-    writeSideCar(output, car, isFirst);
-    return car;
+    writeSideCar(output, sideCar, isFirst);
+    return sideCar;
   } catch (error) {
-    // Without a name it is another process's by now.
+    // Without a link, another process has taken over the temporary name.
     if (fstatSync(fd).nlink > 0) rmSync(temporary, { force: true });
     throw error;
   } finally {
@@ -135,30 +135,30 @@ function buildSideCar(
   };
 }
 
-/** `before`: the input as it was before it was read. */
+/** `before`: the metadata of the input before it was read. */
 async function putInPlace(
   target: FileTarget,
   output: string,
-  car: SideCar,
+  sideCar: SideCar,
   before: Pick<FileSnapshot, 'stats'>,
 ): Promise<void> {
   const temporary = temporaryOf(output);
-  const backup = backupOf(output, car);
+  const backup = backupOf(output, sideCar);
   if (backup === null) {
-    // Unlike a rename, it never takes the place of a file that came meanwhile.
+    // Never replaces a file that was created meanwhile.
     renameToFreeName(temporary, output);
   } else {
-    await keepBackup(target.file, backup, car);
+    await keepBackup(target.file, backup, sideCar);
     if (!isUnchangedFile(target.file, before)) throw changedMeanwhile(target.file);
     renameSync(temporary, output);
   }
   syncFolder(dirname(output));
 }
 
-/** A second name for the original, so that its own bytes, times and owner come back with it. */
-async function keepBackup(file: string, backup: string, car: SideCar): Promise<void> {
+/** Keeps the original as a hard link, so that undo restores its bytes, times and owner. */
+async function keepBackup(file: string, backup: string, sideCar: SideCar): Promise<void> {
   const kept = await takeSnapshot(backup);
-  if (kept?.sha256 === car.input.sha256) return;
+  if (kept?.sha256 === sideCar.input.sha256) return;
   if (kept !== null) {
     throw new SvcError('bad_input', `${backup} exists and is not the original of ${file}.`, {
       hint: 'Move it away, then run the same command again.',
@@ -167,30 +167,30 @@ async function keepBackup(file: string, backup: string, car: SideCar): Promise<v
   try {
     linkSync(file, backup);
   } catch {
-    // Some file systems know no links.
+    // Some file systems have no hard links.
     copyFileSync(file, backup, constants.COPYFILE_EXCL);
   }
 }
 
-/** The output stands under its name; a run killed right after that could not say so any more. */
-function settleSideCar(output: string): void {
-  const car = readSideCar(output);
-  if (car === null || car.state === 'done') return;
+/** Marks the side-car as done after a run was killed between renaming the output and doing so itself. */
+function finishSideCar(output: string): void {
+  const sideCar = readSideCar(output);
+  if (sideCar === null || sideCar.state === 'done') return;
   rmSync(temporaryOf(output), { force: true });
-  writeSideCar(output, { ...car, state: 'done' });
+  writeSideCar(output, { ...sideCar, state: 'done' });
 }
 
 function changedSincePlan(file: string): SvcError {
-  return new SvcError('bad_input', `${file} changed since it was planned for; nothing was written.`, {
+  return new SvcError('bad_input', `${file} changed since the plan; nothing was written.`, {
     hint: 'Make sure that nobody writes to it, then plan again.',
   });
 }
 
 function asDiskError(error: unknown, output: string): unknown {
   if (error instanceof SvcError || !(error instanceof Error) || !('syscall' in error)) return error;
-  const code = 'code' in error ? String(error.code) : error.message;
+  const code = errorCodeOf(error);
   return new SvcError('disk', `Cannot write ${output} (${code}).`, {
-    hint: 'Mend the folder or make room, then run the same command again.',
+    hint: 'Check the folder or free disk space, then run the same command again.',
     facts: { error: code },
     cause: error,
   });

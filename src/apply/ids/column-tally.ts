@@ -2,15 +2,15 @@ import type { PlanCount } from '../plan.js';
 import type { Id, ModelIds } from './model-ids.js';
 import type { Category, Resolver, RowScope } from './resolver.js';
 
-/** How many values of one category are counted exactly where the remap does not know them. */
+/** Up to this number, distinct values of one category that are not in the remap are counted exactly. */
 const COUNTED_UNKNOWNS = 1_000_000;
 const SAMPLES = 5;
 const SAMPLE_CHARS = 64;
 
-/** What a column holds. The order in which values came in makes no difference. */
+/** The counts of a column, independent of the order of its values. */
 export interface Tallied {
   readonly counts: readonly PlanCount[];
-  /** Of all values with their scopes and how often they occur: changes when the data do. */
+  /** A hash of all values, their scopes and their frequencies: changes when the data do. */
   readonly digest: string;
 }
 
@@ -23,7 +23,7 @@ interface Counter {
   readonly samples: string[];
 }
 
-/** Counts what a resolver says of each value. */
+/** Counts values by the category that a resolver gives them. */
 export class ColumnTally {
   readonly #resolver: Resolver;
   readonly #counters = new Map<Category, Counter>();
@@ -35,8 +35,8 @@ export class ColumnTally {
   }
 
   /**
-   * Counts the value that the resolver looked up last. `text` is called where the value itself is needed:
-   * for ids that are not in the remap, and for samples. True where the value is a new one in its category.
+   * Counts the value that the resolver looked up last. `text` is called only if the value itself is needed: for ids
+   * that are not in the remap, and for samples. Returns whether the value is new in its category.
    */
   add(category: Category, text: () => string, scope: RowScope, rows = 1): boolean {
     const { ids, slot, id } = this.#resolver;
@@ -79,7 +79,7 @@ export class ColumnTally {
     return counter;
   }
 
-  /** Two independent sums, so that values may come in any order. */
+  /** Adds to two independent sums, which do not depend on the order of values. */
   #digest(hash: number, scope: RowScope, rows: number): void {
     let h = hash;
     if (scope.model !== null) h = mix(h, hashText(scope.model));
@@ -99,7 +99,7 @@ function bitsOf(counter: Counter, ids: ModelIds): Uint8Array {
   return bits;
 }
 
-/** True where the bit was not set yet. */
+/** Sets a bit; returns whether it was unset. */
 function setBit(bits: Uint8Array, at: number): boolean {
   const byte = bits[at >>> 3] ?? 0;
   const mask = 1 << (at & 7);
@@ -108,7 +108,7 @@ function setBit(bits: Uint8Array, at: number): boolean {
   return true;
 }
 
-/** Shorter first, then by text: digits in the order of their numbers. */
+/** Orders by length, then by text, which sorts digits by number. */
 function keepSmallest(samples: string[], text: string): void {
   const value = text.slice(0, SAMPLE_CHARS);
   const last = samples.at(-1);
@@ -128,7 +128,7 @@ function hashId(id: Id): number {
   return mix(Number(BigInt.asIntN(32, id >> 32n)), Number(BigInt.asIntN(32, id)));
 }
 
-/** The finaliser of MurmurHash3 over two integers, of which the lowest 32 bits count. */
+/** The finaliser of MurmurHash3 over the lowest 32 bits of two integers. */
 function mix(hi: number, lo: number): number {
   let h = lo ^ Math.imul(hi, 0x9e37_79b1);
   h = Math.imul(h ^ (h >>> 16), 0x85eb_ca6b);

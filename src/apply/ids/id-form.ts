@@ -1,6 +1,6 @@
 import { MAX_INT64, MIN_INT64 } from '../../domain.js';
 
-/** How a stored value looks that is not an id written the one usual way. Named in plans, never guessed at. */
+/** The form of a stored value that is not a plain id. Plans list such values; they are never interpreted. */
 export type InvalidForm =
   | 'decimal'
   | 'exponent'
@@ -27,7 +27,7 @@ const FORMS: readonly (readonly [RegExp, InvalidForm])[] = [
   [/^-?\d{19,}$/, 'beyond_64_bits'],
 ];
 
-/** True for the digits of a 64-bit integer without sign games, zeros in front or anything around. */
+/** Whether a text is a 64-bit integer in canonical form: no `+`, no leading zeros, nothing around it. */
 export function isIdText(text: string): boolean {
   if (!CANONICAL.test(text)) return false;
   if (text.length < 19) return true;
@@ -35,7 +35,7 @@ export function isIdText(text: string): boolean {
   return value >= MIN_INT64 && value <= MAX_INT64;
 }
 
-/** Why `text`, for which `isIdText` is false, is no id. */
+/** The form of a `text` for which `isIdText` is false. */
 export function invalidFormOf(text: string): InvalidForm {
   for (const [pattern, form] of FORMS) if (pattern.test(text)) return form;
   const inner = text.trim();

@@ -3,16 +3,16 @@ import type { Db } from '../../store/open.js';
 import { type InvalidForm, invalidFormOf, isIdText } from './id-form.js';
 import { categorySql, type Id, loadModelIds, type ModelIds, SEVERAL, toId } from './model-ids.js';
 
-/** Why a value cannot be told to be a V3 id. */
-export type UnknownWhy =
+/** Why a value is not known to be a V3 id. */
+export type UnknownReason =
   | InvalidForm
-  /** No V3 id of this model, but a V4 id of it: perhaps rewritten already. */
+  /** Only a V4 id of this model: perhaps rewritten already. */
   | 'known_as_v4_only'
   /** Neither a V3 nor a V4 id of this model. */
   | 'not_in_remap'
   /** A V3 id of this model, but not in the row's company or region. */
   | 'other_scope'
-  /** Regions or companies disagree on this id; the target must name which. */
+  /** The id maps to different V4 ids in several regions or companies; the target must name one. */
   | 'several_scopes'
   /** The row names no company or region, but the target says where to find it. */
   | 'no_scope'
@@ -20,12 +20,13 @@ export type UnknownWhy =
   | 'unknown_model';
 
 /**
- * What a value is: `mapped`, `empty`, `not_ours` (the row's model is declared as none of ours), `unknown/` and one of
- * `UnknownWhy`, or status and reason of an id without a twin, such as `unmatched/unexplained`.
+ * The category of a value: `mapped`, `empty`, `not_ours` (the target declares the row's model as none of ours),
+ * `unknown/` with one of `UnknownReason`, or the status and reason of an id without a twin, such as
+ * `unmatched/unexplained`.
  */
 export type Category = string;
 
-/** What a row says beside its id; null where the target names it once for all rows, or not at all. */
+/** Model, region and company that a row names beside its id; null if the target fixes or omits them. */
 export interface RowScope {
   readonly model: string | null;
   readonly region: string | null;
@@ -36,11 +37,11 @@ export const NO_SCOPE: RowScope = { model: null, region: null, company: null };
 
 /** How the ids of one column are looked up. */
 export interface LookUp {
-  /** Of every row; null: by `models` from the row. */
+  /** The model of every row; null if each row names its own, resolved by `models`. */
   readonly model: ModelRef | null;
-  /** The row's word for a model → the model; null: none of ours. */
+  /** Maps a row's name for a model to the model; null: none of ours. */
   readonly models: ReadonlyMap<string, ModelRef | null>;
-  /** undefined: not used; null: from the row. */
+  /** Undefined: not used; null: named by each row. */
   readonly region: string | null | undefined;
   readonly company: string | null | undefined;
   readonly mapDeleted: boolean;
@@ -49,8 +50,8 @@ export interface LookUp {
 const CACHED_UNKNOWNS = 100_000;
 
 /**
- * Tells the category of stored values. A look-up leaves the id it read in `id` (null: the value is none), its place
- * in `ids` and `slot` (-1: not there), and the new id in `newId` where it is mapped, all valid until the next one.
+ * Looks up stored values. Besides the category it returns, a look-up sets `id` (null if the value is not an id), `ids`
+ * and `slot` (its position there; -1 if absent), and `newId` if it is mapped. They are valid until the next look-up.
  */
 export class Resolver {
   id: Id | null = null;
@@ -64,7 +65,7 @@ export class Resolver {
   readonly #unknowns = new Map<string, Category>();
   readonly #fixed: ModelIds | null;
 
-  /** `loaded` keeps ids for other resolvers of the same remap. */
+  /** `loaded`: a cache of ids shared by the resolvers of one remap. */
   constructor(db: Db, lookUp: LookUp, loaded: Map<string, ModelIds> = new Map()) {
     this.#db = db;
     this.#loaded = loaded;
@@ -73,7 +74,7 @@ export class Resolver {
     this.#fixed = lookUp.model === null ? null : this.#load(lookUp.model);
   }
 
-  /** The new id's digits, after a look-up that mapped. */
+  /** The digits of `newId`. */
   get newDigits(): string {
     return String(this.newId);
   }
@@ -92,7 +93,7 @@ export class Resolver {
     return typeof ids === 'string' ? this.#noId(ids) : this.#lookUpId(ids, value, scope);
   }
 
-  /** The category of a value that is no id for how it is written. */
+  /** The category of a value whose form rules out an id. */
   invalid(why: InvalidForm): Category {
     return this.#noId(`unknown/${why}`);
   }
@@ -145,7 +146,7 @@ export class Resolver {
     return isOther ? 'unknown/other_scope' : category;
   }
 
-  /** Several rows hold the id: those of the row's region and company decide. */
+  /** Looks up an id with several remap rows among those of the given region and company. */
   #lookUpRows(ref: ModelRef, region: string | null, company: string | null): Category {
     const rows = this.#db
       .prepare<
@@ -185,7 +186,7 @@ export class Resolver {
   }
 }
 
-/** A company id that is none finds no row. */
+/** A text that is not an id becomes -1, which no company has. */
 function companyId(text: string): bigint {
   return isIdText(text) ? BigInt(text) : -1n;
 }

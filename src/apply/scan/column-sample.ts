@@ -2,14 +2,14 @@ import { visit } from 'jsonc-parser';
 import { newColumnOf } from '../../config/apply-targets.js';
 import type { EarlierRun } from '../engine/earlier-runs.js';
 
-/** Distinct values looked at per column. */
+/** Most distinct values sampled per column. */
 export const SAMPLED_VALUES = 2000;
-/** Rows they are taken from, the first ones of a table. */
+/** Rows sampled per table: the first ones. */
 export const SAMPLED_ROWS = 100_000;
-/** The first part of a file that is looked at. */
+/** Bytes sampled at the start of a file. */
 export const SAMPLED_BYTES = 8 * 1024 * 1024;
 
-/** What was seen of one column, or of one path inside it. */
+/** Sampled values of one column, or of one JSON path inside it. */
 export interface ColumnSample {
   /** Table as the configuration would name it; null in files. */
   readonly table: string | null;
@@ -18,27 +18,27 @@ export interface ColumnSample {
   readonly path: string | null;
   /** Distinct values as text, without nulls and empty ones. */
   readonly values: ReadonlySet<string>;
-  /** False where there are more. */
+  /** Whether the sample holds all values. */
   readonly isWhole: boolean;
-  /** True where the column alone is the primary key. */
+  /** Whether the column alone is the primary key. */
   readonly isKey: boolean;
-  /** The run that wrote these values, by the ledger; null: none. */
+  /** The run that wrote these values, by the ledger; null if none did. */
   readonly run: string | null;
 }
 
-/** What could not be looked at, and why. */
+/** Something that could not be scanned, and why. */
 export interface Unseen {
   readonly what: string;
   readonly why: string;
 }
 
-/** What was seen of one place. */
+/** The samples of one place. */
 export interface PlaceSample {
   readonly columns: readonly ColumnSample[];
   readonly unseen: readonly Unseen[];
 }
 
-/** Gathers values by path, in the order the paths are first met. */
+/** Collects values by path; paths keep the order of their first value. */
 export class PathValues {
   readonly #values = new Map<string, Set<string>>();
 
@@ -51,7 +51,7 @@ export class PathValues {
     if (value !== '' && values.size <= SAMPLED_VALUES) values.add(value);
   }
 
-  /** Each path as a sample. */
+  /** One sample for each path. */
   list(sampleOf: (path: string) => Pick<ColumnSample, 'table' | 'column' | 'path' | 'run'>): ColumnSample[] {
     return [...this.#values].map(([path, values]) => ({
       ...sampleOf(path),
@@ -61,7 +61,7 @@ export class PathValues {
   }
 }
 
-/** The values up to the limit, and whether that was all of them. */
+/** Limits values to the sample size; `isWhole`: nothing was left out. */
 export function bounded(values: ReadonlySet<string>): Pick<ColumnSample, 'values' | 'isWhole'> {
   if (values.size <= SAMPLED_VALUES) return { values, isWhole: true };
   return { values: new Set([...values].slice(0, SAMPLED_VALUES)), isWhole: false };
@@ -70,7 +70,7 @@ export function bounded(values: ReadonlySet<string>): Pick<ColumnSample, 'values
 const PLAIN_NAME = /^[\p{L}_$][\p{L}\p{N}_$-]*$/u;
 const OPTIONS = { disallowComments: true } as const;
 
-/** Adds every number and text of a JSON value under its path, exact to the last digit; items of lists share `[*]`. */
+/** Adds every number and text of a JSON value under its path, with all digits; items of a list share `[*]`. */
 export function addJsonLeaves(text: string, into: PathValues): void {
   visit(
     text,
@@ -94,7 +94,7 @@ function formatPath(segments: readonly (string | number)[]): string {
   return `$${steps.join('')}`;
 }
 
-/** The run that wrote a column: rewrote it in place, or filled it. */
+/** The latest run that rewrote or filled a column; null if none did. */
 export function writerOf(units: readonly EarlierRun[], column: string): string | null {
   const found = units.findLast(({ mode, target }) =>
     target.ids.some((id) => (mode === 'new' ? newColumnOf(id) : id.column) === column),
@@ -102,7 +102,7 @@ export function writerOf(units: readonly EarlierRun[], column: string): string |
   return found?.run ?? null;
 }
 
-/** A column of a table, and the paths inside it where its values look like JSON. */
+/** Samples a column of a table and, if values look like JSON, the paths inside it. */
 export function sampleColumn(
   { isKey, ...place }: Pick<ColumnSample, 'table' | 'column' | 'run' | 'isKey'>,
   values: ReadonlySet<string>,

@@ -10,11 +10,11 @@ export interface Overlap {
   readonly v3: number;
   readonly v4: number;
   readonly both: number;
-  /** Share of all numbers in the range of the values that are V3 ids: what any column of such numbers would show. */
+  /** Share of V3 ids among all numbers in the range of the values: the overlap of an unrelated column. */
   readonly chance: number;
 }
 
-/** A column with what its values overlap. */
+/** A column, and how its values overlap with the ids of each model. */
 export interface ColumnEvidence {
   readonly sample: ColumnSample;
   /** Distinct values seen. */
@@ -23,10 +23,10 @@ export interface ColumnEvidence {
 }
 
 const PROBES = 200;
-/** Steps of the golden ratio fill a range evenly and fall into no rhythm with it. */
+/** Steps of the golden ratio spread evenly over a range, without a period. */
 const GOLDEN = 0.618_033_988_749_895;
 
-/** Numbers out of a range, both ends included: all of them where there are few, else a spread. */
+/** Sample numbers of a range, both ends included: all of them if there are few. */
 function probes([low, high]: readonly [bigint, bigint]): bigint[] {
   const span = high - low + 1n;
   if (span <= BigInt(PROBES)) return Array.from({ length: Number(span) }, (_, at) => low + BigInt(at));
@@ -36,7 +36,7 @@ function probes([low, high]: readonly [bigint, bigint]): bigint[] {
   });
 }
 
-/** Holds values against the ids of every model that the remap knows. */
+/** Prepares to compare samples with the ids of every model in the remap. */
 export function prepareEvidence(db: Db, refs: readonly ModelRef[]): (sample: ColumnSample) => ColumnEvidence {
   const isV3 = db
     .prepare<[string, bigint, string], unknown>(
@@ -76,29 +76,29 @@ export function prepareEvidence(db: Db, refs: readonly ModelRef[]): (sample: Col
 }
 
 /**
- * How sure a proposal is. `likely`: nearly every value is a V3 id of one model, and the name or the rarity of such
- * numbers says so too. `possible`: worth a look. `by_chance`: small numbers that are ids of anything. `v4`: rather V4
- * ids. `rewritten`: a run wrote it. `none`: nothing.
+ * How sure a proposal is. `likely`: nearly every value is a V3 id of one model, and the column's name or the rarity of
+ * such numbers confirms it. `possible`: worth checking. `by_chance`: small numbers that are V3 ids of any model. `v4`:
+ * mostly V4 ids. `rewritten`: a run wrote the column. `none`: no ids.
  */
 export type Standing = 'likely' | 'possible' | 'by_chance' | 'v4' | 'rewritten' | 'none';
 
 export interface Proposal {
   readonly evidence: ColumnEvidence;
   readonly standing: Standing;
-  /** The model that fits best; null where none does. */
+  /** The model that fits best; null if none does. */
   readonly best: Overlap | null;
-  /** Whether the column's name speaks for the model. */
+  /** Whether the name of the column matches the model. */
   readonly isNamed: boolean;
 }
 
-/** From this share of known values on a column is proposed. */
+/** Smallest share of V3 ids in a `likely` column. */
 const NEARLY_ALL = 0.9;
 const MANY = 0.5;
 const FEW_VALUES = 3;
-/** So much above chance is more than chance. */
+/** A share above `chance` by this much is not by chance. */
 const CLEARLY = 0.25;
 
-/** What to make of a column; pure. */
+/** Judges a column by its evidence. */
 export function propose(evidence: ColumnEvidence): Proposal {
   const { seen, sample, overlaps } = evidence;
   const names = `${sample.column} ${sample.path ?? ''}`;
@@ -126,7 +126,7 @@ function rank({ isNamed, share }: { readonly isNamed: boolean; readonly share: n
   return (isNamed ? 2 : 0) + (share >= MANY ? 1 : 0);
 }
 
-/** Whether every word of the model's name is in the column's: `invoice_id`, `creditNoteId`. */
+/** Whether the column's name contains every word of the model's: `invoice_id`, `creditNoteId`. */
 function isNamedFor(column: string, model: string): boolean {
   const words = new Set(wordsOf(column));
   const [, path] = model.split('#');

@@ -4,7 +4,7 @@ import { wrapLines } from '../../text/text-layout.js';
 import type { Proposal } from './propose.js';
 import type { Scanned } from './scan.js';
 
-/** What a scan found, with its evidence and what to paste. */
+/** The proposals of a scan with their evidence, and the targets to paste into the configuration. */
 export function renderScan(scanned: readonly Scanned[], targets: readonly object[], width: number): string {
   const lines = scanned.flatMap(describePlace);
   const snippet = JSON.stringify({ apply: { targets } }, null, 2).split('\n').slice(1, -1).join('\n');
@@ -58,7 +58,7 @@ function describeProposal(word: string, proposal: Proposal): string[] {
   ];
 }
 
-/** Targets as a configuration file would have them, from what is likely; `fileOf` shortens paths for people. */
+/** Builds targets for the configuration from likely columns; `fileOf` shortens paths. */
 export function buildTargets(scanned: readonly Scanned[], fileOf: (path: string) => string): object[] {
   const names = new Set<string>();
   return scanned.flatMap(({ place, proposals }) => {

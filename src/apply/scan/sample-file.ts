@@ -1,6 +1,6 @@
 import { closeSync, openSync, readSync } from 'node:fs';
 import { dirname } from 'node:path';
-import { SvcError } from '../../errors.js';
+import { errorCodeOf, SvcError } from '../../errors.js';
 import { sha256OfFile } from '../../runtime/sha256.js';
 import { findOutput, type SideCar } from '../files/side-car.js';
 import { detectDialect, readRecord } from '../text/csv-dialect.js';
@@ -17,7 +17,7 @@ import {
 const LF = 0x0a;
 
 /**
- * Looks at the first part of a CSV file.
+ * Samples the start of a CSV file.
  *
  * @throws SvcError `bad_input`
  */
@@ -53,7 +53,7 @@ function addTo(values: Set<string> | undefined, cell: string): void {
 }
 
 /**
- * Looks at the first part of an NDJSON file.
+ * Samples the start of an NDJSON file.
  *
  * @throws SvcError `bad_input`
  */
@@ -87,7 +87,7 @@ function readHead(file: string): { readonly bytes: Buffer; readonly isWhole: boo
       closeSync(fd);
     }
   } catch (cause) {
-    const code = cause instanceof Error && 'code' in cause ? String(cause.code) : String(cause);
+    const code = errorCodeOf(cause);
     throw new SvcError('bad_input', `${file} cannot be read (${code}).`, { facts: { error: code }, cause });
   }
 }

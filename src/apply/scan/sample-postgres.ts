@@ -18,7 +18,7 @@ import {
 } from './column-sample.js';
 
 /**
- * Looks at every table that the user may read, or at one.
+ * Samples every table that the user may read, or only one.
  *
  * @throws SvcError `bad_input`, `config`, `interrupted`
  */

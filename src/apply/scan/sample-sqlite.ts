@@ -16,7 +16,7 @@ import {
 } from './column-sample.js';
 
 /**
- * Looks at every table of a SQLite database, or at one.
+ * Samples every table of a SQLite database, or only one.
  *
  * @throws SvcError `bad_input`, `locked`, `interrupted`
  */

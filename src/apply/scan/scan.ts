@@ -7,7 +7,7 @@ import { sampleCsv, sampleNdjson } from './sample-file.js';
 import { samplePostgres } from './sample-postgres.js';
 import { sampleSqlite } from './sample-sqlite.js';
 
-/** Where to look: a target of which only the place counts, and one table of it or all. */
+/** Where to scan: the place of a target, with one table (null: all). */
 export interface ScanPlace {
   readonly target: ApplyTarget;
   readonly table: string | null;
@@ -20,7 +20,7 @@ export interface Scanned {
 }
 
 /**
- * Looks for columns and paths whose values are ids of the service; changes nothing.
+ * Finds columns and JSON paths whose values are ids of the service; changes nothing.
  *
  * @throws SvcError `bad_input`, `config`, `locked`, `interrupted`
  */

@@ -1,16 +1,16 @@
 import { SvcError } from '../../errors.js';
 import { didYouMeanEnding } from '../../text/suggest.js';
 
-/** How a CSV file is written. All of it are single bytes, so that UTF-8 and Latin-1 read alike. */
+/** The format of a CSV file. Delimiter, terminator and quote are ASCII, so UTF-8 and Latin-1 parse alike. */
 export interface CsvDialect {
   readonly delimiter: number;
-  /** What ends a record: LF (a CR before it belongs to the end) or, in files without LF, CR. */
+  /** The byte that ends a record: LF (optionally after CR) or, in files without LF, CR. */
   readonly terminator: number;
   /** Names of the columns as text; empty without a header. */
   readonly header: readonly string[];
   /** Cells of the first record. */
   readonly width: number;
-  /** Where the first record with data begins. */
+  /** Offset of the first record after the header. */
   readonly dataStart: number;
 }
 
@@ -23,14 +23,14 @@ export interface DialectRequest {
   readonly file: string;
   readonly delimiter: 'auto' | (typeof CANDIDATES)[number];
   readonly header: boolean;
-  /** Columns that must be there, by name or, without a header, as `#1`. */
+  /** Columns that must exist, by name or, without a header, as `#1`. */
   readonly columns: readonly string[];
 }
 
 /**
- * Finds out how a file is written, from its first bytes (`head`, whole if the file is short).
+ * Detects the format of a file from its first bytes (`head`; all of a short file).
  *
- * @throws SvcError `bad_input`: no text, no such column, or the same column twice
+ * @throws SvcError `bad_input` if it is not text, or a requested column is missing or occurs twice
  */
 export function detectDialect(head: Buffer, request: DialectRequest): CsvDialect {
   assertBytesPerCharacter(head, request.file);
@@ -38,7 +38,7 @@ export function detectDialect(head: Buffer, request: DialectRequest): CsvDialect
   const terminator = findTerminator(head, start);
   const delimiters = request.delimiter === 'auto' ? CANDIDATES : [request.delimiter];
   const readings = delimiters.map((delimiter) => readFirst(head, start, delimiter.charCodeAt(0), terminator));
-  // The most cells first: a header of one column fits every delimiter.
+  // Prefers the delimiter that gives the most cells: a header of one column fits every delimiter.
   readings.sort((a, b) => b.cells.length - a.cells.length);
   const fits = readings.find((reading) =>
     request.columns.every((name) => indexOf(reading, name, request) >= 0),
@@ -59,7 +59,7 @@ export function detectDialect(head: Buffer, request: DialectRequest): CsvDialect
   };
 }
 
-/** Place of a column, counted from 0; -1 where there is none. */
+/** Index of a column, from 0; -1 if there is none. */
 export function columnIndex(dialect: Pick<CsvDialect, 'header' | 'width'>, name: string): number {
   if (dialect.header.length > 0) return dialect.header.indexOf(name);
   return numbered(name, dialect.width);
@@ -115,7 +115,7 @@ function cellEnd(bytes: Buffer, start: number, delimiter: number, terminator: nu
   return at;
 }
 
-/** Outside quotes; LF wins, so that a CR alone is data in files with LF. */
+/** Looks outside quotes. LF takes precedence: in files with LF, a CR alone is data. */
 function findTerminator(head: Buffer, start: number): number {
   let quoted = false;
   let sawCr = false;
@@ -129,7 +129,7 @@ function findTerminator(head: Buffer, start: number): number {
   return sawCr ? CR : LF;
 }
 
-/** A cell's bytes as text: without its quotes, as UTF-8 where it is that, else as Latin-1. */
+/** Decodes a cell without its quotes, as UTF-8 if that is valid, otherwise as Latin-1. */
 export function readCell(bytes: Uint8Array): string {
   const text = decode(bytes);
   if (text.length < 2 || !text.startsWith('"') || !text.endsWith('"')) return text;
@@ -158,7 +158,7 @@ function unknownColumn(cells: readonly string[], { file, columns, header }: Dial
       'bad_input',
       `${file} has no columns: ${header ? 'its header row' : 'its first row'} is empty.`,
       {
-        hint: 'Check that it is the right file, and whole.',
+        hint: 'Check that it is the right file, and complete.',
       },
     );
   }

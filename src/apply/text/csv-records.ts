@@ -9,7 +9,7 @@ const LF = 0x0a;
 /** Integers of up to 15 digits are exact as numbers. */
 const FAST_DIGITS = 15;
 
-/** An id column with the places of its cells among the watched ones; -1: not from the row. */
+/** An id column, and the indexes of its columns among those watched; -1 if not used. */
 interface CsvColumn {
   readonly work: ColumnWork;
   readonly id: number;
@@ -19,7 +19,7 @@ interface CsvColumn {
   readonly hasScope: boolean;
 }
 
-/** Scans CSV records byte by byte; nothing but the watched cells is ever decoded. */
+/** Scans CSV records byte by byte; only the watched cells are decoded. */
 export function buildCsvScanner(
   dialect: CsvDialect,
   works: readonly ColumnWork[],
@@ -36,14 +36,14 @@ export function buildCsvScanner(
     company: placeOf(work.column.companyColumn),
     hasScope: needsScope(work.column),
   }));
-  // Edits are made in the order of the cells.
+  // Edits must be reported in ascending order.
   columns.sort((a, b) => a.id - b.id);
   const isWatched = works.some(({ onValue }) => onValue !== null);
   const lines = new LineCounter(dialect.terminator, head.subarray(0, dialect.dataStart));
   return new CsvScanner(dialect, watched, columns, isWatched ? lines : null);
 }
 
-/** Places of all columns that matter, ascending. */
+/** Indexes of all columns to watch, ascending. */
 function watchedColumns(dialect: CsvDialect, works: readonly ColumnWork[]): number[] {
   const names = works.flatMap(({ column }) => [
     column.column,
@@ -63,7 +63,7 @@ class CsvScanner implements RecordScanner {
   readonly #starts: number[];
   readonly #ends: number[];
   readonly #log = new DefectLog();
-  /** Only where positions are asked for: it reads every byte once more. */
+  /** Null unless positions are needed: it reads every byte again. */
   readonly #lines: LineCounter | null;
   #bytes: Buffer = Buffer.alloc(0);
   #start = 0;
@@ -109,7 +109,7 @@ class CsvScanner implements RecordScanner {
     return at;
   }
 
-  /** Finds the watched cells; returns the next record's start, or -1 where this one is not complete. */
+  /** Finds the watched cells of a record; returns the start of the next one, or -1 if this one is incomplete. */
   #scanRecord(bytes: Buffer, start: number, length: number, isLast: boolean): number {
     const { delimiter, terminator } = this.dialect;
     this.#starts.fill(-1);
@@ -136,7 +136,7 @@ class CsvScanner implements RecordScanner {
     }
   }
 
-  /** The place after a cell's closing quote; the end of the bytes where it has none. */
+  /** The offset after a cell's closing quote; the end of the bytes if there is none. */
   #skipQuoted(bytes: Buffer, start: number, length: number, isLast: boolean): number {
     for (let at = start + 1; at < length; at += 1) {
       if (bytes[at] !== QUOTE) continue;
@@ -179,7 +179,7 @@ class CsvScanner implements RecordScanner {
   }
 }
 
-/** The usual case, a few digits, without making a text of them. */
+/** Handles the usual case, a few digits, without creating a string. */
 function judgeBytes(
   work: ColumnWork,
   bytes: Buffer,

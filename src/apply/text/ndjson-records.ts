@@ -5,7 +5,7 @@ import { buildJsonRewriter, type Edit, findEdits } from './rewrite-json.js';
 
 const LF = 0x0a;
 
-/** Scans NDJSON: one value per line; blank lines are passed over. */
+/** Scans NDJSON: one value per line; blank lines are skipped. */
 export function buildNdjsonScanner(works: readonly ColumnWork[], dataStart: number): RecordScanner {
   const rewriter = buildJsonRewriter(works, (work) => work.column.column, true);
   const log = new DefectLog();

@@ -1,44 +1,44 @@
 import type { CsvDialect } from './csv-dialect.js';
 
-/** Called for each stretch of bytes that gets another text; in ascending order, never overlapping. */
+/** Called for each range of bytes to replace; ranges are ascending and do not overlap. */
 export type OnEdit = (start: number, end: number, text: string) => void;
 
-/** Finds ids in the records of a file, judges and counts them, and tells what changes. */
+/** Finds, looks up and counts the ids in the records of a file, and reports the edits. */
 export interface RecordScanner {
-  /** How a CSV file is written; null in NDJSON. */
+  /** The format of a CSV file; null for NDJSON. */
   readonly dialect: CsvDialect | null;
   /** First byte that belongs to a record. */
   readonly dataStart: number;
   /**
-   * Works through the complete records in `bytes`, from 0 to `length`; returns where the first incomplete one
-   * begins. With `isLast` there is none.
+   * Scans the complete records in `bytes`, from 0 to `length`; returns the offset of the first incomplete one. With
+   * `isLast`, every record is complete.
    */
   scan(bytes: Buffer, length: number, isLast: boolean, onEdit: OnEdit): number;
-  /** What was seen so far, beside the columns' own tallies. */
+  /** Totals so far, besides the tallies of the columns. */
   found(): ScanFound;
-  /** The record whose values are being judged. */
+  /** The position of the record being scanned. */
   position(): RecordPosition;
 }
 
-/** Both counted from 1: records without the header, lines with it. */
+/** Both counted from 1; `row` without the header, `line` with it. */
 export interface RecordPosition {
   readonly row: number;
   readonly line: number;
 }
 
-/** Counts lines in bytes that come in pieces, only as far as it is asked. */
+/** Counts lines in consecutive pieces of bytes, only as far as needed. */
 export class LineCounter {
   readonly #terminator: number;
   #line: number;
   #counted = 0;
 
-  /** `head`: what comes before the first piece. */
+  /** `head`: the bytes before the first piece. */
   constructor(terminator: number, head: Uint8Array) {
     this.#terminator = terminator;
     this.#line = 1 + head.reduce((sum, byte) => sum + (byte === terminator ? 1 : 0), 0);
   }
 
-  /** The line of a place in the piece. */
+  /** The line number of an offset in the piece. */
   lineAt(bytes: Buffer, at: number): number {
     let next = bytes.indexOf(this.#terminator, this.#counted);
     for (; next >= 0 && next < at; next = bytes.indexOf(this.#terminator, next + 1)) this.#line += 1;
@@ -46,7 +46,7 @@ export class LineCounter {
     return this.#line;
   }
 
-  /** The piece is done with up to here; the next one begins there. */
+  /** Ends the piece; the next one begins at offset `consumed`. */
   endPiece(bytes: Buffer, consumed: number): void {
     this.lineAt(bytes, consumed);
     this.#counted = 0;
@@ -55,20 +55,19 @@ export class LineCounter {
 
 export interface ScanFound {
   readonly rows: number;
-  /** Records that are not as they should be, with the first few places. */
+  /** Malformed records, with the first few positions. */
   readonly defects: readonly RecordDefect[];
 }
 
 export interface RecordDefect {
   readonly code: 'short_rows' | 'long_rows' | 'unfinished_quote' | 'not_json';
   readonly count: number;
-  /** Record numbers, counted from 1 without the header, with what is wrong where that differs. */
+  /** Record numbers, counted from 1 without the header, with details if they differ. */
   readonly places: readonly string[];
 }
 
 const PLACES = 5;
 
-/** Collects defects. */
 export class DefectLog {
   readonly #found = new Map<RecordDefect['code'], { count: number; places: string[] }>();
 

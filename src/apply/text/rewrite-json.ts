@@ -3,14 +3,14 @@ import { findValues, type Hit, type JsonPath, parseJsonPath } from '../../json/j
 import { type CellAction, type ColumnWork, judgeInvalid, judgeText, needsScope } from '../column-work.js';
 import { NO_SCOPE, type RowScope } from '../ids/resolver.js';
 
-/** ASCII text that takes the place of bytes. */
+/** ASCII text that replaces a range of bytes. */
 export interface Edit {
   readonly start: number;
   readonly end: number;
   readonly text: string;
 }
 
-/** How ids of some columns are found in JSON values. */
+/** The paths by which ids are found in JSON values. */
 export interface JsonRewriter {
   readonly paths: readonly JsonPath[];
   readonly columns: readonly JsonColumn[];
@@ -25,8 +25,8 @@ interface JsonColumn {
 }
 
 /**
- * Prepares rewriting by paths. `pathOf` names the path of a column's ids; scopes are paths too where
- * `scopesInside`, else every row brings its own.
+ * Prepares rewriting by paths. `pathOf`: the path of a column's ids. `scopesInside`: scopes are paths in the same value;
+ * otherwise each row provides them.
  */
 export function buildJsonRewriter(
   works: readonly ColumnWork[],
@@ -50,7 +50,7 @@ export function buildJsonRewriter(
   return { paths, columns };
 }
 
-/** The row a JSON value stands in: what it says to each column of the rewriter, and how many rows hold the same. */
+/** The row of a JSON value: its scope for each column of the rewriter, and the number of rows with the same value. */
 export interface JsonRow {
   readonly scopes: readonly RowScope[];
   readonly rows: number;
@@ -58,11 +58,11 @@ export interface JsonRow {
 
 const ONE_ROW: JsonRow = { scopes: [], rows: 1 };
 
-/** What becomes of one JSON value. */
+/** The edits to one JSON value. */
 export interface JsonEdits {
-  /** In the order of the text. */
+  /** In ascending order. */
   readonly edits: readonly Edit[];
-  /** Ids that stay as they are, for want of a twin or an id. */
+  /** Values that stay because no V4 id is known. */
   readonly kept: number;
 }
 
@@ -119,7 +119,7 @@ function innerScope(column: JsonColumn, bytes: Buffer, hits: readonly Hit[], row
   };
 }
 
-/** A scope is one scalar; several say nothing. */
+/** The scope, if exactly one scalar was found. */
 function onlyText(bytes: Buffer, hits: readonly Hit[]): string | null {
   const [hit] = hits;
   if (hit === undefined || hits.length > 1) return null;
@@ -154,7 +154,6 @@ function editOf(work: ColumnWork, { kind, start, end }: Hit, action: CellAction)
   return { start, end, text: kind === 'string' ? `"${digits}"` : digits };
 }
 
-/** The bytes with edits made. */
 function applyEdits(bytes: Buffer, edits: readonly Edit[]): Buffer {
   const parts: Uint8Array[] = [];
   let from = 0;
@@ -167,8 +166,8 @@ function applyEdits(bytes: Buffer, edits: readonly Edit[]): Buffer {
 }
 
 /**
- * The bytes of one JSON value with its ids rewritten; undefined where it stays. In a new column a value without
- * ids is copied, and one with an id that stays is left out: V4 columns hold no V3 ids.
+ * Rewrites the ids of one JSON value; undefined if it stays. For a new column, a value without ids is copied, and one
+ * with an id that stays is left out: V4 columns hold no V3 ids.
  *
  * @throws JsonSyntaxError
  */

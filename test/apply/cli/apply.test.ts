@@ -106,7 +106,7 @@ describe('apply on a SQLite table', () => {
     const refused = await scene.run(['apply', '--yes', '--plan', 'plan.json']);
     expect([refused.code, refused.stderr]).toEqual([
       6,
-      expect.stringContaining('not what was planned for any more'),
+      expect.stringContaining('The data changed since the plan'),
     ]);
     expect(ordersIn(file)).toEqual(['1', '2', '4']);
   });

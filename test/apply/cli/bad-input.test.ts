@@ -116,7 +116,7 @@ describe('what cannot be applied to', () => {
     const config = scene.read('svc-migrate.config.json');
     writeFileSync(scene.path('svc-migrate.config.json'), config.replace('36500d', '1h'));
     const old = await scene.run(['apply', '--check']);
-    expect([old.code, old.stdout]).toEqual([1, expect.stringContaining('too old to judge by')]);
+    expect([old.code, old.stdout]).toEqual([1, expect.stringContaining('The remap is too old')]);
     alterDatabase(database, "UPDATE stream SET state = 'running' WHERE generation = 'v4'");
     for (const args of [['--check'], [], ['--yes']])
       expect(await scene.run(['apply', ...args])).toMatchObject({ code: 4 });
@@ -169,7 +169,7 @@ describe('apply on NDJSON', () => {
     expect(done).toMatchObject({ code: 0 });
     const [v2, v3, v5, v6] = [2, 3, 5, 6].map(scene.v4Of);
     expect(scene.read('new.ndjson')).toBe(line(1, v2 ?? 0, v3 ?? 0) + line(4, v5 ?? 0, v6 ?? 0));
-    const undo = /to take it back: svc-migrate (.*)$/m.exec(done.stdout)?.[1]?.split(' ') ?? [];
+    const undo = /to undo it: svc-migrate (.*)$/m.exec(done.stdout)?.[1]?.split(' ') ?? [];
     expect(undo).toEqual(['undo', runOf(done), '--ndjson', 'orders.ndjson', '--output', 'new.ndjson']);
     expect(await scene.run(undo)).toMatchObject({ code: 0 });
   });

@@ -105,8 +105,8 @@ describe('runs in SQLite', () => {
     await expect(apply(IN_PLACE, { targets, more: { onProgress } })).rejects.toThrow('killed');
     const context = openContext(remap, IN_PLACE);
     const stores = [{ ...openSqliteStore(context, file, targets), targets: targets.map(({ name }) => name) }];
-    const say = (...words: readonly string[]) => words.join(' ');
-    const done = await write({ context, stores, targets, width: 200, say }, null, 'run-2');
+    const formatCommand = (...words: readonly string[]) => words.join(' ');
+    const done = await write({ context, stores, targets, width: 200, formatCommand }, null, 'run-2');
     context.remap.close();
     expect([done.exitCode, done.next]).toEqual([0, expect.stringContaining('undo run-1')]);
     expect(sql('SELECT DISTINCT run, state FROM svc_migrate_run')).toEqual([['run-1', 'done']]);
