@@ -16,13 +16,13 @@ import { readVersion } from './version.js';
 const EXIT_BY_SIGNAL = { SIGINT: 130, SIGTERM: 143 } as const;
 type StopSignal = keyof typeof EXIT_BY_SIGNAL;
 
-/** How long work may take to stop, ms: a signal ends the process within two seconds. */
+/** Longest time for work to stop, ms, so that a signal ends the process within two seconds. */
 const STOP_WITHIN_MS = 1500;
 
-/** Columns of text that goes to no terminal. */
+/** Width of text that is not written to a terminal, in columns. */
 const PLAIN_WIDTH = 100;
 
-/** The signal that asked to stop, if any. */
+/** The stop that signals request; `signal` is the first one received. */
 interface Stop {
   readonly controller: AbortController;
   signal: StopSignal | null;
@@ -98,7 +98,7 @@ function addCommand(program: Command, groups: Map<string, Command>, spec: Comman
   });
 }
 
-/** Prints the page of a topic, the options of a command, or both where they share a name. */
+/** Prints the page of a topic, the options of a command, or both if they share a name. */
 async function showHelp(
   program: Command,
   names: readonly string[],
@@ -111,7 +111,7 @@ async function showHelp(
   command?.outputHelp();
 }
 
-/** Without names: the program itself. */
+/** Finds a command by its words; without words, the program itself. */
 function findCommand(program: Command, names: readonly string[]): Command | undefined {
   return names.reduce<Command | undefined>(
     (parent, name) => parent?.commands.find((command) => command.name() === name),
@@ -119,7 +119,7 @@ function findCommand(program: Command, names: readonly string[]): Command | unde
   );
 }
 
-/** The command that only holds others, such as `export`. */
+/** The command that groups others, such as `export`. */
 function groupOf(program: Command, groups: Map<string, Command>, name: string): Command {
   const known = groups.get(name);
   if (known !== undefined) return known;
@@ -197,7 +197,7 @@ function buildIo(stop: Stop, isColored: boolean, progress: Progress): Io {
   };
 }
 
-/** `--no-color`, NO_COLOR (https://no-color.org) and terminals that know none. */
+/** Whether `--no-color`, NO_COLOR (https://no-color.org) or the terminal rules out color. */
 function isColorOff(given: Given): boolean {
   const { NO_COLOR = '', TERM } = process.env;
   return !given.isSet('color') || NO_COLOR !== '' || TERM === 'dumb';
@@ -221,7 +221,7 @@ async function reportError(error: unknown, words: readonly string[]): Promise<nu
   return exitCodeOf(error);
 }
 
-/** The parser's error as ours, with its suggestion as the hint. */
+/** Turns an error of the parser into an SvcError, with its suggestion as the hint. */
 function usageError(error: CommanderError, words: readonly string[]): SvcError {
   if (error.code === 'commander.help') return noCommand(words);
   const [, sentence = error.message] = /^(?:error: )?(.*)/.exec(error.message) ?? [];
@@ -230,7 +230,7 @@ function usageError(error: CommanderError, words: readonly string[]): SvcError {
   return new SvcError('usage', `${sentence.replace(/\.$/, '')}.`, { hint });
 }
 
-/** Leads to the options of the command that was meant, or to the list of commands. */
+/** A hint at the help of the given command, or at the list of commands. */
 function helpHint(words: readonly string[]): string {
   const line = ` ${words.join(' ')} `;
   const command = COMMANDS.find(({ name }) => line.startsWith(` ${name} `));
@@ -239,20 +239,20 @@ function helpHint(words: readonly string[]): string {
     : `Run \`svc-migrate help ${command.name}\` for its options.`;
 }
 
-/** For no command, or the first word of one, where the parser would only show help. */
+/** The error for a missing or incomplete command, where the parser would only show help. */
 function noCommand(words: readonly string[]): SvcError {
   const [first] = words.filter((word) => !word.startsWith('-'));
   const names = COMMANDS.map(({ name }) => name);
   const longer = names.filter((name) => name.startsWith(`${first} `));
   if (longer.length > 0) {
-    return new SvcError('usage', `"${first}" is not a whole command.`, {
+    return new SvcError('usage', `"${first}" is not a complete command.`, {
       hint: `Did you mean ${longer.map((name) => `\`${name}\``).join(' or ')}?`,
     });
   }
   return new SvcError('usage', 'No command was given.', { hint: helpHint([]) });
 }
 
-/** The first signal asks the work to stop, and ends the process if it does not; the second ends it at once. */
+/** The first signal asks the work to stop, and ends the process if it does not stop in time; the second ends it at once. */
 function watchSignals(stop: Stop): void {
   const onSignal = (signal: StopSignal) => {
     if (stop.signal !== null) leaveAtOnce(signal);
@@ -266,9 +266,10 @@ function watchSignals(stop: Stop): void {
     process.on('SIGTERM', onSignal);
   };
   listen();
-  // Without a listener a signal ends the process, whatever the thread is busy with.
+  // Without a listener, a signal ends the process even while the thread is busy.
   stop.runUninterruptible = async (work) => {
-    // Node delivers signals once per turn of the event loop. One that is pending when its listener is removed is lost.
+    // Node.js delivers signals once per turn of the event loop. A signal still pending when its listener is removed
+    // would be lost.
     await throwIfInterrupted(stop.controller.signal);
     await throwIfInterrupted(stop.controller.signal);
     process.off('SIGINT', onSignal);
@@ -282,15 +283,15 @@ function watchSignals(stop: Stop): void {
 }
 
 /**
- * `process.exit` would wait for a thread inside a long SQLite statement; the signal itself does not. A shell
- * sees 130 or 143 either way.
+ * Ends the process by the signal itself: `process.exit` would wait for a thread inside a long SQLite statement. A
+ * shell sees 130 or 143 either way.
  */
 function leaveAtOnce(signal: StopSignal): void {
   process.removeAllListeners(signal);
   process.kill(process.pid, signal);
 }
 
-/** A closed pipe, as of `| head`, prints no stack trace: the exit code says that output was cut. */
+/** Handles a closed pipe, as with `| head`, without a stack trace: the exit code tells that output was cut off. */
 function watchPipes(): void {
   process.stdout.on('error', (error) => {
     if (errorCodeOf(error) !== 'EPIPE') {

@@ -4,8 +4,8 @@ import { exitCodeOf } from './errors.js';
 import { describeError } from './text/describe-error.js';
 
 /**
- * Loads and runs the program. Errors that it does not catch, such as a module that cannot be loaded, end the process
- * with their exit code: 70 for a bug, never the 1 of a failed gate.
+ * Loads and runs the program. An uncaught error, such as a module that cannot be loaded, ends the process with its own
+ * exit code: 70 for a bug, never 1, which means a failed gate.
  */
 export function runGuarded(load: () => Promise<unknown>): void {
   if (isTooOld(process.versions.node)) {
@@ -19,7 +19,7 @@ export function runGuarded(load: () => Promise<unknown>): void {
   load().catch(leave);
 }
 
-/** Whether a version of Node is below the `engines` of package.json, which npm only warns of. */
+/** Whether a version of Node.js is below `engines` in package.json, for which npm only prints a warning. */
 function isTooOld(version: string): boolean {
   const [major = 0, minor = 0, patch = 0] = version.split('.').map(Number);
   return major < 20 || (major === 20 && (minor < 18 || (minor === 18 && patch < 1)));

@@ -20,7 +20,7 @@ export type Generation = 'v3' | 'v4';
 export const STREAM_STATES = ['running', 'complete', 'short', 'absent', 'failed'] as const;
 export type StreamState = (typeof STREAM_STATES)[number];
 
-/** Whether a list was begun and its end not seen: the next export goes on with it. */
+/** Whether a list was not read to its end; the next export continues it. */
 export function isUnfinished({ state }: { readonly state: StreamState }): boolean {
   return state === 'running' || state === 'failed';
 }
@@ -76,7 +76,7 @@ export interface ReportLimit {
   readonly model: string | null;
   /** A number, a share such as `2%` of `base`, or null for unlimited. */
   readonly allowed: number | string | null;
-  /** null where it was not measured. */
+  /** Null if it was not measured. */
   readonly actual: number | null;
   /** Rows with a V3 id in the same scope. */
   readonly base: number | null;
@@ -85,7 +85,7 @@ export interface ReportLimit {
   readonly configured: boolean;
   readonly pass: boolean;
   readonly detail: string | null;
-  /** Where the limit fails: what it judged, by model and `status/reason`. */
+  /** If the limit fails: the counts it judged, by model and `status/reason`. */
   readonly contributors: { readonly model: string; readonly key: string; readonly count: number }[];
 }
 
@@ -97,7 +97,7 @@ export interface ModelPair {
   readonly expand: readonly string[];
   /** Fields whose array items are children: objects with an id and a platform_id of their own. */
   readonly children: readonly string[];
-  /** True where the V4 name is a default nobody confirmed. */
+  /** Whether the V4 name is an unconfirmed default. */
   readonly v4Guessed: boolean;
 }
 
@@ -114,39 +114,39 @@ export interface ParsedChild {
   /** The field of the record that holds it, such as `line_items`. */
   readonly path: string;
   readonly svcId: bigint;
-  /** The join key: a non-empty string, or null where the value is no key. */
+  /** The join key: a non-empty string; null if the value is not a usable key. */
   readonly platformId: string | null;
   readonly platformUniqueId: string | null;
   readonly deleted: boolean;
 }
 
-/** One record of a page: what matching needs, and its bytes as received. */
+/** One record of a page: the fields that matching needs, and its bytes as received. */
 export interface ParsedRecord {
   readonly svcId: bigint;
   readonly companyId: bigint;
   readonly platformId: string | null;
   readonly platformUniqueId: string | null;
   readonly deleted: boolean;
-  /** `svc_updated_at` in ms since 1970, null where unreadable. */
+  /** `svc_updated_at` in ms since 1970; null if unreadable. */
   readonly updatedMs: number | null;
   /** Latest readable date among the configured date fields, else among the service's own dates. */
   readonly latestMs: number | null;
   readonly latestFrom: 'platform' | 'service' | null;
   /** Platform creation date (`created_at`, else `org_created_at`), ms since 1970. */
   readonly createdMs: number | null;
-  /** Digests of the comparable fields, see `api/field-digests.ts`. '' where there are none. */
+  /** Digests of the comparable fields, see `api/field-digests.ts`; '' if there are none. */
   readonly fieldDigests: string;
-  /** As the database stores them, see `json/stored-lists.ts`; null where there are none. */
+  /** As stored in the database, see `json/stored-lists.ts`; null if there are none. */
   readonly children: string | null;
   /** The record's own bytes, exactly as received. */
   readonly raw: Uint8Array;
 }
 
-/** An object of a page that cannot be taken as a record (or child), kept raw and counted. */
+/** An object of a page that is not a valid record (or child); it is kept as received and counted. */
 export interface RejectedObject {
-  /** Zero-based place in the page's list. */
+  /** Zero-based index in the page's list. */
   readonly position: number;
-  /** '' for a record, else the child's field. */
+  /** '' for a record, otherwise the child's field. */
   readonly path: string;
   readonly reason:
     | 'not_an_object'
@@ -164,11 +164,11 @@ export interface RejectedObject {
  */
 export interface RecordColumns {
   readonly length: number;
-  /** Of each record: svcId, companyId. */
+  /** For each record: svcId, companyId. */
   readonly ids: BigInt64Array;
   /**
-   * Of each record: where its bytes begin and end in `body`; where its texts begin in `texts` and where each ends
-   * (platformId, platformUniqueId, fieldDigests, children; '' is null, for neither a key nor a list is ever empty);
+   * For each record: start and end of its bytes in `body`; start of its texts in `texts` and the end of each text
+   * (platformId, platformUniqueId, fieldDigests, children; empty for null, because keys and lists are never empty);
    * flags; updatedMs, latestMs, createdMs (NaN for null).
    */
   readonly numbers: Float64Array;
@@ -176,23 +176,23 @@ export interface RecordColumns {
   readonly body: Uint8Array;
 }
 
-/** One response of a list, checked. */
+/** One page of a list, validated. */
 export interface ListPage {
   readonly columns: RecordColumns;
   readonly rejected: readonly RejectedObject[];
   readonly next: string | null;
   readonly totalCount: number | null;
   readonly requestId: string | null;
-  /** The service's clock when it answered (`Date` header), ms since 1970; null where it did not tell. */
+  /** The response's `Date` header, ms since 1970; null if there was none. */
   readonly servedMs: number | null;
 }
 
-/** The same with its records as objects, for who asks for few. */
+/** A page with its records as objects, for requests of a few records. */
 export interface ParsedPage extends Omit<ListPage, 'columns' | 'servedMs'> {
   readonly records: readonly ParsedRecord[];
 }
 
-/** What a stage tells while it works; `progress.ts` shows it. */
+/** An event of a running stage; `progress.ts` displays it. */
 export type ProgressEvent =
   | { readonly kind: 'stage'; readonly name: string }
   | {

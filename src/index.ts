@@ -7,16 +7,16 @@ import { isStale, readReadiness, refuseIncomplete, wasComplete } from './store/r
 import { EVERYTHING } from './store/remap.js';
 import { listStreams } from './store/streams.js';
 
-/** An id as programs hold it. Numbers must be safe integers: larger ones have lost digits already. */
+/** An id. Numbers must be safe integers: larger ones have already lost digits. */
 export type IdInput = bigint | number | string;
 
-/** Which record an id names, where the id alone does not say. */
+/** Narrows an id that several records may have. */
 export interface Where {
   /** Name of the V3 region in the configuration. */
   readonly region?: string;
   /** V3 company id. */
   readonly companyId?: IdInput;
-  /** Field of the children whose ids these are, such as `line_items`. Default: records. */
+  /** Field of the children to look up, such as `line_items`. Default: records. */
   readonly path?: string;
 }
 
@@ -25,22 +25,23 @@ export type { Answer } from './store/lookup.js';
 /** A finished remap, read-only. */
 export interface Remap {
   /**
-   * The V4 id that a V3 id became; null where it has none, is unknown, or not beyond doubt.
+   * The V4 id of a V3 id; null if there is none, or the V3 id is unknown or ambiguous.
    *
    * @param model the V3 path, such as `accounting/invoices`
    */
   v4Id(model: string, v3Id: IdInput, where?: Where): bigint | null;
-  /** The same with status and reason: why there is none. */
+  /** The V4 id with status and reason, which tell why there is none. */
   find(model: string, v3Id: IdInput, where?: Where): Answer;
   close(): void;
 }
 
 /**
- * Opens a database that svc-migrate wrote, to translate ids in flight, such as those of queues and webhooks.
+ * Opens a database written by svc-migrate, to translate ids at run time, such as those in queues and webhooks.
  *
- * @throws an Error with a `code`: `bad_input` (no such file), `usage` (unknown model), `not_our_database`, `newer_database`, `older_database`, `locked`, and
- * `incomplete` where the remap is missing or was built from unfinished lists, unless `allowIncomplete` is set; so does an answer
- * once such a remap has been built. A remap that is older than the export answers, and its answers are `stale`.
+ * @throws an Error with a `code`: `bad_input` (no such file), `usage` (unknown model), `not_our_database`,
+ * `newer_database`, `older_database`, `locked`, and `incomplete` if the remap is missing or was built from unfinished
+ * lists, unless `allowIncomplete` is set. `find` and `v4Id` throw `incomplete` too, once such a remap has been built. A remap
+ * older than the export still answers; its answers are `stale`.
  */
 export function openRemap(file: string, options: { readonly allowIncomplete?: boolean } = {}): Remap {
   const db = openDatabase(file, 'read');
@@ -62,7 +63,7 @@ function readyToAnswer(db: Db, file: string, allowIncomplete: boolean) {
     return guardDatabase(file, () => {
       const readStale = prepareStale(db, allowIncomplete);
       const find = prepareLookup(db);
-      // One transaction for all that an answer reads, so that no other remap takes its place meanwhile.
+      // One transaction per answer, so that the remap cannot be replaced while it is read.
       const answer = db.transaction((...asked: Parameters<typeof find>): Answer => {
         return { stale: readStale(), ...find(...asked) };
       });
@@ -81,9 +82,9 @@ function unknownModel(model: string, known: readonly string[]): SvcError {
   });
 }
 
-/** Makes the function that tells whether the remap is stale, and refuses one that was incomplete when it was built. */
+/** Prepares to check whether the remap is stale; the check throws if it was built from incomplete lists. */
 function prepareStale(db: Db, allowIncomplete: boolean): () => boolean {
-  // changes when another connection commits
+  // The version changes when another connection commits.
   const readVersion = db.prepare<[], bigint>('PRAGMA data_version').pluck();
   let version: bigint | undefined;
   let stale = false;
@@ -98,7 +99,7 @@ function prepareStale(db: Db, allowIncomplete: boolean): () => boolean {
   };
 }
 
-/** Without the configuration, the models are those of the lists: each planned list has its row from the start. */
+/** Takes the models from the stored lists, because there is no configuration; every planned list has a row from the start. */
 function assertComplete(db: Db): void {
   const streams = listStreams(db);
   const inV4 = new Set(streams.filter(({ generation }) => generation === 'v4').map(({ model }) => model));
@@ -109,9 +110,9 @@ function assertComplete(db: Db): void {
 
 function toId(value: IdInput): bigint {
   if (typeof value === 'number' && !Number.isSafeInteger(value)) {
-    throw new TypeError(`${value} is no exact integer: pass large ids as bigint or text.`);
+    throw new TypeError(`${value} is not an exact integer: pass large ids as bigint or text.`);
   }
   const id = parseSvcId(String(value));
-  if (id === null) throw new RangeError(`"${value}" is no 64-bit integer in plain digits.`);
+  if (id === null) throw new RangeError(`"${value}" is not a 64-bit integer in plain digits.`);
   return id;
 }

@@ -4,12 +4,12 @@ import { displayWidth, fitText } from './text/text-layout.js';
 
 interface StreamTally {
   records: number;
-  /** As the service says it; null where it does not. */
+  /** As reported by the service; null if it is not. */
   total: number | null;
   ended: boolean;
 }
 
-/** What a stage has done so far. */
+/** The progress of a stage. */
 export interface StageTally {
   readonly stage: string;
   readonly startedMs: number;
@@ -19,20 +19,20 @@ export interface StageTally {
   waits: number;
   wait: { readonly untilMs: number; readonly reason: string } | null;
   step: { readonly name: string; readonly done: number; readonly total: number | null } | null;
-  /** How many lists the stage reads, where it said so. */
+  /** Number of lists that the stage reads; null if unknown. */
   lists: number | null;
 }
 
 const BAR_COLUMNS = 20;
-/** The step by which an export says how many lists it reads. */
+/** The step by which an export reports the number of its lists. */
 const LISTS = 'lists';
-/** From so many steps on, the time they take tells the time that is left. */
+/** Fewest steps from which the time left is estimated. */
 const MANY_STEPS = 100;
 
-/** Shown while work goes on that announced no stage; it leaves no line behind. */
+/** Name of the stage for work that announced none; it prints no final line. */
 export const UNNAMED_STAGE = 'working';
 
-/** A stage that begins. */
+/** The tally of a stage that begins. */
 export function beginTally(stage: string, nowMs: number): StageTally {
   return {
     stage,
@@ -47,7 +47,7 @@ export function beginTally(stage: string, nowMs: number): StageTally {
   };
 }
 
-/** Takes one event into the tally. */
+/** Adds one event to the tally. */
 export function countEvent(tally: StageTally, event: ProgressEvent, nowMs: number): void {
   switch (event.kind) {
     case 'page': {
@@ -84,11 +84,11 @@ function streamOf(tally: StageTally, { generation, region, model, companyId }: S
   return fresh;
 }
 
-/** What is done and to do, in records or steps; `total` is null where nothing says it. */
+/** Progress in records or steps; `total` is null if unknown. */
 interface Extent {
   readonly done: number;
   readonly total: number | null;
-  /** Whether the total is counted, not extrapolated from the lists that were begun. */
+  /** Whether the total is counted, not extrapolated from the lists started so far. */
   readonly exact: boolean;
 }
 
@@ -102,7 +102,7 @@ function measure(tally: StageTally): Extent {
   let known = 0;
   for (const { records, total, ended } of streams.values()) {
     if (total === null && !ended) return { done: tally.records, total: null, exact: false };
-    // A list that ended, or goes on beyond its count, is as long as what arrived.
+    // For a list that ended or exceeded its reported count, the records received are its length.
     known += ended ? records : Math.max(total ?? 0, records);
   }
   const lists = Math.max(tally.lists ?? 0, streams.size);
@@ -110,7 +110,7 @@ function measure(tally: StageTally): Extent {
   return { done: tally.records, total: Math.round((known * lists) / streams.size), exact };
 }
 
-/** The state of a stage in at most `width` columns; what matters less is left out where room is short. */
+/** The state of a stage in at most `width` columns; less important parts are left out first. */
 export function renderLine(tally: StageTally, nowMs: number, width: number): string {
   const parts = [tally.stage, ...listParts(tally, nowMs)];
   let line = '';
@@ -121,7 +121,7 @@ export function renderLine(tally: StageTally, nowMs: number, width: number): str
   return line === '' ? fitText(tally.stage, width) : line;
 }
 
-/** The same with a bar in front, for terminals. */
+/** As `renderLine`, with a progress bar in front, for terminals. */
 export function renderBarLine(tally: StageTally, nowMs: number, width: number): string {
   const { done, total } = measure(tally);
   if (total === null || total === 0 || width < 3 * BAR_COLUMNS) return renderLine(tally, nowMs, width);
@@ -130,7 +130,7 @@ export function renderBarLine(tally: StageTally, nowMs: number, width: number): 
   return `${bar} ${renderLine(tally, nowMs, width - BAR_COLUMNS - 1)}`;
 }
 
-/** What remains to be said once a stage is over; null where an error says it all. */
+/** The final line of a stage; null if there is nothing to add. */
 export function renderEnd(tally: StageTally, nowMs: number, end: 'done' | 'failed'): string | null {
   const took = formatDuration(nowMs - tally.startedMs);
   if (tally.pages === 0) {
@@ -142,7 +142,7 @@ export function renderEnd(tally: StageTally, nowMs: number, end: 'done' | 'faile
   return `${tally.stage}: ${stopped}${records}, ${took}${waits}`;
 }
 
-/** By importance: a wait explains everything else. */
+/** Parts of the line by importance; a wait comes first because it explains the rest. */
 function listParts(tally: StageTally, nowMs: number): string[] {
   const { wait, step } = tally;
   const parts: string[] = [];
@@ -168,7 +168,7 @@ function listParts(tally: StageTally, nowMs: number): string[] {
 function listStepParts(tally: StageTally, step: NonNullable<StageTally['step']>, nowMs: number): string[] {
   if (step.total === null) return [step.name];
   const count = `${step.name} ${groupDigits(step.done)} of ${groupDigits(step.total)}`;
-  // A handful of steps are of any length.
+  // A few steps may differ too much in length for an estimate.
   return step.total < MANY_STEPS ? [count] : [count, ...timeLeft(tally, step, nowMs)];
 }
 

@@ -12,10 +12,10 @@ import {
 } from './progress-line.js';
 import { escapeUnseen } from './text/escape.js';
 
-/** Where there is no terminal: one line this often, ms. */
+/** Interval of lines without a terminal, ms. */
 const PLAIN_EVERY_MS = 10_000;
 const DRAW_EVERY_MS = 200;
-/** What a terminal line needs beside the text: the spinner, a blank, and no last column. */
+/** Columns for the spinner, a space, and the last column, which stays empty. */
 const SPINNER_COLUMNS = 3;
 
 export interface ProgressOptions {
@@ -23,31 +23,31 @@ export interface ProgressOptions {
   readonly isTty: boolean;
   readonly width: () => number;
   readonly color: boolean;
-  /** Warnings only. */
+  /** Print warnings only. */
   readonly quiet: boolean;
-  /** Also every list as it ends. */
+  /** Also print every list as it ends. */
   readonly verbose: boolean;
   readonly clock: { now(): number };
-  /** Calls `work` every so often until the returned function is called. */
+  /** Calls `work` at this interval until the returned function is called. */
   readonly every?: (ms: number, work: () => void) => () => void;
 }
 
 export interface Progress {
   readonly onProgress: OnProgress;
-  /** `target`, for text of others: what is drawn on the terminal makes room for it first. */
+  /** Wraps a stream for other text: the progress line is cleared before each write. */
   makeRoomFor(target: Writable): Writable;
-  /** Says how far the last stage came and leaves the terminal as it was. */
+  /** Prints the final line of the last stage and clears the progress line. */
   stop(end: 'done' | 'failed'): void;
 }
 
-/** What a display does with lines: one that stays, and one that is drawn over. */
+/** A display of permanent lines and one line that is redrawn. */
 interface Display {
   write(line: string): void;
   draw(tally: StageTally): void;
   close(): void;
 }
 
-/** Shows the progress of stages: one line that is redrawn on a terminal, else a line every ten seconds. */
+/** Shows the progress of stages: on a terminal, one line that is redrawn; otherwise a line every ten seconds. */
 export async function createProgress(options: ProgressOptions): Promise<Progress> {
   const { clock, quiet, verbose, every = everySoOften } = options;
   const display = options.isTty ? await createLineDisplay(options) : createPlainDisplay(options);
@@ -77,7 +77,7 @@ export async function createProgress(options: ProgressOptions): Promise<Progress
       tally ??= beginTally(UNNAMED_STAGE, clock.now());
       countEvent(tally, event, clock.now());
       if (verbose && event.kind === 'wait') display.write(escapeUnseen(`waiting: ${event.reason}`));
-      // Long statements leave the timer no turn.
+      // Drawn here too, because long statements keep the timer from firing.
       if (event.kind === 'stage' || event.kind === 'step' || event.kind === 'wait') draw();
     },
     makeRoomFor: (target) => (options.isTty ? makeRoom(target, rest) : target),
@@ -89,7 +89,7 @@ export async function createProgress(options: ProgressOptions): Promise<Progress
   };
 }
 
-/** A line that stays, if the event is worth one. */
+/** The permanent line for an event; null if there is none. */
 function noteOf(event: ProgressEvent, { quiet, verbose }: ProgressOptions): string | null {
   if (event.kind === 'note') {
     if (event.level === 'warning') return `Warning: ${event.text}`;
@@ -126,7 +126,7 @@ function createPlainDisplay({ stream, clock, width }: ProgressOptions): Display 
 }
 
 async function createLineDisplay({ stream, clock, width, color }: ProgressOptions): Promise<Display> {
-  // Loading it takes a tenth of the time of a short command, which without a terminal would be for nothing.
+  // Loaded only here: it takes a tenth of the time of a short command and is useless without a terminal.
   const { default: ora } = await import('ora');
   let spinner: Ora | null = null;
   const clear = () => {

@@ -3,7 +3,7 @@
 export const STATUSES = ['matched', 'unmatched', 'deleted', 'ambiguous', 'v4_only'] as const;
 export type Status = (typeof STATUSES)[number];
 
-/** What people read about a row. */
+/** The texts about a row. */
 export interface ReasonText {
   /** A few plain words, shown before the code. */
   readonly title: string;
@@ -12,7 +12,7 @@ export interface ReasonText {
   readonly action: string;
   /** What would give the row another status or reason. */
   readonly wouldChange: string;
-  /** The next step for a single record, where it is not `action`. */
+  /** The next step for a single record, if it differs from `action`. */
   readonly explainAction?: string;
 }
 
@@ -27,7 +27,7 @@ interface ReasonDescriptor extends ReasonText {
   /** The statuses that a row with this reason can have. */
   readonly statuses: readonly Exclude<Status, 'matched'>[];
   readonly recheck: RecheckScope;
-  /** Where the text differs for one of the statuses. */
+  /** Texts that differ for one of the statuses. */
   readonly variants?: { readonly [S in Status]?: Partial<ReasonText> };
 }
 
@@ -290,7 +290,7 @@ export function recheckScope(reason: string): RecheckScope {
   return isReason(bare) ? BY_REASON[bare].recheck : 'key';
 }
 
-/** `V4 …` stays as it is. */
+/** Lower-cases the first letter, except in `V3` and `V4`. */
 function lowerFirst(text: string): string {
   return /^V\d/.test(text) ? text : text.charAt(0).toLowerCase() + text.slice(1);
 }

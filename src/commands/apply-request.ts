@@ -12,18 +12,18 @@ import { givenPlace, parseTarget, type TargetSource } from './target-options.js'
 /** A parsed command line of `apply`. */
 export interface ApplyRequest {
   readonly action: 'plan' | 'write' | 'check' | 'verify' | 'scan';
-  /** Where the plan is written to, or with `write` read from. */
+  /** The file to write the plan to; for `write`, to read it from. */
   readonly planFile: string | undefined;
   readonly json: string | undefined;
-  /** Where every value left without a V4 id is listed. */
+  /** The file to list every value left without a V4 id in. */
   readonly unmapped: string | undefined;
   /** The one table to scan; null: all. */
   readonly table: string | null;
   readonly targets: readonly ApplyTarget[];
-  /** Where the targets come from. A plan must be of exactly those that were named or given by options. */
+  /** Where the targets come from. If they were named or given by options, a plan must have exactly those. */
   readonly source: TargetSource;
   readonly policy: Policy;
-  /** The parts of the policy that were given: a plan must agree with them. */
+  /** The policy options that were given; a plan must agree with them. */
   readonly asked: Partial<Policy>;
   readonly tuning: Tuning;
   readonly allowIncomplete: boolean;
@@ -61,7 +61,7 @@ export function parseApplyRequest(given: Given, config: Config): ApplyRequest {
     unmapped,
     table: given.text('table') ?? null,
     ...targets,
-    // `--check` judges ids, wherever they would be written: what was rewritten in place counts as done.
+    // `--check` judges ids, not where they would be written: cells rewritten in place count as done.
     policy: {
       mode: mode === 'check' ? 'in_place' : 'new',
       missing: 'fail',
@@ -122,7 +122,7 @@ function parseTuning(given: Given): Tuning {
 }
 
 export interface UndoRequest {
-  /** undefined: list the runs. */
+  /** Undefined: list the runs. */
   readonly run: string | undefined;
   readonly json: string | undefined;
   readonly targets: readonly ApplyTarget[];
@@ -131,7 +131,7 @@ export interface UndoRequest {
 }
 
 /**
- * Parses the command line of `undo`. For a place that options name, its ledger knows the targets.
+ * Parses the command line of `undo`. If options name a place, the targets come from its ledger.
  *
  * @throws SvcError `usage`
  */
@@ -149,8 +149,7 @@ export function parseUndoRequest(given: Given, config: Config): UndoRequest {
 }
 
 /**
- * A plan holds targets and policy. Options given beside it must agree with it, and so must the targets that the
- * configuration describes.
+ * Checks that a plan agrees with the options given beside it, and with the targets in the configuration.
  *
  * @throws SvcError `usage`, `bad_input`
  */
@@ -169,7 +168,7 @@ export function assertSameRequest(plan: Plan, request: ApplyRequest, config: Con
         ? `policy (${others.map(([name]) => name).join(', ')})`
         : `targets (${planned.join(', ')})`;
     throw new SvcError('usage', `The plan was made with another ${what}.`, {
-      hint: 'Leave out what the plan says itself, or plan again.',
+      hint: 'Leave out the options that the plan already contains, or plan again.',
     });
   }
   const current = source.kind === 'given' ? targets : config.apply.targets;
@@ -178,7 +177,7 @@ export function assertSameRequest(plan: Plan, request: ApplyRequest, config: Con
     if (own === undefined || isDeepStrictEqual(own, definition)) continue;
     throw new SvcError(
       'bad_input',
-      `Target ${name} is described otherwise now than in the plan; nothing was written.`,
+      `The definition of target ${name} differs from the plan; nothing was written.`,
       {
         hint: 'Plan again: the same command without --yes.',
       },
@@ -186,7 +185,7 @@ export function assertSameRequest(plan: Plan, request: ApplyRequest, config: Con
   }
 }
 
-/** How to name a plan's targets on a command line: by the configuration, or by options. */
+/** How a command line names the targets of a plan: by the configuration, or by options. */
 export function sourceOfPlan({ targets }: Plan, config: Config): TargetSource {
   const known = config.apply.targets.map(({ name }) => name);
   const names = targets.map(({ name }) => name);

@@ -4,7 +4,7 @@ import { type ApplyJob, doApply } from './apply-work.js';
 import type { WorkIo } from './io.js';
 import { doUndo, type UndoJob } from './undo-work.js';
 
-/** The job, and what it needs of the process. */
+/** The job, and the parts of `Io` that can be sent to a thread. */
 export interface ApplyThreadInput extends Pick<WorkIo, 'env' | 'width' | 'startMs'> {
   readonly job: ApplyJob | UndoJob;
 }
@@ -12,8 +12,8 @@ export interface ApplyThreadInput extends Pick<WorkIo, 'env' | 'width' | 'startM
 export type ApplyThread = { readonly run: (input: ApplyThreadInput) => Promise<ApplyResult> };
 
 /**
- * The thread that applies and undoes: SQLite's long statements would keep the main thread from hearing a signal and
- * from showing progress.
+ * The thread of `apply` and `undo`: long SQLite statements would keep the main thread from handling signals and showing
+ * progress.
  */
 serveThread<ApplyThread>(({ signal, onProgress }) => ({
   run: ({ job, ...given }) => {

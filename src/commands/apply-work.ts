@@ -26,12 +26,12 @@ export interface ApplyJob {
   readonly kind: 'apply';
   readonly config: Config;
   readonly request: ApplyRequest;
-  /** The plan to carry out; null: one made now. */
+  /** The plan to carry out; null: make one now. */
   readonly agreed: Plan | null;
 }
 
 /**
- * What `apply` does, in its thread.
+ * Runs `apply`; called in its thread.
  *
  * @throws SvcError `incomplete`, `bad_input`, `apply_stopped`, `interrupted`, and as `readDatabase` does
  */
@@ -87,7 +87,7 @@ function readAgeLimit(db: Db, config: Config, nowMs: number): ReportLimit {
   return judgeAge(readAge(listStreams(db), nowMs).ms, config.maxAgeMs);
 }
 
-/** Builds command lines that name the same targets in the same way; `apply` writes in the same mode. */
+/** Formats command lines for the same targets and, for `apply`, the same mode. */
 function commandFormatter(source: TargetSource, { mode }: Partial<Policy>): ApplyTask['formatCommand'] {
   return (command, ...words) => {
     const isInPlace = command === 'apply' && mode === 'in_place' && !words.includes('--verify');
@@ -96,7 +96,7 @@ function commandFormatter(source: TargetSource, { mode }: Partial<Policy>): Appl
   };
 }
 
-/** A name that people can read, such as `20261120-141000-3f9a`. */
+/** A readable name for a run, such as `20261120-141000-3f9a`. */
 function newRunName(nowMs: number): string {
   const time = new Date(nowMs).toISOString().slice(0, 19).replaceAll(/[-:]/g, '').replace('T', '-');
   return `${time}-${randomBytes(2).toString('hex')}`;
@@ -110,9 +110,9 @@ export interface ContextOptions {
 }
 
 /**
- * What `apply` works with, including the remap as it is on disk.
+ * Builds the context of `apply`, after verifying the remap.
  *
- * @throws SvcError `incomplete` without a remap, `corrupt_database` where its rows are not those that were built
+ * @throws SvcError `incomplete` without a remap, `corrupt_database` if its rows were changed since it was built
  */
 function buildContext({ db, file, policy, tuning }: ContextOptions, io: WorkIo): ApplyContext {
   const [last] = readRemapRuns(db, 1);
@@ -134,7 +134,7 @@ const NO_POLICY: Policy = {
   again: false,
 };
 
-/** What `undo` works with: any remap, or none. */
+/** Builds the context of `undo`, which needs no remap. */
 export function buildUndoContext(options: Omit<ContextOptions, 'policy'>, io: WorkIo): ApplyContext {
   const [last] = readRemapRuns(options.db, 1);
   return contextOf({ ...options, policy: NO_POLICY }, last ?? { sha256: '', built_at: '' }, io);

@@ -16,8 +16,9 @@ import { ownFilesOf } from './report.js';
 import { shellLine } from './target-options.js';
 
 /**
- * `apply`: plans, checks, writes or verifies. Exits with 0 if done or nothing is in the way, 1 if ids have no V4 id or
- * are wrong, 4 if the remap is incomplete, 6 if something else is in the way, 7 if it stopped part-way.
+ * `apply`: plans, checks, writes, verifies or scans. Exits with 0 if it succeeded and nothing blocks the plan, 1 if ids
+ * have no V4 id or are wrong, 4 if the remap is incomplete, 6 if something else blocks the plan, 7 if it stopped
+ * part-way.
  *
  * @throws SvcError `usage`, `incomplete`, `bad_input`, `apply_stopped`, `interrupted`, and as `readDatabase` does
  */
@@ -30,7 +31,7 @@ export async function runApply(given: Given, io: Io): Promise<number> {
   const targets = agreed === null ? request.targets : agreed.targets.map(({ definition }) => definition);
   assertTargetsGiven(targets);
   assertOutputs(config, request, targets);
-  // A list from an earlier run never survives a failed one.
+  // Removed first, so that a failed run does not leave an outdated list.
   if (request.unmapped !== undefined && isFile(request.unmapped)) rmSync(request.unmapped);
   io.onProgress({ kind: 'stage', name: action === 'plan' ? 'plan' : action === 'write' ? 'apply' : action });
   const result = await applyInThread({ kind: 'apply', config, request: { ...request, targets }, agreed }, io);
@@ -66,7 +67,7 @@ function isFile(file: string): boolean {
   return statSync(file, { throwIfNoEntry: false })?.isFile() ?? false;
 }
 
-/** What a target reads, and what it writes beside its own file. */
+/** The files that a target reads or writes. */
 function filesOf(target: ApplyTarget): string[] {
   if (target.kind === 'postgres') return target.urlFile === undefined ? [] : [target.urlFile];
   if (target.kind === 'sqlite') return [target.file];

@@ -4,7 +4,7 @@ import { SvcError } from '../errors.js';
 import type { StreamRow } from '../store/streams.js';
 
 /**
- * Refuses a generation whose lists all answered 404: names or address are wrong, and waiting will not help.
+ * Checks that not every list of a generation answered 404: then its names or address are wrong, and waiting is useless.
  *
  * @throws SvcError `config`, naming the models and hosts that were asked
  */

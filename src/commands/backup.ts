@@ -13,13 +13,13 @@ import { withLockOwner, withOwnerNote } from './hold-database.js';
 import type { Io } from './io.js';
 import { ownFilesOf } from './report.js';
 
-/** Pages that are copied between two checks of the signal: 4 MiB. */
+/** Pages copied between two checks of the signal: 4 MiB. */
 const PAGES_PER_STEP = 256;
 
 /**
- * `backup`: a consistent copy of the database, checked before it gets its name.
+ * `backup`: makes a consistent copy of the database, checked before it gets its final name.
  *
- * @throws SvcError `usage` (the file is there, or is an input), `output`, `corrupt_database`, `interrupted`, and as
+ * @throws SvcError `usage` (the file exists, or is an input), `output`, `corrupt_database`, `interrupted`, and as
  * `openDatabase` does
  */
 export async function runBackup(given: Given, io: Io): Promise<number> {
@@ -30,7 +30,7 @@ export async function runBackup(given: Given, io: Io): Promise<number> {
   const temporary = `${resolve(target)}.${randomBytes(6).toString('hex')}.tmp`;
   io.onProgress({ kind: 'stage', name: 'backup' });
   try {
-    // SQLite would create it with the permissions of the umask.
+    // Created here, because SQLite would use the permissions of the umask.
     onFile(target, () => closeSync(openSync(temporary, 'wx', 0o600)));
     await copyPages(config.database, temporary, io);
     await checkCopy(temporary, io);
@@ -48,11 +48,11 @@ function assertTarget(config: Config, target: string, force: boolean): void {
   assertTargets([target], ownFilesOf(config));
   const stat = statSync(target, { throwIfNoEntry: false });
   if (stat !== undefined && (!stat.isFile() || !force)) {
-    throw new SvcError('usage', `${target} is there already; it was not changed.`, {
+    throw new SvcError('usage', `${target} exists already; it was not changed.`, {
       hint: stat.isFile() ? 'Name another file, or replace this one with --force.' : 'Name a file.',
     });
   }
-  // SQLite would replay them into the copy.
+  // SQLite would apply such files to the copy.
   const companion = ['-journal', '-wal']
     .map((suffix) => `${target}${suffix}`)
     .find((file) => existsSync(file));
@@ -84,7 +84,7 @@ async function copyPages(file: string, copy: string, io: Io): Promise<void> {
 
 /** @throws SvcError `corrupt_database`, `interrupted`, and as `openDatabase` does */
 async function checkCopy(copy: string, io: Io): Promise<void> {
-  // The thread ends with its statement, which may outlast this process.
+  // The thread ends only after its statement, perhaps later than this process.
   const remove = () => removeCopy(copy);
   io.signal.addEventListener('abort', remove, { once: true });
   try {

@@ -4,7 +4,7 @@ import { guardDatabase, openDatabase } from '../store/open.js';
 
 export type CheckCopyThread = { readonly run: (file: string) => void };
 
-/** The thread that checks a copy: its long statements would keep the main thread from hearing a signal. */
+/** The thread that checks a copy: its long statements would keep the main thread from handling signals. */
 serveThread<CheckCopyThread>(({ onProgress }) => ({
   run: (file) => {
     const db = openDatabase(file, 'read');

@@ -16,16 +16,15 @@ import { narrowingOf, outputsOf } from './option-values.js';
 import { readDatabase } from './read-database.js';
 import { assertOutputs, type ExtraOutput, type ReportOptions, writeReport } from './report.js';
 
-/** A baseline to write. */
 interface NewBaseline {
   readonly file: string;
   readonly expiresMs: number;
-  /** Replace a file that is there. */
+  /** Replace an existing file. */
   readonly force: boolean;
 }
 
 export interface CheckOptions extends Omit<ReportOptions, 'baseline' | 'extra'> {
-  /** A file of accepted findings. */
+  /** The file of accepted findings. */
   readonly baselineFile?: string | undefined;
   readonly writeBaseline?: NewBaseline | undefined;
 }
@@ -34,10 +33,11 @@ const SHOWN_ENTRIES = 20;
 const EXPIRES_MS = 30 * 86_400_000;
 
 /**
- * `check`: the report, judged. 0 passed, 1 limits exceeded, 4 incomplete, 5 nothing to compare. A baseline takes
- * the findings it names out of the judgement; it never hides that data are incomplete.
+ * `check`: writes the report and judges it. Exits with 0 if it passed, 1 if limits are exceeded, 4 if data are
+ * incomplete, 5 if there is nothing to compare. The findings of a baseline are not counted; a baseline never hides
+ * incomplete data.
  *
- * @throws SvcError `bad_input` (baseline), `usage` (a baseline is there already), `config` (V3 or V4 has none of the
+ * @throws SvcError `bad_input` (baseline), `usage` (a baseline exists already), `config` (V3 or V4 has none of the
  * lists), and as `runReport` does
  */
 export async function runCheck(given: Given, io: Io): Promise<number> {
@@ -60,14 +60,14 @@ export async function judgeRemap(options: CheckOptions, io: Io): Promise<number>
   return report.exitCode;
 }
 
-/** @throws SvcError `config` where V3 or V4 has none of the configured lists; as `readDatabase` does */
+/** @throws SvcError `config` if V3 or V4 has none of the configured lists; as `readDatabase` does */
 async function assertBothExist(config: Config): Promise<void> {
   const streams = await readDatabase(config, async (db) => listStreams(db));
   for (const generation of ['v3', 'v4'] as const) assertListsExist(generation, streams, config);
 }
 
 /**
- * Checks the options of `check` before hours of reading.
+ * Checks the options of `check` in advance, before hours of reading.
  *
  * @throws SvcError `bad_input` (baseline), `usage` (outputs)
  */
@@ -99,12 +99,12 @@ function assertWritable({ file, force }: NewBaseline): void {
     throw new SvcError('usage', 'A baseline is written to a file, not to stdout.');
   }
   if (force || !existsSync(file)) return;
-  throw new SvcError('usage', `${file} is there already; it was not changed.`, {
+  throw new SvcError('usage', `${file} exists already; it was not changed.`, {
     hint: 'Name another file, or replace this one with --force.',
   });
 }
 
-/** On incomplete data nothing is written: what is missing would be accepted with the rest. */
+/** Renders nothing from incomplete data: records not read yet would be accepted as findings. */
 function newOutput({ file, expiresMs }: NewBaseline, nowMs: number): ExtraOutput {
   const dayOf = (ms: number) => new Date(ms).toISOString().slice(0, 10);
   const note = `written by check --write-baseline on ${dayOf(nowMs)}: say here why it is accepted`;
@@ -120,7 +120,7 @@ function isJudged({ outcome }: Report): boolean {
 }
 
 function describeWritten(report: Report, file: string): string[] {
-  if (!isJudged(report)) return ['No baseline was written: there is nothing yet that could be judged.\n'];
+  if (!isJudged(report)) return ['No baseline was written: the data cannot be judged yet.\n'];
   const failed = report.gate.limits.filter((limit) => !limit.pass);
   const isRow = ({ unit, contributors }: (typeof failed)[number]) =>
     unit === 'rows' && contributors.some(({ key }) => key.includes('/'));

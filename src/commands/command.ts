@@ -1,12 +1,12 @@
 import type { Config } from '../config/config.js';
 import type { Io } from './io.js';
 
-/** Options by their flags as the parser takes them, such as `--json <file>`: what an option does, or more about it. */
+/** Options by their flags in the syntax of the parser, such as `--json <file>`, with their help text or a full spec. */
 export type OptionSpecs = Readonly<Record<string, string | OptionSpec>>;
 
 interface OptionSpec {
   readonly says: string;
-  /** May be given several times; each time adds a value. */
+  /** Whether it may be given several times, each adding a value. */
   readonly repeatable?: true;
   readonly choices?: readonly string[];
 }
@@ -21,34 +21,34 @@ export function listOptions(options: OptionSpecs): ListedOption[] {
   );
 }
 
-/** Does what a command is for; returns the exit code. */
+/** Runs a command; returns the exit code. */
 export type RunCommand = (given: Given, io: Io) => Promise<number>;
 
-/** A command as users see it. */
+/** The description of a command for the parser and the help. */
 export interface CommandSpec {
   /** One or two words, such as `export v3`. */
   readonly name: string;
-  /** As the parser takes it, such as `<model> [ids...]`. */
+  /** In the syntax of the parser, such as `<model> [ids...]`. */
   readonly args?: string;
   readonly says: string;
-  /** More than one line's worth, for `--help`. */
+  /** Further text for `--help`. */
   readonly more?: string;
   readonly options: OptionSpecs;
-  /** Command lines, and what each does. */
+  /** Command lines, each with its explanation. */
   readonly examples: Readonly<Record<string, string>>;
-  /** Loads what the command needs: help does without. */
+  /** Imports the command's module, which help does not need. */
   readonly load: () => Promise<RunCommand>;
 }
 
 /** The command line after parsing. */
 export interface Given {
   readonly args: readonly string[];
-  /** Value of an option such as `json`; undefined where it was not given. */
+  /** The value of an option such as `json`; undefined if it was not given. */
   text(name: string): string | undefined;
   /** All values of a repeatable option. */
   texts(name: string): readonly string[];
   isSet(name: string): boolean;
-  /** What is piped or typed in. */
+  /** Standard input. */
   readonly input: NodeJS.ReadStream;
   /**
    * The configuration, from file, environment and flags.
@@ -58,7 +58,7 @@ export interface Given {
   config(): Promise<Config>;
 }
 
-/** What narrows a command: configured model names and company ids; empty is everything. */
+/** Limits a command to configured models and company ids; empty: no limit. */
 export interface Narrowing {
   readonly models: readonly string[];
   readonly companies: readonly bigint[];

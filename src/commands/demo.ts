@@ -23,10 +23,10 @@ const FILES = {
 } as const satisfies ReportOutputs;
 
 /**
- * `demo`: the whole job against a sandbox of its own on a free port: both exports over HTTP, remap, report.
- * Exits as `check` would.
+ * `demo`: runs a whole migration (both exports over HTTP, remap, report) against a sandbox on a free port. Exits like
+ * `check`.
  *
- * @throws SvcError `bad_input` where the folder holds files already, and as the stages do
+ * @throws SvcError `bad_input` if the folder exists already, and as the stages do
  */
 export async function runDemo(given: Given, io: Io): Promise<number> {
   const seed = countOption(given, 'seed') ?? 1;
@@ -60,12 +60,12 @@ function makeFolder(given: string | undefined): string {
   try {
     if (mkdirSync(folder, { recursive: true, mode: 0o700 }) !== undefined) return folder;
   } catch (cause) {
-    throw new SvcError('bad_input', `The folder ${folder} cannot be made.`, {
+    throw new SvcError('bad_input', `The folder ${folder} cannot be created.`, {
       hint: 'Name another one.',
       cause,
     });
   }
-  throw new SvcError('bad_input', `The folder ${folder} is there already; nothing was changed.`, {
+  throw new SvcError('bad_input', `The folder ${folder} exists already; nothing was changed.`, {
     hint: 'Name a new one with --output, or leave it out for a temporary folder.',
   });
 }

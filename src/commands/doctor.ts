@@ -17,18 +17,18 @@ import { configWithMaxWait } from './option-values.js';
 import { readDatabase } from './read-database.js';
 import { storeHostWaits, withClient, withHostWaits } from './with-api.js';
 
-/** Attempts per request, at most: an outage is reported soon. */
+/** Most attempts per request: few, so that an outage is reported soon. */
 const MOST_ATTEMPTS = 3;
 
 /**
- * `doctor`: checks everything a migration needs, and says what to correct. Writes nothing. Exits with 0 if ready; else
+ * `doctor`: checks everything a migration needs, and shows what to correct. Writes nothing. Exits with 0 if ready; else
  * 2 (configuration), 3 (key), 4 (network), 5 (V4 not ready) or 6 (this machine).
  *
  * @throws SvcError `interrupted`, `output`
  */
 export async function runDoctor(given: Given, io: Io): Promise<number> {
   io.onProgress({ kind: 'stage', name: 'doctor' });
-  // What is wrong with the configuration is a finding.
+  // A wrong configuration is a finding, not an error.
   const config = await orError(() => configWithMaxWait(given));
   const facts = config instanceof SvcError ? null : await collectFacts(config, given.isSet('all'), io);
   const findings = facts === null ? judgeWithout(config) : judgeFacts(facts);
@@ -39,7 +39,7 @@ export async function runDoctor(given: Given, io: Io): Promise<number> {
   return judgeFindings(findings);
 }
 
-/** Without a configuration nothing else can be checked. */
+/** Findings without a valid configuration, which all other checks need. */
 function judgeWithout(error: unknown): readonly Finding[] {
   if (!(error instanceof SvcError)) throw error;
   const fix = error.hint ?? 'Correct the configuration.';
@@ -86,7 +86,7 @@ async function probe(
   );
 }
 
-/** The keys that are usable, and what is wrong with the others; by region, '' for V4. */
+/** The usable keys, and the errors of the others by region ('' for V4). */
 async function readKeys(config: Config, env: Io['env']) {
   const v3 = new Map<string, string>();
   const keyErrors = new Map<string, SvcError>();

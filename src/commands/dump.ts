@@ -10,7 +10,7 @@ import { assertCompanies, assertRemapIntact, readDatabase, warnOfIncomplete } fr
 import { ownFilesOf, scopeOf } from './report.js';
 
 /**
- * `dump`: the whole remap, in its own order, with exact values.
+ * `dump`: writes the whole remap in its stored order, with exact values.
  *
  * @throws SvcError `incomplete` unless allowed, `usage`, `output`, and as `openDatabase` does
  */
@@ -44,7 +44,7 @@ export async function runDump(given: Given, io: Io): Promise<number> {
   });
 }
 
-/** Escapes control characters, which a terminal would obey; line ends stay. */
+/** Escapes control characters, which a terminal would interpret; line ends stay. */
 function* spellUnseen(chunks: Iterable<string>): Generator<string> {
   for (const chunk of chunks) yield chunk.split(/\r?\n/).map(escapeUnseen).join('\n');
 }

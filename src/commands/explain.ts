@@ -10,7 +10,7 @@ import { companyOption, placeOf } from './option-values.js';
 import { readDatabase } from './read-database.js';
 
 /**
- * `explain`: the whole story of a record or child. No network. 1 if nothing is known of it.
+ * `explain`: shows everything known about a record or child. No network. Exits with 1 if nothing is known.
  *
  * @throws SvcError `usage` (model, id), `incomplete` without a remap, and as `readDatabase` does
  */
@@ -38,7 +38,7 @@ function keyOf(given: Given): Pick<ExplainQuestion, 'id' | 'platformId'> {
   if (id === undefined) return { id: null, platformId };
   const parsed = parseSvcId(id);
   if (parsed !== null) return { id: parsed, platformId };
-  throw new SvcError('usage', `"${id}" is no id.`, {
-    hint: 'Ids are 64-bit integers in plain digits; for keys of the platform there is --platform-id.',
+  throw new SvcError('usage', `"${id}" is not an id.`, {
+    hint: 'Ids are 64-bit integers in plain digits; for keys of the platform use --platform-id.',
   });
 }

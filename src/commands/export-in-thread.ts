@@ -9,7 +9,7 @@ import type { Exporter } from './exporter-on.js';
 import { type DatabaseHold, removeOwnerNote } from './hold-database.js';
 import type { Io } from './io.js';
 
-/** What the export thread calls in the main thread, which sends all requests. The thread numbers its lists. */
+/** Functions of the main thread, which sends all requests, for the export thread. `list`: a number that it assigns. */
 export type ExportMain = {
   readonly subscribe: (list: number, request: ListRequest) => void;
   readonly ack: (list: number) => void;
@@ -18,9 +18,8 @@ export type ExportMain = {
 };
 
 /**
- * Runs `work` while a thread holds the database; the exporter writes there. Pages are requested
- * and parsed in the thread of the caller, so that no transaction delays the next request. The signal that `work` is
- * given is aborted, too, when the thread ends before its time.
+ * Runs `work` while a thread holds the database and writes to it. Pages are requested and parsed in the calling thread,
+ * so that no transaction delays the next request. The signal passed to `work` is also aborted if the thread dies.
  *
  * @throws SvcError as `withDatabase` does
  */
@@ -59,13 +58,13 @@ export async function holdInThread<T>(
       return result;
     });
   } catch (error) {
-    // A thread that died did not remove it.
+    // A thread that died did not remove its note.
     removeOwnerNote(hold.file);
     throw error;
   }
 }
 
-/** Requests pages for the thread from the supply of the export that runs. */
+/** Requests pages for the thread from the supply of the current export. */
 class PageServer {
   supply: PageSupply | null = null;
   readonly #subscriptions = new Map<number, PageSubscription>();
@@ -96,14 +95,14 @@ class PageServer {
   }
 }
 
-/** The page with a body that can change threads without being copied: one that shares its memory is copied here. */
+/** The page with a transferable body: a body that is a part of a larger buffer is copied. */
 function movable(page: ListPage): ListPage {
   const { body } = page.columns;
   if (body.byteLength === body.buffer.byteLength) return page;
   return { ...page, columns: { ...page.columns, body: Uint8Array.from(body) } };
 }
 
-/** What holds the page, all of it its own once it has changed threads. */
+/** The buffers of a page, to transfer with it. */
 function buffersOf({ columns }: ListPage): ArrayBuffer[] {
   const { ids, numbers, texts, body } = columns;
   const buffers = [ids, numbers, texts, body].map(({ buffer }) => buffer);

@@ -16,7 +16,7 @@ const COLUMNS: readonly Column[] = [
   { title: 'state', align: 'left' },
 ];
 
-/** What the database holds of one generation after an export, with warnings and the next command. */
+/** Summary of one generation in the database after an export, with warnings and the next command. */
 export function renderExportSummary(
   generation: Generation,
   summary: ExportSummary,
@@ -59,7 +59,7 @@ function sum(streams: readonly StreamRow[], name: CountName): number {
   return streams.reduce((total, stream) => total + stream[name], 0);
 }
 
-/** `complete`, or how many lists are in which state. */
+/** `complete`, or the number of lists in each state. */
 function describeStates(streams: readonly StreamRow[]): string {
   const counts = new Map<string, number>();
   for (const { state } of streams) counts.set(state, (counts.get(state) ?? 0) + 1);

@@ -13,7 +13,7 @@ export type ExportThread = {
   /** Resolves once the database is held. */
   readonly open: (hold: DatabaseHold) => Promise<void>;
   readonly export: (generation: Generation, request: ExportRequest) => Promise<ThreadSummary>;
-  /** Hands over a page of a list, or why there is none. */
+  /** Delivers a page of a list, or the error of its request. */
   readonly arrive: (list: number, arrival: ThreadArrival) => void;
   /** Stores a wait that a host asked for, for the next process. */
   readonly saveHostWait: (wait: HostWait) => void;
@@ -24,7 +24,7 @@ export type ExportThread = {
 export type ThreadArrival = Omit<Arrival, 'answer'> & { readonly answer: ListPage | ThreadError };
 export type ThreadSummary = Omit<ExportSummary, 'firstError'> & { readonly firstError: ThreadError | null };
 
-/** The thread that holds the database and exports into it, with pages that the other thread requests. */
+/** The thread that holds the database and exports into it; the main thread requests the pages. */
 serveThread<ExportThread, ExportMain>(({ main, signal, onProgress }) => {
   const lists = new Map<number, (arrival: Arrival) => void>();
   let nextList = 0;

@@ -16,33 +16,33 @@ import { type WaitSettings, waitForV4 } from './wait-for-v4.js';
 import { withClient, withHostWaits } from './with-api.js';
 
 export interface ExportCommandOptions extends ExportRequest {
-  /** Wait for the backfill before V4 is read. */
+  /** How to wait for the backfill before reading V4; undefined: do not wait. */
   readonly wait?: WaitSettings | undefined;
 }
 
-/** How long V4's counts must stay the same, and how long to wait for that, unless told. */
+/** Defaults of `--settle` and `--wait-timeout`. */
 const SETTLE_MS = 300_000;
 const WAIT_TIMEOUT_MS = 7_200_000;
 
-/** `export v3`: reads every V3 list; continues by itself, and reads only changes where all was read before. */
+/** `export v3`: reads every V3 list, continues an unfinished export, or reads only the changes since a complete one. */
 export async function runExportV3(given: Given, io: Io): Promise<number> {
   return runExport('v3', await exportOptions(given), io);
 }
 
-/** `export v4`: reads every V4 list again, or continues. */
+/** `export v4`: reads every V4 list again, or continues an unfinished export. */
 export async function runExportV4(given: Given, io: Io): Promise<number> {
   return runExport('v4', await exportOptions(given), io);
 }
 
 /**
- * Reads one generation into the database and prints what it holds now.
+ * Reads one generation into the database and prints a summary.
  *
- * @throws SvcError `incomplete` after the summary where a list was not read in full; else as `loadKeys`,
+ * @throws SvcError `incomplete` (after the summary) if a list was not read in full; otherwise as `loadKeys`,
  * `holdInThread` and `runExport` do
  */
 async function runExport(generation: Generation, options: ExportCommandOptions, io: Io): Promise<number> {
   const { config } = options;
-  // Keys first: without them nothing is created.
+  // Before the database is created: without keys nothing is written.
   loadKeys(config, io.env, [generation]);
   const command = `export ${generation}`;
   const hold = { file: config.database, mode: 'create', command, nowMs: io.clock.now() } as const;
@@ -85,7 +85,7 @@ function parseAddress(text: string | undefined): WaitSettings['listen'] {
 /**
  * Requests the pages of one generation and exports them.
  *
- * @throws SvcError `config` where the service has none of the lists; as `loadKeys` and `runExport` do
+ * @throws SvcError `config` if the service has none of the lists; as `loadKeys` and `runExport` do
  */
 export async function exportGeneration(
   generation: Generation,
@@ -107,12 +107,12 @@ export async function exportGeneration(
   }
 }
 
-/** A 404 for a list of records is stored as its state, not thrown: this one is V4's company list. */
+/** Whether V4's company list answered 404. For lists of records, a 404 is stored as their state, not thrown. */
 function isNotFound(error: unknown): boolean {
   return error instanceof SvcError && error.code === 'http_status' && error.facts['status'] === 404;
 }
 
-/** @throws SvcError `incomplete`, with the first thing that went wrong */
+/** @throws SvcError `incomplete`, with the first error */
 function assertComplete(generation: Generation, { complete, firstError, streams }: ExportSummary): void {
   if (complete) return;
   const open = streams.filter(isUnfinished).length;

@@ -8,21 +8,20 @@ import type { ExportSummary } from '../export/run-export.js';
 import type { Db } from '../store/open.js';
 import type { Narrowing } from './command.js';
 
-/** What is to be exported. */
 export interface ExportRequest extends Narrowing {
   readonly config: Config;
-  /** Read everything again. */
+  /** Read everything again instead of continuing. */
   readonly restart: boolean;
 }
 
-/** Reads one generation into a database that is held. Throws as `runExport` does. */
+/** Reads one generation into the open database. Throws as `runExport` does. */
 export type Exporter = (
   generation: Generation,
   request: ExportRequest,
   supply: PageSupply,
 ) => Promise<ExportSummary>;
 
-/** An exporter that writes into this open database, in this thread. */
+/** Creates an exporter that writes into this database in the current thread. */
 export function exporterOn(
   db: Db,
   file: string,

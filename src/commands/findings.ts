@@ -34,7 +34,7 @@ import { countOption, flagOf, narrowingOf } from './option-values.js';
 import { assertCompanies, assertRemapIntact, readDatabase, warnOfIncomplete } from './read-database.js';
 import { ownFilesOf, scopeOf } from './report.js';
 
-/** Findings that a person reads; files hold all, as does `--limit 0`. */
+/** Default number of findings to print. Files contain all of them. */
 const USUAL_LIMIT = 50;
 const DRAFT_NAMES = ['writeDecisions', 'writeCompanies'] as const;
 const OUTPUT_NAMES = ['json', ...DRAFT_NAMES] as const;
@@ -94,13 +94,13 @@ function parseStatus(text: string): Status {
   });
 }
 
-/** A reason covers the children of its records; `parent_` and a reason only these. */
+/** A reason includes the children of its records; with `parent_` in front, only the children. */
 function parseReason(text: string): string[] {
   const parents = REASONS.map((reason) => `parent_${reason}`);
   if (parents.includes(text)) return [text];
   if (isReason(text)) return [text, `parent_${text}`];
   throw new SvcError('usage', `There is no reason "${text}".`, {
-    hint: didYouMean(text, [...REASONS, ...parents]) ?? `Reasons: ${REASONS.join(', ')}.`,
+    hint: didYouMean(text, [...REASONS, ...parents]) ?? `Known: ${REASONS.join(', ')}.`,
   });
 }
 
@@ -109,7 +109,7 @@ function assertOutputFiles(given: Given, config: Config): void {
   const drafts = DRAFT_NAMES.flatMap((name) => given.text(name) ?? []);
   const toStdout = DRAFT_NAMES.find((name) => given.text(name) === '-');
   if (toStdout !== undefined) throw new SvcError('usage', `${flagOf(toStdout)} writes a file, not stdout.`);
-  // A draft may become the file that the configuration names already.
+  // A draft may be written to a configured file that does not exist yet.
   const own = ownFilesOf(config).filter((file) => existsSync(file));
   assertTargets(
     OUTPUT_NAMES.flatMap((name) => given.text(name) ?? []),
@@ -117,7 +117,7 @@ function assertOutputFiles(given: Given, config: Config): void {
   );
   const existing = drafts.find((file) => existsSync(file));
   if (existing === undefined || given.isSet('force')) return;
-  throw new SvcError('usage', `${existing} is there already; it was not changed.`, {
+  throw new SvcError('usage', `${existing} exists already; it was not changed.`, {
     hint: 'Name another file, or replace this one with --force.',
   });
 }
@@ -127,7 +127,7 @@ function assertRemap(db: Db): void {
   throw new SvcError('incomplete', 'There is no remap yet.', { hint: 'Run `svc-migrate remap` first.' });
 }
 
-/** The V4 records that a row's evidence names; children are known by their ids and the row's key only. */
+/** The V4 records that a row's evidence names. Of children, only the id and the row's key are known. */
 function candidatesOf(row: RemapRow, findV4: ReturnType<typeof prepareFindV4>): readonly Candidate[] {
   return listV4Candidates(row.evidence).flatMap((svcId) => {
     const stored = row.path === '' ? findV4(row, svcId) : undefined;

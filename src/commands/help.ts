@@ -7,7 +7,7 @@ import type { Given } from './command.js';
 import type { Io } from './io.js';
 import { renderTopic } from './render-topic.js';
 
-/** Longer lines are hard to read. */
+/** Widest text, in columns: longer lines are hard to read. */
 const MAX_WIDTH = 100;
 
 /**

@@ -5,7 +5,7 @@ import { z } from 'zod';
 import { errorCodeOf, SvcError } from '../errors.js';
 import { closeDatabase, type Db, openDatabase } from '../store/open.js';
 
-/** The process that uses a database, in a file beside it, for the message to other processes. Not the lock itself. */
+/** A note in a file beside the database on the process that uses it, for the error message of others. Not the lock itself. */
 const ownerSchema = z.object({
   pid: z.int(),
   host: z.string(),
@@ -14,7 +14,7 @@ const ownerSchema = z.object({
 });
 type Owner = z.infer<typeof ownerSchema>;
 
-/** What `withDatabase` opens, and for whom. */
+/** The database to open, and the command that uses it. */
 export interface DatabaseHold {
   readonly file: string;
   readonly mode: 'create' | 'write';
@@ -24,9 +24,9 @@ export interface DatabaseHold {
 }
 
 /**
- * Runs `work` on a database that no other process may write meanwhile, with a note of the owner beside it.
+ * Runs `work` on a database that is locked against other writers, with a note of the owner beside it.
  *
- * @throws SvcError as `openDatabase` does; `locked` names the process that holds it
+ * @throws SvcError as `openDatabase` does; `locked` names the owner
  */
 export async function withDatabase<T>(hold: DatabaseHold, work: (db: Db) => Promise<T>): Promise<T> {
   const { file, mode, command, nowMs } = hold;
@@ -35,15 +35,15 @@ export async function withDatabase<T>(hold: DatabaseHold, work: (db: Db) => Prom
   try {
     return await work(db);
   } finally {
-    // Before the lock is released: afterwards the note could be the next owner's.
+    // While still locked: afterwards the note could be the next owner's.
     rmSync(noteOf(file), { force: true });
     closeDatabase(db);
   }
 }
 
 /**
- * Runs long work on a database opened for reading, which can keep writers from beginning, with a note of the owner
- * beside it. The note of a process that writes stays.
+ * Runs long work on a database opened for reading, which can block writers, with a note of the owner beside it. The
+ * note of a writing process is not replaced.
  */
 export async function withOwnerNote<T>(
   { file, command, nowMs }: Omit<DatabaseHold, 'mode'>,
@@ -58,12 +58,12 @@ export async function withOwnerNote<T>(
   }
 }
 
-/** Removes the owner note of this process, also for a thread of it that was ended; another process's stays. */
+/** Removes the owner note if it is of this process, including its terminated threads. */
 export function removeOwnerNote(file: string): void {
   if (readOwner(file)?.pid === pid) rmSync(noteOf(file), { force: true });
 }
 
-/** Runs `open`; an error `locked` names the owner, if there is a note of one. */
+/** Runs `open`; adds the owner to an error `locked`, if there is a note. */
 export function withLockOwner<T>(file: string, open: () => T): T {
   try {
     return open();
@@ -93,7 +93,7 @@ function saveOwner(file: string, owner: Owner): void {
     rmSync(noteOf(file), { force: true });
     writeFileSync(noteOf(file), JSON.stringify(owner), { mode: 0o600, flag: 'wx' });
   } catch {
-    // Only the name in a message is lost; the lock is SQLite's.
+    // The note is only for messages; the lock is SQLite's.
   }
 }
 
@@ -106,7 +106,7 @@ function readOwner(file: string): Owner | null {
   }
 }
 
-/** Whether the process was killed and left its note. For other machines this is unknown. */
+/** Whether the owner no longer runs, but its note was left. Unknown, thus false, on other machines. */
 function isGone(owner: Owner): boolean {
   if (owner.host !== hostname()) return false;
   try {

@@ -16,13 +16,13 @@ import { renderStarter, STARTER_DEFAULTS, type StarterAnswers } from './starter-
  * `init`: writes a commented starter configuration. On a terminal it asks for addresses, key variables and
  * models first.
  *
- * @throws SvcError `usage` where the file is there already, `output`, `interrupted`
+ * @throws SvcError `usage` if the file exists already, `output`, `interrupted`
  */
 export async function runInit(given: Given, io: Io): Promise<number> {
   const file = resolve(given.text('config') ?? (io.env['SVC_MIGRATE_CONFIG'] || DEFAULT_CONFIG_FILE));
   const force = given.isSet('force');
   const input = io.isTty && given.input.isTTY ? given.input : null;
-  // Before anything is asked; writing refuses as well.
+  // Checked before asking; `createFile` checks again.
   if (!force && existsSync(file)) throw isThere(file);
   const answers = input === null ? STARTER_DEFAULTS : await ask(input, io);
   write(file, renderStarter(answers), force);
@@ -49,7 +49,7 @@ function write(file: string, text: string, force: boolean): void {
 }
 
 function isThere(file: string): SvcError {
-  return new SvcError('usage', `${file} is there already; it was not changed.`, {
+  return new SvcError('usage', `${file} exists already; it was not changed.`, {
     hint: 'Name another file with --config, or replace this one with --force.',
   });
 }
@@ -72,7 +72,7 @@ async function ask(input: Readable, io: Io): Promise<StarterAnswers> {
   }
 }
 
-/** Asks until the answer is right; an empty one is `usual` where there is one. */
+/** Asks until the answer is valid; an empty answer means `usual`. */
 async function askFor(
   terminal: Interface,
   io: Io,
@@ -89,11 +89,11 @@ async function askFor(
   }
 }
 
-/** Ctrl-C and a closed input end the questions. */
+/** Asks one question; Ctrl-C and the end of input are an error `interrupted`. */
 function answerTo(terminal: Interface, question: string, { signal, stderr }: Io): Promise<string> {
   return new Promise((done, fail) => {
     const stop = () => {
-      // The cursor is still behind the question.
+      // The cursor is still on the line of the question.
       stderr.write('\n');
       fail(new SvcError('interrupted', 'Stopped; nothing was written.'));
     };

@@ -2,9 +2,9 @@ import type { Writable } from 'node:stream';
 import type { HostLimits } from '../api/limiter.js';
 import type { OnProgress } from '../domain.js';
 
-/** What a command may use of the process it runs in; `cli.ts` makes it, tests make their own. */
+/** What a command may use of its process; created by `cli.ts` and by tests. */
 export interface Io {
-  /** The product. */
+  /** Results. */
   readonly stdout: Writable;
   /** Progress and warnings. Errors are printed by `cli.ts`. */
   readonly stderr: Writable;
@@ -25,14 +25,14 @@ export interface Io {
 }
 
 /**
- * Runs work that cannot look at the signal before it ends, such as a long statement: a signal then ends the process at
- * once instead of asking it to stop. For work that may be cut off anywhere.
+ * Runs work that cannot check the signal, such as a long statement. Meanwhile a signal ends the process at once instead
+ * of asking it to stop, so the work must be safe to cut off anywhere.
  *
- * @throws SvcError `interrupted` where a signal came before
+ * @throws SvcError `interrupted` if a signal came before
  */
 export type RunUninterruptible = <T>(work: () => T) => Promise<T>;
 
-/** What work in another thread may use of the process: everything but its streams. */
+/** What work in another thread may use of its process. */
 export interface WorkIo extends Pick<Io, 'env' | 'clock' | 'width' | 'signal' | 'onProgress'> {
   /** When the command began, ms since 1970. */
   readonly startMs: number;

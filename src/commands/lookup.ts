@@ -9,10 +9,10 @@ import { companyOption, placeOf } from './option-values.js';
 import { readDatabase, warnOfIncomplete } from './read-database.js';
 
 /**
- * `lookup`: one line per id, in the order given: `v3id TAB v4id-or-minus TAB status/reason`, or NDJSON.
- * Exits with 0 also for ids without a V4 id, with 1 if an id is not in the remap.
+ * `lookup`: prints one line per id, in the order given: `v3id TAB v4id-or-minus TAB status/reason`, or NDJSON. Exits
+ * with 1 if an id is not in the remap; an id without a V4 id is no failure.
  *
- * @throws SvcError `incomplete`, `usage` (model or id on the command line), `bad_input` (a line that is no id)
+ * @throws SvcError `incomplete`, `usage` (model or id on the command line), `bad_input` (a line that is not an id)
  */
 export async function runLookup(given: Given, io: Io): Promise<number> {
   const config = await given.config();
@@ -21,7 +21,7 @@ export async function runLookup(given: Given, io: Io): Promise<number> {
   const ids = given.args.slice(1).map(parseArgument);
   const input = given.isSet('stdin') ? given.input : undefined;
   if (ids.length === 0 && input === undefined) {
-    throw new SvcError('usage', 'Which ids? None was given.', {
+    throw new SvcError('usage', 'No ids were given.', {
       hint: 'Name them after the model, or read them from stdin with --stdin.',
     });
   }
@@ -80,7 +80,7 @@ async function* readLines(input: AsyncIterable<string | Uint8Array>): AsyncGener
 function parseArgument(text: string): bigint {
   const id = parseSvcId(text);
   if (id !== null) return id;
-  throw new SvcError('usage', `"${text}" is no id.`, {
+  throw new SvcError('usage', `"${text}" is not an id.`, {
     hint: 'Ids are 64-bit integers, written in plain digits.',
   });
 }
@@ -89,8 +89,8 @@ function parseLine(text: string, line: number): bigint {
   const id = parseSvcId(text);
   if (id !== null) return id;
   const shown = text.length > 40 ? `${text.slice(0, 40)}…` : text;
-  throw new SvcError('bad_input', `Line ${line} of the input is no id: "${shown}".`, {
-    hint: 'One id a line, 64-bit integers in plain digits.',
+  throw new SvcError('bad_input', `Line ${line} of the input is not an id: "${shown}".`, {
+    hint: 'Write one id per line: 64-bit integers in plain digits.',
     facts: { line },
   });
 }

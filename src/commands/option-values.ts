@@ -7,7 +7,7 @@ import { didYouMean } from '../text/suggest.js';
 import { OUTPUTS } from './catalogue/options.js';
 import type { Given, Narrowing } from './command.js';
 
-/** @throws SvcError `usage` where an option is given that is no whole number from `least` up */
+/** @throws SvcError `usage` if the value is not an integer of at least `least` */
 export function countOption(given: Given, name: string, least = 0): number | undefined {
   const text = given.text(name);
   if (text === undefined) return undefined;
@@ -19,9 +19,9 @@ export function countOption(given: Given, name: string, least = 0): number | und
 }
 
 /**
- * In ms.
+ * The value of an option, in ms.
  *
- * @throws SvcError `usage` where an option is given that is no duration
+ * @throws SvcError `usage` if the value is not a duration
  */
 export function durationOption(given: Given, name: string): number | undefined {
   const text = given.text(name);
@@ -31,7 +31,7 @@ export function durationOption(given: Given, name: string): number | undefined {
   throw new SvcError('usage', `${flagOf(name)} takes a duration such as 90s, 5m or 2h, not "${text}".`);
 }
 
-/** The id of `--company`, for commands that take one. */
+/** The id of `--company`, for commands that take only one. */
 export function companyOption(given: Given): bigint | null {
   const text = given.text('company');
   return text === undefined ? null : requireId(text);
@@ -40,7 +40,7 @@ export function companyOption(given: Given): bigint | null {
 function requireId(text: string): bigint {
   const id = parseId(text);
   if (id !== null) return id;
-  throw new SvcError('usage', `"${text}" is no company id: digits only, at most 9223372036854775807.`);
+  throw new SvcError('usage', `"${text}" is not a company id: digits only, at most 9223372036854775807.`);
 }
 
 /** The flag of an option, such as `--lock-timeout`. */
@@ -61,7 +61,7 @@ export function outputsOf(given: Given): Readonly<Record<string, string>> {
   );
 }
 
-/** As in the configuration. */
+/** The same limit as for `http.maxWaitMs` in the configuration. */
 const LONGEST_WAIT_MS = 86_400_000;
 
 /**
@@ -78,11 +78,11 @@ export async function configWithMaxWait(given: Given): Promise<Config> {
     return { ...config, http: { ...config.http, maxWaitMs } };
   }
   throw new SvcError('usage', `--max-wait takes a duration up to 24h, not "${text}".`, {
-    hint: 'Write it like 90s or 15m.',
+    hint: 'Write it as 90s or 15m, for example.',
   });
 }
 
-/** @throws SvcError `usage` where `--since` names no build */
+/** @throws SvcError `usage` if `--since` is neither a number nor `previous` */
 export function sinceOption(given: Given): Since | undefined {
   const text = given.text('since');
   if (text === undefined || text === 'previous') return text;
@@ -91,9 +91,9 @@ export function sinceOption(given: Given): Since | undefined {
 }
 
 /**
- * `--model` and `--company`, checked.
+ * The values of `--model` and `--company`.
  *
- * @throws SvcError `usage` for a model that is not configured or a company that is no id
+ * @throws SvcError `usage` if a model is not configured or a company is not an id
  */
 export function narrowingOf(given: Given, config: Config): Narrowing {
   const models = given.texts('model');
@@ -101,16 +101,16 @@ export function narrowingOf(given: Given, config: Config): Narrowing {
   return { models, companies: given.texts('company').map(requireId) };
 }
 
-/** Where in a model to look; null is anywhere. */
+/** Where in a model to look up an id; null: anywhere. */
 export interface Place {
   readonly model: string;
-  /** '' for records, else a field of children. */
+  /** '' for records, otherwise a field of children. */
   readonly path: string | null;
   readonly region: string | null;
 }
 
 /**
- * Parses the model, `--path` and `--region`. They must be configured: elsewhere every id would be unknown.
+ * The model, `--path` and `--region`. They must be configured: no other has any ids.
  *
  * @throws SvcError `usage`
  */
@@ -121,7 +121,7 @@ export function placeOf(given: Given, config: Config): Place {
   assertConfigured(config, model);
   const children = config.models.find(({ v3 }) => v3 === model)?.children ?? [];
   if (path !== null && path !== '' && !children.includes(path)) {
-    throw new SvcError('usage', `"${path}" is no field with children of ${model}.`, {
+    throw new SvcError('usage', `"${path}" is not a field with children of ${model}.`, {
       hint: didYouMean(path, children) ?? 'It has none in the configuration: leave out --path.',
     });
   }

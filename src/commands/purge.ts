@@ -8,7 +8,7 @@ import { withDatabase } from './hold-database.js';
 import type { Io } from './io.js';
 
 /**
- * `purge --payloads`: drops record payloads from the database, keeps ids and the remap.
+ * `purge --payloads`: deletes record payloads from the database; keeps ids and the remap.
  *
  * @throws SvcError `usage` without `--payloads`; as `withDatabase` does
  */

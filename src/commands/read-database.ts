@@ -13,9 +13,9 @@ import { withLockOwner } from './hold-database.js';
 import type { Io } from './io.js';
 
 /**
- * Runs `work` on the database as it is at one moment, read-only.
+ * Runs `work` in a read-only snapshot of the database.
  *
- * @throws SvcError `other_configuration` where it was exported with another one, and as `openDatabase` does
+ * @throws SvcError `other_configuration` if it was exported with another configuration, and as `openDatabase` does
  */
 export async function readDatabase<T>(config: Config, work: (db: Db) => Promise<T>): Promise<T> {
   const db = withLockOwner(config.database, () => openDatabase(config.database, 'read'));
@@ -44,7 +44,7 @@ export async function warnOfIncomplete(facts: Readiness, io: Pick<Io, 'stderr'>)
 }
 
 /**
- * Verifies the remap, or the parts of it that are to be read, while signals are heard.
+ * Verifies the remap, or parts of it, and checks for signals meanwhile.
  *
  * @throws SvcError `corrupt_database`, `interrupted`
  */
@@ -64,7 +64,7 @@ export async function assertRemapIntact(
 /**
  * Checks the values of `--company` against the last remap; without a remap there is nothing to check against.
  *
- * @throws SvcError `usage` for a company that the remap does not know
+ * @throws SvcError `usage` if a company is not in the remap
  */
 export function assertCompanies(db: Db, companies: readonly bigint[] = []): void {
   if (companies.length === 0) return;

@@ -30,14 +30,14 @@ import { assertRemapIntact, readDatabase } from './read-database.js';
 import { rebuildRemap } from './remap.js';
 import { withApi } from './with-api.js';
 
-/** Between two rounds, unless told. */
+/** Default pause between two rounds. */
 const USUAL_PAUSE_MS = 60_000;
 
 /**
  * `recheck`: reads open findings again from both APIs, rebuilds the remap and shows what was resolved. Exits with 0 if
  * all were read, 4 if some could not be.
  *
- * @throws SvcError `incomplete` where nothing was exported, `auth`, `config`, `interrupted`, and as exports do
+ * @throws SvcError `incomplete` if nothing was exported, `auth`, `config`, `interrupted`, and as exports do
  */
 export async function runRecheck(given: Given, io: Io): Promise<number> {
   const times = countOption(given, 'times', 1) ?? 1;
@@ -71,7 +71,7 @@ export async function runRecheck(given: Given, io: Io): Promise<number> {
   return judgeRecheck(result);
 }
 
-/** Rebuilds a remap that is missing or stale: its findings are not the open ones. */
+/** Rebuilds a missing or stale remap, which does not have the current findings. */
 async function ensureRemap(config: Config, io: Io): Promise<void> {
   const codes = await readDatabase(config, async (db) =>
     findIncomplete(readReadiness(db, config, EVERYTHING)).map(({ code }) => code),
@@ -80,7 +80,7 @@ async function ensureRemap(config: Config, io: Io): Promise<void> {
   if (missing !== undefined) {
     throw new SvcError(
       'incomplete',
-      `${missing.toUpperCase()} was not exported: there is nothing to ask again.`,
+      `${missing.toUpperCase()} was not exported: there is nothing to read again.`,
       {
         hint: 'Run `svc-migrate run` first.',
       },
@@ -89,7 +89,7 @@ async function ensureRemap(config: Config, io: Io): Promise<void> {
   if (codes.includes('remap_missing') || codes.includes('remap_stale')) await rebuildRemap(config, io);
 }
 
-/** One round with the database held, as an export holds it. */
+/** Runs one round while the database is locked, as for an export. */
 function runRoundAlone(config: Config, api: Api, io: Io): Promise<RoundResult> {
   const { clock, onProgress, runUninterruptible, hostLimits } = io;
   const hold = { file: config.database, mode: 'write', command: 'recheck', nowMs: clock.now() } as const;
@@ -100,7 +100,7 @@ function runRoundAlone(config: Config, api: Api, io: Io): Promise<RoundResult> {
       file: config.database,
       payload: config.payload,
       excluded: config.companies.exclude,
-      // Single records end no reading; lists are read again by exports with rules of their own.
+      // Single records never complete a list; lists are read again by exports, with their own rules.
       rules: { sweeps: false, sweepOverlapMs: 0, dropsMissingLists: false },
       clock,
     });

@@ -8,7 +8,7 @@ import { assertSameExport } from '../store/fingerprint.js';
 import { guardDatabase } from '../store/open.js';
 import { withDatabase } from './hold-database.js';
 
-/** What a remap is built with. */
+/** The inputs of a remap. */
 export interface RemapRequest {
   readonly config: Config;
   readonly fingerprint: Readonly<Record<string, string>>;
@@ -21,7 +21,7 @@ export interface RemapRequest {
 export type RemapThread = { readonly run: (request: RemapRequest) => Promise<RemapSummary> };
 
 /**
- * The thread that remaps: its long statements would keep the main thread from hearing a signal and from showing
+ * The thread that builds the remap: its long statements would keep the main thread from handling signals and showing
  * progress.
  */
 serveThread<RemapThread>(({ isStopped, onProgress }) => {

@@ -16,9 +16,9 @@ import { readDatabase } from './read-database.js';
 import type { RemapRequest, RemapThread } from './remap-thread.js';
 
 /**
- * `remap`: joins the two exports and rebuilds the remap table; prints what became of the rows.
+ * `remap`: joins the two exports, rebuilds the remap table, and prints its counts.
  *
- * @throws SvcError `incomplete` where V3 or V4 was never exported; as `rebuildRemap` does
+ * @throws SvcError `incomplete` if V3 or V4 was never exported; as `rebuildRemap` does
  */
 export async function runRemap(given: Given, io: Io): Promise<number> {
   const config = await given.config();
@@ -59,16 +59,16 @@ export async function rebuildRemap(config: Config, io: Io): Promise<RemapSummary
   try {
     return await runInThread(THREAD, io, request);
   } catch (error) {
-    // A thread that was ended did not remove it.
+    // A terminated thread did not remove its note.
     removeOwnerNote(config.database);
     throw error;
   }
 }
 
 /**
- * Young objects: rows pass through the thread; with more room 25 MiB more are held at 1,000,000 records, and nothing is
- * faster. End: better-sqlite3 13 aborts the process where a thread is ended within the rows of a table function; those
- * stop themselves. Other statements end the thread once SQLite returns; `cli.ts` does not wait longer than it must.
+ * `youngMiB`: more would take 25 MiB more at 1,000,000 records, without being faster. `end`: better-sqlite3 13 aborts
+ * the process if a thread is terminated inside the rows of a table function, so those stop by themselves; with other
+ * statements, the thread ends once SQLite returns.
  */
 const THREAD: ThreadOptions<RemapThread> = {
   name: 'remap',
@@ -81,7 +81,7 @@ const THREAD: ThreadOptions<RemapThread> = {
 };
 
 /**
- * Reads the files that a remap is built with. They are hashed first, so that a change meanwhile makes the remap stale.
+ * Reads the input files of a remap. They are hashed first, so that a change meanwhile makes the remap stale.
  *
  * @throws SvcError `bad_input`
  */

@@ -4,7 +4,7 @@ import { displayWidth, layOutTable, wrapText } from '../text/text-layout.js';
 const INDENT = '  ';
 
 /**
- * Markdown of the reference pages as plain text for a terminal: headings at the margin, the rest indented and wrapped to
+ * Renders a reference page from Markdown to plain text: headings at the margin, the rest indented and wrapped to
  * `width` columns. Blocks must be separated by blank lines. Code is not wrapped.
  */
 export function renderTopic(markdown: string, width: number): string {
@@ -38,7 +38,7 @@ function renderList(block: string, width: number): string[] {
   });
 }
 
-/** In columns, the last one wrapped, where that takes half of the width; else one paragraph a row, under its first cell. */
+/** In columns, with the last one wrapped, if it gets at least half of the width; otherwise one paragraph per row. */
 function renderTable(lines: readonly string[], width: number): string[] {
   const [titles = [], , ...rows] = lines.map(splitRow);
   const columns = titles.slice(0, -1).map((title) => ({ title, align: 'left' as const }));
@@ -77,7 +77,7 @@ function splitRow(line: string): string[] {
   return cells.map((cell) => renderInline(cell.trim()));
 }
 
-/** Links between pages become the command that prints the page. */
+/** Replaces links between pages by the command that prints the page. */
 function renderInline(text: string): string {
   return text
     .replace(/\[([^\]]+)\]\(([^)]+)\)/g, (_, label: string, target: string) => {

@@ -25,7 +25,7 @@ import type { Io } from './io.js';
 import { narrowingOf, outputsOf, sinceOption } from './option-values.js';
 import { assertCompanies, assertRemapIntact, readDatabase } from './read-database.js';
 
-/** Where reports go, by format; `-` is stdout. None: a readable summary on stdout. */
+/** Files to write reports to, by format; `-` is stdout. Without any, a readable summary goes to stdout. */
 export type ReportOutputs = { readonly [Flag in OutputFlag]?: string | undefined };
 
 export interface ReportOptions {
@@ -35,22 +35,22 @@ export interface ReportOptions {
   readonly models?: readonly string[] | undefined;
   /** V3 company ids to narrow the report to. */
   readonly companies?: readonly bigint[] | undefined;
-  /** Findings that no limit judges. */
+  /** Findings that do not count towards limits. */
   readonly baseline?: Baseline | undefined;
-  /** An earlier build of the remap to compare with; for everything only. */
+  /** An earlier build of the remap to compare with; not with `models` or `companies`. */
   readonly since?: Since | undefined;
-  /** Written beside the formats. */
+  /** Another file to write. */
   readonly extra?: ExtraOutput | undefined;
 }
 
-/** A file that is made from the report; `render` gives null where there is none to write. */
+/** A file made from the report; `render` returns null if it must not be written. */
 export interface ExtraOutput {
   readonly target: string;
   readonly render: (source: RenderSource) => Iterable<string> | null;
 }
 
 /**
- * `report`: shows what the database holds. Judges nothing: 0 unless it cannot work.
+ * `report`: shows what the database holds, without judging it. Exits with 0 unless an error occurs.
  *
  * @throws SvcError `usage`, `bad_input`, `locked`, `output`, and as `openDatabase` does
  */
@@ -103,7 +103,7 @@ export async function writeReport(options: ReportOptions, io: Io): Promise<Repor
   });
 }
 
-/** The parts to verify: findings and baselines are read by the indexes of the remap, counts are not. */
+/** The parts of the remap to verify: indexes are used for findings and baselines, but not for counts. */
 function partsReadBy(db: Db, { outputs, baseline, extra }: ReportOptions): readonly RemapPart[] {
   const listsFindings = outputs.ndjson !== undefined || outputs.html !== undefined || extra !== undefined;
   const indexes = listsFindings || baseline !== undefined ? INDEX_PARTS : [];
@@ -113,9 +113,9 @@ function partsReadBy(db: Db, { outputs, baseline, extra }: ReportOptions): reado
 }
 
 /**
- * The targets that formats go to.
+ * The files that formats are written to.
  *
- * @throws SvcError `usage` where one is named twice or is a file of ours
+ * @throws SvcError `usage` if one is named twice or is one of `ownFilesOf`
  */
 export function assertOutputs(
   { config, outputs, extra }: ReportOptions,
@@ -123,18 +123,18 @@ export function assertOutputs(
 ): readonly string[] {
   const targets = Object.values(outputs).filter((target) => target !== undefined);
   assertTargets(extra === undefined ? targets : [...targets, extra.target], ownFilesOf(config));
-  // A new baseline may take the place of the one that was read.
+  // A new baseline may replace the one that was read.
   if (baselineFile !== null) assertTargets(targets, [baselineFile]);
   return targets;
 }
 
-/** The files that no output replaces. */
+/** The files that outputs must not replace. */
 export function ownFilesOf(config: Config): readonly string[] {
   const keyFiles = [...config.v3.regions, config.v4].map(({ keySource }) => keySource).filter(isAbsolute);
   return [config.database, config.file, ...Object.values(listInputFiles(config)), ...keyFiles];
 }
 
-/** Prints the verdict, so that a log shows it without the files. */
+/** Prints the verdict as a note, so that a log shows it even if all formats go to files. */
 function tellVerdict(report: Report, targets: readonly string[], io: Io): void {
   const { title, sentence } = buildVerdict(report);
   const files = targets.filter((target) => target !== '-');
@@ -142,7 +142,7 @@ function tellVerdict(report: Report, targets: readonly string[], io: Io): void {
   io.onProgress({ kind: 'note', level: 'info', text: `${title}: ${sentence}${where}` });
 }
 
-/** Every row that is not matched, then the matched ones whose fields differ. */
+/** Every row that is not matched, then matched rows whose fields differ. */
 function* listFindings(db: Db, scope: Scope): Generator<RemapRow> {
   yield* readFindings(db, scope);
   yield* readDriftFindings(db, scope);
@@ -159,7 +159,7 @@ function isFlag(flag: string): flag is OutputFlag {
   return Object.hasOwn(RENDERERS, flag);
 }
 
-/** The scope of `--model` and `--company`; without them everything. */
+/** The scope of `--model` and `--company`; everything without them. */
 export function scopeOf(options: Pick<ReportOptions, 'models' | 'companies'>): Scope {
   const { models = [], companies = [] } = options;
   return {

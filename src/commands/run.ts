@@ -12,14 +12,15 @@ import { outputsOf } from './option-values.js';
 import { loadRemapInputs, rebuildRemap } from './remap.js';
 import { withHostWaits } from './with-api.js';
 
-/** Errors with this exit code leave an export incomplete, and do not stop `run`. */
+/** Exit code of errors that leave an export incomplete but do not stop `run`. */
 const INCOMPLETE = EXIT_BY_CODE.incomplete;
 
 /**
- * `run`: export v3, export v4, remap and check. Goes on after an incomplete export, so that the report shows
- * what is known.
+ * `run`: export v3, export v4, remap and check. Continues after an incomplete export, so that the report shows what is
+ * known.
  *
- * @throws SvcError as the four do, before anything is read for what is wrong with options and input files; `auth`, `redirect` and local errors stop it at once
+ * @throws SvcError as the four do; errors of options and input files before anything is read. `auth`, `redirect` and
+ * local errors stop it at once
  */
 export async function runRun(given: Given, io: Io): Promise<number> {
   const baselineFile = given.text('baseline');
@@ -35,7 +36,7 @@ export async function runRun(given: Given, io: Io): Promise<number> {
 /**
  * Exports both generations. Lists that cannot be read are warnings, and appear in the report.
  *
- * @throws SvcError as `exportGeneration` and `holdInThread` do, but for errors of single lists
+ * @throws SvcError as `exportGeneration` and `holdInThread` do, except for errors of single lists
  */
 export async function runExports(options: ExportCommandOptions, io: Io): Promise<void> {
   const hold = {

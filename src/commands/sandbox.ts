@@ -9,8 +9,8 @@ import type { Io } from './io.js';
 import { flagOf } from './option-values.js';
 
 /**
- * `sandbox`: serves V3 and V4 until the signal. Prints one JSON line when ready: the addresses, the key, the
- * seed. The truth is written at the start, and once more at the end if the service changed meanwhile.
+ * `sandbox`: serves V3 and V4 until a signal. Prints one JSON line when ready: addresses, key and seed. The truth is
+ * written at the start, and again at the end if the service changed meanwhile.
  *
  * @throws SvcError `usage`, `output`
  */
@@ -39,7 +39,7 @@ async function start(options: SandboxOptions): Promise<Sandbox> {
   } catch (cause) {
     if (!(cause instanceof Error && 'code' in cause)) throw cause;
     throw new SvcError('usage', `Cannot listen on port ${options.port} of 127.0.0.1.`, {
-      hint: 'Choose another one with --port, or none for a free one.',
+      hint: 'Choose another port with --port, or leave it out to use any free port.',
       facts: { error: String(cause.code) },
       cause,
     });
@@ -106,7 +106,7 @@ function addQuirkOption(quirks: Quirks, text: string): Quirks {
   } catch (cause) {
     if (!(cause instanceof TypeError)) throw cause;
     throw new SvcError('usage', `--quirk ${text}: ${cause.message}`, {
-      hint: `Quirks: ${QUIRKS.join(', ')}.`,
+      hint: `Known: ${QUIRKS.join(', ')}.`,
       cause,
     });
   }

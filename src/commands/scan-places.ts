@@ -8,7 +8,7 @@ import type { ApplyTarget } from '../config/apply-targets.js';
 import type { Config } from '../config/config.js';
 import type { ApplyRequest } from './apply-request.js';
 
-/** `apply --scan`: proposes targets, with the evidence and a piece of configuration to paste. */
+/** `apply --scan`: proposes targets, with evidence and a piece of configuration to paste. */
 export async function scanPlaces(
   context: ApplyContext,
   { targets, table }: Pick<ApplyRequest, 'targets' | 'table'>,
@@ -23,7 +23,7 @@ export async function scanPlaces(
     text: renderScan(scanned, proposed, width),
     json: { action: 'scan', places: scanned.map(describePlace), apply: { targets: proposed } },
     next: isSome
-      ? 'paste what is right, then svc-migrate apply'
+      ? 'paste the targets that are right, then svc-migrate apply'
       : 'name the columns yourself: svc-migrate apply --help',
     plan: null,
   };

@@ -2,13 +2,13 @@ import { DEFAULT_MODELS, DEFAULT_V3_KEY_ENV, DEFAULT_V4_KEY_ENV } from '../confi
 import { PLACEHOLDER_HOST } from '../config/values.js';
 import type { ModelPair } from '../domain.js';
 
-/** What the starter configuration needs to know. */
+/** Values for the starter configuration. */
 export interface StarterAnswers {
   readonly v3BaseUrl: string;
   readonly v4BaseUrl: string;
   readonly v3KeyEnv: string;
   readonly v4KeyEnv: string;
-  /** null: the usual ones. */
+  /** Null: the default models, commented out. */
   readonly models: readonly ModelPair[] | null;
 }
 
@@ -20,7 +20,7 @@ export const STARTER_DEFAULTS: StarterAnswers = {
   models: null,
 };
 
-/** A configuration that explains itself; what is commented out is the default. */
+/** Renders a commented configuration; settings that are commented out show their defaults. */
 export function renderStarter(answers: StarterAnswers): string {
   const { v3BaseUrl, v4BaseUrl, v3KeyEnv, v4KeyEnv, models } = answers;
   const text = JSON.stringify;
@@ -105,6 +105,6 @@ function renderModels(models: readonly ModelPair[] | null): string {
     return `    { ${settings.join(', ')} },`;
   });
   const block = ['  "models": [', ...lines, '  ],'];
-  // Uncommented, guesses would count as confirmed.
+  // Commented out, because guessed V4 names would otherwise count as confirmed.
   return (models === null ? block.map((line) => line.replace(/^ {2}/, '  // ')) : block).join('\n');
 }

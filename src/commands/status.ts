@@ -19,7 +19,7 @@ const OPEN_LISTS = 20;
 const RUNS = 6;
 
 /**
- * `status`: what the database holds, what is unfinished, what comes next. Reads no records.
+ * `status`: shows what the database holds, what is unfinished, and the next command. Reads no records.
  *
  * @throws SvcError as `openDatabase` does
  */
@@ -103,7 +103,7 @@ function describeTrend(runs: readonly RemapRun[]): string[] {
   });
 }
 
-/** What each command would do now, and which is the one to run. */
+/** What each export would do now, and the command to run next. */
 function describeNext(facts: Readiness): string[] {
   const open = (generation: 'v3' | 'v4') =>
     facts.streams.some((stream) => stream.generation === generation && isUnfinished(stream));
@@ -112,8 +112,8 @@ function describeNext(facts: Readiness): string[] {
     ? 'reads V3'
     : open('v3')
       ? 'continues where it stopped'
-      : 'tops V3 up with what changed';
-  const v4 = !begun('v4') ? 'reads V4' : open('v4') ? 'continues where it stopped' : 'reads V4 anew';
+      : 'reads what changed in V3';
+  const v4 = !begun('v4') ? 'reads V4' : open('v4') ? 'continues where it stopped' : 'reads V4 again';
   const blockers = new Set(findIncomplete(facts).map((blocker) => blocker.next));
   const [only] = blockers;
   const next = blockers.size > 1 ? 'svc-migrate run' : (only ?? 'svc-migrate check');

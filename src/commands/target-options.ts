@@ -8,7 +8,7 @@ import { flagOf } from './option-values.js';
 
 /** Options that name a place, in the order of their kinds. */
 const PLACES = ['csv', 'ndjson', 'sqlite', 'postgresEnv', 'postgresFile'] as const;
-/** Options that say more of its columns with ids. */
+/** Options that describe the id columns of a target. */
 const ID_DETAILS = [
   'path',
   'modelColumn',
@@ -18,11 +18,11 @@ const ID_DETAILS = [
   'companyColumn',
   'newColumn',
 ] as const;
-/** Options that say more of a place. */
+/** Options that describe a place. */
 const DETAILS = ['table', 'key', ...ID_DETAILS, 'output', 'delimiter', 'ledgerSchema'] as const;
 
 /**
- * The one target that options describe; null where none does.
+ * The target that options describe; null if they describe none.
  *
  * @throws SvcError `usage`
  */
@@ -38,14 +38,14 @@ export function parseTarget(given: Given, config: Config): ApplyTarget | null {
   }
   if (ids.length === 0) {
     throw new SvcError('usage', 'Which column holds ids, and of which model?', {
-      hint: 'Say it like --ids invoice_id=accounting/invoices; `svc-migrate apply --scan` looks for such columns.',
+      hint: 'Write it as --ids invoice_id=accounting/invoices; `svc-migrate apply --scan` looks for such columns.',
     });
   }
   const input = { ...place, ...detailsOf(given), ids: ids.map((text) => idColumnOf(text, given)) };
   return build(input, config);
 }
 
-/** The place that options name, as a target of which the columns do not matter; null where they name none. */
+/** The place that options name, as a target with placeholder columns; null if they name none. */
 export function givenPlace(given: Given): ApplyTarget | null {
   const place = placeOf(given);
   if (place === null) return null;
@@ -101,7 +101,7 @@ function detailsOf(given: Given): Input {
   return Object.fromEntries(Object.entries(details).filter(([, value]) => value !== undefined));
 }
 
-/** The last `=` separates column and model: no model contains one. */
+/** Splits at the last `=`, because no model contains one. */
 function idColumnOf(text: string, given: Given): Input {
   const at = text.lastIndexOf('=');
   const [column, model] = at < 0 ? [text, undefined] : [text.slice(0, at), text.slice(at + 1)];
@@ -129,13 +129,13 @@ function parse(input: Input): ApplyTarget {
   });
 }
 
-/** Where targets come from: all or some of the configuration, or one given by options. */
+/** Where targets come from: all or some of the configured ones, or one given by options. */
 export type TargetSource =
   | { readonly kind: 'configured' }
   | { readonly kind: 'named'; readonly names: readonly string[] }
   | { readonly kind: 'given'; readonly target: ApplyTarget };
 
-/** The arguments that name the same targets again; `undo` needs only the place. */
+/** Command-line arguments that name the same targets; `undo` needs only the place. */
 export function wordsOf(source: TargetSource, isUndo: boolean): string[] {
   switch (source.kind) {
     case 'configured':
@@ -190,7 +190,7 @@ function option(flag: string, value: string | undefined, show: (value: string) =
   return value === undefined ? [] : [flag, show(value)];
 }
 
-/** A path relative to the working folder, for files below it. */
+/** A path relative to the working directory, if it is below it. */
 function nearest(path: string): string {
   const near = relative('.', path);
   return near === '' || near.startsWith('..') ? path : near;

@@ -20,9 +20,9 @@ export interface UndoJob {
 }
 
 /**
- * What `undo` does, in its thread.
+ * Runs `undo`; called in its thread.
  *
- * @throws SvcError `usage` for a run that no ledger knows, `bad_input`, `locked`, `apply_stopped`, `interrupted`
+ * @throws SvcError `usage` if no ledger holds the run, `bad_input`, `locked`, `apply_stopped`, `interrupted`
  */
 export async function doUndo({ config, request }: UndoJob, io: WorkIo): Promise<ApplyResult> {
   const { run, targets, source, tuning } = request;
@@ -56,7 +56,7 @@ function showRuns(runs: readonly LedgerRun[], sayUndo: SayUndo, io: WorkIo): App
   const last = runs.findLast(({ state }) => state !== 'undone');
   return {
     exitCode: 0,
-    text: runs.length === 0 ? 'No ledger of these targets knows a run.\n' : renderRuns(runs, io.width),
+    text: runs.length === 0 ? 'The ledgers of these targets hold no runs.\n' : renderRuns(runs, io.width),
     json: { runs },
     next: last === undefined ? 'svc-migrate apply' : sayUndo(last.run),
     plan: null,
@@ -85,7 +85,7 @@ async function undoRun({ stores, runs, run, sayUndo }: Asked, io: WorkIo): Promi
     exitCode: left === 0 ? 0 : 1,
     text: `${title}\n${renderUndone(undone, io.width)}`,
     json: { run, undone },
-    next: left === 0 ? 'svc-migrate apply' : `look at what was changed since; ${sayUndo(run)} tries it again`,
+    next: left === 0 ? 'svc-migrate apply' : `look at the rows changed since; ${sayUndo(run)} tries again`,
     plan: null,
   };
 }
@@ -124,8 +124,8 @@ async function isBegun(store: OpenStore, run: string, undone: readonly Undone[])
 function unknownRun(run: string, runs: readonly LedgerRun[]): SvcError {
   const names = [...new Set(runs.filter(({ state }) => state !== 'undone').map((one) => one.run))];
   const near = suggest(run, names);
-  const known = names.length === 0 ? 'There is no run to undo.' : `Runs: ${names.slice(-5).join(', ')}.`;
-  return new SvcError('usage', `No ledger of these targets knows a run "${run}".`, {
+  const known = names.length === 0 ? 'There is no run to undo.' : `Known: ${names.slice(-5).join(', ')}.`;
+  return new SvcError('usage', `No ledger of these targets holds a run "${run}".`, {
     hint: near === null ? known : `Did you mean "${near}"?`,
   });
 }

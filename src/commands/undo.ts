@@ -8,11 +8,10 @@ import type { Io } from './io.js';
 import { ownFilesOf } from './report.js';
 
 /**
- * `undo`: undoes a run, or lists the runs. Exits with 0 if all of it was undone, 1 if rows that changed since were left
- * alone, 7 if it stopped part-way. It works from the ledger: the remap may be older, foreign or missing, unless new
- * columns are to be dropped.
+ * `undo`: undoes a run, or lists the runs. Exits with 0 if all of it was undone, 1 if rows that changed since were
+ * skipped, 7 if it stopped part-way. It uses the ledger and needs the run's remap only to drop new columns.
  *
- * @throws SvcError `usage` for a run that no ledger knows, `bad_input`, `locked`, `apply_stopped`, `interrupted`
+ * @throws SvcError `usage` if no ledger holds the run, `bad_input`, `locked`, `apply_stopped`, `interrupted`
  */
 export async function runUndo(given: Given, io: Io): Promise<number> {
   const config = await given.config();
@@ -20,7 +19,7 @@ export async function runUndo(given: Given, io: Io): Promise<number> {
   const { json: target, targets } = request;
   assertTargets(target === undefined ? [] : [target], ownFilesOf(config));
   if (targets.length === 0) {
-    throw new SvcError('usage', 'There is no target: nothing says where a ledger could be.', {
+    throw new SvcError('usage', 'No target is given or configured, so there is no ledger to read.', {
       hint: 'Name the place with --csv, --ndjson, --sqlite, --postgres-env or --postgres-file.',
     });
   }

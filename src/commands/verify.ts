@@ -12,8 +12,8 @@ import { assertRemapIntact, readDatabase } from './read-database.js';
 import { withApi } from './with-api.js';
 
 /**
- * `verify`: proves the remap against the export and, pair by pair, against both APIs. 0 all agree, 1 something
- * disagrees, 4 not everything could be read, 5 there is no pair.
+ * `verify`: checks the remap against the export and, pair by pair, against both APIs. Exits with 0 if all agree, 1 if
+ * something differs, 4 if some pairs could not be read, 5 if there is no pair.
  *
  * @throws SvcError `incomplete` without a current remap, `auth`, `config`, and as `readDatabase` does
  */

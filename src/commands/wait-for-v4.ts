@@ -10,15 +10,15 @@ import { withClient } from './with-api.js';
 
 /** How to wait for the backfill. */
 export interface WaitSettings {
-  /** How long every count must stay as it is. */
+  /** How long all counts must stay the same. */
   readonly settleMs: number;
   readonly timeoutMs: number;
-  /** Where to take webhook events, if anywhere. */
+  /** Address to receive webhook events at; null: do not listen. */
   readonly listen: { readonly host: string; readonly port: number } | null;
 }
 
 /**
- * Waits until V4's backfill has settled, with the counts of all its lists and, where asked, webhook events.
+ * Waits until V4's backfill has settled, judged by the counts of all its lists and, if requested, by webhook events.
  *
  * @throws SvcError as `waitSettled` and `listenForEvents` do; `interrupted`
  */

@@ -8,9 +8,9 @@ import { closeDatabase, type Db, guardDatabase, openDatabase } from '../store/op
 import type { Io } from './io.js';
 
 /**
- * Runs `work` with a client of both generations.
+ * Runs `work` with a client for both generations.
  *
- * @throws SvcError `config` where a key is missing, `interrupted`
+ * @throws SvcError `config` if a key is missing, `interrupted`
  */
 export async function withApi<T>(config: Config, io: Io, work: (api: Api) => Promise<T>): Promise<T> {
   const keys = loadKeys(config, io.env);
@@ -18,7 +18,7 @@ export async function withApi<T>(config: Config, io: Io, work: (api: Api) => Pro
 }
 
 /**
- * Runs `work` with a client that has these keys. Its messages show none of the configured ones.
+ * Runs `work` with a client that has these keys. Its messages never contain a configured key.
  *
  * @throws SvcError `interrupted`
  */
@@ -41,8 +41,8 @@ export async function withClient<T>(
 }
 
 /**
- * Runs `work`, which sends requests. Waits that hosts asked an earlier process for are kept, and those asked of this
- * one are stored in the database for the next. Call it while no one holds the database. Waits are stored after `work`.
+ * Runs `work`, which sends requests. Observes the waits that hosts requested from an earlier process, and stores those
+ * requested from this one in the database. Call it while the database is not locked. Waits are stored after `work`.
  * To survive `kill -9` they are stored at once, too, where `work` uses `HostLimits.savingWith`: all but `verify`, whose
  * read transaction can keep writers out.
  */
@@ -61,7 +61,7 @@ export function storeHostWaits(file: string, waits: readonly HostWait[], { clock
   onDatabase(file, 'write', (db) => saveHostWaits(db, waits, clock.now()));
 }
 
-/** What `work` gives; undefined where the database cannot be used, which the command itself reports. */
+/** The result of `work`; undefined if the database cannot be used, which the command itself reports. */
 function onDatabase<T>(file: string, mode: 'read' | 'write', work: (db: Db) => T): T | undefined {
   try {
     const db = openDatabase(file, mode);

@@ -151,7 +151,7 @@ function modelProblem(ref: string, models: readonly ModelPair[]): string | null 
     return `is ${model}, which is not a configured model${didYouMeanClause(model, known)}`;
   }
   if (path === '' || found.children.includes(path)) return null;
-  return `names "${path}", which is no field with children of ${model}${didYouMeanClause(path, found.children)}`;
+  return `names "${path}", which is not a field with children of ${model}${didYouMeanClause(path, found.children)}`;
 }
 
 /** A file has one output, which is no input: two targets for it would undo each other. */

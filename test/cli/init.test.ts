@@ -97,7 +97,7 @@ describe('init', () => {
     writeFileSync(join(cwd, FILE), 'mine');
     const refused = await runCli(['init'], { cwd });
     expect(refused.code).toBe(2);
-    expect(refused.stderr).toMatch(/is there already; it was not changed\.\n.*--force/);
+    expect(refused.stderr).toMatch(/exists already; it was not changed\.\n.*--force/);
     expect(readFileSync(join(cwd, FILE), 'utf8')).toBe('mine');
     expect((await runCli(['init', '--force'], { cwd })).code).toBe(0);
     expect(readFileSync(join(cwd, FILE), 'utf8')).not.toBe('mine');

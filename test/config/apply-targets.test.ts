@@ -53,7 +53,7 @@ describe('targets of apply', () => {
     [
       'a field without children',
       { ...csv, ids: [{ column: 'a', model: 'accounting/invoices#line_item' }] },
-      'apply.targets[0].ids[0].model names "line_item", which is no field with children of accounting/invoices; did you mean "line_items"?',
+      'apply.targets[0].ids[0].model names "line_item", which is not a field with children of accounting/invoices; did you mean "line_items"?',
     ],
     [
       'a word for a model that is not configured',

@@ -98,7 +98,7 @@ describe('check with a baseline', () => {
       const second = { ...first, file: join(database.folder, 'second.json') };
       expect(await check(database, { writeBaseline: second })).toMatchObject({
         code: 4,
-        stderr: 'No baseline was written: there is nothing yet that could be judged.\n',
+        stderr: 'No baseline was written: the data cannot be judged yet.\n',
       });
       expect(existsSync(second.file)).toBe(false);
     });

@@ -26,7 +26,7 @@ describe('status', () => {
       '  unmatched 3',
       '  deleted 1',
       '  v4_only 1',
-      '`export v3` tops V3 up with what changed; `export v4` reads V4 anew.',
+      '`export v3` reads what changed in V3; `export v4` reads V4 again.',
       'Next: svc-migrate check',
     ]);
   });
@@ -45,7 +45,7 @@ describe('status', () => {
       '  unmatched 3',
       '  deleted 1',
       '  v4_only 1',
-      '`export v3` tops V3 up with what changed; `export v4` continues where it stopped.',
+      '`export v3` reads what changed in V3; `export v4` continues where it stopped.',
       'Next: svc-migrate run',
     ]);
   });

@@ -4,7 +4,7 @@ import { MIGRATION_COMMANDS } from './migration.js';
 import { RECORD_COMMANDS } from './records.js';
 import { TOOL_COMMANDS } from './tools.js';
 
-/** Every command, in the order of the job. */
+/** Every command, in the order of a migration. */
 export const COMMANDS: readonly CommandSpec[] = [
   ...MIGRATION_COMMANDS,
   ...RECORD_COMMANDS,

@@ -1,7 +1,7 @@
 import type { CommandSpec, OptionSpecs } from '../command.js';
 import { ALLOW_INCOMPLETE } from './options.js';
 
-/** Where the data are, for one target that the configuration does not name. */
+/** The place of one target that is not configured. */
 const PLACE: OptionSpecs = {
   '--csv <file>': 'use this CSV file as the target instead of the configured targets',
   '--ndjson <file>': 'the same for an NDJSON file',

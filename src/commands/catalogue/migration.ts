@@ -1,7 +1,7 @@
 import type { CommandSpec } from '../command.js';
 import { ACCEPTED, BASELINE, COMPANY, MAX_WAIT, MODEL, OUTPUTS, RESTART, SINCE, WAITING } from './options.js';
 
-/** From a new folder to the verdict. */
+/** Commands from a new configuration to the verdict. */
 export const MIGRATION_COMMANDS: readonly CommandSpec[] = [
   {
     name: 'init',

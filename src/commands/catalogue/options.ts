@@ -1,6 +1,6 @@
 import type { OptionSpecs } from '../command.js';
 
-/** Taken by every command. */
+/** Options of every command. */
 export const COMMON_OPTIONS: OptionSpecs = {
   '--config <file>': 'configuration file (default: svc-migrate.config.json)',
   '--db <file>': 'database file; outranks the configuration',
@@ -30,7 +30,7 @@ export const MAX_WAIT: OptionSpecs = {
     'longest wait to accept when the service asks for one, such as 90s; outranks http.maxWaitMs',
 };
 
-/** Waiting for the backfill before V4 is read. */
+/** Options for waiting until the backfill has settled. */
 export const WAITING: OptionSpecs = {
   '--wait': 'wait until the backfill has settled before reading V4; exit 5 if it does not',
   '--settle <duration>': 'how long all counts must stay the same (default: 5m)',
@@ -51,7 +51,7 @@ export const BASELINE: OptionSpecs = {
   '--force': 'replace an existing baseline',
 };
 
-/** Where reports go; the names are those of the renderers. */
+/** Files to write reports to; the options have the names of the renderers. */
 export const OUTPUTS: OptionSpecs = {
   '--json <file>': 'report as JSON (- is stdout)',
   '--ndjson <file>': 'every finding, one JSON object per line',
@@ -62,5 +62,5 @@ export const OUTPUTS: OptionSpecs = {
   '--full-sync-csv <file>': 'the same as a table',
 };
 
-/** Pairs that `verify` draws unless told: none wrong then means under 0.6 % with 95 % confidence. */
+/** Default sample size of `verify`: if none is wrong, fewer than 0.6 % are, with 95 % confidence. */
 export const USUAL_SAMPLE = 500;

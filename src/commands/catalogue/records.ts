@@ -1,7 +1,7 @@
 import type { CommandSpec } from '../command.js';
 import { ALLOW_INCOMPLETE, COMPANY, MAX_WAIT, MODEL, USUAL_SAMPLE } from './options.js';
 
-/** Single records and ids. */
+/** Commands for single records and ids. */
 export const RECORD_COMMANDS: readonly CommandSpec[] = [
   {
     name: 'findings',

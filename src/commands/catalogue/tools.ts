@@ -1,7 +1,7 @@
 import type { CommandSpec } from '../command.js';
 import { OUTPUTS } from './options.js';
 
-/** Everything beside the migration itself. */
+/** Commands that are not part of the migration itself. */
 export const TOOL_COMMANDS: readonly CommandSpec[] = [
   {
     name: 'status',

@@ -2,10 +2,10 @@ import { DEFAULT_MODELS } from '../../config/defaults.js';
 import { TOPICS } from '../../docs/topics.js';
 import { type CommandSpec, type ListedOption, listOptions, type OptionSpecs } from '../command.js';
 
-/** What may be typed, as plain words. */
+/** The words of the command line, for completion. */
 export interface Grammar {
   readonly commands: readonly CommandWords[];
-  /** Usable with every command. */
+  /** Options of every command. */
   readonly common: readonly OptionWords[];
 }
 
@@ -14,7 +14,7 @@ export interface CommandWords {
   readonly name: string;
   readonly says: string;
   readonly options: readonly OptionWords[];
-  /** What the first argument may be; empty where that is free. */
+  /** Values of the first argument; empty if it is free text. */
   readonly firstArgs: readonly string[];
 }
 
@@ -26,7 +26,6 @@ export interface OptionWords {
 
 const SHELLS = ['bash', 'zsh', 'fish'];
 
-/** The grammar of the command line. */
 export function buildGrammar(commands: readonly CommandSpec[], common: OptionSpecs): Grammar {
   return {
     commands: commands.map(({ name, args = '', says, options }) => ({
@@ -39,7 +38,7 @@ export function buildGrammar(commands: readonly CommandSpec[], common: OptionSpe
   };
 }
 
-/** First words, each once: `export` stands for `export v3` and `export v4`. */
+/** The first words of commands, each once: `export` covers `export v3` and `export v4`. */
 export function firstWords(grammar: Grammar): { readonly word: string; readonly says: string }[] {
   const words = new Map<string, string>();
   for (const { name, says } of grammar.commands) {

@@ -1,6 +1,6 @@
 import { firstWords, type Grammar, type OptionWords } from './grammar.js';
 
-/** A completion script for bash 4 and later; zsh takes it too, after `bashcompinit`. */
+/** A completion script for bash 4 and later, and for zsh after `bashcompinit`. */
 export function renderBash(grammar: Grammar): string {
   return `# svc-migrate completion for bash; \`source\` this file.
 _svc_migrate() {
@@ -48,7 +48,7 @@ function takesValue({ value }: OptionWords): boolean {
   return value !== 'none';
 }
 
-/** Options that take a value wherever they exist: `--json` is a file here and a flag there. */
+/** Options that take a value in every command. `--json`, for instance, takes a file in some and nothing in others. */
 function valueOptions({ commands, common }: Grammar): string[] {
   const all = [...common, ...commands.flatMap(({ options }) => options)];
   const flags = new Set(all.filter((option) => !takesValue(option)).map(nameOf));
@@ -65,7 +65,7 @@ function commandCases({ commands }: Grammar): string {
     .join('\n');
 }
 
-/** What follows an option that takes a value: its choices, files, or nothing. */
+/** Completes the value of an option: its choices, files, or nothing. */
 function valueCases({ commands, common }: Grammar): string {
   const cases = [
     ...common.map((option) => ['*', option] as const),
