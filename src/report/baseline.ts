@@ -40,7 +40,10 @@ const entrySchema = z
     status: z.enum(findingStatuses, { error: `must be one of ${findingStatuses.join(', ')}` }).optional(),
     reason: text.superRefine((reason, context) => {
       if (isReason(bareReason(reason))) return;
-      context.addIssue({ code: 'custom', message: `is no known reason${didYouMeanClause(reason, REASONS)}` });
+      context.addIssue({
+        code: 'custom',
+        message: `is not a known reason${didYouMeanClause(reason, REASONS)}`,
+      });
     }),
     note: text.min(1, 'must say why the finding is accepted'),
     expires: z.iso.date({ error: 'must be a date such as "2027-01-31"' }),
@@ -56,11 +59,11 @@ const fileSchema = z.strictObject({
   entries: z.array(z.unknown(), { error: 'must be a list' }),
 });
 
-/** A finding that somebody accepted until the end of a day (UTC). */
+/** A finding that is accepted until the end of the day `expires` (UTC). */
 export type BaselineEntry = z.output<typeof entrySchema>;
 
 export interface Baseline {
-  /** Its name, without folders. */
+  /** File name without folders. */
   readonly file: string;
   readonly entries: readonly BaselineEntry[];
 }
@@ -86,11 +89,11 @@ export function readBaseline(file: string): Baseline {
   const shown = problems.slice(0, SHOWN_PROBLEMS);
   if (problems.length > shown.length) shown.push(`and ${problems.length - shown.length} more`);
   throw new SvcError('bad_input', `The baseline ${file}: ${shown.join('\n  ')}.`, {
-    hint: '`svc-migrate help baseline` describes the file; `svc-migrate check --write-baseline FILE` writes a fresh one.',
+    hint: '`svc-migrate help baseline` describes the file; `svc-migrate check --write-baseline FILE` writes a new one.',
   });
 }
 
-/** The entries of a baseline, and what is wrong with it. */
+/** The entries of a baseline, and its problems. */
 export function parseBaseline(content: string): {
   readonly entries: BaselineEntry[];
   readonly problems: string[];
@@ -101,7 +104,7 @@ export function parseBaseline(content: string): {
   } catch (error) {
     return {
       entries: [],
-      problems: [`is no JSON (${error instanceof Error ? error.message : 'unreadable'})`],
+      problems: [`is not JSON (${error instanceof Error ? error.message : 'unreadable'})`],
     };
   }
   const head = fileSchema.safeParse(value);
@@ -133,16 +136,16 @@ type NamedEntry = BaselineSection['expired'][number];
 
 const DAY_MS = 86_400_000;
 
-/** Which findings a baseline accepts. */
+/** The findings that a baseline accepts. */
 export interface Accepted {
   readonly section: BaselineSection;
-  /** By model, status and reason. */
+  /** Accepted rows by model, status and reason. */
   readonly rows: readonly RowCount[];
 }
 
 /**
- * Looks up what a baseline names. An entry accepts the one row that has all it says; one that names no row, several
- * rows or a row named before accepts nothing, and neither does an expired one.
+ * Looks up the entries of a baseline. An entry accepts the only row that matches all its values; an entry that is
+ * expired, or matches no row, several rows or an already accepted row, accepts nothing.
  */
 export function applyBaseline(db: Db, baseline: Baseline, scope: Scope, nowMs: number): Accepted {
   const find = prepareNamedRows(db, scope);
@@ -180,7 +183,7 @@ export function applyBaseline(db: Db, baseline: Baseline, scope: Scope, nowMs: n
   };
 }
 
-/** The rows that limits still judge. */
+/** The rows that are left for limits to judge. */
 export function withoutAccepted(rows: readonly RowCount[], accepted: readonly RowCount[]): RowCount[] {
   const counts = new Map(accepted.map((row) => [kindOf(row), row.count]));
   return rows
@@ -217,7 +220,7 @@ function addUp(rows: readonly RowCount[]): Record<string, number> {
   return Object.fromEntries([...sums].sort(([a], [b]) => (a < b ? -1 : 1)));
 }
 
-/** The rows that limits which do not pass have judged. */
+/** The rows judged by limits that failed. */
 export function* standingRows(report: Report, rows: Iterable<RemapRow>): Generator<RemapRow> {
   const failed = report.gate.limits.filter((limit) => !limit.pass);
   const keys = new Set(
@@ -234,7 +237,7 @@ export function* renderBaseline(rows: Iterable<RemapRow>, expires: string, note:
   let separator = '\n    ';
   for (const row of rows) {
     const { matched_by: _, ...head } = toFindingHead(row);
-    // What is null is left out: an entry asks only for what it says.
+    // Null values are left out: a row must match only the values that an entry has.
     const given = Object.entries(head).filter(([, value]) => value !== null);
     yield `${separator}${escapeJson(JSON.stringify({ ...Object.fromEntries(given), note, expires }))}`;
     separator = ',\n    ';

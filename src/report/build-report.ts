@@ -34,7 +34,7 @@ export interface ReportInputs {
   readonly nowMs: number;
   readonly toolVersion: string;
   readonly pause: Pause;
-  /** Findings that no limit judges. */
+  /** Findings that do not count towards limits. */
   readonly baseline?: Baseline | undefined;
   /** An earlier build to compare with. */
   readonly since?: Since | undefined;
@@ -44,10 +44,10 @@ const RUNS = 50;
 const HOUR_MS = 3_600_000;
 
 /**
- * The report on what the database holds. The same database gives the same report, but for `generatedAt`
- * and what the clock says about its age. Call it inside a transaction.
+ * Builds the report from the database. The same database gives the same report, except for `generatedAt` and ages. Call
+ * it inside a transaction.
  *
- * @throws SvcError `internal` where the counts of a current remap do not add up; what `pause` throws
+ * @throws SvcError `internal` if the counts of a current remap do not add up; as `pause` does
  */
 export async function buildReport(db: Db, inputs: ReportInputs): Promise<Report> {
   const { config, scope, pause, nowMs } = inputs;
@@ -61,7 +61,7 @@ export async function buildReport(db: Db, inputs: ReportInputs): Promise<Report>
   return assemble(db, inputs, { facts, counts, dates, age, drift });
 }
 
-/** What the report is made of. */
+/** Everything read for the report. */
 interface Parts {
   readonly facts: Readiness;
   readonly counts: Counted;
@@ -125,7 +125,7 @@ function assemble(db: Db, inputs: ReportInputs, parts: Parts): Report {
   };
 }
 
-/** What limits judge beside the rows and the decisions. */
+/** Counts for limits, other than rows and decisions. */
 function countForGate({ facts, counts, age, drift }: Parts): Omit<GateCounts, 'rows' | 'staleDecisions'> {
   const perModel = (pick: 'rejected' | 'uniqueIdConflicts') =>
     new Map([...counts.models].map(([model, own]) => [model, own[pick]]));
@@ -143,7 +143,7 @@ function countForGate({ facts, counts, age, drift }: Parts): Omit<GateCounts, 'r
   };
 }
 
-/** Companies that are not paired have no V4 records in the scope of a company: V4 is looked at as a whole. */
+/** Unpaired companies have no V4 records in the scope of a company, so V4 is checked as a whole. */
 function findBlockers(db: Db, scope: Scope, { facts, counts }: Parts): Report['blockers'] {
   const incomplete = findIncomplete(facts);
   if (incomplete.length > 0) return incomplete;
@@ -189,9 +189,10 @@ function buildTimeline(config: Config, { days }: Dates, newest: string | null): 
 }
 
 /**
- * What the report rests on.
+ * Describes the data that the report is based on.
  *
- * @throws SvcError `corrupt_database` where exported records are not what was saved, `internal` where the counts of a current remap do not add up
+ * @throws SvcError `corrupt_database` if exported records were changed since they were saved, `internal` if the counts
+ * of a current remap do not add up
  */
 function describeEvidence(db: Db, config: Config, { facts, counts, age }: Parts): Report['evidence'] {
   const { lastRun, exportSeq, changedInputs } = facts;

@@ -3,24 +3,24 @@ import { countOf, formatDuration, groupDigits } from '../text/numbers.js';
 import { describeKey, nameKey } from './describe.js';
 import type { Report } from './report-schema.js';
 
-/** The answer at a glance, the same in every format for people. */
+/** The verdict, the same in every format for people. */
 export interface CutoverVerdict {
   readonly title: string;
   readonly sentence: string;
   readonly obstacles: readonly Obstacle[];
-  /** What to do next, most often a command. */
+  /** The next step, usually a command. */
   readonly next: string;
 }
 
-/** One thing that stands in the way of the cutover. */
+/** One obstacle to the cutover. */
 export interface Obstacle {
   /** A blocker's or limit's name, or `status/reason`. */
   readonly key: string;
   /** A plain title with the key beside it. */
   readonly name: string;
-  /** What was found against what is allowed. */
+  /** The number found and the number allowed. */
   readonly numbers: string;
-  /** By model, most first. */
+  /** By model, highest count first. */
   readonly models: readonly { readonly model: string; readonly count: number }[];
   readonly meaning: string;
   readonly action: string;
@@ -33,7 +33,7 @@ const TITLES: Readonly<Record<Outcome, string>> = {
   not_ready: 'NOT READY: THERE IS NOTHING TO COMPARE',
 };
 
-/** Reads the verdict out of a report. */
+/** Builds the verdict from a report. */
 export function buildVerdict(report: Report): CutoverVerdict {
   const blockers = report.blockers.map(({ code, text, next }) => ({
     key: code,
@@ -110,14 +110,14 @@ export function describeLimit(limit: ReportLimit): string {
   return `${actual}, ${describeAllowed(limit)} allowed`;
 }
 
-/** What a limit allows, for people. */
+/** The allowed value of a limit, for people. */
 export function describeAllowed(limit: ReportLimit): string {
   if (limit.allowed === null) return 'any number';
   if (typeof limit.allowed === 'string') return `${limit.allowed} of ${groupDigits(limit.base ?? 0)}`;
   return limit.unit === 'hours' ? formatDuration(limit.allowed * 3_600_000) : groupDigits(limit.allowed);
 }
 
-/** Children of a parent without a twin are counted with their parents' reason. */
+/** Obstacles by reason; children of a parent without a twin count under the reason of the parent. */
 function obstaclesOfRows(limit: ReportLimit): Obstacle[] {
   const byKey = new Map<string, Map<string, number>>();
   for (const { key, model, count } of limit.contributors) {

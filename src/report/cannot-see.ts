@@ -11,17 +11,17 @@ export interface ReadFacts {
   readonly streams: readonly StreamRow[];
   readonly drift: DriftSection;
   readonly totals: Counts;
-  /** Deleted records that V3 and V4 showed. */
+  /** Number of deleted records in the lists of V3 and V4. */
   readonly deleted: { readonly v3: number; readonly v4: number };
 }
 
-/** What a green gate does not prove, given how this database was filled. */
+/** What a passed gate does not prove, given how the database was exported. */
 export function listCannotSee(facts: ReadFacts): Report['cannotSee'] {
   const all = [...whatReadingMissed(facts), ...whatWasNotAsked(facts), ...whatNoRunSees(facts)];
   return all.filter(([applies]) => applies).map(([, code, name, text]) => ({ code, name, text }));
 }
 
-/** Whether it applies to this run, its code, its name in a few words, and its text. */
+/** Whether it applies to this database, its code, a short name, and its text. */
 type Limitation = readonly [applies: boolean, code: string, name: string, text: string];
 
 function whatReadingMissed({ config, streams, totals, deleted }: ReadFacts): readonly Limitation[] {

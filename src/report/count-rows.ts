@@ -19,7 +19,7 @@ import type { Counts } from './report-schema.js';
 
 type Mutable<T> = { -readonly [K in keyof T]: T[K] };
 
-/** A company, or the pair it forms, with its counts. */
+/** A company or a pair of companies, with its counts. */
 export interface CompanyCounts {
   readonly region: string | null;
   readonly v3CompanyId: bigint | null;
@@ -28,7 +28,7 @@ export interface CompanyCounts {
   readonly counts: Mutable<Counts>;
 }
 
-/** Records of one company and model that the backfill window left out. */
+/** Records of one company and model outside the backfill window. */
 export interface OutsideCount {
   readonly region: string;
   readonly v3CompanyId: bigint;
@@ -38,10 +38,10 @@ export interface OutsideCount {
   children: number;
 }
 
-/** Everything that one reading of the counts yields. */
+/** The result of `countRows`. */
 export type Counted = ReturnType<RowCounter['finish']>;
 
-/** Adds up the remap, the export and the rejected objects, by model and by company. */
+/** Counts the remap, the export and the rejected objects, by model and by company. */
 export async function countRows(db: Db, config: Config, scope: Scope, pause: Pause): Promise<Counted> {
   const counter = new RowCounter(db, config, scope);
   for (const slice of readExportedCounts(db, scope)) {
@@ -57,7 +57,7 @@ export async function countRows(db: Db, config: Config, scope: Scope, pause: Pau
   return counter.finish();
 }
 
-/** What one side holds of a model and company; null where the company is unknown. */
+/** A group of objects of one side; `company_id` is null if it is unknown. */
 interface SideCount {
   readonly generation: Generation;
   readonly model: string;
@@ -76,7 +76,7 @@ class RowCounter {
   readonly #totals = newCounts();
   readonly #models = new Map<string, Mutable<Counts>>();
   readonly #companies = new Map<string, CompanyCounts>();
-  /** Key of the company that a V4 company belongs to. */
+  /** Key in `#companies` of each V4 company. */
   readonly #byV4 = new Map<bigint, string>();
   readonly #rows = new Map<string, Mutable<RowCount>>();
   readonly #v3Rows = new Map<string, number>();
@@ -109,7 +109,7 @@ class RowCounter {
     this.#companies.set(key, { region, v3CompanyId: v3, v4CompanyId: v4, matchedBy, counts: newCounts() });
   }
 
-  /** The counts of all, of a model, and of a company where it is known; one of no pair gets an entry of its own. */
+  /** The counts to add to: totals, the model's and, if known, the company's. An unpaired company gets its own entry. */
   #countsOf(model: string, region: string | null, v3: bigint | null, v4: bigint | null): Mutable<Counts>[] {
     const ofModel = this.#models.get(model) ?? newCounts();
     this.#models.set(model, ofModel);
@@ -179,7 +179,7 @@ class RowCounter {
     this.#outside.set(key, row);
   }
 
-  /** Reads the rows of a slice only where some kind still lacks samples. */
+  /** Reads the rows of a slice only if some kind still lacks samples. */
   addSamples(slice: Slice<RemapGroup>): void {
     const lacks = (row: RemapGroup | RemapRow) =>
       row.status !== 'matched' && (this.#samples.get(kindOf(row))?.length ?? 0) < SAMPLES_PER_KIND;
@@ -205,7 +205,7 @@ class RowCounter {
 
   finish() {
     const kinds = [...this.#samples.values()];
-    // The first of each kind before the second of any.
+    // The first sample of each kind comes before the second of any.
     const samples = Array.from({ length: SAMPLES_PER_KIND }, (_, at) =>
       kinds.flatMap((rows) => rows[at] ?? []),
     );
@@ -256,7 +256,7 @@ function kindOf({ model, status, reason }: Pick<RowCount, 'model' | 'status' | '
 const STATUS_ORDER: readonly string[] = STATUSES;
 const REASON_ORDER: readonly string[] = REASONS;
 
-/** Reasons in the order of the product's vocabulary, each before the children that inherited it. */
+/** Orders reasons as in `REASONS`, each before its `parent_` form. */
 function sortReasons(counts: Mutable<Counts>): void {
   const ranked = Object.entries(counts.byReason).map(([key, count]) => {
     const [status = '', reason = ''] = key.split('/');
@@ -268,7 +268,7 @@ function sortReasons(counts: Mutable<Counts>): void {
   counts.byReason = Object.fromEntries(ranked.map(({ key, count }) => [key, count]));
 }
 
-/** Companies that are only in V4 come last. */
+/** Orders by region and ids; companies that are only in V4 come last. */
 function compareCompanies(a: CompanyCounts, b: CompanyCounts): number {
   if ((a.v3CompanyId === null) !== (b.v3CompanyId === null)) return a.v3CompanyId === null ? 1 : -1;
   return (

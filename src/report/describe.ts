@@ -10,9 +10,9 @@ import type {
   SinceSection,
 } from './report-schema.js';
 
-/** What a status and reason, or a limit, mean and what the user does about it. */
+/** The meaning of a status and reason or of a limit, and what to do about it. */
 export interface KeyText {
-  /** A few plain words; '' where the key needs none. */
+  /** A few plain words; '' if the key needs none. */
   readonly title: string;
   readonly meaning: string;
   readonly action: string;
@@ -68,7 +68,7 @@ export function sumFindings({ byStatus }: Pick<Counts, 'byStatus'>): number {
   return byStatus.unmatched + byStatus.deleted + byStatus.ambiguous + byStatus.v4_only;
 }
 
-/** Rows of the remap with a V3 id, and those without one. */
+/** Number of remap rows with a V3 id, and without one. */
 export function countIds({ byStatus, v3ByStatus }: Pick<Counts, 'byStatus' | 'v3ByStatus'>): {
   readonly v3: number;
   readonly v4Only: number;
@@ -88,7 +88,7 @@ export function nameOfRange({ earliest, latest }: Report['fullSync'][number]): s
   return `${earliest?.slice(0, 10) ?? '–'} to ${latest?.slice(0, 10) ?? '–'}`;
 }
 
-/** `Only models a, b and companies 5.`; null where nothing is left out. */
+/** `Only models a, b and companies 5.`; null if the scope is everything. */
 export function describeScope({ models, companies }: Report['scope']): string | null {
   const parts = [
     ...(models === null ? [] : [`models ${models.join(', ')}`]),
@@ -142,7 +142,7 @@ export function whyIdle({
   return why === null ? 'not taken' : `not taken: ${WHY_IDLE[why]}`;
 }
 
-/** `Decisions: 12 taken, 1 not taken, 2 not needed (decisions.csv).` and the first that changed nothing. */
+/** `Decisions: 12 lines of decisions.csv taken, 1 not taken, 2 not needed.`, then the first lines that changed nothing. */
 export function describeDecisions(section: DecisionsSection, shown: number): string[] {
   const { file, taken, stale, notNeeded, idle } = section;
   const head = `Decisions: ${countOf(taken, 'line')} of ${file} taken, ${stale} not taken, ${notNeeded} not needed.`;
@@ -156,7 +156,7 @@ export function describeDecisions(section: DecisionsSection, shown: number): str
 
 const DRIFT_MODELS = 4;
 
-/** `Drift: 3 of 1,200 matched records …`; null where nothing differs. */
+/** `Drift: 3 of 1,200 matched records …`; null if nothing differs. */
 function describeDrift({ differing, compared, models }: DriftSection): string | null {
   if (differing === 0) return null;
   const sorted = models.filter((one) => one.differing > 0).sort((a, b) => b.differing - a.differing);
@@ -175,7 +175,7 @@ export function listModels(
   return names.join(', ');
 }
 
-/** What changed since an earlier build, one line each. */
+/** Changes since an earlier build, one line each. */
 function describeSince({ from, to, sameRows, changes, note }: SinceSection): string[] {
   const head = `Since build ${from.run} of the remap (${formatTime(from.builtAt)})`;
   if (from.run === to.run) return [`${head}: it is the last one.`];
@@ -188,7 +188,7 @@ function describeSince({ from, to, sameRows, changes, note }: SinceSection): str
   return [`${head}:`, ...lines, note];
 }
 
-/** What else people are told, each a sentence with the lines that belong to it; what there is nothing of is left out. */
+/** Further notes for people: a sentence and its detail lines each; empty if there is nothing to note. */
 export function describeNotes(
   report: Report,
   decisionsShown: number,

@@ -15,27 +15,27 @@ export interface RowCount {
 
 export type CountByModel = ReadonlyMap<string, number>;
 
-/** All that the gate judges, within one scope. */
+/** Everything that the gate judges, within one scope. */
 export interface GateCounts {
   readonly rows: readonly RowCount[];
-  /** Rows with a V3 id: what percentages are of. */
+  /** Rows with a V3 id: the base of percentages. */
   readonly v3Rows: CountByModel;
   readonly rejected: CountByModel;
   readonly shortStreams: CountByModel;
   readonly uniqueIdConflicts: CountByModel;
-  /** null: not measured, so that no limit on it can pass. */
+  /** Null: not measured, so no limit on it can pass. */
   readonly drift: CountByModel | null;
   /** Decisions that the data do not support. */
   readonly staleDecisions: CountByModel;
-  /** Age of the oldest stream, ms; null where there is none or its time is unreadable. */
+  /** Age of the oldest stream, ms; null if there is none or its time is unreadable. */
   readonly ageMs: number | null;
 }
 
-/** Clocks of two machines may differ by this much before evidence from the future is distrusted, ms. */
+/** Evidence dated further in the future than this fails the gate, ms; less may be a difference between clocks. */
 const CLOCK_TOLERANCE_MS = 300_000;
 const HOUR_MS = 3_600_000;
 
-/** One limit with what it has judged so far. */
+/** One limit, and what it has judged so far. */
 interface Slot extends Pick<ReportLimit, 'name' | 'model' | 'unit' | 'configured' | 'contributors'> {
   readonly value: LimitValue | null;
   actual: number;
@@ -66,8 +66,8 @@ const UNITS: Readonly<Record<string, ReportLimit['unit']>> = {
 };
 
 /**
- * Judges every row by exactly one limit: the most specific one configured (model and reason, model and
- * status, reason, status), else the default. `parent_` reasons count under the reason itself.
+ * Judges every row by exactly one limit: the most specific configured one (model and reason, model and status, reason,
+ * status), otherwise the default. `parent_` reasons count under the reason itself.
  */
 export function judge(counts: GateCounts, limits: Config['limits'], maxAgeMs: number): Report['gate'] {
   const slots = newSlots(limits);
@@ -177,14 +177,14 @@ function isWithin(value: LimitValue | null, actual: number, base: number): boole
   return BigInt(actual) * 100n * scale <= digits * BigInt(base);
 }
 
-/** A percentage as it was written, so that 0.29 % of 10,000 is 29 and not 28.999…. */
+/** A percentage as an exact decimal, so that 0.29 % of 10,000 is 29 and not 28.999…. */
 function decimalOf(percent: number): { digits: bigint; scale: bigint } {
   const plain = String(percent).includes('e') ? percent.toFixed(20) : String(percent);
   const [whole = '0', fraction = ''] = plain.split('.');
   return { digits: BigInt(whole + fraction), scale: 10n ** BigInt(fraction.length) };
 }
 
-/** Hours are rounded towards the verdict, so that `actual` and `allowed` never contradict it. */
+/** Judges the age of the evidence. Hours are rounded so that `actual` and `allowed` never contradict the verdict. */
 export function judgeAge(ageMs: number | null, maxAgeMs: number): ReportLimit {
   const fromFuture = ageMs !== null && ageMs < -CLOCK_TOLERANCE_MS;
   const pass = ageMs !== null && !fromFuture && ageMs <= maxAgeMs;
@@ -208,11 +208,11 @@ export function judgeAge(ageMs: number | null, maxAgeMs: number): ReportLimit {
   };
 }
 
-/** When the lists were read: the start of the last reading that reached their end. */
+/** When lists were read: the start of the last complete reading of each. */
 export interface EvidenceAge {
   readonly oldest: string | null;
   readonly newest: string | null;
-  /** Of the oldest, null where there is none or it is unreadable. */
+  /** Age of the oldest, ms; null if there is none or it is unreadable. */
   readonly ms: number | null;
 }
 

@@ -3,7 +3,7 @@ import { type Html, html } from './html-template.js';
 import type { Counts, Report } from './report-schema.js';
 import { listStatuses, STATUS_NAMES } from './tables.js';
 
-/** What the colours mean. */
+/** A legend of the colours. */
 export function renderKey(names: readonly (readonly [string, string])[]): Html {
   return html`<ul class="key">${names.map(
     ([name, label]) =>
@@ -13,10 +13,10 @@ export function renderKey(names: readonly (readonly [string, string])[]): Html {
 }
 
 const BAR = 1000;
-/** Anything that is there is seen: the least width of a part, of 1000. */
+/** Least width of a part, of 1000, so that it stays visible. */
 const LEAST = 6;
 
-/** One stacked bar of statuses; every part that is not empty can be seen. */
+/** A stacked bar of statuses, in which every part that is not empty is visible. */
 export function renderStatusBar(counts: Counts): Html {
   const parts = listStatuses(counts).filter(({ count }) => count > 0);
   const total = parts.reduce((sum, { count }) => sum + count, 0);
@@ -81,7 +81,7 @@ function renderAxis(top: number): Html {
   return html`${lines}`;
 }
 
-/** A line where the window starts, if that lies within the months shown. */
+/** A line at the start of the window, if that is within the months shown. */
 function renderWindow({ window }: Report['timeline'], months: readonly Month[], step: number): Html {
   if (window.since === null) return html``;
   const at = months.findIndex((month) => month.month === window.since?.slice(0, 7));
@@ -94,10 +94,10 @@ function renderWindow({ window }: Report['timeline'], months: readonly Month[], 
 `;
 }
 
-/** The statuses of the trend, under their own names: `v4_only` is not all that is only in V4. */
+/** The statuses in the trend. They keep their own names: `v4_only` does not include deleted V4 records. */
 export const TREND = ['unmatched', 'ambiguous', 'v4_only'] as const;
 
-/** Findings over the builds of the remap; two builds at least. */
+/** A chart of findings over at least two builds of the remap. */
 export function renderTrend(trend: Report['trend']): Html {
   const top = niceTop(Math.max(...trend.flatMap((run) => TREND.map((status) => run.byStatus[status]))));
   const step = PLOT_WIDTH / (trend.length - 1);
@@ -127,7 +127,7 @@ ${renderAxis(top)}${lines}${labels}</svg></div>
 `;
 }
 
-/** The next round number: the axis ends there. */
+/** The next round number, where the axis ends. */
 function niceTop(value: number): number {
   if (!(value > 0)) return 1;
   const power = 10 ** Math.floor(Math.log10(value));

@@ -21,7 +21,7 @@ import {
 export interface Section {
   readonly id: string;
   readonly title: string;
-  /** null where there is nothing to show. */
+  /** Null if there is nothing to show. */
   readonly body: Html | null;
 }
 
@@ -34,7 +34,7 @@ const MODELS_NAMED = 8;
 
 const STATUS_KEY = STATUSES.map((status) => [status, STATUS_NAMES[status]] as const);
 
-/** All parts that have something to show, in their order. */
+/** The sections that have something to show, in order. */
 export function listSections(report: Report, verdict: CutoverVerdict): readonly Section[] {
   const all: readonly Section[] = [
     { id: 'obstacles', title: 'What stands in the way', body: renderObstacles(verdict) },
@@ -65,13 +65,13 @@ ${found}</li>
   return html`<ol class="obstacles">${items}</ol>`;
 }
 
-/** The plain title with the key beside it. */
+/** The plain title, followed by the key. */
 function nameOf(key: string): Html {
   const { title } = describeKey(key);
   return title === '' ? html`<code>${key}</code>` : html`${title} <code>${key}</code>`;
 }
 
-/** A table that shows the statuses as a bar before its counts. */
+/** Inserts a bar of the statuses into a table, at column `at`. */
 function withBars(
   columns: readonly { title: string }[],
   rows: readonly (readonly (string | Html)[])[],
@@ -189,7 +189,7 @@ function renderFullSyncRows(report: Report): Html | null {
 ${htmlTable('What to ask the operator for.', columns, rows.slice(0, FULL_SYNCS))}${note}`;
 }
 
-/** The decisions that changed nothing, and how many did. */
+/** The number of decisions by outcome, and those that changed nothing. */
 function renderDecisions({ decisions }: Report): Html | null {
   if (decisions === null) return null;
   const [head = ''] = describeDecisions(decisions, 0);

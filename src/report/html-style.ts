@@ -1,4 +1,4 @@
-/** The report's whole style: light and dark, screen and print. No url(), so nothing is ever fetched. */
+/** The style sheet of the report: light and dark, screen and print. It has no url(), so nothing is fetched. */
 export const STYLE = `
 :root {
   color-scheme: light dark;

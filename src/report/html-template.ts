@@ -1,14 +1,14 @@
 import { escapeMarkup } from '../text/escape.js';
 import type { ReportColumn } from './tables.js';
 
-/** Finished HTML. Made by `html` only, so that nothing gets in unescaped. */
+/** Escaped HTML. Only `html` and `trusted` create it. */
 export interface Html {
   readonly markup: string;
 }
 
 type Part = string | number | Html | null | readonly Html[];
 
-/** HTML from a template: what is put in is escaped unless it is HTML already; null is nothing. */
+/** A template tag that escapes all values except HTML; null becomes ''. */
 export function html(texts: TemplateStringsArray, ...parts: readonly Part[]): Html {
   let markup = texts[0] ?? '';
   for (const [at, part] of parts.entries()) markup += markupOf(part) + (texts[at + 1] ?? '');
@@ -22,17 +22,17 @@ function markupOf(part: Part): string {
   return 'markup' in part ? part.markup : part.map((one) => one.markup).join('');
 }
 
-/** Text of ours in which backticks mark commands and names. */
+/** Renders text in which backticks mark commands and names. */
 export function withCode(text: string): Html {
   return html`${text.split('`').map((part, at) => (at % 2 === 0 ? html`${part}` : html`<code>${part}</code>`))}`;
 }
 
-/** Text that is known to be safe, such as a style sheet of our own. */
+/** Markup that is known to be safe, such as our own style sheet. */
 export function trusted(markup: string): Html {
   return { markup };
 }
 
-/** A table with a caption; its first cell of every row is the row's heading. Scrolls by itself where it is wide. */
+/** A table with a caption, scrollable if it is wide; the first cell of each row is its heading. */
 export function htmlTable(
   caption: string,
   columns: readonly ReportColumn[],

@@ -1,7 +1,7 @@
 import type { RemapRow } from '../store/remap.js';
 import { escapeJson } from '../text/escape.js';
 
-/** Characters of a value that a comment shows. */
+/** Most characters of a value in a comment. */
 const SHOWN = 200;
 
 /** A V4 record that a V3 id may have become. */
@@ -26,13 +26,13 @@ export interface UnpairedCompany {
 export interface Undecided {
   readonly row: RemapRow;
   readonly candidates: readonly Candidate[];
-  /** In V3. */
+  /** Whether the V3 record is deleted. */
   readonly isDeleted: boolean;
 }
 
 /**
- * A draft of `decisions.csv`: every line is commented out and has `?` where the V4 id goes, so that it decides nothing
- * until somebody edits it.
+ * A draft of `decisions.csv`: every line is commented out and has `?` in place of the V4 id, so that it decides nothing
+ * until it is edited.
  */
 export function* renderDecisionsDraft(header: string, undecided: Iterable<Undecided>): Generator<string> {
   yield `${header}\n`;
@@ -74,7 +74,7 @@ export function* renderCompaniesDraft(
   }
 }
 
-/** The candidates of a company with their numbers; of a note that says something else, its text. */
+/** The candidates in a note, with their numbers; empty if the note holds none. */
 function candidatesIn(note: string): string[] {
   const parsed: unknown = JSON.parse(note);
   if (!Array.isArray(parsed)) return [];
@@ -88,8 +88,8 @@ function candidatesIn(note: string): string[] {
 }
 
 /**
- * A value inside a comment: as JSON, so that it stays on its line, and without the characters that make a spreadsheet
- * begin a cell.
+ * A value for a comment: as JSON, so that it stays on its line, with commas and semicolons escaped, which would start a
+ * new cell in a spreadsheet.
  */
 function quoteValue(value: unknown): string {
   if (value === null || value === undefined) return 'none';

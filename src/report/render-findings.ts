@@ -4,14 +4,14 @@ import type { RemapRow } from '../store/remap.js';
 import { countOf, groupDigits } from '../text/numbers.js';
 import { wrapLines } from '../text/text-layout.js';
 
-/** How many findings have a status and reason. */
+/** The number of findings with a status and reason. */
 export interface ReasonCount {
   readonly status: Status;
   readonly reason: string;
   readonly n: bigint;
 }
 
-/** Findings for a terminal: each with its place and what it is about; counts by reason where not all are shown. */
+/** Findings for a terminal, each with its meaning and company; counts by reason if not all are shown. */
 export function renderFindings(
   rows: readonly RemapRow[],
   counts: readonly ReasonCount[],

@@ -16,7 +16,7 @@ const COLUMNS = [
   { title: 'V4 request_id', cell: (row: Row) => row.requestId ?? '–' },
 ];
 
-/** A letter to the operator: the records that V4 did not load, by company and model. Nothing is left out. */
+/** A letter to the operator with all records that V4 did not load, by company and model. */
 export function renderFullSync({ fullSync, timeline, outcome }: Report): Iterable<string> {
   const blocks = ['# Full sync request', opening(fullSync, timeline.window.since)];
   if (outcome === 'incomplete') blocks.push('The lists were not all read to their end: there may be more.');
@@ -41,7 +41,7 @@ function opening(rows: readonly Row[], since: string | null): string {
   return `${countOf(count, 'record')} of ${companies} ${verb} older than ${window}, so V4 did not load ${count === 1 ? 'it' : 'them'}. Please run a full sync for:`;
 }
 
-/** The same as CSV with a header; dates are exact. */
+/** The rows of `renderFullSync` as CSV with a header and exact dates. */
 export function* renderFullSyncCsv({ fullSync }: Report): Generator<string> {
   yield 'v3_company_id,region,v4_company_id,model,records,children,earliest,latest,request_id\r\n';
   for (const row of fullSync) {

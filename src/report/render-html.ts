@@ -8,7 +8,7 @@ import { type Html, html, htmlTable, trusted, withCode } from './html-template.j
 import type { Report } from './report-schema.js';
 import { listStatuses, STATUS_NAMES } from './tables.js';
 
-/** The report as one HTML file without script that fetches nothing. */
+/** The report as one HTML file, without scripts and without external resources. */
 export function renderHtml(report: Report): Iterable<string> {
   const verdict = buildVerdict(report);
   const parts = listSections(report, verdict);
@@ -44,7 +44,7 @@ ${renderFooter(report)}</body>
   return [page.markup];
 }
 
-/** Nothing may be loaded, sent or run; only this very style sheet applies. */
+/** A Content-Security-Policy that forbids loading, sending and running anything, and allows only this style sheet. */
 function policy(): string {
   const digest = createHash('sha256').update(STYLE).digest('base64');
   return `default-src 'none'; style-src 'sha256-${digest}'; base-uri 'none'; form-action 'none'`;

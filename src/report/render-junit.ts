@@ -18,8 +18,8 @@ interface Case {
 }
 
 /**
- * JUnit XML: a suite per model and one for the whole, a case per limit and per list. Red exactly where the
- * outcome is not `pass`.
+ * JUnit XML: one suite for each model and one for all, one case for each limit and list. A case fails if and only if
+ * the outcome is not `pass`.
  */
 export function* renderJunit(report: Report): Generator<string> {
   const { models, completeness } = report;

@@ -15,7 +15,7 @@ import {
   STATUS_NAMES,
 } from './tables.js';
 
-/** So that the whole fits a pull request comment (65,536 characters) even where names are long. */
+/** Most rows of each table, so that the report fits a pull request comment (65,536 characters) even with long names. */
 const ROWS = {
   obstacles: 10,
   limits: 20,
@@ -56,7 +56,7 @@ function cut(text: string, most: number): string {
   return chars.length > most ? `${chars.slice(0, most).join('')}…` : text;
 }
 
-/** A sentence; what stands between backticks is code. */
+/** Escapes a sentence; text between backticks becomes code. */
 function plain(text: string): string {
   const parts = cut(text, CELL_CHARS * 4)
     .split('`')
@@ -73,7 +73,7 @@ function table({ columns, rows }: ReportTable, shown: number): string {
   return lines.map((line) => `| ${line.join(' | ')} |`).join('\n') + more(rows.length, shown);
 }
 
-/** Only the columns at these places. */
+/** Keeps only the columns at these indexes. */
 function pick({ columns, rows }: ReportTable, places: readonly number[]): ReportTable {
   const isPicked = (_: unknown, at: number) => places.includes(at);
   return { columns: columns.filter(isPicked), rows: rows.map((row) => row.filter(isPicked)) };

@@ -2,14 +2,14 @@ import { toFindingHead } from '../store/finding.js';
 import { REMAP_COLUMNS, type RemapRow } from '../store/remap.js';
 import { csvCell, escapeJson } from '../text/escape.js';
 
-/** Formats of the whole remap, exact. */
+/** Formats of `dump`, all with exact values. */
 export const DUMP_FORMATS = {
   csv: renderCsv,
   ndjson: renderNdjson,
   sql: renderSql,
 } as const satisfies Record<string, (rows: Iterable<RemapRow>) => Iterable<string>>;
 
-/** RFC 4180 with a header; null is an empty cell, empty text is `""`. */
+/** RFC 4180 with a header; null is an empty cell, an empty text is `""`. */
 function* renderCsv(rows: Iterable<RemapRow>): Generator<string> {
   const cellOf = (value: string | bigint | null) =>
     value === null ? '' : value === '' ? '""' : csvCell(String(value));
@@ -17,7 +17,7 @@ function* renderCsv(rows: Iterable<RemapRow>): Generator<string> {
   for (const row of rows) yield `${REMAP_COLUMNS.map((column) => cellOf(row[column])).join(',')}\r\n`;
 }
 
-/** Rows of the remap, one JSON object a line, with its columns and `more`. The evidence keeps its own number texts. */
+/** One JSON object per row of the remap, with the members of `more`. Numbers in the evidence keep their original digits. */
 export function* renderNdjson(
   rows: Iterable<RemapRow>,
   more: { readonly stale?: boolean } = {},
@@ -28,7 +28,7 @@ export function* renderNdjson(
   }
 }
 
-/** Between tokens a line break is only white space; inside strings JSON has none. */
+/** The evidence on one line. Line breaks in JSON are white space: strings cannot contain them. */
 function evidenceOf(text: string): string {
   try {
     JSON.parse(text);
@@ -63,7 +63,7 @@ CREATE INDEX remap_v4 ON remap (model, v4_svc_id);
 
 const ROWS_PER_INSERT = 100;
 
-/** Standard SQL, as SQLite, PostgreSQL and DuckDB take it. */
+/** Standard SQL for SQLite, PostgreSQL and DuckDB. */
 function* renderSql(rows: Iterable<RemapRow>): Generator<string> {
   yield SQL_HEAD;
   const insertOf = (values: readonly string[]) =>
@@ -82,7 +82,7 @@ function* renderSql(rows: Iterable<RemapRow>): Generator<string> {
 function sqlValue(value: string | bigint | null): string {
   if (value === null) return 'NULL';
   if (typeof value === 'bigint') return String(value);
-  // No literal holds NUL; PostgreSQL, which cannot store it, refuses this expression instead of altering the text.
+  // A literal cannot hold NUL. PostgreSQL, which cannot store it, rejects this expression instead of altering the text.
   return value
     .split('\0')
     .map((part) => `'${part.replaceAll("'", "''")}'`)

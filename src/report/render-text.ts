@@ -7,7 +7,7 @@ import type { Report } from './report-schema.js';
 import { limitTable, listStatuses, modelTable, type ReportTable, STATUS_NAMES } from './tables.js';
 
 export interface TextOptions {
-  /** Columns that lines may take. */
+  /** Longest line, in columns. */
   readonly width: number;
   readonly color: boolean;
 }
@@ -17,7 +17,7 @@ const OBSTACLES = 12;
 const OBSTACLE_MODELS = 4;
 const DECISIONS = 5;
 
-/** The summary for a terminal: the verdict first, then what it rests on. */
+/** The summary for a terminal: the verdict first, then the evidence. */
 export function renderText(report: Report, options: TextOptions): string {
   const { width } = options;
   const verdict = buildVerdict(report);
@@ -52,7 +52,7 @@ function paint(text: string, tone: keyof typeof PAINT, options: TextOptions): st
 function verdictBlock(report: Report, verdict: CutoverVerdict, options: TextOptions): string[] {
   const { width } = options;
   const lines = (text: string | null) => (text === null ? [] : wrapText(text, width));
-  // V3 models that answered 404: what a user may hold of them is not checked.
+  // Ids of these models that the user may have stored are not checked.
   const absent = report.completeness.filter((one) => one.generation === 'v3' && one.state === 'absent');
   const names = [...new Set(absent.map((one) => one.model))].join(', ');
   const warning = names === '' ? null : `Warning: V3 answered 404 for ${names}; ids of it are not checked.`;
@@ -83,7 +83,7 @@ function obstacleLines(obstacle: Obstacle, options: TextOptions): string[] {
   ];
 }
 
-/** V3 ids and what became of them, then V4 ids: each share is of the V3 ids. */
+/** V3 ids by status, then V4 ids; shares are of the V3 ids. */
 function totalsBlock({ totals }: Report): string[] {
   const idsIn = (records: number, children: number) =>
     `${countOf(records, 'record')}, ${countOf(children, 'child', 'children')}`;
@@ -143,7 +143,7 @@ function tableBlock({ columns, rows }: ReportTable, options: TextOptions): strin
   return [paint(head, 'bold', options), ...lines];
 }
 
-/** A sentence, and what belongs to it indented beneath. */
+/** A sentence, with its detail lines indented. */
 function noteBlock([head, ...lines]: readonly string[], width: number): string[] {
   if (head === undefined) return [];
   return [

@@ -7,13 +7,13 @@ import { renderMarkdown } from './render-markdown.js';
 import { renderNdjson } from './render-rows.js';
 import type { Report } from './report-schema.js';
 
-/** What a renderer may draw on; `findings` reads them anew at each call. */
+/** The input of renderers; `findings` reads them again at each call. */
 export interface RenderSource {
   readonly report: Report;
   readonly findings: () => Iterable<RemapRow>;
 }
 
-/** Formats for files, by the flag that asks for them, in camel case. */
+/** The formats for files, by their option in camel case. */
 export const RENDERERS = {
   json: ({ report }: RenderSource) => [escapeJson(JSON.stringify(report, null, 2)), '\n'],
   ndjson: ({ findings }: RenderSource) => renderNdjson(findings()),

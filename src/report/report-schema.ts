@@ -9,7 +9,7 @@ import {
 } from '../domain.js';
 import { STATUSES } from '../reasons.js';
 
-/** Raised when a consumer of the JSON report would have to change. */
+/** Raised for changes that break consumers of the JSON report. */
 const REPORT_SCHEMA_VERSION = 1;
 
 const count = z.int().nonnegative();
@@ -157,7 +157,7 @@ const driftSchema = z.strictObject({
   ),
 });
 
-/** What became of the lines of decisions.csv in the last remap. */
+/** The outcome of the lines of decisions.csv in the last remap. */
 const decisionsSchema = z.strictObject({
   file: z.string(),
   sha256: z.string().nullable().describe('Of the file that the remap was built with.'),
@@ -207,7 +207,7 @@ const baselineSchema = z.strictObject({
   ambiguous: z.array(baselineEntry).describe('Entries that name several findings and so accept none.'),
 });
 
-/** What changed from an earlier build of the remap to the last one. */
+/** Changes from an earlier build of the remap to the last one. */
 const sinceSchema = z.strictObject({
   from: run,
   to: run,

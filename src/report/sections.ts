@@ -21,9 +21,9 @@ const FIELDS = 10;
 const VALUE_CHARS = 200;
 
 /**
- * What the last remap found to differ between matched records.
+ * Differences between matched records, as found by the last remap.
  *
- * @param matchedRecords how many there are in the scope: where fewer were compared, drift is not measured
+ * @param matchedRecords their number in the scope; if fewer were compared, drift is not measured
  */
 export function readDrift(db: Db, scope: Scope, matchedRecords: number): DriftSection {
   const models = readDriftCounts(db, scope).map(({ model, pairs, compared, differing }) => ({
@@ -69,7 +69,7 @@ function cut(text: string): string {
 
 const LISTED_DECISIONS = 1000;
 
-/** What became of the decisions that the last remap was built with; null where there were none and none are configured. */
+/** The outcome of the decisions in the last remap; null if there were none and none are configured. */
 export function readDecisions(db: Db, config: Config, scope: Scope): DecisionsSection | null {
   const sha256 = readRemapInputs(db)['decisions'] ?? null;
   const counts = readDecisionCounts(db, scope);
@@ -105,8 +105,8 @@ export function countStaleDecisions(db: Db, scope: Scope): ReadonlyMap<string, n
 }
 
 /**
- * What to ask the operator for: records that the backfill window left out, by company and model, with the request by
- * which the operator can see that V4 did not show them.
+ * What to ask the operator for: records outside the backfill window, by company and model, with the id of a request in
+ * which V4 did not return them.
  */
 export function listFullSync(
   outside: readonly OutsideCount[],
@@ -135,7 +135,7 @@ export function listFullSync(
   });
 }
 
-/** The builds of the remap with their counts, oldest first. */
+/** Builds of the remap with their counts, oldest first. */
 export function buildTrend(runs: readonly RemapRun[]): Report['trend'] {
   return runs.map((run) => {
     const byStatus = { matched: 0, unmatched: 0, deleted: 0, ambiguous: 0, v4_only: 0 };
@@ -162,10 +162,9 @@ function headOf(run: RemapRun): SinceSection['from'] {
 export type Since = 'previous' | bigint;
 
 /**
- * What changed since an earlier build of the remap; null where there is no earlier one yet. Only counts are kept of
- * earlier builds.
+ * Changes since an earlier build of the remap; null if there is none. Only the counts of earlier builds are kept.
  *
- * @throws SvcError `usage` where there is no build with this number
+ * @throws SvcError `usage` if there is no build with this number
  */
 export function readSince(db: Db, since: Since): SinceSection | null {
   const [to, before] = readRemapRuns(db, 2).reverse();

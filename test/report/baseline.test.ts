@@ -31,13 +31,13 @@ describe('a baseline file', () => {
 
   const { v3_svc_id: _, ...nameless } = ENTRY;
   const cases: [string, string, string[]][] = [
-    ['no JSON', '{', [expect.stringMatching(/^is no JSON \(/)]],
+    ['no JSON', '{', [expect.stringMatching(/^is not JSON \(/)]],
     ['another version', '{"schemaVersion":2,"entries":[]}', ['schemaVersion must be 1']],
     ['no entries', '{"schemaVersion":1}', ['entries must be a list']],
     [
       'a reason that is none',
       fileOf({ ...ENTRY, reason: 'unexplaned' }),
-      ['entry 1: reason is no known reason; did you mean "unexplained"?'],
+      ['entry 1: reason is not a known reason; did you mean "unexplained"?'],
     ],
     [
       'a date that is none',
