@@ -3,14 +3,14 @@ import { type NarrowAnswer, type NarrowRequest, prepareFetchNarrow } from '../ap
 import type { Config } from '../config/config.js';
 import type { ModelPair, ParsedRecord } from '../domain.js';
 
-/** What single records are read with. */
+/** The part of the API that reads single records. */
 export type RecordApi = Pick<Api, 'fetchRecord' | 'fetchRawList'>;
 
-/** Reads single records of configured models. Throws what requests throw, `http_status` 404 among it. */
+/** Reads single records of configured models. Throws what requests throw, including `http_status` 404. */
 export interface RecordSource {
   /** The records of a list with one id or key. */
   byFilter(request: Omit<NarrowRequest, 'pair'> & { readonly model: string }): Promise<NarrowAnswer>;
-  /** One V4 record by its own route, which may not show deleted records; null where it shows none. */
+  /** One V4 record by its own route, which may not return deleted records; null if it returns none. */
   byRoute(model: string, companyId: bigint, svcId: bigint): Promise<ParsedRecord | null>;
 }
 

@@ -17,7 +17,7 @@ export interface ReportColumn {
   readonly numeric?: true;
 }
 
-/** Names of the statuses for people. */
+/** Display names of the statuses. */
 export const STATUS_NAMES: Readonly<Record<Status, string>> = {
   matched: 'matched',
   unmatched: 'unmatched',
@@ -34,15 +34,15 @@ function plain(...titles: readonly string[]): ReportColumn[] {
   return titles.map((title) => ({ title }));
 }
 
-/** One part of all rows: a status of V3 ids, or the V4 ids that no V3 id became. */
+/** Count of one status of V3 ids, or of the V4 ids without a V3 id. */
 export interface StatusCount {
   readonly status: Status;
   readonly count: number;
-  /** Of the V3 ids; null for what has none. */
+  /** Share of the V3 ids; null for `v4_only`. */
   readonly share: string | null;
 }
 
-/** All rows by status: those with a V3 id, then as `v4_only` all that have none, whatever their status. */
+/** Rows with a V3 id by status, then all rows without one, of any status, as `v4_only`. */
 export function listStatuses(counts: Pick<Counts, 'byStatus' | 'v3ByStatus'>): readonly StatusCount[] {
   const { v3, v4Only } = countIds(counts);
   return STATUSES.map((status) => {
@@ -54,7 +54,7 @@ export function listStatuses(counts: Pick<Counts, 'byStatus' | 'v3ByStatus'>): r
 
 const COUNT_COLUMNS = ['V3 ids', ...STATUSES.map((status) => STATUS_NAMES[status])].map(numeric);
 
-/** V3 ids, how many of them have each status, and what is only in V4. */
+/** Cells for the number of V3 ids, their statuses, and the ids only in V4. */
 function countCells(counts: Counts): string[] {
   const statuses = listStatuses(counts).map(({ count }) => count);
   return [countIds(counts).v3, ...statuses].map(groupDigits);
@@ -67,7 +67,7 @@ export function modelTable({ models }: Report): ReportTable {
   };
 }
 
-/** Companies with most findings first. */
+/** Sorts companies by findings, most first. */
 export function sortCompanies({ companies }: Report): Report['companies'] {
   return [...companies].sort((a, b) => sumFindings(b) - sumFindings(a));
 }

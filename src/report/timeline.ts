@@ -4,7 +4,7 @@ import type { Db } from '../store/open.js';
 import type { Scope } from '../store/remap.js';
 import type { Report } from './report-schema.js';
 
-/** V3 records of one day by verdict; `day` counts from 1970, null where no date is readable. */
+/** V3 records of one day by outcome; `day` counts from 1970, null if the date is unreadable. */
 export interface Day {
   readonly day: bigint | null;
   matched: number;
@@ -20,11 +20,11 @@ interface DateRange {
 
 export interface Dates {
   readonly days: readonly Day[];
-  /** Of the records outside the backfill window, by `rangeKey`. */
+  /** Ranges of the records outside the backfill window, by `rangeKey`. */
   readonly ranges: ReadonlyMap<string, DateRange>;
 }
 
-/** When the V3 records are from. Only a current remap says which of them are matched. */
+/** Counts V3 records by date and outcome; needs a current remap. */
 export async function readDates(db: Db, scope: Scope, pause: Pause): Promise<Dates> {
   const days = new Map<bigint | null, Day>();
   const ranges = new Map<string, DateRange>();
@@ -39,7 +39,7 @@ export async function readDates(db: Db, scope: Scope, pause: Pause): Promise<Dat
   }
   for (const slice of readDatedFindings(db, scope)) {
     for (const row of slice.rows) {
-      // All records were taken for matched; those that are not are moved.
+      // All records were counted as matched first; those that are not are moved.
       const day = dayOf(row);
       day.matched -= Number(row.n);
       day[row.status === 'unmatched' ? 'unmatched' : 'other'] += Number(row.n);
@@ -60,13 +60,13 @@ export function rangeKey(region: string, companyId: bigint, model: string): stri
   return JSON.stringify([region, String(companyId), model]);
 }
 
-/** Months shown one by one: older ones are added up. */
+/** Months shown separately; older ones are added up. */
 const MONTHS = 60;
 const DAY_MS = 86_400_000;
 
 type Month = Report['timeline']['months'][number];
 
-/** V3 records by month of their latest date; what is older or later than the shown months is added up. */
+/** V3 records by month of their latest date; records outside the shown months are added up. */
 export function buildMonths(
   days: Iterable<Day>,
   newestMs: number,
@@ -100,7 +100,7 @@ function orNull(month: Month): Month | null {
   return month.matched + month.unmatched + month.other === 0 ? null : month;
 }
 
-/** Months in order, with the empty ones between the first and the last. */
+/** Months in order, including empty ones between the first and the last. */
 function fillGaps(months: ReadonlyMap<string, Month>): Month[] {
   const names = [...months.keys()].sort();
   const [first = '', last = ''] = [names[0], names.at(-1)];
@@ -113,7 +113,7 @@ function fillGaps(months: ReadonlyMap<string, Month>): Month[] {
   return filled;
 }
 
-/** null for days outside what a calendar of four-digit years holds: text comparison would mislead. */
+/** The month of a day; null outside the years 0 to 9999, whose names could not be compared as text. */
 function monthOfDay(day: bigint): string | null {
   const date = new Date(Number(day) * DAY_MS);
   const year = date.getUTCFullYear();

@@ -30,7 +30,7 @@ export function prepareAskList(api: Pick<Api, 'fetchRawList'>, fieldPrefix: stri
   };
 }
 
-/** V3 is asked as an export asks, but for the latest records. */
+/** V3 is requested as by an export, except that the latest records come first. */
 function buildParameters({ companyId, pair }: ListRef, limit: number, fieldPrefix: string): Parameter[] {
   const parameters: Parameter[] = [['limit', String(limit)]];
   if (companyId === null) {
@@ -74,7 +74,7 @@ function sampleOf(record: ParsedRecord, body: Body, fieldPrefix: string): Sample
   return { svcId, companyId, platformId, deleted, createdMs, fieldDigests, dataHash };
 }
 
-/** How many records a list has, by its count where it gives one. */
+/** The number of records in a list: its `total_count` or, without one, the records received. */
 export function sizeOf(answer: ListAnswer): number {
   return answer.kind === 'answers' ? (answer.totalCount ?? answer.records.length) : 0;
 }

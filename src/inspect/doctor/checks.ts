@@ -4,7 +4,7 @@ import { judgeHollow, judgeV3Lists, judgeV4Models } from './judge-lists.js';
 import { judgeBackfill, judgeConfig, judgeDatabase, judgeDisk, judgeProgram } from './judge-local.js';
 import type { DoctorFacts } from './probe-results.js';
 
-/** Every check: what it looks at, and what it finds. */
+/** Every check: a function from facts to findings. */
 const CHECKS: readonly ((facts: DoctorFacts) => Iterable<Finding>)[] = [
   ({ local }) => judgeProgram(local),
   ({ config, local }) => judgeConfig(config, local),
@@ -21,7 +21,7 @@ const CHECKS: readonly ((facts: DoctorFacts) => Iterable<Finding>)[] = [
   ({ config, local }) => judgeDatabase(local.database, config),
 ];
 
-/** Runs every check; pure. */
+/** Runs every check. */
 export function judgeFacts(facts: DoctorFacts): readonly Finding[] {
   return sortFindings(CHECKS.flatMap((check) => [...check(facts)]));
 }

@@ -3,20 +3,20 @@ export interface Finding {
   /** `problem`: not ready until it is fixed. */
   readonly level: 'ok' | 'note' | 'warning' | 'problem';
   readonly area: Area;
-  /** Stable, for programs. */
+  /** A stable code for programs. */
   readonly code: string;
   /** What was found, as one sentence. */
   readonly text: string;
   /** What to do about it, as one sentence. */
   readonly fix?: string;
-  /** Of a problem: the exit code of its kind. */
+  /** Only for problems: the exit code of the kind of problem. */
   readonly exitCode?: ProblemCode;
 }
 
 /** 2 configuration, 3 key refused, 4 network, 5 V4 not there yet, 6 this machine. */
 export type ProblemCode = 2 | 3 | 4 | 5 | 6;
 
-/** In the order they are shown in. */
+/** Areas, in the order of the output. */
 const AREAS = [
   'program',
   'configuration',
@@ -34,7 +34,7 @@ const AREAS = [
 ] as const;
 export type Area = (typeof AREAS)[number];
 
-/** Of several kinds of problems, the first of these decides. */
+/** Exit codes by precedence, if there are several kinds of problems. */
 const PRECEDENCE = [3, 2, 6, 4, 5] as const satisfies readonly ProblemCode[];
 
 export function ok(area: Area, code: string, text: string): Finding {
@@ -53,12 +53,12 @@ export function problem(area: Area, code: string, exitCode: ProblemCode, text: s
   return { level: 'problem', area, code, text, fix, exitCode };
 }
 
-/** By area; within one, as they were found. */
+/** Sorts findings by area; the order within an area stays. */
 export function sortFindings(findings: readonly Finding[]): readonly Finding[] {
   return [...findings].sort((a, b) => AREAS.indexOf(a.area) - AREAS.indexOf(b.area));
 }
 
-/** 0 without a problem. */
+/** The exit code: 0 without a problem. */
 export function judgeFindings(findings: readonly Finding[]): 0 | ProblemCode {
   const codes = new Set(findings.map(({ exitCode }) => exitCode));
   return PRECEDENCE.find((code) => codes.has(code)) ?? 0;

@@ -13,7 +13,7 @@ import type {
   RemoteFacts,
 } from './probe-results.js';
 
-/** Is every key there, does every host take it, and by which way? */
+/** Whether every key is set, every host accepts it, and how hosts are reached. */
 export function* judgeHosts({ hosts, requests }: RemoteFacts, { http }: Config): Generator<Finding> {
   if (requests > 0) {
     const text = `${countOf(requests, 'request')} sent, all GETs; nothing was written.`;
@@ -30,11 +30,11 @@ export function* judgeHosts({ hosts, requests }: RemoteFacts, { http }: Config):
     }
     const { protocol, hostname } = new URL(baseUrl);
     if (protocol === 'http:' && !isLoopback(hostname) && http.allowHttp) {
-      const text = `${label} is asked over plain http: the key crosses the network readable.`;
-      yield warning('keys', 'plain_http', text, 'Use https, and take http.allowHttp out.');
+      const text = `${label} is requested over plain http: others on the network can read the key.`;
+      yield warning('keys', 'plain_http', text, 'Use https, and remove http.allowHttp.');
     }
     if (proxy !== null) {
-      const text = `${label} is asked through the proxy ${proxy}, inside a tunnel that it cannot read.`;
+      const text = `${label} is requested through the proxy ${proxy}, inside a tunnel that it cannot read.`;
       yield note('keys', 'proxy', text, 'Name the host in NO_PROXY to reach it directly.');
     }
   }
@@ -57,10 +57,10 @@ function judgeHostError({ label, baseUrl }: ProbedHost, error: SvcError): Findin
   return problem(area, isKey ? 'key_refused' : `host_${error.code}`, exit, about, fix);
 }
 
-/** From this offset on, a clock is reported, ms. */
+/** Smallest clock offset that is reported, ms. */
 const CLOCK_OFFSET_MS = 60_000;
 
-/** Do the clocks agree? Sweeps go by the service's own time; the age of the evidence goes by the local clock. */
+/** Whether the clocks agree. Sweeps use the service's time; the age of the evidence uses the local clock. */
 export function judgeClocks(hosts: readonly ProbedHost[]): Finding[] {
   const known = hosts.flatMap(({ label, clockOffsetMs }) =>
     clockOffsetMs === null ? [] : [{ label, offsetMs: clockOffsetMs }],
@@ -82,16 +82,16 @@ const MEANINGS: Readonly<Record<ParameterEffect, string>> = {
   honoured: 'is honoured',
   ignored: 'is ignored',
   refused: 'is refused',
-  always: 'makes no difference: V4 does it unasked',
-  unknown: 'is unknown: the records at hand cannot tell',
+  always: 'makes no difference: V4 always does it',
+  unknown: 'is unknown: the sampled records do not show it',
 };
 
-/** What V4 does with parameters, and what follows from it. */
+/** How V4 treats parameters, and what follows from it. */
 export function* judgeParameters(effects: ParameterEffects, config: Config): Generator<Finding> {
   yield judgeDeletedParameter(effects, config);
   const filters = [
-    ['eq', '{field}[eq]', 'recheck and verify then read whole lists where they could ask for one record.'],
-    ['gte', '{field}[gte]', 'only V3 needs it: V4 is always read anew.'],
+    ['eq', '{field}[eq]', 'recheck and verify then read whole lists instead of single records.'],
+    ['gte', '{field}[gte]', 'only V3 needs it: V4 is always read again in full.'],
     ['sort', 'sort', 'nothing depends on it: V4 is read in its own order.'],
   ] as const;
   for (const [code, name, consequence] of filters) {
@@ -113,7 +113,7 @@ function judgeDeletedParameter(effects: ParameterEffects, { v4: { includeDeleted
     return problem('parameters', 'deleted_refused', 2, `${text}, and v4.includeDeleted is true.`, fix);
   }
   if (effect === 'refused' && includeDeleted === 'auto' && !refusesDeletedByName) {
-    const why = 'without naming it, so an export would take that for an error';
+    const why = 'without naming it, so an export would treat that as an error';
     return problem('parameters', 'deleted_refused', 2, `${text} ${why}.`, 'Set v4.includeDeleted to false.');
   }
   if (effect === 'refused' || effect === 'ignored') {
@@ -135,13 +135,13 @@ function judgeHashParameter({ select, selectInV3 }: ParameterEffects, { drift }:
   const text = `select=data_hash: in V3 it ${inV3}, in V4 it ${MEANINGS[select]}.`;
   if (!drift.trustDataHash) return note('parameters', 'select', text);
   if (select === 'refused' || selectInV3 === 'refused') {
-    const fix = 'Take drift.trustDataHash out: exports would be refused.';
+    const fix = 'Remove drift.trustDataHash: exports would be refused.';
     return problem('parameters', 'select_refused', 2, text, fix);
   }
   return warning('parameters', 'select', text, 'drift.trustDataHash saves nothing: every field is compared.');
 }
 
-/** Do pages come in the configured size? */
+/** Whether pages have the configured size. */
 export function judgePages(pages: readonly ProbedPage[]): Finding[] {
   return pages.map(({ label, asked, got, hasMore, smaller }) => {
     const wanted = groupDigits(asked);
@@ -166,7 +166,7 @@ export function judgePages(pages: readonly ProbedPage[]): Finding[] {
 
 const SHOWN_PAIRS = 5;
 
-/** How companies pair: from the last remap where there is one, else from samples. */
+/** How companies pair: from the last remap if there is one, otherwise from samples. */
 export function judgePairs(preview: readonly PairPreview[], database: DatabaseFacts): Finding[] {
   if (database.kind === 'usable' && database.pairs !== null) {
     const counts = Object.entries(database.pairs).filter(([, n]) => n > 0);

@@ -7,10 +7,10 @@ import type { ListAnswer, ProbedList, ProbedV4 } from './probe-results.js';
 
 type FailedAnswer = Extract<ListAnswer, { error: unknown }>;
 
-/** Names that a sentence lists. */
+/** Most names listed in a sentence. */
 const MOST_NAMES = 3;
 
-/** Does V3 have every model, and anything at all? */
+/** Whether V3 has every model, and any records. */
 export function* judgeV3Lists(lists: readonly ProbedList[]): Generator<Finding> {
   for (const region of new Set(lists.map((list) => list.region))) {
     const name = region === 'default' ? 'V3' : `V3 ${region}`;
@@ -40,7 +40,7 @@ function* judgeRegion(name: string, lists: readonly ProbedList[]): Generator<Fin
   for (const { pair, answer } of lists) {
     yield* judgeContent('V3', `${name} ${pair.v3}`, answer);
     if (answer.kind !== 'absent') continue;
-    const fix = 'Take it out of "models" if you do not use it; it counts as absent, not as empty.';
+    const fix = 'Remove it from "models" if you do not use it; it counts as absent, not as empty.';
     yield warning('V3', 'v3_model_absent', `${name} does not have ${pair.v3} (404).`, fix);
   }
 }
@@ -58,7 +58,7 @@ function listNames(names: readonly string[]): string {
   return names.length > MOST_NAMES ? `${shown} and ${names.length - MOST_NAMES} more` : shown;
 }
 
-/** Requests that failed, one finding for each kind: an export would end there. */
+/** Failed requests, one finding for each kind: an export would fail on them too. */
 function judgeFailures(area: 'V3' | 'models', code: string, lists: readonly ProbedList[]): Finding[] {
   const byKind = new Map<string, { readonly answer: FailedAnswer; readonly names: string[] }>();
   for (const { pair, answer } of lists) {
@@ -84,7 +84,7 @@ function judgeFailures(area: 'V3' | 'models', code: string, lists: readonly Prob
   });
 }
 
-/** What is odd about the records of a list. */
+/** Findings on the records of a list. */
 function* judgeContent(area: 'V3' | 'models', name: string, answer: ListAnswer): Generator<Finding> {
   if (answer.kind !== 'answers') return;
   const { missing, rejected, records } = answer;
@@ -106,7 +106,7 @@ function* judgeContent(area: 'V3' | 'models', name: string, answer: ListAnswer):
   yield warning(area, 'objects_rejected', text, fix);
 }
 
-/** Is V4 there, with companies and records, and does it know every model by its configured name? */
+/** Whether V4 has companies and records, and knows every model by its configured name. */
 export function* judgeV4Models(v4: ProbedV4, config: Config): Generator<Finding> {
   const { companies, asked, lists } = v4;
   if (companies.length === 0) {
@@ -123,7 +123,7 @@ export function* judgeV4Models(v4: ProbedV4, config: Config): Generator<Finding>
     yield note('V4', 'v4_companies_sampled', text, 'Ask them all with svc-migrate doctor --all.');
   }
   if (v4.answersAnything) {
-    const text = 'V4 answers 200 to a model that cannot exist: that it answers to a name proves nothing.';
+    const text = 'V4 answers 200 to a model that cannot exist, so an answer to a name proves nothing.';
     yield warning('models', 'answers_anything', text, 'Confirm the V4 names with the operator.');
   }
   const answered = lists.filter(hasAnswered).length;
@@ -162,7 +162,7 @@ function* judgeMissing({ lists, asked, suggestions, answersAnything }: ProbedV4)
   }
 }
 
-/** The models that V4 answers for: those of all companies in one line, others by themselves. */
+/** The models that V4 answers for: one finding for those in all companies, one for each other. */
 function judgeAnswering({ lists, asked }: ProbedV4, { models }: Config): Finding[] {
   const findings: Finding[] = [];
   const everywhere: string[] = [];
@@ -182,7 +182,7 @@ function judgeAnswering({ lists, asked }: ProbedV4, { models }: Config): Finding
       const text = `"${pair.v4}": V4 answers in ${groupDigits(answered.length)} and 404 ${where}, where it counts as absent.`;
       findings.push(note('models', 'model_answers_partly', text));
     }
-    // One company stands for all.
+    // Reported for one company only.
     const odd = answered.map(({ answer }) => [...judgeContent('models', `V4 ${pair.v4}`, answer)]);
     findings.push(...(odd.find((one) => one.length > 0) ?? []));
   }
@@ -192,8 +192,8 @@ function judgeAnswering({ lists, asked }: ProbedV4, { models }: Config): Finding
 }
 
 /**
- * Models that V3 has records of and V4 has none of, though it holds others: where V4 answers to any name, a
- * wrong name looks like this.
+ * Models with records in V3 and none in V4, though V4 holds records of other models. If V4 answers to any name, this
+ * is what a wrong name looks like.
  */
 export function* judgeHollow(v4: ProbedV4, v3: readonly ProbedList[]): Generator<Finding> {
   const { lists, answersAnything } = v4;

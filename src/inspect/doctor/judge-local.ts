@@ -3,14 +3,14 @@ import { countOf, formatTime, groupDigits } from '../../text/numbers.js';
 import { type Finding, note, ok, problem, warning } from './doctor-finding.js';
 import type { DatabaseFacts, ListAnswer, LocalFacts, RemoteFacts } from './probe-results.js';
 
-/** As package.json has it. */
+/** As in `engines` of package.json. */
 const OLDEST_NODE = '20.18.1';
 const DAY_MS = 86_400_000;
 /** The service suggests windows up to a quarter. */
 const LONG_WINDOW_MS = 100 * DAY_MS;
-/** What a record takes beside its payload, with its row of the remap and its indexes: measured 350 bytes. */
+/** Bytes of a record in the database besides its payload, with its remap row and indexes: measured 350. */
 const BYTES_PER_RECORD = 400;
-/** A payload takes its bytes and some of a page: measured 1.05. */
+/** Stored size of a payload relative to its bytes: measured 1.05. */
 const PAYLOAD_SHARE = 1.1;
 
 export function judgeProgram({ node, sqlite }: Pick<LocalFacts, 'node' | 'sqlite'>): Finding[] {
@@ -52,8 +52,8 @@ export function* judgeConfig(
 export function judgeBackfill({ backfill }: Config, nowMs: number): Finding[] {
   const { sinceMs, isRelative } = backfill;
   if (sinceMs === null) {
-    const text = 'The window that V4 loaded is not configured: it is inferred from V4, where that can be.';
-    return [note('backfill', 'window_inferred', text, 'Set backfill.since if the operator can tell it.')];
+    const text = 'The window that V4 loaded is not configured: it is inferred from V4 where possible.';
+    return [note('backfill', 'window_inferred', text, 'Set backfill.since if the operator knows it.')];
   }
   const since = formatTime(new Date(sinceMs).toISOString());
   if (sinceMs > nowMs) {
@@ -72,7 +72,7 @@ export function judgeBackfill({ backfill }: Config, nowMs: number): Finding[] {
   return [ok('backfill', 'window', `The window starts at ${since}.`)];
 }
 
-/** How large a database of everything would be. */
+/** The estimated size of a complete database. */
 export interface DiskEstimate {
   readonly records: number;
   readonly bytes: number;
@@ -80,7 +80,7 @@ export interface DiskEstimate {
   readonly uncounted: number;
 }
 
-/** From the counts of all lists asked; V4 companies that were not asked count like those that were. */
+/** Estimates from the counts of all requested lists; other V4 companies are assumed to be like those requested. */
 export function estimateDisk(remote: RemoteFacts, config: Config): DiskEstimate {
   const v3 = remote.v3.map(({ answer }) => answer);
   const v4 = (remote.v4?.lists ?? []).map(({ answer }) => answer);
@@ -96,7 +96,7 @@ export function estimateDisk(remote: RemoteFacts, config: Config): DiskEstimate 
   return { records, bytes: Math.round(records * (BYTES_PER_RECORD + payload)), uncounted: uncounted.length };
 }
 
-/** Every list counts by its records, as its sample shows them. */
+/** Mean size of a record, weighted by the length of the lists. */
 function meanBytes(answers: readonly ListAnswer[]): number {
   let bytes = 0;
   let records = 0;
@@ -109,7 +109,7 @@ function meanBytes(answers: readonly ListAnswer[]): number {
   return records === 0 ? 0 : bytes / records;
 }
 
-/** Is there room for everything? Twice the estimate, because it is one. */
+/** Whether the disk has room. Warns below twice the estimate. */
 export function judgeDisk(remote: RemoteFacts, local: LocalFacts, config: Config): Finding[] {
   const { freeBytes, databaseBytes } = local;
   if (freeBytes === null) return [];
@@ -143,7 +143,7 @@ export function judgeDatabase(facts: DatabaseFacts, { database }: Config): Findi
     case 'none':
       return [ok('database', 'database_none', `${database}: not there yet; the first export creates it.`)];
     case 'interrupted': {
-      const text = `${database}: a process died while it wrote; the next command undoes what was half written.`;
+      const text = `${database}: a process died while writing; the next command rolls its transaction back.`;
       return [note('database', 'database_interrupted', text)];
     }
     case 'unusable': {

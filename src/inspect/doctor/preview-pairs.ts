@@ -9,7 +9,7 @@ import {
 import type { AskList } from './ask-list.js';
 import type { ListRef, PairPreview, SampledRecord } from './probe-results.js';
 
-/** Requests for single keys, at most. */
+/** Most requests for single keys. */
 const MOST_REQUESTS = 60;
 const KEYS_PER_COMPANY = 2;
 const KEY_LIMIT = 5;
@@ -30,7 +30,7 @@ export async function lookUpKeys(
 ): Promise<readonly Sample[]> {
   const requests = pickKeys(v3)
     .flatMap((one) => candidates.map((candidate) => ({ ...one, candidate })))
-    // A company of the same id first: it most often is the one.
+    // A company of the same id first: it is usually the pair.
     .sort((a, b) => Number(b.candidate === b.companyId) - Number(a.candidate === a.companyId))
     .slice(0, MOST_REQUESTS);
   const samples = await Promise.all(
@@ -43,7 +43,7 @@ export async function lookUpKeys(
   return samples.filter(({ records }) => records.length > 0);
 }
 
-/** The latest keys of each V3 company, of different models where it can be. */
+/** The latest keys of each V3 company, of different models if possible. */
 function pickKeys(samples: readonly Sample[]) {
   const picked = new Map<string, (Pick<Sample, 'pair'> & { companyId: bigint; key: string })[]>();
   for (const { pair, region, records } of samples) {
@@ -68,8 +68,8 @@ export interface PreviewInput extends Pick<PairingInput, 'mode' | 'named'> {
 }
 
 /**
- * How the companies of two samples would be paired, by the rules of the remap. A sample leaves records out, so
- * equal ids alone decide nothing here, and a company without a pair may have one.
+ * Pairs the companies of two samples by the rules of the remap. A sample leaves records out, so equal ids alone decide
+ * nothing here, and a company without a pair may still have one.
  */
 export function previewPairs({ listed, mode, named, ...samples }: PreviewInput): readonly PairPreview[] {
   const [v3, v4] = [groupByCompany(samples.v3), groupByCompany(samples.v4)];
@@ -129,7 +129,7 @@ function buildEvidence(v3: readonly SampledCompany[], v4: readonly SampledCompan
   );
 }
 
-/** One verdict for a shared key: it agrees where any of its records do. */
+/** The verdict for a shared key: `agrees` if any of its records do. */
 function compareAll(a: readonly string[], b: readonly string[]) {
   const verdicts = a.flatMap((one) => b.map((other) => compareFieldDigests(one, other)));
   return (['agrees', 'differs', 'incomparable'] as const).find((one) => verdicts.includes(one)) ?? [];

@@ -5,15 +5,15 @@ import { suggest } from '../../text/suggest.js';
 import { type AskList, sizeOf } from './ask-list.js';
 import type { ProbedList } from './probe-results.js';
 
-/** For requests where only the records themselves matter. */
+/** Overrides a pair for requests that need no expanded fields. */
 export const NO_EXPAND = { expand: [] } as const;
 
-/** Names tried for one model that V4 does not know. */
+/** Most names tried for a model that V4 does not know. */
 const MOST_NAMES = 10;
-/** Companies in which they are tried. */
+/** Companies in which names are tried. */
 const TRIED_COMPANIES = 2;
 
-/** Models that no company asked has. */
+/** Models that no requested company has. */
 export function missingModels(lists: readonly ProbedList[]): readonly ModelPair[] {
   const found = new Set(lists.filter(({ answer }) => answer.kind !== 'absent').map(({ pair }) => pair.v3));
   const missing = lists.map(({ pair }) => pair).filter(({ v3 }) => !found.has(v3));

@@ -9,9 +9,9 @@ import type {
   SampledRecord,
 } from './probe-results.js';
 
-/** Records requested where only their order or number matters. */
+/** Records requested if only their order or number matters. */
 const FEW = 10;
-/** Lists in which deleted records are looked for. */
+/** Most lists searched for deleted records. */
 const MOST_LISTS = 5;
 const LATE = '2100-01-01T00:00:00.000Z';
 const EARLY = '1970-01-01T00:00:00.000Z';
@@ -21,7 +21,7 @@ interface FilledList extends ProbedList {
   readonly answer: ListContent;
 }
 
-/** Finds out what V4 does with parameters, by comparing its answers with and without them. */
+/** Finds out how V4 treats parameters, by comparing its answers with and without them. */
 export async function probeParameters(
   ask: AskList,
   fieldPrefix: string,
@@ -64,7 +64,7 @@ async function probeDeleted(
     const before = list.answer;
     const withDeleted = await ask(plain(list), 100, [['include_deleted_records', 'true']]);
     const effect = judgeDeleted(before, withDeleted);
-    // As the export judges it.
+    // The same rule as in exports.
     const refusesDeletedByName =
       withDeleted.kind === 'refused' &&
       withDeleted.error.facts['status'] === 400 &&
@@ -72,7 +72,7 @@ async function probeDeleted(
     if (effect !== 'unknown') return { include_deleted_records: effect, refusesDeletedByName };
     if (withDeleted.kind !== 'answers' || before.totalCount === null) continue;
     if ((withDeleted.totalCount ?? 0) <= before.totalCount) continue;
-    // A list that grows meanwhile would look the same.
+    // Rules out a list that grew meanwhile.
     const again = await ask(plain(list), 1);
     if (again.kind === 'answers' && again.totalCount === before.totalCount) {
       return { include_deleted_records: 'honoured', refusesDeletedByName };
@@ -111,7 +111,7 @@ async function probeGte(ask: AskList, list: FilledList, name: string): Promise<P
   return judgeGte(late, isEmpty ? await ask(plain(list), FEW, [[name, EARLY]]) : null);
 }
 
-/** Of a list with records: `late` must show none of them, `early` must show some. */
+/** For a list with records: `late` must return none, `early` must return some. */
 export function judgeGte(late: ListAnswer, early: ListAnswer | null): ParameterEffect {
   if (late.kind !== 'answers') return effectWithout(late);
   if (late.records.length > 0) return 'ignored';
@@ -124,7 +124,7 @@ async function probeSort(ask: AskList, list: FilledList, name: string): Promise<
   return judgeSort(up, down);
 }
 
-/** The two ends of one list; the same order both ways is no order. */
+/** Compares both directions; the same order in both means that the parameter is ignored. */
 export function judgeSort(up: ListAnswer, down: ListAnswer): ParameterEffect {
   if (up.kind === 'refused' || down.kind === 'refused') return 'refused';
   if (up.kind !== 'answers' || down.kind !== 'answers') return 'unknown';
@@ -134,7 +134,7 @@ export function judgeSort(up: ListAnswer, down: ListAnswer): ParameterEffect {
   return up.records.every(({ svcId }, at) => svcId === down.records[at]?.svcId) ? 'ignored' : 'unknown';
 }
 
-/** null where a record has no date. */
+/** Null if a record has no date. */
 function datesOf(records: readonly SampledRecord[]): readonly number[] | null {
   const dates = records.flatMap(({ createdMs }) => createdMs ?? []);
   return dates.length === records.length ? dates : null;

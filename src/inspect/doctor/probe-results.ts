@@ -2,12 +2,12 @@ import type { Config, Endpoint } from '../../config/config.js';
 import type { CompanyMatch, Generation, ModelPair, ParsedRecord } from '../../domain.js';
 import type { SvcError } from '../../errors.js';
 
-/** What doctor needs of a record. */
+/** The fields of a record that doctor needs. */
 export interface SampledRecord
   extends Pick<ParsedRecord, 'svcId' | 'companyId' | 'platformId' | 'deleted' | 'fieldDigests'> {
-  /** When the service stored the record; null where it does not say. */
+  /** When the service stored the record; null if unknown. */
   readonly createdMs: number | null;
-  /** `data_hash`, where the record has one. */
+  /** `data_hash`; null if the record has none. */
   readonly dataHash: string | null;
 }
 
@@ -27,7 +27,7 @@ export type ListAnswer =
     }
   /** 404. */
   | { readonly kind: 'absent' }
-  /** 400 and the like: the server rejects the parameters. */
+  /** 400 or similar: the server rejects the parameters. */
   | { readonly kind: 'refused'; readonly error: SvcError }
   | { readonly kind: 'failed'; readonly error: SvcError };
 
@@ -37,7 +37,7 @@ export type ListContent = Extract<ListAnswer, { kind: 'answers' }>;
 export interface ListRef {
   /** '' for V4. */
   readonly region: string;
-  /** null for V3. */
+  /** Null for V3. */
   readonly companyId: bigint | null;
   readonly pair: ModelPair;
 }
@@ -49,10 +49,10 @@ export interface ProbedList extends ListRef {
 /** Whether a parameter does what its name says; `always`: also without the parameter. */
 export type ParameterEffect = 'honoured' | 'ignored' | 'refused' | 'always' | 'unknown';
 
-/** What V4 does with parameters. */
+/** How V4 treats parameters. */
 export interface ParameterEffects {
   readonly include_deleted_records: ParameterEffect;
-  /** Refused with a 400 that names the parameter: only then an export continues without it. */
+  /** Whether it is refused with a 400 that names the parameter: only then an export continues without it. */
   readonly refusesDeletedByName: boolean;
   readonly eq: ParameterEffect;
   readonly gte: ParameterEffect;
@@ -72,7 +72,7 @@ export interface ProbedHost extends Pick<Endpoint, 'region' | 'baseUrl' | 'keySo
   /** Why the first request failed. */
   readonly error: SvcError | null;
   readonly answered: boolean;
-  /** The server's clock minus ours; null where the server does not send its time. */
+  /** The server's clock minus the local one; null if the server does not send its time. */
   readonly clockOffsetMs: number | null;
   /** Name and port of the proxy. */
   readonly proxy: string | null;
@@ -82,7 +82,7 @@ export interface ProbedHost extends Pick<Endpoint, 'region' | 'baseUrl' | 'keySo
 export interface ProbedPage {
   readonly label: string;
   readonly asked: number;
-  /** Objects on the page; null where the limit was refused. */
+  /** Objects on the page; null if the limit was refused. */
   readonly got: number | null;
   readonly hasMore: boolean;
   /** A smaller limit that was accepted after a refusal. */
@@ -98,7 +98,7 @@ export interface PairPreview {
   /** Shared keys that could be compared, and those that agree; 0 without a pair. */
   readonly comparable: number;
   readonly agreeing: number;
-  /** V4 lists a company of the same id. */
+  /** Whether V4 lists a company of the same id. */
   readonly hasSameId: boolean;
 }
 
@@ -125,12 +125,12 @@ export interface RemoteFacts {
   readonly requests: number;
 }
 
-/** What is known about this machine. */
+/** Facts about this machine. */
 export interface LocalFacts {
   readonly node: string;
-  /** null where SQLite cannot be loaded. */
+  /** Null if SQLite cannot be loaded. */
   readonly sqlite: string | null;
-  /** Free bytes where the database is or will be; null where unknown. */
+  /** Free bytes on the disk of the database; null if unknown. */
   readonly freeBytes: number | null;
   readonly databaseBytes: number;
   readonly database: DatabaseFacts;
@@ -145,7 +145,7 @@ export type DatabaseFacts =
       readonly kind: 'usable';
       readonly v3Records: number;
       readonly v4Records: number;
-      /** What the next run does, as `status` says it. */
+      /** Unfinished work and the next command, in the words of `status`. */
       readonly open: readonly string[];
       /** Pairs of companies by how they were found; null without a remap. */
       readonly pairs: Readonly<Record<CompanyMatch, number>> | null;

@@ -30,13 +30,13 @@ export interface ProbeOptions {
 
 /** Records of a sample: enough to compare, small for the service. */
 const SAMPLE = 100;
-/** Companies whose lists are requested unless all are wanted. */
+/** Companies whose lists are requested, unless all are. */
 const SAMPLED_COMPANIES = 10;
 /** Page sizes tried after a refusal. */
 const SMALLER_PAGES = [100, 10] as const;
-/** No service has it; underscores as in real names. */
+/** A model that no service has, with underscores as in real names. */
 const NO_MODEL = 'svc_migrate_no_such_model';
-/** Errors that every other request to the host would end with. */
+/** Errors that every other request to the host would get too. */
 const FATAL_CODES = ['auth', 'redirect', 'network', 'timeout', 'config', 'bad_response'];
 
 interface HostResult {
@@ -81,7 +81,7 @@ async function probeV3Host(options: ProbeOptions, ask: AskList, endpoint: Endpoi
     ...list,
     answer: await ask(list, Math.min(SAMPLE, pageSize)),
   });
-  // The first request goes alone, so that a refused key or an unreachable host causes one error, not many.
+  // The first request is sent alone, so that a refused key or an unreachable host causes one error, not many.
   const begun = await sample(first);
   const error = fatalError(begun.answer);
   if (error !== null) return { host: { ...host, error }, lists: [], page: null };
@@ -108,7 +108,7 @@ async function probeV4Host(
   const models = config.models.filter(({ v4 }) => v4 !== null);
   const listsOf = (companyId: bigint): ListRef[] => models.map((pair) => ({ region: '', companyId, pair }));
   const [first] = companies.flatMap(listsOf);
-  // With companies from the configuration, V4 was not contacted yet: one request before many that would fail alike.
+  // With configured companies, V4 was not contacted yet, so one request is sent before the others.
   const isUntried = config.v4.companies.length > 0 && first !== undefined;
   const error = isUntried ? fatalError(await ask(first, 1)) : null;
   if (error !== null) return failed(error);
@@ -133,7 +133,7 @@ async function probeV4Host(
   return { host: { ...host, answered: true }, lists, page, v4 };
 }
 
-/** Spread evenly over the list, so that old and new companies are among them. */
+/** Samples evenly over the list, to include old and new companies. */
 function sampleCompanies(all: readonly bigint[]): readonly bigint[] {
   if (all.length <= SAMPLED_COMPANIES) return all;
   const step = all.length / SAMPLED_COMPANIES;
@@ -155,7 +155,7 @@ function fatalError(answer: ListAnswer): SvcError | null {
   return answer.kind === 'failed' && FATAL_CODES.includes(answer.error.code) ? answer.error : null;
 }
 
-/** Requests a page of the configured size from a host's longest list; null where no list holds anything. */
+/** Requests a page of the configured size from a host's longest list; null if all lists are empty. */
 async function probePageSize(
   ask: AskList,
   { label }: ProbedHost,
@@ -182,7 +182,7 @@ function lengthOf(answer: ListAnswer): number {
   return Math.max(answer.totalCount ?? 0, answer.records.length + answer.rejected);
 }
 
-/** From the samples, and where V4 honours the filter by looking up single keys. */
+/** Previews pairs from the samples and, if V4 honours the filter, from look-ups of single keys. */
 async function previewCompanies(
   { config, named }: ProbeOptions,
   ask: AskList,

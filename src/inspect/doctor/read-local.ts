@@ -11,12 +11,11 @@ import { findIncomplete, readReadiness } from '../../store/readiness.js';
 import { EVERYTHING } from '../../store/remap.js';
 import type { DatabaseFacts, LocalFacts } from './probe-results.js';
 
-/** Reads the database as it is, read-only. */
+/** Runs `work` on a read-only snapshot of the database. */
 export type ReadDatabase = <T>(work: (db: Db) => Promise<T>) => Promise<T>;
 
 /**
- * What is at the database's path. Writes nothing: what a process left half written stays until the next command
- * undoes it.
+ * Describes the database without writing to it; an interrupted transaction is left for the next command to roll back.
  */
 export async function readDatabaseFacts(config: Config, read: ReadDatabase): Promise<DatabaseFacts> {
   const { database } = config;
@@ -38,7 +37,7 @@ function assertWritable(path: string): void {
     accessSync(path, constants.W_OK);
   } catch (cause) {
     throw new SvcError('disk', `The database cannot be written: ${path}.`, {
-      hint: 'Make the folder, or name another file with "database" or --db.',
+      hint: 'Create the folder, or name another file with "database" or --db.',
       cause,
     });
   }
@@ -75,7 +74,7 @@ export function readDisk(database: string): Pick<LocalFacts, 'freeBytes' | 'data
   }
 }
 
-/** The pairs of companies that the user named, and what is wrong with the user's files. */
+/** The company pairs named by the user, and the errors of the user's files. */
 export function readUserFiles(config: Config): Pick<LocalFacts, 'fileErrors'> & {
   readonly named: readonly NamedCompanyPair[];
 } {

@@ -13,14 +13,14 @@ const LABELS: Readonly<Record<Finding['level'], string>> = {
 };
 const INDENT = 8;
 
-/** The findings by area, and at the end what to do. */
+/** The findings by area, then the problems to fix. */
 export function renderDoctor(findings: readonly Finding[], next: string, width: number): string {
   const sorted = sortFindings(findings);
   const lines: string[] = [];
   for (const [at, { area, level, text, fix }] of sorted.entries()) {
     if (area !== sorted[at - 1]?.area) lines.push(area);
     lines.push(...layOut(LABELS[level], text, width));
-    // A problem's fix comes at the end, all in one list.
+    // The fixes of problems are listed together at the end.
     if (level !== 'problem' && fix !== undefined) lines.push(...layOut(' ', `→ ${fix}`, width));
   }
   const problems = sorted.filter(({ level }) => level === 'problem');
@@ -37,7 +37,7 @@ export function renderDoctor(findings: readonly Finding[], next: string, width: 
   return lines.map((line) => `${line}\n`).join('');
 }
 
-/** Text beside a label, wrapped under itself. */
+/** Lays out text beside a label, with a hanging indent. */
 function layOut(label: string, text: string, width: number): string[] {
   const lines = text
     .split('\n')

@@ -17,31 +17,31 @@ import { countOf } from '../../text/numbers.js';
 import { readStoryFacts, type StorySource } from './read-story.js';
 import { buildStory, type Explanation, type Reading } from './story.js';
 
-/** Which record is asked about. */
+/** The record to explain. */
 export interface ExplainQuestion {
   readonly model: string;
-  /** A V3 or a V4 id: the two overlap, so both are looked for. Null where the key is given. */
+  /** A V3 or V4 id; they overlap, so both are looked up. Null if a key is given. */
   readonly id: bigint | null;
   readonly platformId: string | null;
-  /** null: records and children alike. */
+  /** Null: records and children. */
   readonly path: string | null;
   readonly region: string | null;
   readonly companyId: bigint | null;
 }
 
-/** Stories shown; several regions, companies and parents may share an id. */
+/** Most stories shown; several regions, companies and parents may share an id. */
 const MOST_STORIES = 20;
 
 /**
  * Describes everything the database knows about an id or a key. Reads only.
  *
- * @throws SvcError `incomplete` where there is no remap yet, `corrupt_database`
+ * @throws SvcError `incomplete` if there is no remap yet, `corrupt_database`
  */
 export function explainRecord(db: Db, config: Config, question: ExplainQuestion): Explanation {
   const facts = readReadiness(db, config, EVERYTHING);
   if (facts.lastRun === undefined) {
     throw new SvcError('incomplete', 'There is no remap yet: nothing is known about any record.', {
-      hint: 'Run `svc-migrate run`, or `svc-migrate remap` where both exports are there.',
+      hint: 'Run `svc-migrate run`, or `svc-migrate remap` if both exports are complete.',
     });
   }
   assertDigests(db, ['company']);
@@ -75,7 +75,7 @@ interface FoundRow {
   readonly readings: readonly Reading[];
 }
 
-/** Rows by V3 id, then by V4 id; a row that is both is one. */
+/** Rows by V3 id, then by V4 id, without duplicates. */
 function findRows({ db, remap }: StorySource, { id, platformId, ...rest }: ExplainQuestion): FoundRow[] {
   const find = (by: Reading, value: bigint | string): FoundRow[] =>
     readStoryRows(db, remap, { ...rest, by, value }, MOST_STORIES + 1).map((row) => ({
@@ -90,7 +90,7 @@ function findRows({ db, remap }: StorySource, { id, platformId, ...rest }: Expla
   return [...found.values()];
 }
 
-/** Why nothing is known of an id: what the export left out, and what it did not see. */
+/** Why nothing may be known of an id: it was excluded, rejected, not read, or not in the lists. */
 function describeUnknown(
   { db, config, streams }: StorySource,
   { model, id, platformId }: ExplainQuestion,
@@ -98,7 +98,7 @@ function describeUnknown(
   const said: string[] = [];
   for (const { generation, region } of id === null ? [] : readExcludedPlaces(db, model, id)) {
     const side = `${generation.toUpperCase()}${region === '' ? '' : ` (${region})`}`;
-    said.push(`${side} shows it for a company that the configuration leaves out: nothing of it was kept.`);
+    said.push(`${side} has it for a company that the configuration excludes: nothing of it was stored.`);
   }
   const text = id === null ? JSON.stringify(platformId) : String(id);
   for (const { generation, company_id, reason } of readRejectedWith(db, model, text, 5)) {

@@ -26,11 +26,11 @@ import {
   type StoryFacts,
 } from './story.js';
 
-/** What reading stories needs. */
+/** What stories are read from. */
 export interface StorySource {
   readonly db: Db;
   readonly remap: VerifiedRemap;
-  /** Whether the remap is of the exports as they are: each of its rows then has its stored records. */
+  /** Whether the remap is up to date with the exports, so that every row has its stored records. */
   readonly isCurrent: boolean;
   readonly config: Config;
   readonly streams: readonly StreamRow[];
@@ -40,7 +40,7 @@ export interface StorySource {
 export function readStoryFacts(source: StorySource, row: StoryRow, readings: readonly Reading[]): StoryFacts {
   const { region, v3_company_id, v4_company_id } = row;
   const company = readCompanyRow(source.db, { region, v3: v3_company_id, v4: v4_company_id });
-  // A row that only V4 has names no V3 company; the pair of its company does.
+  // A row that only V4 has names no V3 company; its company's pair does.
   const place: Place = {
     row,
     region: region ?? company?.region ?? null,
@@ -71,7 +71,7 @@ interface Place {
   readonly v4: bigint | null;
 }
 
-/** The object of one side, where the export holds it. */
+/** The object of one side; null if the export does not hold it. */
 function readSide(
   { db, remap, isCurrent, config }: StorySource,
   place: Place,

@@ -7,7 +7,7 @@ import type { CompanyPairing, Explanation, ExportedObject, ListReading, Story } 
 const NAME_COLUMNS = 26;
 const MARKS = { same: ' ', own: ' ', alone: ' ', differs: '≠', one_side: '·' } as const;
 
-/** The answer for people, in at most `width` columns. */
+/** Renders the answer for people, in at most `width` columns. */
 export function renderExplanation(answer: Explanation, width: number): string {
   const asked = answer.id === null ? `platform_id ${answer.platformId}` : String(answer.id);
   const head = [

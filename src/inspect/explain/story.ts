@@ -3,16 +3,16 @@ import { describeOutcome } from '../../reasons.js';
 import type { PayloadField, StoryRow } from '../../store/story-rows.js';
 import { formatTime } from '../../text/numbers.js';
 
-/** How the question was understood: as an id of either side, or as a key. */
+/** How the question was read: as an id of either side, or as a key. */
 export type Reading = 'v3' | 'v4' | 'platform_id';
 
-/** A record or child as the export holds it, in the form of `--json`. */
+/** An exported record or child, in the form of `--json`. */
 export interface ExportedObject {
   readonly generation: 'v3' | 'v4';
   readonly region: string;
   readonly company_id: string;
   readonly svc_id: string;
-  /** Of the record that a child is in. */
+  /** Id of the record that contains a child. */
   readonly parent_svc_id: string | null;
   readonly platform_id: string | null;
   readonly platform_unique_id: string | null;
@@ -22,11 +22,11 @@ export interface ExportedObject {
   readonly latest: string | null;
   readonly latestFrom: 'platform' | 'service' | null;
   readonly created: string | null;
-  /** Not in JSON: single-valued fields as received; empty where no payload is kept. */
+  /** Not in JSON: single-valued fields as received; empty if no payload is stored. */
   readonly fields: readonly PayloadField[];
 }
 
-/** How the list that holds, or would hold, a record was read; null state where it never was. */
+/** How the list that holds, or would hold, a record was read; `state` is null if it never was. */
 export interface ListReading {
   readonly generation: 'v3' | 'v4';
   readonly name: string;
@@ -49,7 +49,7 @@ export interface CompanyPairing {
 /** Everything the database knows about one row of the remap. */
 export interface StoryFacts {
   readonly row: StoryRow;
-  /** Each way in which the question leads to this row. */
+  /** Each reading of the question that leads to this row. */
   readonly readings: readonly Reading[];
   readonly v3: ExportedObject | null;
   readonly v4: ExportedObject | null;
@@ -64,10 +64,10 @@ export interface StoryFacts {
 /** One field of both records. */
 export interface FieldLine {
   readonly name: string;
-  /** null where the record has no such field, or holds null. */
+  /** Null if the record has no such field, or it is null. */
   readonly v3: string | null;
   readonly v4: string | null;
-  /** `own`: each generation has its own, so not compared; `alone`: there is no other record. */
+  /** `own`: a field of the service, not compared; `alone`: there is no other record. */
   readonly verdict: 'same' | 'differs' | 'one_side' | 'own' | 'alone';
 }
 
@@ -95,9 +95,9 @@ export interface Explanation {
   readonly stories: readonly Story[];
   /** Whether there are more rows. */
   readonly isCut: boolean;
-  /** Where there is no story: what is known about why. */
+  /** If there is no story: possible reasons. */
   readonly unknown: readonly string[];
-  /** What makes all of it less certain. */
+  /** Warnings that the data are incomplete. */
   readonly warnings: readonly string[];
   readonly builtAt: string;
   /** Whether the export has changed since. */
@@ -105,14 +105,14 @@ export interface Explanation {
 }
 
 /**
- * Describes a row, its reason and its evidence in words. Pure.
+ * Describes a row, its reason and its evidence in words.
  *
  * @param fieldPrefix of the service's own fields
  */
 export function buildStory(facts: StoryFacts, fieldPrefix: string): Story {
   const { row, named } = facts;
   const { title, meaning, wouldChange, action, explainAction } = describeOutcome(row.status, row.reason);
-  /** The row's own record, or else the first of that side that the evidence names. */
+  /** The record of the row, otherwise the first record of that side named by the evidence. */
   const shown = (side: 'v3' | 'v4') =>
     facts[side] ?? named.find(({ generation }) => generation === side) ?? null;
   const [v3, v4] = [shown('v3'), shown('v4')];
@@ -128,7 +128,7 @@ export function buildStory(facts: StoryFacts, fieldPrefix: string): Story {
   };
 }
 
-/** A row's evidence, parsed; text that is no JSON object is empty. */
+/** The parsed evidence of a row; empty if it is not a JSON object. */
 export type RowEvidence = Readonly<Record<string, unknown>>;
 
 export function parseRowEvidence(text: string): RowEvidence {
@@ -140,7 +140,7 @@ function isRowEvidence(value: unknown): value is RowEvidence {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** Lists of ids by their name in the evidence, with the side they are of and what they are. */
+/** Lists of ids in the evidence: name, side, and description. */
 const ID_LISTS = [
   ['v3_svc_ids', 'v3', 'V3 records with this platform_id'],
   ['v4_svc_ids', 'v4', 'V4 records with this platform_id'],
@@ -157,7 +157,7 @@ function idsOf(value: unknown): string[] {
   return Array.isArray(value) ? value.map(String).filter((id) => /^-?\d+$/.test(id)) : [];
 }
 
-/** The evidence as sentences. Members without a sentence of their own are shown as they are. */
+/** The evidence as sentences. Members without a sentence of their own are shown as JSON. */
 function describeRowEvidence({ row, named, parents, lists }: StoryFacts): string[] {
   const { provisional, ...evidence } = parseRowEvidence(row.evidence);
   const { window_start, window, latest_date, latest_from, created, v3_read_until, decision, ...rest } =
@@ -220,8 +220,8 @@ function timeOf(value: unknown): string {
 }
 
 /**
- * The fields of both records side by side: those that the service gives, then those that identify a record, then the
- * others. Values are compared as the report compares the fields of pairs.
+ * The fields of both records side by side: the service's own fields, then those that identify a record, then the others.
+ * Values are compared as for drift.
  *
  * @param prefix of the service's own fields
  */
@@ -241,7 +241,7 @@ function buildFieldLines(v3: ExportedObject | null, v4: ExportedObject | null, p
   });
 }
 
-/** As received, or what matching kept where no payload is. */
+/** The fields as received or, without a payload, those stored for matching. */
 function fieldsOf(object: ExportedObject | null, prefix: string): Map<string, PayloadField> {
   if (object === null) return new Map();
   if (object.fields.length > 0) return new Map(object.fields.map((field) => [field.name, field]));
@@ -258,7 +258,7 @@ function fieldsOf(object: ExportedObject | null, prefix: string): Map<string, Pa
   return new Map(kept.map(([name, text]) => [name, { name, kind: 'text', text }]));
 }
 
-/** Null and absent say the same. */
+/** Compares two fields; null and absent are equal. */
 function compareField(a: PayloadField | undefined, b: PayloadField | undefined): FieldLine['verdict'] {
   const [left, right] = [jsonOf(a), jsonOf(b)];
   if (left === null && right === null) return 'same';
@@ -271,6 +271,6 @@ function jsonOf(field: PayloadField | undefined): string | number | boolean | nu
   if (field === undefined || field.text === null) return null;
   const { kind, text } = field;
   if (kind === 'boolean') return text === 'true';
-  // Digits beyond a double are compared as text.
+  // Numbers that a double cannot hold exactly are compared as text.
   return kind === 'number' && String(Number(text)) === text ? Number(text) : text;
 }

@@ -22,18 +22,18 @@ export interface AskResult {
   readonly changed: number;
   /** V3 records that V3 no longer shows, not even as deleted. */
   readonly vanished: readonly RecordQuestion[];
-  /** Lists to read after all: they honour no filter, or a record is gone from them. */
+  /** Lists that must be read in full: they honour no filter, or a record is gone from them. */
   readonly lists: ReadonlySet<StreamRow>;
   readonly failed: number;
   readonly firstError: SvcError | null;
 }
 
-/** Questions asked at once; the client itself limits concurrent requests. */
+/** Questions per batch; the client itself limits concurrent requests. */
 const BATCH = 100;
 
 /**
- * Requests single records and stores what has changed. Where a filter does not find a record that is known to
- * exist, it proves nothing about others.
+ * Requests single records and stores those that changed. A filter is used only if it finds a record that is known to
+ * exist.
  *
  * @throws SvcError `auth`, `redirect`, `config`; the signal's reason
  */
@@ -42,7 +42,7 @@ export async function askAgain(
   { db, config, api, saver, onProgress }: AskOptions,
 ): Promise<AskResult> {
   const read = prepareRead(db, createRecordSource(api, config));
-  /** Lists as they are after records were saved, by id. */
+  /** Lists as updated by saving records, by id. */
   const savedLists = new Map<bigint, StreamRow>();
   const lists = new Set<StreamRow>();
   const vanished: RecordQuestion[] = [];
@@ -72,7 +72,7 @@ export async function askAgain(
         else vanished.push(question);
       }
     }
-    // An outage is not waited out.
+    // Stops at an outage instead of waiting for its end.
     if (answers.every(({ error }) => error !== null)) break;
   }
   return { changed, vanished, lists, failed: questions.length - settled, firstError };
@@ -88,7 +88,7 @@ const READ_LIST: Answered = { records: null, error: null };
 
 function prepareRead(db: Db, source: RecordSource): (question: RecordQuestion) => Promise<Answered> {
   const trials = new Map<string, Promise<boolean>>();
-  /** Whether a filter finds the one record that is known to exist. Tried once per model and filter. */
+  /** Whether a filter finds a record that is known to exist. Tried once per model and filter. */
   const isHonoured = ({ stream, by }: RecordQuestion): Promise<boolean> => {
     const { generation, region, model } = stream;
     const name = `${generation} ${region} ${model} ${by}`;
@@ -111,7 +111,7 @@ function prepareRead(db: Db, source: RecordSource): (question: RecordQuestion) =
       return answer.kind === 'records' ? { records: answer.records, error: null } : READ_LIST;
     } catch (error) {
       if (!isRequestError(error)) throw error;
-      // A list that no longer exists: reading it finds that out.
+      // The list no longer exists; reading it will record that.
       return error.facts['status'] === 404 ? READ_LIST : { records: null, error };
     }
   };

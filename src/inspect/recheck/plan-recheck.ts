@@ -15,7 +15,7 @@ export interface RecordQuestion {
 /** What a recheck requests. */
 export interface RecheckPlan {
   readonly questions: readonly RecordQuestion[];
-  /** Lists to read again: nothing narrower would do, or would be cheaper. */
+  /** Lists to read again, because single requests would not suffice or would cost more. */
   readonly lists: ReadonlySet<StreamRow>;
   /** Whether V4's list of companies is read again. */
   readonly readsCompanies: boolean;
@@ -30,10 +30,10 @@ export interface PlanInput {
   readonly config: Config;
 }
 
-/** A list is always asked this many single questions; beyond that, as many as it has pages. */
+/** Up to this many single requests per list are sent in any case; more only if it has more pages. */
 const FEW = 25;
 
-/** Decides what to request again about the open findings. Pure. */
+/** Decides what to request again for the open findings. */
 export function planRecheck(input: PlanInput): RecheckPlan {
   const planner = new Planner(input);
   for (const row of input.findings) if (row.path === '') planner.addFinding(row);
@@ -46,7 +46,7 @@ class Planner {
   readonly #questions = new Map<StreamRow, Map<string, RecordQuestion>>();
   readonly #lists = new Set<StreamRow>();
   readonly #streams = new Map<string, StreamRow>();
-  /** Scopes whose lists are all in already. */
+  /** Scopes whose lists were added already. */
   readonly #added = new Set<RecheckScope>();
 
   constructor(input: PlanInput) {
@@ -69,7 +69,7 @@ class Planner {
     if (stream !== undefined) this.#lists.add(stream);
   }
 
-  /** The records of the row themselves, by id. */
+  /** Requests the records of the row by id. */
   addIds({ model, region, v3CompanyId, v3SvcId, v4CompanyId, v4SvcId }: OpenRow): void {
     if (v3SvcId !== null && v3CompanyId !== null && region !== null) {
       this.#ask('v3', region, model, v3CompanyId, 'svc_id', String(v3SvcId));
@@ -89,7 +89,7 @@ class Planner {
     return { questions, lists: this.#lists, readsCompanies: [...this.#added].some(readsCompanies) };
   }
 
-  /** The records with the row's key on either side: its twin, or its rivals. */
+  /** Requests the records with the row's key on either side: a twin, or competing records. */
   #addKeys({ model, region, platformId, v3CompanyId, v4CompanyId, status }: OpenRow): void {
     if (platformId === null || v4CompanyId === null) return;
     if (status !== 'v4_only') this.#ask('v4', '', model, v4CompanyId, 'platform_id', platformId);
@@ -101,7 +101,7 @@ class Planner {
     this.#ask('v3', v3.region, model, v3.companyId, 'platform_id', platformId);
   }
 
-  /** Lists that a scope adds as such, whichever record has the reason. */
+  /** Adds the lists that a scope needs whatever the record. */
   #addListsOf(scope: RecheckScope): void {
     if (this.#added.has(scope)) return;
     this.#added.add(scope);

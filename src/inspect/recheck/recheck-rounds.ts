@@ -15,29 +15,29 @@ import { planRecheck } from './plan-recheck.js';
 export interface RecheckOptions {
   /** Number of rounds, from 1 up. */
   readonly times: number;
-  /** Between two rounds. */
+  /** Pause between two rounds. */
   readonly everyMs: number;
   /** Requests again and stores what has changed. */
   readonly runRound: () => Promise<RoundResult>;
   readonly rebuildRemap: () => Promise<unknown>;
   /** The open findings of the current remap, by identity. */
   readonly readOpen: () => Promise<ReadonlyMap<string, OpenRow>>;
-  /** What earlier rows are now, in their order. */
+  /** The current status and reason of earlier rows, in their order; null if the row is gone. */
   readonly readOutcomes: (rows: readonly OpenRow[]) => Promise<readonly (string | null)[]>;
   readonly sleep: (ms: number) => Promise<void>;
   readonly onProgress: OnProgress;
 }
 
-/** A finding that was open at the start and is not any more. */
+/** A finding that was open at the start and no longer is. */
 export interface HealedFinding {
   readonly row: OpenRow;
   /** `status/reason`. */
   readonly before: string;
-  /** null: no row has its id any more. */
+  /** Null: no row has its id any more. */
   readonly after: string | null;
 }
 
-/** What a recheck found out. */
+/** The result of a recheck. */
 export interface RecheckResult {
   /** Findings that were open at the start. */
   readonly open: number;
@@ -50,8 +50,8 @@ export interface RecheckResult {
 }
 
 /**
- * Requests the open findings again, as often as wanted, and rebuilds the remap after each round. A finding
- * persists if it is open at the end as it was at the start. Ends early where none is open.
+ * Requests the open findings again, `times` times, and rebuilds the remap after each round. A finding persists if it is
+ * open both at the start and at the end. Ends early if none is open.
  */
 export async function recheck(options: RecheckOptions): Promise<RecheckResult> {
   const { times, everyMs, onProgress } = options;
@@ -86,7 +86,7 @@ function outcomeOf({ status, reason }: OpenRow): string {
   return reason === null ? status : `${status}/${reason}`;
 }
 
-/** Open findings by their identity: the id of either side with its place. */
+/** Indexes open findings by identity: the id of one side with model, path and company. */
 export function indexOpen(rows: Iterable<OpenRow>): Map<string, OpenRow> {
   const open = new Map<string, OpenRow>();
   for (const row of rows) {
@@ -100,7 +100,7 @@ export function indexOpen(rows: Iterable<OpenRow>): Map<string, OpenRow> {
   return open;
 }
 
-/** 0 everything was requested, 4 something could not be. */
+/** The exit code: 0 if everything was read, 4 if something could not be. */
 export function judgeRecheck({ rounds }: RecheckResult): 0 | 4 {
   const last = rounds.at(-1);
   return last !== undefined && last.failed + last.unfinished > 0 ? 4 : 0;
@@ -120,7 +120,7 @@ export interface RoundOptions {
   readonly saver: Saver;
   readonly readAgain: ReadAgain;
   readonly onProgress: OnProgress;
-  /** Runs what cannot be interrupted. */
+  /** See `RunUninterruptible`. */
   readonly runUninterruptible: <T>(work: () => T) => Promise<T>;
 }
 
@@ -135,14 +135,13 @@ export interface RoundResult {
   /** V3 ids that V3 no longer shows, not even as deleted. */
   readonly vanished: readonly { readonly region: string; readonly model: string; readonly svcId: string }[];
   readonly failed: number;
-  /** Lists that were not read to their end. */
+  /** Lists not read to their end. */
   readonly unfinished: number;
   readonly firstError: string | null;
 }
 
 /**
- * Requests the records and lists of the open findings again and stores what has changed. The caller rebuilds the
- * remap.
+ * Requests the records and lists of the open findings again and stores the changes. The caller rebuilds the remap.
  *
  * @throws SvcError `auth`, `redirect`, `config`, and as an export does
  */
@@ -204,7 +203,7 @@ async function readLists(groups: readonly ListGroup[], { readAgain }: RoundOptio
   return { unfinished, firstError };
 }
 
-/** An export that continues leaves finished lists alone, so unfinished and finished lists go apart. */
+/** Groups unfinished and finished lists separately, because an export that continues skips finished lists. */
 function groupV3(lists: readonly StreamRow[]): ListGroup[] {
   const v3 = lists.filter(({ generation }) => generation === 'v3');
   return [v3.filter(isUnfinished), v3.filter((stream) => !isUnfinished(stream))].flatMap((own) => {
@@ -213,7 +212,7 @@ function groupV3(lists: readonly StreamRow[]): ListGroup[] {
   });
 }
 
-/** Companies whose lists of the same models are to be read go together. */
+/** Groups companies whose lists of the same models are to be read. */
 function groupV4(lists: readonly StreamRow[], arrived: readonly bigint[], config: Config): ListGroup[] {
   const byCompany = new Map<string, { models: Set<string>; company: bigint; begun: boolean }>();
   const add = (company: bigint, model: string, begun: boolean) => {
@@ -226,7 +225,7 @@ function groupV4(lists: readonly StreamRow[], arrived: readonly bigint[], config
     const { generation, companyId, model } = stream;
     if (generation === 'v4' && companyId !== null) add(companyId, model, isUnfinished(stream));
   }
-  // Their lists would otherwise be begun and never read.
+  // Lists of new companies would otherwise be created and never read.
   const inV4 = config.models.filter(({ v4 }) => v4 !== null);
   for (const company of arrived) for (const { v3 } of inV4) add(company, v3, true);
   const groups = new Map<string, { models: readonly string[]; companies: bigint[] }>();

@@ -5,7 +5,7 @@ import { judgeRecheck, type RecheckResult } from './recheck-rounds.js';
 
 const SHOWN = 10;
 
-/** What was requested, what healed and what persists. */
+/** Renders what was requested, resolved, and still open. */
 export function renderRecheck(result: RecheckResult, width: number): string {
   const { open, rounds, healed, persisted, appeared } = result;
   const outcomes: Record<string, number> = {};
@@ -37,7 +37,7 @@ function describeCounts(title: string, counts: Readonly<Record<string, number>>)
   ];
 }
 
-/** What vanished, and what could not be read. */
+/** Records that vanished, and requests that failed. */
 function describeLastRound({ rounds }: RecheckResult): string[] {
   const last = rounds.at(-1);
   if (last === undefined) return [];
@@ -63,7 +63,7 @@ function describeLastRound({ rounds }: RecheckResult): string[] {
   return lines;
 }
 
-/** The same for scripts, with every finding that healed; ids are digits in text. */
+/** The result for scripts, with every resolved finding; ids are strings of digits. */
 export function renderRecheckJson(result: RecheckResult): string {
   const { open, rounds, healed, persisted, appeared } = result;
   const value = {

@@ -3,14 +3,14 @@ import { createServer, type IncomingMessage } from 'node:http';
 import { SvcError } from '../../errors.js';
 import type { EventMeaning } from './wait-settled.js';
 
-/** The service's event types that say something about a backfill. */
+/** The service's event types that concern a backfill. */
 const MEANINGS: ReadonlyMap<unknown, EventMeaning> = new Map([
   ['SYNC_STARTED', 'moving'],
   ['DATA_MODEL_CHANGES', 'moving'],
   ['SYNC_COMPLETED', 'completed'],
 ]);
 
-/** Events are small; a larger body is not one. */
+/** Largest accepted body; events are small. */
 const MAX_EVENT_BYTES = 1 << 20;
 
 export interface EventListener {
@@ -21,10 +21,10 @@ export interface EventListener {
 }
 
 /**
- * Takes webhook events over HTTP. Payload shapes are unknown: any JSON is accepted, and `typeField` names the
- * member that holds the type, as a dotted path. Events say when to look, never what is true.
+ * Receives webhook events over HTTP. Payload shapes are unknown: any JSON is accepted, and `typeField` names the member
+ * that holds the type, as a dotted path. Events only affect when counts are requested.
  *
- * @throws SvcError `usage` where the port is not available
+ * @throws SvcError `usage` if the port is not available
  */
 export async function listenForEvents(host: string, port: number, typeField: string): Promise<EventListener> {
   const received: EventMeaning[] = [];
@@ -68,7 +68,7 @@ async function readEvent(request: IncomingMessage): Promise<unknown> {
   return JSON.parse(Buffer.concat(chunks).toString('utf8'));
 }
 
-/** What an event means; null for types that say nothing about a backfill. */
+/** What an event means; null for types that do not concern a backfill. */
 export function meaningOf(event: unknown, typeField: string): EventMeaning | null {
   let value = event;
   for (const name of typeField.split('.')) {

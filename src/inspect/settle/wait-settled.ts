@@ -14,7 +14,7 @@ export interface WaitOptions {
   readonly clock: { readonly now: () => number };
   /** Rejects when the wait is interrupted. */
   readonly sleep: (ms: number) => Promise<void>;
-  /** What webhook events said since the last call. */
+  /** The webhook events since the last call. */
   readonly takeEvents: () => readonly EventMeaning[];
   readonly onProgress: OnProgress;
 }
@@ -25,7 +25,7 @@ export interface Settled {
   readonly records: number;
 }
 
-/** Looks within the settling time; more would only cost requests. */
+/** Observations within the settling time; more would only cost requests. */
 const LOOKS = 10;
 const LONGEST_POLL_MS = 30_000;
 const NAMED = 3;
@@ -33,7 +33,7 @@ const NAMED = 3;
 /**
  * Waits until V4's backfill has settled: no list's count changed for the settling time.
  *
- * @throws SvcError `not_settled` after the timeout, or where V4 gives no counts to watch; and as requests do
+ * @throws SvcError `not_settled` after the timeout, or if V4 gives no counts to watch; and as requests do
  */
 export async function waitSettled(options: WaitOptions): Promise<Settled> {
   const { settleMs, timeoutMs, clock, onProgress } = options;
@@ -85,7 +85,7 @@ async function fetchCount(
     throw error;
   }
   throw new SvcError('not_settled', `V4 gives no total_count for ${name}.`, {
-    hint: 'Whether the backfill goes on cannot be seen: leave out --wait and export once you know it is over.',
+    hint: 'Without counts a backfill cannot be watched: leave out --wait, and export once you know that it is over.',
   });
 }
 
@@ -117,24 +117,24 @@ function notSettled({ moved }: Settling, timeoutMs: number): SvcError {
 /** What webhook events mean for a backfill: it continues, or a sync reports that it is over. */
 export type EventMeaning = 'moving' | 'completed';
 
-/** The counts of V4's lists at one moment, by the list's name; null where a list answered 404. */
+/** The counts of V4's lists at one moment, by the list's name; null if a list answered 404. */
 export interface Observation {
   readonly atMs: number;
   readonly counts: ReadonlyMap<string, number | null>;
 }
 
-/** What is known of a backfill that is being watched. */
+/** The state of a backfill that is being watched. */
 export interface Settling {
   readonly last: Observation;
   /** Since when every list has had its current count. */
   readonly quietSinceMs: number;
-  /** Lists whose count changed at the last look, and by how much. */
+  /** Lists whose count changed in the last observation. */
   readonly moved: readonly {
     readonly list: string;
     readonly before: number | null;
     readonly now: number | null;
   }[];
-  /** Lists that lost records at some look: a backfill only adds. */
+  /** Lists that lost records in some observation; a backfill should only add. */
   readonly shrunk: readonly string[];
   /** Whether a sync reported its end after the last sign of movement. */
   readonly completed: boolean;
@@ -147,15 +147,15 @@ export interface SettleRules {
   readonly pollMs: number;
 }
 
-/** Looks that must agree after a sync reported its end; the full time is for services that report nothing. */
+/** Observations that must agree after a sync reported its end; without such an event, the full time is needed. */
 const LOOKS_AFTER_COMPLETION = 2;
 
-/** The first look. */
+/** The state after the first observation. */
 export function beginSettling(first: Observation): Settling {
   return { last: first, quietSinceMs: first.atMs, moved: [], shrunk: [], completed: false };
 }
 
-/** Takes the next look into account: any change, also of which lists there are, restarts the quiet time. */
+/** Adds an observation: any change of counts or of the set of lists restarts the quiet time. */
 export function observe({ last, quietSinceMs, shrunk, completed }: Settling, now: Observation): Settling {
   const names = [...new Set([...last.counts.keys(), ...now.counts.keys()])].sort();
   const moved = names.flatMap((list) => {
@@ -173,7 +173,7 @@ export function observe({ last, quietSinceMs, shrunk, completed }: Settling, now
   };
 }
 
-/** Takes an event into account: movement restarts the quiet time, a completed sync shortens it. */
+/** Adds an event: movement restarts the quiet time, a completed sync shortens it. */
 export function recordEvent(before: Settling, meaning: EventMeaning, atMs: number): Settling {
   if (meaning === 'completed') return { ...before, completed: true };
   return { ...before, quietSinceMs: Math.max(atMs, before.quietSinceMs), completed: false };
@@ -184,7 +184,7 @@ function quietNeeded({ completed }: Settling, { settleMs, pollMs }: SettleRules)
   return completed ? Math.min(settleMs, LOOKS_AFTER_COMPLETION * pollMs) : settleMs;
 }
 
-/** Whether the backfill has settled as of the last look. */
+/** Whether the backfill has settled as of the last observation. */
 export function hasSettled(state: Settling, rules: SettleRules): boolean {
   return state.last.atMs - state.quietSinceMs >= quietNeeded(state, rules);
 }

@@ -10,11 +10,11 @@ export interface RecordRef {
   readonly region: string;
   readonly companyId: bigint;
   readonly svcId: bigint;
-  /** The key it should have, for lists that cannot be filtered by id. */
+  /** Its key in the remap, for lists that cannot be filtered by id. */
   readonly platformId: string;
 }
 
-/** Reads single records live; null where the API has none. Throws what requests throw. */
+/** Reads single records from the APIs; null if there is none. Throws what requests throw. */
 export interface PairReader {
   readV3(ref: RecordRef): Promise<ParsedRecord | null>;
   readV4(ref: RecordRef): Promise<ParsedRecord | null>;
@@ -49,11 +49,11 @@ export function createPairReader(api: RecordApi, config: Config): PairReader {
       if (record !== null) return record;
       const list = { generation: 'v4', model, region: '', companyId } as const;
       try {
-        // The route may not show deleted records; the list does.
+        // The route may not return deleted records; the list does.
         const answer = await source.byFilter({ ...list, by: 'svc_id', value: String(svcId) });
         return answer.kind === 'records' ? pick(answer.records, ref) : null;
       } catch (error) {
-        // A list that does not exist shows nothing beyond what the route said.
+        // A list that does not exist adds nothing to the answer of the route.
         if (error instanceof SvcError && error.code === 'http_status' && error.facts['status'] === 404) {
           return null;
         }

@@ -6,7 +6,7 @@ import type { PairReader } from './pair-reader.js';
 
 export type PairVerdict =
   | Comparison
-  /** Not read: says nothing about the pair. */
+  /** Not read: proves nothing about the pair. */
   | { readonly kind: 'failed'; readonly error: SvcError };
 
 export interface LiveCheck {
@@ -19,15 +19,15 @@ export interface LiveCheck {
   readonly onProgress: OnProgress;
 }
 
-/** Pairs read at once; the client itself limits concurrent requests. */
+/** Pairs per batch; the client itself limits concurrent requests. */
 const BATCH = 200;
 
 /**
- * Reads both records of every pair and compares them. Stops early where a whole batch could not be read: an
- * outage is not waited out record by record. Returns how many pairs were left unread.
+ * Reads both records of every pair and compares them. Stops if a whole batch could not be read, as in an outage.
+ * Returns the number of pairs left unread.
  *
- * A record that is not found proves something only where others are: an API that ignores the filter shows nothing
- * for every id. Such verdicts wait until a record was found on their side.
+ * A record that is not found proves something only if others are found: an API that does not know the filter may find
+ * none. Such verdicts are held back until a record was found on their side.
  *
  * @throws SvcError `auth`, `redirect`, `config`; the signal's reason
  */
@@ -94,7 +94,7 @@ function readOnce(reader: PairReader, answering: Set<string>): ReadSide {
   };
 }
 
-/** Children are read through the pairs of records that they may be in; one that agrees is enough. */
+/** Children are read through the pairs of records that may contain them; one that agrees is enough. */
 async function judgePair(pair: MappedPair, { findParents }: LiveCheck, read: ReadSide): Promise<PairVerdict> {
   const { path, v3SvcId, v4SvcId } = pair;
   let last: Comparison = { kind: 'disagrees', code: 'parent_not_mapped', v3: null, v4: null };
@@ -131,7 +131,7 @@ function showsNothing(side: 'v3' | 'v4'): PairVerdict {
   return { kind: 'failed', error: new SvcError('bad_response', sentence, { hint }) };
 }
 
-/** How a pair can disagree with what the two APIs say now. */
+/** How a pair can disagree with the current data of the APIs. */
 export const DISAGREEMENTS = {
   v3_not_found: 'V3 does not show it',
   v4_not_found: 'V4 does not show it',
@@ -139,7 +139,7 @@ export const DISAGREEMENTS = {
   company_differs: 'another company',
   platform_id_differs: 'the two have different platform_ids',
   platform_id_changed: 'both have another platform_id than when they were exported',
-  unique_id_differs: 'the two have different platform_unique_ids, and were told apart by these',
+  unique_id_differs: 'the two have different platform_unique_ids, by which they were paired',
 } as const;
 export type Disagreement = keyof typeof DISAGREEMENTS;
 
@@ -149,7 +149,7 @@ export type PairSide = Pick<ParsedRecord, 'companyId' | 'platformId' | 'platform
 export interface Disagreeing {
   readonly kind: 'disagrees';
   readonly code: Disagreement;
-  /** What the APIs say now; null where they show nothing. */
+  /** The current data of each API; null if there is none. */
   readonly v3: PairSide | null;
   readonly v4: PairSide | null;
 }
@@ -158,10 +158,10 @@ export type Comparison =
   | Disagreeing
   /** `deletedSince`: live in V4 when exported, deleted now. */
   | { readonly kind: 'agrees'; readonly deletedSince: boolean }
-  /** V4 no longer shows a record that it had deleted: nothing to compare, and nothing wrong. */
+  /** V4 no longer returns a record that was already deleted: nothing to compare, and nothing wrong. */
   | { readonly kind: 'gone' };
 
-/** Compares a pair with both records as they are now; null where a side has none. */
+/** Compares a pair with the current records; null if a side has none. */
 function comparePair(pair: MappedPair, v3: PairSide | null, v4: PairSide | null): Comparison {
   const wasDeleted = pair.status === 'deleted' && /(^|_)deleted_in_(v4|both)$/.test(pair.reason ?? '');
   const code = findDisagreement(pair, v3, v4);

@@ -5,7 +5,7 @@ import { DISAGREEMENTS, type PairSide } from './read-live.js';
 import { CONFIDENCE } from './sample.js';
 import { judgeVerify, type VerifyResult, type WrongPair } from './verify-remap.js';
 
-/** Listed per kind; `--json` lists more. */
+/** Items listed per kind; `--json` lists more. */
 const SHOWN = 10;
 
 const CONTRADICTIONS: Readonly<Record<ContradictionCode, string>> = {
@@ -24,7 +24,7 @@ const CONTRADICTIONS: Readonly<Record<ContradictionCode, string>> = {
   key_exists_in_v4: 'said to be missing in V4, where a record has its platform_id',
 };
 
-/** What was compared, the result, and how certain it is. */
+/** Renders what was compared, the result, and its confidence. */
 export function renderVerify(result: VerifyResult, width: number): string {
   const { remap, wrong } = result;
   const lines = [
@@ -104,7 +104,7 @@ function describeRate({ rate, coverage, failed, unread }: VerifyResult): string[
   if (rate === null) return [];
   const { read, wrong, atMost } = rate;
   const most = Math.min(coverage.pairs, Math.ceil(atMost * coverage.pairs));
-  // Rounded up: a bound must not look better than it is.
+  // Rounded up, because it is an upper bound.
   const percent = `${(Math.ceil(atMost * 10_000) / 100).toFixed(2)} %`;
   const rule = wrong === 0 ? ', for none wrong the rule of three (3/n)' : '';
   const unknown = failed + unread > 0 ? ' Pairs that could not be read are left out of this.' : '';

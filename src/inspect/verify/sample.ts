@@ -1,17 +1,17 @@
-/** What a sample is drawn from: strata in a fixed order, their members numbered consecutively from 0. */
+/** A sample of strata in a fixed order, whose members are numbered consecutively from 0. */
 export interface SamplePlan {
   /** Numbers of the members drawn, each with the same probability; ascending. */
   readonly drawn: readonly number[];
-  /** One more of each stratum that the draw left out; they say nothing about the rate. */
+  /** One more of each stratum without a drawn member; not used for the rate. */
   readonly extra: readonly number[];
 }
 
 /**
- * Draws `wanted` of all members, spread over the strata in proportion to their sizes: a systematic draw
- * decides how many each stratum gives, a random one which. All of them where `wanted` is enough.
+ * Draws `wanted` of all members, in proportion to the sizes of the strata: systematic sampling decides the number per
+ * stratum, random sampling the members. Draws all of them if `wanted` is enough.
  *
  * @param sizes of the strata
- * @param random from 0 up to but not 1
+ * @param random a number in [0, 1)
  */
 export function planSample(sizes: readonly number[], wanted: number, random: () => number): SamplePlan {
   const total = sizes.reduce((sum, size) => sum + size, 0);
@@ -43,7 +43,7 @@ function chooseSome(size: number, count: number, random: () => number): number[]
   return [...chosen].sort((a, b) => a - b);
 }
 
-/** Numbers from 0 up to but not 1, the same ones for the same seed (mulberry32). */
+/** Random numbers in [0, 1), the same for the same seed (mulberry32). */
 export function createRandom(seed: number): () => number {
   let state = seed >>> 0;
   return () => {
@@ -58,9 +58,9 @@ export function createRandom(seed: number): () => number {
 export const CONFIDENCE = 0.95;
 
 /**
- * The largest share of wrong pairs that is compatible with `wrong` of `read` sampled ones: the one-sided exact
- * upper bound of Clopper and Pearson. For none wrong it is 1 − (1 − confidence)^(1/read), the exact form of
- * the rule of three (3/read). Drawing in proportion to strata only makes it more cautious.
+ * An upper bound on the share of wrong pairs, given `wrong` of `read` sampled ones: the exact one-sided bound of Clopper
+ * and Pearson. For none wrong it is 1 − (1 − confidence)^(1/read), the exact form of the rule of three (3/read).
+ * Stratified sampling only makes it more conservative.
  */
 export function upperBound(wrong: number, read: number): number {
   if (read === 0 || wrong >= read) return 1;

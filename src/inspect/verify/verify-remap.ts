@@ -23,10 +23,10 @@ export interface VerifyOptions {
   readonly reader: PairReader;
   /** How many pairs to draw; null: all. */
   readonly sample: number | null;
-  /** null: from the remap, so that each remap has its own sample and each run draws the same. */
+  /** Null: derived from the remap, so that every run on one remap draws the same sample. */
   readonly seed: number | null;
   readonly onProgress: OnProgress;
-  /** Runs what cannot be interrupted. */
+  /** See `RunUninterruptible`. */
   readonly runUninterruptible: <T>(work: () => T) => Promise<T>;
 }
 
@@ -38,7 +38,7 @@ export interface WrongPair extends Omit<Disagreeing, 'kind'> {
 /** Which pairs were read. */
 export interface Coverage {
   readonly kind: 'all' | 'sample';
-  /** Pairs in the remap, and the models of companies that they are in. */
+  /** Pairs in the remap, and the number of strata (models of companies). */
   readonly pairs: number;
   readonly strata: number;
   readonly seed: number | null;
@@ -47,14 +47,14 @@ export interface Coverage {
   readonly extra: number;
 }
 
-/** What `verify` found. */
+/** The result of `verify`. */
 export interface VerifyResult {
   readonly remap: { readonly builtAt: string; readonly sha256: string };
   readonly contradictions: readonly ContradictionList[];
   readonly coverage: Coverage;
   readonly agree: number;
   readonly wrong: readonly WrongPair[];
-  /** Deleted in V4 when exported, and no longer shown. */
+  /** Deleted in V4 when exported, and no longer returned. */
   readonly gone: number;
   /** Deleted in V4 since the export. */
   readonly deletedSince: number;
@@ -62,11 +62,11 @@ export interface VerifyResult {
   readonly unread: number;
   /** Why the first read failed. */
   readonly firstError: string | null;
-  /** About all pairs, from those drawn at random; null where all were requested or none could be read. */
+  /** The rate of wrong pairs, from those drawn at random; null if all were requested or none could be read. */
   readonly rate: { readonly read: number; readonly wrong: number; readonly atMost: number } | null;
 }
 
-/** 0 all agree, 1 something disagrees, 4 not everything could be read, 5 there is no pair. */
+/** The exit code: 0 if all agree, 1 if something differs, 4 if some pairs could not be read, 5 if there is no pair. */
 export function judgeVerify(result: VerifyResult): 0 | 1 | 4 | 5 {
   const { contradictions, wrong, failed, unread, coverage } = result;
   if (wrong.length > 0 || contradictions.length > 0) return 1;
@@ -78,10 +78,10 @@ export function judgeVerify(result: VerifyResult): 0 | 1 | 4 | 5 {
 const LISTED = 1000;
 
 /**
- * Proves the remap: against the exported records without the network, then pair by pair against both APIs.
- * Writes nothing.
+ * Checks the remap: against the exported records without the network, then pair by pair against both APIs. Writes
+ * nothing.
  *
- * @throws SvcError `incomplete` where there is no current remap, and as `readLive` does
+ * @throws SvcError `incomplete` if there is no current remap, and as `readLive` does
  */
 export async function verifyRemap(options: VerifyOptions): Promise<VerifyResult> {
   const { db, config, reader, onProgress, runUninterruptible } = options;
@@ -111,7 +111,7 @@ export async function verifyRemap(options: VerifyOptions): Promise<VerifyResult>
       const { code, v3, v4 } = verdict;
       wrong.push({ pair, code, v3, v4 });
     }
-    // Extra pairs were not drawn at random: they say nothing about the rate.
+    // Extra pairs were not drawn at random, so they do not count for the rate.
     if (extraRows.has(pair.row)) return;
     if (verdict.kind === 'agrees' || verdict.kind === 'disagrees') drawn.read += 1;
     if (verdict.kind === 'disagrees') drawn.wrong += 1;
@@ -130,7 +130,7 @@ export async function verifyRemap(options: VerifyOptions): Promise<VerifyResult>
   return { remap, contradictions, coverage, ...counts, wrong, firstError, unread, rate };
 }
 
-/** A remap of unfinished exports may be wrong about what is missing; its pairs can be proved all the same. */
+/** The run of the current remap. A remap of unfinished exports may be wrong about missing ids, but its pairs can be verified. */
 function readCurrentRun(db: Db, config: Config, onProgress: OnProgress): RemapRun {
   const facts = readReadiness(db, config, EVERYTHING);
   const blockers = findIncomplete(facts);
