@@ -7,21 +7,21 @@ import type { Config, Endpoint } from './config.js';
 
 type Env = Readonly<Record<string, string | undefined>>;
 
-/** The API keys. They exist nowhere else: not in the configuration, not in messages, not on disk. */
+/** The API keys. They are stored nowhere else: not in `Config`, in messages or on disk. */
 export interface ApiKeys {
   /** By region. */
   readonly v3: ReadonlyMap<string, string>;
-  /** '' where only V3 keys were asked for. */
+  /** '' if only V3 keys were requested. */
   readonly v4: string;
 }
 
-/** Longer headers are refused by common servers. */
+/** Longest key: common servers refuse longer headers. */
 const LONGEST_KEY = 8192;
 
 /**
  * Reads the keys that the configuration refers to, from environment variables or files.
  *
- * @throws SvcError `config`, naming the variable or file: missing, empty, readable by others, or not usable
+ * @throws SvcError `config`, naming the variable or file, if a key is missing, empty, readable by others, or not usable
  * in a header
  */
 export function loadKeys(
@@ -36,13 +36,13 @@ export function loadKeys(
   };
 }
 
-/** Every key that the configuration refers to and that can be read, to be kept out of messages. */
+/** Every readable key that the configuration refers to, for removal from messages. */
 export function listSecrets(config: Config, env: Env): string[] {
   return [...config.v3.regions, config.v4].flatMap((endpoint) => {
     try {
       return [loadKey(endpoint, env)];
     } catch (error) {
-      // The command that needs this key says what is wrong with it.
+      // The command that needs this key reports the problem.
       if (error instanceof SvcError) return [];
       throw error;
     }
@@ -64,7 +64,7 @@ function loadKey({ keySource: source, region }: Endpoint, env: Env): string {
   }
   if (key.length <= LONGEST_KEY && /^[\x21-\x7e]+$/.test(key)) return key;
   throw new SvcError('config', `The API key of ${owner} in ${source} cannot be sent in a header.`, {
-    hint: 'It holds blanks, line breaks, other than ASCII characters, or is too long: store the bare key.',
+    hint: 'It contains spaces, line breaks or non-ASCII characters, or is too long: store only the key itself.',
   });
 }
 
@@ -72,7 +72,7 @@ function readKeyFile(file: string, owner: string): string {
   let fd: number | null = null;
   try {
     fd = openSync(file, 'r');
-    // On the open file, so that it cannot be exchanged in between. Windows has no such modes.
+    // Checks the open file, which nobody can replace in between. Windows has no such modes.
     const isPrivate = (fstatSync(fd).mode & 0o077) === 0 || platform() === 'win32';
     if (isPrivate) return readFileSync(fd, 'utf8');
   } catch (cause) {

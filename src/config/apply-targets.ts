@@ -2,7 +2,7 @@ import { resolve } from 'node:path';
 import { z } from 'zod';
 import { strict } from './problems.js';
 
-/** A V3 model, or the children one of its fields holds: `accounting/invoices`, `accounting/invoices#line_items`. */
+/** A V3 model, or the children in one of its fields: `accounting/invoices`, `accounting/invoices#line_items`. */
 export interface ModelRef {
   readonly model: string;
   /** '' for the records themselves. */
@@ -11,7 +11,7 @@ export interface ModelRef {
 
 const MODEL_REF = /^[A-Za-z0-9_-]+\/[A-Za-z0-9_-]+(?:#[A-Za-z_][A-Za-z0-9_]*)?$/;
 
-/** Takes `category/model` or `category/model#children` apart. */
+/** Parses `category/model` or `category/model#children`. */
 export function parseModelRef(text: string): ModelRef {
   const at = text.indexOf('#');
   return at < 0 ? { model: text, path: '' } : { model: text.slice(0, at), path: text.slice(at + 1) };
@@ -148,7 +148,7 @@ export type FileTarget = CsvTarget | NdjsonTarget;
 export type TableTarget = SqliteTarget | PostgresTarget;
 export type IdColumn = ApplyTarget['ids'][number];
 
-/** The target with its files as absolute paths; relative ones are taken from `folder`. */
+/** Makes the paths of a target absolute; relative ones are resolved against `folder`. */
 export function resolveTarget(target: ApplyTarget, folder: string): ApplyTarget {
   const { kind } = target;
   if (kind === 'postgres') {
@@ -159,12 +159,12 @@ export function resolveTarget(target: ApplyTarget, folder: string): ApplyTarget 
   return { ...target, file, output: resolve(folder, target.output) };
 }
 
-/** The column's name with its JSON path, for people and ledgers. */
+/** The column's name with its JSON path, for display and for the ledger. */
 export function columnLabel(column: IdColumn): string {
   return column.path === undefined ? column.column : `${column.column} ${column.path}`;
 }
 
-/** The new column that a column's V4 ids go to. */
+/** The name of the new column for the V4 ids of a column. */
 export function newColumnOf(column: IdColumn): string {
   return column.newColumn ?? `${column.column}_v4`;
 }

@@ -11,24 +11,24 @@ export interface Endpoint extends Pick<Given['v4'], 'pageSize' | 'concurrency' |
   readonly region: string;
   /** Without a trailing slash. V3: requests go to `{baseUrl}/{category}/{model}`; V4: `{baseUrl}/v4/core/…`. */
   readonly baseUrl: string;
-  /** Where the key is: the name of an environment variable, or a file's absolute path. */
+  /** Where the key is stored: the name of an environment variable, or the absolute path of a file. */
   readonly keySource: string;
 }
 
 /**
- * The configuration after defaults, flags and environment; paths are absolute. Holds no key. `settings.ts`
- * describes the members that it takes over.
+ * The configuration with defaults, flags and environment applied; paths are absolute. It holds no keys. `settings.ts`
+ * describes the members taken from the file.
  */
 export interface Config
   extends Pick<Given, 'fieldPrefix' | 'companies' | 'decisions' | 'http' | 'payload' | 'drift' | 'limits'> {
-  /** The file it was read from. */
+  /** The configuration file. */
   readonly file: string;
   readonly database: string;
   readonly v3: {
     readonly regions: readonly Endpoint[];
     /** Empty: each V3 list is read for all companies at once. */
     readonly companies: readonly bigint[];
-    /** How far a sweep reaches back before the start of the reading that it follows. */
+    /** How far before the start of the preceding full reading a sweep for changes begins. */
     readonly sweepOverlapMs: number;
   };
   readonly v4: Endpoint &
@@ -37,7 +37,7 @@ export interface Config
   readonly backfill: {
     /** Start of the backfill window, ms since 1970; null: inferred per company. */
     readonly sinceMs: number | null;
-    /** `sinceMs` counts back from now, so the true start may be earlier. */
+    /** Whether `sinceMs` was computed from the current time, so that the true start may be earlier. */
     readonly isRelative?: boolean;
     readonly dateFields: readonly string[];
   };

@@ -8,7 +8,7 @@ import { configSchema } from './settings.js';
 import { isLoopback } from './values.js';
 
 const { shape } = configSchema;
-/** The settings that are right by themselves; undefined where they are not. */
+/** The settings that are valid by themselves; the others are undefined. */
 const soundSchema = z.object({
   v3: shape.v3.optional().catch(undefined),
   v4: shape.v4.optional().catch(undefined),
@@ -25,8 +25,8 @@ const soundSchema = z.object({
 type Sound = Partial<z.output<typeof soundSchema>>;
 
 /**
- * What no single setting shows: repeated names, keys named twice, plain http, contradictions. Settings that
- * are wrong by themselves are left out, so that their problems and these come in one message.
+ * Finds problems between settings: repeated names, keys named twice, plain http, contradictions. Settings that are
+ * invalid by themselves are skipped, so that all problems can be reported in one message.
  */
 export function findCrossProblems(value: unknown): Problem[] {
   const sound: Sound = soundSchema.safeParse(value).data ?? {};
@@ -74,7 +74,7 @@ function* findEndpointProblems({ v3, v4, http }: Sound): Generator<Problem> {
 
 function* findContradictions({ backfill, companies }: Sound): Generator<Problem> {
   if (backfill?.since !== undefined && backfill.days !== undefined) {
-    yield { path: ['backfill'], message: 'says it twice: keep since or days' };
+    yield { path: ['backfill'], message: 'has both since and days: keep one' };
   }
   for (const [at, company] of (companies?.exclude ?? []).entries()) {
     if (!companies?.include.includes(company)) continue;
@@ -82,7 +82,7 @@ function* findContradictions({ backfill, companies }: Sound): Generator<Problem>
   }
 }
 
-/** Settings by model that name one which is not configured would silently do nothing. */
+/** Finds settings by model for models that are not configured, which would have no effect. */
 function* findUnknownModels({ drift, limits, models }: Sound): Generator<Problem> {
   if (models === undefined) return;
   const known = models.map(({ v3 }) => v3);
@@ -97,13 +97,13 @@ function* findUnknownModels({ drift, limits, models }: Sound): Generator<Problem
   }
 }
 
-/** What targets may refer to; undefined where that part of the configuration is wrong itself. */
+/** What targets may refer to; undefined if that part of the configuration is invalid. */
 export interface Known {
   readonly models: readonly ModelPair[] | undefined;
   readonly regions: readonly string[] | undefined;
 }
 
-/** Problems of targets beyond their own form: unknown models and regions, files named twice. */
+/** Finds problems that the schema of a target does not: unknown models and regions, files named twice. */
 export function findTargetProblems(targets: readonly ApplyTarget[], known: Known): Problem[] {
   const problems: Problem[] = [];
   for (const [at, target] of targets.entries()) {
@@ -142,7 +142,7 @@ function* findColumnProblems(
   }
 }
 
-/** Why a model reference leads nowhere; null where it does not. */
+/** The problem of a model reference; null if it is valid. */
 function modelProblem(ref: string, models: readonly ModelPair[]): string | null {
   const { model, path } = parseModelRef(ref);
   const found = models.find(({ v3 }) => v3 === model);
@@ -154,7 +154,7 @@ function modelProblem(ref: string, models: readonly ModelPair[]): string | null 
   return `names "${path}", which is not a field with children of ${model}${didYouMeanClause(path, found.children)}`;
 }
 
-/** A file has one output, which is no input: two targets for it would undo each other. */
+/** Finds targets that share a file or an output, or whose output is an input. */
 function findFileProblem(target: ApplyTarget, earlier: readonly ApplyTarget[]): Problem | null {
   if (target.kind !== 'csv' && target.kind !== 'ndjson') return null;
   const files = earlier.filter((one) => one.kind === 'csv' || one.kind === 'ndjson');

@@ -6,7 +6,7 @@ export const DEFAULT_FIELD_PREFIX = 'svc_';
 export const DEFAULT_V3_KEY_ENV = 'SVC_MIGRATE_V3_API_KEY';
 export const DEFAULT_V4_KEY_ENV = 'SVC_MIGRATE_V4_API_KEY';
 
-/** Platform dates by which a record is inside or outside the backfill window. */
+/** Platform dates that decide whether a record is inside the backfill window. */
 export const DEFAULT_DATE_FIELDS = ['posted_date', 'created_at', 'updated_at', 'org_created_at'] as const;
 
 const LINE_ITEMS = ['line_items'];
@@ -22,13 +22,13 @@ export const DEFAULT_MODELS: readonly ModelPair[] = [
   pair('payments/items', 'payment_items'),
   pair('payments/orders', 'payment_orders'),
   pair('payments/tax_rates', 'tax_rates'),
-  // The line items of an e-commerce order carry no id of their own.
+  // The line items of an e-commerce order have no ids of their own.
   pair('ecommerce/orders', 'ecommerce_orders', { expand: LINE_ITEMS }),
   pair('crm/companies', 'crm_companies'),
   pair('crm/stages', 'stages'),
 ];
 
-/** A model as the file has it: only its V3 path is required. */
+/** A model as written in the file: only its V3 path is required. */
 interface ModelInput {
   readonly v3: string;
   readonly v4?: string | null | undefined;
@@ -36,7 +36,7 @@ interface ModelInput {
   readonly children?: readonly string[] | undefined;
 }
 
-/** A model of the file with what it leaves open taken from the defaults. */
+/** Completes a model of the file from the defaults. */
 export function resolveModel(own: ModelInput): ModelPair {
   const { v3 } = own;
   const usual =
@@ -46,7 +46,7 @@ export function resolveModel(own: ModelInput): ModelPair {
     v3,
     v4: own.v4 === undefined ? usual.v4 : own.v4,
     expand,
-    // A default child field that is not asked for does not arrive.
+    // Without `expand`, the service does not send a default child field.
     children: own.children ?? usual.children.filter((field) => expand.includes(field)),
     v4Guessed: own.v4 === undefined && usual.v4Guessed,
   };

@@ -3,8 +3,8 @@ import { sha256Of } from '../runtime/sha256.js';
 import type { Config } from './config.js';
 
 /**
- * The settings that an export depends on, flat: name → value. Names that start with `v3` or `v4` concern only that
- * side. Keys, page sizes and speeds are not part of it, nor is anything that only judges what was read.
+ * The settings that an export depends on, as a flat map. Names that start with `v3` or `v4` concern only that side. Keys,
+ * page sizes, speeds and settings that only affect judging are not included.
  */
 export function buildFingerprint(config: Config): Record<string, string> {
   const { v3, v4, companies, models } = config;
@@ -35,10 +35,10 @@ function listOf(values: readonly (string | bigint)[]): string {
   return values.length === 0 ? '(none)' : values.join(' ');
 }
 
-/** The settings that name files which a remap depends on, beside the database. */
+/** The settings that name input files of a remap. */
 export type FileSettings = Pick<Config, 'companies' | 'decisions'>;
 
-/** The files that a remap depends on, beside the database, by the setting that names them. */
+/** The input files of a remap, by the setting that names them. */
 export function listInputFiles({ companies, decisions }: FileSettings): Readonly<Record<string, string>> {
   return {
     ...(typeof companies.match === 'string' ? {} : { 'companies.match.file': companies.match.file }),
@@ -46,7 +46,7 @@ export function listInputFiles({ companies, decisions }: FileSettings): Readonly
   };
 }
 
-/** sha256 of each of these files by its setting; '' where it cannot be read. */
+/** The SHA-256 of each input file by its setting; '' if it cannot be read. */
 export function digestInputFiles(settings: FileSettings): Readonly<Record<string, string>> {
   const digests: Record<string, string> = {};
   for (const [setting, file] of Object.entries(listInputFiles(settings))) {

@@ -18,10 +18,10 @@ export interface ConfigFlags {
 }
 
 /**
- * The configuration after defaults, file, environment (`SVC_MIGRATE_CONFIG`, `SVC_MIGRATE_DB`) and flags, the
- * later ones winning. Paths in the file are relative to it, others to the working directory.
+ * Loads the configuration from defaults, file, environment (`SVC_MIGRATE_CONFIG`, `SVC_MIGRATE_DB`) and flags; later
+ * ones override earlier ones. Paths in the file are relative to it, others to the working directory.
  *
- * `nowMs` is what `backfill.days` counts back from.
+ * `nowMs`: the time that `backfill.days` is subtracted from.
  *
  * @throws SvcError `config`, naming every problem with its path
  */
@@ -36,7 +36,7 @@ export function loadConfig(given: {
   return parseConfig(source, value, nowMs, flags.db ?? (env['SVC_MIGRATE_DB'] || undefined));
 }
 
-/** A configuration that is at hand as a value, such as the one a rehearsal makes; `file` only anchors paths. */
+/** Parses a configuration that is already a value; `file` is only the base of relative paths. */
 export function parseConfigValue(value: unknown, file: string, nowMs: number): Config {
   return parseConfig({ file: resolve(file), text: '', tree: undefined }, value, nowMs);
 }
@@ -48,7 +48,7 @@ function parseConfig(source: SourceText, value: unknown, nowMs: number, database
   return resolveSettings(parsed.data, source.file, nowMs, database);
 }
 
-/** `database` is from flag or environment, and outranks the file. */
+/** `database`: from flag or environment; it overrides the file. */
 function resolveSettings(
   { $schema, v3, v4, models, companies, decisions, backfill, apply, maxAge, ...settings }: Settings,
   file: string,

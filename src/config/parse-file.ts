@@ -11,9 +11,9 @@ import { errorCodeOf, SvcError } from '../errors.js';
 import { configError, lineOf, type Problem, type SourceText } from './problems.js';
 
 /**
- * A configuration file's text with its tree and value. Comments and trailing commas are allowed.
+ * Parses a configuration file. Comments and trailing commas are allowed.
  *
- * @throws SvcError `config`: missing or unreadable file, wrong syntax with its place, a key set twice
+ * @throws SvcError `config` for a missing or unreadable file, a syntax error (with its position) or a repeated key
  */
 export function parseConfigFile(file: string): { readonly source: SourceText; readonly value: unknown } {
   const text = readConfigText(file);
@@ -23,7 +23,7 @@ export function parseConfigFile(file: string): { readonly source: SourceText; re
   const source = { file, text, tree };
   if (tree === undefined) {
     throw new SvcError('config', `${file} is empty.`, {
-      hint: 'Run `svc-migrate init --force` to start afresh.',
+      hint: 'Run `svc-migrate init --force` to write a new one.',
     });
   }
   const [first] = errors;
@@ -48,7 +48,7 @@ function readConfigText(file: string): string {
   }
 }
 
-/** Levels of a configuration; the parser, which calls itself for each, ends at some thousands. */
+/** Deepest nesting; the recursive parser fails at some thousands of levels. */
 const DEEPEST = 100;
 
 function assertShallow(file: string, text: string): void {
@@ -61,11 +61,11 @@ function assertShallow(file: string, text: string): void {
     if (first === '}' || first === ']') depth -= 1;
     if (depth <= DEEPEST) continue;
     const line = lineOf(text, scanner.getTokenOffset());
-    throw new SvcError('config', `${file}:${line}: this is no configuration: it is nested too deeply.`);
+    throw new SvcError('config', `${file}:${line}: this is not a configuration: it is nested too deeply.`);
   } while (scanner.getTokenOffset() < text.length);
 }
 
-/** Says where, not what: the text around a mistake may be a pasted key. */
+/** Reports only the position: the text around an error may be a pasted key. */
 function syntaxError({ file, text }: SourceText, error: ParseError): SvcError {
   const line = lineOf(text, error.offset);
   const column = error.offset - text.lastIndexOf('\n', error.offset - 1);

@@ -3,20 +3,20 @@ import { z } from 'zod';
 import { SvcError } from '../errors.js';
 import { didYouMeanClause } from '../text/suggest.js';
 
-/** One thing wrong in a configuration, at a path such as `['v3', 'regions', 'eu', 'baseUrl']`. */
+/** A problem in a configuration, at a path such as `['v3', 'regions', 'eu', 'baseUrl']`. */
 export interface Problem {
   readonly path: readonly PropertyKey[];
   readonly message: string;
 }
 
-/** The text of a configuration with its syntax tree, to say on which line a problem is. */
+/** The text of a configuration with its syntax tree, for line numbers. */
 export interface SourceText {
   readonly file: string;
   readonly text: string;
   readonly tree: Node | undefined;
 }
 
-/** An object without unknown keys; each unknown one gets its own line with a suggestion. */
+/** An object schema that reports each unknown key on its own line, with a suggestion. */
 export function strict<Shape extends z.core.$ZodShape>(shape: Shape) {
   const known = Object.keys(shape);
   return z.strictObject(shape, {
@@ -37,7 +37,7 @@ function describeUnknownKey(key: string, known: readonly string[]): string {
   return `is not a known setting${didYouMeanClause(key, known)}`;
 }
 
-/** zod's issues as problems: unknown keys one by one, plain words instead of zod's. */
+/** Converts zod's issues to problems; unknown keys become one problem each. */
 export function problemsOf(issues: readonly z.core.$ZodIssue[]): Problem[] {
   return issues.flatMap((issue): Problem[] => {
     if (issue.code === 'unrecognized_keys') {
@@ -54,7 +54,7 @@ export function problemsOf(issues: readonly z.core.$ZodIssue[]): Problem[] {
   });
 }
 
-/** Words for what zod reports where the schema has none of its own. */
+/** The message for an issue whose schema has none of its own. */
 export function describeIssue(issue: z.core.$ZodRawIssue): string | undefined {
   if (issue.code === 'invalid_type') {
     if (issue.input === undefined) return 'is missing';
@@ -68,7 +68,7 @@ export function describeIssue(issue: z.core.$ZodRawIssue): string | undefined {
   return undefined;
 }
 
-/** Problems that one message spells out: a file of something else has a hundred thousand. */
+/** Most problems in one message: a file that is not a configuration may have many thousands. */
 const MOST_SHOWN = 100;
 
 /** One error for all problems, each with its path and line. */
@@ -81,7 +81,7 @@ export function configError(source: SourceText, problems: readonly Problem[]): S
       ? `${source.file}: ${only}.`
       : `${source.file} has ${problems.length} problems:\n${lines.map((line) => `  ${line}`).join('\n')}`;
   return new SvcError('config', sentence, {
-    hint: '`svc-migrate help config` describes every setting; `svc-migrate init` writes a fresh example.',
+    hint: '`svc-migrate help config` describes every setting; `svc-migrate init` writes a new example.',
   });
 }
 
@@ -128,7 +128,7 @@ function describe(source: SourceText, { path, message }: Problem): string {
   return `${place}${line === null ? '' : ` (line ${line})`} ${message}`;
 }
 
-/** The line of the setting, or of the nearest object around it that is there. */
+/** The line of the setting, or of the nearest existing object around it. */
 function lineAt({ text, tree }: SourceText, path: readonly PropertyKey[]): number | null {
   if (tree === undefined) return null;
   for (let length = path.length; length > 0; length--) {

@@ -19,7 +19,7 @@ const nonEmpty = z.string().min(1);
 const AN_ID = { error: 'must be an id: digits, in quotes above 9007199254740991' };
 const id = z
   .union([z.int(AN_ID).min(0, AN_ID), z.string().regex(/^\d{1,19}$/, AN_ID)], AN_ID)
-  // zod runs this also where the union did not match.
+  // zod runs this even if the union did not match.
   .refine((value) => !/^\d{1,19}$/.test(String(value)) || BigInt(value) <= MAX_INT64, 'is beyond 64 bits')
   .transform(BigInt);
 const ids = z.array(id).prefault([]);
@@ -35,7 +35,7 @@ const modelPath = z
 const modelName = z.string().regex(/^[A-Za-z0-9_-]+$/, 'must be a V4 data model name, such as "invoices"');
 const regionName = z.string().regex(/^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$/, 'is not usable as a region name');
 
-/** Text that `parse` turns into a value; null is a problem. */
+/** A string schema that `parse` converts; null is reported as `problem`. */
 function parsed<T>(parse: (text: string) => T | null, problem: string) {
   return z.string().transform((text, context): T => {
     const value = parse(text);
@@ -53,12 +53,12 @@ function setting<Schema extends z.ZodType>(schema: Schema, description: string) 
   return schema.describe(description);
 }
 
-/** A whole number. */
+/** An integer setting with a default. */
 function whole(min: number, max: number, usual: number, description: string) {
   return z.int().min(min).max(max).default(usual).describe(description);
 }
 
-/** Off by default. */
+/** A boolean setting that is off by default. */
 function flag(description: string) {
   return z.boolean().default(false).describe(description);
 }
@@ -196,10 +196,10 @@ const drift = strict({
   ),
 });
 
-/** Limits on what no status or reason names. */
+/** Names of limits besides statuses and reasons. */
 const COUNTERS = ['rejected', 'short', 'unique_id_conflict', 'drift', 'decision_stale'] as const;
 
-/** Everything that can be limited. `matched` is what one wants, so it has no limit. */
+/** Everything that can be limited: all but `matched`, which is the goal. */
 const LIMIT_NAMES: readonly string[] = [
   ...STATUSES.filter((status) => status !== 'matched'),
   ...REASONS,
@@ -235,7 +235,7 @@ const limits = strict({
   return { global, models };
 });
 
-/** The configuration file: what it may hold, with defaults. JSON Schema is generated from it. */
+/** The schema of the configuration file, with defaults. The JSON Schema is generated from it. */
 export const configSchema = strict({
   $schema: z.string().optional().describe('JSON Schema, for editors.'),
   database: setting(
@@ -272,5 +272,5 @@ export const configSchema = strict({
   maxAge: duration.prefault('24h').describe('The gate fails if a list was read longer ago than this.'),
 });
 
-/** The settings of a file, with defaults filled in. */
+/** The settings of a file, with defaults. */
 export type Settings = z.output<typeof configSchema>;

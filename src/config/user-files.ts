@@ -4,24 +4,24 @@ import { errorCodeOf, SvcError } from '../errors.js';
 import { didYouMeanClause } from '../text/suggest.js';
 import type { Config } from './config.js';
 
-/** A CSV file of the user, and what its lines mean. */
+/** The format of a CSV file written by the user. */
 interface CsvFormat<Row> {
-  /** For messages, such as `companies file`. */
+  /** Name for messages, such as `companies file`. */
   readonly what: string;
   /** The setting that names the file. */
   readonly setting: string;
   readonly header: string;
-  /** What a row does to the things it names: `named`, `decided`. */
+  /** Past participle for messages on repeated names: `named`, `decided`. */
   readonly verb: string;
-  /** The things of which each may be named once. */
+  /** For the hint: the things that may each be named once. */
   readonly unique: string;
-  /** A line's row, or what is wrong with it. */
+  /** Parses a line; returns its row, or a problem as text. */
   readonly parseRow: (cells: readonly string[], line: number) => Row | string;
-  /** What no other row may name as well. */
+  /** Names that no other row may have. */
   readonly namesOf: (row: Row) => readonly { readonly name: string; readonly key?: string }[];
 }
 
-/** The rows of a file, and what is wrong with it by line. */
+/** The rows of a file, and its problems by line. */
 export interface ParsedCsv<Row> {
   readonly rows: Row[];
   readonly problems: string[];
@@ -52,8 +52,8 @@ function readText(file: string, { what, setting }: Pick<CsvFormat<unknown>, 'wha
 }
 
 /**
- * The rows of a file's text, and all problems with their lines. Blank lines and lines that start with `#` are
- * skipped, also where a spreadsheet put such a line in quotes.
+ * Parses the text of a file into rows and problems. Blank lines and lines that start with `#` are skipped, even if a
+ * spreadsheet put quotes around them.
  */
 function parseCsv<Row>(text: string, { header, verb, parseRow, namesOf }: CsvFormat<Row>): ParsedCsv<Row> {
   const rows: Row[] = [];
@@ -86,7 +86,7 @@ function parseCsv<Row>(text: string, { header, verb, parseRow, namesOf }: CsvFor
   return { rows, problems };
 }
 
-/** Cells without the space around them; null where quotes are wrong. */
+/** Splits a line into trimmed cells; null if its quotes are not valid. */
 function splitCells(line: string): string[] | null {
   const cells: string[] = [];
   const cell = /(?:\s*"((?:[^"]|"")*)"\s*|((?!\s*")[^,]*))(,|$)/y;
@@ -99,7 +99,7 @@ function splitCells(line: string): string[] | null {
   }
 }
 
-/** A V3 company with the V4 company that the user says it is. */
+/** A pair of companies named by the user. */
 export interface NamedCompanyPair {
   readonly region: string;
   readonly v3CompanyId: bigint;
@@ -109,7 +109,7 @@ export interface NamedCompanyPair {
 export const COMPANIES_HEADER = 'region,v3_company_id,v4_company_id';
 
 /**
- * The pairs in `companies.csv`; none where the configuration names no such file.
+ * The pairs in `companies.csv`; empty if no such file is configured.
  *
  * @throws SvcError `bad_input`, with every problem and its line
  */
@@ -119,7 +119,7 @@ export function readCompaniesFile({ companies, v3 }: Pick<Config, 'companies' | 
   return readCsvFile(match.file, companiesFormat(v3.regions.map(({ region }) => region)));
 }
 
-/** The pairs of a companies file, and what is wrong with it by line. */
+/** The pairs of a companies file, and its problems by line. */
 export function parseCompanies(text: string, regions: readonly string[]): ParsedCsv<NamedCompanyPair> {
   return parseCsv(text, companiesFormat(regions));
 }
@@ -150,23 +150,23 @@ function companiesFormat(regions: readonly string[]): CsvFormat<NamedCompanyPair
   };
 }
 
-/** A person's decision about one V3 id, or about a V4 id that has no V3 record. */
+/** A user's decision on one V3 id, or on a V4 id without a V3 record. */
 export interface Decision {
-  /** Of the file, from 1. */
+  /** Line in the file, from 1. */
   readonly line: number;
   readonly model: string;
-  /** '' for records, else the children's field. */
+  /** '' for records, otherwise the children's field. */
   readonly path: string;
   readonly region: string;
   readonly v3CompanyId: bigint;
-  /** null: the V4 id has no V3 record. Never null together with `v4SvcId`. */
+  /** Null: the V4 id has no V3 record. Never null together with `v4SvcId`. */
   readonly v3SvcId: bigint | null;
-  /** null: the V3 id became nothing. */
+  /** Null: the V3 id has no V4 record. */
   readonly v4SvcId: bigint | null;
   readonly note: string;
 }
 
-/** What the lines of a file may name. */
+/** The models and regions that lines may name. */
 export interface DecisionPlaces {
   readonly models: readonly Pick<ModelPair, 'v3' | 'children'>[];
   readonly regions: readonly string[];
@@ -174,11 +174,11 @@ export interface DecisionPlaces {
 
 export const DECISIONS_HEADER = 'model,path,region,v3_company_id,v3_svc_id,v4_svc_id,note';
 
-/** In the place of a V4 id: nobody has decided yet. */
+/** Marks an id as undecided in a draft. */
 const UNDECIDED = '?';
 
 /**
- * The decisions in `decisions.csv`; none where the configuration names no such file.
+ * The decisions in `decisions.csv`; empty if no such file is configured.
  *
  * @throws SvcError `bad_input`, with every problem and its line
  */
@@ -191,7 +191,7 @@ export function readDecisionsFile({
   return readCsvFile(file, decisionsFormat({ models, regions: v3.regions.map(({ region }) => region) }));
 }
 
-/** The decisions of a file's text, and what is wrong with it by line. */
+/** The decisions in the text of a file, and its problems by line. */
 export function parseDecisions(text: string, places: DecisionPlaces): ParsedCsv<Decision> {
   return parseCsv(text, decisionsFormat(places));
 }
@@ -216,7 +216,7 @@ function nameOf(name: string, ...scope: readonly string[]) {
   return { name, key: [name, ...scope].join('\0') };
 }
 
-/** The line's decision, or what is wrong with it. The note may be left out. */
+/** Parses a line; returns a decision, or a problem as text. The note is optional. */
 function parseDecision(
   line: number,
   cells: readonly string[],
@@ -245,7 +245,7 @@ function parseDecision(
   return { line, model, path, region, v3CompanyId, v3SvcId, v4SvcId, note };
 }
 
-/** An id in its one spelling: `007` and `+7` are none; undefined where the text is no 64-bit id. */
+/** Parses a 64-bit id in canonical form; undefined for others, such as `007` and `+7`. */
 function parseSvcId(text: string): bigint | undefined {
   if (!/^(?:0|-?[1-9]\d{0,18})$/.test(text)) return undefined;
   const id = BigInt(text);

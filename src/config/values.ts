@@ -1,19 +1,19 @@
-/** Whether a host name is this machine itself, where plain http is always allowed. */
+/** Whether a host is this machine; plain http is always allowed there. */
 export function isLoopback(hostname: string): boolean {
   return /^(localhost|127(\.\d{1,3}){3}|\[::1\])$/.test(hostname);
 }
 
-/** Stands in the configuration that `init` writes where an address is to be filled in. */
+/** Placeholder host in the configuration written by `init`. */
 export const PLACEHOLDER_HOST = 'fill-in.invalid';
 
-/** What is wrong with a base URL, without repeating it: it may hold a password. */
+/** The problem of a base URL, null if it is valid. Does not repeat the URL, which may contain a password. */
 export function baseUrlProblem(text: string): string | null {
   const url = URL.canParse(text) ? new URL(text) : null;
   if (url === null || !/^https?:$/.test(url.protocol) || !/^https?:\/\//i.test(text)) {
     return 'must be an absolute address such as "https://api.example.com"';
   }
   if (url.hostname === PLACEHOLDER_HOST)
-    return 'still is a placeholder: put the address of the service there';
+    return 'is still a placeholder: replace it by the address of the service';
   if (url.username !== '' || url.password !== '') return 'must not hold a user name or password';
   if (url.search !== '' || url.hash !== '' || /[?#]/.test(text)) return 'must not hold a query or a fragment';
   return null;

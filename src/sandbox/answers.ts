@@ -8,17 +8,17 @@ import { Draw, hashOf, mix } from './seeded-random.js';
 import { writeRecord } from './stored-records.js';
 import type { World } from './world.js';
 
-/** A response before it is sent; the body is made piece by piece. */
+/** A response before it is sent; the body is generated in pieces. */
 export interface ServiceAnswer {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: Iterable<string>;
 }
 
-/** Answers of V4 carry the request's id; those of V3 have none. */
+/** Id of the request in V4 answers; null in V3, which has none. */
 export type RequestId = string | null;
 
-/** One page in the envelope of its generation. */
+/** Answers with a page of records in the envelope of its generation. */
 export function answerPage(
   world: World,
   page: Page,
@@ -38,7 +38,7 @@ export function answerPage(
   return answerList(write(), counted, requestId);
 }
 
-/** A list of objects in the envelope of its generation. */
+/** Answers with a list of objects in the envelope of its generation. */
 export function answerList(
   texts: Iterable<string>,
   { prev, next, totalCount }: Pick<Page, 'prev' | 'next' | 'totalCount'>,
@@ -50,7 +50,7 @@ export function answerList(
     : ok(join('{"data":{"data":[', texts, `${tail},"request_id":${writeJson(requestId)}}`));
 }
 
-/** One record in V4's envelope. */
+/** Answers with one record in V4's envelope. */
 export function answerRecord(record: string, requestId: RequestId): ServiceAnswer {
   return ok([`{"data":${record},"request_id":${writeJson(requestId)}}`]);
 }
@@ -73,7 +73,7 @@ function ok(body: Iterable<string>): ServiceAnswer {
   return { status: 200, headers: JSON_TYPE, body };
 }
 
-/** Pieces of about this many characters are sent at once. */
+/** Approximate size of the pieces of a body, in characters. */
 const PIECE = 32_768;
 
 function* join(head: string, texts: Iterable<string>, tail: string): Generator<string> {
@@ -89,7 +89,7 @@ function* join(head: string, texts: Iterable<string>, tail: string): Generator<s
   yield piece + tail;
 }
 
-/** Cursors of the company list are good for no other list. */
+/** Fingerprint in cursors of the company list, so that no other list accepts them. */
 const FINGERPRINT = 0xc0;
 
 /**

@@ -1,22 +1,22 @@
 import type { Scenario } from './fates.js';
 import { hashOf, mix } from './seeded-random.js';
 
-/** A connected company as one generation lists it. */
+/** A connected company in the list of one generation. */
 export interface Company {
   readonly id: bigint;
   /** The V3 region; null in V4. */
   readonly region: string | null;
-  /** Place of its connection in the list of all. */
+  /** Index of its connection. */
   readonly connection: number;
 }
 
 /**
- * `inert`: V4 lists the company and holds nothing of it. `ambiguous`: one V3 company became two in V4, or two
- * became one. The missing ones exist on one side only.
+ * `inert`: V4 lists the company but has no records of it. `ambiguous`: one V3 company became two in V4, or two became
+ * one. `missing_in_…`: the company exists on the other side only.
  */
 type ConnectionKind = 'normal' | 'inert' | 'missing_in_v4' | 'missing_in_v3' | 'ambiguous';
 
-/** One connection of a customer's platform, with the companies that stand for it on each side. */
+/** One connection of a customer's platform, with its companies on each side. */
 export interface CompanyConnection {
   readonly kind: ConnectionKind;
   readonly v3: readonly Company[];
@@ -33,15 +33,15 @@ export function regionsOf(scenario: Scenario): readonly string[] {
 /** A V3 company: region and id. */
 type V3Company = readonly [string, bigint];
 
-/** Two ids that a double cannot tell apart. */
+/** This id and the next one are equal as doubles. */
 const LARGE = 2n ** 53n;
 
 /**
- * Plans the connections. V4 companies without records keep the V3 id, because nothing else could tell whose
- * they are; companies that exist on one side only have an id that the other side does not use.
+ * Plans the connections. V4 companies without records keep the V3 id, because nothing else identifies them; companies
+ * on one side only have an id that the other side does not use.
  *
  * @param companies normal connections
- * @param idsSurvive whether V4 took the companies' ids over; else the normal ones swapped them
+ * @param idsSurvive whether companies have the same ids in V4; otherwise the normal ones swap them
  */
 export function planConnections(
   seed: number,

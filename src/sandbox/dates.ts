@@ -10,7 +10,7 @@ const OLDEST_MS = 5 * 365 * DAY_MS;
 /** Later than any export of the sandbox. */
 const FUTURE_MS = Date.UTC(2099, 0, 1);
 
-/** The service's own time: it does not move, so that the same seed gives the same answers. */
+/** The service's own time, which is fixed, so that the same seed gives the same answers. */
 export interface Times {
   readonly nowMs: number;
   /** Start of the backfill window. */
@@ -30,13 +30,13 @@ export interface ServiceDates {
 
 const V3_SPAN_MS = 2 * 365 * DAY_MS;
 const V4_SPAN_MS = 6 * HOUR_MS;
-/** Of service times in the ugly scenario, so that many records share one. */
+/** Granularity of service times in the ugly scenario, so that many records share one. */
 const COARSE_MS = 10 * DAY_MS;
 const COARSE_V4_MS = 60_000;
 
 /**
- * When the service stored the record at `index` of `size`: earlier records first, over two years in V3, within
- * hours in V4, where everything is new. In the ugly scenario the times are coarse.
+ * When the service stored the record at `index` of `size`, in ascending order: over two years in V3, within hours in V4,
+ * where everything is new. In the ugly scenario the times are coarse.
  */
 export function serviceDates(
   generation: 'v3' | 'v4',
@@ -56,12 +56,12 @@ export function serviceDates(
   return { createdMs: createdMs - (createdMs % step), updatedMs: updatedMs - (updatedMs % step) };
 }
 
-/** True where a record of these service dates could be told to lie before the window by them alone. */
+/** Whether these service dates alone put a record before the window. */
 export function isServedBeforeWindow(dates: ServiceDates, times: Times): boolean {
   return dates.updatedMs < times.sinceMs - DISTANCE_MS;
 }
 
-/** The platform's dates of one thing, as text. */
+/** The platform's dates of one object, as text. */
 export function platformDates(
   kind: DateKind,
   shape: ModelShape,

@@ -5,11 +5,11 @@ import type { World } from './world.js';
 /** One webhook event that the service sent. */
 export interface EventLogEntry {
   readonly type: string;
-  /** What the listener answered; null where it did not. */
+  /** Status of the listener's answer; null if there was none. */
   readonly status: number | null;
 }
 
-/** Runs work later; returns what calls it off. */
+/** Runs work later; returns a function that cancels it. */
 export type Schedule = (delayMs: number, work: () => void) => () => void;
 
 export interface EventsOptions {

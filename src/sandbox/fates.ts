@@ -1,6 +1,6 @@
 /**
- * What becomes of one platform record: the oracle. A fate says which records V3 and V4 hold of it and, as a
- * constant, what a correct remap says about each. Nothing is found out by comparing records.
+ * The test oracle. A fate defines which records V3 and V4 hold of one platform record and, as a constant, the correct
+ * remap rows for them. No truth is computed by comparing records.
  */
 
 export type Scenario = 'clean' | 'ugly';
@@ -16,11 +16,11 @@ export interface Slot {
   readonly deleted: boolean;
   readonly key: KeyKind;
   readonly uniqueId: UniqueIdKind;
-  /** 1 for the second of two different things under one key, else 0. */
+  /** 1 for the second of two different objects with one key, otherwise 0. */
   readonly entity: 0 | 1;
 }
 
-/** What a correct remap says: about the V3 and the V4 record at these places, null where there is none. */
+/** A correct remap row for the V3 and V4 slots with these indexes; null if there is none. */
 export interface FateRow {
   readonly v3: number | null;
   readonly v4: number | null;
@@ -28,7 +28,7 @@ export interface FateRow {
   readonly reason: string | null;
 }
 
-/** Where the platform's dates lie: about the backfill window, or after every export. */
+/** The platform's dates: inside or before the backfill window, or after every export. */
 const DATE_KINDS = ['inside', 'outside', 'future'] as const;
 export type DateKind = (typeof DATE_KINDS)[number];
 
@@ -43,11 +43,12 @@ export interface Fate {
 }
 
 /**
- * One fate a line: name | weights (clean, ugly) | V3 slots | V4 slots | rows | dates, `inside` by default. An
- * indented line continues the one before it.
+ * One fate per line: name | weights (clean, ugly) | V3 slots | V4 slots | rows | dates (default `inside`). An indented
+ * line continues the previous one.
  *
- * A slot is `live` or `gone` (deleted), then its key (`variant`, `other`, `keyless`; else the record's own) and its
- * unique id (`a`, `b`, `bare` for none; else the record's own). Rows are places `v3-v4`, then their status and reason.
+ * A slot is `live` or `gone` (deleted), then its key (`variant`, `other`, `keyless`; otherwise the record's own) and its
+ * unique id (`a`, `b`, `bare` for none; otherwise the record's own). Rows are slot indexes `v3-v4`, then their status and
+ * reason.
  */
 const RECORDS = `
 matched | 800 560 | live | live | 0-0 matched
@@ -104,7 +105,7 @@ near twins, one loaded | 0 8 | live bare, live variant bare | live bare | 0-0 ma
 arriving | 0 0 | live | live | 0-0 matched
 `;
 
-/** The same for a line item inside a pair of records. */
+/** Fates of a line item inside a pair of records. */
 const CHILDREN = `
 matched | 100 70 | live | live | 0-0 matched
 not loaded | 0 5 | live | none | 0- unmatched/unexplained
@@ -164,12 +165,12 @@ function parseRows(text: string): readonly FateRow[] {
     });
 }
 
-/** Every fate of a record; a fate's number is its place here. */
+/** Every fate of a record; a fate's number is its index. */
 export const FATES = parseFates(RECORDS);
 export const CHILD_FATES = parseFates(CHILDREN);
 
 export const ORDINARY_FATE = 0;
-/** A record that V4 already holds and V3 gets while it is being paged. */
+/** A record that V4 already holds and that is added to V3 while V3 is read. */
 export const ARRIVING_FATE = FATES.length - 1;
 
 export function fateAt(number: number): Fate {

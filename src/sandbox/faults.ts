@@ -5,9 +5,9 @@ import { recordAt } from './stored-records.js';
 import type { World } from './world.js';
 
 /**
- * What can go wrong on purpose. `429` (with Retry-After), `500`, `reset`, `truncate` and `hang` strike one
- * attempt; `cursor-expiry` refuses a cursor once; `cursor-loop` hands out the cursor of the same page for ever;
- * `duplicate-pages` sends a page twice; `mutate` changes V3 while it is being read.
+ * Faults to inject. `429` (with Retry-After), `500`, `reset`, `truncate` and `hang` affect one attempt; `cursor-expiry`
+ * refuses a cursor once; `cursor-loop` returns the cursor of the same page again; `duplicate-pages` sends a page twice;
+ * `mutate` changes V3 while it is being read.
  */
 export const FAULTS = [
   '429',
@@ -24,7 +24,7 @@ type FaultName = (typeof FAULTS)[number];
 
 export interface FaultSetting {
   readonly name: FaultName;
-  /** Share of the requests it could strike that it strikes. */
+  /** Share of the possible requests that it affects. */
   readonly rate: number;
 }
 
@@ -38,22 +38,22 @@ const DEFAULT_RATE = 0.05;
 export function parseFault(text: string): FaultSetting {
   const [word, rateText] = text.split(':', 2);
   const name = FAULTS.find((known) => known === word);
-  if (name === undefined) throw new TypeError(`${word} is no fault; there are ${FAULTS.join(', ')}.`);
+  if (name === undefined) throw new TypeError(`${word} is not a fault. Known: ${FAULTS.join(', ')}.`);
   const rate = rateText === undefined ? DEFAULT_RATE : Number(rateText);
   if (!(rate >= 0 && rate <= 1) || rateText === '') {
-    throw new TypeError(`The rate of ${name} is no number from 0 to 1: ${rateText}`);
+    throw new TypeError(`The rate of ${name} is not a number from 0 to 1: ${rateText}`);
   }
   return { name, rate };
 }
 
-/** Decides which faults strike one attempt of one request. */
+/** Decides which faults affect one attempt of one request. */
 export interface AttemptFaults {
   strikes(name: FaultName): boolean;
 }
 
 /**
- * Throws dice that depend on the seed, the address and how often it was asked for, so that a retry is a new
- * throw and the order of different requests does not matter.
+ * Decides at random from the seed, the address and the number of earlier requests to it, so that a retry may have
+ * another result and the order of different requests does not matter.
  */
 export function createFaults(
   seed: number,
@@ -72,9 +72,8 @@ const MOST_CHANGES = 40;
 const TRIES = 8;
 
 /**
- * Changes V3 while it is being read: each call lets a record of the table arrive, change or go, at the time
- * `now`, until about a quarter of the table was touched. Only ordinary pairs are touched, so that the truth of
- * all others stands.
+ * Changes V3 while it is being read: each call adds, changes or deletes a record of the table, at the time `now`, until
+ * about a quarter of the table was changed. Only ordinary pairs change, so that the truth of all others stays valid.
  */
 export function createMutator(world: World): (table: Table, now: number) => void {
   const draws = new Map<Table, Draw>();
@@ -88,7 +87,7 @@ export function createMutator(world: World): (table: Table, now: number) => void
   };
 }
 
-/** Arrivals are numbered behind all others, in the order of their creation. */
+/** Adds a record; its position is after all others. */
 function arrive(table: Table, now: number): boolean {
   let position = table.present;
   while (table.changes.has(position)) position++;

@@ -6,7 +6,7 @@ export function cents(amount: number): number {
   return Math.round(amount * 100) / 100;
 }
 
-/** An amount that two records hardly ever share. */
+/** An amount that two records rarely share. */
 export function drawAmount(draw: Draw): number {
   return cents((100 + draw.below(9_999_900)) / 100);
 }
@@ -15,7 +15,7 @@ export function drawCode(draw: Draw, prefix: string): string {
   return `${prefix}${draw.next().toString(36).toUpperCase()}`;
 }
 
-/** A reference to another object on the platform, null in a tenth. */
+/** A reference to another object on the platform; null for a tenth. */
 export function drawReference(draw: Draw): string | null {
   return draw.maybe(0.1, () => String(1 + draw.below(99_999)));
 }
@@ -39,7 +39,7 @@ const NAMES = [
   'ООО «Ромашка»',
 ] as const;
 
-/** A name with a number, so that two records hardly ever share it. */
+/** A name with a number, so that two records rarely share it. */
 export function drawName(draw: Draw): string {
   return `${draw.pick(NAMES)} ${1000 + draw.below(9_999_000)}`;
 }
@@ -53,12 +53,12 @@ const SENTENCES = [
   'Tax included 20 % <net 30>',
 ] as const;
 
-/** A free text, null in a third. */
+/** A free text; null for a third. */
 export function drawText(draw: Draw): string | null {
   return draw.maybe(0.33, () => draw.pick(SENTENCES));
 }
 
-/** A related object as `expand` shows it; it carries ids of its own. */
+/** A related object as returned with `expand`; it has ids of its own. */
 export function buildRelation(draw: Draw, name: string): Json {
   const drawIds = (below: number) => ({
     svc_id: 1 + draw.below(below),
@@ -99,7 +99,7 @@ function drawAmounts(draw: Draw): JsonObject {
   };
 }
 
-/** The platform's fields of a line item of an accounting document; its ids are the caller's. */
+/** The platform's fields of a line item of an accounting document; the caller adds its ids. */
 export function buildLineItem(draw: Draw, updatedAt: string | null): JsonObject {
   return {
     line_item_type: draw.pick(['item', 'account', 'expense']),

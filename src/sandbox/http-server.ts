@@ -6,12 +6,12 @@ import type { AttemptFaults } from './faults.js';
 import type { Quirks } from './quirks.js';
 import { mixText } from './seeded-random.js';
 
-/** One request as the service saw it. */
+/** One request to the service. */
 export interface RequestLogEntry {
   readonly method: string;
   /** Path and query. */
   readonly address: string;
-  /** 0 where no status was sent. */
+  /** 0 if no status was sent. */
   readonly status: number;
 }
 
@@ -104,7 +104,7 @@ function drained(response: ServerResponse): Promise<void> {
   });
 }
 
-/** Cuts the body in the middle, with or without having said how long it would be. */
+/** Sends half of the body, with or without a Content-Length. */
 function truncate(response: ServerResponse, answer: ServiceAnswer, announcesLength: boolean): void {
   const body = Buffer.from([...answer.body].join(''), 'utf8');
   const length = announcesLength ? { 'content-length': String(body.length) } : {};

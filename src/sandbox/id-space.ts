@@ -1,12 +1,12 @@
 import { Draw } from './seeded-random.js';
 
-/** A one-to-one map of 0 … size − 1 onto itself that needs no table. */
+/** A permutation of 0 … size − 1 that needs no table. */
 export interface Permutation {
   forward(index: number): number;
   backward(image: number): number;
 }
 
-/** Beyond it a product of two values is no longer exact. */
+/** Largest size for which the product of two values is exact. */
 const LARGEST_SIZE = 94_000_000;
 
 /**
@@ -28,7 +28,7 @@ export function createPermutation(size: number, hash: number): Permutation {
   };
 }
 
-/** By the extended Euclidean algorithm; null where the two have a common divisor. */
+/** The modular inverse, by the extended Euclidean algorithm; null if there is a common divisor. */
 function inverseOf(value: number, modulus: number): number | null {
   let [r, nextR, t, nextT] = [modulus, value, 0, 1];
   while (nextR !== 0) {
@@ -40,22 +40,21 @@ function inverseOf(value: number, modulus: number): number | null {
   return t < 0 ? t + modulus : t;
 }
 
-/** One space of svc_ids: a number of objects, each with an id that tells nothing about its place. */
+/** Maps the indexes of objects to svc_ids that reveal nothing about the index, and back. */
 export interface IdSpace {
   idOf(index: number): bigint;
-  /** Null where no object has the id. */
+  /** Null if no object has the id. */
   indexOf(id: bigint): number | null;
 }
 
 const LARGEST = 2n ** 63n - 1n;
 const UNSAFE = 2n ** 53n;
-/** Of this many ids, three are large where large ids are wanted. */
+/** With large ids, three of this many ids are large. */
 const PERIOD = 37;
 
 /**
- * Numbers `size` objects in a seeded order. Ids are the small integers 1 … size, so that all spaces overlap;
- * with `large`, some of them lie above 2^53, where neighbours differ only beyond a double's precision, and
- * some just below 2^63.
+ * Numbers `size` objects in a seeded order. Ids are the small integers 1 … size, so that all id spaces overlap; with
+ * `large`, some are above 2^53, where neighbouring ids are equal as doubles, and some just below 2^63.
  */
 export function createIdSpace(size: number, hash: number, large: boolean): IdSpace {
   const permutation = createPermutation(size, hash);

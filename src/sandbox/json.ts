@@ -5,7 +5,7 @@ export interface JsonObject {
   readonly [key: string]: Json;
 }
 
-/** Writes JSON text, compact, keys in their order. */
+/** Writes compact JSON, with keys in their order. */
 export function writeJson(value: Json): string {
   if (typeof value === 'bigint') return value.toString();
   if (value === null || typeof value !== 'object') return JSON.stringify(value);

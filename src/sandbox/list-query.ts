@@ -4,7 +4,7 @@ import { mixText } from './seeded-random.js';
 import { platformFields, type StoredRecord, serviceFields, svcIdOf } from './stored-records.js';
 import type { World } from './world.js';
 
-/** A request the service refuses, with the status and code it answers. */
+/** A request that the service refuses, with the status and code of the answer. */
 export class RequestError extends Error {
   readonly status: number;
   readonly code: string;
@@ -35,7 +35,7 @@ export interface Filter {
   readonly field: string;
   readonly kind: FieldKind;
   readonly operator: Operator;
-  /** The value, or the values of `in`; null is written `null`. */
+  /** The value, or the values of `in`; the text `null` is null. */
   readonly operands: readonly (Comparable | null)[];
 }
 
@@ -44,7 +44,7 @@ interface Sort {
   readonly descending: boolean;
 }
 
-/** What a list request asks for. */
+/** The parameters of a list request. */
 export interface Query {
   readonly limit: number;
   readonly next: string | null;
@@ -55,7 +55,7 @@ export interface Query {
   readonly returnCount: boolean;
   readonly expand: ReadonlySet<string>;
   readonly select: ReadonlySet<string>;
-  /** Of everything that decides which records come in which order. */
+  /** Hash of everything that affects which records are returned, and their order. */
   readonly fingerprint: number;
 }
 
@@ -106,7 +106,7 @@ function parseSort(field: string, value: string): Sort {
   return { field, descending: value === 'DESC' };
 }
 
-/** "integer or null" and "string or null": null is written as nothing or as `null`. */
+/** Null for an absent or empty parameter and for the text `null`. */
 function textOrNull(value: string | undefined): string | null {
   return value === undefined || value === '' || value === 'null' ? null : value;
 }
@@ -114,7 +114,7 @@ function textOrNull(value: string | undefined): string | null {
 const DEFAULT_LIMIT = 100;
 const LARGEST_LIMIT = 1000;
 
-/** Limits above the largest are served as the largest. */
+/** Parses a limit; larger limits become `LARGEST_LIMIT`. */
 export function parseLimit(value: string | undefined): number {
   const text = textOrNull(value);
   if (text === null) return DEFAULT_LIMIT;
@@ -193,7 +193,7 @@ const ORDERED: Readonly<Record<'gt' | 'gte' | 'lt' | 'lte', (a: Comparable, b: C
   lte: (a, b) => a <= b,
 };
 
-/** True where the record passes the filter. */
+/** Whether the record passes the filter. */
 export function passes(world: World, stored: StoredRecord, filter: Filter): boolean {
   const { operator, operands } = filter;
   const values = readField(world, stored, filter);
@@ -205,7 +205,7 @@ export function passes(world: World, stored: StoredRecord, filter: Filter): bool
   });
 }
 
-/** The record's values of a field; those that cost little come first, because filters look at every record. */
+/** The record's values of a field. Cheap fields are handled first, because filters read every record. */
 function readField(
   world: World,
   stored: StoredRecord,

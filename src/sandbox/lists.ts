@@ -7,14 +7,14 @@ import type { World } from './world.js';
 export interface RecordList {
   readonly table: Table;
   readonly size: number;
-  /** Live records, null where they would have to be counted. */
+  /** Number of live records; null if they would have to be counted. */
   readonly live: number | null;
   at(ordinal: number): StoredRecord;
-  /** Where the record with an id is, null where the list has none. */
+  /** The ordinal of the record with an id; null if the list has none. */
   ordinalOf(svcId: bigint): number | null;
 }
 
-/** All companies' records of a table. */
+/** The records of all companies in a table. */
 export function listTable(world: World, table: Table): RecordList {
   const arrived = [...table.changes.keys()].filter((position) => position >= table.present).length;
   const size = table.present + arrived;
@@ -30,7 +30,7 @@ export function listTable(world: World, table: Table): RecordList {
   };
 }
 
-/** One company's records of a table; `share` of them, from 0 to 1, while a backfill runs. */
+/** The records of one company in a table; during a backfill, only a `share` of them (0 to 1). */
 export function listMember(world: World, table: Table, member: TableMember, share: number): RecordList {
   const index = table.members.indexOf(member);
   const side = member.block[table.generation];
@@ -52,7 +52,7 @@ export function listMember(world: World, table: Table, member: TableMember, shar
   };
 }
 
-/** The list of a company that holds nothing. */
+/** An empty list. */
 export function listNothing(table: Table): RecordList {
   const at = (): never => {
     throw new RangeError('The list is empty.');
@@ -72,13 +72,13 @@ function liveOf(table: Table, member: TableMember): number {
   return live;
 }
 
-/** A record's place in an order, also after the order changed. */
+/** A record's position in an order, valid even after the order changed. */
 interface OrderKey {
   readonly ordinal: number;
   readonly updatedMs: number;
 }
 
-/** The records of a list in the order that a query wants. */
+/** The records of a list in the order of a query. */
 export interface Order {
   readonly size: number;
   /** The ordinal at an index. */
@@ -87,7 +87,7 @@ export interface Order {
   indexOf(key: OrderKey): number;
 }
 
-/** The order by creation needs no memory; the one by update is sorted for each page. */
+/** Creates the order of a query. Order by creation needs no memory; order by update is sorted for each page. */
 export function createOrder(list: RecordList, query: Query): Order {
   const { field, descending } = query.sort;
   const wanted = query.filters.find(

@@ -2,10 +2,10 @@ import { cents, drawAmount, drawCode, drawCurrency, drawName, drawReference, dra
 import type { JsonObject } from './json.js';
 import { Draw } from './seeded-random.js';
 
-/** How a field's values compare in filters; `decimal` is a number carried as text. */
+/** How a field's values compare in filters; `decimal` is a number stored as text. */
 export type FieldKind = 'integer' | 'number' | 'decimal' | 'text' | 'texts' | 'timestamp';
 
-/** A record's dates on its platform as text, null where the platform gave none. */
+/** A record's dates on its platform, as text; null if the platform gave none. */
 export interface PlatformDates {
   readonly created: string | null;
   readonly updated: string | null;
@@ -14,7 +14,7 @@ export interface PlatformDates {
 
 export const UNDATED: PlatformDates = { created: null, updated: null, posted: null };
 
-/** What one data model's records look like, as it is written down below. */
+/** The definition of one data model. */
 interface ModelPlan {
   /** V3 path, and the model's name everywhere. */
   readonly v3: string;
@@ -25,19 +25,19 @@ interface ModelPlan {
   readonly expand: readonly string[];
   /** `ids`: line items with svc_id and platform_id of their own. */
   readonly lineItems: 'none' | 'plain' | 'ids';
-  /** The platform's fields of one record, those of every record (svc_id, platform_id, …) left out. */
+  /** Builds the platform's fields of one record, without the common ones (svc_id, platform_id, …). */
   readonly build: (draw: Draw, dates: PlatformDates) => JsonObject;
 }
 
-/** What a data model's records look like, the same in V3 and V4. */
+/** A data model with its fields, the same in V3 and V4. */
 export interface ModelShape extends ModelPlan {
   /** The platform's fields. */
   readonly fields: Readonly<Record<string, FieldKind>>;
-  /** False where the model has no date of creation on the platform. */
+  /** Whether the model has a creation date on the platform. */
   readonly hasCreationDate: boolean;
 }
 
-/** Which fields compare as what, in all models; every other field is text. */
+/** Kinds of fields by name, in all models; every other field is text. */
 const KINDS: readonly (readonly [FieldKind, RegExp])[] = [
   ['timestamp', /_(at|date)$/],
   ['number', /(^|_)(amount|total|discount|credit|due|rate|probability)$/],
@@ -243,5 +243,5 @@ const PLANS: readonly ModelPlan[] = [
   },
 ];
 
-/** The data models of the service; their order is part of what a seed means. */
+/** The data models of the service. Their order affects the data of a seed. */
 export const MODELS: readonly ModelShape[] = PLANS.map(toShape);

@@ -4,20 +4,20 @@ import { mix, mixText } from './seeded-random.js';
 import type { StoredRecord } from './stored-records.js';
 import type { World } from './world.js';
 
-/** Where a page begins (`next`) or ends (`prev`) in a list; the client sees an opaque text. */
+/** Where a page begins (`next`) or ends (`prev`) in a list; opaque to the client. */
 export interface Cursor {
   readonly direction: 'next' | 'prev';
-  /** The record to begin with, or the one that the page ends before. */
+  /** The first record of the page, or the one after its last. */
   readonly ordinal: number;
   /** Its `svc_updated_at`, for lists in that order. */
   readonly updatedMs: number;
-  /** The count asked for with the first page, so that it is not counted again. */
+  /** The count from the first page, so that it is not counted again. */
   readonly totalCount: number | null;
-  /** Tells cursors of one place apart. */
+  /** Distinguishes cursors of the same position. */
   readonly copy: number;
 }
 
-/** Writes a cursor that is good for one query only; plain base64, so that it must be escaped in a URL. */
+/** Writes a cursor that is valid for one query only. It is plain base64, so it must be escaped in a URL. */
 export function writeCursor(cursor: Cursor, fingerprint: number): string {
   const { direction, ordinal, updatedMs, totalCount, copy } = cursor;
   const text = [direction === 'next' ? 1 : 0, ordinal, updatedMs, totalCount ?? '', copy, fingerprint].join(
@@ -27,9 +27,9 @@ export function writeCursor(cursor: Cursor, fingerprint: number): string {
 }
 
 /**
- * Reads a cursor back.
+ * Parses a cursor.
  *
- * @throws RequestError 400 where it is not one of this service, or of another query
+ * @throws RequestError 400 if it is not a cursor of this service and query
  */
 export function readCursor(parameter: 'next' | 'prev', written: string, fingerprint: number): Cursor {
   const text = scramble(Buffer.from(written, 'base64')).toString('latin1');
@@ -52,7 +52,7 @@ function checksum(text: string): string {
   return mixText(0xc5, text).toString(36);
 }
 
-/** Its own inverse. */
+/** Obfuscates bytes; applying it again reverses it. */
 function scramble(bytes: Buffer): Buffer {
   return Buffer.from(bytes.map((byte, at) => byte ^ (mix(0x5c, at) & 0xff)));
 }
@@ -63,13 +63,13 @@ export interface Page {
   readonly prev: string | null;
   readonly next: string | null;
   readonly totalCount: number | null;
-  /** A cursor that gives this page once more; null where it is empty, or already such a copy. */
+  /** A cursor of the same page; null if the page is empty, or was requested by such a cursor. */
   readonly again: string | null;
 }
 
 /**
- * Reads the page that a query asks for. The cost is that of the records looked at: those of the page, and where
- * filters leave records out, those up to the next one that passes.
+ * Reads the page of a query. Only the records of the page are read and, with filters, those up to the next one that
+ * passes.
  *
  * @throws RequestError for a bad cursor
  */
@@ -100,7 +100,7 @@ export function readPage(world: World, list: RecordList, query: Query): Page {
 
 interface Found {
   readonly ordinals: readonly number[];
-  /** The record that the page before ends before; null where there is no such page. */
+  /** The record before which the previous page ends; null if there is no such page. */
   readonly before: number | null;
   /** The record that the next page begins with. */
   readonly after: number | null;
@@ -128,7 +128,7 @@ function walk(list: RecordList, order: Order, limit: number, cursor: Cursor | nu
   return { ordinals, before: beyond === null ? null : (ordinals[0] ?? null), after: cursor.ordinal };
 }
 
-/** Filtered lists are counted once, with the first page. */
+/** Counts the list; a filtered list is counted only with the first page. */
 function countOf(
   list: RecordList,
   order: Order,

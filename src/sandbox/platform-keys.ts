@@ -7,7 +7,7 @@ type KeyScheme = 'sequence' | 'uuid' | 'prefixed' | 'composed';
 
 const SCHEMES: readonly KeyScheme[] = ['sequence', 'prefixed', 'uuid', 'composed', 'sequence'];
 
-/** A platform numbers the records of a model alike in every company. */
+/** Chooses the scheme of a model, the same for every company. */
 export function chooseScheme(hash: number): KeyScheme {
   return SCHEMES[hash % SCHEMES.length] ?? 'sequence';
 }
@@ -35,11 +35,11 @@ function plainKey(scheme: KeyScheme, group: number, hash: number): string {
   }
 }
 
-/** Words that trip programs; each is the key of one record per list. */
+/** Words that often break programs; each is the key of one record per list. */
 const WORDS = ['__proto__', 'constructor', 'null', 'NaN', '-1', 'true', '[object Object]', 'toString'];
 const FIRST_WORD_GROUP = 7;
 
-/** Keys that trip programs; all contain the record's number in a way that folding keeps apart. */
+/** Keys that often break programs; all contain the record's number, so that they differ even after folding. */
 const HOSTILE: readonly ((group: number) => string)[] = [
   (group) => `O'Brien "q" ${group}`,
   (group) => `café-${group}`,
@@ -73,7 +73,7 @@ export function keyText(scheme: KeyScheme, scenario: Scenario, group: number, ha
   return HOSTILE[mix(draw, 1) % HOSTILE.length]?.(group) ?? plainKey(scheme, group, hash);
 }
 
-/** Another text that trimming, case folding, NFC and dropping leading zeros turn into the same. */
+/** Another text that becomes equal by trimming, case folding, NFC and dropping leading zeros. */
 export function variantOf(key: string, hash: number): string {
   const otherForm = key.normalize('NFD') === key ? key.normalize('NFC') : key.normalize('NFD');
   if (otherForm !== key) return otherForm;
@@ -93,17 +93,17 @@ export function uniqueIdText(hash: number): string {
   return `u-${hexOf(hash)}`;
 }
 
-/** Values of `platform_id` that are no key. */
+/** Values of `platform_id` that are not keys. */
 const NO_KEYS: readonly Json[] = [null, '', null, 1.5, {}, [], true, '\ud800', 'lone \udc00 half'];
 
 export function noKey(hash: number): Json {
   return NO_KEYS[hash % NO_KEYS.length] ?? null;
 }
 
-/** How often a key of plain digits is written as an integer literal in the ugly scenario. */
+/** Share of all-digit keys that are written as an integer literal in the ugly scenario. */
 const LITERAL_RATE = 0.2;
 
-/** The key as the service writes it: some services write digits as a number. */
+/** The key as written by the service: some services write digits as a number. */
 export function writtenKey(key: string, scenario: Scenario, hash: number): Json {
   if (scenario === 'clean' || !happens(hash, LITERAL_RATE) || !/^(0|[1-9]\d*)$/.test(key)) return key;
   return BigInt(key);

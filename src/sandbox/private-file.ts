@@ -1,6 +1,6 @@
 import { closeSync, fsyncSync, openSync, renameSync, rmSync, writeSync } from 'node:fs';
 
-/** Writes a file that only its owner can read: beside its place first, so that it is whole or not there. */
+/** Writes a file that only its owner can read, atomically: under another name first. */
 export function writePrivateFile(file: string, pieces: Iterable<string>): void {
   const beside = `${file}.tmp`;
   rmSync(beside, { force: true });

@@ -1,30 +1,30 @@
 import { badParameter } from './list-query.js';
 import { happens, mix } from './seeded-random.js';
 
-/** What V4 may take no notice of, or refuse: parameters by their name, filters by their operator. */
+/** What V4 may ignore or refuse: parameters by name, filters by operator. */
 const WORDS = 'include_deleted_records select sort expand eq ne gt gte lt lte in'.split(' ');
 
-/** Ways in which a service differs where the specification is silent, or fails it; none by default. */
+/** Deviations from the specification, or behaviour that it leaves open; none by default. */
 export interface Quirks {
-  /** V4 answers as if these were not asked for. */
+  /** V4 ignores these. */
   readonly ignore: readonly string[];
   /** V4 answers 400 to these. */
   readonly refuse: readonly string[];
-  /** Larger limits are served as this one. */
+  /** Larger limits are treated as this one. */
   readonly pageCap: number | null;
   /** Larger limits are answered with 400. */
   readonly pageLimit: number | null;
-  /** The `Date` header is off by so many seconds. */
+  /** Offset of the `Date` header, in seconds. */
   readonly clockSkew: number;
   /** V3 paths that are answered with 404. */
   readonly absentV3: readonly string[];
-  /** So many objects that are no records come with each record, on average. */
+  /** Average number of malformed objects per record. */
   readonly malformed: number;
-  /** Answers are compressed for clients that take that. */
+  /** Responses are compressed for clients that accept it. */
   readonly gzip: boolean;
-  /** Every list says that it has so many records. */
+  /** The `total_count` of every list. */
   readonly totalCount: number | null;
-  /** V4 answers an empty list, not 404, to models it does not know. */
+  /** V4 answers an unknown model with an empty list instead of 404. */
   readonly anyModel: boolean;
 }
 
@@ -41,7 +41,7 @@ export const NO_QUIRKS: Quirks = {
   anyModel: false,
 };
 
-/** How each quirk is typed, and what it sets. */
+/** The syntax of each quirk, and what it sets. */
 const BY_NAME: Readonly<
   Record<
     string,
@@ -60,13 +60,13 @@ const BY_NAME: Readonly<
   'any-model': { takes: '', read: () => ({ anyModel: true }) },
 };
 
-/** As they are typed, for messages. */
+/** The syntax of all quirks, for messages. */
 export const QUIRKS: readonly string[] = Object.entries(BY_NAME).map(([name, { takes }]) => name + takes);
 
 /**
- * Adds one quirk as it is typed, such as `ignore=gte`, `page-cap=50` or `gzip`.
+ * Adds one quirk given as text, such as `ignore=gte`, `page-cap=50` or `gzip`.
  *
- * @throws TypeError for an unknown name or a value that does not go with it
+ * @throws TypeError for an unknown name or an invalid value
  */
 export function addQuirk(quirks: Quirks, text: string): Quirks {
   const [name = '', ...rest] = text.split('=');
@@ -84,13 +84,13 @@ function parseWord(value: string): string {
 function parseNumber(value: string, least: number): number {
   const number = Number(value);
   if (value !== '' && Number.isFinite(number) && number >= least) return number;
-  throw new TypeError(`its value is no number from ${least} up.`);
+  throw new TypeError(`its value is not a number from ${least} up.`);
 }
 
 /**
- * The parameters of a V4 list that the service takes notice of.
+ * The parameters of a V4 list that the service does not ignore.
  *
- * @throws RequestError 400 for those it refuses
+ * @throws RequestError 400 for refused parameters
  */
 export function bendParameters({ ignore, refuse }: Quirks, parameters: URLSearchParams): URLSearchParams {
   const bent = new URLSearchParams();
@@ -109,7 +109,7 @@ export function bendLimit({ pageCap, pageLimit }: Quirks, limit: number): number
   return Math.min(limit, pageCap ?? limit);
 }
 
-/** None of them can be taken as a record. */
+/** Objects that are not valid records. */
 const MALFORMED = [
   'null',
   '"a text"',
@@ -121,7 +121,7 @@ const MALFORMED = [
   '{"svc_id":17,"platform_id":"x"}',
 ] as const;
 
-/** What comes in a list before the record that `hash` stands for, or null. */
+/** A malformed object to insert before the record with this hash, or null. */
 export function malformedBefore({ malformed }: Quirks, hash: number): string | null {
   if (malformed === 0 || !happens(mix(hash, 0xbad), malformed)) return null;
   return MALFORMED[mix(hash, 0xbae) % MALFORMED.length] ?? null;

@@ -6,21 +6,21 @@ import { Draw, mix } from './seeded-random.js';
 
 export type ApiVersion = 'v3' | 'v4';
 
-/** One generation's records of a block, as compact arrays; record number → group and slot. */
+/** One generation's records of a block, in compact arrays that map record numbers to groups and slots. */
 export interface BlockSide {
-  /** Records, those that arrive later included. */
+  /** Number of records, including those that arrive later. */
   readonly count: number;
-  /** Records that are there from the start. */
+  /** Number of records that exist from the start. */
   readonly present: number;
-  /** Deleted ones among those that are there from the start. */
+  /** Number of deleted records among `present`. */
   readonly deleted: number;
   readonly groupOf: Uint32Array;
   readonly startOf: Uint32Array;
-  /** Record number ↔ place in the order of creation. */
+  /** Maps record numbers to positions in the order of creation, and back. */
   readonly order: Permutation;
 }
 
-/** What one connection holds of one model: groups of records that share a key and a fate. */
+/** The records of one connection and model: groups that share a key and a fate. */
 export interface Block {
   readonly shape: ModelShape;
   readonly hash: number;
@@ -33,16 +33,16 @@ export interface BlockOptions {
   readonly shape: ModelShape;
   readonly hash: number;
   readonly groups: number;
-  /** Groups at the end whose V3 record arrives later. */
+  /** Number of groups at the end whose V3 record arrives later. */
   readonly arriving: number;
   readonly scenario: Scenario;
-  /** Fates that the first groups get, so that small services have all of them. */
+  /** Fates of the first groups, so that small services have all fates. */
   readonly forced: readonly number[];
   readonly hasV3: boolean;
   readonly hasV4: boolean;
 }
 
-/** Builds a block; memory is about ten bytes a record. */
+/** Builds a block; it needs about ten bytes per record. */
 export function buildBlock(options: BlockOptions): Block {
   const { shape, hash, groups, arriving, scenario, forced } = options;
   const tickets = TICKETS[scenario];
@@ -95,13 +95,13 @@ function fillTickets(scenario: Scenario): Uint8Array {
   return tickets;
 }
 
-/** Where a record of a group is in the order of creation. */
+/** The position of a record of a group in the order of creation. */
 export function creationPlaceOf(side: BlockSide, group: number, slot: number): number {
   const number = (side.startOf[group] ?? 0) + slot;
   return number < side.present ? side.order.forward(number) : number;
 }
 
-/** The group of the record at a place in the order of creation, and what the record is in it. */
+/** The group and slot of the record at a position in the order of creation. */
 export function slotAt(
   block: Block,
   generation: ApiVersion,
@@ -115,25 +115,25 @@ export function slotAt(
   return { group, slot };
 }
 
-/** Places for line items beneath one record, each with an id of its own. */
+/** Most line items with ids in one record. */
 export const CHILD_PLACES = 8;
 
 /** The records of one company in a table. */
 export interface TableMember {
   readonly company: Company;
   readonly block: Block;
-  /** Place in the company's order of creation → place in the table. */
+  /** Position in the company's order of creation → position in the table. */
   readonly positions: Uint32Array;
 }
 
-/** What a record became since the service started. */
+/** The change of a record since the service started. */
 interface Change {
   readonly createdMs?: number;
   readonly updatedMs: number;
   readonly deleted: boolean;
 }
 
-/** What tells the tables of a service apart. */
+/** The identity of a table. */
 interface TableOptions {
   readonly generation: ApiVersion;
   readonly region: string | null;
@@ -144,18 +144,18 @@ interface TableOptions {
 /** All records of a model in one V3 region or in V4, in the order of creation. */
 export interface Table extends TableOptions {
   readonly members: readonly TableMember[];
-  /** Position → member, and → place in that member. */
+  /** By position: the index of the member, and the position within that member. */
   readonly memberOf: Uint32Array;
   readonly placeOf: Uint32Array;
-  /** Records there from the start; those that arrive later follow them. */
+  /** Number of records that exist from the start; later ones follow them. */
   readonly present: number;
   readonly ids: IdSpace;
   readonly childIds: IdSpace;
-  /** By position; empty unless the service mutates. */
+  /** Changes by position; empty without the fault `mutate`. */
   readonly changes: Map<number, Change>;
 }
 
-/** Interleaves the companies' records, each company's own order kept. About 16 bytes a record. */
+/** Interleaves the records of companies, keeping the order of each company. It needs about 16 bytes per record. */
 export function buildTable(
   options: TableOptions,
   blocks: readonly Pick<TableMember, 'company' | 'block'>[],

@@ -1,6 +1,6 @@
 /**
- * Everything the sandbox invents is a pure function of the seed: hashes for random access, a generator for
- * the fields of one record.
+ * Everything in the sandbox is a pure function of the seed: hashes for random access, a generator for the fields of one
+ * record.
  */
 
 /** Mixes one more value into a 32-bit hash. */
@@ -18,7 +18,7 @@ export function mixText(state: number, text: string): number {
   return mix(hash >>> 0, text.length);
 }
 
-/** Hash of a path of numbers and words below the seed. */
+/** Hash of the seed and a path of numbers and words. */
 export function hashOf(seed: number, ...parts: readonly (number | string)[]): number {
   let hash = mix(0x5eed, seed);
   for (const part of parts) hash = typeof part === 'number' ? mix(hash, part) : mixText(hash, part);
@@ -50,7 +50,7 @@ export class Draw {
     return mix(0x2545f491, this.#state);
   }
 
-  /** An integer of 0 … below `count`. */
+  /** An integer from 0 to `count` − 1. */
   below(count: number): number {
     return Math.floor((this.next() / 0x1_0000_0000) * count);
   }
@@ -63,7 +63,7 @@ export class Draw {
     return list[this.below(list.length)] ?? list[0];
   }
 
-  /** Null for a share of the draws, else what `make` draws. The number of draws is the same either way. */
+  /** Null for a share of the draws, otherwise the result of `make`. The number of draws is the same either way. */
   maybe<T>(nullRate: number, make: () => T): T | null {
     const isNull = this.chance(nullRate);
     const value = make();
@@ -73,7 +73,7 @@ export class Draw {
 
 const COUNTERS = 1 << 16;
 
-/** Counts how often each hash was asked for before. Memory is bounded: hashes share counters. */
+/** Counts earlier requests by hash. Memory is bounded, because hashes share counters. */
 export function createAskCounter(): (hash: number) => number {
   const counters = new Uint32Array(COUNTERS);
   return (hash) => {

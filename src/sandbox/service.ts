@@ -20,7 +20,7 @@ import { createAskCounter, hexOf, mix, mixText } from './seeded-random.js';
 import { writeRecord } from './stored-records.js';
 import type { World } from './world.js';
 
-/** What a path of the service stands for. */
+/** A parsed path of the service. */
 type Route =
   | { readonly kind: 'v3_list'; readonly region: string; readonly shape: ModelShape }
   | { readonly kind: 'v4_companies' }
@@ -32,12 +32,12 @@ type Route =
       readonly svcId: bigint;
     };
 
-/** Path of a region's V3: `/v3` where there is only one region, else `/{region}/v3`. */
+/** The path of a region's V3: `/v3` if there is only one region, otherwise `/{region}/v3`. */
 export function v3Prefix(region: string, regions: readonly string[]): string {
   return regions.length === 1 ? '/v3' : `/${region}/v3`;
 }
 
-/** The route of a path; null where the service has none. */
+/** The route of a path; null if the service has none. */
 function findRoute(path: string, regions: readonly string[]): Route | null {
   for (const region of regions) {
     const prefix = `${v3Prefix(region, regions)}/`;
@@ -75,7 +75,7 @@ export function createService(options: ServiceOptions): Service {
   return ({ method, headers }, url, faults) => {
     const { pathname } = url;
     const hash = mixText(mix(0x1d, world.seed), pathname + url.search);
-    // Made from the address and how often it was asked for, whatever the order of different requests.
+    // Depends on the address and the number of earlier requests to it, but not on other requests.
     const requestId = pathname.startsWith('/v4') ? `req_${hexOf(mix(hash, countAsks(hash)))}` : null;
     try {
       if (headers['api_key'] !== apiKey)
@@ -145,7 +145,7 @@ function readQuery(quirks: Quirks, list: string, shape: ModelShape, parameters: 
   return { ...query, limit: bendLimit(quirks, query.limit) };
 }
 
-/** A page as the faults of paging leave it. */
+/** Reads a page, with the faults of paging applied. */
 function readFaultyPage(state: State, list: RecordList, query: Query, faults: AttemptFaults): Page {
   const cursor = query.next ?? query.prev;
   if (cursor !== null && !state.expired.has(cursor) && faults.strikes('cursor-expiry')) {
@@ -159,7 +159,7 @@ function readFaultyPage(state: State, list: RecordList, query: Query, faults: At
   return page.again !== null && faults.strikes('duplicate-pages') ? { ...page, next: page.again } : page;
 }
 
-/** A filter for one company reads that company's list instead of looking at all records. */
+/** For a filter on one company, reads that company's list instead of all records. */
 function chooseV3List(world: World, table: Table, query: Query): { list: RecordList; rest: Query } {
   const wanted = query.filters.find(({ field, operator }) => field === 'svc_company_id' && operator === 'eq');
   if (wanted === undefined) return { list: listTable(world, table), rest: query };

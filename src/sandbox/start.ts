@@ -11,17 +11,17 @@ import { buildTruth, type TruthRow } from './truth.js';
 import { buildWorld, type World, type WorldOptions } from './world.js';
 
 export interface SandboxOptions extends Omit<WorldOptions, 'arrivals'> {
-  /** 0 or absent: a free one. */
+  /** 0 or absent: any free port. */
   readonly port?: number | undefined;
   readonly faults?: readonly FaultSetting[] | undefined;
   readonly quirks?: Partial<Quirks> | undefined;
-  /** What a 429 asks for; 1 by default. */
+  /** `Retry-After` of a 429; 1 by default. */
   readonly retryAfterSeconds?: number | undefined;
-  /** How long V4 takes from holding nothing to holding everything; 0 by default. */
+  /** How long V4 takes to load all its data; 0 by default. */
   readonly backfillSeconds?: number | undefined;
-  /** Where webhook events are posted. */
+  /** Address that webhook events are sent to. */
   readonly eventsUrl?: string | undefined;
-  /** Wall clock, ms since 1970, for what happens while the service runs: backfill, events, `mutate`. */
+  /** Wall clock, ms since 1970, for backfill, events and `mutate`. */
   readonly clock?: (() => number) | undefined;
   readonly schedule?: Schedule | undefined;
 }
@@ -94,8 +94,8 @@ function scheduleByTimer(delayMs: number, work: () => void): () => void {
 }
 
 /**
- * A configuration for `svc-migrate` that fits the service: its addresses, all models, the start of the backfill
- * window and, in the clean scenario, limits that its findings stay within.
+ * A configuration of `svc-migrate` for the service: its addresses, all models, the start of the backfill window and, in
+ * the clean scenario, limits that its findings do not exceed.
  */
 function buildConfig(world: World, v3: Readonly<Record<string, string>>, v4: string): JsonObject {
   const speed = { concurrency: 8, requestsPerSecond: 500 };

@@ -25,7 +25,7 @@ import {
 import { Draw, happens, hashOf, hexOf, mix } from './seeded-random.js';
 import type { World } from './world.js';
 
-/** One record, located; its fields are made when asked for. */
+/** The position of one record; its fields are built on demand. */
 export interface StoredRecord {
   readonly table: Table;
   readonly member: TableMember;
@@ -33,7 +33,7 @@ export interface StoredRecord {
   readonly group: number;
   readonly fate: Fate;
   readonly slot: Slot;
-  /** Same in V3 and V4, and for all records of one thing on the platform. */
+  /** The same for all records, in V3 and V4, of one object on the platform. */
   readonly entityHash: number;
   readonly dates: ServiceDates;
   readonly deleted: boolean;
@@ -61,7 +61,7 @@ export function recordAt({ times, scenario }: World, table: Table, position: num
   };
 }
 
-/** A record's key as text, null where it has none. */
+/** A record's key as text; null if it has none. */
 export function platformKeyOf(world: World, { member, group, slot }: StoredRecord): string | null {
   if (slot.key === 'none') return null;
   const { block } = member;
@@ -94,7 +94,7 @@ export function childIdOf({ table, position }: StoredRecord, place: number): big
   return table.childIds.idOf(position * CHILD_PLACES + place);
 }
 
-/** Fields that are cheap to know without making the whole record. */
+/** The service's fields, which are cheaper than the whole record. */
 export function serviceFields(world: World, stored: StoredRecord): JsonObject {
   const { dates } = stored;
   return {
@@ -108,7 +108,7 @@ export function serviceFields(world: World, stored: StoredRecord): JsonObject {
   };
 }
 
-/** A record whose platform gave no dates is judged by the service's; only old ones may be such. */
+/** Share of old records without platform dates, which are judged by the service's dates. */
 const UNDATED_RATE = 0.15;
 
 function platformDatesOf(world: World, stored: StoredRecord): PlatformDates {
@@ -123,7 +123,7 @@ function platformDatesOf(world: World, stored: StoredRecord): PlatformDates {
 const DRIFT_RATE = 0.06;
 const DRIFTING = ['memo', 'description', 'status', 'payment_status'];
 
-/** The platform's fields, the same in V3 and V4, but for a few that drifted in the ugly scenario. */
+/** The platform's fields, the same in V3 and V4 except for a few that drifted in the ugly scenario. */
 export function platformFields(world: World, stored: StoredRecord): JsonObject {
   const { entityHash, member } = stored;
   const { shape } = member.block;
@@ -139,7 +139,7 @@ function driftedField({ scenario }: World, { entityHash, member, table }: Stored
   return DRIFTING.find((name) => name in member.block.shape.fields) ?? null;
 }
 
-/** The names of the platform's fields that a V4 record has otherwise than the V3 record of the same thing. */
+/** Names of the platform's fields that differ between the V3 and V4 records of one object. */
 export function driftedFields(
   world: World,
   v3: StoredRecord | null,
@@ -161,9 +161,9 @@ export interface ChildGroup {
 /** One line item of a record on one side. */
 export interface ChildRecord {
   readonly group: ChildGroup;
-  /** Its place beneath the record, below `CHILD_PLACES`. */
+  /** Its index in the record, below `CHILD_PLACES`. */
   readonly place: number;
-  /** Its key; null where `written` is none. */
+  /** Its key; null if `written` is not a key. */
   readonly key: string | null;
   readonly written: Json;
 }
@@ -172,13 +172,13 @@ const MOST_GROUPS = 4;
 const SLOTS_PER_GROUP = 2;
 const ORDINARY = fateAt(ORDINARY_FATE);
 
-/** Each fate of a line item as often as it weighs. */
+/** Each fate of a line item, repeated by its weight. */
 function ticketsOf(scenario: Scenario): readonly Fate[] {
   return CHILD_FATES.flatMap((fate) => Array<Fate>(fate.weight[scenario]).fill(fate));
 }
 const CHILD_TICKETS = { clean: ticketsOf('clean'), ugly: ticketsOf('ugly') };
 
-/** The line items with ids of a thing on the platform; none where the model has no such line items. */
+/** The groups of line items with ids of one object; empty if the model has no such line items. */
 export function childGroupsOf(block: Block, entityHash: number, scenario: Scenario): readonly ChildGroup[] {
   if (block.shape.lineItems !== 'ids') return [];
   const hash = mix(entityHash, 0xc1);
@@ -189,7 +189,7 @@ export function childGroupsOf(block: Block, entityHash: number, scenario: Scenar
   });
 }
 
-/** The line items of those groups that one side's record carries. */
+/** The line items of these groups in the record of one side. */
 export function childrenOn(
   side: ApiVersion,
   groups: readonly ChildGroup[],
@@ -201,7 +201,7 @@ export function childrenOn(
   );
 }
 
-/** The line item of a group at a place of its fate. */
+/** The line item of a group at a slot of its fate. */
 export function childAt(
   side: ApiVersion,
   group: ChildGroup,
@@ -213,13 +213,13 @@ export function childAt(
   const place = group.number * SLOTS_PER_GROUP + slot;
   const sideHash = mix(group.hash, side === 'v3' ? 3 : 4);
   if (kind === 'none') return { group, place, key: null, written: noKey(sideHash) };
-  // Documents often number their lines alike.
+  // Documents often use the same line numbers.
   const base = block.hash % 3 === 0 ? hexOf(group.hash) : String(group.number + 1);
   const key = kind === 'variant' ? variantOf(base, group.hash) : base;
   return { group, place, key, written: writtenKey(key, scenario, sideHash) };
 }
 
-/** A whole record as the service answers it: JSON text. */
+/** A record as sent by the service, as JSON text. */
 export function writeRecord(
   world: World,
   stored: StoredRecord,

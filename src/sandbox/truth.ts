@@ -15,7 +15,7 @@ import {
 } from './stored-records.js';
 import type { World } from './world.js';
 
-/** What a correct remap says about one record or line item. Ids are digits; null where there is none. */
+/** The correct remap row of one record or line item. Ids are strings of digits, or null. */
 export interface TruthRow {
   /** V3 path. */
   readonly model: string;
@@ -24,25 +24,25 @@ export interface TruthRow {
   /** Null, like all V3 columns, on rows without a V3 record. */
   readonly region: string | null;
   readonly v3_company_id: string | null;
-  /** Null where the V3 company has no V4 pair. */
+  /** Null if the V3 company has no V4 pair. */
   readonly v4_company_id: string | null;
   readonly platform_id: string | null;
-  /** The record a line item belongs to, on each side where it is. */
+  /** The record that a line item belongs to, on each side. */
   readonly parent_v3_svc_id: string | null;
   readonly parent_v4_svc_id: string | null;
   readonly v3_svc_id: string | null;
   readonly v4_svc_id: string | null;
   readonly status: string;
   readonly reason: string | null;
-  /** False where the record arrived, changed or was deleted since the service started. */
+  /** Whether the record has not been added, changed or deleted since the service started. */
   readonly stable: boolean;
-  /** Fields that the V4 record of a match has otherwise than the V3 one, service fields and children aside. */
+  /** Fields that differ between the records of a match, without service fields and children. */
   readonly drifted: readonly string[];
 }
 
 type RowsOf = (fate: Fate) => readonly FateRow[];
 
-/** What becomes of each fate of a block in its company's circumstances. */
+/** The correct rows of each fate of a block, given the kind of its connection. */
 export function rowsFor(world: World, connection: CompanyConnection, block: Block): RowsOf {
   if (connection.kind === 'missing_in_v4') return (fate) => rowsWithoutPlace(fate, 'company_not_in_v4');
   if (connection.kind === 'missing_in_v3') return (fate) => rowsOnlyInV4(fate, 'company_not_in_v3');
@@ -56,7 +56,7 @@ export function rowsFor(world: World, connection: CompanyConnection, block: Bloc
   return connection.kind === 'inert' ? rowsWhenInert : (fate) => fate.rows;
 }
 
-/** V3 records whose company or model has no place in V4. */
+/** Rows of V3 records whose company or model is not in V4. */
 function rowsWithoutPlace(fate: Fate, reason: string): readonly FateRow[] {
   return fate.v3.map((slot, v3) => ({
     v3,
@@ -66,7 +66,7 @@ function rowsWithoutPlace(fate: Fate, reason: string): readonly FateRow[] {
   }));
 }
 
-/** V3 records of a connection that V4 lists and holds nothing of. */
+/** Rows of V3 records of a connection without records in V4. */
 function rowsWhenInert(fate: Fate): readonly FateRow[] {
   return rowsWithoutPlace(fate, 'connection_inert').map((row, at) => {
     const slot = fate.v3[at];
@@ -76,7 +76,7 @@ function rowsWhenInert(fate: Fate): readonly FateRow[] {
   });
 }
 
-/** V4 records whose company has no V3 pair. */
+/** Rows of V4 records whose company has no V3 pair. */
 function rowsOnlyInV4(fate: Fate, reason: string): readonly FateRow[] {
   return fate.v4.map((slot, v4) => {
     const keyless = slot.key === 'none';
@@ -88,13 +88,13 @@ function rowsOnlyInV4(fate: Fate, reason: string): readonly FateRow[] {
   });
 }
 
-/** One pair of companies and a model, or one company and a model where there is no pair. */
+/** A pair of companies, or a single company, and a model. */
 interface Scope {
   readonly world: World;
   readonly block: Block;
   readonly v3: TableSide | null;
   readonly v4: TableSide | null;
-  /** Whether the V3 company has that V4 company as its pair. */
+  /** Whether the V3 and V4 company are a pair. */
   readonly paired: boolean;
 }
 
@@ -104,8 +104,8 @@ interface TableSide {
 }
 
 /**
- * The ground truth, record by record, from the fates the service was built of: every V3 record and line item
- * once, and every V4 one that no V3 one became. Includes deleted records.
+ * The ground truth from the fates of the records: every V3 record and line item once, and every V4 one without a V3
+ * counterpart. Includes deleted records.
  */
 export function* buildTruth(world: World): Generator<TruthRow> {
   for (const [index, connection] of world.connections.entries()) {
@@ -159,7 +159,7 @@ function storedAt(
   return recordAt(scope.world, table, position);
 }
 
-/** The row of a record that arrived late, or not yet, or was deleted meanwhile. */
+/** The row of a record, corrected for records not added yet or deleted meanwhile. */
 function amend(row: FateRow, fate: number, v3: StoredRecord | null, v4: StoredRecord | null): FateRow {
   if (fate === ARRIVING_FATE && v3 === null && v4 !== null) {
     return { ...row, status: 'v4_only', reason: 'unexplained' };
@@ -220,7 +220,7 @@ interface ChildRow {
   readonly reason: string | null;
 }
 
-/** The line items of a pair with their own fates, or of a record without a twin. */
+/** The line items of a pair, with their own fates, or of a record without a twin. */
 function childrenOf(
   { block, world: { scenario } }: Scope,
   v3: StoredRecord | null,

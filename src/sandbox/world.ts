@@ -9,23 +9,23 @@ const DAY_MS = 86_400_000;
 
 export interface WorldOptions {
   readonly seed: number;
-  /** `clean` passes the gate; `ugly` has everything that can go wrong in data. */
+  /** `clean` passes the gate; `ugly` has every known problem in its data. */
   readonly scenario?: Scenario | undefined;
-  /** About how many V3 records all models have together; 800 by default. */
+  /** Approximate number of V3 records of all models; 800 by default. */
   readonly scale?: number | undefined;
   /** Normal connections; 4 in the clean scenario, 5 in the ugly one. */
   readonly companies?: number | undefined;
   /** Length of the backfill window, at least 7; 90 by default. */
   readonly windowDays?: number | undefined;
-  /** The service's own time, ms since 1970; by default a day in January 2026 that the seed chooses. */
+  /** The service's own time, ms since 1970; by default a day in January 2026 that depends on the seed. */
   readonly now?: number | undefined;
-  /** Whether companies keep their ids in V4; by default the seed decides. */
+  /** Whether companies keep their ids in V4; by default it depends on the seed. */
   readonly idsSurvive?: boolean | undefined;
   /** Whether some V3 records arrive later. */
   readonly arrivals?: boolean;
 }
 
-/** Everything the service holds, as a function of its options. */
+/** All data of the service. */
 export interface World {
   readonly seed: number;
   readonly scenario: Scenario;
@@ -37,11 +37,11 @@ export interface World {
   readonly v3: ReadonlyMap<string, ReadonlyMap<string, Table>>;
   /** By V4 data model. */
   readonly v4: ReadonlyMap<string, Table>;
-  /** True where V4 answers 404 for the model of a connection. */
+  /** Whether V4 answers 404 for the model of a connection. */
   isAbsent(connection: number, shape: ModelShape): boolean;
 }
 
-/** Builds the service's world: under 20 bytes a record and side, records themselves are made when asked for. */
+/** Builds the data of the service in under 20 bytes per record and side; the records are built on demand. */
 export function buildWorld(options: WorldOptions): World {
   const { seed, scenario = 'clean', scale = 800, windowDays = 90, arrivals = false } = options;
   const companies = options.companies ?? (scenario === 'clean' ? 4 : 5);
@@ -112,7 +112,7 @@ function planBlock(
   const wanted = (scale * (share / sumWeights(connections)) * weight) / sumWeights(MODELS);
   const jitter = 0.8 + (0.4 * (hash % 1000)) / 1000;
   const groups = weight === 0 ? 1 : Math.max(FEWEST_GROUPS, Math.round(wanted * jitter));
-  // Every fate of the scenario but the ordinary one, spread over the models.
+  // Every fate of the scenario except the ordinary one, spread over the models.
   const all = [...FATES.keys()].filter(
     (fate) => fate !== ORDINARY_FATE && FATES[fate]?.weight[scenario] !== 0,
   );
@@ -133,7 +133,7 @@ function sumWeights(list: readonly { readonly weight: number }[]): number {
   return list.reduce((sum, { weight }) => sum + weight, 0);
 }
 
-/** In the ugly scenario V4 lacks a model for one company, and sometimes one for all. */
+/** Plans which models are absent in V4: in the ugly scenario one for one company, and sometimes one for all. */
 function planAbsent(
   scenario: Scenario,
   connections: readonly CompanyConnection[],

@@ -76,7 +76,7 @@ describe('the starter configuration', () => {
 
   it('is refused until the addresses are filled in', () => {
     expect(() => loadText(renderStarter(STARTER_DEFAULTS))).toThrow(
-      /v3\.regions\.default\.baseUrl \(line \d+\) still is a placeholder[\s\S]*v4\.baseUrl \(line \d+\) still is/,
+      /v3\.regions\.default\.baseUrl \(line \d+\) is still a placeholder[\s\S]*v4\.baseUrl \(line \d+\) is still/,
     );
   });
 });

@@ -263,7 +263,11 @@ describe('problems', () => {
     ],
     ['no model', { models: [] }, 'models must be a list with at least one entry'],
     ['a model that is no path', { models: [{ v3: 'invoices' }] }, 'models[0].v3 must be category/model'],
-    ['two windows', { backfill: { days: 1, since: '2026-01-01' } }, 'backfill says it twice'],
+    [
+      'two windows',
+      { backfill: { days: 1, since: '2026-01-01' } },
+      'backfill has both since and days: keep one',
+    ],
     ['a day that is none', { backfill: { since: '2026-02-30' } }, 'backfill.since must be an ISO 8601 time'],
     [
       'a time without zone',
