@@ -10,7 +10,7 @@ import type { ChildLayout, RecordLayout } from './record-layout.js';
 export type RejectedChild = Omit<RejectedObject, 'position'>;
 
 /** Children of one list; more are an error, because unordered lists are read into memory. */
-const MOST_CHILDREN = 200_000;
+const MAX_CHILDREN = 200_000;
 
 /**
  * Reads the lists of a record's children, and writes them in the format of `json/stored-lists.ts`. A list whose ids are
@@ -47,7 +47,7 @@ export class ChildReader {
     list.at = at;
     let i = scanner.enter(at);
     for (let length = 0; scanner.more; length++) {
-      if (length === MOST_CHILDREN) throw tooManyChildren(list.path);
+      if (length === MAX_CHILDREN) throw tooManyChildren(list.path);
       const start = i;
       if (scanner.bytes[start] === OPEN_OBJECT) {
         i = this.#members.read(start, 0, null);
@@ -122,7 +122,7 @@ export class ChildReader {
 const CLOSE = 0x5d;
 
 function tooManyChildren(path: string): SvcError {
-  return new SvcError('bad_response', `A record holds more than ${MOST_CHILDREN} objects in ${path}.`, {
+  return new SvcError('bad_response', `A record holds more than ${MAX_CHILDREN} objects in ${path}.`, {
     hint: 'Nothing of the page was stored. Remove the field from the children of the model, or ask the operator.',
   });
 }

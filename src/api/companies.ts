@@ -209,7 +209,7 @@ const NEXT = 1;
 const ERRORS = [2, 3];
 const TOTAL_COUNT = 4;
 /** Companies of one page, which are kept in memory; more are an error. */
-const MOST_COMPANIES = 500_000;
+const MAX_COMPANIES = 500_000;
 const LIST_HINT =
   'The shape of the V4 company list is unknown; name the company ids in `v4.companies` instead.';
 
@@ -273,7 +273,7 @@ function readCompanies(scanner: JsonScanner, at: number, idFields: readonly stri
   const companies: V4Company[] = [];
   let i = scanner.enter(at);
   while (scanner.more) {
-    if (companies.length === MOST_COMPANIES) throw badList(`a page has more than ${MOST_COMPANIES}`);
+    if (companies.length === MAX_COMPANIES) throw badList(`a page has more than ${MAX_COMPANIES}`);
     const start = i;
     if (bytes[start] !== OPEN_OBJECT) throw badList('one of its companies is not an object');
     i = members.read(start, fields.length, null);

@@ -6,9 +6,9 @@ import { classify } from './retry.js';
 import type { Scrub } from './scrub.js';
 
 /** Characters of the server's error text that are shown. */
-const LONGEST_QUOTE = 200;
+const MAX_QUOTE_CHARS = 200;
 /** Bytes; larger bodies are not searched for a request_id, because they are not error messages. */
-const LARGEST_SEARCHED = 262_144;
+const MAX_SEARCHED_BYTES = 262_144;
 
 /** A request, as its errors name it. */
 export interface RequestTarget {
@@ -135,7 +135,7 @@ function outcomeFacts(outcome: AttemptOutcome, target: RequestTarget, scrub: Scr
 const answerSchema = z.object({ request_id: z.string() });
 
 function requestIdOf(body: Uint8Array, scrub: Scrub): string | undefined {
-  if (body.length > LARGEST_SEARCHED) return undefined;
+  if (body.length > MAX_SEARCHED_BYTES) return undefined;
   try {
     const answer = answerSchema.safeParse(JSON.parse(Buffer.from(body).toString('utf8')));
     return answer.success ? cleanRequestId(answer.data.request_id, scrub) : undefined;
@@ -146,13 +146,13 @@ function requestIdOf(body: Uint8Array, scrub: Scrub): string | undefined {
 
 /** A request_id that is safe to print and store. */
 export function cleanRequestId(id: string, scrub: Scrub): string {
-  return scrub(id).slice(0, LONGEST_QUOTE);
+  return scrub(id).slice(0, MAX_QUOTE_CHARS);
 }
 
 /** The server's error text, safe to print; undefined if it is empty or an HTML page. */
 function quote(body: string, scrub: Scrub): string | undefined {
   const text = scrub(body.replace(/\s+/g, ' ')).trim();
-  return text === '' || text.startsWith('<') ? undefined : text.slice(0, LONGEST_QUOTE);
+  return text === '' || text.startsWith('<') ? undefined : text.slice(0, MAX_QUOTE_CHARS);
 }
 
 function redirectHost(location: string | null, from: URL): string | null {

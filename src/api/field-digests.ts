@@ -53,7 +53,7 @@ const FIELD_WIDTH = CODE_WIDTH + DIGEST_WIDTH;
 const SEED = { text: 0x811c9dc5, date: 0x1b873593, amount: 0x0cc9e2d5 } as const;
 const DIGIT_ZERO = 0x30;
 /** A number with a larger exponent is treated as text. */
-const LARGEST_EXPONENT = 1_000_000_000;
+const MAX_EXPONENT = 1_000_000_000;
 
 /** The compared fields, sorted by code. A configured date field is omitted if its code is already used. */
 export function digestFields(dateFields: readonly string[]): readonly DigestField[] {
@@ -133,7 +133,7 @@ function readExponent(bytes: Uint8Array, start: number, end: number): number | n
     const digit = (bytes[at] ?? 0) - DIGIT_ZERO;
     if (digit < 0 || digit > 9) return null;
     value = value * 10 + digit;
-    if (value > LARGEST_EXPONENT) return null;
+    if (value > MAX_EXPONENT) return null;
   }
   return negative ? -value : value;
 }

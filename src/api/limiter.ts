@@ -38,7 +38,7 @@ const GUARD_MS = 20;
  * After a 429 the interval is doubled, up to this. Each success shortens it again, so that five successes offset one
  * 429, and a server that refuses one request in ten does not slow everything down.
  */
-const WIDEST_INTERVAL_MS = 5000;
+const MAX_INTERVAL_MS = 5000;
 const RECOVERY = 0.85;
 /** Fraction of a retry that each success returns to the budget. */
 const REFUND = 0.5;
@@ -66,11 +66,14 @@ export class HostLimiter {
   #pending = 0;
   /** Number of connections: the most requests that were ever pending at once. */
   #connections = 0;
+  /** Earliest next start at the even rate. */
   #nextAt = 0;
+  /** End of the wait that the host asked for. */
   #notBefore = 0;
   #slowedAt = 0;
-  #startedAt = 0;
-  #usualIntervalMs = 0;
+  #lastStart = 0;
+  /** Moving average of the time between starts. */
+  #averageIntervalMs = 0;
   #retries: number;
 
   constructor(options: LimiterOptions) {
@@ -114,8 +117,8 @@ export class HostLimiter {
     if (startedAt <= this.#slowedAt) return;
     this.#slowedAt = this.#options.clock.now();
     this.#continueFrom(this.#slowedAt);
-    const usual = Math.max(this.#intervalMs, this.#usualIntervalMs);
-    this.#intervalMs = Math.max(this.#baseIntervalMs, Math.min(usual * 2, WIDEST_INTERVAL_MS));
+    const usual = Math.max(this.#intervalMs, this.#averageIntervalMs);
+    this.#intervalMs = Math.max(this.#baseIntervalMs, Math.min(usual * 2, MAX_INTERVAL_MS));
   }
 
   /** Speeds up after a success of a request started at `startedAt`, unless it started before the last slowdown. */
@@ -170,10 +173,10 @@ export class HostLimiter {
     this.#nextAt = Math.max(this.#nextAt, now - MAX_CATCH_UP_MS) + this.#intervalMs;
     this.#starts[place] = now;
     this.#oldest = (place + 1) % this.#starts.length;
-    const sinceLast = now - this.#startedAt;
-    this.#startedAt = now;
+    const sinceLast = now - this.#lastStart;
+    this.#lastStart = now;
     // longer pauses are idle time
-    if (sinceLast < 1000) this.#usualIntervalMs = this.#usualIntervalMs * 0.9 + sinceLast * 0.1;
+    if (sinceLast < 1000) this.#averageIntervalMs = this.#averageIntervalMs * 0.9 + sinceLast * 0.1;
     return place;
   }
 

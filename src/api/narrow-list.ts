@@ -30,7 +30,7 @@ export type FetchNarrow = (request: NarrowRequest) => Promise<NarrowAnswer>;
 
 const PAGE_SIZE = '100';
 /** An id or key has few records; with more pages, the filter was ignored. */
-const MOST_PAGES = 10;
+const MAX_PAGES = 10;
 const REFUSALS: readonly unknown[] = [400, 405, 422, 501];
 
 export function prepareFetchNarrow(api: Pick<Api, 'fetchRawList'>, config: Config): FetchNarrow {
@@ -38,7 +38,7 @@ export function prepareFetchNarrow(api: Pick<Api, 'fetchRawList'>, config: Confi
     const records: ParsedRecord[] = [];
     let cursor: string | null = null;
     let sawEmptyEnd = false;
-    for (let page = 1; page <= MOST_PAGES; page++) {
+    for (let page = 1; page <= MAX_PAGES; page++) {
       const answer: ParsedPage | null = await fetchOrRefused(api, config, request, cursor);
       if (answer === null || !answer.records.every((record) => isWanted(record, request))) break;
       records.push(...answer.records);

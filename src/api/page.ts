@@ -99,7 +99,7 @@ function readEnvelope(
 }
 
 /** Bytes of an `error` member that are kept; fewer are shown. */
-const LONGEST_ERROR = 4096;
+const MAX_ERROR_BYTES = 4096;
 
 /**
  * Refuses an envelope with an `error` or `errors` member that is not null.
@@ -110,7 +110,7 @@ export function assertNoError(body: Uint8Array, envelope: Members, slots: readon
   const slot = slots.find((one) => envelope.kind(one) !== 0);
   if (slot === undefined) return;
   const start = envelope.start(slot);
-  const text = body.subarray(start, Math.min(envelope.end(slot), start + LONGEST_ERROR));
+  const text = body.subarray(start, Math.min(envelope.end(slot), start + MAX_ERROR_BYTES));
   throw new SvcError('bad_response', 'The answer carries an error.', {
     facts: { answer: Buffer.from(text).toString('utf8') },
   });

@@ -9,7 +9,7 @@ import { parseIsoDate } from './iso-date.js';
 import type { RecordLayout } from './record-layout.js';
 
 /** Rejected objects per requested record; more are an error, because they are kept in memory. */
-const MOST_REJECTED = 10;
+const MAX_REJECTED_PER_RECORD = 10;
 
 type RejectReason = RejectedObject['reason'];
 
@@ -32,7 +32,7 @@ export class RecordReader {
     this.#scanner = scanner;
     this.#layout = layout;
     this.#companyId = companyId;
-    this.#mostRejected = limit * MOST_REJECTED;
+    this.#mostRejected = limit * MAX_REJECTED_PER_RECORD;
     this.#columns = new ColumnWriter(scanner.bytes);
     this.#members = new Members(layout.table, scanner);
     this.#digests = new DigestWriter(layout, this.#members);

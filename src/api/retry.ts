@@ -3,7 +3,7 @@ import type { AttemptOutcome } from './http.js';
 
 /** Upper bound of the first backoff; it doubles with each attempt. */
 const BASE_BACKOFF_MS = 500;
-const LARGEST_BACKOFF_MS = 30_000;
+const MAX_BACKOFF_MS = 30_000;
 
 /** What to do after an attempt, and the error code if it was the last. */
 export type Judgement =
@@ -44,7 +44,7 @@ export const EXPIRED_STATUSES: readonly unknown[] = [400, 404, 410, 422];
 
 /** Exponential backoff with full jitter. `attempt` counts from 1. */
 export function backoffMs(attempt: number, random: () => number): number {
-  return Math.floor(random() * Math.min(LARGEST_BACKOFF_MS, BASE_BACKOFF_MS * 2 ** (attempt - 1)));
+  return Math.floor(random() * Math.min(MAX_BACKOFF_MS, BASE_BACKOFF_MS * 2 ** (attempt - 1)));
 }
 
 const MONTHS = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec'];

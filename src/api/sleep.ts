@@ -9,13 +9,13 @@ export interface Clock {
 }
 
 /** A longer timer would fire at once. */
-const LONGEST_TIMER_MS = 2 ** 31 - 1;
+const MAX_TIMER_MS = 2 ** 31 - 1;
 
 /** Sleeps on real timers, for any duration. */
 export const sleepForReal: Sleep = async (ms, signal) => {
-  for (let left = ms; left > 0; left -= LONGEST_TIMER_MS) {
+  for (let left = ms; left > 0; left -= MAX_TIMER_MS) {
     try {
-      await delay(Math.min(left, LONGEST_TIMER_MS), undefined, { signal });
+      await delay(Math.min(left, MAX_TIMER_MS), undefined, { signal });
     } catch (error) {
       throw signal.aborted ? signal.reason : error;
     }

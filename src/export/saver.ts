@@ -60,10 +60,10 @@ export interface SaverOptions {
 
 export function createSaver(options: SaverOptions): Saver {
   const { db, file, rules, clock } = options;
-  const savePage = preparePage(options);
+  const savePage = prepareSavePage(options);
   const save = (row: StreamRow, { answer, askedMs }: ArrivedPage): StreamOutcome =>
     'columns' in answer ? savePage(row, answer, askedMs) : errorOutcome(answer, askedMs, clock.now());
-  const saveSingly = prepareSingly(options);
+  const saveSingly = prepareSaveSingly(options);
   const apply = prepareApply(db);
   const withStoredCounts = prepareStoredCounts(db);
   const bumpExportSeq = prepareBumpExportSeq(db);
@@ -75,19 +75,19 @@ export function createSaver(options: SaverOptions): Saver {
     savePages: (row, take) =>
       group.add(() => {
         const saved: SavedPage[] = [];
-        let now = withStoredCounts(row);
+        let current = withStoredCounts(row);
         let changed = false;
         let discard: Step['discard'] = [];
         // stop after a step that discards, because `apply` discards once, after all pages are saved
-        for (let page = take(now); page !== null; page = discard.length === 0 ? take(now) : null) {
-          const outcome = save(now, page);
-          const step = decide(now, outcome, rules);
+        for (let page = take(current); page !== null; page = discard.length === 0 ? take(current) : null) {
+          const outcome = save(current, page);
+          const step = decide(current, outcome, rules);
           saved.push({ answer: page.answer, step });
           changed ||= outcome.kind === 'page' && outcome.changed > 0;
-          now = step.row;
+          current = step.row;
           discard = step.discard;
         }
-        if (saved.length > 0) apply(row, { row: now, discard }, changed);
+        if (saved.length > 0) apply(row, { row: current, discard }, changed);
         return saved;
       }),
     saveSingly: (row, records) => inTransaction(() => saveSingly(row, records)),
@@ -116,24 +116,24 @@ export function prepareApply(db: Db): (before: StreamRow, step: Step, changed: b
   const bumpExportSeq = prepareBumpExportSeq(db);
   const discards = { cursors: dropCursors, rejected: dropRejected, excluded: dropExcluded };
   return (before, step, changed) => {
-    for (const what of step.discard) discards[what](db, before.id);
+    for (const kind of step.discard) discards[kind](db, before.id);
     saveStream(step.row);
     if (changed || step.row.state !== before.state) bumpExportSeq();
     return step;
   };
 }
 
-function preparePage({ db, payload, excluded, clock }: SaverOptions) {
+function prepareSavePage({ db, payload, excluded, clock }: SaverOptions) {
   const saveRecords = prepareSaveOwn(db, payload);
   const saveRejected = prepareSaveRejected(db);
   const saveExcluded = prepareSaveExcluded(db);
   const rememberCursor = prepareRememberCursor(db);
-  const unwanted = new Set(excluded);
+  const excludedIds = new Set(excluded);
   return (row: StreamRow, page: ListPage, askedMs: number): PageOutcome => {
     const arrived = recordsOf(page.columns);
-    const isUnwanted = ({ companyId }: ParsedRecord) => row.companyId === null && unwanted.has(companyId);
-    const kept = unwanted.size === 0 ? arrived : arrived.filter((record) => !isUnwanted(record));
-    const left = unwanted.size === 0 ? [] : arrived.filter(isUnwanted);
+    const isExcluded = ({ companyId }: ParsedRecord) => row.companyId === null && excludedIds.has(companyId);
+    const kept = excludedIds.size === 0 ? arrived : arrived.filter((record) => !isExcluded(record));
+    const left = excludedIds.size === 0 ? [] : arrived.filter(isExcluded);
     const records = saveRecords(row, kept);
     const rejected = saveRejected(row, page.rejected);
     const counted = saveExcluded(
@@ -169,7 +169,7 @@ function latestUpdateOf(records: readonly ParsedRecord[]): number | null {
   return latest;
 }
 
-function prepareSingly({ db, payload }: SaverOptions) {
+function prepareSaveSingly({ db, payload }: SaverOptions) {
   const saveRecords = prepareSaveOwn(db, payload);
   const withStoredCounts = prepareStoredCounts(db);
   const saveStream = prepareSaveStream(db);

@@ -94,7 +94,7 @@ export function recordsOf({ length, ids, numbers, texts, body }: RecordColumns):
 const LONG_PIECE = 96;
 
 /** Bytes of capacity that `clear` keeps at most. */
-const MOST_KEPT = 65_536;
+const MAX_KEPT_BYTES = 65_536;
 
 /** A growing buffer of UTF-8 text. */
 export class Texts {
@@ -108,7 +108,7 @@ export class Texts {
   /** Removes all bytes and shrinks an unusually large buffer. */
   clear(): void {
     this.length = 0;
-    if (this.bytes.length > MOST_KEPT) this.bytes = new Uint8Array(MOST_KEPT);
+    if (this.bytes.length > MAX_KEPT_BYTES) this.bytes = new Uint8Array(MAX_KEPT_BYTES);
   }
 
   /** Appends the bytes `start` to `end` of `source`. */

@@ -8,8 +8,8 @@ import { type CompanyEvidence, groupBy, type Uncounted } from './pair-companies.
  * Limits on the record pairs compared and the company pairs counted. Beyond them, only company pairs that agree on a
  * key are counted: if all companies use the same numbers as keys, the work grows with the square of their number.
  */
-const COMPARISONS = 10_000_000;
-const COUNTED_PAIRS = 250_000;
+const MAX_COMPARISONS = 10_000_000;
+const MAX_COUNTED_PAIRS = 250_000;
 
 export interface FoundEvidence {
   /** Exact counts of every company pair that shares a key or, if these are too many, that agrees on one. */
@@ -17,18 +17,18 @@ export interface FoundEvidence {
   readonly uncounted: Uncounted;
 }
 
-/** Reads the evidence for company pairs, and saves how many keys each company has. Only streams read in full count. */
+/** Reads the evidence for company pairs, and saves the number of keys of each company. Ignores streams not read in full. */
 export function readCompanyEvidence(db: Db): FoundEvidence {
   const counts = new SharedKeyCounts();
   const keys = { v3: new Map<number, number>(), v4: new Map<number, number>() };
   let comparisons = 0;
-  const isAffordable = () => comparisons <= COMPARISONS && counts.size <= COUNTED_PAIRS;
+  const isAffordable = () => comparisons <= MAX_COMPARISONS && counts.size <= MAX_COUNTED_PAIRS;
   walkKeyed(db, { fieldDigests: true }, (group) => {
     const [v3, v4] = sidesOf(group);
     for (const [company] of v3) keys.v3.set(company, (keys.v3.get(company) ?? 0) + 1);
     for (const [company] of v4) keys.v4.set(company, (keys.v4.get(company) ?? 0) + 1);
     // a single key can exceed the limit, because each of its company pairs counts
-    if (v3.size * v4.size > COUNTED_PAIRS) comparisons = Number.POSITIVE_INFINITY;
+    if (v3.size * v4.size > MAX_COUNTED_PAIRS) comparisons = Number.POSITIVE_INFINITY;
     comparisons += sizeOf(v3) * sizeOf(v4);
     if (isAffordable()) counts.add(v3, v4);
   });
@@ -83,7 +83,7 @@ class FoundPairs {
   add(v3: number, v4: number): boolean {
     const partners = this.partners.get(v3) ?? new Set();
     if (partners.has(v4)) return true;
-    if (this.#size >= COUNTED_PAIRS) return false;
+    if (this.#size >= MAX_COUNTED_PAIRS) return false;
     this.#size += 1;
     this.partners.set(v3, partners.add(v4));
     return true;
@@ -186,14 +186,14 @@ class SharedKeyCounts {
 type KeyVerdict = ReturnType<typeof compareFieldDigests> | 'unknown';
 
 /** For one key of one company pair: up to this many comparisons are made one by one, without an index. */
-const COMPARED_SINGLY = 4096;
+const MAX_DIRECT_COMPARISONS = 4096;
 
 /** A key agrees if any of its records do. */
 function compareRecords(a: readonly KeyedRecord[], b: readonly KeyedRecord[]): KeyVerdict {
-  return a.length * b.length <= COMPARED_SINGLY ? compareSingly(a, b) : compareMany(a, b);
+  return a.length * b.length <= MAX_DIRECT_COMPARISONS ? compareDirectly(a, b) : compareByIndex(a, b);
 }
 
-function compareSingly(a: readonly KeyedRecord[], b: readonly KeyedRecord[]): KeyVerdict {
+function compareDirectly(a: readonly KeyedRecord[], b: readonly KeyedRecord[]): KeyVerdict {
   let best: KeyVerdict = 'incomparable';
   for (const one of a) {
     for (const other of b) {
@@ -206,7 +206,7 @@ function compareSingly(a: readonly KeyedRecord[], b: readonly KeyedRecord[]): Ke
   return best;
 }
 
-function compareMany(a: readonly KeyedRecord[], b: readonly KeyedRecord[]): KeyVerdict {
+function compareByIndex(a: readonly KeyedRecord[], b: readonly KeyedRecord[]): KeyVerdict {
   const index = new DigestIndex(b);
   let hasUncompared = false;
   for (const fieldDigests of new Set(a.map((one) => one.fieldDigests))) {

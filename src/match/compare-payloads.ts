@@ -28,7 +28,7 @@ export interface DriftRules {
 const NOT_COMPARED = new Set(['raw_data', 'data_hash', 'platform_id']);
 
 /** Values nested deeper are reported as different without comparing them, because the comparison is recursive. */
-const DEEPEST = 100;
+const MAX_COMPARED_DEPTH = 100;
 const TOO_DEEP = '(nested too deeply to be compared)';
 
 /**
@@ -70,7 +70,7 @@ export function findDrift(v3: unknown, v4: unknown, rules: DriftRules): DriftedF
 function shallow(value: Json): Json {
   if (typeof value !== 'object') return value;
   let level: readonly Json[] = [value];
-  for (let depth = 0; depth <= DEEPEST; depth += 1) {
+  for (let depth = 0; depth <= MAX_COMPARED_DEPTH; depth += 1) {
     const nested = level.filter((one) => typeof one === 'object' && one !== null);
     if (nested.length === 0) return value;
     level = nested.flatMap((one) => Object.values(one));

@@ -22,8 +22,8 @@ interface Shape {
 }
 
 /** Limits on the records that one record is compared with, and on shapes. Beyond them, records are not compared. */
-const MOST_COMPARED = 64;
-const MOST_SHAPES = 64;
+const MAX_COMPARED = 64;
+const MAX_SHAPES = 64;
 
 /**
  * Finds the records of one key that agree with a given one, without comparing every pair.
@@ -44,7 +44,7 @@ export class DigestIndex {
   /** The companies with a record that agrees with `fieldDigests`, and the buckets that were too large to compare. */
   findAgreeing(fieldDigests: string): Agreeing {
     const found = { companies: new Set<number>(), uncompared: [] as Bucket[] };
-    if (this.#shapes.size > MOST_SHAPES) return { ...found, uncompared: [this.#records] };
+    if (this.#shapes.size > MAX_SHAPES) return { ...found, uncompared: [this.#records] };
     const fields = splitFieldDigests(fieldDigests);
     for (const { codes, buckets } of this.#shapes.values()) {
       const common = fields
@@ -52,7 +52,7 @@ export class DigestIndex {
         .map(({ digest }) => buckets.get(digest) ?? [])
         .sort((a, b) => a.length - b.length);
       const rarest = common.slice(0, Math.ceil(common.length / 2));
-      const isTooMany = rarest.reduce((sum, { length }) => sum + length, 0) > MOST_COMPARED;
+      const isTooMany = rarest.reduce((sum, { length }) => sum + length, 0) > MAX_COMPARED;
       for (const bucket of rarest) {
         if (isTooMany) found.uncompared.push(bucket);
         else addAgreeing(found.companies, bucket, fieldDigests);

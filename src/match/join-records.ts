@@ -73,7 +73,7 @@ type Members = readonly KeyedRecord[];
 type Verdicts = readonly GroupVerdict<KeyedRecord>[];
 
 /** Pairs that are inserted together. */
-const WAITING = 512;
+const BATCH = 512;
 
 function prepareSavePairs(db: Db) {
   const insert = prepareInsertRows(db, 'INSERT INTO found_pair', 6);
@@ -93,7 +93,7 @@ function prepareSavePairs(db: Db) {
       const isShared = (times?.get(twin) ?? 1) > 1 ? 1 : 0;
       waiting.push([one.id, twin.id, pairedModel, pairReason(one.deleted, twin.deleted), by, isShared]);
     }
-    if (waiting.length >= WAITING) flush();
+    if (waiting.length >= BATCH) flush();
   };
   return { add, flush };
 }

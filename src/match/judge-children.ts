@@ -61,7 +61,7 @@ export function inheritOutcome(parentReason: string): Outcome {
 }
 
 /** Longer lists are not paired in step: checking them for duplicates compares each child with each. */
-const STEPS = 8;
+const MAX_IN_STEP = 8;
 
 /** The usual case: both sides have the same keys in the same order, without duplicates. Null in any other case. */
 function pairInStep(
@@ -69,7 +69,7 @@ function pairInStep(
   v4: readonly StoredChild[],
   inherited: Outcome | null,
 ): ChildRows | null {
-  if (v3.length !== v4.length || v3.length > STEPS) return null;
+  if (v3.length !== v4.length || v3.length > MAX_IN_STEP) return null;
   const rows: ChildRow[] = [];
   for (const [at, [path, svcId, key, uid, deleted]] of v3.entries()) {
     const twin = v4[at];
