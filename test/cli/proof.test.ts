@@ -173,7 +173,7 @@ describe('commands of proof end with the code of what they found', () => {
     await slow.close();
     expect([refused.code, ended.code]).toEqual([6, 130]);
     expect(refused.stderr).toContain(`in use: svc-migrate verify (process ${child?.pid} on `);
-    expect(filesIn(cwd)).toEqual(['svc-migrate.config.json', 'svc-migrate.db']);
+    expect(filesIn(cwd)).toEqual(['svc-migrate.config.json', 'svc-migrate.db', 'svc-migrate.db-writer']);
   });
 
   it('and reading changes nothing', async () => {
@@ -186,6 +186,6 @@ describe('commands of proof end with the code of what they found', () => {
       expect((await run(done, args)).code).toBe(0);
     }
     expect(readFileSync(join(done, 'svc-migrate.db')).equals(before)).toBe(true);
-    expect(filesIn(done)).toEqual(['svc-migrate.config.json', 'svc-migrate.db']);
+    expect(filesIn(done)).toEqual(['svc-migrate.config.json', 'svc-migrate.db', 'svc-migrate.db-writer']);
   });
 });
