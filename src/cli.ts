@@ -2,10 +2,10 @@ import process from 'node:process';
 import { Command, CommanderError, Option } from 'commander';
 import { HostLimits } from './api/limiter.js';
 import { COMMANDS } from './commands/catalogue/all.js';
-
 import { COMMON_OPTIONS } from './commands/catalogue/options.js';
 import { type CommandSpec, type Given, type ListedOption, listOptions } from './commands/command.js';
 import type { Io } from './commands/io.js';
+import { helpHint, noCommand } from './commands/usage-hints.js';
 import { readTopic, TOPICS } from './docs/topics.js';
 import { errorCodeOf, exitCodeOf, SvcError } from './errors.js';
 import type { Progress } from './progress.js';
@@ -228,28 +228,6 @@ function usageError(error: CommanderError, words: readonly string[]): SvcError {
   const meant = /\(Did you mean (.*)\?\)/.exec(error.message)?.[1];
   const hint = meant === undefined ? helpHint(words) : `Did you mean ${meant}?`;
   return new SvcError('usage', `${sentence.replace(/\.$/, '')}.`, { hint });
-}
-
-/** A hint at the help of the given command, or at the list of commands. */
-function helpHint(words: readonly string[]): string {
-  const line = ` ${words.join(' ')} `;
-  const command = COMMANDS.find(({ name }) => line.startsWith(` ${name} `));
-  return command === undefined
-    ? 'Run `svc-migrate --help` for the list of commands.'
-    : `Run \`svc-migrate help ${command.name}\` for its options.`;
-}
-
-/** The error for a missing or incomplete command, where the parser would only show help. */
-function noCommand(words: readonly string[]): SvcError {
-  const [first] = words.filter((word) => !word.startsWith('-'));
-  const names = COMMANDS.map(({ name }) => name);
-  const longer = names.filter((name) => name.startsWith(`${first} `));
-  if (longer.length > 0) {
-    return new SvcError('usage', `"${first}" is not a complete command.`, {
-      hint: `Did you mean ${longer.map((name) => `\`${name}\``).join(' or ')}?`,
-    });
-  }
-  return new SvcError('usage', 'No command was given.', { hint: helpHint([]) });
 }
 
 /** The first signal asks the work to stop, and ends the process if it does not stop in time; the second ends it at once. */
