@@ -89,7 +89,7 @@ describe('a proxy named in HTTPS_PROXY', () => {
 
   it('is named by doctor, without its password', async () => {
     const { stdout, stderr } = await run('doctor', 'https://api.example.test');
-    expect(stdout.replace(/\s+/g, ' ')).toContain(`V3 is asked through the proxy ${proxyHost()}`);
+    expect(stdout.replace(/\s+/g, ' ')).toContain(`V3 is requested through the proxy ${proxyHost()}`);
     expect(stdout + stderr).not.toContain('proxy-password');
   });
 
