@@ -7,14 +7,19 @@ export const FROM_PLATFORM = 2;
 
 /** Entries of `numbers` for one record. */
 const NUMBERS = 11;
+/** Records that a page has room for at first. */
+const FIRST_RECORDS = 128;
 
 /** Builds the columns of one page, record by record. */
 export class ColumnWriter {
   /** The texts of the current record, in order; call `endText` after each. */
   readonly texts = new Texts(16_384);
   readonly #body: Uint8Array;
-  readonly #ids: bigint[] = [];
-  readonly #numbers: number[] = [];
+  #ids = new BigInt64Array(2 * FIRST_RECORDS);
+  #numbers = new Float64Array(NUMBERS * FIRST_RECORDS);
+  #length = 0;
+  /** The next entry of `#numbers`. */
+  #next = 0;
 
   constructor(body: Uint8Array) {
     this.#body = body;
@@ -23,33 +28,57 @@ export class ColumnWriter {
   /** Removes all records. */
   clear(): void {
     this.texts.length = 0;
-    this.#ids.length = 0;
-    this.#numbers.length = 0;
+    this.#length = 0;
+    this.#next = 0;
   }
 
   /** Begins a record at bytes `start` to `end` of the body. */
   begin(svcId: bigint, companyId: bigint, start: number, end: number): void {
-    this.#ids.push(svcId, companyId);
-    this.#numbers.push(start, end, this.texts.length);
+    const at = this.#length * 2;
+    if (at === this.#ids.length) this.#grow(start);
+    this.#ids[at] = svcId;
+    this.#ids[at + 1] = companyId;
+    this.#push(start);
+    this.#push(end);
+    this.#push(this.texts.length);
   }
 
   endText(): void {
-    this.#numbers.push(this.texts.length);
+    this.#push(this.texts.length);
   }
 
   /** Ends the record, after its last text. Times are in ms since 1970, NaN for none. */
   end(flags: number, updatedMs: number, latestMs: number, createdMs: number): void {
-    this.#numbers.push(flags, updatedMs, latestMs, createdMs);
+    this.#push(flags);
+    this.#push(updatedMs);
+    this.#push(latestMs);
+    this.#push(createdMs);
+    this.#length++;
   }
 
   take(): RecordColumns {
     return {
-      length: this.#ids.length / 2,
-      ids: BigInt64Array.from(this.#ids),
-      numbers: Float64Array.from(this.#numbers),
+      length: this.#length,
+      ids: this.#ids.subarray(0, 2 * this.#length),
+      numbers: this.#numbers.subarray(0, NUMBERS * this.#length),
       texts: this.texts.bytes.subarray(0, this.texts.length),
       body: this.#body,
     };
+  }
+
+  #push(number: number): void {
+    this.#numbers[this.#next++] = number;
+  }
+
+  /** Makes room for the whole page, as the records before `start` suggest: what is not used takes no memory. */
+  #grow(start: number): void {
+    const expected = Math.ceil((1.1 * this.#length * this.#body.length) / Math.max(start, 1));
+    const records = Math.max(2 * this.#length, expected);
+    const [ids, numbers] = [this.#ids, this.#numbers];
+    this.#ids = new BigInt64Array(2 * records);
+    this.#numbers = new Float64Array(NUMBERS * records);
+    this.#ids.set(ids);
+    this.#numbers.set(numbers);
   }
 }
 
