@@ -1,4 +1,6 @@
 import { setMaxListeners } from 'node:events';
+import { setImmediate } from 'node:timers/promises';
+import pLimit from 'p-limit';
 import type { Dispatcher } from 'undici';
 import type { ApiKeys } from '../config/api-keys.js';
 import type { Config } from '../config/config.js';
@@ -9,7 +11,7 @@ import { type CompanyListing, fetchV4Companies } from './companies.js';
 import { cleanRequestId } from './failures.js';
 import { assertAddresses, buildHosts, type Host, hostOf } from './hosts.js';
 import { HostLimits } from './limiter.js';
-import { type PageParser, pageParser, parseSingleRecord } from './page.js';
+import { type PausingPageParser, parseSingleRecord, pausingPageParser } from './page.js';
 import { createDispatcher, type Env } from './proxy.js';
 import {
   type ApiQuery,
@@ -148,17 +150,27 @@ type FetchList = (
 
 /** Keeps one parser for all lists of a model, because there can be many companies. */
 function createListFetcher(config: Config, settings: RequestOptions): FetchList {
-  const parsers = new Map<string, PageParser>();
+  const parsers = new Map<string, PausingPageParser>();
+  const { signal } = settings.transport;
+  // one large page at a time: what is half read takes memory
+  const inTurn = pLimit(1);
+  const pause = async (): Promise<void> => {
+    await setImmediate();
+    signal.throwIfAborted();
+  };
   return async ({ stream, pair }, host, query) => {
     const name = `${stream.generation} ${pair.v3}`;
-    const parser = parsers.get(name) ?? pageParser(specOf(config, stream.generation, pair));
+    const parser = parsers.get(name) ?? pausingPageParser(specOf(config, stream.generation, pair), pause);
     parsers.set(name, parser);
     const url = buildUrl(host.endpoint.baseUrl, query);
     const target = { host, url, model: pair.v3, companyId: stream.companyId };
     const limit = Number(url.searchParams.get('limit') ?? host.endpoint.pageSize);
     const page = await requestParsed(
       target,
-      (body, servedMs) => ({ ...parser(body, stream.companyId, limit), servedMs }),
+      async (body, servedMs) => ({
+        ...(await inTurn(parser, body, stream.companyId, limit)),
+        servedMs,
+      }),
       settings,
     );
     const { requestId } = page;

@@ -34,6 +34,9 @@ export type PageParser = (
   limit: number,
 ) => Omit<ListPage, 'servedMs'>;
 
+/** The same, with the result to wait for. */
+export type PausingPageParser = (...args: Parameters<PageParser>) => Promise<ReturnType<PageParser>>;
+
 /**
  * Makes the parser for the lists of a model. Ids are exact to 64 bits. The whole page must be valid JSON in the envelope
  * of its generation; otherwise the parser throws SvcError `bad_response`, without the facts of the request.
@@ -43,8 +46,40 @@ export function pageParser(spec: ListSpec): PageParser {
   return (body, companyId, limit) =>
     guardJson(body, () => {
       const scanner = new JsonScanner(body);
-      return readEnvelope(scanner, spec.generation, new RecordReader(scanner, layout, companyId, limit));
+      const records = new RecordReader(scanner, layout, companyId, limit);
+      const envelope = readEnvelope(scanner, spec.generation, (at) => records.readList(at));
+      return { ...records.take(), ...envelope };
     });
+}
+
+/** Bytes of a body from which records are read in slices, and of a slice: the smallest records of one take 0.1 s. */
+const LARGE_PAGES = { fromBytes: 4 * 1024 * 1024, sliceBytes: 1024 * 1024 };
+
+/**
+ * Parses as `pageParser` does, but awaits `pause` now and then within a large page, which can take seconds: so that
+ * signals arrive. The envelope is then walked first, and the records after it. What `pause` throws ends it.
+ */
+export function pausingPageParser(
+  spec: ListSpec,
+  pause: () => Promise<void>,
+  { fromBytes, sliceBytes } = LARGE_PAGES,
+): PausingPageParser {
+  const layout = buildRecordLayout(spec);
+  const parseAtOnce = pageParser(spec);
+  return async (body, companyId, limit) => {
+    if (body.length < fromBytes) return parseAtOnce(body, companyId, limit);
+    await pause();
+    const scanner = new JsonScanner(body);
+    const records = new RecordReader(scanner, layout, companyId, limit);
+    const skipList = (at: number): number => {
+      records.startList(at);
+      return scanner.skipValue(at);
+    };
+    const envelope = guardJson(body, () => readEnvelope(scanner, spec.generation, skipList));
+    do await pause();
+    while (records.readSlice(sliceBytes));
+    return { ...records.take(), ...envelope };
+  };
 }
 
 /**
@@ -74,12 +109,12 @@ function describeText(body: Uint8Array): string {
 function readEnvelope(
   scanner: JsonScanner,
   generation: ListSpec['generation'],
-  records: RecordReader,
-): ReturnType<PageParser> {
+  walkList: (at: number) => number,
+): Pick<ListPage, 'totalCount' | 'next' | 'requestId'> {
   const body = scanner.bytes;
   const [outer, inner] = [new Members(ENVELOPE, scanner), new Members(ENVELOPE, scanner)];
   const readList = (_slot: number, at: number): number =>
-    body[at] === OPEN_ARRAY ? records.readList(at) : scanner.skipValue(at);
+    body[at] === OPEN_ARRAY ? walkList(at) : scanner.skipValue(at);
   const readInner = (_slot: number, at: number): number =>
     body[at] === OPEN_OBJECT ? inner.read(at, DATA, readList) : scanner.skipValue(at);
   const start = scanner.skipSpace(0);
@@ -91,11 +126,7 @@ function readEnvelope(
   assertShape(generation, outer, inner);
   if (generation === 'v4') assertNoError(body, inner, [ERROR, ERRORS]);
   const envelope = generation === 'v3' ? outer : inner;
-  return {
-    ...records.take(),
-    totalCount: readCount(envelope, TOTAL_COUNT),
-    ...readSmallFields(body, envelope, outer),
-  };
+  return { totalCount: readCount(envelope, TOTAL_COUNT), ...readSmallFields(body, envelope, outer) };
 }
 
 /** Bytes of an `error` member that are kept; fewer are shown. */

@@ -26,6 +26,10 @@ export class RecordReader {
   readonly #children: ChildReader;
   /** For each slot, its date in ms since 1970, NaN if it is not a date. */
   readonly #instants: Float64Array;
+  /** The next item of the list. */
+  #next = 0;
+  #position = 0;
+  #more = false;
 
   /** `companyId`: the company that records must belong to; null: any. `limit`: the number of records requested. */
   constructor(scanner: JsonScanner, layout: RecordLayout, companyId: bigint | null, limit: number) {
@@ -44,16 +48,30 @@ export class RecordReader {
     return { columns: this.#columns.take(), rejected: this.#rejected };
   }
 
-  /** Reads the array at `at` and returns its end. If it is called again for a duplicate key, the last array counts. */
-  readList(at: number): number {
-    const scanner = this.#scanner;
+  /** Begins to read the array at `at`. If it is called again for a duplicate key, the last array counts. */
+  startList(at: number): void {
     this.#columns.clear();
     this.#rejected = [];
-    let i = scanner.enter(at);
-    for (let position = 0; scanner.more; position++) {
-      i = scanner.nextItem(this.readItem(i, position));
+    this.#next = this.#scanner.enter(at);
+    this.#more = this.#scanner.more;
+    this.#position = 0;
+  }
+
+  /** Reads the items that begin within the next `byteCount` bytes of the list; returns false at its end. */
+  readSlice(byteCount: number): boolean {
+    const end = this.#next + byteCount;
+    while (this.#more && this.#next < end) {
+      this.#next = this.#scanner.nextItem(this.readItem(this.#next, this.#position++));
+      this.#more = this.#scanner.more;
     }
-    return i;
+    return this.#more;
+  }
+
+  /** Reads the array at `at` and returns its end. */
+  readList(at: number): number {
+    this.startList(at);
+    this.readSlice(Number.POSITIVE_INFINITY);
+    return this.#next;
   }
 
   readonly #readChildren = (slot: number, at: number): number =>

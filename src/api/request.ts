@@ -30,7 +30,7 @@ type Judged<T> =
     };
 
 /** Parses a response body; `servedMs` is its `Date` header, null if there is none. */
-type Parse<T> = (body: Uint8Array, servedMs: number | null) => T;
+type Parse<T> = (body: Uint8Array, servedMs: number | null) => T | Promise<T>;
 
 /**
  * Repeats a request until `parse` accepts the response, within the limits on attempts and waits.
@@ -84,11 +84,11 @@ async function attemptOnce<T>(
     return { kind: 'failed', outcome, again: judgement.kind === 'retry', error };
   }
   try {
-    const value = parse(outcome.kind === 'answer' ? outcome.body : new Uint8Array(), servedMs);
+    const value = await parse(outcome.kind === 'answer' ? outcome.body : new Uint8Array(), servedMs);
     host.limiter.succeed(startedAt);
     return { kind: 'value', value };
   } catch (cause) {
-    if (!(cause instanceof SvcError)) throw cause;
+    if (!(cause instanceof SvcError) || cause === transport.signal.reason) throw cause;
     const error = buildBadAnswer(cause, outcome, target, attempt, scrub);
     return { kind: 'failed', outcome, again: true, error };
   }

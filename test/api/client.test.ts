@@ -1,5 +1,5 @@
 import nock from 'nock';
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
 import { SvcError } from '../../src/errors.js';
 import { recordsOf } from '../../src/json/record-columns.js';
 import {
@@ -259,6 +259,33 @@ describe('an interrupt', () => {
     stop.abort(reason);
     expect(await failureOf(api.fetchPage(v3Request()))).toBe(reason);
     expect(api.endpoints()[0]?.requests).toBe(0);
+  });
+});
+
+describe('a large page', () => {
+  const records = Array(200_000).fill('{"svc_id":1,"svc_company_id":2}').join(',');
+  const body = `{"data":[${records}],"next":null,"total_count":200000}`;
+  const http = { maxBodyBytes: 8 * 1024 * 1024 };
+
+  it('is read whole', async () => {
+    const { api, time } = createTestApi({ http });
+    nock(V3).get(V3_PATH).reply(200, body);
+    const { columns, totalCount } = await time.run(api.fetchPage(v3Request()));
+    expect([columns.length, totalCount]).toEqual([200_000, 200_000]);
+  });
+
+  it('is given up between two slices when the signal is aborted', async () => {
+    const { api, time, stop } = createTestApi({ http });
+    nock(V3).get(V3_PATH).reply(200, body);
+    const { signal } = stop;
+    const reason = new SvcError('interrupted', 'Stopped.');
+    const check = signal.throwIfAborted.bind(signal);
+    const checks = vi.spyOn(signal, 'throwIfAborted').mockImplementation(() => {
+      if (checks.mock.calls.length === 4) stop.abort(reason);
+      check();
+    });
+    expect(await failureOf(time.run(api.fetchPage(v3Request())))).toBe(reason);
+    expect(checks).toHaveBeenCalledTimes(4);
   });
 });
 

@@ -63,7 +63,7 @@ describe('the list of companies', () => {
 function measure(head: string, item: string, tail: string): { outcome: string; mebibytes: number } {
   const module = new URL('../../dist/api/page.js', import.meta.url).href;
   const program = `
-    const { pageParser } = await import(${JSON.stringify(module)});
+    const { pausingPageParser } = await import(${JSON.stringify(module)});
     const [head, item, tail] = ${JSON.stringify([head, item, tail])};
     const body = new Uint8Array(64 * 1024 * 1024).fill(32);
     const write = (text, at) => new TextEncoder().encodeInto(text, body.subarray(at)).written + at;
@@ -72,7 +72,7 @@ function measure(head: string, item: string, tail: string): { outcome: string; m
     write(tail, at);
     const spec = { generation: 'v3', fieldPrefix: 'svc_', children: ['line_items'], dateFields: ['created_at'] };
     let outcome = 'read';
-    try { pageParser(spec)(body, null, 500); } catch (error) { outcome = error.code ?? error.name; }
+    try { await pausingPageParser(spec, async () => {})(body, null, 500); } catch (error) { outcome = error.code ?? error.name; }
     console.log(JSON.stringify({ outcome, mebibytes: Math.round(process.resourceUsage().maxRSS / 1024) }));`;
   const output = execFileSync(process.execPath, ['--input-type=module', '-e', program], {
     cwd: fileURLToPath(new URL('../..', import.meta.url)),

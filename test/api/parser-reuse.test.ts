@@ -3,7 +3,7 @@ import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { type PageParser, pageParser } from '../../src/api/page.js';
+import { type PageParser, pageParser, pausingPageParser } from '../../src/api/page.js';
 import { SvcError } from '../../src/errors.js';
 import { recordsOf } from '../../src/json/record-columns.js';
 import { V3, V4 } from './support/pages.js';
@@ -58,13 +58,63 @@ function bodyOf(generation: 'v3' | 'v4'): fc.Arbitrary<Uint8Array> {
 
 function outcomeOf(parser: PageParser, bytes: Uint8Array, companyId: bigint | null): unknown {
   try {
-    const { columns, ...page } = parser(bytes, companyId, 500);
-    return { ...page, records: recordsOf(columns) };
+    return contentOf(parser(bytes, companyId, 500));
   } catch (error) {
-    if (error instanceof SvcError) return error.message;
-    throw error;
+    return messageOf(error);
   }
 }
+
+function contentOf({ columns, ...page }: ReturnType<PageParser>): unknown {
+  return { ...page, records: recordsOf(columns) };
+}
+
+function messageOf(error: unknown): string {
+  if (error instanceof SvcError) return error.message;
+  throw error;
+}
+
+describe('a parser that pauses', () => {
+  it.each([V3, V4])('reads pages as one that does not, also at the same time ($generation)', async (spec) => {
+    const bodies = fc.array(fc.tuple(bodyOf(spec.generation), fc.constantFrom(null, 2n, 3n)), {
+      minLength: 1,
+      maxLength: 4,
+    });
+    const seen = { records: 0, refused: 0 };
+    let pauses = 0;
+    const pause = async (): Promise<void> => {
+      pauses += 1;
+      await Promise.resolve();
+    };
+    await fc.assert(
+      fc.asyncProperty(bodies, fc.integer({ min: 1, max: 60 }), async (pages, sliceBytes) => {
+        const parser = pausingPageParser(spec, pause, { fromBytes: 0, sliceBytes });
+        const outcomes = pages.map(([bytes, companyId]) =>
+          parser(bytes, companyId, 500).then(contentOf, messageOf),
+        );
+        const expected = pages.map(([bytes, companyId]) => outcomeOf(pageParser(spec), bytes, companyId));
+        expect(await Promise.all(outcomes)).toEqual(expected);
+        for (const one of expected) seen[typeof one === 'string' ? 'refused' : 'records'] += 1;
+      }),
+      { numRuns: 500 },
+    );
+    expect(Math.min(seen.records, seen.refused)).toBeGreaterThan(200);
+    expect(pauses).toBeGreaterThan(2000);
+  });
+
+  it('ends with what a pause throws', async () => {
+    const body = Buffer.from(`{"data":[${Array(100).fill('{"svc_id":7,"svc_company_id":2}')}],"next":null}`);
+    let pauses = 0;
+    const pause = async (): Promise<void> => {
+      pauses += 1;
+      if (pauses === 5) throw new Error('stopped');
+    };
+    const parser = pausingPageParser(V3, pause, { fromBytes: body.length, sliceBytes: 100 });
+    await expect(parser(body, null, 500)).rejects.toThrow('stopped');
+    expect(pauses).toBe(5);
+    expect(await parser(body.subarray(0, -1), null, 500).catch(messageOf)).toContain('cut off');
+    expect(pauses).toBe(5);
+  });
+});
 
 describe('a parser that has read other pages', () => {
   it.each([V3, V4])('reads each as a new one does ($generation)', (spec) => {
