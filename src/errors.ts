@@ -1,9 +1,9 @@
 /**
- * One error family. Thrown once, where the facts are known, with a stable code, one sentence, the fix
- * and the facts; printed once, in `cli.ts`.
+ * The program's errors. They are thrown once, where the facts are known, with a stable code, one sentence, a hint and
+ * the facts, and printed once, in `cli.ts`.
  */
 
-/** Exit code of each error code; the list is the product's contract. */
+/** Exit code of each error code; part of the contract with users. */
 export const EXIT_BY_CODE = {
   usage: 2,
   config: 2,
@@ -38,19 +38,19 @@ export const EXIT_BY_CODE = {
 
 export type ErrorCode = keyof typeof EXIT_BY_CODE;
 
-/** Where an error happened: never a secret, never a body. */
+/** Details of an error; they never contain secrets or bodies. */
 export interface ErrorFacts {
   readonly [name: string]: string | number | bigint | null | undefined;
 }
 
 export interface SvcErrorOptions {
-  /** What the user does about it, as one sentence. */
+  /** What the user can do about it, as one sentence. */
   readonly hint?: string | undefined;
   readonly facts?: ErrorFacts | undefined;
   readonly cause?: unknown;
 }
 
-/** An error the product expects: it has a code, an exit code and a hint. */
+/** An expected error, with a code, an exit code and a hint. */
 export class SvcError extends Error {
   readonly code: ErrorCode;
   readonly hint: string | undefined;
@@ -69,17 +69,17 @@ export class SvcError extends Error {
   }
 }
 
-/** Exit code of anything thrown: 70 for errors nobody foresaw. */
+/** Exit code of anything thrown: 70 for unexpected errors. */
 export function exitCodeOf(error: unknown): number {
   return expectedError(error)?.exitCode ?? EXIT_BY_CODE.internal;
 }
 
-/** The error as one the product expects; null for a bug. */
+/** Converts anything thrown to an expected error; null for a bug. */
 export function expectedError(error: unknown): SvcError | null {
   return error instanceof SvcError ? error : resourceError(error);
 }
 
-/** Error codes of the system and of Node for what a machine or its limits lack, and what to do about it. */
+/** Error codes for exhausted resources of the machine, with a message and a hint. */
 const RESOURCES: Readonly<Record<string, readonly [what: string, hint: string]>> = {
   EMFILE: ['allows this process no more open files', 'Raise the limit (ulimit -n).'],
   ENFILE: ['has no room for another open file', 'Close other programs, or raise the limit of the system.'],
@@ -95,7 +95,7 @@ export function errorCodeOf(error: unknown): string {
   return error instanceof Error && 'code' in error ? String(error.code) : String(error);
 }
 
-/** An error for what the machine lacks, whichever call met it first; null for others. */
+/** Converts an error for exhausted resources; null for others. */
 function resourceError(error: unknown): SvcError | null {
   if (!(error instanceof Error)) return null;
   const [what, hint] = RESOURCES[resourceCodeOf(error)] ?? [];
@@ -114,7 +114,7 @@ function resourceCodeOf(error: Error): string {
   return code === 'ERR_WORKER_INIT_FAILED' && error.message.includes('EAGAIN') ? 'EAGAIN' : code;
 }
 
-/** What V8 says where it gets no memory for a buffer or for WebAssembly. */
+/** V8's messages if it cannot allocate memory for a buffer or for WebAssembly. */
 const OUT_OF_MEMORY = /out of memory|allocation failed|could not allocate/i;
 
 const REQUEST_ERRORS: readonly ErrorCode[] = [
@@ -126,7 +126,7 @@ const REQUEST_ERRORS: readonly ErrorCode[] = [
   'wait_too_long',
 ];
 
-/** Whether an error concerns what was asked for and no more: others may still be answered. */
+/** Whether an error concerns a single request, so that others may still succeed. */
 export function isRequestError(error: unknown): error is SvcError {
   return error instanceof SvcError && REQUEST_ERRORS.includes(error.code);
 }

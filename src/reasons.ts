@@ -123,7 +123,7 @@ const DESCRIPTORS = {
     title: 'Created after V3 was last read',
     meaning: 'It was created on the platform after V3 was last read.',
     action: 'Run `svc-migrate export v3` again to top V3 up.',
-    wouldChange: 'Reading V3 again: it may hold it by now.',
+    wouldChange: 'Reading V3 again: V3 may have it by now.',
     recheck: 'key',
   },
   unexplained: {

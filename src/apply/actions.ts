@@ -265,7 +265,7 @@ function nextOfBlocks({ blocks, exitCode }: PlanVerdict, plan: Plan): string {
 /** @throws SvcError `usage` */
 export function assertTargetsGiven(targets: readonly ApplyTarget[]): void {
   if (targets.length > 0) return;
-  throw new SvcError('usage', 'There is no target: nothing says where your ids are.', {
+  throw new SvcError('usage', 'No target is given or configured, so there is no place to look for ids.', {
     hint: 'Name some under apply.targets in the configuration, or one by options; `svc-migrate apply --scan` looks for them.',
   });
 }

@@ -175,7 +175,7 @@ export function judgeColumns(target: Pick<TargetPlan, 'columns'>, policy: Policy
       notes.push({ level: 'blocks', code: 'missing', text });
     }
     if (unknown > 0 && policy.unknown === 'fail') {
-      const text = `${column}: ${unknown} ${unknown === 1 ? 'value is' : 'values are'} no V3 id of this model (--unknown fail).`;
+      const text = `${column}: ${unknown} ${unknown === 1 ? 'value is not a V3 id' : 'values are not V3 ids'} of this model (--unknown fail).`;
       notes.push({ level: 'blocks', code: 'unknown', text });
     }
     return notes;

@@ -107,7 +107,7 @@ export function describeIds({ stored, mapped, missing, unknown, done }: IdCounts
       : `; ${groupDigits(rest)} ${rest === 1 ? 'does' : 'do'} not: ${[
           ...(missing > 0 ? [`${groupDigits(missing)} without a twin in V4`] : []),
           ...(unknown > 0
-            ? [`${groupDigits(unknown)} that ${unknown === 1 ? 'is' : 'are'} no V3 id here`]
+            ? [`${groupDigits(unknown)} that ${unknown === 1 ? 'is not a V3 id' : 'are not V3 ids'} here`]
             : []),
         ].join(', ')}`;
   return `Of ${countOf(stored, 'id')} you store, ${groupDigits(mapped)} ${mapped === 1 ? 'maps' : 'map'}${tail}.${before}`;

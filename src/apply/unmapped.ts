@@ -164,7 +164,7 @@ const UNKNOWN: Readonly<Record<UnknownReason, string>> = {
   not_json: 'not JSON',
   not_a_number: 'not a number',
   not_a_value: 'not a single value',
-  known_as_v4_only: 'V4 ids of this model and no V3 ids: perhaps rewritten already',
+  known_as_v4_only: 'V4 ids but not V3 ids of this model: perhaps rewritten already',
   not_in_remap: 'neither V3 nor V4 ids of this model: another model, or foreign',
   other_scope: 'V3 ids of this model, but of another company or region than the row says',
   several_scopes:

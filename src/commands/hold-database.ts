@@ -76,7 +76,7 @@ export function withLockOwner<T>(file: string, open: () => T): T {
   }
 }
 
-/** The process that writes a database or works on it for long, in words; null where there is no note of one. */
+/** Describes the process that uses a database; null if there is no note of one. */
 export function describeOwner(file: string): string | null {
   const owner = readOwner(file);
   if (owner === null) return null;

@@ -10,7 +10,7 @@ import { readDatabase, warnOfIncomplete } from './read-database.js';
 
 /**
  * `lookup`: prints one line per id, in the order given: `v3id TAB v4id-or-minus TAB status/reason`, or NDJSON. Exits
- * with 1 if an id is not in the remap; an id without a V4 id is no failure.
+ * with 1 if an id is not in the remap; an id without a V4 id is not a failure.
  *
  * @throws SvcError `incomplete`, `usage` (model or id on the command line), `bad_input` (a line that is not an id)
  */

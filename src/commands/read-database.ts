@@ -34,7 +34,7 @@ export async function readDatabase<T>(config: Config, work: (db: Db) => Promise<
   }
 }
 
-/** Warns on stderr where the remap is incomplete or stale. */
+/** Warns on stderr if the remap is incomplete or stale. */
 export async function warnOfIncomplete(facts: Readiness, io: Pick<Io, 'stderr'>): Promise<void> {
   const blockers = findIncomplete(facts);
   await writeText(

@@ -59,7 +59,7 @@ function parseOptions(given: Given): SandboxOptions {
   const count = (name: string, most: number, least = 0) =>
     parseCount(flagOf(name), given.text(name), most, least);
   if (scenario !== 'clean' && scenario !== 'ugly') {
-    throw new SvcError('usage', `There is no scenario "${scenario}".`, { hint: 'Choose clean or ugly.' });
+    throw new SvcError('usage', `There is no scenario "${scenario}".`, { hint: 'Known: clean, ugly.' });
   }
   return {
     seed: count('seed', LARGEST_SEED) ?? 1,

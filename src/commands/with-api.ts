@@ -55,7 +55,7 @@ export async function withHostWaits<T>(file: string, io: Io, work: () => Promise
   }
 }
 
-/** Stores waits in a database that no one holds; nothing where it cannot be used. */
+/** Stores waits in the database, which must not be locked; does nothing if it cannot be used. */
 export function storeHostWaits(file: string, waits: readonly HostWait[], { clock }: Pick<Io, 'clock'>): void {
   if (waits.length === 0) return;
   onDatabase(file, 'write', (db) => saveHostWaits(db, waits, clock.now()));

@@ -16,7 +16,7 @@ export interface CutoverVerdict {
 export interface Obstacle {
   /** A blocker's or limit's name, or `status/reason`. */
   readonly key: string;
-  /** A plain title with the key beside it. */
+  /** A plain title, followed by the key. */
   readonly name: string;
   /** The number found and the number allowed. */
   readonly numbers: string;

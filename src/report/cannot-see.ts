@@ -33,7 +33,7 @@ function whatReadingMissed({ config, streams, totals, deleted }: ReadFacts): rea
       streams.some((stream) => stream.generation === 'v3' && stream.position.phase === 'sweep'),
       'v3_vanished',
       'records that vanished from V3 without a tombstone',
-      'V3 was topped up by sweeps: a record that vanished from V3 without a tombstone is still counted as live. `svc-migrate export v3 --restart` reads it anew.',
+      'V3 was topped up by sweeps: a record that vanished from V3 without a tombstone is still counted as live. `svc-migrate export v3 --restart` reads V3 again in full.',
     ],
     [
       !isAsked,

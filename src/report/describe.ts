@@ -57,7 +57,7 @@ export function describeKey(key: string): KeyText {
   return BY_LIMIT[key] ?? describeOutcome(status, reason);
 }
 
-/** The title with the key beside it: `Older than V4's history (unmatched/outside_backfill_window)`. */
+/** The title, followed by the key: `Older than V4's history (unmatched/outside_backfill_window)`. */
 export function nameKey(key: string): string {
   const { title } = describeKey(key);
   return title === '' ? key : `${title} (${key})`;

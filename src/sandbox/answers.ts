@@ -93,8 +93,8 @@ function* join(head: string, texts: Iterable<string>, tail: string): Generator<s
 const FINGERPRINT = 0xc0;
 
 /**
- * A page of V4's companies, by id. The specification does not show their shape: here they carry their id
- * in a field that depends on the seed (`svc_id` in the clean scenario), a name, a platform and a status.
+ * A page of V4's companies, by id. The specification does not define their fields: here they have their id in a field
+ * that depends on the seed (`svc_id` in the clean scenario), a name, a platform and a status.
  *
  * @throws RequestError 400 for parameters other than limit, next and prev
  */

@@ -39,7 +39,7 @@ export class FinalIds {
     if (!this.#fits(id)) addFault(this.#misfits, id);
   }
 
-  /** The largest of the values; 0 where all are negative. */
+  /** The largest id; 0 if all are negative. */
   largest(): bigint {
     return BigInt(this.#largest);
   }

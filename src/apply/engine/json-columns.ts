@@ -64,7 +64,7 @@ export function mergedNotes(id: IdColumn): Note[] {
 
 export function pathNotes({ path }: IdColumn): Note[] {
   if (path === undefined || parseJsonPath(path) !== null) return [];
-  return [blocks('bad_path', `"${path}" is no JSON path: write it like "$.invoice.id" or "$.ids[*]".`)];
+  return [blocks('bad_path', `"${path}" is not a JSON path: write it like "$.invoice.id" or "$.ids[*]".`)];
 }
 
 /** Whether two ids of one column can be the same value. */

@@ -144,7 +144,7 @@ export async function insertRun(
   return unit;
 }
 
-/** The number of the latest entry; 0 where there is none. */
+/** The id of the latest entry; 0 if there is none. */
 export async function lastEntry({ session }: Engine, ledger: Ledger): Promise<string> {
   return (await session.one(`SELECT coalesce(max(id), 0) FROM ${ledger.entry}`)) ?? '0';
 }

@@ -29,7 +29,7 @@ export interface TableRun extends EarlierRun {
   readonly table: string;
   readonly target: TableTarget;
   readonly ledger: Ledger;
-  /** Types of the key's columns and of the id columns; empty where they are not needed. */
+  /** Types of the key's columns and of the id columns; empty if they are not needed. */
   readonly keyTypes: readonly string[];
   readonly types: readonly string[];
   readonly isAtomic: boolean;

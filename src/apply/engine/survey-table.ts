@@ -151,7 +151,7 @@ interface TallyOptions extends ColumnOptions {
   readonly trial: ColumnTrial | null;
 }
 
-/** Counts the cells of a source; row by row where they are to be listed. */
+/** Counts the cells of a source; row by row if they are to be listed. */
 async function tallyCells(
   engine: Engine,
   found: FoundTable,

@@ -39,7 +39,7 @@ export interface ForeignKey {
 }
 
 export interface TableFacts {
-  /** Its name as the database knows it, with schema where there is one. */
+  /** Its name in the catalog, with the schema if there is one. */
   readonly table: string;
   /** `table`, or what it is instead, such as `view`. */
   readonly kind: string;
@@ -56,7 +56,7 @@ export interface TableFacts {
 
 /** How a table is going to be rewritten in place. */
 export interface Handling {
-  /** Columns that identify a row; empty where none do. */
+  /** Columns that identify a row; empty if there are none. */
   readonly key: readonly string[];
   /** Whether to rewrite in one transaction, because ids are part of unique constraints, foreign keys or the key. */
   readonly isAtomic: boolean;

@@ -73,7 +73,7 @@ export interface WorkList {
   readonly table: string;
   readonly key: readonly string[];
   readonly columns: readonly string[];
-  /** Types of `columns`; empty where they are not needed. */
+  /** Types of `columns`; empty if they are not needed. */
   readonly types: readonly string[];
   /** Columns under unique constraints, where rows whose ids swap need temporary values. */
   readonly parked: readonly TableColumn[];

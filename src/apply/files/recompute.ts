@@ -58,7 +58,7 @@ class LineComparison {
     this.#actual = readLines(file);
   }
 
-  /** The bytes are copied where they are needed later. */
+  /** Adds expected bytes; those needed later are copied. */
   push(bytes: Buffer): void {
     const all = Buffer.concat([this.#rest, bytes]);
     let from = 0;

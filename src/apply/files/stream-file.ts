@@ -276,7 +276,7 @@ function namesOf({ column, modelColumn, regionColumn, companyColumn }: IdColumn)
 function assertPaths(target: FileTarget): void {
   for (const path of target.ids.flatMap(namesOf)) {
     if (parseJsonPath(path) !== null) continue;
-    throw new SvcError('config', `"${path}" in target ${target.name} is no JSON path.`, {
+    throw new SvcError('config', `"${path}" in target ${target.name} is not a JSON path.`, {
       hint: 'Write it like "$.invoice.id", "$.lines[*].invoice_id" or "$..invoice_id".',
     });
   }

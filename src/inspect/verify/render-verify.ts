@@ -20,7 +20,7 @@ const CONTRADICTIONS: Readonly<Record<ContradictionCode, string>> = {
   unique_id_differs: 'paired by platform_unique_id, and these differ',
   child_outside_parent: 'a pair of children that are not in a pair of records',
   child_against_parent: 'a child whose status does not go with that of the record it is in',
-  company_not_paired: 'a pair across companies that are no pair',
+  company_not_paired: 'a pair of records whose companies are not paired',
   key_exists_in_v4: 'said to be missing in V4, where a record has its platform_id',
 };
 
