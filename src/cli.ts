@@ -69,7 +69,7 @@ function buildProgram(runner: Runner): Command {
 }
 
 function describeTopics(): string {
-  const pages = TOPICS.map(({ name, says }) => `  ${name.padEnd(12)}  ${says}`);
+  const pages = TOPICS.map(({ name, summary }) => `  ${name.padEnd(12)}  ${summary}`);
   const hint = 'Run `svc-migrate help COMMAND` for the options and examples of a command.';
   return ['Topics (svc-migrate help TOPIC):', ...pages, '', hint].join('\n');
 }
@@ -87,8 +87,8 @@ function addCommand(program: Command, groups: Map<string, Command>, spec: Comman
   const parent = second === undefined ? program : groupOf(program, groups, first);
   const command = configure(parent.command(`${second ?? first} ${spec.args ?? ''}`.trim()));
   command
-    .description(spec.more === undefined ? spec.says : `${spec.says}\n\n${spec.more}`)
-    .summary(spec.says);
+    .description(spec.more === undefined ? spec.summary : `${spec.summary}\n\n${spec.more}`)
+    .summary(spec.summary);
   for (const option of listOptions(spec.options)) command.addOption(buildOption(option));
   const examples = Object.entries(spec.examples).map(([line, does]) => `  # ${does}\n  ${line}`);
   command.addHelpText('after', `\nExamples:\n${examples.join('\n')}`);
@@ -123,14 +123,14 @@ function findCommand(program: Command, names: readonly string[]): Command | unde
 function groupOf(program: Command, groups: Map<string, Command>, name: string): Command {
   const known = groups.get(name);
   if (known !== undefined) return known;
-  const says = COMMANDS.filter((spec) => spec.name.startsWith(`${name} `)).map((spec) => spec.name);
-  const group = configure(program.command(name)).description(says.join(', '));
+  const names = COMMANDS.filter((spec) => spec.name.startsWith(`${name} `)).map((spec) => spec.name);
+  const group = configure(program.command(name)).description(names.join(', '));
   groups.set(name, group);
   return group;
 }
 
-function buildOption({ flags, says, repeatable, choices }: ListedOption): Option {
-  const option = new Option(flags, says);
+function buildOption({ flags, summary, repeatable, choices }: ListedOption): Option {
+  const option = new Option(flags, summary);
   if (choices !== undefined) option.choices(choices);
   return repeatable === undefined
     ? option

@@ -10,9 +10,9 @@ serveThread<CheckCopyThread>(({ onProgress }) => ({
     const db = openDatabase(file, 'read');
     try {
       const tables = listTables(db);
-      const tell = (done: number) =>
+      const reportStep = (done: number) =>
         onProgress({ kind: 'step', name: 'check the copy', done, total: tables.length });
-      guardDatabase(file, () => checkFile(db, tables, tell));
+      guardDatabase(file, () => checkFile(db, tables, reportStep));
     } finally {
       db.close();
     }

@@ -5,7 +5,7 @@ import type { Io } from './io.js';
 export type OptionSpecs = Readonly<Record<string, string | OptionSpec>>;
 
 interface OptionSpec {
-  readonly says: string;
+  readonly summary: string;
   /** Whether it may be given several times, each adding a value. */
   readonly repeatable?: true;
   readonly choices?: readonly string[];
@@ -17,7 +17,7 @@ export interface ListedOption extends OptionSpec {
 
 export function listOptions(options: OptionSpecs): ListedOption[] {
   return Object.entries(options).map(([flags, spec]) =>
-    typeof spec === 'string' ? { flags, says: spec } : { flags, ...spec },
+    typeof spec === 'string' ? { flags, summary: spec } : { flags, ...spec },
   );
 }
 
@@ -30,7 +30,7 @@ export interface CommandSpec {
   readonly name: string;
   /** In the syntax of the parser, such as `<model> [ids...]`. */
   readonly args?: string;
-  readonly says: string;
+  readonly summary: string;
   /** Further text for `--help`. */
   readonly more?: string;
   readonly options: OptionSpecs;

@@ -98,7 +98,7 @@ export async function writeReport(options: ReportOptions, io: Io): Promise<Repor
       await writeOutput({ target: extra.target, chunks: () => chunks }, io);
     }
     if (targets.length === 0) await writeText(io.stdout, [renderText(report, io)]);
-    else tellVerdict(report, targets, io);
+    else noteVerdict(report, targets, io);
     return report;
   });
 }
@@ -135,7 +135,7 @@ export function ownFilesOf(config: Config): readonly string[] {
 }
 
 /** Prints the verdict as a note, so that a log shows it even if all formats go to files. */
-function tellVerdict(report: Report, targets: readonly string[], io: Io): void {
+function noteVerdict(report: Report, targets: readonly string[], io: Io): void {
   const { title, sentence } = buildVerdict(report);
   const files = targets.filter((target) => target !== '-');
   const where = files.length === 0 ? '' : ` See ${files.join(', ')}.`;

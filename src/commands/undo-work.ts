@@ -30,10 +30,10 @@ export async function doUndo({ config, request }: UndoJob, io: WorkIo): Promise<
   const stores = openStores(buildUndoContext({ db, file: config.database, tuning }, io), targets);
   try {
     const runs = await listRuns(stores);
-    const sayUndo = (name: string) => shellLine(['svc-migrate', 'undo', name, ...wordsOf(source, true)]);
+    const formatUndo = (name: string) => shellLine(['svc-migrate', 'undo', name, ...wordsOf(source, true)]);
     return run === undefined
-      ? showRuns(runs, sayUndo, io)
-      : await undoRun({ stores, runs, run, sayUndo }, io);
+      ? showRuns(runs, formatUndo, io)
+      : await undoRun({ stores, runs, run, formatUndo }, io);
   } finally {
     await closeStores(stores);
     db.close();
@@ -50,27 +50,27 @@ async function listRuns(stores: readonly OpenStore[]): Promise<LedgerRun[]> {
   return runs.sort((a, b) => (a.startedAt < b.startedAt ? -1 : 1));
 }
 
-type SayUndo = (run: string) => string;
+type FormatUndo = (run: string) => string;
 
-function showRuns(runs: readonly LedgerRun[], sayUndo: SayUndo, io: WorkIo): ApplyResult {
+function showRuns(runs: readonly LedgerRun[], formatUndo: FormatUndo, io: WorkIo): ApplyResult {
   const last = runs.findLast(({ state }) => state !== 'undone');
   return {
     exitCode: 0,
     text: runs.length === 0 ? 'The ledgers of these targets hold no runs.\n' : renderRuns(runs, io.width),
     json: { runs },
-    next: last === undefined ? 'svc-migrate apply' : sayUndo(last.run),
+    next: last === undefined ? 'svc-migrate apply' : formatUndo(last.run),
     plan: null,
   };
 }
 
-interface Asked {
+interface UndoInput {
   readonly stores: readonly OpenStore[];
   readonly runs: readonly LedgerRun[];
   readonly run: string;
-  readonly sayUndo: SayUndo;
+  readonly formatUndo: FormatUndo;
 }
 
-async function undoRun({ stores, runs, run, sayUndo }: Asked, io: WorkIo): Promise<ApplyResult> {
+async function undoRun({ stores, runs, run, formatUndo }: UndoInput, io: WorkIo): Promise<ApplyResult> {
   const own = runs.filter((one) => one.run === run);
   if (own.length === 0) throw unknownRun(run, runs);
   if (own.every(({ state }) => state === 'undone')) {
@@ -85,7 +85,7 @@ async function undoRun({ stores, runs, run, sayUndo }: Asked, io: WorkIo): Promi
     exitCode: left === 0 ? 0 : 1,
     text: `${title}\n${renderUndone(undone, io.width)}`,
     json: { run, undone },
-    next: left === 0 ? 'svc-migrate apply' : `look at the rows changed since; ${sayUndo(run)} tries again`,
+    next: left === 0 ? 'svc-migrate apply' : `look at the rows changed since; ${formatUndo(run)} tries again`,
     plan: null,
   };
 }

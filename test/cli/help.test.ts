@@ -70,7 +70,7 @@ describe('help', () => {
     const { code, stdout } = await runCli(['help'], { cwd });
     expect(code).toBe(0);
     for (const { name } of COMMANDS) expect(stdout).toContain(`\n  ${name.split(' ')[0]}`);
-    for (const { name, says } of TOPICS) expect(stdout).toMatch(new RegExp(`\n  ${name} +${says}\n`));
+    for (const { name, summary } of TOPICS) expect(stdout).toMatch(new RegExp(`\n  ${name} +${summary}\n`));
   });
 
   it('prints the options of a command', async () => {

@@ -10,7 +10,8 @@ const BLOCKS: Readonly<Record<string, () => string>> = {
   commands: () => `${COMMANDS.map(renderCommand).join('\n\n')}\n`,
   configuration: () => renderTable(['setting', 'default', 'meaning'], listSettings('', schemaOf())),
   reasons: () => renderTable(['reason', 'status / reason', 'meaning', 'what to do'], listReasons()),
-  topics: () => TOPICS.map(({ name, says }) => `- [\`${name}\`](src/docs/${name}.md): ${says}\n`).join(''),
+  topics: () =>
+    TOPICS.map(({ name, summary }) => `- [\`${name}\`](src/docs/${name}.md): ${summary}\n`).join(''),
   'exit-codes': () => firstTable('exit-codes'),
   guarantees: () => firstTable('guarantees'),
   speed: () => firstTable('speed'),
@@ -40,13 +41,13 @@ function firstTable(topic: string): string {
   return `${table}\n`;
 }
 
-function renderCommand({ name, args, says, more, options, examples }: CommandSpec): string {
+function renderCommand({ name, args, summary, more, options, examples }: CommandSpec): string {
   const lines = [
     `### \`${[name, args].filter(Boolean).join(' ')}\``,
     '',
-    `${sentence(says)} ${more ?? ''}`.trim(),
+    `${sentence(summary)} ${more ?? ''}`.trim(),
   ];
-  const listed = listOptions(options).map(({ flags, says: text }) => `- \`${flags}\`: ${text}`);
+  const listed = listOptions(options).map(({ flags, summary: text }) => `- \`${flags}\`: ${text}`);
   if (listed.length > 0) lines.push('', ...listed);
   lines.push('', '```sh', ...Object.entries(examples).map(([line, does]) => `${line}   # ${does}`), '```');
   return lines.join('\n');
@@ -112,10 +113,10 @@ function listKinds(path: string, kinds: readonly JsonSchema[]): string[][] {
       rows.set(key, known);
     }
   }
-  return [...rows.values()].map(({ row: [name = '', usual = '', says = ''], of }) => [
+  return [...rows.values()].map(({ row: [name = '', usual = '', summary = ''], of }) => [
     name,
     usual,
-    of.length === kinds.length ? says : `${of.join(', ')}: ${says}`,
+    of.length === kinds.length ? summary : `${of.join(', ')}: ${summary}`,
   ]);
 }
 

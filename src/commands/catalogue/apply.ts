@@ -21,7 +21,7 @@ const ONE_TARGET: OptionSpecs = {
   '--table <name>': 'table in the database',
   '--key <columns>': 'columns that identify a row, separated by commas (default: the primary key)',
   '--ids <column[=model]>': {
-    says: 'column that contains ids (NDJSON: JSON path), and their V3 model; repeatable',
+    summary: 'column that contains ids (NDJSON: JSON path), and their V3 model; repeatable',
     repeatable: true,
   },
   '--path <path>': 'JSON path inside that column of a table',
@@ -39,15 +39,16 @@ const ONE_TARGET: OptionSpecs = {
 const POLICY: OptionSpecs = {
   '--in-place': 'rewrite the column or file itself instead of adding a new one',
   '--missing <what>': {
-    says: 'ids that have no V4 id: fail (default, nothing is written), keep or null',
+    summary: 'ids that have no V4 id: fail (default, nothing is written), keep or null',
     choices: ['fail', 'keep', 'null'],
   },
   '--unknown <what>': {
-    says: 'values that are not a V3 id of the model: fail (default) or keep',
+    summary: 'values that are not a V3 id of the model: fail (default) or keep',
     choices: ['fail', 'keep'],
   },
   '--others <what>': {
-    says: 'cells that other programs added or changed during or after a run: fail (default, exit code 1) or keep',
+    summary:
+      'cells that other programs added or changed during or after a run: fail (default, exit code 1) or keep',
     choices: ['fail', 'keep'],
   },
   '--map-deleted': 'also map deleted records that have a V4 id',
@@ -67,7 +68,7 @@ export const APPLY_COMMANDS: readonly CommandSpec[] = [
   {
     name: 'apply',
     args: '[targets...]',
-    says: 'rewrite the V3 ids in your own tables and files, each exactly once',
+    summary: 'rewrite the V3 ids in your own tables and files, each exactly once',
     more: 'Without --yes it writes nothing and prints the plan. It then exits with 0 if nothing is in the way, 1 if some ids have no V4 id, 6 if something else is in the way. Targets are those of the configuration (all, or the ones named), or one given by options.',
     options: {
       '--yes': 'carry the plan out',
@@ -93,7 +94,7 @@ export const APPLY_COMMANDS: readonly CommandSpec[] = [
   {
     name: 'undo',
     args: '[run]',
-    says: 'undo a run of apply',
+    summary: 'undo a run of apply',
     more: 'Restores each value that the run changed, if it is still what the run wrote. Rows that changed since are listed and left alone. Without the name of a run, lists the runs.',
     options: { ...PLACE, ...OUTPUT, ...JSON_OUT, ...TUNING },
     examples: {

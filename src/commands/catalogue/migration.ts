@@ -5,7 +5,7 @@ import { ACCEPTED, BASELINE, COMPANY, MAX_WAIT, MODEL, OUTPUTS, RESTART, SINCE, 
 export const MIGRATION_COMMANDS: readonly CommandSpec[] = [
   {
     name: 'init',
-    says: 'write a commented starter configuration',
+    summary: 'write a commented starter configuration',
     more: 'On a terminal it asks for addresses, names of key variables and models; elsewhere it asks nothing. It never overwrites a file without --force.',
     options: { '--force': 'replace an existing file' },
     examples: {
@@ -16,7 +16,7 @@ export const MIGRATION_COMMANDS: readonly CommandSpec[] = [
   },
   {
     name: 'doctor',
-    says: 'check everything a migration needs, and say what to fix',
+    summary: 'check everything a migration needs, and say what to fix',
     more: 'Checks configuration, API keys, both APIs, V4 model names, which parameters V4 honours, page sizes, clocks, disk and database, and previews company pairs. Sends a limited number of requests and writes nothing. Exits with 0 if ready; otherwise 2 (configuration), 3 (API key refused), 4 (network), 5 (V4 not ready) or 6 (this machine).',
     options: {
       '--all': 'check the models of every V4 company, not of a sample of ten',
@@ -31,7 +31,7 @@ export const MIGRATION_COMMANDS: readonly CommandSpec[] = [
   },
   {
     name: 'export v3',
-    says: 'read every V3 list into the database',
+    summary: 'read every V3 list into the database',
     more: 'Continues where an earlier run stopped. If V3 was read in full before, reads only what changed since.',
     options: { ...MODEL, ...COMPANY, ...RESTART, ...MAX_WAIT },
     examples: {
@@ -42,7 +42,7 @@ export const MIGRATION_COMMANDS: readonly CommandSpec[] = [
   },
   {
     name: 'export v4',
-    says: 'read every V4 list into the database',
+    summary: 'read every V4 list into the database',
     more: 'Reads V4 again in full, or continues an unfinished export. Records that V4 no longer returns are removed from the database.',
     options: { ...MODEL, ...COMPANY, ...RESTART, ...MAX_WAIT, ...WAITING },
     examples: {
@@ -55,7 +55,7 @@ export const MIGRATION_COMMANDS: readonly CommandSpec[] = [
   },
   {
     name: 'remap',
-    says: 'join the two exports on model, company and platform_id',
+    summary: 'join the two exports on model, company and platform_id',
     more: 'Rebuilds the whole remap table in one transaction. Needs no network.',
     options: {},
     examples: {
@@ -66,7 +66,7 @@ export const MIGRATION_COMMANDS: readonly CommandSpec[] = [
   },
   {
     name: 'report',
-    says: 'show what matched and what did not, and why',
+    summary: 'show what matched and what did not, and why',
     more: 'Needs no network and does not judge: that is for check. Without an output option it prints a summary.',
     options: { ...MODEL, ...COMPANY, ...SINCE, ...OUTPUTS },
     examples: {
@@ -81,7 +81,7 @@ export const MIGRATION_COMMANDS: readonly CommandSpec[] = [
   },
   {
     name: 'check',
-    says: 'judge the remap by the configured limits; the gate for CI',
+    summary: 'judge the remap by the configured limits; the gate for CI',
     more: 'Prints the report. Exits with 0 if the cutover is safe, 1 if there are more findings than the limits allow, 4 if data are incomplete, 5 if V4 is not ready.',
     options: { ...MODEL, ...COMPANY, ...BASELINE, ...OUTPUTS },
     examples: {
@@ -96,7 +96,7 @@ export const MIGRATION_COMMANDS: readonly CommandSpec[] = [
   },
   {
     name: 'run',
-    says: 'run export v3, export v4, remap and check',
+    summary: 'run export v3, export v4, remap and check',
     more: 'After an incomplete export it continues, so that the report shows what is known, and then exits with 4.',
     options: { ...MODEL, ...COMPANY, ...RESTART, ...MAX_WAIT, ...WAITING, ...ACCEPTED, ...OUTPUTS },
     examples: {

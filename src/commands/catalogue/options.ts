@@ -10,11 +10,11 @@ export const COMMON_OPTIONS: OptionSpecs = {
 };
 
 export const MODEL: OptionSpecs = {
-  '--model <model>': { says: 'only this model, by its V3 path; repeatable', repeatable: true },
+  '--model <model>': { summary: 'only this model, by its V3 path; repeatable', repeatable: true },
 };
 
 export const COMPANY: OptionSpecs = {
-  '--company <id>': { says: 'only this company; repeatable', repeatable: true },
+  '--company <id>': { summary: 'only this company; repeatable', repeatable: true },
 };
 
 export const RESTART: OptionSpecs = {

@@ -5,16 +5,16 @@ import { ALLOW_INCOMPLETE, COMPANY, MAX_WAIT, MODEL, USUAL_SAMPLE } from './opti
 export const RECORD_COMMANDS: readonly CommandSpec[] = [
   {
     name: 'findings',
-    says: 'list what is not matched, and draft files to settle it',
+    summary: 'list what is not matched, and draft files to settle it',
     more: 'Uses the last finished remap. Every line of a draft is commented out, so it settles nothing until you edit it.',
     options: {
       ...MODEL,
       ...COMPANY,
       '--reason <reason>': {
-        says: 'only this reason, including its parent_ form for children; repeatable',
+        summary: 'only this reason, including its parent_ form for children; repeatable',
         repeatable: true,
       },
-      '--status <status>': { says: 'only this status; repeatable', repeatable: true },
+      '--status <status>': { summary: 'only this status; repeatable', repeatable: true },
       '--limit <n>': 'how many findings to list, 0 for all (default: 50; files always contain all)',
       '--json <file>': 'write the findings as NDJSON, one per line (- is stdout)',
       '--write-decisions <file>': 'write a draft of decisions.csv with the candidates of each open V3 id',
@@ -31,7 +31,7 @@ export const RECORD_COMMANDS: readonly CommandSpec[] = [
   {
     name: 'explain',
     args: '<model> [id]',
-    says: 'show everything known about one record, and why it has its status',
+    summary: 'show everything known about one record, and why it has its status',
     more: 'Takes V3 and V4 ids of records and children. V3 and V4 ids overlap: if both have the id, both records are shown. Exits with 1 if nothing is known of it.',
     options: {
       '--platform-id <key>': 'a platform_id instead of an id',
@@ -49,7 +49,7 @@ export const RECORD_COMMANDS: readonly CommandSpec[] = [
   },
   {
     name: 'recheck',
-    says: 'read open findings again from both APIs, then remap',
+    summary: 'read open findings again from both APIs, then remap',
     more: 'Reads single records where the APIs support it, and otherwise the lists that contain them. Reports which findings were resolved and which remain. Does not judge: that is for check.',
     options: {
       '--times <n>': 'how many times to read them (default: 1)',
@@ -65,7 +65,7 @@ export const RECORD_COMMANDS: readonly CommandSpec[] = [
   },
   {
     name: 'verify',
-    says: 'read mapped pairs from both APIs again and compare them',
+    summary: 'read mapped pairs from both APIs again and compare them',
     more: 'Compares the remap with the export, then reads pairs by id and compares company and platform_id. Exits with 1 if anything differs, with 4 if pairs could not be read. No export can run on the database meanwhile; for a long run with --all, verify a copy with --db.',
     options: {
       '--sample <n>': `how many pairs to read (default: ${USUAL_SAMPLE})`,
@@ -83,7 +83,7 @@ export const RECORD_COMMANDS: readonly CommandSpec[] = [
   {
     name: 'lookup',
     args: '<model> [ids...]',
-    says: 'translate V3 ids to V4 ids',
+    summary: 'translate V3 ids to V4 ids',
     more: 'Prints one line per id, in the order given: V3 id, V4 id or -, status and reason, separated by tabs. Exits with 1 if an id is not in the remap.',
     options: {
       '--stdin': 'also read ids from stdin, one per line',
@@ -102,9 +102,12 @@ export const RECORD_COMMANDS: readonly CommandSpec[] = [
   },
   {
     name: 'dump',
-    says: 'write the whole remap table as csv, ndjson or sql',
+    summary: 'write the whole remap table as csv, ndjson or sql',
     options: {
-      '--format <format>': { says: 'format of the output (default: csv)', choices: ['csv', 'ndjson', 'sql'] },
+      '--format <format>': {
+        summary: 'format of the output (default: csv)',
+        choices: ['csv', 'ndjson', 'sql'],
+      },
       '--output <file>': 'write to this file instead of stdout',
       ...MODEL,
       ...COMPANY,

@@ -5,7 +5,7 @@ import { OUTPUTS } from './options.js';
 export const TOOL_COMMANDS: readonly CommandSpec[] = [
   {
     name: 'status',
-    says: 'show what the database contains, what is unfinished, and what the next run will do',
+    summary: 'show what the database contains, what is unfinished, and what the next run will do',
     options: {},
     examples: {
       'svc-migrate status': 'show the present state',
@@ -15,7 +15,7 @@ export const TOOL_COMMANDS: readonly CommandSpec[] = [
   },
   {
     name: 'purge',
-    says: 'delete record payloads, keep ids and the remap',
+    summary: 'delete record payloads, keep ids and the remap',
     more: 'Rewrites the file, so that no part of the payloads remains in it. Drift can no longer be measured afterwards.',
     options: { '--payloads': 'required: confirms that payloads are deleted' },
     examples: {
@@ -27,7 +27,7 @@ export const TOOL_COMMANDS: readonly CommandSpec[] = [
   {
     name: 'backup',
     args: '<file>',
-    says: 'make a consistent copy of the database',
+    summary: 'make a consistent copy of the database',
     more: 'Copies the state of one moment and checks the copy before it gets its name. It can be taken while another command writes the database. Only its owner can read it. An existing file is replaced only with --force.',
     options: { '--force': 'replace an existing file' },
     examples: {
@@ -38,7 +38,7 @@ export const TOOL_COMMANDS: readonly CommandSpec[] = [
   },
   {
     name: 'sandbox',
-    says: 'run a local V3 and V4 service with test data and faults',
+    summary: 'run a local V3 and V4 service with test data and faults',
     more: 'When ready, prints its addresses and API key as one line of JSON. Runs until Ctrl-C. The same seed always gives the same service.',
     options: {
       '--seed <n>': 'seed of the test data (default: 1)',
@@ -46,7 +46,7 @@ export const TOOL_COMMANDS: readonly CommandSpec[] = [
       '--records <n>': 'approximate number of V3 records',
       '--companies <n>': 'number of companies',
       '--scenario <name>': {
-        says: 'how difficult the data are (default: clean)',
+        summary: 'how difficult the data are (default: clean)',
         choices: ['clean', 'ugly'],
       },
       '--window <days>': 'length of the backfill window',
@@ -55,11 +55,13 @@ export const TOOL_COMMANDS: readonly CommandSpec[] = [
       '--config-out <file>': 'write a configuration for this service',
       '--events <url>': 'send webhook events to this address',
       '--fault <name[:rate]>': {
-        says: '429, 500, reset, truncate, hang, cursor-expiry, cursor-loop, duplicate-pages, mutate; repeatable',
+        summary:
+          '429, 500, reset, truncate, hang, cursor-expiry, cursor-loop, duplicate-pages, mutate; repeatable',
         repeatable: true,
       },
       '--quirk <name[=value]>': {
-        says: 'ignore=gte, refuse=select (parameters and operators of V4), page-cap=50, page-limit=50, clock-skew=3600, absent-v3=crm/stages, malformed=0.02, gzip, total-count=1000, any-model; repeatable',
+        summary:
+          'ignore=gte, refuse=select (parameters and operators of V4), page-cap=50, page-limit=50, clock-skew=3600, absent-v3=crm/stages, malformed=0.02, gzip, total-count=1000, any-model; repeatable',
         repeatable: true,
       },
     },
@@ -72,7 +74,7 @@ export const TOOL_COMMANDS: readonly CommandSpec[] = [
   },
   {
     name: 'demo',
-    says: 'run a whole migration against the sandbox and show the report',
+    summary: 'run a whole migration against the sandbox and show the report',
     more: 'Needs no configuration and no network. Keeps its files in a folder whose name it prints.',
     options: {
       '--seed <n>': 'seed of the test data (default: 1)',
@@ -88,7 +90,7 @@ export const TOOL_COMMANDS: readonly CommandSpec[] = [
   {
     name: 'completion',
     args: '<shell>',
-    says: 'print a completion script for bash, zsh or fish',
+    summary: 'print a completion script for bash, zsh or fish',
     more: 'Completes commands, options, their values and model names.',
     options: {},
     examples: {
@@ -100,7 +102,7 @@ export const TOOL_COMMANDS: readonly CommandSpec[] = [
   {
     name: 'help',
     args: '[topic...]',
-    says: 'explain a topic or a command',
+    summary: 'explain a topic or a command',
     more: 'Without a topic: the list of commands and topics. Where a topic and a command share a name, such as apply, both are explained.',
     options: {},
     examples: {

@@ -12,7 +12,7 @@ export interface Grammar {
 export interface CommandWords {
   /** One or two words. */
   readonly name: string;
-  readonly says: string;
+  readonly summary: string;
   readonly options: readonly OptionWords[];
   /** Values of the first argument; empty if it is free text. */
   readonly firstArgs: readonly string[];
@@ -20,7 +20,7 @@ export interface CommandWords {
 
 export interface OptionWords {
   readonly name: string;
-  readonly says: string;
+  readonly summary: string;
   readonly value: 'none' | 'file' | 'free' | readonly string[];
 }
 
@@ -28,32 +28,32 @@ const SHELLS = ['bash', 'zsh', 'fish'];
 
 export function buildGrammar(commands: readonly CommandSpec[], common: OptionSpecs): Grammar {
   return {
-    commands: commands.map(({ name, args = '', says, options }) => ({
+    commands: commands.map(({ name, args = '', summary, options }) => ({
       name,
-      says,
+      summary,
       options: listOptions(options).map(wordsOf),
       firstArgs: firstArgsOf(args),
     })),
-    common: [...listOptions(common).map(wordsOf), { name: '--help', says: 'show help', value: 'none' }],
+    common: [...listOptions(common).map(wordsOf), { name: '--help', summary: 'show help', value: 'none' }],
   };
 }
 
 /** The first words of commands, each once: `export` covers `export v3` and `export v4`. */
-export function firstWords(grammar: Grammar): { readonly word: string; readonly says: string }[] {
+export function firstWords(grammar: Grammar): { readonly word: string; readonly summary: string }[] {
   const words = new Map<string, string>();
-  for (const { name, says } of grammar.commands) {
+  for (const { name, summary } of grammar.commands) {
     const [word = ''] = name.split(' ');
-    words.set(word, words.has(word) || name.includes(' ') ? `${word} …` : says);
+    words.set(word, words.has(word) || name.includes(' ') ? `${word} …` : summary);
   }
-  return [...words].map(([word, says]) => ({ word, says }));
+  return [...words].map(([word, summary]) => ({ word, summary }));
 }
 
-function wordsOf({ flags, says, choices }: ListedOption): OptionWords {
+function wordsOf({ flags, summary, choices }: ListedOption): OptionWords {
   const [name = '', argument] = flags.split(' ');
-  if (argument === undefined) return { name, says, value: 'none' };
-  if (choices !== undefined) return { name, says, value: choices };
-  if (argument === '<model>') return { name, says, value: modelNames() };
-  return { name, says, value: /^<(file|folder)>$/.test(argument) ? 'file' : 'free' };
+  if (argument === undefined) return { name, summary, value: 'none' };
+  if (choices !== undefined) return { name, summary, value: choices };
+  if (argument === '<model>') return { name, summary, value: modelNames() };
+  return { name, summary, value: /^<(file|folder)>$/.test(argument) ? 'file' : 'free' };
 }
 
 function firstArgsOf(args: string): readonly string[] {

@@ -8,8 +8,10 @@ export function renderFish(grammar: Grammar): string {
   const lines = [
     '# svc-migrate completion for fish; put it into ~/.config/fish/completions.',
     'complete -c svc-migrate -f',
-    ...firstWords(grammar).map(({ word, says }) => complete('__fish_use_subcommand', `-a ${word}`, says)),
-    ...grammar.common.map((option) => complete(null, flagsOf(option), option.says)),
+    ...firstWords(grammar).map(({ word, summary }) =>
+      complete('__fish_use_subcommand', `-a ${word}`, summary),
+    ),
+    ...grammar.common.map((option) => complete(null, flagsOf(option), option.summary)),
     ...grammar.commands.flatMap((command) => listCommand(command, groups)),
   ];
   return `${lines.join('\n')}\n`;
@@ -23,14 +25,14 @@ function listCommand(command: CommandWords, groups: ReadonlySet<string | undefin
   const here = seen.join('; and ');
   const asWord =
     second !== undefined && groups.has(first)
-      ? [complete(`__fish_seen_subcommand_from ${first}`, `-a ${second}`, command.says)]
+      ? [complete(`__fish_seen_subcommand_from ${first}`, `-a ${second}`, command.summary)]
       : [];
   const args =
     command.firstArgs.length === 0 ? [] : [complete(here, `-a ${quote(command.firstArgs.join(' '))}`, '')];
   return [
     ...asWord,
     ...args,
-    ...command.options.map((option) => complete(here, flagsOf(option), option.says)),
+    ...command.options.map((option) => complete(here, flagsOf(option), option.summary)),
   ];
 }
 
@@ -41,9 +43,9 @@ function flagsOf({ name, value }: OptionWords): string {
   return value === 'free' ? `${long} -x` : `${long} -x -a ${quote(value.join(' '))}`;
 }
 
-function complete(condition: string | null, what: string, says: string): string {
+function complete(condition: string | null, what: string, summary: string): string {
   const when = condition === null ? '' : ` -n ${quote(condition)}`;
-  return `complete -c svc-migrate${when} ${what}${says === '' ? '' : ` -d ${quote(says)}`}`;
+  return `complete -c svc-migrate${when} ${what}${summary === '' ? '' : ` -d ${quote(summary)}`}`;
 }
 
 function quote(text: string): string {

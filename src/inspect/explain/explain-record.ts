@@ -95,30 +95,30 @@ function describeUnknown(
   { db, config, streams }: StorySource,
   { model, id, platformId }: ExplainQuestion,
 ): string[] {
-  const said: string[] = [];
+  const sentences: string[] = [];
   for (const { generation, region } of id === null ? [] : readExcludedPlaces(db, model, id)) {
     const side = `${generation.toUpperCase()}${region === '' ? '' : ` (${region})`}`;
-    said.push(`${side} has it for a company that the configuration excludes: nothing of it was stored.`);
+    sentences.push(`${side} has it for a company that the configuration excludes: nothing of it was stored.`);
   }
   const text = id === null ? JSON.stringify(platformId) : String(id);
   for (const { generation, company_id, reason } of readRejectedWith(db, model, text, 5)) {
     const object = `${generation.toUpperCase()} object${company_id === null ? '' : ` of company ${company_id}`}`;
-    said.push(
+    sentences.push(
       `A ${object} that holds this value could not be taken as a record (${reason}); see the table rejected.`,
     );
   }
   const open = streams.filter((stream) => stream.model === model && isUnfinished(stream)).length;
   if (open > 0) {
     const lists = countOf(open, `list of ${model} was`, `lists of ${model} were`);
-    said.push(`${lists} not read in full: it may be in ${open === 1 ? 'that one' : 'one of them'}.`);
+    sentences.push(`${lists} not read in full: it may be in ${open === 1 ? 'that one' : 'one of them'}.`);
   }
   if (config.models.find(({ v3 }) => v3 === model)?.v4 === null) {
-    said.push(`The configuration says that V4 has no ${model}: only V3 was read.`);
+    sentences.push(`The configuration says that V4 has no ${model}: only V3 was read.`);
   }
-  if (said.length === 0) {
-    said.push(
+  if (sentences.length === 0) {
+    sentences.push(
       'Neither export holds it. It may be of another model or region, newer than the export, or vanished before V3 was read.',
     );
   }
-  return said;
+  return sentences;
 }

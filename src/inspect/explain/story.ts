@@ -162,49 +162,53 @@ function describeRowEvidence({ row, named, parents, lists }: StoryFacts): string
   const { provisional, ...evidence } = parseRowEvidence(row.evidence);
   const { window_start, window, latest_date, latest_from, created, v3_read_until, decision, ...rest } =
     evidence;
-  const said: string[] = parents.map((parent) => `It is in ${parent}.`);
+  const sentences: string[] = parents.map((parent) => `It is in ${parent}.`);
   if (latest_date !== undefined) {
-    said.push(
+    sentences.push(
       `Its latest date (from the ${latest_from === 'platform' ? 'platform' : 'service'}) is ${timeOf(latest_date)}; the window starts at ${timeOf(window_start)} (${window}).`,
     );
   }
   if (created !== undefined) {
-    said.push(`The platform created it at ${timeOf(created)}; V3 was read until ${timeOf(v3_read_until)}.`);
+    sentences.push(
+      `The platform created it at ${timeOf(created)}; V3 was read until ${timeOf(v3_read_until)}.`,
+    );
   }
   for (const [name, value] of Object.entries(rest)) {
     const list = ID_LISTS.find(([key]) => key === name);
     if (list === undefined) {
-      said.push(`${name}: ${JSON.stringify(value)}`);
+      sentences.push(`${name}: ${JSON.stringify(value)}`);
       continue;
     }
     const [, side, usual] = list;
     const isChangedKey = row.reason?.endsWith('key_changed') === true;
     const what = isChangedKey ? `${side.toUpperCase()} records that look like its twin` : usual;
     const ids = idsOf(value).map((id) => describeId(id, side, named));
-    if (ids.length > 0) said.push(`${what}: ${ids.join('; ')}.`);
+    if (ids.length > 0) sentences.push(`${what}: ${ids.join('; ')}.`);
   }
   if (isRowEvidence(decision)) {
     const { note, instead_of } = decision;
     const why = typeof note === 'string' && note !== '' ? `: ${note}` : '';
-    said.push(
+    sentences.push(
       `A person decided this in the decisions file${why}. Evidence alone says ${String(instead_of)}.`,
     );
   }
   if (row.unique_id_conflict === 1n) {
-    said.push('The two have different platform_unique_ids; platform_id is the key, so they stay a pair.');
+    sentences.push(
+      'The two have different platform_unique_ids; platform_id is the key, so they stay a pair.',
+    );
   }
   if (row.matched_by === 'platform_unique_id') {
-    said.push('Several records have this platform_id; its platform_unique_id singled out this pair.');
+    sentences.push('Several records have this platform_id; its platform_unique_id singled out this pair.');
   }
-  if (provisional === true) said.push('Provisional: one of the lists involved was not read in full.');
-  if (row.reason?.endsWith('scope_incomplete') !== true) return said;
+  if (provisional === true) sentences.push('Provisional: one of the lists involved was not read in full.');
+  if (row.reason?.endsWith('scope_incomplete') !== true) return sentences;
   for (const { name, state, note } of lists) {
     if (state === 'complete' || state === 'short' || state === 'absent') continue;
-    said.push(
+    sentences.push(
       `Not read in full: ${name} (${[state ?? 'not begun', ...(note === null ? [] : [note])].join(', ')}).`,
     );
   }
-  return said;
+  return sentences;
 }
 
 function describeId(id: string, side: 'v3' | 'v4', named: readonly ExportedObject[]): string {
