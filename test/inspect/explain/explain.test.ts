@@ -266,7 +266,7 @@ Taken for a V4 svc_id: the record V4 3 of company 1
       },
     });
     expect(left.unknown).toEqual([
-      'V3 (default) shows it for a company that the configuration leaves out: nothing of it was kept.',
+      'V3 (default) has it for a company that the configuration excludes: nothing of it was stored.',
       'A V4 object of company 1 that holds this value could not be taken as a record (bad_company_id); see the table rejected.',
       '1 list of accounting/invoices was not read in full: it may be in that one.',
     ]);
