@@ -20,12 +20,12 @@ export interface RequestOptions {
 }
 
 /** The result of one attempt: its value, or the error to throw if it is not repeated. */
-type Judged<T> =
+type AttemptResult<T> =
   | { readonly kind: 'value'; readonly value: T }
   | {
       readonly kind: 'failed';
       readonly outcome: AttemptOutcome;
-      readonly again: boolean;
+      readonly isRetryable: boolean;
       readonly error: SvcError;
     };
 
@@ -47,7 +47,7 @@ export async function requestParsed<T>(
     const judged = await attemptOnce(target, parse, attempt, options);
     if (judged.kind === 'value') return judged.value;
     const heldMs = holdBack(target, judged.outcome, options);
-    if (!judged.again || attempt >= options.attempts) throw judged.error;
+    if (!judged.isRetryable || attempt >= options.attempts) throw judged.error;
     if (!target.host.limiter.takeRetry())
       throw withFacts(judged.error, target, { retries: 'shared budget spent' });
     target.host.tally.retries++;
@@ -60,7 +60,7 @@ async function attemptOnce<T>(
   parse: Parse<T>,
   attempt: number,
   { transport, clock, scrub }: RequestOptions,
-): Promise<Judged<T>> {
+): Promise<AttemptResult<T>> {
   const { host, url } = target;
   const { outcome, startedAt, servedMs } = await host.limiter
     .run(async (startedAt) => {
@@ -81,7 +81,7 @@ async function attemptOnce<T>(
     // the host works, and would give the same response again
     if (judgement.kind === 'fail' && outcome.kind === 'answer') host.limiter.succeed(startedAt);
     const error = buildFailure(judgement.code, outcome, target, attempt, scrub);
-    return { kind: 'failed', outcome, again: judgement.kind === 'retry', error };
+    return { kind: 'failed', outcome, isRetryable: judgement.kind === 'retry', error };
   }
   try {
     const value = await parse(outcome.kind === 'answer' ? outcome.body : new Uint8Array(), servedMs);
@@ -90,7 +90,7 @@ async function attemptOnce<T>(
   } catch (cause) {
     if (!(cause instanceof SvcError) || cause === transport.signal.reason) throw cause;
     const error = buildBadAnswer(cause, outcome, target, attempt, scrub);
-    return { kind: 'failed', outcome, again: true, error };
+    return { kind: 'failed', outcome, isRetryable: true, error };
   }
 }
 

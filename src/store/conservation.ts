@@ -118,33 +118,36 @@ const STORED_COLUMNS = `m.model, m.path, m.region, m.v3_company_id AS company, m
  * company is compared in the form that is indexed, with a value without affinity (`+`): otherwise the index is not used.
  */
 const STORED_V3 = `
-  CROSS JOIN stream AS s3 ON s3.generation = 'v3' AND s3.region = p.region AND s3.model = p.model
-    AND ifnull(s3.company_id, 'all') IN ('all', p.v3_company_id)
-  CROSS JOIN record AS a ON a.stream_id = s3.id AND a.svc_id = p.v3_svc_id AND a.company_id = p.v3_company_id`;
+  CROSS JOIN stream AS v3_stream ON v3_stream.generation = 'v3' AND v3_stream.region = p.region
+    AND v3_stream.model = p.model AND ifnull(v3_stream.company_id, 'all') IN ('all', p.v3_company_id)
+  CROSS JOIN record AS v3_record ON v3_record.stream_id = v3_stream.id AND v3_record.svc_id = p.v3_svc_id
+    AND v3_record.company_id = p.v3_company_id`;
 const STORED_V4 = `
-  CROSS JOIN stream AS s4 ON s4.generation = 'v4' AND s4.region = '' AND s4.model = p.model
-    AND ifnull(s4.company_id, 'all') = +p.v4_company_id
-  CROSS JOIN record AS b ON b.stream_id = s4.id AND b.svc_id = p.v4_svc_id`;
+  CROSS JOIN stream AS v4_stream ON v4_stream.generation = 'v4' AND v4_stream.region = ''
+    AND v4_stream.model = p.model AND ifnull(v4_stream.company_id, 'all') = +p.v4_company_id
+  CROSS JOIN record AS v4_record ON v4_record.stream_id = v4_stream.id AND v4_record.svc_id = p.v4_svc_id`;
 
 /** Joins `m`, the row of a V3 child, to the rows of records with its parent's key; `STORED_CHILD_V3` selects the parent. */
 const PARENT_ROW = `
   CROSS JOIN remap AS p ON p.model = m.model AND p.platform_id IS m.parent_platform_id
     AND p.v3_company_id = m.v3_company_id AND p.region = m.region AND p.path = ''`;
-const STORED_CHILD_V3 =
-  'CROSS JOIN child AS k3 ON k3.record_id = a.id AND k3.path = m.path AND k3.svc_id = m.v3_svc_id';
+const STORED_CHILD_V3 = `
+  CROSS JOIN child AS v3_child ON v3_child.record_id = v3_record.id AND v3_child.path = m.path
+    AND v3_child.svc_id = m.v3_svc_id`;
 
 /** Joins `m`, a pair of children, to the two stored children within the pair of records `p`. */
 const STORED_CHILDREN = `
   ${PARENT_ROW} ${STORED_V3} ${STORED_V4} ${STORED_CHILD_V3}
-  CROSS JOIN child AS k4 ON k4.record_id = b.id AND k4.path = m.path AND k4.svc_id = m.v4_svc_id`;
+  CROSS JOIN child AS v4_child ON v4_child.record_id = v4_record.id AND v4_child.path = m.path
+    AND v4_child.svc_id = m.v4_svc_id`;
 
 /** Every pair with the stored data of both sides. */
 const STORED_PAIRS = `
-  SELECT ${STORED_COLUMNS.replaceAll('m.', 'p.')}, a.deleted AS deleted3, b.deleted AS deleted4, a.unique_id AS unique3,
-      b.unique_id AS unique4
+  SELECT ${STORED_COLUMNS.replaceAll('m.', 'p.')}, v3_record.deleted AS deleted3, v4_record.deleted AS deleted4,
+      v3_record.unique_id AS unique3, v4_record.unique_id AS unique4
     FROM remap AS p ${STORED_V3} ${STORED_V4} WHERE p.path = ''
   UNION ALL
-  SELECT ${STORED_COLUMNS}, k3.deleted, k4.deleted, k3.unique_id, k4.unique_id
+  SELECT ${STORED_COLUMNS}, v3_child.deleted, v4_child.deleted, v3_child.unique_id, v4_child.unique_id
     FROM remap AS m ${STORED_CHILDREN} WHERE m.path <> ''`;
 
 const ROW =
@@ -205,8 +208,8 @@ const QUERIES: Readonly<Record<Exclude<ContradictionCode, V3Code>, string>> = {
     UNION ALL
     SELECT ${ROW} FROM remap AS m ${PARENT_ROW} ${STORED_V3} ${STORED_V4} ${STORED_CHILD_V3}
     WHERE m.path <> '' AND m.v4_svc_id IS NULL AND m.platform_id IS NOT NULL AND m.status <> 'ambiguous'
-      AND 1 - k3.deleted = (SELECT count(*) FROM child AS o WHERE o.record_id = a.id AND o.path = m.path
+      AND 1 - v3_child.deleted = (SELECT count(*) FROM child AS o WHERE o.record_id = v3_record.id AND o.path = m.path
         AND o.platform_id = m.platform_id AND o.deleted = 0)
       AND (SELECT sum(o.deleted = 0) = 1 OR (sum(o.deleted = 0) = 0 AND count(*) = 1) FROM child AS o
-        WHERE o.record_id = b.id AND o.path = m.path AND o.platform_id = m.platform_id)`,
+        WHERE o.record_id = v4_record.id AND o.path = m.path AND o.platform_id = m.platform_id)`,
 };
