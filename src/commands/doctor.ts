@@ -59,12 +59,14 @@ async function collectFacts(config: Config, all: boolean, io: Io): Promise<Docto
     database: await readDatabaseFacts(config, (work) => readDatabase(config, work)),
     fileErrors,
   };
-  const remote = await withHostWaits(config.database, io, () =>
-    io.hostLimits.savingWith(
-      (wait) => storeHostWaits(config.database, [wait], io),
-      () => probe(config, named, all, io),
-    ),
-  );
+  const send = () => probe(config, named, all, io);
+  // Even reading waits from an interrupted database would roll its transaction back.
+  const remote =
+    local.database.kind === 'interrupted'
+      ? await send()
+      : await withHostWaits(config.database, io, () =>
+          io.hostLimits.savingWith((wait) => storeHostWaits(config.database, [wait], io), send),
+        );
   return { config, nowMs: io.clock.now(), local, remote };
 }
 
