@@ -49,7 +49,7 @@ describe('the two exports', () => {
     expect(v4.stdout).toMatch(/\nNext: svc-migrate remap\n$/);
     const remap = await runCli(['remap'], { cwd, env: {} });
     expect(remap.code).toBe(0);
-    expect(filesIn(cwd)).toEqual(['svc-migrate.config.json', 'svc-migrate.db']);
+    expect(filesIn(cwd)).toEqual(['svc-migrate.config.json', 'svc-migrate.db', 'svc-migrate.db-writer']);
     for (const text of [v3.stderr, v4.stderr, v3.stdout, v4.stdout])
       expect(text).not.toContain(sandbox.apiKey);
   });
@@ -91,7 +91,7 @@ describe('the two exports', () => {
     expect(refused?.code).toBe(6);
     expect(refused?.stderr).toMatch(/is in use: svc-migrate export v3 \(process \d+ on .*\) since 20\d\d-/);
     expect(first.code).toBe(130);
-    expect(filesIn(cwd)).toEqual(['svc-migrate.config.json', 'svc-migrate.db']);
+    expect(filesIn(cwd)).toEqual(['svc-migrate.config.json', 'svc-migrate.db', 'svc-migrate.db-writer']);
   });
 });
 
