@@ -1,8 +1,8 @@
 import { existsSync } from 'node:fs';
-import { resolve } from 'node:path';
 import { createInterface, type Interface } from 'node:readline/promises';
 import type { Readable } from 'node:stream';
-import { DEFAULT_CONFIG_FILE, DEFAULT_MODELS } from '../config/defaults.js';
+import { DEFAULT_MODELS } from '../config/defaults.js';
+import { findConfigFile } from '../config/load-config.js';
 import { baseUrlProblem } from '../config/values.js';
 import type { ModelPair } from '../domain.js';
 import { errorCodeOf, SvcError } from '../errors.js';
@@ -10,7 +10,7 @@ import { createFile, writeText } from '../runtime/write-output.js';
 import { didYouMean } from '../text/suggest.js';
 import type { Given } from './command.js';
 import type { Io } from './io.js';
-import { renderStarter, STARTER_DEFAULTS, type StarterAnswers } from './starter-config.js';
+import { locateSchema, renderStarter, STARTER_DEFAULTS, type StarterAnswers } from './starter-config.js';
 
 /**
  * `init`: writes a commented starter configuration. On a terminal it asks for addresses, key variables and
@@ -19,13 +19,13 @@ import { renderStarter, STARTER_DEFAULTS, type StarterAnswers } from './starter-
  * @throws SvcError `usage` if the file exists already, `output`, `interrupted`
  */
 export async function runInit(given: Given, io: Io): Promise<number> {
-  const file = resolve(given.text('config') ?? (io.env['SVC_MIGRATE_CONFIG'] || DEFAULT_CONFIG_FILE));
+  const file = findConfigFile(io.env, given.text('config'));
   const force = given.isSet('force');
   const input = io.isTty && given.input.isTTY ? given.input : null;
   // Checked before asking; `createFile` checks again.
   if (!force && existsSync(file)) throw isThere(file);
   const answers = input === null ? STARTER_DEFAULTS : await ask(input, io);
-  write(file, renderStarter(answers), force);
+  write(file, renderStarter({ ...answers, schema: locateSchema(file, import.meta.url) }), force);
   const todo = input === null ? ['Put both addresses into it.'] : [];
   await writeText(io.stdout, [
     `Wrote ${file}.\n`,
@@ -54,7 +54,7 @@ function isThere(file: string): SvcError {
   });
 }
 
-async function ask(input: Readable, io: Io): Promise<StarterAnswers> {
+async function ask(input: Readable, io: Io): Promise<Omit<StarterAnswers, 'schema'>> {
   const terminal = createInterface({ input, output: io.stderr, terminal: true });
   try {
     const { v3KeyEnv, v4KeyEnv } = STARTER_DEFAULTS;

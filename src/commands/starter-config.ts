@@ -1,3 +1,5 @@
+import { dirname, relative, sep } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { DEFAULT_MODELS, DEFAULT_V3_KEY_ENV, DEFAULT_V4_KEY_ENV } from '../config/defaults.js';
 import { PLACEHOLDER_HOST } from '../config/values.js';
 import type { ModelPair } from '../domain.js';
@@ -10,6 +12,8 @@ export interface StarterAnswers {
   readonly v4KeyEnv: string;
   /** Null: the default models, commented out. */
   readonly models: readonly ModelPair[] | null;
+  /** The JSON Schema, for editors. */
+  readonly schema: string;
 }
 
 export const STARTER_DEFAULTS: StarterAnswers = {
@@ -18,15 +22,29 @@ export const STARTER_DEFAULTS: StarterAnswers = {
   v3KeyEnv: DEFAULT_V3_KEY_ENV,
   v4KeyEnv: DEFAULT_V4_KEY_ENV,
   models: null,
+  schema: './node_modules/svc-migrate/schema/config.schema.json',
 };
+
+/**
+ * The address of the JSON Schema for a configuration `file`: relative within the project that this program is installed in or
+ * the clone it runs from, else, as under npx, the file URL of the schema.
+ */
+export function locateSchema(file: string, moduleUrl: string): string {
+  const schema = new URL('../../schema/config.schema.json', moduleUrl);
+  const root = fileURLToPath(new URL('../../', moduleUrl));
+  const [project = root] = root.split(`node_modules${sep}`);
+  if (!file.startsWith(project)) return schema.href;
+  const path = relative(dirname(file), fileURLToPath(schema)).replaceAll(sep, '/');
+  return path.startsWith('../') ? path : `./${path}`;
+}
 
 /** Renders a commented configuration; settings that are commented out show their defaults. */
 export function renderStarter(answers: StarterAnswers): string {
-  const { v3BaseUrl, v4BaseUrl, v3KeyEnv, v4KeyEnv, models } = answers;
+  const { v3BaseUrl, v4BaseUrl, v3KeyEnv, v4KeyEnv, models, schema } = answers;
   const text = JSON.stringify;
   return `{
   // For editors; svc-migrate help config describes every setting.
-  "$schema": "./node_modules/svc-migrate/schema/config.schema.json",
+  "$schema": ${text(schema)},
 
   // Where everything is kept. Relative to this file.
   // "database": "svc-migrate.db",

@@ -1,6 +1,7 @@
 import type { ModelPair } from '../domain.js';
 
-export const DEFAULT_CONFIG_FILE = 'svc-migrate.config.json';
+/** Read where no file is named: the first that exists; `init` writes the first. */
+export const DEFAULT_CONFIG_FILES = ['svc-migrate.config.jsonc', 'svc-migrate.config.json'] as const;
 export const DEFAULT_DATABASE = 'svc-migrate.db';
 export const DEFAULT_FIELD_PREFIX = 'svc_';
 export const DEFAULT_V3_KEY_ENV = 'SVC_MIGRATE_V3_API_KEY';

@@ -1,8 +1,9 @@
+import { existsSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { resolveTarget } from './apply-targets.js';
 import type { Config, Endpoint } from './config.js';
 import { findCrossProblems } from './cross-checks.js';
-import { DEFAULT_CONFIG_FILE, DEFAULT_MODELS, DEFAULT_V3_KEY_ENV, DEFAULT_V4_KEY_ENV } from './defaults.js';
+import { DEFAULT_CONFIG_FILES, DEFAULT_MODELS, DEFAULT_V3_KEY_ENV, DEFAULT_V4_KEY_ENV } from './defaults.js';
 import { parseConfigFile } from './parse-file.js';
 import { configError, describeIssue, problemsOf, type SourceText } from './problems.js';
 import { configSchema, type Settings } from './settings.js';
@@ -31,9 +32,18 @@ export function loadConfig(given: {
   readonly nowMs: number;
 }): Config {
   const { env, flags = {}, nowMs } = given;
-  const file = resolve(flags.config ?? (env['SVC_MIGRATE_CONFIG'] || DEFAULT_CONFIG_FILE));
-  const { source, value } = parseConfigFile(file);
+  const { source, value } = parseConfigFile(findConfigFile(env, flags.config));
   return parseConfig(source, value, nowMs, flags.db ?? (env['SVC_MIGRATE_DB'] || undefined));
+}
+
+/** The configuration file that is named by `--config` or the environment, or else found in the working directory. */
+export function findConfigFile(
+  env: Readonly<Record<string, string | undefined>>,
+  named: string | undefined,
+): string {
+  const [usual, ...others] = DEFAULT_CONFIG_FILES;
+  const found = [usual, ...others].find((name) => existsSync(name));
+  return resolve(named ?? (env['SVC_MIGRATE_CONFIG'] || (found ?? usual)));
 }
 
 /** Parses a configuration that is already a value; `file` is only the base of relative paths. */

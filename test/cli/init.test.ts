@@ -1,19 +1,20 @@
-import { readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { PassThrough } from 'node:stream';
+import { pathToFileURL } from 'node:url';
 import { describe, expect, it } from 'vitest';
 import { HostLimits } from '../../src/api/limiter.js';
 import { runInit } from '../../src/commands/init.js';
 import type { Io } from '../../src/commands/io.js';
-import { renderStarter, STARTER_DEFAULTS } from '../../src/commands/starter-config.js';
-import { DEFAULT_MODELS } from '../../src/config/defaults.js';
+import { locateSchema, renderStarter, STARTER_DEFAULTS } from '../../src/commands/starter-config.js';
+import { DEFAULT_CONFIG_FILES, DEFAULT_MODELS } from '../../src/config/defaults.js';
 import { loadConfig } from '../../src/config/load-config.js';
 import { configSchema } from '../../src/config/settings.js';
 import { NOW_MS, sampleConfig } from '../config/sample.js';
 import { givenOf } from '../support/given.js';
 import { filesIn, makeFolder, runCli } from './spawn-cli.js';
 
-const FILE = 'svc-migrate.config.json';
+const FILE = 'svc-migrate.config.jsonc';
 const ANSWERED = {
   ...STARTER_DEFAULTS,
   v3BaseUrl: 'https://v3.example/v3',
@@ -81,15 +82,44 @@ describe('the starter configuration', () => {
   });
 });
 
+describe('the address of the schema', () => {
+  const INSTALLED = 'node_modules/svc-migrate/dist/commands/init.js';
+  const NPX = '/home/me/.npm/_npx/0a1b/node_modules/svc-migrate';
+  it.each([
+    [
+      'installed',
+      '/job/c.jsonc',
+      `/job/${INSTALLED}`,
+      './node_modules/svc-migrate/schema/config.schema.json',
+    ],
+    ['above', '/job/a/c.jsonc', `/job/${INSTALLED}`, '../node_modules/svc-migrate/schema/config.schema.json'],
+    ['a clone', '/clone/c.jsonc', '/clone/dist/commands/init.js', './schema/config.schema.json'],
+    ['npx', '/job/c.jsonc', `${NPX}/dist/commands/init.js`, `file://${NPX}/schema/config.schema.json`],
+  ])('%s', (_, file, module, schema) => {
+    expect(locateSchema(file, `file://${module}`)).toBe(schema);
+  });
+});
+
 describe('init', () => {
   it('writes it without asking where nobody can answer, and says what comes next', async () => {
     const cwd = makeFolder();
     const ended = await runCli(['init'], { cwd, input: 'https://ignored\n' });
     expect([ended.code, ended.stderr]).toEqual([0, '']);
     expect(ended.stdout).toMatch(
-      /^Wrote .*svc-migrate\.config\.json\.\n.*\nNext: set SVC_MIGRATE_V3_API_KEY and /,
+      /^Wrote .*svc-migrate\.config\.jsonc\.\n.*\nNext: set SVC_MIGRATE_V3_API_KEY and /,
     );
-    expect(readFileSync(join(cwd, FILE), 'utf8')).toBe(renderStarter(STARTER_DEFAULTS));
+    const written = readFileSync(join(cwd, FILE), 'utf8');
+    const schema = /"\$schema": "(.*)"/.exec(written)?.[1] ?? '';
+    expect(written).toBe(renderStarter({ ...STARTER_DEFAULTS, schema }));
+    expect(existsSync(new URL(schema, pathToFileURL(join(cwd, FILE))))).toBe(true);
+  });
+
+  it.each(DEFAULT_CONFIG_FILES)('keeps to the one file where %s exists', async (name) => {
+    const cwd = makeFolder();
+    writeFileSync(join(cwd, name), 'mine');
+    expect((await runCli(['init'], { cwd })).code).toBe(2);
+    expect((await runCli(['init', '--force'], { cwd })).code).toBe(0);
+    expect(filesIn(cwd)).toEqual([name]);
   });
 
   it('never overwrites without --force', async () => {

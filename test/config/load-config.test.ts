@@ -1,9 +1,9 @@
-import { mkdtempSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, realpathSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { DEFAULT_MODELS } from '../../src/config/defaults.js';
-import { loadConfig } from '../../src/config/load-config.js';
+import { findConfigFile, loadConfig } from '../../src/config/load-config.js';
 import { SvcError } from '../../src/errors.js';
 import { MINIMAL, NOW_MS, sampleConfig } from './sample.js';
 
@@ -26,6 +26,26 @@ function problemsOf(work: () => unknown): string {
   }
   return 'no problem';
 }
+
+describe('the configuration file', () => {
+  it('is the one named, else .jsonc, else .json', () => {
+    const folder = realpathSync(mkdtempSync(join(tmpdir(), 'svc-config-')));
+    const started = process.cwd();
+    process.chdir(folder);
+    try {
+      const found = () => findConfigFile({}, undefined).slice(folder.length + 1);
+      expect(found()).toBe('svc-migrate.config.jsonc');
+      writeFileSync('svc-migrate.config.json', '');
+      expect(found()).toBe('svc-migrate.config.json');
+      writeFileSync('svc-migrate.config.jsonc', '');
+      expect(found()).toBe('svc-migrate.config.jsonc');
+      expect(findConfigFile({ SVC_MIGRATE_CONFIG: '/env.json' }, undefined)).toBe('/env.json');
+      expect(findConfigFile({ SVC_MIGRATE_CONFIG: '/env.json' }, '/flag.json')).toBe('/flag.json');
+    } finally {
+      process.chdir(started);
+    }
+  });
+});
 
 describe('a configuration that leaves everything open', () => {
   it('gets the documented defaults', () => {

@@ -9,8 +9,8 @@ export const MIGRATION_COMMANDS: readonly CommandSpec[] = [
     more: 'On a terminal it asks for addresses, names of key variables and models; elsewhere it asks nothing. It never overwrites a file without --force.',
     options: { '--force': 'replace an existing file' },
     examples: {
-      'svc-migrate init': 'write svc-migrate.config.json',
-      'svc-migrate init --config staging.json': 'write to another file',
+      'svc-migrate init': 'write svc-migrate.config.jsonc',
+      'svc-migrate init --config staging.jsonc': 'write to another file',
     },
     load: async () => (await import('../init.js')).runInit,
   },
