@@ -9,12 +9,12 @@ import { probeRemote } from '../inspect/doctor/probe.js';
 import type { DoctorFacts, LocalFacts, RemoteFacts } from '../inspect/doctor/probe-results.js';
 import { readDatabaseFacts, readDisk, readUserFiles } from '../inspect/doctor/read-local.js';
 import { renderDoctor, renderDoctorJson } from '../inspect/doctor/render-doctor.js';
-import { writeText } from '../runtime/write-output.js';
 import { readSqliteVersion } from '../store/open.js';
 import type { Given } from './command.js';
 import type { Io } from './io.js';
 import { configWithMaxWait } from './option-values.js';
 import { readDatabase } from './read-database.js';
+import { jsonTarget, writeResult } from './result.js';
 import { storeHostWaits, withClient, withHostWaits } from './with-api.js';
 
 /** Most attempts per request: few, so that an outage is reported soon. */
@@ -30,12 +30,11 @@ export async function runDoctor(given: Given, io: Io): Promise<number> {
   io.onProgress({ kind: 'stage', name: 'doctor' });
   // A wrong configuration is a finding, not an error.
   const config = await orError(() => configWithMaxWait(given));
+  const target = jsonTarget(given, config instanceof SvcError ? null : config);
   const facts = config instanceof SvcError ? null : await collectFacts(config, given.isSet('all'), io);
   const findings = facts === null ? judgeWithout(config) : judgeFacts(facts);
-  const text = given.isSet('json')
-    ? renderDoctorJson(findings, facts)
-    : renderDoctor(findings, nextOf(facts), io.width);
-  await writeText(io.stdout, [text]);
+  const json = () => renderDoctorJson(findings, facts);
+  await writeResult(target, { json, text: () => renderDoctor(findings, nextOf(facts), io.width) }, io);
   return judgeFindings(findings);
 }
 

@@ -1,13 +1,13 @@
 import { SvcError } from '../errors.js';
 import { type ExplainQuestion, explainRecord } from '../inspect/explain/explain-record.js';
 import { renderExplanation, renderExplanationJson } from '../inspect/explain/render-explanation.js';
-import { writeText } from '../runtime/write-output.js';
 import { parseSvcId } from '../store/lookup.js';
 import { guardDatabase } from '../store/open.js';
 import type { Given } from './command.js';
 import type { Io } from './io.js';
 import { companyOption, placeOf } from './option-values.js';
 import { readDatabase } from './read-database.js';
+import { jsonTarget, writeResult } from './result.js';
 
 /**
  * `explain`: shows everything known about a record or child. No network. Exits with 1 if nothing is known.
@@ -18,11 +18,11 @@ export async function runExplain(given: Given, io: Io): Promise<number> {
   const config = await given.config();
   const companyId = companyOption(given);
   const question = { ...placeOf(given, config), companyId, ...keyOf(given) };
+  const target = jsonTarget(given, config);
   return readDatabase(config, async (db) => {
     const answer = guardDatabase(config.database, () => explainRecord(db, config, question));
-    await writeText(io.stdout, [
-      given.isSet('json') ? renderExplanationJson(answer) : renderExplanation(answer, io.width),
-    ]);
+    const json = () => renderExplanationJson(answer);
+    await writeResult(target, { json, text: () => renderExplanation(answer, io.width) }, io);
     return answer.stories.length === 0 ? 1 : 0;
   });
 }

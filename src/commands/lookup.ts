@@ -1,5 +1,5 @@
 import { SvcError } from '../errors.js';
-import { assertStdout, writeText } from '../runtime/write-output.js';
+import { writeStream } from '../runtime/write-output.js';
 import { type Lookup, parseSvcId, prepareLookup } from '../store/lookup.js';
 import { assertCompleteRemap, isRemapStale, readReadiness } from '../store/readiness.js';
 import { EVERYTHING } from '../store/remap.js';
@@ -7,6 +7,7 @@ import type { Given } from './command.js';
 import type { Io } from './io.js';
 import { companyOption, placeOf } from './option-values.js';
 import { readDatabase, warnOfIncomplete } from './read-database.js';
+import { jsonTarget } from './result.js';
 
 /**
  * `lookup`: prints one line per id, in the order given: `v3id TAB v4id-or-minus TAB status/reason`, or NDJSON. Exits
@@ -25,21 +26,21 @@ export async function runLookup(given: Given, io: Io): Promise<number> {
       hint: 'Name them after the model, or read them from stdin with --stdin.',
     });
   }
-  assertStdout();
+  const target = jsonTarget(given, config);
   return readDatabase(config, async (db) => {
     const facts = readReadiness(db, config, EVERYTHING);
     if (!given.isSet('allowIncomplete')) assertCompleteRemap(facts);
     await warnOfIncomplete(facts, io);
     const stale = isRemapStale(facts);
     const find = prepareLookup(db);
-    const render = given.isSet('json') ? renderAnswerJson : renderAnswer;
+    const render = target !== undefined ? renderAnswerJson : renderAnswer;
     let isAllKnown = true;
     const answer = (id: bigint) => {
       const found = find(model, id, place);
       if (found.status === 'unknown') isAllKnown = false;
       return render(found, model, stale);
     };
-    await writeText(io.stdout, answerAll(ids, input, answer));
+    await writeStream(target ?? '-', answerAll(ids, input, answer), io);
     return isAllKnown ? 0 : 1;
   });
 }

@@ -12,7 +12,6 @@ import {
   runRound,
 } from '../inspect/recheck/recheck-rounds.js';
 import { renderRecheck, renderRecheckJson } from '../inspect/recheck/render-recheck.js';
-import { writeText } from '../runtime/write-output.js';
 import { assertSameExport } from '../store/fingerprint.js';
 import { saveHostWaits } from '../store/meta.js';
 import { guardDatabase } from '../store/open.js';
@@ -28,6 +27,7 @@ import type { Io } from './io.js';
 import { configWithMaxWait, countOption, durationOption } from './option-values.js';
 import { assertRemapIntact, readDatabase } from './read-database.js';
 import { rebuildRemap } from './remap.js';
+import { jsonTarget, writeResult } from './result.js';
 import { withApi } from './with-api.js';
 
 /** Default pause between two rounds. */
@@ -43,6 +43,7 @@ export async function runRecheck(given: Given, io: Io): Promise<number> {
   const times = countOption(given, 'times', 1) ?? 1;
   const everyMs = durationOption(given, 'every') ?? USUAL_PAUSE_MS;
   const config = await configWithMaxWait(given);
+  const target = jsonTarget(given, config);
   const result = await withApi(config, io, async (api) => {
     await ensureRemap(config, io);
     return recheck({
@@ -65,9 +66,8 @@ export async function runRecheck(given: Given, io: Io): Promise<number> {
       onProgress: io.onProgress,
     });
   });
-  await writeText(io.stdout, [
-    given.isSet('json') ? renderRecheckJson(result) : renderRecheck(result, io.width),
-  ]);
+  const json = () => renderRecheckJson(result);
+  await writeResult(target, { json, text: () => renderRecheck(result, io.width) }, io);
   return judgeRecheck(result);
 }
 

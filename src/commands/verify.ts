@@ -2,13 +2,13 @@ import { SvcError } from '../errors.js';
 import { createPairReader } from '../inspect/verify/pair-reader.js';
 import { renderVerify, renderVerifyJson } from '../inspect/verify/render-verify.js';
 import { judgeVerify, verifyRemap } from '../inspect/verify/verify-remap.js';
-import { writeText } from '../runtime/write-output.js';
 import { USUAL_SAMPLE } from './catalogue/options.js';
 import type { Given } from './command.js';
 import { withOwnerNote } from './hold-database.js';
 import type { Io } from './io.js';
 import { configWithMaxWait, countOption } from './option-values.js';
 import { assertRemapIntact, readDatabase } from './read-database.js';
+import { jsonTarget, writeResult } from './result.js';
 import { withApi } from './with-api.js';
 
 /**
@@ -21,6 +21,7 @@ export async function runVerify(given: Given, io: Io): Promise<number> {
   const config = await configWithMaxWait(given);
   const sample = sampleOf(given);
   const seed = countOption(given, 'seed') ?? null;
+  const target = jsonTarget(given, config);
   io.onProgress({ kind: 'stage', name: 'verify' });
   const result = await withApi(config, io, (api) =>
     readDatabase(config, async (db) => {
@@ -40,9 +41,8 @@ export async function runVerify(given: Given, io: Io): Promise<number> {
       );
     }),
   );
-  await writeText(io.stdout, [
-    given.isSet('json') ? renderVerifyJson(result) : renderVerify(result, io.width),
-  ]);
+  const json = () => renderVerifyJson(result);
+  await writeResult(target, { json, text: () => renderVerify(result, io.width) }, io);
   return judgeVerify(result);
 }
 

@@ -45,6 +45,12 @@ export function assertTargets(targets: readonly string[], ownFiles: readonly str
       hint: 'Name a file for the others.',
     });
   }
+  const option = targets.find((target) => target !== '-' && target.startsWith('-'));
+  if (option !== undefined) {
+    throw new SvcError('usage', `An output needs a file name, not "${option}".`, {
+      hint: 'Write - for stdout, such as `--json -`.',
+    });
+  }
   const files = targets.filter((target) => target !== '-').map(realPath);
   const twice = files.find((file, at) => files.slice(0, at).some((earlier) => isSameFile(earlier, file)));
   if (twice !== undefined) {
@@ -114,6 +120,15 @@ export async function writeOutput(output: Output, io: OutputIo): Promise<void> {
 export interface OutputIo {
   readonly stdout: Writable;
   readonly signal: AbortSignal;
+}
+
+/** `writeOutput` for text that is made while it is written. */
+export async function writeStream(
+  target: string,
+  chunks: AsyncIterable<string>,
+  { stdout }: Pick<OutputIo, 'stdout'>,
+): Promise<void> {
+  await (target === '-' ? writeText(stdout, chunks) : writeFile(target, chunks));
 }
 
 /**

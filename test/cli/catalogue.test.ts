@@ -21,6 +21,12 @@ describe('the catalogue of commands', () => {
     },
   );
 
+  it('gives an option a value in every command that has it, or in none', () => {
+    const flags = COMMANDS.flatMap(({ options }) => Object.keys(options)).map((text) => text.split(' '));
+    const valued = new Set(flags.flatMap(([name = '', value]) => (value === undefined ? [] : [name])));
+    expect(flags.filter(([name = '', value]) => value === undefined && valued.has(name))).toEqual([]);
+  });
+
   it('names every command once', () => {
     const names = COMMANDS.map(({ name }) => name);
     expect(new Set(names).size).toBe(names.length);

@@ -65,23 +65,23 @@ const OTHER_MODELS = { models: [{ v3: INVOICES, v4: 'invoices' }] };
 type Case = readonly [string, () => string, readonly string[], number];
 
 const CASES: readonly Case[] = [
-  ['explain: a matched id', () => done, ['explain', INVOICES, 'ID', '--json'], 0],
-  ['explain: a key', () => done, ['explain', INVOICES, '--platform-id', 'KEY', '--json'], 0],
+  ['explain: a matched id', () => done, ['explain', INVOICES, 'ID', '--json', '-'], 0],
+  ['explain: a key', () => done, ['explain', INVOICES, '--platform-id', 'KEY', '--json', '-'], 0],
   ['explain: no model of the configuration', () => done, ['explain', 'crm/nothing', '1'], 2],
   ['explain: neither id nor key', () => done, ['explain', INVOICES], 2],
   ['explain: no remap yet', () => copyDone(NO_REMAP), ['explain', INVOICES, '1'], 4],
   ['explain: no database', () => makeFolder(sandbox.config()), ['explain', INVOICES, '1'], 4],
   ['explain: another configuration', () => copyDone(null, OTHER_MODELS), ['explain', INVOICES, '1'], 6],
-  ['verify: all pairs agree', () => done, ['verify', '--all', '--json'], 0],
-  ['verify: a sample agrees', () => done, ['verify', '--sample', '20', '--json'], 0],
-  ['verify: a pair is wrong', () => copyDone(WRONG), ['verify', '--all', '--json'], 1],
+  ['verify: all pairs agree', () => done, ['verify', '--all', '--json', '-'], 0],
+  ['verify: a sample agrees', () => done, ['verify', '--sample', '20', '--json', '-'], 0],
+  ['verify: a pair is wrong', () => copyDone(WRONG), ['verify', '--all', '--json', '-'], 1],
   ['verify: two ways to say how many', () => done, ['verify', '--all', '--sample', '5'], 2],
   ['verify: the remap is old', () => copyDone(STALE), ['verify'], 4],
-  ['verify: nobody answers', exportedFromDeaf, ['verify', '--sample', '3', '--json'], 4],
+  ['verify: nobody answers', exportedFromDeaf, ['verify', '--sample', '3', '--json', '-'], 4],
   ['verify: no database', () => makeFolder(sandbox.config()), ['verify'], 4],
-  ['recheck: nothing healed is an answer', () => copyDone(), ['recheck', '--json'], 0],
+  ['recheck: nothing healed is an answer', () => copyDone(), ['recheck', '--json', '-'], 0],
   ['recheck: never', () => done, ['recheck', '--times', '0'], 2],
-  ['recheck: nobody answers', exportedFromDeaf, ['recheck', '--json'], 4],
+  ['recheck: nobody answers', exportedFromDeaf, ['recheck', '--json', '-'], 4],
   ['report: since the build before', () => done, ['report', '--since', 'previous', '--json', '-'], 0],
   ['report: since a build that is not there', () => done, ['report', '--since', '99'], 2],
   ['report: since, of a part', () => done, ['report', '--since', '1', '--model', INVOICES], 2],
@@ -114,7 +114,7 @@ describe('commands of proof end with the code of what they found', () => {
 
   it('3 where a key is refused, without a trace of it', async () => {
     const config = sandbox.config();
-    for (const args of [['verify', '--json'], ['recheck'], ['export', 'v4', '--wait']]) {
+    for (const args of [['verify', '--json', '-'], ['recheck'], ['export', 'v4', '--wait']]) {
       const ended = await run(copyDone(null, config), args, keysOf('canary-wrong'));
       expect([args[0], ended.code]).toEqual([args[0], 3]);
       expect(ended.stdout + ended.stderr).not.toContain('canary-wrong');
@@ -124,7 +124,7 @@ describe('commands of proof end with the code of what they found', () => {
   it('5 where the remap holds no pair to verify', async () => {
     const cwd = copyDone(NO_PAIR);
     expect((await run(cwd, ['remap'])).code).toBe(0);
-    const ended = await run(cwd, ['verify', '--json']);
+    const ended = await run(cwd, ['verify', '--json', '-']);
     expect([ended.code, JSON.parse(ended.stdout).coverage.pairs]).toEqual([5, 0]);
   });
 

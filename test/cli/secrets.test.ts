@@ -31,10 +31,10 @@ describe('the API key', () => {
         ['run', '--verbose', ...files, '--markdown', '-'],
         ['status', '--verbose'],
         ['dump', '--format', 'sql', '--output', 'a.sql'],
-        ['lookup', 'crm/stages', '1', '--json'],
-        ['doctor', '--json', '--verbose'],
-        ['verify', '--sample', '5', '--json', '--verbose'],
-        ['recheck', '--json', '--verbose'],
+        ['lookup', 'crm/stages', '1', '--json', '-'],
+        ['doctor', '--json', '-', '--verbose'],
+        ['verify', '--sample', '5', '--json', '-', '--verbose'],
+        ['recheck', '--json', '-', '--verbose'],
       ];
       for (const args of commands) {
         const { code, stdout, stderr } = await runCli(args, { cwd, env });
@@ -73,7 +73,7 @@ describe('the API key', () => {
         for (const command of [
           ['export', 'v3'],
           ['export', 'v4'],
-          ['doctor', '--json'],
+          ['doctor', '--json', '-'],
         ]) {
           const ended = await runCli([...command, '--verbose'], { cwd, env: keysOf(KEY) });
           expect(ended.stdout.includes(KEY) || ended.stderr.includes(KEY)).toBe(false);

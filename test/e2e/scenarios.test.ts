@@ -164,11 +164,11 @@ describe('a backfill that goes on', () => {
     const run = (...args: readonly string[]): Promise<Ended> =>
       runCli([...args, '--quiet'], { cwd, env: keysOf(sandbox.apiKey) });
     expect((await run('run')).code).toBe(1);
-    const stays = await run('recheck', '--json');
+    const stays = await run('recheck', '--json', '-');
     expect([stays.code, JSON.parse(stays.stdout).healed]).toEqual([0, []]);
     expect((await run('check')).code).toBe(1);
     nowMs = 100_000;
-    const heals = await run('recheck', '--times', '2', '--every', '1ms', '--json');
+    const heals = await run('recheck', '--times', '2', '--every', '1ms', '--json', '-');
     expect(heals.code).toBe(0);
     const { healed, rounds } = JSON.parse(heals.stdout);
     expect([healed.length > 5, rounds.length]).toEqual([true, 2]);

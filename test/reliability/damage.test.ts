@@ -82,8 +82,8 @@ const QUESTIONS: Readonly<Record<string, (io: TestIo) => unknown>> = {
   findings: (io) => runFindings(givenOf(config, { limit: '0', json: '-' }), io),
   dump: (io) => runDump(givenOf(config), io),
   lookup: (io) => runLookup(givenOf(config, {}, [INVOICES, ...IDS, '999999']), io),
-  'explain: an id': (io) => runExplain(givenOf(config, { json: true }, [INVOICES, IDS[1]]), io),
-  'explain: a key': (io) => runExplain(givenOf(config, { platformId: 'key 5', json: true }, [INVOICES]), io),
+  'explain: an id': (io) => runExplain(givenOf(config, { json: '-' }, [INVOICES, IDS[1]]), io),
+  'explain: a key': (io) => runExplain(givenOf(config, { platformId: 'key 5', json: '-' }, [INVOICES]), io),
   library: (io) => {
     const remap = openRemap(config.database);
     try {

@@ -159,7 +159,7 @@ describe('hostile texts arrive as they are', () => {
 
   it('in the answers of lookup', async () => {
     const ids = hostile.scene.pairs.map(({ v3Id }) => String(v3Id));
-    const { stdout } = await hostile.run('lookup', 'accounting/invoices', ...ids, '--json');
+    const { stdout } = await hostile.run('lookup', 'accounting/invoices', ...ids, '--json', '-');
     expect(parseLines(stdout).map((answer) => [answer['v3_svc_id'], answer['v4_svc_id']])).toEqual(
       hostile.scene.pairs.map(({ v3Id, v4Id }) => [String(v3Id), String(v4Id)]),
     );
@@ -252,10 +252,10 @@ describe('hostile texts leave their place nowhere', () => {
     const text = await hostile.run('verify', '--all');
     expect(text.code).toBe(1);
     expectClean(text.stdout);
-    const proof = JSON.parse((await hostile.run('verify', '--all', '--json')).stdout) as Cells;
+    const proof = JSON.parse((await hostile.run('verify', '--all', '--json', '-')).stdout) as Cells;
     expect(proof['disagree']).toBe(2 * count);
     hostile.scene.healCompanies();
-    const healed = await hostile.run('recheck', '--json');
+    const healed = await hostile.run('recheck', '--json', '-');
     expectClean(healed.stdout);
     const keys = (JSON.parse(healed.stdout) as { healed: Cells[] }).healed.map((row) => row['platform_id']);
     expect(keys.sort()).toEqual([...hostile.scene.values].sort());
@@ -266,7 +266,7 @@ describe('hostile texts leave their place nowhere', () => {
 
 async function explain(id: bigint, width: number | null): Promise<string> {
   const io = newIo({ width: width ?? 80 });
-  const given = givenOf(hostile.config, { path: '', json: width === null }, [
+  const given = givenOf(hostile.config, { path: '', json: width === null ? '-' : undefined }, [
     'accounting/invoices',
     String(id),
   ]);

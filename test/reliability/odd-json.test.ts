@@ -148,7 +148,7 @@ describe('JSON that few would send', () => {
     }
     for (const at of KEYS.keys()) {
       if (!KEYS[at]?.[0].includes('"d')) continue;
-      const { code, stdout } = await run('explain', 'crm/stages', String(idAt(at)), '--json');
+      const { code, stdout } = await run('explain', 'crm/stages', String(idAt(at)), '--json', '-');
       expect(code).toBe(0);
       expect(JSON.parse(stdout)).toMatchObject({ stories: [{ row: { v3_svc_id: String(idAt(at)) } }] });
     }

@@ -77,19 +77,19 @@ describe('lookup', () => {
   });
 
   it('prints JSON with ids as digits', async () => {
-    expect(
-      JSON.parse(await lookup(TWO_REGIONS, { ...REGIONS, ids: ['2'], options: { json: true } })),
-    ).toEqual({
-      model: INVOICES,
-      v3_svc_id: '2',
-      v4_svc_id: '30',
-      status: 'matched',
-      reason: null,
-      region: 'us',
-      v3_company_id: '5',
-      v4_company_id: '60',
-      stale: false,
-    });
+    expect(JSON.parse(await lookup(TWO_REGIONS, { ...REGIONS, ids: ['2'], options: { json: '-' } }))).toEqual(
+      {
+        model: INVOICES,
+        v3_svc_id: '2',
+        v4_svc_id: '30',
+        status: 'matched',
+        reason: null,
+        region: 'us',
+        v3_company_id: '5',
+        v4_company_id: '60',
+        stale: false,
+      },
+    );
   });
 
   it('keeps ids exact to the last of 64 bits', async () => {

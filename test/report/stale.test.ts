@@ -88,7 +88,7 @@ function lookup({ config }: TestDatabase, more: OptionValues = {}): Promise<Answ
   return refusalOr(async () => {
     const [text, json] = [newIo(), newIo()];
     await runLookup(givenOf(config, more, [INVOICES, '1']), text);
-    await runLookup(givenOf(config, { ...more, json: true }, [INVOICES, '1']), json);
+    await runLookup(givenOf(config, { ...more, json: '-' }, [INVOICES, '1']), json);
     expect(text.stdout.text).toBe('1\t2\tmatched\n');
     const { stale, v4_svc_id } = JSON.parse(json.stdout.text);
     expect([v4_svc_id, warned(text), warned(json)]).toEqual(['2', marked(stale), marked(stale)]);
@@ -118,7 +118,7 @@ function findings({ config }: TestDatabase): Promise<Answered> {
 function explain({ config }: TestDatabase): Promise<Answered> {
   return refusalOr(async () => {
     const io = newIo();
-    await runExplain(givenOf(config, { json: true }, [INVOICES, '1']), io);
+    await runExplain(givenOf(config, { json: '-' }, [INVOICES, '1']), io);
     return marked(JSON.parse(io.stdout.text).stale);
   });
 }

@@ -20,12 +20,12 @@ export const MIGRATION_COMMANDS: readonly CommandSpec[] = [
     more: 'Checks configuration, API keys, both APIs, V4 model names, which parameters V4 honours, page sizes, clocks, disk and database, and previews company pairs. Sends a limited number of requests and writes nothing. Exits with 0 if ready; otherwise 2 (configuration), 3 (API key refused), 4 (network), 5 (V4 not ready) or 6 (this machine).',
     options: {
       '--all': 'check the models of every V4 company, not of a sample of ten',
-      '--json': 'print the findings and the facts behind them as JSON',
+      '--json <file>': 'the findings and the facts behind them as JSON (- is stdout)',
       ...MAX_WAIT,
     },
     examples: {
       'svc-migrate doctor': 'before the first export, and when something looks wrong',
-      'svc-migrate doctor --all --json > doctor.json': 'check every company, for a script',
+      'svc-migrate doctor --all --json doctor.json': 'check every company, for a script',
     },
     load: async () => (await import('../doctor.js')).runDoctor,
   },

@@ -38,11 +38,11 @@ export const RECORD_COMMANDS: readonly CommandSpec[] = [
       '--path <field>': 'only children in this field, such as line_items',
       '--region <name>': 'only this V3 region',
       '--company <id>': 'only this company: a V3 company for V3 ids, a V4 company for V4 ids',
-      '--json': 'print the result as JSON',
+      '--json <file>': 'the result as JSON (- is stdout)',
     },
     examples: {
       'svc-migrate explain accounting/invoices 1001': 'show everything known about one id',
-      'svc-migrate explain accounting/invoices --platform-id INV-1 --json':
+      'svc-migrate explain accounting/invoices --platform-id INV-1 --json -':
         'the same by platform_id, for a script',
     },
     load: async () => (await import('../explain.js')).runExplain,
@@ -54,7 +54,7 @@ export const RECORD_COMMANDS: readonly CommandSpec[] = [
     options: {
       '--times <n>': 'how many times to read them (default: 1)',
       '--every <duration>': 'pause between two times, such as 10m (default: 1m)',
-      '--json': 'print the result as JSON, with every finding that was resolved',
+      '--json <file>': 'the result as JSON, with every finding that was resolved (- is stdout)',
       ...MAX_WAIT,
     },
     examples: {
@@ -71,12 +71,12 @@ export const RECORD_COMMANDS: readonly CommandSpec[] = [
       '--sample <n>': `how many pairs to read (default: ${USUAL_SAMPLE})`,
       '--seed <n>': 'seed of the random sample (default: derived from the remap)',
       '--all': 'read every pair instead of a sample',
-      '--json': 'print the result as JSON, with every pair that differs',
+      '--json <file>': 'the result as JSON, with every pair that differs (- is stdout)',
       ...MAX_WAIT,
     },
     examples: {
       'svc-migrate verify': `read ${USUAL_SAMPLE} pairs, spread over models and companies`,
-      'svc-migrate verify --all --json > verify.json': 'read every pair, for a script',
+      'svc-migrate verify --all --json verify.json': 'read every pair, for a script',
     },
     load: async () => (await import('../verify.js')).runVerify,
   },
@@ -87,7 +87,7 @@ export const RECORD_COMMANDS: readonly CommandSpec[] = [
     more: 'Prints one line per id, in the order given: V3 id, V4 id or -, status and reason, separated by tabs. Exits with 1 if an id is not in the remap.',
     options: {
       '--stdin': 'also read ids from stdin, one per line',
-      '--json': 'print one JSON object per line',
+      '--json <file>': 'the answers as NDJSON, one per line, instead of text (- is stdout)',
       '--region <name>': 'V3 region of the ids, if regions use the same ids',
       '--company <id>': 'V3 company of the ids',
       '--path <field>': 'ids of children in this field, such as line_items',
@@ -95,7 +95,7 @@ export const RECORD_COMMANDS: readonly CommandSpec[] = [
     },
     examples: {
       'svc-migrate lookup accounting/invoices 1001 1002': 'translate two ids',
-      'svc-migrate lookup accounting/invoices --stdin --json < ids.txt':
+      'svc-migrate lookup accounting/invoices --stdin --json - < ids.txt':
         'translate any number of ids, as NDJSON',
     },
     load: async () => (await import('../lookup.js')).runLookup,

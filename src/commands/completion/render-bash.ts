@@ -48,11 +48,9 @@ function takesValue({ value }: OptionWords): boolean {
   return value !== 'none';
 }
 
-/** Options that take a value in every command. `--json`, for instance, takes a file in some and nothing in others. */
 function valueOptions({ commands, common }: Grammar): string[] {
   const all = [...common, ...commands.flatMap(({ options }) => options)];
-  const flags = new Set(all.filter((option) => !takesValue(option)).map(nameOf));
-  return [...new Set(all.map(nameOf))].filter((name) => !flags.has(name));
+  return [...new Set(all.filter(takesValue).map(nameOf))];
 }
 
 function nameOf({ name }: OptionWords): string {

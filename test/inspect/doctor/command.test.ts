@@ -57,7 +57,7 @@ async function newScene(
     sandbox,
     cwd,
     look: async (args = [], env = keysOf(sandbox.apiKey)) => {
-      const { code, stdout, stderr } = await runCli(['doctor', '--json', ...args], { cwd, env });
+      const { code, stdout, stderr } = await runCli(['doctor', '--json', '-', ...args], { cwd, env });
       const result = JSON.parse(stdout);
       expect(result.exitCode).toBe(code);
       const findings: readonly Finding[] = result.findings;

@@ -27,7 +27,7 @@ function explain(exported: Exported, asked: Asked): Promise<string> {
 }
 
 async function explainJson(exported: Exported, asked: Asked) {
-  return JSON.parse(await explain(exported, { ...asked, options: { ...asked.options, json: true } }));
+  return JSON.parse(await explain(exported, { ...asked, options: { ...asked.options, json: '-' } }));
 }
 
 /** Gives a stored record its payload. */
@@ -249,7 +249,7 @@ Taken for a V4 svc_id: the record V4 3 of company 1
     const text = await explain(exported, { id: '1' });
     expect(text).toContain('\\u001b[31m\\u202ekey');
     expect(text).not.toContain('\u001b');
-    expect(await explain(exported, { id: '1', options: { json: true } })).not.toMatch(/[\u001b\u202e]/);
+    expect(await explain(exported, { id: '1', options: { json: '-' } })).not.toMatch(/[\u001b\u202e]/);
   });
 
   it('says what is known of an id that is in no row', async () => {

@@ -100,7 +100,7 @@ describe('verify', () => {
   it('exits with 1 where two mappings are swapped, naming both', async () => {
     const { verify, spoil } = await newScene();
     spoil(`${PICK} ${SWAP}`);
-    const { code, text } = await verify({ json: true });
+    const { code, text } = await verify({ json: '-' });
     const result: unknown = JSON.parse(text);
     expect(code).toBe(1);
     expect(result).toMatchObject({ exitCode: 1, disagree: 2 });
@@ -122,7 +122,7 @@ describe('verify', () => {
       const clock = { now: () => Date.parse('2026-11-20T00:00:00Z') };
       buildRemap({ db, config: job.config, named: [], clock, onProgress: () => {} });
     });
-    const { code, text } = await verify({ json: true });
+    const { code, text } = await verify({ json: '-' });
     expect(code).toBe(1);
     expect(JSON.parse(text)).toMatchObject({ contradictions: [] });
     expect(JSON.parse(text).disagree).toBeGreaterThan(0);

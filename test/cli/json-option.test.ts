@@ -1,0 +1,52 @@
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type Sandbox, startSandbox } from '../../src/sandbox/start.js';
+import { keysOf, makeFolder, runCli } from './spawn-cli.js';
+
+let sandbox: Sandbox;
+let cwd: string;
+
+beforeAll(async () => {
+  sandbox = await startSandbox({ seed: 5, scale: 30 });
+  cwd = makeFolder(sandbox.config());
+  await run('run', '--quiet');
+});
+afterAll(() => sandbox.close());
+
+function run(...args: readonly string[]) {
+  return runCli(args, { cwd, env: keysOf(sandbox.apiKey) });
+}
+
+const COMMANDS = ['doctor', 'verify --sample 3', 'recheck', 'explain crm/stages 1'];
+
+describe('--json', () => {
+  it.each(COMMANDS)('FILE: %s writes the JSON that - prints, and its text to stdout', async (line) => {
+    const args = line.split(' ');
+    const text = (await run(...args, '--json', 'out.json')).stdout;
+    expect(() => JSON.parse(text)).toThrow();
+    const written = Object.keys(JSON.parse(readFileSync(join(cwd, 'out.json'), 'utf8')));
+    expect(written).toEqual(Object.keys(JSON.parse((await run(...args, '--json', '-')).stdout)));
+  });
+
+  it('FILE: lookup writes NDJSON there and nothing to stdout', async () => {
+    const asked = ['lookup', 'crm/stages', '1', '2', '--json'];
+    expect((await run(...asked, 'ids.ndjson')).stdout).toBe('');
+    expect(readFileSync(join(cwd, 'ids.ndjson'), 'utf8')).toBe((await run(...asked, '-')).stdout);
+  });
+
+  it('leaves no result of an earlier run where the command fails', async () => {
+    writeFileSync(join(cwd, 'old.json'), '{"ready":true}');
+    const ended = await runCli(['verify', '--json', 'old.json'], { cwd, env: {} });
+    expect([ended.code, existsSync(join(cwd, 'old.json'))]).toEqual([2, false]);
+  });
+
+  it.each([
+    ['svc-migrate.config.json', 'is an input'],
+    ['--all', 'needs a file name'],
+  ])('refuses %s', async (target, message) => {
+    const ended = await run('verify', '--json', target);
+    expect(ended).toMatchObject({ code: 2, stderr: expect.stringContaining(message) });
+    expect(existsSync(join(cwd, 'svc-migrate.config.json'))).toBe(true);
+  });
+});
