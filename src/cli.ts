@@ -237,7 +237,8 @@ function watchSignals(stop: Stop): void {
     stop.signal = signal;
     process.stderr.write('\nStopping; press Ctrl-C again to leave at once.\n');
     setTimeout(() => leaveAtOnce(signal), STOP_WITHIN_MS).unref();
-    stop.controller.abort();
+    // The name is that of the default reason; the message says which signal it was.
+    stop.controller.abort(new DOMException(signal, 'AbortError'));
   };
   const listen = () => {
     process.on('SIGINT', onSignal);

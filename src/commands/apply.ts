@@ -1,4 +1,3 @@
-import { rmSync, statSync } from 'node:fs';
 import { type ApplyResult, assertTargetsGiven } from '../apply/actions.js';
 import { defaultOutput, sideCarFile } from '../apply/files/side-car.js';
 import { readPlan, renderPlan } from '../apply/plan.js';
@@ -12,8 +11,8 @@ import { type ApplyRequest, assertSameRequest, parseApplyRequest } from './apply
 import type { ApplyThread, ApplyThreadInput } from './apply-thread.js';
 import type { Given } from './command.js';
 import type { Io } from './io.js';
-import { ownFilesOf } from './report.js';
 import { shellLine } from './target-options.js';
+import { type NamedOutputs, ownFilesOf, replaceOutputs } from './with-outputs.js';
 
 /**
  * `apply`: plans, checks, writes, verifies or scans. Exits with 0 if it succeeded and nothing blocks the plan, 1 if ids
@@ -31,12 +30,18 @@ export async function runApply(given: Given, io: Io): Promise<number> {
   const targets = agreed === null ? request.targets : agreed.targets.map(({ definition }) => definition);
   assertTargetsGiven(targets);
   assertOutputs(config, request, targets);
-  // Removed first, so that a failed run does not leave an outdated list.
-  if (request.unmapped !== undefined && isFile(request.unmapped)) rmSync(request.unmapped);
   io.onProgress({ kind: 'stage', name: action === 'plan' ? 'plan' : action === 'write' ? 'apply' : action });
-  const result = await applyInThread({ kind: 'apply', config, request: { ...request, targets }, agreed }, io);
-  await writeResult(result, request, io);
-  return result.exitCode;
+  return replaceOutputs(outputsOf(request), io, async (within) => {
+    const job = { kind: 'apply', config, request: { ...request, targets }, agreed } as const;
+    const result = await applyInThread(job, within);
+    await writeResult(result, request, within);
+    return result.exitCode;
+  });
+}
+
+/** A plan is an output only where it is made. */
+function outputsOf({ action, planFile, json, unmapped }: ApplyRequest): NamedOutputs {
+  return { json, plan: action === 'plan' ? planFile : undefined, unmapped };
 }
 
 /** @throws SvcError as `doApply` and `doUndo` do */
@@ -47,9 +52,8 @@ export function applyInThread(job: ApplyThreadInput['job'], io: Io): Promise<App
 }
 
 function assertOutputs(config: Config, request: ApplyRequest, targets: readonly ApplyTarget[]): void {
-  const { action, planFile, json, unmapped } = request;
-  const written = [json, action === 'plan' ? planFile : undefined, unmapped];
-  const outputs = written.filter((file) => file !== undefined);
+  const { action, planFile } = request;
+  const outputs = Object.values(outputsOf(request)).filter((file) => file !== undefined);
   const plan = action === 'write' && planFile !== undefined ? [planFile] : [];
   assertTargets(outputs, [...ownFilesOf(config), ...plan]);
   const inputs = targets.flatMap(filesOf);
@@ -61,10 +65,6 @@ function assertOutputs(config: Config, request: ApplyRequest, targets: readonly 
       cause,
     });
   }
-}
-
-function isFile(file: string): boolean {
-  return statSync(file, { throwIfNoEntry: false })?.isFile() ?? false;
 }
 
 /** The files that a target reads or writes. */

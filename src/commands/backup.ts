@@ -11,7 +11,7 @@ import type { CheckCopyThread } from './check-copy-thread.js';
 import type { Given } from './command.js';
 import { withLockOwner, withOwnerNote } from './hold-database.js';
 import type { Io } from './io.js';
-import { ownFilesOf } from './report.js';
+import { ownFilesOf } from './with-outputs.js';
 
 /** Pages copied between two checks of the signal: 4 MiB. */
 const PAGES_PER_STEP = 256;

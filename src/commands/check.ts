@@ -15,6 +15,7 @@ import type { Io } from './io.js';
 import { narrowingOf, outputsOf } from './option-values.js';
 import { readDatabase } from './read-database.js';
 import { assertOutputs, type ExtraOutput, type ReportOptions, writeReport } from './report.js';
+import { withOutputs } from './with-outputs.js';
 
 interface NewBaseline {
   readonly file: string;
@@ -41,9 +42,11 @@ const EXPIRES_MS = 30 * 86_400_000;
  * lists), and as `runReport` does
  */
 export async function runCheck(given: Given, io: Io): Promise<number> {
-  const config = await given.config();
-  const narrowing = narrowingOf(given, config);
-  return judgeRemap({ config, ...narrowing, outputs: outputsOf(given), ...baselineOptions(given) }, io);
+  const outputs = outputsOf(given);
+  const inputs = [given.text('baseline'), given.text('writeBaseline')].filter((file) => file !== undefined);
+  return withOutputs(given, io, { outputs, inputs }, (config, within) =>
+    judgeRemap({ config, ...narrowingOf(given, config), outputs, ...baselineOptions(given) }, within),
+  );
 }
 
 /** `check`, after the options are parsed. */

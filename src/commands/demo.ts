@@ -2,9 +2,10 @@ import { mkdirSync, mkdtempSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { loadConfig } from '../config/load-config.js';
+import { listPossibleInputs } from '../config/possible-inputs.js';
 import { SvcError } from '../errors.js';
 import { renderText } from '../report/render-text.js';
-import { writeText } from '../runtime/write-output.js';
+import { assertTargets, writeText } from '../runtime/write-output.js';
 import { type Sandbox, startSandbox } from '../sandbox/start.js';
 import type { Given } from './command.js';
 import type { Io } from './io.js';
@@ -12,6 +13,7 @@ import { countOption, outputsOf } from './option-values.js';
 import { rebuildRemap } from './remap.js';
 import { type ReportOutputs, writeReport } from './report.js';
 import { runExports } from './run.js';
+import { replaceOutputs } from './with-outputs.js';
 
 const CONFIG_FILE = 'svc-migrate.config.json';
 const FILES = {
@@ -30,13 +32,18 @@ const FILES = {
  */
 export async function runDemo(given: Given, io: Io): Promise<number> {
   const seed = countOption(given, 'seed') ?? 1;
-  const folder = makeFolder(given.text('output'));
-  const sandbox = await startSandbox({ seed });
-  try {
-    return await runJob(folder, sandbox, outputsOf(given), io);
-  } finally {
-    await sandbox.close();
-  }
+  const outputs = outputsOf(given);
+  const targets = Object.values(outputs);
+  assertTargets(targets, listPossibleInputs(io.env, { config: given.text('config'), db: given.text('db') }));
+  return replaceOutputs(outputs, io, async (within) => {
+    const folder = makeFolder(given.text('output'));
+    const sandbox = await startSandbox({ seed });
+    try {
+      return await runJob(folder, sandbox, outputs, within);
+    } finally {
+      await sandbox.close();
+    }
+  });
 }
 
 async function runJob(folder: string, sandbox: Sandbox, outputs: ReportOutputs, io: Io): Promise<number> {

@@ -1,5 +1,6 @@
+import type { Config } from '../config/config.js';
 import { DUMP_FORMATS } from '../report/render-rows.js';
-import { assertStdout, assertTargets, writeOutput, writeText } from '../runtime/write-output.js';
+import { assertStdout, writeOutput, writeText } from '../runtime/write-output.js';
 import { assertCompleteRemap, findOpenLists, readReadiness, refuseIncomplete } from '../store/readiness.js';
 import { EVERYTHING, readRemap } from '../store/remap.js';
 import { escapeUnseen } from '../text/escape.js';
@@ -7,7 +8,8 @@ import type { Given } from './command.js';
 import type { Io } from './io.js';
 import { narrowingOf } from './option-values.js';
 import { assertCompanies, assertRemapIntact, readDatabase, warnOfIncomplete } from './read-database.js';
-import { ownFilesOf, scopeOf } from './report.js';
+import { scopeOf } from './report.js';
+import { withOutputs } from './with-outputs.js';
 
 /**
  * `dump`: writes the whole remap in its stored order, with exact values.
@@ -15,12 +17,16 @@ import { ownFilesOf, scopeOf } from './report.js';
  * @throws SvcError `incomplete` unless allowed, `usage`, `output`, and as `openDatabase` does
  */
 export async function runDump(given: Given, io: Io): Promise<number> {
-  const config = await given.config();
-  const narrowing = narrowingOf(given, config);
   const target = given.text('output') ?? '-';
+  return withOutputs(given, io, { outputs: { dump: target } }, (config, within) =>
+    dump(config, target, given, within),
+  );
+}
+
+async function dump(config: Config, target: string, given: Given, io: Io): Promise<number> {
+  const narrowing = narrowingOf(given, config);
   const format = given.text('format');
   const render = DUMP_FORMATS[format === 'ndjson' || format === 'sql' ? format : 'csv'];
-  assertTargets([target], ownFilesOf(config));
   if (target === '-') assertStdout();
   return readDatabase(config, async (db) => {
     const facts = readReadiness(db, config, EVERYTHING);

@@ -1,4 +1,4 @@
-import { existsSync, rmSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import type { Config } from '../config/config.js';
 import { COMPANIES_HEADER, DECISIONS_HEADER } from '../config/user-files.js';
 import { SvcError } from '../errors.js';
@@ -32,7 +32,8 @@ import type { Given, Narrowing } from './command.js';
 import type { Io } from './io.js';
 import { countOption, flagOf, narrowingOf } from './option-values.js';
 import { assertCompanies, assertRemapIntact, readDatabase, warnOfIncomplete } from './read-database.js';
-import { ownFilesOf, scopeOf } from './report.js';
+import { scopeOf } from './report.js';
+import { ownFilesOf, withOutputs } from './with-outputs.js';
 
 /** Default number of findings to print. Files contain all of them. */
 const USUAL_LIMIT = 50;
@@ -45,14 +46,19 @@ const OUTPUT_NAMES = ['json', ...DRAFT_NAMES] as const;
  * @throws SvcError `usage` (unknown model, company, reason or status; outputs), `incomplete` (no remap), `corrupt_database`, `output`
  */
 export async function runFindings(given: Given, io: Io): Promise<number> {
-  const config = await given.config();
+  const inputs = DRAFT_NAMES.flatMap((name) => given.text(name) ?? []);
+  return withOutputs(given, io, { outputs: { ndjson: given.text('json') }, inputs }, (config, within) =>
+    showFindings(given, config, within),
+  );
+}
+
+async function showFindings(given: Given, config: Config, io: Io): Promise<number> {
   const narrowing = narrowingOf(given, config);
   const limit = countOption(given, 'limit');
   const filter = filterOf(given, narrowing);
   const [json, writeDecisions, writeCompanies] = OUTPUT_NAMES.map((name) => given.text(name));
   assertOutputFiles(given, config);
   if (json === '-') assertStdout();
-  if (json !== undefined && json !== '-') rmSync(json, { force: true });
   return readDatabase(config, async (db) => {
     assertRemap(db);
     await assertRemapIntact(db, io);

@@ -1,6 +1,4 @@
-import { isAbsolute } from 'node:path';
 import type { Config } from '../config/config.js';
-import { listInputFiles } from '../config/inputs.js';
 import { SvcError } from '../errors.js';
 import type { Baseline } from '../report/baseline.js';
 import { buildReport } from '../report/build-report.js';
@@ -24,6 +22,7 @@ import type { Given } from './command.js';
 import type { Io } from './io.js';
 import { narrowingOf, outputsOf, sinceOption } from './option-values.js';
 import { assertCompanies, assertRemapIntact, readDatabase } from './read-database.js';
+import { ownFilesOf, withOutputs } from './with-outputs.js';
 
 /** Files to write reports to, by format; `-` is stdout. Without any, a readable summary goes to stdout. */
 export type ReportOutputs = { readonly [Flag in OutputFlag]?: string | undefined };
@@ -55,10 +54,15 @@ export interface ExtraOutput {
  * @throws SvcError `usage`, `bad_input`, `locked`, `output`, and as `openDatabase` does
  */
 export async function runReport(given: Given, io: Io): Promise<number> {
-  const config = await given.config();
-  const since = sinceOption(given);
   const outputs = outputsOf(given);
-  const report = await writeReport({ config, ...narrowingOf(given, config), outputs, since }, io);
+  return withOutputs(given, io, { outputs }, (config, within) =>
+    showReport({ config, ...narrowingOf(given, config), outputs, since: sinceOption(given) }, within),
+  );
+}
+
+async function showReport(options: ReportOptions, io: Io): Promise<number> {
+  const { since } = options;
+  const report = await writeReport(options, io);
   if (since !== undefined && report.since === null) {
     await writeText(io.stderr, ['There is no earlier build of the remap to compare with.\n']);
   }
@@ -128,12 +132,6 @@ export function assertOutputs(
   return targets;
 }
 
-/** The files that outputs must not replace. */
-export function ownFilesOf(config: Config): readonly string[] {
-  const keyFiles = [...config.v3.regions, config.v4].map(({ keySource }) => keySource).filter(isAbsolute);
-  return [config.database, config.file, ...Object.values(listInputFiles(config)), ...keyFiles];
-}
-
 /** Prints the verdict as a note, so that a log shows it even if all formats go to files. */
 function noteVerdict(report: Report, targets: readonly string[], io: Io): void {
   const { title, sentence } = buildVerdict(report);
@@ -148,11 +146,13 @@ function* listFindings(db: Db, scope: Scope): Generator<RemapRow> {
   yield* readDriftFindings(db, scope);
 }
 
+/** What goes to stdout comes last: unlike a file, it cannot be taken back if another output fails. */
 function listOutputs(outputs: ReportOutputs, source: RenderSource): Output[] {
-  return Object.entries(RENDERERS).flatMap(([flag, render]) => {
+  const listed = Object.entries(RENDERERS).flatMap(([flag, render]) => {
     const target = isFlag(flag) ? outputs[flag] : undefined;
     return target === undefined ? [] : [{ target, chunks: () => render(source) }];
   });
+  return listed.sort((a, b) => Number(a.target === '-') - Number(b.target === '-'));
 }
 
 function isFlag(flag: string): flag is OutputFlag {

@@ -3,7 +3,7 @@ import type { Config } from '../config/config.js';
 import { assertStdout, assertTargets, realPath, writeOutput, writeText } from '../runtime/write-output.js';
 import type { Given } from './command.js';
 import type { Io } from './io.js';
-import { ownFilesOf } from './report.js';
+import { ownFilesOf } from './with-outputs.js';
 
 /**
  * The target of `--json`, before the work begins: the result of an earlier run is removed.

@@ -11,6 +11,7 @@ import type { Io } from './io.js';
 import { outputsOf } from './option-values.js';
 import { loadRemapInputs, rebuildRemap } from './remap.js';
 import { withHostWaits } from './with-api.js';
+import { withOutputs } from './with-outputs.js';
 
 /** Exit code of errors that leave an export incomplete but do not stop `run`. */
 const INCOMPLETE = EXIT_BY_CODE.incomplete;
@@ -24,13 +25,17 @@ const INCOMPLETE = EXIT_BY_CODE.incomplete;
  */
 export async function runRun(given: Given, io: Io): Promise<number> {
   const baselineFile = given.text('baseline');
-  const options = { ...(await exportOptions(given)), outputs: outputsOf(given), baselineFile };
-  loadKeys(options.config, io.env);
-  assertCheckable(options);
-  loadRemapInputs(options.config);
-  await runExports(options, io);
-  await rebuildRemap(options.config, io);
-  return judgeRemap(options, io);
+  const outputs = outputsOf(given);
+  const inputs = baselineFile === undefined ? [] : [baselineFile];
+  return withOutputs(given, io, { outputs, inputs }, async (_, within) => {
+    const options = { ...(await exportOptions(given)), outputs, baselineFile };
+    loadKeys(options.config, io.env);
+    assertCheckable(options);
+    loadRemapInputs(options.config);
+    await runExports(options, within);
+    await rebuildRemap(options.config, within);
+    return judgeRemap(options, within);
+  });
 }
 
 /**

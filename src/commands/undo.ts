@@ -1,11 +1,12 @@
+import type { Config } from '../config/config.js';
 import { SvcError } from '../errors.js';
 import { assertTargets, writeOutput, writeText } from '../runtime/write-output.js';
 import { escapeJson, escapeLines } from '../text/escape.js';
 import { applyInThread } from './apply.js';
-import { parseUndoRequest } from './apply-request.js';
+import { parseUndoRequest, type UndoRequest } from './apply-request.js';
 import type { Given } from './command.js';
 import type { Io } from './io.js';
-import { ownFilesOf } from './report.js';
+import { ownFilesOf, replaceOutputs } from './with-outputs.js';
 
 /**
  * `undo`: undoes a run, or lists the runs. Exits with 0 if all of it was undone, 1 if rows that changed since were
@@ -24,6 +25,11 @@ export async function runUndo(given: Given, io: Io): Promise<number> {
     });
   }
   io.onProgress({ kind: 'stage', name: 'undo' });
+  return replaceOutputs({ json: target }, io, (within) => undo(config, request, within));
+}
+
+async function undo(config: Config, request: UndoRequest, io: Io): Promise<number> {
+  const { json: target } = request;
   const { json, text, exitCode, next } = await applyInThread({ kind: 'undo', config, request }, io);
   if (target !== undefined) {
     const content = `${escapeJson(JSON.stringify({ action: 'undo', ...json, exitCode, next }, null, 2))}\n`;

@@ -1,4 +1,4 @@
-import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { judgeRemap } from '../../src/commands/check.js';
@@ -265,7 +265,7 @@ describe('long work', () => {
       await expect(runReport(givenOf(config, { json: file }), io)).rejects.toMatchObject({
         code: 'interrupted',
       });
-      expect(existsSync(file)).toBe(false);
+      expect(JSON.parse(readFileSync(file, 'utf8'))).toMatchObject({ outcome: 'error', exitCode: 130 });
     });
   });
 

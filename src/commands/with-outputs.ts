@@ -1,0 +1,127 @@
+import { rmSync, statSync } from 'node:fs';
+import { isAbsolute } from 'node:path';
+import { Writable } from 'node:stream';
+import type { Config } from '../config/config.js';
+import { listInputFiles } from '../config/inputs.js';
+import { listPossibleInputs } from '../config/possible-inputs.js';
+import { exitCodeOf, expectedError, SvcError } from '../errors.js';
+import { ERROR_RENDERERS } from '../report/render-error.js';
+import { assertTargets, onFile, realPath, writeOutput } from '../runtime/write-output.js';
+import { readVersion } from '../version.js';
+import type { Given } from './command.js';
+import type { Io } from './io.js';
+
+/** Targets by the name of their option, such as `json`. */
+export type NamedOutputs = Readonly<Record<string, string | undefined>>;
+
+/** The exit code of SIGTERM, which the signal names as its reason. */
+const TERMINATED = 143;
+
+/**
+ * Runs a command on the configuration, so that its outputs never hold the result of an earlier run: as `replaceOutputs`
+ * does, also where the configuration cannot be loaded.
+ *
+ * `inputs`: files that no output may replace, besides those that the configuration names.
+ *
+ * @throws SvcError `usage` if an output names an input; then nothing is removed. `config`; as `work` does
+ */
+export async function withOutputs(
+  given: Given,
+  io: Io,
+  { outputs, inputs = [] }: { readonly outputs: NamedOutputs; readonly inputs?: readonly string[] },
+  work: (config: Config, io: Io) => Promise<number>,
+): Promise<number> {
+  const targets = targetsOf(outputs);
+  const config = await given.config().catch((error: unknown) => {
+    const flags = { config: given.text('config'), db: given.text('db') };
+    if (!areSafe(targets, [...listPossibleInputs(io.env, flags), ...inputs])) throw error;
+    return replaceOutputs(outputs, io, () => Promise.reject(error));
+  });
+  assertTargets(targets, [...ownFilesOf(config), ...inputs]);
+  return replaceOutputs(outputs, io, (within) => work(config, within));
+}
+
+/** The files that outputs must not replace. */
+export function ownFilesOf(config: Config): readonly string[] {
+  const keyFiles = [...config.v3.regions, config.v4].map(({ keySource }) => keySource).filter(isAbsolute);
+  return [config.database, config.file, ...Object.values(listInputFiles(config)), ...keyFiles];
+}
+
+function areSafe(targets: readonly string[], inputs: readonly string[]): boolean {
+  try {
+    assertTargets(targets, inputs);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/**
+ * Removes output files that an earlier run left, runs `work`, and where that fails writes the error to the outputs that
+ * have a place for it.
+ *
+ * @throws SvcError `output` if a file cannot be removed; as `work` does
+ */
+export async function replaceOutputs<T>(
+  outputs: NamedOutputs,
+  io: Io,
+  work: (io: Io) => Promise<T>,
+): Promise<T> {
+  let isStdoutUsed = false;
+  const stdout = new Writable({
+    write: (chunk, encoding, done) => {
+      isStdoutUsed = true;
+      io.stdout.write(chunk, encoding, done);
+    },
+  });
+  const onStdout = targetsOf(outputs).includes('-');
+  try {
+    for (const target of targetsOf(outputs)) removeOutput(target);
+    return await work(onStdout ? { ...io, stdout } : io);
+  } catch (thrown) {
+    const isWritable = ([, target]: readonly [string, string | undefined]) => target !== '-' || !isStdoutUsed;
+    await writeErrors(Object.fromEntries(Object.entries(outputs).filter(isWritable)), thrown, io);
+    throw thrown;
+  }
+}
+
+function targetsOf(outputs: NamedOutputs): readonly string[] {
+  return Object.values(outputs).filter((target) => target !== undefined);
+}
+
+/** Devices, pipes and folders stay. */
+function removeOutput(target: string): void {
+  if (target === '-') return;
+  const file = realPath(target);
+  onFile(target, () => {
+    if (statSync(file, { throwIfNoEntry: false })?.isFile() === true) rmSync(file);
+  });
+}
+
+async function writeErrors(outputs: NamedOutputs, thrown: unknown, io: Io): Promise<void> {
+  const failure = {
+    error: expectedError(thrown) ?? new SvcError('internal', `This is a bug: ${String(thrown)}`),
+    exitCode: io.signal.aborted && isSigterm(io.signal) ? TERMINATED : exitCodeOf(thrown),
+    generatedAt: new Date(io.clock.now()).toISOString(),
+    toolVersion: readVersion(),
+  };
+  for (const [name, target] of Object.entries(outputs)) {
+    if (target === undefined) continue;
+    const render = ERROR_RENDERERS[name];
+    try {
+      if (render === undefined) removeOutput(target);
+      else {
+        // The signal that stopped the command must not stop this as well.
+        const { signal } = new AbortController();
+        await writeOutput({ target, chunks: () => [render(failure)] }, { stdout: io.stdout, signal });
+      }
+    } catch (error) {
+      // What stopped the command is reported; that this file cannot be written either is not news.
+      if (!(error instanceof SvcError)) throw error;
+    }
+  }
+}
+
+function isSigterm({ reason }: AbortSignal): boolean {
+  return reason instanceof Error && reason.message === 'SIGTERM';
+}

@@ -1,0 +1,140 @@
+import { existsSync, linkSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { type Sandbox, startSandbox } from '../../src/sandbox/start.js';
+import { type Ended, keysOf, makeFolder, runCli } from './spawn-cli.js';
+
+const FILES = {
+  json: 'report.json',
+  ndjson: 'findings.ndjson',
+  markdown: 'report.md',
+  html: 'report.html',
+  junit: 'junit.xml',
+  'full-sync': 'letter.md',
+} as const;
+const FLAGS = Object.entries(FILES).flatMap(([flag, file]) => [`--${flag}`, file]);
+
+let sandbox: Sandbox;
+let cwd: string;
+beforeAll(async () => {
+  sandbox = await startSandbox({ seed: 5, scale: 200 });
+});
+afterAll(() => sandbox.close());
+beforeEach(() => {
+  cwd = makeFolder(sandbox.config());
+  for (const file of Object.values(FILES)) writeFileSync(join(cwd, file), 'SAFE TO CUT OVER, said yesterday');
+});
+
+function run(args: readonly string[], key = sandbox.apiKey): Promise<Ended> {
+  return runCli([...args, '--quiet'], { cwd, env: keysOf(key) });
+}
+
+function textOf(file: string): string | null {
+  const path = join(cwd, file);
+  return existsSync(path) ? readFileSync(path, 'utf8') : null;
+}
+
+const NAMED_CONFIG = 'svc-migrate.config.json';
+
+describe('files of an earlier run do not survive one that fails', () => {
+  it.each([
+    { what: 'a key that is refused', args: ['run'], key: 'wrong', code: 3, error: 'auth' },
+    { what: 'no database yet', args: ['check'], code: 4, error: 'incomplete' },
+    { what: 'no database yet', args: ['report'], code: 4, error: 'incomplete' },
+    { what: 'an unknown model', args: ['check', '--model', 'no/such'], code: 2, error: 'usage' },
+    {
+      what: 'a baseline that is not there',
+      args: ['run', '--baseline', 'no.json'],
+      code: 6,
+      error: 'bad_input',
+    },
+    { what: 'a folder that exists', args: ['demo', '--output', '.'], code: 6, error: 'bad_input' },
+    { what: 'no configuration', args: ['check', '--config', 'no.json'], code: 2, error: 'config' },
+  ])('$args.0 with $what', async ({ args, key, code, error }) => {
+    const ended = await run([...args, ...FLAGS], key);
+    expect(ended.code).toBe(code);
+    const json = JSON.parse(textOf(FILES.json) ?? '') as { error: { message: string; hint: string } };
+    expect(json).toMatchObject({ outcome: 'error', exitCode: code, error: { code: error } });
+    expect(ended.stderr).toContain(json.error.message);
+    expect([FILES.ndjson, FILES.html, FILES['full-sync']].map(textOf)).toEqual([null, null, null]);
+    expect(textOf(FILES.markdown)).toContain(`(${error}, exit code ${code})`);
+    expect(textOf(FILES.junit)).toContain(`<error type="${error}"`);
+  });
+
+  it('says it on stdout where the JSON goes there', async () => {
+    const ended = await run(['run', '--json', '-'], 'wrong');
+    expect(JSON.parse(ended.stdout)).toMatchObject({ outcome: 'error', exitCode: 3 });
+  });
+
+  it.each([
+    ['findings', ['findings', '--json', FILES.ndjson]],
+    ['dump', ['dump', '--output', FILES.ndjson]],
+  ])('%s removes its file', async (_, args) => {
+    expect((await run(args)).code).toBe(4);
+    expect(textOf(FILES.ndjson)).toBeNull();
+  });
+
+  it('apply writes the error to its result and removes the plan and the list', async () => {
+    writeFileSync(join(cwd, 'data.csv'), 'id\n1\n');
+    const target = ['--csv', 'data.csv', '--ids', 'id=accounting/invoices'];
+    const outputs = ['--json', FILES.json, '--plan', FILES.markdown, '--unmapped', FILES.ndjson];
+    expect((await run(['apply', ...target, ...outputs])).code).toBe(4);
+    expect(JSON.parse(textOf(FILES.json) ?? '')).toMatchObject({ outcome: 'error', exitCode: 4 });
+    expect([textOf(FILES.markdown), textOf(FILES.ndjson)]).toEqual([null, null]);
+  });
+
+  it.each([
+    ['SIGINT', 130],
+    ['SIGTERM', 143],
+  ] as const)('%s is exit code %i in the file too', async (signal, code) => {
+    const config = { ...sandbox.config(), v3: { ...Object(sandbox.config()['v3']), requestsPerSecond: 1 } };
+    writeFileSync(join(cwd, NAMED_CONFIG), JSON.stringify(config));
+    const ended = await runCli(['run', ...FLAGS], {
+      cwd,
+      env: keysOf(sandbox.apiKey),
+      onStart: (child) => {
+        const timer = setInterval(() => {
+          if (existsSync(join(cwd, FILES.json))) return;
+          clearInterval(timer);
+          child.kill(signal);
+        }, 50);
+        child.on('exit', () => clearInterval(timer));
+      },
+    });
+    expect(ended.code).toBe(code);
+    expect(JSON.parse(textOf(FILES.json) ?? '')).toMatchObject({ outcome: 'error', exitCode: code });
+  });
+});
+
+describe('outputs never replace an input', () => {
+  const BROKEN = '{ "database": "my.db", "companies": { "match": { "file": "pairs.csv" } }, ';
+
+  it.each([
+    { file: NAMED_CONFIG, config: null },
+    { file: 'svc-migrate.db-wal', config: null },
+    { file: 'my.db', config: BROKEN },
+    { file: 'pairs.csv', config: BROKEN },
+    { file: NAMED_CONFIG, config: BROKEN },
+    { file: 'linked.csv', config: BROKEN },
+  ])('$file is left as it is, exit 2', async ({ file, config }) => {
+    if (config !== null) writeFileSync(join(cwd, NAMED_CONFIG), config);
+    const isConfig = file === NAMED_CONFIG;
+    if (!isConfig) writeFileSync(join(cwd, 'pairs.csv'), 'kept');
+    if (file === 'linked.csv') linkSync(join(cwd, 'pairs.csv'), join(cwd, file));
+    else if (!isConfig) writeFileSync(join(cwd, file), 'kept');
+    const before = textOf(file);
+    for (const command of [
+      ['check', '--json', file],
+      ['dump', '--output', file],
+    ]) {
+      expect([command, (await run(command)).code]).toEqual([command, 2]);
+      expect(textOf(file)).toBe(before);
+    }
+  });
+
+  it('demo leaves the database of the folder it runs in as it is', async () => {
+    writeFileSync(join(cwd, 'svc-migrate.db'), 'kept');
+    expect((await run(['demo', '--json', 'svc-migrate.db'])).code).toBe(2);
+    expect(textOf('svc-migrate.db')).toBe('kept');
+  });
+});
