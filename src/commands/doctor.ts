@@ -1,6 +1,7 @@
 import { versions } from 'node:process';
 import { loadKeys } from '../config/api-keys.js';
 import type { Config } from '../config/config.js';
+import { listPossibleInputs } from '../config/possible-inputs.js';
 import { SvcError } from '../errors.js';
 import { judgeFacts } from '../inspect/doctor/checks.js';
 import { type Finding, judgeFindings, problem } from '../inspect/doctor/doctor-finding.js';
@@ -9,13 +10,15 @@ import { probeRemote } from '../inspect/doctor/probe.js';
 import type { DoctorFacts, LocalFacts, RemoteFacts } from '../inspect/doctor/probe-results.js';
 import { readDatabaseFacts, readDisk, readUserFiles } from '../inspect/doctor/read-local.js';
 import { renderDoctor, renderDoctorJson } from '../inspect/doctor/render-doctor.js';
+import { assertStdout, assertTargets } from '../runtime/write-output.js';
 import { readSqliteVersion } from '../store/open.js';
 import type { Given } from './command.js';
 import type { Io } from './io.js';
 import { configWithMaxWait } from './option-values.js';
 import { readDatabase } from './read-database.js';
-import { jsonTarget, writeResult } from './result.js';
+import { writeResult } from './result.js';
 import { storeHostWaits, withClient, withHostWaits } from './with-api.js';
+import { ownFilesOf, replaceOutputs } from './with-outputs.js';
 
 /** Most attempts per request: few, so that an outage is reported soon. */
 const MOST_ATTEMPTS = 3;
@@ -30,12 +33,18 @@ export async function runDoctor(given: Given, io: Io): Promise<number> {
   io.onProgress({ kind: 'stage', name: 'doctor' });
   // A wrong configuration is a finding, not an error.
   const config = await orError(() => configWithMaxWait(given));
-  const target = jsonTarget(given, config instanceof SvcError ? null : config);
-  const facts = config instanceof SvcError ? null : await collectFacts(config, given.isSet('all'), io);
-  const findings = facts === null ? judgeWithout(config) : judgeFacts(facts);
-  const json = () => renderDoctorJson(findings, facts);
-  await writeResult(target, { json, text: () => renderDoctor(findings, nextOf(facts), io.width) }, io);
-  return judgeFindings(findings);
+  const target = given.text('json');
+  const flags = { config: given.text('config'), db: given.text('db') };
+  const inputs = config instanceof SvcError ? listPossibleInputs(io.env, flags) : ownFilesOf(config);
+  assertTargets(target === undefined ? [] : [target], inputs);
+  if (target === undefined || target === '-') assertStdout();
+  return replaceOutputs({ json: target }, io, async (within) => {
+    const facts = config instanceof SvcError ? null : await collectFacts(config, given.isSet('all'), within);
+    const findings = facts === null ? judgeWithout(config) : judgeFacts(facts);
+    const json = () => renderDoctorJson(findings, facts);
+    await writeResult(target, { json, text: () => renderDoctor(findings, nextOf(facts), io.width) }, within);
+    return judgeFindings(findings);
+  });
 }
 
 /** Findings without a valid configuration, which all other checks need. */

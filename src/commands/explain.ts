@@ -1,3 +1,4 @@
+import type { Config } from '../config/config.js';
 import { SvcError } from '../errors.js';
 import { type ExplainQuestion, explainRecord } from '../inspect/explain/explain-record.js';
 import { renderExplanation, renderExplanationJson } from '../inspect/explain/render-explanation.js';
@@ -7,7 +8,7 @@ import type { Given } from './command.js';
 import type { Io } from './io.js';
 import { companyOption, placeOf } from './option-values.js';
 import { readDatabase } from './read-database.js';
-import { jsonTarget, writeResult } from './result.js';
+import { withJson, writeResult } from './result.js';
 
 /**
  * `explain`: shows everything known about a record or child. No network. Exits with 1 if nothing is known.
@@ -15,10 +16,12 @@ import { jsonTarget, writeResult } from './result.js';
  * @throws SvcError `usage` (model, id), `incomplete` without a remap, and as `readDatabase` does
  */
 export async function runExplain(given: Given, io: Io): Promise<number> {
-  const config = await given.config();
+  return withJson(given, io, (config, target, within) => explain(given, config, target, within));
+}
+
+async function explain(given: Given, config: Config, target: string | undefined, io: Io): Promise<number> {
   const companyId = companyOption(given);
   const question = { ...placeOf(given, config), companyId, ...keyOf(given) };
-  const target = jsonTarget(given, config);
   return readDatabase(config, async (db) => {
     const answer = guardDatabase(config.database, () => explainRecord(db, config, question));
     const json = () => renderExplanationJson(answer);

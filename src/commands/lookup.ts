@@ -1,5 +1,6 @@
+import type { Config } from '../config/config.js';
 import { SvcError } from '../errors.js';
-import { writeStream } from '../runtime/write-output.js';
+import { assertStdout, writeStream } from '../runtime/write-output.js';
 import { type Lookup, parseSvcId, prepareLookup } from '../store/lookup.js';
 import { assertCompleteRemap, isRemapStale, readReadiness } from '../store/readiness.js';
 import { EVERYTHING } from '../store/remap.js';
@@ -7,7 +8,7 @@ import type { Given } from './command.js';
 import type { Io } from './io.js';
 import { companyOption, placeOf } from './option-values.js';
 import { readDatabase, warnOfIncomplete } from './read-database.js';
-import { jsonTarget } from './result.js';
+import { withOutputs } from './with-outputs.js';
 
 /**
  * `lookup`: prints one line per id, in the order given: `v3id TAB v4id-or-minus TAB status/reason`, or NDJSON. Exits
@@ -16,7 +17,11 @@ import { jsonTarget } from './result.js';
  * @throws SvcError `incomplete`, `usage` (model or id on the command line), `bad_input` (a line that is not an id)
  */
 export async function runLookup(given: Given, io: Io): Promise<number> {
-  const config = await given.config();
+  const outputs = { ndjson: given.text('json') };
+  return withOutputs(given, io, { outputs }, (config, within) => lookUp(given, config, within));
+}
+
+async function lookUp(given: Given, config: Config, io: Io): Promise<number> {
   const { model, path, region } = placeOf(given, config);
   const place = { path: path ?? '', region, companyId: companyOption(given) };
   const ids = given.args.slice(1).map(parseArgument);
@@ -26,7 +31,8 @@ export async function runLookup(given: Given, io: Io): Promise<number> {
       hint: 'Name them after the model, or read them from stdin with --stdin.',
     });
   }
-  const target = jsonTarget(given, config);
+  const target = given.text('json');
+  if (target === undefined || target === '-') assertStdout();
   return readDatabase(config, async (db) => {
     const facts = readReadiness(db, config, EVERYTHING);
     if (!given.isSet('allowIncomplete')) assertCompleteRemap(facts);

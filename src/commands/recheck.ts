@@ -27,7 +27,7 @@ import type { Io } from './io.js';
 import { configWithMaxWait, countOption, durationOption } from './option-values.js';
 import { assertRemapIntact, readDatabase } from './read-database.js';
 import { rebuildRemap } from './remap.js';
-import { jsonTarget, writeResult } from './result.js';
+import { withJson, writeResult } from './result.js';
 import { withApi } from './with-api.js';
 
 /** Default pause between two rounds. */
@@ -40,10 +40,13 @@ const USUAL_PAUSE_MS = 60_000;
  * @throws SvcError `incomplete` if nothing was exported, `auth`, `config`, `interrupted`, and as exports do
  */
 export async function runRecheck(given: Given, io: Io): Promise<number> {
+  return withJson(given, io, (_, target, within) => recheckFindings(given, target, within));
+}
+
+async function recheckFindings(given: Given, target: string | undefined, io: Io): Promise<number> {
   const times = countOption(given, 'times', 1) ?? 1;
   const everyMs = durationOption(given, 'every') ?? USUAL_PAUSE_MS;
   const config = await configWithMaxWait(given);
-  const target = jsonTarget(given, config);
   const result = await withApi(config, io, async (api) => {
     await ensureRemap(config, io);
     return recheck({

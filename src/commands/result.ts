@@ -1,21 +1,24 @@
-import { rmSync, statSync } from 'node:fs';
 import type { Config } from '../config/config.js';
-import { assertStdout, assertTargets, realPath, writeOutput, writeText } from '../runtime/write-output.js';
+import { assertStdout, writeOutput, writeText } from '../runtime/write-output.js';
 import type { Given } from './command.js';
 import type { Io } from './io.js';
-import { ownFilesOf } from './with-outputs.js';
+import { withOutputs } from './with-outputs.js';
 
 /**
- * The target of `--json`, before the work begins: the result of an earlier run is removed.
+ * Runs a command that takes `--json`, as `withOutputs` does. `work` gets the target of the option.
  *
  * @throws SvcError `usage` if the file is an input, `output` if stdout is needed and closed
  */
-export function jsonTarget(given: Given, config: Config | null): string | undefined {
+export function withJson(
+  given: Given,
+  io: Io,
+  work: (config: Config, target: string | undefined, io: Io) => Promise<number>,
+): Promise<number> {
   const target = given.text('json');
-  assertTargets(target === undefined ? [] : [target], config === null ? [] : ownFilesOf(config));
-  if (target === undefined || target === '-') assertStdout();
-  else if (config !== null && statSync(target, { throwIfNoEntry: false })?.isFile()) rmSync(realPath(target));
-  return target;
+  return withOutputs(given, io, { outputs: { json: target } }, async (config, within) => {
+    if (target === undefined || target === '-') assertStdout();
+    return work(config, target, within);
+  });
 }
 
 /**

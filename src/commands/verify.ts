@@ -8,7 +8,7 @@ import { withOwnerNote } from './hold-database.js';
 import type { Io } from './io.js';
 import { configWithMaxWait, countOption } from './option-values.js';
 import { assertRemapIntact, readDatabase } from './read-database.js';
-import { jsonTarget, writeResult } from './result.js';
+import { withJson, writeResult } from './result.js';
 import { withApi } from './with-api.js';
 
 /**
@@ -18,10 +18,13 @@ import { withApi } from './with-api.js';
  * @throws SvcError `incomplete` without a current remap, `auth`, `config`, and as `readDatabase` does
  */
 export async function runVerify(given: Given, io: Io): Promise<number> {
+  return withJson(given, io, (_, target, within) => verify(given, target, within));
+}
+
+async function verify(given: Given, target: string | undefined, io: Io): Promise<number> {
   const config = await configWithMaxWait(given);
   const sample = sampleOf(given);
   const seed = countOption(given, 'seed') ?? null;
-  const target = jsonTarget(given, config);
   io.onProgress({ kind: 'stage', name: 'verify' });
   const result = await withApi(config, io, (api) =>
     readDatabase(config, async (db) => {

@@ -1,9 +1,8 @@
-import type { SvcError } from '../errors.js';
 import { escapeJson, escapeMarkdown, escapeMarkup } from '../text/escape.js';
 
 /** A command that ended without a result. */
 export interface Failure {
-  readonly error: SvcError;
+  readonly error: { readonly code: string; readonly message: string; readonly hint?: string | undefined };
   /** Of the process. */
   readonly exitCode: number;
   readonly generatedAt: string;

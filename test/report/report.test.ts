@@ -257,15 +257,21 @@ describe('report', () => {
 });
 
 describe('long work', () => {
-  it('is stopped by a signal between two steps', async () => {
+  it.each([
+    ['SIGINT', 130],
+    ['SIGTERM', 143],
+  ])('is stopped by %s between two steps', async (signal, exitCode) => {
     await withDatabase(MIXED, {}, async ({ config, folder }) => {
       const stop = new AbortController();
       const file = join(folder, 'report.json');
-      const io = newIo({ signal: stop.signal, onProgress: () => stop.abort() });
+      const io = newIo({
+        signal: stop.signal,
+        onProgress: () => stop.abort(new DOMException(signal, 'AbortError')),
+      });
       await expect(runReport(givenOf(config, { json: file }), io)).rejects.toMatchObject({
         code: 'interrupted',
       });
-      expect(JSON.parse(readFileSync(file, 'utf8'))).toMatchObject({ outcome: 'error', exitCode: 130 });
+      expect(JSON.parse(readFileSync(file, 'utf8'))).toMatchObject({ outcome: 'error', exitCode });
     });
   });
 
