@@ -27,12 +27,12 @@ export function saveKeyed(db: Db): void {
     CREATE TEMP TABLE keyed_record(
       position INTEGER PRIMARY KEY, model_id INTEGER NOT NULL, platform_id TEXT NOT NULL, company INTEGER NOT NULL,
       read_in_full INTEGER NOT NULL, deleted INTEGER NOT NULL, generation INTEGER NOT NULL, record_id INTEGER NOT NULL,
-      unique_id TEXT, facts TEXT NOT NULL
+      unique_id TEXT, field_digests TEXT NOT NULL
     ) STRICT;
     INSERT INTO keyed_record(
-        model_id, platform_id, company, read_in_full, deleted, generation, record_id, unique_id, facts)
+        model_id, platform_id, company, read_in_full, deleted, generation, record_id, unique_id, field_digests)
       SELECT stream.model_id, record.platform_id, ifnull(v3_company.id, v4_company.id), stream.read_in_full,
-          record.deleted, stream.generation, record.id, record.unique_id, record.facts
+          record.deleted, stream.generation, record.id, record.unique_id, record.field_digests
         FROM record CROSS JOIN scope_stream AS stream ON stream.stream_id = record.stream_id
         LEFT JOIN scope_v3_company AS v3_company ON stream.generation = 3
           AND v3_company.region = stream.region AND v3_company.company_id = record.company_id
@@ -73,7 +73,7 @@ export function walkKeyed(
   const read = db
     .prepare<[bigint, bigint], string>(`
       SELECT json_group_array(json_array(model_id, platform_id, company, read_in_full, deleted, generation, record_id,
-          unique_id, ${wanted.fieldDigests ? 'facts' : "''"}))
+          unique_id, ${wanted.fieldDigests ? 'field_digests' : "''"}))
         FROM (SELECT * FROM keyed_record WHERE position BETWEEN ? AND ? ORDER BY position)`)
     .pluck();
   let group: KeyedRecord[] = [];

@@ -10,13 +10,27 @@ import type { Db } from './open.js';
  * A checksum is not a signature: altering a row together with its checksum is not detected.
  */
 const CHECKED_COLUMNS = {
-  meta: 'key, value',
-  stream: `id, generation, region, model, company_id, state, end_reason, pages, records, unique_records, duplicates,
-    rejected, total_count_first, total_count_last, started_at, finished_at, route, end_note, read_at, position`,
+  meta: ['key', 'value'],
+  stream: [
+    ...['id', 'generation', 'region', 'model', 'company_id', 'state', 'end_reason', 'pages', 'records'],
+    ...['unique_records', 'duplicates', 'rejected', 'total_count_first', 'total_count_last', 'started_at'],
+    ...['finished_at', 'route', 'end_note', 'read_at', 'position'],
+  ],
   // without `walk`, which changes whenever a record is seen again and does not affect ids
-  record: `stream_id, svc_id, company_id, platform_id, unique_id, deleted, updated_ms, latest_ms, latest_from, created_ms,
-    facts, children`,
-  remap_run: 'id, built_at, sha256, export_seq, counts, digests',
+  record: [
+    ...[
+      'stream_id',
+      'svc_id',
+      'company_id',
+      'platform_id',
+      'unique_id',
+      'deleted',
+      'updated_ms',
+      'latest_ms',
+    ],
+    ...['latest_from', 'created_ms', 'field_digests', 'children'],
+  ],
+  remap_run: ['id', 'built_at', 'sha256', 'export_seq', 'counts', 'digests'],
 } as const;
 
 type CheckedTable = keyof typeof CHECKED_COLUMNS;
@@ -28,9 +42,15 @@ export function registerChecksum(db: Db): void {
   );
 }
 
-/** SQL for the checksum of the current row of a table. */
+/** SQL for the checksum of the current row of a table: of its values as text, with separators. */
 export function checksumOf(table: CheckedTable): string {
-  return `checksum(json_array(${CHECKED_COLUMNS[table]}))`;
+  const values = CHECKED_COLUMNS[table].map((column) => `ifnull(${column}, char(0))`);
+  return `checksum(concat_ws(char(31), ${values.join(', ')}))`;
+}
+
+/** The same for values in the order of the table's columns, which is faster than reading the row again. */
+export function checksumOfValues(values: readonly (string | number | bigint | null)[]): number {
+  return crc32(values.map((value) => value ?? '\0').join('\x1f'));
 }
 
 /** SQL that is 1 if the current row of a table matches its checksum, otherwise 0. */

@@ -1,6 +1,6 @@
 import { crc32 } from 'node:zlib';
 import type { ParsedRecord } from '../domain.js';
-import { checksumOf } from './checksum.js';
+import { checksumOfValues } from './checksum.js';
 import { prepareInsertRows, type Value } from './insert-rows.js';
 import type { Db } from './open.js';
 
@@ -26,9 +26,6 @@ export interface RecordTally {
   /** New in the database, or stored with new content. */
   changed: number;
 }
-
-/** A placeholder with the width of a checksum, so that the row does not grow when it is set. */
-const CHECKSUM_PLACEHOLDER = 2 ** 31;
 
 /** Makes the function that stores a page's records. Call it inside the page's transaction. */
 export function prepareSaveRecords(
@@ -81,10 +78,10 @@ interface Revisited {
 }
 
 const CONTENT =
-  'company_id, platform_id, unique_id, deleted, updated_ms, latest_ms, latest_from, created_ms, facts, children';
+  'company_id, platform_id, unique_id, deleted, updated_ms, latest_ms, latest_from, created_ms, field_digests, children';
 
 /** The values of `CONTENT`. */
-function contentOf(record: ParsedRecord): Value[] {
+function contentOf(record: ParsedRecord): (string | number | bigint | null)[] {
   return [
     record.companyId,
     record.platformId,
@@ -114,7 +111,6 @@ function prepareInsert(
     `INSERT OR IGNORE INTO record(id, stream_id, svc_id, walk, ${CONTENT}, checksum)`,
     15,
   );
-  const seal = db.prepare<[number]>(`UPDATE record SET checksum = ${checksumOf('record')} WHERE id >= ?`);
   const count = db.prepare<[number, bigint]>('UPDATE stream SET stored = stored + ? WHERE id = ?');
   // OR FAIL needs no statement journal: an error rolls back the whole transaction anyway
   const bodies = prepareInsertRows(db, 'INSERT OR FAIL INTO payload(record_id, body, checksum)', 3);
@@ -129,13 +125,11 @@ function prepareInsert(
       values[to + 1] = place.streamId;
       values[to + 2] = record.svcId;
       values[to + 3] = place.walk;
-      for (const [index, value] of contentOf(record).entries()) values[to + 4 + index] = value;
-      values[to + 14] = CHECKSUM_PLACEHOLDER;
+      const content = contentOf(record);
+      for (let index = 0; index < content.length; index++) values[to + 4 + index] = content[index] ?? null;
+      values[to + 14] = checksumOfValues([place.streamId, record.svcId, ...content]);
     });
-    if (inserted > 0) {
-      seal.run(first);
-      count.run(inserted, place.streamId);
-    }
+    if (inserted > 0) count.run(inserted, place.streamId);
     const ids = inserted === length ? null : added.all(first).map(Number);
     if (payload === 'full') {
       bodies(inserted, (values, to, at) => {
@@ -157,8 +151,7 @@ function prepareRevisit(
   payload: 'full' | 'ids',
 ): (place: PagePlace, record: ParsedRecord) => Revisited {
   const replace = db.prepare<Value[]>(`
-    UPDATE record SET walk = ?, (${CONTENT}) = (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) WHERE id = ?`);
-  const seal = db.prepare<[bigint]>(`UPDATE record SET checksum = ${checksumOf('record')} WHERE id = ?`);
+    UPDATE record SET walk = ?, checksum = ?, (${CONTENT}) = (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) WHERE id = ?`);
   const mark = db.prepare<Value[]>('UPDATE record SET walk = ? WHERE id = ?');
   const find = prepareFind(db);
   const bodies = prepareBodies(db);
@@ -171,8 +164,8 @@ function prepareRevisit(
     const isSame = stored.same_content === 1n && (!keepsBodies || bodies.same(stored.id, record.raw));
     const changed = wins && !isSame;
     if (changed) {
-      replace.run(place.walk, ...content, stored.id);
-      seal.run(stored.id);
+      const checksum = checksumOfValues([place.streamId, record.svcId, ...content]);
+      replace.run(place.walk, checksum, ...content, stored.id);
       // with `ids`, payloads of an earlier full export are deleted when their records change
       if (keepsBodies) bodies.save(stored.id, record.raw);
       else bodies.drop(stored.id);

@@ -4,7 +4,7 @@
 export const APPLICATION_ID = 0x5356434d;
 
 /** Layout version, stored in `user_version`; databases with another version are refused. */
-export const SCHEMA_VERSION = 2;
+export const SCHEMA_VERSION = 3;
 
 const META = `
 -- for the columns named checksum see checksum.ts
@@ -72,7 +72,7 @@ CREATE TABLE record(
   latest_ms INTEGER,
   latest_from TEXT CHECK (latest_from IN ('platform', 'service')),
   created_ms INTEGER,
-  facts TEXT NOT NULL,
+  field_digests TEXT NOT NULL,
   -- JSON, null for none: see stored-lists.ts; the view child returns it as rows
   children TEXT,
   -- the last walk of its stream that saw it

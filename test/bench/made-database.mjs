@@ -65,7 +65,7 @@ function fillModel(db, model, at, count, lineItems) {
     const child = (line) =>
       `json_array('line_items', CAST((value * ${gen} * ${lineItems}) + ${FIRST_LINE_ITEM + line} AS TEXT), 'line-${line + 1}', NULL, 0)`;
     db.exec(`
-      INSERT INTO record(stream_id, svc_id, company_id, platform_id, unique_id, deleted, latest_ms, latest_from, created_ms, facts, children, walk)
+      INSERT INTO record(stream_id, svc_id, company_id, platform_id, unique_id, deleted, latest_ms, latest_from, created_ms, field_digests, children, walk)
       SELECT ${streamId}, value * ${gen}, ${company}, printf('KEY-%09d', value), NULL, value % 50 = 7, 1700000000000 + value, 'platform', NULL,
         printf('AA%05dBB%05d', value % 99991, value % 7919),
         json_array(${Array.from({ length: lineItems }, (_, line) => child(line)).join(', ')}), 1

@@ -1,4 +1,6 @@
+import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { MAX_INT64, MIN_INT64 } from '../../src/domain.js';
 import { renderChildren } from '../../src/json/stored-lists.js';
 import { readMeta, writeMeta } from '../../src/store/meta.js';
 import type { Db } from '../../src/store/open.js';
@@ -42,6 +44,38 @@ describe('exported data', () => {
     expect(() => check(newDatabase())).not.toThrow();
   });
 
+  it('are taken whatever their values, at first and when they change', () => {
+    const text = fc.string({ unit: 'binary' }).map((value) => value.replace(/\p{Surrogate}/gu, ''));
+    const id = fc.bigInt({ min: MIN_INT64, max: MAX_INT64 });
+    const ms = fc.option(fc.integer({ min: -8_640_000_000_000_000, max: 8_640_000_000_000_000 }));
+    const values = fc.record({
+      companyId: id,
+      platformId: fc.option(text),
+      platformUniqueId: fc.option(text),
+      deleted: fc.boolean(),
+      latestMs: ms,
+      latestFrom: fc.constantFrom('platform', 'service', null),
+      createdMs: fc.constantFrom(null, -0, 0, 1.5e12, -1),
+      fieldDigests: text,
+      children: fc.option(text),
+    });
+    const db = openTestDatabase();
+    const [row] = addStreams(db, 'accounting/invoices', 'crm/companies');
+    if (row === undefined) throw new Error('No stream.');
+    const save = prepareSaveRecords(db, 'full');
+    let walk = 1;
+    fc.assert(
+      fc.property(id, values, values, (svcId, first, later) => {
+        for (const one of [first, later]) {
+          const place = { streamId: row.id, walk, keepFrom: walk, passWalk: walk, previousWalk: null };
+          save(place, [record({ ...one, svcId, updatedMs: walk++ })]);
+        }
+        check(db);
+      }),
+      { numRuns: 100 },
+    );
+  });
+
   it.each([
     'UPDATE record SET svc_id = svc_id + 10 WHERE svc_id = 2',
     "UPDATE record SET platform_id = 'q' WHERE svc_id = 1",
@@ -53,12 +87,12 @@ describe('exported data', () => {
     'UPDATE record SET latest_ms = latest_ms + 1 WHERE svc_id = 1',
     "UPDATE record SET latest_from = 'service' WHERE svc_id = 1",
     'UPDATE record SET created_ms = 1 WHERE svc_id = 1',
-    "UPDATE record SET facts = '' WHERE svc_id = 1",
+    "UPDATE record SET field_digests = '' WHERE svc_id = 1",
     "UPDATE record SET children = replace(children, '9', '8') WHERE svc_id = 3",
     'UPDATE record SET stream_id = 2 WHERE svc_id = 3',
     'DELETE FROM record WHERE svc_id = 3',
-    `INSERT INTO record(stream_id, svc_id, company_id, platform_id, deleted, facts, walk, checksum)
-       SELECT stream_id, 99, company_id, platform_id, deleted, facts, walk, checksum FROM record WHERE svc_id = 1`,
+    `INSERT INTO record(stream_id, svc_id, company_id, platform_id, deleted, field_digests, walk, checksum)
+       SELECT stream_id, 99, company_id, platform_id, deleted, field_digests, walk, checksum FROM record WHERE svc_id = 1`,
     "DELETE FROM rejected WHERE path = ''",
     'DELETE FROM stream WHERE id = 1',
     "UPDATE stream SET state = 'failed' WHERE id = 1",

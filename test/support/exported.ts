@@ -159,7 +159,7 @@ function saveThing(db: Db, generation: 'v3' | 'v4', thing: Thing): void {
     return { path: 'line_items', ...ids, deleted: kidDeleted };
   });
   db.prepare(`
-      INSERT INTO record(stream_id, svc_id, company_id, platform_id, unique_id, deleted, latest_ms, latest_from, created_ms, facts, children, walk)
+      INSERT INTO record(stream_id, svc_id, company_id, platform_id, unique_id, deleted, latest_ms, latest_from, created_ms, field_digests, children, walk)
       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 1)`).run(
     stream,
     BigInt(id),
