@@ -135,6 +135,7 @@ class KeyReader {
   readonly #table: KeyTable;
   readonly #scanner: JsonScanner;
   readonly #view: DataView;
+  readonly #byteLength: number;
   /** For each place, the bytes from the key's opening quote to its value, and its slot. */
   readonly #starts = new Int32Array(MAX_PLACES);
   readonly #lengths = new Int32Array(MAX_PLACES);
@@ -145,6 +146,7 @@ class KeyReader {
     this.#scanner = scanner;
     const { buffer, byteOffset, byteLength } = scanner.bytes;
     this.#view = new DataView(buffer, byteOffset, byteLength);
+    this.#byteLength = byteLength;
   }
 
   /** Reads the key at `at`, the `place`th of its object, sets `slot`, and returns the position of the value. */
@@ -170,7 +172,7 @@ class KeyReader {
 
   #repeats(before: number, at: number, length: number): boolean {
     const view = this.#view;
-    if (length < 4 || at + length > view.byteLength) return false;
+    if (length < 4 || at + length > this.#byteLength) return false;
     // four bytes at a time; the last four may overlap those before
     const last = length - 4;
     for (let i = 0; i < last; i += 4) {
