@@ -8,7 +8,8 @@ import { EXIT_BY_CODE } from '../src/errors.js';
 import { reportSchema } from '../src/report/report-schema.js';
 import { type Sandbox, startSandbox } from '../src/sandbox/start.js';
 import { Sqlite } from '../src/store/sqlite.js';
-import { keysOf, makeFolder, runCli, runShell } from './cli/spawn-cli.js';
+import { keysOf, makeFolder, runCli } from './cli/run-cli.js';
+import { runShell } from './cli/spawn-cli.js';
 import { campaignCases } from './support/campaign.js';
 import { BLOCK_NAMES, blocksIn, withFreshBlocks } from './support/readme-blocks.js';
 

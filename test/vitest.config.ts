@@ -37,6 +37,8 @@ export default defineConfig({
     pool: 'forks',
     // Most tests wait for processes and sockets: two files at once also where one core is reported free.
     maxWorkers: 2,
+    // Modules of the built program are loaded as they are.
+    server: { deps: { external: [/\/dist\//] } },
     // `.ci/run` counts from the JSON files.
     reporters:
       process.env['CI'] === undefined

@@ -1,3 +1,4 @@
+import type { Readable } from 'node:stream';
 import type { Config } from '../config/config.js';
 import type { Io } from './io.js';
 
@@ -49,7 +50,7 @@ export interface Given {
   texts(name: string): readonly string[];
   isSet(name: string): boolean;
   /** Standard input. */
-  readonly input: NodeJS.ReadStream;
+  readonly input: Readable & { readonly isTTY?: boolean };
   /**
    * The configuration, from file, environment and flags.
    *

@@ -6,7 +6,7 @@ import { openRemap } from '../../src/index.js';
 import { type Sandbox, startSandbox } from '../../src/sandbox/start.js';
 import { closeDatabase, openDatabase } from '../../src/store/open.js';
 import { Sqlite } from '../../src/store/sqlite.js';
-import { filesIn, keysOf, makeFolder, runCli } from './spawn-cli.js';
+import { filesIn, keysOf, makeFolder, runCli } from './run-cli.js';
 
 const DB = 'svc-migrate.db';
 

@@ -3,7 +3,7 @@ import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type Ended, filesIn, keysOf, makeFolder, runCli } from './spawn-cli.js';
+import { type Ended, filesIn, keysOf, makeFolder, runCli } from './run-cli.js';
 
 const CANARY = 'canary-key-77aa01';
 const CONFIG_NAME = 'svc-migrate.config.json';

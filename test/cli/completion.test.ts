@@ -8,7 +8,7 @@ import { COMMON_OPTIONS } from '../../src/commands/catalogue/options.js';
 import { buildGrammar } from '../../src/commands/completion/grammar.js';
 import { renderBash } from '../../src/commands/completion/render-bash.js';
 import { renderFish } from '../../src/commands/completion/render-fish.js';
-import { makeFolder, runCli } from './spawn-cli.js';
+import { makeFolder, runCli } from './run-cli.js';
 
 const grammar = buildGrammar(COMMANDS, COMMON_OPTIONS);
 

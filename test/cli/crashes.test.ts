@@ -1,7 +1,8 @@
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { keysOf, makeFolder, runCli, runShell } from './spawn-cli.js';
+import { keysOf, makeFolder } from './run-cli.js';
+import { runShell, spawnCli } from './spawn-cli.js';
 
 let silent: Server;
 let config: object;
@@ -26,7 +27,7 @@ function runWith(code: string, args: readonly string[], where: 'main' | 'threads
   const guard = `import { isMainThread } from 'node:worker_threads'; if (isMainThread === ${where === 'main'})`;
   const module = `data:text/javascript,${encodeURIComponent(`${guard} { ${code} }`)}`;
   const env = { ...keysOf('k'), NODE_OPTIONS: `--import ${module}` };
-  return runCli(args, { cwd: makeFolder(config), env });
+  return spawnCli(args, { cwd: makeFolder(config), env });
 }
 
 const THROWN = 'setTimeout(() => { throw new Error("boom"); }, 500);';

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { reportSchema } from '../../src/report/report-schema.js';
 import { type Sandbox, startSandbox } from '../../src/sandbox/start.js';
-import { keysOf, makeFolder, runCli } from './spawn-cli.js';
+import { keysOf, makeFolder, runCli } from './run-cli.js';
 
 describe('a job with decisions', () => {
   let sandbox: Sandbox;

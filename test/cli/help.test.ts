@@ -3,7 +3,7 @@ import { COMMANDS } from '../../src/commands/catalogue/all.js';
 import { renderTopic } from '../../src/commands/render-topic.js';
 import { readTopic, TOPICS } from '../../src/docs/topics.js';
 import { displayWidth } from '../../src/text/text-layout.js';
-import { makeFolder, runCli } from './spawn-cli.js';
+import { makeFolder, runCli } from './run-cli.js';
 
 describe('a page of the reference on a terminal', () => {
   it.each([

@@ -12,7 +12,7 @@ import { loadConfig } from '../../src/config/load-config.js';
 import { configSchema } from '../../src/config/settings.js';
 import { NOW_MS, sampleConfig } from '../config/sample.js';
 import { givenOf } from '../support/given.js';
-import { filesIn, makeFolder, runCli } from './spawn-cli.js';
+import { filesIn, makeFolder, runCli } from './run-cli.js';
 
 const FILE = 'svc-migrate.config.jsonc';
 const ANSWERED = {

@@ -3,7 +3,8 @@ import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Sandbox, startSandbox } from '../../src/sandbox/start.js';
-import { filesIn, keysOf, makeFolder, runCli } from './spawn-cli.js';
+import { filesIn, keysOf, makeFolder, runCli } from './run-cli.js';
+import { spawnCli } from './spawn-cli.js';
 
 let sandbox: Sandbox;
 let silent: Server;
@@ -77,7 +78,7 @@ describe('the two exports', () => {
     const cwd = makeFolder(silentConfig);
     const env = keysOf('k');
     let second: Promise<{ code: number | null; stderr: string }> | undefined;
-    const first = await runCli(['export', 'v3'], {
+    const first = await spawnCli(['export', 'v3'], {
       cwd,
       env,
       onStart: (child) => {
@@ -104,7 +105,7 @@ describe('a signal', () => {
     async (signal, code) => {
       const cwd = makeFolder(silentConfig);
       let sentAt = 0;
-      const ended = await runCli(['export', 'v3'], {
+      const ended = await spawnCli(['export', 'v3'], {
         cwd,
         env: keysOf('k'),
         onStart: (child) => {
@@ -126,7 +127,7 @@ describe('a signal', () => {
   it('ends also a command that does not notice, and at once if sent twice', async () => {
     const cwd = await exported();
     const stopLookup = async (signals: readonly NodeJS.Signals[]): Promise<number> => {
-      const { code } = await runCli(['lookup', 'crm/stages', '1', '--stdin'], {
+      const { code } = await spawnCli(['lookup', 'crm/stages', '1', '--stdin'], {
         cwd,
         input: null,
         onStart: (child) => {
@@ -149,7 +150,7 @@ describe('a signal', () => {
 describe('a reader that goes away', () => {
   it('ends the command with 6 and without a stack trace', async () => {
     const cwd = await exported();
-    const ended = await runCli(['dump'], {
+    const ended = await spawnCli(['dump'], {
       cwd,
       onStart: (child) => child.stdout?.once('readable', () => child.stdout?.destroy()),
     });
@@ -157,7 +158,7 @@ describe('a reader that goes away', () => {
   });
 
   it('is noticed by a command that prints a single block', async () => {
-    const ended = await runCli(['--help'], {
+    const ended = await spawnCli(['--help'], {
       cwd: makeFolder(),
       onStart: (child) => child.stdout?.destroy(),
     });
@@ -169,7 +170,7 @@ describe('sandbox', () => {
   it('serves until the signal and writes a configuration that works', async () => {
     const cwd = makeFolder();
     let inner: Promise<unknown> = Promise.resolve();
-    const ended = await runCli(['sandbox', '--seed', '3', '--config-out', 'svc-migrate.config.json'], {
+    const ended = await spawnCli(['sandbox', '--seed', '3', '--config-out', 'svc-migrate.config.json'], {
       cwd,
       onStart: (child) => {
         child.stdout?.once('data', (line) => {

@@ -7,7 +7,8 @@ import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { type Sandbox, startSandbox } from '../../src/sandbox/start.js';
 import { Sqlite } from '../../src/store/sqlite.js';
 import { alterDatabase } from '../support/seal.js';
-import { type Ended, filesIn, keysOf, makeFolder, runCli } from './spawn-cli.js';
+import { type Ended, filesIn, keysOf, makeFolder, runCli } from './run-cli.js';
+import { spawnCli } from './spawn-cli.js';
 
 const INVOICES = 'accounting/invoices';
 
@@ -159,7 +160,7 @@ describe('commands of proof end with the code of what they found', () => {
     expect((await run(makeFolder(slow.config()), ['run', '--db', join(cwd, 'svc-migrate.db')])).code).toBe(0);
     let child: ChildProcess | undefined;
     const asked = slow.requests().length;
-    const verifying = runCli(['verify', '--all'], {
+    const verifying = spawnCli(['verify', '--all'], {
       cwd,
       env: keysOf(slow.apiKey),
       onStart: (started) => {

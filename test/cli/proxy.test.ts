@@ -4,7 +4,7 @@ import { createServer as createHttpServer } from 'node:http';
 import { createServer } from 'node:https';
 import { type AddressInfo, connect } from 'node:net';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { makeFolder, runCli } from './spawn-cli.js';
+import { makeFolder, runCli } from './run-cli.js';
 
 const KEY = 'canary-key-5521';
 const read = (name: string) => readFileSync(new URL(`../../fixtures/api/${name}`, import.meta.url));

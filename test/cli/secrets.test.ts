@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { startSandbox } from '../../src/sandbox/start.js';
 import { campaign, campaignCases } from '../support/campaign.js';
-import { keysOf, makeFolder, runCli } from './spawn-cli.js';
+import { keysOf, makeFolder, runCli } from './run-cli.js';
 
 const KEY = 'canary-4be1f00d-key';
 

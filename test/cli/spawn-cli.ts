@@ -1,18 +1,10 @@
 import { type ChildProcess, spawn } from 'node:child_process';
-import { mkdtempSync, readdirSync, writeFileSync } from 'node:fs';
-import { constants, tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { constants } from 'node:os';
 import { fileURLToPath } from 'node:url';
+import type { Ended } from './run-cli.js';
 
 /** The built program. */
 export const BIN = fileURLToPath(new URL('../../bin/svc-migrate.js', import.meta.url));
-
-export interface Ended {
-  /** As a shell sees it: 128 + its number where a signal ended it. */
-  readonly code: number;
-  readonly stdout: string;
-  readonly stderr: string;
-}
 
 export interface SpawnOptions {
   readonly cwd: string;
@@ -23,8 +15,8 @@ export interface SpawnOptions {
   readonly onStart?: (child: ChildProcess) => void;
 }
 
-/** Runs the built program in an environment of its own. */
-export function runCli(args: readonly string[], options: SpawnOptions): Promise<Ended> {
+/** Runs the built program as a process, in an environment of its own. */
+export function spawnCli(args: readonly string[], options: SpawnOptions): Promise<Ended> {
   return run(process.execPath, [BIN, ...args], options);
 }
 
@@ -54,25 +46,4 @@ function run(file: string, args: readonly string[], options: SpawnOptions): Prom
       }),
     );
   });
-}
-
-/** A new folder; with a configuration where one is given. */
-export function makeFolder(config?: unknown): string {
-  const folder = mkdtempSync(join(tmpdir(), 'svc-cli-'));
-  if (config !== undefined) {
-    writeFileSync(join(folder, 'svc-migrate.config.json'), JSON.stringify(config, null, 2));
-  }
-  return folder;
-}
-
-export function filesIn(folder: string): string[] {
-  // SQLite leaves its journal behind, empty.
-  return readdirSync(folder)
-    .filter((name) => !name.endsWith('-journal'))
-    .sort();
-}
-
-/** Keys under the names that configurations expect. */
-export function keysOf(key: string): Record<string, string> {
-  return { SVC_MIGRATE_V3_API_KEY: key, SVC_MIGRATE_V4_API_KEY: key };
 }

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { createServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { keysOf, makeFolder, runCli } from './spawn-cli.js';
+import { keysOf, makeFolder, runCli } from './run-cli.js';
 
 const read = (name: string) => readFileSync(new URL(`../../fixtures/api/${name}`, import.meta.url));
 const CERT_FILE = new URL('../../fixtures/api/self-signed.crt.pem', import.meta.url).pathname;

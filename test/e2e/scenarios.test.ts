@@ -7,7 +7,7 @@ import { describe, expect, it } from 'vitest';
 import type { Config } from '../../src/config/config.js';
 import type { Sandbox, SandboxOptions } from '../../src/sandbox/start.js';
 import { openDatabase } from '../../src/store/open.js';
-import { type Ended, keysOf, makeFolder, runCli } from '../cli/spawn-cli.js';
+import { type Ended, keysOf, makeFolder, runCli } from '../cli/run-cli.js';
 import { sandboxStarter } from '../sandbox/sandboxes.js';
 import { compareWithTruth } from '../support/compare-truth.js';
 import { doWholeJob } from '../support/whole-job.js';

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { describeError } from '../../src/text/describe-error.js';
 import { createTestApi, failureOf, v4Request } from '../api/support/test-api.js';
-import { keysOf, runCli } from '../cli/spawn-cli.js';
+import { keysOf, runCli } from '../cli/run-cli.js';
 import { makeFastFolder } from '../support/fast-folder.js';
 import { startHostileService } from '../support/hostile-service.js';
 import { HOSTILE_VALUES } from '../support/hostile-values.js';

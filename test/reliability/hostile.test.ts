@@ -11,7 +11,7 @@ import { renderMarkdown } from '../../src/report/render-markdown.js';
 import { reportSchema } from '../../src/report/report-schema.js';
 import { Sqlite } from '../../src/store/sqlite.js';
 import { displayWidth } from '../../src/text/text-layout.js';
-import { type Ended, keysOf, runCli } from '../cli/spawn-cli.js';
+import { type Ended, keysOf, runCli } from '../cli/run-cli.js';
 import { newIo } from '../report/support.js';
 import { campaignCases } from '../support/campaign.js';
 import { makeFastFolder } from '../support/fast-folder.js';

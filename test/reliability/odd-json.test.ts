@@ -2,7 +2,7 @@ import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { Sqlite } from '../../src/store/sqlite.js';
-import { type Ended, keysOf, runCli } from '../cli/spawn-cli.js';
+import { type Ended, keysOf, runCli } from '../cli/run-cli.js';
 import { makeFastFolder } from '../support/fast-folder.js';
 import { type HostileItem, type HostileService, startHostileService } from '../support/hostile-service.js';
 

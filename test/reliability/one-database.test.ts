@@ -15,7 +15,8 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Sandbox, startSandbox } from '../../src/sandbox/start.js';
 import { Sqlite } from '../../src/store/sqlite.js';
-import { type Ended, keysOf, runCli } from '../cli/spawn-cli.js';
+import { type Ended, keysOf, runCli } from '../cli/run-cli.js';
+import { spawnCli } from '../cli/spawn-cli.js';
 import { campaign, campaignCases } from '../support/campaign.js';
 import { makeFastFolder } from '../support/fast-folder.js';
 
@@ -77,8 +78,12 @@ function restore(): void {
   copyFileSync(join(folder, 'good.db'), join(folder, DB));
 }
 
-function run(line: string, onStart: (child: ChildProcess) => void = () => {}): Promise<Ended> {
-  return runCli(line.split(' '), { cwd: folder, env: keysOf(sandbox.apiKey), onStart });
+function run(line: string): Promise<Ended> {
+  return runCli(line.split(' '), { cwd: folder, env: keysOf(sandbox.apiKey) });
+}
+
+function start(line: string, onStart: (child: ChildProcess) => void): Promise<Ended> {
+  return spawnCli(line.split(' '), { cwd: folder, env: keysOf(sandbox.apiKey), onStart });
 }
 
 function alter(...statements: readonly string[]): void {
@@ -126,7 +131,7 @@ describe('a database that a command writes', () => {
     let owner = 0;
     let work: Promise<void> = Promise.resolve();
     isOpen = false;
-    const killed = await run('export v3 --quiet', (child) => {
+    const killed = await start('export v3 --quiet', (child) => {
       owner = child.pid ?? 0;
       gate.once('passed', () => {
         work = (async () => {
@@ -168,7 +173,7 @@ describe('a database that a command writes', () => {
       restore();
       let isAlive = true;
       const line = moment === 'remap' ? 'remap --quiet' : 'run --restart --quiet';
-      const writer = run(line, (child) => {
+      const writer = start(line, (child) => {
         const strike = () => child.kill('SIGKILL');
         let left = Number(moment);
         const countDown = () => {

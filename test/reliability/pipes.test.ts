@@ -2,7 +2,8 @@ import { existsSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { type Sandbox, startSandbox } from '../../src/sandbox/start.js';
-import { type Ended, keysOf, runCli, runShell } from '../cli/spawn-cli.js';
+import { type Ended, keysOf, runCli } from '../cli/run-cli.js';
+import { runShell, spawnCli } from '../cli/spawn-cli.js';
 import { campaignCases } from '../support/campaign.js';
 import { makeFastFolder } from '../support/fast-folder.js';
 
@@ -79,7 +80,10 @@ function expectQuietEnd({ code, stderr }: Ended, words: RegExp | null): void {
 it.each(campaignCases(COMMANDS, 9))(
   'svc-migrate %s ends with 6 and without a stack trace where nobody reads',
   async (line) => {
-    const ended = await runCli(line.split(' '), { ...given(), onStart: (child) => child.stdout?.destroy() });
+    const ended = await spawnCli(line.split(' '), {
+      ...given(),
+      onStart: (child) => child.stdout?.destroy(),
+    });
     expectQuietEnd(ended, null);
   },
 );

@@ -5,7 +5,8 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { readHostWaits } from '../../src/store/meta.js';
 import { closeDatabase, openDatabase } from '../../src/store/open.js';
-import { keysOf, makeFolder, runCli } from '../cli/spawn-cli.js';
+import { keysOf, makeFolder, runCli } from '../cli/run-cli.js';
+import { spawnCli } from '../cli/spawn-cli.js';
 
 let server: Server;
 let config: object;
@@ -91,7 +92,7 @@ describe('a wait that ends with kill -9', () => {
     }
     pages = answered;
     retryAfter = '30';
-    const killed = await runCli(args, {
+    const killed = await spawnCli(args, {
       ...options,
       onStart: (child) => {
         void untilSaved(join(cwd, 'svc-migrate.db')).then(() => child.kill('SIGKILL'));

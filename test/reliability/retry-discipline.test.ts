@@ -11,7 +11,7 @@ import type { ExportSummary } from '../../src/export/run-export.js';
 import { Draw } from '../../src/sandbox/seeded-random.js';
 import { openDatabase } from '../../src/store/open.js';
 import { VirtualTime } from '../api/support/virtual-time.js';
-import { keysOf, makeFolder, runCli } from '../cli/spawn-cli.js';
+import { keysOf, makeFolder, runCli } from '../cli/run-cli.js';
 import { makeFastFolder } from '../support/fast-folder.js';
 import { WatchedAgent } from '../support/watched-agent.js';
 

@@ -3,7 +3,8 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Sandbox, startSandbox } from '../../src/sandbox/start.js';
 import { Sqlite } from '../../src/store/sqlite.js';
-import { type Ended, filesIn, keysOf, runCli, type SpawnOptions } from '../cli/spawn-cli.js';
+import { type Ended, filesIn, keysOf } from '../cli/run-cli.js';
+import { type SpawnOptions, spawnCli } from '../cli/spawn-cli.js';
 import { campaign } from '../support/campaign.js';
 import { makeFastFolder } from '../support/fast-folder.js';
 import { multiplyRecords } from '../support/large-database.js';
@@ -56,7 +57,7 @@ afterAll(async () => {
 });
 
 function run(args: readonly string[], more: Partial<SpawnOptions> = {}): Promise<Ended> {
-  return runCli(args, { cwd: folder, ...more, env: { ...keysOf(sandbox.apiKey), ...more.env } });
+  return spawnCli(args, { cwd: folder, ...more, env: { ...keysOf(sandbox.apiKey), ...more.env } });
 }
 
 /** Runs a command that is sent a signal at a point of its work, or at none. */

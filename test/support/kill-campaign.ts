@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url';
 import { Draw } from '../../src/sandbox/seeded-random.js';
 import { type Sandbox, startSandbox } from '../../src/sandbox/start.js';
 import { Sqlite } from '../../src/store/sqlite.js';
-import { keysOf } from '../cli/spawn-cli.js';
+import { keysOf } from '../cli/run-cli.js';
 import { makeFastFolder } from './fast-folder.js';
 import { type Exchange, type FaultServer, send, startFaultServer } from './fault-server.js';
 import { recordSandbox } from './recordings.js';

@@ -4,7 +4,8 @@ import { parseConfigValue } from '../../../src/config/load-config.js';
 import { buildRemap } from '../../../src/match/build-remap.js';
 import { openDatabase } from '../../../src/store/open.js';
 import { Sqlite } from '../../../src/store/sqlite.js';
-import { type Ended, runCli, type SpawnOptions } from '../../cli/spawn-cli.js';
+import { type Ended, type RunOptions, runCli } from '../../cli/run-cli.js';
+import { type SpawnOptions, spawnCli } from '../../cli/spawn-cli.js';
 import { saveExported, type Thing } from '../../support/exported.js';
 import { makeFolder } from '../support/folder.js';
 import { seeded, shuffle } from '../support/remap.js';
@@ -22,7 +23,9 @@ export interface Scene {
   readonly folder: string;
   /** What a V3 id became. */
   readonly v4Of: (id: number) => number;
-  readonly run: (args: readonly string[], more?: Partial<SpawnOptions>) => Promise<Ended>;
+  readonly run: (args: readonly string[], more?: Partial<RunOptions>) => Promise<Ended>;
+  /** As a process of its own. */
+  readonly spawn: (args: readonly string[], more: Partial<SpawnOptions>) => Promise<Ended>;
   readonly path: (name: string) => string;
   readonly read: (name: string) => string;
 }
@@ -49,6 +52,7 @@ export function makeScene(
     folder,
     v4Of: (id) => news[id - 1] ?? 0,
     run: (args, more = {}) => runCli(args, { cwd: folder, ...more, env: { ...env, ...more.env } }),
+    spawn: (args, more) => spawnCli(args, { cwd: folder, ...more, env: { ...env, ...more.env } }),
     path: (name) => join(folder, name),
     read: (name) => readFileSync(join(folder, name), 'utf8'),
   };

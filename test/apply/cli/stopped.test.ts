@@ -53,7 +53,7 @@ async function isUnderWay(file: string): Promise<boolean> {
 describe('an apply that is stopped part-way', () => {
   it('leaves at Ctrl-C, says how to go on, and goes on where it was', async () => {
     const { scene, file, after } = sceneWithRows();
-    const stopped = await scene.run(['apply', ...APPLY, ...SMALL, '--yes'], {
+    const stopped = await scene.spawn(['apply', ...APPLY, ...SMALL, '--yes'], {
       onStart: async (child) => {
         if (await isUnderWay(file)) child.kill('SIGINT');
       },
@@ -72,7 +72,7 @@ describe('an apply that is stopped part-way', () => {
   it('exits with 7 where the database is held by another, and names run and way out', async () => {
     const { scene, file, after } = sceneWithRows();
     let held: Db | undefined;
-    const stopped = await scene.run(['apply', ...APPLY, ...SMALL, '--yes', '--lock-timeout', '1s'], {
+    const stopped = await scene.spawn(['apply', ...APPLY, ...SMALL, '--yes', '--lock-timeout', '1s'], {
       onStart: async () => {
         if (!(await isUnderWay(file))) return;
         held = new Sqlite(file, { timeout: 5000 });
@@ -91,7 +91,7 @@ describe('an apply that is stopped part-way', () => {
   it('carries on the plan it began with', async () => {
     const { scene, file, after } = sceneWithRows();
     expect(await scene.run(['apply', ...APPLY, '--plan', 'plan.json'])).toMatchObject({ code: 0 });
-    const killed = await scene.run(['apply', '--yes', '--plan', 'plan.json', ...SMALL], {
+    const killed = await scene.spawn(['apply', '--yes', '--plan', 'plan.json', ...SMALL], {
       onStart: async (child) => {
         if (await isUnderWay(file)) child.kill('SIGKILL');
       },
