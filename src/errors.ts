@@ -1,6 +1,6 @@
 /**
  * The program's errors. They are thrown once, where the facts are known, with a stable code, one sentence, a hint and
- * the facts, and printed once, in `cli.ts`.
+ * the facts, and printed once, in `program.ts`.
  */
 
 /** Exit code of each error code; part of the contract with users. */

@@ -170,9 +170,9 @@ async function runCommand(spec: CommandSpec, given: Given, host: Host): Promise<
   });
   try {
     const run = await spec.load();
-    const exitCode = await run(given, buildIo(host, isColored, progress));
+    const code = await run(given, buildIo(host, isColored, progress));
     progress.stop('done');
-    return exitCode;
+    return code;
   } catch (error) {
     progress.stop('failed');
     throw error;

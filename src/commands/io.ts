@@ -2,11 +2,11 @@ import type { Writable } from 'node:stream';
 import type { HostLimits } from '../api/limiter.js';
 import type { OnProgress } from '../domain.js';
 
-/** What a command may use of its process; created by `cli.ts` and by tests. */
+/** What a command may use of its process; created by `program.ts` and by tests. */
 export interface Io {
   /** Results. */
   readonly stdout: Writable;
-  /** Progress and warnings. Errors are printed by `cli.ts`. */
+  /** Progress and warnings. Errors are printed by `program.ts`. */
   readonly stderr: Writable;
   readonly env: Readonly<Record<string, string | undefined>>;
   /** ms since 1970. */

@@ -2,7 +2,7 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Sandbox, startSandbox } from '../../src/sandbox/start.js';
-import { keysOf, makeFolder, runCli } from './spawn-cli.js';
+import { keysOf, makeFolder, runCli } from './run-cli.js';
 
 let sandbox: Sandbox;
 let cwd: string;
