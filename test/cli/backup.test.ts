@@ -7,6 +7,7 @@ import { type Sandbox, startSandbox } from '../../src/sandbox/start.js';
 import { closeDatabase, openDatabase } from '../../src/store/open.js';
 import { Sqlite } from '../../src/store/sqlite.js';
 import { filesIn, keysOf, makeFolder, runCli } from './run-cli.js';
+import { spawnCli } from './spawn-cli.js';
 
 const DB = 'svc-migrate.db';
 
@@ -103,7 +104,7 @@ describe('backup', () => {
     const db = openDatabase(join(cwd, DB), 'write');
     db.pragma('cache_size = 1');
     db.exec('BEGIN IMMEDIATE; DELETE FROM remap');
-    const ended = await run(cwd, 'backup', 'copy.db');
+    const ended = await spawnCli(['backup', 'copy.db'], { cwd });
     db.exec('COMMIT');
     closeDatabase(db);
     expect(ended).toMatchObject({ code: 0, stderr: '' });

@@ -4,7 +4,8 @@ import { createServer as createHttpServer } from 'node:http';
 import { createServer } from 'node:https';
 import { type AddressInfo, connect } from 'node:net';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { makeFolder, runCli } from './run-cli.js';
+import { makeFolder } from './run-cli.js';
+import { spawnCli } from './spawn-cli.js';
 
 const KEY = 'canary-key-5521';
 const read = (name: string) => readFileSync(new URL(`../../fixtures/api/${name}`, import.meta.url));
@@ -70,7 +71,7 @@ function run(line: string, baseUrl: string, env: Record<string, string> = {}, ht
   });
   const named = { HTTPS_PROXY: `http://user:proxy-password@${proxyHost()}`, NODE_EXTRA_CA_CERTS: CERT_FILE };
   const keys = { SVC_MIGRATE_V3_API_KEY: KEY, SVC_MIGRATE_V4_API_KEY: KEY };
-  return runCli(line.split(' '), { cwd, env: { ...keys, ...named, ...env } });
+  return spawnCli(line.split(' '), { cwd, env: { ...keys, ...named, ...env } });
 }
 
 describe('a proxy named in HTTPS_PROXY', () => {

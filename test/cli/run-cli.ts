@@ -33,6 +33,9 @@ export function runCli(args: readonly string[], options: RunOptions): Promise<En
 }
 
 async function runHere(args: readonly string[], options: RunOptions): Promise<Ended> {
+  const ofNode = Object.keys(options.env ?? {}).filter((name) => name.startsWith('NODE_'));
+  if (ofNode.length > 0)
+    throw new Error(`Node.js reads ${ofNode.join(', ')} as a process starts: use spawnCli.`);
   const { runProgram } = (await import(PROGRAM)) as Program;
   const stdout = new Collector();
   const stderr = new Collector();

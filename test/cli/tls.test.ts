@@ -3,7 +3,8 @@ import { readFileSync } from 'node:fs';
 import { createServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { keysOf, makeFolder, runCli } from './run-cli.js';
+import { keysOf, makeFolder } from './run-cli.js';
+import { spawnCli } from './spawn-cli.js';
 
 const read = (name: string) => readFileSync(new URL(`../../fixtures/api/${name}`, import.meta.url));
 const CERT_FILE = new URL('../../fixtures/api/self-signed.crt.pem', import.meta.url).pathname;
@@ -44,7 +45,7 @@ describe('a certificate that nobody vouches for', () => {
     'gets no request from %s, even with NODE_TLS_REJECT_UNAUTHORIZED=0',
     async (line) => {
       const env = { ...keysOf('canary-key'), NODE_TLS_REJECT_UNAUTHORIZED: '0' };
-      const ended = await runCli(line.split(' '), { cwd: setUp(), env });
+      const ended = await spawnCli(line.split(' '), { cwd: setUp(), env });
       expect(requests).toEqual([]);
       expect(ended.code).toBe(4);
     },
@@ -52,7 +53,7 @@ describe('a certificate that nobody vouches for', () => {
 
   it('is accepted where NODE_EXTRA_CA_CERTS names it', async () => {
     const env = { ...keysOf('canary-key'), NODE_EXTRA_CA_CERTS: CERT_FILE };
-    await runCli(['export', 'v3'], { cwd: setUp(), env });
+    await spawnCli(['export', 'v3'], { cwd: setUp(), env });
     expect(requests).not.toEqual([]);
   });
 });
