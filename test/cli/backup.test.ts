@@ -104,7 +104,7 @@ describe('backup', () => {
     const db = openDatabase(join(cwd, DB), 'write');
     db.pragma('cache_size = 1');
     db.exec('BEGIN IMMEDIATE; DELETE FROM remap');
-    const ended = await spawnCli(['backup', 'copy.db'], { cwd });
+    const ended = await spawnCli(['backup', 'copy.db', '--quiet'], { cwd });
     db.exec('COMMIT');
     closeDatabase(db);
     expect(ended).toMatchObject({ code: 0, stderr: '' });

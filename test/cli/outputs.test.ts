@@ -2,7 +2,8 @@ import { existsSync, linkSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { type Sandbox, startSandbox } from '../../src/sandbox/start.js';
-import { type Ended, keysOf, makeFolder, runCli } from './spawn-cli.js';
+import { type Ended, keysOf, makeFolder, runCli } from './run-cli.js';
+import { spawnCli } from './spawn-cli.js';
 
 const FILES = {
   json: 'report.json',
@@ -98,7 +99,7 @@ describe('files of an earlier run do not survive one that fails', () => {
   ] as const)('%s is exit code %i in the file too', async (signal, code) => {
     const config = { ...sandbox.config(), v3: { ...Object(sandbox.config()['v3']), requestsPerSecond: 1 } };
     writeFileSync(join(cwd, NAMED_CONFIG), JSON.stringify(config));
-    const ended = await runCli(['run', ...FLAGS], {
+    const ended = await spawnCli(['run', ...FLAGS], {
       cwd,
       env: keysOf(sandbox.apiKey),
       onStart: (child) => {
