@@ -44,7 +44,7 @@ async function build() {
   const failure = await check('build', 'tsc', ['-b', 'tsconfig.json']);
   if (failure !== null) return failure;
   cpSync('src/docs', 'dist/docs', { recursive: true, filter: (file) => !file.endsWith('.ts') });
-  return runToEnd(process.execPath, ['dist/write-schemas.js']) === 0 ? null : 'schemas';
+  return runToEnd(process.execPath, ['dist/write-assets.js']) === 0 ? null : 'schemas and manual page';
 }
 
 function hasOrphans(folder) {

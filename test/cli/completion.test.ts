@@ -8,6 +8,8 @@ import { COMMON_OPTIONS } from '../../src/commands/catalogue/options.js';
 import { buildGrammar } from '../../src/commands/completion/grammar.js';
 import { renderBash } from '../../src/commands/completion/render-bash.js';
 import { renderFish } from '../../src/commands/completion/render-fish.js';
+import { DEFAULT_MODELS } from '../../src/config/defaults.js';
+import { MINIMAL } from '../config/sample.js';
 import { makeFolder, runCli } from './run-cli.js';
 
 const grammar = buildGrammar(COMMANDS, COMMON_OPTIONS);
@@ -16,11 +18,17 @@ const grammar = buildGrammar(COMMANDS, COMMON_OPTIONS);
 function offered(...words: readonly string[]): string[] {
   const folder = mkdtempSync(join(tmpdir(), 'svc-complete-'));
   writeFileSync(join(folder, 'a-file.json'), '');
+  // The program prints what it was asked with, so that the models show which configuration was read.
   const script = `${renderBash(grammar)}
+svc-migrate() { echo crm/companies; echo "crm/$2"; }
 COMP_WORDS=(svc-migrate "$@"); COMP_CWORD=$#
 _svc_migrate
 printf '%s\\n' "\${COMPREPLY[@]}"`;
-  const out = execFileSync('bash', ['-c', script, 'x', ...words], {
+  // Readline takes = for a word of its own.
+  const split = words.flatMap((word) =>
+    word === '' ? [''] : word.split(/(=)/).filter((part) => part !== ''),
+  );
+  const out = execFileSync('bash', ['-c', script, 'x', ...split], {
     cwd: folder,
     encoding: 'utf8',
   });
@@ -42,13 +50,33 @@ describe('completion in bash', () => {
     ],
     [
       ['report', '--model', 'crm/'],
-      ['crm/companies', 'crm/stages'],
+      ['crm/companies', 'crm/models'],
     ],
-    [['lookup', 'crm/s'], ['crm/stages']],
+    [['report', '--model=crm/c'], ['crm/companies']],
+    [
+      ['report', '--model='],
+      ['crm/companies', 'crm/models'],
+    ],
+    [
+      ['report', '--config', 'x.json', '--model', 'crm/'],
+      ['crm/companies', 'crm/x.json'],
+    ],
+    [
+      ['report', '--config=x.json', '--model', 'crm/'],
+      ['crm/companies', 'crm/completion'],
+    ],
+    [['report', '--json=a-'], ['a-file.json']],
+    [
+      ['apply', '--ids', 'order='],
+      ['crm/companies', 'crm/models'],
+    ],
+    [['apply', '--ids=order=crm/c'], ['crm/companies']],
+    [['apply', '--ids', 'ord'], []],
+    [['lookup', 'crm/m'], ['crm/models']],
     [['lookup', 'crm/stages', '1'], []],
-    [['lookup', '--region', 'eu', 'crm/s'], ['crm/stages']],
+    [['lookup', '--region', 'eu', 'crm/m'], ['crm/models']],
     [['lookup', '--json', 'a-'], ['a-file.json']],
-    [['lookup', '--json', '-', 'crm/s'], ['crm/stages']],
+    [['lookup', '--json', '-', 'crm/c'], ['crm/companies']],
     [['report', '--json', 'a-'], ['a-file.json']],
     [['status', '--db', 'a-'], ['a-file.json']],
     [['--db', 'a-'], ['a-file.json']],
@@ -82,6 +110,14 @@ describe('completion in fish', () => {
 });
 
 describe('the command', () => {
+  it('prints the configured models, else the default ones', async () => {
+    const config = { ...MINIMAL, models: [{ v3: 'accounting/gizmos' }, { v3: 'crm/stages' }] };
+    const configured = await runCli(['completion', 'models'], { cwd: makeFolder(config) });
+    expect(configured.stdout).toBe('accounting/gizmos\ncrm/stages\n');
+    const usual = await runCli(['completion', 'models'], { cwd: makeFolder() });
+    expect(usual.stdout.trim().split('\n')).toEqual(DEFAULT_MODELS.map(({ v3 }) => v3));
+  });
+
   it('prints a script for each shell and knows no others', async () => {
     const cwd = makeFolder();
     for (const shell of ['bash', 'zsh', 'fish']) {

@@ -38,7 +38,8 @@ describe('--json', () => {
   it('leaves no result of an earlier run where the command fails', async () => {
     writeFileSync(join(cwd, 'old.json'), '{"ready":true}');
     const ended = await runCli(['verify', '--json', 'old.json'], { cwd, env: {} });
-    expect([ended.code, existsSync(join(cwd, 'old.json'))]).toEqual([2, false]);
+    const left = JSON.parse(readFileSync(join(cwd, 'old.json'), 'utf8'));
+    expect([ended.code, left]).toEqual([2, expect.objectContaining({ outcome: 'error', exitCode: 2 })]);
   });
 
   it.each([

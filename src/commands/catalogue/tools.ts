@@ -91,7 +91,7 @@ export const TOOL_COMMANDS: readonly CommandSpec[] = [
     name: 'completion',
     args: '<shell>',
     summary: 'print a completion script for bash, zsh or fish',
-    more: 'Completes commands, options, their values and model names.',
+    more: 'Completes commands, options, their values and the configured models, which `completion models` prints.',
     options: {},
     examples: {
       'svc-migrate completion bash > svc-migrate.bash': 'then source it from ~/.bashrc',

@@ -1,3 +1,5 @@
+import { DEFAULT_MODELS } from '../../config/defaults.js';
+import type { ModelPair } from '../../domain.js';
 import { SvcError } from '../../errors.js';
 import { writeText } from '../../runtime/write-output.js';
 import { didYouMean } from '../../text/suggest.js';
@@ -16,11 +18,16 @@ const RENDERERS: Readonly<Record<string, (grammar: Grammar) => string>> = {
 };
 
 /**
- * `completion`: prints a completion script.
+ * `completion`: prints a completion script, or for the scripts the models: those configured, else the default ones.
  *
  * @throws SvcError `usage` for another shell
  */
-export async function runCompletion({ args: [shell = ''] }: Given, { stdout }: Io): Promise<number> {
+export async function runCompletion(given: Given, { stdout }: Io): Promise<number> {
+  const [shell = ''] = given.args;
+  if (shell === 'models') {
+    await writeText(stdout, [`${(await listModels(given)).map(({ v3 }) => v3).join('\n')}\n`]);
+    return 0;
+  }
   const render = RENDERERS[shell];
   if (render === undefined) {
     throw new SvcError('usage', `There is no completion for "${shell}".`, {
@@ -29,4 +36,13 @@ export async function runCompletion({ args: [shell = ''] }: Given, { stdout }: I
   }
   await writeText(stdout, [render(buildGrammar(COMMANDS, COMMON_OPTIONS))]);
   return 0;
+}
+
+async function listModels(given: Given): Promise<readonly ModelPair[]> {
+  try {
+    return (await given.config()).models;
+  } catch (error) {
+    if (error instanceof SvcError) return DEFAULT_MODELS;
+    throw error;
+  }
 }

@@ -1,4 +1,3 @@
-import { DEFAULT_MODELS } from '../../config/defaults.js';
 import { TOPICS } from '../../docs/topics.js';
 import { type CommandSpec, type ListedOption, listOptions, type OptionSpecs } from '../command.js';
 
@@ -15,16 +14,20 @@ export interface CommandWords {
   readonly summary: string;
   readonly options: readonly OptionWords[];
   /** Values of the first argument; empty if it is free text. */
-  readonly firstArgs: readonly string[];
+  readonly firstArgs: readonly string[] | 'model';
 }
 
 export interface OptionWords {
   readonly name: string;
   readonly summary: string;
-  readonly value: 'none' | 'file' | 'free' | readonly string[];
+  /** `model`: one that is configured; `column=model`: the same after a column's name. */
+  readonly value: 'none' | 'file' | 'free' | 'model' | 'column=model' | readonly string[];
 }
 
 const SHELLS = ['bash', 'zsh', 'fish'];
+
+/** Prints the models, one per line; quietly, as the user is typing. */
+export const MODELS_COMMAND = 'completion models 2>/dev/null';
 
 export function buildGrammar(commands: readonly CommandSpec[], common: OptionSpecs): Grammar {
   return {
@@ -52,16 +55,13 @@ function wordsOf({ flags, summary, choices }: ListedOption): OptionWords {
   const [name = '', argument] = flags.split(' ');
   if (argument === undefined) return { name, summary, value: 'none' };
   if (choices !== undefined) return { name, summary, value: choices };
-  if (argument === '<model>') return { name, summary, value: modelNames() };
+  if (argument === '<model>') return { name, summary, value: 'model' };
+  if (argument === '<column[=model]>') return { name, summary, value: 'column=model' };
   return { name, summary, value: /^<(file|folder)>$/.test(argument) ? 'file' : 'free' };
 }
 
-function firstArgsOf(args: string): readonly string[] {
-  if (args.startsWith('<model>')) return modelNames();
+function firstArgsOf(args: string): CommandWords['firstArgs'] {
+  if (args.startsWith('<model>')) return 'model';
   if (args === '[topic...]') return TOPICS.map(({ name }) => name);
   return args === '<shell>' ? SHELLS : [];
-}
-
-function modelNames(): string[] {
-  return DEFAULT_MODELS.map(({ v3 }) => v3);
 }

@@ -1,17 +1,46 @@
-import { firstWords, type Grammar, type OptionWords } from './grammar.js';
+import { firstWords, type Grammar, MODELS_COMMAND, type OptionWords } from './grammar.js';
 
 /** A completion script for bash 4 and later, and for zsh after `bashcompinit`. */
 export function renderBash(grammar: Grammar): string {
   return `# svc-migrate completion for bash; \`source\` this file.
+_svc_migrate_models() {
+  "\${COMP_WORDS[0]}" "\${config[@]}" ${MODELS_COMMAND}
+}
+_svc_migrate_files() {
+  local file
+  if [[ -z $prefix ]]; then compgen -f -- "$cur"; return; fi
+  for file in "$cur"*; do
+    if [[ -e $file ]]; then printf '%s\\n' "$prefix$file"; fi
+  done
+}
 _svc_migrate() {
-  local cur=\${COMP_WORDS[COMP_CWORD]} prev=\${COMP_WORDS[COMP_CWORD-1]} command= words= i
+  local cur prev command= choices= prefix= i found=() given=() config=()
+  # Where = separates words, what it separated is joined again.
+  for ((i = 1; i <= COMP_CWORD; i++)); do
+    if ((\${#given[@]})) && [[ \${COMP_WORDS[i]} == = || \${COMP_WORDS[i-1]} == = ]]; then
+      given[\${#given[@]}-1]+=\${COMP_WORDS[i]}
+    else
+      given+=("\${COMP_WORDS[i]}")
+    fi
+  done
+  # Where = does not separate words, what stands before it is part of the word to complete.
+  local whole=
+  if [[ -n \${ZSH_VERSION-} || \${COMP_WORDBREAKS-=} != *=* ]]; then whole=yes; fi
+  local last=$((\${#given[@]} - 1))
+  cur=\${given[last]}
+  if ((last > 0)); then prev=\${given[last-1]}; fi
+  if [[ $cur == --*=* ]]; then
+    prev=\${cur%%=*} cur=\${cur#*=}
+    prefix=\${whole:+$prev=}
+  fi
   # The command is the first one or two words that are neither options nor their values.
-  local found=()
-  for ((i = 1; i < COMP_CWORD; i++)); do
-    case \${COMP_WORDS[i]} in
-      ${valueOptions(grammar).join(' | ')}) ((i++)) ;;
+  for ((i = 0; i < last; i++)); do
+    case \${given[i]} in
+      --config) ((++i)); config=(--config "\${given[i]}") ;;
+      --config=*) config=("\${given[i]}") ;;
+      ${valueOptions(grammar).join(' | ')}) ((++i)) ;;
       -*) ;;
-      *) found+=("\${COMP_WORDS[i]}") ;;
+      *) found+=("\${given[i]}") ;;
     esac
   done
   case "\${found[0]} \${found[1]}" in
@@ -21,12 +50,12 @@ ${commandCases(grammar)}
 ${valueCases(grammar)}
   esac
   if [[ $cur == -* ]]; then
-    words="${grammar.common.map(nameOf).join(' ')}"
+    choices="${grammar.common.map(nameOf).join(' ')}"
     case $command in
 ${optionCases(grammar)}
     esac
   elif ((\${#found[@]} == 0)); then
-    words="${firstWords(grammar)
+    choices="${firstWords(grammar)
       .map(({ word }) => word)
       .join(' ')}"
   elif [[ -z $command ]]; then
@@ -38,7 +67,7 @@ ${groupCases(grammar)}
 ${argumentCases(grammar)}
     esac
   fi
-  COMPREPLY=($(compgen -W "$words" -- "$cur"))
+  COMPREPLY=($(compgen -P "$prefix" -W "$choices" -- "$cur"))
 }
 complete -o bashdefault -F _svc_migrate svc-migrate
 `;
@@ -76,16 +105,24 @@ function valueCases({ commands, common }: Grammar): string {
 }
 
 function completeValue(value: OptionWords['value']): string {
-  if (value === 'file') return 'COMPREPLY=($(compgen -f -- "$cur"))';
-  return typeof value === 'string'
-    ? 'COMPREPLY=()'
-    : `COMPREPLY=($(compgen -W "${value.join(' ')}" -- "$cur"))`;
+  if (value === 'file') return 'COMPREPLY=($(_svc_migrate_files))';
+  if (value === 'model') return completeFrom(MODELS);
+  if (value === 'column=model') {
+    return `if [[ $cur == *=* ]]; then prefix+=\${whole:+\${cur%%=*}=} cur=\${cur#*=}; ${completeFrom(MODELS)}; fi`;
+  }
+  return typeof value === 'string' ? 'COMPREPLY=()' : completeFrom(value.join(' '));
+}
+
+const MODELS = '$(_svc_migrate_models)';
+
+function completeFrom(choices: string): string {
+  return `COMPREPLY=($(compgen -P "$prefix" -W "${choices}" -- "$cur"))`;
 }
 
 function optionCases({ commands }: Grammar): string {
   return commands
     .filter(({ options }) => options.length > 0)
-    .map(({ name, options }) => `      "${name}") words+=" ${options.map(nameOf).join(' ')}" ;;`)
+    .map(({ name, options }) => `      "${name}") choices+=" ${options.map(nameOf).join(' ')}" ;;`)
     .join('\n');
 }
 
@@ -95,14 +132,17 @@ function groupCases(grammar: Grammar): string {
     const [first = '', second] = name.split(' ');
     if (second !== undefined) groups.set(first, [...(groups.get(first) ?? []), second]);
   }
-  return [...groups].map(([first, seconds]) => `      ${first}) words="${seconds.join(' ')}" ;;`).join('\n');
+  return [...groups]
+    .map(([first, seconds]) => `      ${first}) choices="${seconds.join(' ')}" ;;`)
+    .join('\n');
 }
 
 function argumentCases({ commands }: Grammar): string {
   return commands
     .filter(({ firstArgs }) => firstArgs.length > 0)
     .map(
-      ({ name, firstArgs }) => `      "${name}:${name.split(' ').length}") words="${firstArgs.join(' ')}" ;;`,
+      ({ name, firstArgs }) =>
+        `      "${name}:${name.split(' ').length}") choices="${firstArgs === 'model' ? MODELS : firstArgs.join(' ')}" ;;`,
     )
     .join('\n');
 }

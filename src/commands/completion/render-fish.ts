@@ -1,4 +1,4 @@
-import { type CommandWords, firstWords, type Grammar, type OptionWords } from './grammar.js';
+import { type CommandWords, firstWords, type Grammar, MODELS_COMMAND, type OptionWords } from './grammar.js';
 
 /** A completion script for fish. */
 export function renderFish(grammar: Grammar): string {
@@ -27,8 +27,8 @@ function listCommand(command: CommandWords, groups: ReadonlySet<string | undefin
     second !== undefined && groups.has(first)
       ? [complete(`__fish_seen_subcommand_from ${first}`, `-a ${second}`, command.summary)]
       : [];
-  const args =
-    command.firstArgs.length === 0 ? [] : [complete(here, `-a ${quote(command.firstArgs.join(' '))}`, '')];
+  const words = command.firstArgs === 'model' ? MODELS : command.firstArgs.join(' ');
+  const args = words === '' ? [] : [complete(here, `-a ${quote(words)}`, '')];
   return [
     ...asWord,
     ...args,
@@ -36,11 +36,15 @@ function listCommand(command: CommandWords, groups: ReadonlySet<string | undefin
   ];
 }
 
+/** Run by fish when it completes a model. */
+const MODELS = `(svc-migrate ${MODELS_COMMAND})`;
+
 function flagsOf({ name, value }: OptionWords): string {
   const long = `-l ${name.slice(2)}`;
   if (value === 'none') return long;
   if (value === 'file') return `${long} -r -F`;
-  return value === 'free' ? `${long} -x` : `${long} -x -a ${quote(value.join(' '))}`;
+  if (value === 'model') return `${long} -x -a ${quote(MODELS)}`;
+  return typeof value === 'string' ? `${long} -x` : `${long} -x -a ${quote(value.join(' '))}`;
 }
 
 function complete(condition: string | null, what: string, summary: string): string {
