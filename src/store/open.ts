@@ -103,10 +103,12 @@ function lockWriters(db: Db, file: string): void {
   db.pragma('page_size = 16384');
   const lock = `${file}-writer`;
   createPrivateFile(lock);
+  // waits for others that lock the database itself briefly
+  isBlank(db);
+  db.pragma(`busy_timeout = ${WRITER_TIMEOUT_MS}`);
   db.prepare('ATTACH ? AS writer_lock').run(lock);
   db.pragma('writer_lock.locking_mode = EXCLUSIVE');
   db.pragma('writer_lock.journal_mode = MEMORY');
-  db.pragma(`busy_timeout = ${WRITER_TIMEOUT_MS}`);
   // in exclusive mode, the lock is kept after the transaction
   db.exec('BEGIN IMMEDIATE; ROLLBACK');
   db.pragma(`busy_timeout = ${BUSY_TIMEOUT_MS}`);

@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { type Sandbox, startSandbox } from '../../src/sandbox/start.js';
 import { Sqlite } from '../../src/store/sqlite.js';
+import { campaignCases } from '../support/campaign.js';
 import { alterDatabase } from '../support/seal.js';
 import { type Ended, filesIn, keysOf, makeFolder, runCli } from './run-cli.js';
 import { spawnCli } from './spawn-cli.js';
@@ -143,7 +144,10 @@ describe('commands of proof end with the code of what they found', () => {
     const cwd = copyDone();
     const holder = new Sqlite(join(cwd, 'svc-migrate.db'));
     holder.exec('BEGIN EXCLUSIVE');
-    for (const args of [['verify'], ['recheck'], ['explain', INVOICES, '1'], ['export', 'v4']]) {
+    for (const args of campaignCases(
+      [['verify'], ['recheck'], ['explain', INVOICES, '1'], ['export', 'v4']],
+      1,
+    )) {
       const ended = await run(cwd, args);
       expect([args[0], ended.code, ended.stdout]).toEqual([args[0], 6, '']);
       expect(ended.stderr).toMatch(PLAIN_ERROR);
