@@ -1,3 +1,4 @@
+import type { Generation } from './domain.js';
 import { SvcError } from './errors.js';
 import { readRemapRuns } from './store/evidence.js';
 import { type Answer, parseSvcId, prepareLookup } from './store/lookup.js';
@@ -6,6 +7,7 @@ import { type Db, guardDatabase, openDatabase } from './store/open.js';
 import { isStale, readReadiness, refuseIncomplete, wasComplete } from './store/readiness.js';
 import { EVERYTHING } from './store/remap.js';
 import { listStreams } from './store/streams.js';
+import { type TranslatedEvent, translateParsed, translateText } from './translate-event.js';
 
 /** An id. Numbers must be safe integers: larger ones have already lost digits. */
 export type IdInput = bigint | number | string;
@@ -14,13 +16,24 @@ export type IdInput = bigint | number | string;
 export interface Where {
   /** Name of the V3 region in the configuration. */
   readonly region?: string;
-  /** V3 company id. */
+  /** V3 company id; V4 company id for V4 ids. */
   readonly companyId?: IdInput;
   /** Field of the children to look up, such as `line_items`. Default: records. */
   readonly path?: string;
 }
 
+export type { Report } from './report/report-schema.js';
 export type { Answer } from './store/lookup.js';
+export type { TranslatedEvent } from './translate-event.js';
+
+/** What is known of an id. */
+export interface Resolution extends Omit<Answer, 'status'> {
+  /** `mapped`: the other id is the one to use. `deleted`: it may be set, of a deleted record. `unknown`: not exported. */
+  readonly status: 'mapped' | 'unmatched' | 'deleted' | 'ambiguous' | 'unknown';
+}
+
+/** The V3 model of the ids that a JSON path selects, by that path, such as `$.data.lines[*].svc_id`. */
+export type EventPaths = Readonly<Record<string, string | ({ readonly model: string } & Where)>>;
 
 /** A finished remap, read-only. */
 export interface Remap {
@@ -32,6 +45,16 @@ export interface Remap {
   v4Id(model: string, v3Id: IdInput, where?: Where): bigint | null;
   /** The V4 id with status and reason, which tell why there is none. */
   find(model: string, v3Id: IdInput, where?: Where): Answer;
+  /** What is known of a V3 or V4 id, with the id in the other generation. */
+  resolve(model: string, id: IdInput, where: Where & { readonly from: Generation }): Resolution;
+  /**
+   * Replaces V3 ids in an event. Of JSON text, all else stays as it is. A parsed event is copied; parsing has
+   * lost digits of numbers beyond 2^53, which are refused.
+   *
+   * @throws RangeError, TypeError and SyntaxError for events and paths that are wrong, and as `find` does
+   */
+  translateEvent(event: string, paths: EventPaths): TranslatedEvent<string, Resolution>;
+  translateEvent<Event extends object>(event: Event, paths: EventPaths): TranslatedEvent<Event, Resolution>;
   close(): void;
 }
 
@@ -46,16 +69,52 @@ export interface Remap {
 export function openRemap(file: string, options: { readonly allowIncomplete?: boolean } = {}): Remap {
   const db = openDatabase(file, 'read');
   const { known, answer } = readyToAnswer(db, file, options.allowIncomplete === true);
-  const find = (model: string, v3Id: IdInput, where: Where = {}): Answer => {
+  const lookUp = (from: Generation, model: string, id: IdInput, where: Where = {}): Answer => {
     if (!known.has(model)) throw unknownModel(model, [...known]);
     const place = {
       path: where.path ?? '',
       region: where.region ?? null,
       companyId: where.companyId === undefined ? null : toId(where.companyId),
     };
-    return guardDatabase(file, () => answer(model, toId(v3Id), place));
+    return guardDatabase(file, () => answer(from, model, toId(id), place));
   };
-  return { find, v4Id: (model, v3Id, where) => find(model, v3Id, where).v4Id, close: () => db.close() };
+  const find: Remap['find'] = (...asked) => lookUp('v3', ...asked);
+  const resolve: Remap['resolve'] = (model, id, { from, ...where }) =>
+    resolutionOf(lookUp(from, model, id, where));
+  return {
+    find,
+    resolve,
+    v4Id: (...asked) => find(...asked).v4Id,
+    translateEvent: prepareTranslate(resolve),
+    close: () => db.close(),
+  };
+}
+
+function resolutionOf(answer: Answer): Resolution {
+  const { status } = answer;
+  return { ...answer, status: status === 'matched' ? 'mapped' : status === 'v4_only' ? 'unmatched' : status };
+}
+
+function prepareTranslate(resolve: Remap['resolve']): Remap['translateEvent'] {
+  function translateEvent(event: string, paths: EventPaths): TranslatedEvent<string, Resolution>;
+  function translateEvent<Event extends object>(
+    event: Event,
+    paths: EventPaths,
+  ): TranslatedEvent<Event, Resolution>;
+  function translateEvent(event: string | object, paths: EventPaths) {
+    const places = Object.values(paths).map((place) =>
+      typeof place === 'string' ? { model: place } : place,
+    );
+    const names = Object.keys(paths);
+    const find = (id: string, path: number) => {
+      const { model = '', ...where } = places[path] ?? {};
+      return resolve(model, id, { ...where, from: 'v3' });
+    };
+    return typeof event === 'string'
+      ? translateText(event, names, find)
+      : translateParsed(event, names, find);
+  }
+  return translateEvent;
 }
 
 function readyToAnswer(db: Db, file: string, allowIncomplete: boolean) {

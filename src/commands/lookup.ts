@@ -1,4 +1,5 @@
 import type { Config } from '../config/config.js';
+import type { Generation } from '../domain.js';
 import { SvcError } from '../errors.js';
 import { assertStdout, writeStream } from '../runtime/write-output.js';
 import { type Lookup, parseSvcId, prepareLookup } from '../store/lookup.js';
@@ -11,7 +12,7 @@ import { readDatabase, warnOfIncomplete } from './read-database.js';
 import { withOutputs } from './with-outputs.js';
 
 /**
- * `lookup`: prints one line per id, in the order given: `v3id TAB v4id-or-minus TAB status/reason`, or NDJSON. Exits
+ * `lookup`: prints one line per id, in the order given: `id TAB other-id-or-minus TAB status/reason`, or NDJSON. Exits
  * with 1 if an id is not in the remap; an id without a V4 id is not a failure.
  *
  * @throws SvcError `incomplete`, `usage` (model or id on the command line), `bad_input` (a line that is not an id)
@@ -24,6 +25,7 @@ export async function runLookup(given: Given, io: Io): Promise<number> {
 async function lookUp(given: Given, config: Config, io: Io): Promise<number> {
   const { model, path, region } = placeOf(given, config);
   const place = { path: path ?? '', region, companyId: companyOption(given) };
+  const from = given.isSet('reverse') ? 'v4' : 'v3';
   const ids = given.args.slice(1).map(parseArgument);
   const input = given.isSet('stdin') ? given.input : undefined;
   if (ids.length === 0 && input === undefined) {
@@ -39,12 +41,11 @@ async function lookUp(given: Given, config: Config, io: Io): Promise<number> {
     await warnOfIncomplete(facts, io);
     const stale = isRemapStale(facts);
     const find = prepareLookup(db);
-    const render = target !== undefined ? renderAnswerJson : renderAnswer;
     let isAllKnown = true;
     const answer = (id: bigint) => {
-      const found = find(model, id, place);
+      const found = find(from, model, id, place);
       if (found.status === 'unknown') isAllKnown = false;
-      return render(found, model, stale);
+      return target === undefined ? renderAnswer(found, from) : renderAnswerJson(found, model, stale);
     };
     await writeStream(target ?? '-', answerAll(ids, input, answer), io);
     return isAllKnown ? 0 : 1;
@@ -102,14 +103,16 @@ function parseLine(text: string, line: number): bigint {
   });
 }
 
-function renderAnswer({ v3Id, v4Id, status, reason }: ReturnType<Lookup>): string {
-  return `${v3Id}\t${v4Id ?? '-'}\t${status}${reason === null ? '' : `/${reason}`}\n`;
+function renderAnswer(answer: ReturnType<Lookup>, from: Generation): string {
+  const { v3Id, v4Id, status, reason } = answer;
+  const [asked, other] = from === 'v3' ? [v3Id, v4Id] : [v4Id, v3Id];
+  return `${asked}\t${other ?? '-'}\t${status}${reason === null ? '' : `/${reason}`}\n`;
 }
 
 function renderAnswerJson(answer: ReturnType<Lookup>, model: string, stale: boolean): string {
   const line = {
     model,
-    v3_svc_id: String(answer.v3Id),
+    v3_svc_id: answer.v3Id?.toString() ?? null,
     v4_svc_id: answer.v4Id?.toString() ?? null,
     status: answer.status,
     reason: answer.reason,

@@ -1,3 +1,4 @@
+import type { Generation } from '../domain.js';
 import type { Status } from '../reasons.js';
 import type { Db } from './open.js';
 import { damagedRemap } from './remap-digest.js';
@@ -8,15 +9,17 @@ export interface LookupPlace {
   /** '' for records, else the children's field, such as `line_items`. */
   readonly path: string;
   readonly region: string | null;
+  /** Of the generation that the id is of. */
   readonly companyId: bigint | null;
 }
 
 const SEVERAL_RECORDS = 'several_records';
 
-/** Integers come back as bigint: status, reason, v4 id, region, v3 company, v4 company, path. */
+/** Integers come back as bigint: status, reason, v3 id, v4 id, region, v3 company, v4 company, path. */
 type Row = readonly [
   Status,
   string | null,
+  bigint | null,
   bigint | null,
   string | null,
   bigint | null,
@@ -24,8 +27,13 @@ type Row = readonly [
   string,
 ];
 
-/** Looks up one V3 id of a model. */
-export type Lookup = (model: string, v3Id: bigint, place: LookupPlace) => Omit<Answer, 'stale'>;
+/** Looks up one id of a model. */
+export type Lookup = (
+  from: Generation,
+  model: string,
+  id: bigint,
+  place: LookupPlace,
+) => Omit<Answer, 'stale'>;
 
 /**
  * Makes the look-up function. It throws `corrupt_database` if the remap was altered or damaged. Rows that disagree give
@@ -35,7 +43,7 @@ export function prepareLookup(db: Db): Lookup {
   const remap = openVerifiedRemap(db);
   const select = db
     .prepare<[bigint], Row>(
-      'SELECT status, reason, v4_svc_id, region, v3_company_id, v4_company_id, path FROM remap WHERE rowid = ?',
+      'SELECT status, reason, v3_svc_id, v4_svc_id, region, v3_company_id, v4_company_id, path FROM remap WHERE rowid = ?',
     )
     .raw();
   const read = (at: bigint): Row => {
@@ -43,16 +51,18 @@ export function prepareLookup(db: Db): Lookup {
     if (row === undefined) throw damagedRemap('rows');
     return row;
   };
-  return (model, v3Id, place) => {
-    const rows = remap.find('v3', model, v3Id).map(read);
+  return (from, model, id, place) => {
+    const rows = remap.find(from, model, id).map(read);
     return answerFrom(
-      v3Id,
-      rows.filter((row) => isIn(place, row)),
+      from === 'v3' ? { v3Id: id, v4Id: null } : { v3Id: null, v4Id: id },
+      rows.filter((row) => isIn(place, from, row)),
     );
   };
 }
 
-function isIn({ path, region, companyId }: LookupPlace, [, , , ofRegion, ofCompany, , ofPath]: Row): boolean {
+function isIn({ path, region, companyId }: LookupPlace, from: Generation, row: Row): boolean {
+  const [, , , , ofRegion, ofV3Company, ofV4Company, ofPath] = row;
+  const ofCompany = from === 'v3' ? ofV3Company : ofV4Company;
   return (
     ofPath === path &&
     (region === null || ofRegion === region) &&
@@ -70,24 +80,24 @@ export function parseSvcId(text: string): bigint | null {
   return BigInt.asIntN(64, id) === id ? id : null;
 }
 
-function answerFrom(v3Id: bigint, rows: readonly Row[]): ReturnType<Lookup> {
+type Ids = Pick<Answer, 'v3Id' | 'v4Id'>;
+
+/** `asked`: the id that was looked up, and null for the other one. */
+function answerFrom(asked: Ids, rows: readonly Row[]): ReturnType<Lookup> {
   const [first, ...others] = rows;
-  if (first === undefined) return emptyAnswer(v3Id, 'unknown', null);
-  const [status, reason, v4Id, region, v3CompanyId, v4CompanyId] = first;
-  const agree = others.every((row) => row[0] === status && row[1] === reason && row[2] === v4Id);
-  if (!agree) return emptyAnswer(v3Id, 'ambiguous', SEVERAL_RECORDS);
-  if (others.length > 0) return { ...emptyAnswer(v3Id, status, reason), v4Id };
+  if (first === undefined) return { ...asked, status: 'unknown', reason: null, ...NOWHERE };
+  const [status, reason, v3Id, v4Id, region, v3CompanyId, v4CompanyId] = first;
+  const agree = others.every((row) => row.slice(0, 4).every((value, at) => value === first[at]));
+  if (!agree) return { ...asked, status: 'ambiguous', reason: SEVERAL_RECORDS, ...NOWHERE };
+  if (others.length > 0) return { v3Id, v4Id, status, reason, ...NOWHERE };
   return { v3Id, v4Id, status, reason, region, v3CompanyId, v4CompanyId };
 }
 
-function emptyAnswer(v3Id: bigint, status: Answer['status'], reason: string | null): ReturnType<Lookup> {
-  return { v3Id, v4Id: null, status, reason, region: null, v3CompanyId: null, v4CompanyId: null };
-}
+const NOWHERE = { region: null, v3CompanyId: null, v4CompanyId: null };
 
-/** The result of looking up a V3 id. */
+/** The result of looking up an id; the other id is null if there is none or it is ambiguous. */
 export interface Answer {
-  readonly v3Id: bigint;
-  /** null if there is no V4 id or it is ambiguous. */
+  readonly v3Id: bigint | null;
   readonly v4Id: bigint | null;
   /** `unknown`: the exports do not hold this id. */
   readonly status: Status | 'unknown';

@@ -76,6 +76,15 @@ describe('lookup', () => {
     );
   });
 
+  it('translates V4 ids back with --reverse', async () => {
+    const reverse = { reverse: true };
+    expect(await lookup(MIXED, { ids: ['2', '9'], options: reverse })).toBe('2\t1\tmatched\n9\t-\tunknown\n');
+    const asked = { ...REGIONS, ids: ['30'], options: { ...reverse, company: '60', json: '-' } };
+    expect(JSON.parse(await lookup(TWO_REGIONS, asked))).toMatchObject({ v3_svc_id: '2', v4_svc_id: '30' });
+    const elsewhere = { ...REGIONS, ids: ['30'], options: { ...reverse, company: '5' } };
+    expect(await lookup(TWO_REGIONS, elsewhere)).toBe('30\t-\tunknown\n');
+  });
+
   it('prints JSON with ids as digits', async () => {
     expect(JSON.parse(await lookup(TWO_REGIONS, { ...REGIONS, ids: ['2'], options: { json: '-' } }))).toEqual(
       {

@@ -153,7 +153,7 @@ function newLookup(): (id: bigint) => string {
   const render = (_: string, value: unknown) => (typeof value === 'bigint' ? String(value) : value);
   return (id) =>
     JSON.stringify(
-      MODELS.map((model) => lookup(model, id, place)),
+      MODELS.map((model) => lookup('v3', model, id, place)),
       render,
     );
 }

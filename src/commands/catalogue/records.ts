@@ -83,13 +83,14 @@ export const RECORD_COMMANDS: readonly CommandSpec[] = [
   {
     name: 'lookup',
     args: '<model> [ids...]',
-    summary: 'translate V3 ids to V4 ids',
-    more: 'Prints one line per id, in the order given: V3 id, V4 id or -, status and reason, separated by tabs. Exits with 1 if an id is not in the remap.',
+    summary: 'translate V3 ids to V4 ids, or back',
+    more: 'Prints one line per id, in the order given: V3 id, V4 id or - (with --reverse: V4 id, V3 id or -), status and reason, separated by tabs. Exits with 1 if an id is not in the remap.',
     options: {
+      '--reverse': 'translate V4 ids to V3 ids',
       '--stdin': 'also read ids from stdin, one per line',
       '--json <file>': 'the answers as NDJSON, one per line, instead of text (- is stdout)',
       '--region <name>': 'V3 region of the ids, if regions use the same ids',
-      '--company <id>': 'V3 company of the ids',
+      '--company <id>': 'company of the ids: a V3 company, with --reverse a V4 company',
       '--path <field>': 'ids of children in this field, such as line_items',
       ...ALLOW_INCOMPLETE,
     },
