@@ -183,7 +183,7 @@ describe('what the documentation shows', () => {
       .replace('INV-1', `'${platformId}'`);
   }
 
-  it.each(campaignCases(commandLines(), 20))('%s works', async (line) => {
+  it.each(campaignCases(commandLines(), 6))('%s works', async (line) => {
     const cwd = makeFolder();
     if (!line.startsWith('svc-migrate init')) cpSync(folder, cwd, { recursive: true });
     // A plan names the files it was made for.

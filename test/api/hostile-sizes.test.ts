@@ -3,6 +3,7 @@ import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
 import { parseCompanyPage } from '../../src/api/companies.js';
 import { SvcError } from '../../src/errors.js';
+import { campaignCases } from '../support/campaign.js';
 import { PAGE_SIZE, parse } from './support/pages.js';
 
 const RECORD = '"svc_id":1,"svc_company_id":2,"platform_id":"a"';
@@ -83,7 +84,7 @@ function measure(head: string, item: string, tail: string): { outcome: string; m
 
 describe('a body of 64 MiB takes less than 400 MiB', () => {
   const end = '],"next":null}';
-  it.each([
+  const bodies = [
     ['of junk', '{"data":[0', ',{"a":1}', end, 'bad_response'],
     ['of records', `{"data":[{${RECORD}}`, ',{"svc_id":1,"svc_company_id":2}', end, 'read'],
     ['of children', `{"data":[{${RECORD},"line_items":[{}`, ',{"svc_id":1}', `]}${end}`, 'bad_response'],
@@ -104,7 +105,8 @@ describe('a body of 64 MiB takes less than 400 MiB', () => {
       'read',
     ],
     ['of opening brackets', '{"data":[', '['.repeat(1000), '', 'bad_response'],
-  ])('%s', (_, head, item, tail, outcome) => {
+  ] as const;
+  it.each(campaignCases(bodies, 3))('%s', (_, head, item, tail, outcome) => {
     const measured = measure(head, item, tail);
     process.stderr.write(`${measured.mebibytes} MiB\n`);
     expect(measured.outcome).toBe(outcome);

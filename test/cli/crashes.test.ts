@@ -33,7 +33,7 @@ function runWith(code: string, args: readonly string[], where: 'main' | 'threads
 const THROWN = 'setTimeout(() => { throw new Error("boom"); }, 500);';
 const REJECTED = 'setTimeout(() => { Promise.reject(new Error("boom")); }, 500);';
 
-describe('an error that nothing catches', () => {
+describe.concurrent('an error that nothing catches', () => {
   it.each([
     ['thrown in the main thread', THROWN, 'main'],
     ['rejected in the main thread', REJECTED, 'main'],
@@ -54,7 +54,7 @@ describe('an error that nothing catches', () => {
   });
 });
 
-describe('what the machine lacks', () => {
+describe.concurrent('what the machine lacks', () => {
   const OUT_OF_MEMORY = 'WebAssembly.Instance(): Out of memory: Cannot allocate Wasm memory for new instance';
   it.each([
     ['open files', 'Object.assign(new Error("EMFILE: too many open files"), { code: "EMFILE" })'],

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
 import { loadConfig } from '../../src/config/load-config.js';
 import { SvcError } from '../../src/errors.js';
+import { campaign } from '../support/campaign.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'svc-config-'));
 afterAll(() => rmSync(folder, { recursive: true }));
@@ -18,7 +19,7 @@ function errorOf(text: string): unknown {
   }
 }
 
-const MANY = 200_000;
+const MANY = campaign({ small: 50_000, full: 200_000 });
 
 describe('a configuration', () => {
   it.each([

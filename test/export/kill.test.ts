@@ -11,7 +11,7 @@ const child = compileChild('test/export/kill-child.ts');
 afterAll(() => child.remove());
 
 /** A job that is killed over and over is let go after so many kills. */
-const MOST_KILLS = campaign({ small: 6, full: Number.POSITIVE_INFINITY });
+const MOST_KILLS = campaign({ small: 3, full: Number.POSITIVE_INFINITY });
 
 type Place = 'saving' | 'saved';
 
@@ -69,7 +69,7 @@ describe.each([
     async (place) => {
       const { pages, contents } = await undisturbed(await prepared(generation, isAnew), generation);
       let kills = 0;
-      const tried = campaignCases([...Array(pages).keys()], 3);
+      const tried = campaignCases([...Array(pages).keys()], 2);
       for (const page of tried) {
         const b = await prepared(generation, isAnew);
         if (exportAndKill(b, generation, place, page)) kills += 1;
@@ -92,7 +92,7 @@ describe.each([
     const isKilled = () => exportAndKill(b, generation, kills % 2 === 0 ? 'saved' : 'saving', 0, 'alone');
     while (kills < MOST_KILLS && isKilled()) kills += 1;
     await b.run(killService(), generation);
-    expect(kills).toBeGreaterThanOrEqual(5);
+    expect(kills).toBeGreaterThanOrEqual(Math.min(5, MOST_KILLS));
     expect(contentsOf(b)).toEqual(contents);
   });
 });

@@ -2,8 +2,9 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { StoredChild } from '../../src/json/stored-lists.js';
 import { type ChildRow, judgeChildren } from '../../src/match/judge-children.js';
+import { campaign } from '../support/campaign.js';
 
-const RUNS = 2000;
+const RUNS = campaign({ small: 1000, full: 2000 });
 
 const part = fc.record({
   path: fc.constantFrom('line_items', 'taxes'),

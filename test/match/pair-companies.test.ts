@@ -6,6 +6,7 @@ import {
   type PairingInput,
   pairCompanies,
 } from '../../src/match/pair-companies.js';
+import { campaign } from '../support/campaign.js';
 import { oraclePairing } from './pairing-oracle.js';
 
 interface Case {
@@ -366,7 +367,7 @@ function countsOf(counts: Record<number, number> = {}): Map<number, number> {
   return new Map(Object.entries(counts).map(([row, count]) => [Number(row), count]));
 }
 
-const ORACLE_RUNS = 5000;
+const ORACLE_RUNS = campaign({ small: 2000, full: 5000 });
 
 /** Few companies, ids that meet, and evidence around every threshold. */
 const PAIRINGS: fc.Arbitrary<PairingInput> = fc

@@ -8,6 +8,7 @@ import type { Policy } from '../../src/apply/plan.js';
 import { classifyUnmapped } from '../../src/apply/unmapped.js';
 import type { SqliteTarget } from '../../src/config/apply-targets.js';
 import { createRemap, IN_PLACE, INVOICES, openContext, target } from '../apply/support/remap.js';
+import { campaign } from '../support/campaign.js';
 import { makeFastFolder } from '../support/fast-folder.js';
 import { type Edge, explore } from './apply-explore.js';
 import type { Fault, Subject } from './apply-model.js';
@@ -108,9 +109,10 @@ function subjectOf({ target: one, contextOf, twinOf }: Scene, world: World, faul
   return { target: one, contextOf, twinOf, batchRows: world.batchRows, fault };
 }
 
-/** All of the first two sessions, and one in twenty of the third: more take too long for every test run. */
+/** All of the first two sessions, and one in so many of the third. */
+const THIRD = campaign({ small: 60, full: 20 });
 function isReplayed({ depth }: Edge, at: number): boolean {
-  return depth < 2 || (depth === 2 && at % 20 === 0);
+  return depth < 2 || (depth === 2 && at % THIRD === 0);
 }
 
 describe.each(WORLDS)('apply in a world of a $name', (world) => {

@@ -77,7 +77,7 @@ function expectQuietEnd({ code, stderr }: Ended, words: RegExp | null): void {
   expect(stderr).not.toMatch(/\n\s+at |this is a bug|EPIPE|node:/);
 }
 
-it.each(campaignCases(COMMANDS, 9))(
+it.each(campaignCases(COMMANDS, 4))(
   'svc-migrate %s ends with 6 and without a stack trace where nobody reads',
   async (line) => {
     const ended = await spawnCli(line.split(' '), {
@@ -88,7 +88,7 @@ it.each(campaignCases(COMMANDS, 9))(
   },
 );
 
-it.runIf(existsSync('/dev/full')).each(campaignCases(FULL, 3))(
+it.runIf(existsSync('/dev/full')).each(campaignCases(FULL, 2))(
   'svc-migrate %s ends with 6 and says why where the disk is full',
   async (line) => {
     expectQuietEnd(await runShell(`svc-migrate ${line} > /dev/full`, given()), /ENOSPC/);

@@ -7,6 +7,7 @@ import { readHostWaits } from '../../src/store/meta.js';
 import { closeDatabase, openDatabase } from '../../src/store/open.js';
 import { keysOf, makeFolder, runCli } from '../cli/run-cli.js';
 import { spawnCli } from '../cli/spawn-cli.js';
+import { campaignCases } from '../support/campaign.js';
 
 let server: Server;
 let config: object;
@@ -69,42 +70,47 @@ describe('a wait that ends with kill -9', () => {
   const V3_LIST = '/v3/accounting/invoices';
   const INVOICE = { svc_id: 1, svc_company_id: 2, platform_id: 'a' };
 
-  it.each([
+  const cases = [
     ['export v3', {}],
     ['run', {}],
     ['export v4', {}],
     ['export v4', { [COMPANIES]: COMPANY }],
     ['doctor', {}],
     ['recheck', { [COMPANIES]: COMPANY }],
-  ])('is still kept by the next command: %s', { timeout: 60_000 }, async (line, answered) => {
-    const cwd = makeFolder({ ...config, models: [{ v3: 'accounting/invoices', v4: 'invoices' }] });
-    const options = { cwd, env: keysOf('k') };
-    const args = line.split(' ');
-    const page = { data: [INVOICE, { ...INVOICE, svc_id: 3, platform_id: 'b' }], next: null };
-    const v4Page = { data: { data: [INVOICE], next: null, total_count: 1 }, request_id: 'r' };
-    if (line === 'recheck') {
-      pages = { [V3_LIST]: page, [COMPANIES]: COMPANY, [`${COMPANIES}/2/invoices`]: v4Page };
-      expect((await runCli(['run'], options)).code).toBe(1);
-    }
-    if (line === 'doctor') {
-      pages = { [V3_LIST]: page };
-      expect((await runCli(['export', 'v3'], options)).code).toBe(0);
-    }
-    pages = answered;
-    retryAfter = '30';
-    const killed = await spawnCli(args, {
-      ...options,
-      onStart: (child) => {
-        void untilSaved(join(cwd, 'svc-migrate.db')).then(() => child.kill('SIGKILL'));
-      },
-    });
-    expect(killed.code).toBe(137);
-    requests = [];
-    const again = await runCli([...args, '--max-wait', '1s'], options);
-    expect(again.code).toBe(4);
-    expect(again.stdout + again.stderr).toMatch(/asked to wait \d+ s, until/);
-    expect(requests).toEqual([]);
-  });
+  ] as const;
+  it.each(campaignCases(cases, 2))(
+    'is still kept by the next command: %s',
+    { timeout: 60_000 },
+    async (line, answered) => {
+      const cwd = makeFolder({ ...config, models: [{ v3: 'accounting/invoices', v4: 'invoices' }] });
+      const options = { cwd, env: keysOf('k') };
+      const args = line.split(' ');
+      const page = { data: [INVOICE, { ...INVOICE, svc_id: 3, platform_id: 'b' }], next: null };
+      const v4Page = { data: { data: [INVOICE], next: null, total_count: 1 }, request_id: 'r' };
+      if (line === 'recheck') {
+        pages = { [V3_LIST]: page, [COMPANIES]: COMPANY, [`${COMPANIES}/2/invoices`]: v4Page };
+        expect((await runCli(['run'], options)).code).toBe(1);
+      }
+      if (line === 'doctor') {
+        pages = { [V3_LIST]: page };
+        expect((await runCli(['export', 'v3'], options)).code).toBe(0);
+      }
+      pages = answered;
+      retryAfter = '30';
+      const killed = await spawnCli(args, {
+        ...options,
+        onStart: (child) => {
+          void untilSaved(join(cwd, 'svc-migrate.db')).then(() => child.kill('SIGKILL'));
+        },
+      });
+      expect(killed.code).toBe(137);
+      requests = [];
+      const again = await runCli([...args, '--max-wait', '1s'], options);
+      expect(again.code).toBe(4);
+      expect(again.stdout + again.stderr).toMatch(/asked to wait \d+ s, until/);
+      expect(requests).toEqual([]);
+    },
+  );
 });
 
 /** Resolves when the database holds a wait, or after five seconds. */

@@ -5,7 +5,7 @@ import { type Sandbox, startSandbox } from '../../src/sandbox/start.js';
 import { Sqlite } from '../../src/store/sqlite.js';
 import { type Ended, filesIn, keysOf } from '../cli/run-cli.js';
 import { type SpawnOptions, spawnCli } from '../cli/spawn-cli.js';
-import { campaign } from '../support/campaign.js';
+import { campaign, campaignCases } from '../support/campaign.js';
 import { makeFastFolder } from '../support/fast-folder.js';
 import { multiplyRecords } from '../support/large-database.js';
 
@@ -104,9 +104,10 @@ const MOMENTS = [
   { share: 0.35, signal: 'SIGINT', code: 130 },
   { share: 0.65, signal: 'SIGTERM', code: 143 },
 ] as const;
+const STRUCK = campaignCases(MOMENTS, 2);
 
 describe('a signal in the middle of long work', () => {
-  it.each([
+  const commands = [
     ['remap'],
     ['report', '--ndjson', 'findings.ndjson', '--html', 'report.html'],
     ['check', '--json', 'report.json'],
@@ -114,28 +115,32 @@ describe('a signal in the middle of long work', () => {
     ['backup', 'copy.db'],
     ['verify', '--sample', '1'],
     ['recheck'],
-  ])('ends %s at whatever moment it comes, and what was there stays', async (...args) => {
-    const { thread, steps } = await measure(args);
-    const told: boolean[] = [];
-    for (const { share, signal, code } of MOMENTS) {
-      const point = { thread, step: Math.max(FIRST_STEP, Math.ceil(steps * share)), signal };
-      const ended = await runWith(point, args);
-      const waitedMs = ended.endedMs - Number(readFileSync(join(seen, 'signalled'), 'utf8'));
-      waits.push(waitedMs);
-      expect([ended.code, waitedMs < WITHIN_MS]).toEqual([code, true]);
-      expect(ended.stderr).not.toMatch(/\n\s+at |this is a bug/);
-      expect(ended.stdout).toBe('');
-      // A recheck reads lists again, so that it may have built another remap before.
-      if (args[0] === 'recheck') expect(digest()).toMatch(/"ok"\]$/);
-      else expect(digest()).toBe(before);
-      if (args[0] === 'remap' && waitedMs < 1000) expect(filesIn(folder)).not.toContain(NOTE);
-      // A note of a process that is gone counts for nothing.
-      expect(leftFiles()).toEqual([]);
-      told.push(ended.stderr.includes('Stopping'));
-    }
-    // While verify holds the remap against the export no handler runs: the signal itself ends the process.
-    if (args[0] === 'verify') expect(told).toContain(false);
-  });
+  ];
+  it.each(campaignCases(commands, 3))(
+    'ends %s at whatever moment it comes, and what was there stays',
+    async (...args) => {
+      const { thread, steps } = await measure(args);
+      const told: boolean[] = [];
+      for (const { share, signal, code } of STRUCK) {
+        const point = { thread, step: Math.max(FIRST_STEP, Math.ceil(steps * share)), signal };
+        const ended = await runWith(point, args);
+        const waitedMs = ended.endedMs - Number(readFileSync(join(seen, 'signalled'), 'utf8'));
+        waits.push(waitedMs);
+        expect([ended.code, waitedMs < WITHIN_MS]).toEqual([code, true]);
+        expect(ended.stderr).not.toMatch(/\n\s+at |this is a bug/);
+        expect(ended.stdout).toBe('');
+        // A recheck reads lists again, so that it may have built another remap before.
+        if (args[0] === 'recheck') expect(digest()).toMatch(/"ok"\]$/);
+        else expect(digest()).toBe(before);
+        if (args[0] === 'remap' && waitedMs < 1000) expect(filesIn(folder)).not.toContain(NOTE);
+        // A note of a process that is gone counts for nothing.
+        expect(leftFiles()).toEqual([]);
+        told.push(ended.stderr.includes('Stopping'));
+      }
+      // While verify holds the remap against the export no handler runs: the signal itself ends the process.
+      if (args[0] === 'verify') expect(told).toContain(false);
+    },
+  );
 
   it('ends a purge that cannot be heard, at once, and the database is sound', async () => {
     const { thread, steps } = await measure(['purge', '--payloads']);

@@ -58,7 +58,7 @@ describe.skipIf(browserFile === null)('the HTML report in a browser', () => {
     SCHEMES.flatMap((scheme) => WIDTHS.map((width) => ({ name, report, scheme, width }))),
   );
 
-  it.each(campaignCases(cases, 5))(
+  it.each(campaignCases(cases, 3))(
     'has nothing that axe-core objects to, fetches nothing and scrolls in its tables only: $name, $scheme, $width px',
     async ({ report, scheme, width }) => {
       const { page, tried, close } = await open([...renderHtml(report)].join(''), scheme, width);

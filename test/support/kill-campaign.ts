@@ -7,6 +7,7 @@ import { Draw } from '../../src/sandbox/seeded-random.js';
 import { type Sandbox, startSandbox } from '../../src/sandbox/start.js';
 import { Sqlite } from '../../src/store/sqlite.js';
 import { keysOf } from '../cli/run-cli.js';
+import { campaign } from './campaign.js';
 import { makeFastFolder } from './fast-folder.js';
 import { type Exchange, type FaultServer, send, startFaultServer } from './fault-server.js';
 import { recordSandbox } from './recordings.js';
@@ -16,7 +17,7 @@ const CONFIG = 'svc-migrate.config.json';
 const REPORT = 'report.json';
 /** Up to so many kills one short job at a time is enough. */
 const KILLS_OF_A_JOB = 20;
-const MODELS = ['accounting/bill_credit_notes', 'ecommerce/orders'];
+const MODELS = ['accounting/bill_credit_notes', 'ecommerce/orders'].slice(0, campaign({ small: 1, full: 2 }));
 
 /** The service that is exported, and what an undisturbed job makes of it. */
 export interface KillScene {
@@ -115,7 +116,7 @@ function configFor(sandbox: Sandbox, server: FaultServer): object {
   const text = JSON.stringify(sandbox.config()).replaceAll(sandbox.v4, server.origin);
   const value = JSON.parse(text) as { v3: object; v4: object; models: { v3: string }[] };
   // One list after the other, in small pages.
-  const speed = { pageSize: 3, concurrency: 1, requestsPerSecond: 10_000 };
+  const speed = { pageSize: campaign({ small: 4, full: 3 }), concurrency: 1, requestsPerSecond: 10_000 };
   return {
     ...value,
     v3: { ...value.v3, ...speed },
@@ -237,7 +238,7 @@ export async function killUntil(
   const total = { jobs: 0, kills: 0, leftUnfinished: 0, whileRecovering: 0 };
   let seed = firstSeed;
   const isOneEnough = kills <= KILLS_OF_A_JOB;
-  const turns = isOneEnough ? { remap: 6, report: 3 } : { remap: 14, report: 8 };
+  const turns = isOneEnough ? { remap: 2, report: 1 } : { remap: 14, report: 8 };
   const work = async (): Promise<void> => {
     while (total.kills < kills) {
       const tally = await killAtRandom(scene, seed++, turns);

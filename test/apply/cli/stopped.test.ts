@@ -4,7 +4,7 @@ import type { Db } from '../../../src/store/open.js';
 import { Sqlite } from '../../../src/store/sqlite.js';
 import { createOrders, MAPPED, makeScene, ordersIn, runOf, type Scene } from './scene.js';
 
-const ROWS = 40_000;
+const ROWS = 15_000;
 const APPLY = [
   '--sqlite',
   'shop.db',

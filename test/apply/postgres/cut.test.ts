@@ -10,8 +10,8 @@ import { connect, readAll, startPostgres } from '../support/postgres.js';
 import { createRemap, IN_PLACE, openContext } from '../support/remap.js';
 
 /** One in so many messages is cut, and one in so many of those around a COMMIT; every message in the soak. */
-const STRIDE = campaign({ small: 400, full: 32 });
-const COMMIT_STRIDE = campaign({ small: 24, full: 1 });
+const STRIDE = campaign({ small: 800, full: 32 });
+const COMMIT_STRIDE = campaign({ small: 48, full: 1 });
 /** A connection is cut for good after so many shares of its messages. */
 const SHARES = campaign({ small: 2, full: 12 });
 

@@ -11,7 +11,7 @@ import { createPostgresPlace } from '../support/postgres-kill-place.js';
 import { dumpDatabase } from '../support/postgres-tables.js';
 import { createRemap, IN_PLACE, openContext } from '../support/remap.js';
 
-const KILLS = campaign({ small: 12, full: 300 });
+const KILLS = campaign({ small: 4, full: 300 });
 const SHAPES: readonly Shape[] = ['plain', 'text', 'unique'];
 
 const cluster = await startPostgres();

@@ -9,9 +9,9 @@ import { connect, startPostgres } from '../support/postgres.js';
 import { createTables, dumpRows, readTables, showRow, targetsOf } from '../support/postgres-tables.js';
 import { createRemap, IN_PLACE, NEW, openContext } from '../support/remap.js';
 
-const TABLES = campaign({ small: 20, full: 60 });
+const TABLES = campaign({ small: 8, full: 60 });
 /** Each table costs dozens of round trips: many mappings in each. */
-const MAPS = campaign({ small: 60, full: 170 });
+const MAPS = campaign({ small: 25, full: 170 });
 
 const cluster = await startPostgres();
 

@@ -9,7 +9,7 @@ import { describeKills, KillLives, killMany } from '../support/kill-lives.js';
 import { createRemap, IN_PLACE, openContext } from '../support/remap.js';
 import { createSqlitePlace } from '../support/sqlite-kill-place.js';
 
-const KILLS = campaign({ small: 10, full: 150 });
+const KILLS = campaign({ small: 4, full: 150 });
 const SHAPES: readonly Shape[] = ['plain', 'text', 'json', 'unique', 'half_key'];
 
 const folder = makeFastFolder();

@@ -8,7 +8,7 @@ import { type Case, MAPS_PER_CASE, makeCase, remapRowsOf, rowsBeside, rowsOf } f
 import { createRemap, IN_PLACE, NEW, openContext } from '../support/remap.js';
 import { createTables, dumpTables, readTables, targetsOf } from '../support/sqlite-tables.js';
 
-const TABLES = campaign({ small: 100, full: 1000 });
+const TABLES = campaign({ small: 40, full: 1000 });
 const TABLES_PER_DATABASE = 20;
 
 /** Memory where there is such a folder: what is proved here needs no disk. */

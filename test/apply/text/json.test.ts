@@ -8,6 +8,7 @@ import type { IdColumn } from '../../../src/config/apply-targets.js';
 import { findValues, parseJsonPath } from '../../../src/json/json-path.js';
 import { JsonSyntaxError } from '../../../src/json/json-scanner.js';
 import { openDatabase } from '../../../src/store/open.js';
+import { campaign } from '../../support/campaign.js';
 import { makeFolder } from '../support/folder.js';
 import { createRemap, IN_PLACE, INVOICES } from '../support/remap.js';
 
@@ -132,7 +133,7 @@ describe('JSON scanner', () => {
           }
         },
       ),
-      { numRuns: 20_000 },
+      { numRuns: campaign({ small: 4000, full: 20_000 }) },
     );
     process.stderr.write(`JSON scanner: 40,000 texts, ${refused} of them no JSON\n`);
   });

@@ -15,7 +15,7 @@ import { doWholeJob, type Job } from '../../support/whole-job.js';
 import { CORRUPTIONS, type Corruption } from './corruptions.js';
 
 /** Of each kind. */
-const TIMES = campaign({ small: 5, full: 50 });
+const TIMES = campaign({ small: 2, full: 50 });
 
 let sandbox: Sandbox;
 let job: Job;
