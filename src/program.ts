@@ -9,6 +9,7 @@ import { helpHint, noCommand } from './commands/usage-hints.js';
 import { readTopic, TOPICS } from './docs/topics.js';
 import { exitCodeOf, SvcError } from './errors.js';
 import type { Progress } from './progress.js';
+import { addFlags, shellLine } from './text/shell.js';
 import { readVersion } from './version.js';
 
 /** Width of text that is not written to a terminal, in columns. */
@@ -170,16 +171,23 @@ async function runCommand(spec: CommandSpec, given: Given, host: Host): Promise<
   });
   try {
     const run = await spec.load();
-    const code = await run(given, buildIo(host, isColored, progress));
+    const code = await run(given, buildIo(given, host, isColored, progress));
     progress.stop('done');
     return code;
   } catch (error) {
     progress.stop('failed');
-    throw error;
+    throw withFlags(error, flagsOf(given));
   }
 }
 
-function buildIo(host: Host, isColored: boolean, progress: Progress): Io {
+/** The error with `flags` added to the commands in its hint. */
+function withFlags(error: unknown, flags: string): unknown {
+  if (!(error instanceof SvcError) || error.hint === undefined || flags === '') return error;
+  const { code, message, facts, cause } = error;
+  return new SvcError(code, message, { hint: addFlags(error.hint, flags), facts, cause });
+}
+
+function buildIo(given: Given, host: Host, isColored: boolean, progress: Progress): Io {
   const { stdout, stderr, env, signal, runUninterruptible } = host;
   const isTty = stdout.isTTY === true;
   return {
@@ -194,7 +202,18 @@ function buildIo(host: Host, isColored: boolean, progress: Progress): Io {
     onProgress: progress.onProgress,
     hostLimits: new HostLimits(),
     runUninterruptible,
+    flags: flagsOf(given),
+    verbose: given.isSet('verbose'),
   };
+}
+
+/** The options that a printed command needs to concern the same configuration and database. */
+function flagsOf(given: Given): string {
+  const words = ['config', 'db'].flatMap((name) => {
+    const value = given.text(name);
+    return value === undefined ? [] : [`--${name}`, value];
+  });
+  return words.length === 0 ? '' : ` ${shellLine(words)}`;
 }
 
 /** Whether `--no-color`, NO_COLOR (https://no-color.org) or the terminal rules out color. */

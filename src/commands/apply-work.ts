@@ -15,12 +15,13 @@ import type { Db } from '../store/open.js';
 import { assertUsableRemap } from '../store/readiness.js';
 import { assertDigests } from '../store/remap-digest.js';
 import { listStreams } from '../store/streams.js';
+import { shellLine } from '../text/shell.js';
 import { readVersion } from '../version.js';
 import { type ApplyRequest, sourceOfPlan } from './apply-request.js';
 import type { WorkIo } from './io.js';
 import { readDatabase } from './read-database.js';
 import { scanPlaces } from './scan-places.js';
-import { shellLine, type TargetSource, wordsOf } from './target-options.js';
+import { type TargetSource, wordsOf } from './target-options.js';
 
 export interface ApplyJob {
   readonly kind: 'apply';

@@ -7,11 +7,11 @@ import { SvcError } from '../errors.js';
 import { runInThread } from '../runtime/threads.js';
 import { assertTargets, writeOutput, writeText } from '../runtime/write-output.js';
 import { escapeJson, escapeLines } from '../text/escape.js';
+import { addFlagsToNext, shellLine } from '../text/shell.js';
 import { type ApplyRequest, assertSameRequest, parseApplyRequest } from './apply-request.js';
 import type { ApplyThread, ApplyThreadInput } from './apply-thread.js';
 import type { Given } from './command.js';
 import type { Io } from './io.js';
-import { shellLine } from './target-options.js';
 import { type NamedOutputs, ownFilesOf, replaceOutputs } from './with-outputs.js';
 
 /**
@@ -96,5 +96,5 @@ async function writeResult(
     );
   }
   if (json !== '-' && !(action === 'plan' && planFile === '-'))
-    await writeText(io.stdout, [escapeLines(`${text}Next: ${step}\n`)]);
+    await writeText(io.stdout, [addFlagsToNext(escapeLines(`${text}Next: ${step}\n`), io.flags)]);
 }

@@ -1,6 +1,7 @@
 import type { Config } from '../config/config.js';
 import type { Generation } from '../domain.js';
 import { SvcError } from '../errors.js';
+import { hasNoList } from '../store/readiness.js';
 import type { StreamRow } from '../store/streams.js';
 
 /**
@@ -14,7 +15,7 @@ export function assertListsExist(
   config: Pick<Config, 'models' | 'v3' | 'v4'>,
 ): void {
   const own = streams.filter((stream) => stream.generation === generation);
-  if (own.length === 0 || own.some(({ state }) => state !== 'absent')) return;
+  if (!hasNoList(own, generation)) return;
   const asked = new Set(own.map(({ model }) => model));
   const models = config.models
     .filter(({ v3 }) => asked.has(v3))
@@ -33,11 +34,14 @@ export function noSuchList(
 ): SvcError {
   const hosts = [...new Set(endpoints.map(({ baseUrl }) => new URL(baseUrl).host))];
   const name = generation.toUpperCase();
+  const [unversioned] =
+    generation === 'v3' ? endpoints.filter(({ baseUrl }) => !/\/v\d+$/.test(baseUrl)) : [];
+  const correct = unversioned && `Is its address ${unversioned.baseUrl}/v3? `;
   return new SvcError(
     'config',
     `${name} has none of the configured lists: ${hosts.join(', ')} answered 404 to ${lists.join(', ')}.`,
     {
-      hint: `Run \`svc-migrate doctor\`: it shows which ${name} names and addresses answer. Then correct the configuration.`,
+      hint: `${correct ?? ''}Run \`svc-migrate doctor --write-config corrected.jsonc\`: it tries other names and addresses, and writes down those that answer.`,
     },
   );
 }

@@ -57,7 +57,8 @@ async function runJob(folder: string, sandbox: Sandbox, outputs: ReportOutputs, 
   const toStdout = Object.values(outputs).includes('-');
   const report = await writeReport({ ...everything, outputs: { ...filesIn(folder), ...outputs } }, demoIo);
   if (toStdout) return report.exitCode;
-  await writeText(io.stdout, [renderText(report, io), renderEnd(folder)]);
+  const closing = { lines: describeFolder(folder), next: 'svc-migrate init' };
+  await writeText(io.stdout, [renderText(report, { ...io, closing })]);
   return report.exitCode;
 }
 
@@ -85,12 +86,9 @@ function filesIn(folder: string): ReportOutputs {
   return Object.fromEntries(Object.entries(FILES).map(([flag, name]) => [flag, join(folder, name)]));
 }
 
-function renderEnd(folder: string): string {
+function describeFolder(folder: string): string[] {
   return [
-    '',
     `This was a rehearsal against a sandbox; its files are in ${folder}:`,
     `  ${CONFIG_FILE}, svc-migrate.db, ${Object.values(FILES).join(', ')}`,
-    'Next: svc-migrate init, for a configuration of your own.',
-    '',
-  ].join('\n');
+  ];
 }

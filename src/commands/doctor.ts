@@ -1,9 +1,13 @@
+import { existsSync } from 'node:fs';
+import { dirname, join, relative } from 'node:path';
 import { versions } from 'node:process';
-import { loadKeys } from '../config/api-keys.js';
+import { type ApiKeys, loadKeys } from '../config/api-keys.js';
 import type { Config } from '../config/config.js';
 import { listPossibleInputs } from '../config/possible-inputs.js';
 import { SvcError } from '../errors.js';
+import { prepareAskList } from '../inspect/doctor/ask-list.js';
 import { judgeFacts } from '../inspect/doctor/checks.js';
+import { listCorrections } from '../inspect/doctor/corrections.js';
 import { type Finding, judgeFindings, problem } from '../inspect/doctor/doctor-finding.js';
 import { judgeProgram } from '../inspect/doctor/judge-local.js';
 import { probeRemote } from '../inspect/doctor/probe.js';
@@ -12,6 +16,7 @@ import { readDatabaseFacts, readDisk, readUserFiles } from '../inspect/doctor/re
 import { renderDoctor, renderDoctorJson } from '../inspect/doctor/render-doctor.js';
 import { assertStdout, assertTargets } from '../runtime/write-output.js';
 import { readSqliteVersion } from '../store/open.js';
+import { addFlagsToNext, shellLine } from '../text/shell.js';
 import type { Given } from './command.js';
 import type { Io } from './io.js';
 import { configWithMaxWait } from './option-values.js';
@@ -19,6 +24,7 @@ import { readDatabase } from './read-database.js';
 import { writeResult } from './result.js';
 import { storeHostWaits, withClient, withHostWaits } from './with-api.js';
 import { ownFilesOf, replaceOutputs } from './with-outputs.js';
+import { assertNewConfig, writeConfig } from './write-config.js';
 
 /** Most attempts per request: few, so that an outage is reported soon. */
 const MOST_ATTEMPTS = 3;
@@ -38,11 +44,20 @@ export async function runDoctor(given: Given, io: Io): Promise<number> {
   const inputs = config instanceof SvcError ? listPossibleInputs(io.env, flags) : ownFilesOf(config);
   assertTargets(target === undefined ? [] : [target], inputs);
   if (target === undefined || target === '-') assertStdout();
+  const newConfig = given.text('writeConfig');
+  if (newConfig !== undefined && !(config instanceof SvcError)) {
+    assertNewConfig(newConfig, config, given.isSet('force'));
+  }
   return replaceOutputs({ json: target }, io, async (within) => {
     const facts = config instanceof SvcError ? null : await collectFacts(config, given.isSet('all'), within);
     const findings = facts === null ? judgeWithout(config) : judgeFacts(facts);
     const json = () => renderDoctorJson(findings, facts);
-    await writeResult(target, { json, text: () => renderDoctor(findings, nextOf(facts), io.width) }, within);
+    if (newConfig !== undefined && facts !== null) {
+      await writeConfig(newConfig, facts.config, listCorrections(facts), within);
+    }
+    const next = nextOf(facts, findings, newConfig);
+    const text = () => addFlagsToNext(renderDoctor(findings, next, io.width), io.flags);
+    await writeResult(target, { json, text }, within);
     return judgeFindings(findings);
   });
 }
@@ -54,8 +69,24 @@ function judgeWithout(error: unknown): readonly Finding[] {
   return [...judgeProgram(readVersions()), problem('configuration', 'config_invalid', 2, error.message, fix)];
 }
 
-function nextOf(facts: DoctorFacts | null): string {
-  const isNew = facts?.local.database.kind === 'none';
+/** A configuration beside the present one, if none is named. */
+const CORRECTED = 'corrected.jsonc';
+
+function nextOf(
+  facts: DoctorFacts | null,
+  findings: readonly Finding[],
+  newConfig: string | undefined,
+): string {
+  if (facts === null) return 'svc-migrate doctor';
+  if (newConfig !== undefined) return shellLine(['svc-migrate', 'doctor', '--config', newConfig]);
+  if (judgeFindings(findings) !== 0) {
+    const file = join(dirname(facts.config.file), CORRECTED);
+    const force = existsSync(file) ? ['--force'] : [];
+    return listCorrections(facts).length === 0 || file === facts.config.file
+      ? 'svc-migrate doctor'
+      : shellLine(['svc-migrate', 'doctor', '--write-config', relative('', file), ...force]);
+  }
+  const isNew = facts.local.database.kind === 'none';
   return isNew ? 'svc-migrate export v3' : 'svc-migrate run';
 }
 
@@ -91,9 +122,28 @@ async function probe(
   const { keys, keyErrors } = await readKeys(config, io.env);
   const attempts = Math.min(MOST_ATTEMPTS, config.http.attempts);
   const brisk = { ...config, http: { ...config.http, attempts } };
-  return withClient(brisk, keys, io, (api) =>
+  const facts = await withClient(brisk, keys, io, (api) =>
     probeRemote({ config: brisk, api, keyErrors, named, all, onProgress: io.onProgress }),
   );
+  return { ...facts, v3Addresses: await findV3Addresses(brisk, keys, facts, io) };
+}
+
+/** Tries `/v3` behind the addresses that answered 404 to every model and do not end in a version. */
+async function findV3Addresses(config: Config, keys: ApiKeys, { v3: lists }: RemoteFacts, io: Io) {
+  const found = new Map<string, string>();
+  for (const endpoint of config.v3.regions) {
+    const own = lists.filter(({ region }) => region === endpoint.region);
+    const isAbsent = own.length > 0 && own.every(({ answer }) => answer.kind === 'absent');
+    if (!isAbsent || /\/v\d+$/.test(endpoint.baseUrl)) continue;
+    const moved = { ...endpoint, baseUrl: `${endpoint.baseUrl}/v3` };
+    const trial = { ...config, v3: { ...config.v3, regions: [moved] } };
+    const kinds = await withClient(trial, keys, io, (api) => {
+      const ask = prepareAskList(api, config.fieldPrefix);
+      return Promise.all(own.map(async (list) => (await ask(list, 1)).kind));
+    });
+    if (kinds.includes('answers')) found.set(endpoint.region, moved.baseUrl);
+  }
+  return found;
 }
 
 /** The usable keys, and the errors of the others by region ('' for V4). */

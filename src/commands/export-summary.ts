@@ -30,7 +30,9 @@ export function renderExportSummary(
   });
   if (rows.length > 1) rows.push(rowOf('total', summary.streams));
   const total = countOf(sum(summary.streams, 'uniqueRecords'), 'record');
-  const missing = summary.complete ? '' : ' (not everything yet)';
+  const missing = summary.complete
+    ? ''
+    : ' (not everything yet; the next export continues where this one stopped)';
   const lines = [
     ...wrapText(escapeUnseen(`${name}: ${total} in ${config.database}${missing}`), width),
     '',
@@ -90,6 +92,6 @@ function listWarnings(generation: Generation, { streams }: ExportSummary): strin
 }
 
 function nextCommand(generation: Generation, complete: boolean): string {
-  if (!complete) return `svc-migrate export ${generation} (continues where it stopped)`;
+  if (!complete) return `svc-migrate export ${generation}`;
   return generation === 'v3' ? 'svc-migrate export v4' : 'svc-migrate remap';
 }

@@ -5,6 +5,7 @@ import { createPageSupply } from '../export/prefetch.js';
 import type { ExportSummary } from '../export/run-export.js';
 import { writeText } from '../runtime/write-output.js';
 import { countOf } from '../text/numbers.js';
+import { addFlagsToNext } from '../text/shell.js';
 import { assertListsExist, noSuchList } from './assert-lists-exist.js';
 import type { Given } from './command.js';
 import { holdInThread } from './export-in-thread.js';
@@ -49,7 +50,9 @@ async function runExport(generation: Generation, options: ExportCommandOptions, 
   const summary = await withHostWaits(config.database, io, () =>
     holdInThread(hold, io, (exporter, within) => exportGeneration(generation, exporter, options, within)),
   );
-  await writeText(io.stdout, [renderExportSummary(generation, summary, config, io.width)]);
+  await writeText(io.stdout, [
+    addFlagsToNext(renderExportSummary(generation, summary, config, io.width), io.flags),
+  ]);
   assertComplete(generation, summary);
   return 0;
 }

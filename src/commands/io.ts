@@ -22,6 +22,10 @@ export interface Io {
   /** Shared by all clients of the process. */
   readonly hostLimits: HostLimits;
   readonly runUninterruptible: RunUninterruptible;
+  /** `--config` and `--db` as they were given, to add to commands that are printed. */
+  readonly flags?: string;
+  /** Print everything that is known, not only the most important. */
+  readonly verbose?: boolean;
 }
 
 /**

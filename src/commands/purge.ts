@@ -3,6 +3,7 @@ import { writeText } from '../runtime/write-output.js';
 import { guardDatabase } from '../store/open.js';
 import { purgePayloads } from '../store/purge.js';
 import { countOf } from '../text/numbers.js';
+import { addFlagsToNext } from '../text/shell.js';
 import type { Given } from './command.js';
 import { withDatabase } from './hold-database.js';
 import type { Io } from './io.js';
@@ -24,6 +25,6 @@ export async function runPurge(given: Given, io: Io): Promise<number> {
     io.runUninterruptible(() => guardDatabase(database, () => purgePayloads(db))),
   );
   const text = `Deleted ${countOf(dropped, 'payload')} from ${database}; ids and remap are unchanged.`;
-  await writeText(io.stdout, [`${text}\nNext: svc-migrate status\n`]);
+  await writeText(io.stdout, [addFlagsToNext(`${text}\nNext: svc-migrate status\n`, io.flags)]);
   return 0;
 }

@@ -19,6 +19,7 @@ import { prepareReadOutcome, readOpenRows } from '../store/open-findings.js';
 import { findIncomplete, readReadiness } from '../store/readiness.js';
 import { EVERYTHING } from '../store/remap.js';
 import { INDEX_PARTS } from '../store/remap-blocks.js';
+import { addFlagsToNext } from '../text/shell.js';
 import type { Given } from './command.js';
 import { exportGeneration } from './export.js';
 import { exporterOn } from './exporter-on.js';
@@ -70,7 +71,11 @@ async function recheckFindings(given: Given, target: string | undefined, io: Io)
     });
   });
   const json = () => renderRecheckJson(result);
-  await writeResult(target, { json, text: () => renderRecheck(result, io.width) }, io);
+  await writeResult(
+    target,
+    { json, text: () => addFlagsToNext(renderRecheck(result, io.width), io.flags) },
+    io,
+  );
   return judgeRecheck(result);
 }
 

@@ -9,6 +9,7 @@ import { writeText } from '../runtime/write-output.js';
 import { isExported, readReadiness } from '../store/readiness.js';
 import { EVERYTHING } from '../store/remap.js';
 import { countOf, groupDigits } from '../text/numbers.js';
+import { addFlagsToNext } from '../text/shell.js';
 import type { Given } from './command.js';
 import { removeOwnerNote } from './hold-database.js';
 import type { Io } from './io.js';
@@ -29,7 +30,7 @@ export async function runRemap(given: Given, io: Io): Promise<number> {
     const text = `Warning: ${countOf(open, 'list was', 'lists were')} not read to the end; records that depend on them have the reason scope_incomplete.`;
     await writeText(io.stderr, [`${text} → svc-migrate run\n`]);
   }
-  await writeText(io.stdout, [renderRemapSummary(summary)]);
+  await writeText(io.stdout, [addFlagsToNext(renderRemapSummary(summary), io.flags)]);
   return 0;
 }
 

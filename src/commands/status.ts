@@ -4,11 +4,19 @@ import { STATUSES } from '../reasons.js';
 import { buildTrend } from '../report/sections.js';
 import { writeText } from '../runtime/write-output.js';
 import { type RemapRun, readRemapRuns } from '../store/evidence.js';
-import { findIncomplete, isStale, nameOfList, type Readiness, readReadiness } from '../store/readiness.js';
+import {
+  findIncomplete,
+  hasNoList,
+  isStale,
+  nameOfList,
+  type Readiness,
+  readReadiness,
+} from '../store/readiness.js';
 import { EVERYTHING } from '../store/remap.js';
 import type { StreamRow } from '../store/streams.js';
 import { escapeUnseen } from '../text/escape.js';
 import { countOf, formatDuration, formatTime, groupDigits } from '../text/numbers.js';
+import { addFlagsToNext } from '../text/shell.js';
 import { wrapText } from '../text/text-layout.js';
 import type { Given } from './command.js';
 import { describeOwner } from './hold-database.js';
@@ -40,7 +48,7 @@ export async function runStatus(given: Given, io: Io): Promise<number> {
       ...describeNext(facts),
     ];
     const text = lines.flatMap((line) => wrapText(escapeUnseen(line), io.width, /^ */.exec(line)?.[0] ?? ''));
-    await writeText(io.stdout, [`${text.join('\n')}\n`]);
+    await writeText(io.stdout, [addFlagsToNext(`${text.join('\n')}\n`, io.flags)]);
     return 0;
   });
 }
@@ -117,5 +125,13 @@ function describeNext(facts: Readiness): string[] {
   const blockers = new Set(findIncomplete(facts).map((blocker) => blocker.next));
   const [only] = blockers;
   const next = blockers.size > 1 ? 'svc-migrate run' : (only ?? 'svc-migrate check');
+  const absent = (['v3', 'v4'] as const).filter((generation) => hasNoList(facts.streams, generation));
+  if (absent.length > 0) {
+    const names = absent.map((generation) => generation.toUpperCase()).join(' and ');
+    return [
+      `${names} answered 404 to every list: the names or the address are wrong.`,
+      'Next: svc-migrate doctor',
+    ];
+  }
   return [`\`export v3\` ${v3}; \`export v4\` ${v4}.`, `Next: ${next}`];
 }

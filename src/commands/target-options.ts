@@ -149,13 +149,6 @@ export function wordsOf(source: TargetSource, isUndo: boolean): string[] {
   }
 }
 
-/** Quotes words for a shell. */
-export function shellLine(words: readonly string[]): string {
-  return words
-    .map((word) => (/^[\w@%+=:,./#-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`))
-    .join(' ');
-}
-
 function placeWords(target: ApplyTarget): string[] {
   switch (target.kind) {
     case 'csv':

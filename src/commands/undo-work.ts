@@ -6,12 +6,13 @@ import { closeStores, type OpenStore, openStores } from '../apply/stores.js';
 import type { Config } from '../config/config.js';
 import { SvcError } from '../errors.js';
 import { type Db, openDatabase, openEmptyDatabase } from '../store/open.js';
+import { shellLine } from '../text/shell.js';
 import { suggest } from '../text/suggest.js';
 import type { UndoRequest } from './apply-request.js';
 import { buildUndoContext } from './apply-work.js';
 import { withLockOwner } from './hold-database.js';
 import type { WorkIo } from './io.js';
-import { shellLine, wordsOf } from './target-options.js';
+import { wordsOf } from './target-options.js';
 
 export interface UndoJob {
   readonly kind: 'undo';

@@ -2,6 +2,7 @@ import type { Config } from '../config/config.js';
 import { SvcError } from '../errors.js';
 import { assertTargets, writeOutput, writeText } from '../runtime/write-output.js';
 import { escapeJson, escapeLines } from '../text/escape.js';
+import { addFlagsToNext } from '../text/shell.js';
 import { applyInThread } from './apply.js';
 import { parseUndoRequest, type UndoRequest } from './apply-request.js';
 import type { Given } from './command.js';
@@ -35,6 +36,7 @@ async function undo(config: Config, request: UndoRequest, io: Io): Promise<numbe
     const content = `${escapeJson(JSON.stringify({ action: 'undo', ...json, exitCode, next }, null, 2))}\n`;
     await writeOutput({ target, chunks: () => [content] }, io);
   }
-  if (target !== '-') await writeText(io.stdout, [escapeLines(`${text}Next: ${next}\n`)]);
+  if (target !== '-')
+    await writeText(io.stdout, [addFlagsToNext(escapeLines(`${text}Next: ${next}\n`), io.flags)]);
   return exitCode;
 }

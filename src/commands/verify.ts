@@ -2,6 +2,7 @@ import { SvcError } from '../errors.js';
 import { createPairReader } from '../inspect/verify/pair-reader.js';
 import { renderVerify, renderVerifyJson } from '../inspect/verify/render-verify.js';
 import { judgeVerify, verifyRemap } from '../inspect/verify/verify-remap.js';
+import { addFlagsToNext } from '../text/shell.js';
 import { USUAL_SAMPLE } from './catalogue/options.js';
 import type { Given } from './command.js';
 import { withOwnerNote } from './hold-database.js';
@@ -45,7 +46,11 @@ async function verify(given: Given, target: string | undefined, io: Io): Promise
     }),
   );
   const json = () => renderVerifyJson(result);
-  await writeResult(target, { json, text: () => renderVerify(result, io.width) }, io);
+  await writeResult(
+    target,
+    { json, text: () => addFlagsToNext(renderVerify(result, io.width), io.flags) },
+    io,
+  );
   return judgeVerify(result);
 }
 

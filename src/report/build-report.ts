@@ -148,11 +148,14 @@ function findBlockers(db: Db, scope: Scope, { facts, counts }: Parts): Report['b
   const incomplete = findIncomplete(facts);
   if (incomplete.length > 0) return incomplete;
   const { v3Records, v4Records } = counts.totals;
-  return findNotReady({
-    v3Records,
-    hasV4Records: v4Records > 0 || hasV4Records(db, scope.models),
-    hasSharedKey: counts.pairs > 0 || hasSharedKey(db, scope),
-  });
+  return findNotReady(
+    {
+      v3Records,
+      hasV4Records: v4Records > 0 || hasV4Records(db, scope.models),
+      hasSharedKey: counts.pairs > 0 || hasSharedKey(db, scope),
+    },
+    facts.streams,
+  );
 }
 
 function toReportStream(stream: StreamRow, v4Model: string | null): ReportStream {

@@ -1,6 +1,7 @@
 import type { Outcome, ReportLimit } from '../domain.js';
 import { countOf, formatDuration, groupDigits } from '../text/numbers.js';
 import { describeKey, nameKey } from './describe.js';
+import { commandFor } from './next-command.js';
 import type { Report } from './report-schema.js';
 
 /** The verdict, the same in every format for people. */
@@ -8,7 +9,7 @@ export interface CutoverVerdict {
   readonly title: string;
   readonly sentence: string;
   readonly obstacles: readonly Obstacle[];
-  /** The next step, usually a command. */
+  /** The command to run next. */
   readonly next: string;
 }
 
@@ -45,12 +46,15 @@ export function buildVerdict(report: Report): CutoverVerdict {
   }));
   const obstacles = [...blockers, ...obstaclesOfGate(report)];
   const commands = new Set(report.blockers.map((blocker) => blocker.next));
-  const first = obstacles[0]?.action ?? 'svc-migrate dump --output remap.csv';
+  const [first] = obstacles;
+  const blocker = report.blockers[0]?.next;
+  const next =
+    first === undefined ? 'svc-migrate dump --output remap.csv' : (blocker ?? commandFor(first.key, report));
   return {
     title: TITLES[report.outcome],
     sentence: sentenceOf(report),
     obstacles,
-    next: report.outcome === 'incomplete' && commands.size > 1 ? 'svc-migrate run' : first,
+    next: report.outcome === 'incomplete' && commands.size > 1 ? 'svc-migrate run' : next,
   };
 }
 

@@ -151,7 +151,7 @@ export function describeDecisions(section: DecisionsSection, shown: number): str
     return `line ${one.line}: ${name} ${one.v3_svc_id ?? 'none'} → ${one.v4_svc_id ?? 'none'} ${one.text}`;
   });
   const more = stale + notNeeded - lines.length;
-  return [head, ...lines, ...(more > 0 ? [`and ${countOf(more, 'more line')}, see --json`] : [])];
+  return [head, ...lines, ...(more > 0 ? [`and ${countOf(more, 'more line')}`] : [])];
 }
 
 const DRIFT_MODELS = 4;

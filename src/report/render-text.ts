@@ -1,8 +1,9 @@
 import { escapeUnseen } from '../text/escape.js';
 import { countOf, formatDuration, formatTime, groupDigits } from '../text/numbers.js';
-import { type Column, layOutTable, wrapText } from '../text/text-layout.js';
+import { addFlags } from '../text/shell.js';
+import { type Column, clipText, layOutTable, wrapText } from '../text/text-layout.js';
 import { buildVerdict, type CutoverVerdict, type Obstacle } from './build-verdict.js';
-import { countIds, describeNotes, describeScope, listModels } from './describe.js';
+import { countIds, describeKey, describeNotes, describeScope, listModels } from './describe.js';
 import type { Report } from './report-schema.js';
 import { limitTable, listStatuses, modelTable, type ReportTable, STATUS_NAMES } from './tables.js';
 
@@ -10,14 +11,20 @@ export interface TextOptions {
   /** Longest line, in columns. */
   readonly width: number;
   readonly color: boolean;
+  /** Show all obstacles and limits, not only the first. */
+  readonly verbose?: boolean;
+  /** Options to add to the command at the end. */
+  readonly flags?: string;
+  /** What the command has to say before the verdict, and what to run next instead of what the report suggests. */
+  readonly closing?: { readonly lines: readonly string[]; readonly next: string };
 }
 
 const MODELS = 40;
-const OBSTACLES = 12;
+const OBSTACLES = 5;
 const OBSTACLE_MODELS = 4;
 const DECISIONS = 5;
 
-/** The summary for a terminal: the verdict first, then the evidence. */
+/** The summary for a terminal: the verdict and what stands in the way, the evidence, and the verdict again. */
 export function renderText(report: Report, options: TextOptions): string {
   const { width } = options;
   const verdict = buildVerdict(report);
@@ -27,14 +34,16 @@ export function renderText(report: Report, options: TextOptions): string {
     obstacleBlock(verdict, options),
     totalsBlock(report),
     modelBlock(report, options),
-    limitBlock(report, options),
+    // Where limits fail, the obstacles say by how much.
+    options.verbose === true || report.gate.pass ? limitBlock(report, options) : [],
     noteBlock(notes.baseline, width),
     noteBlock(notes.decisions, width),
     fullSyncBlock(report, width),
     noteBlock(notes.drift, width),
     noteBlock(notes.since, width),
     evidenceBlock(report, width),
-    wrapText(escapeUnseen(`Next: ${verdict.next}`), width).map((line) => paint(line, 'bold', options)),
+    [...(options.closing?.lines ?? [])],
+    endBlock(report, verdict, options),
   ];
   return `${blocks
     .filter((block) => block.length > 0)
@@ -64,18 +73,42 @@ function verdictBlock(report: Report, verdict: CutoverVerdict, options: TextOpti
   ];
 }
 
+/** The last lines on the screen. `Next` is not wrapped, so that it can be copied. */
+function endBlock(report: Report, verdict: CutoverVerdict, options: TextOptions): string[] {
+  const { width, closing, flags = '' } = options;
+  const [biggest] = verdict.obstacles;
+  const next = addFlags(closing?.next ?? verdict.next, flags);
+  return [
+    ...wrapText(`${verdict.title}: ${verdict.sentence}`, width).map((line) =>
+      paint(line, TONES[report.outcome], options),
+    ),
+    ...(biggest === undefined ? [] : [clipText(`Biggest blocker: ${summarise(biggest)}`, width)]),
+    paint(`Next: ${escapeUnseen(next)}`, 'bold', options),
+  ];
+}
+
+function summarise({ key, numbers, models, meaning }: Obstacle): string {
+  if (numbers === '') return escapeUnseen(meaning);
+  const total = models.reduce((sum, { count }) => sum + count, 0);
+  const found = total === 0 ? numbers : `${countOf(total, 'id')} (${listModels(models, OBSTACLE_MODELS)})`;
+  return escapeUnseen(`${describeKey(key).title || key}: ${found}`);
+}
+
 function obstacleBlock(verdict: CutoverVerdict, options: TextOptions): string[] {
   if (verdict.obstacles.length === 0) return [];
-  const shown = verdict.obstacles.slice(0, OBSTACLES).flatMap((one) => obstacleLines(one, options));
-  const more = verdict.obstacles.length - OBSTACLES;
-  const rest = more > 0 ? [`  … and ${groupDigits(more)} more, see --json`] : [];
+  const most = options.verbose === true ? verdict.obstacles.length : OBSTACLES;
+  const shown = verdict.obstacles.slice(0, most).flatMap((one) => obstacleLines(one, options));
+  const more = verdict.obstacles.length - most;
+  const rest = more > 0 ? [`  … and ${groupDigits(more)} more: --verbose lists them`] : [];
   return [paint('What stands in the way', 'bold', options), ...shown, ...rest];
 }
 
 function obstacleLines(obstacle: Obstacle, options: TextOptions): string[] {
   const lines = (text: string, indent: string) => wrapText(escapeUnseen(text), options.width, indent);
   const title = obstacle.numbers === '' ? obstacle.name : `${obstacle.name}: ${obstacle.numbers}`;
-  const details = [listModels(obstacle.models, OBSTACLE_MODELS), obstacle.meaning];
+  // Where there are numbers, the title already says what it means.
+  const isKnown = obstacle.numbers !== '' && obstacle.models.length > 0 && options.verbose !== true;
+  const details = [listModels(obstacle.models, OBSTACLE_MODELS), isKnown ? '' : obstacle.meaning];
   return [
     ...lines(title, '  ').map((line) => paint(line, 'bold', options)),
     ...details.filter((text) => text !== '').flatMap((text) => lines(text, '    ')),
@@ -119,7 +152,7 @@ function modelBlock(report: Report, options: TextOptions): string[] {
   // The V4 names, and statuses that no model has, are left out.
   const isShown = (_: unknown, at: number) => at !== 1 && (at < 4 || rows.some((row) => row[at] !== '0'));
   const table = { columns: columns.filter(isShown), rows: rows.map((row) => row.filter(isShown)) };
-  const rest = more > 0 ? [`  … and ${countOf(more, 'more model')}, see --json`] : [];
+  const rest = more > 0 ? [`  … and ${countOf(more, 'more model')}, in the files of report`] : [];
   return [...tableBlock(table, options), ...rest];
 }
 
@@ -156,7 +189,7 @@ function fullSyncBlock({ fullSync }: Report, width: number): string[] {
   if (fullSync.length === 0) return [];
   const records = fullSync.reduce((sum, one) => sum + one.records, 0);
   const companies = new Set(fullSync.map((one) => `${one.v3CompanyId} ${one.region}`)).size;
-  const text = `${countOf(records, 'record')} of ${countOf(companies, 'company', 'companies')} outside the backfill window: ask the operator for a full sync (section fullSync of --json).`;
+  const text = `${countOf(records, 'record')} of ${countOf(companies, 'company', 'companies')} outside the backfill window: ask the operator for a full sync; report --full-sync FILE writes the letter.`;
   return wrapText(text, width);
 }
 
@@ -178,8 +211,8 @@ function evidenceBlock(report: Report, width: number): string[] {
   if (remap !== null)
     lines.push(`Remap of ${formatTime(remap.builtAt)}, sha256 ${remap.sha256.slice(0, 12)}….`);
   lines.push(
-    `Findings: ${groupDigits(report.findings.total)}; the full list: svc-migrate report --ndjson FILE.`,
-    `What this cannot see (spelled out in --json): ${report.cannotSee.map((one) => one.name).join('; ')}.`,
+    `Findings: ${groupDigits(report.findings.total)}; findings --limit 0 lists them all.`,
+    `What no report can see (svc-migrate help guarantees): ${report.cannotSee.map((one) => one.name).join('; ')}.`,
   );
   return lines.flatMap((line) => wrapText(escapeUnseen(line), width));
 }

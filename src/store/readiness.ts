@@ -58,10 +58,19 @@ export interface Comparable {
 }
 
 /** Why there is nothing to compare; at most one. */
-export function findNotReady({ v3Records, hasV4Records, hasSharedKey }: Comparable): Blocker[] {
+export function findNotReady(facts: Comparable, streams: readonly StreamRow[]): Blocker[] {
+  const { v3Records, hasV4Records, hasSharedKey } = facts;
+  const isMisnamed = (generation: Generation) => hasNoList(streams, generation);
   if (v3Records === 0) {
-    const text = 'V3 shows no record. Check its addresses, the key and the company filters.';
+    const text = isMisnamed('v3')
+      ? 'V3 answered 404 to every configured list: the names of the models or the addresses are wrong.'
+      : 'V3 shows no record. Check its addresses, the key and the company filters.';
     return [notReady('no_v3_records', text, 'svc-migrate doctor')];
+  }
+  if (!hasV4Records && isMisnamed('v4')) {
+    const text =
+      'V4 answered 404 to every configured list: the names of the models or the address are wrong.';
+    return [notReady('no_v4_records', text, 'svc-migrate doctor')];
   }
   if (!hasV4Records) {
     const text = 'V4 shows no record: its first sync has not begun or not finished.';
@@ -71,6 +80,15 @@ export function findNotReady({ v3Records, hasV4Records, hasSharedKey }: Comparab
   const text =
     'V3 and V4 share no platform_id in any model: these look like two different sets of companies. Check both addresses and keys.';
   return [notReady('no_common_key', text, 'svc-migrate doctor')];
+}
+
+/** Whether a generation was asked for lists, and answered 404 to all of them. */
+export function hasNoList(
+  streams: readonly Pick<StreamRow, 'generation' | 'state'>[],
+  generation: Generation,
+): boolean {
+  const own = streams.filter((stream) => stream.generation === generation);
+  return own.length > 0 && own.every(({ state }) => state === 'absent');
 }
 
 function notReady(code: Blocker['code'], text: string, next: string): Blocker {

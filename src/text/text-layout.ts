@@ -27,6 +27,12 @@ export function fitText(text: string, width: number): string {
   return `${head.join('')}…${tail.join('')}`;
 }
 
+/** Cuts the end off `text` where it is longer than `width` columns. */
+export function clipText(text: string, width: number): string {
+  if (displayWidth(text) <= width) return text;
+  return `${takeColumns([...text], Math.max(0, width - 1)).join('')}…`;
+}
+
 function takeColumns(chars: readonly string[], width: number): string[] {
   const taken: string[] = [];
   let used = 0;

@@ -174,7 +174,7 @@ describe('a service that cannot be used', () => {
     expect(ended.stderr).toMatch(
       /svc-migrate: .* could not be read to the end\. First: .*ECONNREFUSED.*\n {2}→ .*again/,
     );
-    expect(ended.stdout).toContain('Next: svc-migrate export v3 (continues where it stopped)');
+    expect(ended.stdout).toContain('Next: svc-migrate export v3\n');
     expect(ended.code).toBe(4);
   });
 });

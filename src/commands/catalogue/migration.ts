@@ -17,14 +17,18 @@ export const MIGRATION_COMMANDS: readonly CommandSpec[] = [
   {
     name: 'doctor',
     summary: 'check everything a migration needs, and say what to fix',
-    more: 'Checks configuration, API keys, both APIs, V4 model names, which parameters V4 honours, page sizes, clocks, disk and database, and previews company pairs. Sends a limited number of requests and writes nothing. Exits with 0 if ready; otherwise 2 (configuration), 3 (API key refused), 4 (network), 5 (V4 not ready) or 6 (this machine).',
+    more: 'Checks configuration, API keys, both APIs, V4 model names, which parameters V4 honours, page sizes, clocks, disk and database, and previews company pairs. Sends a limited number of requests and changes nothing. Exits with 0 if ready; otherwise 2 (configuration), 3 (API key refused), 4 (network), 5 (V4 not ready) or 6 (this machine).',
     options: {
       '--all': 'check the models of every V4 company, not of a sample of ten',
+      '--write-config <file>':
+        'write the configuration with the names, addresses, page sizes and parameters that both APIs answered to',
+      '--force': 'replace an existing file',
       '--json <file>': 'the findings and the facts behind them as JSON (- is stdout)',
       ...MAX_WAIT,
     },
     examples: {
       'svc-migrate doctor': 'before the first export, and when something looks wrong',
+      'svc-migrate doctor --write-config corrected.jsonc': 'write a configuration with the names that answer',
       'svc-migrate doctor --all --json doctor.json': 'check every company, for a script',
     },
     load: async () => (await import('../doctor.js')).runDoctor,

@@ -9,7 +9,7 @@ const CHECKS: readonly ((facts: DoctorFacts) => Iterable<Finding>)[] = [
   ({ local }) => judgeProgram(local),
   ({ config, local }) => judgeConfig(config, local),
   ({ config, remote }) => judgeHosts(remote, config),
-  ({ remote }) => judgeV3Lists(remote.v3),
+  ({ remote }) => judgeV3Lists(remote.v3, remote.v3Addresses),
   ({ config, remote: { v4 } }) => (v4 === null ? [] : judgeV4Models(v4, config)),
   ({ remote: { v3, v4 } }) => (v4 === null ? [] : judgeHollow(v4, v3)),
   ({ config, remote: { v4 } }) => (v4?.asked.length ? judgeParameters(v4.parameters, config) : []),

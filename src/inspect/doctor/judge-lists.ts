@@ -11,19 +11,26 @@ type FailedAnswer = Extract<ListAnswer, { error: unknown }>;
 const MOST_NAMES = 3;
 
 /** Whether V3 has every model, and any records. */
-export function* judgeV3Lists(lists: readonly ProbedList[]): Generator<Finding> {
+export function* judgeV3Lists(
+  lists: readonly ProbedList[],
+  addresses: ReadonlyMap<string, string> = new Map(),
+): Generator<Finding> {
   for (const region of new Set(lists.map((list) => list.region))) {
     const name = region === 'default' ? 'V3' : `V3 ${region}`;
     yield* judgeRegion(
       name,
       lists.filter((list) => list.region === region),
+      addresses.get(region),
     );
   }
 }
 
-function* judgeRegion(name: string, lists: readonly ProbedList[]): Generator<Finding> {
+function* judgeRegion(name: string, lists: readonly ProbedList[], address?: string): Generator<Finding> {
   if (lists.every(({ answer }) => answer.kind === 'absent')) {
-    const fix = 'Check v3.regions.*.baseUrl: requests go to {baseUrl}/{category}/{model}.';
+    const fix =
+      address === undefined
+        ? 'Check v3.regions.*.baseUrl: requests go to {baseUrl}/{category}/{model}.'
+        : `Set its baseUrl to ${address}, which answers.`;
     yield problem('V3', 'v3_absent', 2, `${name} answers 404 to every model.`, fix);
     return;
   }

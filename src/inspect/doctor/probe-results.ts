@@ -123,6 +123,8 @@ export interface RemoteFacts {
   readonly pages: readonly ProbedPage[];
   readonly preview: readonly PairPreview[];
   readonly requests: number;
+  /** By region: the address of V3 that answers where the configured one answers 404 to every model. */
+  readonly v3Addresses?: ReadonlyMap<string, string>;
 }
 
 /** Facts about this machine. */

@@ -1,6 +1,6 @@
 import { escapeJson, escapeUnseen } from '../../text/escape.js';
 import { countOf } from '../../text/numbers.js';
-import { displayWidth, wrapText } from '../../text/text-layout.js';
+import { clipText, displayWidth, wrapText } from '../../text/text-layout.js';
 import { type Finding, judgeFindings, sortFindings } from './doctor-finding.js';
 import { estimateDisk } from './judge-local.js';
 import type { DoctorFacts } from './probe-results.js';
@@ -27,13 +27,19 @@ export function renderDoctor(findings: readonly Finding[], next: string, width: 
   const warnings = sorted.filter(({ level }) => level === 'warning').length;
   if (problems.length === 0) {
     const but = warnings === 0 ? '' : ` (${countOf(warnings, 'warning')} above)`;
-    lines.push('', `Ready${but}. Next: ${next}`);
+    lines.push('', `Ready${but}.`);
   } else {
-    lines.push('', 'Not ready. To fix:');
+    lines.push('', 'To fix:');
   }
   for (const [at, { text, fix = '' }] of problems.entries()) {
     lines.push(...layOut(`${at + 1}.`, text, width), ...layOut(' ', `→ ${fix}`, width));
   }
+  const [first] = problems;
+  if (first !== undefined) {
+    lines.push('', `Not ready: ${countOf(problems.length, 'problem')}.`);
+    lines.push(clipText(`Biggest blocker: ${escapeUnseen(first.text)}`, width));
+  }
+  lines.push(`Next: ${escapeUnseen(next)}`);
   return lines.map((line) => `${line}\n`).join('');
 }
 

@@ -24,6 +24,14 @@ const CONTRADICTIONS: Readonly<Record<ContradictionCode, string>> = {
   key_exists_in_v4: 'said to be missing in V4, where a record has its platform_id',
 };
 
+/** The command to run after each exit code. */
+const NEXT = {
+  0: 'svc-migrate dump --output remap.csv',
+  1: 'svc-migrate run',
+  4: 'svc-migrate verify',
+  5: 'svc-migrate run',
+} as const;
+
 /** Renders what was compared, the result, and its confidence. */
 export function renderVerify(result: VerifyResult, width: number): string {
   const { remap, wrong } = result;
@@ -34,6 +42,7 @@ export function renderVerify(result: VerifyResult, width: number): string {
     ...(wrong.length === 0 ? [] : ['Disagree:', ...listFirst(wrong, wrong.length, describeWrong)]),
     ...describeRate(result),
     describeOutcome(result),
+    `Next: ${NEXT[judgeVerify(result)]}`,
   ];
   return wrapLines(lines, width);
 }
@@ -120,9 +129,9 @@ function describeOutcome(result: VerifyResult): string {
         ? 'Verified: all pairs agree.'
         : 'Verified: all sampled pairs agree.';
     case 1:
-      return 'NOT verified: the remap is wrong somewhere. Do not use it; run `svc-migrate run` and verify again.';
+      return 'NOT verified: the remap is wrong somewhere. Do not use it; export again and verify again.';
     case 4:
-      return 'Not verified: not every pair could be read. Run the same command again.';
+      return 'Not verified: not every pair could be read.';
     case 5:
       return 'There is nothing to verify: the remap holds no pair.';
   }

@@ -112,13 +112,13 @@ describe('doctor', () => {
     const bad = await runCli(['doctor', '--quiet'], { cwd, env });
     expect([bad.code, bad.stderr]).toEqual([2, '']);
     expect(bad.stdout).toMatch(
-      /\nNot ready\. To fix:\n {2}1\. {4}V4 knows no model "invoice" for accounting\/invoices: 404 in all/,
+      /\nTo fix:\n {2}1\. {4}V4 knows no model "invoice" for accounting\/invoices: 404 in all/,
     );
     expect(bad.stdout).toMatch(/→ Set "v4" of accounting\/invoices in "models" to "invoices", which V4/);
     writeFileSync(join(cwd, 'svc-migrate.config.json'), JSON.stringify(sandbox.config()));
     const good = await runCli(['doctor'], { cwd, env });
     expect(good.code).toBe(0);
-    expect(good.stdout).toMatch(/\n\nReady\. Next: svc-migrate export v3\n$/);
+    expect(good.stdout).toMatch(/\n\nReady\.\nNext: svc-migrate export v3\n$/);
     expect(good.stderr).toMatch(/doctor: done/);
   });
 

@@ -77,7 +77,7 @@ describe('verify', () => {
     expect(text).toMatch(
       /\nAgainst both APIs: all [\d,]+ pairs\.\n {2}[\d,]+ agree in company and platform_id, 0 disagree\n/,
     );
-    expect(text).toMatch(/\nVerified: all pairs agree\.\n$/);
+    expect(text).toMatch(/\nVerified: all pairs agree\.\nNext: svc-migrate dump --output remap\.csv\n$/);
   });
 
   it('samples with a bound for all pairs, the same sample for the same seed', async () => {
@@ -145,7 +145,7 @@ describe('verify', () => {
     expect(text).toMatch(
       /\n {2}\d+ could not be read, \d+ not asked for after that\. First: V[34].* answered 500 /,
     );
-    expect(text).toMatch(/\nNot verified: not every pair could be read\. Run the same command again\.\n$/);
+    expect(text).toMatch(/\nNot verified: not every pair could be read\.\nNext: svc-migrate verify\n$/);
   });
 
   it('exits with 5 where no pair is mapped', async () => {
@@ -153,7 +153,9 @@ describe('verify', () => {
       write((db) => db.exec('DELETE FROM meta'));
       const io = newIo({ env: { KEY: 'k' } });
       expect(await runVerify(givenOf(config, { sample: '5' }), io)).toBe(5);
-      expect(io.stdout.text).toMatch(/There is nothing to verify: the remap holds no pair\.\n$/);
+      expect(io.stdout.text).toMatch(
+        /There is nothing to verify: the remap holds no pair\.\nNext: svc-migrate run\n$/,
+      );
     });
   });
 

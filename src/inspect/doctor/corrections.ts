@@ -1,0 +1,74 @@
+import type { DoctorFacts, ProbedV4, RemoteFacts } from './probe-results.js';
+
+/** A setting that doctor would write otherwise. */
+export interface Correction {
+  /** Its place in the configuration; `models` by their position. */
+  readonly path: readonly (string | number)[];
+  readonly value: string | number | boolean;
+  /** What it was and why it changes, as one line. */
+  readonly text: string;
+}
+
+/** The settings that the answers of both APIs suggest, where they differ from the configuration. */
+export function listCorrections({ config, remote }: DoctorFacts): readonly Correction[] {
+  return [
+    ...correctAddresses(config, remote),
+    ...correctNames(config, remote.v4),
+    ...correctPages(config, remote),
+    ...correctDeleted(config, remote.v4),
+  ];
+}
+
+type Config = DoctorFacts['config'];
+
+function correctAddresses(config: Config, { v3Addresses }: RemoteFacts): Correction[] {
+  return config.v3.regions.flatMap(({ region, baseUrl }) => {
+    const value = v3Addresses?.get(region);
+    const path = ['v3', 'regions', region, 'baseUrl'];
+    return value === undefined ? [] : [{ path, value, text: `${baseUrl} → ${value}, which answers` }];
+  });
+}
+
+/** Names that V4 answers to: those that were guesses, and the likeliest for those it does not know; no name twice. */
+function correctNames({ models }: Config, v4: ProbedV4 | null): Correction[] {
+  if (v4 === null || v4.answersAnything) return [];
+  const taken = new Set(models.flatMap((pair) => (v4.suggestions.has(pair.v3) ? [] : (pair.v4 ?? []))));
+  return models.flatMap((pair, at): Correction[] => {
+    const path = ['models', at, 'v4'];
+    const answers = v4.lists.some((list) => list.pair.v3 === pair.v3 && list.answer.kind === 'answers');
+    if (pair.v4 !== null && answers) {
+      return pair.v4Guessed
+        ? [{ path, value: pair.v4, text: `${pair.v3} is ${pair.v4}, which answers` }]
+        : [];
+    }
+    const value = v4.suggestions.get(pair.v3)?.find((name) => !taken.has(name));
+    if (value === undefined) return [];
+    taken.add(value);
+    return [
+      { path, value, text: `${pair.v3}: ${pair.v4} → ${value}, which answers: check that it is the same` },
+    ];
+  });
+}
+
+/** Page sizes that the service does not exceed. */
+function correctPages(config: Config, { pages }: RemoteFacts): Correction[] {
+  return pages.flatMap(({ label, asked, got, hasMore, smaller }) => {
+    const value = got !== null && got > 0 && got < asked && hasMore ? got : smaller;
+    if (value === null) return [];
+    const region = config.v3.regions.length > 1 ? label.slice('V3 '.length) : null;
+    const v3 = region === null ? ['v3', 'pageSize'] : ['v3', 'regions', region, 'pageSize'];
+    const path = label === 'V4' ? ['v4', 'pageSize'] : v3;
+    return [{ path, value, text: `${label}: pages of ${asked} → ${value}, the most it sends` }];
+  });
+}
+
+/** `auto` and `true` stop an export where V4 refuses the parameter; `false` leaves out what is deleted where it does not. */
+function correctDeleted({ v4: { includeDeleted } }: Config, v4: ProbedV4 | null): Correction[] {
+  const effect = v4?.parameters.include_deleted_records ?? 'unknown';
+  const path = ['v4', 'includeDeleted'];
+  if (effect === 'refused' && includeDeleted !== false) {
+    return [{ path, value: false, text: 'v4.includeDeleted → false: V4 refuses include_deleted_records' }];
+  }
+  if (effect !== 'honoured' || includeDeleted !== false) return [];
+  return [{ path, value: true, text: 'v4.includeDeleted → true: V4 honours include_deleted_records' }];
+}

@@ -1,0 +1,106 @@
+import { rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type Sandbox, startSandbox } from '../../src/sandbox/start.js';
+import { type Ended, keysOf, makeFolder, runCli } from './run-cli.js';
+import { runShell } from './spawn-cli.js';
+
+let ugly: Sandbox;
+let cwd: string;
+beforeAll(async () => {
+  ugly = await startSandbox({ seed: 1, scale: 250, scenario: 'ugly' });
+  cwd = makeFolder();
+  writeFileSync(join(cwd, 'my config.json'), JSON.stringify(ugly.config()));
+  expect((await run(['run', '--quiet'])).code).toBe(1);
+});
+afterAll(() => ugly.close());
+
+function at() {
+  return { cwd, env: keysOf(ugly.apiKey) };
+}
+
+function run(args: readonly string[]): Promise<Ended> {
+  return runCli([...args, '--config', 'my config.json'], at());
+}
+
+/** The last five lines of stdout, and what follows `Next: `. */
+function endOf({ stdout }: Ended) {
+  const lines = stdout.trimEnd().split('\n').slice(-5);
+  return { text: lines.join('\n'), next: lines.at(-1)?.replace(/^Next: /, '') ?? '' };
+}
+
+describe('the last lines of a judgement', () => {
+  it.each([
+    { args: ['check'], verdict: 'NOT SAFE TO CUT OVER: ' },
+    { args: ['check', '--verbose'], verdict: 'NOT SAFE TO CUT OVER: ' },
+    { args: ['report', '--model', 'crm/stages'], verdict: 'NOT SAFE TO CUT OVER: ' },
+    { args: ['verify', '--sample', '3', '--quiet'], verdict: 'Verified: ' },
+    { args: ['status'], verdict: '' },
+    { args: ['doctor', '--quiet'], verdict: 'Ready' },
+  ])('$args say the verdict, the blocker, and a command that runs as printed', async ({ args, verdict }) => {
+    const { text, next } = endOf(await run(args));
+    expect(text).toContain(verdict);
+    if (verdict.startsWith('NOT')) expect(text).toMatch(/^Biggest blocker: .*\d/m);
+    expect(next).toMatch(/^svc-migrate .* --config 'my config.json'$/);
+    const ended = await runShell(`${next} --quiet`, at());
+    expect([next, [0, 1].includes(ended.code), ended.stderr]).toEqual([next, true, expect.anything()]);
+    for (const draft of ['companies-draft.csv', 'decisions-draft.csv'])
+      rmSync(join(cwd, draft), { force: true });
+  });
+
+  it('names a command where the data are incomplete', async () => {
+    const other = ['--db', 'other.db'];
+    expect((await run(['export', 'v3', '--quiet', ...other])).code).toBe(0);
+    const ended = await run(['check', ...other]);
+    expect(ended.code).toBe(4);
+    const { text, next } = endOf(ended);
+    expect(text).toContain('Biggest blocker: V4 was not exported yet.');
+    expect(next).toBe("svc-migrate run --config 'my config.json' --db other.db");
+  });
+
+  it('demo has one verdict and one next step', async () => {
+    const { stdout } = await runCli(['demo', '--quiet'], { cwd });
+    expect(stdout.match(/^Next: /gm)).toHaveLength(1);
+    expect(stdout.trimEnd().split('\n').slice(-2).join('\n')).toMatch(
+      /^SAFE TO CUT OVER: .*\nNext: svc-migrate init$/s,
+    );
+  });
+});
+
+describe('where every V4 name is wrong and V3 addresses lack /v3', () => {
+  it('doctor writes a configuration that works', async () => {
+    const config = ugly.config() as {
+      v3: { regions: Record<string, { baseUrl: string }> };
+      models: { v4: string }[];
+    };
+    for (const region of Object.values(config.v3.regions))
+      region.baseUrl = region.baseUrl.replace(/\/v3$/, '');
+    for (const model of config.models) model.v4 = `no_such_${model.v4}`;
+    const text = `// kept\n${JSON.stringify({ ...config, database: 'wrong.db' }, null, 2)}`;
+    writeFileSync(join(cwd, 'wrong.jsonc'), text);
+    const found = await runCli(['doctor', '--quiet', '--config', 'wrong.jsonc'], at());
+    expect(found.code).toBe(2);
+    expect(endOf(found).text).toMatch(/Not ready: \d+ problems\.\nBiggest blocker: V3 eu answers 404/);
+    const { next } = endOf(found);
+    expect(next).toBe('svc-migrate doctor --write-config corrected.jsonc --config wrong.jsonc');
+    const written = await runShell(`${next} --quiet`, at());
+    expect([written.code, written.stderr]).toEqual([2, expect.stringContaining('11 settings changed')]);
+    const again = await runShell(`${endOf(written).next} --quiet`, at());
+    expect([again.code, endOf(again).next]).toEqual([0, 'svc-migrate export v3 --config corrected.jsonc']);
+    expect((await runShell(`${next} --quiet`, at())).code).toBe(2);
+  });
+
+  it('an export says which address it may be', async () => {
+    const { code, stderr } = await runCli(['export', 'v3', '--quiet', '--config', 'wrong.jsonc'], at());
+    expect(code).toBe(2);
+    expect(stderr).toContain(`Is its address ${Object.values(ugly.v3)[0]}?`);
+  });
+
+  it.each(['report', 'status'])('%s does not call it an unfinished backfill', async (command) => {
+    await runCli(['export', 'v4', '--quiet', '--config', 'wrong.jsonc'], at());
+    await runCli(['remap', '--quiet', '--config', 'wrong.jsonc'], at());
+    const ended = await runCli([command, '--quiet', '--config', 'wrong.jsonc'], at());
+    expect(ended.stdout).toContain('answered 404 to every');
+    expect(endOf(ended).next).toBe('svc-migrate doctor --config wrong.jsonc');
+  });
+});

@@ -1,0 +1,45 @@
+import { describe, expect, it } from 'vitest';
+import { COMMANDS } from '../../src/commands/catalogue/all.js';
+import { COMMON_OPTIONS } from '../../src/commands/catalogue/options.js';
+import { listOptions } from '../../src/commands/command.js';
+import { isReason, REASONS, STATUSES } from '../../src/reasons.js';
+import { commandFor } from '../../src/report/next-command.js';
+import { REPORTS } from './sample-reports.js';
+
+const LIMITS = ['rejected', 'short', 'unique_id_conflict', 'decision_stale', 'drift', 'maxAge'];
+const KEYS = [
+  ...LIMITS,
+  ...STATUSES.filter((status) => status !== 'matched').flatMap((status) =>
+    [...REASONS, ...REASONS.map((reason) => `parent_${reason}`)].map((reason) => `${status}/${reason}`),
+  ),
+];
+
+/** What is wrong with a line as `svc-migrate …`: null if the command exists and has its options. */
+function problemIn(line: string): string | null {
+  const [program, name = '', ...words] = line.split(' ');
+  const spec = COMMANDS.find((command) => command.name === name);
+  if (program !== 'svc-migrate' || spec === undefined) return `there is no command ${name}`;
+  const known = [...listOptions(spec.options), ...listOptions(COMMON_OPTIONS)].map(
+    ({ flags }) => flags.split(' ')[0],
+  );
+  const unknown = words.find((word) => word.startsWith('--') && !known.includes(word));
+  const reason = words[words.indexOf('--reason') + 1] ?? '';
+  if (unknown !== undefined) return `${name} has no ${unknown}`;
+  const bare = reason.replace(/^parent_/, '');
+  return words.includes('--reason') && !isReason(bare) ? `there is no reason ${reason}` : null;
+}
+
+describe('the command to run next', () => {
+  it.each(REPORTS)('exists, with its options, for every obstacle of %s', (_, report) => {
+    for (const key of KEYS) expect([key, problemIn(commandFor(key, report))]).toEqual([key, null]);
+  });
+
+  it('stays within the models and companies of the report, quoted for a shell', () => {
+    const [, report] = REPORTS[0] ?? [];
+    if (report === undefined) throw new Error('There is no sample.');
+    const scope = { models: ["odd/it's"], companies: ['5'] };
+    expect(commandFor('unmatched/key_changed', { ...report, scope })).toBe(
+      "svc-migrate findings --write-decisions decisions-draft.csv --model 'odd/it'\\''s' --company 5",
+    );
+  });
+});
