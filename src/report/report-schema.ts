@@ -71,7 +71,7 @@ const stream = z.strictObject({
   finishedAt: time.nullable(),
 });
 
-const finding = z.strictObject({
+export const findingSchema = z.strictObject({
   model: z.string(),
   path: z.string(),
   region: z.string().nullable(),
@@ -247,7 +247,7 @@ export const reportSchema = z
     fullSync: z.array(fullSync).describe('What to ask the operator for.'),
     findings: z.strictObject({
       total: count,
-      samples: z.array(finding),
+      samples: z.array(findingSchema),
       fullList: z.string(),
     }),
     drift: driftSchema,

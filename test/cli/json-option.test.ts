@@ -1,6 +1,7 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { buildJsonSchemas, OUTPUT_SCHEMAS } from '../../src/commands/output-schemas.js';
 import { type Sandbox, startSandbox } from '../../src/sandbox/start.js';
 import { keysOf, makeFolder, runCli } from './run-cli.js';
 
@@ -29,6 +30,30 @@ describe('--json', () => {
     expect(written).toEqual(Object.keys(JSON.parse((await run(...args, '--json', '-')).stdout)));
   });
 
+  const SHAPES: readonly (readonly [keyof typeof OUTPUT_SCHEMAS, string])[] = [
+    ['report', 'report'],
+    ['report', 'check'],
+    ['finding', 'findings --limit 0'],
+    ['lookup', 'lookup crm/stages 1 2 999999'],
+    ['lookup', 'lookup crm/stages 1 999999 --reverse'],
+    ['explain', 'explain crm/stages 1'],
+    ['doctor', 'doctor'],
+    ['verify', 'verify --all'],
+    ['recheck', 'recheck'],
+    ['error', 'report --since 99'],
+    ['error', 'explain crm/stages'],
+  ];
+  it.each(SHAPES)('follows the schema of %s: %s', async (name, line) => {
+    const { stdout } = await run(...line.split(' '), '--json', '-');
+    const values = name === 'finding' || name === 'lookup' ? stdout.trim().split('\n') : [stdout];
+    for (const value of values) OUTPUT_SCHEMAS[name].schema.parse(JSON.parse(value));
+  });
+
+  it('has lines of dump that follow the schema of findings', async () => {
+    const { stdout } = await run('dump', '--format', 'ndjson');
+    for (const line of stdout.trim().split('\n')) OUTPUT_SCHEMAS.finding.schema.parse(JSON.parse(line));
+  });
+
   it('FILE: lookup writes NDJSON there and nothing to stdout', async () => {
     const asked = ['lookup', 'crm/stages', '1', '2', '--json'];
     expect((await run(...asked, 'ids.ndjson')).stdout).toBe('');
@@ -50,4 +75,12 @@ describe('--json', () => {
     expect(ended).toMatchObject({ code: 2, stderr: expect.stringContaining(message) });
     expect(existsSync(join(cwd, 'svc-migrate.config.json'))).toBe(true);
   });
+});
+
+it('ships each JSON Schema with its own $id', () => {
+  for (const [name, schema] of buildJsonSchemas()) {
+    const file = new URL(`../../schema/${name}.schema.json`, import.meta.url);
+    expect(JSON.parse(readFileSync(file, 'utf8'))).toEqual(schema);
+    expect(schema).toMatchObject({ $id: `urn:svc-migrate:schema:${name}:1` });
+  }
 });

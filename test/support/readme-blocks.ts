@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { COMMANDS } from '../../src/commands/catalogue/all.js';
 import { type CommandSpec, listOptions } from '../../src/commands/command.js';
+import { OUTPUT_SCHEMAS } from '../../src/commands/output-schemas.js';
 import { configSchema } from '../../src/config/settings.js';
 import { readTopic, TOPICS } from '../../src/docs/topics.js';
 import { describeOutcome, REASONS_BY_STATUS, STATUSES } from '../../src/reasons.js';
@@ -15,6 +16,11 @@ const BLOCKS: Readonly<Record<string, () => string>> = {
   'exit-codes': () => firstTable('exit-codes'),
   guarantees: () => firstTable('guarantees'),
   speed: () => firstTable('speed'),
+  schemas: () =>
+    renderTable(
+      ['schema', 'describes'],
+      Object.entries(OUTPUT_SCHEMAS).map(([name, { of }]) => [`\`schema/${name}.schema.json\``, of]),
+    ),
 };
 
 /** A page with every generated block as the code has it. */

@@ -1,0 +1,207 @@
+import { z } from 'zod';
+import { configSchema } from '../config/settings.js';
+import { STREAM_STATES } from '../domain.js';
+import { STATUSES } from '../reasons.js';
+import { findingSchema, reportSchema } from '../report/report-schema.js';
+
+const count = z.int().nonnegative();
+const id = z
+  .string()
+  .regex(/^-?\d+$/)
+  .describe('A 64-bit integer as digits.');
+const nullableId = id.nullable();
+const text = z.string().nullable();
+const counts = z.record(z.string(), count);
+const schemaVersion = z.literal(1);
+const exit = z.int().describe('That of the command.');
+
+const { evidence: _, ...findingHead } = findingSchema.shape;
+
+const lookup = z.strictObject({
+  model: z.string(),
+  v3_svc_id: nullableId,
+  v4_svc_id: nullableId,
+  status: z.enum([...STATUSES, 'unknown']),
+  reason: text,
+  region: text,
+  v3_company_id: nullableId,
+  v4_company_id: nullableId,
+  stale: z.boolean().describe('Whether the export has changed since the remap was built that answers.'),
+});
+
+const doctor = z.strictObject({
+  schemaVersion,
+  ready: z.boolean(),
+  exitCode: exit,
+  findings: z.array(
+    z.strictObject({
+      level: z.enum(['ok', 'note', 'warning', 'problem']),
+      area: z.string(),
+      code: z.string().describe('Stable, for programs.'),
+      text: z.string(),
+      fix: text,
+      exitCode: z.int().nullable().describe('Of a problem of this kind.'),
+    }),
+  ),
+  facts: z
+    .looseObject({
+      requests: count,
+      hosts: z.array(z.looseObject({ label: z.string(), baseUrl: z.string() })),
+      v3: z.array(z.looseObject({ region: z.string(), model: z.string(), answer: z.string() })),
+      v4: z
+        .looseObject({ companies: count, models: z.array(z.looseObject({ model: z.string() })) })
+        .nullable(),
+      pairs: z.array(z.looseObject({ v3CompanyId: id, v4CompanyId: nullableId })),
+      disk: z.looseObject({}),
+    })
+    .nullable()
+    .describe('What the findings are based on; null without a valid configuration.'),
+});
+
+const pairSide = z
+  .strictObject({ company_id: id, platform_id: text, platform_unique_id: text, deleted: z.boolean() })
+  .nullable();
+
+const verify = z.strictObject({
+  schemaVersion,
+  exitCode: exit,
+  remap: z.strictObject({ builtAt: z.string(), sha256: z.string() }),
+  contradictions: z
+    .array(
+      z.strictObject({
+        code: z.string(),
+        total: count,
+        first: z.array(z.looseObject({ model: z.string() })),
+      }),
+    )
+    .describe('Between the remap and the export.'),
+  coverage: z.strictObject({
+    kind: z.enum(['all', 'sample']),
+    pairs: count,
+    strata: count,
+    seed: z.int().nullable(),
+    drawn: count,
+    extra: count,
+  }),
+  agree: count,
+  disagree: count,
+  gone: count,
+  deletedSince: count,
+  failed: count,
+  unread: count,
+  firstError: text,
+  rate: z
+    .strictObject({
+      read: count,
+      wrong: count,
+      atMost: z.number(),
+      confidence: z.number(),
+      method: z.string(),
+    })
+    .nullable(),
+  disagreements: z.array(
+    z
+      .strictObject({
+        code: z.string(),
+        ...findingHead,
+        v3_company_id: id,
+        v4_company_id: id,
+        v3: pairSide,
+        v4: pairSide,
+      })
+      .omit({ matched_by: true }),
+  ),
+});
+
+const recheck = z.strictObject({
+  schemaVersion,
+  exitCode: exit,
+  open: count.describe('Findings that were open at the start.'),
+  rounds: z.array(
+    z.looseObject({ asked: count, lists: count, changed: count, failed: count, firstError: text }),
+  ),
+  persisted: counts.describe('Open at the start and the end, by `status/reason`.'),
+  appeared: counts.describe('Open only at the end, by `status/reason`.'),
+  healed: z.array(
+    z.strictObject({
+      model: z.string(),
+      path: z.string(),
+      region: text,
+      v3_company_id: nullableId,
+      v4_company_id: nullableId,
+      platform_id: text,
+      v3_svc_id: nullableId,
+      v4_svc_id: nullableId,
+      before: z.string(),
+      after: text,
+    }),
+  ),
+});
+
+const explain = z.strictObject({
+  schemaVersion,
+  model: z.string(),
+  id: nullableId,
+  platform_id: text,
+  remapBuiltAt: z.string(),
+  stale: z.boolean(),
+  warnings: z.array(z.string()),
+  more: z.boolean().describe('Whether there are more rows than these.'),
+  unknown: z.array(z.string()),
+  stories: z.array(
+    z.looseObject({
+      takenFor: z.array(z.enum(['v3', 'v4', 'platform_id'])),
+      row: findingSchema,
+      title: z.string(),
+      sentence: z.string(),
+      because: z.array(z.string()),
+      next: z.string(),
+      lists: z.array(
+        z.looseObject({ generation: z.enum(['v3', 'v4']), state: z.enum(STREAM_STATES).nullable() }),
+      ),
+    }),
+  ),
+});
+
+const error = z.strictObject({
+  schemaVersion,
+  tool: z.strictObject({ name: z.literal('svc-migrate'), version: z.string() }),
+  generatedAt: z.string(),
+  outcome: z.literal('error'),
+  exitCode: exit,
+  error: z.strictObject({ code: z.string(), message: z.string(), hint: text }),
+});
+
+/** The structured files of the program, by the name of the JSON Schema that ships in the package. */
+export const OUTPUT_SCHEMAS = {
+  config: { schema: configSchema, of: 'the configuration file' },
+  report: { schema: reportSchema, of: '`--json` of `report`, `check`, `run` and `demo`' },
+  finding: {
+    schema: findingSchema.extend({ stale: z.boolean().optional().describe('Only in `findings`.') }),
+    of: 'a line of `--ndjson`, of `findings --json` and of `dump --format ndjson`',
+  },
+  lookup: { schema: lookup, of: 'a line of `lookup --json`' },
+  explain: { schema: explain, of: '`explain --json`' },
+  doctor: { schema: doctor, of: '`doctor --json`' },
+  verify: { schema: verify, of: '`verify --json`' },
+  recheck: { schema: recheck, of: '`recheck --json`' },
+  apply: {
+    schema: z.looseObject({ exitCode: exit, next: z.string().describe('The command to run next.') }),
+    of: '`apply --json` and `undo --json`',
+  },
+  error: { schema: error, of: '`--json` of a command that ended without a result' },
+} as const satisfies Record<string, { readonly schema: z.ZodType; readonly of: string }>;
+
+/** The JSON Schemas, by name. */
+export function buildJsonSchemas(): ReadonlyMap<string, object> {
+  return new Map(
+    Object.entries(OUTPUT_SCHEMAS).map(([name, { schema, of }]) => {
+      const io = name === 'config' ? 'input' : 'output';
+      const { $schema, ...rest } = z.toJSONSchema(schema, { io, unrepresentable: 'any' });
+      return [
+        name,
+        { $schema, $id: `urn:svc-migrate:schema:${name}:1`, title: of.replaceAll('`', ''), ...rest },
+      ];
+    }),
+  );
+}
