@@ -6,13 +6,13 @@ const BASE_BACKOFF_MS = 500;
 const MAX_BACKOFF_MS = 30_000;
 
 /** What to do after an attempt, and the error code if it was the last. */
-export type Judgement =
+export type AttemptVerdict =
   | { readonly kind: 'parse' }
   | { readonly kind: 'retry'; readonly code: ErrorCode }
   | { readonly kind: 'fail'; readonly code: ErrorCode };
 
 /** Whether the outcome is worth reading, worth another attempt, or final. */
-export function classify(outcome: AttemptOutcome): Judgement {
+export function classify(outcome: AttemptOutcome): AttemptVerdict {
   if (outcome.kind === 'answer') return classifyStatus(outcome.status);
   switch (outcome.failure) {
     case 'network':
@@ -30,7 +30,7 @@ export function classify(outcome: AttemptOutcome): Judgement {
   }
 }
 
-function classifyStatus(status: number): Judgement {
+function classifyStatus(status: number): AttemptVerdict {
   if (status === 200) return { kind: 'parse' };
   if (status < 300) return { kind: 'retry', code: 'bad_response' };
   if (status < 400) return { kind: 'fail', code: 'redirect' };

@@ -82,81 +82,83 @@ function toContradiction(row: Found): Contradiction {
   return { code, model, path, region, companyId: company, platformId: platform_id, v3SvcId: v3, v4SvcId: v4 };
 }
 
-const CONFIGURED = 's.model IN (SELECT value FROM json_each(@models))';
+const CONFIGURED = 'stream.model IN (SELECT value FROM json_each(@models))';
 
 /** Counts +1 for every exported V3 record and child, and -1 for every row of the remap with its id. */
 const V3_BALANCE = `
   SELECT model, path, region, company, platform_id, parent, v3, sum(n) AS n, max(n) > 0 AS exported FROM (
-    SELECT s.model, '' AS path, s.region, r.company_id AS company, r.platform_id, NULL AS parent, r.svc_id AS v3, 1 AS n
-      FROM record AS r JOIN stream AS s ON s.id = r.stream_id WHERE s.generation = 'v3' AND ${CONFIGURED}
+    SELECT stream.model, '' AS path, stream.region, record.company_id AS company, record.platform_id, NULL AS parent,
+        record.svc_id AS v3, 1 AS n
+      FROM record JOIN stream ON stream.id = record.stream_id WHERE stream.generation = 'v3' AND ${CONFIGURED}
     UNION ALL
-    SELECT s.model, k.path, s.region, r.company_id, k.platform_id, r.platform_id, k.svc_id, 1
-      FROM child AS k JOIN record AS r ON r.id = k.record_id JOIN stream AS s ON s.id = r.stream_id
-      WHERE s.generation = 'v3' AND ${CONFIGURED}
+    SELECT stream.model, child.path, stream.region, record.company_id, child.platform_id, record.platform_id, child.svc_id, 1
+      FROM child JOIN record ON record.id = child.record_id JOIN stream ON stream.id = record.stream_id
+      WHERE stream.generation = 'v3' AND ${CONFIGURED}
     UNION ALL
     SELECT model, path, region, v3_company_id, platform_id, parent_platform_id, v3_svc_id, -1
       FROM remap WHERE v3_svc_id IS NOT NULL
   ) GROUP BY model, path, region, company, platform_id, parent, v3`;
 
 const V4_EXPORTED = `
-  SELECT s.model, '' AS path, r.company_id AS company, r.platform_id, NULL AS parent, r.svc_id AS v4
-    FROM record AS r JOIN stream AS s ON s.id = r.stream_id WHERE s.generation = 'v4' AND ${CONFIGURED}
+  SELECT stream.model, '' AS path, record.company_id AS company, record.platform_id, NULL AS parent, record.svc_id AS v4
+    FROM record JOIN stream ON stream.id = record.stream_id WHERE stream.generation = 'v4' AND ${CONFIGURED}
   UNION ALL
-  SELECT s.model, k.path, r.company_id, k.platform_id, r.platform_id, k.svc_id
-    FROM child AS k JOIN record AS r ON r.id = k.record_id JOIN stream AS s ON s.id = r.stream_id
-    WHERE s.generation = 'v4' AND ${CONFIGURED}`;
+  SELECT stream.model, child.path, record.company_id, child.platform_id, record.platform_id, child.svc_id
+    FROM child JOIN record ON record.id = child.record_id JOIN stream ON stream.id = record.stream_id
+    WHERE stream.generation = 'v4' AND ${CONFIGURED}`;
 
 const V4_IN_REMAP = `
   SELECT model, path, v4_company_id AS company, ${V4_KEY} AS platform_id, ${V4_PARENT_KEY} AS parent, v4_svc_id AS v4
     FROM remap WHERE v4_svc_id IS NOT NULL`;
 
-const STORED_COLUMNS = `m.model, m.path, m.region, m.v3_company_id AS company, m.platform_id, m.v3_svc_id AS v3,
-  m.v4_svc_id AS v4, m.status, m.reason, m.matched_by`;
+const STORED_COLUMNS = `remap.model, remap.path, remap.region, remap.v3_company_id AS company, remap.platform_id,
+  remap.v3_svc_id AS v3, remap.v4_svc_id AS v4, remap.status, remap.reason, remap.matched_by`;
 
 /**
- * Joins `p`, the remap row of a record, to the stored V3 record. The order of the joins follows the indexes. A stream's
+ * Joins `record_row`, the remap row of a record, to the stored V3 record. The order of the joins follows the indexes. A stream's
  * company is compared in the form that is indexed, with a value without affinity (`+`): otherwise the index is not used.
  */
 const STORED_V3 = `
-  CROSS JOIN stream AS v3_stream ON v3_stream.generation = 'v3' AND v3_stream.region = p.region
-    AND v3_stream.model = p.model AND ifnull(v3_stream.company_id, 'all') IN ('all', p.v3_company_id)
-  CROSS JOIN record AS v3_record ON v3_record.stream_id = v3_stream.id AND v3_record.svc_id = p.v3_svc_id
-    AND v3_record.company_id = p.v3_company_id`;
+  CROSS JOIN stream AS v3_stream ON v3_stream.generation = 'v3' AND v3_stream.region = record_row.region
+    AND v3_stream.model = record_row.model AND ifnull(v3_stream.company_id, 'all') IN ('all', record_row.v3_company_id)
+  CROSS JOIN record AS v3_record ON v3_record.stream_id = v3_stream.id AND v3_record.svc_id = record_row.v3_svc_id
+    AND v3_record.company_id = record_row.v3_company_id`;
 const STORED_V4 = `
   CROSS JOIN stream AS v4_stream ON v4_stream.generation = 'v4' AND v4_stream.region = ''
-    AND v4_stream.model = p.model AND ifnull(v4_stream.company_id, 'all') = +p.v4_company_id
-  CROSS JOIN record AS v4_record ON v4_record.stream_id = v4_stream.id AND v4_record.svc_id = p.v4_svc_id`;
+    AND v4_stream.model = record_row.model AND ifnull(v4_stream.company_id, 'all') = +record_row.v4_company_id
+  CROSS JOIN record AS v4_record ON v4_record.stream_id = v4_stream.id AND v4_record.svc_id = record_row.v4_svc_id`;
 
-/** Joins `m`, the row of a V3 child, to the rows of records with its parent's key; `STORED_CHILD_V3` selects the parent. */
+/** Joins `remap`, the row of a V3 child, to the rows of records with its parent's key; `STORED_CHILD_V3` selects the parent. */
 const PARENT_ROW = `
-  CROSS JOIN remap AS p ON p.model = m.model AND p.platform_id IS m.parent_platform_id
-    AND p.v3_company_id = m.v3_company_id AND p.region = m.region AND p.path = ''`;
+  CROSS JOIN remap AS record_row ON record_row.model = remap.model AND record_row.platform_id IS remap.parent_platform_id
+    AND record_row.v3_company_id = remap.v3_company_id AND record_row.region = remap.region AND record_row.path = ''`;
 const STORED_CHILD_V3 = `
-  CROSS JOIN child AS v3_child ON v3_child.record_id = v3_record.id AND v3_child.path = m.path
-    AND v3_child.svc_id = m.v3_svc_id`;
+  CROSS JOIN child AS v3_child ON v3_child.record_id = v3_record.id AND v3_child.path = remap.path
+    AND v3_child.svc_id = remap.v3_svc_id`;
 
-/** Joins `m`, a pair of children, to the two stored children within the pair of records `p`. */
+/** Joins `remap`, a pair of children, to the two stored children within the pair of records `record_row`. */
 const STORED_CHILDREN = `
   ${PARENT_ROW} ${STORED_V3} ${STORED_V4} ${STORED_CHILD_V3}
-  CROSS JOIN child AS v4_child ON v4_child.record_id = v4_record.id AND v4_child.path = m.path
-    AND v4_child.svc_id = m.v4_svc_id`;
+  CROSS JOIN child AS v4_child ON v4_child.record_id = v4_record.id AND v4_child.path = remap.path
+    AND v4_child.svc_id = remap.v4_svc_id`;
 
 /** Every pair with the stored data of both sides. */
 const STORED_PAIRS = `
-  SELECT ${STORED_COLUMNS.replaceAll('m.', 'p.')}, v3_record.deleted AS deleted3, v4_record.deleted AS deleted4,
+  SELECT ${STORED_COLUMNS.replaceAll('remap.', 'record_row.')}, v3_record.deleted AS deleted3, v4_record.deleted AS deleted4,
       v3_record.unique_id AS unique3, v4_record.unique_id AS unique4
-    FROM remap AS p ${STORED_V3} ${STORED_V4} WHERE p.path = ''
+    FROM remap AS record_row ${STORED_V3} ${STORED_V4} WHERE record_row.path = ''
   UNION ALL
   SELECT ${STORED_COLUMNS}, v3_child.deleted, v4_child.deleted, v3_child.unique_id, v4_child.unique_id
-    FROM remap AS m ${STORED_CHILDREN} WHERE m.path <> ''`;
+    FROM remap ${STORED_CHILDREN} WHERE remap.path <> ''`;
 
-const ROW =
-  'm.model, m.path, m.region, coalesce(m.v3_company_id, m.v4_company_id) AS company, m.platform_id, m.v3_svc_id AS v3, m.v4_svc_id AS v4';
+const ROW = `
+  remap.model, remap.path, remap.region, coalesce(remap.v3_company_id, remap.v4_company_id) AS company,
+  remap.platform_id, remap.v3_svc_id AS v3, remap.v4_svc_id AS v4`;
 
 /** Statuses for which a row must have an id on both sides. */
-const NAMES_BOTH = `(m.status = 'matched' OR (m.status = 'deleted' AND ifnull(m.reason, '')
+const NAMES_BOTH = `(remap.status = 'matched' OR (remap.status = 'deleted' AND ifnull(remap.reason, '')
   IN ('deleted_in_v3', 'deleted_in_v4', 'deleted_in_both')))`;
-const INHERITS = `ifnull(m.reason, '') LIKE 'parent\\_%' ESCAPE '\\'`;
+const INHERITS = `ifnull(remap.reason, '') LIKE 'parent\\_%' ESCAPE '\\'`;
 
 /** Three kinds of contradictions, found with one grouping. */
 const V3_CONTRADICTIONS = `
@@ -176,40 +178,43 @@ const QUERIES: Readonly<Record<Exclude<ContradictionCode, V3Code>, string>> = {
     FROM remap WHERE status = 'matched'
     GROUP BY model, path, v4_company_id, ${V4_KEY}, ${V4_PARENT_KEY}, v4_svc_id HAVING count(*) > 1`,
   ids_against_status: `
-    SELECT ${ROW} FROM remap AS m WHERE NOT ${INHERITS} AND (
-      (${NAMES_BOTH} AND (m.v3_svc_id IS NULL OR m.v4_svc_id IS NULL))
-      OR (NOT ${NAMES_BOTH} AND m.v3_svc_id IS NOT NULL AND m.v4_svc_id IS NOT NULL)
-      OR (m.status = 'v4_only' AND m.v3_svc_id IS NOT NULL))`,
+    SELECT ${ROW} FROM remap WHERE NOT ${INHERITS} AND (
+      (${NAMES_BOTH} AND (remap.v3_svc_id IS NULL OR remap.v4_svc_id IS NULL))
+      OR (NOT ${NAMES_BOTH} AND remap.v3_svc_id IS NOT NULL AND remap.v4_svc_id IS NOT NULL)
+      OR (remap.status = 'v4_only' AND remap.v3_svc_id IS NOT NULL))`,
   deletion_against_status: `
-    SELECT model, path, region, company, platform_id, v3, v4 FROM (${STORED_PAIRS}) AS m
+    SELECT model, path, region, company, platform_id, v3, v4 FROM (${STORED_PAIRS}) AS remap
     WHERE NOT ${INHERITS} AND (deleted3 <> (status = 'deleted' AND reason IN ('deleted_in_v3', 'deleted_in_both'))
       OR deleted4 <> (status = 'deleted' AND reason IN ('deleted_in_v4', 'deleted_in_both')))`,
   unique_id_differs: `
     SELECT model, path, region, company, platform_id, v3, v4 FROM (${STORED_PAIRS})
     WHERE matched_by = 'platform_unique_id' AND unique3 IS NOT unique4`,
   child_outside_parent: `
-    SELECT ${ROW} FROM remap AS m WHERE m.path <> '' AND m.v3_svc_id IS NOT NULL AND m.v4_svc_id IS NOT NULL
+    SELECT ${ROW} FROM remap WHERE remap.path <> '' AND remap.v3_svc_id IS NOT NULL AND remap.v4_svc_id IS NOT NULL
       AND NOT EXISTS (SELECT 1 FROM (SELECT 1) ${STORED_CHILDREN})`,
   child_against_parent: `
-    SELECT ${ROW} FROM remap AS m WHERE m.path <> '' AND m.v3_svc_id IS NOT NULL AND NOT EXISTS (
+    SELECT ${ROW} FROM remap WHERE remap.path <> '' AND remap.v3_svc_id IS NOT NULL AND NOT EXISTS (
       SELECT 1 FROM (SELECT 1) ${PARENT_ROW} ${STORED_V3} ${STORED_CHILD_V3}
-      WHERE iif(p.status = 'matched', NOT ${INHERITS}, m.status = p.status AND m.reason = 'parent_' || p.reason))`,
+      WHERE iif(record_row.status = 'matched', NOT ${INHERITS},
+        remap.status = record_row.status AND remap.reason = 'parent_' || record_row.reason))`,
   company_not_paired: `
-    SELECT ${ROW} FROM remap AS m WHERE m.v3_svc_id IS NOT NULL AND m.v4_svc_id IS NOT NULL
-      AND ((m.region, m.v3_company_id, m.v4_company_id)
+    SELECT ${ROW} FROM remap WHERE remap.v3_svc_id IS NOT NULL AND remap.v4_svc_id IS NOT NULL
+      AND ((remap.region, remap.v3_company_id, remap.v4_company_id)
         IN (SELECT region, v3_company_id, v4_company_id FROM company)) IS NOT 1`,
   key_exists_in_v4: `
-    SELECT ${ROW} FROM remap AS m WHERE m.path = '' AND m.v4_svc_id IS NULL AND m.v4_company_id IS NOT NULL
-      AND ((m.status = 'unmatched' AND m.reason IN ('unexplained', 'outside_backfill_window', 'key_changed', 'connection_inert'))
-        OR (m.status = 'deleted' AND m.reason = 'deleted_not_in_v4'))
-      AND (m.model, m.v4_company_id, m.platform_id) IN (
-        SELECT s.model, r.company_id, r.platform_id FROM record AS r JOIN stream AS s ON s.id = r.stream_id
-        WHERE s.generation = 'v4' AND r.platform_id IS NOT NULL)
+    SELECT ${ROW} FROM remap WHERE remap.path = '' AND remap.v4_svc_id IS NULL AND remap.v4_company_id IS NOT NULL
+      AND ((remap.status = 'unmatched'
+          AND remap.reason IN ('unexplained', 'outside_backfill_window', 'key_changed', 'connection_inert'))
+        OR (remap.status = 'deleted' AND remap.reason = 'deleted_not_in_v4'))
+      AND (remap.model, remap.v4_company_id, remap.platform_id) IN (
+        SELECT stream.model, record.company_id, record.platform_id FROM record JOIN stream ON stream.id = record.stream_id
+        WHERE stream.generation = 'v4' AND record.platform_id IS NOT NULL)
     UNION ALL
-    SELECT ${ROW} FROM remap AS m ${PARENT_ROW} ${STORED_V3} ${STORED_V4} ${STORED_CHILD_V3}
-    WHERE m.path <> '' AND m.v4_svc_id IS NULL AND m.platform_id IS NOT NULL AND m.status <> 'ambiguous'
-      AND 1 - v3_child.deleted = (SELECT count(*) FROM child AS o WHERE o.record_id = v3_record.id AND o.path = m.path
-        AND o.platform_id = m.platform_id AND o.deleted = 0)
-      AND (SELECT sum(o.deleted = 0) = 1 OR (sum(o.deleted = 0) = 0 AND count(*) = 1) FROM child AS o
-        WHERE o.record_id = v4_record.id AND o.path = m.path AND o.platform_id = m.platform_id)`,
+    SELECT ${ROW} FROM remap ${PARENT_ROW} ${STORED_V3} ${STORED_V4} ${STORED_CHILD_V3}
+    WHERE remap.path <> '' AND remap.v4_svc_id IS NULL AND remap.platform_id IS NOT NULL AND remap.status <> 'ambiguous'
+      AND 1 - v3_child.deleted = (SELECT count(*) FROM child AS other
+        WHERE other.record_id = v3_record.id AND other.path = remap.path
+        AND other.platform_id = remap.platform_id AND other.deleted = 0)
+      AND (SELECT sum(other.deleted = 0) = 1 OR (sum(other.deleted = 0) = 0 AND count(*) = 1) FROM child AS other
+        WHERE other.record_id = v4_record.id AND other.path = remap.path AND other.platform_id = remap.platform_id)`,
 };

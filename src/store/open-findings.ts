@@ -19,12 +19,12 @@ export interface OpenRow {
 const COLUMNS = (table: string) => `${table}.model, ${table}.path, ${table}.region,
   ${table}.v3_company_id AS v3CompanyId, ${table}.v4_company_id AS v4CompanyId, ${table}.platform_id AS platformId,
   ${table}.v3_svc_id AS v3SvcId, ${table}.v4_svc_id AS v4SvcId, ${table}.status, ${table}.reason`;
-const IS_OPEN = `m.status IN ('unmatched', 'ambiguous', 'v4_only')`;
+const IS_OPEN = `remap.status IN ('unmatched', 'ambiguous', 'v4_only')`;
 
 /** Every open finding: neither matched nor deleted, including children. */
 export function readOpenRows(db: Db): IterableIterator<OpenRow> {
   return db
-    .prepare<[], OpenRow>(`SELECT ${COLUMNS('m')} FROM remap AS m WHERE ${IS_OPEN} ORDER BY m.rowid`)
+    .prepare<[], OpenRow>(`SELECT ${COLUMNS('remap')} FROM remap WHERE ${IS_OPEN} ORDER BY remap.rowid`)
     .iterate();
 }
 
@@ -32,11 +32,11 @@ export function readOpenRows(db: Db): IterableIterator<OpenRow> {
 export function readOpenParents(db: Db): IterableIterator<OpenRow> {
   return db
     .prepare<[], OpenRow>(
-      `SELECT DISTINCT ${COLUMNS('p')} FROM remap AS m CROSS JOIN remap AS p
-         ON p.model = m.model AND p.platform_id = m.parent_platform_id AND p.path = ''
-         AND iif(m.v3_svc_id IS NULL, p.v4_company_id = m.v4_company_id,
-           p.v3_company_id = m.v3_company_id AND p.region = m.region)
-       WHERE m.path <> '' AND ${IS_OPEN} AND m.reason NOT LIKE 'parent\\_%' ESCAPE '\\'`,
+      `SELECT DISTINCT ${COLUMNS('parent')} FROM remap CROSS JOIN remap AS parent
+         ON parent.model = remap.model AND parent.platform_id = remap.parent_platform_id AND parent.path = ''
+         AND iif(remap.v3_svc_id IS NULL, parent.v4_company_id = remap.v4_company_id,
+           parent.v3_company_id = remap.v3_company_id AND parent.region = remap.region)
+       WHERE remap.path <> '' AND ${IS_OPEN} AND remap.reason NOT LIKE 'parent\\_%' ESCAPE '\\'`,
     )
     .iterate();
 }
@@ -78,9 +78,9 @@ export function readControlRecord(
 ): ControlRecord | undefined {
   return db
     .prepare<[string, string, string], ControlRecord>(
-      `SELECT r.company_id AS companyId, r.svc_id AS svcId, r.platform_id AS platformId
-       FROM stream AS s CROSS JOIN record AS r ON r.stream_id = s.id
-       WHERE s.generation = ? AND s.region = ? AND s.model = ? AND r.platform_id IS NOT NULL AND r.deleted = 0
+      `SELECT record.company_id AS companyId, record.svc_id AS svcId, record.platform_id AS platformId
+       FROM stream CROSS JOIN record ON record.stream_id = stream.id
+       WHERE generation = ? AND region = ? AND model = ? AND record.platform_id IS NOT NULL AND record.deleted = 0
        LIMIT 1`,
     )
     .get(generation, region, model);
