@@ -16,7 +16,7 @@ export interface Tuning {
   readonly batchRows: number;
   /** Longest wait for a lock. */
   readonly lockTimeoutMs: number;
-  /** Time limit of a single statement in PostgreSQL; 0: no limit. */
+  /** Time limit of a single statement on a database server; 0: no limit. */
   readonly statementTimeoutMs: number;
   /** Most attempts at a transaction that fails with a deadlock, a lock or a lost connection. */
   readonly attempts: number;

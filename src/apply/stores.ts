@@ -1,12 +1,8 @@
-import { lstatSync, realpathSync, statSync } from 'node:fs';
-import { basename, dirname, join } from 'node:path';
-import type { ApplyTarget, PostgresTarget, SqliteTarget } from '../config/apply-targets.js';
+import { type ApplyTarget, isServer } from '../config/apply-targets.js';
 import { blocks } from './column-work.js';
 import type { ApplyContext, DataStore, SurveyOptions } from './context.js';
-import { openPostgresStore } from './dialects/postgres-dialect.js';
-import { openSqliteStore } from './dialects/sqlite-dialect.js';
-import { openFileStore } from './files/file-store.js';
 import { type Note, PLAN_VERSION, type Plan, type TargetPlan } from './plan.js';
+import { fileIdentity, isSharedPlace, placeKey, targetKind } from './target-kinds.js';
 
 /** A store, and the names of its targets. */
 export interface OpenStore extends DataStore {
@@ -15,25 +11,15 @@ export interface OpenStore extends DataStore {
 
 /** Opens one store for each database, whose tables may depend on each other, and one for each file. */
 export function openStores(context: ApplyContext, targets: readonly ApplyTarget[]): OpenStore[] {
-  const files: OpenStore[] = [];
-  const databases = new Map<string, SqliteTarget[]>();
-  const servers = new Map<string, PostgresTarget[]>();
-  for (const target of targets) {
-    if (target.kind === 'sqlite') {
-      const key = fileIdentity(target.file);
-      databases.set(key, [...(databases.get(key) ?? []), target]);
-    } else if (target.kind === 'postgres') {
-      const key = `${target.urlEnv ?? ''}\0${target.urlFile ?? ''}\0${target.tls ?? ''}`;
-      servers.set(key, [...(servers.get(key) ?? []), target]);
-    } else files.push(withNames(openFileStore(context, target), [target]));
+  const places = new Map<string, ApplyTarget[]>();
+  for (const [at, target] of targets.entries()) {
+    const key = isSharedPlace(target) ? placeKey(target) : String(at);
+    places.set(key, [...(places.get(key) ?? []), target]);
   }
-  return [
-    ...files,
-    ...[...databases.values()].map((own) =>
-      withNames(openSqliteStore(context, own[0]?.file ?? '', own), own),
-    ),
-    ...[...servers.values()].map((own) => withNames(openPostgresStore(context, own), own)),
-  ];
+  return [...places.values()].flatMap((own) => {
+    const [first] = own;
+    return first === undefined ? [] : [withNames(targetKind(first).open(context, own), own)];
+  });
 }
 
 function withNames(store: DataStore, targets: readonly ApplyTarget[]): OpenStore {
@@ -73,16 +59,6 @@ export async function survey(
   };
 }
 
-/** Identifies a file independently of its spelling: by device and inode or, if it does not exist, by its real path. */
-function fileIdentity(file: string): string {
-  const stats = statSync(file, { bigint: true, throwIfNoEntry: false });
-  if (stats !== undefined) return `${stats.dev}:${stats.ino}`;
-  const isLink = lstatSync(file, { throwIfNoEntry: false }) !== undefined;
-  const folder = dirname(file);
-  if (isLink || statSync(folder, { throwIfNoEntry: false }) === undefined) return file;
-  return join(realpathSync(folder), basename(file));
-}
-
 interface Place {
   readonly target: TargetPlan;
   readonly input: string;
@@ -97,7 +73,7 @@ interface Place {
 function refuseSharedPlaces(plans: readonly TargetPlan[], stores: readonly OpenStore[]): TargetPlan[] {
   const places = plans.map((target): Place => {
     const { definition, output, place } = target;
-    const input = definition.kind === 'postgres' ? place : fileIdentity(definition.file);
+    const input = isServer(definition) ? place : fileIdentity(definition.file);
     return { target, input, output: output === null ? input : fileIdentity(output) };
   });
   return places.map((one, at) => {

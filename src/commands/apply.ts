@@ -1,7 +1,7 @@
 import { type ApplyResult, assertTargetsGiven } from '../apply/actions.js';
 import { defaultOutput, sideCarFile } from '../apply/files/side-car.js';
 import { readPlan, renderPlan } from '../apply/plan.js';
-import type { ApplyTarget } from '../config/apply-targets.js';
+import { type ApplyTarget, isServer } from '../config/apply-targets.js';
 import type { Config } from '../config/config.js';
 import { SvcError } from '../errors.js';
 import { runInThread } from '../runtime/threads.js';
@@ -69,7 +69,7 @@ function assertOutputs(config: Config, request: ApplyRequest, targets: readonly 
 
 /** The files that a target reads or writes. */
 function filesOf(target: ApplyTarget): string[] {
-  if (target.kind === 'postgres') return target.urlFile === undefined ? [] : [target.urlFile];
+  if (isServer(target)) return target.urlFile === undefined ? [] : [target.urlFile];
   if (target.kind === 'sqlite') return [target.file];
   const files = [target.file, target.output ?? defaultOutput(target.file)];
   return files.flatMap((file) => [file, sideCarFile(file)]);

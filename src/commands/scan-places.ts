@@ -4,7 +4,8 @@ import type { ApplyContext } from '../apply/context.js';
 import type { Proposal } from '../apply/scan/propose.js';
 import { buildTargets, renderScan } from '../apply/scan/render-scan.js';
 import { type Scanned, type ScanPlace, scan } from '../apply/scan/scan.js';
-import type { ApplyTarget } from '../config/apply-targets.js';
+import { placeKey } from '../apply/target-kinds.js';
+import { type ApplyTarget, isServer } from '../config/apply-targets.js';
 import type { Config } from '../config/config.js';
 import type { ApplyRequest } from './apply-request.js';
 
@@ -33,10 +34,7 @@ export async function scanPlaces(
 function listPlaces(targets: readonly ApplyTarget[], table: string | null): ScanPlace[] {
   const places = new Map<string, ScanPlace>();
   for (const target of targets) {
-    const key =
-      target.kind === 'postgres'
-        ? `${target.urlEnv ?? ''}\0${target.urlFile ?? ''}\0${target.tls ?? ''}`
-        : target.file;
+    const key = placeKey(target);
     if (!places.has(key)) places.set(key, { target, table });
   }
   return [...places.values()];
@@ -50,8 +48,7 @@ function nearPath(path: string, folder: string): string {
 
 function describePlace({ place, proposals, unseen }: Scanned): object {
   const { target } = place;
-  const where =
-    target.kind === 'postgres' ? { urlEnv: target.urlEnv, urlFile: target.urlFile } : { file: target.file };
+  const where = isServer(target) ? { urlEnv: target.urlEnv, urlFile: target.urlFile } : { file: target.file };
   return { kind: target.kind, ...where, columns: proposals.map(describeProposal), unseen };
 }
 

@@ -103,7 +103,7 @@ ${renderModels(models)}
   // "limits": { "outside_backfill_window": "100%", "models": { "crm/companies": { "unmatched": "2%" } } },
   // "limits": {},
 
-  // Your own tables and files that hold V3 ids, for apply; apply --scan proposes them. Kinds: csv, ndjson, sqlite, postgres. Such as
+  // Your own tables and files that hold V3 ids, for apply; apply --scan proposes them. Kinds: csv, ndjson, sqlite, postgres, mysql. Such as
   // "apply": { "targets": [ { "name": "orders", "kind": "postgres", "urlEnv": "DATABASE_URL", "table": "orders", "ids": [ { "column": "invoice_id", "model": "accounting/invoices" } ] } ] },
   // "apply": { "targets": [] },
 

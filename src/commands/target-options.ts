@@ -6,8 +6,29 @@ import { SvcError } from '../errors.js';
 import type { Given } from './command.js';
 import { flagOf } from './option-values.js';
 
-/** Options that name a place, in the order of their kinds. */
-const PLACES = ['csv', 'ndjson', 'sqlite', 'postgresEnv', 'postgresFile'] as const;
+/** Options that name a place: its kind, and the setting they stand for. */
+const PLACES = {
+  csv: ['csv', 'file'],
+  ndjson: ['ndjson', 'file'],
+  sqlite: ['sqlite', 'file'],
+  postgresEnv: ['postgres', 'urlEnv'],
+  postgresFile: ['postgres', 'urlFile'],
+  mysqlEnv: ['mysql', 'urlEnv'],
+  mysqlFile: ['mysql', 'urlFile'],
+} as const satisfies Record<string, readonly [kind: ApplyTarget['kind'], setting: string]>;
+const PLACE_NAMES = [
+  'csv',
+  'ndjson',
+  'sqlite',
+  'postgresEnv',
+  'postgresFile',
+  'mysqlEnv',
+  'mysqlFile',
+] as const;
+
+/** The hint where no place is named. */
+export const NAME_A_PLACE = `Name the place with one of ${PLACE_NAMES.map(flagOf).join(', ')}.`;
+
 /** Options that describe the id columns of a target. */
 const ID_DETAILS = [
   'path',
@@ -33,7 +54,7 @@ export function parseTarget(given: Given, config: Config): ApplyTarget | null {
     const alone = ids.length > 0 ? 'ids' : DETAILS.find((name) => given.text(name) !== undefined);
     if (alone === undefined && given.isSet('header')) return null;
     throw new SvcError('usage', `${flagOf(alone ?? 'noHeader')} describes a target: say where it is.`, {
-      hint: 'Name its place with --csv, --ndjson, --sqlite, --postgres-env or --postgres-file.',
+      hint: NAME_A_PLACE,
     });
   }
   if (ids.length === 0) {
@@ -50,7 +71,8 @@ export function givenPlace(given: Given): ApplyTarget | null {
   const place = placeOf(given);
   if (place === null) return null;
   const ids = [{ column: '-', modelColumn: '-' }];
-  const table = place['kind'] === 'sqlite' || place['kind'] === 'postgres' ? { table: '-' } : {};
+  const isFile = place['kind'] === 'csv' || place['kind'] === 'ndjson';
+  const table = isFile ? {} : { table: '-' };
   const { output, ledgerSchema, header } = detailsOf(given);
   const known =
     place['kind'] === 'csv' ? { output, header } : place['kind'] === 'ndjson' ? { output } : { ledgerSchema };
@@ -61,30 +83,23 @@ export function givenPlace(given: Given): ApplyTarget | null {
 type Input = Readonly<Record<string, unknown>>;
 
 function placeOf(given: Given): Input | null {
-  const named = PLACES.filter((name) => given.text(name) !== undefined);
-  const [kind, other] = named;
-  if (kind === undefined) return null;
+  const named = PLACE_NAMES.filter((name) => given.text(name) !== undefined);
+  const [option, other] = named;
+  if (option === undefined) return null;
   if (other !== undefined) {
     throw new SvcError(
       'usage',
-      `${flagOf(kind)} and ${flagOf(other)} exclude each other: one target at a time.`,
+      `${flagOf(option)} and ${flagOf(other)} exclude each other: one target at a time.`,
     );
   }
-  const value = given.text(kind) ?? '';
-  if (/^postgres(ql)?:\/\//.test(value)) {
+  const value = given.text(option) ?? '';
+  const [kind, setting] = PLACES[option];
+  if (/^(?:postgres(?:ql)?|mysql|mariadb):\/\//.test(value)) {
     throw new SvcError('usage', 'Connection strings are never given on the command line.', {
-      hint: 'Put it into an environment variable and name that with --postgres-env.',
+      hint: 'Put it into an environment variable and name that with --postgres-env or --mysql-env.',
     });
   }
-  const name = given.text('table') ?? basename(value);
-  switch (kind) {
-    case 'postgresEnv':
-      return { kind: 'postgres', name, urlEnv: value };
-    case 'postgresFile':
-      return { kind: 'postgres', name, urlFile: value };
-    default:
-      return { kind, name, file: value };
-  }
+  return { kind, name: given.text('table') ?? basename(value), [setting]: value };
 }
 
 function detailsOf(given: Given): Input {
@@ -162,6 +177,8 @@ function placeWords(target: ApplyTarget): string[] {
         ...option('--postgres-file', target.urlFile, nearest),
         ...option('--ledger-schema', target.ledgerSchema === 'svc_migrate' ? undefined : target.ledgerSchema),
       ];
+    case 'mysql':
+      return [...option('--mysql-env', target.urlEnv), ...option('--mysql-file', target.urlFile, nearest)];
   }
 }
 

@@ -7,6 +7,7 @@ import { applyInThread } from './apply.js';
 import { parseUndoRequest, type UndoRequest } from './apply-request.js';
 import type { Given } from './command.js';
 import type { Io } from './io.js';
+import { NAME_A_PLACE } from './target-options.js';
 import { ownFilesOf, replaceOutputs } from './with-outputs.js';
 
 /**
@@ -22,7 +23,7 @@ export async function runUndo(given: Given, io: Io): Promise<number> {
   assertTargets(target === undefined ? [] : [target], ownFilesOf(config));
   if (targets.length === 0) {
     throw new SvcError('usage', 'No target is given or configured, so there is no ledger to read.', {
-      hint: 'Name the place with --csv, --ndjson, --sqlite, --postgres-env or --postgres-file.',
+      hint: NAME_A_PLACE,
     });
   }
   io.onProgress({ kind: 'stage', name: 'undo' });

@@ -62,11 +62,13 @@ const idColumn = strict({
   if (one.company !== undefined && one.companyColumn !== undefined) both('company', 'companyColumn');
 });
 
+const KINDS = '"csv", "ndjson", "sqlite", "postgres" or "mysql"';
+
 /** Settings of every kind of target. */
 function targetOf<Kind extends string>(kind: Kind) {
   return {
     name: name.describe('A name of your choice, used in the ledger and in reports.'),
-    kind: z.literal(kind).describe('What it is: "csv", "ndjson", "sqlite" or "postgres".'),
+    kind: z.literal(kind).describe(`What it is: ${KINDS}.`),
   };
 }
 
@@ -98,8 +100,8 @@ export const environmentName = z
   .string()
   .regex(/^[A-Za-z_][A-Za-z0-9_]*$/, 'must be the name of an environment variable');
 
-const postgres = strict({
-  ...targetOf('postgres'),
+/** Settings of every database server. */
+const server = {
   urlEnv: environmentName.optional().describe('Environment variable that contains the connection string.'),
   urlFile: file
     .optional()
@@ -108,22 +110,34 @@ const postgres = strict({
     .enum(['verified', 'unverified'])
     .optional()
     .describe(
-      'How certificates of other machines are checked. "verified" is the default. "unverified" accepts any certificate, and allows sslmode=disable (no TLS).',
+      'How certificates of other machines are checked. "verified" is the default. "unverified" accepts any certificate, and allows connections without TLS (sslmode=disable, in MySQL ssl-mode=DISABLED).',
     ),
   table,
   key,
+};
+
+function needsOneUrl(
+  one: { readonly urlEnv?: string | undefined; readonly urlFile?: string | undefined },
+  context: { addIssue(message: string): void },
+): void {
+  if ((one.urlEnv === undefined) === (one.urlFile === undefined)) {
+    context.addIssue('needs either urlEnv or urlFile; connection strings are never written here');
+  }
+}
+
+const postgres = strict({
+  ...targetOf('postgres'),
+  ...server,
   ledgerSchema: name
     .default('svc_migrate')
     .describe('Schema for the ledger. It is created if it does not exist.'),
   ids,
-}).superRefine((one, context) => {
-  if ((one.urlEnv === undefined) === (one.urlFile === undefined)) {
-    context.addIssue('needs either urlEnv or urlFile; connection strings are never written here');
-  }
-});
+}).superRefine(needsOneUrl);
 
-export const applyTargetSchema = z.discriminatedUnion('kind', [csv, ndjson, sqlite, postgres], {
-  error: 'must be "csv", "ndjson", "sqlite" or "postgres"',
+const mysql = strict({ ...targetOf('mysql'), ...server, ids }).superRefine(needsOneUrl);
+
+export const applyTargetSchema = z.discriminatedUnion('kind', [csv, ndjson, sqlite, postgres, mysql], {
+  error: `must be ${KINDS}`,
 });
 
 /** The `apply` section of the configuration. */
@@ -144,18 +158,25 @@ export type CsvTarget = Extract<ApplyTarget, { kind: 'csv' }>;
 export type NdjsonTarget = Extract<ApplyTarget, { kind: 'ndjson' }>;
 export type SqliteTarget = Extract<ApplyTarget, { kind: 'sqlite' }>;
 export type PostgresTarget = Extract<ApplyTarget, { kind: 'postgres' }>;
+export type MysqlTarget = Extract<ApplyTarget, { kind: 'mysql' }>;
 export type FileTarget = CsvTarget | NdjsonTarget;
-export type TableTarget = SqliteTarget | PostgresTarget;
+/** Tables behind a connection string. */
+export type ServerTarget = PostgresTarget | MysqlTarget;
+export type TableTarget = SqliteTarget | ServerTarget;
 export type IdColumn = ApplyTarget['ids'][number];
+
+/** Whether a target is reached through a connection string; others are files. */
+export function isServer(target: ApplyTarget): target is ServerTarget {
+  return !('file' in target);
+}
 
 /** Makes the paths of a target absolute; relative ones are resolved against `folder`. */
 export function resolveTarget(target: ApplyTarget, folder: string): ApplyTarget {
-  const { kind } = target;
-  if (kind === 'postgres') {
+  if (isServer(target)) {
     return target.urlFile === undefined ? target : { ...target, urlFile: resolve(folder, target.urlFile) };
   }
   const file = resolve(folder, target.file);
-  if (kind === 'sqlite' || target.output === undefined) return { ...target, file };
+  if (target.kind === 'sqlite' || target.output === undefined) return { ...target, file };
   return { ...target, file, output: resolve(folder, target.output) };
 }
 

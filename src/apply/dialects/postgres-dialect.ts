@@ -68,6 +68,7 @@ export function postgresEngine(context: ApplyContext, session: PgSession): Engin
       await session.exec(`LOCK TABLE ${names.join(', ')} IN SHARE ROW EXCLUSIVE MODE`);
       await session.exec('SET CONSTRAINTS ALL DEFERRED');
     },
+    checkForeignKeys: async () => {},
     beforeUpdate: async (triggers, keyTypes, isBatch) => {
       // Keys of types outside pg_catalog use those types' operators, which are on the user's path.
       if (triggers.length > 0 || keyTypes.some((type) => type.includes('.'))) await session.useUserPath();

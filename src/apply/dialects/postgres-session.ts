@@ -7,12 +7,14 @@ import type { ApplyContext } from '../context.js';
 import { type Cells, interrupted, type Session, type TransactionMode } from '../engine/session.js';
 import { quoteName } from '../sql-names.js';
 import { connectError, isConnectionLost, isWorthRetrying, postgresError } from './postgres-errors.js';
-import { readUrl, secureUrl, type TlsPolicy } from './postgres-url.js';
+import { POSTGRES_URL, secureUrl } from './postgres-url.js';
+import { readUrl, type TlsPolicy } from './server-url.js';
 
 const BEGIN: Readonly<Record<TransactionMode, string>> = {
   read: 'BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY',
   latest: 'BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE',
   snapshot: 'BEGIN ISOLATION LEVEL REPEATABLE READ READ WRITE',
+  exclusive: 'BEGIN ISOLATION LEVEL REPEATABLE READ READ WRITE',
 };
 
 const FETCH_ROWS = 10_000;
@@ -47,7 +49,7 @@ export class PgSession implements Session {
   constructor(context: ApplyContext, source: Pick<PostgresTarget, 'urlEnv' | 'urlFile' | 'tls'>) {
     this.#context = context;
     this.#tls = source.tls ?? 'verified';
-    this.#url = readUrl(source, context.env);
+    this.#url = readUrl(source, context.env, POSTGRES_URL);
     // A statement may run for long; only dropping the connection stops at once.
     context.signal.addEventListener('abort', this.#stop);
   }

@@ -1,4 +1,4 @@
-import { type LedgerText, type SqlText, updateFromSql } from '../engine/dialect.js';
+import { type LedgerText, SHARED_TEXT, type SqlText, updateFromSql } from '../engine/dialect.js';
 import type { Ledger } from '../engine/ledger-tables.js';
 import { quoteName } from '../sql-names.js';
 
@@ -11,6 +11,7 @@ export const OTHER_SCHEMA = 'Name another schema with "ledgerSchema" (--ledger-s
 
 /** PostgreSQL's SQL for the shared operations. The ledger stores values as texts and keys as arrays of texts. */
 export const POSTGRES_TEXT: SqlText & LedgerText = {
+  ...SHARED_TEXT,
   kind: 'postgres',
   quote: quoteName,
   foldName: (name) => name,

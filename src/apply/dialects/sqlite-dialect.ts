@@ -59,6 +59,7 @@ export function sqliteEngine(context: ApplyContext, session: SqliteSession, file
       finish: async (parked) => trialNotes(context, db, facts, id, parked),
     }),
     lockTables: () => session.exec('PRAGMA defer_foreign_keys = ON'),
+    checkForeignKeys: async () => {},
     beforeUpdate: async () => {},
     lookUp: async (source) => lookUpInSqlite(db, source),
     createList: (name, columns, query) =>

@@ -1,4 +1,4 @@
-import { type LedgerText, type SqlText, updateFromSql } from '../engine/dialect.js';
+import { type LedgerText, SHARED_TEXT, type SqlText, updateFromSql } from '../engine/dialect.js';
 import type { Ledger } from '../engine/ledger-tables.js';
 import { INT64 } from '../engine/parking.js';
 import { quoteName } from '../sql-names.js';
@@ -12,6 +12,7 @@ const typeMark = (term: string) => `CASE typeof(${term}) WHEN 'integer' THEN 'i'
 
 /** SQLite's SQL for the shared operations. The ledger stores cells and keys with their own types. */
 export const SQLITE_TEXT: SqlText & LedgerText = {
+  ...SHARED_TEXT,
   kind: 'sqlite',
   quote: quoteName,
   foldName: (name) => name.toLowerCase(),

@@ -90,7 +90,7 @@ async function lockRows(
  * @throws SvcError as `notWritten`
  */
 export async function carryOutColumn(engine: Engine, batch: BatchColumn): Promise<number> {
-  const { session } = engine;
+  const { session, dialect } = engine;
   const { entry, skipped } = batch.run.ledger;
   const sql = describeColumn(engine, batch);
   const changesAll = async () => {
@@ -105,7 +105,7 @@ export async function carryOutColumn(engine: Engine, batch: BatchColumn): Promis
   await session.exec(
     `INSERT INTO ${skipped} SELECT e.unit, e.col, e.row_key, e.old, e.new FROM ${sql.entries} WHERE ${isOther}`,
   );
-  const { count } = await session.query(`DELETE FROM ${entry} AS e WHERE ${isOther}`);
+  const { count } = await session.query(dialect.deleteEntries(entry, isOther));
   if (await changesAll()) return count;
   throw notWritten(batch.run.table, batch.triggers);
 }
@@ -122,14 +122,15 @@ export async function undoColumn(engine: Engine, batch: BatchColumn): Promise<vo
   const back = dialect.temporary('svc_migrate_back');
   await lockRows(engine, sql);
   await session.exec(
-    `DROP TABLE IF EXISTS ${back};
+    `${dialect.dropTemporary(back)};
      CREATE TEMPORARY TABLE svc_migrate_back AS SELECT e.id FROM ${sql.entries} WHERE ${sql.isInBatch} AND ${sql.rowHolds('new')}`,
   );
   await changeRows(engine, batch, sql, 'new');
   const reverted = `SELECT 1 FROM ${sql.entries} JOIN ${back} AS b ON b.id = e.id WHERE NOT ${sql.rowHolds('old')} LIMIT 1`;
   if ((await session.one(reverted)) !== null) throw notWritten(batch.run.table, batch.triggers);
   await session.exec(
-    `DELETE FROM ${batch.run.ledger.entry} WHERE id IN (SELECT id FROM ${back}); DROP TABLE ${back}`,
+    `${dialect.deleteEntries(batch.run.ledger.entry, `${sql.isInBatch} AND e.id IN (SELECT id FROM ${back})`)};
+     ${dialect.dropTemporary(back)}`,
   );
 }
 

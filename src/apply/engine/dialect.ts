@@ -28,6 +28,14 @@ export interface SqlText {
   declaredType(type: string): string;
   /** A temporary table of the session. */
   temporary(name: string): string;
+  /** Drops a temporary table by its SQL, if it exists, without ending the transaction. */
+  dropTemporary(table: string): string;
+  /** Creates a temporary table from a query of one column `value`, which `markParked` looks up. */
+  createValues(name: string, query: string): string;
+  /** Sets `parked` in the rows of a work list whose value `o…` is in a table made by `createValues`. */
+  markParked(list: string, values: string, at: number): string;
+  /** Deletes entries `e` of the ledger. */
+  deleteEntries(entry: string, where: string): string;
   asText(term: string): string;
   /** A cell as one of the types of `Cell`, without loss. */
   asCell(id: IdColumn, term: string): string;
@@ -83,6 +91,19 @@ export function updateFromSql(table: string, { set, from, where }: UpdateFrom): 
   return `UPDATE ${table} AS t SET ${changes} FROM ${from} WHERE ${where}`;
 }
 
+/** What PostgreSQL and SQLite share. */
+export const SHARED_TEXT: Pick<
+  SqlText & LedgerText,
+  'dropTemporary' | 'createValues' | 'markParked' | 'deleteEntries' | 'entryIndex'
+> = {
+  dropTemporary: (table) => `DROP TABLE IF EXISTS ${table}`,
+  createValues: (name, query) => `CREATE TEMPORARY TABLE ${name} AS ${query}`,
+  markParked: (list, values, at) =>
+    `UPDATE ${list} SET parked = TRUE WHERE o${at} IN (SELECT value FROM ${values})`,
+  deleteEntries: (entry, where) => `DELETE FROM ${entry} AS e WHERE ${where}`,
+  entryIndex: '',
+};
+
 /** How the ledger is kept. */
 export interface LedgerText {
   readonly ledgerTypes: Readonly<Record<LedgerColumnType, string>>;
@@ -93,6 +114,8 @@ export interface LedgerText {
   jsonItem(list: string, at: string): string;
   /** After the columns of CREATE TABLE. */
   readonly tableOptions: string;
+  /** Among the columns of `entry`: an index on `row_key`, if joins need one. */
+  readonly entryIndex: string;
   /** An id for each entry of an INSERT … SELECT. */
   nextEntry(ledger: Ledger): string;
   /** A condition that finds the runs of table `$1`. */
@@ -138,8 +161,14 @@ export interface TableCatalog {
   obstacleNotes(target: TableTarget, facts: TableFacts, handling: Handling): Promise<Note[]>;
   /** Null if no condition involves the column. */
   openTrial(facts: TableFacts, id: IdColumn): Promise<ColumnTrial | null>;
-  /** In a transaction: locks out writers and defers foreign key checks to its end. */
+  /** In an `exclusive` transaction: locks out writers and defers foreign key checks to its end. */
   lockTables(tables: readonly string[]): Promise<void>;
+  /**
+   * At the end of that transaction: checks foreign keys that the database itself does not check at COMMIT.
+   *
+   * @throws SvcError `bad_input`; the caller rolls back
+   */
+  checkForeignKeys(tables: readonly string[]): Promise<void>;
   /** In a transaction, before rows change: sets the search path that triggers and types need, and the planner for small batches. */
   beforeUpdate(triggers: readonly string[], keyTypes: readonly string[], isBatch: boolean): Promise<void>;
 }

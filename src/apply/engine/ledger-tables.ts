@@ -99,7 +99,8 @@ export function createLedgerSql(dialect: LedgerText, ledger: Ledger): string {
       if (PRIMARY_KEYS[table] === name) return `${name} ${type} PRIMARY KEY`;
       return `${name} ${type}${MAY_BE_NULL.has(name) ? '' : ' NOT NULL'}${CONSTRAINTS[name] ?? ''}`;
     });
-    return `CREATE TABLE IF NOT EXISTS ${ledger[table]}(${columns.join(', ')})${dialect.tableOptions}`;
+    const index = table === 'entry' ? dialect.entryIndex : '';
+    return `CREATE TABLE IF NOT EXISTS ${ledger[table]}(${columns.join(', ')}${index})${dialect.tableOptions}`;
   });
   const view = `${dialect.createLedgerView} ${ledger.view} AS
     SELECT r.run, r.target, r.table_name, e.row_key, ${dialect.jsonItem('r.column_names', 'e.col')} AS column_name,
@@ -110,12 +111,13 @@ export function createLedgerSql(dialect: LedgerText, ledger: Ledger): string {
 
 /** The first object with a name of the ledger but another definition; null if there is none. */
 function findForeign(dialect: LedgerText, found: ReadonlyMap<string, string>): string | null {
-  if (found.size === 0) return null;
+  // Where each CREATE TABLE commits, an interruption may have left only the first tables.
   const isOurs = (table: TableName) =>
+    !found.has(table) ||
     found.get(table) ===
-    columnsOf(dialect, table)
-      .map((column) => column.join(' '))
-      .join(', ');
+      columnsOf(dialect, table)
+        .map((column) => column.join(' '))
+        .join(', ');
   const view = found.get('ledger') ?? 'view';
   return TABLE_NAMES.find((table) => !isOurs(table)) ?? (view === 'view' ? null : 'ledger');
 }
@@ -128,7 +130,7 @@ function findForeign(dialect: LedgerText, found: ReadonlyMap<string, string>): s
 export async function hasLedger({ dialect }: Engine, ledger: Ledger): Promise<boolean> {
   const found = await dialect.readLedgerShape(ledger);
   const foreign = findForeign(dialect, found);
-  if (foreign === null) return found.size > 0;
+  if (foreign === null) return TABLE_NAMES.every((table) => found.has(table));
   throw new SvcError('bad_input', `${ledger.prefix}${foreign} is not a ledger of svc-migrate.`, {
     hint: dialect.foreignLedgerHint,
   });

@@ -8,9 +8,9 @@ export type Cell = string | number | Buffer | null;
 
 /**
  * `read`: a read-only snapshot. `latest`: each statement sees what others committed before it. `snapshot`: a snapshot
- * that may be written to.
+ * that may be written to. `exclusive`: the same, for a transaction that locks whole tables first.
  */
-export type TransactionMode = 'read' | 'latest' | 'snapshot';
+export type TransactionMode = 'read' | 'latest' | 'snapshot' | 'exclusive';
 
 /** A connection to a database, one statement at a time. */
 export interface Session {

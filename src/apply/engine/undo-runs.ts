@@ -45,15 +45,17 @@ async function undoAtOnce(engine: Engine, runs: readonly TableRun[]): Promise<Un
   if (first === undefined) return [];
   const totals = new Map<string, number>();
   for (const run of runs) totals.set(run.unit, await session.retry(() => countEntries(engine, run)));
-  return session.transaction('snapshot', async () => {
+  const tables = runs.map(({ table }) => table);
+  return session.transaction('exclusive', async () => {
     await dialect.lockLedger(first.ledger);
-    await dialect.lockTables(runs.map(({ table }) => table));
+    await dialect.lockTables(tables);
     for (const run of runs) assertNoDependent(run, await readRunsOfTable(engine, run.ledger, run.table));
     const undone: Undone[] = [];
     for (const run of [...runs].reverse()) {
       await undoTable(engine, run);
       undone.push(await finishUndo(engine, run, totals.get(run.unit) ?? 0));
     }
+    await dialect.checkForeignKeys(tables);
     return undone;
   });
 }
@@ -68,8 +70,9 @@ async function undoTable(engine: Engine, run: TableRun): Promise<void> {
   await createWork(engine, work, restoredRowsQuery(engine, run, facts.table));
   await changeWork(engine, work, facts.triggers);
   for (const at of columns.keys()) {
-    await session.exec(`DELETE FROM ${run.ledger.entry} WHERE unit = ${run.unit} AND col = ${at} AND row_key IN (
-      SELECT ${workKey(engine, work, 'before')} FROM ${workTable(engine)} AS w WHERE w.r${at})`);
+    const isRestored = `e.row_key IN (SELECT ${workKey(engine, work, 'before')} FROM ${workTable(engine)} AS w WHERE w.r${at})`;
+    const where = `e.unit = ${run.unit} AND e.col = ${at} AND ${isRestored}`;
+    await session.exec(dialect.deleteEntries(run.ledger.entry, where));
   }
   await dropWork(engine);
 }
@@ -117,7 +120,7 @@ async function finishUndo(engine: Engine, run: TableRun, total: number): Promise
      FROM ${entry} AS e WHERE e.unit = $1 ORDER BY e.id LIMIT ${NAMED_ROWS}`,
     [run.unit],
   );
-  await session.exec(`DELETE FROM ${entry} AS e WHERE e.unit = ${run.unit} AND ${isGone}`);
+  await session.exec(dialect.deleteEntries(entry, `e.unit = ${run.unit} AND ${isGone}`));
   await setState(engine, run, (await countEntries(engine, run)) === 0 ? 'undone' : 'done');
   const changedSince = rows.map(([key, gone]) => `row ${key ?? ''}${gone ?? ''}`);
   return { target: run.target.name, restored: total - left, changedSince, changedSinceCount: left };

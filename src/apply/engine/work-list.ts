@@ -96,7 +96,7 @@ export async function createWork(engine: Engine, { key, columns }: WorkList, que
 
 /** Call in the transaction that created the list, or after it. */
 export async function dropWork(engine: Engine): Promise<void> {
-  await engine.session.exec(`DROP TABLE IF EXISTS ${workTable(engine)}`);
+  await engine.session.exec(engine.dialect.dropTemporary(workTable(engine)));
 }
 
 /**
@@ -153,12 +153,10 @@ async function parkRows(engine: Engine, work: WorkList): Promise<Parking> {
     const at = work.columns.indexOf(column.name);
     if (at < 0) continue;
     await session.exec(
-      `DROP TABLE IF EXISTS ${taken}; CREATE TEMPORARY TABLE ${TAKEN} AS SELECT c${at} AS value FROM ${list}`,
+      `${dialect.dropTemporary(taken)}; ${dialect.createValues(TAKEN, `SELECT c${at} AS value FROM ${list}`)}`,
     );
-    const marked = await session.query(
-      `UPDATE ${list} SET parked = TRUE WHERE o${at} IN (SELECT value FROM ${taken})`,
-    );
-    await session.exec(`DROP TABLE ${taken}`);
+    const marked = await session.query(dialect.markParked(list, taken, at));
+    await session.exec(dialect.dropTemporary(taken));
     if (marked.count > 0) parking.set(column.name, await parkedTerm(engine, work, column, at));
   }
   if (parking.size === 0) return parking;

@@ -38,11 +38,13 @@ export async function writeAtOnce(
   const [first] = tables;
   if (first === undefined) return [];
   const { ledger } = first.found;
-  const units = await session.transaction('snapshot', async () => {
+  const names = tables.map(({ found }) => found.facts.table);
+  const units = await session.transaction('exclusive', async () => {
     await dialect.lockLedger(ledger);
-    await dialect.lockTables(tables.map(({ found }) => found.facts.table));
+    await dialect.lockTables(names);
     const entered: string[] = [];
     for (const table of tables) entered.push(await writeTable(engine, table, run));
+    await dialect.checkForeignKeys(names);
     return entered;
   });
   const written: Written[] = [];

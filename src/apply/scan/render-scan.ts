@@ -1,4 +1,4 @@
-import type { ApplyTarget } from '../../config/apply-targets.js';
+import { type ApplyTarget, isServer } from '../../config/apply-targets.js';
 import { countOf, formatShare, groupDigits } from '../../text/numbers.js';
 import { wrapLines } from '../../text/text-layout.js';
 import type { Proposal } from './propose.js';
@@ -17,7 +17,7 @@ export function renderScan(scanned: readonly Scanned[], targets: readonly object
 
 function describePlace({ place, proposals, unseen }: Scanned): string[] {
   const { target } = place;
-  const name = target.kind === 'postgres' ? (target.urlEnv ?? target.urlFile ?? '') : target.file;
+  const name = isServer(target) ? (target.urlEnv ?? target.urlFile ?? '') : target.file;
   const of = (standing: Proposal['standing']) => proposals.filter((one) => one.standing === standing);
   const chance = of('by_chance').map(nameOf);
   return [
@@ -69,7 +69,7 @@ export function buildTargets(scanned: readonly Scanned[], fileOf: (path: string)
     }
     return [...tables].map(([table, own]) => {
       const { target } = place;
-      const wanted = table ?? fileOf(target.kind === 'postgres' ? target.name : target.file);
+      const wanted = table ?? fileOf(isServer(target) ? target.name : target.file);
       let name = wanted;
       for (let at = 2; names.has(name); at += 1) name = `${wanted}-${at}`;
       names.add(name);
@@ -84,10 +84,11 @@ export function buildTargets(scanned: readonly Scanned[], fileOf: (path: string)
 }
 
 function placeOf(target: ApplyTarget, fileOf: (path: string) => string): object {
-  if (target.kind === 'postgres') {
+  if (isServer(target)) {
     const url =
       target.urlEnv === undefined ? { urlFile: fileOf(target.urlFile ?? '') } : { urlEnv: target.urlEnv };
-    const ledger = target.ledgerSchema === 'svc_migrate' ? {} : { ledgerSchema: target.ledgerSchema };
+    const isDefault = target.kind !== 'postgres' || target.ledgerSchema === 'svc_migrate';
+    const ledger = isDefault ? {} : { ledgerSchema: target.ledgerSchema };
     const tls = target.tls === undefined ? {} : { tls: target.tls };
     return { kind: target.kind, ...url, ...tls, ...ledger };
   }

@@ -1,11 +1,9 @@
 import type { ApplyTarget } from '../../config/apply-targets.js';
 import { readModelRefs } from '../column-work.js';
 import type { ApplyContext } from '../context.js';
-import type { PlaceSample, Unseen } from './column-sample.js';
+import { targetKind } from '../target-kinds.js';
+import type { Unseen } from './column-sample.js';
 import { type Proposal, prepareEvidence, propose } from './propose.js';
-import { sampleCsv, sampleNdjson } from './sample-file.js';
-import { samplePostgres } from './sample-postgres.js';
-import { sampleSqlite } from './sample-sqlite.js';
 
 /** Where to scan: the place of a target, with one table (null: all). */
 export interface ScanPlace {
@@ -28,21 +26,8 @@ export async function scan(context: ApplyContext, places: readonly ScanPlace[]):
   const evidenceOf = prepareEvidence(context.remap, readModelRefs(context.remap));
   const scanned: Scanned[] = [];
   for (const place of places) {
-    const { columns, unseen } = await samplePlace(context, place);
+    const { columns, unseen } = await targetKind(place.target).sample(context, place.target, place.table);
     scanned.push({ place, proposals: columns.map((column) => propose(evidenceOf(column))), unseen });
   }
   return scanned;
-}
-
-async function samplePlace(context: ApplyContext, { target, table }: ScanPlace): Promise<PlaceSample> {
-  switch (target.kind) {
-    case 'csv':
-      return sampleCsv(target.file, target.header);
-    case 'ndjson':
-      return sampleNdjson(target.file);
-    case 'sqlite':
-      return sampleSqlite(context, target.file, table);
-    case 'postgres':
-      return samplePostgres(context, target, table);
-  }
 }

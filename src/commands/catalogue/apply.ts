@@ -9,6 +9,9 @@ const PLACE: OptionSpecs = {
   '--postgres-env <name>':
     'the same for a table in PostgreSQL; environment variable with the connection string',
   '--postgres-file <file>': 'the same; file with the connection string',
+  '--mysql-env <name>':
+    'the same for a table in MySQL or MariaDB; environment variable with the connection string',
+  '--mysql-file <file>': 'the same; file with the connection string',
   '--ledger-schema <name>': 'PostgreSQL schema for the ledger (default: svc_migrate)',
 };
 
@@ -58,7 +61,8 @@ const POLICY: OptionSpecs = {
 const TUNING: OptionSpecs = {
   '--batch-rows <n>': 'rows changed per transaction (default: 20000)',
   '--lock-timeout <duration>': 'longest wait for a lock (default: 10s)',
-  '--statement-timeout <duration>': 'longest single statement in PostgreSQL (default: 10m)',
+  '--statement-timeout <duration>':
+    'longest single statement in PostgreSQL, MySQL and MariaDB (default: 10m)',
 };
 
 const JSON_OUT: OptionSpecs = { '--json <file>': 'the result as JSON (- is stdout)' };

@@ -2,7 +2,8 @@ import { execFileSync } from 'node:child_process';
 import { chmodSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { readUrl } from '../../../src/apply/dialects/postgres-url.js';
+import { POSTGRES_URL } from '../../../src/apply/dialects/postgres-url.js';
+import { readUrl } from '../../../src/apply/dialects/server-url.js';
 import { makeFolder } from '../support/folder.js';
 
 const URL = 'postgres://user:password@127.0.0.1:5432/shop';
@@ -17,10 +18,12 @@ describe('the file with a connection string', () => {
   execFileSync('mkfifo', ['-m', '600', path('pipe')]);
 
   it.each(['url', 'link'])('is read where only its owner can read it: %s', (name) => {
-    expect(readUrl({ urlFile: path(name) }, {})).toBe(URL);
+    expect(readUrl({ urlFile: path(name) }, {}, POSTGRES_URL)).toBe(URL);
   });
 
   it.each(['open', 'pipe', '.', 'none'])('is refused elsewhere, without waiting: %s', (name) => {
-    expect(() => readUrl({ urlFile: path(name) }, {})).toThrow(expect.objectContaining({ code: 'config' }));
+    expect(() => readUrl({ urlFile: path(name) }, {}, POSTGRES_URL)).toThrow(
+      expect.objectContaining({ code: 'config' }),
+    );
   });
 });

@@ -1,0 +1,229 @@
+import type { MysqlTarget } from '../../config/apply-targets.js';
+import { didYouMeanEnding } from '../../text/suggest.js';
+import { blocks } from '../column-work.js';
+import type { Cells } from '../engine/session.js';
+import type { ForeignKey, TableColumn, TableFacts, UniqueColumns } from '../engine/table-facts.js';
+import type { Note } from '../plan.js';
+import type { MysqlSession } from './mysql-session.js';
+import { MOST_KEY_BYTES } from './mysql-text.js';
+
+/** Reads the catalog on a table of the connection's database; a missing table gets a note and no columns. */
+export async function readMysqlFacts(session: MysqlSession, target: MysqlTarget): Promise<TableFacts> {
+  const read = async (sql: string, values: readonly string[] = []) => (await session.query(sql, values)).rows;
+  const tables = await read(TABLES);
+  const isFolded = (await session.one('SELECT @@lower_case_table_names')) !== '0';
+  const isNamed = ([name]: Cells) =>
+    name === target.table || (isFolded && name?.toLowerCase() === target.table.toLowerCase());
+  const [table, kind, engine, isTransactional] = tables.find(isNamed) ?? [];
+  if (typeof table !== 'string') return missingTable(target.table, tables);
+  const columns = (await read(COLUMNS, [table])).map(describeColumn);
+  const uniques = describeUniques(await read(UNIQUES, [table]), columns);
+  return {
+    table,
+    kind: kind === 'BASE TABLE' || kind === 'SYSTEM VERSIONED' ? 'table' : (kind ?? '').toLowerCase(),
+    columns,
+    keys: keysOf(uniques, columns),
+    uniques,
+    foreignKeys: await readForeignKeys(session, table),
+    triggers: (await read(TRIGGERS, [table])).map(([name]) => `trigger ${name ?? ''}`),
+    notes: [
+      ...(kind === 'SYSTEM VERSIONED'
+        ? [blocks('system_versioned', `${table} keeps its history: the V3 ids would stay in it.`)]
+        : []),
+      ...(kind === 'VIEW' || isTransactional === 'YES'
+        ? []
+        : [
+            blocks(
+              'engine',
+              `${table} uses ${engine}, which has no transactions: ALTER TABLE … ENGINE=InnoDB.`,
+            ),
+          ]),
+    ],
+  };
+}
+
+const TABLES = `
+  SELECT t.TABLE_NAME, t.TABLE_TYPE, t.ENGINE, e.TRANSACTIONS FROM information_schema.TABLES t
+    LEFT JOIN information_schema.ENGINES e ON e.ENGINE = t.ENGINE WHERE t.TABLE_SCHEMA = DATABASE() ORDER BY 1`;
+
+function missingTable(table: string, tables: readonly Cells[]): TableFacts {
+  const known = tables.map(([name]) => name ?? '').filter((name) => !name.startsWith('svc_migrate_'));
+  const none = { columns: [], keys: [], uniques: [], foreignKeys: [], triggers: [] };
+  const text = `There is no table "${table}" in this database${didYouMeanEnding(table, known)}`;
+  return { table, kind: 'table', ...none, notes: [blocks('unknown_table', text)] };
+}
+
+const COLUMNS = `
+  SELECT COLUMN_NAME, COLUMN_TYPE, DATA_TYPE, IS_NULLABLE, EXTRA, CHARACTER_SET_NAME, COLLATION_NAME, CHARACTER_MAXIMUM_LENGTH
+  FROM information_schema.COLUMNS WHERE TABLE_SCHEMA = DATABASE() AND TABLE_NAME = $1 ORDER BY ORDINAL_POSITION`;
+
+const INTEGER_BITS: Readonly<Record<string, bigint>> = {
+  tinyint: 8n,
+  smallint: 16n,
+  mediumint: 24n,
+  int: 32n,
+  bigint: 64n,
+};
+const TEXTS = new Set(['char', 'varchar', 'tinytext', 'text', 'mediumtext', 'longtext']);
+
+function describeColumn([name, type, data, nullable, extra, charset, collation, length]: Cells): TableColumn {
+  const declared = type ?? '';
+  const base = data ?? '';
+  return {
+    name: name ?? '',
+    type: charset === null ? declared : `${declared} CHARACTER SET ${charset} COLLATE ${collation}`,
+    holds: holdsOf(base, declared),
+    isNullable: nullable === 'YES',
+    isGenerated: /\b(?:VIRTUAL|STORED|PERSISTENT)\b/.test(extra ?? ''),
+    isDomain: false,
+    range: rangeOf(base, declared),
+    maxChars: base === 'char' || base === 'varchar' ? Number(length) : null,
+  };
+}
+
+function holdsOf(base: string, type: string): TableColumn['holds'] {
+  // Its text has leading zeros, which no id has.
+  if (type.includes('zerofill')) return 'other';
+  if (base in INTEGER_BITS || base === 'decimal') return 'integer';
+  if (TEXTS.has(base)) return 'text';
+  return base === 'json' ? 'json' : 'other';
+}
+
+function rangeOf(base: string, type: string): TableColumn['range'] {
+  const isUnsigned = type.includes('unsigned');
+  const bits = INTEGER_BITS[base];
+  if (bits !== undefined)
+    return isUnsigned ? [0n, 2n ** bits - 1n] : [-(2n ** (bits - 1n)), 2n ** (bits - 1n) - 1n];
+  const [, precision = '10', scale = '0'] = /^decimal\((\d+),(\d+)\)/.exec(type) ?? [];
+  if (base !== 'decimal') return null;
+  const highest = 10n ** BigInt(Math.max(0, Number(precision) - Number(scale))) - 1n;
+  return [isUnsigned ? 0n : -highest, highest];
+}
+
+const UNIQUES = `
+  SELECT INDEX_NAME, COLUMN_NAME, SUB_PART FROM information_schema.STATISTICS
+  WHERE TABLE_SCHEMA = DATABASE() AND TABLE_NAME = $1 AND NON_UNIQUE = 0
+  ORDER BY INDEX_NAME <> 'PRIMARY', INDEX_NAME, SEQ_IN_INDEX`;
+
+/** An index on an expression may depend on any column, so it lists all of them. */
+function describeUniques(rows: readonly Cells[], columns: readonly TableColumn[]): UniqueColumns[] {
+  return [...groupBy(rows)].map(([name, parts]) => {
+    const named = parts.flatMap(([, column]) => (typeof column === 'string' ? [column] : []));
+    return {
+      name: name === 'PRIMARY' ? 'the primary key' : name,
+      columns: named.length === parts.length ? named : columns.map((column) => column.name),
+      isPlain: parts.every(([, column, prefix]) => column !== null && prefix === null),
+    };
+  });
+}
+
+function groupBy(rows: readonly Cells[]): Map<string, Cells[]> {
+  const groups = new Map<string, Cells[]>();
+  for (const row of rows) groups.set(row[0] ?? '', [...(groups.get(row[0] ?? '') ?? []), row]);
+  return groups;
+}
+
+const KEY_TYPE =
+  /^(?:(?:tiny|small|medium|big)?int\b|decimal|date$|datetime|timestamp|(?:var)?char\((\d+)\) CHARACTER SET)/;
+
+/** Keys whose values the ledger can keep: not bytes, fractions of binary form, or lists. */
+function keysOf(uniques: readonly UniqueColumns[], columns: readonly TableColumn[]): (readonly string[])[] {
+  const isUsable = (key: readonly string[]) => {
+    const found = key.map((name) => columns.find((column) => column.name === name));
+    // Four bytes for each character, and what a list of several adds.
+    const bytes = found.reduce((sum, one) => sum + 4 * (one?.maxChars ?? 17) + 4, 0);
+    return (
+      bytes <= MOST_KEY_BYTES &&
+      found.every((one) => one !== undefined && !one.isNullable && KEY_TYPE.test(one.type))
+    );
+  };
+  return uniques.filter(({ isPlain, columns: key }) => isPlain && isUsable(key)).map((one) => one.columns);
+}
+
+const FOREIGN_KEYS = `
+  SELECT CONCAT(k.TABLE_SCHEMA, '.', k.TABLE_NAME, '.', k.CONSTRAINT_NAME), k.CONSTRAINT_NAME, k.COLUMN_NAME, k.REFERENCED_COLUMN_NAME,
+    IF(k.TABLE_SCHEMA = DATABASE(), k.TABLE_NAME, CONCAT(k.TABLE_SCHEMA, '.', k.TABLE_NAME)),
+    IF(k.REFERENCED_TABLE_SCHEMA = DATABASE(), k.REFERENCED_TABLE_NAME, CONCAT(k.REFERENCED_TABLE_SCHEMA, '.', k.REFERENCED_TABLE_NAME)),
+    r.UPDATE_RULE
+  FROM information_schema.KEY_COLUMN_USAGE k JOIN information_schema.REFERENTIAL_CONSTRAINTS r
+    ON r.CONSTRAINT_SCHEMA = k.CONSTRAINT_SCHEMA AND r.CONSTRAINT_NAME = k.CONSTRAINT_NAME AND r.TABLE_NAME = k.TABLE_NAME
+  WHERE k.TABLE_SCHEMA = DATABASE() AND k.TABLE_NAME = $1 AND k.REFERENCED_TABLE_NAME IS NOT NULL
+    OR k.REFERENCED_TABLE_SCHEMA = DATABASE() AND k.REFERENCED_TABLE_NAME = $1
+  ORDER BY 1, k.ORDINAL_POSITION`;
+
+/** Foreign keys of a table, and those that refer to it. */
+export async function readForeignKeys(session: MysqlSession, table: string): Promise<ForeignKey[]> {
+  const { rows } = await session.query(FOREIGN_KEYS, [table]);
+  return [...groupBy(rows).values()].flatMap((parts) => {
+    const [, name, , , child, parent, rule] = parts[0] ?? [];
+    const [from, to] = [2, 3].map((at) => parts.map((part) => part[at] ?? ''));
+    const directions = [
+      ...(child === table ? ['out' as const] : []),
+      ...(parent === table ? ['in' as const] : []),
+    ];
+    return directions.map((direction) => ({
+      name: name ?? '',
+      direction,
+      columns: (direction === 'out' ? from : to) ?? [],
+      otherTable: (direction === 'out' ? parent : child) ?? '',
+      otherColumns: (direction === 'out' ? to : from) ?? [],
+      onUpdate: rule === 'CASCADE' ? 'cascade' : (rule ?? '').startsWith('SET') ? 'set' : 'none',
+      // Not checked while tables change together, but before COMMIT.
+      isDeferrable: true,
+    }));
+  });
+}
+
+const TRIGGERS = `
+  SELECT TRIGGER_NAME FROM information_schema.TRIGGERS
+  WHERE EVENT_OBJECT_SCHEMA = DATABASE() AND EVENT_OBJECT_TABLE = $1 AND EVENT_MANIPULATION = 'UPDATE' ORDER BY 1`;
+
+/** Objects with the names of the ledger: tables with their columns, others with their type. */
+export async function readMysqlLedger(session: MysqlSession): Promise<ReadonlyMap<string, string>> {
+  const { rows } = await session.query(
+    `SELECT SUBSTRING(t.TABLE_NAME, 13), t.TABLE_TYPE, c.COLUMN_NAME, c.COLUMN_TYPE FROM information_schema.TABLES t
+       JOIN information_schema.COLUMNS c ON c.TABLE_SCHEMA = t.TABLE_SCHEMA AND c.TABLE_NAME = t.TABLE_NAME
+     WHERE t.TABLE_SCHEMA = DATABASE()
+       AND t.TABLE_NAME IN ('svc_migrate_run', 'svc_migrate_entry', 'svc_migrate_skipped', 'svc_migrate_ledger')
+     ORDER BY t.TABLE_NAME, c.ORDINAL_POSITION`,
+  );
+  // MariaDB shows the widths of integers, newer versions of MySQL do not.
+  const typeOf = (type: string) => type.replace(/^([a-z]*int)\(\d+\)/, '$1');
+  return new Map(
+    [...groupBy(rows)].map(([name, columns]) => [
+      name,
+      columns[0]?.[1] === 'VIEW'
+        ? 'view'
+        : columns.map(([, , column, type]) => `${column} ${typeOf(type ?? '')}`).join(', '),
+    ]),
+  );
+}
+
+/** What the server itself puts in the way of writing. */
+export async function serverNotes(session: MysqlSession): Promise<Note[]> {
+  const { rows } = await session.query(
+    'SELECT version(), @@read_only, @@log_bin, @@binlog_format, @@max_allowed_packet',
+  );
+  const [version, readOnly, logs, format] = rows[0] ?? [];
+  const found: readonly (readonly [boolean, Note])[] = [
+    [
+      isOld(version ?? ''),
+      blocks('old_server', `Version ${version} is too old: MySQL 8.0.21 or MariaDB 10.5 is needed.`),
+    ],
+    [readOnly !== '0', blocks('read_only_server', 'This server is read-only (read_only): name the primary.')],
+    [
+      logs === '1' && format === 'STATEMENT',
+      blocks(
+        'binlog_format',
+        'The server logs statements (binlog_format=STATEMENT), which it refuses for transactions that read what others commit: use MIXED or ROW.',
+      ),
+    ],
+  ];
+  return found.flatMap(([applies, note]) => (applies ? [note] : []));
+}
+
+function isOld(version: string): boolean {
+  const [major = 0, minor = 0, patch = 0] = version.split(/[.-]/).map(Number);
+  const number = major * 1_000_000 + minor * 1000 + patch;
+  return number < (version.includes('MariaDB') ? 10_005_000 : 8_000_021);
+}

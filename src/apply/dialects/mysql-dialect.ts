@@ -1,0 +1,131 @@
+import type { MysqlTarget, TableTarget } from '../../config/apply-targets.js';
+import { SvcError } from '../../errors.js';
+import type { ApplyContext, DataStore } from '../context.js';
+import { openDatabaseStore } from '../engine/database-store.js';
+import type { Dialect, Engine } from '../engine/dialect.js';
+import { createLedgerSql, hasLedger } from '../engine/ledger-tables.js';
+import type { ForeignKey } from '../engine/table-facts.js';
+import { readForeignKeys, readMysqlFacts, readMysqlLedger } from './mysql-catalog.js';
+import { mysqlError } from './mysql-errors.js';
+import { lookUpInMysql, openMysqlFill } from './mysql-lookups.js';
+import { mysqlObstacles } from './mysql-obstacles.js';
+import { MysqlSession } from './mysql-session.js';
+import { MYSQL_LEDGER, MYSQL_TEXT, quoteMysql } from './mysql-text.js';
+import { openMysqlTrial } from './mysql-trial.js';
+
+const ROWS_PER_SECOND = 50_000;
+
+/** Opens the tables of one MySQL or MariaDB database; all targets have the same connection string. */
+export function openMysqlStore(context: ApplyContext, targets: readonly MysqlTarget[]): DataStore {
+  const [first] = targets;
+  if (first === undefined) throw new Error('a store without targets');
+  const session = new MysqlSession(context, first);
+  return openDatabaseStore(
+    {
+      use: async (_, work) => {
+        try {
+          return await work(mysqlEngine(context, session));
+        } catch (error) {
+          throw mysqlError(error);
+        }
+      },
+      close: () => session.close(),
+    },
+    targets,
+  );
+}
+
+function asMysql(target: TableTarget): MysqlTarget {
+  if (target.kind === 'mysql') return target;
+  throw new Error(`${target.name} is no MySQL table`);
+}
+
+export function mysqlEngine(context: ApplyContext, session: MysqlSession): Engine {
+  /** Rows that break a foreign key, by its condition, before the tables change. */
+  const orphans = new Map<string, string | null>();
+  const dialect: Dialect = {
+    ...MYSQL_TEXT,
+    ledgerOf: () => MYSQL_LEDGER,
+    readLedgerShape: () => readMysqlLedger(session),
+    ledgerObstacles: async () => [],
+    ensureLedger: async (ledger) => {
+      // Its tables commit one by one; what is missing is created again.
+      if (await session.retry(() => hasLedger(engine, ledger))) return;
+      await session.retry(() => session.exec(createLedgerSql(MYSQL_TEXT, ledger)));
+    },
+    lockLedger: async () =>
+      session.lockName(`svc_migrate ${(await session.one('SELECT MD5(DATABASE())')) ?? ''}`),
+    rowsPerSecond: ROWS_PER_SECOND,
+    place: () => session.place(),
+    placeOfRun: (table) => `table ${table}`,
+    readFacts: (target) => readMysqlFacts(session, asMysql(target)),
+    rowNames: () => [],
+    obstacleNotes: (target, facts, handling) =>
+      mysqlObstacles(session, facts, asMysql(target), context.policy.mode, handling),
+    openTrial: (facts, id) => openMysqlTrial(session, facts, id),
+    // Locking reads before the first plain one: its snapshot then includes the last writer's rows. Sorted, to avoid deadlocks.
+    lockTables: async (tables) => {
+      const names = [...new Set(tables)].sort();
+      // Every row and the gaps between them: others can neither change nor add rows.
+      for (const name of names) await session.one(`SELECT count(*) FROM ${quoteMysql(name)} FOR UPDATE`);
+      orphans.clear();
+      for (const tie of await readTies(session, names)) orphans.set(tie, await session.one(tie));
+      if (orphans.size > 0) await session.exec('SET SESSION foreign_key_checks = 0');
+    },
+    checkForeignKeys: async () => {
+      for (const [tie, before] of orphans) {
+        if ((await session.one(tie)) === before) continue;
+        throw new SvcError('bad_input', 'Rows would refer to ids that are not there; nothing was written.', {
+          hint: 'Plan again, and keep writers away until the plan is carried out.',
+        });
+      }
+    },
+    beforeUpdate: async () => {},
+    lookUp: (source) => lookUpInMysql(engine, session, source),
+    createList: (name, _, query) =>
+      session.exec(
+        `DROP TEMPORARY TABLE IF EXISTS ${name};
+         CREATE TEMPORARY TABLE ${name} ENGINE=InnoDB AS
+           SELECT q.*, row_number() OVER () AS row_no, FALSE AS parked FROM (${query}) AS q`,
+      ),
+    openFill: async (facts, id, at) => openMysqlFill(engine, session, facts, id, at),
+  };
+  const engine = { context, session, dialect };
+  return engine;
+}
+
+/**
+ * Queries that count rows without the row they refer to, one for each foreign key of these tables; none if no key ties
+ * two of them, so that the server can check each statement.
+ *
+ * @throws SvcError `bad_input` if a key would have to cascade meanwhile
+ */
+async function readTies(session: MysqlSession, tables: readonly string[]): Promise<string[]> {
+  const keys: (ForeignKey & { readonly table: string })[] = [];
+  for (const table of tables)
+    for (const key of await readForeignKeys(session, table)) keys.push({ ...key, table });
+  const isTied = keys.some(({ otherTable }) => tables.includes(otherTable));
+  if (!isTied) return [];
+  const cascading = keys.find(({ onUpdate }) => onUpdate !== 'none');
+  if (cascading !== undefined) {
+    throw new SvcError(
+      'bad_input',
+      `Foreign keys tie these tables, and ${cascading.name} changes rows of its own (ON UPDATE); nothing was written.`,
+      { hint: `Change ${cascading.name} to ON UPDATE RESTRICT, and name both of its tables as targets.` },
+    );
+  }
+  return keys.filter(({ direction }) => direction === 'out').map(countOrphans);
+}
+
+function countOrphans({
+  table,
+  columns,
+  otherTable,
+  otherColumns,
+}: ForeignKey & { readonly table: string }): string {
+  const cell = (of: string, name: string) => `${of}.${quoteMysql(name)}`;
+  const isParent = columns.map((name, at) => `${cell('p', otherColumns[at] ?? '')} = ${cell('c', name)}`);
+  const isSet = columns.map((name) => `${cell('c', name)} IS NOT NULL`);
+  return `SELECT count(*) FROM ${quoteMysql(table)} AS c WHERE ${isSet.join(' AND ')}
+    AND NOT EXISTS (SELECT 1 FROM ${quoteMysql(otherTable)} AS p WHERE ${isParent.join(' AND ')})`;
+}

@@ -1,0 +1,133 @@
+import { type MysqlTarget, newColumnOf } from '../../config/apply-targets.js';
+import { errorCodeOf } from '../../errors.js';
+import { blocks } from '../column-work.js';
+import type { Handling, TableFacts } from '../engine/table-facts.js';
+import type { Mode, Note } from '../plan.js';
+import { readMysqlLedger, serverNotes } from './mysql-catalog.js';
+import type { MysqlSession } from './mysql-session.js';
+import { MYSQL_LEDGER, quoteMysql, quoteMysqlText } from './mysql-text.js';
+
+/** MySQL refuses longer names. */
+const MAX_NAME_CHARS = 64;
+
+/** Notes on the server, privileges and keys that prevent a rewrite or affect it. */
+export async function mysqlObstacles(
+  session: MysqlSession,
+  facts: TableFacts,
+  target: MysqlTarget,
+  mode: Mode,
+  { key }: Handling,
+): Promise<Note[]> {
+  const tooLong = target.ids
+    .map(newColumnOf)
+    .filter((name) => mode === 'new' && name.length > MAX_NAME_CHARS)
+    .map((name) => blocks('new_column_name', `"${name}" is too long for a column: set "newColumn".`));
+  const server = await serverNotes(session);
+  if (facts.notes.some(({ code }) => code === 'unknown_table')) return [...server, ...tooLong];
+  const names = target.ids
+    .map((id) => id.column)
+    .filter((name) => facts.columns.some((one) => one.name === name));
+  return [
+    ...server,
+    ...(await mayReadNotes(session, facts.table)),
+    ...(await privilegeNotes(session, facts.table, names, mode)),
+    ...(mode === 'in_place' && key.length === 0 ? keyTypeNotes(facts) : []),
+    ...(await replicationNotes(session)),
+    ...tooLong,
+  ];
+}
+
+/** The server checks privileges when it prepares a statement; it is not carried out. */
+async function mayReadNotes(session: MysqlSession, table: string): Promise<Note[]> {
+  const sql = quoteMysqlText(`SELECT * FROM ${quoteMysql(table)}`);
+  try {
+    await session.exec(`PREPARE svc_migrate_try FROM ${sql}; DEALLOCATE PREPARE svc_migrate_try`);
+    return [];
+  } catch (error) {
+    if (!/^ER_(?:TABLE|COLUMN)ACCESS_DENIED_ERROR$/.test(errorCodeOf(error))) throw error;
+    return [blocks('no_select', 'The user may not read this table: GRANT SELECT.')];
+  }
+}
+
+/** Missing privileges. Those of roles are not listed in the catalog: then nothing is said. */
+async function privilegeNotes(
+  session: MysqlSession,
+  table: string,
+  columns: readonly string[],
+  mode: Mode,
+): Promise<Note[]> {
+  const role = (await session.one('SELECT CURRENT_ROLE()')) ?? 'NONE';
+  if (role !== 'NONE' && role !== '') return [];
+  const { rows } = await session.query(PRIVILEGES);
+  const may = (privilege: string, of: string | null, column: string | null = null) =>
+    rows.some(
+      ([name, onTable, onColumn]) =>
+        name === privilege &&
+        (onTable === null || onTable === of) &&
+        (onColumn === null || onColumn === column),
+    );
+  const isThere = (await readMysqlLedger(session)).size > 0;
+  const lacks: readonly (readonly [boolean, string])[] = [
+    [
+      mode === 'in_place' && !columns.every((column) => may('UPDATE', table, column)),
+      'may not update these columns: GRANT UPDATE.',
+    ],
+    [mode === 'new' && !may('ALTER', table), 'may not add a column: GRANT ALTER, or use --in-place.'],
+    [
+      mode === 'new' && !may('UPDATE', table),
+      'may not fill the new column: GRANT UPDATE on the whole table.',
+    ],
+    [!may('CREATE TEMPORARY TABLES', null), 'may not make temporary tables: GRANT CREATE TEMPORARY TABLES.'],
+    [
+      !LEDGER_TABLES.every((one) => WRITES.every((privilege) => may(privilege, one))),
+      'may not write the ledger: GRANT SELECT, INSERT, UPDATE, DELETE on the svc_migrate_ tables.',
+    ],
+    [
+      !isThere && !['CREATE', 'CREATE VIEW'].every((privilege) => may(privilege, null)),
+      'cannot create the ledger: GRANT CREATE and CREATE VIEW on the database.',
+    ],
+  ];
+  const user = (await session.one('SELECT CURRENT_USER()')) ?? '';
+  return lacks.flatMap(([applies, text]) => (applies ? [blocks('privilege', `User ${user} ${text}`)] : []));
+}
+
+/** `'user'@'host'` as the catalog has it. */
+const ME = `CONCAT('\\'', REPLACE(CURRENT_USER(), '@', '\\'@\\''), '\\'')`;
+/** Privileges with the table and column they are limited to. */
+const PRIVILEGES = `
+  SELECT PRIVILEGE_TYPE, NULL, NULL FROM information_schema.USER_PRIVILEGES WHERE GRANTEE = ${ME}
+  UNION ALL SELECT PRIVILEGE_TYPE, NULL, NULL FROM information_schema.SCHEMA_PRIVILEGES
+    WHERE GRANTEE = ${ME} AND DATABASE() LIKE TABLE_SCHEMA
+  UNION ALL SELECT PRIVILEGE_TYPE, TABLE_NAME, NULL FROM information_schema.TABLE_PRIVILEGES
+    WHERE GRANTEE = ${ME} AND TABLE_SCHEMA = DATABASE()
+  UNION ALL SELECT PRIVILEGE_TYPE, TABLE_NAME, COLUMN_NAME FROM information_schema.COLUMN_PRIVILEGES
+    WHERE GRANTEE = ${ME} AND TABLE_SCHEMA = DATABASE()`;
+const LEDGER_TABLES = [MYSQL_LEDGER.run, MYSQL_LEDGER.entry, MYSQL_LEDGER.skipped];
+const WRITES = ['SELECT', 'INSERT', 'UPDATE', 'DELETE'];
+
+/** Why a unique key is not used. */
+function keyTypeNotes({ uniques, columns }: TableFacts): Note[] {
+  const found = uniques.find(
+    ({ isPlain, columns: key }) =>
+      isPlain && key.every((name) => columns.some((one) => one.name === name && !one.isNullable)),
+  );
+  if (found === undefined) return [];
+  const types = found.columns.map((name) => columns.find((one) => one.name === name)?.type ?? '').join(', ');
+  const text = `The ledger cannot keep keys of type ${types}: rewrite into a new column (without --in-place).`;
+  return [blocks('key_type', text)];
+}
+
+/** Whether replicas are kept from seeing the changes; only some users may ask. */
+async function replicationNotes(session: MysqlSession): Promise<Note[]> {
+  if ((await session.one('SELECT @@log_bin')) !== '1') return [];
+  try {
+    const { rows } = await session.query('SHOW MASTER STATUS');
+    const [, , only, ignored] = rows[0] ?? [];
+    if ((only ?? '') === '' && (ignored ?? '') === '') return [];
+    const text = `The binary log is filtered (${[only, ignored].filter((one) => one !== '').join('; ')}): replicas may keep the V3 ids.`;
+    return [{ level: 'warning', code: 'replication_filter', text }];
+  } catch (error) {
+    if (/^ER_(?:SPECIFIC_ACCESS_DENIED_ERROR|PARSE_ERROR)$/.test(errorCodeOf(error))) return [];
+    throw error;
+  }
+}

@@ -1,0 +1,274 @@
+import mysql, { type Connection, type QueryOptions, type TypeCastField } from 'mysql2';
+import { z } from 'zod';
+import type { MysqlTarget } from '../../config/apply-targets.js';
+import { SvcError } from '../../errors.js';
+import type { ApplyContext } from '../context.js';
+import { type Cells, interrupted, type Session, type TransactionMode } from '../engine/session.js';
+import { isMysqlConnectionLost, isMysqlWorthRetrying, mysqlError } from './mysql-errors.js';
+import { quoteMysqlText } from './mysql-text.js';
+import { connectionOptions, MYSQL_URL } from './mysql-url.js';
+import { readUrl, type TlsPolicy } from './server-url.js';
+
+/**
+ * Writes read what is committed, so that INSERT … SELECT locks no rows of the user's table. Where whole tables are
+ * locked, the gaps between their rows must be too.
+ */
+const BEGIN: Readonly<Record<TransactionMode, readonly [isolation: string, start: string]>> = {
+  read: ['REPEATABLE READ', 'WITH CONSISTENT SNAPSHOT, READ ONLY'],
+  latest: ['READ COMMITTED', 'READ WRITE'],
+  snapshot: ['READ COMMITTED', 'READ WRITE'],
+  exclusive: ['REPEATABLE READ', 'READ WRITE'],
+};
+
+const PIECE_ROWS = 10_000;
+const CONNECT_TIMEOUT_MS = 15_000;
+/** Longest statement that we build from values; the server's limit may be lower. */
+const MOST_BYTES = 1024 * 1024;
+
+/** Settings of other sessions must not change what our statements do, or how values look. */
+const SETTINGS = `
+SET SESSION sql_mode = 'STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION', time_zone = '+00:00', autocommit = 1, completion_type = 0,
+  foreign_key_checks = 1, unique_checks = 1, sql_safe_updates = 0, sql_select_limit = DEFAULT, sql_big_selects = 1,
+  sql_auto_is_null = 0, default_tmp_storage_engine = 'InnoDB', wait_timeout = 28800, net_write_timeout = 600, net_read_timeout = 600;`;
+
+const rowsSchema = z.union([
+  z.array(z.array(z.string().nullable())),
+  z.object({ affectedRows: z.number() }),
+  z.array(z.unknown()).transform(() => ({ affectedRows: 0 })),
+]);
+
+/** Every value as text: integers keep all their digits. */
+const asText = (field: TypeCastField): string | null => {
+  const bytes: unknown = field.buffer();
+  return Buffer.isBuffer(bytes) ? bytes.toString('utf8') : null;
+};
+
+/** One connection, opened when it is first needed and reopened after it was lost. */
+export class MysqlSession implements Session {
+  readonly #context: ApplyContext;
+  readonly #url: string;
+  readonly #tls: TlsPolicy;
+  #connection: Connection | null = null;
+  #isBound = false;
+  #hasLock = false;
+  #mostBytes = MOST_BYTES;
+  readonly #stop = () => this.#destroy();
+
+  constructor(context: ApplyContext, source: Pick<MysqlTarget, 'urlEnv' | 'urlFile' | 'tls'>) {
+    this.#context = context;
+    this.#tls = source.tls ?? 'verified';
+    this.#url = readUrl(source, context.env, MYSQL_URL);
+    // A statement may run for long; only dropping the connection stops at once.
+    context.signal.addEventListener('abort', this.#stop);
+  }
+
+  /** Host, port and database, for people. */
+  async place(): Promise<string> {
+    const { host, port, socketPath, database } = connectionOptions(this.#url, this.#tls);
+    return `${socketPath === undefined ? `${host}:${port}` : 'local socket'}, database ${database ?? ''}`;
+  }
+
+  async query(
+    text: string,
+    values: readonly (string | null)[] = [],
+  ): Promise<{ rows: Cells[]; count: number }> {
+    const result = rowsSchema.parse(
+      await await this.#send({ sql: bind(text, values), rowsAsArray: true, typeCast: asText }),
+    );
+    return Array.isArray(result)
+      ? { rows: result, count: result.length }
+      : { rows: [], count: result.affectedRows };
+  }
+
+  async exec(text: string): Promise<void> {
+    await this.#send({ sql: text });
+  }
+
+  async one(text: string, values: readonly (string | null)[] = []): Promise<string | null> {
+    return (await this.query(text, values)).rows[0]?.[0] ?? null;
+  }
+
+  /** The connection can do nothing else until the last row was read. */
+  async *read(text: string): AsyncGenerator<Cells[]> {
+    const connection = await this.#connected();
+    const rows = connection
+      .query({ sql: text, rowsAsArray: true, typeCast: asText })
+      .stream({ highWaterMark: 1000 });
+    let piece: Cells[] = [];
+    let isWhole = false;
+    try {
+      for await (const row of rows) {
+        if (piece.push(row) < PIECE_ROWS) continue;
+        yield piece;
+        piece = [];
+      }
+      isWhole = true;
+    } finally {
+      if (!isWhole) this.#destroy();
+    }
+    yield piece;
+  }
+
+  /** Inserts rows into a table, in statements that the server accepts. */
+  async insert(table: string, columns: readonly string[], rows: readonly Cells[]): Promise<void> {
+    const start = `INSERT INTO ${table}(${columns.join(', ')}) VALUES `;
+    let values: string[] = [];
+    let bytes = 0;
+    const flush = async () => {
+      if (values.length > 0) await this.exec(start + values.join(','));
+      [values, bytes] = [[], 0];
+    };
+    for (const row of rows) {
+      const text = `(${row.map((cell) => (cell === null ? 'NULL' : quoteMysqlText(cell))).join(',')})`;
+      if (bytes + text.length > this.#mostBytes) await flush();
+      values.push(text);
+      bytes += Buffer.byteLength(text) + 1;
+    }
+    await flush();
+  }
+
+  /**
+   * Takes a lock by its name until the end of the transaction.
+   *
+   * @throws SvcError `locked` if another session keeps it
+   */
+  async lockName(name: string): Promise<void> {
+    const seconds = Math.ceil(this.#context.tuning.lockTimeoutMs / 1000);
+    if ((await this.one('SELECT GET_LOCK($1, $2)', [name, String(seconds)])) !== '1') {
+      throw new SvcError('locked', 'Another svc-migrate is starting a run in this database.', {
+        hint: 'Wait until it has finished.',
+      });
+    }
+    this.#hasLock = true;
+  }
+
+  /**
+   * Runs `step` until it succeeds, at most `tuning.attempts` times. The step must be safe to repeat: if the connection
+   * is lost at COMMIT, only the ledger tells whether it was carried out.
+   *
+   * @throws SvcError `interrupted`, `locked`, `bad_input`, `config`
+   */
+  async retry<T>(step: () => Promise<T>): Promise<T> {
+    const { tuning, random, sleep, signal } = this.#context;
+    for (let attempt = 1; ; attempt += 1) {
+      if (signal.aborted) throw interrupted();
+      try {
+        return await this.#onOneConnection(step);
+      } catch (error) {
+        await this.#rollBack(error);
+        if (signal.aborted) throw interrupted();
+        if (attempt >= tuning.attempts || !isMysqlWorthRetrying(error)) throw mysqlError(error);
+        await sleep(Math.min(5000, 50 * 2 ** attempt) * (0.5 + random() / 2));
+      }
+    }
+  }
+
+  transaction<T>(mode: TransactionMode, work: () => Promise<T>): Promise<T> {
+    const [isolation, start] = BEGIN[mode];
+    return this.retry(async () => {
+      await this.exec(
+        `SET SESSION foreign_key_checks = 1; SET TRANSACTION ISOLATION LEVEL ${isolation}; START TRANSACTION ${start}`,
+      );
+      const result = await work();
+      await this.exec('COMMIT');
+      await this.#releaseLock();
+      return result;
+    });
+  }
+
+  async close(): Promise<void> {
+    this.#context.signal.removeEventListener('abort', this.#stop);
+    const connection = this.#connection;
+    this.#connection = null;
+    await connection
+      ?.promise()
+      .end()
+      .catch(() => {});
+  }
+
+  /** Keeps a step from continuing on a new connection, where its transaction does not exist. */
+  async #onOneConnection<T>(step: () => Promise<T>): Promise<T> {
+    await this.#connected();
+    this.#isBound = true;
+    try {
+      return await step();
+    } finally {
+      this.#isBound = false;
+    }
+  }
+
+  async #send(options: QueryOptions): Promise<unknown> {
+    const [result] = await (await this.#connected()).promise().query(options);
+    return result;
+  }
+
+  async #releaseLock(): Promise<void> {
+    if (!this.#hasLock) return;
+    this.#hasLock = false;
+    await this.exec('DO RELEASE_ALL_LOCKS()');
+  }
+
+  async #rollBack(error: unknown): Promise<void> {
+    if (isMysqlConnectionLost(error)) return this.#destroy();
+    try {
+      await this.#connection?.promise().query('ROLLBACK');
+      await this.#releaseLock();
+    } catch {
+      this.#destroy();
+    }
+  }
+
+  #destroy(): void {
+    this.#hasLock = false;
+    this.#connection?.destroy();
+    this.#connection = null;
+  }
+
+  async #connected(): Promise<Connection> {
+    if (this.#connection !== null) return this.#connection;
+    if (this.#isBound) throw new Error('connection closed between two statements');
+    if (this.#context.signal.aborted) throw interrupted();
+    const connection = mysql.createConnection({
+      ...connectionOptions(this.#url, this.#tls),
+      charset: 'utf8mb4_bin',
+      multipleStatements: true,
+      flags: ['-LOCAL_FILES'],
+      connectTimeout: CONNECT_TIMEOUT_MS,
+      enableKeepAlive: true,
+    });
+    connection.on('error', () => {
+      if (this.#connection === connection) this.#connection = null;
+    });
+    await connection.promise().connect();
+    this.#connection = connection;
+    await this.#prepare();
+    return connection;
+  }
+
+  async #prepare(): Promise<void> {
+    const { lockTimeoutMs, statementTimeoutMs } = this.#context.tuning;
+    const seconds = Math.max(1, Math.ceil(lockTimeoutMs / 1000));
+    await this.exec(
+      `${SETTINGS} SET SESSION innodb_lock_wait_timeout = ${seconds}, lock_wait_timeout = ${seconds}`,
+    );
+    const { rows } = await this.query('SELECT version(), @@max_allowed_packet');
+    const [version = '', packet] = rows[0] ?? [];
+    this.#mostBytes = Math.min(MOST_BYTES, Number(packet) / 2);
+    // MySQL limits the time of SELECT only.
+    await this.exec(
+      version?.includes('MariaDB') === true
+        ? `SET SESSION max_statement_time = ${statementTimeoutMs / 1000}, idle_transaction_timeout = 0, idle_write_transaction_timeout = 0`
+        : `SET SESSION max_execution_time = ${statementTimeoutMs}`,
+    );
+  }
+}
+
+/** Puts texts in the places of `$1`, `$2`, … outside of names and texts; the driver's `?` would be found in those too. */
+function bind(text: string, values: readonly (string | null)[]): string {
+  if (values.length === 0) return text;
+  return text.replace(/`(?:[^`]|``)*`|'(?:[^'\\]|''|\\.)*'|\$(\d+)/g, (part, at: string | undefined) => {
+    if (at === undefined) return part;
+    const value = values[Number(at) - 1] ?? null;
+    return value === null ? 'NULL' : quoteMysqlText(value);
+  });
+}

@@ -1,0 +1,132 @@
+import type { LedgerText, SqlText } from '../engine/dialect.js';
+import type { Ledger } from '../engine/ledger-tables.js';
+import { quoteText } from '../sql-names.js';
+
+/** Bytes of a row's key in the ledger; InnoDB indexes at most 3072. */
+export const MOST_KEY_BYTES = 3000;
+
+const TYPE_NAME =
+  /^[a-z]+(?:\(\d+(?:,\d+)?\))?(?: unsigned)?(?: zerofill)?(?: CHARACTER SET \w+ COLLATE \w+)?$/;
+
+/** Quotes an identifier. */
+export function quoteMysql(name: string): string {
+  return `\`${name.replaceAll('`', '``')}\``;
+}
+
+/** Quotes a text for any `sql_mode` of ours; backslashes are escapes there. */
+export function quoteMysqlText(text: string): string {
+  return quoteText(text.replaceAll('\\', '\\\\'));
+}
+
+/** A value as the bytes of its text. Collations ignore case, accents and trailing spaces; binary strings compare exactly. */
+export function exactBytes(term: string): string {
+  return `CAST(CONVERT(${term} USING utf8mb4) AS BINARY)`;
+}
+
+/** A text or its bytes, converted to the type of a column, so that a comparison can use the column's index. */
+export function asMysqlType(term: string, type: string): string {
+  const text = `CONVERT(${term} USING utf8mb4)`;
+  const [, charset, collation] = / CHARACTER SET (\w+) COLLATE (\w+)$/.exec(type) ?? [];
+  if (charset !== undefined) return `CONVERT(${text} USING ${charset}) COLLATE ${collation ?? ''}`;
+  const [, decimal] = /^decimal(\(\d+,\d+\))/.exec(type) ?? [];
+  if (decimal !== undefined) return `CAST(${text} AS DECIMAL${decimal})`;
+  if (/^[a-z]*int\b/.test(type)) return `CAST(${text} AS ${type.includes('unsigned') ? 'UN' : ''}SIGNED)`;
+  if (type === 'date') return `CAST(${text} AS DATE)`;
+  if (/^(?:datetime|timestamp)/.test(type)) return `CAST(${text} AS DATETIME(6))`;
+  return type === 'json' ? `CAST(${text} AS JSON)` : text;
+}
+
+const ledgerText = (term: string) => `CONVERT(${term} USING utf8mb4)`;
+
+/** SQL of MySQL and MariaDB for the shared operations. The ledger keeps values as texts, and keys as bytes of texts. */
+export const MYSQL_TEXT: SqlText & LedgerText = {
+  kind: 'mysql',
+  quote: quoteMysql,
+  foldName: (name) => name.toLowerCase(),
+  tableSql: quoteMysql,
+  declaredType: (type) => type,
+  temporary: (name) => name,
+  // Without TEMPORARY it would end the transaction.
+  dropTemporary: (name) => `DROP TEMPORARY TABLE IF EXISTS ${name}`,
+  createValues: (name, query) =>
+    `CREATE TEMPORARY TABLE ${name}(value LONGBLOB NOT NULL, KEY (value(64))) ENGINE=InnoDB AS ${query}`,
+  // Only UPDATE and DELETE of several tables look subqueries up through an index.
+  markParked: (list, values, at) =>
+    `UPDATE ${list} AS w JOIN ${values} AS v ON v.value = w.o${at} SET w.parked = TRUE`,
+  deleteEntries: (entry, where) => `DELETE e FROM ${entry} AS e WHERE ${where}`,
+  asText: exactBytes,
+  asCell: (_, term) => exactBytes(term),
+  // Grouping in a temporary table on disk costs more than looking every row up.
+  groupsCells: false,
+  asEntry: exactBytes,
+  fromEntry: asMysqlType,
+  typeMark: () => "''",
+  exactText: exactBytes,
+  isSame: (one, other) => `(${exactBytes(one)} <=> CAST(${other} AS BINARY))`,
+  // The first comparison uses the index of the column, the second is exact.
+  isKey: (column, value) => `${column} = ${value} AND CAST(${column} AS BINARY) = CAST(${value} AS BINARY)`,
+  keySql: (terms) =>
+    terms.length === 1
+      ? exactBytes(terms[0] ?? '')
+      : `CAST(JSON_ARRAY(${terms.map((term) => `CONVERT(${term} USING utf8mb4)`).join(', ')}) AS BINARY)`,
+  keyPart: ({ key, keyTypes }, rowKey, at) => {
+    const text = ledgerText(rowKey);
+    const part = key.length === 1 ? text : `JSON_UNQUOTE(JSON_EXTRACT(${text}, '$[${at}]'))`;
+    return asMysqlType(part, keyTypes[at] ?? '');
+  },
+  keyName: ledgerText,
+  inPairs: (pairs) => `(${pairs.join(', ')})`,
+  updateFrom: ({ table, set, from, where }) => {
+    const changes = set.map(([column, term]) => `t.${quoteMysql(column)} = ${term}`).join(', ');
+    return `UPDATE ${from} STRAIGHT_JOIN ${quoteMysql(table)} AS t SET ${changes} WHERE ${where}`;
+  },
+  lockRows: 'FOR UPDATE',
+  evaluateOnce: '',
+  ddlCommits: true,
+  integersOf: (term) => ({
+    lowest: `coalesce(min(CAST(${ledgerText(term)} AS DECIMAL(65))), 0)`,
+    highest: `coalesce(max(CAST(${ledgerText(term)} AS DECIMAL(65))), 0)`,
+    where: 'TRUE',
+  }),
+  endsWith: ({ holds }, term, ending) => {
+    const end = holds === 'json' ? `${ending}"` : ending;
+    return `RIGHT(${exactBytes(term)}, ${end.length}) = '${end}'`;
+  },
+  parkedValue: ({ type, holds }, _, { integers, ending }) => {
+    if (integers !== null)
+      return asMysqlType(`(CAST('${integers.base}' AS DECIMAL(65)) ${integers.sign} w.row_no)`, type);
+    const text = `CONCAT(w.row_no, '${ending}')`;
+    return asMysqlType(holds === 'json' ? `JSON_QUOTE(${text})` : text, type);
+  },
+  ledgerTypes: {
+    number: 'bigint',
+    column: 'int',
+    text: 'longtext',
+    json: 'longtext',
+    boolean: 'tinyint',
+    rowKey: `varbinary(${MOST_KEY_BYTES})`,
+    value: 'longtext',
+  },
+  keepsTypes: true,
+  createLedgerView: 'CREATE OR REPLACE VIEW',
+  jsonItem: (list, at) => `JSON_UNQUOTE(JSON_EXTRACT(${list}, CONCAT('$[', ${at}, ']')))`,
+  tableOptions: ' ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin',
+  // Joins by key would compare every row with every entry.
+  entryIndex: ', KEY row_key (row_key)',
+  nextEntry: ({ entry }) => `(SELECT coalesce(max(id), 0) FROM ${entry}) + row_number() OVER ()`,
+  isTableOfRun: 'table_name = $1',
+  isTableName: (name) => name.length > 0,
+  isTypeName: (name) => TYPE_NAME.test(name),
+  foreignLedgerNote: ': rename it first.',
+  foreignLedgerHint: 'Rename it first.',
+};
+
+/** The ledger in the user's database; its tables have a prefix of their own. */
+export const MYSQL_LEDGER: Ledger = {
+  name: 'svc_migrate',
+  prefix: 'svc_migrate_',
+  run: 'svc_migrate_run',
+  entry: 'svc_migrate_entry',
+  skipped: 'svc_migrate_skipped',
+  view: 'svc_migrate_ledger',
+};

@@ -1,0 +1,86 @@
+import { lstatSync, realpathSync, statSync } from 'node:fs';
+import { basename, dirname, join } from 'node:path';
+import { type ApplyTarget, isServer } from '../config/apply-targets.js';
+import type { ApplyContext, DataStore } from './context.js';
+import { openMysqlStore } from './dialects/mysql-dialect.js';
+import { openPostgresStore } from './dialects/postgres-dialect.js';
+import { openSqliteStore } from './dialects/sqlite-dialect.js';
+import { openFileStore } from './files/file-store.js';
+import type { PlaceSample } from './scan/column-sample.js';
+import { sampleCsv, sampleNdjson } from './scan/sample-file.js';
+import { sampleMysql } from './scan/sample-mysql.js';
+import { samplePostgres } from './scan/sample-postgres.js';
+import { sampleSqlite } from './scan/sample-sqlite.js';
+
+type Kind = ApplyTarget['kind'];
+type TargetOf<K extends Kind> = Extract<ApplyTarget, { readonly kind: K }>;
+
+/** What `apply` does with one kind of target. */
+interface TargetKind<T extends ApplyTarget> {
+  /** Opens the targets of one place; of a file there is only one. */
+  open(context: ApplyContext, targets: readonly T[]): DataStore;
+  /** Samples the columns of a place; `table`: only of this table. */
+  sample(context: ApplyContext, target: T, table: string | null): Promise<PlaceSample>;
+}
+
+/** Lets any target be given to the functions of its kind. */
+function forKind<K extends Kind>(
+  kind: K,
+  { open, sample }: TargetKind<TargetOf<K>>,
+): TargetKind<ApplyTarget> {
+  const own = (targets: readonly ApplyTarget[]) =>
+    targets.filter((target): target is TargetOf<K> => target.kind === kind);
+  return {
+    open: (context, targets) => open(context, own(targets)),
+    sample: (context, target, table) => sample(context, firstOf(own([target])), table),
+  };
+}
+
+function firstOf<T>([first]: readonly T[]): T {
+  if (first === undefined) throw new Error('a store without targets');
+  return first;
+}
+
+const TARGET_KINDS: Readonly<Record<Kind, TargetKind<ApplyTarget>>> = {
+  csv: forKind('csv', {
+    open: (context, targets) => openFileStore(context, firstOf(targets)),
+    sample: async (_, { file, header }) => sampleCsv(file, header),
+  }),
+  ndjson: forKind('ndjson', {
+    open: (context, targets) => openFileStore(context, firstOf(targets)),
+    sample: async (_, { file }) => sampleNdjson(file),
+  }),
+  sqlite: forKind('sqlite', {
+    open: (context, targets) => openSqliteStore(context, firstOf(targets).file, targets),
+    sample: (context, { file }, table) => sampleSqlite(context, file, table),
+  }),
+  postgres: forKind('postgres', { open: openPostgresStore, sample: samplePostgres }),
+  mysql: forKind('mysql', { open: openMysqlStore, sample: sampleMysql }),
+};
+
+/** The functions of a target's kind. */
+export function targetKind({ kind }: ApplyTarget): TargetKind<ApplyTarget> {
+  return TARGET_KINDS[kind];
+}
+
+/** Whether targets are opened together: tables of one database may depend on each other. */
+export function isSharedPlace({ kind }: ApplyTarget): boolean {
+  return kind !== 'csv' && kind !== 'ndjson';
+}
+
+/** Identifies the place of a target: the same text for the same database or file. */
+export function placeKey(target: ApplyTarget): string {
+  return isServer(target)
+    ? [target.kind, target.urlEnv, target.urlFile, target.tls].join('\0')
+    : fileIdentity(target.file);
+}
+
+/** Identifies a file independently of its spelling: by device and inode or, if it does not exist, by its real path. */
+export function fileIdentity(file: string): string {
+  const stats = statSync(file, { bigint: true, throwIfNoEntry: false });
+  if (stats !== undefined) return `${stats.dev}:${stats.ino}`;
+  const isLink = lstatSync(file, { throwIfNoEntry: false }) !== undefined;
+  const folder = dirname(file);
+  if (isLink || statSync(folder, { throwIfNoEntry: false }) === undefined) return file;
+  return join(realpathSync(folder), basename(file));
+}
