@@ -18,11 +18,12 @@ export async function readMysqlFacts(session: MysqlSession, target: MysqlTarget)
   if (typeof table !== 'string') return missingTable(target.table, tables);
   const columns = (await read(COLUMNS, [table])).map(describeColumn);
   const uniques = describeUniques(await read(UNIQUES, [table]), columns);
+  const stamped = await readStampedColumns(session, table);
   return {
     table,
     kind: kind === 'BASE TABLE' || kind === 'SYSTEM VERSIONED' ? 'table' : (kind ?? '').toLowerCase(),
     columns,
-    keys: keysOf(uniques, columns),
+    keys: keysOf(uniques, columns).filter((key) => !key.some((name) => stamped.includes(name))),
     uniques,
     foreignKeys: await readForeignKeys(session, table),
     triggers: (await read(TRIGGERS, [table])).map(([name]) => `trigger ${name ?? ''}`),
@@ -105,14 +106,17 @@ const UNIQUES = `
   WHERE TABLE_SCHEMA = DATABASE() AND TABLE_NAME = $1 AND NON_UNIQUE = 0
   ORDER BY INDEX_NAME <> 'PRIMARY', INDEX_NAME, SEQ_IN_INDEX`;
 
-/** An index on an expression may depend on any column, so it lists all of them. */
+/** An index on an expression or a generated column may depend on any column, so it lists all of them. */
 function describeUniques(rows: readonly Cells[], columns: readonly TableColumn[]): UniqueColumns[] {
   return [...groupBy(rows)].map(([name, parts]) => {
-    const named = parts.flatMap(([, column]) => (typeof column === 'string' ? [column] : []));
+    const names = parts.map(([, column]) => column ?? '');
+    const isComputed = !names.every((one) =>
+      columns.some((column) => column.name === one && !column.isGenerated),
+    );
     return {
       name: name === 'PRIMARY' ? 'the primary key' : name,
-      columns: named.length === parts.length ? named : columns.map((column) => column.name),
-      isPlain: parts.every(([, column, prefix]) => column !== null && prefix === null),
+      columns: isComputed ? columns.map((column) => column.name) : names,
+      isPlain: !isComputed && parts.every(([, , prefix]) => prefix === null),
     };
   });
 }
@@ -138,6 +142,16 @@ function keysOf(uniques: readonly UniqueColumns[], columns: readonly TableColumn
     );
   };
   return uniques.filter(({ isPlain, columns: key }) => isPlain && isUsable(key)).map((one) => one.columns);
+}
+
+/** Columns that the server sets to the time of every UPDATE that does not name them. */
+export async function readStampedColumns(session: MysqlSession, table: string): Promise<string[]> {
+  const { rows } = await session.query(
+    `SELECT COLUMN_NAME FROM information_schema.COLUMNS
+     WHERE TABLE_SCHEMA = DATABASE() AND TABLE_NAME = $1 AND EXTRA LIKE '%on update%'`,
+    [table],
+  );
+  return rows.map(([name]) => name ?? '');
 }
 
 const FOREIGN_KEYS = `

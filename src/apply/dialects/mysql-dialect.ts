@@ -5,12 +5,12 @@ import { openDatabaseStore } from '../engine/database-store.js';
 import type { Dialect, Engine } from '../engine/dialect.js';
 import { createLedgerSql, hasLedger } from '../engine/ledger-tables.js';
 import type { ForeignKey } from '../engine/table-facts.js';
-import { readForeignKeys, readMysqlFacts, readMysqlLedger } from './mysql-catalog.js';
+import { readForeignKeys, readMysqlFacts, readMysqlLedger, readStampedColumns } from './mysql-catalog.js';
 import { mysqlError } from './mysql-errors.js';
 import { lookUpInMysql, openMysqlFill } from './mysql-lookups.js';
 import { mysqlObstacles } from './mysql-obstacles.js';
 import { MysqlSession } from './mysql-session.js';
-import { MYSQL_LEDGER, MYSQL_TEXT, quoteMysql } from './mysql-text.js';
+import { MYSQL_LEDGER, MYSQL_TEXT, quoteMysql, updateMysql } from './mysql-text.js';
 import { openMysqlTrial } from './mysql-trial.js';
 
 const ROWS_PER_SECOND = 50_000;
@@ -43,25 +43,36 @@ function asMysql(target: TableTarget): MysqlTarget {
 export function mysqlEngine(context: ApplyContext, session: MysqlSession): Engine {
   /** Rows that break a foreign key, by its condition, before the tables change. */
   const orphans = new Map<string, string | null>();
+  /** By table, as they were read with its facts. */
+  const stamped = new Map<string, readonly string[]>();
   const dialect: Dialect = {
     ...MYSQL_TEXT,
     ledgerOf: () => MYSQL_LEDGER,
     readLedgerShape: () => readMysqlLedger(session),
     ledgerObstacles: async () => [],
-    ensureLedger: async (ledger) => {
-      // Its tables commit one by one; what is missing is created again.
-      if (await session.retry(() => hasLedger(engine, ledger))) return;
-      await session.retry(() => session.exec(createLedgerSql(MYSQL_TEXT, ledger)));
-    },
+    // Each statement commits: a killed process may have left only the first tables.
+    ensureLedger: (ledger) =>
+      session.retry(async () => {
+        const isWhole = await hasLedger(engine, ledger);
+        const hasView = (await readMysqlLedger(session)).has('ledger');
+        const tables = createLedgerSql(MYSQL_TEXT, ledger);
+        const view = tables.pop() ?? '';
+        if (!isWhole) await session.exec(tables.join(';'));
+        if (!hasView) await session.exec(view);
+      }),
     lockLedger: async () =>
       session.lockName(`svc_migrate ${(await session.one('SELECT MD5(DATABASE())')) ?? ''}`),
     rowsPerSecond: ROWS_PER_SECOND,
     place: () => session.place(),
     placeOfRun: (table) => `table ${table}`,
-    readFacts: (target) => readMysqlFacts(session, asMysql(target)),
+    readFacts: async (target) => {
+      const facts = await readMysqlFacts(session, asMysql(target));
+      stamped.set(facts.table, await readStampedColumns(session, facts.table));
+      return facts;
+    },
+    updateFrom: (update) => updateMysql(update, stamped.get(update.table) ?? []),
     rowNames: () => [],
-    obstacleNotes: (target, facts, handling) =>
-      mysqlObstacles(session, facts, asMysql(target), context.policy.mode, handling),
+    obstacleNotes: (target, facts) => mysqlObstacles(session, facts, asMysql(target), context.policy.mode),
     openTrial: (facts, id) => openMysqlTrial(session, facts, id),
     // Locking reads before the first plain one: its snapshot then includes the last writer's rows. Sorted, to avoid deadlocks.
     lockTables: async (tables) => {
@@ -88,7 +99,8 @@ export function mysqlEngine(context: ApplyContext, session: MysqlSession): Engin
          CREATE TEMPORARY TABLE ${name} ENGINE=InnoDB AS
            SELECT q.*, row_number() OVER () AS row_no, FALSE AS parked FROM (${query}) AS q`,
       ),
-    openFill: async (facts, id, at) => openMysqlFill(engine, session, facts, id, at),
+    openFill: async (facts, id, at) =>
+      openMysqlFill(engine, session, facts, id, at, stamped.get(facts.table) ?? []),
   };
   const engine = { context, session, dialect };
   return engine;

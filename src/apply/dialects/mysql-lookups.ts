@@ -87,19 +87,21 @@ export async function lookUpInMysql(
   };
 }
 
-/** Fills rows a range of keys at a time. */
+/** Fills rows a range of keys at a time. `stamped`: as in `updateMysql`. */
 export function openMysqlFill(
   engine: Engine,
   session: MysqlSession,
   facts: TableFacts,
   id: IdColumn,
   at: number,
+  stamped: readonly string[],
 ): ColumnFill {
   const { context } = engine;
   const table = quoteMysql(facts.table);
   const [old, fresh] = [`t.${quoteMysql(id.column)}`, `t.${quoteMysql(newColumnOf(id))}`];
   const type = facts.columns.find(({ name }) => name === id.column)?.type ?? '';
   const map = `svc_migrate_map_${at}`;
+  const stamps = stamped.map((name) => `t.${quoteMysql(name)} = t.${quoteMysql(name)}`);
   let isMade = false;
   /** A temporary table is lost with the connection, and its rows with the transaction. */
   const isWhole = async () =>
@@ -125,7 +127,7 @@ export function openMysqlFill(
         isMade = true;
       }
       const filled = await session.query(
-        `UPDATE ${table} AS t STRAIGHT_JOIN ${map} AS m SET ${fresh} = ${asMysqlType('m.new', type)}
+        `UPDATE ${table} AS t STRAIGHT_JOIN ${map} AS m SET ${[`${fresh} = ${asMysqlType('m.new', type)}`, ...stamps].join(', ')}
          WHERE ${where} AND ${fresh} IS NULL AND m.new IS NOT NULL AND ${mapMatch(id, 'm')}`,
       );
       return filled.count;

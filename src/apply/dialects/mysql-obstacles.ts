@@ -1,7 +1,7 @@
 import { type MysqlTarget, newColumnOf } from '../../config/apply-targets.js';
 import { errorCodeOf } from '../../errors.js';
 import { blocks } from '../column-work.js';
-import type { Handling, TableFacts } from '../engine/table-facts.js';
+import type { TableFacts } from '../engine/table-facts.js';
 import type { Mode, Note } from '../plan.js';
 import { readMysqlLedger, serverNotes } from './mysql-catalog.js';
 import type { MysqlSession } from './mysql-session.js';
@@ -16,7 +16,6 @@ export async function mysqlObstacles(
   facts: TableFacts,
   target: MysqlTarget,
   mode: Mode,
-  { key }: Handling,
 ): Promise<Note[]> {
   const tooLong = target.ids
     .map(newColumnOf)
@@ -31,7 +30,7 @@ export async function mysqlObstacles(
     ...server,
     ...(await mayReadNotes(session, facts.table)),
     ...(await privilegeNotes(session, facts.table, names, mode)),
-    ...(mode === 'in_place' && key.length === 0 ? keyTypeNotes(facts) : []),
+    ...(mode === 'in_place' && facts.keys.length === 0 ? keyTypeNotes(facts) : []),
     ...(await replicationNotes(session)),
     ...tooLong,
   ];

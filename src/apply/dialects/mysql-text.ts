@@ -1,4 +1,4 @@
-import type { LedgerText, SqlText } from '../engine/dialect.js';
+import type { LedgerText, SqlText, UpdateFrom } from '../engine/dialect.js';
 import type { Ledger } from '../engine/ledger-tables.js';
 import { quoteText } from '../sql-names.js';
 
@@ -32,8 +32,19 @@ export function asMysqlType(term: string, type: string): string {
   if (decimal !== undefined) return `CAST(${text} AS DECIMAL${decimal})`;
   if (/^[a-z]*int\b/.test(type)) return `CAST(${text} AS ${type.includes('unsigned') ? 'UN' : ''}SIGNED)`;
   if (type === 'date') return `CAST(${text} AS DATE)`;
-  if (/^(?:datetime|timestamp)/.test(type)) return `CAST(${text} AS DATETIME(6))`;
+  const [, digits = ''] = /^(?:datetime|timestamp)(\(\d\))?$/.exec(type) ?? [null, null];
+  if (digits !== null) return `CAST(${text} AS DATETIME${digits})`;
   return type === 'json' ? `CAST(${text} AS JSON)` : text;
+}
+
+/** `stamped`: columns that would otherwise be set to the time of the UPDATE. */
+export function updateMysql({ table, set, from, where }: UpdateFrom, stamped: readonly string[]): string {
+  const cell = (name: string) => `t.${quoteMysql(name)}`;
+  const changes = [
+    ...set.map(([column, term]) => `${cell(column)} = ${term}`),
+    ...stamped.map((column) => `${cell(column)} = ${cell(column)}`),
+  ];
+  return `UPDATE ${from} STRAIGHT_JOIN ${quoteMysql(table)} AS t SET ${changes.join(', ')} WHERE ${where}`;
 }
 
 const ledgerText = (term: string) => `CONVERT(${term} USING utf8mb4)`;
@@ -76,10 +87,7 @@ export const MYSQL_TEXT: SqlText & LedgerText = {
   },
   keyName: ledgerText,
   inPairs: (pairs) => `(${pairs.join(', ')})`,
-  updateFrom: ({ table, set, from, where }) => {
-    const changes = set.map(([column, term]) => `t.${quoteMysql(column)} = ${term}`).join(', ');
-    return `UPDATE ${from} STRAIGHT_JOIN ${quoteMysql(table)} AS t SET ${changes} WHERE ${where}`;
-  },
+  updateFrom: (update) => updateMysql(update, []),
   lockRows: 'FOR UPDATE',
   evaluateOnce: '',
   ddlCommits: true,
@@ -108,7 +116,8 @@ export const MYSQL_TEXT: SqlText & LedgerText = {
     value: 'longtext',
   },
   keepsTypes: true,
-  createLedgerView: 'CREATE OR REPLACE VIEW',
+  // OR REPLACE would need the right to drop tables.
+  createLedgerView: 'CREATE VIEW',
   jsonItem: (list, at) => `JSON_UNQUOTE(JSON_EXTRACT(${list}, CONCAT('$[', ${at}, ']')))`,
   tableOptions: ' ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin',
   // Joins by key would compare every row with every entry.

@@ -53,7 +53,7 @@ export async function ensureLedger(engine: Engine, schema: string): Promise<void
     const hasSchema = await session.query('SELECT 1 FROM pg_namespace WHERE nspname = $1', [schema]);
     // CREATE SCHEMA IF NOT EXISTS would need the privilege even if the schema exists.
     if (hasSchema.count === 0) await session.exec(`CREATE SCHEMA ${quoteName(schema)}`);
-    await session.exec(createLedgerSql(POSTGRES_TEXT, ledger));
+    await session.exec(createLedgerSql(POSTGRES_TEXT, ledger).join(';'));
   });
 }
 

@@ -44,7 +44,7 @@ export function sqliteEngine(context: ApplyContext, session: SqliteSession, file
     ledgerObstacles: async () => [],
     ensureLedger: async () => {},
     // BEGIN IMMEDIATE has locked the whole database.
-    lockLedger: (ledger) => session.exec(createLedgerSql(SQLITE_TEXT, ledger)),
+    lockLedger: (ledger) => session.exec(createLedgerSql(SQLITE_TEXT, ledger).join(';')),
     rowsPerSecond: ROWS_PER_SECOND,
     place: async () => file,
     placeOfRun: (table) => `${file}, table ${table}`,

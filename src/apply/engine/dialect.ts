@@ -109,7 +109,7 @@ export interface LedgerText {
   readonly ledgerTypes: Readonly<Record<LedgerColumnType, string>>;
   /** Whether the ledger records column types; otherwise they are not needed. */
   readonly keepsTypes: boolean;
-  readonly createLedgerView: 'CREATE OR REPLACE VIEW' | 'CREATE VIEW IF NOT EXISTS';
+  readonly createLedgerView: 'CREATE OR REPLACE VIEW' | 'CREATE VIEW IF NOT EXISTS' | 'CREATE VIEW';
   /** Item of a JSON list, as text. */
   jsonItem(list: string, at: string): string;
   /** After the columns of CREATE TABLE. */

@@ -92,8 +92,8 @@ function columnsOf({ ledgerTypes, keepsTypes }: LedgerText, table: TableName): [
     .map(([name, type]) => [name, ledgerTypes[type]]);
 }
 
-/** SQL that creates the missing parts of a ledger. */
-export function createLedgerSql(dialect: LedgerText, ledger: Ledger): string {
+/** Statements that create the missing parts of a ledger: its tables, then its view. */
+export function createLedgerSql(dialect: LedgerText, ledger: Ledger): string[] {
   const tables = TABLE_NAMES.map((table) => {
     const columns = columnsOf(dialect, table).map(([name, type]) => {
       if (PRIMARY_KEYS[table] === name) return `${name} ${type} PRIMARY KEY`;
@@ -106,7 +106,7 @@ export function createLedgerSql(dialect: LedgerText, ledger: Ledger): string {
     SELECT r.run, r.target, r.table_name, e.row_key, ${dialect.jsonItem('r.column_names', 'e.col')} AS column_name,
       e.old, e.new, r.remap_sha256
     FROM ${ledger.entry} e JOIN ${ledger.run} r ON r.unit = e.unit WHERE e.id <= r.done_entry`;
-  return [...tables, view].join(';\n');
+  return [...tables, view];
 }
 
 /** The first object with a name of the ledger but another definition; null if there is none. */

@@ -1,19 +1,26 @@
 import type { ApplyContext, DataStore } from '../../../src/apply/context.js';
 import type { TargetPlan } from '../../../src/apply/plan.js';
-import type { PostgresTarget, SqliteTarget } from '../../../src/config/apply-targets.js';
+import type {
+  MysqlTarget,
+  PostgresTarget,
+  SqliteTarget,
+  TableTarget,
+} from '../../../src/config/apply-targets.js';
 import { Sqlite } from '../../../src/store/sqlite.js';
 import { openContext } from './remap.js';
 
 /**
  * Waits for an order on its input, carries it out, and kills itself before the given step (SQLite: a statement;
- * PostgreSQL: a query about to be sent, then just sent). Says how many steps and how long it took, where it lives.
+ * a server: a query about to be sent, then just sent). Says how many steps and how long it took, where it lives.
  */
 export interface Order {
-  readonly place: { readonly kind: 'sqlite'; readonly file: string } | { readonly kind: 'postgres' };
-  /** Connection string of a PostgreSQL place. */
+  readonly place:
+    | { readonly kind: 'sqlite'; readonly file: string }
+    | { readonly kind: 'postgres' | 'mysql' };
+  /** Connection string of a server. */
   readonly url: string;
   readonly remap: string;
-  readonly targets: readonly (SqliteTarget | PostgresTarget)[];
+  readonly targets: readonly TableTarget[];
   readonly policy: ApplyContext['policy'];
   /** What was agreed to. */
   readonly plans: readonly TargetPlan[];
@@ -51,6 +58,13 @@ async function openStore({ place, targets }: Order, context: ApplyContext): Prom
     const own = targets.filter((one): one is SqliteTarget => one.kind === 'sqlite');
     return openSqliteStore(context, place.file, own);
   }
+  if (place.kind === 'mysql') {
+    const { openMysqlStore } = await import('../../../src/apply/dialects/mysql-dialect.js');
+    return openMysqlStore(
+      context,
+      targets.filter((one): one is MysqlTarget => one.kind === 'mysql'),
+    );
+  }
   const { openPostgresStore } = await import('../../../src/apply/dialects/postgres-dialect.js');
   return openPostgresStore(
     context,
@@ -63,6 +77,13 @@ async function tapDriver({ place }: Order): Promise<void> {
     tap((await import('pg')).default.Client.prototype, 'query', true);
     return;
   }
+  if (place.kind === 'mysql') {
+    const { Connection } = (await import('mysql2')).default as unknown as {
+      Connection: { prototype: object };
+    };
+    tap(Connection.prototype, 'query', true);
+    return;
+  }
   const db = new Sqlite(':memory:');
   tap(Sqlite.prototype, 'exec', false);
   tap(Object.getPrototypeOf(db.prepare('SELECT 1')), 'run', false);
@@ -70,7 +91,10 @@ async function tapDriver({ place }: Order): Promise<void> {
 }
 
 async function carryOut(order: Order): Promise<void> {
-  const context = { ...openContext(order.remap, order.policy, order), env: { TEST_PG: order.url } };
+  const context = {
+    ...openContext(order.remap, order.policy, order),
+    env: { TEST_PG: order.url, TEST_MYSQL: order.url },
+  };
   const store = await openStore(order, context);
   await tapDriver(order);
   dieAt = order.dieAt;
@@ -86,6 +110,7 @@ async function carryOut(order: Order): Promise<void> {
 
 // Loaded while it waits.
 if (process.argv[2] === 'sqlite') await import('../../../src/apply/dialects/sqlite-dialect.js');
+else if (process.argv[2] === 'mysql') await import('../../../src/apply/dialects/mysql-dialect.js');
 else await import('../../../src/apply/dialects/postgres-dialect.js');
 
 let input = '';

@@ -1,103 +1,30 @@
-import { rmSync } from 'node:fs';
-import { join } from 'node:path';
-import type { Written } from '../../../src/apply/context.js';
 import { openPostgresStore } from '../../../src/apply/dialects/postgres-dialect.js';
-import { findBlocks } from '../../../src/apply/judge-plan.js';
-import type { Plan, Policy } from '../../../src/apply/plan.js';
-import { survey } from '../../../src/apply/stores.js';
 import type { PostgresTarget } from '../../../src/config/apply-targets.js';
-import { makeFastFolder } from '../../support/fast-folder.js';
 import { type Cluster, connect, readAll } from './postgres.js';
-import { createRemap, IN_PLACE, INVOICES, openContext, type RemapRow, target } from './remap.js';
+import type { RemapRow } from './remap.js';
+import { openServerScene } from './server-scene.js';
 
-interface Options {
-  readonly targets?: readonly PostgresTarget[];
-  readonly run?: string;
-  /** The role that applies; default: the superuser who owns everything. */
-  readonly role?: string;
-}
-
-/** A remap and a database of a user on a test server. Call once for each test file. */
+/** A scene on a PostgreSQL server. */
 export function openPostgresScene(cluster: Cluster, rows: Iterable<RemapRow>) {
-  const folder = makeFastFolder();
-  const remap = join(folder, 'remap.db');
-  createRemap(remap, rows);
-  let url = '';
-  let databases = 0;
-
-  /** An empty database for the next test. */
-  async function clear(): Promise<void> {
-    databases += 1;
-    url = await cluster.createDatabase(`scene_${databases}`);
-  }
-
-  function tableOf(more: object = {}): PostgresTarget {
-    const ids = [{ column: 'i', model: INVOICES }];
-    const parsed = target({ kind: 'postgres', urlEnv: 'TEST_PG', table: 't', ids, ...more });
-    if (parsed.kind !== 'postgres') throw new Error('no PostgreSQL target');
-    return parsed;
-  }
-
-  async function sql(text: string): Promise<(string | null)[][]> {
-    const client = await connect(url);
-    try {
-      return await readAll(client, text);
-    } finally {
-      await client.end();
-    }
-  }
-
-  async function withSite<T>(
-    policy: Policy,
-    { targets = [tableOf()], role = 'postgres' }: Options,
-    work: (store: ReturnType<typeof openPostgresStore>, plan: () => Promise<Plan>) => Promise<T>,
-  ): Promise<T> {
-    const context = openContext(remap, policy, { batchRows: 2 });
-    const env = { TEST_PG: url.replace('//postgres:', `//${role}:`) };
-    const store = openPostgresStore({ ...context, env }, targets);
-    const open = { ...store, targets: targets.map(({ name }) => name) };
-    try {
-      return await work(store, () => survey({ ...context, env }, [open], targets));
-    } finally {
-      await store.close();
-      context.remap.close();
-    }
-  }
-
-  /** What stands in the way, as `code: text`, and what is warned of. */
-  function look(policy: Policy, options: Options = {}): Promise<{ blocks: string[]; warnings: string[] }> {
-    return withSite(policy, options, async (_, plan) => {
-      const found = await plan();
-      const warnings = found.targets
-        .flatMap(({ notes }) => notes)
-        .filter(({ level }) => level === 'warning')
-        .map(({ code, text }) => `${code}: ${text}`);
-      return { blocks: findBlocks(found).map(({ note }) => `${note.code}: ${note.text}`), warnings };
-    });
-  }
-
-  /** Plans, and writes where nothing is in the way; the codes of what is. */
-  function apply(policy: Policy, options: Options = {}): Promise<string[]> {
-    return withSite(policy, options, async (store, plan) => {
-      const found = await plan();
-      const codes = findBlocks(found).map(({ note }) => note.code);
-      if (codes.length === 0) await write(store, found, options.run ?? 'run-1');
-      return [...new Set(codes)];
-    });
-  }
-
-  function write(
-    store: ReturnType<typeof openPostgresStore>,
-    plan: Plan,
-    run: string,
-  ): Promise<readonly Written[]> {
-    return store.write(plan.targets, { run, planSha256: 'p', isExact: true });
-  }
-
-  async function undo(run = 'run-1', options: Options = {}): Promise<void> {
-    await withSite(IN_PLACE, options, (store) => store.undo(run));
-  }
-
-  const close = () => rmSync(folder, { recursive: true, force: true });
-  return { tableOf, sql, look, apply, undo, clear, close };
+  return openServerScene(
+    {
+      kind: 'postgres',
+      owner: 'postgres',
+      createDatabase: cluster.createDatabase,
+      openStore: (context, targets) =>
+        openPostgresStore(
+          context,
+          targets.filter((one): one is PostgresTarget => one.kind === 'postgres'),
+        ),
+      query: async (url, sql) => {
+        const client = await connect(url);
+        try {
+          return await readAll(client, sql);
+        } finally {
+          await client.end();
+        }
+      },
+    },
+    rows,
+  );
 }
