@@ -11,6 +11,7 @@ import { createRemap, IN_PLACE, INVOICES, openContext, type RemapRow, target } f
 interface Options {
   readonly targets?: readonly ServerTarget[];
   readonly run?: string;
+  readonly lockTimeoutMs?: number;
   /** The role that applies; default: the superuser who owns everything. */
   readonly role?: string;
 }
@@ -51,10 +52,10 @@ export function openServerScene(server: SceneServer, rows: Iterable<RemapRow>) {
 
   async function withSite<T>(
     policy: Policy,
-    { targets = [tableOf()], role = server.owner }: Options,
+    { targets = [tableOf()], role = server.owner, lockTimeoutMs = 10_000 }: Options,
     work: (store: DataStore, plan: () => Promise<Plan>) => Promise<T>,
   ): Promise<T> {
-    const context = openContext(remap, policy, { batchRows: 2 });
+    const context = openContext(remap, policy, { batchRows: 2, lockTimeoutMs });
     const env = { TEST_URL: url.replace(`//${server.owner}:`, `//${role}:`) };
     const store = server.openStore({ ...context, env }, targets);
     const open = { ...store, targets: targets.map(({ name }) => name) };
@@ -97,5 +98,5 @@ export function openServerScene(server: SceneServer, rows: Iterable<RemapRow>) {
   }
 
   const close = () => rmSync(folder, { recursive: true, force: true });
-  return { tableOf, sql, look, apply, undo, clear, close };
+  return { tableOf, sql, url: () => url, look, apply, undo, clear, close };
 }

@@ -1,0 +1,97 @@
+import { afterAll, beforeEach, describe, expect, it } from 'vitest';
+import { connectMysql, readMysql, startMysql } from '../support/mysql.js';
+import { openMysqlScene } from '../support/mysql-scene.js';
+import { IN_PLACE, INVOICES, pairs } from '../support/remap.js';
+
+const server = await startMysql();
+
+describe.skipIf(server === null)('tables tied by foreign keys in MariaDB', () => {
+  if (server === null) return;
+  // A swap, a chain and a cycle.
+  const scene = openMysqlScene(
+    server,
+    pairs([
+      [1, 2],
+      [2, 1],
+      [3, 4],
+      [4, 5],
+      [6, 7],
+      [7, 8],
+      [8, 6],
+    ]),
+  );
+  const { sql, apply, undo, tableOf } = scene;
+  beforeEach(scene.clear);
+  afterAll(async () => {
+    scene.close();
+    await server.stop();
+  });
+
+  const targets = [
+    tableOf({ name: 'invoices', table: 'invoices', ids: [{ column: 'id', model: INVOICES }] }),
+    tableOf({ name: 'items', table: 'items', ids: [{ column: 'invoice_id', model: INVOICES }] }),
+  ];
+
+  async function create(onUpdate = ''): Promise<void> {
+    await sql('CREATE TABLE invoices(id bigint PRIMARY KEY, parent bigint, note text)');
+    await sql(
+      `CREATE TABLE items(k int PRIMARY KEY, invoice_id bigint, FOREIGN KEY (invoice_id) REFERENCES invoices(id) ${onUpdate})`,
+    );
+    for (const id of [1, 2, 3, 4, 6, 7, 8]) {
+      await sql(`INSERT INTO invoices VALUES (${id}, NULL, 'was ${id}')`);
+      await sql(`INSERT INTO items VALUES (${id * 10}, ${id}), (${id * 10 + 1}, ${id})`);
+    }
+    await sql('INSERT INTO items VALUES (99, NULL)');
+  }
+
+  const read = () =>
+    sql('SELECT k, invoice_id, note FROM items LEFT JOIN invoices ON id = invoice_id ORDER BY k');
+
+  it('change together, and back', async () => {
+    await create();
+    const before = await read();
+    expect(await apply(IN_PLACE, { targets })).toEqual([]);
+    const after = await read();
+    expect(after.map(([k, , note]) => [k, note])).toEqual(before.map(([k, , note]) => [k, note]));
+    expect(after.slice(0, 4).map(([, id]) => id)).toEqual(['2', '2', '1', '1']);
+    expect(await sql('SELECT @@foreign_key_checks')).toEqual([['1']]);
+    await undo('run-1', { targets });
+    expect(await read()).toEqual(before);
+  });
+
+  it('are left as they were if a row would refer to an id that is not there', async () => {
+    await create();
+    // The server does not check what is there already.
+    const client = await connectMysql(scene.url());
+    await client.query(
+      'SET foreign_key_checks = 0; INSERT INTO items VALUES (100, 5); SET foreign_key_checks = 1',
+    );
+    await client.end();
+    const before = await read();
+    const policy = { ...IN_PLACE, unknown: 'keep' } as const;
+    await expect(apply(policy, { targets })).rejects.toMatchObject({ code: 'bad_input' });
+    expect(await read()).toEqual(before);
+  });
+
+  it('are refused where one of the keys would have to cascade', async () => {
+    await create();
+    await sql('CREATE TABLE log(id bigint, FOREIGN KEY (id) REFERENCES invoices(id) ON UPDATE CASCADE)');
+    const before = await read();
+    await expect(apply(IN_PLACE, { targets })).rejects.toMatchObject({ code: 'bad_input' });
+    expect(await read()).toEqual(before);
+    expect(await sql('SELECT count(*) FROM svc_migrate_run')).toEqual([['0']]);
+  });
+
+  it('keep others from writing until both are done', async () => {
+    await create();
+    const other = await connectMysql(scene.url());
+    await other.query(
+      "SET innodb_lock_wait_timeout = 1; BEGIN; UPDATE invoices SET note = 'held' WHERE id = 1",
+    );
+    await expect(apply(IN_PLACE, { targets, lockTimeoutMs: 1000 })).rejects.toMatchObject({ code: 'locked' });
+    await other.query('COMMIT');
+    expect(await readMysql(other, 'SELECT count(*) FROM svc_migrate_run')).toEqual([['0']]);
+    await other.end();
+    expect(await apply(IN_PLACE, { targets })).toEqual([]);
+  });
+});
