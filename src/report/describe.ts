@@ -84,7 +84,10 @@ export function nameOfCompany(company: Report['companies'][number]): string {
 }
 
 /** `2024-01-02 to 2026-08-01`. */
-export function nameOfRange({ earliest, latest }: Report['fullSync'][number]): string {
+export function nameOfRange({
+  earliest,
+  latest,
+}: Pick<Report['fullSync'][number], 'earliest' | 'latest'>): string {
   return `${earliest?.slice(0, 10) ?? '–'} to ${latest?.slice(0, 10) ?? '–'}`;
 }
 

@@ -1,17 +1,18 @@
 import { STATUSES } from '../reasons.js';
-import type { ReportFinding } from '../store/finding.js';
 import { countOf, formatTime, groupDigits } from '../text/numbers.js';
 import type { CutoverVerdict } from './build-verdict.js';
-import { describeDecisions, describeKey, listModels } from './describe.js';
+import { describeDecisions, nameOfRange } from './describe.js';
 import { renderKey, renderStatusBar, renderTimeline, renderTrend, TREND } from './html-charts.js';
+import { renderObstacles, renderSamples } from './html-findings.js';
 import { type Html, html, htmlTable, withCode } from './html-template.js';
 import type { Counts, Report } from './report-schema.js';
 import {
   companyTable,
-  fullSyncTable,
+  groupBy,
   limitTable,
   modelTable,
   numeric,
+  type ReportColumn,
   reasonTable,
   STATUS_NAMES,
   sortCompanies,
@@ -30,14 +31,13 @@ const OPEN_ROWS = 20;
 const FULL_SYNCS = 500;
 const DECISIONS = 100;
 const LISTS = 300;
-const MODELS_NAMED = 8;
 
 const STATUS_KEY = STATUSES.map((status) => [status, STATUS_NAMES[status]] as const);
 
 /** The sections that have something to show, in order. */
 export function listSections(report: Report, verdict: CutoverVerdict): readonly Section[] {
   const all: readonly Section[] = [
-    { id: 'obstacles', title: 'What stands in the way', body: renderObstacles(verdict) },
+    { id: 'obstacles', title: 'What stands in the way', body: renderObstacles(verdict, report) },
     { id: 'models', title: 'Models', body: renderModels(report) },
     { id: 'timeline', title: 'Age of the records', body: renderAges(report) },
     { id: 'trend', title: 'Trend', body: renderBuilds(report) },
@@ -51,24 +51,6 @@ export function listSections(report: Report, verdict: CutoverVerdict): readonly 
     { id: 'cannot-see', title: 'What this check cannot see', body: renderLimitations(report) },
   ];
   return all.filter(({ body }) => body !== null);
-}
-
-function renderObstacles({ obstacles }: CutoverVerdict): Html | null {
-  if (obstacles.length === 0) return null;
-  const items = obstacles.map(({ key, numbers, meaning, action, models }) => {
-    const found = models.length === 0 ? null : html`<p class="meta">${listModels(models, MODELS_NAMED)}</p>`;
-    return html`<li><h3>${nameOf(key)}${numbers === '' ? '' : `: ${numbers}`}</h3>
-<p>${withCode(meaning)} <strong>${withCode(action)}</strong></p>
-${found}</li>
-`;
-  });
-  return html`<ol class="obstacles">${items}</ol>`;
-}
-
-/** The plain title, followed by the key. */
-function nameOf(key: string): Html {
-  const { title } = describeKey(key);
-  return title === '' ? html`<code>${key}</code>` : html`${title} <code>${key}</code>`;
 }
 
 /** Inserts a bar of the statuses into a table, at column `at`. */
@@ -155,7 +137,7 @@ function renderReasons(report: Report): Html | null {
   if (rows.length === 0) return null;
   const cells = rows.map(([title = '', key = '', count = '', meaning = '', action = '']) => [
     title,
-    html`<code>${key}</code>`,
+    html`<code class="key-name">${key}</code>`,
     count,
     meaning,
     withCode(action),
@@ -167,26 +149,57 @@ function renderCompanies(report: Report): Html | null {
   if (report.companies.length === 0) return null;
   const plain = companyTable(report);
   const { columns, rows } = withBars(plain.columns, plain.rows.slice(0, COMPANIES), sortCompanies(report), 2);
-  const first = htmlTable('Companies, most findings first.', columns, rows.slice(0, OPEN_ROWS));
-  const rest = rows.slice(OPEN_ROWS);
-  const others =
-    rest.length === 0
-      ? null
-      : html`<details><summary>${countOf(rest.length, 'more company', 'more companies')}</summary>
-${htmlTable('More companies, most findings first.', columns, rest)}</details>`;
   const more = plain.rows.length - rows.length;
   const name = countOf(more, 'more company', 'more companies');
-  return html`${first}${others}${more > 0 ? html`<p>${name}: see the JSON report.</p>` : null}`;
+  const note = more > 0 ? html`<p>${name}: see the JSON report.</p>` : null;
+  return html`${foldedTable('Companies, most findings first.', columns, rows)}${note}`;
 }
 
-function renderFullSyncRows(report: Report): Html | null {
-  const { columns, rows } = fullSyncTable(report);
-  if (rows.length === 0) return null;
-  const more = rows.length - FULL_SYNCS;
-  const name = countOf(more, 'more row');
-  const note = more > 0 ? html`<p>${name}: see fullSync in the JSON report.</p>` : null;
-  return html`<p>These records are older than the backfill window. V4 loads them when the operator runs a full sync.</p>
-${htmlTable('What to ask the operator for.', columns, rows.slice(0, FULL_SYNCS))}${note}`;
+/** A table whose rows after the first are folded where there are many. */
+function foldedTable(
+  caption: string,
+  columns: readonly ReportColumn[],
+  rows: readonly (readonly (string | Html)[])[],
+): Html {
+  const first = htmlTable(caption, columns, rows.slice(0, OPEN_ROWS));
+  const rest = rows.slice(OPEN_ROWS);
+  if (rest.length === 0) return first;
+  return html`${first}<details><summary>${countOf(rest.length, 'more row')}</summary>
+${htmlTable(`Continued: ${caption}`, columns, rest)}</details>`;
+}
+
+/** One row for each company; its models are folded where there are several. */
+function renderFullSyncRows({ fullSync }: Report): Html | null {
+  if (fullSync.length === 0) return null;
+  const companies = [...groupBy(fullSync, (one) => `${one.v3CompanyId} in ${one.region}`)];
+  const rows = companies.slice(0, FULL_SYNCS).map(([name, own]) => {
+    const sum = (count: 'records' | 'children') => groupDigits(own.reduce((all, one) => all + one[count], 0));
+    const times = own.flatMap(({ earliest, latest }) => [earliest, latest]).filter((time) => time !== null);
+    const range = { earliest: times.reduce(lesser, null), latest: times.reduce(greater, null) };
+    const models = own.map(
+      (one) => html`<li>${one.model} ${groupDigits(one.records)}, ${nameOfRange(one)}</li>`,
+    );
+    const list =
+      own.length === 1
+        ? (own[0]?.model ?? '')
+        : html`<details><summary>${countOf(own.length, 'model')}</summary><ul>${models}</ul></details>`;
+    return [name, own[0]?.v4CompanyId ?? '–', list, sum('records'), sum('children'), nameOfRange(range)];
+  });
+  const titles = ['V3 company', 'V4 company', 'Models'].map((title) => ({ title }));
+  const columns = [...titles, numeric('Records'), numeric('Children'), { title: 'Dates' }];
+  const more = companies.length - rows.length;
+  const name = countOf(more, 'more company', 'more companies');
+  const note = more > 0 ? html`<p>${name}: see the letter.</p>` : null;
+  return html`<p>These records are older than the backfill window. V4 loads them when the operator runs a full sync. <code>svc-migrate report --full-sync request.md</code> writes the letter.</p>
+${foldedTable('What to ask the operator for, by company.', columns, rows)}${note}`;
+}
+
+function lesser(a: string | null, b: string): string {
+  return a === null || b < a ? b : a;
+}
+
+function greater(a: string | null, b: string): string {
+  return a === null || b > a ? b : a;
 }
 
 /** The number of decisions by outcome, and those that changed nothing. */
@@ -209,62 +222,32 @@ function renderDecisions({ decisions }: Report): Html | null {
   return html`<p>${head}</p>${table}`;
 }
 
-function renderSamples({ findings }: Report): Html | null {
-  if (findings.samples.length === 0) return null;
-  const groups = new Map<string, ReportFinding[]>();
-  for (const sample of findings.samples) {
-    const key = sample.reason === null ? sample.status : `${sample.status}/${sample.reason}`;
-    groups.set(key, [...(groups.get(key) ?? []), sample]);
-  }
-  const titles = ['Model', 'platform_id', 'V3 id', 'V4 id', 'Company', 'Evidence'];
-  const columns = titles.map((title) => ({ title }));
-  const parts = [...groups].map(
-    ([key, samples]) => html`<details><summary>${nameOf(key)}</summary>
-<p>${describeKey(key).meaning}</p>
-${htmlTable(`Samples of ${key}.`, columns, samples.map(sampleCells))}</details>
-`,
-  );
-  return html`<p>${countOf(findings.total, 'finding')} in all, up to five shown of each kind. The full list: ${withCode(findings.fullList)}.</p>
-${parts}`;
-}
-
-const SHOWN_CHARS = 300;
-
-function sampleCells(one: ReportFinding): (string | Html)[] {
-  const code = (text: string) =>
-    html`<code>${text.length > SHOWN_CHARS ? `${text.slice(0, SHOWN_CHARS)}…` : text}</code>`;
-  return [
-    one.path === '' ? one.model : `${one.model} › ${one.path}`,
-    code(one.platform_id ?? '–'),
-    one.v3_svc_id ?? '–',
-    one.v4_svc_id ?? '–',
-    `${one.v3_company_id ?? '–'} → ${one.v4_company_id ?? '–'}${one.region === null ? '' : ` (${one.region})`}`,
-    code(JSON.stringify(one.evidence)),
-  ];
-}
-
+/** Lists that are not complete; those that ended alike are one row. */
 function renderLists({ completeness }: Report): Html {
   const open = completeness.filter((one) => one.state !== 'complete');
-  const rows = open
-    .slice(0, LISTS)
-    .map((one) => [
-      `${one.generation.toUpperCase()} ${one.model}`,
-      one.region === '' ? '–' : one.region,
-      one.companyId ?? 'all',
-      one.state,
-      one.endReason ?? '–',
-      groupDigits(one.uniqueRecords),
-      one.totalCountLast === null ? '–' : groupDigits(one.totalCountLast),
-    ]);
-  const titles = ['List', 'Region', 'Company', 'State', 'Ended by'];
-  const columns = [
-    ...titles.map((title) => ({ title })),
-    numeric('Records'),
-    numeric('Counted by the service'),
-  ];
+  const alike = groupBy(open, (one) =>
+    JSON.stringify([one.generation, one.model, one.region, one.state, one.endReason]),
+  );
+  const rows = [...alike.values()].slice(0, LISTS).map((own) => {
+    const [first] = own;
+    if (first === undefined) return [];
+    const counted = own.map(({ totalCountLast }) => totalCountLast);
+    const known = counted.filter((count) => count !== null);
+    return [
+      `${first.generation.toUpperCase()} ${first.model}`,
+      first.region === '' ? '–' : first.region,
+      own.length === 1 ? (first.companyId ?? 'all') : countOf(own.length, 'company', 'companies'),
+      first.state,
+      first.endReason ?? '–',
+      groupDigits(own.reduce((sum, { uniqueRecords }) => sum + uniqueRecords, 0)),
+      known.length < counted.length ? '–' : groupDigits(known.reduce((sum, count) => sum + count, 0)),
+    ];
+  });
+  const titles = ['List', 'Region', 'Company', 'State', 'Ended by'].map((title) => ({ title }));
+  const columns = [...titles, numeric('Records'), numeric('Counted by the service')];
   const complete = completeness.length - open.length;
-  const table = rows.length === 0 ? null : htmlTable('Lists that are not complete.', columns, rows);
-  const more = open.length - rows.length;
+  const table = rows.length === 0 ? null : foldedTable('Lists that are not complete.', columns, rows);
+  const more = alike.size - rows.length;
   return html`<p>${groupDigits(complete)} of ${countOf(completeness.length, 'list')} read to the end without a doubt.</p>
 ${table}${more > 0 ? html`<p>${groupDigits(more)} more: see the JSON report.</p>` : null}`;
 }

@@ -4,13 +4,13 @@ export const STYLE = `
   color-scheme: light dark;
   --page: #ffffff; --panel: #f4f6f8; --ink: #17212b; --soft: #4a5866; --line: #cfd7df; --link: #0b57a4;
   --matched: #1f7a55; --unmatched: #c03a10; --ambiguous: #7d3fc4; --deleted: #7c8896; --v4_only: #2268c9;
-  --good: #14603f; --bad: #a52a05; --wait: #7a4a00; --good-bg: #e3f4eb; --bad-bg: #fdeae3; --wait-bg: #fff3d6;
+  --good: #14603f; --bad: #a52a05; --wait: #7a4a00; --good-bg: #e3f4eb; --bad-bg: #fdeae3; --wait-bg: #fff3d6; --shade: #0003;
 }
 @media (prefers-color-scheme: dark) {
   :root {
     --page: #12181f; --panel: #1b232c; --ink: #e8edf2; --soft: #aab6c2; --line: #36424e; --link: #8cc0ff;
     --matched: #46b583; --unmatched: #ff7d52; --ambiguous: #b98cf0; --deleted: #8593a1; --v4_only: #6aa5f5;
-    --good: #6fd6a5; --bad: #ff9a78; --wait: #f3c566; --good-bg: #14301f; --bad-bg: #3a1a10; --wait-bg: #352a0d;
+    --good: #6fd6a5; --bad: #ff9a78; --wait: #f3c566; --good-bg: #14301f; --bad-bg: #3a1a10; --wait-bg: #352a0d; --shade: #fff4;
   }
 }
 * { box-sizing: border-box; }
@@ -37,8 +37,17 @@ code { font: .92em ui-monospace, SFMono-Regular, Menlo, Consolas, monospace; ove
 .numbers .matched { border-color: var(--matched); } .numbers .unmatched { border-color: var(--unmatched); }
 .numbers .ambiguous { border-color: var(--ambiguous); } .numbers .deleted { border-color: var(--deleted); }
 .numbers .v4_only { border-color: var(--v4_only); }
-.scroll { overflow-x: auto; margin: .6rem 0 1rem; }
-.scroll:focus-visible, summary:focus-visible, a:focus-visible { outline: 3px solid var(--link); outline-offset: 2px; }
+.scroll { overflow-x: auto; margin: .6rem 0 1rem; background:
+  linear-gradient(to right, var(--page) 1.5rem, transparent) left / 3rem 100% local no-repeat,
+  linear-gradient(to left, var(--page) 1.5rem, transparent) right / 3rem 100% local no-repeat,
+  linear-gradient(to right, var(--shade), transparent) left / .9rem 100% scroll no-repeat,
+  linear-gradient(to left, var(--shade), transparent) right / .9rem 100% scroll no-repeat; }
+.key-name { color: var(--soft); } .origin { margin-top: 1rem; overflow-wrap: anywhere; max-width: none; } td p { margin: 0 0 .2rem; } td summary { padding: 0; }
+.search { display: flex; flex-wrap: wrap; gap: .3rem .8rem; align-items: center; margin: .4rem 0; }
+.search input { font: inherit; padding: .25rem .5rem; color: var(--ink); background: var(--page); border: 1px solid var(--soft); border-radius: .3rem; min-width: 14rem; }
+thead button { font: inherit; color: inherit; background: none; border: 0; padding: 0; cursor: pointer; text-align: inherit; }
+thead button::after { content: " ↕"; } [aria-sort=ascending] button::after { content: " ↑"; } [aria-sort=descending] button::after { content: " ↓"; }
+.scroll:focus-visible, summary:focus-visible, a:focus-visible, button:focus-visible, input:focus-visible { outline: 3px solid var(--link); outline-offset: 2px; }
 table { border-collapse: collapse; width: 100%; font-size: .92rem; }
 caption { text-align: left; color: var(--soft); padding: 0 0 .3rem; }
 th, td { text-align: left; vertical-align: top; padding: .35rem .7rem .35rem 0; border-bottom: 1px solid var(--line); }
@@ -69,7 +78,7 @@ footer { margin-top: 3rem; padding-bottom: 2rem; border-top: 1px solid var(--lin
 }
 @media print {
   :root { --page: #fff; --ink: #000; --soft: #333; --line: #999; --panel: #eee; }
-  body { font-size: 10pt; } nav { display: none; } .scroll { overflow: visible; } h2 { break-after: avoid; }
+  body { font-size: 10pt; } nav, .search { display: none; } .scroll { overflow: visible; } h2 { break-after: avoid; }
   tr, .verdict, .chart { break-inside: avoid; } .chart { min-width: 0; } svg { print-color-adjust: exact; -webkit-print-color-adjust: exact; }
   details::details-content { content-visibility: visible; block-size: auto; }
 }

@@ -2,13 +2,14 @@ import { createHash } from 'node:crypto';
 import { countOf, formatDuration, formatTime, groupDigits } from '../text/numbers.js';
 import { buildVerdict, type CutoverVerdict } from './build-verdict.js';
 import { countIds, describeScope } from './describe.js';
+import { SCRIPT } from './html-script.js';
 import { listSections } from './html-sections.js';
 import { STYLE } from './html-style.js';
 import { type Html, html, htmlTable, trusted, withCode } from './html-template.js';
 import type { Report } from './report-schema.js';
 import { listStatuses, STATUS_NAMES } from './tables.js';
 
-/** The report as one HTML file, without scripts and without external resources. */
+/** The report as one HTML file without external resources. It is complete without its script, which searches and sorts. */
 export function renderHtml(report: Report): Iterable<string> {
   const verdict = buildVerdict(report);
   const parts = listSections(report, verdict);
@@ -34,20 +35,38 @@ ${body}</section>
 </head>
 <body>
 <header>
-${renderVerdict(report, verdict)}${renderNumbers(report)}<nav aria-label="Sections"><ul>${links}</ul></nav>
+${renderOrigin(report)}${renderVerdict(report, verdict)}${renderNumbers(report)}<nav aria-label="Sections"><ul>${links}</ul></nav>
 </header>
 <main>
 ${sections}</main>
-${renderFooter(report)}</body>
+${renderFooter(report)}<script>${trusted(SCRIPT)}</script>
+</body>
 </html>
 `;
   return [page.markup];
 }
 
-/** A Content-Security-Policy that forbids loading, sending and running anything, and allows only this style sheet. */
+/** A Content-Security-Policy that forbids loading and sending anything, and allows only this style sheet and this script. */
 function policy(): string {
-  const digest = createHash('sha256').update(STYLE).digest('base64');
-  return `default-src 'none'; style-src 'sha256-${digest}'; base-uri 'none'; form-action 'none'`;
+  const digestOf = (text: string) => `'sha256-${createHash('sha256').update(text).digest('base64')}'`;
+  return `default-src 'none'; style-src ${digestOf(STYLE)}; script-src ${digestOf(SCRIPT)}; base-uri 'none'; form-action 'none'`;
+}
+
+/** What the report is about, for readers who did not run it. */
+function renderOrigin({ evidence, generatedAt, tool }: Report): Html {
+  const hosts = (side: string) =>
+    Object.entries(evidence.fingerprint)
+      .filter(([name]) => name === `${side}.baseUrl` || name.startsWith(`${side}.regions.`))
+      .map(([, address]) => address)
+      .join(', ');
+  const parts = [
+    `Migration from V3 (${hosts('v3')}) to V4 (${hosts('v4')})`,
+    `report of ${formatTime(generatedAt)}`,
+    `database ${evidence.database}`,
+    `${tool.name} ${tool.version}`,
+  ];
+  return html`<p class="meta origin">${parts.join(' · ')}</p>
+`;
 }
 
 function renderVerdict(report: Report, verdict: CutoverVerdict): Html {

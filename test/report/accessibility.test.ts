@@ -4,7 +4,7 @@ import { type Browser, chromium, type Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { renderHtml } from '../../src/report/render-html.js';
 import { campaignCases } from '../support/campaign.js';
-import { REPORTS } from './sample-reports.js';
+import { BIG, REPORTS } from './sample-reports.js';
 
 const NAMES = ['chromium', 'chromium-browser', 'google-chrome', 'google-chrome-stable'];
 const browserFile = findBrowser();
@@ -69,6 +69,48 @@ describe.skipIf(browserFile === null)('the HTML report in a browser', () => {
     },
     120_000,
   );
+
+  it('searches all tables, sorts by a column and opens the samples of what stands in the way', async () => {
+    // The page's own policy holds here.
+    const context = await browser.newContext({ viewport: { width: 1280, height: 900 } });
+    const page = await context.newPage();
+    await page.setContent([...renderHtml(BIG)].join(''));
+    await page.click('.obstacles a[href^="#sample-"]');
+    const isOpen = 'document.querySelector(location.hash).closest("details").open';
+    expect(await page.evaluate(isOpen)).toBe(true);
+    const shown = () => page.locator('main section:visible h2').allTextContents();
+    const all = await shown();
+    await page.fill('#search', 'no such text anywhere');
+    expect([await shown(), await page.textContent('output')]).toEqual([[], '0 rows']);
+    await page.fill('#search', BIG.models[0]?.model ?? '');
+    expect(await shown()).toContain('Models');
+    await page.fill('#search', '');
+    expect(await shown()).toEqual(all);
+    const numbers = async () => {
+      const cells = await page.locator('#reasons tbody tr td:nth-child(3)').allTextContents();
+      return cells.map((text) => Number(text.replaceAll(',', '')));
+    };
+    const before = await numbers();
+    const head = page.locator('#reasons thead th').nth(2);
+    for (const [order, sign] of [
+      ['ascending', 1],
+      ['descending', -1],
+    ] as const) {
+      await head.locator('button').click();
+      expect(await head.getAttribute('aria-sort')).toBe(order);
+      expect(await numbers()).toEqual([...before].sort((a, b) => sign * (a - b)));
+    }
+    await context.close();
+  });
+
+  it('is whole without its script', async () => {
+    const context = await browser.newContext({ javaScriptEnabled: false });
+    const page = await context.newPage();
+    await page.setContent([...renderHtml(BIG)].join(''));
+    expect(await page.locator('input, button').count()).toBe(0);
+    expect(await page.locator('main section:visible').count()).toBeGreaterThan(5);
+    await context.close();
+  });
 
   it('is objected to where its text is too faint', async () => {
     const faint = '<h1 style="color:#aaa;background:#fff">Matched</h1>';

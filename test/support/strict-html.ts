@@ -7,7 +7,7 @@ export interface Tag {
 
 export interface StrictHtml {
   readonly tags: readonly Tag[];
-  /** Text of all elements but `style`, references resolved. */
+  /** Text of all elements but `style` and `script`, references resolved. */
   readonly text: string;
 }
 
@@ -22,7 +22,7 @@ const RESOLVED: Readonly<Record<string, string>> = {
 };
 const TAG = /<(\/?)([a-zA-Z][a-zA-Z0-9-]*)((?: [a-zA-Z][a-zA-Z0-9-]*="[^"<>]*")*)(\/?)>/y;
 const TEXT = /[^<>]+/y;
-const STYLE = /[^<>]*(?:>[^<>]*)*(?=<\/style>)/y;
+const STYLE = /[^<>]*(?:>[^<>]*)*(?=<\/(?:style|script)>)/y;
 
 /**
  * Reads HTML of the plainest kind: known references only, quoted attributes, every element closed in its turn.
@@ -38,9 +38,9 @@ export function readStrictHtml(html: string): StrictHtml {
   const texts: string[] = [];
   let at = start.length;
   while (at < html.length) {
-    const text = take(open.at(-1) === 'style' ? STYLE : TEXT, html, at);
+    const text = take(isRaw(open) ? STYLE : TEXT, html, at);
     if (text !== null && text[0] !== '') {
-      if (open.at(-1) !== 'style') texts.push(resolve(text[0]));
+      if (!isRaw(open)) texts.push(resolve(text[0]));
       at += text[0].length;
       continue;
     }
@@ -56,6 +56,10 @@ export function readStrictHtml(html: string): StrictHtml {
   }
   if (open.length > 0) throw new Error(`not closed: ${open.join(' ')}`);
   return { tags, text: texts.join('\n') };
+}
+
+function isRaw(open: readonly string[]): boolean {
+  return ['style', 'script'].includes(open.at(-1) ?? '');
 }
 
 function take(pattern: RegExp, text: string, at: number): RegExpExecArray | null {

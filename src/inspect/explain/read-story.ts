@@ -16,11 +16,11 @@ import {
 } from '../../store/story-rows.js';
 import type { StreamRow } from '../../store/streams.js';
 import type { VerifiedRemap } from '../../store/verified-remap.js';
+import { namedIds } from '../../text/describe-evidence.js';
 import {
   type CompanyPairing,
   type ExportedObject,
   type ListReading,
-  namedIds,
   parseRowEvidence,
   type Reading,
   type StoryFacts,
