@@ -46,7 +46,7 @@ function leadingInto(from: readonly Source[], into: readonly string[]): string[]
   );
 }
 
-const STAGES = ['export', 'match', 'report', 'inspect', 'apply'];
+const STAGES = ['export', 'match', 'report', 'inspect', 'apply', 'scan'];
 /** Rooms by layer, lowest first: each imports from its own layer and from those below it. */
 const LAYERS = [
   ['domain.ts', 'errors.ts', 'reasons.ts', 'version.ts'],
@@ -65,6 +65,7 @@ const APART: Readonly<Record<string, readonly string[]>> = {
   report: [],
   inspect: ['export', 'match'],
   apply: [],
+  scan: [],
 };
 
 function roomOf(name: string): string {

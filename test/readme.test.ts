@@ -1,4 +1,4 @@
-import { cpSync, existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -140,6 +140,8 @@ describe('what the documentation shows', () => {
 
   /** What a user of the service might have: ids of invoices in a file and in a table. */
   function saveOwnData(folder: string, ids: readonly number[]): void {
+    mkdirSync(join(folder, 'src'));
+    writeFileSync(join(folder, 'src/app.ts'), 'export const answer = 42;\n');
     writeFileSync(join(folder, 'orders.csv'), `invoice_id\n${ids.join('\n')}\n`);
     const shop = new Sqlite(join(folder, 'shop.db'));
     shop.exec('CREATE TABLE orders(id INTEGER PRIMARY KEY, invoice_id INTEGER)');

@@ -3,6 +3,7 @@ import { configSchema } from '../config/settings.js';
 import { STREAM_STATES } from '../domain.js';
 import { STATUSES } from '../reasons.js';
 import { findingSchema, reportSchema } from '../report/report-schema.js';
+import { scanSchema } from '../scan/scan-report.js';
 
 const count = z.int().nonnegative();
 const id = z
@@ -183,6 +184,7 @@ export const OUTPUT_SCHEMAS = {
   lookup: { schema: lookup, of: 'a line of `lookup --json`' },
   explain: { schema: explain, of: '`explain --json`' },
   doctor: { schema: doctor, of: '`doctor --json`' },
+  scan: { schema: scanSchema, of: '`scan --json`' },
   verify: { schema: verify, of: '`verify --json`' },
   recheck: { schema: recheck, of: '`recheck --json`' },
   apply: {

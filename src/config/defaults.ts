@@ -7,6 +7,9 @@ export const DEFAULT_FIELD_PREFIX = 'svc_';
 export const DEFAULT_V3_KEY_ENV = 'SVC_MIGRATE_V3_API_KEY';
 export const DEFAULT_V4_KEY_ENV = 'SVC_MIGRATE_V4_API_KEY';
 
+/** Paths of GraphQL on a V3 host. */
+export const DEFAULT_GRAPHQL_PATHS = ['/graphql'] as const;
+
 /** Platform dates that decide whether a record is inside the backfill window. */
 export const DEFAULT_DATE_FIELDS = ['posted_date', 'created_at', 'updated_at', 'org_created_at'] as const;
 

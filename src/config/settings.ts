@@ -6,6 +6,7 @@ import {
   DEFAULT_DATABASE,
   DEFAULT_DATE_FIELDS,
   DEFAULT_FIELD_PREFIX,
+  DEFAULT_GRAPHQL_PATHS,
   DEFAULT_V3_KEY_ENV,
   DEFAULT_V4_KEY_ENV,
   resolveModel,
@@ -235,6 +236,17 @@ const limits = strict({
   return { global, models };
 });
 
+const scan = strict({
+  graphqlPaths: setting(
+    z.array(z.string().startsWith('/', 'must begin with /')).default([...DEFAULT_GRAPHQL_PATHS]),
+    'Paths of GraphQL on a V3 host, for scan.',
+  ),
+  clientPackages: setting(
+    z.array(nonEmpty).default([]),
+    'Packages that speak V3, as code imports them and as manifests name them, for scan.',
+  ),
+});
+
 /** The schema of the configuration file, with defaults. The JSON Schema is generated from it. */
 export const configSchema = strict({
   $schema: z.string().optional().describe('JSON Schema, for editors.'),
@@ -269,6 +281,7 @@ export const configSchema = strict({
     'How many findings the gate accepts, as counts or as percentages of the rows with a V3 id.',
   ),
   apply: applySchema.prefault({}).describe('Your own data that contain ids of the service, for apply.'),
+  scan: scan.prefault({}).describe('What scan looks for in source code.'),
   maxAge: duration.prefault('24h').describe('The gate fails if a list was read longer ago than this.'),
 });
 

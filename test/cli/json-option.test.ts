@@ -40,6 +40,7 @@ describe('--json', () => {
     ['doctor', 'doctor'],
     ['verify', 'verify --all'],
     ['recheck', 'recheck'],
+    ['scan', 'scan'],
     ['error', 'report --since 99'],
     ['error', 'explain crm/stages'],
   ];

@@ -41,6 +41,7 @@ export function config(changes: ConfigChanges = {}): Config {
     http: { timeoutMs: 1, attempts: 1, maxWaitMs: 1, maxBodyBytes: 1, allowHttp: false },
     payload: changes.payload ?? 'full',
     drift: { ignore: {}, trustDataHash: false },
+    scan: { graphqlPaths: [], clientPackages: [] },
     limits: { global: {}, models: {} },
     apply: { targets: [] },
     maxAgeMs: 86_400_000,

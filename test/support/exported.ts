@@ -81,6 +81,7 @@ export function configOf(
     http: { timeoutMs: 1000, attempts: 1, maxWaitMs: 1000, maxBodyBytes: 1 << 20, allowHttp: false },
     payload: 'full',
     drift: { ignore: {}, trustDataHash: false },
+    scan: { graphqlPaths: [], clientPackages: [] },
     limits: { global: {}, models: {} },
     apply: { targets: [] },
     maxAgeMs: 86_400_000,

@@ -37,6 +37,32 @@ export const TOOL_COMMANDS: readonly CommandSpec[] = [
     load: async () => (await import('../backup.js')).runBackup,
   },
   {
+    name: 'scan',
+    args: '[paths...]',
+    summary: 'find every place in source code that still uses the V3 API',
+    more: 'Reads TypeScript, JavaScript, Python, Ruby, PHP, Java, C# and Go, and shell, YAML, JSON, HTTP, HAR, SQL, Prisma, GraphQL and notebook files. Changes nothing. The configuration, if there is one, names the V3 hosts, the models and the field prefix.',
+    options: {
+      '--v3-host <host>': {
+        summary: 'host or address of V3, in addition to those of the configuration; repeatable',
+        repeatable: true,
+      },
+      '--fail-on <certainty>': {
+        summary: 'exit with 1 if uses remain that are at least this sure (default: certain)',
+        choices: ['certain', 'likely', 'look'],
+      },
+      '--json <file>': 'findings and files as JSON (- is stdout)',
+      '--sarif <file>': 'findings as SARIF 2.1.0, for code scanning',
+      '--markdown <file>': 'findings for pull requests and job summaries',
+      '--github': 'print annotations for GitHub Actions',
+    },
+    examples: {
+      'svc-migrate scan src': 'list the uses in a folder',
+      'svc-migrate scan --v3-host eu.ledger.example --fail-on likely': 'judge without a configuration',
+      'svc-migrate scan --sarif scan.sarif --markdown scan.md': 'write files for CI',
+    },
+    load: async () => (await import('../scan.js')).runScan,
+  },
+  {
     name: 'sandbox',
     summary: 'run a local V3 and V4 service with test data and faults',
     more: 'When ready, prints its addresses and API key as one line of JSON. Runs until Ctrl-C. The same seed always gives the same service.',

@@ -67,6 +67,7 @@ function buildTestConfig(settings: Settings = {}): Config {
     },
     payload: 'full',
     drift: { ignore: {}, trustDataHash: false },
+    scan: { graphqlPaths: [], clientPackages: [] },
     limits: { global: {}, models: {} },
     apply: { targets: [] },
     maxAgeMs: 86_400_000,

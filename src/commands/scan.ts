@@ -1,0 +1,101 @@
+import { existsSync } from 'node:fs';
+import { resolve } from 'node:path';
+import type { Config } from '../config/config.js';
+import { findConfigFile } from '../config/load-config.js';
+import { SvcError } from '../errors.js';
+import { runInThread } from '../runtime/threads.js';
+import { assertStdout, assertTargets, writeOutput, writeText } from '../runtime/write-output.js';
+import { describeUses } from '../scan/describe-uses.js';
+import { renderAnnotations } from '../scan/render-annotations.js';
+import { renderSarif } from '../scan/render-sarif.js';
+import { renderUses } from '../scan/render-uses.js';
+import { renderUsesMarkdown } from '../scan/render-uses-markdown.js';
+import { CERTAINTIES, type Certainty } from '../scan/requests.js';
+import type { ScanRequest, ScanResult } from '../scan/scan-files.js';
+import { buildScanReport, type ScanReport } from '../scan/scan-report.js';
+import { buildScanSettings } from '../scan/scan-settings.js';
+import type { ScanThread } from '../scan/scan-thread.js';
+import { escapeJson } from '../text/escape.js';
+import { readVersion } from '../version.js';
+import type { Given } from './command.js';
+import type { Io } from './io.js';
+import { type NamedOutputs, ownFilesOf, replaceOutputs } from './with-outputs.js';
+
+const RENDERERS: Readonly<Record<string, (report: ScanReport) => string>> = {
+  json: (report) => `${escapeJson(JSON.stringify(report, null, 2))}\n`,
+  sarif: renderSarif,
+  markdown: renderUsesMarkdown,
+};
+
+/** After a signal, the thread has this long to stop before it is terminated, ms. */
+const STOP_MS = 500;
+
+/**
+ * `scan`: finds the places in source code that speak V3. Reads only. Exits with 0 if none remains that is as sure as
+ * `--fail-on` says, 1 if some do, 2 if nothing could be read.
+ *
+ * @throws SvcError `usage`, `config`, `output`
+ */
+export async function runScan(given: Given, io: Io): Promise<number> {
+  const config = await configIfAny(given, io);
+  const outputs = Object.fromEntries(Object.keys(RENDERERS).map((name) => [name, given.text(name)]));
+  const targets = Object.values(outputs).filter((target) => target !== undefined);
+  const ownFiles = config === null ? [] : ownFilesOf(config);
+  assertTargets(targets, ownFiles);
+  if (targets.includes('-')) assertStdout();
+  const settings = buildScanSettings(config, given.texts('v3Host').map(hostOf));
+  const places = given.args.length === 0 ? ['.'] : given.args;
+  const hidden = [...ownFiles, ...targets].map((file) => resolve(file));
+  return replaceOutputs(outputs, io, async (within) => {
+    const result = await findUses({ places, folder: resolve('.'), ownFiles: hidden, settings }, within);
+    const scale = { failOn: failOnOf(given), hosts: settings.v3Urls, toolVersion: readVersion() };
+    const report = buildScanReport(result, scale);
+    await writeFindings(report, outputs, given.isSet('github'), within);
+    return report.exitCode;
+  });
+}
+
+function findUses(request: ScanRequest, io: Io): Promise<ScanResult> {
+  io.onProgress({ kind: 'stage', name: 'scan' });
+  const thread = {
+    name: 'scan',
+    module: new URL('../scan/scan-thread.js', import.meta.url),
+    end: { afterMs: STOP_MS, error: () => new SvcError('interrupted', 'Stopped; nothing was written.') },
+  };
+  return runInThread<ScanThread>(thread, io, request);
+}
+
+async function writeFindings(
+  report: ScanReport,
+  outputs: NamedOutputs,
+  isAnnotated: boolean,
+  io: Io,
+): Promise<void> {
+  const files = Object.entries(RENDERERS).flatMap(([name, render]) => {
+    const target = outputs[name];
+    return target === undefined ? [] : [{ target, chunks: () => [render(report)] }];
+  });
+  for (const file of files) await writeOutput(file, io);
+  if (isAnnotated) await writeText(io.stdout, [renderAnnotations(report)]);
+  else if (files.length === 0) await writeText(io.stdout, [renderUses(report, io.width)]);
+  if (files.length > 0 || isAnnotated) {
+    io.onProgress({ kind: 'note', level: 'info', text: describeUses(report) });
+  }
+}
+
+/** The configuration, which this command can do without unless it is named. */
+async function configIfAny(given: Given, io: Io): Promise<Config | null> {
+  const isNamed = given.text('config') !== undefined || (io.env['SVC_MIGRATE_CONFIG'] ?? '') !== '';
+  return isNamed || existsSync(findConfigFile(io.env, undefined)) ? given.config() : null;
+}
+
+function failOnOf(given: Given): Certainty {
+  const text = given.text('failOn') ?? 'certain';
+  return CERTAINTIES.find((one) => one === text) ?? 'certain';
+}
+
+/** @throws SvcError `usage` */
+function hostOf(text: string): string {
+  if (URL.canParse(/^https?:\/\//.test(text) ? text : `https://${text}`)) return text;
+  throw new SvcError('usage', `--v3-host takes a host or an address, not "${text}".`);
+}

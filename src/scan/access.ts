@@ -1,0 +1,218 @@
+import type { SyntaxNode } from './syntax.js';
+
+/** The same questions to nodes of every language; grammars differ in the names of fields only. */
+
+/** An argument of a call; `name` is '' without one. */
+export interface Argument {
+  readonly name: string;
+  readonly value: SyntaxNode;
+}
+
+/** A key with its value, in an object, dictionary, hash or map. */
+export interface Entry {
+  readonly key: string;
+  readonly keyNode: SyntaxNode;
+  readonly value: SyntaxNode;
+}
+
+const RECEIVER = ['object', 'receiver', 'operand', 'expression', 'scope', 'condition', 'array', 'value'];
+const PROPERTY = ['property', 'attribute', 'field', 'name', 'method'];
+const INNER = ['value', 'expression', 'operand', 'argument'];
+
+export function childAt(node: SyntaxNode, ...fields: readonly string[]): SyntaxNode | undefined {
+  for (const field of fields) {
+    const child = node.children.find((one) => one.field === field);
+    if (child !== undefined) return child;
+  }
+  return undefined;
+}
+
+/** The expression inside parentheses, casts, `await` and the like. */
+export function unwrap(node: SyntaxNode): SyntaxNode {
+  if (node.kind !== 'wrap') return node;
+  const inner = node.type === 'cast_expression' ? childAt(node, 'value') : childAt(node, ...INNER);
+  const child = inner ?? (node.type === 'argument' ? node.children.at(-1) : firstChild(node));
+  return child === undefined ? node : unwrap(child);
+}
+
+function firstChild(node: SyntaxNode): SyntaxNode | undefined {
+  return node.children.find(({ kind }) => kind !== 'comment');
+}
+
+/** Text of a name, without the sigils of PHP and Ruby. */
+export function nameOf(node: SyntaxNode, source: string): string {
+  return source.slice(node.start, node.end).replace(/^[$@:#]+|[?!:]$/g, '');
+}
+
+/** Text of a string without holes, of a symbol, a name or a number; null for anything else. */
+export function plainText(given: SyntaxNode, source: string): string | null {
+  const node = unwrap(given);
+  if (node.kind === 'symbol' || node.kind === 'name') return nameOf(node, source);
+  if (node.kind === 'number') return source.slice(node.start, node.end);
+  if (node.kind !== 'string') return null;
+  const isPlain = node.children.every(
+    ({ kind, type }) => kind === 'content' || /^string_(start|end)$/.test(type),
+  );
+  if (!isPlain) return null;
+  const [first, last] = contentRange(node, source);
+  return source.slice(first, last);
+}
+
+/** Where the text of a string without holes begins and ends. */
+export function contentRange(node: SyntaxNode, source: string): readonly [number, number] {
+  const content = node.children.filter(({ kind }) => kind === 'content');
+  const [first, last] = [content[0], content.at(-1)];
+  if (first !== undefined && last !== undefined) return [first.start, last.end];
+  const raw = source.slice(node.start, node.end);
+  const quote = /^[@$bBrRuUfF]*("""|'''|["'`])/.exec(raw);
+  if (quote === null || !raw.endsWith(quote[1] ?? '')) return [node.start, node.end];
+  return [
+    node.start + quote[0].length,
+    Math.max(node.start + quote[0].length, node.end - (quote[1] ?? '').length),
+  ];
+}
+
+export interface Callee {
+  readonly receiver: SyntaxNode | null;
+  /** Name of the function, method or class. */
+  readonly name: string;
+  readonly isNew: boolean;
+}
+
+export function calleeOf(call: SyntaxNode, source: string): Callee {
+  const isNew = /new_expression|object_creation/.test(call.type);
+  const target = childAt(call, 'function', 'constructor', 'type') ?? (isNew ? call.children[0] : undefined);
+  if (target !== undefined) {
+    const named = unwrap(target);
+    const member = named.kind === 'member' ? memberOf(named, source) : null;
+    if (member !== null)
+      return { receiver: member.object, name: member.name.replace(/<[\s\S]*$/, ''), isNew };
+    const text = source.slice(named.start, named.end).replace(/<[\s\S]*$/, '');
+    return { receiver: null, name: text.replace(/^.*[.\\:]/s, ''), isNew };
+  }
+  const name = childAt(call, 'name', 'method');
+  const receiver = childAt(call, 'object', 'receiver', 'scope') ?? null;
+  return { receiver, name: name === undefined ? '' : nameOf(name, source), isNew };
+}
+
+/** Arguments of a call, also those of a block that follows them. */
+export function argumentsOf(call: SyntaxNode, source: string): Argument[] {
+  const list = childAt(call, 'arguments', 'argument_list') ?? call.children.find(isArgumentList);
+  const given = (list?.children ?? []).filter(({ kind }) => kind !== 'comment');
+  return given.map((node) => {
+    if (node.kind === 'pair') {
+      const entry = entryOf(node, source);
+      if (entry !== null) return { name: entry.key, value: entry.value };
+    }
+    const name = childAt(node, 'name');
+    const isNamed = node.type === 'argument' && name !== undefined && node.children.length > 1;
+    return { name: isNamed ? nameOf(name, source) : '', value: unwrap(node) };
+  });
+}
+
+function isArgumentList({ type }: SyntaxNode): boolean {
+  return type === 'arguments' || type === 'argument_list';
+}
+
+export interface Member {
+  readonly object: SyntaxNode;
+  readonly name: string;
+  /** Where the name is written. */
+  readonly nameNode: SyntaxNode;
+}
+
+/** The member that `node` reads, as `a.b`, `a["b"]`, `a->b` or Ruby's `a.b`; null if it reads none. */
+export function memberOf(given: SyntaxNode, source: string): Member | null {
+  const node = unwrap(given);
+  if (node.kind === 'index') return indexed(node, source);
+  if (node.kind === 'call') return callWithoutArguments(node, source);
+  if (node.kind !== 'member') return null;
+  const binding = node.children.find(({ type }) => type === 'member_binding_expression');
+  const object = childAt(node, ...RECEIVER) ?? node.children[0];
+  const property = binding?.children[0] ?? childAt(node, ...PROPERTY) ?? node.children.at(-1);
+  if (object === undefined || property === undefined || object === property) return null;
+  return { object, name: nameOf(property, source), nameNode: property };
+}
+
+function indexed(node: SyntaxNode, source: string): Member | null {
+  const object = childAt(node, ...RECEIVER) ?? node.children[0];
+  let key = childAt(node, 'index', 'subscript') ?? node.children.at(-1);
+  if (key?.type === 'bracketed_argument_list') key = key.children[0];
+  if (object === undefined || key === undefined || key === object) return null;
+  const inner = unwrap(key);
+  const name = inner.kind === 'string' || inner.kind === 'symbol' ? plainText(inner, source) : '';
+  return { object, name: name ?? '', nameNode: inner };
+}
+
+function callWithoutArguments(node: SyntaxNode, source: string): Member | null {
+  const { receiver, name } = calleeOf(node, source);
+  const property = childAt(node, 'method', 'name');
+  if (receiver === null || property === undefined || argumentsOf(node, source).length > 0) return null;
+  return { object: receiver, name, nameNode: property };
+}
+
+/** Entries of an object literal, also those of `new URLSearchParams({…})`, `dict(…)` and `Map.of(…)`. */
+export function entriesOf(given: SyntaxNode, source: string): Entry[] {
+  const node = unwrap(given);
+  if (node.kind === 'call') return entriesOfCall(node, source);
+  if (node.kind !== 'object') return [];
+  return node.children.flatMap((child) => {
+    if (/^(literal_value|initializer_expression)$/.test(child.type) && child.field !== '') {
+      return entriesOf(child, source);
+    }
+    const entry = entryOf(child, source);
+    return entry === null ? [] : [entry];
+  });
+}
+
+function entriesOfCall(call: SyntaxNode, source: string): Entry[] {
+  const initializer = call.children.find(({ field, kind }) => field === 'initializer' && kind === 'object');
+  if (initializer !== undefined) return entriesOf(initializer, source);
+  const { receiver, name } = calleeOf(call, source);
+  const list = call.children.find(isArgumentList);
+  if (receiver !== null && /^(of|asMap)$/.test(name)) {
+    const values = argumentsOf(call, source).map(({ value }) => value);
+    return values.flatMap((keyNode, at) => {
+      const [key, value] = [plainText(keyNode, source), values[at + 1]];
+      return at % 2 === 0 && key !== null && value !== undefined ? [{ key, keyNode, value }] : [];
+    });
+  }
+  return (list?.children ?? []).flatMap((child) => {
+    const entry = child.kind === 'pair' ? entryOf(child, source) : null;
+    return entry === null ? entriesOf(child, source) : [entry];
+  });
+}
+
+/** The key and value of a pair; null if the key is computed. */
+export function entryOf(node: SyntaxNode, source: string): Entry | null {
+  if (node.kind === 'shorthand') {
+    return { key: nameOf(node, source), keyNode: node, value: node };
+  }
+  const isElement = node.kind === 'object' && node.children.length === 2;
+  if (node.kind !== 'pair' && node.kind !== 'assign' && !isElement) return null;
+  let keyNode = childAt(node, 'key', 'name', 'left') ?? node.children[0];
+  const value = childAt(node, 'value', 'right') ?? node.children.at(-1);
+  while (keyNode !== undefined && /element_binding|argument|literal_element/.test(keyNode.type)) {
+    keyNode = keyNode.children[0];
+  }
+  if (keyNode === undefined || value === undefined || keyNode === value) return null;
+  const key = plainText(keyNode, source);
+  return key === null ? null : { key, keyNode, value: unwrap(value) };
+}
+
+/** Every node below `node` and itself, in the order of the source. */
+export function walk(node: SyntaxNode): SyntaxNode[] {
+  const found: SyntaxNode[] = [];
+  const visit = (one: SyntaxNode): void => {
+    found.push(one);
+    for (const child of one.children) visit(child);
+  };
+  visit(node);
+  return found;
+}
+
+/** The nearest node around `node` for which `test` holds. */
+export function ancestor(node: SyntaxNode, test: (one: SyntaxNode) => boolean): SyntaxNode | null {
+  for (let at = node.parent; at !== null; at = at.parent) if (test(at)) return at;
+  return null;
+}

@@ -1,0 +1,26 @@
+import { countOf } from '../text/numbers.js';
+import type { ScanReport } from './scan-report.js';
+
+/** What was found and how much was read, as one sentence for every format. */
+export function describeUses({ summary, outcome, failOn }: ScanReport): string {
+  const { certain, likely, look } = summary.findings;
+  const uses = countOf(certain + likely + look, 'use');
+  const kinds =
+    certain + likely + look === 0 ? '' : ` (${certain} certain, ${likely} likely, ${look} to look at)`;
+  const read = `in ${countOf(summary.filesRead, 'file')} read, ${summary.filesSkipped} not read`;
+  const verdict = outcome === 'pass' ? 'passed' : 'failed';
+  const limit =
+    failOn === 'certain' ? 'no certain use may remain' : `no use may remain that is ${failOn} or surer`;
+  return `${uses} of V3${kinds} ${read}: ${verdict}, as ${limit}.`;
+}
+
+/** Why files were not read, with their number, most frequent first. */
+export function countSkipped({ files }: ScanReport): (readonly [why: string, count: number])[] {
+  const found = new Map<string, number>();
+  for (const { why } of files.skipped) found.set(why, (found.get(why) ?? 0) + 1);
+  return [...found].sort((a, b) => b[1] - a[1]);
+}
+
+/** What the scan cannot tell, which every format repeats. */
+export const SCAN_LIMITS =
+  'Not seen: addresses put together at run time, clients passed in from elsewhere, code that is not in these files.';

@@ -1,0 +1,260 @@
+import { ancestor, argumentsOf, calleeOf, type Entry, entriesOf, walk } from './access.js';
+import type { Fuel } from './fuel.js';
+import type { Certainty, Requests } from './requests.js';
+import type { EnvelopeRead, Responses } from './responses.js';
+import type { ScanSettings } from './scan-settings.js';
+import type { SourceFile } from './source-file.js';
+import type { SyntaxNode } from './syntax.js';
+import { flatten, pieceAt, type TextReader, type TextValue } from './text-value.js';
+import { readUrl, type UrlUse } from './v3-url.js';
+import { type Expression, UNBOUND, type Values } from './values.js';
+
+/** A text of the file that is an address or a part of one. */
+export interface Site {
+  readonly text: TextValue;
+  readonly flat: string;
+  readonly url: UrlUse;
+  /** null: it does not speak V3. */
+  readonly certainty: Certainty | null;
+  /** Where the text is put together; the whole file for text that is not parsed. */
+  readonly start: number;
+  readonly end: number;
+  /** The call that is given the address; null if it is only written down. */
+  readonly call: SyntaxNode | null;
+  /** Entries of objects that are given along with the address. */
+  readonly entries: readonly Entry[];
+}
+
+/** What the rules judge: everything in one file that may speak V3. */
+export interface Facts {
+  readonly path: string;
+  readonly source: string;
+  readonly language: string;
+  /** Empty for text that is not parsed. */
+  readonly nodes: readonly SyntaxNode[];
+  readonly sites: readonly Site[];
+  readonly reads: readonly EnvelopeRead[];
+  /** Strings in the order of the source, with their text as written. */
+  readonly strings: readonly { readonly start: number; readonly text: string }[];
+  /** The most that is known of any address in the file. */
+  readonly v3: Certainty | null;
+  readonly settings: ScanSettings;
+}
+
+/** The parts of the engine that a file is read with. */
+export interface Engine {
+  readonly values: Values;
+  readonly texts: TextReader;
+  readonly requests: Requests;
+  readonly responses: Responses;
+  readonly settings: ScanSettings;
+  readonly fuel: Fuel;
+}
+
+export function readFacts(file: SourceFile, engine: Engine): Facts {
+  const strings = file.nodes.filter((node) => node.kind === 'string' && !isProse(node));
+  const requested = readRequested(file, engine);
+  const written = readWritten(file, strings, engine, requested);
+  const sites = [...requested, ...written];
+  return {
+    path: file.path,
+    source: file.source,
+    language: file.language.name,
+    nodes: file.nodes,
+    sites,
+    reads: engine.responses.readsIn(file),
+    strings: strings.map((node) => ({
+      start: node.start,
+      text: inner(file.source.slice(node.start, node.end)),
+    })),
+    v3: strongest(sites),
+    settings: engine.settings,
+  };
+}
+
+export function strongest(sites: readonly Site[]): Certainty | null {
+  const found = sites.map(({ certainty }) => certainty);
+  return found.includes('certain') ? 'certain' : found.includes('likely') ? 'likely' : null;
+}
+
+function inner(raw: string): string {
+  return raw.replace(/^[@$\w]{0,3}["'`]{1,3}|["'`]{1,3}$/g, '');
+}
+
+/** A docstring, an import or a directive. */
+export function isProse(node: SyntaxNode): boolean {
+  return (
+    node.parent?.type === 'expression_statement' || ancestor(node, ({ kind }) => kind === 'import') !== null
+  );
+}
+
+function readRequested(file: SourceFile, { requests, values, fuel }: Engine): Site[] {
+  return file.nodes.flatMap((node) => {
+    if (node.kind !== 'call') return [];
+    fuel.refill();
+    const at = { file, node, bound: UNBOUND };
+    const urls = requests.urlsOf(at);
+    if (urls.length === 0) return [];
+    const entries = urls.some(({ certainty }) => certainty !== null)
+      ? entriesGiven(at, urls[0]?.text ?? [], values)
+      : [];
+    return urls.map((one): Site => ({ ...one, start: node.start, end: node.end, call: node, entries }));
+  });
+}
+
+/** Entries of the objects among the arguments and in the holes of the address, also below `params` and the like. */
+function entriesGiven(
+  at: { file: SourceFile; node: SyntaxNode; bound: typeof UNBOUND },
+  text: TextValue,
+  values: Values,
+): Entry[] {
+  const given = argumentsOf(at.node, at.file.source)
+    .filter(({ name }) => !/^(json|body|headers)$/.test(name))
+    .map(({ value }) => ({ ...at, node: value }));
+  const holes = text.flatMap((piece) =>
+    piece.kind === 'hole' && piece.expression?.file === at.file ? [piece.expression] : [],
+  );
+  return [at, ...given, ...holes].flatMap((one) => {
+    const resolved = one === at ? at : values.resolve(one);
+    if (resolved.file !== at.file) return [];
+    const own = entriesOf(resolved.node, at.file.source).filter(
+      ({ key }) => !/^(json|body|headers)$/.test(key),
+    );
+    return own.flatMap((entry) => {
+      const nested = values.resolve({ ...at, node: entry.value });
+      return [entry, ...(nested.file === at.file ? entriesOf(nested.node, at.file.source) : [])];
+    });
+  });
+}
+
+/** Addresses that are written down, but given to no call that is known to send them. */
+function readWritten(
+  file: SourceFile,
+  strings: readonly SyntaxNode[],
+  engine: Engine,
+  requested: readonly Site[],
+): Site[] {
+  const explained = new Set(requested.flatMap((site) => (isElsewhere(site) ? startsOf(site.text) : [])));
+  const covered = new Set<SyntaxNode>();
+  const sites = strings.flatMap((node): Site[] => {
+    engine.fuel.refill();
+    const whole = outermost({ file, node, bound: UNBOUND }, engine);
+    if (covered.has(whole)) return [];
+    covered.add(whole);
+    const text = engine.texts.read({ file, node: whole, bound: UNBOUND });
+    if (text === null || text.length === 0) return [];
+    const flat = flatten(text);
+    const url = readUrl(flat, engine.settings);
+    const certainty = judgeWritten(file, whole, url, text, engine);
+    const site = { text, flat, url, certainty, start: whole.start, end: whole.end, call: null, entries: [] };
+    if (url.generation === 'other' || url.generation === 'v4')
+      for (const at of startsOf(text)) explained.add(at);
+    return [site];
+  });
+  const known = new Set(
+    requested.flatMap((site) => (site.certainty === 'certain' ? startsOf(site.text) : [])),
+  );
+  for (const site of sites)
+    if (site.certainty === 'certain') for (const at of startsOf(site.text)) known.add(at);
+  const lists = file.nodes.filter(
+    ({ kind, children }) =>
+      kind === 'object' && children.some((one) => walk(one).some(({ start }) => known.has(start))),
+  );
+  // One element of a list that is asked from V3 speaks for its siblings.
+  const isBeside = (site: Site) =>
+    lists.some((list) => site.start > list.start && site.end < list.end && list.end - list.start < 2000);
+  return sites
+    .filter(
+      ({ certainty, text }) => certainty === 'certain' || !startsOf(text).some((at) => explained.has(at)),
+    )
+    .map((site) => (site.certainty === 'look' && isBeside(site) ? { ...site, certainty: 'likely' } : site));
+}
+
+/** An address of another service, or a route of this program's own. */
+function isElsewhere({ url, certainty }: Site): boolean {
+  return (
+    url.generation === 'other' ||
+    url.generation === 'v4' ||
+    (certainty === null && url.generation === 'relative' && url.route === null)
+  );
+}
+
+function startsOf(text: TextValue): number[] {
+  return text.flatMap((piece) => (piece.kind === 'literal' ? [piece.start] : []));
+}
+
+/** The concatenation, or the call that formats or joins, that a string is a part of. */
+function outermost({ file, node, bound }: Expression, { texts }: Engine): SyntaxNode {
+  let at = node;
+  for (let next = node.parent; next !== null; next = next.parent) {
+    const isPart =
+      next.kind === 'concat' || next.kind === 'binary' || next.kind === 'string' || next.kind === 'wrap';
+    const isArgument = next.type.startsWith('argument');
+    const isJoined =
+      next.kind === 'call' &&
+      texts.builds(next, file.source) &&
+      texts.read({ file, node: next, bound }) !== null;
+    if (!isPart && !isArgument && !isJoined) break;
+    if (next.kind !== 'wrap' && !isArgument) at = next;
+  }
+  return at;
+}
+
+function judgeWritten(
+  file: SourceFile,
+  node: SyntaxNode,
+  url: UrlUse,
+  text: TextValue,
+  engine: Engine,
+): Certainty | null {
+  if (url.generation === 'v3') return 'certain';
+  if (url.generation === 'like_v3') return 'likely';
+  if (url.generation !== 'relative' || url.route?.pair == null) return null;
+  const place = ancestor(
+    node,
+    ({ kind, type }) =>
+      kind === 'annotation' ||
+      kind === 'call' ||
+      kind === 'function' ||
+      type === 'jsx_attribute' ||
+      type === 'attribute',
+  );
+  const _source = place === null ? '' : file.source.slice(place.start, place.start + 60);
+  if (place?.type === 'jsx_attribute') return null;
+  if (place?.kind === 'annotation' || place?.type === 'attribute') {
+    return engine.requests.declaredAt({ file, node, bound: UNBOUND });
+  }
+  const call = place?.kind === 'call' ? place : null;
+  // A server that answers routes of V3 stands in for it in a test.
+  const isStub = /^\/?v3\//.test(flatten(text));
+  if (call !== null && engine.requests.servesRoute({ file, node: call, bound: UNBOUND }))
+    return isStub ? 'likely' : null;
+  if (isStub) return 'likely';
+  if (
+    call !== null &&
+    /^(describe|it|test|context|require|import|redirect\w*|navigate|push|replace|Link|link_to|href)$/i.test(
+      calleeOf(call, file.source).name,
+    )
+  )
+    return null;
+  const first = text[0];
+  if (first?.kind !== 'hole' || first.expression === null) return 'look';
+  const { file: holeFile, node: holeNode } = first.expression;
+  const label = holeFile.source.slice(holeNode.start, holeNode.end);
+  if (/v4/i.test(label)) return null;
+  return /v3|api|base|url|host|endpoint|svc/i.test(label) ? 'likely' : 'look';
+}
+
+/** Where in its file a position of a site's text is written; null if it is in another file or in no literal. */
+export function placeOf({ text }: Site, path: string, position: number): number | null {
+  const found = pieceAt(text, position);
+  if (found === null || found.piece.kind === 'hole' || found.piece.file.path !== path) return null;
+  return found.piece.start + found.offset;
+}
+
+/** Whether the function around a node has an address of V3. */
+export function isBesideV3(node: SyntaxNode, sites: readonly Site[]): boolean {
+  const scope = ancestor(node, ({ kind }) => kind === 'function');
+  const found = sites.filter(({ certainty }) => certainty !== null);
+  return found.some(({ start, end }) => scope === null || (start >= scope.start && end <= scope.end));
+}

@@ -1,0 +1,129 @@
+/** What a node of a syntax tree means to the scanner; the same words for every language. */
+export type Kind =
+  | 'string'
+  | 'symbol'
+  | 'content'
+  | 'escape'
+  | 'concat'
+  | 'number'
+  | 'name'
+  | 'member'
+  | 'index'
+  | 'call'
+  | 'pair'
+  | 'shorthand'
+  | 'object'
+  | 'binary'
+  | 'conditional'
+  | 'assign'
+  | 'function'
+  | 'class'
+  | 'return'
+  | 'wrap'
+  | 'import'
+  | 'annotation'
+  | 'comment'
+  | 'other';
+
+/** A language: everything the scanner knows of it. */
+export interface Language {
+  readonly name: string;
+  readonly extensions: readonly string[];
+  /** The grammar's file is `tree-sitter-GRAMMAR.wasm`. */
+  readonly grammar: string;
+  /** Kinds of the grammar's node types, over those in `COMMON_KINDS`. */
+  readonly kinds: Readonly<Record<string, Kind>>;
+  /** Start of a comment that ends with its line. */
+  readonly comment: string;
+  /** How a file names the others of its project. */
+  readonly imports: 'relative' | 'dotted' | 'class' | 'folder';
+}
+
+function kinds(kind: Kind, types: string): Readonly<Record<string, Kind>> {
+  return Object.fromEntries(
+    types
+      .trim()
+      .split(/\s+/)
+      .map((type) => [type, kind]),
+  );
+}
+
+/** Node types that mean the same in every grammar that has them. */
+export const COMMON_KINDS: Readonly<Record<string, Kind>> = {
+  ...kinds(
+    'string',
+    `string template_string string_literal interpreted_string_literal raw_string_literal encapsed_string heredoc nowdoc
+     interpolated_string_expression verbatim_string_literal heredoc_body bare_string`,
+  ),
+  ...kinds('symbol', 'simple_symbol hash_key_symbol'),
+  ...kinds(
+    'content',
+    `string_fragment string_content string_literal_content interpreted_string_literal_content nowdoc_string
+     raw_string_literal_content raw_string_content heredoc_content multiline_string_fragment`,
+  ),
+  ...kinds('escape', 'escape_sequence escape_interpolation'),
+  ...kinds('concat', 'concatenated_string chained_string'),
+  ...kinds('number', 'number integer decimal_integer_literal integer_literal int_literal float_literal'),
+  ...kinds(
+    'name',
+    `identifier constant name variable_name property_identifier type_identifier field_identifier this self
+     instance_variable class_variable global_variable private_property_identifier relative_scope package_identifier
+     private_property`,
+  ),
+  ...kinds(
+    'member',
+    `member_expression member_access_expression field_access selector_expression class_constant_access_expression
+     scoped_property_access_expression nullsafe_member_access_expression scope_resolution conditional_access_expression`,
+  ),
+  ...kinds(
+    'index',
+    'subscript_expression subscript element_reference element_access_expression index_expression array_access',
+  ),
+  ...kinds(
+    'call',
+    `call_expression call new_expression function_call_expression member_call_expression scoped_call_expression
+     nullsafe_member_call_expression object_creation_expression implicit_object_creation_expression method_invocation
+     invocation_expression`,
+  ),
+  ...kinds('pair', 'pair keyword_argument array_element_initializer keyed_element'),
+  ...kinds('shorthand', 'shorthand_property_identifier'),
+  ...kinds(
+    'object',
+    `object dictionary hash array_creation_expression literal_value initializer_expression composite_literal array list
+     anonymous_object_creation_expression`,
+  ),
+  ...kinds('binary', 'binary_expression binary_operator boolean_operator binary comparison_operator'),
+  ...kinds('conditional', 'ternary_expression conditional_expression conditional'),
+  ...kinds(
+    'assign',
+    `variable_declarator assignment assignment_expression augmented_assignment augmented_assignment_expression
+     operator_assignment short_var_declaration const_spec var_spec assignment_statement named_expression as_pattern
+     public_field_definition field_definition property_element const_element resource`,
+  ),
+  ...kinds(
+    'function',
+    `function_declaration function_expression arrow_function method_definition function_definition lambda method
+     singleton_method do_block method_declaration constructor_declaration func_literal lambda_expression
+     anonymous_function anonymous_function_creation_expression anonymous_method_expression local_function_statement
+     generator_function_declaration`,
+  ),
+  ...kinds(
+    'class',
+    'class_declaration class_definition class module interface_declaration struct_declaration record_declaration',
+  ),
+  ...kinds('return', 'return_statement return'),
+  ...kinds(
+    'wrap',
+    `parenthesized_expression await_expression await as_expression satisfies_expression non_null_expression argument
+     cast_expression type_assertion_expression type_conversion_expression expression_list unary_expression
+     literal_element parenthesized_statements equals_value_clause template_substitution interpolation clone_expression
+     variadic_unpacking postfix_unary_expression`,
+  ),
+  ...kinds(
+    'import',
+    `import_statement import_from_statement import_declaration using_directive namespace_use_declaration
+     package_clause package_declaration namespace_definition future_import_statement`,
+  ),
+  ...kinds('annotation', 'decorator annotation marker_annotation attribute_list attribute_group'),
+  ...kinds('comment', 'comment line_comment block_comment html_comment text_interpolation'),
+};

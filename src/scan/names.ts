@@ -1,0 +1,275 @@
+import { argumentsOf, calleeOf, childAt, memberOf, nameOf, plainText, unwrap } from './access.js';
+import type { SyntaxNode } from './syntax.js';
+
+/** A name and what is assigned to it. */
+export interface Declaration {
+  readonly name: string;
+  /** Where the name is written. */
+  readonly node: SyntaxNode;
+  /** null: the file does not show it. */
+  readonly value: SyntaxNode | null;
+  /** The member of `value` that is taken, in patterns such as `const { data } = …`. */
+  readonly key: string | null;
+  /** Position among the parameters of `scope`; null for other names. */
+  readonly parameter: number | null;
+  readonly scope: SyntaxNode;
+  /** Name of the declared type, without arguments; '' without one. */
+  readonly type: string;
+}
+
+/** The key of any element of a list. */
+export const ELEMENT = '';
+
+/** The names of a file by scope, and its fields and methods by name. */
+export interface Names {
+  readonly byScope: ReadonlyMap<SyntaxNode, ReadonlyMap<string, readonly Declaration[]>>;
+  readonly fields: ReadonlyMap<string, readonly Declaration[]>;
+}
+
+const SELF = /^(this|self|cls|@?self\.class|static|parent)$/;
+
+/** Whether a receiver is the object whose class is being read. */
+export function isSelf(node: SyntaxNode, source: string): boolean {
+  return SELF.test(source.slice(node.start, node.end).replace(/^\$/, ''));
+}
+
+/** Whether a name is a field of its object by its form, as `@name` in Ruby. */
+export function isField({ type }: SyntaxNode): boolean {
+  return /^(instance|class)_variable$/.test(type);
+}
+
+/** Calls that write what they decode into their last argument. */
+const DECODES = /^(Decode|Unmarshal|UnmarshalJSON|DecodeJSON|NewDecoder|readEntity|Bind|SetResult)$/;
+
+const LOOPS = /^(for_in_statement|for_statement|enhanced_for_statement|foreach_statement|range_clause|for)$/;
+
+export function readNames(nodes: readonly SyntaxNode[], source: string): Names {
+  const table = new NameTable(source);
+  for (const node of nodes) {
+    if (node.kind === 'assign' || node.type === 'property_declaration') table.assign(node);
+    else if (node.kind === 'function') table.declareFunction(node);
+    else if (node.kind === 'class') table.declareClass(node);
+    else if (node.kind === 'call') table.readCall(node);
+    else if (LOOPS.test(node.type)) table.declareLoop(node);
+  }
+  return table;
+}
+
+class NameTable implements Names {
+  readonly byScope = new Map<SyntaxNode, Map<string, Declaration[]>>();
+  readonly fields = new Map<string, Declaration[]>();
+  readonly #source: string;
+
+  constructor(source: string) {
+    this.#source = source;
+  }
+
+  assign(node: SyntaxNode): void {
+    const { left, right } = sidesOf(node);
+    if (left.length === 0 || this.#isAppending(node)) return;
+    const values = right.flatMap((one) => (isList(one) ? one.children : [one]));
+    const targets = left.flatMap((one) => (isList(one) ? one.children : [one]));
+    for (const [at, target] of targets.entries()) {
+      // Where a call returns several values, as in Go, the first one is the result.
+      const value = values.length === targets.length ? values[at] : at === 0 ? values[0] : undefined;
+      this.#declareTarget(target, value ?? null, null, typeOf(node, this.#source));
+    }
+  }
+
+  #isAppending(node: SyntaxNode): boolean {
+    if (!/^(augmented|operator)/.test(node.type) && node.type !== 'assignment_expression') return false;
+    const [first, last] = [node.children[0], node.children.at(-1)];
+    const operator = this.#source.slice(first?.end, last?.start).trim();
+    return /^[-+.*%|&]=$/.test(operator);
+  }
+
+  #declareTarget(target: SyntaxNode, value: SyntaxNode | null, key: string | null, type = ''): void {
+    if (/pattern/.test(target.type) && target.children.length > 0) {
+      this.#declarePattern(target, value);
+      return;
+    }
+    const name = nameOf(target, this.#source);
+    const member = target.kind === 'member' || target.kind === 'call' ? memberOf(target, this.#source) : null;
+    if (member !== null) {
+      this.#addField({ ...this.#declaration(member.name, target, value, key), type });
+    } else if (target.kind === 'name') {
+      const declaration = { ...this.#declaration(name, target, value, key), type };
+      if (!isField(target)) this.#add(declaration);
+      if (declaration.scope.kind === 'class' || isField(target)) this.#addField(declaration);
+    }
+  }
+
+  #declarePattern(pattern: SyntaxNode, value: SyntaxNode | null): void {
+    for (const child of pattern.children) {
+      if (/^(shorthand_property_identifier_pattern|object_assignment_pattern)$/.test(child.type)) {
+        const named = child.children[0] ?? child;
+        const name = nameOf(named, this.#source);
+        this.#add(this.#declaration(name, named, value, name));
+      } else if (child.type === 'pair_pattern') {
+        const [key, target] = [childAt(child, 'key'), childAt(child, 'value')];
+        if (key === undefined || target?.kind !== 'name') continue;
+        const name = nameOf(target, this.#source);
+        const node = { ...target, start: key.start };
+        this.#add(this.#declaration(name, node, value, plainText(key, this.#source)));
+      } else if (child.kind === 'name') {
+        this.#declareTarget(child, null, null);
+      }
+    }
+  }
+
+  declareFunction(node: SyntaxNode): void {
+    const name = childAt(node, 'name');
+    if (name !== undefined) {
+      const declaration = this.#declaration(nameOf(name, this.#source), node, node, null);
+      this.#add(declaration);
+      const isMethod = declaration.scope.kind === 'class' || childAt(node, 'receiver') !== undefined;
+      if (isMethod) this.#addField(declaration);
+    }
+    const receiver = childAt(node, 'receiver');
+    if (receiver !== undefined) this.#declareParameters(node, receiver, -1);
+    const list =
+      childAt(node, 'parameters', 'parameter') ?? childAt(childAt(node, 'body') ?? node, 'parameters');
+    if (list === undefined) return;
+    this.#declareParameters(node, list, 0);
+  }
+
+  #declareParameters(scope: SyntaxNode, list: SyntaxNode, first: number): void {
+    const given = list.kind === 'name' ? [list] : list.children.filter(({ kind }) => kind !== 'comment');
+    const own = given.filter((one, at) => at > 0 || !isSelf(one, this.#source));
+    let position = first;
+    for (const one of own) {
+      const several = one.children.filter(({ field }) => field === 'name');
+      for (const name of several.length > 1 ? several : [nameInside(one)]) {
+        if (name !== undefined) this.#declareParameter(scope, one, name, position);
+        position += 1;
+      }
+    }
+  }
+
+  #declareParameter(scope: SyntaxNode, one: SyntaxNode, name: SyntaxNode, position: number): void {
+    if (/pattern/.test(name.type) && name.children.length > 0) {
+      for (const child of name.children) {
+        const text = nameOf(child.children[0] ?? child, this.#source);
+        const base = this.#declaration(text, child, null, text);
+        this.#add({ ...base, parameter: position, scope });
+      }
+      return;
+    }
+    const value = childAt(one, 'value', 'default_value') ?? null;
+    const text = nameOf(name, this.#source);
+    const declared = { ...this.#declaration(text, name, value, null), parameter: position, scope };
+    const declaration = { ...declared, type: typeOf(one, this.#source) };
+    this.#add(declaration);
+    if (one.children.some(({ type }) => /accessibility_modifier|visibility_modifier/.test(type))) {
+      this.#addField(declaration);
+    }
+  }
+
+  declareClass(node: SyntaxNode): void {
+    const name = childAt(node, 'name');
+    if (name !== undefined) this.#add(this.#declaration(nameOf(name, this.#source), node, node, null));
+  }
+
+  /** `define("X", …)`, and results that a call writes into its last argument. */
+  readCall(node: SyntaxNode): void {
+    const { name } = calleeOf(node, this.#source);
+    const given = argumentsOf(node, this.#source);
+    const [first, last] = [given[0]?.value, given.at(-1)?.value];
+    if (name === 'define' && first !== undefined && last !== undefined) {
+      const constant = plainText(first, this.#source);
+      if (constant !== null) this.#add(this.#declaration(constant, first, last, null));
+    } else if (
+      name === 'curl_setopt' &&
+      first !== undefined &&
+      /CURLOPT_URL/.test(this.#source.slice(node.start, node.end))
+    ) {
+      this.#declareTarget(first, last ?? null, null);
+    } else if (DECODES.test(name) && last !== undefined) {
+      const target = unwrap(last);
+      if (target.kind === 'name') this.#declareTarget(target, node, null);
+    }
+  }
+
+  /** A loop variable is an element of what is looped over. */
+  declareLoop(node: SyntaxNode): void {
+    const left =
+      childAt(node, 'left', 'name') ?? (node.type === 'foreach_statement' ? node.children[1] : undefined);
+    const values =
+      childAt(node, 'right', 'value') ?? (node.type === 'foreach_statement' ? node.children[0] : undefined);
+    const target = left !== undefined && isList(left) ? left.children.at(-1) : left;
+    if (target?.kind === 'name') this.#declareTarget(target, values ?? null, ELEMENT);
+  }
+
+  #declaration(name: string, node: SyntaxNode, value: SyntaxNode | null, key: string | null): Declaration {
+    return { name, node, value, key, parameter: null, scope: scopeOf(node), type: '' };
+  }
+
+  #add(declaration: Declaration): void {
+    const names = this.byScope.get(declaration.scope) ?? new Map<string, Declaration[]>();
+    this.byScope.set(declaration.scope, names);
+    names.set(declaration.name, [...(names.get(declaration.name) ?? []), declaration]);
+  }
+
+  #addField(declaration: Declaration): void {
+    this.fields.set(declaration.name, [...(this.fields.get(declaration.name) ?? []), declaration]);
+  }
+}
+
+function sidesOf(node: SyntaxNode): { left: readonly SyntaxNode[]; right: readonly SyntaxNode[] } {
+  const named = node.children.filter(({ field }) => field === 'name');
+  const alias = childAt(node, 'alias');
+  if (alias !== undefined) return { left: alias.children, right: node.children.slice(0, 1) };
+  const left = childAt(node, 'left', 'pattern', 'property');
+  const targets = left === undefined ? named : [left];
+  const [first, last] = [node.children[0], node.children.at(-1)];
+  const value =
+    childAt(node, 'right', 'value', 'default_value') ?? (targets.includes(last ?? node) ? undefined : last);
+  const isType =
+    value?.field === 'type' ||
+    (value !== undefined && value.kind === 'other' && /type|accessor/.test(value.type));
+  const isBare = targets.length === 0 && first !== undefined && first !== last;
+  return {
+    left: isBare ? [first] : targets,
+    right: value === undefined || isType ? [] : [value],
+  };
+}
+
+function isList({ type, kind }: SyntaxNode): boolean {
+  return (
+    /^(expression_list|pattern_list|left_assignment_list|right_assignment_list)$/.test(type) &&
+    kind !== 'name'
+  );
+}
+
+function nameInside(parameter: SyntaxNode): SyntaxNode | undefined {
+  if (parameter.kind === 'name') return parameter;
+  return childAt(parameter, 'pattern', 'name') ?? parameter.children.find(({ kind }) => kind === 'name');
+}
+
+/** The declared type of a name, in the declaration or in the statement around it. */
+function typeOf(node: SyntaxNode, source: string): string {
+  const type = childAt(node, 'type') ?? (node.parent === null ? undefined : childAt(node.parent, 'type'));
+  if (type === undefined) return '';
+  const text = source.slice(type.start, Math.min(type.end, type.start + 200));
+  return /[A-Za-z_]\w*(?=[^.\w]*$|\s*<)/.exec(text.replace(/<[\s\S]*$/, ''))?.[0] ?? '';
+}
+
+function scopeOf(node: SyntaxNode): SyntaxNode {
+  let at = node;
+  while (at.parent !== null) {
+    at = at.parent;
+    if (at.kind === 'function' || at.kind === 'class') return at;
+  }
+  return at;
+}
+
+/** The declaration that a name at `from` refers to. */
+export function lookUp(names: Names, name: string, from: SyntaxNode): Declaration | null {
+  for (let at: SyntaxNode | null = from; at !== null; at = at.parent) {
+    const found = names.byScope.get(at)?.get(name);
+    if (found === undefined) continue;
+    const before = found.filter(({ node, value }) => node.end <= from.start && value !== null);
+    return before.at(-1) ?? found.find(({ value }) => value !== null) ?? found[0] ?? null;
+  }
+  return null;
+}

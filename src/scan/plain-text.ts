@@ -1,0 +1,172 @@
+import { type Facts, type Site, strongest } from './facts.js';
+import type { ScanSettings } from './scan-settings.js';
+import { flatten, type Piece, type TextValue } from './text-value.js';
+import { HOLE, readUrl } from './v3-url.js';
+
+/** Kinds of text that are read without a grammar, by the end of a file's name. */
+const KINDS: readonly (readonly [ends: RegExp, kind: string])[] = [
+  [/\.(json|jsonc|json5|har|geojson|webmanifest)$/, 'json'],
+  [/\.(sql|ddl|psql)$/, 'sql'],
+  [/\.prisma$/, 'prisma'],
+  [/\.(gradle|kts)$/, 'gradle'],
+  [/\.(graphql|gql|graphqls)$/, 'graphql'],
+  [
+    /\.(ya?ml|sh|bash|zsh|ksh|fish|ps1|bat|cmd|env|http|rest|toml|ini|cfg|conf|properties|tf|tfvars|hcl|xml|csproj|fsproj|config|vue|svelte|erb|jinja2?|j2|lock)$/,
+    'text',
+  ],
+  [
+    /(^|\/)(Dockerfile[^/]*|Makefile|GNUmakefile|Jenkinsfile|Procfile|Vagrantfile|Gemfile|Pipfile|Rakefile|go\.mod|\.env[^/]*|requirements[^/]*\.txt|\.[\w-]*rc)$/,
+    'text',
+  ],
+];
+
+/** The kind of a file that is read without a grammar; null if it is not read at all. */
+export function plainKindOf(path: string): string | null {
+  return (
+    KINDS.find(
+      ([ends]) => ends.test(path.replace(/^.*\/(?=[^/]+$)/, '').toLowerCase()) || ends.test(path),
+    )?.[1] ?? null
+  );
+}
+
+/** What a file without a grammar says about addresses, parameters and names. */
+export function readPlainFacts(path: string, source: string, kind: string, settings: ScanSettings): Facts {
+  const text = blankComments(source, kind);
+  const file = { path, source };
+  const named = readNamed(text);
+  const sites = [...readAddresses(text, file, settings, named)];
+  return {
+    path,
+    source: text,
+    language: kind,
+    nodes: [],
+    sites,
+    reads: [],
+    strings: readStrings(text),
+    v3: strongest(sites),
+    settings,
+  };
+}
+
+const COMMENTS: Readonly<Record<string, RegExp>> = {
+  sql: /--.*$|\/\*[\s\S]*?\*\//gm,
+  prisma: /\/\/.*$/gm,
+  gradle: /(?<!:)\/\/.*$|\/\*[\s\S]*?\*\//gm,
+  graphql: /^\s*#.*$/gm,
+  text: /(?:^|(?<=\s))(?:#(?!\s*svc-migrate:)(?=[\s!#]|[A-Za-z]{2,}\s).*$)|<!--[\s\S]*?-->/gm,
+};
+
+/** The text with spaces for comments, so that every position stays. */
+function blankComments(source: string, kind: string): string {
+  const pattern = COMMENTS[kind];
+  return pattern === undefined
+    ? source
+    : source.replace(pattern, (found) =>
+        found.includes('svc-migrate:') ? found : found.replace(/[^\n]/g, ' '),
+      );
+}
+
+/** Names that are set to an address, by name. */
+function readNamed(text: string): ReadonlyMap<string, { readonly start: number; readonly url: string }> {
+  const named = new Map<string, { start: number; url: string }>();
+  const assigned =
+    /([A-Za-z_][\w.-]*)["']?\s*(?::=|\?=|=|:|",\s*"value":)\s*["']?(?:\$\{\w+:-)?(https?:\/\/[^\s"'`,}<>]+)/g;
+  for (const { 0: all, 1: name = '', 2: url = '', index } of text.matchAll(assigned)) {
+    const known = named.get(name) ?? { start: index + all.length - url.length, url };
+    named.set(name, known);
+  }
+  return named;
+}
+
+/** Longest address. */
+const MAX_ADDRESS = 4000;
+/** Addresses, and paths that begin with a variable, up to where they end. */
+const ADDRESS =
+  /(?:https?:\/\/|\{\{\s*[\w.]+\s*\}\}|\$\{\{?\s*[\w.]+\s*\}?\}|\$\([\w.]+\)|\$\w+)[^\s"'`<>|\\,;)]*/g;
+
+function* readAddresses(
+  text: string,
+  file: { readonly path: string; readonly source: string },
+  settings: ScanSettings,
+  named: ReturnType<typeof readNamed>,
+): Generator<Site> {
+  for (const { 0: raw, index } of text.matchAll(ADDRESS)) {
+    if (raw.length > MAX_ADDRESS) continue;
+    const found = raw.replace(/[.\]}]+$/, (end) =>
+      raw.slice(0, -end.length).includes('[') || raw.startsWith('{{') || raw.startsWith('$') ? end : '',
+    );
+    const parts = partsOf(found, index, file, named);
+    const flat = flatten(parts);
+    const url = readUrl(flat, settings);
+    const isRoute = url.route?.pair != null;
+    const certainty = url.generation === 'v3' ? 'certain' : url.generation === 'like_v3' ? 'likely' : null;
+    const isVariable =
+      url.generation === 'relative' && isRoute && flat.startsWith(HOLE) && !/v4/i.test(found);
+    yield {
+      text: parts,
+      flat,
+      url,
+      certainty: certainty ?? (isVariable ? 'likely' : null),
+      start: index,
+      end: index + found.length,
+      call: null,
+      entries: [],
+    };
+  }
+}
+
+/** An address with the values of the variables in it. */
+function partsOf(
+  found: string,
+  start: number,
+  file: { readonly path: string; readonly source: string },
+  named: ReturnType<typeof readNamed>,
+): TextValue {
+  const parts: Piece[] = [];
+  let from = 0;
+  const literal = (to: number): void => {
+    if (to > from)
+      parts.push({
+        kind: 'literal',
+        text: found.slice(from, to),
+        file,
+        start: start + from,
+        end: start + to,
+      });
+  };
+  for (const { 0: all, 1: name = '', index } of found.matchAll(
+    /(?:\{\{\s*|\$\{\{?\s*(?:env\.)?|\$\(|\$)([\w.]+)(?:\s*\}\}|\s*\}|\))?/g,
+  )) {
+    literal(index);
+    const known = named.get(name);
+    if (known !== undefined)
+      parts.push({
+        kind: 'literal',
+        text: known.url,
+        file,
+        start: known.start,
+        end: known.start + known.url.length,
+      });
+    else parts.push({ kind: 'hole', expression: null });
+    from = index + all.length;
+  }
+  literal(found.length);
+  return parts;
+}
+
+/** Quoted strings, and words without quotes. */
+function readStrings(text: string): { start: number; text: string }[] {
+  const quoted = [...text.matchAll(/"((?:[^"\\\n]|\\.)*)"|'([^'\n]*)'/g)].map(
+    ({ 1: double, 2: single, index }) => ({
+      start: index + 1,
+      text: double ?? single ?? '',
+    }),
+  );
+  const words = [...text.matchAll(/(?<=^\s*|\s)[?&]?([A-Za-z][\w.]*(?:\[\w+\])?)=[^\s"']*/gm)].map(
+    ({ 0: all, index }) => ({
+      start: index,
+      text: all.replace(/^[?&]/, ''),
+    }),
+  );
+  return [...quoted, ...words];
+}

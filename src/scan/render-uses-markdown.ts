@@ -1,0 +1,33 @@
+import { escapeMarkdown } from '../text/escape.js';
+import { countSkipped, describeUses, SCAN_LIMITS } from './describe-uses.js';
+import { RULES } from './rules/rules.js';
+import type { ScanReport } from './scan-report.js';
+
+/** Most findings that are listed, so that a comment on a pull request holds them (65,536 characters). */
+const MAX_ROWS = 150;
+
+/** The findings for a job summary or a pull request. */
+export function renderUsesMarkdown(report: ScanReport): string {
+  const rows = RULES.flatMap(({ id, title }) =>
+    report.findings
+      .filter(({ rule }) => rule === id)
+      .map(({ file, line, certainty, v4 }) => [title, `${file}:${line}`, certainty, v4]),
+  );
+  const shown = rows
+    .slice(0, MAX_ROWS)
+    .map((cells) => `| ${cells.map((cell) => escapeMarkdown(cell.slice(0, 160))).join(' | ')} |`);
+  const left = rows.length - shown.length;
+  const skipped = countSkipped(report).map(([why, count]) => `${escapeMarkdown(why)} ${count}`);
+  return [
+    `## ${report.outcome === 'pass' ? '✅' : '❌'} Uses of the V3 API in code`,
+    escapeMarkdown(describeUses(report)),
+    ...(shown.length === 0
+      ? []
+      : [['| What | Where | Certainty | V4 |', '| --- | --- | --- | --- |', ...shown].join('\n')]),
+    ...(left > 0 ? [`${left} more are in the JSON.`] : []),
+    ...(skipped.length === 0 ? [] : [`Not read: ${skipped.join(', ')}.`]),
+    SCAN_LIMITS,
+  ]
+    .join('\n\n')
+    .concat('\n');
+}

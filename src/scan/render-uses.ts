@@ -1,0 +1,49 @@
+import { escapeUnseen } from '../text/escape.js';
+import { countOf } from '../text/numbers.js';
+import { fitText, wrapLines } from '../text/text-layout.js';
+import { countSkipped, describeUses, SCAN_LIMITS } from './describe-uses.js';
+import { RULES } from './rules/rules.js';
+import type { ScanReport } from './scan-report.js';
+
+/** The findings by rule, then file, each with its line; at the end what was read, the verdict and the next step. */
+export function renderUses(report: ScanReport, width: number): string {
+  const blocks = RULES.flatMap(({ id, title, message, v4 }) => {
+    const found = report.findings.filter(({ rule }) => rule === id);
+    if (found.length === 0) return [];
+    const head = wrapLines(
+      [`${title} (${id}): ${countOf(found.length, 'place')}`, `  ${message}`, `  V4: ${v4}`],
+      width,
+    );
+    return [`${head}${found.map((one) => renderUse(one, width)).join('')}\n`];
+  });
+  return `${blocks.join('')}${wrapLines(closingLines(report), width)}`;
+}
+
+function renderUse({ file, line, certainty, text }: ScanReport['findings'][number], width: number): string {
+  const place = `  ${escapeUnseen(file)}:${line}  ${certainty}`;
+  return `${place}\n      ${fitText(escapeUnseen(text), Math.max(20, width - 6))}\n`;
+}
+
+function closingLines(report: ScanReport): string[] {
+  const { summary, ignored, hosts } = report;
+  const languages = Object.entries(summary.filesByLanguage).map(([name, count]) => `${name} ${count}`);
+  const skipped = countSkipped(report).map(([why, count]) => `${why} ${count}`);
+  return [
+    `Read: ${languages.length === 0 ? 'nothing' : languages.join(', ')}.`,
+    ...(skipped.length === 0 ? [] : [`Not read: ${skipped.join(', ')}. --json names them.`]),
+    ...(ignored.length === 0 ? [] : [`Ignored by comments: ${countOf(ignored.length, 'finding')}.`]),
+    ...(hosts.length > 0
+      ? []
+      : ['No V3 host is known, so nothing is certain: write a configuration, or name it with --v3-host.']),
+    SCAN_LIMITS,
+    describeUses(report),
+    `Next: ${nextOf(report)}`,
+  ];
+}
+
+function nextOf({ findings, hosts, summary }: ScanReport): string {
+  if (summary.filesRead === 0) return 'svc-migrate scan --help';
+  if (hosts.length === 0) return 'svc-migrate init';
+  if (findings.length === 0) return 'svc-migrate check';
+  return 'svc-migrate scan --json scan.json, and change these places';
+}

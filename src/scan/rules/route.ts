@@ -1,0 +1,35 @@
+import { placeOf, type Site } from '../facts.js';
+import { pieceAt } from '../text-value.js';
+import type { Rule } from './rule.js';
+
+export const route: Rule = {
+  id: 'route',
+  title: 'Route of V3',
+  message: 'This is a V3 route. V4 has the company in the path and no category.',
+  v4: '/v4/core/companies/{companyId}/{model}',
+  find: ({ sites, path }) =>
+    sites.flatMap((site) => {
+      const found = site.url.route;
+      if (found === null || site.certainty === null || !(found.isModelKnown || site.call !== null)) return [];
+      const start = placeOfRoute(site, path);
+      const model = found.pair === null ? '{model}' : (found.pair.v4 ?? null);
+      const v4 = model === null ? 'not available in V4' : `/v4/core/companies/{companyId}/${model}`;
+      return start === null ? [] : [{ start, certainty: site.certainty, v4 }];
+    }),
+};
+
+/** Where the route is written: its literal, the literal of its model within the expression, or the expression. */
+function placeOfRoute(site: Site, path: string): number | null {
+  const { route: found } = site.url;
+  if (found === null) return null;
+  const slashes = /^\/*/.exec(site.flat.slice(found.from, found.to))?.[0].length ?? 0;
+  const category = placeOf(site, path, found.from + slashes);
+  const model = placeOf(site, path, found.model.from);
+  const apart = found.model.from - found.from - slashes;
+  if (category !== null && model !== null && model - category === apart) return category;
+  const inside = [model, category].find((at) => at !== null && at >= site.start && at < site.end);
+  if (inside !== undefined && inside !== null) return inside;
+  // A literal that holds more than a bare name is where the route is put together.
+  if (model !== null && pieceAt(site.text, found.model.from)?.offset !== 0) return model;
+  return category === null && model === null ? (site.call === null ? site.start : null) : site.start;
+}

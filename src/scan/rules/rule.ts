@@ -1,0 +1,38 @@
+import type { Facts } from '../facts.js';
+import type { Certainty } from '../requests.js';
+
+export const RULE_IDS = [
+  'base-url',
+  'route',
+  'company-filter',
+  'query-parameter',
+  'envelope',
+  'graphql',
+  'hard-coded-id',
+  'webhook',
+  'recorded-response',
+  'stored-id',
+  'id-width',
+  'client-library',
+  'mark',
+] as const;
+export type RuleId = (typeof RULE_IDS)[number];
+
+/** A place that a rule names. */
+export interface Hit {
+  /** Position in the file's text. */
+  readonly start: number;
+  readonly certainty: Certainty;
+  /** What it must become, where that can be said. */
+  readonly v4?: string;
+}
+
+/** A rule: what it looks for, why that matters, and what V4 has instead. */
+export interface Rule {
+  readonly id: RuleId;
+  readonly title: string;
+  readonly message: string;
+  /** The V4 form in general. */
+  readonly v4: string;
+  readonly find: (facts: Facts) => Hit[];
+}

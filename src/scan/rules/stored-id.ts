@@ -1,0 +1,78 @@
+import type { Facts } from '../facts.js';
+import type { Hit, Rule } from './rule.js';
+
+export const storedId: Rule = {
+  id: 'stored-id',
+  title: 'Stored id',
+  message: 'This column or field seems to hold ids of the service. They must be rewritten.',
+  v4: 'a target of svc-migrate apply',
+  find: (facts) => columnsOf(facts).map(({ start }) => ({ start, certainty: 'look' })),
+};
+
+export const idWidth: Rule = {
+  id: 'id-width',
+  title: 'Column too narrow',
+  message: 'Ids of the service are 64-bit integers. This type holds 32 bits or fewer.',
+  v4: 'BIGINT or the 64-bit integer of the language',
+  find: (facts) =>
+    columnsOf(facts).flatMap(({ start, isNarrow }): Hit[] =>
+      isNarrow ? [{ start, certainty: 'look' }] : [],
+    ),
+};
+
+interface FoundColumn {
+  readonly start: number;
+  readonly isNarrow: boolean;
+}
+
+const NARROW =
+  /\b(INT|INTEGER|SMALLINT|MEDIUMINT|int4|serial|Int|int|Integer|integer|IntegerField|PositiveIntegerField|SmallIntegerField|unsignedInteger|mediumInteger|smallInteger|int32|uint32|int16|Int32|SmallInteger)\b(?!\d|64)/;
+/** A declaration of a column or field, by what stands around its name. */
+const DECLARES: Readonly<Record<string, RegExp>> = {
+  sql: /^\s*(?:ALTER\s+TABLE\s+\S+\s+)?(?:ADD\s+(?:COLUMN\s+)?)?[`"[]?NAME[`"\]]?\s+[A-Za-z]/i,
+  prisma: /^\s*NAME\s+(Int|BigInt|String|Decimal)/,
+  python:
+    /\(\s*["']NAME["']\s*,\s*models\.|\bNAME\b\s*(?::[^=]*)?=\s*(models\.|Column|mapped_column|db\.|sa\.|\w*Field\()|Column\(\s*["']NAME["']|\badd_column\(.*["']NAME["']/,
+  ruby: /\bt\.\w+\s+:?["']?NAME\b|\badd_column\s+:\w+,\s*:NAME\b/,
+  php: /->(unsigned|big|small|medium|tiny)?\w*[iI]nt\w*\(\s*['"]NAME['"]|->(string|foreignId|uuid)\(\s*['"]NAME['"]|#\[(ORM\\)?Column.*NAME/,
+  java: /@Column\(.*"NAME"|^\s*(private|protected|public)?\s*(final\s+)?(int|long|Integer|Long|BigInteger|String)\s+NAME\s*;/,
+  csharp:
+    /\[Column\("NAME"|^\s*public\s+(int|long|short|uint|string|Int32|Int64)\??\s+NAME\b|\bNAME\s*=\s*table\.Column/,
+  go: /`[^`]*(gorm|db|bun|sql):"[^`]*\bNAME\b|^\s*NAME\s+\*?u?int(32|64|16)?\s*`[^`]*(gorm|db|bun):/,
+  typescript:
+    /@(Column|PrimaryColumn|Property|Field)\(.*['"]NAME['"]|\b(integer|int|bigint|serial|smallint|text|varchar|numeric)\(\s*['"]NAME['"]|\bNAME\s*:\s*(DataTypes|\{\s*type:)/,
+};
+
+function columnsOf({ source, language, settings, nodes }: Facts): FoundColumn[] {
+  const kind = language === 'javascript' ? 'typescript' : language;
+  const declares = DECLARES[kind];
+  const camel = settings.fieldPrefix.replace(/_$/, '');
+  if (declares === undefined || !new RegExp(camel, 'i').test(source)) return [];
+  const comments = nodes.filter((node) => node.kind === 'comment');
+  const names = new RegExp(
+    `\\b(${settings.fieldPrefix}(?:\\w+_)?id|${camel}(?:[A-Z]\\w*)?I[dD]|${camel.charAt(0).toUpperCase()}${camel.slice(1)}(?:[A-Z]\\w*)?I[dD])\\b`,
+    'g',
+  );
+  const found: FoundColumn[] = [];
+  let start = 0;
+  for (const line of source.split('\n')) {
+    const given = line.length < 500 ? [...line.matchAll(names)].map(([, one = '']) => one) : [];
+    const isComment =
+      comments.some((one) => one.start <= start + line.search(/\S/) && one.end > start + line.search(/\S/)) ||
+      /^\s*(--|#\s)/.test(line);
+    const name = isComment
+      ? undefined
+      : given.find((one) => new RegExp(declares.source.replaceAll('NAME', one), declares.flags).test(line));
+    if (name !== undefined) found.push({ start: start + line.indexOf(name), isNarrow: isNarrow(line, name) });
+    start += line.length + 1;
+  }
+  return found;
+}
+
+function isNarrow(line: string, name: string): boolean {
+  const around = line.replace(name, ' ');
+  return (
+    NARROW.test(around) &&
+    !/\b(bigint|BIGINT|int64|long|Long|BigInt|bigInteger|BigIntegerField|BigInteger)\b/.test(around)
+  );
+}

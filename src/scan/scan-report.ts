@@ -1,0 +1,107 @@
+import { z } from 'zod';
+import { CERTAINTIES, type Certainty } from './requests.js';
+import { RULE_IDS } from './rules/rule.js';
+import type { ScanResult } from './scan-files.js';
+
+/** Raised for changes that break consumers of the JSON. */
+const SCAN_SCHEMA_VERSION = 1;
+
+const count = z.int().nonnegative();
+const certainty = z.enum(CERTAINTIES);
+const rule = z.enum(RULE_IDS);
+const counts = z.strictObject({ certain: count, likely: count, look: count });
+
+const finding = z.strictObject({
+  file: z.string().describe('Relative to the working folder, with slashes.'),
+  line: z.int().positive(),
+  column: z.int().positive(),
+  rule,
+  certainty,
+  message: z.string(),
+  v4: z.string().describe('What V4 has instead.'),
+  text: z.string().describe('The line, shortened.'),
+  fingerprint: z.string().describe('Stays the same when lines are added above.'),
+});
+
+/** The JSON of `scan`. */
+export const scanSchema = z.strictObject({
+  schemaVersion: z.literal(SCAN_SCHEMA_VERSION),
+  tool: z.strictObject({ name: z.literal('svc-migrate'), version: z.string() }),
+  outcome: z.enum(['pass', 'fail']),
+  exitCode: z.int(),
+  failOn: certainty.describe('Findings at least this sure make the outcome fail.'),
+  hosts: z
+    .array(z.string())
+    .describe('V3 addresses that were looked for. Empty: none was known, and nothing is certain.'),
+  findings: z.array(finding),
+  files: z.strictObject({
+    read: z.array(z.strictObject({ path: z.string(), language: z.string() })),
+    skipped: z
+      .array(z.strictObject({ path: z.string(), why: z.string() }))
+      .describe('Files that were not read, and folders none of whose files were.'),
+  }),
+  ignored: z
+    .array(z.strictObject({ file: z.string(), line: z.int().positive(), rule, reason: z.string() }))
+    .describe('Findings that an svc-migrate-ignore comment calls intended.'),
+  traffic: z.null().describe('Not read.'),
+  summary: z.strictObject({
+    findings: counts,
+    byRule: z.partialRecord(rule, counts),
+    filesRead: count,
+    filesSkipped: count,
+    filesByLanguage: z.record(z.string(), count),
+    ignored: count,
+  }),
+});
+
+export type ScanReport = z.output<typeof scanSchema>;
+
+export interface ScanReportOptions {
+  readonly failOn: Certainty;
+  readonly hosts: readonly string[];
+  readonly toolVersion: string;
+}
+
+/** Counts and judges what a scan found. */
+export function buildScanReport(
+  result: ScanResult,
+  { failOn, hosts, toolVersion }: ScanReportOptions,
+): ScanReport {
+  const { findings, files, ignored } = result;
+  const failing = CERTAINTIES.slice(0, CERTAINTIES.indexOf(failOn) + 1);
+  const isFailed = findings.some((one) => failing.includes(one.certainty));
+  const used = RULE_IDS.filter((id) => findings.some((one) => one.rule === id));
+  return {
+    schemaVersion: SCAN_SCHEMA_VERSION,
+    tool: { name: 'svc-migrate', version: toolVersion },
+    outcome: isFailed ? 'fail' : 'pass',
+    exitCode: files.read.length === 0 ? 2 : isFailed ? 1 : 0,
+    failOn,
+    hosts: [...hosts],
+    findings: findings.map((one) => ({ ...one })),
+    files: { read: files.read.map((one) => ({ ...one })), skipped: [...files.skipped] },
+    ignored: [...ignored],
+    traffic: null,
+    summary: {
+      findings: countByCertainty(findings),
+      byRule: Object.fromEntries(
+        used.map((id) => [id, countByCertainty(findings.filter((one) => one.rule === id))]),
+      ),
+      filesRead: files.read.length,
+      filesSkipped: files.skipped.length,
+      filesByLanguage: countLanguages(files.read),
+      ignored: ignored.length,
+    },
+  };
+}
+
+function countByCertainty(findings: readonly { readonly certainty: Certainty }[]): z.output<typeof counts> {
+  const countOf = (name: Certainty) => findings.filter((one) => one.certainty === name).length;
+  return { certain: countOf('certain'), likely: countOf('likely'), look: countOf('look') };
+}
+
+function countLanguages(read: ScanReport['files']['read']): Record<string, number> {
+  const found: Record<string, number> = {};
+  for (const { language } of read) found[language] = (found[language] ?? 0) + 1;
+  return Object.fromEntries(Object.entries(found).sort(([a], [b]) => (a < b ? -1 : 1)));
+}

@@ -1,0 +1,38 @@
+import type { Config } from '../config/config.js';
+import { DEFAULT_FIELD_PREFIX, DEFAULT_GRAPHQL_PATHS, DEFAULT_MODELS } from '../config/defaults.js';
+import type { ModelPair } from '../domain.js';
+
+/** What `scan` looks for; it crosses threads, so it is plain data. */
+export interface ScanSettings {
+  /** Empty: no V3 host is known. */
+  readonly v3Urls: readonly string[];
+  /** null: not known. */
+  readonly v4Url: string | null;
+  readonly models: readonly ModelPair[];
+  readonly fieldPrefix: string;
+  readonly graphqlPaths: readonly string[];
+  readonly clientPackages: readonly string[];
+  /** Query parameters and operators that V4 was seen to honour or not, by name, from `doctor`. */
+  readonly parameters: Readonly<Record<string, 'honoured' | 'not_honoured'>>;
+  /** V4 ids by V3 id of companies that have a pair; null: no remap. */
+  readonly companies: Readonly<Record<string, string>> | null;
+}
+
+/** What to look for: from the configuration, if there is one, and from hosts named on the command line. */
+export function buildScanSettings(
+  config: Config | null,
+  v3Hosts: readonly string[],
+  parameters: ScanSettings['parameters'] = {},
+): ScanSettings {
+  const named = v3Hosts.map((host) => (/^https?:\/\//.test(host) ? host : `https://${host}`));
+  return {
+    v3Urls: [...(config?.v3.regions ?? []).map(({ baseUrl }) => baseUrl), ...named],
+    v4Url: config?.v4.baseUrl ?? null,
+    models: config?.models ?? DEFAULT_MODELS,
+    fieldPrefix: config?.fieldPrefix ?? DEFAULT_FIELD_PREFIX,
+    graphqlPaths: config?.scan.graphqlPaths ?? DEFAULT_GRAPHQL_PATHS,
+    clientPackages: config?.scan.clientPackages ?? [],
+    parameters,
+    companies: null,
+  };
+}

@@ -1,0 +1,183 @@
+import { posix } from 'node:path';
+import { childAt, nameOf, plainText, walk } from './access.js';
+import type { Language } from './languages/language.js';
+import { type Declaration, type Names, readNames } from './names.js';
+import type { SyntaxNode } from './syntax.js';
+
+/** A parsed file. */
+export interface SourceFile {
+  /** Relative to the scanned folder, with slashes. */
+  readonly path: string;
+  readonly language: Language;
+  readonly source: string;
+  readonly root: SyntaxNode;
+  /** Every node, in the order of the source. */
+  readonly nodes: readonly SyntaxNode[];
+  readonly names: Names;
+  readonly imports: readonly ImportedName[];
+}
+
+/** A name that comes from another module. */
+export interface ImportedName {
+  /** '' for a module whose names are all passed on. */
+  readonly local: string;
+  readonly module: string;
+  /** null: the module as a whole. */
+  readonly exported: string | null;
+}
+
+export function readSource(path: string, language: Language, source: string, root: SyntaxNode): SourceFile {
+  const nodes = walk(root);
+  const imports = nodes.flatMap((node) => readImport(node, source));
+  return { path, language, source, root, nodes, names: readNames(nodes, source), imports };
+}
+
+function readImport(node: SyntaxNode, source: string): ImportedName[] {
+  const isExport = node.type === 'export_statement';
+  const from = childAt(node, 'source', 'module_name');
+  if (node.type === 'import_statement' && from === undefined) return readPlainImport(node, source);
+  if (from === undefined || !(isExport || node.kind === 'import')) return [];
+  const module = plainText(from, source) ?? source.slice(from.start, from.end);
+  const specifiers = walk(node).filter(({ type }) => /^(import_specifier|export_specifier)$/.test(type));
+  const direct = node.children.filter(
+    ({ field, kind, type }) => field === 'name' || (kind !== 'string' && type === 'import_clause'),
+  );
+  if (isExport && specifiers.length === 0) return [{ local: '', module, exported: null }];
+  return [
+    ...specifiers.map((one) => importedName(one, module, source)),
+    ...direct.flatMap((one) =>
+      one.type === 'import_clause' ? readClause(one, module, source) : [importedName(one, module, source)],
+    ),
+  ];
+}
+
+/** Default and namespace imports of JavaScript. */
+function readClause(clause: SyntaxNode, module: string, source: string): ImportedName[] {
+  return clause.children.flatMap((one): ImportedName[] => {
+    if (one.kind === 'name') return [{ local: nameOf(one, source), module, exported: 'default' }];
+    const name = one.type === 'namespace_import' ? one.children[0] : undefined;
+    return name === undefined ? [] : [{ local: nameOf(name, source), module, exported: null }];
+  });
+}
+
+/** `import a.b as c` of Python. */
+function readPlainImport(node: SyntaxNode, source: string): ImportedName[] {
+  return node.children.map((one) => {
+    const name = childAt(one, 'name') ?? one;
+    const alias = childAt(one, 'alias') ?? name;
+    const text = source.slice(name.start, name.end);
+    return { local: source.slice(alias.start, alias.end), module: text, exported: null };
+  });
+}
+
+function importedName(one: SyntaxNode, module: string, source: string): ImportedName {
+  const name = childAt(one, 'name') ?? one;
+  const alias = childAt(one, 'alias') ?? name;
+  return { local: nameOf(alias, source), module, exported: nameOf(name, source) };
+}
+
+const SCRIPT_ENDS = [
+  '',
+  '.ts',
+  '.tsx',
+  '.mts',
+  '.js',
+  '.jsx',
+  '.mjs',
+  '.cjs',
+  '/index.ts',
+  '/index.tsx',
+  '/index.js',
+];
+
+/** The files of a scan, by the names that other files give them. */
+export class Project {
+  readonly #load: (path: string) => SourceFile | null;
+  readonly #paths: ReadonlySet<string>;
+  readonly #byBase = new Map<string, string[]>();
+  readonly #byFolder = new Map<string, string[]>();
+
+  constructor(paths: readonly string[], load: (path: string) => SourceFile | null) {
+    this.#load = load;
+    this.#paths = new Set(paths);
+    for (const path of paths) {
+      const base = posix.basename(path).replace(/\.\w+$/, '');
+      append(this.#byBase, base.replaceAll('_', '').toLowerCase(), path);
+      append(this.#byFolder, posix.dirname(path), path);
+    }
+  }
+
+  /** The file that `module` means in `from`; null if it is not part of the project. */
+  module(from: SourceFile, module: string): SourceFile | null {
+    const folder = posix.dirname(from.path);
+    if (from.language.imports === 'relative') {
+      if (!module.startsWith('.')) return null;
+      const plain = posix.join(folder, module);
+      return this.#first(
+        [plain, plain.replace(/\.[mc]?jsx?$/, '')].flatMap((one) => SCRIPT_ENDS.map((end) => one + end)),
+      );
+    }
+    if (from.language.imports !== 'dotted') return null;
+    const dots = /^\.*/.exec(module)?.[0].length ?? 0;
+    const name = module.slice(dots).replaceAll('.', '/');
+    const start =
+      dots === 0
+        ? [folder, ...parents(folder)]
+        : [posix.join(folder, ...Array.from({ length: dots - 1 }, () => '..'))];
+    return this.#first(
+      start.flatMap((one) => [posix.join(one, `${name}.py`), posix.join(one, name, '__init__.py')]),
+    );
+  }
+
+  /** A class of a file that has its name. */
+  classNamed(from: SourceFile, name: string): { file: SourceFile; declaration: Declaration } | null {
+    for (const path of this.#byBase.get(name.replaceAll('_', '').toLowerCase()) ?? []) {
+      if (path === from.path || posix.extname(path) !== posix.extname(from.path)) continue;
+      const file = this.#load(path);
+      const declaration = file === null ? null : classIn(file, name);
+      if (file !== null && declaration !== null) return { file, declaration };
+    }
+    return null;
+  }
+
+  /** Files of the package `name`, or of the package of `from`, in languages where a folder is one. */
+  packageFiles(from: SourceFile, name: string | null): SourceFile[] {
+    if (from.language.imports !== 'folder') return [];
+    const own = posix.dirname(from.path);
+    const folders =
+      name === null ? [own] : [...this.#byFolder.keys()].filter((one) => posix.basename(one) === name);
+    const paths = folders.flatMap((folder) => this.#byFolder.get(folder) ?? []);
+    const sources = paths
+      .filter((path) => path !== from.path && path.endsWith('.go'))
+      .slice(0, MAX_PACKAGE_FILES);
+    return sources.flatMap((path) => this.#load(path) ?? []);
+  }
+
+  #first(paths: readonly string[]): SourceFile | null {
+    const path = paths.find((one) => this.#paths.has(one));
+    return path === undefined ? null : this.#load(path);
+  }
+}
+
+/** Most files of a package that are read to find a name. */
+const MAX_PACKAGE_FILES = 40;
+
+/** A class that is declared anywhere in a file. */
+export function classIn(file: SourceFile, name: string): Declaration | null {
+  for (const names of file.names.byScope.values()) {
+    const found = names.get(name)?.find(({ value }) => value?.kind === 'class');
+    if (found !== undefined) return found;
+  }
+  return null;
+}
+
+function parents(folder: string): string[] {
+  const up = posix.dirname(folder);
+  return up === folder ? [] : [up, ...parents(up)];
+}
+
+function append(map: Map<string, string[]>, key: string, value: string): void {
+  const list = map.get(key);
+  if (list === undefined) map.set(key, [value]);
+  else list.push(value);
+}

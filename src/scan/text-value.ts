@@ -1,0 +1,308 @@
+import { argumentsOf, calleeOf, childAt, memberOf, unwrap } from './access.js';
+import type { Fuel } from './fuel.js';
+import type { SourceFile } from './source-file.js';
+import { HOLE } from './v3-url.js';
+import { type Expression, returnsOf, type Values } from './values.js';
+
+/** A part of a text: literal, with its place in the source, or a hole. */
+export type Piece =
+  | {
+      readonly kind: 'literal';
+      readonly text: string;
+      readonly file: Pick<SourceFile, 'path' | 'source'>;
+      readonly start: number;
+      readonly end: number;
+    }
+  /** `expression`: null in text that is not parsed. */
+  | { readonly kind: 'hole'; readonly expression: Expression | null };
+
+/** The text of an expression, as far as the source shows it. */
+export type TextValue = readonly Piece[];
+
+const MAX_DEPTH = 24;
+
+/** Methods that return their receiver, near enough for a URL. */
+const KEEPS_RECEIVER =
+  /^([sS]et\w+|[wW]ith\w*|[aA]dd\w*|[qQ]uery\w*|trim\w*|strip|rstrip|lstrip|chomp|freeze|to_s|toString|String|build|newBuilder|buildUpon|build_upon|replace|replaceAll|rtrim|href|TrimEnd|TrimSuffix|toASCIIString|AbsoluteUri|Uri|OriginalString|toURI|uri|as_str|dup|to_str|presence|encode|decode)$/;
+/** Functions that return their first argument, near enough for a URL. */
+const KEEPS_ARGUMENT =
+  /^(URI|URL|Uri|Url|URI\.create|create|parse|Parse|String|str|encodeURI|rtrim|rstrip|trim|TrimRight|TrimSuffix|MustParse|Text|get|valueOf|unquote|must|uri|url|UriBuilder|HttpUrl|fromHttpUrl|fromUriString|newBuilder|yarl|parse_url|new_url)$/;
+/** Classes whose `get`, `parse` and `create` make a URL of a text. */
+const URL_CLASSES =
+  /^(URI|URL|Uri|Url|HttpUrl|url|yarl|UriComponentsBuilder|Addressable::URI|UriTemplate|httpx|String)$/;
+const JOINS =
+  /^(urljoin|join|joinpath|JoinPath|appendPath|appendEncodedPath|addPathSegments?|addEncodedPathSegments?|AppendPathSegments?|resolve|merge|path|path_join|joinPath|append_path)$/;
+const FORMATS = /^(format|Format|sprintf|Sprintf|formatted|vsprintf|String\.format)$/;
+/** Objects whose members named as above are no URLs. */
+const NO_URLS = /^(path|Path|File|os\.path|filepath|posix|Paths|Promise|Arrays|Collections)$/;
+const ENVIRONMENT =
+  /^(get|getenv|getOrDefault|fetch|env|GetEnvironmentVariable|config|GetValue|getProperty|lookup)$/;
+
+/** Reads the text of expressions. */
+export class TextReader {
+  readonly #values: Values;
+  readonly #fuel: Fuel;
+
+  constructor(values: Values, fuel: Fuel) {
+    this.#values = values;
+    this.#fuel = fuel;
+  }
+
+  /** null: not a text. */
+  read(given: Expression, depth = 0): TextValue | null {
+    if (depth > MAX_DEPTH || !this.#fuel.spend()) return null;
+    const at = { ...given, node: unwrap(given.node) };
+    const { node, file } = at;
+    switch (node.kind) {
+      case 'string':
+        return this.#string(at, depth);
+      case 'concat':
+        return node.children.flatMap((child) => this.part({ ...at, node: child }, depth));
+      case 'number':
+        return [literal(file, node.start, node.end)];
+      case 'binary':
+        return this.#binary(at, depth);
+      case 'conditional':
+        return this.#alternatives(at, alternativesOf(at), depth);
+      case 'call':
+        return this.#call(at, depth) ?? this.#named(at, depth);
+      case 'name':
+      case 'shorthand':
+      case 'member':
+      case 'index':
+        return this.#named(at, depth);
+      default:
+        return null;
+    }
+  }
+
+  /** Whether a call puts texts together. */
+  builds(call: Expression['node'], source: string): boolean {
+    const { name, receiver } = calleeOf(call, source);
+    const owner = receiver === null ? '' : source.slice(receiver.start, receiver.end);
+    return FORMATS.test(name) || (JOINS.test(name) && !NO_URLS.test(owner));
+  }
+
+  /** As `read`, with a hole for what is no text. */
+  part(at: Expression, depth: number): TextValue {
+    return this.read(at, depth + 1) ?? [{ kind: 'hole', expression: at }];
+  }
+
+  #named(at: Expression, depth: number): TextValue | null {
+    const resolved = this.#values.resolve(at);
+    const member = memberOf(at.node, at.file.source);
+    if (resolved.node === at.node && member !== null && KEEPS_RECEIVER.test(member.name)) {
+      return this.read({ ...at, node: member.object }, depth + 1);
+    }
+    if (resolved.node === at.node) return null;
+    return this.read(resolved, depth + 1);
+  }
+
+  #string(at: Expression, depth: number): TextValue {
+    const { node, file } = at;
+    const parts = node.children.filter(
+      ({ type }) => !/^(string|heredoc|interpolation)_(start|end)$/.test(type),
+    );
+    if (parts.length === 0) {
+      const raw = file.source.slice(node.start, node.end);
+      const open = /^[@$\w]{0,3}("""|'''|["'`])/.exec(raw)?.[0].length ?? 0;
+      return raw.length <= open * 2 && open > 0
+        ? []
+        : [literal(file, node.start + open, node.end - Math.min(1, open))];
+    }
+    return parts.flatMap((part): TextValue => {
+      if (part.kind === 'content' || part.kind === 'escape') return [literal(file, part.start, part.end)];
+      if (part.type === 'interpolation_brace') return [];
+      return this.part({ ...at, node: holeOf(part) }, depth);
+    });
+  }
+
+  #binary(at: Expression, depth: number): TextValue | null {
+    const { node, file } = at;
+    const [left, right] = [
+      childAt(node, 'left') ?? node.children[0],
+      childAt(node, 'right') ?? node.children.at(-1),
+    ];
+    if (left === undefined || right === undefined || left === right) return null;
+    const operator = file.source.slice(left.end, right.start).trim();
+    const [first, second] = [
+      { ...at, node: left },
+      { ...at, node: right },
+    ];
+    if (/^(\|\||\?\?|or|\?:)$/.test(operator)) return this.#alternatives(at, [first, second], depth);
+    if (operator === '%') return this.#format(first, [second], depth);
+    if (operator !== '+' && operator !== '.' && operator !== '/' && operator !== '<>') return null;
+    const texts = [this.read(first, depth + 1), this.read(second, depth + 1)] as const;
+    if (texts[0] === null && texts[1] === null) return null;
+    if (operator === '/' && !texts.some(hasText)) return null;
+    const [before, after] = [texts[0] ?? this.part(first, depth), texts[1] ?? this.part(second, depth)];
+    return operator === '/' ? joined(before, after) : [...before, ...after];
+  }
+
+  /** The first alternative whose beginning is known. */
+  #alternatives(_at: Expression, given: readonly Expression[], depth: number): TextValue | null {
+    const texts = given.map((one) => this.read(one, depth + 1));
+    return (
+      texts.find((text) => text !== null && text[0]?.kind === 'literal') ??
+      texts.find((text) => text !== null) ??
+      null
+    );
+  }
+
+  #call(at: Expression, depth: number): TextValue | null {
+    const { node, file } = at;
+    const { receiver, name, isNew } = calleeOf(node, file.source);
+    const given = argumentsOf(node, file.source).map(({ value }) => ({ ...at, node: value }));
+    const [first, second] = given;
+    const owner = receiver === null ? '' : file.source.slice(receiver.start, receiver.end);
+    if (FORMATS.test(name)) return this.#formatCall(at, receiver, given, depth);
+    const found = this.#values.functionOf(at);
+    if (found !== null) {
+      const bound = this.#values.bind(at, found);
+      const results = returnsOf(found).map((one) =>
+        this.read({ file: found.file, node: one, bound }, depth + 1),
+      );
+      return results.find((text) => text !== null) ?? null;
+    }
+    if (JOINS.test(name) && !NO_URLS.test(owner) && first !== undefined) {
+      const base = receiver === null || given.length > 1 ? first : { ...at, node: receiver };
+      const rest = base === first ? given.slice(1) : given;
+      return this.#join(base, rest, depth);
+    }
+    if (/^(URL|Uri|URI)$/.test(name) && isNew && second !== undefined)
+      return this.#newUrl(first, second, depth);
+    if (ENVIRONMENT.test(name) && second !== undefined && /env|config|settings/i.test(`${owner}${name}`)) {
+      return this.read(second, depth + 1);
+    }
+    if (first !== undefined && KEEPS_ARGUMENT.test(name) && (receiver === null || URL_CLASSES.test(owner))) {
+      return this.read(first, depth + 1);
+    }
+    if (receiver !== null && KEEPS_RECEIVER.test(name))
+      return this.read({ ...at, node: receiver }, depth + 1);
+    return null;
+  }
+
+  #join(base: Expression, rest: readonly Expression[], depth: number): TextValue | null {
+    const start = this.read(base, depth + 1);
+    if (start === null && rest.length < 1) return null;
+    const parts = rest.map((one) => this.part(one, depth));
+    if (start === null && !parts.some(hasText)) return null;
+    return parts.reduce(joined, start ?? this.part(base, depth));
+  }
+
+  /** `new URL(path, base)` of JavaScript and `new Uri(base, path)` of C#. */
+  #newUrl(first: Expression | undefined, second: Expression, depth: number): TextValue | null {
+    if (first === undefined) return null;
+    const isScript = first.file.language.imports === 'relative';
+    const [base, path] = isScript ? [second, first] : [first, second];
+    return joined(this.part(base, depth), this.part(path, depth));
+  }
+
+  #formatCall(
+    at: Expression,
+    receiver: Expression['node'] | null,
+    given: readonly Expression[],
+    depth: number,
+  ) {
+    const isOwn = receiver !== null && unwrap(receiver).kind === 'string';
+    const owner = receiver === null ? null : this.read({ ...at, node: receiver }, depth + 1);
+    if (receiver !== null && (isOwn || owner !== null))
+      return this.#format({ ...at, node: receiver }, given, depth);
+    const [first, ...rest] = given;
+    return first === undefined ? null : this.#format(first, rest, depth);
+  }
+
+  /** Fills `%s`, `{}`, `{0}` and `{name}` with the arguments in their order. */
+  #format(pattern: Expression, given: readonly Expression[], depth: number): TextValue | null {
+    const text = this.read(pattern, depth + 1);
+    if (text === null) return null;
+    const flat = given.flatMap((one) =>
+      /^(tuple|array)$/.test(one.node.type) ? one.node.children.map((node) => ({ ...one, node })) : [one],
+    );
+    let next = 0;
+    return text.flatMap((piece): TextValue => {
+      if (piece.kind === 'hole') return [piece];
+      return split(piece, /%[-+#0 ]*\d*(?:\.\d+)?[a-zA-Z]|\{(?:\d+|\w*)\}/g).flatMap((part): TextValue => {
+        if (typeof part !== 'string') return [part];
+        const index = /^\{(\d+)\}$/.exec(part)?.[1];
+        const filler = flat[index === undefined ? next++ : Number(index)];
+        return filler === undefined ? [{ kind: 'hole', expression: pattern }] : this.part(filler, depth);
+      });
+    });
+  }
+}
+
+function literal(file: SourceFile, start: number, end: number): Piece {
+  return { kind: 'literal', text: file.source.slice(start, end), file, start, end };
+}
+
+function holeOf(part: Expression['node']): Expression['node'] {
+  const inner = part.children.filter(({ type }) => !/brace|conversion|format/.test(type));
+  return part.kind === 'wrap' ? (childAt(part, 'expression') ?? inner[0] ?? part) : part;
+}
+
+function alternativesOf(at: Expression): Expression[] {
+  const { node } = at;
+  const named = [childAt(node, 'consequence', 'body'), childAt(node, 'alternative')];
+  const chosen = named.every((one) => one !== undefined)
+    ? named
+    : node.children.slice(node.children.length > 2 ? 1 : 0);
+  // Python writes the condition in the middle.
+  const branches =
+    /^conditional_expression$/.test(node.type) && named[0] === undefined
+      ? [node.children[0], node.children[2]]
+      : chosen;
+  return branches.flatMap((one) => (one === undefined ? [] : [{ ...at, node: one }]));
+}
+
+/** Two parts of a path with a slash between them. */
+export function joined(before: TextValue, after: TextValue): TextValue {
+  const [last, first] = [before.at(-1), after[0]];
+  if (first?.kind === 'literal' && /^(\w+:)?\/\//.test(first.text)) return after;
+  const hasSlash =
+    (last?.kind === 'literal' && last.text.endsWith('/')) ||
+    (first?.kind === 'literal' && /^[/?]/.test(first.text));
+  if (hasSlash || last === undefined) return [...before, ...after];
+  const at = last.kind === 'literal' ? last : null;
+  const file = at?.file ?? (last.kind === 'hole' ? (last.expression?.file ?? null) : null);
+  if (file === null) return [...before, ...after];
+  const position = at?.end ?? 0;
+  return [...before, { kind: 'literal', text: '/', file, start: position, end: position }, ...after];
+}
+
+function hasText(text: TextValue | null): boolean {
+  return text?.some(({ kind }) => kind === 'literal') ?? false;
+}
+
+/** A literal cut at every match; the matches are strings. */
+function split(piece: Extract<Piece, { kind: 'literal' }>, pattern: RegExp): (Piece | string)[] {
+  const parts: (Piece | string)[] = [];
+  let from = 0;
+  for (const { 0: found, index } of piece.text.matchAll(pattern)) {
+    if (index > from) parts.push(cut(piece, from, index));
+    parts.push(found);
+    from = index + found.length;
+  }
+  if (from < piece.text.length) parts.push(cut(piece, from, piece.text.length));
+  return parts;
+}
+
+function cut(piece: Extract<Piece, { kind: 'literal' }>, from: number, to: number): Piece {
+  return { ...piece, text: piece.text.slice(from, to), start: piece.start + from, end: piece.start + to };
+}
+
+/** The text with `HOLE` for every hole. */
+export function flatten(text: TextValue): string {
+  return text.map((piece) => (piece.kind === 'literal' ? piece.text : HOLE)).join('');
+}
+
+/** The piece at a position of the flattened text, and the position within it. */
+export function pieceAt(text: TextValue, position: number): { piece: Piece; offset: number } | null {
+  let from = 0;
+  for (const piece of text) {
+    const length = piece.kind === 'literal' ? piece.text.length : 1;
+    if (position < from + length) return { piece, offset: position - from };
+    from += length;
+  }
+  return null;
+}

@@ -1,0 +1,364 @@
+import { argumentsOf, calleeOf, childAt, entriesOf, memberOf, nameOf, plainText, unwrap } from './access.js';
+import { type Declaration, ELEMENT, isField, isSelf, lookUp } from './names.js';
+import { classIn, type Project, type SourceFile } from './source-file.js';
+import type { SyntaxNode } from './syntax.js';
+
+/** A node with what it stands in: its file, and the arguments of the calls that lead to it. */
+export interface Expression {
+  readonly file: SourceFile;
+  readonly node: SyntaxNode;
+  readonly bound: Bindings;
+}
+
+/** Arguments by parameter. */
+export type Bindings = ReadonlyMap<Declaration, Expression>;
+export const UNBOUND: Bindings = new Map();
+
+/** A function with its file. */
+export interface FoundFunction {
+  readonly file: SourceFile;
+  readonly node: SyntaxNode;
+}
+
+/** Most steps of names, members and calls that are followed from one expression to its value. */
+const MAX_DEPTH = 24;
+/** Most files that are searched for a method whose class is not shown. */
+const MAX_IMPORTS = 30;
+
+/** Follows names to their values: within the file, and through the project's imports. */
+export class Values {
+  readonly #project: Project;
+
+  constructor(project: Project) {
+    this.#project = project;
+  }
+
+  /** The expression that gives `given` its value; itself where that is not shown. */
+  resolve(given: Expression, depth = 0): Expression {
+    const at = { ...given, node: unwrap(given.node) };
+    if (depth > MAX_DEPTH) return at;
+    const { node, file } = at;
+    if (node.kind === 'name' || node.kind === 'shorthand') return this.#resolveName(at, depth);
+    if (node.kind === 'member' || node.kind === 'index') return this.#resolveMember(at, depth) ?? at;
+    if (node.kind === 'call') {
+      const field = this.#fieldOfSelf(at);
+      const read = memberOf(node, file.source);
+      if (field !== null) return this.#follow(at, field, depth);
+      if (read !== null) return this.#resolveMember(at, depth) ?? at;
+    }
+    return at;
+  }
+
+  #resolveName(at: Expression, depth: number): Expression {
+    const { file, node } = at;
+    const name = nameOf(node, file.source);
+    const declaration = isField(node)
+      ? pickField(file.names.fields.get(name) ?? [])
+      : lookUp(file.names, name, node);
+    if (declaration !== null) return this.#follow(at, declaration, depth);
+    const found = this.imported(file, name);
+    return found === null ? at : this.#follow({ ...at, file: found.file }, found.declaration, depth);
+  }
+
+  /** `at`: the expression that names the declaration, in the declaration's file. */
+  #follow(at: Expression, { value, key, parameter, scope }: Declaration, depth: number): Expression {
+    const { file, bound } = at;
+    if (parameter !== null) {
+      const given = [...bound].find(([one]) => one.scope === scope && one.parameter === parameter)?.[1];
+      if (given !== undefined && key !== null) return this.#entry(given, key, depth) ?? at;
+      if (given !== undefined) return this.resolve(given, depth + 1);
+    }
+    if (parameter === 0 && value === null) return this.#element(at, scope, depth) ?? at;
+    if (value === null) return at;
+    const target = { file, node: value, bound };
+    if (value.kind === 'function' || value.kind === 'class') return target;
+    if (key === null) return this.resolve(target, depth + 1);
+    return this.#entry(target, key, depth) ?? at;
+  }
+
+  /** What a block or callback of `each`, `map` and the like is given. */
+  #element(at: Expression, scope: SyntaxNode, depth: number): Expression | null {
+    const call = scope.parent?.kind === 'call' ? scope.parent : scope.parent?.parent;
+    if (call?.kind !== 'call') return null;
+    const { receiver, name } = calleeOf(call, at.file.source);
+    if (
+      receiver === null ||
+      !/^(each|map|forEach|flatMap|flat_map|each_with_object|Select|for_each)$/.test(name)
+    )
+      return null;
+    return this.#entry({ ...at, node: receiver }, ELEMENT, depth);
+  }
+
+  /** The entry `key` of an object literal. */
+  #entry(object: Expression, key: string, depth: number): Expression | null {
+    const resolved = this.resolve(object, depth + 1);
+    if (key === ELEMENT) {
+      const list = resolved.node.children.find(({ kind }) => kind === 'object') ?? resolved.node;
+      const [first] = resolved.node.kind === 'object' ? list.children : [];
+      return first === undefined ? null : this.resolve({ ...resolved, node: first }, depth + 1);
+    }
+    const entry = entriesOf(resolved.node, resolved.file.source).find((one) => one.key === key);
+    return entry === undefined ? null : this.resolve({ ...resolved, node: entry.value }, depth + 1);
+  }
+
+  #resolveMember(at: Expression, depth: number): Expression | null {
+    const { file, node } = at;
+    const member = memberOf(node, file.source);
+    if (member === null) return null;
+    const field = this.#fieldOfSelf(at);
+    if (field !== null) return this.#follow(at, field, depth);
+    const object = this.resolve({ ...at, node: member.object }, depth + 1);
+    if (object.node.kind === 'class') return this.#memberOfClass(object, member.name, depth);
+    const entry = this.#entryAt(object, member.name, depth);
+    if (entry !== null) return entry;
+    const inModule = this.#memberOfModule(at, member.object, member.name);
+    if (inModule !== null) return this.#follow({ ...at, file: inModule.file }, inModule.declaration, depth);
+    const owner = this.#classOf(object, depth);
+    if (owner !== null) return this.#memberOfClass(owner, member.name, depth);
+    return this.#memberOfReceiver(at, member.object, member.name, depth);
+  }
+
+  #memberOfClass(owner: Expression, name: string, depth: number): Expression | null {
+    const field = pickField(owner.file.names.fields.get(name) ?? []);
+    return field === null ? null : this.#follow(owner, field, depth);
+  }
+
+  /** A member of an object literal; with an unknown key, the first one, which stands for all. */
+  #entryAt(object: Expression, name: string, depth: number): Expression | null {
+    const entries = entriesOf(object.node, object.file.source);
+    if (object.node.kind !== 'object') return null;
+    const entry = entries.find(({ key }) => key === name) ?? (name === '' ? entries[0] : undefined);
+    return entry === undefined ? null : this.resolve({ ...object, node: entry.value }, depth + 1);
+  }
+
+  #memberOfModule(at: Expression, object: SyntaxNode, name: string) {
+    if (object.kind !== 'name') return null;
+    const local = nameOf(object, at.file.source);
+    const item = at.file.imports.find((one) => one.local === local);
+    if (item !== undefined) {
+      const file = this.#project.module(
+        at.file,
+        item.exported === null ? item.module : joinModule(item.module, item.exported),
+      );
+      if (file !== null) return this.#exported(file, name);
+    }
+    for (const file of this.#project.packageFiles(at.file, local)) {
+      const found = this.#exported(file, name);
+      if (found !== null) return found;
+    }
+    return null;
+  }
+
+  /** A member of a parameter whose class is in the same package, such as a receiver of Go. */
+  #memberOfReceiver(at: Expression, object: SyntaxNode, name: string, depth: number): Expression | null {
+    if (object.kind !== 'name') return null;
+    const declared = lookUp(at.file.names, nameOf(object, at.file.source), object);
+    if (declared?.parameter == null || at.file.language.imports !== 'folder') return null;
+    for (const file of [at.file, ...this.#project.packageFiles(at.file, null)]) {
+      const field = pickField(file.names.fields.get(name) ?? []);
+      if (field !== null) return this.#follow({ ...at, file }, field, depth);
+      const entry = entryNamed(file, name);
+      if (entry !== null) return this.resolve({ file, node: entry, bound: at.bound }, depth + 1);
+    }
+    return null;
+  }
+
+  /** The field of its own class that an expression reads. */
+  #fieldOfSelf({ file, node }: Expression): Declaration | null {
+    const member = memberOf(node, file.source);
+    if (member === null || !isSelf(member.object, file.source)) return null;
+    return pickField(file.names.fields.get(member.name) ?? []);
+  }
+
+  /** The class of an object that is created by `new X()`, `X.new`, `X()`, or declared as an X. */
+  #classOf(object: Expression, depth: number): Expression | null {
+    const { node, file } = object;
+    if (node.kind === 'call') {
+      const { receiver, name, isNew } = calleeOf(node, file.source);
+      const owner = name === 'new' && receiver !== null ? nameOf(receiver, file.source) : name;
+      if (isNew || name === 'new' || receiver === null) return this.#classNamed(object, owner, depth);
+    }
+    if (node.kind !== 'name') return null;
+    const type = lookUp(file.names, nameOf(node, file.source), node)?.type ?? '';
+    return type === '' ? null : this.#classNamed(object, type, depth);
+  }
+
+  #declaredClass(at: Expression, receiver: SyntaxNode): Expression | null {
+    if (receiver.kind !== 'name') return null;
+    const name = nameOf(receiver, at.file.source);
+    const type =
+      (lookUp(at.file.names, name, receiver) ?? pickField(at.file.names.fields.get(name) ?? []))?.type ?? '';
+    return type === '' ? null : this.#classNamed(at, type, 0);
+  }
+
+  #classNamed({ file, bound }: Expression, name: string, depth: number): Expression | null {
+    const own = classIn(file, name);
+    const found = own === null ? this.imported(file, name) : { file, declaration: own };
+    const value = found?.declaration.value ?? null;
+    if (found === null || value === null || depth > MAX_DEPTH) return null;
+    return value.kind === 'class' ? { file: found.file, node: value, bound } : null;
+  }
+
+  /** The declaration that an imported name, a class or a name of the package refers to. */
+  imported(file: SourceFile, name: string): { file: SourceFile; declaration: Declaration } | null {
+    const item = file.imports.find(({ local }) => local === name);
+    if (item !== undefined) {
+      const source = this.#project.module(file, item.module);
+      return source === null || item.exported === null ? null : this.#exported(source, item.exported);
+    }
+    if (file.language.imports === 'class') return this.#project.classNamed(file, name);
+    for (const one of this.#project.packageFiles(file, null)) {
+      const found = this.#exported(one, name);
+      if (found !== null) return found;
+    }
+    return null;
+  }
+
+  #exported(file: SourceFile, name: string, hops = 0): { file: SourceFile; declaration: Declaration } | null {
+    if (name === 'default') {
+      const declaration = defaultExport(file);
+      return declaration === null ? null : { file, declaration };
+    }
+    const declaration = file.names.byScope.get(file.root)?.get(name)?.at(-1);
+    if (declaration !== undefined) return { file, declaration };
+    if (hops > 5) return null;
+    for (const item of file.imports.filter(({ local }) => local === '' || local === name)) {
+      const source = this.#project.module(file, item.module);
+      const found = source === null ? null : this.#exported(source, item.exported ?? name, hops + 1);
+      if (found !== null) return found;
+    }
+    return null;
+  }
+
+  /** The function of the project that a call runs; null for others. */
+  functionOf(call: Expression): FoundFunction | null {
+    const { file, node } = call;
+    const { receiver, name, isNew } = calleeOf(node, file.source);
+    if (isNew || name === '') return null;
+    if (receiver === null) return this.#plainFunction(call, name);
+    if (isSelf(receiver, file.source)) return functionIn(file, name);
+    const inModule = this.#memberOfModule(call, receiver, name);
+    if (inModule !== null) return functionOfValue(inModule.file, inModule.declaration.value);
+    const object = this.resolve({ ...call, node: receiver });
+    const owner =
+      object.node.kind === 'class'
+        ? object
+        : (this.#classOf(object, 0) ?? this.#declaredClass(call, receiver));
+    if (owner !== null) return functionIn(owner.file, name);
+    const entry = this.#entryAt(object, name, 0);
+    if (entry !== null) return functionOfValue(entry.file, entry.node);
+    return this.#functionOfStranger(call, receiver, name);
+  }
+
+  #plainFunction(call: Expression, name: string): FoundFunction | null {
+    const { file, node } = call;
+    const declared = lookUp(file.names, name, node);
+    const value = declared?.parameter === null ? declared.value : null;
+    if (declared !== null) {
+      const resolved = value === null ? null : this.resolve({ file, node: value, bound: call.bound });
+      return resolved === null ? null : functionOfValue(resolved.file, resolved.node);
+    }
+    const found = this.imported(file, name);
+    if (found !== null) return functionOfValue(found.file, found.declaration.value);
+    return file.language.imports === 'relative' || file.language.imports === 'dotted'
+      ? null
+      : functionIn(file, name);
+  }
+
+  /** A method of an object that came from elsewhere: the one of that name in the files that this one imports. */
+  #functionOfStranger({ file }: Expression, receiver: SyntaxNode, name: string): FoundFunction | null {
+    if (receiver.kind !== 'name') return null;
+    const text = nameOf(receiver, file.source);
+    const item = file.imports.find(({ local }) => local === text);
+    if (item !== undefined && this.#project.module(file, item.module) === null) return null;
+    const declared = lookUp(file.names, text, receiver);
+    if (declared?.parameter === -1) return functionIn(file, name) ?? this.#functionInPackage(file, name);
+    if (declared !== null && declared.parameter === null && declared.value?.kind !== 'call') return null;
+    for (const one of file.imports.slice(0, MAX_IMPORTS)) {
+      const source = this.#project.module(file, one.module);
+      const found = source === null ? null : functionIn(source, name);
+      if (found !== null) return found;
+    }
+    return this.#functionInPackage(file, name);
+  }
+
+  #functionInPackage(file: SourceFile, name: string): FoundFunction | null {
+    if (file.language.imports !== 'folder') return null;
+    for (const one of [file, ...this.#project.packageFiles(file, null)]) {
+      const found = functionIn(one, name);
+      if (found !== null) return found;
+    }
+    return null;
+  }
+
+  /** The arguments of a call by the parameters of the function. */
+  bind(call: Expression, { file, node }: FoundFunction): Bindings {
+    const bound = new Map<Declaration, Expression>();
+    const parameters = [...(file.names.byScope.get(node)?.values() ?? [])].flat();
+    const given = argumentsOf(call.node, call.file.source);
+    for (const declaration of parameters) {
+      if (declaration.parameter === null || declaration.parameter < 0) continue;
+      const named = given.find(({ name }) => name !== '' && name === declaration.name);
+      const value = named ?? given.filter(({ name }) => name === '')[declaration.parameter];
+      if (value !== undefined) bound.set(declaration, { ...call, node: value.value });
+    }
+    return bound;
+  }
+}
+
+/** The field that gives a value rather than one that only declares it. */
+function pickField(fields: readonly Declaration[]): Declaration | null {
+  return fields.find(({ value }) => value !== null) ?? fields[0] ?? null;
+}
+
+/** The value of an entry `name` of any object literal of the file: how Go fills structures. */
+function entryNamed(file: SourceFile, name: string): SyntaxNode | null {
+  for (const node of file.nodes) {
+    if (node.type !== 'keyed_element') continue;
+    const key = node.children[0];
+    const value = node.children[1];
+    if (key !== undefined && value !== undefined && plainText(key.children[0] ?? key, file.source) === name)
+      return value;
+  }
+  return null;
+}
+
+export function functionIn(file: SourceFile, name: string): FoundFunction | null {
+  const field = file.names.fields.get(name)?.find(({ value }) => value !== null);
+  return functionOfValue(file, field?.value ?? null);
+}
+
+function functionOfValue(file: SourceFile, value: SyntaxNode | null): FoundFunction | null {
+  return value?.kind === 'function' ? { file, node: value } : null;
+}
+
+/** The expressions that a function returns. */
+export function returnsOf({ file, node }: FoundFunction): SyntaxNode[] {
+  const body = childAt(node, 'body');
+  if (body === undefined) return [];
+  if (!/block|statement|body/.test(body.type)) return [body];
+  const found: SyntaxNode[] = [];
+  const visit = (at: SyntaxNode): void => {
+    if (at.kind === 'return') found.push(...at.children.filter(({ kind }) => kind !== 'comment'));
+    else for (const child of at.children) if (child.kind !== 'function') visit(child);
+  };
+  visit(body);
+  // The last expression of a Ruby method is its result.
+  if (file.language.name === 'ruby' && body.children.length > 0) found.push(...body.children.slice(-1));
+  return found;
+}
+
+function joinModule(module: string, name: string): string {
+  return module.endsWith('.') ? `${module}${name}` : `${module}.${name}`;
+}
+
+function defaultExport(file: SourceFile): Declaration | null {
+  const statement = file.root.children.find(
+    (node) =>
+      node.type === 'export_statement' &&
+      /^export\s+default/.test(file.source.slice(node.start, node.start + 20)),
+  );
+  const value = statement === undefined ? undefined : childAt(statement, 'value', 'declaration');
+  if (value === undefined) return null;
+  return { name: 'default', node: value, value, key: null, parameter: null, scope: file.root, type: '' };
+}

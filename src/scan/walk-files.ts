@@ -1,0 +1,194 @@
+import {
+  closeSync,
+  type Dirent,
+  existsSync,
+  lstatSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  readSync,
+} from 'node:fs';
+import { basename, dirname, join, relative, resolve, sep } from 'node:path';
+import ignore, { type Ignore } from 'ignore';
+import { errorCodeOf, SvcError } from '../errors.js';
+import { languageOf } from './languages/languages.js';
+import { plainKindOf } from './plain-text.js';
+
+/** A file that is not read, or a folder none of whose files is. */
+export interface SkippedFile {
+  readonly path: string;
+  readonly why: string;
+}
+
+export interface FoundFile {
+  /** Relative to the working folder, with slashes. */
+  readonly path: string;
+  readonly absolute: string;
+}
+
+export interface FoundFiles {
+  readonly files: readonly FoundFile[];
+  readonly skipped: readonly SkippedFile[];
+}
+
+const VENDORED =
+  /^(node_modules|bower_components|vendor|vendors|third_party|thirdparty|site-packages|\.venv|venv|__pycache__|Pods|\.terraform|\.bundle|\.yarn|jspm_packages)$/;
+const LOCK_FILES =
+  /^(package-lock\.json|npm-shrinkwrap\.json|yarn\.lock|pnpm-lock\.yaml|composer\.lock|Gemfile\.lock|poetry\.lock|Pipfile\.lock|Cargo\.lock|go\.sum|packages\.lock\.json|uv\.lock)$/;
+/** Most bytes of a file; code is rarely longer, data often is. */
+export const MAX_FILE_BYTES = 2 * 1024 * 1024;
+/** Most files of a scan. */
+const MAX_FILES = 200_000;
+const MAX_DEPTH = 64;
+
+/** A `.gitignore` with the folder that it is in. */
+interface IgnoreFile {
+  readonly folder: string;
+  readonly rules: Ignore;
+}
+
+/**
+ * Lists the files below `places`, in the order of their paths.
+ *
+ * @throws SvcError `usage` if a place does not exist
+ */
+export function walkFiles(
+  places: readonly string[],
+  folder: string,
+  ownFiles: readonly string[],
+): FoundFiles {
+  const files = new Map<string, FoundFile>();
+  const skipped: SkippedFile[] = [];
+  const shown = (absolute: string) => relative(folder, absolute).split(sep).join('/') || '.';
+  const visit = (absolute: string, entry: Entry, ignores: readonly IgnoreFile[], depth: number): void => {
+    const why = refuse(absolute, entry, ignores, depth, ownFiles);
+    if (why === null) {
+      const path = shown(absolute);
+      files.set(path, { path, absolute });
+    } else if (why !== 'folder') {
+      if (why !== 'hidden') skipped.push({ path: shown(absolute), why });
+    } else {
+      const own = [...ignores, ...readIgnoreFile(absolute)];
+      for (const child of listFolder(absolute, shown, skipped))
+        visit(join(absolute, child.name), child, own, depth + 1);
+    }
+    if (files.size > MAX_FILES)
+      throw new SvcError('usage', `There are more than ${MAX_FILES} files.`, {
+        hint: 'Scan a part of the folder.',
+      });
+  };
+  for (const place of places) {
+    const absolute = resolve(folder, place);
+    visit(absolute, statPlace(place, absolute), ignoresAbove(absolute), 0);
+  }
+  const found = [...files.values()].sort((a, b) => (a.path < b.path ? -1 : 1));
+  return { files: found, skipped: skipped.sort((a, b) => (a.path < b.path ? -1 : 1)) };
+}
+
+type Entry = Pick<Dirent, 'name' | 'isDirectory' | 'isFile' | 'isSymbolicLink'>;
+
+function statPlace(place: string, absolute: string): Entry {
+  try {
+    const stats = lstatSync(absolute);
+    return Object.assign(stats, { name: basename(absolute) });
+  } catch (error) {
+    throw new SvcError('usage', `Cannot read ${place}: ${errorCodeOf(error)}.`, {
+      hint: 'Name a file or a folder that exists.',
+    });
+  }
+}
+
+function listFolder(absolute: string, shown: (path: string) => string, skipped: SkippedFile[]): Dirent[] {
+  try {
+    return readdirSync(absolute, { withFileTypes: true });
+  } catch (error) {
+    skipped.push({ path: shown(absolute), why: `cannot be read: ${errorCodeOf(error)}` });
+    return [];
+  }
+}
+
+/** Why a file is not read; null if it is, `folder` if its entries are. */
+function refuse(
+  absolute: string,
+  entry: Entry,
+  ignores: readonly IgnoreFile[],
+  depth: number,
+  ownFiles: readonly string[],
+): string | null {
+  const { name } = entry;
+  if (entry.isSymbolicLink()) return 'symbolic link';
+  const isFolder = entry.isDirectory();
+  if (isFolder && name === '.git') return 'hidden';
+  if (depth > 0 && isIgnored(absolute, isFolder, ignores)) return 'ignored by .gitignore';
+  if (isFolder) {
+    if (depth > 0 && VENDORED.test(name)) return 'vendored';
+    return depth > MAX_DEPTH ? 'nested too deeply' : 'folder';
+  }
+  if (!entry.isFile()) return 'not a regular file';
+  if (ownFiles.includes(absolute) || /^svc-migrate\.config\.jsonc?$/.test(name)) return 'file of svc-migrate';
+  if (LOCK_FILES.test(name)) return 'lock file';
+  if (/[.-]min\.(js|mjs|cjs|css)$|\.(js|css)\.map$/.test(name)) return 'minified';
+  return languageOf(name) === null && plainKindOf(name) === null && !name.endsWith('.ipynb')
+    ? 'not a kind of file that is read'
+    : null;
+}
+
+function isIgnored(absolute: string, isFolder: boolean, ignores: readonly IgnoreFile[]): boolean {
+  let isOut = false;
+  for (const { folder, rules } of ignores) {
+    const path = relative(folder, absolute).split(sep).join('/');
+    const { ignored, unignored } = rules.test(isFolder ? `${path}/` : path);
+    if (ignored) isOut = true;
+    if (unignored) isOut = false;
+  }
+  return isOut;
+}
+
+function readIgnoreFile(folder: string): IgnoreFile[] {
+  const file = join(folder, '.gitignore');
+  try {
+    return [{ folder, rules: ignore().add(readFileSync(file, 'utf8')) }];
+  } catch {
+    return [];
+  }
+}
+
+/** The ignore files of the folders above, up to the root of the repository. */
+function ignoresAbove(absolute: string): IgnoreFile[] {
+  const folders: string[] = [];
+  for (let at = dirname(absolute); ; at = dirname(at)) {
+    folders.unshift(at);
+    if (existsSync(join(at, '.git'))) return folders.flatMap(readIgnoreFile);
+    if (dirname(at) === at) return [];
+  }
+}
+
+/** The text of a file, or why it is not read. */
+export function readText(absolute: string): { readonly text: string } | { readonly why: string } {
+  let bytes: Buffer;
+  try {
+    const fd = openSync(absolute, 'r');
+    try {
+      const buffer = Buffer.alloc(MAX_FILE_BYTES + 1);
+      let length = 0;
+      for (let read = -1; read !== 0 && length < buffer.length; length += read) {
+        read = readSync(fd, buffer, length, buffer.length - length, null);
+      }
+      bytes = buffer.subarray(0, length);
+    } finally {
+      closeSync(fd);
+    }
+  } catch (error) {
+    return { why: `cannot be read: ${errorCodeOf(error)}` };
+  }
+  if (bytes.length > MAX_FILE_BYTES) return { why: 'larger than 2 MiB' };
+  if (bytes.subarray(0, 8192).includes(0)) return { why: 'binary' };
+  const text = bytes.toString('utf8');
+  return isMinified(text, absolute) ? { why: 'minified' } : { text };
+}
+
+/** Code whose lines are so long that no person wrote it. */
+function isMinified(text: string, path: string): boolean {
+  if (languageOf(path) === null || text.length < 5000) return false;
+  return text.length / (text.split('\n').length + 1) > 400;
+}

@@ -1,0 +1,191 @@
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { renderAnnotations } from '../../src/scan/render-annotations.js';
+import { renderSarif } from '../../src/scan/render-sarif.js';
+import { renderUses } from '../../src/scan/render-uses.js';
+import { renderUsesMarkdown } from '../../src/scan/render-uses-markdown.js';
+import { type ScanResult, scanFiles } from '../../src/scan/scan-files.js';
+import { buildScanReport, scanSchema } from '../../src/scan/scan-report.js';
+import { buildScanSettings } from '../../src/scan/scan-settings.js';
+import { makeFolder, runCli } from '../cli/run-cli.js';
+
+const HOST = 'eu.ledger.example';
+const CODE = `const res = await fetch('https://${HOST}/v3/accounting/invoices?svc_company_id[eq]=77');
+const body = await res.json();
+export const rows = body.data;
+`;
+
+let folder: string;
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'scan-'));
+});
+afterEach(() => rmSync(folder, { recursive: true, force: true }));
+
+function save(path: string, text: string | Buffer): void {
+  mkdirSync(join(folder, path, '..'), { recursive: true });
+  writeFileSync(join(folder, path), text);
+}
+
+function scanFolder(hosts: readonly string[] = [HOST]): Promise<ScanResult> {
+  const request = { places: ['.'], folder, ownFiles: [], settings: buildScanSettings(null, hosts) };
+  return scanFiles(request, { isStopped: () => false, onProgress: () => {} });
+}
+
+async function reportOf(hosts: readonly string[] = [HOST]) {
+  return buildScanReport(await scanFolder(hosts), { failOn: 'certain', hosts, toolVersion: '1.0.0' });
+}
+
+const rulesIn = ({ findings }: ScanResult) => findings.map(({ rule, line }) => `${line} ${rule}`);
+
+describe('what is read', () => {
+  it('names every file that it skips, and why', async () => {
+    save('.gitignore', 'out/\n*.gen.ts\n!kept.gen.ts\n');
+    save('src/a.ts', CODE);
+    save('src/b.gen.ts', CODE);
+    save('src/kept.gen.ts', CODE);
+    save('out/c.ts', CODE);
+    save('node_modules/x/index.js', CODE);
+    save('src/blob.ts', Buffer.from([1, 0, 2]));
+    save('src/big.json', Buffer.alloc(3 * 1024 * 1024, 32));
+    save('src/packed.js', `const a=${'1+'.repeat(6000)}1;`);
+    save('README.md', CODE);
+    symlinkSync('/etc', join(folder, 'src/link'));
+    const { files } = await scanFolder();
+    expect(files.read.map(({ path }) => path)).toEqual(['src/a.ts', 'src/kept.gen.ts']);
+    expect(Object.fromEntries(files.skipped.map(({ path, why }) => [path, why]))).toEqual({
+      '.gitignore': 'not a kind of file that is read',
+      'README.md': 'not a kind of file that is read',
+      node_modules: 'vendored',
+      out: 'ignored by .gitignore',
+      'src/b.gen.ts': 'ignored by .gitignore',
+      'src/big.json': 'larger than 2 MiB',
+      'src/blob.ts': 'binary',
+      'src/link': 'symbolic link',
+      'src/packed.js': 'minified',
+    });
+  });
+
+  const HOSTILE: readonly (readonly [name: string, file: string, text: string | Buffer])[] = [
+    ['deep nesting', 'a.ts', `const a = ${'['.repeat(50_000)}${']'.repeat(50_000)};`],
+    ['a line of a megabyte', 'a.py', `x = "${'a'.repeat(1_000_000)}"`],
+    ['broken UTF-8', 'a.rb', Buffer.from([0xff, 0xfe, 0xc3, 0x28, 0x0a])],
+    ['constants that name each other', 'a.js', 'const a = b + b; const b = a + a; fetch(a + b);'],
+    [
+      'functions that call themselves',
+      'a.js',
+      `function f(x) { return ${'f(x) || '.repeat(40)}f(x); } fetch(f('v3'));`,
+    ],
+    ['a long chain of sums', 'a.ts', `const a = ${"'x' + ".repeat(3000)}'y';`],
+    [
+      'doubling names',
+      'a.ts',
+      Array.from({ length: 60 }, (_, n) => `const a${n + 1} = a${n} + a${n};`).join('\n'),
+    ],
+    ['unclosed brackets', 'a.php', `<?php ${'f('.repeat(20_000)}`],
+    ['comments that never end', 'a.sql', `${'/*'.repeat(100_000)}`],
+    ['a YAML of quotes', 'a.yml', `a: ${'"\\'.repeat(200_000)}`],
+  ];
+  it.each(HOSTILE)('gets past %s', { timeout: 20_000 }, async (_, file, text) => {
+    save(file, text);
+    save('z.ts', CODE);
+    const started = performance.now();
+    const result = await scanFolder();
+    expect(performance.now() - started).toBeLessThan(10_000);
+    expect(result.findings.filter((one) => one.file === 'z.ts')).toHaveLength(5);
+    expect(result.files.read.length + result.files.skipped.length).toBeGreaterThanOrEqual(2);
+  });
+});
+
+describe('findings', () => {
+  it('are certain only where a host is named', async () => {
+    save('a.ts', CODE);
+    const known = await scanFolder();
+    expect(rulesIn(known)).toEqual([
+      '1 base-url',
+      '1 route',
+      '1 company-filter',
+      '1 hard-coded-id',
+      '3 envelope',
+    ]);
+    expect(new Set(known.findings.map(({ certainty }) => certainty))).toEqual(new Set(['certain']));
+    const unknown = await scanFolder([]);
+    expect(rulesIn(unknown)).toEqual(rulesIn(known));
+    expect(unknown.findings.every(({ certainty }) => certainty !== 'certain')).toBe(true);
+  });
+
+  it('keep their fingerprints when lines are added above, and tell equal lines apart', async () => {
+    save('a.ts', `${CODE}${CODE.replaceAll('const ', 'let ')}`);
+    const before = await scanFolder();
+    save('a.ts', `\n\n// more\n${CODE}${CODE.replaceAll('const ', 'let ')}`);
+    const after = await scanFolder();
+    const prints = ({ findings }: ScanResult) => findings.map(({ fingerprint }) => fingerprint);
+    expect(prints(after)).toEqual(prints(before));
+    expect(new Set(prints(before)).size).toBe(before.findings.length);
+  });
+
+  it('are the same on every run', async () => {
+    for (const name of ['b', 'a', 'c']) save(`${name}.ts`, CODE);
+    expect(await scanFolder()).toEqual(await scanFolder());
+  });
+});
+
+describe('output', () => {
+  it('is valid by its own schema, and says how much was read where nothing was found', async () => {
+    save('a.ts', 'export const a = 1;\n');
+    const report = await reportOf();
+    expect(scanSchema.parse(JSON.parse(JSON.stringify(report)))).toEqual(report);
+    expect(renderUses(report, 80)).toContain('0 uses of V3 in 1 file read, 0 not read: passed');
+    expect(report.exitCode).toBe(0);
+  });
+
+  it('is the same judgement in every format', async () => {
+    save('dir with space/a:b,c.ts', CODE);
+    const report = await reportOf();
+    const sarif = JSON.parse(renderSarif(report));
+    const [run] = sarif.runs;
+    expect(run.results).toHaveLength(report.findings.length);
+    expect(run.results[0].locations[0].physicalLocation.artifactLocation.uri).toBe(
+      'dir%20with%20space/a%3Ab%2Cc.ts',
+    );
+    expect(run.results[0].partialFingerprints['svcMigrate/v1']).toMatch(/^[0-9a-f]{32}$/);
+    expect(renderAnnotations(report).split('\n')[0]).toBe(
+      `::error file=dir with space/a%3Ab%2Cc.ts,line=1,col=27,title=svc-migrate base-url::This is the address of V3. V4 has one address for all regions. V4: v4.baseUrl of the configuration; routes then begin with /v4/`,
+    );
+    expect(renderUsesMarkdown(report)).toContain('5 uses of V3 (5 certain, 0 likely, 0 to look at)');
+    const text = renderUses(report, 80);
+    expect(text.trimEnd().split('\n').slice(-5).join('\n')).toMatch(/failed[\s\S]*Next: svc-migrate/);
+    expect(Math.max(...text.split('\n').map((line) => line.length))).toBeLessThanOrEqual(80);
+  });
+
+  it('escapes what code contains', async () => {
+    save('a.ts', CODE.replace('rows', 'r/*\u001b[31m\u202e|<b>`*/ows'));
+    const report = await reportOf();
+    for (const text of [renderUses(report, 80), renderUsesMarkdown(report), renderSarif(report)]) {
+      expect(text).not.toMatch(/[\u001b\u202e]/);
+    }
+  });
+});
+
+describe('the command', () => {
+  it('exits with 1, 0 and 2, and writes what was asked for', async () => {
+    const cwd = makeFolder();
+    mkdirSync(join(cwd, 'src'));
+    mkdirSync(join(cwd, 'empty'));
+    writeFileSync(join(cwd, 'src/a.ts'), CODE);
+    const host = ['--v3-host', HOST];
+    const failed = await runCli(['scan', 'src', ...host, '--json', 'scan.json', '--sarif', 'scan.sarif'], {
+      cwd,
+    });
+    expect(failed).toMatchObject({ code: 1, stdout: '' });
+    const report = scanSchema.parse(JSON.parse(readFileSync(join(cwd, 'scan.json'), 'utf8')));
+    expect(report.findings[0]).toMatchObject({ file: 'src/a.ts', line: 1, rule: 'base-url' });
+    expect(JSON.parse(readFileSync(join(cwd, 'scan.sarif'), 'utf8')).version).toBe('2.1.0');
+    expect((await runCli(['scan', 'src'], { cwd })).code).toBe(0);
+    expect((await runCli(['scan', 'src', '--fail-on', 'likely'], { cwd })).code).toBe(1);
+    expect((await runCli(['scan', 'empty', ...host], { cwd })).code).toBe(2);
+    expect((await runCli(['scan', 'missing'], { cwd })).code).toBe(2);
+    expect((await runCli(['scan', '--v3-host', 'http://'], { cwd })).code).toBe(2);
+  });
+});
