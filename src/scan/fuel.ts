@@ -24,8 +24,8 @@ export class Fuel {
   }
 
   /** Whether one more step is allowed. */
-  spend(): boolean {
-    this.#left -= 1;
+  spend(steps = 1): boolean {
+    this.#left -= steps;
     return this.#left > 0;
   }
 

@@ -49,11 +49,11 @@ export function readPlainFacts(path: string, source: string, kind: string, setti
 }
 
 const COMMENTS: Readonly<Record<string, RegExp>> = {
-  sql: /--.*$|\/\*[\s\S]*?\*\//gm,
+  sql: /--.*$|\/\*[\s\S]*?(?:\*\/|$(?![\s\S]))/gm,
   prisma: /\/\/.*$/gm,
-  gradle: /(?<!:)\/\/.*$|\/\*[\s\S]*?\*\//gm,
+  gradle: /(?<!:)\/\/.*$|\/\*[\s\S]*?(?:\*\/|$(?![\s\S]))/gm,
   graphql: /^\s*#.*$/gm,
-  text: /(?:^|(?<=\s))(?:#(?!\s*svc-migrate:)(?=[\s!#]|[A-Za-z]{2,}\s).*$)|<!--[\s\S]*?-->/gm,
+  text: /(?:^|(?<=\s))(?:#(?!\s*svc-migrate:)(?=[\s!#]|[A-Za-z]{2,}\s).*$)|<!--[\s\S]*?(?:-->|$(?![\s\S]))/gm,
 };
 
 /** The text with spaces for comments, so that every position stays. */
@@ -70,7 +70,7 @@ function blankComments(source: string, kind: string): string {
 function readNamed(text: string): ReadonlyMap<string, { readonly start: number; readonly url: string }> {
   const named = new Map<string, { start: number; url: string }>();
   const assigned =
-    /([A-Za-z_][\w.-]*)["']?\s*(?::=|\?=|=|:|",\s*"value":)\s*["']?(?:\$\{\w+:-)?(https?:\/\/[^\s"'`,}<>]+)/g;
+    /(?<![\w.-])([A-Za-z_][\w.-]*)["']?\s*(?::=|\?=|=|:|",\s*"value":)\s*["']?(?:\$\{\w+:-)?(https?:\/\/[^\s"'`,}<>]+)/g;
   for (const { 0: all, 1: name = '', 2: url = '', index } of text.matchAll(assigned)) {
     const known = named.get(name) ?? { start: index + all.length - url.length, url };
     named.set(name, known);
@@ -156,13 +156,13 @@ function partsOf(
 
 /** Quoted strings, and words without quotes. */
 function readStrings(text: string): { start: number; text: string }[] {
-  const quoted = [...text.matchAll(/"((?:[^"\\\n]|\\.)*)"|'([^'\n]*)'/g)].map(
+  const quoted = [...text.matchAll(/"((?:[^"\\\n]|\\.)*)(?:"|\\?$)|'([^'\n]{0,300})'/gm)].map(
     ({ 1: double, 2: single, index }) => ({
       start: index + 1,
       text: double ?? single ?? '',
     }),
   );
-  const words = [...text.matchAll(/(?<=^\s*|\s)[?&]?([A-Za-z][\w.]*(?:\[\w+\])?)=[^\s"']*/gm)].map(
+  const words = [...text.matchAll(/(?<!\S)[?&]?([A-Za-z][\w.]*(?:\[\w+\])?)=[^\s"']*/gm)].map(
     ({ 0: all, index }) => ({
       start: index,
       text: all.replace(/^[?&]/, ''),

@@ -1,4 +1,5 @@
 import { ancestor, argumentsOf, calleeOf, childAt, entriesOf, unwrap, walk } from './access.js';
+import type { Fuel } from './fuel.js';
 import { isSelf } from './names.js';
 import type { ScanSettings } from './scan-settings.js';
 import type { SyntaxNode } from './syntax.js';
@@ -30,6 +31,8 @@ const SERVERS =
   /^(app|router|server|fastify|routes?|mux|blueprint|bp|e|r|g|http|\w*router|endpoints|path|re_path)$/i;
 
 const MAX_DEPTH = 3;
+/** A call costs as much as so many names. */
+const CALL_STEPS = 10;
 /** Most calls of a function that are looked at when it is called with a path. */
 const MAX_CALLS = 80;
 
@@ -38,11 +41,13 @@ export class Requests {
   readonly #values: Values;
   readonly #texts: TextReader;
   readonly #settings: ScanSettings;
+  readonly #fuel: Fuel;
   readonly #known = new WeakMap<SyntaxNode, readonly RequestUrl[]>();
   readonly #bases = new WeakMap<SyntaxNode, TextValue | null>();
   readonly #callsIn = new WeakMap<SyntaxNode, readonly SyntaxNode[]>();
 
-  constructor(values: Values, texts: TextReader, settings: ScanSettings) {
+  constructor(values: Values, texts: TextReader, settings: ScanSettings, fuel: Fuel) {
+    this.#fuel = fuel;
     this.#values = values;
     this.#texts = texts;
     this.#settings = settings;
@@ -60,7 +65,7 @@ export class Requests {
   }
 
   #readUrls(call: Expression, depth: number): readonly RequestUrl[] {
-    if (depth > MAX_DEPTH || this.servesRoute(call)) return [];
+    if (depth > MAX_DEPTH || !this.#fuel.spend(CALL_STEPS) || this.servesRoute(call)) return [];
     const own = this.#candidates(call).flatMap((one) => {
       const text = this.#texts.read(one);
       return text === null || text.length === 0 ? [] : [this.#judge(call, text)];

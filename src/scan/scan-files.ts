@@ -13,7 +13,7 @@ import type { RuleId } from './rules/rule.js';
 import { RULES } from './rules/rules.js';
 import type { ScanSettings } from './scan-settings.js';
 import { Project, readSource, type SourceFile } from './source-file.js';
-import { SyntaxParser } from './syntax.js';
+import type { SyntaxParser } from './syntax.js';
 import { TextReader } from './text-value.js';
 import { Values } from './values.js';
 import { type FoundFile, readText, type SkippedFile, walkFiles } from './walk-files.js';
@@ -73,9 +73,10 @@ const MAX_KEPT_NODES = 700_000;
 export async function scanFiles(
   { places, folder, ownFiles, settings }: ScanRequest,
   { isStopped, onProgress }: ScanIo,
+  parser: SyntaxParser,
 ): Promise<ScanResult> {
   const { files, skipped } = walkFiles(places, folder, ownFiles);
-  const scanner = new Scanner(await SyntaxParser.create(), files, settings);
+  const scanner = new Scanner(parser, files, settings);
   for (const language of LANGUAGES) {
     const isNotebook = language.name === 'python' ? '.ipynb' : null;
     const isNeeded = files.some(
@@ -124,7 +125,7 @@ class Scanner {
     });
     const values = new Values(project);
     const texts = new TextReader(values, this.#fuel);
-    const requests = new Requests(values, texts, settings);
+    const requests = new Requests(values, texts, settings, this.#fuel);
     this.#engine = {
       values,
       texts,

@@ -32,6 +32,7 @@ export class SyntaxParser {
     this.#parser = parser;
   }
 
+  /** One for each thread: starting the parser again would invalidate what an earlier one holds. */
   static async create(): Promise<SyntaxParser> {
     await Parser.init();
     return new SyntaxParser(new Parser());

@@ -9,6 +9,7 @@ import type { Certainty } from '../../src/scan/requests.js';
 import { RULE_IDS } from '../../src/scan/rules/rule.js';
 import { scanFiles, type V3Use } from '../../src/scan/scan-files.js';
 import { buildScanSettings } from '../../src/scan/scan-settings.js';
+import { SyntaxParser } from '../../src/scan/syntax.js';
 
 const CORPUS = fileURLToPath(new URL('../../fixtures/scan', import.meta.url));
 const entry = z.strictObject({
@@ -41,6 +42,8 @@ const CASES = readdirSync(CORPUS, { withFileTypes: true })
     })),
   );
 
+/** Grammars are slow to load: all samples share them. */
+const parser = await SyntaxParser.create();
 const folder = mkdtempSync(join(tmpdir(), 'scan-corpus-'));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
@@ -51,7 +54,7 @@ async function scanCase(one: (typeof CASES)[number]): Promise<Scanned> {
   const file = join(copy, 'svc-migrate.config.json');
   const config = existsSync(file) ? loadConfig({ env: {}, flags: { config: file }, nowMs: 0 }) : null;
   const request = { places: ['.'], folder: copy, ownFiles: [], settings: buildScanSettings(config, []) };
-  const { findings } = await scanFiles(request, { isStopped: () => false, onProgress: () => {} });
+  const { findings } = await scanFiles(request, { isStopped: () => false, onProgress: () => {} }, parser);
   const text = readFileSync(join(one.folder, 'expected.json'), 'utf8');
   const { findings: expected, look: allowed } = expectation.parse(JSON.parse(text));
   return { language: one.language, name: one.name, expected, allowed, found: findings };

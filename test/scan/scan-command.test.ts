@@ -9,6 +9,7 @@ import { renderUsesMarkdown } from '../../src/scan/render-uses-markdown.js';
 import { type ScanResult, scanFiles } from '../../src/scan/scan-files.js';
 import { buildScanReport, scanSchema } from '../../src/scan/scan-report.js';
 import { buildScanSettings } from '../../src/scan/scan-settings.js';
+import { SyntaxParser } from '../../src/scan/syntax.js';
 import { makeFolder, runCli } from '../cli/run-cli.js';
 
 const HOST = 'eu.ledger.example';
@@ -17,6 +18,7 @@ const body = await res.json();
 export const rows = body.data;
 `;
 
+const parser = await SyntaxParser.create();
 let folder: string;
 beforeEach(() => {
   folder = mkdtempSync(join(tmpdir(), 'scan-'));
@@ -30,7 +32,7 @@ function save(path: string, text: string | Buffer): void {
 
 function scanFolder(hosts: readonly string[] = [HOST]): Promise<ScanResult> {
   const request = { places: ['.'], folder, ownFiles: [], settings: buildScanSettings(null, hosts) };
-  return scanFiles(request, { isStopped: () => false, onProgress: () => {} });
+  return scanFiles(request, { isStopped: () => false, onProgress: () => {} }, parser);
 }
 
 async function reportOf(hosts: readonly string[] = [HOST]) {
@@ -85,6 +87,10 @@ describe('what is read', () => {
     ],
     ['unclosed brackets', 'a.php', `<?php ${'f('.repeat(20_000)}`],
     ['comments that never end', 'a.sql', `${'/*'.repeat(100_000)}`],
+    ['comments of HTML that never end', 'a.yml', '<!--'.repeat(200_000)],
+    ['a megabyte of one word', 'a.yml', 'a'.repeat(1_000_000)],
+    ['a megabyte of blanks', 'a.yml', ' '.repeat(1_000_000)],
+    ['a query of comments', 'a.graphql', '#'.repeat(50_000)],
     ['a YAML of quotes', 'a.yml', `a: ${'"\\'.repeat(200_000)}`],
   ];
   it.each(HOSTILE)('gets past %s', { timeout: 20_000 }, async (_, file, text) => {
@@ -151,7 +157,7 @@ describe('output', () => {
     );
     expect(run.results[0].partialFingerprints['svcMigrate/v1']).toMatch(/^[0-9a-f]{32}$/);
     expect(renderAnnotations(report).split('\n')[0]).toBe(
-      `::error file=dir with space/a%3Ab%2Cc.ts,line=1,col=27,title=svc-migrate base-url::This is the address of V3. V4 has one address for all regions. V4: v4.baseUrl of the configuration; routes then begin with /v4/`,
+      `::error file=dir with space/a%3Ab%2Cc.ts,line=1,col=34,title=svc-migrate base-url::This is the address of V3. V4 has one address for all regions. V4: v4.baseUrl of the configuration; routes then begin with /v4/`,
     );
     expect(renderUsesMarkdown(report)).toContain('5 uses of V3 (5 certain, 0 likely, 0 to look at)');
     const text = renderUses(report, 80);

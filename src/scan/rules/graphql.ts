@@ -24,11 +24,14 @@ const MAX_QUERY = 100_000;
 function queries({ strings, settings, source, language }: Facts): Hit[] {
   const given = language === 'graphql' ? [{ start: 0, text: source }] : strings;
   return given.flatMap(({ start, text }): Hit[] => {
-    if (!/^\s*(#.*\s*)*(query|mutation|subscription|fragment|\{)/.test(text) || text.length > MAX_QUERY)
+    if (
+      !/^(?:\s|#[^\n]*(?=\n|$))*(query|mutation|subscription|fragment|\{)/.test(text) ||
+      text.length > MAX_QUERY
+    )
       return [];
     const routes = routesOf(text, settings.models, settings.fieldPrefix);
     if (routes === null) return [];
-    const lead = /^\s*(#.*\s*)*/.exec(text)?.[0].length ?? 0;
+    const lead = /^(?:\s|#[^\n]*(?=\n|$))*/.exec(text)?.[0].length ?? 0;
     const at = language === 'graphql' ? lead : start;
     return [{ start: at, certainty: 'likely', ...(routes.length > 0 ? { v4: routes.join('; ') } : {}) }];
   });
