@@ -20,7 +20,10 @@ export interface Endpoint extends Pick<Given['v4'], 'pageSize' | 'concurrency' |
  * describes the members taken from the file.
  */
 export interface Config
-  extends Pick<Given, 'fieldPrefix' | 'companies' | 'decisions' | 'http' | 'payload' | 'drift' | 'limits' | 'scan'> {
+  extends Pick<
+    Given,
+    'fieldPrefix' | 'companies' | 'decisions' | 'http' | 'payload' | 'drift' | 'limits' | 'scan'
+  > {
   /** The configuration file. */
   readonly file: string;
   readonly database: string;

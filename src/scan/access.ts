@@ -59,7 +59,7 @@ export function plainText(given: SyntaxNode, source: string): string | null {
 }
 
 /** Where the text of a string without holes begins and ends. */
-export function contentRange(node: SyntaxNode, source: string): readonly [number, number] {
+function contentRange(node: SyntaxNode, source: string): readonly [number, number] {
   const content = node.children.filter(({ kind }) => kind === 'content');
   const [first, last] = [content[0], content.at(-1)];
   if (first !== undefined && last !== undefined) return [first.start, last.end];
@@ -184,7 +184,7 @@ function entriesOfCall(call: SyntaxNode, source: string): Entry[] {
 }
 
 /** The key and value of a pair; null if the key is computed. */
-export function entryOf(node: SyntaxNode, source: string): Entry | null {
+function entryOf(node: SyntaxNode, source: string): Entry | null {
   if (node.kind === 'shorthand') {
     return { key: nameOf(node, source), keyNode: node, value: node };
   }

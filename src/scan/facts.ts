@@ -82,7 +82,7 @@ function inner(raw: string): string {
 }
 
 /** A docstring, an import or a directive. */
-export function isProse(node: SyntaxNode): boolean {
+function isProse(node: SyntaxNode): boolean {
   return (
     node.parent?.type === 'expression_statement' || ancestor(node, ({ kind }) => kind === 'import') !== null
   );

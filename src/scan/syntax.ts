@@ -1,4 +1,5 @@
 import { createRequire } from 'node:module';
+import { dirname, join } from 'node:path';
 import { Language as Grammar, Parser, type TreeCursor } from 'web-tree-sitter';
 import { COMMON_KINDS, type Kind, type Language } from './languages/language.js';
 
@@ -17,6 +18,9 @@ export interface SyntaxNode {
 
 /** Why a file has no syntax tree. */
 export type Unparsed = 'nested too deeply' | 'took too long to parse';
+
+const require = createRequire(import.meta.url);
+const GRAMMARS = dirname(require.resolve('@vscode/tree-sitter-wasm'));
 
 /** Deeper trees are not read: they are data or made to exhaust the stack. */
 const MAX_DEPTH = 600;
@@ -59,9 +63,7 @@ export class SyntaxParser {
 
   async prepare({ grammar: name }: Language): Promise<void> {
     if (this.#grammars.has(name)) return;
-    const file = createRequire(import.meta.url).resolve(
-      `@vscode/tree-sitter-wasm/wasm/tree-sitter-${name}.wasm`,
-    );
+    const file = join(GRAMMARS, `tree-sitter-${name}.wasm`);
     this.#grammars.set(name, await Grammar.load(file));
   }
 }

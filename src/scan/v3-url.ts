@@ -164,7 +164,7 @@ function readRoute(text: string, begin: number, end: number, { models }: ScanSet
 }
 
 /** Parameters after `?`, also of text that begins with one. */
-export function readQuery(text: string, end: number): QueryItem[] {
+function readQuery(text: string, end: number): QueryItem[] {
   const start = text[end] === '?' ? end + 1 : /^[?&]/.test(text) ? 1 : -1;
   if (start === -1) return [];
   const items: QueryItem[] = [];

@@ -323,7 +323,7 @@ function entryNamed(file: SourceFile, name: string): SyntaxNode | null {
   return null;
 }
 
-export function functionIn(file: SourceFile, name: string): FoundFunction | null {
+function functionIn(file: SourceFile, name: string): FoundFunction | null {
   const field = file.names.fields.get(name)?.find(({ value }) => value !== null);
   return functionOfValue(file, field?.value ?? null);
 }

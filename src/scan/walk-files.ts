@@ -36,7 +36,7 @@ const VENDORED =
 const LOCK_FILES =
   /^(package-lock\.json|npm-shrinkwrap\.json|yarn\.lock|pnpm-lock\.yaml|composer\.lock|Gemfile\.lock|poetry\.lock|Pipfile\.lock|Cargo\.lock|go\.sum|packages\.lock\.json|uv\.lock)$/;
 /** Most bytes of a file; code is rarely longer, data often is. */
-export const MAX_FILE_BYTES = 2 * 1024 * 1024;
+const MAX_FILE_BYTES = 2 * 1024 * 1024;
 /** Most files of a scan. */
 const MAX_FILES = 200_000;
 const MAX_DEPTH = 64;

@@ -1,7 +1,7 @@
 import type { Rule } from './rule.js';
 
 /** What `--mark` writes into a comment. */
-export const MARK = 'svc-migrate:';
+const MARK = 'svc-migrate:';
 
 export const mark: Rule = {
   id: 'mark',
