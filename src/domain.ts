@@ -210,7 +210,26 @@ export type ProgressEvent =
       /** Such as `V3 answered 429 and asked for it`. */
       readonly reason: string;
     }
-  | { readonly kind: 'step'; readonly name: string; readonly done: number; readonly total: number | null }
+  | {
+      readonly kind: 'step';
+      readonly name: string;
+      readonly done: number;
+      readonly total: number | null;
+      /** Shown instead of name and numbers; its parts are separated by ` · `. */
+      readonly text?: string;
+    }
+  /** Where an earlier process of the same export stopped. */
+  | {
+      readonly kind: 'resume';
+      /** Lists that were read to their end, and their records. */
+      readonly lists: number;
+      readonly records: number;
+      readonly open: readonly {
+        readonly stream: StreamKey;
+        readonly records: number;
+        readonly totalCount: number | null;
+      }[];
+    }
   | { readonly kind: 'note'; readonly level: 'info' | 'warning'; readonly text: string };
 
 export type OnProgress = (event: ProgressEvent) => void;

@@ -18,14 +18,27 @@ export interface StageTally {
   pages: number;
   waits: number;
   wait: { readonly untilMs: number; readonly reason: string } | null;
-  step: { readonly name: string; readonly done: number; readonly total: number | null } | null;
+  step: {
+    readonly name: string;
+    readonly done: number;
+    readonly total: number | null;
+    readonly text?: string | undefined;
+  } | null;
   /** Number of lists that the stage reads; null if unknown. */
   lists: number | null;
+  /** What an earlier process has read: ended lists, and all records. */
+  resumed: { readonly lists: number; readonly ended: number; readonly records: number };
+  /** The part that is done, 0 to 1, as last shown. */
+  fraction: number;
+  /** The time left, as last shown. */
+  estimate: { readonly atMs: number; readonly leftMs: number } | null;
 }
 
 const BAR_COLUMNS = 20;
 /** The step by which an export reports the number of its lists. */
 const LISTS = 'lists';
+/** The step before it, which has no bar: the bar of the lists would begin anew. */
+const PREPARING = 'preparing lists';
 /** Fewest steps from which the time left is estimated. */
 const MANY_STEPS = 100;
 
@@ -44,6 +57,9 @@ export function beginTally(stage: string, nowMs: number): StageTally {
     wait: null,
     step: null,
     lists: null,
+    resumed: { lists: 0, ended: 0, records: 0 },
+    fraction: 0,
+    estimate: null,
   };
 }
 
@@ -67,7 +83,20 @@ export function countEvent(tally: StageTally, event: ProgressEvent, nowMs: numbe
       return;
     case 'step':
       if (event.name === LISTS) tally.lists = event.total;
-      tally.step = { name: event.name, done: event.done, total: event.total };
+      // Another step begins at its own start.
+      if (event.name !== tally.step?.name && tally.pages === 0)
+        Object.assign(tally, { fraction: 0, estimate: null });
+      tally.step = { name: event.name, done: event.done, total: event.total, text: event.text };
+      return;
+    case 'resume':
+      for (const { stream, records, totalCount } of event.open) {
+        Object.assign(streamOf(tally, stream), { records, total: totalCount });
+      }
+      tally.resumed = {
+        lists: event.lists,
+        ended: event.records,
+        records: event.open.reduce((sum, { records }) => sum + records, event.records),
+      };
       return;
     case 'stage':
     case 'note':
@@ -95,19 +124,43 @@ interface Extent {
 function measure(tally: StageTally): Extent {
   const { step, streams } = tally;
   if (tally.pages === 0) {
-    return step === null || step.name === LISTS
+    return step === null || step.name === LISTS || step.name === PREPARING
       ? { done: 0, total: null, exact: false }
       : { ...step, exact: true };
   }
+  const { resumed } = tally;
+  const done = tally.records + resumed.records;
   let known = 0;
   for (const { records, total, ended } of streams.values()) {
-    if (total === null && !ended) return { done: tally.records, total: null, exact: false };
+    if (total === null && !ended) return { done, total: null, exact: false };
     // For a list that ended or exceeded its reported count, the records received are its length.
     known += ended ? records : Math.max(total ?? 0, records);
   }
-  const lists = Math.max(tally.lists ?? 0, streams.size);
+  const lists = Math.max((tally.lists ?? 0) - resumed.lists, streams.size);
   const exact = tally.lists !== null && lists === streams.size;
-  return { done: tally.records, total: Math.round((known * lists) / streams.size), exact };
+  return { done, total: resumed.ended + Math.round((known * lists) / streams.size), exact };
+}
+
+/** Shortest time between two estimates, ms. */
+const ESTIMATE_EVERY_MS = 1000;
+/** Time after which a changed estimate is mostly believed, ms. */
+const SMOOTH_MS = 10_000;
+
+/** Brings what is smoothed up to date: the part that is done never shrinks, the time left follows new evidence slowly. */
+export function updateEstimate(tally: StageTally, nowMs: number): void {
+  const { done, total } = measure(tally);
+  if (total === null || total === 0) return;
+  tally.fraction = Math.max(tally.fraction, Math.min(1, done / total));
+  const passedMs = nowMs - (tally.estimate?.atMs ?? tally.startedMs);
+  if (passedMs < ESTIMATE_EVERY_MS) return;
+  const rawMs = timeLeftMs(tally, { done, total }, nowMs);
+  const before = tally.estimate?.leftMs ?? rawMs;
+  if (rawMs === null || before === null) return;
+  const expectedMs = tally.estimate === null ? rawMs : Math.max(0, before - passedMs);
+  // Early estimates rest on little and give way sooner.
+  const smoothMs = Math.min(SMOOTH_MS, (nowMs - tally.startedMs) / 3);
+  const leftMs = expectedMs + (rawMs - expectedMs) * (1 - Math.exp(-passedMs / Math.max(1, smoothMs)));
+  tally.estimate = { atMs: nowMs, leftMs };
 }
 
 /** The state of a stage in at most `width` columns; less important parts are left out first. */
@@ -125,7 +178,8 @@ export function renderLine(tally: StageTally, nowMs: number, width: number): str
 export function renderBarLine(tally: StageTally, nowMs: number, width: number): string {
   const { done, total } = measure(tally);
   if (total === null || total === 0 || width < 3 * BAR_COLUMNS) return renderLine(tally, nowMs, width);
-  const filled = Math.min(BAR_COLUMNS, Math.floor((done / total) * BAR_COLUMNS));
+  const fraction = Math.max(tally.fraction, Math.min(1, done / total));
+  const filled = Math.floor(fraction * BAR_COLUMNS);
   const bar = `${'█'.repeat(filled)}${'░'.repeat(BAR_COLUMNS - filled)}`;
   return `${bar} ${renderLine(tally, nowMs, width - BAR_COLUMNS - 1)}`;
 }
@@ -156,9 +210,9 @@ function listParts(tally: StageTally, nowMs: number): string[] {
   const { done, total, exact } = measure(tally);
   const isKnown = total !== null && exact;
   parts.push(isKnown ? `${groupDigits(done)} of ${countOf(total, 'record')}` : countOf(done, 'record'));
-  parts.push(`${groupDigits(Math.round(done / secondsOf(tally, nowMs)))}/s`);
+  parts.push(`${groupDigits(Math.round(tally.records / secondsOf(tally, nowMs)))}/s`);
   parts.push(...timeLeft(tally, { done, total }, nowMs));
-  const ended = [...tally.streams.values()].filter((stream) => stream.ended).length;
+  const ended = tally.resumed.lists + [...tally.streams.values()].filter((stream) => stream.ended).length;
   if (tally.lists !== null && tally.lists > 1) parts.push(`${ended} of ${countOf(tally.lists, 'list')}`);
   parts.push(countOf(tally.pages, 'page'));
   if (tally.waits > 0) parts.push(countOf(tally.waits, 'wait'));
@@ -166,6 +220,7 @@ function listParts(tally: StageTally, nowMs: number): string[] {
 }
 
 function listStepParts(tally: StageTally, step: NonNullable<StageTally['step']>, nowMs: number): string[] {
+  if (step.text !== undefined) return step.text.split(' · ');
   if (step.total === null) return [step.name];
   const count = `${step.name} ${groupDigits(step.done)} of ${groupDigits(step.total)}`;
   // A few steps may differ too much in length for an estimate.
@@ -173,9 +228,16 @@ function listStepParts(tally: StageTally, step: NonNullable<StageTally['step']>,
 }
 
 function timeLeft(tally: StageTally, { done, total }: Omit<Extent, 'exact'>, nowMs: number): string[] {
-  if (total === null || total <= done || done === 0) return [];
-  const leftMs = ((total - done) / done) * secondsOf(tally, nowMs) * 1000;
+  const leftMs = tally.estimate?.leftMs ?? timeLeftMs(tally, { done, total }, nowMs);
+  if (leftMs === null || total === null || total <= done) return [];
   return [`${formatDuration(Math.max(1000, leftMs))} left`];
+}
+
+/** The time left at the average speed of this process; null if it cannot be told yet. */
+function timeLeftMs(tally: StageTally, { done, total }: Omit<Extent, 'exact'>, nowMs: number): number | null {
+  const fresh = tally.pages === 0 ? done : tally.records;
+  if (total === null || total <= done || fresh === 0) return null;
+  return ((total - done) / fresh) * secondsOf(tally, nowMs) * 1000;
 }
 
 function secondsOf(tally: StageTally, nowMs: number): number {

@@ -9,6 +9,7 @@ import {
   renderLine,
   type StageTally,
   UNNAMED_STAGE,
+  updateEstimate,
 } from './progress-line.js';
 import { escapeUnseen } from './text/escape.js';
 
@@ -62,7 +63,9 @@ export async function createProgress(options: ProgressOptions): Promise<Progress
     display.close();
   };
   const draw = () => {
-    if (tally !== null && !quiet) display.draw(tally);
+    if (tally === null || quiet) return;
+    updateEstimate(tally, clock.now());
+    display.draw(tally);
   };
   const stopTimer = quiet ? () => {} : every(DRAW_EVERY_MS, draw);
   return {

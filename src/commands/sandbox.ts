@@ -4,27 +4,35 @@ import { FAULTS, parseFault } from '../sandbox/faults.js';
 import { writePrivateFile } from '../sandbox/private-file.js';
 import { addQuirk, NO_QUIRKS, QUIRKS, type Quirks } from '../sandbox/quirks.js';
 import { type Sandbox, type SandboxOptions, startSandbox } from '../sandbox/start.js';
+import { countOf } from '../text/numbers.js';
+import { shellLine } from '../text/shell.js';
 import type { Given } from './command.js';
 import type { Io } from './io.js';
 import { flagOf } from './option-values.js';
 
 /**
- * `sandbox`: serves V3 and V4 until a signal. Prints one JSON line when ready: addresses, key and seed. The truth is
+ * `sandbox`: serves V3 and V4 until a signal. When ready, prints addresses, key and seed: as one JSON line, or on a
+ * terminal as lines to copy. The truth is
  * written at the start, and again at the end if the service changed meanwhile.
  *
  * @throws SvcError `usage`, `output`
  */
-export async function runSandbox(given: Given, io: Pick<Io, 'stdout' | 'signal'>): Promise<number> {
+export async function runSandbox(
+  given: Given,
+  io: Pick<Io, 'stdout' | 'signal'> & Partial<Pick<Io, 'isTty' | 'onProgress'>>,
+): Promise<number> {
   const options = parseOptions(given);
   const truth = given.text('truth');
+  const records = options.scale === undefined ? 'its records' : `about ${countOf(options.scale, 'record')}`;
+  io.onProgress?.({ kind: 'note', level: 'info', text: `Preparing a sandbox with ${records} …` });
   const sandbox = await start(options);
   try {
     writeTruth(truth, sandbox);
     writeConfig(given.text('configOut'), sandbox);
     const { v3, v4, apiKey } = sandbox;
-    io.stdout.write(
-      `${JSON.stringify({ v3, v4, apiKey, seed: options.seed, scenario: options.scenario })}\n`,
-    );
+    const { seed, scenario } = options;
+    const json = `${JSON.stringify({ v3, v4, apiKey, seed, scenario })}\n`;
+    io.stdout.write(io.isTty === true ? renderBanner(sandbox, options, given.text('configOut')) : json);
     if (!io.signal.aborted) await once(io.signal, 'abort');
     if (options.faults?.some(({ name }) => name === 'mutate')) writeTruth(truth, sandbox);
     return 0;
@@ -46,6 +54,27 @@ async function start(options: SandboxOptions): Promise<Sandbox> {
   }
 }
 
+/** What to copy into another terminal. */
+function renderBanner(
+  { v3, v4, apiKey }: Sandbox,
+  { seed, scenario }: SandboxOptions,
+  file?: string,
+): string {
+  const regions = Object.entries(v3).map(([region, address]) => `  V3 ${region}: ${address}`);
+  const words = file === undefined ? ['svc-migrate', 'init'] : ['svc-migrate', 'run', '--config', file];
+  const lines = [
+    `The sandbox is ready (seed ${seed}, ${scenario}); Ctrl-C ends it.`,
+    ...regions,
+    `  V4: ${v4}`,
+    '',
+    'In another terminal:',
+    `  export SVC_MIGRATE_V3_API_KEY=${apiKey} SVC_MIGRATE_V4_API_KEY=${apiKey}`,
+    `  ${shellLine(words)}`,
+  ];
+  return `${lines.join('\n')}\n`;
+}
+
+const LONGEST_LATENCY = 60_000;
 const MOST_RECORDS = 10_000_000;
 const LARGEST_PORT = 65_535;
 const LARGEST_SEED = 2 ** 32 - 1;
@@ -69,6 +98,7 @@ function parseOptions(given: Given): SandboxOptions {
     companies: count('companies', MOST_COMPANIES),
     windowDays: count('window', MOST_DAYS, LEAST_DAYS),
     backfillSeconds: count('backfillSeconds', MOST_SECONDS),
+    latencyMs: count('latency', LONGEST_LATENCY),
     eventsUrl: parseUrl(given.text('events')),
     faults: given.texts('fault').map(parseFaultOption),
     quirks: given.texts('quirk').reduce(addQuirkOption, NO_QUIRKS),

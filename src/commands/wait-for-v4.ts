@@ -24,7 +24,7 @@ export interface WaitSettings {
  */
 export async function waitForV4(config: Config, settings: WaitSettings, io: Io): Promise<void> {
   const { signal, clock, onProgress } = io;
-  onProgress({ kind: 'stage', name: 'wait for the backfill' });
+  onProgress({ kind: 'stage', name: 'backfill' });
   const onePerPage = { ...config, v4: { ...config.v4, pageSize: 1 } };
   const keys = loadKeys(config, io.env, ['v4']);
   const events = await listen(config, settings, io);

@@ -1,13 +1,13 @@
 import { setMaxListeners } from 'node:events';
 import { setImmediate } from 'node:timers/promises';
 import pLimit from 'p-limit';
-import { type Generation, isUnfinished } from '../domain.js';
+import { type Generation, isUnfinished, type ProgressEvent } from '../domain.js';
 import type { SvcError } from '../errors.js';
 import { prepareBumpExportSeq } from '../store/meta.js';
 import { type Db, guardDatabase } from '../store/open.js';
 import { dropStream, dropUnseen } from '../store/stream-contents.js';
-import { listStreams, type StreamRow } from '../store/streams.js';
-import { beginExport, type ExportOptions, type ExportPlan, endExport } from './begin-export.js';
+import { listStreams, type StreamRow, streamKeyOf } from '../store/streams.js';
+import { type Begun, beginExport, type ExportOptions, type ExportPlan, endExport } from './begin-export.js';
 import { readStream, type StreamReading } from './read-stream.js';
 import { createSaver } from './saver.js';
 import { orAborted } from './stop.js';
@@ -34,13 +34,32 @@ export async function runExport(options: ExportOptions, plan: ExportPlan): Promi
     plan.saveListing();
     return beginExport(options, plan);
   });
-  options.onProgress({ kind: 'step', name: 'lists', done: 0, total: begun.rows.length });
+  const resumed = describeResume(begun);
+  if (begun.continued) options.onProgress(resumed);
+  options.onProgress({ kind: 'step', name: 'lists', done: 0, total: resumed.lists + begun.rows.length });
   for (const row of begun.unplanned) await dropUnplanned(options, row);
   const readings = await readAll(begun.rows, plan, options);
   inTransaction(options, () =>
     endExport(db, plan.generation, begun.continued && isStuck(begun.rows, readings)),
   );
   return summarise(db, plan.generation, begun.selected, readings);
+}
+
+/** What an earlier process of a continued export has read. */
+function describeResume({ continued, selected, rows }: Begun): Extract<ProgressEvent, { kind: 'resume' }> {
+  const open = new Set(rows.map(({ id }) => id));
+  const ended = continued ? selected.filter(({ id }) => !open.has(id)) : [];
+  const begun = continued ? rows.filter(({ position }) => position.cursor !== null) : [];
+  return {
+    kind: 'resume',
+    lists: ended.length,
+    records: ended.reduce((sum, { uniqueRecords }) => sum + uniqueRecords, 0),
+    open: begun.map((row) => ({
+      stream: streamKeyOf(row),
+      records: Math.min(row.records, row.totalCountLast ?? row.records),
+      totalCount: row.totalCountLast,
+    })),
+  };
 }
 
 async function dropUnplanned(options: ExportOptions, row: StreamRow): Promise<void> {

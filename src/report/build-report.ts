@@ -2,6 +2,7 @@ import { basename } from 'node:path';
 import type { Config } from '../config/config.js';
 import { SvcError } from '../errors.js';
 import type { Pause } from '../runtime/pause.js';
+import { readAmbiguousCompanies } from '../store/ambiguous-companies.js';
 import { readRemapRuns } from '../store/evidence.js';
 import { toFinding } from '../store/finding.js';
 import { readStoredFingerprint } from '../store/fingerprint.js';
@@ -106,6 +107,10 @@ function assemble(db: Db, inputs: ReportInputs, parts: Parts): Report {
       v4CompanyId: company.v4CompanyId?.toString() ?? null,
       matchedBy: company.matchedBy,
       ...own,
+    })),
+    ambiguousCompanies: readAmbiguousCompanies(db, scope).map(({ candidates, ...one }) => ({
+      ...one,
+      candidates: [...candidates],
     })),
     completeness: streams.map((stream) => toReportStream(stream, v4NameOf(stream.model))),
     fullSync: listFullSync(counts.outside, dates.ranges, streams),

@@ -1,3 +1,4 @@
+import { describeAmbiguous } from '../text/ambiguous-company.js';
 import { escapeUnseen } from '../text/escape.js';
 import { countOf, formatDuration, formatTime, groupDigits } from '../text/numbers.js';
 import { addFlags } from '../text/shell.js';
@@ -23,6 +24,7 @@ const MODELS = 40;
 const OBSTACLES = 5;
 const OBSTACLE_MODELS = 4;
 const DECISIONS = 5;
+const COMPANIES = 5;
 
 /** The summary for a terminal: the verdict and what stands in the way, the evidence, and the verdict again. */
 export function renderText(report: Report, options: TextOptions): string {
@@ -36,6 +38,7 @@ export function renderText(report: Report, options: TextOptions): string {
     modelBlock(report, options),
     // Where limits fail, the obstacles say by how much.
     options.verbose === true || report.gate.pass ? limitBlock(report, options) : [],
+    ambiguousBlock(report, options),
     noteBlock(notes.baseline, width),
     noteBlock(notes.decisions, width),
     fullSyncBlock(report, width),
@@ -183,6 +186,18 @@ function noteBlock([head, ...lines]: readonly string[], width: number): string[]
     ...wrapText(escapeUnseen(head), width),
     ...lines.flatMap((line) => wrapText(escapeUnseen(line), width, '  ')),
   ];
+}
+
+/** The companies that only a person can pair, with what speaks for each candidate. */
+function ambiguousBlock({ ambiguousCompanies: all }: Report, { width, verbose }: TextOptions): string[] {
+  if (all.length === 0) return [];
+  const shown = all.slice(0, verbose === true ? all.length : COMPANIES).map(describeAmbiguous);
+  const more = all.length - shown.length;
+  const rest =
+    more > 0
+      ? [`… and ${groupDigits(more)} more: findings --write-companies FILE drafts a line for each`]
+      : [];
+  return noteBlock(['Companies to pair by hand', ...shown, ...rest], width);
 }
 
 function fullSyncBlock({ fullSync }: Report, width: number): string[] {

@@ -243,6 +243,23 @@ export const reportSchema = z
         ...counts,
       }),
     ),
+    ambiguousCompanies: z
+      .array(
+        z.strictObject({
+          region: z.string(),
+          v3CompanyId: id,
+          candidates: z.array(
+            z.strictObject({
+              v4CompanyId: id,
+              comparableKeys: count.describe('Shared keys whose fields could be compared.'),
+              agreeingKeys: count.describe('Those of them whose fields agree.'),
+            }),
+          ),
+        }),
+      )
+      .describe(
+        'V3 companies that could not be paired beyond doubt, with up to three V4 companies that they may be.',
+      ),
     completeness: z.array(stream),
     fullSync: z.array(fullSync).describe('What to ask the operator for.'),
     findings: z.strictObject({

@@ -1,5 +1,6 @@
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import { setTimeout } from 'node:timers/promises';
 import { gzipSync } from 'node:zlib';
 import { answerError, type ServiceAnswer } from './answers.js';
 import type { AttemptFaults } from './faults.js';
@@ -20,6 +21,8 @@ export interface HttpOptions {
   readonly answer: (request: IncomingMessage, url: URL, faults: AttemptFaults) => ServiceAnswer;
   readonly faultsFor: (address: string) => AttemptFaults;
   readonly retryAfterSeconds: number;
+  /** How long every answer takes. */
+  readonly latencyMs: number;
   readonly quirks: Quirks;
   /** Wall clock, ms since 1970. */
   readonly clock: () => number;
@@ -52,6 +55,7 @@ async function handle(options: HttpOptions, request: IncomingMessage, response: 
   const address = url.pathname + url.search;
   const faults = options.faultsFor(address);
   const log = (status: number): void => options.onRequest({ method: request.method ?? '', address, status });
+  if (options.latencyMs > 0) await setTimeout(options.latencyMs);
   if (faults.strikes('hang')) return log(0);
   if (faults.strikes('reset')) {
     request.socket.resetAndDestroy();

@@ -17,6 +17,8 @@ export interface SandboxOptions extends Omit<WorldOptions, 'arrivals'> {
   readonly quirks?: Partial<Quirks> | undefined;
   /** `Retry-After` of a 429; 1 by default. */
   readonly retryAfterSeconds?: number | undefined;
+  /** How long every answer takes; 0 by default. */
+  readonly latencyMs?: number | undefined;
   /** How long V4 takes to load all its data; 0 by default. */
   readonly backfillSeconds?: number | undefined;
   /** Address that webhook events are sent to. */
@@ -58,6 +60,7 @@ export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
     port: options.port ?? 0,
     faultsFor: createFaults(seed, faults),
     retryAfterSeconds: options.retryAfterSeconds ?? 1,
+    latencyMs: options.latencyMs ?? 0,
     quirks,
     clock,
     answer: createService({ world, apiKey, clock, quirks, loadedShare }),

@@ -58,6 +58,17 @@ describe('the last lines of a judgement', () => {
     expect(next).toBe("svc-migrate run --config 'my config.json' --db other.db");
   });
 
+  it.each([['report'], ['doctor', '--quiet']])(
+    '%s names the ambiguous companies and their candidates',
+    async (...args) => {
+      const { stdout } = await run(args);
+      const text = stdout.replace(/\n +/g, ' ');
+      expect(text).toMatch(
+        /V3 company \d+ in \w+: V4 company \d+ \(\d+ of \d+ shared records agree\) or \d+ \(/,
+      );
+    },
+  );
+
   it('demo has one verdict and one next step', async () => {
     const { stdout } = await runCli(['demo', '--quiet'], { cwd });
     expect(stdout.match(/^Next: /gm)).toHaveLength(1);

@@ -4,7 +4,13 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { ProgressEvent, StreamKey } from '../../src/domain.js';
 import { createProgress, type ProgressOptions } from '../../src/progress.js';
-import { beginTally, countEvent, renderBarLine, renderLine } from '../../src/progress-line.js';
+import {
+  beginTally,
+  countEvent,
+  renderBarLine,
+  renderLine,
+  updateEstimate,
+} from '../../src/progress-line.js';
 import { displayWidth } from '../../src/text/text-layout.js';
 
 const INVOICES: StreamKey = { generation: 'v3', region: 'eu', model: 'accounting/invoices', companyId: null };
@@ -12,6 +18,11 @@ const STAGES: StreamKey = { generation: 'v4', region: '', model: 'crm/stages', c
 
 function page(stream: StreamKey, records: number, totalCount: number | null): ProgressEvent {
   return { kind: 'page', stream, records, totalCount };
+}
+
+/** The filled cells of the bar in a line; null where it has none. */
+function barIn(line: string): number | null {
+  return /^(█*)░*/.exec(line)?.[0] ? (/^█*/.exec(line)?.[0].length ?? 0) : null;
 }
 
 /** A progress display on a stream of its own, with time that only `pass` moves. */
@@ -61,8 +72,8 @@ describe('where there is no terminal', () => {
     stop('done');
     expect(text()).toBe(
       [
-        'export v3 · 500 records · 50/s · 1 min 10 s left · 0 of 2 lists · 1 page',
-        'export v3 · 2,000 records · 100/s · 20 s left · 1 of 2 lists · 3 pages',
+        'export v3 · 500 records · 50/s · 48 s left · 0 of 2 lists · 1 page',
+        'export v3 · 2,000 records · 100/s · 22 s left · 1 of 2 lists · 3 pages',
         'export v3: 2,000 records in 3 pages, 20 s',
         'export v4: done in 0 s',
         '',
@@ -179,6 +190,59 @@ describe('on a terminal', () => {
     await new Promise<void>((done) => makeRoomFor(target).write('summary', () => done()));
     stop('done');
     expect(out).toEqual([expect.stringMatching(/remap: done in 0 s\|summary$/)]);
+  });
+
+  it('a bar only grows, whatever the lists report', () => {
+    const key = fc.integer({ min: 0, max: 9 }).map((n): StreamKey => ({ ...STAGES, companyId: BigInt(n) }));
+    const event: fc.Arbitrary<ProgressEvent> = fc.oneof(
+      fc.record({
+        kind: fc.constant('page' as const),
+        stream: key,
+        records: fc.nat(500),
+        totalCount: fc.option(fc.nat(5000)),
+      }),
+      fc.record({
+        kind: fc.constant('stream' as const),
+        stream: key,
+        state: fc.constant('complete' as const),
+      }),
+    );
+    fc.assert(
+      fc.property(fc.array(event, { maxLength: 60 }), (events) => {
+        const tally = beginTally('export v4', 0);
+        countEvent(tally, { kind: 'step', name: 'lists', done: 0, total: 10 }, 0);
+        let before = 0;
+        for (const [at, one] of events.entries()) {
+          countEvent(tally, one, at * 1000);
+          updateEstimate(tally, at * 1000);
+          const bar = barIn(renderBarLine(tally, at * 1000, 100));
+          if (bar !== null) expect(bar).toBeGreaterThanOrEqual(before);
+          before = bar ?? before;
+        }
+      }),
+    );
+  });
+
+  it('goes on after a resume from where it stood, and counts only its own records per second', () => {
+    const tally = beginTally('export v3', 0);
+    const open = [{ stream: INVOICES, records: 400, totalCount: 1000 }];
+    countEvent(tally, { kind: 'resume', lists: 3, records: 600, open }, 0);
+    countEvent(tally, { kind: 'step', name: 'lists', done: 0, total: 4 }, 0);
+    countEvent(tally, page(INVOICES, 100, 1000), 1000);
+    expect(renderBarLine(tally, 1000, 120)).toBe(
+      '█████████████░░░░░░░ export v3 · 1,100 of 1,600 records · 100/s · 5 s left · 3 of 4 lists · 1 page',
+    );
+  });
+
+  it('the time left follows new evidence slowly', () => {
+    const tally = beginTally('export v3', 0);
+    countEvent(tally, { kind: 'step', name: 'lists', done: 0, total: 1 }, 0);
+    const lefts = [100, 100, 100, 100, 100, 1, 1, 1].map((records, at) => {
+      countEvent(tally, page(INVOICES, records, 10_000), (at + 1) * 1000);
+      updateEstimate(tally, (at + 1) * 1000);
+      return Math.round((tally.estimate?.leftMs ?? 0) / 1000);
+    });
+    expect(lefts).toEqual([99, 98, 97, 96, 95, 102, 112, 123]);
   });
 
   it('no line is ever wider than the terminal', async () => {

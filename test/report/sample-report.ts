@@ -61,6 +61,7 @@ export function makeReport({ models, companies, text = 'INV-1' }: ReportSize): R
       matchedBy: at % 7 === 3 ? ('none' as const) : ('overlap' as const),
       ...countsOf(at),
     })),
+    ambiguousCompanies: [],
     completeness: listStreams(names, text),
     fullSync: names.slice(0, 12).map((model, at) => ({
       requestId: `req_${at}`,

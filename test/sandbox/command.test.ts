@@ -51,6 +51,34 @@ async function failureOf(command: OptionValues): Promise<string> {
 }
 
 describe('sandbox', () => {
+  it('prints lines to copy on a terminal', async () => {
+    const stdout = new PassThrough();
+    const stop = new AbortController();
+    const given = givenOf(null, { seed: '9', configOut: join(folder, 'c.json'), fault: [] });
+    const notes: string[] = [];
+    const run = runSandbox(given, {
+      stdout,
+      signal: stop.signal,
+      isTty: true,
+      onProgress: (event) => notes.push(event.kind === 'note' ? event.text : ''),
+    });
+    const banner = await new Promise<string>((done) => stdout.once('data', (text) => done(String(text))));
+    stop.abort();
+    await run;
+    const key = /SVC_MIGRATE_V3_API_KEY=(\S+) SVC_MIGRATE_V4_API_KEY=\1\n/.exec(banner)?.[1];
+    expect(key).toMatch(/^sandbox-/);
+    expect(banner).toContain(`  svc-migrate run --config ${join(folder, 'c.json')}\n`);
+    expect(notes).toEqual(['Preparing a sandbox with its records …']);
+  });
+
+  it('answers as late as --latency says', async () => {
+    await withSandbox({ latency: '150', fault: [] }, async ({ v4, apiKey }) => {
+      const startedMs = performance.now();
+      await fetch(`${v4}/v4/core/companies`, { headers: { api_key: apiKey } });
+      expect(performance.now() - startedMs).toBeGreaterThanOrEqual(149);
+    });
+  });
+
   it('prints where it is and with which key, serves, and ends with the signal', async () => {
     let address = '';
     const code = await withSandbox({ seed: '9', fault: [] }, async ({ v3, apiKey, seed }) => {

@@ -65,7 +65,7 @@ export const TOOL_COMMANDS: readonly CommandSpec[] = [
   {
     name: 'sandbox',
     summary: 'run a local V3 and V4 service with test data and faults',
-    more: 'When ready, prints its addresses and API key as one line of JSON. Runs until Ctrl-C. The same seed always gives the same service.',
+    more: 'When ready, prints its addresses and API key: as one line of JSON, on a terminal as lines to copy. Runs until Ctrl-C. The same seed always gives the same service.',
     options: {
       '--seed <n>': 'seed of the test data (default: 1)',
       '--port <n>': 'port on 127.0.0.1 (default: any free port)',
@@ -77,6 +77,7 @@ export const TOOL_COMMANDS: readonly CommandSpec[] = [
       },
       '--window <days>': 'length of the backfill window',
       '--backfill-seconds <n>': 'how long V4 takes to load its data',
+      '--latency <ms>': 'how long every answer takes (default: 0)',
       '--truth <file>': 'write the correct answer for each V3 id, as NDJSON',
       '--config-out <file>': 'write a configuration for this service',
       '--events <url>': 'send webhook events to this address',

@@ -173,8 +173,10 @@ export function judgePairs(preview: readonly PairPreview[], database: DatabaseFa
     const text = `From the last remap: ${counts.map(([kind, n]) => `${groupDigits(n)} ${kind}`).join(', ')}.`;
     if (database.pairs.ambiguous === 0) return [ok('companies', 'pairs_stored', text)];
     const setting = '"companies": {"match": {"file": "companies.csv"}}';
-    const fix = `Name the ambiguous ones in companies.csv (${setting}).`;
-    return [warning('companies', 'pairs_stored', text, fix)];
+    const fix = `Name the ambiguous ones in companies.csv (${setting}); \`svc-migrate findings --write-companies FILE\` drafts it.`;
+    const named = (database.ambiguous ?? []).slice(0, SHOWN_PAIRS);
+    const lines = named.map((line) => note('companies', 'pair', `${line}.`));
+    return [warning('companies', 'pairs_stored', text, fix), ...lines];
   }
   if (preview.length === 0) return [];
   const paired = preview.filter(({ v4CompanyId }) => v4CompanyId !== null).length;

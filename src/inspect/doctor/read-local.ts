@@ -4,11 +4,13 @@ import type { Config } from '../../config/config.js';
 import { type NamedCompanyPair, readCompaniesFile, readDecisionsFile } from '../../config/user-files.js';
 import type { CompanyMatch } from '../../domain.js';
 import { SvcError } from '../../errors.js';
+import { readAmbiguousCompanies } from '../../store/ambiguous-companies.js';
 import { hasUnfinishedLog } from '../../store/database-file.js';
 import { readCompanyFacts } from '../../store/evidence.js';
 import type { Db } from '../../store/open.js';
 import { findIncomplete, readReadiness } from '../../store/readiness.js';
 import { EVERYTHING } from '../../store/remap.js';
+import { describeAmbiguous } from '../../text/ambiguous-company.js';
 import type { DatabaseFacts, LocalFacts } from './probe-results.js';
 
 /** Runs `work` on a read-only snapshot of the database. */
@@ -53,6 +55,8 @@ function describeDatabase(db: Db, config: Config): DatabaseFacts {
     v4Records: records.v4,
     open: findIncomplete(facts).map(({ text, next }) => `${text} Next: ${next}`),
     pairs: facts.lastRun === undefined ? null : countPairs(db),
+    ambiguous:
+      facts.lastRun === undefined ? [] : readAmbiguousCompanies(db, EVERYTHING).map(describeAmbiguous),
   };
 }
 

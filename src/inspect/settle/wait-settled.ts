@@ -2,6 +2,7 @@ import type { Api } from '../../api/client.js';
 import type { Config } from '../../config/config.js';
 import type { ModelPair, OnProgress } from '../../domain.js';
 import { SvcError } from '../../errors.js';
+import { countOf, formatDuration, groupDigits } from '../../text/numbers.js';
 
 export interface WaitOptions {
   readonly config: Config;
@@ -39,14 +40,12 @@ export async function waitSettled(options: WaitOptions): Promise<Settled> {
   const { settleMs, timeoutMs, clock, onProgress } = options;
   const rules = { settleMs, pollMs: Math.min(LONGEST_POLL_MS, Math.max(1, Math.ceil(settleMs / LOOKS))) };
   const startedMs = clock.now();
-  let state = beginSettling(await look(options));
+  let state = beginSettling(await look(options, true));
   for (;;) {
-    reportProgress(state, rules, onProgress);
     const waitedMs = clock.now() - startedMs;
+    reportProgress(state, rules, timeoutMs - waitedMs, onProgress);
     if (hasSettled(state, rules)) {
-      const counts = [...state.last.counts.values()];
-      const records = counts.reduce<number>((sum, n) => sum + (n ?? 0), 0);
-      return { waitedMs, lists: counts.length, records };
+      return { waitedMs, lists: state.last.counts.size, records: recordsIn(state.last) };
     }
     if (waitedMs >= timeoutMs) throw notSettled(state, timeoutMs);
     await options.sleep(Math.min(rules.pollMs, timeoutMs - waitedMs));
@@ -56,7 +55,10 @@ export async function waitSettled(options: WaitOptions): Promise<Settled> {
 }
 
 /** Requests the count of every list of every V4 company. */
-async function look({ config, source, clock }: WaitOptions): Promise<Observation> {
+async function look(
+  { config, source, clock, onProgress }: WaitOptions,
+  isFirst = false,
+): Promise<Observation> {
   const counts = new Map<string, number | null>();
   const { companies } = await source.fetchV4Companies();
   const models = config.models.filter(({ v4 }) => v4 !== null);
@@ -65,6 +67,8 @@ async function look({ config, source, clock }: WaitOptions): Promise<Observation
     lists.map(async ({ companyId, pair }) => {
       const name = `${pair.v3} of company ${companyId}`;
       counts.set(name, await fetchCount(source, pair, companyId, name));
+      const [done, total] = [counts.size, lists.length];
+      if (isFirst) onProgress({ kind: 'step', name: 'counting the lists', done, total });
     }),
   );
   return { atMs: clock.now(), counts };
@@ -89,16 +93,19 @@ async function fetchCount(
   });
 }
 
-function reportProgress(state: Settling, rules: SettleRules, onProgress: OnProgress): void {
-  const { moved, shrunk, last, quietSinceMs } = state;
+function reportProgress(state: Settling, rules: SettleRules, leftMs: number, onProgress: OnProgress): void {
+  const { moved, change, shrunk, last, quietSinceMs } = state;
   const names = moved.slice(0, NAMED).map(({ list, before, now }) => `${list} ${before ?? 0} → ${now ?? 0}`);
   const more = moved.length > NAMED ? ` and ${moved.length - NAMED} more` : '';
-  onProgress({
-    kind: 'step',
-    name: moved.length === 0 ? 'backfill is quiet' : `backfill moves: ${names.join(', ')}${more}`,
-    done: Math.round((last.atMs - quietSinceMs) / 1000),
-    total: Math.ceil(quietNeeded(state, rules) / 1000),
-  });
+  const sign = change < 0 ? '−' : '+';
+  const text = [
+    `${countOf(recordsIn(last), 'record')} (${sign}${groupDigits(Math.abs(change))})`,
+    `quiet ${formatDuration(last.atMs - quietSinceMs)} of ${formatDuration(quietNeeded(state, rules))}`,
+    `≤ ${formatDuration(Math.max(0, leftMs))} left`,
+    ...(moved.length === 0 ? [] : [`moving: ${names.join(', ')}${more}`]),
+  ].join(' · ');
+  // Without a total there is no bar: quiet time begins anew whenever a list moves.
+  onProgress({ kind: 'step', name: 'watching the backfill', done: 0, total: null, text });
   for (const list of moved.length > 0 ? shrunk : []) {
     onProgress({ kind: 'note', level: 'warning', text: `${list} lost records while V4 was filling.` });
   }
@@ -112,6 +119,10 @@ function notSettled({ moved }: Settling, timeoutMs: number): SvcError {
   return new SvcError('not_settled', `V4's backfill has not settled in ${waited}; ${why}.`, {
     hint: 'Run again later, or allow more with --wait-timeout.',
   });
+}
+
+function recordsIn({ counts }: Observation): number {
+  return [...counts.values()].reduce<number>((sum, n) => sum + (n ?? 0), 0);
 }
 
 /** What webhook events mean for a backfill: it continues, or a sync reports that it is over. */
@@ -134,6 +145,8 @@ export interface Settling {
     readonly before: number | null;
     readonly now: number | null;
   }[];
+  /** Records gained or lost since the observation before. */
+  readonly change: number;
   /** Lists that lost records in some observation; a backfill should only add. */
   readonly shrunk: readonly string[];
   /** Whether a sync reported its end after the last sign of movement. */
@@ -152,7 +165,7 @@ const LOOKS_AFTER_COMPLETION = 2;
 
 /** The state after the first observation. */
 export function beginSettling(first: Observation): Settling {
-  return { last: first, quietSinceMs: first.atMs, moved: [], shrunk: [], completed: false };
+  return { last: first, quietSinceMs: first.atMs, moved: [], change: 0, shrunk: [], completed: false };
 }
 
 /** Adds an observation: any change of counts or of the set of lists restarts the quiet time. */
@@ -168,6 +181,7 @@ export function observe({ last, quietSinceMs, shrunk, completed }: Settling, now
     last: now,
     quietSinceMs: moved.length > 0 ? now.atMs : quietSinceMs,
     moved,
+    change: recordsIn(now) - recordsIn(last),
     shrunk: [...new Set([...shrunk, ...lost])].sort(),
     completed: completed && moved.length === 0,
   };
