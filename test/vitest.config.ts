@@ -1,8 +1,9 @@
-import { readdirSync, readFileSync } from 'node:fs';
+import { readdirSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { defineConfig } from 'vitest/config';
 import { CAMPAIGN_SIZE } from './support/campaign.js';
+import { makeFastFolder } from './support/fast-folder.js';
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
 
@@ -37,6 +38,11 @@ function listTestFiles(): string[] {
 }
 
 const files = FILES[CAMPAIGN_SIZE]();
+
+/** Holds all temporary files of this run. */
+const temporary = makeFastFolder();
+process.env['TMPDIR'] = temporary;
+process.on('exit', () => rmSync(temporary, { recursive: true, force: true }));
 
 export default defineConfig({
   test: {

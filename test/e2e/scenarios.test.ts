@@ -136,11 +136,11 @@ describe('a backfill that goes on', () => {
       ...time,
       seed: 4,
       scale: 300,
-      backfillSeconds: 3,
+      backfillSeconds: 1,
       eventsUrl: `http://127.0.0.1:${port}/`,
     });
     const cwd = makeFolder(sandbox.config());
-    const args = ['run', '--wait', '--settle', '2s', '--wait-timeout', '1m', '--listen', String(port)];
+    const args = ['run', '--wait', '--settle', '1s', '--wait-timeout', '1m', '--listen', String(port)];
     const running = runCli(args, { cwd, env: keysOf(sandbox.apiKey) });
     while (!(await isHeard(port))) await sleep(20);
     start();

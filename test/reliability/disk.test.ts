@@ -172,13 +172,12 @@ describe('an output that cannot be written', () => {
     }
   });
 
-  it('beyond a size, or in a folder that is missing, leaves no trace and the old file', async () => {
+  it('beyond a size, or in a folder that is missing, leaves no trace, nor the file of an earlier run', async () => {
     const before = readdirSync(folder).sort();
     const html = join(folder, 'old.html');
     writeFileSync(html, 'old');
     expectRefused(await shell('ulimit -f 8; svc-migrate report --quiet --html old.html'), /EFBIG/);
-    expect(readFileSync(html, 'utf8')).toBe('old');
-    rmSync(html);
+    expect(existsSync(html)).toBe(false);
     for (const line of [
       'report --quiet --json no/x.json',
       'report --quiet --ndjson no/x',

@@ -1,11 +1,12 @@
 import { appendFileSync, rmSync, writeFileSync } from 'node:fs';
 import { afterAll, describe, expect, it } from 'vitest';
+import { campaignCases } from '../../support/campaign.js';
 import { makeScene, runOf } from './scene.js';
-import { openShops } from './shops.js';
+import { DATABASES, openShops } from './shops.js';
 
 const IDS = ['--ids', 'invoice_id=accounting/invoices'];
 
-const { shops, stop } = await openShops();
+const { shops, stop } = await openShops(campaignCases(DATABASES, 1));
 afterAll(stop);
 
 describe.each(shops)('what others did to a rewritten table in %s', (_, open) => {

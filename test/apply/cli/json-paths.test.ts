@@ -1,12 +1,13 @@
 import { afterAll, describe, expect, it } from 'vitest';
+import { campaignCases } from '../../support/campaign.js';
 import { runOf, type Scene } from './scene.js';
-import { openShops } from './shops.js';
+import { DATABASES, openShops } from './shops.js';
 
 const model = 'accounting/invoices';
 const IDS = ['$.head.id', '$.lines[*].id'].map((path) => ({ column: 'doc', path, model }));
 const NO_TWIN = 181;
 
-const { shops, stop } = await openShops();
+const { shops, stop } = await openShops(campaignCases(DATABASES, 1));
 afterAll(stop);
 
 const docOf = (head: number | null, lines: readonly (number | null)[]): string =>

@@ -1,13 +1,14 @@
 import { appendFileSync, existsSync, statSync, writeFileSync } from 'node:fs';
 import { afterAll, describe, expect, it } from 'vitest';
+import { campaignCases } from '../../support/campaign.js';
 import { makeScene, type Scene } from './scene.js';
-import { openShops, type Shop } from './shops.js';
+import { DATABASES, openShops, type Shop } from './shops.js';
 
 const IDS = ['--ids', 'invoice_id=accounting/invoices'];
 /** A V3 id without a twin, and a number that is no id of the model. */
 const [NO_TWIN, FOREIGN] = [181, 5000];
 
-const { shops, stop } = await openShops();
+const { shops, stop } = await openShops(campaignCases(DATABASES, 1));
 afterAll(stop);
 
 /** Runs and returns the JSON, as far as a test looks at it. */

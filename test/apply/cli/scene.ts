@@ -47,7 +47,7 @@ export function makeScene(
   };
   writeFileSync(join(folder, 'svc-migrate.config.json'), JSON.stringify(config));
   const news = makeNewIds();
-  buildDatabase(folder, config, news);
+  saveDatabase(folder, config, news);
   return {
     folder,
     v4Of: (id) => news[id - 1] ?? 0,
@@ -63,6 +63,16 @@ function makeNewIds(): number[] {
   const ids = Array.from({ length: MAPPED }, (_, at) => at + 1);
   const mixed = shuffle(ids, seeded(7));
   return mixed;
+}
+
+/** Always the same: built once. */
+let built: Buffer | undefined;
+
+function saveDatabase(folder: string, input: object, news: readonly number[]): void {
+  const file = join(folder, 'svc-migrate.db');
+  if (built !== undefined) writeFileSync(file, built, { mode: 0o600 });
+  else buildDatabase(folder, input, news);
+  built ??= readFileSync(file);
 }
 
 function buildDatabase(folder: string, input: object, news: readonly number[]): void {

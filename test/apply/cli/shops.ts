@@ -1,6 +1,8 @@
 import { connect, readAll, startPostgres } from '../support/postgres.js';
 import { createOrders, makeScene, query, type Scene } from './scene.js';
 
+export const DATABASES = ['SQLite', 'PostgreSQL'] as const;
+
 /** A table `orders(id, invoice_id)` with the ids 1, 2, 3. */
 export interface Shop {
   readonly scene: Scene;
@@ -13,12 +15,12 @@ export interface Shop {
 /** `ids`: of a configured target `orders`; without them there is none. */
 type OpenShop = (name: string, ids?: readonly object[]) => Promise<Shop>;
 
-/** A shop in each kind of database there is; `stop` ends their server. */
-export async function openShops(): Promise<{
+/** A shop in each of these kinds of database, if it is there; `stop` ends their server. */
+export async function openShops(kinds: readonly (typeof DATABASES)[number][]): Promise<{
   readonly shops: readonly (readonly [string, OpenShop])[];
   readonly stop: () => void;
 }> {
-  const cluster = await startPostgres();
+  const cluster = kinds.includes('PostgreSQL') ? await startPostgres() : null;
   const shops: [string, OpenShop][] = [['SQLite', openSqlite]];
   if (cluster !== null)
     shops.push(['PostgreSQL', async (name, ids) => openPostgres(await cluster.createDatabase(name), ids)]);

@@ -1,5 +1,6 @@
 import { afterAll, beforeEach, describe, expect, it } from 'vitest';
 import type { Policy } from '../../../src/apply/plan.js';
+import { campaignCases } from '../../support/campaign.js';
 import { startPostgres } from '../support/postgres.js';
 import { openPostgresScene } from '../support/postgres-scene.js';
 import { IN_PLACE, INVOICES, NEW, pairs } from '../support/remap.js';
@@ -382,7 +383,7 @@ describe.skipIf(cluster === null)('the plan for PostgreSQL', () => {
     await cluster.stop();
   });
 
-  it.each(CASES)(
+  it.each(campaignCases(CASES, 24))(
     'finds what stands in the way: $name',
     async ({ sql: setUp, policy, finds, role, target }) => {
       const [isJson, isWritable] = [setUp[0]?.includes('jsonb'), !/VIEW t|GENERATED/.test(setUp.join())];
