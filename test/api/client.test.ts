@@ -1,7 +1,8 @@
 import nock from 'nock';
-import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { SvcError } from '../../src/errors.js';
 import { recordsOf } from '../../src/json/record-columns.js';
+import { allowMocksOnly, V3, V3_PATH, V4, V4_PATH } from './support/nock-hosts.js';
 import {
   createTestApi,
   failureOf,
@@ -15,17 +16,7 @@ import {
   v4Request,
 } from './support/test-api.js';
 
-const V3 = 'https://v3.example.com';
-const V4 = 'https://v4.example.com';
-const V3_PATH = /^\/v3\/accounting\/invoices\?/;
-const V4_PATH = /^\/v4\/core\/companies\/2\/invoices\?/;
-
-beforeAll(() => nock.disableNetConnect());
-afterEach(() => nock.cleanAll());
-afterAll(() => {
-  nock.enableNetConnect();
-  nock.restore();
-});
+allowMocksOnly();
 
 describe('a list of V3', () => {
   it('is asked with its key, for gzip, and read', async () => {

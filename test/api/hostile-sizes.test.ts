@@ -2,8 +2,8 @@ import { execFileSync } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
 import { parseCompanyPage } from '../../src/api/companies.js';
-import { SvcError } from '../../src/errors.js';
 import { campaignCases } from '../support/campaign.js';
+import { thrownBy } from '../support/code-of.js';
 import { PAGE_SIZE, parse } from './support/pages.js';
 
 const RECORD = '"svc_id":1,"svc_company_id":2,"platform_id":"a"';
@@ -16,16 +16,6 @@ function list(item: string, length: number): string {
   return Array(length).fill(item).join(',');
 }
 
-function errorOf(work: () => unknown): SvcError {
-  try {
-    work();
-  } catch (error) {
-    if (error instanceof SvcError) return error;
-    throw error;
-  }
-  throw new Error('nothing was thrown');
-}
-
 describe('a page', () => {
   it.each([
     ['objects without an id', '{"a":1}'],
@@ -33,14 +23,14 @@ describe('a page', () => {
     ['records of another kind', '{"svc_id":"5","svc_company_id":2}'],
   ])('may hold ten times the limit of %s, and not one more', (_, item) => {
     expect(parse(page(list(item, 10 * PAGE_SIZE))).rejected).toHaveLength(10 * PAGE_SIZE);
-    const error = errorOf(() => parse(page(list(item, 10 * PAGE_SIZE + 1))));
+    const error = thrownBy(() => parse(page(list(item, 10 * PAGE_SIZE + 1))));
     expect(error).toMatchObject({ code: 'bad_response', exitCode: 4 });
   });
 
   it('counts unusable children as rejected objects', () => {
     const children = (length: number) => page(`{${RECORD},"line_items":[${list('{"svc_id":"x"}', length)}]}`);
     expect(parse(children(10 * PAGE_SIZE)).rejected).toHaveLength(10 * PAGE_SIZE);
-    expect(errorOf(() => parse(children(10 * PAGE_SIZE + 1))).code).toBe('bad_response');
+    expect(thrownBy(() => parse(children(10 * PAGE_SIZE + 1))).code).toBe('bad_response');
   });
 
   it('may hold a record with 50,000 children, in any order', () => {
@@ -56,7 +46,7 @@ describe('a page', () => {
 describe('the list of companies', () => {
   it('is refused where one page would fill the memory', () => {
     const body = Buffer.from(page(list('{"id":1}', 500_001)));
-    expect(errorOf(() => parseCompanyPage(body, ['id'])).code).toBe('bad_response');
+    expect(thrownBy(() => parseCompanyPage(body, ['id'])).code).toBe('bad_response');
   });
 });
 

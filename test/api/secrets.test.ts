@@ -1,18 +1,9 @@
 import nock from 'nock';
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
+import { allowMocksOnly, V3, V3_PATH, V4, V4_PATH } from './support/nock-hosts.js';
 import { createTestApi, failureOf, V3_KEY, V3_PAGE, v3Request, v4Request } from './support/test-api.js';
 
-const V3 = 'https://v3.example.com';
-const V4 = 'https://v4.example.com';
-const V3_PATH = /^\/v3\/accounting\/invoices\?/;
-const V4_PATH = /^\/v4\/core\/companies\/2\/invoices\?/;
-
-beforeAll(() => nock.disableNetConnect());
-afterEach(() => nock.cleanAll());
-afterAll(() => {
-  nock.enableNetConnect();
-  nock.restore();
-});
+allowMocksOnly();
 
 describe('redirects', () => {
   it.each([

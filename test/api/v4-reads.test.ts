@@ -1,16 +1,11 @@
 import nock from 'nock';
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
+import { allowMocksOnly, V4 } from './support/nock-hosts.js';
 import { createTestApi, failureOf, PAIR } from './support/test-api.js';
 
-const V4 = 'https://v4.example.com';
 const COMPANIES = '/v4/core/companies';
 
-beforeAll(() => nock.disableNetConnect());
-afterEach(() => nock.cleanAll());
-afterAll(() => {
-  nock.enableNetConnect();
-  nock.restore();
-});
+allowMocksOnly();
 
 /** Serves the pages by cursor; the first has none. */
 function serveCompanies(pages: Readonly<Record<string, string>>): string[] {

@@ -3,7 +3,6 @@ import { join } from 'node:path';
 import { PassThrough } from 'node:stream';
 import { pathToFileURL } from 'node:url';
 import { describe, expect, it } from 'vitest';
-import { HostLimits } from '../../src/api/limiter.js';
 import { runInit } from '../../src/commands/init.js';
 import type { Io } from '../../src/commands/io.js';
 import { locateSchema, renderStarter, STARTER_DEFAULTS } from '../../src/commands/starter-config.js';
@@ -11,6 +10,7 @@ import { DEFAULT_CONFIG_FILES, DEFAULT_MODELS } from '../../src/config/defaults.
 import { loadConfig } from '../../src/config/load-config.js';
 import { configSchema } from '../../src/config/settings.js';
 import { NOW_MS, sampleConfig } from '../config/sample.js';
+import { newIo } from '../report/support.js';
 import { givenOf } from '../support/given.js';
 import { filesIn, makeFolder, runCli } from './run-cli.js';
 
@@ -32,17 +32,9 @@ function testIo(): { readonly io: Io; readonly said: () => string } {
   const chunks: string[] = [];
   stream.on('data', (chunk) => chunks.push(String(chunk)));
   const io: Io = {
+    ...newIo({ clock: { now: () => NOW_MS }, isTty: true }),
     stdout: stream,
     stderr: stream,
-    env: {},
-    clock: { now: () => NOW_MS },
-    isTty: true,
-    width: 80,
-    color: false,
-    signal: new AbortController().signal,
-    onProgress: () => {},
-    hostLimits: new HostLimits(),
-    runUninterruptible: async (work) => work(),
   };
   return { io, said: () => chunks.join('') };
 }

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { loadKeys } from '../../src/config/api-keys.js';
 import type { Config } from '../../src/config/config.js';
-import { SvcError } from '../../src/errors.js';
+import { thrownBy } from '../support/code-of.js';
 import { sampleConfig } from './sample.js';
 
 const CANARY = 'canary-key-5f1c';
@@ -14,16 +14,6 @@ function configWithFile(content: string, mode: number): Config {
   writeFileSync(file, content);
   chmodSync(file, mode);
   return sampleConfig({ v4: { baseUrl: 'https://v4.example', apiKeyFile: file } });
-}
-
-function errorOf(work: () => unknown): SvcError {
-  try {
-    work();
-  } catch (error) {
-    if (error instanceof SvcError) return error;
-    throw error;
-  }
-  throw new Error('nothing was thrown');
 }
 
 describe('loadKeys', () => {
@@ -56,7 +46,7 @@ describe('loadKeys', () => {
   });
 
   it.each([0o640, 0o604, 0o660, 0o644, 0o601])('refuses a key file of mode %o', (mode) => {
-    const error = errorOf(() => loadKeys(configWithFile(CANARY, mode), {}, ['v4']));
+    const error = thrownBy(() => loadKeys(configWithFile(CANARY, mode), {}, ['v4']));
     expect([error.code, error.message, error.hint]).toEqual([
       'config',
       expect.stringContaining('can be read by others'),
@@ -66,7 +56,7 @@ describe('loadKeys', () => {
 
   it('names the variable that is missing or empty', () => {
     for (const env of [{}, { SVC_MIGRATE_V4_API_KEY: '' }]) {
-      const error = errorOf(() => loadKeys(sampleConfig(), env, ['v4']));
+      const error = thrownBy(() => loadKeys(sampleConfig(), env, ['v4']));
       expect(error.code).toBe('config');
       expect(error.message).toBe('The API key of V4 is missing: SVC_MIGRATE_V4_API_KEY is not set.');
     }
@@ -75,16 +65,16 @@ describe('loadKeys', () => {
   it.each(['a b', 'a\nb', 'ключ', 'a\u0000', `${CANARY}\r\nx: y`, 'x'.repeat(8193)])(
     'refuses a key that is no header value and does not repeat it: %j',
     (key) => {
-      const error = errorOf(() => loadKeys(sampleConfig(), { SVC_MIGRATE_V4_API_KEY: key }, ['v4']));
+      const error = thrownBy(() => loadKeys(sampleConfig(), { SVC_MIGRATE_V4_API_KEY: key }, ['v4']));
       expect(error.code).toBe('config');
       expect(JSON.stringify([error.message, error.hint, error.facts])).not.toContain(key.slice(0, 30));
     },
   );
 
   it('says which file is empty or missing', () => {
-    expect(errorOf(() => loadKeys(configWithFile('\n', 0o600), {}, ['v4'])).message).toContain('is empty');
+    expect(thrownBy(() => loadKeys(configWithFile('\n', 0o600), {}, ['v4'])).message).toContain('is empty');
     const config = sampleConfig({ v4: { baseUrl: 'https://v4.example', apiKeyFile: 'none/key' } });
-    const error = errorOf(() => loadKeys(config, {}, ['v4']));
+    const error = thrownBy(() => loadKeys(config, {}, ['v4']));
     expect([error.code, error.message]).toEqual([
       'config',
       'The key file /project/none/key of V4 cannot be read.',

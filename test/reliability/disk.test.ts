@@ -3,7 +3,7 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Sandbox, startSandbox } from '../../src/sandbox/start.js';
-import { type Ended, keysOf } from '../cli/run-cli.js';
+import { type Ended, keysOf, runCli } from '../cli/run-cli.js';
 import { BIN, runShell } from '../cli/spawn-cli.js';
 import { campaign, campaignCases } from '../support/campaign.js';
 import { makeFastFolder } from '../support/fast-folder.js';
@@ -26,6 +26,9 @@ let truth = '';
 const shell = (line: string, cwd = folder): Promise<Ended> =>
   runShell(line, { cwd, env: keysOf(sandbox.apiKey) });
 
+const run = (line: string): Promise<Ended> =>
+  runCli(line.split(' '), { cwd: folder, env: keysOf(sandbox.apiKey) });
+
 beforeAll(async () => {
   sandbox = await startSandbox({ seed: 31, scale: 200, companies: 1 });
   folder = makeFastFolder();
@@ -33,8 +36,8 @@ beforeAll(async () => {
   const speed = { pageSize: 10, concurrency: 1, requestsPerSecond: 10_000 };
   const config = { ...rest, v3: { ...Object(v3), ...speed }, v4: { ...Object(v4), ...speed } };
   writeFileSync(join(folder, CONFIG), JSON.stringify(config));
-  expect((await shell('svc-migrate run --quiet')).code).toBe(0);
-  expect((await shell('svc-migrate dump --output truth.csv')).code).toBe(0);
+  expect((await run('run --quiet')).code).toBe(0);
+  expect((await run('dump --output truth.csv')).code).toBe(0);
   truth = readDump('truth.csv');
 });
 afterAll(async () => {
@@ -135,9 +138,9 @@ describe('a database that cannot be written', () => {
       const database = `--db limit-${blocks}.db`;
       const limited = await shell(`ulimit -f ${blocks}; svc-migrate run --quiet ${database}`);
       expectRefused(limited, /^svc-migrate: Cannot (?:write|create)/);
-      expect((await shell(`svc-migrate run --quiet ${database}`)).code).toBe(0);
+      expect((await run(`run --quiet ${database}`)).code).toBe(0);
       const dump = `limit-${blocks}.csv`;
-      expect((await shell(`svc-migrate dump ${database} --output ${dump}`)).code).toBe(0);
+      expect((await run(`dump ${database} --output ${dump}`)).code).toBe(0);
       expect(readDump(dump)).toBe(truth);
     }
     process.stdout.write(`file size limits of ${BLOCKS.join(', ')} KiB: ended with 6, then with the same\n`);
@@ -147,14 +150,14 @@ describe('a database that cannot be written', () => {
     'or read, because of input and output errors, ends with 6',
     async () => {
       for (const command of campaignCases(['export v3', 'remap', 'report', 'status'], 2)) {
-        expectRefused(await shell(`svc-migrate ${command} --db /proc/self/mem`), /I\/O error/);
+        expectRefused(await run(`${command} --db /proc/self/mem`), /I\/O error/);
       }
     },
   );
 
   it('because its folder is missing, or no folder, ends with 6', async () => {
     for (const place of campaignCases(['missing/x.db', `${CONFIG}/x.db`, '.', '/dev/null'], 2)) {
-      expectRefused(await shell(`svc-migrate export v3 --db ${place}`), /^svc-migrate: /);
+      expectRefused(await run(`export v3 --db ${place}`), /^svc-migrate: /);
     }
   });
 });
@@ -162,13 +165,10 @@ describe('a database that cannot be written', () => {
 describe('an output that cannot be written', () => {
   it.runIf(existsSync('/dev/full'))('because the device is full ends with 6, in every format', async () => {
     for (const flag of OUTPUTS) {
-      expectRefused(
-        await shell(`svc-migrate report --quiet --${flag} /dev/full`),
-        /Cannot write \/dev\/full: ENOSPC/,
-      );
+      expectRefused(await run(`report --quiet --${flag} /dev/full`), /Cannot write \/dev\/full: ENOSPC/);
     }
     for (const format of campaignCases(['csv', 'ndjson', 'sql'], 1)) {
-      expectRefused(await shell(`svc-migrate dump --format ${format} --output /dev/full`), /ENOSPC/);
+      expectRefused(await run(`dump --format ${format} --output /dev/full`), /ENOSPC/);
     }
   });
 
@@ -183,7 +183,7 @@ describe('an output that cannot be written', () => {
       'report --quiet --ndjson no/x',
       'dump --output no/x',
     ]) {
-      expectRefused(await shell(`svc-migrate ${line}`), /Cannot write no\/x.*ENOENT/);
+      expectRefused(await run(line), /Cannot write no\/x.*ENOENT/);
     }
     expect(readdirSync(folder).sort()).toEqual(before);
   });
