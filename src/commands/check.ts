@@ -11,6 +11,7 @@ import { escapeUnseen } from '../text/escape.js';
 import { countOf } from '../text/numbers.js';
 import { assertListsExist } from './assert-lists-exist.js';
 import type { Given } from './command.js';
+import { withGitHubActions } from './github-actions.js';
 import type { Io } from './io.js';
 import { narrowingOf, outputsOf } from './option-values.js';
 import { readDatabase } from './read-database.js';
@@ -28,6 +29,8 @@ export interface CheckOptions extends Omit<ReportOptions, 'baseline' | 'extra'> 
   /** The file of accepted findings. */
   readonly baselineFile?: string | undefined;
   readonly writeBaseline?: NewBaseline | undefined;
+  /** Gets the report before the command ends. */
+  readonly onReport?: ((report: Report) => Promise<void>) | undefined;
 }
 
 const SHOWN_ENTRIES = 20;
@@ -44,8 +47,11 @@ const EXPIRES_MS = 30 * 86_400_000;
 export async function runCheck(given: Given, io: Io): Promise<number> {
   const outputs = outputsOf(given);
   const inputs = [given.text('baseline'), given.text('writeBaseline')].filter((file) => file !== undefined);
-  return withOutputs(given, io, { outputs, inputs }, (config, within) =>
-    judgeRemap({ config, ...narrowingOf(given, config), outputs, ...baselineOptions(given) }, within),
+  return withGitHubActions(given, io, (onReport) =>
+    withOutputs(given, io, { outputs, inputs }, (config, within) => {
+      const options = { config, ...narrowingOf(given, config), outputs, ...baselineOptions(given) };
+      return judgeRemap({ ...options, onReport }, within);
+    }),
   );
 }
 
@@ -60,6 +66,7 @@ export async function judgeRemap(options: CheckOptions, io: Io): Promise<number>
   const report = await writeReport({ ...options, baseline, extra }, io);
   await writeText(io.stderr, describeProblems(report));
   if (writeBaseline !== undefined) await writeText(io.stderr, describeWritten(report, writeBaseline.file));
+  await options.onReport?.(report);
   return report.exitCode;
 }
 

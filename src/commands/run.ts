@@ -2,11 +2,12 @@ import { loadKeys } from '../config/api-keys.js';
 import type { Generation } from '../domain.js';
 import { EXIT_BY_CODE, SvcError } from '../errors.js';
 import { writeText } from '../runtime/write-output.js';
-import { assertCheckable, judgeRemap } from './check.js';
+import { assertCheckable, type CheckOptions, judgeRemap } from './check.js';
 import type { Given } from './command.js';
 import { type ExportCommandOptions, exportGeneration, exportOptions } from './export.js';
 import { holdInThread } from './export-in-thread.js';
 import type { Exporter } from './exporter-on.js';
+import { withGitHubActions } from './github-actions.js';
 import type { Io } from './io.js';
 import { outputsOf } from './option-values.js';
 import { loadRemapInputs, rebuildRemap } from './remap.js';
@@ -27,15 +28,17 @@ export async function runRun(given: Given, io: Io): Promise<number> {
   const baselineFile = given.text('baseline');
   const outputs = outputsOf(given);
   const inputs = baselineFile === undefined ? [] : [baselineFile];
-  return withOutputs(given, io, { outputs, inputs }, async (_, within) => {
-    const options = { ...(await exportOptions(given)), outputs, baselineFile };
-    loadKeys(options.config, io.env);
-    assertCheckable(options);
-    loadRemapInputs(options.config);
-    await runExports(options, within);
-    await rebuildRemap(options.config, within);
-    return judgeRemap(options, within);
-  });
+  const work = (onReport: CheckOptions['onReport']) =>
+    withOutputs(given, io, { outputs, inputs }, async (_, within) => {
+      const options = { ...(await exportOptions(given)), outputs, baselineFile, onReport };
+      loadKeys(options.config, io.env);
+      assertCheckable(options);
+      loadRemapInputs(options.config);
+      await runExports(options, within);
+      await rebuildRemap(options.config, within);
+      return judgeRemap(options, within);
+    });
+  return withGitHubActions(given, io, work);
 }
 
 /**

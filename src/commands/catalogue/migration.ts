@@ -1,5 +1,16 @@
 import type { CommandSpec } from '../command.js';
-import { ACCEPTED, BASELINE, COMPANY, MAX_WAIT, MODEL, OUTPUTS, RESTART, SINCE, WAITING } from './options.js';
+import {
+  ACCEPTED,
+  BASELINE,
+  COMPANY,
+  IN_ACTIONS,
+  MAX_WAIT,
+  MODEL,
+  OUTPUTS,
+  RESTART,
+  SINCE,
+  WAITING,
+} from './options.js';
 
 /** Commands from a new configuration to the verdict. */
 export const MIGRATION_COMMANDS: readonly CommandSpec[] = [
@@ -87,7 +98,7 @@ export const MIGRATION_COMMANDS: readonly CommandSpec[] = [
     name: 'check',
     summary: 'judge the remap by the configured limits; the gate for CI',
     more: 'Prints the report. Exits with 0 if the cutover is safe, 1 if there are more findings than the limits allow, 4 if data are incomplete, 5 if V4 is not ready.',
-    options: { ...MODEL, ...COMPANY, ...BASELINE, ...OUTPUTS },
+    options: { ...MODEL, ...COMPANY, ...BASELINE, ...OUTPUTS, ...IN_ACTIONS },
     examples: {
       'svc-migrate check': 'judge the remap in the database',
       'svc-migrate check --quiet --json report.json': 'the same in CI, with a file for scripts',
@@ -102,7 +113,16 @@ export const MIGRATION_COMMANDS: readonly CommandSpec[] = [
     name: 'run',
     summary: 'run export v3, export v4, remap and check',
     more: 'After an incomplete export it continues, so that the report shows what is known, and then exits with 4.',
-    options: { ...MODEL, ...COMPANY, ...RESTART, ...MAX_WAIT, ...WAITING, ...ACCEPTED, ...OUTPUTS },
+    options: {
+      ...MODEL,
+      ...COMPANY,
+      ...RESTART,
+      ...MAX_WAIT,
+      ...WAITING,
+      ...ACCEPTED,
+      ...OUTPUTS,
+      ...IN_ACTIONS,
+    },
     examples: {
       'svc-migrate run': 'the whole migration up to the report, with a readable summary',
       'svc-migrate run --quiet --json report.json --ndjson findings.ndjson':

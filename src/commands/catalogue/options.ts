@@ -62,5 +62,12 @@ export const OUTPUTS: OptionSpecs = {
   '--full-sync-csv <file>': 'the same as a table',
 };
 
+/** What judging commands do by themselves in a job of GitHub Actions. */
+export const IN_ACTIONS: OptionSpecs = {
+  '--no-annotations': 'in GitHub Actions: write no annotations',
+  '--no-job-summary': 'in GitHub Actions: do not add the report to the job summary',
+  '--no-job-outputs': 'in GitHub Actions: set no outputs (outcome, exit-code, counts)',
+};
+
 /** Default sample size of `verify`: if none is wrong, fewer than 0.6 % are, with 95 % confidence. */
 export const USUAL_SAMPLE = 500;

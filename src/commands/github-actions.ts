@@ -1,0 +1,57 @@
+import { appendFileSync } from 'node:fs';
+import { exitCodeOf, expectedError } from '../errors.js';
+import { renderAnnotation, renderAnnotations, renderJobOutputs } from '../report/render-actions.js';
+import { renderMarkdown } from '../report/render-markdown.js';
+import type { Report } from '../report/report-schema.js';
+import { realPath, writeText } from '../runtime/write-output.js';
+import type { Given } from './command.js';
+import type { Io } from './io.js';
+
+type OnReport = (report: Report) => Promise<void>;
+
+/**
+ * Runs a command that judges. In a job of GitHub Actions its report, or the error that ended it, also goes into
+ * annotations (on stderr), the job summary and the outputs of the step, each unless an option switches it off.
+ */
+export async function withGitHubActions(
+  given: Given,
+  io: Io,
+  work: (onReport: OnReport) => Promise<number>,
+): Promise<number> {
+  if (io.env['GITHUB_ACTIONS'] !== 'true') return work(async () => {});
+  try {
+    return await work((report) => announce(report, given, io));
+  } catch (thrown) {
+    const error = expectedError(thrown);
+    const message = [error?.message ?? 'This is a bug.', error?.hint ?? ''].join(' ').trim();
+    if (given.isSet('annotations')) {
+      await writeText(io.stderr, [renderAnnotation('error', 'No result', message)]);
+    }
+    if (given.isSet('jobOutputs')) {
+      await append(io, 'GITHUB_OUTPUT', `outcome=error\nexit-code=${exitCodeOf(thrown)}\n`);
+    }
+    throw thrown;
+  }
+}
+
+async function announce(report: Report, given: Given, io: Io): Promise<void> {
+  if (given.isSet('annotations')) await writeText(io.stderr, [renderAnnotations(report)]);
+  if (given.isSet('jobOutputs')) await append(io, 'GITHUB_OUTPUT', renderJobOutputs(report));
+  const summary = io.env['GITHUB_STEP_SUMMARY'] ?? '';
+  const markdown = given.text('markdown');
+  const isThere = markdown !== undefined && markdown !== '-' && realPath(markdown) === realPath(summary);
+  if (given.isSet('jobSummary') && !isThere) {
+    await append(io, 'GITHUB_STEP_SUMMARY', [...renderMarkdown(report)].join(''));
+  }
+}
+
+/** Adds to a file that the runner names. A failure is only a warning: it must not hide the verdict. */
+async function append(io: Io, name: string, text: string): Promise<void> {
+  const file = io.env[name] ?? '';
+  if (file === '') return;
+  try {
+    appendFileSync(file, text);
+  } catch (error) {
+    await writeText(io.stderr, [`Warning: cannot write ${name}: ${String(error)}\n`]);
+  }
+}

@@ -1,0 +1,53 @@
+import { escapeUnseen } from '../text/escape.js';
+import { buildVerdict } from './build-verdict.js';
+import { countIds } from './describe.js';
+import type { Report } from './report-schema.js';
+
+/** GitHub shows at most ten annotations of a step and kind. */
+const MOST = 10;
+const LEVELS = { pass: 'notice', fail: 'error', incomplete: 'warning', not_ready: 'warning' } as const;
+
+/** The verdict and the first obstacles as annotations of GitHub Actions, one line each. */
+export function renderAnnotations(report: Report): string {
+  const { title, sentence, obstacles, next } = buildVerdict(report);
+  const level = LEVELS[report.outcome];
+  const lines = obstacles
+    .slice(0, MOST - 1)
+    .map(({ name, numbers, meaning, action }) =>
+      renderAnnotation(level, name, [numbers, meaning, action].filter((text) => text !== '').join('. ')),
+    );
+  return [renderAnnotation(level, title, `${sentence} Next: ${next}`), ...lines].join('');
+}
+
+/** One annotation; nothing in the texts can begin another command of the runner. */
+export function renderAnnotation(
+  level: 'notice' | 'warning' | 'error',
+  title: string,
+  message: string,
+): string {
+  return `::${level} title=${escapeProperty(title)}::${escapeMessage(message)}\n`;
+}
+
+function escapeMessage(text: string): string {
+  return escapeUnseen(text).replaceAll('%', '%25').replaceAll('\r', '%0D').replaceAll('\n', '%0A');
+}
+
+function escapeProperty(text: string): string {
+  return escapeMessage(text).replaceAll(':', '%3A').replaceAll(',', '%2C');
+}
+
+/** The outcome and the counts as outputs of a job, `name=value`. */
+export function renderJobOutputs({ outcome, exitCode, totals, findings }: Report): string {
+  const { v3, v4Only } = countIds(totals);
+  const outputs = {
+    outcome,
+    'exit-code': exitCode,
+    'v3-ids': v3,
+    ...totals.v3ByStatus,
+    'v4-only': v4Only,
+    findings: findings.total,
+  };
+  return Object.entries(outputs)
+    .map(([name, value]) => `${name}=${value}\n`)
+    .join('');
+}
