@@ -1,7 +1,7 @@
 /**
  * How long rewriting in place takes beside doing it without care: `npm run bench:apply [rows] [place]`.
  *
- * Tables (SQLite, PostgreSQL): one plain `UPDATE … FROM` join of the same rows, and an apply in place of the same
+ * Tables (SQLite, PostgreSQL, MariaDB): one plain `UPDATE … FROM` join of the same rows, and an apply in place of the same
  * table, in turns. CSV: megabytes per second on one core, beside csv-parse reading the same file. Exits with 1 where
  * a bar is missed.
  */
@@ -21,12 +21,14 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { parse } from 'csv-parse';
 import pg from 'pg';
 import { DEFAULT_TUNING } from '../../dist/apply/context.js';
+import { openMysqlStore } from '../../dist/apply/dialects/mysql-dialect.js';
 import { openPostgresStore } from '../../dist/apply/dialects/postgres-dialect.js';
 import { openSqliteStore } from '../../dist/apply/dialects/sqlite-dialect.js';
 import { openFileStore } from '../../dist/apply/files/file-store.js';
 import { applyTargetSchema } from '../../dist/config/apply-targets.js';
 import { openDatabase } from '../../dist/store/open.js';
 import { Sqlite } from '../../dist/store/sqlite.js';
+import { startBenchMysql } from './mysql.mjs';
 import { startBenchPostgres } from './postgres.mjs';
 
 const ROUNDS = 3;
@@ -35,7 +37,7 @@ const LEAST_MB_PER_SECOND = 50;
 const MODEL = 'accounting/invoices';
 const rows = Number(process.argv[2] ?? 1_000_000);
 const ids = Math.ceil(rows / 2);
-const places = process.argv[3] === undefined ? ['sqlite', 'postgres', 'csv'] : [process.argv[3]];
+const places = process.argv[3] === undefined ? ['sqlite', 'postgres', 'mysql', 'csv'] : [process.argv[3]];
 
 /** A permutation without fixed points of 1…ids, in no order that helps anybody. */
 const twinOf = (id) => ((id * 7919) % ids) + 1;
@@ -45,7 +47,8 @@ const folder = mkdtempSync(join(tmpdir(), 'svc-bench-'));
 const remapFile = join(folder, 'remap.db');
 createRemap();
 try {
-  for (const place of places) await { sqlite: benchSqlite, postgres: benchPostgres, csv: benchCsv }[place]();
+  for (const place of places)
+    await { sqlite: benchSqlite, postgres: benchPostgres, mysql: benchMysql, csv: benchCsv }[place]();
 } finally {
   rmSync(folder, { recursive: true, force: true });
 }
@@ -204,6 +207,42 @@ async function benchPostgres() {
       await fresh();
       const store = openPostgresStore(openContext('in_place'), [
         target({ kind: 'postgres', urlEnv: 'BENCH_PG', table: 't' }),
+      ]);
+      const times = await apply(store);
+      await store.close();
+      return times;
+    },
+  );
+  await client.end();
+  await server.stop();
+}
+
+async function benchMysql() {
+  const server = await startBenchMysql();
+  const { client } = server;
+  process.env.BENCH_MYSQL = server.url;
+  await client.query(
+    `CREATE TABLE m(PRIMARY KEY (old)) AS SELECT CAST(seq AS SIGNED) AS old, CAST((seq * 7919) % ${ids} + 1 AS SIGNED) AS new FROM seq_1_to_${ids}`,
+  );
+  const fresh = async () => {
+    await client.query(`DROP VIEW IF EXISTS svc_migrate_ledger;
+      DROP TABLE IF EXISTS t, svc_migrate_run, svc_migrate_entry, svc_migrate_skipped;
+      CREATE TABLE t(PRIMARY KEY (k)) AS SELECT seq AS k, CAST((seq * 48271) % ${ids} + 1 AS SIGNED) AS svc_id,
+        CONCAT('a note of the user, number ', seq) AS note, seq AS amount FROM seq_1_to_${rows};
+      ANALYZE TABLE t`);
+  };
+  await compare(
+    'MariaDB',
+    async () => {
+      await fresh();
+      const started = performance.now();
+      await client.query('UPDATE t JOIN m ON t.svc_id = m.old SET t.svc_id = m.new');
+      return seconds(performance.now() - started);
+    },
+    async () => {
+      await fresh();
+      const store = openMysqlStore(openContext('in_place'), [
+        target({ kind: 'mysql', urlEnv: 'BENCH_MYSQL', table: 't' }),
       ]);
       const times = await apply(store);
       await store.close();

@@ -11,7 +11,7 @@ const ROOT = '/usr/lib/postgresql';
 /** A PostgreSQL server of the benchmark's own, durable as a user's is. */
 export async function startBenchPostgres() {
   const programs = findPrograms();
-  const user = findUser();
+  const user = findUser('postgres');
   const folder = mkdtempSync(join(tmpdir(), 'svc-bench-pg-'));
   if (user.uid !== undefined) chownSync(folder, user.uid, user.gid);
   const options = { ...user, cwd: folder, env: { ...process.env, LC_ALL: 'C' }, stdio: 'ignore' };
@@ -53,17 +53,17 @@ function findPrograms() {
   return found;
 }
 
-/** PostgreSQL refuses to run as root. */
-function findUser() {
+/** Servers refuse to run as root. `name`: the user that the package made. */
+export function findUser(name) {
   if (process.getuid() !== 0) return {};
   const line = readFileSync('/etc/passwd', 'utf8')
     .split('\n')
-    .find((one) => one.startsWith('postgres:'));
+    .find((one) => one.startsWith(`${name}:`));
   const [, , uid, gid] = (line ?? '').split(':');
   return { uid: Number(uid), gid: Number(gid) };
 }
 
-function freePort() {
+export function freePort() {
   return new Promise((done) => {
     const server = createServer().listen(0, '127.0.0.1', () => {
       const { port } = server.address();

@@ -58,7 +58,7 @@ export async function startMysql(settings: readonly string[] = []): Promise<Mysq
   if (user.uid !== undefined && user.gid !== undefined) chownSync(folder, user.uid, user.gid);
   const options = { ...user, cwd: folder, env: { ...process.env, LC_ALL: 'C' }, stdio: 'ignore' as const };
   const common = ['--no-defaults', `--datadir=${data}`];
-  execFileSync(install, [...common, '--skip-test-db', '--skip-name-resolve'], options);
+  execFileSync(install, [...common, '--skip-test-db', '--skip-name-resolve', `--tmpdir=${folder}`], options);
   const all = [
     ...common,
     `--socket=${join(folder, 'socket')}`,
@@ -152,5 +152,5 @@ export async function connectMysql(url: string): Promise<mysql.Connection> {
 /** Rows of a query, as text. */
 export async function readMysql(client: mysql.Connection, sql: string): Promise<(string | null)[][]> {
   const [rows] = await client.query<(string | null)[][] & mysql.RowDataPacket[][]>(sql);
-  return rows;
+  return Array.isArray(rows) ? rows : [];
 }
