@@ -60,8 +60,11 @@ export function mysqlEngine(context: ApplyContext, session: MysqlSession): Engin
         if (!isWhole) await session.exec(tables.join(';'));
         if (!hasView) await session.exec(view);
       }),
-    lockLedger: async () =>
-      session.lockName(`svc_migrate ${(await session.one('SELECT MD5(DATABASE())')) ?? ''}`),
+    lockLedger: async ({ entry }) => {
+      await session.lockName(`svc_migrate ${(await session.one('SELECT MD5(DATABASE())')) ?? ''}`);
+      // A locking read, because the snapshot of the transaction must not be taken yet.
+      await session.exec(`SET @svc_migrate_entry = (SELECT coalesce(max(id), 0) FROM ${entry} FOR UPDATE)`);
+    },
     rowsPerSecond: ROWS_PER_SECOND,
     place: () => session.place(),
     placeOfRun: (table) => `table ${table}`,
@@ -95,9 +98,9 @@ export function mysqlEngine(context: ApplyContext, session: MysqlSession): Engin
     lookUp: (source) => lookUpInMysql(engine, session, source),
     createList: (name, _, query) =>
       session.exec(
-        `DROP TEMPORARY TABLE IF EXISTS ${name};
+        `DROP TEMPORARY TABLE IF EXISTS ${name}; SET @svc_migrate_row = 0;
          CREATE TEMPORARY TABLE ${name} ENGINE=InnoDB AS
-           SELECT q.*, row_number() OVER () AS row_no, FALSE AS parked FROM (${query}) AS q`,
+           SELECT q.*, @svc_migrate_row := @svc_migrate_row + 1 AS row_no, FALSE AS parked FROM (${query}) AS q`,
       ),
     openFill: async (facts, id, at) =>
       openMysqlFill(engine, session, facts, id, at, stamped.get(facts.table) ?? []),

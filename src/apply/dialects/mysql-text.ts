@@ -122,7 +122,8 @@ export const MYSQL_TEXT: SqlText & LedgerText = {
   tableOptions: ' ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin',
   // Joins by key would compare every row with every entry.
   entryIndex: ', KEY row_key (row_key)',
-  nextEntry: ({ entry }) => `(SELECT coalesce(max(id), 0) FROM ${entry}) + row_number() OVER ()`,
+  // `lockLedger` sets it to the last id. A window function, or reading the ledger, would copy all rows first.
+  nextEntry: () => '@svc_migrate_entry := @svc_migrate_entry + 1',
   isTableOfRun: 'table_name = $1',
   isTableName: (name) => name.length > 0,
   isTypeName: (name) => TYPE_NAME.test(name),
