@@ -10,10 +10,10 @@ const COLUMNS: readonly Column[] = [
   { title: 'model', align: 'left' },
   { title: 'lists', align: 'right' },
   { title: 'pages', align: 'right' },
-  { title: 'records', align: 'right' },
+  { title: 'records', align: 'right', keep: true },
   { title: 'repeated', align: 'right' },
   { title: 'rejected', align: 'right' },
-  { title: 'state', align: 'left' },
+  { title: 'state', align: 'left', keep: true },
 ];
 
 /** Summary of one generation in the database after an export, with warnings and the next command. */

@@ -59,7 +59,7 @@ async function ask(input: Readable, io: Io): Promise<Omit<StarterAnswers, 'schem
   try {
     const { v3KeyEnv, v4KeyEnv } = STARTER_DEFAULTS;
     return {
-      v3BaseUrl: await askFor(terminal, io, 'V3 address (with /v3)', '', baseUrlProblem),
+      v3BaseUrls: parseRegions(await askFor(terminal, io, V3_QUESTION, '', regionsProblem)),
       v4BaseUrl: await askFor(terminal, io, 'V4 address (without /v4)', '', v4UrlProblem),
       v3KeyEnv: await askFor(terminal, io, 'Variable with the V3 key', v3KeyEnv, variableProblem),
       v4KeyEnv: await askFor(terminal, io, 'Variable with the V4 key', v4KeyEnv, variableProblem),
@@ -105,6 +105,21 @@ function answerTo(terminal: Interface, question: string, { signal, stderr }: Io)
       done(answer);
     }, stop);
   });
+}
+
+const V3_QUESTION = 'V3 address (with /v3); several as region=address, separated by commas';
+
+/** One address is the region `default`. */
+function parseRegions(answer: string): Record<string, string> {
+  const named = answer.split(',').map((part) => /^\s*(?:([\w-]+)=)?(.*?)\s*$/.exec(part) ?? []);
+  return Object.fromEntries(named.map(([, region = 'default', url = '']) => [region, url]));
+}
+
+function regionsProblem(answer: string): string | null {
+  const regions = parseRegions(answer);
+  if (Object.keys(regions).length < answer.split(',').length)
+    return 'must name each region once, as eu=https://…';
+  return Object.values(regions).reduce<string | null>((found, url) => found ?? baseUrlProblem(url), null);
 }
 
 function v4UrlProblem(answer: string): string | null {

@@ -6,7 +6,8 @@ import type { ModelPair } from '../domain.js';
 
 /** Values for the starter configuration. */
 export interface StarterAnswers {
-  readonly v3BaseUrl: string;
+  /** By region. */
+  readonly v3BaseUrls: Readonly<Record<string, string>>;
   readonly v4BaseUrl: string;
   readonly v3KeyEnv: string;
   readonly v4KeyEnv: string;
@@ -17,7 +18,7 @@ export interface StarterAnswers {
 }
 
 export const STARTER_DEFAULTS: StarterAnswers = {
-  v3BaseUrl: `https://${PLACEHOLDER_HOST}/v3`,
+  v3BaseUrls: { default: `https://${PLACEHOLDER_HOST}/v3` },
   v4BaseUrl: `https://${PLACEHOLDER_HOST}`,
   v3KeyEnv: DEFAULT_V3_KEY_ENV,
   v4KeyEnv: DEFAULT_V4_KEY_ENV,
@@ -40,8 +41,11 @@ export function locateSchema(file: string, moduleUrl: string): string {
 
 /** Renders a commented configuration; settings that are commented out show their defaults. */
 export function renderStarter(answers: StarterAnswers): string {
-  const { v3BaseUrl, v4BaseUrl, v3KeyEnv, v4KeyEnv, models, schema } = answers;
+  const { v3BaseUrls, v4BaseUrl, v3KeyEnv, v4KeyEnv, models, schema } = answers;
   const text = JSON.stringify;
+  const regions = Object.entries(v3BaseUrls).map(
+    ([region, url]) => `      ${text(region)}: { "baseUrl": ${text(url)}, "apiKeyEnv": ${text(v3KeyEnv)} },`,
+  );
   return `{
   // For editors; svc-migrate help config describes every setting.
   "$schema": ${text(schema)},
@@ -56,7 +60,7 @@ export function renderStarter(answers: StarterAnswers): string {
   "v3": {
     "regions": {
       // Keys are never written here: name an environment variable, or a file only you can read ("apiKeyFile").
-      "default": { "baseUrl": ${text(v3BaseUrl)}, "apiKeyEnv": ${text(v3KeyEnv)} },
+${regions.join('\n')}
     },
     // "pageSize": 500, "concurrency": 8, "requestsPerSecond": 20,
     // Split each list by these company ids, to be read in parallel.

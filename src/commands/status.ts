@@ -1,5 +1,8 @@
 import { statSync } from 'node:fs';
+import { sleepForReal } from '../api/sleep.js';
+import type { Config } from '../config/config.js';
 import { isUnfinished, STREAM_STATES } from '../domain.js';
+import { SvcError } from '../errors.js';
 import { STATUSES } from '../reasons.js';
 import { buildTrend } from '../report/sections.js';
 import { writeText } from '../runtime/write-output.js';
@@ -15,24 +18,50 @@ import {
 import { EVERYTHING } from '../store/remap.js';
 import type { StreamRow } from '../store/streams.js';
 import { escapeUnseen } from '../text/escape.js';
-import { countOf, formatDuration, formatTime, groupDigits } from '../text/numbers.js';
+import { countOf, formatDuration, formatShare, formatTime, groupDigits } from '../text/numbers.js';
 import { addFlagsToNext } from '../text/shell.js';
 import { wrapText } from '../text/text-layout.js';
 import type { Given } from './command.js';
 import { describeOwner } from './hold-database.js';
 import type { Io } from './io.js';
+import { durationOption } from './option-values.js';
 import { readDatabase } from './read-database.js';
+
+/** Moves to the top of the terminal and clears it. */
+const CLEAR = '\u001b[H\u001b[2J';
+/** Default and shortest pause of `--watch`. */
+const EVERY_MS = 2000;
+const LEAST_EVERY_MS = 200;
 
 const OPEN_LISTS = 20;
 const RUNS = 6;
 
 /**
- * `status`: shows what the database holds, what is unfinished, and the next command. Reads no records.
+ * `status`: shows what the database holds, what is unfinished, and the next command. Reads no records. With `--watch`,
+ * again and again until a signal.
  *
- * @throws SvcError as `openDatabase` does
+ * @throws SvcError `interrupted`, and as `openDatabase` does
  */
 export async function runStatus(given: Given, io: Io): Promise<number> {
   const config = await given.config();
+  const everyMs = durationOption(given, 'every');
+  if (!given.isSet('watch')) {
+    if (everyMs !== undefined) throw new SvcError('usage', '--every goes with --watch.');
+    await writeText(io.stdout, [await describeStatus(config, io)]);
+    return 0;
+  }
+  for (;;) {
+    const text = await describeStatus(config, io);
+    await writeText(io.stdout, [io.isTty ? `${CLEAR}${text}` : `${text}\n`]);
+    try {
+      await sleepForReal(Math.max(LEAST_EVERY_MS, everyMs ?? EVERY_MS), io.signal);
+    } catch (cause) {
+      throw new SvcError('interrupted', 'Stopped watching.', { cause });
+    }
+  }
+}
+
+function describeStatus(config: Config, io: Io): Promise<string> {
   return readDatabase(config, async (db) => {
     const facts = readReadiness(db, config, EVERYTHING);
     const runs = readRemapRuns(db, RUNS);
@@ -48,8 +77,7 @@ export async function runStatus(given: Given, io: Io): Promise<number> {
       ...describeNext(facts),
     ];
     const text = lines.flatMap((line) => wrapText(escapeUnseen(line), io.width, /^ */.exec(line)?.[0] ?? ''));
-    await writeText(io.stdout, [addFlagsToNext(`${text.join('\n')}\n`, io.flags)]);
-    return 0;
+    return addFlagsToNext(`${text.join('\n')}\n`, io.flags);
   });
 }
 
@@ -61,15 +89,26 @@ function describeGeneration(facts: Readiness, generation: 'v3' | 'v4', now: numb
     state,
     n: streams.filter((stream) => stream.state === state).length,
   })).filter(({ n }) => n > 0);
-  const records = streams.reduce((sum, stream) => sum + stream.uniqueRecords, 0);
   const rejected = streams.reduce((sum, stream) => sum + stream.rejected, 0);
   const parts = [
     `${countOf(streams.length, 'list')} (${states.map(({ state, n }) => `${groupDigits(n)} ${state}`).join(', ')})`,
-    countOf(records, 'record'),
+    describeRecords(streams),
     ...(rejected > 0 ? [`${groupDigits(rejected)} rejected`] : []),
     `oldest reading ${formatDuration(now - oldestOf(streams))} ago`,
   ];
   return `${name}: ${parts.join(', ')}`;
+}
+
+/** `1,200 records`, or while lists are being read `1,200 of about 2,243 records (53 %)`. */
+function describeRecords(streams: readonly StreamRow[]): string {
+  const records = streams.reduce((sum, stream) => sum + stream.uniqueRecords, 0);
+  const isKnown = streams.every((stream) => !isUnfinished(stream) || stream.totalCountLast !== null);
+  if (!streams.some(isUnfinished) || !isKnown) return countOf(records, 'record');
+  const total = streams.reduce((sum, stream) => {
+    const { uniqueRecords, totalCountLast } = stream;
+    return sum + (isUnfinished(stream) ? Math.max(uniqueRecords, totalCountLast ?? 0) : uniqueRecords);
+  }, 0);
+  return `${groupDigits(records)} of about ${countOf(total, 'record')} (${formatShare(records, total)})`;
 }
 
 function oldestOf(streams: readonly StreamRow[]): number {

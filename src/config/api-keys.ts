@@ -1,4 +1,4 @@
-import { closeSync, fstatSync, openSync, readFileSync } from 'node:fs';
+import { closeSync, existsSync, fstatSync, openSync, readFileSync } from 'node:fs';
 import { platform } from 'node:os';
 import { isAbsolute } from 'node:path';
 import type { Generation } from '../domain.js';
@@ -59,13 +59,20 @@ function loadKey({ keySource: source, region }: Endpoint, env: Env): string {
       : `The API key of ${owner} is missing: ${source} is not set.`;
     const hint = isFile
       ? 'Put the key into it.'
-      : `Set the environment variable, such as: export ${source}=… (the dashboard lists your keys).`;
+      : `${mentionEnvFile()}Set the environment variable, such as: export ${source}=… (the dashboard lists your keys).`;
     throw new SvcError('config', what, { hint });
   }
   if (key.length <= LONGEST_KEY && /^[\x21-\x7e]+$/.test(key)) return key;
   throw new SvcError('config', `The API key of ${owner} in ${source} cannot be sent in a header.`, {
     hint: 'It contains spaces, line breaks or non-ASCII characters, or is too long: store only the key itself.',
   });
+}
+
+/** A file that other tools read, so that somebody may wonder why its variables are missing. */
+function mentionEnvFile(): string {
+  return existsSync('.env')
+    ? 'The file .env here is not read; to use it, run: set -a; . ./.env; set +a. '
+    : '';
 }
 
 function readKeyFile(file: string, owner: string): string {

@@ -225,8 +225,13 @@ function evidenceBlock(report: Report, width: number): string[] {
   }
   if (remap !== null)
     lines.push(`Remap of ${formatTime(remap.builtAt)}, sha256 ${remap.sha256.slice(0, 12)}….`);
+  const { differing } = report.drift;
+  const also =
+    differing === 0
+      ? ''
+      : `, report --ndjson FILE also the ${countOf(differing, 'matched record')} that ${differing === 1 ? 'differs' : 'differ'}`;
   lines.push(
-    `Findings: ${groupDigits(report.findings.total)}; findings --limit 0 lists them all.`,
+    `Findings: ${groupDigits(report.findings.total)}; findings --limit 0 lists them all${also}.`,
     `What no report can see (svc-migrate help guarantees): ${report.cannotSee.map((one) => one.name).join('; ')}.`,
   );
   return lines.flatMap((line) => wrapText(escapeUnseen(line), width));

@@ -80,15 +80,39 @@ export function wrapLines(lines: readonly string[], width: number): string {
 export interface Column {
   readonly title: string;
   readonly align: 'left' | 'right';
+  /** Left out only after the others where the table is too wide. */
+  readonly keep?: boolean;
 }
 
-/** Renders a table in at most `width` columns: where it is too wide, cells of the first column are shortened. */
+/** Narrowest first column, in columns of the terminal, before other columns of a table are left out. */
+const LEAST_FIRST = 20;
+/** Columns that a table keeps however narrow the terminal is. */
+const LEAST_COLUMNS = 3;
+
+/**
+ * Renders a table in at most `width` columns. Where it is too wide, cells of the first column are shortened, and columns
+ * are left out, the last ones first but for those with `keep`; a last line says which.
+ */
 export function layOutTable(
   columns: readonly Column[],
   rows: readonly (readonly string[])[],
   width: number,
   indent = '  ',
 ): string[] {
+  const dropped = columnsToDrop(columns, rows, width - displayWidth(indent));
+  if (dropped.length > 0) {
+    const isKept = (_: unknown, at: number) => !dropped.includes(at);
+    const titles = dropped.map((at) => columns[at]?.title ?? '').join(', ');
+    return [
+      ...layOutTable(
+        columns.filter(isKept),
+        rows.map((row) => row.filter(isKept)),
+        width,
+        indent,
+      ),
+      ...wrapText(`(not shown for lack of width: ${titles})`, width, indent),
+    ];
+  }
   const lines = [columns.map((column) => column.title), ...rows];
   const widths = columns.map((_, at) => Math.max(...lines.map((line) => displayWidth(line[at] ?? ''))));
   const total = widths.reduce((sum, one) => sum + one + 2, displayWidth(indent) - 2);
@@ -101,4 +125,30 @@ export function layOutTable(
       return align === 'left' ? text + pad : pad + text;
     });
   return lines.map((line) => indent + layOutRow(line).join('  ').trimEnd());
+}
+
+/** The positions of the columns to leave out, in ascending order. */
+function columnsToDrop(
+  columns: readonly Column[],
+  rows: readonly (readonly string[])[],
+  width: number,
+): number[] {
+  const widths = columns.map(({ title }, at) =>
+    Math.max(displayWidth(title), ...rows.map((row) => displayWidth(row[at] ?? ''))),
+  );
+  widths[0] = Math.min(widths[0] ?? 0, LEAST_FIRST);
+  let total = widths.reduce((sum, one) => sum + one + 2, -2);
+  const last = columns.map((_, at) => columns.length - 1 - at);
+  const order = [
+    ...last.filter((at) => columns[at]?.keep !== true),
+    ...last.filter((at) => columns[at]?.keep),
+  ];
+  const dropped: number[] = [];
+  for (const at of order) {
+    if (total <= width || columns.length - dropped.length <= LEAST_COLUMNS) break;
+    if (at === 0) continue;
+    dropped.push(at);
+    total -= (widths[at] ?? 0) + 2;
+  }
+  return dropped.sort((a, b) => a - b);
 }

@@ -17,7 +17,7 @@ import { filesIn, makeFolder, runCli } from './run-cli.js';
 const FILE = 'svc-migrate.config.jsonc';
 const ANSWERED = {
   ...STARTER_DEFAULTS,
-  v3BaseUrl: 'https://v3.example/v3',
+  v3BaseUrls: { default: 'https://v3.example/v3' },
   v4BaseUrl: 'https://v4.example',
 };
 
@@ -137,7 +137,8 @@ describe('init', () => {
     const input = new PassThrough();
     const answers = [
       'v3.example',
-      'https://v3.example/v3',
+      'eu=https://v3.example/v3, https://us.example/v3,https://again.example/v3',
+      'eu=https://v3.example/v3, us=https://us.example/v3',
       'https://v4.example/v4',
       'https://v4.example',
       'MY_KEY',
@@ -153,10 +154,12 @@ describe('init', () => {
     });
     expect(await runInit(typedAt(file, input), io)).toBe(0);
     expect(said()).toContain('must be an absolute address');
+    expect(said()).toContain('must name each region once');
     expect(said()).toContain('must not end in /v4');
     expect(said()).toContain('Did you mean "accounting/invoices"?');
     const config = loadConfig({ env: {}, flags: { config: file }, nowMs: NOW_MS });
     expect(config.v3.regions[0]).toMatchObject({ baseUrl: 'https://v3.example/v3', keySource: 'MY_KEY' });
+    expect(config.v3.regions[1]).toMatchObject({ region: 'us', baseUrl: 'https://us.example/v3' });
     expect(config.v4).toMatchObject({ baseUrl: 'https://v4.example', keySource: 'SVC_MIGRATE_V4_API_KEY' });
     expect(config.models.map(({ v3 }) => v3)).toEqual(['accounting/invoices', 'crm/stages']);
   });

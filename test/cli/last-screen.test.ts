@@ -69,6 +69,12 @@ describe('the last lines of a judgement', () => {
     },
   );
 
+  it('a missing key mentions a .env that lies there unread', async () => {
+    writeFileSync(join(cwd, '.env'), 'SVC_MIGRATE_V3_API_KEY=x');
+    const ended = await runCli(['run', '--config', 'my config.json'], { cwd, env: {} });
+    expect([ended.code, ended.stderr]).toEqual([2, expect.stringContaining('.env here is not read')]);
+  });
+
   it('demo has one verdict and one next step', async () => {
     const { stdout } = await runCli(['demo', '--quiet'], { cwd });
     expect(stdout.match(/^Next: /gm)).toHaveLength(1);

@@ -6,9 +6,13 @@ export const TOOL_COMMANDS: readonly CommandSpec[] = [
   {
     name: 'status',
     summary: 'show what the database contains, what is unfinished, and what the next run will do',
-    options: {},
+    options: {
+      '--watch': 'show it again and again until Ctrl-C',
+      '--every <duration>': 'pause between two times with --watch (default: 2s)',
+    },
     examples: {
       'svc-migrate status': 'show the present state',
+      'svc-migrate status --watch': 'follow an export that runs elsewhere',
       'svc-migrate status --db rehearsal.db': 'the same for another database',
     },
     load: async () => (await import('../status.js')).runStatus,

@@ -1,0 +1,29 @@
+import { describe, expect, it } from 'vitest';
+import { type Column, displayWidth, layOutTable } from '../../src/text/text-layout.js';
+
+const COLUMNS: readonly Column[] = [
+  { title: 'model', align: 'left' },
+  { title: 'lists', align: 'right' },
+  { title: 'pages', align: 'right' },
+  { title: 'records', align: 'right', keep: true },
+  { title: 'repeated', align: 'right' },
+  { title: 'rejected', align: 'right' },
+  { title: 'state', align: 'left', keep: true },
+];
+const ROWS = [
+  ['accounting/bill_credit_notes', '1,234', '5,678', '12,345,678', '9,012', '3', '120 complete, 3 absent'],
+];
+
+describe('a table that is too wide', () => {
+  it.each([
+    [120, []],
+    [80, ['repeated', 'rejected']],
+    [60, ['lists', 'pages', 'repeated', 'rejected']],
+  ])('at %i columns fits, and says what it leaves out', (width, dropped) => {
+    const lines = layOutTable(COLUMNS, ROWS, width);
+    for (const line of lines) expect(displayWidth(line)).toBeLessThanOrEqual(width);
+    const said = /not shown for lack of width: (.*)\)/.exec(lines.join(' ').replace(/ +/g, ' '))?.[1] ?? '';
+    expect(said).toBe(dropped.join(', '));
+    expect(lines.join('\n')).toContain('12,345,678');
+  });
+});
