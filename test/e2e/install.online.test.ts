@@ -76,6 +76,14 @@ describe('the packed program, installed in an empty folder', () => {
       const { project, bin } = await install(major, '--ignore-scripts');
       const printed = await run(join(project, 'node_modules/.bin/svc-migrate'), ['demo'], project, bin);
       expect(printed).toMatch(/^SAFE TO CUT OVER/m);
+      const example =
+        "import { openRemap } from 'svc-migrate'; import { existsSync, readFileSync } from 'node:fs';" +
+        "await import('svc-migrate/schema/report.schema.json', { with: { type: 'json' } });" +
+        "const { $schema } = JSON.parse(readFileSync('svc-migrate.config.jsonc', 'utf8').replace(/^ *\\/\\/.*$/gm, '').replace(/,(\\s*[}\\]])/g, '$1'));" +
+        "console.log(typeof openRemap, $schema, existsSync($schema), existsSync('node_modules/svc-migrate/man/svc-migrate.1'));";
+      await run(join(project, 'node_modules/.bin/svc-migrate'), ['init'], project, bin);
+      const ran = await run('node', ['--input-type=module', '-e', example], project, bin);
+      expect(ran).toBe('function ./node_modules/svc-migrate/schema/config.schema.json true true\n');
       expect(existsSync(join(project, 'node_modules/better-sqlite3/build'))).toBe(false);
       expect(existsSync(join(project, 'node_modules/svc-migrate/bin/sqlite-node20/node_modules'))).toBe(
         false,
@@ -96,6 +104,17 @@ describe('the packed program, installed in an empty folder', () => {
       expect(await run(program, ['demo'], project, bin)).toMatch(/^SAFE TO CUT OVER/m);
     },
     10 * MINUTES_MS,
+  );
+
+  it(
+    'is published without a warning but that nobody is logged in',
+    async () => {
+      // The user's own settings do not concern the package.
+      const line = `npm publish --userconfig=none --dry-run --ignore-scripts '${tarball}' 2>&1`;
+      const warnings = (await run('bash', ['-c', line], folder)).match(/^npm (?:warn|error).*$/gim) ?? [];
+      expect(warnings.filter((text) => !text.includes('requires you to be logged in'))).toEqual([]);
+    },
+    2 * MINUTES_MS,
   );
 
   it(
