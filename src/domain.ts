@@ -67,7 +67,7 @@ export interface Blocker {
   readonly next: string;
 }
 
-export const LIMIT_UNITS = ['rows', 'objects', 'streams', 'decisions', 'hours'] as const;
+export const LIMIT_UNITS = ['rows', 'objects', 'streams', 'decisions', 'uses', 'hours'] as const;
 
 /** One limit of the gate and what it judged. */
 export interface ReportLimit {

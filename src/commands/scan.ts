@@ -1,5 +1,6 @@
-import { existsSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
+import { z } from 'zod';
 import type { Config } from '../config/config.js';
 import { findConfigFile } from '../config/load-config.js';
 import { SvcError } from '../errors.js';
@@ -13,11 +14,14 @@ import { renderUsesMarkdown } from '../scan/render-uses-markdown.js';
 import { CERTAINTIES, type Certainty } from '../scan/requests.js';
 import type { ScanRequest, ScanResult } from '../scan/scan-files.js';
 import { buildScanReport, type ScanReport } from '../scan/scan-report.js';
-import { buildScanSettings } from '../scan/scan-settings.js';
+import { buildScanSettings, type ScanSettings } from '../scan/scan-settings.js';
 import type { ScanThread } from '../scan/scan-thread.js';
+import { guardDatabase } from '../store/open.js';
+import { saveScanCounts } from '../store/scan-counts.js';
 import { escapeJson } from '../text/escape.js';
 import { readVersion } from '../version.js';
 import type { Given } from './command.js';
+import { withDatabase } from './hold-database.js';
 import type { Io } from './io.js';
 import { type NamedOutputs, ownFilesOf, replaceOutputs } from './with-outputs.js';
 
@@ -43,13 +47,24 @@ export async function runScan(given: Given, io: Io): Promise<number> {
   const ownFiles = config === null ? [] : ownFilesOf(config);
   assertTargets(targets, ownFiles);
   if (targets.includes('-')) assertStdout();
-  const settings = buildScanSettings(config, given.texts('v3Host').map(hostOf));
+  const settings = buildScanSettings(
+    config,
+    given.texts('v3Host').map(hostOf),
+    parametersOf(given.text('facts')),
+  );
   const places = given.args.length === 0 ? ['.'] : given.args;
   const hidden = [...ownFiles, ...targets].map((file) => resolve(file));
+  const isSaved = given.isSet('save');
+  if (isSaved && config === null) {
+    throw new SvcError('usage', '--save needs a configuration: it names the database.', {
+      hint: 'Run `svc-migrate init`.',
+    });
+  }
   return replaceOutputs(outputs, io, async (within) => {
     const result = await findUses({ places, folder: resolve('.'), ownFiles: hidden, settings }, within);
     const scale = { failOn: failOnOf(given), hosts: settings.v3Urls, toolVersion: readVersion() };
     const report = buildScanReport(result, scale);
+    if (isSaved) await saveCounts(config, report, within);
     await writeFindings(report, outputs, given.isSet('github'), within);
     return report.exitCode;
   });
@@ -63,6 +78,19 @@ function findUses(request: ScanRequest, io: Io): Promise<ScanResult> {
     end: { afterMs: STOP_MS, error: () => new SvcError('interrupted', 'Stopped; nothing was written.') },
   };
   return runInThread<ScanThread>(thread, io, request);
+}
+
+/** Stores the counts for the limit `v3_uses` of `check`. */
+async function saveCounts(config: Config | null, { summary }: ScanReport, io: Io): Promise<void> {
+  if (config === null) return;
+  const nowMs = io.clock.now();
+  const counts = {
+    scannedAt: new Date(nowMs).toISOString(),
+    ...summary.findings,
+    filesRead: summary.filesRead,
+  };
+  const hold = { file: config.database, mode: 'write', command: 'scan', nowMs } as const;
+  await withDatabase(hold, async (db) => guardDatabase(config.database, () => saveScanCounts(db, counts)));
 }
 
 async function writeFindings(
@@ -92,6 +120,35 @@ async function configIfAny(given: Given, io: Io): Promise<Config | null> {
 function failOnOf(given: Given): Certainty {
   const text = given.text('failOn') ?? 'certain';
   return CERTAINTIES.find((one) => one === text) ?? 'certain';
+}
+
+const doctorSchema = z.object({ facts: z.object({ parameters: z.record(z.string(), z.unknown()) }) });
+const EFFECTS: Readonly<Record<string, 'honoured' | 'not_honoured'>> = {
+  honoured: 'honoured',
+  always: 'honoured',
+  ignored: 'not_honoured',
+  refused: 'not_honoured',
+};
+
+/**
+ * How V4 treats parameters, from the JSON of `doctor`.
+ *
+ * @throws SvcError `bad_input`
+ */
+function parametersOf(file: string | undefined): ScanSettings['parameters'] {
+  const known: Record<string, 'honoured' | 'not_honoured'> = {};
+  if (file === undefined) return known;
+  try {
+    const { parameters } = doctorSchema.parse(JSON.parse(readFileSync(file, 'utf8'))).facts;
+    for (const [name, value] of Object.entries(parameters)) {
+      const effect = EFFECTS[String(value)];
+      if (effect !== undefined) known[name] = effect;
+    }
+    return known;
+  } catch (cause) {
+    const hint = 'Write it with `svc-migrate doctor --json FILE`, where V4 answers.';
+    throw new SvcError('bad_input', `${file} does not tell how V4 treats parameters.`, { hint, cause });
+  }
 }
 
 /** @throws SvcError `usage` */

@@ -9,6 +9,7 @@ import { readStoredFingerprint } from '../store/fingerprint.js';
 import type { Db } from '../store/open.js';
 import { findIncomplete, findNotReady, isStale, type Readiness, readReadiness } from '../store/readiness.js';
 import { hasSharedKey, hasV4Records, type Scope } from '../store/remap.js';
+import { readScanCounts, type ScanCounts } from '../store/scan-counts.js';
 import type { StreamRow } from '../store/streams.js';
 import { verifyExport } from '../store/verify-export.js';
 import { applyBaseline, type Baseline, withoutAccepted } from './baseline.js';
@@ -80,6 +81,7 @@ function assemble(db: Db, inputs: ReportInputs, parts: Parts): Report {
   const gateCounts = {
     rows: withoutAccepted(counts.rows, accepted?.rows ?? []),
     staleDecisions: countStaleDecisions(db, scope),
+    v3Uses: recentUses(readScanCounts(db), nowMs, config.maxAgeMs),
     ...countForGate(parts),
   };
   const limitedModels = Object.entries(config.limits.models).filter(
@@ -130,8 +132,19 @@ function assemble(db: Db, inputs: ReportInputs, parts: Parts): Report {
   };
 }
 
+/** Certain uses of V3 in code by the stored scan; null if there is none, or it is too old. */
+function recentUses(scan: ScanCounts | null, nowMs: number, maxAgeMs: number): number | null {
+  const ageMs = scan === null ? null : nowMs - Date.parse(scan.scannedAt);
+  return scan === null || ageMs === null || ageMs > maxAgeMs ? null : scan.certain;
+}
+
 /** Counts for limits, other than rows and decisions. */
-function countForGate({ facts, counts, age, drift }: Parts): Omit<GateCounts, 'rows' | 'staleDecisions'> {
+function countForGate({
+  facts,
+  counts,
+  age,
+  drift,
+}: Parts): Omit<GateCounts, 'rows' | 'staleDecisions' | 'v3Uses'> {
   const perModel = (pick: 'rejected' | 'uniqueIdConflicts') =>
     new Map([...counts.models].map(([model, own]) => [model, own[pick]]));
   const shortStreams = new Map<string, number>();

@@ -27,6 +27,8 @@ export interface GateCounts {
   readonly drift: CountByModel | null;
   /** Decisions that the data do not support. */
   readonly staleDecisions: CountByModel;
+  /** Certain uses of V3 in code; null: no scan is stored that is recent enough. */
+  readonly v3Uses: number | null;
   /** Age of the oldest stream, ms; null if there is none or its time is unreadable. */
   readonly ageMs: number | null;
 }
@@ -59,10 +61,16 @@ const DEFAULTS: readonly (readonly [string, LimitValue | null])[] = [
   ['matched', null],
 ];
 
+/** What a limit that was not measured lacks. */
+const UNMEASURED: Readonly<Record<string, string>> = {
+  v3_uses: 'no scan is stored that is younger than maxAge: run `svc-migrate scan --save`',
+};
+
 const UNITS: Readonly<Record<string, ReportLimit['unit']>> = {
   rejected: 'objects',
   short: 'streams',
   decision_stale: 'decisions',
+  v3_uses: 'uses',
 };
 
 /**
@@ -77,6 +85,7 @@ export function judge(counts: GateCounts, limits: Config['limits'], maxAgeMs: nu
   judgeCounter(slots, 'unique_id_conflict', counts.uniqueIdConflicts);
   judgeCounter(slots, 'drift', counts.drift);
   judgeCounter(slots, 'decision_stale', counts.staleDecisions);
+  judgeUses(slots, counts.v3Uses);
   const listed = [...slots.values()].filter((slot) => slot.configured || slot.actual > 0);
   const judged = listed.map((slot) => conclude(slot, counts.v3Rows));
   judged.push(judgeAge(counts.ageMs, maxAgeMs));
@@ -152,6 +161,14 @@ function judgeCounter(slots: Slots, name: string, counts: CountByModel | null): 
   }
 }
 
+/** Uses in code belong to no model. */
+function judgeUses(slots: Slots, uses: number | null): void {
+  const slot = slots.get(slotKey('v3_uses', null));
+  if (slot === undefined) return;
+  slot.measured = uses !== null;
+  slot.actual = uses ?? 0;
+}
+
 function conclude(slot: Slot, v3Rows: CountByModel): ReportLimit {
   const all = () => [...v3Rows.values()].reduce((sum, count) => sum + count, 0);
   const base = slot.model === null ? all() : (v3Rows.get(slot.model) ?? 0);
@@ -165,7 +182,7 @@ function conclude(slot: Slot, v3Rows: CountByModel): ReportLimit {
     unit: slot.unit,
     configured: slot.configured,
     pass,
-    detail: slot.measured ? null : 'was not measured',
+    detail: slot.measured ? null : (UNMEASURED[slot.name] ?? 'was not measured'),
     contributors: pass ? [] : slot.contributors,
   };
 }

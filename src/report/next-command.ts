@@ -16,6 +16,7 @@ const COMMANDS: Readonly<Record<string, (key: string, report: Report) => readonl
   rejected: () => ['doctor'],
   short: () => ['status'],
   decision_stale: () => ['remap'],
+  v3_uses: () => ['scan', '--save'],
   maxAge: () => ['run'],
 };
 

@@ -24,6 +24,8 @@ export const ELEMENT = '';
 export interface Names {
   readonly byScope: ReadonlyMap<SyntaxNode, ReadonlyMap<string, readonly Declaration[]>>;
   readonly fields: ReadonlyMap<string, readonly Declaration[]>;
+  /** Parameters by function. */
+  readonly parameters: ReadonlyMap<SyntaxNode, readonly Declaration[]>;
 }
 
 const SELF = /^(this|self|cls|@?self\.class|static|parent)$/;
@@ -58,6 +60,7 @@ export function readNames(nodes: readonly SyntaxNode[], source: string): Names {
 class NameTable implements Names {
   readonly byScope = new Map<SyntaxNode, Map<string, Declaration[]>>();
   readonly fields = new Map<string, Declaration[]>();
+  readonly parameters = new Map<SyntaxNode, Declaration[]>();
   readonly #source: string;
 
   constructor(source: string) {
@@ -208,6 +211,10 @@ class NameTable implements Names {
     const names = this.byScope.get(declaration.scope) ?? new Map<string, Declaration[]>();
     this.byScope.set(declaration.scope, names);
     names.set(declaration.name, [...(names.get(declaration.name) ?? []), declaration]);
+    if (declaration.parameter === null || declaration.parameter < 0) return;
+    const own = this.parameters.get(declaration.scope);
+    if (own === undefined) this.parameters.set(declaration.scope, [declaration]);
+    else own.push(declaration);
   }
 
   #addField(declaration: Declaration): void {

@@ -6,6 +6,7 @@ import { type Engine, type Facts, readFacts } from './facts.js';
 import { Fuel } from './fuel.js';
 import { LANGUAGES, languageOf } from './languages/languages.js';
 import { plainKindOf, readPlainFacts } from './plain-text.js';
+import { findRelevant } from './relevant-files.js';
 import { type Certainty, Requests } from './requests.js';
 import { Responses } from './responses.js';
 import { isGenerated } from './rules/client-library.js';
@@ -67,7 +68,7 @@ export interface ScanIo {
 }
 
 /** Most nodes of parsed files that are kept for the files that import them. */
-const MAX_KEPT_NODES = 700_000;
+const MAX_KEPT_NODES = 300_000;
 
 /** Finds every place in the files that speaks V3. Reads only. */
 export async function scanFiles(
@@ -76,7 +77,7 @@ export async function scanFiles(
   parser: SyntaxParser,
 ): Promise<ScanResult> {
   const { files, skipped } = walkFiles(places, folder, ownFiles);
-  const scanner = new Scanner(parser, files, settings);
+  const scanner = new Scanner(parser, files, settings, findRelevant(files, settings));
   for (const language of LANGUAGES) {
     const isNotebook = language.name === 'python' ? '.ipynb' : null;
     const isNeeded = files.some(
@@ -111,13 +112,20 @@ interface FileResult {
 class Scanner {
   readonly parser: SyntaxParser;
   readonly #files: ReadonlyMap<string, FoundFile>;
+  readonly #relevant: ReadonlySet<string>;
   readonly #engine: Engine;
   readonly #kept = new Map<string, SourceFile | { readonly why: string }>();
   #keptNodes = 0;
   readonly #fuel = new Fuel();
 
-  constructor(parser: SyntaxParser, files: readonly FoundFile[], settings: ScanSettings) {
+  constructor(
+    parser: SyntaxParser,
+    files: readonly FoundFile[],
+    settings: ScanSettings,
+    relevant: ReadonlySet<string>,
+  ) {
     this.parser = parser;
+    this.#relevant = relevant;
     this.#files = new Map(files.map((file) => [file.path, file]));
     const project = new Project([...this.#files.keys()], (path) => {
       const file = this.#load(path);
@@ -140,6 +148,8 @@ class Scanner {
     const language = languageOf(path);
     this.#fuel.startFile();
     if (language !== null) {
+      if (!this.#relevant.has(path))
+        return { path, language: language.name, why: null, findings: [], ignored: [] };
       const file = this.#load(path);
       if (file === null || 'why' in file) return notRead(path, file?.why ?? 'cannot be read');
       const result = judge(readFacts(file, this.#engine), file.source, language.name);
@@ -173,7 +183,7 @@ class Scanner {
     if (known !== undefined) return known;
     const found = this.#files.get(path);
     const language = languageOf(path);
-    if (found === undefined || language === null) return null;
+    if (found === undefined || language === null || !this.#relevant.has(path)) return null;
     const read = readText(found.absolute);
     const root = 'why' in read ? read.why : this.parser.parse(language, read.text);
     const file =

@@ -94,6 +94,7 @@ const SCRIPT_ENDS = [
 export class Project {
   readonly #load: (path: string) => SourceFile | null;
   readonly #paths: ReadonlySet<string>;
+  readonly #modules = new Map<string, string | null>();
   readonly #byBase = new Map<string, string[]>();
   readonly #byFolder = new Map<string, string[]>();
 
@@ -109,24 +110,17 @@ export class Project {
 
   /** The file that `module` means in `from`; null if it is not part of the project. */
   module(from: SourceFile, module: string): SourceFile | null {
+    const { imports } = from.language;
+    if (imports === 'relative' ? !module.startsWith('.') : imports !== 'dotted') return null;
     const folder = posix.dirname(from.path);
-    if (from.language.imports === 'relative') {
-      if (!module.startsWith('.')) return null;
-      const plain = posix.join(folder, module);
-      return this.#first(
-        [plain, plain.replace(/\.[mc]?jsx?$/, '')].flatMap((one) => SCRIPT_ENDS.map((end) => one + end)),
-      );
+    const key = `${imports}\0${folder}\0${module}`;
+    let path = this.#modules.get(key);
+    if (path === undefined) {
+      const places = imports === 'relative' ? scriptPlaces(folder, module) : pythonPlaces(folder, module);
+      path = places.find((one) => this.#paths.has(one)) ?? null;
+      this.#modules.set(key, path);
     }
-    if (from.language.imports !== 'dotted') return null;
-    const dots = /^\.*/.exec(module)?.[0].length ?? 0;
-    const name = module.slice(dots).replaceAll('.', '/');
-    const start =
-      dots === 0
-        ? [folder, ...parents(folder)]
-        : [posix.join(folder, ...Array.from({ length: dots - 1 }, () => '..'))];
-    return this.#first(
-      start.flatMap((one) => [posix.join(one, `${name}.py`), posix.join(one, name, '__init__.py')]),
-    );
+    return path === null ? null : this.#load(path);
   }
 
   /** A class of a file that has its name. */
@@ -152,11 +146,19 @@ export class Project {
       .slice(0, MAX_PACKAGE_FILES);
     return sources.flatMap((path) => this.#load(path) ?? []);
   }
+}
 
-  #first(paths: readonly string[]): SourceFile | null {
-    const path = paths.find((one) => this.#paths.has(one));
-    return path === undefined ? null : this.#load(path);
-  }
+function scriptPlaces(folder: string, module: string): string[] {
+  const plain = posix.join(folder, module);
+  return [plain, plain.replace(/\.[mc]?jsx?$/, '')].flatMap((one) => SCRIPT_ENDS.map((end) => one + end));
+}
+
+function pythonPlaces(folder: string, module: string): string[] {
+  const dots = /^\.*/.exec(module)?.[0].length ?? 0;
+  const name = module.slice(dots).replaceAll('.', '/');
+  const up = Array.from({ length: dots - 1 > 0 ? dots - 1 : 0 }, () => '..');
+  const start = dots === 0 ? [folder, ...parents(folder)] : [posix.join(folder, ...up)];
+  return start.flatMap((one) => [posix.join(one, `${name}.py`), posix.join(one, name, '__init__.py')]);
 }
 
 /** Most files of a package that are read to find a name. */

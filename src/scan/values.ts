@@ -294,7 +294,8 @@ export class Values {
   /** The arguments of a call by the parameters of the function. */
   bind(call: Expression, { file, node }: FoundFunction): Bindings {
     const bound = new Map<Declaration, Expression>();
-    const parameters = [...(file.names.byScope.get(node)?.values() ?? [])].flat();
+    const parameters = file.names.parameters.get(node) ?? [];
+    if (parameters.length === 0) return bound;
     const given = argumentsOf(call.node, call.file.source);
     for (const declaration of parameters) {
       if (declaration.parameter === null || declaration.parameter < 0) continue;

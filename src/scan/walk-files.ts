@@ -2,6 +2,7 @@ import {
   closeSync,
   type Dirent,
   existsSync,
+  fstatSync,
   lstatSync,
   openSync,
   readdirSync,
@@ -169,7 +170,8 @@ export function readText(absolute: string): { readonly text: string } | { readon
   try {
     const fd = openSync(absolute, 'r');
     try {
-      const buffer = Buffer.alloc(MAX_FILE_BYTES + 1);
+      // One byte more than its size: a file that grows meanwhile is noticed.
+      const buffer = Buffer.alloc(Math.min(fstatSync(fd).size, MAX_FILE_BYTES) + 1);
       let length = 0;
       for (let read = -1; read !== 0 && length < buffer.length; length += read) {
         read = readSync(fd, buffer, length, buffer.length - length, null);

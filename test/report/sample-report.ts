@@ -35,6 +35,7 @@ export function makeReport({ models, companies, text = 'INV-1' }: ReportSize): R
     uniqueIdConflicts: none,
     drift: null,
     staleDecisions: none,
+    v3Uses: null,
   };
   const limit: LimitValue = { kind: 'percent', percent: 100, text: '100%' };
   const gate = judge(

@@ -1,7 +1,10 @@
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { reportSchema } from '../../src/report/report-schema.js';
+import { startSandbox } from '../../src/sandbox/start.js';
 import { renderAnnotations } from '../../src/scan/render-annotations.js';
 import { renderSarif } from '../../src/scan/render-sarif.js';
 import { renderUses } from '../../src/scan/render-uses.js';
@@ -10,7 +13,7 @@ import { type ScanResult, scanFiles } from '../../src/scan/scan-files.js';
 import { buildScanReport, scanSchema } from '../../src/scan/scan-report.js';
 import { buildScanSettings } from '../../src/scan/scan-settings.js';
 import { SyntaxParser } from '../../src/scan/syntax.js';
-import { makeFolder, runCli } from '../cli/run-cli.js';
+import { keysOf, makeFolder, runCli } from '../cli/run-cli.js';
 
 const HOST = 'eu.ledger.example';
 const CODE = `const res = await fetch('https://${HOST}/v3/accounting/invoices?svc_company_id[eq]=77');
@@ -193,5 +196,64 @@ describe('the command', () => {
     expect((await runCli(['scan', 'empty', ...host], { cwd })).code).toBe(2);
     expect((await runCli(['scan', 'missing'], { cwd })).code).toBe(2);
     expect((await runCli(['scan', '--v3-host', 'http://'], { cwd })).code).toBe(2);
+  });
+
+  it('stores its counts for check, whose limit fails without them, with too many and with old ones', async () => {
+    const sandbox = await startSandbox({ seed: 5, scale: 30 });
+    try {
+      const config = sandbox.config();
+      const cwd = makeFolder({ ...config, limits: { unmatched: '100%', v4_only: '100%', v3_uses: 0 } });
+      const env = keysOf(sandbox.apiKey);
+      const scan = async () => (await runCli(['scan', 'src', '--save'], { cwd, env })).code;
+      const limitOf = async () => {
+        const { stdout } = await runCli(['check', '--json', '-'], { cwd, env });
+        return reportSchema.parse(JSON.parse(stdout)).gate.limits.find(({ name }) => name === 'v3_uses');
+      };
+      mkdirSync(join(cwd, 'src'));
+      const [region] = Object.values(config.v3.regions);
+      writeFileSync(join(cwd, 'src/a.ts'), `fetch('${region?.baseUrl}/accounting/invoices');\n`);
+      expect((await runCli(['run', '--quiet'], { cwd, env })).code).toBe(1);
+      expect(await limitOf()).toMatchObject({ actual: null, pass: false });
+      expect(await scan()).toBe(1);
+      expect(await limitOf()).toMatchObject({ actual: 2, allowed: 0, pass: false, unit: 'uses' });
+      writeFileSync(join(cwd, 'src/a.ts'), 'fetch();\n');
+      expect(await scan()).toBe(0);
+      expect(await limitOf()).toMatchObject({ actual: 0, pass: true });
+    } finally {
+      await sandbox.close();
+    }
+  });
+
+  it('knows from doctor what V4 honours', async () => {
+    const cwd = makeFolder();
+    writeFileSync(
+      join(cwd, 'a.ts'),
+      `fetch('https://${HOST}/v3/crm/stages?sort[svc_created_at]=ASC&select=raw_data&return_count=true');\n`,
+    );
+    const doctor = { facts: { parameters: { sort: 'honoured', select: 'ignored', eq: 'unknown' } } };
+    writeFileSync(join(cwd, 'facts.json'), JSON.stringify(doctor));
+    const parametersIn = async (...more: readonly string[]) => {
+      const { stdout } = await runCli(['scan', '--v3-host', HOST, '--json', '-', ...more], { cwd });
+      const { findings } = scanSchema.parse(JSON.parse(stdout));
+      return findings.filter(({ rule }) => rule === 'query-parameter').map(({ certainty }) => certainty);
+    };
+    expect(await parametersIn()).toEqual(['likely']);
+    expect(await parametersIn('--facts', 'facts.json')).toEqual(['certain']);
+    writeFileSync(join(cwd, 'facts.json'), '{}');
+    expect((await runCli(['scan', '--facts', 'facts.json'], { cwd })).code).toBe(6);
+  });
+});
+
+describe('code that has never heard of the service', () => {
+  const PACKAGES = ['axe-core', 'undici', 'commander'];
+  it.each(PACKAGES)('has no certain finding: %s', { timeout: 60_000 }, async (name) => {
+    const source = join(fileURLToPath(new URL('../../node_modules', import.meta.url)), name);
+    cpSync(source, join(folder, name), {
+      recursive: true,
+      filter: (path) => !path.slice(source.length).includes('node_modules'),
+    });
+    const { findings, files } = await scanFolder();
+    expect(files.read.length).toBeGreaterThan(3);
+    expect(findings.filter(({ certainty }) => certainty !== 'look')).toEqual([]);
   });
 });

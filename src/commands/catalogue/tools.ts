@@ -54,6 +54,8 @@ export const TOOL_COMMANDS: readonly CommandSpec[] = [
         summary: 'exit with 1 if uses remain that are at least this sure (default: certain)',
         choices: ['certain', 'likely', 'look'],
       },
+      '--facts <file>': 'JSON of doctor, which tells what parameters V4 honours',
+      '--save': 'store the counts in the database, for the limit v3_uses of check',
       '--json <file>': 'findings and files as JSON (- is stdout)',
       '--sarif <file>': 'findings as SARIF 2.1.0, for code scanning',
       '--markdown <file>': 'findings for pull requests and job summaries',

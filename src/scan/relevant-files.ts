@@ -1,0 +1,94 @@
+import { posix } from 'node:path';
+import { languageOf } from './languages/languages.js';
+import type { ScanSettings } from './scan-settings.js';
+import { type FoundFile, readText } from './walk-files.js';
+
+/** How many files a value is followed through before a use of it must name V3 itself. */
+const MAX_HOPS = 3;
+
+/**
+ * Paths of the code files that may have findings: those that hold a word of V3, and those that name a file that may.
+ * Only these are parsed.
+ */
+export function findRelevant(files: readonly FoundFile[], settings: ScanSettings): ReadonlySet<string> {
+  const words = wordsOfV3(settings);
+  const code = files.filter(({ path }) => languageOf(path) !== null);
+  const relevant = new Set<string>();
+  const others: FoundFile[] = [];
+  for (const file of code) {
+    const read = readText(file.absolute);
+    if ('why' in read || words.test(read.text)) relevant.add(file.path);
+    else others.push(file);
+  }
+  let fresh: ReadonlySet<string> = relevant;
+  for (let hop = 0; hop < MAX_HOPS && fresh.size > 0; hop += 1) {
+    fresh = new Set(
+      findNaming(
+        others.filter(({ path }) => !relevant.has(path)),
+        fresh,
+      ),
+    );
+    for (const path of fresh) relevant.add(path);
+  }
+  return relevant;
+}
+
+function wordsOfV3({ v3Urls, models, fieldPrefix, clientPackages }: ScanSettings): RegExp {
+  const hosts = v3Urls.map((url) => new URL(url).host);
+  const categories = [...new Set(models.map(({ v3 }) => v3.replace(/\/.*$/, '')))];
+  const camel = fieldPrefix.replace(/_$/, '');
+  const plain = [
+    ...hosts,
+    ...clientPackages.flatMap((name) => [name, name.replaceAll('/', '\\')]),
+    fieldPrefix,
+    fieldPrefix.toUpperCase(),
+    'svc-migrate',
+    'DATA_MODEL_CHANGES',
+    'include_deleted_records',
+    'return_count',
+  ];
+  const parts = [
+    ...plain.map((text) => text.replace(/[.*+?^${}()|[\]\\/]/g, '\\$&')),
+    `\\b[vV]3\\b`,
+    `\\b${camel}[A-Z]`,
+    `\\b${camel.charAt(0).toUpperCase()}${camel.slice(1)}[A-Z]`,
+    `["'\`/](?:${categories.join('|')})["'\`/]`,
+    '(?:graphql|gql)\\s*[`(]',
+  ];
+  return new RegExp(parts.join('|'));
+}
+
+/** Files that name one of `known` by its module, its class or its package. */
+function* findNaming(files: readonly FoundFile[], known: ReadonlySet<string>): Generator<string> {
+  const names = new Set([...known].flatMap(namesOf));
+  const folders = new Set(
+    [...known].filter((path) => path.endsWith('.go')).map((path) => posix.dirname(path)),
+  );
+  for (const { path, absolute } of files) {
+    const read = readText(absolute);
+    if ('why' in read) continue;
+    const isBeside = path.endsWith('.go') && folders.has(posix.dirname(path));
+    if (isBeside || namedIn(read.text, path).some((name) => names.has(name))) yield path;
+  }
+}
+
+function namesOf(path: string): string[] {
+  const base = posix.basename(path).replace(/\.\w+$/, '');
+  const folder = posix.basename(posix.dirname(path));
+  const isFolder = /^(index|__init__|mod)$/.test(base) || path.endsWith('.go');
+  return [base, ...(isFolder ? [folder] : [])].map(plainName);
+}
+
+function namedIn(text: string, path: string): string[] {
+  const isScript = languageOf(path)?.imports === 'relative';
+  const pattern = isScript
+    ? /(?:from|require\(|import\(?)\s*["']([^"'\n]{1,200})["']/g
+    : /([A-Za-z_]\w{1,80})/g;
+  return [...text.matchAll(pattern)].map(([, name = '']) =>
+    plainName(posix.basename(name).replace(/\.\w+$/, '')),
+  );
+}
+
+function plainName(name: string): string {
+  return name.replaceAll('_', '').toLowerCase();
+}
