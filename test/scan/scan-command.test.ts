@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { parseConfigValue } from '../../src/config/load-config.js';
 import { reportSchema } from '../../src/report/report-schema.js';
 import { startSandbox } from '../../src/sandbox/start.js';
 import { renderAnnotations } from '../../src/scan/render-annotations.js';
@@ -210,7 +211,7 @@ describe('the command', () => {
         return reportSchema.parse(JSON.parse(stdout)).gate.limits.find(({ name }) => name === 'v3_uses');
       };
       mkdirSync(join(cwd, 'src'));
-      const [region] = Object.values(config.v3.regions);
+      const [region] = parseConfigValue(config, 'sandbox.json', 0).v3.regions;
       writeFileSync(join(cwd, 'src/a.ts'), `fetch('${region?.baseUrl}/accounting/invoices');\n`);
       expect((await runCli(['run', '--quiet'], { cwd, env })).code).toBe(1);
       expect(await limitOf()).toMatchObject({ actual: null, pass: false });
