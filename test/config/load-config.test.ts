@@ -96,6 +96,7 @@ describe('a configuration that leaves everything open', () => {
         allowHttp: false,
       },
       payload: 'full',
+      scan: { graphqlPaths: ['/graphql'], clientPackages: [] },
       drift: { ignore: {}, trustDataHash: false },
       limits: { global: {}, models: {} },
       apply: { targets: [] },
