@@ -167,6 +167,21 @@ describe.each([POSTGRES, MYSQL])('apply on a table in $product', (place) => {
     expect([viewed.code, viewed.stdout]).toEqual([6, expect.stringContaining('is a view')]);
   });
 
+  it('lists what it left by the key of its row, and again what came since', async ({ skip }) => {
+    const scene = await open(skip, () => ['INSERT INTO orders(invoice_id) VALUES (185)']);
+    const left = ['--in-place', '--missing', 'keep', '--unmapped', 'left.ndjson'];
+    expect(await scene.run(['apply', '--yes', ...left])).toMatchObject({ code: 0 });
+    const listed = scene.read('left.ndjson').trim().split('\n');
+    expect(listed.map((line) => JSON.parse(line))).toMatchObject([
+      { column: 'invoice_id', kind: 'kept', value: '185', key: { id: '181' } },
+    ]);
+    await execute(scene.url, ['INSERT INTO orders(invoice_id) VALUES (7)']);
+    expect(await scene.run(['apply', '--yes', ...left])).toMatchObject({ code: 1 });
+    expect(scene.read('left.ndjson')).toContain('came_since');
+    expect(await scene.run(['apply', '--yes', '--again', ...left])).toMatchObject({ code: 0 });
+    expect((await execute(scene.url, ORDERS)).slice(-2)).toEqual(['185', String(scene.v4Of(7))]);
+  });
+
   it('proposes the column that holds ids', async ({ skip }) => {
     const scene = await open(skip);
     const scanned = await scene.run(['apply', '--scan', `--${kind}-env`, 'APP_DB', '--json', '-']);
