@@ -3,7 +3,7 @@ import { SvcError } from '../errors.js';
 import type { Baseline } from '../report/baseline.js';
 import { buildReport } from '../report/build-report.js';
 import { buildVerdict } from '../report/build-verdict.js';
-import { renderText } from '../report/render-text.js';
+import { renderText, renderVerdict } from '../report/render-text.js';
 import { type OutputFlag, RENDERERS, type RenderSource } from '../report/renderers.js';
 import type { Report } from '../report/report-schema.js';
 import type { Since } from '../report/sections.js';
@@ -40,6 +40,8 @@ export interface ReportOptions {
   readonly since?: Since | undefined;
   /** Another file to write. */
   readonly extra?: ExtraOutput | undefined;
+  /** Whether the verdict is printed, with what stands in the way, also if all formats go to files. */
+  readonly judges?: boolean;
 }
 
 /** A file made from the report; `render` returns null if it must not be written. */
@@ -102,7 +104,9 @@ export async function writeReport(options: ReportOptions, io: Io): Promise<Repor
       await writeOutput({ target: extra.target, chunks: () => chunks }, io);
     }
     if (targets.length === 0) await writeText(io.stdout, [renderText(report, io)]);
-    else noteVerdict(report, targets, io);
+    else if (options.judges === true && !targets.includes('-')) {
+      await writeText(io.stdout, [renderVerdict(report, targets, io)]);
+    } else noteVerdict(report, targets, io);
     return report;
   });
 }

@@ -48,6 +48,18 @@ export function renderText(report: Report, options: TextOptions): string {
     [...(options.closing?.lines ?? [])],
     endBlock(report, verdict, options),
   ];
+  return joinBlocks(blocks);
+}
+
+/** What stands in the way, the files that were written, and the verdict. */
+export function renderVerdict(report: Report, files: readonly string[], options: TextOptions): string {
+  const verdict = buildVerdict(report);
+  const written = wrapText(escapeUnseen(`Written: ${files.join(', ')}`), options.width);
+  const blocks = [obstacleBlock(verdict, options), [...written, ...endBlock(report, verdict, options)]];
+  return joinBlocks(blocks);
+}
+
+function joinBlocks(blocks: readonly (readonly string[])[]): string {
   return `${blocks
     .filter((block) => block.length > 0)
     .map((block) => block.join('\n'))

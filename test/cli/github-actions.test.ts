@@ -36,7 +36,10 @@ async function step(...args: readonly string[]) {
 
 describe('in a job of GitHub Actions', () => {
   it('annotates, adds to the job summary and sets outputs', async () => {
-    const { code, annotations, outputs, summary } = await step('run', '--quiet', '--json', 'r.json');
+    const { code, annotations, outputs, summary, stdout } = await step('run', '--quiet', '--json', 'r.json');
+    expect(stdout).toMatch(
+      /^What stands in the way\n[\s\S]*\n\nWritten: r\.json\nNOT SAFE TO CUT OVER: .*\n(?:.*\n)*Next: svc-migrate .*\n$/,
+    );
     const report = JSON.parse(readFileSync(join(cwd, 'r.json'), 'utf8'));
     expect(code).toBe(1);
     expect(annotations[0]).toMatch(/^::error title=NOT SAFE TO CUT OVER::.* Next: svc-migrate /);

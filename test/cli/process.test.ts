@@ -181,7 +181,11 @@ describe('sandbox', () => {
         });
       },
     });
-    expect(await inner).toMatchObject({ code: 0, stdout: '', stderr: '' });
+    expect(await inner).toMatchObject({
+      code: 0,
+      stdout: expect.stringMatching(/^Written: report\.json\nSAFE TO CUT OVER/),
+      stderr: '',
+    });
     expect(ended.code).toBe(143);
     expect(filesIn(cwd)).toContain('report.json');
   });
