@@ -111,6 +111,9 @@ ${renderModels(models)}
   // "apply": { "targets": [ { "name": "orders", "kind": "postgres", "urlEnv": "DATABASE_URL", "table": "orders", "ids": [ { "column": "invoice_id", "model": "accounting/invoices" } ] } ] },
   // "apply": { "targets": [] },
 
+  // What svc-migrate scan looks for in code: paths of GraphQL on a V3 host, and packages that speak V3.
+  // "scan": { "graphqlPaths": ["/graphql"], "clientPackages": [] },
+
   // Older evidence turns the gate red.
   // "maxAge": "24h",
 }
