@@ -7,6 +7,8 @@ import { SvcError } from '../errors.js';
 import { runInThread } from '../runtime/threads.js';
 import { assertStdout, assertTargets, writeOutput, writeText } from '../runtime/write-output.js';
 import { describeUses } from '../scan/describe-uses.js';
+import { languageOf } from '../scan/languages/languages.js';
+import { plainKindOf } from '../scan/plain-text.js';
 import { renderAnnotations } from '../scan/render-annotations.js';
 import { renderSarif } from '../scan/render-sarif.js';
 import { renderUses } from '../scan/render-uses.js';
@@ -16,9 +18,11 @@ import type { ScanRequest, ScanResult } from '../scan/scan-files.js';
 import { buildScanReport, type ScanReport } from '../scan/scan-report.js';
 import { buildScanSettings, type ScanSettings } from '../scan/scan-settings.js';
 import type { ScanThread } from '../scan/scan-thread.js';
+import { isOwnJson } from '../scan/walk-files.js';
 import { guardDatabase } from '../store/open.js';
 import { saveScanCounts } from '../store/scan-counts.js';
 import { escapeJson } from '../text/escape.js';
+import { addFlagsToNext } from '../text/shell.js';
 import { readVersion } from '../version.js';
 import type { Given } from './command.js';
 import { withDatabase } from './hold-database.js';
@@ -46,6 +50,7 @@ export async function runScan(given: Given, io: Io): Promise<number> {
   const targets = Object.values(outputs).filter((target) => target !== undefined);
   const ownFiles = config === null ? [] : ownFilesOf(config);
   assertTargets(targets, ownFiles);
+  assertNoCode(targets);
   if (targets.includes('-')) assertStdout();
   const settings = buildScanSettings(
     config,
@@ -68,6 +73,24 @@ export async function runScan(given: Given, io: Io): Promise<number> {
     await writeFindings(report, outputs, given.isSet('github'), within);
     return report.exitCode;
   });
+}
+
+/**
+ * An output replaces a file, so a source file that is taken for one would be lost.
+ *
+ * @throws SvcError `usage`
+ */
+function assertNoCode(targets: readonly string[]): void {
+  const code = targets.find((target) => target !== '-' && isCode(target));
+  if (code === undefined) return;
+  throw new SvcError('usage', `${code} is a file that scan reads: it is not overwritten.`, {
+    hint: 'Name another file for the output, or remove this one first.',
+  });
+}
+
+function isCode(target: string): boolean {
+  const isRead = languageOf(target) !== null || plainKindOf(target) !== null;
+  return isRead && existsSync(target) && !isOwnJson(readFileSync(target, 'utf8'));
 }
 
 function findUses(request: ScanRequest, io: Io): Promise<ScanResult> {
@@ -105,7 +128,8 @@ async function writeFindings(
   });
   for (const file of files) await writeOutput(file, io);
   if (isAnnotated) await writeText(io.stdout, [renderAnnotations(report)]);
-  else if (files.length === 0) await writeText(io.stdout, [renderUses(report, io.width)]);
+  else if (files.length === 0)
+    await writeText(io.stdout, [addFlagsToNext(renderUses(report, io.width), io.flags)]);
   if (files.length > 0 || isAnnotated) {
     io.onProgress({ kind: 'note', level: 'info', text: describeUses(report) });
   }

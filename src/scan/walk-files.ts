@@ -3,11 +3,10 @@ import {
   type Dirent,
   existsSync,
   fstatSync,
-  lstatSync,
   openSync,
   readdirSync,
   readFileSync,
-  readSync,
+  statSync,
 } from 'node:fs';
 import { basename, dirname, join, relative, resolve, sep } from 'node:path';
 import ignore, { type Ignore } from 'ignore';
@@ -41,6 +40,7 @@ const MAX_FILE_BYTES = 2 * 1024 * 1024;
 /** Most files of a scan. */
 const MAX_FILES = 200_000;
 const MAX_DEPTH = 64;
+const OWN_FILE = 'file of svc-migrate';
 
 /** A `.gitignore` with the folder that it is in. */
 interface IgnoreFile {
@@ -80,7 +80,10 @@ export function walkFiles(
   };
   for (const place of places) {
     const absolute = resolve(folder, place);
-    visit(absolute, statPlace(place, absolute), ignoresAbove(absolute), 0);
+    const above = ignoresAbove(absolute);
+    const entry = statPlace(place, absolute);
+    // What is named is read, also where it is ignored.
+    visit(absolute, entry, isIgnored(absolute, entry.isDirectory(), above) ? [] : above, 0);
   }
   const found = [...files.values()].sort((a, b) => (a.path < b.path ? -1 : 1));
   return { files: found, skipped: skipped.sort((a, b) => (a.path < b.path ? -1 : 1)) };
@@ -90,7 +93,8 @@ type Entry = Pick<Dirent, 'name' | 'isDirectory' | 'isFile' | 'isSymbolicLink'>;
 
 function statPlace(place: string, absolute: string): Entry {
   try {
-    const stats = lstatSync(absolute);
+    // A link that is named is followed.
+    const stats = statSync(absolute);
     return Object.assign(stats, { name: basename(absolute) });
   } catch (error) {
     throw new SvcError('usage', `Cannot read ${place}: ${errorCodeOf(error)}.`, {
@@ -126,7 +130,7 @@ function refuse(
     return depth > MAX_DEPTH ? 'nested too deeply' : 'folder';
   }
   if (!entry.isFile()) return 'not a regular file';
-  if (ownFiles.includes(absolute) || /^svc-migrate\.config\.jsonc?$/.test(name)) return 'file of svc-migrate';
+  if (ownFiles.includes(absolute) || /^svc-migrate\.config\.jsonc?$/.test(name)) return OWN_FILE;
   if (LOCK_FILES.test(name)) return 'lock file';
   if (/[.-]min\.(js|mjs|cjs|css)$|\.(js|css)\.map$/.test(name)) return 'minified';
   return languageOf(name) === null && plainKindOf(name) === null && !name.endsWith('.ipynb')
@@ -170,23 +174,23 @@ export function readText(absolute: string): { readonly text: string } | { readon
   try {
     const fd = openSync(absolute, 'r');
     try {
-      // One byte more than its size: a file that grows meanwhile is noticed.
-      const buffer = Buffer.alloc(Math.min(fstatSync(fd).size, MAX_FILE_BYTES) + 1);
-      let length = 0;
-      for (let read = -1; read !== 0 && length < buffer.length; length += read) {
-        read = readSync(fd, buffer, length, buffer.length - length, null);
-      }
-      bytes = buffer.subarray(0, length);
+      if (fstatSync(fd).size > MAX_FILE_BYTES) return { why: 'larger than 2 MiB' };
+      bytes = readFileSync(fd);
     } finally {
       closeSync(fd);
     }
   } catch (error) {
     return { why: `cannot be read: ${errorCodeOf(error)}` };
   }
-  if (bytes.length > MAX_FILE_BYTES) return { why: 'larger than 2 MiB' };
   if (bytes.subarray(0, 8192).includes(0)) return { why: 'binary' };
   const text = bytes.toString('utf8');
+  if (isOwnJson(text)) return { why: OWN_FILE };
   return isMinified(text, absolute) ? { why: 'minified' } : { text };
+}
+
+/** Whether a text is JSON that this program wrote. It quotes the code, and is none. */
+export function isOwnJson(text: string): boolean {
+  return /^\{\s*"schemaVersion": \d+,\s*"tool": \{\s*"name": "svc-migrate"/.test(text);
 }
 
 /** Code whose lines are so long that no person wrote it. */
