@@ -3,6 +3,9 @@ import type { ScanReport } from './scan-report.js';
 
 /** What was found and how much was read, as one sentence for every format. */
 export function describeUses({ summary, outcome, failOn }: ScanReport): string {
+  if (summary.filesRead === 0) {
+    return `Failed: no file was read, ${summary.filesSkipped} not read, so nothing is known about uses of V3.`;
+  }
   const { certain, likely, look } = summary.findings;
   const uses = countOf(certain + likely + look, 'use');
   const kinds =

@@ -45,5 +45,5 @@ function nextOf({ findings, hosts, summary }: ScanReport): string {
   if (summary.filesRead === 0) return 'svc-migrate scan --help';
   if (hosts.length === 0) return 'svc-migrate init';
   if (findings.length === 0) return 'svc-migrate check';
-  return 'svc-migrate scan --json scan.json, and change these places';
+  return 'svc-migrate scan --json scan.json';
 }

@@ -29,7 +29,7 @@ export const scanSchema = z.strictObject({
   tool: z.strictObject({ name: z.literal('svc-migrate'), version: z.string() }),
   outcome: z.enum(['pass', 'fail']),
   exitCode: z.int(),
-  failOn: certainty.describe('Findings at least this sure make the outcome fail.'),
+  failOn: certainty.describe('Findings at least this sure make the outcome fail, as does reading no file.'),
   hosts: z
     .array(z.string())
     .describe('V3 addresses that were looked for. Empty: none was known, and nothing is certain.'),
@@ -69,13 +69,14 @@ export function buildScanReport(
 ): ScanReport {
   const { findings, files, ignored } = result;
   const failing = CERTAINTIES.slice(0, CERTAINTIES.indexOf(failOn) + 1);
-  const isFailed = findings.some((one) => failing.includes(one.certainty));
+  const isRead = files.read.length > 0;
+  const isFailed = !isRead || findings.some((one) => failing.includes(one.certainty));
   const used = RULE_IDS.filter((id) => findings.some((one) => one.rule === id));
   return {
     schemaVersion: SCAN_SCHEMA_VERSION,
     tool: { name: 'svc-migrate', version: toolVersion },
     outcome: isFailed ? 'fail' : 'pass',
-    exitCode: files.read.length === 0 ? 2 : isFailed ? 1 : 0,
+    exitCode: isRead ? (isFailed ? 1 : 0) : 2,
     failOn,
     hosts: [...hosts],
     findings: findings.map((one) => ({ ...one })),

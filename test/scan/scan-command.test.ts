@@ -73,6 +73,22 @@ describe('what is read', () => {
     });
   });
 
+  it('includes what is named, though it is ignored or a link', async () => {
+    save('.gitignore', 'out/\n');
+    mkdirSync(join(folder, '.git'));
+    save('out/a.ts', CODE);
+    symlinkSync('out', join(folder, 'link'));
+    const read = async (...places: string[]) => {
+      const request = { places, folder, ownFiles: [], settings: buildScanSettings(null, [HOST]) };
+      const { files } = await scanFiles(request, { isStopped: () => false, onProgress: () => {} }, parser);
+      return files.read.map(({ path }) => path);
+    };
+    expect(await read('.')).toEqual([]);
+    expect(await read('out')).toEqual(['out/a.ts']);
+    expect(await read('link')).toEqual(['link/a.ts']);
+    expect(await read('out/a.ts')).toEqual(['out/a.ts']);
+  });
+
   const HOSTILE: readonly (readonly [name: string, file: string, text: string | Buffer])[] = [
     ['deep nesting', 'a.ts', `const a = ${'['.repeat(50_000)}${']'.repeat(50_000)};`],
     ['a line of a megabyte', 'a.py', `x = "${'a'.repeat(1_000_000)}"`],
@@ -256,5 +272,39 @@ describe('code that has never heard of the service', () => {
     const { findings, files } = await scanFolder();
     expect(files.read.length).toBeGreaterThan(3);
     expect(findings.filter(({ certainty }) => certainty !== 'look')).toEqual([]);
+  });
+});
+
+describe('files that scan writes', () => {
+  it('never overwrites a source file that is taken for an output', async () => {
+    const cwd = makeFolder();
+    for (const file of ['a.ts', 'deploy.yml', 'package.json']) writeFileSync(join(cwd, file), CODE);
+    for (const output of ['--json', '--sarif', '--markdown']) {
+      for (const file of ['a.ts', 'deploy.yml', 'package.json', './a.ts']) {
+        expect((await runCli(['scan', output, file], { cwd })).code).toBe(2);
+      }
+    }
+    for (const file of ['a.ts', 'deploy.yml', 'package.json'])
+      expect(readFileSync(join(cwd, file), 'utf8')).toBe(CODE);
+  });
+
+  it('replaces its own JSON, and never takes it for code', async () => {
+    const cwd = makeFolder();
+    writeFileSync(join(cwd, 'a.ts'), CODE);
+    const scan = (...args: string[]) => runCli(['scan', '--v3-host', HOST, ...args], { cwd });
+    expect((await scan('--json', 'scan.json')).code).toBe(1);
+    const first = readFileSync(join(cwd, 'scan.json'), 'utf8');
+    expect((await scan('--json', 'scan.json')).code).toBe(1);
+    expect(readFileSync(join(cwd, 'scan.json'), 'utf8')).toBe(first);
+    writeFileSync(join(cwd, 'a.ts'), 'export {};\n');
+    expect((await scan()).code).toBe(0);
+  });
+
+  it('does not pass where nothing was read', async () => {
+    const cwd = makeFolder();
+    mkdirSync(join(cwd, 'empty'));
+    const { code, stdout } = await runCli(['scan', 'empty', '--json', '-'], { cwd });
+    expect({ code, ...JSON.parse(stdout) }).toMatchObject({ code: 2, exitCode: 2, outcome: 'fail' });
+    expect((await runCli(['scan', 'empty'], { cwd })).stdout).not.toMatch(/: passed/);
   });
 });
