@@ -84,12 +84,12 @@ function addCommand(parser: Parser, spec: CommandSpec): void {
   const [first = '', second] = spec.name.split(' ');
   const parent = second === undefined ? program : groupOf(parser, first);
   const command = configure(parent.command(`${second ?? first} ${spec.args ?? ''}`.trim()), host);
-  command
-    .description(spec.more === undefined ? spec.summary : `${spec.summary}\n\n${spec.more}`)
-    .summary(spec.summary);
-  for (const option of listOptions(spec.options)) command.addOption(buildOption(option));
   const examples = Object.entries(spec.examples).map(([line, does]) => `  # ${does}\n  ${line}`);
-  command.addHelpText('after', `\nExamples:\n${examples.join('\n')}`);
+  const described = spec.more === undefined ? spec.summary : `${spec.summary}\n\n${spec.more}`;
+  const ahead = spec.examplesFirst ? `\n\nExamples:\n${examples.join('\n')}` : '';
+  command.description(described + ahead).summary(spec.summary);
+  for (const option of listOptions(spec.options)) command.addOption(buildOption(option));
+  if (ahead === '') command.addHelpText('after', `\nExamples:\n${examples.join('\n')}`);
   command.action(async () => {
     const given = givenOf(command, host);
     if (spec.name === 'help') await showHelp(parser, command.args, () => runner(spec, given));
@@ -128,8 +128,9 @@ function groupOf({ program, groups, host }: Parser, name: string): Command {
   return group;
 }
 
-function buildOption({ flags, summary, repeatable, choices }: ListedOption): Option {
+function buildOption({ flags, summary, repeatable, choices, group }: ListedOption): Option {
   const option = new Option(flags, summary);
+  if (group !== undefined) option.helpGroup(`${group}:`);
   if (choices !== undefined) option.choices(choices);
   return repeatable === undefined
     ? option

@@ -191,7 +191,7 @@ describe('what the documentation shows', () => {
     // A plan names the files it was made for.
     if (line.includes('--yes --plan')) await runShell(line.replace('--yes', '--in-place'), { cwd, env });
     // What serves or waits is shown to begin, and ended.
-    const begins = /^svc-migrate sandbox|--wait/.test(line);
+    const begins = /^svc-migrate sandbox|--wait|--watch/.test(line);
     // It tells how far it is every ten seconds, and what each list holds at once.
     const spoken = line.includes('--wait') ? `${line} --verbose` : line;
     const ended = await runShell(fill(spoken), {

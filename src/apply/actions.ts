@@ -150,16 +150,19 @@ function describeRun(finished: FinishedRun, { width, formatCommand }: ApplyTask)
   const runs = [...new Set((fresh.length === 0 ? written : fresh).map(({ run }) => run))];
   const title = fresh.length === 0 ? 'Nothing was left to do.' : `Done: run ${runs.join(', ')}.`;
   const back = runs.toReversed().map((run) => formatCommand('undo', run));
-  const undo = back.length === 0 ? '' : `; to undo it: ${back.join(', then ')}`;
+  const undo = back.map((command) => `To undo it: ${command}\n`).join('');
   const isSkipped = policy.others === 'fail' && fresh.some(({ skippedCount }) => skippedCount > 0);
+  const skipped = isSkipped
+    ? 'Look at the rows that others changed meanwhile: --again rewrites those that hold V3 ids.\n'
+    : '';
   const next = isSkipped
-    ? `look at the rows that others changed meanwhile; ${formatCommand('apply', '--again')} rewrites those that hold V3 ids`
+    ? formatCommand('apply', '--again')
     : (nextOfUnmapped(left, after, formatCommand) ?? formatCommand('apply', '--verify'));
   return {
     exitCode: isSkipped || hasUnaccepted(left) ? 1 : 0,
-    text: `${title}\n${renderWritten(written, width)}${renderUnmapped(left, width)}`,
+    text: `${title}\n${renderWritten(written, width)}${renderUnmapped(left, width)}${skipped}${undo}`,
     json: { action: 'write', ...factsOf(plan, verdict), runs, written, left },
-    next: `${next}${undo}`,
+    next,
     plan,
   };
 }

@@ -171,16 +171,33 @@ export function judgeColumns(target: Pick<TargetPlan, 'columns'>, policy: Policy
     const missing = sum(counts.filter(isMissing));
     const unknown = sum(counts.filter(isUnknown));
     if (missing > 0 && policy.missing === 'fail') {
-      const text = `${column}: ${missing} ${missing === 1 ? 'id has' : 'ids have'} no twin in V4 (--missing fail).`;
-      notes.push({ level: 'blocks', code: 'missing', text });
+      notes.push({ level: 'blocks', code: 'missing', text: describeMissing(column, counts) });
     }
     if (unknown > 0 && policy.unknown === 'fail') {
-      const text = `${column}: ${unknown} ${unknown === 1 ? 'value is not a V3 id' : 'values are not V3 ids'} of this model (--unknown fail).`;
+      const text = `${column}: ${unknown} ${unknown === 1 ? 'value is not a V3 id' : 'values are not V3 ids'} of this model (--unknown keep allows them).`;
       notes.push({ level: 'blocks', code: 'unknown', text });
     }
     return notes;
   });
 }
+
+/** `id: 3 ids have no twin in V4, 2 are of deleted records …`, and the options that allow them. */
+function describeMissing(column: string, counts: readonly PlanCount[]): string {
+  const missing = counts.filter(isMissing);
+  const deleted = sum(missing.filter(({ name }) => HAS_V4_ID.test(name)));
+  const others = sum(missing) - deleted;
+  const parts = [
+    ...(others === 0 ? [] : [`${others} ${others === 1 ? 'id has' : 'ids have'} no twin in V4`]),
+    ...(deleted === 0
+      ? []
+      : [`${deleted} ${deleted === 1 ? 'id is' : 'ids are'} of deleted records that have a V4 id`]),
+  ];
+  const map = deleted === 0 ? '' : '--map-deleted maps those of deleted records; ';
+  return `${column}: ${parts.join(', ')} (${map}--missing keep or null allows them).`;
+}
+
+/** Deleted records whose twin is known. */
+const HAS_V4_ID = /^deleted\/(parent_)?deleted_in_(v3|v4|both)$/;
 
 export function isMissing({ name }: PlanCount): boolean {
   return name.includes('/') && !isUnknown({ name });

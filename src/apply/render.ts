@@ -30,11 +30,17 @@ function describeTarget(target: TargetPlan, { policy }: Plan): string[] {
   const output = target.output === null ? '' : ` → ${target.output}`;
   return [
     `${target.name}: ${target.kind} ${target.place}${output}`,
-    `  ${countOf(target.rows, 'row')}, about ${formatDuration(target.estimateSeconds * 1000)}`,
+    `  ${describeExtent(target)}`,
     ...describeEarlier(target, policy),
     ...target.columns.flatMap(describeColumn),
     ...[...target.notes, ...judgeColumns(target, policy)].sort(bySeverity).map(describeNote),
   ];
+}
+
+/** A target that cannot be read has no rows to speak of. */
+function describeExtent({ rows, estimateSeconds, notes }: TargetPlan): string {
+  if (rows === 0 && notes.some(({ level }) => level === 'blocks')) return 'not read';
+  return `${countOf(rows, 'row')}, about ${formatDuration(estimateSeconds * 1000)}`;
 }
 
 function describeEarlier(target: TargetPlan, policy: Policy): string[] {

@@ -10,6 +10,8 @@ interface OptionSpec {
   /** Whether it may be given several times, each adding a value. */
   readonly repeatable?: true;
   readonly choices?: readonly string[];
+  /** The heading that help lists it under; `Options` without one. */
+  readonly group?: string;
 }
 
 export interface ListedOption extends OptionSpec {
@@ -20,6 +22,12 @@ export function listOptions(options: OptionSpecs): ListedOption[] {
   return Object.entries(options).map(([flags, spec]) =>
     typeof spec === 'string' ? { flags, summary: spec } : { flags, ...spec },
   );
+}
+
+/** Options under a heading of their own in the help. */
+export function groupOptions(group: string, options: OptionSpecs): OptionSpecs {
+  const grouped = listOptions(options).map(({ flags, ...spec }) => [flags, { ...spec, group }] as const);
+  return Object.fromEntries(grouped);
 }
 
 /** Runs a command; returns the exit code. */
@@ -35,6 +43,8 @@ export interface CommandSpec {
   /** Further text for `--help`. */
   readonly more?: string;
   readonly options: OptionSpecs;
+  /** Whether help shows the examples before the options, because there are many. */
+  readonly examplesFirst?: true;
   /** Command lines, each with its explanation. */
   readonly examples: Readonly<Record<string, string>>;
   /** Imports the command's module, which help does not need. */

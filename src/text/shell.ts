@@ -22,7 +22,7 @@ export function addFlags(text: string, flags: string): string {
 
 /** Adds options to the command in a last line such as `Next: svc-migrate check`. */
 export function addFlagsToNext(text: string, flags = ''): string {
-  return text.replace(/^(Next: )(svc-migrate .*)$/gm, (_, label: string, command: string) => {
+  return text.replace(/^(Next: |To undo it: )(svc-migrate .*)$/gm, (_, label: string, command: string) => {
     return label + addFlags(command, flags);
   });
 }

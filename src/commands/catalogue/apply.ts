@@ -1,4 +1,4 @@
-import type { CommandSpec, OptionSpecs } from '../command.js';
+import { type CommandSpec, groupOptions, type OptionSpecs } from '../command.js';
 import { ALLOW_INCOMPLETE } from './options.js';
 
 /** The place of one target that is not configured. */
@@ -19,8 +19,7 @@ const OUTPUT: OptionSpecs = {
   '--output <file>': 'the new CSV or NDJSON file (default: the name of the old one with .v4)',
 };
 
-const ONE_TARGET: OptionSpecs = {
-  ...PLACE,
+const IDS: OptionSpecs = {
   '--table <name>': 'table in the database',
   '--key <columns>': 'columns that identify a row, separated by commas (default: the primary key)',
   '--ids <column[=model]>': {
@@ -34,7 +33,6 @@ const ONE_TARGET: OptionSpecs = {
   '--company <id>': 'V3 company of all ids',
   '--company-column <name>': 'column that holds the V3 company of each row',
   '--new-column <name>': 'name of the new column (default: <column>_v4)',
-  ...OUTPUT,
   '--delimiter <text>': 'field separator of a CSV file (default: detected)',
   '--no-header': 'the CSV file has no header row; columns are #1, #2, …',
 };
@@ -75,22 +73,30 @@ export const APPLY_COMMANDS: readonly CommandSpec[] = [
     summary: 'rewrite the V3 ids in your own tables and files, each exactly once',
     more: 'Without --yes it writes nothing and prints the plan. It then exits with 0 if nothing is in the way, 1 if some ids have no V4 id, 6 if something else is in the way. Targets are those of the configuration (all, or the ones named), or one given by options.',
     options: {
-      '--yes': 'carry the plan out',
-      '--plan <file>': 'write the plan to this file; with --yes: carry out exactly this plan, or refuse',
-      '--check': 'check whether all stored ids have a V4 id; exits with 0 or 1',
-      '--verify': 'check what finished runs wrote against ledger and remap; exits with 0 or 1',
-      '--scan': 'find columns and paths that contain V3 ids, and propose targets',
-      ...JSON_OUT,
-      '--unmapped <file>': 'write every value that is left without a V4 id, as NDJSON',
-      ...POLICY,
-      ...ONE_TARGET,
-      ...TUNING,
-      ...ALLOW_INCOMPLETE,
+      ...groupOptions('What to do (default: plan)', {
+        '--yes': 'carry the plan out',
+        '--plan <file>': 'write the plan to this file; with --yes: carry out exactly this plan, or refuse',
+        '--check': 'check whether all stored ids have a V4 id; exits with 0 or 1',
+        '--verify': 'check what finished runs wrote against ledger and remap; exits with 0 or 1',
+        '--scan': 'find columns and paths that contain V3 ids, and propose targets',
+      }),
+      ...groupOptions('What to allow', { ...POLICY, ...ALLOW_INCOMPLETE }),
+      ...groupOptions('One target instead of those configured', PLACE),
+      ...groupOptions('Ids of that target', IDS),
+      ...groupOptions('Files to write', {
+        ...JSON_OUT,
+        '--unmapped <file>': 'write every value that is left without a V4 id, as NDJSON',
+        ...OUTPUT,
+      }),
+      ...groupOptions('Tuning', TUNING),
     },
+    examplesFirst: true,
     examples: {
-      'svc-migrate apply --csv orders.csv --ids invoice_id=accounting/invoices': 'plan for one file',
       'svc-migrate apply --scan --sqlite shop.db': 'find columns that contain ids',
-      'svc-migrate apply --in-place --plan plan.json': 'plan for all configured targets',
+      'svc-migrate apply --csv orders.csv --ids invoice_id=accounting/invoices':
+        'plan for one file; with --yes: write a new file beside it',
+      'svc-migrate apply --in-place --plan plan.json':
+        'plan for all configured targets; then carry it out with: apply --yes --plan plan.json',
       'svc-migrate apply --check': 'check all configured targets, in CI',
     },
     load: async () => (await import('../apply.js')).runApply,

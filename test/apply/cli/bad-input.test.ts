@@ -169,7 +169,7 @@ describe('apply on NDJSON', () => {
     expect(done).toMatchObject({ code: 0 });
     const [v2, v3, v5, v6] = [2, 3, 5, 6].map(scene.v4Of);
     expect(scene.read('new.ndjson')).toBe(line(1, v2 ?? 0, v3 ?? 0) + line(4, v5 ?? 0, v6 ?? 0));
-    const undo = /to undo it: svc-migrate (.*)$/m.exec(done.stdout)?.[1]?.split(' ') ?? [];
+    const undo = /^To undo it: svc-migrate (.*)$/m.exec(done.stdout)?.[1]?.split(' ') ?? [];
     expect(undo).toEqual(['undo', runOf(done), '--ndjson', 'orders.ndjson', '--output', 'new.ndjson']);
     expect(await scene.run(undo)).toMatchObject({ code: 0 });
   });
