@@ -10,16 +10,21 @@ export interface OpenStore extends DataStore {
 }
 
 /** Opens one store for each database, whose tables may depend on each other, and one for each file. */
-export function openStores(context: ApplyContext, targets: readonly ApplyTarget[]): OpenStore[] {
+export async function openStores(
+  context: ApplyContext,
+  targets: readonly ApplyTarget[],
+): Promise<OpenStore[]> {
   const places = new Map<string, ApplyTarget[]>();
   for (const [at, target] of targets.entries()) {
     const key = isSharedPlace(target) ? placeKey(target) : String(at);
     places.set(key, [...(places.get(key) ?? []), target]);
   }
-  return [...places.values()].flatMap((own) => {
+  const stores: OpenStore[] = [];
+  for (const own of places.values()) {
     const [first] = own;
-    return first === undefined ? [] : [withNames(targetKind(first).open(context, own), own)];
-  });
+    if (first !== undefined) stores.push(withNames(await targetKind(first).open(context, own), own));
+  }
+  return stores;
 }
 
 function withNames(store: DataStore, targets: readonly ApplyTarget[]): OpenStore {

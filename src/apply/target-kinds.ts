@@ -2,14 +2,10 @@ import { lstatSync, realpathSync, statSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { type ApplyTarget, isServer } from '../config/apply-targets.js';
 import type { ApplyContext, DataStore } from './context.js';
-import { openMysqlStore } from './dialects/mysql-dialect.js';
-import { openPostgresStore } from './dialects/postgres-dialect.js';
 import { openSqliteStore } from './dialects/sqlite-dialect.js';
 import { openFileStore } from './files/file-store.js';
 import type { PlaceSample } from './scan/column-sample.js';
 import { sampleCsv, sampleNdjson } from './scan/sample-file.js';
-import { sampleMysql } from './scan/sample-mysql.js';
-import { samplePostgres } from './scan/sample-postgres.js';
 import { sampleSqlite } from './scan/sample-sqlite.js';
 
 type Kind = ApplyTarget['kind'];
@@ -18,7 +14,7 @@ type TargetOf<K extends Kind> = Extract<ApplyTarget, { readonly kind: K }>;
 /** What `apply` does with one kind of target. */
 interface TargetKind<T extends ApplyTarget> {
   /** Opens the targets of one place; of a file there is only one. */
-  open(context: ApplyContext, targets: readonly T[]): DataStore;
+  open(context: ApplyContext, targets: readonly T[]): Promise<DataStore>;
   /** Samples the columns of a place; `table`: only of this table. */
   sample(context: ApplyContext, target: T, table: string | null): Promise<PlaceSample>;
 }
@@ -41,21 +37,28 @@ function firstOf<T>([first]: readonly T[]): T {
   return first;
 }
 
+/** Drivers of servers are loaded where they are used: each takes as long as a small run. */
 const TARGET_KINDS: Readonly<Record<Kind, TargetKind<ApplyTarget>>> = {
   csv: forKind('csv', {
-    open: (context, targets) => openFileStore(context, firstOf(targets)),
+    open: async (context, targets) => openFileStore(context, firstOf(targets)),
     sample: async (_, { file, header }) => sampleCsv(file, header),
   }),
   ndjson: forKind('ndjson', {
-    open: (context, targets) => openFileStore(context, firstOf(targets)),
+    open: async (context, targets) => openFileStore(context, firstOf(targets)),
     sample: async (_, { file }) => sampleNdjson(file),
   }),
   sqlite: forKind('sqlite', {
-    open: (context, targets) => openSqliteStore(context, firstOf(targets).file, targets),
+    open: async (context, targets) => openSqliteStore(context, firstOf(targets).file, targets),
     sample: (context, { file }, table) => sampleSqlite(context, file, table),
   }),
-  postgres: forKind('postgres', { open: openPostgresStore, sample: samplePostgres }),
-  mysql: forKind('mysql', { open: openMysqlStore, sample: sampleMysql }),
+  postgres: forKind('postgres', {
+    open: async (...given) => (await import('./dialects/postgres-dialect.js')).openPostgresStore(...given),
+    sample: async (...given) => (await import('./scan/sample-postgres.js')).samplePostgres(...given),
+  }),
+  mysql: forKind('mysql', {
+    open: async (...given) => (await import('./dialects/mysql-dialect.js')).openMysqlStore(...given),
+    sample: async (...given) => (await import('./scan/sample-mysql.js')).sampleMysql(...given),
+  }),
 };
 
 /** The functions of a target's kind. */

@@ -45,7 +45,7 @@ export function doApply({ config, request, agreed }: ApplyJob, io: WorkIo): Prom
     if (action === 'scan') return scanPlaces(context, request, config, io.width);
     const source = agreed === null ? request.source : sourceOfPlan(agreed, config);
     const formatCommand = commandFormatter(source, agreed?.policy ?? request.asked);
-    const stores = openStores(context, targets);
+    const stores = await openStores(context, targets);
     const list = request.unmapped === undefined ? null : new NdjsonFile(request.unmapped);
     const onUnmapped = list === null ? {} : { onUnmapped: (row: UnmappedRow) => list.add(row) };
     try {

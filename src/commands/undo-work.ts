@@ -28,7 +28,7 @@ export interface UndoJob {
 export async function doUndo({ config, request }: UndoJob, io: WorkIo): Promise<ApplyResult> {
   const { run, targets, source, tuning } = request;
   const db = openRemap(config.database);
-  const stores = openStores(buildUndoContext({ db, file: config.database, tuning }, io), targets);
+  const stores = await openStores(buildUndoContext({ db, file: config.database, tuning }, io), targets);
   try {
     const runs = await listRuns(stores);
     const formatUndo = (name: string) => shellLine(['svc-migrate', 'undo', name, ...wordsOf(source, true)]);

@@ -92,7 +92,7 @@ describe('two targets', () => {
       });
     });
     const context = openContext(path('remap.db'), policy);
-    const stores = openStores(context, targets);
+    const stores = await openStores(context, targets);
     const plan = await survey(context, stores, targets);
     expect(findBlocks(plan).map(({ note }) => note.code)).toEqual(codes);
     await closeStores(stores);
