@@ -9,6 +9,7 @@ import { assertStdout, assertTargets, writeOutput, writeText } from '../runtime/
 import { describeUses } from '../scan/describe-uses.js';
 import { languageOf } from '../scan/languages/languages.js';
 import { plainKindOf } from '../scan/plain-text.js';
+import { readTraffic } from '../scan/read-traffic.js';
 import { renderAnnotations } from '../scan/render-annotations.js';
 import { renderSarif } from '../scan/render-sarif.js';
 import { renderUses } from '../scan/render-uses.js';
@@ -49,7 +50,8 @@ export async function runScan(given: Given, io: Io): Promise<number> {
   const outputs = Object.fromEntries(Object.keys(RENDERERS).map((name) => [name, given.text(name)]));
   const targets = Object.values(outputs).filter((target) => target !== undefined);
   const ownFiles = config === null ? [] : ownFilesOf(config);
-  assertTargets(targets, ownFiles);
+  const inputs = ['facts', 'traffic'].flatMap((name) => given.text(name) ?? []);
+  assertTargets(targets, [...ownFiles, ...inputs]);
   assertNoCode(targets);
   if (targets.includes('-')) assertStdout();
   const settings = buildScanSettings(
@@ -58,7 +60,7 @@ export async function runScan(given: Given, io: Io): Promise<number> {
     parametersOf(given.text('facts')),
   );
   const places = given.args.length === 0 ? ['.'] : given.args;
-  const hidden = [...ownFiles, ...targets].map((file) => resolve(file));
+  const hidden = [...ownFiles, ...targets, ...inputs].map((file) => resolve(file));
   const isSaved = given.isSet('save');
   if (isSaved && config === null) {
     throw new SvcError('usage', '--save needs a configuration: it names the database.', {
@@ -67,7 +69,9 @@ export async function runScan(given: Given, io: Io): Promise<number> {
   }
   return replaceOutputs(outputs, io, async (within) => {
     const result = await findUses({ places, folder: resolve('.'), ownFiles: hidden, settings }, within);
-    const scale = { failOn: failOnOf(given), hosts: settings.v3Urls, toolVersion: readVersion() };
+    const traffic = given.text('traffic');
+    const seen = traffic === undefined ? null : await readTraffic(traffic, settings);
+    const scale = { seen, failOn: failOnOf(given), hosts: settings.v3Urls, toolVersion: readVersion() };
     const report = buildScanReport(result, scale);
     if (isSaved) await saveCounts(config, report, within);
     await writeFindings(report, outputs, given.isSet('github'), within);

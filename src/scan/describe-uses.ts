@@ -24,6 +24,21 @@ export function countSkipped({ files }: ScanReport): (readonly [why: string, cou
   return [...found].sort((a, b) => b[1] - a[1]);
 }
 
+/** What the traffic adds; routes that no code was found for come first. */
+export function describeTraffic({ traffic }: ScanReport): string[] {
+  if (traffic === null) return [];
+  const { routes, notInCode, requests, unread } = traffic;
+  const head =
+    notInCode.length === 0
+      ? `Every V3 route that was requested is in the code (${countOf(routes.length, 'route')}, ${countOf(requests, 'request')} read, ${countOf(unread, 'line')} not).`
+      : `REQUESTED, BUT NOT FOUND IN THE CODE: ${notInCode.join(', ')} (${countOf(requests, 'request')} read, ${countOf(unread, 'line')} not).`;
+  const lines = routes.map(({ route, requests: times, callers, parameters }) => {
+    const from = callers.length === 0 ? '' : ` from ${callers.join('; ')}`;
+    return `${route}: ${countOf(times, 'request')}${from}${parameters.length === 0 ? '' : ` with ${parameters.join(', ')}`}`;
+  });
+  return [head, ...lines];
+}
+
 /** What the scan cannot tell, which every format repeats. */
 export const SCAN_LIMITS =
   'Not seen: addresses put together at run time, clients passed in from elsewhere, code that is not in these files.';

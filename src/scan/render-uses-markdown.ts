@@ -1,5 +1,5 @@
 import { escapeMarkdown } from '../text/escape.js';
-import { countSkipped, describeUses, SCAN_LIMITS } from './describe-uses.js';
+import { countSkipped, describeTraffic, describeUses, SCAN_LIMITS } from './describe-uses.js';
 import { RULES } from './rules/rules.js';
 import type { ScanReport } from './scan-report.js';
 
@@ -26,6 +26,7 @@ export function renderUsesMarkdown(report: ScanReport): string {
       : [['| What | Where | Certainty | V4 |', '| --- | --- | --- | --- |', ...shown].join('\n')]),
     ...(left > 0 ? [`${left} more are in the JSON.`] : []),
     ...(skipped.length === 0 ? [] : [`Not read: ${skipped.join(', ')}.`]),
+    ...describeTraffic(report).map((line, at) => `${at === 0 ? '' : '- '}${escapeMarkdown(line)}`),
     SCAN_LIMITS,
   ]
     .join('\n\n')

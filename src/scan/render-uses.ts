@@ -1,7 +1,7 @@
 import { escapeUnseen } from '../text/escape.js';
 import { countOf } from '../text/numbers.js';
 import { fitText, wrapLines } from '../text/text-layout.js';
-import { countSkipped, describeUses, SCAN_LIMITS } from './describe-uses.js';
+import { countSkipped, describeTraffic, describeUses, SCAN_LIMITS } from './describe-uses.js';
 import { RULES } from './rules/rules.js';
 import type { ScanReport } from './scan-report.js';
 
@@ -16,7 +16,9 @@ export function renderUses(report: ScanReport, width: number): string {
     );
     return [`${head}${found.map((one) => renderUse(one, width)).join('')}\n`];
   });
-  return `${blocks.join('')}${wrapLines(closingLines(report), width)}`;
+  const seen = describeTraffic(report).map((line, at) => (at === 0 ? line : `  ${line}`));
+  const traffic = seen.length === 0 ? '' : `${wrapLines(seen, width)}\n`;
+  return `${blocks.join('')}${traffic}${wrapLines(closingLines(report), width)}`;
 }
 
 function renderUse({ file, line, certainty, text }: ScanReport['findings'][number], width: number): string {

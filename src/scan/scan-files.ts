@@ -33,6 +33,8 @@ export interface V3Use {
   readonly text: string;
   /** Stays the same when lines are added above. */
   readonly fingerprint: string;
+  /** The V3 model of a route; null for other findings and unknown models. */
+  readonly route: string | null;
 }
 
 /** A finding that a comment says is intended. */
@@ -223,7 +225,7 @@ function judge(facts: Facts, source: string, language: string): FileResult {
   const rules = isGenerated(facts) ? RULES.filter(({ id }) => id === 'client-library') : RULES;
   const found = new Map<string, V3Use>();
   for (const rule of rules) {
-    for (const { start, certainty, v4 } of rule.find(facts)) {
+    for (const { start, certainty, v4, route = null } of rule.find(facts)) {
       const line = lineOf(starts, start);
       const from = starts[line - 1] ?? 0;
       const known = found.get(`${rule.id} ${line}`);
@@ -242,6 +244,7 @@ function judge(facts: Facts, source: string, language: string): FileResult {
         v4: v4 ?? rule.v4,
         text,
         fingerprint: '',
+        route,
       };
       found.set(`${rule.id} ${line}`, use);
     }

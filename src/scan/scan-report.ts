@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import type { SeenTraffic } from './read-traffic.js';
 import { CERTAINTIES, type Certainty } from './requests.js';
 import { RULE_IDS } from './rules/rule.js';
 import type { ScanResult } from './scan-files.js';
@@ -21,6 +22,24 @@ const finding = z.strictObject({
   v4: z.string().describe('What V4 has instead.'),
   text: z.string().describe('The line, shortened.'),
   fingerprint: z.string().describe('Stays the same when lines are added above.'),
+  route: z.string().nullable().describe('The V3 model of a route, such as `accounting/invoices`.'),
+});
+
+const traffic = z.strictObject({
+  requests: count.describe('Requests in the file, to any address.'),
+  unread: count.describe('Lines that are no request in a known form.'),
+  routes: z
+    .array(
+      z.strictObject({
+        route: z.string(),
+        requests: count,
+        parameters: z.array(z.string()),
+        callers: z.array(z.string()),
+        places: z.array(z.string()).describe('`file:line` of the findings of this route.'),
+      }),
+    )
+    .describe('V3 routes that were requested, most frequent first.'),
+  notInCode: z.array(z.string()).describe('Those of them that no finding names.'),
 });
 
 /** The JSON of `scan`. */
@@ -43,7 +62,7 @@ export const scanSchema = z.strictObject({
   ignored: z
     .array(z.strictObject({ file: z.string(), line: z.int().positive(), rule, reason: z.string() }))
     .describe('Findings that an svc-migrate-ignore comment calls intended.'),
-  traffic: z.null().describe('Not read.'),
+  traffic: traffic.nullable().describe('What --traffic read; null without it.'),
   summary: z.strictObject({
     findings: counts,
     byRule: z.partialRecord(rule, counts),
@@ -60,12 +79,14 @@ export interface ScanReportOptions {
   readonly failOn: Certainty;
   readonly hosts: readonly string[];
   readonly toolVersion: string;
+  /** null: no traffic was read. */
+  readonly seen: SeenTraffic | null;
 }
 
 /** Counts and judges what a scan found. */
 export function buildScanReport(
   result: ScanResult,
-  { failOn, hosts, toolVersion }: ScanReportOptions,
+  { failOn, hosts, toolVersion, seen }: ScanReportOptions,
 ): ScanReport {
   const { findings, files, ignored } = result;
   const failing = CERTAINTIES.slice(0, CERTAINTIES.indexOf(failOn) + 1);
@@ -82,7 +103,7 @@ export function buildScanReport(
     findings: findings.map((one) => ({ ...one })),
     files: { read: files.read.map((one) => ({ ...one })), skipped: [...files.skipped] },
     ignored: [...ignored],
-    traffic: null,
+    traffic: seen === null ? null : joinTraffic(seen, findings),
     summary: {
       findings: countByCertainty(findings),
       byRule: Object.fromEntries(
@@ -94,6 +115,22 @@ export function buildScanReport(
       ignored: ignored.length,
     },
   };
+}
+
+/** Joins the routes that were requested with the places found in code. */
+function joinTraffic(
+  { requests, unread, routes }: SeenTraffic,
+  findings: ScanResult['findings'],
+): z.output<typeof traffic> {
+  const joined = routes.map(({ route, requests: times, parameters, callers }) => ({
+    route,
+    requests: times,
+    parameters: [...parameters],
+    callers: [...callers],
+    places: findings.filter((one) => one.route === route).map(({ file, line }) => `${file}:${line}`),
+  }));
+  const notInCode = joined.filter(({ places }) => places.length === 0).map(({ route }) => route);
+  return { requests, unread, routes: joined, notInCode };
 }
 
 function countByCertainty(findings: readonly { readonly certainty: Certainty }[]): z.output<typeof counts> {

@@ -40,7 +40,12 @@ function scanFolder(hosts: readonly string[] = [HOST]): Promise<ScanResult> {
 }
 
 async function reportOf(hosts: readonly string[] = [HOST]) {
-  return buildScanReport(await scanFolder(hosts), { failOn: 'certain', hosts, toolVersion: '1.0.0' });
+  return buildScanReport(await scanFolder(hosts), {
+    failOn: 'certain',
+    hosts,
+    toolVersion: '1.0.0',
+    seen: null,
+  });
 }
 
 const rulesIn = ({ findings }: ScanResult) => findings.map(({ rule, line }) => `${line} ${rule}`);
@@ -239,6 +244,77 @@ describe('the command', () => {
     } finally {
       await sandbox.close();
     }
+  });
+
+  const LOGS: readonly (readonly [name: string, text: string])[] = [
+    [
+      'access.log',
+      '10.0.0.1 - - [10/Oct/2026:13:55:36 +0000] "GET /v3/accounting/invoices?limit=1 HTTP/1.1" 200 23 "-" "job/1"\n' +
+        '10.0.0.1 - - [10/Oct/2026:13:55:37 +0000] "GET /v3/crm/stages?svc_company_id%5Beq%5D=7 HTTP/1.1" 200 23 "-" "cron/2"\n' +
+        '10.0.0.1 - - [10/Oct/2026:13:55:37 +0000] "GET /v4/core/companies/7/invoices HTTP/1.1" 200 23 "-" "new/1"\nnonsense\n',
+    ],
+    [
+      'access.ndjson',
+      `{"request_uri":"/v3/accounting/invoices?limit=1","host":"${HOST}","user_agent":"job/1"}\n` +
+        `{"url":"https://${HOST}/v3/crm/stages?svc_company_id[eq]=7","user_agent":"cron/2"}\n{"url":"https://else.example/v3/crm/stages"}\nnonsense\n`,
+    ],
+    [
+      'session.har',
+      JSON.stringify({
+        log: {
+          entries: [
+            {
+              request: {
+                url: `https://${HOST}/v3/accounting/invoices?limit=1`,
+                headers: [{ name: 'User-Agent', value: 'job/1' }],
+              },
+            },
+            {
+              request: {
+                url: `https://${HOST}/v3/crm/stages?svc_company_id[eq]=7`,
+                headers: [{ name: 'user-agent', value: 'cron/2' }],
+              },
+            },
+            { request: { url: 'https://else.example/v3/crm/stages' } },
+          ],
+        },
+      }),
+    ],
+  ];
+  it.each(LOGS)('joins the routes of %s with those in the code', async (name, text) => {
+    const cwd = makeFolder();
+    writeFileSync(join(cwd, 'a.ts'), CODE);
+    writeFileSync(join(cwd, name), text);
+    const line = ['scan', 'a.ts', '--v3-host', HOST, '--traffic', name];
+    const { traffic } = scanSchema.parse(
+      JSON.parse((await runCli([...line, '--json', '-'], { cwd })).stdout),
+    );
+    expect(traffic).toMatchObject({
+      requests: 3,
+      unread: name.endsWith('.har') ? 0 : 1,
+      routes: [
+        {
+          route: 'accounting/invoices',
+          requests: 1,
+          parameters: ['limit'],
+          callers: ['job/1'],
+          places: ['a.ts:1'],
+        },
+        {
+          route: 'crm/stages',
+          requests: 1,
+          parameters: ['svc_company_id[eq]'],
+          callers: ['cron/2'],
+          places: [],
+        },
+      ],
+      notInCode: ['crm/stages'],
+    });
+    expect((await runCli(line, { cwd })).stdout).toContain(
+      'REQUESTED, BUT NOT FOUND IN THE CODE: crm/stages',
+    );
+    expect((await runCli([...line.slice(0, -1), 'missing.log'], { cwd })).code).toBe(6);
+    expect((await runCli([...line, '--json', name], { cwd })).code).toBe(2);
   });
 
   it('knows from doctor what V4 honours', async () => {

@@ -55,6 +55,8 @@ export const TOOL_COMMANDS: readonly CommandSpec[] = [
         choices: ['certain', 'likely', 'look'],
       },
       '--facts <file>': 'JSON of doctor, which tells what parameters V4 honours',
+      '--traffic <file>':
+        'access log (combined, JSON lines) or HAR file: lists the V3 routes that were really requested',
       '--save': 'store the counts in the database, for the limit v3_uses of check',
       '--json <file>': 'findings and files as JSON (- is stdout)',
       '--sarif <file>': 'findings as SARIF 2.1.0, for code scanning',

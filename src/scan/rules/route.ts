@@ -14,7 +14,8 @@ export const route: Rule = {
       const start = placeOfRoute(site, path);
       const model = found.pair === null ? '{model}' : (found.pair.v4 ?? null);
       const v4 = model === null ? 'not available in V4' : `/v4/core/companies/{companyId}/${model}`;
-      return start === null ? [] : [{ start, certainty: site.certainty, v4 }];
+      const named = found.pair === null ? {} : { route: found.pair.v3 };
+      return start === null ? [] : [{ start, certainty: site.certainty, v4, ...named }];
     }),
 };
 

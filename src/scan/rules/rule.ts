@@ -25,6 +25,8 @@ export interface Hit {
   readonly certainty: Certainty;
   /** What it must become, where that can be said. */
   readonly v4?: string;
+  /** The V3 model whose route this is, such as `accounting/invoices`. */
+  readonly route?: string;
 }
 
 /** A rule: what it looks for, why that matters, and what V4 has instead. */
