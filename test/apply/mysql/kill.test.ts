@@ -10,7 +10,7 @@ import { connectMysql, startMysql } from '../support/mysql.js';
 import { createMysqlPlace } from '../support/mysql-kill-place.js';
 import { createRemap, IN_PLACE, openContext } from '../support/remap.js';
 
-const KILLS = campaign({ small: 12, full: 200 });
+const KILLS = campaign({ small: 4, full: 200 });
 const SHAPES: readonly Shape[] = ['plain', 'text', 'unique'];
 
 const server = await startMysql();

@@ -14,7 +14,7 @@ import { connectMysql, readMysql, startMysql } from '../support/mysql.js';
 import { createRemap, IN_PLACE, INVOICES, openContext, target } from '../support/remap.js';
 
 const BATCH_ROWS = 10;
-const KILLS = campaign({ small: 15, full: 300 });
+const KILLS = campaign({ small: 5, full: 300 });
 
 const server = await startMysql();
 

@@ -1,5 +1,6 @@
 import { afterAll, beforeEach, describe, expect, it } from 'vitest';
 import type { Policy } from '../../../src/apply/plan.js';
+import { campaignCases } from '../../support/campaign.js';
 import { startMysql } from '../support/mysql.js';
 import { openMysqlScene } from '../support/mysql-scene.js';
 import { IN_PLACE, INVOICES, NEW, pairs } from '../support/remap.js';
@@ -281,7 +282,7 @@ describe.skipIf(server === null)('the plan for MariaDB', () => {
     await server.stop();
   });
 
-  it.each(CASES)(
+  it.each(campaignCases(CASES, 24))(
     '$name',
     async ({
       table,
