@@ -3,6 +3,7 @@ import { dirname, join, relative } from 'node:path';
 import { versions } from 'node:process';
 import { type ApiKeys, loadKeys } from '../config/api-keys.js';
 import type { Config } from '../config/config.js';
+import { findConfigFile } from '../config/load-config.js';
 import { listPossibleInputs } from '../config/possible-inputs.js';
 import { SvcError } from '../errors.js';
 import { prepareAskList } from '../inspect/doctor/ask-list.js';
@@ -55,7 +56,7 @@ export async function runDoctor(given: Given, io: Io): Promise<number> {
     if (newConfig !== undefined && facts !== null) {
       await writeConfig(newConfig, facts.config, listCorrections(facts), within);
     }
-    const next = nextOf(facts, findings, newConfig);
+    const next = nextOf(facts, findings, given, io.env);
     const text = () => addFlagsToNext(renderDoctor(findings, next, io.width), io.flags);
     await writeResult(target, { json, text }, within);
     return judgeFindings(findings);
@@ -75,9 +76,15 @@ const CORRECTED = 'corrected.jsonc';
 function nextOf(
   facts: DoctorFacts | null,
   findings: readonly Finding[],
-  newConfig: string | undefined,
+  given: Given,
+  env: Io['env'],
 ): string {
-  if (facts === null) return 'svc-migrate doctor';
+  const newConfig = given.text('writeConfig');
+  if (facts === null) {
+    const file = given.text('config');
+    if (existsSync(findConfigFile(env, file))) return 'svc-migrate doctor';
+    return shellLine(['svc-migrate', 'init', ...(file === undefined ? [] : ['--config', file])]);
+  }
   if (newConfig !== undefined) return shellLine(['svc-migrate', 'doctor', '--config', newConfig]);
   if (judgeFindings(findings) !== 0) {
     const file = join(dirname(facts.config.file), CORRECTED);

@@ -68,7 +68,8 @@ function renderBanner(
     `  V4: ${v4}`,
     '',
     'In another terminal:',
-    `  export SVC_MIGRATE_V3_API_KEY=${apiKey} SVC_MIGRATE_V4_API_KEY=${apiKey}`,
+    `  export SVC_MIGRATE_V3_API_KEY=${apiKey}`,
+    `  export SVC_MIGRATE_V4_API_KEY=${apiKey}`,
     `  ${shellLine(words)}`,
   ];
   return `${lines.join('\n')}\n`;

@@ -75,6 +75,11 @@ describe('the last lines of a judgement', () => {
     expect([ended.code, ended.stderr]).toEqual([2, expect.stringContaining('.env here is not read')]);
   });
 
+  it('doctor without a configuration leads to init', async () => {
+    const ended = await runCli(['doctor', '--quiet', '--config', 'none.json'], at());
+    expect([ended.code, endOf(ended).next]).toEqual([2, 'svc-migrate init --config none.json']);
+  });
+
   it('demo has one verdict and one next step', async () => {
     const { stdout } = await runCli(['demo', '--quiet'], { cwd });
     expect(stdout.match(/^Next: /gm)).toHaveLength(1);

@@ -52,7 +52,7 @@ describe.runIf(hasPty)('on a real terminal', () => {
     const text = (await onTerminal('sandbox --config-out s.json', /--config s\.json/)).join('\n');
     expect(text).toMatch(/Preparing a sandbox with its records …\nThe sandbox is ready \(seed 1, clean\)/);
     expect(text).toMatch(
-      /\n {2}export SVC_MIGRATE_V3_API_KEY=sandbox-\S+ SVC_MIGRATE_V4_API_KEY=sandbox-\S+\n/,
+      /\n {2}export SVC_MIGRATE_V3_API_KEY=sandbox-\S+\n {2}export SVC_MIGRATE_V4_API_KEY=sandbox-\S+\n/,
     );
   });
 

@@ -65,7 +65,7 @@ describe('sandbox', () => {
     const banner = await new Promise<string>((done) => stdout.once('data', (text) => done(String(text))));
     stop.abort();
     await run;
-    const key = /SVC_MIGRATE_V3_API_KEY=(\S+) SVC_MIGRATE_V4_API_KEY=\1\n/.exec(banner)?.[1];
+    const key = /SVC_MIGRATE_V3_API_KEY=(\S+)\n {2}export SVC_MIGRATE_V4_API_KEY=\1\n/.exec(banner)?.[1];
     expect(key).toMatch(/^sandbox-/);
     expect(banner).toContain(`  svc-migrate run --config ${join(folder, 'c.json')}\n`);
     expect(notes).toEqual(['Preparing a sandbox with its records …']);
