@@ -1,4 +1,4 @@
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync, readFileSync, statSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { z } from 'zod';
 import type { Config } from '../config/config.js';
@@ -28,7 +28,7 @@ import { readVersion } from '../version.js';
 import type { Given } from './command.js';
 import { withDatabase } from './hold-database.js';
 import type { Io } from './io.js';
-import { type NamedOutputs, ownFilesOf, replaceOutputs } from './with-outputs.js';
+import { type NamedOutputs, ownFilesOf, replaceOutputs, withOutputs } from './with-outputs.js';
 
 const RENDERERS: Readonly<Record<string, (report: ScanReport) => string>> = {
   json: (report) => `${escapeJson(JSON.stringify(report, null, 2))}\n`,
@@ -46,37 +46,44 @@ const STOP_MS = 500;
  * @throws SvcError `usage`, `config`, `output`
  */
 export async function runScan(given: Given, io: Io): Promise<number> {
-  const config = await configIfAny(given, io);
   const outputs = Object.fromEntries(Object.keys(RENDERERS).map((name) => [name, given.text(name)]));
   const targets = Object.values(outputs).filter((target) => target !== undefined);
-  const ownFiles = config === null ? [] : ownFilesOf(config);
   const inputs = ['facts', 'traffic'].flatMap((name) => given.text(name) ?? []);
-  assertTargets(targets, [...ownFiles, ...inputs]);
   assertNoCode(targets);
   if (targets.includes('-')) assertStdout();
-  const settings = buildScanSettings(
-    config,
-    given.texts('v3Host').map(hostOf),
-    parametersOf(given.text('facts')),
-  );
-  const places = given.args.length === 0 ? ['.'] : given.args;
-  const hidden = [...ownFiles, ...targets, ...inputs].map((file) => resolve(file));
-  const isSaved = given.isSet('save');
-  if (isSaved && config === null) {
-    throw new SvcError('usage', '--save needs a configuration: it names the database.', {
-      hint: 'Run `svc-migrate init`.',
-    });
-  }
-  return replaceOutputs(outputs, io, async (within) => {
-    const result = await findUses({ places, folder: resolve('.'), ownFiles: hidden, settings }, within);
-    const traffic = given.text('traffic');
-    const seen = traffic === undefined ? null : await readTraffic(traffic, settings);
-    const scale = { seen, failOn: failOnOf(given), hosts: settings.v3Urls, toolVersion: readVersion() };
-    const report = buildScanReport(result, scale);
-    if (isSaved) await saveCounts(config, report, within);
+  const judge = async (config: Config | null, within: Io): Promise<number> => {
+    if (config === null && given.isSet('save')) {
+      throw new SvcError('usage', '--save needs a configuration: it names the database.', {
+        hint: 'Run `svc-migrate init`.',
+      });
+    }
+    const ownFiles = [...(config === null ? [] : ownFilesOf(config)), ...targets, ...inputs];
+    const report = await scan(given, { config, ownFiles }, within);
+    if (given.isSet('save')) await saveCounts(config, report, within);
     await writeFindings(report, outputs, given.isSet('github'), within);
     return report.exitCode;
-  });
+  };
+  if (isConfigured(given, io)) return withOutputs(given, io, { outputs, inputs }, judge);
+  assertTargets(targets, inputs);
+  return replaceOutputs(outputs, io, (within) => judge(null, within));
+}
+
+interface ScanScope {
+  readonly config: Config | null;
+  /** Files that are no code. */
+  readonly ownFiles: readonly string[];
+}
+
+async function scan(given: Given, { config, ownFiles }: ScanScope, io: Io): Promise<ScanReport> {
+  const parameters = parametersOf(given.text('facts'));
+  const settings = buildScanSettings(config, given.texts('v3Host').map(hostOf), parameters);
+  const places = given.args.length === 0 ? ['.'] : given.args;
+  const hidden = ownFiles.map((file) => resolve(file));
+  const result = await findUses({ places, folder: resolve('.'), ownFiles: hidden, settings }, io);
+  const traffic = given.text('traffic');
+  const seen = traffic === undefined ? null : await readTraffic(traffic, settings);
+  const scale = { seen, failOn: failOnOf(given), hosts: settings.v3Urls, toolVersion: readVersion() };
+  return buildScanReport(result, scale);
 }
 
 /**
@@ -94,7 +101,8 @@ function assertNoCode(targets: readonly string[]): void {
 
 function isCode(target: string): boolean {
   const isRead = languageOf(target) !== null || plainKindOf(target) !== null;
-  return isRead && existsSync(target) && !isOwnJson(readFileSync(target, 'utf8'));
+  const isFile = statSync(target, { throwIfNoEntry: false })?.isFile() === true;
+  return isRead && isFile && !isOwnJson(readFileSync(target, 'utf8'));
 }
 
 function findUses(request: ScanRequest, io: Io): Promise<ScanResult> {
@@ -139,10 +147,10 @@ async function writeFindings(
   }
 }
 
-/** The configuration, which this command can do without unless it is named. */
-async function configIfAny(given: Given, io: Io): Promise<Config | null> {
+/** Whether there is a configuration, which this command can do without unless it is named. */
+function isConfigured(given: Given, io: Io): boolean {
   const isNamed = given.text('config') !== undefined || (io.env['SVC_MIGRATE_CONFIG'] ?? '') !== '';
-  return isNamed || existsSync(findConfigFile(io.env, undefined)) ? given.config() : null;
+  return isNamed || existsSync(findConfigFile(io.env, undefined));
 }
 
 function failOnOf(given: Given): Certainty {

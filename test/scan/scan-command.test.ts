@@ -1,4 +1,13 @@
-import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -374,6 +383,26 @@ describe('files that scan writes', () => {
     expect(readFileSync(join(cwd, 'scan.json'), 'utf8')).toBe(first);
     writeFileSync(join(cwd, 'a.ts'), 'export {};\n');
     expect((await scan()).code).toBe(0);
+  });
+
+  it('leaves no output of an earlier run where it fails', async () => {
+    const cwd = makeFolder();
+    writeFileSync(join(cwd, 'a.ts'), CODE);
+    const outputs = ['--json', 'scan.json', '--sarif', 'scan.sarif'];
+    const failing = [
+      ['--facts', 'missing.json'],
+      ['--v3-host', 'http://'],
+      ['--config', 'missing.json'],
+      ['--save'],
+      ['missing'],
+    ];
+    for (const args of failing) {
+      await runCli(['scan', '--v3-host', HOST, ...outputs], { cwd });
+      const { code } = await runCli(['scan', ...args, ...outputs], { cwd });
+      const json = JSON.parse(readFileSync(join(cwd, 'scan.json'), 'utf8'));
+      expect(json).toMatchObject({ outcome: 'error', exitCode: code });
+      expect(existsSync(join(cwd, 'scan.sarif'))).toBe(false);
+    }
   });
 
   it('does not pass where nothing was read', async () => {
