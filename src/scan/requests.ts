@@ -42,6 +42,8 @@ export class Requests {
   readonly #texts: TextReader;
   readonly #settings: ScanSettings;
   readonly #fuel: Fuel;
+  /** Names of categories and models. */
+  readonly #names: RegExp;
   readonly #known = new WeakMap<SyntaxNode, readonly RequestUrl[]>();
   readonly #bases = new WeakMap<SyntaxNode, TextValue | null>();
   readonly #callsIn = new WeakMap<SyntaxNode, readonly SyntaxNode[]>();
@@ -51,6 +53,8 @@ export class Requests {
     this.#values = values;
     this.#texts = texts;
     this.#settings = settings;
+    const names = settings.models.flatMap(({ v3 }) => v3.split('/'));
+    this.#names = new RegExp(`\\b(${[...new Set(names)].join('|')})\\b`);
   }
 
   urlsOf(call: Expression, depth = 0): readonly RequestUrl[] {
@@ -71,6 +75,8 @@ export class Requests {
       return text === null || text.length === 0 ? [] : [this.#judge(call, text)];
     });
     if (own.some(({ certainty }) => certainty === 'certain')) return own;
+    // Looking into a function is worth it only where it is given a part of a route.
+    if (!own.some(({ flat }) => this.#names.test(flat))) return own;
     const found = this.#values.functionOf(call);
     const inlined = found === null ? [] : this.#inside(call, found, depth);
     return inlined.length > 0 ? inlined : own;
