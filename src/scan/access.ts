@@ -216,3 +216,18 @@ export function ancestor(node: SyntaxNode, test: (one: SyntaxNode) => boolean): 
   for (let at = node.parent; at !== null; at = at.parent) if (test(at)) return at;
   return null;
 }
+
+/** Whether a node is inside an annotation or attribute. */
+export function isAnnotated(node: SyntaxNode): boolean {
+  return ancestor(node, ({ kind, type }) => kind === 'annotation' || type === 'attribute') !== null;
+}
+
+/** `base_uri "…"` in the body of a class, as HTTParty has it. */
+export function classBase(owner: SyntaxNode | null, source: string): SyntaxNode | null {
+  for (const node of owner === null ? [] : walk(owner)) {
+    if (node.kind !== 'call' || !/^base_ur[il]\b/.test(source.slice(node.start, node.start + 9))) continue;
+    const first = argumentsOf(node, source)[0]?.value;
+    if (first !== undefined) return unwrap(first);
+  }
+  return null;
+}

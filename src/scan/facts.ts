@@ -1,11 +1,12 @@
 import { ancestor, argumentsOf, calleeOf, type Entry, entriesOf, walk } from './access.js';
 import type { Fuel } from './fuel.js';
-import type { Certainty, Requests } from './requests.js';
+import type { Requests } from './requests.js';
 import type { EnvelopeRead, Responses } from './responses.js';
-import type { ScanSettings } from './scan-settings.js';
+import type { Certainty, ScanSettings } from './scan-settings.js';
 import type { SourceFile } from './source-file.js';
 import type { SyntaxNode } from './syntax.js';
-import { flatten, pieceAt, type TextReader, type TextValue } from './text-value.js';
+import { flatten, pieceAt, type TextValue } from './text-pieces.js';
+import type { TextReader } from './text-value.js';
 import { readUrl, type UrlUse } from './v3-url.js';
 import { type Expression, UNBOUND, type Values } from './values.js';
 

@@ -1,6 +1,7 @@
 import { type Facts, type Site, strongest } from './facts.js';
 import type { ScanSettings } from './scan-settings.js';
-import { flatten, type Piece, type TextValue } from './text-value.js';
+import { flatten, type Piece, type TextValue } from './text-pieces.js';
+
 import { HOLE, readUrl } from './v3-url.js';
 
 /** Kinds of text that are read without a grammar, by the end of a file's name. */

@@ -1,6 +1,6 @@
 import { escapeUnseen } from '../text/escape.js';
-import type { Certainty } from './requests.js';
 import type { ScanReport } from './scan-report.js';
+import type { Certainty } from './scan-settings.js';
 
 const COMMANDS: Readonly<Record<Certainty, string>> = { certain: 'error', likely: 'warning', look: 'notice' };
 

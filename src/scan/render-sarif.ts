@@ -1,7 +1,7 @@
 import { escapeJson } from '../text/escape.js';
-import type { Certainty } from './requests.js';
 import { RULES } from './rules/rules.js';
 import type { ScanReport } from './scan-report.js';
+import type { Certainty } from './scan-settings.js';
 
 /** Most results that GitHub code scanning takes from one file. */
 const MAX_RESULTS = 5000;

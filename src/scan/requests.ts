@@ -1,15 +1,23 @@
-import { ancestor, argumentsOf, calleeOf, childAt, entriesOf, unwrap, walk } from './access.js';
+import {
+  ancestor,
+  argumentsOf,
+  calleeOf,
+  childAt,
+  classBase,
+  entriesOf,
+  isAnnotated,
+  walk,
+} from './access.js';
+import { bindArguments, type FoundFunction } from './declared.js';
 import type { Fuel } from './fuel.js';
 import { isSelf } from './names.js';
-import type { ScanSettings } from './scan-settings.js';
+import { BASE_KEYS, SENDS, SERVERS, SERVES, URL_KEYS } from './request-names.js';
+import type { Certainty, ScanSettings } from './scan-settings.js';
 import type { SyntaxNode } from './syntax.js';
-import { flatten, joined, type TextReader, type TextValue } from './text-value.js';
+import { flatten, joined, type TextValue } from './text-pieces.js';
+import type { TextReader } from './text-value.js';
 import { HOLE, readUrl, type UrlUse } from './v3-url.js';
-import { type Expression, type FoundFunction, UNBOUND, type Values } from './values.js';
-
-/** How sure it is that something speaks V3, surest first. */
-export const CERTAINTIES = ['certain', 'likely', 'look'] as const;
-export type Certainty = (typeof CERTAINTIES)[number];
+import { type Expression, UNBOUND, type Values } from './values.js';
 
 /** An address that a call is given, directly or through functions of the project. */
 export interface RequestUrl {
@@ -20,20 +28,10 @@ export interface RequestUrl {
   readonly certainty: Certainty | null;
 }
 
-const URL_KEYS = /^(url|uri|path|endpoint|href|resource|requestUri|route)$/i;
-const BASE_KEYS =
-  /^(base_?(url|uri|path|address)|prefix_?url|url|uri|host|endpoint|server|root_?url|api_?(base|url)|baseEndpoint)$/i;
-const SENDS =
-  /^(get|post|put|patch|delete|head|options|request|fetch|send|call|url|uri|open|urlopen|ajax|axios|got|ky|needle|superagent|exchange|retrieve|do|execute|download|stream|query|list|paginate|list_all|page|pages)|(request|fetch|http|json|async|api|client|forobject|forentity|page|pages|all)$/i;
-const SERVES =
-  /^(get|post|put|patch|delete|all|use|route|any|match|handle|handlefunc|map(get|post|put|delete)?|add_(url_rule|route)|path|re_path|url|resources?|namespace|scope|group|mount)$/i;
-const SERVERS =
-  /^(app|router|server|fastify|routes?|mux|blueprint|bp|e|r|g|http|\w*router|endpoints|path|re_path)$/i;
-
 const MAX_DEPTH = 3;
-/** A call costs as much as so many names. */
+/** Steps of the fuel that a call costs. */
 const CALL_STEPS = 10;
-/** Most calls of a function that are looked at when it is called with a path. */
+/** Calls of a function that are looked at if it is called with a path. */
 const MAX_CALLS = 80;
 
 /** Finds the addresses that calls are given. */
@@ -165,7 +163,7 @@ export class Requests {
 
   /** The addresses of the calls inside a function, with the arguments of this call. */
   #inside(call: Expression, found: FoundFunction, depth: number): RequestUrl[] {
-    const bound = this.#values.bind(call, found);
+    const bound = bindArguments(call, found);
     if (bound.size === 0) return [];
     const calls =
       this.#callsIn.get(found.node) ??
@@ -211,7 +209,7 @@ export class Requests {
     const found = this.#values.functionOf(at);
     const result = found === null ? undefined : childAt(found.node, 'body');
     if (found !== null && result !== undefined) {
-      const bound = this.#values.bind(at, found);
+      const bound = bindArguments(at, found);
       for (const one of walk(result)
         .filter(({ kind }) => kind === 'call')
         .slice(0, MAX_CALLS)) {
@@ -290,32 +288,13 @@ export class Requests {
     const isHandler =
       second !== undefined &&
       /^(name|member|index|call|object)$/.test(second.kind) &&
-      second.type !== 'object';
-    const hasOptions = second !== undefined && entriesOf(second, file.source).length > 0;
+      second.type !== 'object' &&
+      entriesOf(second, file.source).length === 0;
     return (
       isServer &&
       receiver !== null &&
       isHandler &&
-      !hasOptions &&
-      this.#isNoClient({ file, node: receiver, bound: UNBOUND })
+      this.#baseOf({ file, node: receiver, bound: UNBOUND }, 0) === null
     );
   }
-
-  #isNoClient(receiver: Expression): boolean {
-    return this.#baseOf(receiver, 0) === null;
-  }
-}
-
-function isAnnotated(node: SyntaxNode): boolean {
-  return ancestor(node, ({ kind, type }) => kind === 'annotation' || type === 'attribute') !== null;
-}
-
-/** `base_uri "…"` in the body of a class, as HTTParty has it. */
-function classBase(owner: SyntaxNode | null, source: string): SyntaxNode | null {
-  for (const node of owner === null ? [] : walk(owner)) {
-    if (node.kind !== 'call' || !/^base_ur[il]\b/.test(source.slice(node.start, node.start + 9))) continue;
-    const first = argumentsOf(node, source)[0]?.value;
-    if (first !== undefined) return unwrap(first);
-  }
-  return null;
 }

@@ -1,10 +1,12 @@
 import { argumentsOf, calleeOf, childAt, memberOf, nameOf, plainText, unwrap } from './access.js';
+import { bindArguments, returnsOf } from './declared.js';
 import type { Fuel } from './fuel.js';
 import { type Declaration, isField, isSelf, lookUp } from './names.js';
-import type { Certainty, Requests } from './requests.js';
+import type { Requests } from './requests.js';
+import type { Certainty } from './scan-settings.js';
 import type { SourceFile } from './source-file.js';
 import type { SyntaxNode } from './syntax.js';
-import { type Expression, returnsOf, UNBOUND, type Values } from './values.js';
+import { type Expression, UNBOUND, type Values } from './values.js';
 
 /** A value that came out of a V3 request. */
 interface Answer {
@@ -205,7 +207,7 @@ export class Responses {
     if (found !== null) {
       const declared = this.#requests.declaredBy(found);
       if (declared !== null) return { kind: 'body', certainty: declared };
-      const bound = this.#values.bind(at, found);
+      const bound = bindArguments(at, found);
       for (const one of returnsOf(found)) {
         const answer = this.#answerOf({ file: found.file, node: one, bound }, depth + 1);
         if (answer !== null) return answer;

@@ -1,49 +1,20 @@
-import { parseTree } from 'jsonc-parser';
 import type { OnProgress } from '../domain.js';
 import { SvcError } from '../errors.js';
-import { sha256Of } from '../runtime/sha256.js';
-import { type Engine, type Facts, readFacts } from './facts.js';
+import { type Engine, readFacts } from './facts.js';
 import { Fuel } from './fuel.js';
+import { type FileResult, type IgnoredUse, judgeFile, type V3Use } from './judge-file.js';
 import { LANGUAGES, languageOf } from './languages/languages.js';
+import { lineAt, notebookLines } from './notebook.js';
 import { plainKindOf, readPlainFacts } from './plain-text.js';
 import { findRelevant } from './relevant-files.js';
-import { type Certainty, Requests } from './requests.js';
+import { Requests } from './requests.js';
 import { Responses } from './responses.js';
-import { isGenerated } from './rules/client-library.js';
-import type { RuleId } from './rules/rule.js';
-import { RULES } from './rules/rules.js';
 import type { ScanSettings } from './scan-settings.js';
 import { Project, readSource, type SourceFile } from './source-file.js';
 import type { SyntaxParser } from './syntax.js';
 import { TextReader } from './text-value.js';
 import { Values } from './values.js';
 import { type FoundFile, readText, type SkippedFile, walkFiles } from './walk-files.js';
-
-/** A place that still speaks V3. */
-export interface V3Use {
-  readonly file: string;
-  readonly line: number;
-  readonly column: number;
-  readonly rule: RuleId;
-  readonly certainty: Certainty;
-  readonly message: string;
-  /** The V4 form. */
-  readonly v4: string;
-  /** The line, shortened. */
-  readonly text: string;
-  /** Stays the same when lines are added above. */
-  readonly fingerprint: string;
-  /** The V3 model of a route; null for other findings and unknown models. */
-  readonly route: string | null;
-}
-
-/** A finding that a comment says is intended. */
-export interface IgnoredUse {
-  readonly file: string;
-  readonly line: number;
-  readonly rule: RuleId;
-  readonly reason: string;
-}
 
 export interface ScanResult {
   readonly findings: readonly V3Use[];
@@ -102,15 +73,6 @@ export async function scanFiles(
   };
 }
 
-interface FileResult {
-  readonly path: string;
-  /** null: not read. */
-  readonly language: string | null;
-  readonly why: string | null;
-  readonly findings: readonly V3Use[];
-  readonly ignored: readonly IgnoredUse[];
-}
-
 class Scanner {
   readonly parser: SyntaxParser;
   readonly #files: ReadonlyMap<string, FoundFile>;
@@ -154,14 +116,14 @@ class Scanner {
         return { path, language: language.name, why: null, findings: [], ignored: [] };
       const file = this.#load(path);
       if (file === null || 'why' in file) return notRead(path, file?.why ?? 'cannot be read');
-      const result = judge(readFacts(file, this.#engine), file.source, language.name);
+      const result = judgeFile(readFacts(file, this.#engine), file.source, language.name);
       return this.#fuel.isFileOut ? { ...result, why: 'took too long: read in part' } : result;
     }
     const read = readText(absolute);
     if ('why' in read) return notRead(path, read.why);
     if (path.endsWith('.ipynb')) return this.#scanNotebook(path, read.text);
     const kind = plainKindOf(path) ?? 'text';
-    return judge(readPlainFacts(path, read.text, kind, this.#engine.settings), read.text, kind);
+    return judgeFile(readPlainFacts(path, read.text, kind, this.#engine.settings), read.text, kind);
   }
 
   /** The code of a notebook is Python inside the strings of a JSON file. */
@@ -172,7 +134,7 @@ class Scanner {
     const root = python === undefined ? 'took too long to parse' : this.parser.parse(python, text);
     if (python === undefined || typeof root === 'string') return notRead(path, String(root));
     const facts = readFacts(readSource(path, python, text, root), this.#engine);
-    const result = judge(facts, text, 'notebook');
+    const result = judgeFile(facts, text, 'notebook');
     const move = <T extends { readonly line: number }>(one: T): T => ({
       ...one,
       line: lineAt(source, lines, one.line),
@@ -213,151 +175,4 @@ function sizeOf(file: SourceFile | { readonly why: string }): number {
 
 function notRead(path: string, why: string): FileResult {
   return { path, language: null, why, findings: [], ignored: [] };
-}
-
-/** Longest part of a line that is shown. */
-const MAX_SHOWN = 160;
-const STRENGTH: Readonly<Record<Certainty, number>> = { certain: 2, likely: 1, look: 0 };
-
-/** Applies the rules; of several hits of a rule on a line, the surest counts. */
-function judge(facts: Facts, source: string, language: string): FileResult {
-  const starts = lineStarts(source);
-  const rules = isGenerated(facts) ? RULES.filter(({ id }) => id === 'client-library') : RULES;
-  const found = new Map<string, V3Use>();
-  for (const rule of rules) {
-    for (const { start, certainty, v4, route = null } of rule.find(facts)) {
-      const line = lineOf(starts, start);
-      const from = starts[line - 1] ?? 0;
-      const known = found.get(`${rule.id} ${line}`);
-      if (known !== undefined && STRENGTH[known.certainty] >= STRENGTH[certainty]) continue;
-      const text = source
-        .slice(from, Math.min((starts[line] ?? source.length + 1) - 1, from + MAX_SHOWN))
-        .trim();
-      const { id, message } = rule;
-      const use = {
-        file: facts.path,
-        line,
-        column: start - from + 1,
-        rule: id,
-        certainty,
-        message,
-        v4: v4 ?? rule.v4,
-        text,
-        fingerprint: '',
-        route,
-      };
-      found.set(`${rule.id} ${line}`, use);
-    }
-  }
-  const reasons = readIgnored(facts, source, starts);
-  const all = withFingerprints([...found.values()].sort((a, b) => a.line - b.line || a.column - b.column));
-  return {
-    path: facts.path,
-    language,
-    why: null,
-    findings: all.filter(({ line, rule }) => rule === 'mark' || !reasons.has(line)),
-    ignored: all.flatMap(({ file, line, rule }) => {
-      const reason = rule === 'mark' ? undefined : reasons.get(line);
-      return reason === undefined ? [] : [{ file, line, rule, reason }];
-    }),
-  };
-}
-
-/** Equal lines of a file are told apart by their order. */
-function withFingerprints(uses: readonly V3Use[]): V3Use[] {
-  const seen = new Map<string, number>();
-  return uses.map((use) => {
-    const key = [use.rule, use.file, use.text].join('\n');
-    const turn = (seen.get(key) ?? 0) + 1;
-    seen.set(key, turn);
-    return { ...use, fingerprint: sha256Of(`${key}\n${turn}`).slice(0, 32) };
-  });
-}
-
-/** Reasons of `svc-migrate-ignore` comments by the line that they are about: their own, or else the next statement. */
-function readIgnored(
-  { nodes }: Facts,
-  source: string,
-  starts: readonly number[],
-): ReadonlyMap<number, string> {
-  const reasons = new Map<number, string>();
-  for (const { 0: all, 1: reason = '', index } of source.matchAll(
-    /(?:#|\/\/|\/\*|--|<!--)\s*svc-migrate-ignore:[ \t]*([^\n]*)/g,
-  )) {
-    const isComment =
-      nodes.length === 0 ||
-      nodes.some(
-        (node) =>
-          node.kind === 'comment' && node.start <= index && node.end >= index + all.length - reason.length,
-      );
-    const text = reason.replace(/\s*(\*\/|-->)\s*$/, '').trim();
-    if (!isComment || text === '') continue;
-    const line = lineOf(starts, index);
-    const isAlone = source.slice(starts[line - 1], index).trim() === '';
-    const first = isAlone ? line + 1 : line;
-    for (let at = first; at <= (isAlone ? lastLineFrom(nodes, source, starts, first) : first); at += 1)
-      reasons.set(at, text);
-  }
-  return reasons;
-}
-
-/** The last line of the statement that begins on a line. */
-function lastLineFrom(
-  nodes: Facts['nodes'],
-  source: string,
-  starts: readonly number[],
-  line: number,
-): number {
-  const from = starts[line - 1] ?? 0;
-  const start = from + (/^[ \t]*/.exec(source.slice(from, from + 200))?.[0].length ?? 0);
-  const isBlock = nodes.filter(
-    (node) =>
-      node.start === start && node.parent !== null && node.kind !== 'function' && node.kind !== 'class',
-  );
-  const lines = isBlock.map(({ end }) => lineOf(starts, end - 1)).filter((last) => last - line < 20);
-  return Math.max(line, ...lines);
-}
-
-function lineStarts(text: string): number[] {
-  const starts = [0];
-  for (let at = text.indexOf('\n'); at !== -1; at = text.indexOf('\n', at + 1)) starts.push(at + 1);
-  return starts;
-}
-
-function lineOf(starts: readonly number[], position: number): number {
-  let [low, high] = [0, starts.length - 1];
-  while (low < high) {
-    const middle = (low + high + 1) >> 1;
-    if ((starts[middle] ?? 0) <= position) low = middle;
-    else high = middle - 1;
-  }
-  return low + 1;
-}
-
-/** The lines of the code cells of a notebook, with where each is written. */
-function notebookLines(source: string): { text: string; start: number }[] {
-  const cells =
-    parseTree(source)?.children?.find((one) => one.children?.[0]?.value === 'cells')?.children?.[1]
-      ?.children ?? [];
-  return cells.flatMap((cell) => {
-    const member = (name: string) =>
-      cell.children?.find((one) => one.children?.[0]?.value === name)?.children?.[1];
-    if (member('cell_type')?.value !== 'code') return [];
-    const given = member('source');
-    const lines = given?.type === 'array' ? (given.children ?? []) : given === undefined ? [] : [given];
-    return lines.map(({ value, offset }, at) => {
-      const text = String(value).replace(/^[%!]/, '#');
-      return { text: at === lines.length - 1 && !text.endsWith('\n') ? `${text}\n` : text, start: offset };
-    });
-  });
-}
-
-/** The line of the file for a line of the code of a notebook. */
-function lineAt(source: string, lines: readonly { text: string; start: number }[], line: number): number {
-  let seen = 0;
-  for (const { text, start } of lines) {
-    seen += text.split('\n').length - 1;
-    if (line <= seen) return source.slice(0, start).split('\n').length;
-  }
-  return line;
 }

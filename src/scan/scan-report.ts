@@ -1,8 +1,8 @@
 import { z } from 'zod';
 import type { SeenTraffic } from './read-traffic.js';
-import { CERTAINTIES, type Certainty } from './requests.js';
 import { RULE_IDS } from './rules/rule.js';
 import type { ScanResult } from './scan-files.js';
+import { CERTAINTIES, type Certainty } from './scan-settings.js';
 
 /** Raised for changes that break consumers of the JSON. */
 const SCAN_SCHEMA_VERSION = 1;

@@ -14,8 +14,6 @@ export interface ScanSettings {
   readonly clientPackages: readonly string[];
   /** Query parameters and operators that V4 was seen to honour or not, by name, from `doctor`. */
   readonly parameters: Readonly<Record<string, 'honoured' | 'not_honoured'>>;
-  /** V4 ids by V3 id of companies that have a pair; null: no remap. */
-  readonly companies: Readonly<Record<string, string>> | null;
 }
 
 /** What to look for: from the configuration, if there is one, and from hosts named on the command line. */
@@ -33,6 +31,9 @@ export function buildScanSettings(
     graphqlPaths: config?.scan.graphqlPaths ?? DEFAULT_GRAPHQL_PATHS,
     clientPackages: config?.scan.clientPackages ?? [],
     parameters,
-    companies: null,
   };
 }
+
+/** How sure it is that something speaks V3, surest first. */
+export const CERTAINTIES = ['certain', 'likely', 'look'] as const;
+export type Certainty = (typeof CERTAINTIES)[number];

@@ -1,23 +1,8 @@
 import { argumentsOf, calleeOf, childAt, memberOf, unwrap } from './access.js';
+import { bindArguments, returnsOf } from './declared.js';
 import type { Fuel } from './fuel.js';
-import type { SourceFile } from './source-file.js';
-import { HOLE } from './v3-url.js';
-import { type Expression, returnsOf, type Values } from './values.js';
-
-/** A part of a text: literal, with its place in the source, or a hole. */
-export type Piece =
-  | {
-      readonly kind: 'literal';
-      readonly text: string;
-      readonly file: Pick<SourceFile, 'path' | 'source'>;
-      readonly start: number;
-      readonly end: number;
-    }
-  /** `expression`: null in text that is not parsed. */
-  | { readonly kind: 'hole'; readonly expression: Expression | null };
-
-/** The text of an expression, as far as the source shows it. */
-export type TextValue = readonly Piece[];
+import { hasText, joined, literal, split, type TextValue } from './text-pieces.js';
+import type { Expression, Values } from './values.js';
 
 const MAX_DEPTH = 24;
 
@@ -158,7 +143,7 @@ export class TextReader {
     if (FORMATS.test(name)) return this.#formatCall(at, receiver, given, depth);
     const found = this.#values.functionOf(at);
     if (found !== null) {
-      const bound = this.#values.bind(at, found);
+      const bound = bindArguments(at, found);
       const results = returnsOf(found).map((one) =>
         this.read({ file: found.file, node: one, bound }, depth + 1),
       );
@@ -232,10 +217,6 @@ export class TextReader {
   }
 }
 
-function literal(file: SourceFile, start: number, end: number): Piece {
-  return { kind: 'literal', text: file.source.slice(start, end), file, start, end };
-}
-
 function holeOf(part: Expression['node']): Expression['node'] {
   const inner = part.children.filter(({ type }) => !/brace|conversion|format/.test(type));
   return part.kind === 'wrap' ? (childAt(part, 'expression') ?? inner[0] ?? part) : part;
@@ -253,56 +234,4 @@ function alternativesOf(at: Expression): Expression[] {
       ? [node.children[0], node.children[2]]
       : chosen;
   return branches.flatMap((one) => (one === undefined ? [] : [{ ...at, node: one }]));
-}
-
-/** Two parts of a path with a slash between them. */
-export function joined(before: TextValue, after: TextValue): TextValue {
-  const [last, first] = [before.at(-1), after[0]];
-  if (first?.kind === 'literal' && /^(\w+:)?\/\//.test(first.text)) return after;
-  const hasSlash =
-    (last?.kind === 'literal' && last.text.endsWith('/')) ||
-    (first?.kind === 'literal' && /^[/?]/.test(first.text));
-  if (hasSlash || last === undefined) return [...before, ...after];
-  const at = last.kind === 'literal' ? last : null;
-  const file = at?.file ?? (last.kind === 'hole' ? (last.expression?.file ?? null) : null);
-  if (file === null) return [...before, ...after];
-  const position = at?.end ?? 0;
-  return [...before, { kind: 'literal', text: '/', file, start: position, end: position }, ...after];
-}
-
-function hasText(text: TextValue | null): boolean {
-  return text?.some(({ kind }) => kind === 'literal') ?? false;
-}
-
-/** A literal cut at every match; the matches are strings. */
-function split(piece: Extract<Piece, { kind: 'literal' }>, pattern: RegExp): (Piece | string)[] {
-  const parts: (Piece | string)[] = [];
-  let from = 0;
-  for (const { 0: found, index } of piece.text.matchAll(pattern)) {
-    if (index > from) parts.push(cut(piece, from, index));
-    parts.push(found);
-    from = index + found.length;
-  }
-  if (from < piece.text.length) parts.push(cut(piece, from, piece.text.length));
-  return parts;
-}
-
-function cut(piece: Extract<Piece, { kind: 'literal' }>, from: number, to: number): Piece {
-  return { ...piece, text: piece.text.slice(from, to), start: piece.start + from, end: piece.start + to };
-}
-
-/** The text with `HOLE` for every hole. */
-export function flatten(text: TextValue): string {
-  return text.map((piece) => (piece.kind === 'literal' ? piece.text : HOLE)).join('');
-}
-
-/** The piece at a position of the flattened text, and the position within it. */
-export function pieceAt(text: TextValue, position: number): { piece: Piece; offset: number } | null {
-  let from = 0;
-  for (const piece of text) {
-    const length = piece.kind === 'literal' ? piece.text.length : 1;
-    if (position < from + length) return { piece, offset: position - from };
-    from += length;
-  }
-  return null;
 }

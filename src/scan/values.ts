@@ -1,4 +1,12 @@
-import { argumentsOf, calleeOf, childAt, entriesOf, memberOf, nameOf, plainText, unwrap } from './access.js';
+import { calleeOf, entriesOf, memberOf, nameOf, unwrap } from './access.js';
+import {
+  defaultExport,
+  entryNamed,
+  type FoundFunction,
+  functionIn,
+  functionOfValue,
+  pickField,
+} from './declared.js';
 import { type Declaration, ELEMENT, isField, isSelf, lookUp } from './names.js';
 import { classIn, type Project, type SourceFile } from './source-file.js';
 import type { SyntaxNode } from './syntax.js';
@@ -13,12 +21,6 @@ export interface Expression {
 /** Arguments by parameter. */
 export type Bindings = ReadonlyMap<Declaration, Expression>;
 export const UNBOUND: Bindings = new Map();
-
-/** A function with its file. */
-export interface FoundFunction {
-  readonly file: SourceFile;
-  readonly node: SyntaxNode;
-}
 
 /** Most steps of names, members and calls that are followed from one expression to its value. */
 const MAX_DEPTH = 24;
@@ -290,76 +292,8 @@ export class Values {
     }
     return null;
   }
-
-  /** The arguments of a call by the parameters of the function. */
-  bind(call: Expression, { file, node }: FoundFunction): Bindings {
-    const bound = new Map<Declaration, Expression>();
-    const parameters = file.names.parameters.get(node) ?? [];
-    if (parameters.length === 0) return bound;
-    const given = argumentsOf(call.node, call.file.source);
-    for (const declaration of parameters) {
-      if (declaration.parameter === null || declaration.parameter < 0) continue;
-      const named = given.find(({ name }) => name !== '' && name === declaration.name);
-      const value = named ?? given.filter(({ name }) => name === '')[declaration.parameter];
-      if (value !== undefined) bound.set(declaration, { ...call, node: value.value });
-    }
-    return bound;
-  }
-}
-
-/** The field that gives a value rather than one that only declares it. */
-function pickField(fields: readonly Declaration[]): Declaration | null {
-  return fields.find(({ value }) => value !== null) ?? fields[0] ?? null;
-}
-
-/** The value of an entry `name` of any object literal of the file: how Go fills structures. */
-function entryNamed(file: SourceFile, name: string): SyntaxNode | null {
-  for (const node of file.nodes) {
-    if (node.type !== 'keyed_element') continue;
-    const key = node.children[0];
-    const value = node.children[1];
-    if (key !== undefined && value !== undefined && plainText(key.children[0] ?? key, file.source) === name)
-      return value;
-  }
-  return null;
-}
-
-function functionIn(file: SourceFile, name: string): FoundFunction | null {
-  const field = file.names.fields.get(name)?.find(({ value }) => value !== null);
-  return functionOfValue(file, field?.value ?? null);
-}
-
-function functionOfValue(file: SourceFile, value: SyntaxNode | null): FoundFunction | null {
-  return value?.kind === 'function' ? { file, node: value } : null;
-}
-
-/** The expressions that a function returns. */
-export function returnsOf({ file, node }: FoundFunction): SyntaxNode[] {
-  const body = childAt(node, 'body');
-  if (body === undefined) return [];
-  if (!/block|statement|body/.test(body.type)) return [body];
-  const found: SyntaxNode[] = [];
-  const visit = (at: SyntaxNode): void => {
-    if (at.kind === 'return') found.push(...at.children.filter(({ kind }) => kind !== 'comment'));
-    else for (const child of at.children) if (child.kind !== 'function') visit(child);
-  };
-  visit(body);
-  // The last expression of a Ruby method is its result.
-  if (file.language.name === 'ruby' && body.children.length > 0) found.push(...body.children.slice(-1));
-  return found;
 }
 
 function joinModule(module: string, name: string): string {
   return module.endsWith('.') ? `${module}${name}` : `${module}.${name}`;
-}
-
-function defaultExport(file: SourceFile): Declaration | null {
-  const statement = file.root.children.find(
-    (node) =>
-      node.type === 'export_statement' &&
-      /^export\s+default/.test(file.source.slice(node.start, node.start + 20)),
-  );
-  const value = statement === undefined ? undefined : childAt(statement, 'value', 'declaration');
-  if (value === undefined) return null;
-  return { name: 'default', node: value, value, key: null, parameter: null, scope: file.root, type: '' };
 }

@@ -1,5 +1,5 @@
 import { type Facts, isBesideV3, placeOf } from '../facts.js';
-import type { Certainty } from '../requests.js';
+import type { Certainty } from '../scan-settings.js';
 import type { SyntaxNode } from '../syntax.js';
 import type { Hit, Rule } from './rule.js';
 

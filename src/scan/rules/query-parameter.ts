@@ -1,6 +1,6 @@
 import { argumentsOf, calleeOf, plainText } from '../access.js';
 import { type Facts, isBesideV3, placeOf } from '../facts.js';
-import type { Certainty } from '../requests.js';
+import type { Certainty } from '../scan-settings.js';
 import { isCompanyFilter } from './company-filter.js';
 import type { Hit, Rule } from './rule.js';
 

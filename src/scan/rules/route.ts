@@ -1,5 +1,6 @@
 import { placeOf, type Site } from '../facts.js';
-import { pieceAt } from '../text-value.js';
+import { pieceAt } from '../text-pieces.js';
+
 import type { Rule } from './rule.js';
 
 export const route: Rule = {

@@ -1,5 +1,5 @@
 import type { Facts } from '../facts.js';
-import type { Certainty } from '../requests.js';
+import type { Certainty } from '../scan-settings.js';
 
 export const RULE_IDS = [
   'base-url',
