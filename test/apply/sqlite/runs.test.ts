@@ -108,7 +108,7 @@ describe('runs in SQLite', () => {
     const formatCommand = (...words: readonly string[]) => words.join(' ');
     const done = await write({ context, stores, targets, width: 200, formatCommand }, null, 'run-2');
     context.remap.close();
-    expect([done.exitCode, done.next]).toEqual([0, expect.stringContaining('undo run-1')]);
+    expect([done.exitCode, done.text]).toEqual([0, expect.stringContaining('undo run-1')]);
     expect(sql('SELECT DISTINCT run, state FROM svc_migrate_run')).toEqual([['run-1', 'done']]);
     await undo('run-1');
     for (const name of ['a', 'b']) expect(sql(`SELECT i FROM ${name}`)).toEqual([[5], [6], [7]]);
