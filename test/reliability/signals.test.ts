@@ -133,6 +133,15 @@ describe('a signal in the middle of long work', () => {
         if (args[0] === 'recheck') expect(digest()).toMatch(/"ok"\]$/);
         else expect(digest()).toBe(before);
         if (args[0] === 'remap' && waitedMs < 1000) expect(filesIn(folder)).not.toContain(NOTE);
+        // An interrupted check says so in the report that it was to write.
+        if (args[0] === 'check') {
+          const report = join(folder, 'report.json');
+          expect(JSON.parse(readFileSync(report, 'utf8'))).toMatchObject({
+            outcome: 'error',
+            exitCode: code,
+          });
+          rmSync(report);
+        }
         // A note of a process that is gone counts for nothing.
         expect(leftFiles()).toEqual([]);
         told.push(ended.stderr.includes('Stopping'));
