@@ -21,6 +21,6 @@ export async function benchGrowth({ records }) {
     );
   }
   const largest = [...peaks.keys()].at(-1);
-  printBar(`peak at ${largest}`, peaks.get(largest), -200, ' MiB');
+  printBar(`peak at ${largest}`, peaks.get(largest), -256, ' MiB');
   printBar(`× the peak at ${OF_SMALL}`, peaks.get(largest) / peaks.get(OF_SMALL), -1.15);
 }
