@@ -87,6 +87,27 @@ describe('what is read', () => {
     });
   });
 
+  it('finds the columns of a table in SQL on one line or on several, and none in a query or a comment', async () => {
+    save(
+      'schema.sql',
+      `CREATE TABLE a (id serial, svc_id integer not null, svc_company_id bigint);
+-- svc_id integer, svc_company_id int
+SELECT svc_id AS x, svc_company_id FROM a WHERE svc_id IN (1, 2);
+CREATE TABLE b (
+  svc_id int,
+  amount decimal(10,2), svc_company_id numeric(20,0)
+);
+`,
+    );
+    expect(rulesIn(await scanFolder())).toEqual([
+      '1 stored-id',
+      '1 id-width',
+      '5 stored-id',
+      '5 id-width',
+      '6 stored-id',
+    ]);
+  });
+
   it('includes what is named, though it is ignored or a link', async () => {
     save('.gitignore', 'out/\n');
     mkdirSync(join(folder, '.git'));

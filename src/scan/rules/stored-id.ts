@@ -29,7 +29,7 @@ const NARROW =
   /\b(INT|INTEGER|SMALLINT|MEDIUMINT|int4|serial|Int|int|Integer|integer|IntegerField|PositiveIntegerField|SmallIntegerField|unsignedInteger|mediumInteger|smallInteger|int32|uint32|int16|Int32|SmallInteger)\b(?!\d|64)/;
 /** A declaration of a column or field, by what stands around its name. */
 const DECLARES: Readonly<Record<string, RegExp>> = {
-  sql: /^\s*(?:ALTER\s+TABLE\s+\S+\s+)?(?:ADD\s+(?:COLUMN\s+)?)?[`"[]?NAME[`"\]]?\s+[A-Za-z]/i,
+  sql: /^\s*(?:ALTER\s+TABLE\s+\S+\s+)?(?:ADD\s+(?:COLUMN\s+)?)?[`"[]?NAME[`"\]]?\s+[`"[]?(?:(?:big|small|medium|tiny|huge|u)?(?:int|serial)|numeric|decimal|number|n?varchar|n?char|text|string)/i,
   prisma: /^\s*NAME\s+(Int|BigInt|String|Decimal)/,
   python:
     /\(\s*["']NAME["']\s*,\s*models\.|\bNAME\b\s*(?::[^=]*)?=\s*(models\.|Column|mapped_column|db\.|sa\.|\w*Field\()|Column\(\s*["']NAME["']|\badd_column\(.*["']NAME["']/,
@@ -55,7 +55,8 @@ function columnsOf({ source, language, settings, nodes }: Facts): FoundColumn[] 
   );
   const found: FoundColumn[] = [];
   let start = 0;
-  for (const line of source.split('\n')) {
+  // a table in SQL may be written on one line
+  for (const line of source.split(kind === 'sql' ? /\n|(?<=[,(])(?!\n)/ : '\n')) {
     const given = line.length < 500 ? [...line.matchAll(names)].map(([, one = '']) => one) : [];
     const isComment =
       comments.some((one) => one.start <= start + line.search(/\S/) && one.end > start + line.search(/\S/)) ||
@@ -64,7 +65,7 @@ function columnsOf({ source, language, settings, nodes }: Facts): FoundColumn[] 
       ? undefined
       : given.find((one) => new RegExp(declares.source.replaceAll('NAME', one), declares.flags).test(line));
     if (name !== undefined) found.push({ start: start + line.indexOf(name), isNarrow: isNarrow(line, name) });
-    start += line.length + 1;
+    start += line.length + (source[start + line.length] === '\n' ? 1 : 0);
   }
   return found;
 }
