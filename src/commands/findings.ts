@@ -11,7 +11,8 @@ import {
 } from '../report/render-drafts.js';
 import { renderFindings } from '../report/render-findings.js';
 import { renderNdjson } from '../report/render-rows.js';
-import { assertStdout, assertTargets, writeOutput, writeText } from '../runtime/write-output.js';
+import { assertTargets } from '../runtime/output-targets.js';
+import { assertStdout, writeOutput, writeText } from '../runtime/write-output.js';
 import { readRemapRuns } from '../store/evidence.js';
 import { listV4Candidates } from '../store/finding.js';
 import {

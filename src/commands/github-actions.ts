@@ -3,7 +3,8 @@ import { exitCodeOf, expectedError } from '../errors.js';
 import { renderAnnotation, renderAnnotations, renderJobOutputs } from '../report/render-actions.js';
 import { renderMarkdown } from '../report/render-markdown.js';
 import type { Report } from '../report/report-schema.js';
-import { realPath, writeText } from '../runtime/write-output.js';
+import { realPath } from '../runtime/output-targets.js';
+import { writeText } from '../runtime/write-output.js';
 import type { Given } from './command.js';
 import type { Io } from './io.js';
 

@@ -1,6 +1,7 @@
 import type { Config } from '../config/config.js';
 import { SvcError } from '../errors.js';
-import { assertTargets, writeOutput, writeText } from '../runtime/write-output.js';
+import { assertTargets } from '../runtime/output-targets.js';
+import { writeOutput, writeText } from '../runtime/write-output.js';
 import { escapeJson, escapeLines } from '../text/escape.js';
 import { addFlagsToNext } from '../text/shell.js';
 import { applyInThread } from './apply.js';

@@ -4,7 +4,8 @@ import { applyEdits, findNodeAtLocation, type JSONPath, modify, parseTree } from
 import type { Config } from '../config/config.js';
 import { SvcError } from '../errors.js';
 import type { Correction } from '../inspect/doctor/corrections.js';
-import { assertTargets, writeOutput, writeText } from '../runtime/write-output.js';
+import { assertTargets } from '../runtime/output-targets.js';
+import { writeOutput, writeText } from '../runtime/write-output.js';
 import { countOf } from '../text/numbers.js';
 import type { Io } from './io.js';
 import { ownFilesOf } from './with-outputs.js';

@@ -1,5 +1,6 @@
 import { closeSync, fsyncSync, openSync, renameSync, rmSync } from 'node:fs';
-import { onFile, realPath, writeFully } from './write-output.js';
+import { realPath } from './output-targets.js';
+import { onFile, writeFully } from './write-output.js';
 
 const BUFFER_CHARS = 65_536;
 
