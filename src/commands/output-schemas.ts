@@ -3,14 +3,9 @@ import { configSchema } from '../config/settings.js';
 import { STREAM_STATES } from '../domain.js';
 import { STATUSES } from '../reasons.js';
 import { findingSchema, reportSchema } from '../report/report-schema.js';
+import { count, id, nullableId } from '../report/schema-values.js';
 import { scanSchema } from '../scan/scan-report.js';
 
-const count = z.int().nonnegative();
-const id = z
-  .string()
-  .regex(/^-?\d+$/)
-  .describe('A 64-bit integer as digits.');
-const nullableId = id.nullable();
 const text = z.string().nullable();
 const counts = z.record(z.string(), count);
 const schemaVersion = z.literal(1);

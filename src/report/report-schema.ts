@@ -8,17 +8,10 @@ import {
   STREAM_STATES,
 } from '../domain.js';
 import { STATUSES } from '../reasons.js';
+import { count, id, nullableId, time } from './schema-values.js';
 
 /** Raised for changes that break consumers of the JSON report. */
 const REPORT_SCHEMA_VERSION = 1;
-
-const count = z.int().nonnegative();
-const id = z
-  .string()
-  .regex(/^-?\d+$/)
-  .describe('A 64-bit integer as digits.');
-const nullableId = id.nullable();
-const time = z.string().describe('ISO 8601, UTC.');
 
 const v3ByStatus = z.strictObject({ matched: count, unmatched: count, deleted: count, ambiguous: count });
 const byStatus = v3ByStatus.extend({ v4_only: count });
