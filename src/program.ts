@@ -16,7 +16,7 @@ import { readVersion } from './version.js';
 const PLAIN_WIDTH = 100;
 
 /** What a command line uses of its process. */
-export interface Host extends Pick<Io, 'env' | 'signal' | 'runUninterruptible'> {
+export interface ProgramHost extends Pick<Io, 'env' | 'signal' | 'runUninterruptible'> {
   readonly stdout: Output;
   readonly stderr: Output;
   /** Opens standard input. Not every command reads it. */
@@ -26,7 +26,7 @@ export interface Host extends Pick<Io, 'env' | 'signal' | 'runUninterruptible'> 
 type Output = Writable & { readonly isTTY?: boolean; readonly columns?: number };
 
 /** Parses a command line, runs its command, and prints its error, if any; returns the exit code. */
-export async function runProgram(words: readonly string[], host: Host): Promise<number> {
+export async function runProgram(words: readonly string[], host: ProgramHost): Promise<number> {
   let code = 0;
   const program = buildProgram(host, async (spec, given) => {
     code = await runCommand(spec, given, host);
@@ -44,11 +44,11 @@ type Runner = (spec: CommandSpec, given: Given) => Promise<void>;
 interface Parser {
   readonly program: Command;
   readonly groups: Map<string, Command>;
-  readonly host: Host;
+  readonly host: ProgramHost;
   readonly runner: Runner;
 }
 
-function buildProgram(host: Host, runner: Runner): Command {
+function buildProgram(host: ProgramHost, runner: Runner): Command {
   const program = configure(new Command('svc-migrate'), host);
   program
     .description('Remap stored V3 svc_ids to V4, report every gap with its reason, gate the cutover.')
@@ -67,7 +67,7 @@ function describeTopics(): string {
   return ['Topics (svc-migrate help TOPIC):', ...pages, '', hint].join('\n');
 }
 
-function configure(command: Command, { stdout }: Host): Command {
+function configure(command: Command, { stdout }: ProgramHost): Command {
   return command
     .exitOverride()
     .helpOption('-h, --help', 'show this help')
@@ -137,7 +137,7 @@ function buildOption({ flags, summary, repeatable, choices, group }: ListedOptio
     : option.argParser<string[]>((value, before) => [...(before ?? []), value]);
 }
 
-function givenOf(command: Command, { env, openInput }: Host): Given {
+function givenOf(command: Command, { env, openInput }: ProgramHost): Given {
   const values: Readonly<Record<string, unknown>> = command.optsWithGlobals();
   const text = (name: string) => (typeof values[name] === 'string' ? values[name] : undefined);
   return {
@@ -156,7 +156,7 @@ function givenOf(command: Command, { env, openInput }: Host): Given {
   };
 }
 
-async function runCommand(spec: CommandSpec, given: Given, host: Host): Promise<number> {
+async function runCommand(spec: CommandSpec, given: Given, host: ProgramHost): Promise<number> {
   const { createProgress } = await import('./progress.js');
   const { stderr, env } = host;
   const isTty = stderr.isTTY === true;
@@ -188,7 +188,7 @@ function withFlags(error: unknown, flags: string): unknown {
   return new SvcError(code, message, { hint: addFlags(error.hint, flags), facts, cause });
 }
 
-function buildIo(given: Given, host: Host, isColored: boolean, progress: Progress): Io {
+function buildIo(given: Given, host: ProgramHost, isColored: boolean, progress: Progress): Io {
   const { stdout, stderr, env, signal, runUninterruptible } = host;
   const isTty = stdout.isTTY === true;
   return {

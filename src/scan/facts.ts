@@ -1,4 +1,5 @@
 import { ancestor, argumentsOf, calleeOf, type Entry, entriesOf, walk } from './access.js';
+import { type Expression, UNBOUND, type Values } from './follow-values.js';
 import type { Fuel } from './fuel.js';
 import type { Requests } from './requests.js';
 import type { EnvelopeRead, Responses } from './responses.js';
@@ -8,7 +9,6 @@ import type { SyntaxNode } from './syntax.js';
 import { flatten, pieceAt, type TextValue } from './text-pieces.js';
 import type { TextReader } from './text-value.js';
 import { readUrl, type UrlUse } from './v3-url.js';
-import { type Expression, UNBOUND, type Values } from './values.js';
 
 /** A text of the file that is an address or a part of one. */
 export interface Site {
@@ -43,7 +43,7 @@ export interface Facts {
 }
 
 /** The parts of the engine that a file is read with. */
-export interface Engine {
+export interface SourceReaders {
   readonly values: Values;
   readonly texts: TextReader;
   readonly requests: Requests;
@@ -52,7 +52,7 @@ export interface Engine {
   readonly fuel: Fuel;
 }
 
-export function readFacts(file: SourceFile, engine: Engine): Facts {
+export function readFacts(file: SourceFile, engine: SourceReaders): Facts {
   const strings = file.nodes.filter((node) => node.kind === 'string' && !isProse(node));
   const requested = readRequested(file, engine);
   const written = readWritten(file, strings, engine, requested);
@@ -89,7 +89,7 @@ function isProse(node: SyntaxNode): boolean {
   );
 }
 
-function readRequested(file: SourceFile, { requests, values, fuel }: Engine): Site[] {
+function readRequested(file: SourceFile, { requests, values, fuel }: SourceReaders): Site[] {
   return file.nodes.flatMap((node) => {
     if (node.kind !== 'call') return [];
     fuel.refill();
@@ -132,7 +132,7 @@ function entriesGiven(
 function readWritten(
   file: SourceFile,
   strings: readonly SyntaxNode[],
-  engine: Engine,
+  engine: SourceReaders,
   requested: readonly Site[],
 ): Site[] {
   const explained = new Set(requested.flatMap((site) => (isElsewhere(site) ? startsOf(site.text) : [])));
@@ -185,7 +185,7 @@ function startsOf(text: TextValue): number[] {
 }
 
 /** The concatenation, or the call that formats or joins, that a string is a part of. */
-function outermost({ file, node, bound }: Expression, { texts }: Engine): SyntaxNode {
+function outermost({ file, node, bound }: Expression, { texts }: SourceReaders): SyntaxNode {
   let at = node;
   for (let next = node.parent; next !== null; next = next.parent) {
     const isPart =
@@ -206,7 +206,7 @@ function judgeWritten(
   node: SyntaxNode,
   url: UrlUse,
   text: TextValue,
-  engine: Engine,
+  engine: SourceReaders,
 ): Certainty | null {
   if (url.generation === 'v3') return 'certain';
   if (url.generation === 'like_v3') return 'likely';

@@ -9,6 +9,7 @@ import {
   walk,
 } from './access.js';
 import { bindArguments, type FoundFunction } from './declared.js';
+import { type Expression, UNBOUND, type Values } from './follow-values.js';
 import type { Fuel } from './fuel.js';
 import { isSelf } from './names.js';
 import { BASE_KEYS, SENDS, SERVERS, SERVES, URL_KEYS } from './request-names.js';
@@ -17,7 +18,6 @@ import type { SyntaxNode } from './syntax.js';
 import { flatten, joined, type TextValue } from './text-pieces.js';
 import type { TextReader } from './text-value.js';
 import { HOLE, readUrl, type UrlUse } from './v3-url.js';
-import { type Expression, UNBOUND, type Values } from './values.js';
 
 /** An address that a call is given, directly or through functions of the project. */
 export interface RequestUrl {

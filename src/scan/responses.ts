@@ -1,12 +1,12 @@
 import { argumentsOf, calleeOf, childAt, memberOf, nameOf, plainText, unwrap } from './access.js';
 import { bindArguments, returnsOf } from './declared.js';
+import { type Expression, UNBOUND, type Values } from './follow-values.js';
 import type { Fuel } from './fuel.js';
 import { type Declaration, isField, isSelf, lookUp } from './names.js';
 import type { Requests } from './requests.js';
 import type { Certainty } from './scan-settings.js';
 import type { SourceFile } from './source-file.js';
 import type { SyntaxNode } from './syntax.js';
-import { type Expression, UNBOUND, type Values } from './values.js';
 
 /** A value that came out of a V3 request. */
 interface Answer {

@@ -1,6 +1,7 @@
 import type { OnProgress } from '../domain.js';
 import { SvcError } from '../errors.js';
-import { type Engine, readFacts } from './facts.js';
+import { readFacts, type SourceReaders } from './facts.js';
+import { Values } from './follow-values.js';
 import { Fuel } from './fuel.js';
 import { type FileResult, type IgnoredUse, judgeFile, type V3Use } from './judge-file.js';
 import { LANGUAGES, languageOf } from './languages/languages.js';
@@ -13,7 +14,6 @@ import type { ScanSettings } from './scan-settings.js';
 import { Project, readSource, type SourceFile } from './source-file.js';
 import type { SyntaxParser } from './syntax.js';
 import { TextReader } from './text-value.js';
-import { Values } from './values.js';
 import { type FoundFile, readText, type SkippedFile, walkFiles } from './walk-files.js';
 
 export interface ScanResult {
@@ -77,7 +77,7 @@ class Scanner {
   readonly parser: SyntaxParser;
   readonly #files: ReadonlyMap<string, FoundFile>;
   readonly #relevant: ReadonlySet<string>;
-  readonly #engine: Engine;
+  readonly #engine: SourceReaders;
   readonly #kept = new Map<string, SourceFile | { readonly why: string }>();
   #keptNodes = 0;
   readonly #fuel = new Fuel();

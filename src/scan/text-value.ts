@@ -1,8 +1,8 @@
 import { argumentsOf, calleeOf, childAt, memberOf, unwrap } from './access.js';
 import { bindArguments, returnsOf } from './declared.js';
+import type { Expression, Values } from './follow-values.js';
 import type { Fuel } from './fuel.js';
 import { hasText, joined, literal, split, type TextValue } from './text-pieces.js';
-import type { Expression, Values } from './values.js';
 
 const MAX_DEPTH = 24;
 

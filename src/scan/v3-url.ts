@@ -4,7 +4,7 @@ import type { ScanSettings } from './scan-settings.js';
 /** Stands for text that the source does not show. */
 export const HOLE = '\0';
 
-export type Generation =
+export type UrlKind =
   /** A configured V3 host. */
   | 'v3'
   /** Looks like V3, but its host is not known to be. */
@@ -38,7 +38,7 @@ export interface QueryItem extends Span {
 }
 
 export interface UrlUse {
-  readonly generation: Generation;
+  readonly generation: UrlKind;
   /** Scheme and host, with the version; `host`: where the host begins. */
   readonly base: (Span & { readonly host: number }) | null;
   readonly route: Route | null;
@@ -88,7 +88,7 @@ function judgeHost(
   written: string,
   path: string,
   { v3Urls, v4Url, models }: ScanSettings,
-): { generation: Generation; basePath: string } {
+): { generation: UrlKind; basePath: string } {
   const host = written.replace(/^.*@/, '').toLowerCase();
   const isV4 = v4Url !== null && matchesHost(host, new URL(v4Url).host);
   for (const url of v3Urls) {

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { chdir, cwd } from 'node:process';
 import { Readable, Writable } from 'node:stream';
-import type { Host } from '../../src/program.js';
+import type { ProgramHost } from '../../src/program.js';
 
 type Program = typeof import('../../src/program.js');
 /** The built program: its threads need JavaScript files. */
@@ -39,7 +39,7 @@ async function runHere(args: readonly string[], options: RunOptions): Promise<En
   const { runProgram } = (await import(PROGRAM)) as Program;
   const stdout = new Collector();
   const stderr = new Collector();
-  const host: Host = {
+  const host: ProgramHost = {
     stdout,
     stderr,
     env: { PATH: process.env['PATH'], ...options.env },

@@ -2,7 +2,7 @@ import { type ApplyTarget, isServer } from '../../config/apply-targets.js';
 import { countOf, formatShare, groupDigits } from '../../text/numbers.js';
 import { wrapLines } from '../../text/text-layout.js';
 import type { Proposal } from './propose.js';
-import type { Scanned } from './scan.js';
+import type { Scanned } from './sample-places.js';
 
 /** The proposals of a scan with their evidence, and the targets to paste into the configuration. */
 export function renderScan(scanned: readonly Scanned[], targets: readonly object[], width: number): string {

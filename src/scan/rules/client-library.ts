@@ -1,5 +1,5 @@
 import type { Facts } from '../facts.js';
-import type { Hit, Rule } from './rule.js';
+import type { Rule, RuleHit } from './rule.js';
 
 export const clientLibrary: Rule = {
   id: 'client-library',
@@ -19,7 +19,7 @@ export function isGenerated({ source, v3, language }: Pick<Facts, 'source' | 'v3
 }
 
 /** Names of packages that are imported or depended on, and of what belongs to them. */
-function inImports({ settings, nodes, source, strings, path }: Facts): Hit[] {
+function inImports({ settings, nodes, source, strings, path }: Facts): RuleHit[] {
   return settings.clientPackages.flatMap((name) => {
     const manifest =
       /(^|\/)(package\.json|composer\.json|pom\.xml|go\.mod|Gemfile|requirements[\w-]*\.txt|Pipfile|pyproject\.toml|setup\.(py|cfg)|build\.gradle(\.kts)?|[^/]+\.(csproj|fsproj|gemspec))$/;
@@ -30,11 +30,11 @@ function inImports({ settings, nodes, source, strings, path }: Facts): Hit[] {
       const at = namedAt(source.slice(start, end), name);
       return at === null ? [] : [{ start: start + at }];
     });
-    return [...named, ...written].map(({ start }): Hit => ({ start, certainty: 'certain' }));
+    return [...named, ...written].map(({ start }): RuleHit => ({ start, certainty: 'certain' }));
   });
 }
 
-function inManifest(source: string, full: string): Hit[] {
+function inManifest(source: string, full: string): RuleHit[] {
   // Maven names the group and the artifact apart.
   const isXml = source.trimStart().startsWith('<');
   const name = isXml ? full.replace(/^.*:/, '') : full;

@@ -1,7 +1,7 @@
 import { type Facts, isBesideV3, placeOf } from '../facts.js';
 import type { Certainty } from '../scan-settings.js';
 import type { SyntaxNode } from '../syntax.js';
-import type { Hit, Rule } from './rule.js';
+import type { Rule, RuleHit } from './rule.js';
 
 export const companyFilter: Rule = {
   id: 'company-filter',
@@ -11,9 +11,9 @@ export const companyFilter: Rule = {
   find: (facts) => [...inUrls(facts), ...inStrings(facts)],
 };
 
-function inUrls({ sites, path, settings }: Facts): Hit[] {
+function inUrls({ sites, path, settings }: Facts): RuleHit[] {
   return sites.flatMap((site) =>
-    site.url.query.flatMap((item): Hit[] => {
+    site.url.query.flatMap((item): RuleHit[] => {
       const start = placeOf(site, path, item.from);
       if (start === null || !isCompanyFilter(item.name, settings.fieldPrefix) || site.url.generation === 'v4')
         return [];
@@ -23,7 +23,7 @@ function inUrls({ sites, path, settings }: Facts): Hit[] {
 }
 
 /** The name of the filter alone, as a key or an argument. */
-function inStrings({ strings, nodes, source, v3, sites, settings }: Facts): Hit[] {
+function inStrings({ strings, nodes, source, v3, sites, settings }: Facts): RuleHit[] {
   const near = nodes.filter(({ kind }) => kind === 'string' || kind === 'symbol');
   const certaintyAt = (start: number): Certainty => {
     const node = near.find((one) => one.start === start);

@@ -1,7 +1,7 @@
 import { parse } from 'graphql';
 import type { ModelPair } from '../../domain.js';
 import { type Facts, placeOf } from '../facts.js';
-import type { Hit, Rule } from './rule.js';
+import type { Rule, RuleHit } from './rule.js';
 
 export const graphql: Rule = {
   id: 'graphql',
@@ -11,7 +11,7 @@ export const graphql: Rule = {
   find: (facts) => [...endpoints(facts), ...queries(facts)],
 };
 
-function endpoints({ sites, path }: Facts): Hit[] {
+function endpoints({ sites, path }: Facts): RuleHit[] {
   return sites.flatMap((site) => {
     const start = site.url.isGraphql ? placeOf(site, path, site.url.base?.from ?? 0) : null;
     return start === null ? [] : [{ start, certainty: 'likely' }];
@@ -21,9 +21,9 @@ function endpoints({ sites, path }: Facts): Hit[] {
 /** Longest text that is parsed as a query. */
 const MAX_QUERY = 100_000;
 
-function queries({ strings, settings, source, language }: Facts): Hit[] {
+function queries({ strings, settings, source, language }: Facts): RuleHit[] {
   const given = language === 'graphql' ? [{ start: 0, text: source }] : strings;
-  return given.flatMap(({ start, text }): Hit[] => {
+  return given.flatMap(({ start, text }): RuleHit[] => {
     if (
       !/^(?:\s|#[^\n]*(?=\n|$))*(query|mutation|subscription|fragment|\{)/.test(text) ||
       text.length > MAX_QUERY

@@ -2,7 +2,7 @@ import { argumentsOf, calleeOf, plainText, unwrap, walk } from '../access.js';
 import { type Facts, placeOf } from '../facts.js';
 import type { SyntaxNode } from '../syntax.js';
 import { isCompanyFilter } from './company-filter.js';
-import type { Hit, Rule } from './rule.js';
+import type { Rule, RuleHit } from './rule.js';
 
 export const hardCodedId: Rule = {
   id: 'hard-coded-id',
@@ -12,8 +12,8 @@ export const hardCodedId: Rule = {
   find: (facts) => [...inUrls(facts), ...besideNames(facts), ...inText(facts)],
 };
 
-function inUrls({ sites, path, settings }: Facts): Hit[] {
-  return sites.flatMap((site): Hit[] => {
+function inUrls({ sites, path, settings }: Facts): RuleHit[] {
+  return sites.flatMap((site): RuleHit[] => {
     const { url, certainty } = site;
     if (certainty === null) return [];
     const id = url.route?.id ?? null;
@@ -34,10 +34,10 @@ function inUrls({ sites, path, settings }: Facts): Hit[] {
 }
 
 /** Digits as the value of a name like an id, compared with it, or given along with it. */
-function besideNames({ nodes, source, settings }: Facts): Hit[] {
+function besideNames({ nodes, source, settings }: Facts): RuleHit[] {
   const isName = idName(settings.fieldPrefix);
   const isNamed = (node: SyntaxNode) => isName.test(plainText(unwrap(node), source) ?? '');
-  return nodes.flatMap((node): Hit[] => {
+  return nodes.flatMap((node): RuleHit[] => {
     if (digitsOf(source, node) === null) return [];
     const around = statementOf(node, source);
     if (around === null || around.end - around.start > 300) return [];
@@ -92,7 +92,7 @@ function idName(prefix: string): RegExp {
 }
 
 /** Conditions in SQL and members of JSON and YAML, inside strings and in text that is not parsed. */
-function inText({ strings, source, nodes, settings }: Facts): Hit[] {
+function inText({ strings, source, nodes, settings }: Facts): RuleHit[] {
   const { fieldPrefix } = settings;
   const pattern = new RegExp(
     `["']?\\b${fieldPrefix}(?:\\w+_)?id\\\\?["']?\\s*(?:=|:|IN\\s*\\()\\s*\\\\?["']?([1-9]\\d+)`,
@@ -102,7 +102,7 @@ function inText({ strings, source, nodes, settings }: Facts): Hit[] {
   return given.flatMap(({ start, text }) =>
     // A record that carries request_id came from V4 already.
     [...text.matchAll(pattern)].map(
-      ({ index }): Hit => ({
+      ({ index }): RuleHit => ({
         start: start + index,
         certainty: /"request_id"/.test(text) ? 'look' : 'likely',
       }),

@@ -2,7 +2,7 @@ import { argumentsOf, calleeOf, plainText } from '../access.js';
 import { type Facts, isBesideV3, placeOf } from '../facts.js';
 import type { Certainty } from '../scan-settings.js';
 import { isCompanyFilter } from './company-filter.js';
-import type { Hit, Rule } from './rule.js';
+import type { Rule, RuleHit } from './rule.js';
 
 export const queryParameter: Rule = {
   id: 'query-parameter',
@@ -37,12 +37,12 @@ function certaintyOf(name: string, { settings }: Facts): Certainty | null {
   return seen === 'honoured' ? null : 'certain';
 }
 
-function hit(start: number | null, name: string, facts: Facts): Hit[] {
+function hit(start: number | null, name: string, facts: Facts): RuleHit[] {
   const certainty = certaintyOf(name, facts);
   return start === null || certainty === null ? [] : [{ start, certainty }];
 }
 
-function inUrls(facts: Facts): Hit[] {
+function inUrls(facts: Facts): RuleHit[] {
   return facts.sites.flatMap((site) => {
     if (site.url.generation === 'v4' || site.url.generation === 'other') return [];
     const foreign = site.url.query.filter(({ name }) =>
@@ -52,7 +52,7 @@ function inUrls(facts: Facts): Hit[] {
   });
 }
 
-function inEntries(facts: Facts): Hit[] {
+function inEntries(facts: Facts): RuleHit[] {
   return facts.sites.flatMap(({ certainty, entries }) =>
     certainty === null
       ? []
@@ -64,7 +64,7 @@ const SETS =
   /^(set|append|add|put|addQueryParameter|queryParam|query|param|addParameter|SetQueryParam|AddQueryParameter|AddParameter|SetQueryParams|Set|Add|addEncodedQueryParameter|setQueryParam|with|\[\]=)$/;
 
 /** `params.set("prev", …)` in a function that sends a V3 request. */
-function inSetters(facts: Facts): Hit[] {
+function inSetters(facts: Facts): RuleHit[] {
   if (facts.v3 === null) return [];
   return facts.nodes.flatMap((node) => {
     if (node.kind !== 'call' && node.kind !== 'index') return [];
@@ -78,7 +78,7 @@ function inSetters(facts: Facts): Hit[] {
 }
 
 /** Unmistakable names anywhere in a file that speaks V3, but not beside an address of V4. */
-function byName(facts: Facts): Hit[] {
+function byName(facts: Facts): RuleHit[] {
   if (facts.v3 === null) return [];
   const v4 = facts.sites.filter(({ url, call }) => url.generation === 'v4' && call !== null);
   const isInV4 = (at: number) => v4.some(({ start, end }) => at >= start && at < end);

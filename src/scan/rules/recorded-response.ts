@@ -1,6 +1,6 @@
 import { ancestor, entriesOf } from '../access.js';
 import type { Facts } from '../facts.js';
-import type { Hit, Rule } from './rule.js';
+import type { Rule, RuleHit } from './rule.js';
 
 export const recordedResponse: Rule = {
   id: 'recorded-response',
@@ -23,7 +23,7 @@ function isEnvelope(text: string, prefix: string): boolean {
   );
 }
 
-function inText({ strings, source, nodes, settings, v3, language }: Facts): Hit[] {
+function inText({ strings, source, nodes, settings, v3, language }: Facts): RuleHit[] {
   const isData = nodes.length === 0 && (language === 'json' || language === 'text');
   if (isData && isEnvelope(source, settings.fieldPrefix))
     return [{ start: source.search(/\S/), certainty: 'likely' }];
@@ -31,14 +31,14 @@ function inText({ strings, source, nodes, settings, v3, language }: Facts): Hit[
     /"(request|response|entries)"\s*:/.test(source) && v3 === 'certain' && nodes.length === 0;
   return strings
     .filter(({ text }) => text.includes('data') && isEnvelope(text, settings.fieldPrefix))
-    .map(({ start, text }): Hit => {
+    .map(({ start, text }): RuleHit => {
       const lead = text.startsWith('\n') ? 3 + text.search(/\S/) : 0;
       return { start: start + lead, certainty: isRecording ? 'certain' : 'likely' };
     });
 }
 
-function inCode({ nodes, source, settings }: Facts): Hit[] {
-  return nodes.flatMap((node): Hit[] => {
+function inCode({ nodes, source, settings }: Facts): RuleHit[] {
+  return nodes.flatMap((node): RuleHit[] => {
     if (node.kind !== 'object' || node.children.length > 8) return [];
     const entries = entriesOf(node, source);
     const keys = entries.map(({ key }) => key);

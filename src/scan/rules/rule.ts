@@ -19,7 +19,7 @@ export const RULE_IDS = [
 export type RuleId = (typeof RULE_IDS)[number];
 
 /** A place that a rule names. */
-export interface Hit {
+export interface RuleHit {
   /** Position in the file's text. */
   readonly start: number;
   readonly certainty: Certainty;
@@ -36,5 +36,5 @@ export interface Rule {
   readonly message: string;
   /** The V4 form in general. */
   readonly v4: string;
-  readonly find: (facts: Facts) => Hit[];
+  readonly find: (facts: Facts) => RuleHit[];
 }

@@ -1,5 +1,5 @@
 import type { Facts } from '../facts.js';
-import type { Hit, Rule } from './rule.js';
+import type { Rule, RuleHit } from './rule.js';
 
 export const storedId: Rule = {
   id: 'stored-id',
@@ -15,7 +15,7 @@ export const idWidth: Rule = {
   message: 'Ids of the service are 64-bit integers. This type holds 32 bits or fewer.',
   v4: 'BIGINT or the 64-bit integer of the language',
   find: (facts) =>
-    columnsOf(facts).flatMap(({ start, isNarrow }): Hit[] =>
+    columnsOf(facts).flatMap(({ start, isNarrow }): RuleHit[] =>
       isNarrow ? [{ start, certainty: 'look' }] : [],
     ),
 };
