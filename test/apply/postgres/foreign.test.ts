@@ -1,122 +1,40 @@
-import { rmSync } from 'node:fs';
-import { join } from 'node:path';
-import type pg from 'pg';
-import { afterAll, describe, expect, it } from 'vitest';
-import type { ApplyContext } from '../../../src/apply/context.js';
+import { describe } from 'vitest';
 import { openPostgresStore } from '../../../src/apply/dialects/postgres-dialect.js';
 import type { PostgresTarget } from '../../../src/config/apply-targets.js';
-import { makeFastFolder } from '../../support/fast-folder.js';
-import { ForeignApp, foreignTable, sqlOf } from '../support/foreign-app.js';
-import {
-  applyTo,
-  assertNothingLost,
-  assertTakenLater,
-  assertUndone,
-  FOREIGN_REMAP,
-  type ForeignScene,
-} from '../support/foreign-scene.js';
 import { connect, readAll, startPostgres } from '../support/postgres.js';
-import { createRemap, IN_PLACE, INVOICES, openContext, seeded, target } from '../support/remap.js';
-
-const SEEDS = 8;
+import { INVOICES, target } from '../support/remap.js';
+import { itSparesForeignWrites } from '../support/server-foreign.js';
 
 const cluster = await startPostgres();
+const ids = [{ column: 'svc_id', model: INVOICES }];
+const targets = [target({ kind: 'postgres', urlEnv: 'TEST_PG', table: 't', ids })].filter(
+  (each): each is PostgresTarget => each.kind === 'postgres',
+);
 
 describe.skipIf(cluster === null)('PostgreSQL', () => {
-  const folder = makeFastFolder();
-  const remap = join(folder, 'remap.db');
-  createRemap(remap, FOREIGN_REMAP);
-  afterAll(async () => {
-    await cluster?.stop();
-    rmSync(folder, { recursive: true, force: true });
-  });
-
-  async function openScene(
-    client: pg.Client,
-    url: string,
-    app: ForeignApp,
-    onProgress: () => void,
-  ): Promise<ForeignScene> {
-    const rows = [...foreignTable(false)].map(([k, { id, note }]) => `(${k}, ${id}, '${note}')`);
-    await client.query(`DROP SCHEMA IF EXISTS svc_migrate CASCADE; DROP TABLE IF EXISTS t;
-      CREATE TABLE t(k integer PRIMARY KEY, svc_id bigint, note text); INSERT INTO t VALUES ${rows.join(', ')}`);
-    const ids = [{ column: 'svc_id', model: INVOICES }];
-    const one = target({ kind: 'postgres', urlEnv: 'TEST_PG', table: 't', ids });
-    const targets = [one].filter((each): each is PostgresTarget => each.kind === 'postgres');
-    return {
-      app,
-      openStore: (policy) => {
-        const context = openContext(remap, { ...IN_PLACE, unknown: 'keep', ...policy }, { batchRows: 10 });
-        const tell: ApplyContext['onProgress'] = (step) => {
-          if ('name' in step && step.name.startsWith('rewriting')) onProgress();
-        };
-        return openPostgresStore({ ...context, onProgress: tell, env: { TEST_PG: url } }, targets);
-      },
-      read: async () =>
-        new Map(
-          (await readAll(client, 'SELECT k, svc_id, note FROM t')).map(([k, id, note]) => [
-            Number(k),
-            { id: Number(id), note: note ?? '' },
-          ]),
-        ),
-      readKeys: async (table) => {
-        const keys = await readAll(client, `SELECT row_key[1] FROM svc_migrate.${table}`);
-        return new Set(keys.map(([k]) => Number(k)));
-      },
-    };
-  }
-
-  it('loses nothing that two other sessions write at any moment, and skips only rows they took', async () => {
-    const url = (await cluster?.createDatabase('others')) ?? '';
-    const client = await connect(url);
-    const others = [await connect(url), await connect(url)];
-    let writes = 0;
-    let skipped = 0;
-    for (let seed = 1; seed <= SEEDS; seed += 1) {
-      const app = new ForeignApp(seeded(seed));
-      const over = { isOver: false };
-      let writers: Promise<void>[] = [];
-      // The first batch is through: what is written from now on came after the plan.
-      const scene = await openScene(client, url, app, () => {
-        if (writers.length === 0 && !over.isOver)
-          writers = others.map((other) => keepWriting(other, app, over));
-      });
-      const store = scene.openStore({});
-      const written = await applyTo(store, 'run-1');
-      over.isOver = true;
-      await Promise.all(writers);
-      await store.close();
-      await assertNothingLost(scene, written);
-      await assertTakenLater(scene);
-      await assertUndone(scene);
-      writes += app.log.length;
-      skipped += written.skippedCount;
-    }
-    process.stderr.write(
-      `PostgreSQL: ${writes} writes of others in ${SEEDS} applies, ${skipped} rows skipped\n`,
-    );
-    expect(skipped).toBeGreaterThan(SEEDS);
-    for (const one of [client, ...others]) await one.end();
-  });
+  itSparesForeignWrites(
+    'PostgreSQL',
+    async () => {
+      const url = (await cluster?.createDatabase('others')) ?? '';
+      return {
+        connect: async () => {
+          const client = await connect(url);
+          return {
+            run: (sql, values) =>
+              values === undefined ? client.query(sql) : client.query(numbered(sql), [...values]),
+            read: (sql) => readAll(client, sql),
+            end: () => client.end(),
+          };
+        },
+        openStore: (context) => openPostgresStore({ ...context, env: { TEST_PG: url } }, targets),
+        dropLedger: 'DROP SCHEMA IF EXISTS svc_migrate CASCADE',
+        keysOf: (table) => `SELECT row_key[1] FROM svc_migrate.${table}`,
+        pause: 'SELECT pg_sleep(0.005)',
+      };
+    },
+    () => cluster?.stop(),
+  );
 });
-
-/** Now and then several writes in one transaction, which holds its locks for a while. */
-async function keepWriting(
-  client: pg.Client,
-  app: ForeignApp,
-  over: { readonly isOver: boolean },
-): Promise<void> {
-  for (let round = 0; !over.isOver && app.log.length < 220; round += 1) {
-    const isLong = round % 5 === 0;
-    if (isLong) await client.query('BEGIN');
-    const write = app.next();
-    // Taken before it is sent: the other session must not choose the same row.
-    app.commit(write);
-    const { sql, values } = sqlOf(write);
-    await client.query(numbered(sql), [...values]);
-    if (isLong) await client.query('SELECT pg_sleep(0.005); COMMIT');
-  }
-}
 
 function numbered(sql: string): string {
   let at = 0;
