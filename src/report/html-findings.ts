@@ -5,7 +5,7 @@ import type { CutoverVerdict } from './build-verdict.js';
 import { describeKey, listModels } from './describe.js';
 import { type Html, html, htmlTable, withCode } from './html-template.js';
 import type { Report } from './report-schema.js';
-import { groupBy } from './tables.js';
+import { groupBy, unordered } from './tables.js';
 
 const MODELS_NAMED = 8;
 const SHOWN_CHARS = 300;
@@ -50,8 +50,8 @@ function groupSamples(samples: readonly ReportFinding[]): ReadonlyMap<string, Re
 /** The first findings of each kind. */
 export function renderSamples({ findings }: Report): Html | null {
   if (findings.samples.length === 0) return null;
-  const titles = ['Model', 'platform_id', 'V3 id', 'V4 id', 'Company', 'Evidence'];
-  const columns = titles.map((title) => ({ title }));
+  const titles = ['Model', 'platform_id', 'V3 id', 'V4 id', 'Company'];
+  const columns = [...titles.map((title) => ({ title })), unordered('Evidence')];
   // A link to something inside a closed part opens that part.
   const parts = [...groupSamples(findings.samples)].map(
     ([key, samples]) => html`<details><summary>${nameOf(key)}</summary>

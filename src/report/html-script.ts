@@ -46,6 +46,7 @@ export const SCRIPT = `
     const heads = [...table.tHead.rows[0].cells];
     if (2 > body.rows.length) continue;
     heads.forEach((head, at) => {
+      if ('unordered' in head.dataset) return;
       const button = make('button', { type: 'button', textContent: head.textContent });
       head.replaceChildren(button);
       button.addEventListener('click', () => {

@@ -16,6 +16,7 @@ import {
   reasonTable,
   STATUS_NAMES,
   sortCompanies,
+  unordered,
 } from './tables.js';
 
 /** A part of the page with its own heading. */
@@ -61,7 +62,7 @@ function withBars(
   at: number,
 ) {
   return {
-    columns: columns.toSpliced(at, 0, { title: 'Statuses' }),
+    columns: columns.toSpliced(at, 0, unordered('Statuses')),
     rows: rows.map((row, index) => {
       const own = counts[index];
       return own === undefined ? row : row.toSpliced(at, 0, renderStatusBar(own));
@@ -185,8 +186,14 @@ function renderFullSyncRows({ fullSync }: Report): Html | null {
         : html`<details><summary>${countOf(own.length, 'model')}</summary><ul>${models}</ul></details>`;
     return [name, own[0]?.v4CompanyId ?? '–', list, sum('records'), sum('children'), nameOfRange(range)];
   });
-  const titles = ['V3 company', 'V4 company', 'Models'].map((title) => ({ title }));
-  const columns = [...titles, numeric('Records'), numeric('Children'), { title: 'Dates' }];
+  const titles = ['V3 company', 'V4 company'].map((title) => ({ title }));
+  const columns = [
+    ...titles,
+    unordered('Models'),
+    numeric('Records'),
+    numeric('Children'),
+    { title: 'Dates' },
+  ];
   const more = companies.length - rows.length;
   const name = countOf(more, 'more company', 'more companies');
   const note = more > 0 ? html`<p>${name}: see the letter.</p>` : null;
@@ -216,8 +223,8 @@ function renderDecisions({ decisions }: Report): Html | null {
       one.text,
       one.note,
     ]);
-  const titles = ['Line', 'Model', 'V3 id', 'V4 id', 'What became of it', 'Note'];
-  const columns = titles.map((title) => ({ title }));
+  const titles = ['Line', 'Model', 'V3 id', 'V4 id', 'What became of it'];
+  const columns = [...titles.map((title) => ({ title })), unordered('Note')];
   const table = rows.length === 0 ? null : htmlTable('Decisions that changed nothing.', columns, rows);
   return html`<p>${head}</p>${table}`;
 }

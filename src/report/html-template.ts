@@ -38,9 +38,10 @@ export function htmlTable(
   columns: readonly ReportColumn[],
   rows: readonly (readonly (string | Html)[])[],
 ): Html {
-  const head = columns.map(({ title, numeric }) =>
-    numeric ? html`<th scope="col" class="n">${title}</th>` : html`<th scope="col">${title}</th>`,
-  );
+  const head = columns.map(({ title, numeric, unordered }) => {
+    const more = html`${numeric ? html` class="n"` : null}${unordered ? html` data-unordered` : null}`;
+    return html`<th scope="col"${more}>${title}</th>`;
+  });
   const body = rows.map(
     (row) => html`<tr>${row.map((cell, at) => {
       if (at === 0) return html`<th scope="row">${cell}</th>`;

@@ -15,6 +15,8 @@ export interface ReportTable {
 export interface ReportColumn {
   readonly title: string;
   readonly numeric?: true;
+  /** Whether an order of its cells would mean nothing, as with pictures, sentences and mixed units. */
+  readonly unordered?: true;
 }
 
 /** Display names of the statuses. */
@@ -32,6 +34,10 @@ export function numeric(title: string): ReportColumn {
 
 function plain(...titles: readonly string[]): ReportColumn[] {
   return titles.map((title) => ({ title }));
+}
+
+export function unordered(title: string): ReportColumn {
+  return { title, unordered: true };
 }
 
 /** Count of one status of V3 ids, or of the V4 ids without a V3 id. */
@@ -81,7 +87,7 @@ export function companyTable(report: Report): ReportTable {
 
 export function limitTable(limits: readonly ReportLimit[]): ReportTable {
   return {
-    columns: [...plain('Limit'), numeric('Found'), numeric('Allowed')],
+    columns: [...plain('Limit'), numeric('Found'), { ...numeric('Allowed'), unordered: true }],
     rows: limits.map((limit) => [
       nameOfLimit(limit),
       limit.actual === null
@@ -97,7 +103,7 @@ export function reasonTable({ totals }: Report): ReportTable {
     columns: [
       ...plain('Reason', 'Status / reason'),
       numeric('Rows'),
-      ...plain('What it means', 'What to do'),
+      ...['What it means', 'What to do'].map(unordered),
     ],
     rows: Object.entries(totals.byReason).map(([key, count]) => {
       const { title, meaning, action } = describeKey(key);

@@ -100,6 +100,10 @@ describe.skipIf(browserFile === null)('the HTML report in a browser', () => {
       expect(await head.getAttribute('aria-sort')).toBe(order);
       expect(await numbers()).toEqual([...before].sort((a, b) => sign * (a - b)));
     }
+    const buttons = (await page.locator('main thead button').allTextContents()).map((text) => text.trim());
+    expect(buttons).toContain('matched');
+    for (const title of ['Statuses', 'What it means', 'Allowed', 'Evidence'])
+      expect(buttons).not.toContain(title);
     await context.close();
   });
 
