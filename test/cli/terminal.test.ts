@@ -56,6 +56,16 @@ describe.runIf(hasPty)('on a real terminal', () => {
     );
   });
 
+  it('doctor keeps to 80 columns', async () => {
+    const config = sandbox.config();
+    const models = [{ v3: 'accounting/invoices', v4: 'invoice' }];
+    writeFileSync(join(cwd, 'bad.json'), JSON.stringify({ ...config, models }));
+    const lines = await onTerminal('doctor --quiet --config bad.json');
+    expect(lines.join('\n')).toMatch(/\nTo fix:\n {2}1\. {4}V4 knows no model "invoice"/);
+    expect(lines.filter((line) => line.length > 80)).toEqual([]);
+    expect(lines.filter((line) => line.length > 60).length).toBeGreaterThan(2);
+  });
+
   it('bars only grow, and go on after a resume from where they stood', async () => {
     const stopped = barsOf(await onTerminal('export v3 --config c.json', /█{3}/), 'export v3');
     const lines = await onTerminal('run --config c.json');

@@ -1,6 +1,7 @@
 import type { Config } from '../../config/config.js';
 import { isLoopback } from '../../config/values.js';
 import type { SvcError } from '../../errors.js';
+import { describeAmbiguous } from '../../text/ambiguous-company.js';
 import { countOf, formatDuration, groupDigits } from '../../text/numbers.js';
 import { type Finding, note, ok, problem, warning } from './doctor-finding.js';
 import type {
@@ -180,7 +181,7 @@ export function judgePairs(preview: readonly PairPreview[], database: DatabaseFa
   }
   if (preview.length === 0) return [];
   const paired = preview.filter(({ v4CompanyId }) => v4CompanyId !== null).length;
-  const open = preview.filter(({ matchedBy }) => matchedBy === 'ambiguous').length;
+  const open = preview.filter(isOpen).length;
   const alone = preview.length - paired - open;
   const sameId = preview.filter(({ hasSameId }) => hasSameId).length;
   const seen = countOf(preview.length, 'V3 company', 'V3 companies');
@@ -191,15 +192,24 @@ export function judgePairs(preview: readonly PairPreview[], database: DatabaseFa
     ...(alone > 0 ? [`${groupDigits(alone)} without one`] : []),
   ];
   const text = `Preview from samples, which leave records out: ${parts.join(', ')}. V4 lists the same id for ${groupDigits(sameId)}.`;
-  const pairs = preview.slice(0, SHOWN_PAIRS).map((one) => note('companies', 'pair', describePair(one)));
+  // Those that need a person first.
+  const shown = preview.toSorted((a, b) => Number(isOpen(b)) - Number(isOpen(a))).slice(0, SHOWN_PAIRS);
+  const pairs = shown.map((one) => note('companies', 'pair', describePair(one)));
   return [note('companies', 'pairs_preview', text), ...pairs];
 }
 
+function isOpen({ matchedBy }: PairPreview): boolean {
+  return matchedBy === 'ambiguous';
+}
+
 function describePair(pair: PairPreview): string {
-  const { region, v3CompanyId, v4CompanyId, matchedBy, comparable, agreeing } = pair;
+  const { region, v3CompanyId, v4CompanyId, matchedBy, comparable, agreeing, candidates } = pair;
+  if (isOpen(pair)) {
+    return `${describeAmbiguous({ region, v3CompanyId: String(v3CompanyId), candidates })}.`;
+  }
   const company = `V3 company ${v3CompanyId}${region === 'default' ? '' : ` in ${region}`}`;
   if (v4CompanyId === null) {
-    return `${company}: ${matchedBy === 'ambiguous' ? 'several could be it' : 'no shared record seen'}.`;
+    return `${company}: no shared record seen.`;
   }
   if (matchedBy === 'file') return `${company} is V4 company ${v4CompanyId}: named in the companies file.`;
   const agree = agreeing === 1 ? 'agrees' : 'agree';

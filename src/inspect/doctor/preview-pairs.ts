@@ -77,7 +77,15 @@ export function previewPairs({ listed, mode, named, ...samples }: PreviewInput):
   const pairing = pairCompanies({ v3, v4, evidence, uncounted: NO_UNCOUNTED, mode, named });
   return v3.map(({ id, region, companyId }) => {
     const { v4: twin, matchedBy } = pairing.v3.get(id) ?? { v4: null, matchedBy: 'none' as const };
-    const own = evidence.find((row) => row.v3 === id && row.v4 === twin);
+    const seen = evidence.filter((row) => row.v3 === id);
+    const own = seen.find((row) => row.v4 === twin);
+    const candidates = seen
+      .toSorted((a, b) => b.agreeing - a.agreeing)
+      .map((row) => ({
+        v4CompanyId: String(v4[row.v4]?.companyId),
+        comparableKeys: row.comparable,
+        agreeingKeys: row.agreeing,
+      }));
     return {
       region,
       v3CompanyId: companyId,
@@ -85,6 +93,7 @@ export function previewPairs({ listed, mode, named, ...samples }: PreviewInput):
       matchedBy,
       comparable: own?.comparable ?? 0,
       agreeing: own?.agreeing ?? 0,
+      candidates: matchedBy === 'ambiguous' ? candidates : [],
       hasSameId: listed.includes(companyId),
     };
   });

@@ -1,6 +1,7 @@
 import type { Config, Endpoint } from '../../config/config.js';
 import type { CompanyMatch, Generation, ModelPair, ParsedRecord } from '../../domain.js';
 import type { SvcError } from '../../errors.js';
+import type { AmbiguousCompany } from '../../text/ambiguous-company.js';
 
 /** The fields of a record that doctor needs. */
 export interface SampledRecord
@@ -98,6 +99,8 @@ export interface PairPreview {
   /** Shared keys that could be compared, and those that agree; 0 without a pair. */
   readonly comparable: number;
   readonly agreeing: number;
+  /** V4 companies that an ambiguous one may be, likeliest first. */
+  readonly candidates: AmbiguousCompany['candidates'];
   /** Whether V4 lists a company of the same id. */
   readonly hasSameId: boolean;
 }
