@@ -159,6 +159,46 @@ const explain = z.strictObject({
   ),
 });
 
+const generation = z.strictObject({
+  lists: z.record(z.enum(STREAM_STATES), count),
+  records: count,
+  rejected: count,
+  oldestReadAt: text,
+});
+
+const status = z.strictObject({
+  schemaVersion,
+  exitCode: exit,
+  database: z.strictObject({
+    file: z.string(),
+    bytes: count,
+    owner: text.describe('The process that uses it.'),
+  }),
+  v3: generation,
+  v4: generation,
+  unfinished: z.array(
+    z.strictObject({
+      generation: z.enum(['v3', 'v4']),
+      region: text,
+      model: z.string(),
+      companyId: nullableId,
+      state: z.enum(STREAM_STATES),
+      pages: count,
+      records: count,
+      totalCount: count.nullable(),
+      endReason: text,
+      endNote: text,
+    }),
+  ),
+  remap: z
+    .strictObject({ build: count, builtAt: z.string(), sha256: z.string(), isCurrent: z.boolean() })
+    .nullable(),
+  trend: z
+    .array(z.strictObject({ builtAt: z.string(), byStatus: z.record(z.enum(STATUSES), count) }))
+    .describe('Rows of the latest builds of the remap, oldest first.'),
+  next: z.string().describe('The command to run next.'),
+});
+
 const error = z.strictObject({
   schemaVersion,
   tool: z.strictObject({ name: z.literal('svc-migrate'), version: z.string() }),
@@ -179,6 +219,7 @@ export const OUTPUT_SCHEMAS = {
   lookup: { schema: lookup, of: 'a line of `lookup --json`' },
   explain: { schema: explain, of: '`explain --json`' },
   doctor: { schema: doctor, of: '`doctor --json`' },
+  status: { schema: status, of: '`status --json`' },
   scan: { schema: scanSchema, of: '`scan --json`' },
   verify: { schema: verify, of: '`verify --json`' },
   recheck: { schema: recheck, of: '`recheck --json`' },

@@ -5,7 +5,7 @@ import { isUnfinished, STREAM_STATES } from '../domain.js';
 import { SvcError } from '../errors.js';
 import { STATUSES } from '../reasons.js';
 import { buildTrend } from '../report/sections.js';
-import { writeText } from '../runtime/write-output.js';
+import { assertStdout, writeOutput, writeText } from '../runtime/write-output.js';
 import { type RemapRun, readRemapRuns } from '../store/evidence.js';
 import {
   findIncomplete,
@@ -17,15 +17,17 @@ import {
 } from '../store/readiness.js';
 import { EVERYTHING } from '../store/remap.js';
 import type { StreamRow } from '../store/streams.js';
-import { escapeUnseen } from '../text/escape.js';
+import { escapeJson, escapeUnseen } from '../text/escape.js';
 import { countOf, formatDuration, formatShare, formatTime, groupDigits } from '../text/numbers.js';
-import { addFlagsToNext } from '../text/shell.js';
+import { addFlags } from '../text/shell.js';
 import { wrapText } from '../text/text-layout.js';
 import type { Given } from './command.js';
 import { describeOwner } from './hold-database.js';
 import type { Io } from './io.js';
 import { durationOption } from './option-values.js';
 import { readDatabase } from './read-database.js';
+import { buildStatusJson, type StatusFacts } from './status-json.js';
+import { withOutputs } from './with-outputs.js';
 
 /** Moves to the top of the terminal and clears it. */
 const CLEAR = '\u001b[H\u001b[2J';
@@ -43,15 +45,31 @@ const RUNS = 6;
  * @throws SvcError `interrupted`, and as `openDatabase` does
  */
 export async function runStatus(given: Given, io: Io): Promise<number> {
-  const config = await given.config();
+  const json = given.text('json');
   const everyMs = durationOption(given, 'every');
-  if (!given.isSet('watch')) {
-    if (everyMs !== undefined) throw new SvcError('usage', '--every goes with --watch.');
-    await writeText(io.stdout, [await describeStatus(config, io)]);
+  const isWatching = given.isSet('watch');
+  if (!isWatching && everyMs !== undefined) throw new SvcError('usage', '--every goes with --watch.');
+  if (isWatching && json !== undefined) throw new SvcError('usage', '--json does not go with --watch.');
+  return withOutputs(given, io, { outputs: { json } }, async (config, within) => {
+    if (isWatching) await watch(config, everyMs, within);
+    else await showOnce(config, json, within);
     return 0;
+  });
+}
+
+async function showOnce(config: Config, json: string | undefined, io: Io): Promise<void> {
+  if (json === '-') assertStdout();
+  const facts = await readFacts(config, io);
+  if (json !== undefined) {
+    const text = `${escapeJson(JSON.stringify(buildStatusJson(facts), null, 2))}\n`;
+    await writeOutput({ target: json, chunks: () => [text] }, io);
   }
+  if (json !== '-') await writeText(io.stdout, [describeStatus(facts, io)]);
+}
+
+async function watch(config: Config, everyMs: number | undefined, io: Io): Promise<never> {
   for (;;) {
-    const text = await describeStatus(config, io);
+    const text = describeStatus(await readFacts(config, io), io);
     await writeText(io.stdout, [io.isTty ? `${CLEAR}${text}` : `${text}\n`]);
     try {
       await sleepForReal(Math.max(LEAST_EVERY_MS, everyMs ?? EVERY_MS), io.signal);
@@ -61,24 +79,33 @@ export async function runStatus(given: Given, io: Io): Promise<number> {
   }
 }
 
-function describeStatus(config: Config, io: Io): Promise<string> {
+function readFacts(config: Config, { flags = '' }: Io): Promise<StatusFacts> {
   return readDatabase(config, async (db) => {
-    const facts = readReadiness(db, config, EVERYTHING);
-    const runs = readRemapRuns(db, RUNS);
-    const now = io.clock.now();
-    const owner = describeOwner(config.database);
-    const lines = [
-      `Database: ${config.database} (${groupDigits(Math.ceil(statSync(config.database).size / 1024))} KiB)`,
-      ...(owner === null ? [] : [`In use: ${owner}`]),
-      describeGeneration(facts, 'v3', now),
-      describeGeneration(facts, 'v4', now),
-      ...describeOpen(facts.streams),
-      ...describeRemap(facts, runs),
-      ...describeNext(facts),
-    ];
-    const text = lines.flatMap((line) => wrapText(escapeUnseen(line), io.width, /^ */.exec(line)?.[0] ?? ''));
-    return addFlagsToNext(`${text.join('\n')}\n`, io.flags);
+    const readiness = readReadiness(db, config, EVERYTHING);
+    return {
+      database: config.database,
+      owner: describeOwner(config.database),
+      readiness,
+      runs: readRemapRuns(db, RUNS),
+      next: addFlags(findNext(readiness), flags),
+    };
   });
+}
+
+function describeStatus({ database, owner, readiness, runs, next }: StatusFacts, io: Io): string {
+  const now = io.clock.now();
+  const lines = [
+    `Database: ${database} (${groupDigits(Math.ceil(statSync(database).size / 1024))} KiB)`,
+    ...(owner === null ? [] : [`In use: ${owner}`]),
+    describeGeneration(readiness, 'v3', now),
+    describeGeneration(readiness, 'v4', now),
+    ...describeOpen(readiness.streams),
+    ...describeRemap(readiness, runs),
+    describeExports(readiness),
+  ];
+  const text = lines.flatMap((line) => wrapText(escapeUnseen(line), io.width, /^ */.exec(line)?.[0] ?? ''));
+  // A command is not wrapped: it is to be copied.
+  return `${[...text, escapeUnseen(`Next: ${next}`)].join('\n')}\n`;
 }
 
 function describeGeneration(facts: Readiness, generation: 'v3' | 'v4', now: number): string {
@@ -150,27 +177,31 @@ function describeTrend(runs: readonly RemapRun[]): string[] {
   });
 }
 
-/** What each export would do now, and the command to run next. */
-function describeNext(facts: Readiness): string[] {
-  const open = (generation: 'v3' | 'v4') =>
-    facts.streams.some((stream) => stream.generation === generation && isUnfinished(stream));
-  const begun = (generation: 'v3' | 'v4') => facts.streams.some((stream) => stream.generation === generation);
-  const v3 = !begun('v3')
-    ? 'reads V3'
-    : open('v3')
-      ? 'continues where it stopped'
-      : 'reads what changed in V3';
-  const v4 = !begun('v4') ? 'reads V4' : open('v4') ? 'continues where it stopped' : 'reads V4 again';
-  const blockers = new Set(findIncomplete(facts).map((blocker) => blocker.next));
-  const [only] = blockers;
-  const next = blockers.size > 1 ? 'svc-migrate run' : (only ?? 'svc-migrate check');
-  const absent = (['v3', 'v4'] as const).filter((generation) => hasNoList(facts.streams, generation));
+/** What each export would do now. */
+function describeExports({ streams }: Readiness): string {
+  const absent = absentOf(streams);
   if (absent.length > 0) {
     const names = absent.map((generation) => generation.toUpperCase()).join(' and ');
-    return [
-      `${names} answered 404 to every list: the names or the address are wrong.`,
-      'Next: svc-migrate doctor',
-    ];
+    return `${names} answered 404 to every list: the names or the address are wrong.`;
   }
-  return [`\`export v3\` ${v3}; \`export v4\` ${v4}.`, `Next: ${next}`];
+  const of = (generation: 'v3' | 'v4', words: { readonly first: string; readonly again: string }) => {
+    const own = streams.filter((stream) => stream.generation === generation);
+    if (own.length === 0) return words.first;
+    return own.some(isUnfinished) ? 'continues where it stopped' : words.again;
+  };
+  const v3 = of('v3', { first: 'reads V3', again: 'reads what changed in V3' });
+  const v4 = of('v4', { first: 'reads V4', again: 'reads V4 again' });
+  return `\`export v3\` ${v3}; \`export v4\` ${v4}.`;
+}
+
+function absentOf(streams: readonly StreamRow[]) {
+  return (['v3', 'v4'] as const).filter((generation) => hasNoList(streams, generation));
+}
+
+/** The command to run next. */
+function findNext(facts: Readiness): string {
+  if (absentOf(facts.streams).length > 0) return 'svc-migrate doctor';
+  const commands = new Set(findIncomplete(facts).map((blocker) => blocker.next));
+  const [only] = commands;
+  return commands.size > 1 ? 'svc-migrate run' : (only ?? 'svc-migrate check');
 }

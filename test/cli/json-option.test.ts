@@ -12,6 +12,7 @@ beforeAll(async () => {
   sandbox = await startSandbox({ seed: 5, scale: 30 });
   cwd = makeFolder(sandbox.config());
   await run('run', '--quiet');
+  await run('export', 'v3', '--quiet', '--db', 'unfinished.db');
 });
 afterAll(() => sandbox.close());
 
@@ -19,7 +20,7 @@ function run(...args: readonly string[]) {
   return runCli(args, { cwd, env: keysOf(sandbox.apiKey) });
 }
 
-const COMMANDS = ['doctor', 'verify --sample 3', 'recheck', 'explain crm/stages 1'];
+const COMMANDS = ['status', 'doctor', 'verify --sample 3', 'recheck', 'explain crm/stages 1'];
 
 describe('--json', () => {
   it.each(COMMANDS)('FILE: %s writes the JSON that - prints, and its text to stdout', async (line) => {
@@ -40,6 +41,8 @@ describe('--json', () => {
     ['doctor', 'doctor'],
     ['verify', 'verify --all'],
     ['recheck', 'recheck'],
+    ['status', 'status'],
+    ['status', 'status --db unfinished.db'],
     ['scan', 'scan'],
     ['error', 'report --since 99'],
     ['error', 'explain crm/stages'],

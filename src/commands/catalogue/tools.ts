@@ -9,10 +9,12 @@ export const TOOL_COMMANDS: readonly CommandSpec[] = [
     options: {
       '--watch': 'show it again and again until Ctrl-C',
       '--every <duration>': 'pause between two times with --watch (default: 2s)',
+      '--json <file>': 'the state as JSON, with the command to run next (- is stdout)',
     },
     examples: {
       'svc-migrate status': 'show the present state',
       'svc-migrate status --watch': 'follow an export that runs elsewhere',
+      'svc-migrate status --json -': 'for a script',
       'svc-migrate status --db rehearsal.db': 'the same for another database',
     },
     load: async () => (await import('../status.js')).runStatus,
