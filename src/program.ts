@@ -192,7 +192,7 @@ function buildIo(given: Given, host: ProgramHost, isColored: boolean, progress: 
   const { stdout, stderr, env, signal, runUninterruptible } = host;
   const isTty = stdout.isTTY === true;
   return {
-    stdout: isTty ? progress.makeRoomFor(stdout) : stdout,
+    stdout: progress.makeRoomFor(stdout),
     stderr: progress.makeRoomFor(stderr),
     env,
     clock: { now: Date.now },

@@ -35,7 +35,7 @@ export interface ProgressOptions {
 
 export interface Progress {
   readonly onProgress: OnProgress;
-  /** Wraps a stream for other text: the progress line is cleared before each write. */
+  /** Wraps a stream for other text: each write first ends the stage and clears the progress line. */
   makeRoomFor(target: Writable): Writable;
   /** Prints the final line of the last stage and clears the progress line. */
   stop(end: 'done' | 'failed'): void;
@@ -83,7 +83,7 @@ export async function createProgress(options: ProgressOptions): Promise<Progress
       // Drawn here too, because long statements keep the timer from firing.
       if (event.kind === 'stage' || event.kind === 'step' || event.kind === 'wait') draw();
     },
-    makeRoomFor: (target) => (options.isTty ? makeRoom(target, rest) : target),
+    makeRoomFor: (target) => makeRoom(target, rest),
     stop: (end) => {
       stopTimer();
       endStage(end);

@@ -63,7 +63,7 @@ export async function judgeRemap(options: CheckOptions, io: Io): Promise<number>
   const baseline = baselineFile === undefined ? undefined : readBaseline(baselineFile);
   const extra = writeBaseline === undefined ? undefined : newOutput(writeBaseline, io.clock.now());
   await assertBothExist(options.config);
-  const report = await writeReport({ ...options, baseline, extra, judges: true }, io);
+  const report = await writeReport({ ...options, baseline, extra, verdict: 'print' }, io);
   await writeText(io.stderr, describeProblems(report));
   if (writeBaseline !== undefined) await writeText(io.stderr, describeWritten(report, writeBaseline.file));
   await options.onReport?.(report);

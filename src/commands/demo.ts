@@ -56,7 +56,11 @@ async function runJob(folder: string, sandbox: Sandbox, outputs: ReportOutputs, 
   await runExports(everything, demoIo);
   await rebuildRemap(config, demoIo);
   const toStdout = Object.values(outputs).includes('-');
-  const report = await writeReport({ ...everything, outputs: { ...filesIn(folder), ...outputs } }, demoIo);
+  const files = { ...filesIn(folder), ...outputs };
+  const report = await writeReport(
+    { ...everything, outputs: files, ...(toStdout ? {} : { verdict: 'omit' }) },
+    demoIo,
+  );
   if (toStdout) return report.exitCode;
   const closing = { lines: describeFolder(folder), next: 'svc-migrate init' };
   await writeText(io.stdout, [renderText(report, { ...io, closing })]);

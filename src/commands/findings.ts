@@ -1,4 +1,5 @@
 import { existsSync } from 'node:fs';
+import { dirname, relative, resolve } from 'node:path';
 import type { Config } from '../config/config.js';
 import { COMPANIES_HEADER, DECISIONS_HEADER } from '../config/user-files.js';
 import { SvcError } from '../errors.js';
@@ -28,6 +29,7 @@ import type { Db } from '../store/open.js';
 import { isRemapStale, readReadiness } from '../store/readiness.js';
 import { EVERYTHING, type RemapRow } from '../store/remap.js';
 import { countOf } from '../text/numbers.js';
+import { addFlagsToNext } from '../text/shell.js';
 import { didYouMean } from '../text/suggest.js';
 import type { Given, Narrowing } from './command.js';
 import type { Io } from './io.js';
@@ -71,8 +73,11 @@ async function showFindings(given: Given, config: Config, io: Io): Promise<numbe
       const rows = () => renderNdjson(found(), { stale: isRemapStale(facts) });
       await writeOutput({ target: json, chunks: rows }, io);
     }
-    if (writeDecisions !== undefined) await draftDecisions(db, filter, writeDecisions, io);
-    if (writeCompanies !== undefined) await draftCompanies(db, filter, writeCompanies, io);
+    const settings = [
+      ...(writeDecisions === undefined ? [] : await draftDecisions(db, filter, writeDecisions, config, io)),
+      ...(writeCompanies === undefined ? [] : await draftCompanies(db, filter, writeCompanies, config, io)),
+    ];
+    if (settings.length > 0) await writeText(io.stderr, [describeUse(settings, io.flags)]);
     if ((json ?? writeDecisions ?? writeCompanies) === undefined) {
       const shown = limit === 0 ? -1 : (limit ?? USUAL_LIMIT);
       const rows = [...listFindings(db, filter, shown)];
@@ -145,7 +150,18 @@ function candidatesOf(row: RemapRow, findV4: ReturnType<typeof prepareFindV4>): 
   });
 }
 
-async function draftDecisions(db: Db, filter: FindingFilter, target: string, io: Io): Promise<void> {
+/** A draft, and the setting that makes the remap use it; null if the configuration names the file already. */
+interface Draft {
+  readonly setting: string | null;
+}
+
+async function draftDecisions(
+  db: Db,
+  filter: FindingFilter,
+  target: string,
+  config: Config,
+  io: Io,
+): Promise<Draft[]> {
   const findV4 = prepareFindV4(db);
   const isDeleted = prepareIsDeleted(db);
   let lines = 0;
@@ -156,13 +172,39 @@ async function draftDecisions(db: Db, filter: FindingFilter, target: string, io:
     }
   }
   await writeOutput({ target, chunks: () => renderDecisionsDraft(DECISIONS_HEADER, undecided()) }, io);
-  const next = lines === 0 ? '' : ' It decides nothing until you edit it.';
-  await writeText(io.stderr, [`Wrote ${target}: ${countOf(lines, 'V3 id')} to decide.${next}\n`]);
+  await writeText(io.stderr, [`Wrote ${target}: ${countOf(lines, 'V3 id')} to decide.\n`]);
+  const isNamed = config.decisions === resolve(target);
+  const setting = isNamed ? null : JSON.stringify({ decisions: nameIn(config, target) });
+  return lines === 0 ? [] : [{ setting }];
 }
 
-async function draftCompanies(db: Db, filter: FindingFilter, target: string, io: Io): Promise<void> {
+async function draftCompanies(
+  db: Db,
+  filter: FindingFilter,
+  target: string,
+  config: Config,
+  io: Io,
+): Promise<Draft[]> {
   const companies = listAmbiguousCompanies(db, filter);
   await writeOutput({ target, chunks: () => renderCompaniesDraft(COMPANIES_HEADER, companies) }, io);
   const count = countOf(companies.length, 'V3 company', 'V3 companies');
   await writeText(io.stderr, [`Wrote ${target}: ${count} to pair.\n`]);
+  const { match } = config.companies;
+  const isNamed = typeof match !== 'string' && match.file === resolve(target);
+  const setting = isNamed ? null : JSON.stringify({ companies: { match: { file: nameIn(config, target) } } });
+  return companies.length === 0 ? [] : [{ setting }];
+}
+
+/** The name of a file as the configuration, whose paths start at its own folder, would have it. */
+function nameIn(config: Config, target: string): string {
+  return relative(dirname(config.file), resolve(target));
+}
+
+/** How a draft comes into effect, with the command that uses it. */
+function describeUse(drafts: readonly Draft[], flags: string | undefined): string {
+  const settings = drafts.flatMap(({ setting }) => setting ?? []);
+  const name = settings.map((setting) => `  ${setting.slice(1, -1)}\n`).join('');
+  const add = settings.length === 0 ? '' : `Then add to the configuration:\n${name}`;
+  const edit = 'A draft settles nothing until you edit it: remove the # from a line and replace its ?.\n';
+  return `${edit}${add}${addFlagsToNext('Next: svc-migrate remap\n', flags)}`;
 }

@@ -41,8 +41,11 @@ export interface ReportOptions {
   readonly since?: Since | undefined;
   /** Another file to write. */
   readonly extra?: ExtraOutput | undefined;
-  /** Whether the verdict is printed, with what stands in the way, also if all formats go to files. */
-  readonly judges?: boolean;
+  /**
+   * The verdict if all formats go to files: `print` it on stdout with what stands in the way, or `omit` it. By default
+   * a note on stderr names it.
+   */
+  readonly verdict?: 'print' | 'omit';
 }
 
 /** A file made from the report; `render` returns null if it must not be written. */
@@ -105,9 +108,9 @@ export async function writeReport(options: ReportOptions, io: Io): Promise<Repor
       await writeOutput({ target: extra.target, chunks: () => chunks }, io);
     }
     if (targets.length === 0) await writeText(io.stdout, [renderText(report, io)]);
-    else if (options.judges === true && !targets.includes('-')) {
+    else if (options.verdict === 'print' && !targets.includes('-')) {
       await writeText(io.stdout, [renderVerdict(report, targets, io)]);
-    } else noteVerdict(report, targets, io);
+    } else if (options.verdict !== 'omit') noteVerdict(report, targets, io);
     return report;
   });
 }

@@ -1,4 +1,4 @@
-import { rmSync, writeFileSync } from 'node:fs';
+import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Sandbox, startSandbox } from '../../src/sandbox/start.js';
@@ -58,7 +58,7 @@ describe('the last lines of a judgement', () => {
     expect(next).toBe("svc-migrate run --config 'my config.json' --db other.db");
   });
 
-  it.each([['report'], ['doctor', '--quiet']])(
+  it.each([['report'], ['doctor', '--quiet'], ['doctor', '--quiet', '--db', 'none-yet.db']])(
     '%s names the ambiguous companies and their candidates',
     async (...args) => {
       const { stdout } = await run(args);
@@ -81,11 +81,47 @@ describe('the last lines of a judgement', () => {
   });
 
   it('demo has one verdict and one next step', async () => {
-    const { stdout } = await runCli(['demo', '--quiet'], { cwd });
-    expect(stdout.match(/^Next: /gm)).toHaveLength(1);
+    const { stdout, stderr } = await runShell('svc-migrate demo 2>&1', { cwd });
+    expect([
+      stderr,
+      stdout.match(/^SAFE TO CUT OVER: /gm)?.length,
+      stdout.match(/^Next: /gm)?.length,
+    ]).toEqual(['', 1, 1]);
     expect(stdout.trimEnd().split('\n').slice(-2).join('\n')).toMatch(
       /^SAFE TO CUT OVER: .*\nNext: svc-migrate init$/s,
     );
+  });
+
+  it.each(['check', 'report', 'doctor'])('%s ends with them on a pipe too', async (command) => {
+    const { stdout } = await runShell(`svc-migrate ${command} --config 'my config.json' 2>&1`, at());
+    expect(stdout.trimEnd().split('\n').at(-1)).toMatch(/^Next: /);
+  });
+
+  it('drafts say how they are used, and end with the command that uses them', async () => {
+    const files = ['--write-decisions', 'to decide.csv', '--write-companies', 'to-pair.csv'];
+    const { stdout, stderr } = await run(['findings', '--quiet', ...files]);
+    expect(stdout).toBe('');
+    expect(stderr).toMatch(
+      /^Wrote to decide\.csv: \d+ V3 ids to decide\.\nWrote to-pair\.csv: \d+ V3 compan/,
+    );
+    const config = JSON.parse(readFileSync(join(cwd, 'my config.json'), 'utf8'));
+    const settings = stderr.match(/^ {2}".*$/gm) ?? [];
+    expect(settings).toHaveLength(2);
+    const named = Object.assign({}, config, JSON.parse(`{${settings.join(',')}}`));
+    writeFileSync(join(cwd, 'my config.json'), JSON.stringify(named));
+    const next = stderr
+      .trimEnd()
+      .split('\n')
+      .at(-1)
+      ?.replace(/^Next: /, '');
+    expect(next).toBe("svc-migrate remap --config 'my config.json'");
+    expect((await runShell(`${next} --quiet`, at())).code).toBe(0);
+    for (const file of ['to decide.csv', 'to-pair.csv']) rmSync(join(cwd, file));
+    const again = await run(['findings', '--quiet', ...files]);
+    expect(again.stderr).not.toContain('add to the configuration');
+    expect(again.stderr).toMatch(/\nNext: svc-migrate remap --config 'my config\.json'\n$/);
+    writeFileSync(join(cwd, 'my config.json'), JSON.stringify(config));
+    expect((await run(['remap', '--quiet'])).code).toBe(0);
   });
 });
 
