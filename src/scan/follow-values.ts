@@ -30,6 +30,9 @@ const MAX_IMPORTS = 30;
 /** Follows names to their values: within the file, and through the project's imports. */
 export class Values {
   readonly #project: Project;
+  /** What expressions outside calls that were followed resolve to. */
+  readonly #resolved = new WeakMap<SyntaxNode, Expression>();
+  readonly #functions = new WeakMap<SyntaxNode, FoundFunction | null>();
 
   constructor(project: Project) {
     this.#project = project;
@@ -39,6 +42,17 @@ export class Values {
   resolve(given: Expression, depth = 0): Expression {
     const at = { ...given, node: unwrap(given.node) };
     if (depth > MAX_DEPTH) return at;
+    if (at.bound !== UNBOUND) return this.#resolveAny(at, depth);
+    const known = this.#resolved.get(at.node);
+    if (known !== undefined) return known;
+    // A name that leads back to itself stands for itself.
+    this.#resolved.set(at.node, at);
+    const resolved = this.#resolveAny(at, depth);
+    this.#resolved.set(at.node, resolved);
+    return resolved;
+  }
+
+  #resolveAny(at: Expression, depth: number): Expression {
     const { node, file } = at;
     if (node.kind === 'name' || node.kind === 'shorthand') return this.#resolveName(at, depth);
     if (node.kind === 'member' || node.kind === 'index') return this.#resolveMember(at, depth) ?? at;
@@ -234,6 +248,15 @@ export class Values {
 
   /** The function of the project that a call runs; null for others. */
   functionOf(call: Expression): FoundFunction | null {
+    if (call.bound !== UNBOUND) return this.#findFunction(call);
+    const known = this.#functions.get(call.node);
+    if (known !== undefined) return known;
+    const found = this.#findFunction(call);
+    this.#functions.set(call.node, found);
+    return found;
+  }
+
+  #findFunction(call: Expression): FoundFunction | null {
     const { file, node } = call;
     const { receiver, name, isNew } = calleeOf(node, file.source);
     if (isNew || name === '') return null;

@@ -210,7 +210,7 @@ class NameTable implements Names {
   #add(declaration: Declaration): void {
     const names = this.byScope.get(declaration.scope) ?? new Map<string, Declaration[]>();
     this.byScope.set(declaration.scope, names);
-    names.set(declaration.name, [...(names.get(declaration.name) ?? []), declaration]);
+    append(names, declaration);
     if (declaration.parameter === null || declaration.parameter < 0) return;
     const own = this.parameters.get(declaration.scope);
     if (own === undefined) this.parameters.set(declaration.scope, [declaration]);
@@ -218,8 +218,14 @@ class NameTable implements Names {
   }
 
   #addField(declaration: Declaration): void {
-    this.fields.set(declaration.name, [...(this.fields.get(declaration.name) ?? []), declaration]);
+    append(this.fields, declaration);
   }
+}
+
+function append(names: Map<string, Declaration[]>, declaration: Declaration): void {
+  const known = names.get(declaration.name);
+  if (known === undefined) names.set(declaration.name, [declaration]);
+  else known.push(declaration);
 }
 
 function sidesOf(node: SyntaxNode): { left: readonly SyntaxNode[]; right: readonly SyntaxNode[] } {
@@ -275,8 +281,8 @@ export function lookUp(names: Names, name: string, from: SyntaxNode): Declaratio
   for (let at: SyntaxNode | null = from; at !== null; at = at.parent) {
     const found = names.byScope.get(at)?.get(name);
     if (found === undefined) continue;
-    const before = found.filter(({ node, value }) => node.end <= from.start && value !== null);
-    return before.at(-1) ?? found.find(({ value }) => value !== null) ?? found[0] ?? null;
+    const before = found.findLast(({ node, value }) => node.end <= from.start && value !== null);
+    return before ?? found.find(({ value }) => value !== null) ?? found[0] ?? null;
   }
   return null;
 }

@@ -60,6 +60,7 @@ function wordsOfV3({ v3Urls, models, fieldPrefix, clientPackages }: ScanSettings
 
 /** Files that name one of `known` by its module, its class or its package. */
 function* findNaming(files: readonly FoundFile[], known: ReadonlySet<string>): Generator<string> {
+  const modules = new Set([...known].map(moduleOf));
   const names = new Set([...known].flatMap(namesOf));
   const folders = new Set(
     [...known].filter((path) => path.endsWith('.go')).map((path) => posix.dirname(path)),
@@ -68,25 +69,38 @@ function* findNaming(files: readonly FoundFile[], known: ReadonlySet<string>): G
     const read = readText(absolute);
     if ('why' in read) continue;
     const isBeside = path.endsWith('.go') && folders.has(posix.dirname(path));
-    if (isBeside || namedIn(read.text, path).some((name) => names.has(name))) yield path;
+    const isScript = languageOf(path)?.imports === 'relative';
+    const isNaming = isScript
+      ? importedModules(read.text, path).some((module) => modules.has(module))
+      : namesIn(read.text).some((name) => names.has(name));
+    if (isBeside || isNaming) yield path;
   }
+}
+
+/** The path of a script as other scripts import it. */
+function moduleOf(path: string): string {
+  return path.replace(/\.\w+$/, '').replace(/(^|\/)index$/, '');
+}
+
+/** Modules of the project whose values a script imports; types carry none. */
+function importedModules(text: string, path: string): string[] {
+  const folder = posix.dirname(path);
+  const pattern =
+    /(?:(import|export)(\s+type\b)?[^'"`;]{0,2000}?from|require\(|import\(|import)\s*["'](\.[^"'\n]{0,200})["']/g;
+  return [...text.matchAll(pattern)].flatMap(([, , isType, name = '']) =>
+    isType === undefined ? [moduleOf(posix.join(folder, name))] : [],
+  );
 }
 
 function namesOf(path: string): string[] {
   const base = posix.basename(path).replace(/\.\w+$/, '');
   const folder = posix.basename(posix.dirname(path));
-  const isFolder = /^(index|__init__|mod)$/.test(base) || path.endsWith('.go');
+  const isFolder = /^(__init__|mod)$/.test(base) || path.endsWith('.go');
   return [base, ...(isFolder ? [folder] : [])].map(plainName);
 }
 
-function namedIn(text: string, path: string): string[] {
-  const isScript = languageOf(path)?.imports === 'relative';
-  const pattern = isScript
-    ? /(?:from|require\(|import\(?)\s*["']([^"'\n]{1,200})["']/g
-    : /([A-Za-z_]\w{1,80})/g;
-  return [...text.matchAll(pattern)].map(([, name = '']) =>
-    plainName(posix.basename(name).replace(/\.\w+$/, '')),
-  );
+function namesIn(text: string): string[] {
+  return [...text.matchAll(/([A-Za-z_]\w{1,80})/g)].map(([name]) => plainName(name));
 }
 
 function plainName(name: string): string {

@@ -24,13 +24,18 @@ const GRAMMARS = dirname(require.resolve('@vscode/tree-sitter-wasm'));
 
 /** Deeper trees are not read: they are data or made to exhaust the stack. */
 const MAX_DEPTH = 600;
-/** Longest time for one file, ms. */
-const PARSE_MS = 2000;
+/**
+ * Most calls of the parser's progress callback for one file. Ordinary code takes one for about 100 characters. What
+ * makes the parser try many readings at once takes far more, and its memory with it.
+ */
+const maxProgress = (characters: number): number => Math.min(40_000, 2000 + characters / 40);
+/** A last resort, far above what that work takes on a loaded machine. */
+const MAX_PARSE_MS = 60_000;
 
 /** Parses files; grammars are loaded when they are first needed. */
 export class SyntaxParser {
   readonly #parser: Parser;
-  readonly #grammars = new Map<string, Grammar>();
+  readonly #grammars = new Map<string, { readonly grammar: Grammar; readonly types: NodeTypes }>();
 
   private constructor(parser: Parser) {
     this.#parser = parser;
@@ -44,48 +49,98 @@ export class SyntaxParser {
 
   /** Parses a file of a language that was prepared. */
   parse(language: Language, text: string): SyntaxNode | Unparsed {
-    this.#parser.setLanguage(this.#grammars.get(language.grammar) ?? null);
-    const endMs = performance.now() + PARSE_MS;
+    const prepared = this.#grammars.get(language.grammar);
+    if (prepared === undefined) throw new Error(`${language.grammar} was not prepared`);
+    this.#parser.setLanguage(prepared.grammar);
+    const endMs = performance.now() + MAX_PARSE_MS;
+    let progress = 0;
+    const most = maxProgress(text.length);
+    const progressCallback = () => ++progress > most || performance.now() > endMs;
     // The result is null only if the callback asked to stop.
-    const tree = this.#parser.parse(text, null, { progressCallback: () => performance.now() > endMs });
+    const tree = this.#parser.parse(text, null, { progressCallback });
     if (tree === null) {
       this.#parser.reset();
       return 'took too long to parse';
     }
     const cursor = tree.walk();
     try {
-      return buildTree(cursor, language.kinds) ?? 'nested too deeply';
+      return buildTree(cursor, prepared.types) ?? 'nested too deeply';
     } finally {
       cursor.delete();
       tree.delete();
     }
   }
 
-  async prepare({ grammar: name }: Language): Promise<void> {
+  async prepare({ grammar: name, kinds }: Language): Promise<void> {
     if (this.#grammars.has(name)) return;
-    const file = join(GRAMMARS, `tree-sitter-${name}.wasm`);
-    this.#grammars.set(name, await Grammar.load(file));
+    const grammar = await Grammar.load(join(GRAMMARS, `tree-sitter-${name}.wasm`));
+    this.#grammars.set(name, { grammar, types: new NodeTypes(grammar, kinds) });
   }
 }
 
+interface NodeType {
+  readonly name: string;
+  readonly kind: Kind;
+  readonly isNamed: boolean;
+  readonly isLeaf: boolean;
+}
+
+/** The types of a grammar by their numbers: the parser's memory is asked once for each. */
+class NodeTypes {
+  readonly #grammar: Grammar;
+  readonly #own: Language['kinds'];
+  readonly #known = new Map<number, NodeType>();
+
+  constructor(grammar: Grammar, own: Language['kinds']) {
+    this.#grammar = grammar;
+    this.#own = own;
+  }
+
+  of(id: number): NodeType {
+    const known = this.#known.get(id);
+    if (known !== undefined) return known;
+    // Errors have a number beyond those of the grammar.
+    const name = this.#grammar.types[id] ?? 'ERROR';
+    const isNamed = id >= this.#grammar.nodeTypeCount || this.#grammar.nodeTypeIsNamed(id);
+    const kind = this.#own[name] ?? COMMON_KINDS[name] ?? 'other';
+    const found = { name, kind, isNamed, isLeaf: LEAF.test(name) };
+    this.#known.set(id, found);
+    return found;
+  }
+}
+
+/** Nodes that have no others below them, or none that anything is read from. */
+const LEAF =
+  /identifier$|^(number|string_fragment|comment|type_annotation|type_arguments|type_argument_list|type_parameters)$/;
+const NO_CHILDREN: readonly SyntaxNode[] = [];
+
 /** Copies the named nodes out of the parser's memory; null if they are nested too deeply. */
-function buildTree(cursor: TreeCursor, own: Language['kinds']): SyntaxNode | null {
+function buildTree(cursor: TreeCursor, types: NodeTypes): SyntaxNode | null {
   let isTooDeep = false;
-  const build = (parent: SyntaxNode | null, depth: number): SyntaxNode => {
-    const { nodeType: type, startIndex: start, endIndex: end } = cursor;
-    const children: SyntaxNode[] = [];
-    const kind = own[type] ?? COMMON_KINDS[type] ?? 'other';
-    const node = { kind, type, field: cursor.currentFieldName ?? '', start, end, parent, children };
+  const build = (type: NodeType, parent: SyntaxNode | null, depth: number): SyntaxNode => {
+    const { startIndex: start, endIndex: end } = cursor;
+    const node: { -readonly [K in keyof SyntaxNode]: SyntaxNode[K] } = {
+      kind: type.kind,
+      type: type.name,
+      field: cursor.currentFieldName ?? '',
+      start,
+      end,
+      parent,
+      children: NO_CHILDREN,
+    };
     if (depth > MAX_DEPTH) {
       isTooDeep = true;
-    } else if (cursor.gotoFirstChild()) {
+    } else if (!type.isLeaf && cursor.gotoFirstChild()) {
+      const children: SyntaxNode[] = [];
       do {
-        if (cursor.nodeIsNamed) children.push(build(node, depth + 1));
+        const child = types.of(cursor.nodeTypeId);
+        if (child.isNamed) children.push(build(child, node, depth + 1));
       } while (cursor.gotoNextSibling());
       cursor.gotoParent();
+      if (children.length > 0) node.children = children;
     }
     return node;
   };
-  const root = build(null, 0);
+  const root = build(types.of(cursor.nodeTypeId), null, 0);
   return isTooDeep ? null : root;
 }

@@ -1,7 +1,8 @@
 import { argumentsOf, calleeOf, childAt, memberOf, unwrap } from './access.js';
 import { bindArguments, returnsOf } from './declared.js';
-import type { Expression, Values } from './follow-values.js';
+import { type Expression, UNBOUND, type Values } from './follow-values.js';
 import type { Fuel } from './fuel.js';
+import type { SyntaxNode } from './syntax.js';
 import { hasText, joined, literal, split, type TextValue } from './text-pieces.js';
 
 const MAX_DEPTH = 24;
@@ -27,6 +28,8 @@ const ENVIRONMENT =
 export class TextReader {
   readonly #values: Values;
   readonly #fuel: Fuel;
+  /** Texts of expressions outside calls that were followed. */
+  readonly #known = new WeakMap<SyntaxNode, TextValue | null>();
 
   constructor(values: Values, fuel: Fuel) {
     this.#values = values;
@@ -37,6 +40,15 @@ export class TextReader {
   read(given: Expression, depth = 0): TextValue | null {
     if (depth > MAX_DEPTH || !this.#fuel.spend()) return null;
     const at = { ...given, node: unwrap(given.node) };
+    if (at.bound !== UNBOUND) return this.#readAny(at, depth);
+    const known = this.#known.get(at.node);
+    if (known !== undefined) return known;
+    const text = this.#readAny(at, depth);
+    if (this.#fuel.isLeft) this.#known.set(at.node, text);
+    return text;
+  }
+
+  #readAny(at: Expression, depth: number): TextValue | null {
     const { node, file } = at;
     switch (node.kind) {
       case 'string':

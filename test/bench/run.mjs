@@ -8,6 +8,7 @@ import { benchGrowth } from './growth.mjs';
 import { benchLatency } from './latency.mjs';
 import { benchMatch, benchNotes } from './match.mjs';
 import { describeMachine, print } from './processes.mjs';
+import { benchScan } from './scan.mjs';
 import { benchStart } from './start.mjs';
 
 const { values } = parseArgs({
@@ -23,6 +24,7 @@ const BENCHES = {
   latency: benchLatency,
   match: benchMatch,
   notes: benchNotes,
+  scan: benchScan,
   start: benchStart,
 };
 const size = { records: Number(values.records), rounds: Number(values.rounds) };

@@ -20,6 +20,9 @@ export const idWidth: Rule = {
     ),
 };
 
+/** Longer lines are data. */
+const MAX_LINE = 500;
+
 interface FoundColumn {
   readonly start: number;
   readonly isNarrow: boolean;
@@ -48,26 +51,36 @@ function columnsOf({ source, language, settings, nodes }: Facts): FoundColumn[] 
   const declares = DECLARES[kind];
   const camel = settings.fieldPrefix.replace(/_$/, '');
   if (declares === undefined || !new RegExp(camel, 'i').test(source)) return [];
-  const comments = nodes.filter((node) => node.kind === 'comment');
-  const names = new RegExp(
-    `\\b(${settings.fieldPrefix}(?:\\w+_)?id|${camel}(?:[A-Z]\\w*)?I[dD]|${camel.charAt(0).toUpperCase()}${camel.slice(1)}(?:[A-Z]\\w*)?I[dD])\\b`,
-    'g',
-  );
+  const name = `(?:${settings.fieldPrefix}(?:\\w+_)?id|${camel}(?:[A-Z]\\w*)?I[dD]|${camel.charAt(0).toUpperCase()}${camel.slice(1)}(?:[A-Z]\\w*)?I[dD])`;
+  const names = new RegExp(`\\b${name}\\b`, 'g');
   const found: FoundColumn[] = [];
-  let start = 0;
-  // a table in SQL may be written on one line
-  for (const line of source.split(kind === 'sql' ? /\n|(?<=[,(])(?!\n)/ : '\n')) {
-    const given = line.length < 500 ? [...line.matchAll(names)].map(([, one = '']) => one) : [];
-    const isComment =
-      comments.some((one) => one.start <= start + line.search(/\S/) && one.end > start + line.search(/\S/)) ||
-      /^\s*(--|#\s)/.test(line);
-    const name = isComment
-      ? undefined
-      : given.find((one) => new RegExp(declares.source.replaceAll('NAME', one), declares.flags).test(line));
-    if (name !== undefined) found.push({ start: start + line.indexOf(name), isNarrow: isNarrow(line, name) });
-    start += line.length + (source[start + line.length] === '\n' ? 1 : 0);
+  let last = -1;
+  for (const { 0: given, index } of source.matchAll(names)) {
+    // A table in SQL may be written on one line.
+    const [from, line] = partAround(source, index, kind === 'sql');
+    const start = from + line.search(/\S/);
+    const isDeclared =
+      from !== last &&
+      line.length < MAX_LINE &&
+      !/^\s*(--|#\s)/.test(line) &&
+      new RegExp(declares.source.replaceAll('NAME', given), declares.flags).test(line) &&
+      !nodes.some((one) => one.kind === 'comment' && one.start <= start && one.end > start);
+    if (!isDeclared) continue;
+    last = from;
+    found.push({ start: from + line.indexOf(given), isNarrow: isNarrow(line, given) });
   }
   return found;
+}
+
+/** The line around a position, or the part of it between commas and parentheses, with where it begins. */
+function partAround(source: string, at: number, isPart: boolean): [from: number, part: string] {
+  const ends = isPart ? /[\n,(]/ : /\n/;
+  const isEnd = (position: number) => ends.test(source.charAt(position));
+  let [from, to] = [at, at];
+  while (from > 0 && at - from < MAX_LINE && !isEnd(from - 1)) from -= 1;
+  while (to < source.length && to - at < MAX_LINE && !isEnd(to)) to += 1;
+  // A comma or parenthesis belongs to the part that it ends.
+  return [from, source.slice(from, isPart && source[to] !== '\n' ? to + 1 : to)];
 }
 
 function isNarrow(line: string, name: string): boolean {
