@@ -105,12 +105,14 @@ function noteOf(event: ProgressEvent, { quiet, verbose }: ProgressOptions): stri
 }
 
 function makeRoom(target: Writable, rest: () => void): Writable {
-  return new Writable({
+  const room = new Writable({
     write: (chunk, encoding, done) => {
       rest();
       target.write(chunk, encoding, done);
     },
   });
+  // Whoever wrote has the error already; that of a closed pipe is also emitted later, when nobody listens.
+  return room.on('error', () => {});
 }
 
 function createPlainDisplay({ stream, clock, width }: ProgressOptions): Display {
