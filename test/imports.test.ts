@@ -49,7 +49,7 @@ function leadingInto(from: readonly Source[], into: readonly string[]): string[]
 const STAGES = ['export', 'match', 'report', 'inspect', 'apply', 'scan'];
 /** Rooms by layer, lowest first: each imports from its own layer and from those below it. */
 const LAYERS = [
-  ['domain.ts', 'errors.ts', 'reasons.ts', 'version.ts'],
+  ['domain.ts', 'errors.ts', 'reasons.ts', 'version.ts', 'zod.ts'],
   ['json', 'text', 'runtime'],
   ['api', 'store', 'config'],
   [...STAGES, 'sandbox', 'docs'],

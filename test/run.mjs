@@ -43,6 +43,8 @@ async function build() {
   if (hasOrphans('dist')) rmSync('dist', { recursive: true });
   const failure = await check('build', 'tsc', ['-b', 'tsconfig.json']);
   if (failure !== null) return failure;
+  const bundled = await check('bundle', 'rolldown', ['dist/zod.js', '--file', 'dist/zod.js']);
+  if (bundled !== null) return bundled;
   cpSync('src/docs', 'dist/docs', { recursive: true, filter: (file) => !file.endsWith('.ts') });
   return runToEnd(process.execPath, ['dist/write-assets.js']) === 0 ? null : 'schemas and manual page';
 }

@@ -1,5 +1,5 @@
-import { z } from 'zod';
 import { type ErrorCode, type ErrorFacts, SvcError } from '../errors.js';
+import * as z from '../zod.js';
 import type { Host } from './hosts.js';
 import type { AttemptOutcome } from './http.js';
 import { classify } from './retry.js';

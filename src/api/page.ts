@@ -1,9 +1,9 @@
-import { z } from 'zod';
 import type { ListPage, ParsedRecord } from '../domain.js';
 import { SvcError } from '../errors.js';
 import { assertUtf8, JsonScanner, JsonSyntaxError, OPEN_ARRAY, OPEN_OBJECT } from '../json/json-scanner.js';
 import { KeyTable, Members } from '../json/members.js';
 import { recordsOf } from '../json/record-columns.js';
+import * as z from '../zod.js';
 import { RecordReader } from './record.js';
 import { buildRecordLayout, type ListSpec, type PageSpec } from './record-layout.js';
 

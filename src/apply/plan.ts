@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
-import { z } from 'zod';
 import { applyTargetSchema } from '../config/apply-targets.js';
 import { SvcError } from '../errors.js';
+import * as z from '../zod.js';
 
 /** Version of the plan's JSON. */
 export const PLAN_VERSION = 2;

@@ -1,9 +1,9 @@
 import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { kill, pid } from 'node:process';
-import { z } from 'zod';
 import { errorCodeOf, SvcError } from '../errors.js';
 import { closeDatabase, type Db, openDatabase } from '../store/open.js';
+import * as z from '../zod.js';
 
 /** A note in a file beside the database on the process that uses it, for the error message of others. Not the lock itself. */
 const ownerSchema = z.object({

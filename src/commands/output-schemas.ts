@@ -1,10 +1,10 @@
-import { z } from 'zod';
 import { configSchema } from '../config/settings.js';
 import { STREAM_STATES } from '../domain.js';
 import { STATUSES } from '../reasons.js';
 import { findingSchema, reportSchema } from '../report/report-schema.js';
 import { count, id, nullableId } from '../report/schema-values.js';
 import { scanSchema } from '../scan/scan-report.js';
+import * as z from '../zod.js';
 
 const text = z.string().nullable();
 const counts = z.record(z.string(), count);

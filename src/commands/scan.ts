@@ -1,6 +1,5 @@
 import { existsSync, readFileSync, statSync } from 'node:fs';
 import { resolve } from 'node:path';
-import { z } from 'zod';
 import type { Config } from '../config/config.js';
 import { findConfigFile } from '../config/load-config.js';
 import { SvcError } from '../errors.js';
@@ -25,6 +24,7 @@ import { saveScanCounts } from '../store/scan-counts.js';
 import { escapeJson } from '../text/escape.js';
 import { addFlagsToNext } from '../text/shell.js';
 import { readVersion } from '../version.js';
+import * as z from '../zod.js';
 import type { Given } from './command.js';
 import { withDatabase } from './hold-database.js';
 import type { Io } from './io.js';

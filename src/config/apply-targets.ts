@@ -1,5 +1,5 @@
 import { resolve } from 'node:path';
-import { z } from 'zod';
+import * as z from '../zod.js';
 import { strict } from './problems.js';
 
 /** A V3 model, or the children in one of its fields: `accounting/invoices`, `accounting/invoices#line_items`. */

@@ -1,6 +1,6 @@
-import { z } from 'zod';
 import type { ModelPair } from '../domain.js';
 import { didYouMeanClause } from '../text/suggest.js';
+import * as z from '../zod.js';
 import { type ApplyTarget, type IdColumn, parseModelRef } from './apply-targets.js';
 import { DEFAULT_MODELS } from './defaults.js';
 import type { Problem } from './problems.js';

@@ -1,5 +1,5 @@
-import { z } from 'zod';
 import { REASONS, STATUSES } from '../reasons.js';
+import * as z from '../zod.js';
 
 /** Names of limits besides statuses and reasons. */
 const COUNTERS = ['rejected', 'short', 'unique_id_conflict', 'drift', 'decision_stale'] as const;

@@ -1,7 +1,7 @@
 import { findNodeAtLocation, type Node } from 'jsonc-parser';
-import { z } from 'zod';
 import { SvcError } from '../errors.js';
 import { didYouMeanClause } from '../text/suggest.js';
+import * as z from '../zod.js';
 
 /** A problem in a configuration, at a path such as `['v3', 'regions', 'eu', 'baseUrl']`. */
 export interface Problem {

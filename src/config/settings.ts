@@ -1,5 +1,5 @@
-import { z } from 'zod';
 import { MAX_INT64 } from '../domain.js';
+import * as z from '../zod.js';
 import { applySchema, environmentName } from './apply-targets.js';
 import {
   DEFAULT_DATABASE,

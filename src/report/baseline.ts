@@ -1,6 +1,5 @@
 import { readFileSync } from 'node:fs';
 import { basename } from 'node:path';
-import { z } from 'zod';
 import { errorCodeOf, SvcError } from '../errors.js';
 import { bareReason, isReason, REASONS, STATUSES } from '../reasons.js';
 import { toFindingHead } from '../store/finding.js';
@@ -10,6 +9,7 @@ import type { Db } from '../store/open.js';
 import type { RemapRow, Scope } from '../store/remap.js';
 import { escapeJson } from '../text/escape.js';
 import { didYouMeanClause } from '../text/suggest.js';
+import * as z from '../zod.js';
 import type { RowCount } from './gate.js';
 import type { BaselineSection, Report } from './report-schema.js';
 

@@ -1,4 +1,3 @@
-import { z } from 'zod';
 import {
   BLOCKER_CODES,
   COMPANY_MATCHES,
@@ -8,6 +7,7 @@ import {
   STREAM_STATES,
 } from '../domain.js';
 import { STATUSES } from '../reasons.js';
+import * as z from '../zod.js';
 import { count, id, nullableId, time } from './schema-values.js';
 
 /** Raised for changes that break consumers of the JSON report. */

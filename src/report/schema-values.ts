@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from '../zod.js';
 
 /** Values in the schemas of all structured outputs. */
 export const count = z.int().nonnegative();

@@ -1,5 +1,4 @@
 import { basename } from 'node:path';
-import { z } from 'zod';
 import type { Config } from '../config/config.js';
 import { SvcError } from '../errors.js';
 import { STATUSES } from '../reasons.js';
@@ -10,6 +9,7 @@ import { readRemapInputs } from '../store/meta.js';
 import type { Db } from '../store/open.js';
 import type { Scope } from '../store/remap.js';
 import type { StreamRow } from '../store/streams.js';
+import * as z from '../zod.js';
 import type { OutsideCount } from './count-rows.js';
 import { whyIdle } from './describe.js';
 import type { DecisionsSection, DriftSection, Report, SinceSection } from './report-schema.js';

@@ -1,7 +1,7 @@
 import { createReadStream } from 'node:fs';
 import { createInterface } from 'node:readline';
-import { z } from 'zod';
 import { errorCodeOf, SvcError } from '../errors.js';
+import * as z from '../zod.js';
 import type { ScanSettings } from './scan-settings.js';
 import { readUrl } from './v3-url.js';
 

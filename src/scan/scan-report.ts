@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from '../zod.js';
 import type { SeenTraffic } from './read-traffic.js';
 import { RULE_IDS } from './rules/rule.js';
 import type { ScanResult } from './scan-files.js';

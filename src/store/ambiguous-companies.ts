@@ -1,5 +1,5 @@
-import { z } from 'zod';
 import type { AmbiguousCompany } from '../text/ambiguous-company.js';
+import * as z from '../zod.js';
 import { listAmbiguousCompanies } from './findings.js';
 import type { Db } from './open.js';
 import type { Scope } from './remap.js';

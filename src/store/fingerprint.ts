@@ -1,6 +1,6 @@
-import { z } from 'zod';
 import type { Generation } from '../domain.js';
 import { SvcError } from '../errors.js';
+import * as z from '../zod.js';
 import { readMeta, writeMeta } from './meta.js';
 import type { Db } from './open.js';
 

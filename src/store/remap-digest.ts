@@ -1,5 +1,5 @@
-import { z } from 'zod';
 import { SvcError } from '../errors.js';
+import * as z from '../zod.js';
 import { checksumOf, damaged } from './checksum.js';
 import { type RemapRun, readRemapRuns } from './evidence.js';
 import type { Db } from './open.js';

@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from '../zod.js';
 import { readMeta, writeMeta } from './meta.js';
 import type { Db } from './open.js';
 

@@ -1,5 +1,5 @@
-import { z } from 'zod';
 import type { Generation, StreamKey, StreamState } from '../domain.js';
+import * as z from '../zod.js';
 import { checksumOf, damaged, isIntact } from './checksum.js';
 import type { Db } from './open.js';
 

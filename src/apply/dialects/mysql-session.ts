@@ -1,7 +1,7 @@
 import mysql, { type Connection, type QueryOptions, type TypeCastField } from 'mysql2';
-import { z } from 'zod';
 import type { MysqlTarget } from '../../config/apply-targets.js';
 import { SvcError } from '../../errors.js';
+import * as z from '../../zod.js';
 import type { ApplyContext } from '../context.js';
 import { type Cells, interrupted, type Session, type TransactionMode } from '../engine/session.js';
 import { isMysqlConnectionLost, isMysqlWorthRetrying, mysqlError } from './mysql-errors.js';

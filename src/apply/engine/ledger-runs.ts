@@ -1,6 +1,6 @@
-import { z } from 'zod';
 import { applyTargetSchema, columnLabel, type TableTarget } from '../../config/apply-targets.js';
 import { SvcError } from '../../errors.js';
+import * as z from '../../zod.js';
 import { NAMED_ROWS, type RunFacts, type Written } from '../context.js';
 import type { Dialect, Engine } from './dialect.js';
 import type { FoundTable } from './found-table.js';

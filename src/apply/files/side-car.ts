@@ -10,9 +10,9 @@ import {
   writeSync,
 } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
-import { z } from 'zod';
 import { applyTargetSchema, type FileTarget } from '../../config/apply-targets.js';
 import { errorCodeOf, SvcError } from '../../errors.js';
+import * as z from '../../zod.js';
 import { openRegularFile } from './file-snapshot.js';
 
 const SUFFIX = '.svc-migrate.json';

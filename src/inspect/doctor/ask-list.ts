@@ -1,7 +1,7 @@
-import { z } from 'zod';
 import type { Api } from '../../api/client.js';
 import type { ParsedPage, ParsedRecord } from '../../domain.js';
 import { SvcError } from '../../errors.js';
+import * as z from '../../zod.js';
 import type { ListAnswer, ListRef, SampledRecord } from './probe-results.js';
 
 type Parameter = readonly [name: string, value: string];

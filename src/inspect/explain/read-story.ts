@@ -1,4 +1,3 @@
-import { z } from 'zod';
 import type { Config } from '../../config/config.js';
 import { damaged } from '../../store/checksum.js';
 import type { Db } from '../../store/open.js';
@@ -17,6 +16,7 @@ import {
 import type { StreamRow } from '../../store/streams.js';
 import type { VerifiedRemap } from '../../store/verified-remap.js';
 import { namedIds } from '../../text/describe-evidence.js';
+import * as z from '../../zod.js';
 import {
   type CompanyPairing,
   type ExportedObject,
