@@ -90,12 +90,12 @@ function nextOf(
   if (judgeFindings(findings) !== 0) {
     const file = join(dirname(facts.config.file), CORRECTED);
     const force = existsSync(file) ? ['--force'] : [];
-    return listCorrections(facts).length === 0 || file === facts.config.file
+    const isCorrected = listCorrections(facts).some(({ confirms }) => confirms !== true);
+    return !isCorrected || file === facts.config.file
       ? 'svc-migrate doctor'
       : shellLine(['svc-migrate', 'doctor', '--write-config', relative('', file), ...force]);
   }
-  const isNew = facts.local.database.kind === 'none';
-  return isNew ? 'svc-migrate export v3' : 'svc-migrate run';
+  return 'svc-migrate run';
 }
 
 async function collectFacts(config: Config, all: boolean, io: Io): Promise<DoctorFacts> {

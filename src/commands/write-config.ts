@@ -42,7 +42,7 @@ export async function writeConfig(
   const text = correctText(readFileSync(config.file, 'utf8'), config, corrections);
   await writeOutput({ target, chunks: () => [text] }, io);
   const lines = corrections.map((one) => `  ${one.text}\n`);
-  const count = countOf(corrections.length, 'setting');
+  const count = corrections.length === 0 ? 'no setting' : countOf(corrections.length, 'setting');
   await writeText(io.stderr, [`Wrote ${relative('', target)}: ${count} changed.\n`, ...lines]);
 }
 

@@ -144,7 +144,7 @@ describe('where every V4 name is wrong and V3 addresses lack /v3', () => {
     const written = await runShell(`${next} --quiet`, at());
     expect([written.code, written.stderr]).toEqual([2, expect.stringContaining('11 settings changed')]);
     const again = await runShell(`${endOf(written).next} --quiet`, at());
-    expect([again.code, endOf(again).next]).toEqual([0, 'svc-migrate export v3 --config corrected.jsonc']);
+    expect([again.code, endOf(again).next]).toEqual([0, 'svc-migrate run --config corrected.jsonc']);
     expect((await runShell(`${next} --quiet`, at())).code).toBe(2);
   });
 

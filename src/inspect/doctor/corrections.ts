@@ -7,10 +7,15 @@ export interface Correction {
   readonly value: string | number | boolean;
   /** What it was and why it changes, as one line. */
   readonly text: string;
+  /** The setting had this value already, as a guess. */
+  readonly confirms?: true;
 }
 
 /** The settings that the answers of both APIs suggest, where they differ from the configuration. */
-export function listCorrections({ config, remote }: DoctorFacts): readonly Correction[] {
+export function listCorrections({
+  config,
+  remote,
+}: Pick<DoctorFacts, 'config' | 'remote'>): readonly Correction[] {
   return [
     ...correctAddresses(config, remote),
     ...correctNames(config, remote.v4),
@@ -29,21 +34,25 @@ function correctAddresses(config: Config, { v3Addresses }: RemoteFacts): Correct
   });
 }
 
-/** Names that V4 answers to: those that were guesses, and the likeliest for those it does not know; no name twice. */
+/**
+ * Names that V4 answers to: those that were guesses, and for models that it does not know the one name it answers to.
+ * A name that fits several models, or one of several names, stays for a person to choose: the wrong list gives wrong ids.
+ */
 function correctNames({ models }: Config, v4: ProbedV4 | null): Correction[] {
   if (v4 === null || v4.answersAnything) return [];
   const taken = new Set(models.flatMap((pair) => (v4.suggestions.has(pair.v3) ? [] : (pair.v4 ?? []))));
+  const isShared = (name: string) =>
+    [...v4.suggestions.values()].filter((names) => names.includes(name)).length > 1;
   return models.flatMap((pair, at): Correction[] => {
     const path = ['models', at, 'v4'];
     const answers = v4.lists.some((list) => list.pair.v3 === pair.v3 && list.answer.kind === 'answers');
     if (pair.v4 !== null && answers) {
       return pair.v4Guessed
-        ? [{ path, value: pair.v4, text: `${pair.v3} is ${pair.v4}, which answers` }]
+        ? [{ path, value: pair.v4, text: `${pair.v3} is ${pair.v4}, which answers`, confirms: true }]
         : [];
     }
-    const value = v4.suggestions.get(pair.v3)?.find((name) => !taken.has(name));
-    if (value === undefined) return [];
-    taken.add(value);
+    const [value, ...others] = v4.suggestions.get(pair.v3)?.filter((name) => !taken.has(name)) ?? [];
+    if (value === undefined || others.length > 0 || isShared(value)) return [];
     return [
       { path, value, text: `${pair.v3}: ${pair.v4} → ${value}, which answers: check that it is the same` },
     ];

@@ -152,8 +152,10 @@ function* judgeMissing({ lists, asked, suggestions, answersAnything }: ProbedV4)
   const isAll = missing.length > 1 && missing.length === new Set(lists.map(({ pair }) => pair.v3)).size;
   if (isAll && [...suggestions.values()].every((names) => names.length === 0)) {
     const of = countOf(asked.length, 'company', 'companies');
-    const fix = 'Ask the operator whether V4 is ready for you, and how its data models are called.';
-    yield problem('V4', 'v4_no_models', 5, `V4 answers 404 to every configured model of ${of}.`, fix);
+    const fix =
+      'Ask the operator whether V4 is ready for you and what its data models are called; then write each name as "v4" in "models".';
+    const text = `V4 answers 404 to every configured model of ${of}, and to other likely names.`;
+    yield problem('V4', 'v4_no_models', 5, text, fix);
     return;
   }
   const where = asked.length === 1 ? 'the one company' : `all ${groupDigits(asked.length)} companies`;

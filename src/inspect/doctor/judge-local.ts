@@ -41,7 +41,7 @@ export function* judgeConfig(
       'configuration',
       'names_guessed',
       `${groupDigits(guessed)} ${names}, because "models" does not name ${guessed === 1 ? 'it' : 'them'}.`,
-      `Write ${guessed === 1 ? 'the one' : 'those'} that V4 answers to into "models".`,
+      'Once V4 answers to them, `svc-migrate doctor --write-config FILE` writes them into "models".',
     );
   }
   for (const [code, { message, hint }] of fileErrors) {

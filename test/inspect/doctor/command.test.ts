@@ -118,7 +118,7 @@ describe('doctor', () => {
     writeFileSync(join(cwd, 'svc-migrate.config.json'), JSON.stringify(sandbox.config()));
     const good = await runCli(['doctor'], { cwd, env });
     expect(good.code).toBe(0);
-    expect(good.stdout).toMatch(/\n\nReady\.\nNext: svc-migrate export v3\n$/);
+    expect(good.stdout).toMatch(/\n\nReady\.\nNext: svc-migrate run\n$/);
     expect(good.stderr).toMatch(/doctor: done/);
   });
 
