@@ -5,7 +5,8 @@ import { hasNoList } from '../store/readiness.js';
 import type { StreamRow } from '../store/streams.js';
 
 /**
- * Checks that not every list of a generation answered 404: then its names or address are wrong, and waiting is useless.
+ * Checks that not every list of a generation, or of one V3 region, answered 404: then names or address are wrong, and
+ * waiting is useless.
  *
  * @throws SvcError `config`, naming the models and hosts that were asked
  */
@@ -15,15 +16,29 @@ export function assertListsExist(
   config: Pick<Config, 'models' | 'v3' | 'v4'>,
 ): void {
   const own = streams.filter((stream) => stream.generation === generation);
-  if (!hasNoList(own, generation)) return;
-  const asked = new Set(own.map(({ model }) => model));
+  const absent = hasNoList(own, generation)
+    ? own
+    : own.filter(({ region }) => isRegionAbsent(own, region, config));
+  if (absent.length === 0) return;
+  const asked = new Set(absent.map(({ model }) => model));
   const models = config.models
     .filter(({ v3 }) => asked.has(v3))
     .map(({ v3, v4 }) => (generation === 'v3' ? v3 : (v4 ?? v3)));
-  const regions = new Set(own.map(({ region }) => region));
+  const regions = new Set(absent.map(({ region }) => region));
   const endpoints =
     generation === 'v3' ? config.v3.regions.filter(({ region }) => regions.has(region)) : [config.v4];
-  throw noSuchList(generation, models, endpoints);
+  const isPart = absent.length < own.length;
+  throw noSuchList(generation, models, endpoints, isPart ? [...regions] : []);
+}
+
+/** Whether a V3 region was asked for all models and has none; one that lacks the models of `--model` proves nothing. */
+function isRegionAbsent(
+  streams: Parameters<typeof assertListsExist>[1],
+  region: string,
+  { models }: Pick<Config, 'models'>,
+): boolean {
+  const own = streams.filter((stream) => stream.generation === 'v3' && stream.region === region);
+  return hasNoList(own, 'v3') && new Set(own.map(({ model }) => model)).size === models.length;
 }
 
 /** The error for a service that answers 404 to every list. */
@@ -31,9 +46,12 @@ export function noSuchList(
   generation: Generation,
   lists: readonly string[],
   endpoints: readonly { readonly baseUrl: string }[],
+  regions: readonly string[] = [],
 ): SvcError {
   const hosts = [...new Set(endpoints.map(({ baseUrl }) => new URL(baseUrl).host))];
-  const name = generation.toUpperCase();
+  const where =
+    regions.length === 0 ? '' : ` in ${regions.length === 1 ? 'region' : 'regions'} ${regions.join(', ')}`;
+  const name = `${generation.toUpperCase()}${where}`;
   const [unversioned] =
     generation === 'v3' ? endpoints.filter(({ baseUrl }) => !/\/v\d+$/.test(baseUrl)) : [];
   const correct = unversioned && `Is its address ${unversioned.baseUrl}/v3? `;

@@ -1,6 +1,7 @@
 import type { Config } from '../config/config.js';
 import { SvcError } from '../errors.js';
 import type { Db } from '../store/open.js';
+import { COMPANY_LIST } from '../store/v4-companies.js';
 import { readCompanyEvidence } from './company-evidence.js';
 import {
   type CompanyEvidence,
@@ -14,7 +15,8 @@ import {
 /**
  * Pairs the companies of both sides and writes the public `company` table.
  *
- * @throws SvcError `bad_input` if the companies file names a V4 company that V4 does not list
+ * @throws SvcError `bad_input` if the companies file names a V4 company that V4 does not list, `incomplete` if that list
+ *   was not read to its end
  */
 export function saveCompanyPairs(db: Db, config: Config, named: readonly NamedPair[]): void {
   assertNamedExist(db, named);
@@ -30,11 +32,20 @@ function assertNamedExist(db: Db, named: readonly NamedPair[]): void {
   const known = db.prepare('SELECT 1 FROM scope_v4_company WHERE company_id = ?');
   for (const { v4CompanyId } of named) {
     if (known.get(v4CompanyId) !== undefined) continue;
+    if (!isCompanyListRead(db)) {
+      const missing = `V4's list of companies was not read to its end, so V4 company ${v4CompanyId} of the companies file cannot be checked.`;
+      throw new SvcError('incomplete', missing, { hint: 'Run `svc-migrate export v4` first.' });
+    }
     const text = `The companies file names V4 company ${v4CompanyId}, which V4 does not list.`;
     throw new SvcError('bad_input', text, {
       hint: 'Correct the file, or export V4 again if the company is new.',
     });
   }
+}
+
+function isCompanyListRead(db: Db): boolean {
+  const isOpen = db.prepare("SELECT 1 FROM stream WHERE model = ? AND state NOT IN ('complete', 'short')");
+  return isOpen.get(COMPANY_LIST) === undefined;
 }
 
 function readCompanies(db: Db, generation: 3 | 4): CompanySide[] {

@@ -187,3 +187,14 @@ describe('many companies', () => {
     expect(ratio).toBeLessThan(TIMES * 2);
   });
 });
+
+describe('a V4 company that companies.csv names and V4 does not list', () => {
+  const named = [{ region: 'default', v3CompanyId: 2n, v4CompanyId: 99n }];
+  it.each([
+    ['is an error of the file', undefined, 'bad_input'],
+    ['may be on the part of the list that was not read', { 'v4 companies': 'failed' }, 'incomplete'],
+  ] as const)('%s', (_, states, code) => {
+    const exported = { ...AGREES_WITH_PAIRED, ...(states === undefined ? {} : { states }) };
+    expect(() => pairingOf(exported, named)).toThrow(expect.objectContaining({ code }));
+  });
+});
