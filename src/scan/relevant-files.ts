@@ -16,7 +16,7 @@ export function findRelevant(files: readonly FoundFile[], settings: ScanSettings
   const relevant = new Set<string>();
   const others: FoundFile[] = [];
   for (const file of code) {
-    const read = readText(file.absolute);
+    const read = readText(file);
     if ('why' in read || words.test(read.text)) relevant.add(file.path);
     else others.push(file);
   }
@@ -65,8 +65,9 @@ function* findNaming(files: readonly FoundFile[], known: ReadonlySet<string>): G
   const folders = new Set(
     [...known].filter((path) => path.endsWith('.go')).map((path) => posix.dirname(path)),
   );
-  for (const { path, absolute } of files) {
-    const read = readText(absolute);
+  for (const file of files) {
+    const { path } = file;
+    const read = readText(file);
     if ('why' in read) continue;
     const isBeside = path.endsWith('.go') && folders.has(posix.dirname(path));
     const isScript = languageOf(path)?.imports === 'relative';

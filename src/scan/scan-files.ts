@@ -1,6 +1,7 @@
+import { posix } from 'node:path';
 import type { OnProgress } from '../domain.js';
 import { SvcError } from '../errors.js';
-import { readFacts, type SourceReaders } from './facts.js';
+import { type Facts, readFacts, type SourceReaders } from './facts.js';
 import { Values } from './follow-values.js';
 import { Fuel } from './fuel.js';
 import { type FileResult, type IgnoredUse, judgeFile, type V3Use } from './judge-file.js';
@@ -40,6 +41,24 @@ export interface ScanIo {
   readonly onProgress: OnProgress;
 }
 
+/** A file that was parsed, with all that is known of it. */
+export interface ParsedFile {
+  readonly file: SourceFile;
+  readonly absolute: string;
+  readonly facts: Facts;
+  readonly engine: SourceReaders;
+  readonly result: FileResult;
+  /** Whether a name occurs in another file of the same kind. */
+  readonly isNamedElsewhere: (name: string) => boolean;
+}
+
+export interface ScanHooks {
+  /** What files hold instead of what is on disk, by their absolute paths. */
+  readonly texts?: ReadonlyMap<string, string>;
+  /** Called with each file that was parsed and read to its end. */
+  readonly onParsed?: (parsed: ParsedFile) => void;
+}
+
 /** Most nodes of parsed files that are kept for the files that import them. */
 const MAX_KEPT_NODES = 300_000;
 
@@ -48,9 +67,12 @@ export async function scanFiles(
   { places, folder, ownFiles, settings }: ScanRequest,
   { isStopped, onProgress }: ScanIo,
   parser: SyntaxParser,
+  hooks: ScanHooks = {},
 ): Promise<ScanResult> {
-  const { files, skipped } = walkFiles(places, folder, ownFiles);
-  const scanner = new Scanner(parser, files, settings, findRelevant(files, settings));
+  const walked = walkFiles(places, folder, ownFiles);
+  const { skipped } = walked;
+  const files = walked.files.map((file) => ({ ...file, text: hooks.texts?.get(file.absolute) }));
+  const scanner = new Scanner(parser, files, settings, findRelevant(files, settings), hooks);
   for (const language of LANGUAGES) {
     const isNotebook = language.name === 'python' ? '.ipynb' : null;
     const isNeeded = files.some(
@@ -81,14 +103,17 @@ class Scanner {
   readonly #kept = new Map<string, SourceFile | { readonly why: string }>();
   #keptNodes = 0;
   readonly #fuel = new Fuel();
+  readonly #hooks: ScanHooks;
 
   constructor(
     parser: SyntaxParser,
     files: readonly FoundFile[],
     settings: ScanSettings,
     relevant: ReadonlySet<string>,
+    hooks: ScanHooks,
   ) {
     this.parser = parser;
+    this.#hooks = hooks;
     this.#relevant = relevant;
     this.#files = new Map(files.map((file) => [file.path, file]));
     const project = new Project([...this.#files.keys()], (path) => {
@@ -108,7 +133,8 @@ class Scanner {
     };
   }
 
-  scan({ path, absolute }: FoundFile): FileResult {
+  scan(found: FoundFile): FileResult {
+    const { path, absolute } = found;
     const language = languageOf(path);
     this.#fuel.startFile();
     if (language !== null) {
@@ -116,14 +142,29 @@ class Scanner {
         return { path, language: language.name, why: null, findings: [], ignored: [] };
       const file = this.#load(path);
       if (file === null || 'why' in file) return notRead(path, file?.why ?? 'cannot be read');
-      const result = judgeFile(readFacts(file, this.#engine), file.source, language.name);
-      return this.#fuel.isFileOut ? { ...result, why: 'took too long: read in part' } : result;
+      const facts = readFacts(file, this.#engine);
+      const result = judgeFile(facts, file.source, language.name);
+      if (this.#fuel.isFileOut) return { ...result, why: 'took too long: read in part' };
+      const isNamedElsewhere = (name: string) => this.#isNamedElsewhere(path, name);
+      this.#hooks.onParsed?.({ file, absolute, facts, engine: this.#engine, result, isNamedElsewhere });
+      return result;
     }
-    const read = readText(absolute);
+    const read = readText(found);
     if ('why' in read) return notRead(path, read.why);
     if (path.endsWith('.ipynb')) return this.#scanNotebook(path, read.text);
     const kind = plainKindOf(path) ?? 'text';
     return judgeFile(readPlainFacts(path, read.text, kind, this.#engine.settings), read.text, kind);
+  }
+
+  #isNamedElsewhere(path: string, name: string): boolean {
+    const kind = posix.extname(path);
+    return [...this.#files.values()].some((other) => {
+      if (other.path === path || posix.extname(other.path) !== kind) return false;
+      const read = readText(other);
+      return (
+        'why' in read || new RegExp(`(?<![\\w$])${name.replaceAll('$', '\\$')}(?![\\w$])`).test(read.text)
+      );
+    });
   }
 
   /** The code of a notebook is Python inside the strings of a JSON file. */
@@ -148,7 +189,7 @@ class Scanner {
     const found = this.#files.get(path);
     const language = languageOf(path);
     if (found === undefined || language === null || !this.#relevant.has(path)) return null;
-    const read = readText(found.absolute);
+    const read = readText(found);
     const root = 'why' in read ? read.why : this.parser.parse(language, read.text);
     const file =
       'why' in read || typeof root === 'string'

@@ -24,6 +24,8 @@ export interface FoundFile {
   /** Relative to the working folder, with slashes. */
   readonly path: string;
   readonly absolute: string;
+  /** What it holds instead of what is on disk. */
+  readonly text?: string | undefined;
 }
 
 export interface FoundFiles {
@@ -169,7 +171,11 @@ function ignoresAbove(absolute: string): IgnoreFile[] {
 }
 
 /** The text of a file, or why it is not read. */
-export function readText(absolute: string): { readonly text: string } | { readonly why: string } {
+export function readText({
+  absolute,
+  text: given,
+}: Pick<FoundFile, 'absolute' | 'text'>): { readonly text: string } | { readonly why: string } {
+  if (given !== undefined) return { text: given };
   let bytes: Buffer;
   try {
     const fd = openSync(absolute, 'r');

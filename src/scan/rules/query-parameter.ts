@@ -1,6 +1,6 @@
 import { argumentsOf, calleeOf, plainText } from '../access.js';
 import { type Facts, isBesideV3, placeOf } from '../facts.js';
-import type { Certainty } from '../scan-settings.js';
+import type { Certainty, ScanSettings } from '../scan-settings.js';
 import { isCompanyFilter } from './company-filter.js';
 import type { Rule, RuleHit } from './rule.js';
 
@@ -35,6 +35,14 @@ function certaintyOf(name: string, { settings }: Facts): Certainty | null {
   const seen = settings.parameters[key];
   if (seen === undefined) return 'likely';
   return seen === 'honoured' ? null : 'certain';
+}
+
+/** Whether V4 is known to take a parameter: it is described, or `doctor` saw it honoured. */
+export function isDescribedInV4(written: string, settings: ScanSettings): boolean {
+  const name = written.replace(/%5B/gi, '[').replace(/%5D/gi, ']');
+  if (/^(limit|next|expand)$|^\w+\[eq\]$/.test(name)) return true;
+  const key = name.startsWith('sort') ? 'sort' : (OPERATOR.exec(name)?.[1] ?? name);
+  return settings.parameters[key] === 'honoured';
 }
 
 function hit(start: number | null, name: string, facts: Facts): RuleHit[] {

@@ -1,0 +1,152 @@
+import { resolve } from 'node:path';
+import type { V3Use } from '../judge-file.js';
+import { type ParsedFile, type ScanIo, type ScanRequest, type ScanResult, scanFiles } from '../scan-files.js';
+import { CERTAINTIES, type Certainty } from '../scan-settings.js';
+import type { SyntaxParser } from '../syntax.js';
+import { readText } from '../walk-files.js';
+import type { MarkedText, Unmarked } from './comment-above.js';
+import type { FixSettings } from './fix-settings.js';
+import { listTodos, type Todo } from './list-todos.js';
+import { errorsIn, markCode } from './mark-code.js';
+import { markText } from './mark-text.js';
+import { planUnits, type Unit } from './plan-units.js';
+import { applyEdits } from './text-edits.js';
+
+/** A file with the text that it had and the text that it gets. */
+export interface PatchedFile {
+  readonly path: string;
+  readonly absolute: string;
+  readonly before: string;
+  readonly after: string;
+}
+
+/** What a fix would change; nothing is written yet. */
+export interface FixPlan {
+  readonly units: readonly Unit[];
+  readonly files: readonly PatchedFile[];
+  /** Comments that are added. */
+  readonly marked: number;
+  readonly unmarked: readonly (Unmarked & { readonly file: string })[];
+  /** What the changed files hold. */
+  readonly result: ScanResult;
+}
+
+export interface FixRequest {
+  readonly scan: ScanRequest;
+  readonly fix: FixSettings;
+  /** Uses at least this sure are marked. */
+  readonly failOn: Certainty;
+}
+
+/** Plans the patches of all files, and scans the files as they are after them. */
+export async function planFix(
+  { scan, fix, failOn }: FixRequest,
+  io: ScanIo,
+  parser: SyntaxParser,
+): Promise<FixPlan> {
+  const planner = new FixPlanner(scan, io, parser);
+  const patched = await planner.patch(fix);
+  if (!fix.isMarking) return planner.finish(patched);
+  const sure = CERTAINTIES.slice(0, CERTAINTIES.indexOf(failOn) + 1);
+  return planner.finish(
+    await planner.mark(patched.findings.filter(({ certainty }) => sure.includes(certainty))),
+  );
+}
+
+/** What a file is compared with after its patch: a patch adds no error and leaves fewer findings. */
+interface Proof {
+  readonly errors: number;
+  readonly findings: number;
+}
+
+class FixPlanner {
+  readonly #scan: ScanRequest;
+  readonly #io: ScanIo;
+  readonly #parser: SyntaxParser;
+  /** What changed files hold now, by their absolute paths. */
+  readonly #files = new Map<string, PatchedFile>();
+  #units: Unit[] = [];
+  readonly #unmarked: (Unmarked & { readonly file: string })[] = [];
+  #marked = 0;
+
+  constructor(scan: ScanRequest, io: ScanIo, parser: SyntaxParser) {
+    this.#scan = scan;
+    this.#io = io;
+    this.#parser = parser;
+  }
+
+  /** Patches all units that can be; files whose patch does not prove right are left as they are. */
+  async patch(fix: FixSettings): Promise<ScanResult> {
+    const proofs = new Map<string, Proof>();
+    const result = await this.#run((parsed) => {
+      const { file, absolute, result: found } = parsed;
+      proofs.set(absolute, { errors: errorsIn(file.nodes), findings: sureIn(found.findings) });
+      const { units, edits } = planUnits({ ...parsed, settings: fix });
+      this.#units.push(...units);
+      if (edits.length > 0) this.#replace(file.path, absolute, file.source, applyEdits(file.source, edits));
+    });
+    if (this.#files.size === 0) return result;
+    const wrong: PatchedFile[] = [];
+    const patched = await this.#run(({ file, absolute, result: found }) => {
+      const [proof, own] = [proofs.get(absolute), this.#files.get(absolute)];
+      if (proof === undefined || own === undefined) return;
+      const isRight = errorsIn(file.nodes) <= proof.errors && sureIn(found.findings) < proof.findings;
+      if (!isRight) wrong.push(own);
+    });
+    if (wrong.length === 0) return patched;
+    for (const { absolute, path } of wrong) {
+      this.#files.delete(absolute);
+      this.#units = this.#units.map((one) =>
+        one.file === path && one.reason === null ? { ...one, reason: 'unproven' } : one,
+      );
+    }
+    return this.#run();
+  }
+
+  /** Puts comments above uses that remain. */
+  async mark(uses: readonly V3Use[]): Promise<ScanResult> {
+    const left = new Map<string, Todo[]>();
+    for (const file of new Set(uses.map((one) => one.file))) {
+      const isOwn = (one: { readonly file: string }) => one.file === file;
+      left.set(file, listTodos(uses.filter(isOwn), this.#units.filter(isOwn)));
+    }
+    await this.#run(({ file, absolute }) => {
+      const todos = left.get(file.path) ?? [];
+      left.delete(file.path);
+      this.#keepMarks(file.path, absolute, file.source, markCode(file, todos, this.#parser));
+    });
+    for (const [path, todos] of left) {
+      const absolute = resolve(this.#scan.folder, path);
+      const known = this.#files.get(absolute)?.after;
+      const read = readText({ absolute, text: known });
+      if ('text' in read) this.#keepMarks(path, absolute, read.text, markText(path, read.text, todos));
+    }
+    return this.#run();
+  }
+
+  finish(result: ScanResult): FixPlan {
+    const files = [...this.#files.values()];
+    return { units: this.#units, files, marked: this.#marked, unmarked: this.#unmarked, result };
+  }
+
+  #keepMarks(path: string, absolute: string, source: string, { text, marked, unmarked }: MarkedText): void {
+    this.#marked += marked;
+    this.#unmarked.push(...unmarked.map((one) => ({ ...one, file: path })));
+    if (text !== source) this.#replace(path, absolute, source, text);
+  }
+
+  #replace(path: string, absolute: string, source: string, after: string): void {
+    const before = this.#files.get(absolute)?.before ?? source;
+    this.#files.set(absolute, { path, absolute, before, after });
+  }
+
+  #run(onParsed: (parsed: ParsedFile) => void = () => {}): Promise<ScanResult> {
+    const texts = new Map([...this.#files].map(([absolute, { after }]) => [absolute, after]));
+    return scanFiles(this.#scan, this.#io, this.#parser, { texts, onParsed });
+  }
+}
+
+/** Findings that a patch may take away. */
+function sureIn(findings: readonly V3Use[]): number {
+  return findings.filter(({ certainty }) => certainty === 'certain').length;
+}

@@ -1,0 +1,222 @@
+/**
+ * What is known of HTTP clients and JSON readers, as tables: how the address of a request becomes a response, and a
+ * response the envelope. What is not in a table is not followed, and nothing that depends on it is rewritten.
+ */
+
+/** What a value is on its way from an address to the envelope. */
+export type ValueState =
+  | 'url'
+  | 'client'
+  | 'builder'
+  | 'request'
+  | 'response'
+  /** The response of axios and its like: `data` is the envelope. */
+  | 'parsed'
+  | 'content'
+  | 'text'
+  | 'document'
+  | 'body';
+
+/** What comes of a value: its next state, or null where the result has nothing of the envelope. */
+interface Steps {
+  readonly members?: Readonly<Record<string, ValueState | null>>;
+  readonly calls?: Readonly<Record<string, ValueState | null>>;
+  /** Functions that take the value, by their text before the arguments. */
+  readonly into?: readonly (readonly [callee: RegExp, state: ValueState])[];
+}
+
+const NOTHING = (names: string): Readonly<Record<string, null>> =>
+  Object.fromEntries(names.split(' ').map((name) => [name, null]));
+
+const SCRIPT: Partial<Record<ValueState, Steps>> = {
+  response: {
+    members: NOTHING('ok status statusText headers redirected'),
+    calls: { json: 'body', text: 'text', clone: 'response' },
+  },
+  parsed: { members: { data: 'body', ...NOTHING('status statusText headers') } },
+  text: { into: [[/^JSON\.parse$/, 'body']] },
+};
+
+export const STEPS: Readonly<Record<string, Partial<Record<ValueState, Steps>>>> = {
+  typescript: SCRIPT,
+  javascript: SCRIPT,
+  python: {
+    response: {
+      members: { text: 'text', content: 'text', ...NOTHING('status_code ok headers reason elapsed status') },
+      calls: { json: 'body', raise_for_status: 'response', read: 'text', ...NOTHING('close getcode') },
+      into: [[/^json\.load$/, 'body']],
+    },
+    text: { calls: { decode: 'text' }, into: [[/^json\.loads$/, 'body']] },
+  },
+  ruby: {
+    response: { calls: { body: 'text', read: 'text', ...NOTHING('code message is_a? status') } },
+    text: { into: [[/^JSON\.parse!?$/, 'body']] },
+  },
+  php: { text: { into: [[/^\\?json_decode$/, 'body']] } },
+  java: {
+    builder: {
+      calls: {
+        header: 'builder',
+        setHeader: 'builder',
+        headers: 'builder',
+        timeout: 'builder',
+        version: 'builder',
+        GET: 'builder',
+        build: 'request',
+      },
+    },
+    request: { into: [[/\bsend$/, 'response']] },
+    response: { calls: { body: 'text', ...NOTHING('statusCode headers') } },
+    text: { into: [[/\breadTree$/, 'body']] },
+  },
+  csharp: {
+    response: {
+      members: { Content: 'content', ...NOTHING('StatusCode IsSuccessStatusCode Headers ReasonPhrase') },
+      calls: { EnsureSuccessStatusCode: 'response', ConfigureAwait: 'response', Dispose: null },
+    },
+    content: { calls: { ReadAsStringAsync: 'text' } },
+    text: {
+      calls: { ConfigureAwait: 'text' },
+      into: [
+        [/^JsonDocument\.Parse$/, 'document'],
+        [/^(JsonNode|JObject|JToken)\.Parse$/, 'body'],
+        [/^JsonSerializer\.Deserialize<(JsonElement|JsonNode|JsonObject)>$/, 'body'],
+      ],
+    },
+    document: { members: { RootElement: 'body' }, calls: { Dispose: null } },
+  },
+  go: {
+    response: { members: { Body: 'content', ...NOTHING('StatusCode Status Header') } },
+    content: { calls: { Close: null } },
+  },
+};
+
+/** How the envelope is read: by the name of a method with one argument. Members and indexes are read in every language. */
+export const GETTERS: Readonly<Record<string, RegExp>> = {
+  python: /^get$/,
+  ruby: /^fetch$/,
+  java: /^(get|path|required)$/,
+  csharp: /^GetProperty$/,
+};
+
+/** A call that sends a request to its first argument. */
+export interface RequestForm {
+  readonly languages: RegExp;
+  /** The text before the arguments. */
+  readonly callee: RegExp;
+  /** What the callee begins with must come from one of these packages; null: anything goes. */
+  readonly packages: RegExp | null;
+  /** Whether the callee may be used without being imported. */
+  readonly isGlobal: boolean;
+  readonly gives: ValueState;
+  /** Names of further arguments, and keys of objects among them, that do not change what is requested. */
+  readonly options: RegExp;
+  /** Whether the second argument is an object of such options. */
+  readonly hasOptions: boolean;
+  /** Whether further arguments without a name are headers, contexts and the like. */
+  readonly hasExtras: boolean;
+}
+
+const FETCH_OPTIONS =
+  /^(headers|signal|cache|redirect|credentials|mode|keepalive|next|dispatcher|agent|timeout)$/;
+const AXIOS_OPTIONS =
+  /^(headers|params|timeout|signal|auth|validateStatus|httpAgent|httpsAgent|proxy|withCredentials|maxRedirects)$/;
+const PYTHON_OPTIONS =
+  /^(headers|params|timeout|auth|cookies|verify|cert|proxies|allow_redirects|follow_redirects)$/;
+const SCRIPTS = /^(typescript|javascript)$/;
+const plain = { packages: null, isGlobal: true, options: /^$/, hasOptions: false, hasExtras: false } as const;
+
+export const REQUEST_FORMS: readonly RequestForm[] = [
+  {
+    ...plain,
+    languages: SCRIPTS,
+    callee: /^(?:(?:globalThis|window|self)\.)?fetch$/,
+    packages: /^(node-fetch|cross-fetch|isomorphic-fetch|undici|whatwg-fetch)$/,
+    gives: 'response',
+    options: FETCH_OPTIONS,
+    hasOptions: true,
+  },
+  {
+    ...plain,
+    languages: SCRIPTS,
+    callee: /^axios\.(get|head)$/,
+    packages: /^axios$/,
+    isGlobal: false,
+    gives: 'parsed',
+    options: AXIOS_OPTIONS,
+    hasOptions: true,
+  },
+  {
+    ...plain,
+    languages: /^python$/,
+    callee: /^(requests|httpx)\.(get|head)$/,
+    packages: /^(requests|httpx)$/,
+    isGlobal: false,
+    gives: 'response',
+    options: PYTHON_OPTIONS,
+  },
+  {
+    ...plain,
+    languages: /^python$/,
+    callee: /^(urllib\.request\.)?urlopen$/,
+    packages: /^urllib(\.request)?$/,
+    isGlobal: false,
+    gives: 'response',
+    options: /^timeout$/,
+  },
+  { ...plain, languages: /^ruby$/, callee: /^URI\.open$/, gives: 'response', hasExtras: true },
+  { ...plain, languages: /^ruby$/, callee: /^Net::HTTP\.get$/, gives: 'text', hasExtras: true },
+  { ...plain, languages: /^ruby$/, callee: /^Net::HTTP\.get_response$/, gives: 'response', hasExtras: true },
+  { ...plain, languages: /^php$/, callee: /^\\?file_get_contents$/, gives: 'text' },
+  { ...plain, languages: /^java$/, callee: /^HttpRequest\s*\.\s*newBuilder$/, gives: 'builder' },
+  { ...plain, languages: /^csharp$/, callee: /\.GetStringAsync$/, gives: 'text' },
+  { ...plain, languages: /^csharp$/, callee: /\.GetAsync$/, gives: 'response' },
+  { ...plain, languages: /^go$/, callee: /^http\.(Get|Head)$/, gives: 'response' },
+];
+
+/** A call that makes a client with a base address, and the calls of that client that send requests. */
+export interface ClientForm {
+  readonly languages: RegExp;
+  readonly callee: RegExp;
+  readonly base: RegExp;
+  readonly options: RegExp;
+  readonly sends: RequestForm;
+}
+
+export const CLIENT_FORMS: readonly ClientForm[] = [
+  {
+    languages: SCRIPTS,
+    callee: /^axios\.create$/,
+    base: /^baseURL$/,
+    options:
+      /^(baseURL|headers|timeout|auth|httpAgent|httpsAgent|proxy|withCredentials|maxRedirects|validateStatus)$/,
+    sends: {
+      ...plain,
+      languages: SCRIPTS,
+      callee: /\.(get|head)$/,
+      gives: 'parsed',
+      options: AXIOS_OPTIONS,
+      hasOptions: true,
+    },
+  },
+  {
+    languages: /^python$/,
+    callee: /^httpx\.(Client|AsyncClient)$/,
+    base: /^base_url$/,
+    options: /^(base_url|headers|timeout|auth|cookies|verify|cert|follow_redirects)$/,
+    sends: {
+      ...plain,
+      languages: /^python$/,
+      callee: /\.(get|head)$/,
+      gives: 'response',
+      options: PYTHON_OPTIONS,
+    },
+  },
+];
+
+/** Calls that make a value for an address of a text. */
+export const MAKES_URL = /^(new\s+)?(URL|Uri|URI|URI\.create|URI\.parse|str|String)$/;
+
+/** Declared types that say nothing of the envelope. */
+export const PLAIN_TYPES =
+  /^:?\s*(var|val|let|dynamic|any|object|Object|String|string|Response|HttpResponse<String>|HttpRequest|URI|Uri|URL|JsonNode|JsonElement|JsonDocument|JObject|JToken|JSONObject|HttpResponseMessage|dict|str|(requests|httpx)\.Response)\??$/;

@@ -1,0 +1,165 @@
+import { argumentsOf, calleeOf, childAt, entriesOf, plainText, unwrap } from '../access.js';
+import { UNBOUND, type Values } from '../follow-values.js';
+import { lookUp } from '../names.js';
+import type { SourceFile } from '../source-file.js';
+import type { SyntaxNode } from '../syntax.js';
+import { CLIENT_FORMS, type ClientForm, REQUEST_FORMS, type RequestForm } from './known-clients.js';
+import type { UnfixedReason } from './unfixed.js';
+
+/** The entry of a query parameter that is given beside the address. */
+export interface GivenParameter {
+  readonly key: string;
+  readonly pair: SyntaxNode;
+  readonly value: SyntaxNode;
+  readonly object: SyntaxNode;
+}
+
+/** Recognises the requests of a file that are in the tables. */
+export class KnownRequests {
+  readonly #file: SourceFile;
+  readonly #values: Values;
+  readonly #forms = new Map<SyntaxNode, RequestForm | null>();
+
+  constructor(file: SourceFile, values: Values) {
+    this.#file = file;
+    this.#values = values;
+  }
+
+  formOf(call: SyntaxNode): RequestForm | null {
+    const known = this.#forms.get(call);
+    if (known !== undefined) return known;
+    const form = this.#findForm(call);
+    this.#forms.set(call, form);
+    return form;
+  }
+
+  #findForm(call: SyntaxNode): RequestForm | null {
+    const { source, language } = this.#file;
+    const list = listOf(call);
+    if (call.kind !== 'call' || list === undefined) return null;
+    const callee = source.slice(call.start, list.start).trim();
+    const form = REQUEST_FORMS.find((one) => one.languages.test(language.name) && one.callee.test(callee));
+    if (form !== undefined) return this.#isFromPackage(call, callee, form) ? form : null;
+    return this.#clientOf(call)?.sends ?? null;
+  }
+
+  /** Whether the first name of the callee is not one of the project's own. */
+  #isFromPackage(call: SyntaxNode, callee: string, { packages, isGlobal }: RequestForm): boolean {
+    if (packages === null) return true;
+    const { names, imports, source } = this.#file;
+    const root = /^\w+/.exec(callee)?.[0] ?? '';
+    const item = imports.find(({ local }) => local === root || local.split('.')[0] === root);
+    if (item !== undefined) return packages.test(item.module);
+    const declared = lookUp(names, root, call);
+    if (declared === null) return isGlobal;
+    const required = declared.value === null ? '' : source.slice(declared.value.start, declared.value.end);
+    const module = /^require\(\s*['"]([^'"]+)['"]\s*\)/.exec(required)?.[1];
+    return module !== undefined && packages.test(module);
+  }
+
+  /** The form of the client whose method a call is. */
+  #clientOf(call: SyntaxNode): ClientForm | null {
+    const { source } = this.#file;
+    const { receiver } = calleeOf(call, source);
+    if (receiver?.kind !== 'name') return null;
+    const made = this.#values.resolve({ file: this.#file, node: receiver, bound: UNBOUND });
+    const form = made.file === this.#file ? this.#madeBy(made.node) : null;
+    const list = listOf(call);
+    const callee = list === undefined ? '' : source.slice(call.start, list.start).trim();
+    return form?.sends.callee.test(callee) ? form : null;
+  }
+
+  #madeBy(node: SyntaxNode): ClientForm | null {
+    const { source, language } = this.#file;
+    const list = listOf(node);
+    if (node.kind !== 'call' || list === undefined) return null;
+    const callee = source.slice(node.start, list.start).trim();
+    return CLIENT_FORMS.find((one) => one.languages.test(language.name) && one.callee.test(callee)) ?? null;
+  }
+
+  /** The call that makes a client of the base address in `pair`; null for other calls, and for options that may change requests. */
+  clientWithBase(value: SyntaxNode, pair: SyntaxNode): SyntaxNode | null {
+    const { source } = this.#file;
+    const object = value.kind === 'shorthand' ? pair : pair.parent;
+    const list = object?.kind === 'object' ? object.parent : object;
+    const call = list?.parent ?? null;
+    const form = call === null || list !== listOf(call) ? null : this.#madeBy(call);
+    if (call === null || object === null || object === undefined || form === null) return null;
+    const given = object.kind === 'object' ? object.children : (list?.children ?? []);
+    const keys = given.filter(({ kind }) => kind !== 'comment').map((one) => keyOf(one, source));
+    const isKnown = keys.every((key) => key !== null && form.options.test(key));
+    const isBase = form.base.test(keyOf(value.kind === 'shorthand' ? value : pair, source) ?? '');
+    return isKnown && isBase ? call : null;
+  }
+
+  /** The parameters that a request is given beside its address, or why not all of them are known. */
+  parametersOf(call: SyntaxNode, form: RequestForm): readonly GivenParameter[] | UnfixedReason {
+    const { source } = this.#file;
+    const list = listOf(call);
+    const given = argumentsOf(call, source).slice(1);
+    if (call.children.some(({ kind }) => kind === 'function')) return 'response_used';
+    const found: GivenParameter[] = [];
+    for (const { name, value } of given) {
+      if (name === '' && form.hasExtras && value.kind !== 'function') continue;
+      if (name === '' && this.#isContext(value)) continue;
+      const isObject = name === '' && form.hasOptions && value.kind === 'object';
+      if (name === '' && !isObject) return 'parameters_unseen';
+      const options = isObject ? value.children : (list?.children ?? []).slice(1);
+      for (const option of options.filter(({ kind }) => kind !== 'comment')) {
+        const key = keyOf(option, source);
+        const isGet = key === 'method' && /^['"](GET|HEAD)['"]$/i.test(textOf(givenTo(option), source));
+        if (key === 'method' && !isGet) return 'method';
+        if (key === null || !(form.options.test(key) || isGet)) return 'parameters_unseen';
+        if (key !== 'params') continue;
+        const entries = readParameters(givenTo(option), source);
+        if (entries === null) return 'parameters_unseen';
+        found.push(...entries);
+      }
+      if (!isObject) break;
+    }
+    return found;
+  }
+
+  /** `false, $context` of PHP, where the context does not change the method. */
+  #isContext(value: SyntaxNode): boolean {
+    const { source, language } = this.#file;
+    if (language.name !== 'php') return false;
+    const text = textOf(value, source);
+    if (/^(false|null)$/i.test(text)) return true;
+    const { node, file } = this.#values.resolve({ file: this.#file, node: value, bound: UNBOUND });
+    const made = file.source.slice(node.start, node.end);
+    return (
+      /^stream_context_create\(/.test(made) && !/\b(POST|PUT|PATCH|DELETE|method'?\s*=>\s*\$)/i.test(made)
+    );
+  }
+}
+
+function readParameters(given: SyntaxNode, source: string): GivenParameter[] | null {
+  const object = unwrap(given);
+  if (object.kind !== 'object') return null;
+  const pairs = object.children.filter(({ kind }) => kind !== 'comment');
+  const entries = entriesOf(object, source);
+  if (entries.length !== pairs.length) return null;
+  return entries.flatMap(({ key, value }, at) => {
+    const pair = pairs[at];
+    return pair === undefined ? [] : [{ key, value, pair, object }];
+  });
+}
+
+function listOf(call: SyntaxNode): SyntaxNode | undefined {
+  return call.children.find(({ type }) => type === 'arguments' || type === 'argument_list');
+}
+
+function keyOf(option: SyntaxNode, source: string): string | null {
+  if (option.kind === 'shorthand') return textOf(option, source);
+  const key = option.kind === 'pair' ? (childAt(option, 'key', 'name') ?? option.children[0]) : undefined;
+  return key === undefined ? null : plainText(key, source);
+}
+
+function givenTo(option: SyntaxNode): SyntaxNode {
+  return unwrap(childAt(option, 'value') ?? option.children.at(-1) ?? option);
+}
+
+function textOf({ start, end }: SyntaxNode, source: string): string {
+  return source.slice(start, end);
+}

@@ -1,0 +1,69 @@
+import { walk } from '../access.js';
+import type { SourceFile } from '../source-file.js';
+import type { SyntaxNode, SyntaxParser } from '../syntax.js';
+import { commentAbove, lineOf, lineStarts, type MarkedText, type Unmarked } from './comment-above.js';
+import type { Todo } from './list-todos.js';
+import { applyEdits } from './text-edits.js';
+
+/** A file with comments above its uses, where the parser takes them for comments: else above the code around them. */
+export function markCode(file: SourceFile, todos: readonly Todo[], parser: SyntaxParser): MarkedText {
+  const unmarked: Unmarked[] = [];
+  let [text, nodes, marked] = [file.source, file.nodes, 0];
+  // From the last to the first, so that the lines above stay where they are.
+  for (const todo of todos.toReversed()) {
+    const done = markUse({ ...file, source: text, nodes }, todo, parser);
+    if (done === 'nowhere') unmarked.push({ line: todo.line, why: 'no comment can stand there' });
+    else if (done !== 'marked') {
+      [text, nodes] = [done.text, done.nodes];
+      marked += 1;
+    }
+  }
+  return { text, marked, unmarked: unmarked.reverse() };
+}
+
+type Marked = { readonly text: string; readonly nodes: readonly SyntaxNode[] };
+
+/** `marked`: there is a comment already. */
+function markUse(
+  { language, source, nodes }: Pick<SourceFile, 'language' | 'source' | 'nodes'>,
+  todo: Todo,
+  parser: SyntaxParser,
+): Marked | 'marked' | 'nowhere' {
+  const starts = lineStarts(source);
+  const errors = errorsIn(nodes);
+  for (const line of linesAround(nodes, source, starts, todo.line)) {
+    const edit = commentAbove(source, starts, { line, comment: language.comment, todo });
+    if (edit === null) return 'marked';
+    const text = applyEdits(source, [edit]);
+    const root = parser.parse(language, text);
+    const parsed = typeof root === 'string' ? [] : walk(root);
+    const at = edit.start + (/^[ \t]*/.exec(edit.text)?.[0].length ?? 0);
+    const isComment = parsed.some(({ kind, start }) => kind === 'comment' && start === at);
+    if (isComment && errorsIn(parsed) <= errors) return { text, nodes: parsed };
+  }
+  return 'nowhere';
+}
+
+/** Parts of a file that are no code of its language. */
+export function errorsIn(nodes: readonly SyntaxNode[]): number {
+  return nodes.filter(({ type }) => type === 'ERROR').length;
+}
+
+/** The lines on which the code around a use begins, the nearest first. */
+function linesAround(
+  nodes: readonly SyntaxNode[],
+  source: string,
+  starts: readonly number[],
+  line: number,
+): number[] {
+  const from = starts[line - 1] ?? 0;
+  const to = (starts[line] ?? source.length + 1) - 1;
+  const first = from + (/^[ \t]*/.exec(source.slice(from, to))?.[0].length ?? 0);
+  const lines = new Set<number>();
+  const innermost = nodes.filter((node) => node.start <= first && node.end > first).at(-1);
+  for (let at: SyntaxNode | null = innermost ?? null; at !== null && at.parent !== null; at = at.parent) {
+    const own = lineOf(starts, at.start);
+    if (source.slice(starts[own - 1], at.start).trim() === '') lines.add(own);
+  }
+  return [...lines];
+}

@@ -1,0 +1,101 @@
+import { memberOf, nameOf } from '../access.js';
+import { type Declaration, lookUp } from '../names.js';
+import type { SourceFile } from '../source-file.js';
+import type { SyntaxNode } from '../syntax.js';
+
+/** Finds what is declared with a value, and every use of a declared name. */
+export class NameUses {
+  readonly #file: SourceFile;
+  /** Whether another file of the project may use a name of this one. */
+  readonly #isNamedElsewhere: (name: string) => boolean;
+  readonly #byValue = new Map<SyntaxNode, Declaration[]>();
+  readonly #byName = new Map<string, SyntaxNode[]>();
+
+  constructor(file: SourceFile, isNamedElsewhere: (name: string) => boolean) {
+    this.#file = file;
+    this.#isNamedElsewhere = isNamedElsewhere;
+    const scoped = [...file.names.byScope.values()].flatMap((names) => [...names.values()].flat());
+    for (const one of [...scoped, ...[...file.names.fields.values()].flat()]) {
+      if (one.value === null) continue;
+      const known = this.#byValue.get(one.value) ?? [];
+      if (!known.some(({ node }) => node === one.node)) this.#byValue.set(one.value, [...known, one]);
+    }
+    for (const node of file.nodes) {
+      if (!isVariable(node)) continue;
+      const name = nameOf(node, file.source);
+      const known = this.#byName.get(name);
+      if (known === undefined) this.#byName.set(name, [node]);
+      else known.push(node);
+    }
+  }
+
+  /** The names that are given a value. */
+  declaredBy(value: SyntaxNode): readonly Declaration[] | undefined {
+    return this.#byValue.get(value);
+  }
+
+  /** Every use of a name; null where it may have another value, or be used where nobody sees it. */
+  usesOf(declared: Declaration): readonly SyntaxNode[] | null {
+    const { names } = this.#file;
+    const { scope, name, node } = declared;
+    const same = names.byScope.get(scope)?.get(name) ?? [];
+    const isSingle = same.filter(({ value }) => value !== null && !isNull(value)).length <= 1;
+    if (!isSingle || !same.some((one) => one.node === node) || this.#isShared(declared)) return null;
+    return (this.#byName.get(name) ?? []).filter((one) => {
+      const isOwn = same.some((other) => other.node === one || isInside(one, other.node));
+      return !isOwn && lookUp(names, name, one)?.scope === scope;
+    });
+  }
+
+  /** Whether a name can be used from other files. */
+  #isShared({ scope, name, node }: Declaration): boolean {
+    if (scope.kind === 'function') return false;
+    const { root, source, language, nodes } = this.#file;
+    for (let at: SyntaxNode | null = node; at !== null; at = at.parent)
+      if (at.type === 'export_statement') return true;
+    if (language.imports === 'relative')
+      return scope !== root || (!isModule(nodes, source) && this.#isNamedElsewhere(name));
+    if (scope === root) return this.#isNamedElsewhere(name);
+    const isMember = nodes.some((one) => one.kind === 'member' && memberOf(one, source)?.name === name);
+    return isMember || !isPrivate(node, source);
+  }
+}
+
+/** Whether a node may stand for the value of a variable; keys, members and methods do not. */
+function isVariable(node: SyntaxNode): boolean {
+  const { kind, type, parent, field } = node;
+  if (kind !== 'name' && kind !== 'shorthand') return false;
+  if (/^(property_identifier|private_property_identifier|type_identifier|field_identifier)$/.test(type))
+    return false;
+  if (parent === null || type === 'variable_name') return true;
+  // `$x` of PHP has its name inside.
+  if (parent.type === 'variable_name') return false;
+  if (parent.kind === 'member' && parent.children[0] !== node) return false;
+  if (parent.kind === 'pair' && (field === 'key' || field === 'name')) return false;
+  const hasReceiver = parent.children.some((one) => one.field === 'object' || one.field === 'receiver');
+  return !(parent.kind === 'call' && hasReceiver && (field === 'name' || field === 'method'));
+}
+
+function isInside(node: SyntaxNode, outer: SyntaxNode): boolean {
+  return node.start >= outer.start && node.end <= outer.end && node.kind === 'name';
+}
+
+function isNull({ type }: SyntaxNode): boolean {
+  return /^(null|none|nil|undefined|null_literal)$/.test(type);
+}
+
+function isModule(nodes: readonly SyntaxNode[], source: string): boolean {
+  const isEs = nodes.some(({ type }) => type === 'import_statement' || type === 'export_statement');
+  return isEs || /\b(require\s*\(|module\.exports\b|exports\.)/.test(source);
+}
+
+function isPrivate(node: SyntaxNode, source: string): boolean {
+  for (let at: SyntaxNode | null = node; at !== null && at.kind !== 'class'; at = at.parent)
+    if (
+      at.children.some(
+        (one) => /modifier/.test(one.type) && /\bprivate\b/.test(source.slice(one.start, one.end)),
+      )
+    )
+      return true;
+  return false;
+}

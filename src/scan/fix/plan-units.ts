@@ -1,0 +1,199 @@
+import { childAt, walk } from '../access.js';
+import { type Facts, placeOf, type Site, type SourceReaders } from '../facts.js';
+import type { FileResult } from '../judge-file.js';
+import type { SourceFile } from '../source-file.js';
+import type { SyntaxNode } from '../syntax.js';
+import type { FixSettings } from './fix-settings.js';
+import type { RequestForm } from './known-clients.js';
+import { KnownRequests } from './known-requests.js';
+import { rewriteAddress } from './rewrite-address.js';
+import { mergeEdits, type TextEdit } from './text-edits.js';
+import type { UnfixedReason } from './unfixed.js';
+import { type Use, ValueFlow } from './value-flow.js';
+
+/** A request with everything that depends on it: patched as a whole, or not at all. */
+export interface Unit {
+  readonly file: string;
+  readonly line: number;
+  /** null: it is patched. */
+  readonly reason: UnfixedReason | null;
+  /** The V4 form of its route. */
+  readonly route: string;
+}
+
+/** The units of a file, and the edits of those that are patched. */
+export interface FilePlan {
+  readonly units: readonly Unit[];
+  readonly edits: readonly TextEdit[];
+}
+
+/** A unit while it is judged. */
+interface Draft {
+  readonly place: number;
+  readonly site: Site;
+  reason: UnfixedReason | null;
+  readonly edits: readonly TextEdit[];
+  /** Calls that request an address of which this unit rewrites a part. */
+  readonly beside: readonly SyntaxNode[];
+}
+
+export interface PlanContext {
+  readonly file: SourceFile;
+  readonly facts: Facts;
+  readonly engine: SourceReaders;
+  readonly result: FileResult;
+  readonly settings: FixSettings;
+  readonly isNamedElsewhere: (name: string) => boolean;
+}
+
+/** Decides which requests of a file can be patched. */
+export function planUnits(context: PlanContext): FilePlan {
+  const { facts, file, engine, isNamedElsewhere } = context;
+  const requests = new KnownRequests(file, engine.values);
+  const flow = new ValueFlow(file, requests, engine.texts, isNamedElsewhere);
+  const drafts = listSites(facts, requests).map(({ site, place }) =>
+    draft(site, place, { context, requests, flow }),
+  );
+  dropShared(drafts);
+  const edits = mergeFixed(drafts);
+  const units = drafts.map(({ place, site, reason }) => ({
+    file: facts.path,
+    line: lineAt(facts.source, place),
+    reason,
+    route: routeOf(site),
+  }));
+  return { units, edits };
+}
+
+function routeOf({ url }: Site): string {
+  return `/v4/core/companies/{companyId}/${url.route?.pair?.v4 ?? '{model}'}`;
+}
+
+function lineAt(source: string, position: number): number {
+  return source.slice(0, position).split('\n').length;
+}
+
+/** The requests of a file, each once: calls that are known to send, and other places of addresses that none of these covers. */
+function listSites(facts: Facts, requests: KnownRequests): { site: Site; place: number }[] {
+  const found = facts.sites.flatMap((site) => {
+    const { route } = site.url;
+    if (route === null || site.certainty === null || site.certainty === 'look') return [];
+    const place = placeOf(site, facts.path, route.model.from) ?? site.start;
+    return [{ site, place }];
+  });
+  const sent = found.filter(({ site }) => site.call !== null && requests.formOf(site.call) !== null);
+  const known = new Set(sent.map(({ place }) => place));
+  const isCovered = ({ start, end }: Site) =>
+    sent.some(({ site }) => site.start >= start && site.end <= end && site !== null);
+  const others = found.filter(({ site, place }) => {
+    if (sent.some((one) => one.site === site)) return false;
+    if (known.has(place) || (site.call !== null && isCovered(site))) return false;
+    known.add(place);
+    return true;
+  });
+  const calls = new Set<SyntaxNode | null>();
+  const once = sent.filter(({ site }) => !calls.has(site.call) && calls.add(site.call));
+  return [...once, ...others].sort((a, b) => a.place - b.place);
+}
+
+interface Judges {
+  readonly context: PlanContext;
+  readonly requests: KnownRequests;
+  readonly flow: ValueFlow;
+}
+
+function draft(site: Site, place: number, judges: Judges): Draft {
+  const { facts, result } = judges.context;
+  const refuse = (reason: UnfixedReason): Draft => ({ place, site, reason, edits: [], beside: [] });
+  const lines = new Set(result.ignored.map(({ line }) => line));
+  if (lines.has(lineAt(facts.source, place))) return refuse('ignored');
+  if (site.certainty !== 'certain') return refuse('likely');
+  if (facts.source.includes('\uFFFD')) return refuse('encoding');
+  const form = site.call === null ? null : judges.requests.formOf(site.call);
+  if (site.call === null || form === null) return refuse('request_form');
+  const found = rewriteRequest(site, site.call, form, judges);
+  if (typeof found === 'string') return refuse(found);
+  const isIgnored = found.edits.some(({ start }) => lines.has(lineAt(facts.source, start)));
+  return isIgnored ? refuse('ignored') : { place, site, reason: null, ...found };
+}
+
+function rewriteRequest(
+  site: Site,
+  call: SyntaxNode,
+  form: RequestForm,
+  { context, requests, flow }: Judges,
+): Pick<Draft, 'edits' | 'beside'> | UnfixedReason {
+  const { file, engine, settings } = context;
+  const parameters = requests.parametersOf(call, form);
+  if (typeof parameters === 'string') return parameters;
+  const rewritten = rewriteAddress(
+    { file, site, parameters },
+    engine.settings,
+    settings.companies,
+    engine.texts,
+  );
+  if (typeof rewritten === 'string') return rewritten;
+  const addressUses = rewritten.strings.flatMap((string) => flow.usesOf(string, 'url'));
+  const responseUses = flow.usesOf(call, form.gives);
+  const lost = [...addressUses, ...responseUses].find((use) => use.kind === 'lost');
+  if (lost?.kind === 'lost') return lost.reason;
+  const beside = addressUses.flatMap((use) => (use.kind === 'request' ? [use.call] : []));
+  // An address that is not seen to reach its own request reaches it in another way.
+  if (!beside.includes(call)) return 'address_built';
+  const reads = responseUses.map((use) => rewriteRead(use, file.source));
+  if (reads.some((edit) => edit === null)) return 'response_used';
+  return { edits: [...rewritten.edits, ...reads.flatMap((edit) => edit ?? [])], beside };
+}
+
+/** The edits that read a member of the envelope one level deeper; null where that cannot be written. */
+function rewriteRead(use: Use, source: string): TextEdit[] | null {
+  if (use.kind === 'pattern') {
+    const { start, end } = use.pattern;
+    return [
+      { start, end: start, text: '{ data: ' },
+      { start: end, end, text: ' }' },
+    ];
+  }
+  if (use.kind !== 'read') return null;
+  const { object, access, name } = use;
+  const [from, to] = nameRange(name);
+  const written = source.slice(object.end, access.end);
+  if (/\/\/|#(?!\{)|\/\*/.test(written)) return null;
+  const inserted = `${source.slice(object.end, from)}data${source.slice(to, access.end)}`;
+  return [{ start: object.end, end: object.end, text: inserted }];
+}
+
+/** Where the name of a member is, without quotes or the colon of a symbol. */
+function nameRange(name: SyntaxNode): readonly [number, number] {
+  const content = walk(name).find(({ kind }) => kind === 'content');
+  if (content !== undefined) return [content.start, content.end];
+  if (name.kind === 'string') return [name.start + 1, name.end - 1];
+  if (name.type === 'simple_symbol') return [name.start + 1, name.end];
+  const inner = name.type === 'variable_name' ? childAt(name, 'name') : undefined;
+  return inner === undefined ? [name.start, name.end] : [inner.start, inner.end];
+}
+
+/** A unit stays as it is if another request to a part of its address does. */
+function dropShared(drafts: readonly Draft[]): void {
+  for (let isChanged = true; isChanged; ) {
+    isChanged = false;
+    const fixed = new Set(drafts.flatMap(({ reason, site }) => (reason === null ? [site.call] : [])));
+    for (const one of drafts) {
+      if (one.reason !== null || one.beside.every((call) => fixed.has(call))) continue;
+      one.reason = 'address_shared';
+      isChanged = true;
+    }
+  }
+}
+
+/** The edits of all patched units; where two contradict each other, both units and what shares their address stay. */
+function mergeFixed(drafts: readonly Draft[]): TextEdit[] {
+  const fixed = drafts.filter(({ reason }) => reason === null);
+  const merged = mergeEdits(fixed.flatMap(({ edits }) => edits));
+  if (merged !== null) return merged;
+  for (const one of fixed)
+    if (fixed.some((other) => other !== one && mergeEdits([...one.edits, ...other.edits]) === null))
+      one.reason = 'overlapping';
+  dropShared(drafts);
+  return mergeEdits(drafts.flatMap(({ reason, edits }) => (reason === null ? edits : []))) ?? [];
+}

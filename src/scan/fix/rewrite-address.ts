@@ -1,0 +1,267 @@
+import type { Site } from '../facts.js';
+import { UNBOUND } from '../follow-values.js';
+import { isCompanyFilter } from '../rules/company-filter.js';
+import { isDescribedInV4 } from '../rules/query-parameter.js';
+import type { ScanSettings } from '../scan-settings.js';
+import type { SourceFile } from '../source-file.js';
+import type { SyntaxNode } from '../syntax.js';
+import { flatten, type Piece, pieceAt } from '../text-pieces.js';
+import type { TextReader } from '../text-value.js';
+import type { QueryItem, Span } from '../v3-url.js';
+import { type KnownCompanies, v4CompanyOf } from './fix-settings.js';
+import type { GivenParameter } from './known-requests.js';
+import type { TextEdit } from './text-edits.js';
+import type { UnfixedReason } from './unfixed.js';
+
+/** The address of a request with what is given beside it. */
+export interface Address {
+  readonly file: SourceFile;
+  readonly site: Site;
+  readonly parameters: readonly GivenParameter[];
+}
+
+export interface RewrittenAddress {
+  readonly edits: readonly TextEdit[];
+  /** The strings that are rewritten. */
+  readonly strings: readonly SyntaxNode[];
+}
+
+/** The edits that make an address one of V4, or why there are none. */
+export function rewriteAddress(
+  address: Address,
+  settings: ScanSettings,
+  companies: KnownCompanies,
+  texts: TextReader,
+): RewrittenAddress | UnfixedReason {
+  const { site, file, parameters } = address;
+  const { url, flat } = site;
+  const { base, route } = url;
+  const v4Url = settings.v4Url?.replace(/\/+$/, '') ?? null;
+  if (site.text.some((piece) => fileOf(piece) !== file.path)) return 'address_elsewhere';
+  if (v4Url === null) return 'unknown_v4';
+  if (base === null || route === null || !isPlain(flat, base)) return 'address_built';
+  if (route.pair === null) return 'address_built';
+  if (route.pair.v4 === null || route.pair.v4Guessed) return 'model';
+  if (route.id !== null) return 'record';
+  if (!/^(\?|$)/.test(flat.slice(route.to))) return 'address_built';
+  const refused = judgeParameters(url.query, parameters, settings);
+  if (refused !== null) return refused;
+  const slashes = /^\/*/.exec(flat.slice(route.from, route.to))?.[0].length ?? 0;
+  const path = rangeOf(site, { from: route.from + slashes, to: route.to });
+  const last = path === null ? undefined : stringAt(file, path.start);
+  const bases = baseEdits(site, base, v4Url);
+  if (path === null || last === undefined || bases === null || !endsIn(site, last, file, texts))
+    return 'address_built';
+  const company = readCompany(address, last, settings, companies);
+  if (typeof company === 'string') return company;
+  const known = {
+    ...path,
+    text: `v4/core/companies/${company.text}/${route.pair.v4}`,
+  };
+  const edits = [...bases, known, ...company.edits];
+  const strings = [...bases, known].flatMap(({ start }) => stringAt(file, start) ?? []);
+  return { edits, strings: [...new Set(strings)] };
+}
+
+function fileOf(piece: Piece): string | null {
+  return piece.kind === 'literal' ? piece.file.path : (piece.expression?.file.path ?? null);
+}
+
+/** Whether an address has a scheme and a host, no escapes, and holes only as whole values of its query. */
+function isPlain(flat: string, base: Span): boolean {
+  if (base.from !== 0 || !/^https?:\/\/[^@]*$/i.test(flat.slice(0, base.to))) return false;
+  if (/[\\#\s"'`<>{}]/.test(flat)) return false;
+  return [...flat.matchAll(/\0/g)].every(
+    ({ index }) => flat[index - 1] === '=' && /^(&|$)/.test(flat.slice(index + 1, index + 2)),
+  );
+}
+
+/** Why the parameters stand against a patch; null if nothing does. */
+function judgeParameters(
+  query: readonly QueryItem[],
+  given: readonly GivenParameter[],
+  settings: ScanSettings,
+): UnfixedReason | null {
+  const names = [...query, ...given.map(({ key }) => ({ name: key }))].map(({ name }) => name);
+  const others = names.filter((name) => !isCompanyFilter(name, settings.fieldPrefix));
+  if (others.some((name) => new RegExp(`^${settings.fieldPrefix}(\\w+_)?ids?(\\[|$)`).test(name)))
+    return 'record';
+  if (!others.every((name) => isDescribedInV4(name, settings))) return 'parameter';
+  const filters = names.filter((name) => isCompanyFilter(name, settings.fieldPrefix));
+  if (filters.length === 0) return 'no_company';
+  return filters.length > 1 || !filters.every((name) => name.endsWith('[eq]') || /%5Beq%5D$/i.test(name))
+    ? 'company_filter'
+    : null;
+}
+
+/** The V4 address in place of scheme, host and version, which may be written in several literals. */
+function baseEdits({ text }: Site, base: Span, v4Url: string): TextEdit[] | null {
+  const edits: TextEdit[] = [];
+  let from = 0;
+  for (const piece of text) {
+    const length = piece.kind === 'literal' ? piece.text.length : 1;
+    if (from < base.to) {
+      if (piece.kind !== 'literal') return null;
+      // A slash between two parts that a client puts there is written nowhere.
+      if (piece.end - piece.start !== length) return null;
+      const end = piece.start + Math.min(length, base.to - from);
+      edits.push({ start: piece.start, end, text: from === 0 ? v4Url : '' });
+    }
+    from += length;
+  }
+  return edits;
+}
+
+/** Where a part of the flattened text is written, if it is written in one piece. */
+function rangeOf({ text }: Site, { from, to }: Span): { start: number; end: number } | null {
+  const [first, last] = [pieceAt(text, from), pieceAt(text, to - 1)];
+  if (first?.piece.kind !== 'literal' || last?.piece !== first.piece) return null;
+  return { start: first.piece.start + first.offset, end: first.piece.start + last.offset + 1 };
+}
+
+function stringAt({ nodes }: SourceFile, position: number): SyntaxNode | undefined {
+  return nodes
+    .filter(({ kind, start, end }) => kind === 'string' && start <= position && end > position)
+    .at(-1);
+}
+
+/** Whether nothing is added to an address after the string that has its route. */
+function endsIn({ flat }: Site, node: SyntaxNode, file: SourceFile, texts: TextReader): boolean {
+  const own = texts.read({ file, node, bound: UNBOUND });
+  return own !== null && flat.endsWith(flatten(own));
+}
+
+interface Company {
+  /** As it is written in the path. */
+  readonly text: string;
+  readonly edits: readonly TextEdit[];
+}
+
+function readCompany(
+  { site, file, parameters }: Address,
+  string: SyntaxNode,
+  settings: ScanSettings,
+  companies: KnownCompanies,
+): Company | UnfixedReason {
+  const item = site.url.query.find(({ name }) => isCompanyFilter(name, settings.fieldPrefix));
+  const mapped = (id: string) => v4CompanyOf(companies, regionOf(site, settings), id);
+  if (item !== undefined) {
+    const written = writtenItem(site, item, string, file.source);
+    if (written === null) return 'address_built';
+    const { value } = written;
+    const text = /^\d+$/.test(value) ? mapped(value) : companies.areSame ? value : null;
+    if (text === null) return /^\d+$/.test(value) ? 'company_pair' : 'company_variable';
+    return isSimple(value) ? { text, edits: [written.removal] } : 'address_built';
+  }
+  const given = parameters.find(({ key }) => isCompanyFilter(key, settings.fieldPrefix));
+  if (given === undefined) return 'no_company';
+  return readGivenCompany(given, { site, string, file }, mapped, companies.areSame);
+}
+
+function regionOf({ flat }: Site, { v3Urls }: ScanSettings): string {
+  const host = /^https?:\/\/([^/?#]*)/i.exec(flat)?.[1]?.toLowerCase();
+  return v3Urls.find((url) => new URL(url).host === host) ?? '';
+}
+
+/** A parameter as it is written, and the edit that takes it out with its separator. */
+function writtenItem(
+  { text, flat }: Site,
+  { from, to }: QueryItem,
+  string: SyntaxNode,
+  source: string,
+): { value: string; removal: TextEdit } | null {
+  const first = pieceAt(text, from);
+  const after = to === flat.length ? null : pieceAt(text, to);
+  if (first?.piece.kind !== 'literal' || (after !== null && after.piece.kind !== 'literal')) return null;
+  const start = first.piece.start + first.offset;
+  const end =
+    after === null || after.piece.kind !== 'literal'
+      ? contentEnd(string, source)
+      : after.piece.start + after.offset;
+  const isOwn =
+    start > string.start && end < string.end && end > start && /[?&]/.test(source[start - 1] ?? '');
+  if (!isOwn) return null;
+  const written = source.slice(start, end);
+  const value = written.slice(written.indexOf('=') + 1);
+  const isFirst = source[start - 1] === '?';
+  const hasNext = source[end] === '&';
+  const removal = isFirst && hasNext ? { start, end: end + 1 } : { start: start - 1, end };
+  return { value, removal: { ...removal, text: '' } };
+}
+
+function contentEnd({ children, end }: SyntaxNode, source: string): number {
+  const closing = children.at(-1);
+  if (closing !== undefined && /^(string|interpolation)_end$/.test(closing.type)) return closing.start;
+  return end - (/("""|''')$/.test(source.slice(0, end)) ? 3 : 1);
+}
+
+/** Digits, or one variable or member as a hole of a string. */
+function isSimple(value: string): boolean {
+  return /^(\d+|[$#]?\{\$?@?[\w.>?!-]+\}|\$\w+|\$\{(encodeURIComponent|String)\([\w.]+\)\})$/.test(value);
+}
+
+/** A company that is a parameter beside the address: it moves into the string of the route. */
+function readGivenCompany(
+  { pair, value, object }: GivenParameter,
+  { site, string, file }: { readonly site: Site; readonly string: SyntaxNode; readonly file: SourceFile },
+  mapped: (id: string) => string | null,
+  areSame: boolean,
+): Company | UnfixedReason {
+  const { source, language } = file;
+  const isBeside = site.call !== null && string.start >= site.call.start && string.end <= site.call.end;
+  const removal = pairRemoval(pair, object, source);
+  if (!isBeside || removal === null) return 'address_built';
+  const written = source.slice(value.start, value.end);
+  const digits = /^["']?(\d+)["']?$/.exec(written)?.[1];
+  if (digits !== undefined) {
+    const text = mapped(digits);
+    return text === null ? 'company_pair' : { text, edits: [removal] };
+  }
+  if (!areSame) return 'company_variable';
+  if (!/^[@$]?[A-Za-z_][\w.]*$/.test(written)) return 'address_built';
+  const template = asTemplate(string, source, language.name);
+  if (template === null) return 'address_built';
+  return { text: template.hole(written), edits: [removal, ...template.edits] };
+}
+
+/** An entry of an object with its comma; null where a comment would go with it. */
+function pairRemoval(pair: SyntaxNode, object: SyntaxNode, source: string): TextEdit | null {
+  const at = object.children.indexOf(pair);
+  const [before, next] = [object.children[at - 1], object.children[at + 1]];
+  const isComment = before?.kind === 'comment' || next?.kind === 'comment';
+  if (at === -1 || isComment) return null;
+  if (next !== undefined) return { start: pair.start, end: next.start, text: '' };
+  const comma = /^\s*,/.exec(source.slice(pair.end, object.end))?.[0].length ?? 0;
+  return before === undefined
+    ? { start: pair.start, end: pair.end + comma, text: '' }
+    : { start: before.end, end: pair.end, text: '' };
+}
+
+/** How a string takes a hole: as it is, or with other quotes. */
+function asTemplate(
+  { start, end }: SyntaxNode,
+  source: string,
+  language: string,
+): { hole: (name: string) => string; edits: TextEdit[] } | null {
+  const raw = source.slice(start, end);
+  if (/^(typescript|javascript)$/.test(language)) {
+    const hole = (name: string) => `\${${name}}`;
+    if (raw.startsWith('`')) return { hole, edits: [] };
+    if (/^['"][^`$\\]*['"]$/.test(raw)) {
+      return {
+        hole,
+        edits: [
+          { start, end: start + 1, text: '`' },
+          { start: end - 1, end, text: '`' },
+        ],
+      };
+    }
+  }
+  if (language === 'python') {
+    const hole = (name: string) => `{${name}}`;
+    if (/^f["']/i.test(raw)) return { hole, edits: [] };
+    if (/^["'][^{}\\]*["']$/.test(raw)) return { hole, edits: [{ start, end: start, text: 'f' }] };
+  }
+  if (language === 'ruby' && raw.startsWith('"')) return { hole: (name) => `#{${name}}`, edits: [] };
+  return null;
+}

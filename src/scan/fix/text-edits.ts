@@ -1,0 +1,36 @@
+/** Replaces `[start, end)` of a file's text; positions count UTF-16 units. */
+export interface TextEdit {
+  readonly start: number;
+  readonly end: number;
+  readonly text: string;
+}
+
+/** The edits in the order of the text, equal ones once; null if two of them contradict each other. */
+export function mergeEdits(edits: readonly TextEdit[]): TextEdit[] | null {
+  const sorted = [...edits].sort((a, b) => a.start - b.start || a.end - b.end);
+  const merged: TextEdit[] = [];
+  for (const edit of sorted) {
+    const last = merged.at(-1);
+    if (last !== undefined && isSameEdit(last, edit)) continue;
+    const isApart =
+      last === undefined || last.end < edit.start || (last.end === edit.start && last.start < edit.start);
+    if (!isApart) return null;
+    merged.push(edit);
+  }
+  return merged;
+}
+
+function isSameEdit(a: TextEdit, b: TextEdit): boolean {
+  return a.start === b.start && a.end === b.end && a.text === b.text;
+}
+
+/** The text after `edits`, which are sorted and do not overlap. */
+export function applyEdits(source: string, edits: readonly TextEdit[]): string {
+  let from = 0;
+  const parts = edits.flatMap(({ start, end, text }) => {
+    const kept = source.slice(from, start);
+    from = end;
+    return [kept, text];
+  });
+  return `${parts.join('')}${source.slice(from)}`;
+}

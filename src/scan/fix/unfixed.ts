@@ -1,0 +1,85 @@
+/** Why a request is left as it is: what the summary says, and what a comment tells the reader to do. */
+export const UNFIXED = {
+  likely: {
+    title: 'it is not certain that this is V3',
+    todo: 'check whether this is V3, then request {route}',
+  },
+  unknown_v4: {
+    title: 'the address of V4 is not known: the configuration names it',
+    todo: 'request {route}',
+  },
+  model: {
+    title: 'the name of the model in V4 is not known, or only a guess: the configuration names it',
+    todo: 'find out what V4 calls this model, then request {route}',
+  },
+  no_company: {
+    title: 'no company is named, and V4 needs one in the path',
+    todo: 'name the company: {route}',
+  },
+  company_filter: {
+    title: 'the filter on the company is not a single [eq]',
+    todo: 'request each company of its own: {route}',
+  },
+  company_pair: {
+    title: 'the remap has no usable pair for a company in the code (or --company-ids same)',
+    todo: 'find the V4 id of the company, then request {route}',
+  },
+  company_variable: {
+    title:
+      'a variable holds the company, and its ids may have changed (--company-ids same says that they did not)',
+    todo: 'make sure that the company id is one of V4, then request {route}',
+  },
+  record: {
+    title: 'a record is named by an id of V3',
+    todo: 'use the V4 id of the record: svc-migrate lookup MODEL ID',
+  },
+  parameter: {
+    title: 'V4 does not describe a parameter of the request (--facts tells whether V4 honours it)',
+    todo: 'find out whether V4 honours every parameter (svc-migrate doctor), then request {route}',
+  },
+  parameters_unseen: {
+    title: 'parameters or options of the request are not all written there',
+    todo: 'move the request and its parameters to {route}',
+  },
+  method: { title: 'it is not a GET request', todo: 'find out how V4 takes this request' },
+  address_built: {
+    title: 'the address is put together in a way that cannot be rewritten piece by piece',
+    todo: 'request {route}',
+  },
+  address_elsewhere: {
+    title: 'a part of the address is written in another file',
+    todo: 'request {route}',
+  },
+  address_used: {
+    title: 'the address is also used by code that was not followed',
+    todo: 'move every use of this address to V4 at once: {route}',
+  },
+  address_shared: {
+    title: 'the address is shared with a request that stays as it is',
+    todo: 'move every request to this address at once: {route}',
+  },
+  request_form: {
+    title: 'the call is of a kind that --fix does not know',
+    todo: 'request {route}, and read the list from data.data',
+  },
+  response_used: {
+    title: 'the response leaves the code that was followed',
+    todo: 'request {route}, and read the list from data.data wherever the response goes',
+  },
+  response_typed: {
+    title: 'the response has a declared type, which must change too',
+    todo: 'request {route}, and change the type of the response: the list is in data.data',
+  },
+  ignored: { title: 'a comment says that it is intended', todo: '' },
+  encoding: { title: 'the file is not valid UTF-8', todo: 'request {route}' },
+  unproven: {
+    title: 'the patched file could not be shown to be right',
+    todo: 'request {route}, and read the list from data.data',
+  },
+  overlapping: {
+    title: 'two patches would change the same place differently',
+    todo: 'request {route}',
+  },
+} as const;
+
+export type UnfixedReason = keyof typeof UNFIXED;

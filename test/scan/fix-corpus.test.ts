@@ -1,0 +1,48 @@
+import { cpSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, relative } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { afterAll, describe, expect, it } from 'vitest';
+import { loadConfig } from '../../src/config/load-config.js';
+import { type FixPlan, planFix } from '../../src/scan/fix/fix-files.js';
+import { buildScanSettings } from '../../src/scan/scan-settings.js';
+import { SyntaxParser } from '../../src/scan/syntax.js';
+
+const CORPUS = fileURLToPath(new URL('../../fixtures/scan', import.meta.url));
+const CASES = readdirSync(CORPUS, { withFileTypes: true })
+  .filter((language) => language.isDirectory())
+  .flatMap(({ name: language }) => readdirSync(join(CORPUS, language)).map((name) => `${language}/${name}`));
+
+const parser = await SyntaxParser.create();
+const root = mkdtempSync(join(tmpdir(), 'fix-corpus-'));
+afterAll(() => rmSync(root, { recursive: true, force: true }));
+
+async function fixCase(name: string): Promise<FixPlan> {
+  const folder = join(root, name);
+  const isInput = (path: string) => !/^(fixed|expected\.json)(\/|$)/.test(relative(join(CORPUS, name), path));
+  cpSync(join(CORPUS, name), folder, { recursive: true, filter: isInput });
+  const file = join(folder, 'svc-migrate.config.json');
+  const config = existsSync(file) ? loadConfig({ env: {}, flags: { config: file }, nowMs: 0 }) : null;
+  const scan = { places: ['.'], folder, ownFiles: [], settings: buildScanSettings(config, []) };
+  const fix = { companies: { areSame: true, v4Ids: {} }, isMarking: false };
+  const io = { isStopped: () => false, onProgress: () => {} };
+  return planFix({ scan, fix, failOn: 'certain' }, io, parser);
+}
+
+describe('the fix of the samples', () => {
+  it.each(CASES)('%s is as expected', async (name) => {
+    const { files } = await fixCase(name);
+    const expected = join(CORPUS, name, 'fixed');
+    const same = (path: string) => readFileSync(join(CORPUS, name, path), 'utf8');
+    const wanted = Object.fromEntries(
+      existsSync(expected)
+        ? readdirSync(expected, { recursive: true, withFileTypes: true })
+            .filter((entry) => entry.isFile())
+            .map((entry) => relative(expected, join(entry.parentPath, entry.name)))
+            .map((path) => [path, readFileSync(join(expected, path), 'utf8')])
+            .filter(([path = '', text]) => same(path) !== text)
+        : [],
+    );
+    expect(Object.fromEntries(files.map(({ path, after }) => [path, after]))).toEqual(wanted);
+  });
+});
