@@ -39,7 +39,7 @@ export function htmlTable(
   rows: readonly (readonly (string | Html)[])[],
 ): Html {
   const head = columns.map(({ title, numeric, unordered }) => {
-    const more = html`${numeric ? html` class="n"` : null}${unordered ? html` data-unordered` : null}`;
+    const more = html`${numeric ? html` class="n"` : null}${unordered ? html` data-unordered=""` : null}`;
     return html`<th scope="col"${more}>${title}</th>`;
   });
   const body = rows.map(

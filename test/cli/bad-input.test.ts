@@ -29,7 +29,7 @@ function configFor(base: string, more: object = {}) {
   return {
     v3: { regions: { default: { baseUrl: `${base}/v3` } } },
     v4: { baseUrl: base },
-    http: { attempts: 1, timeoutMs: 2000 },
+    http: { attempts: 1, timeoutMs: 20_000 },
     ...more,
   };
 }

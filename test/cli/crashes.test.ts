@@ -14,7 +14,7 @@ beforeAll(async () => {
   config = {
     v3: { regions: { default: { baseUrl } } },
     v4: { baseUrl },
-    http: { attempts: 1, timeoutMs: 2000 },
+    http: { attempts: 1, timeoutMs: 60_000 },
   };
 });
 afterAll(() => {

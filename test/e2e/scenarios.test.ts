@@ -1,6 +1,5 @@
 import { once } from 'node:events';
-import { createServer } from 'node:http';
-import { type AddressInfo, connect } from 'node:net';
+import { connect } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
@@ -10,6 +9,7 @@ import { openDatabase } from '../../src/store/open.js';
 import { type Ended, keysOf, makeFolder, runCli } from '../cli/run-cli.js';
 import { sandboxStarter } from '../sandbox/sandboxes.js';
 import { compareWithTruth } from '../support/compare-truth.js';
+import { freePort } from '../support/free-port.js';
 import { doWholeJob } from '../support/whole-job.js';
 
 const openSandbox = sandboxStarter();
@@ -87,16 +87,6 @@ describe('company ids that were swapped', () => {
     expect(swapped).toBeGreaterThan(5);
   });
 });
-
-/** A port that was free a moment ago. */
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  await once(server, 'close');
-  return port;
-}
 
 describe('a backfill that goes on', () => {
   /** Whether somebody listens there. */

@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { NamedPair } from '../../src/match/pair-companies.js';
 import { campaign } from '../support/campaign.js';
 import { configOf, type Exported, openExported, type Thing } from '../support/exported.js';
+import { cpuMsOf, growthOf } from '../support/growth.js';
 import { remapOf } from '../support/remap-rows.js';
 
 /** Records `first` to `first + count − 1` of a company; records of one number agree on both sides. */
@@ -158,7 +159,7 @@ describe(`${MANY} companies that number alike`, () => {
 });
 
 describe('many companies', () => {
-  /** CPU time of the quicker of two remaps. */
+  /** CPU time of a remap, ms. */
   const cpuOf = (count: number): number => {
     const same = onePerCompany(
       '1',
@@ -168,23 +169,19 @@ describe('many companies', () => {
     );
     const { db, close } = openExported(configOf(), { v3: same, v4: same });
     try {
-      return Math.min(
-        ...[1, 2].map(() => {
-          const before = process.cpuUsage();
-          expect(remapOf(db, configOf())).toHaveLength(count);
-          const { user, system } = process.cpuUsage(before);
-          return user + system;
-        }),
-      );
+      return cpuMsOf(() => expect(remapOf(db, configOf())).toHaveLength(count));
     } finally {
       close();
     }
   };
 
   it('take time in proportion to their number', () => {
-    const ratio = cpuOf(TIMES * MANY) / cpuOf(MANY);
-    process.stdout.write(`${TIMES * MANY} companies take ${ratio.toFixed(1)} times as long as ${MANY}\n`);
-    expect(ratio).toBeLessThan(TIMES * 2);
+    const growth = growthOf(
+      () => cpuOf(MANY),
+      () => cpuOf(TIMES * MANY),
+      TIMES * 2,
+    );
+    expect(growth).toBeLessThan(TIMES * 2);
   });
 });
 

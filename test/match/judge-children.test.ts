@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest';
 import type { StoredChild } from '../../src/json/stored-lists.js';
 import { type ChildRow, judgeChildren } from '../../src/match/judge-children.js';
 import { campaign } from '../support/campaign.js';
+import { cpuMsOf, growthOf } from '../support/growth.js';
 
 const RUNS = campaign({ small: 1000, full: 2000 });
 
@@ -68,17 +69,6 @@ const CROWDS: readonly (readonly [string, (gen: 3 | 4, at: number) => StoredChil
 describe('many children', () => {
   const FEW = 2000;
   const TIMES = 8;
-  /** CPU time of the quickest of three. */
-  const cpuOf = (work: () => void): number =>
-    Math.min(
-      ...[1, 2, 3].map(() => {
-        const before = process.cpuUsage();
-        work();
-        const { user, system } = process.cpuUsage(before);
-        return user + system;
-      }),
-    );
-
   it.each(CROWDS)(`%s take time in proportion, and so do their rows (${TIMES} × ${FEW})`, (_, childOf) => {
     const crowd = (count: number) => {
       const listOf = (gen: 3 | 4) => Array.from({ length: count }, (_unused, at) => childOf(gen, at));
@@ -87,7 +77,11 @@ describe('many children', () => {
     const [few, many] = [crowd(FEW), crowd(FEW * TIMES)];
     const sizeOf = ([v3, v4]: ReturnType<typeof crowd>) => JSON.stringify(judgeChildren(v3, v4, null)).length;
     expect(sizeOf(many)).toBeLessThan(sizeOf(few) * TIMES * 1.5);
-    const ratio = cpuOf(() => judgeChildren(...many, null)) / cpuOf(() => judgeChildren(...few, null));
-    expect(ratio).toBeLessThan(TIMES * 4);
+    const growth = growthOf(
+      () => cpuMsOf(() => judgeChildren(...few, null)),
+      () => cpuMsOf(() => judgeChildren(...many, null)),
+      TIMES * 4,
+    );
+    expect(growth).toBeLessThan(TIMES * 4);
   });
 });

@@ -140,7 +140,7 @@ async function tryCombination(combination: Combination): Promise<string | null> 
   const { kind, generation, position, persistence } = combination;
   const time = createVirtualTime(() => server.tick());
   const server = await startFaultServer({ recordings, clock: time.clock, script: scriptOf(combination) });
-  const job = createSmallJob((file) => configFor(server, file, kind.slow ? 400 : 20_000), sandbox.apiKey);
+  const job = createSmallJob((file) => configFor(server, file, kind.slow ? 1000 : 20_000), sandbox.apiKey);
   try {
     const wrong = await judge(job, server, await job.exportBoth(time), expectedOf(combination));
     return wrong === null ? null : `${kind.name}, ${generation} ${position} page, ${persistence}: ${wrong}`;
@@ -223,7 +223,7 @@ describe('a fault on any page, once, until the last attempt or for ever, ends in
       TRANSPORT_FAULTS.filter((kind) => !isSlow(kind)),
       { full: [] },
     ));
-  it('in time', () => tryAll('time', TRANSPORT_FAULTS.filter(isSlow), { full: [], parallel: 6 }));
+  it('in time', () => tryAll('time', TRANSPORT_FAULTS.filter(isSlow), { full: [], parallel: 12 }));
   it('in status, headers and body', () =>
     tryAll('answers', answerFaults({ origin: elsewhereOrigin }), { full: [] }));
   it('in paging', () => tryAll('paging', pagingFaults(elsewhereOrigin), { full: ['v3'] }));

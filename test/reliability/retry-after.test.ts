@@ -1,7 +1,9 @@
+import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { readHostWaits } from '../../src/store/meta.js';
 import { closeDatabase, openDatabase } from '../../src/store/open.js';
@@ -78,47 +80,40 @@ describe('a wait that ends with kill -9', () => {
     ['doctor', {}],
     ['recheck', { [COMPANIES]: COMPANY }],
   ] as const;
-  it.each(campaignCases(cases, 2))(
-    'is still kept by the next command: %s',
-    { timeout: 60_000 },
-    async (line, answered) => {
-      const cwd = makeFolder({ ...config, models: [{ v3: 'accounting/invoices', v4: 'invoices' }] });
-      const options = { cwd, env: keysOf('k') };
-      const args = line.split(' ');
-      const page = { data: [INVOICE, { ...INVOICE, svc_id: 3, platform_id: 'b' }], next: null };
-      const v4Page = { data: { data: [INVOICE], next: null, total_count: 1 }, request_id: 'r' };
-      if (line === 'recheck') {
-        pages = { [V3_LIST]: page, [COMPANIES]: COMPANY, [`${COMPANIES}/2/invoices`]: v4Page };
-        expect((await runCli(['run'], options)).code).toBe(1);
-      }
-      if (line === 'doctor') {
-        pages = { [V3_LIST]: page };
-        expect((await runCli(['export', 'v3'], options)).code).toBe(0);
-      }
-      pages = answered;
-      retryAfter = '30';
-      const killed = await spawnCli(args, {
-        ...options,
-        onStart: (child) => {
-          void untilSaved(join(cwd, 'svc-migrate.db')).then(() => child.kill('SIGKILL'));
-        },
-      });
-      expect(killed.code).toBe(137);
-      requests = [];
-      const again = await runCli([...args, '--max-wait', '1s'], options);
-      expect(again.code).toBe(4);
-      expect(again.stdout + again.stderr).toMatch(/asked to wait \d+ s, until/);
-      expect(requests).toEqual([]);
-    },
-  );
+  it.each(campaignCases(cases, 2))('is still kept by the next command: %s', async (line, answered) => {
+    const cwd = makeFolder({ ...config, models: [{ v3: 'accounting/invoices', v4: 'invoices' }] });
+    const options = { cwd, env: keysOf('k') };
+    const args = line.split(' ');
+    const page = { data: [INVOICE, { ...INVOICE, svc_id: 3, platform_id: 'b' }], next: null };
+    const v4Page = { data: { data: [INVOICE], next: null, total_count: 1 }, request_id: 'r' };
+    if (line === 'recheck') {
+      pages = { [V3_LIST]: page, [COMPANIES]: COMPANY, [`${COMPANIES}/2/invoices`]: v4Page };
+      expect((await runCli(['run'], options)).code).toBe(1);
+    }
+    if (line === 'doctor') {
+      pages = { [V3_LIST]: page };
+      expect((await runCli(['export', 'v3'], options)).code).toBe(0);
+    }
+    pages = answered;
+    retryAfter = '250';
+    const killed = await spawnCli(args, {
+      ...options,
+      onStart: (child) => {
+        void untilSaved(join(cwd, 'svc-migrate.db'), child).then(() => child.kill('SIGKILL'));
+      },
+    });
+    expect(killed.code).toBe(137);
+    requests = [];
+    const again = await runCli([...args, '--max-wait', '1s'], options);
+    expect(again.code).toBe(4);
+    expect(again.stdout + again.stderr).toMatch(/asked to wait \d+ s, until/);
+    expect(requests).toEqual([]);
+  });
 });
 
-/** Resolves when the database holds a wait, or after five seconds. */
-async function untilSaved(file: string): Promise<void> {
-  for (const end = Date.now() + 5000; Date.now() < end; ) {
-    await new Promise((resolve) => setTimeout(resolve, 50));
-    if (hasWait(file)) return;
-  }
+/** Resolves when the database holds a wait, or the process has ended. */
+async function untilSaved(file: string, child: ChildProcess): Promise<void> {
+  while (child.exitCode === null && !hasWait(file)) await sleep(50);
 }
 
 function hasWait(file: string): boolean {

@@ -4,6 +4,7 @@ import { prepareSaveRecords } from '../../src/store/records.js';
 import { dropStream, dropUnseen } from '../../src/store/stream-contents.js';
 import { ensureStreams, listStreams, prepareSaveStream, readCompanyList } from '../../src/store/streams.js';
 import { saveCompanyList } from '../../src/store/v4-companies.js';
+import { cpuMsOf, growthOf } from '../support/growth.js';
 import { addStreams, openTestDatabase, record, rowsOf } from './support.js';
 
 describe('streams', () => {
@@ -162,30 +163,28 @@ describe('what the database remembers', () => {
 });
 
 describe('many streams', () => {
-  /** CPU time of planning lists for so many companies twice, the least of three times, ms. */
+  /** CPU time of planning lists for so many companies twice, ms. */
   function measurePlanning(companies: number): number {
     const planned = Array.from({ length: companies }, (_, at) => ({
       key: { generation: 'v4', region: '', model: 'a/x', companyId: BigInt(at) } as const,
       route: 'x',
     }));
-    const measured = [1, 2, 3].map(() => {
-      const db = openTestDatabase();
-      const before = process.cpuUsage();
-      db.transaction(() => {
-        ensureStreams(db, planned, 'now');
-        ensureStreams(db, planned, 'later');
-      })();
-      const { user, system } = process.cpuUsage(before);
-      db.close();
-      return (user + system) / 1000;
+    const db = openTestDatabase();
+    const plan = db.transaction(() => {
+      ensureStreams(db, planned, 'now');
+      ensureStreams(db, planned, 'later');
     });
-    return Math.min(...measured);
+    const took = cpuMsOf(plan);
+    db.close();
+    return took;
   }
 
   it('take time in proportion to their number', () => {
-    const few = measurePlanning(4000);
-    const many = measurePlanning(16_000);
-    process.stderr.write(`4,000 lists: ${few.toFixed(0)} ms, 16,000: ${many.toFixed(0)} ms of CPU\n`);
-    expect(many / few).toBeLessThan(7);
+    const growth = growthOf(
+      () => measurePlanning(4000),
+      () => measurePlanning(16_000),
+      7,
+    );
+    expect(growth).toBeLessThan(7);
   });
 });

@@ -1,6 +1,7 @@
 import { describe } from 'vitest';
 import { openMysqlStore } from '../../../src/apply/dialects/mysql-dialect.js';
 import type { MysqlTarget } from '../../../src/config/apply-targets.js';
+import { campaign } from '../../support/campaign.js';
 import { connectMysql, readMysql, startMysql } from '../support/mysql.js';
 import { INVOICES, target } from '../support/remap.js';
 import { itSparesForeignWrites } from '../support/server-foreign.js';
@@ -14,6 +15,7 @@ const targets = [target({ kind: 'mysql', urlEnv: 'TEST_MYSQL', table: 't', ids }
 describe.skipIf(server === null)('MariaDB', () => {
   itSparesForeignWrites(
     'MariaDB',
+    campaign({ small: 2, full: 8 }),
     async () => {
       const url = (await server?.createDatabase('others')) ?? '';
       return {

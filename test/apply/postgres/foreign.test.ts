@@ -1,6 +1,7 @@
 import { describe } from 'vitest';
 import { openPostgresStore } from '../../../src/apply/dialects/postgres-dialect.js';
 import type { PostgresTarget } from '../../../src/config/apply-targets.js';
+import { campaign } from '../../support/campaign.js';
 import { connect, readAll, startPostgres } from '../support/postgres.js';
 import { INVOICES, target } from '../support/remap.js';
 import { itSparesForeignWrites } from '../support/server-foreign.js';
@@ -14,6 +15,7 @@ const targets = [target({ kind: 'postgres', urlEnv: 'TEST_PG', table: 't', ids }
 describe.skipIf(cluster === null)('PostgreSQL', () => {
   itSparesForeignWrites(
     'PostgreSQL',
+    campaign({ small: 2, full: 8 }),
     async () => {
       const url = (await cluster?.createDatabase('others')) ?? '';
       return {

@@ -1,6 +1,5 @@
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, expect, it } from 'vitest';
 import { openSqliteStore } from '../../../src/apply/dialects/sqlite-dialect.js';
 import { Sqlite } from '../../../src/store/sqlite.js';
@@ -16,21 +15,26 @@ const cases = [makeCase(1, 'unique'), makeCase(2, 'plain')];
 const remap = join(folder, 'remap.db');
 createRemap(remap, cases.flatMap(remapRowsOf));
 
-/** Another connection takes the database at the given step, from 0, and keeps it for so long. */
-async function applyBeside(name: string, atStep: number, holdMs: number) {
+/** Another connection takes the database at the given step, from 0, and keeps it while so many waits pass. */
+async function applyBeside(name: string, atStep: number, waits: number) {
   const file = join(folder, `${name}.db`);
   createTables(file, cases);
   const other = new Sqlite(file);
   let step = 0;
   const take = () => {
     if (step === atStep) other.exec('BEGIN IMMEDIATE');
-    if (step === atStep && holdMs < Number.POSITIVE_INFINITY) setTimeout(() => other.exec('COMMIT'), holdMs);
     step += 1;
   };
+  let nowMs = 0;
+  let waited = 0;
   const context = {
     ...openContext(remap, IN_PLACE, { batchRows: 10, lockTimeoutMs: 400 }),
-    sleep,
-    now: Date.now,
+    sleep: async (ms: number) => {
+      nowMs += ms;
+      waited += 1;
+      if (waited === waits) other.exec('COMMIT');
+    },
+    now: () => nowMs,
     onProgress: take,
   };
   const store = openSqliteStore(context, file, targetsOf(cases, file));
@@ -50,7 +54,7 @@ it.each([
   ['before anything is written', 0],
   ['between two batches', 3],
 ])('waits while another program holds the database %s', async (_, step) => {
-  const { file, other, write } = await applyBeside(`waits-${step}`, step, 150);
+  const { file, other, write } = await applyBeside(`waits-${step}`, step, 2);
   expect((await write()).map((one) => one.skippedCount)).toEqual([0, 0]);
   expect(readTables(file, cases)).toEqual(expected);
   other.close();
