@@ -92,24 +92,33 @@ export async function checkIds(task: ApplyTask, age: ReportLimit): Promise<Apply
  * @throws SvcError `bad_input` if the data changed since the plan, and as `writePlan` does
  */
 export async function write(task: ApplyTask, agreed: Plan | null, newRun: string): Promise<ApplyResult> {
-  const { context, stores, targets, width } = task;
+  const { context, stores, targets } = task;
   const now = await survey(context, stores, targets);
   const plan = agreed === null ? now : await confirmPlan(stores, agreed, now);
   const verdict = judgePlan(plan);
-  if (verdict.exitCode !== 0) {
-    if (task.onUnmapped !== undefined) await surveyTargets(task);
-    return {
-      exitCode: verdict.exitCode,
-      text: `${renderPlanText(plan, width)}Nothing was written.\n${renderVerdict(verdict, width)}`,
-      json: { action: 'write', ...factsOf(plan, verdict), left: listUnmapped(plan), written: [] },
-      next: nextOfBlocks(verdict, plan),
-      plan,
-    };
-  }
+  if (verdict.exitCode !== 0) return describeBlocked('write', task, plan, verdict);
   const sha256 = planSha256(agreed ?? now);
   const run = (await findUnfinished(stores, plan, agreed === null ? null : sha256)) ?? newRun;
   const written = await writePlan(stores, plan, { run, planSha256: sha256, isExact: agreed !== null });
   return describeRun({ plan, verdict, written, after: await surveyAfterRun(task) }, task);
+}
+
+/** The result where a plan is not carried out. */
+export async function describeBlocked(
+  action: 'write' | 'emit',
+  task: ApplyTask,
+  plan: Plan,
+  verdict: PlanVerdict,
+): Promise<ApplyResult> {
+  const { width, onUnmapped } = task;
+  if (onUnmapped !== undefined) await surveyTargets(task);
+  return {
+    exitCode: verdict.exitCode,
+    text: `${renderPlanText(plan, width)}Nothing was written.\n${renderVerdict(verdict, width)}`,
+    json: { action, ...factsOf(plan, verdict), left: listUnmapped(plan), written: [] },
+    next: nextOfBlocks(verdict, plan),
+    plan,
+  };
 }
 
 /** @throws SvcError if the run is finished but its targets can no longer be read */

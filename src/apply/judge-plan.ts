@@ -35,6 +35,22 @@ export function judgePlan(plan: Plan): PlanVerdict {
   return verdictOf(plan, findBlocks(plan));
 }
 
+/** Notes on the user and the server that plan. SQL is run by somebody else, perhaps elsewhere. */
+const ABOUT_THIS_SESSION: ReadonlySet<string> = new Set([
+  'privilege',
+  'read_only_server',
+  'read_only_session',
+  'read_only_file',
+]);
+
+/** Whether a plan can be written as SQL. */
+export function judgeEmit(plan: Plan): PlanVerdict {
+  return verdictOf(
+    plan,
+    findBlocks(plan).filter(({ note }) => !ABOUT_THIS_SESSION.has(note.code)),
+  );
+}
+
 /** Notes that block writing but not checking; a gate often runs as a user with read access only. */
 const ABOUT_WRITING: ReadonlySet<string> = new Set([
   'privilege',

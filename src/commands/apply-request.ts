@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import { DEFAULT_TUNING, type Tuning } from '../apply/context.js';
+import { type EmitRequest, parseDialect, parseLayout } from '../apply/emit/emit-sql.js';
 import type { Plan, Policy } from '../apply/plan.js';
 import type { ApplyTarget } from '../config/apply-targets.js';
 import type { Config } from '../config/config.js';
@@ -7,11 +8,13 @@ import { SvcError } from '../errors.js';
 import { didYouMean } from '../text/suggest.js';
 import type { Given } from './command.js';
 import { countOption, durationOption, flagOf } from './option-values.js';
-import { givenPlace, parseTarget, type TargetSource } from './target-options.js';
+import { givenPlace, parseTarget, type TargetOptions, type TargetSource } from './target-options.js';
 
 /** A parsed command line of `apply`. */
 export interface ApplyRequest {
-  readonly action: 'plan' | 'write' | 'check' | 'verify' | 'scan';
+  readonly action: 'plan' | 'write' | 'check' | 'verify' | 'scan' | 'emit';
+  /** The SQL to write; null: none. */
+  readonly emit: EmitRequest | null;
   /** The file to write the plan to; for `write`, to read it from. */
   readonly planFile: string | undefined;
   readonly json: string | undefined;
@@ -29,7 +32,7 @@ export interface ApplyRequest {
   readonly allowIncomplete: boolean;
 }
 
-const MODES = ['yes', 'check', 'verify', 'scan'] as const;
+const MODES = ['yes', 'check', 'verify', 'scan', 'emitSql'] as const;
 
 /**
  * Parses the command line of `apply`.
@@ -37,13 +40,18 @@ const MODES = ['yes', 'check', 'verify', 'scan'] as const;
  * @throws SvcError `usage`
  */
 export function parseApplyRequest(given: Given, config: Config): ApplyRequest {
-  const modes = MODES.filter((name) => given.isSet(name));
+  const modes = MODES.filter(
+    (name) => given.isSet(name) || (name === 'emitSql' && given.text(name) !== undefined),
+  );
   const [mode] = modes;
   if (modes.length > 1) throw new SvcError('usage', `${modes.map(flagOf).join(' and ')} exclude each other.`);
   const planFile = given.text('plan');
-  if (planFile !== undefined && mode !== undefined && mode !== 'yes') {
+  if (planFile !== undefined && mode !== undefined && mode !== 'yes' && mode !== 'emitSql') {
     throw new SvcError('usage', `--plan does not go with --${mode}.`);
   }
+  const emit = parseEmit(given);
+  if (emit !== null && given.isSet('again'))
+    throw new SvcError('usage', '--emit-sql does not go with --again.', { hint: 'Use apply --yes --again.' });
   const unmapped = given.text('unmapped');
   if (unmapped !== undefined && (mode === 'verify' || mode === 'scan')) {
     throw new SvcError('usage', `--unmapped does not go with --${mode}.`);
@@ -53,9 +61,10 @@ export function parseApplyRequest(given: Given, config: Config): ApplyRequest {
     throw new SvcError('usage', '--check judges complete data only: leave --allow-incomplete out.');
   }
   const asked = askedPolicy(given);
-  const targets = chooseTargets(given, config, mode === 'scan');
+  const targets = chooseTargets(emit === null ? given : withoutOutput(given), config, mode === 'scan');
   return {
-    action: mode === 'yes' ? 'write' : (mode ?? 'plan'),
+    action: mode === 'yes' ? 'write' : mode === 'emitSql' ? 'emit' : (mode ?? 'plan'),
+    emit,
     planFile,
     json: given.text('json'),
     unmapped,
@@ -77,6 +86,34 @@ export function parseApplyRequest(given: Given, config: Config): ApplyRequest {
   };
 }
 
+/** @throws SvcError `usage` */
+function parseEmit(given: Given): EmitRequest | null {
+  const dialect = given.text('emitSql');
+  const at = given.text('at');
+  if (dialect === undefined) {
+    const alone = ['layout', 'at'].find((name) => given.text(name) !== undefined);
+    if (alone === undefined) return null;
+    throw new SvcError('usage', `${flagOf(alone)} goes with --emit-sql.`);
+  }
+  const folder = given.text('output');
+  if (folder === undefined || folder === '-')
+    throw new SvcError('usage', '--emit-sql writes files: name their folder with --output.');
+  const atMs = at === undefined ? null : Date.parse(at);
+  if (Number.isNaN(atMs) || (at !== undefined && !/^\d{4}-\d\d-\d\d/.test(at)))
+    throw new SvcError('usage', `--at takes a time such as 2026-11-20T14:10:00Z, not "${at}".`);
+  return {
+    dialect: parseDialect(dialect),
+    layout: parseLayout(given.text('layout') ?? 'plain'),
+    folder,
+    atMs,
+  };
+}
+
+/** Here `--output` names the folder of the SQL, not the file of a target. */
+function withoutOutput({ args, text, texts, isSet }: Given): TargetOptions {
+  return { args, texts, isSet, text: (name) => (name === 'output' ? undefined : text(name)) };
+}
+
 function askedPolicy(given: Given): Partial<Policy> {
   const [missing, unknown, others] = [given.text('missing'), given.text('unknown'), given.text('others')];
   return {
@@ -90,7 +127,7 @@ function askedPolicy(given: Given): Partial<Policy> {
 }
 
 function chooseTargets(
-  given: Given,
+  given: TargetOptions,
   config: Config,
   isScan: boolean,
 ): Pick<ApplyRequest, 'targets' | 'source'> {

@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { sleepForReal } from '../api/sleep.js';
 import { type ApplyResult, type ApplyTask, checkIds, makePlan, verifyRuns, write } from '../apply/actions.js';
 import type { ApplyContext, Tuning } from '../apply/context.js';
+import { type EmitRequest, emitSql } from '../apply/emit/emit-sql.js';
 import type { Plan, Policy } from '../apply/plan.js';
 import { closeStores, openStores } from '../apply/stores.js';
 import type { UnmappedRow } from '../apply/unmapped.js';
@@ -51,7 +52,7 @@ export function doApply({ config, request, agreed }: ApplyJob, io: WorkIo): Prom
     try {
       const age = readAgeLimit(db, config, io.startMs);
       const work = { context, stores, targets, width: io.width, formatCommand, ...onUnmapped };
-      const result = await act(work, action, { agreed, age, startMs: io.startMs });
+      const result = await act(work, action, { agreed, age, startMs: io.startMs, emit: request.emit });
       list?.finish();
       return result;
     } finally {
@@ -65,6 +66,7 @@ interface RunOptions {
   readonly agreed: Plan | null;
   readonly startMs: number;
   readonly age: ReportLimit;
+  readonly emit: EmitRequest | null;
 }
 
 function act(
@@ -81,6 +83,9 @@ function act(
       return write(work, options.agreed, newRunName(options.startMs));
     case 'verify':
       return verifyRuns(work);
+    case 'emit':
+      if (options.emit === null) throw new Error('no SQL was asked for');
+      return emitSql(work, options.agreed, options.emit);
   }
 }
 

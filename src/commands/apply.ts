@@ -1,4 +1,5 @@
 import { type ApplyResult, assertTargetsGiven } from '../apply/actions.js';
+import { assertTargetKinds } from '../apply/emit/emit-sql.js';
 import { defaultOutput, sideCarFile } from '../apply/files/side-car.js';
 import { readPlan, renderPlan } from '../apply/plan.js';
 import { type ApplyTarget, isServer } from '../config/apply-targets.js';
@@ -16,7 +17,7 @@ import type { Io } from './io.js';
 import { type NamedOutputs, ownFilesOf, replaceOutputs } from './with-outputs.js';
 
 /**
- * `apply`: plans, checks, writes, verifies or scans. Exits with 0 if it succeeded and nothing blocks the plan, 1 if ids
+ * `apply`: plans, checks, writes, writes SQL, verifies or scans. Exits with 0 if it succeeded and nothing blocks the plan, 1 if ids
  * have no V4 id or are wrong, 4 if the remap is incomplete, 6 if something else blocks the plan, 7 if it stopped
  * part-way.
  *
@@ -26,10 +27,12 @@ export async function runApply(given: Given, io: Io): Promise<number> {
   const config = await given.config();
   const request = parseApplyRequest(given, config);
   const { action, planFile } = request;
-  const agreed = action === 'write' && planFile !== undefined ? readPlan(planFile) : null;
+  const isAgreed = action === 'write' || action === 'emit';
+  const agreed = isAgreed && planFile !== undefined ? readPlan(planFile) : null;
   if (agreed !== null) assertSameRequest(agreed, request, config);
   const targets = agreed === null ? request.targets : agreed.targets.map(({ definition }) => definition);
   assertTargetsGiven(targets);
+  if (request.emit !== null) assertTargetKinds(targets, request.emit.dialect);
   assertOutputs(config, request, targets);
   io.onProgress({ kind: 'stage', name: action === 'plan' ? 'plan' : action === 'write' ? 'apply' : action });
   return replaceOutputs(outputsOf(request), io, async (within) => {
@@ -55,7 +58,7 @@ export function applyInThread(job: ApplyThreadInput['job'], io: Io): Promise<App
 function assertOutputs(config: Config, request: ApplyRequest, targets: readonly ApplyTarget[]): void {
   const { action, planFile } = request;
   const outputs = Object.values(outputsOf(request)).filter((file) => file !== undefined);
-  const plan = action === 'write' && planFile !== undefined ? [planFile] : [];
+  const plan = action !== 'plan' && planFile !== undefined ? [planFile] : [];
   assertTargets(outputs, [...ownFilesOf(config), ...plan]);
   const inputs = targets.flatMap(filesOf);
   try {

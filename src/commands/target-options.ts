@@ -6,6 +6,9 @@ import { SvcError } from '../errors.js';
 import type { Given } from './command.js';
 import { flagOf } from './option-values.js';
 
+/** The part of a command line that names targets. */
+export type TargetOptions = Pick<Given, 'args' | 'text' | 'texts' | 'isSet'>;
+
 /** Options that name a place: its kind, and the setting they stand for. */
 const PLACES = {
   csv: ['csv', 'file'],
@@ -47,7 +50,7 @@ const DETAILS = ['table', 'key', ...ID_DETAILS, 'output', 'delimiter', 'ledgerSc
  *
  * @throws SvcError `usage`
  */
-export function parseTarget(given: Given, config: Config): ApplyTarget | null {
+export function parseTarget(given: TargetOptions, config: Config): ApplyTarget | null {
   const place = placeOf(given);
   const ids = given.texts('ids');
   if (place === null) {
@@ -67,7 +70,7 @@ export function parseTarget(given: Given, config: Config): ApplyTarget | null {
 }
 
 /** The place that options name, as a target with placeholder columns; null if they name none. */
-export function givenPlace(given: Given): ApplyTarget | null {
+export function givenPlace(given: TargetOptions): ApplyTarget | null {
   const place = placeOf(given);
   if (place === null) return null;
   const ids = [{ column: '-', modelColumn: '-' }];
@@ -82,7 +85,7 @@ export function givenPlace(given: Given): ApplyTarget | null {
 
 type Input = Readonly<Record<string, unknown>>;
 
-function placeOf(given: Given): Input | null {
+function placeOf(given: TargetOptions): Input | null {
   const named = PLACE_NAMES.filter((name) => given.text(name) !== undefined);
   const [option, other] = named;
   if (option === undefined) return null;
@@ -102,7 +105,7 @@ function placeOf(given: Given): Input | null {
   return { kind, name: given.text('table') ?? basename(value), [setting]: value };
 }
 
-function detailsOf(given: Given): Input {
+function detailsOf(given: TargetOptions): Input {
   const key = given.text('key');
   const delimiter = given.text('delimiter');
   const details: Record<string, unknown> = {
@@ -117,7 +120,7 @@ function detailsOf(given: Given): Input {
 }
 
 /** Splits at the last `=`, because no model contains one. */
-function idColumnOf(text: string, given: Given): Input {
+function idColumnOf(text: string, given: TargetOptions): Input {
   const at = text.lastIndexOf('=');
   const [column, model] = at < 0 ? [text, undefined] : [text.slice(0, at), text.slice(at + 1)];
   const details = Object.fromEntries(ID_DETAILS.map((name) => [name, given.text(name)]));

@@ -38,13 +38,18 @@ export function asMysqlType(term: string, type: string): string {
 }
 
 /** `stamped`: columns that would otherwise be set to the time of the UPDATE. */
-export function updateMysql({ table, set, from, where }: UpdateFrom, stamped: readonly string[]): string {
+export function updateMysql(
+  { table, set, from, where, isTableFirst = false }: UpdateFrom,
+  stamped: readonly string[],
+): string {
   const cell = (name: string) => `t.${quoteMysql(name)}`;
   const changes = [
     ...set.map(([column, term]) => `${cell(column)} = ${term}`),
     ...stamped.map((column) => `${cell(column)} = ${cell(column)}`),
   ];
-  return `UPDATE ${from} STRAIGHT_JOIN ${quoteMysql(table)} AS t SET ${changes.join(', ')} WHERE ${where}`;
+  const tables = [from, `${quoteMysql(table)} AS t`];
+  const join = (isTableFirst ? tables.reverse() : tables).join(' STRAIGHT_JOIN ');
+  return `UPDATE ${join} SET ${changes.join(', ')} WHERE ${where}`;
 }
 
 const ledgerText = (term: string) => `CONVERT(${term} USING utf8mb4)`;

@@ -8,6 +8,7 @@ import {
   type Verified,
   type Written,
 } from '../context.js';
+import { buildScript } from '../emit/build-script.js';
 import { isFinished, type TargetPlan } from '../plan.js';
 import type { Engine } from './dialect.js';
 import { type FoundTable, findTables, refresh } from './found-table.js';
@@ -62,6 +63,12 @@ export function openDatabaseStore(
         }),
       ),
     write: (agreed, run) => use('write', (engine) => writeAll(engine, targets, agreed, run)),
+    emit: (agreed, run) =>
+      use('read', (engine) =>
+        engine.session.transaction('read', async () =>
+          buildScript(engine, await findTables(engine, targets), agreed, run),
+        ),
+      ),
     undo: (name) => use('write', (engine) => undoAll(engine, targets, name)),
     verify: (name) => use('read', (engine) => verifyAll(engine, targets, name)),
     close,

@@ -83,6 +83,8 @@ export interface UpdateFrom {
   readonly set: readonly (readonly [string, string])[];
   readonly from: string;
   readonly where: string;
+  /** Whether a database that joins tables in the order given reads `t` first. */
+  readonly isTableFirst?: boolean;
 }
 
 /** `UPDATE … FROM`, as PostgreSQL and SQLite have it. `table`: as SQL. */

@@ -19,6 +19,16 @@ const OUTPUT: OptionSpecs = {
   '--output <file>': 'the new CSV or NDJSON file (default: the name of the old one with .v4)',
 };
 
+const EMIT: OptionSpecs = {
+  '--output <path>':
+    'the new CSV or NDJSON file (default: the name of the old one with .v4); with --emit-sql: the folder for the SQL',
+  '--layout <tool>': {
+    summary: 'files and folders as a migration tool expects them (default: plain)',
+    choices: ['plain', 'flyway', 'liquibase', 'prisma', 'rails', 'knex'],
+  },
+  '--at <time>': 'the time that names the files and the run (default: when the remap was built)',
+};
+
 const IDS: OptionSpecs = {
   '--table <name>': 'table in the database',
   '--key <columns>': 'columns that identify a row, separated by commas (default: the primary key)',
@@ -78,6 +88,8 @@ export const APPLY_COMMANDS: readonly CommandSpec[] = [
         '--plan <file>': 'write the plan to this file; with --yes: carry out exactly this plan, or refuse',
         '--check': 'check whether all stored ids have a V4 id; exits with 0 or 1',
         '--verify': 'check what finished runs wrote against ledger and remap; exits with 0 or 1',
+        '--emit-sql <database>':
+          'write the plan as SQL for postgres, mysql or sqlite, which your own pipeline runs; --output names the folder',
         '--scan': 'find columns and paths that contain V3 ids, and propose targets',
       }),
       ...groupOptions('What to allow', { ...POLICY, ...ALLOW_INCOMPLETE }),
@@ -86,7 +98,7 @@ export const APPLY_COMMANDS: readonly CommandSpec[] = [
       ...groupOptions('Files to write', {
         ...JSON_OUT,
         '--unmapped <file>': 'write every value that is left without a V4 id, as NDJSON',
-        ...OUTPUT,
+        ...EMIT,
       }),
       ...groupOptions('Tuning', TUNING),
     },
@@ -97,6 +109,8 @@ export const APPLY_COMMANDS: readonly CommandSpec[] = [
         'plan for one file; with --yes: write a new file beside it',
       'svc-migrate apply --in-place --plan plan.json':
         'plan for all configured targets; then carry it out with: apply --yes --plan plan.json',
+      'svc-migrate apply --in-place --emit-sql postgres --layout flyway --output migration':
+        'write the plan as a Flyway migration instead of carrying it out',
       'svc-migrate apply --check': 'check all configured targets, in CI',
     },
     load: async () => (await import('../apply.js')).runApply,

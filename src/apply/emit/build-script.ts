@@ -1,0 +1,251 @@
+import { basename } from 'node:path';
+import { newColumnOf, type TableTarget } from '../../config/apply-targets.js';
+import { SvcError } from '../../errors.js';
+import type { RunFacts } from '../context.js';
+import { changedRows } from '../engine/column-plans.js';
+import type { Engine } from '../engine/dialect.js';
+import type { FoundTable } from '../engine/found-table.js';
+import { splitPaths } from '../engine/json-columns.js';
+import { parkingTerm } from '../engine/parking.js';
+import { columnOf } from '../engine/table-facts.js';
+import type { TargetPlan } from '../plan.js';
+import type { EmitScript, EmitTable } from './emit-script.js';
+import { EMIT_TEXTS } from './emit-texts.js';
+import { finishSql, insertRunSql, verifySql } from './ledger-statements.js';
+import { type CrosswalkRow, readCrosswalk } from './read-crosswalk.js';
+import { fillSql, rewriteSql, updatesSql } from './rewrite-statements.js';
+import { type Check, checkSql, checksOf, parkingChecks, writtenCheck } from './script-checks.js';
+import { createList, stagingSql } from './staging.js';
+import { undoChecks, undoListSql, undoneSql } from './undo-statements.js';
+
+/** The SQL of one plan for one database, as statements without semicolons. */
+export interface SqlScript {
+  readonly title: string;
+  /** Creates the ledger and the crosswalks. */
+  readonly load: readonly string[];
+  /** Checks, rewrites and records. */
+  readonly up: readonly string[];
+  readonly down: readonly string[];
+  /** One number: 0 if everything is as the run wrote it. */
+  readonly verify: string;
+  /** Begins the transaction; null: the statements do so themselves. */
+  readonly begin: string | null;
+  /** Values in the crosswalks. */
+  readonly values: number;
+}
+
+/**
+ * Renders the plans of one database as SQL. Call inside a read-only transaction.
+ *
+ * @throws SvcError `bad_input` for what only `apply` itself can do
+ */
+export async function buildScript(
+  engine: Engine,
+  all: readonly FoundTable[],
+  plans: readonly TargetPlan[],
+  run: RunFacts,
+): Promise<SqlScript> {
+  const text = EMIT_TEXTS[engine.dialect.kind];
+  const [first] = all;
+  if (first === undefined) throw new Error('a script without tables');
+  for (const found of all) assertEmittable(engine, found);
+  const staging = (name: string) => text.staging(`sql_${name}`, first.ledger);
+  const script: EmitScript = { engine, text, ...run, checks: staging('checks') };
+  const tables: EmitTable[] = [];
+  let count = 0;
+  for (const found of all) {
+    const plan = plans.find(({ name }) => name === found.target.name);
+    if (plan === undefined) continue;
+    const crosswalks = [];
+    for (const id of found.target.ids) crosswalks.push(await readCrosswalk(engine, found, id, { plan, run }));
+    const maps = found.target.ids.map(() => {
+      count += 1;
+      return staging(`map_${count}`);
+    });
+    const parking = await readParking(engine, found, plan, crosswalks);
+    tables.push({ found, crosswalks, maps, parking, list: staging(`list_${tables.length + 1}`) });
+  }
+  return {
+    title: text.title,
+    load: loadSql(script, tables),
+    up: upSql(script, tables),
+    down: downSql(script, tables),
+    verify: `SELECT ${tables.map((table) => verifySql(script, table)).join('\n  + ')} AS wrong`,
+    begin: text.begin,
+    values: tables.flatMap(({ crosswalks }) => crosswalks).reduce((sum, rows) => sum + rows.length, 0),
+  };
+}
+
+/** @throws SvcError `bad_input` */
+function assertEmittable({ dialect }: Engine, { target, facts, runs, judgement }: FoundTable): void {
+  const refuse = (text: string, hint: string): never => {
+    throw new SvcError('bad_input', `Target ${target.name}: ${text}; no SQL was written.`, { hint });
+  };
+  const [run] = runs;
+  if (run !== undefined)
+    refuse(`run ${run.run} is in the ledger for this table`, `Undo it first: svc-migrate undo ${run.run}`);
+  if (target.ids.some(({ path }) => path !== undefined))
+    refuse('ids inside JSON cannot be rewritten by SQL', 'Use apply --yes for this target.');
+  const ids = target.ids.map(({ column }) => column);
+  const tied = facts.foreignKeys.find(({ columns }) => columns.some((name) => ids.includes(name)));
+  if (dialect.ddlCommits && judgement.handling.isAtomic && tied !== undefined)
+    refuse(`${tied.name} is a foreign key on these ids`, 'Use apply --yes, or drop the key meanwhile.');
+}
+
+/** Temporary values for ids that swap under a unique key. */
+async function readParking(
+  engine: Engine,
+  found: FoundTable,
+  plan: TargetPlan,
+  crosswalks: readonly (readonly CrosswalkRow[])[],
+): Promise<ReadonlyMap<string, string>> {
+  const parking = new Map<string, string>();
+  const rows = changedRows(plan.columns);
+  for (const name of found.judgement.handling.parked) {
+    const column = columnOf(found.facts, name);
+    if (column === undefined) continue;
+    const at = found.target.ids.findIndex((id) => id.column === name);
+    const highest = (crosswalks[at] ?? []).reduce((most, { result }) => {
+      const id = BigInt(result ?? 0);
+      return id > most ? id : most;
+    }, 0n);
+    const term = await parkingTerm(engine, found.facts.table, column, at, { rows, highest });
+    if (term !== null) parking.set(name, term);
+  }
+  return parking;
+}
+
+function loadSql(script: EmitScript, tables: readonly EmitTable[]): string[] {
+  const { engine, text } = script;
+  const ledgers = new Map(tables.map(({ found }) => [found.ledger.name, found.ledger]));
+  return [
+    ...text.settings,
+    ...[...ledgers.values()].flatMap((ledger) => text.createLedger(engine.dialect, ledger)),
+    ...tables.flatMap((table) => stagingSql(script, table)),
+    ...text.restore,
+  ];
+}
+
+function createChecks({ checks, text }: EmitScript): string[] {
+  return [
+    `DROP TABLE IF EXISTS ${checks}`,
+    `CREATE TABLE ${checks}(problem ${text.types.text} NOT NULL UNIQUE, failed bigint)`,
+  ];
+}
+
+/** Where DDL commits, its statements come before the transaction, and new columns after the checks. */
+function transaction(
+  { text }: EmitScript,
+  tables: readonly EmitTable[],
+): { readonly begin: string[]; readonly end: string[] } {
+  const locks = () => {
+    const names = [...new Set(tables.map(({ found }) => found.facts.table))].sort();
+    return tables[0] === undefined ? [] : text.lock(names, tables[0].found.ledger);
+  };
+  if (text.begin !== null) return { begin: [...locks()], end: [] };
+  const begin = ['SET TRANSACTION ISOLATION LEVEL REPEATABLE READ', 'START TRANSACTION', ...locks()];
+  return { begin, end: ['COMMIT'] };
+}
+
+function upSql(script: EmitScript, tables: readonly EmitTable[]): string[] {
+  const { engine, text, checks } = script;
+  const isNew = engine.context.policy.mode === 'new';
+  const { begin, end } = transaction(script, tables);
+  const all = tables.flatMap((table) => checksOf(script, table).map((check) => ({ check, table })));
+  const record = [...all.map(({ check, table }) => checkSql(script, check, table.found)), text.raise(checks)];
+  const enter = (table: EmitTable) =>
+    insertRunSql(script, table, { definition: portable(table.found.target), checks: all.length });
+  const addColumns = tables.flatMap(({ found }) =>
+    found.target.ids.flatMap((id, at) =>
+      text.addColumn(found.facts.table, newColumnOf(id), found.types[at] ?? ''),
+    ),
+  );
+  // In place each run is recorded after the entries of the one before: its own have higher ids.
+  const enterAll = isNew ? tables.map(enter) : [];
+  const finish = tables.map((table) => finishSql(script, table));
+  const change = isNew
+    ? [...tables.flatMap((table) => fillSql(script, table)), ...finish]
+    : [
+        ...tables.flatMap((table) => {
+          const [list = '', ...rest] = rewriteSql(script, table);
+          const parked = parkingChecks(script, table).map((check) => checkLater(script, check));
+          return [
+            enter(table),
+            list,
+            ...(parked.length === 0 ? [] : [...parked, text.raise(checks), clearIfFailed(script, table)]),
+            ...rest,
+            checkLater(script, writtenCheck(script, table)),
+          ];
+        }),
+        text.raise(checks),
+        ...finish,
+      ];
+  const isLate = text.begin === null && isNew;
+  return [
+    ...text.settings,
+    ...createChecks(script),
+    ...(isLate ? [...record, ...enterAll, ...addColumns, ...begin] : [...begin, ...record, ...enterAll]),
+    ...(isNew && !isLate ? addColumns : []),
+    ...change,
+    ...end,
+    ...dropStaging(script, tables),
+    ...text.restore,
+  ];
+}
+
+/** Records a check of the listed rows; without rows it counts none. */
+function checkLater({ checks, text }: EmitScript, { problem, count }: Check): string {
+  return `INSERT INTO ${checks}(problem, failed)
+SELECT ${text.literal(problem)}, ${count}`;
+}
+
+/** For clients that go on after an error. */
+function clearIfFailed({ checks }: EmitScript, { list }: EmitTable): string {
+  return `DELETE FROM ${list} WHERE EXISTS (SELECT 1 FROM ${checks} WHERE failed > 0)`;
+}
+
+function dropStaging({ checks }: EmitScript, tables: readonly EmitTable[]): string[] {
+  const names = [...tables.flatMap(({ maps, list }) => [...maps, list]), checks];
+  return names.map((name) => `DROP TABLE IF EXISTS ${name}`);
+}
+
+function downSql(script: EmitScript, tables: readonly EmitTable[]): string[] {
+  const { engine, text, checks } = script;
+  const isNew = engine.context.policy.mode === 'new';
+  const back = [...tables].reverse();
+  const { begin, end } = transaction(script, tables);
+  const record = [
+    ...back.flatMap((table) => undoChecks(script, table).map((check) => checkLater(script, check))),
+    text.raise(checks),
+  ];
+  const dropColumns = back.flatMap(({ found }) =>
+    found.target.ids.flatMap((id) => text.dropColumn(found.facts.table, newColumnOf(id))),
+  );
+  const restore = back.flatMap((table) => [
+    undoListSql(script, table),
+    ...text.analyze(table.list),
+    ...updatesSql(script, table),
+    checkLater(script, writtenCheck(script, table)),
+  ]);
+  const lists = isNew ? [] : back.flatMap((table) => createList(script, table));
+  const undone = back.flatMap((table) => undoneSql(script, table));
+  return [
+    ...text.settings,
+    ...createChecks(script),
+    ...lists,
+    ...(isNew && text.begin === null ? [...record, ...dropColumns, ...begin] : [...begin, ...record]),
+    ...(isNew ? (text.begin === null ? [] : dropColumns) : [...restore, text.raise(checks)]),
+    ...undone,
+    ...end,
+    ...back.map(({ list }) => `DROP TABLE IF EXISTS ${list}`),
+    `DROP TABLE IF EXISTS ${checks}`,
+    ...text.restore,
+  ];
+}
+
+/** The definition without the folders of this machine. */
+function portable(target: TableTarget): TableTarget {
+  const split = splitPaths(target);
+  if (split.kind === 'sqlite') return { ...split, file: basename(split.file) };
+  return split.urlFile === undefined ? split : { ...split, urlFile: basename(split.urlFile) };
+}

@@ -1,0 +1,61 @@
+import type { IdColumn } from '../../config/apply-targets.js';
+import type { Engine } from '../engine/dialect.js';
+import type { FoundTable } from '../engine/found-table.js';
+import { scopeTerms } from '../engine/judge-cells.js';
+import type { EmitText } from './emit-texts.js';
+import type { CrosswalkRow } from './read-crosswalk.js';
+
+/** One table of a script. */
+export interface EmitTable {
+  readonly found: FoundTable;
+  /** By id column. */
+  readonly crosswalks: readonly (readonly CrosswalkRow[])[];
+  /** SQL for temporary values of row `w` while ids swap, by column; none where values may meet. */
+  readonly parking: ReadonlyMap<string, string>;
+  /** Names of its staging tables: one crosswalk for each column, and the list of rows that change. */
+  readonly maps: readonly string[];
+  readonly list: string;
+}
+
+/** What the statements of a script share. */
+export interface EmitScript {
+  readonly engine: Engine;
+  readonly text: EmitText;
+  readonly run: string;
+  readonly planSha256: string;
+  /** The staging table of the checks. */
+  readonly checks: string;
+}
+
+/** The columns that identify a row. */
+export function keyOf({ judgement }: FoundTable): readonly string[] {
+  return judgement.handling.key;
+}
+
+/** A condition on row `t` and row `m…` of a crosswalk. */
+export function mapMatch({ dialect }: Engine, id: IdColumn, map: string): string {
+  const scopes = scopeTerms(dialect, id).map((term, at) => dialect.isSame(term, `${map}.s${at}`));
+  return [`${dialect.exactText(`t.${dialect.quote(id.column)}`)} = ${map}.old`, ...scopes].join(' AND ');
+}
+
+/** A condition: the run is recorded for a target, in one of these states. */
+export function isRecorded(
+  { text, run }: EmitScript,
+  { target, ledger }: Pick<FoundTable, 'target' | 'ledger'>,
+  states: string,
+): string {
+  return `EXISTS (SELECT 1 FROM ${ledger.run} AS r WHERE r.run = ${text.literal(run)} AND r.target = ${text.literal(target.name)} AND r.state ${states})`;
+}
+
+/** SQL for the new value of a column in row `w` of the list. */
+export function newValue({ dialect }: Engine, { types }: FoundTable, at: number): string {
+  return dialect.fromEntry(`w.c${at}`, types[at] ?? '');
+}
+
+/** The key of a listed row after the change. */
+export function newKey(engine: Engine, found: FoundTable): string[] {
+  return keyOf(found).map((name, at) => {
+    const column = found.target.ids.findIndex((id) => id.column === name);
+    return column < 0 ? `w.k${at}` : newValue(engine, found, column);
+  });
+}

@@ -1,0 +1,75 @@
+import type { IdColumn } from '../../config/apply-targets.js';
+import { type Agreed, assertAgreed, openTableColumn } from '../engine/column-plans.js';
+import type { Engine } from '../engine/dialect.js';
+import type { FoundTable } from '../engine/found-table.js';
+import { judgeCells, scopeTerms } from '../engine/judge-cells.js';
+import type { Cell, Cells } from '../engine/session.js';
+
+/** What becomes of one stored value: the V4 id, null for an emptied cell, or undefined if it stays. */
+export interface CrosswalkRow {
+  /** The value as `exactText`. */
+  readonly old: string;
+  /** Model, region and company of the row, where other columns name them. */
+  readonly scope: Cells;
+  readonly result: string | null | undefined;
+}
+
+/** Values of a row's model for which the target declares no model: none of our ids. */
+function foreignModels({ models }: IdColumn): string[] {
+  return Object.entries(models ?? {}).flatMap(([word, model]) =>
+    model === null && word !== '' ? [word] : [],
+  );
+}
+
+/** A condition on row `t`: its cell holds something that a crosswalk must know. */
+export function isOurs({ dialect }: Engine, literal: (text: string) => string, id: IdColumn): string {
+  const cell = `t.${dialect.quote(id.column)}`;
+  const words = foreignModels(id).map(literal).join(', ');
+  const kind = id.modelColumn === undefined ? '' : dialect.asText(`t.${dialect.quote(id.modelColumn)}`);
+  const isForeign = words === '' ? '' : ` AND (${kind} IS NULL OR ${kind} NOT IN (${words}))`;
+  return `${cell} IS NOT NULL AND ${dialect.asText(cell)} <> ''${isForeign}`;
+}
+
+/**
+ * Looks up every distinct value of a column, with what other columns say of its row. Sorted, so that the same data give
+ * the same script. Call inside a transaction.
+ *
+ * @throws SvcError `bad_input` if the data are not as planned
+ */
+export async function readCrosswalk(
+  engine: Engine,
+  { facts, judgement }: FoundTable,
+  id: IdColumn,
+  agreed: Agreed,
+): Promise<CrosswalkRow[]> {
+  const { context, dialect } = engine;
+  const cell = `t.${dialect.quote(id.column)}`;
+  const scopes = scopeTerms(dialect, id).length;
+  const foreign = new Set<Cell | undefined>(foreignModels(id));
+  const rows = new Map<string, CrosswalkRow>();
+  const work = openTableColumn(context, id, facts);
+  const judged = judgeCells(engine, {
+    work,
+    mode: context.policy.mode,
+    from: `${dialect.tableSql(facts.table)} AS t`,
+    extra: [dialect.exactText(cell)],
+    isGrouped: true,
+  });
+  for await (const cells of judged) {
+    for (const { group, result, extra } of cells) {
+      const isForeign = id.modelColumn !== undefined && foreign.has(group[1]);
+      if (group[0] === null || group[0] === '' || isForeign) continue;
+      const scope = group.slice(1, 1 + scopes).map((one) => (one === null ? null : String(one)));
+      const old = extra[0] ?? '';
+      rows.set(JSON.stringify([old, ...scope]), { old, scope, result });
+    }
+  }
+  assertAgreed(context, agreed, work, { facts, handling: judgement.handling });
+  return [...rows].sort(([a], [b]) => compareKeys(a, b)).map(([, row]) => row);
+}
+
+/** Orders by length, then by text, which sorts digits by number. */
+function compareKeys(a: string, b: string): number {
+  if (a.length !== b.length) return a.length - b.length;
+  return a < b ? -1 : 1;
+}
