@@ -217,6 +217,13 @@ export function ancestor(node: SyntaxNode, test: (one: SyntaxNode) => boolean): 
   return null;
 }
 
+/** The call that a node is an argument of, or the block of. */
+export function callGiven(node: SyntaxNode): SyntaxNode | null {
+  let at = node.parent;
+  while (at !== null && /^(argument|arguments|argument_list)$/.test(at.type)) at = at.parent;
+  return at?.kind === 'call' ? at : null;
+}
+
 /** Whether a node is inside an annotation or attribute. */
 export function isAnnotated(node: SyntaxNode): boolean {
   return ancestor(node, ({ kind, type }) => kind === 'annotation' || type === 'attribute') !== null;

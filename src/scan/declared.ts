@@ -1,4 +1,4 @@
-import { argumentsOf, childAt, plainText } from './access.js';
+import { ancestor, argumentsOf, childAt, plainText } from './access.js';
 import type { Bindings, Expression } from './follow-values.js';
 import type { Declaration } from './names.js';
 import type { SourceFile } from './source-file.js';
@@ -10,9 +10,21 @@ export interface FoundFunction {
   readonly node: SyntaxNode;
 }
 
-export function functionIn(file: SourceFile, name: string): FoundFunction | null {
-  const field = file.names.fields.get(name)?.find(({ value }) => value !== null);
+/** The function of a name in the class around a node, or else in any of the file. */
+export function functionIn(file: SourceFile, name: string, from: SyntaxNode | null): FoundFunction | null {
+  const fields = from === null ? (file.names.fields.get(name) ?? []) : fieldsAround(file, name, from);
+  const field = fields.find(({ value }) => value !== null);
   return functionOfValue(file, field?.value ?? null);
+}
+
+/** The fields of a name in the class around a node, itself included; where it has none, those of every class. */
+export function fieldsAround(file: SourceFile, name: string, node: SyntaxNode): readonly Declaration[] {
+  const fields = file.names.fields.get(name) ?? [];
+  if (fields.length < 2) return fields;
+  const isClass = ({ kind }: SyntaxNode) => kind === 'class';
+  const owner = isClass(node) ? node : ancestor(node, isClass);
+  const own = fields.filter((one) => ancestor(one.node, isClass) === owner);
+  return own.length > 0 ? own : fields;
 }
 
 export function functionOfValue(file: SourceFile, value: SyntaxNode | null): FoundFunction | null {
@@ -23,6 +35,7 @@ export function functionOfValue(file: SourceFile, value: SyntaxNode | null): Fou
 export function returnsOf({ file, node }: FoundFunction): SyntaxNode[] {
   const body = childAt(node, 'body');
   if (body === undefined) return [];
+  if (body.type === 'arrow_expression_clause') return body.children.slice(-1);
   if (!/block|statement|body/.test(body.type)) return [body];
   const found: SyntaxNode[] = [];
   const visit = (at: SyntaxNode): void => {
@@ -31,7 +44,11 @@ export function returnsOf({ file, node }: FoundFunction): SyntaxNode[] {
   };
   visit(body);
   // The last expression of a Ruby method is its result.
-  if (file.language.name === 'ruby' && body.children.length > 0) found.push(...body.children.slice(-1));
+  if (file.language.name === 'ruby') {
+    const last = body.children.at(-1);
+    const result = last?.type === 'block_body' ? last.children.at(-1) : last;
+    if (result !== undefined) found.push(result);
+  }
   return found;
 }
 

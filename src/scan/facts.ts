@@ -187,16 +187,18 @@ function startsOf(text: TextValue): number[] {
 /** The concatenation, or the call that formats or joins, that a string is a part of. */
 function outermost({ file, node, bound }: Expression, { texts }: SourceReaders): SyntaxNode {
   let at = node;
+  // A list is a part of a text only where it is joined.
+  let isInList = false;
   for (let next = node.parent; next !== null; next = next.parent) {
-    const isPart =
-      next.kind === 'concat' || next.kind === 'binary' || next.kind === 'string' || next.kind === 'wrap';
-    const isArgument = next.type.startsWith('argument');
+    const { kind, type } = next;
+    const isPassed = kind === 'wrap' || type.startsWith('argument');
+    const isList = kind === 'object' || kind === 'member' || type === 'array_element_initializer';
+    const isPart = !isInList && (kind === 'concat' || kind === 'binary' || kind === 'string');
     const isJoined =
-      next.kind === 'call' &&
-      texts.builds(next, file.source) &&
-      texts.read({ file, node: next, bound }) !== null;
-    if (!isPart && !isArgument && !isJoined) break;
-    if (next.kind !== 'wrap' && !isArgument) at = next;
+      kind === 'call' && texts.builds(next, file.source) && texts.read({ file, node: next, bound }) !== null;
+    if (!isPassed && !isList && !isPart && !isJoined) break;
+    isInList = !isJoined && (isInList || isList);
+    if (isPart || isJoined) at = next;
   }
   return at;
 }
@@ -220,7 +222,6 @@ function judgeWritten(
       type === 'jsx_attribute' ||
       type === 'attribute',
   );
-  const _source = place === null ? '' : file.source.slice(place.start, place.start + 60);
   if (place?.type === 'jsx_attribute') return null;
   if (place?.kind === 'annotation' || place?.type === 'attribute') {
     return engine.requests.declaredAt({ file, node, bound: UNBOUND });
@@ -238,6 +239,7 @@ function judgeWritten(
     )
   )
     return null;
+  if (call !== null && engine.requests.isPassedOver({ file, node: call, bound: UNBOUND })) return null;
   const first = text[0];
   if (first?.kind !== 'hole' || first.expression === null) return 'look';
   const { file: holeFile, node: holeNode } = first.expression;
@@ -253,9 +255,14 @@ export function placeOf({ text }: Site, path: string, position: number): number 
   return found.piece.start + found.offset;
 }
 
-/** Whether the function around a node has an address of V3. */
+/** Whether the function around a node has an address of V3, or the node is given along with one. */
 export function isBesideV3(node: SyntaxNode, sites: readonly Site[]): boolean {
   const scope = ancestor(node, ({ kind }) => kind === 'function');
   const found = sites.filter(({ certainty }) => certainty !== null);
-  return found.some(({ start, end }) => scope === null || (start >= scope.start && end <= scope.end));
+  return found.some(
+    ({ start, end }) =>
+      scope === null ||
+      (start >= scope.start && end <= scope.end) ||
+      (start <= node.start && end >= node.end),
+  );
 }

@@ -1,12 +1,13 @@
-import { calleeOf, entriesOf, memberOf, nameOf, unwrap } from './access.js';
+import { calleeOf, callGiven, entriesOf, memberOf, nameOf, unwrap } from './access.js';
 import {
-  defaultExport,
   entryNamed,
   type FoundFunction,
+  fieldsAround,
   functionIn,
   functionOfValue,
   pickField,
 } from './declared.js';
+import { Imports } from './imported-names.js';
 import { type Declaration, ELEMENT, isField, isSelf, lookUp } from './names.js';
 import { classIn, type Project, type SourceFile } from './source-file.js';
 import type { SyntaxNode } from './syntax.js';
@@ -30,12 +31,14 @@ const MAX_IMPORTS = 30;
 /** Follows names to their values: within the file, and through the project's imports. */
 export class Values {
   readonly #project: Project;
+  readonly #imports: Imports;
   /** What expressions outside calls that were followed resolve to. */
   readonly #resolved = new WeakMap<SyntaxNode, Expression>();
   readonly #functions = new WeakMap<SyntaxNode, FoundFunction | null>();
 
   constructor(project: Project) {
     this.#project = project;
+    this.#imports = new Imports(project);
   }
 
   /** The expression that gives `given` its value; itself where that is not shown. */
@@ -69,10 +72,10 @@ export class Values {
     const { file, node } = at;
     const name = nameOf(node, file.source);
     const declaration = isField(node)
-      ? pickField(file.names.fields.get(name) ?? [])
+      ? pickField(fieldsAround(file, name, node))
       : lookUp(file.names, name, node);
     if (declaration !== null) return this.#follow(at, declaration, depth);
-    const found = this.imported(file, name);
+    const found = this.#imports.named(file, name);
     return found === null ? at : this.#follow({ ...at, file: found.file }, found.declaration, depth);
   }
 
@@ -94,8 +97,8 @@ export class Values {
 
   /** What a block or callback of `each`, `map` and the like is given. */
   #element(at: Expression, scope: SyntaxNode, depth: number): Expression | null {
-    const call = scope.parent?.kind === 'call' ? scope.parent : scope.parent?.parent;
-    if (call?.kind !== 'call') return null;
+    const call = callGiven(scope);
+    if (call === null) return null;
     const { receiver, name } = calleeOf(call, at.file.source);
     if (
       receiver === null ||
@@ -127,7 +130,7 @@ export class Values {
     if (object.node.kind === 'class') return this.#memberOfClass(object, member.name, depth);
     const entry = this.#entryAt(object, member.name, depth);
     if (entry !== null) return entry;
-    const inModule = this.#memberOfModule(at, member.object, member.name);
+    const inModule = this.#imports.memberOfModule(at.file, member.object, member.name);
     if (inModule !== null) return this.#follow({ ...at, file: inModule.file }, inModule.declaration, depth);
     const owner = this.#classOf(object, depth);
     if (owner !== null) return this.#memberOfClass(owner, member.name, depth);
@@ -135,7 +138,7 @@ export class Values {
   }
 
   #memberOfClass(owner: Expression, name: string, depth: number): Expression | null {
-    const field = pickField(owner.file.names.fields.get(name) ?? []);
+    const field = pickField(fieldsAround(owner.file, name, owner.node));
     return field === null ? null : this.#follow(owner, field, depth);
   }
 
@@ -145,24 +148,6 @@ export class Values {
     if (object.node.kind !== 'object') return null;
     const entry = entries.find(({ key }) => key === name) ?? (name === '' ? entries[0] : undefined);
     return entry === undefined ? null : this.resolve({ ...object, node: entry.value }, depth + 1);
-  }
-
-  #memberOfModule(at: Expression, object: SyntaxNode, name: string) {
-    if (object.kind !== 'name') return null;
-    const local = nameOf(object, at.file.source);
-    const item = at.file.imports.find((one) => one.local === local);
-    if (item !== undefined) {
-      const file = this.#project.module(
-        at.file,
-        item.exported === null ? item.module : joinModule(item.module, item.exported),
-      );
-      if (file !== null) return this.#exported(file, name);
-    }
-    for (const file of this.#project.packageFiles(at.file, local)) {
-      const found = this.#exported(file, name);
-      if (found !== null) return found;
-    }
-    return null;
   }
 
   /** A member of a parameter whose class is in the same package, such as a receiver of Go. */
@@ -183,7 +168,7 @@ export class Values {
   #fieldOfSelf({ file, node }: Expression): Declaration | null {
     const member = memberOf(node, file.source);
     if (member === null || !isSelf(member.object, file.source)) return null;
-    return pickField(file.names.fields.get(member.name) ?? []);
+    return pickField(fieldsAround(file, member.name, node));
   }
 
   /** The class of an object that is created by `new X()`, `X.new`, `X()`, or declared as an X. */
@@ -209,41 +194,10 @@ export class Values {
 
   #classNamed({ file, bound }: Expression, name: string, depth: number): Expression | null {
     const own = classIn(file, name);
-    const found = own === null ? this.imported(file, name) : { file, declaration: own };
+    const found = own === null ? this.#imports.named(file, name) : { file, declaration: own };
     const value = found?.declaration.value ?? null;
     if (found === null || value === null || depth > MAX_DEPTH) return null;
     return value.kind === 'class' ? { file: found.file, node: value, bound } : null;
-  }
-
-  /** The declaration that an imported name, a class or a name of the package refers to. */
-  imported(file: SourceFile, name: string): { file: SourceFile; declaration: Declaration } | null {
-    const item = file.imports.find(({ local }) => local === name);
-    if (item !== undefined) {
-      const source = this.#project.module(file, item.module);
-      return source === null || item.exported === null ? null : this.#exported(source, item.exported);
-    }
-    if (file.language.imports === 'class') return this.#project.classNamed(file, name);
-    for (const one of this.#project.packageFiles(file, null)) {
-      const found = this.#exported(one, name);
-      if (found !== null) return found;
-    }
-    return null;
-  }
-
-  #exported(file: SourceFile, name: string, hops = 0): { file: SourceFile; declaration: Declaration } | null {
-    if (name === 'default') {
-      const declaration = defaultExport(file);
-      return declaration === null ? null : { file, declaration };
-    }
-    const declaration = file.names.byScope.get(file.root)?.get(name)?.at(-1);
-    if (declaration !== undefined) return { file, declaration };
-    if (hops > 5) return null;
-    for (const item of file.imports.filter(({ local }) => local === '' || local === name)) {
-      const source = this.#project.module(file, item.module);
-      const found = source === null ? null : this.#exported(source, item.exported ?? name, hops + 1);
-      if (found !== null) return found;
-    }
-    return null;
   }
 
   /** The function of the project that a call runs; null for others. */
@@ -259,17 +213,22 @@ export class Values {
   #findFunction(call: Expression): FoundFunction | null {
     const { file, node } = call;
     const { receiver, name, isNew } = calleeOf(node, file.source);
-    if (isNew || name === '') return null;
+    if (isNew) return null;
+    if (receiver !== null && /^(|call|invoke|Invoke)$/.test(name)) {
+      const own = this.resolve({ ...call, node: receiver });
+      return functionOfValue(own.file, own.node);
+    }
+    if (name === '') return null;
     if (receiver === null) return this.#plainFunction(call, name);
-    if (isSelf(receiver, file.source)) return functionIn(file, name);
-    const inModule = this.#memberOfModule(call, receiver, name);
+    if (isSelf(receiver, file.source)) return functionIn(file, name, node);
+    const inModule = this.#imports.memberOfModule(file, receiver, name);
     if (inModule !== null) return functionOfValue(inModule.file, inModule.declaration.value);
     const object = this.resolve({ ...call, node: receiver });
     const owner =
       object.node.kind === 'class'
         ? object
         : (this.#classOf(object, 0) ?? this.#declaredClass(call, receiver));
-    if (owner !== null) return functionIn(owner.file, name);
+    if (owner !== null) return functionIn(owner.file, name, owner.node);
     const entry = this.#entryAt(object, name, 0);
     if (entry !== null) return functionOfValue(entry.file, entry.node);
     return this.#functionOfStranger(call, receiver, name);
@@ -283,11 +242,11 @@ export class Values {
       const resolved = value === null ? null : this.resolve({ file, node: value, bound: call.bound });
       return resolved === null ? null : functionOfValue(resolved.file, resolved.node);
     }
-    const found = this.imported(file, name);
+    const found = this.#imports.named(file, name);
     if (found !== null) return functionOfValue(found.file, found.declaration.value);
     return file.language.imports === 'relative' || file.language.imports === 'dotted'
       ? null
-      : functionIn(file, name);
+      : functionIn(file, name, node);
   }
 
   /** A method of an object that came from elsewhere: the one of that name in the files that this one imports. */
@@ -297,11 +256,12 @@ export class Values {
     const item = file.imports.find(({ local }) => local === text);
     if (item !== undefined && this.#project.module(file, item.module) === null) return null;
     const declared = lookUp(file.names, text, receiver);
-    if (declared?.parameter === -1) return functionIn(file, name) ?? this.#functionInPackage(file, name);
+    if (declared?.parameter === -1)
+      return functionIn(file, name, null) ?? this.#functionInPackage(file, name);
     if (declared !== null && declared.parameter === null && declared.value?.kind !== 'call') return null;
     for (const one of file.imports.slice(0, MAX_IMPORTS)) {
       const source = this.#project.module(file, one.module);
-      const found = source === null ? null : functionIn(source, name);
+      const found = source === null ? null : functionIn(source, name, null);
       if (found !== null) return found;
     }
     return this.#functionInPackage(file, name);
@@ -310,13 +270,9 @@ export class Values {
   #functionInPackage(file: SourceFile, name: string): FoundFunction | null {
     if (file.language.imports !== 'folder') return null;
     for (const one of [file, ...this.#project.packageFiles(file, null)]) {
-      const found = functionIn(one, name);
+      const found = functionIn(one, name, null);
       if (found !== null) return found;
     }
     return null;
   }
-}
-
-function joinModule(module: string, name: string): string {
-  return module.endsWith('.') ? `${module}${name}` : `${module}.${name}`;
 }

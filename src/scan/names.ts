@@ -1,4 +1,5 @@
-import { argumentsOf, calleeOf, childAt, memberOf, nameOf, plainText, unwrap } from './access.js';
+import { ancestor, argumentsOf, calleeOf, childAt, memberOf, nameOf, plainText, unwrap } from './access.js';
+import { elementsOf, isPattern, namesInPattern } from './patterns.js';
 import type { SyntaxNode } from './syntax.js';
 
 /** A name and what is assigned to it. */
@@ -26,6 +27,8 @@ export interface Names {
   readonly fields: ReadonlyMap<string, readonly Declaration[]>;
   /** Parameters by function. */
   readonly parameters: ReadonlyMap<SyntaxNode, readonly Declaration[]>;
+  /** What is appended to a name, as by `text += chunk`. */
+  readonly appended: ReadonlyMap<string, readonly SyntaxNode[]>;
 }
 
 const SELF = /^(this|self|cls|@?self\.class|static|parent)$/;
@@ -40,10 +43,13 @@ export function isField({ type }: SyntaxNode): boolean {
   return /^(instance|class)_variable$/.test(type);
 }
 
-/** Calls that write what they decode into their last argument. */
+/** Calls that write what they decode into their last argument; in Go, any may that is given an address. */
 const DECODES = /^(Decode|Unmarshal|UnmarshalJSON|DecodeJSON|NewDecoder|readEntity|Bind|SetResult)$/;
 
 const LOOPS = /^(for_in_statement|for_statement|enhanced_for_statement|foreach_statement|range_clause|for)$/;
+
+/** Patterns in the clauses of `match` and `case … in`. */
+const MATCHED = /^(dict_pattern|hash_pattern)$/;
 
 export function readNames(nodes: readonly SyntaxNode[], source: string): Names {
   const table = new NameTable(source);
@@ -53,6 +59,7 @@ export function readNames(nodes: readonly SyntaxNode[], source: string): Names {
     else if (node.kind === 'class') table.declareClass(node);
     else if (node.kind === 'call') table.readCall(node);
     else if (LOOPS.test(node.type)) table.declareLoop(node);
+    else if (MATCHED.test(node.type)) table.declareMatch(node);
   }
   return table;
 }
@@ -61,6 +68,7 @@ class NameTable implements Names {
   readonly byScope = new Map<SyntaxNode, Map<string, Declaration[]>>();
   readonly fields = new Map<string, Declaration[]>();
   readonly parameters = new Map<SyntaxNode, Declaration[]>();
+  readonly appended = new Map<string, SyntaxNode[]>();
   readonly #source: string;
 
   constructor(source: string) {
@@ -69,9 +77,19 @@ class NameTable implements Names {
 
   assign(node: SyntaxNode): void {
     const { left, right } = sidesOf(node);
-    if (left.length === 0 || this.#isAppending(node)) return;
-    const values = right.flatMap((one) => (isList(one) ? one.children : [one]));
+    if (left.length === 0) return;
     const targets = left.flatMap((one) => (isList(one) ? one.children : [one]));
+    const given = right.flatMap((one) => (isList(one) ? one.children : [one]));
+    if (this.#isAppending(node)) {
+      const [target, value] = [targets[0], given[0]];
+      if (target?.kind === 'name' && value !== undefined)
+        append(this.appended, nameOf(target, this.#source), value);
+      return;
+    }
+    const [only] = given;
+    const isTakenApart = targets.length > 1 && given.length === 1 && only !== undefined;
+    const elements = isTakenApart ? elementsOf(only, this.#source) : [];
+    const values = elements.length === targets.length ? elements : given;
     for (const [at, target] of targets.entries()) {
       // Where a call returns several values, as in Go, the first one is the result.
       const value = values.length === targets.length ? values[at] : at === 0 ? values[0] : undefined;
@@ -87,7 +105,7 @@ class NameTable implements Names {
   }
 
   #declareTarget(target: SyntaxNode, value: SyntaxNode | null, key: string | null, type = ''): void {
-    if (/pattern/.test(target.type) && target.children.length > 0) {
+    if (isPattern(target)) {
       this.#declarePattern(target, value);
       return;
     }
@@ -103,21 +121,15 @@ class NameTable implements Names {
   }
 
   #declarePattern(pattern: SyntaxNode, value: SyntaxNode | null): void {
-    for (const child of pattern.children) {
-      if (/^(shorthand_property_identifier_pattern|object_assignment_pattern)$/.test(child.type)) {
-        const named = child.children[0] ?? child;
-        const name = nameOf(named, this.#source);
-        this.#add(this.#declaration(name, named, value, name));
-      } else if (child.type === 'pair_pattern') {
-        const [key, target] = [childAt(child, 'key'), childAt(child, 'value')];
-        if (key === undefined || target?.kind !== 'name') continue;
-        const name = nameOf(target, this.#source);
-        const node = { ...target, start: key.start };
-        this.#add(this.#declaration(name, node, value, plainText(key, this.#source)));
-      } else if (child.kind === 'name') {
-        this.#declareTarget(child, null, null);
-      }
-    }
+    for (const one of namesInPattern(pattern, value, this.#source))
+      this.#add(this.#declaration(one.name, one.node, one.value, one.key));
+  }
+
+  /** Patterns of `match` and `case … in`. */
+  declareMatch(pattern: SyntaxNode): void {
+    const match = ancestor(pattern, ({ type }) => /^(match_statement|case_match)$/.test(type));
+    const subject = match === null ? undefined : childAt(match, 'subject', 'value');
+    if (subject !== undefined) this.#declarePattern(pattern, unwrap(subject));
   }
 
   declareFunction(node: SyntaxNode): void {
@@ -150,10 +162,9 @@ class NameTable implements Names {
   }
 
   #declareParameter(scope: SyntaxNode, one: SyntaxNode, name: SyntaxNode, position: number): void {
-    if (/pattern/.test(name.type) && name.children.length > 0) {
-      for (const child of name.children) {
-        const text = nameOf(child.children[0] ?? child, this.#source);
-        const base = this.#declaration(text, child, null, text);
+    if (isPattern(name)) {
+      for (const part of namesInPattern(name, null, this.#source)) {
+        const base = this.#declaration(part.name, part.node, null, part.key);
         this.#add({ ...base, parameter: position, scope });
       }
       return;
@@ -187,7 +198,7 @@ class NameTable implements Names {
       /CURLOPT_URL/.test(this.#source.slice(node.start, node.end))
     ) {
       this.#declareTarget(first, last ?? null, null);
-    } else if (DECODES.test(name) && last !== undefined) {
+    } else if (last !== undefined && (DECODES.test(name) || this.#source[last.start - 1] === '&')) {
       const target = unwrap(last);
       if (target.kind === 'name') this.#declareTarget(target, node, null);
     }
@@ -210,7 +221,7 @@ class NameTable implements Names {
   #add(declaration: Declaration): void {
     const names = this.byScope.get(declaration.scope) ?? new Map<string, Declaration[]>();
     this.byScope.set(declaration.scope, names);
-    append(names, declaration);
+    append(names, declaration.name, declaration);
     if (declaration.parameter === null || declaration.parameter < 0) return;
     const own = this.parameters.get(declaration.scope);
     if (own === undefined) this.parameters.set(declaration.scope, [declaration]);
@@ -218,14 +229,14 @@ class NameTable implements Names {
   }
 
   #addField(declaration: Declaration): void {
-    append(this.fields, declaration);
+    append(this.fields, declaration.name, declaration);
   }
 }
 
-function append(names: Map<string, Declaration[]>, declaration: Declaration): void {
-  const known = names.get(declaration.name);
-  if (known === undefined) names.set(declaration.name, [declaration]);
-  else known.push(declaration);
+function append<T>(lists: Map<string, T[]>, name: string, one: T): void {
+  const known = lists.get(name);
+  if (known === undefined) lists.set(name, [one]);
+  else known.push(one);
 }
 
 function sidesOf(node: SyntaxNode): { left: readonly SyntaxNode[]; right: readonly SyntaxNode[] } {

@@ -1,22 +1,13 @@
-import {
-  ancestor,
-  argumentsOf,
-  calleeOf,
-  childAt,
-  classBase,
-  entriesOf,
-  isAnnotated,
-  walk,
-} from './access.js';
+import { ancestor, argumentsOf, calleeOf, childAt, entriesOf, isAnnotated, walk } from './access.js';
+import { Clients } from './clients.js';
 import { bindArguments, type FoundFunction } from './declared.js';
 import { type Expression, UNBOUND, type Values } from './follow-values.js';
 import type { Fuel } from './fuel.js';
-import { isSelf } from './names.js';
-import { BASE_KEYS, SENDS, SERVERS, SERVES, URL_KEYS } from './request-names.js';
+import { SENDS, SERVERS, SERVES, URL_KEYS } from './request-names.js';
 import type { Certainty, ScanSettings } from './scan-settings.js';
 import type { SyntaxNode } from './syntax.js';
 import { flatten, joined, type TextValue } from './text-pieces.js';
-import type { TextReader } from './text-value.js';
+import { NO_URLS, type TextReader } from './text-value.js';
 import { HOLE, readUrl, type UrlUse } from './v3-url.js';
 
 /** An address that a call is given, directly or through functions of the project. */
@@ -43,13 +34,14 @@ export class Requests {
   /** Names of categories and models. */
   readonly #names: RegExp;
   readonly #known = new WeakMap<SyntaxNode, readonly RequestUrl[]>();
-  readonly #bases = new WeakMap<SyntaxNode, TextValue | null>();
+  readonly #clients: Clients;
   readonly #callsIn = new WeakMap<SyntaxNode, readonly SyntaxNode[]>();
 
   constructor(values: Values, texts: TextReader, settings: ScanSettings, fuel: Fuel) {
     this.#fuel = fuel;
     this.#values = values;
     this.#texts = texts;
+    this.#clients = new Clients(values, texts);
     this.#settings = settings;
     const names = settings.models.flatMap(({ v3 }) => v3.split('/'));
     this.#names = new RegExp(`\\b(${[...new Set(names)].join('|')})\\b`);
@@ -75,9 +67,24 @@ export class Requests {
     if (own.some(({ certainty }) => certainty === 'certain')) return own;
     // Looking into a function is worth it only where it is given a part of a route.
     if (!own.some(({ flat }) => this.#names.test(flat))) return own;
-    const found = this.#values.functionOf(call);
-    const inlined = found === null ? [] : this.#inside(call, found, depth);
-    return inlined.length > 0 ? inlined : own;
+    if (this.#buildsOther(call)) return [];
+    const inlined = this.#inside(call, depth);
+    if (inlined === null) return own;
+    return inlined.length > 0 ? inlined : own.map((one) => ({ ...one, certainty: null }));
+  }
+
+  /** Whether a call only puts an address of another service together. */
+  #buildsOther(call: Expression): boolean {
+    const text = this.#texts.builds(call.node, call.file.source) ? this.#texts.read(call) : null;
+    const generation = text === null ? 'relative' : readUrl(flatten(text), this.#settings).generation;
+    return generation === 'other' || generation === 'v4';
+  }
+
+  /** Whether a call hands its arguments to nothing that may send them: a path of files, or a function that is shown. */
+  isPassedOver(call: Expression): boolean {
+    const { receiver } = calleeOf(call.node, call.file.source);
+    const owner = receiver === null ? '' : call.file.source.slice(receiver.start, receiver.end);
+    return NO_URLS.test(owner) || this.#inside(call, 0)?.length === 0;
   }
 
   /** Arguments, and entries of objects among them, that may be an address. */
@@ -94,14 +101,14 @@ export class Requests {
   #judge(call: Expression, text: TextValue): RequestUrl {
     const flat = flatten(text);
     const url = readUrl(flat, this.#settings);
-    const { name } = calleeOf(call.node, call.file.source);
+    const { name, receiver } = calleeOf(call.node, call.file.source);
     if (url.generation === 'v3') return { text, flat, url, certainty: 'certain' };
     if (url.generation === 'like_v3') return { text, flat, url, certainty: 'likely' };
     const isPath =
       url.generation === 'relative' &&
       (url.route !== null || (SENDS.test(name) && /^[\w/-]+(\?|$)/.test(flat)));
     if (!isPath) return { text, flat, url, certainty: null };
-    const base = flat.startsWith(HOLE) ? null : this.#baseOfCall(call);
+    const base = flat.startsWith(HOLE) ? null : this.#clients.baseOfCall(call);
     if (base !== null) {
       const whole = joined(base, text);
       const wholeUrl = readUrl(flatten(whole), this.#settings);
@@ -109,8 +116,10 @@ export class Requests {
       return { text: whole, flat: flatten(whole), url: wholeUrl, certainty };
     }
     const isHosted = this.#settings.v3Urls.length > 0 || /^\0*\/?v3\//.test(flat);
+    // Python's own `open` opens files.
+    const isFile = name === 'open' && call.file.language.name === 'python' && receiver === null;
     const isLikely =
-      isHosted && SENDS.test(name) && url.route?.isModelKnown === true && !this.#speaksV4(text);
+      isHosted && !isFile && SENDS.test(name) && url.route?.isModelKnown === true && !this.#speaksV4(text);
     return { text, flat, url, certainty: isLikely ? 'likely' : null };
   }
 
@@ -161,10 +170,12 @@ export class Requests {
     return /v4/i.test(file.source.slice(node.start, node.end));
   }
 
-  /** The addresses of the calls inside a function, with the arguments of this call. */
-  #inside(call: Expression, found: FoundFunction, depth: number): RequestUrl[] {
+  /** The addresses of the calls inside the function that a call runs, with its arguments; null if it is not shown. */
+  #inside(call: Expression, depth: number): RequestUrl[] | null {
+    const found = depth < MAX_DEPTH ? this.#values.functionOf(call) : null;
+    if (found === null || childAt(found.node, 'body') === undefined) return null;
     const bound = bindArguments(call, found);
-    if (bound.size === 0) return [];
+    if (bound.size === 0) return null;
     const calls =
       this.#callsIn.get(found.node) ??
       walk(found.node)
@@ -174,97 +185,6 @@ export class Requests {
     return calls.flatMap((node) =>
       this.urlsOf({ file: found.file, node, bound }, depth + 1).filter(({ url }) => url.route !== null),
     );
-  }
-
-  #baseOfCall({ file, node, bound }: Expression): TextValue | null {
-    const { receiver } = calleeOf(node, file.source);
-    if (receiver === null || isSelf(receiver, file.source)) {
-      const own = classBase(
-        ancestor(node, ({ kind }) => kind === 'class'),
-        file.source,
-      );
-      if (own !== null) return this.#texts.read({ file, node: own, bound });
-      const named = receiver === null ? childAt(node, 'function') : undefined;
-      return named?.kind === 'name' ? this.#baseOf({ file, node: named, bound }, 0) : null;
-    }
-    return this.#baseOf({ file, node: receiver, bound }, 0);
-  }
-
-  /** The address that a client was created with. */
-  #baseOf(given: Expression, depth: number): TextValue | null {
-    const at = this.#values.resolve(given);
-    const known = this.#bases.get(at.node);
-    if (known !== undefined) return known;
-    this.#bases.set(at.node, null);
-    const base = depth > 8 ? null : this.#readBase(at, depth);
-    this.#bases.set(at.node, base);
-    return base;
-  }
-
-  #readBase(at: Expression, depth: number): TextValue | null {
-    const { node, file } = at;
-    if (node.kind !== 'call') {
-      return at.node.kind === 'name' ? this.#assignedBase(at) : null;
-    }
-    const found = this.#values.functionOf(at);
-    const result = found === null ? undefined : childAt(found.node, 'body');
-    if (found !== null && result !== undefined) {
-      const bound = bindArguments(at, found);
-      for (const one of walk(result)
-        .filter(({ kind }) => kind === 'call')
-        .slice(0, MAX_CALLS)) {
-        const base = this.#ownBase({ file: found.file, node: one, bound });
-        if (base !== null) return base;
-      }
-    }
-    const own = this.#ownBase(at);
-    if (own !== null) return own;
-    const { receiver } = calleeOf(node, file.source);
-    return receiver === null
-      ? this.#assignedBase(at)
-      : (this.#baseOf({ ...at, node: receiver }, depth + 1) ?? this.#assignedBase(at));
-  }
-
-  #ownBase(at: Expression): TextValue | null {
-    const { file, node } = at;
-    const { name } = calleeOf(node, file.source);
-    const given = argumentsOf(node, file.source);
-    const named = [
-      ...given.filter((one) => BASE_KEYS.test(one.name)).map(({ value }) => value),
-      ...entriesOf(node, file.source)
-        .filter(({ key }) => BASE_KEYS.test(key))
-        .map(({ value }) => value),
-    ];
-    const nested = given.flatMap(({ value }) => {
-      const resolved = this.#values.resolve({ ...at, node: value });
-      return resolved.node.kind === 'object' && resolved.file === file
-        ? entriesOf(resolved.node, file.source)
-            .filter(({ key }) => BASE_KEYS.test(key))
-            .map((entry) => entry.value)
-        : [];
-    });
-    const plain = /^(get|post|put|patch|delete|request)$/i.test(name)
-      ? []
-      : given.slice(0, 1).map(({ value }) => value);
-    for (const one of [...named, ...nested, ...plain]) {
-      const text = this.#texts.read({ ...at, node: one });
-      if (text !== null && /^\s*(https?:)?\/\//.test(flatten(text))) return text;
-    }
-    return null;
-  }
-
-  /** `client.BaseAddress = …` and `axios.defaults.baseURL = …`. */
-  #assignedBase({ file, bound }: Expression): TextValue | null {
-    for (const [name, fields] of file.names.fields) {
-      if (!BASE_KEYS.test(name)) continue;
-      for (const { value, node } of fields) {
-        const isOwn = node.kind === 'name' || isSelf(node.children[0] ?? node, file.source);
-        if (value === null || isOwn) continue;
-        const text = this.#texts.read({ file, node: value, bound });
-        if (text !== null) return text;
-      }
-    }
-    return null;
   }
 
   /** Whether a call declares a route of this program's own server. */
@@ -294,7 +214,7 @@ export class Requests {
       isServer &&
       receiver !== null &&
       isHandler &&
-      this.#baseOf({ file, node: receiver, bound: UNBOUND }, 0) === null
+      this.#clients.baseOf({ file, node: receiver, bound: UNBOUND }) === null
     );
   }
 }

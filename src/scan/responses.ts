@@ -1,5 +1,6 @@
-import { argumentsOf, calleeOf, childAt, memberOf, nameOf, plainText, unwrap } from './access.js';
-import { bindArguments, returnsOf } from './declared.js';
+import { argumentsOf, calleeOf, callGiven, childAt, memberOf, nameOf, unwrap } from './access.js';
+import { bindArguments, fieldsAround, returnsOf } from './declared.js';
+import { envelopeMember, GETS, isAssigned, MEMBERS } from './envelope-members.js';
 import { type Expression, UNBOUND, type Values } from './follow-values.js';
 import type { Fuel } from './fuel.js';
 import { type Declaration, isField, isSelf, lookUp } from './names.js';
@@ -24,13 +25,13 @@ export interface EnvelopeRead {
   readonly object: SyntaxNode | null;
 }
 
-const MEMBERS = /^(data|next|prev|total_?count)$/i;
 const PARSES =
   /^(json|[pP]arse\w*|[gG]etJson\w*|GetJson\w*|loads?|json_decode|decode|Decode|Unmarshal|readTree|readValue|fromJson|Deserialize\w*|ReadFromJson\w*|GetFromJson\w*|parsed_response|JSONObject|JsonParser|parseString|readEntity|bodyToMono|getForObject|array|object|parse_json|toArray|readObject|jsonDecode|SetResult|getJson|getJSON|JArray|JObject|ReadAsAsync|ReadAsJsonAsync)$/;
-const GETS =
-  /^(get|path|at|opt\w*|fetch|dig|getJSONArray|getJSONObject|getString|getInt|getLong|getAsJsonArray|getAsJsonObject|getJsonArray|getJsonObject|GetProperty|TryGetProperty|getAsString|findValue|with\w*|Value|required|has|SelectToken|json|getList|containsKey)$/;
 const STAYS =
   /^(body|content|text|result|response|value|Content|Body|Result|Value|RootElement|Root|getBody|getContents|parsed|parsed_response|read|payload|toString|clone|AsObject|then|catch|finally|execute|join|block|await|retrieve|ConfigureAwait|EnsureSuccessStatusCode|raise_for_status|throw|string|bodyToMono|onErrorResume|GetAwaiter|GetResult|entity|decode|getAsJsonObject|asObject|as_json|with_indifferent_access|symbolize_keys|to_h|orElseThrow|getEntity|charStream|byteStream|ReadAsStringAsync|ReadAsStreamAsync|OpenReadStream)$/;
+/** Methods whose callback is given what their receiver resolves to. */
+const RESOLVES =
+  /^(then|tap|map|flatMap|thenApply|thenCompose|subscribe|pipe|thenAccept|let|also|done|success|on)$/;
 const MAX_DEPTH = 24;
 
 /** Follows the results of V3 requests to where their envelope is read. */
@@ -69,10 +70,13 @@ export class Responses {
       : null;
   }
 
-  #readByPattern(file: SourceFile, { key, value, node }: Declaration): EnvelopeRead | null {
-    if (key === null || value === null || !MEMBERS.test(key)) return null;
+  #readByPattern(file: SourceFile, declared: Declaration): EnvelopeRead | null {
+    const { key, value, node } = declared;
+    if (key === null || !MEMBERS.test(key)) return null;
     this.#fuel.refill();
-    const answer = this.#answerOf({ file, node: value, bound: UNBOUND }, 0);
+    const at = { file, node, bound: UNBOUND };
+    const answer =
+      value === null ? this.#givenTo(at, declared, 0) : this.#answerOf({ ...at, node: value }, 0);
     if (answer?.kind !== 'body') return null;
     return { node, name: key, certainty: answer.certainty, object: null };
   }
@@ -118,16 +122,22 @@ export class Responses {
     const { file, node } = at;
     const name = nameOf(node, file.source);
     const declared = isField(node)
-      ? (file.names.fields.get(name)?.find(({ value }) => value !== null) ?? null)
+      ? (fieldsAround(file, name, node).find(({ value }) => value !== null) ?? null)
       : lookUp(file.names, name, node);
     if (declared === null) return null;
     if (declared.parameter !== null) return this.#readParameter(at, declared, depth);
     if (declared.value === null || declared.value.kind === 'function') return null;
     const value = { ...at, node: declared.value };
-    const answer = this.#answerOf(value, depth + 1);
+    const answer = this.#answerOf(value, depth + 1) ?? this.#appendedTo(at, name, depth);
     if (answer === null || declared.key === null)
       return answer === null ? null : this.#decoded(value, answer);
     return this.#memberOfAnswer(at.file, answer, declared.key);
+  }
+
+  /** What a text is put together from, chunk by chunk. */
+  #appendedTo(at: Expression, name: string, depth: number): Answer | null {
+    const [first] = at.file.names.appended.get(name) ?? [];
+    return first === undefined ? null : this.#answerOf({ ...at, node: first }, depth + 1);
   }
 
   /** A call that writes what it decodes into a variable makes the variable the body. */
@@ -140,38 +150,31 @@ export class Responses {
     const given = [...at.bound].find(
       ([one]) => one.scope === declared.scope && one.parameter === declared.parameter,
     )?.[1];
-    if (given !== undefined) {
-      const answer = this.#answerOf(given, depth + 1);
-      return answer === null || declared.key === null
-        ? answer
-        : this.#memberOfAnswer(given.file, answer, declared.key);
-    }
-    // The callback of `.then(…)` and the like is given what the receiver resolves to.
-    if (declared.parameter !== 0) return null;
-    const { parent } = declared.scope;
-    const isHandler =
-      parent?.kind === 'pair' &&
-      /^\W*(success|done|complete|onSuccess)\b/.test(at.file.source.slice(parent.start, parent.start + 20));
-    const request = isHandler ? parent.parent?.parent?.parent : parent;
-    if (request?.kind === 'call' && depth < MAX_DEPTH) {
-      const [url] = this.#requests.urlsOf({ ...at, node: request });
-      if (url?.certainty != null && !/^(each|map|then)$/.test(calleeOf(request, at.file.source).name))
-        return { kind: isHandler ? 'body' : 'response', certainty: url.certainty };
-    }
-    const call = parent?.parent;
-    if (call?.kind !== 'call') return null;
-    const { receiver, name } = calleeOf(call, at.file.source);
-    if (
-      receiver === null ||
-      !/^(then|tap|map|flatMap|thenApply|thenCompose|subscribe|pipe|thenAccept|let|also|done|success)$/.test(
-        name,
-      )
-    )
-      return null;
-    const answer = this.#answerOf({ ...at, node: receiver }, depth + 1);
+    const answer =
+      given === undefined ? this.#givenTo(at, declared, depth) : this.#answerOf(given, depth + 1);
     return answer === null || declared.key === null
       ? answer
-      : this.#memberOfAnswer(at.file, answer, declared.key);
+      : this.#memberOfAnswer(given?.file ?? at.file, answer, declared.key);
+  }
+
+  /** What a callback is given: that of `.then(…)` what the receiver resolves to, that of a request its response. */
+  #givenTo(at: Expression, { scope, parameter, name }: Declaration, depth: number): Answer | null {
+    const pair = scope.parent?.kind === 'pair' ? scope.parent : null;
+    if (pair !== null) {
+      const key = at.file.source.slice(pair.start, pair.start + 20);
+      if (!/^\W*(success|done|complete|onSuccess)\b/.test(key) || parameter !== 0) return null;
+    }
+    const call = callGiven(pair?.parent ?? scope);
+    if (call === null || depth > MAX_DEPTH) return null;
+    const { receiver, name: method } = calleeOf(call, at.file.source);
+    if (parameter === 0 && receiver !== null && RESOLVES.test(method))
+      return this.#answerOf({ ...at, node: receiver }, depth + 1);
+    if (/^(each|map)$/.test(method)) return null;
+    // Callbacks of Node take an error first, then the response, then the body.
+    const isBody = pair !== null || /^(body|data|json|page|result)$/i.test(name);
+    if (parameter !== 0 && !isBody) return null;
+    const [url] = this.#requests.urlsOf({ ...at, node: call });
+    return url?.certainty == null ? null : { kind: isBody ? 'body' : 'response', certainty: url.certainty };
   }
 
   #readMember(at: Expression, depth: number): Answer | null {
@@ -180,7 +183,8 @@ export class Responses {
     const answer = this.#answerOf({ ...at, node: member.object }, depth + 1);
     if (answer !== null) return this.#memberOfAnswer(at.file, answer, member.name);
     if (!isSelf(member.object, at.file.source)) return null;
-    const value = at.file.names.fields.get(member.name)?.find((one) => one.value !== null)?.value;
+    const fields = fieldsAround(at.file, member.name, at.node);
+    const value = fields.find((one) => one.value !== null)?.value;
     return value === undefined || value === null || value.kind === 'function'
       ? null
       : this.#answerOf({ ...at, node: value }, depth + 1);
@@ -253,47 +257,4 @@ export class Responses {
     }
     return null;
   }
-}
-
-interface Read {
-  readonly object: SyntaxNode;
-  readonly name: string;
-  readonly nameNode: SyntaxNode;
-}
-
-/** A read of `data`, `next`, `prev` or `total_count`, in any of the forms of a member or getter. */
-function envelopeMember(node: SyntaxNode, source: string): Read | null {
-  if (node.kind === 'member' || node.kind === 'index') {
-    const member = memberOf(node, source);
-    return member !== null && MEMBERS.test(member.name) && !isCalled(node) ? member : null;
-  }
-  if (node.kind !== 'call') return null;
-  const { receiver, name } = calleeOf(node, source);
-  const given = argumentsOf(node, source);
-  const first = given[0]?.value;
-  if (receiver === null) return null;
-  const second = given[1]?.value;
-  if (first !== undefined && second?.kind === 'string' && /^(GetBytes|Get|data_get|get)$/.test(name)) {
-    const key = plainText(second, source);
-    if (key !== null && MEMBERS.test(key)) return { object: first, name: key, nameNode: second };
-  }
-  if (first !== undefined && GETS.test(name)) {
-    const key = first.kind === 'string' || first.kind === 'symbol' ? plainText(first, source) : null;
-    return key !== null && MEMBERS.test(key) ? { object: receiver, name: key, nameNode: first } : null;
-  }
-  const accessor = name.replace(/^get(?=[A-Z])/, '');
-  const property =
-    childAt(node, 'name', 'method') ??
-    childAt(childAt(node, 'function') ?? node, 'property', 'name', 'field', 'attribute');
-  const isAccessor = given.length === 0 && MEMBERS.test(accessor) && property !== undefined;
-  return isAccessor ? { object: receiver, name: accessor, nameNode: property } : null;
-}
-
-/** Whether a member is the function of a call, as in `it.next()`. */
-function isCalled({ field, parent }: SyntaxNode): boolean {
-  return field === 'function' && parent?.kind === 'call';
-}
-
-function isAssigned(node: SyntaxNode): boolean {
-  return node.field === 'left' && node.parent?.kind === 'assign';
 }

@@ -2,8 +2,9 @@ import { argumentsOf, calleeOf, childAt, memberOf, unwrap } from './access.js';
 import { bindArguments, returnsOf } from './declared.js';
 import { type Expression, UNBOUND, type Values } from './follow-values.js';
 import type { Fuel } from './fuel.js';
+import { elementsOf } from './patterns.js';
 import type { SyntaxNode } from './syntax.js';
-import { hasText, joined, literal, split, type TextValue } from './text-pieces.js';
+import { flatten, hasText, joined, literal, split, type TextValue } from './text-pieces.js';
 
 const MAX_DEPTH = 24;
 
@@ -12,15 +13,17 @@ const KEEPS_RECEIVER =
   /^([sS]et\w+|[wW]ith\w*|[aA]dd\w*|[qQ]uery\w*|trim\w*|strip|rstrip|lstrip|chomp|freeze|to_s|toString|String|build|newBuilder|buildUpon|build_upon|replace|replaceAll|rtrim|href|TrimEnd|TrimSuffix|toASCIIString|AbsoluteUri|Uri|OriginalString|toURI|uri|as_str|dup|to_str|presence|encode|decode)$/;
 /** Functions that return their first argument, near enough for a URL. */
 const KEEPS_ARGUMENT =
-  /^(URI|URL|Uri|Url|URI\.create|create|parse|Parse|String|str|encodeURI|rtrim|rstrip|trim|TrimRight|TrimSuffix|MustParse|Text|get|valueOf|unquote|must|uri|url|UriBuilder|HttpUrl|fromHttpUrl|fromUriString|newBuilder|yarl|parse_url|new_url)$/;
+  /^(URI|URL|Uri|Url|URI\.create|create|parse|Parse|String|str|encodeURI|[lr]?trim|[lr]?strip|TrimRight|TrimSuffix|TrimPrefix|MustParse|Text|get|valueOf|unquote|must|uri|url|UriBuilder|HttpUrl|fromHttpUrl|fromUriString|newBuilder|yarl|parse_url|new_url)$/;
 /** Classes whose `get`, `parse` and `create` make a URL of a text. */
 const URL_CLASSES =
   /^(URI|URL|Uri|Url|HttpUrl|url|yarl|UriComponentsBuilder|Addressable::URI|UriTemplate|httpx|String)$/;
 const JOINS =
-  /^(urljoin|join|joinpath|JoinPath|appendPath|appendEncodedPath|addPathSegments?|addEncodedPathSegments?|AppendPathSegments?|resolve|merge|path|path_join|joinPath|append_path)$/;
+  /^(urljoin|join|joinpath|Combine|JoinPath|appendPath|appendEncodedPath|addPathSegments?|addEncodedPathSegments?|AppendPathSegments?|resolve|merge|path|path_join|joinPath|append_path)$/;
+/** Functions that put the elements of a list together. */
+const LIST_JOINS = /^(join|Join|implode)$/;
 const FORMATS = /^(format|Format|sprintf|Sprintf|formatted|vsprintf|String\.format)$/;
 /** Objects whose members named as above are no URLs. */
-const NO_URLS = /^(path|Path|File|os\.path|filepath|posix|Paths|Promise|Arrays|Collections)$/;
+export const NO_URLS = /^(path|Path|File|os\.path|filepath|posix|Paths|Promise|Arrays|Collections)$/;
 const ENVIRONMENT =
   /^(get|getenv|getOrDefault|fetch|env|GetEnvironmentVariable|config|GetValue|getProperty|lookup)$/;
 
@@ -74,10 +77,11 @@ export class TextReader {
   }
 
   /** Whether a call puts texts together. */
-  builds(call: Expression['node'], source: string): boolean {
-    const { name, receiver } = calleeOf(call, source);
+  builds(call: SyntaxNode, source: string): boolean {
+    const { name, receiver, isNew } = calleeOf(call, source);
     const owner = receiver === null ? '' : source.slice(receiver.start, receiver.end);
-    return FORMATS.test(name) || (JOINS.test(name) && !NO_URLS.test(owner));
+    const isJoined = (JOINS.test(name) || LIST_JOINS.test(name)) && !NO_URLS.test(owner);
+    return FORMATS.test(name) || isJoined || (isNew && /^(URL|Uri|URI)$/.test(name));
   }
 
   /** As `read`, with a hole for what is no text. */
@@ -161,6 +165,10 @@ export class TextReader {
       );
       return results.find((text) => text !== null) ?? null;
     }
+    if (LIST_JOINS.test(name)) {
+      const text = this.#joinList(receiver === null ? given : [{ ...at, node: receiver }, ...given], depth);
+      if (text !== null) return text;
+    }
     if (JOINS.test(name) && !NO_URLS.test(owner) && first !== undefined) {
       const base = receiver === null || given.length > 1 ? first : { ...at, node: receiver };
       const rest = base === first ? given.slice(1) : given;
@@ -177,6 +185,19 @@ export class TextReader {
     if (receiver !== null && KEEPS_RECEIVER.test(name))
       return this.read({ ...at, node: receiver }, depth + 1);
     return null;
+  }
+
+  /** The elements of a list with a separator between them; languages differ in which of the two comes first. */
+  #joinList(given: readonly Expression[], depth: number): TextValue | null {
+    const lists = given.map((one) => this.#values.resolve(one));
+    const list = lists.find(({ node, file }) => elementsOf(node, file.source).length > 0);
+    const separators = given.filter((_, at) => lists[at] !== list).map((one) => this.read(one, depth + 1));
+    const separator = separators.find((text) => text?.[0]?.kind === 'literal');
+    const between = separator == null ? null : flatten(separator);
+    if (list === undefined || (between !== '/' && between !== '')) return null;
+    const parts = elementsOf(list.node, list.file.source).map((node) => this.part({ ...list, node }, depth));
+    if (!parts.some(hasText)) return null;
+    return between === '' ? parts.flat() : parts.reduce(joined);
   }
 
   #join(base: Expression, rest: readonly Expression[], depth: number): TextValue | null {

@@ -1,4 +1,5 @@
-import { placeOf } from '../facts.js';
+import { placeOf, type Site } from '../facts.js';
+import type { Span } from '../v3-url.js';
 import type { Rule } from './rule.js';
 
 export const baseUrl: Rule = {
@@ -15,8 +16,26 @@ export const baseUrl: Rule = {
         (url.generation !== 'v3' && url.generation !== 'like_v3')
       )
         return [];
-      const start = placeOf(site, path, url.base.host);
+      const start = placeOfHost(site, path, url.base);
       const v4 = settings.v4Url === null ? {} : { v4: settings.v4Url };
       return start === null ? [] : [{ start, certainty, ...v4 }];
     }),
 };
+
+/** Where most of the host is written: a region may be filled in from elsewhere. */
+function placeOfHost(
+  site: Site,
+  path: string,
+  { host, to }: Span & { readonly host: number },
+): number | null {
+  let best: { readonly at: number; readonly length: number } | null = null;
+  let from = 0;
+  for (const piece of site.text) {
+    const length = piece.kind === 'literal' ? piece.text.length : 1;
+    const [start, end] = [Math.max(from, host), Math.min(from + length, to)];
+    if (piece.kind === 'literal' && end - start > (best?.length ?? 0))
+      best = { at: start, length: end - start };
+    from += length;
+  }
+  return placeOf(site, path, best?.at ?? host);
+}

@@ -20,6 +20,9 @@ export const route: Rule = {
     }),
 };
 
+/** A category and a model this close are parts of one route, as in a list that is joined. */
+const NEAR = 60;
+
 /** Where the route is written: its literal, the literal of its model within the expression, or the expression. */
 function placeOfRoute(site: Site, path: string): number | null {
   const { route: found } = site.url;
@@ -28,7 +31,8 @@ function placeOfRoute(site: Site, path: string): number | null {
   const category = placeOf(site, path, found.from + slashes);
   const model = placeOf(site, path, found.model.from);
   const apart = found.model.from - found.from - slashes;
-  if (category !== null && model !== null && model - category === apart) return category;
+  const between = category === null || model === null ? -1 : model - category;
+  if (between === apart || (between > 0 && between < NEAR)) return category;
   const inside = [model, category].find((at) => at !== null && at >= site.start && at < site.end);
   if (inside !== undefined && inside !== null) return inside;
   // A literal that holds more than a bare name is where the route is put together.

@@ -1,0 +1,118 @@
+import { ancestor, argumentsOf, calleeOf, childAt, classBase, entriesOf, unwrap, walk } from './access.js';
+import { bindArguments } from './declared.js';
+import type { Expression, Values } from './follow-values.js';
+import { isSelf } from './names.js';
+import { BASE_KEYS } from './request-names.js';
+import type { SyntaxNode } from './syntax.js';
+import { flatten, type TextValue } from './text-pieces.js';
+import type { TextReader } from './text-value.js';
+
+const MAX_DEPTH = 8;
+/** Calls of a function that are looked at for the client that it makes. */
+const MAX_CALLS = 80;
+
+/** Finds the addresses that HTTP clients were created with. */
+export class Clients {
+  readonly #values: Values;
+  readonly #texts: TextReader;
+  readonly #bases = new WeakMap<SyntaxNode, TextValue | null>();
+
+  constructor(values: Values, texts: TextReader) {
+    this.#values = values;
+    this.#texts = texts;
+  }
+
+  /** The address that the client of a call was created with; null if that is not shown. */
+  baseOfCall({ file, node, bound }: Expression): TextValue | null {
+    const { receiver } = calleeOf(node, file.source);
+    if (receiver === null || isSelf(receiver, file.source)) {
+      const own = classBase(
+        ancestor(node, ({ kind }) => kind === 'class'),
+        file.source,
+      );
+      if (own !== null) return this.#texts.read({ file, node: own, bound });
+      const callee = receiver === null ? childAt(node, 'function') : undefined;
+      // In TypeScript, `await f<T>()` is a call of what `await f` gives.
+      const named = callee === undefined ? undefined : unwrap(callee);
+      return named?.kind === 'name' ? this.baseOf({ file, node: named, bound }) : null;
+    }
+    return this.baseOf({ file, node: receiver, bound });
+  }
+
+  /** The address that a client was created with. */
+  baseOf(given: Expression, depth = 0): TextValue | null {
+    const at = this.#values.resolve(given);
+    const known = this.#bases.get(at.node);
+    if (known !== undefined) return known;
+    this.#bases.set(at.node, null);
+    const base = depth > MAX_DEPTH ? null : this.#readBase(at, depth);
+    this.#bases.set(at.node, base);
+    return base;
+  }
+
+  #readBase(at: Expression, depth: number): TextValue | null {
+    const { node, file } = at;
+    if (node.kind !== 'call') {
+      return at.node.kind === 'name' ? this.#assignedBase(at) : null;
+    }
+    const found = this.#values.functionOf(at);
+    const result = found === null ? undefined : childAt(found.node, 'body');
+    if (found !== null && result !== undefined) {
+      const bound = bindArguments(at, found);
+      for (const one of walk(result)
+        .filter(({ kind }) => kind === 'call')
+        .slice(0, MAX_CALLS)) {
+        const base = this.#ownBase({ file: found.file, node: one, bound });
+        if (base !== null) return base;
+      }
+    }
+    const own = this.#ownBase(at);
+    if (own !== null) return own;
+    const { receiver } = calleeOf(node, file.source);
+    return receiver === null
+      ? this.#assignedBase(at)
+      : (this.baseOf({ ...at, node: receiver }, depth + 1) ?? this.#assignedBase(at));
+  }
+
+  #ownBase(at: Expression): TextValue | null {
+    const { file, node } = at;
+    const { name } = calleeOf(node, file.source);
+    const given = argumentsOf(node, file.source);
+    const named = [
+      ...given.filter((one) => BASE_KEYS.test(one.name)).map(({ value }) => value),
+      ...entriesOf(node, file.source)
+        .filter(({ key }) => BASE_KEYS.test(key))
+        .map(({ value }) => value),
+    ];
+    const nested = given.flatMap(({ value }) => {
+      const resolved = this.#values.resolve({ ...at, node: value });
+      return resolved.node.kind === 'object' && resolved.file === file
+        ? entriesOf(resolved.node, file.source)
+            .filter(({ key }) => BASE_KEYS.test(key))
+            .map((entry) => entry.value)
+        : [];
+    });
+    const plain = /^(get|post|put|patch|delete|request)$/i.test(name)
+      ? []
+      : given.slice(0, 1).map(({ value }) => value);
+    for (const one of [...named, ...nested, ...plain]) {
+      const text = this.#texts.read({ ...at, node: one });
+      if (text !== null && /^\s*(https?:)?\/\//.test(flatten(text))) return text;
+    }
+    return null;
+  }
+
+  /** `client.BaseAddress = …` and `axios.defaults.baseURL = …`. */
+  #assignedBase({ file, bound }: Expression): TextValue | null {
+    for (const [name, fields] of file.names.fields) {
+      if (!BASE_KEYS.test(name)) continue;
+      for (const { value, node } of fields) {
+        const isOwn = node.kind === 'name' || isSelf(node.children[0] ?? node, file.source);
+        if (value === null || isOwn) continue;
+        const text = this.#texts.read({ file, node: value, bound });
+        if (text !== null) return text;
+      }
+    }
+    return null;
+  }
+}

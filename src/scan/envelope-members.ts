@@ -1,0 +1,53 @@
+import { argumentsOf, calleeOf, childAt, memberOf, plainText } from './access.js';
+import type { SyntaxNode } from './syntax.js';
+
+/** The members of a V3 envelope. */
+export const MEMBERS = /^(data|next|prev|total_?count)$/i;
+/** Methods that read a member that is named by their argument. */
+export const GETS =
+  /^(get|path|at|opt\w*|fetch|dig|getJSONArray|getJSONObject|getString|getInt|getLong|getAsJsonArray|getAsJsonObject|getJsonArray|getJsonObject|GetProperty|TryGetProperty|getAsString|findValue|with\w*|Value|required|has|SelectToken|json|getList|containsKey)$/;
+
+/** A read of a member of an object. */
+interface Read {
+  readonly object: SyntaxNode;
+  readonly name: string;
+  readonly nameNode: SyntaxNode;
+}
+
+/** A read of `data`, `next`, `prev` or `total_count`, in any of the forms of a member or getter. */
+export function envelopeMember(node: SyntaxNode, source: string): Read | null {
+  if (node.kind === 'member' || node.kind === 'index') {
+    const member = memberOf(node, source);
+    return member !== null && MEMBERS.test(member.name) && !isCalled(node) ? member : null;
+  }
+  if (node.kind !== 'call') return null;
+  const { receiver, name } = calleeOf(node, source);
+  const given = argumentsOf(node, source);
+  const first = given[0]?.value;
+  if (receiver === null) return null;
+  const second = given[1]?.value;
+  if (first !== undefined && second?.kind === 'string' && /^(GetBytes|Get|data_get|get)$/.test(name)) {
+    const key = plainText(second, source);
+    if (key !== null && MEMBERS.test(key)) return { object: first, name: key, nameNode: second };
+  }
+  if (first !== undefined && GETS.test(name)) {
+    const key = first.kind === 'string' || first.kind === 'symbol' ? plainText(first, source) : null;
+    return key !== null && MEMBERS.test(key) ? { object: receiver, name: key, nameNode: first } : null;
+  }
+  const accessor = name.replace(/^get(?=[A-Z])/, '');
+  const property =
+    childAt(node, 'name', 'method') ??
+    childAt(childAt(node, 'function') ?? node, 'property', 'name', 'field', 'attribute');
+  const isAccessor = given.length === 0 && MEMBERS.test(accessor) && property !== undefined;
+  return isAccessor ? { object: receiver, name: accessor, nameNode: property } : null;
+}
+
+/** Whether a member is the function of a call, as in `it.next()`. */
+function isCalled({ field, parent }: SyntaxNode): boolean {
+  return field === 'function' && parent?.kind === 'call';
+}
+
+/** Whether a member is written rather than read. */
+export function isAssigned(node: SyntaxNode): boolean {
+  return node.field === 'left' && node.parent?.kind === 'assign';
+}
