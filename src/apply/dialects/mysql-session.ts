@@ -1,3 +1,4 @@
+import { connect, type Socket } from 'node:net';
 import mysql, { type Connection, type QueryOptions, type TypeCastField } from 'mysql2';
 import type { MysqlTarget } from '../../config/apply-targets.js';
 import { SvcError } from '../../errors.js';
@@ -49,6 +50,7 @@ export class MysqlSession implements Session {
   readonly #url: string;
   readonly #tls: TlsPolicy;
   #connection: Connection | null = null;
+  #socket: Socket | null = null;
   #isBound = false;
   #hasLock = false;
   #mostBytes = MOST_BYTES;
@@ -91,9 +93,14 @@ export class MysqlSession implements Session {
   /** The connection can do nothing else until the last row was read. */
   async *read(text: string): AsyncGenerator<Cells[]> {
     const connection = await this.#connected();
+    const socket = this.#socket;
     const rows = connection
       .query({ sql: text, rowsAsArray: true, typeCast: asText })
       .stream({ highWaterMark: 1000 });
+    // The driver does not tell a stream of rows that its connection was lost.
+    const fail = () => rows.destroy(new Error('connection closed while rows were read'));
+    if (socket?.closed === false) socket.once('close', fail);
+    else fail();
     let piece: Cells[] = [];
     let isWhole = false;
     try {
@@ -104,6 +111,7 @@ export class MysqlSession implements Session {
       }
       isWhole = true;
     } finally {
+      socket?.off('close', fail);
       if (!isWhole) this.#destroy();
     }
     yield piece;
@@ -220,21 +228,29 @@ export class MysqlSession implements Session {
 
   #destroy(): void {
     this.#hasLock = false;
-    this.#connection?.destroy();
     this.#connection = null;
+    // The driver's own `destroy` would wait for the running statement.
+    this.#socket?.destroy();
   }
 
   async #connected(): Promise<Connection> {
     if (this.#connection !== null) return this.#connection;
     if (this.#isBound) throw new Error('connection closed between two statements');
     if (this.#context.signal.aborted) throw interrupted();
+    const options = connectionOptions(this.#url, this.#tls);
+    const { host, port = 0, socketPath } = options;
+    const socket =
+      socketPath === undefined
+        ? connect({ host, port, noDelay: true, keepAlive: true })
+        : connect(socketPath);
+    this.#socket = socket;
     const connection = mysql.createConnection({
-      ...connectionOptions(this.#url, this.#tls),
+      ...options,
+      stream: socket,
       charset: 'utf8mb4_bin',
       multipleStatements: true,
       flags: ['-LOCAL_FILES'],
       connectTimeout: CONNECT_TIMEOUT_MS,
-      enableKeepAlive: true,
     });
     connection.on('error', () => {
       if (this.#connection === connection) this.#connection = null;

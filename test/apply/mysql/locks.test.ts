@@ -153,7 +153,7 @@ describe.skipIf(server === null)('locks, deadlocks, limits and killed connection
   });
 
   it(`killed ${KILLS} times by the server, its connection is made anew: nothing is lost or done twice`, {
-    timeout: 300_000,
+    timeout: 600_000,
   }, async () => {
     const before = await ids();
     let kills = 0;
@@ -161,14 +161,17 @@ describe.skipIf(server === null)('locks, deadlocks, limits and killed connection
       const over = { isOver: false };
       const killer = killConnections(other, over, round);
       const store = openStore({ attempts: 100 });
-      const plans = await store.survey();
-      const run = `run-${round}`;
-      const [written] = await store.write(plans, { run, planSha256: 'p', isExact: true });
-      expect(written).toMatchObject({ changed: 300, skippedCount: 0 });
-      expect(await ids()).toEqual(expected(true));
-      await store.undo(run);
-      over.isOver = true;
-      kills += await killer;
+      try {
+        const plans = await store.survey();
+        const run = `run-${round}`;
+        const [written] = await store.write(plans, { run, planSha256: 'p', isExact: true });
+        expect(written).toMatchObject({ changed: 300, skippedCount: 0 });
+        expect(await ids()).toEqual(expected(true));
+        await store.undo(run);
+      } finally {
+        over.isOver = true;
+        kills += await killer;
+      }
       expect(await ids()).toEqual(before);
       await store.close();
     }

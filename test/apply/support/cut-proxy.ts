@@ -2,10 +2,10 @@ import { createServer, connect as dial, type Socket } from 'node:net';
 
 export type Direction = 'frontend' | 'backend';
 
-/** One message of the PostgreSQL protocol on its way. */
+/** One message of the server's protocol on its way. */
 export interface Message {
   readonly direction: Direction;
-  /** Its type byte; '' for the first one of a connection. */
+  /** Its first byte; '' for the first one of a connection. */
   readonly type: string;
   readonly bytes: Buffer;
   /** How many came before it, over all connections and both directions. */
@@ -15,7 +15,10 @@ export interface Message {
 /** What happens to a message: passed on, or the connection is cut before or after that. */
 export type Verdict = 'pass' | 'cut_before' | 'cut_after';
 
-/** Stands between a client and a PostgreSQL server and cuts connections between two messages. */
+/** Bytes of the message at the start; null where it is not complete. */
+type MessageSize = (bytes: Buffer, isFirst: boolean) => number | null;
+
+/** Stands between a client and a server and cuts connections between two messages. */
 export interface CutProxy {
   readonly port: number;
   /** Messages since `judge` was set. */
@@ -26,9 +29,14 @@ export interface CutProxy {
   close(): Promise<void>;
 }
 
-export async function startCutProxy(serverPort: number): Promise<CutProxy> {
+export async function startCutProxy(
+  serverPort: number,
+  sizeOf: MessageSize = postgresSize,
+): Promise<CutProxy> {
   const sockets = new Set<Socket>();
-  const server = createServer((client) => relay(proxy, client, dial(serverPort, '127.0.0.1'), sockets));
+  const server = createServer((client) =>
+    relay(proxy, sizeOf, [client, dial(serverPort, '127.0.0.1')], sockets),
+  );
   await new Promise<void>((done) => server.listen(0, '127.0.0.1', done));
   const address = server.address();
   const proxy: CutProxy = {
@@ -46,7 +54,12 @@ export async function startCutProxy(serverPort: number): Promise<CutProxy> {
   return proxy;
 }
 
-function relay(proxy: CutProxy, client: Socket, server: Socket, sockets: Set<Socket>): void {
+function relay(
+  proxy: CutProxy,
+  sizeOf: MessageSize,
+  [client, server]: readonly [client: Socket, server: Socket],
+  sockets: Set<Socket>,
+): void {
   const cut = () => {
     client.destroy();
     server.destroy();
@@ -60,18 +73,19 @@ function relay(proxy: CutProxy, client: Socket, server: Socket, sockets: Set<Soc
       cut();
     });
   }
-  pump(proxy, { from: client, to: server, direction: 'frontend', cut });
-  pump(proxy, { from: server, to: client, direction: 'backend', cut });
+  pump(proxy, { from: client, to: server, direction: 'frontend', sizeOf, cut });
+  pump(proxy, { from: server, to: client, direction: 'backend', sizeOf, cut });
 }
 
 interface Way {
   readonly from: Socket;
   readonly to: Socket;
   readonly direction: Direction;
+  readonly sizeOf: MessageSize;
   readonly cut: () => void;
 }
 
-function pump(proxy: CutProxy, { from, to, direction, cut }: Way): void {
+function pump(proxy: CutProxy, { from, to, direction, sizeOf, cut }: Way): void {
   let rest = Buffer.alloc(0);
   let isFirst = direction === 'frontend';
   from.on('data', (chunk: Buffer) => {
@@ -92,10 +106,15 @@ function pump(proxy: CutProxy, { from, to, direction, cut }: Way): void {
   });
 }
 
-/** Bytes of the message at the start; null where it is not complete. The first one has no type. */
-function sizeOf(bytes: Buffer, isFirst: boolean): number | null {
+/** The first message of a client has no type. */
+const postgresSize: MessageSize = (bytes, isFirst) => {
   const at = isFirst ? 0 : 1;
-  if (bytes.length < at + 4) return null;
-  const size = at + bytes.readInt32BE(at);
+  return bytes.length < at + 4 ? null : whole(bytes, at + bytes.readInt32BE(at));
+};
+
+export const mysqlSize: MessageSize = (bytes) =>
+  bytes.length < 4 ? null : whole(bytes, 4 + bytes.readUIntLE(0, 3));
+
+function whole(bytes: Buffer, size: number): number | null {
   return bytes.length < size ? null : size;
 }
