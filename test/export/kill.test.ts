@@ -6,7 +6,7 @@ import { compileChild } from '../support/compile-child.js';
 import { killConfig, killService, olderService } from './kill-scene.js';
 import { type Bench, bench, storedRecords } from './support.js';
 
-const child = compileChild('test/export/kill-child.ts');
+const child = await compileChild('test/export/kill-child.ts');
 
 afterAll(() => child.remove());
 

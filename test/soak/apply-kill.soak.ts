@@ -44,7 +44,7 @@ describe('a table is rewritten exactly once and taken back without a trace, howe
     const file = join(folder, `${journal}.db`);
     const place = createSqlitePlace(file, contextFor(journal, cases), cases, journal);
     await campaign(`SQLite, journal ${journal}`, place, children);
-    children.close();
+    await children.close();
   });
 
   it.skipIf(cluster === null)('PostgreSQL', { timeout: HOUR_MS }, async () => {
@@ -54,6 +54,6 @@ describe('a table is rewritten exactly once and taken back without a trace, howe
     const place = await createPostgresPlace(url, client, contextFor('postgres', cases), cases);
     await campaign('PostgreSQL', place, children);
     await client.end();
-    children.close();
+    await children.close();
   });
 });

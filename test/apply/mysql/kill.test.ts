@@ -19,7 +19,7 @@ describe.skipIf(server === null)('MariaDB', () => {
   const folder = makeFastFolder();
   const children = startApplyChildren('mysql');
   afterAll(async () => {
-    children.close();
+    await children.close();
     await server?.stop();
     rmSync(folder, { recursive: true, force: true });
   });
@@ -36,7 +36,7 @@ describe.skipIf(server === null)('MariaDB', () => {
     const client = await connectMysql(url);
     const lives = new KillLives(await createMysqlPlace(url, client, context, cases), children);
     await lives.measure();
-    await killMany(lives, KILLS, { seed: 1, stride: 17, chain: 8 });
+    await killMany(lives, KILLS, { seed: 1, stride: 17, chain: campaign({ small: 4, full: 8 }) });
     process.stderr.write(`MariaDB: ${describeKills(lives)}\n`);
     expect(lives.tally.halfway).toBeGreaterThan(KILLS / 4);
     await client.end();

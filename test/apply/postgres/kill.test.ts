@@ -20,7 +20,7 @@ describe.skipIf(cluster === null)('PostgreSQL', () => {
   const folder = makeFastFolder();
   const children = startApplyChildren('postgres');
   afterAll(async () => {
-    children.close();
+    await children.close();
     await cluster?.stop();
     rmSync(folder, { recursive: true, force: true });
   });
@@ -38,7 +38,7 @@ describe.skipIf(cluster === null)('PostgreSQL', () => {
     const lives = new KillLives(await createPostgresPlace(url, client, context, cases), children);
     const before = dumpDatabase(cluster, url);
     await lives.measure();
-    await killMany(lives, KILLS, { seed: 1, stride: 17, chain: 8 });
+    await killMany(lives, KILLS, { seed: 1, stride: 17, chain: campaign({ small: 4, full: 8 }) });
     expect(dumpDatabase(cluster, url)).toBe(before);
     process.stderr.write(`PostgreSQL: ${describeKills(lives)}\n`);
     expect(lives.tally.halfway).toBeGreaterThan(KILLS / 3);

@@ -9,6 +9,7 @@ import { openSqliteStore } from '../../../src/apply/dialects/sqlite-dialect.js';
 import type { SqliteTarget } from '../../../src/config/apply-targets.js';
 import type { Db } from '../../../src/store/open.js';
 import { Sqlite } from '../../../src/store/sqlite.js';
+import { campaign } from '../../support/campaign.js';
 import { compileChild } from '../../support/compile-child.js';
 import { makeFastFolder } from '../../support/fast-folder.js';
 import { ForeignApp, foreignTable, sqlOf, type Write } from '../support/foreign-app.js';
@@ -22,13 +23,13 @@ import {
 } from '../support/foreign-scene.js';
 import { createRemap, IN_PLACE, INVOICES, openContext, seeded, target } from '../support/remap.js';
 
-const SEEDS = 25;
-const PROCESSES = 4;
+const SEEDS = campaign({ small: 6, full: 25 });
+const PROCESSES = campaign({ small: 2, full: 4 });
 
 const folder = makeFastFolder();
 const remap = join(folder, 'remap.db');
 createRemap(remap, FOREIGN_REMAP);
-const child = compileChild('test/apply/support/foreign-child.ts');
+const child = await compileChild('test/apply/support/foreign-child.ts');
 afterAll(() => {
   child.remove();
   rmSync(folder, { recursive: true, force: true });

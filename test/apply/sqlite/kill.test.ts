@@ -14,8 +14,8 @@ const SHAPES: readonly Shape[] = ['plain', 'text', 'json', 'unique', 'half_key']
 
 const folder = makeFastFolder();
 const children = startApplyChildren('sqlite');
-afterAll(() => {
-  children.close();
+afterAll(async () => {
+  await children.close();
   rmSync(folder, { recursive: true, force: true });
 });
 
@@ -30,7 +30,7 @@ it.each(['delete', 'wal'] as const)(
     const place = createSqlitePlace(join(folder, `${journal}.db`), context, cases, journal);
     const lives = new KillLives(place, children);
     await lives.measure();
-    await killMany(lives, KILLS, { seed: 1, stride: 7, chain: 8 });
+    await killMany(lives, KILLS, { seed: 1, stride: 7, chain: campaign({ small: 4, full: 8 }) });
     process.stderr.write(`SQLite, journal ${journal}: ${describeKills(lives)}\n`);
     expect(lives.tally.halfway).toBeGreaterThan(KILLS / 3);
     expect(lives.tally.withinTransactions).toBeGreaterThan(KILLS / 5);

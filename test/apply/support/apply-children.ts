@@ -12,25 +12,25 @@ export type Ending =
 export interface ApplyChildren {
   /** Gives an order to a child. `killAfterMs`: killed from outside, so long after it began to work. */
   run(order: Order, killAfterMs?: number): Promise<Ending>;
-  close(): void;
+  close(): Promise<void>;
 }
 
 const AHEAD = 2;
 
 export function startApplyChildren(kind: Order['place']['kind']): ApplyChildren {
   const compiled = compileChild('test/apply/support/apply-child.ts');
-  const start = (): ChildProcess =>
-    spawn(process.execPath, [compiled.script, kind], { stdio: ['pipe', 'pipe', 'pipe'] });
+  const start = async (): Promise<ChildProcess> =>
+    spawn(process.execPath, [(await compiled).script, kind], { stdio: ['pipe', 'pipe', 'pipe'] });
   const waiting = Array.from({ length: AHEAD }, start);
   return {
     run: async (order, killAfterMs) => {
-      const child = waiting.shift() ?? start();
+      const child = await (waiting.shift() ?? start());
       waiting.push(start());
       return carryOut(child, order, killAfterMs);
     },
-    close: () => {
-      for (const child of waiting) child.kill('SIGKILL');
-      compiled.remove();
+    close: async () => {
+      for (const child of waiting) (await child).kill('SIGKILL');
+      (await compiled).remove();
     },
   };
 }
