@@ -1,7 +1,9 @@
 import type { ApplyTarget } from '../config/apply-targets.js';
+import { MODEL_REF } from '../config/id-pattern.js';
 import type { ReportLimit } from '../domain.js';
 import { SvcError } from '../errors.js';
 import type { ApplyContext, Written } from './context.js';
+import { isIdText } from './ids/id-form.js';
 import { isMissing, judgeCheck, judgePlan, type PlanVerdict } from './judge-plan.js';
 import type { Plan } from './plan.js';
 import {
@@ -268,7 +270,7 @@ function nextOfBlocks({ blocks, exitCode }: PlanVerdict, plan: Plan): string {
       counts.filter(isMissing).map((count) => ({ model, id: count.samples[0] })),
     ),
   );
-  const named = samples.find(({ model, id }) => id !== undefined && model.includes('/'));
+  const named = samples.find(({ model, id = '' }) => MODEL_REF.test(model) && isIdText(id));
   const [model = ''] = named?.model.split('#') ?? [];
   const decide = 'decide about ids without a twin: --missing keep or null';
   return named === undefined ? decide : `svc-migrate explain ${model} ${named.id}; then ${decide}`;

@@ -1,20 +1,29 @@
-import { formatModelRef, type IdColumn, type ModelRef, parseModelRef } from '../config/apply-targets.js';
+import {
+  formatModelRef,
+  type IdColumn,
+  type ModelRef,
+  parseModelRef,
+  patternModels,
+} from '../config/apply-targets.js';
 import type { Db } from '../store/open.js';
 import { didYouMeanEnding } from '../text/suggest.js';
 import { partsOf } from './engine/json-columns.js';
 import { ColumnTally } from './ids/column-tally.js';
 import type { InvalidForm } from './ids/id-form.js';
 import type { Id, ModelIds } from './ids/model-ids.js';
-import { type Category, type LookUp, Resolver, type RowScope } from './ids/resolver.js';
+import { buildPatternResolver, type PatternResolver } from './ids/pattern-resolver.js';
+import { type Category, type CellResolver, type LookUp, Resolver, type RowScope } from './ids/resolver.js';
 import type { Note, Policy } from './plan.js';
 
 /** One id column being processed: its resolver and its counts so far. */
 export interface ColumnWork {
   readonly column: IdColumn;
-  readonly resolver: Resolver;
+  readonly resolver: CellResolver;
+  /** The resolver, if the column has patterns: its ids stand inside text. */
+  readonly inText: PatternResolver | null;
   readonly tally: ColumnTally;
   readonly missing: Policy['missing'];
-  /** Receives every distinct id that the column will hold. */
+  /** Receives every distinct value that the column will hold. */
   readonly finals: FinalsSink | null;
   /** Called for every value, with its category. */
   readonly onValue: ((category: string, value: string) => void) | null;
@@ -28,7 +37,7 @@ export function partsOfWork(work: ColumnWork): readonly ColumnWork[] {
 }
 
 export interface FinalsSink {
-  add(id: Id): void;
+  add(value: Id | string): void;
 }
 
 /** `replace`: by the V4 id; `clear`: empty the cell; `keep`: no V4 id is known; `none`: the cell holds no id of the model. */
@@ -47,10 +56,13 @@ export function openColumn({ remap, idMaps }: RemapSource, column: IdColumn, pol
     const [first, ...others] = parts.map((part) => openColumn({ remap, idMaps }, part, policy));
     if (first !== undefined) return { ...first, column, parts: [first, ...others] };
   }
-  const resolver = new Resolver(remap, lookUpOf(remap, column, policy), idMaps);
+  const lookUp = lookUpOf(remap, column, policy);
+  const inText = column.pattern === undefined ? null : buildPatternResolver(remap, column, lookUp, idMaps);
+  const resolver = inText ?? new Resolver(remap, lookUp, idMaps);
   return {
     column,
     resolver,
+    inText,
     tally: new ColumnTally(resolver),
     missing: policy.missing,
     finals: null,
@@ -90,7 +102,8 @@ export function readModelRefs(db: Db): ModelRef[] {
 
 /** Notes on models and regions that a column names but the remap does not hold. */
 export function checkColumn(db: Db, column: IdColumn): Note[] {
-  const named = column.model === undefined ? Object.values(column.models ?? {}) : [column.model];
+  const own = column.model === undefined ? Object.values(column.models ?? {}) : [column.model];
+  const named = [...own, ...patternModels(column)];
   const notes: Note[] = [];
   for (const name of named) {
     if (name === null || holdsModel(db, parseModelRef(name))) continue;
@@ -117,7 +130,7 @@ export function blocks(code: string, text: string): Note {
   return { level: 'blocks', code, text };
 }
 
-/** Looks up and counts a text, and returns the action for it; the new id is `work.resolver.newDigits`. */
+/** Looks up and counts a text, and returns the action for it; the new text is `work.resolver.newText`. */
 export function judgeText(work: ColumnWork, text: string, scope: RowScope, rows = 1): CellAction {
   return count(work, work.resolver.lookUpText(text, scope), () => text, scope, rows);
 }
@@ -149,9 +162,10 @@ function count(
   const isNew = tally.add(category, text, scope, rows);
   onValue?.(category, text());
   const action = actionOf(work, category);
-  if (!isNew || finals === null) return action;
-  if (action === 'replace') finals.add(resolver.newId);
-  else if (action === 'keep' && resolver.id !== null) finals.add(resolver.id);
+  if (finals === null || action === 'none' || action === 'clear') return action;
+  const final = action === 'replace' ? resolver.newValue : resolver.oldValue;
+  // Only so many distinct texts are counted.
+  if (final !== null && (isNew || typeof final === 'string')) finals.add(final);
   return action;
 }
 

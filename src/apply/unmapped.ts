@@ -161,6 +161,7 @@ const UNKNOWN: Readonly<Record<UnknownReason, string>> = {
   grouped_digits: 'written with separators between digits',
   beyond_64_bits: 'beyond 64 bits',
   escaped: 'a JSON text with escapes',
+  not_utf8: 'that are not UTF-8',
   not_json: 'not JSON',
   not_a_number: 'not a number',
   not_a_value: 'not a single value',
@@ -170,6 +171,8 @@ const UNKNOWN: Readonly<Record<UnknownReason, string>> = {
   several_scopes:
     'V3 ids of several regions or companies that became different V4 ids: name the region or company',
   no_scope: 'in rows that name no region or company, though the target says where to find it',
+  no_pattern: 'that fit no pattern of the column',
+  several_matches: 'that fit the patterns of the column in more than one way',
   unknown_model: 'in rows whose model is none of the target',
 };
 

@@ -109,6 +109,7 @@ ${renderModels(models)}
 
   // Your own tables and files that hold V3 ids, for apply; apply --scan proposes them. Kinds: csv, ndjson, sqlite, postgres, mysql. Such as
   // "apply": { "targets": [ { "name": "orders", "kind": "postgres", "urlEnv": "DATABASE_URL", "table": "orders", "ids": [ { "column": "invoice_id", "model": "accounting/invoices" } ] } ] },
+  // Ids inside text: { "column": "cache_key", "model": "accounting/invoices", "pattern": "invoice:{id}" }.
   // "apply": { "targets": [] },
 
   // What svc-migrate scan looks for in code: paths of GraphQL on a V3 host, and packages that speak V3.

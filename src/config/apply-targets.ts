@@ -1,5 +1,6 @@
 import { resolve } from 'node:path';
 import * as z from '../zod.js';
+import { MODEL_REF, type PatternPart, parseIdPattern } from './id-pattern.js';
 import { strict } from './problems.js';
 
 /** A V3 model, or the children in one of its fields: `accounting/invoices`, `accounting/invoices#line_items`. */
@@ -8,8 +9,6 @@ export interface ModelRef {
   /** '' for the records themselves. */
   readonly path: string;
 }
-
-const MODEL_REF = /^[A-Za-z0-9_-]+\/[A-Za-z0-9_-]+(?:#[A-Za-z_][A-Za-z0-9_]*)?$/;
 
 /** Parses `category/model` or `category/model#children`. */
 export function parseModelRef(text: string): ModelRef {
@@ -29,11 +28,28 @@ const companyId = z
   .transform(String);
 const name = z.string().min(1).max(200);
 
+const pattern = z
+  .union([z.string().min(1), z.array(z.string().min(1)).min(1)], {
+    error: 'must be a pattern or a list of patterns',
+  })
+  .superRefine((given, context) => {
+    const texts = [given].flat();
+    for (const text of texts) {
+      const problem = parseIdPattern(text);
+      if (typeof problem === 'string') context.addIssue(`"${text}" ${problem}`);
+    }
+    if (new Set(texts).size < texts.length) context.addIssue('names a pattern twice');
+  })
+  .describe(
+    'Where the ids stand inside longer text, as one pattern or several: "invoice:{id}". {id} is an id of the model of the column, {category/model} one of another model, * any text.',
+  );
+
 const idColumn = strict({
   column: name.describe(
     'Column that contains the ids. In NDJSON: a JSON path such as "$.lines[*].invoice_id". In a CSV file without header: "#1", "#2", and so on.',
   ),
   path: name.optional().describe('JSON path of the ids in a JSON column of a table.'),
+  pattern: pattern.optional(),
   model: modelRef.optional().describe('V3 model of the ids: "category/model", with "#field" for children.'),
   modelColumn: name
     .optional()
@@ -53,7 +69,10 @@ const idColumn = strict({
   newColumn: name.optional().describe('Name of the new column of a table. Default: <column>_v4.'),
 }).superRefine((one, context) => {
   const both = (a: string, b: string) => context.addIssue(`has both ${a} and ${b}; name one`);
-  if ((one.model === undefined) === (one.modelColumn === undefined)) {
+  if (!usesOwnModel(one)) {
+    if ((one.model ?? one.modelColumn) !== undefined)
+      context.addIssue('has a model, but no pattern with {id}');
+  } else if ((one.model === undefined) === (one.modelColumn === undefined)) {
     context.addIssue('needs either model or modelColumn');
   }
   if (one.models !== undefined && one.modelColumn === undefined)
@@ -183,6 +202,32 @@ export function resolveTarget(target: ApplyTarget, folder: string): ApplyTarget 
 /** The column's name with its JSON path, for display and for the ledger. */
 export function columnLabel(column: IdColumn): string {
   return column.path === undefined ? column.column : `${column.column} ${column.path}`;
+}
+
+/** The patterns of a column, parsed; empty if the cells are ids themselves. */
+export function patternsOf({ pattern }: Pick<IdColumn, 'pattern'>): (readonly PatternPart[])[] {
+  return [pattern ?? []]
+    .flat()
+    .map(parseIdPattern)
+    .filter((parts) => typeof parts !== 'string');
+}
+
+/** The model references in the patterns of a column. */
+export function patternModels(column: Pick<IdColumn, 'pattern'>): string[] {
+  return patternsOf(column)
+    .flat()
+    .flatMap((part) => (part.kind === 'id' && part.model !== null ? [part.model] : []));
+}
+
+function usesOwnModel(column: Pick<IdColumn, 'pattern'>): boolean {
+  const parts = patternsOf(column).flat();
+  return parts.length === 0 || parts.some((part) => part.kind === 'id' && part.model === null);
+}
+
+/** The models of a column's ids, for display: the model, or where it is found. */
+export function modelLabel(column: IdColumn): string {
+  const own = column.model ?? (column.modelColumn === undefined ? [] : `by ${column.modelColumn}`);
+  return [...new Set([own, patternModels(column)].flat())].join(', ');
 }
 
 /** The name of the new column for the V4 ids of a column. */

@@ -1,7 +1,7 @@
 import type { ModelPair } from '../domain.js';
 import { didYouMeanClause } from '../text/suggest.js';
 import * as z from '../zod.js';
-import { type ApplyTarget, type IdColumn, parseModelRef } from './apply-targets.js';
+import { type ApplyTarget, type IdColumn, parseModelRef, patternModels } from './apply-targets.js';
 import { DEFAULT_MODELS } from './defaults.js';
 import type { Problem } from './problems.js';
 import { configSchema } from './settings.js';
@@ -132,6 +132,7 @@ function* findColumnProblems(
   const named = [
     { path: ['model'], ref: id.model ?? null },
     ...Object.entries(id.models ?? {}).map(([word, ref]) => ({ path: ['models', word], ref })),
+    ...patternModels(id).map((ref) => ({ path: ['pattern'], ref })),
   ];
   for (const { path, ref } of named) {
     const message = ref === null || models === undefined ? null : modelProblem(ref, models);

@@ -1,4 +1,5 @@
 import { posix } from 'node:path';
+import { escapeRegExp } from '../text/escape.js';
 import { languageOf } from './languages/languages.js';
 import type { ScanSettings } from './scan-settings.js';
 import { type FoundFile, readText } from './walk-files.js';
@@ -48,7 +49,7 @@ function wordsOfV3({ v3Urls, models, fieldPrefix, clientPackages }: ScanSettings
     'return_count',
   ];
   const parts = [
-    ...plain.map((text) => text.replace(/[.*+?^${}()|[\]\\/]/g, '\\$&')),
+    ...plain.map(escapeRegExp),
     `\\b[vV]3\\b`,
     `\\b${camel}[A-Z]`,
     `\\b${camel.charAt(0).toUpperCase()}${camel.slice(1)}[A-Z]`,

@@ -70,3 +70,8 @@ export function csvCell(value: string): string {
 export function csvCellForPeople(value: string): string {
   return csvCell(/^[=+\-@\t\r\n]/.test(value) ? `'${value}` : value);
 }
+
+/** Escapes a text for use in a regular expression. */
+export function escapeRegExp(text: string): string {
+  return text.replace(/[.*+?^${}()|[\]\\/]/g, '\\$&');
+}

@@ -71,6 +71,36 @@ describe('targets of apply', () => {
       'apply.targets[0].ids[0] needs either model or modelColumn',
     ],
     [
+      'a pattern without an id',
+      { ...csv, ids: [{ ...ids[0], pattern: ['invoice:{id}', 'invoice:'] }] },
+      'apply.targets[0].ids[0].pattern "invoice:" names no id: write {id} where it stands',
+    ],
+    [
+      'a pattern twice',
+      { ...csv, ids: [{ ...ids[0], pattern: ['a{id}', 'a{id}'] }] },
+      'apply.targets[0].ids[0].pattern names a pattern twice',
+    ],
+    [
+      'no pattern',
+      { ...csv, ids: [{ ...ids[0], pattern: 5 }] },
+      'apply.targets[0].ids[0].pattern must be a pattern or a list of patterns',
+    ],
+    [
+      'a model that no pattern uses',
+      { ...csv, ids: [{ ...ids[0], pattern: '{accounting/invoices}:' }] },
+      'apply.targets[0].ids[0] has a model, but no pattern with {id}',
+    ],
+    [
+      'a pattern without its model',
+      { ...csv, ids: [{ column: 'a', pattern: '{id}:{accounting/invoices}' }] },
+      'apply.targets[0].ids[0] needs either model or modelColumn',
+    ],
+    [
+      'a model in a pattern that is not configured',
+      { ...csv, ids: [{ column: 'a', pattern: '{accounting/invoice}:' }] },
+      'apply.targets[0].ids[0].pattern is accounting/invoice, which is not a configured model; did you mean "accounting/invoices"?',
+    ],
+    [
       'a new column in a file',
       { ...csv, ids: [{ ...ids[0], newColumn: 'b' }] },
       'apply.targets[0].ids[0].newColumn has no meaning in a csv file: leave it out',

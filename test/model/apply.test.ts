@@ -93,7 +93,7 @@ function openScene({ name, remap, batchRows }: World): Scene {
   };
   const work = { ...openColumn(context, id, POLICY), onValue };
   const twinOf = (value: number): number | null =>
-    judgeNumber(work, value, NO_SCOPE) === 'replace' ? Number(work.resolver.newDigits) : null;
+    judgeNumber(work, value, NO_SCOPE) === 'replace' ? Number(work.resolver.newText) : null;
   return {
     target: one,
     contextOf: (again) => ({ ...context, policy: { ...POLICY, again } }),

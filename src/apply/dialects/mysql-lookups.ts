@@ -38,7 +38,8 @@ async function makeMap(
   const id = work.column;
   const names = groupNames(id);
   const terms = [exactBytes(`t.${quoteMysql(id.column)}`), ...scopeTerms(MYSQL_TEXT, id)];
-  const type = id.path === undefined ? 'VARBINARY(255)' : 'LONGBLOB';
+  const isLong = id.path !== undefined || id.pattern !== undefined;
+  const type = isLong ? 'LONGBLOB' : 'VARBINARY(255)';
   // Grouped by sorting: a table on disk for 1,000,000 groups takes ten times as long.
   await session.exec(
     `DROP TEMPORARY TABLE IF EXISTS ${map}, ${values};
@@ -49,7 +50,7 @@ async function makeMap(
        .slice(1)
        .map((name) => `${name} VARBINARY(255), `)
        .join('')}new LONGTEXT,
-       KEY (old${id.path === undefined ? '' : '(64)'})) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin`,
+       KEY (old${isLong ? '(255)' : ''})) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin`,
   );
   const judge = buildCellJudge(work, mode);
   for (let after = '0', done = 0; ; ) {

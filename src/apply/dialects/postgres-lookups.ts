@@ -87,7 +87,9 @@ export function openPostgresFill(
     const work = openColumn(context, id, context.policy);
     const where = `${old} IS NOT NULL AND t.${fresh} IS NULL`;
     const made = await copyMap(engine, session, { work, table, from: `${table} AS t`, where, at }, 'new');
-    await session.exec(`CREATE INDEX ON ${made}(old)`);
+    // Only a hash index takes texts of any length.
+    const isLong = id.path !== undefined || id.pattern !== undefined;
+    await session.exec(`CREATE INDEX ON ${made} USING ${isLong ? 'hash' : 'btree'} (old)`);
     return made;
   };
   return {

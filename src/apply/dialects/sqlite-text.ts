@@ -20,13 +20,15 @@ export const SQLITE_TEXT: SqlText & LedgerText = {
   declaredType: (type) => (type === 'without type' ? '' : type),
   temporary: (name) => `temp.${name}`,
   asText: (term) => `CAST(${term} AS TEXT)`,
-  // Reals become text, so that `42.0` is not taken for 42; JSON becomes a blob of the same bytes.
-  asCell: ({ path }, term) =>
-    path === undefined
+  // Reals become text, so that `42.0` is not taken for 42; JSON, and text that ids stand in, becomes a blob of the
+  // same bytes.
+  asCell: ({ path, pattern }, term) =>
+    path === undefined && pattern === undefined
       ? `CASE typeof(${term}) WHEN 'integer'
           THEN iif(${term} BETWEEN -9007199254740991 AND 9007199254740991, ${term}, CAST(${term} AS TEXT))
           WHEN 'real' THEN CAST(${term} AS TEXT) ELSE ${term} END`
-      : `CASE typeof(${term}) WHEN 'text' THEN CAST(${term} AS BLOB) WHEN 'null' THEN NULL ELSE 0 END`,
+      : `CASE typeof(${term}) WHEN 'text' THEN CAST(${term} AS BLOB) WHEN 'null' THEN NULL
+          ${path === undefined ? `WHEN 'integer' THEN CAST(${term} AS TEXT)` : ''} ELSE 0 END`,
   groupsCells: false,
   asEntry: (term) => term,
   fromEntry: (term) => term,

@@ -8,9 +8,10 @@ import type { FoundTable } from '../engine/found-table.js';
 import { splitPaths } from '../engine/json-columns.js';
 import { parkingTerm } from '../engine/parking.js';
 import { columnOf } from '../engine/table-facts.js';
+import { isIdText } from '../ids/id-form.js';
 import type { TargetPlan } from '../plan.js';
 import type { EmitScript, EmitTable } from './emit-script.js';
-import { EMIT_TEXTS } from './emit-texts.js';
+import { EMIT_TEXTS, type EmitText } from './emit-texts.js';
 import { finishSql, insertRunSql, verifySql } from './ledger-statements.js';
 import { type CrosswalkRow, readCrosswalk } from './read-crosswalk.js';
 import { fillSql, rewriteSql, updatesSql } from './rewrite-statements.js';
@@ -58,6 +59,7 @@ export async function buildScript(
     if (plan === undefined) continue;
     const crosswalks = [];
     for (const id of found.target.ids) crosswalks.push(await readCrosswalk(engine, found, id, { plan, run }));
+    assertIndexable(found, crosswalks, text);
     const maps = found.target.ids.map(() => {
       count += 1;
       return staging(`map_${count}`);
@@ -92,6 +94,17 @@ function assertEmittable({ dialect }: Engine, { target, facts, runs, judgement }
     refuse(`${tied.name} is a foreign key on these ids`, 'Use apply --yes, or drop the key meanwhile.');
 }
 
+/** @throws SvcError `bad_input` */
+function assertIndexable(
+  { target }: FoundTable,
+  crosswalks: readonly (readonly CrosswalkRow[])[],
+  { longestOld }: EmitText,
+): void {
+  if (!crosswalks.flat().some(({ old }) => Buffer.byteLength(old) > longestOld)) return;
+  const text = `Target ${target.name}: a value is longer than ${longestOld} bytes; no SQL was written.`;
+  throw new SvcError('bad_input', text, { hint: 'Use apply --yes for this target.' });
+}
+
 /** Temporary values for ids that swap under a unique key. */
 async function readParking(
   engine: Engine,
@@ -106,7 +119,7 @@ async function readParking(
     if (column === undefined) continue;
     const at = found.target.ids.findIndex((id) => id.column === name);
     const highest = (crosswalks[at] ?? []).reduce((most, { result }) => {
-      const id = BigInt(result ?? 0);
+      const id = isIdText(result ?? '') ? BigInt(result ?? 0) : 0n;
       return id > most ? id : most;
     }, 0n);
     const term = await parkingTerm(engine, found.facts.table, column, at, { rows, highest });

@@ -30,6 +30,8 @@ export interface EmitText {
     readonly value: string;
     readonly row: string;
   };
+  /** Most bytes of a value that the crosswalk's index takes. */
+  readonly longestOld: number;
   keyType(type: string): string;
   /** A staging table of the script. */
   staging(name: string, ledger: Ledger): string;
@@ -65,6 +67,7 @@ const POSTGRES: EmitText = {
   literal: literalOr((bytes) => `convert_from(decode('${bytes}', 'hex'), 'UTF8')`),
   now: `to_char(now() AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`,
   types: { old: 'text', text: 'text', value: 'text', row: 'bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY' },
+  longestOld: 2000,
   keyType: (type) => type,
   staging: (name, ledger) => `${quoteName(ledger.name)}.${name}`,
   createLedger: (dialect, ledger) => [
@@ -103,6 +106,7 @@ const SQLITE: EmitText = {
   literal: literalOr((bytes) => `CAST(x'${bytes}' AS TEXT)`),
   now: "strftime('%Y-%m-%dT%H:%M:%fZ', 'now')",
   types: { old: 'TEXT', text: 'TEXT', value: '', row: 'INTEGER PRIMARY KEY' },
+  longestOld: Number.POSITIVE_INFINITY,
   keyType: () => '',
   staging: (name) => `svc_migrate_${name}`,
   createLedger: createLedgerSql,
@@ -147,6 +151,7 @@ const MYSQL: EmitText = {
     value: 'longtext',
     row: 'bigint NOT NULL AUTO_INCREMENT PRIMARY KEY',
   },
+  longestOld: 255,
   keyType: (type) => type,
   staging: (name) => `svc_migrate_${name}`,
   // The view would be there at the second run.

@@ -1,4 +1,4 @@
-import { columnLabel, newColumnOf, type TableTarget } from '../../config/apply-targets.js';
+import { columnLabel, modelLabel, newColumnOf, type TableTarget } from '../../config/apply-targets.js';
 import { SvcError } from '../../errors.js';
 import { blocks, type ColumnWork, openColumn, partsOfWork } from '../column-work.js';
 import type { ApplyContext, RunFacts } from '../context.js';
@@ -36,7 +36,7 @@ export function buildColumnPlans(
     const tallied = tally.result();
     return {
       column: columnLabel(column),
-      model: column.model ?? `by ${column.modelColumn}`,
+      model: modelLabel(column),
       newColumn,
       counts: tallied.counts,
       left: sumUnmapped(left[at] ?? []),

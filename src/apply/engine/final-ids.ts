@@ -11,14 +11,14 @@ interface Faults {
   readonly samples: string[];
 }
 
-function addFault(faults: Faults, id: Id): void {
+function addFault(faults: Faults, id: Id | string): void {
   faults.count += 1;
   if (faults.samples.length < SAMPLES) faults.samples.push(String(id));
 }
 
 /**
- * Checks the ids that a column will hold: whether two are equal, and whether each fits the type. Add every distinct id
- * once.
+ * Checks the ids that a column will hold, or the texts with ids inside: whether two are equal, and whether each fits the
+ * type. Add every distinct one once.
  */
 export class FinalIds {
   readonly #column: TableColumn;
@@ -33,8 +33,8 @@ export class FinalIds {
     this.#seen = isUnique ? new IdSet() : null;
   }
 
-  add(id: Id): void {
-    if (id > this.#largest) this.#largest = id;
+  add(id: Id | string): void {
+    if (typeof id !== 'string' && id > this.#largest) this.#largest = id;
     if (this.#seen?.add(id) === false) addFault(this.#collisions, id);
     if (!this.#fits(id)) addFault(this.#misfits, id);
   }
@@ -59,9 +59,9 @@ export class FinalIds {
     return found;
   }
 
-  #fits(id: Id): boolean {
+  #fits(id: Id | string): boolean {
     const { range, maxChars } = this.#column;
-    if (maxChars !== null) return String(id).length <= maxChars;
-    return range === null || (id >= range[0] && id <= range[1]);
+    if (maxChars !== null) return [...String(id)].length <= maxChars;
+    return range === null || typeof id === 'string' || (id >= range[0] && id <= range[1]);
   }
 }

@@ -1,3 +1,4 @@
+import { isUtf8 } from 'node:buffer';
 import type { IdColumn } from '../../config/apply-targets.js';
 import { JsonSyntaxError } from '../../json/json-scanner.js';
 import {
@@ -76,13 +77,31 @@ export function judgeCell(
     return undefined;
   }
   if (rewriter !== null) return judgeJson(judge, rewriter, cell, scopes, rows);
+  if (work.inText !== null) return judgeInText(work, cell, scope, rows);
   if (Buffer.isBuffer(cell)) {
     judgeInvalid(work, 'not_a_value', () => `${cell.length} bytes`, scope, rows);
     return undefined;
   }
   const action =
     typeof cell === 'number' ? judgeNumber(work, cell, scope) : judgeText(work, cell, scope, rows);
-  if (action === 'replace') return work.resolver.newDigits;
+  if (action === 'replace') return work.resolver.newText;
+  return action === 'clear' ? null : undefined;
+}
+
+/** `cell`: as for JSON, a buffer holds the bytes of a text, and a number stands for something else. */
+function judgeInText(
+  work: ColumnWork,
+  cell: string | number | Buffer,
+  scope: RowScope,
+  rows: number,
+): string | null | undefined {
+  const text = String(cell);
+  const isText = typeof cell === 'string' || (Buffer.isBuffer(cell) && isUtf8(cell));
+  const form = typeof cell === 'number' ? 'not_a_value' : 'not_utf8';
+  const action = isText
+    ? judgeText(work, text, scope, rows)
+    : judgeInvalid(work, form, () => text, scope, rows);
+  if (action === 'replace') return work.resolver.newText;
   return action === 'clear' ? null : undefined;
 }
 

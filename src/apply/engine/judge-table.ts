@@ -92,6 +92,9 @@ function columnNotes(facts: TableFacts, id: IdColumn): Note[] {
     const inJson = id.path === undefined ? '' : ' in JSON';
     notes.push(blocks('column_type', `${name} is ${type}: it cannot hold ids${inJson}.`));
   }
+  if (holds === 'integer' && id.pattern !== undefined) {
+    notes.push(blocks('column_type', `${name} is ${type}: a pattern needs a column of text.`));
+  }
   if (holds === 'json' && id.path === undefined) {
     notes.push(blocks('column_type', `${name} is ${type}: name the ids' place in it with "path".`));
   }

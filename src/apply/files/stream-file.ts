@@ -164,6 +164,7 @@ class Reading {
 }
 
 const COPY_BYTES = 1024 * 1024;
+/** A longer text is copied like the bytes around it. */
 const LONGEST_TEXT = 64;
 
 /** Buffers bytes, passes them on in large pieces, and computes their SHA-256. */
@@ -200,8 +201,12 @@ export class Copier {
     }
   }
 
-  /** ASCII of at most 64 characters. */
+  /** Writes a text in Latin-1. */
   write(text: string): void {
+    if (text.length > LONGEST_TEXT) {
+      this.copy(Buffer.from(text, 'latin1'), 0, text.length);
+      return;
+    }
     if (COPY_BYTES - this.#used < LONGEST_TEXT) this.#flush();
     this.#used += this.#buffer.write(text, this.#used, 'latin1');
   }

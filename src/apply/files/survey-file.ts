@@ -1,6 +1,6 @@
 import { existsSync, lstatSync, readdirSync } from 'node:fs';
 import { basename, dirname } from 'node:path';
-import { columnLabel, type FileTarget } from '../../config/apply-targets.js';
+import { columnLabel, type FileTarget, modelLabel } from '../../config/apply-targets.js';
 import { sha256OfFile } from '../../runtime/sha256.js';
 import { blocks, type ColumnWork, checkColumn, openColumn } from '../column-work.js';
 import { type ApplyContext, NamedRows, type SurveyOptions } from '../context.js';
@@ -73,7 +73,7 @@ function buildFilePlan(context: ApplyContext, seen: Seen): TargetPlan {
       const tallied = isRewritten ? { counts: [], digest: '' } : tally.result();
       return {
         column: columnLabel(column),
-        model: column.model ?? `by ${column.modelColumn}`,
+        model: modelLabel(column),
         newColumn: null,
         counts: tallied.counts,
         left: left[at] ?? [],
@@ -100,7 +100,9 @@ async function findEarlier(context: ApplyContext, target: FileTarget, sha256: st
   const output = outputOf(target, context.policy);
   const sideCar = readSideCar(output);
   const known = findOutput(dirname(target.file), sha256);
-  if (known !== null && sideCar?.mode === 'in_place' && inPlace && sideCar.output.sha256 === sha256)
+  const isOwn = inPlace && sideCar?.mode === 'in_place' && sideCar.output.sha256 === sha256;
+  // The output of a run that changed nothing is its input, which is not looked for.
+  if (isOwn && (known !== null || sideCar.state === 'done'))
     return finished(context, target, output, sideCar);
   if (known !== null) {
     const text = `${target.file} is what run ${known.run} wrote: its ids are V4 ids already.`;

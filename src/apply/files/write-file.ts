@@ -13,7 +13,7 @@ import {
   writeSync,
 } from 'node:fs';
 import { basename, dirname } from 'node:path';
-import { columnLabel, type FileTarget } from '../../config/apply-targets.js';
+import { columnLabel, type FileTarget, modelLabel } from '../../config/apply-targets.js';
 import { errorCodeOf, SvcError } from '../../errors.js';
 import type { ApplyContext, RunFacts, Written } from '../context.js';
 import type { TargetPlan } from '../plan.js';
@@ -127,7 +127,7 @@ function buildSideCar(
     policy: { missing: policy.missing, mapDeleted: policy.mapDeleted },
     columns: target.ids.map((one) => ({
       column: columnLabel(one),
-      model: one.model ?? `by ${one.modelColumn}`,
+      model: modelLabel(one),
     })),
     definition: target,
     at: new Date(now()).toISOString(),

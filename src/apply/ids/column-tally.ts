@@ -1,6 +1,6 @@
 import type { PlanCount } from '../plan.js';
 import type { Id, ModelIds } from './model-ids.js';
-import type { Category, Resolver, RowScope } from './resolver.js';
+import type { Category, CellResolver, RowScope } from './resolver.js';
 
 /** Up to this number, distinct values of one category that are not in the remap are counted exactly. */
 const COUNTED_UNKNOWNS = 1_000_000;
@@ -25,12 +25,12 @@ interface Counter {
 
 /** Counts values by the category that a resolver gives them. */
 export class ColumnTally {
-  readonly #resolver: Resolver;
+  readonly #resolver: CellResolver;
   readonly #counters = new Map<Category, Counter>();
   #digestA = 0;
   #digestB = 0;
 
-  constructor(resolver: Resolver) {
+  constructor(resolver: CellResolver) {
     this.#resolver = resolver;
   }
 
@@ -42,7 +42,7 @@ export class ColumnTally {
     const { ids, slot, id } = this.#resolver;
     const counter = this.#counterOf(category);
     counter.rows += rows;
-    if (ids === null || id === null || slot < 0) return this.#addText(counter, text(), scope, rows);
+    if (ids === null || id === null || slot < 0) return this.#addText(counter, category, text(), scope, rows);
     this.#digest(hashId(id), scope, rows);
     if (!setBit(bitsOf(counter, ids), slot)) return false;
     counter.ids += 1;
@@ -61,12 +61,12 @@ export class ColumnTally {
     };
   }
 
-  #addText(counter: Counter, text: string, scope: RowScope, rows: number): boolean {
+  #addText(counter: Counter, category: Category, text: string, scope: RowScope, rows: number): boolean {
     this.#digest(hashText(text), scope, rows);
     if (text === '' || counter.texts.size >= COUNTED_UNKNOWNS || counter.texts.has(text)) return false;
     counter.texts.add(text);
     counter.ids += 1;
-    keepSmallest(counter.samples, text);
+    if (category !== 'mapped') keepSmallest(counter.samples, text);
     return true;
   }
 

@@ -11,6 +11,7 @@ export type InvalidForm =
   | 'grouped_digits'
   | 'beyond_64_bits'
   | 'escaped'
+  | 'not_utf8'
   | 'not_json'
   | 'not_a_number'
   | 'not_a_value';

@@ -14,16 +14,17 @@ export function toId(value: bigint | string): Id {
 /** A `Map` or `Set` holds at most 2^24 entries; the lowest bits of an id choose one of several. */
 const SHARDS = 16;
 
-function shardOf(id: Id): number {
+function shardOf(id: Id | string): number {
+  if (typeof id === 'string') return (id.charCodeAt(id.length - 1) + id.length) & (SHARDS - 1);
   return typeof id === 'number' ? id & (SHARDS - 1) : Number(id & BigInt(SHARDS - 1));
 }
 
-/** A set of any number of ids. */
+/** A set of any number of ids, or of texts with ids. */
 export class IdSet {
-  readonly #shards = Array.from({ length: SHARDS }, () => new Set<Id>());
+  readonly #shards = Array.from({ length: SHARDS }, () => new Set<Id | string>());
 
   /** False where it was there already. */
-  add(id: Id): boolean {
+  add(id: Id | string): boolean {
     const shard = this.#shards[shardOf(id)];
     if (shard === undefined || shard.has(id)) return false;
     shard.add(id);

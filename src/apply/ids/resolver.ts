@@ -16,6 +16,10 @@ export type UnknownReason =
   | 'several_scopes'
   /** The row names no company or region, but the target says where to find it. */
   | 'no_scope'
+  /** The text fits no pattern of the column. */
+  | 'no_pattern'
+  /** The text fits several patterns, or one in several ways. */
+  | 'several_matches'
   /** The row's model is not one of the target's. */
   | 'unknown_model';
 
@@ -47,17 +51,35 @@ export interface LookUp {
   readonly mapDeleted: boolean;
 }
 
+/**
+ * Looks up the cells of a column and returns their categories. The other members describe the cell that was looked up
+ * last.
+ */
+export interface CellResolver {
+  /** The id, if the cell is one; null otherwise. */
+  readonly id: Id | null;
+  readonly ids: ModelIds | null;
+  /** The id's position in `ids`; -1 if absent. */
+  readonly slot: number;
+  /** What a mapped cell becomes, as text. */
+  readonly newText: string;
+  /** The same as it is compared with other cells. */
+  readonly newValue: Id | string;
+  /** What a cell that stays is compared as; null if it cannot equal a new value. */
+  readonly oldValue: Id | string | null;
+  lookUpText(text: string, scope: RowScope): Category;
+  lookUpNumber(value: number, scope: RowScope): Category;
+  invalid(why: InvalidForm): Category;
+}
+
 const CACHED_UNKNOWNS = 100_000;
 
-/**
- * Looks up stored values. Besides the category it returns, a look-up sets `id` (null if the value is not an id), `ids`
- * and `slot` (its position there; -1 if absent), and `newId` if it is mapped. They are valid until the next look-up.
- */
-export class Resolver {
+/** Looks up cells that are ids themselves. */
+export class Resolver implements CellResolver {
   id: Id | null = null;
   ids: ModelIds | null = null;
   slot = -1;
-  newId: Id = 0;
+  newValue: Id = 0;
   readonly #db: Db;
   readonly #lookUp: LookUp;
   readonly #isScoped: boolean;
@@ -74,9 +96,17 @@ export class Resolver {
     this.#fixed = lookUp.model === null ? null : this.#load(lookUp.model);
   }
 
-  /** The digits of `newId`. */
-  get newDigits(): string {
-    return String(this.newId);
+  get newText(): string {
+    return String(this.newValue);
+  }
+
+  get oldValue(): Id | null {
+    return this.id;
+  }
+
+  /** Whether the row's model is not declared as none of ours. */
+  isOurs(scope: RowScope): boolean {
+    return this.#idsOfRow(scope) !== 'not_ours';
   }
 
   /** Looks up a stored text. */
@@ -128,7 +158,7 @@ export class Resolver {
     if (slot < 0) return this.#lookUpUnknown(ids, id);
     const answer = ids.answers[slot] ?? SEVERAL;
     const category = typeof answer === 'string' ? answer : 'mapped';
-    if (typeof answer !== 'string') this.newId = answer;
+    if (typeof answer !== 'string') this.newValue = answer;
     return this.#isScoped ? this.#lookUpScoped(ids, slot, category, scope) : category;
   }
 
@@ -165,7 +195,7 @@ export class Resolver {
     const newIdOf = (row: typeof first) => (row.category === 'mapped' ? row.v4 : null);
     const v4 = newIdOf(first);
     if (!rows.every((row) => row.outcome === outcome && newIdOf(row) === v4)) return SEVERAL;
-    if (v4 !== null) this.newId = toId(v4);
+    if (v4 !== null) this.newValue = toId(v4);
     return category;
   }
 

@@ -1,3 +1,4 @@
+import { isUtf8 } from 'node:buffer';
 import { SvcError } from '../../errors.js';
 import { didYouMeanEnding } from '../../text/suggest.js';
 
@@ -129,19 +130,16 @@ function findTerminator(head: Buffer, start: number): number {
   return sawCr ? CR : LF;
 }
 
-/** Decodes a cell without its quotes, as UTF-8 if that is valid, otherwise as Latin-1. */
-export function readCell(bytes: Uint8Array): string {
-  const text = decode(bytes);
-  if (text.length < 2 || !text.startsWith('"') || !text.endsWith('"')) return text;
-  return text.slice(1, -1).replaceAll('""', '"');
+/** The encoding of a cell: UTF-8 if its bytes are that, otherwise Latin-1, which any bytes are. */
+export function encodingOf(bytes: Uint8Array): 'utf8' | 'latin1' {
+  return isUtf8(bytes) ? 'utf8' : 'latin1';
 }
 
-function decode(bytes: Uint8Array): string {
-  try {
-    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes);
-  } catch {
-    return Buffer.from(bytes).toString('latin1');
-  }
+/** Decodes a cell without its quotes. */
+export function readCell(bytes: Uint8Array): string {
+  const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString(encodingOf(bytes));
+  if (text.length < 2 || !text.startsWith('"') || !text.endsWith('"')) return text;
+  return text.slice(1, -1).replaceAll('""', '"');
 }
 
 function assertBytesPerCharacter(head: Buffer, file: string): void {

@@ -1,6 +1,13 @@
-import { type CellAction, type ColumnWork, judgeNumber, judgeText, needsScope } from '../column-work.js';
+import {
+  type CellAction,
+  type ColumnWork,
+  judgeInvalid,
+  judgeNumber,
+  judgeText,
+  needsScope,
+} from '../column-work.js';
 import { NO_SCOPE, type RowScope } from '../ids/resolver.js';
-import { type CsvDialect, columnIndex, readCell } from './csv-dialect.js';
+import { type CsvDialect, columnIndex, encodingOf, readCell } from './csv-dialect.js';
 import { DefectLog, LineCounter, type OnEdit, type RecordScanner } from './records.js';
 
 const QUOTE = 0x22;
@@ -165,8 +172,13 @@ class CsvScanner implements RecordScanner {
     const from = isQuoted ? start + 1 : start;
     const to = isQuoted ? end - 1 : end;
     const scope = column.hasScope ? this.#scopeOf(bytes, column) : NO_SCOPE;
+    if (column.work.inText !== null) {
+      const edit = editInText(column.work, bytes.subarray(from, to), isQuoted, scope);
+      if (edit !== null) onEdit(from, to, edit);
+      return;
+    }
     const action = judgeBytes(column.work, bytes, from, to, scope);
-    if (action === 'replace') onEdit(from, to, column.work.resolver.newDigits);
+    if (action === 'replace') onEdit(from, to, column.work.resolver.newText);
     else if (action === 'clear') onEdit(from, to, '');
   }
 
@@ -177,6 +189,19 @@ class CsvScanner implements RecordScanner {
     };
     return { model: read(column.model), region: read(column.region), company: read(column.company) };
   }
+}
+
+/** What a cell with ids inside text becomes, in Latin-1; null if it stays. `bytes`: without the quotes around it. */
+function editInText(work: ColumnWork, bytes: Uint8Array, isQuoted: boolean, scope: RowScope): string | null {
+  const encoding = encodingOf(bytes);
+  const raw = Buffer.from(bytes).toString(encoding);
+  const text = isQuoted ? raw.replaceAll('""', '"') : raw;
+  const isExact = !isQuoted || text.replaceAll('"', '""') === raw;
+  const action = isExact ? judgeText(work, text, scope) : judgeInvalid(work, 'not_a_value', () => raw, scope);
+  if (action === 'clear') return '';
+  if (action !== 'replace') return null;
+  const { newText } = work.resolver;
+  return Buffer.from(isQuoted ? newText.replaceAll('"', '""') : newText, encoding).toString('latin1');
 }
 
 /** Handles the usual case, a few digits, without creating a string. */

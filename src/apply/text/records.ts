@@ -1,6 +1,6 @@
 import type { CsvDialect } from './csv-dialect.js';
 
-/** Called for each range of bytes to replace; ranges are ascending and do not overlap. */
+/** Called for each range of bytes to replace by a text in Latin-1; ranges are ascending and do not overlap. */
 export type OnEdit = (start: number, end: number, text: string) => void;
 
 /** Finds, looks up and counts the ids in the records of a file, and reports the edits. */

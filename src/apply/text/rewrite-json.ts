@@ -1,9 +1,11 @@
+import { isUtf8 } from 'node:buffer';
 import { SvcError } from '../../errors.js';
 import { findValues, type Hit, type JsonPath, parseJsonPath } from '../../json/json-path.js';
 import { type CellAction, type ColumnWork, judgeInvalid, judgeText, needsScope } from '../column-work.js';
+import { editEscaped } from '../ids/pattern-resolver.js';
 import { NO_SCOPE, type RowScope } from '../ids/resolver.js';
 
-/** ASCII text that replaces a range of bytes. */
+/** Replaces a range of bytes by the bytes of a text in Latin-1. */
 export interface Edit {
   readonly start: number;
   readonly end: number;
@@ -86,7 +88,7 @@ export function findEdits(
     for (const hit of hits) {
       if (hit.path !== column.path) continue;
       const action = judgeHit(column.work, bytes, hit, { scope, rows: row.rows });
-      const edit = editOf(column.work, hit, action);
+      const edit = editOf(column.work, bytes, hit, action);
       if (edit !== null) edits.push(edit);
       else if (action === 'keep') kept += 1;
     }
@@ -139,6 +141,7 @@ function judgeHit(
   if (hit.kind === 'null') return judgeText(work, '', scope, rows);
   if (hit.kind === 'number')
     return judgeText(work, bytes.toString('latin1', hit.start, hit.end), scope, rows);
+  if (work.inText !== null && hit.kind === 'string') return judgeInText(work, bytes, hit, { scope, rows });
   const text = bytes.toString('utf8', hit.start + 1, hit.end - 1);
   if (hit.kind === 'string' && !text.includes('\\')) return judgeText(work, text, scope, rows);
   const sample = () => bytes.toString('utf8', hit.start, Math.min(hit.end, hit.start + SAMPLE_BYTES));
@@ -146,19 +149,44 @@ function judgeHit(
 }
 
 const SAMPLE_BYTES = 64;
+/** A digit that is escaped, though JSON has no need for that. */
+const ESCAPED_DIGIT = /\\u003\d/;
+const JSON_UNIT = /\\u[0-9a-fA-F]{4}|\\?[\s\S]/g;
 
-function editOf(work: ColumnWork, { kind, start, end }: Hit, action: CellAction): Edit | null {
+function judgeInText(
+  work: ColumnWork,
+  bytes: Buffer,
+  { start, end }: Hit,
+  { scope, rows }: { readonly scope: RowScope; readonly rows: number },
+): CellAction {
+  const inner = bytes.subarray(start + 1, end - 1);
+  const raw = inner.toString('utf8');
+  if (!isUtf8(inner)) return judgeInvalid(work, 'not_utf8', () => raw, scope, rows);
+  if (ESCAPED_DIGIT.test(raw)) return judgeInvalid(work, 'escaped', () => raw, scope, rows);
+  const text: unknown = raw.includes('\\') ? JSON.parse(`"${raw}"`) : raw;
+  return judgeText(work, String(text), scope, rows);
+}
+
+function editOf(
+  { resolver, inText }: ColumnWork,
+  bytes: Buffer,
+  { kind, start, end }: Hit,
+  action: CellAction,
+): Edit | null {
   if (action === 'keep' || action === 'none') return null;
   if (action === 'clear') return { start, end, text: 'null' };
-  const digits = work.resolver.newDigits;
-  return { start, end, text: kind === 'string' ? `"${digits}"` : digits };
+  if (kind !== 'string') return { start, end, text: resolver.newText };
+  if (inText === null) return { start, end, text: `"${resolver.newText}"` };
+  const raw = bytes.toString('utf8', start + 1, end - 1);
+  const text = raw.includes('\\') ? editEscaped(raw, JSON_UNIT, inText.edits) : inText.newText;
+  return { start: start + 1, end: end - 1, text: Buffer.from(text).toString('latin1') };
 }
 
 function applyEdits(bytes: Buffer, edits: readonly Edit[]): Buffer {
   const parts: Uint8Array[] = [];
   let from = 0;
   for (const edit of edits) {
-    parts.push(bytes.subarray(from, edit.start), Buffer.from(edit.text));
+    parts.push(bytes.subarray(from, edit.start), Buffer.from(edit.text, 'latin1'));
     from = edit.end;
   }
   parts.push(bytes.subarray(from));

@@ -1,3 +1,4 @@
+import { escapeRegExp } from '../../text/escape.js';
 import type { Facts } from '../facts.js';
 import type { Rule, RuleHit } from './rule.js';
 
@@ -52,8 +53,4 @@ function namedAt(text: string, name: string): number | null {
     text.replaceAll(/[\\/]/g, '.'),
   );
   return found?.index ?? null;
-}
-
-function escapeRegExp(text: string): string {
-  return text.replace(/[.*+?^${}()|[\]\\]/g, '\\$&');
 }

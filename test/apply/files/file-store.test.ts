@@ -163,6 +163,18 @@ describe('files, in place', () => {
     expect(readFileSync(file, 'utf8')).toBe(OUTPUT);
   });
 
+  it('is finished after a run that had nothing to change', async () => {
+    const { file, open } = setUp('id,n\n60,a\n');
+    const policy: Policy = { ...IN_PLACE, missing: 'keep' };
+    await apply(open(policy));
+    expect(await blocksOf(open(policy))).toEqual([]);
+    expect(await apply(open(policy), 'run-2')).toMatchObject([
+      { alreadyDone: true, run: 'run-1', changed: 0 },
+    ]);
+    await open(policy).undo('run-1');
+    expect(readFileSync(file, 'utf8')).toBe('id,n\n60,a\n');
+  });
+
   it('refuses a rewritten file that changed since: it may hold ids of both kinds', async () => {
     const { file, open } = setUp();
     await apply(open(IN_PLACE));

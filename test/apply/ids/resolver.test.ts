@@ -81,7 +81,7 @@ function resolverOf(rows: readonly RemapRow[], lookUp: Partial<LookUp> = {}): Re
 
 function answer(resolver: Resolver, text: string, scope = NO_SCOPE): string {
   const category = resolver.lookUpText(text, scope);
-  return category === 'mapped' ? resolver.newDigits : category;
+  return category === 'mapped' ? resolver.newText : category;
 }
 
 describe('Resolver', () => {

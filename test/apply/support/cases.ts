@@ -21,6 +21,12 @@ export type Shape =
   | 'unique_text'
   /** Ids inside JSON. */
   | 'json'
+  /** Ids inside longer texts. */
+  | 'in_text'
+  /** Two ids in each text, which must be unique. */
+  | 'unique_in_text'
+  /** Ids inside texts inside JSON. */
+  | 'json_in_text'
   /** Rows that say of which model, region and company their ids are, and rows of something else. */
   | 'scoped';
 
@@ -34,6 +40,9 @@ export const SHAPES: readonly Shape[] = [
   'text',
   'unique_text',
   'json',
+  'in_text',
+  'unique_in_text',
+  'json_in_text',
   'scoped',
 ];
 
@@ -124,7 +133,11 @@ export function makeCase(
   const map = makeMaps(random, maps);
   const known = [...map.keys()];
   const isUnique =
-    shape === 'unique' || shape === 'own_key' || shape === 'unique_text' || shape === 'half_key';
+    shape === 'unique' ||
+    shape === 'own_key' ||
+    shape === 'unique_text' ||
+    shape === 'unique_in_text' ||
+    shape === 'half_key';
   const count = isUnique ? 1 + random(known.length) : random(most);
   const pick = () => known[random(known.length)] ?? 1;
   const base = { name, shape, model, map, scopes: [], allScopes: [] };
@@ -198,11 +211,17 @@ export function targetOf(one: Case, where: object): ApplyTarget {
   if (one.shape === 'scoped')
     return target({ ...where, name: one.name, table: one.name, ids: [scopedId(one)] });
   const ids =
-    one.shape === 'pair'
-      ? [id, { column: 'other_id', model: one.model }]
-      : [one.shape === 'json' ? { ...id, path: '$.ref.ids[*]' } : id];
+    one.shape === 'pair' ? [id, { column: 'other_id', model: one.model }] : [{ ...id, ...INSIDE[one.shape] }];
   return target({ ...where, name: one.name, table: one.name, ids });
 }
+
+/** Where the ids stand in a cell. */
+const INSIDE: Partial<Record<Shape, object>> = {
+  json: { path: '$.ref.ids[*]' },
+  in_text: { pattern: ['doc:{id} é', '*/doc/{id}?*'] },
+  unique_in_text: { pattern: '{id}:{id}' },
+  json_in_text: { path: '$.ref', pattern: 'a/{id}"é' },
+};
 
 function scopedId(one: Case): object {
   const models = { a: modelOf(one, 'a'), b: modelOf(one, 'b'), x: null };
@@ -226,6 +245,9 @@ export function createSql(one: Case, types: { readonly json: string }): string {
     pair: 'k integer PRIMARY KEY, svc_id bigint NOT NULL, other_id bigint NOT NULL, note text, UNIQUE (svc_id, other_id)',
     text: 'k varchar(40) PRIMARY KEY NOT NULL, svc_id text, note text',
     unique_text: 'k varchar(40) PRIMARY KEY NOT NULL, svc_id varchar(30) UNIQUE, note text',
+    in_text: 'k integer PRIMARY KEY, svc_id text, note text',
+    unique_in_text: 'k integer PRIMARY KEY, svc_id varchar(30) UNIQUE, note text',
+    json_in_text: `k integer PRIMARY KEY, svc_id ${types.json}, note text`,
     scoped:
       'k integer PRIMARY KEY, svc_id bigint, kind text NOT NULL, region varchar(9), company bigint, note text',
     json: `k integer PRIMARY KEY, svc_id ${types.json}, note text`,
@@ -251,6 +273,18 @@ export function rowsOf(one: Case, isMapped: boolean): Row[] {
       case 'text':
       case 'unique_text':
         return [`key ${at} é`, text(id), note];
+      case 'in_text': {
+        const forms = [`doc:${text(id)} é`, `https://é.test/5/doc/${text(id)}?n=${at}&doc=${at}`];
+        return [String(at + 1), id === null ? null : (forms[at % 2] ?? null), note];
+      }
+      case 'unique_in_text':
+        return [String(at + 1), `${text(id)}:${text(one.ids[0])}`, note];
+      case 'json_in_text':
+        return [
+          String(at + 1),
+          `{"ref": ${id === null ? 'null' : `"a\\/${text(id)}\\"é"`}, "n": 1.50}`,
+          note,
+        ];
       case 'scoped':
         return scopedRow(one, at, isMapped);
       case 'json':

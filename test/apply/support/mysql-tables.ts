@@ -14,7 +14,7 @@ export async function createMysqlTables(client: mysql.Connection, cases: readonl
 }
 
 function literal(cell: string | null): string {
-  return cell === null ? 'NULL' : `'${cell.replaceAll("'", "''")}'`;
+  return cell === null ? 'NULL' : `'${cell.replaceAll('\\', '\\\\').replaceAll("'", "''")}'`;
 }
 
 /** The targets of some cases; `TEST_MYSQL` holds the connection string. */
