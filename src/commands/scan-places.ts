@@ -52,8 +52,19 @@ function describePlace({ place, proposals, unseen }: Scanned): object {
   return { kind: target.kind, ...where, columns: proposals.map(describeProposal), unseen };
 }
 
-function describeProposal({ evidence, standing, best, isNamed }: Proposal): object {
+function describeProposal({ evidence, standing, best, isNamed, pattern }: Proposal): object {
   const { sample, seen, overlaps } = evidence;
   const { table, column, path, isWhole } = sample;
-  return { table, column, path, standing, model: best?.model ?? null, isNamed, seen, isWhole, overlaps };
+  return {
+    table,
+    column,
+    path,
+    pattern,
+    standing,
+    model: best?.model ?? null,
+    isNamed,
+    seen,
+    isWhole,
+    overlaps,
+  };
 }

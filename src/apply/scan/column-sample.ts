@@ -102,13 +102,18 @@ export function writerOf(units: readonly EarlierRun[], column: string): string |
   return found?.run ?? null;
 }
 
+/** Whether a text is rather JSON with ids at paths. */
+export function looksLikeJson(text: string): boolean {
+  return /^\s*[[{]/.test(text);
+}
+
 /** Samples a column of a table and, if values look like JSON, the paths inside it. */
 export function sampleColumn(
   { isKey, ...place }: Pick<ColumnSample, 'table' | 'column' | 'run' | 'isKey'>,
   values: ReadonlySet<string>,
 ): ColumnSample[] {
   const leaves = new PathValues();
-  for (const value of values) if (/^\s*[[{]/.test(value)) addJsonLeaves(value, leaves);
+  for (const value of values) if (looksLikeJson(value)) addJsonLeaves(value, leaves);
   const paths = leaves.list((path) => ({ ...place, path }));
   return [{ ...place, path: null, ...bounded(values), isKey }, ...paths];
 }

@@ -89,12 +89,15 @@ export interface Proposal {
   readonly best: Overlap | null;
   /** Whether the name of the column matches the model. */
   readonly isNamed: boolean;
+  /** Where the ids stand in the values; null if they are the values. */
+  readonly pattern: string | null;
 }
 
 /** Smallest share of V3 ids in a `likely` column. */
 const NEARLY_ALL = 0.9;
 const MANY = 0.5;
-const FEW_VALUES = 3;
+/** Fewest values that say anything. */
+export const FEW_VALUES = 3;
 /** A share above `chance` by this much is not by chance. */
 const CLEARLY = 0.25;
 
@@ -106,8 +109,8 @@ export function propose(evidence: ColumnEvidence): Proposal {
     .map((overlap) => ({ overlap, isNamed: isNamedFor(names, overlap.model), share: overlap.v3 / seen }))
     .sort((a, b) => rank(b) - rank(a) || b.share - a.share || a.overlap.chance - b.overlap.chance);
   const [top, ...others] = ranked;
-  if (top === undefined) return { evidence, standing: 'none', best: null, isNamed: false };
-  const found = { evidence, best: top.overlap, isNamed: top.isNamed };
+  if (top === undefined) return { evidence, standing: 'none', best: null, isNamed: false, pattern: null };
+  const found = { evidence, best: top.overlap, isNamed: top.isNamed, pattern: null };
   if (sample.run !== null) return { ...found, standing: 'rewritten' };
   if (top.overlap.v4 / seen >= NEARLY_ALL && top.overlap.v4 > top.overlap.v3)
     return { ...found, standing: 'v4' };

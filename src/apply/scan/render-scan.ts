@@ -1,4 +1,4 @@
-import { type ApplyTarget, isServer } from '../../config/apply-targets.js';
+import { type ApplyTarget, isServer, patternModels } from '../../config/apply-targets.js';
 import { countOf, formatShare, groupDigits } from '../../text/numbers.js';
 import { wrapLines } from '../../text/text-layout.js';
 import type { Proposal } from './propose.js';
@@ -21,7 +21,7 @@ function describePlace({ place, proposals, unseen }: Scanned): string[] {
   const of = (standing: Proposal['standing']) => proposals.filter((one) => one.standing === standing);
   const chance = of('by_chance').map(nameOf);
   return [
-    `${target.kind} ${name}: ${countOf(proposals.length, 'column')}, ${groupDigits(of('likely').length)} likely to hold V3 ids.`,
+    `${target.kind} ${name}: ${countOf(proposals.filter(({ pattern }) => pattern === null).length, 'column')}, ${groupDigits(of('likely').length)} likely to hold V3 ids.`,
     ...of('likely').flatMap((one) => describeProposal('likely  ', one)),
     ...of('possible').flatMap((one) => describeProposal('possible', one)),
     ...of('v4').flatMap((one) => describeProposal('rather V4', one)),
@@ -35,9 +35,9 @@ function describePlace({ place, proposals, unseen }: Scanned): string[] {
   ];
 }
 
-function nameOf({ evidence }: Proposal): string {
+function nameOf({ evidence, pattern }: Proposal): string {
   const { table, column, path } = evidence.sample;
-  return `${table === null ? '' : `${table}.`}${column}${path === null ? '' : ` ${path}`}`;
+  return `${table === null ? '' : `${table}.`}${column}${path === null ? '' : ` ${path}`}${pattern === null ? '' : ` "${pattern}"`}`;
 }
 
 function describeProposal(word: string, proposal: Proposal): string[] {
@@ -77,7 +77,7 @@ export function buildTargets(scanned: readonly Scanned[], fileOf: (path: string)
         name,
         ...placeOf(target, fileOf),
         ...(table === null ? {} : { table }),
-        ids: own.map(idOf),
+        ids: buildIds(own),
       };
     });
   });
@@ -96,7 +96,26 @@ function placeOf(target: ApplyTarget, fileOf: (path: string) => string): object 
   return { kind: target.kind, file: fileOf(target.file), ...header };
 }
 
-function idOf({ evidence, best }: Proposal): object {
-  const { column, path } = evidence.sample;
-  return { column, ...(path === null ? {} : { path }), model: best?.model };
+/** The id columns of a target: one for each column and path, with all its patterns. */
+function buildIds(proposals: readonly Proposal[]): object[] {
+  const columns = new Map<string, Proposal[]>();
+  for (const proposal of proposals) {
+    const { column, path } = proposal.evidence.sample;
+    const key = JSON.stringify([column, path]);
+    columns.set(key, [...(columns.get(key) ?? []), proposal]);
+  }
+  return [...columns.values()].map(idOf);
+}
+
+function idOf(proposals: readonly Proposal[]): object {
+  const [first] = proposals;
+  const { column, path } = first?.evidence.sample ?? {};
+  const place = { column, ...(path === null ? {} : { path }) };
+  const patterns = proposals.flatMap(({ pattern }) => pattern ?? []);
+  if (patterns.length === 0) return { ...place, model: first?.best?.model };
+  const models = new Set(patternModels({ pattern: patterns }));
+  const [model] = models;
+  const isOne = models.size === 1;
+  const texts = isOne ? patterns.map((pattern) => pattern.replaceAll(`{${model}}`, '{id}')) : patterns;
+  return { ...place, ...(isOne ? { model } : {}), pattern: texts.length === 1 ? texts[0] : texts };
 }

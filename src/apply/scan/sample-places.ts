@@ -4,6 +4,7 @@ import type { ApplyContext } from '../context.js';
 import { targetKind } from '../target-kinds.js';
 import type { Unseen } from './column-sample.js';
 import { type Proposal, prepareEvidence, propose } from './propose.js';
+import { proposePatterns } from './propose-patterns.js';
 
 /** Where to scan: the place of a target, with one table (null: all). */
 export interface ScanPlace {
@@ -27,7 +28,11 @@ export async function scan(context: ApplyContext, places: readonly ScanPlace[]):
   const scanned: Scanned[] = [];
   for (const place of places) {
     const { columns, unseen } = await targetKind(place.target).sample(context, place.target, place.table);
-    scanned.push({ place, proposals: columns.map((column) => propose(evidenceOf(column))), unseen });
+    const proposals = columns.flatMap((column) => [
+      propose(evidenceOf(column)),
+      ...proposePatterns(column, evidenceOf),
+    ]);
+    scanned.push({ place, proposals, unseen });
   }
   return scanned;
 }

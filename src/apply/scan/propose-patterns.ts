@@ -1,0 +1,101 @@
+import { parseIdPattern } from '../../config/id-pattern.js';
+import { isIdText } from '../ids/id-form.js';
+import { compilePattern } from '../ids/match-pattern.js';
+import { type ColumnSample, looksLikeJson } from './column-sample.js';
+import { type ColumnEvidence, FEW_VALUES, type Proposal, propose } from './propose.js';
+
+type EvidenceOf = (sample: ColumnSample) => ColumnEvidence;
+
+/** Texts of one form: the fixed texts around their runs of digits; `null` stands for any text. */
+interface TextForm {
+  readonly around: readonly (string | null)[];
+  /** The runs of digits of each text. */
+  readonly runs: readonly (readonly string[])[];
+}
+
+/** Most forms that are looked at: a column of free text has one for each value. */
+const MOST_FORMS = 50;
+
+/**
+ * Proposes patterns for a column whose values are texts with ids inside. Their models are named in the patterns. Empty if
+ * the values are ids themselves.
+ */
+export function proposePatterns(sample: ColumnSample, evidenceOf: EvidenceOf): Proposal[] {
+  const texts = [...sample.values].filter((text) => /\d/.test(text) && !looksLikeJson(text));
+  if (texts.length < FEW_VALUES || texts.every(isIdText)) return [];
+  const proposeAll = (forms: readonly TextForm[]) =>
+    groupForms(forms).flatMap((form) => proposeForm(form, sample, evidenceOf));
+  const exact = proposeAll(texts.map(exactForm));
+  const fits = fittingOf(exact);
+  const inside = proposeAll(texts.filter((text) => !fits(text)).flatMap(formsInside));
+  // A text that fits two patterns would be left alone.
+  const covers = fittingOf(inside);
+  const apart = exact.filter(
+    ({ pattern }) =>
+      pattern !== null && !texts.some((text) => covers(text) && fittingOf([{ pattern }])(text)),
+  );
+  const found = [...apart, ...inside];
+  return found.every(({ pattern }) => /^\{[^{}]*\}$/.test(pattern ?? '')) ? [] : found;
+}
+
+function fittingOf(proposals: readonly Pick<Proposal, 'pattern'>[]): (text: string) => boolean {
+  const matches = proposals.flatMap(({ pattern }) => {
+    const parts = parseIdPattern(pattern ?? '');
+    return typeof parts === 'string' ? [] : [compilePattern(parts)];
+  });
+  return (text) => matches.some((match) => match(text) !== null);
+}
+
+function exactForm(text: string): TextForm {
+  return { around: text.split(/\d+/), runs: [text.match(/\d+/g) ?? []] };
+}
+
+/** One form for each run of digits: the word in front of it, and the character behind. */
+function formsInside(text: string): TextForm[] {
+  return [...text.matchAll(/(?<=([^\p{L}\d]?\p{L}+[^\p{L}\d]+))\d+(.?)/gsu)].map((match) => {
+    const [run = ''] = /^\d+/.exec(match[0]) ?? [];
+    const [, before = '', after = ''] = match;
+    return { around: [null, before, after, ...(after === '' ? [] : [null])], runs: [[run]] };
+  });
+}
+
+/** Joins the texts of each form; forms of few texts are left out. */
+function groupForms(forms: readonly TextForm[]): TextForm[] {
+  const groups = new Map<string, TextForm>();
+  for (const { around, runs } of forms) {
+    const key = JSON.stringify(around);
+    groups.set(key, { around, runs: [...(groups.get(key)?.runs ?? []), ...runs] });
+  }
+  return [...groups.values()].filter(({ runs }) => runs.length >= FEW_VALUES).slice(0, MOST_FORMS);
+}
+
+/** The order of how sure proposals are; others are none. */
+const SURENESS: readonly Proposal['standing'][] = ['likely', 'possible'];
+
+/** The pattern of a form: runs of digits that are ids of a model become placeholders, others fixed digits or any text. */
+function proposeForm({ around, runs }: TextForm, sample: ColumnSample, evidenceOf: EvidenceOf): Proposal[] {
+  const ids: Proposal[] = [];
+  let pattern = '';
+  let at = 0;
+  for (const [nth, text] of around.entries()) {
+    pattern += text === null ? '*' : escapePattern(text);
+    const isBeforeRun = around[0] === null ? nth === 1 : nth < around.length - 1;
+    if (!isBeforeRun) continue;
+    const values = new Set(runs.map((own) => own[at] ?? ''));
+    at += 1;
+    const found = propose(
+      evidenceOf({ ...sample, column: `${sample.column} ${text}`, values, isKey: false }),
+    );
+    const isId = SURENESS.includes(found.standing) && found.best !== null;
+    if (isId) ids.push(found);
+    pattern += isId ? `{${found.best?.model}}` : values.size === 1 ? [...values].join('') : '*';
+  }
+  const worst = ids.sort((a, b) => SURENESS.indexOf(b.standing) - SURENESS.indexOf(a.standing))[0];
+  if (worst === undefined || typeof parseIdPattern(pattern) === 'string') return [];
+  const evidence = { ...worst.evidence, sample: { ...sample, isWhole: worst.evidence.sample.isWhole } };
+  return [{ ...worst, evidence, pattern }];
+}
+
+function escapePattern(text: string): string {
+  return text.replace(/[{}]/g, '$&$&').replace(/[*…]/g, '{$&}');
+}

@@ -1,0 +1,91 @@
+import { join } from 'node:path';
+import { expect, it } from 'vitest';
+import { readModelRefs } from '../../../src/apply/column-work.js';
+import { prepareEvidence } from '../../../src/apply/scan/propose.js';
+import { proposePatterns } from '../../../src/apply/scan/propose-patterns.js';
+import { buildTargets } from '../../../src/apply/scan/render-scan.js';
+import { openDatabase } from '../../../src/store/open.js';
+import { makeFolder } from '../support/folder.js';
+import { createRemap, target } from '../support/remap.js';
+
+const remapFile = join(makeFolder(), 'remap.db');
+const INVOICES = Array.from({ length: 20 }, (_, at) => 100_000 + 977 * at);
+const COMPANIES = Array.from({ length: 20 }, (_, at) => 500_000 + 1013 * at);
+createRemap(remapFile, [
+  ...INVOICES.map((v3) => ({ v3, v4: v3 + 1_000_000 })),
+  ...COMPANIES.map((v3) => ({ v3, v4: v3 + 1_000_000, model: 'crm/companies' })),
+]);
+const remap = openDatabase(remapFile, 'read');
+const evidenceOf = prepareEvidence(remap, readModelRefs(remap));
+
+/** The `ids` that the scan of one column prints, if it proposes any. */
+function idsOf(values: readonly string[], column = 'c', run: string | null = null): unknown[] {
+  const sample = {
+    table: null,
+    column,
+    path: null,
+    values: new Set(values),
+    isWhole: true,
+    isKey: false,
+    run,
+  };
+  const place = {
+    target: target({ kind: 'csv', file: 'a.csv', ids: [{ column, model: 'a/b' }] }),
+    table: null,
+  };
+  const proposals = proposePatterns(sample, evidenceOf);
+  const targets = buildTargets([{ place, proposals, unseen: [] }], String);
+  return targets.flatMap((one) => ('ids' in one && Array.isArray(one.ids) ? one.ids : []));
+}
+
+const invoices = { column: 'c', model: 'accounting/invoices' };
+
+it.each<[string, string[], unknown[]]>([
+  ['plain ids', INVOICES.map(String), []],
+  ['no ids', ['a', 'b', 'c1'], []],
+  ['other numbers', ['x:1', 'x:2', 'x:3', 'x:4'], []],
+  ['JSON', INVOICES.map((id) => `{"id":${id}}`), []],
+  ['a prefix', INVOICES.map((id) => `invoice:${id}`), [{ ...invoices, pattern: 'invoice:{id}' }]],
+  ['braces', INVOICES.map((id) => `<{*${id}}>`), [{ ...invoices, pattern: '<{{{*}{id}}}>' }]],
+  [
+    'two prefixes',
+    INVOICES.flatMap((id, at) => [`a:${id}`, `b/${INVOICES[19 - at]}`]),
+    [{ ...invoices, pattern: ['a:{id}', 'b/{id}'] }],
+  ],
+  [
+    'texts and plain ids',
+    INVOICES.map((id, at) => (at % 2 === 0 ? `a:${id}` : String(id))),
+    [{ ...invoices, pattern: ['a:{id}', '{id}'] }],
+  ],
+  [
+    'fixed and other numbers',
+    INVOICES.map((id, at) => `https://x.test/v2/${at}/invoices/${id}`),
+    [{ ...invoices, pattern: 'https://x.test/v2/*/invoices/{id}' }],
+  ],
+  [
+    'varying hosts and tails',
+    INVOICES.map(
+      (id, at) =>
+        `https://h${'abcdefghijklmnopqrst'[at]}.test/invoices/${id}${at % 2 === 0 ? '' : `?t=${'abcdefghijklmnopqrst'[at]}`}`,
+    ),
+    [{ ...invoices, pattern: ['*/invoices/{id}', '*/invoices/{id}?*'] }],
+  ],
+  [
+    'ids of two models',
+    INVOICES.map((id, at) => `${id}:${COMPANIES[at]}`),
+    [{ column: 'c', pattern: '{accounting/invoices}:{crm/companies}' }],
+  ],
+])('proposes patterns for %s', (_, values, ids) => {
+  expect(idsOf(values)).toEqual(ids);
+});
+
+it('proposes nothing for V4 ids, and for what a run wrote', () => {
+  expect(idsOf(INVOICES.map((id) => `a:${id + 1_000_000}`))).toEqual([]);
+  expect(
+    idsOf(
+      INVOICES.map((id) => `a:${id}`),
+      'c',
+      'run-1',
+    ),
+  ).toEqual([]);
+});
