@@ -14,6 +14,7 @@ import { renderAnnotations } from '../scan/render-annotations.js';
 import { renderSarif } from '../scan/render-sarif.js';
 import { renderUses } from '../scan/render-uses.js';
 import { renderUsesMarkdown } from '../scan/render-uses-markdown.js';
+import { RULES } from '../scan/rules/rules.js';
 import type { ScanRequest, ScanResult } from '../scan/scan-files.js';
 import { buildScanReport, type ScanReport } from '../scan/scan-report.js';
 import { buildScanSettings, CERTAINTIES, type Certainty, type ScanSettings } from '../scan/scan-settings.js';
@@ -121,8 +122,13 @@ async function saveCounts(config: Config | null, { summary }: ScanReport, io: Io
   const nowMs = io.clock.now();
   const counts = {
     scannedAt: new Date(nowMs).toISOString(),
-    ...summary.findings,
+    ...summary.places,
     filesRead: summary.filesRead,
+    filesSkipped: summary.filesSkipped,
+    rules: RULES.flatMap(({ id, title }) => {
+      const found = summary.byRule[id];
+      return found === undefined ? [] : [{ rule: id, title, ...found }];
+    }),
   };
   const hold = { file: config.database, mode: 'write', command: 'scan', nowMs } as const;
   await withDatabase(hold, async (db) => guardDatabase(config.database, () => saveScanCounts(db, counts)));

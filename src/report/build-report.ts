@@ -14,6 +14,7 @@ import type { StreamRow } from '../store/streams.js';
 import { verifyExport } from '../store/verify-export.js';
 import { applyBaseline, type Baseline, withoutAccepted } from './baseline.js';
 import { listCannotSee } from './cannot-see.js';
+import type { CodeUses } from './code-uses-schema.js';
 import { type Counted, countRows } from './count-rows.js';
 import { sumFindings } from './describe.js';
 import { decideOutcome, type EvidenceAge, EXIT_BY_OUTCOME, type GateCounts, judge, readAge } from './gate.js';
@@ -77,11 +78,12 @@ function assemble(db: Db, inputs: ReportInputs, parts: Parts): Report {
   const { config, scope, baseline, nowMs } = inputs;
   const { streams } = facts;
   const { totals } = counts;
+  const scan = readScanCounts(db);
   const accepted = baseline === undefined ? null : applyBaseline(db, baseline, scope, nowMs);
   const gateCounts = {
     rows: withoutAccepted(counts.rows, accepted?.rows ?? []),
     staleDecisions: countStaleDecisions(db, scope),
-    v3Uses: recentUses(readScanCounts(db), nowMs, config.maxAgeMs),
+    v3Uses: recentUses(scan, nowMs, config.maxAgeMs),
     ...countForGate(parts),
   };
   const limitedModels = Object.entries(config.limits.models).filter(
@@ -123,6 +125,7 @@ function assemble(db: Db, inputs: ReportInputs, parts: Parts): Report {
     },
     drift,
     decisions: readDecisions(db, config, scope),
+    codeUses: scan === null ? null : describeScan(scan, nowMs),
     baseline: accepted?.section ?? null,
     cannotSee: listCannotSee({ config, scope, streams, drift, totals, deleted: counts.deleted }),
     timeline: buildTimeline(config, dates, age.newest),
@@ -130,6 +133,14 @@ function assemble(db: Db, inputs: ReportInputs, parts: Parts): Report {
     since: inputs.since === undefined ? null : readSince(db, inputs.since),
     evidence: describeEvidence(db, config, parts),
   };
+}
+
+function describeScan(
+  { scannedAt, filesRead, filesSkipped, rules, ...places }: ScanCounts,
+  nowMs: number,
+): CodeUses {
+  const ageHours = Math.max(0, Math.floor((nowMs - Date.parse(scannedAt)) / HOUR_MS));
+  return { scannedAt, ageHours, filesRead, filesSkipped, places, rules };
 }
 
 /** Certain uses of V3 in code by the stored scan; null if there is none, or it is too old. */

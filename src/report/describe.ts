@@ -1,6 +1,7 @@
 import type { StaleReason } from '../domain.js';
 import { describeOutcome } from '../reasons.js';
 import { countOf, formatTime, groupDigits } from '../text/numbers.js';
+import type { CodeUses } from './code-uses-schema.js';
 import type {
   BaselineSection,
   Counts,
@@ -197,15 +198,28 @@ function describeSince({ from, to, sameRows, changes, note }: SinceSection): str
   return [`${head}:`, ...lines, note];
 }
 
+/** `Uses of V3 in code: 3 places (…)`, then the rules with findings. */
+export function describeCode({ places, rules, scannedAt, ...files }: CodeUses): string[] {
+  const { certain, likely, look } = places;
+  const all = countOf(certain + likely + look, 'place');
+  const skipped = files.filesSkipped === null ? '' : `, ${groupDigits(files.filesSkipped)} not read`;
+  const head = `Uses of V3 in code: ${all} (${certain} certain, ${likely} likely, ${look} to look at) in ${countOf(files.filesRead, 'file')} read${skipped}; scanned ${formatTime(scannedAt)}.`;
+  const lines = rules.map(
+    (one) => `${one.title}: ${one.certain} certain, ${one.likely} likely, ${one.look} to look at`,
+  );
+  return [head, ...lines];
+}
+
 /** Further notes for people: a sentence and its detail lines each; empty if there is nothing to note. */
 export function describeNotes(
   report: Report,
   decisionsShown: number,
-): Readonly<Record<'baseline' | 'decisions' | 'drift' | 'since', readonly string[]>> {
-  const { baseline, decisions, since } = report;
+): Readonly<Record<'baseline' | 'code' | 'decisions' | 'drift' | 'since', readonly string[]>> {
+  const { baseline, codeUses, decisions, since } = report;
   const drift = describeDrift(report.drift);
   return {
     baseline: baseline === null ? [] : [describeBaseline(baseline)],
+    code: codeUses === null ? [] : describeCode(codeUses),
     decisions: decisions === null ? [] : describeDecisions(decisions, decisionsShown),
     drift: drift === null ? [] : [drift],
     since: since === null ? [] : describeSince(since),

@@ -1,7 +1,7 @@
 import { STATUSES } from '../reasons.js';
 import { countOf, formatTime, groupDigits } from '../text/numbers.js';
 import type { CutoverVerdict } from './build-verdict.js';
-import { describeDecisions, nameOfRange } from './describe.js';
+import { describeCode, describeDecisions, nameOfRange } from './describe.js';
 import { renderKey, renderStatusBar, renderTimeline, renderTrend, TREND } from './html-charts.js';
 import { renderObstacles, renderSamples } from './html-findings.js';
 import { type Html, html, htmlTable, withCode } from './html-template.js';
@@ -47,6 +47,7 @@ export function listSections(report: Report, verdict: CutoverVerdict): readonly 
     { id: 'companies', title: 'Companies', body: renderCompanies(report) },
     { id: 'full-sync', title: 'Full sync to ask for', body: renderFullSyncRows(report) },
     { id: 'decisions', title: 'Decisions', body: renderDecisions(report) },
+    { id: 'code', title: 'Uses of V3 in code', body: renderCode(report) },
     { id: 'samples', title: 'Samples', body: renderSamples(report) },
     { id: 'lists', title: 'Lists read', body: renderLists(report) },
     { id: 'cannot-see', title: 'What this check cannot see', body: renderLimitations(report) },
@@ -226,6 +227,16 @@ function renderDecisions({ decisions }: Report): Html | null {
   const titles = ['Line', 'Model', 'V3 id', 'V4 id', 'What became of it'];
   const columns = [...titles.map((title) => ({ title })), unordered('Note')];
   const table = rows.length === 0 ? null : htmlTable('Decisions that changed nothing.', columns, rows);
+  return html`<p>${head}</p>${table}`;
+}
+
+/** The findings of the stored scan by rule. */
+function renderCode({ codeUses: code }: Report): Html | null {
+  if (code === null) return null;
+  const [head = ''] = describeCode(code);
+  const rows = code.rules.map((one) => [one.title, ...[one.certain, one.likely, one.look].map(groupDigits)]);
+  const columns = [{ title: 'What' }, numeric('Certain'), numeric('Likely'), numeric('To look at')];
+  const table = rows.length === 0 ? null : htmlTable('Findings by rule.', columns, rows);
   return html`<p>${head}</p>${table}`;
 }
 

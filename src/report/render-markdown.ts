@@ -44,7 +44,7 @@ export function renderMarkdown(report: Report): Iterable<string> {
     ...foldedTable('Models', modelTable(report), ROWS.models),
     ...foldedTable('Companies', companyTable(report), ROWS.companies),
     ...fullSyncBlocks(report),
-    ...[notes.drift, notes.baseline, notes.decisions, notes.since].flatMap(noteBlocks),
+    ...[notes.drift, notes.baseline, notes.decisions, notes.code, notes.since].flatMap(noteBlocks),
     blindBlock(report),
     footer(report),
   ];

@@ -43,6 +43,7 @@ export function renderText(report: Report, options: TextOptions): string {
     noteBlock(notes.decisions, width),
     fullSyncBlock(report, width),
     noteBlock(notes.drift, width),
+    noteBlock(notes.code, width),
     noteBlock(notes.since, width),
     evidenceBlock(report, width),
     [...(options.closing?.lines ?? [])],
@@ -234,6 +235,10 @@ function evidenceBlock(report: Report, width: number): string[] {
   if (oldestReadAt !== null) {
     const ageMs = Date.parse(report.generatedAt) - Date.parse(oldestReadAt);
     lines.push(`Oldest evidence: ${formatDuration(ageMs)} old.`);
+  }
+  if (report.codeUses !== null) {
+    const ageMs = Date.parse(report.generatedAt) - Date.parse(report.codeUses.scannedAt);
+    lines.push(`Scan of the code: ${formatDuration(ageMs)} old.`);
   }
   if (remap !== null)
     lines.push(`Remap of ${formatTime(remap.builtAt)}, sha256 ${remap.sha256.slice(0, 12)}….`);

@@ -8,6 +8,7 @@ import {
 } from '../domain.js';
 import { STATUSES } from '../reasons.js';
 import * as z from '../zod.js';
+import { codeUsesSchema } from './code-uses-schema.js';
 import { count, id, nullableId, time } from './schema-values.js';
 
 /** Raised for changes that break consumers of the JSON report. */
@@ -262,6 +263,7 @@ export const reportSchema = z
     }),
     drift: driftSchema,
     decisions: decisionsSchema.nullable().describe('null: there are none.'),
+    codeUses: codeUsesSchema.nullable().describe('What `scan --save` found last; null: no scan is stored.'),
     baseline: baselineSchema.nullable().describe('null: none was given.'),
     cannotSee: z.array(
       z.strictObject({ code: z.string(), name: z.string().describe('In a few words.'), text: z.string() }),

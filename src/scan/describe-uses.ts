@@ -6,7 +6,7 @@ export function describeUses({ summary, outcome, failOn }: ScanReport): string {
   if (summary.filesRead === 0) {
     return `Failed: no file was read, ${summary.filesSkipped} not read, so nothing is known about uses of V3.`;
   }
-  const { certain, likely, look } = summary.findings;
+  const { certain, likely, look } = summary.places;
   const uses = countOf(certain + likely + look, 'use');
   const kinds =
     certain + likely + look === 0 ? '' : ` (${certain} certain, ${likely} likely, ${look} to look at)`;

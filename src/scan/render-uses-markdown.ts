@@ -1,21 +1,30 @@
 import { escapeMarkdown } from '../text/escape.js';
 import { countSkipped, describeTraffic, describeUses, SCAN_LIMITS } from './describe-uses.js';
+import { groupPlaces } from './places.js';
 import { RULES } from './rules/rules.js';
 import type { ScanReport } from './scan-report.js';
 
-/** Most findings that are listed, so that a comment on a pull request holds them (65,536 characters). */
+/** Most places that are listed, so that a comment on a pull request holds them (65,536 characters). */
 const MAX_ROWS = 150;
+const MAX_CELL = 200;
 
 /** The findings for a job summary or a pull request. */
 export function renderUsesMarkdown(report: ScanReport): string {
-  const rows = RULES.flatMap(({ id, title }) =>
-    report.findings
-      .filter(({ rule }) => rule === id)
-      .map(({ file, line, certainty, v4 }) => [title, `${file}:${line}`, certainty, v4]),
+  const titles = new Map(RULES.map(({ id, title }) => [id, title]));
+  const places = groupPlaces(report.findings);
+  const rows = RULES.flatMap(({ id }) =>
+    places
+      .filter(({ findings }) => findings[0]?.rule === id)
+      .map(({ file, line, certainty, findings }) => [
+        findings.map(({ rule }) => titles.get(rule) ?? rule).join(', '),
+        `${file}:${line}`,
+        certainty,
+        [...new Set(findings.map(({ v4 }) => v4))].join('; '),
+      ]),
   );
   const shown = rows
     .slice(0, MAX_ROWS)
-    .map((cells) => `| ${cells.map((cell) => escapeMarkdown(cell.slice(0, 160))).join(' | ')} |`);
+    .map((cells) => `| ${cells.map((cell) => escapeMarkdown(cell.slice(0, MAX_CELL))).join(' | ')} |`);
   const left = rows.length - shown.length;
   const skipped = countSkipped(report).map(([why, count]) => `${escapeMarkdown(why)} ${count}`);
   return [

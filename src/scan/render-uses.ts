@@ -2,28 +2,32 @@ import { escapeUnseen } from '../text/escape.js';
 import { countOf } from '../text/numbers.js';
 import { fitText, wrapLines } from '../text/text-layout.js';
 import { countSkipped, describeTraffic, describeUses, SCAN_LIMITS } from './describe-uses.js';
+import { groupPlaces, type Place } from './places.js';
 import { RULES } from './rules/rules.js';
 import type { ScanReport } from './scan-report.js';
 
 /** The findings by rule, then file, each with its line; at the end what was read, the verdict and the next step. */
 export function renderUses(report: ScanReport, width: number): string {
+  const places = groupPlaces(report.findings);
   const blocks = RULES.flatMap(({ id, title, message, v4 }) => {
-    const found = report.findings.filter(({ rule }) => rule === id);
+    const found = places.filter(({ findings }) => findings[0]?.rule === id);
     if (found.length === 0) return [];
     const head = wrapLines(
       [`${title} (${id}): ${countOf(found.length, 'place')}`, `  ${message}`, `  V4: ${v4}`],
       width,
     );
-    return [`${head}${found.map((one) => renderUse(one, width)).join('')}\n`];
+    return [`${head}${found.map((one) => renderPlace(one, width)).join('')}\n`];
   });
   const seen = describeTraffic(report).map((line, at) => (at === 0 ? line : `  ${line}`));
   const traffic = seen.length === 0 ? '' : `${wrapLines(seen, width)}\n`;
   return `${blocks.join('')}${traffic}${wrapLines(closingLines(report), width)}`;
 }
 
-function renderUse({ file, line, certainty, text }: ScanReport['findings'][number], width: number): string {
-  const place = `  ${escapeUnseen(file)}:${line}  ${certainty}`;
-  return `${place}\n      ${fitText(escapeUnseen(text), Math.max(20, width - 6))}\n`;
+/** Where it is and its line, then what else has to change there. */
+function renderPlace({ file, line, certainty, text, findings }: Place, width: number): string {
+  const more = findings.slice(1).map(({ rule, v4 }) => `also ${rule}: ${v4}`);
+  const lines = [text, ...more].map((one) => `      ${fitText(escapeUnseen(one), Math.max(20, width - 6))}`);
+  return `${[`  ${escapeUnseen(file)}:${line}  ${certainty}`, ...lines].join('\n')}\n`;
 }
 
 function closingLines(report: ScanReport): string[] {

@@ -1,4 +1,5 @@
 import * as z from '../zod.js';
+import { groupPlaces } from './places.js';
 import type { SeenTraffic } from './read-traffic.js';
 import { RULE_IDS } from './rules/rule.js';
 import type { ScanResult } from './scan-files.js';
@@ -64,6 +65,7 @@ export const scanSchema = z.strictObject({
     .describe('Findings that an svc-migrate-ignore comment calls intended.'),
   traffic: traffic.nullable().describe('What --traffic read; null without it.'),
   summary: z.strictObject({
+    places: counts.describe('Findings about the address on one line are one place.'),
     findings: counts,
     byRule: z.partialRecord(rule, counts),
     filesRead: count,
@@ -105,6 +107,7 @@ export function buildScanReport(
     ignored: [...ignored],
     traffic: seen === null ? null : joinTraffic(seen, findings),
     summary: {
+      places: countByCertainty(groupPlaces(findings)),
       findings: countByCertainty(findings),
       byRule: Object.fromEntries(
         used.map((id) => [id, countByCertainty(findings.filter((one) => one.rule === id))]),

@@ -4,12 +4,15 @@ import type { Db } from './open.js';
 
 const SCAN = 'scan';
 const count = z.int().nonnegative();
+const byCertainty = { certain: count, likely: count, look: count };
 const scanCountsSchema = z.strictObject({
   scannedAt: z.string(),
-  certain: count,
-  likely: count,
-  look: count,
+  /** Places. */
+  ...byCertainty,
   filesRead: count,
+  // Earlier versions did not store these.
+  filesSkipped: count.nullable().default(null),
+  rules: z.array(z.strictObject({ rule: z.string(), title: z.string(), ...byCertainty })).default([]),
 });
 
 /** What the last stored scan of source code counted. */

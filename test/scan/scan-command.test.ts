@@ -223,10 +223,26 @@ describe('output', () => {
     expect(renderAnnotations(report).split('\n')[0]).toBe(
       `::error file=dir with space/a%3Ab%2Cc.ts,line=1,col=34,title=svc-migrate base-url::This is the address of V3. V4 has one address for all regions. V4: v4.baseUrl of the configuration; routes then begin with /v4/`,
     );
-    expect(renderUsesMarkdown(report)).toContain('5 uses of V3 (5 certain, 0 likely, 0 to look at)');
+    expect(renderUsesMarkdown(report)).toContain('2 uses of V3 (2 certain, 0 likely, 0 to look at)');
     const text = renderUses(report, 80);
     expect(text.trimEnd().split('\n').slice(-5).join('\n')).toMatch(/failed[\s\S]*Next: svc-migrate/);
     expect(Math.max(...text.split('\n').map((line) => line.length))).toBeLessThanOrEqual(80);
+  });
+
+  it('counts and shows the findings about one address as one place', async () => {
+    save('a.ts', CODE);
+    const report = await reportOf();
+    expect(report.findings).toHaveLength(5);
+    expect(report.summary.places).toEqual({ certain: 2, likely: 0, look: 0 });
+    const text = renderUses(report, 80);
+    expect(text.match(/a\.ts:1 /g)).toHaveLength(1);
+    expect(text).toContain('also route: /v4/core/companies/{companyId}/invoices');
+    expect(text).not.toContain('(route)');
+    const rows = renderUsesMarkdown(report)
+      .split('\n')
+      .filter((line) => line.includes('a.ts:'));
+    expect(rows).toHaveLength(2);
+    expect(rows[0]).toContain('Address of V3, Route of V3, Filter on the company, Id in the code');
   });
 
   it('escapes what code contains', async () => {
@@ -266,17 +282,31 @@ describe('the command', () => {
       const cwd = makeFolder({ ...config, limits: { unmatched: '100%', v4_only: '100%', v3_uses: 0 } });
       const env = keysOf(sandbox.apiKey);
       const scan = async () => (await runCli(['scan', 'src', '--save'], { cwd, env })).code;
-      const limitOf = async () => {
-        const { stdout } = await runCli(['check', '--json', '-'], { cwd, env });
-        return reportSchema.parse(JSON.parse(stdout)).gate.limits.find(({ name }) => name === 'v3_uses');
-      };
+      const check = async () =>
+        reportSchema.parse(JSON.parse((await runCli(['check', '--json', '-'], { cwd, env })).stdout));
+      const limitOf = async () => (await check()).gate.limits.find(({ name }) => name === 'v3_uses');
+      const codeOf = async () => (await check()).codeUses;
       mkdirSync(join(cwd, 'src'));
       const [region] = parseConfigValue(config, 'sandbox.json', 0).v3.regions;
       writeFileSync(join(cwd, 'src/a.ts'), `fetch('${region?.baseUrl}/accounting/invoices');\n`);
       expect((await runCli(['run', '--quiet'], { cwd, env })).code).toBe(1);
       expect(await limitOf()).toMatchObject({ actual: null, pass: false });
       expect(await scan()).toBe(1);
-      expect(await limitOf()).toMatchObject({ actual: 2, allowed: 0, pass: false, unit: 'uses' });
+      expect(await limitOf()).toMatchObject({ actual: 1, allowed: 0, pass: false, unit: 'uses' });
+      expect(await codeOf()).toMatchObject({
+        places: { certain: 1, likely: 0, look: 0 },
+        ageHours: 0,
+        filesRead: 1,
+        filesSkipped: 0,
+        rules: [
+          { rule: 'base-url', certain: 1 },
+          { rule: 'route', certain: 1 },
+        ],
+      });
+      const { stdout } = await runCli(['report'], { cwd, env });
+      expect(stdout).toMatch(
+        /Uses of V3 in code: 1 place \(1 certain, 0 likely, 0 to look at\) in 1 file\s+read/,
+      );
       writeFileSync(join(cwd, 'src/a.ts'), 'fetch();\n');
       expect(await scan()).toBe(0);
       expect(await limitOf()).toMatchObject({ actual: 0, pass: true });
