@@ -128,11 +128,12 @@ describe('imports go one way', () => {
 });
 
 describe('the process belongs to few', () => {
-  it('only program.ts parses the command line and only progress.ts draws', () => {
+  it('only program.ts parses the command line, only progress.ts draws, and zod is loaded as one file', () => {
     const users = (library: string) =>
       sources.filter(({ imports }) => imports.includes(library)).map(({ name }) => name);
     expect(users('commander')).toEqual(['program.ts']);
     expect(users('ora')).toEqual(['progress.ts']);
+    expect(new Set(users('zod'))).toEqual(new Set(['zod.ts']));
   });
 
   it('only cli.ts sets an exit code, and crash.ts where cli.ts cannot', () => {

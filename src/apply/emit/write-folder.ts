@@ -1,8 +1,8 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { z } from 'zod';
 import { SvcError } from '../../errors.js';
 import { onFile } from '../../runtime/write-output.js';
+import * as z from '../../zod.js';
 import type { EmittedFiles } from './layouts.js';
 
 /** Names the files we wrote, so that the next run may replace them. */
