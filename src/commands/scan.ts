@@ -2,7 +2,7 @@ import { existsSync, readFileSync, statSync } from 'node:fs';
 import { resolve } from 'node:path';
 import type { Config } from '../config/config.js';
 import { findConfigFile } from '../config/load-config.js';
-import { SvcError } from '../errors.js';
+import { errorCodeOf, SvcError } from '../errors.js';
 import { assertTargets } from '../runtime/output-targets.js';
 import { runInThread } from '../runtime/threads.js';
 import { assertStdout, writeOutput, writeText } from '../runtime/write-output.js';
@@ -61,7 +61,7 @@ export async function runScan(given: Given, io: Io): Promise<number> {
     const ownFiles = [...(config === null ? [] : ownFilesOf(config)), ...targets, ...inputs];
     const report = await scan(given, { config, ownFiles }, within);
     if (given.isSet('save')) await saveCounts(config, report, within);
-    await writeFindings(report, outputs, given.isSet('github'), within);
+    await writeFindings(report, outputs, given, within);
     return report.exitCode;
   };
   if (isConfigured(given, io)) return withOutputs(given, io, { outputs, inputs }, judge);
@@ -134,20 +134,16 @@ async function saveCounts(config: Config | null, { summary }: ScanReport, io: Io
   await withDatabase(hold, async (db) => guardDatabase(config.database, () => saveScanCounts(db, counts)));
 }
 
-async function writeFindings(
-  report: ScanReport,
-  outputs: NamedOutputs,
-  isAnnotated: boolean,
-  io: Io,
-): Promise<void> {
+async function writeFindings(report: ScanReport, outputs: NamedOutputs, given: Given, io: Io): Promise<void> {
   const files = Object.entries(RENDERERS).flatMap(([name, render]) => {
     const target = outputs[name];
     return target === undefined ? [] : [{ target, chunks: () => [render(report)] }];
   });
+  const isAnnotated = given.isSet('github');
   for (const file of files) await writeOutput(file, io);
   if (isAnnotated) await writeText(io.stdout, [renderAnnotations(report)]);
   else if (files.length === 0)
-    await writeText(io.stdout, [addFlagsToNext(renderUses(report, io.width), io.flags)]);
+    await writeText(io.stdout, [addFlagsToNext(renderUses(report, io.width, given.args), io.flags)]);
   if (files.length > 0 || isAnnotated) {
     io.onProgress({ kind: 'note', level: 'info', text: describeUses(report) });
   }
@@ -180,15 +176,24 @@ const EFFECTS: Readonly<Record<string, 'honoured' | 'not_honoured'>> = {
 function parametersOf(file: string | undefined): ScanSettings['parameters'] {
   const known: Record<string, 'honoured' | 'not_honoured'> = {};
   if (file === undefined) return known;
+  const hint = 'Write it with `svc-migrate doctor --json FILE`, where V4 answers.';
+  for (const [name, value] of Object.entries(readEffects(file, hint))) {
+    const effect = EFFECTS[String(value)];
+    if (effect !== undefined) known[name] = effect;
+  }
+  return known;
+}
+
+function readEffects(file: string, hint: string): Readonly<Record<string, unknown>> {
+  let text: string;
   try {
-    const { parameters } = doctorSchema.parse(JSON.parse(readFileSync(file, 'utf8'))).facts;
-    for (const [name, value] of Object.entries(parameters)) {
-      const effect = EFFECTS[String(value)];
-      if (effect !== undefined) known[name] = effect;
-    }
-    return known;
+    text = readFileSync(file, 'utf8');
   } catch (cause) {
-    const hint = 'Write it with `svc-migrate doctor --json FILE`, where V4 answers.';
+    throw new SvcError('bad_input', `Cannot read ${file}: ${errorCodeOf(cause)}.`, { hint, cause });
+  }
+  try {
+    return doctorSchema.parse(JSON.parse(text)).facts.parameters;
+  } catch (cause) {
     throw new SvcError('bad_input', `${file} does not tell how V4 treats parameters.`, { hint, cause });
   }
 }

@@ -1,13 +1,14 @@
 import { escapeUnseen } from '../text/escape.js';
 import { countOf } from '../text/numbers.js';
+import { shellLine } from '../text/shell.js';
 import { fitText, wrapLines } from '../text/text-layout.js';
 import { countSkipped, describeTraffic, describeUses, SCAN_LIMITS } from './describe-uses.js';
 import { groupPlaces, type Place } from './places.js';
 import { RULES } from './rules/rules.js';
 import type { ScanReport } from './scan-report.js';
 
-/** The findings by rule, then file, each with its line; at the end what was read, the verdict and the next step. */
-export function renderUses(report: ScanReport, width: number): string {
+/** The findings by rule, then file, each with its line; `paths`: what was named to be scanned. At the end: what was read, the verdict and the next step. */
+export function renderUses(report: ScanReport, width: number, paths: readonly string[] = []): string {
   const places = groupPlaces(report.findings);
   const blocks = RULES.flatMap(({ id, title, message, v4 }) => {
     const found = places.filter(({ findings }) => findings[0]?.rule === id);
@@ -20,7 +21,7 @@ export function renderUses(report: ScanReport, width: number): string {
   });
   const seen = describeTraffic(report).map((line, at) => (at === 0 ? line : `  ${line}`));
   const traffic = seen.length === 0 ? '' : `${wrapLines(seen, width)}\n`;
-  return `${blocks.join('')}${traffic}${wrapLines(closingLines(report), width)}`;
+  return `${blocks.join('')}${traffic}${wrapLines(closingLines(report), width)}Next: ${nextOf(report, paths)}\n`;
 }
 
 /** Where it is and its line, then what else has to change there. */
@@ -43,13 +44,12 @@ function closingLines(report: ScanReport): string[] {
       : ['No V3 host is known, so nothing is certain: write a configuration, or name it with --v3-host.']),
     SCAN_LIMITS,
     describeUses(report),
-    `Next: ${nextOf(report)}`,
   ];
 }
 
-function nextOf({ findings, hosts, summary }: ScanReport): string {
+function nextOf({ findings, hosts, summary }: ScanReport, paths: readonly string[]): string {
   if (summary.filesRead === 0) return 'svc-migrate scan --help';
   if (hosts.length === 0) return 'svc-migrate init';
   if (findings.length === 0) return 'svc-migrate check';
-  return 'svc-migrate scan --json scan.json';
+  return shellLine(['svc-migrate', 'scan', ...paths, '--json', 'scan.json']);
 }

@@ -11,6 +11,7 @@ import {
 import { basename, dirname, join, relative, resolve, sep } from 'node:path';
 import ignore, { type Ignore } from 'ignore';
 import { errorCodeOf, SvcError } from '../errors.js';
+import { listTrackedIgnored } from '../runtime/tracked-files.js';
 import { languageOf } from './languages/languages.js';
 import { plainKindOf } from './plain-text.js';
 
@@ -37,8 +38,10 @@ const VENDORED =
   /^(node_modules|bower_components|vendor|vendors|third_party|thirdparty|site-packages|\.venv|venv|__pycache__|Pods|\.terraform|\.bundle|\.yarn|jspm_packages)$/;
 const LOCK_FILES =
   /^(package-lock\.json|npm-shrinkwrap\.json|yarn\.lock|pnpm-lock\.yaml|composer\.lock|Gemfile\.lock|poetry\.lock|Pipfile\.lock|Cargo\.lock|go\.sum|packages\.lock\.json|uv\.lock)$/;
-/** Most bytes of a file; code is rarely longer, data often is. */
-const MAX_FILE_BYTES = 2 * 1024 * 1024;
+const MIB = 1024 * 1024;
+/** Most MiB of a file: code is rarely longer, data often is, and recordings are made of data. */
+const MAX_MIB = 2;
+const MAX_HAR_MIB = 32;
 /** Most files of a scan. */
 const MAX_FILES = 200_000;
 const MAX_DEPTH = 64;
@@ -63,8 +66,10 @@ export function walkFiles(
   const files = new Map<string, FoundFile>();
   const skipped: SkippedFile[] = [];
   const shown = (absolute: string) => relative(folder, absolute).split(sep).join('/') || '.';
+  const tracked = new Set<string>();
   const visit = (absolute: string, entry: Entry, ignores: readonly IgnoreFile[], depth: number): void => {
-    const why = refuse(absolute, entry, ignores, depth, ownFiles);
+    const isOut = depth > 0 && isIgnored(absolute, entry.isDirectory(), ignores) && !tracked.has(absolute);
+    const why = isOut ? 'ignored by .gitignore' : refuse(absolute, entry, depth, ownFiles);
     if (why === null) {
       const path = shown(absolute);
       files.set(path, { path, absolute });
@@ -84,11 +89,20 @@ export function walkFiles(
     const absolute = resolve(folder, place);
     const above = ignoresAbove(absolute);
     const entry = statPlace(place, absolute);
+    if (entry.isDirectory()) for (const path of withFolders(listTrackedIgnored(absolute))) tracked.add(path);
     // What is named is read, also where it is ignored.
     visit(absolute, entry, isIgnored(absolute, entry.isDirectory(), above) ? [] : above, 0);
   }
   const found = [...files.values()].sort((a, b) => (a.path < b.path ? -1 : 1));
   return { files: found, skipped: skipped.sort((a, b) => (a.path < b.path ? -1 : 1)) };
+}
+
+/** Files with the folders that they are in. */
+function* withFolders(files: readonly string[]): Generator<string> {
+  for (const file of files) {
+    let at = file;
+    for (; dirname(at) !== at; at = dirname(at)) yield at;
+  }
 }
 
 type Entry = Pick<Dirent, 'name' | 'isDirectory' | 'isFile' | 'isSymbolicLink'>;
@@ -115,18 +129,11 @@ function listFolder(absolute: string, shown: (path: string) => string, skipped: 
 }
 
 /** Why a file is not read; null if it is, `folder` if its entries are. */
-function refuse(
-  absolute: string,
-  entry: Entry,
-  ignores: readonly IgnoreFile[],
-  depth: number,
-  ownFiles: readonly string[],
-): string | null {
+function refuse(absolute: string, entry: Entry, depth: number, ownFiles: readonly string[]): string | null {
   const { name } = entry;
   if (entry.isSymbolicLink()) return 'symbolic link';
   const isFolder = entry.isDirectory();
   if (isFolder && name === '.git') return 'hidden';
-  if (depth > 0 && isIgnored(absolute, isFolder, ignores)) return 'ignored by .gitignore';
   if (isFolder) {
     if (depth > 0 && VENDORED.test(name)) return 'vendored';
     return depth > MAX_DEPTH ? 'nested too deeply' : 'folder';
@@ -180,7 +187,8 @@ export function readText({
   try {
     const fd = openSync(absolute, 'r');
     try {
-      if (fstatSync(fd).size > MAX_FILE_BYTES) return { why: 'larger than 2 MiB' };
+      const most = absolute.endsWith('.har') ? MAX_HAR_MIB : MAX_MIB;
+      if (fstatSync(fd).size > most * MIB) return { why: `larger than ${most} MiB` };
       bytes = readFileSync(fd);
     } finally {
       closeSync(fd);
@@ -199,8 +207,14 @@ export function isOwnJson(text: string): boolean {
   return /^\{\s*"schemaVersion": \d+,\s*"tool": \{\s*"name": "svc-migrate"/.test(text);
 }
 
-/** Code whose lines are so long that no person wrote it. */
+/** Longer lines are not written by people, unless they hold data. */
+const LONG_LINE = 400;
+const LONG_SHARE = 0.2;
+
+/** Whether a good part of the lines of code is too long for a person to have written them; comments do not count. */
 function isMinified(text: string, path: string): boolean {
   if (languageOf(path) === null || text.length < 5000) return false;
-  return text.length / (text.split('\n').length + 1) > 400;
+  const lines = text.split('\n').filter((line) => !/^\s*($|\/\*|\*|\/\/|#)/.test(line.slice(0, LONG_LINE)));
+  const long = lines.filter((line) => line.length > LONG_LINE).length;
+  return long > 0 && long >= lines.length * LONG_SHARE;
 }

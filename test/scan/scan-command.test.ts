@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process';
 import {
   cpSync,
   existsSync,
@@ -109,6 +110,42 @@ CREATE TABLE b (
       '5 id-width',
       '6 stored-id',
     ]);
+  });
+
+  it('reads what git tracks, though it is ignored', async () => {
+    save('.gitignore', 'out/\n*.gen.ts\n');
+    save('out/kept/a.ts', CODE);
+    save('out/built.ts', CODE);
+    save('b.gen.ts', CODE);
+    const git = (...args: string[]) => execFileSync('git', args, { cwd: folder, stdio: 'ignore' });
+    git('init');
+    git('add', '--force', 'out/kept/a.ts', 'b.gen.ts');
+    const { files } = await scanFolder();
+    expect(files.read.map(({ path }) => path)).toEqual(['b.gen.ts', 'out/kept/a.ts']);
+    expect(files.skipped).toContainEqual({ path: 'out/built.ts', why: 'ignored by .gitignore' });
+  });
+
+  it('takes code for minified by its share of long lines', async () => {
+    const code = Array.from({ length: 30 }, (_, at) => `export const a${at} = ${at};\n`).join('');
+    const packed = `f(${'1+'.repeat(6000)}1);\n`;
+    save('data.ts', `${code}export const icon = '${'A'.repeat(60_000)}';\n${CODE}`);
+    save('bundle.ts', `/*! licence\n${' * of many lines\n'.repeat(40)} */\n// v3\n${packed}`);
+    save('chunks.ts', `// v3\n${`${packed}run();\nstop();\n`.repeat(4)}`);
+    const { files } = await scanFolder();
+    expect(files.read.map(({ path }) => path)).toEqual(['data.ts']);
+    expect(files.skipped.map(({ path }) => path)).toEqual(['bundle.ts', 'chunks.ts']);
+  });
+
+  it('reads recordings of the network up to 32 MiB', { timeout: 30_000 }, async () => {
+    const entry = {
+      request: { url: `https://${HOST}/v3/crm/stages` },
+      response: { content: 'x'.repeat(1000) },
+    };
+    const entries = Array.from({ length: 12_000 }, () => entry);
+    save('session.har', JSON.stringify({ log: { entries } }, null, 1));
+    const { findings, files } = await scanFolder();
+    expect(files.skipped).toEqual([]);
+    expect(findings.length).toBeGreaterThan(12_000);
   });
 
   it('includes what is named, though it is ignored or a link', async () => {
@@ -243,6 +280,25 @@ describe('output', () => {
       .filter((line) => line.includes('a.ts:'));
     expect(rows).toHaveLength(2);
     expect(rows[0]).toContain('Address of V3, Route of V3, Filter on the company, Id in the code');
+  });
+
+  it('suggests lookup for ids of records, and the pairs of the report for those of companies', async () => {
+    save(
+      'a.ts',
+      `const a = { svc_company_id: 4711, svc_id: 4712 };\nfetch('https://${HOST}/v3/crm/stages/4713');\n`,
+    );
+    const { findings } = await scanFolder();
+    const ids = findings.filter(({ rule }) => rule === 'hard-coded-id');
+    expect(ids.map(({ line, v4 }) => `${line} ${v4.replace(/.*svc-migrate /, '')}`)).toEqual([
+      '1 report pairs them',
+      '2 lookup MODEL ID',
+    ]);
+  });
+
+  it('names the paths that were given in the next command', async () => {
+    save('a.ts', CODE);
+    const text = renderUses(await reportOf(), 80, ['src', 'my lib']);
+    expect(text.trimEnd().split('\n').at(-1)).toBe("Next: svc-migrate scan src 'my lib' --json scan.json");
   });
 
   it('escapes what code contains', async () => {
@@ -402,7 +458,12 @@ describe('the command', () => {
     expect(await parametersIn()).toEqual(['likely']);
     expect(await parametersIn('--facts', 'facts.json')).toEqual(['certain']);
     writeFileSync(join(cwd, 'facts.json'), '{}');
-    expect((await runCli(['scan', '--facts', 'facts.json'], { cwd })).code).toBe(6);
+    const failing = async (file: string) => {
+      const { code, stderr } = await runCli(['scan', '--facts', file], { cwd });
+      return `${code} ${stderr}`;
+    };
+    expect(await failing('facts.json')).toMatch(/^6 .*facts\.json does not tell/s);
+    expect(await failing('missing.json')).toMatch(/^6 .*Cannot read missing\.json: ENOENT/s);
   });
 });
 

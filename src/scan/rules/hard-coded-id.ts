@@ -25,10 +25,13 @@ function inUrls({ sites, path, settings }: Facts): RuleHit[] {
         /^\d+$/.test(value) &&
         placeOf(site, path, from) === (placeOf(site, path, to - 1) ?? 0) - (to - 1 - from),
     );
-    const places = [...(id === null ? [] : [id.from]), ...items.map(({ from }) => from)];
-    return places.flatMap((at) => {
-      const start = placeOf(site, path, at);
-      return start === null ? [] : [{ start, certainty }];
+    const places = [
+      ...(id === null ? [] : [{ from: id.from, name: '' }]),
+      ...items.map(({ from, name }) => ({ from, name })),
+    ];
+    return places.flatMap(({ from, name }) => {
+      const start = placeOf(site, path, from);
+      return start === null ? [] : [{ start, certainty, ...v4Of(name) }];
     });
   });
 }
@@ -46,9 +49,18 @@ function besideNames({ nodes, source, settings }: Facts): RuleHit[] {
     );
     // The last argument of a chain of calls belongs to the last call only.
     const near = around.kind === 'call' && !isAssertion(around, source) ? namesGiven(around, source) : names;
-    if (!near.some(isNamed)) return [];
-    return [{ start: node.start, certainty: around.kind === 'assign' ? 'look' : 'likely' }];
+    const named = near.find(isNamed);
+    if (named === undefined) return [];
+    const v4 = v4Of(plainText(unwrap(named), source) ?? '');
+    return [{ start: node.start, certainty: around.kind === 'assign' ? 'look' : 'likely', ...v4 }];
   });
+}
+
+const COMPANY = 'the V4 id of the company: svc-migrate report pairs them';
+
+/** Ids of companies are paired by the remap; those of records are looked up. */
+function v4Of(name: string): { readonly v4?: string } {
+  return /company/i.test(name) ? { v4: COMPANY } : {};
 }
 
 const ASSERTS =
@@ -102,9 +114,10 @@ function inText({ strings, source, nodes, settings }: Facts): RuleHit[] {
   return given.flatMap(({ start, text }) =>
     // A record that carries request_id came from V4 already.
     [...text.matchAll(pattern)].map(
-      ({ index }): RuleHit => ({
+      ({ index, 0: name }): RuleHit => ({
         start: start + index,
         certainty: /"request_id"/.test(text) ? 'look' : 'likely',
+        ...v4Of(name),
       }),
     ),
   );
