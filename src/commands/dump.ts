@@ -1,15 +1,27 @@
 import type { Config } from '../config/config.js';
+import { SvcError } from '../errors.js';
 import { DUMP_FORMATS } from '../report/render-rows.js';
+import { clearCrosswalk, writeCrosswalk } from '../report/write-parquet.js';
+import { assertTargets } from '../runtime/output-targets.js';
 import { assertStdout, writeOutput, writeText } from '../runtime/write-output.js';
-import { assertCompleteRemap, findOpenLists, readReadiness, refuseIncomplete } from '../store/readiness.js';
+import type { Db } from '../store/open.js';
+import {
+  assertCompleteRemap,
+  findIncomplete,
+  findOpenLists,
+  type Readiness,
+  readReadiness,
+  refuseIncomplete,
+} from '../store/readiness.js';
 import { EVERYTHING, readRemap } from '../store/remap.js';
 import { escapeUnseen } from '../text/escape.js';
+import { readVersion } from '../version.js';
 import type { Given } from './command.js';
 import type { Io } from './io.js';
 import { narrowingOf } from './option-values.js';
 import { assertCompanies, assertRemapIntact, readDatabase, warnOfIncomplete } from './read-database.js';
 import { scopeOf } from './report.js';
-import { withOutputs } from './with-outputs.js';
+import { ownFilesOf, withOutputs } from './with-outputs.js';
 
 /**
  * `dump`: writes the whole remap in its stored order, with exact values.
@@ -17,6 +29,7 @@ import { withOutputs } from './with-outputs.js';
  * @throws SvcError `incomplete` unless allowed, `usage`, `output`, and as `openDatabase` does
  */
 export async function runDump(given: Given, io: Io): Promise<number> {
+  if (given.text('format') === 'parquet') return dumpParquet(given, io);
   const target = given.text('output') ?? '-';
   return withOutputs(given, io, { outputs: { dump: target } }, (config, within) =>
     dump(config, target, given, within),
@@ -29,15 +42,7 @@ async function dump(config: Config, target: string, given: Given, io: Io): Promi
   const render = DUMP_FORMATS[format === 'ndjson' || format === 'sql' ? format : 'csv'];
   if (target === '-') assertStdout();
   return readDatabase(config, async (db) => {
-    const facts = readReadiness(db, config, EVERYTHING);
-    if (!given.isSet('allowIncomplete')) {
-      // once the export is finished, `remap` builds a current one
-      if (findOpenLists(facts).length === 0) refuseIncomplete(facts);
-      else assertCompleteRemap(facts);
-    }
-    await warnOfIncomplete(facts, io);
-    await assertRemapIntact(db, io, ['rows', 'company']);
-    assertCompanies(db, narrowing.companies);
+    await assertUsable(db, config, given, io);
     const exact = () => render(readRemap(db, scopeOf(narrowing)));
     const onTerminal = target === '-' && io.isTty;
     await writeOutput({ target, chunks: onTerminal ? () => spellUnseen(exact()) : exact }, io);
@@ -48,6 +53,52 @@ async function dump(config: Config, target: string, given: Given, io: Io): Promi
     }
     return 0;
   });
+}
+
+/** Writes the remap as a folder of Parquet files. */
+async function dumpParquet(given: Given, io: Io): Promise<number> {
+  const folder = given.text('output');
+  if (folder === undefined || folder === '-') {
+    throw new SvcError('usage', 'Parquet files are written to a folder.', {
+      hint: 'Name it with --output FOLDER.',
+    });
+  }
+  const config = await given.config();
+  assertTargets([folder], ownFilesOf(config));
+  clearCrosswalk(folder);
+  const narrowing = narrowingOf(given, config);
+  return readDatabase(config, async (db) => {
+    const readiness = await assertUsable(db, config, given, io);
+    const run = readiness.lastRun;
+    if (run === undefined) throw new Error('a remap that was verified has no record of its build');
+    const scope = scopeOf(narrowing);
+    const facts = {
+      tool: `svc-migrate ${readVersion()}`,
+      builtAt: run.built_at,
+      remapSha256: run.sha256,
+      isComplete: findIncomplete(readiness).length === 0 && scope.models === null && scope.companies === null,
+    };
+    await writeCrosswalk(folder, () => readRemap(db, scope), facts, io.signal);
+    return 0;
+  });
+}
+
+/**
+ * Checks that the remap may be passed on.
+ *
+ * @throws SvcError `incomplete`, `database`, `usage`
+ */
+async function assertUsable(db: Db, config: Config, given: Given, io: Io): Promise<Readiness> {
+  const facts = readReadiness(db, config, EVERYTHING);
+  if (!given.isSet('allowIncomplete')) {
+    // once the export is finished, `remap` builds a current one
+    if (findOpenLists(facts).length === 0) refuseIncomplete(facts);
+    else assertCompleteRemap(facts);
+  }
+  await warnOfIncomplete(facts, io);
+  await assertRemapIntact(db, io, ['rows', 'company']);
+  assertCompanies(db, narrowingOf(given, config).companies);
+  return facts;
 }
 
 /** Escapes control characters, which a terminal would interpret; line ends stay. */

@@ -103,13 +103,14 @@ export const RECORD_COMMANDS: readonly CommandSpec[] = [
   },
   {
     name: 'dump',
-    summary: 'write the whole remap table as csv, ndjson or sql',
+    summary: 'write the whole remap table as csv, ndjson, sql or parquet',
     options: {
       '--format <format>': {
         summary: 'format of the output (default: csv)',
-        choices: ['csv', 'ndjson', 'sql'],
+        choices: ['csv', 'ndjson', 'sql', 'parquet'],
       },
-      '--output <file>': 'write to this file instead of stdout',
+      '--output <file>':
+        'write to this file instead of stdout; parquet: to this folder, one folder per model with a manifest',
       ...MODEL,
       ...COMPANY,
       ...ALLOW_INCOMPLETE,
@@ -117,6 +118,7 @@ export const RECORD_COMMANDS: readonly CommandSpec[] = [
     examples: {
       'svc-migrate dump --output remap.csv': 'write the table as CSV with a header',
       'svc-migrate dump --format sql --model accounting/invoices': 'print one model as INSERT statements',
+      'svc-migrate dump --format parquet --output crosswalk': 'write Parquet files for a warehouse',
     },
     load: async () => (await import('../dump.js')).runDump,
   },
