@@ -10,6 +10,7 @@ import { readTopic, TOPICS } from './docs/topics.js';
 import { exitCodeOf, SvcError } from './errors.js';
 import type { Progress } from './progress.js';
 import { addFlags, shellLine } from './text/shell.js';
+import { wrapMessage } from './text/text-layout.js';
 import { readVersion } from './version.js';
 
 /** Width of text that is not written to a terminal, in columns. */
@@ -193,7 +194,7 @@ function buildIo(given: Given, host: ProgramHost, isColored: boolean, progress: 
   const isTty = stdout.isTTY === true;
   return {
     stdout: progress.makeRoomFor(stdout),
-    stderr: progress.makeRoomFor(stderr),
+    stderr: progress.makeRoomFor(stderr, (text) => wrapFor(stderr, text)),
     env,
     clock: { now: Date.now },
     isTty,
@@ -206,6 +207,11 @@ function buildIo(given: Given, host: ProgramHost, isColored: boolean, progress: 
     flags: flagsOf(given),
     verbose: given.isSet('verbose'),
   };
+}
+
+/** A message as a terminal shows it; elsewhere lines stay whole, for programs that read them. */
+function wrapFor({ isTTY, columns }: Output, text: string): string {
+  return isTTY === true && columns !== undefined ? wrapMessage(text, columns) : text;
 }
 
 /** The options that a printed command needs to concern the same configuration and database. */
@@ -236,7 +242,7 @@ async function reportError(error: unknown, words: readonly string[], stderr: Out
   const isPipe = error instanceof SvcError && error.code === 'output' && error.facts['error'] === 'EPIPE';
   if (!isPipe) {
     const { describeError } = await import('./text/describe-error.js');
-    await write(stderr, describeError(error, words.includes('--verbose')));
+    await write(stderr, wrapFor(stderr, describeError(error, words.includes('--verbose'))));
   }
   return exitCodeOf(error);
 }

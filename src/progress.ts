@@ -12,6 +12,7 @@ import {
   updateEstimate,
 } from './progress-line.js';
 import { escapeUnseen } from './text/escape.js';
+import { wrapMessage } from './text/text-layout.js';
 
 /** Interval of lines without a terminal, ms. */
 const PLAIN_EVERY_MS = 10_000;
@@ -35,8 +36,8 @@ export interface ProgressOptions {
 
 export interface Progress {
   readonly onProgress: OnProgress;
-  /** Wraps a stream for other text: each write first ends the stage and clears the progress line. */
-  makeRoomFor(target: Writable): Writable;
+  /** Wraps a stream for other text, passed through `edit`: each write first ends the stage and clears the progress line. */
+  makeRoomFor(target: Writable, edit?: (text: string) => string): Writable;
   /** Prints the final line of the last stage and clears the progress line. */
   stop(end: 'done' | 'failed'): void;
 }
@@ -83,7 +84,7 @@ export async function createProgress(options: ProgressOptions): Promise<Progress
       // Drawn here too, because long statements keep the timer from firing.
       if (event.kind === 'stage' || event.kind === 'step' || event.kind === 'wait') draw();
     },
-    makeRoomFor: (target) => makeRoom(target, rest),
+    makeRoomFor: (target, edit) => makeRoom(target, rest, edit),
     stop: (end) => {
       stopTimer();
       endStage(end);
@@ -104,11 +105,12 @@ function noteOf(event: ProgressEvent, { quiet, verbose }: ProgressOptions): stri
   return `${place.filter((part) => part !== '').join(' ')}: ${event.state}`;
 }
 
-function makeRoom(target: Writable, rest: () => void): Writable {
+function makeRoom(target: Writable, rest: () => void, edit?: (text: string) => string): Writable {
   const room = new Writable({
     write: (chunk, encoding, done) => {
       rest();
-      target.write(chunk, encoding, done);
+      if (edit === undefined) target.write(chunk, encoding, done);
+      else target.write(edit(String(chunk)), done);
     },
   });
   // Whoever wrote has the error already; that of a closed pipe is also emitted later, when nobody listens.
@@ -141,7 +143,7 @@ async function createLineDisplay({ stream, clock, width, color }: ProgressOption
   return {
     write: (line) => {
       clear();
-      stream.write(`${line}\n`);
+      stream.write(`${wrapMessage(line, width())}\n`);
     },
     draw: (tally) => {
       const text = renderBarLine(tally, clock.now(), Math.max(1, width() - SPINNER_COLUMNS));

@@ -215,7 +215,7 @@ const DESCRIPTORS = {
     title: 'Several V3 records share its platform_id',
     meaning: 'Several live V3 records have its platform_id.',
     action:
-      'Decide which V4 record each of them became: `svc-migrate findings --write-decisions` drafts the file.',
+      'Decide which V4 record each of them became: `svc-migrate findings --write-decisions FILE` drafts the file.',
     wouldChange:
       'All but one of the V3 records being deleted, or platform_unique_ids that tell them apart one to one.',
     recheck: 'key',
@@ -224,7 +224,8 @@ const DESCRIPTORS = {
     statuses: ['ambiguous'],
     title: 'Several V4 records share its platform_id',
     meaning: 'Several V4 records have its platform_id and none is singled out.',
-    action: 'Decide which V4 record it became: `svc-migrate findings --write-decisions` drafts the file.',
+    action:
+      'Decide which V4 record it became: `svc-migrate findings --write-decisions FILE` drafts the file.',
     wouldChange:
       'All but one of the V4 records being deleted, or a platform_unique_id that only one of them shares.',
     recheck: 'key',

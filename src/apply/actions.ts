@@ -2,6 +2,7 @@ import type { ApplyTarget } from '../config/apply-targets.js';
 import { MODEL_REF } from '../config/id-pattern.js';
 import type { ReportLimit } from '../domain.js';
 import { SvcError } from '../errors.js';
+import { wrapLines } from '../text/text-layout.js';
 import type { ApplyContext, Written } from './context.js';
 import { isIdText } from './ids/id-form.js';
 import { isMissing, judgeCheck, judgePlan, type PlanVerdict } from './judge-plan.js';
@@ -233,7 +234,7 @@ export async function verifyRuns({ context, stores, width, formatCommand }: Appl
     text: `${isGood ? 'PASS' : 'FAIL'}\n${renderVerified(verified, width)}${lines}${none}`,
     json: { action: 'verify', verified, unfinished },
     next: isGood
-      ? `${formatCommand('undo')}, for the list of runs`
+      ? `let your programs read the V4 ids; ${formatCommand('undo')} lists the runs that can be undone`
       : verifyNext(verified.length, unfinished.length, formatCommand),
     plan: null,
   };
@@ -252,7 +253,7 @@ function factsOf(plan: Plan, { ids, blocks }: PlanVerdict): object {
 }
 
 function renderVerdict({ ids, blocks }: PlanVerdict, width: number): string {
-  const head = `${describeIds(ids)}\n`;
+  const head = wrapLines([describeIds(ids)], width);
   return blocks.length === 0 ? head : `${head}Blocked by:\n${renderBlocks(blocks, width)}`;
 }
 
@@ -263,7 +264,7 @@ function nextOfBlocks({ blocks, exitCode }: PlanVerdict, plan: Plan): string {
     return 'finish the run with the command that started it, or undo it with svc-migrate undo';
   if (codes.has('max_age')) return 'svc-migrate run';
   if (codes.has('unknown'))
-    return 'look at the values above; svc-migrate apply --scan shows what columns hold';
+    return 'correct the targets for the values above, or leave those as they are: --unknown keep';
   if (!codes.has('missing')) return 'look at the cells above';
   const samples = plan.targets.flatMap(({ columns }) =>
     columns.flatMap(({ model, counts }) =>
@@ -280,6 +281,6 @@ function nextOfBlocks({ blocks, exitCode }: PlanVerdict, plan: Plan): string {
 export function assertTargetsGiven(targets: readonly ApplyTarget[]): void {
   if (targets.length > 0) return;
   throw new SvcError('usage', 'No target is given or configured, so there is no place to look for ids.', {
-    hint: 'Name some under apply.targets in the configuration, or one by options; `svc-migrate apply --scan` looks for them.',
+    hint: 'Name some under apply.targets in the configuration, or one by options, such as --csv FILE or --sqlite FILE. With --scan, these options find the columns that hold ids.',
   });
 }

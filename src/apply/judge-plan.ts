@@ -1,5 +1,6 @@
 import type { ReportLimit } from '../domain.js';
 import { countOf, groupDigits } from '../text/numbers.js';
+import { SEVERAL } from './ids/model-ids.js';
 import type { Earlier, Note, Plan, PlanCount, Policy, TargetPlan } from './plan.js';
 import { describeUnmapped, listEarlierUnmapped } from './unmapped.js';
 
@@ -185,9 +186,14 @@ export function judgeColumns(target: Pick<TargetPlan, 'columns'>, policy: Policy
   return target.columns.flatMap(({ column, counts }) => {
     const notes: Note[] = [];
     const missing = sum(counts.filter(isMissing));
-    const unknown = sum(counts.filter(isUnknown));
+    const several = sum(counts.filter(({ name }) => name === SEVERAL));
+    const unknown = sum(counts.filter(isUnknown)) - several;
     if (missing > 0 && policy.missing === 'fail') {
       notes.push({ level: 'blocks', code: 'missing', text: describeMissing(column, counts) });
+    }
+    if (several > 0 && policy.unknown === 'fail') {
+      const text = `${column}: ${several} ${several === 1 ? 'value is a V3 id' : 'values are V3 ids'} of several regions or companies (--region-column and --company-column, or these settings of the target, say of which).`;
+      notes.push({ level: 'blocks', code: 'unknown', text });
     }
     if (unknown > 0 && policy.unknown === 'fail') {
       const text = `${column}: ${unknown} ${unknown === 1 ? 'value is not a V3 id' : 'values are not V3 ids'} of this model (--unknown keep allows them).`;
@@ -197,13 +203,13 @@ export function judgeColumns(target: Pick<TargetPlan, 'columns'>, policy: Policy
   });
 }
 
-/** `id: 3 ids have no twin in V4, 2 are of deleted records …`, and the options that allow them. */
+/** `id: 3 ids have no certain V4 id, 2 are of deleted records …`, and the options that allow them. */
 function describeMissing(column: string, counts: readonly PlanCount[]): string {
   const missing = counts.filter(isMissing);
   const deleted = sum(missing.filter(({ name }) => HAS_V4_ID.test(name)));
   const others = sum(missing) - deleted;
   const parts = [
-    ...(others === 0 ? [] : [`${others} ${others === 1 ? 'id has' : 'ids have'} no twin in V4`]),
+    ...(others === 0 ? [] : [`${others} ${others === 1 ? 'id has' : 'ids have'} no certain V4 id`]),
     ...(deleted === 0
       ? []
       : [`${deleted} ${deleted === 1 ? 'id is' : 'ids are'} of deleted records that have a V4 id`]),

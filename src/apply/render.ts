@@ -111,9 +111,9 @@ export function describeIds({ stored, mapped, missing, unknown, done }: IdCounts
     rest === 0
       ? '; none is left over'
       : `; ${groupDigits(rest)} ${rest === 1 ? 'does' : 'do'} not: ${[
-          ...(missing > 0 ? [`${groupDigits(missing)} without a twin in V4`] : []),
+          ...(missing > 0 ? [`${groupDigits(missing)} without a certain V4 id`] : []),
           ...(unknown > 0
-            ? [`${groupDigits(unknown)} that ${unknown === 1 ? 'is not a V3 id' : 'are not V3 ids'} here`]
+            ? [`${groupDigits(unknown)} that ${unknown === 1 ? 'names' : 'name'} no single V3 id`]
             : []),
         ].join(', ')}`;
   return `Of ${countOf(stored, 'id')} you store, ${groupDigits(mapped)} ${mapped === 1 ? 'maps' : 'map'}${tail}.${before}`;
@@ -198,7 +198,7 @@ export function renderVerified(verified: readonly Verified[], width: number): st
 /** A list of runs. */
 export function renderRuns(runs: readonly LedgerRun[], width: number): string {
   const lines = runs.map(({ run, target, place, mode, state, changed, startedAt }) => {
-    const how = mode === 'in_place' ? 'in place' : 'new';
+    const how = mode === 'in_place' ? 'in place' : 'written beside';
     return `  ${run}  ${formatTime(startedAt)}  ${STATES[state]}  ${target} (${place}, ${how}): ${countOf(changed, 'cell')}`;
   });
   return wrapLines(lines, width);

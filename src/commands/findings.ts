@@ -130,7 +130,7 @@ function assertOutputFiles(given: Given, config: Config): void {
   const existing = drafts.find((file) => existsSync(file));
   if (existing === undefined || given.isSet('force')) return;
   throw new SvcError('usage', `${existing} exists already; it was not changed.`, {
-    hint: 'Name another file, or replace this one with --force.',
+    hint: 'Edit it and run `svc-migrate remap`, name another file, or replace this one with --force.',
   });
 }
 
@@ -167,8 +167,9 @@ async function draftDecisions(
   let lines = 0;
   function* undecided(): Generator<Undecided> {
     for (const row of listUndecided(db, filter)) {
-      lines += 1;
-      yield { row, candidates: candidatesOf(row, findV4), isDeleted: isDeleted(row) };
+      const deleted = isDeleted(row);
+      if (!deleted) lines += 1;
+      yield { row, candidates: candidatesOf(row, findV4), isDeleted: deleted };
     }
   }
   await writeOutput({ target, chunks: () => renderDecisionsDraft(DECISIONS_HEADER, undecided()) }, io);

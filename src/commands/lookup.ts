@@ -1,7 +1,7 @@
 import type { Config } from '../config/config.js';
 import type { Generation } from '../domain.js';
 import { SvcError } from '../errors.js';
-import { assertStdout, writeStream } from '../runtime/write-output.js';
+import { assertStdout, writeStream, writeText } from '../runtime/write-output.js';
 import { type Lookup, parseSvcId, prepareLookup } from '../store/lookup.js';
 import { assertCompleteRemap, isRemapStale, readReadiness } from '../store/readiness.js';
 import { EVERYTHING } from '../store/remap.js';
@@ -10,6 +10,9 @@ import type { Io } from './io.js';
 import { companyOption, placeOf } from './option-values.js';
 import { readDatabase, warnOfIncomplete } from './read-database.js';
 import { withOutputs } from './with-outputs.js';
+
+const SEVERAL =
+  'Warning: several_records: these ids belong to records of several regions, companies or parents. --region and --company say which is meant; svc-migrate explain shows them.\n';
 
 /**
  * `lookup`: prints one line per id, in the order given: `id TAB other-id-or-minus TAB status/reason`, or NDJSON. Exits
@@ -42,12 +45,15 @@ async function lookUp(given: Given, config: Config, io: Io): Promise<number> {
     const stale = isRemapStale(facts);
     const find = prepareLookup(db);
     let isAllKnown = true;
+    let isSeveral = false;
     const answer = (id: bigint) => {
       const found = find(from, model, id, place);
       if (found.status === 'unknown') isAllKnown = false;
+      if (found.reason === 'several_records') isSeveral = true;
       return target === undefined ? renderAnswer(found, from) : renderAnswerJson(found, model, stale);
     };
     await writeStream(target ?? '-', answerAll(ids, input, answer), io);
+    if (isSeveral) await writeText(io.stderr, [SEVERAL]);
     return isAllKnown ? 0 : 1;
   });
 }

@@ -97,7 +97,8 @@ function renderRemapSummary(summary: RemapSummary): string {
     return `  ${status.padEnd(10)} ${groupDigits(own.reduce((total, [, count]) => total + count, 0)).padStart(12)}`;
   });
   return [
-    `Remap: ${groupDigits(summary.rows)} rows; every exported record and child is accounted for.`,
+    `Remap: ${groupDigits(summary.rows)} rows: each V3 id, and each V4 id without one.`,
+    'Every exported record and child is accounted for.',
     ...lines,
     `sha256 ${summary.sha256}`,
     'Next: svc-migrate check',

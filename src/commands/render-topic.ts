@@ -5,7 +5,8 @@ const INDENT = '  ';
 
 /**
  * Renders a reference page from Markdown to plain text: headings at the margin, the rest indented and wrapped to
- * `width` columns. Blocks must be separated by blank lines. Code is not wrapped.
+ * `width` columns. Blocks must be separated by blank lines. Code is not wrapped, but comments move above lines that are
+ * too long with them.
  */
 export function renderTopic(markdown: string, width: number): string {
   const visible = escapeLines(markdown.replace(/<!--[\s\S]*?-->/g, ''));
@@ -16,11 +17,18 @@ export function renderTopic(markdown: string, width: number): string {
 function renderBlock(block: string, width: number): string[] {
   const lines = block.split('\n');
   const [first = ''] = lines;
-  if (first.startsWith('```')) return lines.slice(1, -1).map((line) => `${INDENT}${INDENT}${line}`.trimEnd());
+  if (first.startsWith('```')) return lines.slice(1, -1).flatMap((line) => renderCode(line, width));
   if (first.startsWith('#')) return [renderHeading(first)];
   if (first.startsWith('|')) return renderTable(lines, width);
   if (/^(-|\d+\.) /.test(first)) return renderList(block, width);
   return wrapText(renderInline(lines.join(' ')), width, INDENT);
+}
+
+function renderCode(line: string, width: number): string[] {
+  const whole = `${INDENT}${INDENT}${line}`.trimEnd();
+  const [, indent = '', code, comment] = /^(\s*)(\S.*?)\s+((?:#|\/\/) .*)$/.exec(whole) ?? [];
+  if (displayWidth(whole) <= width || code === undefined) return [whole];
+  return [`${indent}${comment}`, `${indent}${code}`];
 }
 
 function renderHeading(line: string): string {

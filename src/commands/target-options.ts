@@ -140,6 +140,10 @@ function parse(input: Input): ApplyTarget {
   const parsed = applyTargetSchema.safeParse(input);
   if (parsed.success) return resolveTarget(parsed.data, '.');
   const issue = parsed.error.issues[0];
+  const [first, ...others] = issue?.path ?? [];
+  if (typeof first === 'string' && others.length === 0 && input[first] === undefined) {
+    throw new SvcError('usage', `The target needs --${first}.`);
+  }
   const name = issue?.path.findLast((part) => typeof part === 'string') ?? '';
   const what = issue?.code === 'unrecognized_keys' ? (issue.keys[0] ?? '') : String(name);
   throw new SvcError('usage', `The target does not fit together: ${what} ${issue?.message ?? ''}.`, {

@@ -46,11 +46,9 @@ async function verify(given: Given, target: string | undefined, io: Io): Promise
     }),
   );
   const json = () => renderVerifyJson(result);
-  await writeResult(
-    target,
-    { json, text: () => addFlagsToNext(renderVerify(result, io.width), io.flags) },
-    io,
-  );
+  const hasTargets = config.apply.targets.length > 0;
+  const text = () => addFlagsToNext(renderVerify(result, io.width, hasTargets), io.flags);
+  await writeResult(target, { json, text }, io);
   return judgeVerify(result);
 }
 

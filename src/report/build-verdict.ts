@@ -34,11 +34,22 @@ const TITLES: Readonly<Record<Outcome, string>> = {
   not_ready: 'NOT READY: THERE IS NOTHING TO COMPARE',
 };
 
+const BLOCKERS: Readonly<Record<Report['blockers'][number]['code'], string>> = {
+  v3_not_exported: 'V3 is not exported',
+  v4_not_exported: 'V4 is not exported',
+  stream_unfinished: 'Not everything was read',
+  remap_missing: 'There is no remap',
+  remap_stale: 'The remap is out of date',
+  no_v3_records: 'V3 is empty',
+  no_v4_records: 'V4 is empty',
+  no_common_key: 'V3 and V4 have nothing in common',
+};
+
 /** Builds the verdict from a report. */
 export function buildVerdict(report: Report): CutoverVerdict {
   const blockers = report.blockers.map(({ code, text, next }) => ({
     key: code,
-    name: code,
+    name: BLOCKERS[code],
     numbers: '',
     models: [],
     meaning: text,
@@ -137,12 +148,18 @@ function obstaclesOfRows(limit: ReportLimit): Obstacle[] {
     return {
       key,
       name: nameKey(key),
-      numbers: `${groupDigits(total)}, where ${limitName(limit)} allows ${describeAllowed(limit)}`,
+      numbers: `${countOf(total, ...unitOf(key))}, where ${limitName(limit)} allows ${describeAllowed(limit)}`,
       models: models.sort((a, b) => b.count - a.count || (a.model < b.model ? -1 : 1)),
       meaning,
       action,
     };
   });
+}
+
+/** What the rows of a status have: all a V3 id, all a V4 id, or some only a V4 id. */
+function unitOf(key: string): [one: string, more: string] {
+  if (key.startsWith('unmatched/')) return ['V3 id', 'V3 ids'];
+  return key.startsWith('v4_only/') ? ['V4 id', 'V4 ids'] : ['id of V3 or V4', 'ids of V3 and V4'];
 }
 
 /** `limit unmatched for crm/companies`, `the default`. */

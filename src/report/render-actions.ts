@@ -14,9 +14,16 @@ export function renderAnnotations(report: Report): string {
   const lines = obstacles
     .slice(0, MOST - 1)
     .map(({ name, numbers, meaning, action }) =>
-      renderAnnotation(level, name, [numbers, meaning, action].filter((text) => text !== '').join('. ')),
+      renderAnnotation(level, name, asSentences([numbers, meaning, action])),
     );
   return [renderAnnotation(level, title, `${sentence} Next: ${next}`), ...lines].join('');
+}
+
+function asSentences(texts: readonly string[]): string {
+  return texts
+    .filter((text) => text !== '')
+    .map((text) => text.replace(/\.?$/, '.'))
+    .join(' ');
 }
 
 /** One annotation; nothing in the texts can begin another command of the runner. */

@@ -40,7 +40,10 @@ export function* renderDecisionsDraft(header: string, undecided: Iterable<Undeci
   yield '# nothing if it became none) and say why at the end. Then run: svc-migrate remap\n';
   for (const { row, candidates, isDeleted } of undecided) {
     yield `#\n# V3 ${row.v3_svc_id}${row.path === '' ? '' : ` (${row.path})`} | ${row.status}/${row.reason} | platform_id ${quoteValue(row.platform_id)}\n`;
-    if (isDeleted) yield '#   deleted in V3: cannot be decided\n';
+    if (isDeleted) {
+      yield '#   deleted in V3: cannot be decided\n';
+      continue;
+    }
     if (candidates.length === 0) yield '#   no V4 candidate is known\n';
     for (const one of candidates) yield `#   ${describeCandidate(one)}\n`;
     yield `#${[row.model, row.path, row.region, row.v3_company_id, row.v3_svc_id, '?', ''].join(',')}\n`;
@@ -64,7 +67,7 @@ export function* renderCompaniesDraft(
 ): Generator<string> {
   yield `${header}\n`;
   yield '# Each V3 company below could not be paired beyond doubt. To pair one: remove the # before its line and replace ? by the\n';
-  yield '# V4 company that it is. Then name this file in companies.match.file and run: svc-migrate remap\n';
+  yield '# V4 company that it is; each V4 company once. Then name this file in companies.match.file and run: svc-migrate remap\n';
   for (const { region, v3CompanyId, v3Keys, note } of companies) {
     yield `#\n# V3 company ${v3CompanyId} in ${region} | ${v3Keys} keys\n`;
     const candidates = candidatesIn(note);

@@ -2,7 +2,7 @@ import { describeAmbiguous } from '../text/ambiguous-company.js';
 import { escapeUnseen } from '../text/escape.js';
 import { countOf, formatDuration, formatTime, groupDigits } from '../text/numbers.js';
 import { addFlags } from '../text/shell.js';
-import { type Column, clipText, layOutTable, wrapText } from '../text/text-layout.js';
+import { type Column, clipText, displayWidth, layOutTable, wrapText } from '../text/text-layout.js';
 import { buildVerdict, type CutoverVerdict, type Obstacle } from './build-verdict.js';
 import { countIds, describeKey, describeNotes, describeScope, listModels } from './describe.js';
 import type { Report } from './report-schema.js';
@@ -80,7 +80,8 @@ function verdictBlock(report: Report, verdict: CutoverVerdict, options: TextOpti
   // Ids of these models that the user may have stored are not checked.
   const absent = report.completeness.filter((one) => one.generation === 'v3' && one.state === 'absent');
   const names = [...new Set(absent.map((one) => one.model))].join(', ');
-  const warning = names === '' ? null : `Warning: V3 answered 404 for ${names}; ids of it are not checked.`;
+  const warning =
+    names === '' ? null : `Warning: V3 answered 404 for ${names}; V3 ids of these lists are not checked.`;
   return [
     ...lines(verdict.title).map((line) => paint(line, TONES[report.outcome], options)),
     ...lines(verdict.sentence),
@@ -98,15 +99,22 @@ function endBlock(report: Report, verdict: CutoverVerdict, options: TextOptions)
     ...wrapText(`${verdict.title}: ${verdict.sentence}`, width).map((line) =>
       paint(line, TONES[report.outcome], options),
     ),
-    ...(biggest === undefined ? [] : [clipText(`Biggest blocker: ${summarise(biggest)}`, width)]),
+    ...(biggest === undefined ? [] : [describeBiggest(biggest, width)]),
     paint(`Next: ${escapeUnseen(next)}`, 'bold', options),
   ];
 }
 
-function summarise({ key, numbers, models, meaning }: Obstacle): string {
+/** One line, with as many of the models as fit. */
+function describeBiggest(biggest: Obstacle, width: number): string {
+  const lines = [OBSTACLE_MODELS, 3, 2, 1, 0].map((most) => `Biggest blocker: ${summarise(biggest, most)}`);
+  return lines.find((line) => displayWidth(line) <= width) ?? clipText(lines.at(-1) ?? '', width);
+}
+
+function summarise({ key, numbers, models, meaning }: Obstacle, most: number): string {
   if (numbers === '') return escapeUnseen(meaning);
   const total = models.reduce((sum, { count }) => sum + count, 0);
-  const found = total === 0 ? numbers : `${countOf(total, 'id')} (${listModels(models, OBSTACLE_MODELS)})`;
+  const where = most === 0 ? '' : ` (${listModels(models, most)})`;
+  const found = total === 0 ? numbers : `${countOf(total, 'id')}${where}`;
   return escapeUnseen(`${describeKey(key).title || key}: ${found}`);
 }
 

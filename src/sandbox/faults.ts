@@ -38,7 +38,7 @@ const DEFAULT_RATE = 0.05;
 export function parseFault(text: string): FaultSetting {
   const [word, rateText] = text.split(':', 2);
   const name = FAULTS.find((known) => known === word);
-  if (name === undefined) throw new TypeError(`${word} is not a fault. Known: ${FAULTS.join(', ')}.`);
+  if (name === undefined) throw new TypeError(`${word} is not a fault.`);
   const rate = rateText === undefined ? DEFAULT_RATE : Number(rateText);
   if (!(rate >= 0 && rate <= 1) || rateText === '') {
     throw new TypeError(`The rate of ${name} is not a number from 0 to 1: ${rateText}`);

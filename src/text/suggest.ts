@@ -1,6 +1,9 @@
-/** The candidate closest to a mistyped word, or null if none is close. */
-export function suggest(word: string, candidates: Iterable<string>): string | null {
+/** The candidate that alone has the word after its `/`, else the one closest to a mistyped word; null if none is close. */
+export function suggest(word: string, words: Iterable<string>): string | null {
+  const candidates = [...words];
   const typed = normalise(word);
+  const [meant, ...others] = candidates.filter((one) => normalise(one).endsWith(`/${typed}`));
+  if (meant !== undefined && others.length === 0) return meant;
   let best: string | null = null;
   let bestDistance = Math.max(1, Math.floor(typed.length / 3)) + 1;
   for (const candidate of candidates) {

@@ -68,6 +68,31 @@ export function wrapText(text: string, width: number, indent = ''): string[] {
   return lines;
 }
 
+/**
+ * Wraps the lines of a message at words. `Next:` stays whole, so that it can be copied, and so do words that are longer
+ * than a line, such as paths.
+ */
+export function wrapMessage(text: string, width: number): string {
+  return text
+    .split('\n')
+    .map((line) => (line.startsWith('Next: ') ? line : wrapWhole(line, width)))
+    .join('\n');
+}
+
+function wrapWhole(line: string, width: number): string {
+  const [head = ''] = /^ *(→ )?/.exec(line) ?? [];
+  const indent = ' '.repeat(head.length);
+  let text = head;
+  let used = head.length;
+  for (const [at, word] of line.slice(head.length).split(' ').entries()) {
+    const isFirst = at === 0;
+    const isFull = !isFirst && used + 1 + displayWidth(word) > width;
+    text += isFull ? `\n${indent}${word}` : `${isFirst ? '' : ' '}${word}`;
+    used = (isFull ? indent.length : used + (isFirst ? 0 : 1)) + displayWidth(word);
+  }
+  return text;
+}
+
 /** Escapes lines and wraps each to at most `width` columns, with its own indentation; each ends with a line feed. */
 export function wrapLines(lines: readonly string[], width: number): string {
   const laid = lines.flatMap((line) => {

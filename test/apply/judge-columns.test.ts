@@ -22,7 +22,7 @@ function judge(ids: Readonly<Record<string, number>>): string[] {
 describe('what a plan says of ids that do not map', () => {
   it.each([
     [{ mapped: 5 }, []],
-    [{ 'unmatched/unexplained': 1 }, ['id: 1 id has no twin in V4 (--missing keep or null allows them).']],
+    [{ 'unmatched/unexplained': 1 }, ['id: 1 id has no certain V4 id (--missing keep or null allows them).']],
     [
       { 'deleted/deleted_in_v4': 1, 'deleted/parent_deleted_in_both': 1 },
       [
@@ -32,12 +32,19 @@ describe('what a plan says of ids that do not map', () => {
     [
       { 'deleted/deleted_not_in_v4': 2, 'deleted/deleted_in_v3': 1 },
       [
-        'id: 2 ids have no twin in V4, 1 id is of deleted records that have a V4 id (--map-deleted maps those of deleted records; --missing keep or null allows them).',
+        'id: 2 ids have no certain V4 id, 1 id is of deleted records that have a V4 id (--map-deleted maps those of deleted records; --missing keep or null allows them).',
       ],
     ],
     [
       { 'unknown/not_in_remap': 2 },
       ['id: 2 values are not V3 ids of this model (--unknown keep allows them).'],
+    ],
+    [
+      { 'unknown/several_scopes': 3, 'unknown/hex': 1 },
+      [
+        'id: 3 values are V3 ids of several regions or companies (--region-column and --company-column, or these settings of the target, say of which).',
+        'id: 1 value is not a V3 id of this model (--unknown keep allows them).',
+      ],
     ],
   ])('%j', (counts, said) => {
     expect(judge(counts as Readonly<Record<string, number>>)).toEqual(said);

@@ -76,6 +76,7 @@ describe('annotations', () => {
     const lines = renderAnnotations(report).trimEnd().split('\n');
     expect(lines.length).toBeLessThanOrEqual(10);
     for (const line of lines) expect(line).toMatch(/^::(notice|warning|error) title=[^:,\r\n]+::[^\r\n]+$/);
+    expect(lines.filter((line) => /[^.]\.\. /.test(line))).toEqual([]);
   });
 
   it('let no text begin a command', () => {

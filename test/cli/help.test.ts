@@ -46,10 +46,29 @@ describe('a page of the reference on a terminal', () => {
     const kept = words(`${shown} ${shown.toLowerCase()}`);
     const titles = words((page.match(/^\|.*(?=\n\| ---)|^# .*/gm) ?? []).join(' '));
     expect(lost.filter((word) => !kept.has(word) && !titles.has(word))).toEqual([]);
+    // Commands and their comments stay whole, to be copied.
+    const long = renderTopic(page, 80).split('\n');
+    const code = /svc-migrate |^ *# /;
+    expect(long.filter((line) => displayWidth(line) > 80 && !code.test(line))).toEqual([]);
     const wide = renderTopic(page, 60)
       .split('\n')
       .filter((line) => !line.startsWith('    ') && displayWidth(line) > 60);
     expect(wide).toEqual([]);
+  });
+});
+
+describe('code on a help page', () => {
+  const page = (code: string) => `\`\`\`sh\n${code}\n\`\`\``;
+  it.each([
+    ['keeps a comment that fits', 'run x   # why', '    run x   # why\n'],
+    [
+      'moves a comment that does not fit above its line',
+      'run --all x  # why',
+      '    # why\n    run --all x\n',
+    ],
+    ['is not wrapped', 'run --all --of --this', '    run --all --of --this\n'],
+  ])('%s', (_, code, text) => {
+    expect(renderTopic(page(code), 18)).toBe(text);
   });
 });
 

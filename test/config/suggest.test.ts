@@ -13,6 +13,12 @@ describe('suggest', () => {
     expect(suggest(typed, ['something', meant, 'else'])).toBe(meant);
   });
 
+  it('finds the model whose name was given without its category, unless there are several', () => {
+    const models = ['accounting/invoices', 'payments/orders', 'ecommerce/orders', 'orderz'];
+    expect(suggest('invoices', models)).toBe('accounting/invoices');
+    expect(suggest('orders', models)).toBe('orderz');
+  });
+
   it('stays silent where nothing is near', () => {
     expect(suggest('xyz', ['database', 'models'])).toBeNull();
     expect(suggest('', ['a'])).toBe('a');

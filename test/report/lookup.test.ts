@@ -48,6 +48,8 @@ function lookup(
       io,
     );
     expect(code).toBe(/unknown/.test(io.stdout.text) ? 1 : 0);
+    // How to say which one is meant.
+    expect(io.stderr.text.includes('--region')).toBe(/several_records/.test(io.stdout.text));
     return io.stdout.text;
   });
 }

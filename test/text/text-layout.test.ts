@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { type Column, displayWidth, layOutTable } from '../../src/text/text-layout.js';
+import { type Column, displayWidth, layOutTable, wrapMessage } from '../../src/text/text-layout.js';
 
 const COLUMNS: readonly Column[] = [
   { title: 'model', align: 'left' },
@@ -25,5 +25,17 @@ describe('a table that is too wide', () => {
     const said = /not shown for lack of width: (.*)\)/.exec(lines.join(' ').replace(/ +/g, ' '))?.[1] ?? '';
     expect(said).toBe(dropped.join(', '));
     expect(lines.join('\n')).toContain('12,345,678');
+  });
+});
+
+describe('a message on a narrow terminal', () => {
+  it.each([
+    ['is wrapped at words', 'one two three four', 'one two\nthree four'],
+    ['keeps the indentation of a hint', '  → one two three', '  → one two\n    three'],
+    ['keeps each line that fits', 'one\n\ntwo\n', 'one\n\ntwo\n'],
+    ['keeps words whole that are longer than a line', 'a /a/long/path/to b', 'a\n/a/long/path/to\nb'],
+    ['keeps Next whole', 'Next: svc-migrate x', 'Next: svc-migrate x'],
+  ])('%s', (_, text, wrapped) => {
+    expect(wrapMessage(text, 11)).toBe(wrapped);
   });
 });

@@ -24,17 +24,18 @@ const CONTRADICTIONS: Readonly<Record<ContradictionCode, string>> = {
   key_exists_in_v4: 'said to be missing in V4, where a record has its platform_id',
 };
 
-/** The command to run after each exit code. */
+/** The command to run after each exit code but 0. */
 const NEXT = {
-  0: 'svc-migrate dump --output remap.csv',
   1: 'svc-migrate run',
   4: 'svc-migrate verify',
   5: 'svc-migrate run',
 } as const;
 
 /** Renders what was compared, the result, and its confidence. */
-export function renderVerify(result: VerifyResult, width: number): string {
+export function renderVerify(result: VerifyResult, width: number, hasTargets: boolean): string {
   const { remap, wrong } = result;
+  const code = judgeVerify(result);
+  const use = hasTargets ? 'svc-migrate apply' : 'svc-migrate dump --output remap.csv';
   const lines = [
     `Remap of ${formatTime(remap.builtAt)}, sha256 ${remap.sha256.slice(0, 12)}…: unchanged since it was built.`,
     ...describeContradictions(result),
@@ -42,7 +43,7 @@ export function renderVerify(result: VerifyResult, width: number): string {
     ...(wrong.length === 0 ? [] : ['Disagree:', ...listFirst(wrong, wrong.length, describeWrong)]),
     ...describeRate(result),
     describeOutcome(result),
-    `Next: ${NEXT[judgeVerify(result)]}`,
+    `Next: ${code === 0 ? use : NEXT[code]}`,
   ];
   return wrapLines(lines, width);
 }
