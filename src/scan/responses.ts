@@ -32,6 +32,7 @@ const STAYS =
 /** Methods whose callback is given what their receiver resolves to. */
 const RESOLVES =
   /^(then|tap|map|flatMap|thenApply|thenCompose|subscribe|pipe|thenAccept|let|also|done|success|on)$/;
+const OPERATORS = /^(map|tap|switchMap|mergeMap|concatMap)$/;
 const MAX_DEPTH = 24;
 
 /** Follows the results of V3 requests to where their envelope is read. */
@@ -169,6 +170,11 @@ export class Responses {
     const { receiver, name: method } = calleeOf(call, at.file.source);
     if (parameter === 0 && receiver !== null && RESOLVES.test(method))
       return this.#answerOf({ ...at, node: receiver }, depth + 1);
+    // Operators of RxJS are handed to `pipe`, whose receiver gives the values.
+    const piped = receiver === null && OPERATORS.test(method) ? callGiven(call) : null;
+    const source = piped === null ? null : calleeOf(piped, at.file.source);
+    if (parameter === 0 && source?.receiver != null && source.name === 'pipe')
+      return this.#answerOf({ ...at, node: source.receiver }, depth + 1);
     if (/^(each|map)$/.test(method)) return null;
     // Callbacks of Node take an error first, then the response, then the body.
     const isBody = pair !== null || /^(body|data|json|page|result)$/i.test(name);
