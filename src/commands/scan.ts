@@ -4,9 +4,9 @@ import type { Config } from '../config/config.js';
 import { findConfigFile } from '../config/load-config.js';
 import { errorCodeOf, SvcError } from '../errors.js';
 import { assertTargets } from '../runtime/output-targets.js';
-import { runInThread } from '../runtime/threads.js';
 import { assertStdout, writeOutput, writeText } from '../runtime/write-output.js';
 import { describeUses } from '../scan/describe-uses.js';
+import { describeFix, renderDiff } from '../scan/fix/describe-fix.js';
 import { languageOf } from '../scan/languages/languages.js';
 import { plainKindOf } from '../scan/plain-text.js';
 import { readTraffic } from '../scan/read-traffic.js';
@@ -15,10 +15,8 @@ import { renderSarif } from '../scan/render-sarif.js';
 import { renderUses } from '../scan/render-uses.js';
 import { renderUsesMarkdown } from '../scan/render-uses-markdown.js';
 import { RULES } from '../scan/rules/rules.js';
-import type { ScanRequest, ScanResult } from '../scan/scan-files.js';
 import { buildScanReport, type ScanReport } from '../scan/scan-report.js';
 import { buildScanSettings, CERTAINTIES, type Certainty, type ScanSettings } from '../scan/scan-settings.js';
-import type { ScanThread } from '../scan/scan-thread.js';
 import { isOwnJson } from '../scan/walk-files.js';
 import { guardDatabase } from '../store/open.js';
 import { saveScanCounts } from '../store/scan-counts.js';
@@ -29,6 +27,8 @@ import * as z from '../zod.js';
 import type { Given } from './command.js';
 import { withDatabase } from './hold-database.js';
 import type { Io } from './io.js';
+import { assertFixOptions, fixUses } from './scan-fix.js';
+import { findUses } from './scan-in-thread.js';
 import { type NamedOutputs, ownFilesOf, replaceOutputs, withOutputs } from './with-outputs.js';
 
 const RENDERERS: Readonly<Record<string, (report: ScanReport) => string>> = {
@@ -37,11 +37,8 @@ const RENDERERS: Readonly<Record<string, (report: ScanReport) => string>> = {
   markdown: renderUsesMarkdown,
 };
 
-/** After a signal, the thread has this long to stop before it is terminated, ms. */
-const STOP_MS = 500;
-
 /**
- * `scan`: finds the places in source code that speak V3. Reads only. Exits with 0 if none remains that is as sure as
+ * `scan`: finds the places in source code that speak V3, and with `--fix` rewrites them. Exits with 0 if none remains that is as sure as
  * `--fail-on` says, 1 if some do, 2 if nothing could be read.
  *
  * @throws SvcError `usage`, `config`, `output`
@@ -50,6 +47,7 @@ export async function runScan(given: Given, io: Io): Promise<number> {
   const outputs = Object.fromEntries(Object.keys(RENDERERS).map((name) => [name, given.text(name)]));
   const targets = Object.values(outputs).filter((target) => target !== undefined);
   const inputs = ['facts', 'traffic'].flatMap((name) => given.text(name) ?? []);
+  assertFixOptions(given);
   assertNoCode(targets);
   if (targets.includes('-')) assertStdout();
   const judge = async (config: Config | null, within: Io): Promise<number> => {
@@ -59,14 +57,20 @@ export async function runScan(given: Given, io: Io): Promise<number> {
       });
     }
     const ownFiles = [...(config === null ? [] : ownFilesOf(config)), ...targets, ...inputs];
-    const report = await scan(given, { config, ownFiles }, within);
+    const { report, diff } = await scan(given, { config, ownFiles }, within);
     if (given.isSet('save')) await saveCounts(config, report, within);
-    await writeFindings(report, outputs, given, within);
+    await writeFindings({ report, diff }, outputs, given, within);
     return report.exitCode;
   };
   if (isConfigured(given, io)) return withOutputs(given, io, { outputs, inputs }, judge);
   assertTargets(targets, inputs);
   return replaceOutputs(outputs, io, (within) => judge(null, within));
+}
+
+/** `diff`: what `--dry-run` prints. */
+interface Scanned {
+  readonly report: ScanReport;
+  readonly diff: string | null;
 }
 
 interface ScanScope {
@@ -75,16 +79,20 @@ interface ScanScope {
   readonly ownFiles: readonly string[];
 }
 
-async function scan(given: Given, { config, ownFiles }: ScanScope, io: Io): Promise<ScanReport> {
+async function scan(given: Given, { config, ownFiles }: ScanScope, io: Io): Promise<Scanned> {
   const parameters = parametersOf(given.text('facts'));
   const settings = buildScanSettings(config, given.texts('v3Host').map(hostOf), parameters);
   const places = given.args.length === 0 ? ['.'] : given.args;
   const hidden = ownFiles.map((file) => resolve(file));
-  const result = await findUses({ places, folder: resolve('.'), ownFiles: hidden, settings }, io);
+  const request = { places, folder: resolve('.'), ownFiles: hidden, settings };
+  const failOn = failOnOf(given);
+  const fixed = given.isSet('fix') ? await fixUses(request, { given, config, failOn }, io) : null;
+  const result = fixed?.result ?? (await findUses(request, io));
   const traffic = given.text('traffic');
   const seen = traffic === undefined ? null : await readTraffic(traffic, settings);
-  const scale = { seen, failOn: failOnOf(given), hosts: settings.v3Urls, toolVersion: readVersion() };
-  return buildScanReport(result, scale);
+  const scale = { seen, failOn, hosts: settings.v3Urls, toolVersion: readVersion(), fix: fixed?.fix ?? null };
+  const diff = fixed?.fix.dryRun === true ? renderDiff(fixed.plan.files) : null;
+  return { report: buildScanReport(result, scale), diff };
 }
 
 /**
@@ -106,16 +114,6 @@ function isCode(target: string): boolean {
   return isRead && isFile && !isOwnJson(readFileSync(target, 'utf8'));
 }
 
-function findUses(request: ScanRequest, io: Io): Promise<ScanResult> {
-  io.onProgress({ kind: 'stage', name: 'scan' });
-  const thread = {
-    name: 'scan',
-    module: new URL('../scan/scan-thread.js', import.meta.url),
-    end: { afterMs: STOP_MS, error: () => new SvcError('interrupted', 'Stopped; nothing was written.') },
-  };
-  return runInThread<ScanThread>(thread, io, request);
-}
-
 /** Stores the counts for the limit `v3_uses` of `check`. */
 async function saveCounts(config: Config | null, { summary }: ScanReport, io: Io): Promise<void> {
   if (config === null) return;
@@ -134,7 +132,12 @@ async function saveCounts(config: Config | null, { summary }: ScanReport, io: Io
   await withDatabase(hold, async (db) => guardDatabase(config.database, () => saveScanCounts(db, counts)));
 }
 
-async function writeFindings(report: ScanReport, outputs: NamedOutputs, given: Given, io: Io): Promise<void> {
+async function writeFindings(
+  { report, diff }: Scanned,
+  outputs: NamedOutputs,
+  given: Given,
+  io: Io,
+): Promise<void> {
   const files = Object.entries(RENDERERS).flatMap(([name, render]) => {
     const target = outputs[name];
     return target === undefined ? [] : [{ target, chunks: () => [render(report)] }];
@@ -142,11 +145,12 @@ async function writeFindings(report: ScanReport, outputs: NamedOutputs, given: G
   const isAnnotated = given.isSet('github');
   for (const file of files) await writeOutput(file, io);
   if (isAnnotated) await writeText(io.stdout, [renderAnnotations(report)]);
+  else if (diff !== null && !files.some(({ target }) => target === '-')) await writeText(io.stdout, [diff]);
   else if (files.length === 0)
     await writeText(io.stdout, [addFlagsToNext(renderUses(report, io.width, given.args), io.flags)]);
-  if (files.length > 0 || isAnnotated) {
-    io.onProgress({ kind: 'note', level: 'info', text: describeUses(report) });
-  }
+  if (files.length === 0 && !isAnnotated && diff === null) return;
+  const notes = [...(report.fix === null ? [] : describeFix(report.fix)), describeUses(report)];
+  for (const text of notes) io.onProgress({ kind: 'note', level: 'info', text });
 }
 
 /** Whether there is a configuration, which this command can do without unless it is named. */

@@ -3,6 +3,7 @@ import { countOf } from '../text/numbers.js';
 import { shellLine } from '../text/shell.js';
 import { fitText, wrapLines } from '../text/text-layout.js';
 import { countSkipped, describeTraffic, describeUses, SCAN_LIMITS } from './describe-uses.js';
+import { describeFix } from './fix/describe-fix.js';
 import { groupPlaces, type Place } from './places.js';
 import { RULES } from './rules/rules.js';
 import type { ScanReport } from './scan-report.js';
@@ -42,6 +43,7 @@ function closingLines(report: ScanReport): string[] {
     ...(hosts.length > 0
       ? []
       : ['No V3 host is known, so nothing is certain: write a configuration, or name it with --v3-host.']),
+    ...(report.fix === null ? [] : describeFix(report.fix)),
     SCAN_LIMITS,
     describeUses(report),
   ];

@@ -1,4 +1,5 @@
 import * as z from '../zod.js';
+import { type FixReport, fixSchema } from './fix/fix-report.js';
 import { groupPlaces } from './places.js';
 import type { SeenTraffic } from './read-traffic.js';
 import { RULE_IDS } from './rules/rule.js';
@@ -64,6 +65,7 @@ export const scanSchema = z.strictObject({
     .array(z.strictObject({ file: z.string(), line: z.int().positive(), rule, reason: z.string() }))
     .describe('Findings that an svc-migrate-ignore comment calls intended.'),
   traffic: traffic.nullable().describe('What --traffic read; null without it.'),
+  fix: fixSchema.nullable().describe('What --fix did; null without it.'),
   summary: z.strictObject({
     places: counts.describe('Findings about the address on one line are one place.'),
     findings: counts,
@@ -83,12 +85,14 @@ export interface ScanReportOptions {
   readonly toolVersion: string;
   /** null: no traffic was read. */
   readonly seen: SeenTraffic | null;
+  /** null: nothing was to be fixed. */
+  readonly fix?: FixReport | null;
 }
 
 /** Counts and judges what a scan found. */
 export function buildScanReport(
   result: ScanResult,
-  { failOn, hosts, toolVersion, seen }: ScanReportOptions,
+  { failOn, hosts, toolVersion, seen, fix = null }: ScanReportOptions,
 ): ScanReport {
   const { findings, files, ignored } = result;
   const failing = CERTAINTIES.slice(0, CERTAINTIES.indexOf(failOn) + 1);
@@ -106,6 +110,7 @@ export function buildScanReport(
     files: { read: files.read.map((one) => ({ ...one })), skipped: [...files.skipped] },
     ignored: [...ignored],
     traffic: seen === null ? null : joinTraffic(seen, findings),
+    fix,
     summary: {
       places: countByCertainty(groupPlaces(findings)),
       findings: countByCertainty(findings),

@@ -10,7 +10,8 @@ export interface Unmarked {
 /** A file with the comments that were added. */
 export interface MarkedText {
   readonly text: string;
-  readonly marked: number;
+  /** The lines, as they were counted before, that comments stand above now. */
+  readonly marked: readonly number[];
   readonly unmarked: readonly Unmarked[];
 }
 

@@ -27,7 +27,9 @@ export interface FixPlan {
   /** Comments that are added. */
   readonly marked: number;
   readonly unmarked: readonly (Unmarked & { readonly file: string })[];
-  /** What the changed files hold. */
+  /** What the files hold as they are. */
+  readonly found: ScanResult;
+  /** What they hold with the changes. */
   readonly result: ScanResult;
 }
 
@@ -68,6 +70,7 @@ class FixPlanner {
   #units: Unit[] = [];
   readonly #unmarked: (Unmarked & { readonly file: string })[] = [];
   #marked = 0;
+  #found: ScanResult | null = null;
 
   constructor(scan: ScanRequest, io: ScanIo, parser: SyntaxParser) {
     this.#scan = scan;
@@ -85,6 +88,7 @@ class FixPlanner {
       this.#units.push(...units);
       if (edits.length > 0) this.#replace(file.path, absolute, file.source, applyEdits(file.source, edits));
     });
+    this.#found = result;
     if (this.#files.size === 0) return result;
     const wrong: PatchedFile[] = [];
     const patched = await this.#run(({ file, absolute, result: found }) => {
@@ -126,12 +130,15 @@ class FixPlanner {
 
   finish(result: ScanResult): FixPlan {
     const files = [...this.#files.values()];
-    return { units: this.#units, files, marked: this.#marked, unmarked: this.#unmarked, result };
+    const found = this.#found ?? result;
+    return { units: this.#units, files, marked: this.#marked, unmarked: this.#unmarked, found, result };
   }
 
   #keepMarks(path: string, absolute: string, source: string, { text, marked, unmarked }: MarkedText): void {
-    this.#marked += marked;
-    this.#unmarked.push(...unmarked.map((one) => ({ ...one, file: path })));
+    this.#marked += marked.length;
+    const moved = (line: number) => line + marked.filter((one) => one <= line).length;
+    this.#units = this.#units.map((one) => (one.file === path ? { ...one, line: moved(one.line) } : one));
+    this.#unmarked.push(...unmarked.map(({ line, why }) => ({ file: path, line: moved(line), why })));
     if (text !== source) this.#replace(path, absolute, source, text);
   }
 

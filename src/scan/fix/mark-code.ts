@@ -8,20 +8,25 @@ import { applyEdits } from './text-edits.js';
 /** A file with comments above its uses, where the parser takes them for comments: else above the code around them. */
 export function markCode(file: SourceFile, todos: readonly Todo[], parser: SyntaxParser): MarkedText {
   const unmarked: Unmarked[] = [];
-  let [text, nodes, marked] = [file.source, file.nodes, 0];
+  const marked: number[] = [];
+  let [text, nodes] = [file.source, file.nodes];
   // From the last to the first, so that the lines above stay where they are.
   for (const todo of todos.toReversed()) {
     const done = markUse({ ...file, source: text, nodes }, todo, parser);
     if (done === 'nowhere') unmarked.push({ line: todo.line, why: 'no comment can stand there' });
     else if (done !== 'marked') {
       [text, nodes] = [done.text, done.nodes];
-      marked += 1;
+      marked.push(done.line);
     }
   }
   return { text, marked, unmarked: unmarked.reverse() };
 }
 
-type Marked = { readonly text: string; readonly nodes: readonly SyntaxNode[] };
+interface Marked {
+  readonly text: string;
+  readonly nodes: readonly SyntaxNode[];
+  readonly line: number;
+}
 
 /** `marked`: there is a comment already. */
 function markUse(
@@ -39,7 +44,8 @@ function markUse(
     const parsed = typeof root === 'string' ? [] : walk(root);
     const at = edit.start + (/^[ \t]*/.exec(edit.text)?.[0].length ?? 0);
     const isComment = parsed.some(({ kind, start }) => kind === 'comment' && start === at);
-    if (isComment && errorsIn(parsed) <= errors) return { text, nodes: parsed };
+    if (isComment && errorsIn(parsed) <= errors)
+      return { text, nodes: parsed, line: lineOf(starts, edit.start) };
   }
   return 'nowhere';
 }

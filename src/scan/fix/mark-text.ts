@@ -1,4 +1,4 @@
-import { commentAbove, lineStarts, type MarkedText, type Unmarked } from './comment-above.js';
+import { commentAbove, lineOf, lineStarts, type MarkedText, type Unmarked } from './comment-above.js';
 import type { Todo } from './list-todos.js';
 import { applyEdits, type TextEdit } from './text-edits.js';
 
@@ -21,7 +21,12 @@ export function markText(path: string, source: string, todos: readonly Todo[]): 
     if (planned !== null && 'why' in planned) unmarked.push({ line: todo.line, why: planned.why });
     else if (planned !== null && !edits.some(({ start }) => start === planned.start)) edits.push(planned);
   }
-  return { text: applyEdits(source, edits), marked: edits.length, unmarked };
+  const starts = lineStarts(source);
+  return {
+    text: applyEdits(source, edits),
+    marked: edits.map(({ start }) => lineOf(starts, start)),
+    unmarked,
+  };
 }
 
 function planComment(path: string, source: string, todo: Todo): TextEdit | { readonly why: string } | null {

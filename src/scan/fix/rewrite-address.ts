@@ -158,9 +158,12 @@ function readCompany(
   return readGivenCompany(given, { site, string, file }, mapped, companies.areSame);
 }
 
+/** The address of the region that an address belongs to; '' where it may belong to several. */
 function regionOf({ flat }: Site, { v3Urls }: ScanSettings): string {
   const host = /^https?:\/\/([^/?#]*)/i.exec(flat)?.[1]?.toLowerCase();
-  return v3Urls.find((url) => new URL(url).host === host) ?? '';
+  const sameHost = v3Urls.filter((url) => new URL(url).host === host);
+  const own = sameHost.length === 1 ? sameHost : sameHost.filter((url) => flat.startsWith(`${url}/`));
+  return own.length === 1 ? (own[0] ?? '') : '';
 }
 
 /** A parameter as it is written, and the edit that takes it out with its separator. */

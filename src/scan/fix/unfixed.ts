@@ -76,6 +76,7 @@ export const UNFIXED = {
     title: 'the patched file could not be shown to be right',
     todo: 'request {route}, and read the list from data.data',
   },
+  not_written: { title: 'its file was not written', todo: 'request {route}' },
   overlapping: {
     title: 'two patches would change the same place differently',
     todo: 'request {route}',

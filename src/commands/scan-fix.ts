@@ -1,0 +1,136 @@
+import { existsSync } from 'node:fs';
+import { resolve } from 'node:path';
+import type { Config } from '../config/config.js';
+import { expectedError, SvcError } from '../errors.js';
+import { gitStateOf, listUntracked } from '../runtime/git.js';
+import { throwIfInterrupted } from '../runtime/pause.js';
+import { replaceUnchanged } from '../runtime/replace-file.js';
+import { runInThread } from '../runtime/threads.js';
+import type { FixPlan } from '../scan/fix/fix-files.js';
+import { buildFixReport, type FixReport } from '../scan/fix/fix-report.js';
+import type { FixSettings, KnownCompanies } from '../scan/fix/fix-settings.js';
+import type { FixThread } from '../scan/fix/fix-thread.js';
+import type { ScanRequest, ScanResult } from '../scan/scan-files.js';
+import type { Certainty } from '../scan/scan-settings.js';
+import { readCompanyFacts } from '../store/evidence.js';
+import { assertUsableRemap } from '../store/readiness.js';
+import type { Given } from './command.js';
+import type { Io } from './io.js';
+import { assertRemapIntact, readDatabase } from './read-database.js';
+import { findUses, scanThread } from './scan-in-thread.js';
+
+/** A scan after a fix, and what the fix did. */
+export interface FixedScan {
+  readonly result: ScanResult;
+  readonly fix: FixReport;
+  readonly plan: FixPlan;
+}
+
+interface FixOptions {
+  readonly given: Given;
+  readonly config: Config | null;
+  readonly failOn: Certainty;
+}
+
+/** @throws SvcError `usage` if an option needs `--fix` */
+export function assertFixOptions(given: Given): void {
+  const names = { dryRun: '--dry-run', force: '--force', mark: '--mark', companyIds: '--company-ids' };
+  const lone = Object.entries(names).find(([name]) => given.isSet(name));
+  if (lone !== undefined && !given.isSet('fix')) throw new SvcError('usage', `${lone[1]} needs --fix.`);
+}
+
+/**
+ * `scan --fix`: rewrites requests to V3, each as a whole, and scans what is there afterwards.
+ *
+ * @throws SvcError `bad_input` if git could not bring the files back, `output`
+ */
+export async function fixUses(
+  scan: ScanRequest,
+  { given, config, failOn }: FixOptions,
+  io: Io,
+): Promise<FixedScan> {
+  const dryRun = given.isSet('dryRun');
+  const isGuarded = !dryRun && !given.isSet('force');
+  if (isGuarded) for (const place of scan.places) assertCleanTree(resolve(scan.folder, place));
+  const { companies, remapNote } = await readCompanies(given.text('companyIds') === 'same', config, io);
+  const fix: FixSettings = { companies, isMarking: given.isSet('mark') };
+  io.onProgress({ kind: 'stage', name: 'scan' });
+  const plan = await runInThread<FixThread>(scanThread('../scan/fix/fix-thread.js'), io, {
+    scan,
+    fix,
+    failOn,
+  });
+  if (isGuarded) assertTracked(plan.files.map(({ absolute }) => absolute));
+  const outcomes = new Map<string, 'written' | 'changed' | 'outside'>();
+  for (const file of dryRun ? [] : plan.files) {
+    await throwIfInterrupted(io.signal);
+    outcomes.set(file.path, replaceUnchanged(file.absolute, { ...file, folder: scan.folder }));
+  }
+  const isWhole = [...outcomes.values()].every((outcome) => outcome === 'written');
+  const result = dryRun ? plan.found : isWhole ? plan.result : await findUses(scan, io);
+  return { result, plan, fix: buildFixReport(plan, outcomes, { dryRun, remapNote }) };
+}
+
+const FORCE = 'Commit or stash first, look at the patch with --dry-run, or say --force.';
+
+function assertCleanTree(place: string): void {
+  const state = gitStateOf(place);
+  if (state === 'clean') return;
+  const why =
+    state === 'none'
+      ? `${place} is not in a git repository, so nothing could be taken back.`
+      : `${place} is in a git repository with changes that are not committed.`;
+  throw new SvcError('bad_input', why, { hint: FORCE });
+}
+
+function assertTracked(files: readonly string[]): void {
+  const [first, ...others] = listUntracked(files);
+  if (first === undefined) return;
+  const more = others.length === 0 ? '' : ` and ${others.length} more files`;
+  throw new SvcError('bad_input', `git does not track ${first}${more}, so the fix could not be taken back.`, {
+    hint: FORCE,
+  });
+}
+
+interface CompanyKnowledge {
+  readonly companies: KnownCompanies;
+  readonly remapNote: string | null;
+}
+
+/** What is known of the ids of companies: from the remap, if there is one that can be used. */
+async function readCompanies(areSame: boolean, config: Config | null, io: Io): Promise<CompanyKnowledge> {
+  const none = { areSame, v4Ids: {} };
+  if (areSame || config === null || !existsSync(config.database)) return { companies: none, remapNote: null };
+  try {
+    const companies = await readDatabase(config, async (db) => {
+      assertUsableRemap(db, config);
+      await assertRemapIntact(db, io);
+      return companiesOf(readCompanyFacts(db), config);
+    });
+    return { companies, remapNote: null };
+  } catch (error) {
+    const expected = expectedError(error);
+    if (expected === null || expected.code === 'interrupted') throw error;
+    return {
+      companies: none,
+      remapNote: `The remap was not used for the ids of companies: ${expected.message}`,
+    };
+  }
+}
+
+function companiesOf(rows: ReturnType<typeof readCompanyFacts>, { v3 }: Config): KnownCompanies {
+  const v3Rows = rows.filter(({ v3_company_id }) => v3_company_id !== null);
+  const sure = v3Rows.filter(({ matched_by, v4_company_id }) => {
+    return v4_company_id !== null && /^(same_id|overlap|file)$/.test(matched_by);
+  });
+  const areSame =
+    v3Rows.length > 0 &&
+    sure.length === v3Rows.length &&
+    sure.every(({ v3_company_id, v4_company_id }) => v3_company_id === v4_company_id);
+  const urls = new Map(v3.regions.map(({ region, baseUrl }) => [region, baseUrl]));
+  const v4Ids = sure.flatMap(({ region, v3_company_id, v4_company_id }) => {
+    const url = urls.get(region ?? '');
+    return url === undefined ? [] : [[`${url} ${v3_company_id}`, String(v4_company_id)] as const];
+  });
+  return { areSame, v4Ids: Object.fromEntries(v4Ids) };
+}

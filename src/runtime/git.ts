@@ -1,0 +1,33 @@
+import { spawnSync } from 'node:child_process';
+import { statSync } from 'node:fs';
+import { basename, dirname } from 'node:path';
+
+/** `clean`: every tracked file is as it was committed. */
+export type GitState = 'clean' | 'dirty' | 'none';
+
+/** The state of the repository that a file or folder is in. Runs nothing that the repository configures. */
+export function gitStateOf(place: string): GitState {
+  const folder = statSync(place, { throwIfNoEntry: false })?.isDirectory() === true ? place : dirname(place);
+  const status = git(folder, ['status', '--porcelain', '--untracked-files=no', '--ignore-submodules=all']);
+  if (status === null) return 'none';
+  return status.trim() === '' ? 'clean' : 'dirty';
+}
+
+/** The files that git does not track, so that it could not bring them back. */
+export function listUntracked(files: readonly string[]): string[] {
+  return files.filter(
+    (file) =>
+      git(dirname(file), ['ls-files', '--error-unmatch', '--', `:(literal)${basename(file)}`]) === null,
+  );
+}
+
+/** null: it failed, or there is no git. */
+function git(folder: string, args: readonly string[]): string | null {
+  const own = ['-C', folder, '-c', 'core.fsmonitor=false', '-c', 'core.hooksPath=/dev/null'];
+  const { status, stdout } = spawnSync('git', [...own, ...args], {
+    encoding: 'utf8',
+    env: { ...process.env, GIT_OPTIONAL_LOCKS: '0', LC_ALL: 'C' },
+    maxBuffer: 64 * 1024 * 1024,
+  });
+  return status === 0 ? stdout : null;
+}
