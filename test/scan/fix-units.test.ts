@@ -130,12 +130,6 @@ const REFUSED: readonly (readonly [reason: string, what: string, file: string, c
   ],
   [
     'response_used',
-    'a pattern in a pattern',
-    'a.ts',
-    `const { data: [first] } = await (await fetch('${ONE}')).json();`,
-  ],
-  [
-    'response_used',
     'a promise that is passed on',
     'a.ts',
     `const p = fetch('${ONE}').then((r) => r.json());\nsave(p);`,
@@ -148,9 +142,15 @@ const REFUSED: readonly (readonly [reason: string, what: string, file: string, c
   ],
   [
     'response_used',
-    'a callback with a pattern of other names',
+    'a callback with a pattern in a pattern',
     'a.ts',
-    `import axios from 'axios';\naxios.get('${ONE}').then(({ data: page }) => use(page.data));`,
+    `import axios from 'axios';\naxios.get('${ONE}').then(({ data: { data } }) => use(data));`,
+  ],
+  [
+    'response_used',
+    'a pattern in a pattern',
+    'a.ts',
+    `import axios from 'axios';\nconst { data: { data } } = await axios.get('${ONE}');`,
   ],
   [
     'response_used',
@@ -317,6 +317,18 @@ const PATCHED: readonly (readonly [what: string, file: string, code: string, pat
     'a.ts',
     `fetch('${ONE}').then((r) => r.json()).then(({ data }) => use(data));`,
     `fetch('${V4_ONE}').then((r) => r.json()).then(({ data: { data } }) => use(data));`,
+  ],
+  [
+    'a callback with a pattern of other names',
+    'a.ts',
+    `import axios from 'axios';\naxios.get('${ONE}').then(({ data: page }) => use(page.data));`,
+    `import axios from 'axios';\naxios.get('${V4_ONE}').then(({ data: page }) => use(page.data.data));`,
+  ],
+  [
+    'a pattern in the pattern of the envelope',
+    'a.ts',
+    `const { data: [first] } = await (await fetch('${ONE}')).json();`,
+    `const { data: { data: [first] } } = await (await fetch('${V4_ONE}')).json();`,
   ],
   [
     'an optional member and an index',

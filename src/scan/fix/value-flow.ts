@@ -259,10 +259,9 @@ export class ValueFlow {
       return isEnvelope ? [{ kind: 'pattern', pattern }] : [this.#lost(state, from)];
     }
     return declared.flatMap((one): Use[] => {
-      // The pattern of a parameter does not say what a renamed member is called.
-      if (one.node.type === 'pair_pattern') return [this.#lost(state, from)];
       const next = STEPS[this.#file.language.name]?.[state]?.members?.[one.key ?? ''];
-      if (next === undefined) return [this.#lost(state, from)];
+      // A name that is not there stands for a pattern in the pattern.
+      if (next === undefined || one.name === '') return [this.#lost(state, from)];
       return next === null ? [] : this.#followName(one, next);
     });
   }
