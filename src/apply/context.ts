@@ -1,6 +1,7 @@
 import type { OnProgress } from '../domain.js';
 import type { Db } from '../store/open.js';
 import type { SqlScript } from './emit/build-script.js';
+import type { Warehouse } from './emit/warehouse-texts.js';
 import type { ModelIds } from './ids/model-ids.js';
 import type { Mode, Policy, TargetPlan } from './plan.js';
 import type { OnUnmapped } from './unmapped.js';
@@ -131,8 +132,12 @@ export interface DataStore {
   survey(options?: SurveyOptions): Promise<readonly TargetPlan[]>;
   /** Carries out the agreed plans. */
   write(agreed: readonly TargetPlan[], run: RunFacts): Promise<readonly Written[]>;
-  /** Renders the agreed plans as SQL, where the place is a database. */
-  readonly emit?: (agreed: readonly TargetPlan[], run: RunFacts) => Promise<SqlScript>;
+  /** Renders the agreed plans as SQL, where the place is a database or a warehouse. */
+  readonly emit?: (
+    agreed: readonly TargetPlan[],
+    run: RunFacts,
+    warehouse: Warehouse | null,
+  ) => Promise<SqlScript>;
   /** Undoes a run; empty if the run did nothing here. */
   undo(run: string): Promise<readonly Undone[]>;
   /** Checks a run; with null, every finished run. */

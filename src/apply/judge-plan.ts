@@ -42,6 +42,7 @@ const ABOUT_THIS_SESSION: ReadonlySet<string> = new Set([
   'read_only_server',
   'read_only_session',
   'read_only_file',
+  'warehouse',
 ]);
 
 /** Whether a plan can be written as SQL. */

@@ -1,4 +1,4 @@
-import { type ApplyTarget, isServer } from '../config/apply-targets.js';
+import type { ApplyTarget } from '../config/apply-targets.js';
 import { blocks } from './column-work.js';
 import type { ApplyContext, DataStore, SurveyOptions } from './context.js';
 import { type Note, PLAN_VERSION, type Plan, type TargetPlan } from './plan.js';
@@ -78,7 +78,7 @@ interface Place {
 function refuseSharedPlaces(plans: readonly TargetPlan[], stores: readonly OpenStore[]): TargetPlan[] {
   const places = plans.map((target): Place => {
     const { definition, output, place } = target;
-    const input = isServer(definition) ? place : fileIdentity(definition.file);
+    const input = 'file' in definition ? fileIdentity(definition.file) : place;
     return { target, input, output: output === null ? input : fileIdentity(output) };
   });
   return places.map((one, at) => {

@@ -1,8 +1,10 @@
 import { lstatSync, realpathSync, statSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { type ApplyTarget, isServer } from '../config/apply-targets.js';
+import { SvcError } from '../errors.js';
 import type { ApplyContext, DataStore } from './context.js';
 import { openSqliteStore } from './dialects/sqlite-dialect.js';
+import { openWarehouseStore } from './emit/warehouse-store.js';
 import { openFileStore } from './files/file-store.js';
 import type { PlaceSample } from './scan/column-sample.js';
 import { sampleCsv, sampleNdjson } from './scan/sample-file.js';
@@ -59,6 +61,10 @@ const TARGET_KINDS: Readonly<Record<Kind, TargetKind<ApplyTarget>>> = {
     open: async (...given) => (await import('./dialects/mysql-dialect.js')).openMysqlStore(...given),
     sample: async (...given) => (await import('./scan/sample-mysql.js')).sampleMysql(...given),
   }),
+  warehouse: forKind('warehouse', {
+    open: async (...given) => openWarehouseStore(...given),
+    sample: () => Promise.reject(new SvcError('usage', 'A warehouse cannot be scanned.')),
+  }),
 };
 
 /** The functions of a target's kind. */
@@ -73,6 +79,7 @@ export function isSharedPlace({ kind }: ApplyTarget): boolean {
 
 /** Identifies the place of a target: the same text for the same database or file. */
 export function placeKey(target: ApplyTarget): string {
+  if (target.kind === 'warehouse') return target.kind;
   return isServer(target)
     ? [target.kind, target.urlEnv, target.urlFile, target.tls].join('\0')
     : fileIdentity(target.file);

@@ -74,6 +74,7 @@ function assertOutputs(config: Config, request: ApplyRequest, targets: readonly 
 /** The files that a target reads or writes. */
 function filesOf(target: ApplyTarget): string[] {
   if (isServer(target)) return target.urlFile === undefined ? [] : [target.urlFile];
+  if (target.kind === 'warehouse') return [];
   if (target.kind === 'sqlite') return [target.file];
   const files = [target.file, target.output ?? defaultOutput(target.file)];
   return files.flatMap((file) => [file, sideCarFile(file)]);

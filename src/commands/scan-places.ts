@@ -34,6 +34,7 @@ export async function scanPlaces(
 function listPlaces(targets: readonly ApplyTarget[], table: string | null): ScanPlace[] {
   const places = new Map<string, ScanPlace>();
   for (const target of targets) {
+    if (target.kind === 'warehouse') continue;
     const key = placeKey(target);
     if (!places.has(key)) places.set(key, { target, table });
   }

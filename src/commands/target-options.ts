@@ -184,6 +184,8 @@ function placeWords(target: ApplyTarget): string[] {
         ...option('--postgres-file', target.urlFile, nearest),
         ...option('--ledger-schema', target.ledgerSchema === 'svc_migrate' ? undefined : target.ledgerSchema),
       ];
+    case 'warehouse':
+      return [];
     case 'mysql':
       return [...option('--mysql-env', target.urlEnv), ...option('--mysql-file', target.urlFile, nearest)];
   }
@@ -192,7 +194,9 @@ function placeWords(target: ApplyTarget): string[] {
 function detailWords(target: ApplyTarget): string[] {
   const [first] = target.ids;
   return [
-    ...('table' in target ? ['--table', target.table, ...option('--key', target.key?.join(','))] : []),
+    ...('table' in target && target.kind !== 'warehouse'
+      ? ['--table', target.table, ...option('--key', target.key?.join(','))]
+      : []),
     ...target.ids.flatMap(({ column, model }) => [
       '--ids',
       model === undefined ? column : `${column}=${model}`,

@@ -8,11 +8,15 @@ import { type OpenStore, survey } from '../stores.js';
 import { confirmPlan, planSha256 } from '../write-plan.js';
 import type { SqlScript } from './build-script.js';
 import { LAYOUTS, type Layout, layOut } from './layouts.js';
+import { WAREHOUSE_TEXTS, type Warehouse } from './warehouse-texts.js';
 import { assertOwnFolder, writeFolder } from './write-folder.js';
 
-/** The databases whose SQL is written, by the kind of target they take. */
-export const EMIT_DIALECTS = ['postgres', 'mysql', 'sqlite'] as const;
-export type EmitDialect = (typeof EMIT_DIALECTS)[number];
+const DATABASES = ['postgres', 'mysql', 'sqlite'] as const;
+type Database = (typeof DATABASES)[number];
+export type EmitDialect = Database | Warehouse;
+
+const isWarehouse = (name: string): name is Warehouse => Object.hasOwn(WAREHOUSE_TEXTS, name);
+const isDatabase = (name: string): name is Database => DATABASES.some((one) => one === name);
 
 export interface EmitRequest {
   readonly dialect: EmitDialect;
@@ -22,30 +26,39 @@ export interface EmitRequest {
   readonly atMs: number | null;
 }
 
+const ABOUT_DATABASES =
+  'Nothing was changed. The SQL checks that the data are as planned, and records the run in the ledger.';
+const ABOUT_WAREHOUSES = 'Nobody looked at the tables. The SQL checks them before it changes anything.';
+
 /** @throws SvcError `usage` */
 export function parseDialect(name: string): EmitDialect {
-  return parseOneOf(EMIT_DIALECTS, name, '--emit-sql takes a database');
+  if (isDatabase(name) || isWarehouse(name)) return name;
+  throw unknownName('--emit-sql takes a database or warehouse', name, [
+    ...DATABASES,
+    ...Object.keys(WAREHOUSE_TEXTS),
+  ]);
 }
 
 /** @throws SvcError `usage` */
 export function parseLayout(name: string): Layout {
-  return parseOneOf(LAYOUTS, name, '--layout takes a migration tool');
+  const found = LAYOUTS.find((one) => one === name);
+  if (found === undefined) throw unknownName('--layout takes a migration tool', name, LAYOUTS);
+  return found;
 }
 
-function parseOneOf<T extends string>(known: readonly T[], name: string, what: string): T {
-  const found = known.find((one) => one === name);
-  if (found !== undefined) return found;
+function unknownName(what: string, name: string, known: readonly string[]): SvcError {
   const hint = didYouMean(name, known) ?? `Known: ${known.join(', ')}.`;
-  throw new SvcError('usage', `${what}, not "${name}".`, { hint });
+  return new SvcError('usage', `${what}, not "${name}".`, { hint });
 }
 
 /** @throws SvcError `usage` if a target is of another kind */
 export function assertTargetKinds(targets: readonly ApplyTarget[], dialect: EmitDialect): void {
-  const other = targets.find(({ kind }) => kind !== dialect);
+  const expected = isWarehouse(dialect) ? 'warehouse' : dialect;
+  const other = targets.find(({ kind }) => kind !== expected);
   if (other === undefined) return;
   throw new SvcError(
     'usage',
-    `Target ${other.name} is of kind ${other.kind}, and --emit-sql ${dialect} takes tables of kind ${dialect}.`,
+    `Target ${other.name} is of kind ${other.kind}, and --emit-sql ${dialect} takes tables of kind ${expected}.`,
     {
       hint: 'Name the targets to write SQL for: `svc-migrate apply --emit-sql … ORDERS LINES`.',
     },
@@ -74,13 +87,17 @@ export async function emitSql(
   const atMs = request.atMs ?? Date.parse(context.facts.builtAt);
   const time = new Date(atMs).toISOString().slice(0, 19).replaceAll(/[-:]/g, '').replace('T', '-');
   const run = `${time}-${sha256.slice(0, 6)}`;
-  const script = await store.emit(plan.targets, { run, planSha256: sha256, isExact: true });
+  const script = await store.emit(
+    plan.targets,
+    { run, planSha256: sha256, isExact: true },
+    isWarehouse(dialect) ? dialect : null,
+  );
   const files = layOut(layout, script, { atMs, lines: headOf(script, run, plan) });
   writeFolder(folder, files);
   const names = [...files.keys()];
   return {
     exitCode: 0,
-    text: `Wrote SQL for ${script.title} (${layout}) to ${folder}, as run ${run}:\n${names.map((name) => `  ${name}\n`).join('')}Nothing else was changed. The SQL checks that the data are as planned, and records the run in the ledger.\n`,
+    text: `Wrote SQL for ${script.title} (${layout}) to ${folder}, as run ${run}:\n${names.map((name) => `  ${name}\n`).join('')}${isWarehouse(dialect) ? ABOUT_WAREHOUSES : ABOUT_DATABASES}\n`,
     json: {
       action: 'emit',
       dialect,
@@ -92,7 +109,7 @@ export async function emitSql(
       policy: plan.policy,
       values: script.values,
     },
-    next: `run the SQL through your pipeline, then ${formatCommand('apply', '--verify')}`,
+    next: `run the SQL through your pipeline, then ${isWarehouse(dialect) ? 'verify.sql, which must say 0' : formatCommand('apply', '--verify')}`,
     plan,
   };
 }
@@ -119,5 +136,6 @@ function headOf({ title }: SqlScript, run: string, { tool, remap, targets }: Pla
       ' ',
     ),
     'Running it again changes nothing. It fails before it changes anything if the data are not as planned.',
+    'Run it with a client that stops at the first error.',
   ];
 }

@@ -6,9 +6,12 @@ import type { Unseen } from './column-sample.js';
 import { type Proposal, prepareEvidence, propose } from './propose.js';
 import { proposePatterns } from './propose-patterns.js';
 
+/** Targets that can be read. */
+export type ScanTarget = Exclude<ApplyTarget, { kind: 'warehouse' }>;
+
 /** Where to scan: the place of a target, with one table (null: all). */
 export interface ScanPlace {
-  readonly target: ApplyTarget;
+  readonly target: ScanTarget;
   readonly table: string | null;
 }
 

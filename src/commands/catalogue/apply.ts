@@ -89,7 +89,7 @@ export const APPLY_COMMANDS: readonly CommandSpec[] = [
         '--check': 'check whether all stored ids have a V4 id; exits with 0 or 1',
         '--verify': 'check what finished runs wrote against ledger and remap; exits with 0 or 1',
         '--emit-sql <database>':
-          'write the plan as SQL for postgres, mysql or sqlite, which your own pipeline runs; --output names the folder',
+          'write the plan as SQL that your own pipeline runs, for postgres, mysql, sqlite, duckdb, clickhouse, spark, bigquery or snowflake; --output names the folder',
         '--scan': 'find columns and paths that contain V3 ids, and propose targets',
       }),
       ...groupOptions('What to allow', { ...POLICY, ...ALLOW_INCOMPLETE }),

@@ -271,6 +271,28 @@ describe('apply --emit-sql', () => {
     expect(readdirSync(scene.folder)).not.toContain('sql');
   });
 
+  it('writes SQL for a warehouse that nobody connects to, and refuses to rewrite it', async () => {
+    const scene = makeScene([{ name: 'facts', kind: 'warehouse', table: 'sales.facts', ids: IDS }]);
+    const emit = ['apply', '--in-place', '--output', 'sql', '--emit-sql'];
+    const done = await scene.run([...emit, 'duckdb']);
+    expect([done.code, done.stdout]).toEqual([0, expect.stringContaining('DuckDB')]);
+    expect(scene.read('sql/up.sql')).toContain('"sales"."facts"');
+    for (const [args, code, text] of [
+      [['apply', '--yes'], 6, '--emit-sql duckdb'],
+      [['apply', '--check'], 6, '--emit-sql duckdb'],
+      [[...emit, 'spark'], 6, '"columns"'],
+      [[...emit, 'sqlite'], 2, 'kind warehouse'],
+      [[...emit, 'duckdbb'], 2, 'duckdb'],
+    ] as const) {
+      const ended = await scene.run(args);
+      expect([args, ended.code, ended.stdout + ended.stderr]).toEqual([
+        args,
+        code,
+        expect.stringContaining(text),
+      ]);
+    }
+  });
+
   it('gives a large crosswalk a step of its own', async () => {
     const scene = makeScene([TARGET]);
     createOrders(scene.path('shop.db'), upTo(MAPPED), 'invoice_id');

@@ -1,0 +1,361 @@
+import {
+  formatModelRef,
+  type IdColumn,
+  newColumnOf,
+  parseModelRef,
+  type WarehouseTarget,
+} from '../../config/apply-targets.js';
+import { SvcError } from '../../errors.js';
+import type { Db } from '../../store/open.js';
+import { readModelRefs } from '../column-work.js';
+import type { ApplyContext, RunFacts } from '../context.js';
+import { categorySql } from '../ids/model-ids.js';
+import type { SqlScript } from './build-script.js';
+import { type SqlName, WAREHOUSE_TEXTS, type Warehouse, type WarehouseText } from './warehouse-texts.js';
+
+/** One table: its names, and its id columns with their crosswalks. */
+interface WarehouseTable {
+  readonly target: WarehouseTarget;
+  /** The table, what it was before, and what it becomes, as SQL. */
+  readonly names: { readonly table: SqlName; readonly before: SqlName; readonly fresh: SqlName };
+  readonly columns: readonly {
+    readonly id: IdColumn;
+    readonly map: string;
+    readonly rows: readonly MapRow[];
+  }[];
+}
+
+interface WarehouseRun {
+  readonly context: ApplyContext;
+  readonly text: WarehouseText;
+  readonly run: string;
+  /** Tables beside the first target's: `svc_migrate_…`. */
+  readonly own: (name: string) => string;
+}
+
+interface MapRow {
+  /** Model, region and company as the row names them, where it does. */
+  readonly scope: readonly (string | null)[];
+  readonly old: string;
+  /** Null: the cell is emptied. */
+  readonly now: string | null;
+  /** 2: the policy refuses it. */
+  readonly state: 1 | 2;
+}
+
+const ROWS_PER_INSERT = 1000;
+
+/**
+ * The SQL that rewrites tables of a warehouse: a new table beside the old one, compared, and swapped. The crosswalk holds
+ * every V3 id of the models, because nobody looked at the tables.
+ *
+ * @throws SvcError `bad_input`
+ */
+export function buildWarehouseScript(
+  context: ApplyContext,
+  targets: readonly WarehouseTarget[],
+  { run }: RunFacts,
+  warehouse: Warehouse,
+): SqlScript {
+  const text: WarehouseText = WAREHOUSE_TEXTS[warehouse];
+  const [first] = targets;
+  const folder = first === undefined ? '' : quoteTable(text, first.table.split('.').slice(0, -1).join('.'));
+  const own = (name: string) => `${folder === '' ? '' : `${folder}.`}svc_migrate_${name}`;
+  const work = { context, text, run, own };
+  let count = 0;
+  const tables = targets.map((target): WarehouseTable => {
+    assertWritable(context, text, target);
+    const columns = target.ids.map((id) => {
+      count += 1;
+      return { id, map: own(`map_${count}`), rows: readModelCrosswalk(context, id) };
+    });
+    const name = (suffix: string): SqlName => {
+      const parts = `${target.table}${suffix}`.split('.').map(text.quote);
+      return { full: parts.join('.'), last: parts.at(-1) ?? '' };
+    };
+    return { target, columns, names: { table: name(''), before: name('__svc_v3'), fresh: name('__svc_v4') } };
+  });
+  const verify = tables.flatMap((table) =>
+    table.columns.map(
+      (column) => `(${countDifferences(work, column, table.names.before, table.names.table)})`,
+    ),
+  );
+  return {
+    title: text.title,
+    load: tables.flatMap(({ target, columns }) =>
+      columns.flatMap((column) => loadSql(work, column, text.types[target.idType])),
+    ),
+    up: [
+      createRuns(work),
+      ...tables.flatMap((table) => rewrite(work, table)),
+      ...tables.flatMap((table) => swapIn(work, table)),
+    ],
+    down: tables.flatMap((table) => takeBack(work, table)),
+    verify: `SELECT ${verify.join('\n  + ')} AS wrong`,
+    begin: text.begin,
+    values: tables.flatMap(({ columns }) => columns).reduce((sum, { rows }) => sum + rows.length, 0),
+  };
+}
+
+/** Each part of a dotted name in quotes. */
+function quoteTable({ quote }: WarehouseText, table: string): string {
+  return table === '' ? '' : table.split('.').map(quote).join('.');
+}
+
+/** @throws SvcError `bad_input` */
+function assertWritable(
+  { policy }: ApplyContext,
+  { title, replace }: WarehouseText,
+  target: WarehouseTarget,
+): void {
+  const refuse = (what: string, hint: string): never => {
+    throw new SvcError('bad_input', `Target ${target.name}: ${what}; no SQL was written.`, { hint });
+  };
+  if (target.ids.some(({ path }) => path !== undefined))
+    refuse(
+      'ids inside JSON cannot be rewritten by SQL',
+      'Leave its "path" out, or rewrite the JSON elsewhere.',
+    );
+  const names = target.ids.map(({ column }) => column);
+  if (new Set(names).size < names.length) refuse('a column is named twice', 'Name each column once.');
+  const unlisted = names.find((name) => target.columns?.includes(name) === false);
+  if (unlisted !== undefined)
+    refuse(`"columns" does not list ${unlisted}`, 'List every column of the table.');
+  if (policy.mode === 'in_place' && replace === null && target.columns === undefined)
+    refuse(
+      `${title} needs to know all columns of ${target.table}`,
+      'List them as "columns", or leave --in-place out.',
+    );
+}
+
+/** Columns of the remap that tell rows of one id apart, as far as the target names them. */
+function scopeOf({
+  regionColumn,
+  companyColumn,
+}: IdColumn): { readonly column: string; readonly remap: string }[] {
+  return [
+    ...(regionColumn === undefined ? [] : [{ column: regionColumn, remap: 'region' }]),
+    ...(companyColumn === undefined ? [] : [{ column: companyColumn, remap: 'CAST(v3_company_id AS TEXT)' }]),
+  ];
+}
+
+function modelsOf(
+  remap: Db,
+  { model, models }: IdColumn,
+): readonly (readonly [word: string | null, model: string])[] {
+  if (model !== undefined) return [[null, model]];
+  if (models === undefined)
+    return readModelRefs(remap)
+      .map(formatModelRef)
+      .map((ref) => [ref, ref]);
+  return Object.entries(models).flatMap(([word, ref]) => (ref === null ? [] : [[word, ref] as const]));
+}
+
+/** Every V3 id of the column's models that has one outcome. Ids with several are left out, so the checks find them. */
+function readModelCrosswalk({ remap, policy }: ApplyContext, id: IdColumn): MapRow[] {
+  const scope = scopeOf(id);
+  const terms = [...scope.map((one) => one.remap), 'v3_svc_id'];
+  const read = remap
+    .prepare<[object], (string | null)[]>(
+      `SELECT CAST(v3_svc_id AS TEXT), min(category), CAST(min(v4_svc_id) AS TEXT)${scope.map((one) => `, ${one.remap}`).join('')}
+       FROM (SELECT *, ${categorySql(policy.mapDeleted)} AS category FROM remap)
+       WHERE model = @model AND path = @path AND v3_svc_id IS NOT NULL
+         AND (@region IS NULL OR region = @region) AND (@company IS NULL OR v3_company_id = @company)
+       GROUP BY ${terms.join(', ')} HAVING count(DISTINCT category || ' ' || iif(category = 'mapped', v4_svc_id, '')) = 1
+       ORDER BY ${terms.join(', ')}`,
+    )
+    .raw();
+  const [region, company] = [id.region ?? null, id.company === undefined ? null : BigInt(id.company)];
+  return modelsOf(remap, id).flatMap(([word, model]) =>
+    read.all({ ...parseModelRef(model), region, company }).map(([old, category, v4, ...named]): MapRow => {
+      const key = { scope: [...(word === null ? [] : [word]), ...named], old: old ?? '' };
+      if (category === 'mapped') return { ...key, now: v4 ?? null, state: 1 };
+      return {
+        ...key,
+        now: policy.missing === 'null' ? null : key.old,
+        state: policy.missing === 'fail' ? 2 : 1,
+      };
+    }),
+  );
+}
+
+type WarehouseColumn = WarehouseTable['columns'][number];
+
+const cell = ({ text }: WarehouseRun, column: string) => `t.${text.quote(column)}`;
+
+/** Columns of the table that a crosswalk's scope is compared with. */
+function scopeColumns(id: IdColumn): string[] {
+  return [
+    ...(id.modelColumn === undefined ? [] : [id.modelColumn]),
+    ...scopeOf(id).map(({ column }) => column),
+  ];
+}
+
+function loadSql({ text }: WarehouseRun, { id, map, rows }: WarehouseColumn, type: string): string[] {
+  const scopes = scopeColumns(id).map((_, at) => `s${at} ${text.types.text}`);
+  const columns = [...scopes, `old ${type}`, `new ${type}`, `state ${text.types.integer}`];
+  const isText = type === text.types.text;
+  const value = (term: string | null) => (term === null ? 'NULL' : isText ? text.literal(term) : term);
+  const values = rows.map(({ scope, old, now, state }) =>
+    [
+      ...scope.map((word) => (word === null ? 'NULL' : text.literal(word))),
+      value(old),
+      value(now),
+      state,
+    ].join(', '),
+  );
+  const pieces = Array.from({ length: Math.ceil(values.length / ROWS_PER_INSERT) }, (_, at) =>
+    values.slice(at * ROWS_PER_INSERT, (at + 1) * ROWS_PER_INSERT),
+  );
+  return [
+    `DROP TABLE IF EXISTS ${map}`,
+    `CREATE TABLE ${map}(${columns.join(', ')})${text.tableOptions}`,
+    ...pieces.map((piece) => `INSERT INTO ${map} VALUES\n  (${piece.join('),\n  (')})`),
+  ];
+}
+
+function createRuns({ text, own }: WarehouseRun): string {
+  const columns = ['run', 'target', 'table_name', 'remap_sha256'].map((name) => `${name} ${text.types.text}`);
+  return `CREATE TABLE IF NOT EXISTS ${own('runs')}(${columns.join(', ')}, step ${text.types.integer})${text.tableOptions}`;
+}
+
+/** A condition: row `m…` of a crosswalk is that of the cell. */
+function matches(work: WarehouseRun, { id }: WarehouseColumn, m: string): string {
+  const scopes = scopeColumns(id).map(
+    (name, at) => `CAST(${cell(work, name)} AS ${work.text.types.text}) = ${m}.s${at}`,
+  );
+  return [`${cell(work, id.column)} = ${m}.old`, ...scopes].join(' AND ');
+}
+
+/** The value of a cell after the rewrite. */
+function newTerm(work: WarehouseRun, { id }: WarehouseColumn, m: string): string {
+  const isNew = work.context.policy.mode === 'new';
+  return `CASE WHEN ${m}.state = 1 THEN ${m}.new ELSE ${isNew ? 'NULL' : cell(work, id.column)} END`;
+}
+
+/** A condition: the row's model is one of ours. */
+function isOurModel(work: WarehouseRun, { modelColumn, models }: IdColumn): string {
+  const words = Object.entries(models ?? {}).flatMap(([word, ref]) =>
+    ref === null ? [work.text.literal(word)] : [],
+  );
+  if (modelColumn === undefined || words.length === 0) return '';
+  return ` AND (${cell(work, modelColumn)} IS NULL OR ${cell(work, modelColumn)} NOT IN (${words.join(', ')}))`;
+}
+
+/** Checks a table, and makes the new one beside it. */
+function rewrite(work: WarehouseRun, table: WarehouseTable): string[] {
+  const { text, context, own } = work;
+  const { target, names, columns } = table;
+  const isNew = context.policy.mode === 'new';
+  const from = (column: WarehouseColumn) =>
+    `${names.table.full} AS t LEFT JOIN ${column.map} AS m ON ${matches(work, column, 'm')}`;
+  const assertNone = (count: string, problem: string) =>
+    text.assertNone(count, `svc-migrate: nothing was changed: ${target.name}: ${problem}`);
+  const fill = `INSERT INTO ${names.fresh.full} SELECT ${selectList(work, table)}\nFROM ${names.table.full} AS t${columns
+    .map((column, at) => `\n  LEFT JOIN ${column.map} AS m${at} ON ${matches(work, column, `m${at}`)}`)
+    .join('')}`;
+  return [
+    assertNone(
+      `SELECT coalesce(sum(step), 0) FROM ${own('runs')} WHERE table_name = ${text.literal(target.table)}`,
+      'a run has rewritten the table already',
+    ),
+    ...columns.flatMap((column) => {
+      const name = column.id.column;
+      const isSet = `${cell(work, name)} IS NOT NULL${target.idType === 'text' ? ` AND ${cell(work, name)} <> ''` : ''}${isOurModel(work, column.id)}`;
+      const isOther = text.isOtherType?.(cell(work, name), target.idType) ?? null;
+      return [
+        ...(isOther === null
+          ? []
+          : [
+              assertNone(
+                `SELECT count(*) FROM ${names.table.full} AS t WHERE ${cell(work, name)} IS NOT NULL AND ${isOther}`,
+                `${name} does not hold ${target.idType} ids (idType)`,
+              ),
+            ]),
+        assertNone(
+          `SELECT count(*) FROM ${from(column)} WHERE m.state = 2`,
+          `${name} has ids without a V4 id (--missing keep or null allows them)`,
+        ),
+        ...(context.policy.unknown === 'keep'
+          ? []
+          : [
+              assertNone(
+                `SELECT count(*) FROM ${from(column)} WHERE ${isSet} AND coalesce(m.state, 0) = 0`,
+                `${name} has values that are not V3 ids of this model (--unknown keep allows them)`,
+              ),
+            ]),
+      ];
+    }),
+    `DROP TABLE IF EXISTS ${names.fresh.full}`,
+    text.createLike(names.fresh.full, names.table.full),
+    ...(isNew
+      ? columns.map(({ id }) => text.addColumn(names.fresh.full, newColumnOf(id), text.types[target.idType]))
+      : []),
+    fill,
+    assertNone(
+      `SELECT abs((SELECT count(*) FROM ${names.table.full}) - (SELECT count(*) FROM ${names.fresh.full}))`,
+      'the new table has another number of rows',
+    ),
+    ...columns.map((column) =>
+      assertNone(
+        countDifferences(work, column, names.table, names.fresh),
+        `the new table has other values of ${column.id.column} than planned`,
+      ),
+    ),
+  ];
+}
+
+function selectList(work: WarehouseRun, { target, columns }: WarehouseTable): string {
+  const { text, context } = work;
+  const terms = columns.map((column, at) => [column.id.column, newTerm(work, column, `m${at}`)] as const);
+  if (context.policy.mode === 'new') return ['t.*', ...terms.map(([, term]) => term)].join(', ');
+  if (text.replace !== null) return text.replace(terms);
+  const byName = new Map(terms);
+  return (target.columns ?? []).map((name) => byName.get(name) ?? cell(work, name)).join(', ');
+}
+
+/** Counts the values of a column that are not as often in `after` as the crosswalk makes them of `before`. */
+function countDifferences(
+  work: WarehouseRun,
+  column: WarehouseColumn,
+  before: SqlName,
+  after: SqlName,
+): string {
+  const { text, context } = work;
+  const name = context.policy.mode === 'new' ? newColumnOf(column.id) : column.id.column;
+  return `SELECT count(*) FROM (SELECT v, sum(n) AS d FROM (
+    SELECT ${newTerm(work, column, 'm')} AS v, 1 AS n FROM ${before.full} AS t LEFT JOIN ${column.map} AS m ON ${matches(work, column, 'm')}
+    UNION ALL SELECT t.${text.quote(name)} AS v, -1 AS n FROM ${after.full} AS t) AS x GROUP BY v) AS y WHERE d <> 0`;
+}
+
+/** `step`: 1 for a run, -1 where it is taken back; not every warehouse deletes rows. */
+function recordSql({ text, context, own, run }: WarehouseRun, target: WarehouseTarget, step: 1 | -1): string {
+  const row = [run, target.name, target.table, context.facts.sha256].map(text.literal);
+  return `INSERT INTO ${own('runs')} VALUES (${row.join(', ')}, ${step})`;
+}
+
+/** Recorded before the tables swap: a run that stops between is never repeated on V4 ids. */
+function swapIn(work: WarehouseRun, { target, names }: WarehouseTable): string[] {
+  return [recordSql(work, target, 1), ...work.text.swap(names.table, names.before, names.fresh)];
+}
+
+/** Gives the old table its name back, unless rows were added or removed since. */
+function takeBack(work: WarehouseRun, { target, names }: WarehouseTable): string[] {
+  const { text, own, run } = work;
+  const assertNone = (count: string, problem: string) =>
+    text.assertNone(count, `svc-migrate: nothing was changed: ${target.name}: ${problem}`);
+  const isOwn = `run = ${text.literal(run)} AND table_name = ${text.literal(target.table)}`;
+  return [
+    assertNone(
+      `SELECT 1 - coalesce(sum(step), 0) FROM ${own('runs')} WHERE ${isOwn}`,
+      `run ${run} is not recorded`,
+    ),
+    assertNone(
+      `SELECT abs((SELECT count(*) FROM ${names.table.full}) - (SELECT count(*) FROM ${names.before.full}))`,
+      'rows were added or removed since',
+    ),
+    ...text.swap(names.table, names.fresh, names.before),
+    `DROP TABLE ${names.fresh.full}`,
+    recordSql(work, target, -1),
+  ];
+}

@@ -1,0 +1,129 @@
+import { quoteName, quoteText } from '../sql-names.js';
+
+/** A table as SQL: with its schema, and its name alone, which is all that some RENAMEs take. */
+export interface SqlName {
+  readonly full: string;
+  readonly last: string;
+}
+
+/** The SQL of one warehouse. */
+export interface WarehouseText {
+  readonly title: string;
+  /** Begins the transaction; null: the warehouse has none for tables. */
+  readonly begin: string | null;
+  readonly types: { readonly integer: string; readonly text: string };
+  /** After the columns of CREATE TABLE. */
+  readonly tableOptions: string;
+  quote(name: string): string;
+  literal(text: string): string;
+  /** A condition: a cell of `t` is not of the type the target says. Null: the warehouse refuses such comparisons itself. */
+  isOtherType: ((cell: string, idType: 'integer' | 'text') => string) | null;
+  /** Fails with a text if a query of one number gives another than 0. */
+  assertNone(count: string, problem: string): string;
+  /** An empty table like another. */
+  createLike(table: string, like: string): string;
+  addColumn(table: string, column: string, type: string): string;
+  /** All columns of `t`, some with other values; null: all columns must be named. */
+  replace: ((changes: readonly (readonly [column: string, term: string])[]) => string) | null;
+  /** Gives `table` the name `aside`, and `fresh` the name `table`. */
+  swap(table: SqlName, aside: SqlName, fresh: SqlName): readonly string[];
+}
+
+const backticks = (name: string) => `\`${name.replaceAll('\\', '\\\\').replaceAll('`', '\\`')}\``;
+const escaped = (text: string) => quoteText(text.replaceAll('\\', '\\\\')).replaceAll(/(?!^)''(?!$)/g, "\\'");
+const replaceIn =
+  (quote: (name: string) => string): NonNullable<WarehouseText['replace']> =>
+  (changes) =>
+    `t.* REPLACE (${changes.map(([column, term]) => `${term} AS ${quote(column)}`).join(', ')})`;
+const renames =
+  (form: keyof SqlName): WarehouseText['swap'] =>
+  (table, aside, fresh) => [
+    `ALTER TABLE ${table.full} RENAME TO ${aside[form]}`,
+    `ALTER TABLE ${fresh.full} RENAME TO ${table[form]}`,
+  ];
+
+/** `--emit-sql` by the name of its warehouse. */
+export const WAREHOUSE_TEXTS = {
+  duckdb: {
+    title: 'DuckDB',
+    begin: 'BEGIN',
+    types: { integer: 'BIGINT', text: 'VARCHAR' },
+    tableOptions: '',
+    quote: quoteName,
+    literal: quoteText,
+    isOtherType: (cell, idType) =>
+      `typeof(${cell}) NOT IN (${idType === 'text' ? "'VARCHAR'" : "'TINYINT', 'SMALLINT', 'INTEGER', 'BIGINT', 'HUGEINT', 'UTINYINT', 'USMALLINT', 'UINTEGER', 'UBIGINT'"})`,
+    assertNone: (count, problem) =>
+      `SELECT CASE WHEN n > 0 THEN error(concat(${quoteText(problem)}, ' (', n, ')')) END FROM (SELECT (${count}) AS n) AS c`,
+    createLike: (table, like) => `CREATE TABLE ${table} AS SELECT * FROM ${like} LIMIT 0`,
+    addColumn: (table, column, type) => `ALTER TABLE ${table} ADD COLUMN ${quoteName(column)} ${type}`,
+    replace: replaceIn(quoteName),
+    swap: renames('last'),
+  },
+  clickhouse: {
+    title: 'ClickHouse',
+    begin: null,
+    types: { integer: 'Nullable(Int64)', text: 'Nullable(String)' },
+    tableOptions: ' ENGINE = MergeTree ORDER BY tuple()',
+    quote: backticks,
+    literal: escaped,
+    isOtherType: (cell, idType) =>
+      `NOT match(toTypeName(${cell}), '^(LowCardinality\\\\()?(Nullable\\\\()?${idType === 'text' ? 'String' : 'U?Int(8|16|32|64)'}\\\\)*$')`,
+    assertNone: (count, problem) => `SELECT throwIf((${count}) > 0, ${escaped(problem)})`,
+    createLike: (table, like) => `CREATE TABLE ${table} AS ${like}`,
+    addColumn: (table, column, type) => `ALTER TABLE ${table} ADD COLUMN ${backticks(column)} ${type}`,
+    replace: replaceIn(backticks),
+    swap: (table, aside, fresh) => [
+      `RENAME TABLE ${table.full} TO ${aside.full}, ${fresh.full} TO ${table.full}`,
+    ],
+  },
+  spark: {
+    title: 'Spark SQL',
+    begin: null,
+    types: { integer: 'BIGINT', text: 'STRING' },
+    tableOptions: '',
+    quote: backticks,
+    literal: escaped,
+    isOtherType: (cell, idType) =>
+      `typeof(${cell}) NOT IN (${idType === 'text' ? "'string'" : "'tinyint', 'smallint', 'int', 'bigint'"})`,
+    assertNone: (count, problem) => `SELECT assert_true((${count}) = 0, ${escaped(problem)})`,
+    createLike: (table, like) => `CREATE TABLE ${table} LIKE ${like}`,
+    addColumn: (table, column, type) => `ALTER TABLE ${table} ADD COLUMNS (${backticks(column)} ${type})`,
+    replace: null,
+    swap: renames('full'),
+  },
+  bigquery: {
+    title: 'BigQuery',
+    begin: null,
+    types: { integer: 'INT64', text: 'STRING' },
+    tableOptions: '',
+    quote: backticks,
+    literal: escaped,
+    isOtherType: null,
+    assertNone: (count, problem) =>
+      `SELECT IF(n > 0, ERROR(${escaped(problem)}), 'ok') AS result FROM (SELECT (${count}) AS n) AS c`,
+    createLike: (table, like) => `CREATE TABLE ${table} LIKE ${like}`,
+    addColumn: (table, column, type) => `ALTER TABLE ${table} ADD COLUMN ${backticks(column)} ${type}`,
+    replace: replaceIn(backticks),
+    swap: renames('last'),
+  },
+  snowflake: {
+    title: 'Snowflake',
+    begin: null,
+    types: { integer: 'NUMBER(19, 0)', text: 'VARCHAR' },
+    tableOptions: '',
+    quote: quoteName,
+    literal: escaped,
+    isOtherType: (cell, idType) =>
+      `SYSTEM$TYPEOF(${cell}) NOT LIKE ${idType === 'text' ? "'VARCHAR%'" : "'NUMBER(%,0)%'"}`,
+    // The text is no number: Snowflake says so and repeats it.
+    assertNone: (count, problem) =>
+      `SELECT CASE WHEN n > 0 THEN TO_NUMBER(CONCAT(${escaped(problem)}, ' ', n)) END AS result FROM (SELECT (${count}) AS n) AS c`,
+    createLike: (table, like) => `CREATE TABLE ${table} LIKE ${like}`,
+    addColumn: (table, column, type) => `ALTER TABLE ${table} ADD COLUMN ${quoteName(column)} ${type}`,
+    replace: replaceIn(quoteName),
+    swap: renames('full'),
+  },
+} as const satisfies Record<string, WarehouseText>;
+
+export type Warehouse = keyof typeof WAREHOUSE_TEXTS;
