@@ -116,6 +116,8 @@ function assertWritable(
       'ids inside JSON cannot be rewritten by SQL',
       'Leave its "path" out, or rewrite the JSON elsewhere.',
     );
+  if (target.ids.some(({ pattern }) => pattern !== undefined))
+    refuse('ids inside text cannot be rewritten by SQL for warehouses', 'Leave its "pattern" out.');
   const names = target.ids.map(({ column }) => column);
   if (new Set(names).size < names.length) refuse('a column is named twice', 'Name each column once.');
   const unlisted = names.find((name) => target.columns?.includes(name) === false);

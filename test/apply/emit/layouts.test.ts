@@ -272,8 +272,10 @@ describe('apply --emit-sql', () => {
   });
 
   it('writes SQL for a warehouse that nobody connects to, and refuses to rewrite it', async () => {
-    const scene = makeScene([{ name: 'facts', kind: 'warehouse', table: 'sales.facts', ids: IDS }]);
-    const emit = ['apply', '--in-place', '--output', 'sql', '--emit-sql'];
+    const facts = { name: 'facts', kind: 'warehouse', table: 'sales.facts', ids: IDS };
+    const inText = { ...facts, name: 'text', ids: [{ ...IDS[0], pattern: 'invoice:{id}' }] };
+    const scene = makeScene([facts, inText]);
+    const emit = ['apply', 'facts', '--in-place', '--output', 'sql', '--emit-sql'];
     const done = await scene.run([...emit, 'duckdb']);
     expect([done.code, done.stdout]).toEqual([0, expect.stringContaining('DuckDB')]);
     expect(scene.read('sql/up.sql')).toContain('"sales"."facts"');
@@ -281,6 +283,7 @@ describe('apply --emit-sql', () => {
       [['apply', '--yes'], 6, '--emit-sql duckdb'],
       [['apply', '--check'], 6, '--emit-sql duckdb'],
       [[...emit, 'spark'], 6, '"columns"'],
+      [[...emit.with(1, 'text'), 'duckdb'], 6, 'inside text'],
       [[...emit, 'sqlite'], 2, 'kind warehouse'],
       [[...emit, 'duckdbb'], 2, 'duckdb'],
     ] as const) {

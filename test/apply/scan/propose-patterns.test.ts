@@ -29,10 +29,9 @@ function idsOf(values: readonly string[], column = 'c', run: string | null = nul
     isKey: false,
     run,
   };
-  const place = {
-    target: target({ kind: 'csv', file: 'a.csv', ids: [{ column, model: 'a/b' }] }),
-    table: null,
-  };
+  const file = target({ kind: 'csv', file: 'a.csv', ids: [{ column, model: 'a/b' }] });
+  if (file.kind !== 'csv') throw new Error('no file');
+  const place = { target: file, table: null };
   const proposals = proposePatterns(sample, evidenceOf);
   const targets = buildTargets([{ place, proposals, unseen: [] }], String);
   return targets.flatMap((one) => ('ids' in one && Array.isArray(one.ids) ? one.ids : []));
