@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
-import type { Config } from '../config/config.js';
+import type { Config, Endpoint } from '../config/config.js';
 import { expectedError, SvcError } from '../errors.js';
 import { gitStateOf, listUntracked } from '../runtime/git.js';
 import { throwIfInterrupted } from '../runtime/pause.js';
@@ -118,7 +118,11 @@ async function readCompanies(areSame: boolean, config: Config | null, io: Io): P
   }
 }
 
-function companiesOf(rows: ReturnType<typeof readCompanyFacts>, { v3 }: Config): KnownCompanies {
+/** The pairs that the remap is sure of, and whether they say that every company kept its id. */
+export function companiesOf(
+  rows: ReturnType<typeof readCompanyFacts>,
+  { v3 }: { readonly v3: { readonly regions: readonly Pick<Endpoint, 'region' | 'baseUrl'>[] } },
+): KnownCompanies {
   const v3Rows = rows.filter(({ v3_company_id }) => v3_company_id !== null);
   const sure = v3Rows.filter(({ matched_by, v4_company_id }) => {
     return v4_company_id !== null && /^(same_id|overlap|file)$/.test(matched_by);

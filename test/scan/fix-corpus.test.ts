@@ -1,10 +1,12 @@
-import { cpSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { cpSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, describe, expect, it } from 'vitest';
 import { loadConfig } from '../../src/config/load-config.js';
+import { walk } from '../../src/scan/access.js';
 import { type FixPlan, planFix } from '../../src/scan/fix/fix-files.js';
+import { languageOf } from '../../src/scan/languages/languages.js';
 import { buildScanSettings } from '../../src/scan/scan-settings.js';
 import { SyntaxParser } from '../../src/scan/syntax.js';
 
@@ -17,14 +19,19 @@ const parser = await SyntaxParser.create();
 const root = mkdtempSync(join(tmpdir(), 'fix-corpus-'));
 afterAll(() => rmSync(root, { recursive: true, force: true }));
 
-async function fixCase(name: string): Promise<FixPlan> {
+function fixCase(name: string): Promise<FixPlan> {
   const folder = join(root, name);
   const isInput = (path: string) => !/^(fixed|expected\.json)(\/|$)/.test(relative(join(CORPUS, name), path));
   cpSync(join(CORPUS, name), folder, { recursive: true, filter: isInput });
+  return planCase(name, false);
+}
+
+function planCase(name: string, isMarking: boolean): Promise<FixPlan> {
+  const folder = join(root, name);
   const file = join(folder, 'svc-migrate.config.json');
   const config = existsSync(file) ? loadConfig({ env: {}, flags: { config: file }, nowMs: 0 }) : null;
   const scan = { places: ['.'], folder, ownFiles: [], settings: buildScanSettings(config, []) };
-  const fix = { companies: { areSame: true, v4Ids: {} }, isMarking: false };
+  const fix = { companies: { areSame: true, v4Ids: {} }, isMarking };
   const io = { isStopped: () => false, onProgress: () => {} };
   return planFix({ scan, fix, failOn: 'certain' }, io, parser);
 }
@@ -44,5 +51,28 @@ describe('the fix of the samples', () => {
         : [],
     );
     expect(Object.fromEntries(files.map(({ path, after }) => [path, after]))).toEqual(wanted);
+    for (const { absolute, after } of files) writeFileSync(absolute, after);
+    // The patched files parse as well as before, which the plan itself makes sure of; a second run finds nothing.
+    expect((await planCase(name, false)).files).toEqual([]);
+  });
+
+  it.each(CASES)('%s is marked once, and parses as before', async (name) => {
+    const first = await planCase(name, true);
+    for (const { absolute, before, after } of first.files) {
+      expect(await errorsOf(absolute, after)).toBe(await errorsOf(absolute, before));
+      writeFileSync(absolute, after);
+    }
+    const marks = first.result.findings.filter(({ rule }) => rule === 'mark').length;
+    expect(marks).toBeGreaterThanOrEqual(first.marked);
+    const second = await planCase(name, true);
+    expect([second.files, second.marked]).toEqual([[], 0]);
   });
 });
+
+async function errorsOf(path: string, text: string): Promise<number> {
+  const language = languageOf(path);
+  if (language === null) return 0;
+  await parser.prepare(language);
+  const tree = parser.parse(language, text);
+  return typeof tree === 'string' ? -1 : walk(tree).filter(({ type }) => type === 'ERROR').length;
+}

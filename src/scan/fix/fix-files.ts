@@ -1,5 +1,6 @@
 import { resolve } from 'node:path';
 import type { V3Use } from '../judge-file.js';
+import { isGenerated } from '../rules/client-library.js';
 import { type ParsedFile, type ScanIo, type ScanRequest, type ScanResult, scanFiles } from '../scan-files.js';
 import { CERTAINTIES, type Certainty } from '../scan-settings.js';
 import type { SyntaxParser } from '../syntax.js';
@@ -54,6 +55,9 @@ export async function planFix(
     await planner.mark(patched.findings.filter(({ certainty }) => sure.includes(certainty))),
   );
 }
+
+/** Why a comment is of no use. */
+const GENERATED = 'the file is generated, and would lose the comment';
 
 /** What a file is compared with after its patch: a patch adds no error and leaves fewer findings. */
 interface Proof {
@@ -114,10 +118,13 @@ class FixPlanner {
       const isOwn = (one: { readonly file: string }) => one.file === file;
       left.set(file, listTodos(uses.filter(isOwn), this.#units.filter(isOwn)));
     }
-    await this.#run(({ file, absolute }) => {
+    await this.#run(({ file, absolute, facts }) => {
       const todos = left.get(file.path) ?? [];
       left.delete(file.path);
-      this.#keepMarks(file.path, absolute, file.source, markCode(file, todos, this.#parser));
+      const marked = isGenerated(facts)
+        ? { text: file.source, marked: [], unmarked: todos.map(({ line }) => ({ line, why: GENERATED })) }
+        : markCode(file, todos, this.#parser);
+      this.#keepMarks(file.path, absolute, file.source, marked);
     });
     for (const [path, todos] of left) {
       const absolute = resolve(this.#scan.folder, path);

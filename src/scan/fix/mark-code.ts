@@ -55,6 +55,9 @@ export function errorsIn(nodes: readonly SyntaxNode[]): number {
   return nodes.filter(({ type }) => type === 'ERROR').length;
 }
 
+/** How many lines above a use are tried where its code has no line of its own. */
+const MAX_ABOVE = 20;
+
 /** The lines on which the code around a use begins, the nearest first. */
 function linesAround(
   nodes: readonly SyntaxNode[],
@@ -71,5 +74,7 @@ function linesAround(
     const own = lineOf(starts, at.start);
     if (source.slice(starts[own - 1], at.start).trim() === '') lines.add(own);
   }
+  // A here-document stands apart from the code that it is a part of.
+  for (let above = line - 1; above >= Math.max(1, line - MAX_ABOVE); above -= 1) lines.add(above);
   return [...lines];
 }
