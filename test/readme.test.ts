@@ -123,6 +123,11 @@ describe('what the documentation shows', () => {
     folder = makeFolder({ ...sandbox.config(), apply: { targets: [shop] } });
     env = { ...keysOf(sandbox.apiKey), GITHUB_STEP_SUMMARY: join(folder, 'summary.md') };
     expect((await runCli(['run', '--quiet'], { cwd: folder, env })).code).toBe(0);
+    for (const [generation, part] of [
+      ['v3', 'a.db'],
+      ['v4', 'b.db'],
+    ] as const)
+      await runCli(['export', generation, '--db', part, '--quiet'], { cwd: folder, env });
     writeFileSync(join(folder, 'rehearsal.db'), readFileSync(join(folder, 'svc-migrate.db')));
     writeFileSync(join(folder, 'baseline.json'), '{"schemaVersion": 1, "entries": []}');
     const db = new Sqlite(join(folder, 'svc-migrate.db'), { readonly: true });

@@ -1,11 +1,12 @@
 import { randomBytes } from 'node:crypto';
-import { closeSync, existsSync, openSync, rmSync, statSync } from 'node:fs';
+import { closeSync, openSync, rmSync, statSync } from 'node:fs';
 import { resolve } from 'node:path';
 import type { Config } from '../config/config.js';
 import { SvcError } from '../errors.js';
 import { assertTargets } from '../runtime/output-targets.js';
 import { runInThread } from '../runtime/threads.js';
 import { moveInto, onFile, writeText } from '../runtime/write-output.js';
+import { assertNoLog } from '../store/database-file.js';
 import { copyDatabase, guardDatabase, openDatabase } from '../store/open.js';
 import { groupDigits } from '../text/numbers.js';
 import type { CheckCopyThread } from './check-copy-thread.js';
@@ -53,15 +54,7 @@ function assertTarget(config: Config, target: string, force: boolean): void {
       hint: stat.isFile() ? 'Name another file, or replace this one with --force.' : 'Name a file.',
     });
   }
-  // SQLite would apply such files to the copy.
-  const companion = ['-journal', '-wal']
-    .map((suffix) => `${target}${suffix}`)
-    .find((file) => existsSync(file));
-  if (companion !== undefined) {
-    throw new SvcError('usage', `${companion} belongs to another database of that name.`, {
-      hint: 'Name another file, or move that database away.',
-    });
-  }
+  assertNoLog(target);
 }
 
 async function copyPages(file: string, copy: string, io: Io): Promise<void> {

@@ -44,10 +44,10 @@ export function saveSharedChildren(db: Db, decisions: Decisions, throwIfStopped:
   for (const { twin, children, reason, v3Records } of readSharedTwins(db)) {
     const stored = parseChildren(children);
     const shared = new SharedTwin(membersOf(4, stored), reason);
-    for (const [v3Record, v3Children] of v3Records) {
+    for (const [v3Record, v3SvcId, v3Children] of v3Records) {
       throwIfStopped();
       const v3 = parseChildren(v3Children);
-      const rows = shared.judge(membersOf(3, v3));
+      const rows = shared.judge(v3SvcId, membersOf(3, v3));
       for (const row of rows) save(v3Record, twin, row);
       const decided = decisions.ofChildren.get(Number(v3Record)) ?? [];
       if (decided.length === 0) continue;
@@ -65,8 +65,8 @@ interface SharedPairs {
   readonly twin: bigint;
   readonly children: string;
   readonly reason: string;
-  /** Row ids with the children as stored, in the order of the ids. */
-  readonly v3Records: Iterable<readonly [v3Record: bigint, children: string]>;
+  /** Row ids with svc_ids and the children as stored, in the order of the row ids. */
+  readonly v3Records: Iterable<readonly [v3Record: bigint, svcId: bigint, children: string]>;
 }
 
 /** Reads row by row, because nothing can be written while a query is open. */
@@ -77,11 +77,11 @@ function* readSharedTwins(db: Db): Generator<SharedPairs> {
         FROM record WHERE id = (SELECT min(v4_record_id) FROM pair WHERE is_shared AND v4_record_id > ?)`)
     .raw();
   const readV3 = db
-    .prepare<[bigint, bigint], [v3Record: bigint, children: string]>(`
-      SELECT record.id, ifnull(record.children, '[]') FROM pair CROSS JOIN record ON record.id = v3_record_id
+    .prepare<[bigint, bigint], [v3Record: bigint, svcId: bigint, children: string]>(`
+      SELECT record.id, record.svc_id, ifnull(record.children, '[]') FROM pair CROSS JOIN record ON record.id = v3_record_id
         WHERE is_shared AND v4_record_id = ? AND v3_record_id > ? ORDER BY v3_record_id LIMIT 1`)
     .raw();
-  function* walkV3(twin: bigint): Generator<[v3Record: bigint, children: string]> {
+  function* walkV3(twin: bigint): Generator<[v3Record: bigint, svcId: bigint, children: string]> {
     for (let row = readV3.get(twin, 0n); row !== undefined; row = readV3.get(twin, row[0])) yield row;
   }
   for (let row = readTwin.get(0n); row !== undefined; row = readTwin.get(row[0])) {
@@ -95,8 +95,10 @@ interface V4Group {
   readonly members: readonly ChildMember[];
   readonly side: V4Side<ChildMember>;
   readonly named: GroupIds;
-  /** The V3 children of the last list that had the key; the evidence of V4 children names them. */
+  /** The V3 children with the key, of the record with the highest svc_id; the evidence of V4 children names them. */
   last: readonly ChildMember[];
+  /** The svc_id of that record; the order of the rows says nothing. */
+  lastOf: bigint | null;
 }
 
 /**
@@ -115,16 +117,20 @@ class SharedTwin {
       side: describeV4(members),
       named: nameChildren(members),
       last: [],
+      lastOf: null,
     });
     this.#groups = new Map([...groupChildren(children)].map(([place, members]) => [place, groupOf(members)]));
     this.#outcome = inheritOutcome(reason);
   }
 
   /** The rows of a V3 record's children. */
-  judge(children: readonly ChildMember[]): ChildRow[] {
+  judge(svcId: bigint, children: readonly ChildMember[]): ChildRow[] {
     return [...groupChildren(children)].flatMap(([place, members]) => {
       const group = members[0]?.key === null ? undefined : this.#groups.get(place);
-      if (group !== undefined) group.last = members;
+      if (group !== undefined && (group.lastOf === null || svcId > group.lastOf)) {
+        group.last = members;
+        group.lastOf = svcId;
+      }
       const { named, side } = group ?? NO_V4;
       const evidenceOf = prepareEvidence(() => ({ ...named, v3Live: nameChildren(members).v3Live }));
       const verdicts = judgeV3Members(members, side);

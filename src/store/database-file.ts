@@ -39,6 +39,19 @@ export function hasUnfinishedLog(file: string, suffix: '-journal' | '-wal'): boo
   return (statSync(`${file}${suffix}`, { throwIfNoEntry: false })?.size ?? 0) > 0;
 }
 
+/**
+ * Refuses the name of a new database if a log of another one is there, which SQLite would apply to it.
+ *
+ * @throws SvcError `usage`
+ */
+export function assertNoLog(file: string): void {
+  const log = ['-journal', '-wal'].map((suffix) => `${file}${suffix}`).find((name) => existsSync(name));
+  if (log === undefined) return;
+  throw new SvcError('usage', `${log} belongs to another database of that name.`, {
+    hint: 'Name another file, or move that database away.',
+  });
+}
+
 /** True while a database has a writer, and later if that writer crashed or readers were still open. */
 export function isInWalMode(file: string): boolean {
   return existsSync(`${file}-wal`);

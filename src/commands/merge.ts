@@ -1,0 +1,150 @@
+import { randomBytes } from 'node:crypto';
+import { rmSync, statSync } from 'node:fs';
+import { resolve } from 'node:path';
+import type { Config } from '../config/config.js';
+import { buildFingerprint } from '../config/inputs.js';
+import { SvcError } from '../errors.js';
+import { assertTargets } from '../runtime/output-targets.js';
+import { moveInto, onFile, writeText } from '../runtime/write-output.js';
+import { assertNoLog } from '../store/database-file.js';
+import type { Fingerprint } from '../store/fingerprint.js';
+import { judgeParts } from '../store/judge-parts.js';
+import { type MergedPart, mergeParts, readPart } from '../store/merge-parts.js';
+import { readExportSeq } from '../store/meta.js';
+import { closeDatabase, type Db, guardDatabase, openDatabase } from '../store/open.js';
+import { findOpenLists, readReadiness } from '../store/readiness.js';
+import { EVERYTHING } from '../store/remap.js';
+import { verifyExport } from '../store/verify-export.js';
+import { countOf } from '../text/numbers.js';
+import { addFlagsToNext, shellLine } from '../text/shell.js';
+import type { Given } from './command.js';
+import type { Io } from './io.js';
+import { ownFilesOf } from './with-outputs.js';
+
+/** Most problems in one message. */
+const MOST_SHOWN = 6;
+
+/**
+ * `merge`: joins databases whose exports read different lists into a new one. Nothing is written unless they make one whole.
+ *
+ * @throws SvcError `usage`, `other_configuration` (other settings, or a list twice), `incomplete` (a list is missing),
+ * `corrupt_database`, `interrupted`, and as `openDatabase` does
+ */
+export async function runMerge(given: Given, io: Io): Promise<number> {
+  const config = await given.config();
+  const output = given.text('output') ?? '';
+  assertOutput(config, output, given.args);
+  const whole = buildFingerprint(config);
+  io.onProgress({ kind: 'stage', name: 'merge' });
+  const parts: MergedPart[] = [];
+  try {
+    for (const file of new Set(given.args.map((arg) => resolve(arg)))) parts.push(openPart(file, io));
+    assertWhole(parts, whole);
+    await writeMerged(config, parts, whole, output, io);
+  } finally {
+    for (const { db } of parts) db.close();
+  }
+  const next = `Next: ${shellLine(['svc-migrate', 'remap', '--db', output])}\n`;
+  const text = `Merged ${countOf(parts.length, 'part')} into ${output}.\n${next}`;
+  await writeText(io.stdout, [addFlagsToNext(text, io.flags)]);
+  return 0;
+}
+
+function assertOutput(config: Config, output: string, parts: readonly string[]): void {
+  if (output === '' || output === '-') {
+    throw new SvcError('usage', 'The merged database needs a file name.', { hint: 'Name it with --output.' });
+  }
+  const others = ownFilesOf(config).filter((file) => file !== config.database);
+  assertTargets([output], [...others, ...parts]);
+  assertNoLog(output);
+  if (statSync(output, { throwIfNoEntry: false }) === undefined) return;
+  throw new SvcError('usage', `${output} exists already; it was not changed.`, {
+    hint: 'Name another file.',
+  });
+}
+
+function openPart(file: string, io: Io): MergedPart {
+  io.onProgress({ kind: 'step', name: `checking ${file}`, done: 0, total: null });
+  const db = openDatabase(file, 'read');
+  try {
+    return inPart(file, () => {
+      verifyExport(db, () => throwIfStopped(io));
+      return { ...readPart(file, db), db, exportSeq: readExportSeq(db) };
+    });
+  } catch (error) {
+    db.close();
+    throw error;
+  }
+}
+
+/** Names the part in what is said of its damage. */
+function inPart<T>(file: string, work: () => T): T {
+  try {
+    return guardDatabase(file, work);
+  } catch (error) {
+    if (!(error instanceof SvcError) || error.code !== 'corrupt_database') throw error;
+    throw new SvcError('corrupt_database', `${file}: ${error.message}`, {
+      hint: 'Restore a backup, or export this part again; nothing was written.',
+      facts: error.facts,
+      cause: error,
+    });
+  }
+}
+
+function assertWhole(parts: readonly MergedPart[], whole: Fingerprint): void {
+  const { conflicting, incomplete } = judgeParts(parts, whole);
+  if (conflicting.length > 0) {
+    throw new SvcError('other_configuration', `These parts do not fit together: ${listed(conflicting)}.`, {
+      hint: 'Export each list into one part only, all with the settings of this configuration.',
+    });
+  }
+  if (incomplete.length > 0) throw incompleteParts(incomplete);
+}
+
+function incompleteParts(problems: readonly string[]): SvcError {
+  return new SvcError('incomplete', `These parts are not the whole: ${listed(problems)}.`, {
+    hint: 'Finish the exports of these lists, then merge again; nothing was written.',
+  });
+}
+
+function listed(problems: readonly string[]): string {
+  const rest = problems.length - MOST_SHOWN;
+  return [...problems.slice(0, MOST_SHOWN), ...(rest > 0 ? [`and ${rest} more`] : [])].join('; ');
+}
+
+async function writeMerged(
+  config: Config,
+  parts: readonly MergedPart[],
+  whole: Fingerprint,
+  output: string,
+  io: Io,
+): Promise<void> {
+  const temporary = `${resolve(output)}.${randomBytes(6).toString('hex')}.tmp`;
+  try {
+    const db = openDatabase(temporary, 'create');
+    try {
+      await mergeParts(db, parts, whole, (file, done, total) => {
+        throwIfStopped(io);
+        io.onProgress({ kind: 'step', name: `copying ${file}`, done, total });
+      });
+      assertComplete(db, config);
+      guardDatabase(temporary, () => verifyExport(db, () => throwIfStopped(io)));
+    } finally {
+      closeDatabase(db);
+    }
+    onFile(output, () => moveInto(temporary, output, { replace: false }));
+  } finally {
+    for (const suffix of ['', '-journal', '-wal', '-shm', '-writer'])
+      rmSync(`${temporary}${suffix}`, { force: true });
+  }
+}
+
+/** Lists of the configuration that no part planned to read. */
+function assertComplete(db: Db, config: Config): void {
+  const open = findOpenLists(readReadiness(db, config, EVERYTHING));
+  if (open.length > 0) throw incompleteParts(open.map(({ text }) => text.replace(/\.$/, '')));
+}
+
+function throwIfStopped({ signal }: Io): void {
+  if (signal.aborted) throw new SvcError('interrupted', 'Stopped; nothing was merged.');
+}

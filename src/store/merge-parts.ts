@@ -1,0 +1,140 @@
+import { setImmediate } from 'node:timers/promises';
+import { SvcError } from '../errors.js';
+import { checksumOf } from './checksum.js';
+import { type Fingerprint, readStoredFingerprint, saveFingerprint } from './fingerprint.js';
+import { isBegun, type Part } from './judge-parts.js';
+import { prepareBumpExportSeq, readExportSeq, readMeta } from './meta.js';
+import type { Db } from './open.js';
+import { listStreams, readCompanyList, type StreamRow } from './streams.js';
+import { readV4Companies, sealV4Companies } from './v4-companies.js';
+
+/** Rows copied in one transaction. */
+const CHUNK = 20_000;
+
+/** Reads what a part holds. @throws SvcError `corrupt_database` */
+export function readPart(file: string, db: Db): Part {
+  const hasV4 = readMeta(db, 'fingerprint_v4') !== null;
+  const list = readCompanyList(db);
+  return {
+    file,
+    fingerprint: readStoredFingerprint(db),
+    streams: listStreams(db),
+    v4Companies: hasV4 ? readV4Companies(db) : null,
+    hasCompanyList: list === null || list.state === 'complete' || list.state === 'short',
+  };
+}
+
+/** A part, and the state it was in when it was judged. */
+export interface MergedPart extends Part {
+  readonly db: Db;
+  readonly exportSeq: bigint;
+}
+
+/**
+ * Copies the lists of all parts into an empty database. Calls `step` between chunks, which may throw.
+ *
+ * @throws SvcError `bad_input` if two lists of companies hold the same V3 record, `locked` if a part changed meanwhile
+ */
+export async function mergeParts(
+  db: Db,
+  parts: readonly MergedPart[],
+  whole: Fingerprint,
+  step: (file: string, done: number, total: number) => void,
+): Promise<void> {
+  for (const [at, part] of parts.entries()) {
+    db.prepare('ATTACH ? AS part').run(part.file);
+    try {
+      const begun = part.streams.filter(isBegun);
+      for (const [nth, stream] of begun.entries()) {
+        step(part.file, nth, begun.length);
+        await copyList(db, stream, () => step(part.file, nth, begun.length));
+      }
+      if (part.v4Companies !== null && parts.findIndex(({ v4Companies }) => v4Companies !== null) === at)
+        copyCompanies(db);
+    } finally {
+      db.exec('DETACH part');
+    }
+    if (readExportSeq(part.db) === part.exportSeq) continue;
+    throw new SvcError('locked', `${part.file} is being written.`, {
+      hint: 'Merge when its export has finished.',
+    });
+  }
+  db.transaction(() => {
+    saveFingerprint(db, 'v3', whole);
+    if (parts.some(({ v4Companies }) => v4Companies !== null)) saveFingerprint(db, 'v4', whole);
+    prepareBumpExportSeq(db)();
+  })();
+}
+
+/** Copies a list with its records; ids of lists and records are new. */
+async function copyList(db: Db, list: StreamRow, step: () => void): Promise<void> {
+  const names = columnsOf(db, 'stream').join(', ');
+  db.prepare(`INSERT INTO main.stream(${names}) SELECT ${names} FROM part.stream WHERE id = ?`).run(list.id);
+  const id = db.prepare<[], bigint>('SELECT last_insert_rowid()').pluck().get() ?? 0n;
+  db.prepare(`UPDATE main.stream SET checksum = ${checksumOf('stream')} WHERE id = ?`).run(id);
+  for (const table of ['rejected', 'excluded'] as const) {
+    const own = columnsOf(db, table).filter((name) => name !== 'stream_id');
+    const sql = `INSERT INTO main.${table}(stream_id, ${own.join(', ')}) SELECT ?, ${own.join(', ')} FROM part.${table} WHERE stream_id = ?`;
+    db.prepare(sql).run(id, list.id);
+  }
+  const copy = prepareCopyRecords(db, id, list);
+  for (let after: bigint | null = -(2n ** 63n); after !== null; ) {
+    const from: bigint = after;
+    after = db.transaction(() => copy(from))();
+    await setImmediate();
+    step();
+  }
+}
+
+/** Makes the function that copies a chunk of records, from a svc_id on; it returns where the next one begins. */
+function prepareCopyRecords(db: Db, id: bigint, list: StreamRow): (from: bigint) => bigint | null {
+  const own = columnsOf(db, 'record').filter((name) => name !== 'stream_id');
+  const end = db
+    .prepare<[bigint, bigint], bigint>(
+      `SELECT svc_id FROM part.record WHERE stream_id = ? AND svc_id >= ? ORDER BY svc_id LIMIT 1 OFFSET ${CHUNK}`,
+    )
+    .pluck();
+  const isInChunk = 'stream_id = @old AND svc_id >= @from AND (@next IS NULL OR svc_id < @next)';
+  const statements = [
+    `INSERT INTO main.record(stream_id, ${own.join(', ')}) SELECT @id, ${own.join(', ')} FROM part.record WHERE ${isInChunk}`,
+    `UPDATE main.record SET checksum = ${checksumOf('record')} WHERE stream_id = @id AND svc_id >= @from AND @old = @old AND @next IS @next`,
+    `INSERT INTO main.payload(record_id, body, checksum) SELECT n.id, p.body, p.checksum
+       FROM part.record AS o JOIN part.payload AS p ON p.record_id = o.id
+       JOIN main.record AS n ON n.stream_id = @id AND n.svc_id = o.svc_id
+       WHERE o.stream_id = @old AND o.svc_id >= @from AND (@next IS NULL OR o.svc_id < @next)`,
+  ].map((sql) => db.prepare<[object]>(sql));
+  const isSplit = list.generation === 'v3' && list.companyId !== null;
+  const claim = db.prepare<[object]>(
+    `INSERT OR IGNORE INTO main.split_record(region, model, svc_id, stream_id)
+       SELECT @region, @model, svc_id, @id FROM part.record WHERE ${isInChunk}`,
+  );
+  return (from) => {
+    const next = end.get(list.id, from) ?? null;
+    const chunk = { id, old: list.id, from, next };
+    const [records] = statements.map((statement) => statement.run(chunk).changes);
+    if (isSplit && claim.run({ ...chunk, region: list.region, model: list.model }).changes !== records) {
+      const text = `A record of ${list.model} in ${list.region} is in the lists of two companies, company ${list.companyId} among them.`;
+      throw new SvcError('bad_input', text, {
+        hint: 'It moved between them. Only one export of both companies knows where it is now.',
+      });
+    }
+    return next;
+  };
+}
+
+function copyCompanies(db: Db): void {
+  const names = columnsOf(db, 'stream').join(', ');
+  const isList = "generation = 'v4' AND company_id IS NULL";
+  db.transaction(() => {
+    db.exec(`INSERT INTO main.v4_company SELECT * FROM part.v4_company;
+      INSERT INTO main.stream(${names}) SELECT ${names} FROM part.stream WHERE ${isList};
+      UPDATE main.stream SET checksum = ${checksumOf('stream')} WHERE ${isList}`);
+    sealV4Companies(db);
+  })();
+}
+
+/** The columns of a table but for its own id and checksum, which is computed anew. */
+function columnsOf(db: Db, table: string): string[] {
+  const names = db.prepare<[string], string>('SELECT name FROM pragma_table_info(?)').pluck().all(table);
+  return names.filter((name) => name !== 'id' && name !== 'checksum');
+}
