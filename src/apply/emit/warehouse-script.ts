@@ -1,16 +1,8 @@
-import {
-  formatModelRef,
-  type IdColumn,
-  newColumnOf,
-  parseModelRef,
-  type WarehouseTarget,
-} from '../../config/apply-targets.js';
+import { type IdColumn, newColumnOf, type WarehouseTarget } from '../../config/apply-targets.js';
 import { SvcError } from '../../errors.js';
-import type { Db } from '../../store/open.js';
-import { readModelRefs } from '../column-work.js';
 import type { ApplyContext, RunFacts } from '../context.js';
-import { categorySql } from '../ids/model-ids.js';
 import type { SqlScript } from './build-script.js';
+import { type Crosswalk, loadSql, readModelCrosswalk, scopeColumns } from './warehouse-crosswalk.js';
 import { type SqlName, WAREHOUSE_TEXTS, type Warehouse, type WarehouseText } from './warehouse-texts.js';
 
 /** One table: its names, and its id columns with their crosswalks. */
@@ -18,11 +10,7 @@ interface WarehouseTable {
   readonly target: WarehouseTarget;
   /** The table, what it was before, and what it becomes, as SQL. */
   readonly names: { readonly table: SqlName; readonly before: SqlName; readonly fresh: SqlName };
-  readonly columns: readonly {
-    readonly id: IdColumn;
-    readonly map: string;
-    readonly rows: readonly MapRow[];
-  }[];
+  readonly columns: readonly Crosswalk[];
 }
 
 interface WarehouseRun {
@@ -32,18 +20,6 @@ interface WarehouseRun {
   /** Tables beside the first target's: `svc_migrate_…`. */
   readonly own: (name: string) => string;
 }
-
-interface MapRow {
-  /** Model, region and company as the row names them, where it does. */
-  readonly scope: readonly (string | null)[];
-  readonly old: string;
-  /** Null: the cell is emptied. */
-  readonly now: string | null;
-  /** 2: the policy refuses it. */
-  readonly state: 1 | 2;
-}
-
-const ROWS_PER_INSERT = 1000;
 
 /**
  * The SQL that rewrites tables of a warehouse: a new table beside the old one, compared, and swapped. The crosswalk holds
@@ -83,7 +59,7 @@ export function buildWarehouseScript(
   return {
     title: text.title,
     load: tables.flatMap(({ target, columns }) =>
-      columns.flatMap((column) => loadSql(work, column, text.types[target.idType])),
+      columns.flatMap((column) => loadSql(text, column, text.types[target.idType])),
     ),
     up: [
       createRuns(work),
@@ -130,91 +106,7 @@ function assertWritable(
     );
 }
 
-/** Columns of the remap that tell rows of one id apart, as far as the target names them. */
-function scopeOf({
-  regionColumn,
-  companyColumn,
-}: IdColumn): { readonly column: string; readonly remap: string }[] {
-  return [
-    ...(regionColumn === undefined ? [] : [{ column: regionColumn, remap: 'region' }]),
-    ...(companyColumn === undefined ? [] : [{ column: companyColumn, remap: 'CAST(v3_company_id AS TEXT)' }]),
-  ];
-}
-
-function modelsOf(
-  remap: Db,
-  { model, models }: IdColumn,
-): readonly (readonly [word: string | null, model: string])[] {
-  if (model !== undefined) return [[null, model]];
-  if (models === undefined)
-    return readModelRefs(remap)
-      .map(formatModelRef)
-      .map((ref) => [ref, ref]);
-  return Object.entries(models).flatMap(([word, ref]) => (ref === null ? [] : [[word, ref] as const]));
-}
-
-/** Every V3 id of the column's models that has one outcome. Ids with several are left out, so the checks find them. */
-function readModelCrosswalk({ remap, policy }: ApplyContext, id: IdColumn): MapRow[] {
-  const scope = scopeOf(id);
-  const terms = [...scope.map((one) => one.remap), 'v3_svc_id'];
-  const read = remap
-    .prepare<[object], (string | null)[]>(
-      `SELECT CAST(v3_svc_id AS TEXT), min(category), CAST(min(v4_svc_id) AS TEXT)${scope.map((one) => `, ${one.remap}`).join('')}
-       FROM (SELECT *, ${categorySql(policy.mapDeleted)} AS category FROM remap)
-       WHERE model = @model AND path = @path AND v3_svc_id IS NOT NULL
-         AND (@region IS NULL OR region = @region) AND (@company IS NULL OR v3_company_id = @company)
-       GROUP BY ${terms.join(', ')} HAVING count(DISTINCT category || ' ' || iif(category = 'mapped', v4_svc_id, '')) = 1
-       ORDER BY ${terms.join(', ')}`,
-    )
-    .raw();
-  const [region, company] = [id.region ?? null, id.company === undefined ? null : BigInt(id.company)];
-  return modelsOf(remap, id).flatMap(([word, model]) =>
-    read.all({ ...parseModelRef(model), region, company }).map(([old, category, v4, ...named]): MapRow => {
-      const key = { scope: [...(word === null ? [] : [word]), ...named], old: old ?? '' };
-      if (category === 'mapped') return { ...key, now: v4 ?? null, state: 1 };
-      return {
-        ...key,
-        now: policy.missing === 'null' ? null : key.old,
-        state: policy.missing === 'fail' ? 2 : 1,
-      };
-    }),
-  );
-}
-
-type WarehouseColumn = WarehouseTable['columns'][number];
-
 const cell = ({ text }: WarehouseRun, column: string) => `t.${text.quote(column)}`;
-
-/** Columns of the table that a crosswalk's scope is compared with. */
-function scopeColumns(id: IdColumn): string[] {
-  return [
-    ...(id.modelColumn === undefined ? [] : [id.modelColumn]),
-    ...scopeOf(id).map(({ column }) => column),
-  ];
-}
-
-function loadSql({ text }: WarehouseRun, { id, map, rows }: WarehouseColumn, type: string): string[] {
-  const scopes = scopeColumns(id).map((_, at) => `s${at} ${text.types.text}`);
-  const columns = [...scopes, `old ${type}`, `new ${type}`, `state ${text.types.integer}`];
-  const isText = type === text.types.text;
-  const value = (term: string | null) => (term === null ? 'NULL' : isText ? text.literal(term) : term);
-  const values = rows.map(({ scope, old, now, state }) =>
-    [
-      ...scope.map((word) => (word === null ? 'NULL' : text.literal(word))),
-      value(old),
-      value(now),
-      state,
-    ].join(', '),
-  );
-  const pieces = Array.from({ length: Math.ceil(values.length / ROWS_PER_INSERT) }, (_, at) =>
-    values.slice(at * ROWS_PER_INSERT, (at + 1) * ROWS_PER_INSERT),
-  );
-  return [
-    `DROP TABLE IF EXISTS ${map}`,
-    `CREATE TABLE ${map}(${columns.join(', ')})${text.tableOptions}`,
-    ...pieces.map((piece) => `INSERT INTO ${map} VALUES\n  (${piece.join('),\n  (')})`),
-  ];
-}
 
 function createRuns({ text, own }: WarehouseRun): string {
   const columns = ['run', 'target', 'table_name', 'remap_sha256'].map((name) => `${name} ${text.types.text}`);
@@ -222,7 +114,7 @@ function createRuns({ text, own }: WarehouseRun): string {
 }
 
 /** A condition: row `m…` of a crosswalk is that of the cell. */
-function matches(work: WarehouseRun, { id }: WarehouseColumn, m: string): string {
+function matches(work: WarehouseRun, { id }: Crosswalk, m: string): string {
   const scopes = scopeColumns(id).map(
     (name, at) => `CAST(${cell(work, name)} AS ${work.text.types.text}) = ${m}.s${at}`,
   );
@@ -230,7 +122,7 @@ function matches(work: WarehouseRun, { id }: WarehouseColumn, m: string): string
 }
 
 /** The value of a cell after the rewrite. */
-function newTerm(work: WarehouseRun, { id }: WarehouseColumn, m: string): string {
+function newTerm(work: WarehouseRun, { id }: Crosswalk, m: string): string {
   const isNew = work.context.policy.mode === 'new';
   return `CASE WHEN ${m}.state = 1 THEN ${m}.new ELSE ${isNew ? 'NULL' : cell(work, id.column)} END`;
 }
@@ -249,7 +141,7 @@ function rewrite(work: WarehouseRun, table: WarehouseTable): string[] {
   const { text, context, own } = work;
   const { target, names, columns } = table;
   const isNew = context.policy.mode === 'new';
-  const from = (column: WarehouseColumn) =>
+  const from = (column: Crosswalk) =>
     `${names.table.full} AS t LEFT JOIN ${column.map} AS m ON ${matches(work, column, 'm')}`;
   const assertNone = (count: string, problem: string) =>
     text.assertNone(count, `svc-migrate: nothing was changed: ${target.name}: ${problem}`);
@@ -317,12 +209,7 @@ function selectList(work: WarehouseRun, { target, columns }: WarehouseTable): st
 }
 
 /** Counts the values of a column that are not as often in `after` as the crosswalk makes them of `before`. */
-function countDifferences(
-  work: WarehouseRun,
-  column: WarehouseColumn,
-  before: SqlName,
-  after: SqlName,
-): string {
+function countDifferences(work: WarehouseRun, column: Crosswalk, before: SqlName, after: SqlName): string {
   const { text, context } = work;
   const name = context.policy.mode === 'new' ? newColumnOf(column.id) : column.id.column;
   return `SELECT count(*) FROM (SELECT v, sum(n) AS d FROM (
