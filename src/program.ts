@@ -68,7 +68,7 @@ function describeTopics(): string {
   return ['Topics (svc-migrate help TOPIC):', ...pages, '', hint].join('\n');
 }
 
-function configure(command: Command, { stdout }: ProgramHost): Command {
+function configure(command: Command, { stdout, stderr }: ProgramHost): Command {
   return command
     .exitOverride()
     .helpOption('-h, --help', 'show this help')
@@ -76,7 +76,7 @@ function configure(command: Command, { stdout }: ProgramHost): Command {
     .configureOutput({
       writeOut: (text) => stdout.write(text),
       writeErr: () => {},
-      getOutHelpWidth: () => stdout.columns ?? PLAIN_WIDTH,
+      getOutHelpWidth: () => widthOf(stdout, stderr),
     });
 }
 
@@ -198,7 +198,7 @@ function buildIo(given: Given, host: ProgramHost, isColored: boolean, progress: 
     env,
     clock: { now: Date.now },
     isTty,
-    width: stdout.columns ?? PLAIN_WIDTH,
+    width: widthOf(stdout, stderr),
     color: isTty && isColored,
     signal,
     onProgress: progress.onProgress,
@@ -207,6 +207,11 @@ function buildIo(given: Given, host: ProgramHost, isColored: boolean, progress: 
     flags: flagsOf(given),
     verbose: given.isSet('verbose'),
   };
+}
+
+/** Width of what goes to stdout. A pipe mostly ends on the terminal that shows stderr, as in `| less`. */
+function widthOf(stdout: Output, stderr: Output): number {
+  return stdout.columns ?? Math.min(PLAIN_WIDTH, stderr.columns ?? PLAIN_WIDTH);
 }
 
 /** A message as a terminal shows it; elsewhere lines stay whole, for programs that read them. */

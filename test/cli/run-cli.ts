@@ -20,6 +20,8 @@ export interface RunOptions {
   readonly cwd: string;
   readonly env?: Readonly<Record<string, string>>;
   readonly input?: string;
+  /** Columns of the terminal that stderr is; without it, stderr is no terminal. */
+  readonly columns?: number;
 }
 
 /** Command lines wait for each other: a process has one working directory. */
@@ -39,6 +41,7 @@ async function runHere(args: readonly string[], options: RunOptions): Promise<En
   const { runProgram } = (await import(PROGRAM)) as Program;
   const stdout = new Collector();
   const stderr = new Collector();
+  if (options.columns !== undefined) Object.assign(stderr, { isTTY: true, columns: options.columns });
   const host: ProgramHost = {
     stdout,
     stderr,
