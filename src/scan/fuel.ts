@@ -1,5 +1,5 @@
 /** Steps from one expression before following its values is given up. */
-const EXPRESSION_STEPS = 4000;
+const EXPRESSION_STEPS = 1500;
 /** Steps in one file: many times what ordinary code of the largest size takes. */
 const FILE_STEPS = 4_000_000;
 /** A last resort, far above what those steps take on a loaded machine, ms. */

@@ -59,11 +59,14 @@ export class Requests {
   }
 
   #readUrls(call: Expression, depth: number): readonly RequestUrl[] {
-    if (depth > MAX_DEPTH || !this.#fuel.spend(CALL_STEPS) || this.servesRoute(call)) return [];
-    const own = this.#candidates(call).flatMap((one) => {
+    if (depth > MAX_DEPTH || !this.#fuel.spend(CALL_STEPS)) return [];
+    const texts = this.#candidates(call).flatMap((one) => {
       const text = this.#texts.read(one);
-      return text === null || text.length === 0 ? [] : [this.#judge(call, text)];
+      return text === null || text.length === 0 ? [] : [text];
     });
+    // Most calls are given no text.
+    if (texts.length === 0 || this.servesRoute(call)) return [];
+    const own = texts.map((text) => this.#judge(call, text));
     if (own.some(({ certainty }) => certainty === 'certain')) return own;
     // Looking into a function is worth it only where it is given a part of a route.
     if (!own.some(({ flat }) => this.#names.test(flat))) return own;

@@ -101,7 +101,8 @@ class NodeTypes {
     if (known !== undefined) return known;
     // Errors have a number beyond those of the grammar.
     const name = this.#grammar.types[id] ?? 'ERROR';
-    const isNamed = id >= this.#grammar.nodeTypeCount || this.#grammar.nodeTypeIsNamed(id);
+    const isKnown = id < this.#grammar.nodeTypeCount;
+    const isNamed = !QUOTE.test(name) && (!isKnown || this.#grammar.nodeTypeIsNamed(id));
     const kind = this.#own[name] ?? COMMON_KINDS[name] ?? 'other';
     const found = { name, kind, isNamed, isLeaf: LEAF.test(name) };
     this.#known.set(id, found);
@@ -112,6 +113,8 @@ class NodeTypes {
 /** Nodes that have no others below them, or none that anything is read from. */
 const LEAF =
   /identifier$|^(number|string_fragment|comment|type_annotation|type_arguments|type_argument_list|type_parameters)$/;
+/** The quotes of Python's strings, which are nodes of their own there. */
+const QUOTE = /^string_(start|end)$/;
 const NO_CHILDREN: readonly SyntaxNode[] = [];
 
 /** Copies the named nodes out of the parser's memory; null if they are nested too deeply. */

@@ -1,4 +1,4 @@
-import { parse } from 'graphql';
+import { parse } from 'graphql/language/parser.js';
 import type { ModelPair } from '../../domain.js';
 import { type Facts, placeOf } from '../facts.js';
 import type { Rule, RuleHit } from './rule.js';
