@@ -31,9 +31,15 @@ export function compilePattern(parts: readonly PatternPart[]): (text: string) =>
   const chunks = splitAtAny(parts);
   const searches = chunks.map((chunk, at) => searchOf(chunk, at > 0, at < chunks.length - 1));
   return (text) => {
-    const found = searches.map((search) => search(text));
+    const found: Found[][] = [];
+    for (const search of searches) {
+      const places = search(text);
+      if (places.length === 0) return null;
+      found.push(places);
+    }
     const first = placeFromLeft(found);
     if (first === null) return null;
+    if (found.every(({ length }) => length === 1)) return first.flatMap(({ ids }) => ids);
     const last = placeFromRight(found, text.length);
     const isSame = first.every(({ ids, start }, at) => ids.length === 0 || last?.[at]?.start === start);
     return isSame ? first.flatMap(({ ids }) => ids) : 'several';
@@ -52,6 +58,10 @@ function splitAtAny(parts: readonly PatternPart[]): Chunk[] {
 
 /** Finds every place of a chunk in a text, in ascending order. Two places of one chunk never contain each other. */
 function searchOf(chunk: Chunk, isAfterAny: boolean, isBeforeAny: boolean): (text: string) => Found[] {
+  // Where the pattern begins or ends with `*`.
+  if (chunk.length === 0) {
+    return ({ length }) => [{ start: isAfterAny ? length : 0, end: isAfterAny ? length : 0, ids: [] }];
+  }
   const source = chunk.map((part, at) => {
     if (part.kind === 'text') return escapeRegExp(part.text);
     const before = at === 0 && isAfterAny ? ALONE_BEFORE : '';
@@ -63,21 +73,22 @@ function searchOf(chunk: Chunk, isAfterAny: boolean, isBeforeAny: boolean): (tex
     regex.lastIndex = 0;
     for (let match = regex.exec(text); match !== null; match = regex.exec(text)) {
       found.push(placesOf(chunk, match));
+      if (!isAfterAny) break;
       regex.lastIndex = match.index + 1;
     }
     return found;
   };
 }
 
-function placesOf(chunk: Chunk, { index, 0: whole, ...groups }: RegExpExecArray): Found {
+function placesOf(chunk: Chunk, match: RegExpExecArray): Found {
   const ids: IdSpan[] = [];
-  let at = index;
+  let at = match.index;
   for (const part of chunk) {
-    const length = part.kind === 'text' ? part.text.length : (groups[ids.length + 1]?.length ?? 0);
+    const length = part.kind === 'text' ? part.text.length : (match[ids.length + 1]?.length ?? 0);
     if (part.kind === 'id') ids.push({ start: at, end: at + length });
     at += length;
   }
-  return { start: index, end: index + whole.length, ids };
+  return { start: match.index, end: at, ids };
 }
 
 /** The leftmost place of every chunk, each after the one before; null if the text does not fit. */
