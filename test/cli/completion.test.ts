@@ -46,7 +46,7 @@ describe('completion in bash', () => {
     [['--quiet', '--config', 'x.json', 'che'], ['check']],
     [
       ['dump', '--format', ''],
-      ['csv', 'ndjson', 'sql'],
+      ['csv', 'ndjson', 'sql', 'parquet'],
     ],
     [
       ['report', '--model', 'crm/'],
