@@ -51,6 +51,16 @@ export function firstWords(grammar: Grammar): { readonly word: string; readonly 
   return [...words].map(([word, summary]) => ({ word, summary }));
 }
 
+export function takesValue({ value }: OptionWords): boolean {
+  return value !== 'none';
+}
+
+/** Options whose value is the next word, of all commands. */
+export function listValueOptions({ commands, common }: Grammar): string[] {
+  const all = [...common, ...commands.flatMap(({ options }) => options)];
+  return [...new Set(all.filter(takesValue).map(({ name }) => name))];
+}
+
 function wordsOf({ flags, summary, choices }: ListedOption): OptionWords {
   const [name = '', argument] = flags.split(' ');
   if (argument === undefined) return { name, summary, value: 'none' };

@@ -1,4 +1,11 @@
-import { firstWords, type Grammar, MODELS_COMMAND, type OptionWords } from './grammar.js';
+import {
+  firstWords,
+  type Grammar,
+  listValueOptions,
+  MODELS_COMMAND,
+  type OptionWords,
+  takesValue,
+} from './grammar.js';
 
 /** A completion script for bash 4 and later, and for zsh after `bashcompinit`. */
 export function renderBash(grammar: Grammar): string {
@@ -38,7 +45,7 @@ _svc_migrate() {
     case \${given[i]} in
       --config) ((++i)); config=(--config "\${given[i]}") ;;
       --config=*) config=("\${given[i]}") ;;
-      ${valueOptions(grammar).join(' | ')}) ((++i)) ;;
+      ${listValueOptions(grammar).join(' | ')}) ((++i)) ;;
       -*) ;;
       *) found+=("\${given[i]}") ;;
     esac
@@ -71,15 +78,6 @@ ${argumentCases(grammar)}
 }
 complete -o bashdefault -F _svc_migrate svc-migrate
 `;
-}
-
-function takesValue({ value }: OptionWords): boolean {
-  return value !== 'none';
-}
-
-function valueOptions({ commands, common }: Grammar): string[] {
-  const all = [...common, ...commands.flatMap(({ options }) => options)];
-  return [...new Set(all.filter(takesValue).map(nameOf))];
 }
 
 function nameOf({ name }: OptionWords): string {
