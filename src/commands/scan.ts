@@ -11,6 +11,7 @@ import { languageOf } from '../scan/languages/languages.js';
 import { plainKindOf } from '../scan/plain-text.js';
 import { readTraffic } from '../scan/read-traffic.js';
 import { renderAnnotations } from '../scan/render-annotations.js';
+import { renderGitlab } from '../scan/render-gitlab.js';
 import { renderSarif } from '../scan/render-sarif.js';
 import { renderUses } from '../scan/render-uses.js';
 import { renderUsesMarkdown } from '../scan/render-uses-markdown.js';
@@ -34,6 +35,7 @@ import { type NamedOutputs, ownFilesOf, replaceOutputs, withOutputs } from './wi
 const RENDERERS: Readonly<Record<string, (report: ScanReport) => string>> = {
   json: (report) => `${escapeJson(JSON.stringify(report, null, 2))}\n`,
   sarif: renderSarif,
+  gitlab: renderGitlab,
   markdown: renderUsesMarkdown,
 };
 

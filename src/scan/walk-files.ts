@@ -202,9 +202,13 @@ export function readText({
   return isMinified(text, absolute) ? { why: 'minified' } : { text };
 }
 
+/** The beginnings of our JSON and of our code quality reports, of which one without findings is an empty list. */
+const OWN_JSON =
+  /^(\{\s*"schemaVersion": \d+,\s*"tool": \{\s*"name": "svc-migrate"|\[\s*\{\s*"engine_name": "svc-migrate"|\[\]\s*$)/;
+
 /** Whether a text is JSON that this program wrote. It quotes the code, and is none. */
 export function isOwnJson(text: string): boolean {
-  return /^\{\s*"schemaVersion": \d+,\s*"tool": \{\s*"name": "svc-migrate"/.test(text);
+  return OWN_JSON.test(text);
 }
 
 /** Longer lines are not written by people, unless they hold data. */

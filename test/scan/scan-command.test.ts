@@ -17,6 +17,7 @@ import { parseConfigValue } from '../../src/config/load-config.js';
 import { reportSchema } from '../../src/report/report-schema.js';
 import { startSandbox } from '../../src/sandbox/start.js';
 import { renderAnnotations } from '../../src/scan/render-annotations.js';
+import { renderGitlab } from '../../src/scan/render-gitlab.js';
 import { renderSarif } from '../../src/scan/render-sarif.js';
 import { renderUses } from '../../src/scan/render-uses.js';
 import { renderUsesMarkdown } from '../../src/scan/render-uses-markdown.js';
@@ -255,6 +256,19 @@ describe('output', () => {
       'dir%20with%20space/a%3Ab%2Cc.ts',
     );
     expect(run.results[0].partialFingerprints['svcMigrate/v1']).toMatch(/^[0-9a-f]{32}$/);
+    const issues: readonly { fingerprint: string }[] = JSON.parse(renderGitlab(report));
+    expect(issues).toHaveLength(report.findings.length);
+    expect(new Set(issues.map(({ fingerprint }) => fingerprint)).size).toBe(issues.length);
+    expect(issues[0]).toEqual({
+      engine_name: 'svc-migrate',
+      type: 'issue',
+      check_name: 'base-url',
+      description: expect.stringMatching(/^This is the address of V3\..* V4: v4\.baseUrl/),
+      fingerprint: report.findings[0]?.fingerprint,
+      severity: 'major',
+      categories: ['Compatibility'],
+      location: { path: 'dir with space/a:b,c.ts', lines: { begin: 1 } },
+    });
     expect(renderAnnotations(report).split('\n')[0]).toBe(
       `::error file=dir with space/a%3Ab%2Cc.ts,line=1,col=34,title=svc-migrate base-url::This is the address of V3. V4 has one address for all regions. V4: v4.baseUrl of the configuration; routes then begin with /v4/`,
     );
@@ -483,7 +497,7 @@ describe('files that scan writes', () => {
   it('never overwrites a source file that is taken for an output', async () => {
     const cwd = makeFolder();
     for (const file of ['a.ts', 'deploy.yml', 'package.json']) writeFileSync(join(cwd, file), CODE);
-    for (const output of ['--json', '--sarif', '--markdown']) {
+    for (const output of ['--json', '--sarif', '--markdown', '--gitlab']) {
       for (const file of ['a.ts', 'deploy.yml', 'package.json', './a.ts']) {
         expect((await runCli(['scan', output, file], { cwd })).code).toBe(2);
       }
@@ -496,6 +510,10 @@ describe('files that scan writes', () => {
     const cwd = makeFolder();
     writeFileSync(join(cwd, 'a.ts'), CODE);
     const scan = (...args: string[]) => runCli(['scan', '--v3-host', HOST, ...args], { cwd });
+    for (const code of ['export {};\n', CODE, CODE]) {
+      writeFileSync(join(cwd, 'a.ts'), code);
+      expect((await scan('--gitlab', 'quality.json')).code).toBe(code === CODE ? 1 : 0);
+    }
     expect((await scan('--json', 'scan.json')).code).toBe(1);
     const first = readFileSync(join(cwd, 'scan.json'), 'utf8');
     expect((await scan('--json', 'scan.json')).code).toBe(1);

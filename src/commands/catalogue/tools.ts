@@ -83,6 +83,7 @@ export const TOOL_COMMANDS: readonly CommandSpec[] = [
       '--mark': 'with --fix: put a comment above every use that remains and fails the scan',
       '--json <file>': 'findings and files as JSON (- is stdout)',
       '--sarif <file>': 'findings as SARIF 2.1.0, for code scanning',
+      '--gitlab <file>': 'findings as a code quality report of GitLab',
       '--markdown <file>': 'findings for pull requests and job summaries',
       '--github': 'print annotations for GitHub Actions',
     },
