@@ -51,7 +51,7 @@ export async function makePlan(task: ApplyTask): Promise<ApplyResult> {
   const verdict = judgePlan(plan);
   const left = listUnmapped(plan);
   const isDone = plan.targets.every(({ earlier }) => earlier.state === 'finished');
-  const go = isDone ? formatCommand('apply', '--verify') : 'the same command with --yes';
+  const go = formatCommand('apply', isDone ? '--verify' : '--yes');
   return {
     exitCode: verdict.exitCode !== 0 ? verdict.exitCode : hasUnaccepted(left) ? 1 : 0,
     text: `${renderPlanText(plan, width)}${renderVerdict(verdict, width)}`,

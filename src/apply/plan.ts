@@ -2,15 +2,16 @@ import { readFileSync } from 'node:fs';
 import { applyTargetSchema } from '../config/apply-targets.js';
 import { SvcError } from '../errors.js';
 import * as z from '../zod.js';
+import { estimateSchema } from './estimate.js';
 
 /** Version of the plan's JSON. */
-export const PLAN_VERSION = 2;
+export const PLAN_VERSION = 3;
 
 const count = z.int().min(0);
 const texts = z.array(z.string()).readonly();
 
 /** How to handle ids, as requested by the user. */
-const policySchema = z.strictObject({
+export const policySchema = z.strictObject({
   mode: z.enum(['new', 'in_place']),
   /** Ids without a twin: refuse to write, keep them, or set them to NULL. */
   missing: z.enum(['fail', 'keep', 'null']),
@@ -27,7 +28,7 @@ export type Policy = Readonly<z.output<typeof policySchema>>;
 export type Mode = Policy['mode'];
 
 /** A remark in a plan; `blocks` prevents writing. */
-const noteSchema = z.strictObject({
+export const noteSchema = z.strictObject({
   level: z.enum(['blocks', 'warning', 'info']),
   code: z.string(),
   text: z.string(),
@@ -65,7 +66,7 @@ const unmappedKind = z.enum([
 export type UnmappedKind = z.output<typeof unmappedKind>;
 
 /** Values of one column that are left without a V4 id. */
-const unmappedCountSchema = z.strictObject({
+export const unmappedCountSchema = z.strictObject({
   kind: unmappedKind,
   /** Category of the value: `mapped`, `status/reason` or `unknown/why`; `changed` if it was not looked up. */
   reason: z.string(),
@@ -119,7 +120,8 @@ export function isFinished(earlier: Earlier, again: boolean): boolean {
   return earlier.state === 'finished' && !(again && earlier.since > 0);
 }
 
-const targetPlanSchema = z.strictObject({
+/** What is planned for one target. */
+export const targetPlanSchema = z.strictObject({
   name: z.string(),
   kind: z.string(),
   /** File or table, without secrets. */
@@ -134,14 +136,18 @@ const targetPlanSchema = z.strictObject({
   notes: z.array(noteSchema).readonly(),
   /** The SHA-256 of a file; empty for tables. */
   fingerprint: z.string(),
-  estimateSeconds: z.number(),
+  /** What carrying it out takes. */
+  estimate: estimateSchema,
 });
 export type TargetPlan = Readonly<z.output<typeof targetPlanSchema>>;
+
+/** The remap that a plan was made with. */
+export const remapSchema = z.strictObject({ sha256: z.string(), builtAt: z.string() });
 
 const planSchema = z.strictObject({
   planVersion: z.literal(PLAN_VERSION),
   tool: z.string(),
-  remap: z.strictObject({ sha256: z.string(), builtAt: z.string() }),
+  remap: remapSchema,
   policy: policySchema,
   targets: z.array(targetPlanSchema).readonly(),
 });

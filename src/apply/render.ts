@@ -1,4 +1,4 @@
-import { countOf, formatDuration, formatTime, groupDigits } from '../text/numbers.js';
+import { countOf, formatTime, groupDigits } from '../text/numbers.js';
 import { wrapLines } from '../text/text-layout.js';
 import type { LedgerRun, Undone, Verified, Written } from './context.js';
 import {
@@ -11,6 +11,7 @@ import {
   sum,
 } from './judge-plan.js';
 import type { ColumnPlan, Note, Plan, PlanCount, Policy, TargetPlan } from './plan.js';
+import { describeWork } from './render-estimate.js';
 import { describeCategory, listEarlierUnmapped, renderUnmapped } from './unmapped.js';
 
 /** A plan for people. */
@@ -30,17 +31,11 @@ function describeTarget(target: TargetPlan, { policy }: Plan): string[] {
   const output = target.output === null ? '' : ` → ${target.output}`;
   return [
     `${target.name}: ${target.kind} ${target.place}${output}`,
-    `  ${describeExtent(target)}`,
+    ...describeWork(target).map((line) => `  ${line}`),
     ...describeEarlier(target, policy),
     ...target.columns.flatMap(describeColumn),
     ...[...target.notes, ...judgeColumns(target, policy)].sort(bySeverity).map(describeNote),
   ];
-}
-
-/** A target that cannot be read has no rows to speak of. */
-function describeExtent({ rows, estimateSeconds, notes }: TargetPlan): string {
-  if (rows === 0 && notes.some(({ level }) => level === 'blocks')) return 'not read';
-  return `${countOf(rows, 'row')}, about ${formatDuration(estimateSeconds * 1000)}`;
 }
 
 function describeEarlier(target: TargetPlan, policy: Policy): string[] {

@@ -1,15 +1,17 @@
 import { SvcError } from '../errors.js';
 import { sha256Of } from '../runtime/sha256.js';
 import type { RunFacts, Written } from './context.js';
+import { NO_WORK } from './estimate.js';
 import { comparePlans } from './judge-plan.js';
 import { type Plan, renderPlan, type TargetPlan } from './plan.js';
 import type { OpenStore } from './stores.js';
 
 const NAMED_CHANGES = 10;
 
-/** The SHA-256 by which the ledger identifies a plan. */
+/** The SHA-256 by which the ledger identifies a plan. Estimates are no part of it: they follow the database's statistics. */
 export function planSha256(plan: Plan): string {
-  return sha256Of(renderPlan(plan));
+  const targets = plan.targets.map((target) => ({ ...target, estimate: NO_WORK }));
+  return sha256Of(renderPlan({ ...plan, targets }));
 }
 
 /**

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { sleepForReal } from '../api/sleep.js';
 import { type ApplyResult, type ApplyTask, checkIds, makePlan, verifyRuns, write } from '../apply/actions.js';
-import type { ApplyContext, Tuning } from '../apply/context.js';
+import { type ApplyContext, DEFAULT_TUNING, type Tuning } from '../apply/context.js';
 import { type EmitRequest, emitSql } from '../apply/emit/emit-sql.js';
 import type { Plan, Policy } from '../apply/plan.js';
 import { closeStores, openStores } from '../apply/stores.js';
@@ -45,7 +45,7 @@ export function doApply({ config, request, agreed }: ApplyJob, io: WorkIo): Prom
     const context = buildContext({ db, file: config.database, policy, tuning }, io);
     if (action === 'scan') return scanPlaces(context, request, config, io.width);
     const source = agreed === null ? request.source : sourceOfPlan(agreed, config);
-    const formatCommand = commandFormatter(source, agreed?.policy ?? request.asked);
+    const formatCommand = commandFormatter(source, agreed?.policy ?? request.asked, request);
     const stores = await openStores(context, targets);
     const list = request.unmapped === undefined ? null : new NdjsonFile(request.unmapped);
     const onUnmapped = list === null ? {} : { onUnmapped: (row: UnmappedRow) => list.add(row) };
@@ -93,12 +93,39 @@ function readAgeLimit(db: Db, config: Config, nowMs: number): ReportLimit {
   return judgeAge(readAge(listStreams(db), nowMs).ms, config.maxAgeMs);
 }
 
-/** Formats command lines for the same targets and, for `apply`, the same mode. */
-function commandFormatter(source: TargetSource, { mode }: Partial<Policy>): ApplyTask['formatCommand'] {
+/** Formats command lines for the same targets; `apply --yes` with the same options, other `apply` with the same mode. */
+function commandFormatter(
+  source: TargetSource,
+  policy: Partial<Policy>,
+  request: ApplyRequest,
+): ApplyTask['formatCommand'] {
   return (command, ...words) => {
-    const isInPlace = command === 'apply' && mode === 'in_place' && !words.includes('--verify');
-    const more = isInPlace ? ['--in-place'] : [];
-    return shellLine(['svc-migrate', command, ...words, ...wordsOf(source, command === 'undo'), ...more]);
+    const isApply = command === 'apply' && !words.includes('--verify');
+    const mode = isApply && policy.mode === 'in_place' ? ['--in-place'] : [];
+    const more = words.includes('--yes') ? listOptions(policy, request) : [];
+    const targets = wordsOf(source, command === 'undo');
+    return shellLine(['svc-migrate', command, ...words, ...targets, ...mode, ...more]);
+  };
+}
+
+/** The options that decide what is written and how, besides the mode. */
+function listOptions(policy: Partial<Policy>, { tuning, allowIncomplete }: ApplyRequest): string[] {
+  const { missing, unknown, others, mapDeleted, again } = policy;
+  const values = { missing, unknown, others, ...changedTuning(tuning) };
+  const flags = { 'map-deleted': mapDeleted, again, 'allow-incomplete': allowIncomplete };
+  return [
+    ...Object.entries(values).flatMap(([name, value]) => (value === undefined ? [] : [`--${name}`, value])),
+    ...Object.entries(flags).flatMap(([name, isSet]) => (isSet === true ? [`--${name}`] : [])),
+  ];
+}
+
+function changedTuning({ batchRows, lockTimeoutMs, statementTimeoutMs }: Tuning): Record<string, string> {
+  return {
+    ...(batchRows === DEFAULT_TUNING.batchRows ? {} : { 'batch-rows': String(batchRows) }),
+    ...(lockTimeoutMs === DEFAULT_TUNING.lockTimeoutMs ? {} : { 'lock-timeout': `${lockTimeoutMs}ms` }),
+    ...(statementTimeoutMs === DEFAULT_TUNING.statementTimeoutMs
+      ? {}
+      : { 'statement-timeout': `${statementTimeoutMs}ms` }),
   };
 }
 

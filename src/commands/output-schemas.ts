@@ -5,6 +5,7 @@ import { findingSchema, reportSchema } from '../report/report-schema.js';
 import { count, id, nullableId } from '../report/schema-values.js';
 import { scanSchema } from '../scan/scan-report.js';
 import * as z from '../zod.js';
+import { applySchema } from './apply-schema.js';
 
 const text = z.string().nullable();
 const counts = z.record(z.string(), count);
@@ -223,10 +224,7 @@ export const OUTPUT_SCHEMAS = {
   scan: { schema: scanSchema, of: '`scan --json`' },
   verify: { schema: verify, of: '`verify --json`' },
   recheck: { schema: recheck, of: '`recheck --json`' },
-  apply: {
-    schema: z.looseObject({ exitCode: exit, next: z.string().describe('The command to run next.') }),
-    of: '`apply --json` and `undo --json`',
-  },
+  apply: { schema: applySchema, of: '`apply --json` and `undo --json`' },
   error: { schema: error, of: '`--json` of a command that ended without a result' },
 } as const satisfies Record<string, { readonly schema: z.ZodType; readonly of: string }>;
 

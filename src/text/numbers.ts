@@ -48,3 +48,16 @@ export function formatTime(iso: string): string {
   if (Number.isNaN(ms)) return iso;
   return `${new Date(ms).toISOString().slice(0, 16).replace('T', ' ')} UTC`;
 }
+
+const BYTE_UNITS = ['bytes', 'KiB', 'MiB', 'GiB', 'TiB', 'PiB', 'EiB'] as const;
+
+/** `1.5 MiB`; below 1 KiB in bytes. */
+export function formatBytes(bytes: number): string {
+  let value = bytes;
+  let unit = 0;
+  while (value >= 1024 && unit < BYTE_UNITS.length - 1) {
+    value /= 1024;
+    unit += 1;
+  }
+  return `${groupDigits(value < 10 && unit > 0 ? Number(value.toFixed(1)) : Math.round(value))} ${BYTE_UNITS[unit]}`;
+}

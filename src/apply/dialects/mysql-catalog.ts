@@ -3,9 +3,10 @@ import { didYouMeanEnding } from '../../text/suggest.js';
 import { blocks } from '../column-work.js';
 import type { Cells } from '../engine/session.js';
 import type { ForeignKey, TableColumn, TableFacts, UniqueColumns } from '../engine/table-facts.js';
+import type { TableBytes } from '../estimate.js';
 import type { Note } from '../plan.js';
 import type { MysqlSession } from './mysql-session.js';
-import { MOST_KEY_BYTES } from './mysql-text.js';
+import { MOST_KEY_BYTES, quoteMysqlText } from './mysql-text.js';
 
 /** Reads the catalog on a table of the connection's database; a missing table gets a note and no columns. */
 export async function readMysqlFacts(session: MysqlSession, target: MysqlTarget): Promise<TableFacts> {
@@ -240,4 +241,23 @@ function isOld(version: string): boolean {
   const [major = 0, minor = 0, patch = 0] = version.split(/[.-]/).map(Number);
   const number = major * 1_000_000 + minor * 1000 + patch;
   return number < (version.includes('MariaDB') ? 10_005_000 : 8_000_021);
+}
+
+/** Size of a table by the server's statistics, which may lag behind, and of its secondary indexes that hold one of these columns. */
+export async function readMysqlBytes(
+  session: MysqlSession,
+  table: string,
+  columns: readonly string[],
+): Promise<TableBytes> {
+  const names = columns.map(quoteMysqlText).join(', ');
+  const { rows } = await session.query(
+    `SELECT coalesce(t.DATA_LENGTH, 0), coalesce(t.INDEX_LENGTH, 0), i.total, i.own
+     FROM information_schema.TABLES t CROSS JOIN (
+       SELECT count(DISTINCT INDEX_NAME) AS total, count(DISTINCT CASE WHEN COLUMN_NAME IN (${names}) THEN INDEX_NAME END) AS own
+       FROM information_schema.STATISTICS WHERE TABLE_SCHEMA = DATABASE() AND TABLE_NAME = $1 AND INDEX_NAME <> 'PRIMARY') i
+     WHERE t.TABLE_SCHEMA = DATABASE() AND t.TABLE_NAME = $1`,
+    [table],
+  );
+  const [bytes = 0, indexes = 0, total = 0, own = 0] = (rows[0] ?? []).map(Number);
+  return { table: bytes, indexes: total === 0 ? 0 : (indexes * own) / total, indexCount: own, hasWal: false };
 }

@@ -5,15 +5,19 @@ import { openDatabaseStore } from '../engine/database-store.js';
 import type { Dialect, Engine } from '../engine/dialect.js';
 import { createLedgerSql, hasLedger } from '../engine/ledger-tables.js';
 import type { ForeignKey } from '../engine/table-facts.js';
-import { readForeignKeys, readMysqlFacts, readMysqlLedger, readStampedColumns } from './mysql-catalog.js';
+import {
+  readForeignKeys,
+  readMysqlBytes,
+  readMysqlFacts,
+  readMysqlLedger,
+  readStampedColumns,
+} from './mysql-catalog.js';
 import { mysqlError } from './mysql-errors.js';
 import { lookUpInMysql, openMysqlFill } from './mysql-lookups.js';
 import { mysqlObstacles } from './mysql-obstacles.js';
 import { MysqlSession } from './mysql-session.js';
 import { MYSQL_LEDGER, MYSQL_TEXT, quoteMysql, updateMysql } from './mysql-text.js';
 import { openMysqlTrial } from './mysql-trial.js';
-
-const ROWS_PER_SECOND = 50_000;
 
 /** Opens the tables of one MySQL or MariaDB database; all targets have the same connection string. */
 export function openMysqlStore(context: ApplyContext, targets: readonly MysqlTarget[]): DataStore {
@@ -65,7 +69,6 @@ export function mysqlEngine(context: ApplyContext, session: MysqlSession): Engin
       // A locking read, because the snapshot of the transaction must not be taken yet.
       await session.exec(`SET @svc_migrate_entry = (SELECT coalesce(max(id), 0) FROM ${entry} FOR UPDATE)`);
     },
-    rowsPerSecond: ROWS_PER_SECOND,
     place: () => session.place(),
     placeOfRun: (table) => `table ${table}`,
     readFacts: async (target) => {
@@ -73,6 +76,7 @@ export function mysqlEngine(context: ApplyContext, session: MysqlSession): Engin
       stamped.set(facts.table, await readStampedColumns(session, facts.table));
       return facts;
     },
+    readBytes: ({ table }, columns) => readMysqlBytes(session, table, columns),
     updateFrom: (update) => updateMysql(update, stamped.get(update.table) ?? []),
     rowNames: () => [],
     obstacleNotes: (target, facts) => mysqlObstacles(session, facts, asMysql(target), context.policy.mode),

@@ -3,6 +3,7 @@ import { didYouMeanEnding } from '../../text/suggest.js';
 import { blocks } from '../column-work.js';
 import type { Cells } from '../engine/session.js';
 import type { ForeignKey, TableColumn, TableFacts, UniqueColumns } from '../engine/table-facts.js';
+import type { TableBytes } from '../estimate.js';
 import type { Note } from '../plan.js';
 import { quoteName } from '../sql-names.js';
 import type { PgSession } from './postgres-session.js';
@@ -229,4 +230,16 @@ async function readNotes(
     ],
   ];
   return found.flatMap(([applies, note]) => (applies ? [note] : []));
+}
+
+/** Pages of a table, or of its partitions, and of all indexes: a new row version is in each. `table`: its quoted name. */
+export async function readPgBytes(session: PgSession, table: string): Promise<TableBytes> {
+  const { rows } = await session.query(
+    `SELECT sum(pg_relation_size(relid)), sum(pg_indexes_size(relid)),
+       (SELECT count(*) FROM pg_index WHERE indrelid = $1::regclass)
+     FROM (SELECT $1::regclass AS relid UNION SELECT relid FROM pg_partition_tree($1::regclass)) AS part`,
+    [table],
+  );
+  const [bytes, indexes, indexCount] = (rows[0] ?? []).map(Number);
+  return { table: bytes ?? 0, indexes: indexes ?? 0, indexCount: indexCount ?? 0, hasWal: false };
 }

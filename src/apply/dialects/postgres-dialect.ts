@@ -7,7 +7,7 @@ import { readRunsOfTable } from '../engine/ledger-runs.js';
 import { ledgerNotes } from '../engine/ledger-tables.js';
 import type { TableFacts } from '../engine/table-facts.js';
 import type { Note } from '../plan.js';
-import { readPgFacts } from './postgres-catalog.js';
+import { readPgBytes, readPgFacts } from './postgres-catalog.js';
 import { postgresError } from './postgres-errors.js';
 import { ensureLedger, ledgerOwnerNotes, listLedgers, readPostgresLedger } from './postgres-ledger.js';
 import { lookUpInPostgres, openPostgresFill } from './postgres-lookups.js';
@@ -15,8 +15,6 @@ import { obstacleNotes } from './postgres-obstacles.js';
 import { PgSession } from './postgres-session.js';
 import { ledgerIn, POSTGRES_TEXT } from './postgres-text.js';
 import { openTrial } from './postgres-trial.js';
-
-const ROWS_PER_SECOND = 50_000;
 
 /** Opens the tables of one PostgreSQL database; all targets have the same connection string. */
 export function openPostgresStore(context: ApplyContext, targets: readonly PostgresTarget[]): DataStore {
@@ -52,10 +50,10 @@ export function postgresEngine(context: ApplyContext, session: PgSession): Engin
     ensureLedger: ({ name }) => ensureLedger(engine, name),
     // Before the first query: the snapshot of the transaction is taken after the lock.
     lockLedger: ({ run }) => session.exec(`LOCK TABLE ${run} IN SHARE ROW EXCLUSIVE MODE`),
-    rowsPerSecond: ROWS_PER_SECOND,
     place: () => session.place(),
     placeOfRun: (table) => `table ${table}`,
     readFacts: (target) => readPgFacts(session, asPostgres(target)),
+    readBytes: ({ table }) => readPgBytes(session, table),
     rowNames: () => ['ctid'],
     obstacleNotes: async (target, facts, handling) => [
       ...(await obstacleNotes(session, facts, asPostgres(target), context.policy.mode, handling)),

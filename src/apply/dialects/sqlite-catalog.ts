@@ -1,6 +1,7 @@
 import { didYouMeanEnding } from '../../text/suggest.js';
 import { blocks } from '../column-work.js';
 import type { ForeignKey, TableColumn, TableFacts, UniqueColumns } from '../engine/table-facts.js';
+import type { TableBytes } from '../estimate.js';
 import { quoteName, quoteText } from '../sql-names.js';
 import type { UserDb } from './sqlite-session.js';
 
@@ -188,4 +189,22 @@ export function readSqliteLedger(db: UserDb): ReadonlyMap<string, string> {
     )
     .all();
   return new Map(rows.map(({ name, shape }) => [name, shape ?? '']));
+}
+
+/** Pages of a table, and of its indexes that hold one of these columns. */
+export function readSqliteBytes(db: UserDb, table: string, columns: readonly string[]): TableBytes {
+  const read = db.prepare<[string, string], [type: string, bytes: number, count: number]>(
+    `SELECT s.type, sum(d.pgsize), count(*) FROM sqlite_schema s JOIN dbstat d ON d.name = s.name AND d.aggregate = TRUE
+     WHERE s.tbl_name = ? COLLATE NOCASE AND s.rootpage > 0 AND (s.type = 'table' OR EXISTS (
+       SELECT 1 FROM pragma_index_info(s.name) i JOIN json_each(?) c ON c.value = i.name COLLATE NOCASE))
+     GROUP BY s.type`,
+  );
+  const rows = read.raw().all(table, JSON.stringify(columns));
+  const found = new Map(rows.map(([type, bytes, count]) => [type, { bytes, count }]));
+  return {
+    table: found.get('table')?.bytes ?? 0,
+    indexes: found.get('index')?.bytes ?? 0,
+    indexCount: found.get('index')?.count ?? 0,
+    hasWal: db.pragma('journal_mode', { simple: true }) === 'wal',
+  };
 }

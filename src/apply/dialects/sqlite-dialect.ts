@@ -3,13 +3,11 @@ import type { ApplyContext, DataStore } from '../context.js';
 import { openDatabaseStore } from '../engine/database-store.js';
 import type { Dialect, Engine } from '../engine/dialect.js';
 import { createLedgerSql } from '../engine/ledger-tables.js';
-import { readSqliteFacts, readSqliteLedger, rowidName } from './sqlite-catalog.js';
+import { readSqliteBytes, readSqliteFacts, readSqliteLedger, rowidName } from './sqlite-catalog.js';
 import { lookUpInSqlite, openSqliteFill } from './sqlite-lookups.js';
 import { openUserDb, SqliteSession, sqliteError } from './sqlite-session.js';
 import { SQLITE_LEDGER, SQLITE_TEXT } from './sqlite-text.js';
 import { keyNotes, readOnlyNotes, trialNotes } from './sqlite-trial.js';
-
-const ROWS_PER_SECOND = 150_000;
 
 /** Opens the tables of one SQLite database. */
 export function openSqliteStore(
@@ -45,10 +43,10 @@ export function sqliteEngine(context: ApplyContext, session: SqliteSession, file
     ensureLedger: async () => {},
     // BEGIN IMMEDIATE has locked the whole database.
     lockLedger: (ledger) => session.exec(createLedgerSql(SQLITE_TEXT, ledger).join(';')),
-    rowsPerSecond: ROWS_PER_SECOND,
     place: async () => file,
     placeOfRun: (table) => `${file}, table ${table}`,
     readFacts: async (target) => readSqliteFacts(db, target.table),
+    readBytes: async ({ table }, columns) => readSqliteBytes(db, table, columns),
     rowNames: ({ table }) => {
       const rowid = rowidName(db, table);
       return rowid === null ? [] : [rowid];

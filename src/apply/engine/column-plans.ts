@@ -2,6 +2,7 @@ import { columnLabel, modelLabel, newColumnOf, type TableTarget } from '../../co
 import { SvcError } from '../../errors.js';
 import { blocks, type ColumnWork, openColumn, partsOfWork } from '../column-work.js';
 import type { ApplyContext, RunFacts } from '../context.js';
+import type { Estimate } from '../estimate.js';
 import { isMissing, judgeColumns } from '../judge-plan.js';
 import type { ColumnPlan, Earlier, Mode, Note, TargetPlan, UnmappedCount } from '../plan.js';
 import { sumUnmapped, unmappedOfCounts } from '../unmapped.js';
@@ -125,24 +126,18 @@ export interface TableSurvey {
   readonly columns: readonly ColumnPlan[];
   readonly earlier: Earlier;
   readonly notes: readonly Note[];
+  readonly estimate: Estimate;
 }
 
-export function buildTablePlan(
-  { target, place, rows, columns, earlier, notes }: TableSurvey,
-  rowsPerSecond: number,
-): TargetPlan {
+export function buildTablePlan({ target, place, ...found }: TableSurvey): TargetPlan {
   return {
     name: target.name,
     kind: target.kind,
     place,
     definition: splitPaths(target),
     output: null,
-    rows,
-    columns,
-    earlier,
-    notes,
     fingerprint: '',
-    estimateSeconds: Math.ceil((rows * columns.length) / rowsPerSecond),
+    ...found,
   };
 }
 

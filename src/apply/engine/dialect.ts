@@ -1,6 +1,7 @@
 import type { IdColumn, TableTarget } from '../../config/apply-targets.js';
 import type { ColumnWork } from '../column-work.js';
 import type { ApplyContext } from '../context.js';
+import type { TableBytes } from '../estimate.js';
 import type { Note } from '../plan.js';
 import { quoteName } from '../sql-names.js';
 import type { JudgedCells } from './judge-cells.js';
@@ -152,11 +153,12 @@ export interface ColumnTrial {
 
 /** Questions and commands to the database's catalog. */
 export interface TableCatalog {
-  readonly rowsPerSecond: number;
   /** File, or host and database, for people. */
   place(): Promise<string>;
   placeOfRun(table: string): string;
   readFacts(target: TableTarget): Promise<TableFacts>;
+  /** By the catalog. `columns`: those that change. */
+  readBytes(facts: TableFacts, columns: readonly string[]): Promise<TableBytes>;
   /** Columns that identify a row of a table without a key. */
   rowNames(facts: TableFacts): readonly string[];
   /** Notes on privileges, files and catalog entries that stand against the plan. */

@@ -1,6 +1,7 @@
 import { columnLabel, type IdColumn, newColumnOf } from '../../config/apply-targets.js';
 import { type ColumnWork, openColumn } from '../column-work.js';
 import { NamedRows, type SurveyOptions } from '../context.js';
+import { NO_WORK } from '../estimate.js';
 import type { ColumnPlan, Earlier, Note, TargetPlan, UnmappedCount } from '../plan.js';
 import type { OnUnmapped } from '../unmapped.js';
 import {
@@ -22,6 +23,7 @@ import { noRoomNote, parkingTerm } from './parking.js';
 import type { Cells } from './session.js';
 import { readStillApplied } from './still-applied.js';
 import { columnOf } from './table-facts.js';
+import { estimateWork } from './table-work.js';
 import { type CellSource, keyValues, reportRow, watchUnmapped } from './unmapped-cells.js';
 import { compareFilled } from './verify-run.js';
 
@@ -35,27 +37,26 @@ export async function surveyTable(
   const { target, facts, notes, earlier } = found;
   const place = `${await dialect.place()}, table ${facts.table}`;
   if (isUnreadable(notes)) {
-    return buildTablePlan({ target, place, rows: 0, columns: [], earlier, notes }, dialect.rowsPerSecond);
+    return buildTablePlan({ target, place, rows: 0, columns: [], earlier, notes, estimate: NO_WORK });
   }
   const rows = Number(await session.one(`SELECT count(*) FROM ${dialect.tableSql(facts.table)}`));
-  const columns: ColumnPlan[] = [];
+  const columns: (readonly ColumnPlan[])[] = [];
   const counted: Note[] = [];
   for (const id of target.ids) {
     const column = await surveyColumn(engine, found, id, { rows, onUnmapped });
-    columns.push(...column.plans);
+    columns.push(column.plans);
     counted.push(...column.notes);
   }
-  return buildTablePlan(
-    {
-      target,
-      place,
-      rows,
-      columns,
-      earlier: await compareEarlier(engine, found, onUnmapped),
-      notes: [...notes, ...counted],
-    },
-    dialect.rowsPerSecond,
-  );
+  const compared = await compareEarlier(engine, found, onUnmapped);
+  return buildTablePlan({
+    target,
+    place,
+    rows,
+    columns: columns.flat(),
+    earlier: compared,
+    notes: [...notes, ...counted],
+    estimate: await estimateWork(engine, found, { rows, columns, earlier: compared }),
+  });
 }
 
 interface ColumnOptions {

@@ -5,11 +5,14 @@ import { sha256OfFile } from '../../runtime/sha256.js';
 import { blocks, type ColumnWork, checkColumn, openColumn } from '../column-work.js';
 import { type ApplyContext, NamedRows, type SurveyOptions } from '../context.js';
 import { watchUnmapped } from '../engine/unmapped-cells.js';
+import { type Estimate, estimateFile, NO_WORK } from '../estimate.js';
+import { isMissing } from '../judge-plan.js';
 import {
   type Earlier,
   type Mode,
   NO_EARLIER,
   type Note,
+  type PlanCount,
   type Policy,
   type TargetPlan,
   type UnmappedCount,
@@ -20,8 +23,6 @@ import { type OnUnmapped, unmappedOfCounts } from '../unmapped.js';
 import { changedLines, sourceOf } from './recompute.js';
 import { findOutput, readSideCar, type SideCar, targetOfRun } from './side-car.js';
 import { openColumns, outputOf, type Pass, streamTarget } from './stream-file.js';
-
-const BYTES_PER_SECOND = 50_000_000;
 
 /**
  * Reads a file and plans what apply would do to it.
@@ -83,8 +84,18 @@ function buildFilePlan(context: ApplyContext, seen: Seen): TargetPlan {
     earlier: earlier.earlier,
     notes,
     fingerprint: pass.sha256,
-    estimateSeconds: Math.ceil(pass.bytes / BYTES_PER_SECOND),
+    estimate: estimatePass(context, seen),
   };
+}
+
+function estimatePass({ policy }: ApplyContext, { works, pass, earlier }: Seen): Estimate {
+  const { rows } = pass.scanner.found();
+  if (earlier.earlier.state === 'finished') return { ...NO_WORK, rowsRead: rows };
+  const isChanged = (one: PlanCount) =>
+    one.name === 'mapped' || (policy.missing === 'null' && isMissing(one));
+  const counts = works.flatMap(({ tally }) => tally.result().counts.filter(isChanged));
+  const cells = counts.reduce((sum, one) => sum + one.rows, 0);
+  return estimateFile(rows, cells, pass.bytes);
 }
 
 interface FoundEarlier {

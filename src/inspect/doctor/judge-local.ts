@@ -1,5 +1,5 @@
 import type { Config } from '../../config/config.js';
-import { countOf, formatTime, groupDigits } from '../../text/numbers.js';
+import { countOf, formatBytes, formatTime, groupDigits } from '../../text/numbers.js';
 import { type Finding, note, ok, problem, warning } from './doctor-finding.js';
 import type { DatabaseFacts, ListAnswer, LocalFacts, RemoteFacts } from './probe-results.js';
 
@@ -124,18 +124,6 @@ export function judgeDisk(remote: RemoteFacts, local: LocalFacts, config: Config
   if (freeBytes < needed) return [problem('disk', 'disk_full', 6, text, fix)];
   if (freeBytes < 2 * needed) return [warning('disk', 'disk_tight', text, fix)];
   return [ok('disk', 'disk_free', text)];
-}
-
-const UNITS = ['bytes', 'KiB', 'MiB', 'GiB', 'TiB', 'PiB', 'EiB'] as const;
-
-function formatBytes(bytes: number): string {
-  let value = bytes;
-  let unit = 0;
-  while (value >= 1024 && unit < UNITS.length - 1) {
-    value /= 1024;
-    unit += 1;
-  }
-  return `${groupDigits(value < 10 && unit > 0 ? Number(value.toFixed(1)) : Math.round(value))} ${UNITS[unit]}`;
 }
 
 export function judgeDatabase(facts: DatabaseFacts, { database }: Config): Finding[] {
