@@ -80,6 +80,7 @@ const column = z.strictObject({
   table: text,
   column: z.string(),
   path: text,
+  pattern: text.describe('A pattern that finds the ids in longer text.'),
   standing: z.enum(['likely', 'possible', 'by_chance', 'v4', 'rewritten', 'none']),
   model: text,
   isNamed: z.boolean(),
@@ -132,7 +133,7 @@ export const applySchema = z.union([
     files: texts,
     remap: remapSchema,
     policy: policySchema,
-    values: count.describe('Pairs of ids in the SQL.'),
+    values: count.describe('Values in the SQL, with those that stay.'),
     ...result,
   }),
   z
