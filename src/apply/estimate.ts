@@ -1,4 +1,3 @@
-import type { ApplyTarget } from '../config/apply-targets.js';
 import * as z from '../zod.js';
 
 const count = z.int().min(0);
@@ -56,7 +55,7 @@ export interface TableBytes {
 
 /** The work on one table, by the plan's counts. */
 export interface TableWork {
-  readonly kind: Extract<ApplyTarget, { table: string }>['kind'];
+  readonly kind: 'sqlite' | 'postgres' | 'mysql';
   readonly mode: 'new' | 'in_place';
   readonly isAtomic: boolean;
   readonly rows: number;

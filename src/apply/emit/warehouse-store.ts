@@ -2,6 +2,7 @@ import type { WarehouseTarget } from '../../config/apply-targets.js';
 import { SvcError } from '../../errors.js';
 import { blocks, checkColumn } from '../column-work.js';
 import type { ApplyContext, DataStore } from '../context.js';
+import { NO_WORK } from '../estimate.js';
 import { NO_EARLIER, type TargetPlan } from '../plan.js';
 import { buildWarehouseScript } from './warehouse-script.js';
 
@@ -38,6 +39,6 @@ function describeTarget({ remap }: ApplyContext, target: WarehouseTarget): Targe
     earlier: NO_EARLIER,
     notes: [blocks('warehouse', WAREHOUSE_NOTE), ...target.ids.flatMap((id) => checkColumn(remap, id))],
     fingerprint: '',
-    estimateSeconds: 0,
+    estimate: NO_WORK,
   };
 }
