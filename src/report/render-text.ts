@@ -212,7 +212,9 @@ function noteBlock([head, ...lines]: readonly string[], width: number): string[]
 /** The companies that only a person can pair, with what speaks for each candidate. */
 function ambiguousBlock({ ambiguousCompanies: all }: Report, { width, verbose }: TextOptions): string[] {
   if (all.length === 0) return [];
-  const shown = all.slice(0, verbose === true ? all.length : COMPANIES).map(describeAmbiguous);
+  const shown = all
+    .slice(0, verbose === true ? all.length : COMPANIES)
+    .map((company) => describeAmbiguous(company, all));
   const more = all.length - shown.length;
   const rest =
     more > 0

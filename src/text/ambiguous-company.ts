@@ -13,12 +13,27 @@ export interface AmbiguousCompany {
   }[];
 }
 
-/** `V3 company 61 in eu: V4 company 63 (92 of 92 shared records agree) or 59 (0 of 45)`. */
-export function describeAmbiguous({ region, v3CompanyId, candidates }: AmbiguousCompany): string {
-  const [first, ...others] = candidates;
-  const company = `V3 company ${v3CompanyId} in ${region}`;
-  if (first === undefined) return `${company}: no V4 candidate is known`;
+/**
+ * `V3 company 61 in eu: V4 company 63 (92 of 92 shared records agree) or 59 (92 of 92); V3 company 62 in us may be 63
+ * too`. `all`: every company that could not be paired. Candidates whose records all differ are left out after better ones.
+ */
+export function describeAmbiguous(company: AmbiguousCompany, all: readonly AmbiguousCompany[]): string {
+  const [first, ...others] = company.candidates;
+  if (first === undefined) return `${nameOf(company)}: no V4 candidate is known`;
   const known = `V4 company ${first.v4CompanyId} (${first.agreeingKeys} of ${countOf(first.comparableKeys, 'shared record')} agree)`;
-  const more = others.map((one) => `${one.v4CompanyId} (${one.agreeingKeys} of ${one.comparableKeys})`);
-  return `${company}: ${[known, ...more].join(' or ')}`;
+  const more = others
+    .filter(({ agreeingKeys }) => agreeingKeys > 0 || first.agreeingKeys === 0)
+    .map((one) => `${one.v4CompanyId} (${one.agreeingKeys} of ${one.comparableKeys})`);
+  const likely = all.filter((one) => isLikely(one, first.v4CompanyId)).map(nameOf);
+  const rivals = likely.filter((name) => name !== nameOf(company));
+  const rest = rivals.length === 0 ? '' : `; ${rivals.join(' or ')} may be ${first.v4CompanyId} too`;
+  return `${nameOf(company)}: ${[known, ...more].join(' or ')}${rest}`;
+}
+
+function nameOf({ region, v3CompanyId }: AmbiguousCompany): string {
+  return `V3 company ${v3CompanyId} in ${region}`;
+}
+
+function isLikely({ candidates }: AmbiguousCompany, v4CompanyId: string): boolean {
+  return candidates.some((one) => one.v4CompanyId === v4CompanyId && one.agreeingKeys > 0);
 }

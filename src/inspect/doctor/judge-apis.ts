@@ -1,7 +1,7 @@
 import type { Config } from '../../config/config.js';
 import { isLoopback } from '../../config/values.js';
 import type { SvcError } from '../../errors.js';
-import { describeAmbiguous } from '../../text/ambiguous-company.js';
+import { type AmbiguousCompany, describeAmbiguous } from '../../text/ambiguous-company.js';
 import { countOf, formatDuration, groupDigits } from '../../text/numbers.js';
 import { type Finding, note, ok, problem, warning } from './doctor-finding.js';
 import type {
@@ -194,7 +194,8 @@ export function judgePairs(preview: readonly PairPreview[], database: DatabaseFa
   const text = `Preview from samples, which leave records out: ${parts.join(', ')}. V4 lists the same id for ${groupDigits(sameId)}.`;
   // Those that need a person first.
   const shown = preview.toSorted((a, b) => Number(isOpen(b)) - Number(isOpen(a))).slice(0, SHOWN_PAIRS);
-  const pairs = shown.map((one) => note('companies', 'pair', describePair(one)));
+  const ambiguous = preview.filter(isOpen).map(toAmbiguous);
+  const pairs = shown.map((one) => note('companies', 'pair', describePair(one, ambiguous)));
   return [note('companies', 'pairs_preview', text), ...pairs];
 }
 
@@ -202,11 +203,13 @@ function isOpen({ matchedBy }: PairPreview): boolean {
   return matchedBy === 'ambiguous';
 }
 
-function describePair(pair: PairPreview): string {
-  const { region, v3CompanyId, v4CompanyId, matchedBy, comparable, agreeing, candidates } = pair;
-  if (isOpen(pair)) {
-    return `${describeAmbiguous({ region, v3CompanyId: String(v3CompanyId), candidates })}.`;
-  }
+function toAmbiguous({ region, v3CompanyId, candidates }: PairPreview): AmbiguousCompany {
+  return { region, v3CompanyId: String(v3CompanyId), candidates };
+}
+
+function describePair(pair: PairPreview, ambiguous: readonly AmbiguousCompany[]): string {
+  const { region, v3CompanyId, v4CompanyId, matchedBy, comparable, agreeing } = pair;
+  if (isOpen(pair)) return `${describeAmbiguous(toAmbiguous(pair), ambiguous)}.`;
   const company = `V3 company ${v3CompanyId}${region === 'default' ? '' : ` in ${region}`}`;
   if (v4CompanyId === null) {
     return `${company}: no shared record seen.`;

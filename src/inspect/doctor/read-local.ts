@@ -49,14 +49,14 @@ function describeDatabase(db: Db, config: Config): DatabaseFacts {
   const facts = readReadiness(db, config, EVERYTHING);
   const records = { v3: 0, v4: 0 };
   for (const { generation, uniqueRecords } of facts.streams) records[generation] += uniqueRecords;
+  const ambiguous = facts.lastRun === undefined ? [] : readAmbiguousCompanies(db, EVERYTHING);
   return {
     kind: 'usable',
     v3Records: records.v3,
     v4Records: records.v4,
     open: findIncomplete(facts).map(({ text, next }) => `${text} Next: ${next}`),
     pairs: facts.lastRun === undefined ? null : countPairs(db),
-    ambiguous:
-      facts.lastRun === undefined ? [] : readAmbiguousCompanies(db, EVERYTHING).map(describeAmbiguous),
+    ambiguous: ambiguous.map((company) => describeAmbiguous(company, ambiguous)),
   };
 }
 
