@@ -103,14 +103,14 @@ export const TOOL_COMMANDS: readonly CommandSpec[] = [
     options: {
       '--seed <n>': 'seed of the test data (default: 1)',
       '--port <n>': 'port on 127.0.0.1 (default: any free port)',
-      '--records <n>': 'approximate number of V3 records',
-      '--companies <n>': 'number of companies',
+      '--records <n>': 'approximate number of V3 records (default: 800)',
+      '--companies <n>': 'number of companies (default: 4, ugly: 5)',
       '--scenario <name>': {
         summary: 'how difficult the data are (default: clean)',
         choices: ['clean', 'ugly'],
       },
-      '--window <days>': 'length of the backfill window',
-      '--backfill-seconds <n>': 'how long V4 takes to load its data',
+      '--window <days>': 'length of the backfill window (default: 90)',
+      '--backfill-seconds <n>': 'how long V4 takes to load its data (default: 0)',
       '--latency <ms>': 'how long every answer takes (default: 0)',
       '--truth <file>': 'write the correct answer for each V3 id, as NDJSON',
       '--config-out <file>': 'write a configuration for this service',
