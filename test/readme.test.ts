@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process';
 import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -183,11 +184,23 @@ describe('what the documentation shows', () => {
 
   /** A company and ids that are there instead of those in the example. */
   function fill(line: string): string {
-    return line
-      .replace('4711', v4Company)
-      .replace('1001', `${v3Ids[0]}`)
-      .replace('1002', `${v3Ids[1]}`)
-      .replace('INV-1', `'${platformId}'`);
+    return (
+      line
+        .replace('4711', v4Company)
+        // The target is a SQLite table.
+        .replace(/--emit-sql \w+/, '--emit-sql sqlite')
+        .replace('1001', `${v3Ids[0]}`)
+        .replace('1002', `${v3Ids[1]}`)
+        .replace('INV-1', `'${platformId}'`)
+    );
+  }
+
+  /** `scan --fix` wants a clean git tree. */
+  function commitAll(cwd: string): void {
+    const git = (...args: readonly string[]) => execFileSync('git', ['-C', cwd, ...args]);
+    git('init', '-q');
+    git('add', '-A');
+    git('-c', 'user.name=test', '-c', 'user.email=test@localhost', 'commit', '-qm', 'all');
   }
 
   it.each(campaignCases(commandLines(), 6))('%s works', async (line) => {
@@ -195,6 +208,9 @@ describe('what the documentation shows', () => {
     if (!line.startsWith('svc-migrate init')) cpSync(folder, cwd, { recursive: true });
     // A plan names the files it was made for.
     if (line.includes('--yes --plan')) await runShell(line.replace('--yes', '--in-place'), { cwd, env });
+    if (/--emit-sql \w+ --plan/.test(line))
+      await runShell('svc-migrate apply --plan plan.json', { cwd, env });
+    if (line.includes('--fix')) commitAll(cwd);
     // What serves or waits is shown to begin, and ended.
     const begins = /^svc-migrate sandbox|--wait|--watch/.test(line);
     // It tells how far it is every ten seconds, and what each list holds at once.
