@@ -1,8 +1,12 @@
 import { countOf } from '../text/numbers.js';
 import type { ScanReport } from './scan-report.js';
 
-/** What was found and how much was read, as one sentence for every format. */
-export function describeUses({ summary, outcome, failOn }: ScanReport): string {
+/** Without a host, the default `--fail-on certain` passes whatever the code does. */
+const NO_HOST =
+  'But no V3 host is known, and without one no use can be certain: name it with --v3-host, or in a configuration (svc-migrate init).';
+
+/** What was found, how much was read, and the verdict: the same words in every format. */
+export function describeUses({ summary, outcome, failOn, hosts }: ScanReport): string {
   if (summary.filesRead === 0) {
     return `Failed: no file was read, ${summary.filesSkipped} not read, so nothing is known about uses of V3.`;
   }
@@ -14,7 +18,8 @@ export function describeUses({ summary, outcome, failOn }: ScanReport): string {
   const verdict = outcome === 'pass' ? 'passed' : 'failed';
   const limit =
     failOn === 'certain' ? 'no certain use may remain' : `no use may remain that is ${failOn} or surer`;
-  return `${uses} of V3${kinds} ${read}: ${verdict}, as ${limit}.`;
+  const found = `${uses} of V3${kinds} ${read}: ${verdict}, as ${limit}.`;
+  return hosts.length > 0 ? found : `${found} ${NO_HOST}`;
 }
 
 /** Why files were not read, with their number, most frequent first. */

@@ -33,16 +33,13 @@ function renderPlace({ file, line, certainty, text, findings }: Place, width: nu
 }
 
 function closingLines(report: ScanReport): string[] {
-  const { summary, ignored, hosts } = report;
+  const { summary, ignored } = report;
   const languages = Object.entries(summary.filesByLanguage).map(([name, count]) => `${name} ${count}`);
   const skipped = countSkipped(report).map(([why, count]) => `${why} ${count}`);
   return [
     `Read: ${languages.length === 0 ? 'nothing' : languages.join(', ')}.`,
     ...(skipped.length === 0 ? [] : [`Not read: ${skipped.join(', ')}. --json names them.`]),
     ...(ignored.length === 0 ? [] : [`Ignored by comments: ${countOf(ignored.length, 'finding')}.`]),
-    ...(hosts.length > 0
-      ? []
-      : ['No V3 host is known, so nothing is certain: write a configuration, or name it with --v3-host.']),
     ...(report.fix === null ? [] : describeFix(report.fix)),
     SCAN_LIMITS,
     describeUses(report),

@@ -53,7 +53,7 @@ export const scanSchema = z.strictObject({
   failOn: certainty.describe('Findings at least this sure make the outcome fail, as does reading no file.'),
   hosts: z
     .array(z.string())
-    .describe('V3 addresses that were looked for. Empty: none was known, and nothing is certain.'),
+    .describe('V3 addresses that were looked for. Empty: none is known, so that no finding can be certain.'),
   findings: z.array(finding),
   files: z.strictObject({
     read: z.array(z.strictObject({ path: z.string(), language: z.string() })),

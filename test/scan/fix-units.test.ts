@@ -66,6 +66,18 @@ const REFUSED: readonly (readonly [reason: string, what: string, file: string, c
   ['parameter', 'a parameter that V4 may not honour', 'a.ts', `await fetch('${ONE}&return_count=true');`],
   ['parameter', 'an unknown parameter', 'a.ts', `await fetch('${ONE}&page=2');`],
   ['address_built', 'a query that goes on elsewhere', 'a.ts', `await fetch('${ONE}' + rest);`],
+  [
+    'address_built',
+    'a company id that goes on in a constant',
+    'a.ts',
+    `const rest = '7';\nawait fetch('${ONE}' + rest);`,
+  ],
+  [
+    'address_built',
+    'a path that goes on in a constant',
+    'a.ts',
+    `const rest = '/12';\nawait fetch('${ONE}' + rest);`,
+  ],
   ['address_built', 'a query with a part in it', 'a.ts', `await fetch(\`${ONE}\${rest}&limit=1\`);`],
   ['address_built', 'a fragment', 'a.ts', `await fetch('${ONE}#top');`],
   [

@@ -246,6 +246,16 @@ describe('output', () => {
     expect(report.exitCode).toBe(0);
   });
 
+  it('says in every format that nothing can be certain where no host is known', async () => {
+    save('a.ts', CODE);
+    const report = await reportOf([]);
+    expect(report.exitCode).toBe(0);
+    for (const text of [renderUses(report, 1000), renderUsesMarkdown(report)]) {
+      expect(text).toMatch(/passed, as no certain use may remain\. But no V3 host is known.*--v3-host/);
+    }
+    expect(renderUses(await reportOf(), 1000)).not.toContain('no V3 host');
+  });
+
   it('is the same judgement in every format', async () => {
     save('dir with space/a:b,c.ts', CODE);
     const report = await reportOf();
