@@ -50,10 +50,7 @@ export function plainText(given: SyntaxNode, source: string): string | null {
   if (node.kind === 'symbol' || node.kind === 'name') return nameOf(node, source);
   if (node.kind === 'number') return source.slice(node.start, node.end);
   if (node.kind !== 'string') return null;
-  const isPlain = node.children.every(
-    ({ kind, type }) => kind === 'content' || /^string_(start|end)$/.test(type),
-  );
-  if (!isPlain) return null;
+  if (!node.children.every(({ kind }) => kind === 'content')) return null;
   const [first, last] = contentRange(node, source);
   return source.slice(first, last);
 }
@@ -97,7 +94,7 @@ export function calleeOf(call: SyntaxNode, source: string): Callee {
 
 /** Arguments of a call, also those of a block that follows them. */
 export function argumentsOf(call: SyntaxNode, source: string): Argument[] {
-  const list = childAt(call, 'arguments', 'argument_list') ?? call.children.find(isArgumentList);
+  const list = childAt(call, 'arguments', 'argument_list') ?? argumentList(call);
   const given = (list?.children ?? []).filter(({ kind }) => kind !== 'comment');
   return given.map((node) => {
     if (node.kind === 'pair') {
@@ -110,7 +107,12 @@ export function argumentsOf(call: SyntaxNode, source: string): Argument[] {
   });
 }
 
-function isArgumentList({ type }: SyntaxNode): boolean {
+/** The argument list of a call, by its type. */
+export function argumentList(call: SyntaxNode): SyntaxNode | undefined {
+  return call.children.find(isArgumentList);
+}
+
+export function isArgumentList({ type }: SyntaxNode): boolean {
   return type === 'arguments' || type === 'argument_list';
 }
 
@@ -169,7 +171,7 @@ function entriesOfCall(call: SyntaxNode, source: string): Entry[] {
   const initializer = call.children.find(({ field, kind }) => field === 'initializer' && kind === 'object');
   if (initializer !== undefined) return entriesOf(initializer, source);
   const { receiver, name } = calleeOf(call, source);
-  const list = call.children.find(isArgumentList);
+  const list = argumentList(call);
   if (receiver !== null && /^(of|asMap)$/.test(name)) {
     const values = argumentsOf(call, source).map(({ value }) => value);
     return values.flatMap((keyNode, at) => {

@@ -1,9 +1,10 @@
 import { sha256Of } from '../runtime/sha256.js';
 import type { Facts } from './facts.js';
+import { indentEnd, lineOf, lineStarts, lineText } from './lines.js';
 import { isGenerated } from './rules/client-library.js';
 import type { RuleId } from './rules/rule.js';
 import { RULES } from './rules/rules.js';
-import type { Certainty } from './scan-settings.js';
+import { CERTAINTIES, type Certainty } from './scan-settings.js';
 
 /** A place that still speaks V3. */
 export interface V3Use {
@@ -43,7 +44,6 @@ export interface FileResult {
 
 /** Longest part of a line that is shown. */
 const MAX_SHOWN = 160;
-const STRENGTH: Readonly<Record<Certainty, number>> = { certain: 2, likely: 1, look: 0 };
 
 /** Applies the rules to a file; of several hits of a rule on a line, the surest counts. */
 export function judgeFile(facts: Facts, source: string, language: string): FileResult {
@@ -55,10 +55,8 @@ export function judgeFile(facts: Facts, source: string, language: string): FileR
       const line = lineOf(starts, start);
       const from = starts[line - 1] ?? 0;
       const known = found.get(`${rule.id} ${line}`);
-      if (known !== undefined && STRENGTH[known.certainty] >= STRENGTH[certainty]) continue;
-      const text = source
-        .slice(from, Math.min((starts[line] ?? source.length + 1) - 1, from + MAX_SHOWN))
-        .trim();
+      if (known !== undefined && rankOf(known.certainty) <= rankOf(certainty)) continue;
+      const text = lineText(source, starts, line).slice(0, MAX_SHOWN).trim();
       const { id, message } = rule;
       const use = {
         file: facts.path,
@@ -88,6 +86,8 @@ export function judgeFile(facts: Facts, source: string, language: string): FileR
     }),
   };
 }
+
+const rankOf = (certainty: Certainty): number => CERTAINTIES.indexOf(certainty);
 
 /** Equal lines of a file are told apart by their order. */
 function withFingerprints(uses: readonly V3Use[]): V3Use[] {
@@ -134,28 +134,11 @@ function lastLineFrom(
   starts: readonly number[],
   line: number,
 ): number {
-  const from = starts[line - 1] ?? 0;
-  const start = from + (/^[ \t]*/.exec(source.slice(from, from + 200))?.[0].length ?? 0);
+  const start = indentEnd(source, starts, line);
   const isBlock = nodes.filter(
     (node) =>
       node.start === start && node.parent !== null && node.kind !== 'function' && node.kind !== 'class',
   );
   const lines = isBlock.map(({ end }) => lineOf(starts, end - 1)).filter((last) => last - line < 20);
   return Math.max(line, ...lines);
-}
-
-function lineStarts(text: string): number[] {
-  const starts = [0];
-  for (let at = text.indexOf('\n'); at !== -1; at = text.indexOf('\n', at + 1)) starts.push(at + 1);
-  return starts;
-}
-
-function lineOf(starts: readonly number[], position: number): number {
-  let [low, high] = [0, starts.length - 1];
-  while (low < high) {
-    const middle = (low + high + 1) >> 1;
-    if ((starts[middle] ?? 0) <= position) low = middle;
-    else high = middle - 1;
-  }
-  return low + 1;
 }

@@ -1,4 +1,5 @@
 import { ancestor, argumentsOf, calleeOf, childAt, memberOf, nameOf, plainText, unwrap } from './access.js';
+import { append } from './append.js';
 import { elementsOf, isPattern, namesInPattern } from './patterns.js';
 import type { SyntaxNode } from './syntax.js';
 
@@ -223,20 +224,12 @@ class NameTable implements Names {
     this.byScope.set(declaration.scope, names);
     append(names, declaration.name, declaration);
     if (declaration.parameter === null || declaration.parameter < 0) return;
-    const own = this.parameters.get(declaration.scope);
-    if (own === undefined) this.parameters.set(declaration.scope, [declaration]);
-    else own.push(declaration);
+    append(this.parameters, declaration.scope, declaration);
   }
 
   #addField(declaration: Declaration): void {
     append(this.fields, declaration.name, declaration);
   }
-}
-
-function append<T>(lists: Map<string, T[]>, name: string, one: T): void {
-  const known = lists.get(name);
-  if (known === undefined) lists.set(name, [one]);
-  else known.push(one);
 }
 
 function sidesOf(node: SyntaxNode): { left: readonly SyntaxNode[]; right: readonly SyntaxNode[] } {

@@ -1,4 +1,5 @@
 import { parseTree } from 'jsonc-parser';
+import { lineOf, lineStarts } from './lines.js';
 
 /** The lines of the code cells of a notebook, with where each is written. */
 export function notebookLines(source: string): { text: string; start: number }[] {
@@ -27,7 +28,7 @@ export function lineAt(
   let seen = 0;
   for (const { text, start } of lines) {
     seen += text.split('\n').length - 1;
-    if (line <= seen) return source.slice(0, start).split('\n').length;
+    if (line <= seen) return lineOf(lineStarts(source), start);
   }
   return line;
 }

@@ -1,3 +1,4 @@
+import { append } from './append.js';
 import type { V3Use } from './judge-file.js';
 import type { RuleId } from './rules/rule.js';
 import { RULES } from './rules/rules.js';
@@ -29,9 +30,7 @@ export function groupPlaces(findings: readonly V3Use[]): readonly Place[] {
   for (const one of findings) {
     const what = OF_ADDRESS.has(one.rule) ? 'address' : one.rule;
     const key = `${one.file}\0${one.line}\0${what}`;
-    const known = groups.get(key);
-    if (known === undefined) groups.set(key, [one]);
-    else known.push(one);
+    append(groups, key, one);
   }
   const ranks = new Map(RULES.map(({ id }, at) => [id, at]));
   return [...groups.values()].flatMap((found) => {

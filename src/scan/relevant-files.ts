@@ -2,6 +2,7 @@ import { posix } from 'node:path';
 import { escapeRegExp } from '../text/escape.js';
 import { languageOf } from './languages/languages.js';
 import type { ScanSettings } from './scan-settings.js';
+import { fold } from './source-file.js';
 import { type FoundFile, readText } from './walk-files.js';
 
 /** How many files a value is followed through before a use of it must name V3 itself. */
@@ -98,13 +99,9 @@ function namesOf(path: string): string[] {
   const base = posix.basename(path).replace(/\.\w+$/, '');
   const folder = posix.basename(posix.dirname(path));
   const isFolder = /^(__init__|mod)$/.test(base) || path.endsWith('.go');
-  return [base, ...(isFolder ? [folder] : [])].map(plainName);
+  return [base, ...(isFolder ? [folder] : [])].map(fold);
 }
 
 function namesIn(text: string): string[] {
-  return [...text.matchAll(/([A-Za-z_]\w{1,80})/g)].map(([name]) => plainName(name));
-}
-
-function plainName(name: string): string {
-  return name.replaceAll('_', '').toLowerCase();
+  return [...text.matchAll(/([A-Za-z_]\w{1,80})/g)].map(([name]) => fold(name));
 }

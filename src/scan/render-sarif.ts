@@ -1,16 +1,17 @@
 import { escapeJson } from '../text/escape.js';
 import { RULES } from './rules/rules.js';
 import type { ScanReport } from './scan-report.js';
-import type { Certainty } from './scan-settings.js';
+import { CERTAINTIES, type Certainty } from './scan-settings.js';
 
 /** Most results that GitHub code scanning takes from one file. */
 const MAX_RESULTS = 5000;
 const LEVELS: Readonly<Record<Certainty, string>> = { certain: 'error', likely: 'warning', look: 'note' };
-const ORDER: readonly Certainty[] = ['certain', 'likely', 'look'];
 
 /** SARIF 2.1.0, the surest findings first. */
 export function renderSarif(report: ScanReport): string {
-  const ordered = ORDER.flatMap((name) => report.findings.filter(({ certainty }) => certainty === name));
+  const ordered = CERTAINTIES.flatMap((name) =>
+    report.findings.filter(({ certainty }) => certainty === name),
+  );
   const left = ordered.length - MAX_RESULTS;
   const sarif = {
     $schema: 'https://json.schemastore.org/sarif-2.1.0.json',

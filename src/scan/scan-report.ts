@@ -4,7 +4,7 @@ import { groupPlaces } from './places.js';
 import type { SeenTraffic } from './read-traffic.js';
 import { RULE_IDS } from './rules/rule.js';
 import type { ScanResult } from './scan-files.js';
-import { CERTAINTIES, type Certainty } from './scan-settings.js';
+import { atLeast, CERTAINTIES, type Certainty } from './scan-settings.js';
 
 /** Raised for changes that break consumers of the JSON. */
 const SCAN_SCHEMA_VERSION = 1;
@@ -95,7 +95,7 @@ export function buildScanReport(
   { failOn, hosts, toolVersion, seen, fix = null }: ScanReportOptions,
 ): ScanReport {
   const { findings, files, ignored } = result;
-  const failing = CERTAINTIES.slice(0, CERTAINTIES.indexOf(failOn) + 1);
+  const failing = atLeast(failOn);
   const isRead = files.read.length > 0;
   const isFailed = !isRead || findings.some((one) => failing.includes(one.certainty));
   const used = RULE_IDS.filter((id) => findings.some((one) => one.rule === id));

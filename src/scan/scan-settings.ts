@@ -37,3 +37,8 @@ export function buildScanSettings(
 /** How sure it is that something speaks V3, surest first. */
 export const CERTAINTIES = ['certain', 'likely', 'look'] as const;
 export type Certainty = (typeof CERTAINTIES)[number];
+
+/** This certainty and those that are surer. */
+export function atLeast(certainty: Certainty): readonly Certainty[] {
+  return CERTAINTIES.slice(0, CERTAINTIES.indexOf(certainty) + 1);
+}

@@ -1,5 +1,6 @@
 import { posix } from 'node:path';
 import { childAt, nameOf, plainText, walk } from './access.js';
+import { append } from './append.js';
 import type { Language } from './languages/language.js';
 import { type Declaration, type Names, readNames } from './names.js';
 import type { SyntaxNode } from './syntax.js';
@@ -103,7 +104,7 @@ export class Project {
     this.#paths = new Set(paths);
     for (const path of paths) {
       const base = posix.basename(path).replace(/\.\w+$/, '');
-      append(this.#byBase, base.replaceAll('_', '').toLowerCase(), path);
+      append(this.#byBase, fold(base), path);
       append(this.#byFolder, posix.dirname(path), path);
     }
   }
@@ -125,7 +126,7 @@ export class Project {
 
   /** A class of a file that has its name. */
   classNamed(from: SourceFile, name: string): { file: SourceFile; declaration: Declaration } | null {
-    for (const path of this.#byBase.get(name.replaceAll('_', '').toLowerCase()) ?? []) {
+    for (const path of this.#byBase.get(fold(name)) ?? []) {
       if (path === from.path || posix.extname(path) !== posix.extname(from.path)) continue;
       const file = this.#load(path);
       const declaration = file === null ? null : classIn(file, name);
@@ -178,8 +179,7 @@ function parents(folder: string): string[] {
   return up === folder ? [] : [up, ...parents(up)];
 }
 
-function append(map: Map<string, string[]>, key: string, value: string): void {
-  const list = map.get(key);
-  if (list === undefined) map.set(key, [value]);
-  else list.push(value);
+/** A name without its case and underscores, in which the name of a file may differ from that of its class. */
+export function fold(name: string): string {
+  return name.replaceAll('_', '').toLowerCase();
 }

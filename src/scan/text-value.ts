@@ -63,7 +63,7 @@ export class TextReader {
       case 'binary':
         return this.#binary(at, depth);
       case 'conditional':
-        return this.#alternatives(at, alternativesOf(at), depth);
+        return this.#alternatives(alternativesOf(at), depth);
       case 'call':
         return this.#call(at, depth) ?? this.#named(at, depth);
       case 'name':
@@ -101,9 +101,7 @@ export class TextReader {
 
   #string(at: Expression, depth: number): TextValue {
     const { node, file } = at;
-    const parts = node.children.filter(
-      ({ type }) => !/^(string|heredoc|interpolation)_(start|end)$/.test(type),
-    );
+    const parts = node.children.filter(({ type }) => !/^(heredoc|interpolation)_(start|end)$/.test(type));
     if (parts.length === 0) {
       const raw = file.source.slice(node.start, node.end);
       const open = /^[@$\w]{0,3}("""|'''|["'`])/.exec(raw)?.[0].length ?? 0;
@@ -130,7 +128,7 @@ export class TextReader {
       { ...at, node: left },
       { ...at, node: right },
     ];
-    if (/^(\|\||\?\?|or|\?:)$/.test(operator)) return this.#alternatives(at, [first, second], depth);
+    if (/^(\|\||\?\?|or|\?:)$/.test(operator)) return this.#alternatives([first, second], depth);
     if (operator === '%') return this.#format(first, [second], depth);
     if (operator !== '+' && operator !== '.' && operator !== '/' && operator !== '<>') return null;
     const texts = [this.read(first, depth + 1), this.read(second, depth + 1)] as const;
@@ -141,7 +139,7 @@ export class TextReader {
   }
 
   /** The first alternative whose beginning is known. */
-  #alternatives(_at: Expression, given: readonly Expression[], depth: number): TextValue | null {
+  #alternatives(given: readonly Expression[], depth: number): TextValue | null {
     const texts = given.map((one) => this.read(one, depth + 1));
     return (
       texts.find((text) => text !== null && text[0]?.kind === 'literal') ??

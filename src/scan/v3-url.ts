@@ -172,13 +172,14 @@ function readQuery(text: string, end: number): QueryItem[] {
     const next = text.slice(from).search(/[&#\s"'`]/);
     const to = next === -1 ? text.length : from + next;
     const [name = '', value = ''] = text.slice(from, to).split('=', 2);
-    if (name !== '') items.push({ name: decodeName(name), value, from, to });
+    if (name !== '') items.push({ name: decodeBrackets(name), value, from, to });
     if (text[to] !== '&') break;
     from = to + 1;
   }
   return items;
 }
 
-function decodeName(name: string): string {
+/** The name of a query parameter with `[` and `]` for their percent-encoded forms. */
+export function decodeBrackets(name: string): string {
   return name.replace(/%5B/gi, '[').replace(/%5D/gi, ']');
 }

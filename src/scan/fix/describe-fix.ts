@@ -1,5 +1,6 @@
 import { createTwoFilesPatch } from 'diff';
 import { countOf } from '../../text/numbers.js';
+import { append } from '../append.js';
 import type { PatchedFile } from './fix-files.js';
 import type { FixReport } from './fix-report.js';
 import { UNFIXED, type UnfixedReason } from './unfixed.js';
@@ -40,8 +41,7 @@ function listReasons({ units }: FixReport): [UnfixedReason, string[]][] {
   const places = new Map<UnfixedReason, string[]>();
   for (const { file, line, reason } of units) {
     if (reason === null) continue;
-    const known = places.get(reason) ?? [];
-    places.set(reason, [...known, `${file}:${line}`]);
+    append(places, reason, `${file}:${line}`);
   }
   return [...places].sort((a, b) => b[1].length - a[1].length);
 }

@@ -2,7 +2,7 @@ import { resolve } from 'node:path';
 import type { V3Use } from '../judge-file.js';
 import { isGenerated } from '../rules/client-library.js';
 import { type ParsedFile, type ScanIo, type ScanRequest, type ScanResult, scanFiles } from '../scan-files.js';
-import { CERTAINTIES, type Certainty } from '../scan-settings.js';
+import { atLeast, type Certainty } from '../scan-settings.js';
 import type { SyntaxParser } from '../syntax.js';
 import { readText } from '../walk-files.js';
 import type { MarkedText, Unmarked } from './comment-above.js';
@@ -50,9 +50,9 @@ export async function planFix(
   const planner = new FixPlanner(scan, io, parser);
   const patched = await planner.patch(fix);
   if (!fix.isMarking) return planner.finish(patched);
-  const sure = CERTAINTIES.slice(0, CERTAINTIES.indexOf(failOn) + 1);
+  const failing = atLeast(failOn);
   return planner.finish(
-    await planner.mark(patched.findings.filter(({ certainty }) => sure.includes(certainty))),
+    await planner.mark(patched.findings.filter(({ certainty }) => failing.includes(certainty))),
   );
 }
 

@@ -1,4 +1,4 @@
-import { argumentsOf, calleeOf, childAt, entriesOf, plainText, unwrap } from '../access.js';
+import { argumentList, argumentsOf, calleeOf, childAt, entriesOf, plainText, unwrap } from '../access.js';
 import { UNBOUND, type Values } from '../follow-values.js';
 import { lookUp } from '../names.js';
 import type { SourceFile } from '../source-file.js';
@@ -35,7 +35,7 @@ export class KnownRequests {
 
   #findForm(call: SyntaxNode): RequestForm | null {
     const { source, language } = this.#file;
-    const list = listOf(call);
+    const list = argumentList(call);
     if (call.kind !== 'call' || list === undefined) return null;
     const callee = source.slice(call.start, list.start).trim();
     const form = REQUEST_FORMS.find((one) => one.languages.test(language.name) && one.callee.test(callee));
@@ -64,14 +64,14 @@ export class KnownRequests {
     if (receiver?.kind !== 'name') return null;
     const made = this.#values.resolve({ file: this.#file, node: receiver, bound: UNBOUND });
     const form = made.file === this.#file ? this.#madeBy(made.node) : null;
-    const list = listOf(call);
+    const list = argumentList(call);
     const callee = list === undefined ? '' : source.slice(call.start, list.start).trim();
     return form?.sends.callee.test(callee) ? form : null;
   }
 
   #madeBy(node: SyntaxNode): ClientForm | null {
     const { source, language } = this.#file;
-    const list = listOf(node);
+    const list = argumentList(node);
     if (node.kind !== 'call' || list === undefined) return null;
     const callee = source.slice(node.start, list.start).trim();
     return CLIENT_FORMS.find((one) => one.languages.test(language.name) && one.callee.test(callee)) ?? null;
@@ -83,7 +83,7 @@ export class KnownRequests {
     const object = value.kind === 'shorthand' ? pair : pair.parent;
     const list = object?.kind === 'object' ? object.parent : object;
     const call = list?.parent ?? null;
-    const form = call === null || list !== listOf(call) ? null : this.#madeBy(call);
+    const form = call === null || list !== argumentList(call) ? null : this.#madeBy(call);
     if (call === null || object === null || object === undefined || form === null) return null;
     const given = object.kind === 'object' ? object.children : (list?.children ?? []);
     const keys = given.filter(({ kind }) => kind !== 'comment').map((one) => keyOf(one, source));
@@ -95,7 +95,7 @@ export class KnownRequests {
   /** The parameters that a request is given beside its address, or why not all of them are known. */
   parametersOf(call: SyntaxNode, form: RequestForm): readonly GivenParameter[] | UnfixedReason {
     const { source } = this.#file;
-    const list = listOf(call);
+    const list = argumentList(call);
     const given = argumentsOf(call, source).slice(1);
     if (call.children.some(({ kind }) => kind === 'function')) return 'response_used';
     const found: GivenParameter[] = [];
@@ -144,10 +144,6 @@ function readParameters(given: SyntaxNode, source: string): GivenParameter[] | n
     const pair = pairs[at];
     return pair === undefined ? [] : [{ key, value, pair, object }];
   });
-}
-
-function listOf(call: SyntaxNode): SyntaxNode | undefined {
-  return call.children.find(({ type }) => type === 'arguments' || type === 'argument_list');
 }
 
 function keyOf(option: SyntaxNode, source: string): string | null {

@@ -1,7 +1,8 @@
 import { walk } from '../access.js';
+import { indentEnd, lineOf, lineStarts } from '../lines.js';
 import type { SourceFile } from '../source-file.js';
 import type { SyntaxNode, SyntaxParser } from '../syntax.js';
-import { commentAbove, lineOf, lineStarts, type MarkedText, type Unmarked } from './comment-above.js';
+import { commentAbove, type MarkedText, type Unmarked } from './comment-above.js';
 import type { Todo } from './list-todos.js';
 import { applyEdits } from './text-edits.js';
 
@@ -65,9 +66,7 @@ function linesAround(
   starts: readonly number[],
   line: number,
 ): number[] {
-  const from = starts[line - 1] ?? 0;
-  const to = (starts[line] ?? source.length + 1) - 1;
-  const first = from + (/^[ \t]*/.exec(source.slice(from, to))?.[0].length ?? 0);
+  const first = indentEnd(source, starts, line);
   const lines = new Set<number>();
   const innermost = nodes.filter((node) => node.start <= first && node.end > first).at(-1);
   for (let at: SyntaxNode | null = innermost ?? null; at !== null && at.parent !== null; at = at.parent) {

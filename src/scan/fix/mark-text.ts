@@ -1,4 +1,5 @@
-import { commentAbove, lineOf, lineStarts, type MarkedText, type Unmarked } from './comment-above.js';
+import { lineOf, lineStarts, lineText } from '../lines.js';
+import { commentAbove, type MarkedText, type Unmarked } from './comment-above.js';
 import type { Todo } from './list-todos.js';
 import { applyEdits, type TextEdit } from './text-edits.js';
 
@@ -33,8 +34,7 @@ function planComment(path: string, source: string, todo: Todo): TextEdit | { rea
   const comment = TEXT_COMMENTS.find(([ends]) => ends.test(path))?.[1];
   if (comment === undefined) return { why: 'this kind of file has no comments' };
   const starts = lineStarts(source);
-  const textOf = (at: number) =>
-    source.slice(starts[at - 1], (starts[at] ?? source.length + 1) - 1).trimEnd();
+  const textOf = (at: number) => lineText(source, starts, at).trimEnd();
   let { line } = todo;
   while (line > 1 && textOf(line - 1).endsWith('\\')) line -= 1;
   if (isInsideText(path, source.slice(0, starts[line - 1]), textOf(line)))

@@ -1,4 +1,5 @@
 import { memberOf, nameOf } from '../access.js';
+import { append } from '../append.js';
 import { type Declaration, lookUp } from '../names.js';
 import type { SourceFile } from '../source-file.js';
 import type { SyntaxNode } from '../syntax.js';
@@ -22,10 +23,7 @@ export class NameUses {
     }
     for (const node of file.nodes) {
       if (!isVariable(node)) continue;
-      const name = nameOf(node, file.source);
-      const known = this.#byName.get(name);
-      if (known === undefined) this.#byName.set(name, [node]);
-      else known.push(node);
+      append(this.#byName, nameOf(node, file.source), node);
     }
   }
 

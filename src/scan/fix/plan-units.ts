@@ -1,6 +1,7 @@
 import { childAt, walk } from '../access.js';
 import { type Facts, placeOf, type Site, type SourceReaders } from '../facts.js';
 import type { FileResult } from '../judge-file.js';
+import { lineOf, lineStarts } from '../lines.js';
 import type { SourceFile } from '../source-file.js';
 import type { SyntaxNode } from '../syntax.js';
 import type { FixSettings } from './fix-settings.js';
@@ -51,14 +52,15 @@ export function planUnits(context: PlanContext): FilePlan {
   const { facts, file, engine, isNamedElsewhere } = context;
   const requests = new KnownRequests(file, engine.values);
   const flow = new ValueFlow(file, requests, engine.texts, isNamedElsewhere);
+  const starts = lineStarts(file.source);
   const drafts = listSites(facts, requests).map(({ site, place }) =>
-    draft(site, place, { context, requests, flow }),
+    draft(site, place, { context, requests, flow, starts }),
   );
   dropShared(drafts);
   const edits = mergeFixed(drafts);
   const units = drafts.map(({ place, site, reason }) => ({
     file: facts.path,
-    line: lineAt(facts.source, place),
+    line: lineOf(starts, place),
     reason,
     route: routeOf(site),
   }));
@@ -67,10 +69,6 @@ export function planUnits(context: PlanContext): FilePlan {
 
 function routeOf({ url }: Site): string {
   return `/v4/core/companies/{companyId}/${url.route?.pair?.v4 ?? '{model}'}`;
-}
-
-function lineAt(source: string, position: number): number {
-  return source.slice(0, position).split('\n').length;
 }
 
 /** The requests of a file, each once: calls that are known to send, and other places of addresses that none of these covers. */
@@ -83,8 +81,7 @@ function listSites(facts: Facts, requests: KnownRequests): { site: Site; place: 
   });
   const sent = found.filter(({ site }) => site.call !== null && requests.formOf(site.call) !== null);
   const known = new Set(sent.map(({ place }) => place));
-  const isCovered = ({ start, end }: Site) =>
-    sent.some(({ site }) => site.start >= start && site.end <= end && site !== null);
+  const isCovered = ({ start, end }: Site) => sent.some(({ site }) => site.start >= start && site.end <= end);
   const others = found.filter(({ site, place }) => {
     if (sent.some((one) => one.site === site)) return false;
     if (known.has(place) || (site.call !== null && isCovered(site))) return false;
@@ -100,20 +97,22 @@ interface Judges {
   readonly context: PlanContext;
   readonly requests: KnownRequests;
   readonly flow: ValueFlow;
+  readonly starts: readonly number[];
 }
 
 function draft(site: Site, place: number, judges: Judges): Draft {
-  const { facts, result } = judges.context;
+  const { context, starts } = judges;
+  const { facts, result } = context;
   const refuse = (reason: UnfixedReason): Draft => ({ place, site, reason, edits: [], beside: [] });
   const lines = new Set(result.ignored.map(({ line }) => line));
-  if (lines.has(lineAt(facts.source, place))) return refuse('ignored');
+  if (lines.has(lineOf(starts, place))) return refuse('ignored');
   if (site.certainty !== 'certain') return refuse('likely');
   if (facts.source.includes('\uFFFD')) return refuse('encoding');
   const form = site.call === null ? null : judges.requests.formOf(site.call);
   if (site.call === null || form === null) return refuse('request_form');
   const found = rewriteRequest(site, site.call, form, judges);
   if (typeof found === 'string') return refuse(found);
-  const isIgnored = found.edits.some(({ start }) => lines.has(lineAt(facts.source, start)));
+  const isIgnored = found.edits.some(({ start }) => lines.has(lineOf(starts, start)));
   return isIgnored ? refuse('ignored') : { place, site, reason: null, ...found };
 }
 

@@ -194,7 +194,7 @@ function writtenItem(
 
 function contentEnd({ children, end }: SyntaxNode, source: string): number {
   const closing = children.at(-1);
-  if (closing !== undefined && /^(string|interpolation)_end$/.test(closing.type)) return closing.start;
+  if (closing !== undefined && closing.type === 'interpolation_end') return closing.start;
   return end - (/("""|''')$/.test(source.slice(0, end)) ? 3 : 1);
 }
 

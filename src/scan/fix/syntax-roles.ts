@@ -12,10 +12,6 @@ export function isPartOfText(node: SyntaxNode, parent: SyntaxNode, source: strin
   return operator === '+' || operator === '.' || (operator === '%' && node === first);
 }
 
-export function isArguments({ type }: SyntaxNode): boolean {
-  return type === 'arguments' || type === 'argument_list';
-}
-
 export function isReceiver(node: SyntaxNode, parent: SyntaxNode): boolean {
   if (parent.kind === 'member' || parent.kind === 'index') return parent.children[0] === node;
   return parent.kind === 'call' && (node.field === 'object' || node.field === 'receiver');

@@ -1,4 +1,4 @@
-import { argumentsOf, calleeOf, memberOf, plainText } from '../access.js';
+import { argumentsOf, calleeOf, isArgumentList, memberOf, plainText } from '../access.js';
 import { type Declaration, ELEMENT } from '../names.js';
 import type { SourceFile } from '../source-file.js';
 import type { SyntaxNode } from '../syntax.js';
@@ -9,7 +9,6 @@ import { NameUses } from './name-uses.js';
 import {
   callOn,
   declaredType,
-  isArguments,
   isInText,
   isPartOfText,
   isReceiver,
@@ -71,7 +70,7 @@ export class ValueFlow {
     if (parent === null || this.#left < 0) return [this.#lost(state, node)];
     const declared = this.#names.declaredBy(node);
     if (declared !== undefined) return this.#followDeclared(node, declared, state);
-    if (isArguments(parent)) return this.#given(node, node, parent, state);
+    if (isArgumentList(parent)) return this.#given(node, node, parent, state);
     if (parent.kind === 'pair' || node.kind === 'shorthand') return this.#keyed(node, parent, state);
     if (parent.kind === 'wrap') return this.#wrapped(node, parent, state);
     if (isReceiver(node, parent)) return this.#readFrom(node, parent, state);
@@ -112,7 +111,7 @@ export class ValueFlow {
       return source[parent.start] === '!' ? [] : [this.#lost(state, node)];
     }
     const outer = parent.type === 'argument' ? parent.parent : null;
-    if (outer !== null && isArguments(outer)) return this.#given(node, parent, outer, state);
+    if (outer !== null && isArgumentList(outer)) return this.#given(node, parent, outer, state);
     return this.#follow(parent, state);
   }
 

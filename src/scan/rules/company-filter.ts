@@ -1,6 +1,7 @@
 import { type Facts, isBesideV3, placeOf } from '../facts.js';
 import type { Certainty } from '../scan-settings.js';
 import type { SyntaxNode } from '../syntax.js';
+import { decodeBrackets } from '../v3-url.js';
 import type { Rule, RuleHit } from './rule.js';
 
 export const companyFilter: Rule = {
@@ -52,7 +53,7 @@ function inStrings({ strings, nodes, source, v3, sites, settings }: Facts): Rule
 }
 
 export function isCompanyFilter(name: string, prefix: string): boolean {
-  const plain = name.replace(/%5B/gi, '[').replace(/%5D/gi, ']').replace(/^[?&]/, '');
+  const plain = decodeBrackets(name).replace(/^[?&]/, '');
   return plain === `${prefix}company_id[eq]` || plain === `${prefix}company_id[in]`;
 }
 

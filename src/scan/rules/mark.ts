@@ -1,7 +1,7 @@
 import type { Rule } from './rule.js';
 
-/** What `--mark` writes into a comment. */
-const MARK = 'svc-migrate:';
+/** What `--mark` writes at the start of a comment. */
+export const MARK = 'svc-migrate:';
 
 export const mark: Rule = {
   id: 'mark',

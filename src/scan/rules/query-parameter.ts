@@ -1,6 +1,7 @@
 import { argumentsOf, calleeOf, plainText } from '../access.js';
 import { type Facts, isBesideV3, placeOf } from '../facts.js';
 import type { Certainty, ScanSettings } from '../scan-settings.js';
+import { decodeBrackets } from '../v3-url.js';
 import { isCompanyFilter } from './company-filter.js';
 import type { Rule, RuleHit } from './rule.js';
 
@@ -15,7 +16,7 @@ export const queryParameter: Rule = {
 const OPERATOR = /\[(ne|gte?|lte?|in|nin|like|contains)\]$/;
 
 function isForeign(name: string, { settings }: Facts): boolean {
-  const plain = name.replace(/%5B/gi, '[').replace(/%5D/gi, ']');
+  const plain = decodeBrackets(name);
   if (isCompanyFilter(plain, settings.fieldPrefix)) return false;
   return (
     /^(select|prev|include_deleted_records|return_count|sort\[.+\])$/.test(plain) || OPERATOR.test(plain)
@@ -29,20 +30,23 @@ function isUnmistakable(name: string, facts: Facts): boolean {
   return isOwn && isForeign(name, facts);
 }
 
+/** What `doctor` calls a parameter: by its operator, if it has one. */
+function parameterKey(name: string): string {
+  return name.startsWith('sort') ? 'sort' : (OPERATOR.exec(name)?.[1] ?? name);
+}
+
 /** null: V4 honours it. */
 function certaintyOf(name: string, { settings }: Facts): Certainty | null {
-  const key = name.startsWith('sort') ? 'sort' : (OPERATOR.exec(name)?.[1] ?? name);
-  const seen = settings.parameters[key];
+  const seen = settings.parameters[parameterKey(name)];
   if (seen === undefined) return 'likely';
   return seen === 'honoured' ? null : 'certain';
 }
 
 /** Whether V4 is known to take a parameter: it is described, or `doctor` saw it honoured. */
 export function isDescribedInV4(written: string, settings: ScanSettings): boolean {
-  const name = written.replace(/%5B/gi, '[').replace(/%5D/gi, ']');
+  const name = decodeBrackets(written);
   if (/^(limit|next|expand)$|^\w+\[eq\]$/.test(name)) return true;
-  const key = name.startsWith('sort') ? 'sort' : (OPERATOR.exec(name)?.[1] ?? name);
-  return settings.parameters[key] === 'honoured';
+  return settings.parameters[parameterKey(name)] === 'honoured';
 }
 
 function hit(start: number | null, name: string, facts: Facts): RuleHit[] {
