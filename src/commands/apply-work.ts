@@ -19,9 +19,9 @@ import { listStreams } from '../store/streams.js';
 import { shellLine } from '../text/shell.js';
 import { readVersion } from '../version.js';
 import { type ApplyRequest, sourceOfPlan } from './apply-request.js';
+import { proposeTargets } from './apply-scan.js';
 import type { WorkIo } from './io.js';
 import { readDatabase } from './read-database.js';
-import { scanPlaces } from './scan-places.js';
 import { type TargetSource, wordsOf } from './target-options.js';
 
 export interface ApplyJob {
@@ -43,7 +43,7 @@ export function doApply({ config, request, agreed }: ApplyJob, io: WorkIo): Prom
     if (!request.allowIncomplete) assertUsableRemap(db, config);
     const policy = agreed?.policy ?? request.policy;
     const context = buildContext({ db, file: config.database, policy, tuning }, io);
-    if (action === 'scan') return scanPlaces(context, request, config, io.width);
+    if (action === 'scan') return proposeTargets(context, request, config, io.width);
     const source = agreed === null ? request.source : sourceOfPlan(agreed, config);
     const formatCommand = commandFormatter(source, agreed?.policy ?? request.asked, request);
     const stores = await openStores(context, targets);

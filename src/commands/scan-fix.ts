@@ -51,7 +51,7 @@ export async function fixUses(
 ): Promise<FixedScan> {
   const dryRun = given.isSet('dryRun');
   const isGuarded = !dryRun && !given.isSet('force');
-  if (isGuarded) for (const place of scan.places) assertCleanTree(resolve(scan.folder, place));
+  if (isGuarded) for (const path of scan.paths) assertCleanTree(resolve(scan.folder, path));
   const { companies, remapNote } = await readCompanies(given.text('companyIds') === 'same', config, io);
   const fix: FixSettings = { companies, isMarking: given.isSet('mark') };
   io.onProgress({ kind: 'stage', name: 'scan' });
@@ -71,16 +71,16 @@ export async function fixUses(
   return { result, plan, fix: buildFixReport(plan, outcomes, { dryRun, remapNote }) };
 }
 
-const FORCE = 'Commit or stash first, look at the patch with --dry-run, or say --force.';
+const FORCE_HINT = 'Commit or stash first, look at the patch with --dry-run, or say --force.';
 
-function assertCleanTree(place: string): void {
-  const state = gitStateOf(place);
+function assertCleanTree(path: string): void {
+  const state = gitStateOf(path);
   if (state === 'clean') return;
   const why =
     state === 'none'
-      ? `${place} is not in a git repository, so nothing could be taken back.`
-      : `${place} is in a git repository with changes that are not committed.`;
-  throw new SvcError('bad_input', why, { hint: FORCE });
+      ? `${path} is not in a git repository, so nothing could be taken back.`
+      : `${path} is in a git repository with changes that are not committed.`;
+  throw new SvcError('bad_input', why, { hint: FORCE_HINT });
 }
 
 function assertTracked(files: readonly string[]): void {
@@ -88,7 +88,7 @@ function assertTracked(files: readonly string[]): void {
   if (first === undefined) return;
   const more = others.length === 0 ? '' : ` and ${others.length} more files`;
   throw new SvcError('bad_input', `git does not track ${first}${more}, so the fix could not be taken back.`, {
-    hint: FORCE,
+    hint: FORCE_HINT,
   });
 }
 
@@ -105,7 +105,7 @@ async function readCompanies(areSame: boolean, config: Config | null, io: Io): P
     const companies = await readDatabase(config, async (db) => {
       assertUsableRemap(db, config);
       await assertRemapIntact(db, io);
-      return companiesOf(readCompanyFacts(db), config);
+      return knownCompaniesOf(readCompanyFacts(db), config);
     });
     return { companies, remapNote: null };
   } catch (error) {
@@ -119,7 +119,7 @@ async function readCompanies(areSame: boolean, config: Config | null, io: Io): P
 }
 
 /** The pairs that the remap is sure of, and whether they say that every company kept its id. */
-export function companiesOf(
+export function knownCompaniesOf(
   rows: ReturnType<typeof readCompanyFacts>,
   { v3 }: { readonly v3: { readonly regions: readonly Pick<Endpoint, 'region' | 'baseUrl'>[] } },
 ): KnownCompanies {

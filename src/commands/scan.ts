@@ -50,9 +50,9 @@ export async function runScan(given: Given, io: Io): Promise<number> {
   const targets = Object.values(outputs).filter((target) => target !== undefined);
   const inputs = ['facts', 'traffic'].flatMap((name) => given.text(name) ?? []);
   assertFixOptions(given);
-  assertNoCode(targets);
+  assertNotSource(targets);
   if (targets.includes('-')) assertStdout();
-  const judge = async (config: Config | null, within: Io): Promise<number> => {
+  const scanAndWrite = async (config: Config | null, within: Io): Promise<number> => {
     if (config === null && given.isSet('save')) {
       throw new SvcError('usage', '--save needs a configuration: it names the database.', {
         hint: 'Run `svc-migrate init`.',
@@ -64,9 +64,9 @@ export async function runScan(given: Given, io: Io): Promise<number> {
     await writeFindings({ report, diff }, outputs, given, within);
     return report.exitCode;
   };
-  if (isConfigured(given, io)) return withOutputs(given, io, { outputs, inputs }, judge);
+  if (isConfigured(given, io)) return withOutputs(given, io, { outputs, inputs }, scanAndWrite);
   assertTargets(targets, inputs);
-  return replaceOutputs(outputs, io, (within) => judge(null, within));
+  return replaceOutputs(outputs, io, (within) => scanAndWrite(null, within));
 }
 
 /** `diff`: what `--dry-run` prints. */
@@ -84,9 +84,9 @@ interface ScanScope {
 async function scan(given: Given, { config, ownFiles }: ScanScope, io: Io): Promise<Scanned> {
   const parameters = parametersOf(given.text('facts'));
   const settings = buildScanSettings(config, given.texts('v3Host').map(hostOf), parameters);
-  const places = given.args.length === 0 ? ['.'] : given.args;
+  const paths = given.args.length === 0 ? ['.'] : given.args;
   const hidden = ownFiles.map((file) => resolve(file));
-  const request = { places, folder: resolve('.'), ownFiles: hidden, settings };
+  const request = { paths, folder: resolve('.'), ownFiles: hidden, settings };
   const failOn = failOnOf(given);
   const fixed = given.isSet('fix') ? await fixUses(request, { given, config, failOn }, io) : null;
   const result = fixed?.result ?? (await findUses(request, io));
@@ -102,15 +102,15 @@ async function scan(given: Given, { config, ownFiles }: ScanScope, io: Io): Prom
  *
  * @throws SvcError `usage`
  */
-function assertNoCode(targets: readonly string[]): void {
-  const code = targets.find((target) => target !== '-' && isCode(target));
+function assertNotSource(targets: readonly string[]): void {
+  const code = targets.find((target) => target !== '-' && isSource(target));
   if (code === undefined) return;
   throw new SvcError('usage', `${code} is a file that scan reads: it is not overwritten.`, {
     hint: 'Name another file for the output, or remove this one first.',
   });
 }
 
-function isCode(target: string): boolean {
+function isSource(target: string): boolean {
   const isRead = languageOf(target) !== null || plainKindOf(target) !== null;
   const isFile = statSync(target, { throwIfNoEntry: false })?.isFile() === true;
   return isRead && isFile && !isOwnJson(readFileSync(target, 'utf8'));
@@ -144,13 +144,13 @@ async function writeFindings(
     const target = outputs[name];
     return target === undefined ? [] : [{ target, chunks: () => [render(report)] }];
   });
-  const isAnnotated = given.isSet('github');
+  const isInAnnotation = given.isSet('github');
   for (const file of files) await writeOutput(file, io);
-  if (isAnnotated) await writeText(io.stdout, [renderAnnotations(report)]);
+  if (isInAnnotation) await writeText(io.stdout, [renderAnnotations(report)]);
   else if (diff !== null && !files.some(({ target }) => target === '-')) await writeText(io.stdout, [diff]);
   else if (files.length === 0)
     await writeText(io.stdout, [addFlagsToNext(renderUses(report, io.width, given.args), io.flags)]);
-  if (files.length === 0 && !isAnnotated && diff === null) return;
+  if (files.length === 0 && !isInAnnotation && diff === null) return;
   const notes = [...(report.fix === null ? [] : describeFix(report.fix)), describeUses(report)];
   for (const text of notes) io.onProgress({ kind: 'note', level: 'info', text });
 }

@@ -220,19 +220,19 @@ export function ancestor(node: SyntaxNode, test: (one: SyntaxNode) => boolean): 
 }
 
 /** The call that a node is an argument of, or the block of. */
-export function callGiven(node: SyntaxNode): SyntaxNode | null {
+export function callReceiving(node: SyntaxNode): SyntaxNode | null {
   let at = node.parent;
   while (at !== null && /^(argument|arguments|argument_list)$/.test(at.type)) at = at.parent;
   return at?.kind === 'call' ? at : null;
 }
 
 /** Whether a node is inside an annotation or attribute. */
-export function isAnnotated(node: SyntaxNode): boolean {
+export function isInAnnotation(node: SyntaxNode): boolean {
   return ancestor(node, ({ kind, type }) => kind === 'annotation' || type === 'attribute') !== null;
 }
 
 /** `base_uri "…"` in the body of a class, as HTTParty has it. */
-export function classBase(owner: SyntaxNode | null, source: string): SyntaxNode | null {
+export function baseUriOf(owner: SyntaxNode | null, source: string): SyntaxNode | null {
   for (const node of owner === null ? [] : walk(owner)) {
     if (node.kind !== 'call' || !/^base_ur[il]\b/.test(source.slice(node.start, node.start + 9))) continue;
     const first = argumentsOf(node, source)[0]?.value;

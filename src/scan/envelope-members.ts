@@ -2,23 +2,23 @@ import { argumentsOf, calleeOf, childAt, memberOf, plainText } from './access.js
 import type { SyntaxNode } from './syntax.js';
 
 /** The members of a V3 envelope. */
-export const MEMBERS = /^(data|next|prev|total_?count)$/i;
+export const ENVELOPE_MEMBERS = /^(data|next|prev|total_?count)$/i;
 /** Methods that read a member that is named by their argument. */
-export const GETS =
+export const GETTER_METHODS =
   /^(get|path|at|opt\w*|fetch|dig|getJSONArray|getJSONObject|getString|getInt|getLong|getAsJsonArray|getAsJsonObject|getJsonArray|getJsonObject|GetProperty|TryGetProperty|getAsString|findValue|with\w*|Value|required|has|SelectToken|json|getList|containsKey)$/;
 
 /** A read of a member of an object. */
-interface Read {
+interface MemberRead {
   readonly object: SyntaxNode;
   readonly name: string;
   readonly nameNode: SyntaxNode;
 }
 
 /** A read of `data`, `next`, `prev` or `total_count`, in any of the forms of a member or getter. */
-export function envelopeMember(node: SyntaxNode, source: string): Read | null {
+export function envelopeMember(node: SyntaxNode, source: string): MemberRead | null {
   if (node.kind === 'member' || node.kind === 'index') {
     const member = memberOf(node, source);
-    return member !== null && MEMBERS.test(member.name) && !isCalled(node) ? member : null;
+    return member !== null && ENVELOPE_MEMBERS.test(member.name) && !isCalled(node) ? member : null;
   }
   if (node.kind !== 'call') return null;
   const { receiver, name } = calleeOf(node, source);
@@ -28,17 +28,19 @@ export function envelopeMember(node: SyntaxNode, source: string): Read | null {
   const second = given[1]?.value;
   if (first !== undefined && second?.kind === 'string' && /^(GetBytes|Get|data_get|get)$/.test(name)) {
     const key = plainText(second, source);
-    if (key !== null && MEMBERS.test(key)) return { object: first, name: key, nameNode: second };
+    if (key !== null && ENVELOPE_MEMBERS.test(key)) return { object: first, name: key, nameNode: second };
   }
-  if (first !== undefined && GETS.test(name)) {
+  if (first !== undefined && GETTER_METHODS.test(name)) {
     const key = first.kind === 'string' || first.kind === 'symbol' ? plainText(first, source) : null;
-    return key !== null && MEMBERS.test(key) ? { object: receiver, name: key, nameNode: first } : null;
+    return key !== null && ENVELOPE_MEMBERS.test(key)
+      ? { object: receiver, name: key, nameNode: first }
+      : null;
   }
   const accessor = name.replace(/^get(?=[A-Z])/, '');
   const property =
     childAt(node, 'name', 'method') ??
     childAt(childAt(node, 'function') ?? node, 'property', 'name', 'field', 'attribute');
-  const isAccessor = given.length === 0 && MEMBERS.test(accessor) && property !== undefined;
+  const isAccessor = given.length === 0 && ENVELOPE_MEMBERS.test(accessor) && property !== undefined;
   return isAccessor ? { object: receiver, name: accessor, nameNode: property } : null;
 }
 

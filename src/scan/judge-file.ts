@@ -1,6 +1,6 @@
 import { sha256Of } from '../runtime/sha256.js';
-import type { Facts } from './facts.js';
 import { indentEnd, lineOf, lineStarts, lineText } from './lines.js';
+import type { RuleInput } from './rule-input.js';
 import { isGenerated } from './rules/client-library.js';
 import type { RuleId } from './rules/rule.js';
 import { RULES } from './rules/rules.js';
@@ -46,12 +46,12 @@ export interface FileResult {
 const MAX_SHOWN = 160;
 
 /** Applies the rules to a file; of several hits of a rule on a line, the surest counts. */
-export function judgeFile(facts: Facts, source: string, language: string): FileResult {
+export function judgeFile(input: RuleInput, source: string, language: string): FileResult {
   const starts = lineStarts(source);
-  const rules = isGenerated(facts) ? RULES.filter(({ id }) => id === 'client-library') : RULES;
+  const rules = isGenerated(input) ? RULES.filter(({ id }) => id === 'client-library') : RULES;
   const found = new Map<string, V3Use>();
   for (const rule of rules) {
-    for (const { start, certainty, v4, route = null } of rule.find(facts)) {
+    for (const { start, certainty, v4, route = null } of rule.find(input)) {
       const line = lineOf(starts, start);
       const from = starts[line - 1] ?? 0;
       const known = found.get(`${rule.id} ${line}`);
@@ -59,7 +59,7 @@ export function judgeFile(facts: Facts, source: string, language: string): FileR
       const text = lineText(source, starts, line).slice(0, MAX_SHOWN).trim();
       const { id, message } = rule;
       const use = {
-        file: facts.path,
+        file: input.path,
         line,
         column: start - from + 1,
         rule: id,
@@ -73,10 +73,10 @@ export function judgeFile(facts: Facts, source: string, language: string): FileR
       found.set(`${rule.id} ${line}`, use);
     }
   }
-  const reasons = readIgnored(facts, source, starts);
+  const reasons = readIgnored(input, source, starts);
   const all = withFingerprints([...found.values()].sort((a, b) => a.line - b.line || a.column - b.column));
   return {
-    path: facts.path,
+    path: input.path,
     language,
     why: null,
     findings: all.filter(({ line, rule }) => rule === 'mark' || !reasons.has(line)),
@@ -102,7 +102,7 @@ function withFingerprints(uses: readonly V3Use[]): V3Use[] {
 
 /** Reasons of `svc-migrate-ignore` comments by the line that they are about: their own, or else the next statement. */
 function readIgnored(
-  { nodes }: Facts,
+  { nodes }: RuleInput,
   source: string,
   starts: readonly number[],
 ): ReadonlyMap<number, string> {
@@ -129,7 +129,7 @@ function readIgnored(
 
 /** The last line of the statement that begins on a line. */
 function lastLineFrom(
-  nodes: Facts['nodes'],
+  nodes: RuleInput['nodes'],
   source: string,
   starts: readonly number[],
   line: number,

@@ -1,6 +1,6 @@
 import { ancestor, argumentsOf, calleeOf, childAt, memberOf, nameOf, plainText, unwrap } from './access.js';
 import { append } from './append.js';
-import { elementsOf, isPattern, namesInPattern } from './patterns.js';
+import { elementsOf, isPattern, namesInPattern } from './destructuring.js';
 import type { SyntaxNode } from './syntax.js';
 
 /** A name and what is assigned to it. */
@@ -45,12 +45,13 @@ export function isField({ type }: SyntaxNode): boolean {
 }
 
 /** Calls that write what they decode into their last argument; in Go, any may that is given an address. */
-const DECODES = /^(Decode|Unmarshal|UnmarshalJSON|DecodeJSON|NewDecoder|readEntity|Bind|SetResult)$/;
+const DECODERS = /^(Decode|Unmarshal|UnmarshalJSON|DecodeJSON|NewDecoder|readEntity|Bind|SetResult)$/;
 
-const LOOPS = /^(for_in_statement|for_statement|enhanced_for_statement|foreach_statement|range_clause|for)$/;
+const LOOP_TYPES =
+  /^(for_in_statement|for_statement|enhanced_for_statement|foreach_statement|range_clause|for)$/;
 
 /** Patterns in the clauses of `match` and `case … in`. */
-const MATCHED = /^(dict_pattern|hash_pattern)$/;
+const MATCH_PATTERNS = /^(dict_pattern|hash_pattern)$/;
 
 export function readNames(nodes: readonly SyntaxNode[], source: string): Names {
   const table = new NameTable(source);
@@ -59,8 +60,8 @@ export function readNames(nodes: readonly SyntaxNode[], source: string): Names {
     else if (node.kind === 'function') table.declareFunction(node);
     else if (node.kind === 'class') table.declareClass(node);
     else if (node.kind === 'call') table.readCall(node);
-    else if (LOOPS.test(node.type)) table.declareLoop(node);
-    else if (MATCHED.test(node.type)) table.declareMatch(node);
+    else if (LOOP_TYPES.test(node.type)) table.declareLoop(node);
+    else if (MATCH_PATTERNS.test(node.type)) table.declareMatch(node);
   }
   return table;
 }
@@ -88,8 +89,8 @@ class NameTable implements Names {
       return;
     }
     const [only] = given;
-    const isTakenApart = targets.length > 1 && given.length === 1 && only !== undefined;
-    const elements = isTakenApart ? elementsOf(only, this.#source) : [];
+    const isDestructured = targets.length > 1 && given.length === 1 && only !== undefined;
+    const elements = isDestructured ? elementsOf(only, this.#source) : [];
     const values = elements.length === targets.length ? elements : given;
     for (const [at, target] of targets.entries()) {
       // Where a call returns several values, as in Go, the first one is the result.
@@ -199,7 +200,7 @@ class NameTable implements Names {
       /CURLOPT_URL/.test(this.#source.slice(node.start, node.end))
     ) {
       this.#declareTarget(first, last ?? null, null);
-    } else if (last !== undefined && (DECODES.test(name) || this.#source[last.start - 1] === '&')) {
+    } else if (last !== undefined && (DECODERS.test(name) || this.#source[last.start - 1] === '&')) {
       const target = unwrap(last);
       if (target.kind === 'name') this.#declareTarget(target, node, null);
     }

@@ -1,8 +1,7 @@
-import { type Facts, type Site, strongest } from './facts.js';
+import { HOLE, parseUrl } from './parse-url.js';
+import { type Address, type RuleInput, strongest } from './rule-input.js';
 import type { ScanSettings } from './scan-settings.js';
 import { flatten, type Piece, type TextValue } from './text-pieces.js';
-
-import { HOLE, readUrl } from './v3-url.js';
 
 /** Kinds of text that are read without a grammar, by the end of a file's name. */
 const KINDS: readonly (readonly [ends: RegExp, kind: string])[] = [
@@ -31,20 +30,20 @@ export function plainKindOf(path: string): string | null {
 }
 
 /** What a file without a grammar says about addresses, parameters and names. */
-export function readPlainFacts(path: string, source: string, kind: string, settings: ScanSettings): Facts {
+export function readPlainText(path: string, source: string, kind: string, settings: ScanSettings): RuleInput {
   const text = blankComments(source, kind);
   const file = { path, source };
   const named = readNamed(text);
-  const sites = [...readAddresses(text, file, settings, named)];
+  const addresses = [...readAddresses(text, file, settings, named)];
   return {
     path,
     source: text,
     language: kind,
     nodes: [],
-    sites,
+    addresses,
     reads: [],
     strings: readStrings(text),
-    v3: strongest(sites),
+    v3: strongest(addresses),
     settings,
   };
 }
@@ -90,7 +89,7 @@ function* readAddresses(
   file: { readonly path: string; readonly source: string },
   settings: ScanSettings,
   named: ReturnType<typeof readNamed>,
-): Generator<Site> {
+): Generator<Address> {
   for (const { 0: raw, index } of text.matchAll(ADDRESS)) {
     if (raw.length > MAX_ADDRESS) continue;
     const found = raw.replace(/[.\]}]+$/, (end) =>
@@ -98,7 +97,7 @@ function* readAddresses(
     );
     const parts = partsOf(found, index, file, named);
     const flat = flatten(parts);
-    const url = readUrl(flat, settings);
+    const url = parseUrl(flat, settings);
     const isRoute = url.route?.pair != null;
     const certainty = url.generation === 'v3' ? 'certain' : url.generation === 'like_v3' ? 'likely' : null;
     const isVariable =

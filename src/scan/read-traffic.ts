@@ -2,8 +2,8 @@ import { createReadStream } from 'node:fs';
 import { createInterface } from 'node:readline';
 import { errorCodeOf, SvcError } from '../errors.js';
 import * as z from '../zod.js';
+import { parseUrl } from './parse-url.js';
 import type { ScanSettings } from './scan-settings.js';
-import { readUrl } from './v3-url.js';
 
 /** A route of V3 that was really requested. */
 export interface SeenRoute {
@@ -149,7 +149,7 @@ class TrafficTally {
       return;
     }
     this.#requests += 1;
-    const { route, query, generation } = readUrl(request.url, this.#settings);
+    const { route, query, generation } = parseUrl(request.url, this.#settings);
     if (route?.pair == null || generation === 'v4' || generation === 'other') return;
     const known = this.#routes.get(route.pair.v3);
     const tally = known ?? { requests: 0, parameters: new Set<string>(), callers: new Map<string, number>() };

@@ -1,20 +1,20 @@
 import { posix } from 'node:path';
 import type { OnProgress } from '../domain.js';
 import { SvcError } from '../errors.js';
-import { type Facts, readFacts, type SourceReaders } from './facts.js';
-import { Values } from './follow-values.js';
+import { EnvelopeReader } from './envelope-reader.js';
 import { Fuel } from './fuel.js';
 import { type FileResult, type IgnoredUse, judgeFile, type V3Use } from './judge-file.js';
 import { LANGUAGES, languageOf } from './languages/languages.js';
 import { lineAt, notebookLines } from './notebook.js';
-import { plainKindOf, readPlainFacts } from './plain-text.js';
+import { plainKindOf, readPlainText } from './plain-text.js';
 import { findRelevant } from './relevant-files.js';
-import { Requests } from './requests.js';
-import { Responses } from './responses.js';
+import { RequestFinder } from './request-finder.js';
+import { type RuleInput, readRuleInput, type SourceReaders } from './rule-input.js';
 import type { ScanSettings } from './scan-settings.js';
 import { Project, readSource, type SourceFile } from './source-file.js';
 import type { SyntaxParser } from './syntax.js';
-import { TextReader } from './text-value.js';
+import { TextReader } from './text-reader.js';
+import { ValueResolver } from './value-resolver.js';
 import { type FoundFile, readText, type SkippedFile, walkFiles } from './walk-files.js';
 
 export interface ScanResult {
@@ -28,7 +28,7 @@ export interface ScanResult {
 
 export interface ScanRequest {
   /** Files and folders. */
-  readonly places: readonly string[];
+  readonly paths: readonly string[];
   /** Paths are relative to it. */
   readonly folder: string;
   /** Absolute paths of files of the tool itself. */
@@ -45,8 +45,8 @@ export interface ScanIo {
 export interface ParsedFile {
   readonly file: SourceFile;
   readonly absolute: string;
-  readonly facts: Facts;
-  readonly engine: SourceReaders;
+  readonly input: RuleInput;
+  readonly readers: SourceReaders;
   readonly result: FileResult;
   /** Whether a name occurs in another file of the same kind. */
   readonly isNamedElsewhere: (name: string) => boolean;
@@ -64,12 +64,12 @@ const MAX_KEPT_NODES = 300_000;
 
 /** Finds every place in the files that speaks V3. Reads only. */
 export async function scanFiles(
-  { places, folder, ownFiles, settings }: ScanRequest,
+  { paths, folder, ownFiles, settings }: ScanRequest,
   { isStopped, onProgress }: ScanIo,
   parser: SyntaxParser,
   hooks: ScanHooks = {},
 ): Promise<ScanResult> {
-  const walked = walkFiles(places, folder, ownFiles);
+  const walked = walkFiles(paths, folder, ownFiles);
   const { skipped } = walked;
   const files = walked.files.map((file) => ({ ...file, text: hooks.texts?.get(file.absolute) }));
   const scanner = new Scanner(parser, files, settings, findRelevant(files, settings), hooks);
@@ -99,7 +99,7 @@ class Scanner {
   readonly parser: SyntaxParser;
   readonly #files: ReadonlyMap<string, FoundFile>;
   readonly #relevant: ReadonlySet<string>;
-  readonly #engine: SourceReaders;
+  readonly #readers: SourceReaders;
   readonly #kept = new Map<string, SourceFile | { readonly why: string }>();
   #keptNodes = 0;
   readonly #fuel = new Fuel();
@@ -120,14 +120,14 @@ class Scanner {
       const file = this.#load(path);
       return file === null || 'why' in file ? null : file;
     });
-    const values = new Values(project);
+    const values = new ValueResolver(project);
     const texts = new TextReader(values, this.#fuel);
-    const requests = new Requests(values, texts, settings, this.#fuel);
-    this.#engine = {
+    const requests = new RequestFinder(values, texts, settings, this.#fuel);
+    this.#readers = {
       values,
       texts,
       requests,
-      responses: new Responses(values, requests, this.#fuel),
+      responses: new EnvelopeReader(values, requests, this.#fuel),
       settings,
       fuel: this.#fuel,
     };
@@ -142,18 +142,18 @@ class Scanner {
         return { path, language: language.name, why: null, findings: [], ignored: [] };
       const file = this.#load(path);
       if (file === null || 'why' in file) return notRead(path, file?.why ?? 'cannot be read');
-      const facts = readFacts(file, this.#engine);
-      const result = judgeFile(facts, file.source, language.name);
+      const input = readRuleInput(file, this.#readers);
+      const result = judgeFile(input, file.source, language.name);
       if (this.#fuel.isFileOut) return { ...result, why: 'took too long: read in part' };
       const isNamedElsewhere = (name: string) => this.#isNamedElsewhere(path, name);
-      this.#hooks.onParsed?.({ file, absolute, facts, engine: this.#engine, result, isNamedElsewhere });
+      this.#hooks.onParsed?.({ file, absolute, input, readers: this.#readers, result, isNamedElsewhere });
       return result;
     }
     const read = readText(found);
     if ('why' in read) return notRead(path, read.why);
     if (path.endsWith('.ipynb')) return this.#scanNotebook(path, read.text);
     const kind = plainKindOf(path) ?? 'text';
-    return judgeFile(readPlainFacts(path, read.text, kind, this.#engine.settings), read.text, kind);
+    return judgeFile(readPlainText(path, read.text, kind, this.#readers.settings), read.text, kind);
   }
 
   #isNamedElsewhere(path: string, name: string): boolean {
@@ -174,8 +174,8 @@ class Scanner {
     const text = lines.map((line) => line.text).join('');
     const root = python === undefined ? 'took too long to parse' : this.parser.parse(python, text);
     if (python === undefined || typeof root === 'string') return notRead(path, String(root));
-    const facts = readFacts(readSource(path, python, text, root), this.#engine);
-    const result = judgeFile(facts, text, 'notebook');
+    const input = readRuleInput(readSource(path, python, text, root), this.#readers);
+    const result = judgeFile(input, text, 'notebook');
     const move = <T extends { readonly line: number }>(one: T): T => ({
       ...one,
       line: lineAt(source, lines, one.line),

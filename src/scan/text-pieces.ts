@@ -1,6 +1,6 @@
-import type { Expression } from './follow-values.js';
+import { HOLE } from './parse-url.js';
 import type { SourceFile } from './source-file.js';
-import { HOLE } from './v3-url.js';
+import type { Expression } from './value-resolver.js';
 
 /** A part of a text: literal, with its place in the source, or a hole. */
 export type Piece =

@@ -54,22 +54,18 @@ interface IgnoreFile {
 }
 
 /**
- * Lists the files below `places`, in the order of their paths.
+ * Lists the files below `paths`, in the order of their paths.
  *
- * @throws SvcError `usage` if a place does not exist
+ * @throws SvcError `usage` if a path does not exist
  */
-export function walkFiles(
-  places: readonly string[],
-  folder: string,
-  ownFiles: readonly string[],
-): FoundFiles {
+export function walkFiles(paths: readonly string[], folder: string, ownFiles: readonly string[]): FoundFiles {
   const files = new Map<string, FoundFile>();
   const skipped: SkippedFile[] = [];
   const shown = (absolute: string) => relative(folder, absolute).split(sep).join('/') || '.';
   const tracked = new Set<string>();
   const visit = (absolute: string, entry: Entry, ignores: readonly IgnoreFile[], depth: number): void => {
     const isOut = depth > 0 && isIgnored(absolute, entry.isDirectory(), ignores) && !tracked.has(absolute);
-    const why = isOut ? 'ignored by .gitignore' : refuse(absolute, entry, depth, ownFiles);
+    const why = isOut ? 'ignored by .gitignore' : whySkipped(absolute, entry, depth, ownFiles);
     if (why === null) {
       const path = shown(absolute);
       files.set(path, { path, absolute });
@@ -85,10 +81,10 @@ export function walkFiles(
         hint: 'Scan a part of the folder.',
       });
   };
-  for (const place of places) {
-    const absolute = resolve(folder, place);
+  for (const path of paths) {
+    const absolute = resolve(folder, path);
     const above = ignoresAbove(absolute);
-    const entry = statPlace(place, absolute);
+    const entry = statNamed(path, absolute);
     if (entry.isDirectory()) for (const path of withFolders(listTrackedIgnored(absolute))) tracked.add(path);
     // What is named is read, also where it is ignored.
     visit(absolute, entry, isIgnored(absolute, entry.isDirectory(), above) ? [] : above, 0);
@@ -107,13 +103,13 @@ function* withFolders(files: readonly string[]): Generator<string> {
 
 type Entry = Pick<Dirent, 'name' | 'isDirectory' | 'isFile' | 'isSymbolicLink'>;
 
-function statPlace(place: string, absolute: string): Entry {
+function statNamed(path: string, absolute: string): Entry {
   try {
     // A link that is named is followed.
     const stats = statSync(absolute);
     return Object.assign(stats, { name: basename(absolute) });
   } catch (error) {
-    throw new SvcError('usage', `Cannot read ${place}: ${errorCodeOf(error)}.`, {
+    throw new SvcError('usage', `Cannot read ${path}: ${errorCodeOf(error)}.`, {
       hint: 'Name a file or a folder that exists.',
     });
   }
@@ -129,7 +125,12 @@ function listFolder(absolute: string, shown: (path: string) => string, skipped: 
 }
 
 /** Why a file is not read; null if it is, `folder` if its entries are. */
-function refuse(absolute: string, entry: Entry, depth: number, ownFiles: readonly string[]): string | null {
+function whySkipped(
+  absolute: string,
+  entry: Entry,
+  depth: number,
+  ownFiles: readonly string[],
+): string | null {
   const { name } = entry;
   if (entry.isSymbolicLink()) return 'symbolic link';
   const isFolder = entry.isDirectory();

@@ -53,7 +53,7 @@ async function scanCase(one: (typeof CASES)[number]): Promise<Scanned> {
   cpSync(one.folder, copy, { recursive: true, filter: isInput });
   const file = join(copy, 'svc-migrate.config.json');
   const config = existsSync(file) ? loadConfig({ env: {}, flags: { config: file }, nowMs: 0 }) : null;
-  const request = { places: ['.'], folder: copy, ownFiles: [], settings: buildScanSettings(config, []) };
+  const request = { paths: ['.'], folder: copy, ownFiles: [], settings: buildScanSettings(config, []) };
   const { findings } = await scanFiles(request, { isStopped: () => false, onProgress: () => {} }, parser);
   const text = readFileSync(join(one.folder, 'expected.json'), 'utf8');
   const { findings: expected, look: allowed } = expectation.parse(JSON.parse(text));

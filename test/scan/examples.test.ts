@@ -26,7 +26,7 @@ it('the examples in the documentation are found by the rules that stand beside t
       ...buildScanSettings(null, ['eu.ledger.example']),
       clientPackages: ['@ledger/client-v3'],
     };
-    const request = { places: ['.'], folder, ownFiles: [], settings };
+    const request = { paths: ['.'], folder, ownFiles: [], settings };
     const parser = await SyntaxParser.create();
     const { findings } = await scanFiles(request, { isStopped: () => false, onProgress: () => {} }, parser);
     const expected = EXAMPLES.flatMap(({ file, text }) =>

@@ -30,7 +30,7 @@ function planCase(name: string, isMarking: boolean): Promise<FixPlan> {
   const folder = join(root, name);
   const file = join(folder, 'svc-migrate.config.json');
   const config = existsSync(file) ? loadConfig({ env: {}, flags: { config: file }, nowMs: 0 }) : null;
-  const scan = { places: ['.'], folder, ownFiles: [], settings: buildScanSettings(config, []) };
+  const scan = { paths: ['.'], folder, ownFiles: [], settings: buildScanSettings(config, []) };
   const fix = { companies: { areSame: true, v4Ids: {} }, isMarking };
   const io = { isStopped: () => false, onProgress: () => {} };
   return planFix({ scan, fix, failOn: 'certain' }, io, parser);

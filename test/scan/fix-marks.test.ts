@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { companiesOf } from '../../src/commands/scan-fix.js';
+import { knownCompaniesOf } from '../../src/commands/scan-fix.js';
 import { walk } from '../../src/scan/access.js';
 import { markCode } from '../../src/scan/fix/mark-code.js';
 import { markText } from '../../src/scan/fix/mark-text.js';
@@ -107,6 +107,6 @@ describe('what the remap says of companies', () => {
     const v4Ids = Object.fromEntries(
       Object.entries(ids).map(([v3, v4]) => [`https://eu.example/v3 ${v3}`, v4]),
     );
-    expect(companiesOf(rows, config)).toEqual({ areSame, v4Ids });
+    expect(knownCompaniesOf(rows, config)).toEqual({ areSame, v4Ids });
   });
 });

@@ -39,7 +39,7 @@ async function fix(files: Readonly<Record<string, string>>, settings = SAME): Pr
     mkdirSync(dirname(join(folder, path)), { recursive: true });
     writeFileSync(join(folder, path), text);
   }
-  const scan = { places: ['.'], folder, ownFiles: [], settings: buildScanSettings(config, []) };
+  const scan = { paths: ['.'], folder, ownFiles: [], settings: buildScanSettings(config, []) };
   const io = { isStopped: () => false, onProgress: () => {} };
   return planFix({ scan, fix: settings, failOn: 'certain' }, io, parser);
 }

@@ -46,7 +46,7 @@ function save(path: string, text: string | Buffer): void {
 }
 
 function scanFolder(hosts: readonly string[] = [HOST]): Promise<ScanResult> {
-  const request = { places: ['.'], folder, ownFiles: [], settings: buildScanSettings(null, hosts) };
+  const request = { paths: ['.'], folder, ownFiles: [], settings: buildScanSettings(null, hosts) };
   return scanFiles(request, { isStopped: () => false, onProgress: () => {} }, parser);
 }
 
@@ -154,8 +154,8 @@ CREATE TABLE b (
     mkdirSync(join(folder, '.git'));
     save('out/a.ts', CODE);
     symlinkSync('out', join(folder, 'link'));
-    const read = async (...places: string[]) => {
-      const request = { places, folder, ownFiles: [], settings: buildScanSettings(null, [HOST]) };
+    const read = async (...paths: string[]) => {
+      const request = { paths, folder, ownFiles: [], settings: buildScanSettings(null, [HOST]) };
       const { files } = await scanFiles(request, { isStopped: () => false, onProgress: () => {} }, parser);
       return files.read.map(({ path }) => path);
     };

@@ -10,7 +10,7 @@ import type { FixSettings } from './fix-settings.js';
 import { listTodos, type Todo } from './list-todos.js';
 import { errorsIn, markCode } from './mark-code.js';
 import { markText } from './mark-text.js';
-import { planUnits, type Unit } from './plan-units.js';
+import { type FixUnit, planUnits } from './plan-units.js';
 import { applyEdits } from './text-edits.js';
 
 /** A file with the text that it had and the text that it gets. */
@@ -23,7 +23,7 @@ export interface PatchedFile {
 
 /** What a fix would change; nothing is written yet. */
 export interface FixPlan {
-  readonly units: readonly Unit[];
+  readonly units: readonly FixUnit[];
   readonly files: readonly PatchedFile[];
   /** Comments that are added. */
   readonly marked: number;
@@ -60,7 +60,7 @@ export async function planFix(
 const GENERATED = 'the file is generated, and would lose the comment';
 
 /** What a file is compared with after its patch: a patch adds no error and leaves fewer findings. */
-interface Proof {
+interface Baseline {
   readonly errors: number;
   readonly findings: number;
 }
@@ -71,7 +71,7 @@ class FixPlanner {
   readonly #parser: SyntaxParser;
   /** What changed files hold now, by their absolute paths. */
   readonly #files = new Map<string, PatchedFile>();
-  #units: Unit[] = [];
+  #units: FixUnit[] = [];
   readonly #unmarked: (Unmarked & { readonly file: string })[] = [];
   #marked = 0;
   #found: ScanResult | null = null;
@@ -84,10 +84,10 @@ class FixPlanner {
 
   /** Patches all units that can be; files whose patch does not prove right are left as they are. */
   async patch(fix: FixSettings): Promise<ScanResult> {
-    const proofs = new Map<string, Proof>();
+    const baselines = new Map<string, Baseline>();
     const result = await this.#run((parsed) => {
       const { file, absolute, result: found } = parsed;
-      proofs.set(absolute, { errors: errorsIn(file.nodes), findings: sureIn(found.findings) });
+      baselines.set(absolute, { errors: errorsIn(file.nodes), findings: countCertain(found.findings) });
       const { units, edits } = planUnits({ ...parsed, settings: fix });
       this.#units.push(...units);
       if (edits.length > 0) this.#replace(file.path, absolute, file.source, applyEdits(file.source, edits));
@@ -96,9 +96,10 @@ class FixPlanner {
     if (this.#files.size === 0) return result;
     const wrong: PatchedFile[] = [];
     const patched = await this.#run(({ file, absolute, result: found }) => {
-      const [proof, own] = [proofs.get(absolute), this.#files.get(absolute)];
-      if (proof === undefined || own === undefined) return;
-      const isRight = errorsIn(file.nodes) <= proof.errors && sureIn(found.findings) < proof.findings;
+      const [baseline, own] = [baselines.get(absolute), this.#files.get(absolute)];
+      if (baseline === undefined || own === undefined) return;
+      const isRight =
+        errorsIn(file.nodes) <= baseline.errors && countCertain(found.findings) < baseline.findings;
       if (!isRight) wrong.push(own);
     });
     if (wrong.length === 0) return patched;
@@ -118,10 +119,10 @@ class FixPlanner {
       const isOwn = (one: { readonly file: string }) => one.file === file;
       left.set(file, listTodos(uses.filter(isOwn), this.#units.filter(isOwn)));
     }
-    await this.#run(({ file, absolute, facts }) => {
+    await this.#run(({ file, absolute, input }) => {
       const todos = left.get(file.path) ?? [];
       left.delete(file.path);
-      const marked = isGenerated(facts)
+      const marked = isGenerated(input)
         ? { text: file.source, marked: [], unmarked: todos.map(({ line }) => ({ line, why: GENERATED })) }
         : markCode(file, todos, this.#parser);
       this.#keepMarks(file.path, absolute, file.source, marked);
@@ -161,6 +162,6 @@ class FixPlanner {
 }
 
 /** Findings that a patch may take away. */
-function sureIn(findings: readonly V3Use[]): number {
+function countCertain(findings: readonly V3Use[]): number {
   return findings.filter(({ certainty }) => certainty === 'certain').length;
 }

@@ -25,15 +25,15 @@ interface Steps {
   readonly into?: readonly (readonly [callee: RegExp, state: ValueState])[];
 }
 
-const NOTHING = (names: string): Readonly<Record<string, null>> =>
+const unrelated = (names: string): Readonly<Record<string, null>> =>
   Object.fromEntries(names.split(' ').map((name) => [name, null]));
 
 const SCRIPT: Partial<Record<ValueState, Steps>> = {
   response: {
-    members: NOTHING('ok status statusText headers redirected'),
+    members: unrelated('ok status statusText headers redirected'),
     calls: { json: 'body', text: 'text', clone: 'response' },
   },
-  parsed: { members: { data: 'body', ...NOTHING('status statusText headers') } },
+  parsed: { members: { data: 'body', ...unrelated('status statusText headers') } },
   text: { into: [[/^JSON\.parse$/, 'body']] },
 };
 
@@ -42,14 +42,18 @@ export const STEPS: Readonly<Record<string, Partial<Record<ValueState, Steps>>>>
   javascript: SCRIPT,
   python: {
     response: {
-      members: { text: 'text', content: 'text', ...NOTHING('status_code ok headers reason elapsed status') },
-      calls: { json: 'body', raise_for_status: 'response', read: 'text', ...NOTHING('close getcode') },
+      members: {
+        text: 'text',
+        content: 'text',
+        ...unrelated('status_code ok headers reason elapsed status'),
+      },
+      calls: { json: 'body', raise_for_status: 'response', read: 'text', ...unrelated('close getcode') },
       into: [[/^json\.load$/, 'body']],
     },
     text: { calls: { decode: 'text' }, into: [[/^json\.loads$/, 'body']] },
   },
   ruby: {
-    response: { calls: { body: 'text', read: 'text', ...NOTHING('code message is_a? status') } },
+    response: { calls: { body: 'text', read: 'text', ...unrelated('code message is_a? status') } },
     text: { into: [[/^JSON\.parse!?$/, 'body']] },
   },
   php: { text: { into: [[/^\\?json_decode$/, 'body']] } },
@@ -66,12 +70,12 @@ export const STEPS: Readonly<Record<string, Partial<Record<ValueState, Steps>>>>
       },
     },
     request: { into: [[/\bsend$/, 'response']] },
-    response: { calls: { body: 'text', ...NOTHING('statusCode headers') } },
+    response: { calls: { body: 'text', ...unrelated('statusCode headers') } },
     text: { into: [[/\breadTree$/, 'body']] },
   },
   csharp: {
     response: {
-      members: { Content: 'content', ...NOTHING('StatusCode IsSuccessStatusCode Headers ReasonPhrase') },
+      members: { Content: 'content', ...unrelated('StatusCode IsSuccessStatusCode Headers ReasonPhrase') },
       calls: { EnsureSuccessStatusCode: 'response', ConfigureAwait: 'response', Dispose: null },
     },
     content: { calls: { ReadAsStringAsync: 'text' } },
@@ -86,7 +90,7 @@ export const STEPS: Readonly<Record<string, Partial<Record<ValueState, Steps>>>>
     document: { members: { RootElement: 'body' }, calls: { Dispose: null } },
   },
   go: {
-    response: { members: { Body: 'content', ...NOTHING('StatusCode Status Header') } },
+    response: { members: { Body: 'content', ...unrelated('StatusCode Status Header') } },
     content: { calls: { Close: null } },
   },
 };
@@ -108,7 +112,7 @@ export interface RequestForm {
   readonly packages: RegExp | null;
   /** Whether the callee may be used without being imported. */
   readonly isGlobal: boolean;
-  readonly gives: ValueState;
+  readonly returns: ValueState;
   /** Names of further arguments, and keys of objects among them, that do not change what is requested. */
   readonly options: RegExp;
   /** Whether the second argument is an object of such options. */
@@ -124,54 +128,66 @@ const AXIOS_OPTIONS =
 const PYTHON_OPTIONS =
   /^(headers|params|timeout|auth|cookies|verify|cert|proxies|allow_redirects|follow_redirects)$/;
 const SCRIPTS = /^(typescript|javascript)$/;
-const plain = { packages: null, isGlobal: true, options: /^$/, hasOptions: false, hasExtras: false } as const;
+const DEFAULTS = {
+  packages: null,
+  isGlobal: true,
+  options: /^$/,
+  hasOptions: false,
+  hasExtras: false,
+} as const;
 
 export const REQUEST_FORMS: readonly RequestForm[] = [
   {
-    ...plain,
+    ...DEFAULTS,
     languages: SCRIPTS,
     callee: /^(?:(?:globalThis|window|self)\.)?fetch$/,
     packages: /^(node-fetch|cross-fetch|isomorphic-fetch|undici|whatwg-fetch)$/,
-    gives: 'response',
+    returns: 'response',
     options: FETCH_OPTIONS,
     hasOptions: true,
   },
   {
-    ...plain,
+    ...DEFAULTS,
     languages: SCRIPTS,
     callee: /^axios\.(get|head)$/,
     packages: /^axios$/,
     isGlobal: false,
-    gives: 'parsed',
+    returns: 'parsed',
     options: AXIOS_OPTIONS,
     hasOptions: true,
   },
   {
-    ...plain,
+    ...DEFAULTS,
     languages: /^python$/,
     callee: /^(requests|httpx)\.(get|head)$/,
     packages: /^(requests|httpx)$/,
     isGlobal: false,
-    gives: 'response',
+    returns: 'response',
     options: PYTHON_OPTIONS,
   },
   {
-    ...plain,
+    ...DEFAULTS,
     languages: /^python$/,
     callee: /^(urllib\.request\.)?urlopen$/,
     packages: /^urllib(\.request)?$/,
     isGlobal: false,
-    gives: 'response',
+    returns: 'response',
     options: /^timeout$/,
   },
-  { ...plain, languages: /^ruby$/, callee: /^URI\.open$/, gives: 'response', hasExtras: true },
-  { ...plain, languages: /^ruby$/, callee: /^Net::HTTP\.get$/, gives: 'text', hasExtras: true },
-  { ...plain, languages: /^ruby$/, callee: /^Net::HTTP\.get_response$/, gives: 'response', hasExtras: true },
-  { ...plain, languages: /^php$/, callee: /^\\?file_get_contents$/, gives: 'text' },
-  { ...plain, languages: /^java$/, callee: /^HttpRequest\s*\.\s*newBuilder$/, gives: 'builder' },
-  { ...plain, languages: /^csharp$/, callee: /\.GetStringAsync$/, gives: 'text' },
-  { ...plain, languages: /^csharp$/, callee: /\.GetAsync$/, gives: 'response' },
-  { ...plain, languages: /^go$/, callee: /^http\.(Get|Head)$/, gives: 'response' },
+  { ...DEFAULTS, languages: /^ruby$/, callee: /^URI\.open$/, returns: 'response', hasExtras: true },
+  { ...DEFAULTS, languages: /^ruby$/, callee: /^Net::HTTP\.get$/, returns: 'text', hasExtras: true },
+  {
+    ...DEFAULTS,
+    languages: /^ruby$/,
+    callee: /^Net::HTTP\.get_response$/,
+    returns: 'response',
+    hasExtras: true,
+  },
+  { ...DEFAULTS, languages: /^php$/, callee: /^\\?file_get_contents$/, returns: 'text' },
+  { ...DEFAULTS, languages: /^java$/, callee: /^HttpRequest\s*\.\s*newBuilder$/, returns: 'builder' },
+  { ...DEFAULTS, languages: /^csharp$/, callee: /\.GetStringAsync$/, returns: 'text' },
+  { ...DEFAULTS, languages: /^csharp$/, callee: /\.GetAsync$/, returns: 'response' },
+  { ...DEFAULTS, languages: /^go$/, callee: /^http\.(Get|Head)$/, returns: 'response' },
 ];
 
 /** A call that makes a client with a base address, and the calls of that client that send requests. */
@@ -191,10 +207,10 @@ export const CLIENT_FORMS: readonly ClientForm[] = [
     options:
       /^(baseURL|headers|timeout|auth|httpAgent|httpsAgent|proxy|withCredentials|maxRedirects|validateStatus)$/,
     sends: {
-      ...plain,
+      ...DEFAULTS,
       languages: SCRIPTS,
       callee: /\.(get|head)$/,
-      gives: 'parsed',
+      returns: 'parsed',
       options: AXIOS_OPTIONS,
       hasOptions: true,
     },
@@ -205,10 +221,10 @@ export const CLIENT_FORMS: readonly ClientForm[] = [
     base: /^base_url$/,
     options: /^(base_url|headers|timeout|auth|cookies|verify|cert|follow_redirects)$/,
     sends: {
-      ...plain,
+      ...DEFAULTS,
       languages: /^python$/,
       callee: /\.(get|head)$/,
-      gives: 'response',
+      returns: 'response',
       options: PYTHON_OPTIONS,
     },
   },

@@ -1,8 +1,8 @@
 import { argumentList, argumentsOf, calleeOf, childAt, entriesOf, plainText, unwrap } from '../access.js';
-import { UNBOUND, type Values } from '../follow-values.js';
 import { lookUp } from '../names.js';
 import type { SourceFile } from '../source-file.js';
 import type { SyntaxNode } from '../syntax.js';
+import { UNBOUND, type ValueResolver } from '../value-resolver.js';
 import { CLIENT_FORMS, type ClientForm, REQUEST_FORMS, type RequestForm } from './known-clients.js';
 import type { UnfixedReason } from './unfixed.js';
 
@@ -17,10 +17,10 @@ export interface GivenParameter {
 /** Recognises the requests of a file that are in the tables. */
 export class KnownRequests {
   readonly #file: SourceFile;
-  readonly #values: Values;
+  readonly #values: ValueResolver;
   readonly #forms = new Map<SyntaxNode, RequestForm | null>();
 
-  constructor(file: SourceFile, values: Values) {
+  constructor(file: SourceFile, values: ValueResolver) {
     this.#file = file;
     this.#values = values;
   }

@@ -1,6 +1,6 @@
 import type { V3Use } from '../judge-file.js';
 import type { RuleId } from '../rules/rule.js';
-import type { Unit } from './plan-units.js';
+import type { FixUnit } from './plan-units.js';
 import { UNFIXED } from './unfixed.js';
 
 /** A place that has something left to do. */
@@ -27,7 +27,7 @@ const ADVICE: Readonly<Record<RuleId, (v4: string) => string>> = {
 };
 
 /** What is left to do in a file, one entry for a line; what is said of a request comes before what is said of its parts. */
-export function listTodos(uses: readonly V3Use[], units: readonly Unit[]): Todo[] {
+export function listTodos(uses: readonly V3Use[], units: readonly FixUnit[]): Todo[] {
   const todos = new Map<number, string>();
   for (const { line, rule, v4 } of uses) {
     if (rule === 'mark') continue;

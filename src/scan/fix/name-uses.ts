@@ -38,7 +38,8 @@ export class NameUses {
     const { scope, name, node } = declared;
     const same = names.byScope.get(scope)?.get(name) ?? [];
     const isSingle = same.filter(({ value }) => value !== null && !isNull(value)).length <= 1;
-    if (!isSingle || !same.some((one) => one.node === node) || this.#isShared(declared)) return null;
+    if (!isSingle || !same.some((one) => one.node === node) || this.#isVisibleElsewhere(declared))
+      return null;
     return (this.#byName.get(name) ?? []).filter((one) => {
       const isOwn = same.some((other) => other.node === one || isInside(one, other.node));
       return !isOwn && lookUp(names, name, one)?.scope === scope;
@@ -46,7 +47,7 @@ export class NameUses {
   }
 
   /** Whether a name can be used from other files. */
-  #isShared({ scope, name, node }: Declaration): boolean {
+  #isVisibleElsewhere({ scope, name, node }: Declaration): boolean {
     if (scope.kind === 'function') return false;
     const { root, source, language, nodes } = this.#file;
     for (let at: SyntaxNode | null = node; at !== null; at = at.parent)

@@ -1,7 +1,7 @@
 import { childAt, walk } from '../access.js';
-import { type Facts, placeOf, type Site, type SourceReaders } from '../facts.js';
 import type { FileResult } from '../judge-file.js';
 import { lineOf, lineStarts } from '../lines.js';
+import { type Address, positionInFile, type RuleInput, type SourceReaders } from '../rule-input.js';
 import type { SourceFile } from '../source-file.js';
 import type { SyntaxNode } from '../syntax.js';
 import type { FixSettings } from './fix-settings.js';
@@ -10,10 +10,10 @@ import { KnownRequests } from './known-requests.js';
 import { rewriteAddress } from './rewrite-address.js';
 import { mergeEdits, type TextEdit } from './text-edits.js';
 import type { UnfixedReason } from './unfixed.js';
-import { type Use, ValueFlow } from './value-flow.js';
+import { ValueFlow, type ValueUse } from './value-flow.js';
 
 /** A request with everything that depends on it: patched as a whole, or not at all. */
-export interface Unit {
+export interface FixUnit {
   readonly file: string;
   readonly line: number;
   /** null: it is patched. */
@@ -24,24 +24,24 @@ export interface Unit {
 
 /** The units of a file, and the edits of those that are patched. */
 export interface FilePlan {
-  readonly units: readonly Unit[];
+  readonly units: readonly FixUnit[];
   readonly edits: readonly TextEdit[];
 }
 
 /** A unit while it is judged. */
 interface Draft {
   readonly place: number;
-  readonly site: Site;
+  readonly address: Address;
   reason: UnfixedReason | null;
   readonly edits: readonly TextEdit[];
   /** Calls that request an address of which this unit rewrites a part. */
-  readonly beside: readonly SyntaxNode[];
+  readonly affectedCalls: readonly SyntaxNode[];
 }
 
 export interface PlanContext {
   readonly file: SourceFile;
-  readonly facts: Facts;
-  readonly engine: SourceReaders;
+  readonly input: RuleInput;
+  readonly readers: SourceReaders;
   readonly result: FileResult;
   readonly settings: FixSettings;
   readonly isNamedElsewhere: (name: string) => boolean;
@@ -49,47 +49,48 @@ export interface PlanContext {
 
 /** Decides which requests of a file can be patched. */
 export function planUnits(context: PlanContext): FilePlan {
-  const { facts, file, engine, isNamedElsewhere } = context;
-  const requests = new KnownRequests(file, engine.values);
-  const flow = new ValueFlow(file, requests, engine.texts, isNamedElsewhere);
+  const { input, file, readers, isNamedElsewhere } = context;
+  const requests = new KnownRequests(file, readers.values);
+  const flow = new ValueFlow(file, requests, readers.texts, isNamedElsewhere);
   const starts = lineStarts(file.source);
-  const drafts = listSites(facts, requests).map(({ site, place }) =>
-    draft(site, place, { context, requests, flow, starts }),
+  const drafts = listAddresses(input, requests).map(({ address, place }) =>
+    draft(address, place, { context, requests, flow, starts }),
   );
   dropShared(drafts);
   const edits = mergeFixed(drafts);
-  const units = drafts.map(({ place, site, reason }) => ({
-    file: facts.path,
+  const units = drafts.map(({ place, address, reason }) => ({
+    file: input.path,
     line: lineOf(starts, place),
     reason,
-    route: routeOf(site),
+    route: routeOf(address),
   }));
   return { units, edits };
 }
 
-function routeOf({ url }: Site): string {
+function routeOf({ url }: Address): string {
   return `/v4/core/companies/{companyId}/${url.route?.pair?.v4 ?? '{model}'}`;
 }
 
 /** The requests of a file, each once: calls that are known to send, and other places of addresses that none of these covers. */
-function listSites(facts: Facts, requests: KnownRequests): { site: Site; place: number }[] {
-  const found = facts.sites.flatMap((site) => {
-    const { route } = site.url;
-    if (route === null || site.certainty === null || site.certainty === 'look') return [];
-    const place = placeOf(site, facts.path, route.model.from) ?? site.start;
-    return [{ site, place }];
+function listAddresses(input: RuleInput, requests: KnownRequests): { address: Address; place: number }[] {
+  const found = input.addresses.flatMap((address) => {
+    const { route } = address.url;
+    if (route === null || address.certainty === null || address.certainty === 'look') return [];
+    const place = positionInFile(address, input.path, route.model.from) ?? address.start;
+    return [{ address, place }];
   });
-  const sent = found.filter(({ site }) => site.call !== null && requests.formOf(site.call) !== null);
+  const sent = found.filter(({ address }) => address.call !== null && requests.formOf(address.call) !== null);
   const known = new Set(sent.map(({ place }) => place));
-  const isCovered = ({ start, end }: Site) => sent.some(({ site }) => site.start >= start && site.end <= end);
-  const others = found.filter(({ site, place }) => {
-    if (sent.some((one) => one.site === site)) return false;
-    if (known.has(place) || (site.call !== null && isCovered(site))) return false;
+  const isCovered = ({ start, end }: Address) =>
+    sent.some(({ address }) => address.start >= start && address.end <= end);
+  const others = found.filter(({ address, place }) => {
+    if (sent.some((one) => one.address === address)) return false;
+    if (known.has(place) || (address.call !== null && isCovered(address))) return false;
     known.add(place);
     return true;
   });
   const calls = new Set<SyntaxNode | null>();
-  const once = sent.filter(({ site }) => !calls.has(site.call) && calls.add(site.call));
+  const once = sent.filter(({ address }) => !calls.has(address.call) && calls.add(address.call));
   return [...once, ...others].sort((a, b) => a.place - b.place);
 }
 
@@ -100,52 +101,52 @@ interface Judges {
   readonly starts: readonly number[];
 }
 
-function draft(site: Site, place: number, judges: Judges): Draft {
+function draft(address: Address, place: number, judges: Judges): Draft {
   const { context, starts } = judges;
-  const { facts, result } = context;
-  const refuse = (reason: UnfixedReason): Draft => ({ place, site, reason, edits: [], beside: [] });
+  const { input, result } = context;
+  const refuse = (reason: UnfixedReason): Draft => ({ place, address, reason, edits: [], affectedCalls: [] });
   const lines = new Set(result.ignored.map(({ line }) => line));
   if (lines.has(lineOf(starts, place))) return refuse('ignored');
-  if (site.certainty !== 'certain') return refuse('likely');
-  if (facts.source.includes('\uFFFD')) return refuse('encoding');
-  const form = site.call === null ? null : judges.requests.formOf(site.call);
-  if (site.call === null || form === null) return refuse('request_form');
-  const found = rewriteRequest(site, site.call, form, judges);
+  if (address.certainty !== 'certain') return refuse('likely');
+  if (input.source.includes('\uFFFD')) return refuse('encoding');
+  const form = address.call === null ? null : judges.requests.formOf(address.call);
+  if (address.call === null || form === null) return refuse('request_form');
+  const found = rewriteRequest(address, address.call, form, judges);
   if (typeof found === 'string') return refuse(found);
   const isIgnored = found.edits.some(({ start }) => lines.has(lineOf(starts, start)));
-  return isIgnored ? refuse('ignored') : { place, site, reason: null, ...found };
+  return isIgnored ? refuse('ignored') : { place, address, reason: null, ...found };
 }
 
 function rewriteRequest(
-  site: Site,
+  address: Address,
   call: SyntaxNode,
   form: RequestForm,
   { context, requests, flow }: Judges,
-): Pick<Draft, 'edits' | 'beside'> | UnfixedReason {
-  const { file, engine, settings } = context;
+): Pick<Draft, 'edits' | 'affectedCalls'> | UnfixedReason {
+  const { file, readers, settings } = context;
   const parameters = requests.parametersOf(call, form);
   if (typeof parameters === 'string') return parameters;
   const rewritten = rewriteAddress(
-    { file, site, parameters },
-    engine.settings,
+    { file, address, parameters },
+    readers.settings,
     settings.companies,
-    engine.texts,
+    readers.texts,
   );
   if (typeof rewritten === 'string') return rewritten;
   const addressUses = rewritten.strings.flatMap((string) => flow.usesOf(string, 'url'));
-  const responseUses = flow.usesOf(call, form.gives);
+  const responseUses = flow.usesOf(call, form.returns);
   const lost = [...addressUses, ...responseUses].find((use) => use.kind === 'lost');
   if (lost?.kind === 'lost') return lost.reason;
-  const beside = addressUses.flatMap((use) => (use.kind === 'request' ? [use.call] : []));
+  const affectedCalls = addressUses.flatMap((use) => (use.kind === 'request' ? [use.call] : []));
   // An address that is not seen to reach its own request reaches it in another way.
-  if (!beside.includes(call)) return 'address_built';
+  if (!affectedCalls.includes(call)) return 'address_built';
   const reads = responseUses.map((use) => rewriteRead(use, file.source));
   if (reads.some((edit) => edit === null)) return 'response_used';
-  return { edits: [...rewritten.edits, ...reads.flatMap((edit) => edit ?? [])], beside };
+  return { edits: [...rewritten.edits, ...reads.flatMap((edit) => edit ?? [])], affectedCalls };
 }
 
 /** The edits that read a member of the envelope one level deeper; null where that cannot be written. */
-function rewriteRead(use: Use, source: string): TextEdit[] | null {
+function rewriteRead(use: ValueUse, source: string): TextEdit[] | null {
   if (use.kind === 'pattern') {
     const { start, end } = use.pattern;
     return [
@@ -176,9 +177,9 @@ function nameRange(name: SyntaxNode): readonly [number, number] {
 function dropShared(drafts: readonly Draft[]): void {
   for (let isChanged = true; isChanged; ) {
     isChanged = false;
-    const fixed = new Set(drafts.flatMap(({ reason, site }) => (reason === null ? [site.call] : [])));
+    const fixed = new Set(drafts.flatMap(({ reason, address }) => (reason === null ? [address.call] : [])));
     for (const one of drafts) {
-      if (one.reason !== null || one.beside.every((call) => fixed.has(call))) continue;
+      if (one.reason !== null || one.affectedCalls.every((call) => fixed.has(call))) continue;
       one.reason = 'address_shared';
       isChanged = true;
     }

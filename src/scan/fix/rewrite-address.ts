@@ -1,22 +1,22 @@
-import type { Site } from '../facts.js';
-import { UNBOUND } from '../follow-values.js';
+import type { QueryItem, Span } from '../parse-url.js';
+import type { Address } from '../rule-input.js';
 import { isCompanyFilter } from '../rules/company-filter.js';
 import { isDescribedInV4 } from '../rules/query-parameter.js';
 import type { ScanSettings } from '../scan-settings.js';
 import type { SourceFile } from '../source-file.js';
 import type { SyntaxNode } from '../syntax.js';
 import { flatten, type Piece, pieceAt } from '../text-pieces.js';
-import type { TextReader } from '../text-value.js';
-import type { QueryItem, Span } from '../v3-url.js';
+import type { TextReader } from '../text-reader.js';
+import { UNBOUND } from '../value-resolver.js';
 import { type KnownCompanies, v4CompanyOf } from './fix-settings.js';
 import type { GivenParameter } from './known-requests.js';
 import type { TextEdit } from './text-edits.js';
 import type { UnfixedReason } from './unfixed.js';
 
 /** The address of a request with what is given beside it. */
-export interface Address {
+export interface RequestParts {
   readonly file: SourceFile;
-  readonly site: Site;
+  readonly address: Address;
   readonly parameters: readonly GivenParameter[];
 }
 
@@ -28,16 +28,16 @@ export interface RewrittenAddress {
 
 /** The edits that make an address one of V4, or why there are none. */
 export function rewriteAddress(
-  address: Address,
+  request: RequestParts,
   settings: ScanSettings,
   companies: KnownCompanies,
   texts: TextReader,
 ): RewrittenAddress | UnfixedReason {
-  const { site, file, parameters } = address;
-  const { url, flat } = site;
+  const { address, file, parameters } = request;
+  const { url, flat } = address;
   const { base, route } = url;
   const v4Url = settings.v4Url?.replace(/\/+$/, '') ?? null;
-  if (site.text.some((piece) => fileOf(piece) !== file.path)) return 'address_elsewhere';
+  if (address.text.some((piece) => fileOf(piece) !== file.path)) return 'address_elsewhere';
   if (v4Url === null) return 'unknown_v4';
   if (base === null || route === null || !isPlain(flat, base)) return 'address_built';
   if (route.pair === null) return 'address_built';
@@ -47,12 +47,12 @@ export function rewriteAddress(
   const refused = judgeParameters(url.query, parameters, settings);
   if (refused !== null) return refused;
   const slashes = /^\/*/.exec(flat.slice(route.from, route.to))?.[0].length ?? 0;
-  const path = rangeOf(site, { from: route.from + slashes, to: route.to });
+  const path = rangeOf(address, { from: route.from + slashes, to: route.to });
   const last = path === null ? undefined : stringAt(file, path.start);
-  const bases = baseEdits(site, base, v4Url);
-  if (path === null || last === undefined || bases === null || !endsIn(site, last, file, texts))
+  const bases = baseEdits(address, base, v4Url);
+  if (path === null || last === undefined || bases === null || !endsIn(address, last, file, texts))
     return 'address_built';
-  const company = readCompany(address, last, settings, companies);
+  const company = readCompany(request, last, settings, companies);
   if (typeof company === 'string') return company;
   const known = {
     ...path,
@@ -95,7 +95,7 @@ function judgeParameters(
 }
 
 /** The V4 address in place of scheme, host and version, which may be written in several literals. */
-function baseEdits({ text }: Site, base: Span, v4Url: string): TextEdit[] | null {
+function baseEdits({ text }: Address, base: Span, v4Url: string): TextEdit[] | null {
   const edits: TextEdit[] = [];
   let from = 0;
   for (const piece of text) {
@@ -113,7 +113,7 @@ function baseEdits({ text }: Site, base: Span, v4Url: string): TextEdit[] | null
 }
 
 /** Where a part of the flattened text is written, if it is written in one piece. */
-function rangeOf({ text }: Site, { from, to }: Span): { start: number; end: number } | null {
+function rangeOf({ text }: Address, { from, to }: Span): { start: number; end: number } | null {
   const [first, last] = [pieceAt(text, from), pieceAt(text, to - 1)];
   if (first?.piece.kind !== 'literal' || last?.piece !== first.piece) return null;
   return { start: first.piece.start + first.offset, end: first.piece.start + last.offset + 1 };
@@ -126,7 +126,7 @@ function stringAt({ nodes }: SourceFile, position: number): SyntaxNode | undefin
 }
 
 /** Whether nothing is added to an address after the string that has its route. */
-function endsIn({ flat }: Site, node: SyntaxNode, file: SourceFile, texts: TextReader): boolean {
+function endsIn({ flat }: Address, node: SyntaxNode, file: SourceFile, texts: TextReader): boolean {
   const own = texts.read({ file, node, bound: UNBOUND });
   return own !== null && flat.endsWith(flatten(own));
 }
@@ -138,15 +138,15 @@ interface Company {
 }
 
 function readCompany(
-  { site, file, parameters }: Address,
+  { address, file, parameters }: RequestParts,
   string: SyntaxNode,
   settings: ScanSettings,
   companies: KnownCompanies,
 ): Company | UnfixedReason {
-  const item = site.url.query.find(({ name }) => isCompanyFilter(name, settings.fieldPrefix));
-  const mapped = (id: string) => v4CompanyOf(companies, regionOf(site, settings), id);
+  const item = address.url.query.find(({ name }) => isCompanyFilter(name, settings.fieldPrefix));
+  const mapped = (id: string) => v4CompanyOf(companies, regionOf(address, settings), id);
   if (item !== undefined) {
-    const written = writtenItem(site, item, string, file.source);
+    const written = writtenItem(address, item, string, file.source);
     if (written === null) return 'address_built';
     const { value } = written;
     const text = /^\d+$/.test(value) ? mapped(value) : companies.areSame ? value : null;
@@ -155,11 +155,11 @@ function readCompany(
   }
   const given = parameters.find(({ key }) => isCompanyFilter(key, settings.fieldPrefix));
   if (given === undefined) return 'no_company';
-  return readGivenCompany(given, { site, string, file }, mapped, companies.areSame);
+  return readGivenCompany(given, { address, string, file }, mapped, companies.areSame);
 }
 
 /** The address of the region that an address belongs to; '' where it may belong to several. */
-function regionOf({ flat }: Site, { v3Urls }: ScanSettings): string {
+function regionOf({ flat }: Address, { v3Urls }: ScanSettings): string {
   const host = /^https?:\/\/([^/?#]*)/i.exec(flat)?.[1]?.toLowerCase();
   const sameHost = v3Urls.filter((url) => new URL(url).host === host);
   const own = sameHost.length === 1 ? sameHost : sameHost.filter((url) => flat.startsWith(`${url}/`));
@@ -168,7 +168,7 @@ function regionOf({ flat }: Site, { v3Urls }: ScanSettings): string {
 
 /** A parameter as it is written, and the edit that takes it out with its separator. */
 function writtenItem(
-  { text, flat }: Site,
+  { text, flat }: Address,
   { from, to }: QueryItem,
   string: SyntaxNode,
   source: string,
@@ -206,12 +206,17 @@ function isSimple(value: string): boolean {
 /** A company that is a parameter beside the address: it moves into the string of the route. */
 function readGivenCompany(
   { pair, value, object }: GivenParameter,
-  { site, string, file }: { readonly site: Site; readonly string: SyntaxNode; readonly file: SourceFile },
+  {
+    address,
+    string,
+    file,
+  }: { readonly address: Address; readonly string: SyntaxNode; readonly file: SourceFile },
   mapped: (id: string) => string | null,
   areSame: boolean,
 ): Company | UnfixedReason {
   const { source, language } = file;
-  const isBeside = site.call !== null && string.start >= site.call.start && string.end <= site.call.end;
+  const isBeside =
+    address.call !== null && string.start >= address.call.start && string.end <= address.call.end;
   const removal = pairRemoval(pair, object, source);
   if (!isBeside || removal === null) return 'address_built';
   const written = source.slice(value.start, value.end);

@@ -2,7 +2,7 @@ import { argumentsOf, calleeOf, isArgumentList, memberOf, plainText } from '../a
 import { type Declaration, ELEMENT } from '../names.js';
 import type { SourceFile } from '../source-file.js';
 import type { SyntaxNode } from '../syntax.js';
-import type { TextReader } from '../text-value.js';
+import type { TextReader } from '../text-reader.js';
 import { GETTERS, MAKES_URL, PLAIN_TYPES, STEPS, type ValueState } from './known-clients.js';
 import type { KnownRequests } from './known-requests.js';
 import { NameUses } from './name-uses.js';
@@ -18,7 +18,7 @@ import {
 import type { UnfixedReason } from './unfixed.js';
 
 /** Where a value ends up. */
-export type Use =
+export type ValueUse =
   /** An address that is requested. */
   | { readonly kind: 'request'; readonly call: SyntaxNode }
   /** A member of the envelope that is read: `access` begins where `object` ends. */
@@ -59,12 +59,12 @@ export class ValueFlow {
     this.#names = new NameUses(file, isNamedElsewhere);
   }
 
-  usesOf(node: SyntaxNode, state: ValueState): Use[] {
+  usesOf(node: SyntaxNode, state: ValueState): ValueUse[] {
     this.#left = MAX_STEPS;
     return this.#follow(node, state);
   }
 
-  #follow(node: SyntaxNode, state: ValueState): Use[] {
+  #follow(node: SyntaxNode, state: ValueState): ValueUse[] {
     this.#left -= 1;
     const { parent } = node;
     if (parent === null || this.#left < 0) return [this.#lost(state, node)];
@@ -81,7 +81,7 @@ export class ValueFlow {
     return isTested || this.#isDropped(node, parent) ? [] : [this.#lost(state, node)];
   }
 
-  #lost(state: ValueState, at: SyntaxNode): Use {
+  #lost(state: ValueState, at: SyntaxNode): ValueUse {
     const reason = state === 'url' || state === 'client' ? 'address_used' : 'response_used';
     return { kind: 'lost', reason, at };
   }
@@ -97,7 +97,7 @@ export class ValueFlow {
     );
   }
 
-  #wrapped(node: SyntaxNode, parent: SyntaxNode, state: ValueState): Use[] {
+  #wrapped(node: SyntaxNode, parent: SyntaxNode, state: ValueState): ValueUse[] {
     const { source } = this.#file;
     const isHole = /^(interpolation|template_substitution)$/.test(parent.type);
     if (isHole) return state === 'url' ? this.#follow(parent, state) : [this.#lost(state, node)];
@@ -116,7 +116,7 @@ export class ValueFlow {
   }
 
   /** A value that is an argument. */
-  #given(node: SyntaxNode, argument: SyntaxNode, list: SyntaxNode, state: ValueState): Use[] {
+  #given(node: SyntaxNode, argument: SyntaxNode, list: SyntaxNode, state: ValueState): ValueUse[] {
     const call = list.parent;
     if (call?.kind !== 'call') return [this.#lost(state, node)];
     const callee = this.#calleeText(call, list);
@@ -124,7 +124,7 @@ export class ValueFlow {
     if (SHOWS.test(callee)) return [];
     if (state === 'url') {
       if (at === 0 && this.#requests.formOf(call) !== null) return [{ kind: 'request', call }];
-      const isUrl = MAKES_URL.test(callee) || this.#texts.builds(call, this.#file.source);
+      const isUrl = MAKES_URL.test(callee) || this.#texts.isTextBuilder(call, this.#file.source);
       return isUrl ? this.#follow(call, state) : [this.#lost(state, node)];
     }
     const into = STEPS[this.#file.language.name]?.[state]?.into?.find(([name]) => name.test(callee));
@@ -139,13 +139,13 @@ export class ValueFlow {
   }
 
   /** A value in an object or with the name of a parameter: the base address of a client. */
-  #keyed(node: SyntaxNode, pair: SyntaxNode, state: ValueState): Use[] {
+  #keyed(node: SyntaxNode, pair: SyntaxNode, state: ValueState): ValueUse[] {
     const client = state === 'url' ? this.#requests.clientWithBase(node, pair) : null;
     return client === null ? [this.#lost(state, node)] : this.#follow(client, 'client');
   }
 
   /** A member, an index or a method of a value. */
-  #readFrom(node: SyntaxNode, parent: SyntaxNode, state: ValueState): Use[] {
+  #readFrom(node: SyntaxNode, parent: SyntaxNode, state: ValueState): ValueUse[] {
     const { source, language } = this.#file;
     const call = callOn(node, parent);
     if (call === null) return this.#member(node, parent, state);
@@ -165,7 +165,7 @@ export class ValueFlow {
     return next === null ? [] : this.#follow(call, next);
   }
 
-  #member(node: SyntaxNode, parent: SyntaxNode, state: ValueState): Use[] {
+  #member(node: SyntaxNode, parent: SyntaxNode, state: ValueState): ValueUse[] {
     const member = memberOf(parent, this.#file.source);
     if (member === null) return [this.#lost(state, node)];
     const { parent: outer } = parent;
@@ -186,7 +186,7 @@ export class ValueFlow {
   }
 
   /** `body.get("data")` and the like. */
-  #getter(node: SyntaxNode, call: SyntaxNode, name: string): Use[] {
+  #getter(node: SyntaxNode, call: SyntaxNode, name: string): ValueUse[] {
     const { source, language } = this.#file;
     const given = argumentsOf(call, source);
     const [first] = given;
@@ -201,7 +201,7 @@ export class ValueFlow {
   }
 
   /** A callback is given what its receiver resolves to, and gives back what the call resolves to. */
-  #then(call: SyntaxNode, state: ValueState): Use[] {
+  #then(call: SyntaxNode, state: ValueState): ValueUse[] {
     const given = argumentsOf(call, this.#file.source);
     const callback = given[0]?.value;
     if (given.length !== 1 || callback?.kind !== 'function') return [this.#lost(state, call)];
@@ -211,7 +211,7 @@ export class ValueFlow {
     return this.#followNames(callback, parameters, state);
   }
 
-  #returned(node: SyntaxNode, state: ValueState): Use[] {
+  #returned(node: SyntaxNode, state: ValueState): ValueUse[] {
     let at: SyntaxNode | null = node.parent;
     while (at !== null && at.kind !== 'function') at = at.parent;
     const call = at?.parent?.parent ?? null;
@@ -221,7 +221,7 @@ export class ValueFlow {
     return isThen ? this.#follow(call, state) : [this.#lost(state, node)];
   }
 
-  #followDeclared(node: SyntaxNode, declared: readonly Declaration[], state: ValueState): Use[] {
+  #followDeclared(node: SyntaxNode, declared: readonly Declaration[], state: ValueState): ValueUse[] {
     const assignment = node.parent?.type === 'expression_list' ? node.parent.parent : node.parent;
     const isStatement =
       assignment !== null &&
@@ -244,7 +244,7 @@ export class ValueFlow {
     return parent?.type === 'program' && this.#file.language.name === 'ruby';
   }
 
-  #followNames(from: SyntaxNode, declared: readonly Declaration[], state: ValueState): Use[] {
+  #followNames(from: SyntaxNode, declared: readonly Declaration[], state: ValueState): ValueUse[] {
     const [first] = declared;
     if (first === undefined) return [];
     const pattern = patternOf(first.node);
@@ -257,7 +257,7 @@ export class ValueFlow {
       const isEnvelope = declared.every(({ key }) => key !== null && MEMBERS.test(key));
       return isEnvelope ? [{ kind: 'pattern', pattern }] : [this.#lost(state, from)];
     }
-    return declared.flatMap((one): Use[] => {
+    return declared.flatMap((one): ValueUse[] => {
       const next = STEPS[this.#file.language.name]?.[state]?.members?.[one.key ?? ''];
       // A name that is not there stands for a pattern in the pattern.
       if (next === undefined || one.name === '') return [this.#lost(state, from)];
@@ -266,7 +266,7 @@ export class ValueFlow {
   }
 
   /** Everything that the name of a value stands for. */
-  #followName(declared: Declaration, state: ValueState): Use[] {
+  #followName(declared: Declaration, state: ValueState): ValueUse[] {
     const type = declaredType(declared.node, this.#file.source);
     if (type !== '' && !PLAIN_TYPES.test(type))
       return [{ kind: 'lost', reason: 'response_typed', at: declared.node }];

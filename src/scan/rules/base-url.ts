@@ -1,5 +1,5 @@
-import { placeOf, type Site } from '../facts.js';
-import type { Span } from '../v3-url.js';
+import type { Span } from '../parse-url.js';
+import { type Address, positionInFile } from '../rule-input.js';
 import type { Rule } from './rule.js';
 
 export const baseUrl: Rule = {
@@ -7,16 +7,16 @@ export const baseUrl: Rule = {
   title: 'Address of V3',
   message: 'This is the address of V3. V4 has one address for all regions.',
   v4: 'v4.baseUrl of the configuration; routes then begin with /v4/',
-  find: ({ sites, path, settings }) =>
-    sites.flatMap((site) => {
-      const { url, certainty } = site;
+  find: ({ addresses, path, settings }) =>
+    addresses.flatMap((address) => {
+      const { url, certainty } = address;
       if (
         url.base === null ||
         certainty === null ||
         (url.generation !== 'v3' && url.generation !== 'like_v3')
       )
         return [];
-      const start = placeOfHost(site, path, url.base);
+      const start = placeOfHost(address, path, url.base);
       const v4 = settings.v4Url === null ? {} : { v4: settings.v4Url };
       return start === null ? [] : [{ start, certainty, ...v4 }];
     }),
@@ -24,18 +24,18 @@ export const baseUrl: Rule = {
 
 /** Where most of the host is written: a region may be filled in from elsewhere. */
 function placeOfHost(
-  site: Site,
+  address: Address,
   path: string,
   { host, to }: Span & { readonly host: number },
 ): number | null {
   let best: { readonly at: number; readonly length: number } | null = null;
   let from = 0;
-  for (const piece of site.text) {
+  for (const piece of address.text) {
     const length = piece.kind === 'literal' ? piece.text.length : 1;
     const [start, end] = [Math.max(from, host), Math.min(from + length, to)];
     if (piece.kind === 'literal' && end - start > (best?.length ?? 0))
       best = { at: start, length: end - start };
     from += length;
   }
-  return placeOf(site, path, best?.at ?? host);
+  return positionInFile(address, path, best?.at ?? host);
 }

@@ -1,7 +1,7 @@
-import { type Facts, isBesideV3, placeOf } from '../facts.js';
+import { decodeBrackets } from '../parse-url.js';
+import { isNearV3, positionInFile, type RuleInput } from '../rule-input.js';
 import type { Certainty } from '../scan-settings.js';
 import type { SyntaxNode } from '../syntax.js';
-import { decodeBrackets } from '../v3-url.js';
 import type { Rule, RuleHit } from './rule.js';
 
 export const companyFilter: Rule = {
@@ -9,27 +9,31 @@ export const companyFilter: Rule = {
   title: 'Filter on the company',
   message: 'V3 narrows a list to a company by a filter. V4 has the company in the path.',
   v4: '/v4/core/companies/{companyId}/…',
-  find: (facts) => [...inUrls(facts), ...inStrings(facts)],
+  find: (input) => [...inUrls(input), ...inStrings(input)],
 };
 
-function inUrls({ sites, path, settings }: Facts): RuleHit[] {
-  return sites.flatMap((site) =>
-    site.url.query.flatMap((item): RuleHit[] => {
-      const start = placeOf(site, path, item.from);
-      if (start === null || !isCompanyFilter(item.name, settings.fieldPrefix) || site.url.generation === 'v4')
+function inUrls({ addresses, path, settings }: RuleInput): RuleHit[] {
+  return addresses.flatMap((address) =>
+    address.url.query.flatMap((item): RuleHit[] => {
+      const start = positionInFile(address, path, item.from);
+      if (
+        start === null ||
+        !isCompanyFilter(item.name, settings.fieldPrefix) ||
+        address.url.generation === 'v4'
+      )
         return [];
-      return [{ start, certainty: site.certainty ?? 'likely' }];
+      return [{ start, certainty: address.certainty ?? 'likely' }];
     }),
   );
 }
 
 /** The name of the filter alone, as a key or an argument. */
-function inStrings({ strings, nodes, source, v3, sites, settings }: Facts): RuleHit[] {
+function inStrings({ strings, nodes, source, v3, addresses, settings }: RuleInput): RuleHit[] {
   const near = nodes.filter(({ kind }) => kind === 'string' || kind === 'symbol');
   const certaintyAt = (start: number): Certainty => {
     const node = near.find((one) => one.start === start);
     if (node !== undefined && source.slice(node.start, node.end).includes('=')) return 'likely';
-    return v3 === 'certain' && (node === undefined || (!isRead(node) && isBesideV3(node, sites)))
+    return v3 === 'certain' && (node === undefined || (!isRead(node) && isNearV3(node, addresses)))
       ? 'certain'
       : 'likely';
   };
@@ -41,10 +45,10 @@ function inStrings({ strings, nodes, source, v3, sites, settings }: Facts): Rule
       kind === 'symbol' &&
       isCompanyFilter(source.slice(start, end).replace(/^[:"']+|["':]+$/g, ''), settings.fieldPrefix),
   );
-  const entries = sites.flatMap((site) =>
-    site.certainty === null
+  const entries = addresses.flatMap((address) =>
+    address.certainty === null
       ? []
-      : site.entries.filter(({ key }) => key === `${settings.fieldPrefix}company_id`),
+      : address.entries.filter(({ key }) => key === `${settings.fieldPrefix}company_id`),
   );
   return [...named, ...symbols, ...entries.map(({ keyNode }) => keyNode)].map(({ start }) => ({
     start,

@@ -1,6 +1,6 @@
 import { parse } from 'graphql/language/parser.js';
 import type { ModelPair } from '../../domain.js';
-import { type Facts, placeOf } from '../facts.js';
+import { positionInFile, type RuleInput } from '../rule-input.js';
 import type { Rule, RuleHit } from './rule.js';
 
 export const graphql: Rule = {
@@ -8,12 +8,12 @@ export const graphql: Rule = {
   title: 'GraphQL',
   message: 'V4 has no GraphQL. Read the same fields with REST.',
   v4: 'GET /v4/core/companies/{companyId}/{model}?expand=…',
-  find: (facts) => [...endpoints(facts), ...queries(facts)],
+  find: (input) => [...endpoints(input), ...queries(input)],
 };
 
-function endpoints({ sites, path }: Facts): RuleHit[] {
-  return sites.flatMap((site) => {
-    const start = site.url.isGraphql ? placeOf(site, path, site.url.base?.from ?? 0) : null;
+function endpoints({ addresses, path }: RuleInput): RuleHit[] {
+  return addresses.flatMap((address) => {
+    const start = address.url.isGraphql ? positionInFile(address, path, address.url.base?.from ?? 0) : null;
     return start === null ? [] : [{ start, certainty: 'likely' }];
   });
 }
@@ -21,7 +21,7 @@ function endpoints({ sites, path }: Facts): RuleHit[] {
 /** Longest text that is parsed as a query. */
 const MAX_QUERY = 100_000;
 
-function queries({ strings, settings, source, language }: Facts): RuleHit[] {
+function queries({ strings, settings, source, language }: RuleInput): RuleHit[] {
   const given = language === 'graphql' ? [{ start: 0, text: source }] : strings;
   return given.flatMap(({ start, text }): RuleHit[] => {
     if (

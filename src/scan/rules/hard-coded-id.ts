@@ -1,5 +1,5 @@
 import { argumentsOf, calleeOf, plainText, unwrap, walk } from '../access.js';
-import { type Facts, placeOf } from '../facts.js';
+import { positionInFile, type RuleInput } from '../rule-input.js';
 import type { SyntaxNode } from '../syntax.js';
 import { isCompanyFilter } from './company-filter.js';
 import type { Rule, RuleHit } from './rule.js';
@@ -9,12 +9,12 @@ export const hardCodedId: Rule = {
   title: 'Id in the code',
   message: 'V4 gave every record a new id. An id in the code means another record, or none.',
   v4: 'svc-migrate lookup MODEL ID',
-  find: (facts) => [...inUrls(facts), ...besideNames(facts), ...inText(facts)],
+  find: (input) => [...inUrls(input), ...besideNames(input), ...inText(input)],
 };
 
-function inUrls({ sites, path, settings }: Facts): RuleHit[] {
-  return sites.flatMap((site): RuleHit[] => {
-    const { url, certainty } = site;
+function inUrls({ addresses, path, settings }: RuleInput): RuleHit[] {
+  return addresses.flatMap((address): RuleHit[] => {
+    const { url, certainty } = address;
     if (certainty === null) return [];
     const id = url.route?.id ?? null;
     const isId = (name: string) =>
@@ -23,21 +23,22 @@ function inUrls({ sites, path, settings }: Facts): RuleHit[] {
       ({ name, value, from, to }) =>
         isId(name) &&
         /^\d+$/.test(value) &&
-        placeOf(site, path, from) === (placeOf(site, path, to - 1) ?? 0) - (to - 1 - from),
+        positionInFile(address, path, from) ===
+          (positionInFile(address, path, to - 1) ?? 0) - (to - 1 - from),
     );
     const places = [
       ...(id === null ? [] : [{ from: id.from, name: '' }]),
       ...items.map(({ from, name }) => ({ from, name })),
     ];
     return places.flatMap(({ from, name }) => {
-      const start = placeOf(site, path, from);
+      const start = positionInFile(address, path, from);
       return start === null ? [] : [{ start, certainty, ...v4Of(name) }];
     });
   });
 }
 
 /** Digits as the value of a name like an id, compared with it, or given along with it. */
-function besideNames({ nodes, source, settings }: Facts): RuleHit[] {
+function besideNames({ nodes, source, settings }: RuleInput): RuleHit[] {
   const isName = idName(settings.fieldPrefix);
   const isNamed = (node: SyntaxNode) => isName.test(plainText(unwrap(node), source) ?? '');
   return nodes.flatMap((node): RuleHit[] => {
@@ -104,7 +105,7 @@ function idName(prefix: string): RegExp {
 }
 
 /** Conditions in SQL and members of JSON and YAML, inside strings and in text that is not parsed. */
-function inText({ strings, source, nodes, settings }: Facts): RuleHit[] {
+function inText({ strings, source, nodes, settings }: RuleInput): RuleHit[] {
   const { fieldPrefix } = settings;
   const pattern = new RegExp(
     `["']?\\b${fieldPrefix}(?:\\w+_)?id\\\\?["']?\\s*(?:=|:|IN\\s*\\()\\s*\\\\?["']?([1-9]\\d+)`,

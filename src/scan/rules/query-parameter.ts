@@ -1,7 +1,7 @@
 import { argumentsOf, calleeOf, plainText } from '../access.js';
-import { type Facts, isBesideV3, placeOf } from '../facts.js';
+import { decodeBrackets } from '../parse-url.js';
+import { isNearV3, positionInFile, type RuleInput } from '../rule-input.js';
 import type { Certainty, ScanSettings } from '../scan-settings.js';
-import { decodeBrackets } from '../v3-url.js';
 import { isCompanyFilter } from './company-filter.js';
 import type { Rule, RuleHit } from './rule.js';
 
@@ -10,12 +10,12 @@ export const queryParameter: Rule = {
   title: 'Parameter that V4 does not describe',
   message: 'The description of V4 does not have this parameter. Whether V4 honours it, doctor finds out.',
   v4: 'limit, next, expand and {field}[eq]',
-  find: (facts) => [...inUrls(facts), ...inEntries(facts), ...inSetters(facts), ...byName(facts)],
+  find: (input) => [...inUrls(input), ...inEntries(input), ...inSetters(input), ...byName(input)],
 };
 
 const OPERATOR = /\[(ne|gte?|lte?|in|nin|like|contains)\]$/;
 
-function isForeign(name: string, { settings }: Facts): boolean {
+function isUndescribed(name: string, { settings }: RuleInput): boolean {
   const plain = decodeBrackets(name);
   if (isCompanyFilter(plain, settings.fieldPrefix)) return false;
   return (
@@ -24,10 +24,10 @@ function isForeign(name: string, { settings }: Facts): boolean {
 }
 
 /** A name that no other service is likely to have. */
-function isUnmistakable(name: string, facts: Facts): boolean {
+function isUnmistakable(name: string, input: RuleInput): boolean {
   const isOwn =
-    name.includes(facts.settings.fieldPrefix) || /^(include_deleted_records|return_count)$/.test(name);
-  return isOwn && isForeign(name, facts);
+    name.includes(input.settings.fieldPrefix) || /^(include_deleted_records|return_count)$/.test(name);
+  return isOwn && isUndescribed(name, input);
 }
 
 /** What `doctor` calls a parameter: by its operator, if it has one. */
@@ -36,7 +36,7 @@ function parameterKey(name: string): string {
 }
 
 /** null: V4 honours it. */
-function certaintyOf(name: string, { settings }: Facts): Certainty | null {
+function certaintyOf(name: string, { settings }: RuleInput): Certainty | null {
   const seen = settings.parameters[parameterKey(name)];
   if (seen === undefined) return 'likely';
   return seen === 'honoured' ? null : 'certain';
@@ -49,26 +49,30 @@ export function isDescribedInV4(written: string, settings: ScanSettings): boolea
   return settings.parameters[parameterKey(name)] === 'honoured';
 }
 
-function hit(start: number | null, name: string, facts: Facts): RuleHit[] {
-  const certainty = certaintyOf(name, facts);
+function hit(start: number | null, name: string, input: RuleInput): RuleHit[] {
+  const certainty = certaintyOf(name, input);
   return start === null || certainty === null ? [] : [{ start, certainty }];
 }
 
-function inUrls(facts: Facts): RuleHit[] {
-  return facts.sites.flatMap((site) => {
-    if (site.url.generation === 'v4' || site.url.generation === 'other') return [];
-    const foreign = site.url.query.filter(({ name }) =>
-      site.certainty === null ? facts.v3 !== null && isUnmistakable(name, facts) : isForeign(name, facts),
+function inUrls(input: RuleInput): RuleHit[] {
+  return input.addresses.flatMap((address) => {
+    if (address.url.generation === 'v4' || address.url.generation === 'other') return [];
+    const foreign = address.url.query.filter(({ name }) =>
+      address.certainty === null
+        ? input.v3 !== null && isUnmistakable(name, input)
+        : isUndescribed(name, input),
     );
-    return foreign.flatMap(({ name, from }) => hit(placeOf(site, facts.path, from), name, facts));
+    return foreign.flatMap(({ name, from }) => hit(positionInFile(address, input.path, from), name, input));
   });
 }
 
-function inEntries(facts: Facts): RuleHit[] {
-  return facts.sites.flatMap(({ certainty, entries }) =>
+function inEntries(input: RuleInput): RuleHit[] {
+  return input.addresses.flatMap(({ certainty, entries }) =>
     certainty === null
       ? []
-      : entries.flatMap(({ key, keyNode }) => (isForeign(key, facts) ? hit(keyNode.start, key, facts) : [])),
+      : entries.flatMap(({ key, keyNode }) =>
+          isUndescribed(key, input) ? hit(keyNode.start, key, input) : [],
+        ),
   );
 }
 
@@ -76,25 +80,25 @@ const SETS =
   /^(set|append|add|put|addQueryParameter|queryParam|query|param|addParameter|SetQueryParam|AddQueryParameter|AddParameter|SetQueryParams|Set|Add|addEncodedQueryParameter|setQueryParam|with|\[\]=)$/;
 
 /** `params.set("prev", …)` in a function that sends a V3 request. */
-function inSetters(facts: Facts): RuleHit[] {
-  if (facts.v3 === null) return [];
-  return facts.nodes.flatMap((node) => {
+function inSetters(input: RuleInput): RuleHit[] {
+  if (input.v3 === null) return [];
+  return input.nodes.flatMap((node) => {
     if (node.kind !== 'call' && node.kind !== 'index') return [];
-    const first = node.kind === 'call' ? argumentsOf(node, facts.source)[0]?.value : node.children.at(-1);
-    const name = first === undefined || first.kind === 'name' ? null : plainText(first, facts.source);
-    if (first === undefined || name === null || !isForeign(name, facts)) return [];
+    const first = node.kind === 'call' ? argumentsOf(node, input.source)[0]?.value : node.children.at(-1);
+    const name = first === undefined || first.kind === 'name' ? null : plainText(first, input.source);
+    if (first === undefined || name === null || !isUndescribed(name, input)) return [];
     const isSetter =
-      node.kind === 'call' ? SETS.test(calleeOf(node, facts.source).name) : node.field === 'left';
-    return isSetter && isBesideV3(node, facts.sites) ? hit(first.start, name, facts) : [];
+      node.kind === 'call' ? SETS.test(calleeOf(node, input.source).name) : node.field === 'left';
+    return isSetter && isNearV3(node, input.addresses) ? hit(first.start, name, input) : [];
   });
 }
 
 /** Unmistakable names anywhere in a file that speaks V3, but not beside an address of V4. */
-function byName(facts: Facts): RuleHit[] {
-  if (facts.v3 === null) return [];
-  const v4 = facts.sites.filter(({ url, call }) => url.generation === 'v4' && call !== null);
+function byName(input: RuleInput): RuleHit[] {
+  if (input.v3 === null) return [];
+  const v4 = input.addresses.filter(({ url, call }) => url.generation === 'v4' && call !== null);
   const isInV4 = (at: number) => v4.some(({ start, end }) => at >= start && at < end);
-  const named = facts.nodes
+  const named = input.nodes
     .filter(
       ({ kind, type, parent }) =>
         kind === 'symbol' ||
@@ -102,9 +106,9 @@ function byName(facts: Facts): RuleHit[] {
         (kind === 'name' && parent?.kind === 'pair' && type !== 'variable_name'),
     )
     .filter((node) => node.field === 'key' || node.field === 'name' || node.kind !== 'name');
-  const keys = named.map((node) => ({ start: node.start, text: plainText(node, facts.source) ?? '' }));
-  return [...facts.strings, ...keys].flatMap(({ start, text }) => {
+  const keys = named.map((node) => ({ start: node.start, text: plainText(node, input.source) ?? '' }));
+  return [...input.strings, ...keys].flatMap(({ start, text }) => {
     const name = text.replace(/=.*$/s, '');
-    return isUnmistakable(name, facts) && !isInV4(start) ? hit(start, name, facts) : [];
+    return isUnmistakable(name, input) && !isInV4(start) ? hit(start, name, input) : [];
   });
 }

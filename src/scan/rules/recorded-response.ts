@@ -1,5 +1,5 @@
 import { ancestor, entriesOf } from '../access.js';
-import type { Facts } from '../facts.js';
+import type { RuleInput } from '../rule-input.js';
 import type { Rule, RuleHit } from './rule.js';
 
 export const recordedResponse: Rule = {
@@ -7,7 +7,7 @@ export const recordedResponse: Rule = {
   title: 'Recorded V3 response',
   message: 'This is an envelope of V3. Tests that read it pass with code that fails against V4.',
   v4: '{ "data": { "data": […], "next": …, "total_count": … }, "request_id": … }',
-  find: (facts) => [...inText(facts), ...inCode(facts)],
+  find: (input) => [...inText(input), ...inCode(input)],
 };
 
 /** `data` as an array, `next`, `prev` or `total_count` beside it, and ids of the service in it. */
@@ -23,7 +23,7 @@ function isEnvelope(text: string, prefix: string): boolean {
   );
 }
 
-function inText({ strings, source, nodes, settings, v3, language }: Facts): RuleHit[] {
+function inText({ strings, source, nodes, settings, v3, language }: RuleInput): RuleHit[] {
   const isData = nodes.length === 0 && (language === 'json' || language === 'text');
   if (isData && isEnvelope(source, settings.fieldPrefix))
     return [{ start: source.search(/\S/), certainty: 'likely' }];
@@ -37,7 +37,7 @@ function inText({ strings, source, nodes, settings, v3, language }: Facts): Rule
     });
 }
 
-function inCode({ nodes, source, settings }: Facts): RuleHit[] {
+function inCode({ nodes, source, settings }: RuleInput): RuleHit[] {
   return nodes.flatMap((node): RuleHit[] => {
     if (node.kind !== 'object' || node.children.length > 8) return [];
     const entries = entriesOf(node, source);

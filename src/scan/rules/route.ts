@@ -1,4 +1,4 @@
-import { placeOf, type Site } from '../facts.js';
+import { type Address, positionInFile } from '../rule-input.js';
 import { pieceAt } from '../text-pieces.js';
 
 import type { Rule } from './rule.js';
@@ -8,15 +8,16 @@ export const route: Rule = {
   title: 'Route of V3',
   message: 'This is a V3 route. V4 has the company in the path and no category.',
   v4: '/v4/core/companies/{companyId}/{model}',
-  find: ({ sites, path }) =>
-    sites.flatMap((site) => {
-      const found = site.url.route;
-      if (found === null || site.certainty === null || !(found.isModelKnown || site.call !== null)) return [];
-      const start = placeOfRoute(site, path);
+  find: ({ addresses, path }) =>
+    addresses.flatMap((address) => {
+      const found = address.url.route;
+      if (found === null || address.certainty === null || !(found.isModelKnown || address.call !== null))
+        return [];
+      const start = placeOfRoute(address, path);
       const model = found.pair === null ? '{model}' : (found.pair.v4 ?? null);
       const v4 = model === null ? 'not available in V4' : `/v4/core/companies/{companyId}/${model}`;
       const named = found.pair === null ? {} : { route: found.pair.v3 };
-      return start === null ? [] : [{ start, certainty: site.certainty, v4, ...named }];
+      return start === null ? [] : [{ start, certainty: address.certainty, v4, ...named }];
     }),
 };
 
@@ -24,18 +25,18 @@ export const route: Rule = {
 const NEAR = 60;
 
 /** Where the route is written: its literal, the literal of its model within the expression, or the expression. */
-function placeOfRoute(site: Site, path: string): number | null {
-  const { route: found } = site.url;
+function placeOfRoute(address: Address, path: string): number | null {
+  const { route: found } = address.url;
   if (found === null) return null;
-  const slashes = /^\/*/.exec(site.flat.slice(found.from, found.to))?.[0].length ?? 0;
-  const category = placeOf(site, path, found.from + slashes);
-  const model = placeOf(site, path, found.model.from);
+  const slashes = /^\/*/.exec(address.flat.slice(found.from, found.to))?.[0].length ?? 0;
+  const category = positionInFile(address, path, found.from + slashes);
+  const model = positionInFile(address, path, found.model.from);
   const apart = found.model.from - found.from - slashes;
   const between = category === null || model === null ? -1 : model - category;
   if (between === apart || (between > 0 && between < NEAR)) return category;
-  const inside = [model, category].find((at) => at !== null && at >= site.start && at < site.end);
+  const inside = [model, category].find((at) => at !== null && at >= address.start && at < address.end);
   if (inside !== undefined && inside !== null) return inside;
   // A literal that holds more than a bare name is where the route is put together.
-  if (model !== null && pieceAt(site.text, found.model.from)?.offset !== 0) return model;
-  return category === null && model === null ? (site.call === null ? site.start : null) : site.start;
+  if (model !== null && pieceAt(address.text, found.model.from)?.offset !== 0) return model;
+  return category === null && model === null ? (address.call === null ? address.start : null) : address.start;
 }

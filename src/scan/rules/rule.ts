@@ -1,4 +1,4 @@
-import type { Facts } from '../facts.js';
+import type { RuleInput } from '../rule-input.js';
 import type { Certainty } from '../scan-settings.js';
 
 export const RULE_IDS = [
@@ -36,5 +36,5 @@ export interface Rule {
   readonly message: string;
   /** The V4 form in general. */
   readonly v4: string;
-  readonly find: (facts: Facts) => RuleHit[];
+  readonly find: (input: RuleInput) => RuleHit[];
 }

@@ -1,4 +1,4 @@
-import type { Facts } from '../facts.js';
+import type { RuleInput } from '../rule-input.js';
 import type { Rule, RuleHit } from './rule.js';
 
 export const storedId: Rule = {
@@ -6,7 +6,7 @@ export const storedId: Rule = {
   title: 'Stored id',
   message: 'This column or field seems to hold ids of the service. They must be rewritten.',
   v4: 'a target of svc-migrate apply',
-  find: (facts) => columnsOf(facts).map(({ start }) => ({ start, certainty: 'look' })),
+  find: (input) => columnsOf(input).map(({ start }) => ({ start, certainty: 'look' })),
 };
 
 export const idWidth: Rule = {
@@ -14,8 +14,8 @@ export const idWidth: Rule = {
   title: 'Column too narrow',
   message: 'Ids of the service are 64-bit integers. This type holds 32 bits or fewer.',
   v4: 'BIGINT or the 64-bit integer of the language',
-  find: (facts) =>
-    columnsOf(facts).flatMap(({ start, isNarrow }): RuleHit[] =>
+  find: (input) =>
+    columnsOf(input).flatMap(({ start, isNarrow }): RuleHit[] =>
       isNarrow ? [{ start, certainty: 'look' }] : [],
     ),
 };
@@ -46,7 +46,7 @@ const DECLARES: Readonly<Record<string, RegExp>> = {
     /@(Column|PrimaryColumn|Property|Field)\(.*['"]NAME['"]|\b(integer|int|bigint|serial|smallint|text|varchar|numeric)\(\s*['"]NAME['"]|\bNAME\s*:\s*(DataTypes|\{\s*type:)/,
 };
 
-function columnsOf({ source, language, settings, nodes }: Facts): FoundColumn[] {
+function columnsOf({ source, language, settings, nodes }: RuleInput): FoundColumn[] {
   const kind = language === 'javascript' ? 'typescript' : language;
   const declares = DECLARES[kind];
   const camel = settings.fieldPrefix.replace(/_$/, '');

@@ -37,7 +37,7 @@ export interface QueryItem extends Span {
   readonly value: string;
 }
 
-export interface UrlUse {
+export interface ParsedUrl {
   readonly generation: UrlKind;
   /** Scheme and host, with the version; `host`: where the host begins. */
   readonly base: (Span & { readonly host: number }) | null;
@@ -47,7 +47,7 @@ export interface UrlUse {
 }
 
 /** Reads a URL or a part of one, in which unknown text is `HOLE`. */
-export function readUrl(text: string, settings: ScanSettings): UrlUse {
+export function parseUrl(text: string, settings: ScanSettings): ParsedUrl {
   const host = schemeAndHost(text, settings);
   const from = text.length - text.trimStart().length;
   const end = endOf(text, host?.[0].length ?? from);
@@ -128,7 +128,7 @@ function readRelative(
   end: number,
   query: readonly QueryItem[],
   settings: ScanSettings,
-): UrlUse {
+): ParsedUrl {
   let from = start;
   while (text[from] === HOLE) from += 1;
   const path = text.slice(from, end);

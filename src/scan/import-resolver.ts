@@ -1,5 +1,5 @@
 import { nameOf } from './access.js';
-import { defaultExport } from './declared.js';
+import { defaultExport } from './declarations.js';
 import type { Declaration } from './names.js';
 import type { Project, SourceFile } from './source-file.js';
 import type { SyntaxNode } from './syntax.js';
@@ -11,7 +11,7 @@ interface FoundDeclaration {
 }
 
 /** Finds what the names mean that a file takes from other files of the project. */
-export class Imports {
+export class ImportResolver {
   readonly #project: Project;
 
   constructor(project: Project) {

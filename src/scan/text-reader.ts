@@ -1,10 +1,10 @@
 import { argumentsOf, calleeOf, childAt, memberOf, unwrap } from './access.js';
-import { bindArguments, returnsOf } from './declared.js';
-import { type Expression, UNBOUND, type Values } from './follow-values.js';
+import { bindArguments, returnsOf } from './declarations.js';
+import { elementsOf } from './destructuring.js';
 import type { Fuel } from './fuel.js';
-import { elementsOf } from './patterns.js';
 import type { SyntaxNode } from './syntax.js';
 import { flatten, hasText, joined, literal, split, type TextValue } from './text-pieces.js';
+import { type Expression, UNBOUND, type ValueResolver } from './value-resolver.js';
 
 const MAX_DEPTH = 24;
 
@@ -29,12 +29,12 @@ const ENVIRONMENT =
 
 /** Reads the text of expressions. */
 export class TextReader {
-  readonly #values: Values;
+  readonly #values: ValueResolver;
   readonly #fuel: Fuel;
   /** Texts of expressions outside calls that were followed. */
   readonly #known = new WeakMap<SyntaxNode, TextValue | null>();
 
-  constructor(values: Values, fuel: Fuel) {
+  constructor(values: ValueResolver, fuel: Fuel) {
     this.#values = values;
     this.#fuel = fuel;
   }
@@ -57,7 +57,7 @@ export class TextReader {
       case 'string':
         return this.#string(at, depth);
       case 'concat':
-        return node.children.flatMap((child) => this.part({ ...at, node: child }, depth));
+        return node.children.flatMap((child) => this.readOrHole({ ...at, node: child }, depth));
       case 'number':
         return [literal(file, node.start, node.end)];
       case 'binary':
@@ -77,7 +77,7 @@ export class TextReader {
   }
 
   /** Whether a call puts texts together. */
-  builds(call: SyntaxNode, source: string): boolean {
+  isTextBuilder(call: SyntaxNode, source: string): boolean {
     const { name, receiver, isNew } = calleeOf(call, source);
     const owner = receiver === null ? '' : source.slice(receiver.start, receiver.end);
     const isJoined = (JOINS.test(name) || LIST_JOINS.test(name)) && !NO_URLS.test(owner);
@@ -85,7 +85,7 @@ export class TextReader {
   }
 
   /** As `read`, with a hole for what is no text. */
-  part(at: Expression, depth: number): TextValue {
+  readOrHole(at: Expression, depth: number): TextValue {
     return this.read(at, depth + 1) ?? [{ kind: 'hole', expression: at }];
   }
 
@@ -112,7 +112,7 @@ export class TextReader {
     return parts.flatMap((part): TextValue => {
       if (part.kind === 'content' || part.kind === 'escape') return [literal(file, part.start, part.end)];
       if (part.type === 'interpolation_brace') return [];
-      return this.part({ ...at, node: holeOf(part) }, depth);
+      return this.readOrHole({ ...at, node: holeOf(part) }, depth);
     });
   }
 
@@ -134,7 +134,10 @@ export class TextReader {
     const texts = [this.read(first, depth + 1), this.read(second, depth + 1)] as const;
     if (texts[0] === null && texts[1] === null) return null;
     if (operator === '/' && !texts.some(hasText)) return null;
-    const [before, after] = [texts[0] ?? this.part(first, depth), texts[1] ?? this.part(second, depth)];
+    const [before, after] = [
+      texts[0] ?? this.readOrHole(first, depth),
+      texts[1] ?? this.readOrHole(second, depth),
+    ];
     return operator === '/' ? joined(before, after) : [...before, ...after];
   }
 
@@ -193,7 +196,9 @@ export class TextReader {
     const separator = separators.find((text) => text?.[0]?.kind === 'literal');
     const between = separator == null ? null : flatten(separator);
     if (list === undefined || (between !== '/' && between !== '')) return null;
-    const parts = elementsOf(list.node, list.file.source).map((node) => this.part({ ...list, node }, depth));
+    const parts = elementsOf(list.node, list.file.source).map((node) =>
+      this.readOrHole({ ...list, node }, depth),
+    );
     if (!parts.some(hasText)) return null;
     return between === '' ? parts.flat() : parts.reduce(joined);
   }
@@ -201,9 +206,9 @@ export class TextReader {
   #join(base: Expression, rest: readonly Expression[], depth: number): TextValue | null {
     const start = this.read(base, depth + 1);
     if (start === null && rest.length < 1) return null;
-    const parts = rest.map((one) => this.part(one, depth));
+    const parts = rest.map((one) => this.readOrHole(one, depth));
     if (start === null && !parts.some(hasText)) return null;
-    return parts.reduce(joined, start ?? this.part(base, depth));
+    return parts.reduce(joined, start ?? this.readOrHole(base, depth));
   }
 
   /** `new URL(path, base)` of JavaScript and `new Uri(base, path)` of C#. */
@@ -211,7 +216,7 @@ export class TextReader {
     if (first === undefined) return null;
     const isScript = first.file.language.imports === 'relative';
     const [base, path] = isScript ? [second, first] : [first, second];
-    return joined(this.part(base, depth), this.part(path, depth));
+    return joined(this.readOrHole(base, depth), this.readOrHole(path, depth));
   }
 
   #formatCall(
@@ -242,7 +247,9 @@ export class TextReader {
         if (typeof part !== 'string') return [part];
         const index = /^\{(\d+)\}$/.exec(part)?.[1];
         const filler = flat[index === undefined ? next++ : Number(index)];
-        return filler === undefined ? [{ kind: 'hole', expression: pattern }] : this.part(filler, depth);
+        return filler === undefined
+          ? [{ kind: 'hole', expression: pattern }]
+          : this.readOrHole(filler, depth);
       });
     });
   }

@@ -1,4 +1,4 @@
-import { calleeOf, callGiven, entriesOf, memberOf, nameOf, unwrap } from './access.js';
+import { calleeOf, callReceiving, entriesOf, memberOf, nameOf, unwrap } from './access.js';
 import {
   entryNamed,
   type FoundFunction,
@@ -6,8 +6,8 @@ import {
   functionIn,
   functionOfValue,
   pickField,
-} from './declared.js';
-import { Imports } from './imported-names.js';
+} from './declarations.js';
+import { ImportResolver } from './import-resolver.js';
 import { type Declaration, ELEMENT, isField, isSelf, lookUp } from './names.js';
 import { classIn, type Project, type SourceFile } from './source-file.js';
 import type { SyntaxNode } from './syntax.js';
@@ -29,16 +29,16 @@ const MAX_DEPTH = 24;
 const MAX_IMPORTS = 30;
 
 /** Follows names to their values: within the file, and through the project's imports. */
-export class Values {
+export class ValueResolver {
   readonly #project: Project;
-  readonly #imports: Imports;
+  readonly #imports: ImportResolver;
   /** What expressions outside calls that were followed resolve to. */
   readonly #resolved = new WeakMap<SyntaxNode, Expression>();
   readonly #functions = new WeakMap<SyntaxNode, FoundFunction | null>();
 
   constructor(project: Project) {
     this.#project = project;
-    this.#imports = new Imports(project);
+    this.#imports = new ImportResolver(project);
   }
 
   /** The expression that gives `given` its value; itself where that is not shown. */
@@ -97,7 +97,7 @@ export class Values {
 
   /** What a block or callback of `each`, `map` and the like is given. */
   #element(at: Expression, scope: SyntaxNode, depth: number): Expression | null {
-    const call = callGiven(scope);
+    const call = callReceiving(scope);
     if (call === null) return null;
     const { receiver, name } = calleeOf(call, at.file.source);
     if (
@@ -231,7 +231,7 @@ export class Values {
     if (owner !== null) return functionIn(owner.file, name, owner.node);
     const entry = this.#entryAt(object, name, 0);
     if (entry !== null) return functionOfValue(entry.file, entry.node);
-    return this.#functionOfStranger(call, receiver, name);
+    return this.#functionOfUnknownReceiver(call, receiver, name);
   }
 
   #plainFunction(call: Expression, name: string): FoundFunction | null {
@@ -250,7 +250,7 @@ export class Values {
   }
 
   /** A method of an object that came from elsewhere: the one of that name in the files that this one imports. */
-  #functionOfStranger({ file }: Expression, receiver: SyntaxNode, name: string): FoundFunction | null {
+  #functionOfUnknownReceiver({ file }: Expression, receiver: SyntaxNode, name: string): FoundFunction | null {
     if (receiver.kind !== 'name') return null;
     const text = nameOf(receiver, file.source);
     const item = file.imports.find(({ local }) => local === text);

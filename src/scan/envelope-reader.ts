@@ -1,16 +1,16 @@
-import { argumentsOf, calleeOf, callGiven, childAt, memberOf, nameOf, unwrap } from './access.js';
-import { bindArguments, fieldsAround, returnsOf } from './declared.js';
-import { envelopeMember, GETS, isAssigned, MEMBERS } from './envelope-members.js';
-import { type Expression, UNBOUND, type Values } from './follow-values.js';
+import { argumentsOf, calleeOf, callReceiving, childAt, memberOf, nameOf, unwrap } from './access.js';
+import { bindArguments, fieldsAround, returnsOf } from './declarations.js';
+import { ENVELOPE_MEMBERS, envelopeMember, GETTER_METHODS, isAssigned } from './envelope-members.js';
 import type { Fuel } from './fuel.js';
 import { type Declaration, isField, isSelf, lookUp } from './names.js';
-import type { Requests } from './requests.js';
+import type { RequestFinder } from './request-finder.js';
 import type { Certainty } from './scan-settings.js';
 import type { SourceFile } from './source-file.js';
 import type { SyntaxNode } from './syntax.js';
+import { type Expression, UNBOUND, type ValueResolver } from './value-resolver.js';
 
 /** A value that came out of a V3 request. */
-interface Answer {
+interface ResponseValue {
   /** `response`: what a client returns; `body`: the parsed envelope. */
   readonly kind: 'response' | 'body';
   readonly certainty: Certainty;
@@ -27,7 +27,7 @@ export interface EnvelopeRead {
 
 const PARSES =
   /^(json|[pP]arse\w*|[gG]etJson\w*|GetJson\w*|loads?|json_decode|decode|Decode|Unmarshal|readTree|readValue|fromJson|Deserialize\w*|ReadFromJson\w*|GetFromJson\w*|parsed_response|JSONObject|JsonParser|parseString|readEntity|bodyToMono|getForObject|array|object|parse_json|toArray|readObject|jsonDecode|SetResult|getJson|getJSON|JArray|JObject|ReadAsAsync|ReadAsJsonAsync)$/;
-const STAYS =
+const KEEPS_RESPONSE =
   /^(body|content|text|result|response|value|Content|Body|Result|Value|RootElement|Root|getBody|getContents|parsed|parsed_response|read|payload|toString|clone|AsObject|then|catch|finally|execute|join|block|await|retrieve|ConfigureAwait|EnsureSuccessStatusCode|raise_for_status|throw|string|bodyToMono|onErrorResume|GetAwaiter|GetResult|entity|decode|getAsJsonObject|asObject|as_json|with_indifferent_access|symbolize_keys|to_h|orElseThrow|getEntity|charStream|byteStream|ReadAsStringAsync|ReadAsStreamAsync|OpenReadStream)$/;
 /** Methods whose callback is given what their receiver resolves to. */
 const RESOLVES =
@@ -36,13 +36,13 @@ const OPERATORS = /^(map|tap|switchMap|mergeMap|concatMap)$/;
 const MAX_DEPTH = 24;
 
 /** Follows the results of V3 requests to where their envelope is read. */
-export class Responses {
-  readonly #values: Values;
-  readonly #requests: Requests;
+export class EnvelopeReader {
+  readonly #values: ValueResolver;
+  readonly #requests: RequestFinder;
   readonly #fuel: Fuel;
-  readonly #known = new WeakMap<SyntaxNode, Answer | null>();
+  readonly #known = new WeakMap<SyntaxNode, ResponseValue | null>();
 
-  constructor(values: Values, requests: Requests, fuel: Fuel) {
+  constructor(values: ValueResolver, requests: RequestFinder, fuel: Fuel) {
     this.#fuel = fuel;
     this.#values = values;
     this.#requests = requests;
@@ -58,123 +58,127 @@ export class Responses {
     const read = envelopeMember(node, file.source);
     if (read === null || isAssigned(node)) return null;
     this.#fuel.refill();
-    const answer = this.#answerOf({ file, node: read.object, bound: UNBOUND }, 0);
-    if (answer === null) return null;
+    const response = this.#responseOf({ file, node: read.object, bound: UNBOUND }, 0);
+    if (response === null) return null;
     // Clients hand out responses whose `data` is the body, and iterators have a `next` of their own.
     const isOwn =
-      answer.kind === 'body' ||
+      response.kind === 'body' ||
       (node.kind === 'index' && file.language.imports !== 'relative') ||
       (node.kind === 'call' && /^(json|GetBytes|data_get)$/.test(calleeOf(node, file.source).name)) ||
       /count/i.test(read.name);
     return isOwn
-      ? { node: read.nameNode, name: read.name, certainty: answer.certainty, object: read.object }
+      ? { node: read.nameNode, name: read.name, certainty: response.certainty, object: read.object }
       : null;
   }
 
   #readByPattern(file: SourceFile, declared: Declaration): EnvelopeRead | null {
     const { key, value, node } = declared;
-    if (key === null || !MEMBERS.test(key)) return null;
+    if (key === null || !ENVELOPE_MEMBERS.test(key)) return null;
     this.#fuel.refill();
     const at = { file, node, bound: UNBOUND };
-    const answer =
-      value === null ? this.#givenTo(at, declared, 0) : this.#answerOf({ ...at, node: value }, 0);
-    if (answer?.kind !== 'body') return null;
-    return { node, name: key, certainty: answer.certainty, object: null };
+    const response =
+      value === null ? this.#callbackArgument(at, declared, 0) : this.#responseOf({ ...at, node: value }, 0);
+    if (response?.kind !== 'body') return null;
+    return { node, name: key, certainty: response.certainty, object: null };
   }
 
-  #answerOf(given: Expression, depth: number): Answer | null {
+  #responseOf(given: Expression, depth: number): ResponseValue | null {
     if (depth > MAX_DEPTH || !this.#fuel.spend()) return null;
     const at = { ...given, node: unwrap(given.node) };
-    if (at.bound !== UNBOUND) return this.#read(at, depth);
+    if (at.bound !== UNBOUND) return this.#trace(at, depth);
     const known = this.#known.get(at.node);
     if (known !== undefined) return known;
     this.#known.set(at.node, null);
-    const answer = this.#read(at, depth);
-    this.#known.set(at.node, answer);
-    return answer;
+    const response = this.#trace(at, depth);
+    this.#known.set(at.node, response);
+    return response;
   }
 
-  #read(at: Expression, depth: number): Answer | null {
+  #trace(at: Expression, depth: number): ResponseValue | null {
     const { node, file } = at;
     switch (node.kind) {
       case 'call':
-        return this.#readCall(at, depth);
+        return this.#traceCall(at, depth);
       case 'name':
-        return this.#readName(at, depth);
+        return this.#traceName(at, depth);
       case 'member':
       case 'index':
-        return this.#readMember(at, depth);
+        return this.#traceMember(at, depth);
       case 'binary':
       case 'conditional':
-        return node.children.reduce<Answer | null>(
-          (found, child) => found ?? this.#answerOf({ ...at, node: child }, depth + 1),
+        return node.children.reduce<ResponseValue | null>(
+          (found, child) => found ?? this.#responseOf({ ...at, node: child }, depth + 1),
           null,
         );
       case 'assign': {
         const value = childAt(node, 'right', 'value');
-        return value === undefined ? null : this.#answerOf({ ...at, node: value, file }, depth + 1);
+        return value === undefined ? null : this.#responseOf({ ...at, node: value, file }, depth + 1);
       }
       default:
         return null;
     }
   }
 
-  #readName(at: Expression, depth: number): Answer | null {
+  #traceName(at: Expression, depth: number): ResponseValue | null {
     const { file, node } = at;
     const name = nameOf(node, file.source);
     const declared = isField(node)
       ? (fieldsAround(file, name, node).find(({ value }) => value !== null) ?? null)
       : lookUp(file.names, name, node);
     if (declared === null) return null;
-    if (declared.parameter !== null) return this.#readParameter(at, declared, depth);
+    if (declared.parameter !== null) return this.#traceParameter(at, declared, depth);
     if (declared.value === null || declared.value.kind === 'function') return null;
     const value = { ...at, node: declared.value };
-    const answer = this.#answerOf(value, depth + 1) ?? this.#appendedTo(at, name, depth);
-    if (answer === null || declared.key === null)
-      return answer === null ? null : this.#decoded(value, answer);
-    return this.#memberOfAnswer(at.file, answer, declared.key);
+    const response = this.#responseOf(value, depth + 1) ?? this.#appendedTo(at, name, depth);
+    if (response === null || declared.key === null)
+      return response === null ? null : this.#decoded(value, response);
+    return this.#memberOfResponse(at.file, response, declared.key);
   }
 
   /** What a text is put together from, chunk by chunk. */
-  #appendedTo(at: Expression, name: string, depth: number): Answer | null {
+  #appendedTo(at: Expression, name: string, depth: number): ResponseValue | null {
     const [first] = at.file.names.appended.get(name) ?? [];
-    return first === undefined ? null : this.#answerOf({ ...at, node: first }, depth + 1);
+    return first === undefined ? null : this.#responseOf({ ...at, node: first }, depth + 1);
   }
 
   /** A call that writes what it decodes into a variable makes the variable the body. */
-  #decoded({ file, node }: Expression, answer: Answer): Answer {
+  #decoded({ file, node }: Expression, response: ResponseValue): ResponseValue {
     const isDecoder = node.kind === 'call' && PARSES.test(calleeOf(node, file.source).name);
-    return isDecoder ? { ...answer, kind: 'body' } : answer;
+    return isDecoder ? { ...response, kind: 'body' } : response;
   }
 
-  #readParameter(at: Expression, declared: Declaration, depth: number): Answer | null {
+  #traceParameter(at: Expression, declared: Declaration, depth: number): ResponseValue | null {
     const given = [...at.bound].find(
       ([one]) => one.scope === declared.scope && one.parameter === declared.parameter,
     )?.[1];
-    const answer =
-      given === undefined ? this.#givenTo(at, declared, depth) : this.#answerOf(given, depth + 1);
-    return answer === null || declared.key === null
-      ? answer
-      : this.#memberOfAnswer(given?.file ?? at.file, answer, declared.key);
+    const response =
+      given === undefined ? this.#callbackArgument(at, declared, depth) : this.#responseOf(given, depth + 1);
+    return response === null || declared.key === null
+      ? response
+      : this.#memberOfResponse(given?.file ?? at.file, response, declared.key);
   }
 
   /** What a callback is given: that of `.then(…)` what the receiver resolves to, that of a request its response. */
-  #givenTo(at: Expression, { scope, parameter, name }: Declaration, depth: number): Answer | null {
+  #callbackArgument(
+    at: Expression,
+    { scope, parameter, name }: Declaration,
+    depth: number,
+  ): ResponseValue | null {
     const pair = scope.parent?.kind === 'pair' ? scope.parent : null;
     if (pair !== null) {
       const key = at.file.source.slice(pair.start, pair.start + 20);
       if (!/^\W*(success|done|complete|onSuccess)\b/.test(key) || parameter !== 0) return null;
     }
-    const call = callGiven(pair?.parent ?? scope);
+    const call = callReceiving(pair?.parent ?? scope);
     if (call === null || depth > MAX_DEPTH) return null;
     const { receiver, name: method } = calleeOf(call, at.file.source);
     if (parameter === 0 && receiver !== null && RESOLVES.test(method))
-      return this.#answerOf({ ...at, node: receiver }, depth + 1);
+      return this.#responseOf({ ...at, node: receiver }, depth + 1);
     // Operators of RxJS are handed to `pipe`, whose receiver gives the values.
-    const piped = receiver === null && OPERATORS.test(method) ? callGiven(call) : null;
+    const piped = receiver === null && OPERATORS.test(method) ? callReceiving(call) : null;
     const source = piped === null ? null : calleeOf(piped, at.file.source);
     if (parameter === 0 && source?.receiver != null && source.name === 'pipe')
-      return this.#answerOf({ ...at, node: source.receiver }, depth + 1);
+      return this.#responseOf({ ...at, node: source.receiver }, depth + 1);
     if (/^(each|map)$/.test(method)) return null;
     // Callbacks of Node take an error first, then the response, then the body.
     const isBody = pair !== null || /^(body|data|json|page|result)$/i.test(name);
@@ -183,27 +187,27 @@ export class Responses {
     return url?.certainty == null ? null : { kind: isBody ? 'body' : 'response', certainty: url.certainty };
   }
 
-  #readMember(at: Expression, depth: number): Answer | null {
+  #traceMember(at: Expression, depth: number): ResponseValue | null {
     const member = memberOf(at.node, at.file.source);
     if (member === null) return null;
-    const answer = this.#answerOf({ ...at, node: member.object }, depth + 1);
-    if (answer !== null) return this.#memberOfAnswer(at.file, answer, member.name);
+    const response = this.#responseOf({ ...at, node: member.object }, depth + 1);
+    if (response !== null) return this.#memberOfResponse(at.file, response, member.name);
     if (!isSelf(member.object, at.file.source)) return null;
     const fields = fieldsAround(at.file, member.name, at.node);
     const value = fields.find((one) => one.value !== null)?.value;
     return value === undefined || value === null || value.kind === 'function'
       ? null
-      : this.#answerOf({ ...at, node: value }, depth + 1);
+      : this.#responseOf({ ...at, node: value }, depth + 1);
   }
 
-  #memberOfAnswer(file: SourceFile, answer: Answer, name: string): Answer | null {
-    if (answer.kind === 'response' && /^(data|body)$/.test(name) && file.language.imports === 'relative')
-      return { ...answer, kind: 'body' };
-    if (PARSES.test(name)) return { ...answer, kind: 'body' };
-    return STAYS.test(name) ? answer : null;
+  #memberOfResponse(file: SourceFile, response: ResponseValue, name: string): ResponseValue | null {
+    if (response.kind === 'response' && /^(data|body)$/.test(name) && file.language.imports === 'relative')
+      return { ...response, kind: 'body' };
+    if (PARSES.test(name)) return { ...response, kind: 'body' };
+    return KEEPS_RESPONSE.test(name) ? response : null;
   }
 
-  #readCall(at: Expression, depth: number): Answer | null {
+  #traceCall(at: Expression, depth: number): ResponseValue | null {
     const { file, node } = at;
     const { receiver, name } = calleeOf(node, file.source);
     const given = argumentsOf(node, file.source).map(({ value }) => ({ ...at, node: value }));
@@ -219,21 +223,26 @@ export class Responses {
       if (declared !== null) return { kind: 'body', certainty: declared };
       const bound = bindArguments(at, found);
       for (const one of returnsOf(found)) {
-        const answer = this.#answerOf({ file: found.file, node: one, bound }, depth + 1);
-        if (answer !== null) return answer;
+        const response = this.#responseOf({ file: found.file, node: one, bound }, depth + 1);
+        if (response !== null) return response;
       }
     }
     const isParser = PARSES.test(name);
     for (const one of inner) {
-      const answer = isEnvelopeGetter ? null : this.#answerOf(one, depth + 1);
-      if (answer === null) continue;
-      if (isParser) return { ...answer, kind: 'body' };
+      const response = isEnvelopeGetter ? null : this.#responseOf(one, depth + 1);
+      if (response === null) continue;
+      if (isParser) return { ...response, kind: 'body' };
       const isReceiver = one.node === receiver;
-      if (!isReceiver && answer.kind === 'body') continue;
-      if (!isReceiver || STAYS.test(name) || (answer.kind === 'response' && !GETS.test(name))) return answer;
+      if (!isReceiver && response.kind === 'body') continue;
+      if (
+        !isReceiver ||
+        KEEPS_RESPONSE.test(name) ||
+        (response.kind === 'response' && !GETTER_METHODS.test(name))
+      )
+        return response;
     }
     if (isEnvelopeGetter) return null;
-    const opened = receiver === null ? null : this.#opened(at, receiver, name);
+    const opened = receiver === null ? null : this.#openedUrl(at, receiver, name);
     if (opened !== null) return opened;
     const url = this.#requests.urlsOf(at).find(({ certainty }) => certainty !== null && certainty !== 'look');
     const isLogged = /^(log|debug|info|warn|error|print|println|printf|puts|trace|Log\w*|console)$/.test(
@@ -247,19 +256,19 @@ export class Responses {
   }
 
   /** A request that is sent by a method of its address, as `url.openStream()`. */
-  #opened(at: Expression, receiver: SyntaxNode, name: string): Answer | null {
+  #openedUrl(at: Expression, receiver: SyntaxNode, name: string): ResponseValue | null {
     if (!/^(open\w*|[gG]et\w*|Post\w*|fetch|retrieve|Send\w*)$/.test(name)) return null;
     const certainty = this.#requests.addressOf({ ...at, node: receiver });
     return certainty === null ? null : { kind: PARSES.test(name) ? 'body' : 'response', certainty };
   }
 
   /** undefined: the callback is not shown. */
-  #resultOfCallback(at: Expression, depth: number): Answer | null | undefined {
+  #resultOfCallback(at: Expression, depth: number): ResponseValue | null | undefined {
     const callback = argumentsOf(at.node, at.file.source)[0]?.value;
     if (callback?.kind !== 'function') return undefined;
     for (const one of returnsOf({ file: at.file, node: callback })) {
-      const answer = this.#answerOf({ ...at, node: one }, depth + 1);
-      if (answer !== null) return answer;
+      const response = this.#responseOf({ ...at, node: one }, depth + 1);
+      if (response !== null) return response;
     }
     return null;
   }

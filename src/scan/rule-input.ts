@@ -1,20 +1,20 @@
 import { ancestor, argumentsOf, calleeOf, type Entry, entriesOf, walk } from './access.js';
-import { type Expression, UNBOUND, type Values } from './follow-values.js';
+import type { EnvelopeRead, EnvelopeReader } from './envelope-reader.js';
 import type { Fuel } from './fuel.js';
-import type { Requests } from './requests.js';
-import type { EnvelopeRead, Responses } from './responses.js';
+import { type ParsedUrl, parseUrl } from './parse-url.js';
+import type { RequestFinder } from './request-finder.js';
 import type { Certainty, ScanSettings } from './scan-settings.js';
 import type { SourceFile } from './source-file.js';
 import type { SyntaxNode } from './syntax.js';
 import { flatten, pieceAt, type TextValue } from './text-pieces.js';
-import type { TextReader } from './text-value.js';
-import { readUrl, type UrlUse } from './v3-url.js';
+import type { TextReader } from './text-reader.js';
+import { type Expression, UNBOUND, type ValueResolver } from './value-resolver.js';
 
 /** A text of the file that is an address or a part of one. */
-export interface Site {
+export interface Address {
   readonly text: TextValue;
   readonly flat: string;
-  readonly url: UrlUse;
+  readonly url: ParsedUrl;
   /** null: it does not speak V3. */
   readonly certainty: Certainty | null;
   /** Where the text is put together; the whole file for text that is not parsed. */
@@ -27,13 +27,13 @@ export interface Site {
 }
 
 /** What the rules judge: everything in one file that may speak V3. */
-export interface Facts {
+export interface RuleInput {
   readonly path: string;
   readonly source: string;
   readonly language: string;
   /** Empty for text that is not parsed. */
   readonly nodes: readonly SyntaxNode[];
-  readonly sites: readonly Site[];
+  readonly addresses: readonly Address[];
   readonly reads: readonly EnvelopeRead[];
   /** Strings in the order of the source, with their text as written. */
   readonly strings: readonly { readonly start: number; readonly text: string }[];
@@ -44,37 +44,37 @@ export interface Facts {
 
 /** The parts of the engine that a file is read with. */
 export interface SourceReaders {
-  readonly values: Values;
+  readonly values: ValueResolver;
   readonly texts: TextReader;
-  readonly requests: Requests;
-  readonly responses: Responses;
+  readonly requests: RequestFinder;
+  readonly responses: EnvelopeReader;
   readonly settings: ScanSettings;
   readonly fuel: Fuel;
 }
 
-export function readFacts(file: SourceFile, engine: SourceReaders): Facts {
+export function readRuleInput(file: SourceFile, readers: SourceReaders): RuleInput {
   const strings = file.nodes.filter((node) => node.kind === 'string' && !isProse(node));
-  const requested = readRequested(file, engine);
-  const written = readWritten(file, strings, engine, requested);
-  const sites = [...requested, ...written];
+  const requested = readRequested(file, readers);
+  const written = readWritten(file, strings, readers, requested);
+  const addresses = [...requested, ...written];
   return {
     path: file.path,
     source: file.source,
     language: file.language.name,
     nodes: file.nodes,
-    sites,
-    reads: engine.responses.readsIn(file),
+    addresses,
+    reads: readers.responses.readsIn(file),
     strings: strings.map((node) => ({
       start: node.start,
       text: inner(file.source.slice(node.start, node.end)),
     })),
-    v3: strongest(sites),
-    settings: engine.settings,
+    v3: strongest(addresses),
+    settings: readers.settings,
   };
 }
 
-export function strongest(sites: readonly Site[]): Certainty | null {
-  const found = sites.map(({ certainty }) => certainty);
+export function strongest(addresses: readonly Address[]): Certainty | null {
+  const found = addresses.map(({ certainty }) => certainty);
   return found.includes('certain') ? 'certain' : found.includes('likely') ? 'likely' : null;
 }
 
@@ -89,7 +89,7 @@ function isProse(node: SyntaxNode): boolean {
   );
 }
 
-function readRequested(file: SourceFile, { requests, values, fuel }: SourceReaders): Site[] {
+function readRequested(file: SourceFile, { requests, values, fuel }: SourceReaders): Address[] {
   return file.nodes.flatMap((node) => {
     if (node.kind !== 'call') return [];
     fuel.refill();
@@ -99,7 +99,7 @@ function readRequested(file: SourceFile, { requests, values, fuel }: SourceReade
     const entries = urls.some(({ certainty }) => certainty !== null)
       ? entriesGiven(at, urls[0]?.text ?? [], values)
       : [];
-    return urls.map((one): Site => ({ ...one, start: node.start, end: node.end, call: node, entries }));
+    return urls.map((one): Address => ({ ...one, start: node.start, end: node.end, call: node, entries }));
   });
 }
 
@@ -107,7 +107,7 @@ function readRequested(file: SourceFile, { requests, values, fuel }: SourceReade
 function entriesGiven(
   at: { file: SourceFile; node: SyntaxNode; bound: typeof UNBOUND },
   text: TextValue,
-  values: Values,
+  values: ValueResolver,
 ): Entry[] {
   const given = argumentsOf(at.node, at.file.source)
     .filter(({ name }) => !/^(json|body|headers)$/.test(name))
@@ -132,47 +132,62 @@ function entriesGiven(
 function readWritten(
   file: SourceFile,
   strings: readonly SyntaxNode[],
-  engine: SourceReaders,
-  requested: readonly Site[],
-): Site[] {
-  const explained = new Set(requested.flatMap((site) => (isElsewhere(site) ? startsOf(site.text) : [])));
+  readers: SourceReaders,
+  requested: readonly Address[],
+): Address[] {
+  const explained = new Set(
+    requested.flatMap((address) => (isElsewhere(address) ? startsOf(address.text) : [])),
+  );
   const covered = new Set<SyntaxNode>();
-  const sites = strings.flatMap((node): Site[] => {
-    engine.fuel.refill();
-    const whole = outermost({ file, node, bound: UNBOUND }, engine);
+  const addresses = strings.flatMap((node): Address[] => {
+    readers.fuel.refill();
+    const whole = outermost({ file, node, bound: UNBOUND }, readers);
     if (covered.has(whole)) return [];
     covered.add(whole);
-    const text = engine.texts.read({ file, node: whole, bound: UNBOUND });
+    const text = readers.texts.read({ file, node: whole, bound: UNBOUND });
     if (text === null || text.length === 0) return [];
     const flat = flatten(text);
-    const url = readUrl(flat, engine.settings);
-    const certainty = judgeWritten(file, whole, url, text, engine);
-    const site = { text, flat, url, certainty, start: whole.start, end: whole.end, call: null, entries: [] };
+    const url = parseUrl(flat, readers.settings);
+    const certainty = judgeWritten(file, whole, url, text, readers);
+    const address = {
+      text,
+      flat,
+      url,
+      certainty,
+      start: whole.start,
+      end: whole.end,
+      call: null,
+      entries: [],
+    };
     if (url.generation === 'other' || url.generation === 'v4')
       for (const at of startsOf(text)) explained.add(at);
-    return [site];
+    return [address];
   });
   const known = new Set(
-    requested.flatMap((site) => (site.certainty === 'certain' ? startsOf(site.text) : [])),
+    requested.flatMap((address) => (address.certainty === 'certain' ? startsOf(address.text) : [])),
   );
-  for (const site of sites)
-    if (site.certainty === 'certain') for (const at of startsOf(site.text)) known.add(at);
+  for (const address of addresses)
+    if (address.certainty === 'certain') for (const at of startsOf(address.text)) known.add(at);
   const lists = file.nodes.filter(
     ({ kind, children }) =>
       kind === 'object' && children.some((one) => walk(one).some(({ start }) => known.has(start))),
   );
   // One element of a list that is asked from V3 speaks for its siblings.
-  const isBeside = (site: Site) =>
-    lists.some((list) => site.start > list.start && site.end < list.end && list.end - list.start < 2000);
-  return sites
+  const isBeside = (address: Address) =>
+    lists.some(
+      (list) => address.start > list.start && address.end < list.end && list.end - list.start < 2000,
+    );
+  return addresses
     .filter(
       ({ certainty, text }) => certainty === 'certain' || !startsOf(text).some((at) => explained.has(at)),
     )
-    .map((site) => (site.certainty === 'look' && isBeside(site) ? { ...site, certainty: 'likely' } : site));
+    .map((address) =>
+      address.certainty === 'look' && isBeside(address) ? { ...address, certainty: 'likely' } : address,
+    );
 }
 
 /** An address of another service, or a route of this program's own. */
-function isElsewhere({ url, certainty }: Site): boolean {
+function isElsewhere({ url, certainty }: Address): boolean {
   return (
     url.generation === 'other' ||
     url.generation === 'v4' ||
@@ -195,7 +210,9 @@ function outermost({ file, node, bound }: Expression, { texts }: SourceReaders):
     const isList = kind === 'object' || kind === 'member' || type === 'array_element_initializer';
     const isPart = !isInList && (kind === 'concat' || kind === 'binary' || kind === 'string');
     const isJoined =
-      kind === 'call' && texts.builds(next, file.source) && texts.read({ file, node: next, bound }) !== null;
+      kind === 'call' &&
+      texts.isTextBuilder(next, file.source) &&
+      texts.read({ file, node: next, bound }) !== null;
     if (!isPassed && !isList && !isPart && !isJoined) break;
     isInList = !isJoined && (isInList || isList);
     if (isPart || isJoined) at = next;
@@ -206,9 +223,9 @@ function outermost({ file, node, bound }: Expression, { texts }: SourceReaders):
 function judgeWritten(
   file: SourceFile,
   node: SyntaxNode,
-  url: UrlUse,
+  url: ParsedUrl,
   text: TextValue,
-  engine: SourceReaders,
+  readers: SourceReaders,
 ): Certainty | null {
   if (url.generation === 'v3') return 'certain';
   if (url.generation === 'like_v3') return 'likely';
@@ -224,12 +241,12 @@ function judgeWritten(
   );
   if (place?.type === 'jsx_attribute') return null;
   if (place?.kind === 'annotation' || place?.type === 'attribute') {
-    return engine.requests.declaredAt({ file, node, bound: UNBOUND });
+    return readers.requests.declaredAt({ file, node, bound: UNBOUND });
   }
   const call = place?.kind === 'call' ? place : null;
   // A server that answers routes of V3 stands in for it in a test.
   const isStub = /^\/?v3\//.test(flatten(text));
-  if (call !== null && engine.requests.servesRoute({ file, node: call, bound: UNBOUND }))
+  if (call !== null && readers.requests.servesRoute({ file, node: call, bound: UNBOUND }))
     return isStub ? 'likely' : null;
   if (isStub) return 'likely';
   if (
@@ -239,7 +256,7 @@ function judgeWritten(
     )
   )
     return null;
-  if (call !== null && engine.requests.isPassedOver({ file, node: call, bound: UNBOUND })) return null;
+  if (call !== null && readers.requests.sendsNothing({ file, node: call, bound: UNBOUND })) return null;
   const first = text[0];
   if (first?.kind !== 'hole' || first.expression === null) return 'look';
   const { file: holeFile, node: holeNode } = first.expression;
@@ -249,16 +266,16 @@ function judgeWritten(
 }
 
 /** Where in its file a position of a site's text is written; null if it is in another file or in no literal. */
-export function placeOf({ text }: Site, path: string, position: number): number | null {
+export function positionInFile({ text }: Address, path: string, position: number): number | null {
   const found = pieceAt(text, position);
   if (found === null || found.piece.kind === 'hole' || found.piece.file.path !== path) return null;
   return found.piece.start + found.offset;
 }
 
 /** Whether the function around a node has an address of V3, or the node is given along with one. */
-export function isBesideV3(node: SyntaxNode, sites: readonly Site[]): boolean {
+export function isNearV3(node: SyntaxNode, addresses: readonly Address[]): boolean {
   const scope = ancestor(node, ({ kind }) => kind === 'function');
-  const found = sites.filter(({ certainty }) => certainty !== null);
+  const found = addresses.filter(({ certainty }) => certainty !== null);
   return found.some(
     ({ start, end }) =>
       scope === null ||

@@ -10,7 +10,7 @@ import type { Config } from '../config/config.js';
 import type { ApplyRequest } from './apply-request.js';
 
 /** `apply --scan`: proposes targets, with evidence and a piece of configuration to paste. */
-export async function scanPlaces(
+export async function proposeTargets(
   context: ApplyContext,
   { targets, table }: Pick<ApplyRequest, 'targets' | 'table'>,
   config: Config,

@@ -1,20 +1,20 @@
-import { ancestor, argumentsOf, calleeOf, childAt, entriesOf, isAnnotated, walk } from './access.js';
-import { Clients } from './clients.js';
-import { bindArguments, type FoundFunction } from './declared.js';
-import { type Expression, UNBOUND, type Values } from './follow-values.js';
+import { ancestor, argumentsOf, calleeOf, childAt, entriesOf, isInAnnotation, walk } from './access.js';
+import { ClientBases } from './client-bases.js';
+import { bindArguments, type FoundFunction } from './declarations.js';
 import type { Fuel } from './fuel.js';
+import { HOLE, type ParsedUrl, parseUrl } from './parse-url.js';
 import { SENDS, SERVERS, SERVES, URL_KEYS } from './request-names.js';
 import type { Certainty, ScanSettings } from './scan-settings.js';
 import type { SyntaxNode } from './syntax.js';
 import { flatten, joined, type TextValue } from './text-pieces.js';
-import { NO_URLS, type TextReader } from './text-value.js';
-import { HOLE, readUrl, type UrlUse } from './v3-url.js';
+import { NO_URLS, type TextReader } from './text-reader.js';
+import { type Expression, UNBOUND, type ValueResolver } from './value-resolver.js';
 
 /** An address that a call is given, directly or through functions of the project. */
 export interface RequestUrl {
   readonly text: TextValue;
   readonly flat: string;
-  readonly url: UrlUse;
+  readonly url: ParsedUrl;
   /** null: it does not speak V3. */
   readonly certainty: Certainty | null;
 }
@@ -26,22 +26,22 @@ const CALL_STEPS = 10;
 const MAX_CALLS = 80;
 
 /** Finds the addresses that calls are given. */
-export class Requests {
-  readonly #values: Values;
+export class RequestFinder {
+  readonly #values: ValueResolver;
   readonly #texts: TextReader;
   readonly #settings: ScanSettings;
   readonly #fuel: Fuel;
   /** Names of categories and models. */
   readonly #names: RegExp;
   readonly #known = new WeakMap<SyntaxNode, readonly RequestUrl[]>();
-  readonly #clients: Clients;
+  readonly #clients: ClientBases;
   readonly #callsIn = new WeakMap<SyntaxNode, readonly SyntaxNode[]>();
 
-  constructor(values: Values, texts: TextReader, settings: ScanSettings, fuel: Fuel) {
+  constructor(values: ValueResolver, texts: TextReader, settings: ScanSettings, fuel: Fuel) {
     this.#fuel = fuel;
     this.#values = values;
     this.#texts = texts;
-    this.#clients = new Clients(values, texts);
+    this.#clients = new ClientBases(values, texts);
     this.#settings = settings;
     const names = settings.models.flatMap(({ v3 }) => v3.split('/'));
     this.#names = new RegExp(`\\b(${[...new Set(names)].join('|')})\\b`);
@@ -70,24 +70,24 @@ export class Requests {
     if (own.some(({ certainty }) => certainty === 'certain')) return own;
     // Looking into a function is worth it only where it is given a part of a route.
     if (!own.some(({ flat }) => this.#names.test(flat))) return own;
-    if (this.#buildsOther(call)) return [];
-    const inlined = this.#inside(call, depth);
-    if (inlined === null) return own;
-    return inlined.length > 0 ? inlined : own.map((one) => ({ ...one, certainty: null }));
+    if (this.#isOtherService(call)) return [];
+    const inside = this.#urlsInside(call, depth);
+    if (inside === null) return own;
+    return inside.length > 0 ? inside : own.map((one) => ({ ...one, certainty: null }));
   }
 
   /** Whether a call only puts an address of another service together. */
-  #buildsOther(call: Expression): boolean {
-    const text = this.#texts.builds(call.node, call.file.source) ? this.#texts.read(call) : null;
-    const generation = text === null ? 'relative' : readUrl(flatten(text), this.#settings).generation;
+  #isOtherService(call: Expression): boolean {
+    const text = this.#texts.isTextBuilder(call.node, call.file.source) ? this.#texts.read(call) : null;
+    const generation = text === null ? 'relative' : parseUrl(flatten(text), this.#settings).generation;
     return generation === 'other' || generation === 'v4';
   }
 
   /** Whether a call hands its arguments to nothing that may send them: a path of files, or a function that is shown. */
-  isPassedOver(call: Expression): boolean {
+  sendsNothing(call: Expression): boolean {
     const { receiver } = calleeOf(call.node, call.file.source);
     const owner = receiver === null ? '' : call.file.source.slice(receiver.start, receiver.end);
-    return NO_URLS.test(owner) || this.#inside(call, 0)?.length === 0;
+    return NO_URLS.test(owner) || this.#urlsInside(call, 0)?.length === 0;
   }
 
   /** Arguments, and entries of objects among them, that may be an address. */
@@ -103,7 +103,7 @@ export class Requests {
 
   #judge(call: Expression, text: TextValue): RequestUrl {
     const flat = flatten(text);
-    const url = readUrl(flat, this.#settings);
+    const url = parseUrl(flat, this.#settings);
     const { name, receiver } = calleeOf(call.node, call.file.source);
     if (url.generation === 'v3') return { text, flat, url, certainty: 'certain' };
     if (url.generation === 'like_v3') return { text, flat, url, certainty: 'likely' };
@@ -114,7 +114,7 @@ export class Requests {
     const base = flat.startsWith(HOLE) ? null : this.#clients.baseOfCall(call);
     if (base !== null) {
       const whole = joined(base, text);
-      const wholeUrl = readUrl(flatten(whole), this.#settings);
+      const wholeUrl = parseUrl(flatten(whole), this.#settings);
       const certainty = wholeUrl.generation === 'v3' ? 'certain' : null;
       return { text: whole, flat: flatten(whole), url: wholeUrl, certainty };
     }
@@ -122,14 +122,14 @@ export class Requests {
     // Python's own `open` opens files.
     const isFile = name === 'open' && call.file.language.name === 'python' && receiver === null;
     const isLikely =
-      isHosted && !isFile && SENDS.test(name) && url.route?.isModelKnown === true && !this.#speaksV4(text);
+      isHosted && !isFile && SENDS.test(name) && url.route?.isModelKnown === true && !this.#isV4Base(text);
     return { text, flat, url, certainty: isLikely ? 'likely' : null };
   }
 
   /** Whether an expression is an address of V3. */
   addressOf(given: Expression): Certainty | null {
     const text = this.#texts.read(given);
-    const generation = text === null ? null : readUrl(flatten(text), this.#settings).generation;
+    const generation = text === null ? null : parseUrl(flatten(text), this.#settings).generation;
     if (generation === 'v3') return 'certain';
     return generation === 'like_v3' ? 'likely' : null;
   }
@@ -137,7 +137,7 @@ export class Requests {
   /** Whether a method without a body stands for a V3 request, by its annotation and that of its interface. */
   declaredBy({ file, node }: FoundFunction): Certainty | null {
     if (childAt(node, 'body') !== undefined) return null;
-    const strings = walk(node).filter((one) => one.kind === 'string' && isAnnotated(one));
+    const strings = walk(node).filter((one) => one.kind === 'string' && isInAnnotation(one));
     return strings.reduce<Certainty | null>(
       (found, one) => found ?? this.declaredAt({ file, node: one, bound: UNBOUND }),
       null,
@@ -147,7 +147,7 @@ export class Requests {
   /** Whether a route in an annotation is one of V3: its interface names the address, or the annotation is of a client. */
   declaredAt(at: Expression): Certainty | null {
     const text = this.#texts.read(at);
-    const url = text === null ? null : readUrl(flatten(text), this.#settings);
+    const url = text === null ? null : parseUrl(flatten(text), this.#settings);
     if (url?.route?.pair == null || url.generation !== 'relative') return null;
     const owner = ancestor(at.node, ({ kind }) => kind === 'class');
     const bases = (owner?.children ?? [])
@@ -157,7 +157,7 @@ export class Requests {
       .filter(({ kind }) => kind === 'string')
       .map((node) => this.#texts.read({ ...at, node }));
     const generations = known.map((one) =>
-      one === null ? 'relative' : readUrl(flatten(one), this.#settings).generation,
+      one === null ? 'relative' : parseUrl(flatten(one), this.#settings).generation,
     );
     if (generations.includes('v3')) return 'certain';
     if (generations.includes('other') || generations.includes('v4')) return null;
@@ -166,7 +166,7 @@ export class Requests {
     return /^@?(GET|Get|RequestLine|GetExchange|POST|Post)\s*\(/.test(source) ? 'likely' : null;
   }
 
-  #speaksV4(text: TextValue): boolean {
+  #isV4Base(text: TextValue): boolean {
     const first = text[0];
     if (first?.kind !== 'hole' || first.expression === null) return false;
     const { file, node } = first.expression;
@@ -174,7 +174,7 @@ export class Requests {
   }
 
   /** The addresses of the calls inside the function that a call runs, with its arguments; null if it is not shown. */
-  #inside(call: Expression, depth: number): RequestUrl[] | null {
+  #urlsInside(call: Expression, depth: number): RequestUrl[] | null {
     const found = depth < MAX_DEPTH ? this.#values.functionOf(call) : null;
     if (found === null || childAt(found.node, 'body') === undefined) return null;
     const bound = bindArguments(call, found);

@@ -1,23 +1,23 @@
-import { ancestor, argumentsOf, calleeOf, childAt, classBase, entriesOf, unwrap, walk } from './access.js';
-import { bindArguments } from './declared.js';
-import type { Expression, Values } from './follow-values.js';
+import { ancestor, argumentsOf, baseUriOf, calleeOf, childAt, entriesOf, unwrap, walk } from './access.js';
+import { bindArguments } from './declarations.js';
 import { isSelf } from './names.js';
 import { BASE_KEYS } from './request-names.js';
 import type { SyntaxNode } from './syntax.js';
 import { flatten, type TextValue } from './text-pieces.js';
-import type { TextReader } from './text-value.js';
+import type { TextReader } from './text-reader.js';
+import type { Expression, ValueResolver } from './value-resolver.js';
 
 const MAX_DEPTH = 8;
 /** Calls of a function that are looked at for the client that it makes. */
 const MAX_CALLS = 80;
 
 /** Finds the addresses that HTTP clients were created with. */
-export class Clients {
-  readonly #values: Values;
+export class ClientBases {
+  readonly #values: ValueResolver;
   readonly #texts: TextReader;
   readonly #bases = new WeakMap<SyntaxNode, TextValue | null>();
 
-  constructor(values: Values, texts: TextReader) {
+  constructor(values: ValueResolver, texts: TextReader) {
     this.#values = values;
     this.#texts = texts;
   }
@@ -26,7 +26,7 @@ export class Clients {
   baseOfCall({ file, node, bound }: Expression): TextValue | null {
     const { receiver } = calleeOf(node, file.source);
     if (receiver === null || isSelf(receiver, file.source)) {
-      const own = classBase(
+      const own = baseUriOf(
         ancestor(node, ({ kind }) => kind === 'class'),
         file.source,
       );

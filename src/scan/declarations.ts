@@ -1,8 +1,8 @@
 import { ancestor, argumentsOf, childAt, plainText } from './access.js';
-import type { Bindings, Expression } from './follow-values.js';
 import type { Declaration } from './names.js';
 import type { SourceFile } from './source-file.js';
 import type { SyntaxNode } from './syntax.js';
+import type { Bindings, Expression } from './value-resolver.js';
 
 /** A function with its file. */
 export interface FoundFunction {
