@@ -71,15 +71,15 @@ export async function fixUses(
   return { result, plan, fix: buildFixReport(plan, outcomes, { dryRun, remapNote }) };
 }
 
-const FORCE_HINT = 'Commit or stash first, look at the patch with --dry-run, or say --force.';
+const FORCE_HINT = 'Commit or stash first, look at the patch with --dry-run, or use --force.';
 
 function assertCleanTree(path: string): void {
   const state = gitStateOf(path);
   if (state === 'clean') return;
   const why =
     state === 'none'
-      ? `${path} is not in a git repository, so nothing could be taken back.`
-      : `${path} is in a git repository with changes that are not committed.`;
+      ? `${path} is not in a git repository, so the fix could not be undone.`
+      : `${path} is in a git repository with uncommitted changes.`;
   throw new SvcError('bad_input', why, { hint: FORCE_HINT });
 }
 
@@ -87,7 +87,7 @@ function assertTracked(files: readonly string[]): void {
   const [first, ...others] = listUntracked(files);
   if (first === undefined) return;
   const more = others.length === 0 ? '' : ` and ${others.length} more files`;
-  throw new SvcError('bad_input', `git does not track ${first}${more}, so the fix could not be taken back.`, {
+  throw new SvcError('bad_input', `git does not track ${first}${more}, so the fix could not be undone.`, {
     hint: FORCE_HINT,
   });
 }
@@ -97,7 +97,7 @@ interface CompanyKnowledge {
   readonly remapNote: string | null;
 }
 
-/** What is known of the ids of companies: from the remap, if there is one that can be used. */
+/** V4 ids of companies from the remap, if it can be used; a note says why not. */
 async function readCompanies(areSame: boolean, config: Config | null, io: Io): Promise<CompanyKnowledge> {
   const none = { areSame, v4Ids: {} };
   if (areSame || config === null || !existsSync(config.database)) return { companies: none, remapNote: null };
@@ -118,7 +118,7 @@ async function readCompanies(areSame: boolean, config: Config | null, io: Io): P
   }
 }
 
-/** The pairs that the remap is sure of, and whether they say that every company kept its id. */
+/** The company pairs that the remap is sure of, and whether every company kept its id. */
 export function knownCompaniesOf(
   rows: ReturnType<typeof readCompanyFacts>,
   { v3 }: { readonly v3: { readonly regions: readonly Pick<Endpoint, 'region' | 'baseUrl'>[] } },

@@ -7,7 +7,7 @@ import type { Io } from './io.js';
 /** After a signal, the thread has this long to stop before it is terminated, ms. */
 const STOP_MS = 500;
 
-/** A thread that parses; it only reads. */
+/** Options of a thread that parses files and writes none. */
 export function scanThread(module: string) {
   return {
     name: 'scan',

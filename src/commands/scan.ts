@@ -40,8 +40,8 @@ const RENDERERS: Readonly<Record<string, (report: ScanReport) => string>> = {
 };
 
 /**
- * `scan`: finds the places in source code that speak V3, and with `--fix` rewrites them. Exits with 0 if none remains that is as sure as
- * `--fail-on` says, 1 if some do, 2 if nothing could be read.
+ * `scan`: finds uses of V3 in source code, and with `--fix` rewrites them. Exits with 1 if uses remain that are at least as sure as
+ * `--fail-on` says, with 2 if nothing could be read, else with 0.
  *
  * @throws SvcError `usage`, `config`, `output`
  */
@@ -77,7 +77,7 @@ interface Scanned {
 
 interface ScanScope {
   readonly config: Config | null;
-  /** Files that are no code. */
+  /** Files that belong to this program; they are not scanned. */
   readonly ownFiles: readonly string[];
 }
 
@@ -98,7 +98,7 @@ async function scan(given: Given, { config, ownFiles }: ScanScope, io: Io): Prom
 }
 
 /**
- * An output replaces a file, so a source file that is taken for one would be lost.
+ * Refuses to write over source code: an output replaces the file of its name.
  *
  * @throws SvcError `usage`
  */

@@ -112,7 +112,7 @@ ${renderModels(models)}
   // Ids inside text: { "column": "cache_key", "model": "accounting/invoices", "pattern": "invoice:{id}" }.
   // "apply": { "targets": [] },
 
-  // What svc-migrate scan looks for in code: paths of GraphQL on a V3 host, and packages that speak V3.
+  // What svc-migrate scan looks for in code: paths of GraphQL on a V3 host, and packages that call V3.
   // "scan": { "graphqlPaths": ["/graphql"], "clientPackages": [] },
 
   // Older evidence turns the gate red.

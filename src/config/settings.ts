@@ -222,7 +222,7 @@ const scan = strict({
   ),
   clientPackages: setting(
     z.array(nonEmpty).default([]),
-    'Packages that speak V3, as code imports them and as manifests name them, for scan.',
+    'Packages that call V3, as code imports them and as manifests name them, for scan.',
   ),
 });
 

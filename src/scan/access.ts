@@ -1,8 +1,8 @@
 import type { SyntaxNode } from './syntax.js';
 
-/** The same questions to nodes of every language; grammars differ in the names of fields only. */
+/** Reads syntax nodes of every language in one way: grammars differ only in the names of their fields. */
 
-/** An argument of a call; `name` is '' without one. */
+/** An argument of a call; `name` is '' for positional ones. */
 export interface Argument {
   readonly name: string;
   readonly value: SyntaxNode;
@@ -44,7 +44,7 @@ export function nameOf(node: SyntaxNode, source: string): string {
   return source.slice(node.start, node.end).replace(/^[$@:#]+|[?!:]$/g, '');
 }
 
-/** Text of a string without holes, of a symbol, a name or a number; null for anything else. */
+/** Text of a string without interpolation, of a symbol, a name or a number; null for anything else. */
 export function plainText(given: SyntaxNode, source: string): string | null {
   const node = unwrap(given);
   if (node.kind === 'symbol' || node.kind === 'name') return nameOf(node, source);
@@ -55,7 +55,7 @@ export function plainText(given: SyntaxNode, source: string): string | null {
   return source.slice(first, last);
 }
 
-/** Where the text of a string without holes begins and ends. */
+/** Where the text of a string without interpolation begins and ends. */
 function contentRange(node: SyntaxNode, source: string): readonly [number, number] {
   const content = node.children.filter(({ kind }) => kind === 'content');
   const [first, last] = [content[0], content.at(-1)];
@@ -92,7 +92,7 @@ export function calleeOf(call: SyntaxNode, source: string): Callee {
   return { receiver, name: name === undefined ? '' : nameOf(name, source), isNew };
 }
 
-/** Arguments of a call, also those of a block that follows them. */
+/** Arguments of a call, positional and named. */
 export function argumentsOf(call: SyntaxNode, source: string): Argument[] {
   const list = childAt(call, 'arguments', 'argument_list') ?? argumentList(call);
   const given = (list?.children ?? []).filter(({ kind }) => kind !== 'comment');
@@ -219,7 +219,7 @@ export function ancestor(node: SyntaxNode, test: (one: SyntaxNode) => boolean): 
   return null;
 }
 
-/** The call that a node is an argument of, or the block of. */
+/** The call that a node is an argument or the block of. */
 export function callReceiving(node: SyntaxNode): SyntaxNode | null {
   let at = node.parent;
   while (at !== null && /^(argument|arguments|argument_list)$/.test(at.type)) at = at.parent;
@@ -231,7 +231,7 @@ export function isInAnnotation(node: SyntaxNode): boolean {
   return ancestor(node, ({ kind, type }) => kind === 'annotation' || type === 'attribute') !== null;
 }
 
-/** `base_uri "…"` in the body of a class, as HTTParty has it. */
+/** The argument of `base_uri "…"` in the body of a class, as in HTTParty. */
 export function baseUriOf(owner: SyntaxNode | null, source: string): SyntaxNode | null {
   for (const node of owner === null ? [] : walk(owner)) {
     if (node.kind !== 'call' || !/^base_ur[il]\b/.test(source.slice(node.start, node.start + 9))) continue;

@@ -8,10 +8,10 @@ import type { TextReader } from './text-reader.js';
 import type { Expression, ValueResolver } from './value-resolver.js';
 
 const MAX_DEPTH = 8;
-/** Calls of a function that are looked at for the client that it makes. */
+/** Most calls of a function that are searched for the client that it makes. */
 const MAX_CALLS = 80;
 
-/** Finds the addresses that HTTP clients were created with. */
+/** Finds the base address that an HTTP client was created with. */
 export class ClientBases {
   readonly #values: ValueResolver;
   readonly #texts: TextReader;
@@ -22,7 +22,7 @@ export class ClientBases {
     this.#texts = texts;
   }
 
-  /** The address that the client of a call was created with; null if that is not shown. */
+  /** The base address of the client whose method a call is; null if the source does not show it. */
   baseOfCall({ file, node, bound }: Expression): TextValue | null {
     const { receiver } = calleeOf(node, file.source);
     if (receiver === null || isSelf(receiver, file.source)) {
@@ -39,7 +39,6 @@ export class ClientBases {
     return this.baseOf({ file, node: receiver, bound });
   }
 
-  /** The address that a client was created with. */
   baseOf(given: Expression, depth = 0): TextValue | null {
     const at = this.#values.resolve(given);
     const known = this.#bases.get(at.node);

@@ -10,14 +10,14 @@ export interface FoundFunction {
   readonly node: SyntaxNode;
 }
 
-/** The function of a name in the class around a node, or else in any of the file. */
+/** The function of this name in the class around a node, or else in any class of the file. */
 export function functionIn(file: SourceFile, name: string, from: SyntaxNode | null): FoundFunction | null {
   const fields = from === null ? (file.names.fields.get(name) ?? []) : fieldsAround(file, name, from);
   const field = fields.find(({ value }) => value !== null);
   return functionOfValue(file, field?.value ?? null);
 }
 
-/** The fields of a name in the class around a node, itself included; where it has none, those of every class. */
+/** The fields of this name in the class around a node, or of the class that the node is; without any, those of every class. */
 export function fieldsAround(file: SourceFile, name: string, node: SyntaxNode): readonly Declaration[] {
   const fields = file.names.fields.get(name) ?? [];
   if (fields.length < 2) return fields;
@@ -52,7 +52,7 @@ export function returnsOf({ file, node }: FoundFunction): SyntaxNode[] {
   return found;
 }
 
-/** The arguments of a call by the parameters of the function. */
+/** The arguments of a call, by the parameters of the function that it runs. */
 export function bindArguments(call: Expression, { file, node }: FoundFunction): Bindings {
   const bound = new Map<Declaration, Expression>();
   const parameters = file.names.parameters.get(node) ?? [];
@@ -67,12 +67,12 @@ export function bindArguments(call: Expression, { file, node }: FoundFunction): 
   return bound;
 }
 
-/** The field that gives a value rather than one that only declares it. */
+/** The first field that has a value, or else the first. */
 export function pickField(fields: readonly Declaration[]): Declaration | null {
   return fields.find(({ value }) => value !== null) ?? fields[0] ?? null;
 }
 
-/** The value of an entry `name` of any object literal of the file: how Go fills structures. */
+/** The value of the first entry `name` in a composite literal of the file, which is how Go fills structs. */
 export function entryNamed(file: SourceFile, name: string): SyntaxNode | null {
   for (const node of file.nodes) {
     if (node.type !== 'keyed_element') continue;

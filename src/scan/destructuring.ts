@@ -3,7 +3,7 @@ import type { SyntaxNode } from './syntax.js';
 
 /** A name in a pattern, and the member of `value` that it takes. */
 export interface PatternName {
-  /** '' where the pattern only looks at the member. */
+  /** '' where the pattern binds no name to the member. */
   readonly name: string;
   /** Where it is written, from its key on. */
   readonly node: SyntaxNode;
@@ -11,7 +11,7 @@ export interface PatternName {
   readonly key: string | null;
 }
 
-/** Whether names are taken out of a value here, as in `const { data } = …`. */
+/** Whether a node is a destructuring pattern, as in `const { data } = …`. */
 export function isPattern({ type, children }: SyntaxNode): boolean {
   return children.length > 0 && (/pattern/.test(type) || type === 'list_literal');
 }
@@ -65,7 +65,7 @@ function innermost(node: SyntaxNode): SyntaxNode {
   return first === undefined || more.length > 0 ? node : innermost(first);
 }
 
-/** The node of `value.key`, which a pattern inside a pattern stands for. */
+/** A made-up node for `value.key`, which a nested pattern takes apart. */
 function memberNode(value: SyntaxNode, key: SyntaxNode): SyntaxNode {
   return {
     ...value,
@@ -78,7 +78,7 @@ function memberNode(value: SyntaxNode, key: SyntaxNode): SyntaxNode {
   };
 }
 
-/** The elements of a list, also of what `Promise.all([…])` and `asyncio.gather(…)` wait for. */
+/** The elements of a list, also of the one in `Promise.all([…])` or `asyncio.gather(…)`. */
 export function elementsOf(given: SyntaxNode, source: string): readonly SyntaxNode[] {
   const node = unwrap(given);
   if (node.kind === 'call') {

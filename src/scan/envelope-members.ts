@@ -3,7 +3,7 @@ import type { SyntaxNode } from './syntax.js';
 
 /** The members of a V3 envelope. */
 export const ENVELOPE_MEMBERS = /^(data|next|prev|total_?count)$/i;
-/** Methods that read a member that is named by their argument. */
+/** Methods that read the member that their argument names. */
 export const GETTER_METHODS =
   /^(get|path|at|opt\w*|fetch|dig|getJSONArray|getJSONObject|getString|getInt|getLong|getAsJsonArray|getAsJsonObject|getJsonArray|getJsonObject|GetProperty|TryGetProperty|getAsString|findValue|with\w*|Value|required|has|SelectToken|json|getList|containsKey)$/;
 
@@ -14,7 +14,7 @@ interface MemberRead {
   readonly nameNode: SyntaxNode;
 }
 
-/** A read of `data`, `next`, `prev` or `total_count`, in any of the forms of a member or getter. */
+/** The read of `data`, `next`, `prev` or `total_count` that a node is, as a member, an index or a getter. */
 export function envelopeMember(node: SyntaxNode, source: string): MemberRead | null {
   if (node.kind === 'member' || node.kind === 'index') {
     const member = memberOf(node, source);

@@ -9,9 +9,9 @@ import type { SourceFile } from './source-file.js';
 import type { SyntaxNode } from './syntax.js';
 import { type Expression, UNBOUND, type ValueResolver } from './value-resolver.js';
 
-/** A value that came out of a V3 request. */
-interface ResponseValue {
-  /** `response`: what a client returns; `body`: the parsed envelope. */
+/** The response of a V3 request, or its parsed body. */
+interface V3Value {
+  /** `response`: what a client returns; `body`: the envelope. */
   readonly kind: 'response' | 'body';
   readonly certainty: Certainty;
 }
@@ -21,26 +21,29 @@ export interface EnvelopeRead {
   readonly node: SyntaxNode;
   readonly name: string;
   readonly certainty: Certainty;
-  /** Where the members of the envelope are read from; null in patterns. */
+  /** The expression for the envelope; null in destructuring patterns. */
   readonly object: SyntaxNode | null;
 }
 
+/** Functions and methods that parse a body. */
 const PARSES =
   /^(json|[pP]arse\w*|[gG]etJson\w*|GetJson\w*|loads?|json_decode|decode|Decode|Unmarshal|readTree|readValue|fromJson|Deserialize\w*|ReadFromJson\w*|GetFromJson\w*|parsed_response|JSONObject|JsonParser|parseString|readEntity|bodyToMono|getForObject|array|object|parse_json|toArray|readObject|jsonDecode|SetResult|getJson|getJSON|JArray|JObject|ReadAsAsync|ReadAsJsonAsync)$/;
+/** Members and methods that lead from a response to its body or to itself. */
 const KEEPS_RESPONSE =
   /^(body|content|text|result|response|value|Content|Body|Result|Value|RootElement|Root|getBody|getContents|parsed|parsed_response|read|payload|toString|clone|AsObject|then|catch|finally|execute|join|block|await|retrieve|ConfigureAwait|EnsureSuccessStatusCode|raise_for_status|throw|string|bodyToMono|onErrorResume|GetAwaiter|GetResult|entity|decode|getAsJsonObject|asObject|as_json|with_indifferent_access|symbolize_keys|to_h|orElseThrow|getEntity|charStream|byteStream|ReadAsStringAsync|ReadAsStreamAsync|OpenReadStream)$/;
-/** Methods whose callback is given what their receiver resolves to. */
+/** Methods that pass what their receiver resolves to to a callback. */
 const RESOLVES =
   /^(then|tap|map|flatMap|thenApply|thenCompose|subscribe|pipe|thenAccept|let|also|done|success|on)$/;
+/** Operators of RxJS that pass the value to a callback. */
 const OPERATORS = /^(map|tap|switchMap|mergeMap|concatMap)$/;
 const MAX_DEPTH = 24;
 
-/** Follows the results of V3 requests to where their envelope is read. */
+/** Finds reads of V3 envelopes: follows each read back to the request that its value came from. */
 export class EnvelopeReader {
   readonly #values: ValueResolver;
   readonly #requests: RequestFinder;
   readonly #fuel: Fuel;
-  readonly #known = new WeakMap<SyntaxNode, ResponseValue | null>();
+  readonly #known = new WeakMap<SyntaxNode, V3Value | null>();
 
   constructor(values: ValueResolver, requests: RequestFinder, fuel: Fuel) {
     this.#fuel = fuel;
@@ -60,7 +63,7 @@ export class EnvelopeReader {
     this.#fuel.refill();
     const response = this.#responseOf({ file, node: read.object, bound: UNBOUND }, 0);
     if (response === null) return null;
-    // Clients hand out responses whose `data` is the body, and iterators have a `next` of their own.
+    // Responses of some clients have the body as `data`, and iterators have a `next` of their own.
     const isOwn =
       response.kind === 'body' ||
       (node.kind === 'index' && file.language.imports !== 'relative') ||
@@ -82,7 +85,7 @@ export class EnvelopeReader {
     return { node, name: key, certainty: response.certainty, object: null };
   }
 
-  #responseOf(given: Expression, depth: number): ResponseValue | null {
+  #responseOf(given: Expression, depth: number): V3Value | null {
     if (depth > MAX_DEPTH || !this.#fuel.spend()) return null;
     const at = { ...given, node: unwrap(given.node) };
     if (at.bound !== UNBOUND) return this.#trace(at, depth);
@@ -94,8 +97,8 @@ export class EnvelopeReader {
     return response;
   }
 
-  #trace(at: Expression, depth: number): ResponseValue | null {
-    const { node, file } = at;
+  #trace(at: Expression, depth: number): V3Value | null {
+    const { node } = at;
     switch (node.kind) {
       case 'call':
         return this.#traceCall(at, depth);
@@ -106,20 +109,29 @@ export class EnvelopeReader {
         return this.#traceMember(at, depth);
       case 'binary':
       case 'conditional':
-        return node.children.reduce<ResponseValue | null>(
-          (found, child) => found ?? this.#responseOf({ ...at, node: child }, depth + 1),
-          null,
-        );
+        return this.#firstResponse(node.children, at, depth);
       case 'assign': {
         const value = childAt(node, 'right', 'value');
-        return value === undefined ? null : this.#responseOf({ ...at, node: value, file }, depth + 1);
+        return value === undefined ? null : this.#responseOf({ ...at, node: value }, depth + 1);
       }
       default:
         return null;
     }
   }
 
-  #traceName(at: Expression, depth: number): ResponseValue | null {
+  #firstResponse(
+    nodes: readonly SyntaxNode[],
+    { file, bound }: Omit<Expression, 'node'>,
+    depth: number,
+  ): V3Value | null {
+    for (const node of nodes) {
+      const response = this.#responseOf({ file, node, bound }, depth + 1);
+      if (response !== null) return response;
+    }
+    return null;
+  }
+
+  #traceName(at: Expression, depth: number): V3Value | null {
     const { file, node } = at;
     const name = nameOf(node, file.source);
     const declared = isField(node)
@@ -135,19 +147,19 @@ export class EnvelopeReader {
     return this.#memberOfResponse(at.file, response, declared.key);
   }
 
-  /** What a text is put together from, chunk by chunk. */
-  #appendedTo(at: Expression, name: string, depth: number): ResponseValue | null {
+  /** The first part of a text that is appended to in chunks. */
+  #appendedTo(at: Expression, name: string, depth: number): V3Value | null {
     const [first] = at.file.names.appended.get(name) ?? [];
     return first === undefined ? null : this.#responseOf({ ...at, node: first }, depth + 1);
   }
 
-  /** A call that writes what it decodes into a variable makes the variable the body. */
-  #decoded({ file, node }: Expression, response: ResponseValue): ResponseValue {
+  /** A variable that a call decodes into is the body. */
+  #decoded({ file, node }: Expression, response: V3Value): V3Value {
     const isDecoder = node.kind === 'call' && PARSES.test(calleeOf(node, file.source).name);
     return isDecoder ? { ...response, kind: 'body' } : response;
   }
 
-  #traceParameter(at: Expression, declared: Declaration, depth: number): ResponseValue | null {
+  #traceParameter(at: Expression, declared: Declaration, depth: number): V3Value | null {
     const given = [...at.bound].find(
       ([one]) => one.scope === declared.scope && one.parameter === declared.parameter,
     )?.[1];
@@ -158,12 +170,8 @@ export class EnvelopeReader {
       : this.#memberOfResponse(given?.file ?? at.file, response, declared.key);
   }
 
-  /** What a callback is given: that of `.then(…)` what the receiver resolves to, that of a request its response. */
-  #callbackArgument(
-    at: Expression,
-    { scope, parameter, name }: Declaration,
-    depth: number,
-  ): ResponseValue | null {
+  /** What a callback is passed: that of `.then(…)` what the receiver resolves to, that of a request its response. */
+  #callbackArgument(at: Expression, { scope, parameter, name }: Declaration, depth: number): V3Value | null {
     const pair = scope.parent?.kind === 'pair' ? scope.parent : null;
     if (pair !== null) {
       const key = at.file.source.slice(pair.start, pair.start + 20);
@@ -174,7 +182,7 @@ export class EnvelopeReader {
     const { receiver, name: method } = calleeOf(call, at.file.source);
     if (parameter === 0 && receiver !== null && RESOLVES.test(method))
       return this.#responseOf({ ...at, node: receiver }, depth + 1);
-    // Operators of RxJS are handed to `pipe`, whose receiver gives the values.
+    // Operators of RxJS are arguments of `pipe`, whose receiver emits the values.
     const piped = receiver === null && OPERATORS.test(method) ? callReceiving(call) : null;
     const source = piped === null ? null : calleeOf(piped, at.file.source);
     if (parameter === 0 && source?.receiver != null && source.name === 'pipe')
@@ -187,7 +195,7 @@ export class EnvelopeReader {
     return url?.certainty == null ? null : { kind: isBody ? 'body' : 'response', certainty: url.certainty };
   }
 
-  #traceMember(at: Expression, depth: number): ResponseValue | null {
+  #traceMember(at: Expression, depth: number): V3Value | null {
     const member = memberOf(at.node, at.file.source);
     if (member === null) return null;
     const response = this.#responseOf({ ...at, node: member.object }, depth + 1);
@@ -200,14 +208,14 @@ export class EnvelopeReader {
       : this.#responseOf({ ...at, node: value }, depth + 1);
   }
 
-  #memberOfResponse(file: SourceFile, response: ResponseValue, name: string): ResponseValue | null {
+  #memberOfResponse(file: SourceFile, response: V3Value, name: string): V3Value | null {
     if (response.kind === 'response' && /^(data|body)$/.test(name) && file.language.imports === 'relative')
       return { ...response, kind: 'body' };
     if (PARSES.test(name)) return { ...response, kind: 'body' };
     return KEEPS_RESPONSE.test(name) ? response : null;
   }
 
-  #traceCall(at: Expression, depth: number): ResponseValue | null {
+  #traceCall(at: Expression, depth: number): V3Value | null {
     const { file, node } = at;
     const { receiver, name } = calleeOf(node, file.source);
     const given = argumentsOf(node, file.source).map(({ value }) => ({ ...at, node: value }));
@@ -222,10 +230,8 @@ export class EnvelopeReader {
       const declared = this.#requests.declaredBy(found);
       if (declared !== null) return { kind: 'body', certainty: declared };
       const bound = bindArguments(at, found);
-      for (const one of returnsOf(found)) {
-        const response = this.#responseOf({ file: found.file, node: one, bound }, depth + 1);
-        if (response !== null) return response;
-      }
+      const response = this.#firstResponse(returnsOf(found), { file: found.file, bound }, depth);
+      if (response !== null) return response;
     }
     const isParser = PARSES.test(name);
     for (const one of inner) {
@@ -256,20 +262,16 @@ export class EnvelopeReader {
   }
 
   /** A request that is sent by a method of its address, as `url.openStream()`. */
-  #openedUrl(at: Expression, receiver: SyntaxNode, name: string): ResponseValue | null {
+  #openedUrl(at: Expression, receiver: SyntaxNode, name: string): V3Value | null {
     if (!/^(open\w*|[gG]et\w*|Post\w*|fetch|retrieve|Send\w*)$/.test(name)) return null;
     const certainty = this.#requests.addressOf({ ...at, node: receiver });
     return certainty === null ? null : { kind: PARSES.test(name) ? 'body' : 'response', certainty };
   }
 
-  /** undefined: the callback is not shown. */
-  #resultOfCallback(at: Expression, depth: number): ResponseValue | null | undefined {
+  /** What the callback of `then` returns; undefined if the callback is not written there. */
+  #resultOfCallback(at: Expression, depth: number): V3Value | null | undefined {
     const callback = argumentsOf(at.node, at.file.source)[0]?.value;
     if (callback?.kind !== 'function') return undefined;
-    for (const one of returnsOf({ file: at.file, node: callback })) {
-      const response = this.#responseOf({ ...at, node: one }, depth + 1);
-      if (response !== null) return response;
-    }
-    return null;
+    return this.#firstResponse(returnsOf({ file: at.file, node: callback }), at, depth);
   }
 }

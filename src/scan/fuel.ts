@@ -1,8 +1,8 @@
-/** Steps from one expression before following its values is given up. */
+/** Most steps that following the values of one expression may take. */
 const EXPRESSION_STEPS = 1500;
-/** Steps in one file: many times what ordinary code of the largest size takes. */
+/** Most steps in one file: many times what the largest ordinary files take. */
 const FILE_STEPS = 4_000_000;
-/** A last resort, far above what those steps take on a loaded machine, ms. */
+/** Time limit for one file in case steps are very slow; far above what they take on a loaded machine. */
 const FILE_MS = 60_000;
 
 /**
@@ -34,12 +34,12 @@ export class Fuel {
     return this.#left > 0;
   }
 
-  /** Whether steps are left for the expression, so that an answer does not depend on what was asked before. */
+  /** Whether steps are left for the expression. A result that was cut short must not be cached. */
   get isLeft(): boolean {
     return this.#left > 0;
   }
 
-  /** Whether the file took more than it may, so that parts of it were not followed. */
+  /** Whether the file used up its steps, so that parts of it were not followed. */
   get isFileOut(): boolean {
     return this.#leftInFile <= 0;
   }

@@ -10,7 +10,7 @@ interface FoundDeclaration {
   readonly declaration: Declaration;
 }
 
-/** Finds what the names mean that a file takes from other files of the project. */
+/** Resolves names that a file imports from other files of the project. */
 export class ImportResolver {
   readonly #project: Project;
 
@@ -49,7 +49,7 @@ export class ImportResolver {
     return null;
   }
 
-  /** The declaration that a member of an imported module or package is. */
+  /** The declaration behind a member of an imported module or package. */
   memberOfModule(from: SourceFile, object: SyntaxNode, name: string): FoundDeclaration | null {
     if (object.kind !== 'name') return null;
     const local = nameOf(object, from.source);

@@ -6,7 +6,7 @@ import type { RuleId } from './rules/rule.js';
 import { RULES } from './rules/rules.js';
 import { CERTAINTIES, type Certainty } from './scan-settings.js';
 
-/** A place that still speaks V3. */
+/** A place that still uses V3. */
 export interface V3Use {
   readonly file: string;
   readonly line: number;
@@ -24,7 +24,7 @@ export interface V3Use {
   readonly route: string | null;
 }
 
-/** A finding that a comment says is intended. */
+/** A finding that a comment excepts, with the reason it gives. */
 export interface IgnoredUse {
   readonly file: string;
   readonly line: number;
@@ -45,36 +45,24 @@ export interface FileResult {
 /** Longest part of a line that is shown. */
 const MAX_SHOWN = 160;
 
-/** Applies the rules to a file; of several hits of a rule on a line, the surest counts. */
+/** Applies the rules to a file; of several hits of one rule on a line, the surest is kept. */
 export function judgeFile(input: RuleInput, source: string, language: string): FileResult {
   const starts = lineStarts(source);
   const rules = isGenerated(input) ? RULES.filter(({ id }) => id === 'client-library') : RULES;
-  const found = new Map<string, V3Use>();
-  for (const rule of rules) {
-    for (const { start, certainty, v4, route = null } of rule.find(input)) {
+  const surest = new Map<string, V3Use>();
+  for (const { id, message, v4: general, find } of rules) {
+    for (const { start, certainty, v4 = general, route = null } of find(input)) {
       const line = lineOf(starts, start);
-      const from = starts[line - 1] ?? 0;
-      const known = found.get(`${rule.id} ${line}`);
+      const known = surest.get(`${id} ${line}`);
       if (known !== undefined && rankOf(known.certainty) <= rankOf(certainty)) continue;
+      const column = start - (starts[line - 1] ?? 0) + 1;
       const text = lineText(source, starts, line).slice(0, MAX_SHOWN).trim();
-      const { id, message } = rule;
-      const use = {
-        file: input.path,
-        line,
-        column: start - from + 1,
-        rule: id,
-        certainty,
-        message,
-        v4: v4 ?? rule.v4,
-        text,
-        fingerprint: '',
-        route,
-      };
-      found.set(`${rule.id} ${line}`, use);
+      const use = { file: input.path, line, column, rule: id, certainty, message, v4, text };
+      surest.set(`${id} ${line}`, { ...use, fingerprint: '', route });
     }
   }
   const reasons = readIgnored(input, source, starts);
-  const all = withFingerprints([...found.values()].sort((a, b) => a.line - b.line || a.column - b.column));
+  const all = withFingerprints([...surest.values()].sort((a, b) => a.line - b.line || a.column - b.column));
   return {
     path: input.path,
     language,
@@ -89,7 +77,7 @@ export function judgeFile(input: RuleInput, source: string, language: string): F
 
 const rankOf = (certainty: Certainty): number => CERTAINTIES.indexOf(certainty);
 
-/** Equal lines of a file are told apart by their order. */
+/** Adds fingerprints; those of equal lines of a file differ by their order. */
 function withFingerprints(uses: readonly V3Use[]): V3Use[] {
   const seen = new Map<string, number>();
   return uses.map((use) => {
@@ -100,7 +88,7 @@ function withFingerprints(uses: readonly V3Use[]): V3Use[] {
   });
 }
 
-/** Reasons of `svc-migrate-ignore` comments by the line that they are about: their own, or else the next statement. */
+/** Reasons of `svc-migrate-ignore` comments, by the lines they apply to: their own, or those of the next statement. */
 function readIgnored(
   { nodes }: RuleInput,
   source: string,

@@ -16,13 +16,9 @@ export function lineOf(starts: readonly number[], position: number): number {
   return low + 1;
 }
 
-/** Where a line ends, before its line feed. */
-export function lineEnd(source: string, starts: readonly number[], line: number): number {
-  return (starts[line] ?? source.length + 1) - 1;
-}
-
+/** A line without its line feed. */
 export function lineText(source: string, starts: readonly number[], line: number): string {
-  return source.slice(starts[line - 1], lineEnd(source, starts, line));
+  return source.slice(starts[line - 1], (starts[line] ?? source.length + 1) - 1);
 }
 
 /** Where the text of a line starts, after its indentation. */

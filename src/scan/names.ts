@@ -8,9 +8,9 @@ export interface Declaration {
   readonly name: string;
   /** Where the name is written. */
   readonly node: SyntaxNode;
-  /** null: the file does not show it. */
+  /** null: unknown, as for a parameter. */
   readonly value: SyntaxNode | null;
-  /** The member of `value` that is taken, in patterns such as `const { data } = …`. */
+  /** The member of `value` that the name stands for, as in `const { data } = …`. */
   readonly key: string | null;
   /** Position among the parameters of `scope`; null for other names. */
   readonly parameter: number | null;
@@ -19,7 +19,7 @@ export interface Declaration {
   readonly type: string;
 }
 
-/** The key of any element of a list. */
+/** The `key` of a name that stands for any element of a list. */
 export const ELEMENT = '';
 
 /** The names of a file by scope, and its fields and methods by name. */
@@ -34,17 +34,17 @@ export interface Names {
 
 const SELF = /^(this|self|cls|@?self\.class|static|parent)$/;
 
-/** Whether a receiver is the object whose class is being read. */
+/** Whether a receiver is the object itself, as `this` or `self`. */
 export function isSelf(node: SyntaxNode, source: string): boolean {
   return SELF.test(source.slice(node.start, node.end).replace(/^\$/, ''));
 }
 
-/** Whether a name is a field of its object by its form, as `@name` in Ruby. */
+/** Whether the form of a name makes it a field, as `@name` in Ruby. */
 export function isField({ type }: SyntaxNode): boolean {
   return /^(instance|class)_variable$/.test(type);
 }
 
-/** Calls that write what they decode into their last argument; in Go, any may that is given an address. */
+/** Calls that decode into their last argument. In Go, any call that is passed a pointer may. */
 const DECODERS = /^(Decode|Unmarshal|UnmarshalJSON|DecodeJSON|NewDecoder|readEntity|Bind|SetResult)$/;
 
 const LOOP_TYPES =
@@ -206,7 +206,7 @@ class NameTable implements Names {
     }
   }
 
-  /** A loop variable is an element of what is looped over. */
+  /** Declares a loop variable as an element of what is looped over. */
   declareLoop(node: SyntaxNode): void {
     const left =
       childAt(node, 'left', 'name') ?? (node.type === 'foreach_statement' ? node.children[1] : undefined);

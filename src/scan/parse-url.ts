@@ -1,7 +1,7 @@
 import type { ModelPair } from '../domain.js';
 import type { ScanSettings } from './scan-settings.js';
 
-/** Stands for text that the source does not show. */
+/** Stands in a text for a part that is unknown. */
 export const HOLE = '\0';
 
 export type UrlKind =
@@ -46,7 +46,7 @@ export interface ParsedUrl {
   readonly isGraphql: boolean;
 }
 
-/** Reads a URL or a part of one, in which unknown text is `HOLE`. */
+/** Parses a URL or a part of one, in which `HOLE` stands for unknown text. */
 export function parseUrl(text: string, settings: ScanSettings): ParsedUrl {
   const host = schemeAndHost(text, settings);
   const from = text.length - text.trimStart().length;
@@ -106,7 +106,7 @@ function judgeHost(
   return { generation: !isKnown && segments[0] === 'v3' && named ? 'like_v3' : 'other', basePath: '/v3' };
 }
 
-/** Whether a host, in which unknown text is a hole, may be a known one. A hole alone may be any. */
+/** Whether a host that may have holes can be a known one. Too little text to tell counts as no. */
 function matchesHost(host: string, known: string): boolean {
   if (!host.includes(HOLE)) return host === known;
   const [first = '', ...rest] = host.split(HOLE);
@@ -163,7 +163,7 @@ function readRoute(text: string, begin: number, end: number, { models }: ScanSet
   };
 }
 
-/** Parameters after `?`, also of text that begins with one. */
+/** Parameters after `?`, also of a text that begins with `?` or `&`. */
 function readQuery(text: string, end: number): QueryItem[] {
   const start = text[end] === '?' ? end + 1 : /^[?&]/.test(text) ? 1 : -1;
   if (start === -1) return [];

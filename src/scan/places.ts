@@ -4,7 +4,7 @@ import type { RuleId } from './rules/rule.js';
 import { RULES } from './rules/rules.js';
 import { CERTAINTIES, type Certainty } from './scan-settings.js';
 
-/** What one address can be found for by several rules. */
+/** Rules that find different parts of one address. */
 const OF_ADDRESS: ReadonlySet<RuleId> = new Set([
   'base-url',
   'route',

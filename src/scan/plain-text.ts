@@ -29,7 +29,7 @@ export function plainKindOf(path: string): string | null {
   );
 }
 
-/** What a file without a grammar says about addresses, parameters and names. */
+/** Reads a file without a grammar. */
 export function readPlainText(path: string, source: string, kind: string, settings: ScanSettings): RuleInput {
   const text = blankComments(source, kind);
   const file = { path, source };
@@ -56,7 +56,7 @@ const COMMENTS: Readonly<Record<string, RegExp>> = {
   text: /(?:^|(?<=\s))(?:#(?!\s*svc-migrate:)(?=[\s!#]|[A-Za-z]{2,}\s).*$)|<!--[\s\S]*?(?:-->|$(?![\s\S]))/gm,
 };
 
-/** The text with spaces for comments, so that every position stays. */
+/** The text with comments replaced by spaces, so that positions stay the same. */
 function blankComments(source: string, kind: string): string {
   const pattern = COMMENTS[kind];
   return pattern === undefined
@@ -66,7 +66,7 @@ function blankComments(source: string, kind: string): string {
       );
 }
 
-/** Names that are set to an address, by name. */
+/** Addresses that names are set to, by name. */
 function readNamed(text: string): ReadonlyMap<string, { readonly start: number; readonly url: string }> {
   const named = new Map<string, { start: number; url: string }>();
   const assigned =
@@ -115,7 +115,7 @@ function* readAddresses(
   }
 }
 
-/** An address with the values of the variables in it. */
+/** The pieces of an address, with the values of its variables. */
 function partsOf(
   found: string,
   start: number,

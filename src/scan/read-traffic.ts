@@ -5,7 +5,7 @@ import * as z from '../zod.js';
 import { parseUrl } from './parse-url.js';
 import type { ScanSettings } from './scan-settings.js';
 
-/** A route of V3 that was really requested. */
+/** A route of V3 that was requested. */
 export interface SeenRoute {
   /** Such as `accounting/invoices`. */
   readonly route: string;
@@ -19,7 +19,7 @@ export interface SeenRoute {
 export interface SeenTraffic {
   /** Requests in the file, to any address. */
   readonly requests: number;
-  /** Lines that are no request in a known form. */
+  /** Lines that are not a request in a known format. */
   readonly unread: number;
   /** By number of requests. */
   readonly routes: readonly SeenRoute[];
@@ -130,7 +130,7 @@ interface RouteTally {
   readonly callers: Map<string, number>;
 }
 
-/** Most distinct callers that are counted for a route: user agents are what clients please. */
+/** Most distinct callers and parameters that are counted for a route: clients choose both freely. */
 const MAX_COUNTED = 1000;
 
 class TrafficTally {

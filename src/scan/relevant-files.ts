@@ -5,11 +5,11 @@ import type { ScanSettings } from './scan-settings.js';
 import { fold } from './source-file.js';
 import { type FoundFile, readText } from './walk-files.js';
 
-/** How many files a value is followed through before a use of it must name V3 itself. */
+/** Through how many imports a value is followed; a file further away must name V3 itself. */
 const MAX_HOPS = 3;
 
 /**
- * Paths of the code files that may have findings: those that hold a word of V3, and those that name a file that may.
+ * Paths of the code files that may have findings: those that contain a word of V3, and those that refer to such a file.
  * Only these are parsed.
  */
 export function findRelevant(files: readonly FoundFile[], settings: ScanSettings): ReadonlySet<string> {
@@ -25,7 +25,7 @@ export function findRelevant(files: readonly FoundFile[], settings: ScanSettings
   let fresh: ReadonlySet<string> = relevant;
   for (let hop = 0; hop < MAX_HOPS && fresh.size > 0; hop += 1) {
     fresh = new Set(
-      findNaming(
+      findReferring(
         others.filter(({ path }) => !relevant.has(path)),
         fresh,
       ),
@@ -60,8 +60,8 @@ function wordsOfV3({ v3Urls, models, fieldPrefix, clientPackages }: ScanSettings
   return new RegExp(parts.join('|'));
 }
 
-/** Files that name one of `known` by its module, its class or its package. */
-function* findNaming(files: readonly FoundFile[], known: ReadonlySet<string>): Generator<string> {
+/** Files that refer to one of `known` by its module, its class or its package. */
+function* findReferring(files: readonly FoundFile[], known: ReadonlySet<string>): Generator<string> {
   const modules = new Set([...known].map(moduleOf));
   const names = new Set([...known].flatMap(namesOf));
   const folders = new Set(
@@ -73,10 +73,10 @@ function* findNaming(files: readonly FoundFile[], known: ReadonlySet<string>): G
     if ('why' in read) continue;
     const isBeside = path.endsWith('.go') && folders.has(posix.dirname(path));
     const isScript = languageOf(path)?.imports === 'relative';
-    const isNaming = isScript
+    const isReferring = isScript
       ? importedModules(read.text, path).some((module) => modules.has(module))
       : namesIn(read.text).some((name) => names.has(name));
-    if (isBeside || isNaming) yield path;
+    if (isBeside || isReferring) yield path;
   }
 }
 
@@ -85,7 +85,7 @@ function moduleOf(path: string): string {
   return path.replace(/\.\w+$/, '').replace(/(^|\/)index$/, '');
 }
 
-/** Modules of the project whose values a script imports; types carry none. */
+/** Modules of the project whose values a script imports. Imports of types alone are left out. */
 function importedModules(text: string, path: string): string[] {
   const folder = posix.dirname(path);
   const pattern =

@@ -10,28 +10,28 @@ import { flatten, joined, type TextValue } from './text-pieces.js';
 import { NO_URLS, type TextReader } from './text-reader.js';
 import { type Expression, UNBOUND, type ValueResolver } from './value-resolver.js';
 
-/** An address that a call is given, directly or through functions of the project. */
+/** An address that is passed to a call, directly or through functions of the project. */
 export interface RequestUrl {
   readonly text: TextValue;
   readonly flat: string;
   readonly url: ParsedUrl;
-  /** null: it does not speak V3. */
+  /** null: not an address of V3. */
   readonly certainty: Certainty | null;
 }
 
 const MAX_DEPTH = 3;
-/** Steps of the fuel that a call costs. */
+/** Steps that reading one call costs. */
 const CALL_STEPS = 10;
-/** Calls of a function that are looked at if it is called with a path. */
+/** Most calls of a function that are searched if it is called with a path. */
 const MAX_CALLS = 80;
 
-/** Finds the addresses that calls are given. */
+/** Finds the addresses that are passed to calls. */
 export class RequestFinder {
   readonly #values: ValueResolver;
   readonly #texts: TextReader;
   readonly #settings: ScanSettings;
   readonly #fuel: Fuel;
-  /** Names of categories and models. */
+  /** Matches the name of a category or a model. */
   readonly #names: RegExp;
   readonly #known = new WeakMap<SyntaxNode, readonly RequestUrl[]>();
   readonly #clients: ClientBases;
@@ -68,7 +68,7 @@ export class RequestFinder {
     if (texts.length === 0 || this.servesRoute(call)) return [];
     const own = texts.map((text) => this.#judge(call, text));
     if (own.some(({ certainty }) => certainty === 'certain')) return own;
-    // Looking into a function is worth it only where it is given a part of a route.
+    // A function is worth following only if it is passed a part of a route.
     if (!own.some(({ flat }) => this.#names.test(flat))) return own;
     if (this.#isOtherService(call)) return [];
     const inside = this.#urlsInside(call, depth);
@@ -76,14 +76,14 @@ export class RequestFinder {
     return inside.length > 0 ? inside : own.map((one) => ({ ...one, certainty: null }));
   }
 
-  /** Whether a call only puts an address of another service together. */
+  /** Whether a call only builds an address of another service or of V4. */
   #isOtherService(call: Expression): boolean {
     const text = this.#texts.isTextBuilder(call.node, call.file.source) ? this.#texts.read(call) : null;
     const generation = text === null ? 'relative' : parseUrl(flatten(text), this.#settings).generation;
     return generation === 'other' || generation === 'v4';
   }
 
-  /** Whether a call hands its arguments to nothing that may send them: a path of files, or a function that is shown. */
+  /** Whether a call certainly sends no request: it works on file paths, or is a function of the project that sends none. */
   sendsNothing(call: Expression): boolean {
     const { receiver } = calleeOf(call.node, call.file.source);
     const owner = receiver === null ? '' : call.file.source.slice(receiver.start, receiver.end);
@@ -134,7 +134,7 @@ export class RequestFinder {
     return generation === 'like_v3' ? 'likely' : null;
   }
 
-  /** Whether a method without a body stands for a V3 request, by its annotation and that of its interface. */
+  /** Whether a method without a body is a V3 request, by its annotation and that of its interface, as in Retrofit. */
   declaredBy({ file, node }: FoundFunction): Certainty | null {
     if (childAt(node, 'body') !== undefined) return null;
     const strings = walk(node).filter((one) => one.kind === 'string' && isInAnnotation(one));
@@ -144,7 +144,7 @@ export class RequestFinder {
     );
   }
 
-  /** Whether a route in an annotation is one of V3: its interface names the address, or the annotation is of a client. */
+  /** Whether a route in an annotation is one of V3: its interface names the address, or the annotation belongs to a client. */
   declaredAt(at: Expression): Certainty | null {
     const text = this.#texts.read(at);
     const url = text === null ? null : parseUrl(flatten(text), this.#settings);
@@ -173,7 +173,7 @@ export class RequestFinder {
     return /v4/i.test(file.source.slice(node.start, node.end));
   }
 
-  /** The addresses of the calls inside the function that a call runs, with its arguments; null if it is not shown. */
+  /** The addresses passed to calls inside the function that a call runs; null if the project does not have that function. */
   #urlsInside(call: Expression, depth: number): RequestUrl[] | null {
     const found = depth < MAX_DEPTH ? this.#values.functionOf(call) : null;
     if (found === null || childAt(found.node, 'body') === undefined) return null;

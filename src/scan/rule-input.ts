@@ -10,23 +10,23 @@ import { flatten, pieceAt, type TextValue } from './text-pieces.js';
 import type { TextReader } from './text-reader.js';
 import { type Expression, UNBOUND, type ValueResolver } from './value-resolver.js';
 
-/** A text of the file that is an address or a part of one. */
+/** A text in the file that is an address or a part of one. */
 export interface Address {
   readonly text: TextValue;
   readonly flat: string;
   readonly url: ParsedUrl;
-  /** null: it does not speak V3. */
+  /** null: not an address of V3. */
   readonly certainty: Certainty | null;
-  /** Where the text is put together; the whole file for text that is not parsed. */
+  /** The expression that builds the text. */
   readonly start: number;
   readonly end: number;
-  /** The call that is given the address; null if it is only written down. */
+  /** The call that the address is passed to; null if there is none. */
   readonly call: SyntaxNode | null;
-  /** Entries of objects that are given along with the address. */
+  /** Entries of objects that are passed in the same call. */
   readonly entries: readonly Entry[];
 }
 
-/** What the rules judge: everything in one file that may speak V3. */
+/** What every rule is given: all that was found in one file. */
 export interface RuleInput {
   readonly path: string;
   readonly source: string;
@@ -37,12 +37,12 @@ export interface RuleInput {
   readonly reads: readonly EnvelopeRead[];
   /** Strings in the order of the source, with their text as written. */
   readonly strings: readonly { readonly start: number; readonly text: string }[];
-  /** The most that is known of any address in the file. */
+  /** The highest certainty of any address in the file; null if none is of V3. */
   readonly v3: Certainty | null;
   readonly settings: ScanSettings;
 }
 
-/** The parts of the engine that a file is read with. */
+/** What files are read with: one of each for a whole scan. */
 export interface SourceReaders {
   readonly values: ValueResolver;
   readonly texts: TextReader;
@@ -103,7 +103,7 @@ function readRequested(file: SourceFile, { requests, values, fuel }: SourceReade
   });
 }
 
-/** Entries of the objects among the arguments and in the holes of the address, also below `params` and the like. */
+/** Entries of the objects among the arguments and in interpolated parts of the address, also below `params` and the like. */
 function entriesGiven(
   at: { file: SourceFile; node: SyntaxNode; bound: typeof UNBOUND },
   text: TextValue,
@@ -128,14 +128,17 @@ function entriesGiven(
   });
 }
 
-/** Addresses that are written down, but given to no call that is known to send them. */
+/** Longest list, in characters, whose elements are taken for alike. */
+const MAX_LIST = 2000;
+
+/** Addresses that are passed to no call that is known to send them. */
 function readWritten(
   file: SourceFile,
   strings: readonly SyntaxNode[],
   readers: SourceReaders,
   requested: readonly Address[],
 ): Address[] {
-  const explained = new Set(
+  const elsewhere = new Set(
     requested.flatMap((address) => (isElsewhere(address) ? startsOf(address.text) : [])),
   );
   const covered = new Set<SyntaxNode>();
@@ -149,44 +152,39 @@ function readWritten(
     const flat = flatten(text);
     const url = parseUrl(flat, readers.settings);
     const certainty = judgeWritten(file, whole, url, text, readers);
-    const address = {
-      text,
-      flat,
-      url,
-      certainty,
-      start: whole.start,
-      end: whole.end,
-      call: null,
-      entries: [],
-    };
+    const { start, end } = whole;
+    const address = { text, flat, url, certainty, start, end, call: null, entries: [] };
     if (url.generation === 'other' || url.generation === 'v4')
-      for (const at of startsOf(text)) explained.add(at);
+      for (const at of startsOf(text)) elsewhere.add(at);
     return [address];
   });
-  const known = new Set(
-    requested.flatMap((address) => (address.certainty === 'certain' ? startsOf(address.text) : [])),
+  const own = addresses.filter(
+    ({ certainty, text }) => certainty === 'certain' || !startsOf(text).some((at) => elsewhere.has(at)),
   );
-  for (const address of addresses)
-    if (address.certainty === 'certain') for (const at of startsOf(address.text)) known.add(at);
-  const lists = file.nodes.filter(
-    ({ kind, children }) =>
-      kind === 'object' && children.some((one) => walk(one).some(({ start }) => known.has(start))),
-  );
-  // One element of a list that is asked from V3 speaks for its siblings.
-  const isBeside = (address: Address) =>
-    lists.some(
-      (list) => address.start > list.start && address.end < list.end && list.end - list.start < 2000,
-    );
-  return addresses
-    .filter(
-      ({ certainty, text }) => certainty === 'certain' || !startsOf(text).some((at) => explained.has(at)),
-    )
-    .map((address) =>
-      address.certainty === 'look' && isBeside(address) ? { ...address, certainty: 'likely' } : address,
-    );
+  const certain = [...requested, ...addresses].filter(({ certainty }) => certainty === 'certain');
+  return raiseSiblings(own, certain, file);
 }
 
-/** An address of another service, or a route of this program's own. */
+/** Where one element of a list is certainly an address of V3, the others probably are too. */
+function raiseSiblings(
+  addresses: readonly Address[],
+  certain: readonly Address[],
+  { nodes }: SourceFile,
+): Address[] {
+  const starts = new Set(certain.flatMap(({ text }) => startsOf(text)));
+  const lists = nodes.filter(
+    ({ kind, start, end, children }) =>
+      kind === 'object' &&
+      end - start < MAX_LIST &&
+      children.some((one) => walk(one).some((node) => starts.has(node.start))),
+  );
+  const isInList = ({ start, end }: Address) => lists.some((list) => start > list.start && end < list.end);
+  return addresses.map((address) =>
+    address.certainty === 'look' && isInList(address) ? { ...address, certainty: 'likely' } : address,
+  );
+}
+
+/** Whether an address is one of another service, or a route of this program's own server. */
 function isElsewhere({ url, certainty }: Address): boolean {
   return (
     url.generation === 'other' ||
@@ -199,7 +197,7 @@ function startsOf(text: TextValue): number[] {
   return text.flatMap((piece) => (piece.kind === 'literal' ? [piece.start] : []));
 }
 
-/** The concatenation, or the call that formats or joins, that a string is a part of. */
+/** The outermost concatenation, format or join that a string is a part of. */
 function outermost({ file, node, bound }: Expression, { texts }: SourceReaders): SyntaxNode {
   let at = node;
   // A list is a part of a text only where it is joined.
@@ -220,6 +218,10 @@ function outermost({ file, node, bound }: Expression, { texts }: SourceReaders):
   return at;
 }
 
+/** Functions that are passed titles, modules and pages, but no addresses of an API. */
+const NO_REQUESTS =
+  /^(describe|it|test|context|require|import|redirect\w*|navigate|push|replace|Link|link_to|href)$/i;
+
 function judgeWritten(
   file: SourceFile,
   node: SyntaxNode,
@@ -232,32 +234,25 @@ function judgeWritten(
   if (url.generation !== 'relative' || url.route?.pair == null) return null;
   const place = ancestor(
     node,
-    ({ kind, type }) =>
-      kind === 'annotation' ||
-      kind === 'call' ||
-      kind === 'function' ||
-      type === 'jsx_attribute' ||
-      type === 'attribute',
+    ({ kind, type }) => /^(annotation|call|function)$/.test(kind) || /^(jsx_attribute|attribute)$/.test(type),
   );
   if (place?.type === 'jsx_attribute') return null;
   if (place?.kind === 'annotation' || place?.type === 'attribute') {
     return readers.requests.declaredAt({ file, node, bound: UNBOUND });
   }
   const call = place?.kind === 'call' ? place : null;
-  // A server that answers routes of V3 stands in for it in a test.
+  // A server with routes of V3 is a stub of V3 in a test.
   const isStub = /^\/?v3\//.test(flatten(text));
   if (call !== null && readers.requests.servesRoute({ file, node: call, bound: UNBOUND }))
     return isStub ? 'likely' : null;
   if (isStub) return 'likely';
-  if (
-    call !== null &&
-    /^(describe|it|test|context|require|import|redirect\w*|navigate|push|replace|Link|link_to|href)$/i.test(
-      calleeOf(call, file.source).name,
-    )
-  )
-    return null;
+  if (call !== null && NO_REQUESTS.test(calleeOf(call, file.source).name)) return null;
   if (call !== null && readers.requests.sendsNothing({ file, node: call, bound: UNBOUND })) return null;
-  const first = text[0];
+  return judgePath(text);
+}
+
+/** How sure a path with a route of V3 is, by the name of what stands before it. */
+function judgePath([first]: TextValue): Certainty | null {
   if (first?.kind !== 'hole' || first.expression === null) return 'look';
   const { file: holeFile, node: holeNode } = first.expression;
   const label = holeFile.source.slice(holeNode.start, holeNode.end);
@@ -265,14 +260,14 @@ function judgeWritten(
   return /v3|api|base|url|host|endpoint|svc/i.test(label) ? 'likely' : 'look';
 }
 
-/** Where in its file a position of a site's text is written; null if it is in another file or in no literal. */
+/** Where in its file a position of an address is written; null if it is in another file or in no literal. */
 export function positionInFile({ text }: Address, path: string, position: number): number | null {
   const found = pieceAt(text, position);
   if (found === null || found.piece.kind === 'hole' || found.piece.file.path !== path) return null;
   return found.piece.start + found.offset;
 }
 
-/** Whether the function around a node has an address of V3, or the node is given along with one. */
+/** Whether the function around a node has an address of V3, or the node is passed in the same call as one. */
 export function isNearV3(node: SyntaxNode, addresses: readonly Address[]): boolean {
   const scope = ancestor(node, ({ kind }) => kind === 'function');
   const found = addresses.filter(({ certainty }) => certainty !== null);

@@ -31,7 +31,7 @@ export interface ScanRequest {
   readonly paths: readonly string[];
   /** Paths are relative to it. */
   readonly folder: string;
-  /** Absolute paths of files of the tool itself. */
+  /** Absolute paths of files that belong to this program; they are not scanned. */
   readonly ownFiles: readonly string[];
   readonly settings: ScanSettings;
 }
@@ -53,16 +53,16 @@ export interface ParsedFile {
 }
 
 export interface ScanHooks {
-  /** What files hold instead of what is on disk, by their absolute paths. */
+  /** Contents to use instead of what is on disk, by absolute path. */
   readonly texts?: ReadonlyMap<string, string>;
   /** Called with each file that was parsed and read to its end. */
   readonly onParsed?: (parsed: ParsedFile) => void;
 }
 
-/** Most nodes of parsed files that are kept for the files that import them. */
+/** Most syntax nodes of parsed files that are kept in memory for files that import them. */
 const MAX_KEPT_NODES = 300_000;
 
-/** Finds every place in the files that speaks V3. Reads only. */
+/** Finds every use of V3 in the files. Reads only. */
 export async function scanFiles(
   { paths, folder, ownFiles, settings }: ScanRequest,
   { isStopped, onProgress }: ScanIo,

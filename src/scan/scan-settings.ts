@@ -34,7 +34,7 @@ export function buildScanSettings(
   };
 }
 
-/** How sure it is that something speaks V3, surest first. */
+/** How sure it is that something uses V3, surest first. */
 export const CERTAINTIES = ['certain', 'likely', 'look'] as const;
 export type Certainty = (typeof CERTAINTIES)[number];
 

@@ -20,7 +20,7 @@ export interface SourceFile {
 
 /** A name that comes from another module. */
 export interface ImportedName {
-  /** '' for a module whose names are all passed on. */
+  /** '' where all names of a module are exported again. */
   readonly local: string;
   readonly module: string;
   /** null: the module as a whole. */
@@ -91,7 +91,7 @@ const SCRIPT_ENDS = [
   '/index.js',
 ];
 
-/** The files of a scan, by the names that other files give them. */
+/** Finds the files that imports, classes and packages of other files refer to. */
 export class Project {
   readonly #load: (path: string) => SourceFile | null;
   readonly #paths: ReadonlySet<string>;
@@ -109,7 +109,7 @@ export class Project {
     }
   }
 
-  /** The file that `module` means in `from`; null if it is not part of the project. */
+  /** The file that the module name refers to in `from`; null if it is not part of the project. */
   module(from: SourceFile, module: string): SourceFile | null {
     const { imports } = from.language;
     if (imports === 'relative' ? !module.startsWith('.') : imports !== 'dotted') return null;
@@ -124,7 +124,7 @@ export class Project {
     return path === null ? null : this.#load(path);
   }
 
-  /** A class of a file that has its name. */
+  /** A class from the file that is named after it. */
   classNamed(from: SourceFile, name: string): { file: SourceFile; declaration: Declaration } | null {
     for (const path of this.#byBase.get(fold(name)) ?? []) {
       if (path === from.path || posix.extname(path) !== posix.extname(from.path)) continue;

@@ -3,7 +3,7 @@ import { dirname, join } from 'node:path';
 import { Language as Grammar, Parser, type TreeCursor } from 'web-tree-sitter';
 import { COMMON_KINDS, type Kind, type Language } from './languages/language.js';
 
-/** A node of a syntax tree in the words of `Kind`. Positions count UTF-16 units of the file's text. */
+/** A node of a syntax tree; its `kind` is the same in every language. Positions count UTF-16 units of the file's text. */
 export interface SyntaxNode {
   readonly kind: Kind;
   /** The grammar's own name of the node. */
@@ -22,7 +22,7 @@ export type Unparsed = 'nested too deeply' | 'took too long to parse';
 const require = createRequire(import.meta.url);
 const GRAMMARS = dirname(require.resolve('@vscode/tree-sitter-wasm'));
 
-/** Deeper trees are not read: they are data or made to exhaust the stack. */
+/** Deeper trees are not read: they are data, or meant to exhaust the stack. */
 const MAX_DEPTH = 600;
 /**
  * Most calls of the parser's progress callback for one file. Ordinary code takes one for about 100 characters. What

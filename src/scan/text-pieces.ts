@@ -2,7 +2,7 @@ import { HOLE } from './parse-url.js';
 import type { SourceFile } from './source-file.js';
 import type { Expression } from './value-resolver.js';
 
-/** A part of a text: literal, with its place in the source, or a hole. */
+/** A part of a text: literal, with its position in the source, or a hole, whose text is unknown. */
 export type Piece =
   | {
       readonly kind: 'literal';

@@ -8,30 +8,32 @@ import { type Expression, UNBOUND, type ValueResolver } from './value-resolver.j
 
 const MAX_DEPTH = 24;
 
-/** Methods that return their receiver, near enough for a URL. */
+/** Methods whose result is, as a URL, about the same as their receiver. */
 const KEEPS_RECEIVER =
   /^([sS]et\w+|[wW]ith\w*|[aA]dd\w*|[qQ]uery\w*|trim\w*|strip|rstrip|lstrip|chomp|freeze|to_s|toString|String|build|newBuilder|buildUpon|build_upon|replace|replaceAll|rtrim|href|TrimEnd|TrimSuffix|toASCIIString|AbsoluteUri|Uri|OriginalString|toURI|uri|as_str|dup|to_str|presence|encode|decode)$/;
-/** Functions that return their first argument, near enough for a URL. */
+/** Functions whose result is, as a URL, about the same as their first argument. */
 const KEEPS_ARGUMENT =
   /^(URI|URL|Uri|Url|URI\.create|create|parse|Parse|String|str|encodeURI|[lr]?trim|[lr]?strip|TrimRight|TrimSuffix|TrimPrefix|MustParse|Text|get|valueOf|unquote|must|uri|url|UriBuilder|HttpUrl|fromHttpUrl|fromUriString|newBuilder|yarl|parse_url|new_url)$/;
 /** Classes whose `get`, `parse` and `create` make a URL of a text. */
 const URL_CLASSES =
   /^(URI|URL|Uri|Url|HttpUrl|url|yarl|UriComponentsBuilder|Addressable::URI|UriTemplate|httpx|String)$/;
+/** Functions that join parts of a path. */
 const JOINS =
   /^(urljoin|join|joinpath|Combine|JoinPath|appendPath|appendEncodedPath|addPathSegments?|addEncodedPathSegments?|AppendPathSegments?|resolve|merge|path|path_join|joinPath|append_path)$/;
-/** Functions that put the elements of a list together. */
+/** Functions that join the elements of a list. */
 const LIST_JOINS = /^(join|Join|implode)$/;
 const FORMATS = /^(format|Format|sprintf|Sprintf|formatted|vsprintf|String\.format)$/;
-/** Objects whose members named as above are no URLs. */
+/** Objects whose methods of these names do not make URLs. */
 export const NO_URLS = /^(path|Path|File|os\.path|filepath|posix|Paths|Promise|Arrays|Collections)$/;
+/** Functions that read a setting; their second argument is its default. */
 const ENVIRONMENT =
   /^(get|getenv|getOrDefault|fetch|env|GetEnvironmentVariable|config|GetValue|getProperty|lookup)$/;
 
-/** Reads the text of expressions. */
+/** Reads the text that an expression evaluates to, as far as the source shows it. */
 export class TextReader {
   readonly #values: ValueResolver;
   readonly #fuel: Fuel;
-  /** Texts of expressions outside calls that were followed. */
+  /** Cache for unbound expressions. */
   readonly #known = new WeakMap<SyntaxNode, TextValue | null>();
 
   constructor(values: ValueResolver, fuel: Fuel) {
@@ -76,7 +78,7 @@ export class TextReader {
     }
   }
 
-  /** Whether a call puts texts together. */
+  /** Whether a call formats or joins texts. */
   isTextBuilder(call: SyntaxNode, source: string): boolean {
     const { name, receiver, isNew } = calleeOf(call, source);
     const owner = receiver === null ? '' : source.slice(receiver.start, receiver.end);
@@ -84,7 +86,7 @@ export class TextReader {
     return FORMATS.test(name) || isJoined || (isNew && /^(URL|Uri|URI)$/.test(name));
   }
 
-  /** As `read`, with a hole for what is no text. */
+  /** As `read`, with a hole for an expression whose text is unknown. */
   readOrHole(at: Expression, depth: number): TextValue {
     return this.read(at, depth + 1) ?? [{ kind: 'hole', expression: at }];
   }

@@ -12,27 +12,27 @@ import { type Declaration, ELEMENT, isField, isSelf, lookUp } from './names.js';
 import { classIn, type Project, type SourceFile } from './source-file.js';
 import type { SyntaxNode } from './syntax.js';
 
-/** A node with what it stands in: its file, and the arguments of the calls that lead to it. */
+/** A node with its context: its file, and the arguments of the calls that were followed to it. */
 export interface Expression {
   readonly file: SourceFile;
   readonly node: SyntaxNode;
   readonly bound: Bindings;
 }
 
-/** Arguments by parameter. */
+/** Arguments by parameter; `UNBOUND` where no call was followed. */
 export type Bindings = ReadonlyMap<Declaration, Expression>;
 export const UNBOUND: Bindings = new Map();
 
 /** Most steps of names, members and calls that are followed from one expression to its value. */
 const MAX_DEPTH = 24;
-/** Most files that are searched for a method whose class is not shown. */
+/** Most files that are searched for a method whose class is unknown. */
 const MAX_IMPORTS = 30;
 
 /** Follows names to their values: within the file, and through the project's imports. */
 export class ValueResolver {
   readonly #project: Project;
   readonly #imports: ImportResolver;
-  /** What expressions outside calls that were followed resolve to. */
+  /** Cache for unbound expressions. */
   readonly #resolved = new WeakMap<SyntaxNode, Expression>();
   readonly #functions = new WeakMap<SyntaxNode, FoundFunction | null>();
 
@@ -41,7 +41,7 @@ export class ValueResolver {
     this.#imports = new ImportResolver(project);
   }
 
-  /** The expression that gives `given` its value; itself where that is not shown. */
+  /** The expression that `given` has its value from; itself if the source does not show it. */
   resolve(given: Expression, depth = 0): Expression {
     const at = { ...given, node: unwrap(given.node) };
     if (depth > MAX_DEPTH) return at;
@@ -79,7 +79,7 @@ export class ValueResolver {
     return found === null ? at : this.#follow({ ...at, file: found.file }, found.declaration, depth);
   }
 
-  /** `at`: the expression that names the declaration, in the declaration's file. */
+  /** `at`: the expression that refers to the declaration, in the declaration's file. */
   #follow(at: Expression, { value, key, parameter, scope }: Declaration, depth: number): Expression {
     const { file, bound } = at;
     if (parameter !== null) {
@@ -95,7 +95,7 @@ export class ValueResolver {
     return this.#entry(target, key, depth) ?? at;
   }
 
-  /** What a block or callback of `each`, `map` and the like is given. */
+  /** What a block or callback of `each`, `map` and the like is passed. */
   #element(at: Expression, scope: SyntaxNode, depth: number): Expression | null {
     const call = callReceiving(scope);
     if (call === null) return null;
@@ -249,7 +249,7 @@ export class ValueResolver {
       : functionIn(file, name, node);
   }
 
-  /** A method of an object that came from elsewhere: the one of that name in the files that this one imports. */
+  /** A method of an object whose class is unknown: the one of that name in the files that this one imports. */
   #functionOfUnknownReceiver({ file }: Expression, receiver: SyntaxNode, name: string): FoundFunction | null {
     if (receiver.kind !== 'name') return null;
     const text = nameOf(receiver, file.source);

@@ -15,7 +15,7 @@ import { listTrackedIgnored } from '../runtime/tracked-files.js';
 import { languageOf } from './languages/languages.js';
 import { plainKindOf } from './plain-text.js';
 
-/** A file that is not read, or a folder none of whose files is. */
+/** A file that is not read, or a folder of which nothing is. */
 export interface SkippedFile {
   readonly path: string;
   readonly why: string;
@@ -25,7 +25,7 @@ export interface FoundFile {
   /** Relative to the working folder, with slashes. */
   readonly path: string;
   readonly absolute: string;
-  /** What it holds instead of what is on disk. */
+  /** Used instead of what is on disk. */
   readonly text?: string | undefined;
 }
 
@@ -203,11 +203,11 @@ export function readText({
   return isMinified(text, absolute) ? { why: 'minified' } : { text };
 }
 
-/** The beginnings of our JSON and of our code quality reports, of which one without findings is an empty list. */
+/** How JSON that this program writes begins. A code quality report without findings is an empty list. */
 const OWN_JSON =
   /^(\{\s*"schemaVersion": \d+,\s*"tool": \{\s*"name": "svc-migrate"|\[\s*\{\s*"engine_name": "svc-migrate"|\[\]\s*$)/;
 
-/** Whether a text is JSON that this program wrote. It quotes the code, and is none. */
+/** Whether a text is JSON that this program wrote, which quotes code and must not be scanned. */
 export function isOwnJson(text: string): boolean {
   return OWN_JSON.test(text);
 }

@@ -61,23 +61,24 @@ export const TOOL_COMMANDS: readonly CommandSpec[] = [
     more: 'Reads TypeScript, JavaScript, Python, Ruby, PHP, Java, C# and Go, and shell, YAML, JSON, HTTP, HAR, SQL, Prisma, GraphQL and notebook files. Changes nothing without --fix. The configuration, if there is one, names the V3 hosts, the models and the field prefix.',
     options: {
       '--v3-host <host>': {
-        summary: 'host or address of V3, in addition to those of the configuration; repeatable',
+        summary:
+          'host or address of V3, besides those of the configuration; without any, no use is certain; repeatable',
         repeatable: true,
       },
       '--fail-on <certainty>': {
         summary: 'exit with 1 if uses remain that are at least this sure (default: certain)',
         choices: ['certain', 'likely', 'look'],
       },
-      '--facts <file>': 'JSON of doctor, which tells what parameters V4 honours',
+      '--facts <file>': 'JSON of doctor, which says what parameters V4 honours',
       '--traffic <file>':
         'access log (combined, JSON lines) or HAR file: lists the V3 routes that were really requested',
       '--save': 'store the counts in the database, for the limit v3_uses of check',
       '--fix':
-        'rewrite requests to V4, each with all that depends on it or not at all; git must be able to take it back',
+        'rewrite requests to V4, each with everything that depends on it or not at all; git must be able to undo it',
       '--dry-run': 'with --fix: print a unified diff and write nothing',
-      '--force': 'with --fix: also outside of git, and beside changes that are not committed',
+      '--force': 'with --fix: even if git could not undo it',
       '--company-ids <how>': {
-        summary: 'with --fix: say that every company kept its id; otherwise the remap tells',
+        summary: 'with --fix: state that every company kept its id; without it, the remap decides',
         choices: ['same'],
       },
       '--mark': 'with --fix: put a comment above every use that remains and fails the scan',

@@ -12,12 +12,12 @@ export interface Unmarked {
 /** A file with the comments that were added. */
 export interface MarkedText {
   readonly text: string;
-  /** The lines, as they were counted before, that comments stand above now. */
+  /** Lines that got a comment above them, by their numbers in the old text. */
   readonly marked: readonly number[];
   readonly unmarked: readonly Unmarked[];
 }
 
-/** Comments that are about the line after them, so that nothing may come between. */
+/** Comments that apply to the line after them: nothing may be put between. */
 const BEFORE_LINE =
   /next-line|@ts-ignore|@ts-expect-error|svc-migrate-ignore|nolint|type:\s*ignore|noqa|phpcs:|rubocop:/;
 
@@ -27,7 +27,7 @@ interface CommentPlace {
   readonly todo: Todo;
 }
 
-/** A comment above a line; null where there is one already. */
+/** The edit that puts a comment above a line; null if there is one already. */
 export function commentAbove(
   source: string,
   starts: readonly number[],

@@ -41,7 +41,7 @@ export interface FixRequest {
   readonly failOn: Certainty;
 }
 
-/** Plans the patches of all files, and scans the files as they are after them. */
+/** Plans the patches of all files, and scans the patched files. */
 export async function planFix(
   { scan, fix, failOn }: FixRequest,
   io: ScanIo,
@@ -56,10 +56,10 @@ export async function planFix(
   );
 }
 
-/** Why a comment is of no use. */
+/** Why a file gets no comment. */
 const GENERATED = 'the file is generated, and would lose the comment';
 
-/** What a file is compared with after its patch: a patch adds no error and leaves fewer findings. */
+/** A file before its patch, which must add no syntax error and leave fewer certain findings. */
 interface Baseline {
   readonly errors: number;
   readonly findings: number;
@@ -69,7 +69,7 @@ class FixPlanner {
   readonly #scan: ScanRequest;
   readonly #io: ScanIo;
   readonly #parser: SyntaxParser;
-  /** What changed files hold now, by their absolute paths. */
+  /** Changed files, by absolute path. */
   readonly #files = new Map<string, PatchedFile>();
   #units: FixUnit[] = [];
   readonly #unmarked: (Unmarked & { readonly file: string })[] = [];
@@ -82,7 +82,7 @@ class FixPlanner {
     this.#parser = parser;
   }
 
-  /** Patches all units that can be; files whose patch does not prove right are left as they are. */
+  /** Patches what can be patched. A file whose patch fails the comparison stays as it is. */
   async patch(fix: FixSettings): Promise<ScanResult> {
     const baselines = new Map<string, Baseline>();
     const result = await this.#run((parsed) => {
@@ -161,7 +161,6 @@ class FixPlanner {
   }
 }
 
-/** Findings that a patch may take away. */
 function countCertain(findings: readonly V3Use[]): number {
   return findings.filter(({ certainty }) => certainty === 'certain').length;
 }

@@ -1,7 +1,7 @@
-/** What a patch may take for granted; it crosses threads, so it is plain data. */
+/** What was asked of a fix; it crosses threads, so it is plain data. */
 export interface FixSettings {
   readonly companies: KnownCompanies;
-  /** Whether a comment marks what is not fixed. */
+  /** Whether to put comments above uses that remain. */
   readonly isMarking: boolean;
 }
 

@@ -3,7 +3,7 @@
  * response the envelope. What is not in a table is not followed, and nothing that depends on it is rewritten.
  */
 
-/** What a value is on its way from an address to the envelope. */
+/** What a value is, on the way from an address to the envelope. */
 export type ValueState =
   | 'url'
   | 'client'
@@ -17,23 +17,24 @@ export type ValueState =
   | 'document'
   | 'body';
 
-/** What comes of a value: its next state, or null where the result has nothing of the envelope. */
+/** What a value becomes: its next state, or null where the result contains nothing of the envelope. */
 interface Steps {
   readonly members?: Readonly<Record<string, ValueState | null>>;
   readonly calls?: Readonly<Record<string, ValueState | null>>;
-  /** Functions that take the value, by their text before the arguments. */
+  /** Functions that the value is passed to, by their text before the arguments. */
   readonly into?: readonly (readonly [callee: RegExp, state: ValueState])[];
 }
 
-const unrelated = (names: string): Readonly<Record<string, null>> =>
+/** Members and calls whose results contain nothing of the envelope. */
+const nothing = (names: string): Readonly<Record<string, null>> =>
   Object.fromEntries(names.split(' ').map((name) => [name, null]));
 
 const SCRIPT: Partial<Record<ValueState, Steps>> = {
   response: {
-    members: unrelated('ok status statusText headers redirected'),
+    members: nothing('ok status statusText headers redirected'),
     calls: { json: 'body', text: 'text', clone: 'response' },
   },
-  parsed: { members: { data: 'body', ...unrelated('status statusText headers') } },
+  parsed: { members: { data: 'body', ...nothing('status statusText headers') } },
   text: { into: [[/^JSON\.parse$/, 'body']] },
 };
 
@@ -42,18 +43,14 @@ export const STEPS: Readonly<Record<string, Partial<Record<ValueState, Steps>>>>
   javascript: SCRIPT,
   python: {
     response: {
-      members: {
-        text: 'text',
-        content: 'text',
-        ...unrelated('status_code ok headers reason elapsed status'),
-      },
-      calls: { json: 'body', raise_for_status: 'response', read: 'text', ...unrelated('close getcode') },
+      members: { text: 'text', content: 'text', ...nothing('status_code ok headers reason elapsed status') },
+      calls: { json: 'body', raise_for_status: 'response', read: 'text', ...nothing('close getcode') },
       into: [[/^json\.load$/, 'body']],
     },
     text: { calls: { decode: 'text' }, into: [[/^json\.loads$/, 'body']] },
   },
   ruby: {
-    response: { calls: { body: 'text', read: 'text', ...unrelated('code message is_a? status') } },
+    response: { calls: { body: 'text', read: 'text', ...nothing('code message is_a? status') } },
     text: { into: [[/^JSON\.parse!?$/, 'body']] },
   },
   php: { text: { into: [[/^\\?json_decode$/, 'body']] } },
@@ -70,12 +67,12 @@ export const STEPS: Readonly<Record<string, Partial<Record<ValueState, Steps>>>>
       },
     },
     request: { into: [[/\bsend$/, 'response']] },
-    response: { calls: { body: 'text', ...unrelated('statusCode headers') } },
+    response: { calls: { body: 'text', ...nothing('statusCode headers') } },
     text: { into: [[/\breadTree$/, 'body']] },
   },
   csharp: {
     response: {
-      members: { Content: 'content', ...unrelated('StatusCode IsSuccessStatusCode Headers ReasonPhrase') },
+      members: { Content: 'content', ...nothing('StatusCode IsSuccessStatusCode Headers ReasonPhrase') },
       calls: { EnsureSuccessStatusCode: 'response', ConfigureAwait: 'response', Dispose: null },
     },
     content: { calls: { ReadAsStringAsync: 'text' } },
@@ -90,7 +87,7 @@ export const STEPS: Readonly<Record<string, Partial<Record<ValueState, Steps>>>>
     document: { members: { RootElement: 'body' }, calls: { Dispose: null } },
   },
   go: {
-    response: { members: { Body: 'content', ...unrelated('StatusCode Status Header') } },
+    response: { members: { Body: 'content', ...nothing('StatusCode Status Header') } },
     content: { calls: { Close: null } },
   },
 };
@@ -112,7 +109,7 @@ export interface RequestForm {
   readonly packages: RegExp | null;
   /** Whether the callee may be used without being imported. */
   readonly isGlobal: boolean;
-  readonly returns: ValueState;
+  readonly result: ValueState;
   /** Names of further arguments, and keys of objects among them, that do not change what is requested. */
   readonly options: RegExp;
   /** Whether the second argument is an object of such options. */
@@ -128,66 +125,54 @@ const AXIOS_OPTIONS =
 const PYTHON_OPTIONS =
   /^(headers|params|timeout|auth|cookies|verify|cert|proxies|allow_redirects|follow_redirects)$/;
 const SCRIPTS = /^(typescript|javascript)$/;
-const DEFAULTS = {
-  packages: null,
-  isGlobal: true,
-  options: /^$/,
-  hasOptions: false,
-  hasExtras: false,
-} as const;
+const FORM = { packages: null, isGlobal: true, options: /^$/, hasOptions: false, hasExtras: false } as const;
 
 export const REQUEST_FORMS: readonly RequestForm[] = [
   {
-    ...DEFAULTS,
+    ...FORM,
     languages: SCRIPTS,
     callee: /^(?:(?:globalThis|window|self)\.)?fetch$/,
     packages: /^(node-fetch|cross-fetch|isomorphic-fetch|undici|whatwg-fetch)$/,
-    returns: 'response',
+    result: 'response',
     options: FETCH_OPTIONS,
     hasOptions: true,
   },
   {
-    ...DEFAULTS,
+    ...FORM,
     languages: SCRIPTS,
     callee: /^axios\.(get|head)$/,
     packages: /^axios$/,
     isGlobal: false,
-    returns: 'parsed',
+    result: 'parsed',
     options: AXIOS_OPTIONS,
     hasOptions: true,
   },
   {
-    ...DEFAULTS,
+    ...FORM,
     languages: /^python$/,
     callee: /^(requests|httpx)\.(get|head)$/,
     packages: /^(requests|httpx)$/,
     isGlobal: false,
-    returns: 'response',
+    result: 'response',
     options: PYTHON_OPTIONS,
   },
   {
-    ...DEFAULTS,
+    ...FORM,
     languages: /^python$/,
     callee: /^(urllib\.request\.)?urlopen$/,
     packages: /^urllib(\.request)?$/,
     isGlobal: false,
-    returns: 'response',
+    result: 'response',
     options: /^timeout$/,
   },
-  { ...DEFAULTS, languages: /^ruby$/, callee: /^URI\.open$/, returns: 'response', hasExtras: true },
-  { ...DEFAULTS, languages: /^ruby$/, callee: /^Net::HTTP\.get$/, returns: 'text', hasExtras: true },
-  {
-    ...DEFAULTS,
-    languages: /^ruby$/,
-    callee: /^Net::HTTP\.get_response$/,
-    returns: 'response',
-    hasExtras: true,
-  },
-  { ...DEFAULTS, languages: /^php$/, callee: /^\\?file_get_contents$/, returns: 'text' },
-  { ...DEFAULTS, languages: /^java$/, callee: /^HttpRequest\s*\.\s*newBuilder$/, returns: 'builder' },
-  { ...DEFAULTS, languages: /^csharp$/, callee: /\.GetStringAsync$/, returns: 'text' },
-  { ...DEFAULTS, languages: /^csharp$/, callee: /\.GetAsync$/, returns: 'response' },
-  { ...DEFAULTS, languages: /^go$/, callee: /^http\.(Get|Head)$/, returns: 'response' },
+  { ...FORM, languages: /^ruby$/, callee: /^URI\.open$/, result: 'response', hasExtras: true },
+  { ...FORM, languages: /^ruby$/, callee: /^Net::HTTP\.get$/, result: 'text', hasExtras: true },
+  { ...FORM, languages: /^ruby$/, callee: /^Net::HTTP\.get_response$/, result: 'response', hasExtras: true },
+  { ...FORM, languages: /^php$/, callee: /^\\?file_get_contents$/, result: 'text' },
+  { ...FORM, languages: /^java$/, callee: /^HttpRequest\s*\.\s*newBuilder$/, result: 'builder' },
+  { ...FORM, languages: /^csharp$/, callee: /\.GetStringAsync$/, result: 'text' },
+  { ...FORM, languages: /^csharp$/, callee: /\.GetAsync$/, result: 'response' },
+  { ...FORM, languages: /^go$/, callee: /^http\.(Get|Head)$/, result: 'response' },
 ];
 
 /** A call that makes a client with a base address, and the calls of that client that send requests. */
@@ -207,10 +192,10 @@ export const CLIENT_FORMS: readonly ClientForm[] = [
     options:
       /^(baseURL|headers|timeout|auth|httpAgent|httpsAgent|proxy|withCredentials|maxRedirects|validateStatus)$/,
     sends: {
-      ...DEFAULTS,
+      ...FORM,
       languages: SCRIPTS,
       callee: /\.(get|head)$/,
-      returns: 'parsed',
+      result: 'parsed',
       options: AXIOS_OPTIONS,
       hasOptions: true,
     },
@@ -221,18 +206,18 @@ export const CLIENT_FORMS: readonly ClientForm[] = [
     base: /^base_url$/,
     options: /^(base_url|headers|timeout|auth|cookies|verify|cert|follow_redirects)$/,
     sends: {
-      ...DEFAULTS,
+      ...FORM,
       languages: /^python$/,
       callee: /\.(get|head)$/,
-      returns: 'response',
+      result: 'response',
       options: PYTHON_OPTIONS,
     },
   },
 ];
 
-/** Calls that make a value for an address of a text. */
+/** Calls that convert a text to an address object or back. */
 export const MAKES_URL = /^(new\s+)?(URL|Uri|URI|URI\.create|URI\.parse|str|String)$/;
 
-/** Declared types that say nothing of the envelope. */
+/** Declared types that say nothing about the envelope, and so need no change. */
 export const PLAIN_TYPES =
   /^:?\s*(var|val|let|dynamic|any|object|Object|String|string|Response|HttpResponse<String>|HttpRequest|URI|Uri|URL|JsonNode|JsonElement|JsonDocument|JObject|JToken|JSONObject|HttpResponseMessage|dict|str|(requests|httpx)\.Response)\??$/;

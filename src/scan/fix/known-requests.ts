@@ -6,7 +6,7 @@ import { UNBOUND, type ValueResolver } from '../value-resolver.js';
 import { CLIENT_FORMS, type ClientForm, REQUEST_FORMS, type RequestForm } from './known-clients.js';
 import type { UnfixedReason } from './unfixed.js';
 
-/** The entry of a query parameter that is given beside the address. */
+/** A query parameter that is passed beside the address. */
 export interface GivenParameter {
   readonly key: string;
   readonly pair: SyntaxNode;
@@ -14,7 +14,7 @@ export interface GivenParameter {
   readonly object: SyntaxNode;
 }
 
-/** Recognises the requests of a file that are in the tables. */
+/** Recognises the requests of a file that `known-clients.ts` describes. */
 export class KnownRequests {
   readonly #file: SourceFile;
   readonly #values: ValueResolver;
@@ -43,7 +43,7 @@ export class KnownRequests {
     return this.#clientOf(call)?.sends ?? null;
   }
 
-  /** Whether the first name of the callee is not one of the project's own. */
+  /** Whether the first name of the callee comes from the form's packages or is global. */
   #isFromPackage(call: SyntaxNode, callee: string, { packages, isGlobal }: RequestForm): boolean {
     if (packages === null) return true;
     const { names, imports, source } = this.#file;
@@ -92,7 +92,7 @@ export class KnownRequests {
     return isKnown && isBase ? call : null;
   }
 
-  /** The parameters that a request is given beside its address, or why not all of them are known. */
+  /** The parameters that are passed beside the address of a request, or why not all of them are known. */
   parametersOf(call: SyntaxNode, form: RequestForm): readonly GivenParameter[] | UnfixedReason {
     const { source } = this.#file;
     const list = argumentList(call);

@@ -26,7 +26,7 @@ const ADVICE: Readonly<Record<RuleId, (v4: string) => string>> = {
   mark: () => '',
 };
 
-/** What is left to do in a file, one entry for a line; what is said of a request comes before what is said of its parts. */
+/** What is left to do in a file, one entry a line: advice on a request as a whole goes before advice on its parts. */
 export function listTodos(uses: readonly V3Use[], units: readonly FixUnit[]): Todo[] {
   const todos = new Map<number, string>();
   for (const { line, rule, v4 } of uses) {

@@ -6,7 +6,7 @@ import { commentAbove, type MarkedText, type Unmarked } from './comment-above.js
 import type { Todo } from './list-todos.js';
 import { applyEdits } from './text-edits.js';
 
-/** A file with comments above its uses, where the parser takes them for comments: else above the code around them. */
+/** Puts a comment above each use, or above the code around it where the parser would not read it as a comment. */
 export function markCode(file: SourceFile, todos: readonly Todo[], parser: SyntaxParser): MarkedText {
   const unmarked: Unmarked[] = [];
   const marked: number[] = [];
@@ -51,7 +51,7 @@ function markUse(
   return 'nowhere';
 }
 
-/** Parts of a file that are no code of its language. */
+/** The number of syntax errors. */
 export function errorsIn(nodes: readonly SyntaxNode[]): number {
   return nodes.filter(({ type }) => type === 'ERROR').length;
 }

@@ -13,7 +13,7 @@ const TEXT_COMMENTS: readonly (readonly [ends: RegExp, comment: string])[] = [
   ],
 ];
 
-/** A file that is read as text with comments above its uses, where the format has any. */
+/** Puts a comment above each use in a file that is read as text, if its format has comments. */
 export function markText(path: string, source: string, todos: readonly Todo[]): MarkedText {
   const edits: TextEdit[] = [];
   const unmarked: Unmarked[] = [];

@@ -7,7 +7,7 @@ import type { SyntaxNode } from '../syntax.js';
 /** Finds what is declared with a value, and every use of a declared name. */
 export class NameUses {
   readonly #file: SourceFile;
-  /** Whether another file of the project may use a name of this one. */
+  /** Whether a name occurs in another file of the project. */
   readonly #isNamedElsewhere: (name: string) => boolean;
   readonly #byValue = new Map<SyntaxNode, Declaration[]>();
   readonly #byName = new Map<string, SyntaxNode[]>();
@@ -32,7 +32,7 @@ export class NameUses {
     return this.#byValue.get(value);
   }
 
-  /** Every use of a name; null where it may have another value, or be used where nobody sees it. */
+  /** Every use of a name; null if it may have another value, or uses that are not seen here. */
   usesOf(declared: Declaration): readonly SyntaxNode[] | null {
     const { names } = this.#file;
     const { scope, name, node } = declared;
@@ -46,7 +46,7 @@ export class NameUses {
     });
   }
 
-  /** Whether a name can be used from other files. */
+  /** Whether code elsewhere may use a name. */
   #isVisibleElsewhere({ scope, name, node }: Declaration): boolean {
     if (scope.kind === 'function') return false;
     const { root, source, language, nodes } = this.#file;

@@ -10,7 +10,7 @@ import { KnownRequests } from './known-requests.js';
 import { rewriteAddress } from './rewrite-address.js';
 import { mergeEdits, type TextEdit } from './text-edits.js';
 import type { UnfixedReason } from './unfixed.js';
-import { ValueFlow, type ValueUse } from './value-flow.js';
+import { type Use, ValueFlow } from './value-flow.js';
 
 /** A request with everything that depends on it: patched as a whole, or not at all. */
 export interface FixUnit {
@@ -34,7 +34,7 @@ interface Draft {
   readonly address: Address;
   reason: UnfixedReason | null;
   readonly edits: readonly TextEdit[];
-  /** Calls that request an address of which this unit rewrites a part. */
+  /** Calls that send a request to an address of which this unit rewrites a part. */
   readonly affectedCalls: readonly SyntaxNode[];
 }
 
@@ -54,7 +54,7 @@ export function planUnits(context: PlanContext): FilePlan {
   const flow = new ValueFlow(file, requests, readers.texts, isNamedElsewhere);
   const starts = lineStarts(file.source);
   const drafts = listAddresses(input, requests).map(({ address, place }) =>
-    draft(address, place, { context, requests, flow, starts }),
+    draftUnit(address, place, { context, requests, flow, starts }),
   );
   dropShared(drafts);
   const edits = mergeFixed(drafts);
@@ -71,7 +71,7 @@ function routeOf({ url }: Address): string {
   return `/v4/core/companies/{companyId}/${url.route?.pair?.v4 ?? '{model}'}`;
 }
 
-/** The requests of a file, each once: calls that are known to send, and other places of addresses that none of these covers. */
+/** The requests of a file, each once: calls that are known to send one, and addresses that none of these calls uses. */
 function listAddresses(input: RuleInput, requests: KnownRequests): { address: Address; place: number }[] {
   const found = input.addresses.flatMap((address) => {
     const { route } = address.url;
@@ -94,24 +94,24 @@ function listAddresses(input: RuleInput, requests: KnownRequests): { address: Ad
   return [...once, ...others].sort((a, b) => a.place - b.place);
 }
 
-interface Judges {
+interface PlanTools {
   readonly context: PlanContext;
   readonly requests: KnownRequests;
   readonly flow: ValueFlow;
   readonly starts: readonly number[];
 }
 
-function draft(address: Address, place: number, judges: Judges): Draft {
-  const { context, starts } = judges;
+function draftUnit(address: Address, place: number, tools: PlanTools): Draft {
+  const { context, starts } = tools;
   const { input, result } = context;
   const refuse = (reason: UnfixedReason): Draft => ({ place, address, reason, edits: [], affectedCalls: [] });
   const lines = new Set(result.ignored.map(({ line }) => line));
   if (lines.has(lineOf(starts, place))) return refuse('ignored');
   if (address.certainty !== 'certain') return refuse('likely');
   if (input.source.includes('\uFFFD')) return refuse('encoding');
-  const form = address.call === null ? null : judges.requests.formOf(address.call);
+  const form = address.call === null ? null : tools.requests.formOf(address.call);
   if (address.call === null || form === null) return refuse('request_form');
-  const found = rewriteRequest(address, address.call, form, judges);
+  const found = rewriteRequest(address, address.call, form, tools);
   if (typeof found === 'string') return refuse(found);
   const isIgnored = found.edits.some(({ start }) => lines.has(lineOf(starts, start)));
   return isIgnored ? refuse('ignored') : { place, address, reason: null, ...found };
@@ -121,7 +121,7 @@ function rewriteRequest(
   address: Address,
   call: SyntaxNode,
   form: RequestForm,
-  { context, requests, flow }: Judges,
+  { context, requests, flow }: PlanTools,
 ): Pick<Draft, 'edits' | 'affectedCalls'> | UnfixedReason {
   const { file, readers, settings } = context;
   const parameters = requests.parametersOf(call, form);
@@ -134,11 +134,11 @@ function rewriteRequest(
   );
   if (typeof rewritten === 'string') return rewritten;
   const addressUses = rewritten.strings.flatMap((string) => flow.usesOf(string, 'url'));
-  const responseUses = flow.usesOf(call, form.returns);
+  const responseUses = flow.usesOf(call, form.result);
   const lost = [...addressUses, ...responseUses].find((use) => use.kind === 'lost');
   if (lost?.kind === 'lost') return lost.reason;
   const affectedCalls = addressUses.flatMap((use) => (use.kind === 'request' ? [use.call] : []));
-  // An address that is not seen to reach its own request reaches it in another way.
+  // If its own request is not among the uses found, the address was not followed completely.
   if (!affectedCalls.includes(call)) return 'address_built';
   const reads = responseUses.map((use) => rewriteRead(use, file.source));
   if (reads.some((edit) => edit === null)) return 'response_used';
@@ -146,7 +146,7 @@ function rewriteRequest(
 }
 
 /** The edits that read a member of the envelope one level deeper; null where that cannot be written. */
-function rewriteRead(use: ValueUse, source: string): TextEdit[] | null {
+function rewriteRead(use: Use, source: string): TextEdit[] | null {
   if (use.kind === 'pattern') {
     const { start, end } = use.pattern;
     return [
@@ -173,7 +173,7 @@ function nameRange(name: SyntaxNode): readonly [number, number] {
   return inner === undefined ? [name.start, name.end] : [inner.start, inner.end];
 }
 
-/** A unit stays as it is if another request to a part of its address does. */
+/** Drops units that share a part of their address with a request that stays as it is, until none is left. */
 function dropShared(drafts: readonly Draft[]): void {
   for (let isChanged = true; isChanged; ) {
     isChanged = false;

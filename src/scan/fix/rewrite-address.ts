@@ -13,7 +13,7 @@ import type { GivenParameter } from './known-requests.js';
 import type { TextEdit } from './text-edits.js';
 import type { UnfixedReason } from './unfixed.js';
 
-/** The address of a request with what is given beside it. */
+/** The address of a request, and the parameters passed beside it. */
 export interface RequestParts {
   readonly file: SourceFile;
   readonly address: Address;
@@ -48,18 +48,15 @@ export function rewriteAddress(
   if (refused !== null) return refused;
   const slashes = /^\/*/.exec(flat.slice(route.from, route.to))?.[0].length ?? 0;
   const path = rangeOf(address, { from: route.from + slashes, to: route.to });
-  const last = path === null ? undefined : stringAt(file, path.start);
+  const routeText = path === null ? undefined : stringAt(file, path.start);
   const bases = baseEdits(address, base, v4Url);
-  if (path === null || last === undefined || bases === null || !endsIn(address, last, file, texts))
-    return 'address_built';
-  const company = readCompany(request, last, settings, companies);
+  if (path === null || routeText === undefined || bases === null) return 'address_built';
+  if (!isLastPart(address, routeText, file, texts)) return 'address_built';
+  const company = readCompany(request, routeText, settings, companies);
   if (typeof company === 'string') return company;
-  const known = {
-    ...path,
-    text: `v4/core/companies/${company.text}/${route.pair.v4}`,
-  };
-  const edits = [...bases, known, ...company.edits];
-  const strings = [...bases, known].flatMap(({ start }) => stringAt(file, start) ?? []);
+  const routeEdit = { ...path, text: `v4/core/companies/${company.text}/${route.pair.v4}` };
+  const edits = [...bases, routeEdit, ...company.edits];
+  const strings = [...bases, routeEdit].flatMap(({ start }) => stringAt(file, start) ?? []);
   return { edits, strings: [...new Set(strings)] };
 }
 
@@ -67,7 +64,7 @@ function fileOf(piece: Piece): string | null {
   return piece.kind === 'literal' ? piece.file.path : (piece.expression?.file.path ?? null);
 }
 
-/** Whether an address has a scheme and a host, no escapes, and holes only as whole values of its query. */
+/** Whether an address has a scheme and a host, no escapes, and unknown parts only as whole values of its query. */
 function isPlain(flat: string, base: Span): boolean {
   if (base.from !== 0 || !/^https?:\/\/[^@]*$/i.test(flat.slice(0, base.to))) return false;
   if (/[\\#\s"'`<>{}]/.test(flat)) return false;
@@ -76,7 +73,7 @@ function isPlain(flat: string, base: Span): boolean {
   );
 }
 
-/** Why the parameters stand against a patch; null if nothing does. */
+/** Why the parameters rule out a patch; null if they do not. */
 function judgeParameters(
   query: readonly QueryItem[],
   given: readonly GivenParameter[],
@@ -102,7 +99,7 @@ function baseEdits({ text }: Address, base: Span, v4Url: string): TextEdit[] | n
     const length = piece.kind === 'literal' ? piece.text.length : 1;
     if (from < base.to) {
       if (piece.kind !== 'literal') return null;
-      // A slash between two parts that a client puts there is written nowhere.
+      // A slash that a client puts between two parts is not in the source.
       if (piece.end - piece.start !== length) return null;
       const end = piece.start + Math.min(length, base.to - from);
       edits.push({ start: piece.start, end, text: from === 0 ? v4Url : '' });
@@ -125,8 +122,8 @@ function stringAt({ nodes }: SourceFile, position: number): SyntaxNode | undefin
     .at(-1);
 }
 
-/** Whether nothing is added to an address after the string that has its route. */
-function endsIn({ flat }: Address, node: SyntaxNode, file: SourceFile, texts: TextReader): boolean {
+/** Whether the string that has the route is the last part of the address: text after it would become part of the path. */
+function isLastPart({ flat }: Address, node: SyntaxNode, file: SourceFile, texts: TextReader): boolean {
   const own = texts.read({ file, node, bound: UNBOUND });
   return own !== null && flat.endsWith(flatten(own));
 }
@@ -198,7 +195,7 @@ function contentEnd({ children, end }: SyntaxNode, source: string): number {
   return end - (/("""|''')$/.test(source.slice(0, end)) ? 3 : 1);
 }
 
-/** Digits, or one variable or member as a hole of a string. */
+/** Whether a value is digits, or one variable or member in an interpolation. */
 function isSimple(value: string): boolean {
   return /^(\d+|[$#]?\{\$?@?[\w.>?!-]+\}|\$\w+|\$\{(encodeURIComponent|String)\([\w.]+\)\})$/.test(value);
 }
@@ -245,7 +242,7 @@ function pairRemoval(pair: SyntaxNode, object: SyntaxNode, source: string): Text
     : { start: before.end, end: pair.end, text: '' };
 }
 
-/** How a string takes a hole: as it is, or with other quotes. */
+/** How a string can hold an interpolated name: as it is, or with other quotes; null if it cannot. */
 function asTemplate(
   { start, end }: SyntaxNode,
   source: string,

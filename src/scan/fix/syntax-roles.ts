@@ -1,9 +1,9 @@
 import { childAt } from '../access.js';
 import type { SyntaxNode } from '../syntax.js';
 
-/** Questions to the place of a node, which say what becomes of its value. */
+/** Tests of where a node stands, which decide what happens to its value. */
 
-/** Whether a text becomes a part of a longer one; the alternatives of a default are none. */
+/** Whether a text becomes a part of a longer one. The sides of `a || b` do not. */
 export function isPartOfText(node: SyntaxNode, parent: SyntaxNode, source: string): boolean {
   if (parent.kind === 'string' || parent.kind === 'concat') return true;
   const [first, last] = [parent.children[0], parent.children.at(-1)];
@@ -23,7 +23,7 @@ export function callOn(node: SyntaxNode, parent: SyntaxNode): SyntaxNode | null 
   return parent.field === 'function' && parent.parent?.kind === 'call' ? parent.parent : null;
 }
 
-/** Whether a name stands in the text of a string without braces, as PHP allows it. */
+/** Whether a name stands inside a string without braces, which PHP allows. */
 export function isInText(node: SyntaxNode): boolean {
   for (let at = node.parent; at !== null && at.kind !== 'function'; at = at.parent)
     if (at.type === 'encapsed_string' || at.type === 'heredoc_body') return true;
@@ -37,7 +37,7 @@ export function patternOf(node: SyntaxNode): SyntaxNode | null {
   return found ?? parentPattern(node);
 }
 
-/** The node of a renamed member of a pattern is a copy, whose parent is the pair. */
+/** The pattern of a renamed member, whose node is a copy with the pair as its parent. */
 function parentPattern({ parent }: SyntaxNode): SyntaxNode | null {
   if (parent?.type === 'object_pattern') return parent;
   return parent?.type === 'pair_pattern' && parent.parent?.type === 'object_pattern' ? parent.parent : null;

@@ -5,11 +5,11 @@ export const UNFIXED = {
     todo: 'check whether this is V3, then request {route}',
   },
   unknown_v4: {
-    title: 'the address of V4 is not known: the configuration names it',
+    title: 'the address of V4 is not known (v4.baseUrl in the configuration)',
     todo: 'request {route}',
   },
   model: {
-    title: 'the name of the model in V4 is not known, or only a guess: the configuration names it',
+    title: 'the name of the model in V4 is not known, or only a guess (set it in the configuration)',
     todo: 'find out what V4 calls this model, then request {route}',
   },
   no_company: {
@@ -21,12 +21,13 @@ export const UNFIXED = {
     todo: 'request each company of its own: {route}',
   },
   company_pair: {
-    title: 'the remap has no usable pair for a company in the code (or --company-ids same)',
+    title:
+      'the remap has no usable pair for a company in the code (--company-ids same states that its id stayed)',
     todo: 'find the V4 id of the company, then request {route}',
   },
   company_variable: {
     title:
-      'a variable holds the company, and its ids may have changed (--company-ids same says that they did not)',
+      'a variable holds the company, and its ids may have changed (--company-ids same states that they did not)',
     todo: 'make sure that the company id is one of V4, then request {route}',
   },
   record: {
@@ -38,7 +39,7 @@ export const UNFIXED = {
     todo: 'find out whether V4 honours every parameter (svc-migrate doctor), then request {route}',
   },
   parameters_unseen: {
-    title: 'parameters or options of the request are not all written there',
+    title: 'not all parameters and options of the request are written in the call',
     todo: 'move the request and its parameters to {route}',
   },
   method: { title: 'it is not a GET request', todo: 'find out how V4 takes this request' },
@@ -59,18 +60,18 @@ export const UNFIXED = {
     todo: 'move every request to this address at once: {route}',
   },
   request_form: {
-    title: 'the call is of a kind that --fix does not know',
+    title: '--fix does not know this kind of call',
     todo: 'request {route}, and read the list from data.data',
   },
   response_used: {
-    title: 'the response leaves the code that was followed',
+    title: 'the response goes to code that was not followed',
     todo: 'request {route}, and read the list from data.data wherever the response goes',
   },
   response_typed: {
     title: 'the response has a declared type, which must change too',
     todo: 'request {route}, and change the type of the response: the list is in data.data',
   },
-  ignored: { title: 'a comment says that it is intended', todo: '' },
+  ignored: { title: 'a svc-migrate-ignore comment excepts it', todo: '' },
   encoding: { title: 'the file is not valid UTF-8', todo: 'request {route}' },
   unproven: {
     title: 'the patched file could not be shown to be right',

@@ -18,10 +18,10 @@ import {
 import type { UnfixedReason } from './unfixed.js';
 
 /** Where a value ends up. */
-export type ValueUse =
+export type Use =
   /** An address that is requested. */
   | { readonly kind: 'request'; readonly call: SyntaxNode }
-  /** A member of the envelope that is read: `access` begins where `object` ends. */
+  /** A member of the envelope that is read: `name` of `object`; `access` is the whole expression. */
   | {
       readonly kind: 'read';
       readonly object: SyntaxNode;
@@ -39,7 +39,7 @@ const MAX_STEPS = 400;
 const SHOWS =
   /^(console\.\w+|print|println|puts|echo|error_log|[\w.:]*[lL]og(ger|ging)?\.\w+|(new )?\w*(Error|Exception))$/;
 
-/** Follows values of one file forward to everything that uses them. What it does not know, it calls lost. */
+/** Follows a value of one file forward to everything that uses it. Uses it does not know are `lost`. */
 export class ValueFlow {
   readonly #file: SourceFile;
   readonly #requests: KnownRequests;
@@ -59,19 +59,19 @@ export class ValueFlow {
     this.#names = new NameUses(file, isNamedElsewhere);
   }
 
-  usesOf(node: SyntaxNode, state: ValueState): ValueUse[] {
+  usesOf(node: SyntaxNode, state: ValueState): Use[] {
     this.#left = MAX_STEPS;
     return this.#follow(node, state);
   }
 
-  #follow(node: SyntaxNode, state: ValueState): ValueUse[] {
+  #follow(node: SyntaxNode, state: ValueState): Use[] {
     this.#left -= 1;
     const { parent } = node;
     if (parent === null || this.#left < 0) return [this.#lost(state, node)];
     const declared = this.#names.declaredBy(node);
     if (declared !== undefined) return this.#followDeclared(node, declared, state);
-    if (isArgumentList(parent)) return this.#given(node, node, parent, state);
-    if (parent.kind === 'pair' || node.kind === 'shorthand') return this.#keyed(node, parent, state);
+    if (isArgumentList(parent)) return this.#passed(node, node, parent, state);
+    if (parent.kind === 'pair' || node.kind === 'shorthand') return this.#inOption(node, parent, state);
     if (parent.kind === 'wrap') return this.#wrapped(node, parent, state);
     if (isReceiver(node, parent)) return this.#readFrom(node, parent, state);
     if (state === 'url' && isPartOfText(node, parent, this.#file.source)) return this.#follow(parent, state);
@@ -81,7 +81,7 @@ export class ValueFlow {
     return isTested || this.#isDropped(node, parent) ? [] : [this.#lost(state, node)];
   }
 
-  #lost(state: ValueState, at: SyntaxNode): ValueUse {
+  #lost(state: ValueState, at: SyntaxNode): Use {
     const reason = state === 'url' || state === 'client' ? 'address_used' : 'response_used';
     return { kind: 'lost', reason, at };
   }
@@ -97,7 +97,7 @@ export class ValueFlow {
     );
   }
 
-  #wrapped(node: SyntaxNode, parent: SyntaxNode, state: ValueState): ValueUse[] {
+  #wrapped(node: SyntaxNode, parent: SyntaxNode, state: ValueState): Use[] {
     const { source } = this.#file;
     const isHole = /^(interpolation|template_substitution)$/.test(parent.type);
     if (isHole) return state === 'url' ? this.#follow(parent, state) : [this.#lost(state, node)];
@@ -111,12 +111,12 @@ export class ValueFlow {
       return source[parent.start] === '!' ? [] : [this.#lost(state, node)];
     }
     const outer = parent.type === 'argument' ? parent.parent : null;
-    if (outer !== null && isArgumentList(outer)) return this.#given(node, parent, outer, state);
+    if (outer !== null && isArgumentList(outer)) return this.#passed(node, parent, outer, state);
     return this.#follow(parent, state);
   }
 
   /** A value that is an argument. */
-  #given(node: SyntaxNode, argument: SyntaxNode, list: SyntaxNode, state: ValueState): ValueUse[] {
+  #passed(node: SyntaxNode, argument: SyntaxNode, list: SyntaxNode, state: ValueState): Use[] {
     const call = list.parent;
     if (call?.kind !== 'call') return [this.#lost(state, node)];
     const callee = this.#calleeText(call, list);
@@ -139,13 +139,13 @@ export class ValueFlow {
   }
 
   /** A value in an object or with the name of a parameter: the base address of a client. */
-  #keyed(node: SyntaxNode, pair: SyntaxNode, state: ValueState): ValueUse[] {
+  #inOption(node: SyntaxNode, pair: SyntaxNode, state: ValueState): Use[] {
     const client = state === 'url' ? this.#requests.clientWithBase(node, pair) : null;
     return client === null ? [this.#lost(state, node)] : this.#follow(client, 'client');
   }
 
   /** A member, an index or a method of a value. */
-  #readFrom(node: SyntaxNode, parent: SyntaxNode, state: ValueState): ValueUse[] {
+  #readFrom(node: SyntaxNode, parent: SyntaxNode, state: ValueState): Use[] {
     const { source, language } = this.#file;
     const call = callOn(node, parent);
     if (call === null) return this.#member(node, parent, state);
@@ -165,7 +165,7 @@ export class ValueFlow {
     return next === null ? [] : this.#follow(call, next);
   }
 
-  #member(node: SyntaxNode, parent: SyntaxNode, state: ValueState): ValueUse[] {
+  #member(node: SyntaxNode, parent: SyntaxNode, state: ValueState): Use[] {
     const member = memberOf(parent, this.#file.source);
     if (member === null) return [this.#lost(state, node)];
     const { parent: outer } = parent;
@@ -186,7 +186,7 @@ export class ValueFlow {
   }
 
   /** `body.get("data")` and the like. */
-  #getter(node: SyntaxNode, call: SyntaxNode, name: string): ValueUse[] {
+  #getter(node: SyntaxNode, call: SyntaxNode, name: string): Use[] {
     const { source, language } = this.#file;
     const given = argumentsOf(call, source);
     const [first] = given;
@@ -200,8 +200,8 @@ export class ValueFlow {
     return [{ kind: 'read', object: node, access: call, name: first.value }];
   }
 
-  /** A callback is given what its receiver resolves to, and gives back what the call resolves to. */
-  #then(call: SyntaxNode, state: ValueState): ValueUse[] {
+  /** A callback is passed what its receiver resolves to, and returns what the call resolves to. */
+  #then(call: SyntaxNode, state: ValueState): Use[] {
     const given = argumentsOf(call, this.#file.source);
     const callback = given[0]?.value;
     if (given.length !== 1 || callback?.kind !== 'function') return [this.#lost(state, call)];
@@ -211,7 +211,7 @@ export class ValueFlow {
     return this.#followNames(callback, parameters, state);
   }
 
-  #returned(node: SyntaxNode, state: ValueState): ValueUse[] {
+  #returned(node: SyntaxNode, state: ValueState): Use[] {
     let at: SyntaxNode | null = node.parent;
     while (at !== null && at.kind !== 'function') at = at.parent;
     const call = at?.parent?.parent ?? null;
@@ -221,14 +221,14 @@ export class ValueFlow {
     return isThen ? this.#follow(call, state) : [this.#lost(state, node)];
   }
 
-  #followDeclared(node: SyntaxNode, declared: readonly Declaration[], state: ValueState): ValueUse[] {
+  #followDeclared(node: SyntaxNode, declared: readonly Declaration[], state: ValueState): Use[] {
     const assignment = node.parent?.type === 'expression_list' ? node.parent.parent : node.parent;
     const isStatement =
       assignment !== null &&
       (!/^(assignment|assignment_expression|augmented|named)/.test(assignment.type) ||
         (assignment.parent !== null && this.#isDropped(assignment, assignment.parent)) ||
         this.#isLastOfTop(assignment));
-    // A parameter has a default only, and an element of a list is not the list.
+    // The value of a parameter is only its default, and an element of a list is not the list.
     const isOther = declared.some(
       ({ parameter, key, node: target }) =>
         parameter !== null ||
@@ -239,12 +239,12 @@ export class ValueFlow {
     return this.#followNames(node, declared, state);
   }
 
-  /** A constant as the last statement of a Ruby file is the value of nothing. */
+  /** Whether an assignment is the last statement of a Ruby file, whose value nothing uses. */
   #isLastOfTop({ parent }: SyntaxNode): boolean {
     return parent?.type === 'program' && this.#file.language.name === 'ruby';
   }
 
-  #followNames(from: SyntaxNode, declared: readonly Declaration[], state: ValueState): ValueUse[] {
+  #followNames(from: SyntaxNode, declared: readonly Declaration[], state: ValueState): Use[] {
     const [first] = declared;
     if (first === undefined) return [];
     const pattern = patternOf(first.node);
@@ -257,16 +257,16 @@ export class ValueFlow {
       const isEnvelope = declared.every(({ key }) => key !== null && MEMBERS.test(key));
       return isEnvelope ? [{ kind: 'pattern', pattern }] : [this.#lost(state, from)];
     }
-    return declared.flatMap((one): ValueUse[] => {
+    return declared.flatMap((one): Use[] => {
       const next = STEPS[this.#file.language.name]?.[state]?.members?.[one.key ?? ''];
-      // A name that is not there stands for a pattern in the pattern.
+      // An empty name stands for a nested pattern.
       if (next === undefined || one.name === '') return [this.#lost(state, from)];
       return next === null ? [] : this.#followName(one, next);
     });
   }
 
-  /** Everything that the name of a value stands for. */
-  #followName(declared: Declaration, state: ValueState): ValueUse[] {
+  /** Every use of a name. */
+  #followName(declared: Declaration, state: ValueState): Use[] {
     const type = declaredType(declared.node, this.#file.source);
     if (type !== '' && !PLAIN_TYPES.test(type))
       return [{ kind: 'lost', reason: 'response_typed', at: declared.node }];

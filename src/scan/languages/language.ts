@@ -1,4 +1,4 @@
-/** What a node of a syntax tree means to the scanner; the same words for every language. */
+/** What a syntax node means to the scanner: one vocabulary for every language. */
 export type Kind =
   | 'string'
   | 'symbol'
@@ -25,7 +25,7 @@ export type Kind =
   | 'comment'
   | 'other';
 
-/** A language: everything the scanner knows of it. */
+/** Everything the scanner knows about a language. */
 export interface Language {
   readonly name: string;
   readonly extensions: readonly string[];
@@ -35,7 +35,7 @@ export interface Language {
   readonly kinds: Readonly<Record<string, Kind>>;
   /** Start of a comment that ends with its line. */
   readonly comment: string;
-  /** How a file names the others of its project. */
+  /** How a file refers to others of its project: relative paths, dotted modules, class names, or one package a folder. */
   readonly imports: 'relative' | 'dotted' | 'class' | 'folder';
 }
 

@@ -37,7 +37,7 @@ function inUrls({ addresses, path, settings }: RuleInput): RuleHit[] {
   });
 }
 
-/** Digits as the value of a name like an id, compared with it, or given along with it. */
+/** Digits that are assigned to, compared with or passed beside the name of an id. */
 function besideNames({ nodes, source, settings }: RuleInput): RuleHit[] {
   const isName = idName(settings.fieldPrefix);
   const isNamed = (node: SyntaxNode) => isName.test(plainText(unwrap(node), source) ?? '');

@@ -15,7 +15,7 @@ export const queryParameter: Rule = {
 
 const OPERATOR = /\[(ne|gte?|lte?|in|nin|like|contains)\]$/;
 
-function isUndescribed(name: string, { settings }: RuleInput): boolean {
+function isV3Only(name: string, { settings }: RuleInput): boolean {
   const plain = decodeBrackets(name);
   if (isCompanyFilter(plain, settings.fieldPrefix)) return false;
   return (
@@ -27,7 +27,7 @@ function isUndescribed(name: string, { settings }: RuleInput): boolean {
 function isUnmistakable(name: string, input: RuleInput): boolean {
   const isOwn =
     name.includes(input.settings.fieldPrefix) || /^(include_deleted_records|return_count)$/.test(name);
-  return isOwn && isUndescribed(name, input);
+  return isOwn && isV3Only(name, input);
 }
 
 /** What `doctor` calls a parameter: by its operator, if it has one. */
@@ -58,9 +58,7 @@ function inUrls(input: RuleInput): RuleHit[] {
   return input.addresses.flatMap((address) => {
     if (address.url.generation === 'v4' || address.url.generation === 'other') return [];
     const foreign = address.url.query.filter(({ name }) =>
-      address.certainty === null
-        ? input.v3 !== null && isUnmistakable(name, input)
-        : isUndescribed(name, input),
+      address.certainty === null ? input.v3 !== null && isUnmistakable(name, input) : isV3Only(name, input),
     );
     return foreign.flatMap(({ name, from }) => hit(positionInFile(address, input.path, from), name, input));
   });
@@ -70,9 +68,7 @@ function inEntries(input: RuleInput): RuleHit[] {
   return input.addresses.flatMap(({ certainty, entries }) =>
     certainty === null
       ? []
-      : entries.flatMap(({ key, keyNode }) =>
-          isUndescribed(key, input) ? hit(keyNode.start, key, input) : [],
-        ),
+      : entries.flatMap(({ key, keyNode }) => (isV3Only(key, input) ? hit(keyNode.start, key, input) : [])),
   );
 }
 
@@ -86,14 +82,14 @@ function inSetters(input: RuleInput): RuleHit[] {
     if (node.kind !== 'call' && node.kind !== 'index') return [];
     const first = node.kind === 'call' ? argumentsOf(node, input.source)[0]?.value : node.children.at(-1);
     const name = first === undefined || first.kind === 'name' ? null : plainText(first, input.source);
-    if (first === undefined || name === null || !isUndescribed(name, input)) return [];
+    if (first === undefined || name === null || !isV3Only(name, input)) return [];
     const isSetter =
       node.kind === 'call' ? SETS.test(calleeOf(node, input.source).name) : node.field === 'left';
     return isSetter && isNearV3(node, input.addresses) ? hit(first.start, name, input) : [];
   });
 }
 
-/** Unmistakable names anywhere in a file that speaks V3, but not beside an address of V4. */
+/** Unmistakable names anywhere in a file that uses V3, except in calls to V4. */
 function byName(input: RuleInput): RuleHit[] {
   if (input.v3 === null) return [];
   const v4 = input.addresses.filter(({ url, call }) => url.generation === 'v4' && call !== null);

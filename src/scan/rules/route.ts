@@ -1,6 +1,5 @@
 import { type Address, positionInFile } from '../rule-input.js';
 import { pieceAt } from '../text-pieces.js';
-
 import type { Rule } from './rule.js';
 
 export const route: Rule = {

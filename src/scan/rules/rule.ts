@@ -18,7 +18,7 @@ export const RULE_IDS = [
 ] as const;
 export type RuleId = (typeof RULE_IDS)[number];
 
-/** A place that a rule names. */
+/** A place that a rule found. */
 export interface RuleHit {
   /** Position in the file's text. */
   readonly start: number;
