@@ -21,7 +21,7 @@ interface Found {
 
 /** Beside `*`, nothing that could belong to the number or be glued to it: letters, signs, `%20`, `&#65;`, `1,000`. */
 const ALONE_BEFORE = String.raw`(?<![\w%+\-\u0080-\uffff]|&#|\d[.,'])`;
-const ALONE_AFTER = String.raw`(?![\w+\-\u0080-\uffff]|[.,']\d)`;
+const ALONE_AFTER = String.raw`(?![\w%+\-\u0080-\uffff]|&#|[.,']\d)`;
 
 /**
  * Prepares to match texts. The whole text must fit. An id is a run of ASCII digits, never a part of one; whether it is in

@@ -73,6 +73,11 @@ describe('a text with ids', () => {
     ['*{id}*', '2024-01-02', null],
     ['*{id}', 'a%201042', null],
     ['*{id}*', '&#1042;', null],
+    ['*/{id}*', '/104%32', null],
+    ['*/{id}*', '/1042%2C1043', null],
+    ['*/{id}*', '/104&#50;', null],
+    ['*/{id}&*', '/1042&tab=1', ['1042']],
+    ['*/{id}*', '/1042&tab=1', ['1042']],
     ['*{id}*', '550e8400-e29b-41d4-a716-446655440000', null],
     ['*{id}*', 'é5', null],
     ['*{id}*', 'No. 5.', ['5']],
@@ -96,8 +101,8 @@ function everyWay(parts: readonly PatternPart[], text: string, at = 0, afterAny 
   const end = at + digits.length;
   const isRun = digits !== '' && !/\d/.test(text[at - 1] ?? '');
   const isAlone = (beside: string, far: string) =>
-    !/[\w+-]/.test(beside) && !(/[.,']/.test(beside) && /\d/.test(far));
-  const before = !afterAny || (isAlone(text[at - 1] ?? '', text[at - 2] ?? '') && text[at - 1] !== '%');
+    !/[\w%+-]/.test(beside) && !(/[.,']/.test(beside) && /\d/.test(far));
+  const before = !afterAny || isAlone(text[at - 1] ?? '', text[at - 2] ?? '');
   const after = rest[0]?.kind !== 'any' || isAlone(text[end] ?? '', text[end + 1] ?? '');
   if (!isRun || !before || !after) return [];
   return everyWay(rest, text, end).map((ids) => [at, ...ids]);
