@@ -110,6 +110,45 @@ const REFUSED: readonly (readonly [reason: string, what: string, file: string, c
     `export async function f(axios) { await axios.get('${ONE}'); }`,
   ],
   [
+    'request_form',
+    'a parameter with the name of an import',
+    'a.ts',
+    `import axios from 'axios';\nexport async function f(axios: Api) { await axios.get('${ONE}'); }`,
+  ],
+  [
+    'request_form',
+    'a parameter of Python with the name of an import',
+    'a.py',
+    `import requests\ndef f(requests):\n    requests.get("${ONE}")\n`,
+  ],
+  [
+    'request_form',
+    'an import of Python that is replaced',
+    'a.py',
+    `import requests\nrequests = Client()\ndef f():\n    requests.get("${ONE}")\n`,
+  ],
+  [
+    'address_used',
+    'an address of Python that an inner function changes',
+    'a.py',
+    `import requests\ndef f():\n    url = "${ONE}"\n    def g():\n        nonlocal url\n        url = other()\n    g()\n    return requests.get(url).ok\n`,
+  ],
+  [
+    'response_used',
+    'a body of PHP that is read by its name',
+    'a.php',
+    `<?php\nfunction f() { $page = json_decode(file_get_contents('${ONE}')); echo $page->next; return view('x', compact('page')); }\n`,
+  ],
+  [
+    'response_used',
+    'a body with another one in its place after an error',
+    'a.ts',
+    `export {};\nconst page = await fetch('${ONE}').then((r) => r.json()).catch(() => ({ data: [] }));\nuse(page.data);`,
+  ],
+  ...['catalog.insert', 'this.eventLog.append', 'throwOnError', 'logger.attach'].map(
+    (save) => ['response_used', `a body for ${save}`, 'a.ts', `export {};\n${GET}\n${save}(page);`] as const,
+  ),
+  [
     'response_used',
     'a body that is returned',
     'a.ts',
@@ -317,6 +356,18 @@ const PATCHED: readonly (readonly [what: string, file: string, code: string, pat
     'a.ts',
     `fetch('${ONE}').then((r) => r.json()).then((page) => use(page.data));`,
     `fetch('${V4_ONE}').then((r) => r.json()).then((page) => use(page.data.data));`,
+  ],
+  [
+    'a handler of errors whose result nobody uses',
+    'a.ts',
+    `fetch('${ONE}').then((r) => r.json()).then((page) => use(page.data)).catch(report);`,
+    `fetch('${V4_ONE}').then((r) => r.json()).then((page) => use(page.data.data)).catch(report);`,
+  ],
+  [
+    'a body that is logged',
+    'a.ts',
+    `export {};\n${GET}\nthis.logger.debug(page);\nlog.info(page);\nuse(page.data, new SyncError(page));`,
+    `export {};\nconst page = await (await fetch('${V4_ONE}')).json();\nthis.logger.debug(page);\nlog.info(page);\nuse(page.data.data, new SyncError(page));`,
   ],
   [
     'a pattern',

@@ -49,9 +49,8 @@ export class KnownRequests {
     const { names, imports, source } = this.#file;
     const root = /^\w+/.exec(callee)?.[0] ?? '';
     const item = imports.find(({ local }) => local === root || local.split('.')[0] === root);
-    if (item !== undefined) return packages.test(item.module);
     const declared = lookUp(names, root, call);
-    if (declared === null) return isGlobal;
+    if (declared === null) return item === undefined ? isGlobal : packages.test(item.module);
     const required = declared.value === null ? '' : source.slice(declared.value.start, declared.value.end);
     const module = /^require\(\s*['"]([^'"]+)['"]\s*\)/.exec(required)?.[1];
     return module !== undefined && packages.test(module);

@@ -4,17 +4,28 @@ import { type Declaration, lookUp } from '../names.js';
 import type { SourceFile } from '../source-file.js';
 import type { SyntaxNode } from '../syntax.js';
 
+/** Code that reads variables by their names as text, or assigns those of an outer function. */
+const BY_NAME: Readonly<Record<string, RegExp>> = {
+  typescript: /\beval\s*\(/,
+  javascript: /\beval\s*\(/,
+  python: /\b(locals|vars|globals|eval|exec)\s*\(|^\s*nonlocal\b/m,
+  php: /\b(compact|extract|get_defined_vars|eval)\s*\(|\$\$/,
+  ruby: /\b(binding|eval|\w+_eval)\b/,
+};
+
 /** Finds what is declared with a value, and every use of a declared name. */
 export class NameUses {
   readonly #file: SourceFile;
   /** Whether a name occurs in another file of the project. */
   readonly #isNamedElsewhere: (name: string) => boolean;
+  readonly #isReadByName: boolean;
   readonly #byValue = new Map<SyntaxNode, Declaration[]>();
   readonly #byName = new Map<string, SyntaxNode[]>();
 
   constructor(file: SourceFile, isNamedElsewhere: (name: string) => boolean) {
     this.#file = file;
     this.#isNamedElsewhere = isNamedElsewhere;
+    this.#isReadByName = BY_NAME[file.language.name]?.test(file.source) === true;
     const scoped = [...file.names.byScope.values()].flatMap((names) => [...names.values()].flat());
     for (const one of [...scoped, ...[...file.names.fields.values()].flat()]) {
       if (one.value === null) continue;
@@ -34,6 +45,7 @@ export class NameUses {
 
   /** Every use of a name; null if it may have another value, or uses that are not seen here. */
   usesOf(declared: Declaration): readonly SyntaxNode[] | null {
+    if (this.#isReadByName) return null;
     const { names } = this.#file;
     const { scope, name, node } = declared;
     const same = names.byScope.get(scope)?.get(name) ?? [];

@@ -37,7 +37,7 @@ const MEMBERS = /^(data|next|prev|total_count)$/;
 const MAX_STEPS = 400;
 /** Calls that show a value to people. */
 const SHOWS =
-  /^(console\.\w+|print|println|puts|echo|error_log|[\w.:]*[lL]og(ger|ging)?\.\w+|(new )?\w*(Error|Exception))$/;
+  /^(console\.\w+|print|println|puts|echo|error_log|(?:[\w.:]*[.:_])?(?:[lL]og|logging|\w*[lL]ogger)\.(?:log|trace|debug|verbose|info|notice|warn|warning|error|fatal|critical|exception|[pP]rint\w*|Log\w+)|new [\w.\\]*(Error|Exception)|([A-Z][a-z]+)?(Error|Exception))$/;
 
 /** Follows a value of one file forward to everything that uses it. Uses it does not know are `lost`. */
 export class ValueFlow {
@@ -95,6 +95,11 @@ export class ValueFlow {
       /^(body_statement|program|then|block_body)$/.test(parent.type) &&
       parent.children.at(-1) !== node
     );
+  }
+
+  #isUnused(call: SyntaxNode): boolean {
+    const outer = call.parent?.kind === 'wrap' ? call.parent : call;
+    return outer.parent !== null && this.#isDropped(outer, outer.parent);
   }
 
   #wrapped(node: SyntaxNode, parent: SyntaxNode, state: ValueState): Use[] {
@@ -156,7 +161,9 @@ export class ValueFlow {
     }
     const isPromise = language.imports === 'relative';
     if (isPromise && name === 'then') return this.#then(call, state);
-    if (isPromise && /^(catch|finally)$/.test(name)) return this.#follow(call, state);
+    if (isPromise && name === 'finally') return this.#follow(call, state);
+    // What the handler gives back instead has the form of V3.
+    if (isPromise && name === 'catch') return this.#isUnused(call) ? [] : [this.#lost(state, node)];
     if (state === 'body') return this.#getter(node, call, name);
     const next = STEPS[language.name]?.[state]?.calls?.[name];
     if (next === undefined) return [this.#lost(state, node)];
