@@ -10,7 +10,7 @@ import { parkingTerm } from '../engine/parking.js';
 import { columnOf } from '../engine/table-facts.js';
 import { isIdText } from '../ids/id-form.js';
 import type { TargetPlan } from '../plan.js';
-import type { EmitScript, EmitTable } from './emit-script.js';
+import { type EmitScript, type EmitTable, wordOf } from './emit-script.js';
 import { EMIT_TEXTS, type EmitText } from './emit-texts.js';
 import { finishSql, insertRunSql, verifySql } from './ledger-statements.js';
 import { type CrosswalkRow, readCrosswalk } from './read-crosswalk.js';
@@ -50,7 +50,8 @@ export async function buildScript(
   const [first] = all;
   if (first === undefined) throw new Error('a script without tables');
   for (const found of all) assertEmittable(engine, found);
-  const staging = (name: string) => text.staging(`sql_${name}`, first.ledger);
+  // The crosswalk may be loaded long before it is used: the tables of another script must never be taken for it.
+  const staging = (name: string) => text.staging(`sql_${wordOf(run)}_${name}`, first.ledger);
   const script: EmitScript = { engine, text, ...run, checks: staging('checks') };
   const tables: EmitTable[] = [];
   let count = 0;

@@ -27,6 +27,11 @@ export interface EmitScript {
   readonly checks: string;
 }
 
+/** The name of a run as a part of names in SQL. */
+export function wordOf({ run }: Pick<EmitScript, 'run'>): string {
+  return run.replaceAll('-', '_');
+}
+
 /** The columns that identify a row. */
 export function keyOf({ judgement }: FoundTable): readonly string[] {
   return judgement.handling.key;

@@ -17,7 +17,7 @@ export function stagingSql({ engine, text }: EmitScript, table: EmitTable): stri
       `DROP TABLE IF EXISTS ${map}`,
       `CREATE TABLE ${map}(${columns.join(', ')})`,
       ...insertRows(text, map, crosswalks[at] ?? []),
-      `CREATE INDEX svc_migrate_sql_old_${/\d+$/.exec(map)?.[0]} ON ${map}(old)`,
+      `CREATE INDEX ${map.split('.').at(-1)}_old ON ${map}(old)`,
       ...text.analyze(map),
     ];
   });

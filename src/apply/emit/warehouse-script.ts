@@ -2,6 +2,7 @@ import { type IdColumn, newColumnOf, type WarehouseTarget } from '../../config/a
 import { SvcError } from '../../errors.js';
 import type { ApplyContext, RunFacts } from '../context.js';
 import type { SqlScript } from './build-script.js';
+import { wordOf } from './emit-script.js';
 import { type Crosswalk, loadSql, readModelCrosswalk, scopeColumns } from './warehouse-crosswalk.js';
 import { type SqlName, WAREHOUSE_TEXTS, type Warehouse, type WarehouseText } from './warehouse-texts.js';
 
@@ -43,7 +44,7 @@ export function buildWarehouseScript(
     assertWritable(context, text, target);
     const columns = target.ids.map((id) => {
       count += 1;
-      return { id, map: own(`map_${count}`), rows: readModelCrosswalk(context, id) };
+      return { id, map: own(`map_${wordOf({ run })}_${count}`), rows: readModelCrosswalk(context, id) };
     });
     const name = (suffix: string): SqlName => {
       const parts = `${target.table}${suffix}`.split('.').map(text.quote);
@@ -152,6 +153,12 @@ function rewrite(work: WarehouseRun, table: WarehouseTable): string[] {
     assertNone(
       `SELECT coalesce(sum(step), 0) FROM ${own('runs')} WHERE table_name = ${text.literal(target.table)}`,
       'a run has rewritten the table already',
+    ),
+    ...columns.map(({ id, map, rows }) =>
+      assertNone(
+        `SELECT abs(${rows.length} - (SELECT count(*) FROM ${map}))`,
+        `the crosswalk of ${id.column} was not loaded as a whole`,
+      ),
     ),
     ...columns.flatMap((column) => {
       const name = column.id.column;

@@ -170,6 +170,26 @@ describe('apply --emit-sql', () => {
     expect(await scene.run(emit)).toMatchObject({ code: 6 });
   });
 
+  it('takes no crosswalk of another script for its own', async () => {
+    const scene = makeScene([TARGET, { ...TARGET, name: 'copies', table: 'copies' }]);
+    const file = scene.path('shop.db');
+    // More values than one file takes.
+    const ids = upTo(5001);
+    createOrders(file, ids, 'invoice_id INTEGER');
+    runSql(file, 'CREATE TABLE copies(id INTEGER PRIMARY KEY, invoice_id INTEGER)');
+    runSql(file, 'INSERT INTO copies SELECT * FROM orders');
+    for (const [name, missing] of Object.entries({ orders: 'keep', copies: 'null' })) {
+      const policy = ['--missing', missing, '--unknown', 'keep'];
+      const emit = ['apply', name, '--in-place', '--emit-sql', 'sqlite', '--output', name, ...policy];
+      expect(await scene.run(emit)).toMatchObject({ code: 0 });
+    }
+    for (const step of ['orders/up-1-crosswalk', 'copies/up-1-crosswalk', 'orders/up-2-rewrite'])
+      runSql(file, scene.read(`${step}.sql`));
+    expect(ordersIn(file)).toEqual(ids.map((id) => String(id <= MAPPED ? scene.v4Of(id) : id)));
+    runSql(file, scene.read('copies/up-2-rewrite.sql'));
+    expect(query(file, scene.read('copies/verify.sql'))).toEqual(['0']);
+  });
+
   it('says in JSON what it wrote', async () => {
     const scene = open();
     const { stdout } = await scene.run([...EMIT, '--json', '-']);
