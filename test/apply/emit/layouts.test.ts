@@ -190,6 +190,21 @@ describe('apply --emit-sql', () => {
     expect(query(file, scene.read('copies/verify.sql'))).toEqual(['0']);
   });
 
+  it('tells a text from a blob of the same bytes', async () => {
+    const scene = makeScene([TARGET]);
+    const file = scene.path('shop.db');
+    createOrders(file, [], 'invoice_id');
+    runSql(file, "INSERT INTO orders(invoice_id) VALUES ('1'), (x'31'), (x'32'), ('2')");
+    expect(await scene.run([...EMIT, '--unknown', 'keep'])).toMatchObject({ code: 0 });
+    runSql(file, scene.read('sql/up.sql'));
+    expect(query(file, 'SELECT quote(invoice_id) FROM orders ORDER BY id')).toEqual([
+      `'${scene.v4Of(1)}'`,
+      "X'31'",
+      "X'32'",
+      `'${scene.v4Of(2)}'`,
+    ]);
+  });
+
   it('says in JSON what it wrote', async () => {
     const scene = open();
     const { stdout } = await scene.run([...EMIT, '--json', '-']);
