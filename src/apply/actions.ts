@@ -276,11 +276,3 @@ function nextOfBlocks({ blocks, exitCode }: PlanVerdict, plan: Plan): string {
   const decide = 'decide about ids without a twin: --missing keep or null';
   return named === undefined ? decide : `svc-migrate explain ${model} ${named.id}; then ${decide}`;
 }
-
-/** @throws SvcError `usage` */
-export function assertTargetsGiven(targets: readonly ApplyTarget[]): void {
-  if (targets.length > 0) return;
-  throw new SvcError('usage', 'No target is given or configured, so there is no place to look for ids.', {
-    hint: 'Name some under apply.targets in the configuration, or one by options, such as --csv FILE or --sqlite FILE. With --scan, these options find the columns that hold ids.',
-  });
-}

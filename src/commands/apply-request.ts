@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import { DEFAULT_TUNING, type Tuning } from '../apply/context.js';
-import { type EmitRequest, parseDialect, parseLayout } from '../apply/emit/emit-sql.js';
+import { type EmitRequest, parseDialect, parseLayout } from '../apply/emit/emit-request.js';
 import type { Plan, Policy } from '../apply/plan.js';
 import type { ApplyTarget } from '../config/apply-targets.js';
 import type { Config } from '../config/config.js';

@@ -1,5 +1,5 @@
-import { type ApplyResult, assertTargetsGiven } from '../apply/actions.js';
-import { assertTargetKinds } from '../apply/emit/emit-sql.js';
+import type { ApplyResult } from '../apply/actions.js';
+import { assertTargetKinds } from '../apply/emit/emit-request.js';
 import { defaultOutput, sideCarFile } from '../apply/files/side-car.js';
 import { readPlan, renderPlan } from '../apply/plan.js';
 import { type ApplyTarget, isServer } from '../config/apply-targets.js';
@@ -31,7 +31,7 @@ export async function runApply(given: Given, io: Io): Promise<number> {
   const agreed = isAgreed && planFile !== undefined ? readPlan(planFile) : null;
   if (agreed !== null) assertSameRequest(agreed, request, config);
   const targets = agreed === null ? request.targets : agreed.targets.map(({ definition }) => definition);
-  assertTargetsGiven(targets);
+  assertSomeTargets(targets);
   if (request.emit !== null) assertTargetKinds(targets, request.emit.dialect);
   assertOutputs(config, request, targets);
   io.onProgress({ kind: 'stage', name: action === 'plan' ? 'plan' : action === 'write' ? 'apply' : action });
@@ -40,6 +40,14 @@ export async function runApply(given: Given, io: Io): Promise<number> {
     const result = await applyInThread(job, within);
     await writeResult(result, request, within);
     return result.exitCode;
+  });
+}
+
+/** @throws SvcError `usage` */
+function assertSomeTargets(targets: readonly ApplyTarget[]): void {
+  if (targets.length > 0) return;
+  throw new SvcError('usage', 'No target is given or configured, so there is no place to look for ids.', {
+    hint: 'Name some under apply.targets in the configuration, or one by options, such as --csv FILE or --sqlite FILE. With --scan, these options find the columns that hold ids.',
   });
 }
 

@@ -1,69 +1,17 @@
-import type { ApplyTarget } from '../../config/apply-targets.js';
 import { SvcError } from '../../errors.js';
-import { didYouMean } from '../../text/suggest.js';
 import { type ApplyResult, type ApplyTask, describeBlocked } from '../actions.js';
 import { judgeEmit } from '../judge-plan.js';
 import type { Plan } from '../plan.js';
 import { type OpenStore, survey } from '../stores.js';
 import { confirmPlan, planSha256 } from '../write-plan.js';
 import type { SqlScript } from './build-script.js';
-import { LAYOUTS, type Layout, layOut } from './layouts.js';
-import { WAREHOUSE_TEXTS, type Warehouse } from './warehouse-texts.js';
+import { type EmitRequest, isWarehouse } from './emit-request.js';
+import { layOut } from './layouts.js';
 import { assertOwnFolder, writeFolder } from './write-folder.js';
-
-const DATABASES = ['postgres', 'mysql', 'sqlite'] as const;
-type Database = (typeof DATABASES)[number];
-export type EmitDialect = Database | Warehouse;
-
-const isWarehouse = (name: string): name is Warehouse => Object.hasOwn(WAREHOUSE_TEXTS, name);
-const isDatabase = (name: string): name is Database => DATABASES.some((one) => one === name);
-
-export interface EmitRequest {
-  readonly dialect: EmitDialect;
-  readonly layout: Layout;
-  readonly folder: string;
-  /** The time that the files and the run are named by; null: when the remap was built. */
-  readonly atMs: number | null;
-}
 
 const ABOUT_DATABASES =
   'Nothing was changed. The SQL checks that the data are as planned, and records the run in the ledger.';
 const ABOUT_WAREHOUSES = 'Nobody looked at the tables. The SQL checks them before it changes anything.';
-
-/** @throws SvcError `usage` */
-export function parseDialect(name: string): EmitDialect {
-  if (isDatabase(name) || isWarehouse(name)) return name;
-  throw unknownName('--emit-sql takes a database or warehouse', name, [
-    ...DATABASES,
-    ...Object.keys(WAREHOUSE_TEXTS),
-  ]);
-}
-
-/** @throws SvcError `usage` */
-export function parseLayout(name: string): Layout {
-  const found = LAYOUTS.find((one) => one === name);
-  if (found === undefined) throw unknownName('--layout takes a migration tool', name, LAYOUTS);
-  return found;
-}
-
-function unknownName(what: string, name: string, known: readonly string[]): SvcError {
-  const hint = didYouMean(name, known) ?? `Known: ${known.join(', ')}.`;
-  return new SvcError('usage', `${what}, not "${name}".`, { hint });
-}
-
-/** @throws SvcError `usage` if a target is of another kind */
-export function assertTargetKinds(targets: readonly ApplyTarget[], dialect: EmitDialect): void {
-  const expected = isWarehouse(dialect) ? 'warehouse' : dialect;
-  const other = targets.find(({ kind }) => kind !== expected);
-  if (other === undefined) return;
-  throw new SvcError(
-    'usage',
-    `Target ${other.name} is of kind ${other.kind}, and --emit-sql ${dialect} takes tables of kind ${expected}.`,
-    {
-      hint: 'Name the targets to write SQL for: `svc-migrate apply --emit-sql … ORDERS LINES`.',
-    },
-  );
-}
 
 /**
  * Plans the targets and writes the plan as SQL into a folder. The database is only read.

@@ -1,8 +1,5 @@
 import type { SqlScript } from './build-script.js';
-
-/** Where the SQL goes: folders of migration tools, or plain files. */
-export const LAYOUTS = ['plain', 'flyway', 'liquibase', 'prisma', 'rails', 'knex'] as const;
-export type Layout = (typeof LAYOUTS)[number];
+import type { Layout } from './emit-request.js';
 
 /** A file by its path in the output folder. */
 export type EmittedFiles = ReadonlyMap<string, string>;

@@ -2,9 +2,10 @@ import { type IdColumn, newColumnOf, type WarehouseTarget } from '../../config/a
 import { SvcError } from '../../errors.js';
 import type { ApplyContext, RunFacts } from '../context.js';
 import type { SqlScript } from './build-script.js';
+import type { Warehouse } from './emit-request.js';
 import { wordOf } from './emit-script.js';
 import { type Crosswalk, loadSql, readModelCrosswalk, scopeColumns } from './warehouse-crosswalk.js';
-import { type SqlName, WAREHOUSE_TEXTS, type Warehouse, type WarehouseText } from './warehouse-texts.js';
+import { type SqlName, WAREHOUSE_TEXTS, type WarehouseText } from './warehouse-texts.js';
 
 /** One table: its names, and its id columns with their crosswalks. */
 interface WarehouseTable {
@@ -34,7 +35,7 @@ export function buildWarehouseScript(
   { run }: RunFacts,
   warehouse: Warehouse,
 ): SqlScript {
-  const text: WarehouseText = WAREHOUSE_TEXTS[warehouse];
+  const text = WAREHOUSE_TEXTS[warehouse];
   const [first] = targets;
   const folder = first === undefined ? '' : quoteTable(text, first.table.split('.').slice(0, -1).join('.'));
   const own = (name: string) => `${folder === '' ? '' : `${folder}.`}svc_migrate_${name}`;

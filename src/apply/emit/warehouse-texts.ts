@@ -1,4 +1,5 @@
 import { quoteName, quoteText } from '../sql-names.js';
+import type { Warehouse } from './emit-request.js';
 
 /** A table as SQL: with its schema, and its name alone, which is all that some RENAMEs take. */
 export interface SqlName {
@@ -43,7 +44,7 @@ const renames =
   ];
 
 /** `--emit-sql` by the name of its warehouse. */
-export const WAREHOUSE_TEXTS = {
+export const WAREHOUSE_TEXTS: Readonly<Record<Warehouse, WarehouseText>> = {
   duckdb: {
     title: 'DuckDB',
     begin: 'BEGIN',
@@ -124,6 +125,4 @@ export const WAREHOUSE_TEXTS = {
     replace: replaceIn(quoteName),
     swap: renames('full'),
   },
-} as const satisfies Record<string, WarehouseText>;
-
-export type Warehouse = keyof typeof WAREHOUSE_TEXTS;
+};

@@ -1,8 +1,8 @@
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import type { SqlScript } from '../../../src/apply/emit/build-script.js';
+import type { Warehouse } from '../../../src/apply/emit/emit-request.js';
 import { openWarehouseStore } from '../../../src/apply/emit/warehouse-store.js';
-import type { Warehouse } from '../../../src/apply/emit/warehouse-texts.js';
 import type { Policy } from '../../../src/apply/plan.js';
 import type { WarehouseTarget } from '../../../src/config/apply-targets.js';
 import { campaign } from '../../support/campaign.js';
