@@ -6,7 +6,7 @@ const TRANSIENT = new Set([1205, 1213, 1020, 1047]);
 const SERVER_GONE = new Set([1040, 1053, 1077, 1079, 1152, 1158, 1159, 1160, 1161, 1184, 1927, 4031]);
 const SOCKET_GONE =
   /^(?:ECONNRESET|ECONNREFUSED|EPIPE|ETIMEDOUT|ENOTFOUND|EHOSTUNREACH|EAI_AGAIN|PROTOCOL_CONNECTION_LOST|PROTOCOL_SEQUENCE_TIMEOUT|ERR_STREAM.*)$/;
-const DRIVER_GONE = /connection (?:is in )?closed|closed state|connect(?:ion)? ETIMEDOUT/i;
+const DRIVER_GONE = /connection (?:ended|(?:is in )?closed)|closed state|connect(?:ion)? ETIMEDOUT/i;
 /** Statements that took too long, in MariaDB and in MySQL; killed ones. */
 const TOO_LONG = new Set([1969, 3024, 1317]);
 const NO_RIGHTS = new Set([1044, 1045, 1142, 1143, 1227, 1370, 1698]);

@@ -4,11 +4,11 @@ import type { MysqlTarget } from '../../config/apply-targets.js';
 import { SvcError } from '../../errors.js';
 import * as z from '../../zod.js';
 import type { ApplyContext } from '../context.js';
-import { type Cells, interrupted, type Session, type TransactionMode } from '../engine/session.js';
+import type { Cells, TransactionMode } from '../engine/session.js';
 import { isMysqlConnectionLost, isMysqlWorthRetrying, mysqlError } from './mysql-errors.js';
 import { quoteMysqlText } from './mysql-text.js';
 import { connectionOptions, MYSQL_URL } from './mysql-url.js';
-import { readUrl, type TlsPolicy } from './server-url.js';
+import { type ServerKind, ServerSession } from './server-session.js';
 
 /**
  * Writes read what is committed, so that INSERT … SELECT locks no rows of the user's table. Where whole tables are
@@ -44,29 +44,25 @@ const asText = (field: TypeCastField): string | null => {
   return Buffer.isBuffer(bytes) ? bytes.toString('utf8') : null;
 };
 
-/** One connection, opened when it is first needed and reopened after it was lost. */
-export class MysqlSession implements Session {
-  readonly #context: ApplyContext;
-  readonly #url: string;
-  readonly #tls: TlsPolicy;
-  #connection: Connection | null = null;
+const MYSQL: ServerKind = {
+  url: MYSQL_URL,
+  isConnectionLost: isMysqlConnectionLost,
+  isWorthRetrying: isMysqlWorthRetrying,
+  toSvcError: mysqlError,
+};
+
+/** A session on a MySQL or MariaDB server. */
+export class MysqlSession extends ServerSession<Connection> {
   #socket: Socket | null = null;
-  #isBound = false;
   #hasLock = false;
   #mostBytes = MOST_BYTES;
-  readonly #stop = () => this.#destroy();
 
   constructor(context: ApplyContext, source: Pick<MysqlTarget, 'urlEnv' | 'urlFile' | 'tls'>) {
-    this.#context = context;
-    this.#tls = source.tls ?? 'verified';
-    this.#url = readUrl(source, context.env, MYSQL_URL);
-    // A statement may run for long; only dropping the connection stops at once.
-    context.signal.addEventListener('abort', this.#stop);
+    super(context, source, MYSQL);
   }
 
-  /** Host, port and database, for people. */
   async place(): Promise<string> {
-    const { host, port, socketPath, database } = connectionOptions(this.#url, this.#tls);
+    const { host, port, socketPath, database } = connectionOptions(this.url, this.tls);
     return `${socketPath === undefined ? `${host}:${port}` : 'local socket'}, database ${database ?? ''}`;
   }
 
@@ -86,13 +82,9 @@ export class MysqlSession implements Session {
     await this.#send({ sql: text });
   }
 
-  async one(text: string, values: readonly (string | null)[] = []): Promise<string | null> {
-    return (await this.query(text, values)).rows[0]?.[0] ?? null;
-  }
-
   /** The connection can do nothing else until the last row was read. */
   async *read(text: string): AsyncGenerator<Cells[]> {
-    const connection = await this.#connected();
+    const connection = await this.connected();
     const socket = this.#socket;
     const rows = connection
       .query({ sql: text, rowsAsArray: true, typeCast: asText })
@@ -112,7 +104,7 @@ export class MysqlSession implements Session {
       isWhole = true;
     } finally {
       socket?.off('close', fail);
-      if (!isWhole) this.#destroy();
+      if (!isWhole) this.drop();
     }
     yield piece;
   }
@@ -141,7 +133,7 @@ export class MysqlSession implements Session {
    * @throws SvcError `locked` if another session keeps it
    */
   async lockName(name: string): Promise<void> {
-    const seconds = Math.ceil(this.#context.tuning.lockTimeoutMs / 1000);
+    const seconds = Math.ceil(this.context.tuning.lockTimeoutMs / 1000);
     if ((await this.one('SELECT GET_LOCK($1, $2)', [name, String(seconds)])) !== '1') {
       throw new SvcError('locked', 'Another svc-migrate is starting a run in this database.', {
         hint: 'Wait until it has finished.',
@@ -150,94 +142,35 @@ export class MysqlSession implements Session {
     this.#hasLock = true;
   }
 
-  /**
-   * Runs `step` until it succeeds, at most `tuning.attempts` times. The step must be safe to repeat: if the connection
-   * is lost at COMMIT, only the ledger tells whether it was carried out.
-   *
-   * @throws SvcError `interrupted`, `locked`, `bad_input`, `config`
-   */
-  async retry<T>(step: () => Promise<T>): Promise<T> {
-    const { tuning, random, sleep, signal } = this.#context;
-    for (let attempt = 1; ; attempt += 1) {
-      if (signal.aborted) throw interrupted();
-      try {
-        return await this.#onOneConnection(step);
-      } catch (error) {
-        await this.#rollBack(error);
-        if (signal.aborted) throw interrupted();
-        if (attempt >= tuning.attempts || !isMysqlWorthRetrying(error)) throw mysqlError(error);
-        await sleep(Math.min(5000, 50 * 2 ** attempt) * (0.5 + random() / 2));
-      }
-    }
-  }
-
-  transaction<T>(mode: TransactionMode, work: () => Promise<T>): Promise<T> {
+  protected beginSql(mode: TransactionMode): string {
     const [isolation, start] = BEGIN[mode];
-    return this.retry(async () => {
-      await this.exec(
-        `SET SESSION foreign_key_checks = 1; SET TRANSACTION ISOLATION LEVEL ${isolation}; START TRANSACTION ${start}`,
-      );
-      const result = await work();
-      await this.exec('COMMIT');
-      await this.#releaseLock();
-      return result;
-    });
+    return `SET SESSION foreign_key_checks = 1; SET TRANSACTION ISOLATION LEVEL ${isolation}; START TRANSACTION ${start}`;
   }
 
-  async close(): Promise<void> {
-    this.#context.signal.removeEventListener('abort', this.#stop);
-    const connection = this.#connection;
-    this.#connection = null;
-    await connection
-      ?.promise()
-      .end()
-      .catch(() => {});
-  }
-
-  /** Keeps a step from continuing on a new connection, where its transaction does not exist. */
-  async #onOneConnection<T>(step: () => Promise<T>): Promise<T> {
-    await this.#connected();
-    this.#isBound = true;
-    try {
-      return await step();
-    } finally {
-      this.#isBound = false;
-    }
+  protected end(connection: Connection): Promise<void> {
+    return connection.promise().end();
   }
 
   async #send(options: QueryOptions): Promise<unknown> {
-    const [result] = await (await this.#connected()).promise().query(options);
+    const [result] = await (await this.connected()).promise().query(options);
     return result;
   }
 
-  async #releaseLock(): Promise<void> {
+  protected override async releaseLocks(): Promise<void> {
     if (!this.#hasLock) return;
     this.#hasLock = false;
     await this.exec('DO RELEASE_ALL_LOCKS()');
   }
 
-  async #rollBack(error: unknown): Promise<void> {
-    if (isMysqlConnectionLost(error)) return this.#destroy();
-    try {
-      await this.#connection?.promise().query('ROLLBACK');
-      await this.#releaseLock();
-    } catch {
-      this.#destroy();
-    }
-  }
-
-  #destroy(): void {
+  protected drop(): void {
     this.#hasLock = false;
-    this.#connection = null;
+    this.connection = null;
     // The driver's own `destroy` would wait for the running statement.
     this.#socket?.destroy();
   }
 
-  async #connected(): Promise<Connection> {
-    if (this.#connection !== null) return this.#connection;
-    if (this.#isBound) throw new Error('connection closed between two statements');
-    if (this.#context.signal.aborted) throw interrupted();
-    const options = connectionOptions(this.#url, this.#tls);
+  protected async open(): Promise<Connection> {
+    const options = connectionOptions(this.url, this.tls);
     const { host, port = 0, socketPath } = options;
     const socket =
       socketPath === undefined
@@ -253,16 +186,16 @@ export class MysqlSession implements Session {
       connectTimeout: CONNECT_TIMEOUT_MS,
     });
     connection.on('error', () => {
-      if (this.#connection === connection) this.#connection = null;
+      if (this.connection === connection) this.connection = null;
     });
     await connection.promise().connect();
-    this.#connection = connection;
+    this.connection = connection;
     await this.#prepare();
     return connection;
   }
 
   async #prepare(): Promise<void> {
-    const { lockTimeoutMs, statementTimeoutMs } = this.#context.tuning;
+    const { lockTimeoutMs, statementTimeoutMs } = this.context.tuning;
     const seconds = Math.max(1, Math.ceil(lockTimeoutMs / 1000));
     await this.exec(
       `${SETTINGS} SET SESSION innodb_lock_wait_timeout = ${seconds}, lock_wait_timeout = ${seconds}`,

@@ -4,11 +4,12 @@ import pg from 'pg';
 import { from as copyFrom } from 'pg-copy-streams';
 import type { PostgresTarget } from '../../config/apply-targets.js';
 import type { ApplyContext } from '../context.js';
-import { type Cells, interrupted, type Session, type TransactionMode } from '../engine/session.js';
+import type { Cells, TransactionMode } from '../engine/session.js';
 import { quoteName } from '../sql-names.js';
 import { connectError, isConnectionLost, isWorthRetrying, postgresError } from './postgres-errors.js';
 import { POSTGRES_URL, secureUrl } from './postgres-url.js';
-import { readUrl, type TlsPolicy } from './server-url.js';
+import { type ServerKind, ServerSession } from './server-session.js';
+import type { TlsPolicy } from './server-url.js';
 
 const BEGIN: Readonly<Record<TransactionMode, string>> = {
   read: 'BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY',
@@ -37,26 +38,21 @@ SELECT set_config(name, '0', false) FROM pg_settings
 
 const AS_TEXT = { getTypeParser: () => (value: string | Buffer) => String(value) };
 
-/** One connection, opened when it is first needed and reopened after it was lost. */
-export class PgSession implements Session {
-  readonly #context: ApplyContext;
-  readonly #url: string;
-  readonly #tls: TlsPolicy;
-  #client: pg.Client | null = null;
-  #isBound = false;
-  readonly #stop = () => this.#destroy();
+const POSTGRES: ServerKind = {
+  url: POSTGRES_URL,
+  isConnectionLost,
+  isWorthRetrying,
+  toSvcError: postgresError,
+};
 
+/** A session on a PostgreSQL server. */
+export class PgSession extends ServerSession<pg.Client> {
   constructor(context: ApplyContext, source: Pick<PostgresTarget, 'urlEnv' | 'urlFile' | 'tls'>) {
-    this.#context = context;
-    this.#tls = source.tls ?? 'verified';
-    this.#url = readUrl(source, context.env, POSTGRES_URL);
-    // A statement may run for long; only dropping the connection stops at once.
-    context.signal.addEventListener('abort', this.#stop);
+    super(context, source, POSTGRES);
   }
 
-  /** Host, port and database, for people. */
   async place(): Promise<string> {
-    const { host, port, database } = await this.#connected();
+    const { host, port, database } = await this.connected();
     return `${host.startsWith('/') ? 'local socket' : `${host}:${port}`}, database ${database ?? ''}`;
   }
 
@@ -64,17 +60,13 @@ export class PgSession implements Session {
     text: string,
     values: readonly (string | null)[] = [],
   ): Promise<{ rows: Cells[]; count: number }> {
-    const client = await this.#connected();
+    const client = await this.connected();
     const result = await client.query<Cells>({ text, values: [...values], rowMode: 'array', types: AS_TEXT });
     return { rows: result.rows, count: result.rowCount ?? 0 };
   }
 
   async exec(text: string): Promise<void> {
-    await (await this.#connected()).query(text);
-  }
-
-  async one(text: string, values: readonly (string | null)[] = []): Promise<string | null> {
-    return (await this.query(text, values)).rows[0]?.[0] ?? null;
+    await (await this.connected()).query(text);
   }
 
   /** Uses the user's own search path for the rest of the transaction. */
@@ -96,7 +88,7 @@ export class PgSession implements Session {
 
   /** Copies rows into a table. */
   async copyIn(table: string, columns: readonly string[], rows: readonly Cells[]): Promise<void> {
-    const client = await this.#connected();
+    const client = await this.connected();
     const stream = client.query(copyFrom(`COPY ${table} (${columns.map(quoteName).join(', ')}) FROM STDIN`));
     const done = finished(stream);
     // Handled below; without this, a failure while waiting for `drain` would be an unhandled rejection.
@@ -112,90 +104,38 @@ export class PgSession implements Session {
     await done;
   }
 
-  /**
-   * Runs `step` until it succeeds, at most `tuning.attempts` times. The step must be safe to repeat: if the connection
-   * is lost at COMMIT, only the ledger tells whether it was carried out.
-   *
-   * @throws SvcError `interrupted`, `locked`, `apply_stopped`, `bad_input`
-   */
-  async retry<T>(step: () => Promise<T>): Promise<T> {
-    const { tuning, random, sleep, signal } = this.#context;
-    for (let attempt = 1; ; attempt += 1) {
-      if (signal.aborted) throw interrupted();
-      try {
-        return await this.#onOneConnection(step);
-      } catch (error) {
-        await this.#rollBack(error);
-        if (signal.aborted) throw interrupted();
-        if (attempt >= tuning.attempts || !isWorthRetrying(error)) throw postgresError(error);
-        await sleep(Math.min(5000, 50 * 2 ** attempt) * (0.5 + random() / 2));
-      }
-    }
+  protected beginSql(mode: TransactionMode): string {
+    return BEGIN[mode];
   }
 
-  transaction<T>(mode: TransactionMode, work: () => Promise<T>): Promise<T> {
-    return this.retry(async () => {
-      await this.exec(BEGIN[mode]);
-      const result = await work();
-      await this.exec('COMMIT');
-      return result;
-    });
+  protected end(client: pg.Client): Promise<void> {
+    return client.end();
   }
 
-  /** Keeps a step from continuing on a new connection, where its transaction does not exist. */
-  async #onOneConnection<T>(step: () => Promise<T>): Promise<T> {
-    await this.#connected();
-    this.#isBound = true;
-    try {
-      return await step();
-    } finally {
-      this.#isBound = false;
-    }
-  }
-
-  async close(): Promise<void> {
-    this.#context.signal.removeEventListener('abort', this.#stop);
-    const client = this.#client;
-    this.#client = null;
-    await client?.end().catch(() => {});
-  }
-
-  async #rollBack(error: unknown): Promise<void> {
-    if (isConnectionLost(error)) return this.#destroy();
-    try {
-      await this.#client?.query('ROLLBACK');
-    } catch {
-      this.#destroy();
-    }
-  }
-
-  #destroy(): void {
-    const client = this.#client;
-    this.#client = null;
+  protected drop(): void {
+    const client = this.connection;
+    this.connection = null;
     if (client === null) return;
     client.on('error', () => {});
     // The socket itself: `end` would wait for the running statement.
     client.connection.stream.destroy();
   }
 
-  async #connected(): Promise<pg.Client> {
-    if (this.#client !== null) return this.#client;
-    if (this.#isBound) throw new Error('connection ended between two statements');
-    const { tuning, signal } = this.#context;
-    if (signal.aborted) throw interrupted();
-    const client = buildClient(this.#url, this.#tls, {
+  protected async open(): Promise<pg.Client> {
+    const { tuning } = this.context;
+    const client = buildClient(this.url, this.tls, {
       application_name: 'svc-migrate',
       connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
       keepAlive: true,
       ...(tuning.statementTimeoutMs > 0 ? { query_timeout: tuning.statementTimeoutMs + 30_000 } : {}),
     });
     client.on('error', () => {
-      if (this.#client === client) this.#client = null;
+      if (this.connection === client) this.connection = null;
     });
     await client.connect().catch((error: unknown) => {
       throw connectError(error);
     });
-    this.#client = client;
+    this.connection = client;
     await client.query(
       `SET lock_timeout = ${tuning.lockTimeoutMs}; SET statement_timeout = ${tuning.statementTimeoutMs}`,
     );

@@ -1,0 +1,126 @@
+import type { ServerTarget } from '../../config/apply-targets.js';
+import type { ApplyContext } from '../context.js';
+import { type Cells, interrupted, type Session, type TransactionMode } from '../engine/session.js';
+import { readUrl, type TlsPolicy, type UrlForm } from './server-url.js';
+
+/** The connection strings of a kind of server, and the meaning of its errors. */
+export interface ServerKind {
+  readonly url: UrlForm;
+  isConnectionLost(error: unknown): boolean;
+  isWorthRetrying(error: unknown): boolean;
+  /** Turns errors of the driver and the server into SvcErrors; returns others unchanged. */
+  toSvcError(error: unknown): unknown;
+}
+
+/** A session over one connection `C`, opened when it is first needed and reopened after it was lost. */
+export abstract class ServerSession<C> implements Session {
+  protected readonly context: ApplyContext;
+  protected readonly url: string;
+  protected readonly tls: TlsPolicy;
+  protected connection: C | null = null;
+  readonly #kind: ServerKind;
+  #isInStep = false;
+  readonly #stop = () => this.drop();
+
+  constructor(
+    context: ApplyContext,
+    source: Pick<ServerTarget, 'urlEnv' | 'urlFile' | 'tls'>,
+    kind: ServerKind,
+  ) {
+    this.context = context;
+    this.tls = source.tls ?? 'verified';
+    this.url = readUrl(source, context.env, kind.url);
+    this.#kind = kind;
+    // A statement may run for long; only dropping the connection stops at once.
+    context.signal.addEventListener('abort', this.#stop);
+  }
+
+  /** Host, port and database, for people. */
+  abstract place(): Promise<string>;
+  abstract query(
+    text: string,
+    values?: readonly (string | null)[],
+  ): Promise<{ readonly rows: Cells[]; readonly count: number }>;
+  abstract exec(text: string): Promise<void>;
+  abstract read(text: string): AsyncGenerator<Cells[]>;
+
+  /** Opens a connection, sets `connection` and prepares the session. */
+  protected abstract open(): Promise<C>;
+  protected abstract end(connection: C): Promise<void>;
+  /** Closes the connection at once, even while a statement runs. */
+  protected abstract drop(): void;
+  protected abstract beginSql(mode: TransactionMode): string;
+  /** Releases locks that outlive their transaction. */
+  protected async releaseLocks(): Promise<void> {}
+
+  async one(text: string, values: readonly (string | null)[] = []): Promise<string | null> {
+    return (await this.query(text, values)).rows[0]?.[0] ?? null;
+  }
+
+  /**
+   * Runs `step` until it succeeds, at most `tuning.attempts` times. The step must be safe to repeat: if the connection
+   * is lost at COMMIT, only the ledger tells whether it was carried out.
+   *
+   * @throws SvcError `interrupted`, `locked`, `bad_input`, `config`
+   */
+  async retry<T>(step: () => Promise<T>): Promise<T> {
+    const { tuning, random, sleep, signal } = this.context;
+    for (let attempt = 1; ; attempt += 1) {
+      if (signal.aborted) throw interrupted();
+      try {
+        return await this.#onOneConnection(step);
+      } catch (error) {
+        await this.#rollBack(error);
+        if (signal.aborted) throw interrupted();
+        if (attempt >= tuning.attempts || !this.#kind.isWorthRetrying(error))
+          throw this.#kind.toSvcError(error);
+        await sleep(Math.min(5000, 50 * 2 ** attempt) * (0.5 + random() / 2));
+      }
+    }
+  }
+
+  transaction<T>(mode: TransactionMode, work: () => Promise<T>): Promise<T> {
+    return this.retry(async () => {
+      await this.exec(this.beginSql(mode));
+      const result = await work();
+      await this.exec('COMMIT');
+      await this.releaseLocks();
+      return result;
+    });
+  }
+
+  async close(): Promise<void> {
+    this.context.signal.removeEventListener('abort', this.#stop);
+    const { connection } = this;
+    this.connection = null;
+    if (connection !== null) await this.end(connection).catch(() => {});
+  }
+
+  protected async connected(): Promise<C> {
+    if (this.connection !== null) return this.connection;
+    if (this.#isInStep) throw new Error('connection ended between two statements');
+    if (this.context.signal.aborted) throw interrupted();
+    return this.open();
+  }
+
+  /** Keeps a step from continuing on a new connection, where its transaction does not exist. */
+  async #onOneConnection<T>(step: () => Promise<T>): Promise<T> {
+    await this.connected();
+    this.#isInStep = true;
+    try {
+      return await step();
+    } finally {
+      this.#isInStep = false;
+    }
+  }
+
+  async #rollBack(error: unknown): Promise<void> {
+    if (this.#kind.isConnectionLost(error)) return this.drop();
+    try {
+      if (this.connection !== null) await this.exec('ROLLBACK');
+      await this.releaseLocks();
+    } catch {
+      this.drop();
+    }
+  }
+}
