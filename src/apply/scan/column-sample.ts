@@ -1,6 +1,4 @@
 import { visit } from 'jsonc-parser';
-import { newColumnOf } from '../../config/apply-targets.js';
-import type { EarlierRun } from '../engine/earlier-runs.js';
 
 /** Most distinct values sampled per column. */
 export const SAMPLED_VALUES = 2000;
@@ -94,26 +92,7 @@ function formatPath(segments: readonly (string | number)[]): string {
   return `$${steps.join('')}`;
 }
 
-/** The latest run that rewrote or filled a column; null if none did. */
-export function writerOf(units: readonly EarlierRun[], column: string): string | null {
-  const found = units.findLast(({ mode, target }) =>
-    target.ids.some((id) => (mode === 'new' ? newColumnOf(id) : id.column) === column),
-  );
-  return found?.run ?? null;
-}
-
-/** Whether a text is rather JSON with ids at paths. */
+/** Whether a text looks like a JSON object or list. */
 export function looksLikeJson(text: string): boolean {
   return /^\s*[[{]/.test(text);
-}
-
-/** Samples a column of a table and, if values look like JSON, the paths inside it. */
-export function sampleColumn(
-  { isKey, ...place }: Pick<ColumnSample, 'table' | 'column' | 'run' | 'isKey'>,
-  values: ReadonlySet<string>,
-): ColumnSample[] {
-  const leaves = new PathValues();
-  for (const value of values) if (looksLikeJson(value)) addJsonLeaves(value, leaves);
-  const paths = leaves.list((path) => ({ ...place, path }));
-  return [{ ...place, path: null, ...bounded(values), isKey }, ...paths];
 }

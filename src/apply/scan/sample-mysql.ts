@@ -6,15 +6,8 @@ import { mysqlError } from '../dialects/mysql-errors.js';
 import { MysqlSession } from '../dialects/mysql-session.js';
 import { exactBytes, MYSQL_LEDGER, quoteMysql } from '../dialects/mysql-text.js';
 import { readRunsOfTable } from '../engine/ledger-runs.js';
-import {
-  type ColumnSample,
-  type PlaceSample,
-  SAMPLED_ROWS,
-  SAMPLED_VALUES,
-  sampleColumn,
-  type Unseen,
-  writerOf,
-} from './column-sample.js';
+import { type ColumnSample, type PlaceSample, SAMPLED_ROWS, SAMPLED_VALUES } from './column-sample.js';
+import { sampleColumns, sampleTables } from './sample-tables.js';
 
 /**
  * Samples every table that the user may read, or only one.
@@ -42,20 +35,17 @@ async function sampleAll(
   source: MysqlTarget,
   only: string | null,
 ): Promise<PlaceSample> {
-  const { rows: tables } = await session.query(
+  const { rows } = await session.query(
     `SELECT TABLE_NAME, TABLE_TYPE FROM information_schema.TABLES
      WHERE TABLE_SCHEMA = DATABASE() AND TABLE_NAME NOT LIKE 'svc\\_migrate\\_%' ORDER BY 1`,
   );
-  const columns: ColumnSample[] = [];
-  const unseen: Unseen[] = [];
-  for (const [at, [name, kind]] of tables.entries()) {
-    const table = name ?? '';
-    if (only !== null && only !== table) continue;
-    context.onProgress({ kind: 'step', name: `scanning ${table}`, done: at, total: tables.length });
-    if (kind === 'VIEW') unseen.push({ what: table, why: 'a view' });
-    else columns.push(...(await sampleTable(context, session, { ...source, table })));
-  }
-  return { columns, unseen };
+  const tables = rows.map(([name, kind]) => ({
+    name: name ?? '',
+    obstacle: kind === 'VIEW' ? 'a view' : null,
+  }));
+  return sampleTables(context, tables, only, ({ name }) =>
+    sampleTable(context, session, { ...source, table: name }),
+  );
 }
 
 async function sampleTable(
@@ -65,18 +55,15 @@ async function sampleTable(
 ): Promise<ColumnSample[]> {
   const { table } = target;
   const facts = await readMysqlFacts(session, target);
-  const units = await readRunsOfTable(mysqlEngine(context, session), MYSQL_LEDGER, table);
-  const samples: ColumnSample[] = [];
-  for (const { name, holds, isGenerated } of facts.columns) {
-    if (isGenerated || holds === 'other') continue;
+  const runs = await readRunsOfTable(mysqlEngine(context, session), MYSQL_LEDGER, table);
+  const columns = facts.columns.filter(({ holds, isGenerated }) => !isGenerated && holds !== 'other');
+  const sampled = { table, runs, key: facts.keys[0] ?? [], columns: columns.map(({ name }) => name) };
+  return sampleColumns(sampled, async (name) => {
     const cell = quoteMysql(name);
     const { rows } = await session.query(
       `SELECT DISTINCT ${exactBytes('v')} FROM (SELECT ${cell} AS v FROM ${quoteMysql(table)} WHERE ${cell} IS NOT NULL LIMIT ${SAMPLED_ROWS}) AS q
        LIMIT ${SAMPLED_VALUES + 1}`,
     );
-    const values = new Set(rows.map(([value]) => value ?? '').filter((value) => value !== ''));
-    const isKey = facts.keys[0]?.length === 1 && facts.keys[0][0] === name;
-    samples.push(...sampleColumn({ table, column: name, isKey, run: writerOf(units, name) }, values));
-  }
-  return samples;
+    return rows;
+  });
 }

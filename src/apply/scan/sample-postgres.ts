@@ -7,15 +7,8 @@ import { PgSession } from '../dialects/postgres-session.js';
 import { ledgerIn } from '../dialects/postgres-text.js';
 import { readRunsOfTable } from '../engine/ledger-runs.js';
 import { quoteName } from '../sql-names.js';
-import {
-  type ColumnSample,
-  type PlaceSample,
-  SAMPLED_ROWS,
-  SAMPLED_VALUES,
-  sampleColumn,
-  type Unseen,
-  writerOf,
-} from './column-sample.js';
+import { type ColumnSample, type PlaceSample, SAMPLED_ROWS, SAMPLED_VALUES } from './column-sample.js';
+import { sampleColumns, sampleTables } from './sample-tables.js';
 
 /**
  * Samples every table that the user may read, or only one.
@@ -43,7 +36,7 @@ async function sampleAll(
   ledgerSchema: string,
   only: string | null,
 ): Promise<PlaceSample> {
-  const { rows: tables } = await session.query(
+  const { rows } = await session.query(
     `SELECT CASE WHEN ${PLACE_ON_PATH} IS NOT NULL THEN c.relname ELSE n.nspname || '.' || c.relname END, c.relkind,
        has_table_privilege(c.oid, 'SELECT'), c.oid
      FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
@@ -51,18 +44,21 @@ async function sampleAll(
        AND n.nspname NOT IN ('information_schema', $1) ORDER BY 1`,
     [ledgerSchema],
   );
-  const columns: ColumnSample[] = [];
-  const unseen: Unseen[] = [];
-  for (const [at, [name = '', kind, mayRead, oid = '0']] of tables.entries()) {
-    const table = name ?? '';
-    if (only !== null && only !== table) continue;
-    context.onProgress({ kind: 'step', name: `scanning ${table}`, done: at, total: tables.length });
-    if (kind !== 'r' && kind !== 'p')
-      unseen.push({ what: table, why: kind === 'f' ? 'a foreign table' : 'a view' });
-    else if (mayRead !== 't') unseen.push({ what: table, why: 'the user may not read it' });
-    else columns.push(...(await sampleTable(context, session, table, oid ?? '0', ledgerSchema)));
-  }
-  return { columns, unseen };
+  const tables = rows.map(([name, kind, mayRead, oid]) => ({
+    name: name ?? '',
+    oid: oid ?? '0',
+    obstacle: obstacleOf(kind ?? '', mayRead === 't'),
+  }));
+  return sampleTables(context, tables, only, ({ name, oid }) =>
+    sampleTable(context, session, name, oid, ledgerSchema),
+  );
+}
+
+/** `kind`: as `relkind` in `pg_class`. */
+function obstacleOf(kind: string, mayRead: boolean): string | null {
+  if (kind === 'f') return 'a foreign table';
+  if (kind !== 'r' && kind !== 'p') return 'a view';
+  return mayRead ? null : 'the user may not read it';
 }
 
 async function sampleTable(
@@ -85,19 +81,15 @@ async function sampleTable(
   const [first] = rows;
   if (first === undefined) return [];
   const sql = `${quoteName(first[1] ?? '')}.${quoteName(first[2] ?? '')}`;
-  const units = await readRunsOfTable(postgresEngine(context, session), ledgerIn(ledgerSchema), sql);
-  const samples: ColumnSample[] = [];
-  for (const [name, , , isKey] of rows) {
-    const column = name ?? '';
-    const cell = quoteName(column);
+  const runs = await readRunsOfTable(postgresEngine(context, session), ledgerIn(ledgerSchema), sql);
+  const columns = rows.map(([name]) => name ?? '');
+  const key = columns.filter((_, at) => rows[at]?.[3] === 't');
+  return sampleColumns({ table, runs, key, columns }, async (name) => {
+    const cell = quoteName(name);
     const { rows: found } = await session.query(
       `SELECT DISTINCT v FROM (SELECT ${cell}::text AS v FROM ${sql} WHERE ${cell} IS NOT NULL LIMIT ${SAMPLED_ROWS}) AS q
        WHERE v <> '' LIMIT ${SAMPLED_VALUES + 1}`,
     );
-    const values = new Set(found.map(([value]) => value ?? ''));
-    samples.push(
-      ...sampleColumn({ table, column, isKey: isKey === 't', run: writerOf(units, column) }, values),
-    );
-  }
-  return samples;
+    return found;
+  });
 }
