@@ -128,3 +128,9 @@ async function runsBegun(store: OpenStore, runs: readonly string[]): Promise<str
     return null;
   }
 }
+
+/** A name for a run that people can read, such as `20261120-141000-3f9a`. */
+export function runName(ms: number, suffix: string): string {
+  const time = new Date(ms).toISOString().slice(0, 19).replaceAll(/[-:]/g, '').replace('T', '-');
+  return `${time}-${suffix}`;
+}

@@ -7,6 +7,7 @@ import { emitSql } from '../apply/emit/emit-sql.js';
 import type { Plan, Policy } from '../apply/plan.js';
 import { closeStores, openStores } from '../apply/stores.js';
 import type { UnmappedRow } from '../apply/unmapped.js';
+import { runName } from '../apply/write-plan.js';
 import type { Config } from '../config/config.js';
 import type { ReportLimit } from '../domain.js';
 import { SvcError } from '../errors.js';
@@ -81,7 +82,7 @@ function act(
     case 'check':
       return checkIds(work, options.age);
     case 'write':
-      return write(work, options.agreed, newRunName(options.startMs));
+      return write(work, options.agreed, runName(options.startMs, randomBytes(2).toString('hex')));
     case 'verify':
       return verifyRuns(work);
     case 'emit':
@@ -128,12 +129,6 @@ function changedTuning({ batchRows, lockTimeoutMs, statementTimeoutMs }: Tuning)
       ? {}
       : { 'statement-timeout': `${statementTimeoutMs}ms` }),
   };
-}
-
-/** A readable name for a run, such as `20261120-141000-3f9a`. */
-function newRunName(nowMs: number): string {
-  const time = new Date(nowMs).toISOString().slice(0, 19).replaceAll(/[-:]/g, '').replace('T', '-');
-  return `${time}-${randomBytes(2).toString('hex')}`;
 }
 
 export interface ContextOptions {

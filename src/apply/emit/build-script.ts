@@ -15,7 +15,7 @@ import { EMIT_TEXTS, type EmitText } from './emit-texts.js';
 import { finishSql, insertRunSql, verifySql } from './ledger-statements.js';
 import { type CrosswalkRow, readCrosswalk } from './read-crosswalk.js';
 import { fillSql, rewriteSql, updatesSql } from './rewrite-statements.js';
-import { type Check, checkSql, checksOf, parkingChecks, writtenCheck } from './script-checks.js';
+import { checkOnce, checkSql, checksOf, createChecks, writtenCheck } from './script-checks.js';
 import { createList, stagingSql } from './staging.js';
 import { undoChecks, undoListSql, undoneSql } from './undo-statements.js';
 
@@ -140,98 +140,65 @@ function loadSql(script: EmitScript, tables: readonly EmitTable[]): string[] {
   ];
 }
 
-function createChecks({ checks, text }: EmitScript): string[] {
-  return [
-    `DROP TABLE IF EXISTS ${checks}`,
-    `CREATE TABLE ${checks}(problem ${text.types.text} NOT NULL UNIQUE, failed bigint)`,
-  ];
-}
-
-/** Where DDL commits, its statements come before the transaction, and new columns after the checks. */
-function transaction(
+/** Checks and changes in one transaction. Where DDL commits, it runs before the transaction, but after the checks. */
+function inTransaction(
   { text }: EmitScript,
   tables: readonly EmitTable[],
-): { readonly begin: string[]; readonly end: string[] } {
-  const locks = () => {
-    const names = [...new Set(tables.map(({ found }) => found.facts.table))].sort();
-    return tables[0] === undefined ? [] : text.lock(names, tables[0].found.ledger);
-  };
-  if (text.begin !== null) return { begin: [...locks()], end: [] };
-  const begin = ['SET TRANSACTION ISOLATION LEVEL REPEATABLE READ', 'START TRANSACTION', ...locks()];
-  return { begin, end: ['COMMIT'] };
+  { checks, ddl, changes }: Readonly<Record<'checks' | 'ddl' | 'changes', readonly string[]>>,
+): string[] {
+  const names = [...new Set(tables.map(({ found }) => found.facts.table))].sort();
+  const [first] = tables;
+  const locks = first === undefined ? [] : text.lock(names, first.found.ledger);
+  if (text.begin !== null) return [...locks, ...checks, ...ddl, ...changes];
+  const begin = ['SET TRANSACTION ISOLATION LEVEL REPEATABLE READ', 'START TRANSACTION', ...locks];
+  const start = ddl.length > 0 ? [...checks, ...ddl, ...begin] : [...begin, ...checks];
+  return [...start, ...changes, 'COMMIT'];
 }
 
 function upSql(script: EmitScript, tables: readonly EmitTable[]): string[] {
-  const { engine, text, checks } = script;
+  const { engine, text } = script;
   const isNew = engine.context.policy.mode === 'new';
-  const { begin, end } = transaction(script, tables);
-  const all = tables.flatMap((table) => checksOf(script, table).map((check) => ({ check, table })));
-  const record = [...all.map(({ check, table }) => checkSql(script, check, table.found)), text.raise(checks)];
+  const raise = text.raise(script.checks);
+  const checks = tables.flatMap((table) =>
+    checksOf(script, table).map((check) => checkOnce(script, check, table.found)),
+  );
   const enter = (table: EmitTable) =>
-    insertRunSql(script, table, { definition: portable(table.found.target), checks: all.length });
+    insertRunSql(script, table, { definition: portable(table.found.target), checks: checks.length });
   const addColumns = tables.flatMap(({ found }) =>
     found.target.ids.flatMap((id, at) =>
       text.addColumn(found.facts.table, newColumnOf(id), found.types[at] ?? ''),
     ),
   );
-  // In place each run is recorded after the entries of the one before: its own have higher ids.
-  const enterAll = isNew ? tables.map(enter) : [];
-  const finish = tables.map((table) => finishSql(script, table));
-  const change = isNew
-    ? [...tables.flatMap((table) => fillSql(script, table)), ...finish]
-    : [
-        ...tables.flatMap((table) => {
-          const [list = '', ...rest] = rewriteSql(script, table);
-          const parked = parkingChecks(script, table).map((check) => checkLater(script, check));
-          return [
-            enter(table),
-            list,
-            ...(parked.length === 0 ? [] : [...parked, text.raise(checks), clearIfFailed(script, table)]),
-            ...rest,
-            checkLater(script, writtenCheck(script, table)),
-          ];
-        }),
-        text.raise(checks),
-        ...finish,
-      ];
-  const isLate = text.begin === null && isNew;
+  const changes = isNew
+    ? tables.flatMap((table) => fillSql(script, table))
+    : [...tables.flatMap((table) => [enter(table), ...rewriteSql(script, table)]), raise];
   return [
     ...text.settings,
     ...createChecks(script),
-    ...(isLate ? [...record, ...enterAll, ...addColumns, ...begin] : [...begin, ...record, ...enterAll]),
-    ...(isNew && !isLate ? addColumns : []),
-    ...change,
-    ...end,
-    ...dropStaging(script, tables),
+    ...inTransaction(script, tables, {
+      // In place each run is recorded after the entries of the one before: its own have higher ids.
+      checks: [...checks, raise, ...(isNew ? tables.map(enter) : [])],
+      ddl: isNew ? addColumns : [],
+      changes: [...changes, ...tables.map((table) => finishSql(script, table))],
+    }),
+    ...dropStaging(
+      script,
+      tables.flatMap(({ maps, list }) => [...maps, list]),
+    ),
     ...text.restore,
   ];
 }
 
-/** Records a check of the listed rows; without rows it counts none. */
-function checkLater({ checks, text }: EmitScript, { problem, count }: Check): string {
-  return `INSERT INTO ${checks}(problem, failed)
-SELECT ${text.literal(problem)}, ${count}`;
-}
-
-/** For clients that go on after an error. */
-function clearIfFailed({ checks }: EmitScript, { list }: EmitTable): string {
-  return `DELETE FROM ${list} WHERE EXISTS (SELECT 1 FROM ${checks} WHERE failed > 0)`;
-}
-
-function dropStaging({ checks }: EmitScript, tables: readonly EmitTable[]): string[] {
-  const names = [...tables.flatMap(({ maps, list }) => [...maps, list]), checks];
-  return names.map((name) => `DROP TABLE IF EXISTS ${name}`);
+function dropStaging({ checks }: EmitScript, names: readonly string[]): string[] {
+  return [...names, checks].map((name) => `DROP TABLE IF EXISTS ${name}`);
 }
 
 function downSql(script: EmitScript, tables: readonly EmitTable[]): string[] {
-  const { engine, text, checks } = script;
+  const { engine, text } = script;
   const isNew = engine.context.policy.mode === 'new';
   const back = [...tables].reverse();
-  const { begin, end } = transaction(script, tables);
-  const record = [
-    ...back.flatMap((table) => undoChecks(script, table).map((check) => checkLater(script, check))),
-    text.raise(checks),
-  ];
+  const raise = text.raise(script.checks);
+  const checks = back.flatMap((table) => undoChecks(script, table).map((check) => checkSql(script, check)));
   const dropColumns = back.flatMap(({ found }) =>
     found.target.ids.flatMap((id) => text.dropColumn(found.facts.table, newColumnOf(id))),
   );
@@ -239,20 +206,22 @@ function downSql(script: EmitScript, tables: readonly EmitTable[]): string[] {
     undoListSql(script, table),
     ...text.analyze(table.list),
     ...updatesSql(script, table),
-    checkLater(script, writtenCheck(script, table)),
+    checkSql(script, writtenCheck(script, table)),
   ]);
-  const lists = isNew ? [] : back.flatMap((table) => createList(script, table));
   const undone = back.flatMap((table) => undoneSql(script, table));
   return [
     ...text.settings,
     ...createChecks(script),
-    ...lists,
-    ...(isNew && text.begin === null ? [...record, ...dropColumns, ...begin] : [...begin, ...record]),
-    ...(isNew ? (text.begin === null ? [] : dropColumns) : [...restore, text.raise(checks)]),
-    ...undone,
-    ...end,
-    ...back.map(({ list }) => `DROP TABLE IF EXISTS ${list}`),
-    `DROP TABLE IF EXISTS ${checks}`,
+    ...(isNew ? [] : back.flatMap((table) => createList(script, table))),
+    ...inTransaction(script, tables, {
+      checks: [...checks, raise],
+      ddl: isNew ? dropColumns : [],
+      changes: [...(isNew ? [] : [...restore, raise]), ...undone],
+    }),
+    ...dropStaging(
+      script,
+      back.map(({ list }) => list),
+    ),
     ...text.restore,
   ];
 }

@@ -43,13 +43,19 @@ export function mapMatch({ dialect }: Engine, id: IdColumn, map: string): string
   return [`${dialect.exactText(`t.${dialect.quote(id.column)}`)} = ${map}.old`, ...scopes].join(' AND ');
 }
 
-/** A condition: the run is recorded for a target, in one of these states. */
-export function isRecorded(
+/** A condition on a row of the ledger's runs: it is this script's run of a target, in such a state. */
+export function isOwnRun(
   { text, run }: EmitScript,
-  { target, ledger }: Pick<FoundTable, 'target' | 'ledger'>,
-  states: string,
+  { target }: Pick<FoundTable, 'target'>,
+  state: string,
+  alias: 'r.' | 'u.' | '' = '',
 ): string {
-  return `EXISTS (SELECT 1 FROM ${ledger.run} AS r WHERE r.run = ${text.literal(run)} AND r.target = ${text.literal(target.name)} AND r.state ${states})`;
+  return `${alias}run = ${text.literal(run)} AND ${alias}target = ${text.literal(target.name)} AND ${alias}state ${state}`;
+}
+
+/** A condition: the ledger has this script's run of a target, in such a state. */
+export function isRecorded(script: EmitScript, found: FoundTable, state: string): string {
+  return `EXISTS (SELECT 1 FROM ${found.ledger.run} AS r WHERE ${isOwnRun(script, found, state, 'r.')})`;
 }
 
 /** SQL for the new value of a column in row `w` of the list. */

@@ -3,7 +3,7 @@ import { type ApplyResult, type ApplyTask, describeBlocked } from '../actions.js
 import { judgeEmit } from '../judge-plan.js';
 import type { Plan } from '../plan.js';
 import { type OpenStore, survey } from '../stores.js';
-import { confirmPlan, planSha256 } from '../write-plan.js';
+import { confirmPlan, planSha256, runName } from '../write-plan.js';
 import type { SqlScript } from './build-script.js';
 import { type EmitRequest, isWarehouse } from './emit-request.js';
 import { layOut } from './layouts.js';
@@ -33,8 +33,7 @@ export async function emitSql(
   if (verdict.exitCode !== 0) return describeBlocked('emit', task, plan, verdict);
   const sha256 = planSha256(agreed ?? now);
   const atMs = request.atMs ?? Date.parse(context.facts.builtAt);
-  const time = new Date(atMs).toISOString().slice(0, 19).replaceAll(/[-:]/g, '').replace('T', '-');
-  const run = `${time}-${sha256.slice(0, 6)}`;
+  const run = runName(atMs, sha256.slice(0, 6));
   const script = await store.emit(
     plan.targets,
     { run, planSha256: sha256, isExact: true },

@@ -17,66 +17,64 @@ const MOST_VALUES_INSIDE = 5000;
 
 const NAME = 'svc_migrate_ids';
 
+type File = readonly [path: string, text: string];
+type Renderer = (input: LayoutInput) => File[];
+
+/** Statements for one file or change set. */
+interface Step {
+  /** Its name for people. */
+  readonly title: string;
+  /** Its name for migration tools, which order steps by their stamps. */
+  readonly name: string;
+  readonly stamp: string;
+  readonly statements: readonly string[];
+}
+
+/** One step up, or the crosswalk first where it is large; and one step down. */
+function stepsOf({ script, stamps: [first, second] }: LayoutInput): {
+  readonly up: readonly Step[];
+  readonly down: Step;
+} {
+  const { load, up, down, values } = script;
+  const isLarge = values > MOST_VALUES_INSIDE;
+  const own = { name: NAME, stamp: isLarge ? second : first };
+  return {
+    up: isLarge
+      ? [
+          { title: 'up-1-crosswalk', name: 'svc_migrate_crosswalk', stamp: first, statements: load },
+          { title: 'up-2-rewrite', ...own, statements: up },
+        ]
+      : [{ title: 'up', ...own, statements: [...load, ...up] }],
+    down: { title: 'down', ...own, statements: down },
+  };
+}
+
 /** Statements as one file. `isOwn`: the file begins and ends the transaction, because the tool does not. */
 function sqlFile({ head, script }: LayoutInput, statements: readonly string[], isOwn: boolean): string {
   const all = isOwn && script.begin !== null ? [script.begin, ...statements, 'COMMIT'] : statements;
   return `${head}\n${all.join(';\n\n')};\n`;
 }
 
-/** The steps up: one, or the crosswalk first where it is large. */
-function stepsUp({ script }: LayoutInput): readonly (readonly string[])[] {
-  const isLarge = script.values > MOST_VALUES_INSIDE;
-  return isLarge ? [script.load, script.up] : [[...script.load, ...script.up]];
+/** A file for each step. `isOwn`: as in `sqlFile`. */
+function withFiles(isOwn: boolean, pathOf: (step: Step, isDown: boolean) => string): Renderer {
+  return (input) => {
+    const { up, down } = stepsOf(input);
+    return [...up, down].map((step) => [pathOf(step, step === down), sqlFile(input, step.statements, isOwn)]);
+  };
 }
 
-function plain(input: LayoutInput): [string, string][] {
-  const steps = stepsUp(input).map((step) => sqlFile(input, step, true));
-  const names = steps.length === 1 ? ['up.sql'] : ['up-1-crosswalk.sql', 'up-2-rewrite.sql'];
-  return [
-    ...steps.map((sql, at): [string, string] => [names[at] ?? '', sql]),
-    ['down.sql', sqlFile(input, input.script.down, true)],
-  ];
-}
-
-function flyway(input: LayoutInput): [string, string][] {
-  const steps = stepsUp(input).map((step) => sqlFile(input, step, false));
-  const [first, second] = input.stamps;
-  const last = steps.length === 1 ? first : second;
-  const versions =
-    steps.length === 1 ? [`${first}__${NAME}`] : [`${first}__svc_migrate_crosswalk`, `${second}__${NAME}`];
-  return [
-    ...steps.map((sql, at): [string, string] => [`V${versions[at]}.sql`, sql]),
-    [`U${last}__${NAME}.sql`, sqlFile(input, input.script.down, false)],
-  ];
-}
-
-function liquibase({ script, head, stamps }: LayoutInput): [string, string][] {
-  const steps = stepsUp({ script, head, stamps });
-  const sets = steps.map((statements, at) => {
-    const id = at === 0 && steps.length > 1 ? `${stamps[0]}-crosswalk` : `${stamps[0]}-${NAME}`;
-    const back = at === steps.length - 1 ? script.down : ['SELECT 1'];
+function liquibase(input: LayoutInput): File[] {
+  const sets = stepsOf(input).up.map(({ name, statements }) => {
+    const id = `${input.stamps[0]}-${name === NAME ? NAME : 'crosswalk'}`;
+    const back = name === NAME ? input.script.down : ['SELECT 1'];
     const rollback = back.flatMap((one) => `${one};`.split('\n')).map((line) => `--rollback ${line}`);
     return `--changeset svc-migrate:${id}\n${statements.join(';\n\n')};\n${rollback.join('\n')}\n`;
   });
-  return [[`${NAME}.sql`, `--liquibase formatted sql\n${head}\n${sets.join('\n')}`]];
-}
-
-function prisma(input: LayoutInput): [string, string][] {
-  const steps = stepsUp(input).map((step) => sqlFile(input, step, true));
-  const folders = steps.map((_, at) =>
-    at === steps.length - 1 ? `${input.stamps[at]}_${NAME}` : `${input.stamps[at]}_svc_migrate_crosswalk`,
-  );
-  return [
-    ...steps.map((sql, at): [string, string] => [`${folders[at]}/migration.sql`, sql]),
-    [`${folders.at(-1)}/down.sql`, sqlFile(input, input.script.down, true)],
-  ];
+  return [[`${NAME}.sql`, `--liquibase formatted sql\n${input.head}\n${sets.join('\n')}`]];
 }
 
 /** A folder of SQL files, and a migration in the tool's language that runs their statements one by one. */
-function withRunner(
-  extension: string,
-  render: (folder: string) => string,
-): (input: LayoutInput) => [string, string][] {
+function withRunner(extension: string, render: (folder: string) => string): Renderer {
   return (input) => {
     const folder = `${input.stamps[0]}_${NAME}`;
     return [
@@ -131,11 +129,14 @@ exports.down = (knex) => runFile(knex, 'down.sql');
 `,
 );
 
-const RENDERERS: Readonly<Record<Layout, (input: LayoutInput) => [string, string][]>> = {
-  plain,
-  flyway,
+const RENDERERS: Readonly<Record<Layout, Renderer>> = {
+  plain: withFiles(true, ({ title }) => `${title}.sql`),
+  flyway: withFiles(false, ({ name, stamp }, isDown) => `${isDown ? 'U' : 'V'}${stamp}__${name}.sql`),
   liquibase,
-  prisma,
+  prisma: withFiles(
+    true,
+    ({ name, stamp }, isDown) => `${stamp}_${name}/${isDown ? 'down' : 'migration'}.sql`,
+  ),
   rails,
   knex,
 };

@@ -1,6 +1,7 @@
 import { columnLabel, newColumnOf, type TableTarget } from '../../config/apply-targets.js';
 import { keyMatch } from '../engine/ledger-entries.js';
-import { type EmitScript, type EmitTable, isRecorded, keyOf, newKey } from './emit-script.js';
+import { type EmitScript, type EmitTable, isOwnRun, isRecorded, keyOf, newKey } from './emit-script.js';
+import { anyFailed } from './script-checks.js';
 
 /** Records the run, if every check was made and none failed. */
 export function insertRunSql(
@@ -45,58 +46,54 @@ WHERE c.made >= ${checks} AND c.failed = 0 AND NOT ${isRecorded(script, found, "
 }
 
 /** Records the listed rows as entries, under their keys after the change. */
-export function entriesSql(
-  { engine, text, run }: EmitScript,
-  { found, list }: EmitTable,
-  at: number,
-): string {
+export function entriesSql(script: EmitScript, { found, list }: EmitTable, at: number): string {
+  const { engine } = script;
   const { dialect } = engine;
   const { ledger, target } = found;
   const count = target.ids.length;
   return `INSERT INTO ${ledger.entry}(id, unit, col, row_key, old, new)
 SELECT u.first_entry + ${count} * (w.row_no - 1) + ${at + 1}, u.unit, ${at}, ${dialect.keySql(newKey(engine, found))}, w.o${at}, w.c${at}
-FROM ${list} AS w JOIN ${ledger.run} AS u ON u.run = ${text.literal(run)} AND u.target = ${text.literal(target.name)} AND u.state = 'working'
+FROM ${list} AS w JOIN ${ledger.run} AS u ON ${isOwnRun(script, found, "= 'working'", 'u.')}
 WHERE w.r${at} = 1`;
 }
 
 /** Marks the run as done. */
 export function finishSql(script: EmitScript, { found }: EmitTable): string {
-  const { engine, text, run, checks } = script;
-  const { dialect, context } = engine;
-  const { ledger, target, facts } = found;
-  const { entry } = ledger;
-  const own = `FROM ${entry} AS e WHERE e.unit = ${ledger.run}.unit`;
-  const filled = target.ids.map(
-    (id) =>
-      `(SELECT count(*) FROM ${dialect.tableSql(facts.table)} WHERE ${dialect.quote(newColumnOf(id))} IS NOT NULL)`,
-  );
+  const { engine, text } = script;
+  const { ledger } = found;
+  const own = `FROM ${ledger.entry} AS e WHERE e.unit = ${ledger.run}.unit`;
   const set =
-    context.policy.mode === 'new'
-      ? [`changed = ${filled.join(' + ')}`]
+    engine.context.policy.mode === 'new'
+      ? [`changed = ${countFilled(script, found)}`]
       : [
           `changed = (SELECT count(*) ${own})`,
           `done_entry = (SELECT coalesce(max(e.id), ${ledger.run}.first_entry) ${own})`,
           `last_entry = (SELECT coalesce(max(e.id), ${ledger.run}.first_entry) ${own})`,
         ];
   return `UPDATE ${ledger.run} SET ${[...set, `finished_at = ${text.now}`, "state = 'done'"].join(',\n  ')}
-WHERE run = ${text.literal(run)} AND target = ${text.literal(target.name)} AND state = 'working'
-  AND NOT EXISTS (SELECT 1 FROM ${checks} WHERE failed > 0)`;
+WHERE ${isOwnRun(script, found, "= 'working'")}
+  AND NOT ${anyFailed(script)}`;
+}
+
+/** A term: the cells of the new columns that hold an id. */
+function countFilled({ engine }: EmitScript, { target, facts }: EmitTable['found']): string {
+  const { dialect } = engine;
+  return target.ids
+    .map((id) => {
+      const isFilled = `${dialect.quote(newColumnOf(id))} IS NOT NULL`;
+      return `(SELECT count(*) FROM ${dialect.tableSql(facts.table)} WHERE ${isFilled})`;
+    })
+    .join(' + ');
 }
 
 /** Cells that do not hold what the run wrote; 0 if all do and the run is done. */
 export function verifySql(script: EmitScript, { found }: EmitTable): string {
-  const { engine, text, run } = script;
-  const { dialect, context } = engine;
+  const { dialect, context } = script.engine;
   const { target, ledger, facts } = found;
-  const isOwn = `u.run = ${text.literal(run)} AND u.target = ${text.literal(target.name)} AND u.state = 'done'`;
+  const isOwn = isOwnRun(script, found, "= 'done'", 'u.');
   const isDone = `CASE WHEN ${isRecorded(script, found, "= 'done'")} THEN 0 ELSE 1 END`;
-  if (context.policy.mode === 'new') {
-    const filled = target.ids.map(
-      (id) =>
-        `(SELECT count(*) FROM ${dialect.tableSql(facts.table)} WHERE ${dialect.quote(newColumnOf(id))} IS NOT NULL)`,
-    );
-    return `${isDone} + coalesce((SELECT abs(u.changed - (${filled.join(' + ')})) FROM ${ledger.run} AS u WHERE ${isOwn}), 0)`;
-  }
+  if (context.policy.mode === 'new')
+    return `${isDone} + coalesce((SELECT abs(u.changed - (${countFilled(script, found)})) FROM ${ledger.run} AS u WHERE ${isOwn}), 0)`;
   const columns = target.ids.map(({ column }, at) => {
     const row = { key: keyOf(found), keyTypes: found.keyTypes };
     const match = [

@@ -1,7 +1,16 @@
-import { newColumnOf } from '../../config/apply-targets.js';
-import { type EmitScript, type EmitTable, isRecorded, keyOf, mapMatch, newValue } from './emit-script.js';
+import { type IdColumn, newColumnOf } from '../../config/apply-targets.js';
+import {
+  type EmitScript,
+  type EmitTable,
+  isOwnRun,
+  isRecorded,
+  keyOf,
+  mapMatch,
+  newValue,
+} from './emit-script.js';
 import { entriesSql } from './ledger-statements.js';
 import { isOurs } from './read-crosswalk.js';
+import { anyFailed, checkSql, parkingChecks, writtenCheck } from './script-checks.js';
 
 /** Adds the new columns and fills them. */
 export function fillSql(script: EmitScript, { found, maps }: EmitTable): string[] {
@@ -21,47 +30,78 @@ export function fillSql(script: EmitScript, { found, maps }: EmitTable): string[
   });
 }
 
-/** Lists the rows that change, records them in the ledger, and changes them in one UPDATE; two where ids under a unique key swap. */
+/** Lists the rows that change, records them in the ledger, changes them and checks the result. */
 export function rewriteSql(script: EmitScript, table: EmitTable): string[] {
-  const { text } = script;
+  const { text, checks } = script;
+  const { list, found } = table;
+  const parking = parkingChecks(script, table).map((check) => checkSql(script, check));
+  const clear = `DELETE FROM ${list} WHERE ${anyFailed(script)}`;
   return [
     listSql(script, table),
-    ...text.analyze(table.list),
-    ...table.found.target.ids.map((_, at) => entriesSql(script, table, at)),
+    ...(parking.length === 0 ? [] : [...parking, text.raise(checks), clear]),
+    ...text.analyze(list),
+    ...found.target.ids.map((_, at) => entriesSql(script, table, at)),
     ...updatesSql(script, table),
+    checkSql(script, writtenCheck(script, table)),
   ];
 }
 
 /** Only while the run has no entries: V4 ids are never looked up. */
-function listSql(script: EmitScript, { found, maps, list }: EmitTable): string {
+function listSql(script: EmitScript, table: EmitTable): string {
   const { engine, text } = script;
   const { dialect } = engine;
-  const { ids } = found.target;
-  const cell = (name: string) => `t.${dialect.quote(name)}`;
-  const names = [
-    ...keyOf(found).map((_, at) => `k${at}`),
-    ...ids.flatMap((_, at) => [`o${at}`, `c${at}`, `r${at}`]),
-  ];
-  const terms = ids.flatMap(({ column }, at) => {
-    const old = dialect.asEntry(cell(column));
-    const now = text.newCell(cell(column), `m${at}.new`);
-    const isChanged = `CASE WHEN m${at}.old IS NULL THEN`;
-    return [old, `${isChanged} ${old} ELSE ${now} END`, `${isChanged} 0 ELSE 1 END`];
-  });
-  const joins = ids.map(
-    (id, at) => `LEFT JOIN ${maps[at]} AS m${at} ON ${mapMatch(engine, id, `m${at}`)} AND m${at}.keep = 0
+  const { found, maps } = table;
+  const columns = found.target.ids.map((id, at): ListedColumn => {
+    const map = `m${at}`;
+    return {
+      id,
+      join: `${maps[at]} AS ${map} ON ${mapMatch(engine, id, map)} AND ${map}.keep = 0
     AND ${isOurs(engine, text.literal, id)}`,
-  );
+      changed: `${map}.old`,
+      value: text.newCell(`t.${dialect.quote(id.column)}`, `${map}.new`),
+    };
+  });
   const { entry, run } = found.ledger;
   const hasEntries = `EXISTS (SELECT 1 FROM ${entry} AS e JOIN ${run} AS u ON u.unit = e.unit
-    WHERE u.run = ${text.literal(script.run)} AND u.target = ${text.literal(found.target.name)} AND u.state = 'working')`;
+    WHERE ${isOwnRun(script, found, "= 'working'", 'u.')})`;
+  return fillList(script, table, columns, [isRecorded(script, found, "= 'working'"), `NOT ${hasEntries}`]);
+}
+
+/** A column of listed rows. */
+export interface ListedColumn {
+  readonly id: IdColumn;
+  /** The table that knows the new values, and its condition. */
+  readonly join: string;
+  /** NULL in rows where the column keeps its value. */
+  readonly changed: string;
+  /** The new value in the ledger's form. */
+  readonly value: string;
+}
+
+/** Lists the rows in which a column changes: key, and each column before, after, and whether it changes. */
+export function fillList(
+  { engine: { dialect } }: EmitScript,
+  { found, list }: EmitTable,
+  columns: readonly ListedColumn[],
+  conditions: readonly string[],
+): string {
+  const cell = (name: string) => `t.${dialect.quote(name)}`;
+  const key = keyOf(found);
+  const names = [
+    ...key.map((_, at) => `k${at}`),
+    ...columns.flatMap((_, at) => [`o${at}`, `c${at}`, `r${at}`]),
+  ];
+  const terms = columns.flatMap(({ id, changed, value }) => {
+    const old = dialect.asEntry(cell(id.column));
+    const ifSame = `CASE WHEN ${changed} IS NULL THEN`;
+    return [old, `${ifSame} ${old} ELSE ${value} END`, `${ifSame} 0 ELSE 1 END`];
+  });
+  const isListed = `(${columns.map(({ changed }) => `${changed} IS NOT NULL`).join(' OR ')})`;
   return `INSERT INTO ${list}(${names.join(', ')})
-SELECT ${[...keyOf(found).map(cell), ...terms].join(',\n  ')}
+SELECT ${[...key.map(cell), ...terms].join(',\n  ')}
 FROM ${dialect.tableSql(found.facts.table)} AS t
-  ${joins.join('\n  ')}
-WHERE (${ids.map((_, at) => `m${at}.old IS NOT NULL`).join(' OR ')})
-  AND ${isRecorded(script, found, "= 'working'")}
-  AND NOT ${hasEntries}`;
+  ${columns.map(({ join }) => `LEFT JOIN ${join}`).join('\n  ')}
+WHERE ${[isListed, ...conditions].join('\n  AND ')}`;
 }
 
 /** The UPDATE of the listed rows; two where ids under a unique key swap. */

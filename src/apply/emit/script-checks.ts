@@ -4,49 +4,71 @@ import { columnOf } from '../engine/table-facts.js';
 import { type EmitScript, type EmitTable, isRecorded, keyOf, mapMatch, newKey } from './emit-script.js';
 import { isOurs } from './read-crosswalk.js';
 
-/** A precondition: the rows that `count` counts must be none. */
+/** A condition of the script. */
 export interface Check {
+  /** What is wrong if it does not hold. */
   readonly problem: string;
+  /** A term: rows that break it. */
   readonly count: string;
+}
+
+/** Creates the table that checks are recorded in. */
+export function createChecks({ checks, text }: EmitScript): string[] {
+  return [
+    `DROP TABLE IF EXISTS ${checks}`,
+    `CREATE TABLE ${checks}(problem ${text.types.text} NOT NULL UNIQUE, failed bigint)`,
+  ];
+}
+
+/** A condition for clients that go on after an error: a check failed. */
+export function anyFailed({ checks }: EmitScript): string {
+  return `EXISTS (SELECT 1 FROM ${checks} WHERE failed > 0)`;
 }
 
 /** What must hold before anything changes. */
 export function checksOf(script: EmitScript, { found, maps }: EmitTable): Check[] {
-  const { engine, text, run } = script;
+  const { engine, text } = script;
   const { dialect, context } = engine;
-  const { target, facts, ledger } = found;
-  const table = facts.table;
-  const from = `${dialect.tableSql(table)} AS t`;
-  const others = dialect.isTableOfRun.replace('$1', text.literal(table));
-  const there = [...new Set([...keyOf(found), ...target.ids.map(({ column }) => column)])];
-  const isThere = there.map((name): Check => {
-    const type = columnOf(facts, name)?.type ?? '';
-    const count = `1 - ${text.countColumns({ table, name, type })}`;
-    return { problem: `${target.name}: column ${name} is missing or is not ${type} any more`, count };
-  });
-  const isNew = context.policy.mode === 'new' ? target.ids.map(newColumnOf) : [];
+  const { target, facts } = found;
+  const { table } = facts;
+  const check = (problem: string, count: string): Check => ({ problem: `${target.name}: ${problem}`, count });
+  const columns = [...new Set([...keyOf(found), ...target.ids.map(({ column }) => column)])];
+  const added = context.policy.mode === 'new' ? target.ids.map(newColumnOf) : [];
   return [
-    ...isThere,
-    ...isNew.map((name) => ({
-      problem: `${target.name}: there is a column ${name} already`,
-      count: text.countColumns({ table, name, type: null }),
-    })),
-    {
-      problem: `${target.name}: another run is in the ledger for this table`,
-      count: `(SELECT count(*) FROM ${ledger.run} WHERE ${others} AND state <> 'undone' AND run <> ${text.literal(run)})`,
-    },
-    ...target.ids.map((id, at) => ({
-      problem: `${target.name}: ${id.column} has values that the plan did not see`,
-      count: `(SELECT count(*) FROM ${from} LEFT JOIN ${maps[at]} AS m ON ${mapMatch(engine, id, 'm')}
+    ...columns.map((name) => {
+      const type = columnOf(facts, name)?.type ?? '';
+      const count = text.countColumns({ table, name, type });
+      return check(`column ${name} is missing or is not ${type} any more`, `1 - ${count}`);
+    }),
+    ...added.map((name) =>
+      check(`there is a column ${name} already`, text.countColumns({ table, name, type: null })),
+    ),
+    check('another run is in the ledger for this table', countOtherRuns(script, found)),
+    ...target.ids.map((id, at) =>
+      check(
+        `${id.column} has values that the plan did not see`,
+        `(SELECT count(*) FROM ${dialect.tableSql(table)} AS t LEFT JOIN ${maps[at]} AS m ON ${mapMatch(engine, id, 'm')}
   WHERE ${isOurs(engine, text.literal, id)} AND m.old IS NULL)`,
-    })),
+      ),
+    ),
   ];
 }
 
-/** Records a check; counts nothing if the run is recorded already. */
-export function checkSql(script: EmitScript, { problem, count }: Check, found: FoundTable): string {
+/** Checks and records the result. */
+export function checkSql({ checks, text }: EmitScript, { problem, count }: Check): string {
+  return `INSERT INTO ${checks}(problem, failed)\nSELECT ${text.literal(problem)}, ${count}`;
+}
+
+/** Checks what holds only before the run: if it is recorded already, nothing is counted. */
+export function checkOnce(script: EmitScript, { problem, count }: Check, found: FoundTable): string {
   const isBegun = isRecorded(script, found, "<> 'undone'");
-  return `INSERT INTO ${script.checks}(problem, failed)\nSELECT ${script.text.literal(problem)}, CASE WHEN ${isBegun} THEN 0 ELSE ${count} END`;
+  return checkSql(script, { problem, count: `CASE WHEN ${isBegun} THEN 0 ELSE ${count} END` });
+}
+
+/** A term: other runs in the ledger that changed the table and were not undone. */
+export function countOtherRuns({ engine, text, run }: EmitScript, { facts, ledger }: FoundTable): string {
+  const isTable = engine.dialect.isTableOfRun.replace('$1', text.literal(facts.table));
+  return `(SELECT count(*) FROM ${ledger.run} WHERE ${isTable} AND state <> 'undone' AND run <> ${text.literal(run)})`;
 }
 
 /** Values that rows would hold while their ids swap, but that the column holds already. */

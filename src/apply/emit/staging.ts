@@ -41,14 +41,20 @@ export function createList(
   return [`DROP TABLE IF EXISTS ${list}`, `CREATE TABLE ${list}(${columns.join(', ')})`];
 }
 
+/** Fills a crosswalk. */
 function insertRows({ literal }: EmitText, map: string, rows: readonly CrosswalkRow[]): string[] {
   const cell = (value: string | null | undefined) =>
     value === null || value === undefined ? 'NULL' : literal(value);
   const values = rows.map(({ old, scope, result }) =>
     [...[old, ...scope, result].map(cell), result === undefined ? '1' : '0'].join(', '),
   );
-  const pieces = Array.from({ length: Math.ceil(rows.length / ROWS_PER_INSERT) }, (_, at) =>
-    values.slice(at * ROWS_PER_INSERT, (at + 1) * ROWS_PER_INSERT),
-  );
-  return pieces.map((piece) => `INSERT INTO ${map} VALUES\n  (${piece.join('),\n  (')})`);
+  return insertValues(map, values, ROWS_PER_INSERT);
+}
+
+/** INSERTs of rows, each given as its values separated by commas. */
+export function insertValues(table: string, rows: readonly string[], rowsPerInsert: number): string[] {
+  return Array.from({ length: Math.ceil(rows.length / rowsPerInsert) }, (_, at) => {
+    const piece = rows.slice(at * rowsPerInsert, (at + 1) * rowsPerInsert);
+    return `INSERT INTO ${table} VALUES\n  (${piece.join('),\n  (')})`;
+  });
 }

@@ -3,6 +3,7 @@ import type { Db } from '../../store/open.js';
 import { readModelRefs } from '../column-work.js';
 import type { ApplyContext } from '../context.js';
 import { categorySql } from '../ids/model-ids.js';
+import { insertValues } from './staging.js';
 import type { WarehouseText } from './warehouse-texts.js';
 
 /** What becomes of the V3 ids of a column; `map` is its table. */
@@ -88,21 +89,14 @@ export function loadSql(text: WarehouseText, { id, map, rows }: Crosswalk, type:
   const scopes = scopeColumns(id).map((_, at) => `s${at} ${text.types.text}`);
   const columns = [...scopes, `old ${type}`, `new ${type}`, `state ${text.types.integer}`];
   const isText = type === text.types.text;
-  const value = (term: string | null) => (term === null ? 'NULL' : isText ? text.literal(term) : term);
+  const quoted = (term: string | null) => (term === null ? 'NULL' : text.literal(term));
+  const value = (term: string | null) => (isText ? quoted(term) : (term ?? 'NULL'));
   const values = rows.map(({ scope, old, now, state }) =>
-    [
-      ...scope.map((word) => (word === null ? 'NULL' : text.literal(word))),
-      value(old),
-      value(now),
-      state,
-    ].join(', '),
-  );
-  const pieces = Array.from({ length: Math.ceil(values.length / ROWS_PER_INSERT) }, (_, at) =>
-    values.slice(at * ROWS_PER_INSERT, (at + 1) * ROWS_PER_INSERT),
+    [...scope.map(quoted), value(old), value(now), state].join(', '),
   );
   return [
     `DROP TABLE IF EXISTS ${map}`,
     `CREATE TABLE ${map}(${columns.join(', ')})${text.tableOptions}`,
-    ...pieces.map((piece) => `INSERT INTO ${map} VALUES\n  (${piece.join('),\n  (')})`),
+    ...insertValues(map, values, ROWS_PER_INSERT),
   ];
 }
