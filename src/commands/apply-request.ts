@@ -43,31 +43,17 @@ export function parseApplyRequest(given: Given, config: Config): ApplyRequest {
   const modes = MODES.filter(
     (name) => given.isSet(name) || (name === 'emitSql' && given.text(name) !== undefined),
   );
+  assertModeOptions(given, modes);
   const [mode] = modes;
-  if (modes.length > 1) throw new SvcError('usage', `${modes.map(flagOf).join(' and ')} exclude each other.`);
-  const planFile = given.text('plan');
-  if (planFile !== undefined && mode !== undefined && mode !== 'yes' && mode !== 'emitSql') {
-    throw new SvcError('usage', `--plan does not go with --${mode}.`);
-  }
   const emit = parseEmit(given);
-  if (emit !== null && given.isSet('again'))
-    throw new SvcError('usage', '--emit-sql does not go with --again.', { hint: 'Use apply --yes --again.' });
-  const unmapped = given.text('unmapped');
-  if (unmapped !== undefined && (mode === 'verify' || mode === 'scan')) {
-    throw new SvcError('usage', `--unmapped does not go with --${mode}.`);
-  }
-  if (unmapped === '-') throw new SvcError('usage', '--unmapped takes a file, not -.');
-  if (mode === 'check' && given.isSet('allowIncomplete')) {
-    throw new SvcError('usage', '--check judges complete data only: leave --allow-incomplete out.');
-  }
   const asked = askedPolicy(given);
   const targets = chooseTargets(emit === null ? given : withoutOutput(given), config, mode === 'scan');
   return {
     action: mode === 'yes' ? 'write' : mode === 'emitSql' ? 'emit' : (mode ?? 'plan'),
     emit,
-    planFile,
+    planFile: given.text('plan'),
     json: given.text('json'),
-    unmapped,
+    unmapped: given.text('unmapped'),
     table: given.text('table') ?? null,
     ...targets,
     // `--check` judges ids, not where they would be written: cells rewritten in place count as done.
@@ -84,6 +70,22 @@ export function parseApplyRequest(given: Given, config: Config): ApplyRequest {
     tuning: parseTuning(given),
     allowIncomplete: given.isSet('allowIncomplete'),
   };
+}
+
+/** @throws SvcError `usage` if an option does not go with the mode */
+function assertModeOptions(given: Given, modes: readonly (typeof MODES)[number][]): void {
+  const [mode] = modes;
+  if (modes.length > 1) throw new SvcError('usage', `${modes.map(flagOf).join(' and ')} exclude each other.`);
+  if (given.text('plan') !== undefined && mode !== undefined && mode !== 'yes' && mode !== 'emitSql')
+    throw new SvcError('usage', `--plan does not go with --${mode}.`);
+  if (mode === 'emitSql' && given.isSet('again'))
+    throw new SvcError('usage', '--emit-sql does not go with --again.', { hint: 'Use apply --yes --again.' });
+  const unmapped = given.text('unmapped');
+  if (unmapped !== undefined && (mode === 'verify' || mode === 'scan'))
+    throw new SvcError('usage', `--unmapped does not go with --${mode}.`);
+  if (unmapped === '-') throw new SvcError('usage', '--unmapped takes a file, not -.');
+  if (mode === 'check' && given.isSet('allowIncomplete'))
+    throw new SvcError('usage', '--check judges complete data only: leave --allow-incomplete out.');
 }
 
 /** @throws SvcError `usage` */
