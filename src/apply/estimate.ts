@@ -77,8 +77,8 @@ interface Sizes {
 }
 
 /**
- * Bytes of an empty ledger, and of an entry with its indexes beside its key and its two cells; rows read and cells changed
- * in a second. These and the factors below were measured with `test/apply/estimates.test.ts`, which prints estimate and
+ * Bytes of an empty ledger, and of an entry with its indexes without its key and its two cells; rows read and cells changed
+ * per second. These and the factors below were measured with `test/apply/estimates.test.ts`, which prints estimate and
  * reality, on SQLite 3.53, PostgreSQL 15 and MariaDB 10.11 with 100,000 rows, without and with secondary indexes.
  */
 const COSTS = {
@@ -155,7 +155,7 @@ function sizesInPostgres(work: TableWork): Sizes {
 /** InnoDB's page, what it keeps free of it for rows to grow, and an integer with its place in the row. */
 const INNODB = { page: 16_384, free: 1024, newCell: 9 } as const;
 
-/** Space that InnoDB reserves for the indexes of the ledger's entries: this much for each, up to so much. */
+/** Bytes that InnoDB reserves for the indexes of the ledger's entries: per entry, and at most. */
 const RESERVED = { entry: 400, most: 8_600_000 } as const;
 
 function sizesInMysql(work: TableWork): Sizes {

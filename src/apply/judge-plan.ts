@@ -36,7 +36,7 @@ export function judgePlan(plan: Plan): PlanVerdict {
   return verdictOf(plan, findBlocks(plan));
 }
 
-/** Notes on the user and the server that plan. SQL is run by somebody else, perhaps elsewhere. */
+/** Notes on the user and server of the plan: another user may run the SQL, on another server. */
 const ABOUT_THIS_SESSION: ReadonlySet<string> = new Set([
   'privilege',
   'read_only_server',

@@ -67,7 +67,7 @@ function openPart(file: string, io: Io): MergedPart {
   io.onProgress({ kind: 'step', name: `checking ${file}`, done: 0, total: null });
   const db = openDatabase(file, 'read');
   try {
-    return inPart(file, () => {
+    return withPartName(file, () => {
       verifyExport(db, () => throwIfStopped(io));
       return { ...readPart(file, db), db, exportSeq: readExportSeq(db) };
     });
@@ -77,8 +77,8 @@ function openPart(file: string, io: Io): MergedPart {
   }
 }
 
-/** Names the part in what is said of its damage. */
-function inPart<T>(file: string, work: () => T): T {
+/** Names the part in errors about damaged data. */
+function withPartName<T>(file: string, work: () => T): T {
   try {
     return guardDatabase(file, work);
   } catch (error) {
@@ -94,7 +94,7 @@ function inPart<T>(file: string, work: () => T): T {
 function assertWhole(parts: readonly MergedPart[], whole: Fingerprint): void {
   const { conflicting, incomplete } = judgeParts(parts, whole);
   if (conflicting.length > 0) {
-    throw new SvcError('other_configuration', `These parts do not fit together: ${listed(conflicting)}.`, {
+    throw new SvcError('other_configuration', `These parts do not fit together: ${joinFirst(conflicting)}.`, {
       hint: 'Export each list into one part only, all with the settings of this configuration.',
     });
   }
@@ -102,12 +102,12 @@ function assertWhole(parts: readonly MergedPart[], whole: Fingerprint): void {
 }
 
 function incompleteParts(problems: readonly string[]): SvcError {
-  return new SvcError('incomplete', `These parts are not the whole: ${listed(problems)}.`, {
+  return new SvcError('incomplete', `These parts are not the whole: ${joinFirst(problems)}.`, {
     hint: 'Finish the exports of these lists, then merge again; nothing was written.',
   });
 }
 
-function listed(problems: readonly string[]): string {
+function joinFirst(problems: readonly string[]): string {
   const rest = problems.length - MOST_SHOWN;
   return [...problems.slice(0, MOST_SHOWN), ...(rest > 0 ? [`and ${rest} more`] : [])].join('; ');
 }
@@ -139,7 +139,7 @@ async function writeMerged(
   }
 }
 
-/** Lists of the configuration that no part planned to read. */
+/** @throws SvcError `incomplete` if no part planned to read some list of the configuration */
 function assertComplete(db: Db, config: Config): void {
   const open = findOpenLists(readReadiness(db, config, EVERYTHING));
   if (open.length > 0) throw incompleteParts(open.map(({ text }) => text.replace(/\.$/, '')));

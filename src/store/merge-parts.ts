@@ -133,7 +133,7 @@ function copyCompanies(db: Db): void {
   })();
 }
 
-/** The columns of a table but for its own id and checksum, which is computed anew. */
+/** The columns of a table except its own id, and its checksum, which is computed again. */
 function columnsOf(db: Db, table: string): string[] {
   const names = db.prepare<[string], string>('SELECT name FROM pragma_table_info(?)').pluck().all(table);
   return names.filter((name) => name !== 'id' && name !== 'checksum');

@@ -131,11 +131,11 @@ function groupBy(rows: readonly Cells[]): Map<string, Cells[]> {
 const KEY_TYPE =
   /^(?:(?:tiny|small|medium|big)?int\b|decimal|date$|datetime|timestamp|(?:var)?char\((\d+)\) CHARACTER SET)/;
 
-/** Keys whose values the ledger can keep: not bytes, fractions of binary form, or lists. */
+/** Keys whose values the ledger can keep: no binary strings, floating-point numbers, enums or sets. */
 function keysOf(uniques: readonly UniqueColumns[], columns: readonly TableColumn[]): (readonly string[])[] {
   const isUsable = (key: readonly string[]) => {
     const found = key.map((name) => columns.find((column) => column.name === name));
-    // Four bytes for each character, and what a list of several adds.
+    // Four bytes per character, plus what the JSON array of a composite key adds.
     const bytes = found.reduce((sum, one) => sum + 4 * (one?.maxChars ?? 17) + 4, 0);
     return (
       bytes <= MOST_KEY_BYTES &&
@@ -214,7 +214,7 @@ export async function readMysqlLedger(session: MysqlSession): Promise<ReadonlyMa
   );
 }
 
-/** What the server itself puts in the way of writing. */
+/** Properties of the server that prevent writing. */
 export async function serverNotes(session: MysqlSession): Promise<Note[]> {
   const { rows } = await session.query(
     'SELECT version(), @@read_only, @@log_bin, @@binlog_format, @@max_allowed_packet',

@@ -41,11 +41,11 @@ export function openMysqlStore(context: ApplyContext, targets: readonly MysqlTar
 
 function asMysql(target: TableTarget): MysqlTarget {
   if (target.kind === 'mysql') return target;
-  throw new Error(`${target.name} is no MySQL table`);
+  throw new Error(`${target.name} is not a MySQL table`);
 }
 
 export function mysqlEngine(context: ApplyContext, session: MysqlSession): Engine {
-  /** Rows that break a foreign key, by its condition, before the tables change. */
+  /** Numbers of rows that broke a foreign key before the tables changed, by the query that counts them. */
   const orphans = new Map<string, string | null>();
   /** By table, as they were read with its facts. */
   const stamped = new Map<string, readonly string[]>();
@@ -87,12 +87,12 @@ export function mysqlEngine(context: ApplyContext, session: MysqlSession): Engin
       // Every row and the gaps between them: others can neither change nor add rows.
       for (const name of names) await session.one(`SELECT count(*) FROM ${quoteMysql(name)} FOR UPDATE`);
       orphans.clear();
-      for (const tie of await readTies(session, names)) orphans.set(tie, await session.one(tie));
+      for (const sql of await orphanQueries(session, names)) orphans.set(sql, await session.one(sql));
       if (orphans.size > 0) await session.exec('SET SESSION foreign_key_checks = 0');
     },
     checkForeignKeys: async () => {
-      for (const [tie, before] of orphans) {
-        if ((await session.one(tie)) === before) continue;
+      for (const [sql, before] of orphans) {
+        if ((await session.one(sql)) === before) continue;
         throw new SvcError('bad_input', 'Rows would refer to ids that are not there; nothing was written.', {
           hint: 'Plan again, and keep writers away until the plan is carried out.',
         });
@@ -119,7 +119,7 @@ export function mysqlEngine(context: ApplyContext, session: MysqlSession): Engin
  *
  * @throws SvcError `bad_input` if a key would have to cascade meanwhile
  */
-async function readTies(session: MysqlSession, tables: readonly string[]): Promise<string[]> {
+async function orphanQueries(session: MysqlSession, tables: readonly string[]): Promise<string[]> {
   const keys: (ForeignKey & { readonly table: string })[] = [];
   for (const table of tables)
     for (const key of await readForeignKeys(session, table)) keys.push({ ...key, table });

@@ -2,7 +2,7 @@ import { errorCodeOf, SvcError } from '../../errors.js';
 
 /** Errors after which a retry may succeed: lock timeouts, a deadlock, a row changed since the snapshot, Galera's conflict. */
 const TRANSIENT = new Set([1205, 1213, 1020, 1047]);
-/** The server is not running, ends, or ended the connection. */
+/** The server is not running, is shutting down, or closed the connection. */
 const SERVER_GONE = new Set([1040, 1053, 1077, 1079, 1152, 1158, 1159, 1160, 1161, 1184, 1927, 4031]);
 const SOCKET_GONE =
   /^(?:ECONNRESET|ECONNREFUSED|EPIPE|ETIMEDOUT|ENOTFOUND|EHOSTUNREACH|EAI_AGAIN|PROTOCOL_CONNECTION_LOST|PROTOCOL_SEQUENCE_TIMEOUT|ERR_STREAM.*)$/;

@@ -10,7 +10,7 @@ import type { MysqlSession } from './mysql-session.js';
 import { asMysqlType, exactBytes, MYSQL_TEXT, quoteMysql, quoteMysqlText } from './mysql-text.js';
 
 const PAGE_ROWS = 10_000;
-/** No text: marks a map that was filled to its end, and not rolled back. */
+/** Not UTF-8, so no value equals it. Marks a map that was filled completely and not rolled back. */
 const WHOLE = "x'FF'";
 
 /** Names of the terms that identify a value: the cell, and the model, region and company of its row where other columns name them. */

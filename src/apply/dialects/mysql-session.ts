@@ -26,7 +26,7 @@ const CONNECT_TIMEOUT_MS = 15_000;
 /** Longest statement that we build from values; the server's limit may be lower. */
 const MOST_BYTES = 1024 * 1024;
 
-/** Settings of other sessions must not change what our statements do, or how values look. */
+/** Makes the effect of statements and the text of values independent of the server's settings. */
 const SETTINGS = `
 SET SESSION sql_mode = 'STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION', time_zone = '+00:00', autocommit = 1, completion_type = 0,
   foreign_key_checks = 1, unique_checks = 1, sql_safe_updates = 0, sql_select_limit = DEFAULT, sql_big_selects = 1,

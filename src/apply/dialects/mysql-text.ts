@@ -13,7 +13,7 @@ export function quoteMysql(name: string): string {
   return `\`${name.replaceAll('`', '``')}\``;
 }
 
-/** Quotes a text for any `sql_mode` of ours; backslashes are escapes there. */
+/** Quotes a text for the `sql_mode` of our sessions, in which backslashes escape. */
 export function quoteMysqlText(text: string): string {
   return quoteText(text.replaceAll('\\', '\\\\'));
 }

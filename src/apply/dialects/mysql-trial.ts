@@ -61,7 +61,7 @@ function literals([old, now]: readonly [string, string | null]): string {
   return `SELECT CAST(${quoteMysqlText(old)} AS BINARY) AS old, ${now === null ? 'NULL' : quoteMysqlText(now)} AS new`;
 }
 
-/** Check constraints that name a column, but for those that only ask for JSON. */
+/** Check constraints that name a column, except those that only require valid JSON. */
 async function readChecks(
   session: MysqlSession,
   table: string,
@@ -81,7 +81,7 @@ async function readChecks(
     .filter(({ clause }) => clause.toLowerCase().replace(/[()]/g, '') !== `json_valid${name}`);
 }
 
-/** In MariaDB, names of check constraints are unique in a table only. */
+/** In MariaDB, names of check constraints are unique only within a table. */
 async function hasTableOfChecks(session: MysqlSession): Promise<boolean> {
   return (await session.one('SELECT version()'))?.includes('MariaDB') === true;
 }

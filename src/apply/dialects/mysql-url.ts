@@ -10,7 +10,7 @@ export const MYSQL_URL: UrlForm = {
   example: 'mysql://user:password@host:3306/database',
 };
 
-/** `ssl-mode` of MySQL's programs, as PostgreSQL's `sslmode`. */
+/** PostgreSQL's `sslmode` for each `ssl-mode` of MySQL's programs. */
 const SSL_MODES: Readonly<Record<string, string>> = {
   DISABLED: 'disable',
   PREFERRED: 'prefer',

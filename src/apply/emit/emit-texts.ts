@@ -91,7 +91,7 @@ const POSTGRES: EmitText = {
   ],
   dropColumn: (table, column) => [`ALTER TABLE ${table} DROP COLUMN ${quoteName(column)}`],
   analyze: (table) => [`ANALYZE ${table}`],
-  // The text is no integer: PostgreSQL says so and repeats it.
+  // The text cannot be cast to an integer: PostgreSQL's error message quotes it.
   raise: (checks) =>
     `SELECT CAST('${FAILED}' || string_agg(problem || ' (' || failed || ')', '; ') AS integer)
 FROM ${checks} WHERE failed > 0 HAVING count(*) > 0`,
@@ -120,7 +120,7 @@ const SQLITE: EmitText = {
   ],
   dropColumn: (table, column) => [`ALTER TABLE ${quoteName(table)} DROP COLUMN ${quoteName(column)}`],
   analyze: () => [],
-  // The text is no JSON path: SQLite says so and repeats it.
+  // The text is not a JSON path: SQLite's error message quotes it.
   raise: (checks) =>
     `SELECT json_extract('{}', '${FAILED}' || problem || ' (' || failed || ')') FROM ${checks} WHERE failed > 0`,
   newCell: (cell, id) => `CASE typeof(${cell}) WHEN 'text' THEN ${id} ELSE CAST(${id} AS INTEGER) END`,
@@ -154,7 +154,7 @@ const MYSQL: EmitText = {
   longestOld: 255,
   keyType: (type) => type,
   staging: (name) => `svc_migrate_${name}`,
-  // The view would be there at the second run.
+  // The script may run twice: the second time, the view exists.
   createLedger: (dialect, ledger) =>
     createLedgerSql({ ...dialect, createLedgerView: 'CREATE OR REPLACE VIEW' }, ledger),
   // Every row and the gaps between them: others can neither change nor add rows.
@@ -172,7 +172,7 @@ const MYSQL: EmitText = {
     ),
   dropColumn: (table, column) => [`ALTER TABLE ${quoteMysql(table)} DROP COLUMN ${quoteMysql(column)}`],
   analyze: () => [],
-  // `problem` is unique: MySQL names the entry that would be there twice.
+  // `problem` is unique: MySQL's error message quotes the value that would be there twice.
   raise: (checks) =>
     `INSERT INTO ${checks}(problem, failed) SELECT problem, failed FROM (SELECT problem, failed FROM ${checks} WHERE failed > 0) AS c`,
   newCell: (_, id) => id,

@@ -14,14 +14,14 @@ export interface CrosswalkRow {
   readonly result: string | null | undefined;
 }
 
-/** Values of a row's model for which the target declares no model: none of our ids. */
+/** Values of the model column that the target maps to null: such rows hold no ids of the service. */
 function foreignModels({ models }: IdColumn): string[] {
   return Object.entries(models ?? {}).flatMap(([word, model]) =>
     model === null && word !== '' ? [word] : [],
   );
 }
 
-/** A condition on row `t`: its cell holds something that a crosswalk must know. */
+/** A condition on row `t`: its cell holds a value that the crosswalk must list. */
 export function isOurs({ dialect }: Engine, literal: (text: string) => string, id: IdColumn): string {
   const cell = `t.${dialect.quote(id.column)}`;
   const words = foreignModels(id).map(literal).join(', ');

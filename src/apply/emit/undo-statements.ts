@@ -2,7 +2,7 @@ import { type EmitScript, type EmitTable, isOwnRun, isRecorded, keyOf } from './
 import { fillList, type ListedColumn } from './rewrite-statements.js';
 import { anyFailed, type Check, countOtherRuns } from './script-checks.js';
 
-/** What must hold before a run is taken back: it is done, no later run builds on it, and its cells hold what it wrote. */
+/** What must hold before a run is undone: it is done, no later run builds on it, and its cells hold what it wrote. */
 export function undoChecks(script: EmitScript, { found }: EmitTable): Check[] {
   const { engine, run } = script;
   const { dialect, context } = engine;
@@ -53,7 +53,7 @@ export function undoListSql(script: EmitScript, table: EmitTable): string {
   return fillList(script, table, columns, [`NOT ${anyFailed(script)}`]);
 }
 
-/** Takes the run out of the ledger. */
+/** Deletes the run's entries and marks it as undone. */
 export function undoneSql(script: EmitScript, { found }: EmitTable): string[] {
   const { ledger } = found;
   const isOwn = isOwnRun(script, found, "= 'done'");

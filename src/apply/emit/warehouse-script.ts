@@ -196,7 +196,7 @@ function rewrite(work: WarehouseRun, table: WarehouseTable): string[] {
     fill,
     assertNone(
       `SELECT abs((SELECT count(*) FROM ${names.table.full}) - (SELECT count(*) FROM ${names.fresh.full}))`,
-      'the new table has another number of rows',
+      'the new table has a different number of rows',
     ),
     ...columns.map((column) =>
       assertNone(

@@ -117,7 +117,7 @@ export const WAREHOUSE_TEXTS: Readonly<Record<Warehouse, WarehouseText>> = {
     literal: escaped,
     isOtherType: (cell, idType) =>
       `SYSTEM$TYPEOF(${cell}) NOT LIKE ${idType === 'text' ? "'VARCHAR%'" : "'NUMBER(%,0)%'"}`,
-    // The text is no number: Snowflake says so and repeats it.
+    // The text cannot be converted to a number: Snowflake's error message quotes it.
     assertNone: (count, problem) =>
       `SELECT CASE WHEN n > 0 THEN TO_NUMBER(CONCAT(${escaped(problem)}, ' ', n)) END AS result FROM (SELECT (${count}) AS n) AS c`,
     createLike: (table, like) => `CREATE TABLE ${table} LIKE ${like}`,

@@ -24,7 +24,7 @@ export function assertOwnFolder(folder: string): void {
   const own = new Set([MANIFEST, ...readManifest(folder)]);
   const other = listFiles(folder).find((name) => !own.has(name));
   if (other === undefined) return;
-  throw new SvcError('bad_input', `${folder} holds files of somebody else (${other}); nothing was written.`, {
+  throw new SvcError('bad_input', `${folder} holds other files (such as ${other}); nothing was written.`, {
     hint: 'Name a new or empty folder with --output, and copy the files from there.',
   });
 }

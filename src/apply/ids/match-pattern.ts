@@ -19,7 +19,7 @@ interface Found {
   readonly ids: readonly IdSpan[];
 }
 
-/** Beside `*`, nothing that could belong to the number or be glued to it: letters, signs, `%20`, `&#65;`, `1,000`. */
+/** Beside `*`, nothing that could be part of the number or is attached to it: letters, signs, `%20`, `&#65;`, `1,000`. */
 const ALONE_BEFORE = String.raw`(?<![\w%+\-\u0080-\uffff]|&#|\d[.,'])`;
 const ALONE_AFTER = String.raw`(?![\w%+\-\u0080-\uffff]|&#|[.,']\d)`;
 

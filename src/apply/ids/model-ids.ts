@@ -23,7 +23,7 @@ function shardOf(id: Id | string): number {
 export class IdSet {
   readonly #shards = Array.from({ length: SHARDS }, () => new Set<Id | string>());
 
-  /** False where it was there already. */
+  /** Returns false if it was there already. */
   add(id: Id | string): boolean {
     const shard = this.#shards[shardOf(id)];
     if (shard === undefined || shard.has(id)) return false;
@@ -117,7 +117,7 @@ export class ModelIds {
     return typeof id === 'number' ? this.#numbers.get(id) : (this.#bigints[shardOf(id)]?.get(id) ?? -1);
   }
 
-  /** Takes a row in; a second row of the same id must say the same, without a scope, or makes it `SEVERAL`. */
+  /** Adds a row. An id with several rows becomes `SEVERAL`, unless scopes are not used and all its rows agree. */
   add(id: Id, answer: Answer, scope: RemapScope | null): void {
     const slot = this.find(id);
     if (slot < 0) {

@@ -39,7 +39,7 @@ export function buildPatternResolver(
 
 /**
  * Looks up texts that contain ids. A text is mapped only if it fits exactly one pattern in exactly one way, and all its
- * ids are mapped; otherwise its category is that of the id that stands most against it.
+ * ids are mapped; otherwise it has the category of one of its other ids, preferably of one that is unknown.
  */
 export class PatternResolver implements CellResolver {
   readonly id = null;

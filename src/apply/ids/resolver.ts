@@ -104,7 +104,7 @@ export class Resolver implements CellResolver {
     return this.id;
   }
 
-  /** Whether the row's model is not declared as none of ours. */
+  /** False if the target declares the row's model as none of ours. */
   isOurs(scope: RowScope): boolean {
     return this.#idsOfRow(scope) !== 'not_ours';
   }

@@ -69,8 +69,8 @@ function groupForms(forms: readonly TextForm[]): TextForm[] {
   return [...groups.values()].filter(({ runs }) => runs.length >= FEW_VALUES).slice(0, MOST_FORMS);
 }
 
-/** The order of how sure proposals are; others are none. */
-const SURENESS: readonly Proposal['standing'][] = ['likely', 'possible'];
+/** Standings of columns that probably hold ids, the surest first. */
+const SUREST_FIRST: readonly Proposal['standing'][] = ['likely', 'possible'];
 
 /** The pattern of a form: runs of digits that are ids of a model become placeholders, others fixed digits or any text. */
 function proposeForm({ around, runs }: TextForm, sample: ColumnSample, evidenceOf: EvidenceOf): Proposal[] {
@@ -86,11 +86,11 @@ function proposeForm({ around, runs }: TextForm, sample: ColumnSample, evidenceO
     const found = propose(
       evidenceOf({ ...sample, column: `${sample.column} ${text}`, values, isKey: false }),
     );
-    const isId = SURENESS.includes(found.standing) && found.best !== null;
+    const isId = SUREST_FIRST.includes(found.standing) && found.best !== null;
     if (isId) ids.push(found);
     pattern += isId ? `{${found.best?.model}}` : values.size === 1 ? [...values].join('') : '*';
   }
-  const worst = ids.sort((a, b) => SURENESS.indexOf(b.standing) - SURENESS.indexOf(a.standing))[0];
+  const worst = ids.sort((a, b) => SUREST_FIRST.indexOf(b.standing) - SUREST_FIRST.indexOf(a.standing))[0];
   if (worst === undefined || typeof parseIdPattern(pattern) === 'string') return [];
   const evidence = { ...worst.evidence, sample: { ...sample, isWhole: worst.evidence.sample.isWhole } };
   return [{ ...worst, evidence, pattern }];
