@@ -127,7 +127,8 @@ export class CutScene {
     this.#proxy.count = 0;
     this.#proxy.judge = judge;
     try {
-      if (work === 'survey') expect(await store.survey()).toEqual(this.#plans);
+      if (work === 'survey')
+        expect((await store.survey()).map(withoutEstimate)).toEqual(this.#plans.map(withoutEstimate));
       else if (work === 'undo') await store.undo(run);
       else await store.write(this.#plans, { run, planSha256: 'p', isExact: true });
     } finally {
@@ -171,6 +172,12 @@ export class CutScene {
       `SELECT state, last_entry - done_entry, skipped FROM svc_migrate.run WHERE state <> 'undone' ORDER BY unit`,
     );
   }
+}
+
+/** Estimates follow the server's statistics, which change meanwhile. */
+function withoutEstimate(plan: TargetPlan): Omit<TargetPlan, 'estimate'> {
+  const { estimate: _, ...rest } = plan;
+  return rest;
 }
 
 /** Every so many messages: not passed on; a message of the client also passed on, with its answer lost. */
