@@ -9,6 +9,7 @@ import { type FixPlan, planFix } from '../../src/scan/fix/fix-files.js';
 import { languageOf } from '../../src/scan/languages/languages.js';
 import { buildScanSettings } from '../../src/scan/scan-settings.js';
 import { SyntaxParser } from '../../src/scan/syntax.js';
+import { campaignCases } from '../support/campaign.js';
 
 const CORPUS = fileURLToPath(new URL('../../fixtures/scan', import.meta.url));
 const CASES = readdirSync(CORPUS, { withFileTypes: true })
@@ -51,12 +52,13 @@ describe('the fix of the samples', () => {
         : [],
     );
     expect(Object.fromEntries(files.map(({ path, after }) => [path, after]))).toEqual(wanted);
+    if (files.length === 0) return;
     for (const { absolute, after } of files) writeFileSync(absolute, after);
     // The patched files parse as well as before, which the plan itself makes sure of; a second run finds nothing.
     expect((await planCase(name, false)).files).toEqual([]);
   });
 
-  it.each(CASES)('%s is marked once, and parses as before', async (name) => {
+  it.each(campaignCases(CASES, 4))('%s is marked once, and parses as before', async (name) => {
     const first = await planCase(name, true);
     for (const { absolute, before, after } of first.files) {
       expect(await errorsOf(absolute, after)).toBe(await errorsOf(absolute, before));

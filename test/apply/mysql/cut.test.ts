@@ -15,8 +15,8 @@ import { connectMysql, readMysql, startMysql } from '../support/mysql.js';
 import { createRemap, IN_PLACE, INVOICES, openContext, target } from '../support/remap.js';
 
 /** One in so many messages is cut; and one in so many of the client's, with the answer lost. */
-const STRIDE = campaign({ small: 1000, full: 24 });
-const CLIENT_STRIDE = campaign({ small: 40, full: 2 });
+const STRIDE = campaign({ small: 1000, full: 96 });
+const CLIENT_STRIDE = campaign({ small: 40, full: 6 });
 
 const server = await startMysql();
 
