@@ -3,7 +3,6 @@
 export const STATUSES = ['matched', 'unmatched', 'deleted', 'ambiguous', 'v4_only'] as const;
 export type Status = (typeof STATUSES)[number];
 
-/** The texts about a row. */
 export interface ReasonText {
   /** A few plain words, shown before the code. */
   readonly title: string;
