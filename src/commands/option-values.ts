@@ -102,7 +102,7 @@ export function narrowingOf(given: Given, config: Config): Narrowing {
 }
 
 /** Where in a model to look up an id; null: anywhere. */
-export interface Place {
+export interface ModelPlace {
   readonly model: string;
   /** '' for records, otherwise a field of children. */
   readonly path: string | null;
@@ -114,7 +114,7 @@ export interface Place {
  *
  * @throws SvcError `usage`
  */
-export function placeOf(given: Given, config: Config): Place {
+export function placeOf(given: Given, config: Config): ModelPlace {
   const [model = ''] = given.args;
   const path = given.text('path') ?? null;
   const region = given.text('region') ?? null;

@@ -14,7 +14,7 @@ const OF_ADDRESS: ReadonlySet<RuleId> = new Set([
 ]);
 
 /** A place in the code that has to change: a finding, or all findings about the address on one line. */
-export interface Place {
+export interface CodePlace {
   readonly file: string;
   readonly line: number;
   readonly text: string;
@@ -25,7 +25,7 @@ export interface Place {
 }
 
 /** Groups findings into places, in their order. */
-export function groupPlaces(findings: readonly V3Use[]): readonly Place[] {
+export function groupPlaces(findings: readonly V3Use[]): readonly CodePlace[] {
   const groups = new Map<string, V3Use[]>();
   for (const one of findings) {
     const what = OF_ADDRESS.has(one.rule) ? 'address' : one.rule;

@@ -4,7 +4,7 @@ import { shellLine } from '../text/shell.js';
 import { fitText, wrapLines } from '../text/text-layout.js';
 import { countSkipped, describeTraffic, describeUses, SCAN_LIMITS } from './describe-uses.js';
 import { describeFix } from './fix/describe-fix.js';
-import { groupPlaces, type Place } from './places.js';
+import { type CodePlace, groupPlaces } from './places.js';
 import { RULES } from './rules/rules.js';
 import type { ScanReport } from './scan-report.js';
 
@@ -26,7 +26,7 @@ export function renderUses(report: ScanReport, width: number, paths: readonly st
 }
 
 /** Where it is and its line, then what else has to change there. */
-function renderPlace({ file, line, certainty, text, findings }: Place, width: number): string {
+function renderPlace({ file, line, certainty, text, findings }: CodePlace, width: number): string {
   const more = findings.slice(1).map(({ rule, v4 }) => `also ${rule}: ${v4}`);
   const lines = [text, ...more].map((one) => `      ${fitText(escapeUnseen(one), Math.max(20, width - 6))}`);
   return `${[`  ${escapeUnseen(file)}:${line}  ${certainty}`, ...lines].join('\n')}\n`;

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { CLI, here, inFolder, interleave, measure, medianOf, print, printBar } from './processes.mjs';
 
 const HOST = 'api.ledger-hub.example';
-/** What is added to a file so that it speaks V3: a request with its route, filter, parameter and envelope. */
+/** What is added to a file so that it uses V3: a request with its route, filter, parameter and envelope. */
 const USE = `
 const LEDGER_BASE = 'https://${HOST}/v3';
 
@@ -22,7 +22,7 @@ export async function readInvoicePages(companyId: number, since: string): Promis
 }
 `;
 
-/** Time and memory of `scan` by how many files speak V3, beside merely parsing the same files. */
+/** Time and memory of `scan` by how many files use V3, beside merely parsing the same files. */
 export async function benchScan({ lines = 100_000, rounds }) {
   print(`\nScan of ${lines} lines of TypeScript: CPU seconds, peak`);
   for (const share of [1, 0.5, 0.05]) {
@@ -35,7 +35,7 @@ export async function benchScan({ lines = 100_000, rounds }) {
       const [parse, scan] = ['parse', 'scan'].map((name) => results.get(name));
       const cpu = medianOf(scan, 'cpuSeconds');
       print(
-        `    ${files} files, ${share * 100} % speak V3: scan ${cpu.toFixed(2)} (${medianOf(scan, 'peakMiB').toFixed(0)} MiB), parsing alone ${medianOf(parse, 'cpuSeconds').toFixed(2)}`,
+        `    ${files} files, ${share * 100} % use V3: scan ${cpu.toFixed(2)} (${medianOf(scan, 'peakMiB').toFixed(0)} MiB), parsing alone ${medianOf(parse, 'cpuSeconds').toFixed(2)}`,
       );
       printBar('× parsing every file', cpu / medianOf(parse, 'cpuSeconds'), -4);
       printBar('CPU seconds', cpu, -5);
@@ -55,8 +55,8 @@ function makeCode(folder, lines, share) {
         .replace(/v3/gi, 'elder')
         .replace(/svc/gi, 'acme')
         .replace(/accounting|crm\b/g, 'sales');
-      const speaks = Math.floor(count * share) !== Math.floor((count + 1) * share);
-      const text = speaks ? plain + USE : plain;
+      const usesV3 = Math.floor(count * share) !== Math.floor((count + 1) * share);
+      const text = usesV3 ? plain + USE : plain;
       const file = join(folder, `copy${turn}`, name);
       mkdirSync(join(file, '..'), { recursive: true });
       writeFileSync(file, text);

@@ -6,7 +6,7 @@ import type { ModelIds } from './model-ids.js';
 import { type Category, type CellResolver, type LookUp, Resolver, type RowScope } from './resolver.js';
 
 /** A new id and the digits of a text that it replaces. */
-export interface TextEdit extends IdSpan {
+export interface IdEdit extends IdSpan {
   readonly digits: string;
 }
 
@@ -48,7 +48,7 @@ export class PatternResolver implements CellResolver {
   newText = '';
   oldValue: string | null = null;
   /** The edits that make a mapped text the new one, in ascending order. */
-  edits: readonly TextEdit[] = [];
+  edits: readonly IdEdit[] = [];
   readonly #patterns: readonly CompiledPattern[];
   readonly #own: Resolver | null;
 
@@ -92,7 +92,7 @@ export class PatternResolver implements CellResolver {
     text: string,
     scope: RowScope,
   ): Category {
-    const edits: TextEdit[] = [];
+    const edits: IdEdit[] = [];
     const others: Category[] = [];
     for (const [at, resolver] of resolvers.entries()) {
       const { start = 0, end = 0 } = spans[at] ?? {};
@@ -112,7 +112,7 @@ function isUnknown(category: Category): boolean {
   return category.startsWith('unknown/');
 }
 
-function applyEdits(text: string, edits: readonly TextEdit[]): string {
+function applyEdits(text: string, edits: readonly IdEdit[]): string {
   let result = '';
   let from = 0;
   for (const { start, end, digits } of edits) {
@@ -126,7 +126,7 @@ function applyEdits(text: string, edits: readonly TextEdit[]): string {
  * Applies edits to a text in its escaped form. `unit`: matches one UTF-16 unit of the text, as escaped. The digits of the
  * edits must not be escaped.
  */
-export function editEscaped(raw: string, unit: RegExp, edits: readonly TextEdit[]): string {
+export function editEscaped(raw: string, unit: RegExp, edits: readonly IdEdit[]): string {
   const starts = [...raw.matchAll(unit)].map(({ index }) => index);
   const inRaw = edits.map((edit) => {
     const start = starts[edit.start] ?? 0;

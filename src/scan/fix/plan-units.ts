@@ -10,7 +10,7 @@ import { KnownRequests } from './known-requests.js';
 import { rewriteAddress } from './rewrite-address.js';
 import { mergeEdits, type TextEdit } from './text-edits.js';
 import type { UnfixedReason } from './unfixed.js';
-import { type Use, ValueFlow } from './value-flow.js';
+import { ValueFlow, type ValueUse } from './value-flow.js';
 
 /** A request with everything that depends on it: patched as a whole, or not at all. */
 export interface FixUnit {
@@ -146,7 +146,7 @@ function rewriteRequest(
 }
 
 /** The edits that read a member of the envelope one level deeper; null where that cannot be written. */
-function rewriteRead(use: Use, source: string): TextEdit[] | null {
+function rewriteRead(use: ValueUse, source: string): TextEdit[] | null {
   if (use.kind === 'pattern') {
     const { start, end } = use.pattern;
     return [

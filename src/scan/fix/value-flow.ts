@@ -18,7 +18,7 @@ import {
 import type { UnfixedReason } from './unfixed.js';
 
 /** Where a value ends up. */
-export type Use =
+export type ValueUse =
   /** An address that is requested. */
   | { readonly kind: 'request'; readonly call: SyntaxNode }
   /** A member of the envelope that is read: `name` of `object`; `access` is the whole expression. */
@@ -59,12 +59,12 @@ export class ValueFlow {
     this.#names = new NameUses(file, isNamedElsewhere);
   }
 
-  usesOf(node: SyntaxNode, state: ValueState): Use[] {
+  usesOf(node: SyntaxNode, state: ValueState): ValueUse[] {
     this.#left = MAX_STEPS;
     return this.#follow(node, state);
   }
 
-  #follow(node: SyntaxNode, state: ValueState): Use[] {
+  #follow(node: SyntaxNode, state: ValueState): ValueUse[] {
     this.#left -= 1;
     const { parent } = node;
     if (parent === null || this.#left < 0) return [this.#lost(state, node)];
@@ -81,7 +81,7 @@ export class ValueFlow {
     return isTested || this.#isDropped(node, parent) ? [] : [this.#lost(state, node)];
   }
 
-  #lost(state: ValueState, at: SyntaxNode): Use {
+  #lost(state: ValueState, at: SyntaxNode): ValueUse {
     const reason = state === 'url' || state === 'client' ? 'address_used' : 'response_used';
     return { kind: 'lost', reason, at };
   }
@@ -102,7 +102,7 @@ export class ValueFlow {
     return outer.parent !== null && this.#isDropped(outer, outer.parent);
   }
 
-  #wrapped(node: SyntaxNode, parent: SyntaxNode, state: ValueState): Use[] {
+  #wrapped(node: SyntaxNode, parent: SyntaxNode, state: ValueState): ValueUse[] {
     const { source } = this.#file;
     const isHole = /^(interpolation|template_substitution)$/.test(parent.type);
     if (isHole) return state === 'url' ? this.#follow(parent, state) : [this.#lost(state, node)];
@@ -121,7 +121,7 @@ export class ValueFlow {
   }
 
   /** A value that is an argument. */
-  #passed(node: SyntaxNode, argument: SyntaxNode, list: SyntaxNode, state: ValueState): Use[] {
+  #passed(node: SyntaxNode, argument: SyntaxNode, list: SyntaxNode, state: ValueState): ValueUse[] {
     const call = list.parent;
     if (call?.kind !== 'call') return [this.#lost(state, node)];
     const callee = this.#calleeText(call, list);
@@ -144,13 +144,13 @@ export class ValueFlow {
   }
 
   /** A value in an object or with the name of a parameter: the base address of a client. */
-  #inOption(node: SyntaxNode, pair: SyntaxNode, state: ValueState): Use[] {
+  #inOption(node: SyntaxNode, pair: SyntaxNode, state: ValueState): ValueUse[] {
     const client = state === 'url' ? this.#requests.clientWithBase(node, pair) : null;
     return client === null ? [this.#lost(state, node)] : this.#follow(client, 'client');
   }
 
   /** A member, an index or a method of a value. */
-  #readFrom(node: SyntaxNode, parent: SyntaxNode, state: ValueState): Use[] {
+  #readFrom(node: SyntaxNode, parent: SyntaxNode, state: ValueState): ValueUse[] {
     const { source, language } = this.#file;
     const call = callOn(node, parent);
     if (call === null) return this.#member(node, parent, state);
@@ -172,7 +172,7 @@ export class ValueFlow {
     return next === null ? [] : this.#follow(call, next);
   }
 
-  #member(node: SyntaxNode, parent: SyntaxNode, state: ValueState): Use[] {
+  #member(node: SyntaxNode, parent: SyntaxNode, state: ValueState): ValueUse[] {
     const member = memberOf(parent, this.#file.source);
     if (member === null) return [this.#lost(state, node)];
     const { parent: outer } = parent;
@@ -193,7 +193,7 @@ export class ValueFlow {
   }
 
   /** `body.get("data")` and the like. */
-  #getter(node: SyntaxNode, call: SyntaxNode, name: string): Use[] {
+  #getter(node: SyntaxNode, call: SyntaxNode, name: string): ValueUse[] {
     const { source, language } = this.#file;
     const given = argumentsOf(call, source);
     const [first] = given;
@@ -208,7 +208,7 @@ export class ValueFlow {
   }
 
   /** A callback is passed what its receiver resolves to, and returns what the call resolves to. */
-  #then(call: SyntaxNode, state: ValueState): Use[] {
+  #then(call: SyntaxNode, state: ValueState): ValueUse[] {
     const given = argumentsOf(call, this.#file.source);
     const callback = given[0]?.value;
     if (given.length !== 1 || callback?.kind !== 'function') return [this.#lost(state, call)];
@@ -218,7 +218,7 @@ export class ValueFlow {
     return this.#followNames(callback, parameters, state);
   }
 
-  #returned(node: SyntaxNode, state: ValueState): Use[] {
+  #returned(node: SyntaxNode, state: ValueState): ValueUse[] {
     let at: SyntaxNode | null = node.parent;
     while (at !== null && at.kind !== 'function') at = at.parent;
     const call = at?.parent?.parent ?? null;
@@ -228,7 +228,7 @@ export class ValueFlow {
     return isThen ? this.#follow(call, state) : [this.#lost(state, node)];
   }
 
-  #followDeclared(node: SyntaxNode, declared: readonly Declaration[], state: ValueState): Use[] {
+  #followDeclared(node: SyntaxNode, declared: readonly Declaration[], state: ValueState): ValueUse[] {
     const assignment = node.parent?.type === 'expression_list' ? node.parent.parent : node.parent;
     const isStatement =
       assignment !== null &&
@@ -251,7 +251,7 @@ export class ValueFlow {
     return parent?.type === 'program' && this.#file.language.name === 'ruby';
   }
 
-  #followNames(from: SyntaxNode, declared: readonly Declaration[], state: ValueState): Use[] {
+  #followNames(from: SyntaxNode, declared: readonly Declaration[], state: ValueState): ValueUse[] {
     const [first] = declared;
     if (first === undefined) return [];
     const pattern = patternOf(first.node);
@@ -264,7 +264,7 @@ export class ValueFlow {
       const isEnvelope = declared.every(({ key }) => key !== null && MEMBERS.test(key));
       return isEnvelope ? [{ kind: 'pattern', pattern }] : [this.#lost(state, from)];
     }
-    return declared.flatMap((one): Use[] => {
+    return declared.flatMap((one): ValueUse[] => {
       const next = STEPS[this.#file.language.name]?.[state]?.members?.[one.key ?? ''];
       // An empty name stands for a nested pattern.
       if (next === undefined || one.name === '') return [this.#lost(state, from)];
@@ -273,7 +273,7 @@ export class ValueFlow {
   }
 
   /** Every use of a name. */
-  #followName(declared: Declaration, state: ValueState): Use[] {
+  #followName(declared: Declaration, state: ValueState): ValueUse[] {
     const type = declaredType(declared.node, this.#file.source);
     if (type !== '' && !PLAIN_TYPES.test(type))
       return [{ kind: 'lost', reason: 'response_typed', at: declared.node }];
