@@ -45,7 +45,16 @@ async function runCase(
   if (scriptBar !== undefined) {
     contestants.push([
       'plain script',
-      () => inFolder((folder) => measure([here('plain-script.mjs'), ...args, join(folder, 'plain.db')])),
+      () =>
+        inFolder((folder) =>
+          measure([
+            here('plain-script.mjs'),
+            join(folder, 'plain.db'),
+            String(LISTS),
+            String(pageSize),
+            base,
+          ]),
+        ),
     ]);
   }
   const results = await interleave(rounds, contestants);
@@ -63,30 +72,29 @@ async function runCase(
 }
 
 /** A whole `export v3` by the CLI, from nothing to its summary. */
-export function measureExport({
-  base,
-  lists,
-  pageSize,
-  payload = 'full',
-  concurrency = 8,
-  requestsPerSecond = 10_000,
-}) {
+export function measureExport({ base, lists, pageSize, payload = 'full', concurrency, requestsPerSecond }) {
   return inFolder(async (folder) => {
-    const config = join(folder, 'bench.config.json');
-    writeFileSync(
-      config,
-      JSON.stringify({
-        v3: { regions: { bench: { baseUrl: base } }, pageSize, concurrency, requestsPerSecond },
-        v4: { baseUrl: base.replace('/v3', ''), concurrency, requestsPerSecond },
-        models: Array.from({ length: lists }, (_, list) => ({
-          v3: `accounting/m${list}`,
-          v4: `m${list}`,
-          children: ['line_items'],
-        })),
-        payload,
-      }),
-    );
-    const env = { SVC_MIGRATE_V3_API_KEY: 'bench', SVC_MIGRATE_V4_API_KEY: 'bench' };
-    return await measure([CLI, 'export', 'v3', '--config', config, '--quiet'], { env });
+    const config = writeConfig(folder, { base, lists, pageSize, payload, concurrency, requestsPerSecond });
+    return await measure([CLI, 'export', 'v3', '--config', config, '--quiet'], { env: KEYS });
   });
+}
+
+export const KEYS = { SVC_MIGRATE_V3_API_KEY: 'bench', SVC_MIGRATE_V4_API_KEY: 'bench' };
+
+/** Writes a configuration for `service.mjs`; returns its name. */
+export function writeConfig(
+  folder,
+  { base, lists, pageSize, payload = 'full', concurrency = 8, requestsPerSecond = 10_000 },
+) {
+  const config = join(folder, 'bench.config.json');
+  const limits = { pageSize, concurrency, requestsPerSecond };
+  const models = Array.from({ length: lists }, (_, list) => ({
+    v3: `accounting/m${list}`,
+    v4: `m${list}`,
+    children: ['line_items'],
+  }));
+  const v3 = { regions: { bench: { baseUrl: base } }, ...limits };
+  const v4 = { baseUrl: base.replace('/v3', ''), ...limits };
+  writeFileSync(config, JSON.stringify({ database: 'bench.db', v3, v4, models, payload }));
+  return config;
 }

@@ -10,6 +10,7 @@ import { benchMatch, benchNotes } from './match.mjs';
 import { describeMachine, print } from './processes.mjs';
 import { benchScan } from './scan.mjs';
 import { benchStart } from './start.mjs';
+import { benchWhole } from './whole.mjs';
 
 const { values } = parseArgs({
   options: {
@@ -26,6 +27,7 @@ const BENCHES = {
   notes: benchNotes,
   scan: benchScan,
   start: benchStart,
+  whole: benchWhole,
 };
 const size = { records: Number(values.records), rounds: Number(values.rounds) };
 print(describeMachine());

@@ -1,5 +1,5 @@
 /**
- * A V3 service that costs next to nothing, in a process of its own: pages are made once, and only the ids in them
+ * A V3 and V4 service that costs next to nothing, in a process of its own: pages are made once, and only the ids in them
  * are written anew. Records are bill credit notes as the API specifies them: about 390 bytes, or 1,200 with three
  * line items; their values vary.
  * `node service.mjs '{"lists":4,"records":100000,"pageSize":1000,"lineItems":3,"latencyMs":0}'` prints its port; a line on stdin makes it print how many requests it had and when, ms.
@@ -9,9 +9,10 @@ import { createInterface } from 'node:readline';
 
 /** An id's first digit tells what it is of, the others the record: so many lists of so many records at most. */
 const ID_WIDTH = 10;
-const [MOST_LISTS, MOST_RECORDS, MOST_LINE_ITEMS] = [49, 20_000_000, 8];
-/** The digit 1; line items have the next ones. */
-const FIRST_OF_OWN = 0x31;
+const [MOST_LISTS, MOST_RECORDS, MOST_LINE_ITEMS] = [49, 20_000_000, 3];
+const COMPANY = 7;
+/** Of a record's id, and of its number, which is the same in both generations; line items have the digits after that. */
+const FIRST_DIGIT = { v3: 0x31, v4: 0x35, number: 0x31 };
 /** Those that tell the record. */
 const DIGITS = new Uint8Array(ID_WIDTH - 1);
 /** What stands in a record for its own id, in a line item for that, and in a text for the number in it. */
@@ -21,14 +22,17 @@ const { lists, records, pageSize, lineItems, latencyMs } = JSON.parse(process.ar
 const perList = Math.ceil(records / lists);
 if (lists > MOST_LISTS || perList > MOST_RECORDS || lineItems > MOST_LINE_ITEMS)
   throw new Error('too many ids');
-const template = buildTemplate(pageSize);
+const templates = { v3: buildTemplate(pageSize, 'v3'), v4: buildTemplate(pageSize, 'v4') };
 /** Pages that no answer needs any more. */
-const spare = [];
+const spares = { v3: [], v4: [] };
 const arrivals = [];
 
 const server = createServer((request, response) => {
   arrivals.push(performance.now());
   const url = new URL(request.url, 'http://localhost');
+  if (url.pathname === '/v4/core/companies') return sendCompanies(response);
+  const generation = url.pathname.startsWith('/v4/') ? 'v4' : 'v3';
+  const [template, spare] = [templates[generation], spares[generation]];
   const list = Number(/\/m(\d+)$/.exec(url.pathname)?.[1] ?? 0);
   // a sweep: nothing changed
   const from = url.searchParams.has('svc_updated_at[gte]')
@@ -36,9 +40,13 @@ const server = createServer((request, response) => {
     : Number(url.searchParams.get('next') ?? 0);
   const count = Math.max(0, Math.min(pageSize, perList - from));
   const next = from + count < perList ? `"${from + count}"` : 'null';
-  const [head, tail] = ['{"data":[', `],"prev":null,"next":${next},"total_count":${perList}}`];
+  const end = `],"prev":null,"next":${next},"total_count":${perList}}`;
+  const [head, tail] =
+    generation === 'v4' ? ['{"data":{"data":[', `${end},"request_id":"bench"}`] : ['{"data":[', end];
   const page = spare.pop() ?? Buffer.from(template.page);
-  const items = renderRecords(page, list, from, count);
+  // V4 has the pages in the opposite order
+  const first = generation === 'v4' ? Math.max(0, perList - from - count) : from;
+  const items = renderRecords(page, template, { list, from: first, count });
   const send = () => {
     response.writeHead(200, {
       'content-type': 'application/json',
@@ -58,10 +66,19 @@ createInterface({ input: process.stdin }).on('line', () => {
   process.stdout.write(`${JSON.stringify(arrivals.splice(0))}\n`);
 });
 
+function sendCompanies(response) {
+  const data = { data: [{ svc_id: COMPANY }], prev: null, next: null, total_count: 1 };
+  response.writeHead(200, { 'content-type': 'application/json' });
+  response.end(JSON.stringify({ data, request_id: 'bench' }));
+}
+
 /** One page's records as one buffer, where each of them ends, and the places of all ids in it, as many for each. */
-function buildTemplate(size) {
+function buildTemplate(size, generation) {
   const random = randomFrom(1);
-  const texts = Array.from({ length: size }, () => JSON.stringify(makeRecord(random)));
+  const records = Array.from({ length: size }, () => makeRecord(random));
+  // one pair in a hundred differs
+  if (generation === 'v4') for (let at = 50; at < size; at += 100) records[at].total_amount += 1;
+  const texts = records.map((record) => JSON.stringify(record));
   const page = Buffer.from(texts.join(','));
   const ends = [];
   let end = -1;
@@ -70,8 +87,9 @@ function buildTemplate(size) {
     ends.push(end);
   }
   const [own, kid, number] = [placesOf(page, OWN), placesOf(page, KID), placesOf(page, NUMBER)];
-  for (const place of [...own, ...number]) page[place] = FIRST_OF_OWN;
-  for (const [at, place] of kid.entries()) page[place] = FIRST_OF_OWN + 1 + (at % lineItems);
+  for (const place of number) page[place] = FIRST_DIGIT.number;
+  for (const place of own) page[place] = FIRST_DIGIT[generation];
+  for (const [at, place] of kid.entries()) page[place] = FIRST_DIGIT[generation] + 1 + (at % lineItems);
   const places = Uint32Array.from([...own, ...kid, ...number]).sort();
   return { page, ends, places };
 }
@@ -86,7 +104,7 @@ function makeRecord(random) {
     svc_deleted_at: null,
     svc_created_at: instant(),
     svc_updated_at: instant(),
-    svc_company_id: 7,
+    svc_company_id: COMPANY,
     platform_id: `CN-${NUMBER}`,
     platform_unique_id: null,
     contact_id: code(10_000, 5000),
@@ -137,9 +155,8 @@ function placesOf(page, digits) {
 }
 
 /** The first `count` records of the page, with their ids. */
-function renderRecords(page, list, from, count) {
+function renderRecords(page, { places, ends }, { list, from, count }) {
   if (count === 0) return Buffer.alloc(0);
-  const { places } = template;
   const each = places.length / pageSize;
   for (let at = 0; at < count; at++) {
     setDigits(list * MOST_RECORDS + from + at);
@@ -148,7 +165,7 @@ function renderRecords(page, list, from, count) {
       for (let digit = 0; digit < DIGITS.length; digit++) page[place + digit] = DIGITS[digit];
     }
   }
-  return page.subarray(0, template.ends[count - 1]);
+  return page.subarray(0, ends[count - 1]);
 }
 
 /** Writes the digits of a record, which fits into 31 bits: such numbers are divided faster. */
