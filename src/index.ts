@@ -1,11 +1,11 @@
 import type { Generation } from './domain.js';
 import { SvcError } from './errors.js';
-import { readRemapRuns } from './store/evidence.js';
 import { type Answer, parseSvcId, prepareLookup } from './store/lookup.js';
 import { readExportSeq } from './store/meta.js';
 import { type Db, guardDatabase, openDatabase } from './store/open.js';
 import { isStale, readReadiness, refuseIncomplete, wasComplete } from './store/readiness.js';
 import { EVERYTHING } from './store/remap.js';
+import { readRemapRuns } from './store/remap-tables.js';
 import { listStreams } from './store/streams.js';
 import { type TranslatedEvent, translateParsed, translateText } from './translate-event.js';
 

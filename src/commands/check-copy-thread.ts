@@ -1,5 +1,5 @@
 import { serveThread } from '../runtime/threads.js';
-import { checkFile, listTables } from '../store/check-structure.js';
+import { checkFile, listTables } from '../store/integrity.js';
 import { guardDatabase, openDatabase } from '../store/open.js';
 
 export type CheckCopyThread = { readonly run: (file: string) => void };

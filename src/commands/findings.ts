@@ -14,20 +14,19 @@ import { renderFindings } from '../report/render-findings.js';
 import { renderNdjson } from '../report/render-rows.js';
 import { assertTargets } from '../runtime/output-targets.js';
 import { assertStdout, writeOutput, writeText } from '../runtime/write-output.js';
-import { readRemapRuns } from '../store/evidence.js';
-import { listV4Candidates } from '../store/finding.js';
 import {
   countFindings,
   type FindingFilter,
-  listAmbiguousCompanies,
   listFindings,
   listUndecided,
+  listV4Candidates,
   prepareFindV4,
   prepareIsDeleted,
 } from '../store/findings.js';
 import type { Db } from '../store/open.js';
 import { isRemapStale, readReadiness } from '../store/readiness.js';
 import { EVERYTHING, type RemapRow } from '../store/remap.js';
+import { listUnpaired, readRemapRuns } from '../store/remap-tables.js';
 import { countOf } from '../text/numbers.js';
 import { addFlagsToNext } from '../text/shell.js';
 import { didYouMean } from '../text/suggest.js';
@@ -186,7 +185,7 @@ async function draftCompanies(
   config: Config,
   io: Io,
 ): Promise<Draft[]> {
-  const companies = listAmbiguousCompanies(db, filter);
+  const companies = listUnpaired(db, filter);
   await writeOutput({ target, chunks: () => renderCompaniesDraft(COMPANIES_HEADER, companies) }, io);
   const count = countOf(companies.length, 'V3 company', 'V3 companies');
   await writeText(io.stderr, [`Wrote ${target}: ${count} to pair.\n`]);

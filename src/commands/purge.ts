@@ -1,7 +1,7 @@
 import { SvcError } from '../errors.js';
 import { writeText } from '../runtime/write-output.js';
 import { guardDatabase } from '../store/open.js';
-import { purgePayloads } from '../store/purge.js';
+import { purgePayloads } from '../store/stream-contents.js';
 import { countOf } from '../text/numbers.js';
 import { addFlagsToNext } from '../text/shell.js';
 import type { Given } from './command.js';

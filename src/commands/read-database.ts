@@ -3,11 +3,11 @@ import { buildFingerprint } from '../config/inputs.js';
 import { SvcError } from '../errors.js';
 import { newPause } from '../runtime/pause.js';
 import { writeText } from '../runtime/write-output.js';
-import { listCompanyIds } from '../store/findings.js';
-import { assertSameExport } from '../store/fingerprint.js';
+import { assertSameExport } from '../store/meta.js';
 import { type Db, guardDatabase, openDatabase } from '../store/open.js';
 import { findIncomplete, type Readiness } from '../store/readiness.js';
 import { type RemapPart, verifyDigests } from '../store/remap-digest.js';
+import { readCompanyRows } from '../store/remap-tables.js';
 import { didYouMean } from '../text/suggest.js';
 import { withLockOwner } from './hold-database.js';
 import type { Io } from './io.js';
@@ -68,7 +68,7 @@ export async function assertRemapIntact(
  */
 export function assertCompanies(db: Db, companies: readonly bigint[] = []): void {
   if (companies.length === 0) return;
-  const known = new Set(listCompanyIds(db));
+  const known = new Set(readCompanyRows(db).map((row) => row.v3_company_id ?? row.v4_company_id));
   const unknown = known.size === 0 ? undefined : companies.find((id) => !known.has(id));
   if (unknown === undefined) return;
   throw new SvcError('usage', `The remap holds no company ${unknown}.`, {

@@ -12,8 +12,8 @@ import type { FixSettings, KnownCompanies } from '../scan/fix/fix-settings.js';
 import type { FixThread } from '../scan/fix/fix-thread.js';
 import type { ScanRequest, ScanResult } from '../scan/scan-files.js';
 import type { Certainty } from '../scan/scan-settings.js';
-import { readCompanyFacts } from '../store/evidence.js';
 import { assertUsableRemap } from '../store/readiness.js';
+import { type CompanyRow, readCompanyRows } from '../store/remap-tables.js';
 import type { Given } from './command.js';
 import type { Io } from './io.js';
 import { assertRemapIntact, readDatabase } from './read-database.js';
@@ -105,7 +105,7 @@ async function readCompanies(areSame: boolean, config: Config | null, io: Io): P
     const companies = await readDatabase(config, async (db) => {
       assertUsableRemap(db, config);
       await assertRemapIntact(db, io);
-      return knownCompaniesOf(readCompanyFacts(db), config);
+      return knownCompaniesOf(readCompanyRows(db), config);
     });
     return { companies, remapNote: null };
   } catch (error) {
@@ -120,7 +120,7 @@ async function readCompanies(areSame: boolean, config: Config | null, io: Io): P
 
 /** The company pairs that the remap is sure of, and whether every company kept its id. */
 export function knownCompaniesOf(
-  rows: ReturnType<typeof readCompanyFacts>,
+  rows: readonly Pick<CompanyRow, 'region' | 'v3_company_id' | 'v4_company_id' | 'matched_by'>[],
   { v3 }: { readonly v3: { readonly regions: readonly Pick<Endpoint, 'region' | 'baseUrl'>[] } },
 ): KnownCompanies {
   const v3Rows = rows.filter(({ v3_company_id }) => v3_company_id !== null);

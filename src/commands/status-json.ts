@@ -1,8 +1,8 @@
 import { statSync } from 'node:fs';
 import { isUnfinished, STREAM_STATES } from '../domain.js';
 import { buildTrend } from '../report/sections.js';
-import type { RemapRun } from '../store/evidence.js';
 import { isStale, type Readiness } from '../store/readiness.js';
+import type { RemapRun } from '../store/remap-tables.js';
 import type { StreamRow } from '../store/streams.js';
 
 /** What `status --json` describes. */

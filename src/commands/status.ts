@@ -6,7 +6,6 @@ import { SvcError } from '../errors.js';
 import { STATUSES } from '../reasons.js';
 import { buildTrend } from '../report/sections.js';
 import { assertStdout, writeOutput, writeText } from '../runtime/write-output.js';
-import { type RemapRun, readRemapRuns } from '../store/evidence.js';
 import {
   findIncomplete,
   hasNoList,
@@ -16,6 +15,7 @@ import {
   readReadiness,
 } from '../store/readiness.js';
 import { EVERYTHING } from '../store/remap.js';
+import { type RemapRun, readRemapRuns } from '../store/remap-tables.js';
 import type { StreamRow } from '../store/streams.js';
 import { escapeJson, escapeUnseen } from '../text/escape.js';
 import { countOf, formatDuration, formatShare, formatTime, groupDigits } from '../text/numbers.js';

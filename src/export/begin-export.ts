@@ -5,9 +5,10 @@ import {
   compareFingerprint,
   type Fingerprint,
   otherConfiguration,
+  readMeta,
   saveFingerprint,
-} from '../store/fingerprint.js';
-import { readMeta, writeMeta } from '../store/meta.js';
+  writeMeta,
+} from '../store/meta.js';
 import type { Db } from '../store/open.js';
 import {
   ensureStreams,

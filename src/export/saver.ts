@@ -4,15 +4,17 @@ import { recordsOf } from '../json/record-columns.js';
 import { prepareBumpExportSeq } from '../store/meta.js';
 import { type Db, guardDatabase } from '../store/open.js';
 import { type PagePlace, prepareSaveRecords, type RecordTally } from '../store/records.js';
-import { isSplit, prepareClaimRecords, prepareStoredCounts } from '../store/split-records.js';
 import {
   dropCursors,
   dropExcluded,
   dropRejected,
   dropUnseen,
+  isSplit,
+  prepareClaimRecords,
   prepareRememberCursor,
   prepareSaveExcluded,
   prepareSaveRejected,
+  prepareStoredCounts,
 } from '../store/stream-contents.js';
 import { prepareSaveStream, type StreamRow } from '../store/streams.js';
 import { createCommitGroup } from './commit-group.js';

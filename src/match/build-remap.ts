@@ -1,12 +1,11 @@
 import type { Config } from '../config/config.js';
 import type { Decision } from '../config/user-files.js';
 import type { OnProgress } from '../domain.js';
-import { checkFile, EXPORTED_TABLES } from '../store/check-structure.js';
+import { checkFile, EXPORTED_TABLES, verifyExport } from '../store/integrity.js';
 import { readExportSeq, writeRemapInputs } from '../store/meta.js';
 import type { Db } from '../store/open.js';
 import { saveCompleteness } from '../store/readiness.js';
 import { digestRemap, sealRun } from '../store/remap-digest.js';
-import { verifyExport } from '../store/verify-export.js';
 import { assertConserved, type Conservation, prepareTally } from './check-remap.js';
 import { saveCompanyPairs } from './companies.js';
 import { decideRecords, saveVerdicts } from './decide-records.js';

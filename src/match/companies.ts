@@ -22,7 +22,7 @@ export function saveCompanyPairs(db: Db, config: Config, named: readonly NamedPa
   assertNamedExist(db, named);
   const { rows: evidence, uncounted } = readCompanyEvidence(db);
   const mode = typeof config.companies.match === 'string' ? config.companies.match : 'auto';
-  const sides = { v3: readCompanies(db, 3), v4: readCompanies(db, 4) };
+  const sides = { v3: readCompanyRows(db, 3), v4: readCompanyRows(db, 4) };
   const pairing = pairCompanies({ ...sides, evidence, uncounted, mode, named });
   savePairing(db, pairing);
   saveCompanyTable(db, sides, evidence, pairing);
@@ -48,7 +48,7 @@ function isCompanyListRead(db: Db): boolean {
   return isOpen.get(COMPANY_LIST) === undefined;
 }
 
-function readCompanies(db: Db, generation: 3 | 4): CompanySide[] {
+function readCompanyRows(db: Db, generation: 3 | 4): CompanySide[] {
   const region = generation === 3 ? 'region' : "''";
   return db
     .prepare<[], [bigint, string, bigint, bigint]>(

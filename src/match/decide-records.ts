@@ -1,6 +1,6 @@
 import type { Decision } from '../config/user-files.js';
-import { saveDecisionResults } from '../store/decisions.js';
 import type { Db } from '../store/open.js';
+import { saveDecisionResults } from '../store/remap-tables.js';
 import { type DecisionVerdict, judgeDecision } from './judge-decision.js';
 import { renderDecided } from './judge-group.js';
 import { groupBy } from './pair-companies.js';

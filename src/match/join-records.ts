@@ -1,5 +1,5 @@
-import { prepareInsertRows, type Value } from '../store/insert-rows.js';
 import type { Db } from '../store/open.js';
+import { prepareInsertRows, type Value } from '../store/records.js';
 import {
   type GroupIds,
   type GroupVerdict,

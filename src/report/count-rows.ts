@@ -2,8 +2,7 @@ import type { Config } from '../config/config.js';
 import type { CompanyMatch, Generation } from '../domain.js';
 import { bareReason, REASONS, STATUSES } from '../reasons.js';
 import type { Pause } from '../runtime/pause.js';
-import { type CompanyFacts, readCompanyFacts, readRejectedCounts } from '../store/evidence.js';
-import { type ExportedCount, readExportedCounts } from '../store/exported.js';
+import { type ExportedCount, readExportedCounts, readRejectedCounts } from '../store/exported.js';
 import type { Db } from '../store/open.js';
 import {
   prepareSamples,
@@ -11,9 +10,10 @@ import {
   type RemapRow,
   readRemapGroups,
   type Scope,
+  type Slice,
   v4CompaniesOf,
 } from '../store/remap.js';
-import type { Slice } from '../store/slices.js';
+import { type CompanyRow, readCompanyRows } from '../store/remap-tables.js';
 import type { RowCount } from './gate.js';
 import type { Counts } from './report-schema.js';
 
@@ -95,10 +95,10 @@ class RowCounter {
     for (const { v3 } of config.models) {
       if (scope.models?.includes(v3) ?? true) this.#models.set(v3, newCounts());
     }
-    for (const company of readCompanyFacts(db)) this.#addCompany(company);
+    for (const company of readCompanyRows(db)) this.#addCompany(company);
   }
 
-  #addCompany({ region, v3_company_id: v3, v4_company_id: v4, matched_by: matchedBy }: CompanyFacts): void {
+  #addCompany({ region, v3_company_id: v3, v4_company_id: v4, matched_by: matchedBy }: CompanyRow): void {
     const inScope =
       v3 === null
         ? this.#v4Scope === null || (v4 !== null && this.#v4Scope.includes(v4))

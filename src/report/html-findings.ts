@@ -1,4 +1,4 @@
-import type { ReportFinding } from '../store/finding.js';
+import type { ReportFinding } from '../store/findings.js';
 import { describeEvidence, isRowEvidence } from '../text/describe-evidence.js';
 import { countOf } from '../text/numbers.js';
 import type { CutoverVerdict } from './build-verdict.js';

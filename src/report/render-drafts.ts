@@ -16,9 +16,9 @@ export interface Candidate {
 
 /** A V3 company that could not be paired, with its candidates as JSON. */
 export interface UnpairedCompany {
-  readonly region: string;
-  readonly v3CompanyId: bigint;
-  readonly v3Keys: bigint;
+  readonly region: string | null;
+  readonly v3_company_id: bigint | null;
+  readonly v3_keys: bigint;
   readonly note: string;
 }
 
@@ -68,12 +68,12 @@ export function* renderCompaniesDraft(
   yield `${header}\n`;
   yield '# Each V3 company below could not be paired beyond doubt. To pair one: remove the # before its line and replace ? by the\n';
   yield '# V4 company that it is; each V4 company once. Then name this file in companies.match.file and run: svc-migrate remap\n';
-  for (const { region, v3CompanyId, v3Keys, note } of companies) {
-    yield `#\n# V3 company ${v3CompanyId} in ${region} | ${v3Keys} keys\n`;
+  for (const { region, v3_company_id: id, v3_keys: keys, note } of companies) {
+    yield `#\n# V3 company ${id} in ${region} | ${keys} keys\n`;
     const candidates = candidatesIn(note);
     if (candidates.length === 0) yield '#   no V4 candidate is known\n';
     for (const one of candidates) yield `#   ${one}\n`;
-    yield `#${region},${v3CompanyId},?\n`;
+    yield `#${region},${id},?\n`;
   }
 }
 

@@ -1,5 +1,5 @@
 import { describeOutcome, type Status } from '../reasons.js';
-import { listV4Candidates } from '../store/finding.js';
+import { listV4Candidates } from '../store/findings.js';
 import type { RemapRow } from '../store/remap.js';
 import { countOf, groupDigits } from '../text/numbers.js';
 import { wrapLines } from '../text/text-layout.js';

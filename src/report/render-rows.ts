@@ -1,4 +1,4 @@
-import { toFindingHead } from '../store/finding.js';
+import { toFindingHead } from '../store/findings.js';
 import { REMAP_COLUMNS, type RemapRow } from '../store/remap.js';
 import { csvCell, escapeJson } from '../text/escape.js';
 

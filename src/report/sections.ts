@@ -2,12 +2,19 @@ import { basename } from 'node:path';
 import type { Config } from '../config/config.js';
 import { SvcError } from '../errors.js';
 import { STATUSES } from '../reasons.js';
-import { readDecisionCounts, readIdleDecisions } from '../store/decisions.js';
-import { type DriftRow, readDriftCounts, readDriftSamples } from '../store/drift.js';
-import { findRemapRun, type RemapRun, readRemapRuns } from '../store/evidence.js';
 import { readRemapInputs } from '../store/meta.js';
 import type { Db } from '../store/open.js';
 import type { Scope } from '../store/remap.js';
+import {
+  type DriftRow,
+  findRemapRun,
+  type RemapRun,
+  readDecisionCounts,
+  readDriftCounts,
+  readDriftSamples,
+  readIdleDecisions,
+  readRemapRuns,
+} from '../store/remap-tables.js';
 import type { StreamRow } from '../store/streams.js';
 import * as z from '../zod.js';
 import type { OutsideCount } from './count-rows.js';

@@ -1,7 +1,6 @@
 import type { Generation } from '../domain.js';
 import type { Db } from './open.js';
-import { remapScope, type Scope, scopeParams } from './remap.js';
-import { readSlices, type Slice } from './slices.js';
+import { readSlices, remapScope, type Scope, type Slice, scopeParams } from './remap.js';
 
 /** Exported records and children of one model and company. */
 export interface ExportedCount {
@@ -83,4 +82,22 @@ export function readDatedFindings(db: Db, scope: Scope): Iterable<Slice<DatedFin
     WHERE r.rowid BETWEEN @from AND @to AND r.path = '' AND r.status <> 'matched'
     GROUP BY 1, 2, 3, 4, 5, 6 HAVING ${where.sql}`;
   return readSlices<DatedFinding>(db, 'remap', sql, where.params);
+}
+
+/** Objects of a list that could not be taken as records. */
+export interface RejectedCount {
+  readonly generation: Generation;
+  readonly region: string;
+  readonly model: string;
+  readonly company_id: bigint | null;
+  readonly n: bigint;
+}
+
+export function readRejectedCounts(db: Db): RejectedCount[] {
+  return db
+    .prepare<[], RejectedCount>(
+      `SELECT generation, region, model, company_id, count(*) AS n FROM rejected
+       GROUP BY generation, region, model, company_id ORDER BY generation, region, model, company_id`,
+    )
+    .all();
 }

@@ -92,32 +92,6 @@ export function prepareFindV4(db: Db): (row: RemapRow, v4SvcId: bigint) => Store
   return ({ model, v4_company_id }, v4SvcId) => find.get(model, v4_company_id, v4SvcId);
 }
 
-/** A V3 company that could not be paired, with its candidates as JSON. */
-export interface OpenCompany {
-  readonly region: string;
-  readonly v3CompanyId: bigint;
-  readonly v3Keys: bigint;
-  readonly note: string;
-}
-
-export function listAmbiguousCompanies(db: Db, { companies }: Scope): OpenCompany[] {
-  return db
-    .prepare<[], OpenCompany>(
-      `SELECT region, v3_company_id AS v3CompanyId, v3_keys AS v3Keys, note FROM company
-       WHERE matched_by = 'ambiguous' AND v3_company_id IS NOT NULL ORDER BY region, v3_company_id`,
-    )
-    .all()
-    .filter(({ v3CompanyId }) => companies?.includes(v3CompanyId) ?? true);
-}
-
-/** Ids that `--company` accepts: V3 companies of the last remap, and V4 companies without a pair. */
-export function listCompanyIds(db: Db): bigint[] {
-  return db
-    .prepare<[], bigint>('SELECT DISTINCT coalesce(v3_company_id, v4_company_id) FROM company ORDER BY 1')
-    .pluck()
-    .all();
-}
-
 /** The values that identify a row of the remap; at least an id or a platform_id. */
 export interface RowName {
   readonly model: string;
@@ -171,4 +145,66 @@ export function prepareNamedRows(db: Db, scope: Scope): (name: RowName) => Named
     const rows = select.all({ ...inScope.params, ...values });
     return rows.map((row) => ({ ...row, inScope: row.inScope === 1n }));
   };
+}
+
+/** A remap row in JSON. */
+export interface ReportFinding {
+  readonly model: string;
+  readonly path: string;
+  readonly region: string | null;
+  readonly v3_company_id: string | null;
+  readonly v4_company_id: string | null;
+  readonly platform_id: string | null;
+  readonly parent_platform_id: string | null;
+  readonly v3_svc_id: string | null;
+  readonly v4_svc_id: string | null;
+  readonly status: Status;
+  readonly reason: string | null;
+  readonly matched_by: string | null;
+  readonly evidence: unknown;
+}
+
+/** Converts a remap row to JSON: ids become strings, the evidence is parsed. */
+export function toFinding(row: RemapRow): ReportFinding {
+  return { ...toFindingHead(row), evidence: parseEvidence(row.evidence) };
+}
+
+/** Like `toFinding`, without the evidence. */
+export function toFindingHead(row: RemapRow): Omit<ReportFinding, 'evidence'> {
+  return {
+    model: row.model,
+    path: row.path,
+    region: row.region,
+    v3_company_id: row.v3_company_id?.toString() ?? null,
+    v4_company_id: row.v4_company_id?.toString() ?? null,
+    platform_id: row.platform_id,
+    parent_platform_id: row.parent_platform_id,
+    v3_svc_id: row.v3_svc_id?.toString() ?? null,
+    v4_svc_id: row.v4_svc_id?.toString() ?? null,
+    status: row.status,
+    reason: row.reason,
+    matched_by: row.matched_by,
+  };
+}
+
+/** Evidence that is not JSON is kept as text. */
+function parseEvidence(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return text;
+  }
+}
+
+/** The V4 ids that a row's evidence names. */
+export function listV4Candidates(evidence: string): readonly bigint[] {
+  const parsed = parseEvidence(evidence);
+  if (typeof parsed !== 'object' || parsed === null || !('v4_svc_ids' in parsed)) return [];
+  const { v4_svc_ids: ids } = parsed;
+  return Array.isArray(ids)
+    ? ids
+        .map(String)
+        .filter((id) => /^-?\d+$/.test(id))
+        .map(BigInt)
+    : [];
 }

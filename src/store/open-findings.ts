@@ -1,6 +1,7 @@
 import type { Generation } from '../domain.js';
 import type { Status } from '../reasons.js';
 import type { Db } from './open.js';
+import { readCompanyRows } from './remap-tables.js';
 
 /** The columns of a remap row that `recheck` needs. */
 export interface OpenRow {
@@ -95,13 +96,12 @@ export interface CompanyPairs {
 }
 
 export function readCompanyPairs(db: Db): CompanyPairs {
-  const rows = db
-    .prepare<[], { region: string | null; v3: bigint | null; v4: bigint }>(
-      'SELECT region, v3_company_id AS v3, v4_company_id AS v4 FROM company WHERE v4_company_id IS NOT NULL',
-    )
-    .all();
-  const pairs = rows.flatMap(({ region, v3, v4 }) =>
-    v3 === null || region === null ? [] : [[v4, { region, companyId: v3 }] as const],
-  );
-  return { v3Of: new Map(pairs), unpairedV4: rows.filter(({ v3 }) => v3 === null).map(({ v4 }) => v4) };
+  const v3Of = new Map<bigint, { readonly region: string; readonly companyId: bigint }>();
+  const unpairedV4: bigint[] = [];
+  for (const { region, v3_company_id: v3, v4_company_id: v4 } of readCompanyRows(db)) {
+    if (v4 === null) continue;
+    if (v3 === null) unpairedV4.push(v4);
+    else if (region !== null) v3Of.set(v4, { region, companyId: v3 });
+  }
+  return { v3Of, unpairedV4 };
 }

@@ -1,7 +1,6 @@
 import { statSync } from 'node:fs';
 import type { Database } from 'better-sqlite3';
 import { SvcError } from '../errors.js';
-import { assertShape } from './check-structure.js';
 import { registerChecksum } from './checksum.js';
 import {
   assertVersion,
@@ -12,6 +11,7 @@ import {
   notOurs,
   prepareFile,
 } from './database-file.js';
+import { assertShape } from './integrity.js';
 import { APPLICATION_ID, SCHEMA, SCHEMA_VERSION } from './schema.js';
 import { Sqlite } from './sqlite.js';
 

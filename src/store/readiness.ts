@@ -3,11 +3,10 @@ import { digestInputFiles, type FileSettings } from '../config/inputs.js';
 import { type Blocker, type Generation, isUnfinished, type ModelPair } from '../domain.js';
 import { SvcError } from '../errors.js';
 import { countOf } from '../text/numbers.js';
-import { type RemapRun, readRemapRuns } from './evidence.js';
-import { readStoredFingerprint } from './fingerprint.js';
-import { readExportSeq, readMeta, readRemapInputs, writeMeta } from './meta.js';
+import { readExportSeq, readMeta, readRemapInputs, readStoredFingerprint, writeMeta } from './meta.js';
 import type { Db } from './open.js';
 import { EVERYTHING, type Scope, v4CompaniesOf } from './remap.js';
+import { type RemapRun, readRemapRuns } from './remap-tables.js';
 import { listStreams, readCompanyList, type StreamRow } from './streams.js';
 import { readV4Companies } from './v4-companies.js';
 

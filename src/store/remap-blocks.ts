@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { MIN_INT64 } from '../domain.js';
 import type { Db } from './open.js';
-import { ROWS_PER_BLOCK, readSlices } from './slices.js';
+import { ROWS_PER_BLOCK, readSlices } from './remap.js';
 
 const ENTRIES_PER_BLOCK = 512;
 /** Blocks read before yielding to the caller, which can then check for signals. */

@@ -1,7 +1,6 @@
 import { SvcError } from '../errors.js';
 import * as z from '../zod.js';
 import { checksumOf, damaged } from './checksum.js';
-import { type RemapRun, readRemapRuns } from './evidence.js';
 import type { Db } from './open.js';
 import {
   digestExported,
@@ -17,6 +16,7 @@ import {
   TABLE_PARTS,
   type TablePart,
 } from './remap-blocks.js';
+import { type RemapRun, readRemapRuns } from './remap-tables.js';
 
 /*
  * A remap that was altered or damaged after it was built must not be used. Its data are digested in parts:

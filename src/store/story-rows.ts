@@ -1,8 +1,8 @@
 import type { Generation } from '../domain.js';
 import { damaged, isIntact } from './checksum.js';
+import type { VerifiedRemap } from './lookup.js';
 import type { Db } from './open.js';
 import { REMAP_COLUMNS, type RemapRow } from './remap.js';
-import type { VerifiedRemap } from './verified-remap.js';
 
 /** Selects rows of the remap. */
 export interface StoryQuestion {
@@ -196,32 +196,6 @@ export function readChildFields(
        ORDER BY item.id, f.id`,
     )
     .all({ recordId, path, svcId, idField });
-}
-
-/** How a company was paired, with the best candidates as JSON. */
-export interface CompanyRow {
-  readonly region: string | null;
-  readonly v3_company_id: bigint | null;
-  readonly v4_company_id: bigint | null;
-  readonly matched_by: string;
-  readonly shared_keys: bigint;
-  readonly agreeing_keys: bigint;
-  readonly v3_keys: bigint;
-  readonly v4_keys: bigint;
-  readonly note: string;
-}
-
-/** The pairing of a V3 company, or of an unpaired V4 company. */
-export function readCompanyRow(
-  db: Db,
-  place: { readonly region: string | null; readonly v3: bigint | null; readonly v4: bigint | null },
-): CompanyRow | undefined {
-  return db
-    .prepare<[object], CompanyRow>(
-      `SELECT * FROM company WHERE iif(@v3 IS NULL, v4_company_id IS @v4,
-         region IS @region AND v3_company_id = @v3) ORDER BY v3_company_id IS NULL LIMIT 1`,
-    )
-    .get({ ...place });
 }
 
 /** A list that contains an id that is not in the remap. */

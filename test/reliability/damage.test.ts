@@ -15,7 +15,7 @@ import { buildFingerprint } from '../../src/config/inputs.js';
 import { exitCodeOf } from '../../src/errors.js';
 import { openRemap } from '../../src/index.js';
 import { buildRemap } from '../../src/match/build-remap.js';
-import { saveFingerprint } from '../../src/store/fingerprint.js';
+import { saveFingerprint } from '../../src/store/meta.js';
 import { guardDatabase, openDatabase } from '../../src/store/open.js';
 import { Sqlite } from '../../src/store/sqlite.js';
 import { newIo, type TestIo } from '../report/support.js';

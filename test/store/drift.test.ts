@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import { buildRemap } from '../../src/match/build-remap.js';
-import { readDriftCounts, readDriftFindings, readDriftSamples } from '../../src/store/drift.js';
 import type { Db } from '../../src/store/open.js';
-import { purgePayloads } from '../../src/store/purge.js';
 import { EVERYTHING } from '../../src/store/remap.js';
+import { readDriftCounts, readDriftFindings, readDriftSamples } from '../../src/store/remap-tables.js';
+import { purgePayloads } from '../../src/store/stream-contents.js';
 import { configOf, type Exported, INVOICES, modelOf, openExported } from '../support/exported.js';
 import { seal } from '../support/seal.js';
 

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { judgeParts, type Part } from '../../src/store/judge-parts.js';
+import { judgeParts, type Part } from '../../src/store/merge-parts.js';
 import { FIRST_POSITION, type StreamRow } from '../../src/store/streams.js';
 
 const WHOLE = {

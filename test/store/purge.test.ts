@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { purgePayloads } from '../../src/store/purge.js';
+import { purgePayloads } from '../../src/store/stream-contents.js';
 import { configOf, openExported } from '../support/exported.js';
 import { remapOf } from '../support/remap-rows.js';
 import { seal } from '../support/seal.js';

@@ -1,8 +1,7 @@
 import { afterAll, describe, expect, it } from 'vitest';
-import { prepareLookup } from '../../src/store/lookup.js';
+import { openVerifiedRemap, prepareLookup } from '../../src/store/lookup.js';
 import { type Db, openEmptyDatabase } from '../../src/store/open.js';
 import { assertDigests, digestRemap, sealRun } from '../../src/store/remap-digest.js';
-import { openVerifiedRemap } from '../../src/store/verified-remap.js';
 import { codeOf } from '../support/code-of.js';
 
 const MODELS = ['accounting/invoices', 'crm/companies'];

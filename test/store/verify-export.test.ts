@@ -2,12 +2,12 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { MAX_INT64, MIN_INT64 } from '../../src/domain.js';
 import { renderChildren } from '../../src/json/stored-lists.js';
+import { verifyExport } from '../../src/store/integrity.js';
 import { readMeta, writeMeta } from '../../src/store/meta.js';
 import type { Db } from '../../src/store/open.js';
 import { type PagePlace, prepareSaveRecords } from '../../src/store/records.js';
 import { prepareSaveRejected } from '../../src/store/stream-contents.js';
 import { ensureStreams, listStreams, prepareSaveStream } from '../../src/store/streams.js';
-import { verifyExport } from '../../src/store/verify-export.js';
 import { codeOf } from '../support/code-of.js';
 import { addStreams, openTestDatabase, record } from './support.js';
 

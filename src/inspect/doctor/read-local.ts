@@ -4,12 +4,11 @@ import type { Config } from '../../config/config.js';
 import { type NamedCompanyPair, readCompaniesFile, readDecisionsFile } from '../../config/user-files.js';
 import type { CompanyMatch } from '../../domain.js';
 import { SvcError } from '../../errors.js';
-import { readAmbiguousCompanies } from '../../store/ambiguous-companies.js';
 import { hasUnfinishedLog } from '../../store/database-file.js';
-import { readCompanyFacts } from '../../store/evidence.js';
 import type { Db } from '../../store/open.js';
 import { findIncomplete, readReadiness } from '../../store/readiness.js';
 import { EVERYTHING } from '../../store/remap.js';
+import { readAmbiguousCompanies, readCompanyRows } from '../../store/remap-tables.js';
 import { describeAmbiguous } from '../../text/ambiguous-company.js';
 import type { DatabaseFacts, LocalFacts } from './probe-results.js';
 
@@ -62,7 +61,7 @@ function describeDatabase(db: Db, config: Config): DatabaseFacts {
 
 function countPairs(db: Db): Record<CompanyMatch, number> {
   const counts: Record<CompanyMatch, number> = { same_id: 0, overlap: 0, file: 0, ambiguous: 0, none: 0 };
-  for (const { matched_by } of readCompanyFacts(db)) counts[matched_by] += 1;
+  for (const { matched_by } of readCompanyRows(db)) counts[matched_by] += 1;
   return counts;
 }
 

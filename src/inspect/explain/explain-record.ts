@@ -1,6 +1,7 @@
 import type { Config } from '../../config/config.js';
 import { isUnfinished } from '../../domain.js';
 import { SvcError } from '../../errors.js';
+import { openVerifiedRemap } from '../../store/lookup.js';
 import type { Db } from '../../store/open.js';
 import { findIncomplete, isRemapStale, isStale, readReadiness } from '../../store/readiness.js';
 import { EVERYTHING } from '../../store/remap.js';
@@ -12,7 +13,6 @@ import {
   type StoryRow,
 } from '../../store/story-rows.js';
 import { listStreams } from '../../store/streams.js';
-import { openVerifiedRemap } from '../../store/verified-remap.js';
 import { countOf } from '../../text/numbers.js';
 import { readStoryFacts, type StorySource } from './read-story.js';
 import { buildStory, type Explanation, type Reading } from './story.js';

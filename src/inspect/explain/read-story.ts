@@ -1,11 +1,11 @@
 import type { Config } from '../../config/config.js';
 import { damaged } from '../../store/checksum.js';
+import type { VerifiedRemap } from '../../store/lookup.js';
 import type { Db } from '../../store/open.js';
 import { nameOfList } from '../../store/readiness.js';
+import { type CompanyRow, readCompanyRows } from '../../store/remap-tables.js';
 import {
-  type CompanyRow,
   readChildFields,
-  readCompanyRow,
   readParents,
   readRecordFields,
   readStoredChild,
@@ -14,7 +14,6 @@ import {
   type StoryRow,
 } from '../../store/story-rows.js';
 import type { StreamRow } from '../../store/streams.js';
-import type { VerifiedRemap } from '../../store/verified-remap.js';
 import { namedIds } from '../../text/describe-evidence.js';
 import * as z from '../../zod.js';
 import {
@@ -39,7 +38,11 @@ export interface StorySource {
 /** Everything known about a row that was found. */
 export function readStoryFacts(source: StorySource, row: StoryRow, readings: readonly Reading[]): StoryFacts {
   const { region, v3_company_id, v4_company_id } = row;
-  const company = readCompanyRow(source.db, { region, v3: v3_company_id, v4: v4_company_id });
+  const company = readCompanyRows(source.db).find((pair) =>
+    v3_company_id === null
+      ? pair.v4_company_id === v4_company_id
+      : pair.region === region && pair.v3_company_id === v3_company_id,
+  );
   // A row that only V4 has names no V3 company; its company's pair does.
   const place: Place = {
     row,

@@ -2,7 +2,6 @@ import type { Config } from '../../config/config.js';
 import type { OnProgress } from '../../domain.js';
 import { SvcError } from '../../errors.js';
 import { type ContradictionList, findContradictions } from '../../store/conservation.js';
-import type { RemapRun } from '../../store/evidence.js';
 import {
   type MappedPair,
   prepareFindParents,
@@ -13,6 +12,7 @@ import {
 import type { Db } from '../../store/open.js';
 import { findIncomplete, readReadiness } from '../../store/readiness.js';
 import { EVERYTHING } from '../../store/remap.js';
+import type { RemapRun } from '../../store/remap-tables.js';
 import type { PairReader } from './pair-reader.js';
 import { type Disagreeing, type PairVerdict, readLive } from './read-live.js';
 import { createRandom, planSample, upperBound } from './sample.js';

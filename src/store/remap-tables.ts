@@ -1,0 +1,210 @@
+import type { Decision } from '../config/user-files.js';
+import type { CompanyMatch, StaleReason } from '../domain.js';
+import type { AmbiguousCompany } from '../text/ambiguous-company.js';
+import * as z from '../zod.js';
+import { damaged, isIntact } from './checksum.js';
+import type { Db } from './open.js';
+import { type RemapRow, type Scope, scopeParams, v3Scope } from './remap.js';
+
+/** How a company was paired. */
+export interface CompanyRow {
+  readonly region: string | null;
+  readonly v3_company_id: bigint | null;
+  readonly v4_company_id: bigint | null;
+  readonly matched_by: CompanyMatch;
+  readonly shared_keys: bigint;
+  readonly agreeing_keys: bigint;
+  readonly v3_keys: bigint;
+  readonly v4_keys: bigint;
+  /** The best candidates as JSON. */
+  readonly note: string;
+}
+
+/** The company pairs of the last remap: V3 companies first, then V4 companies without a pair. */
+export function readCompanyRows(db: Db): CompanyRow[] {
+  return db
+    .prepare<[], CompanyRow>(
+      'SELECT * FROM company ORDER BY v3_company_id IS NULL, region, v3_company_id, v4_company_id',
+    )
+    .all();
+}
+
+/** The V3 companies in a scope that could not be paired beyond doubt. */
+export function listUnpaired(db: Db, { companies }: Scope): CompanyRow[] {
+  return readCompanyRows(db).filter(
+    ({ matched_by, v3_company_id: id }) =>
+      matched_by === 'ambiguous' && id !== null && (companies?.includes(id) ?? true),
+  );
+}
+
+const noteSchema = z
+  .array(z.object({ v4_company_id: z.string(), comparable_keys: z.number(), agreeing_keys: z.number() }))
+  .catch([]);
+
+/** The same with their candidates. */
+export function readAmbiguousCompanies(db: Db, scope: Scope): readonly AmbiguousCompany[] {
+  return listUnpaired(db, scope).map(({ region, v3_company_id, note }) => ({
+    region: region ?? '',
+    v3CompanyId: String(v3_company_id),
+    candidates: noteSchema.parse(JSON.parse(note)).map((one) => ({
+      v4CompanyId: one.v4_company_id,
+      comparableKeys: one.comparable_keys,
+      agreeingKeys: one.agreeing_keys,
+    })),
+  }));
+}
+
+/** One build of the remap. */
+export interface RemapRun {
+  readonly id: bigint;
+  readonly built_at: string;
+  readonly sha256: string;
+  readonly export_seq: bigint;
+  readonly counts: string;
+  /** JSON: the digest of each part of the remap. */
+  readonly digests: string;
+}
+
+interface StoredRun extends RemapRun {
+  readonly intact: bigint;
+}
+
+const RUN = `SELECT id, built_at, sha256, export_seq, counts, digests, ${isIntact('remap_run')} AS intact FROM remap_run`;
+
+function toRun({ intact, ...run }: StoredRun): RemapRun {
+  if (intact === 1n) return run;
+  throw damaged(`The record of build ${run.id} of the remap`);
+}
+
+/** The latest builds, oldest first. */
+export function readRemapRuns(db: Db, limit: number): RemapRun[] {
+  return db
+    .prepare<[bigint], StoredRun>(`${RUN} ORDER BY id DESC LIMIT ?`)
+    .all(BigInt(limit))
+    .reverse()
+    .map(toRun);
+}
+
+/** The build with this number. */
+export function findRemapRun(db: Db, id: bigint): RemapRun | undefined {
+  const run = db.prepare<[bigint], StoredRun>(`${RUN} WHERE id = ?`).get(id);
+  return run === undefined ? undefined : toRun(run);
+}
+
+/** The result of the last remap for a line of `decisions.csv`. */
+export interface DecisionResult extends Decision {
+  readonly outcome: DecisionOutcome;
+  /** Set if the decision is stale. */
+  readonly why: StaleReason | null;
+}
+
+export type DecisionOutcome = 'taken' | 'not_needed' | 'stale';
+
+interface NewResult {
+  readonly decision: Decision;
+  readonly outcome: DecisionOutcome;
+  readonly why: StaleReason | null;
+}
+
+/** Replaces the results of the previous remap; part of the remap's transaction. */
+export function saveDecisionResults(db: Db, results: readonly NewResult[]): void {
+  db.exec('DELETE FROM decision');
+  const insert = db.prepare('INSERT INTO decision VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)');
+  for (const { decision, outcome, why } of results) {
+    const { line, model, path, region, v3CompanyId, v3SvcId, v4SvcId, note } = decision;
+    insert.run(BigInt(line), model, path, region, v3CompanyId, v3SvcId, v4SvcId, note, outcome, why);
+  }
+}
+
+/** The number of decisions of a model with an outcome. */
+export interface DecisionCount {
+  readonly model: string;
+  readonly outcome: DecisionOutcome;
+  readonly n: bigint;
+}
+
+export function readDecisionCounts(db: Db, scope: Scope): DecisionCount[] {
+  return db
+    .prepare<[object], DecisionCount>(
+      `SELECT model, outcome, count(*) AS n FROM decision AS r WHERE ${v3Scope(scope)}
+       GROUP BY model, outcome ORDER BY model, outcome`,
+    )
+    .all(scopeParams(db, scope));
+}
+
+/** Decisions that changed nothing, in the order of the file, stale ones first. */
+export function readIdleDecisions(db: Db, scope: Scope, limit: number): DecisionResult[] {
+  return db
+    .prepare<[object], Omit<DecisionResult, 'line'> & { readonly line: bigint }>(
+      `SELECT line, model, path, region, v3_company_id AS v3CompanyId, v3_svc_id AS v3SvcId, v4_svc_id AS v4SvcId,
+         note, outcome, why
+       FROM decision AS r WHERE outcome <> 'taken' AND ${v3Scope(scope)} ORDER BY outcome = 'not_needed', line LIMIT @limit`,
+    )
+    .all({ ...scopeParams(db, scope), limit: BigInt(limit) })
+    .map((row) => ({ ...row, line: Number(row.line) }));
+}
+
+/** Matched pairs of one model, and how many of them were compared and differ. */
+export interface DriftCount {
+  readonly model: string;
+  readonly pairs: bigint;
+  readonly compared: bigint;
+  readonly differing: bigint;
+}
+
+/** A matched pair whose shared fields differ. */
+export interface DriftRow {
+  readonly model: string;
+  readonly region: string;
+  readonly v3_company_id: bigint;
+  readonly v4_company_id: bigint;
+  readonly platform_id: string;
+  readonly v3_svc_id: bigint;
+  readonly v4_svc_id: bigint;
+  /** JSON text: a list of field, v3 and v4. */
+  readonly fields: string;
+}
+
+const COLUMNS = 'model, region, v3_company_id, v4_company_id, platform_id, v3_svc_id, v4_svc_id, fields';
+
+/** The counts of the last remap's comparison, by model. */
+export function readDriftCounts(db: Db, scope: Scope): DriftCount[] {
+  const where = v3Scope(scope);
+  return db
+    .prepare<[object], DriftCount>(
+      `WITH found AS (SELECT r.model, count(*) AS n FROM drift AS r WHERE ${where} GROUP BY r.model)
+       SELECT r.model, sum(r.pairs) AS pairs, sum(r.compared) AS compared, ifnull(max(found.n), 0) AS differing
+       FROM drift_scope AS r LEFT JOIN found ON found.model = r.model
+       WHERE ${where} GROUP BY r.model ORDER BY r.model`,
+    )
+    .all(scopeParams(db, scope));
+}
+
+/** The first `perModel` differing pairs of each model, at most `total`. */
+export function readDriftSamples(db: Db, scope: Scope, perModel: number, total: number): DriftRow[] {
+  return db
+    .prepare<[object], DriftRow>(
+      `WITH numbered AS (
+         SELECT rowid AS at, row_number() OVER (PARTITION BY model ORDER BY rowid) AS n
+         FROM drift AS r WHERE ${v3Scope(scope)}
+       )
+       SELECT ${COLUMNS} FROM numbered JOIN drift ON drift.rowid = numbered.at
+       WHERE n <= @perModel ORDER BY n, at LIMIT @total`,
+    )
+    .all({ ...scopeParams(db, scope), perModel: BigInt(perModel), total: BigInt(total) });
+}
+
+/** Every differing pair as a row of the remap, with the differing fields as evidence. */
+export function readDriftFindings(db: Db, scope: Scope): IterableIterator<RemapRow> {
+  return db
+    .prepare<[object], RemapRow>(
+      `SELECT r.model, '' AS path, r.region, r.v3_company_id, r.v4_company_id, nullif(r.platform_id, '') AS platform_id,
+         NULL AS parent_platform_id, r.v3_svc_id, r.v4_svc_id, 'matched' AS status, NULL AS reason,
+         (SELECT matched_by FROM remap AS m
+          WHERE m.model = r.model AND m.v3_svc_id = r.v3_svc_id AND m.path = '' AND m.region = r.region
+            AND m.v3_company_id = r.v3_company_id) AS matched_by,
+         '{"drift":' || r.fields || '}' AS evidence
+       FROM drift AS r WHERE ${v3Scope(scope)} ORDER BY r.rowid`,
+    )
+    .iterate(scopeParams(db, scope));
+}
