@@ -4,7 +4,7 @@ import { type JsonScanner, OPEN_ARRAY, OPEN_OBJECT, QUOTE } from '../json/json-s
 import { Members, parseSmallId } from '../json/members.js';
 import { Texts } from '../json/record-columns.js';
 import { renderChildren } from '../json/stored-lists.js';
-import type { ChildLayout, RecordLayout } from './record-layout.js';
+import type { ChildLayout, RecordLayout } from './record.js';
 
 /** A child whose id member is not an id. */
 export type RejectedChild = Omit<RejectedObject, 'position'>;

@@ -8,11 +8,10 @@ import type { ListPage, ModelPair, OnProgress, ParsedPage, ParsedRecord } from '
 import { SvcError } from '../errors.js';
 import { recordsOf } from '../json/record-columns.js';
 import { type CompanyListing, fetchV4Companies } from './companies.js';
-import { cleanRequestId } from './failures.js';
-import { assertAddresses, buildHosts, type Host, hostOf } from './hosts.js';
-import { HostLimits } from './limiter.js';
+import { cleanRequestId, scrubber } from './failures.js';
+import { assertAddresses, buildHosts, createDispatcher, type Env, type Host, hostOf } from './hosts.js';
+import { type Clock, HostLimits, type Sleep, sleepForReal, steadyClock } from './limiter.js';
 import { type PausingPageParser, parseSingleRecord, pausingPageParser } from './page.js';
-import { createDispatcher, type Env } from './proxy.js';
 import {
   type ApiQuery,
   buildRawList,
@@ -25,10 +24,8 @@ import {
   type RawListRequest,
   type RecordRequest,
 } from './queries.js';
-import type { ListSpec } from './record-layout.js';
+import type { ListSpec } from './record.js';
 import { type RequestOptions, requestParsed } from './request.js';
-import { scrubber } from './scrub.js';
-import { type Clock, type Sleep, sleepForReal, steadyClock } from './sleep.js';
 
 export interface ApiOptions {
   readonly config: Config;

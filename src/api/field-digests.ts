@@ -9,7 +9,7 @@
 import { OPEN_ARRAY, OPEN_OBJECT } from '../json/json-scanner.js';
 import type { Members } from '../json/members.js';
 import type { Texts } from '../json/record-columns.js';
-import type { RecordLayout } from './record-layout.js';
+import type { RecordLayout } from './record.js';
 
 /** A compared field. */
 export interface DigestField {

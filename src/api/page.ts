@@ -4,8 +4,7 @@ import { assertUtf8, JsonScanner, JsonSyntaxError, OPEN_ARRAY, OPEN_OBJECT } fro
 import { KeyTable, Members } from '../json/members.js';
 import { recordsOf } from '../json/record-columns.js';
 import * as z from '../zod.js';
-import { RecordReader } from './record.js';
-import { buildRecordLayout, type ListSpec, type PageSpec } from './record-layout.js';
+import { buildRecordLayout, type ListSpec, type PageSpec, RecordReader } from './record.js';
 
 /** V3: data, next and total_count at the top. V4: inside `data`, with request_id at the top. */
 const ENVELOPE = new KeyTable(['next', 'total_count', 'request_id', 'error', 'errors', 'data']);

@@ -1,12 +1,17 @@
 import type { OnProgress } from '../domain.js';
 import { SvcError } from '../errors.js';
-import { buildBadAnswer, buildFailure, type RequestTarget, withFacts } from './failures.js';
+import { buildBadAnswer, buildFailure, type RequestTarget, type Scrub, withFacts } from './failures.js';
 import { assertKey } from './hosts.js';
-import { type AttemptOutcome, fetchOnce, type TransportOptions } from './http.js';
-import { waitTooLong } from './limiter.js';
-import { backoffMs, classify, parseHttpDate, parseRetryAfter } from './retry.js';
-import type { Scrub } from './scrub.js';
-import type { Clock, Sleep } from './sleep.js';
+import {
+  type AttemptOutcome,
+  backoffMs,
+  classify,
+  fetchOnce,
+  parseHttpDate,
+  parseRetryAfter,
+  type TransportOptions,
+} from './http.js';
+import { type Clock, type Sleep, waitTooLong } from './limiter.js';
 
 export interface RequestOptions {
   readonly transport: TransportOptions;

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { sleepForReal } from '../api/sleep.js';
+import { sleepForReal } from '../api/limiter.js';
 import { type ApplyResult, type ApplyTask, checkIds, makePlan, verifyRuns, write } from '../apply/actions.js';
 import { type ApplyContext, DEFAULT_TUNING, type Tuning } from '../apply/context.js';
 import type { EmitRequest } from '../apply/emit/emit-request.js';

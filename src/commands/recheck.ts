@@ -1,5 +1,5 @@
 import type { Api } from '../api/client.js';
-import { sleepForReal } from '../api/sleep.js';
+import { sleepForReal } from '../api/limiter.js';
 import type { Config } from '../config/config.js';
 import { buildFingerprint } from '../config/inputs.js';
 import { SvcError } from '../errors.js';

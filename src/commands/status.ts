@@ -1,5 +1,5 @@
 import { statSync } from 'node:fs';
-import { sleepForReal } from '../api/sleep.js';
+import { sleepForReal } from '../api/limiter.js';
 import type { Config } from '../config/config.js';
 import { isUnfinished, STREAM_STATES } from '../domain.js';
 import { SvcError } from '../errors.js';

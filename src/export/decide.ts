@@ -1,4 +1,4 @@
-import { EXPIRED_STATUSES } from '../api/retry.js';
+import { EXPIRED_STATUSES } from '../api/http.js';
 import { isUnfinished } from '../domain.js';
 import type { StreamRow } from '../store/streams.js';
 import { endPass, fail, finish, settle, startPass, startReading, startSweep, startWalk } from './passes.js';

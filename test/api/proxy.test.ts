@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { proxyFor } from '../../src/api/proxy.js';
+import { proxyFor } from '../../src/api/hosts.js';
 
 const API = 'https://api.example.com';
 const PROXY = 'http://proxy:3128';

@@ -1,7 +1,12 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { AttemptOutcome } from '../../src/api/http.js';
-import { backoffMs, classify, parseHttpDate, parseRetryAfter } from '../../src/api/retry.js';
+import {
+  type AttemptOutcome,
+  backoffMs,
+  classify,
+  parseHttpDate,
+  parseRetryAfter,
+} from '../../src/api/http.js';
 
 const NOW = Date.parse('2026-03-01T12:00:00Z');
 

@@ -1,5 +1,5 @@
 import { pageParser } from '../../../src/api/page.js';
-import type { PageSpec } from '../../../src/api/record-layout.js';
+import type { PageSpec } from '../../../src/api/record.js';
 import type { ParsedChild, ParsedPage, ParsedRecord } from '../../../src/domain.js';
 import { SvcError } from '../../../src/errors.js';
 import { recordsOf } from '../../../src/json/record-columns.js';

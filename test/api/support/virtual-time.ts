@@ -1,4 +1,4 @@
-import type { Clock, Sleep } from '../../../src/api/sleep.js';
+import type { Clock, Sleep } from '../../../src/api/limiter.js';
 
 interface Timer {
   readonly at: number;
