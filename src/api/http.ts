@@ -244,16 +244,12 @@ export function backoffMs(attempt: number, random: () => number): number {
   return Math.floor(random() * Math.min(MAX_BACKOFF_MS, BASE_BACKOFF_MS * 2 ** (attempt - 1)));
 }
 
-const MONTHS = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec'];
-const DAY = '(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)';
-const LONG_DAY = '(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day';
-const MONTH = `(?<month>${MONTHS.join('|')})`;
-const TIME = '(?<hour>\\d{2}):(?<minute>\\d{2}):(?<second>\\d{2})';
-/** The three forms of RFC 9110, section 5.6.7. */
+const TIME = '([01]\\d|2[0-3]):[0-5]\\d:([0-5]\\d|60)';
+/** The three forms of RFC 9110, section 5.6.7; `Date.parse` checks their names of months. */
 const HTTP_DATES = [
-  new RegExp(`^${DAY}, (?<day>\\d{2}) ${MONTH} (?<year>\\d{4}) ${TIME} GMT$`),
-  new RegExp(`^${LONG_DAY}, (?<day>\\d{2})-${MONTH}-(?<year>\\d{2}) ${TIME} GMT$`),
-  new RegExp(`^${DAY} ${MONTH} (?<day>[ \\d]\\d) ${TIME} (?<year>\\d{4})$`),
+  new RegExp(`^(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun), (?<day>\\d{2}) [A-Z][a-z]{2} \\d{4} ${TIME} GMT$`),
+  new RegExp(`^(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day, (?<day>\\d{2})-[A-Z][a-z]{2}-\\d{2} ${TIME} GMT$`),
+  new RegExp(`^(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun) [A-Z][a-z]{2} (?<day>[ \\d]\\d) ${TIME} \\d{4}$`),
 ];
 
 /**
@@ -263,32 +259,15 @@ const HTTP_DATES = [
 export function parseRetryAfter(header: string | null, nowMs: number): number | null {
   const text = header?.trim() ?? '';
   if (/^\d+(\.\d+)?$/.test(text)) return Math.min(Math.ceil(Number(text) * 1000), Number.MAX_SAFE_INTEGER);
-  const at = parseHttpDate(text, nowMs);
+  const at = parseHttpDate(text);
   return at === null || at < nowMs ? null : Math.ceil(at - nowMs);
 }
 
-/** Parses an HTTP date; ms since 1970, or null. `nowMs` decides the century of a two-digit year. */
-export function parseHttpDate(text: string, nowMs: number): number | null {
-  for (const form of HTTP_DATES) {
-    const parts = form.exec(text)?.groups;
-    if (parts === undefined) continue;
-    const month = MONTHS.indexOf(parts['month'] ?? '');
-    const [day, hour, minute, second] = [parts['day'], parts['hour'], parts['minute'], parts['second']].map(
-      Number,
-    );
-    const year = fullYear(parts['year'] ?? '', nowMs);
-    const ms = Date.UTC(year, month, day, hour, minute, second);
-    const isReal =
-      new Date(ms).getUTCDate() === day && (hour ?? 24) < 24 && (minute ?? 60) < 60 && (second ?? 61) < 61;
-    return isReal ? ms : null;
-  }
-  return null;
-}
-
-/** A two-digit year more than 50 years ahead is in the past (RFC 9110). */
-function fullYear(text: string, nowMs: number): number {
-  if (text.length === 4) return Number(text);
-  const thisYear = new Date(nowMs).getUTCFullYear();
-  const year = Math.floor(thisYear / 100) * 100 + Number(text);
-  return year > thisYear + 50 ? year - 100 : year;
+/** Parses an HTTP date; ms since 1970, or null. Of two-digit years, which are obsolete, those from 50 on are past. */
+export function parseHttpDate(text: string): number | null {
+  const day = HTTP_DATES.map((one) => one.exec(text)?.groups?.['day']).find((found) => found !== undefined);
+  if (day === undefined) return null;
+  const ms = Date.parse(text.endsWith('GMT') ? text : `${text} GMT`);
+  // Date.parse takes 31 February for 3 March
+  return new Date(ms).getUTCDate() === Number(day) ? ms : null;
 }

@@ -72,7 +72,7 @@ async function attemptOnce<T>(
       host.tally.requests++;
       const outcome = await fetchOnce({ url, key: host.key }, transport);
       const date = outcome.kind === 'answer' ? outcome.headers.date : null;
-      const servedMs = date === null ? null : parseHttpDate(date, clock.now());
+      const servedMs = date === null ? null : parseHttpDate(date);
       if (servedMs !== null) host.tally.clockOffsetMs = servedMs - clock.now();
       if (outcome.kind === 'answer' && outcome.status === 429) host.limiter.slowDown(startedAt);
       return { outcome, startedAt, servedMs };
@@ -108,7 +108,7 @@ function holdBack(target: RequestTarget, outcome: AttemptOutcome, options: Reque
   if (outcome.kind !== 'answer' || classify(outcome).kind !== 'retry') return null;
   const now = options.clock.now();
   const { date, retryAfter } = outcome.headers;
-  const askedMs = parseRetryAfter(retryAfter, (date === null ? null : parseHttpDate(date, now)) ?? now);
+  const askedMs = parseRetryAfter(retryAfter, (date === null ? null : parseHttpDate(date)) ?? now);
   if (askedMs === null || askedMs === 0) return null;
   const { host } = target;
   const isExtended = host.limiter.hold(askedMs);

@@ -163,13 +163,13 @@ describe('parseHttpDate', () => {
     const date = fc.date({ min: new Date('0100-01-01'), max: new Date('9999-12-31'), noInvalidDate: true });
     fc.assert(
       fc.property(date, (one) => {
-        expect(parseHttpDate(one.toUTCString(), NOW)).toBe(Math.floor(one.getTime() / 1000) * 1000);
+        expect(parseHttpDate(one.toUTCString())).toBe(Math.floor(one.getTime() / 1000) * 1000);
       }),
     );
   });
 
-  it('takes a two-digit year of more than 50 years ahead for a past one', () => {
-    expect(parseHttpDate('Sunday, 06-Nov-94 08:49:37 GMT', NOW)).toBe(Date.parse('1994-11-06T08:49:37Z'));
-    expect(parseHttpDate('Tuesday, 01-Mar-70 00:00:00 GMT', NOW)).toBe(Date.parse('2070-03-01T00:00:00Z'));
+  it('reads the obsolete form with a two-digit year', () => {
+    expect(parseHttpDate('Sunday, 06-Nov-94 08:49:37 GMT')).toBe(Date.parse('1994-11-06T08:49:37Z'));
+    expect(parseHttpDate('Tuesday, 01-Mar-49 00:00:00 GMT')).toBe(Date.parse('2049-03-01T00:00:00Z'));
   });
 });
