@@ -9,7 +9,7 @@ import { helpHint, noCommand } from './commands/usage-hints.js';
 import { readTopic, TOPICS } from './docs/topics.js';
 import { exitCodeOf, SvcError } from './errors.js';
 import type { Progress } from './progress.js';
-import { addFlags, shellLine } from './text/shell.js';
+import { addFlags, shellLine } from './text/escape.js';
 import { wrapMessage } from './text/text-layout.js';
 import { readVersion } from './version.js';
 

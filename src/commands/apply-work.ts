@@ -18,7 +18,7 @@ import { assertUsableRemap } from '../store/readiness.js';
 import { assertDigests } from '../store/remap-digest.js';
 import { type RemapRun, readRemapRuns } from '../store/remap-tables.js';
 import { listStreams } from '../store/streams.js';
-import { shellLine } from '../text/shell.js';
+import { shellLine } from '../text/escape.js';
 import { readVersion } from '../version.js';
 import { type ApplyRequest, sourceOfPlan } from './apply-request.js';
 import { proposeTargets } from './apply-scan.js';

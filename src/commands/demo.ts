@@ -1,8 +1,7 @@
 import { mkdirSync, mkdtempSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
-import { loadConfig } from '../config/load-config.js';
-import { listPossibleInputs } from '../config/possible-inputs.js';
+import { listPossibleInputs, loadConfig } from '../config/load-config.js';
 import { SvcError } from '../errors.js';
 import { renderText } from '../report/render-text.js';
 import { assertTargets } from '../runtime/output-targets.js';

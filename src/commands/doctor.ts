@@ -3,8 +3,7 @@ import { dirname, join, relative } from 'node:path';
 import { versions } from 'node:process';
 import { type ApiKeys, loadKeys } from '../config/api-keys.js';
 import type { Config } from '../config/config.js';
-import { findConfigFile } from '../config/load-config.js';
-import { listPossibleInputs } from '../config/possible-inputs.js';
+import { findConfigFile, listPossibleInputs } from '../config/load-config.js';
 import { SvcError } from '../errors.js';
 import { prepareAskList } from '../inspect/doctor/ask-list.js';
 import { judgeFacts } from '../inspect/doctor/checks.js';
@@ -18,7 +17,7 @@ import { renderDoctor, renderDoctorJson } from '../inspect/doctor/render-doctor.
 import { assertTargets } from '../runtime/output-targets.js';
 import { assertStdout } from '../runtime/write-output.js';
 import { readSqliteVersion } from '../store/open.js';
-import { addFlagsToNext, shellLine } from '../text/shell.js';
+import { addFlagsToNext, shellLine } from '../text/escape.js';
 import type { Given } from './command.js';
 import type { Io } from './io.js';
 import { configWithMaxWait } from './option-values.js';

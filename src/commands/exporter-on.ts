@@ -1,5 +1,4 @@
-import type { Config } from '../config/config.js';
-import { buildFingerprint } from '../config/inputs.js';
+import { buildFingerprint, type Config } from '../config/config.js';
 import type { Generation } from '../domain.js';
 import type { ExportOptions } from '../export/begin-export.js';
 import { exportV3, exportV4 } from '../export/export-lists.js';

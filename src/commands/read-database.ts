@@ -1,5 +1,4 @@
-import type { Config } from '../config/config.js';
-import { buildFingerprint } from '../config/inputs.js';
+import { buildFingerprint, type Config } from '../config/config.js';
 import { SvcError } from '../errors.js';
 import { newPause } from '../runtime/pause.js';
 import { writeText } from '../runtime/write-output.js';

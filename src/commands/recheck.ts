@@ -1,7 +1,6 @@
 import type { Api } from '../api/client.js';
 import { sleepForReal } from '../api/limiter.js';
-import type { Config } from '../config/config.js';
-import { buildFingerprint } from '../config/inputs.js';
+import { buildFingerprint, type Config } from '../config/config.js';
 import { SvcError } from '../errors.js';
 import { createSaver } from '../export/saver.js';
 import {
@@ -18,7 +17,7 @@ import { prepareReadOutcome, readOpenRows } from '../store/open-findings.js';
 import { findIncomplete, readReadiness } from '../store/readiness.js';
 import { EVERYTHING } from '../store/remap.js';
 import { INDEX_PARTS } from '../store/remap-blocks.js';
-import { addFlagsToNext } from '../text/shell.js';
+import { addFlagsToNext } from '../text/escape.js';
 import type { Given } from './command.js';
 import { exportGeneration } from './export.js';
 import { exporterOn } from './exporter-on.js';

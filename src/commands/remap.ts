@@ -1,5 +1,4 @@
-import type { Config } from '../config/config.js';
-import { buildFingerprint, digestInputFiles } from '../config/inputs.js';
+import { buildFingerprint, type Config, digestInputFiles } from '../config/config.js';
 import { readCompaniesFile, readDecisionsFile } from '../config/user-files.js';
 import { SvcError } from '../errors.js';
 import type { RemapSummary } from '../match/build-remap.js';
@@ -8,8 +7,8 @@ import { runInThread, type ThreadOptions } from '../runtime/threads.js';
 import { writeText } from '../runtime/write-output.js';
 import { isExported, readReadiness } from '../store/readiness.js';
 import { EVERYTHING } from '../store/remap.js';
+import { addFlagsToNext } from '../text/escape.js';
 import { countOf, groupDigits } from '../text/numbers.js';
-import { addFlagsToNext } from '../text/shell.js';
 import type { Given } from './command.js';
 import { removeOwnerNote } from './hold-database.js';
 import type { Io } from './io.js';

@@ -21,8 +21,7 @@ import { buildScanSettings, CERTAINTIES, type Certainty, type ScanSettings } fro
 import { isOwnJson } from '../scan/walk-files.js';
 import { saveScanCounts } from '../store/meta.js';
 import { guardDatabase } from '../store/open.js';
-import { escapeJson } from '../text/escape.js';
-import { addFlagsToNext } from '../text/shell.js';
+import { addFlagsToNext, escapeJson } from '../text/escape.js';
 import { readVersion } from '../version.js';
 import * as z from '../zod.js';
 import type { Given } from './command.js';

@@ -17,9 +17,8 @@ import {
 import { EVERYTHING } from '../store/remap.js';
 import { type RemapRun, readRemapRuns } from '../store/remap-tables.js';
 import type { StreamRow } from '../store/streams.js';
-import { escapeJson, escapeUnseen } from '../text/escape.js';
+import { addFlags, escapeJson, escapeUnseen } from '../text/escape.js';
 import { countOf, formatDuration, formatShare, formatTime, groupDigits } from '../text/numbers.js';
-import { addFlags } from '../text/shell.js';
 import { wrapText } from '../text/text-layout.js';
 import type { Given } from './command.js';
 import { describeOwner } from './hold-database.js';

@@ -6,7 +6,7 @@ import { closeStores, type OpenStore, openStores } from '../apply/stores.js';
 import type { Config } from '../config/config.js';
 import { SvcError } from '../errors.js';
 import { type Db, openDatabase, openEmptyDatabase } from '../store/open.js';
-import { shellLine } from '../text/shell.js';
+import { shellLine } from '../text/escape.js';
 import { suggest } from '../text/suggest.js';
 import type { UndoRequest } from './apply-request.js';
 import { buildUndoContext } from './apply-work.js';

@@ -2,7 +2,7 @@ import { SvcError } from '../errors.js';
 import { createPairReader } from '../inspect/verify/pair-reader.js';
 import { renderVerify, renderVerifyJson } from '../inspect/verify/render-verify.js';
 import { judgeVerify, verifyRemap } from '../inspect/verify/verify-remap.js';
-import { addFlagsToNext } from '../text/shell.js';
+import { addFlagsToNext } from '../text/escape.js';
 import { USUAL_SAMPLE } from './catalogue/options.js';
 import type { Given } from './command.js';
 import { withOwnerNote } from './hold-database.js';

@@ -1,9 +1,8 @@
 import { rmSync, statSync } from 'node:fs';
 import { isAbsolute } from 'node:path';
 import { Writable } from 'node:stream';
-import type { Config } from '../config/config.js';
-import { listInputFiles } from '../config/inputs.js';
-import { listPossibleInputs } from '../config/possible-inputs.js';
+import { type Config, listInputFiles } from '../config/config.js';
+import { listPossibleInputs } from '../config/load-config.js';
 import { exitCodeOf, expectedError, SvcError } from '../errors.js';
 import { ERROR_RENDERERS } from '../report/render-error.js';
 import { assertTargets, realPath } from '../runtime/output-targets.js';

@@ -1,4 +1,6 @@
+import { readFileSync } from 'node:fs';
 import type { ModelPair } from '../domain.js';
+import { sha256Of } from '../runtime/sha256.js';
 import type { ApplyTarget } from './apply-targets.js';
 import type { Settings } from './settings.js';
 
@@ -47,4 +49,61 @@ export interface Config
   readonly apply: { readonly targets: readonly ApplyTarget[] };
   /** A list read longer ago than this fails the gate. */
   readonly maxAgeMs: number;
+}
+
+/**
+ * The settings that an export depends on, as a flat map. Names that start with `v3` or `v4` concern only that side. Keys,
+ * page sizes, speeds and settings that only affect judging are not included.
+ */
+export function buildFingerprint(config: Config): Record<string, string> {
+  const { v3, v4, companies, models } = config;
+  const entries: Record<string, string> = {
+    fieldPrefix: config.fieldPrefix,
+    'v3.companies': listOf(sorted(v3.companies)),
+    'v4.baseUrl': v4.baseUrl,
+    'v4.companies': listOf(sorted(v4.companies)),
+    'v4.companyIdField': v4.companyIdField ?? '(usual)',
+    'v4.includeDeleted': String(v4.includeDeleted),
+    'companies.include': listOf(sorted(companies.include)),
+    'companies.exclude': listOf(sorted(companies.exclude)),
+    'backfill.dateFields': listOf(config.backfill.dateFields),
+  };
+  for (const { region, baseUrl } of v3.regions) entries[`v3.regions.${region}`] = baseUrl;
+  for (const model of models) {
+    entries[`models.${model.v3}`] = `expand ${listOf(model.expand)}, children ${listOf(model.children)}`;
+    entries[`v4.models.${model.v3}`] = model.v4 ?? '(absent)';
+  }
+  return entries;
+}
+
+function sorted(ids: readonly bigint[]): bigint[] {
+  return [...ids].sort((a, b) => (a < b ? -1 : a > b ? 1 : 0));
+}
+
+function listOf(values: readonly (string | bigint)[]): string {
+  return values.length === 0 ? '(none)' : values.join(' ');
+}
+
+/** The settings that name input files of a remap. */
+export type FileSettings = Pick<Config, 'companies' | 'decisions'>;
+
+/** The input files of a remap, by the setting that names them. */
+export function listInputFiles({ companies, decisions }: FileSettings): Readonly<Record<string, string>> {
+  return {
+    ...(typeof companies.match === 'string' ? {} : { 'companies.match.file': companies.match.file }),
+    ...(decisions === null ? {} : { decisions }),
+  };
+}
+
+/** The SHA-256 of each input file by its setting; '' if it cannot be read. */
+export function digestInputFiles(settings: FileSettings): Readonly<Record<string, string>> {
+  const digests: Record<string, string> = {};
+  for (const [setting, file] of Object.entries(listInputFiles(settings))) {
+    try {
+      digests[setting] = sha256Of(readFileSync(file));
+    } catch {
+      digests[setting] = '';
+    }
+  }
+  return digests;
 }

@@ -10,9 +10,15 @@ import {
   DEFAULT_V4_KEY_ENV,
   resolveModel,
 } from './defaults.js';
-import { countLimit, type LimitValue, limitsByName } from './limit-settings.js';
 import { strict } from './problems.js';
-import { baseUrlProblem, instantOf, parseDuration } from './values.js';
+import {
+  baseUrlProblem,
+  countLimit,
+  instantOf,
+  type LimitValue,
+  limitsByName,
+  parseDuration,
+} from './values.js';
 
 const MIB = 1024 * 1024;
 

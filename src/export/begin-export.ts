@@ -18,9 +18,9 @@ import {
   type StreamRow,
 } from '../store/streams.js';
 import { begin } from './decide.js';
+import { isoOf, type ReadingRules } from './passes.js';
 import type { PageSupply } from './prefetch.js';
 import { prepareApply } from './saver.js';
-import { isoOf, type ReadingRules } from './step.js';
 
 export interface ExportOptions {
   readonly db: Db;

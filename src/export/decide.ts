@@ -1,16 +1,23 @@
 import { EXPIRED_STATUSES } from '../api/http.js';
 import { isUnfinished } from '../domain.js';
 import type { StreamRow } from '../store/streams.js';
-import { endPass, fail, finish, settle, startPass, startReading, startSweep, startWalk } from './passes.js';
 import {
   type ErrorOutcome,
+  endPass,
+  fail,
+  finish,
   isoOf,
   movedTo,
   type PageOutcome,
   type ReadingRules,
   type Step,
   type StreamOutcome,
-} from './step.js';
+  settle,
+  startPass,
+  startReading,
+  startSweep,
+  startWalk,
+} from './passes.js';
 
 /** Consecutive pages without a record new to the walk; then the stream fails. */
 export const MAX_IDLE_PAGES = 100;

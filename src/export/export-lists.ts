@@ -7,9 +7,9 @@ import type { PlannedStream } from '../store/streams.js';
 import { type CompanyListRow, saveCompanyList, saveV4Companies } from '../store/v4-companies.js';
 
 import { assertAcceptable, type ExportOptions } from './begin-export.js';
+import { isoOf } from './passes.js';
+import { orAborted } from './read-stream.js';
 import { type ExportSummary, runExport } from './run-export.js';
-import { isoOf } from './step.js';
-import { orAborted } from './stop.js';
 
 /**
  * Reads every V3 list into the database: continues unfinished lists, and updates finished ones by sweeps. With

@@ -2,11 +2,9 @@ import { setImmediate } from 'node:timers/promises';
 import type { ModelPair, OnProgress } from '../domain.js';
 import { SvcError } from '../errors.js';
 import { type StreamRow, streamKeyOf } from '../store/streams.js';
-import { PageQueue } from './page-queue.js';
-import type { PageSupply } from './prefetch.js';
+import type { Step } from './passes.js';
+import { PageQueue, type PageSupply } from './prefetch.js';
 import type { Saver } from './saver.js';
-import type { Step } from './step.js';
-import { orAborted, throwIfStopped } from './stop.js';
 
 export interface StreamReader {
   readonly supply: PageSupply;
@@ -110,5 +108,34 @@ function failureOf({ step, thrown }: Turn): SvcError | null {
     hint: 'Run the same command again: it continues with what is stored.',
     facts: { generation, region, model, companyId },
     cause: thrown ?? undefined,
+  });
+}
+
+/**
+ * Runs `work`, but stops waiting for it when the signal is aborted.
+ *
+ * @throws the signal's reason if it is an error other than AbortError, otherwise SvcError `interrupted`
+ */
+export async function orAborted<T>(signal: AbortSignal, work: () => Promise<T>): Promise<T> {
+  throwIfStopped(signal);
+  return await new Promise<T>((resolve, reject) => {
+    const onAbort = () => reject(stopReason(signal));
+    signal.addEventListener('abort', onAbort, { once: true });
+    work()
+      .then(resolve, reject)
+      .finally(() => signal.removeEventListener('abort', onAbort));
+  });
+}
+
+/** @throws the signal's reason if it is an error other than AbortError, otherwise SvcError `interrupted` */
+function throwIfStopped(signal: AbortSignal): void {
+  if (signal.aborted) throw stopReason(signal);
+}
+
+function stopReason(signal: AbortSignal): Error {
+  const reason: unknown = signal.reason;
+  if (reason instanceof Error && reason.name !== 'AbortError') return reason;
+  return new SvcError('interrupted', 'Interrupted; saved pages are kept, the rest will be read again.', {
+    hint: 'Run the same command again: it continues where it stopped.',
   });
 }

@@ -8,9 +8,8 @@ import { type Db, guardDatabase } from '../store/open.js';
 import { dropStream, dropUnseen } from '../store/stream-contents.js';
 import { listStreams, type StreamRow, streamKeyOf } from '../store/streams.js';
 import { type Begun, beginExport, type ExportOptions, type ExportPlan, endExport } from './begin-export.js';
-import { readStream, type StreamReading } from './read-stream.js';
+import { orAborted, readStream, type StreamReading } from './read-stream.js';
 import { createSaver } from './saver.js';
-import { orAborted } from './stop.js';
 
 export interface ExportSummary {
   /** Every stream of the generation, including those that were not selected. */

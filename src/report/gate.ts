@@ -1,5 +1,5 @@
 import type { Config } from '../config/config.js';
-import type { LimitValue } from '../config/limit-settings.js';
+import type { LimitValue } from '../config/values.js';
 import type { Outcome, ReportLimit } from '../domain.js';
 import { bareReason, type Status } from '../reasons.js';
 import type { StreamRow } from '../store/streams.js';

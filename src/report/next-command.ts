@@ -1,4 +1,4 @@
-import { shellLine } from '../text/shell.js';
+import { shellLine } from '../text/escape.js';
 import type { Report } from './report-schema.js';
 
 /** What settles a finding or a failed limit: a command, by `status/reason`, reason or the name of the limit. */

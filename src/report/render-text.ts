@@ -1,7 +1,6 @@
-import { describeAmbiguous } from '../text/ambiguous-company.js';
-import { escapeUnseen } from '../text/escape.js';
+import { describeAmbiguous } from '../text/describe-evidence.js';
+import { addFlags, escapeUnseen } from '../text/escape.js';
 import { countOf, formatDuration, formatTime, groupDigits } from '../text/numbers.js';
-import { addFlags } from '../text/shell.js';
 import { type Column, clipText, displayWidth, layOutTable, wrapText } from '../text/text-layout.js';
 import { buildVerdict, type CutoverVerdict, type Obstacle } from './build-verdict.js';
 import { countIds, describeKey, describeNotes, describeScope, listModels } from './describe.js';

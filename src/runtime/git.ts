@@ -1,11 +1,11 @@
 import { spawnSync } from 'node:child_process';
 import { statSync } from 'node:fs';
-import { basename, dirname } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 
 /** `clean`: every tracked file is as it was committed. */
 export type GitState = 'clean' | 'dirty' | 'none';
 
-/** The state of the repository that a file or folder is in. Runs nothing that the repository configures. */
+/** The state of the repository that a file or folder is in. */
 export function gitStateOf(place: string): GitState {
   const folder = statSync(place, { throwIfNoEntry: false })?.isDirectory() === true ? place : dirname(place);
   const status = git(folder, ['status', '--porcelain', '--untracked-files=no', '--ignore-submodules=all']);
@@ -21,12 +21,22 @@ export function listUntracked(files: readonly string[]): string[] {
   );
 }
 
-/** null: it failed, or there is no git. */
+/** Absolute paths of the files below a folder that git tracks although they are ignored; none outside of git. */
+export function listTrackedIgnored(folder: string): readonly string[] {
+  const paths = git(folder, ['ls-files', '-z', '-c', '-i', '--exclude-standard']) ?? '';
+  return paths
+    .split('\0')
+    .filter((path) => path !== '')
+    .map((path) => join(folder, path));
+}
+
+/** Runs git without any program that the repository configures; null if it fails or there is no git. */
 function git(folder: string, args: readonly string[]): string | null {
   const own = ['-C', folder, '-c', 'core.fsmonitor=false', '-c', 'core.hooksPath=/dev/null'];
   const { status, stdout } = spawnSync('git', [...own, ...args], {
     encoding: 'utf8',
     env: { ...process.env, GIT_OPTIONAL_LOCKS: '0', LC_ALL: 'C' },
+    timeout: 60_000,
     maxBuffer: 64 * 1024 * 1024,
   });
   return status === 0 ? stdout : null;

@@ -1,6 +1,5 @@
-import { escapeUnseen } from '../text/escape.js';
+import { escapeUnseen, shellLine } from '../text/escape.js';
 import { countOf } from '../text/numbers.js';
-import { shellLine } from '../text/shell.js';
 import { fitText, wrapLines } from '../text/text-layout.js';
 import { countSkipped, describeTraffic, describeUses, SCAN_LIMITS } from './describe-uses.js';
 import { describeFix } from './fix/describe-fix.js';

@@ -11,7 +11,7 @@ import {
 import { basename, dirname, join, relative, resolve, sep } from 'node:path';
 import ignore, { type Ignore } from 'ignore';
 import { errorCodeOf, SvcError } from '../errors.js';
-import { listTrackedIgnored } from '../runtime/tracked-files.js';
+import { listTrackedIgnored } from '../runtime/git.js';
 import { languageOf } from './languages/languages.js';
 import { plainKindOf } from './plain-text.js';
 

@@ -1,5 +1,4 @@
-import type { Config } from '../config/config.js';
-import { digestInputFiles, type FileSettings } from '../config/inputs.js';
+import { type Config, digestInputFiles, type FileSettings } from '../config/config.js';
 import { type Blocker, type Generation, isUnfinished, type ModelPair } from '../domain.js';
 import { SvcError } from '../errors.js';
 import { countOf } from '../text/numbers.js';

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { MIN_INT64 } from '../domain.js';
+import { sha256Of } from '../runtime/sha256.js';
 import type { Db } from './open.js';
 import { ROWS_PER_BLOCK, readSlices } from './remap.js';
 
@@ -22,12 +23,7 @@ const ROW = `json_array(model, path, region, v3_company_id, v4_company_id, platf
 /** Hexadecimal digits of a block's digest: 128 bits of its SHA-256. */
 export const DIGEST_LENGTH = 32;
 
-/** SHA-256 of a text, as hex. */
-export function digestOf(text: string): string {
-  return createHash('sha256').update(text).digest('hex');
-}
-
-const blockDigest = (text: string) => digestOf(text).slice(0, DIGEST_LENGTH);
+const blockDigest = (text: string) => sha256Of(text).slice(0, DIGEST_LENGTH);
 
 /** Makes the function that digests the rows of a block; blocks are numbered from 0. */
 export function prepareRowBlock(db: Db): (block: number) => string {
@@ -216,5 +212,5 @@ export function digestExported(db: Db): string {
   }
   const ofIndex = db.prepare<[], string | null>(INDEX_SUMS).pluck().get() ?? '';
   const rejected = db.prepare<[], string>(REJECTED_COUNTS).pluck().get() ?? '';
-  return digestOf(JSON.stringify([[...sums].map(([name, sum]) => `${name} ${sum}`), ofIndex, rejected]));
+  return sha256Of(JSON.stringify([[...sums].map(([name, sum]) => `${name} ${sum}`), ofIndex, rejected]));
 }

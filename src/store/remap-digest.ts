@@ -1,11 +1,11 @@
 import { SvcError } from '../errors.js';
+import { sha256Of } from '../runtime/sha256.js';
 import * as z from '../zod.js';
 import { checksumOf, damaged } from './checksum.js';
 import type { Db } from './open.js';
 import {
   digestExported,
   digestIndex,
-  digestOf,
   digestRows,
   digestTable,
   type ExportedPart,
@@ -52,7 +52,7 @@ export function digestRemap(db: Db, onRows: OnRows = () => {}): Digests {
   for (const part of ['rows', ...INDEX_PARTS] as const) {
     const text = last(blocksOf(db, part, onRows));
     insert.run(part, text);
-    digests[part] = digestOf(text);
+    digests[part] = sha256Of(text);
   }
   for (const part of TABLE_PARTS) digests[part] = digestTable(db, part);
   return { ...digests, exported: digestExported(db) };
@@ -113,7 +113,7 @@ export function readBlocks(db: Db, part: 'rows' | IndexPart): string | null {
     .prepare<[string], string>('SELECT blocks FROM remap_digest WHERE part = ?')
     .pluck()
     .get(part);
-  if (text === undefined || digestOf(text) !== digests[part]) throw damagedRemap(part);
+  if (text === undefined || sha256Of(text) !== digests[part]) throw damagedRemap(part);
   return text;
 }
 
@@ -132,7 +132,7 @@ export function damagedRemap(part: RemapPart): SvcError {
 
 function* digestPart(db: Db, part: RemapPart): Generator<null, string> {
   if (part === 'exported') return digestExported(db);
-  return isTable(part) ? digestTable(db, part) : digestOf(yield* blocksOf(db, part));
+  return isTable(part) ? digestTable(db, part) : sha256Of(yield* blocksOf(db, part));
 }
 
 function* blocksOf(db: Db, part: 'rows' | IndexPart, onRows?: OnRows): Generator<null, string> {

@@ -1,6 +1,6 @@
 import type { Decision } from '../config/user-files.js';
 import type { CompanyMatch, StaleReason } from '../domain.js';
-import type { AmbiguousCompany } from '../text/ambiguous-company.js';
+import type { AmbiguousCompany } from '../text/describe-evidence.js';
 import * as z from '../zod.js';
 import { damaged, isIntact } from './checksum.js';
 import type { Db } from './open.js';

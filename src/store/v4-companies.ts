@@ -1,7 +1,7 @@
+import { sha256Of } from '../runtime/sha256.js';
 import { checksumOf, damaged } from './checksum.js';
 import { readMeta, writeMeta } from './meta.js';
 import type { Db } from './open.js';
-import { digestOf } from './remap-blocks.js';
 
 /** A company that V4 listed. */
 export interface ListedCompany {
@@ -74,5 +74,5 @@ function listIds(db: Db): bigint[] {
 }
 
 function digestListed(ids: readonly bigint[]): string {
-  return digestOf(ids.join());
+  return sha256Of(ids.join());
 }

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { buildFingerprint } from '../../src/config/inputs.js';
+import { buildFingerprint } from '../../src/config/config.js';
 import { MINIMAL, sampleConfig } from './sample.js';
 
 const base = buildFingerprint(sampleConfig());

@@ -1,6 +1,6 @@
 import { setImmediate } from 'node:timers/promises';
 import { describe, expect, it, vi } from 'vitest';
-import { createCommitGroup } from '../../src/export/commit-group.js';
+import { createCommitGroup } from '../../src/export/saver.js';
 
 /** Transactions by what was saved in them. */
 function recordGroups() {

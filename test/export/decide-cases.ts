@@ -1,4 +1,4 @@
-import type { ErrorOutcome, PageOutcome, ReadingRules } from '../../src/export/step.js';
+import type { ErrorOutcome, PageOutcome, ReadingRules } from '../../src/export/passes.js';
 import { FIRST_POSITION, type Position, type StreamRow } from '../../src/store/streams.js';
 
 export const NOW = 1_000_000;

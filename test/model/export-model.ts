@@ -1,5 +1,5 @@
 import { begin, decide } from '../../src/export/decide.js';
-import type { ErrorOutcome, PageOutcome, ReadingRules } from '../../src/export/step.js';
+import type { ErrorOutcome, PageOutcome, ReadingRules } from '../../src/export/passes.js';
 import type { StreamRow } from '../../src/store/streams.js';
 
 /** What decides: the product's own functions, or a faulty version of them. */

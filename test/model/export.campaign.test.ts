@@ -1,6 +1,6 @@
 import { afterAll, describe, expect, it } from 'vitest';
 import { begin, decide } from '../../src/export/decide.js';
-import type { ReadingRules } from '../../src/export/step.js';
+import type { ReadingRules } from '../../src/export/passes.js';
 import { campaign } from '../support/campaign.js';
 import { explore } from './explore.js';
 import { PRODUCT, type State, type Subject, type Variant } from './export-model.js';

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { Config } from '../../src/config/config.js';
-import type { LimitValue } from '../../src/config/limit-settings.js';
+import type { LimitValue } from '../../src/config/values.js';
 import { REASONS_BY_STATUS, STATUSES } from '../../src/reasons.js';
 import { decideOutcome, type GateCounts, judge, type RowCount } from '../../src/report/gate.js';
 

@@ -1,4 +1,4 @@
-import type { LimitValue } from '../../src/config/limit-settings.js';
+import type { LimitValue } from '../../src/config/values.js';
 import type { Status } from '../../src/reasons.js';
 import { judge, type RowCount } from '../../src/report/gate.js';
 import type { Counts, Report } from '../../src/report/report-schema.js';

@@ -13,7 +13,7 @@ import {
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { replaceUnchanged } from '../../src/runtime/replace-file.js';
+import { replaceUnchanged } from '../../src/runtime/write-output.js';
 import { scanSchema } from '../../src/scan/scan-report.js';
 import { runCli } from '../cli/run-cli.js';
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { type AmbiguousCompany, describeAmbiguous } from '../../src/text/ambiguous-company.js';
+import { type AmbiguousCompany, describeAmbiguous } from '../../src/text/describe-evidence.js';
 
 function companyOf(
   v3CompanyId: string,

@@ -1,7 +1,7 @@
 import type { Config } from '../../config/config.js';
 import { isLoopback } from '../../config/values.js';
 import type { SvcError } from '../../errors.js';
-import { type AmbiguousCompany, describeAmbiguous } from '../../text/ambiguous-company.js';
+import { type AmbiguousCompany, describeAmbiguous } from '../../text/describe-evidence.js';
 import { countOf, formatDuration, groupDigits } from '../../text/numbers.js';
 import { type Finding, note, ok, problem, warning } from './doctor-finding.js';
 import type {

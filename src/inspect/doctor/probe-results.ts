@@ -1,7 +1,7 @@
 import type { Config, Endpoint } from '../../config/config.js';
 import type { CompanyMatch, Generation, ModelPair, ParsedRecord } from '../../domain.js';
 import type { SvcError } from '../../errors.js';
-import type { AmbiguousCompany } from '../../text/ambiguous-company.js';
+import type { AmbiguousCompany } from '../../text/describe-evidence.js';
 
 /** The fields of a record that doctor needs. */
 export interface SampledRecord

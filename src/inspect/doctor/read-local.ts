@@ -9,7 +9,7 @@ import type { Db } from '../../store/open.js';
 import { findIncomplete, readReadiness } from '../../store/readiness.js';
 import { EVERYTHING } from '../../store/remap.js';
 import { readAmbiguousCompanies, readCompanyRows } from '../../store/remap-tables.js';
-import { describeAmbiguous } from '../../text/ambiguous-company.js';
+import { describeAmbiguous } from '../../text/describe-evidence.js';
 import type { DatabaseFacts, LocalFacts } from './probe-results.js';
 
 /** Runs `work` on a read-only snapshot of the database. */

@@ -1,5 +1,5 @@
 import type { Api } from '../../../src/api/client.js';
-import { buildFingerprint } from '../../../src/config/inputs.js';
+import { buildFingerprint } from '../../../src/config/config.js';
 import { exportV3, exportV4 } from '../../../src/export/export-lists.js';
 import { createPageSupply } from '../../../src/export/prefetch.js';
 import { createSaver } from '../../../src/export/saver.js';
