@@ -1,7 +1,7 @@
 import type { OnProgress } from '../domain.js';
 import type { Db } from '../store/open.js';
 import type { SqlScript } from './emit/build-script.js';
-import type { Warehouse } from './emit/emit-request.js';
+import type { WarehouseRequest } from './emit/emit-request.js';
 import type { ModelIds } from './ids/model-ids.js';
 import type { Mode, Policy, TargetPlan } from './plan.js';
 import type { OnUnmapped } from './unmapped.js';
@@ -136,7 +136,7 @@ export interface DataStore {
   readonly emit?: (
     agreed: readonly TargetPlan[],
     run: RunFacts,
-    warehouse: Warehouse | null,
+    warehouse: WarehouseRequest | null,
   ) => Promise<SqlScript>;
   /** Undoes a run; empty if the run did nothing here. */
   undo(run: string): Promise<readonly Undone[]>;

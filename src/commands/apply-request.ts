@@ -93,7 +93,7 @@ function parseEmit(given: Given): EmitRequest | null {
   const dialect = given.text('emitSql');
   const at = given.text('at');
   if (dialect === undefined) {
-    const alone = ['layout', 'at'].find((name) => given.text(name) !== undefined);
+    const alone = ['layout', 'at', 'crosswalk'].find((name) => given.text(name) !== undefined);
     if (alone === undefined) return null;
     throw new SvcError('usage', `${flagOf(alone)} goes with --emit-sql.`);
   }
@@ -108,6 +108,7 @@ function parseEmit(given: Given): EmitRequest | null {
     layout: parseLayout(given.text('layout') ?? 'plain'),
     folder,
     atMs,
+    parquet: given.text('crosswalk') ?? null,
   };
 }
 

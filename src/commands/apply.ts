@@ -31,7 +31,7 @@ export async function runApply(given: Given, io: Io): Promise<number> {
   if (agreed !== null) assertSameRequest(agreed, request, config);
   const targets = agreed === null ? request.targets : agreed.targets.map(({ definition }) => definition);
   assertSomeTargets(targets);
-  if (request.emit !== null) assertTargetKinds(targets, request.emit.dialect);
+  if (request.emit !== null) assertTargetKinds(targets, request.emit);
   assertOutputs(config, request, targets);
   io.onProgress({ kind: 'stage', name: action === 'plan' ? 'plan' : action === 'write' ? 'apply' : action });
   return replaceOutputs(outputsOf(request), io, async (within) => {

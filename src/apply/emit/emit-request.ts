@@ -18,10 +18,22 @@ export interface EmitRequest {
   readonly folder: string;
   /** The time that names the files and the run; null: when the remap was built. */
   readonly atMs: number | null;
+  /** Where the warehouse finds the folder of `dump --format parquet`; null: the crosswalk is part of the SQL. */
+  readonly parquet: string | null;
 }
 
-export function isWarehouse(dialect: EmitDialect): dialect is Warehouse {
-  return WAREHOUSES.some((name) => name === dialect);
+/** SQL for a warehouse. */
+export interface WarehouseRequest extends Pick<EmitRequest, 'parquet'> {
+  readonly warehouse: Warehouse;
+}
+
+/** The warehouse to write SQL for; null: the SQL is for a database. */
+export function warehouseOf({
+  dialect,
+  parquet,
+}: Pick<EmitRequest, 'dialect' | 'parquet'>): WarehouseRequest | null {
+  const warehouse = WAREHOUSES.find((name) => name === dialect);
+  return warehouse === undefined ? null : { warehouse, parquet };
 }
 
 /** @throws SvcError `usage` */
@@ -42,8 +54,15 @@ function parseName<T extends string>(expected: string, name: string, known: read
 }
 
 /** @throws SvcError `usage` if a target is of another kind */
-export function assertTargetKinds(targets: readonly ApplyTarget[], dialect: EmitDialect): void {
-  const expected = isWarehouse(dialect) ? 'warehouse' : dialect;
+export function assertTargetKinds(targets: readonly ApplyTarget[], request: EmitRequest): void {
+  const { dialect, parquet } = request;
+  const isDatabase = warehouseOf(request) === null;
+  if (isDatabase && parquet !== null)
+    throw new SvcError(
+      'usage',
+      `--crosswalk is for warehouses, and --emit-sql ${dialect} holds its crosswalk.`,
+    );
+  const expected = isDatabase ? dialect : 'warehouse';
   const other = targets.find(({ kind }) => kind !== expected);
   if (other === undefined) return;
   throw new SvcError(

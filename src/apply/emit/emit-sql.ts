@@ -5,7 +5,7 @@ import type { Plan } from '../plan.js';
 import { type OpenStore, survey } from '../stores.js';
 import { confirmPlan, planSha256, runName } from '../write-plan.js';
 import type { SqlScript } from './build-script.js';
-import { type EmitRequest, isWarehouse } from './emit-request.js';
+import { type EmitRequest, warehouseOf } from './emit-request.js';
 import { layOut } from './layouts.js';
 import { assertOwnFolder, writeFolder } from './write-folder.js';
 
@@ -34,17 +34,14 @@ export async function emitSql(
   const sha256 = planSha256(agreed ?? now);
   const atMs = request.atMs ?? Date.parse(context.facts.builtAt);
   const run = runName(atMs, sha256.slice(0, 6));
-  const script = await store.emit(
-    plan.targets,
-    { run, planSha256: sha256, isExact: true },
-    isWarehouse(dialect) ? dialect : null,
-  );
+  const warehouse = warehouseOf(request);
+  const script = await store.emit(plan.targets, { run, planSha256: sha256, isExact: true }, warehouse);
   const files = layOut(layout, script, { atMs, lines: headOf(script, run, plan) });
   writeFolder(folder, files);
   const names = [...files.keys()];
   return {
     exitCode: 0,
-    text: `Wrote SQL for ${script.title} (${layout}) to ${folder}, as run ${run}:\n${names.map((name) => `  ${name}\n`).join('')}${isWarehouse(dialect) ? ABOUT_WAREHOUSES : ABOUT_DATABASES}\n`,
+    text: `Wrote SQL for ${script.title} (${layout}) to ${folder}, as run ${run}:\n${names.map((name) => `  ${name}\n`).join('')}${warehouse === null ? ABOUT_DATABASES : ABOUT_WAREHOUSES}\n`,
     json: {
       action: 'emit',
       dialect,
@@ -56,7 +53,7 @@ export async function emitSql(
       policy: plan.policy,
       values: script.values,
     },
-    next: `run the SQL through your pipeline, then ${isWarehouse(dialect) ? 'verify.sql, which must say 0' : formatCommand('apply', '--verify')}`,
+    next: `run the SQL through your pipeline, then ${warehouse === null ? formatCommand('apply', '--verify') : 'verify.sql, which must say 0'}`,
     plan,
   };
 }

@@ -1,29 +1,70 @@
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { formatModelRef, type IdColumn, parseModelRef } from '../../config/apply-targets.js';
+import { SvcError } from '../../errors.js';
 import type { Db } from '../../store/open.js';
+import * as z from '../../zod.js';
 import { readModelRefs } from '../column-work.js';
 import type { ApplyContext } from '../context.js';
 import { categorySql } from '../ids/model-ids.js';
+import { quoteText } from '../sql-names.js';
 import { insertValues } from './staging.js';
 import type { WarehouseText } from './warehouse-texts.js';
 
-/** What becomes of the V3 ids of a column; `map` is its table. */
+/** What becomes of the V3 ids of a column: a table that a script makes. */
 export interface Crosswalk {
   readonly id: IdColumn;
   readonly map: string;
-  readonly rows: readonly MapRow[];
+  /** Statements that create and fill it. */
+  readonly load: readonly string[];
+  readonly rows: number;
+  /** Its `CHECKSUM`. */
+  readonly checksum: string;
 }
 
-interface MapRow {
-  /** Model, region and company as the row names them, where it does. */
-  readonly scope: readonly (string | null)[];
-  readonly old: string;
-  /** Null: the cell is emptied. */
-  readonly now: string | null;
-  /** 2: the policy refuses it. */
-  readonly state: 1 | 2;
+interface CrosswalkOptions {
+  readonly text: WarehouseText;
+  readonly map: string;
+  readonly idType: 'integer' | 'text';
+  /** Where the files of `dump --format parquet` are; null: the rows are part of the SQL. */
+  readonly parquet: string | null;
 }
 
 const ROWS_PER_INSERT = 1000;
+
+const manifestSchema = z.object({ remapSha256: z.string() });
+
+/**
+ * Checks a folder of Parquet files where it is on this machine. Elsewhere, the script itself finds rows of another remap.
+ *
+ * @throws SvcError `bad_input`
+ */
+export function assertCrosswalk(folder: string, remapSha256: string): void {
+  const file = join(folder, 'manifest.json');
+  if (!existsSync(file)) return;
+  const found = manifestSchema.safeParse(parseJson(readFileSync(file, 'utf8')));
+  if (found.data?.remapSha256 === remapSha256) return;
+  throw new SvcError(
+    'bad_input',
+    `${folder} does not hold the crosswalk of this remap; no SQL was written.`,
+    {
+      hint: `Write it again: svc-migrate dump --format parquet --output ${folder}`,
+    },
+  );
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return null;
+  }
+}
+
+/** A sum over the rows of a crosswalk that other ids, or the same ids in other pairs, would change. */
+export function checksumSql(old: string, now: string, mod: (term: string, by: number) => string): string {
+  return `coalesce(sum((${mod(old, 10007)} + 10007) * (${mod(`coalesce(${now}, 0)`, 9973)} + 9973)), 0)`;
+}
 
 /** Columns of the remap that tell rows of one id apart, as far as the target names them. */
 function scopeOf({
@@ -32,48 +73,8 @@ function scopeOf({
 }: IdColumn): { readonly column: string; readonly remap: string }[] {
   return [
     ...(regionColumn === undefined ? [] : [{ column: regionColumn, remap: 'region' }]),
-    ...(companyColumn === undefined ? [] : [{ column: companyColumn, remap: 'CAST(v3_company_id AS TEXT)' }]),
+    ...(companyColumn === undefined ? [] : [{ column: companyColumn, remap: 'v3_company_id' }]),
   ];
-}
-
-function modelsOf(
-  remap: Db,
-  { model, models }: IdColumn,
-): readonly (readonly [word: string | null, model: string])[] {
-  if (model !== undefined) return [[null, model]];
-  if (models === undefined)
-    return readModelRefs(remap)
-      .map(formatModelRef)
-      .map((ref) => [ref, ref]);
-  return Object.entries(models).flatMap(([word, ref]) => (ref === null ? [] : [[word, ref] as const]));
-}
-
-/** Every V3 id of the column's models that has one outcome. Ids with several are left out, so the checks find them. */
-export function readModelCrosswalk({ remap, policy }: ApplyContext, id: IdColumn): MapRow[] {
-  const scope = scopeOf(id);
-  const terms = [...scope.map((one) => one.remap), 'v3_svc_id'];
-  const read = remap
-    .prepare<[object], (string | null)[]>(
-      `SELECT CAST(v3_svc_id AS TEXT), min(category), CAST(min(v4_svc_id) AS TEXT)${scope.map((one) => `, ${one.remap}`).join('')}
-       FROM (SELECT *, ${categorySql(policy.mapDeleted)} AS category FROM remap)
-       WHERE model = @model AND path = @path AND v3_svc_id IS NOT NULL
-         AND (@region IS NULL OR region = @region) AND (@company IS NULL OR v3_company_id = @company)
-       GROUP BY ${terms.join(', ')} HAVING count(DISTINCT category || ' ' || iif(category = 'mapped', v4_svc_id, '')) = 1
-       ORDER BY ${terms.join(', ')}`,
-    )
-    .raw();
-  const [region, company] = [id.region ?? null, id.company === undefined ? null : BigInt(id.company)];
-  return modelsOf(remap, id).flatMap(([word, model]) =>
-    read.all({ ...parseModelRef(model), region, company }).map(([old, category, v4, ...named]): MapRow => {
-      const key = { scope: [...(word === null ? [] : [word]), ...named], old: old ?? '' };
-      if (category === 'mapped') return { ...key, now: v4 ?? null, state: 1 };
-      return {
-        ...key,
-        now: policy.missing === 'null' ? null : key.old,
-        state: policy.missing === 'fail' ? 2 : 1,
-      };
-    }),
-  );
 }
 
 /** Columns of the table that a crosswalk's scope is compared with. */
@@ -84,19 +85,125 @@ export function scopeColumns(id: IdColumn): string[] {
   ];
 }
 
-/** Statements that create a crosswalk. `type`: of the ids. */
-export function loadSql(text: WarehouseText, { id, map, rows }: Crosswalk, type: string): string[] {
-  const scopes = scopeColumns(id).map((_, at) => `s${at} ${text.types.text}`);
-  const columns = [...scopes, `old ${type}`, `new ${type}`, `state ${text.types.integer}`];
-  const isText = type === text.types.text;
-  const quoted = (term: string | null) => (term === null ? 'NULL' : text.literal(term));
-  const value = (term: string | null) => (isText ? quoted(term) : (term ?? 'NULL'));
-  const values = rows.map(({ scope, old, now, state }) =>
-    [...scope.map(quoted), value(old), value(now), state].join(', '),
-  );
-  return [
-    `DROP TABLE IF EXISTS ${map}`,
-    `CREATE TABLE ${map}(${columns.join(', ')})${text.tableOptions}`,
-    ...insertValues(map, values, ROWS_PER_INSERT),
+type NamedModel = readonly [word: string | null, model: string];
+
+function modelsOf(remap: Db, { model, models }: IdColumn): readonly NamedModel[] {
+  if (model !== undefined) return [[null, model]];
+  if (models === undefined)
+    return readModelRefs(remap)
+      .map(formatModelRef)
+      .map((ref) => [ref, ref]);
+  return Object.entries(models).flatMap(([word, ref]) => (ref === null ? [] : [[word, ref] as const]));
+}
+
+const SQLITE: Pick<WarehouseText, 'types' | 'literal'> = {
+  types: { integer: 'INTEGER', text: 'TEXT' },
+  literal: quoteText,
+};
+
+/** A query for the outcome of every V3 id of a model that has one. Ids with several are left out, so the checks find them. */
+function outcomesSql(
+  { policy }: ApplyContext,
+  id: IdColumn,
+  [word, ref]: NamedModel,
+  { types, literal }: Pick<WarehouseText, 'types' | 'literal'>,
+  { from, type }: { readonly from: string; readonly type: string },
+): string {
+  const scopes = scopeOf(id).map(({ remap }) => remap);
+  const named = [
+    ...(word === null ? [] : [literal(word)]),
+    ...scopes.map((term) => `CAST(${term} AS ${types.text})`),
   ];
+  // A new column holds V4 ids only.
+  const kept = policy.mode === 'in_place' && policy.missing !== 'null' ? 'v3_svc_id' : 'NULL';
+  const own = [
+    `path = ${literal(parseModelRef(ref).path)}`,
+    'v3_svc_id IS NOT NULL',
+    ...(id.region === undefined ? [] : [`region = ${literal(id.region)}`]),
+    ...(id.company === undefined ? [] : [`v3_company_id = ${id.company}`]),
+  ];
+  return `SELECT ${named.map((term, at) => `${term} AS s${at}, `).join('')}CAST(v3_svc_id AS ${type}) AS old,
+  CAST(CASE WHEN min(category) = 'mapped' THEN min(v4_svc_id) ELSE ${kept} END AS ${type}) AS new,
+  CASE WHEN min(category) = 'mapped' THEN 1 ELSE ${policy.missing === 'fail' ? 2 : 1} END AS state
+FROM (SELECT region, v3_company_id, v3_svc_id, v4_svc_id, ${categorySql(policy.mapDeleted)} AS category
+  FROM ${from} WHERE ${own.join(' AND ')}) AS r
+GROUP BY ${[...scopes, 'v3_svc_id'].join(', ')}
+HAVING min(category) = max(category) AND (min(category) <> 'mapped' OR min(v4_svc_id) = max(v4_svc_id))`;
+}
+
+/** Builds the crosswalk of a column. */
+export function buildCrosswalk(context: ApplyContext, id: IdColumn, options: CrosswalkOptions): Crosswalk {
+  const { text, map, idType, parquet } = options;
+  const type = text.types[idType];
+  const models = modelsOf(context.remap, id);
+  if (models.length === 0) {
+    throw new SvcError('bad_input', `Column ${id.column} names no model; no SQL was written.`, {
+      hint: 'Name one in its "models", or leave the column out.',
+    });
+  }
+  const outcomes = models
+    .map((named) => {
+      const from = `(SELECT * FROM remap WHERE model = ${quoteText(parseModelRef(named[1]).model)}) AS o`;
+      return `SELECT * FROM (${outcomesSql(context, id, named, SQLITE, { from, type: 'INTEGER' })})`;
+    })
+    .join('\nUNION ALL ');
+  const columns = [
+    ...scopeColumns(id).map((_, at) => `s${at} ${text.types.text}`),
+    ...[`old ${type}`, `new ${type}`, `state ${text.types.integer}`],
+  ];
+  const insert = () =>
+    models.flatMap((named) => {
+      const folder = `${parquet}/model=${encodeURIComponent(parseModelRef(named[1]).model)}`;
+      const { load, from, clear } = text.readParquet(folder, `${map}_files`);
+      return [
+        ...load,
+        `INSERT INTO ${map} ${outcomesSql(context, id, named, text, { from, type })}`,
+        ...clear,
+      ];
+    });
+  return {
+    id,
+    map,
+    ...summarize(context.remap, outcomes),
+    load: [
+      `DROP TABLE IF EXISTS ${map}`,
+      `CREATE TABLE ${map}(${columns.join(', ')})${text.tableOptions}`,
+      ...(parquet === null
+        ? insertValues(map, readValues(context.remap, outcomes, id, options), ROWS_PER_INSERT)
+        : insert()),
+    ],
+  };
+}
+
+function summarize(remap: Db, outcomes: string): Pick<Crosswalk, 'rows' | 'checksum'> {
+  const checksum = checksumSql('old', 'new', (term, by) => `${term} % ${by}`);
+  const row = remap
+    .prepare<[], { rows: bigint; checksum: string }>(
+      `SELECT count(*) AS rows, CAST(${checksum} AS TEXT) AS checksum FROM (${outcomes})`,
+    )
+    .get();
+  return { rows: Number(row?.rows ?? 0), checksum: row?.checksum ?? '0' };
+}
+
+/** The rows as SQL, each without its brackets. */
+function readValues(remap: Db, outcomes: string, id: IdColumn, { text, idType }: CrosswalkOptions): string[] {
+  const scopes = scopeColumns(id).map((_, at) => `s${at}`);
+  const order = [...scopes, 'CAST(old AS INTEGER)'].join(', ');
+  const quoted = (term: string | null) => (term === null ? 'NULL' : text.literal(term));
+  return remap
+    .prepare<[], (string | null)[]>(
+      `SELECT ${scopes.map((scope) => `${scope}, `).join('')}CAST(old AS TEXT), CAST(new AS TEXT), CAST(state AS TEXT)
+       FROM (${outcomes}) ORDER BY ${order}`,
+    )
+    .raw()
+    .all()
+    .map((cells) =>
+      cells
+        .map((cell, at) => {
+          const isId = at === scopes.length || at === scopes.length + 1;
+          const isText = at < scopes.length || (isId && idType === 'text');
+          return isText ? quoted(cell) : (cell ?? 'NULL');
+        })
+        .join(', '),
+    );
 }

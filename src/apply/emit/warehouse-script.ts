@@ -2,9 +2,15 @@ import { type IdColumn, newColumnOf, type WarehouseTarget } from '../../config/a
 import { SvcError } from '../../errors.js';
 import type { ApplyContext, RunFacts } from '../context.js';
 import type { SqlScript } from './build-script.js';
-import type { Warehouse } from './emit-request.js';
+import type { WarehouseRequest } from './emit-request.js';
 import { wordOf } from './emit-script.js';
-import { type Crosswalk, loadSql, readModelCrosswalk, scopeColumns } from './warehouse-crosswalk.js';
+import {
+  assertCrosswalk,
+  buildCrosswalk,
+  type Crosswalk,
+  checksumSql,
+  scopeColumns,
+} from './warehouse-crosswalk.js';
 import { type SqlName, WAREHOUSE_TEXTS, type WarehouseText } from './warehouse-texts.js';
 
 /** One table: its names, and its id columns with their crosswalks. */
@@ -23,6 +29,9 @@ interface WarehouseRun {
   readonly own: (name: string) => string;
 }
 
+/** A query that counts, and what is wrong if it counts anything. */
+type Problem = readonly [count: string, problem: string];
+
 /**
  * The SQL that rewrites tables of a warehouse: a new table beside the old one, compared, and swapped. The crosswalk holds
  * every V3 id of the models, because nobody looked at the tables.
@@ -33,51 +42,54 @@ export function buildWarehouseScript(
   context: ApplyContext,
   targets: readonly WarehouseTarget[],
   { run }: RunFacts,
-  warehouse: Warehouse,
+  { warehouse, parquet }: WarehouseRequest,
 ): SqlScript {
   const text = WAREHOUSE_TEXTS[warehouse];
-  const [first] = targets;
-  const folder = first === undefined ? '' : quoteTable(text, first.table.split('.').slice(0, -1).join('.'));
-  const own = (name: string) => `${folder === '' ? '' : `${folder}.`}svc_migrate_${name}`;
+  if (parquet !== null) assertCrosswalk(parquet, context.facts.sha256);
+  const folder = targets[0]?.table.split('.').slice(0, -1) ?? [];
+  const own = (name: string) => [...folder.map(text.quote), `svc_migrate_${name}`].join('.');
   const work = { context, text, run, own };
   let count = 0;
   const tables = targets.map((target): WarehouseTable => {
     assertWritable(context, text, target);
     const columns = target.ids.map((id) => {
       count += 1;
-      return { id, map: own(`map_${wordOf({ run })}_${count}`), rows: readModelCrosswalk(context, id) };
+      const map = own(`map_${wordOf({ run })}_${count}`);
+      return buildCrosswalk(context, id, { text, map, idType: target.idType, parquet });
     });
-    const name = (suffix: string): SqlName => {
-      const parts = `${target.table}${suffix}`.split('.').map(text.quote);
-      return { full: parts.join('.'), last: parts.at(-1) ?? '' };
-    };
-    return { target, columns, names: { table: name(''), before: name('__svc_v3'), fresh: name('__svc_v4') } };
+    return { target, columns, names: namesOf(text, target) };
   });
   const verify = tables.flatMap((table) =>
     table.columns.map(
       (column) => `(${countDifferences(work, column, table.names.before, table.names.table)})`,
     ),
   );
+  const crosswalks = tables.flatMap(({ columns }) => columns);
   return {
     title: text.title,
-    load: tables.flatMap(({ target, columns }) =>
-      columns.flatMap((column) => loadSql(text, column, text.types[target.idType])),
-    ),
+    load: crosswalks.flatMap(({ load }) => load),
     up: [
       createRuns(work),
-      ...tables.flatMap((table) => rewrite(work, table)),
+      ...tables.flatMap((table) => [
+        ...assertNone(work, table, checksOf(work, table)),
+        ...fillSql(work, table),
+        ...assertNone(work, table, freshChecks(work, table)),
+      ]),
       ...tables.flatMap((table) => swapIn(work, table)),
     ],
-    down: tables.flatMap((table) => takeBack(work, table)),
+    down: tables.flatMap((table) => undo(work, table)),
     verify: `SELECT ${verify.join('\n  + ')} AS wrong`,
     begin: text.begin,
-    values: tables.flatMap(({ columns }) => columns).reduce((sum, { rows }) => sum + rows.length, 0),
+    values: parquet === null ? crosswalks.reduce((sum, { rows }) => sum + rows, 0) : 0,
   };
 }
 
-/** Each part of a dotted name in quotes. */
-function quoteTable({ quote }: WarehouseText, table: string): string {
-  return table === '' ? '' : table.split('.').map(quote).join('.');
+function namesOf({ quote }: WarehouseText, { table }: WarehouseTarget): WarehouseTable['names'] {
+  const name = (suffix: string): SqlName => {
+    const parts = `${table}${suffix}`.split('.').map(quote);
+    return { full: parts.join('.'), last: parts.at(-1) ?? '' };
+  };
+  return { table: name(''), before: name('__svc_v3'), fresh: name('__svc_v4') };
 }
 
 /** @throws SvcError `bad_input` */
@@ -138,73 +150,100 @@ function isOurModel(work: WarehouseRun, { modelColumn, models }: IdColumn): stri
   return ` AND (${cell(work, modelColumn)} IS NULL OR ${cell(work, modelColumn)} NOT IN (${words.join(', ')}))`;
 }
 
-/** Checks a table, and makes the new one beside it. */
-function rewrite(work: WarehouseRun, table: WarehouseTable): string[] {
-  const { text, context, own } = work;
-  const { target, names, columns } = table;
-  const isNew = context.policy.mode === 'new';
-  const from = (column: Crosswalk) =>
-    `${names.table.full} AS t LEFT JOIN ${column.map} AS m ON ${matches(work, column, 'm')}`;
-  const assertNone = (count: string, problem: string) =>
-    text.assertNone(count, `svc-migrate: nothing was changed: ${target.name}: ${problem}`);
-  const fill = `INSERT INTO ${names.fresh.full} SELECT ${selectList(work, table)}\nFROM ${names.table.full} AS t${columns
-    .map((column, at) => `\n  LEFT JOIN ${column.map} AS m${at} ON ${matches(work, column, `m${at}`)}`)
-    .join('')}`;
+/** What must hold before a table changes. */
+function checksOf(work: WarehouseRun, { target, names, columns }: WarehouseTable): Problem[] {
+  const { text, own } = work;
+  const table = text.literal(target.table);
   return [
-    assertNone(
-      `SELECT coalesce(sum(step), 0) FROM ${own('runs')} WHERE table_name = ${text.literal(target.table)}`,
+    [
+      `SELECT coalesce(sum(step), 0) FROM ${own('runs')} WHERE table_name = ${table}`,
       'a run has rewritten the table already',
-    ),
-    ...columns.map(({ id, map, rows }) =>
-      assertNone(
-        `SELECT abs(${rows.length} - (SELECT count(*) FROM ${map}))`,
-        `the crosswalk of ${id.column} was not loaded as a whole`,
-      ),
-    ),
-    ...columns.flatMap((column) => {
-      const name = column.id.column;
-      const isSet = `${cell(work, name)} IS NOT NULL${target.idType === 'text' ? ` AND ${cell(work, name)} <> ''` : ''}${isOurModel(work, column.id)}`;
-      const isOther = text.isOtherType?.(cell(work, name), target.idType) ?? null;
+    ],
+    ...columns.map(({ id, map, rows, checksum }): Problem => {
+      const number = (term: string) => `CAST(${term} AS ${text.types.integer})`;
+      const sum = checksumSql(number('old'), number('new'), (term, by) => `mod(${term}, ${by})`);
       return [
-        ...(isOther === null
-          ? []
-          : [
-              assertNone(
-                `SELECT count(*) FROM ${names.table.full} AS t WHERE ${cell(work, name)} IS NOT NULL AND ${isOther}`,
-                `${name} does not hold ${target.idType} ids (idType)`,
-              ),
-            ]),
-        assertNone(
-          `SELECT count(*) FROM ${from(column)} WHERE m.state = 2`,
-          `${name} has ids without a V4 id (--missing keep or null allows them)`,
-        ),
-        ...(context.policy.unknown === 'keep'
-          ? []
-          : [
-              assertNone(
-                `SELECT count(*) FROM ${from(column)} WHERE ${isSet} AND coalesce(m.state, 0) = 0`,
-                `${name} has values that are not V3 ids of this model (--unknown keep allows them)`,
-              ),
-            ]),
+        `SELECT abs(${rows} - count(*)) + abs(${checksum} - ${sum}) FROM ${map}`,
+        `the crosswalk of ${id.column} was not loaded as a whole, or is that of another remap`,
       ];
     }),
+    ...columns.flatMap((column) => cellChecks(work, { target, names }, column)),
+  ];
+}
+
+/** What must hold for the cells of a column. */
+function cellChecks(
+  work: WarehouseRun,
+  { target, names }: Pick<WarehouseTable, 'target' | 'names'>,
+  column: Crosswalk,
+): Problem[] {
+  const name = column.id.column;
+  const id = cell(work, name);
+  const isSet = `${id} IS NOT NULL${target.idType === 'text' ? ` AND ${id} <> ''` : ''}${isOurModel(work, column.id)}`;
+  const isOther = work.text.isOtherType?.(id, target.idType);
+  const rows = `SELECT count(*) FROM ${names.table.full} AS t`;
+  const joined = `${rows} LEFT JOIN ${column.map} AS m ON ${matches(work, column, 'm')}`;
+  const problems: readonly (readonly [isChecked: boolean, ...Problem])[] = [
+    [
+      isOther !== undefined,
+      `${rows} WHERE ${id} IS NOT NULL AND ${isOther}`,
+      `${name} does not hold ${target.idType} ids (idType)`,
+    ],
+    [
+      true,
+      `${joined} WHERE m.state = 2`,
+      `${name} has ids without a V4 id (--missing keep or null allows them)`,
+    ],
+    [
+      work.context.policy.unknown === 'fail',
+      `${joined} WHERE ${isSet} AND coalesce(m.state, 0) = 0`,
+      `${name} has values that are not V3 ids of this model (--unknown keep allows them)`,
+    ],
+  ];
+  return problems.flatMap(([isChecked, ...problem]) => (isChecked ? [problem] : []));
+}
+
+/** Makes the new table beside the old one. */
+function fillSql(work: WarehouseRun, table: WarehouseTable): string[] {
+  const { text, context } = work;
+  const { target, names, columns } = table;
+  const added = context.policy.mode === 'new' ? columns : [];
+  const joins = columns.map(
+    (column, at) => `\n  LEFT JOIN ${column.map} AS m${at} ON ${matches(work, column, `m${at}`)}`,
+  );
+  return [
     `DROP TABLE IF EXISTS ${names.fresh.full}`,
     text.createLike(names.fresh.full, names.table.full),
-    ...(isNew
-      ? columns.map(({ id }) => text.addColumn(names.fresh.full, newColumnOf(id), text.types[target.idType]))
-      : []),
-    fill,
-    assertNone(
-      `SELECT abs((SELECT count(*) FROM ${names.table.full}) - (SELECT count(*) FROM ${names.fresh.full}))`,
-      'the new table has a different number of rows',
-    ),
-    ...columns.map((column) =>
-      assertNone(
+    ...added.map(({ id }) => text.addColumn(names.fresh.full, newColumnOf(id), text.types[target.idType])),
+    `INSERT INTO ${names.fresh.full} SELECT ${selectList(work, table)}\nFROM ${names.table.full} AS t${joins.join('')}`,
+  ];
+}
+
+/** What must hold for the new table before it is swapped in. */
+function freshChecks(work: WarehouseRun, { names, columns }: WarehouseTable): Problem[] {
+  return [
+    [countOf(names.table, names.fresh), 'the new table has a different number of rows'],
+    ...columns.map(
+      (column): Problem => [
         countDifferences(work, column, names.table, names.fresh),
         `the new table has other values of ${column.id.column} than planned`,
-      ),
+      ],
     ),
   ];
+}
+
+const countOf = (one: SqlName, other: SqlName) =>
+  `SELECT abs((SELECT count(*) FROM ${one.full}) - (SELECT count(*) FROM ${other.full}))`;
+
+/** Fails at the first query that counts anything. */
+function assertNone(
+  { text }: WarehouseRun,
+  { target }: WarehouseTable,
+  problems: readonly Problem[],
+): string[] {
+  return problems.map(([count, problem]) =>
+    text.assertNone(count, `svc-migrate: nothing was changed: ${target.name}: ${problem}`),
+  );
 }
 
 function selectList(work: WarehouseRun, { target, columns }: WarehouseTable): string {
@@ -237,20 +276,15 @@ function swapIn(work: WarehouseRun, { target, names }: WarehouseTable): string[]
 }
 
 /** Gives the old table its name back, unless rows were added or removed since. */
-function takeBack(work: WarehouseRun, { target, names }: WarehouseTable): string[] {
+function undo(work: WarehouseRun, table: WarehouseTable): string[] {
   const { text, own, run } = work;
-  const assertNone = (count: string, problem: string) =>
-    text.assertNone(count, `svc-migrate: nothing was changed: ${target.name}: ${problem}`);
+  const { target, names } = table;
   const isOwn = `run = ${text.literal(run)} AND table_name = ${text.literal(target.table)}`;
   return [
-    assertNone(
-      `SELECT 1 - coalesce(sum(step), 0) FROM ${own('runs')} WHERE ${isOwn}`,
-      `run ${run} is not recorded`,
-    ),
-    assertNone(
-      `SELECT abs((SELECT count(*) FROM ${names.table.full}) - (SELECT count(*) FROM ${names.before.full}))`,
-      'rows were added or removed since',
-    ),
+    ...assertNone(work, table, [
+      [`SELECT 1 - coalesce(sum(step), 0) FROM ${own('runs')} WHERE ${isOwn}`, `run ${run} is not recorded`],
+      [countOf(names.table, names.before), 'rows were added or removed since'],
+    ]),
     ...text.swap(names.table, names.fresh, names.before),
     `DROP TABLE ${names.fresh.full}`,
     recordSql(work, target, -1),

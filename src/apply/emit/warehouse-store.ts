@@ -12,10 +12,10 @@ export function openWarehouseStore(context: ApplyContext, targets: readonly Ware
   return {
     runs: async () => [],
     survey: async () => targets.map((target) => describeTarget(context, target)),
-    emit: async (agreed, run, dialect) => {
+    emit: async (agreed, run, warehouse) => {
       const own = targets.filter(({ name }) => agreed.some((plan) => plan.name === name));
-      if (dialect === null) return refuse();
-      return buildWarehouseScript(context, own, run, dialect);
+      if (warehouse === null) return refuse();
+      return buildWarehouseScript(context, own, run, warehouse);
     },
     write: refuse,
     undo: async () => [],

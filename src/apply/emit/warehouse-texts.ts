@@ -7,6 +7,12 @@ export interface SqlName {
   readonly last: string;
 }
 
+interface ParquetSource {
+  readonly load: readonly string[];
+  readonly from: string;
+  readonly clear: readonly string[];
+}
+
 /** The SQL of one warehouse. */
 export interface WarehouseText {
   readonly title: string;
@@ -26,6 +32,8 @@ export interface WarehouseText {
   addColumn(table: string, column: string, type: string): string;
   /** All columns of `t`, some with other values; null: all columns must be named. */
   replace: ((changes: readonly (readonly [column: string, term: string])[]) => string) | null;
+  /** `from`: the rows of the Parquet files in a folder, as a table; `load` and `clear` go before and after its use. */
+  readParquet(folder: string, table: string): ParquetSource;
   /** Gives `table` the name `aside`, and `fresh` the name `table`. */
   swap(table: SqlName, aside: SqlName, fresh: SqlName): readonly string[];
 }
@@ -42,6 +50,12 @@ const renames =
     `ALTER TABLE ${table.full} RENAME TO ${aside[form]}`,
     `ALTER TABLE ${fresh.full} RENAME TO ${table[form]}`,
   ];
+const inPlace = (from: string): ParquetSource => ({ load: [], from, clear: [] });
+const loaded = (table: string, load: readonly string[]): ParquetSource => ({
+  load,
+  from: table,
+  clear: [`DROP TABLE IF EXISTS ${table}`],
+});
 
 /** `--emit-sql` by the name of its warehouse. */
 export const WAREHOUSE_TEXTS: Readonly<Record<Warehouse, WarehouseText>> = {
@@ -59,6 +73,8 @@ export const WAREHOUSE_TEXTS: Readonly<Record<Warehouse, WarehouseText>> = {
     createLike: (table, like) => `CREATE TABLE ${table} AS SELECT * FROM ${like} LIMIT 0`,
     addColumn: (table, column, type) => `ALTER TABLE ${table} ADD COLUMN ${quoteName(column)} ${type}`,
     replace: replaceIn(quoteName),
+    readParquet: (folder) =>
+      inPlace(`read_parquet(${quoteText(`${folder}/*.parquet`)}, hive_partitioning = false)`),
     swap: renames('last'),
   },
   clickhouse: {
@@ -74,6 +90,7 @@ export const WAREHOUSE_TEXTS: Readonly<Record<Warehouse, WarehouseText>> = {
     createLike: (table, like) => `CREATE TABLE ${table} AS ${like}`,
     addColumn: (table, column, type) => `ALTER TABLE ${table} ADD COLUMN ${backticks(column)} ${type}`,
     replace: replaceIn(backticks),
+    readParquet: (folder) => inPlace(`file(${escaped(`${folder}/*.parquet`)}, 'Parquet')`),
     swap: (table, aside, fresh) => [
       `RENAME TABLE ${table.full} TO ${aside.full}, ${fresh.full} TO ${table.full}`,
     ],
@@ -91,6 +108,7 @@ export const WAREHOUSE_TEXTS: Readonly<Record<Warehouse, WarehouseText>> = {
     createLike: (table, like) => `CREATE TABLE ${table} LIKE ${like}`,
     addColumn: (table, column, type) => `ALTER TABLE ${table} ADD COLUMNS (${backticks(column)} ${type})`,
     replace: null,
+    readParquet: (folder) => inPlace(`parquet.${backticks(folder)}`),
     swap: renames('full'),
   },
   bigquery: {
@@ -106,6 +124,10 @@ export const WAREHOUSE_TEXTS: Readonly<Record<Warehouse, WarehouseText>> = {
     createLike: (table, like) => `CREATE TABLE ${table} LIKE ${like}`,
     addColumn: (table, column, type) => `ALTER TABLE ${table} ADD COLUMN ${backticks(column)} ${type}`,
     replace: replaceIn(backticks),
+    readParquet: (folder, table) =>
+      loaded(table, [
+        `LOAD DATA OVERWRITE ${table} FROM FILES (format = 'PARQUET', uris = [${escaped(`${folder}/*.parquet`)}])`,
+      ]),
     swap: renames('last'),
   },
   snowflake: {
@@ -123,6 +145,11 @@ export const WAREHOUSE_TEXTS: Readonly<Record<Warehouse, WarehouseText>> = {
     createLike: (table, like) => `CREATE TABLE ${table} LIKE ${like}`,
     addColumn: (table, column, type) => `ALTER TABLE ${table} ADD COLUMN ${quoteName(column)} ${type}`,
     replace: replaceIn(quoteName),
+    readParquet: (folder, table) =>
+      loaded(table, [
+        `CREATE OR REPLACE TABLE ${table}(path VARCHAR, region VARCHAR, v3_company_id NUMBER(19, 0), v3_svc_id NUMBER(19, 0), v4_svc_id NUMBER(19, 0), status VARCHAR, reason VARCHAR)`,
+        `COPY INTO ${table} FROM ${escaped(`${folder}/`)} FILE_FORMAT = (TYPE = PARQUET) MATCH_BY_COLUMN_NAME = CASE_INSENSITIVE`,
+      ]),
     swap: renames('full'),
   },
 };

@@ -171,8 +171,8 @@ function keep<T>(known: Map<string, T>, key: string, value: T): T {
   return first ?? value;
 }
 
-/** The category of a remap row's V3 id: `mapped`, or its status and reason. */
+/** The category of a remap row's V3 id in any SQL: `mapped`, or its status and reason. */
 export function categorySql(mapDeleted: boolean): string {
   const statuses = mapDeleted ? "'matched', 'deleted'" : "'matched'";
-  return `iif(v4_svc_id IS NOT NULL AND status IN (${statuses}), 'mapped', status || '/' || ifnull(reason, ''))`;
+  return `CASE WHEN v4_svc_id IS NOT NULL AND status IN (${statuses}) THEN 'mapped' ELSE status || '/' || coalesce(reason, '') END`;
 }

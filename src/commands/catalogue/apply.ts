@@ -26,6 +26,8 @@ const EMIT: OptionSpecs = {
     summary: 'files and folders as a migration tool expects them (default: plain)',
     choices: ['plain', 'flyway', 'liquibase', 'prisma', 'rails', 'knex'],
   },
+  '--crosswalk <folder>':
+    'where the warehouse reads the folder that dump --format parquet wrote (default: the crosswalk is part of the SQL)',
   '--at <time>': 'the time that names the files and the run (default: when the remap was built)',
 };
 

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { Sqlite } from '../../../src/store/sqlite.js';
 import { createOrders, IDS, MAPPED, makeScene, ordersIn, query, type Scene, upTo } from '../cli/scene.js';
+import { openDuckDb } from '../support/engines.js';
 
 const TARGET = { name: 'orders', kind: 'sqlite', file: 'shop.db', table: 'orders', ids: IDS };
 const EMIT = ['apply', '--in-place', '--emit-sql', 'sqlite', '--output', 'sql'];
@@ -345,5 +346,46 @@ describe('apply --emit-sql', () => {
     runSql(file, inTransaction(files.get(`V${STAMP}__svc_migrate_crosswalk.sql`) ?? ''));
     runSql(file, inTransaction(files.get(`V20261120000001__svc_migrate_ids.sql`) ?? ''));
     expect(ordersIn(file).slice(0, MAPPED)).toEqual(upTo(MAPPED).map((id) => String(scene.v4Of(id))));
+  });
+
+  it('takes the crosswalk from the Parquet files of dump', async () => {
+    const facts = { name: 'facts', kind: 'warehouse', table: 'facts', ids: IDS };
+    const scene = makeScene([facts]);
+    const emit = [
+      'apply',
+      '--missing',
+      'keep',
+      '--emit-sql',
+      'duckdb',
+      '--crosswalk',
+      'lake',
+      '--output',
+      'sql',
+    ];
+    expect(await scene.run(['dump', '--format', 'parquet', '--output', 'lake'])).toMatchObject({ code: 0 });
+    expect(await scene.run(emit)).toMatchObject({ code: 0 });
+    const up = scene.read('sql/up.sql').replaceAll("'lake/", `'${scene.path('lake')}/`);
+    expect(up).not.toContain('VALUES\n');
+    const duckdb = await openDuckDb?.();
+    if (duckdb !== undefined) {
+      await duckdb.query('CREATE TABLE facts AS SELECT invoice_id FROM range(1, 191) AS r(invoice_id)');
+      await duckdb.query(up);
+      const rows = await duckdb.query('SELECT * FROM facts ORDER BY invoice_id');
+      const expected = rows.map((_, at) => (at < MAPPED ? String(scene.v4Of(at + 1)) : null));
+      expect(rows.map(([, id]) => id)).toEqual(expected);
+      expect(await duckdb.query(scene.read('sql/verify.sql'))).toEqual([['0']]);
+      duckdb.close();
+    }
+    const manifest = scene.read('lake/manifest.json');
+    writeFileSync(
+      scene.path('lake/manifest.json'),
+      manifest.replace(/"remapSha256": "./, '"remapSha256": "x'),
+    );
+    const refused = await scene.run(emit);
+    expect(refused).toMatchObject({ code: 6 });
+    expect(refused.stderr).toContain('does not hold the crosswalk of this remap');
+    expect(await scene.run([...emit.slice(0, -4), '--crosswalk', 'lake'])).toMatchObject({ code: 2 });
+    expect(await scene.run(['apply', '--crosswalk', 'lake'])).toMatchObject({ code: 2 });
+    expect(await scene.run([...emit, '--emit-sql', 'sqlite'])).toMatchObject({ code: 2 });
   });
 });

@@ -76,12 +76,17 @@ const targets = CASES.map((one) => {
   });
 });
 
-async function emit(policy: Policy, warehouse: Warehouse, own = targets): Promise<SqlScript> {
+async function emit(
+  policy: Policy,
+  warehouse: Warehouse,
+  own = targets,
+  parquet: string | null = null,
+): Promise<SqlScript> {
   const context = openContext(remap, policy);
   try {
     const store = openWarehouseStore(context, own);
     const run = { run: 'sql-1', planSha256: 'p', isExact: true };
-    const script = await store.emit?.(await store.survey(), run, warehouse);
+    const script = await store.emit?.(await store.survey(), run, { warehouse, parquet });
     if (script === undefined) throw new Error('no SQL');
     return script;
   } finally {
@@ -176,6 +181,14 @@ describe.each(Object.keys(ENGINES) as EngineName[])('emitted SQL in %s', (name) 
     ['a value that is no V3 id', IN_PLACE, {}, types.integer, ['1', '4'], 'not V3 ids'],
     ['keeps both where asked', KEEP, {}, types.integer, ['1', '3', '4', null], ['2', '3', '4', null]],
     ['empties where asked', { ...KEEP, missing: 'null' }, {}, types.integer, ['2', '3'], ['1', null]],
+    [
+      'never keeps a V3 id in a new column',
+      { ...KEEP, mode: 'new' },
+      {},
+      types.integer,
+      ['1', '3', '4'],
+      ['2', null, null],
+    ],
     ['keeps 64 bits', IN_PLACE, {}, types.integer, ['9007199254740993'], ['9223372036854775807']],
     ['an id too wide for the column', IN_PLACE, {}, types.small, ['1', '2'], ['2', '1']],
     ['texts where the target says integers', IN_PLACE, {}, types.text, ['1'], 'idType'],
@@ -196,7 +209,7 @@ describe.each(Object.keys(ENGINES) as EngineName[])('emitted SQL in %s', (name) 
     await engine.query(
       `INSERT INTO orders VALUES ${values.map((id, at) => `('${at}', ${literal(id)})`).join(', ')}`,
     );
-    const read = async () => (await engine.query('SELECT svc_id FROM orders ORDER BY k')).map(([id]) => id);
+    const read = async () => (await engine.query('SELECT * FROM orders ORDER BY k')).map((row) => row.at(-1));
     const script = await emit(policy, name, [
       warehouseTarget({ name: 'orders', table: 'orders', ids, ...more }),
     ]);
@@ -246,7 +259,7 @@ describe.each(Object.keys(ENGINES) as EngineName[])('emitted SQL in %s', (name) 
     const script = await store.emit?.(
       await store.survey(),
       { run: 'sql-1', planSha256: 'p', isExact: true },
-      name,
+      { warehouse: name, parquet: null },
     );
     opened.remap.close();
     if (script === undefined) throw new Error('no SQL');
@@ -290,9 +303,10 @@ it.each(['spark', 'bigquery', 'snowflake'] as const)(
       const { load, up, down, verify } = await emit(policy, warehouse, own);
       return [...load, ...up, '-- down', ...down, '-- verify', verify].join(';\n\n');
     };
+    const loads = (await emit(NEW, warehouse, own, 'lake/crosswalk')).load.join(';\n\n');
     const file = `../../../fixtures/apply/emit/${warehouse}.sql`;
-    await expect(`${await text(IN_PLACE)};\n\n-- new columns\n\n${await text(NEW)};\n`).toMatchFileSnapshot(
-      file,
-    );
+    await expect(
+      `${await text(IN_PLACE)};\n\n-- new columns\n\n${await text(NEW)};\n\n-- crosswalk from Parquet files\n\n${loads};\n`,
+    ).toMatchFileSnapshot(file);
   },
 );
