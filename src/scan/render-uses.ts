@@ -1,7 +1,6 @@
-import { escapeUnseen, shellLine } from '../text/escape.js';
+import { escapeMarkdown, escapeUnseen, shellLine } from '../text/escape.js';
 import { countOf } from '../text/numbers.js';
 import { fitText, wrapLines } from '../text/text-layout.js';
-import { countSkipped, describeTraffic, describeUses, SCAN_LIMITS } from './describe-uses.js';
 import { describeFix } from './fix/describe-fix.js';
 import { type CodePlace, groupPlaces } from './places.js';
 import { RULES } from './rules/rules.js';
@@ -50,4 +49,89 @@ function nextOf({ findings, hosts, summary }: ScanReport, paths: readonly string
   if (hosts.length === 0) return 'svc-migrate init';
   if (findings.length === 0) return 'svc-migrate check';
   return shellLine(['svc-migrate', 'scan', ...paths, '--json', 'scan.json']);
+}
+
+/** Without a host, the default `--fail-on certain` passes whatever the code does. */
+const NO_HOST =
+  'But no V3 host is known, and without one no use can be certain: name it with --v3-host, or in a configuration (svc-migrate init).';
+
+/** What was found, how much was read, and the verdict: the same words in every format. */
+export function describeUses({ summary, outcome, failOn, hosts }: ScanReport): string {
+  if (summary.filesRead === 0) {
+    return `Failed: no file was read, ${summary.filesSkipped} not read, so nothing is known about uses of V3.`;
+  }
+  const { certain, likely, look } = summary.places;
+  const uses = countOf(certain + likely + look, 'use');
+  const kinds =
+    certain + likely + look === 0 ? '' : ` (${certain} certain, ${likely} likely, ${look} to look at)`;
+  const read = `in ${countOf(summary.filesRead, 'file')} read, ${summary.filesSkipped} not read`;
+  const verdict = outcome === 'pass' ? 'passed' : 'failed';
+  const limit =
+    failOn === 'certain' ? 'no certain use may remain' : `no use may remain that is ${failOn} or surer`;
+  const found = `${uses} of V3${kinds} ${read}: ${verdict}, as ${limit}.`;
+  return hosts.length > 0 ? found : `${found} ${NO_HOST}`;
+}
+
+/** Why files were not read, with their number, most frequent first. */
+function countSkipped({ files }: ScanReport): (readonly [why: string, count: number])[] {
+  const found = new Map<string, number>();
+  for (const { why } of files.skipped) found.set(why, (found.get(why) ?? 0) + 1);
+  return [...found].sort((a, b) => b[1] - a[1]);
+}
+
+/** What the traffic adds; routes that no code was found for come first. */
+function describeTraffic({ traffic }: ScanReport): string[] {
+  if (traffic === null) return [];
+  const { routes, notInCode, requests, unread } = traffic;
+  const head =
+    notInCode.length === 0
+      ? `Every V3 route that was requested is in the code (${countOf(routes.length, 'route')}, ${countOf(requests, 'request')} read, ${countOf(unread, 'line')} not).`
+      : `REQUESTED, BUT NOT FOUND IN THE CODE: ${notInCode.join(', ')} (${countOf(requests, 'request')} read, ${countOf(unread, 'line')} not).`;
+  const lines = routes.map(({ route, requests: times, callers, parameters }) => {
+    const from = callers.length === 0 ? '' : ` from ${callers.join('; ')}`;
+    return `${route}: ${countOf(times, 'request')}${from}${parameters.length === 0 ? '' : ` with ${parameters.join(', ')}`}`;
+  });
+  return [head, ...lines];
+}
+
+/** What the scan cannot tell, which every format repeats. */
+const SCAN_LIMITS =
+  'Not seen: addresses put together at run time, clients passed in from elsewhere, code that is not in these files.';
+
+/** Most places that are listed, so that a comment on a pull request holds them (65,536 characters). */
+const MAX_ROWS = 150;
+const MAX_CELL = 200;
+
+/** The findings for a job summary or a pull request. */
+export function renderUsesMarkdown(report: ScanReport): string {
+  const titles = new Map(RULES.map(({ id, title }) => [id, title]));
+  const places = groupPlaces(report.findings);
+  const rows = RULES.flatMap(({ id }) =>
+    places
+      .filter(({ findings }) => findings[0]?.rule === id)
+      .map(({ file, line, certainty, findings }) => [
+        findings.map(({ rule }) => titles.get(rule) ?? rule).join(', '),
+        `${file}:${line}`,
+        certainty,
+        [...new Set(findings.map(({ v4 }) => v4))].join('; '),
+      ]),
+  );
+  const shown = rows
+    .slice(0, MAX_ROWS)
+    .map((cells) => `| ${cells.map((cell) => escapeMarkdown(cell.slice(0, MAX_CELL))).join(' | ')} |`);
+  const left = rows.length - shown.length;
+  const skipped = countSkipped(report).map(([why, count]) => `${escapeMarkdown(why)} ${count}`);
+  return [
+    `## ${report.outcome === 'pass' ? '✅' : '❌'} Uses of the V3 API in code`,
+    escapeMarkdown(describeUses(report)),
+    ...(shown.length === 0
+      ? []
+      : [['| What | Where | Certainty | V4 |', '| --- | --- | --- | --- |', ...shown].join('\n')]),
+    ...(left > 0 ? [`${left} more are in the JSON.`] : []),
+    ...(skipped.length === 0 ? [] : [`Not read: ${skipped.join(', ')}.`]),
+    ...describeTraffic(report).map((line, at) => `${at === 0 ? '' : '- '}${escapeMarkdown(line)}`),
+    SCAN_LIMITS,
+  ]
+    .join('\n\n')
+    .concat('\n');
 }
