@@ -1,4 +1,4 @@
-import { escapeJson } from '../text/escape.js';
+import { escapeJson, escapeUnseen } from '../text/escape.js';
 import { RULES } from './rules/rules.js';
 import type { ScanReport } from './scan-report.js';
 import { CERTAINTIES, type Certainty } from './scan-settings.js';
@@ -65,4 +65,41 @@ function buildResult(finding: ScanReport['findings'][number]) {
     ],
     partialFingerprints: { 'svcMigrate/v1': fingerprint },
   };
+}
+
+const SEVERITIES: Readonly<Record<Certainty, string>> = { certain: 'major', likely: 'minor', look: 'info' };
+
+/** The findings as a code quality report, which GitLab shows in merge requests. */
+export function renderGitlab({ findings }: ScanReport): string {
+  const issues = findings.map(({ file, line, rule, certainty, message, v4, fingerprint }) => ({
+    engine_name: 'svc-migrate',
+    type: 'issue',
+    check_name: rule,
+    description: `${message} V4: ${v4}`,
+    fingerprint,
+    severity: SEVERITIES[certainty],
+    categories: ['Compatibility'],
+    location: { path: file, lines: { begin: line } },
+  }));
+  return `${escapeJson(JSON.stringify(issues, null, 2))}\n`;
+}
+
+const COMMANDS: Readonly<Record<Certainty, string>> = { certain: 'error', likely: 'warning', look: 'notice' };
+
+/** Workflow commands of GitHub Actions, one a line, which show findings beside the code. */
+export function renderAnnotations({ findings }: ScanReport): string {
+  return findings
+    .map(({ file, line, column, certainty, rule, message, v4 }) => {
+      const place = `file=${property(file)},line=${line},col=${column},title=${property(`svc-migrate ${rule}`)}`;
+      return `::${COMMANDS[certainty]} ${place}::${data(`${message} V4: ${v4}`)}\n`;
+    })
+    .join('');
+}
+
+function data(text: string): string {
+  return escapeUnseen(text).replaceAll('%', '%25');
+}
+
+function property(text: string): string {
+  return data(text).replaceAll(':', '%3A').replaceAll(',', '%2C');
 }
