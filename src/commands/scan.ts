@@ -6,7 +6,7 @@ import { errorCodeOf, SvcError } from '../errors.js';
 import { assertTargets } from '../runtime/output-targets.js';
 import { assertStdout, writeOutput, writeText } from '../runtime/write-output.js';
 import { describeFix, renderDiff } from '../scan/fix/describe-fix.js';
-import { languageOf } from '../scan/languages/languages.js';
+import { languageOf } from '../scan/languages.js';
 import { plainKindOf } from '../scan/plain-text.js';
 import { readTraffic } from '../scan/read-traffic.js';
 import { renderAnnotations, renderGitlab, renderSarif } from '../scan/render-ci.js';

@@ -1,6 +1,6 @@
 import { posix } from 'node:path';
 import { escapeRegExp } from '../text/escape.js';
-import { languageOf } from './languages/languages.js';
+import { languageOf } from './languages.js';
 import type { ScanSettings } from './scan-settings.js';
 import { fold } from './source-file.js';
 import { type FoundFile, readText } from './walk-files.js';

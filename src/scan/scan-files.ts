@@ -4,7 +4,7 @@ import { SvcError } from '../errors.js';
 import { EnvelopeReader } from './envelope-reader.js';
 import { Fuel } from './fuel.js';
 import { type FileResult, type IgnoredUse, judgeFile, type V3Use } from './judge-file.js';
-import { LANGUAGES, languageOf } from './languages/languages.js';
+import { LANGUAGES, languageOf } from './languages.js';
 import { lineAt, notebookLines } from './notebook.js';
 import { plainKindOf, readPlainText } from './plain-text.js';
 import { findRelevant } from './relevant-files.js';

@@ -1,7 +1,7 @@
 import { posix } from 'node:path';
 import { childAt, nameOf, plainText, walk } from './access.js';
 import { append } from './append.js';
-import type { Language } from './languages/language.js';
+import type { Language } from './languages.js';
 import { type Declaration, type Names, readNames } from './names.js';
 import type { SyntaxNode } from './syntax.js';
 

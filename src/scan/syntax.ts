@@ -1,7 +1,7 @@
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import { Language as Grammar, Parser, type TreeCursor } from 'web-tree-sitter';
-import { COMMON_KINDS, type Kind, type Language } from './languages/language.js';
+import { COMMON_KINDS, type Kind, type Language } from './languages.js';
 
 /** A node of a syntax tree; its `kind` is the same in every language. Positions count UTF-16 units of the file's text. */
 export interface SyntaxNode {
@@ -103,7 +103,7 @@ class NodeTypes {
     const name = this.#grammar.types[id] ?? 'ERROR';
     const isKnown = id < this.#grammar.nodeTypeCount;
     const isNamed = !QUOTE.test(name) && (!isKnown || this.#grammar.nodeTypeIsNamed(id));
-    const kind = this.#own[name] ?? COMMON_KINDS[name] ?? 'other';
+    const kind = this.#own[name] ?? COMMON_KINDS.get(name) ?? 'other';
     const found = { name, kind, isNamed, isLeaf: LEAF.test(name) };
     this.#known.set(id, found);
     return found;

@@ -12,7 +12,7 @@ import { basename, dirname, join, relative, resolve, sep } from 'node:path';
 import ignore, { type Ignore } from 'ignore';
 import { errorCodeOf, SvcError } from '../errors.js';
 import { listTrackedIgnored } from '../runtime/git.js';
-import { languageOf } from './languages/languages.js';
+import { languageOf } from './languages.js';
 import { plainKindOf } from './plain-text.js';
 
 /** A file that is not read, or a folder of which nothing is. */

@@ -6,7 +6,7 @@ import { afterAll, describe, expect, it } from 'vitest';
 import { loadConfig } from '../../src/config/load-config.js';
 import { walk } from '../../src/scan/access.js';
 import { type FixPlan, planFix } from '../../src/scan/fix/fix-files.js';
-import { languageOf } from '../../src/scan/languages/languages.js';
+import { languageOf } from '../../src/scan/languages.js';
 import { buildScanSettings } from '../../src/scan/scan-settings.js';
 import { SyntaxParser } from '../../src/scan/syntax.js';
 import { campaignCases } from '../support/campaign.js';

@@ -3,7 +3,7 @@ import { knownCompaniesOf } from '../../src/commands/scan-fix.js';
 import { walk } from '../../src/scan/access.js';
 import { markCode } from '../../src/scan/fix/mark-code.js';
 import { markText } from '../../src/scan/fix/mark-text.js';
-import { languageOf } from '../../src/scan/languages/languages.js';
+import { languageOf } from '../../src/scan/languages.js';
 import { readSource } from '../../src/scan/source-file.js';
 import { SyntaxParser } from '../../src/scan/syntax.js';
 
