@@ -1,12 +1,14 @@
 import { ancestor, argumentsOf, baseUriOf, calleeOf, childAt, entriesOf, unwrap, walk } from './access.js';
 import { bindArguments } from './declarations.js';
 import { isSelf } from './names.js';
-import { BASE_KEYS } from './request-names.js';
 import type { SyntaxNode } from './syntax.js';
 import { flatten, type TextValue } from './text-pieces.js';
 import type { TextReader } from './text-reader.js';
 import type { Expression, ValueResolver } from './value-resolver.js';
 
+/** Options that hold the base address of a client. */
+const BASE_KEYS =
+  /^(base_?(url|uri|path|address)|prefix_?url|url|uri|host|endpoint|server|root_?url|api_?(base|url)|baseEndpoint)$/i;
 const MAX_DEPTH = 8;
 /** Most calls of a function that are searched for the client that it makes. */
 const MAX_CALLS = 80;

@@ -3,7 +3,6 @@ import { ClientBases } from './client-bases.js';
 import { bindArguments, type FoundFunction } from './declarations.js';
 import type { Fuel } from './fuel.js';
 import { HOLE, type ParsedUrl, parseUrl } from './parse-url.js';
-import { SENDS, SERVERS, SERVES, URL_KEYS } from './request-names.js';
 import type { Certainty, ScanSettings } from './scan-settings.js';
 import type { SyntaxNode } from './syntax.js';
 import { flatten, joined, type TextValue } from './text-pieces.js';
@@ -18,6 +17,18 @@ export interface RequestUrl {
   /** null: not an address of V3. */
   readonly certainty: Certainty | null;
 }
+
+/** Options and arguments that hold the address of a request. */
+const URL_KEYS = /^(url|uri|path|endpoint|href|resource|requestUri|route)$/i;
+/** Functions that send a request. */
+const SENDS =
+  /^(get|post|put|patch|delete|head|options|request|fetch|send|call|url|uri|open|urlopen|ajax|axios|got|ky|needle|superagent|exchange|retrieve|do|execute|download|stream|query|list|paginate|list_all|page|pages)|(request|fetch|http|json|async|api|client|forobject|forentity|page|pages|all)$/i;
+/** Functions that declare a route of a server. */
+const SERVES =
+  /^(get|post|put|patch|delete|all|use|route|any|match|handle|handlefunc|map(get|post|put|delete)?|add_(url_rule|route)|path|re_path|url|resources?|namespace|scope|group|mount)$/i;
+/** Objects that such functions are called on. */
+const SERVERS =
+  /^(app|router|server|fastify|routes?|mux|blueprint|bp|e|r|g|http|\w*router|endpoints|path|re_path)$/i;
 
 const MAX_DEPTH = 3;
 /** Steps that reading one call costs. */
