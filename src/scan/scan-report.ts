@@ -1,6 +1,6 @@
 import * as z from '../zod.js';
 import { type FixReport, fixSchema } from './fix/fix-report.js';
-import { groupPlaces } from './places.js';
+import { groupPlaces } from './judge-file.js';
 import type { SeenTraffic } from './read-traffic.js';
 import { RULE_IDS } from './rules/rule.js';
 import type { ScanResult } from './scan-files.js';
