@@ -1,11 +1,12 @@
 import { posix } from 'node:path';
+import { parseTree } from 'jsonc-parser';
 import type { OnProgress } from '../domain.js';
 import { SvcError } from '../errors.js';
 import { EnvelopeReader } from './envelope-reader.js';
 import { Fuel } from './fuel.js';
 import { type FileResult, type IgnoredUse, judgeFile, type V3Use } from './judge-file.js';
 import { LANGUAGES, languageOf } from './languages.js';
-import { lineAt, notebookLines } from './notebook.js';
+import { lineOf, lineStarts } from './lines.js';
 import { plainKindOf, readPlainText } from './plain-text.js';
 import { findRelevant } from './relevant-files.js';
 import { RequestFinder } from './request-finder.js';
@@ -52,7 +53,7 @@ export interface ParsedFile {
   readonly isNamedElsewhere: (name: string) => boolean;
 }
 
-export interface ScanHooks {
+interface ScanHooks {
   /** Contents to use instead of what is on disk, by absolute path. */
   readonly texts?: ReadonlyMap<string, string>;
   /** Called with each file that was parsed and read to its end. */
@@ -216,4 +217,32 @@ function sizeOf(file: SourceFile | { readonly why: string }): number {
 
 function notRead(path: string, why: string): FileResult {
   return { path, language: null, why, findings: [], ignored: [] };
+}
+
+/** The lines of the code cells of a notebook, with where each is written. */
+function notebookLines(source: string): { text: string; start: number }[] {
+  const cells =
+    parseTree(source)?.children?.find((one) => one.children?.[0]?.value === 'cells')?.children?.[1]
+      ?.children ?? [];
+  return cells.flatMap((cell) => {
+    const member = (name: string) =>
+      cell.children?.find((one) => one.children?.[0]?.value === name)?.children?.[1];
+    if (member('cell_type')?.value !== 'code') return [];
+    const given = member('source');
+    const lines = given?.type === 'array' ? (given.children ?? []) : given === undefined ? [] : [given];
+    return lines.map(({ value, offset }, at) => {
+      const text = String(value).replace(/^[%!]/, '#');
+      return { text: at === lines.length - 1 && !text.endsWith('\n') ? `${text}\n` : text, start: offset };
+    });
+  });
+}
+
+/** The line of the file for a line of the code of a notebook. */
+function lineAt(source: string, lines: readonly { text: string; start: number }[], line: number): number {
+  let seen = 0;
+  for (const { text, start } of lines) {
+    seen += text.split('\n').length - 1;
+    if (line <= seen) return lineOf(lineStarts(source), start);
+  }
+  return line;
 }
