@@ -1,4 +1,4 @@
-import { baseUrl } from './base-url.js';
+import { baseUrl, route } from './address.js';
 import { clientLibrary } from './client-library.js';
 import { companyFilter } from './company-filter.js';
 import { envelope } from './envelope.js';
@@ -7,7 +7,6 @@ import { hardCodedId } from './hard-coded-id.js';
 import { mark } from './mark.js';
 import { queryParameter } from './query-parameter.js';
 import { recordedResponse } from './recorded-response.js';
-import { route } from './route.js';
 import type { Rule } from './rule.js';
 import { idWidth, storedId } from './stored-id.js';
 import { webhook } from './webhook.js';
