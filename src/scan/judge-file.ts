@@ -3,8 +3,7 @@ import { append } from './append.js';
 import { indentEnd, lineOf, lineStarts, lineText } from './lines.js';
 import type { RuleInput } from './rule-input.js';
 import { isGenerated } from './rules/client-library.js';
-import type { RuleId } from './rules/rule.js';
-import { RULES } from './rules/rules.js';
+import { RULES, type RuleId } from './rules/rules.js';
 import { CERTAINTIES, type Certainty } from './scan-settings.js';
 
 /** A place that still uses V3. */

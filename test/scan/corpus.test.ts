@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { loadConfig } from '../../src/config/load-config.js';
 import type { V3Use } from '../../src/scan/judge-file.js';
-import { RULE_IDS } from '../../src/scan/rules/rule.js';
+import { RULE_IDS } from '../../src/scan/rules/rules.js';
 import { scanFiles } from '../../src/scan/scan-files.js';
 import { buildScanSettings, type Certainty } from '../../src/scan/scan-settings.js';
 import { SyntaxParser } from '../../src/scan/syntax.js';

@@ -1,5 +1,5 @@
 import { indentEnd, lineText } from '../lines.js';
-import { MARK } from '../rules/mark.js';
+import { MARK } from '../rules/rules.js';
 import type { Todo } from './list-todos.js';
 import type { TextEdit } from './text-edits.js';
 

@@ -1,5 +1,5 @@
 import type { V3Use } from '../judge-file.js';
-import type { RuleId } from '../rules/rule.js';
+import type { RuleId } from '../rules/rules.js';
 import type { FixUnit } from './plan-units.js';
 import { UNFIXED } from './unfixed.js';
 

@@ -1,7 +1,6 @@
 import type { QueryItem, Span } from '../parse-url.js';
 import type { Address } from '../rule-input.js';
-import { isCompanyFilter } from '../rules/company-filter.js';
-import { isDescribedInV4 } from '../rules/query-parameter.js';
+import { isCompanyFilter, isDescribedInV4 } from '../rules/parameters.js';
 import type { ScanSettings } from '../scan-settings.js';
 import type { SourceFile } from '../source-file.js';
 import type { SyntaxNode } from '../syntax.js';

@@ -1,7 +1,7 @@
 import type { Span } from '../parse-url.js';
 import { type Address, positionInFile } from '../rule-input.js';
 import { pieceAt } from '../text-pieces.js';
-import type { Rule } from './rule.js';
+import type { Rule } from './rules.js';
 
 export const route: Rule = {
   id: 'route',

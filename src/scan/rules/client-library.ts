@@ -1,6 +1,6 @@
 import { escapeRegExp } from '../../text/escape.js';
 import type { RuleInput } from '../rule-input.js';
-import type { Rule, RuleHit } from './rule.js';
+import type { Rule, RuleHit } from './rules.js';
 
 export const clientLibrary: Rule = {
   id: 'client-library',

@@ -1,7 +1,7 @@
 import { parse } from 'graphql/language/parser.js';
 import type { ModelPair } from '../../domain.js';
 import { positionInFile, type RuleInput } from '../rule-input.js';
-import type { Rule, RuleHit } from './rule.js';
+import type { Rule, RuleHit } from './rules.js';
 
 export const graphql: Rule = {
   id: 'graphql',

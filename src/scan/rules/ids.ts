@@ -1,8 +1,8 @@
 import { argumentsOf, calleeOf, plainText, unwrap, walk } from '../access.js';
 import { positionInFile, type RuleInput } from '../rule-input.js';
 import type { SyntaxNode } from '../syntax.js';
-import { isCompanyFilter } from './company-filter.js';
-import type { Rule, RuleHit } from './rule.js';
+import { isCompanyFilter } from './parameters.js';
+import type { Rule, RuleHit } from './rules.js';
 
 export const hardCodedId: Rule = {
   id: 'hard-coded-id',
@@ -121,5 +121,95 @@ function inText({ strings, source, nodes, settings }: RuleInput): RuleHit[] {
         ...v4Of(name),
       }),
     ),
+  );
+}
+
+export const storedId: Rule = {
+  id: 'stored-id',
+  title: 'Stored id',
+  message: 'This column or field seems to hold ids of the service. They must be rewritten.',
+  v4: 'a target of svc-migrate apply',
+  find: (input) => columnsOf(input).map(({ start }) => ({ start, certainty: 'look' })),
+};
+
+export const idWidth: Rule = {
+  id: 'id-width',
+  title: 'Column too narrow',
+  message: 'Ids of the service are 64-bit integers. This type holds 32 bits or fewer.',
+  v4: 'BIGINT or the 64-bit integer of the language',
+  find: (input) =>
+    columnsOf(input).flatMap(({ start, isNarrow }): RuleHit[] =>
+      isNarrow ? [{ start, certainty: 'look' }] : [],
+    ),
+};
+
+/** Longer lines are data. */
+const MAX_LINE = 500;
+
+interface FoundColumn {
+  readonly start: number;
+  readonly isNarrow: boolean;
+}
+
+const NARROW =
+  /\b(INT|INTEGER|SMALLINT|MEDIUMINT|int4|serial|Int|int|Integer|integer|IntegerField|PositiveIntegerField|SmallIntegerField|unsignedInteger|mediumInteger|smallInteger|int32|uint32|int16|Int32|SmallInteger)\b(?!\d|64)/;
+/** A declaration of a column or field, by what stands around its name. */
+const DECLARES: Readonly<Record<string, RegExp>> = {
+  sql: /^\s*(?:ALTER\s+TABLE\s+\S+\s+)?(?:ADD\s+(?:COLUMN\s+)?)?[`"[]?NAME[`"\]]?\s+[`"[]?(?:(?:big|small|medium|tiny|huge|u)?(?:int|serial)|numeric|decimal|number|n?varchar|n?char|text|string)/i,
+  prisma: /^\s*NAME\s+(Int|BigInt|String|Decimal)/,
+  python:
+    /\(\s*["']NAME["']\s*,\s*models\.|\bNAME\b\s*(?::[^=]*)?=\s*(models\.|Column|mapped_column|db\.|sa\.|\w*Field\()|Column\(\s*["']NAME["']|\badd_column\(.*["']NAME["']/,
+  ruby: /\bt\.\w+\s+:?["']?NAME\b|\badd_column\s+:\w+,\s*:NAME\b/,
+  php: /->(unsigned|big|small|medium|tiny)?\w*[iI]nt\w*\(\s*['"]NAME['"]|->(string|foreignId|uuid)\(\s*['"]NAME['"]|#\[(ORM\\)?Column.*NAME/,
+  java: /@Column\(.*"NAME"|^\s*(private|protected|public)?\s*(final\s+)?(int|long|Integer|Long|BigInteger|String)\s+NAME\s*;/,
+  csharp:
+    /\[Column\("NAME"|^\s*public\s+(int|long|short|uint|string|Int32|Int64)\??\s+NAME\b|\bNAME\s*=\s*table\.Column/,
+  go: /`[^`]*(gorm|db|bun|sql):"[^`]*\bNAME\b|^\s*NAME\s+\*?u?int(32|64|16)?\s*`[^`]*(gorm|db|bun):/,
+  typescript:
+    /@(Column|PrimaryColumn|Property|Field)\(.*['"]NAME['"]|\b(integer|int|bigint|serial|smallint|text|varchar|numeric)\(\s*['"]NAME['"]|\bNAME\s*:\s*(DataTypes|\{\s*type:)/,
+};
+
+function columnsOf({ source, language, settings, nodes }: RuleInput): FoundColumn[] {
+  const kind = language === 'javascript' ? 'typescript' : language;
+  const declares = DECLARES[kind];
+  const camel = settings.fieldPrefix.replace(/_$/, '');
+  if (declares === undefined || !new RegExp(camel, 'i').test(source)) return [];
+  const name = `(?:${settings.fieldPrefix}(?:\\w+_)?id|${camel}(?:[A-Z]\\w*)?I[dD]|${camel.charAt(0).toUpperCase()}${camel.slice(1)}(?:[A-Z]\\w*)?I[dD])`;
+  const names = new RegExp(`\\b${name}\\b`, 'g');
+  const found: FoundColumn[] = [];
+  let last = -1;
+  for (const { 0: given, index } of source.matchAll(names)) {
+    // A table in SQL may be written on one line.
+    const [from, line] = partAround(source, index, kind === 'sql');
+    const start = from + line.search(/\S/);
+    const isDeclared =
+      from !== last &&
+      line.length < MAX_LINE &&
+      !/^\s*(--|#\s)/.test(line) &&
+      new RegExp(declares.source.replaceAll('NAME', given), declares.flags).test(line) &&
+      !nodes.some((one) => one.kind === 'comment' && one.start <= start && one.end > start);
+    if (!isDeclared) continue;
+    last = from;
+    found.push({ start: from + line.indexOf(given), isNarrow: isNarrow(line, given) });
+  }
+  return found;
+}
+
+/** The line around a position, or the part of it between commas and parentheses, with where it begins. */
+function partAround(source: string, at: number, isPart: boolean): [from: number, part: string] {
+  const ends = isPart ? /[\n,(]/ : /\n/;
+  const isEnd = (position: number) => ends.test(source.charAt(position));
+  let [from, to] = [at, at];
+  while (from > 0 && at - from < MAX_LINE && !isEnd(from - 1)) from -= 1;
+  while (to < source.length && to - at < MAX_LINE && !isEnd(to)) to += 1;
+  // A comma or parenthesis belongs to the part that it ends.
+  return [from, source.slice(from, isPart && source[to] !== '\n' ? to + 1 : to)];
+}
+
+function isNarrow(line: string, name: string): boolean {
+  const around = line.replace(name, ' ');
+  return (
+    NARROW.test(around) &&
+    !/\b(bigint|BIGINT|int64|long|Long|BigInt|bigInteger|BigIntegerField|BigInteger)\b/.test(around)
   );
 }
