@@ -1,8 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { knownCompaniesOf } from '../../src/commands/scan-fix.js';
 import { walk } from '../../src/scan/access.js';
-import { markCode } from '../../src/scan/fix/mark-code.js';
-import { markText } from '../../src/scan/fix/mark-text.js';
+import { markCode, markText } from '../../src/scan/fix/add-comments.js';
 import { languageOf } from '../../src/scan/languages.js';
 import { readSource } from '../../src/scan/source-file.js';
 import { SyntaxParser } from '../../src/scan/syntax.js';

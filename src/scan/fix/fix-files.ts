@@ -5,11 +5,9 @@ import { type ParsedFile, type ScanIo, type ScanRequest, type ScanResult, scanFi
 import { atLeast, type Certainty } from '../scan-settings.js';
 import type { SyntaxParser } from '../syntax.js';
 import { readText } from '../walk-files.js';
-import type { MarkedText, Unmarked } from './comment-above.js';
+import { errorsIn, type MarkedText, markCode, markText, type Unmarked } from './add-comments.js';
 import type { FixSettings } from './fix-settings.js';
 import { listTodos, type Todo } from './list-todos.js';
-import { errorsIn, markCode } from './mark-code.js';
-import { markText } from './mark-text.js';
 import { type FixUnit, planUnits } from './plan-units.js';
 import { applyEdits } from './text-edits.js';
 
