@@ -3,8 +3,8 @@ import { indentEnd, lineOf, lineStarts, lineText } from '../lines.js';
 import { MARK } from '../rules/rules.js';
 import type { SourceFile } from '../source-file.js';
 import type { SyntaxNode, SyntaxParser } from '../syntax.js';
-import type { Todo } from './list-todos.js';
 import { applyEdits, type TextEdit } from './text-edits.js';
+import type { Todo } from './unfixed.js';
 
 /** Puts a comment above each use, or above the code around it where the parser would not read it as a comment. */
 export function markCode(file: SourceFile, todos: readonly Todo[], parser: SyntaxParser): MarkedText {

@@ -7,9 +7,9 @@ import type { SyntaxParser } from '../syntax.js';
 import { readText } from '../walk-files.js';
 import { errorsIn, type MarkedText, markCode, markText, type Unmarked } from './add-comments.js';
 import type { FixSettings } from './fix-settings.js';
-import { listTodos, type Todo } from './list-todos.js';
 import { type FixUnit, planUnits } from './plan-units.js';
 import { applyEdits } from './text-edits.js';
+import { listTodos, type Todo } from './unfixed.js';
 
 /** A file with the text that it had and the text that it gets. */
 export interface PatchedFile {
