@@ -5,7 +5,7 @@ import { findConfigFile } from '../config/load-config.js';
 import { errorCodeOf, SvcError } from '../errors.js';
 import { assertTargets } from '../runtime/output-targets.js';
 import { assertStdout, writeOutput, writeText } from '../runtime/write-output.js';
-import { describeFix, renderDiff } from '../scan/fix/describe-fix.js';
+import { describeFix, renderDiff } from '../scan/fix/fix-report.js';
 import { languageOf } from '../scan/languages.js';
 import { plainKindOf } from '../scan/plain-text.js';
 import { readTraffic } from '../scan/read-traffic.js';

@@ -1,7 +1,7 @@
 import { escapeMarkdown, escapeUnseen, shellLine } from '../text/escape.js';
 import { countOf } from '../text/numbers.js';
 import { fitText, wrapLines } from '../text/text-layout.js';
-import { describeFix } from './fix/describe-fix.js';
+import { describeFix } from './fix/fix-report.js';
 import { type CodePlace, groupPlaces } from './judge-file.js';
 import { RULES } from './rules/rules.js';
 import type { ScanReport } from './scan-report.js';
