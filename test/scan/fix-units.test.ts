@@ -4,8 +4,7 @@ import { dirname, join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
 import { parseConfigValue } from '../../src/config/load-config.js';
 import { type FixPlan, planFix } from '../../src/scan/fix/fix-files.js';
-import type { FixSettings } from '../../src/scan/fix/fix-settings.js';
-import { buildScanSettings } from '../../src/scan/scan-settings.js';
+import { buildScanSettings, type FixSettings } from '../../src/scan/scan-settings.js';
 import { SyntaxParser } from '../../src/scan/syntax.js';
 
 const config = parseConfigValue(

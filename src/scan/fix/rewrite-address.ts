@@ -1,13 +1,12 @@
 import type { QueryItem, Span } from '../parse-url.js';
 import type { Address } from '../rule-input.js';
 import { isCompanyFilter, isDescribedInV4 } from '../rules/parameters.js';
-import type { ScanSettings } from '../scan-settings.js';
+import { type KnownCompanies, type ScanSettings, v4CompanyOf } from '../scan-settings.js';
 import type { SourceFile } from '../source-file.js';
 import type { SyntaxNode } from '../syntax.js';
 import { flatten, type Piece, pieceAt } from '../text-pieces.js';
 import type { TextReader } from '../text-reader.js';
 import { UNBOUND } from '../value-resolver.js';
-import { type KnownCompanies, v4CompanyOf } from './fix-settings.js';
 import type { GivenParameter } from './known-requests.js';
 import type { TextEdit } from './text-edits.js';
 import type { UnfixedReason } from './unfixed.js';
