@@ -4,19 +4,31 @@ import type { Config, Endpoint } from '../config/config.js';
 import { expectedError, SvcError } from '../errors.js';
 import { gitStateOf, listUntracked } from '../runtime/git.js';
 import { throwIfInterrupted } from '../runtime/pause.js';
-import { runInThread } from '../runtime/threads.js';
+import { type ThreadOptions, withThread } from '../runtime/threads.js';
 import { replaceUnchanged } from '../runtime/write-output.js';
 import type { FixPlan } from '../scan/fix/fix-files.js';
 import { buildFixReport, type FixReport } from '../scan/fix/fix-report.js';
-import type { FixThread } from '../scan/fix/fix-thread.js';
 import type { ScanRequest, ScanResult } from '../scan/scan-files.js';
 import type { Certainty, FixSettings, KnownCompanies } from '../scan/scan-settings.js';
+import type { ScanThread } from '../scan/scan-thread.js';
 import { assertUsableRemap } from '../store/readiness.js';
 import { type CompanyRow, readCompanyRows } from '../store/remap-tables.js';
 import type { Given } from './command.js';
 import type { Io } from './io.js';
 import { assertRemapIntact, readDatabase } from './read-database.js';
-import { findUses, scanThread } from './scan-in-thread.js';
+
+/** The thread that parses files; it writes none. After a signal, it has this long to stop before it is terminated. */
+const THREAD: ThreadOptions<ScanThread> = {
+  name: 'scan',
+  module: new URL('../scan/scan-thread.js', import.meta.url),
+  end: { afterMs: 500, error: () => new SvcError('interrupted', 'Stopped; nothing was written.') },
+};
+
+/** `scan`: finds the uses of V3. */
+export function findUses(request: ScanRequest, io: Io): Promise<ScanResult> {
+  io.onProgress({ kind: 'stage', name: 'scan' });
+  return withThread(THREAD, io, (thread) => thread.call('scan', request));
+}
 
 /** A scan after a fix, and what the fix did. */
 export interface FixedScan {
@@ -54,11 +66,7 @@ export async function fixUses(
   const { companies, remapNote } = await readCompanies(given.text('companyIds') === 'same', config, io);
   const fix: FixSettings = { companies, isMarking: given.isSet('mark') };
   io.onProgress({ kind: 'stage', name: 'scan' });
-  const plan = await runInThread<FixThread>(scanThread('../scan/fix/fix-thread.js'), io, {
-    scan,
-    fix,
-    failOn,
-  });
+  const plan = await withThread(THREAD, io, (thread) => thread.call('planFix', { scan, fix, failOn }));
   if (isGuarded) assertTracked(plan.files.map(({ absolute }) => absolute));
   const outcomes = new Map<string, 'written' | 'changed' | 'outside'>();
   for (const file of dryRun ? [] : plan.files) {

@@ -23,8 +23,7 @@ import * as z from '../zod.js';
 import type { Given } from './command.js';
 import { withDatabase } from './hold-database.js';
 import type { Io } from './io.js';
-import { assertFixOptions, fixUses } from './scan-fix.js';
-import { findUses } from './scan-in-thread.js';
+import { assertFixOptions, findUses, fixUses } from './scan-fix.js';
 import { type NamedOutputs, ownFilesOf, replaceOutputs, withOutputs } from './with-outputs.js';
 
 const RENDERERS: Readonly<Record<string, (report: ScanReport) => string>> = {

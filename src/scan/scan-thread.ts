@@ -1,10 +1,15 @@
 import { serveThread } from '../runtime/threads.js';
+import { type FixPlan, type FixRequest, planFix } from './fix/fix-files.js';
 import { type ScanRequest, type ScanResult, scanFiles } from './scan-files.js';
 import { SyntaxParser } from './syntax.js';
 
-export type ScanThread = { readonly run: (request: ScanRequest) => Promise<ScanResult> };
+export type ScanThread = {
+  readonly scan: (request: ScanRequest) => Promise<ScanResult>;
+  readonly planFix: (request: FixRequest) => Promise<FixPlan>;
+};
 
 /** The thread that parses: a parser cannot be interrupted, so a signal ends the thread. */
-serveThread<ScanThread>(({ isStopped, onProgress }) => ({
-  run: async (request) => scanFiles(request, { isStopped, onProgress }, await SyntaxParser.create()),
+serveThread<ScanThread>((io) => ({
+  scan: async (request) => scanFiles(request, io, await SyntaxParser.create()),
+  planFix: async (request) => planFix(request, io, await SyntaxParser.create()),
 }));
