@@ -1,5 +1,5 @@
 import process from 'node:process';
-import type { Io } from './commands/io.js';
+import type { Io } from './commands/command.js';
 import { errorCodeOf, exitCodeOf, SvcError } from './errors.js';
 import { runProgram, write } from './program.js';
 import { throwIfInterrupted } from './runtime/pause.js';

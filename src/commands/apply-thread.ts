@@ -1,7 +1,7 @@
 import type { ApplyResult } from '../apply/actions.js';
 import { serveThread } from '../runtime/threads.js';
 import { type ApplyJob, doApply } from './apply-work.js';
-import type { WorkIo } from './io.js';
+import type { WorkIo } from './command.js';
 import { doUndo, type UndoJob } from './undo-work.js';
 
 /** The job, and the parts of `Io` that can be sent to a thread. */

@@ -22,7 +22,7 @@ import { shellLine } from '../text/escape.js';
 import { readVersion } from '../version.js';
 import { type ApplyRequest, sourceOfPlan } from './apply-request.js';
 import { proposeTargets } from './apply-scan.js';
-import type { WorkIo } from './io.js';
+import type { WorkIo } from './command.js';
 import { readDatabase } from './read-database.js';
 import { type TargetSource, wordsOf } from './target-options.js';
 

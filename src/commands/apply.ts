@@ -11,8 +11,7 @@ import { writeOutput, writeText } from '../runtime/write-output.js';
 import { addFlagsToNext, escapeJson, escapeLines, shellLine } from '../text/escape.js';
 import { type ApplyRequest, assertSameRequest, parseApplyRequest } from './apply-request.js';
 import type { ApplyThread, ApplyThreadInput } from './apply-thread.js';
-import type { Given } from './command.js';
-import type { Io } from './io.js';
+import type { Given, Io } from './command.js';
 import { type NamedOutputs, ownFilesOf, replaceOutputs } from './with-outputs.js';
 
 /**

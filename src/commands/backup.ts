@@ -10,9 +10,8 @@ import { assertNoLog } from '../store/database-file.js';
 import { copyDatabase, guardDatabase, openDatabase } from '../store/open.js';
 import { groupDigits } from '../text/numbers.js';
 import type { CheckCopyThread } from './check-copy-thread.js';
-import type { Given } from './command.js';
+import type { Given, Io } from './command.js';
 import { withLockOwner, withOwnerNote } from './hold-database.js';
-import type { Io } from './io.js';
 import { ownFilesOf } from './with-outputs.js';
 
 /** Pages copied between two checks of the signal: 4 MiB. */

@@ -16,8 +16,7 @@ import {
 import { EVERYTHING, readRemap } from '../store/remap.js';
 import { escapeUnseen } from '../text/escape.js';
 import { readVersion } from '../version.js';
-import type { Given } from './command.js';
-import type { Io } from './io.js';
+import type { Given, Io } from './command.js';
 import { narrowingOf } from './option-values.js';
 import { assertCompanies, assertRemapIntact, readDatabase, warnOfIncomplete } from './read-database.js';
 import { scopeOf } from './report.js';

@@ -4,8 +4,7 @@ import { type ExplainQuestion, explainRecord } from '../inspect/explain/explain-
 import { renderExplanation, renderExplanationJson } from '../inspect/explain/render-explanation.js';
 import { parseSvcId } from '../store/lookup.js';
 import { guardDatabase } from '../store/open.js';
-import type { Given } from './command.js';
-import type { Io } from './io.js';
+import type { Given, Io } from './command.js';
 import { companyOption, placeOf } from './option-values.js';
 import { readDatabase } from './read-database.js';
 import { withJson, writeResult } from './result.js';

@@ -5,8 +5,7 @@ import { renderMarkdown } from '../report/render-markdown.js';
 import type { Report } from '../report/report-schema.js';
 import { realPath } from '../runtime/output-targets.js';
 import { writeText } from '../runtime/write-output.js';
-import type { Given } from './command.js';
-import type { Io } from './io.js';
+import type { Given, Io } from './command.js';
 
 type OnReport = (report: Report) => Promise<void>;
 

@@ -3,8 +3,7 @@ import { SvcError } from '../errors.js';
 import { writeText } from '../runtime/write-output.js';
 import { didYouMean } from '../text/suggest.js';
 import { COMMANDS } from './catalogue/all.js';
-import type { Given } from './command.js';
-import type { Io } from './io.js';
+import type { Given, Io } from './command.js';
 import { renderTopic } from './render-topic.js';
 
 /** Widest text, in columns: longer lines are hard to read. */

@@ -8,8 +8,7 @@ import type { ModelPair } from '../domain.js';
 import { errorCodeOf, SvcError } from '../errors.js';
 import { createFile, writeText } from '../runtime/write-output.js';
 import { didYouMean } from '../text/suggest.js';
-import type { Given } from './command.js';
-import type { Io } from './io.js';
+import type { Given, Io } from './command.js';
 import { locateSchema, renderStarter, STARTER_DEFAULTS, type StarterAnswers } from './starter-config.js';
 
 /**

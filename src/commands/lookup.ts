@@ -5,8 +5,7 @@ import { assertStdout, writeStream, writeText } from '../runtime/write-output.js
 import { type Lookup, parseSvcId, prepareLookup } from '../store/lookup.js';
 import { assertCompleteRemap, isRemapStale, readReadiness } from '../store/readiness.js';
 import { EVERYTHING } from '../store/remap.js';
-import type { Given } from './command.js';
-import type { Io } from './io.js';
+import type { Given, Io } from './command.js';
 import { companyOption, placeOf } from './option-values.js';
 import { readDatabase, warnOfIncomplete } from './read-database.js';
 import { withOutputs } from './with-outputs.js';

@@ -14,8 +14,7 @@ import { findOpenLists, readReadiness } from '../store/readiness.js';
 import { EVERYTHING } from '../store/remap.js';
 import { addFlagsToNext, shellLine } from '../text/escape.js';
 import { countOf } from '../text/numbers.js';
-import type { Given } from './command.js';
-import type { Io } from './io.js';
+import type { Given, Io } from './command.js';
 import { ownFilesOf } from './with-outputs.js';
 
 /** Most problems in one message. */

@@ -4,9 +4,8 @@ import { guardDatabase } from '../store/open.js';
 import { purgePayloads } from '../store/stream-contents.js';
 import { addFlagsToNext } from '../text/escape.js';
 import { countOf } from '../text/numbers.js';
-import type { Given } from './command.js';
+import type { Given, Io } from './command.js';
 import { withDatabase } from './hold-database.js';
-import type { Io } from './io.js';
 
 /**
  * `purge --payloads`: deletes record payloads from the database; keeps ids and the remap.

@@ -8,8 +8,8 @@ import { findIncomplete, type Readiness } from '../store/readiness.js';
 import { type RemapPart, verifyDigests } from '../store/remap-digest.js';
 import { readCompanyRows } from '../store/remap-tables.js';
 import { didYouMean } from '../text/suggest.js';
+import type { Io } from './command.js';
 import { withLockOwner } from './hold-database.js';
-import type { Io } from './io.js';
 
 /**
  * Runs `work` in a read-only snapshot of the database.

@@ -9,9 +9,8 @@ import { isExported, readReadiness } from '../store/readiness.js';
 import { EVERYTHING } from '../store/remap.js';
 import { addFlagsToNext } from '../text/escape.js';
 import { countOf, groupDigits } from '../text/numbers.js';
-import type { Given } from './command.js';
+import type { Given, Io } from './command.js';
 import { removeOwnerNote } from './hold-database.js';
-import type { Io } from './io.js';
 import { readDatabase } from './read-database.js';
 import type { RemapRequest, RemapThread } from './remap-thread.js';
 

@@ -1,7 +1,6 @@
 import type { Config } from '../config/config.js';
 import { assertStdout, writeOutput, writeText } from '../runtime/write-output.js';
-import type { Given } from './command.js';
-import type { Io } from './io.js';
+import type { Given, Io } from './command.js';
 import { withOutputs } from './with-outputs.js';
 
 /**

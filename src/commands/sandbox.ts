@@ -6,8 +6,7 @@ import { addQuirk, NO_QUIRKS, QUIRKS, type Quirks } from '../sandbox/quirks.js';
 import { type Sandbox, type SandboxOptions, startSandbox } from '../sandbox/start.js';
 import { shellLine } from '../text/escape.js';
 import { countOf } from '../text/numbers.js';
-import type { Given } from './command.js';
-import type { Io } from './io.js';
+import type { Given, Io } from './command.js';
 import { flagOf } from './option-values.js';
 
 /**

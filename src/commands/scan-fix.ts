@@ -13,8 +13,7 @@ import type { Certainty, FixSettings, KnownCompanies } from '../scan/scan-settin
 import type { ScanThread } from '../scan/scan-thread.js';
 import { assertUsableRemap } from '../store/readiness.js';
 import { type CompanyRow, readCompanyRows } from '../store/remap-tables.js';
-import type { Given } from './command.js';
-import type { Io } from './io.js';
+import type { Given, Io } from './command.js';
 import { assertRemapIntact, readDatabase } from './read-database.js';
 
 /** The thread that parses files; it writes none. After a signal, it has this long to stop before it is terminated. */

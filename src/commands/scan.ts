@@ -20,9 +20,8 @@ import { guardDatabase } from '../store/open.js';
 import { addFlagsToNext, escapeJson } from '../text/escape.js';
 import { readVersion } from '../version.js';
 import * as z from '../zod.js';
-import type { Given } from './command.js';
+import type { Given, Io } from './command.js';
 import { withDatabase } from './hold-database.js';
-import type { Io } from './io.js';
 import { assertFixOptions, findUses, fixUses } from './scan-fix.js';
 import { type NamedOutputs, ownFilesOf, replaceOutputs, withOutputs } from './with-outputs.js';
 

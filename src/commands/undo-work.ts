@@ -10,8 +10,8 @@ import { shellLine } from '../text/escape.js';
 import { suggest } from '../text/suggest.js';
 import type { UndoRequest } from './apply-request.js';
 import { buildUndoContext } from './apply-work.js';
+import type { WorkIo } from './command.js';
 import { withLockOwner } from './hold-database.js';
-import type { WorkIo } from './io.js';
 import { wordsOf } from './target-options.js';
 
 export interface UndoJob {

@@ -5,8 +5,7 @@ import { writeOutput, writeText } from '../runtime/write-output.js';
 import { addFlagsToNext, escapeJson, escapeLines } from '../text/escape.js';
 import { applyInThread } from './apply.js';
 import { parseUndoRequest, type UndoRequest } from './apply-request.js';
-import type { Given } from './command.js';
-import type { Io } from './io.js';
+import type { Given, Io } from './command.js';
 import { NAME_A_PLACE } from './target-options.js';
 import { ownFilesOf, replaceOutputs } from './with-outputs.js';
 

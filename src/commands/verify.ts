@@ -4,9 +4,8 @@ import { renderVerify, renderVerifyJson } from '../inspect/verify/render-verify.
 import { judgeVerify, verifyRemap } from '../inspect/verify/verify-remap.js';
 import { addFlagsToNext } from '../text/escape.js';
 import { USUAL_SAMPLE } from './catalogue/options.js';
-import type { Given } from './command.js';
+import type { Given, Io } from './command.js';
 import { withOwnerNote } from './hold-database.js';
-import type { Io } from './io.js';
 import { configWithMaxWait, countOption } from './option-values.js';
 import { assertRemapIntact, readDatabase } from './read-database.js';
 import { withJson, writeResult } from './result.js';

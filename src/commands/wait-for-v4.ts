@@ -5,7 +5,7 @@ import { SvcError } from '../errors.js';
 import { type EventListener, listenForEvents } from '../inspect/settle/event-listener.js';
 import { waitSettled } from '../inspect/settle/wait-settled.js';
 import { countOf } from '../text/numbers.js';
-import type { Io } from './io.js';
+import type { Io } from './command.js';
 import { withClient } from './with-api.js';
 
 /** How to wait for the backfill. */

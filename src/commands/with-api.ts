@@ -5,7 +5,7 @@ import type { Config } from '../config/config.js';
 import { SvcError } from '../errors.js';
 import { readHostWaits, saveHostWaits } from '../store/meta.js';
 import { closeDatabase, type Db, guardDatabase, openDatabase } from '../store/open.js';
-import type { Io } from './io.js';
+import type { Io } from './command.js';
 
 /**
  * Runs `work` with a client for both generations.

@@ -8,8 +8,7 @@ import { ERROR_RENDERERS } from '../report/render-error.js';
 import { assertTargets, realPath } from '../runtime/output-targets.js';
 import { onFile, writeOutput } from '../runtime/write-output.js';
 import { readVersion } from '../version.js';
-import type { Given } from './command.js';
-import type { Io } from './io.js';
+import type { Given, Io } from './command.js';
 
 /** Targets by the name of their option, such as `json`. */
 export type NamedOutputs = Readonly<Record<string, string | undefined>>;

@@ -7,7 +7,7 @@ import type { Correction } from '../inspect/doctor/corrections.js';
 import { assertTargets } from '../runtime/output-targets.js';
 import { writeOutput, writeText } from '../runtime/write-output.js';
 import { countOf } from '../text/numbers.js';
-import type { Io } from './io.js';
+import type { Io } from './command.js';
 import { ownFilesOf } from './with-outputs.js';
 
 /**

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Writable } from 'node:stream';
 import { HostLimits } from '../../src/api/limiter.js';
-import type { Io } from '../../src/commands/io.js';
+import type { Io } from '../../src/commands/command.js';
 import type { Config } from '../../src/config/config.js';
 import { buildRemap } from '../../src/match/build-remap.js';
 import { buildReport } from '../../src/report/build-report.js';
