@@ -21,9 +21,8 @@ import { addFlagsToNext, shellLine } from '../text/escape.js';
 import type { Given, Io } from './command.js';
 import { configWithMaxWait } from './option-values.js';
 import { readDatabase } from './read-database.js';
-import { writeResult } from './result.js';
 import { storeHostWaits, withClient, withHostWaits } from './with-api.js';
-import { ownFilesOf, replaceOutputs } from './with-outputs.js';
+import { ownFilesOf, replaceOutputs, writeResult } from './with-outputs.js';
 import { assertNewConfig, writeConfig } from './write-config.js';
 
 /** Most attempts per request: few, so that an outage is reported soon. */

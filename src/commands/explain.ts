@@ -7,7 +7,7 @@ import { guardDatabase } from '../store/open.js';
 import type { Given, Io } from './command.js';
 import { companyOption, placeOf } from './option-values.js';
 import { readDatabase } from './read-database.js';
-import { withJson, writeResult } from './result.js';
+import { withJson, writeResult } from './with-outputs.js';
 
 /**
  * `explain`: shows everything known about a record or child. No network. Exits with 1 if nothing is known.

@@ -25,8 +25,8 @@ import { withDatabase } from './hold-database.js';
 import { configWithMaxWait, countOption, durationOption } from './option-values.js';
 import { assertRemapIntact, readDatabase } from './read-database.js';
 import { rebuildRemap } from './remap.js';
-import { withJson, writeResult } from './result.js';
 import { withApi } from './with-api.js';
+import { withJson, writeResult } from './with-outputs.js';
 
 /** Default pause between two rounds. */
 const USUAL_PAUSE_MS = 60_000;

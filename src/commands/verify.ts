@@ -8,8 +8,8 @@ import type { Given, Io } from './command.js';
 import { withOwnerNote } from './hold-database.js';
 import { configWithMaxWait, countOption } from './option-values.js';
 import { assertRemapIntact, readDatabase } from './read-database.js';
-import { withJson, writeResult } from './result.js';
 import { withApi } from './with-api.js';
+import { withJson, writeResult } from './with-outputs.js';
 
 /**
  * `verify`: checks the remap against the export and, pair by pair, against both APIs. Exits with 0 if all agree, 1 if

@@ -6,7 +6,7 @@ import { listPossibleInputs } from '../config/load-config.js';
 import { exitCodeOf, expectedError, SvcError } from '../errors.js';
 import { ERROR_RENDERERS } from '../report/render-error.js';
 import { assertTargets, realPath } from '../runtime/output-targets.js';
-import { onFile, writeOutput } from '../runtime/write-output.js';
+import { assertStdout, onFile, writeOutput, writeText } from '../runtime/write-output.js';
 import { readVersion } from '../version.js';
 import type { Given, Io } from './command.js';
 
@@ -123,4 +123,35 @@ async function writeErrors(outputs: NamedOutputs, thrown: unknown, io: Io): Prom
 
 function isSigterm({ reason }: AbortSignal): boolean {
   return reason instanceof Error && reason.message === 'SIGTERM';
+}
+
+/**
+ * Runs a command that takes `--json`, as `withOutputs` does. `work` gets the target of the option.
+ *
+ * @throws SvcError `usage` if the file is an input, `output` if stdout is needed and closed
+ */
+export function withJson(
+  given: Given,
+  io: Io,
+  work: (config: Config, target: string | undefined, io: Io) => Promise<number>,
+): Promise<number> {
+  const target = given.text('json');
+  return withOutputs(given, io, { outputs: { json: target } }, async (config, within) => {
+    if (target === undefined || target === '-') assertStdout();
+    return work(config, target, within);
+  });
+}
+
+/**
+ * Writes a result as JSON to `target`, and as text to stdout unless JSON goes there.
+ *
+ * @throws SvcError `output`, `interrupted`
+ */
+export async function writeResult(
+  target: string | undefined,
+  { json, text }: { readonly json: () => string; readonly text: () => string },
+  io: Io,
+): Promise<void> {
+  if (target !== undefined) await writeOutput({ target, chunks: () => [json()] }, io);
+  if (target !== '-') await writeText(io.stdout, [text()]);
 }
