@@ -24,7 +24,6 @@ import type { Given, Io } from './command.js';
 import { describeOwner } from './hold-database.js';
 import { durationOption } from './option-values.js';
 import { readDatabase } from './read-database.js';
-import { buildStatusJson, type StatusFacts } from './status-json.js';
 import { withOutputs } from './with-outputs.js';
 
 /** Moves to the top of the terminal and clears it. */
@@ -202,4 +201,69 @@ function findNext(facts: Readiness): string {
   const commands = new Set(findIncomplete(facts).map((blocker) => blocker.next));
   const [only] = commands;
   return commands.size > 1 ? 'svc-migrate run' : (only ?? 'svc-migrate check');
+}
+
+/** What `status --json` describes. */
+interface StatusFacts {
+  readonly database: string;
+  /** The process that uses the database; null if none does. */
+  readonly owner: string | null;
+  readonly readiness: Readiness;
+  /** The latest builds of the remap, oldest first. */
+  readonly runs: readonly RemapRun[];
+  readonly next: string;
+}
+
+/** The state of the database for programs. */
+function buildStatusJson({ database, owner, readiness, runs, next }: StatusFacts): object {
+  const { streams } = readiness;
+  const last = runs.at(-1);
+  return {
+    schemaVersion: 1,
+    exitCode: 0,
+    database: { file: database, bytes: statSync(database).size, owner },
+    v3: describeLists(streams.filter(({ generation }) => generation === 'v3')),
+    v4: describeLists(streams.filter(({ generation }) => generation === 'v4')),
+    unfinished: streams.filter(isUnfinished).map(describeList),
+    remap: last === undefined ? null : { ...describeBuild(last), isCurrent: isCurrent(readiness, last) },
+    trend: buildTrend(runs).map(({ builtAt, byStatus }) => ({ builtAt, byStatus })),
+    next,
+  };
+}
+
+function describeBuild({ id, built_at: builtAt, sha256 }: RemapRun) {
+  return { build: Number(id), builtAt, sha256 };
+}
+
+function isCurrent({ exportSeq, changedInputs }: Readiness, run: RemapRun): boolean {
+  return !isStale(run, exportSeq) && changedInputs.length === 0;
+}
+
+function describeLists(streams: readonly StreamRow[]) {
+  const sum = (of: 'uniqueRecords' | 'rejected') => streams.reduce((all, stream) => all + stream[of], 0);
+  const read = streams.map(({ readAt, startedAt }) => readAt ?? startedAt).sort();
+  return {
+    lists: Object.fromEntries(
+      STREAM_STATES.map((state) => [state, streams.filter((stream) => stream.state === state).length]),
+    ),
+    records: sum('uniqueRecords'),
+    rejected: sum('rejected'),
+    oldestReadAt: read[0] ?? null,
+  };
+}
+
+function describeList(stream: StreamRow) {
+  const { generation, region, model, companyId, state, endReason, endNote, pages } = stream;
+  return {
+    generation,
+    region: region === '' ? null : region,
+    model,
+    companyId: companyId === null ? null : String(companyId),
+    state,
+    pages,
+    records: stream.uniqueRecords,
+    totalCount: stream.totalCountLast,
+    endReason,
+    endNote,
+  };
 }
