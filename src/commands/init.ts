@@ -1,15 +1,16 @@
 import { existsSync } from 'node:fs';
+import { dirname, relative, sep } from 'node:path';
 import { createInterface, type Interface } from 'node:readline/promises';
 import type { Readable } from 'node:stream';
-import { DEFAULT_MODELS } from '../config/defaults.js';
+import { fileURLToPath } from 'node:url';
+import { DEFAULT_MODELS, DEFAULT_V3_KEY_ENV, DEFAULT_V4_KEY_ENV } from '../config/defaults.js';
 import { findConfigFile } from '../config/load-config.js';
-import { baseUrlProblem } from '../config/values.js';
+import { baseUrlProblem, PLACEHOLDER_HOST } from '../config/values.js';
 import type { ModelPair } from '../domain.js';
 import { errorCodeOf, SvcError } from '../errors.js';
 import { createFile, writeText } from '../runtime/write-output.js';
 import { didYouMean } from '../text/suggest.js';
 import type { Given, Io } from './command.js';
-import { locateSchema, renderStarter, STARTER_DEFAULTS, type StarterAnswers } from './starter-config.js';
 
 /**
  * `init`: writes a commented starter configuration. On a terminal it asks for addresses, key variables and
@@ -148,4 +149,135 @@ function namesIn(answer: string): string[] {
     .split(',')
     .map((name) => name.trim())
     .filter((name) => name !== '');
+}
+
+/** Values for the starter configuration. */
+interface StarterAnswers {
+  /** By region. */
+  readonly v3BaseUrls: Readonly<Record<string, string>>;
+  readonly v4BaseUrl: string;
+  readonly v3KeyEnv: string;
+  readonly v4KeyEnv: string;
+  /** Null: the default models, commented out. */
+  readonly models: readonly ModelPair[] | null;
+  /** The JSON Schema, for editors. */
+  readonly schema: string;
+}
+
+export const STARTER_DEFAULTS: StarterAnswers = {
+  v3BaseUrls: { default: `https://${PLACEHOLDER_HOST}/v3` },
+  v4BaseUrl: `https://${PLACEHOLDER_HOST}`,
+  v3KeyEnv: DEFAULT_V3_KEY_ENV,
+  v4KeyEnv: DEFAULT_V4_KEY_ENV,
+  models: null,
+  schema: './node_modules/svc-migrate/schema/config.schema.json',
+};
+
+/**
+ * The address of the JSON Schema for a configuration `file`: relative within the project that this program is installed in or
+ * the clone it runs from, else, as under npx, the file URL of the schema.
+ */
+export function locateSchema(file: string, moduleUrl: string): string {
+  const schema = new URL('../../schema/config.schema.json', moduleUrl);
+  const root = fileURLToPath(new URL('../../', moduleUrl));
+  const [project = root] = root.split(`node_modules${sep}`);
+  if (!file.startsWith(project)) return schema.href;
+  const path = relative(dirname(file), fileURLToPath(schema)).replaceAll(sep, '/');
+  return path.startsWith('../') ? path : `./${path}`;
+}
+
+/** Renders a commented configuration; settings that are commented out show their defaults. */
+export function renderStarter(answers: StarterAnswers): string {
+  const { v3BaseUrls, v4BaseUrl, v3KeyEnv, v4KeyEnv, models, schema } = answers;
+  const text = JSON.stringify;
+  const regions = Object.entries(v3BaseUrls).map(
+    ([region, url]) => `      ${text(region)}: { "baseUrl": ${text(url)}, "apiKeyEnv": ${text(v3KeyEnv)} },`,
+  );
+  return `{
+  // For editors; svc-migrate help config describes every setting.
+  "$schema": ${text(schema)},
+
+  // Where everything is kept. Relative to this file.
+  // "database": "svc-migrate.db",
+
+  // The service's own prefix: <prefix>id, <prefix>company_id, <prefix>updated_at.
+  // "fieldPrefix": "svc_",
+
+  // The earlier API. Requests go to {baseUrl}/{category}/{model}. One entry per region.
+  "v3": {
+    "regions": {
+      // Keys are never written here: name an environment variable, or a file only you can read ("apiKeyFile").
+${regions.join('\n')}
+    },
+    // "pageSize": 500, "concurrency": 8, "requestsPerSecond": 20,
+    // Split each list by these company ids, to be read in parallel.
+    // "companies": [],
+    // How far the sweep for late changes reaches back before the start of the walk.
+    // "sweepOverlap": "15m",
+  },
+
+  // The current API. Requests go to {baseUrl}/v4/core/companies/…
+  "v4": {
+    "baseUrl": ${text(v4BaseUrl)}, "apiKeyEnv": ${text(v4KeyEnv)},
+    // "pageSize": 500, "concurrency": 8, "requestsPerSecond": 20,
+    // Ask for deleted records too: "auto", true or false.
+    // "includeDeleted": "auto",
+    // Only these V4 companies, and the field of the company list that holds their id.
+    // "companies": [], "companyIdField": null,
+    // Where a webhook event holds its type, for export v4 --wait --listen.
+    // "eventTypeField": "type",
+  },
+
+  // V3 path and V4 name of each model. "v4": null says that V4 does not have it.
+  // Only "invoices" is a documented V4 name; the others are guesses until you say so here.
+${renderModels(models)}
+
+  // How V3 companies find their V4 twins: "auto", "same_id", "overlap" or { "file": "companies.csv" }.
+  // "companies": { "match": "auto", "include": [], "exclude": [] },
+
+  // What a person decided where evidence does not settle it; findings --write-decisions drafts the file. Not set by default.
+  // "decisions": "decisions.csv",
+
+  // What V4 loaded at its first sync: { "since": "2026-08-20T00:00:00Z" } or { "days": 90 }. Without it: inferred.
+  // "backfill": { "dateFields": ["posted_date", "created_at", "updated_at", "org_created_at"] },
+
+  // "http": { "timeoutMs": 60000, "attempts": 6, "maxWaitMs": 300000, "maxBodyMiB": 64, "allowHttp": false },
+
+  // How records are kept: "full" as received; "ids" only what matching needs.
+  // "payload": "full",
+
+  // Fields that may differ between a record and its twin, by V3 model or "*", for the limit "drift".
+  // "drift": { "ignore": {}, "trustDataHash": false },
+
+  // What the gate accepts, by reason or status: a count, or a share of the rows with a V3 id.
+  // Unmatched and ambiguous ids are not accepted unless a line here says so, such as
+  // "limits": { "outside_backfill_window": "100%", "models": { "crm/companies": { "unmatched": "2%" } } },
+  // "limits": {},
+
+  // Your own tables and files that hold V3 ids, for apply; apply --scan proposes them. Kinds: csv, ndjson, sqlite, postgres, mysql. Such as
+  // "apply": { "targets": [ { "name": "orders", "kind": "postgres", "urlEnv": "DATABASE_URL", "table": "orders", "ids": [ { "column": "invoice_id", "model": "accounting/invoices" } ] } ] },
+  // Ids inside text: { "column": "cache_key", "model": "accounting/invoices", "pattern": "invoice:{id}" }.
+  // "apply": { "targets": [] },
+
+  // What svc-migrate scan looks for in code: paths of GraphQL on a V3 host, and packages that call V3.
+  // "scan": { "graphqlPaths": ["/graphql"], "clientPackages": [] },
+
+  // Older evidence turns the gate red.
+  // "maxAge": "24h",
+}
+`;
+}
+
+function renderModels(models: readonly ModelPair[] | null): string {
+  const lines = (models ?? DEFAULT_MODELS).map(({ v3, v4, expand, children }) => {
+    const more = [
+      ...(expand.length === 0 ? [] : [`"expand": ${JSON.stringify(expand)}`]),
+      ...(children.length === 0 ? [] : [`"children": ${JSON.stringify(children)}`]),
+    ];
+    const settings = [`"v3": ${JSON.stringify(v3)}`, `"v4": ${JSON.stringify(v4)}`, ...more];
+    return `    { ${settings.join(', ')} },`;
+  });
+  const block = ['  "models": [', ...lines, '  ],'];
+  // Commented out, because guessed V4 names would otherwise count as confirmed.
+  return (models === null ? block.map((line) => line.replace(/^ {2}/, '  // ')) : block).join('\n');
 }
