@@ -1,13 +1,14 @@
-import { existsSync } from 'node:fs';
-import { dirname, join, relative } from 'node:path';
+import { existsSync, readFileSync } from 'node:fs';
+import { dirname, join, relative, resolve } from 'node:path';
 import { versions } from 'node:process';
+import { applyEdits, findNodeAtLocation, type JSONPath, modify, parseTree } from 'jsonc-parser';
 import { type ApiKeys, loadKeys } from '../config/api-keys.js';
 import type { Config } from '../config/config.js';
 import { findConfigFile, listPossibleInputs } from '../config/load-config.js';
 import { SvcError } from '../errors.js';
 import { prepareAskList } from '../inspect/doctor/ask-list.js';
 import { judgeFacts } from '../inspect/doctor/checks.js';
-import { listCorrections } from '../inspect/doctor/corrections.js';
+import { type Correction, listCorrections } from '../inspect/doctor/corrections.js';
 import { type Finding, judgeFindings, problem } from '../inspect/doctor/doctor-finding.js';
 import { judgeProgram } from '../inspect/doctor/judge-local.js';
 import { probeRemote } from '../inspect/doctor/probe.js';
@@ -15,15 +16,15 @@ import type { DoctorFacts, LocalFacts, RemoteFacts } from '../inspect/doctor/pro
 import { readDatabaseFacts, readDisk, readUserFiles } from '../inspect/doctor/read-local.js';
 import { renderDoctor, renderDoctorJson } from '../inspect/doctor/render-doctor.js';
 import { assertTargets } from '../runtime/output-targets.js';
-import { assertStdout } from '../runtime/write-output.js';
+import { assertStdout, writeOutput, writeText } from '../runtime/write-output.js';
 import { readSqliteVersion } from '../store/open.js';
 import { addFlagsToNext, shellLine } from '../text/escape.js';
+import { countOf } from '../text/numbers.js';
 import type { Given, Io } from './command.js';
 import { configWithMaxWait } from './option-values.js';
 import { readDatabase } from './read-database.js';
 import { storeHostWaits, withClient, withHostWaits } from './with-api.js';
 import { ownFilesOf, replaceOutputs, writeResult } from './with-outputs.js';
-import { assertNewConfig, writeConfig } from './write-config.js';
 
 /** Most attempts per request: few, so that an outage is reported soon. */
 const MOST_ATTEMPTS = 3;
@@ -174,4 +175,54 @@ async function orError<T>(work: () => T | Promise<T>): Promise<T | SvcError> {
     if (error instanceof SvcError) return error;
     throw error;
   }
+}
+
+/**
+ * Checks the target of `doctor --write-config` before anything is sent.
+ *
+ * @throws SvcError `usage`
+ */
+function assertNewConfig(target: string, config: Config, force: boolean): void {
+  if (target === '-') throw new SvcError('usage', '--write-config writes a file, not stdout.');
+  assertTargets([target], ownFilesOf(config));
+  if (dirname(resolve(target)) !== dirname(config.file)) {
+    const hint = 'Paths in a configuration are relative to it.';
+    throw new SvcError('usage', `Name a file in ${dirname(config.file)}.`, { hint });
+  }
+  if (force || !existsSync(target)) return;
+  throw new SvcError('usage', `${target} exists already; it was not changed.`, {
+    hint: 'Name another file, or replace this one with --force.',
+  });
+}
+
+/**
+ * Writes the configuration with the corrections; comments and other settings stay.
+ *
+ * @throws SvcError `output`
+ */
+async function writeConfig(
+  target: string,
+  config: Config,
+  corrections: readonly Correction[],
+  io: Io,
+): Promise<void> {
+  const text = correctText(readFileSync(config.file, 'utf8'), config, corrections);
+  await writeOutput({ target, chunks: () => [text] }, io);
+  const lines = corrections.map((one) => `  ${one.text}\n`);
+  const count = corrections.length === 0 ? 'no setting' : countOf(corrections.length, 'setting');
+  await writeText(io.stderr, [`Wrote ${relative('', target)}: ${count} changed.\n`, ...lines]);
+}
+
+function correctText(text: string, config: Config, corrections: readonly Correction[]): string {
+  const change = (before: string, path: JSONPath, value: unknown) =>
+    applyEdits(
+      before,
+      modify(before, path, value, { formattingOptions: { insertSpaces: true, tabSize: 2 } }),
+    );
+  const hasModels =
+    findNodeAtLocation(parseTree(text) ?? { type: 'null', offset: 0, length: 0 }, ['models']) !== undefined;
+  const models = config.models.map(({ v3, v4, expand, children }) => ({ v3, v4, expand, children }));
+  const isNamed = corrections.some(({ path }) => path[0] === 'models');
+  const begun = hasModels || !isNamed ? text : change(text, ['models'], models);
+  return corrections.reduce((before, { path, value }) => change(before, [...path], value), begun);
 }
