@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { COMMANDS } from '../../src/commands/catalogue/all.js';
-import { renderTopic } from '../../src/commands/render-topic.js';
+import { renderTopic } from '../../src/commands/help.js';
 import { readTopic, TOPICS } from '../../src/docs/topics.js';
 import { displayWidth } from '../../src/text/text-layout.js';
 import { makeFolder, runCli } from './run-cli.js';
