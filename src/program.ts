@@ -1,10 +1,9 @@
 import type { Writable } from 'node:stream';
 import { Command, CommanderError, Option } from 'commander';
 import { HostLimits } from './api/limiter.js';
-import { COMMANDS } from './commands/catalogue/all.js';
+import { COMMANDS, helpHint, noCommand } from './commands/catalogue/all.js';
 import { COMMON_OPTIONS } from './commands/catalogue/options.js';
 import { type CommandSpec, type Given, type Io, type ListedOption, listOptions } from './commands/command.js';
-import { helpHint, noCommand } from './commands/usage-hints.js';
 import { readTopic, TOPICS } from './docs/topics.js';
 import { exitCodeOf, SvcError } from './errors.js';
 import type { Progress } from './progress.js';
