@@ -23,7 +23,7 @@ import { readVersion } from '../version.js';
 import { type ApplyRequest, sourceOfPlan } from './apply-request.js';
 import { proposeTargets } from './apply-scan.js';
 import type { WorkIo } from './command.js';
-import { readDatabase } from './read-database.js';
+import { readDatabase } from './database.js';
 import { type TargetSource, wordsOf } from './target-options.js';
 
 export interface ApplyJob {

@@ -11,7 +11,7 @@ import { copyDatabase, guardDatabase, openDatabase } from '../store/open.js';
 import { groupDigits } from '../text/numbers.js';
 import type { CheckCopyThread } from './check-copy-thread.js';
 import type { Given, Io } from './command.js';
-import { withLockOwner, withOwnerNote } from './hold-database.js';
+import { withLockOwner, withOwnerNote } from './database.js';
 import { ownFilesOf } from './with-outputs.js';
 
 /** Pages copied between two checks of the signal: 4 MiB. */

@@ -10,10 +10,10 @@ import { listStreams } from '../store/streams.js';
 import { escapeUnseen } from '../text/escape.js';
 import { countOf } from '../text/numbers.js';
 import type { Given, Io } from './command.js';
+import { readDatabase } from './database.js';
 import { assertListsExist } from './export-result.js';
 import { withGitHubActions } from './github-actions.js';
 import { narrowingOf, outputsOf } from './option-values.js';
-import { readDatabase } from './read-database.js';
 import { assertOutputs, type ExtraOutput, type ReportOptions, writeReport } from './report.js';
 import { withOutputs } from './with-outputs.js';
 

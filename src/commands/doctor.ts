@@ -21,8 +21,8 @@ import { readSqliteVersion } from '../store/open.js';
 import { addFlagsToNext, shellLine } from '../text/escape.js';
 import { countOf } from '../text/numbers.js';
 import type { Given, Io } from './command.js';
+import { readDatabase } from './database.js';
 import { configWithMaxWait } from './option-values.js';
-import { readDatabase } from './read-database.js';
 import { storeHostWaits, withClient, withHostWaits } from './with-api.js';
 import { ownFilesOf, replaceOutputs, writeResult } from './with-outputs.js';
 

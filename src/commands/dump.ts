@@ -17,8 +17,8 @@ import { EVERYTHING, readRemap } from '../store/remap.js';
 import { escapeUnseen } from '../text/escape.js';
 import { readVersion } from '../version.js';
 import type { Given, Io } from './command.js';
+import { assertCompanies, assertRemapIntact, readDatabase, warnOfIncomplete } from './database.js';
 import { narrowingOf } from './option-values.js';
-import { assertCompanies, assertRemapIntact, readDatabase, warnOfIncomplete } from './read-database.js';
 import { scopeOf } from './report.js';
 import { ownFilesOf, withOutputs } from './with-outputs.js';
 

@@ -5,8 +5,8 @@ import { renderExplanation, renderExplanationJson } from '../inspect/explain/ren
 import { parseSvcId } from '../store/lookup.js';
 import { guardDatabase } from '../store/open.js';
 import type { Given, Io } from './command.js';
+import { readDatabase } from './database.js';
 import { companyOption, placeOf } from './option-values.js';
-import { readDatabase } from './read-database.js';
 import { withJson, writeResult } from './with-outputs.js';
 
 /**

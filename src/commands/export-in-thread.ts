@@ -5,9 +5,9 @@ import { SvcError } from '../errors.js';
 import type { PageSubscription, PageSupply } from '../export/prefetch.js';
 import { type Channel, flattenError, restoreError, withThread } from '../runtime/threads.js';
 import type { Io } from './command.js';
+import { type DatabaseHold, removeOwnerNote } from './database.js';
 import type { ExportThread } from './export-thread.js';
 import type { Exporter } from './exporter-on.js';
-import { type DatabaseHold, removeOwnerNote } from './hold-database.js';
 
 /** Functions of the main thread, which sends all requests, for the export thread. `list`: a number that it assigns. */
 export type ExportMain = {

@@ -5,9 +5,9 @@ import type { ExportSummary } from '../export/run-export.js';
 import { flattenError, restoreError, serveThread, type ThreadError } from '../runtime/threads.js';
 import { saveHostWaits } from '../store/meta.js';
 import { guardDatabase } from '../store/open.js';
+import { type DatabaseHold, withDatabase } from './database.js';
 import type { ExportMain } from './export-in-thread.js';
 import { type Exporter, type ExportRequest, exporterOn } from './exporter-on.js';
-import { type DatabaseHold, withDatabase } from './hold-database.js';
 
 export type ExportThread = {
   /** Resolves once the database is held. */

@@ -31,8 +31,8 @@ import { addFlagsToNext } from '../text/escape.js';
 import { countOf } from '../text/numbers.js';
 import { didYouMean } from '../text/suggest.js';
 import type { Given, Io, Narrowing } from './command.js';
+import { assertCompanies, assertRemapIntact, readDatabase, warnOfIncomplete } from './database.js';
 import { countOption, flagOf, narrowingOf } from './option-values.js';
-import { assertCompanies, assertRemapIntact, readDatabase, warnOfIncomplete } from './read-database.js';
 import { scopeOf } from './report.js';
 import { ownFilesOf, withOutputs } from './with-outputs.js';
 

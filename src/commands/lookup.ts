@@ -6,8 +6,8 @@ import { type Lookup, parseSvcId, prepareLookup } from '../store/lookup.js';
 import { assertCompleteRemap, isRemapStale, readReadiness } from '../store/readiness.js';
 import { EVERYTHING } from '../store/remap.js';
 import type { Given, Io } from './command.js';
+import { readDatabase, warnOfIncomplete } from './database.js';
 import { companyOption, placeOf } from './option-values.js';
-import { readDatabase, warnOfIncomplete } from './read-database.js';
 import { withOutputs } from './with-outputs.js';
 
 const SEVERAL =

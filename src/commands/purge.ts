@@ -5,7 +5,7 @@ import { purgePayloads } from '../store/stream-contents.js';
 import { addFlagsToNext } from '../text/escape.js';
 import { countOf } from '../text/numbers.js';
 import type { Given, Io } from './command.js';
-import { withDatabase } from './hold-database.js';
+import { withDatabase } from './database.js';
 
 /**
  * `purge --payloads`: deletes record payloads from the database; keeps ids and the remap.

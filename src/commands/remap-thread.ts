@@ -6,7 +6,7 @@ import type { NamedPair } from '../match/pair-companies.js';
 import { serveThread } from '../runtime/threads.js';
 import { assertSameExport } from '../store/meta.js';
 import { guardDatabase } from '../store/open.js';
-import { withDatabase } from './hold-database.js';
+import { withDatabase } from './database.js';
 
 /** The inputs of a remap. */
 export interface RemapRequest {

@@ -10,8 +10,7 @@ import { EVERYTHING } from '../store/remap.js';
 import { addFlagsToNext } from '../text/escape.js';
 import { countOf, groupDigits } from '../text/numbers.js';
 import type { Given, Io } from './command.js';
-import { removeOwnerNote } from './hold-database.js';
-import { readDatabase } from './read-database.js';
+import { readDatabase, removeOwnerNote } from './database.js';
 import type { RemapRequest, RemapThread } from './remap-thread.js';
 
 /**

@@ -19,8 +19,8 @@ import type { RemapPart } from '../store/remap-digest.js';
 import { readDriftFindings, readRemapRuns } from '../store/remap-tables.js';
 import { readVersion } from '../version.js';
 import type { Given, Io } from './command.js';
+import { assertCompanies, assertRemapIntact, readDatabase } from './database.js';
 import { narrowingOf, outputsOf, sinceOption } from './option-values.js';
-import { assertCompanies, assertRemapIntact, readDatabase } from './read-database.js';
 import { ownFilesOf, withOutputs } from './with-outputs.js';
 
 /** Files to write reports to, by format; `-` is stdout. Without any, a readable summary goes to stdout. */

@@ -14,7 +14,7 @@ import type { ScanThread } from '../scan/scan-thread.js';
 import { assertUsableRemap } from '../store/readiness.js';
 import { type CompanyRow, readCompanyRows } from '../store/remap-tables.js';
 import type { Given, Io } from './command.js';
-import { assertRemapIntact, readDatabase } from './read-database.js';
+import { assertRemapIntact, readDatabase } from './database.js';
 
 /** The thread that parses files; it writes none. After a signal, it has this long to stop before it is terminated. */
 const THREAD: ThreadOptions<ScanThread> = {

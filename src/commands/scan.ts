@@ -21,7 +21,7 @@ import { addFlagsToNext, escapeJson } from '../text/escape.js';
 import { readVersion } from '../version.js';
 import * as z from '../zod.js';
 import type { Given, Io } from './command.js';
-import { withDatabase } from './hold-database.js';
+import { withDatabase } from './database.js';
 import { assertFixOptions, findUses, fixUses } from './scan-fix.js';
 import { type NamedOutputs, ownFilesOf, replaceOutputs, withOutputs } from './with-outputs.js';
 

@@ -21,9 +21,8 @@ import { addFlags, escapeJson, escapeUnseen } from '../text/escape.js';
 import { countOf, formatDuration, formatShare, formatTime, groupDigits } from '../text/numbers.js';
 import { wrapText } from '../text/text-layout.js';
 import type { Given, Io } from './command.js';
-import { describeOwner } from './hold-database.js';
+import { describeOwner, readDatabase } from './database.js';
 import { durationOption } from './option-values.js';
-import { readDatabase } from './read-database.js';
 import { withOutputs } from './with-outputs.js';
 
 /** Moves to the top of the terminal and clears it. */

@@ -11,7 +11,7 @@ import { suggest } from '../text/suggest.js';
 import type { UndoRequest } from './apply-request.js';
 import { buildUndoContext } from './apply-work.js';
 import type { WorkIo } from './command.js';
-import { withLockOwner } from './hold-database.js';
+import { withLockOwner } from './database.js';
 import { wordsOf } from './target-options.js';
 
 export interface UndoJob {

@@ -5,9 +5,8 @@ import { judgeVerify, verifyRemap } from '../inspect/verify/verify-remap.js';
 import { addFlagsToNext } from '../text/escape.js';
 import { USUAL_SAMPLE } from './catalogue/options.js';
 import type { Given, Io } from './command.js';
-import { withOwnerNote } from './hold-database.js';
+import { assertRemapIntact, readDatabase, withOwnerNote } from './database.js';
 import { configWithMaxWait, countOption } from './option-values.js';
-import { assertRemapIntact, readDatabase } from './read-database.js';
 import { withApi } from './with-api.js';
 import { withJson, writeResult } from './with-outputs.js';
 
