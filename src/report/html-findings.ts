@@ -3,7 +3,7 @@ import { describeEvidence, isRowEvidence } from '../text/describe-evidence.js';
 import { countOf } from '../text/numbers.js';
 import type { CutoverVerdict } from './build-verdict.js';
 import { describeKey, listModels } from './describe.js';
-import { type Html, html, htmlTable, withCode } from './html-template.js';
+import { type Html, html, htmlTable, withCode } from './html-parts.js';
 import type { Report } from './report-schema.js';
 import { groupBy, unordered } from './tables.js';
 

@@ -2,9 +2,18 @@ import { STATUSES } from '../reasons.js';
 import { countOf, formatTime, groupDigits } from '../text/numbers.js';
 import type { CutoverVerdict } from './build-verdict.js';
 import { describeCode, describeDecisions, nameOfRange } from './describe.js';
-import { renderKey, renderStatusBar, renderTimeline, renderTrend, TREND } from './html-charts.js';
 import { renderObstacles, renderSamples } from './html-findings.js';
-import { type Html, html, htmlTable, withCode } from './html-template.js';
+import {
+  type Html,
+  html,
+  htmlTable,
+  renderKey,
+  renderStatusBar,
+  renderTimeline,
+  renderTrend,
+  TREND,
+  withCode,
+} from './html-parts.js';
 import type { Counts, Report } from './report-schema.js';
 import {
   companyTable,

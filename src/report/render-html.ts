@@ -3,8 +3,8 @@ import { countOf, formatDuration, formatTime, groupDigits } from '../text/number
 import { buildVerdict, type CutoverVerdict } from './build-verdict.js';
 import { countIds, describeScope } from './describe.js';
 import { SCRIPT, STYLE } from './html-assets.js';
+import { type Html, html, htmlTable, trusted, withCode } from './html-parts.js';
 import { listSections } from './html-sections.js';
-import { type Html, html, htmlTable, trusted, withCode } from './html-template.js';
 import type { Report } from './report-schema.js';
 import { listStatuses, STATUS_NAMES } from './tables.js';
 
