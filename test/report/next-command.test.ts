@@ -3,7 +3,7 @@ import { COMMANDS } from '../../src/commands/catalogue/all.js';
 import { COMMON_OPTIONS } from '../../src/commands/catalogue/options.js';
 import { listOptions } from '../../src/commands/command.js';
 import { isReason, REASONS, STATUSES } from '../../src/reasons.js';
-import { commandFor } from '../../src/report/next-command.js';
+import { commandFor } from '../../src/report/build-verdict.js';
 import { REPORTS } from './sample-reports.js';
 
 const LIMITS = ['rejected', 'short', 'unique_id_conflict', 'decision_stale', 'drift', 'maxAge'];
