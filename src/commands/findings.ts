@@ -8,9 +8,9 @@ import {
   type Candidate,
   renderCompaniesDraft,
   renderDecisionsDraft,
+  renderFindings,
   type Undecided,
-} from '../report/render-drafts.js';
-import { renderFindings } from '../report/render-findings.js';
+} from '../report/render-findings.js';
 import { renderNdjson } from '../report/render-rows.js';
 import { assertTargets } from '../runtime/output-targets.js';
 import { assertStdout, writeOutput, writeText } from '../runtime/write-output.js';

@@ -1,11 +1,12 @@
 import { describeOutcome, type Status } from '../reasons.js';
 import { listV4Candidates } from '../store/findings.js';
 import type { RemapRow } from '../store/remap.js';
+import { escapeJson } from '../text/escape.js';
 import { countOf, groupDigits } from '../text/numbers.js';
 import { wrapLines } from '../text/text-layout.js';
 
 /** The number of findings with a status and reason. */
-export interface ReasonCount {
+interface ReasonCount {
   readonly status: Status;
   readonly reason: string;
   readonly n: bigint;
@@ -50,4 +51,105 @@ function renderCounts(counts: readonly ReasonCount[], width: number): string {
     return `${groupDigits(Number(n)).padStart(digits)}  ${title} (${status}/${reason})`;
   });
   return wrapLines(['Findings by reason:', ...lines], width);
+}
+
+/** Most characters of a value in a comment. */
+const SHOWN = 200;
+
+/** A V4 record that a V3 id may have become. */
+export interface Candidate {
+  readonly svcId: bigint;
+  readonly platformId: string | null;
+  readonly uniqueId: string | null;
+  readonly deleted: boolean;
+  /** Latest date, ms since 1970. */
+  readonly latestMs: number | null;
+}
+
+/** A V3 company that could not be paired, with its candidates as JSON. */
+interface UnpairedCompany {
+  readonly region: string | null;
+  readonly v3_company_id: bigint | null;
+  readonly v3_keys: bigint;
+  readonly note: string;
+}
+
+/** A V3 id to decide, with the V4 records that it may have become. */
+export interface Undecided {
+  readonly row: RemapRow;
+  readonly candidates: readonly Candidate[];
+  /** Whether the V3 record is deleted. */
+  readonly isDeleted: boolean;
+}
+
+/**
+ * A draft of `decisions.csv`: every line is commented out and has `?` in place of the V4 id, so that it decides nothing
+ * until it is edited.
+ */
+export function* renderDecisionsDraft(header: string, undecided: Iterable<Undecided>): Generator<string> {
+  yield `${header}\n`;
+  yield '# Each V3 id below is open. To decide one: remove the # before its line; replace ? by the V4 id that it became (or by\n';
+  yield '# nothing if it became none) and say why at the end. Then run: svc-migrate remap\n';
+  for (const { row, candidates, isDeleted } of undecided) {
+    yield `#\n# V3 ${row.v3_svc_id}${row.path === '' ? '' : ` (${row.path})`} | ${row.status}/${row.reason} | platform_id ${quoteValue(row.platform_id)}\n`;
+    if (isDeleted) {
+      yield '#   deleted in V3: cannot be decided\n';
+      continue;
+    }
+    if (candidates.length === 0) yield '#   no V4 candidate is known\n';
+    for (const one of candidates) yield `#   ${describeCandidate(one)}\n`;
+    yield `#${[row.model, row.path, row.region, row.v3_company_id, row.v3_svc_id, '?', ''].join(',')}\n`;
+  }
+}
+
+function describeCandidate({ svcId, platformId, uniqueId, deleted, latestMs }: Candidate): string {
+  return [
+    `V4 ${svcId}`,
+    `platform_id ${quoteValue(platformId)}`,
+    ...(uniqueId === null ? [] : [`platform_unique_id ${quoteValue(uniqueId)}`]),
+    ...(latestMs === null ? [] : [`latest date ${new Date(latestMs).toISOString().slice(0, 10)}`]),
+    ...(deleted ? ['deleted: cannot be decided'] : []),
+  ].join(' | ');
+}
+
+/** A draft of `companies.csv`, commented out in the same way. */
+export function* renderCompaniesDraft(
+  header: string,
+  companies: Iterable<UnpairedCompany>,
+): Generator<string> {
+  yield `${header}\n`;
+  yield '# Each V3 company below could not be paired beyond doubt. To pair one: remove the # before its line and replace ? by the\n';
+  yield '# V4 company that it is; each V4 company once. Then name this file in companies.match.file and run: svc-migrate remap\n';
+  for (const { region, v3_company_id: id, v3_keys: keys, note } of companies) {
+    yield `#\n# V3 company ${id} in ${region} | ${keys} keys\n`;
+    const candidates = candidatesIn(note);
+    if (candidates.length === 0) yield '#   no V4 candidate is known\n';
+    for (const one of candidates) yield `#   ${one}\n`;
+    yield `#${region},${id},?\n`;
+  }
+}
+
+/** The candidates in a note, with their numbers; empty if the note holds none. */
+function candidatesIn(note: string): string[] {
+  const parsed: unknown = JSON.parse(note);
+  if (!Array.isArray(parsed)) return [];
+  return parsed.map((one: unknown) => {
+    const { v4_company_id: id, ...numbers } = { v4_company_id: '', ...(typeof one === 'object' ? one : {}) };
+    const parts = Object.entries(numbers).map(
+      ([name, value]) => `${name.replaceAll('_', ' ')} ${quoteValue(value)}`,
+    );
+    return [`V4 company ${String(id)}`, ...parts].join(' | ');
+  });
+}
+
+/**
+ * A value for a comment: as JSON, so that it stays on its line, with commas and semicolons escaped, which would start a
+ * new cell in a spreadsheet.
+ */
+function quoteValue(value: unknown): string {
+  if (value === null || value === undefined) return 'none';
+  const text = typeof value === 'string' && value.length > SHOWN ? `${value.slice(0, SHOWN)}…` : value;
+  return escapeJson(JSON.stringify(text) ?? '')
+    .replaceAll(',', '\\u002c')
+    .replaceAll(';', '\\u003b');
 }
