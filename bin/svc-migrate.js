@@ -1,4 +1,4 @@
 #!/usr/bin/env node
-import { runGuarded } from '../dist/crash.js';
+import { runGuarded } from '../dist/bundle/crash.js';
 
-runGuarded(() => import('../dist/cli.js'));
+runGuarded(() => import('../dist/bundle/cli.js'));

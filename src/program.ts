@@ -7,9 +7,9 @@ import { type CommandSpec, type Given, type Io, type ListedOption, listOptions }
 import { readTopic, TOPICS } from './docs/topics.js';
 import { exitCodeOf, SvcError } from './errors.js';
 import type { Progress } from './progress.js';
+import { readVersion } from './runtime/version.js';
 import { addFlags, shellLine } from './text/escape.js';
 import { wrapMessage } from './text/text-layout.js';
-import { readVersion } from './version.js';
 
 /** Width of text that is not written to a terminal, in columns. */
 const PLAIN_WIDTH = 100;

@@ -1,7 +1,7 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { buildJsonSchemas } from './commands/output-schemas.js';
 import { renderMan } from './commands/render-man.js';
-import { readVersion } from './version.js';
+import { readVersion } from './runtime/version.js';
 
 /** Writes the JSON Schemas and the manual page that ship in the package; part of the build. */
 function writeAsset(path: string, text: string): void {

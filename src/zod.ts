@@ -1,8 +1,11 @@
+import { config } from 'zod';
+
 export type { core, infer, output, ZodType } from 'zod';
-/*!
- * The parts of zod in use (MIT License, copyright (c) 2025 Colin McDonnell). The build makes one file of them: every
- * command and every thread loads it, and zod's own hundred files take longer to load than many a command works.
- */
+
+// Compiling a validator takes longer than using it once, as a command does.
+config({ jitless: true });
+
+/*! The parts of zod in use (MIT License, copyright (c) 2025 Colin McDonnell). */
 export {
   array,
   boolean,

@@ -43,7 +43,7 @@ async function build() {
   if (hasOrphans('dist')) rmSync('dist', { recursive: true });
   const failure = await check('build', 'tsc', ['-b', 'tsconfig.json']);
   if (failure !== null) return failure;
-  const bundled = await check('bundle', 'rolldown', ['dist/zod.js', '--file', 'dist/zod.js']);
+  const bundled = await check('bundle', 'rolldown', ['-c', '.rolldown.mjs']);
   if (bundled !== null) return bundled;
   cpSync('src/docs', 'dist/docs', { recursive: true, filter: (file) => !file.endsWith('.ts') });
   return runToEnd(process.execPath, ['dist/write-assets.js']) === 0 ? null : 'schemas and manual page';
@@ -52,7 +52,8 @@ async function build() {
 function hasOrphans(folder) {
   if (!existsSync(folder)) return false;
   const scripts = readdirSync(folder, { recursive: true }).filter((file) => file.endsWith('.js'));
-  return scripts.some((file) => !existsSync(join('src', file.replace(/\.js$/, '.ts'))));
+  const compiled = scripts.filter((file) => !file.startsWith('bundle'));
+  return compiled.some((file) => !existsSync(join('src', file.replace(/\.js$/, '.ts'))));
 }
 
 /** Runs a tool and prints its output if it fails. Resolves to the name of the step if it failed, else to null. */

@@ -3,6 +3,7 @@ import { SvcError } from '../errors.js';
 import { DUMP_FORMATS } from '../report/render-rows.js';
 import { clearCrosswalk, writeCrosswalk } from '../report/write-parquet.js';
 import { assertTargets } from '../runtime/output-targets.js';
+import { readVersion } from '../runtime/version.js';
 import { assertStdout, writeOutput, writeText } from '../runtime/write-output.js';
 import type { Db } from '../store/open.js';
 import {
@@ -15,7 +16,6 @@ import {
 } from '../store/readiness.js';
 import { EVERYTHING, readRemap } from '../store/remap.js';
 import { escapeUnseen } from '../text/escape.js';
-import { readVersion } from '../version.js';
 import type { Given, Io } from './command.js';
 import { assertCompanies, assertRemapIntact, readDatabase, warnOfIncomplete } from './database.js';
 import { narrowingOf } from './option-values.js';

@@ -10,16 +10,16 @@ import type { FixPlan } from '../scan/fix/fix-files.js';
 import { buildFixReport, type FixReport } from '../scan/fix/fix-report.js';
 import type { ScanRequest, ScanResult } from '../scan/scan-files.js';
 import type { Certainty, FixSettings, KnownCompanies } from '../scan/scan-settings.js';
-import type { ScanThread } from '../scan/scan-thread.js';
 import { assertUsableRemap } from '../store/readiness.js';
 import { type CompanyRow, readCompanyRows } from '../store/remap-tables.js';
 import type { Given, Io } from './command.js';
 import { assertRemapIntact, readDatabase } from './database.js';
+import type { ScanThread } from './scan-thread.js';
 
 /** The thread that parses files; it writes none. After a signal, it has this long to stop before it is terminated. */
 const THREAD: ThreadOptions<ScanThread> = {
   name: 'scan',
-  module: new URL('../scan/scan-thread.js', import.meta.url),
+  module: new URL('./scan-thread.js', import.meta.url),
   end: { afterMs: 500, error: () => new SvcError('interrupted', 'Stopped; nothing was written.') },
 };
 

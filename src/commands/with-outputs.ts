@@ -6,8 +6,8 @@ import { listPossibleInputs } from '../config/load-config.js';
 import { exitCodeOf, expectedError, SvcError } from '../errors.js';
 import { ERROR_RENDERERS } from '../report/render-error.js';
 import { assertTargets, realPath } from '../runtime/output-targets.js';
+import { readVersion } from '../runtime/version.js';
 import { assertStdout, onFile, writeOutput, writeText } from '../runtime/write-output.js';
-import { readVersion } from '../version.js';
 import type { Given, Io } from './command.js';
 
 /** Targets by the name of their option, such as `json`. */

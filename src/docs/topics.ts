@@ -30,5 +30,5 @@ export const TOPICS: readonly Topic[] = [
 /** The Markdown of a page; null if there is no such topic. */
 export function readTopic(name: string): string | null {
   if (!TOPICS.some((topic) => topic.name === name)) return null;
-  return readFileSync(new URL(`${name}.md`, import.meta.url), 'utf8');
+  return readFileSync(new URL(`../docs/${name}.md`, import.meta.url), 'utf8');
 }

@@ -7,7 +7,7 @@ import type { ProgramHost } from '../../src/program.js';
 
 type Program = typeof import('../../src/program.js');
 /** The built program: its threads need JavaScript files. */
-const PROGRAM = new URL('../../dist/program.js', import.meta.url).href;
+const PROGRAM = new URL('../../dist/bundle/program.js', import.meta.url).href;
 
 export interface Ended {
   /** As a shell sees it: 128 + its number where a signal ended it. */

@@ -1,7 +1,7 @@
 import { serveThread } from '../runtime/threads.js';
-import { type FixPlan, type FixRequest, planFix } from './fix/fix-files.js';
-import { type ScanRequest, type ScanResult, scanFiles } from './scan-files.js';
-import { SyntaxParser } from './syntax.js';
+import { type FixPlan, type FixRequest, planFix } from '../scan/fix/fix-files.js';
+import { type ScanRequest, type ScanResult, scanFiles } from '../scan/scan-files.js';
+import { SyntaxParser } from '../scan/syntax.js';
 
 export type ScanThread = {
   readonly scan: (request: ScanRequest) => Promise<ScanResult>;

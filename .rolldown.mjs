@@ -1,0 +1,17 @@
+// The last step of the build: `dist/bundle`, what `bin` and the library run. Node.js takes longer to find and load 400
+// small modules than many a command works, in each process and again in each thread.
+import { readFileSync } from 'node:fs';
+
+const { dependencies, optionalDependencies } = JSON.parse(readFileSync('package.json', 'utf8'));
+const packages = Object.keys({ ...dependencies, ...optionalDependencies });
+
+export default {
+  input: [
+    ...['crash', 'cli', 'program', 'index'].map((name) => `dist/${name}.js`),
+    ...['apply', 'check-copy', 'export', 'remap', 'scan'].map((name) => `dist/commands/${name}-thread.js`),
+  ],
+  platform: 'node',
+  // zod is a hundred modules of its own.
+  external: (id) => packages.some((name) => name !== 'zod' && (id === name || id.startsWith(`${name}/`))),
+  output: { dir: 'dist/bundle', cleanDir: true, chunkFileNames: '[name].js' },
+};
