@@ -3,7 +3,7 @@ import { beforeAll, describe, expect, it } from 'vitest';
 import type { SqlScript } from '../../../src/apply/emit/build-script.js';
 import { openWarehouseStore } from '../../../src/apply/emit/warehouse-store.js';
 import type { Policy } from '../../../src/apply/plan.js';
-import { writeCrosswalk } from '../../../src/report/write-parquet.js';
+import { clearCrosswalk, writeCrosswalk } from '../../../src/report/write-parquet.js';
 import { openDatabase } from '../../../src/store/open.js';
 import { EVERYTHING, type RemapRow, readRemap } from '../../../src/store/remap.js';
 import { campaign } from '../../support/campaign.js';
@@ -39,7 +39,8 @@ const newSql = (model: number, otherwise: (old: string) => string) => {
 
 const folder = makeFolder();
 const remap = join(folder, 'remap.db');
-const crosswalk = join(folder, 'crosswalk');
+/** `test/warehouse/spark.py` reads it too. */
+const crosswalk = process.env['SVC_CROSSWALK'] ?? join(folder, 'crosswalk');
 const wrong = join(folder, 'wrong');
 
 async function writeParquet(to: string, change: (row: RemapRow) => RemapRow = (row) => row): Promise<void> {
@@ -47,6 +48,7 @@ async function writeParquet(to: string, change: (row: RemapRow) => RemapRow = (r
   const rows = function* () {
     for (const row of readRemap(db, EVERYTHING)) yield change(row);
   };
+  clearCrosswalk(to);
   const facts = { tool: 't', builtAt: 't', remapSha256: 'sha-of-remap', isComplete: true };
   await writeCrosswalk(to, rows, facts, new AbortController().signal);
   db.close();
