@@ -8,10 +8,12 @@ import {
 import type { Db } from '../store/open.js';
 import { didYouMeanEnding } from '../text/suggest.js';
 import { partsOf } from './engine/json-columns.js';
+import { writesPlatformId } from './engine/platform-ids.js';
 import { ColumnTally } from './ids/column-tally.js';
 import type { InvalidForm } from './ids/id-form.js';
 import type { Id, ModelIds } from './ids/model-ids.js';
 import { buildPatternResolver, type PatternResolver } from './ids/pattern-resolver.js';
+import { PlatformIdResolver } from './ids/platform-id-resolver.js';
 import { type Category, type CellResolver, type LookUp, Resolver, type RowScope } from './ids/resolver.js';
 import type { Note, Policy } from './plan.js';
 
@@ -58,13 +60,15 @@ export function openColumn({ remap, idMaps }: RemapSource, column: IdColumn, pol
   }
   const lookUp = lookUpOf(remap, column, policy);
   const inText = column.pattern === undefined ? null : buildPatternResolver(remap, column, lookUp, idMaps);
-  const resolver = inText ?? new Resolver(remap, lookUp, idMaps);
+  const records = inText ?? new Resolver(remap, lookUp, idMaps);
+  const isPlatformId = writesPlatformId(column) && records instanceof Resolver;
+  const resolver = isPlatformId ? new PlatformIdResolver(records) : records;
   return {
     column,
     resolver,
     inText,
     tally: new ColumnTally(resolver),
-    missing: policy.missing,
+    missing: isPlatformId ? 'keep' : policy.missing,
     finals: null,
     onValue: null,
     parts: [],

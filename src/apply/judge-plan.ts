@@ -145,7 +145,9 @@ function exitOf(blocks: readonly BlockingNote[]): PlanVerdict['exitCode'] {
 }
 
 function countIds(plan: Plan): IdCounts {
-  const counts = plan.targets.flatMap((target) => target.columns.flatMap((column) => column.counts));
+  const counts = plan.targets.flatMap(({ columns }) =>
+    columns.flatMap((column) => (column.platformIdOf === undefined ? column.counts : [])),
+  );
   const mapped = sum(counts.filter((count) => count.name === 'mapped'));
   const missing = sum(counts.filter(isMissing));
   const unknown = sum(counts.filter(isUnknown));

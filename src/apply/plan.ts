@@ -80,6 +80,8 @@ const columnPlanSchema = z.strictObject({
   model: z.string(),
   /** The new column; null if the column itself or a new file is written. */
   newColumn: z.string().nullable(),
+  /** For a column that takes the platform_ids of records: the column that holds their ids. */
+  platformIdOf: z.string().optional(),
   counts: z.array(planCountSchema).readonly(),
   /** Values that earlier runs left without a V4 id, or that were added since. */
   left: z.array(unmappedCountSchema).readonly(),

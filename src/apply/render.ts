@@ -64,10 +64,13 @@ function describeState({ earlier }: TargetPlan, { mode, again }: Policy): string
   ];
 }
 
-function describeColumn({ column, model, newColumn, counts }: ColumnPlan): string[] {
-  const to = newColumn === null ? '' : ` → ${newColumn}`;
+function describeColumn({ column, model, newColumn, platformIdOf, counts }: ColumnPlan): string[] {
   const order = [...counts].sort((a, b) => rank(a) - rank(b));
-  return [`  ${column}${to} (${model})`, ...order.map((count) => `    ${describeCount(count)}`)];
+  const place =
+    platformIdOf === undefined
+      ? `${column}${newColumn === null ? '' : ` → ${newColumn}`}`
+      : `${platformIdOf} → ${column}: platform_id`;
+  return [`  ${place} (${model})`, ...order.map((count) => `    ${describeCount(count)}`)];
 }
 
 function rank(count: PlanCount): number {

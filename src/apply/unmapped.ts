@@ -1,7 +1,7 @@
 import { describeOutcome } from '../reasons.js';
 import { countOf } from '../text/numbers.js';
 import { wrapLines } from '../text/text-layout.js';
-import type { UnknownReason } from './ids/resolver.js';
+import { NO_PLATFORM_ID, type UnknownReason } from './ids/resolver.js';
 import type { Plan, PlanCount, Policy, UnmappedCount, UnmappedKind } from './plan.js';
 
 /** The state of a value when it is counted. */
@@ -36,7 +36,7 @@ export function classifyUnmapped(
   category: string,
   { missing, unknown }: Pick<Policy, 'missing' | 'unknown'>,
 ): UnmappedKind | null {
-  if (category === 'empty' || category === 'not_ours') return null;
+  if (category === 'empty' || category === 'not_ours' || category === NO_PLATFORM_ID) return null;
   if (category === 'mapped') return state === 'not_in_ledger' ? 'came_since' : null;
   if (category.startsWith('unknown/')) {
     return state === 'pending' && unknown === 'fail' ? 'undecided' : 'left_alone';
@@ -178,6 +178,7 @@ const UNKNOWN: Readonly<Record<UnknownReason, string>> = {
 
 /** One sentence on a category of ids that do not map, such as `unmatched/unexplained` or `unknown/hex`. */
 export function describeCategory(name: string): string {
+  if (name === NO_PLATFORM_ID) return 'Values for which the remap has no single platform_id.';
   if (!name.startsWith('unknown/')) {
     const [status = '', reason = null] = name.split('/');
     return describeOutcome(status, reason).meaning;

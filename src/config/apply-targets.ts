@@ -67,6 +67,11 @@ const idColumn = strict({
     .optional()
     .describe('Column (NDJSON: path) that contains the V3 company id of each row.'),
   newColumn: name.optional().describe('Name of the new column of a table. Default: <column>_v4.'),
+  platformIdColumn: name
+    .optional()
+    .describe(
+      'Name of a new text column of a table for the platform_id of the record. The run that writes the V4 ids adds and fills it.',
+    ),
 }).superRefine((one, context) => {
   const both = (a: string, b: string) => context.addIssue(`has both ${a} and ${b}; name one`);
   if (!usesOwnModel(one)) {
@@ -77,6 +82,8 @@ const idColumn = strict({
   }
   if (one.models !== undefined && one.modelColumn === undefined)
     context.addIssue('has models without modelColumn');
+  if (one.platformIdColumn !== undefined && (one.path ?? one.pattern) !== undefined)
+    context.addIssue('has a platformIdColumn, which needs cells that are one id: without path and pattern');
   if (one.region !== undefined && one.regionColumn !== undefined) both('region', 'regionColumn');
   if (one.company !== undefined && one.companyColumn !== undefined) both('company', 'companyColumn');
 });
@@ -92,6 +99,10 @@ function targetOf<Kind extends string>(kind: Kind) {
 }
 
 const ids = z.array(idColumn).min(1).describe('The columns that contain ids.');
+const idsWithoutPlatformIds = ids.superRefine((all, context) => {
+  if (all.some(({ platformIdColumn }) => platformIdColumn !== undefined))
+    context.addIssue('have a platformIdColumn, which only tables in SQLite, PostgreSQL and MySQL support');
+});
 const file = z.string().min(1);
 const source = file.describe('The file: CSV, NDJSON (one JSON value per line) or a SQLite database.');
 const output = file.optional().describe('The new file. Default: beside the old one, with .v4 in its name.');
@@ -108,10 +119,10 @@ const csv = strict({
   output,
   delimiter: z.enum(['auto', ',', ';', '\t', '|']).default('auto').describe('Field separator.'),
   header: z.boolean().default(true).describe('Whether the first row names the columns.'),
-  ids,
+  ids: idsWithoutPlatformIds,
 });
 
-const ndjson = strict({ ...targetOf('ndjson'), file: source, output, ids });
+const ndjson = strict({ ...targetOf('ndjson'), file: source, output, ids: idsWithoutPlatformIds });
 
 const sqlite = strict({ ...targetOf('sqlite'), file: source, table, key, ids });
 
@@ -167,7 +178,7 @@ const warehouse = strict({
     .min(1)
     .optional()
     .describe('All columns of the table in their order. Only Spark with --in-place needs them.'),
-  ids,
+  ids: idsWithoutPlatformIds,
 });
 
 export const applyTargetSchema = z.discriminatedUnion(
@@ -220,9 +231,12 @@ export function resolveTarget(target: ApplyTarget, folder: string): ApplyTarget 
   return { ...target, file, output: resolve(folder, target.output) };
 }
 
-/** The column's name with its JSON path, for display and for the ledger. */
-export function columnLabel(column: IdColumn): string {
-  return column.path === undefined ? column.column : `${column.column} ${column.path}`;
+/**
+ * The column's name with its JSON path, for display and for the ledger; in a target that `expandColumns` made, the
+ * column that platform_ids are written to.
+ */
+export function columnLabel({ column, path, platformIdColumn }: IdColumn): string {
+  return platformIdColumn ?? (path === undefined ? column : `${column} ${path}`);
 }
 
 /** The patterns of a column, parsed; empty if the cells are ids themselves. */
@@ -251,7 +265,7 @@ export function modelLabel(column: IdColumn): string {
   return [...new Set([own, patternModels(column)].flat())].join(', ');
 }
 
-/** The name of the new column for the V4 ids of a column. */
-export function newColumnOf(column: IdColumn): string {
-  return column.newColumn ?? `${column.column}_v4`;
+/** The name of the new column for the V4 ids or, as in `columnLabel`, platform_ids of a column. */
+export function newColumnOf({ column, newColumn, platformIdColumn }: IdColumn): string {
+  return platformIdColumn ?? newColumn ?? `${column}_v4`;
 }

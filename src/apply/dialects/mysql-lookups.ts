@@ -3,6 +3,7 @@ import { openColumn } from '../column-work.js';
 import type { ApplyContext } from '../context.js';
 import type { ColumnFill, Engine, FillRange, LookUpSource, LookUpSql } from '../engine/dialect.js';
 import { buildCellJudge, cellText, judgeCell, scopeTerms } from '../engine/judge-cells.js';
+import { valueType } from '../engine/platform-columns.js';
 import type { Cells } from '../engine/session.js';
 import type { TableFacts } from '../engine/table-facts.js';
 import type { Mode } from '../plan.js';
@@ -97,10 +98,10 @@ export function openMysqlFill(
   at: number,
   stamped: readonly string[],
 ): ColumnFill {
-  const { context } = engine;
+  const { context, dialect } = engine;
   const table = quoteMysql(facts.table);
   const [old, fresh] = [`t.${quoteMysql(id.column)}`, `t.${quoteMysql(newColumnOf(id))}`];
-  const type = facts.columns.find(({ name }) => name === id.column)?.type ?? '';
+  const type = valueType(dialect, facts, id);
   const map = `svc_migrate_map_${at}`;
   const stamps = stamped.map((name) => `t.${quoteMysql(name)} = t.${quoteMysql(name)}`);
   let isMade = false;

@@ -1,6 +1,7 @@
-import { type MysqlTarget, newColumnOf } from '../../config/apply-targets.js';
+import type { MysqlTarget } from '../../config/apply-targets.js';
 import { errorCodeOf } from '../../errors.js';
 import { blocks } from '../column-work.js';
+import { addedColumns } from '../engine/platform-ids.js';
 import type { TableFacts } from '../engine/table-facts.js';
 import type { Mode, Note } from '../plan.js';
 import { readMysqlLedger, serverNotes } from './mysql-catalog.js';
@@ -17,9 +18,9 @@ export async function mysqlObstacles(
   target: MysqlTarget,
   mode: Mode,
 ): Promise<Note[]> {
-  const tooLong = target.ids
-    .map(newColumnOf)
-    .filter((name) => mode === 'new' && name.length > MAX_NAME_CHARS)
+  const added = addedColumns(mode, target.ids);
+  const tooLong = added
+    .filter((name) => name.length > MAX_NAME_CHARS)
     .map((name) => blocks('new_column_name', `"${name}" is too long for a column: set "newColumn".`));
   const server = await serverNotes(session);
   if (facts.notes.some(({ code }) => code === 'unknown_table')) return [...server, ...tooLong];
@@ -29,7 +30,7 @@ export async function mysqlObstacles(
   return [
     ...server,
     ...(await mayReadNotes(session, facts.table)),
-    ...(await privilegeNotes(session, facts.table, names, mode)),
+    ...(await privilegeNotes(session, facts.table, names, { mode, added })),
     ...(mode === 'in_place' && facts.keys.length === 0 ? keyTypeNotes(facts) : []),
     ...(await replicationNotes(session)),
     ...tooLong,
@@ -53,7 +54,7 @@ async function privilegeNotes(
   session: MysqlSession,
   table: string,
   columns: readonly string[],
-  mode: Mode,
+  { mode, added }: { readonly mode: Mode; readonly added: readonly string[] },
 ): Promise<Note[]> {
   const role = (await session.one('SELECT CURRENT_ROLE()')) ?? 'NONE';
   if (role !== 'NONE' && role !== '') return [];
@@ -71,9 +72,12 @@ async function privilegeNotes(
       mode === 'in_place' && !columns.every((column) => may('UPDATE', table, column)),
       'may not update these columns: GRANT UPDATE.',
     ],
-    [mode === 'new' && !may('ALTER', table), 'may not add a column: GRANT ALTER, or use --in-place.'],
     [
-      mode === 'new' && !may('UPDATE', table),
+      added.length > 0 && !may('ALTER', table),
+      `may not add a column: GRANT ALTER${mode === 'new' ? ', or use --in-place' : ''}.`,
+    ],
+    [
+      added.length > 0 && !may('UPDATE', table),
       'may not fill the new column: GRANT UPDATE on the whole table.',
     ],
     [!may('CREATE TEMPORARY TABLES', null), 'may not make temporary tables: GRANT CREATE TEMPORARY TABLES.'],

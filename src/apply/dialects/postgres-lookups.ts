@@ -3,6 +3,7 @@ import { openColumn } from '../column-work.js';
 import type { ApplyContext } from '../context.js';
 import type { ColumnFill, Engine, FillRange, LookUpSource, LookUpSql } from '../engine/dialect.js';
 import { cellText, judgeCells, scopeTerms } from '../engine/judge-cells.js';
+import { valueType } from '../engine/platform-columns.js';
 import type { Cells } from '../engine/session.js';
 import type { TableFacts } from '../engine/table-facts.js';
 import type { Mode } from '../plan.js';
@@ -75,13 +76,14 @@ export async function lookUpInPostgres(
 export function openPostgresFill(
   engine: Engine,
   session: PgSession,
-  { table, columns }: TableFacts,
+  facts: TableFacts,
   id: IdColumn,
   at: number,
 ): ColumnFill {
-  const { context } = engine;
+  const { context, dialect } = engine;
+  const { table } = facts;
   const [old, fresh] = [`t.${quoteName(id.column)}`, quoteName(newColumnOf(id))];
-  const type = columns.find(({ name }) => name === id.column)?.type ?? 'text';
+  const type = valueType(dialect, facts, id) || 'text';
   let map: string | null = null;
   const makeMap = async () => {
     const work = openColumn(context, id, context.policy);

@@ -1,5 +1,6 @@
-import { newColumnOf, type PostgresTarget } from '../../config/apply-targets.js';
+import type { PostgresTarget } from '../../config/apply-targets.js';
 import { blocks } from '../column-work.js';
+import { addedColumns } from '../engine/platform-ids.js';
 import type { Handling, TableFacts } from '../engine/table-facts.js';
 import type { Mode, Note } from '../plan.js';
 import type { PgSession } from './postgres-session.js';
@@ -16,17 +17,18 @@ export async function obstacleNotes(
   { isAtomic }: Handling,
 ): Promise<Note[]> {
   const names = target.ids.map((id) => id.column);
-  const tooLong = target.ids
-    .map(newColumnOf)
-    .filter((name) => mode === 'new' && Buffer.byteLength(name) > MAX_NAME_BYTES)
+  const added = addedColumns(mode, target.ids);
+  const tooLong = added
+    .filter((name) => Buffer.byteLength(name) > MAX_NAME_BYTES)
     .map((name) => blocks('new_column_name', `"${name}" is too long for a column: set "newColumn".`));
   if (notes.some(({ code }) => code === 'unknown_table')) return tooLong;
   const known = names.filter((name) => columns.some((one) => one.name === name));
   return [
-    ...(await privilegeNotes(session, table, known, target.ledgerSchema, { mode, isAtomic })),
+    ...(await privilegeNotes(session, table, known, target.ledgerSchema, { mode, isAtomic, added })),
     ...(await readOnlyNotes(session)),
     ...(await replicaIdentityNotes(session, table)),
-    ...(mode === 'new' ? await addColumnNotes(session, table) : await viewNotes(session, table, names)),
+    ...(added.length === 0 ? [] : await addColumnNotes(session, table)),
+    ...(mode === 'new' ? [] : await viewNotes(session, table, names)),
     ...tooLong,
   ];
 }
@@ -37,7 +39,11 @@ async function privilegeNotes(
   table: string,
   columns: readonly string[],
   ledgerSchema: string,
-  { mode, isAtomic }: { readonly mode: Mode; readonly isAtomic: boolean },
+  {
+    mode,
+    isAtomic,
+    added,
+  }: { readonly mode: Mode; readonly isAtomic: boolean; readonly added: readonly string[] },
 ): Promise<Note[]> {
   const { rows } = await session.query(
     `SELECT (SELECT bool_and(has_column_privilege($1::regclass, name, 'UPDATE')) FROM json_array_elements_text($2::json) AS name),
@@ -54,8 +60,8 @@ async function privilegeNotes(
   const lacks: readonly (readonly [boolean, string])[] = [
     [mode === 'in_place' && mayUpdate === 'f', 'may not update these columns: GRANT UPDATE.'],
     [
-      mode === 'new' && isOwner === 'f',
-      'does not own the table and cannot add a column: use its owner, or --in-place.',
+      added.length > 0 && isOwner === 'f',
+      `does not own the table and cannot add a column: use its owner${mode === 'new' ? ', or --in-place' : ''}.`,
     ],
     [
       mayUseSchema === null ? mayCreate === 'f' : mayUseSchema === 'f',

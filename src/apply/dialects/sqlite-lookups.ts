@@ -3,6 +3,7 @@ import { openColumn } from '../column-work.js';
 import type { ApplyContext } from '../context.js';
 import type { ColumnFill, FillRange, LookUpSource, LookUpSql } from '../engine/dialect.js';
 import { buildCellJudge, judgeCell, scopeTerms } from '../engine/judge-cells.js';
+import { writesPlatformId } from '../engine/platform-ids.js';
 import type { Cell } from '../engine/session.js';
 import type { TableFacts } from '../engine/table-facts.js';
 import type { Mode } from '../plan.js';
@@ -34,8 +35,8 @@ export function registerLookUp(
     (cell: Cell, isText: number, ...scope: unknown[]) => {
       const result = judgeCell(judge, cell, scope);
       if (result === undefined) return keep;
-      // The new id has the type of the old one: text or integer.
-      return typeof result === 'string' && isText === 0 ? BigInt(result) : result;
+      // The new id has the type of the old one: text or integer. A platform_id is text.
+      return typeof result === 'string' && isText === 0 && !writesPlatformId(id) ? BigInt(result) : result;
     },
   );
   const cell = `t.${quoteName(id.column)}`;

@@ -5,8 +5,9 @@ import type { RunFacts } from '../context.js';
 import { changedRows } from '../engine/column-plans.js';
 import type { Engine } from '../engine/dialect.js';
 import type { FoundTable } from '../engine/found-table.js';
-import { splitPaths } from '../engine/json-columns.js';
+import { configuredColumns } from '../engine/json-columns.js';
 import { parkingTerm } from '../engine/parking.js';
+import { writesPlatformId } from '../engine/platform-ids.js';
 import { columnOf } from '../engine/table-facts.js';
 import { isIdText } from '../ids/id-form.js';
 import type { TargetPlan } from '../plan.js';
@@ -80,7 +81,7 @@ export async function buildScript(
 }
 
 /** @throws SvcError `bad_input` */
-function assertEmittable({ dialect }: Engine, { target, facts, runs, judgement }: FoundTable): void {
+function assertEmittable({ dialect, context }: Engine, { target, facts, runs, judgement }: FoundTable): void {
   const refuse = (text: string, hint: string): never => {
     throw new SvcError('bad_input', `Target ${target.name}: ${text}; no SQL was written.`, { hint });
   };
@@ -89,6 +90,8 @@ function assertEmittable({ dialect }: Engine, { target, facts, runs, judgement }
     refuse(`run ${run.run} is in the ledger for this table`, `Undo it first: svc-migrate undo ${run.run}`);
   if (target.ids.some(({ path }) => path !== undefined))
     refuse('ids inside JSON cannot be rewritten by SQL', 'Use apply --yes for this target.');
+  if (context.policy.mode === 'in_place' && target.ids.some(writesPlatformId))
+    refuse('platform_ids cannot be stored by SQL in place', 'Use apply --yes, or leave out --in-place.');
   const ids = target.ids.map(({ column }) => column);
   const tied = facts.foreignKeys.find(({ columns }) => columns.some((name) => ids.includes(name)));
   if (dialect.ddlCommits && judgement.handling.isAtomic && tied !== undefined)
@@ -228,7 +231,7 @@ function downSql(script: EmitScript, tables: readonly EmitTable[]): string[] {
 
 /** The definition without the folders of this machine. */
 function portable(target: TableTarget): TableTarget {
-  const split = splitPaths(target);
+  const split = configuredColumns(target);
   if (split.kind === 'sqlite') return { ...split, file: basename(split.file) };
   return split.urlFile === undefined ? split : { ...split, urlFile: basename(split.urlFile) };
 }

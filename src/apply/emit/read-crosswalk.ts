@@ -47,7 +47,7 @@ export async function readCrosswalk(
   const scopes = scopeTerms(dialect, id).length;
   const foreign = new Set<Cell | undefined>(foreignModels(id));
   const rows = new Map<string, CrosswalkRow>();
-  const work = openTableColumn(context, id, facts);
+  const work = openTableColumn(engine, id, facts);
   const judged = judgeCells(engine, {
     work,
     mode: context.policy.mode,

@@ -1,4 +1,5 @@
 import { type IdColumn, newColumnOf } from '../../config/apply-targets.js';
+import { writesPlatformId } from '../engine/platform-ids.js';
 import {
   type EmitScript,
   type EmitTable,
@@ -18,7 +19,8 @@ export function fillSql(script: EmitScript, { found, maps }: EmitTable): string[
   const { dialect } = engine;
   return found.target.ids.map((id, at) => {
     const cell = `t.${dialect.quote(id.column)}`;
-    const value = dialect.fromEntry(text.newCell(cell, 'm.new'), found.types[at] ?? '');
+    const fresh = writesPlatformId(id) ? 'm.new' : text.newCell(cell, 'm.new');
+    const value = dialect.fromEntry(fresh, found.types[at] ?? '');
     return dialect.updateFrom({
       table: found.facts.table,
       set: [[newColumnOf(id), value]],

@@ -1,5 +1,6 @@
 import { newColumnOf } from '../../config/apply-targets.js';
 import type { FoundTable } from '../engine/found-table.js';
+import { writesPlatformId } from '../engine/platform-ids.js';
 import { columnOf } from '../engine/table-facts.js';
 import { type EmitScript, type EmitTable, isRecorded, keyOf, mapMatch, newKey } from './emit-script.js';
 import { isOurs } from './read-crosswalk.js';
@@ -44,13 +45,12 @@ export function checksOf(script: EmitScript, { found, maps }: EmitTable): Check[
       check(`there is a column ${name} already`, text.countColumns({ table, name, type: null })),
     ),
     check('another run is in the ledger for this table', countOtherRuns(script, found)),
-    ...target.ids.map((id, at) =>
-      check(
-        `${id.column} has values that the plan did not see`,
-        `(SELECT count(*) FROM ${dialect.tableSql(table)} AS t LEFT JOIN ${maps[at]} AS m ON ${mapMatch(engine, id, 'm')}
-  WHERE ${isOurs(engine, text.literal, id)} AND m.old IS NULL)`,
-      ),
-    ),
+    ...target.ids.flatMap((id, at) => {
+      if (writesPlatformId(id)) return [];
+      const unseen = `(SELECT count(*) FROM ${dialect.tableSql(table)} AS t LEFT JOIN ${maps[at]} AS m ON ${mapMatch(engine, id, 'm')}
+  WHERE ${isOurs(engine, text.literal, id)} AND m.old IS NULL)`;
+      return [check(`${id.column} has values that the plan did not see`, unseen)];
+    }),
   ];
 }
 

@@ -2,6 +2,7 @@ import { SvcError } from '../../errors.js';
 import type { Engine } from './dialect.js';
 import { keyMatch } from './ledger-entries.js';
 import type { TableRun } from './ledger-tables.js';
+import { writesPlatformId, writtenColumn } from './platform-ids.js';
 
 /** Ledger entries handled in one transaction: ids above `from`, up to and including `until`. */
 export interface Batch {
@@ -39,12 +40,17 @@ export interface BatchColumn {
 
 /** SQL fragments that the statements on one column of a batch share. */
 function describeColumn({ dialect }: Engine, { run, batch, col }: BatchColumn) {
-  const column = run.target.ids[col]?.column ?? '';
+  const id = run.target.ids[col];
+  const isPlatformId = id !== undefined && writesPlatformId(id);
+  const column = id === undefined ? '' : writtenColumn(id);
+  /** The cell before and after. The entry of a platform_id has the id it belongs to as `old`. */
+  const cells = { old: isPlatformId ? 'NULL' : 'e.old', new: 'e.new' };
   const table = `${dialect.tableSql(run.table)} AS t`;
   const isRow = keyMatch(dialect, run, 'e.row_key');
-  const holds = (which: 'old' | 'new') => dialect.isSame(`t.${dialect.quote(column)}`, `e.${which}`);
+  const holds = (which: 'old' | 'new') => dialect.isSame(`t.${dialect.quote(column)}`, cells[which]);
   return {
     column,
+    cells,
     table,
     isRow,
     holds,
@@ -59,13 +65,13 @@ function describeColumn({ dialect }: Engine, { run, batch, col }: BatchColumn) {
 async function changeRows(
   { session, dialect }: Engine,
   { run, col }: BatchColumn,
-  { column, entries, isInBatch, isRow, holds }: ReturnType<typeof describeColumn>,
+  { column, cells, entries, isInBatch, isRow, holds }: ReturnType<typeof describeColumn>,
   guard: 'old' | 'new',
 ): Promise<number> {
-  const value = guard === 'old' ? 'new' : 'old';
+  const value = cells[guard === 'old' ? 'new' : 'old'];
   const sql = dialect.updateFrom({
     table: run.table,
-    set: [[column, dialect.fromEntry(`e.${value}`, run.types[col] ?? '')]],
+    set: [[column, dialect.fromEntry(value, run.types[col] ?? '')]],
     from: entries,
     where: `${isInBatch} AND ${isRow} AND ${holds(guard)}`,
   });

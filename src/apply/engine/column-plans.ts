@@ -6,18 +6,24 @@ import type { Estimate } from '../estimate.js';
 import { isMissing, judgeColumns } from '../judge-plan.js';
 import type { ColumnPlan, Earlier, Mode, Note, TargetPlan, UnmappedCount } from '../plan.js';
 import { sumUnmapped, unmappedOfCounts } from '../unmapped.js';
+import type { Engine } from './dialect.js';
 import { FinalIds } from './final-ids.js';
-import { splitPaths } from './json-columns.js';
+import { configuredColumns } from './json-columns.js';
+import { writesPlatformId } from './platform-ids.js';
 import { columnOf, type Handling, type TableFacts } from './table-facts.js';
 import type { CellSource } from './unmapped-cells.js';
 
 /** Prepares to process a column of a table, checking the ids it will hold. */
 export function openTableColumn(
-  context: ApplyContext,
+  { context, dialect }: Engine,
   id: TableTarget['ids'][number],
   facts: TableFacts,
 ): ColumnWork {
   const work = openColumn(context, id, context.policy);
+  if (writesPlatformId(id)) {
+    const made = { name: columnLabel(id), range: null, ...dialect.platformIdType };
+    return { ...work, finals: new FinalIds(made, false) };
+  }
   const column = columnOf(facts, id.column);
   if (column === undefined || id.path !== undefined) return work;
   const isUnique = facts.uniques.some(
@@ -39,6 +45,7 @@ export function buildColumnPlans(
       column: columnLabel(column),
       model: modelLabel(column),
       newColumn,
+      ...(writesPlatformId(column) ? { platformIdOf: column.column } : {}),
       counts: tallied.counts,
       left: sumUnmapped(left[at] ?? []),
       digest: tallied.digest,
@@ -134,7 +141,7 @@ export function buildTablePlan({ target, place, ...found }: TableSurvey): Target
     name: target.name,
     kind: target.kind,
     place,
-    definition: splitPaths(target),
+    definition: configuredColumns(target),
     output: null,
     fingerprint: '',
     ...found,
@@ -152,6 +159,7 @@ const UNREADABLE: ReadonlySet<string> = new Set([
   // Their V4 ids would be looked up as V3 ids and mapped again.
   'rewritten',
   'v4_column',
+  'platform_column_gone',
 ]);
 
 /** Whether a note prevents reading the table. */

@@ -12,7 +12,7 @@ import { buildScript } from '../emit/build-script.js';
 import { isFinished, type TargetPlan } from '../plan.js';
 import type { Engine } from './dialect.js';
 import { type FoundTable, findTables, refresh } from './found-table.js';
-import { mergePaths } from './json-columns.js';
+import { expandColumns } from './json-columns.js';
 import { readRuns } from './ledger-runs.js';
 import { type Ledger, ledgerNotes, type TableRun } from './ledger-tables.js';
 import { surveyTable } from './survey-table.js';
@@ -34,7 +34,7 @@ export function openDatabaseStore(
   { use, close }: DatabaseConnection,
   given: readonly TableTarget[],
 ): DataStore {
-  const targets = given.map(mergePaths);
+  const targets = given.map(expandColumns);
   return {
     runs: () =>
       use('read', async (engine) =>

@@ -27,6 +27,8 @@ export interface SqlText {
   tableSql(table: string): string;
   /** A column type for ALTER TABLE, as `TableColumn` has it. */
   declaredType(type: string): string;
+  /** The type of a column for platform_ids, and the longest text it takes; null: any. */
+  readonly platformIdType: { readonly type: string; readonly maxChars: number | null };
   /** A temporary table of the session. */
   temporary(name: string): string;
   /** Drops a temporary table by its SQL, if it exists, without ending the transaction. */

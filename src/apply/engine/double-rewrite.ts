@@ -4,6 +4,7 @@ import type { Mode, Note } from '../plan.js';
 import type { EarlierRun } from './earlier-runs.js';
 import { partsOf, pathsMeet } from './json-columns.js';
 import type { TableIds } from './judge-table.js';
+import { addedColumns, sourceColumns, writesPlatformId } from './platform-ids.js';
 
 /**
  * Blocks columns whose V4 ids would be taken for V3 ids and rewritten again: those that a run rewrote or filled, also
@@ -18,15 +19,16 @@ export function rewrittenNotes(mode: Mode, ids: readonly IdColumn[], runs: reado
       return [blocks('v4_column', `${id.column} was filled by run ${filler.run}: its ids are V4 ids.`)];
     }
     // The same column in place is fine: the ledger lists the cells already rewritten.
+    const isListed = (run: EarlierRun, own: IdColumn) =>
+      mode === 'in_place' &&
+      (writesPlatformId(id) ? run.labels.includes(columnLabel(id)) : columnLabel(own) === columnLabel(id));
     const writer = runs.find(
       (run) =>
         run.mode === 'in_place' &&
-        run.target.ids.some(
-          (own) => canMeet(own, id) && (mode === 'new' || columnLabel(own) !== columnLabel(id)),
-        ),
+        sourceColumns(run.target.ids).some((own) => canMeet(own, id) && !isListed(run, own)),
     );
     if (writer === undefined) return [];
-    const text = `${columnLabel(id)} was rewritten in place by run ${writer.run}: its ids are V4 ids.`;
+    const text = `${writesPlatformId(id) ? id.column : columnLabel(id)} was rewritten in place by run ${writer.run}: its ids are V4 ids.`;
     return [blocks('rewritten', text)];
   });
 }
@@ -55,8 +57,8 @@ export function otherTargetNotes(
 ): Note[] {
   const others = all.filter((one) => one.name !== name && one.table === table);
   const rewritten = others.flatMap((other) =>
-    ids
-      .filter((id) => other.ids.some((own) => canMeet(own, id)))
+    sourceColumns(ids)
+      .filter((id) => sourceColumns(other.ids).some((own) => canMeet(own, id)))
       .map((id) =>
         blocks('named_twice', `${columnLabel(id)} is named by target ${other.name} too: name it once.`),
       ),
@@ -65,19 +67,22 @@ export function otherTargetNotes(
     const text = `Target ${other.name} is the same table: name all its columns in one target.`;
     return blocks('same_table', text);
   });
-  return [...rewritten, ...(mode === 'new' ? newColumnTwice(ids, others) : []), ...sameTable];
+  return [...rewritten, ...newColumnTwice(mode, ids, others), ...sameTable];
 }
 
-function newColumnTwice(ids: readonly IdColumn[], others: readonly TableIds[]): Note[] {
-  const names = ids.map((id) => newColumnOf(id).toLowerCase());
-  const own = ids
+function newColumnTwice(mode: Mode, ids: readonly IdColumn[], others: readonly TableIds[]): Note[] {
+  const added = addedColumns(mode, ids);
+  const names = added.map((name) => name.toLowerCase());
+  const own = added
     .filter((_, at) => names.indexOf(names[at] ?? '') !== at)
-    .map((id) => ({ id, where: 'twice' }));
-  const rivals = others.flatMap((one) => one.ids.map((id) => ({ id, where: `by target ${one.name} too` })));
+    .map((name) => ({ name, where: 'twice' }));
+  const rivals = others.flatMap((one) =>
+    addedColumns(mode, one.ids).map((name) => ({ name, where: `by target ${one.name} too` })),
+  );
   return [...own, ...rivals]
-    .filter(({ id }) => names.includes(newColumnOf(id).toLowerCase()))
-    .map(({ id, where }) => {
-      const text = `The new column ${newColumnOf(id)} is filled ${where}: give each its own "newColumn".`;
+    .filter(({ name }) => names.includes(name.toLowerCase()))
+    .map(({ name, where }) => {
+      const text = `The new column ${name} is filled ${where}: give each its own "newColumn" and "platformIdColumn".`;
       return blocks('named_twice', text);
     });
 }

@@ -3,6 +3,7 @@ import { SvcError } from '../../errors.js';
 import { blocks } from '../column-work.js';
 import type { ApplyContext } from '../context.js';
 import { type Earlier, NO_EARLIER, type Note } from '../plan.js';
+import { sourceColumns } from './platform-ids.js';
 
 /** A run on a table, as recorded in the ledger. */
 export interface EarlierRun {
@@ -58,7 +59,7 @@ export function unfinishedNotes(
 /** Columns by which earlier runs identify their rows must not change. */
 function rowKeyNotes({ policy }: ApplyContext, { ids }: TableTarget, runs: readonly EarlierRun[]): Note[] {
   if (policy.mode === 'new') return [];
-  return ids.flatMap((id) => {
+  return sourceColumns(ids).flatMap((id) => {
     const keyed = runs.find((run) => run.mode === 'in_place' && isKeyOf(run, id));
     if (keyed === undefined || isCovered(runs, id)) return [];
     const text = `Run ${keyed.run} identifies its rows by ${id.column}: undo it first, or leave ${id.column} as it is.`;

@@ -16,19 +16,21 @@ function addFault(faults: Faults, id: Id | string): void {
   if (faults.samples.length < SAMPLES) faults.samples.push(String(id));
 }
 
+type CheckedColumn = Pick<TableColumn, 'name' | 'type' | 'range' | 'maxChars'>;
+
 /**
  * Checks the ids that a column will hold, or the texts with ids inside: whether two are equal, and whether each fits the
  * type. Add every distinct one once.
  */
 export class FinalIds {
-  readonly #column: TableColumn;
+  readonly #column: CheckedColumn;
   readonly #seen: IdSet | null;
   readonly #collisions: Faults = { count: 0, samples: [] };
   readonly #misfits: Faults = { count: 0, samples: [] };
   #largest: Id = 0;
 
   /** `isUnique`: the column must not hold equal values. */
-  constructor(column: TableColumn, isUnique: boolean) {
+  constructor(column: CheckedColumn, isUnique: boolean) {
     this.#column = column;
     this.#seen = isUnique ? new IdSet() : null;
   }

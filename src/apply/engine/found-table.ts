@@ -10,6 +10,8 @@ import { type Judgement, judgeTable, type TableIds } from './judge-table.js';
 import { enteredRows, unenteredRows } from './ledger-entries.js';
 import { type NewTableRun, readRunsOfTable } from './ledger-runs.js';
 import { type Ledger, ledgerNotes, type TableRun } from './ledger-tables.js';
+import { platformColumnNotes, valueType } from './platform-columns.js';
+import { rewrittenLabels, sourceColumns, writesPlatformId } from './platform-ids.js';
 import { addStillApplied, readStillApplied, type StillApplied } from './still-applied.js';
 import { columnOf, type TableFacts } from './table-facts.js';
 
@@ -54,6 +56,7 @@ async function findTable(
     ...foreign,
     ...judgement.notes,
     ...targetNotes(engine, { target, facts, judgement, runs }, all),
+    ...(await platformColumnNotes(engine, { ids: target.ids, facts, runs })),
     ...(await dialect.obstacleNotes(target, facts, judgement.handling)),
   ];
   const found = {
@@ -62,7 +65,7 @@ async function findTable(
     judgement,
     ledger,
     keyTypes: judgement.handling.key.map(typeOf),
-    types: target.ids.map((id) => typeOf(id.column)),
+    types: target.ids.map((id) => valueType(dialect, facts, id) || 'text'),
     runs,
     earlier: NO_EARLIER,
     notes,
@@ -79,13 +82,14 @@ function targetNotes(
   const { context, dialect } = engine;
   const { mode } = context.policy;
   const { name, ids } = target;
+  const sources = sourceColumns(ids);
   const { isAtomic, key } = judgement.handling;
   return [
     ...sameColumnNotes(ids),
     ...otherTargetNotes(mode, { name, table: facts.table, ids }, isAtomic, all),
     ...rewrittenNotes(mode, ids, runs),
-    ...ids.flatMap(mergedNotes),
-    ...ids.flatMap(partsOf).flatMap((id) => [...checkColumn(context.remap, id), ...pathNotes(id)]),
+    ...sources.flatMap(mergedNotes),
+    ...sources.flatMap(partsOf).flatMap((id) => [...checkColumn(context.remap, id), ...pathNotes(id)]),
     ...earlierRunNotes(context, target, key, runs),
     ...newColumnNotes(context, target, runs, {
       hasColumn: (column) => findColumn(engine, facts, column) !== undefined,
@@ -127,18 +131,22 @@ async function readEarlier(engine: Engine, found: FoundTable): Promise<Earlier> 
   let since = 0;
   const applied: StillApplied[] = [];
   for (const id of covered) {
-    since += await count(openRows(engine, found, id), `AND t.${dialect.quote(id.column)} IS NOT NULL`);
     applied.push(...(await readStillApplied(engine, runs, key, id)));
+    if (writesPlatformId(id)) continue;
+    since += await count(openRows(engine, found, id), `AND t.${dialect.quote(id.column)} IS NOT NULL`);
   }
   return addStillApplied(earlier, since, applied);
 }
 
-/** `FROM` and `WHERE` for the rows that have no ledger entry for a column. */
+/** `FROM` and `WHERE` for the rows that have no ledger entry for a column, and no platform_id where that is written. */
 export function openRows(
-  { dialect }: Engine,
+  engine: Engine,
   { facts, judgement, runs, ledger }: FoundTable,
   id: IdColumn,
 ): string {
-  const entered = enteredRows(dialect, ledger, runs, columnLabel(id));
-  return unenteredRows(dialect, facts.table, judgement.handling.key, entered).sql;
+  const { dialect } = engine;
+  const entered = enteredRows(dialect, ledger, runs, rewrittenLabels(id));
+  const rows = unenteredRows(dialect, facts.table, judgement.handling.key, entered).sql;
+  const isAdded = writesPlatformId(id) && findColumn(engine, facts, columnLabel(id)) !== undefined;
+  return isAdded ? `${rows} AND t.${dialect.quote(columnLabel(id))} IS NULL` : rows;
 }

@@ -2,6 +2,7 @@ import { columnLabel, type IdColumn, newColumnOf } from '../../config/apply-targ
 import { mayOverlap, parseJsonPath } from '../../json/json-path.js';
 import { blocks } from '../column-work.js';
 import type { Note } from '../plan.js';
+import { sourceColumns, writesPlatformId } from './platform-ids.js';
 
 /**
  * A JSON column that holds ids under several paths. Its cells are rewritten, recorded and restored as a whole. `path`
@@ -16,10 +17,17 @@ export function partsOf(id: IdColumn | MergedColumn): readonly IdColumn[] {
   return 'parts' in id ? id.parts : [id];
 }
 
-/** Merges the paths of each JSON column of a target into one id column. */
-export function mergePaths<T extends { readonly ids: readonly IdColumn[] }>(target: T): T {
+/**
+ * Merges the paths of each JSON column of a target into one id column, and splits an id column with a
+ * `platformIdColumn` into two: the column without it, then itself, which writes the platform_ids.
+ */
+export function expandColumns<T extends { readonly ids: readonly IdColumn[] }>(target: T): T {
   const ids = target.ids.flatMap((id): (IdColumn | MergedColumn)[] => {
     const parts = target.ids.filter((one) => one.column === id.column && one.path !== undefined);
+    if (writesPlatformId(id)) {
+      const { platformIdColumn: _, ...own } = id;
+      return [own, id];
+    }
     if (id.path === undefined || parts.length === 1) return [id];
     if (parts[0] !== id) return [];
     const newColumn = parts.find((one) => one.newColumn !== undefined)?.newColumn;
@@ -29,14 +37,19 @@ export function mergePaths<T extends { readonly ids: readonly IdColumn[] }>(targ
   return { ...target, ids };
 }
 
-/** The reverse of `mergePaths`. */
-export function splitPaths<T extends { readonly ids: readonly IdColumn[] }>(target: T): T {
-  return { ...target, ids: target.ids.flatMap(partsOf) };
+/** The reverse of `expandColumns`. */
+export function configuredColumns<T extends { readonly ids: readonly IdColumn[] }>(target: T): T {
+  const isSource = ({ column }: IdColumn, next: IdColumn | undefined) =>
+    next !== undefined && writesPlatformId(next) && next.column === column;
+  return {
+    ...target,
+    ids: target.ids.flatMap((id, at) => (isSource(id, target.ids[at + 1]) ? [] : partsOf(id))),
+  };
 }
 
 /** Blocks a target that names one column twice: it would rewrite its own results. */
 export function sameColumnNotes(ids: readonly IdColumn[]): Note[] {
-  const names = ids.map((id) => id.column);
+  const names = sourceColumns(ids).map((id) => id.column);
   const twice = names.find((name, at) => names.indexOf(name) !== at);
   if (twice === undefined) return [];
   return [blocks('same_column', `${twice} is named twice: name it once, or with a path each time.`)];

@@ -3,6 +3,7 @@ import { didYouMeanEnding } from '../../text/suggest.js';
 import { blocks } from '../column-work.js';
 import type { Note, Policy } from '../plan.js';
 import { partsOf } from './json-columns.js';
+import { sourceColumns } from './platform-ids.js';
 import { columnOf, type ForeignKey, type Handling, type TableFacts } from './table-facts.js';
 
 /** Id columns of a table that one target rewrites. */
@@ -39,7 +40,7 @@ export function judgeTable(
     ...(isTable ? [] : [blocks('not_a_table', kind)]),
     ...facts.notes,
     ...unknownColumns(facts, target.key ?? []),
-    ...target.ids.flatMap(partsOf).flatMap((id) => columnNotes(facts, id)),
+    ...sourceColumns(target.ids).flatMap(partsOf).flatMap((id) => columnNotes(facts, id)),
   ];
   if (policy.mode === 'new' || !isTable) return { handling: untouched, notes };
   const ids = target.ids.map((id) => id.column);

@@ -1,19 +1,22 @@
 import type { Dialect } from './dialect.js';
 import type { Ledger, TableRun } from './ledger-tables.js';
 
-/** A subquery of the `row_key`s that have an entry for a column; null if no run has any. */
+/** A subquery of the `row_key`s that have an entry under one of the labels; null if no run has any. */
 export function enteredRows(
   dialect: Pick<Dialect, 'inPairs'>,
   ledger: Ledger,
   runs: readonly Pick<TableRun, 'unit' | 'labels'>[],
-  label: string,
+  labels: readonly string[],
 ): string | null {
-  const pairs = runs.flatMap((run) => {
-    const at = run.labels.indexOf(label);
-    return at < 0 ? [] : [`(${run.unit}, ${at})`];
-  });
+  const pairs = runs.flatMap((run) =>
+    labels.flatMap((label) => {
+      const at = run.labels.indexOf(label);
+      return at < 0 ? [] : [`(${run.unit}, ${at})`];
+    }),
+  );
   if (pairs.length === 0) return null;
-  return `(SELECT row_key FROM ${ledger.entry} WHERE (unit, col) IN ${dialect.inPairs(pairs)})`;
+  const distinct = labels.length > 1 ? 'DISTINCT ' : '';
+  return `(SELECT ${distinct}row_key FROM ${ledger.entry} WHERE (unit, col) IN ${dialect.inPairs(pairs)})`;
 }
 
 /** SQL for the rows of a table that have no entry for a column. */

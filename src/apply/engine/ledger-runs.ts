@@ -4,7 +4,7 @@ import * as z from '../../zod.js';
 import { NAMED_ROWS, type RunFacts, type Written } from '../context.js';
 import type { Dialect, Engine } from './dialect.js';
 import type { FoundTable } from './found-table.js';
-import { mergePaths, splitPaths } from './json-columns.js';
+import { expandColumns, configuredColumns } from './json-columns.js';
 import { hasLedger, type Ledger, type TableRun } from './ledger-tables.js';
 import type { Cells } from './session.js';
 
@@ -45,7 +45,7 @@ function buildRun(dialect: Dialect, ledger: Ledger, row: z.output<typeof rowSche
     unit: row.unit,
     run: row.run,
     table: row.table_name,
-    target: mergePaths<TableTarget>(target),
+    target: expandColumns<TableTarget>(target),
     ledger,
     labels: row.column_names,
     key: row.key_columns,
@@ -119,7 +119,7 @@ export async function insertRun(
     target: target.name,
     table_name: table,
     column_names: JSON.stringify(target.ids.map(columnLabel)),
-    definition: JSON.stringify(splitPaths(target)),
+    definition: JSON.stringify(configuredColumns(target)),
     key_columns: JSON.stringify(key),
     mode: policy.mode,
     is_atomic: isAtomic ? '1' : '0',

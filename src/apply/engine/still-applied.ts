@@ -4,6 +4,7 @@ import type { Earlier } from '../plan.js';
 import type { Engine } from './dialect.js';
 import { enteredCells, keyMatch } from './ledger-entries.js';
 import type { TableRun } from './ledger-tables.js';
+import { writtenColumn } from './platform-ids.js';
 
 /** Called for each cell that no longer holds what a run wrote, with the key of its row. */
 type OnChanged = (value: string, key: readonly (string | null)[]) => void;
@@ -37,7 +38,7 @@ export async function readStillApplied(
       .slice(nth + 1)
       .filter(({ mode }) => mode === 'in_place')
       .flatMap(({ unit, target }) =>
-        target.ids.flatMap(({ column }, at) => (column === id.column ? [`(${unit}, ${at})`] : [])),
+        target.ids.flatMap((own, at) => (writtenColumn(own) === writtenColumn(id) ? [`(${unit}, ${at})`] : [])),
       );
     all.push(await readColumn(engine, run, col, later, onChanged));
   }
@@ -52,7 +53,8 @@ async function readColumn(
   later: readonly string[],
   onChanged: OnChanged | null,
 ): Promise<StillApplied> {
-  const cell = `t.${dialect.quote(run.target.ids[col]?.column ?? '')}`;
+  const id = run.target.ids[col];
+  const cell = `t.${dialect.quote(id === undefined ? '' : writtenColumn(id))}`;
   const wroteLater =
     later.length === 0
       ? 'FALSE'

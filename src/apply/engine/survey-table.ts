@@ -22,6 +22,7 @@ import { enteredCells } from './ledger-entries.js';
 import { noRoomNote, parkingTerm } from './parking.js';
 import type { Cells } from './session.js';
 import { readStillApplied } from './still-applied.js';
+import { writesPlatformId } from './platform-ids.js';
 import { columnOf } from './table-facts.js';
 import { estimateWork } from './table-work.js';
 import { type CellSource, keyValues, reportRow, watchUnmapped } from './unmapped-cells.js';
@@ -74,8 +75,10 @@ async function surveyColumn(
   const { context, dialect } = engine;
   const { target, facts, judgement, runs } = found;
   const { mode } = context.policy;
-  const work = openTableColumn(context, id, facts);
-  const trial = mode === 'new' ? null : await dialect.openTrial(facts, id);
+  const isPlatformId = writesPlatformId(id);
+  const isThere = !isPlatformId || findColumn(engine, facts, columnLabel(id)) !== undefined;
+  const work = openTableColumn(engine, id, facts);
+  const trial = mode === 'new' || isPlatformId ? null : await dialect.openTrial(facts, id);
   const left: UnmappedCount[][] = [];
   for (const source of cellSources(engine, found, id)) {
     const isNew = source.state === 'pending';
@@ -83,7 +86,7 @@ async function surveyColumn(
     await tallyCells(engine, found, { work: own, source, trial: isNew ? trial : null, rows, onUnmapped });
     if (!isNew) addUnmapped(left, own, source);
   }
-  if (onUnmapped !== undefined && mode === 'in_place') {
+  if (onUnmapped !== undefined && mode === 'in_place' && isThere) {
     const { key } = judgement.handling;
     await readStillApplied(engine, runs, key, id, (value, values) =>
       reportRow(onUnmapped, target.name, id, {
@@ -113,6 +116,7 @@ async function writableNotes(
   const toPark = { rows: changedRows(plans), highest: largestFinal(work) };
   const column = columnOf(facts, work.column.column);
   if (toPark.rows === 0n || column === undefined || engine.context.policy.mode === 'new') return [];
+  if (writesPlatformId(work.column)) return [];
   const isParked = judgement.handling.parked.includes(column.name) && column.holds !== 'other';
   const term = isParked ? await parkingTerm(engine, facts.table, column, 0, toPark) : null;
   const refused = (await trial?.finish(term)) ?? [];
@@ -133,6 +137,7 @@ function cellSources(engine: Engine, found: FoundTable, id: IdColumn): CellSourc
   }
   if (earlier.state === 'unfinished') return [];
   const state = isOpen(context, found, id) ? 'pending' : 'not_in_ledger';
+  if (writesPlatformId(id) && state !== 'pending') return [];
   const entered = finishedPlaces(runs, judgement.handling.key, id).map(({ run, col }): CellSource => {
     // Only a JSON cell can hold rewritten and kept ids at once.
     const hasRest = id.path === undefined ? 'AND e.new IS NULL' : '';
@@ -143,7 +148,8 @@ function cellSources(engine: Engine, found: FoundTable, id: IdColumn): CellSourc
       value: 'e.old',
     };
   });
-  return [{ state, policy, from: openRows(engine, found, id), value }, ...entered];
+  const open: CellSource = { state, policy, from: openRows(engine, found, id), value };
+  return writesPlatformId(id) ? [open] : [open, ...entered];
 }
 
 interface TallyOptions extends ColumnOptions {

@@ -21,7 +21,7 @@ export async function estimateWork(
 ): Promise<Estimate> {
   const { context, dialect } = engine;
   const { policy, tuning } = context;
-  const names = target.ids.map(({ column }) => column);
+  const names = [...new Set(target.ids.map(({ column }) => column))];
   const { key, isAtomic } = judgement.handling;
   const found = columns.reduce((sum, plans) => sum + Math.min(rows, countChanges(plans, policy)), 0);
   const averages = await averageBytes(engine, facts.table, [key, ...names.map((name) => [name])]);

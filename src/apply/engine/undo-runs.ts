@@ -7,6 +7,9 @@ import { assertNoDependent } from './earlier-runs.js';
 import { keyMatch } from './ledger-entries.js';
 import { readRunsOfTable, setState } from './ledger-runs.js';
 import type { TableRun } from './ledger-tables.js';
+import { dropPlatformColumns, goneColumns } from './platform-columns.js';
+import { writesPlatformId, writtenColumn } from './platform-ids.js';
+import type { TableFacts } from './table-facts.js';
 import { compareAllFilled } from './verify-run.js';
 import { changeWork, createWork, dropWork, type WorkList, workKey, workTable } from './work-list.js';
 
@@ -17,7 +20,16 @@ export async function undoRuns(engine: Engine, runs: readonly TableRun[]): Promi
   for (const run of runs.filter((one) => !isTied(one)).reverse()) {
     undone.push(await (run.mode === 'new' ? undoNewColumns(engine, run) : undoInBatches(engine, run)));
   }
-  return [...undone, ...(await undoAtOnce(engine, runs.filter(isTied)))];
+  const all = [...undone, ...(await undoAtOnce(engine, runs.filter(isTied)))];
+  for (const run of runs.filter(({ mode }) => mode === 'in_place')) {
+    const kept = await dropPlatformColumns(engine, run);
+    const at = all.findIndex(({ target }) => target === run.target.name);
+    const one = all[at];
+    if (one === undefined || kept.count === 0) continue;
+    const changedSince = [...one.changedSince, ...kept.names];
+    all[at] = { ...one, changedSince, changedSinceCount: one.changedSinceCount + kept.count };
+  }
+  return all;
 }
 
 /** Undoes the batches of a run in their order; each entry is deleted together with its change. */
@@ -25,12 +37,14 @@ async function undoInBatches(engine: Engine, run: TableRun): Promise<Undone> {
   const { context, session, dialect } = engine;
   await session.transaction('latest', () => setState(engine, run, 'undoing'));
   const total = await session.retry(() => countEntries(engine, run));
-  const { triggers } = await session.retry(() => dialect.readFacts(run.target));
+  const facts = await session.retry(() => dialect.readFacts(run.target));
+  const { triggers } = facts;
+  const cols = restorableColumns(engine, facts, run);
   for (const batch of undoBatches(run, context.tuning.batchRows)) {
     // Safe to repeat: an entry exists only as long as its change does.
     await session.transaction('latest', async () => {
       await dialect.beforeUpdate(triggers, run.keyTypes, true);
-      for (const col of run.target.ids.keys()) await undoColumn(engine, { run, batch, col, triggers });
+      for (const col of cols) await undoColumn(engine, { run, batch, col, triggers });
     });
     const done = batch.until - run.first;
     context.onProgress({ kind: 'step', name: `undoing ${run.table}`, done, total: run.done - run.first });
@@ -63,28 +77,51 @@ async function undoAtOnce(engine: Engine, runs: readonly TableRun[]): Promise<Un
 async function undoTable(engine: Engine, run: TableRun): Promise<void> {
   const { session, dialect } = engine;
   const facts = await dialect.readFacts(run.target);
-  const columns = run.target.ids.map((id) => id.column);
+  const cols = restorableColumns(engine, facts, run);
+  const columns = cols.map((col) => writtenOf(run, col));
   const isUnique = (column: string) => facts.uniques.some((unique) => unique.columns.includes(column));
   const parked = columns.filter(isUnique).flatMap((name) => findColumn(engine, facts, name) ?? []);
-  const work: WorkList = { table: facts.table, key: run.key, columns, types: run.types, parked };
-  await createWork(engine, work, restoredRowsQuery(engine, run, facts.table));
+  const types = cols.map((col) => run.types[col] ?? '');
+  const work: WorkList = { table: facts.table, key: run.key, columns, types, parked };
+  await createWork(engine, work, restoredRowsQuery(engine, run, cols, facts.table));
   await changeWork(engine, work, facts.triggers);
-  for (const at of columns.keys()) {
+  for (const [at, col] of cols.entries()) {
     const isRestored = `e.row_key IN (SELECT ${workKey(engine, work, 'before')} FROM ${workTable(engine)} AS w WHERE w.r${at})`;
-    const where = `e.unit = ${run.unit} AND e.col = ${at} AND ${isRestored}`;
+    const where = `e.unit = ${run.unit} AND e.col = ${col} AND ${isRestored}`;
     await session.exec(dialect.deleteEntries(run.ledger.entry, where));
   }
   await dropWork(engine);
 }
 
+function writtenOf({ target }: TableRun, col: number): string {
+  const id = target.ids[col];
+  return id === undefined ? '' : writtenColumn(id);
+}
+
+function isPlatformId({ target }: TableRun, col: number | undefined): boolean {
+  const id = target.ids[col ?? -1];
+  return id !== undefined && writesPlatformId(id);
+}
+
+/** The numbers of a run's columns, without those for platform_ids that somebody dropped since. */
+function restorableColumns(engine: Engine, facts: TableFacts, run: TableRun): number[] {
+  const gone = goneColumns(engine, facts, run);
+  return [...run.target.ids.keys()].filter((col) => !gone.includes(writtenOf(run, col)));
+}
+
 /** A query of every row with a cell that holds what the run wrote. */
-function restoredRowsQuery({ dialect }: Engine, run: TableRun, table: string): string {
+function restoredRowsQuery(
+  { dialect }: Engine,
+  run: TableRun,
+  cols: readonly number[],
+  table: string,
+): string {
   const cell = (column: string) => `t.${dialect.quote(column)}`;
-  const columns = run.target.ids.map((id) => id.column);
+  const columns = cols.map((col) => writtenOf(run, col));
   const rowKey = dialect.keySql(run.key.map(cell));
   const joins = columns.map(
     (column, at) => `LEFT JOIN (SELECT row_key, old, new FROM ${run.ledger.entry}
-        WHERE unit = ${run.unit} AND col = ${at}) AS e${at}
+        WHERE unit = ${run.unit} AND col = ${cols[at]}) AS e${at}
       ON e${at}.row_key = ${rowKey} AND ${dialect.isSame(cell(column), `e${at}.new`)}`,
   );
   const isOurs = columns.map((_, at) => `e${at}.row_key IS NOT NULL`);
@@ -93,7 +130,7 @@ function restoredRowsQuery({ dialect }: Engine, run: TableRun, table: string): s
     ...columns.map((column, at) => `${dialect.asEntry(cell(column))} AS o${at}`),
     ...columns.map(
       (column, at) =>
-        `CASE WHEN ${isOurs[at]} THEN e${at}.old ELSE ${dialect.asEntry(cell(column))} END AS c${at}`,
+        `CASE WHEN ${isOurs[at]} THEN ${isPlatformId(run, cols[at]) ? 'NULL' : `e${at}.old`} ELSE ${dialect.asEntry(cell(column))} END AS c${at}`,
     ),
     ...isOurs.map((term, at) => `${term} AS r${at}`),
   ];
@@ -121,7 +158,8 @@ async function finishUndo(engine: Engine, run: TableRun, total: number): Promise
     [run.unit],
   );
   await session.exec(dialect.deleteEntries(entry, `e.unit = ${run.unit} AND ${isGone}`));
-  await setState(engine, run, (await countEntries(engine, run)) === 0 ? 'undone' : 'done');
+  const undone = run.target.ids.some(writesPlatformId) ? 'undoing' : 'undone';
+  await setState(engine, run, (await countEntries(engine, run)) === 0 ? undone : 'done');
   const changedSince = rows.map(([key, gone]) => `row ${key ?? ''}${gone ?? ''}`);
   return { target: run.target.name, restored: total - left, changedSince, changedSinceCount: left };
 }

@@ -8,6 +8,8 @@ import { cellText, judgeCells } from './judge-cells.js';
 import { enteredCells } from './ledger-entries.js';
 import { readRunsOfTable } from './ledger-runs.js';
 import type { TableRun } from './ledger-tables.js';
+import { goneColumns } from './platform-columns.js';
+import { writesPlatformId, writtenColumn } from './platform-ids.js';
 import { keyValues, reportRow } from './unmapped-cells.js';
 
 /** Rows found wrong, and rows that other programs changed. */
@@ -32,7 +34,11 @@ export async function verifyRun(engine: Engine, run: TableRun): Promise<Verified
     found.changed.merge(unfilled);
     for (const name of gone) found.wrong.add(`column ${name} is gone`);
   } else if (notChecked === null) {
+    const facts = await session.retry(() => engine.dialect.readFacts(run.target));
+    const gone = goneColumns(engine, facts, run);
+    for (const name of gone) found.wrong.add(`column ${name} is gone`);
     for (const [col, id] of run.target.ids.entries()) {
+      if (gone.includes(writtenColumn(id))) continue;
       await session.transaction('read', () => verifyColumn(engine, run, col, id, found));
     }
   }
@@ -57,7 +63,7 @@ async function verifyColumn(
   found: Findings,
 ): Promise<void> {
   const { context, dialect } = engine;
-  const cell = `t.${dialect.quote(id.column)}`;
+  const cell = `t.${dialect.quote(writtenColumn(id))}`;
   const source = {
     work: openColumn(context, id, { ...context.policy, ...run.policy }),
     mode: 'in_place' as const,
@@ -68,7 +74,7 @@ async function verifyColumn(
       `CASE WHEN t.${dialect.quote(run.key[0] ?? '')} IS NULL THEN 'gone' WHEN ${dialect.isSame(cell, 'e.new')} THEN 'new'
         WHEN ${dialect.isSame(cell, 'e.old')} THEN 'old' ELSE 'other' END`,
       dialect.exactText('e.new'),
-      dialect.typeMark('e.old'),
+      dialect.typeMark(writesPlatformId(id) ? 'e.new' : 'e.old'),
     ],
   };
   for await (const rows of judgeCells(engine, source)) {
@@ -138,13 +144,14 @@ export async function compareFilled(
   let checked = 0;
   const name = newColumnOf(id);
   const [cell, fresh] = [`t.${dialect.quote(id.column)}`, `t.${dialect.quote(name)}`];
+  const mark = dialect.typeMark(writesPlatformId(id) ? "''" : cell);
   const keys =
     onUnmapped === undefined ? [] : key.map((column) => dialect.asText(`t.${dialect.quote(column)}`));
   const source = {
     work: openColumn(context, id, { ...context.policy, ...run.policy }),
     mode: 'new' as const,
     from: `${dialect.tableSql(run.table)} AS t WHERE ${fresh} IS NOT NULL OR ${cell} IS NOT NULL`,
-    extra: [dialect.asText(fresh), dialect.exactText(fresh), dialect.typeMark(cell), ...keys],
+    extra: [dialect.asText(fresh), dialect.exactText(fresh), mark, ...keys],
     isGrouped: onUnmapped === undefined,
   };
   for await (const judged of judgeCells(engine, source)) {

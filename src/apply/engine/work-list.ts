@@ -1,12 +1,13 @@
-import { columnLabel, type IdColumn } from '../../config/apply-targets.js';
+import type { IdColumn } from '../../config/apply-targets.js';
 import { SvcError } from '../../errors.js';
 import type { ColumnWork } from '../column-work.js';
 import { notWritten } from './batches.js';
-import type { Engine } from './dialect.js';
+import { type Engine, findColumn } from './dialect.js';
 import { enteredRows, unenteredRows } from './ledger-entries.js';
 import type { Ledger, TableRun } from './ledger-tables.js';
 import { parkingTerm, readIntegers } from './parking.js';
-import type { TableColumn } from './table-facts.js';
+import { rewrittenLabels, writesPlatformId, writtenColumn } from './platform-ids.js';
+import type { TableColumn, TableFacts } from './table-facts.js';
 
 /** A column whose cells are to change. */
 export interface ChangeColumn {
@@ -17,7 +18,7 @@ export interface ChangeColumn {
 
 /** A table to change, and the runs whose rows are left out. */
 export interface ChangeSource {
-  readonly table: string;
+  readonly facts: TableFacts;
   readonly key: readonly string[];
   readonly columns: readonly ChangeColumn[];
   readonly ledger: Ledger;
@@ -26,14 +27,17 @@ export interface ChangeSource {
 
 /**
  * A query of every row that changes: `k…` (the key), `o…` and `c…` (each column before and after, as the ledger stores
- * it) and `r…` (whether the column is rewritten). Each cell is looked up and counted once. Call inside the transaction
+ * it; for a platform_id, `o…` is the id it belongs to) and `r…` (whether the column is rewritten). Each cell is looked up and counted once. Call inside the transaction
  * that runs the query.
  */
 export async function changesQuery(
-  { dialect }: Engine,
-  { table, key, columns, ledger, runs }: ChangeSource,
+  engine: Engine,
+  { facts, key, columns, ledger, runs }: ChangeSource,
 ): Promise<string> {
+  const { dialect } = engine;
+  const { table } = facts;
   const cell = (column: string) => `t.${dialect.quote(column)}`;
+  const isThere = (column: string) => findColumn(engine, facts, column) !== undefined;
   const joins: string[] = [];
   const inner = [
     ...key.map((column, at) => `${cell(column)} AS k${at}`),
@@ -42,18 +46,24 @@ export async function changesQuery(
   const outer = [...key.map((_, at) => `k${at}`), ...columns.map((_, at) => `o${at}`)];
   const isChanged: string[] = [];
   for (const [at, { id, work }] of columns.entries()) {
+    const platformId = writesPlatformId(id) ? writtenColumn(id) : null;
+    const present = platformId === null ? `o${at}` : `p${at}`;
+    if (platformId !== null)
+      inner.push(`${dialect.asEntry(isThere(platformId) ? cell(platformId) : 'NULL')} AS ${present}`);
     if (work === null) {
-      outer.push(`o${at} AS c${at}`);
+      outer.push(`${present} AS c${at}`);
       isChanged.push('FALSE');
       continue;
     }
-    const entered = enteredRows(dialect, ledger, runs, columnLabel(id));
-    const { join, where } = unenteredRows(dialect, table, key, entered, at);
+    const entered = enteredRows(dialect, ledger, runs, rewrittenLabels(id));
+    const { join, where: isOpen } = unenteredRows(dialect, table, key, entered, at);
+    const where =
+      platformId !== null && isThere(platformId) ? `${isOpen} AND ${cell(platformId)} IS NULL` : isOpen;
     const from = `${dialect.tableSql(table)} AS t ${join}`;
     const found = await dialect.lookUp({ work, table, from, where, at });
     joins.push(join, found.join);
     inner.push(...found.terms);
-    outer.push(`CASE WHEN ${found.isChanged} THEN ${found.value} ELSE o${at} END AS c${at}`);
+    outer.push(`CASE WHEN ${found.isChanged} THEN ${found.value} ELSE ${present} END AS c${at}`);
     isChanged.push(found.isChanged);
   }
   outer.push(...isChanged.map((term, at) => `${term} AS r${at}`));

@@ -6,6 +6,8 @@ import { isOpen } from './earlier-runs.js';
 import { type FoundTable, newRunOf } from './found-table.js';
 import { describeWritten, findEntered, finishRun, insertRun, lastEntry } from './ledger-runs.js';
 import type { Ledger } from './ledger-tables.js';
+import { addColumns } from './platform-columns.js';
+import { writtenColumn } from './platform-ids.js';
 import { columnOf } from './table-facts.js';
 import {
   changesQuery,
@@ -39,9 +41,14 @@ export async function writeAtOnce(
   if (first === undefined) return [];
   const { ledger } = first.found;
   const names = tables.map(({ found }) => found.facts.table);
+  const add = async () => {
+    for (const { found } of tables) await addColumns(engine, found, dialect.ddlCommits);
+  };
+  if (dialect.ddlCommits) await session.retry(add);
   const units = await session.transaction('exclusive', async () => {
     await dialect.lockLedger(ledger);
     await dialect.lockTables(names);
+    if (!dialect.ddlCommits) await add();
     const entered: string[] = [];
     for (const table of tables) entered.push(await writeTable(engine, table, run));
     await dialect.checkForeignKeys(names);
@@ -61,12 +68,12 @@ async function writeTable(engine: Engine, { found, plan }: AgreedTable, run: Run
   if (before !== null) return before;
   const unit = await insertRun(engine, run, newRunOf(found));
   const parked = handling.parked.flatMap((name) => columnOf(facts, name) ?? []);
-  const list = { table: facts.table, key, columns: target.ids.map((id) => id.column), types, parked };
+  const list = { table: facts.table, key, columns: target.ids.map(writtenColumn), types, parked };
   const columns = target.ids.map((id) => ({
     id,
-    work: isOpen(context, found, id) ? openTableColumn(context, id, facts) : null,
+    work: isOpen(context, found, id) ? openTableColumn(engine, id, facts) : null,
   }));
-  const query = await changesQuery(engine, { table: facts.table, key, columns, ledger, runs });
+  const query = await changesQuery(engine, { facts, key, columns, ledger, runs });
   await createWork(engine, list, query);
   for (const { work } of columns) {
     if (work !== null) assertAgreed(context, { plan, run }, work, { facts, handling });

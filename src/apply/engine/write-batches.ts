@@ -8,6 +8,7 @@ import { isOpen } from './earlier-runs.js';
 import { type FoundTable, newRunOf } from './found-table.js';
 import { describeWritten, findEntered, finishRun, insertRun, lastEntry, readRun } from './ledger-runs.js';
 import type { TableRun } from './ledger-tables.js';
+import { addColumns } from './platform-columns.js';
 import { changesQuery } from './work-list.js';
 
 /**
@@ -22,10 +23,12 @@ export async function writeInBatches(
   plan: TargetPlan,
   run: RunFacts,
 ): Promise<Written> {
-  const { context, session } = engine;
+  const { context, session, dialect } = engine;
   const { batchRows } = context.tuning;
   const open = found.runs.find(({ state }) => state === 'working');
   const unit = open?.unit ?? (await enterChanges(engine, found, plan, run));
+  // An interruption may have left the run recorded but its columns missing.
+  if (dialect.ddlCommits) await session.retry(() => addColumns(engine, found, true));
   const read = () => session.retry(() => readRun(engine, found.ledger, unit));
   let at = await read();
   for (let batch = nextBatch(at, batchRows); batch !== null; batch = nextBatch(at, batchRows)) {
@@ -51,9 +54,9 @@ function enterChanges(engine: Engine, found: FoundTable, plan: TargetPlan, run: 
     const unit = await insertRun(engine, run, newRunOf(found));
     for (const [col, id] of target.ids.entries()) {
       if (!isOpen(context, found, id)) continue;
-      const work = openTableColumn(context, id, facts);
+      const work = openTableColumn(engine, id, facts);
       const columns = [{ id, work }];
-      const query = await changesQuery(engine, { table: facts.table, key, columns, ledger, runs });
+      const query = await changesQuery(engine, { facts, key, columns, ledger, runs });
       const rowKey = dialect.keySql(key.map((_, at) => `q.k${at}`));
       await session.exec(
         `INSERT INTO ${ledger.entry}(id, unit, col, row_key, old, new)
@@ -65,6 +68,7 @@ function enterChanges(engine: Engine, found: FoundTable, plan: TargetPlan, run: 
       `UPDATE ${ledger.run} SET last_entry = CASE WHEN first_entry > $1 THEN first_entry ELSE $1 END WHERE unit = $2`,
       [await lastEntry(engine, ledger), unit],
     );
+    if (!dialect.ddlCommits) await addColumns(engine, found, false);
     return unit;
   });
 }

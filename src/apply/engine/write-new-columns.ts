@@ -2,11 +2,11 @@ import { type IdColumn, newColumnOf } from '../../config/apply-targets.js';
 import type { RunFacts, Written } from '../context.js';
 import type { TargetPlan } from '../plan.js';
 import { assertAgreed, openTableColumn } from './column-plans.js';
-import { type Engine, findColumn } from './dialect.js';
+import type { Engine } from './dialect.js';
 import { type FoundTable, newRunOf } from './found-table.js';
 import { judgeCells } from './judge-cells.js';
 import { describeWritten, findEntered, insertRun, setState } from './ledger-runs.js';
-import { columnOf } from './table-facts.js';
+import { addColumns } from './platform-columns.js';
 
 /**
  * Fills new columns with V4 ids; the old columns do not change. Rows added since an earlier run are filled now; a value
@@ -44,7 +44,7 @@ function enterRun(engine: Engine, found: FoundTable, plan: TargetPlan, run: RunF
     const before = await findEntered(engine, found, run);
     if (before !== null) return before;
     for (const id of target.ids) {
-      const work = openTableColumn(context, id, facts);
+      const work = openTableColumn(engine, id, facts);
       const from = `${dialect.tableSql(facts.table)} AS t`;
       for await (const _ of judgeCells(engine, { work, mode: 'new', from, isGrouped: true })) {
         // Looking them up counts them.
@@ -59,20 +59,6 @@ function enterRun(engine: Engine, found: FoundTable, plan: TargetPlan, run: RunF
     if (!dialect.ddlCommits) await addColumns(engine, found, false);
     return insertRun(engine, run, { ...newRunOf(found), key: [], isAtomic: false });
   });
-}
-
-/** `isResumed`: columns that exist already belong to this run. */
-async function addColumns(engine: Engine, { target, facts }: FoundTable, isResumed: boolean): Promise<void> {
-  const { session, dialect } = engine;
-  const now = isResumed ? await dialect.readFacts(target) : null;
-  for (const id of target.ids) {
-    const name = newColumnOf(id);
-    if (now !== null && findColumn(engine, now, name) !== undefined) continue;
-    const type = dialect.declaredType(columnOf(facts, id.column)?.type ?? '');
-    await session.exec(
-      `ALTER TABLE ${dialect.tableSql(facts.table)} ADD COLUMN ${dialect.quote(name)} ${type}`,
-    );
-  }
 }
 
 async function fillColumn(

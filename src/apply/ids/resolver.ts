@@ -25,10 +25,13 @@ export type UnknownReason =
 
 /**
  * The category of a value: `mapped`, `empty`, `not_ours` (the target declares the row's model as none of ours),
- * `unknown/` with one of `UnknownReason`, or the status and reason of an id without a twin, such as
+ * `unknown/` with one of `UnknownReason`, `NO_PLATFORM_ID`, or the status and reason of an id without a twin, such as
  * `unmatched/unexplained`.
  */
 export type Category = string;
+
+/** The category of a value whose `platform_id` is not known, where that is what a column takes. */
+export const NO_PLATFORM_ID = 'no_platform_id';
 
 /** Model, region and company that a row names beside its id; null if the target fixes or omits them. */
 export interface RowScope {
@@ -73,6 +76,9 @@ export interface CellResolver {
 }
 
 const CACHED_UNKNOWNS = 100_000;
+
+const ROWS_OF_ID = `model = @model AND v3_svc_id = @id AND path = @path
+  AND (@region IS NULL OR region = @region) AND (@company IS NULL OR v3_company_id = @company)`;
 
 /** Looks up cells that are ids themselves. */
 export class Resolver implements CellResolver {
@@ -162,9 +168,33 @@ export class Resolver implements CellResolver {
     return this.#isScoped ? this.#lookUpScoped(ids, slot, category, scope) : category;
   }
 
+  /** The one `platform_id` of the V3 records with the id that was looked up last; null if none or several are known. */
+  platformId(row: RowScope): string | null {
+    if (this.ids === null || this.slot < 0) return null;
+    const { region, company } = this.#scopeOf(row);
+    const [first, other] = this.#db
+      .prepare<[object], string | null>(
+        `SELECT DISTINCT platform_id FROM remap WHERE ${ROWS_OF_ID} LIMIT 2`,
+      )
+      .pluck()
+      .all(this.#rowsOfId(this.ids.ref, region, company));
+    return first === undefined || other !== undefined ? null : first;
+  }
+
+  #scopeOf(row: RowScope): Pick<RowScope, 'region' | 'company'> {
+    const { region, company } = this.#lookUp;
+    return {
+      region: region === null ? row.region : (region ?? null),
+      company: company === null ? row.company : (company ?? null),
+    };
+  }
+
+  #rowsOfId(ref: ModelRef, region: string | null, company: string | null): object {
+    return { ...ref, region, company: company === null ? null : companyId(company), id: this.#bigId() };
+  }
+
   #lookUpScoped(ids: ModelIds, slot: number, category: Category, row: RowScope): Category {
-    const region = this.#lookUp.region === null ? row.region : (this.#lookUp.region ?? null);
-    const company = this.#lookUp.company === null ? row.company : (this.#lookUp.company ?? null);
+    const { region, company } = this.#scopeOf(row);
     const isUnnamed =
       (this.#lookUp.region === null && region === null) ||
       (this.#lookUp.company === null && company === null);
@@ -184,11 +214,9 @@ export class Resolver implements CellResolver {
         { readonly category: Category; readonly v4: bigint | null; readonly outcome: string }
       >(
         `SELECT ${categorySql(this.#lookUp.mapDeleted)} AS category, v4_svc_id AS v4,
-           status || '/' || ifnull(reason, '') AS outcome FROM remap
-         WHERE model = @model AND v3_svc_id = @id AND path = @path
-           AND (@region IS NULL OR region = @region) AND (@company IS NULL OR v3_company_id = @company)`,
+           status || '/' || ifnull(reason, '') AS outcome FROM remap WHERE ${ROWS_OF_ID}`,
       )
-      .all({ ...ref, region, company: company === null ? null : companyId(company), id: this.#bigId() });
+      .all(this.#rowsOfId(ref, region, company));
     const [first] = rows;
     if (first === undefined) return 'unknown/other_scope';
     const { category, outcome } = first;

@@ -47,7 +47,7 @@ describe('keys in SQLite', () => {
     sql(`CREATE TABLE t(id ${type} PRIMARY KEY NOT NULL, i INTEGER)`);
     const db = new Sqlite(file);
     db.exec(createLedgerSql(SQLITE_TEXT, SQLITE_LEDGER).join(';'));
-    const entered = enteredRows(SQLITE_TEXT, SQLITE_LEDGER, [{ unit: '1', labels: ['i'] }], 'i');
+    const entered = enteredRows(SQLITE_TEXT, SQLITE_LEDGER, [{ unit: '1', labels: ['i'] }], ['i']);
     const { sql: from } = unenteredRows(SQLITE_TEXT, 't', ['id'], entered);
     const steps = db.prepare<[], { detail: string }>(`EXPLAIN QUERY PLAN SELECT count(*) FROM ${from}`).all();
     db.close();

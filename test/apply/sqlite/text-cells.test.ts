@@ -65,8 +65,8 @@ it('swaps texts under a unique constraint and refuses texts that would be equal'
 });
 
 it('finds texts that would occur twice or not fit', () => {
-  const text = { name: 'i', type: 'varchar(6)', holds: 'text', range: null, maxChars: 6 } as const;
-  const finals = new FinalIds({ ...text, isNullable: true, isGenerated: false, isDomain: false }, true);
+  const text = { name: 'i', type: 'varchar(6)', range: null, maxChars: 6 };
+  const finals = new FinalIds(text, true);
   for (const one of ['doc:6', 'a:1', 'doc:60', 'doc:600', 'éé💶💶éé', 'doc:6']) finals.add(one);
   expect(finals.notes().map(({ text }) => text)).toEqual([
     'i: 1 values would occur twice, but must be unique (doc:6).',

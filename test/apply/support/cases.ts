@@ -63,6 +63,8 @@ export interface Case {
   readonly scopes: readonly Scope[];
   /** Of `scoped`: everything the remap holds. */
   readonly allScopes: readonly Scope[];
+  /** Whether the target stores the platform_ids of the first id column. */
+  readonly storesPlatformIds: boolean;
 }
 
 /** What a row says of its id: the same id is another one elsewhere. */
@@ -126,10 +128,11 @@ export function makeCase(
   maps = MAPS_PER_CASE,
 ): Case {
   const random = seeded(seed * 7919 + 17);
+  const storesPlatformIds = seed % 2 === 0 && INSIDE[shape] === undefined;
   const name = `t${seed}`;
   const model = `test/m${seed}`;
   const most = 10 * maps;
-  if (shape === 'scoped') return makeScopedCase({ name, model, shape }, random, maps);
+  if (shape === 'scoped') return makeScopedCase({ name, model, shape, storesPlatformIds }, random, maps);
   const map = makeMaps(random, maps);
   const known = [...map.keys()];
   const isUnique =
@@ -140,7 +143,7 @@ export function makeCase(
     shape === 'half_key';
   const count = isUnique ? 1 + random(known.length) : random(most);
   const pick = () => known[random(known.length)] ?? 1;
-  const base = { name, shape, model, map, scopes: [], allScopes: [] };
+  const base = { name, shape, model, map, storesPlatformIds, scopes: [], allScopes: [] };
   if (shape === 'pair') {
     const pairs = pairIds(known, count, random);
     return { ...base, ids: pairs.map(([a]) => a), seconds: pairs.map(([, b]) => b) };
@@ -152,7 +155,7 @@ export function makeCase(
 }
 
 function makeScopedCase(
-  base: Pick<Case, 'name' | 'model' | 'shape'>,
+  base: Pick<Case, 'name' | 'model' | 'shape' | 'storesPlatformIds'>,
   random: (max: number) => number,
   maps: number,
 ): Case {
@@ -195,10 +198,25 @@ function pairIds(
 
 export function remapRowsOf(one: Case): RemapRow[] {
   const { model } = one;
-  const scoped = one.allScopes.flatMap(({ kind, region, company, map }) =>
-    [...map].map(([v3, v4]) => ({ v3, v4, model: modelOf(one, kind), region, company })),
+  const scoped = one.allScopes.flatMap((scope) =>
+    [...scope.map].map(([v3, v4]) => {
+      const { kind, region, company } = scope;
+      return { v3, v4, platformId: platformIdOf(v3, scope), model: modelOf(one, kind), region, company };
+    }),
   );
-  return [...[...one.map].map(([v3, v4]) => ({ v3, v4, model })), ...scoped];
+  return [...[...one.map].map(([v3, v4]) => ({ v3, v4, platformId: platformIdOf(v3), model })), ...scoped];
+}
+
+function platformIdOf(v3: number, scope?: Scope): string {
+  return `é'${v3}${scope === undefined ? '' : `-${scope.kind}${scope.region}${scope.company}`}`;
+}
+
+/** The platform_id that a row gets, as a list; empty where the target stores none. */
+function platformIdsOf(one: Case, at: number): (string | null)[] {
+  if (!one.storesPlatformIds) return [];
+  const id = one.ids[at] ?? null;
+  const scope = one.scopes[at];
+  return [id === null || scope?.kind === 'x' ? null : platformIdOf(id, scope)];
 }
 
 function modelOf({ model }: Case, kind: Scope['kind']): string {
@@ -207,9 +225,10 @@ function modelOf({ model }: Case, kind: Scope['kind']): string {
 
 /** The target of a case, for SQLite or PostgreSQL. */
 export function targetOf(one: Case, where: object): ApplyTarget {
-  const id = { column: 'svc_id', model: one.model };
+  const stored = one.storesPlatformIds ? { platformIdColumn: 'platform' } : {};
+  const id = { column: 'svc_id', model: one.model, ...stored };
   if (one.shape === 'scoped')
-    return target({ ...where, name: one.name, table: one.name, ids: [scopedId(one)] });
+    return target({ ...where, name: one.name, table: one.name, ids: [{ ...scopedId(one), ...stored }] });
   const ids =
     one.shape === 'pair' ? [id, { column: 'other_id', model: one.model }] : [{ ...id, ...INSIDE[one.shape] }];
   return target({ ...where, name: one.name, table: one.name, ids });
@@ -256,8 +275,13 @@ export function createSql(one: Case, types: { readonly json: string }): string {
   return `CREATE TABLE ${one.name}(${columns})${index}`;
 }
 
-/** The rows as they are put in; with `isMapped` as they must be afterwards. */
+/** The rows as they are put in; with `isMapped` as they must be afterwards, with their platform_ids at the end. */
 export function rowsOf(one: Case, isMapped: boolean): Row[] {
+  const rows = userRowsOf(one, isMapped);
+  return isMapped ? rows.map((row, at) => [...row, ...platformIdsOf(one, at)]) : rows;
+}
+
+function userRowsOf(one: Case, isMapped: boolean): Row[] {
   const to = (id: number | null | undefined) =>
     id === null || id === undefined ? null : isMapped ? (one.map.get(id) ?? id) : id;
   const text = (id: number | null | undefined) => (to(id) === null ? null : String(to(id)));
@@ -314,6 +338,7 @@ export function rowsBeside(one: Case): Row[] {
   const mapped = rowsOf(one, true);
   return rowsOf(one, false).map((row, at) => {
     const isOurs = one.scopes[at]?.kind !== 'x';
-    return [...row, ...places.map((place) => (isOurs ? (mapped[at]?.[place] ?? null) : null))];
+    const [first = null, ...others] = places.map((place) => (isOurs ? (mapped[at]?.[place] ?? null) : null));
+    return [...row, first, ...platformIdsOf(one, at), ...others];
   });
 }

@@ -15,6 +15,7 @@ export interface RemapRow {
   readonly path?: string;
   readonly region?: string;
   readonly company?: bigint | number;
+  readonly platformId?: string | null;
   readonly status?: string;
   readonly reason?: string | null;
 }
@@ -24,8 +25,8 @@ export function createRemap(file: string, rows: Iterable<RemapRow>): void {
   const db = openDatabase(file, 'create');
   try {
     const insert = db.prepare(
-      `INSERT INTO remap(model, path, region, v3_company_id, v3_svc_id, v4_svc_id, status, reason, evidence)
-       VALUES (?, ?, ?, ?, ?, ?, ?, ?, '{}')`,
+      `INSERT INTO remap(model, path, region, v3_company_id, platform_id, v3_svc_id, v4_svc_id, status, reason, evidence)
+       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, '{}')`,
     );
     db.transaction(() => {
       for (const row of rows) insert.run(...cellsOf(row));
@@ -45,6 +46,7 @@ function cellsOf(row: RemapRow) {
     row.path ?? '',
     row.region ?? 'default',
     big(row.company ?? 1),
+    row.platformId ?? null,
     big(row.v3),
     big(row.v4 ?? null),
     status,
