@@ -41,6 +41,7 @@ const ID_DETAILS = [
   'company',
   'companyColumn',
   'newColumn',
+  'platformIdColumn',
 ] as const;
 /** Options that describe a place. */
 const DETAILS = ['table', 'key', ...ID_DETAILS, 'output', 'delimiter', 'ledgerSchema'] as const;

@@ -99,10 +99,6 @@ function targetOf<Kind extends string>(kind: Kind) {
 }
 
 const ids = z.array(idColumn).min(1).describe('The columns that contain ids.');
-const idsWithoutPlatformIds = ids.superRefine((all, context) => {
-  if (all.some(({ platformIdColumn }) => platformIdColumn !== undefined))
-    context.addIssue('have a platformIdColumn, which only tables in SQLite, PostgreSQL and MySQL support');
-});
 const file = z.string().min(1);
 const source = file.describe('The file: CSV, NDJSON (one JSON value per line) or a SQLite database.');
 const output = file.optional().describe('The new file. Default: beside the old one, with .v4 in its name.');
@@ -119,10 +115,10 @@ const csv = strict({
   output,
   delimiter: z.enum(['auto', ',', ';', '\t', '|']).default('auto').describe('Field separator.'),
   header: z.boolean().default(true).describe('Whether the first row names the columns.'),
-  ids: idsWithoutPlatformIds,
+  ids,
 });
 
-const ndjson = strict({ ...targetOf('ndjson'), file: source, output, ids: idsWithoutPlatformIds });
+const ndjson = strict({ ...targetOf('ndjson'), file: source, output, ids });
 
 const sqlite = strict({ ...targetOf('sqlite'), file: source, table, key, ids });
 
@@ -178,7 +174,7 @@ const warehouse = strict({
     .min(1)
     .optional()
     .describe('All columns of the table in their order. Only Spark with --in-place needs them.'),
-  ids: idsWithoutPlatformIds,
+  ids,
 });
 
 export const applyTargetSchema = z.discriminatedUnion(

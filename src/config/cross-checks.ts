@@ -129,6 +129,10 @@ function* findColumnProblems(
     const advice = kind === 'ndjson' && name === 'path' ? 'name the path in "column"' : 'leave it out';
     yield { path: [name], message: `has no meaning in a ${kind} file: ${advice}` };
   }
+  if (id.platformIdColumn !== undefined && (kind === 'csv' || kind === 'ndjson' || kind === 'warehouse')) {
+    const message = 'is supported for tables in SQLite, PostgreSQL and MySQL only: leave it out';
+    yield { path: ['platformIdColumn'], message };
+  }
   const named = [
     { path: ['model'], ref: id.model ?? null },
     ...Object.entries(id.models ?? {}).map(([word, ref]) => ({ path: ['models', word], ref })),

@@ -106,6 +106,16 @@ describe('targets of apply', () => {
       'apply.targets[0].ids[0].newColumn has no meaning in a csv file: leave it out',
     ],
     [
+      'a column for platform_ids in a file',
+      { ...csv, ids: [{ ...ids[0], platformIdColumn: 'b' }] },
+      'apply.targets[0].ids[0].platformIdColumn is supported for tables in SQLite, PostgreSQL and MySQL only',
+    ],
+    [
+      'a column for platform_ids of cells with more than an id',
+      { ...sqlite, ids: [{ ...ids[0], pattern: 'a:{id}', platformIdColumn: 'b' }] },
+      'apply.targets[0].ids[0] has a platformIdColumn, which needs cells that are one id',
+    ],
+    [
       'an output that is the input',
       { ...csv, output: 'data/orders.csv' },
       'apply.targets[0].output is an input: to rewrite a file in its place use --in-place',

@@ -40,7 +40,9 @@ export function judgeTable(
     ...(isTable ? [] : [blocks('not_a_table', kind)]),
     ...facts.notes,
     ...unknownColumns(facts, target.key ?? []),
-    ...sourceColumns(target.ids).flatMap(partsOf).flatMap((id) => columnNotes(facts, id)),
+    ...sourceColumns(target.ids)
+      .flatMap(partsOf)
+      .flatMap((id) => columnNotes(facts, id)),
   ];
   if (policy.mode === 'new' || !isTable) return { handling: untouched, notes };
   const ids = target.ids.map((id) => id.column);

@@ -4,7 +4,7 @@ import * as z from '../../zod.js';
 import { NAMED_ROWS, type RunFacts, type Written } from '../context.js';
 import type { Dialect, Engine } from './dialect.js';
 import type { FoundTable } from './found-table.js';
-import { expandColumns, configuredColumns } from './json-columns.js';
+import { configuredColumns, expandColumns } from './json-columns.js';
 import { hasLedger, type Ledger, type TableRun } from './ledger-tables.js';
 import type { Cells } from './session.js';
 

@@ -42,7 +42,11 @@ export async function addColumns(
  */
 export async function platformColumnNotes(
   engine: Engine,
-  { ids, facts, runs }: {
+  {
+    ids,
+    facts,
+    runs,
+  }: {
     readonly ids: readonly IdColumn[];
     readonly facts: TableFacts;
     readonly runs: readonly TableRun[];

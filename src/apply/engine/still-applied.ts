@@ -38,7 +38,9 @@ export async function readStillApplied(
       .slice(nth + 1)
       .filter(({ mode }) => mode === 'in_place')
       .flatMap(({ unit, target }) =>
-        target.ids.flatMap((own, at) => (writtenColumn(own) === writtenColumn(id) ? [`(${unit}, ${at})`] : [])),
+        target.ids.flatMap((own, at) =>
+          writtenColumn(own) === writtenColumn(id) ? [`(${unit}, ${at})`] : [],
+        ),
       );
     all.push(await readColumn(engine, run, col, later, onChanged));
   }

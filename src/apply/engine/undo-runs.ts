@@ -150,6 +150,8 @@ async function finishUndo(engine: Engine, run: TableRun, total: number): Promise
   const { session, dialect } = engine;
   const { entry } = run.ledger;
   await session.exec(`DELETE FROM ${entry} WHERE unit = ${run.unit} AND id > ${run.done}`);
+  const there = restorableColumns(engine, await dialect.readFacts(run.target), run);
+  await session.exec(`DELETE FROM ${entry} WHERE unit = ${run.unit} AND col NOT IN (${there.join(', ')})`);
   const left = await countEntries(engine, run);
   const isGone = `NOT EXISTS (SELECT 1 FROM ${dialect.tableSql(run.table)} AS t WHERE ${keyMatch(dialect, run, 'e.row_key')})`;
   const { rows } = await session.query(

@@ -173,9 +173,7 @@ export class Resolver implements CellResolver {
     if (this.ids === null || this.slot < 0) return null;
     const { region, company } = this.#scopeOf(row);
     const [first, other] = this.#db
-      .prepare<[object], string | null>(
-        `SELECT DISTINCT platform_id FROM remap WHERE ${ROWS_OF_ID} LIMIT 2`,
-      )
+      .prepare<[object], string | null>(`SELECT DISTINCT platform_id FROM remap WHERE ${ROWS_OF_ID} LIMIT 2`)
       .pluck()
       .all(this.#rowsOfId(this.ids.ref, region, company));
     return first === undefined || other !== undefined ? null : first;

@@ -45,6 +45,7 @@ const IDS: OptionSpecs = {
   '--company <id>': 'V3 company of all ids',
   '--company-column <name>': 'column that holds the V3 company of each row',
   '--new-column <name>': 'name of the new column (default: <column>_v4)',
+  '--platform-id-column <name>': 'also store the platform_id of each record, in a new column of this name',
   '--delimiter <text>': 'field separator of a CSV file (default: detected)',
   '--no-header': 'the CSV file has no header row; columns are #1, #2, …',
 };

@@ -26,13 +26,13 @@ interface UserDatabase {
 const BIG = 9_007_199_254_740_993n;
 /** Mapped, swapped, beyond 2^53, negative, to itself, without a twin, deleted with a twin, a V4 id only. */
 const REMAP = [
-  { v3: 1, v4: 2 },
-  { v3: 2, v4: 1 },
+  { v3: 1, v4: 2, platformId: 'a' },
+  { v3: 2, v4: 1, platformId: "42 é'" },
   { v3: BIG, v4: BIG + 2n },
   { v3: BIG + 2n, v4: BIG },
   { v3: -5, v4: 5 },
   { v3: 7, v4: 7 },
-  { v3: 8 },
+  { v3: 8, platformId: '8' },
   { v3: 9, v4: 10, status: 'deleted', reason: 'deleted_in_v3' },
   { v3: null, v4: 11, status: 'v4_only' },
 ];
@@ -54,12 +54,13 @@ afterAll(async () => {
 });
 
 const quoted = (value: string | null) => (value === null ? 'NULL' : `'${value.replaceAll("'", "''")}'`);
-const targetsOf = (where: object) =>
-  ['numbers', 'texts'].map((table) =>
-    target({ ...where, name: table, table, ids: [{ column: 'svc_id', model: INVOICES }] }),
-  );
-function only<K extends ApplyTarget['kind']>(kind: K, where: object) {
-  return targetsOf({ kind, ...where }).filter(
+const targetsOf = (where: object, mode: Policy['mode']) =>
+  ['numbers', 'texts'].map((table) => {
+    const stored = mode === 'new' ? { platformIdColumn: 'platform' } : {};
+    return target({ ...where, name: table, table, ids: [{ column: 'svc_id', model: INVOICES, ...stored }] });
+  });
+function only<K extends ApplyTarget['kind']>(kind: K, { policy }: ApplyContext, where: object) {
+  return targetsOf({ kind, ...where }, policy.mode).filter(
     (one): one is Extract<ApplyTarget, { kind: K }> => one.kind === kind,
   );
 }
@@ -76,7 +77,7 @@ const DATABASES: Readonly<Record<string, ((name: string) => Promise<UserDatabase
       }
     };
     return {
-      open: (context) => openSqliteStore(context, file, only('sqlite', { file })),
+      open: (context) => openSqliteStore(context, file, only('sqlite', context, { file })),
       run: async (sql) => use((db) => void db.exec(sql)),
       rows: async (sql) =>
         use((db) => {
@@ -99,7 +100,10 @@ const DATABASES: Readonly<Record<string, ((name: string) => Promise<UserDatabase
           };
           return {
             open: (context) =>
-              openPostgresStore({ ...context, env: { DB: url } }, only('postgres', { urlEnv: 'DB' })),
+              openPostgresStore(
+                { ...context, env: { DB: url } },
+                only('postgres', context, { urlEnv: 'DB' }),
+              ),
             run: async (sql) => void (await use((client) => client.query(sql))),
             rows: (sql) => use((client) => readAll(client, sql)),
             ledger: 'svc_migrate.',
@@ -116,7 +120,7 @@ const DATABASES: Readonly<Record<string, ((name: string) => Promise<UserDatabase
           };
           return {
             open: (context) =>
-              openMysqlStore({ ...context, env: { DB: url } }, only('mysql', { urlEnv: 'DB' })),
+              openMysqlStore({ ...context, env: { DB: url } }, only('mysql', context, { urlEnv: 'DB' })),
             // A session of the user's, whose mode says less.
             run: async (sql) => void (await use((client) => client.query(`SET sql_mode = ''; ${sql}`))),
             rows: (sql) => use((client) => readMysql(client, sql)),

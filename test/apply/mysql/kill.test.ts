@@ -4,7 +4,7 @@ import { afterAll, describe, expect, it } from 'vitest';
 import { campaign } from '../../support/campaign.js';
 import { makeFastFolder } from '../../support/fast-folder.js';
 import { startApplyChildren } from '../support/apply-children.js';
-import { makeCase, remapRowsOf, type Shape } from '../support/cases.js';
+import { makeCase, remapRowsOf, type Shape, storePlatformIds } from '../support/cases.js';
 import { describeKills, KillLives, killMany } from '../support/kill-lives.js';
 import { connectMysql, startMysql } from '../support/mysql.js';
 import { createMysqlPlace } from '../support/mysql-kill-place.js';
@@ -28,7 +28,7 @@ describe.skipIf(server === null)('MariaDB', () => {
     timeout: 600_000,
   }, async () => {
     if (server === null) return;
-    const cases = SHAPES.map((shape, at) => makeCase(at + 200, shape));
+    const cases = SHAPES.map((shape, at) => storePlatformIds(makeCase(at + 200, shape), at + 1));
     const remap = join(folder, 'remap.db');
     createRemap(remap, cases.flatMap(remapRowsOf));
     const context = openContext(remap, IN_PLACE, { batchRows: 25 });

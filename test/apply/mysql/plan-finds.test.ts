@@ -273,7 +273,7 @@ describe.skipIf(server === null)('the plan for MariaDB', () => {
       [11, 400],
       [12, 70_000],
       [13, -4],
-    ]),
+    ]).map((row) => ({ ...row, platformId: 'é'.repeat(row.v3 === 12 ? 256 : Number(row.v3)) })),
   ]);
   const { sql, apply, undo, tableOf } = scene;
   beforeEach(scene.clear);
@@ -357,6 +357,36 @@ describe.skipIf(server === null)('the plan for MariaDB', () => {
       expect(await sql('SELECT i FROM t ORDER BY k')).toEqual([['doc:5'], ['doc:6'], [long]]);
     }
   });
+
+  it.each(['bigint', 'bigint UNIQUE', 'varchar(20) CHARACTER SET latin1'])(
+    'stores platform_ids beside ids of type %s',
+    async (type) => {
+      const targets = [tableOf({ ids: [{ column: 'i', model: INVOICES, platformIdColumn: 'p' }] })];
+      const read = () => sql('SELECT k, i, p FROM t ORDER BY k');
+      await sql(`CREATE TABLE t(k integer PRIMARY KEY, i ${type}) DEFAULT CHARSET=latin1`);
+      await sql('INSERT INTO t VALUES (1, 5), (2, 11), (3, 12)');
+      expect(await apply(IN_PLACE, { targets })).toEqual(['does_not_fit']);
+      await sql('DELETE FROM t WHERE k = 3');
+      expect(await apply(IN_PLACE, { targets, role: await userWith(EVERYTHING) })).toEqual(['privilege']);
+      await sql('ALTER TABLE t ADD COLUMN p varchar(20)');
+      expect(await apply(IN_PLACE, { targets })).toEqual(['new_column_exists']);
+      // What a killed process may leave.
+      await sql('ALTER TABLE t MODIFY p varchar(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin');
+      await sql("UPDATE t SET p = 'mine' WHERE k = 1");
+      expect(await apply(IN_PLACE, { targets })).toEqual(['new_column_exists']);
+      await sql('UPDATE t SET p = NULL');
+      expect(await apply(IN_PLACE, { targets })).toEqual([]);
+      expect(await read()).toEqual([
+        ['1', '6', 'é'.repeat(5)],
+        ['2', '400', 'é'.repeat(11)],
+      ]);
+      await undo('run-1', { targets });
+      expect(await sql('SELECT * FROM t ORDER BY k')).toEqual([
+        ['1', '5'],
+        ['2', '11'],
+      ]);
+    },
+  );
 
   it('refuses a pattern for integers', async () => {
     await sql('CREATE TABLE t(k integer PRIMARY KEY, i integer)');

@@ -4,7 +4,7 @@ import { afterAll, describe, expect, it } from 'vitest';
 import { campaign } from '../../support/campaign.js';
 import { makeFastFolder } from '../../support/fast-folder.js';
 import { startApplyChildren } from '../support/apply-children.js';
-import { makeCase, remapRowsOf, type Shape } from '../support/cases.js';
+import { makeCase, remapRowsOf, type Shape, storePlatformIds } from '../support/cases.js';
 import { describeKills, KillLives, killMany } from '../support/kill-lives.js';
 import { connect, startPostgres } from '../support/postgres.js';
 import { createPostgresPlace } from '../support/postgres-kill-place.js';
@@ -29,7 +29,7 @@ describe.skipIf(cluster === null)('PostgreSQL', () => {
     timeout: 600_000,
   }, async () => {
     if (cluster === null) return;
-    const cases = SHAPES.map((shape, at) => makeCase(at + 200, shape));
+    const cases = SHAPES.map((shape, at) => storePlatformIds(makeCase(at + 200, shape), at + 1));
     const remap = join(folder, 'remap.db');
     createRemap(remap, cases.flatMap(remapRowsOf));
     const context = openContext(remap, IN_PLACE, { batchRows: 25 });

@@ -23,6 +23,8 @@ interface Case {
   readonly target?: object;
 }
 
+const PLATFORM = { ids: [{ column: 'i', model: INVOICES, platformIdColumn: 'p' }] };
+
 /** Whatever stands in the way of a run is found before it begins; whatever is not found works. */
 const CASES: readonly Case[] = [
   { name: 'a plain table', sql: [PLAIN], policy: IN_PLACE, finds: [] },
@@ -281,6 +283,22 @@ const CASES: readonly Case[] = [
     policy: IN_PLACE,
     finds: [],
     role: 'app',
+  },
+  {
+    name: 'a user who may update the column, with platform_ids',
+    sql: [PLAIN, 'GRANT SELECT, UPDATE (i) ON t TO app', CREATES],
+    policy: IN_PLACE,
+    finds: ['privilege'],
+    role: 'app',
+    target: PLATFORM,
+  },
+  { name: 'platform_ids', sql: [UNIQUE], policy: IN_PLACE, finds: [], target: PLATFORM },
+  {
+    name: 'a typed table with platform_ids',
+    sql: ['CREATE TYPE y AS (k integer, i bigint)', 'CREATE TABLE t OF y (PRIMARY KEY (k))'],
+    policy: IN_PLACE,
+    finds: ['typed_table'],
+    target: PLATFORM,
   },
   {
     name: 'a user who may update the column only, under UNIQUE',

@@ -4,7 +4,7 @@ import { afterAll, expect, it } from 'vitest';
 import { campaign } from '../../support/campaign.js';
 import { makeFastFolder } from '../../support/fast-folder.js';
 import { startApplyChildren } from '../support/apply-children.js';
-import { makeCase, remapRowsOf, type Shape } from '../support/cases.js';
+import { makeCase, remapRowsOf, type Shape, storePlatformIds } from '../support/cases.js';
 import { describeKills, KillLives, killMany } from '../support/kill-lives.js';
 import { createRemap, IN_PLACE, openContext } from '../support/remap.js';
 import { createSqlitePlace } from '../support/sqlite-kill-place.js';
@@ -23,7 +23,7 @@ it.each(['delete', 'wal'] as const)(
   `killed at ${KILLS} moments it is applied exactly once and taken back without a trace (journal: %s)`,
   { timeout: 600_000 },
   async (journal) => {
-    const cases = SHAPES.map((shape, at) => makeCase(at + 1, shape));
+    const cases = SHAPES.map((shape, at) => storePlatformIds(makeCase(at + 1, shape), at + 1));
     const remap = join(folder, `remap-${journal}.db`);
     createRemap(remap, cases.flatMap(remapRowsOf));
     const context = openContext(remap, IN_PLACE, { batchRows: 25 });

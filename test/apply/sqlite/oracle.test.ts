@@ -4,7 +4,15 @@ import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { openSqliteStore } from '../../../src/apply/dialects/sqlite-dialect.js';
 import { campaign } from '../../support/campaign.js';
-import { type Case, MAPS_PER_CASE, makeCase, remapRowsOf, rowsBeside, rowsOf } from '../support/cases.js';
+import {
+  type Case,
+  MAPS_PER_CASE,
+  makeCase,
+  remapRowsOf,
+  rowsBeside,
+  rowsOf,
+  storePlatformIds,
+} from '../support/cases.js';
 import { createRemap, IN_PLACE, NEW, openContext } from '../support/remap.js';
 import { createTables, dumpTables, readTables, targetsOf } from '../support/sqlite-tables.js';
 
@@ -24,7 +32,9 @@ it(`agrees with the oracle on ${TABLES * MAPS_PER_CASE} mappings, is the same th
   for (let first = 1; first <= TABLES; first += TABLES_PER_DATABASE) {
     const folder = mkdtempSync(join(ROOT, 'svc-oracle-'));
     try {
-      const cases = Array.from({ length: TABLES_PER_DATABASE }, (_, at) => makeCase(first + at));
+      const cases = Array.from({ length: TABLES_PER_DATABASE }, (_, at) =>
+        storePlatformIds(makeCase(first + at), first + at),
+      );
       const file = join(folder, 'user.db');
       const remap = join(folder, 'remap.db');
       createTables(file, cases);
@@ -56,7 +66,9 @@ it(`agrees with the oracle on ${TABLES * MAPS_PER_CASE} mappings, is the same th
 it('fills new columns with what the oracle says, and drops them without a trace', async () => {
   const folder = mkdtempSync(join(ROOT, 'svc-oracle-'));
   try {
-    const cases = Array.from({ length: 90 }, (_, at) => makeCase(at + 1)).filter(({ ids }) => ids.length > 0);
+    const cases = Array.from({ length: 90 }, (_, at) => storePlatformIds(makeCase(at + 1), at)).filter(
+      ({ ids }) => ids.length > 0,
+    );
     const file = join(folder, 'user.db');
     const remap = join(folder, 'remap.db');
     createTables(file, cases);

@@ -128,11 +128,10 @@ export function makeCase(
   maps = MAPS_PER_CASE,
 ): Case {
   const random = seeded(seed * 7919 + 17);
-  const storesPlatformIds = seed % 2 === 0 && INSIDE[shape] === undefined;
   const name = `t${seed}`;
   const model = `test/m${seed}`;
   const most = 10 * maps;
-  if (shape === 'scoped') return makeScopedCase({ name, model, shape, storesPlatformIds }, random, maps);
+  if (shape === 'scoped') return makeScopedCase({ name, model, shape }, random, maps);
   const map = makeMaps(random, maps);
   const known = [...map.keys()];
   const isUnique =
@@ -143,7 +142,7 @@ export function makeCase(
     shape === 'half_key';
   const count = isUnique ? 1 + random(known.length) : random(most);
   const pick = () => known[random(known.length)] ?? 1;
-  const base = { name, shape, model, map, storesPlatformIds, scopes: [], allScopes: [] };
+  const base = { name, shape, model, map, storesPlatformIds: false, scopes: [], allScopes: [] };
   if (shape === 'pair') {
     const pairs = pairIds(known, count, random);
     return { ...base, ids: pairs.map(([a]) => a), seconds: pairs.map(([, b]) => b) };
@@ -154,8 +153,13 @@ export function makeCase(
   return { ...base, ids, seconds: [] };
 }
 
+/** Lets every second target store platform_ids, if its cells are ids. */
+export function storePlatformIds(one: Case, at: number): Case {
+  return { ...one, storesPlatformIds: at % 2 === 0 && INSIDE[one.shape] === undefined };
+}
+
 function makeScopedCase(
-  base: Pick<Case, 'name' | 'model' | 'shape' | 'storesPlatformIds'>,
+  base: Pick<Case, 'name' | 'model' | 'shape'>,
   random: (max: number) => number,
   maps: number,
 ): Case {
@@ -176,6 +180,7 @@ function makeScopedCase(
     seconds: [],
     scopes: rows.map(({ scope }) => scope),
     allScopes: all,
+    storesPlatformIds: false,
   };
 }
 

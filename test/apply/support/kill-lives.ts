@@ -126,7 +126,9 @@ export class KillLives {
       const rows = expectedHalfway(one, ledger, seen);
       // Platform_ids are filled after the ids of their rows.
       const width = rowsOf(one, false)[0]?.length;
-      const found = (tables[at] ?? []).map((row) => this.#place.show((JSON.parse(row) as Row).slice(0, width)));
+      const found = (tables[at] ?? []).map((row) =>
+        this.#place.show((JSON.parse(row) as Row).slice(0, width)),
+      );
       expect(found.sort()).toEqual(rows.map((row) => this.#place.show(row.slice(0, width))).sort());
     }
     return seen;

@@ -53,7 +53,7 @@ async function readLedger(client: mysql.Connection): Promise<ReadonlySet<string>
   if (found.length === 0) return new Set();
   const rows = await readMysql(
     client,
-    "SELECT CONCAT(table_name, ' ', CONVERT(row_key USING utf8mb4)) FROM svc_migrate_ledger",
+    "SELECT CONCAT(table_name, ' ', CONVERT(row_key USING utf8mb4)) FROM svc_migrate_ledger WHERE column_name <> 'platform'",
   );
   return new Set(rows.map(([entry]) => entry ?? ''));
 }

@@ -48,7 +48,7 @@ async function readLedger(client: pg.Client): Promise<ReadonlySet<string>> {
   if (name === null || name === 'null') return new Set();
   const rows = await readAll(
     client,
-    `SELECT split_part(table_name, '"', 4) || ' ' || row_key[1] FROM svc_migrate.ledger`,
+    `SELECT split_part(table_name, '"', 4) || ' ' || row_key[1] FROM svc_migrate.ledger WHERE column_name <> 'platform'`,
   );
   return new Set(rows.map(([entry]) => entry ?? ''));
 }

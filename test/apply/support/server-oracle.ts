@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import type { ApplyContext, DataStore } from '../../../src/apply/context.js';
 import { campaign } from '../../support/campaign.js';
-import { type Case, makeCase, remapRowsOf, rowsBeside, rowsOf } from './cases.js';
+import { type Case, makeCase, remapRowsOf, rowsBeside, rowsOf, storePlatformIds } from './cases.js';
 import { makeFolder } from './folder.js';
 import { showRow } from './postgres-tables.js';
 import { createRemap, IN_PLACE, NEW, openContext } from './remap.js';
@@ -27,7 +27,9 @@ export function itAgreesWithTheOracle(
   createPlace: (name: string, cases: readonly Case[]) => Promise<OraclePlace>,
   stop: () => Promise<void> | undefined,
 ): void {
-  const cases = Array.from({ length: TABLES }, (_, at) => makeCase(at + 1, undefined, MAPS));
+  const cases = Array.from({ length: TABLES }, (_, at) =>
+    storePlatformIds(makeCase(at + 1, undefined, MAPS), at + 1),
+  );
   const remap = join(makeFolder(), 'remap.db');
   beforeAll(() => createRemap(remap, cases.flatMap(remapRowsOf)));
   afterAll(async () => {

@@ -53,7 +53,9 @@ function readLedger(file: string): ReadonlySet<string> {
     const isThere = db.prepare("SELECT 1 FROM sqlite_schema WHERE name = 'svc_migrate_ledger'").get();
     if (isThere === undefined) return new Set();
     const entries = db
-      .prepare<[], string>("SELECT table_name || ' ' || CAST(row_key AS TEXT) FROM svc_migrate_ledger")
+      .prepare<[], string>(
+        "SELECT table_name || ' ' || CAST(row_key AS TEXT) FROM svc_migrate_ledger WHERE column_name <> 'platform'",
+      )
       .pluck()
       .all();
     return new Set(entries);

@@ -1,6 +1,6 @@
 import { existsSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
-import type { ApplyContext } from '../../../src/apply/context.js';
+import type { ApplyContext, Undone, Verified } from '../../../src/apply/context.js';
 import { openSqliteStore } from '../../../src/apply/dialects/sqlite-dialect.js';
 import { findBlocks, judgeCheck, type PlanVerdict } from '../../../src/apply/judge-plan.js';
 import type { Policy } from '../../../src/apply/plan.js';
@@ -9,7 +9,7 @@ import type { SqliteTarget } from '../../../src/config/apply-targets.js';
 import { Sqlite } from '../../../src/store/sqlite.js';
 import { makeFastFolder } from '../../support/fast-folder.js';
 import { FRESH } from './fresh.js';
-import { createRemap, IN_PLACE, INVOICES, openContext, pairs, target } from './remap.js';
+import { createRemap, IN_PLACE, INVOICES, openContext, pairs, type RemapRow, target } from './remap.js';
 
 interface Options {
   readonly targets?: readonly SqliteTarget[];
@@ -18,13 +18,20 @@ interface Options {
   readonly batchRows?: number;
 }
 
-/** A remap and a user's database, `file`, that is not there yet. Call once for each test file. */
-export function openSqliteScene() {
+/**
+ * A remap and a user's database, `file`, that is not there yet. Call once for each test file. Without `rows`, every V4 id
+ * is a V3 id too.
+ */
+export function openSqliteScene(
+  rows: Iterable<RemapRow> = pairs([
+    ...[5, 6, 7, 8].map((id) => [id, id === 8 ? 5 : id + 1] as const),
+    [20, 20],
+  ]),
+) {
   const folder = makeFastFolder();
   const remap = join(folder, 'remap.db');
   const file = join(folder, 'user.db');
-  /** Every V4 id is a V3 id too. */
-  createRemap(remap, pairs([...[5, 6, 7, 8].map((id) => [id, id === 8 ? 5 : id + 1] as const), [20, 20]]));
+  createRemap(remap, rows);
 
   function tableOf(more: object = {}): SqliteTarget {
     const given = { kind: 'sqlite', file, table: 't', ids: [{ column: 'i', model: INVOICES }], ...more };
@@ -74,10 +81,19 @@ export function openSqliteScene() {
     }
   }
 
-  async function undo(run: string): Promise<void> {
+  async function undo(run: string): Promise<readonly Undone[]> {
     const context = openContext(remap, IN_PLACE);
     try {
-      await openSqliteStore(context, file, [tableOf()]).undo(run);
+      return await openSqliteStore(context, file, [tableOf()]).undo(run);
+    } finally {
+      context.remap.close();
+    }
+  }
+
+  async function verify(targets = [tableOf()]): Promise<readonly Verified[]> {
+    const context = openContext(remap, IN_PLACE);
+    try {
+      return await openSqliteStore(context, file, targets).verify(null);
     } finally {
       context.remap.close();
     }
@@ -89,5 +105,5 @@ export function openSqliteScene() {
   }
 
   const close = () => rmSync(folder, { recursive: true, force: true });
-  return { remap, file, tableOf, sql, apply, check, undo, clear, close };
+  return { remap, file, tableOf, sql, apply, check, verify, undo, clear, close };
 }
