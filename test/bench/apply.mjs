@@ -1,169 +1,111 @@
 /**
- * How long rewriting in place takes beside doing it without care: `npm run bench:apply [rows] [place]`.
+ * How long rewriting ids takes beside doing it without care: `npm run bench:apply [-- rows] [places] [rounds]`, by default
+ * 1,000,000 rows in all places (`sqlite,postgres,mysql,csv,unknown`), three times.
  *
- * Tables (SQLite, PostgreSQL, MariaDB): one plain `UPDATE … FROM` join of the same rows, and an apply in place of the same
- * table, in turns. CSV: megabytes per second on one core, beside csv-parse reading the same file. Exits with 1 where
- * a bar is missed.
+ * Tables: whole commands (`apply`, `apply --verify`, `undo`) and one plain `UPDATE … FROM` join of the same rows, in
+ * turns. CPU seconds include those of the server. Exits with 1 where a bar is missed.
  */
-import {
-  closeSync,
-  copyFileSync,
-  createReadStream,
-  mkdtempSync,
-  openSync,
-  rmSync,
-  statSync,
-  writeSync,
-} from 'node:fs';
-import { tmpdir } from 'node:os';
+import { copyFileSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
-import { parse } from 'csv-parse';
 import pg from 'pg';
-import { DEFAULT_TUNING } from '../../dist/apply/context.js';
-import { openMysqlStore } from '../../dist/apply/dialects/mysql-dialect.js';
-import { openPostgresStore } from '../../dist/apply/dialects/postgres-dialect.js';
-import { openSqliteStore } from '../../dist/apply/dialects/sqlite-dialect.js';
-import { openFileStore } from '../../dist/apply/files/file-store.js';
-import { applyTargetSchema } from '../../dist/config/apply-targets.js';
-import { openDatabase } from '../../dist/store/open.js';
 import { Sqlite } from '../../dist/store/sqlite.js';
+import { makeDatabase } from './made-database.mjs';
 import { startBenchMysql } from './mysql.mjs';
 import { startBenchPostgres } from './postgres.mjs';
+import { CLI, describeMachine, inFolder, measure, median, print, printBar, treeCpu } from './processes.mjs';
 
-const ROUNDS = 3;
-const MOST_TIMES_PLAIN = 3;
-const LEAST_MB_PER_SECOND = 50;
 const MODEL = 'accounting/invoices';
 const rows = Number(process.argv[2] ?? 1_000_000);
-const ids = Math.ceil(rows / 2);
-const places = process.argv[3] === undefined ? ['sqlite', 'postgres', 'mysql', 'csv'] : [process.argv[3]];
+const BENCHES = {
+  sqlite: benchSqlite,
+  postgres: benchPostgres,
+  mysql: benchMysql,
+  csv: benchCsv,
+  unknown: benchUnknown,
+};
+const rounds = Number(process.argv[4] ?? 3);
+const places = process.argv[3]?.split(',') ?? Object.keys(BENCHES);
 
-/** A permutation without fixed points of 1…ids, in no order that helps anybody. */
-const twinOf = (id) => ((id * 7919) % ids) + 1;
-const oldIdOf = (row) => ((row * 48_271) % ids) + 1;
+/** The number of a row's pair: in no order that helps anybody. */
+const pairOf = (row, count) => (row * 48_271) % count;
 
-const folder = mkdtempSync(join(tmpdir(), 'svc-bench-'));
-const remapFile = join(folder, 'remap.db');
-createRemap();
-try {
-  for (const place of places)
-    await { sqlite: benchSqlite, postgres: benchPostgres, mysql: benchMysql, csv: benchCsv }[place]();
-} finally {
-  rmSync(folder, { recursive: true, force: true });
-}
-
-function createRemap() {
-  const db = openDatabase(remapFile, 'create');
-  const insert = db.prepare(
-    `INSERT INTO remap(model, path, region, v3_company_id, v3_svc_id, v4_svc_id, status, reason, evidence)
-     VALUES ('${MODEL}', '', 'default', 1, ?, ?, 'matched', NULL, '{}')`,
-  );
-  db.transaction(() => {
-    for (let id = 1; id <= ids; id += 1) insert.run(id, twinOf(id));
-    db.prepare(
-      "INSERT INTO remap_run(built_at, sha256, export_seq, counts) VALUES ('t', 'sha', 7, '{}')",
-    ).run();
-  })();
-  db.close();
-}
-
-function openContext(mode) {
-  return {
-    remap: openDatabase(remapFile, 'read'),
-    idMaps: new Map(),
-    remapFile,
-    facts: { sha256: 'sha', builtAt: 't' },
-    policy: { mode, missing: 'fail', unknown: 'fail', others: 'fail', mapDeleted: false, again: false },
-    tool: 'bench',
-    now: Date.now,
-    sleep,
-    random: Math.random,
-    env: process.env,
-    signal: new AbortController().signal,
-    onProgress: () => {},
-    tuning: DEFAULT_TUNING,
+/**
+ * Compares with plain statements. `place`: `fresh` makes the table anew, `run` runs a statement, `args` names the table to the
+ * program, `cpu` reads the CPU seconds of the server.
+ */
+async function compare(name, { config }, { fresh, run, args, env = {}, cpu = () => 0 }, statements) {
+  const timed = async (work) => {
+    const [server, started] = [cpu(), performance.now()];
+    const { cpuSeconds } = await work();
+    return { cpu: cpuSeconds + cpu() - server, seconds: (performance.now() - started) / 1000 };
   };
-}
-
-function target(where) {
-  const column = { column: 'svc_id', model: MODEL };
-  return applyTargetSchema.parse({ name: 'bench', ids: [column], ...where });
-}
-
-/** Plans and writes; seconds of each by the clock given. */
-async function apply(store, clock = () => performance.now()) {
-  const started = clock();
-  const plans = await store.survey();
-  const planned = clock();
-  const [written] = await store.write(plans, { run: 'bench', planSha256: 'p', isExact: true });
-  if (written.changed === 0 || written.skippedCount > 0) throw new Error('the apply did not do its work');
-  return { plan: seconds(planned - started), write: seconds(clock() - planned) };
-}
-
-/** Milliseconds of computing: what one core alone would take, whatever else the machine does. */
-function cpuClock() {
-  const { user, system } = process.cpuUsage();
-  return (user + system) / 1000;
-}
-
-function seconds(ms) {
-  return ms / 1000;
-}
-
-/** Plain and careful in turns; the median ratio is what counts. */
-async function compare(name, plain, careful) {
-  const ratios = [];
-  for (let round = 1; round <= ROUNDS; round += 1) {
-    const p = await plain();
-    const c = await careful();
-    ratios.push(c.write / p);
-    process.stdout.write(
-      `${name}, ${rows} rows: plain ${p.toFixed(2)} s, apply ${c.write.toFixed(2)} s (and ${c.plan.toFixed(2)} s to plan): ${(c.write / p).toFixed(2)} times\n`,
-    );
+  const cli = (...words) => timed(() => measure([CLI, ...words, ...config, '--quiet', ...args], { env }));
+  const ids = ['--table', 't', '--ids', `svc_id=${MODEL}`];
+  const plain = (sql) =>
+    timed(async () => {
+      const before = process.cpuUsage();
+      await run(sql);
+      const { user, system } = process.cpuUsage(before);
+      return { cpuSeconds: (user + system) / 1e6 };
+    });
+  const times = { plain: [], apply: [], verify: [], undo: [], plainNew: [], applyNew: [] };
+  for (let round = 0; round < rounds; round++) {
+    await fresh();
+    times.plain.push(await plain(statements.inPlace));
+    await fresh();
+    const json = join(config[1], '../written.json');
+    times.apply.push(await cli('apply', ...ids, '--in-place', '--yes', '--json', json));
+    times.verify.push(await cli('apply', ...ids, '--verify'));
+    times.undo.push(await cli('undo', JSON.parse(readFileSync(json, 'utf8')).runs[0]));
+    await fresh();
+    times.plainNew.push(await plain(statements.newColumn));
+    await fresh();
+    times.applyNew.push(await cli('apply', ...ids, '--yes'));
   }
-  const median = ratios.sort((a, b) => a - b)[Math.floor(ROUNDS / 2)];
-  report(
-    `${name}: ${median.toFixed(2)} times a plain update (at most ${MOST_TIMES_PLAIN})`,
-    median <= MOST_TIMES_PLAIN,
-  );
+  print(`\n${name}, ${rows} rows: CPU seconds (wall)`);
+  const of = (which, unit = 'cpu') => median(times[which].map((one) => one[unit]));
+  for (const which of Object.keys(times))
+    print(`    ${which.padEnd(10)} ${of(which).toFixed(2)}  (${of(which, 'seconds').toFixed(2)})`);
+  bar('apply in place and verify, × plain', (of('apply') + of('verify')) / of('plain'), -3);
+  bar('apply to a new column, × plain', of('applyNew') / of('plainNew'), -3);
+  bar('undo, × apply', of('undo') / of('apply'), -1);
 }
 
-function report(text, isMet) {
-  process.stdout.write(`${isMet ? 'ok' : 'MISSED'}: ${text}\n`);
-  if (!isMet) process.exitCode = 1;
+function bar(what, actual, limit, unit) {
+  printBar(what, actual, limit, unit);
+  if (limit > 0 ? actual < limit : actual > -limit) process.exitCode = 1;
 }
 
-async function benchSqlite() {
-  const base = join(folder, 'base.db');
-  fillSqlite(base);
-  const copy = join(folder, 'copy.db');
-  const fresh = () => {
-    for (const part of ['', '-journal', '-wal', '-shm']) rmSync(copy + part, { force: true });
-    copyFileSync(base, copy);
-  };
+const JOINED = {
+  inPlace: 'UPDATE t SET svc_id = m.new FROM m WHERE t.svc_id = m.old',
+  newColumn:
+    'ALTER TABLE t ADD COLUMN svc_id_v4 bigint; UPDATE t SET svc_id_v4 = m.new FROM m WHERE t.svc_id = m.old',
+};
+
+async function benchSqlite(bench) {
+  const [base, copy] = [join(bench.folder, 'base.db'), join(bench.folder, 'copy.db')];
+  fillSqlite(base, bench.pairs);
   await compare(
     'SQLite',
-    () => {
-      fresh();
-      const db = new Sqlite(copy);
-      db.pragma('synchronous = FULL');
-      const started = performance.now();
-      db.exec('UPDATE t SET svc_id = m.new FROM m WHERE t.svc_id = m.old');
-      const took = seconds(performance.now() - started);
-      db.close();
-      return took;
+    bench,
+    {
+      fresh: () => {
+        for (const part of ['', '-journal', '-wal', '-shm']) rmSync(copy + part, { force: true });
+        copyFileSync(base, copy);
+      },
+      run: (sql) => {
+        const db = new Sqlite(copy);
+        db.pragma('synchronous = FULL');
+        db.exec(sql);
+        db.close();
+      },
+      args: ['--sqlite', copy],
     },
-    () => {
-      fresh();
-      return apply(
-        openSqliteStore(openContext('in_place'), copy, [target({ kind: 'sqlite', file: copy, table: 't' })]),
-      );
-    },
+    JOINED,
   );
 }
 
-function fillSqlite(file) {
+function fillSqlite(file, pairs, idOf = (row) => pairs[pairOf(row, pairs.length)][0]) {
   const db = new Sqlite(file);
   db.pragma('synchronous = OFF');
   db.exec(`CREATE TABLE t(k INTEGER PRIMARY KEY, svc_id INTEGER, note TEXT, amount INTEGER);
@@ -171,125 +113,158 @@ function fillSqlite(file) {
   const insert = db.prepare('INSERT INTO t VALUES (?, ?, ?, ?)');
   const map = db.prepare('INSERT INTO m VALUES (?, ?)');
   db.transaction(() => {
-    for (let row = 1; row <= rows; row += 1)
-      insert.run(row, oldIdOf(row), `a note of the user, number ${row}`, row);
-    for (let id = 1; id <= ids; id += 1) map.run(id, twinOf(id));
+    for (let row = 1; row <= rows; row++)
+      insert.run(row, idOf(row), `a note of the user, number ${row}`, row);
+    for (const pair of pairs) map.run(...pair);
   })();
   db.close();
 }
 
-async function benchPostgres() {
-  const server = await startBenchPostgres(folder);
-  const client = new pg.Client({ connectionString: server.url });
+async function benchPostgres(bench) {
+  const { url, pid, stop } = await startBenchPostgres();
+  const client = new pg.Client({ connectionString: url });
   await client.connect();
-  process.env.BENCH_PG = server.url;
+  const run = (sql) => client.query(sql);
   await client.query(
-    `CREATE TABLE m AS SELECT id AS old, (id * 7919) % ${ids} + 1 AS new FROM generate_series(1, ${ids}::bigint) AS id`,
+    `CREATE TABLE m AS SELECT row_number() OVER () - 1 AS no, (e ->> 0)::bigint AS old, (e ->> 1)::bigint AS new
+       FROM json_array_elements($1::json) AS e`,
+    [JSON.stringify(bench.pairs)],
   );
-  await client.query('ALTER TABLE m ADD PRIMARY KEY (old); ANALYZE m');
+  await run('ALTER TABLE m ADD PRIMARY KEY (old); ANALYZE m');
   const fresh = async () => {
-    await client.query(`DROP TABLE IF EXISTS t; DROP SCHEMA IF EXISTS svc_migrate CASCADE;
-      CREATE TABLE t AS SELECT k, (k * 48271) % ${ids} + 1 AS svc_id, 'a note of the user, number ' || k AS note, k AS amount
-        FROM generate_series(1, ${rows}::bigint) AS k`);
-    await client.query('ALTER TABLE t ADD PRIMARY KEY (k)');
-    await client.query('VACUUM ANALYZE t');
-    await client.query('CHECKPOINT');
+    await run(`DROP TABLE IF EXISTS t; DROP SCHEMA IF EXISTS svc_migrate CASCADE;
+      CREATE TABLE t AS SELECT k, m.old AS svc_id, 'a note of the user, number ' || k AS note, k AS amount
+        FROM generate_series(1, ${rows}::bigint) AS k JOIN m ON m.no = ${pairOfSql('k', bench)} ORDER BY k`);
+    await run('ALTER TABLE t ADD PRIMARY KEY (k)');
+    await run('VACUUM ANALYZE t');
+    await run('CHECKPOINT');
   };
-  await compare(
-    'PostgreSQL',
-    async () => {
-      await fresh();
-      const started = performance.now();
-      await client.query('UPDATE t SET svc_id = m.new FROM m WHERE t.svc_id = m.old');
-      return seconds(performance.now() - started);
-    },
-    async () => {
-      await fresh();
-      const store = openPostgresStore(openContext('in_place'), [
-        target({ kind: 'postgres', urlEnv: 'BENCH_PG', table: 't' }),
-      ]);
-      const times = await apply(store);
-      await store.close();
-      return times;
-    },
-  );
+  const place = {
+    fresh,
+    run,
+    args: ['--postgres-env', 'BENCH_PG'],
+    env: { BENCH_PG: url },
+    cpu: () => treeCpu(pid),
+  };
+  await compare('PostgreSQL', bench, place, JOINED);
   await client.end();
-  await server.stop();
+  await stop();
 }
 
-async function benchMysql() {
-  const server = await startBenchMysql();
-  const { client } = server;
-  process.env.BENCH_MYSQL = server.url;
-  await client.query(
-    `CREATE TABLE m(PRIMARY KEY (old)) AS SELECT CAST(seq AS SIGNED) AS old, CAST((seq * 7919) % ${ids} + 1 AS SIGNED) AS new FROM seq_1_to_${ids}`,
-  );
-  const fresh = async () => {
-    await client.query(`DROP VIEW IF EXISTS svc_migrate_ledger;
+async function benchMysql(bench) {
+  const { url, pid, client, stop } = await startBenchMysql();
+  const run = (sql) => client.query(sql);
+  await run('CREATE TABLE m(no INT NOT NULL UNIQUE, old BIGINT PRIMARY KEY, new BIGINT NOT NULL)');
+  for (let at = 0; at < bench.pairs.length; at += 10_000)
+    await client.query('INSERT INTO m VALUES ?', [
+      bench.pairs.slice(at, at + 10_000).map(([old, fresh], i) => [at + i, old, fresh]),
+    ]);
+  const fresh = () =>
+    run(`DROP VIEW IF EXISTS svc_migrate_ledger;
       DROP TABLE IF EXISTS t, svc_migrate_run, svc_migrate_entry, svc_migrate_skipped;
-      CREATE TABLE t(PRIMARY KEY (k)) AS SELECT seq AS k, CAST((seq * 48271) % ${ids} + 1 AS SIGNED) AS svc_id,
-        CONCAT('a note of the user, number ', seq) AS note, seq AS amount FROM seq_1_to_${rows};
+      CREATE TABLE t(PRIMARY KEY (k)) AS SELECT seq AS k, m.old AS svc_id,
+        CONCAT('a note of the user, number ', seq) AS note, seq AS amount
+        FROM seq_1_to_${rows} STRAIGHT_JOIN m ON m.no = ${pairOfSql('seq', bench)};
       ANALYZE TABLE t`);
+  const place = {
+    fresh,
+    run,
+    args: ['--mysql-env', 'BENCH_MYSQL'],
+    env: { BENCH_MYSQL: url },
+    cpu: () => treeCpu(pid),
   };
-  await compare(
-    'MariaDB',
-    async () => {
-      await fresh();
-      const started = performance.now();
-      await client.query('UPDATE t JOIN m ON t.svc_id = m.old SET t.svc_id = m.new');
-      return seconds(performance.now() - started);
-    },
-    async () => {
-      await fresh();
-      const store = openMysqlStore(openContext('in_place'), [
-        target({ kind: 'mysql', urlEnv: 'BENCH_MYSQL', table: 't' }),
-      ]);
-      const times = await apply(store);
-      await store.close();
-      return times;
-    },
-  );
+  await compare('MariaDB', bench, place, {
+    inPlace: 'UPDATE t JOIN m ON t.svc_id = m.old SET t.svc_id = m.new',
+    newColumn:
+      'ALTER TABLE t ADD COLUMN svc_id_v4 bigint; UPDATE t JOIN m ON t.svc_id = m.old SET t.svc_id_v4 = m.new',
+  });
   await client.end();
-  await server.stop();
+  await stop();
 }
 
-async function benchCsv() {
-  const file = join(folder, 'bench.csv');
-  fillCsv(file);
-  const megabytes = statSync(file).size / 1e6;
-  const speeds = [];
-  for (let round = 1; round <= ROUNDS; round += 1) {
-    const output = join(folder, `out-${round}.csv`);
-    const { plan, write } = await apply(
-      openFileStore(openContext('new'), target({ kind: 'csv', file, output })),
-      cpuClock,
-    );
-    rmSync(output);
-    rmSync(`${output}.svc-migrate.json`);
-    const parsing = await readWithCsvParse(file);
-    speeds.push(megabytes / write);
-    process.stdout.write(
-      `CSV, ${megabytes.toFixed(0)} MB: apply ${(megabytes / write).toFixed(0)} MB/s (plan ${(megabytes / plan).toFixed(0)} MB/s), csv-parse alone ${(megabytes / parsing).toFixed(0)} MB/s: ${(parsing / write).toFixed(1)} times as fast\n`,
-    );
+const pairOfSql = (row, { pairs }) => `((${row} * 48271) % ${pairs.length})`;
+
+/** A new file of a CSV file with plain ids, and of one in which the ids stand in addresses. */
+async function benchCsv(bench) {
+  for (const [name, cellOf, ids] of [
+    ['CSV', (id) => id, { column: 'svc_id', model: MODEL }],
+    [
+      'CSV of addresses',
+      (id) => `https://books.example.com/invoices/${id}`,
+      { column: 'svc_id', model: MODEL, pattern: '*/invoices/{id}' },
+    ],
+  ]) {
+    const file = join(bench.folder, 'bench.csv');
+    fillCsv(file, bench.pairs, cellOf);
+    const megabytes = statSync(file).size / 1e6;
+    const config = targetConfig(bench, {
+      name: 'bench',
+      kind: 'csv',
+      file,
+      output: `${file}.new`,
+      ids: [ids],
+    });
+    const runs = [];
+    for (let round = 0; round < rounds; round++) {
+      runs.push(await measure([CLI, 'apply', '--yes', '--config', config, '--quiet']));
+      rmSync(`${file}.new`);
+      rmSync(`${file}.new.svc-migrate.json`);
+    }
+    const [seconds, cpu] = ['seconds', 'cpuSeconds'].map((unit) => median(runs.map((one) => one[unit])));
+    print(`\n${name}, ${rows} rows, ${megabytes.toFixed(0)} MB: CPU seconds (wall)`);
+    print(`    apply      ${cpu.toFixed(2)}  (${seconds.toFixed(2)})`);
+    bar('MB per CPU second', megabytes / cpu, 50);
   }
-  const median = speeds.sort((a, b) => a - b)[Math.floor(ROUNDS / 2)];
-  report(`CSV: ${median.toFixed(0)} MB/s (at least ${LEAST_MB_PER_SECOND})`, median >= LEAST_MB_PER_SECOND);
 }
 
-function fillCsv(file) {
-  const fd = openSync(file, 'w');
+function targetConfig({ config }, target) {
+  const file = join(config[1], '../target.config.json');
+  const settings = JSON.parse(readFileSync(config[1], 'utf8'));
+  writeFileSync(file, JSON.stringify({ ...settings, apply: { targets: [target] } }));
+  return file;
+}
+
+function fillCsv(file, pairs, cellOf) {
   const lines = ['k,svc_id,note,"amount, in cents"\r\n'];
-  for (let row = 1; row <= rows * 3; row += 1) {
-    lines.push(`${row},${oldIdOf(row)},"a note of the user, number ${row}, with ""quotes""",${row * 7}\r\n`);
-    if (lines.length === 10_000 || row === rows * 3) writeSync(fd, lines.splice(0).join(''));
+  for (let row = 1; row <= rows; row++) {
+    const id = pairs[pairOf(row, pairs.length)][0];
+    lines.push(`${row},${cellOf(id)},"a note of the user, number ${row}, with ""quotes""",${row * 7}\r\n`);
   }
-  closeSync(fd);
+  writeFileSync(file, lines.join(''));
 }
 
-async function readWithCsvParse(file) {
-  const started = cpuClock();
-  let count = 0;
-  for await (const _ of createReadStream(file).pipe(parse({ columns: false }))) count += 1;
-  if (count !== rows * 3 + 1) throw new Error('csv-parse read something else');
-  return seconds(cpuClock() - started);
+/** The plan for a table in which a fifth of the values are no ids of the model, all of them different. */
+async function benchUnknown({ folder, config, pairs }) {
+  const file = join(folder, 'unknown.db');
+  const unknown = (row) => 9_000_000_000 + row;
+  fillSqlite(file, pairs, (row) => (row % 5 === 0 ? unknown(row) : pairs[pairOf(row, pairs.length)][0]));
+  const runs = [];
+  for (let round = 0; round < rounds; round++)
+    runs.push(
+      await measure(
+        [
+          ...[CLI, 'apply', '--in-place', ...config, '--quiet', '--sqlite', file],
+          ...['--table', 't', '--ids', `svc_id=${MODEL}`],
+        ],
+        { codes: [1, 6] },
+      ),
+    );
+  const [seconds, cpu] = ['seconds', 'cpuSeconds'].map((unit) => median(runs.map((one) => one[unit])));
+  print(
+    `\nPlan with ${rows / 5} unknown values: CPU seconds (wall)\n    plan       ${cpu.toFixed(2)}  (${seconds.toFixed(2)})`,
+  );
+  bar('plan', cpu, (-5 * rows) / 1e6, ' s');
 }
+
+print(describeMachine());
+await inFolder(async (folder) => {
+  const config = makeDatabase(folder, rows);
+  await measure([CLI, 'remap', ...config, '--quiet']);
+  const remap = new Sqlite(join(folder, 'bench.db'), { readonly: true });
+  const pairs = remap
+    .prepare("SELECT v3_svc_id, v4_svc_id FROM remap WHERE model = ? AND path = '' AND status = 'matched'")
+    .raw()
+    .all(MODEL);
+  remap.close();
+  for (const place of places) await BENCHES[place]({ folder, config, pairs });
+});

@@ -40,6 +40,7 @@ export async function startBenchMysql() {
   const url = `mysql://admin:bench@127.0.0.1:${port}/bench`;
   return {
     url,
+    pid: server.pid,
     client: await untilReady(url),
     stop: async () => {
       const ended = new Promise((done) => server.once('exit', done));

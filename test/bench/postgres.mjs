@@ -36,6 +36,7 @@ export async function startBenchPostgres() {
   await untilReady(url);
   return {
     url,
+    pid: server.pid,
     stop: async () => {
       const ended = new Promise((done) => server.once('exit', done));
       server.kill('SIGINT');

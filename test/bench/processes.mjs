@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { cpus, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
@@ -49,6 +49,28 @@ export async function measure(args, { env = {}, input, codes = [0] } = {}) {
     if (!codes.includes(code)) throw new Error(`${args.join(' ')} ended with ${code}: ${output}`);
     return { seconds, output, ...JSON.parse(readFileSync(file, 'utf8')) };
   });
+}
+
+/** CPU seconds of a process, its children, and those that ended. */
+export function treeCpu(pid) {
+  let ticks = 0;
+  for (const id of readdirSync('/proc').filter((name) => /^\d+$/.test(name))) {
+    // the name of the program, in brackets, may contain spaces
+    const [, parent, ...rest] = readStat(id).split(') ').at(-1)?.split(' ') ?? [];
+    if (Number(id) !== pid && Number(parent) !== pid) continue;
+    ticks += rest.slice(9, 13).reduce((sum, one) => sum + Number(one), 0);
+  }
+  return ticks / TICKS_PER_SECOND;
+}
+
+const TICKS_PER_SECOND = 100;
+
+function readStat(id) {
+  try {
+    return readFileSync(`/proc/${id}/stat`, 'utf8');
+  } catch {
+    return '';
+  }
 }
 
 /** A service in a process of its own while `work` runs. */

@@ -92,10 +92,12 @@ export class Resolver implements CellResolver {
   readonly #loaded: Map<string, ModelIds>;
   readonly #unknowns = new Map<string, Category>();
   readonly #fixed: ModelIds | null;
+  readonly #findV4: ReturnType<typeof prepareFindV4>;
 
   /** `loaded`: a cache of ids shared by the resolvers of one remap. */
   constructor(db: Db, lookUp: LookUp, loaded: Map<string, ModelIds> = new Map()) {
     this.#db = db;
+    this.#findV4 = prepareFindV4(db);
     this.#loaded = loaded;
     this.#lookUp = lookUp;
     this.#isScoped = lookUp.region !== undefined || lookUp.company !== undefined;
@@ -229,9 +231,7 @@ export class Resolver implements CellResolver {
     const key = `${formatModelRef(ref)} ${id}`;
     const known = this.#unknowns.get(key);
     if (known !== undefined) return known;
-    const v4 = this.#db
-      .prepare<[string, bigint, string]>('SELECT 1 FROM remap WHERE model = ? AND v4_svc_id = ? AND path = ?')
-      .get(ref.model, this.#bigId(), ref.path);
+    const v4 = this.#findV4.get(ref.model, this.#bigId(), ref.path);
     const category = v4 === undefined ? 'unknown/not_in_remap' : 'unknown/known_as_v4_only';
     if (this.#unknowns.size < CACHED_UNKNOWNS) this.#unknowns.set(key, category);
     return category;
@@ -240,6 +240,12 @@ export class Resolver implements CellResolver {
   #bigId(): bigint {
     return BigInt(this.id ?? 0);
   }
+}
+
+function prepareFindV4(db: Db) {
+  return db.prepare<[string, bigint, string]>(
+    'SELECT 1 FROM remap WHERE model = ? AND v4_svc_id = ? AND path = ? LIMIT 1',
+  );
 }
 
 /** A text that is not an id becomes -1, which no company has. */
