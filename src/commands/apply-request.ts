@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import { DEFAULT_TUNING, type Tuning } from '../apply/context.js';
-import { type EmitRequest, parseDialect, parseLayout } from '../apply/emit/emit-request.js';
+import { EMIT_DIALECTS, type EmitRequest, LAYOUTS } from '../apply/emit/emit-request.js';
 import type { Plan, Policy } from '../apply/plan.js';
 import type { ApplyTarget } from '../config/apply-targets.js';
 import type { Config } from '../config/config.js';
@@ -90,7 +90,7 @@ function assertModeOptions(given: Given, modes: readonly (typeof MODES)[number][
 
 /** @throws SvcError `usage` */
 function parseEmit(given: Given): EmitRequest | null {
-  const dialect = given.text('emitSql');
+  const dialect = EMIT_DIALECTS.find((name) => name === given.text('emitSql'));
   const at = given.text('at');
   if (dialect === undefined) {
     const alone = ['layout', 'at', 'crosswalk'].find((name) => given.text(name) !== undefined);
@@ -104,8 +104,8 @@ function parseEmit(given: Given): EmitRequest | null {
   if (Number.isNaN(atMs) || (at !== undefined && !/^\d{4}-\d\d-\d\d/.test(at)))
     throw new SvcError('usage', `--at takes a time such as 2026-11-20T14:10:00Z, not "${at}".`);
   return {
-    dialect: parseDialect(dialect),
-    layout: parseLayout(given.text('layout') ?? 'plain'),
+    dialect,
+    layout: LAYOUTS.find((name) => name === given.text('layout')) ?? 'plain',
     folder,
     atMs,
     parquet: given.text('crosswalk') ?? null,

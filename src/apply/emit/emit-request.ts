@@ -1,14 +1,16 @@
 import type { ApplyTarget } from '../../config/apply-targets.js';
 import { SvcError } from '../../errors.js';
-import { didYouMean } from '../../text/suggest.js';
 
 const DATABASES = ['postgres', 'mysql', 'sqlite'] as const;
 const WAREHOUSES = ['duckdb', 'clickhouse', 'spark', 'bigquery', 'snowflake'] as const;
 export type Warehouse = (typeof WAREHOUSES)[number];
-type EmitDialect = (typeof DATABASES)[number] | Warehouse;
+
+/** What `--emit-sql` takes. */
+export const EMIT_DIALECTS = [...DATABASES, ...WAREHOUSES] as const;
+type EmitDialect = (typeof EMIT_DIALECTS)[number];
 
 /** Where the SQL goes: folders of migration tools, or plain files. */
-const LAYOUTS = ['plain', 'flyway', 'liquibase', 'prisma', 'rails', 'knex'] as const;
+export const LAYOUTS = ['plain', 'flyway', 'liquibase', 'prisma', 'rails', 'knex'] as const;
 export type Layout = (typeof LAYOUTS)[number];
 
 /** What `--emit-sql` writes, and where. */
@@ -34,23 +36,6 @@ export function warehouseOf({
 }: Pick<EmitRequest, 'dialect' | 'parquet'>): WarehouseRequest | null {
   const warehouse = WAREHOUSES.find((name) => name === dialect);
   return warehouse === undefined ? null : { warehouse, parquet };
-}
-
-/** @throws SvcError `usage` */
-export function parseDialect(name: string): EmitDialect {
-  return parseName('--emit-sql takes a database or warehouse', name, [...DATABASES, ...WAREHOUSES]);
-}
-
-/** @throws SvcError `usage` */
-export function parseLayout(name: string): Layout {
-  return parseName('--layout takes a migration tool', name, LAYOUTS);
-}
-
-function parseName<T extends string>(expected: string, name: string, known: readonly T[]): T {
-  const found = known.find((one) => one === name);
-  if (found !== undefined) return found;
-  const hint = didYouMean(name, known) ?? `Known: ${known.join(', ')}.`;
-  throw new SvcError('usage', `${expected}, not "${name}".`, { hint });
 }
 
 /** @throws SvcError `usage` if a target is of another kind */

@@ -32,12 +32,13 @@ export async function emitSql(
   const verdict = judgeEmit(plan);
   if (verdict.exitCode !== 0) return describeBlocked('emit', task, plan, verdict);
   const sha256 = planSha256(agreed ?? now);
-  const atMs = request.atMs ?? Date.parse(context.facts.builtAt);
-  const run = runName(atMs, sha256.slice(0, 6));
+  const suffix = sha256.slice(0, 6);
+  const atMs = request.atMs ?? Date.parse(context.facts.builtAt) + shiftMs(suffix);
+  const run = runName(atMs, suffix);
   const warehouse = warehouseOf(request);
   const script = await store.emit(plan.targets, { run, planSha256: sha256, isExact: true }, warehouse);
-  const files = layOut(layout, script, { atMs, lines: headOf(script, run, plan) });
-  writeFolder(folder, files);
+  const files = layOut(layout, script, { atMs, suffix, lines: headOf(script, run, plan) });
+  writeFolder(folder, files, sha256);
   const names = [...files.keys()];
   return {
     exitCode: 0,
@@ -56,6 +57,11 @@ export async function emitSql(
     next: `run the SQL through your pipeline, then ${warehouse === null ? formatCommand('apply', '--verify') : 'verify.sql, which must say 0'}`,
     plan,
   };
+}
+
+/** Up to an hour, by the plan: plans of one remap get different times, because Flyway and Rails take a time once. */
+function shiftMs(suffix: string): number {
+  return (Number.parseInt(suffix, 16) % 1800) * 2000;
 }
 
 /** @throws SvcError `usage` */

@@ -10,12 +10,14 @@ interface LayoutInput {
   readonly head: string;
   /** `20261120141000`, and a second later. */
   readonly stamps: readonly [string, string];
+  /** What tells runs of one time apart. */
+  readonly suffix: string;
 }
 
 /** Above this number of values the crosswalk gets a step of its own. */
 const MOST_VALUES_INSIDE = 5000;
 
-const NAME = 'svc_migrate_ids';
+const nameOf = ({ suffix }: LayoutInput) => `svc_migrate_ids_${suffix}`;
 
 type File = readonly [path: string, text: string];
 type Renderer = (input: LayoutInput) => File[];
@@ -31,17 +33,24 @@ interface Step {
 }
 
 /** One step up, or the crosswalk first where it is large; and one step down. */
-function stepsOf({ script, stamps: [first, second] }: LayoutInput): {
+function stepsOf(input: LayoutInput): {
   readonly up: readonly Step[];
   readonly down: Step;
 } {
+  const { script, stamps, suffix } = input;
   const { load, up, down, values } = script;
+  const [first, second] = stamps;
   const isLarge = values > MOST_VALUES_INSIDE;
-  const own = { name: NAME, stamp: isLarge ? second : first };
+  const own = { name: nameOf(input), stamp: isLarge ? second : first };
   return {
     up: isLarge
       ? [
-          { title: 'up-1-crosswalk', name: 'svc_migrate_crosswalk', stamp: first, statements: load },
+          {
+            title: 'up-1-crosswalk',
+            name: `svc_migrate_crosswalk_${suffix}`,
+            stamp: first,
+            statements: load,
+          },
           { title: 'up-2-rewrite', ...own, statements: up },
         ]
       : [{ title: 'up', ...own, statements: [...load, ...up] }],
@@ -65,20 +74,20 @@ function withFiles(isOwn: boolean, pathOf: (step: Step, isDown: boolean) => stri
 
 function liquibase(input: LayoutInput): File[] {
   const sets = stepsOf(input).up.map(({ name, statements }) => {
-    const id = `${input.stamps[0]}-${name === NAME ? NAME : 'crosswalk'}`;
-    const back = name === NAME ? input.script.down : ['SELECT 1'];
+    const id = `${input.stamps[0]}-${name}`;
+    const back = name === nameOf(input) ? input.script.down : ['SELECT 1'];
     const rollback = back.flatMap((one) => `${one};`.split('\n')).map((line) => `--rollback ${line}`);
     return `--changeset svc-migrate:${id}\n${statements.join(';\n\n')};\n${rollback.join('\n')}\n`;
   });
-  return [[`${NAME}.sql`, `--liquibase formatted sql\n${input.head}\n${sets.join('\n')}`]];
+  return [[`${nameOf(input)}.sql`, `--liquibase formatted sql\n${input.head}\n${sets.join('\n')}`]];
 }
 
 /** A folder of SQL files, and a migration in the tool's language that runs their statements one by one. */
-function withRunner(extension: string, render: (folder: string) => string): Renderer {
+function withRunner(extension: string, render: (folder: string, suffix: string) => string): Renderer {
   return (input) => {
-    const folder = `${input.stamps[0]}_${NAME}`;
+    const folder = `${input.stamps[0]}_${nameOf(input)}`;
     return [
-      [`${folder}.${extension}`, render(folder)],
+      [`${folder}.${extension}`, render(folder, input.suffix)],
       [`${folder}/up.sql`, sqlFile(input, [...input.script.load, ...input.script.up], false)],
       [`${folder}/down.sql`, sqlFile(input, input.script.down, false)],
     ];
@@ -89,8 +98,9 @@ const rails = withRunner(
   'rb',
   (
     folder,
+    suffix,
   ) => `# Runs ${folder}/up.sql and down.sql; statements are separated by a semicolon and an empty line.
-class SvcMigrateIds < ActiveRecord::Migration[6.1]
+class SvcMigrateIds${suffix[0]?.toUpperCase()}${suffix.slice(1)} < ActiveRecord::Migration[6.1]
   def up
     run_file("up.sql")
   end
@@ -145,11 +155,15 @@ const RENDERERS: Readonly<Record<Layout, Renderer>> = {
 export function layOut(
   layout: Layout,
   script: SqlScript,
-  { atMs, lines }: { readonly atMs: number; readonly lines: readonly string[] },
+  {
+    atMs,
+    suffix,
+    lines,
+  }: { readonly atMs: number; readonly suffix: string; readonly lines: readonly string[] },
 ): EmittedFiles {
   const stampOf = (ms: number) => new Date(ms).toISOString().slice(0, 19).replaceAll(/[-:T]/g, '');
   const head = lines.map((line) => `-- ${line}\n`).join('');
-  const input: LayoutInput = { script, head, stamps: [stampOf(atMs), stampOf(atMs + 1000)] };
+  const input: LayoutInput = { script, head, stamps: [stampOf(atMs), stampOf(atMs + 1000)], suffix };
   const files = RENDERERS[layout](input);
   return new Map([...files, ['verify.sql', `${head}\n${script.verify};\n`]]);
 }

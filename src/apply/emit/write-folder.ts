@@ -5,10 +5,10 @@ import { onFile } from '../../runtime/write-output.js';
 import * as z from '../../zod.js';
 import type { EmittedFiles } from './layouts.js';
 
-/** Names the files we wrote, so that the next run may replace them. */
+/** Names the plan and the files, so that the same plan may replace them. */
 const MANIFEST = 'svc-migrate-sql.json';
 
-const manifestSchema = z.object({ files: z.array(z.string()) });
+const manifestSchema = z.object({ plan: z.string(), files: z.array(z.string()) });
 
 /**
  * Checks that a folder is not there, empty, or holds only what an earlier run wrote.
@@ -17,60 +17,56 @@ const manifestSchema = z.object({ files: z.array(z.string()) });
  */
 export function assertOwnFolder(folder: string): void {
   if (!existsSync(folder)) return;
+  const hint = 'Name a new or empty folder with --output, and copy the files from there.';
   if (!statSync(folder).isDirectory())
-    throw new SvcError('bad_input', `${folder} is a file, not a folder.`, {
-      hint: 'Name a folder with --output.',
-    });
-  const own = new Set([MANIFEST, ...readManifest(folder)]);
-  const other = listFiles(folder).find((name) => !own.has(name));
+    throw new SvcError('bad_input', `${folder} is a file, not a folder.`, { hint });
+  const own = new Set([MANIFEST, ...readManifest(folder).files]);
+  const other = readdirSync(folder, { recursive: true, encoding: 'utf8' })
+    .filter((name) => !statSync(join(folder, name)).isDirectory())
+    .find((name) => !own.has(name.replaceAll('\\', '/')));
   if (other === undefined) return;
   throw new SvcError('bad_input', `${folder} holds other files (such as ${other}); nothing was written.`, {
-    hint: 'Name a new or empty folder with --output, and copy the files from there.',
+    hint,
   });
 }
 
-/** Replaces what an earlier run wrote. The manifest comes first: an interrupted write is still known as ours. */
-export function writeFolder(folder: string, files: EmittedFiles): void {
-  const before = existsSync(folder) ? readManifest(folder) : [];
+/**
+ * Replaces what a run of the same plan wrote. The manifest comes first: an interrupted write is still known as ours.
+ *
+ * @throws SvcError `bad_input` if the folder holds other files or the SQL of another plan
+ */
+export function writeFolder(folder: string, files: EmittedFiles, plan: string): void {
+  assertOwnFolder(folder);
+  const before = readManifest(folder);
+  if (before.files.length > 0 && before.plan !== plan) {
+    throw new SvcError('bad_input', `${folder} holds the SQL of another plan; nothing was written.`, {
+      hint: 'Name another folder with --output, or delete this one if its SQL was never used.',
+    });
+  }
+  const names = [...files.keys()].sort();
   onFile(folder, () => {
     mkdirSync(folder, { recursive: true });
-    const names = [...new Set([...before, ...files.keys()])].sort();
-    writeFileSync(join(folder, MANIFEST), manifestText(names));
-    for (const name of before) rmSync(join(folder, name), { force: true });
+    writeManifest(folder, plan, [...new Set([...before.files, ...names])]);
+    for (const name of readdirSync(folder)) {
+      if (name !== MANIFEST) rmSync(join(folder, name), { recursive: true });
+    }
     for (const [name, text] of files) {
       mkdirSync(dirname(join(folder, name)), { recursive: true });
       writeFileSync(join(folder, name), text);
     }
-    removeEmptyFolders(folder);
-    writeFileSync(join(folder, MANIFEST), manifestText([...files.keys()].sort()));
+    writeManifest(folder, plan, names);
   });
 }
 
-function manifestText(files: readonly string[]): string {
-  return `${JSON.stringify({ about: 'Files written by svc-migrate apply --emit-sql', files }, null, 2)}\n`;
+function writeManifest(folder: string, plan: string, files: readonly string[]): void {
+  const content = { about: 'Files written by svc-migrate apply --emit-sql', plan, files };
+  writeFileSync(join(folder, MANIFEST), `${JSON.stringify(content, null, 2)}\n`);
 }
 
-function readManifest(folder: string): readonly string[] {
+function readManifest(folder: string): z.output<typeof manifestSchema> {
   try {
-    const found: unknown = JSON.parse(readFileSync(join(folder, MANIFEST), 'utf8'));
-    return manifestSchema
-      .parse(found)
-      .files.filter((name) => !name.startsWith('/') && !name.split('/').includes('..'));
+    return manifestSchema.parse(JSON.parse(readFileSync(join(folder, MANIFEST), 'utf8')));
   } catch {
-    return [];
-  }
-}
-
-/** Files in a folder and its folders, by their paths in it. */
-function listFiles(folder: string): string[] {
-  return readdirSync(folder, { recursive: true, encoding: 'utf8' })
-    .filter((name) => !statSync(join(folder, name)).isDirectory())
-    .map((name) => name.replaceAll('\\', '/'));
-}
-
-function removeEmptyFolders(folder: string): void {
-  for (const one of readdirSync(folder, { withFileTypes: true })) {
-    const path = join(folder, one.name);
-    if (one.isDirectory() && readdirSync(path).length === 0) rmSync(path, { recursive: true });
+    return { plan: '', files: [] };
   }
 }

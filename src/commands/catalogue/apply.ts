@@ -1,3 +1,4 @@
+import { EMIT_DIALECTS, LAYOUTS } from '../../apply/emit/emit-request.js';
 import { type CommandSpec, groupOptions, type OptionSpecs } from '../command.js';
 import { ALLOW_INCOMPLETE } from './options.js';
 
@@ -24,7 +25,7 @@ const EMIT: OptionSpecs = {
     'the new CSV or NDJSON file (default: the name of the old one with .v4); with --emit-sql: the folder for the SQL',
   '--layout <tool>': {
     summary: 'files and folders as a migration tool expects them (default: plain)',
-    choices: ['plain', 'flyway', 'liquibase', 'prisma', 'rails', 'knex'],
+    choices: LAYOUTS,
   },
   '--crosswalk <folder>':
     'where the warehouse reads the folder that dump --format parquet wrote (default: the crosswalk is part of the SQL)',
@@ -91,8 +92,10 @@ export const APPLY_COMMANDS: readonly CommandSpec[] = [
         '--plan <file>': 'write the plan to this file; with --yes: carry out exactly this plan, or refuse',
         '--check': 'check whether all stored ids have a V4 id; exits with 0 or 1',
         '--verify': 'check what finished runs wrote against ledger and remap; exits with 0 or 1',
-        '--emit-sql <database>':
-          'write the plan as SQL that your own pipeline runs, for postgres, mysql, sqlite, duckdb, clickhouse, spark, bigquery or snowflake; --output names the folder',
+        '--emit-sql <database>': {
+          summary: 'write the plan as SQL that your own pipeline runs; --output names the folder',
+          choices: EMIT_DIALECTS,
+        },
         '--scan': 'find columns and paths that contain V3 ids, and propose targets',
       }),
       ...groupOptions('What to allow', { ...POLICY, ...ALLOW_INCOMPLETE }),

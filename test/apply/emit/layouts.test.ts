@@ -7,7 +7,16 @@ import { createOrders, IDS, MAPPED, makeScene, ordersIn, query, type Scene, upTo
 import { openDuckDb } from '../support/engines.js';
 
 const TARGET = { name: 'orders', kind: 'sqlite', file: 'shop.db', table: 'orders', ids: IDS };
-const EMIT = ['apply', '--in-place', '--emit-sql', 'sqlite', '--output', 'sql'];
+const EMIT = [
+  'apply',
+  '--in-place',
+  '--emit-sql',
+  'sqlite',
+  '--output',
+  'sql',
+  '--at',
+  '2026-11-20T00:00:00Z',
+];
 const STAMP = '20261120000000';
 
 function open(): Scene {
@@ -16,11 +25,16 @@ function open(): Scene {
   return scene;
 }
 
-/** The files of a folder with their texts. */
+/** The files of a folder with their texts; `PLAN` stands for the plan in their names. */
 function readFolder(folder: string): Map<string, string> {
   const names = readdirSync(folder, { recursive: true, encoding: 'utf8' }).sort();
   const files = names.filter((name) => /\.\w+$/.test(name));
-  return new Map(files.map((name) => [name, readFileSync(join(folder, name), 'utf8')]));
+  return new Map(
+    files.map((name) => [
+      name.replace(/_[0-9a-f]{6}(?=\W)/, '_PLAN'),
+      readFileSync(join(folder, name), 'utf8'),
+    ]),
+  );
 }
 
 function runSql(file: string, sql: string): void {
@@ -48,13 +62,13 @@ const TOOLS: readonly {
   },
   {
     layout: 'flyway',
-    files: [`U${STAMP}__svc_migrate_ids.sql`, `V${STAMP}__svc_migrate_ids.sql`],
-    up: (files) => inTransaction(files.get(`V${STAMP}__svc_migrate_ids.sql`) ?? ''),
-    down: (files) => inTransaction(files.get(`U${STAMP}__svc_migrate_ids.sql`) ?? ''),
+    files: [`U${STAMP}__svc_migrate_ids_PLAN.sql`, `V${STAMP}__svc_migrate_ids_PLAN.sql`],
+    up: (files) => inTransaction(files.get(`V${STAMP}__svc_migrate_ids_PLAN.sql`) ?? ''),
+    down: (files) => inTransaction(files.get(`U${STAMP}__svc_migrate_ids_PLAN.sql`) ?? ''),
   },
   {
     layout: 'liquibase',
-    files: ['svc_migrate_ids.sql'],
+    files: ['svc_migrate_ids_PLAN.sql'],
     up: (files) =>
       inTransaction(
         changeset(files)
@@ -71,24 +85,24 @@ const TOOLS: readonly {
   },
   {
     layout: 'prisma',
-    files: [`${STAMP}_svc_migrate_ids/down.sql`, `${STAMP}_svc_migrate_ids/migration.sql`],
-    up: (files) => files.get(`${STAMP}_svc_migrate_ids/migration.sql`) ?? '',
-    down: (files) => files.get(`${STAMP}_svc_migrate_ids/down.sql`) ?? '',
+    files: [`${STAMP}_svc_migrate_ids_PLAN/down.sql`, `${STAMP}_svc_migrate_ids_PLAN/migration.sql`],
+    up: (files) => files.get(`${STAMP}_svc_migrate_ids_PLAN/migration.sql`) ?? '',
+    down: (files) => files.get(`${STAMP}_svc_migrate_ids_PLAN/down.sql`) ?? '',
   },
   {
     layout: 'rails',
     files: [
-      `${STAMP}_svc_migrate_ids.rb`,
-      `${STAMP}_svc_migrate_ids/down.sql`,
-      `${STAMP}_svc_migrate_ids/up.sql`,
+      `${STAMP}_svc_migrate_ids_PLAN.rb`,
+      `${STAMP}_svc_migrate_ids_PLAN/down.sql`,
+      `${STAMP}_svc_migrate_ids_PLAN/up.sql`,
     ],
-    up: (files) => inTransaction(files.get(`${STAMP}_svc_migrate_ids/up.sql`) ?? ''),
-    down: (files) => inTransaction(files.get(`${STAMP}_svc_migrate_ids/down.sql`) ?? ''),
+    up: (files) => inTransaction(files.get(`${STAMP}_svc_migrate_ids_PLAN/up.sql`) ?? ''),
+    down: (files) => inTransaction(files.get(`${STAMP}_svc_migrate_ids_PLAN/down.sql`) ?? ''),
   },
 ];
 
 function changeset(files: ReadonlyMap<string, string>): string[] {
-  const lines = (files.get('svc_migrate_ids.sql') ?? '').split('\n');
+  const lines = (files.get('svc_migrate_ids_PLAN.sql') ?? '').split('\n');
   expect(lines[0]).toBe('--liquibase formatted sql');
   const sets = lines.flatMap((line, at) => (line.startsWith('--changeset ') ? [at] : []));
   expect(sets).toHaveLength(1);
@@ -125,7 +139,8 @@ describe('apply --emit-sql', () => {
     const file = scene.path('shop.db');
     const before = ordersIn(file);
     expect(await scene.run([...EMIT, '--layout', 'knex'])).toMatchObject({ code: 0 });
-    const path = scene.path(`sql/${STAMP}_svc_migrate_ids.cjs`);
+    const name = readdirSync(scene.path('sql')).find((file) => file.endsWith('.cjs'));
+    const path = scene.path(`sql/${name}`);
     const migration: unknown = createRequire(import.meta.url)(path);
     const db = new Sqlite(file);
     // As Knex: one statement at a time, in a transaction of its own.
@@ -158,8 +173,37 @@ describe('apply --emit-sql', () => {
     expect(await scene.run([...EMIT, '--layout', 'flyway', '--at', '2027-01-02T03:04:05Z'])).toMatchObject({
       code: 0,
     });
-    expect([...readFolder(scene.path('sql')).keys()]).toContain('V20270102030405__svc_migrate_ids.sql');
-    expect([...readFolder(scene.path('sql')).keys()]).not.toContain(`V${STAMP}__svc_migrate_ids.sql`);
+    expect([...readFolder(scene.path('sql')).keys()]).toContain('V20270102030405__svc_migrate_ids_PLAN.sql');
+    expect([...readFolder(scene.path('sql')).keys()]).not.toContain(`V${STAMP}__svc_migrate_ids_PLAN.sql`);
+  });
+
+  it('gives two plans of one remap names of their own, and a folder each', async () => {
+    const scene = makeScene([TARGET, { ...TARGET, name: 'copies', table: 'copies' }]);
+    createOrders(scene.path('shop.db'), [1, 2], 'invoice_id INTEGER');
+    runSql(scene.path('shop.db'), 'CREATE TABLE copies AS SELECT * FROM orders');
+    const emit = (name: string, layout: string, output: string) =>
+      scene.run(['apply', name, '--emit-sql', 'sqlite', '--layout', layout, '--output', output]);
+    for (const layout of ['flyway', 'liquibase', 'prisma', 'rails', 'knex']) {
+      const names = [];
+      for (const name of ['orders', 'copies']) {
+        const folder = `${layout}-${name}`;
+        expect(await emit(name, layout, folder)).toMatchObject({ code: 0 });
+        names.push(
+          readdirSync(scene.path(folder)).filter((file) => !/^(verify.sql|svc-migrate-sql.json)$/.test(file)),
+        );
+      }
+      const versions = names.map(([first]) => /\d{14}/.exec(first ?? '')?.[0]);
+      expect(new Set(names.flat()).size).toBe(names.flat().length);
+      if (layout !== 'liquibase') expect(versions[0]).not.toBe(versions[1]);
+    }
+    const rails = readdirSync(scene.path('rails-orders')).find((file) => file.endsWith('.rb')) ?? '';
+    const words = rails.slice(15, -3).split('_');
+    const camelized = words.map((word) => `${word[0]?.toUpperCase()}${word.slice(1)}`).join('');
+    expect(scene.read(`rails-orders/${rails}`)).toContain(`class ${camelized} <`);
+    const before = readFolder(scene.path('prisma-orders'));
+    const refused = await emit('copies', 'prisma', 'prisma-orders');
+    expect([refused.code, refused.stderr]).toEqual([6, expect.stringContaining('SQL of another plan')]);
+    expect(readFolder(scene.path('prisma-orders'))).toEqual(before);
   });
 
   it('writes exactly a plan that was agreed, or refuses', async () => {
@@ -343,8 +387,8 @@ describe('apply --emit-sql', () => {
     expect(await scene.run([...args, 'flyway'])).toMatchObject({ code: 0 });
     const files = readFolder(scene.path('sql'));
     const file = scene.path('shop.db');
-    runSql(file, inTransaction(files.get(`V${STAMP}__svc_migrate_crosswalk.sql`) ?? ''));
-    runSql(file, inTransaction(files.get(`V20261120000001__svc_migrate_ids.sql`) ?? ''));
+    runSql(file, inTransaction(files.get(`V${STAMP}__svc_migrate_crosswalk_PLAN.sql`) ?? ''));
+    runSql(file, inTransaction(files.get(`V20261120000001__svc_migrate_ids_PLAN.sql`) ?? ''));
     expect(ordersIn(file).slice(0, MAPPED)).toEqual(upTo(MAPPED).map((id) => String(scene.v4Of(id))));
   });
 
