@@ -63,8 +63,8 @@ export class ColumnTally {
 
   #addText(counter: Counter, category: Category, text: string, scope: RowScope, rows: number): boolean {
     this.#digest(hashText(text), scope, rows);
-    if (text === '' || counter.texts.size >= COUNTED_UNKNOWNS || counter.texts.has(text)) return false;
-    counter.texts.add(text);
+    const known = counter.texts.size;
+    if (text === '' || known >= COUNTED_UNKNOWNS || counter.texts.add(text).size === known) return false;
     counter.ids += 1;
     if (category !== 'mapped') keepSmallest(counter.samples, text);
     return true;

@@ -29,7 +29,10 @@ const ALONE_AFTER = String.raw`(?![\w%+\-\u0080-\uffff]|&#|[.,']\d)`;
  */
 export function compilePattern(parts: readonly PatternPart[]): (text: string) => PatternMatch {
   const chunks = splitAtAny(parts);
-  const searches = chunks.map((chunk, at) => searchOf(chunk, at > 0, at < chunks.length - 1));
+  // An empty chunk, where the pattern begins or ends with `*`, fits everywhere.
+  const searches = chunks.flatMap((chunk, at) =>
+    chunk.length === 0 ? [] : [searchOf(chunk, at > 0, at < chunks.length - 1)],
+  );
   return (text) => {
     const found: Found[][] = [];
     for (const search of searches) {
@@ -37,6 +40,8 @@ export function compilePattern(parts: readonly PatternPart[]): (text: string) =>
       if (places.length === 0) return null;
       found.push(places);
     }
+    const [only] = found;
+    if (found.length === 1 && only?.length === 1) return only[0]?.ids ?? null;
     const first = placeFromLeft(found);
     if (first === null) return null;
     if (found.every(({ length }) => length === 1)) return first.flatMap(({ ids }) => ids);
@@ -58,10 +63,6 @@ function splitAtAny(parts: readonly PatternPart[]): Chunk[] {
 
 /** Finds every place of a chunk in a text, in ascending order. Two places of one chunk never contain each other. */
 function searchOf(chunk: Chunk, isAfterAny: boolean, isBeforeAny: boolean): (text: string) => Found[] {
-  // Where the pattern begins or ends with `*`.
-  if (chunk.length === 0) {
-    return ({ length }) => [{ start: isAfterAny ? length : 0, end: isAfterAny ? length : 0, ids: [] }];
-  }
   const source = chunk.map((part, at) => {
     if (part.kind === 'text') return escapeRegExp(part.text);
     const before = at === 0 && isAfterAny ? ALONE_BEFORE : '';

@@ -66,15 +66,18 @@ export class PatternResolver implements CellResolver {
     this.oldValue = text;
     if (text === '') return 'empty';
     if (this.#own?.isOurs(scope) === false) return 'not_ours';
-    const fitting = this.#patterns.flatMap((pattern) => {
+    let fitting: CompiledPattern | null = null;
+    let found: PatternMatch = null;
+    for (const pattern of this.#patterns) {
       const spans = pattern.match(text);
-      return spans === null ? [] : [{ pattern, spans }];
-    });
-    const [only] = fitting;
-    if (only === undefined) return 'unknown/no_pattern';
-    const { spans } = only;
-    if (fitting.length > 1 || spans === 'several') return 'unknown/several_matches';
-    return this.#lookUpSpans(only.pattern, spans, text, scope);
+      if (spans === null) continue;
+      if (fitting !== null) return 'unknown/several_matches';
+      fitting = pattern;
+      found = spans;
+    }
+    if (fitting === null || found === null) return 'unknown/no_pattern';
+    if (found === 'several') return 'unknown/several_matches';
+    return this.#lookUpSpans(fitting, found, text, scope);
   }
 
   lookUpNumber(value: number, scope: RowScope): Category {

@@ -192,16 +192,17 @@ class CsvScanner implements RecordScanner {
 }
 
 /** What a cell with ids inside text becomes, in Latin-1; null if it stays. `bytes`: without the quotes around it. */
-function editInText(work: ColumnWork, bytes: Uint8Array, isQuoted: boolean, scope: RowScope): string | null {
+function editInText(work: ColumnWork, bytes: Buffer, isQuoted: boolean, scope: RowScope): string | null {
   const encoding = encodingOf(bytes);
-  const raw = Buffer.from(bytes).toString(encoding);
+  const raw = bytes.toString(encoding);
   const text = isQuoted ? raw.replaceAll('""', '"') : raw;
   const isExact = !isQuoted || text.replaceAll('"', '""') === raw;
   const action = isExact ? judgeText(work, text, scope) : judgeInvalid(work, 'not_a_value', () => raw, scope);
   if (action === 'clear') return '';
   if (action !== 'replace') return null;
   const { newText } = work.resolver;
-  return Buffer.from(isQuoted ? newText.replaceAll('"', '""') : newText, encoding).toString('latin1');
+  const written = isQuoted ? newText.replaceAll('"', '""') : newText;
+  return encoding === 'latin1' ? written : Buffer.from(written, encoding).toString('latin1');
 }
 
 /** Handles the usual case, a few digits, without creating a string. */
