@@ -6,14 +6,17 @@ import { type ApiKeys, loadKeys } from '../config/api-keys.js';
 import type { Config } from '../config/config.js';
 import { findConfigFile, listPossibleInputs } from '../config/load-config.js';
 import { SvcError } from '../errors.js';
-import { prepareAskList } from '../inspect/doctor/ask-list.js';
 import { judgeFacts } from '../inspect/doctor/checks.js';
 import { type Correction, listCorrections } from '../inspect/doctor/corrections.js';
 import { type Finding, judgeFindings, problem } from '../inspect/doctor/doctor-finding.js';
-import { judgeProgram } from '../inspect/doctor/judge-local.js';
+import { judgeProgram, readDatabaseFacts, readDisk, readUserFiles } from '../inspect/doctor/judge-local.js';
 import { probeRemote } from '../inspect/doctor/probe.js';
-import type { DoctorFacts, LocalFacts, RemoteFacts } from '../inspect/doctor/probe-results.js';
-import { readDatabaseFacts, readDisk, readUserFiles } from '../inspect/doctor/read-local.js';
+import {
+  type DoctorFacts,
+  type LocalFacts,
+  prepareAskList,
+  type RemoteFacts,
+} from '../inspect/doctor/probe-results.js';
 import { renderDoctor, renderDoctorJson } from '../inspect/doctor/render-doctor.js';
 import { assertTargets } from '../runtime/output-targets.js';
 import { assertStdout, writeOutput, writeText } from '../runtime/write-output.js';

@@ -1,9 +1,7 @@
 import { once } from 'node:events';
 import { errorCodeOf, SvcError } from '../errors.js';
-import { FAULTS, parseFault } from '../sandbox/faults.js';
-import { writePrivateFile } from '../sandbox/private-file.js';
-import { addQuirk, NO_QUIRKS, QUIRKS, type Quirks } from '../sandbox/quirks.js';
-import { type Sandbox, type SandboxOptions, startSandbox } from '../sandbox/start.js';
+import { addQuirk, FAULTS, NO_QUIRKS, parseFault, QUIRKS, type Quirks } from '../sandbox/faults.js';
+import { type Sandbox, type SandboxOptions, startSandbox, writePrivateFile } from '../sandbox/start.js';
 import { shellLine } from '../text/escape.js';
 import { countOf } from '../text/numbers.js';
 import type { Given, Io } from './command.js';

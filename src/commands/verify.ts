@@ -1,5 +1,5 @@
 import { SvcError } from '../errors.js';
-import { createPairReader } from '../inspect/verify/pair-reader.js';
+import { createPairReader } from '../inspect/verify/read-live.js';
 import { renderVerify, renderVerifyJson } from '../inspect/verify/render-verify.js';
 import { judgeVerify, verifyRemap } from '../inspect/verify/verify-remap.js';
 import { addFlagsToNext } from '../text/escape.js';

@@ -1,7 +1,7 @@
 import type { Company } from './connections.js';
 import { ARRIVING_FATE, FATES, fateAt, ORDINARY_FATE, type Scenario, type Slot } from './fates.js';
-import { createIdSpace, createPermutation, type IdSpace, type Permutation } from './id-space.js';
 import type { ModelShape } from './models.js';
+import { createIdSpace, createPermutation, type IdSpace, type Permutation } from './platform-keys.js';
 import { Draw, mix } from './seeded-random.js';
 
 export type ApiVersion = 'v3' | 'v4';

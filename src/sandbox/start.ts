@@ -1,12 +1,11 @@
+import { closeSync, fsyncSync, openSync, renameSync, rmSync, writeSync } from 'node:fs';
+import { type RequestLogEntry, serve } from './answers.js';
 import { regionsOf } from './connections.js';
-import { type EventLogEntry, type Schedule, startEvents } from './events.js';
-import { createFaults, type FaultSetting } from './faults.js';
-import { type RequestLogEntry, serve } from './http-server.js';
+import { createFaults, type FaultSetting, NO_QUIRKS, type Quirks } from './faults.js';
 import type { JsonObject } from './json.js';
 import { MODELS } from './models.js';
-import { NO_QUIRKS, type Quirks } from './quirks.js';
 import { hashOf, hexOf } from './seeded-random.js';
-import { createService, v3Prefix } from './service.js';
+import { createService, type EventLogEntry, type Schedule, startEvents, v3Prefix } from './service.js';
 import { buildTruth, type TruthRow } from './truth.js';
 import { buildWorld, type World, type WorldOptions } from './world.js';
 
@@ -123,4 +122,21 @@ function buildConfig(world: World, v3: Readonly<Record<string, string>>, v4: str
       ? { limits: { outside_backfill_window: '100%', connection_inert: '100%' } }
       : {}),
   };
+}
+
+/** Writes a file that only its owner can read, atomically: under another name first. */
+export function writePrivateFile(file: string, pieces: Iterable<string>): void {
+  const beside = `${file}.tmp`;
+  rmSync(beside, { force: true });
+  const descriptor = openSync(beside, 'wx', 0o600);
+  try {
+    for (const piece of pieces) writeSync(descriptor, piece);
+    fsyncSync(descriptor);
+  } catch (error) {
+    rmSync(beside, { force: true });
+    throw error;
+  } finally {
+    closeSync(descriptor);
+  }
+  renameSync(beside, file);
 }

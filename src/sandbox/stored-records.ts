@@ -1,6 +1,16 @@
 import { createHash } from 'node:crypto';
-import { isServedBeforeWindow, platformDates, type ServiceDates, serviceDates } from './dates.js';
-import { CHILD_FATES, type Fate, fateAt, ORDINARY_FATE, type Scenario, type Slot } from './fates.js';
+import {
+  CHILD_FATES,
+  type Fate,
+  fateAt,
+  isServedBeforeWindow,
+  ORDINARY_FATE,
+  platformDates,
+  type Scenario,
+  type ServiceDates,
+  type Slot,
+  serviceDates,
+} from './fates.js';
 import { buildLineItem, buildPlainLineItem, buildRelation } from './fields.js';
 import { type Json, type JsonObject, writeJson } from './json.js';
 import type { Query } from './list-query.js';

@@ -1,6 +1,5 @@
 import { type Company, type CompanyConnection, planConnections, regionsOf } from './connections.js';
-import { defaultNow, type Times } from './dates.js';
-import { FATES, ORDINARY_FATE, type Scenario } from './fates.js';
+import { defaultNow, FATES, ORDINARY_FATE, type Scenario, type Times } from './fates.js';
 import { MODELS, type ModelShape } from './models.js';
 import { type Block, type BlockOptions, buildBlock, buildTable, type Table } from './record-tables.js';
 import { happens, hashOf, mix } from './seeded-random.js';

@@ -1,9 +1,8 @@
 import type { Config } from '../../config/config.js';
 import { countOf, groupDigits } from '../../text/numbers.js';
-import { sizeOf } from './ask-list.js';
 import { type Finding, note, ok, problem, warning } from './doctor-finding.js';
-import { missingModels } from './probe-names.js';
-import type { ListAnswer, ProbedList, ProbedV4 } from './probe-results.js';
+import { type ListAnswer, type ProbedList, type ProbedV4, sizeOf } from './probe-results.js';
+import { missingModels } from './probe-v4.js';
 
 type FailedAnswer = Extract<ListAnswer, { error: unknown }>;
 

@@ -6,8 +6,7 @@ import {
   type PairingInput,
   pairCompanies,
 } from '../../match/pair-companies.js';
-import type { AskList } from './ask-list.js';
-import type { ListRef, PairPreview, SampledRecord } from './probe-results.js';
+import type { AskList, ListRef, PairPreview, SampledRecord } from './probe-results.js';
 
 /** Most requests for single keys. */
 const MOST_REQUESTS = 60;

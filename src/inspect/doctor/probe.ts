@@ -3,19 +3,19 @@ import type { Config, Endpoint } from '../../config/config.js';
 import type { NamedCompanyPair } from '../../config/user-files.js';
 import type { OnProgress } from '../../domain.js';
 import { SvcError } from '../../errors.js';
-import { type AskList, prepareAskList } from './ask-list.js';
 import { lookUpKeys, previewPairs, type Sample } from './preview-pairs.js';
-import { NO_EXPAND, probeNames } from './probe-names.js';
-import { probeParameters } from './probe-parameters.js';
-import type {
-  ListAnswer,
-  ListRef,
-  ProbedHost,
-  ProbedList,
-  ProbedPage,
-  ProbedV4,
-  RemoteFacts,
+import {
+  type AskList,
+  type ListAnswer,
+  type ListRef,
+  type ProbedHost,
+  type ProbedList,
+  type ProbedPage,
+  type ProbedV4,
+  prepareAskList,
+  type RemoteFacts,
 } from './probe-results.js';
+import { NO_EXPAND, probeNames, probeParameters } from './probe-v4.js';
 
 export interface ProbeOptions {
   readonly config: Config;

@@ -9,8 +9,7 @@ import { type OpenRow, readCompanyPairs, readOpenParents, readOpenRows } from '.
 import { listStreams, type StreamRow } from '../../store/streams.js';
 import { readV4Companies } from '../../store/v4-companies.js';
 import { formatDuration } from '../../text/numbers.js';
-import { askAgain } from './ask-again.js';
-import { planRecheck } from './plan-recheck.js';
+import { askAgain, planRecheck } from './plan-recheck.js';
 
 export interface RecheckOptions {
   /** Number of rounds, from 1 up. */

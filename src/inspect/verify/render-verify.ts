@@ -2,8 +2,7 @@ import type { ContradictionCode, ContradictionList } from '../../store/conservat
 import { countOf, formatTime, groupDigits } from '../../text/numbers.js';
 import { wrapLines } from '../../text/text-layout.js';
 import { DISAGREEMENTS, type PairSide } from './read-live.js';
-import { CONFIDENCE } from './sample.js';
-import { judgeVerify, type VerifyResult, type WrongPair } from './verify-remap.js';
+import { CONFIDENCE, judgeVerify, type VerifyResult, type WrongPair } from './verify-remap.js';
 
 /** Items listed per kind; `--json` lists more. */
 const SHOWN = 10;

@@ -14,14 +14,6 @@ import {
   judgeDisk,
   judgeProgram,
 } from '../../../src/inspect/doctor/judge-local.js';
-import { nearNames } from '../../../src/inspect/doctor/probe-names.js';
-import {
-  judgeDeleted,
-  judgeEq,
-  judgeGte,
-  judgeSelect,
-  judgeSort,
-} from '../../../src/inspect/doctor/probe-parameters.js';
 import type {
   ListAnswer,
   ListContent,
@@ -29,6 +21,14 @@ import type {
   RemoteFacts,
   SampledRecord,
 } from '../../../src/inspect/doctor/probe-results.js';
+import {
+  judgeDeleted,
+  judgeEq,
+  judgeGte,
+  judgeSelect,
+  judgeSort,
+  nearNames,
+} from '../../../src/inspect/doctor/probe-v4.js';
 import { configOf, modelOf } from '../../support/exported.js';
 
 const DAY_MS = 86_400_000;

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import { meaningOf } from '../../../src/inspect/settle/event-listener.js';
 import {
   beginSettling,
   hasSettled,
+  meaningOf,
   observe,
   recordEvent,
   type Settling,

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { createRandom } from '../../../src/inspect/verify/sample.js';
+import { createRandom } from '../../../src/inspect/verify/verify-remap.js';
 import { type ContradictionList, findContradictions } from '../../../src/store/conservation.js';
 import { campaign } from '../../support/campaign.js';
 import {

@@ -1,13 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Api } from '../../../src/api/client.js';
 import type { ParsedRecord } from '../../../src/domain.js';
-import {
-  createPairReader,
-  type PairReader,
-  type RecordRef,
-} from '../../../src/inspect/verify/pair-reader.js';
-import { createRandom } from '../../../src/inspect/verify/sample.js';
-import { type VerifyResult, verifyRemap } from '../../../src/inspect/verify/verify-remap.js';
+import { createPairReader, type PairReader, type RecordRef } from '../../../src/inspect/verify/read-live.js';
+import { createRandom, type VerifyResult, verifyRemap } from '../../../src/inspect/verify/verify-remap.js';
 import { type Sandbox, startSandbox } from '../../../src/sandbox/start.js';
 import { campaign } from '../../support/campaign.js';
 import { openSandboxApi } from '../../support/sandbox-api.js';

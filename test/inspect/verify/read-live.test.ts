@@ -2,8 +2,12 @@ import { describe, expect, it } from 'vitest';
 import type { Api } from '../../../src/api/client.js';
 import type { ParsedChild, ParsedPage, ParsedRecord } from '../../../src/domain.js';
 import { SvcError } from '../../../src/errors.js';
-import { createPairReader, type PairReader } from '../../../src/inspect/verify/pair-reader.js';
-import { type PairVerdict, readLive } from '../../../src/inspect/verify/read-live.js';
+import {
+  createPairReader,
+  type PairReader,
+  type PairVerdict,
+  readLive,
+} from '../../../src/inspect/verify/read-live.js';
 import { renderChildren } from '../../../src/json/stored-lists.js';
 import type { MappedPair } from '../../../src/store/mapped-pairs.js';
 import { configOf, INVOICES } from '../../support/exported.js';

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { createRandom, planSample, upperBound } from '../../../src/inspect/verify/sample.js';
+import { createRandom, planSample, upperBound } from '../../../src/inspect/verify/verify-remap.js';
 
 const strata = fc.array(fc.nat(60), { minLength: 1, maxLength: 12 });
 
