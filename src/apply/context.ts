@@ -1,3 +1,4 @@
+import type { ApplyTarget } from '../config/apply-targets.js';
 import type { OnProgress } from '../domain.js';
 import type { Db } from '../store/open.js';
 import type { SqlScript } from './emit/build-script.js';
@@ -101,6 +102,8 @@ export interface Verified {
 export interface LedgerRun {
   readonly run: string;
   readonly target: string;
+  /** The target as configured for the run. */
+  readonly definition: ApplyTarget;
   /** File or table. */
   readonly place: string;
   readonly mode: Mode;

@@ -131,7 +131,9 @@ async function readEarlier(engine: Engine, found: FoundTable): Promise<Earlier> 
   let since = 0;
   const applied: StillApplied[] = [];
   for (const id of covered) {
-    applied.push(...(await readStillApplied(engine, runs, key, id)));
+    const own = await readStillApplied(engine, runs, key, id);
+    // Only ids count as rewritten.
+    applied.push(...own.map((one) => (writesPlatformId(id) ? { ...one, applied: 0 } : one)));
     if (writesPlatformId(id)) continue;
     since += await count(openRows(engine, found, id), `AND t.${dialect.quote(id.column)} IS NOT NULL`);
   }
