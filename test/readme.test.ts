@@ -149,6 +149,7 @@ describe('what the documentation shows', () => {
     mkdirSync(join(folder, 'src'));
     writeFileSync(join(folder, 'src/app.ts'), 'export const answer = 42;\n');
     writeFileSync(join(folder, 'orders.csv'), `invoice_id\n${ids.join('\n')}\n`);
+    writeFileSync(join(folder, 'flip.sh'), '#!/bin/sh\n', { mode: 0o755 });
     const shop = new Sqlite(join(folder, 'shop.db'));
     shop.exec('CREATE TABLE orders(id INTEGER PRIMARY KEY, invoice_id INTEGER)');
     const insert = shop.prepare('INSERT INTO orders(invoice_id) VALUES (?)');

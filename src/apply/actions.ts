@@ -30,6 +30,8 @@ export interface ApplyResult {
   readonly next: string;
   /** The plan, if the action made one. */
   readonly plan: Plan | null;
+  /** The runs that changed something just now. */
+  readonly changedBy?: readonly string[];
 }
 
 /** The input of every action. */
@@ -64,7 +66,7 @@ export async function makePlan(task: ApplyTask): Promise<ApplyResult> {
   };
 }
 
-export function surveyTargets(task: ApplyTask, isAfterRun = false): Promise<Plan> {
+function surveyTargets(task: ApplyTask, isAfterRun = false): Promise<Plan> {
   const { context, stores, targets, onUnmapped } = task;
   return survey(context, stores, targets, {
     isAfterRun,
@@ -176,6 +178,7 @@ function describeRun(finished: FinishedRun, { width, formatCommand }: ApplyTask)
     json: { action: 'write', ...factsOf(plan, verdict), runs, written, left },
     next,
     plan,
+    changedBy: fresh.length === 0 ? [] : runs,
   };
 }
 
@@ -185,7 +188,7 @@ function isUnchanged({ target, run, changed }: Written, { policy, targets }: Pla
   return policy.mode === 'new' && earlier?.run === run && earlier.done === changed;
 }
 
-export function hasUnaccepted(left: readonly ColumnUnmapped[]): boolean {
+function hasUnaccepted(left: readonly ColumnUnmapped[]): boolean {
   return left.some(({ isAccepted }) => !isAccepted);
 }
 

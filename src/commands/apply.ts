@@ -66,7 +66,7 @@ function assertOutputs(config: Config, request: ApplyRequest, targets: readonly 
   const outputs = Object.values(outputsOf(request)).filter((file) => file !== undefined);
   const plan = action !== 'plan' && planFile !== undefined ? [planFile] : [];
   assertTargets(outputs, [...ownFilesOf(config), ...plan]);
-  const inputs = targets.flatMap(filesOf);
+  const inputs = filesOfTargets(targets);
   try {
     assertTargets(outputs, inputs);
   } catch (cause) {
@@ -77,7 +77,11 @@ function assertOutputs(config: Config, request: ApplyRequest, targets: readonly 
   }
 }
 
-/** The files that a target reads or writes. */
+/** The files that targets read or write. */
+export function filesOfTargets(targets: readonly ApplyTarget[]): string[] {
+  return targets.flatMap(filesOf);
+}
+
 function filesOf(target: ApplyTarget): string[] {
   if (isServer(target)) return target.urlFile === undefined ? [] : [target.urlFile];
   if (target.kind === 'warehouse') return [];

@@ -42,19 +42,32 @@ export async function runExportV4(given: Given, io: Io): Promise<number> {
  * `holdInThread` and `runExport` do
  */
 async function runExport(generation: Generation, options: ExportCommandOptions, io: Io): Promise<number> {
+  const summary = await exportInThread(generation, options, io);
+  await writeText(io.stdout, [
+    addFlagsToNext(renderExportSummary(generation, summary, options.config, io.width), io.flags),
+  ]);
+  assertComplete(generation, summary);
+  return 0;
+}
+
+/**
+ * Reads one generation into the database.
+ *
+ * @throws SvcError as `loadKeys`, `holdInThread` and `exportGeneration` do
+ */
+export function exportInThread(
+  generation: Generation,
+  options: ExportCommandOptions,
+  io: Io,
+): Promise<ExportSummary> {
   const { config } = options;
   // Before the database is created: without keys nothing is written.
   loadKeys(config, io.env, [generation]);
   const command = `export ${generation}`;
   const hold = { file: config.database, mode: 'create', command, nowMs: io.clock.now() } as const;
-  const summary = await withHostWaits(config.database, io, () =>
+  return withHostWaits(config.database, io, () =>
     holdInThread(hold, io, (exporter, within) => exportGeneration(generation, exporter, options, within)),
   );
-  await writeText(io.stdout, [
-    addFlagsToNext(renderExportSummary(generation, summary, config, io.width), io.flags),
-  ]);
-  assertComplete(generation, summary);
-  return 0;
 }
 
 /** Parses the options of exports. */
@@ -116,7 +129,10 @@ function isNotFound(error: unknown): boolean {
 }
 
 /** @throws SvcError `incomplete`, with the first error */
-function assertComplete(generation: Generation, { complete, firstError, streams }: ExportSummary): void {
+export function assertComplete(
+  generation: Generation,
+  { complete, firstError, streams }: ExportSummary,
+): void {
   if (complete) return;
   const open = streams.filter(isUnfinished).length;
   const why = firstError === null ? '' : ` First: ${firstError.message}`;

@@ -48,13 +48,41 @@ export function flagOf(name: string): string {
   return `--${name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
 }
 
+/** The name of an option, such as `fullSync`, by its flags in the catalogue, such as `--full-sync <file>`. */
+export function nameOfOption(flags: string): string {
+  return flags
+    .slice(2)
+    .replace(/ .*/, '')
+    .replace(/-(.)/g, (_, letter: string) => letter.toUpperCase());
+}
+
+/** The command line of another command: without arguments, and with other values for some options. */
+export function withValues(
+  given: Given,
+  values: Readonly<Record<string, string | boolean | undefined>>,
+): Given {
+  const { texts, config } = given;
+  return {
+    args: [],
+    texts,
+    config,
+    get input() {
+      return given.input;
+    },
+    text: (name) => {
+      if (!Object.hasOwn(values, name)) return given.text(name);
+      const value = values[name];
+      return typeof value === 'string' ? value : undefined;
+    },
+    isSet: (name) => (Object.hasOwn(values, name) ? values[name] === true : given.isSet(name)),
+  };
+}
+
 /** Values of the output options that were given, by the names of the renderers. */
 export function outputsOf(given: Given): Readonly<Record<string, string>> {
-  const names = Object.keys(OUTPUTS).map((flags) =>
-    flags.slice(2, flags.indexOf(' ')).replace(/-(.)/g, (_, letter: string) => letter.toUpperCase()),
-  );
   return Object.fromEntries(
-    names.flatMap((name) => {
+    Object.keys(OUTPUTS).flatMap((flags) => {
+      const name = nameOfOption(flags);
       const target = given.text(name);
       return target === undefined ? [] : [[name, target]];
     }),

@@ -6,6 +6,8 @@ import { createSaver } from '../export/saver.js';
 import {
   indexOpen,
   judgeRecheck,
+  type RecheckOptions,
+  type RecheckResult,
   type RoundResult,
   recheck,
   runRound,
@@ -28,7 +30,7 @@ import { withApi } from './with-api.js';
 import { withJson, writeResult } from './with-outputs.js';
 
 /** Default pause between two rounds. */
-const USUAL_PAUSE_MS = 60_000;
+export const USUAL_PAUSE_MS = 60_000;
 
 /**
  * `recheck`: reads open findings again from both APIs, rebuilds the remap and shows what was resolved. Exits with 0 if
@@ -44,7 +46,27 @@ async function recheckFindings(given: Given, target: string | undefined, io: Io)
   const times = countOption(given, 'times', 1) ?? 1;
   const everyMs = durationOption(given, 'every') ?? USUAL_PAUSE_MS;
   const config = await configWithMaxWait(given);
-  const result = await withApi(config, io, async (api) => {
+  const result = await recheckOpen(config, { times, everyMs }, io);
+  const json = () => renderRecheckJson(result);
+  await writeResult(
+    target,
+    { json, text: () => addFlagsToNext(renderRecheck(result, io.width), io.flags) },
+    io,
+  );
+  return judgeRecheck(result);
+}
+
+/**
+ * `recheck`, after the options are parsed.
+ *
+ * @throws SvcError as `runRecheck` does
+ */
+export function recheckOpen(
+  config: Config,
+  { times, everyMs }: Pick<RecheckOptions, 'times' | 'everyMs'>,
+  io: Io,
+): Promise<RecheckResult> {
+  return withApi(config, io, async (api) => {
     await ensureRemap(config, io);
     return recheck({
       times,
@@ -66,13 +88,6 @@ async function recheckFindings(given: Given, target: string | undefined, io: Io)
       onProgress: io.onProgress,
     });
   });
-  const json = () => renderRecheckJson(result);
-  await writeResult(
-    target,
-    { json, text: () => addFlagsToNext(renderRecheck(result, io.width), io.flags) },
-    io,
-  );
-  return judgeRecheck(result);
 }
 
 /** Rebuilds a missing or stale remap, which does not have the current findings. */

@@ -6,6 +6,7 @@ import { SvcError } from '../errors.js';
 import { STATUSES } from '../reasons.js';
 import { buildTrend } from '../report/sections.js';
 import { assertStdout, writeOutput, writeText } from '../runtime/write-output.js';
+import { type Cutover, flippedState, progressOf, readCutover } from '../store/cutover.js';
 import {
   findIncomplete,
   hasNoList,
@@ -23,6 +24,7 @@ import { wrapText } from '../text/text-layout.js';
 import type { Given, Io } from './command.js';
 import { describeOwner, readDatabase } from './database.js';
 import { durationOption } from './option-values.js';
+import { STEP_TITLES } from './render-cutover.js';
 import { withOutputs } from './with-outputs.js';
 
 /** Moves to the top of the terminal and clears it. */
@@ -78,17 +80,19 @@ async function watch(config: Config, everyMs: number | undefined, io: Io): Promi
 function readFacts(config: Config, { flags = '' }: Io): Promise<StatusFacts> {
   return readDatabase(config, async (db) => {
     const readiness = readReadiness(db, config, EVERYTHING);
+    const cutover = readCutover(db);
     return {
       database: config.database,
       owner: describeOwner(config.database),
       readiness,
       runs: readRemapRuns(db, RUNS),
-      next: addFlags(findNext(readiness), flags),
+      cutover,
+      next: addFlags(isUnderWay(cutover) ? 'svc-migrate cutover' : findNext(readiness), flags),
     };
   });
 }
 
-function describeStatus({ database, owner, readiness, runs, next }: StatusFacts, io: Io): string {
+function describeStatus({ database, owner, readiness, runs, cutover, next }: StatusFacts, io: Io): string {
   const now = io.clock.now();
   const lines = [
     `Database: ${database} (${groupDigits(Math.ceil(statSync(database).size / 1024))} KiB)`,
@@ -98,11 +102,30 @@ function describeStatus({ database, owner, readiness, runs, next }: StatusFacts,
     ...describeOpen(readiness.streams),
     ...describeRemap(readiness, runs),
     describeExports(readiness),
+    ...(isUnderWay(cutover) ? [describeCutover(cutover)] : []),
   ];
   const text = lines.flatMap((line) => wrapText(escapeUnseen(line), io.width, /^ */.exec(line)?.[0] ?? ''));
   // A command is not wrapped: it is to be copied.
   return `${[...text, escapeUnseen(`Next: ${next}`)].join('\n')}\n`;
 }
+
+function isUnderWay(cutover: Cutover | null): cutover is Cutover {
+  return cutover !== null && !progressOf(cutover).isFinished;
+}
+
+/** An unfinished cutover: `Cutover: 20261123-031500-ab12, begun …; check failed; the application was not flipped`. */
+function describeCutover(cutover: Cutover): string {
+  const { step, state } = progressOf(cutover);
+  const last = step === null ? 'no step is done' : `${STEP_TITLES[step]} ${STEP_STATES[state ?? 'running']}`;
+  return `Cutover: ${cutover.id}, begun ${formatTime(cutover.startedAt)}; ${last}; ${FLIPPED[flippedState(cutover)]}`;
+}
+
+const STEP_STATES = { running: 'is not finished', done: 'is done', failed: 'failed' } as const;
+const FLIPPED = {
+  no: 'the application was not flipped',
+  unknown: 'the flip was begun, and may be done',
+  yes: 'the application is flipped',
+} as const;
 
 function describeGeneration(facts: Readiness, generation: 'v3' | 'v4', now: number): string {
   const streams = facts.streams.filter((stream) => stream.generation === generation);
@@ -210,11 +233,13 @@ interface StatusFacts {
   readonly readiness: Readiness;
   /** The latest builds of the remap, oldest first. */
   readonly runs: readonly RemapRun[];
+  /** The last cutover that was begun; null if none was. */
+  readonly cutover: Cutover | null;
   readonly next: string;
 }
 
 /** The state of the database for programs. */
-function buildStatusJson({ database, owner, readiness, runs, next }: StatusFacts): object {
+function buildStatusJson({ database, owner, readiness, runs, cutover, next }: StatusFacts): object {
   const { streams } = readiness;
   const last = runs.at(-1);
   return {
@@ -226,8 +251,14 @@ function buildStatusJson({ database, owner, readiness, runs, next }: StatusFacts
     unfinished: streams.filter(isUnfinished).map(describeList),
     remap: last === undefined ? null : { ...describeBuild(last), isCurrent: isCurrent(readiness, last) },
     trend: buildTrend(runs).map(({ builtAt, byStatus }) => ({ builtAt, byStatus })),
+    cutover: cutover === null ? null : summariseCutover(cutover),
     next,
   };
+}
+
+function summariseCutover(cutover: Cutover) {
+  const { id, startedAt } = cutover;
+  return { id, startedAt, flipped: flippedState(cutover), ...progressOf(cutover) };
 }
 
 function describeBuild({ id, built_at: builtAt, sha256 }: RemapRun) {

@@ -1,7 +1,8 @@
+import type { Config } from '../config/config.js';
 import { SvcError } from '../errors.js';
 import { createPairReader } from '../inspect/verify/read-live.js';
 import { renderVerify, renderVerifyJson } from '../inspect/verify/render-verify.js';
-import { judgeVerify, verifyRemap } from '../inspect/verify/verify-remap.js';
+import { judgeVerify, type VerifyResult, verifyRemap } from '../inspect/verify/verify-remap.js';
 import { addFlagsToNext } from '../text/escape.js';
 import { USUAL_SAMPLE } from './catalogue/options.js';
 import type { Given, Io } from './command.js';
@@ -24,8 +25,26 @@ async function verify(given: Given, target: string | undefined, io: Io): Promise
   const config = await configWithMaxWait(given);
   const sample = sampleOf(given);
   const seed = countOption(given, 'seed') ?? null;
+  const result = await verifyPairs(config, { sample, seed }, io);
+  const json = () => renderVerifyJson(result);
+  const hasTargets = config.apply.targets.length > 0;
+  const text = () => addFlagsToNext(renderVerify(result, io.width, hasTargets), io.flags);
+  await writeResult(target, { json, text }, io);
+  return judgeVerify(result);
+}
+
+/**
+ * `verify`, after the options are parsed.
+ *
+ * @throws SvcError as `runVerify` does
+ */
+export function verifyPairs(
+  config: Config,
+  { sample, seed }: { readonly sample: number | null; readonly seed: number | null },
+  io: Io,
+): Promise<VerifyResult> {
   io.onProgress({ kind: 'stage', name: 'verify' });
-  const result = await withApi(config, io, (api) =>
+  return withApi(config, io, (api) =>
     readDatabase(config, async (db) => {
       await assertRemapIntact(db, io);
       const reader = createPairReader(api, config);
@@ -43,11 +62,6 @@ async function verify(given: Given, target: string | undefined, io: Io): Promise
       );
     }),
   );
-  const json = () => renderVerifyJson(result);
-  const hasTargets = config.apply.targets.length > 0;
-  const text = () => addFlagsToNext(renderVerify(result, io.width, hasTargets), io.flags);
-  await writeResult(target, { json, text }, io);
-  return judgeVerify(result);
 }
 
 /** How many pairs to draw; null: all. */

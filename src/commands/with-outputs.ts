@@ -100,7 +100,7 @@ function removeOutput(target: string): void {
 async function writeErrors(outputs: NamedOutputs, thrown: unknown, io: Io): Promise<void> {
   const failure = {
     error: expectedError(thrown) ?? new SvcError('internal', `This is a bug: ${String(thrown)}`),
-    exitCode: io.signal.aborted && isSigterm(io.signal) ? TERMINATED : exitCodeOf(thrown),
+    exitCode: exitCodeAfter(thrown, io.signal),
     generatedAt: new Date(io.clock.now()).toISOString(),
     toolVersion: readVersion(),
   };
@@ -119,6 +119,11 @@ async function writeErrors(outputs: NamedOutputs, thrown: unknown, io: Io): Prom
       if (!(error instanceof SvcError)) throw error;
     }
   }
+}
+
+/** The exit code of a command that ended with an error, also where a signal stopped it. */
+export function exitCodeAfter(thrown: unknown, signal: AbortSignal): number {
+  return signal.aborted && isSigterm(signal) ? TERMINATED : exitCodeOf(thrown);
 }
 
 function isSigterm({ reason }: AbortSignal): boolean {

@@ -1,6 +1,5 @@
 import type { Db } from '../store/open.js';
 import { prepareInsertRows, type Value } from '../store/records.js';
-import { groupBy } from '../text/group-by.js';
 import {
   type GroupIds,
   type GroupVerdict,
@@ -10,6 +9,7 @@ import {
   renderGroupEvidence,
 } from './judge-group.js';
 import { type KeyedRecord, walkKeyed } from './keyed.js';
+import { groupBy } from './pair-companies.js';
 import { pairedModelId } from './scope.js';
 
 /**

@@ -1,5 +1,4 @@
 import { STATUSES } from '../reasons.js';
-import { groupBy } from '../text/group-by.js';
 import { countOf, formatTime, groupDigits } from '../text/numbers.js';
 import type { CutoverVerdict } from './build-verdict.js';
 import { describeCode, describeDecisions, nameOfRange } from './describe.js';
@@ -18,6 +17,7 @@ import {
 import type { Counts, Report } from './report-schema.js';
 import {
   companyTable,
+  groupBy,
   limitTable,
   modelTable,
   numeric,

@@ -1,7 +1,6 @@
 import { columnLabel, type IdColumn, newColumnOf, type TableTarget } from '../../config/apply-targets.js';
 import { checkColumn } from '../column-work.js';
 import { type Earlier, NO_EARLIER, type Note } from '../plan.js';
-import { syncedNotes } from '../sync/sync-table.js';
 import { isUnreadable } from './column-plans.js';
 import { type Engine, findColumn } from './dialect.js';
 import { otherTargetNotes, rewrittenNotes } from './double-rewrite.js';
@@ -89,7 +88,6 @@ function targetNotes(
     ...sameColumnNotes(ids),
     ...otherTargetNotes(mode, { name, table: facts.table, ids }, isAtomic, all),
     ...rewrittenNotes(mode, ids, runs),
-    ...syncedNotes(mode, ids, facts, runs),
     ...sources.flatMap(mergedNotes),
     ...sources.flatMap(partsOf).flatMap((id) => [...checkColumn(context.remap, id), ...pathNotes(id)]),
     ...earlierRunNotes(context, target, key, runs),
@@ -133,9 +131,7 @@ async function readEarlier(engine: Engine, found: FoundTable): Promise<Earlier> 
   let since = 0;
   const applied: StillApplied[] = [];
   for (const id of covered) {
-    const own = await readStillApplied(engine, runs, key, id);
-    // Only ids count as rewritten.
-    applied.push(...own.map((one) => (writesPlatformId(id) ? { ...one, applied: 0 } : one)));
+    applied.push(...(await readStillApplied(engine, runs, key, id)));
     if (writesPlatformId(id)) continue;
     since += await count(openRows(engine, found, id), `AND t.${dialect.quote(id.column)} IS NOT NULL`);
   }

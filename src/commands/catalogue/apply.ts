@@ -1,6 +1,6 @@
 import { EMIT_DIALECTS, LAYOUTS } from '../../apply/emit/emit-request.js';
 import { type CommandSpec, groupOptions, type OptionSpecs } from '../command.js';
-import { ALLOW_INCOMPLETE } from './options.js';
+import { ACCEPTED, ALLOW_INCOMPLETE, MAX_WAIT, WAITING } from './options.js';
 
 /** The place of one target that is not configured. */
 const PLACE: OptionSpecs = {
@@ -51,7 +51,7 @@ const IDS: OptionSpecs = {
   '--no-header': 'the CSV file has no header row; columns are #1, #2, …',
 };
 
-const POLICY: OptionSpecs = {
+const ANSWERS: OptionSpecs = {
   '--in-place': 'rewrite the column or file itself instead of adding a new one',
   '--missing <what>': {
     summary: 'ids that have no V4 id: fail (default, nothing is written), keep or null',
@@ -67,6 +67,10 @@ const POLICY: OptionSpecs = {
     choices: ['fail', 'keep'],
   },
   '--map-deleted': 'also map deleted records that have a V4 id',
+};
+
+const POLICY: OptionSpecs = {
+  ...ANSWERS,
   '--again': 'include rows that a finished run left alone or that were added since',
 };
 
@@ -78,6 +82,35 @@ const TUNING: OptionSpecs = {
 };
 
 const JSON_OUT: OptionSpecs = { '--json <file>': 'the result as JSON (- is stdout)' };
+
+/** Options of `cutover`, which it also repeats in the commands that it prints. */
+export const CUTOVER_OPTIONS: OptionSpecs = {
+  ...groupOptions('What to do (default: show the steps and change nothing)', {
+    '--yes': 'carry the steps out, or go on where they stopped',
+    '--restart': 'begin a new cutover instead of going on',
+    '--flip <what>': {
+      summary:
+        'what you know of a flip that was begun: again (run it again), done (go on with recheck), undone (the application is back on V3 ids)',
+      choices: ['again', 'done', 'undone'],
+    },
+  }),
+  ...groupOptions('How the application is flipped (default: by hand; the cutover stops there)', {
+    '--exec <program>': 'run this program, without a shell; its only argument is the path of the report',
+    '--flag <file>': 'create this file, which the application looks for',
+  }),
+  ...groupOptions('Steps', {
+    '--sample <n>': 'also read this many mapped pairs from both APIs before the flip, as verify does',
+    ...ACCEPTED,
+    ...MAX_WAIT,
+    ...WAITING,
+  }),
+  ...groupOptions('What apply may do', ANSWERS),
+  ...groupOptions('Files to write', {
+    '--report <file>': 'the report of check as JSON (default: cutover-report.json)',
+    '--json <file>': 'the steps and what came of them as JSON (- is stdout)',
+  }),
+  ...groupOptions('Tuning', TUNING),
+};
 
 /** Your own tables and files. */
 export const APPLY_COMMANDS: readonly CommandSpec[] = [
@@ -95,11 +128,6 @@ export const APPLY_COMMANDS: readonly CommandSpec[] = [
         '--emit-sql <database>': {
           summary: 'write the plan as SQL that your own pipeline runs; --output names the folder',
           choices: EMIT_DIALECTS,
-        },
-        '--sync <switch>': {
-          summary:
-            'on: triggers keep the new columns filled for rows that your application adds or changes; off: remove them and list what they could not map; with --yes it is done',
-          choices: ['on', 'off'],
         },
         '--scan': 'find columns and paths that contain V3 ids, and propose targets',
       }),
@@ -137,5 +165,19 @@ export const APPLY_COMMANDS: readonly CommandSpec[] = [
       'svc-migrate undo --sqlite shop.db': 'list the runs in one database',
     },
     load: async () => (await import('../undo.js')).runUndo,
+  },
+  {
+    name: 'cutover',
+    summary: 'guide through the day of the cutover, step by step',
+    more: 'Reads what is new in V3 and V4, remaps, checks, rewrites ids that came since in the configured targets (apply --again), verifies them, flips the application, and rechecks. Without --yes it shows the steps, their state and the plan of apply, and changes nothing. It stops at the first step that fails, with the exit code of that step; run again, it goes on there. Steps that are done are repeated only if something that they depend on changed, and never once the flip has begun. The program of --exec gets the path of the report as its argument and as SVC_MIGRATE_REPORT; if it fails, the exit code is 7.',
+    options: CUTOVER_OPTIONS,
+    examplesFirst: true,
+    examples: {
+      'svc-migrate cutover': 'show the steps and what each would do',
+      'svc-migrate cutover --yes --exec ./flip.sh': 'carry them out; ./flip.sh flips the application',
+      'svc-migrate cutover --yes --flag v4.enabled --sample 500':
+        'create a file instead, after reading 500 pairs again',
+    },
+    load: async () => (await import('../cutover.js')).runCutover,
   },
 ];

@@ -1,0 +1,106 @@
+import { existsSync, readFileSync } from 'node:fs';
+import { resolve } from 'node:path';
+import { loadKeys } from '../config/api-keys.js';
+import type { Config } from '../config/config.js';
+import { SvcError } from '../errors.js';
+import { assertTargets } from '../runtime/output-targets.js';
+import { findProgram } from '../runtime/run-hook.js';
+import { sha256Of } from '../runtime/sha256.js';
+import { shellLine } from '../text/escape.js';
+import { filesOfTargets } from './apply.js';
+import { parseApplyRequest } from './apply-request.js';
+import { CUTOVER_OPTIONS } from './catalogue/apply.js';
+import { assertCheckable } from './check.js';
+import type { Given, Io } from './command.js';
+import { applyCommandLine } from './cutover-steps.js';
+import { exportOptions } from './export.js';
+import { countOption, nameOfOption, withValues } from './option-values.js';
+import { FLIP_WORDS, type FlipKind, type FlipWord } from './plan-cutover.js';
+import { loadRemapInputs } from './remap.js';
+import { ownFilesOf } from './with-outputs.js';
+
+/** A parsed command line of `cutover`. */
+export interface CutoverOptions {
+  readonly yes: boolean;
+  readonly restart: boolean;
+  readonly word: FlipWord | null;
+  readonly flip: FlipKind;
+  /** The program or the file that flips; '' if a person does. */
+  readonly flipPlace: string;
+  /** Absolute path. */
+  readonly report: string;
+  readonly sample: number | null;
+  readonly baselineFile: string | undefined;
+  /** SHA-256 of what `check` judges by. */
+  readonly settings: string;
+}
+
+/**
+ * Parses the command line of `cutover`, and checks all that its steps will need.
+ *
+ * @throws SvcError `usage`, `config`, `bad_input`
+ */
+export async function parseCutoverOptions(given: Given, config: Config, io: Io): Promise<CutoverOptions> {
+  const baselineFile = given.text('baseline');
+  const report = resolve(given.text('report') ?? 'cutover-report.json');
+  assertFiles(given, config, report);
+  await exportOptions(withValues(given, { restart: false }));
+  parseApplyRequest(applyCommandLine(given, { yes: true, again: true }), config);
+  loadKeys(config, io.env);
+  loadRemapInputs(config);
+  assertCheckable({ config, outputs: { json: report }, baselineFile });
+  return {
+    yes: given.isSet('yes'),
+    restart: given.isSet('restart'),
+    word: FLIP_WORDS.find((word) => word === given.text('flip')) ?? null,
+    ...parseFlip(given, io.env),
+    report,
+    sample: countOption(given, 'sample', 1) ?? null,
+    baselineFile,
+    settings: digestSettings(config, baselineFile),
+  };
+}
+
+/** @throws SvcError `usage` */
+function parseFlip(given: Given, env: Io['env']): Pick<CutoverOptions, 'flip' | 'flipPlace'> {
+  const [exec, flag] = [given.text('exec'), given.text('flag')];
+  if (exec !== undefined && flag !== undefined)
+    throw new SvcError('usage', '--exec and --flag exclude each other.');
+  if (flag !== undefined) return { flip: 'flag', flipPlace: resolve(flag) };
+  if (exec === undefined) return { flip: 'hand', flipPlace: '' };
+  const program = findProgram(exec, env['PATH']);
+  if (program !== null) return { flip: 'exec', flipPlace: program };
+  throw new SvcError('usage', `--exec: "${exec}" is not an executable file.`, {
+    hint: 'Name a program without arguments; it runs without a shell. Put what else is needed into a script.',
+  });
+}
+
+function assertFiles(given: Given, config: Config, report: string): void {
+  const outputs = [given.text('flag'), report, given.text('json')].filter((file) => file !== undefined);
+  const { targets } = config.apply;
+  const inputs = [given.text('baseline'), given.text('exec')].filter((file) => file !== undefined);
+  const own = [...ownFilesOf(config), ...inputs, ...filesOfTargets(targets)];
+  if (given.text('flag') === '-' || given.text('report') === '-')
+    throw new SvcError('usage', '--flag and --report take a file, not -.');
+  assertTargets(outputs, own);
+}
+
+function digestSettings({ limits, drift, maxAgeMs }: Config, baselineFile: string | undefined): string {
+  const baseline =
+    baselineFile === undefined || !existsSync(baselineFile) ? '' : sha256Of(readFileSync(baselineFile));
+  return sha256Of(JSON.stringify({ limits, drift, maxAgeMs, baseline }));
+}
+
+/** The command that goes on with this cutover, with further words. */
+export function resumeCommand(given: Given, ...more: readonly string[]): string {
+  const said = new Set(['yes', 'restart', 'flip', 'json']);
+  const words = Object.keys(CUTOVER_OPTIONS).flatMap((flags) => {
+    const name = nameOfOption(flags);
+    if (said.has(name)) return [];
+    const [flag = ''] = flags.split(' ');
+    const value = given.text(name);
+    if (value !== undefined) return [flag, value];
+    return given.isSet(name) ? [flag] : [];
+  });
+  return shellLine(['svc-migrate', 'cutover', '--yes', ...words, ...more]);
+}

@@ -1,0 +1,162 @@
+import { Writable } from 'node:stream';
+import type { ApplyResult } from '../apply/actions.js';
+import type { Config } from '../config/config.js';
+import type { Generation } from '../domain.js';
+import { SvcError } from '../errors.js';
+import { judgeRecheck } from '../inspect/recheck/recheck-rounds.js';
+import { renderVerify } from '../inspect/verify/render-verify.js';
+import { judgeVerify } from '../inspect/verify/verify-remap.js';
+import { buildVerdict } from '../report/build-verdict.js';
+import type { Report } from '../report/report-schema.js';
+import type { Cutover, CutoverStep } from '../store/cutover.js';
+import { readRemapRuns } from '../store/remap-tables.js';
+import { escapeLines } from '../text/escape.js';
+import { countOf } from '../text/numbers.js';
+import { applyInThread } from './apply.js';
+import { parseApplyRequest } from './apply-request.js';
+import { judgeRemap } from './check.js';
+import type { Given, Io } from './command.js';
+import { flipApplication } from './cutover-flip.js';
+import type { CutoverOptions } from './cutover-options.js';
+import { readDatabase } from './database.js';
+import { assertComplete, exportInThread, exportOptions } from './export.js';
+import { withValues } from './option-values.js';
+import { recheckOpen, USUAL_PAUSE_MS } from './recheck.js';
+import { rebuildRemap } from './remap.js';
+import { verifyPairs } from './verify.js';
+
+/** What a step works on. */
+export interface StepTask {
+  readonly given: Given;
+  readonly config: Config;
+  readonly options: CutoverOptions;
+  readonly cutover: Cutover;
+  readonly io: Io;
+}
+
+/** What came of a step. It succeeded if the exit code is 0. */
+export interface StepOutcome {
+  readonly exitCode: number;
+  readonly note: string;
+  /** More lines for people. */
+  readonly details?: string;
+  /** The command to run next. */
+  readonly next?: string;
+  /** What to store besides the state of the step. */
+  readonly saved?: Partial<Pick<Cutover, 'judged' | 'verified' | 'report' | 'runs'>>;
+  /** What is stored of the step instead of `done` or `failed`: that it is running, or what was stored before it. */
+  readonly left?: 'by_hand' | 'interrupted' | 'not_begun';
+}
+
+/** The work of each step; each throws what its command throws. */
+export const STEP_WORK: Readonly<Record<CutoverStep, (task: StepTask) => Promise<StepOutcome>>> = {
+  export_v3: (task) => exportOne('v3', task),
+  export_v4: (task) => exportOne('v4', task),
+  remap: async ({ config, io }) => {
+    const { rows, sha256 } = await rebuildRemap(config, io);
+    return { exitCode: 0, note: `${countOf(rows, 'row')}, sha256 ${sha256.slice(0, 12)}` };
+  },
+  check,
+  apply: async (task) => {
+    const result = await applyNow(task, { yes: true, again: true });
+    const runs = [...new Set([...task.cutover.runs, ...(result.changedBy ?? [])])];
+    return { ...outcomeOf(result), saved: { runs } };
+  },
+  verify_targets: async (task) => outcomeOf(await applyNow(task, { yes: false, verify: true })),
+  verify_pairs: async ({ config, options: { sample }, io }) => {
+    const result = await verifyPairs(config, { sample, seed: null }, io);
+    const code = judgeVerify(result);
+    const text = renderVerify(result, io.width, true).replace(/^Next: .*\n/m, '');
+    const verified = verifiedPairs(result.remap.sha256, sample);
+    return {
+      exitCode: code,
+      note: `${countOf(result.agree, 'pair agrees', 'pairs agree')}`,
+      ...(code === 0 ? { saved: { verified } } : { details: text }),
+    };
+  },
+  flip: flipApplication,
+  recheck: async ({ config, io }) => {
+    const result = await recheckOpen(config, { times: 1, everyMs: USUAL_PAUSE_MS }, io);
+    const sum = (counts: Readonly<Record<string, number>>) =>
+      Object.values(counts).reduce((total, n) => total + n, 0);
+    const code = judgeRecheck(result);
+    const [open, still] = [countOf(result.open, 'open finding'), sum(result.persisted)];
+    const error = code === 0 ? '' : ` Some could not be read: ${result.rounds.at(-1)?.firstError ?? ''}`;
+    const note = `${open}, ${still} of them still open, ${sum(result.appeared)} new.${error}`;
+    return { exitCode: code, note };
+  },
+};
+
+/** Identifies what `verify_pairs` read. */
+export function verifiedPairs(remapSha256: string, sample: number | null): string {
+  return `${remapSha256} ${sample}`;
+}
+
+async function exportOne(generation: Generation, { given, io }: StepTask): Promise<StepOutcome> {
+  // The cutover begins anew, not the export.
+  const options = await exportOptions(withValues(given, { restart: false }));
+  const summary = await exportInThread(generation, options, io);
+  assertComplete(generation, summary);
+  const { streams } = summary;
+  const records = streams.reduce((sum, { uniqueRecords }) => sum + uniqueRecords, 0);
+  return { exitCode: 0, note: `${countOf(records, 'record')} in ${countOf(streams.length, 'list')}` };
+}
+
+async function check({ config, options, io }: StepTask): Promise<StepOutcome> {
+  const { report: json, baselineFile, settings } = options;
+  let report: Report | undefined;
+  const onReport = async (written: Report) => {
+    report = written;
+  };
+  // The verdict is printed once, at the end of the cutover.
+  const stdout = new Writable({ write: (_chunk, _encoding, done) => done() });
+  const code = await judgeRemap({ config, outputs: { json }, baselineFile, onReport }, { ...io, stdout });
+  if (report === undefined) throw new Error('check made no report');
+  const { title, sentence, obstacles, next } = buildVerdict(report);
+  const [first] = obstacles;
+  const blocker = first === undefined ? '' : `Biggest blocker: ${first.name} ${first.numbers}`.trimEnd();
+  const note = `${title}: ${sentence}`;
+  if (code !== 0) return { exitCode: code, note, details: blocker, next };
+  const judged = { remap: report.evidence.remap?.sha256 ?? '', settings };
+  return { exitCode: code, note, saved: { judged, report: json } };
+}
+
+/** @throws SvcError `incomplete` if another command rebuilt the remap since `check` judged it */
+export async function assertJudged({
+  config,
+  cutover,
+}: {
+  readonly config: Config;
+  readonly cutover: Pick<Cutover, 'judged'>;
+}): Promise<void> {
+  const [last] = await readDatabase(config, async (db) => readRemapRuns(db, 1));
+  if (last?.sha256 === cutover.judged?.remap) return;
+  throw new SvcError('incomplete', 'Another command rebuilt the remap since it was checked.', {
+    hint: 'Run the same command again: it checks the new one first.',
+  });
+}
+
+/** Plans, writes or verifies the configured targets. */
+export function applyNow(
+  { given, config, io }: Pick<StepTask, 'given' | 'config' | 'io'>,
+  mode: Readonly<Record<string, boolean>>,
+): Promise<ApplyResult> {
+  const request = parseApplyRequest(applyCommandLine(given, mode), config);
+  io.onProgress({ kind: 'stage', name: request.action === 'write' ? 'apply' : request.action });
+  return applyInThread({ kind: 'apply', config, request, agreed: null }, io);
+}
+
+/** The command line of `apply` with the options of a cutover. */
+export function applyCommandLine(given: Given, mode: Readonly<Record<string, boolean>>): Given {
+  return withValues(given, { json: undefined, header: true, ...mode });
+}
+
+function outcomeOf({ exitCode, text, next }: ApplyResult): StepOutcome {
+  const lines = escapeLines(text)
+    .trimEnd()
+    .split('\n')
+    .filter((line) => !line.startsWith('To undo it: '));
+  const [note = '', ...details] = lines;
+  const command = exitCode !== 0 && next.startsWith('svc-migrate ') ? { next } : {};
+  return { exitCode, note, details: details.join('\n'), ...command };
+}

@@ -1,0 +1,150 @@
+import { CUTOVER_STEPS, type Cutover, type CutoverStep } from '../store/cutover.js';
+
+/** What the user knows of a flip that was begun: run it again, it is done, or it was taken back. */
+export const FLIP_WORDS = ['again', 'done', 'undone'] as const;
+export type FlipWord = (typeof FLIP_WORDS)[number];
+
+/** How the application is flipped: by a program, by a file it looks for, or by a person. */
+export type FlipKind = 'exec' | 'flag' | 'hand';
+
+/** What decides which steps of a cutover are done now. */
+export interface CutoverFacts {
+  /** Steps that were begun. */
+  readonly steps: Readonly<
+    Partial<Record<CutoverStep, Pick<NonNullable<Cutover['steps']['flip']>, 'state'>>>
+  >;
+  /** Steps that this cutover does not have, and why. */
+  readonly skipped: Readonly<Partial<Record<CutoverStep, string>>>;
+  /** Steps whose result would no longer hold, and what changed. */
+  readonly outdated: Readonly<Partial<Record<CutoverStep, string>>>;
+  readonly flip: FlipKind;
+  readonly word: FlipWord | null;
+  readonly restart: boolean;
+}
+
+/**
+ * `run`: for the first time. `resume`: it was interrupted. `again`: it failed, or what it depends on changed. `keep`: it
+ * is done. `settle`: the user says that it is done. `ask`: only the user knows whether it is.
+ */
+export type StepAction = 'run' | 'resume' | 'again' | 'keep' | 'skip' | 'settle' | 'ask';
+
+export interface PlannedStep {
+  readonly name: CutoverStep;
+  readonly action: StepAction;
+  /** Why, where the action alone does not say it. */
+  readonly because: string | null;
+}
+
+export interface CutoverPlan {
+  readonly steps: readonly PlannedStep[];
+  /** Why the options do not go with the state of the cutover; null if they do. */
+  readonly refusal: { readonly sentence: string; readonly hint: string } | null;
+}
+
+/** The steps whose repetition makes a step necessary again. `flip` never is: it is repeated only if the user says so. */
+const DEPENDS_ON: Readonly<Partial<Record<CutoverStep, readonly CutoverStep[]>>> = {
+  remap: ['export_v3', 'export_v4'],
+  check: ['remap'],
+  apply: ['check'],
+  verify_targets: ['apply'],
+  verify_pairs: ['remap'],
+};
+
+/**
+ * Decides what each step of a cutover does now. Once the flip has begun, the steps before it are never repeated: the
+ * application may write V4 ids by then, which `apply --again` would take for V3 ids.
+ */
+export function planCutover(facts: CutoverFacts): CutoverPlan {
+  const isBegun = facts.steps.flip !== undefined && facts.word !== 'undone';
+  const refusal = findRefusal(facts, isBegun);
+  if (isBegun && !(facts.restart && refusal === null)) return { refusal, steps: planAfterFlip(facts) };
+  const { flip: _flip, recheck: _recheck, ...before } = facts.steps;
+  return { refusal, steps: planBeforeFlip({ ...facts, steps: facts.restart ? {} : before }) };
+}
+
+function findRefusal({ steps, word, restart }: CutoverFacts, isBegun: boolean): CutoverPlan['refusal'] {
+  const isDone = steps.flip?.state === 'done' && steps.recheck?.state === 'done';
+  if (restart && isBegun) {
+    return {
+      sentence: `The flip of the last cutover ${steps.flip?.state === 'done' ? 'is done' : 'was begun'}: the application may write V4 ids, which a new cutover would take for V3 ids.`,
+      hint: 'If the application is back on V3 ids, add --flip undone.',
+    };
+  }
+  if (word === null || word === 'undone') return null;
+  if (steps.flip === undefined || restart) {
+    return { sentence: `--flip ${word} is about a flip that was begun; none was.`, hint: 'Leave it out.' };
+  }
+  if (word === 'done' || steps.flip.state !== 'done') return null;
+  return {
+    sentence: 'The flip is done already, so it is not run again.',
+    hint: isDone
+      ? 'The cutover is finished.'
+      : 'Leave out --flip to go on, or say --flip undone if it was taken back.',
+  };
+}
+
+function planBeforeFlip({ steps, skipped, outdated }: CutoverFacts): PlannedStep[] {
+  const repeated = new Set<CutoverStep>();
+  return CUTOVER_STEPS.map((name) => {
+    const plan = (action: StepAction, because: string | null = null): PlannedStep => {
+      if (action !== 'keep' && action !== 'skip') repeated.add(name);
+      return { name, action, because };
+    };
+    const why = skipped[name];
+    if (why !== undefined) return plan('skip', why);
+    const state = steps[name]?.state;
+    if (state === undefined) return plan('run');
+    if (state === 'running') return plan('resume', 'it was interrupted');
+    if (state === 'failed') return plan('again', 'it failed');
+    const cause = DEPENDS_ON[name]?.find((other) => repeated.has(other));
+    if (cause !== undefined) return plan('again', `step ${numberOf(cause)} is repeated`);
+    const change = outdated[name];
+    return change === undefined ? plan('keep') : plan('again', change);
+  });
+}
+
+function planAfterFlip(facts: CutoverFacts): PlannedStep[] {
+  const { steps, skipped } = facts;
+  const flip = planFlip(facts);
+  return CUTOVER_STEPS.map((name): PlannedStep => {
+    if (name === 'flip') return flip;
+    if (name === 'recheck') return planRecheck(steps.recheck?.state, flip.action === 'keep');
+    const why = steps[name] === undefined ? (skipped[name] ?? 'it was left out before the flip') : null;
+    return { name, action: why === null ? 'keep' : 'skip', because: why };
+  });
+}
+
+function planFlip({ steps, flip, word }: CutoverFacts): PlannedStep {
+  const plan = (action: StepAction, because: string | null = null): PlannedStep => ({
+    name: 'flip',
+    action,
+    because,
+  });
+  const state = steps.flip?.state;
+  if (state === 'done') return plan('keep');
+  if (word === 'done') return plan('settle', 'you say that it is done');
+  if (word === 'again' || flip === 'flag') return plan('again', word === null ? 'it was interrupted' : null);
+  return plan('ask', state === 'failed' ? 'it failed' : 'it is not known whether it was finished');
+}
+
+function planRecheck(
+  state: NonNullable<Cutover['steps']['recheck']>['state'] | undefined,
+  isFlipKept: boolean,
+): PlannedStep {
+  const name = 'recheck';
+  if (state === undefined || !isFlipKept) return { name, action: 'run', because: null };
+  if (state === 'done') return { name, action: 'keep', because: null };
+  return state === 'failed'
+    ? { name, action: 'again', because: 'it failed' }
+    : { name, action: 'resume', because: 'it was interrupted' };
+}
+
+/** The number of a step, from 1. */
+export function numberOf(step: CutoverStep): number {
+  return CUTOVER_STEPS.indexOf(step) + 1;
+}
+
+/** Whether the step is done now. */
+export function isToDo({ action }: PlannedStep): boolean {
+  return action !== 'keep' && action !== 'skip';
+}

@@ -1,0 +1,197 @@
+import { CUTOVER_STEPS, type Cutover, type CutoverStep, flippedState } from '../store/cutover.js';
+import { addFlags, escapeUnseen, shellLine } from '../text/escape.js';
+import { formatDuration, formatTime } from '../text/numbers.js';
+import { wrapLines } from '../text/text-layout.js';
+import type { CutoverOptions } from './cutover-options.js';
+import type { StepOutcome } from './cutover-steps.js';
+import { type CutoverPlan, numberOf, type PlannedStep } from './plan-cutover.js';
+
+/** Where a cutover stopped, and why. */
+export interface CutoverStop {
+  readonly step: CutoverStep;
+  readonly outcome: StepOutcome;
+}
+
+/** What a call of `cutover` came to. */
+export interface CutoverResult {
+  readonly plan: CutoverPlan;
+  readonly options: CutoverOptions;
+  /** Null if none was ever begun. */
+  readonly cutover: Cutover | null;
+  readonly stop: CutoverStop | null;
+  readonly exitCode: number;
+  /** The JSON of the plan of `apply`; null if it was not made. */
+  readonly applyPlan: object | null;
+  readonly next: string;
+  /** The command that goes on with the cutover. */
+  readonly resume: string;
+}
+
+/** The command whose work a step does, for people. */
+export const STEP_TITLES: Readonly<Record<CutoverStep, string>> = {
+  export_v3: 'export v3',
+  export_v4: 'export v4',
+  remap: 'remap',
+  check: 'check',
+  apply: 'apply --again',
+  verify_targets: 'apply --verify',
+  verify_pairs: 'verify',
+  flip: 'flip',
+  recheck: 'recheck',
+};
+
+const FLIPS = {
+  exec: ({ flipPlace }: CutoverOptions) => `run ${flipPlace}`,
+  flag: ({ flipPlace }: CutoverOptions) => `create ${flipPlace}`,
+  hand: () => 'stop, so that you flip the application',
+} as const;
+
+const WHAT: Readonly<Record<CutoverStep, (options: CutoverOptions) => string>> = {
+  export_v3: () => 'read what is new in V3',
+  export_v4: () => 'read V4',
+  remap: () => 'join the two',
+  check: ({ report }) => `judge the remap by the limits, and write ${report}`,
+  apply: () => 'rewrite the V3 ids that came since in the configured targets',
+  verify_targets: () => 'check what was written',
+  verify_pairs: ({ sample }) => `read ${sample ?? 'some'} mapped pairs from both APIs again`,
+  flip: (options) => FLIPS[options.flip](options),
+  recheck: () => 'read open findings again',
+};
+
+/** `4/9 check: judge the remap by the limits, …`, with why it is done again. */
+export function describeBegin({ name, because }: PlannedStep, options: CutoverOptions): string {
+  const why = because === null ? '' : ` (${because})`;
+  return `${headOf(name)}: ${WHAT[name](options)}${why}`;
+}
+
+/** The lines for a step that is not done now. */
+export function describeKept({ name, action, because }: PlannedStep, cutover: Cutover | null): string[] {
+  if (action === 'skip') return [`${headOf(name)}: left out, ${because}`];
+  const step = cutover?.steps[name];
+  const at = step === undefined ? '' : ` at ${formatTime(step.endedAt ?? step.startedAt)}`;
+  return [`${headOf(name)}: done${at}`, ...(step?.note === undefined ? [] : [`    ${step.note}`])];
+}
+
+/** What came of a step, and how long it took. */
+export function describeOutcome({ exitCode, note, details = '' }: StepOutcome, tookMs: number): string[] {
+  const how = exitCode === 0 ? 'done in' : `exit code ${exitCode} after`;
+  const more = details.split('\n').filter((line) => line.trim() !== '');
+  return [`    ${how} ${formatDuration(tookMs)}: ${note}`, ...more.map((line) => `       ${line}`)];
+}
+
+function headOf(name: CutoverStep): string {
+  return `${numberOf(name)}/${CUTOVER_STEPS.length} ${STEP_TITLES[name]}`;
+}
+
+/** The end of the text: the way back, the verdict and the next command. */
+export function renderCutoverEnd(result: CutoverResult, { width, flags = '' }: CutoverTextOptions): string {
+  const { next, resume, stop, options } = result;
+  const isOther = options.yes && stop !== null && next !== resume;
+  const lines = [
+    '',
+    ...(stop === null ? [] : wayBack(result, flags)),
+    verdictOf(result),
+    ...(isOther ? [`To go on: ${addFlags(resume, flags)}`] : []),
+  ];
+  // Commands are not wrapped: they are to be copied.
+  const laid = lines.map((line) =>
+    /^ {2}svc-migrate |^To go on: /.test(line) ? `${escapeUnseen(line)}\n` : wrapLines([line], width),
+  );
+  return `${laid.join('')}${escapeUnseen(`Next: ${addFlags(next, flags)}`)}\n`;
+}
+
+export interface CutoverTextOptions {
+  readonly width: number;
+  /** `--config` and `--db` as given. */
+  readonly flags?: string;
+}
+
+function wayBack({ cutover }: CutoverResult, flags: string): string[] {
+  const commands = undoCommands(cutover);
+  if (commands.length === 0) return [];
+  const first =
+    flippedState(cutover) === 'no'
+      ? 'The way back, if you give it up:'
+      : 'The way back, once the application is back on V3 ids:';
+  return [first, ...commands.map((command) => `  ${addFlags(command, flags)}`)];
+}
+
+/** The commands that take back what this cutover applied, the last run first. */
+function undoCommands(cutover: Cutover | null): string[] {
+  if (cutover === null) return [];
+  const named = cutover.runs.toReversed().map((run) => shellLine(['svc-migrate', 'undo', run]));
+  const state = cutover.steps.apply?.state;
+  // What an apply that did not end has written is known to the ledger alone: `undo` lists it.
+  return state === 'running' || state === 'failed' ? ['svc-migrate undo', ...named] : named;
+}
+
+function verdictOf({ plan, options, cutover, stop, applyPlan, exitCode }: CutoverResult): string {
+  const flipped = flippedState(cutover);
+  if (stop !== null) {
+    const { exitCode: code, note, left } = stop.outcome;
+    const at = `step ${numberOf(stop.step)} of ${CUTOVER_STEPS.length} (${STEP_TITLES[stop.step]})`;
+    const how =
+      left === 'interrupted' ? `Interrupted in ${at}.` : `Stopped at ${at}, exit code ${code}: ${note}`;
+    return `${STANDINGS[flipped]} ${left === 'by_hand' ? note : how}`;
+  }
+  if (options.yes) {
+    const isDone = plan.steps.every(({ action }) => action === 'keep' || action === 'skip');
+    const at = formatTime(cutover?.steps.flip?.endedAt ?? '');
+    return `CUT OVER: the application was flipped at ${at}.${isDone ? ' Nothing is left to do.' : ''}`;
+  }
+  const asks = plan.steps.some(({ action }) => action === 'ask');
+  const unknown = asks ? ` ${ASK}` : '';
+  const planned = applyPlan !== null && exitCode !== 0 ? ' Something is in the way of apply, see above.' : '';
+  return `DRY RUN: nothing was changed. ${STANDINGS[flipped]}${unknown}${planned}`;
+}
+
+const STANDINGS = {
+  no: 'NOT CUT OVER: the application was not flipped.',
+  unknown: 'NOT KNOWN WHETHER IT IS CUT OVER: the flip was begun, and may be done.',
+  yes: 'CUT OVER: the application is flipped already.',
+} as const;
+
+/** The command after a cutover. */
+export const AFTERWARDS = 'svc-migrate check';
+
+/** What to do if it is not known whether the flip is done. */
+export const ASK =
+  'Look whether the application reads V4 ids. If so, say --flip done; if the flip is to run again, --flip again; if all is as before it, --flip undone.';
+
+/** The result for programs. */
+export function renderCutoverJson(result: CutoverResult): string {
+  const { plan, options, cutover, stop, exitCode, applyPlan, next } = result;
+  const isFinished = cutover?.steps.recheck?.state === 'done';
+  const value = {
+    schemaVersion: 1,
+    exitCode,
+    outcome: stop !== null ? 'stopped' : options.yes || isFinished ? 'done' : 'planned',
+    isDryRun: !options.yes,
+    flipped: flippedState(cutover),
+    id: cutover?.id ?? null,
+    startedAt: cutover?.startedAt ?? null,
+    stoppedAt: stop?.step ?? null,
+    steps: plan.steps.map((step) => describeStep(step, result)),
+    applyPlan,
+    report: cutover?.report ?? null,
+    undo: undoCommands(cutover),
+    next,
+  };
+  return `${JSON.stringify(value, null, 2)}\n`;
+}
+
+function describeStep({ name, action, because }: PlannedStep, { cutover, options }: CutoverResult) {
+  const { state, startedAt, endedAt, exitCode, note } = cutover?.steps[name] ?? {};
+  return {
+    number: numberOf(name),
+    name,
+    what: WHAT[name](options),
+    action,
+    because,
+    state: state ?? 'none',
+    startedAt: startedAt ?? null,
+    endedAt: endedAt ?? null,
+    exitCode: exitCode ?? null,
+    note: note ?? null,
+  };
+}

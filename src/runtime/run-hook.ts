@@ -1,0 +1,62 @@
+import { spawn } from 'node:child_process';
+import { accessSync, constants as files, statSync } from 'node:fs';
+import { delimiter, join, resolve } from 'node:path';
+import { errorCodeOf, SvcError } from '../errors.js';
+
+/** Time that a program has to end after a signal was passed on to it, ms. */
+const END_WITHIN_MS = 1000;
+
+/** The executable file that `command` names: a path, or a name in the folders of `path`; null if there is none. */
+export function findProgram(command: string, path = ''): string | null {
+  const places = command.includes('/')
+    ? [resolve(command)]
+    : path.split(delimiter).map((folder) => join(folder, command));
+  return places.find(isExecutable) ?? null;
+}
+
+function isExecutable(file: string): boolean {
+  try {
+    accessSync(file, files.X_OK);
+    return statSync(file).isFile();
+  } catch {
+    return false;
+  }
+}
+
+export interface HookIo {
+  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly signal: AbortSignal;
+}
+
+/**
+ * Runs a program of the user, without a shell, and returns its exit code, or the signal that ended it. Its stdin is
+ * empty, and what it prints goes to stderr. A signal is passed on to it.
+ *
+ * @throws SvcError `bad_input` if it cannot be started, `interrupted` unless it succeeded in spite of a signal
+ */
+export function runHook(
+  file: string,
+  args: readonly string[],
+  { env, signal }: HookIo,
+): Promise<number | NodeJS.Signals> {
+  const child = spawn(file, args, { env, stdio: ['ignore', 2, 2] });
+  return new Promise((done, fail) => {
+    const interrupted = () => fail(new SvcError('interrupted', `Stopped while ${file} was running.`));
+    const pass = () => {
+      child.kill(
+        signal.reason instanceof Error && signal.reason.message === 'SIGTERM' ? 'SIGTERM' : 'SIGINT',
+      );
+      setTimeout(interrupted, END_WITHIN_MS).unref();
+    };
+    signal.addEventListener('abort', pass, { once: true });
+    child.on('error', (cause) => {
+      const hint = 'It must be a program: an executable file that, if it is a script, begins with #!.';
+      fail(new SvcError('bad_input', `${file} cannot be started: ${errorCodeOf(cause)}.`, { hint, cause }));
+    });
+    child.on('exit', (code, killedBy) => {
+      signal.removeEventListener('abort', pass);
+      if (signal.aborted && code !== 0) interrupted();
+      else done(killedBy ?? code ?? 1);
+    });
+  });
+}
