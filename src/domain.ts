@@ -233,3 +233,6 @@ export type ProgressEvent =
   | { readonly kind: 'note'; readonly level: 'info' | 'warning'; readonly text: string };
 
 export type OnProgress = (event: ProgressEvent) => void;
+
+/** HTTP statuses: if the server refuses its own cursor with one of these, the cursor has expired. */
+export const EXPIRED_STATUSES: readonly unknown[] = [400, 404, 410, 422];

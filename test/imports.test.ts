@@ -46,10 +46,21 @@ function leadingInto(from: readonly Source[], into: readonly string[]): string[]
   );
 }
 
+/** The packages that are loaded with a file. */
+function loadedWith(name: string, seen: Set<string> = new Set()): string[] {
+  const text = readFileSync(join(SRC, name), 'utf8');
+  const loaded = text.match(/^(?:import|export) (?!type )[^;]*?from '[^']+'/gm) ?? [];
+  return importsOf(name, loaded.join(';')).flatMap((path) => {
+    if (seen.has(path)) return [];
+    seen.add(path);
+    return path.endsWith('.ts') ? loadedWith(path, seen) : [path];
+  });
+}
+
 const STAGES = ['export', 'match', 'report', 'inspect', 'apply', 'scan'];
 /** Rooms by layer, lowest first: each imports from its own layer and from those below it. */
 const LAYERS = [
-  ['domain.ts', 'errors.ts', 'reasons.ts', 'version.ts', 'zod.ts'],
+  ['domain.ts', 'errors.ts', 'reasons.ts', 'zod.ts'],
   ['json', 'text', 'runtime'],
   ['api', 'store', 'config'],
   [...STAGES, 'sandbox', 'docs'],
@@ -104,6 +115,13 @@ describe('imports go one way', () => {
     expect(wrong).toEqual([]);
     expect(inside('domain.ts', 'reasons.ts').flatMap(({ imports }) => imports)).toEqual([]);
     expect(leadingInto(inside('commands'), ['cli.ts', 'program.ts', 'progress.ts'])).toEqual([]);
+  });
+
+  it('and the threads that work on the database do not load the HTTP client', () => {
+    const threads = ['export', 'remap', 'check-copy'].map((name) => `commands/${name}-thread.ts`);
+    const loaded = new Set(threads.flatMap((name) => loadedWith(name)));
+    expect([loaded.has('p-limit'), loaded.has('undici')]).toEqual([true, false]);
+    expect(loadedWith('api/http.ts')).toContain('undici');
   });
 
   it('and the sandbox knows nothing of the rest', () => {

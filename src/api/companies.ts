@@ -1,10 +1,10 @@
 import type { Config } from '../config/config.js';
+import { EXPIRED_STATUSES } from '../domain.js';
 import { SvcError } from '../errors.js';
 import { JsonScanner, OPEN_ARRAY, OPEN_OBJECT } from '../json/json-scanner.js';
 import { KeyTable, Members } from '../json/members.js';
 import { type RequestTarget, withFacts } from './failures.js';
 import type { Host } from './hosts.js';
-import { EXPIRED_STATUSES } from './http.js';
 import { assertNoError, guardJson, readCount } from './page.js';
 import { buildUrl, buildV4Companies } from './queries.js';
 import { type RequestOptions, requestParsed } from './request.js';

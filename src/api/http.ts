@@ -236,9 +236,6 @@ function classifyStatus(status: number): AttemptVerdict {
   return { kind: 'fail', code: 'http_status' };
 }
 
-/** If the server refuses its own cursor with one of these, the cursor has expired. */
-export const EXPIRED_STATUSES: readonly unknown[] = [400, 404, 410, 422];
-
 /** Exponential backoff with full jitter. `attempt` counts from 1. */
 export function backoffMs(attempt: number, random: () => number): number {
   return Math.floor(random() * Math.min(MAX_BACKOFF_MS, BASE_BACKOFF_MS * 2 ** (attempt - 1)));

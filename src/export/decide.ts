@@ -1,5 +1,4 @@
-import { EXPIRED_STATUSES } from '../api/http.js';
-import { isUnfinished } from '../domain.js';
+import { EXPIRED_STATUSES, isUnfinished } from '../domain.js';
 import type { StreamRow } from '../store/streams.js';
 import {
   type ErrorOutcome,
