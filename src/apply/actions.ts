@@ -66,7 +66,7 @@ export async function makePlan(task: ApplyTask): Promise<ApplyResult> {
   };
 }
 
-function surveyTargets(task: ApplyTask, isAfterRun = false): Promise<Plan> {
+export function surveyTargets(task: ApplyTask, isAfterRun = false): Promise<Plan> {
   const { context, stores, targets, onUnmapped } = task;
   return survey(context, stores, targets, {
     isAfterRun,
@@ -188,7 +188,7 @@ function isUnchanged({ target, run, changed }: Written, { policy, targets }: Pla
   return policy.mode === 'new' && earlier?.run === run && earlier.done === changed;
 }
 
-function hasUnaccepted(left: readonly ColumnUnmapped[]): boolean {
+export function hasUnaccepted(left: readonly ColumnUnmapped[]): boolean {
   return left.some(({ isAccepted }) => !isAccepted);
 }
 

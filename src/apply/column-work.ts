@@ -91,7 +91,8 @@ function lookUpOf(db: Db, column: IdColumn, policy: Policy): LookUp {
   };
 }
 
-function modelsOf(db: Db, column: IdColumn): Map<string, ModelRef | null> {
+/** The model that each value of `modelColumn` stands for; null: none of ours. */
+export function modelsOf(db: Db, column: IdColumn): Map<string, ModelRef | null> {
   if (column.modelColumn === undefined) return new Map();
   if (column.models === undefined) return new Map(readModelRefs(db).map((ref) => [formatModelRef(ref), ref]));
   return new Map(

@@ -1,9 +1,11 @@
+import type { ApplyTarget } from '../config/apply-targets.js';
 import type { OnProgress } from '../domain.js';
 import type { Db } from '../store/open.js';
 import type { SqlScript } from './emit/build-script.js';
 import type { WarehouseRequest } from './emit/emit-request.js';
 import type { ModelIds } from './ids/model-ids.js';
 import type { Mode, Policy, TargetPlan } from './plan.js';
+import type { SyncedTable, SyncRequest } from './sync/sync-tables.js';
 import type { OnUnmapped } from './unmapped.js';
 
 /** The remap that ids are looked up in. */
@@ -101,6 +103,8 @@ export interface Verified {
 export interface LedgerRun {
   readonly run: string;
   readonly target: string;
+  /** The target as configured for the run. */
+  readonly definition: ApplyTarget;
   /** File or table. */
   readonly place: string;
   readonly mode: Mode;
@@ -138,6 +142,8 @@ export interface DataStore {
     run: RunFacts,
     warehouse: WarehouseRequest | null,
   ) => Promise<SqlScript>;
+  /** Plans or carries out `--sync`, where the place is a database. */
+  readonly sync?: (request: SyncRequest) => Promise<readonly SyncedTable[]>;
   /** Undoes a run; empty if the run did nothing here. */
   undo(run: string): Promise<readonly Undone[]>;
   /** Checks a run; with null, every finished run. */

@@ -10,9 +10,17 @@ import type { Given } from './command.js';
 import { countOption, durationOption, flagOf } from './option-values.js';
 import { givenPlace, parseTarget, type TargetOptions, type TargetSource } from './target-options.js';
 
+/** `--sync on|off`, with `--yes` or without. */
+export interface SyncAction {
+  readonly turn: 'on' | 'off';
+  readonly isWrite: boolean;
+}
+
 /** A parsed command line of `apply`. */
 export interface ApplyRequest {
-  readonly action: 'plan' | 'write' | 'check' | 'verify' | 'scan' | 'emit';
+  readonly action: 'plan' | 'write' | 'check' | 'verify' | 'scan' | 'emit' | 'sync';
+  /** Triggers that keep new columns filled; null: not asked for. */
+  readonly sync: SyncAction | null;
   /** The SQL to write; null: none. */
   readonly emit: EmitRequest | null;
   /** The file to write the plan to; for `write`, to read it from. */
@@ -45,11 +53,14 @@ export function parseApplyRequest(given: Given, config: Config): ApplyRequest {
   );
   assertModeOptions(given, modes);
   const [mode] = modes;
+  const sync = parseSync(given, modes);
   const emit = parseEmit(given);
   const asked = askedPolicy(given);
   const targets = chooseTargets(emit === null ? given : withoutOutput(given), config, mode === 'scan');
   return {
-    action: mode === 'yes' ? 'write' : mode === 'emitSql' ? 'emit' : (mode ?? 'plan'),
+    action:
+      sync !== null ? 'sync' : mode === 'yes' ? 'write' : mode === 'emitSql' ? 'emit' : (mode ?? 'plan'),
+    sync,
     emit,
     planFile: given.text('plan'),
     json: given.text('json'),
@@ -86,6 +97,25 @@ function assertModeOptions(given: Given, modes: readonly (typeof MODES)[number][
   if (unmapped === '-') throw new SvcError('usage', '--unmapped takes a file, not -.');
   if (mode === 'check' && given.isSet('allowIncomplete'))
     throw new SvcError('usage', '--check judges complete data only: leave --allow-incomplete out.');
+}
+
+/** @throws SvcError `usage` */
+function parseSync(given: Given, modes: readonly (typeof MODES)[number][]): SyncAction | null {
+  const turn = given.text('sync');
+  if (turn !== 'on' && turn !== 'off') return null;
+  const other =
+    modes.find((mode) => mode !== 'yes') ??
+    (['plan', 'again', 'inPlace'] as const).find(
+      (name) => given.isSet(name) || given.text(name) !== undefined,
+    ) ??
+    (turn === 'on' && given.text('unmapped') !== undefined ? 'unmapped' : undefined);
+  if (other === 'inPlace')
+    throw new SvcError(
+      'usage',
+      '--sync fills new columns beside the old ones: it does not go with --in-place.',
+    );
+  if (other !== undefined) throw new SvcError('usage', `--sync ${turn} does not go with ${flagOf(other)}.`);
+  return { turn, isWrite: modes.includes('yes') };
 }
 
 /** @throws SvcError `usage` */

@@ -97,6 +97,36 @@ const place = z.strictObject({
   unseen: z.array(z.strictObject({ what: z.string(), why: z.string() })),
 });
 
+const syncedTable = z.strictObject({
+  target: z.string(),
+  place: z.string(),
+  wasOn: z.boolean().describe('Whether triggers were there before.'),
+  columns: z.array(
+    z.strictObject({
+      column: z.string(),
+      newColumn: z.string(),
+      mapped: count.describe('V3 ids in the crosswalk that have a V4 id.'),
+      missing: count.describe('V3 ids in the crosswalk that have none.'),
+    }),
+  ),
+  makes: texts.describe('Columns, triggers, functions and tables that --sync on makes.'),
+  removes: texts.describe('What --sync off removes.'),
+  refreshed: z.strictObject({ added: count, changed: count, removed: count }).nullable(),
+  unmapped: z
+    .array(
+      z.strictObject({
+        column: z.string(),
+        row: text.describe('Key of the row; null if the table has no key.'),
+        value: z.string(),
+        reason: z.string(),
+        at: z.string(),
+      }),
+    )
+    .describe('Cells that triggers could not map and that are still so: the first 1000.'),
+  unmappedCount: count,
+  notes: z.array(noteSchema),
+});
+
 const action = <A extends string>(name: A) => ({ action: z.literal(name) });
 
 /** The JSON of `apply`, by its action, and of `undo`, which without a run lists the runs. */
@@ -139,6 +169,15 @@ export const applySchema = z.union([
   z
     .strictObject({ ...action('emit'), ...judged, written: z.array(written), ...result })
     .describe('SQL that was refused.'),
+  z.strictObject({
+    ...action('sync'),
+    sync: z.enum(['on', 'off']),
+    isWritten: z.boolean().describe('Whether it was done; otherwise it is a plan.'),
+    tables: z.array(syncedTable),
+    blocks: judged.blocks,
+    left: judged.left,
+    ...result,
+  }),
   z.strictObject({ ...action('undo'), run: z.string(), undone: z.array(undone), ...result }),
   z.strictObject({ ...action('undo'), runs: z.array(run), ...result }),
 ]);

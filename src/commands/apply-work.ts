@@ -6,6 +6,7 @@ import type { EmitRequest } from '../apply/emit/emit-request.js';
 import { emitSql } from '../apply/emit/emit-sql.js';
 import type { Plan, Policy } from '../apply/plan.js';
 import { closeStores, openStores } from '../apply/stores.js';
+import { switchSync } from '../apply/sync/sync-action.js';
 import type { UnmappedRow } from '../apply/unmapped.js';
 import { runName } from '../apply/write-plan.js';
 import type { Config } from '../config/config.js';
@@ -20,7 +21,7 @@ import { assertDigests } from '../store/remap-digest.js';
 import { type RemapRun, readRemapRuns } from '../store/remap-tables.js';
 import { listStreams } from '../store/streams.js';
 import { shellLine } from '../text/escape.js';
-import { type ApplyRequest, sourceOfPlan } from './apply-request.js';
+import { type ApplyRequest, type SyncAction, sourceOfPlan } from './apply-request.js';
 import { proposeTargets } from './apply-scan.js';
 import type { WorkIo } from './command.js';
 import { readDatabase } from './database.js';
@@ -42,7 +43,8 @@ export interface ApplyJob {
 export function doApply({ config, request, agreed }: ApplyJob, io: WorkIo): Promise<ApplyResult> {
   const { action, targets, tuning } = request;
   return readDatabase(config, async (db) => {
-    if (!request.allowIncomplete) assertUsableRemap(db, config);
+    // Triggers can be removed at any time.
+    if (!request.allowIncomplete && request.sync?.turn !== 'off') assertUsableRemap(db, config);
     const policy = agreed?.policy ?? request.policy;
     const context = buildContext({ db, file: config.database, policy, tuning }, io);
     if (action === 'scan') return proposeTargets(context, request, config, io.width);
@@ -54,7 +56,7 @@ export function doApply({ config, request, agreed }: ApplyJob, io: WorkIo): Prom
     try {
       const age = readAgeLimit(db, config, io.startMs);
       const work = { context, stores, targets, width: io.width, formatCommand, ...onUnmapped };
-      const result = await act(work, action, { agreed, age, startMs: io.startMs, emit: request.emit });
+      const result = await act(work, action, { ...request, agreed, age, startMs: io.startMs });
       list?.finish();
       return result;
     } finally {
@@ -69,6 +71,7 @@ interface RunOptions {
   readonly startMs: number;
   readonly age: ReportLimit;
   readonly emit: EmitRequest | null;
+  readonly sync: SyncAction | null;
 }
 
 function act(
@@ -82,13 +85,20 @@ function act(
     case 'check':
       return checkIds(work, options.age);
     case 'write':
-      return write(work, options.agreed, runName(options.startMs, randomBytes(2).toString('hex')));
+      return write(work, options.agreed, newRunName(options.startMs));
     case 'verify':
       return verifyRuns(work);
     case 'emit':
       if (options.emit === null) throw new Error('no SQL was asked for');
       return emitSql(work, options.agreed, options.emit);
+    case 'sync':
+      if (options.sync === null) throw new Error('no triggers were asked for');
+      return switchSync(work, options.sync.turn, options.sync.isWrite ? newRunName(options.startMs) : null);
   }
+}
+
+function newRunName(startMs: number): string {
+  return runName(startMs, randomBytes(2).toString('hex'));
 }
 
 function readAgeLimit(db: Db, config: Config, nowMs: number): ReportLimit {

@@ -172,6 +172,11 @@ export function wordsOf(source: TargetSource, isUndo: boolean): string[] {
   }
 }
 
+/** Command-line arguments that name the target of a run in the ledger of a source. */
+export function wordsOfRun(source: TargetSource, definition: ApplyTarget): string[] {
+  return source.kind === 'given' ? [...placeWords(source.target), ...detailWords(definition)] : [];
+}
+
 function placeWords(target: ApplyTarget): string[] {
   switch (target.kind) {
     case 'csv':

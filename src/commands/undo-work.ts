@@ -12,7 +12,7 @@ import type { UndoRequest } from './apply-request.js';
 import { buildUndoContext } from './apply-work.js';
 import type { WorkIo } from './command.js';
 import { withLockOwner } from './database.js';
-import { wordsOf } from './target-options.js';
+import { type TargetSource, wordsOf, wordsOfRun } from './target-options.js';
 
 export interface UndoJob {
   readonly kind: 'undo';
@@ -33,8 +33,8 @@ export async function doUndo({ config, request }: UndoJob, io: WorkIo): Promise<
     const runs = await listRuns(stores);
     const formatUndo = (name: string) => shellLine(['svc-migrate', 'undo', name, ...wordsOf(source, true)]);
     return run === undefined
-      ? showRuns(runs, formatUndo, io)
-      : await undoRun({ stores, runs, run, formatUndo }, io);
+      ? showRuns({ runs, source, formatUndo }, io)
+      : await undoRun({ stores, runs, run, source, formatUndo }, io);
   } finally {
     await closeStores(stores);
     db.close();
@@ -51,32 +51,45 @@ async function listRuns(stores: readonly OpenStore[]): Promise<LedgerRun[]> {
   return runs.sort((a, b) => (a.startedAt < b.startedAt ? -1 : 1));
 }
 
-type FormatUndo = (run: string) => string;
+interface RunsInput {
+  readonly runs: readonly LedgerRun[];
+  readonly source: TargetSource;
+  readonly formatUndo: (run: string) => string;
+}
 
-function showRuns(runs: readonly LedgerRun[], formatUndo: FormatUndo, io: WorkIo): ApplyResult {
+/** The command that plans the target of an undone run again. */
+function formatApply(source: TargetSource, run: LedgerRun | undefined): string {
+  if (run === undefined) return 'svc-migrate apply';
+  const mode = run.mode === 'in_place' ? ['--in-place'] : [];
+  return shellLine(['svc-migrate', 'apply', ...wordsOfRun(source, run.definition), ...mode]);
+}
+
+function showRuns({ runs, source, formatUndo }: RunsInput, io: WorkIo): ApplyResult {
   const last = runs.findLast(({ state }) => state !== 'undone');
   return {
     exitCode: 0,
     text: runs.length === 0 ? 'The ledgers of these targets hold no runs.\n' : renderRuns(runs, io.width),
-    json: { runs },
-    next: last === undefined ? 'svc-migrate apply' : formatUndo(last.run),
+    json: { runs: runs.map(({ definition: _, ...run }) => run) },
+    next: last === undefined ? formatApply(source, runs.at(-1)) : formatUndo(last.run),
     plan: null,
   };
 }
 
-interface UndoInput {
+interface UndoInput extends RunsInput {
   readonly stores: readonly OpenStore[];
-  readonly runs: readonly LedgerRun[];
   readonly run: string;
-  readonly formatUndo: FormatUndo;
 }
 
-async function undoRun({ stores, runs, run, formatUndo }: UndoInput, io: WorkIo): Promise<ApplyResult> {
+async function undoRun(
+  { stores, runs, run, source, formatUndo }: UndoInput,
+  io: WorkIo,
+): Promise<ApplyResult> {
   const own = runs.filter((one) => one.run === run);
   if (own.length === 0) throw unknownRun(run, runs);
+  const again = formatApply(source, own[0]);
   if (own.every(({ state }) => state === 'undone')) {
     const text = `Run ${run} was already undone: there is nothing to do.\n`;
-    return { exitCode: 0, text, json: { run, undone: [] }, next: 'svc-migrate apply', plan: null };
+    return { exitCode: 0, text, json: { run, undone: [] }, next: again, plan: null };
   }
   const undone = await undoStores(stores, run);
   const left = undone.reduce((sum, one) => sum + one.changedSinceCount, 0);
@@ -86,7 +99,7 @@ async function undoRun({ stores, runs, run, formatUndo }: UndoInput, io: WorkIo)
     exitCode: left === 0 ? 0 : 1,
     text: `${title}\n${renderUndone(undone, io.width)}`,
     json: { run, undone },
-    next: left === 0 ? 'svc-migrate apply' : `look at the rows changed since; ${formatUndo(run)} tries again`,
+    next: left === 0 ? again : `look at the rows changed since; ${formatUndo(run)} tries again`,
     plan: null,
   };
 }

@@ -2,11 +2,11 @@ import type { Config } from '../config/config.js';
 import { SvcError } from '../errors.js';
 import type { Db } from '../store/open.js';
 import { COMPANY_LIST } from '../store/v4-companies.js';
+import { groupBy } from '../text/group-by.js';
 import { readCompanyEvidence } from './company-evidence.js';
 import {
   type CompanyEvidence,
   type CompanySide,
-  groupBy,
   type NamedPair,
   type Pairing,
   pairCompanies,

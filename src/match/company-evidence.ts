@@ -1,8 +1,9 @@
 import { compareFieldDigests, splitFieldDigests } from '../api/field-digests.js';
 import type { Db } from '../store/open.js';
+import { groupBy } from '../text/group-by.js';
 import { type Bucket, DigestIndex } from './digest-index.js';
 import { type KeyedRecord, walkKeyed } from './keyed.js';
-import { type CompanyEvidence, groupBy, type Uncounted } from './pair-companies.js';
+import type { CompanyEvidence, Uncounted } from './pair-companies.js';
 
 /**
  * Limits on the record pairs compared and the company pairs counted. Beyond them, only company pairs that agree on a

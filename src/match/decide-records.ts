@@ -1,9 +1,9 @@
 import type { Decision } from '../config/user-files.js';
 import type { Db } from '../store/open.js';
 import { saveDecisionResults } from '../store/remap-tables.js';
+import { groupBy } from '../text/group-by.js';
 import { type DecisionVerdict, judgeDecision } from './judge-decision.js';
 import { renderDecided } from './judge-group.js';
-import { groupBy } from './pair-companies.js';
 import { pairedModelSql } from './scope.js';
 
 /** The decisions about children, and the verdicts on all decisions so far. */

@@ -1,5 +1,6 @@
 import type { Db } from '../store/open.js';
 import { prepareInsertRows, type Value } from '../store/records.js';
+import { groupBy } from '../text/group-by.js';
 import {
   type GroupIds,
   type GroupVerdict,
@@ -9,7 +10,6 @@ import {
   renderGroupEvidence,
 } from './judge-group.js';
 import { type KeyedRecord, walkKeyed } from './keyed.js';
-import { groupBy } from './pair-companies.js';
 import { pairedModelId } from './scope.js';
 
 /**

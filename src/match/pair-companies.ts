@@ -1,4 +1,5 @@
 import type { CompanyMatch } from '../domain.js';
+import { groupBy } from '../text/group-by.js';
 
 /** A company of one generation; `id` is its row id in the scope table, unique within the generation. */
 export interface CompanySide {
@@ -241,15 +242,4 @@ function describePairing({ v3, v4 }: PairingInput, { found, open, uncounted }: P
     v3: new Map(v3.map(({ id }) => [id, twins3.get(id) ?? { v4: null, matchedBy: unpaired(open3.has(id)) }])),
     v4: new Map(v4.map(({ id }) => [id, twins4.get(id) ?? { v3: null, matchedBy: unpaired(open4.has(id)) }])),
   };
-}
-
-/** Groups items by key, keeping their order. */
-export function groupBy<T, K>(items: readonly T[], keyOf: (item: T) => K): Map<K, T[]> {
-  const groups = new Map<K, T[]>();
-  for (const item of items) {
-    const group = groups.get(keyOf(item));
-    if (group === undefined) groups.set(keyOf(item), [item]);
-    else group.push(item);
-  }
-  return groups;
 }

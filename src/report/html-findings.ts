@@ -1,11 +1,12 @@
 import type { ReportFinding } from '../store/findings.js';
 import { describeEvidence, isRowEvidence } from '../text/describe-evidence.js';
+import { groupBy } from '../text/group-by.js';
 import { countOf } from '../text/numbers.js';
 import type { CutoverVerdict } from './build-verdict.js';
 import { describeKey, listModels } from './describe.js';
 import { type Html, html, htmlTable, withCode } from './html-parts.js';
 import type { Report } from './report-schema.js';
-import { groupBy, unordered } from './tables.js';
+import { unordered } from './tables.js';
 
 const MODELS_NAMED = 8;
 const SHOWN_CHARS = 300;

@@ -1,4 +1,5 @@
 import { STATUSES } from '../reasons.js';
+import { groupBy } from '../text/group-by.js';
 import { countOf, formatTime, groupDigits } from '../text/numbers.js';
 import type { CutoverVerdict } from './build-verdict.js';
 import { describeCode, describeDecisions, nameOfRange } from './describe.js';
@@ -17,7 +18,6 @@ import {
 import type { Counts, Report } from './report-schema.js';
 import {
   companyTable,
-  groupBy,
   limitTable,
   modelTable,
   numeric,

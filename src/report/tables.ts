@@ -130,14 +130,3 @@ export function fullSyncTable({ fullSync }: Report): ReportTable {
     ]),
   };
 }
-
-/** Groups items by a key, in the order in which the keys come up. */
-export function groupBy<T>(items: readonly T[], keyOf: (item: T) => string): ReadonlyMap<string, T[]> {
-  const groups = new Map<string, T[]>();
-  for (const item of items) {
-    const group = groups.get(keyOf(item));
-    if (group === undefined) groups.set(keyOf(item), [item]);
-    else group.push(item);
-  }
-  return groups;
-}

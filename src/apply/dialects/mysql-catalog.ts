@@ -1,4 +1,5 @@
 import type { MysqlTarget } from '../../config/apply-targets.js';
+import { groupBy } from '../../text/group-by.js';
 import { didYouMeanEnding } from '../../text/suggest.js';
 import { blocks } from '../column-work.js';
 import type { Cells } from '../engine/session.js';
@@ -6,7 +7,7 @@ import type { ForeignKey, TableColumn, TableFacts, UniqueColumns } from '../engi
 import type { TableBytes } from '../estimate.js';
 import type { Note } from '../plan.js';
 import type { MysqlSession } from './mysql-session.js';
-import { MOST_KEY_BYTES, quoteMysqlText } from './mysql-text.js';
+import { MOST_KEY_BYTES, quoteMysql, quoteMysqlText } from './mysql-text.js';
 
 /** Reads the catalog on a table of the connection's database; a missing table gets a note and no columns. */
 export async function readMysqlFacts(session: MysqlSession, target: MysqlTarget): Promise<TableFacts> {
@@ -109,7 +110,7 @@ const UNIQUES = `
 
 /** An index on an expression or a generated column may depend on any column, so it lists all of them. */
 function describeUniques(rows: readonly Cells[], columns: readonly TableColumn[]): UniqueColumns[] {
-  return [...groupBy(rows)].map(([name, parts]) => {
+  return [...groupByFirst(rows)].map(([name, parts]) => {
     const names = parts.map(([, column]) => column ?? '');
     const isComputed = !names.every((one) =>
       columns.some((column) => column.name === one && !column.isGenerated),
@@ -122,11 +123,7 @@ function describeUniques(rows: readonly Cells[], columns: readonly TableColumn[]
   });
 }
 
-function groupBy(rows: readonly Cells[]): Map<string, Cells[]> {
-  const groups = new Map<string, Cells[]>();
-  for (const row of rows) groups.set(row[0] ?? '', [...(groups.get(row[0] ?? '') ?? []), row]);
-  return groups;
-}
+const groupByFirst = (rows: readonly Cells[]) => groupBy(rows, ([first]) => first ?? '');
 
 const KEY_TYPE =
   /^(?:(?:tiny|small|medium|big)?int\b|decimal|date$|datetime|timestamp|(?:var)?char\((\d+)\) CHARACTER SET)/;
@@ -159,18 +156,24 @@ const FOREIGN_KEYS = `
   SELECT CONCAT(k.TABLE_SCHEMA, '.', k.TABLE_NAME, '.', k.CONSTRAINT_NAME), k.CONSTRAINT_NAME, k.COLUMN_NAME, k.REFERENCED_COLUMN_NAME,
     IF(k.TABLE_SCHEMA = DATABASE(), k.TABLE_NAME, CONCAT(k.TABLE_SCHEMA, '.', k.TABLE_NAME)),
     IF(k.REFERENCED_TABLE_SCHEMA = DATABASE(), k.REFERENCED_TABLE_NAME, CONCAT(k.REFERENCED_TABLE_SCHEMA, '.', k.REFERENCED_TABLE_NAME)),
-    r.UPDATE_RULE
+    r.UPDATE_RULE, IF(k.REFERENCED_TABLE_SCHEMA = DATABASE(), NULL, k.REFERENCED_TABLE_SCHEMA), k.REFERENCED_TABLE_NAME
   FROM information_schema.KEY_COLUMN_USAGE k JOIN information_schema.REFERENTIAL_CONSTRAINTS r
     ON r.CONSTRAINT_SCHEMA = k.CONSTRAINT_SCHEMA AND r.CONSTRAINT_NAME = k.CONSTRAINT_NAME AND r.TABLE_NAME = k.TABLE_NAME
   WHERE k.TABLE_SCHEMA = DATABASE() AND k.TABLE_NAME = $1 AND k.REFERENCED_TABLE_NAME IS NOT NULL
     OR k.REFERENCED_TABLE_SCHEMA = DATABASE() AND k.REFERENCED_TABLE_NAME = $1
   ORDER BY 1, k.ORDINAL_POSITION`;
 
-/** Foreign keys of a table, and those that refer to it. */
-export async function readForeignKeys(session: MysqlSession, table: string): Promise<ForeignKey[]> {
+/** A foreign key, and the table it refers to as SQL. */
+export interface MysqlForeignKey extends ForeignKey {
+  readonly parentSql: string;
+}
+
+/** Foreign keys of a table, and those that refer to it, also from and to other databases of the server. */
+export async function readForeignKeys(session: MysqlSession, table: string): Promise<MysqlForeignKey[]> {
   const { rows } = await session.query(FOREIGN_KEYS, [table]);
-  return [...groupBy(rows).values()].flatMap((parts) => {
-    const [, name, , , child, parent, rule] = parts[0] ?? [];
+  return [...groupByFirst(rows).values()].flatMap((parts) => {
+    const [, name, , , child, parent, rule, schema, parentName] = parts[0] ?? [];
+    const parentParts = [...(typeof schema === 'string' ? [schema] : []), parentName ?? ''];
     const [from, to] = [2, 3].map((at) => parts.map((part) => part[at] ?? ''));
     const directions = [
       ...(child === table ? ['out' as const] : []),
@@ -185,6 +188,7 @@ export async function readForeignKeys(session: MysqlSession, table: string): Pro
       onUpdate: rule === 'CASCADE' ? 'cascade' : (rule ?? '').startsWith('SET') ? 'set' : 'none',
       // Not checked while tables change together, but before COMMIT.
       isDeferrable: true,
+      parentSql: parentParts.map(quoteMysql).join('.'),
     }));
   });
 }
@@ -205,7 +209,7 @@ export async function readMysqlLedger(session: MysqlSession): Promise<ReadonlyMa
   // MariaDB shows the widths of integers, newer versions of MySQL do not.
   const typeOf = (type: string) => type.replace(/^([a-z]*int)\(\d+\)/, '$1');
   return new Map(
-    [...groupBy(rows)].map(([name, columns]) => [
+    [...groupByFirst(rows)].map(([name, columns]) => [
       name,
       columns[0]?.[1] === 'VIEW'
         ? 'view'

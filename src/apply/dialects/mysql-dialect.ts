@@ -4,8 +4,8 @@ import type { ApplyContext, DataStore } from '../context.js';
 import { openDatabaseStore } from '../engine/database-store.js';
 import type { Dialect, Engine } from '../engine/dialect.js';
 import { createLedgerSql, hasLedger } from '../engine/ledger-tables.js';
-import type { ForeignKey } from '../engine/table-facts.js';
 import {
+  type MysqlForeignKey,
   readForeignKeys,
   readMysqlBytes,
   readMysqlFacts,
@@ -120,7 +120,7 @@ export function mysqlEngine(context: ApplyContext, session: MysqlSession): Engin
  * @throws SvcError `bad_input` if a key would have to cascade meanwhile
  */
 async function orphanQueries(session: MysqlSession, tables: readonly string[]): Promise<string[]> {
-  const keys: (ForeignKey & { readonly table: string })[] = [];
+  const keys: (MysqlForeignKey & { readonly table: string })[] = [];
   for (const table of tables)
     for (const key of await readForeignKeys(session, table)) keys.push({ ...key, table });
   const isTied = keys.some(({ otherTable }) => tables.includes(otherTable));
@@ -139,12 +139,12 @@ async function orphanQueries(session: MysqlSession, tables: readonly string[]): 
 function countOrphans({
   table,
   columns,
-  otherTable,
+  parentSql,
   otherColumns,
-}: ForeignKey & { readonly table: string }): string {
+}: MysqlForeignKey & { readonly table: string }): string {
   const cell = (of: string, name: string) => `${of}.${quoteMysql(name)}`;
   const isParent = columns.map((name, at) => `${cell('p', otherColumns[at] ?? '')} = ${cell('c', name)}`);
   const isSet = columns.map((name) => `${cell('c', name)} IS NOT NULL`);
   return `SELECT count(*) FROM ${quoteMysql(table)} AS c WHERE ${isSet.join(' AND ')}
-    AND NOT EXISTS (SELECT 1 FROM ${quoteMysql(otherTable)} AS p WHERE ${isParent.join(' AND ')})`;
+    AND NOT EXISTS (SELECT 1 FROM ${parentSql} AS p WHERE ${isParent.join(' AND ')})`;
 }

@@ -11,12 +11,12 @@ import { writesPlatformId } from '../engine/platform-ids.js';
 import { columnOf } from '../engine/table-facts.js';
 import { isIdText } from '../ids/id-form.js';
 import type { TargetPlan } from '../plan.js';
-import { type EmitScript, type EmitTable, wordOf } from './emit-script.js';
+import { type EmitScript, type EmitTable, isRecorded, wordOf } from './emit-script.js';
 import { EMIT_TEXTS, type EmitText } from './emit-texts.js';
 import { finishSql, insertRunSql, verifySql } from './ledger-statements.js';
 import { type CrosswalkRow, readCrosswalk } from './read-crosswalk.js';
 import { fillSql, rewriteSql, updatesSql } from './rewrite-statements.js';
-import { checkOnce, checkSql, checksOf, createChecks, writtenCheck } from './script-checks.js';
+import { checkOnce, checkSql, checksOf, createChecks, filledChecks, writtenCheck } from './script-checks.js';
 import { createList, stagingSql } from './staging.js';
 import { undoChecks, undoListSql, undoneSql } from './undo-statements.js';
 
@@ -28,6 +28,8 @@ export interface SqlScript {
   /** Checks, rewrites and records. */
   readonly up: readonly string[];
   readonly down: readonly string[];
+  /** The last statements of a transaction that the file itself begins. */
+  readonly guards: { readonly up: readonly string[]; readonly down: readonly string[] };
   /** One number: 0 if everything is as the run wrote it. */
   readonly verify: string;
   /** Begins the transaction; null: the statements do so themselves. */
@@ -74,6 +76,7 @@ export async function buildScript(
     load: loadSql(script, tables),
     up: upSql(script, tables),
     down: downSql(script, tables),
+    guards: guardsOf(script, tables),
     verify: `SELECT ${tables.map((table) => verifySql(script, table)).join('\n  + ')} AS wrong`,
     begin: text.begin,
     values: tables.flatMap(({ crosswalks }) => crosswalks).reduce((sum, rows) => sum + rows.length, 0),
@@ -173,8 +176,8 @@ function upSql(script: EmitScript, tables: readonly EmitTable[]): string[] {
     ),
   );
   const changes = isNew
-    ? tables.flatMap((table) => fillSql(script, table))
-    : [...tables.flatMap((table) => [enter(table), ...rewriteSql(script, table)]), raise];
+    ? tables.flatMap((table) => [...fillSql(script, table), ...filledChecks(script, table)])
+    : tables.flatMap((table) => [enter(table), ...rewriteSql(script, table)]);
   return [
     ...text.settings,
     ...createChecks(script),
@@ -182,14 +185,27 @@ function upSql(script: EmitScript, tables: readonly EmitTable[]): string[] {
       // In place each run is recorded after the entries of the one before: its own have higher ids.
       checks: [...checks, raise, ...(isNew ? tables.map(enter) : [])],
       ddl: isNew ? addColumns : [],
-      changes: [...changes, ...tables.map((table) => finishSql(script, table))],
+      changes: [...changes, raise, ...tables.map((table) => finishSql(script, table))],
     }),
+    // The query that verifies new columns reads their crosswalks.
     ...dropStaging(
       script,
-      tables.flatMap(({ maps, list }) => [...maps, list]),
+      tables.flatMap(({ maps, list }) => (isNew ? [list] : [...maps, list])),
     ),
     ...text.restore,
   ];
+}
+
+/** Where a client went on after an error: the run is not done, or not undone. */
+function guardsOf(script: EmitScript, tables: readonly EmitTable[]): SqlScript['guards'] {
+  const all = (state: string) => tables.map(({ found }) => isRecorded(script, found, `= '${state}'`));
+  const ledger = tables[0]?.found.ledger;
+  const guard = (...rights: readonly string[]) =>
+    ledger === undefined ? [] : script.text.rollBackIf(`NOT (${rights.join(' AND ')})`, ledger);
+  return {
+    up: guard(...all('done')),
+    down: guard(...all('undone'), ...all('done').map((one) => `NOT ${one}`)),
+  };
 }
 
 function dropStaging({ checks }: EmitScript, names: readonly string[]): string[] {
@@ -223,7 +239,7 @@ function downSql(script: EmitScript, tables: readonly EmitTable[]): string[] {
     }),
     ...dropStaging(
       script,
-      back.map(({ list }) => list),
+      back.flatMap(({ maps, list }) => (isNew ? [...maps, list] : [list])),
     ),
     ...text.restore,
   ];

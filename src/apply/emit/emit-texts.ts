@@ -46,6 +46,8 @@ export interface EmitText {
   analyze(table: string): readonly string[];
   /** Fails, naming the problem, if a check of the table failed. */
   raise(checks: string): string;
+  /** Ends the transaction without its changes if a condition holds; nothing where a failed statement does so. */
+  rollBackIf(condition: string, ledger: Ledger): readonly string[];
   /** A looked-up id in the type of its cell. */
   newCell(cell: string, id: string): string;
 }
@@ -95,6 +97,7 @@ const POSTGRES: EmitText = {
   raise: (checks) =>
     `SELECT CAST('${FAILED}' || string_agg(problem || ' (' || failed || ')', '; ') AS integer)
 FROM ${checks} WHERE failed > 0 HAVING count(*) > 0`,
+  rollBackIf: () => [],
   newCell: (_, id) => id,
 };
 
@@ -123,6 +126,8 @@ const SQLITE: EmitText = {
   // The text is not a JSON path: SQLite's error message quotes it.
   raise: (checks) =>
     `SELECT json_extract('{}', '${FAILED}' || problem || ' (' || failed || ')') FROM ${checks} WHERE failed > 0`,
+  // A run without a name is refused.
+  rollBackIf: (condition, { run }) => [`INSERT OR ROLLBACK INTO ${run}(run) SELECT NULL WHERE ${condition}`],
   newCell: (cell, id) => `CASE typeof(${cell}) WHEN 'text' THEN ${id} ELSE CAST(${id} AS INTEGER) END`,
 };
 
@@ -175,6 +180,7 @@ const MYSQL: EmitText = {
   // `problem` is unique: MySQL's error message quotes the value that would be there twice.
   raise: (checks) =>
     `INSERT INTO ${checks}(problem, failed) SELECT problem, failed FROM (SELECT problem, failed FROM ${checks} WHERE failed > 0) AS c`,
+  rollBackIf: () => [],
   newCell: (_, id) => id,
 };
 

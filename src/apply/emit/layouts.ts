@@ -30,6 +30,8 @@ interface Step {
   readonly name: string;
   readonly stamp: string;
   readonly statements: readonly string[];
+  /** As in `SqlScript`. */
+  readonly guard: readonly string[];
 }
 
 /** One step up, or the crosswalk first where it is large; and one step down. */
@@ -38,7 +40,7 @@ function stepsOf(input: LayoutInput): {
   readonly down: Step;
 } {
   const { script, stamps, suffix } = input;
-  const { load, up, down, values } = script;
+  const { load, up, down, guards, values } = script;
   const [first, second] = stamps;
   const isLarge = values > MOST_VALUES_INSIDE;
   const own = { name: nameOf(input), stamp: isLarge ? second : first };
@@ -50,17 +52,22 @@ function stepsOf(input: LayoutInput): {
             name: `svc_migrate_crosswalk_${suffix}`,
             stamp: first,
             statements: load,
+            guard: [],
           },
-          { title: 'up-2-rewrite', ...own, statements: up },
+          { title: 'up-2-rewrite', ...own, statements: up, guard: guards.up },
         ]
-      : [{ title: 'up', ...own, statements: [...load, ...up] }],
-    down: { title: 'down', ...own, statements: down },
+      : [{ title: 'up', ...own, statements: [...load, ...up], guard: guards.up }],
+    down: { title: 'down', ...own, statements: down, guard: guards.down },
   };
 }
 
 /** Statements as one file. `isOwn`: the file begins and ends the transaction, because the tool does not. */
-function sqlFile({ head, script }: LayoutInput, statements: readonly string[], isOwn: boolean): string {
-  const all = isOwn && script.begin !== null ? [script.begin, ...statements, 'COMMIT'] : statements;
+function sqlFile(
+  { head, script: { begin } }: LayoutInput,
+  { statements, guard }: Pick<Step, 'statements' | 'guard'>,
+  isOwn: boolean,
+): string {
+  const all = isOwn && begin !== null ? [begin, ...statements, ...guard, 'COMMIT'] : statements;
   return `${head}\n${all.join(';\n\n')};\n`;
 }
 
@@ -68,7 +75,7 @@ function sqlFile({ head, script }: LayoutInput, statements: readonly string[], i
 function withFiles(isOwn: boolean, pathOf: (step: Step, isDown: boolean) => string): Renderer {
   return (input) => {
     const { up, down } = stepsOf(input);
-    return [...up, down].map((step) => [pathOf(step, step === down), sqlFile(input, step.statements, isOwn)]);
+    return [...up, down].map((step) => [pathOf(step, step === down), sqlFile(input, step, isOwn)]);
   };
 }
 
@@ -86,10 +93,11 @@ function liquibase(input: LayoutInput): File[] {
 function withRunner(extension: string, render: (folder: string, suffix: string) => string): Renderer {
   return (input) => {
     const folder = `${input.stamps[0]}_${nameOf(input)}`;
+    const { load, up, down } = input.script;
     return [
       [`${folder}.${extension}`, render(folder, input.suffix)],
-      [`${folder}/up.sql`, sqlFile(input, [...input.script.load, ...input.script.up], false)],
-      [`${folder}/down.sql`, sqlFile(input, input.script.down, false)],
+      [`${folder}/up.sql`, sqlFile(input, { statements: [...load, ...up], guard: [] }, false)],
+      [`${folder}/down.sql`, sqlFile(input, { statements: down, guard: [] }, false)],
     ];
   };
 }

@@ -1,7 +1,7 @@
 import { columnLabel, newColumnOf, type TableTarget } from '../../config/apply-targets.js';
 import { keyMatch } from '../engine/ledger-entries.js';
 import { type EmitScript, type EmitTable, isOwnRun, isRecorded, keyOf, newKey } from './emit-script.js';
-import { anyFailed } from './script-checks.js';
+import { anyFailed, countWrong } from './script-checks.js';
 
 /** Records the run, if every check was made and none failed. */
 export function insertRunSql(
@@ -87,13 +87,18 @@ function countFilled({ engine }: EmitScript, { target, facts }: EmitTable['found
 }
 
 /** Cells that do not hold what the run wrote; 0 if all do and the run is done. */
-export function verifySql(script: EmitScript, { found }: EmitTable): string {
+export function verifySql(script: EmitScript, table: EmitTable): string {
+  const { found } = table;
   const { dialect, context } = script.engine;
   const { target, ledger, facts } = found;
   const isOwn = isOwnRun(script, found, "= 'done'", 'u.');
   const isDone = `CASE WHEN ${isRecorded(script, found, "= 'done'")} THEN 0 ELSE 1 END`;
-  if (context.policy.mode === 'new')
-    return `${isDone} + coalesce((SELECT abs(u.changed - (${countFilled(script, found)})) FROM ${ledger.run} AS u WHERE ${isOwn}), 0)`;
+  if (context.policy.mode === 'new') {
+    const missing = `coalesce((SELECT abs(u.changed - (${countFilled(script, found)})) FROM ${ledger.run} AS u WHERE ${isOwn}), 0)`;
+    return [isDone, missing, ...target.ids.map((_, at) => countWrong(script, table, at, true))].join(
+      '\n  + ',
+    );
+  }
   const columns = target.ids.map(({ column }, at) => {
     const row = { key: keyOf(found), keyTypes: found.keyTypes };
     const match = [

@@ -21,11 +21,16 @@ function foreignModels({ models }: IdColumn): string[] {
   );
 }
 
-/** A condition on row `t`: its cell holds a value that the crosswalk must list. */
-export function isOurs({ dialect }: Engine, literal: (text: string) => string, id: IdColumn): string {
-  const cell = `t.${dialect.quote(id.column)}`;
+/** A condition on a row: its cell holds a value that the crosswalk must list. */
+export function isOurs(
+  { dialect }: { readonly dialect: Pick<Engine['dialect'], 'quote' | 'asText'> },
+  literal: (text: string) => string,
+  id: IdColumn,
+  row = 't',
+): string {
+  const cell = `${row}.${dialect.quote(id.column)}`;
   const words = foreignModels(id).map(literal).join(', ');
-  const kind = id.modelColumn === undefined ? '' : dialect.asText(`t.${dialect.quote(id.modelColumn)}`);
+  const kind = id.modelColumn === undefined ? '' : dialect.asText(`${row}.${dialect.quote(id.modelColumn)}`);
   const isForeign = words === '' ? '' : ` AND (${kind} IS NULL OR ${kind} NOT IN (${words}))`;
   return `${cell} IS NOT NULL AND ${dialect.asText(cell)} <> ''${isForeign}`;
 }

@@ -80,6 +80,33 @@ export function parkingChecks({ engine }: EmitScript, { found, list, parking }: 
   }));
 }
 
+/** Rows of a new column that do not hold what the crosswalk says; a term. `isFilled`: only rows with a value. */
+export function countWrong(
+  { engine, text }: EmitScript,
+  { found, maps }: EmitTable,
+  at: number,
+  isFilled: boolean,
+): string {
+  const { dialect } = engine;
+  const id = found.target.ids[at];
+  if (id === undefined) return '0';
+  const value = `t.${dialect.quote(newColumnOf(id))}`;
+  const expected = writesPlatformId(id) ? 'm.new' : text.newCell(`t.${dialect.quote(id.column)}`, 'm.new');
+  return `(SELECT count(*) FROM ${dialect.tableSql(found.facts.table)} AS t JOIN ${maps[at]} AS m ON ${mapMatch(engine, id, 'm')}
+  WHERE ${isFilled ? `${value} IS NOT NULL AND ` : ''}NOT ${dialect.isSame(value, expected)})`;
+}
+
+/** Checks the new columns right after they were filled. */
+export function filledChecks(script: EmitScript, table: EmitTable): string[] {
+  const { found } = table;
+  return found.target.ids.map((id, at) =>
+    checkSql(script, {
+      problem: `${found.target.name}: ${newColumnOf(id)} did not keep its new ids`,
+      count: `CASE WHEN ${isRecorded(script, found, "= 'working'")} THEN ${countWrong(script, table, at, false)} ELSE 0 END`,
+    }),
+  );
+}
+
 /** Listed rows that do not hold their new values after the change. */
 export function writtenCheck({ engine }: EmitScript, { found, list }: EmitTable): Check {
   const { dialect } = engine;

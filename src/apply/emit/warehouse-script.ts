@@ -78,6 +78,7 @@ export function buildWarehouseScript(
       ...tables.flatMap((table) => swapIn(work, table)),
     ],
     down: tables.flatMap((table) => undo(work, table)),
+    guards: { up: [], down: [] },
     verify: `SELECT ${verify.join('\n  + ')} AS wrong`,
     begin: text.begin,
     values: parquet === null ? crosswalks.reduce((sum, { rows }) => sum + rows, 0) : 0,

@@ -12,7 +12,7 @@ import { buildScript } from '../emit/build-script.js';
 import { isFinished, type TargetPlan } from '../plan.js';
 import type { Engine } from './dialect.js';
 import { type FoundTable, findTables, refresh } from './found-table.js';
-import { expandColumns } from './json-columns.js';
+import { configuredColumns, expandColumns } from './json-columns.js';
 import { readRuns } from './ledger-runs.js';
 import { type Ledger, ledgerNotes, type TableRun } from './ledger-tables.js';
 import { surveyTable } from './survey-table.js';
@@ -43,6 +43,7 @@ export function openDatabaseStore(
           return {
             run: run.run,
             target: run.target.name,
+            definition: configuredColumns(run.target),
             place: engine.dialect.placeOfRun(run.table),
             mode: run.mode,
             state: run.state,
@@ -69,6 +70,11 @@ export function openDatabaseStore(
           buildScript(engine, await findTables(engine, targets), agreed, run),
         ),
       ),
+    sync: (request) =>
+      use(request.run === null ? 'read' : 'write', async (engine) => {
+        const { syncTables } = await import('../sync/sync-tables.js');
+        return syncTables(engine, targets, request);
+      }),
     undo: (name) => use('write', (engine) => undoAll(engine, targets, name)),
     verify: (name) => use('read', (engine) => verifyAll(engine, targets, name)),
     close,

@@ -1,6 +1,7 @@
 import { columnLabel, type IdColumn, newColumnOf, type TableTarget } from '../../config/apply-targets.js';
 import { checkColumn } from '../column-work.js';
 import { type Earlier, NO_EARLIER, type Note } from '../plan.js';
+import { syncedNotes } from '../sync/sync-table.js';
 import { isUnreadable } from './column-plans.js';
 import { type Engine, findColumn } from './dialect.js';
 import { otherTargetNotes, rewrittenNotes } from './double-rewrite.js';
@@ -88,6 +89,7 @@ function targetNotes(
     ...sameColumnNotes(ids),
     ...otherTargetNotes(mode, { name, table: facts.table, ids }, isAtomic, all),
     ...rewrittenNotes(mode, ids, runs),
+    ...syncedNotes(mode, ids, facts, runs),
     ...sources.flatMap(mergedNotes),
     ...sources.flatMap(partsOf).flatMap((id) => [...checkColumn(context.remap, id), ...pathNotes(id)]),
     ...earlierRunNotes(context, target, key, runs),
@@ -131,7 +133,9 @@ async function readEarlier(engine: Engine, found: FoundTable): Promise<Earlier> 
   let since = 0;
   const applied: StillApplied[] = [];
   for (const id of covered) {
-    applied.push(...(await readStillApplied(engine, runs, key, id)));
+    const own = await readStillApplied(engine, runs, key, id);
+    // Only ids count as rewritten.
+    applied.push(...own.map((one) => (writesPlatformId(id) ? { ...one, applied: 0 } : one)));
     if (writesPlatformId(id)) continue;
     since += await count(openRows(engine, found, id), `AND t.${dialect.quote(id.column)} IS NOT NULL`);
   }

@@ -36,11 +36,15 @@ export function buildCellJudge(work: ColumnWork, mode: Mode): CellJudge {
   };
 }
 
-/** Columns of table `t` that hold the model, region and company of a row, as text, in the order `judgeCell` expects. */
-export function scopeTerms({ quote, asText }: Pick<SqlText, 'quote' | 'asText'>, id: IdColumn): string[] {
+/** Columns of a row that hold its model, region and company, as text, in the order `judgeCell` expects. */
+export function scopeTerms(
+  { quote, asText }: Pick<SqlText, 'quote' | 'asText'>,
+  id: IdColumn,
+  row = 't',
+): string[] {
   return partsOf(id)
     .flatMap((part) => [part.modelColumn, part.regionColumn, part.companyColumn])
-    .flatMap((name) => (name === undefined ? [] : [asText(`t.${quote(name)}`)]));
+    .flatMap((name) => (name === undefined ? [] : [asText(`${row}.${quote(name)}`)]));
 }
 
 function readScopes({ work, isScoped }: CellJudge, cells: readonly unknown[]): readonly RowScope[] {

@@ -1,6 +1,7 @@
 import { newColumnOf } from '../../config/apply-targets.js';
 import { SvcError } from '../../errors.js';
 import { NAMED_ROWS, type Undone } from '../context.js';
+import { removeSync } from '../sync/installed.js';
 import { undoBatches, undoColumn } from './batches.js';
 import { type Engine, findColumn } from './dialect.js';
 import { assertNoDependent } from './earlier-runs.js';
@@ -182,6 +183,7 @@ async function undoNewColumns(engine: Engine, run: TableRun): Promise<Undone> {
     const { foreign, gone } = await compareAllFilled(engine, run);
     const found = { target: run.target.name, changedSince: foreign.names, changedSinceCount: foreign.count };
     if (foreign.count > 0) return { ...found, restored: 0 };
+    await removeSync(engine, run);
     for (const name of names) {
       if (gone.includes(name)) continue;
       await session.exec(`ALTER TABLE ${dialect.tableSql(run.table)} DROP COLUMN ${dialect.quote(name)}`);

@@ -35,23 +35,39 @@ export async function writeNewColumns(
   return session.retry(() => describeWritten(engine, ledger, unit));
 }
 
-/** Records the run and checks that the data are as agreed. Adds the columns too, if DDL is transactional. */
-function enterRun(engine: Engine, found: FoundTable, plan: TargetPlan, run: RunFacts): Promise<string> {
+/** Records a run with empty new columns; `writeNewColumns` fills them. */
+export async function addEmptyColumns(engine: Engine, found: FoundTable, run: RunFacts): Promise<void> {
+  const { session, dialect } = engine;
+  const unit = await enterRun(engine, found, null, run);
+  if (dialect.ddlCommits) await session.retry(() => addColumns(engine, found, true));
+  await session.transaction('latest', () => setState(engine, { ledger: found.ledger, unit }, 'done'));
+}
+
+/**
+ * Records the run and checks that the data are as agreed, if there is a plan of them. Adds the columns too, if DDL is
+ * transactional.
+ */
+function enterRun(
+  engine: Engine,
+  found: FoundTable,
+  plan: TargetPlan | null,
+  run: RunFacts,
+): Promise<string> {
   const { context, session, dialect } = engine;
   const { target, facts, ledger, runs } = found;
   return session.transaction('snapshot', async () => {
     await dialect.lockLedger(ledger);
     const before = await findEntered(engine, found, run);
     if (before !== null) return before;
-    for (const id of target.ids) {
+    for (const id of plan === null ? [] : target.ids) {
       const work = openTableColumn(engine, id, facts);
       const from = `${dialect.tableSql(facts.table)} AS t`;
       for await (const _ of judgeCells(engine, { work, mode: 'new', from, isGrouped: true })) {
         // Looking them up counts them.
       }
-      assertAgreed(context, { plan, run }, work, null);
+      if (plan !== null) assertAgreed(context, { plan, run }, work, null);
     }
-    const open = runs.find((one) => one.mode === 'new' && one.run === plan.earlier.run);
+    const open = runs.find((one) => one.mode === 'new' && one.run === (plan ?? found).earlier.run);
     if (open !== undefined) {
       await setState(engine, open, 'working');
       return open.unit;

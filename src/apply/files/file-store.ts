@@ -32,9 +32,10 @@ function listRuns(context: ApplyContext, target: FileTarget): LedgerRun[] {
     const output = outputOf(target, { ...context.policy, mode });
     const sideCar = readSideCar(output);
     if (sideCar === null || sideCar.mode !== mode) return [];
-    const { run, changed, at, planSha256 } = sideCar;
+    const { run, changed, at, planSha256, definition } = sideCar;
     const state = sideCar.state === 'done' ? 'done' : 'working';
-    return [{ run, target: sideCar.target, place: output, mode, state, changed, startedAt: at, planSha256 }];
+    const found = { run, target: sideCar.target, definition, place: output, mode };
+    return [{ ...found, state, changed, startedAt: at, planSha256 }];
   });
 }
 

@@ -1,14 +1,10 @@
 import { type IdColumn, parseModelRef, patternsOf } from '../../config/apply-targets.js';
 import type { Db } from '../../store/open.js';
+import { applyEdits, type TextEdit } from '../../text/text-edits.js';
 import type { InvalidForm } from './id-form.js';
 import { compilePattern, type IdSpan, type PatternMatch } from './match-pattern.js';
 import type { ModelIds } from './model-ids.js';
 import { type Category, type CellResolver, type LookUp, Resolver, type RowScope } from './resolver.js';
-
-/** A new id and the digits of a text that it replaces. */
-export interface IdEdit extends IdSpan {
-  readonly digits: string;
-}
 
 interface CompiledPattern {
   readonly match: (text: string) => PatternMatch;
@@ -48,7 +44,7 @@ export class PatternResolver implements CellResolver {
   newText = '';
   oldValue: string | null = null;
   /** The edits that make a mapped text the new one, in ascending order. */
-  edits: readonly IdEdit[] = [];
+  edits: readonly TextEdit[] = [];
   readonly #patterns: readonly CompiledPattern[];
   readonly #own: Resolver | null;
 
@@ -95,12 +91,12 @@ export class PatternResolver implements CellResolver {
     text: string,
     scope: RowScope,
   ): Category {
-    const edits: IdEdit[] = [];
+    const edits: TextEdit[] = [];
     const others: Category[] = [];
     for (const [at, resolver] of resolvers.entries()) {
       const { start = 0, end = 0 } = spans[at] ?? {};
       const category = resolver.lookUpText(text.slice(start, end), scope);
-      if (category === 'mapped') edits.push({ start, end, digits: resolver.newText });
+      if (category === 'mapped') edits.push({ start, end, text: resolver.newText });
       else others.push(category);
     }
     const [worst] = others.sort((a, b) => Number(isUnknown(b)) - Number(isUnknown(a)));
@@ -115,21 +111,11 @@ function isUnknown(category: Category): boolean {
   return category.startsWith('unknown/');
 }
 
-function applyEdits(text: string, edits: readonly IdEdit[]): string {
-  let result = '';
-  let from = 0;
-  for (const { start, end, digits } of edits) {
-    result += text.slice(from, start) + digits;
-    from = end;
-  }
-  return result + text.slice(from);
-}
-
 /**
- * Applies edits to a text in its escaped form. `unit`: matches one UTF-16 unit of the text, as escaped. The digits of the
- * edits must not be escaped.
+ * Applies edits to a text in its escaped form. `unit`: matches one UTF-16 unit of the text, as escaped. The texts of the
+ * edits need no escapes.
  */
-export function editEscaped(raw: string, unit: RegExp, edits: readonly IdEdit[]): string {
+export function editEscaped(raw: string, unit: RegExp, edits: readonly TextEdit[]): string {
   const starts = [...raw.matchAll(unit)].map(({ index }) => index);
   const inRaw = edits.map((edit) => {
     const start = starts[edit.start] ?? 0;

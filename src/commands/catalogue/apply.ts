@@ -129,6 +129,11 @@ export const APPLY_COMMANDS: readonly CommandSpec[] = [
           summary: 'write the plan as SQL that your own pipeline runs; --output names the folder',
           choices: EMIT_DIALECTS,
         },
+        '--sync <switch>': {
+          summary:
+            'on: triggers keep the new columns filled for rows that your application adds or changes; off: remove them and list what they could not map; with --yes it is done',
+          choices: ['on', 'off'],
+        },
         '--scan': 'find columns and paths that contain V3 ids, and propose targets',
       }),
       ...groupOptions('What to allow', { ...POLICY, ...ALLOW_INCOMPLETE }),

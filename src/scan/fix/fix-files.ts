@@ -1,4 +1,5 @@
 import { resolve } from 'node:path';
+import { applyEdits } from '../../text/text-edits.js';
 import type { V3Use } from '../judge-file.js';
 import { isGenerated } from '../rules/client-library.js';
 import { type ParsedFile, type ScanIo, type ScanRequest, type ScanResult, scanFiles } from '../scan-files.js';
@@ -7,7 +8,6 @@ import type { SyntaxParser } from '../syntax.js';
 import { readText } from '../walk-files.js';
 import { errorsIn, type MarkedText, markCode, markText, type Unmarked } from './add-comments.js';
 import { type FixUnit, planUnits } from './plan-units.js';
-import { applyEdits } from './text-edits.js';
 import { listTodos, type Todo } from './unfixed.js';
 
 /** A file with the text that it had and the text that it gets. */

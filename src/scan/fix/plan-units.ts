@@ -1,3 +1,4 @@
+import { mergeEdits, type TextEdit } from '../../text/text-edits.js';
 import { childAt, walk } from '../access.js';
 import type { FileResult } from '../judge-file.js';
 import { lineOf, lineStarts } from '../lines.js';
@@ -8,7 +9,6 @@ import type { SyntaxNode } from '../syntax.js';
 import type { RequestForm } from './known-clients.js';
 import { KnownRequests } from './known-requests.js';
 import { rewriteAddress } from './rewrite-address.js';
-import { mergeEdits, type TextEdit } from './text-edits.js';
 import type { UnfixedReason } from './unfixed.js';
 import { ValueFlow, type ValueUse } from './value-flow.js';
 

@@ -1,3 +1,4 @@
+import type { TextEdit } from '../../text/text-edits.js';
 import type { QueryItem, Span } from '../parse-url.js';
 import type { Address } from '../rule-input.js';
 import { isCompanyFilter, isDescribedInV4 } from '../rules/parameters.js';
@@ -8,7 +9,6 @@ import { flatten, type Piece, pieceAt } from '../text-pieces.js';
 import type { TextReader } from '../text-reader.js';
 import { UNBOUND } from '../value-resolver.js';
 import type { GivenParameter } from './known-requests.js';
-import type { TextEdit } from './text-edits.js';
 import type { UnfixedReason } from './unfixed.js';
 
 /** The address of a request, and the parameters passed beside it. */

@@ -67,6 +67,8 @@ describe('an apply that is stopped part-way', () => {
     expect([done.code, ordersIn(file)]).toEqual([0, after]);
     const undone = await scene.run(['undo', runOf(done), '--sqlite', 'shop.db']);
     expect([undone.code, ordersIn(file)[5]]).toEqual([0, '6']);
+    const options = '--sqlite shop.db --table orders --ids invoice_id=accounting/invoices --in-place';
+    expect(undone.stdout).toContain(`Next: svc-migrate apply ${options}\n`);
   });
 
   it('exits with 7 where the database is held by another, and names run and way out', async () => {

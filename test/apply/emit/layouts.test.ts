@@ -291,22 +291,62 @@ describe('apply --emit-sql', () => {
     }
   });
 
-  it('changes nothing where a client goes on after an error', async () => {
+  it.each([
+    ['in place', EMIT],
+    ['into new columns', EMIT.filter((arg) => arg !== '--in-place')],
+  ])('changes nothing %s where a client goes on after an error', async (_, emit) => {
     const scene = open();
     const file = scene.path('shop.db');
-    expect(await scene.run(EMIT)).toMatchObject({ code: 0 });
-    runSql(file, 'INSERT INTO orders(invoice_id) VALUES (1001)');
-    const before = ordersIn(file);
-    const db = new Sqlite(file);
-    for (const statement of scene.read('sql/up.sql').split(/;\n\n|;\n$/)) {
-      try {
-        db.exec(statement);
-      } catch {
-        // As sqlite3 without -bail.
+    /** As sqlite3 without -bail. */
+    const runOn = (name: string) => {
+      const db = new Sqlite(file);
+      for (const statement of scene.read(`sql/${name}.sql`).split(/;\n\n|;\n$/)) {
+        try {
+          db.exec(statement);
+        } catch {
+          // It goes on.
+        }
       }
+      db.close();
+    };
+    const read = () => [
+      ...query(file, 'SELECT sql FROM sqlite_schema'),
+      ...query(file, 'SELECT * FROM orders'),
+    ];
+    expect(await scene.run(emit)).toMatchObject({ code: 0 });
+    runSql(file, 'INSERT INTO orders(id, invoice_id) VALUES (9999, 1001)');
+    const before = read();
+    runOn('up');
+    expect(read()).toEqual(before);
+    runSql(file, 'DELETE FROM orders WHERE id = 9999');
+    runOn('up');
+    const after = read();
+    expect(after).not.toEqual(before);
+    expect(query(file, scene.read('sql/verify.sql'))).toEqual(['0']);
+    const rename = "UPDATE svc_migrate_run SET run = 'later'";
+    const addLater = `CREATE TEMP TABLE copy AS SELECT * FROM svc_migrate_run;
+      UPDATE copy SET unit = NULL, run = 'later'; INSERT INTO svc_migrate_run SELECT * FROM copy`;
+    for (const sql of [addLater, rename]) {
+      runSql(file, sql);
+      const later = read();
+      runOn('down');
+      expect(read()).toEqual(later);
     }
-    db.close();
-    expect(ordersIn(file)).toEqual(before);
+  });
+
+  it('finds wrong values in a new column', async () => {
+    const scene = open();
+    const file = scene.path('shop.db');
+    expect(await scene.run(EMIT.filter((arg) => arg !== '--in-place'))).toMatchObject({ code: 0 });
+    runSql(file, scene.read('sql/up.sql'));
+    const verify = () => query(file, scene.read('sql/verify.sql'));
+    expect(verify()).toEqual(['0']);
+    runSql(file, 'UPDATE orders SET invoice_id_v4 = 1 + invoice_id_v4 WHERE id IN (3, 5)');
+    expect(verify()).toEqual(['2']);
+    runSql(file, 'UPDATE orders SET invoice_id_v4 = NULL WHERE id = 3');
+    expect(verify()).toEqual(['2']);
+    runSql(file, scene.read('sql/down.sql'));
+    expect(query(file, "SELECT name FROM sqlite_schema WHERE name LIKE 'svc_migrate_sql%'")).toEqual([]);
   });
 
   it('refuses with a plain sentence what it cannot write', async () => {

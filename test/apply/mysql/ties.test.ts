@@ -82,6 +82,26 @@ describe.skipIf(server === null)('tables tied by foreign keys in MariaDB', () =>
     expect(await sql('SELECT count(*) FROM svc_migrate_run')).toEqual([['0']]);
   });
 
+  it('change together where one of them refers to a table of another database', async () => {
+    await create();
+    const [[own = ''] = []] = await sql('SELECT DATABASE()');
+    await sql(`CREATE DATABASE ${own}_other`);
+    await sql(`CREATE TABLE ${own}_other.kinds(id int PRIMARY KEY)`);
+    await sql(`INSERT INTO ${own}_other.kinds VALUES (1)`);
+    await sql(
+      `ALTER TABLE items ADD COLUMN kind int DEFAULT 1, ADD FOREIGN KEY (kind) REFERENCES ${own}_other.kinds(id)`,
+    );
+    const before = await read();
+    expect(await apply(IN_PLACE, { targets })).toEqual([]);
+    expect((await read()).slice(0, 4).map(([, id]) => id)).toEqual(['2', '2', '1', '1']);
+    await undo('run-1', { targets });
+    expect(await read()).toEqual(before);
+    // A key from there to ids that change is found too.
+    await sql(`CREATE TABLE ${own}_other.notes(id bigint, FOREIGN KEY (id) REFERENCES ${own}.invoices(id))`);
+    expect(await apply(IN_PLACE, { targets, run: 'run-2' })).toEqual(['foreign_key']);
+    await sql(`DROP TABLE items; DROP DATABASE ${own}_other`);
+  });
+
   it('keep others from writing until both are done', async () => {
     await create();
     const other = await connectMysql(scene.url());

@@ -1,0 +1,159 @@
+import { SvcError } from '../../errors.js';
+import { EMIT_TEXTS } from '../emit/emit-texts.js';
+import { insertValues } from '../emit/staging.js';
+import type { Engine } from '../engine/dialect.js';
+import { scopeTerms } from '../engine/judge-cells.js';
+import type { Ledger } from '../engine/ledger-tables.js';
+import { type CrosswalkId, listCrosswalk } from './crosswalk-ids.js';
+import { readInstalled } from './installed.js';
+import type { SyncColumn } from './sync-table.js';
+import { SYNC_TEXTS } from './sync-texts.js';
+
+/** Rows of crosswalks that were added, changed and removed. */
+export interface Refreshed {
+  readonly added: number;
+  readonly changed: number;
+  readonly removed: number;
+}
+
+const ROWS_PER_INSERT = 500;
+
+/**
+ * Loads the crosswalks beside those in use, then exchanges their rows in one transaction, and only then makes the
+ * triggers that are missing: they never see half a crosswalk.
+ */
+export async function installSync(
+  engine: Engine,
+  columns: readonly SyncColumn[],
+  ledger: Ledger,
+): Promise<Refreshed> {
+  const { session, dialect } = engine;
+  const loaded: number[] = [];
+  for (const column of columns) loaded.push(await loadNext(engine, column));
+  const make = async () => {
+    for (const column of columns) await makeTables(engine, column);
+  };
+  const arm = async () => {
+    for (const column of columns) await makeTriggers(engine, column, ledger);
+  };
+  if (dialect.ddlCommits) await session.retry(make);
+  const refreshed = await session.transaction('latest', async () => {
+    await dialect.lockLedger(ledger);
+    if (!dialect.ddlCommits) await make();
+    const sum = { added: 0, changed: 0, removed: 0 };
+    for (const [at, column] of columns.entries()) {
+      const one = await exchangeRows(engine, column, loaded[at] ?? 0);
+      sum.added += one.added;
+      sum.changed += one.changed;
+      sum.removed += one.removed;
+    }
+    if (!dialect.ddlCommits) await arm();
+    return sum;
+  });
+  if (dialect.ddlCommits) await session.retry(arm);
+  for (const { next } of columns) await session.retry(() => session.exec(`DROP TABLE IF EXISTS ${next}`));
+  return refreshed;
+}
+
+/** Columns of a crosswalk that identify its rows. */
+function keyOfIds({ dialect }: Engine, { id }: SyncColumn): string[] {
+  return ['v3', ...scopeTerms(dialect, id).map((_, at) => `s${at}`)];
+}
+
+function createIds(engine: Engine, column: SyncColumn, name: string): string {
+  const { dialect } = engine;
+  const { types } = EMIT_TEXTS[dialect.kind];
+  const key = keyOfIds(engine, column);
+  const columns = [
+    ...key.map((one) => `${one} ${types.old} NOT NULL`),
+    `v4 ${types.text}`,
+    `reason ${types.text}`,
+  ];
+  return `CREATE TABLE IF NOT EXISTS ${name}(${columns.join(', ')}, PRIMARY KEY (${key.join(', ')}))${dialect.tableOptions}`;
+}
+
+/** Loads the crosswalk of a column into a table of its own; returns the number of rows. */
+async function loadNext(engine: Engine, column: SyncColumn): Promise<number> {
+  const { context, session, dialect } = engine;
+  const { literal } = EMIT_TEXTS[dialect.kind];
+  const { next } = column;
+  await session.retry(() => session.exec(`DROP TABLE IF EXISTS ${next};${createIds(engine, column, next)}`));
+  const cell = (value: string | null) => (value === null ? 'NULL' : literal(value));
+  const line = ({ v3, scope, v4, reason }: CrosswalkId) => [v3, ...scope, v4, reason].map(cell).join(', ');
+  let rows: string[] = [];
+  let count = 0;
+  const flush = async () => {
+    const statements = insertValues(next, rows, ROWS_PER_INSERT);
+    await session.transaction('latest', async () => {
+      for (const sql of statements) await session.exec(sql);
+    });
+    rows = [];
+    context.onProgress({
+      kind: 'step',
+      name: `loading the crosswalk of ${column.newColumn}`,
+      done: count,
+      total: null,
+    });
+  };
+  for (const one of listCrosswalk(context, column.id, column.policy)) {
+    count += 1;
+    if (rows.push(line(one)) >= context.tuning.batchRows) await flush();
+  }
+  await flush();
+  return count;
+}
+
+async function makeTables(engine: Engine, column: SyncColumn): Promise<void> {
+  const { session, dialect } = engine;
+  const { types } = EMIT_TEXTS[dialect.kind];
+  const { rowKey, value } = dialect.ledgerTypes;
+  const unmapped = `row_key ${rowKey}, value ${value}, reason ${types.text}, at ${types.text}`;
+  const statements = [
+    createIds(engine, column, column.ids),
+    `CREATE TABLE IF NOT EXISTS ${column.unmapped}(${unmapped})${dialect.tableOptions}`,
+    ...SYNC_TEXTS[dialect.kind].functions(dialect, column),
+  ];
+  for (const sql of statements) await session.exec(sql);
+}
+
+async function makeTriggers(engine: Engine, column: SyncColumn, ledger: Ledger): Promise<void> {
+  const { session, dialect } = engine;
+  const { triggers } = await readInstalled(engine, column.table, ledger, []);
+  for (const { name, sql } of SYNC_TEXTS[dialect.kind].triggers(dialect, column))
+    if (!triggers.some((one) => one.name === name)) await session.exec(sql);
+}
+
+/**
+ * Makes the crosswalk in use equal to the loaded one.
+ *
+ * @throws SvcError `locked` if another process loads one too
+ */
+async function exchangeRows(engine: Engine, column: SyncColumn, loaded: number): Promise<Refreshed> {
+  const { session } = engine;
+  const { ids, next } = column;
+  if ((await session.one(`SELECT count(*) FROM ${next}`)) !== String(loaded)) {
+    throw new SvcError('locked', `Another svc-migrate is loading the crosswalk of ${column.newColumn}.`, {
+      hint: 'Run the same command again when it has finished.',
+    });
+  }
+  const key = keyOfIds(engine, column);
+  const isSame = (one: string, other: string) =>
+    key.map((name) => `${one}.${name} = ${other}.${name}`).join(' AND ');
+  const differs = ['v4', 'reason']
+    .map((name) => `coalesce(n.${name}, '') <> coalesce(${ids}.${name}, '')`)
+    .join(' OR ');
+  const newOf = (name: string) => `${name} = (SELECT n.${name} FROM ${next} AS n WHERE ${isSame('n', ids)})`;
+  const names = [...key, 'v4', 'reason'].join(', ');
+  const removed = await session.query(
+    `DELETE FROM ${ids} WHERE NOT EXISTS (SELECT 1 FROM ${next} AS n WHERE ${isSame('n', ids)})`,
+  );
+  const changed = await session.query(
+    `UPDATE ${ids} SET ${newOf('v4')}, ${newOf('reason')}
+     WHERE EXISTS (SELECT 1 FROM ${next} AS n WHERE ${isSame('n', ids)} AND (${differs}))`,
+  );
+  const added = await session.query(
+    `INSERT INTO ${ids}(${names}) SELECT ${names} FROM ${next} AS n
+     WHERE NOT EXISTS (SELECT 1 FROM ${ids} AS x WHERE ${isSame('x', 'n')})`,
+  );
+  return { added: added.count, changed: changed.count, removed: removed.count };
+}

@@ -1,0 +1,138 @@
+import { type IdColumn, newColumnOf } from '../../config/apply-targets.js';
+import { blocks } from '../column-work.js';
+import { PRIVILEGES } from '../dialects/mysql-obstacles.js';
+import type { Engine } from '../engine/dialect.js';
+import type { FoundTable } from '../engine/found-table.js';
+import type { Session } from '../engine/session.js';
+import { columnOf, type TableFacts } from '../engine/table-facts.js';
+import type { Note } from '../plan.js';
+import { quoteText } from '../sql-names.js';
+
+/** What stands against triggers on a table, besides what stands against new columns. */
+export async function syncNotes(
+  { session, dialect }: Engine,
+  { target, facts }: FoundTable,
+  triggerPrefix: string,
+): Promise<Note[]> {
+  const found = [
+    ...target.ids.flatMap((id) => columnNotes(facts, id)),
+    ...(await OBSTACLES[dialect.kind](session, facts, triggerPrefix)),
+  ];
+  const cascade = facts.foreignKeys.find(
+    ({ direction, columns, onUpdate }) =>
+      direction === 'out' && onUpdate !== 'none' && target.ids.some(({ column }) => columns.includes(column)),
+  );
+  if (dialect.kind !== 'mysql' || cascade === undefined) return found;
+  const text = `${cascade.name} changes these ids with ON UPDATE, which fires no triggers in MySQL and MariaDB.`;
+  return [...found, blocks('sync_foreign_key', text)];
+}
+
+function columnNotes(facts: TableFacts, id: IdColumn): Note[] {
+  const name = newColumnOf(id);
+  const column = columnOf(facts, name);
+  const generated = [id.modelColumn, id.regionColumn, id.companyColumn].find(
+    (one) => one !== undefined && columnOf(facts, one)?.isGenerated === true,
+  );
+  const isTied =
+    facts.uniques.some(({ isPlain, columns }) => isPlain && columns.includes(name)) ||
+    facts.foreignKeys.some(({ direction, columns }) => direction === 'out' && columns.includes(name));
+  const found: readonly (readonly [boolean, Note])[] = [
+    [
+      id.path !== undefined || id.pattern !== undefined,
+      blocks(
+        'sync_in_text',
+        `${id.column}: triggers cannot find ids inside ${id.path === undefined ? 'text' : 'JSON'}.`,
+      ),
+    ],
+    [
+      generated !== undefined,
+      blocks('sync_generated', `${generated} is generated, and triggers run before it has its value.`),
+    ],
+    [
+      column?.isNullable === false,
+      blocks('sync_not_null', `${name} is never null: a row without a V4 id could not be inserted any more.`),
+    ],
+    [
+      isTied,
+      blocks(
+        'sync_constraint',
+        `${name} is in a unique key or foreign key, which could refuse rows of the application.`,
+      ),
+    ],
+  ];
+  return found.flatMap(([applies, note]) => (applies ? [note] : []));
+}
+
+type Obstacles = (session: Session, facts: TableFacts, triggerPrefix: string) => Promise<Note[]>;
+
+const sqlite: Obstacles = async (_, { triggers }) =>
+  triggers.length === 0
+    ? []
+    : [
+        {
+          level: 'warning',
+          code: 'triggers',
+          text: `Filling a new row is an UPDATE of it, which fires ${triggers.join(', ')}.`,
+        },
+      ];
+
+const postgres: Obstacles = async (session, { table }, prefix) => {
+  const { rows } = await session.query(
+    `SELECT (SELECT string_agg(rulename, ', ') FROM pg_rewrite WHERE ev_class = $1::regclass AND ev_type IN ('2', '3')),
+       (SELECT string_agg(tgname, ', ') FROM pg_trigger WHERE tgrelid = $1::regclass AND NOT tgisinternal AND tgtype & 3 = 3
+          AND tgtype & 20 <> 0 AND tgname COLLATE "C" > ${quoteText(`${prefix}~`)}),
+       has_language_privilege('plpgsql', 'USAGE'),
+       current_setting('server_version_num')::int < 130000 AND (SELECT relkind FROM pg_class WHERE oid = $1::regclass) = 'p'`,
+    [table],
+  );
+  const [rules, later, mayUse, isOldAndParted] = rows[0] ?? [];
+  return [
+    ...(rules === null ? [] : [blocks('rules', `The rule ${rules} rewrites statements on this table.`)]),
+    ...(later === null
+      ? []
+      : [
+          blocks(
+            'sync_order',
+            `The trigger ${later} fires after ours and could change the id: rename it to sort first.`,
+          ),
+        ]),
+    ...(mayUse === 'f'
+      ? [blocks('privilege', 'The user may not write functions: GRANT USAGE ON LANGUAGE plpgsql.')]
+      : []),
+    ...(isOldAndParted === 't'
+      ? [blocks('sync_version', 'Triggers on partitioned tables need PostgreSQL 13.')]
+      : []),
+  ];
+};
+
+const mysql: Obstacles = async (session, { table }) => {
+  const { rows } = await session.query(PRIVILEGES);
+  const may = (privilege: string) =>
+    rows.some(([name, on, column]) => name === privilege && (on === null || on === table) && column === null);
+  const [[logs, trusts, role] = []] = (
+    await session.query('SELECT @@log_bin, @@log_bin_trust_function_creators, CURRENT_ROLE()')
+  ).rows;
+  const isRole = role !== null && role !== undefined && role !== 'NONE' && role !== '';
+  const lacks = isRole ? [] : ['TRIGGER', 'CREATE', 'DROP'].filter((privilege) => !may(privilege));
+  const mayLog = logs !== '1' || trusts === '1' || isRole || may('SUPER') || may('BINLOG ADMIN');
+  return [
+    ...(lacks.length === 0
+      ? []
+      : [
+          blocks(
+            'privilege',
+            `The user may not make and remove triggers: GRANT ${lacks.join(', ')} on the database.`,
+          ),
+        ]),
+    ...(mayLog
+      ? []
+      : [
+          blocks(
+            'privilege',
+            'The server writes a binary log, and then makes triggers only for a user with SUPER: use one, or set log_bin_trust_function_creators = 1.',
+          ),
+        ]),
+  ];
+};
+
+const OBSTACLES = { sqlite, postgres, mysql } as const;

@@ -1,0 +1,92 @@
+import { type IdColumn, newColumnOf } from '../../config/apply-targets.js';
+import { blocks } from '../column-work.js';
+import { EMIT_TEXTS } from '../emit/emit-texts.js';
+import type { SqlText, TableCatalog } from '../engine/dialect.js';
+import type { Ledger, TableRun } from '../engine/ledger-tables.js';
+import { valueType } from '../engine/platform-columns.js';
+import { columnOf, type TableFacts } from '../engine/table-facts.js';
+import type { Mode, Note, Policy } from '../plan.js';
+
+/** One column that triggers keep filled, and the names of what that takes in the user's database. */
+export interface SyncColumn {
+  /** As `TableFacts.table`. */
+  readonly table: string;
+  readonly id: IdColumn;
+  readonly newColumn: string;
+  /** That of the run that fills the column. */
+  readonly policy: Policy;
+  /** Type of the new column. */
+  readonly type: string;
+  /** Columns that name a row in the list of what was not mapped; empty if the table has no key. */
+  readonly key: readonly string[];
+  readonly keyTypes: readonly string[];
+  /** Columns by which an UPDATE finds the row again, where a trigger needs that. */
+  readonly rowId: readonly string[];
+  /** Its triggers' names begin with it. */
+  readonly trigger: string;
+  /** Its tables, as SQL: the crosswalk, the one that is being loaded, and the list of what was not mapped. */
+  readonly ids: string;
+  readonly next: string;
+  readonly unmapped: string;
+}
+
+/** A comment in every trigger of ours. */
+export const MARK = 'svc-migrate sync';
+
+/** The beginning of the trigger names of a run. PostgreSQL fires triggers in the order of their names: ours comes last. */
+export function triggerPrefix(kind: SqlText['kind'], unit: string): string {
+  return `${kind === 'postgres' ? 'zz_' : ''}svc_migrate_sync_${unit}_`;
+}
+
+/** Where the columns of one run are. */
+interface SyncPlace {
+  readonly facts: TableFacts;
+  readonly unit: string;
+  readonly ledger: Ledger;
+  readonly policy: Policy;
+}
+
+/** The columns that triggers keep filled for a run. */
+export function syncColumns(
+  dialect: SqlText & Pick<TableCatalog, 'rowNames'>,
+  ids: readonly IdColumn[],
+  { facts, unit, ledger, policy }: SyncPlace,
+): SyncColumn[] {
+  const key = facts.keys[0] ?? [];
+  const typeOf = (name: string) => columnOf(facts, name)?.type ?? 'text';
+  const tableOf = (name: string) => EMIT_TEXTS[dialect.kind].staging(`sync_${unit}_${name}`, ledger);
+  const rowId = dialect.kind === 'sqlite' ? dialect.rowNames(facts) : [];
+  return ids.map((id, at) => ({
+    table: facts.table,
+    id,
+    newColumn: newColumnOf(id),
+    policy,
+    type: valueType(dialect, facts, id),
+    key,
+    keyTypes: key.map(typeOf),
+    rowId: rowId.length > 0 ? rowId : key,
+    trigger: `${triggerPrefix(dialect.kind, unit)}${at}_`,
+    ids: tableOf(`${at}_ids`),
+    next: tableOf(`${at}_next`),
+    unmapped: tableOf(`${at}_unmapped`),
+  }));
+}
+
+/** What triggers of ours on a table mean for a plan. */
+export function syncedNotes(
+  mode: Mode,
+  ids: readonly IdColumn[],
+  { triggers }: TableFacts,
+  runs: readonly Pick<TableRun, 'unit' | 'target'>[],
+): Note[] {
+  const units = new Set(triggers.map((name) => /svc_migrate_sync_(\d+)_\d+_/.exec(name)?.[1]));
+  const synced = runs
+    .filter(({ unit }) => units.has(unit))
+    .flatMap((run) => run.target.ids.filter((id) => ids.some(({ column }) => column === id.column)));
+  const [first] = synced;
+  if (first === undefined) return [];
+  const text = `Triggers fill ${newColumnOf(first)} from ${first.column} (apply --sync)`;
+  return mode === 'new'
+    ? [{ level: 'info', code: 'synced', text: `${text}.` }]
+    : [blocks('synced', `${text} and would look its V4 ids up as V3 ids: apply --sync off first.`)];
+}

@@ -1,0 +1,210 @@
+import { newColumnOf, type TableTarget } from '../../config/apply-targets.js';
+import { blocks } from '../column-work.js';
+import type { RunFacts } from '../context.js';
+import { isUnreadable, openTableColumn } from '../engine/column-plans.js';
+import { type Engine, findColumn } from '../engine/dialect.js';
+import { FinalIds } from '../engine/final-ids.js';
+import { type FoundTable, findTables } from '../engine/found-table.js';
+import { hasLedger, type TableRun } from '../engine/ledger-tables.js';
+import { writesPlatformId } from '../engine/platform-ids.js';
+import { addEmptyColumns } from '../engine/write-new-columns.js';
+import { toId } from '../ids/model-ids.js';
+import type { Note } from '../plan.js';
+import { listCrosswalk } from './crosswalk-ids.js';
+import { installSync, type Refreshed } from './install-sync.js';
+import { type Installed, objectNames, readInstalled, removeTables, removeTriggers } from './installed.js';
+import { listRecorded, type RecordedCells } from './recorded.js';
+import { syncNotes } from './sync-notes.js';
+import { type SyncColumn, syncColumns, triggerPrefix } from './sync-table.js';
+import { SYNC_TEXTS } from './sync-texts.js';
+
+/** A request to keep new columns filled by triggers, or to stop that. */
+export interface SyncRequest {
+  readonly turn: 'on' | 'off';
+  /** The run to record if a new column is made; null: only plan. */
+  readonly run: RunFacts | null;
+}
+
+/** What `--sync` does, or did, to one table. */
+export interface SyncedTable extends RecordedCells {
+  readonly target: string;
+  readonly place: string;
+  /** Whether triggers of ours were there before. */
+  readonly wasOn: boolean;
+  readonly columns: readonly SyncedColumn[];
+  /** What is made or removed in the database, by name. */
+  readonly makes: readonly string[];
+  readonly removes: readonly string[];
+  /** Null if no crosswalk was written. */
+  readonly refreshed: Refreshed | null;
+  readonly notes: readonly Note[];
+}
+
+interface SyncedColumn {
+  readonly column: string;
+  readonly newColumn: string;
+  /** V3 ids of the crosswalk that have a V4 id, and those that have none. */
+  readonly mapped: number;
+  readonly missing: number;
+}
+
+/**
+ * Plans or carries out `--sync` for the tables of one database.
+ *
+ * @throws SvcError `bad_input`, `locked`, `interrupted`
+ */
+export async function syncTables(
+  engine: Engine,
+  targets: readonly TableTarget[],
+  { turn, run }: SyncRequest,
+): Promise<SyncedTable[]> {
+  const { session, dialect } = engine;
+  const synced: SyncedTable[] = [];
+  if (turn === 'on' && run !== null) {
+    for (const target of targets) await dialect.ensureLedger(dialect.ledgerOf(target));
+  }
+  for (const found of await session.retry(() => findTables(engine, targets))) {
+    if (turn === 'off') synced.push(await turnOff(engine, found, run !== null));
+    else if (run === null) synced.push(await session.retry(() => planOn(engine, found)));
+    else synced.push(await turnOn(engine, found, run));
+  }
+  return synced;
+}
+
+/** Whether a run fills a new column of the target. */
+function isOwnRun({ target }: FoundTable, run: TableRun): boolean {
+  const names = target.ids.map(newColumnOf);
+  return run.mode === 'new' && run.target.ids.some((id) => names.includes(newColumnOf(id)));
+}
+
+function runOf(found: FoundTable): TableRun | undefined {
+  return found.runs.findLast((run) => isOwnRun(found, run));
+}
+
+function columnsOf({ context, dialect }: Engine, found: FoundTable, unit: string): SyncColumn[] {
+  // What the run decided about deleted records holds for its triggers too.
+  const policy = { ...context.policy, ...runOf(found)?.policy };
+  return syncColumns(dialect, found.target.ids, { ...found, unit, policy });
+}
+
+async function planOn(engine: Engine, found: FoundTable): Promise<SyncedTable> {
+  const { dialect } = engine;
+  const { target, facts, ledger } = found;
+  if (isUnreadable(found.notes)) return describe(engine, found, {});
+  const unit = runOf(found)?.unit ?? (await nextUnit(engine, found));
+  const columns = columnsOf(engine, found, unit);
+  const others = found.runs.filter((one) => one.unit !== unit).map((one) => one.unit);
+  const installed = await readInstalled(engine, facts.table, ledger, [unit], others);
+  const counted = columns.map((column) => countIds(engine, found, column));
+  const isThere = new Set(objectNames(dialect.kind, installed));
+  const fresh = target.ids.map(newColumnOf).filter((name) => findColumn(engine, facts, name) === undefined);
+  return describe(engine, found, {
+    installed,
+    columns: counted.map(({ notes: _, ...one }) => one),
+    makes: [
+      ...fresh.map((name) => `column ${name}`),
+      ...columns.flatMap((column) => namesOf(engine, column)).filter((name) => !isThere.has(name)),
+    ],
+    notes: [
+      ...installed.foreign.map((name) => {
+        const text = `The ${name} is not one of svc-migrate's: rename or drop it first.`;
+        return blocks('sync_foreign', text);
+      }),
+      ...counted.flatMap(({ notes }) => notes),
+      ...(await syncNotes(engine, found, triggerPrefix(dialect.kind, unit))),
+    ],
+  });
+}
+
+async function turnOn(engine: Engine, planned: FoundTable, run: RunFacts): Promise<SyncedTable> {
+  const { session } = engine;
+  const plan = await session.retry(() => planOn(engine, planned));
+  let found = planned;
+  if (found.target.ids.some((id) => findColumn(engine, found.facts, newColumnOf(id)) === undefined)) {
+    await addEmptyColumns(engine, found, run);
+    [found = planned] = await session.retry(() => findTables(engine, [planned.target]));
+  }
+  const columns = columnsOf(engine, found, runOf(found)?.unit ?? '');
+  return { ...plan, refreshed: await installSync(engine, columns, found.ledger) };
+}
+
+/** Everything that is there is removed, whatever the remap and the notes say. */
+async function turnOff(engine: Engine, found: FoundTable, isWrite: boolean): Promise<SyncedTable> {
+  const { session, dialect } = engine;
+  const { facts, ledger, runs } = found;
+  if (facts.notes.some(({ code }) => code === 'unknown_table')) return describe(engine, found, {});
+  const step = async () => {
+    const own = runs.filter((run) => isOwnRun(found, run)).map(({ unit }) => unit);
+    const others = runs.map(({ unit }) => unit).filter((unit) => !own.includes(unit));
+    const installed = await readInstalled(engine, facts.table, ledger, own, others);
+    // After the triggers are gone, nothing more is recorded.
+    if (isWrite) await removeTriggers(engine, facts.table, installed);
+    const recorded = await readRecorded(engine, found, installed);
+    if (isWrite) await removeTables(engine, installed);
+    return describe(engine, found, { installed, ...recorded, removes: objectNames(dialect.kind, installed) });
+  };
+  return isWrite && !dialect.ddlCommits ? session.transaction('latest', step) : session.retry(step);
+}
+
+async function readRecorded(
+  engine: Engine,
+  found: FoundTable,
+  { tables }: Installed,
+): Promise<RecordedCells> {
+  const names = new Set(tables.map(({ sql }) => sql));
+  const columns = found.runs
+    .filter((run) => isOwnRun(found, run))
+    .flatMap(({ unit, target }) => columnsOf(engine, { ...found, target }, unit))
+    .filter(({ unmapped }) => names.has(unmapped));
+  const all: RecordedCells[] = [];
+  for (const column of columns) all.push(await listRecorded(engine, column));
+  return {
+    unmapped: all.flatMap(({ unmapped }) => unmapped),
+    unmappedCount: all.reduce((sum, { unmappedCount }) => sum + unmappedCount, 0),
+  };
+}
+
+async function describe(
+  { dialect }: Engine,
+  { target, facts, notes }: FoundTable,
+  { installed, ...more }: Partial<SyncedTable> & { readonly installed?: Installed },
+): Promise<SyncedTable> {
+  return {
+    target: target.name,
+    place: `${await dialect.place()}, table ${facts.table}`,
+    wasOn: (installed?.triggers.length ?? 0) > 0,
+    columns: [],
+    makes: [],
+    removes: [],
+    refreshed: null,
+    unmapped: [],
+    unmappedCount: 0,
+    ...more,
+    notes: [...notes, ...(more.notes ?? [])],
+  };
+}
+
+async function nextUnit(engine: Engine, { ledger }: FoundTable): Promise<string> {
+  if (!(await hasLedger(engine, ledger))) return '1';
+  return (await engine.session.one(`SELECT coalesce(max(unit), 0) + 1 FROM ${ledger.run}`)) ?? '1';
+}
+
+function namesOf({ dialect }: Engine, column: SyncColumn): string[] {
+  const triggers = SYNC_TEXTS[dialect.kind].triggers(dialect, column);
+  return objectNames(dialect.kind, { triggers, tables: [{ sql: column.ids }, { sql: column.unmapped }] });
+}
+
+/** Counts the ids of a crosswalk, and notes those that do not fit into the column. */
+function countIds(engine: Engine, { facts }: FoundTable, { id, newColumn, policy }: SyncColumn) {
+  const { finals } = openTableColumn(engine, id, facts);
+  let [mapped, missing] = [0, 0];
+  for (const { v4 } of listCrosswalk(engine.context, id, policy)) {
+    if (v4 === null) missing += 1;
+    else {
+      mapped += 1;
+      finals?.add(writesPlatformId(id) ? v4 : toId(v4));
+    }
+  }
+  const notes = finals instanceof FinalIds ? finals.notes() : [];
+  return { column: id.column, newColumn, mapped, missing, notes };
+}
