@@ -6,7 +6,7 @@ import { SvcError } from '../errors.js';
 import { assertTargets } from '../runtime/output-targets.js';
 import { moveInto, onFile, writeText } from '../runtime/write-output.js';
 import { assertNoLog } from '../store/database-file.js';
-import { verifyExport } from '../store/integrity.js';
+import { verifyExport, verifyPayloads } from '../store/integrity.js';
 import { judgeParts, type MergedPart, mergeParts, readPart } from '../store/merge-parts.js';
 import { type Fingerprint, readExportSeq } from '../store/meta.js';
 import { closeDatabase, type Db, guardDatabase, openDatabase } from '../store/open.js';
@@ -34,7 +34,7 @@ export async function runMerge(given: Given, io: Io): Promise<number> {
   io.onProgress({ kind: 'stage', name: 'merge' });
   const parts: MergedPart[] = [];
   try {
-    for (const file of new Set(given.args.map((arg) => resolve(arg)))) parts.push(openPart(file, io));
+    for (const file of new Set(given.args.map((arg) => resolve(arg)))) parts.push(openPart(file, config, io));
     assertWhole(parts, whole);
     await writeMerged(config, parts, whole, output, io);
   } finally {
@@ -59,12 +59,13 @@ function assertOutput(config: Config, output: string, parts: readonly string[]):
   });
 }
 
-function openPart(file: string, io: Io): MergedPart {
+function openPart(file: string, { payload }: Config, io: Io): MergedPart {
   io.onProgress({ kind: 'step', name: `checking ${file}`, done: 0, total: null });
   const db = openDatabase(file, 'read');
   try {
     return withPartName(file, () => {
       verifyExport(db, () => throwIfStopped(io));
+      verifyPayloads(db, payload, () => throwIfStopped(io));
       return { ...readPart(file, db), db, exportSeq: readExportSeq(db) };
     });
   } catch (error) {

@@ -1,38 +1,13 @@
 import { execFileSync, spawnSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
+import { execPath } from 'node:process';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { COMMANDS } from '../../src/commands/catalogue/all.js';
-import { COMMON_OPTIONS } from '../../src/commands/catalogue/options.js';
-import { buildGrammar } from '../../src/commands/completion/grammar.js';
-import { renderBash } from '../../src/commands/completion/render-bash.js';
 import { DEFAULT_MODELS } from '../../src/config/defaults.js';
 import { MINIMAL } from '../config/sample.js';
 import { makeFolder, runCli } from './run-cli.js';
-
-const grammar = buildGrammar(COMMANDS, COMMON_OPTIONS);
-
-/** What bash offers after these words; the last one is being typed. */
-function offered(...words: readonly string[]): string[] {
-  const folder = mkdtempSync(join(tmpdir(), 'svc-complete-'));
-  writeFileSync(join(folder, 'a-file.json'), '');
-  // The program prints what it was asked with, so that the models show which configuration was read.
-  const script = `${renderBash(grammar)}
-svc-migrate() { echo crm/companies; echo "crm/$2"; }
-COMP_WORDS=(svc-migrate "$@"); COMP_CWORD=$#
-_svc_migrate
-printf '%s\\n' "\${COMPREPLY[@]}"`;
-  // Readline takes = for a word of its own.
-  const split = words.flatMap((word) =>
-    word === '' ? [''] : word.split(/(=)/).filter((part) => part !== ''),
-  );
-  const out = execFileSync('bash', ['-c', script, 'x', ...split], {
-    cwd: folder,
-    encoding: 'utf8',
-  });
-  return out.split('\n').filter((word) => word !== '');
-}
 
 /** What is typed after the program's name, and what is offered for the last word. */
 const CASES: readonly (readonly [words: readonly string[], expected: readonly string[]])[] = [
@@ -49,31 +24,25 @@ const CASES: readonly (readonly [words: readonly string[], expected: readonly st
   ],
   [
     ['report', '--model', 'crm/'],
-    ['crm/companies', 'crm/models'],
+    ['crm/companies', 'crm/stages'],
   ],
   [['report', '--model=crm/c'], ['crm/companies']],
-  [
-    ['report', '--model='],
-    ['crm/companies', 'crm/models'],
-  ],
-  [
-    ['report', '--config', 'x.json', '--model', 'crm/'],
-    ['crm/companies', 'crm/x.json'],
-  ],
-  [
-    ['report', '--config=x.json', '--model', 'crm/'],
-    ['crm/companies', 'crm/completion'],
-  ],
+  [['report', '--model=crm/s'], ['crm/stages']],
+  [['report', '--config', 'x.json', '--model', 'crm/'], ['crm/gizmos']],
+  [['report', '--config=x.json', '--model', 'crm/'], ['crm/gizmos']],
+  [['findings', '--reason', 'key'], ['key_changed']],
+  [['findings', '--reason=parent_key'], ['parent_key_changed']],
+  [['findings', '--status', 'v4'], ['v4_only']],
+  [['lookup', '--region', ''], ['default']],
+  [['report', '--since', 'pre'], []],
+  [['apply', '--config', 'x.json', 'or'], ['orders']],
   [['report', '--json=a-'], ['a-file.json']],
-  [
-    ['apply', '--ids', 'order='],
-    ['crm/companies', 'crm/models'],
-  ],
+  [['apply', '--ids', 'order=crm/s'], ['crm/stages']],
   [['apply', '--ids=order=crm/c'], ['crm/companies']],
   [['apply', '--ids', 'ord'], []],
-  [['lookup', 'crm/m'], ['crm/models']],
+  [['lookup', 'crm/st'], ['crm/stages']],
   [['lookup', 'crm/stages', '1'], []],
-  [['lookup', '--region', 'eu', 'crm/m'], ['crm/models']],
+  [['lookup', '--region', 'eu', 'crm/st'], ['crm/stages']],
   [['lookup', '--json', 'a-'], ['a-file.json']],
   [['lookup', '--json', '-', 'crm/c'], ['crm/companies']],
   [['report', '--json', 'a-'], ['a-file.json']],
@@ -87,26 +56,66 @@ const CASES: readonly (readonly [words: readonly string[], expected: readonly st
   ],
 ];
 
-describe('completion in bash', () => {
-  it.each(CASES)('offers for %j: %j', (words, expected) => {
-    expect(offered(...words)).toEqual(expected);
+/** A folder with a file, and `x.json`: a configuration with other models and a target. */
+function fill(folder: string): void {
+  const target = { name: 'orders', kind: 'csv', file: 'o.csv', ids: [{ column: 'a', model: 'crm/gizmos' }] };
+  const config = { ...MINIMAL, models: [{ v3: 'crm/gizmos', v4: 'gizmos' }], apply: { targets: [target] } };
+  writeFileSync(join(folder, 'x.json'), JSON.stringify(config));
+  writeFileSync(join(folder, 'a-file.json'), '');
+}
+
+/** What the program answers to the scripts, without the meanings. */
+async function answered(...words: readonly string[]): Promise<string[]> {
+  const folder = makeFolder();
+  fill(folder);
+  const { code, stdout, stderr } = await runCli(['completion', 'words', '--', ...words], { cwd: folder });
+  expect([code, stderr]).toEqual([0, '']);
+  return stdout.split('\n').flatMap((line) => (line === '' ? [] : [line.replace(/\t.*/, '')]));
+}
+
+describe('what can follow', () => {
+  it.each(CASES)('%j: %j', async (words, expected) => {
+    const last = words.at(-1) ?? '';
+    const before = last.slice(0, last.lastIndexOf('=') + 1);
+    const file = expected[0]?.endsWith('.json') === true ? `:files|${before}|a-` : null;
+    const wanted = file === null ? expected.map((word) => before + word) : [file];
+    expect(await answered(...words)).toEqual(wanted);
   });
 
-  it('offers every command first', () => {
-    const words = new Set(COMMANDS.map(({ name }) => name.split(' ')[0]));
-    expect(offered('')).toEqual([...words]);
+  it('joins what bash separates at =, and answers with what follows it', async () => {
+    expect(await answered('report', '--model', '=', 'crm/c')).toEqual(['crm/companies']);
+    expect(await answered('apply', '--ids', '=', 'order', '=', 'crm/c')).toEqual(['crm/companies']);
+    expect(await answered('report', '--json', '=', 'a-')).toEqual([':files||a-']);
+    const all = DEFAULT_MODELS.map(({ v3 }) => v3);
+    expect(await answered('report', '--model', '=')).toEqual(all);
+  });
+
+  it('is every command first', async () => {
+    expect(await answered('')).toEqual([...new Set(COMMANDS.map(({ name }) => name.split(' ')[0]))]);
+  });
+
+  it('is a build of the remap for --since', async () => {
+    expect(await answered('report', '--since', 'nothing')).toEqual([]);
   });
 });
 
-/** A folder with the program as a stub, the script `complete` and, in `work`, a file. */
+/** Cases that shells are asked: each starts the program. */
+const ASKED = CASES.filter(([words]) =>
+  /^(expo|export |report --model=crm|apply --ids=|status --ver|lookup --json a-|report --json=a-)/.test(
+    words.join(' '),
+  ),
+);
+
+/** A folder with the program, the script `complete` and, in `work`, a file. */
 function makeShellFolder(script: string): { readonly folder: string; readonly at: object } {
   const folder = mkdtempSync(join(tmpdir(), 'svc-complete-'));
   mkdirSync(join(folder, 'work'));
-  writeFileSync(join(folder, 'work', 'a-file.json'), '');
+  fill(join(folder, 'work'));
   writeFileSync(join(folder, 'complete'), script);
-  writeFileSync(join(folder, 'svc-migrate'), '#!/bin/sh\necho crm/companies; echo "crm/$2"\n', {
-    mode: 0o755,
-  });
+  const program = `#!/bin/sh
+exec ${execPath} ${resolve('bin/svc-migrate.js')} "$@"
+`;
+  writeFileSync(join(folder, 'svc-migrate'), program, { mode: 0o755 });
   const env = { PATH: `${folder}:${process.env['PATH']}`, HOME: folder, LC_ALL: 'C.UTF-8' };
   return { folder, at: { cwd: join(folder, 'work'), env, encoding: 'utf8' } };
 }
@@ -115,12 +124,26 @@ function lineOf(words: readonly string[]): string {
   return ['svc-migrate', ...words].join(' ');
 }
 
+/** Asks a real bash. */
+function offeredByBash(script: string): string[][] {
+  const { at } = makeShellFolder(script);
+  // Readline takes = for a word of its own.
+  return ASKED.map(([words]) => {
+    const split = words.flatMap((word) =>
+      word === '' ? [''] : word.split(/(=)/).filter((part) => part !== ''),
+    );
+    const ask = `source ../complete; COMP_WORDS=(svc-migrate "$@"); COMP_CWORD=$#; _svc_migrate; printf '%s\\n' "\${COMPREPLY[@]}"`;
+    const out = execFileSync('bash', ['-c', ask, 'x', ...split], at).toString();
+    return out.split('\n').filter((word) => word !== '');
+  });
+}
+
 /** Asks a real fish, once for all cases. */
 function offeredByFish(script: string): string[][] {
   const { at } = makeShellFolder(script);
   const ask =
     'source ../complete; for line in $argv; complete -C "$line" | string split -f 1 \\t; echo ==; end';
-  const lines = CASES.map(([words]) => lineOf(words));
+  const lines = ASKED.map(([words]) => lineOf(words));
   const out = execFileSync('fish', ['--no-config', '-c', ask, ...lines], at).toString();
   return out.split('==\n').map((part) => part.split('\n').filter((word) => word !== ''));
 }
@@ -152,7 +175,7 @@ zle-line-init() { print REA""DY }; zle -N zle-line-init
 function offeredByZsh(script: string): string[][] {
   const { folder, at } = makeShellFolder(script);
   writeFileSync(join(folder, 'setup'), ZSH_SETUP);
-  execFileSync('zsh', ['-f', '-c', ZSH, 'zsh', ...CASES.map(([words]) => lineOf(words))], {
+  execFileSync('zsh', ['-f', '-c', ZSH, 'zsh', ...ASKED.map(([words]) => lineOf(words))], {
     ...at,
     timeout: 60_000,
   });
@@ -161,6 +184,7 @@ function offeredByZsh(script: string): string[][] {
 }
 
 describe.each([
+  ['bash', offeredByBash],
   ['fish', offeredByFish],
   ['zsh', offeredByZsh],
 ] as const)('completion in %s', (shell, ask) => {
@@ -174,10 +198,10 @@ describe.each([
     if (hasShell) found = ask((await runCli(['completion', shell], { cwd: makeFolder() })).stdout);
   });
 
-  it.runIf(hasShell).each(CASES.map(([words, expected], at) => ({ line: lineOf(words), expected, at })))(
+  it.runIf(hasShell).each(ASKED.map(([words, expected], at) => ({ line: lineOf(words), expected, at })))(
     'offers for $line: $expected',
     ({ line, expected, at }) => {
-      // These shells offer the word from its beginning, also where bash offers what follows =.
+      // Fish and zsh offer the word from its beginning, also where bash offers what follows =.
       const typed = line.split(' ').at(-1) ?? '';
       const before = typed.slice(0, typed.lastIndexOf('=') + 1);
       const words = (found[at] ?? []).map((word) =>
@@ -189,14 +213,6 @@ describe.each([
 });
 
 describe('the command', () => {
-  it('prints the configured models, else the default ones', async () => {
-    const config = { ...MINIMAL, models: [{ v3: 'accounting/gizmos' }, { v3: 'crm/stages' }] };
-    const configured = await runCli(['completion', 'models'], { cwd: makeFolder(config) });
-    expect(configured.stdout).toBe('accounting/gizmos\ncrm/stages\n');
-    const usual = await runCli(['completion', 'models'], { cwd: makeFolder() });
-    expect(usual.stdout.trim().split('\n')).toEqual(DEFAULT_MODELS.map(({ v3 }) => v3));
-  });
-
   it('prints a script for each shell and knows no others', async () => {
     const cwd = makeFolder();
     for (const shell of ['bash', 'zsh', 'fish']) {

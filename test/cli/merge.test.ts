@@ -152,6 +152,14 @@ describe('parts that are not one whole', () => {
     };
     damage('hurt.db', "UPDATE record SET platform_id = 'x' WHERE id = (SELECT max(id) FROM record)");
     expect(await refused('m1.db', 'hurt.db')).toMatch(/^6 .*hurt\.db: A stored record of/);
+    damage('lost.db', 'DELETE FROM payload WHERE record_id = (SELECT max(record_id) FROM payload)');
+    expect(await refused('m1.db', 'lost.db')).toMatch(
+      /^6 .*lost\.db: \d+ of \d+ records? ha(s|ve) no payload/,
+    );
+    damage('altered.db', "UPDATE payload SET body = x'7b7d' WHERE record_id = 1");
+    expect(await refused('m1.db', 'altered.db')).toMatch(/^6 .*altered\.db: A stored payload/);
+    damage('purged.db', 'DELETE FROM payload');
+    await succeed('merge', 'm1.db', 'purged.db', '--output', 'purged-whole.db');
     const { code, stderr } = await run('merge', 'm1.db', 'm2.db', '--output', 'm1.db');
     expect([code, stderr]).toEqual([2, expect.stringContaining('m1.db is an input')]);
     expect((await run('merge', 'm1.db', 'm2.db')).code).toBe(2);

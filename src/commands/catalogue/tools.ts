@@ -151,15 +151,15 @@ export const TOOL_COMMANDS: readonly CommandSpec[] = [
   },
   {
     name: 'completion',
-    args: '<shell>',
+    args: '<shell> [words...]',
     summary: 'print a completion script for bash, zsh or fish',
-    more: 'Completes commands, options, their values and the configured models, which `completion models` prints.',
+    more: 'Completes commands, options and their values, also models, regions and targets of the configuration and builds of the remap. The scripts ask `completion words`, which prints what can stand in place of the last word.',
     options: {},
     examples: {
       'svc-migrate completion bash > svc-migrate.bash': 'then source it from ~/.bashrc',
       'svc-migrate completion fish > svc-migrate.fish': 'then move it to ~/.config/fish/completions',
     },
-    load: async () => (await import('../completion/completion.js')).runCompletion,
+    load: async () => (await import('../completion.js')).runCompletion,
   },
   {
     name: 'help',

@@ -1,0 +1,223 @@
+import type { Config } from '../config/config.js';
+import { DEFAULT_MODELS } from '../config/defaults.js';
+import { loadConfig } from '../config/load-config.js';
+import { TOPICS } from '../docs/topics.js';
+import { SvcError } from '../errors.js';
+import { REASONS, STATUSES } from '../reasons.js';
+import { writeText } from '../runtime/write-output.js';
+import { readRemapRuns } from '../store/remap-tables.js';
+import { didYouMean } from '../text/suggest.js';
+import { COMMANDS } from './catalogue/all.js';
+import { COMMON_OPTIONS } from './catalogue/options.js';
+import { type CommandSpec, type Given, type Io, type ListedOption, listOptions } from './command.js';
+import { readDatabase } from './database.js';
+
+/** Asks this program what can follow the words that were typed; it answers with words, or with `:files|BEFORE|NAME`. */
+const BASH = `# svc-migrate completion for bash; \`source\` this file.
+_svc_migrate() {
+  local IFS=$'\\n' before name file
+  COMPREPLY=($("\${COMP_WORDS[0]}" completion words -- "\${COMP_WORDS[@]:1:COMP_CWORD}" 2>/dev/null))
+  if [[ \${COMPREPLY[0]-} == :files* ]]; then
+    IFS='|' read -r _ before name <<< "\${COMPREPLY[0]}"
+    COMPREPLY=()
+    for file in "$name"*; do
+      if [[ -e $file ]]; then COMPREPLY+=("$before$file"); fi
+    done
+  fi
+  COMPREPLY=("\${COMPREPLY[@]%%$'\\t'*}")
+}
+complete -o bashdefault -F _svc_migrate svc-migrate
+`;
+
+const FISH = `# svc-migrate completion for fish; put it into ~/.config/fish/completions.
+function __svc_migrate
+  set -l words (commandline -opc)
+  set -l typed (commandline -ct)
+  set -l found ($words[1] completion words -- $words[2..] "$typed" 2>/dev/null)
+  if string match -q ':files|*' -- "$found[1]"
+    set -l parts (string split -m 2 '|' -- $found[1])
+    set -l files $parts[3]*
+    set found
+    for file in $files
+      set -a found "$parts[2]$file"
+    end
+  end
+  test (count $found) -gt 0; and printf '%s\\n' $found
+end
+complete -c svc-migrate -f -a '(__svc_migrate)'
+`;
+
+const SCRIPTS: Readonly<Record<string, string>> = {
+  bash: BASH,
+  zsh: `autoload -U +X bashcompinit && bashcompinit\n${BASH}`,
+  fish: FISH,
+};
+
+/**
+ * `completion`: prints a completion script, or for the scripts, after `words`, what can stand in place of the last word.
+ *
+ * @throws SvcError `usage` for another shell
+ */
+export async function runCompletion({ args: [shell = '', ...typed] }: Given, io: Io): Promise<number> {
+  const script = SCRIPTS[shell];
+  if (shell === 'words') await writeText(io.stdout, [(await listWords(typed, io)).map(endLine).join('')]);
+  else if (script !== undefined) await writeText(io.stdout, [script]);
+  else
+    throw new SvcError('usage', `There is no completion for "${shell}".`, {
+      hint: didYouMean(shell, Object.keys(SCRIPTS)) ?? undefined,
+    });
+  return 0;
+}
+
+const endLine = (line: string): string => `${line}\n`;
+
+/** A word that can be typed, and what it means. */
+type Word = readonly [word: string, summary?: string];
+
+/** Words, or what they are taken from. */
+type Source = readonly Word[] | 'files' | 'models' | 'regions' | 'targets' | 'builds';
+
+const NOTHING: Source = [];
+
+/**
+ * What can stand in place of the last of these words, each with its meaning after a tab; for files `:files|BEFORE|NAME`,
+ * where the shell looks for names that begin with NAME and puts BEFORE in front.
+ */
+async function listWords(typed: readonly string[], io: Pick<Io, 'env' | 'clock'>): Promise<string[]> {
+  const isSplit = typed.slice(-2).includes('=');
+  const words = joinAtEquals(typed);
+  const last = words.pop() ?? '';
+  const { command, given, flags } = readWords(words);
+  const options = [...listOptions(COMMON_OPTIONS), ...listOptions(command?.options ?? {})];
+  const [, flag = words.at(-1) ?? '', value = last] = /^(--[\w-]+)=(.*)$/s.exec(last) ?? [];
+  const option = options.find((one) => one.flags.startsWith(`${flag} `));
+  const source = option === undefined ? afterCommand(command, given, last, options) : valuesOf(option, value);
+  // A model after the name of its column.
+  const column = option?.flags.includes('=model') === true ? value.slice(0, value.lastIndexOf('=') + 1) : '';
+  const typedValue = option === undefined ? last : value.slice(column.length);
+  const before = isSplit ? '' : last.slice(0, last.length - typedValue.length);
+  if (source === 'files') return [`:files|${before}|${typedValue}`];
+  const known = typeof source === 'string' ? await listKnown(source, flags, io) : source;
+  return known
+    .filter(([word]) => word.startsWith(typedValue))
+    .map(([word, summary]) => `${before}${word}${summary === undefined ? '' : `\t${summary}`}`);
+}
+
+/** Bash takes `=` for a word of its own: what it separated is joined again. */
+function joinAtEquals(typed: readonly string[]): string[] {
+  const words: string[] = [];
+  for (const [at, word] of typed.entries()) {
+    const isPart = words.length > 0 && (word === '=' || typed[at - 1] === '=');
+    if (isPart) words.push(`${words.pop()}${word}`);
+    else words.push(word);
+  }
+  return words;
+}
+
+interface TypedLine {
+  readonly command: CommandSpec | undefined;
+  /** The arguments, or the words of an incomplete command. */
+  readonly given: readonly string[];
+  /** `--config` and `--db`. */
+  readonly flags: { readonly config?: string | undefined; readonly db?: string | undefined };
+}
+
+/** The command is the first one or two words that are neither options nor their values. */
+function readWords(words: readonly string[]): TypedLine {
+  const all = [...listOptions(COMMON_OPTIONS), ...COMMANDS.flatMap(({ options }) => listOptions(options))];
+  const valued = new Set(
+    all.filter(({ flags }) => flags.includes(' ')).map(({ flags }) => flags.split(' ')[0]),
+  );
+  const plain: string[] = [];
+  const values: Record<string, string | undefined> = {};
+  for (let at = 0; at < words.length; at += 1) {
+    const word = words[at] ?? '';
+    const [, flag = word, value] = /^(--[\w-]+)=(.*)$/s.exec(word) ?? [];
+    if (!word.startsWith('-')) plain.push(word);
+    else if (valued.has(flag)) values[flag] = value ?? words[++at];
+  }
+  const command = COMMANDS.find(({ name }) => `${plain.join(' ')} `.startsWith(`${name} `));
+  const given = command === undefined ? plain : plain.slice(command.name.split(' ').length);
+  return { command, given, flags: { config: values['--config'], db: values['--db'] } };
+}
+
+/** What can follow a command where no option needs a value. */
+function afterCommand(
+  command: CommandSpec | undefined,
+  given: readonly string[],
+  last: string,
+  options: readonly ListedOption[],
+): Source {
+  if (last.startsWith('-')) {
+    const flags = options.map(({ flags: name, summary }): Word => [name.replace(/ .*$/, ''), summary]);
+    return [...flags, ['--help', 'show help']];
+  }
+  if (command === undefined) return commandWords(given);
+  const { args = '' } = command;
+  if (/^(\[targets|<file>|<parts|\[paths)/.test(args))
+    return args.startsWith('[targets') ? 'targets' : 'files';
+  if (given.length > 0) return NOTHING;
+  if (args.startsWith('<model>')) return 'models';
+  if (args === '[topic...]') return TOPICS.map(({ name, summary }) => [name, summary]);
+  return args.startsWith('<shell>') ? Object.keys(SCRIPTS).map((name): Word => [name]) : NOTHING;
+}
+
+/** The next word of commands that begin with these words; `export` stands for `export v3` and `export v4`. */
+function commandWords(given: readonly string[]): Word[] {
+  const start = given.length === 0 ? '' : `${given.join(' ')} `;
+  const next = new Map<string, string>();
+  for (const { name, summary } of COMMANDS.filter((one) => one.name.startsWith(start))) {
+    const [word = '', ...more] = name.slice(start.length).split(' ');
+    next.set(word, next.has(word) || more.length > 0 ? `${word} …` : summary);
+  }
+  return [...next];
+}
+
+/** Where the values of options come from, by the option or by its argument. */
+const VALUES: Readonly<Record<string, Source>> = {
+  '--reason': [...REASONS, ...REASONS.map((reason) => `parent_${reason}`)].map((reason): Word => [reason]),
+  '--status': STATUSES.filter((status) => status !== 'matched').map((status): Word => [status]),
+  '--region': 'regions',
+  '<build>': 'builds',
+  '<model>': 'models',
+  '<file>': 'files',
+  '<folder>': 'files',
+  '<path>': 'files',
+};
+
+function valuesOf({ flags, choices }: ListedOption, value: string): Source {
+  const [name = '', argument = ''] = flags.split(' ');
+  if (choices !== undefined) return choices.map((choice): Word => [choice]);
+  if (argument === '<column[=model]>') return value.includes('=') ? 'models' : NOTHING;
+  return VALUES[name] ?? VALUES[argument] ?? NOTHING;
+}
+
+/** Words that the configuration or the database holds; nobody can be told of their errors here. */
+async function listKnown(
+  source: Exclude<Source, readonly Word[] | 'files'>,
+  flags: TypedLine['flags'],
+  { env, clock }: Pick<Io, 'env' | 'clock'>,
+): Promise<Word[]> {
+  try {
+    return (await readKnown(source, loadConfig({ env, flags, nowMs: clock.now() }))).map((word) => [word]);
+  } catch (error) {
+    if (!(error instanceof SvcError)) throw error;
+    return source === 'models' ? DEFAULT_MODELS.map(({ v3 }) => [v3]) : [];
+  }
+}
+
+async function readKnown(source: Parameters<typeof listKnown>[0], config: Config): Promise<string[]> {
+  switch (source) {
+    case 'models':
+      return config.models.map(({ v3 }) => v3);
+    case 'regions':
+      return config.v3.regions.map(({ region }) => region);
+    case 'targets':
+      return config.apply.targets.map(({ name }) => name);
+    case 'builds':
+      return [
+        'previous',
+        ...(await readDatabase(config, async (db) => readRemapRuns(db, 20))).map(({ id }) => String(id)),
+      ];
+  }
+}
