@@ -33,7 +33,7 @@ const CASES: readonly (readonly [words: readonly string[], expected: readonly st
   [['findings', '--reason', 'key'], ['key_changed']],
   [['findings', '--reason=parent_key'], ['parent_key_changed']],
   [['findings', '--status', 'v4'], ['v4_only']],
-  [['lookup', '--region', ''], ['default']],
+  [['lookup', '--config', 'x.json', '--region', ''], ['default']],
   [['report', '--since', 'pre'], []],
   [['apply', '--config', 'x.json', 'or'], ['orders']],
   [['report', '--json=a-'], ['a-file.json']],
@@ -95,7 +95,11 @@ describe('what can follow', () => {
   });
 
   it('is a build of the remap for --since', async () => {
-    expect(await answered('report', '--since', 'nothing')).toEqual([]);
+    const cwd = makeFolder();
+    expect((await runCli(['demo', '--quiet', '--output', 'd'], { cwd })).code).toBeLessThan(2);
+    const words = ['report', '--config', 'd/svc-migrate.config.json', '--since', ''];
+    const { stdout } = await runCli(['completion', 'words', '--', ...words], { cwd });
+    expect(stdout).toBe('previous\n1\n');
   });
 });
 
