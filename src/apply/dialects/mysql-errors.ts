@@ -42,6 +42,12 @@ export function mysqlError(error: unknown): unknown {
       facts: { error: code },
     });
   }
+  if (code === 'HANDSHAKE_SSL_ERROR') {
+    return new SvcError('config', `TLS with the MySQL server failed: ${error.message}.`, {
+      hint: 'Name the authority of its certificate with ssl-ca=FILE in the connection string.',
+      facts: { error: code },
+    });
+  }
   if (number === 0) {
     // A TLS failure, or the driver's refusal of the server.
     if (!('fatal' in error) && !/^(?:HANDSHAKE|ERR_|AUTH|CERT|DEPTH|SELF|UNABLE)/.test(code)) return error;

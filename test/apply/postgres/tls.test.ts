@@ -1,14 +1,15 @@
 import { once } from 'node:events';
-import { readFileSync, rmSync } from 'node:fs';
+import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { type AddressInfo, createServer } from 'node:net';
 import { join } from 'node:path';
-import { TLSSocket } from 'node:tls';
-import { afterEach, describe, expect, it } from 'vitest';
+import { rootCertificates, TLSSocket } from 'node:tls';
+import { afterAll, afterEach, describe, expect, it } from 'vitest';
 import { PgSession } from '../../../src/apply/dialects/postgres-session.js';
 import { secureUrl } from '../../../src/apply/dialects/postgres-url.js';
 import { tlsModeFor } from '../../../src/apply/dialects/server-url.js';
 import type { SvcError } from '../../../src/errors.js';
 import { makeFastFolder } from '../../support/fast-folder.js';
+import { connect, startPostgres } from '../support/postgres.js';
 import { createRemap, IN_PLACE, openContext } from '../support/remap.js';
 
 const OFF = 'db.example.com';
@@ -111,5 +112,67 @@ describe('a connection string', () => {
     const file = new URL('../../../fixtures/api/self-signed.crt.pem', import.meta.url).pathname;
     const { ssl } = secureUrl(`postgres://u@${OFF}/d?sslmode=verify-ca&sslrootcert=${file}`, OFF, 'verified');
     expect(ssl).toMatchObject({ rejectUnauthorized: true, ca: expect.any(Buffer) });
+  });
+});
+
+const cluster = await startPostgres();
+
+describe.skipIf(cluster === null)('a TLS handshake with PostgreSQL', () => {
+  if (cluster === null) return;
+  const fixture = (name: string) => new URL(`../../../fixtures/api/${name}`, import.meta.url);
+  const own = fixture('self-signed.crt.pem').pathname;
+  const folder = makeFastFolder();
+  const other = join(folder, 'other-ca.pem');
+  writeFileSync(other, rootCertificates[0] ?? '');
+  createRemap(join(folder, 'empty.db'), []);
+  afterAll(async () => {
+    await cluster.stop();
+    rmSync(folder, { recursive: true, force: true });
+  });
+
+  /** Whether a connection is encrypted, or its error. */
+  async function connectWith(query: string): Promise<unknown> {
+    const env = { TEST_PG: `${cluster?.url().replace('127.0.0.1', 'localhost')}?${query}` };
+    const context = { ...openContext(join(folder, 'empty.db'), IN_PLACE), env };
+    const session = new PgSession(context, { urlEnv: 'TEST_PG' });
+    try {
+      return await session.one('SELECT ssl::text FROM pg_stat_ssl WHERE pid = pg_backend_pid()');
+    } catch (error) {
+      return error;
+    } finally {
+      await session.close();
+      context.remap.close();
+    }
+  }
+
+  it('takes a certificate of the named authority only', async () => {
+    const client = await connect(cluster.url());
+    // Written by the server: it reads no key that others own.
+    for (const [to, from] of [
+      ['server.crt', 'self-signed.crt.pem'],
+      ['server.key', 'self-signed.key.pem'],
+    ] as const) {
+      const lines = readFileSync(fixture(from), 'utf8').trim().split('\n');
+      await client.query(
+        `COPY (SELECT unnest(ARRAY['${lines.join("','")}'])) TO PROGRAM 'umask 077; cat > ${to}'`,
+      );
+    }
+    await client.query('ALTER SYSTEM SET ssl = on');
+    await client.query('SELECT pg_reload_conf()');
+    await client.end();
+    await expect
+      .poll(() => connectWith(`sslmode=verify-full&sslrootcert=${own}`), { timeout: 20_000 })
+      .toBe('true');
+    expect(await connectWith('sslmode=disable')).toBe('false');
+    for (const query of [
+      `sslmode=verify-full&sslrootcert=${other}`,
+      `sslmode=verify-ca&sslrootcert=${other}`,
+      'sslmode=require',
+    ]) {
+      const error = await connectWith(query);
+      expect([query, error]).toEqual([query, expect.objectContaining({ code: 'config' })]);
+      expect(String(error)).toContain('Cannot connect to PostgreSQL');
+      expect(String(error)).not.toContain('canary');
+    }
   });
 });

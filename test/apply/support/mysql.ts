@@ -36,9 +36,12 @@ function findUser(): { uid?: number; gid?: number } {
 
 /**
  * Starts a server with fresh data; null, said loudly, where there is no MariaDB to start: then nothing is proved here.
- * `settings`: options of the server.
+ * `settings`: options of the server; `files`: texts in the folder above its data.
  */
-export async function startMysql(settings: readonly string[] = []): Promise<MysqlServer | null> {
+export async function startMysql(
+  settings: readonly string[] = [],
+  files: Readonly<Record<string, string>> = {},
+): Promise<MysqlServer | null> {
   const [install, program] = [findProgram('mariadb-install-db'), findProgram('mariadbd')];
   if (install === undefined || program === undefined) {
     process.stderr.write(
@@ -57,6 +60,7 @@ export async function startMysql(settings: readonly string[] = []): Promise<Mysq
     'DROP DATABASE IF EXISTS sys;',
   ];
   writeFileSync(grants, `${statements.join('\n')}\n`);
+  for (const [name, text] of Object.entries(files)) writeFileSync(join(folder, name), text);
   if (user.uid !== undefined && user.gid !== undefined) chownSync(folder, user.uid, user.gid);
   const options = { ...user, cwd: folder, env: { ...process.env, LC_ALL: 'C' }, stdio: 'ignore' as const };
   const common = ['--no-defaults', `--datadir=${data}`];
