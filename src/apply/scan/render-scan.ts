@@ -2,6 +2,7 @@ import { isServer, patternModels } from '../../config/apply-targets.js';
 import { countOf, formatShare, groupDigits } from '../../text/numbers.js';
 import { wrapLines } from '../../text/text-layout.js';
 import type { Proposal } from './propose.js';
+import type { ScopeColumns } from './propose-scope.js';
 import type { Scanned, ScanTarget } from './sample-places.js';
 
 /** The proposals of a scan with their evidence, and the targets to paste into the configuration. */
@@ -15,7 +16,7 @@ export function renderScan(scanned: readonly Scanned[], targets: readonly object
   return `${wrapLines([...lines, ''], width)}${paste}`;
 }
 
-function describePlace({ place, proposals, unseen }: Scanned): string[] {
+function describePlace({ place, proposals, scopes, unseen }: Scanned): string[] {
   const { target } = place;
   const name = isServer(target) ? (target.urlEnv ?? target.urlFile ?? '') : target.file;
   const of = (standing: Proposal['standing']) => proposals.filter((one) => one.standing === standing);
@@ -28,11 +29,25 @@ function describePlace({ place, proposals, unseen }: Scanned): string[] {
     ...of('rewritten').map(
       (one) => `  rewritten ${nameOf(one)}: by run ${one.evidence.sample.run}, its ids are V4 ids.`,
     ),
+    ...scopes.filter(({ table }) => of('likely').some((one) => tableOf(one) === table)).map(describeScope),
     ...(chance.length === 0
       ? []
       : [`  Small numbers that are V3 ids by chance, or are ids after all: ${chance.join(', ')}.`]),
     ...unseen.map(({ what, why }) => `  Not looked at: ${what} (${why}).`),
   ];
+}
+
+function tableOf({ evidence }: Proposal): string | null {
+  return evidence.sample.table;
+}
+
+function describeScope({ table, regionColumn, companyColumn }: ScopeColumns): string {
+  const prefix = table === null ? '' : `${table}.`;
+  const columns = [
+    ...(regionColumn === undefined ? [] : [`${prefix}${regionColumn} names regions`]),
+    ...(companyColumn === undefined ? [] : [`${prefix}${companyColumn} holds V3 companies`]),
+  ];
+  return `  beside the ids: ${columns.join(', ')}.`;
 }
 
 function nameOf({ evidence, pattern }: Proposal): string {
@@ -61,10 +76,10 @@ function describeProposal(word: string, proposal: Proposal): string[] {
 /** Builds targets for the configuration from likely columns; `fileOf` shortens paths. */
 export function buildTargets(scanned: readonly Scanned[], fileOf: (path: string) => string): object[] {
   const names = new Set<string>();
-  return scanned.flatMap(({ place, proposals }) => {
+  return scanned.flatMap(({ place, proposals, scopes }) => {
     const tables = new Map<string | null, Proposal[]>();
     for (const proposal of proposals.filter(({ standing }) => standing === 'likely')) {
-      const { table } = proposal.evidence.sample;
+      const table = tableOf(proposal);
       tables.set(table, [...(tables.get(table) ?? []), proposal]);
     }
     return [...tables].map(([table, own]) => {
@@ -77,7 +92,10 @@ export function buildTargets(scanned: readonly Scanned[], fileOf: (path: string)
         name,
         ...placeOf(target, fileOf),
         ...(table === null ? {} : { table }),
-        ids: buildIds(own),
+        ids: buildIds(
+          own,
+          scopes.find((one) => one.table === table),
+        ),
       };
     });
   });
@@ -96,15 +114,16 @@ function placeOf(target: ScanTarget, fileOf: (path: string) => string): object {
   return { kind: target.kind, file: fileOf(target.file), ...header };
 }
 
-/** The id columns of a target: one for each column and path, with all its patterns. */
-function buildIds(proposals: readonly Proposal[]): object[] {
+/** The id columns of a target: one for each column and path, with all its patterns, and the columns beside it. */
+function buildIds(proposals: readonly Proposal[], scope: ScopeColumns | undefined): object[] {
+  const { table: _, ...beside } = scope ?? { table: null };
   const columns = new Map<string, Proposal[]>();
   for (const proposal of proposals) {
     const { column, path } = proposal.evidence.sample;
     const key = JSON.stringify([column, path]);
     columns.set(key, [...(columns.get(key) ?? []), proposal]);
   }
-  return [...columns.values()].map(idOf);
+  return [...columns.values()].map((own) => ({ ...idOf(own), ...beside }));
 }
 
 function idOf(proposals: readonly Proposal[]): object {

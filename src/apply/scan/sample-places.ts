@@ -5,6 +5,7 @@ import { targetKind } from '../target-kinds.js';
 import type { Unseen } from './column-sample.js';
 import { type Proposal, prepareEvidence, propose } from './propose.js';
 import { proposePatterns } from './propose-patterns.js';
+import { proposeScopes, type ScopeColumns } from './propose-scope.js';
 
 /** Targets that can be read. */
 export type ScanTarget = Exclude<ApplyTarget, { kind: 'warehouse' }>;
@@ -18,6 +19,7 @@ export interface ScanPlace {
 export interface Scanned {
   readonly place: ScanPlace;
   readonly proposals: readonly Proposal[];
+  readonly scopes: readonly ScopeColumns[];
   readonly unseen: readonly Unseen[];
 }
 
@@ -35,7 +37,7 @@ export async function scan(context: ApplyContext, places: readonly ScanPlace[]):
       propose(evidenceOf(column)),
       ...proposePatterns(column, evidenceOf),
     ]);
-    scanned.push({ place, proposals, unseen });
+    scanned.push({ place, proposals, scopes: proposeScopes(context.remap, columns), unseen });
   }
   return scanned;
 }

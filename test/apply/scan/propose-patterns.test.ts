@@ -33,7 +33,7 @@ function idsOf(values: readonly string[], column = 'c', run: string | null = nul
   if (file.kind !== 'csv') throw new Error('no file');
   const place = { target: file, table: null };
   const proposals = proposePatterns(sample, evidenceOf);
-  const targets = buildTargets([{ place, proposals, unseen: [] }], String);
+  const targets = buildTargets([{ place, proposals, scopes: [], unseen: [] }], String);
   return targets.flatMap((one) => ('ids' in one && Array.isArray(one.ids) ? one.ids : []));
 }
 

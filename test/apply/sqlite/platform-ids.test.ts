@@ -14,7 +14,8 @@ const scene = openSqliteScene([
   { v3: 12, v4: 32, region: 'us', platformId: 'p12' },
   { v3: 13, v4: 33, region: 'eu', platformId: 'p13' },
   { v3: 13, v4: 34, region: 'us', platformId: 'q13' },
-  { v3: 14, v4: 15 },
+  { v3: 14, v4: 7 },
+  { v3: 17, v4: 71, platformId: 'p17' },
   { v3: 16, status: 'ambiguous', reason: 'duplicate_in_v4', platformId: 'p16' },
   { v3: null, v4: 20, status: 'v4_only', platformId: 'p20' },
 ]);
@@ -43,7 +44,7 @@ const CELLS: readonly (readonly [
   ['a deleted record', '9', '9', 'p9'],
   ['of two regions, with one platform_id', '12', '12', 'p12'],
   ['of two regions, with two platform_ids', '13', '13', null],
-  ['mapped, without a platform_id', '14', '15', null],
+  ['mapped, without a platform_id', '14', '7', null],
   ['ambiguous in V4', '16', '16', 'p16'],
   ['a V4 id only', '20', '20', null],
   ['in no remap', '404', '404', null],
@@ -101,28 +102,28 @@ describe('platform_ids in SQLite', () => {
     async (type) => {
       createTable(type, ['5', '14']);
       expect(await apply(KEEP, { targets: [targetOf()] })).toEqual([]);
-      sql("INSERT INTO t VALUES (3, 7, NULL), (4, 8, 'mine')");
+      sql("INSERT INTO t VALUES (3, 17, NULL), (4, 8, 'mine')");
       expect(await apply(KEEP, { targets: [targetOf()], run: 'run-2' })).toEqual([]);
       expect(rows()).toEqual([
         [6, 'p5'],
-        [15, null],
         [7, null],
+        [17, null],
         [8, 'mine'],
       ]);
       expect(await apply(AGAIN, { targets: [targetOf()], run: 'run-3' })).toEqual([]);
       // The ids of rows 1 and 2 are V4 ids now and are never looked up.
       expect(rows()).toEqual([
         [6, 'p5'],
-        [15, null],
-        [70, '007'],
+        [7, null],
+        [71, 'p17'],
         [8, 'mine'],
       ]);
       expect((await verify()).map(({ wrongCount }) => wrongCount)).toEqual([0, 0]);
       await undo('run-3');
       expect(rows()).toEqual([
         [6, 'p5'],
-        [15, null],
         [7, null],
+        [17, null],
         [8, 'mine'],
       ]);
       expect(await undo('run-1')).toMatchObject([
@@ -131,7 +132,7 @@ describe('platform_ids in SQLite', () => {
       expect(rows()).toEqual([
         [5, null],
         [14, null],
-        [7, null],
+        [17, null],
         [8, 'mine'],
       ]);
     },
