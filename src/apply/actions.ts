@@ -32,6 +32,8 @@ export interface ApplyResult {
   readonly plan: Plan | null;
   /** The runs that changed something just now. */
   readonly changedBy?: readonly string[];
+  /** Targets whose new columns are filled by the triggers of `--sync`. */
+  readonly synced?: readonly string[];
 }
 
 /** The input of every action. */

@@ -7,11 +7,10 @@ import { onFile } from '../runtime/write-output.js';
 import { type Cutover, type CutoverStep, type CutoverStepState, saveCutover } from '../store/cutover.js';
 import { takeLock } from '../store/open.js';
 import { resumeCommand } from './cutover-options.js';
-import { assertJudged, STEP_WORK, type StepOutcome, type StepTask } from './cutover-steps.js';
+import { assertJudged, findAfterwards, STEP_WORK, type StepOutcome, type StepTask } from './cutover-steps.js';
 import { withDatabase, withLockOwner, withOwnerNote } from './database.js';
 import { type CutoverPlan, isToDo, type PlannedStep } from './plan-cutover.js';
 import {
-  AFTERWARDS,
   ASK,
   type CutoverResult,
   type CutoverStop,
@@ -86,7 +85,7 @@ async function doSteps(
     if (stop !== null) break;
   }
   const resume = resumeCommand(given);
-  const next = stop === null ? AFTERWARDS : nextOfStop(stop, resume);
+  const next = stop === null ? await findAfterwards(scene) : nextOfStop(stop, resume);
   const ended = { exitCode: stop?.outcome.exitCode ?? 0, applyPlan: null, next, resume };
   return { plan, options, cutover: state.now, stop, ...ended };
 }

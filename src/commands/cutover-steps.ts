@@ -10,7 +10,7 @@ import { buildVerdict } from '../report/build-verdict.js';
 import type { Report } from '../report/report-schema.js';
 import type { Cutover, CutoverStep } from '../store/cutover.js';
 import { readRemapRuns } from '../store/remap-tables.js';
-import { escapeLines } from '../text/escape.js';
+import { escapeLines, shellLine } from '../text/escape.js';
 import { countOf } from '../text/numbers.js';
 import { applyInThread } from './apply.js';
 import { parseApplyRequest } from './apply-request.js';
@@ -58,6 +58,10 @@ export const STEP_WORK: Readonly<Record<CutoverStep, (task: StepTask) => Promise
   },
   check,
   apply: async (task) => {
+    const synced = await listSynced(task);
+    // After a new remap, the triggers need a new crosswalk.
+    const refreshed = synced.length === 0 ? null : await applyNow(task, { yes: true, sync: 'on' }, synced);
+    if (refreshed !== null && refreshed.exitCode !== 0) return outcomeOf(refreshed);
     const result = await applyNow(task, { yes: true, again: true });
     const runs = [...new Set([...task.cutover.runs, ...(result.changedBy ?? [])])];
     return { ...outcomeOf(result), saved: { runs } };
@@ -136,19 +140,43 @@ export async function assertJudged({
   });
 }
 
-/** Plans, writes or verifies the configured targets. */
+/** What `apply` needs of a cutover. */
+type ApplyScene = Pick<StepTask, 'given' | 'config' | 'io'>;
+/** Options of `apply` that are not those of the cutover. */
+type ApplyMode = Readonly<Record<string, boolean | string>>;
+
+/** Plans, writes or verifies configured targets. */
 export function applyNow(
-  { given, config, io }: Pick<StepTask, 'given' | 'config' | 'io'>,
-  mode: Readonly<Record<string, boolean>>,
+  { given, config, io }: ApplyScene,
+  mode: ApplyMode,
+  targets: readonly string[] = [],
 ): Promise<ApplyResult> {
-  const request = parseApplyRequest(applyCommandLine(given, mode), config);
+  const request = parseApplyRequest(applyCommandLine(given, mode, targets), config);
   io.onProgress({ kind: 'stage', name: request.action === 'write' ? 'apply' : request.action });
   return applyInThread({ kind: 'apply', config, request, agreed: null }, io);
 }
 
 /** The command line of `apply` with the options of a cutover. */
-export function applyCommandLine(given: Given, mode: Readonly<Record<string, boolean>>): Given {
-  return withValues(given, { json: undefined, header: true, ...mode });
+export function applyCommandLine(given: Given, mode: ApplyMode, targets: readonly string[] = []): Given {
+  return withValues(given, { json: undefined, header: true, ...mode }, targets);
+}
+
+/** The targets whose new columns are filled by triggers. */
+async function listSynced(task: ApplyScene): Promise<readonly string[]> {
+  const { given, config } = task;
+  if (config.apply.targets.length === 0 || given.isSet('inPlace')) return [];
+  return (await applyNow(task, { yes: false, sync: 'off' })).synced ?? [];
+}
+
+/** The command after a cutover: it removes the triggers of `apply --sync`, if there are any that can be seen. */
+export async function findAfterwards(task: ApplyScene): Promise<string> {
+  const synced = await listSynced(task).catch((error: unknown) => {
+    if (error instanceof SvcError) return [];
+    throw error;
+  });
+  if (synced.length === 0) return 'svc-migrate check';
+  const named = synced.length === task.config.apply.targets.length ? [] : synced;
+  return shellLine(['svc-migrate', 'apply', '--sync', 'off', ...named]);
 }
 
 function outcomeOf({ exitCode, text, next }: ApplyResult): StepOutcome {

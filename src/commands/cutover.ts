@@ -14,12 +14,11 @@ import { type CutoverScene, type CutoverStanding, carryOut } from './carry-out-c
 import type { Given, Io } from './command.js';
 import { isOwnFlag } from './cutover-flip.js';
 import { type CutoverOptions, parseCutoverOptions, resumeCommand } from './cutover-options.js';
-import { applyNow, verifiedPairs } from './cutover-steps.js';
+import { applyNow, findAfterwards, verifiedPairs } from './cutover-steps.js';
 import { readDatabase } from './database.js';
 import { configWithMaxWait } from './option-values.js';
 import { type CutoverFacts, isToDo, type PlannedStep, planCutover } from './plan-cutover.js';
 import {
-  AFTERWARDS,
   type CutoverResult,
   describeBegin,
   describeKept,
@@ -133,7 +132,11 @@ async function showPlan(scene: CutoverScene): Promise<CutoverResult> {
   const word = options.word === null ? [] : ['--flip', options.word];
   const go = resumeCommand(given, ...word, ...(options.restart ? ['--restart'] : []));
   const isFinished = !plan.steps.some(isToDo);
-  const ready = isFinished ? AFTERWARDS : asks ? `look at the application, then ${resume} --flip done` : go;
+  const ready = isFinished
+    ? await findAfterwards(scene)
+    : asks
+      ? `look at the application, then ${resume} --flip done`
+      : go;
   return { plan, options, cutover, stop: null, ...planned, next: planned.next ?? ready, resume };
 }
 

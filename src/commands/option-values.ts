@@ -56,14 +56,15 @@ export function nameOfOption(flags: string): string {
     .replace(/-(.)/g, (_, letter: string) => letter.toUpperCase());
 }
 
-/** The command line of another command: without arguments, and with other values for some options. */
+/** The command line of another command: with these arguments, and with other values for some options. */
 export function withValues(
   given: Given,
   values: Readonly<Record<string, string | boolean | undefined>>,
+  args: readonly string[] = [],
 ): Given {
   const { texts, config } = given;
   return {
-    args: [],
+    args,
     texts,
     config,
     get input() {

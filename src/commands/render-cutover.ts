@@ -151,9 +151,6 @@ const STANDINGS = {
   yes: 'CUT OVER: the application is flipped already.',
 } as const;
 
-/** The command after a cutover. */
-export const AFTERWARDS = 'svc-migrate check';
-
 /** What to do if it is not known whether the flip is done. */
 export const ASK =
   'Look whether the application reads V4 ids. If so, say --flip done; if the flip is to run again, --flip again; if all is as before it, --flip undone.';

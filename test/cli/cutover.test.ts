@@ -111,6 +111,17 @@ describe('cutover', () => {
     expect(JSON.parse(readFileSync(scene.path('v4.on'), 'utf8'))).toMatchObject({ cutover: result.id });
   });
 
+  it('gives the triggers of --sync the new crosswalk, and ends with the command that removes them', async () => {
+    expect((await scene.run('apply', '--sync', 'on', '--yes')).code).toBe(0);
+    scene.order(3);
+    const ended = await cutover('--yes', '--flag', 'v4.on');
+    expect([ended.code, nextOf(ended)]).toEqual([0, 'svc-migrate apply --sync off']);
+    scene.order(4);
+    expect(scene.newIds()).toEqual(scene.expected(0, 1, 2, 3, 4));
+    expect((await scene.run('apply', '--sync', 'off', '--yes')).code).toBe(0);
+    expect(nextOf(await cutover('--yes', '--flag', 'v4.on'))).toBe('svc-migrate check');
+  });
+
   it('stops at a red gate with the command that looks at it, and goes on there once it is green', async () => {
     scene.configure({ limits: {} });
     const ended = await cutover(...EXEC);

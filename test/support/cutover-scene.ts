@@ -22,6 +22,8 @@ export interface CutoverScene {
   readonly sql: (text: string) => void;
   /** The ids in the orders. */
   readonly ids: () => number[];
+  /** The ids in the new column. */
+  readonly newIds: () => number[];
   /** What the ids in the orders are to become. */
   readonly expected: (...positions: readonly number[]) => number[];
   /** The digest of the remap. */
@@ -82,6 +84,7 @@ export async function makeCutoverScene(sandbox: Sandbox): Promise<CutoverScene> 
     },
     sql: (text) => void query(path('shop.db'), text),
     ids: () => query(path('shop.db'), 'SELECT stage_id FROM orders ORDER BY id').map(([id = 0]) => id),
+    newIds: () => query(path('shop.db'), 'SELECT stage_id_v4 FROM orders ORDER BY id').map(([id = 0]) => id),
     expected: (...positions) => at(positions, 1),
     flips: () => (existsSync(path('flips')) ? readFileSync(path('flips'), 'utf8').trim().split('\n') : []),
     unmatched,

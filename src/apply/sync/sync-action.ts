@@ -30,6 +30,7 @@ export async function switchSync(
         ? formatCommand('apply', '--sync', turn, '--yes')
         : 'fix what blocks the plan, then run the same command again',
       plan: null,
+      synced: plan.filter(({ wasOn }) => wasOn).map(({ target }) => target),
     };
   }
   const tables = await forStores(task, { turn, run: { run: newRun, planSha256: '', isExact: false } });
