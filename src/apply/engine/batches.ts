@@ -129,10 +129,11 @@ export async function undoColumn(engine: Engine, batch: BatchColumn): Promise<vo
   await lockRows(engine, sql);
   await session.exec(
     `${dialect.dropTemporary(back)};
-     CREATE TEMPORARY TABLE svc_migrate_back AS SELECT e.id FROM ${sql.entries} WHERE ${sql.isInBatch} AND ${sql.rowHolds('new')}`,
+     CREATE TEMPORARY TABLE svc_migrate_back(id ${dialect.ledgerTypes.number} PRIMARY KEY);
+     INSERT INTO ${back} SELECT e.id FROM ${sql.entries} WHERE ${sql.isInBatch} AND ${sql.rowHolds('new')}`,
   );
   await changeRows(engine, batch, sql, 'new');
-  const reverted = `SELECT 1 FROM ${sql.entries} JOIN ${back} AS b ON b.id = e.id WHERE NOT ${sql.rowHolds('old')} LIMIT 1`;
+  const reverted = `SELECT 1 FROM ${sql.entries} JOIN ${back} AS b ON b.id = e.id WHERE ${sql.isInBatch} AND NOT ${sql.rowHolds('old')} LIMIT 1`;
   if ((await session.one(reverted)) !== null) throw notWritten(batch.run.table, batch.triggers);
   await session.exec(
     `${dialect.deleteEntries(batch.run.ledger.entry, `${sql.isInBatch} AND e.id IN (SELECT id FROM ${back})`)};
