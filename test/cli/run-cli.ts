@@ -4,10 +4,12 @@ import { join } from 'node:path';
 import { chdir, cwd } from 'node:process';
 import { Readable, Writable } from 'node:stream';
 import type { ProgramHost } from '../../src/program.js';
+import { keepThreads } from './warm-threads.js';
 
 type Program = typeof import('../../src/program.js');
 /** The built program: its threads need JavaScript files. */
 const PROGRAM = new URL('../../dist/bundle/program.js', import.meta.url).href;
+keepThreads(new URL('.', PROGRAM).href);
 
 export interface Ended {
   /** As a shell sees it: 128 + its number where a signal ended it. */
