@@ -111,16 +111,16 @@ async function makeTables(engine: Engine, column: SyncColumn): Promise<void> {
   const statements = [
     createIds(engine, column, column.ids),
     `CREATE TABLE IF NOT EXISTS ${column.unmapped}(${unmapped})${dialect.tableOptions}`,
-    ...SYNC_TEXTS[dialect.kind].functions(dialect, column),
+    ...SYNC_TEXTS[dialect.kind].functions(dialect, column).map(({ sql }) => sql),
   ];
   for (const sql of statements) await session.exec(sql);
 }
 
 async function makeTriggers(engine: Engine, column: SyncColumn, ledger: Ledger): Promise<void> {
   const { session, dialect } = engine;
-  const { triggers } = await readInstalled(engine, column.table, ledger, []);
+  const { objects } = await readInstalled(engine, column.table, ledger, []);
   for (const { name, sql } of SYNC_TEXTS[dialect.kind].triggers(dialect, column))
-    if (!triggers.some((one) => one.name === name)) await session.exec(sql);
+    if (!objects.some((one) => one.name === name)) await session.exec(sql);
 }
 
 /**

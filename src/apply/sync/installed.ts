@@ -1,27 +1,28 @@
 import { EMIT_TEXTS } from '../emit/emit-texts.js';
-import type { Engine, SqlText } from '../engine/dialect.js';
+import type { Engine } from '../engine/dialect.js';
 import type { Ledger } from '../engine/ledger-tables.js';
-import { MARK } from './sync-table.js';
+import { MARK, type SyncColumn } from './sync-table.js';
 import { SYNC_TEXTS } from './sync-texts.js';
 
-interface NamedObject {
+/** In the order in which they are dropped: no write of the application may miss what a trigger uses. */
+const KINDS = ['trigger', 'function', 'table'] as const;
+
+/** Something of ours in the user's database. */
+export interface SyncObject {
+  readonly what: (typeof KINDS)[number];
+  /** For functions and tables as SQL. */
   readonly name: string;
+  /** The run whose new columns it fills. */
+  readonly unit: string;
 }
 
-interface NamedTable {
-  readonly sql: string;
-}
-
-/** What of ours is in a database for one table, by the units of its runs in the ledger. */
 export interface Installed {
-  readonly triggers: readonly { readonly name: string; readonly unit: string }[];
-  /** By name without schema or prefix. */
-  readonly tables: readonly { readonly name: string; readonly unit: string; readonly sql: string }[];
+  readonly objects: readonly SyncObject[];
   /** Names like ours that belong to something else. */
   readonly foreign: readonly string[];
 }
 
-const TABLE_NAME = /^sync_(\d+)_\d+_(ids|next|unmapped)$/;
+/** Triggers and functions are known by a comment, tables by their columns. */
 const SHAPES: Readonly<Record<string, RegExp>> = {
   ids: /^v3(,s\d)*,v4,reason$/,
   next: /^v3(,s\d)*,v4,reason$/,
@@ -29,8 +30,8 @@ const SHAPES: Readonly<Record<string, RegExp>> = {
 };
 
 /**
- * Reads what is there for these units, and for units that the ledger does not know. `others`: units of runs that fill
- * other columns of the table.
+ * Reads what is there for these units, and for units of triggers that the ledger does not know. `others`: units of runs
+ * that fill other columns of the table.
  */
 export async function readInstalled(
   { session, dialect }: Engine,
@@ -39,66 +40,55 @@ export async function readInstalled(
   units: readonly string[],
   others: readonly string[] = [],
 ): Promise<Installed> {
-  const sync = SYNC_TEXTS[dialect.kind];
-  const { rows } = await session.query(sync.readTriggers(dialect, table));
-  const triggers = rows.map(([name, body, isHere]) => ({
-    name: name ?? '',
-    unit: /_sync_(\d+)_/.exec(name ?? '')?.[1] ?? '',
-    isOurs: body?.includes(MARK) === true && isHere === '1',
-  }));
-  const named = triggers.filter(({ isOurs, unit }) => isOurs && !others.includes(unit));
-  const own = new Set([...units, ...named.map(({ unit }) => unit)]);
-  const tables = (await session.query(sync.readTables(ledger))).rows.map(([name, columns]) => {
-    const [, unit = '', kind = ''] = TABLE_NAME.exec(name ?? '') ?? [];
-    const isOurs = SHAPES[kind]?.test(columns ?? '') === true;
-    return { name: name ?? '', unit, isOurs, sql: EMIT_TEXTS[dialect.kind].staging(name ?? '', ledger) };
+  const { rows } = await session.query(SYNC_TEXTS[dialect.kind].readObjects(dialect, table, ledger));
+  const found = rows.flatMap(([type, name, detail, isHere]) => {
+    const what = KINDS.find((one) => one === type);
+    if (what === undefined || typeof name !== 'string') return [];
+    const [, unit = '', kind = ''] = /sync_(\d+)_\d+_([a-z_]+)$/.exec(name) ?? [];
+    const text = detail ?? '';
+    const isOurs =
+      what === 'table' ? SHAPES[kind]?.test(text) === true : text.includes(MARK) && isHere === '1';
+    const own = what === 'trigger' ? name : EMIT_TEXTS[dialect.kind].staging(name, ledger);
+    return [{ object: { what, name: own, unit }, isOurs }];
   });
+  const unknown = found.filter(
+    ({ object: { what, unit }, isOurs }) => what === 'trigger' && isOurs && !others.includes(unit),
+  );
+  const own = new Set([...units, ...unknown.map(({ object }) => object.unit)]);
+  const named = found.filter(({ object }) => own.has(object.unit));
+  const order = ({ what }: SyncObject) => KINDS.indexOf(what);
   return {
-    triggers: triggers.filter(({ isOurs, unit }) => isOurs && own.has(unit)),
-    tables: tables.filter(({ isOurs, unit }) => isOurs && own.has(unit)),
-    foreign: [
-      ...triggers.filter(({ isOurs, unit }) => !isOurs && own.has(unit)).map(({ name }) => `trigger ${name}`),
-      ...tables.filter(({ isOurs, unit }) => !isOurs && own.has(unit)).map(({ name }) => `table ${name}`),
-    ],
+    objects: named
+      .flatMap(({ object, isOurs }) => (isOurs ? [object] : []))
+      .sort((a, b) => order(a) - order(b)),
+    foreign: named.flatMap(({ object, isOurs }) => (isOurs ? [] : [nameOf(object)])),
   };
 }
 
-/** The names of triggers and tables, and of the functions that go with them, each with what it is. */
-export function objectNames(
-  kind: SqlText['kind'],
-  { triggers, tables }: { readonly triggers: readonly NamedObject[]; readonly tables: readonly NamedTable[] },
-): string[] {
-  const functions = tables.flatMap(({ sql }) =>
-    isCrosswalk(sql) ? SYNC_TEXTS[kind].functionNames(sql) : [],
-  );
+/** `trigger svc_migrate_sync_1_0_update` */
+export function nameOf({ what, name }: Pick<SyncObject, 'what' | 'name'>): string {
+  return `${what} ${name}`;
+}
+
+/** What `--sync on` makes for a column. */
+export function namesOf({ dialect }: Engine, column: SyncColumn): string[] {
+  const { triggers, functions } = SYNC_TEXTS[dialect.kind];
   return [
-    ...triggers.map(({ name }) => `trigger ${name}`),
-    ...functions.map((name) => `function ${name}`),
-    ...tables.map(({ sql }) => `table ${sql}`),
+    ...triggers(dialect, column).map(({ name }) => nameOf({ what: 'trigger', name })),
+    ...functions(dialect, column).map(({ name }) => nameOf({ what: 'function', name })),
+    ...[column.ids, column.unmapped].map((name) => nameOf({ what: 'table', name })),
   ];
 }
 
-function isCrosswalk(table: string): boolean {
-  return table.endsWith('_ids');
-}
-
-/** Remove the triggers first, so that no write of the application misses what they use. */
-export async function removeTriggers(
+/** Drops objects in their order. Where DDL is transactional, call inside a transaction. */
+export async function dropObjects(
   { session, dialect }: Engine,
   table: string,
-  { triggers }: Pick<Installed, 'triggers'>,
+  objects: readonly SyncObject[],
 ): Promise<void> {
-  for (const { name } of triggers) await session.exec(SYNC_TEXTS[dialect.kind].dropTrigger(table, name));
-}
-
-export async function removeTables(
-  { session, dialect }: Engine,
-  { tables }: Pick<Installed, 'tables'>,
-): Promise<void> {
-  for (const { sql } of tables) {
-    const functions = isCrosswalk(sql) ? SYNC_TEXTS[dialect.kind].functionNames(sql) : [];
-    const drops = functions.map((name) => `DROP FUNCTION IF EXISTS ${name}()`);
-    await session.exec([...drops, `DROP TABLE IF EXISTS ${sql}`].join(';'));
+  for (const { what, name } of objects) {
+    if (what === 'trigger') await session.exec(SYNC_TEXTS[dialect.kind].dropTrigger(table, name));
+    else await session.exec(`DROP ${what} IF EXISTS ${name}${what === 'function' ? '()' : ''}`);
   }
 }
 
@@ -107,7 +97,10 @@ export async function removeSync(
   engine: Engine,
   { table, ledger, unit }: { readonly table: string; readonly ledger: Ledger; readonly unit: string },
 ): Promise<void> {
-  const { triggers, tables } = await readInstalled(engine, table, ledger, [unit]);
-  await removeTriggers(engine, table, { triggers: triggers.filter((one) => one.unit === unit) });
-  await removeTables(engine, { tables: tables.filter((one) => one.unit === unit) });
+  const { objects } = await readInstalled(engine, table, ledger, [unit]);
+  await dropObjects(
+    engine,
+    table,
+    objects.filter((one) => one.unit === unit),
+  );
 }

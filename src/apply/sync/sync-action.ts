@@ -36,7 +36,8 @@ export async function switchSync(
   const tables = await forStores(task, { turn, run: { run: newRun, planSha256: '', isExact: false } });
   const left = turn === 'off' ? listUnmapped(await surveyTargets(task, true), true) : [];
   const isRest = hasUnaccepted(left);
-  const title = turn === 'on' ? 'Done: triggers fill the new columns.' : 'Done: nothing of --sync is left.';
+  const title =
+    turn === 'on' ? 'Done: triggers fill the new columns.' : 'Done: triggers and crosswalk are gone.';
   return {
     exitCode: isRest ? 1 : 0,
     text: `${wrapLines([title, ...tables.flatMap((one) => describeTable(one, turn, true))], width)}${renderLeft(left, width)}`,
@@ -93,15 +94,15 @@ function describeTable(table: SyncedTable, turn: SyncRequest['turn'], isDone: bo
   const verb = (done: string, planned: string) => (isDone ? done : planned);
   const warnings = notes.filter(({ level }) => turn === 'on' && level === 'warning');
   return [
-    `${target}: ${place}`,
+    place === '' ? target : `${target}: ${place}`,
     ...columns.map(
       ({ column, newColumn, mapped, missing }) =>
         `  ${column} → ${newColumn}: ${countOf(mapped, 'V3 id')} with a V4 id, ${missing} without`,
     ),
     ...(makes.length === 0 ? [] : [`  ${verb('made', 'makes')} ${makes.join(', ')}`]),
     ...(removes.length === 0 ? [] : [`  ${verb('removed', 'removes')} ${removes.join(', ')}`]),
-    ...(turn === 'off' && removes.length === 0 ? ['  nothing of --sync is there'] : []),
-    ...(turn === 'on' && makes.length === 0 && !isDone ? ['  is on: the crosswalk is refreshed'] : []),
+    ...(turn === 'off' && place !== '' && removes.length === 0 ? ['  nothing of --sync is there'] : []),
+    ...(turn === 'on' && table.wasOn && !isDone ? ['  is on: the crosswalk is refreshed'] : []),
     ...(refreshed === null
       ? []
       : [
@@ -130,5 +131,5 @@ function describeRecorded({ unmapped, unmappedCount }: SyncedTable): string[] {
 function renderLeft(left: readonly ColumnUnmapped[], width: number): string {
   return left.length === 0
     ? ''
-    : `Left without the V4 id that the remap gives:\n${renderUnmapped(left, width)}`;
+    : `Without a V4 id, or with another one than the remap gives:\n${renderUnmapped(left, width)}`;
 }

@@ -7,6 +7,7 @@ import type { Session } from '../engine/session.js';
 import { columnOf, type TableFacts } from '../engine/table-facts.js';
 import type { Note } from '../plan.js';
 import { quoteText } from '../sql-names.js';
+import { isSyncTrigger } from './sync-table.js';
 
 /** What stands against triggers on a table, besides what stands against new columns. */
 export async function syncNotes(
@@ -65,16 +66,11 @@ function columnNotes(facts: TableFacts, id: IdColumn): Note[] {
 
 type Obstacles = (session: Session, facts: TableFacts, triggerPrefix: string) => Promise<Note[]>;
 
-const sqlite: Obstacles = async (_, { triggers }) =>
-  triggers.length === 0
-    ? []
-    : [
-        {
-          level: 'warning',
-          code: 'triggers',
-          text: `Filling a new row is an UPDATE of it, which fires ${triggers.join(', ')}.`,
-        },
-      ];
+const sqlite: Obstacles = async (_, { triggers }) => {
+  const others = triggers.filter((name) => !isSyncTrigger(name));
+  const text = `Filling a new row is an UPDATE of it, which fires ${others.join(', ')}.`;
+  return others.length === 0 ? [] : [{ level: 'warning', code: 'triggers', text }];
+};
 
 const postgres: Obstacles = async (session, { table }, prefix) => {
   const { rows } = await session.query(

@@ -72,6 +72,15 @@ export function syncColumns(
   }));
 }
 
+/** The unit of the run whose new column a trigger fills, by the trigger's name in `TableFacts.triggers`. */
+function unitOfTrigger(name: string): string | undefined {
+  return /svc_migrate_sync_(\d+)_\d+_/.exec(name)?.[1];
+}
+
+export function isSyncTrigger(name: string): boolean {
+  return unitOfTrigger(name) !== undefined;
+}
+
 /** What triggers of ours on a table mean for a plan. */
 export function syncedNotes(
   mode: Mode,
@@ -79,7 +88,7 @@ export function syncedNotes(
   { triggers }: TableFacts,
   runs: readonly Pick<TableRun, 'unit' | 'target'>[],
 ): Note[] {
-  const units = new Set(triggers.map((name) => /svc_migrate_sync_(\d+)_\d+_/.exec(name)?.[1]));
+  const units = new Set(triggers.map(unitOfTrigger));
   const synced = runs
     .filter(({ unit }) => units.has(unit))
     .flatMap((run) => run.target.ids.filter((id) => ids.some(({ column }) => column === id.column)));

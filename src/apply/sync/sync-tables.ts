@@ -1,4 +1,5 @@
 import { newColumnOf, type TableTarget } from '../../config/apply-targets.js';
+import { SvcError } from '../../errors.js';
 import { blocks } from '../column-work.js';
 import type { RunFacts } from '../context.js';
 import { isUnreadable, openTableColumn } from '../engine/column-plans.js';
@@ -12,11 +13,10 @@ import { toId } from '../ids/model-ids.js';
 import type { Note } from '../plan.js';
 import { listCrosswalk } from './crosswalk-ids.js';
 import { installSync, type Refreshed } from './install-sync.js';
-import { type Installed, objectNames, readInstalled, removeTables, removeTriggers } from './installed.js';
+import { dropObjects, type Installed, nameOf, namesOf, readInstalled, type SyncObject } from './installed.js';
 import { listRecorded, type RecordedCells } from './recorded.js';
 import { syncNotes } from './sync-notes.js';
 import { type SyncColumn, syncColumns, triggerPrefix } from './sync-table.js';
-import { SYNC_TEXTS } from './sync-texts.js';
 
 /** A request to keep new columns filled by triggers, or to stop that. */
 export interface SyncRequest {
@@ -71,6 +71,8 @@ export async function syncTables(
   return synced;
 }
 
+const isTrigger = ({ what }: SyncObject) => what === 'trigger';
+
 /** Whether a run fills a new column of the target. */
 function isOwnRun({ target }: FoundTable, run: TableRun): boolean {
   const names = target.ids.map(newColumnOf);
@@ -91,17 +93,19 @@ async function planOn(engine: Engine, found: FoundTable): Promise<SyncedTable> {
   const { dialect } = engine;
   const { target, facts, ledger } = found;
   if (isUnreadable(found.notes)) return describe(engine, found, {});
-  const unit = runOf(found)?.unit ?? (await nextUnit(engine, found));
+  const hasRuns = await hasLedger(engine, ledger);
+  const unit = runOf(found)?.unit ?? (hasRuns ? await nextUnit(engine, found) : '1');
   const columns = columnsOf(engine, found, unit);
   const others = found.runs.filter((one) => one.unit !== unit).map((one) => one.unit);
   const installed = await readInstalled(engine, facts.table, ledger, [unit], others);
   const counted = columns.map((column) => countIds(engine, found, column));
-  const isThere = new Set(objectNames(dialect.kind, installed));
+  const isThere = new Set(installed.objects.map(nameOf));
   const fresh = target.ids.map(newColumnOf).filter((name) => findColumn(engine, facts, name) === undefined);
   return describe(engine, found, {
     installed,
     columns: counted.map(({ notes: _, ...one }) => one),
     makes: [
+      ...(hasRuns ? [] : [`the ledger ${ledger.prefix}run and what belongs to it`]),
       ...fresh.map((name) => `column ${name}`),
       ...columns.flatMap((column) => namesOf(engine, column)).filter((name) => !isThere.has(name)),
     ],
@@ -119,6 +123,9 @@ async function planOn(engine: Engine, found: FoundTable): Promise<SyncedTable> {
 async function turnOn(engine: Engine, planned: FoundTable, run: RunFacts): Promise<SyncedTable> {
   const { session } = engine;
   const plan = await session.retry(() => planOn(engine, planned));
+  const stop = plan.notes.find(({ level }) => level === 'blocks');
+  if (stop !== undefined)
+    throw new SvcError('bad_input', `${plan.target}: ${stop.text} Nothing was written.`);
   let found = planned;
   if (found.target.ids.some((id) => findColumn(engine, found.facts, newColumnOf(id)) === undefined)) {
     await addEmptyColumns(engine, found, run);
@@ -138,10 +145,15 @@ async function turnOff(engine: Engine, found: FoundTable, isWrite: boolean): Pro
     const others = runs.map(({ unit }) => unit).filter((unit) => !own.includes(unit));
     const installed = await readInstalled(engine, facts.table, ledger, own, others);
     // After the triggers are gone, nothing more is recorded.
-    if (isWrite) await removeTriggers(engine, facts.table, installed);
+    if (isWrite) await dropObjects(engine, facts.table, installed.objects.filter(isTrigger));
     const recorded = await readRecorded(engine, found, installed);
-    if (isWrite) await removeTables(engine, installed);
-    return describe(engine, found, { installed, ...recorded, removes: objectNames(dialect.kind, installed) });
+    if (isWrite)
+      await dropObjects(
+        engine,
+        facts.table,
+        installed.objects.filter((one) => !isTrigger(one)),
+      );
+    return describe(engine, found, { installed, ...recorded, removes: installed.objects.map(nameOf) });
   };
   return isWrite && !dialect.ddlCommits ? session.transaction('latest', step) : session.retry(step);
 }
@@ -149,9 +161,9 @@ async function turnOff(engine: Engine, found: FoundTable, isWrite: boolean): Pro
 async function readRecorded(
   engine: Engine,
   found: FoundTable,
-  { tables }: Installed,
+  { objects }: Installed,
 ): Promise<RecordedCells> {
-  const names = new Set(tables.map(({ sql }) => sql));
+  const names = new Set(objects.map(({ name }) => name));
   const columns = found.runs
     .filter((run) => isOwnRun(found, run))
     .flatMap(({ unit, target }) => columnsOf(engine, { ...found, target }, unit))
@@ -172,7 +184,7 @@ async function describe(
   return {
     target: target.name,
     place: `${await dialect.place()}, table ${facts.table}`,
-    wasOn: (installed?.triggers.length ?? 0) > 0,
+    wasOn: installed?.objects.some(isTrigger) === true,
     columns: [],
     makes: [],
     removes: [],
@@ -185,13 +197,7 @@ async function describe(
 }
 
 async function nextUnit(engine: Engine, { ledger }: FoundTable): Promise<string> {
-  if (!(await hasLedger(engine, ledger))) return '1';
   return (await engine.session.one(`SELECT coalesce(max(unit), 0) + 1 FROM ${ledger.run}`)) ?? '1';
-}
-
-function namesOf({ dialect }: Engine, column: SyncColumn): string[] {
-  const triggers = SYNC_TEXTS[dialect.kind].triggers(dialect, column);
-  return objectNames(dialect.kind, { triggers, tables: [{ sql: column.ids }, { sql: column.unmapped }] });
 }
 
 /** Counts the ids of a crosswalk, and notes those that do not fit into the column. */

@@ -7,24 +7,23 @@ import { writesPlatformId } from '../engine/platform-ids.js';
 import { quoteName, quoteText } from '../sql-names.js';
 import { MARK, type SyncColumn } from './sync-table.js';
 
-/** A trigger of ours. */
-interface Trigger {
+/** A statement that makes something, and its name. */
+interface Named {
   readonly name: string;
   readonly sql: string;
 }
 
 /** What triggers need beyond `SqlText` and `EmitText`. */
 export interface SyncText {
-  /** Functions that the triggers call; may be repeated. */
-  functions(dialect: SqlText, column: SyncColumn): readonly string[];
-  /** Their names, by that of the crosswalk, as SQL. */
-  functionNames(ids: string): readonly string[];
-  triggers(dialect: SqlText, column: SyncColumn): readonly Trigger[];
+  /** Functions that the triggers call, by name as SQL; they may be made again. */
+  functions(dialect: SqlText, column: SyncColumn): readonly Named[];
+  triggers(dialect: SqlText, column: SyncColumn): readonly Named[];
   dropTrigger(table: string, name: string): string;
-  /** A query of triggers with names like ours: name, text, and whether it is on this table. */
-  readTriggers(dialect: SqlText, table: string): string;
-  /** A query of the tables with names like ours: name without prefix, and columns. */
-  readTables(ledger: Ledger): string;
+  /**
+   * A query of what has names like ours: `trigger`, `function` or `table`; its name, for the last two without schema or
+   * prefix; its text or, for a table, its columns; and whether it is on this table or is no trigger.
+   */
+  readObjects(dialect: SqlText, table: string, ledger: Ledger): string;
 }
 
 /** Terms on a row: its cell changed between two versions, it holds an id, and what the crosswalk says of it. */
@@ -92,7 +91,6 @@ function eventsOf(terms: ReturnType<typeof termsOf>): SyncEvent[] {
 
 const sqlite: SyncText = {
   functions: () => [],
-  functionNames: () => [],
   // Each statement reads the row as it is now: another trigger may have changed it since.
   triggers: (dialect, column) => {
     const terms = termsOf(dialect, column);
@@ -120,11 +118,10 @@ const sqlite: SyncText = {
     ];
   },
   dropTrigger: (_, name) => `DROP TRIGGER IF EXISTS ${quoteName(name)}`,
-  readTriggers: (_, table) =>
-    `SELECT name, sql, CASE WHEN tbl_name = ${quoteText(table)} COLLATE NOCASE THEN '1' ELSE '0' END FROM sqlite_schema
-     WHERE type = 'trigger' AND name LIKE 'svc!_migrate!_sync!_%' ESCAPE '!'`,
-  readTables: () =>
-    `SELECT substr(m.name, 13), (SELECT group_concat(name) FROM pragma_table_info(m.name)) FROM sqlite_schema AS m
+  readObjects: (_, table) =>
+    `SELECT 'trigger', name, sql, CASE WHEN tbl_name = ${quoteText(table)} COLLATE NOCASE THEN '1' ELSE '0' END FROM sqlite_schema
+     WHERE type = 'trigger' AND name LIKE 'svc!_migrate!_sync!_%' ESCAPE '!'
+     UNION ALL SELECT 'table', substr(m.name, 13), (SELECT group_concat(name) FROM pragma_table_info(m.name)), '1' FROM sqlite_schema AS m
      WHERE m.type IN ('table', 'view') AND m.name LIKE 'svc!_migrate!_sync!_%' ESCAPE '!'`,
 };
 
@@ -132,7 +129,7 @@ const sqlite: SyncText = {
 const functionOf = (ids: string, what: 'fill' | 'list') => `${ids.slice(0, -'ids'.length)}${what}`;
 
 /** It runs with our privileges and path, and never makes the application's statement fail. */
-function pgFunction(name: string, body: string, onError: string, result: string): string {
+function pgFunction(name: string, body: string, onError: string, result: string): Named {
   const text = `-- ${MARK}
 BEGIN
   ${body};
@@ -140,8 +137,9 @@ BEGIN
 EXCEPTION WHEN OTHERS THEN
   ${onError}RETURN ${result};
 END`;
-  return `CREATE OR REPLACE FUNCTION ${name}() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER
+  const sql = `CREATE OR REPLACE FUNCTION ${name}() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp AS ${quoteText(text)}`;
+  return { name, sql };
 }
 
 const postgres: SyncText = {
@@ -162,31 +160,30 @@ const postgres: SyncText = {
       ),
     ];
   },
-  functionNames: (ids) => [functionOf(ids, 'fill'), functionOf(ids, 'list')],
   triggers: (dialect, column) =>
-    eventsOf(termsOf(dialect, column)).map(({ when, event, condition }): Trigger => {
+    eventsOf(termsOf(dialect, column)).map(({ when, event, condition }): Named => {
       const name = `${column.trigger}${when}_${event}`.toLowerCase();
       const run = functionOf(column.ids, when === 'BEFORE' ? 'fill' : 'list');
       const sql = `CREATE TRIGGER ${quoteName(name)} ${when} ${event} ON ${column.table} FOR EACH ROW WHEN (${condition}) EXECUTE FUNCTION ${run}()`;
       return { name, sql };
     }),
   dropTrigger: (table, name) => `DROP TRIGGER IF EXISTS ${quoteName(name)} ON ${table}`,
-  readTriggers: ({ kind }, table) =>
-    `SELECT t.tgname, p.prosrc, '1' FROM pg_trigger t JOIN pg_proc p ON p.oid = t.tgfoid
-     WHERE t.tgrelid = (${EMIT_TEXTS[kind].literal(table)})::regclass AND NOT t.tgisinternal AND t.tgname LIKE 'zz!_svc!_migrate!_sync!_%' ESCAPE '!'`,
-  readTables: ({ name }) =>
-    `SELECT c.relname, (SELECT string_agg(attname, ',' ORDER BY attnum) FROM pg_attribute WHERE attrelid = c.oid AND attnum > 0)
+  readObjects: ({ kind }, table, { name }) =>
+    `SELECT 'trigger', t.tgname, p.prosrc, '1' FROM pg_trigger t JOIN pg_proc p ON p.oid = t.tgfoid
+     WHERE t.tgrelid = (${EMIT_TEXTS[kind].literal(table)})::regclass AND NOT t.tgisinternal AND t.tgname LIKE 'zz!_svc!_migrate!_sync!_%' ESCAPE '!'
+     UNION ALL SELECT 'function', p.proname, p.prosrc, '1' FROM pg_proc p JOIN pg_namespace n ON n.oid = p.pronamespace
+     WHERE n.nspname = ${quoteText(name)} AND p.pronargs = 0 AND p.proname LIKE 'sync!_%' ESCAPE '!'
+     UNION ALL SELECT 'table', c.relname, (SELECT string_agg(attname, ',' ORDER BY attnum) FROM pg_attribute WHERE attrelid = c.oid AND attnum > 0), '1'
      FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
      WHERE n.nspname = ${quoteText(name)} AND c.relkind IN ('r', 'v') AND c.relname LIKE 'sync!_%' ESCAPE '!'`,
 };
 
 const mysql: SyncText = {
   functions: () => [],
-  functionNames: () => [],
   triggers: (dialect, column) => {
     const terms = termsOf(dialect, column);
     const fresh = terms.newCell('NEW');
-    return eventsOf(terms).map(({ when, event, condition }): Trigger => {
+    return eventsOf(terms).map(({ when, event, condition }): Named => {
       const name = `${column.trigger}${when}_${event}`.toLowerCase();
       const steps =
         when === 'AFTER'
@@ -203,11 +200,10 @@ END`;
     });
   },
   dropTrigger: (_, name) => `DROP TRIGGER IF EXISTS \`${name}\``,
-  readTriggers: ({ kind }, table) =>
-    `SELECT TRIGGER_NAME, ACTION_STATEMENT, IF(EVENT_OBJECT_TABLE = ${EMIT_TEXTS[kind].literal(table)}, '1', '0') FROM information_schema.TRIGGERS
-     WHERE TRIGGER_SCHEMA = DATABASE() AND TRIGGER_NAME LIKE 'svc!_migrate!_sync!_%' ESCAPE '!'`,
-  readTables: () =>
-    `SELECT SUBSTRING(TABLE_NAME, 13), GROUP_CONCAT(COLUMN_NAME ORDER BY ORDINAL_POSITION) FROM information_schema.COLUMNS
+  readObjects: ({ kind }, table) =>
+    `SELECT 'trigger', TRIGGER_NAME, ACTION_STATEMENT, IF(EVENT_OBJECT_TABLE = ${EMIT_TEXTS[kind].literal(table)}, '1', '0') FROM information_schema.TRIGGERS
+     WHERE TRIGGER_SCHEMA = DATABASE() AND TRIGGER_NAME LIKE 'svc!_migrate!_sync!_%' ESCAPE '!'
+     UNION ALL SELECT 'table', SUBSTRING(TABLE_NAME, 13), GROUP_CONCAT(COLUMN_NAME ORDER BY ORDINAL_POSITION), '1' FROM information_schema.COLUMNS
      WHERE TABLE_SCHEMA = DATABASE() AND TABLE_NAME LIKE 'svc!_migrate!_sync!_%' ESCAPE '!' GROUP BY TABLE_NAME`,
 };
 

@@ -22,7 +22,8 @@ export interface SyncPlace {
   sql(text: string): Promise<Rows>;
   /** A target in it. */
   target(more: object): ApplyTarget;
-  open(context: ApplyContext, targets: readonly ApplyTarget[]): DataStore;
+  /** `as`: the connection string of another user. */
+  open(context: ApplyContext, targets: readonly ApplyTarget[], as?: string): DataStore;
   /** Names of triggers, functions and tables of `--sync` in it. */
   objects(): Promise<string[]>;
   close(): Promise<void>;
@@ -61,7 +62,10 @@ export function sqlitePlace(folder: string, name: string): SyncPlace {
 
 /** Opens new databases on a server; null if it is not installed. */
 export async function startSyncServers() {
-  const [postgres, mysql] = [await startPostgres(), await startMysql()];
+  const [postgres, mysql] = [
+    await startPostgres(),
+    await startMysql(['--log-bin=bin', '--binlog-format=MIXED']),
+  ];
   return {
     postgres:
       postgres === null
@@ -101,8 +105,8 @@ export async function startSyncServers() {
               types: ['bigint', 'varchar(20)', 'varchar(20) CHARACTER SET latin1'],
               sql,
               target: (more) => target({ kind: 'mysql', urlEnv: 'TEST_URL', table: 't', ...more }),
-              open: (context, targets) =>
-                openMysqlStore({ ...context, env: { TEST_URL: url } }, targets.filter(isKind('mysql'))),
+              open: (context, targets, as = url) =>
+                openMysqlStore({ ...context, env: { TEST_URL: as } }, targets.filter(isKind('mysql'))),
               objects: async () =>
                 (
                   await sql(`SELECT TRIGGER_NAME FROM information_schema.TRIGGERS WHERE TRIGGER_SCHEMA = DATABASE() UNION ALL
