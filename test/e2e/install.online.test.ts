@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -62,14 +62,14 @@ async function install(
   ...options: readonly string[]
 ): Promise<{ project: string; bin: string }> {
   const bin = await fetchNode(major);
-  const project = join(folder, `project${major}-${readdirSync(folder).length}`);
-  mkdirSync(project);
+  const project = mkdtempSync(join(folder, `project${major}-`));
   writeFileSync(join(project, 'package.json'), '{"private":true}');
   await run('npm', ['install', '--prefix', project, ...options, tarball], project, bin);
   return { project, bin };
 }
 
-describe('the packed program, installed in an empty folder', () => {
+// At once: one of them compiles, the others download.
+describe.concurrent('the packed program, installed in an empty folder', () => {
   it.each(['22', '24'])(
     'runs the demo on Node %s, with nothing compiled',
     async (major) => {
