@@ -25,7 +25,12 @@ export type RecheckScope = 'key' | 'v4_list' | 'companies' | 'companies_and_v3' 
 interface ReasonDescriptor extends ReasonText {
   /** The statuses that a row with this reason can have. */
   readonly statuses: readonly Exclude<Status, 'matched'>[];
-  readonly recheck: RecheckScope;
+  /** Default: `key`. */
+  readonly recheck?: RecheckScope;
+  /** Set if V3 rows with this reason claim that V4 has no record with their key; `verify` holds them to it. */
+  readonly claimsNoKeyInV4?: true;
+  /** Set if a person can settle it in the decisions file. */
+  readonly isDecidable?: true;
   /** Texts that differ for one of the statuses. */
   readonly variants?: { readonly [S in Status]?: Partial<ReasonText> };
 }
@@ -51,7 +56,6 @@ const DESCRIPTORS = {
     meaning: 'It has no platform_id, the only key that joins V3 and V4.',
     action: 'It cannot be joined; handle it by hand.',
     wouldChange: 'A platform_id: the source platform or the operator would have to supply it on both sides.',
-    recheck: 'key',
     variants: {
       deleted: {
         title: 'Deleted, no platform_id',
@@ -99,6 +103,7 @@ const DESCRIPTORS = {
     action: 'Its platform is not yet supported by V4: wait, or accept it in "limits".',
     wouldChange: 'V4 beginning to sync this platform.',
     recheck: 'v4_list',
+    claimsNoKeyInV4: true,
   },
   key_changed: {
     statuses: ['unmatched', 'v4_only'],
@@ -106,7 +111,8 @@ const DESCRIPTORS = {
     meaning: 'A record on the other side looks like its twin under another platform_id.',
     action: 'Compare the two in the evidence and confirm by hand; it is never mapped silently.',
     wouldChange: 'Both sides showing the same platform_id, character by character.',
-    recheck: 'key',
+    isDecidable: true,
+    claimsNoKeyInV4: true,
   },
   outside_backfill_window: {
     statuses: ['unmatched'],
@@ -115,7 +121,7 @@ const DESCRIPTORS = {
     action:
       'Ask the operator for a full sync of the companies that the report lists, or accept it in "limits".',
     wouldChange: 'A full sync of this company, or an earlier start of the backfill.',
-    recheck: 'key',
+    claimsNoKeyInV4: true,
   },
   created_after_export: {
     statuses: ['v4_only'],
@@ -123,7 +129,6 @@ const DESCRIPTORS = {
     meaning: 'It was created on the platform after V3 was last read.',
     action: 'Run `svc-migrate export v3` again to top V3 up.',
     wouldChange: 'Reading V3 again: V3 may have it by now.',
-    recheck: 'key',
   },
   unexplained: {
     statuses: ['unmatched', 'v4_only'],
@@ -133,7 +138,7 @@ const DESCRIPTORS = {
     wouldChange: 'V4 showing a record of this company and model with exactly this platform_id.',
     explainAction:
       'Ask both APIs again with `svc-migrate recheck`; if it persists, name it to the operator by company, model and platform_id.',
-    recheck: 'key',
+    claimsNoKeyInV4: true,
     variants: {
       v4_only: {
         title: 'Missing from V3, cause unknown',
@@ -148,7 +153,6 @@ const DESCRIPTORS = {
     meaning: 'A person decided that it became nothing in V4.',
     action: 'Nothing to do; the line of decisions.csv says why.',
     wouldChange: 'Taking its line out of decisions.csv, or the data no longer supporting it.',
-    recheck: 'key',
     variants: {
       v4_only: { title: 'Decided: no V3 record', meaning: 'A person decided that it has no V3 record.' },
     },
@@ -159,7 +163,6 @@ const DESCRIPTORS = {
     meaning: 'It is deleted in V3 and a live V3 record has its platform_id.',
     action: NOTHING,
     wouldChange: 'The live record with its platform_id being deleted.',
-    recheck: 'key',
   },
   superseded_in_v4: {
     statuses: ['deleted'],
@@ -167,7 +170,6 @@ const DESCRIPTORS = {
     meaning: 'It is deleted in V4 and a live V4 record has its platform_id.',
     action: NOTHING,
     wouldChange: 'The live record with its platform_id being deleted.',
-    recheck: 'key',
   },
   deleted_not_in_v4: {
     statuses: ['deleted'],
@@ -175,7 +177,7 @@ const DESCRIPTORS = {
     meaning: 'It is deleted in V3 and V4 does not have it.',
     action: NOTHING,
     wouldChange: 'It coming back to life in V3, or V4 showing it.',
-    recheck: 'key',
+    claimsNoKeyInV4: true,
   },
   deleted_in_v3: {
     statuses: ['deleted'],
@@ -183,7 +185,6 @@ const DESCRIPTORS = {
     meaning: 'It is deleted in V3 and live in V4.',
     action: 'Check whether V3 or V4 is right if you still store this id.',
     wouldChange: 'It coming back to life in V3: then the two are matched.',
-    recheck: 'key',
   },
   deleted_in_v4: {
     statuses: ['deleted'],
@@ -191,7 +192,6 @@ const DESCRIPTORS = {
     meaning: 'It is live in V3 and deleted in V4.',
     action: 'Most often the source deleted it; check if you still store this id.',
     wouldChange: 'It coming back to life in V4: then the two are matched.',
-    recheck: 'key',
   },
   deleted_in_both: {
     statuses: ['deleted'],
@@ -199,7 +199,6 @@ const DESCRIPTORS = {
     meaning: 'It is deleted in V3 and in V4.',
     action: NOTHING,
     wouldChange: 'It coming back to life on both sides: then the two are matched.',
-    recheck: 'key',
   },
   deleted_v4_only: {
     statuses: ['deleted'],
@@ -207,7 +206,6 @@ const DESCRIPTORS = {
     meaning: 'It is deleted in V4 and V3 does not have it.',
     action: NOTHING,
     wouldChange: 'V3 showing a record with its platform_id.',
-    recheck: 'key',
   },
   duplicate_platform_id_v3: {
     statuses: ['ambiguous'],
@@ -217,7 +215,7 @@ const DESCRIPTORS = {
       'Decide which V4 record each of them became: `svc-migrate findings --write-decisions FILE` drafts the file.',
     wouldChange:
       'All but one of the V3 records being deleted, or platform_unique_ids that tell them apart one to one.',
-    recheck: 'key',
+    isDecidable: true,
   },
   duplicate_platform_id_v4: {
     statuses: ['ambiguous'],
@@ -227,7 +225,7 @@ const DESCRIPTORS = {
       'Decide which V4 record it became: `svc-migrate findings --write-decisions FILE` drafts the file.',
     wouldChange:
       'All but one of the V4 records being deleted, or a platform_unique_id that only one of them shares.',
-    recheck: 'key',
+    isDecidable: true,
   },
 } as const satisfies Readonly<Record<string, ReasonDescriptor>>;
 
@@ -237,6 +235,12 @@ export type Reason = keyof typeof DESCRIPTORS;
 const BY_REASON: Readonly<Record<Reason, ReasonDescriptor>> = DESCRIPTORS;
 
 export const REASONS: readonly Reason[] = Object.keys(DESCRIPTORS).filter(isReason);
+
+/** Reasons whose V3 rows claim that V4 has no record with their key. */
+export const REASONS_WITHOUT_V4_KEY = REASONS.filter((reason) => BY_REASON[reason].claimsNoKeyInV4);
+
+/** Reasons that a person can settle in the decisions file. */
+export const DECIDABLE_REASONS = REASONS.filter((reason) => BY_REASON[reason].isDecidable);
 
 /** The reasons each status can carry (without `parent_`); `matched` carries none. */
 export const REASONS_BY_STATUS: Readonly<Record<Status, readonly Reason[]>> = {
@@ -287,7 +291,7 @@ export function describeOutcome(status: string, reason: string | null): ReasonTe
 /** What `recheck` reads again for a row with this reason. */
 export function recheckScope(reason: string): RecheckScope {
   const bare = bareReason(reason);
-  return isReason(bare) ? BY_REASON[bare].recheck : 'key';
+  return (isReason(bare) ? BY_REASON[bare].recheck : undefined) ?? 'key';
 }
 
 /** Lower-cases the first letter, except in `V3` and `V4`. */

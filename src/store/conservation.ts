@@ -1,3 +1,4 @@
+import { REASONS_WITHOUT_V4_KEY } from '../reasons.js';
 import type { Db } from './open.js';
 import { V4_KEY, V4_PARENT_KEY } from './remap.js';
 
@@ -203,9 +204,7 @@ const QUERIES: Readonly<Record<Exclude<ContradictionCode, V3Code>, string>> = {
         IN (SELECT region, v3_company_id, v4_company_id FROM company)) IS NOT 1`,
   key_exists_in_v4: `
     SELECT ${ROW} FROM remap WHERE remap.path = '' AND remap.v4_svc_id IS NULL AND remap.v4_company_id IS NOT NULL
-      AND ((remap.status = 'unmatched'
-          AND remap.reason IN ('unexplained', 'outside_backfill_window', 'key_changed', 'connection_inert'))
-        OR (remap.status = 'deleted' AND remap.reason = 'deleted_not_in_v4'))
+      AND remap.reason IN (${REASONS_WITHOUT_V4_KEY.map((reason) => `'${reason}'`).join(', ')})
       AND (remap.model, remap.v4_company_id, remap.platform_id) IN (
         SELECT stream.model, record.company_id, record.platform_id FROM record JOIN stream ON stream.id = record.stream_id
         WHERE stream.generation = 'v4' AND record.platform_id IS NOT NULL)

@@ -1,4 +1,4 @@
-import type { Status } from '../reasons.js';
+import { DECIDABLE_REASONS, type Status } from '../reasons.js';
 import type { Db } from './open.js';
 import { REMAP_COLUMNS, type RemapRow, remapScope, type Scope } from './remap.js';
 
@@ -53,11 +53,10 @@ export function listUndecided(db: Db, filter: FindingFilter): IterableIterator<R
   const where = whereOf(db, filter);
   return db
     .prepare<[object], RemapRow>(
-      `SELECT ${COLUMNS} FROM remap AS r WHERE ${where.sql} AND v3_svc_id IS NOT NULL AND (reason = 'key_changed'
-         OR (status = 'ambiguous' AND reason IN ('duplicate_platform_id_v3', 'duplicate_platform_id_v4')))
-       ORDER BY rowid`,
+      `SELECT ${COLUMNS} FROM remap AS r WHERE ${where.sql} AND v3_svc_id IS NOT NULL
+         AND reason IN (SELECT value FROM json_each(@decidable)) ORDER BY rowid`,
     )
-    .iterate(where.params);
+    .iterate({ ...where.params, decidable: JSON.stringify(DECIDABLE_REASONS) });
 }
 
 /** Makes the function that returns whether the V3 record of a row is deleted; always false for a child. */
