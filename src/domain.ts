@@ -67,6 +67,9 @@ export interface Blocker {
   readonly next: string;
 }
 
+/** Formats of `dump`. Parquet is a folder of files, the others are text. */
+export const DUMP_FORMATS = ['csv', 'ndjson', 'sql', 'parquet'] as const;
+
 export const LIMIT_UNITS = ['rows', 'objects', 'streams', 'decisions', 'uses', 'hours'] as const;
 
 /** One limit of the gate and what it judged. */

@@ -242,14 +242,10 @@ export const REASONS_WITHOUT_V4_KEY = REASONS.filter((reason) => BY_REASON[reaso
 /** Reasons that a person can settle in the decisions file. */
 export const DECIDABLE_REASONS = REASONS.filter((reason) => BY_REASON[reason].isDecidable);
 
-/** The reasons each status can carry (without `parent_`); `matched` carries none. */
-export const REASONS_BY_STATUS: Readonly<Record<Status, readonly Reason[]>> = {
-  matched: [],
-  unmatched: reasonsOf('unmatched'),
-  deleted: reasonsOf('deleted'),
-  ambiguous: reasonsOf('ambiguous'),
-  v4_only: reasonsOf('v4_only'),
-};
+/** The reasons that a status can carry (without `parent_`); `matched` carries none. */
+export function reasonsOf(status: Status): readonly Reason[] {
+  return REASONS.filter((reason) => BY_REASON[reason].statuses.some((one) => one === status));
+}
 
 const MATCHED: ReasonText = {
   title: 'Matched',
@@ -297,8 +293,4 @@ export function recheckScope(reason: string): RecheckScope {
 /** Lower-cases the first letter, except in `V3` and `V4`. */
 function lowerFirst(text: string): string {
   return /^V\d/.test(text) ? text : text.charAt(0).toLowerCase() + text.slice(1);
-}
-
-function reasonsOf(status: Exclude<Status, 'matched'>): readonly Reason[] {
-  return REASONS.filter((reason) => BY_REASON[reason].statuses.includes(status));
 }

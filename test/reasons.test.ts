@@ -1,9 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { describeOutcome, REASONS, REASONS_BY_STATUS, STATUSES } from '../src/reasons.js';
+import { describeOutcome, REASONS, reasonsOf, STATUSES } from '../src/reasons.js';
 
-const OUTCOMES = STATUSES.flatMap((status) =>
-  REASONS_BY_STATUS[status].map((reason) => [status, reason] as const),
-);
+const OUTCOMES = STATUSES.flatMap((status) => reasonsOf(status).map((reason) => [status, reason] as const));
 
 describe('the text of a reason', () => {
   it.each(OUTCOMES)('%s/%s has a short title, a sentence and an action', (status, reason) => {

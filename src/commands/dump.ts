@@ -1,6 +1,7 @@
 import type { Config } from '../config/config.js';
+import { DUMP_FORMATS } from '../domain.js';
 import { SvcError } from '../errors.js';
-import { DUMP_FORMATS } from '../report/render-rows.js';
+import { DUMP_RENDERERS } from '../report/render-rows.js';
 import { clearCrosswalk, writeCrosswalk } from '../report/write-parquet.js';
 import { assertTargets } from '../runtime/output-targets.js';
 import { readVersion } from '../runtime/version.js';
@@ -14,7 +15,7 @@ import {
   readReadiness,
   refuseIncomplete,
 } from '../store/readiness.js';
-import { EVERYTHING, readRemap } from '../store/remap.js';
+import { EVERYTHING, type RemapRow, readRemap } from '../store/remap.js';
 import { escapeUnseen } from '../text/escape.js';
 import type { Given, Io } from './command.js';
 import { assertCompanies, assertRemapIntact, readDatabase, warnOfIncomplete } from './database.js';
@@ -28,17 +29,22 @@ import { ownFilesOf, withOutputs } from './with-outputs.js';
  * @throws SvcError `incomplete` unless allowed, `usage`, `output`, and as `openDatabase` does
  */
 export async function runDump(given: Given, io: Io): Promise<number> {
-  if (given.text('format') === 'parquet') return dumpParquet(given, io);
+  const format = DUMP_FORMATS.find((one) => one === given.text('format')) ?? 'csv';
+  if (format === 'parquet') return dumpParquet(given, io);
   const target = given.text('output') ?? '-';
   return withOutputs(given, io, { outputs: { dump: target } }, (config, within) =>
-    dump(config, target, given, within),
+    dump(config, target, DUMP_RENDERERS[format], given, within),
   );
 }
 
-async function dump(config: Config, target: string, given: Given, io: Io): Promise<number> {
+async function dump(
+  config: Config,
+  target: string,
+  render: (rows: Iterable<RemapRow>) => Iterable<string>,
+  given: Given,
+  io: Io,
+): Promise<number> {
   const narrowing = narrowingOf(given, config);
-  const format = given.text('format');
-  const render = DUMP_FORMATS[format === 'ndjson' || format === 'sql' ? format : 'csv'];
   if (target === '-') assertStdout();
   return readDatabase(config, async (db) => {
     await assertUsable(db, config, given, io);

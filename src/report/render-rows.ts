@@ -1,13 +1,17 @@
+import type { DUMP_FORMATS } from '../domain.js';
 import { toFindingHead } from '../store/findings.js';
 import { REMAP_COLUMNS, type RemapRow } from '../store/remap.js';
 import { csvCell, escapeJson } from '../text/escape.js';
 
-/** Formats of `dump`, all with exact values. */
-export const DUMP_FORMATS = {
+/** Renderers of the text formats of `dump`, all with exact values. */
+export const DUMP_RENDERERS = {
   csv: renderCsv,
   ndjson: renderNdjson,
   sql: renderSql,
-} as const satisfies Record<string, (rows: Iterable<RemapRow>) => Iterable<string>>;
+} as const satisfies Record<
+  Exclude<(typeof DUMP_FORMATS)[number], 'parquet'>,
+  (rows: Iterable<RemapRow>) => Iterable<string>
+>;
 
 /** RFC 4180 with a header; null is an empty cell, an empty text is `""`. */
 function* renderCsv(rows: Iterable<RemapRow>): Generator<string> {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { REASONS_BY_STATUS } from '../../src/reasons.js';
+import { reasonsOf, STATUSES } from '../../src/reasons.js';
 import { startSandbox } from '../../src/sandbox/start.js';
 import { campaign } from '../support/campaign.js';
 import { compareWithTruth } from '../support/compare-truth.js';
@@ -52,8 +52,6 @@ describe('the whole job against the ground truth', () => {
 
 /** Outcomes of the contract that no seed showed: the comparison would say nothing about them. */
 function missingOutcomes(seen: ReadonlySet<string>): string[] {
-  const all = Object.entries(REASONS_BY_STATUS).flatMap(([status, reasons]) =>
-    reasons.map((reason) => `${status}/${reason}`),
-  );
+  const all = STATUSES.flatMap((status) => reasonsOf(status).map((reason) => `${status}/${reason}`));
   return ['matched', ...all].filter((outcome) => !seen.has(outcome) && !NOT_HERE.has(outcome));
 }

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { Config } from '../../src/config/config.js';
 import type { LimitValue } from '../../src/config/values.js';
-import { REASONS_BY_STATUS, STATUSES } from '../../src/reasons.js';
+import { reasonsOf, STATUSES } from '../../src/reasons.js';
 import { decideOutcome, type GateCounts, judge, type RowCount } from '../../src/report/gate.js';
 
 const DAY = 86_400_000;
@@ -223,12 +223,12 @@ describe('the gate', () => {
 
   it('judges every row by exactly one limit, whatever is configured', () => {
     const kinds = STATUSES.flatMap((status) => {
-      const reasons: readonly string[] = REASONS_BY_STATUS[status];
+      const reasons: readonly string[] = reasonsOf(status);
       return reasons.length === 0
         ? [status]
         : reasons.flatMap((one) => [`${status}/${one}`, `${status}/parent_${one}`]);
     });
-    const names = [...STATUSES, ...new Set(Object.values(REASONS_BY_STATUS).flat())];
+    const names = [...STATUSES, ...new Set(STATUSES.flatMap(reasonsOf))];
     const limit = fc.dictionary(fc.constantFrom(...names), fc.nat(50));
     const rows = fc.array(fc.tuple(fc.constantFrom('m', 'n'), fc.constantFrom(...kinds), fc.nat(30)));
     fc.assert(

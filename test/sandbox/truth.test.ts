@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { REASONS_BY_STATUS, STATUSES } from '../../src/reasons.js';
+import { reasonsOf, STATUSES } from '../../src/reasons.js';
 import { MODELS } from '../../src/sandbox/models.js';
 import type { Sandbox } from '../../src/sandbox/start.js';
 import { get, getAll, getV4Companies, type Row } from './client.js';
@@ -14,7 +14,7 @@ const NOT_HERE: readonly string[] = ['scope_incomplete', 'decided_none'];
 const OUTCOMES = [
   'matched/null',
   ...STATUSES.flatMap((status) =>
-    REASONS_BY_STATUS[status]
+    reasonsOf(status)
       .filter((reason) => !NOT_HERE.includes(reason))
       .map((reason) => `${status}/${reason}`),
   ),

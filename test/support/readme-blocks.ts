@@ -4,7 +4,7 @@ import { type CommandSpec, listOptions } from '../../src/commands/command.js';
 import { OUTPUT_SCHEMAS } from '../../src/commands/output-schemas.js';
 import { configSchema } from '../../src/config/settings.js';
 import { readTopic, TOPICS } from '../../src/docs/topics.js';
-import { describeOutcome, REASONS_BY_STATUS, STATUSES } from '../../src/reasons.js';
+import { describeOutcome, reasonsOf, STATUSES } from '../../src/reasons.js';
 
 /** The parts of the documentation that follow from the code or from another page, by the name in their marker comments. */
 const BLOCKS: Readonly<Record<string, () => string>> = {
@@ -133,7 +133,7 @@ function renderDefault(value: unknown): string {
 
 function listReasons(): string[][] {
   return STATUSES.flatMap((status) =>
-    REASONS_BY_STATUS[status].map((reason) => {
+    reasonsOf(status).map((reason) => {
       const { title, meaning, action } = describeOutcome(status, reason);
       return [title, `\`${status}\` / \`${reason}\``, meaning, action];
     }),

@@ -1,3 +1,4 @@
+import { DUMP_FORMATS } from '../../domain.js';
 import type { CommandSpec } from '../command.js';
 import { ALLOW_INCOMPLETE, COMPANY, MAX_WAIT, MODEL, USUAL_SAMPLE } from './options.js';
 
@@ -103,11 +104,11 @@ export const RECORD_COMMANDS: readonly CommandSpec[] = [
   },
   {
     name: 'dump',
-    summary: 'write the whole remap table as csv, ndjson, sql or parquet',
+    summary: 'write the whole remap table for other programs',
     options: {
       '--format <format>': {
         summary: 'format of the output (default: csv)',
-        choices: ['csv', 'ndjson', 'sql', 'parquet'],
+        choices: DUMP_FORMATS,
       },
       '--output <file>':
         'write to this file instead of stdout; parquet: to this folder, one folder per model with a manifest',
