@@ -258,7 +258,8 @@ function factsOf(plan: Plan, { ids, blocks }: PlanVerdict): object {
 }
 
 function renderVerdict({ ids, blocks }: PlanVerdict, width: number): string {
-  const head = wrapLines([describeIds(ids)], width);
+  // Of what was not read nothing is said.
+  const head = blocks.length > 0 && ids.stored + ids.done === 0 ? '' : wrapLines([describeIds(ids)], width);
   return blocks.length === 0 ? head : `${head}Blocked by:\n${renderBlocks(blocks, width)}`;
 }
 

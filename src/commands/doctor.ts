@@ -10,6 +10,7 @@ import { judgeFacts } from '../inspect/doctor/checks.js';
 import { type Correction, listCorrections } from '../inspect/doctor/corrections.js';
 import { type Finding, judgeFindings, problem } from '../inspect/doctor/doctor-finding.js';
 import { judgeProgram, readDatabaseFacts, readDisk, readUserFiles } from '../inspect/doctor/judge-local.js';
+import { readTargets } from '../inspect/doctor/judge-targets.js';
 import { probeRemote } from '../inspect/doctor/probe.js';
 import {
   type DoctorFacts,
@@ -106,6 +107,7 @@ async function collectFacts(config: Config, all: boolean, io: Io): Promise<Docto
     ...readDisk(config.database),
     database: await readDatabaseFacts(config, (work) => readDatabase(config, work)),
     fileErrors,
+    targets: readTargets(config, io.env),
   };
   const send = () => probe(config, named, all, io);
   // Even reading waits from an interrupted database would roll its transaction back.

@@ -33,8 +33,9 @@ export async function emitSql(
   if (verdict.exitCode !== 0) return describeBlocked('emit', task, plan, verdict);
   const sha256 = planSha256(agreed ?? now);
   const suffix = sha256.slice(0, 6);
-  const atMs = request.atMs ?? Date.parse(context.facts.builtAt) + shiftMs(suffix);
-  const run = runName(atMs, suffix);
+  const builtMs = Date.parse(context.facts.builtAt);
+  const atMs = request.atMs ?? builtMs + shiftMs(suffix);
+  const run = runName(request.atMs ?? builtMs, suffix);
   const warehouse = warehouseOf(request);
   const script = await store.emit(plan.targets, { run, planSha256: sha256, isExact: true }, warehouse);
   const files = layOut(layout, script, { atMs, suffix, lines: headOf(script, run, plan) });

@@ -2,6 +2,7 @@ import { type Finding, sortFindings } from './doctor-finding.js';
 import { judgeClocks, judgeHosts, judgePages, judgePairs, judgeParameters } from './judge-apis.js';
 import { judgeHollow, judgeV3Lists, judgeV4Models } from './judge-lists.js';
 import { judgeBackfill, judgeConfig, judgeDatabase, judgeDisk, judgeProgram } from './judge-local.js';
+import { judgeTargets } from './judge-targets.js';
 import type { DoctorFacts } from './probe-results.js';
 
 /** Every check: a function from facts to findings. */
@@ -19,6 +20,7 @@ const CHECKS: readonly ((facts: DoctorFacts) => Iterable<Finding>)[] = [
   ({ config, nowMs }) => judgeBackfill(config, nowMs),
   ({ config, local, remote }) => judgeDisk(remote, local, config),
   ({ config, local }) => judgeDatabase(local.database, config),
+  ({ local }) => judgeTargets(local),
 ];
 
 /** Runs every check. */

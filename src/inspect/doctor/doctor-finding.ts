@@ -31,6 +31,7 @@ const AREAS = [
   'backfill',
   'disk',
   'database',
+  'targets',
 ] as const;
 export type Area = (typeof AREAS)[number];
 

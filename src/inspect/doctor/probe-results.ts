@@ -143,6 +143,8 @@ export interface LocalFacts {
   readonly database: DatabaseFacts;
   /** Why `companies.csv` or `decisions.csv` cannot be used, by the code of the finding. */
   readonly fileErrors: readonly (readonly [code: string, error: SvcError])[];
+  /** What `apply` rewrites. `missing`: why it cannot be reached; null if nothing is missing here. */
+  readonly targets: readonly { readonly name: string; readonly missing: string | null }[];
 }
 
 export type DatabaseFacts =

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { applySchema } from '../../../src/config/apply-targets.js';
 import { SvcError } from '../../../src/errors.js';
 import {
   judgeFindings,
@@ -14,6 +15,7 @@ import {
   judgeDisk,
   judgeProgram,
 } from '../../../src/inspect/doctor/judge-local.js';
+import { judgeTargets, readTargets } from '../../../src/inspect/doctor/judge-targets.js';
 import type {
   ListAnswer,
   ListContent,
@@ -223,6 +225,7 @@ describe('the disk', () => {
       sqlite: '',
       database: { kind: 'none' },
       fileErrors: [],
+      targets: [],
     } as const;
     expect(judgeDisk(remote(1), local, full)[0]?.level).toBe(level);
   });
@@ -273,4 +276,43 @@ describe('this machine and the window', () => {
     ['is long', window(NOW - 200 * DAY_MS), 'window_long'],
     ['cannot be in the future', window(NOW + DAY_MS), 'window_in_future'],
   ])('the window %s', (_, code, expected) => expect(code).toBe(expected));
+});
+
+describe('the targets of apply', () => {
+  const targetsOf = (...inputs: readonly object[]) => {
+    const apply = applySchema.parse({
+      targets: inputs.map((input, at) => ({ name: `t${at}`, ids: IDS, ...input })),
+    });
+    return judgeTargets({
+      targets: readTargets({ ...configOf({}), apply }, { SET: 'postgres://x', EMPTY: '' }),
+    });
+  };
+  const IDS = [{ column: 'id', model: 'accounting/invoices' }];
+  const here = new URL(import.meta.url).pathname;
+  it.each([
+    ['no targets', [], []],
+    [
+      'a file and a warehouse',
+      [
+        { kind: 'csv', file: here },
+        { kind: 'warehouse', table: 'f' },
+      ],
+      ['ok'],
+    ],
+    ['a variable that is set', [{ kind: 'postgres', urlEnv: 'SET', table: 't' }], ['ok']],
+    [
+      'a missing file',
+      [
+        { kind: 'sqlite', file: `${here}.none`, table: 't' },
+        { kind: 'csv', file: here },
+      ],
+      ['warning'],
+    ],
+    [
+      'missing variables',
+      ['UNSET', 'EMPTY'].map((urlEnv) => ({ kind: 'mysql', urlEnv, table: 't' })),
+      ['warning', 'warning'],
+    ],
+    ['a missing connection file', [{ kind: 'mysql', urlFile: `${here}.none`, table: 't' }], ['warning']],
+  ])('%s', (_, inputs, levels) => expect(targetsOf(...inputs).map(({ level }) => level)).toEqual(levels));
 });
