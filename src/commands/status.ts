@@ -1,7 +1,7 @@
 import { statSync } from 'node:fs';
 import { sleepForReal } from '../api/limiter.js';
 import type { Config } from '../config/config.js';
-import { isUnfinished, STREAM_STATES } from '../domain.js';
+import { isUnfinished, STREAM_STATES, type StreamState } from '../domain.js';
 import { SvcError } from '../errors.js';
 import { STATUSES } from '../reasons.js';
 import { buildTrend } from '../report/sections.js';
@@ -131,10 +131,9 @@ function describeGeneration(facts: Readiness, generation: 'v3' | 'v4', now: numb
   const streams = facts.streams.filter((stream) => stream.generation === generation);
   const name = generation.toUpperCase();
   if (streams.length === 0) return `${name}: not exported yet`;
-  const states = STREAM_STATES.map((state) => ({
-    state,
-    n: streams.filter((stream) => stream.state === state).length,
-  })).filter(({ n }) => n > 0);
+  const states = [...STREAM_STATES, 'not begun' as const]
+    .map((state) => ({ state, n: streams.filter((stream) => stateOf(stream) === state).length }))
+    .filter(({ n }) => n > 0);
   const rejected = streams.reduce((sum, stream) => sum + stream.rejected, 0);
   const parts = [
     `${countOf(streams.length, 'list')} (${states.map(({ state, n }) => `${groupDigits(n)} ${state}`).join(', ')})`,
@@ -143,6 +142,11 @@ function describeGeneration(facts: Readiness, generation: 'v3' | 'v4', now: numb
     `oldest reading ${formatDuration(now - oldestOf(streams))} ago`,
   ];
   return `${name}: ${parts.join(', ')}`;
+}
+
+/** Its state; a list of which no page was read yet is not begun. */
+function stateOf({ state, pages }: StreamRow): StreamState | 'not begun' {
+  return state === 'running' && pages === 0 ? 'not begun' : state;
 }
 
 /** `1,200 records`, or while lists are being read `1,200 of about 2,243 records (53 %)`. */
@@ -169,7 +173,10 @@ function describeOpen(streams: readonly StreamRow[]): string[] {
     const own = total === null ? '' : `${groupDigits(uniqueRecords)} of `;
     const records = `${own}${countOf(total ?? uniqueRecords, 'record')}`;
     const why = stream.endReason === null ? '' : `: ${stream.endNote ?? stream.endReason}`;
-    return `  ${stream.generation.toUpperCase()} ${nameOfList(stream)}: ${stream.state} after ${countOf(stream.pages, 'page')}, ${records}${why}`;
+    const name = `  ${stream.generation.toUpperCase()} ${nameOfList(stream)}`;
+    return stateOf(stream) === 'not begun'
+      ? `${name}: not begun`
+      : `${name}: ${stream.state} after ${countOf(stream.pages, 'page')}, ${records}${why}`;
   });
   const more = open.length - shown.length;
   return ['Unfinished:', ...shown, ...(more > 0 ? [`  … and ${groupDigits(more)} more`] : [])];

@@ -45,10 +45,6 @@ export async function readStream(begun: StreamRow, reader: StreamReader): Promis
     queue?.end();
   }
   reader.onProgress({ kind: 'stream', stream: streamKeyOf(row), state: row.state });
-  if (row.state === 'absent' && row.generation === 'v3') {
-    const text = `V3 has no list ${row.route} in region ${row.region} (404).`;
-    reader.onProgress({ kind: 'note', level: 'warning', text });
-  }
   return { row, error };
 }
 

@@ -1,7 +1,7 @@
 import { setMaxListeners } from 'node:events';
 import { setImmediate } from 'node:timers/promises';
 import pLimit from 'p-limit';
-import { type Generation, isUnfinished, type ProgressEvent } from '../domain.js';
+import { type Generation, isUnfinished, type ProgressEvent, type OnProgress } from '../domain.js';
 import type { SvcError } from '../errors.js';
 import { prepareBumpExportSeq } from '../store/meta.js';
 import { type Db, guardDatabase } from '../store/open.js';
@@ -112,7 +112,20 @@ async function readAll(
     }),
   );
   if (stop.signal.aborted) throw stop.signal.reason;
-  return settled.flatMap((one) => (one.status === 'fulfilled' ? [one.value] : []));
+  const readings = settled.flatMap((one) => (one.status === 'fulfilled' ? [one.value] : []));
+  for (const { region } of plan.endpoints) warnOfAbsent(region, readings, onProgress);
+  return readings;
+}
+
+/** One warning for all lists that a region of V3 does not have. */
+function warnOfAbsent(region: string, readings: readonly StreamReading[], onProgress: OnProgress): void {
+  const absent = readings.filter(
+    ({ row }) => row.generation === 'v3' && row.region === region && row.state === 'absent',
+  );
+  if (absent.length === 0) return;
+  const names = absent.map(({ row }) => row.route).join(', ');
+  const text = `V3 has no ${absent.length === 1 ? 'list' : 'lists'} ${names} in region ${region} (404).`;
+  onProgress({ kind: 'note', level: 'warning', text });
 }
 
 /** Whether all streams that were read failed, without any new record. */

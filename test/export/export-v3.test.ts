@@ -120,6 +120,15 @@ describe('export v3', () => {
     expect(b.events).toContainEqual({ kind: 'note', level: 'warning', text });
   });
 
+  it('names all lists that a region lacks in one warning', async () => {
+    const names = ['accounting/invoices', 'crm/companies'];
+    const b = bench(config({ models: names.map((name) => pair(name)) }));
+    await b.run(createFakeService());
+    const warnings = b.events.filter((event) => event.kind === 'note' && event.level === 'warning');
+    const text = 'V3 has no lists accounting/invoices, crm/companies in region eu (404).';
+    expect(warnings).toEqual([{ kind: 'note', level: 'warning', text }]);
+  });
+
   it('keeps what it has when V3 is gone, even on a restart', async () => {
     const b = bench();
     await b.run(createFakeService({ [V3_LIST]: records(10) }));

@@ -50,11 +50,17 @@ describe('status', () => {
     ]);
   });
 
+  it('says of lists of which nothing was read that they are not begun', async () => {
+    const lines = await status("UPDATE stream SET state = 'running', pages = 0 WHERE generation = 'v4'");
+    expect(lines).toContain('  V4 accounting/invoices, company 1: not begun');
+    expect(lines.find((line) => line.startsWith('V4:'))).toContain('1 list (1 not begun)');
+  });
+
   it('with --watch shows it again until it is stopped, and how far an export is', () =>
     withDatabase(MIXED, {}, async ({ config, write }) => {
       write((db) =>
         db.exec(
-          "UPDATE stream SET state = 'running', unique_records = 3, total_count_last = 4 WHERE generation = 'v3'",
+          "UPDATE stream SET state = 'running', pages = 1, unique_records = 3, total_count_last = 4 WHERE generation = 'v3'",
         ),
       );
       const stop = new AbortController();
