@@ -2,7 +2,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { dirname, join, relative, resolve } from 'node:path';
 import { versions } from 'node:process';
 import { applyEdits, findNodeAtLocation, type JSONPath, modify, parseTree } from 'jsonc-parser';
-import { type ApiKeys, loadKeys } from '../config/api-keys.js';
+import { type ApiKeys, loadKey } from '../config/api-keys.js';
 import type { Config } from '../config/config.js';
 import { findConfigFile, listPossibleInputs } from '../config/load-config.js';
 import { SvcError } from '../errors.js';
@@ -159,18 +159,14 @@ async function findV3Addresses(config: Config, keys: ApiKeys, { v3: lists }: Rem
 
 /** The usable keys, and the errors of the others by region ('' for V4). */
 async function readKeys(config: Config, env: Io['env']) {
-  const v3 = new Map<string, string>();
+  const usable = new Map<string, string>();
   const keyErrors = new Map<string, SvcError>();
-  for (const endpoint of config.v3.regions) {
-    const { region } = endpoint;
-    const alone = { ...config, v3: { ...config.v3, regions: [endpoint] } };
-    const key = await orError(() => loadKeys(alone, env, ['v3']).v3.get(region) ?? '');
-    if (key instanceof SvcError) keyErrors.set(region, key);
-    else v3.set(region, key);
+  for (const endpoint of [...config.v3.regions, config.v4]) {
+    const key = await orError(() => loadKey(endpoint, config, env));
+    if (key instanceof SvcError) keyErrors.set(endpoint.region, key);
+    else usable.set(endpoint.region, key);
   }
-  const v4 = await orError(() => loadKeys(config, env, ['v4']).v4);
-  if (v4 instanceof SvcError) keyErrors.set('', v4);
-  return { keys: { v3, v4: v4 instanceof SvcError ? '' : v4 }, keyErrors };
+  return { keys: { v3: usable, v4: usable.get('') ?? '' }, keyErrors };
 }
 
 async function orError<T>(work: () => T | Promise<T>): Promise<T | SvcError> {

@@ -31,8 +31,8 @@ export function loadKeys(
 ): ApiKeys {
   const regions = generations.includes('v3') ? config.v3.regions : [];
   return {
-    v3: new Map(regions.map((endpoint) => [endpoint.region, loadKey(endpoint, env)])),
-    v4: generations.includes('v4') ? loadKey(config.v4, env) : '',
+    v3: new Map(regions.map((endpoint) => [endpoint.region, loadKey(endpoint, config, env)])),
+    v4: generations.includes('v4') ? loadKey(config.v4, config, env) : '',
   };
 }
 
@@ -40,7 +40,7 @@ export function loadKeys(
 export function listSecrets(config: Config, env: Env): string[] {
   return [...config.v3.regions, config.v4].flatMap((endpoint) => {
     try {
-      return [loadKey(endpoint, env)];
+      return [loadKey(endpoint, config, env)];
     } catch (error) {
       // The command that needs this key reports the problem.
       if (error instanceof SvcError) return [];
@@ -49,8 +49,9 @@ export function listSecrets(config: Config, env: Env): string[] {
   });
 }
 
-function loadKey({ keySource: source, region }: Endpoint, env: Env): string {
-  const owner = region === '' ? 'V4' : `V3 region "${region}"`;
+/** The key of one endpoint. Throws as `loadKeys` does. */
+export function loadKey({ keySource: source }: Endpoint, config: Config, env: Env): string {
+  const owner = ownersOf(source, config);
   const isFile = isAbsolute(source);
   const key = isFile ? readKeyFile(source, owner).replace(/\r?\n$/, '') : (env[source] ?? '');
   if (key === '') {
@@ -66,6 +67,18 @@ function loadKey({ keySource: source, region }: Endpoint, env: Env): string {
   throw new SvcError('config', `The API key of ${owner} in ${source} cannot be sent in a header.`, {
     hint: 'It contains spaces, line breaks or non-ASCII characters, or is too long: store only the key itself.',
   });
+}
+
+/** Everything that uses a key: `V3 regions "eu", "us" and V4`. */
+function ownersOf(source: string, { v3, v4 }: Config): string {
+  const regions = v3.regions
+    .filter(({ keySource }) => keySource === source)
+    .map(({ region }) => `"${region}"`);
+  const noun = regions.length === 1 ? 'V3 region' : 'V3 regions';
+  return [
+    ...(regions.length === 0 ? [] : [`${noun} ${regions.join(', ')}`]),
+    ...(v4.keySource === source ? ['V4'] : []),
+  ].join(' and ');
 }
 
 /** A file that other tools read, so that somebody may wonder why its variables are missing. */

@@ -1,7 +1,7 @@
 import { setMaxListeners } from 'node:events';
 import { setImmediate } from 'node:timers/promises';
 import pLimit from 'p-limit';
-import { type Generation, isUnfinished, type ProgressEvent, type OnProgress } from '../domain.js';
+import { type Generation, isUnfinished, type OnProgress, type ProgressEvent } from '../domain.js';
 import type { SvcError } from '../errors.js';
 import { prepareBumpExportSeq } from '../store/meta.js';
 import { type Db, guardDatabase } from '../store/open.js';

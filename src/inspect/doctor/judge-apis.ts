@@ -22,8 +22,11 @@ export function* judgeHosts({ hosts, requests }: RemoteFacts, { http }: Config):
   }
   for (const host of hosts) {
     const { label, baseUrl, keySource, keyError, error, answered, proxy } = host;
+    const isRepeated = hosts.find((one) => one.keyError?.message === keyError?.message) !== host;
     if (keyError !== null) {
-      yield problem('keys', 'key_unusable', 2, keyError.message, keyError.hint ?? 'Set the key.');
+      // One key may be that of several regions, all of which the message names.
+      const fix = keyError.hint ?? 'Set the key.';
+      if (!isRepeated) yield problem('keys', 'key_unusable', 2, keyError.message, fix);
     } else if (answered) {
       yield ok('keys', 'key_accepted', `${label} at ${baseUrl} takes the key from ${keySource}.`);
     } else if (error !== null) {

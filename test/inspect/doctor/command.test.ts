@@ -130,6 +130,21 @@ describe('doctor', () => {
     expect(found(looked, 'v3_lists')?.level).toBe('ok');
   });
 
+  it('names a missing key once, with every region that uses it', async () => {
+    const { look, sandbox } = await newScene([], ({ v3 }) => {
+      const [baseUrl] = Object.values(v3);
+      const endpoint = { baseUrl, apiKeyEnv: 'SVC_MIGRATE_V3_API_KEY' };
+      return {
+        v3: { regions: { eu: endpoint, us: { ...endpoint, baseUrl: `${baseUrl}/x` }, ap: endpoint } },
+      };
+    });
+    const looked = await look([], { SVC_MIGRATE_V4_API_KEY: sandbox.apiKey });
+    expect(looked.problems).toEqual(['key_unusable']);
+    expect(found(looked, 'key_unusable')?.text).toBe(
+      'The API key of V3 regions "eu", "us", "ap" is missing: SVC_MIGRATE_V3_API_KEY is not set.',
+    );
+  });
+
   it('says that a key is refused, once, and what proxies do to it', async () => {
     const { look, sandbox } = await newScene();
     const looked = await look([], { ...keysOf(sandbox.apiKey), SVC_MIGRATE_V4_API_KEY: 'canary-wrong' });
