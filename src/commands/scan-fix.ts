@@ -14,6 +14,7 @@ import { assertUsableRemap } from '../store/readiness.js';
 import { type CompanyRow, readCompanyRows } from '../store/remap-tables.js';
 import type { Given, Io } from './command.js';
 import { assertRemapIntact, readDatabase } from './database.js';
+import { flagOf } from './option-values.js';
 import type { ScanThread } from './scan-thread.js';
 
 /** The thread that parses files; it writes none. After a signal, it has this long to stop before it is terminated. */
@@ -42,15 +43,18 @@ interface FixOptions {
   readonly failOn: Certainty;
 }
 
-/** @throws SvcError `usage` if an option needs `--fix` */
+/** @throws SvcError `usage` if an option needs `--fix`, or `--mark` */
 export function assertFixOptions(given: Given): void {
-  const names = { dryRun: '--dry-run', force: '--force', mark: '--mark', companyIds: '--company-ids' };
-  const lone = Object.entries(names).find(([name]) => given.isSet(name));
-  if (lone !== undefined && !given.isSet('fix')) throw new SvcError('usage', `${lone[1]} needs --fix.`);
+  const lone =
+    given.text('companyIds') === undefined
+      ? ['dryRun', 'force'].find((name) => given.isSet(name))
+      : 'companyIds';
+  if (lone === undefined || given.isSet('fix') || (given.isSet('mark') && lone !== 'companyIds')) return;
+  throw new SvcError('usage', `${flagOf(lone)} goes with --fix${lone === 'companyIds' ? '' : ' or --mark'}.`);
 }
 
 /**
- * `scan --fix`: rewrites requests to V3, each as a whole, and scans what is there afterwards.
+ * `scan --fix` rewrites requests to V3, each as a whole, `--mark` puts comments above what remains; then scans what is there.
  *
  * @throws SvcError `bad_input` if git could not bring the files back, `output`
  */
@@ -63,7 +67,7 @@ export async function fixUses(
   const isGuarded = !dryRun && !given.isSet('force');
   if (isGuarded) for (const path of scan.paths) assertCleanTree(resolve(scan.folder, path));
   const { companies, remapNote } = await readCompanies(given.text('companyIds') === 'same', config, io);
-  const fix: FixSettings = { companies, isMarking: given.isSet('mark') };
+  const fix: FixSettings = { companies, isFixing: given.isSet('fix'), isMarking: given.isSet('mark') };
   io.onProgress({ kind: 'stage', name: 'scan' });
   const plan = await withThread(THREAD, io, (thread) => thread.call('planFix', { scan, fix, failOn }));
   if (isGuarded) assertTracked(plan.files.map(({ absolute }) => absolute));

@@ -81,7 +81,8 @@ async function scan(given: Given, { config, ownFiles }: ScanScope, io: Io): Prom
   const hidden = ownFiles.map((file) => resolve(file));
   const request = { paths, folder: resolve('.'), ownFiles: hidden, settings };
   const failOn = failOnOf(given);
-  const fixed = given.isSet('fix') ? await fixUses(request, { given, config, failOn }, io) : null;
+  const isFixing = given.isSet('fix') || given.isSet('mark');
+  const fixed = isFixing ? await fixUses(request, { given, config, failOn }, io) : null;
   const result = fixed?.result ?? (await findUses(request, io));
   const traffic = given.text('traffic');
   const seen = traffic === undefined ? null : await readTraffic(traffic, settings);

@@ -65,7 +65,7 @@ export const scanSchema = z.strictObject({
     .array(z.strictObject({ file: z.string(), line: z.int().positive(), rule, reason: z.string() }))
     .describe('Findings that an svc-migrate-ignore comment calls intended.'),
   traffic: traffic.nullable().describe('What --traffic read; null without it.'),
-  fix: fixSchema.nullable().describe('What --fix did; null without it.'),
+  fix: fixSchema.nullable().describe('What --fix and --mark did; null without them.'),
   summary: z.strictObject({
     places: counts.describe('Findings about the address on one line are one place.'),
     findings: counts,

@@ -46,6 +46,8 @@ export function atLeast(certainty: Certainty): readonly Certainty[] {
 /** What was asked of a fix; it crosses threads, so it is plain data. */
 export interface FixSettings {
   readonly companies: KnownCompanies;
+  /** Whether to rewrite requests. */
+  readonly isFixing: boolean;
   /** Whether to put comments above uses that remain. */
   readonly isMarking: boolean;
 }

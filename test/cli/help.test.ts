@@ -94,6 +94,11 @@ describe('help', () => {
     }
   });
 
+  it.each(TOPICS)('fits topic $name into 80 columns, with its code', ({ name }) => {
+    const lines = renderTopic(readTopic(name) ?? '', 80).split('\n');
+    expect(lines.filter((line) => displayWidth(line) > 80)).toEqual([]);
+  });
+
   it('lists commands and topics', async () => {
     const { code, stdout } = await runCli(['help'], { cwd });
     expect(code).toBe(0);

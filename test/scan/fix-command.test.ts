@@ -144,10 +144,23 @@ describe('scan --fix', () => {
     expect([read('a.ts'), read('b.yml')]).toEqual(marked);
   });
 
-  it.each([['--dry-run'], ['--force'], ['--mark'], ['--company-ids', 'same']])(
-    'needs --fix for %s',
+  it('marks without rewriting, also as a dry run', async () => {
+    save('a.ts', FETCH(V3, 'data'));
+    commit();
+    const cli = (...args: readonly string[]) => runCli(['scan', '--mark', ...args], { cwd: folder });
+    const dry = await cli('--dry-run');
+    expect([dry.code, read('a.ts')]).toEqual([1, FETCH(V3, 'data')]);
+    expect(dry.stdout).toMatch(/^--- a\/a\.ts[^]*\n\+ *\/\/ svc-migrate: /);
+    expect(dry.stderr).toContain('1 file would change. Nothing was written.');
+    const marked = await cli();
+    expect(marked.stdout).toMatch(/^1 file changed\.$/m);
+    expect(read('a.ts').replace(/^ *\/\/ svc-migrate: .*\r\n/gm, '')).toBe(FETCH(V3, 'data'));
+  });
+
+  it.each([['--dry-run'], ['--force'], ['--company-ids', 'same'], ['--mark', '--company-ids', 'same']])(
+    'needs --fix for %s %s %s',
     async (...args) => {
-      expect((await runCli(['scan', ...args], { cwd: folder })).code).toBe(2);
+      expect((await runCli(['scan', ...args], { cwd: folder })).stderr).toMatch(/ goes with --fix/);
     },
   );
 });

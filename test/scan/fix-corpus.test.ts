@@ -32,7 +32,7 @@ function planCase(name: string, isMarking: boolean): Promise<FixPlan> {
   const file = join(folder, 'svc-migrate.config.json');
   const config = existsSync(file) ? loadConfig({ env: {}, flags: { config: file }, nowMs: 0 }) : null;
   const scan = { paths: ['.'], folder, ownFiles: [], settings: buildScanSettings(config, []) };
-  const fix = { companies: { areSame: true, v4Ids: {} }, isMarking };
+  const fix = { companies: { areSame: true, v4Ids: {} }, isFixing: true, isMarking };
   const io = { isStopped: () => false, onProgress: () => {} };
   return planFix({ scan, fix, failOn: 'certain' }, io, parser);
 }

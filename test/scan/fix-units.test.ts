@@ -28,7 +28,7 @@ const parser = await SyntaxParser.create();
 const root = mkdtempSync(join(tmpdir(), 'fix-units-'));
 afterAll(() => rmSync(root, { recursive: true, force: true }));
 
-const SAME: FixSettings = { companies: { areSame: true, v4Ids: {} }, isMarking: false };
+const SAME: FixSettings = { companies: { areSame: true, v4Ids: {} }, isFixing: true, isMarking: false };
 
 let cases = 0;
 async function fix(files: Readonly<Record<string, string>>, settings = SAME): Promise<FixPlan> {
@@ -443,6 +443,7 @@ describe('ids of companies', () => {
   const variable = { 'a.ts': `await fetch(\`${LIST}?svc_company_id[eq]=\${id}\`);` };
   const pairs = (v4Ids: Readonly<Record<string, string>>): FixSettings => ({
     companies: { areSame: false, v4Ids },
+    isFixing: true,
     isMarking: false,
   });
 

@@ -152,8 +152,8 @@ export const APPLY_COMMANDS: readonly CommandSpec[] = [
       'svc-migrate apply --csv orders.csv --ids invoice_id=accounting/invoices':
         'plan for one file; with --yes: write a new file beside it',
       'svc-migrate apply --in-place --plan plan.json':
-        'plan for all configured targets; then carry it out with: apply --yes --plan plan.json',
-      'svc-migrate apply --in-place --emit-sql postgres --layout flyway --output migration':
+        'plan for all targets; then carry it out: apply --yes --plan plan.json',
+      'svc-migrate apply --emit-sql postgres --layout flyway --output migration':
         'write the plan as a Flyway migration instead of carrying it out',
       'svc-migrate apply --check': 'check all configured targets, in CI',
     },

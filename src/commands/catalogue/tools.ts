@@ -58,7 +58,7 @@ export const TOOL_COMMANDS: readonly CommandSpec[] = [
     name: 'scan',
     args: '[paths...]',
     summary: 'find every place in source code that still uses the V3 API',
-    more: 'Reads TypeScript, JavaScript, Python, Ruby, PHP, Java, C# and Go, and shell, YAML, JSON, HTTP, HAR, SQL, Prisma, GraphQL and notebook files. Changes nothing without --fix. The configuration, if there is one, names the V3 hosts, the models and the field prefix.',
+    more: 'Reads TypeScript, JavaScript, Python, Ruby, PHP, Java, C# and Go, and shell, YAML, JSON, HTTP, HAR, SQL, Prisma, GraphQL and notebook files. Changes nothing without --fix or --mark. The configuration, if there is one, names the V3 hosts, the models and the field prefix.',
     options: {
       '--v3-host <host>': {
         summary:
@@ -75,13 +75,13 @@ export const TOOL_COMMANDS: readonly CommandSpec[] = [
       '--save': 'store the counts in the database, for the limit v3_uses of check',
       '--fix':
         'rewrite requests to V4, each with everything that depends on it or not at all; git must be able to undo it',
-      '--dry-run': 'with --fix: print a unified diff and write nothing',
-      '--force': 'with --fix: even if git could not undo it',
+      '--dry-run': 'with --fix or --mark: print a unified diff and write nothing',
+      '--force': 'with --fix or --mark: even if git could not undo it',
       '--company-ids <how>': {
         summary: 'with --fix: state that every company kept its id; without it, the remap decides',
         choices: ['same'],
       },
-      '--mark': 'with --fix: put a comment above every use that remains and fails the scan',
+      '--mark': 'put a comment above every use that remains and fails the scan',
       '--json <file>': 'findings and files as JSON (- is stdout)',
       '--sarif <file>': 'findings as SARIF 2.1.0, for code scanning',
       '--gitlab <file>': 'findings as a code quality report of GitLab',
@@ -129,7 +129,7 @@ export const TOOL_COMMANDS: readonly CommandSpec[] = [
     },
     examples: {
       'svc-migrate sandbox --config-out sandbox.json': 'start a service and write a configuration for it',
-      'svc-migrate sandbox --seed 7 --scenario ugly --fault 429:0.1 --truth truth.ndjson':
+      'svc-migrate sandbox --scenario ugly --fault 429:0.1 --truth truth.ndjson':
         'start one that misbehaves, and write the correct answers',
     },
     load: async () => (await import('../sandbox.js')).runSandbox,

@@ -85,6 +85,7 @@ class FixPlanner {
     const result = await this.#run((parsed) => {
       const { file, absolute, result: found } = parsed;
       baselines.set(absolute, { errors: errorsIn(file.nodes), findings: countCertain(found.findings) });
+      if (!fix.isFixing) return;
       const { units, edits } = planUnits({ ...parsed, settings: fix });
       this.#units.push(...units);
       if (edits.length > 0) this.#replace(file.path, absolute, file.source, applyEdits(file.source, edits));

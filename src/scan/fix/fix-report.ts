@@ -8,7 +8,7 @@ import { UNFIXED, type UnfixedReason } from './unfixed.js';
 const count = z.int().nonnegative();
 const reasons = Object.keys(UNFIXED) as [UnfixedReason, ...UnfixedReason[]];
 
-/** What `--fix` did, in the JSON of `scan`. */
+/** What `--fix` and `--mark` did, in the JSON of `scan`. */
 export const fixSchema = z.strictObject({
   dryRun: z.boolean().describe('Nothing was written; the findings are those of the code as it is.'),
   fixed: count.describe('Requests that were rewritten, each with everything that depends on it.'),
@@ -66,10 +66,11 @@ const MAX_PLACES = 5;
 
 /** What a fix did, or would do, and why the rest stays: lines for people. */
 export function describeFix(fix: FixReport): string[] {
-  const { fixed, notFixed, dryRun, files, marked, unmarked } = fix;
+  const { fixed, notFixed, dryRun, files, marked, unmarked, units } = fix;
   const changed = files.filter(({ outcome }) => outcome !== 'changed' && outcome !== 'outside');
   const done = dryRun ? 'Would fix' : 'Fixed';
-  const head = `${done} ${countOf(fixed, 'request')}; ${countOf(changed.length, 'file')} ${dryRun ? 'would change. Nothing was written.' : 'changed.'}`;
+  const requests = units.length === 0 && marked > 0 ? '' : `${done} ${countOf(fixed, 'request')}; `;
+  const head = `${requests}${countOf(changed.length, 'file')} ${dryRun ? 'would change. Nothing was written.' : 'changed.'}`;
   const reasons = listReasons(fix).map(([reason, places]) => {
     const shown = places.slice(0, MAX_PLACES).join(', ');
     const more = places.length > MAX_PLACES ? ` and ${places.length - MAX_PLACES} more` : '';
