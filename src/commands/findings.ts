@@ -79,7 +79,8 @@ async function showFindings(given: Given, config: Config, io: Io): Promise<numbe
     if ((json ?? writeDecisions ?? writeCompanies) === undefined) {
       const shown = limit === 0 ? -1 : (limit ?? USUAL_LIMIT);
       const rows = [...listFindings(db, filter, shown)];
-      await writeText(io.stdout, [renderFindings(rows, countFindings(db, filter), io.width)]);
+      const text = renderFindings(rows, countFindings(db, filter), io.width);
+      await writeText(io.stdout, [addFlagsToNext(text, io.flags)]);
     }
     return 0;
   });

@@ -45,6 +45,9 @@ const BLOCKERS: Readonly<Record<Report['blockers'][number]['code'], string>> = {
   no_common_key: 'V3 and V4 have nothing in common',
 };
 
+/** Most limits that the sentence names. */
+const LIMITS_NAMED = 3;
+
 /** Builds the verdict from a report. */
 export function buildVerdict(report: Report): CutoverVerdict {
   const blockers = report.blockers.map(({ code, text, next }) => ({
@@ -80,8 +83,10 @@ function sentenceOf(report: Report): string {
       return `${found}; the ${accepting} the other ${groupDigits(ids - matched)}.`;
     }
     case 'fail': {
-      const failed = report.gate.limits.filter((limit) => !limit.pass).length;
-      return `${found}; ${countOf(failed, 'limit is', 'limits are')} exceeded.`;
+      const failed = report.gate.limits.filter((limit) => !limit.pass).map(nameOfLimit);
+      const more = failed.length - LIMITS_NAMED;
+      const names = [...failed.slice(0, LIMITS_NAMED), ...(more > 0 ? [`${more} more`] : [])].join(', ');
+      return `${found}; ${countOf(failed.length, 'limit is', 'limits are')} exceeded (${names}).`;
     }
     case 'incomplete':
       return ids === 0 ? 'Nothing is joined yet.' : `So far ${found}.`;

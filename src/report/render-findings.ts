@@ -1,7 +1,7 @@
-import { describeOutcome, type Status } from '../reasons.js';
+import { bareReason, describeOutcome, type Status } from '../reasons.js';
 import { listV4Candidates } from '../store/findings.js';
 import type { RemapRow } from '../store/remap.js';
-import { escapeJson } from '../text/escape.js';
+import { escapeJson, shellLine } from '../text/escape.js';
 import { countOf, groupDigits } from '../text/numbers.js';
 import { wrapLines } from '../text/text-layout.js';
 
@@ -12,18 +12,44 @@ interface ReasonCount {
   readonly n: bigint;
 }
 
-/** Findings for a terminal, each with its meaning and company; counts by reason if not all are shown. */
+/**
+ * Findings for a terminal, by status and reason, each group with its meaning, and the next command; counts by reason if
+ * not all are shown.
+ */
 export function renderFindings(
   rows: readonly RemapRow[],
   counts: readonly ReasonCount[],
   width: number,
 ): string {
   const total = counts.reduce((sum, { n }) => sum + Number(n), 0);
-  if (total === 0) return 'No findings.\n';
-  const list = rows.map((row) => wrapLines(linesOf(row), width)).join('');
-  if (rows.length === total) return `${list}\n${countOf(total, 'finding')}.\n`;
-  const more = `${groupDigits(rows.length)} of ${countOf(total, 'finding')} shown: narrow them with --reason, --status, --model or --company, or show all with --limit 0.`;
-  return `${list}${list === '' ? '' : '\n'}${renderCounts(counts, width)}\n${wrapLines([more], width)}`;
+  if (total === 0) return 'No findings.\nNext: svc-migrate check\n';
+  const blocks = counts.flatMap(({ status, reason }) => {
+    const own = rows.filter((row) => row.status === status && row.reason === reason);
+    if (own.length === 0) return [];
+    const { title, meaning } = describeOutcome(status, reason);
+    const head = [`${title} (${status}/${reason})`, `  ${meaning}`];
+    return [wrapLines([...head, ...own.flatMap(linesOf)], width)];
+  });
+  const shown = `${groupDigits(rows.length)} of ${countOf(total, 'finding')} shown: narrow them with --reason, --status, --model or --company, or show all with --limit 0.`;
+  const end =
+    rows.length === total
+      ? [`${countOf(total, 'finding')}.\n`]
+      : [renderCounts(counts, width), wrapLines([shown], width)];
+  return `${[...blocks, ...end].join('\n')}Next: ${nextFor(rows, counts)}\n`;
+}
+
+/** The command that settles or explains the most frequent kind of finding. */
+function nextFor(rows: readonly RemapRow[], counts: readonly ReasonCount[]): string {
+  const [most] = counts.toSorted((a, b) => Number(b.n - a.n));
+  const reason = bareReason(most?.reason ?? '');
+  if (reason === 'company_ambiguous') return 'svc-migrate findings --write-companies companies-draft.csv';
+  if (most?.status === 'ambiguous' || reason === 'key_changed')
+    return 'svc-migrate findings --write-decisions decisions-draft.csv';
+  const row = rows.find((one) => one.status === most?.status && one.reason === most.reason) ?? rows[0];
+  const id = row?.v3_svc_id ?? row?.v4_svc_id;
+  return row === undefined || id == null
+    ? 'svc-migrate report'
+    : shellLine(['svc-migrate', 'explain', row.model, String(id)]);
 }
 
 function linesOf(row: RemapRow): string[] {
@@ -31,12 +57,8 @@ function linesOf(row: RemapRow): string[] {
   const id = row.v3_svc_id === null ? `V4 ${row.v4_svc_id}` : `V3 ${row.v3_svc_id}`;
   const twin = row.v3_svc_id !== null && row.v4_svc_id !== null ? ` (V4 ${row.v4_svc_id})` : '';
   const candidates = listV4Candidates(row.evidence).map(String);
-  const { title, meaning } = describeOutcome(row.status, row.reason);
-  return [
-    `${name} ${id}${twin}: ${title}`,
-    `  ${row.status}/${row.reason}: ${meaning}`,
-    `  ${placeOf(row)}${candidates.length === 0 ? '' : `; V4 candidates ${candidates.join(', ')}`}`,
-  ];
+  const more = candidates.length === 0 ? '' : `; V4 candidates ${candidates.join(', ')}`;
+  return [`  ${name} ${id}${twin}: ${placeOf(row)}${more}`];
 }
 
 function placeOf({ region, v3_company_id: v3, v4_company_id: v4, platform_id: key }: RemapRow): string {

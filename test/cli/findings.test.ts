@@ -52,7 +52,7 @@ function run(config: Config, more: OptionValues = {}, width = 80) {
 }
 
 const withScene = <T>(work: (database: TestDatabase) => Promise<T>) => withDatabase(SCENE, SAME_ID, work);
-const namesIn = (out: string) => out.match(/^accounting\S+( line_items)? V[34] \d+.*$/gm) ?? [];
+const namesIn = (out: string) => out.match(/^ {2}accounting\S+( line_items)? V[34] \d+.*$/gm) ?? [];
 
 const FILTERS: readonly (readonly [name: string, more: OptionValues, ids: readonly string[]])[] = [
   ['a status', { status: ['ambiguous'] }, ['1', '103', '101', '11', '12', '131', '132']],
@@ -72,9 +72,11 @@ describe('findings', () => {
     withScene(async ({ config }) => {
       const { code, out, err } = await run(config);
       expect([code, err]).toEqual([0, '']);
-      expect(out).toContain(`accounting/invoices V3 2: Likely twin has another platform_id
-  unmatched/key_changed: A record`);
-      expect(out).toMatch(/company 1 in default, platform_id b; V4 candidates 20/);
+      expect(out).toMatch(
+        /^Likely twin has another platform_id \(unmatched\/key_changed\)\n {2}A record[^]*?\n {2}accounting\/invoices V3 2: company 1 in default, platform_id b; V4\n {2}candidates 20$/m,
+      );
+      expect(out.match(/unmatched\/key_changed/g)).toHaveLength(1);
+      expect(out).toMatch(/\nNext: svc-migrate findings --write-decisions decisions-draft\.csv\n$/);
       expect(out).not.toContain('\u001b');
       expect(out).toMatch(/^13 findings\.$/m);
     }));

@@ -238,7 +238,7 @@ describe('report', () => {
       };
       await runReport(givenOf(config, { html: join(folder, 'r.html') }), newIo({ onProgress }));
       expect(notes).toEqual([
-        'NOT SAFE TO CUT OVER: 2 of 6 V3 ids have their V4 id; 2 limits are exceeded. See /r.html.',
+        'NOT SAFE TO CUT OVER: 2 of 6 V3 ids have their V4 id; 2 limits are exceeded (unmatched, v4_only/unexplained). See /r.html.',
       ]);
     });
   });
