@@ -73,7 +73,7 @@ describe('findings', () => {
       const { code, out, err } = await run(config);
       expect([code, err]).toEqual([0, '']);
       expect(out).toMatch(
-        /^Likely twin has another platform_id \(unmatched\/key_changed\)\n {2}A record[^]*?\n {2}accounting\/invoices V3 2: company 1 in default, platform_id b; V4\n {2}candidates 20$/m,
+        /^Likely twin has another platform_id \(unmatched\/key_changed\)\n {2}A record[\s\S]*?\n {2}accounting\/invoices V3 2: company 1 in default, platform_id b; V4\n {2}candidates 20$/m,
       );
       expect(out.match(/unmatched\/key_changed/g)).toHaveLength(1);
       expect(out).toMatch(/\nNext: svc-migrate findings --write-decisions decisions-draft\.csv\n$/);

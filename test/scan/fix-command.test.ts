@@ -150,7 +150,7 @@ describe('scan --fix', () => {
     const cli = (...args: readonly string[]) => runCli(['scan', '--mark', ...args], { cwd: folder });
     const dry = await cli('--dry-run');
     expect([dry.code, read('a.ts')]).toEqual([1, FETCH(V3, 'data')]);
-    expect(dry.stdout).toMatch(/^--- a\/a\.ts[^]*\n\+ *\/\/ svc-migrate: /);
+    expect(dry.stdout).toMatch(/^--- a\/a\.ts[\s\S]*\n\+ *\/\/ svc-migrate: /);
     expect(dry.stderr).toContain('1 file would change. Nothing was written.');
     const marked = await cli();
     expect(marked.stdout).toMatch(/^1 file changed\.$/m);
