@@ -16,7 +16,7 @@ import { readDatabase } from './database.js';
 const BASH = `# svc-migrate completion for bash; \`source\` this file.
 _svc_migrate() {
   local IFS=$'\\n' before name file
-  COMPREPLY=($("\${COMP_WORDS[0]}" completion words -- "\${COMP_WORDS[@]:1:COMP_CWORD}" 2>/dev/null))
+  COMPREPLY=($("\${COMP_WORDS[0]}" completion words -- "\${COMP_WORDS[@]:1:$COMP_CWORD}" 2>/dev/null))
   if [[ \${COMPREPLY[0]-} == :files* ]]; then
     IFS='|' read -r _ before name <<< "\${COMPREPLY[0]}"
     COMPREPLY=()
