@@ -6,6 +6,7 @@ import { throwIfInterrupted } from '../runtime/pause.js';
 import { onFile } from '../runtime/write-output.js';
 import { type Cutover, type CutoverStep, type CutoverStepState, saveCutover } from '../store/cutover.js';
 import { takeLock } from '../store/open.js';
+import type { Given } from './command.js';
 import { resumeCommand } from './cutover-options.js';
 import { assertJudged, findAfterwards, STEP_WORK, type StepOutcome, type StepTask } from './cutover-steps.js';
 import { withDatabase, withLockOwner, withOwnerNote } from './database.js';
@@ -84,8 +85,8 @@ async function doSteps(
     else await say(describeKept(step, state.now));
     if (stop !== null) break;
   }
-  const resume = resumeCommand(given);
-  const next = stop === null ? await findAfterwards(scene) : nextOfStop(stop, resume);
+  const resume = resumeCommand(given, '--yes');
+  const next = stop === null ? await findAfterwards(scene) : nextOfStop(stop, given, resume);
   const ended = { exitCode: stop?.outcome.exitCode ?? 0, applyPlan: null, next, resume };
   return { plan, options, cutover: state.now, stop, ...ended };
 }
@@ -142,15 +143,22 @@ async function doStep(
     exitCode: null,
     note: '',
   } as const;
-  const outcome = await attempt(step, scene, state, begun);
+  let outcome = await attempt(step, scene, state, begun);
   const { exitCode, note, saved, left } = outcome;
-  if (left === 'not_begun') await state.saveStep(name, before);
-  if (left === undefined) {
-    const ended = { endedAt: timeOf(io.clock.now()), exitCode, note };
-    await state.saveStep(name, { ...begun, state: exitCode === 0 ? 'done' : 'failed', ...ended }, saved);
+  const ended = { endedAt: timeOf(io.clock.now()), exitCode, note };
+  const isDone = exitCode === 0;
+  try {
+    if (left === 'not_begun') await state.saveStep(name, before);
+    if (left === undefined)
+      await state.saveStep(name, { ...begun, state: isDone ? 'done' : 'failed', ...ended }, saved);
+  } catch (error) {
+    // What the step did must be said all the same: the application may be flipped.
+    if (!(error instanceof SvcError)) throw error;
+    const unsaved = `${note}. This could not be stored: ${error.message}`;
+    outcome = { ...outcome, exitCode: isDone ? error.exitCode : exitCode, note: unsaved };
   }
   if (left !== 'interrupted') await say(describeOutcome(outcome, io.clock.now() - startedMs));
-  return exitCode === 0 ? null : { step: name, outcome };
+  return outcome.exitCode === 0 ? null : { step: name, outcome };
 }
 
 async function attempt(
@@ -182,8 +190,9 @@ async function attempt(
   }
 }
 
-function nextOfStop({ step, outcome: { next, left } }: CutoverStop, resume: string): string {
+function nextOfStop({ step, outcome: { next, left } }: CutoverStop, given: Given, resume: string): string {
   if (step !== 'flip' || left === 'not_begun') return next ?? resume;
-  if (left === 'by_hand') return `${resume} --flip done`;
-  return `look whether the application is flipped, then ${resume} --flip again`;
+  if (left === 'by_hand') return resumeCommand(given, '--yes', '--flip', 'done');
+  // Without --yes: it shows what would be done, and changes nothing.
+  return resumeCommand(given, '--flip', 'again');
 }

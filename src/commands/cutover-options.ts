@@ -91,7 +91,7 @@ function digestSettings({ limits, drift, maxAgeMs }: Config, baselineFile: strin
   return sha256Of(JSON.stringify({ limits, drift, maxAgeMs, baseline }));
 }
 
-/** The command that goes on with this cutover, with further words. */
+/** The command that goes on with this cutover, with further words; without `--yes` it only shows what it would do. */
 export function resumeCommand(given: Given, ...more: readonly string[]): string {
   const said = new Set(['yes', 'restart', 'flip', 'json']);
   const words = Object.keys(CUTOVER_OPTIONS).flatMap((flags) => {
@@ -102,5 +102,5 @@ export function resumeCommand(given: Given, ...more: readonly string[]): string 
     if (value !== undefined) return [flag, value];
     return given.isSet(name) ? [flag] : [];
   });
-  return shellLine(['svc-migrate', 'cutover', '--yes', ...words, ...more]);
+  return shellLine(['svc-migrate', 'cutover', ...more, ...words]);
 }

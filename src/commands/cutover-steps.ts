@@ -34,6 +34,9 @@ export interface StepTask {
   readonly io: Io;
 }
 
+/** Stands before the lines that a step prints below its own. */
+export const DETAIL_INDENT = '       ';
+
 /** What came of a step. It succeeded if the exit code is 0. */
 export interface StepOutcome {
   readonly exitCode: number;
@@ -70,7 +73,7 @@ export const STEP_WORK: Readonly<Record<CutoverStep, (task: StepTask) => Promise
   verify_pairs: async ({ config, options: { sample }, io }) => {
     const result = await verifyPairs(config, { sample, seed: null }, io);
     const code = judgeVerify(result);
-    const text = renderVerify(result, io.width, true).replace(/^Next: .*\n/m, '');
+    const text = renderVerify(result, io.width - DETAIL_INDENT.length, true).replace(/^Next: .*\n/m, '');
     const verified = verifiedPairs(result.remap.sha256, sample);
     return {
       exitCode: code,
@@ -153,7 +156,8 @@ export function applyNow(
 ): Promise<ApplyResult> {
   const request = parseApplyRequest(applyCommandLine(given, mode, targets), config);
   io.onProgress({ kind: 'stage', name: request.action === 'write' ? 'apply' : request.action });
-  return applyInThread({ kind: 'apply', config, request, agreed: null }, io);
+  const width = io.width - DETAIL_INDENT.length;
+  return applyInThread({ kind: 'apply', config, request, agreed: null }, { ...io, width });
 }
 
 /** The command line of `apply` with the options of a cutover. */
@@ -186,5 +190,5 @@ function outcomeOf({ exitCode, text, next }: ApplyResult): StepOutcome {
     .filter((line) => !line.startsWith('To undo it: '));
   const [note = '', ...details] = lines;
   const command = exitCode !== 0 && next.startsWith('svc-migrate ') ? { next } : {};
-  return { exitCode, note, details: details.join('\n'), ...command };
+  return { exitCode, note: note.replace(/^Done: /, ''), details: details.join('\n'), ...command };
 }

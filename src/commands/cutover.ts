@@ -127,16 +127,12 @@ async function showPlan(scene: CutoverScene): Promise<CutoverResult> {
     await say(lines);
     planned = outcome;
   }
-  const resume = resumeCommand(given);
-  const asks = plan.steps.some(({ action }) => action === 'ask');
   const word = options.word === null ? [] : ['--flip', options.word];
-  const go = resumeCommand(given, ...word, ...(options.restart ? ['--restart'] : []));
+  const resume = resumeCommand(given, '--yes', ...word, ...(options.restart ? ['--restart'] : []));
+  const asks = plan.steps.some(({ action }) => action === 'ask');
   const isFinished = !plan.steps.some(isToDo);
-  const ready = isFinished
-    ? await findAfterwards(scene)
-    : asks
-      ? `look at the application, then ${resume} --flip done`
-      : go;
+  const ask = resumeCommand(given, '--flip', 'done');
+  const ready = isFinished ? await findAfterwards(scene) : asks ? ask : resume;
   return { plan, options, cutover, stop: null, ...planned, next: planned.next ?? ready, resume };
 }
 

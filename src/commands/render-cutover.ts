@@ -2,8 +2,9 @@ import { CUTOVER_STEPS, type Cutover, type CutoverStep, flippedState } from '../
 import { addFlags, escapeUnseen, shellLine } from '../text/escape.js';
 import { formatDuration, formatTime } from '../text/numbers.js';
 import { wrapLines } from '../text/text-layout.js';
+import type { Io } from './command.js';
 import type { CutoverOptions } from './cutover-options.js';
-import type { StepOutcome } from './cutover-steps.js';
+import { DETAIL_INDENT, type StepOutcome } from './cutover-steps.js';
 import { type CutoverPlan, numberOf, type PlannedStep } from './plan-cutover.js';
 
 /** Where a cutover stopped, and why. */
@@ -59,7 +60,8 @@ const WHAT: Readonly<Record<CutoverStep, (options: CutoverOptions) => string>> =
 };
 
 /** `4/9 check: judge the remap by the limits, …`, with why it is done again. */
-export function describeBegin({ name, because }: PlannedStep, options: CutoverOptions): string {
+export function describeBegin({ name, action, because }: PlannedStep, options: CutoverOptions): string {
+  if (action === 'ask') return `${headOf(name)}: it was begun, and ${because}`;
   const why = because === null ? '' : ` (${because})`;
   return `${headOf(name)}: ${WHAT[name](options)}${why}`;
 }
@@ -76,7 +78,7 @@ export function describeKept({ name, action, because }: PlannedStep, cutover: Cu
 export function describeOutcome({ exitCode, note, details = '' }: StepOutcome, tookMs: number): string[] {
   const how = exitCode === 0 ? 'done in' : `exit code ${exitCode} after`;
   const more = details.split('\n').filter((line) => line.trim() !== '');
-  return [`    ${how} ${formatDuration(tookMs)}: ${note}`, ...more.map((line) => `       ${line}`)];
+  return [`    ${how} ${formatDuration(tookMs)}: ${note}`, ...more.map((line) => `${DETAIL_INDENT}${line}`)];
 }
 
 function headOf(name: CutoverStep): string {
@@ -84,9 +86,12 @@ function headOf(name: CutoverStep): string {
 }
 
 /** The end of the text: the way back, the verdict and the next command. */
-export function renderCutoverEnd(result: CutoverResult, { width, flags = '' }: CutoverTextOptions): string {
+export function renderCutoverEnd(
+  result: CutoverResult,
+  { width, flags = '' }: Pick<Io, 'width' | 'flags'>,
+): string {
   const { next, resume, stop, options } = result;
-  const isOther = options.yes && stop !== null && next !== resume;
+  const isOther = options.yes && stop !== null && next !== resume && !asksForFlip(result);
   const lines = [
     '',
     ...(stop === null ? [] : wayBack(result, flags)),
@@ -98,12 +103,6 @@ export function renderCutoverEnd(result: CutoverResult, { width, flags = '' }: C
     /^ {2}svc-migrate |^To go on: /.test(line) ? `${escapeUnseen(line)}\n` : wrapLines([line], width),
   );
   return `${laid.join('')}${escapeUnseen(`Next: ${addFlags(next, flags)}`)}\n`;
-}
-
-export interface CutoverTextOptions {
-  readonly width: number;
-  /** `--config` and `--db` as given. */
-  readonly flags?: string;
 }
 
 function wayBack({ cutover }: CutoverResult, flags: string): string[] {
@@ -132,17 +131,22 @@ function verdictOf({ plan, options, cutover, stop, applyPlan, exitCode }: Cutove
     const at = `step ${numberOf(stop.step)} of ${CUTOVER_STEPS.length} (${STEP_TITLES[stop.step]})`;
     const how =
       left === 'interrupted' ? `Interrupted in ${at}.` : `Stopped at ${at}, exit code ${code}: ${note}`;
-    return `${STANDINGS[flipped]} ${left === 'by_hand' ? note : how}`;
+    const ask = asksForFlip({ cutover }) ? ` ${ASK}` : '';
+    return left === 'by_hand' ? `${STANDINGS.no} ${note}` : `${STANDINGS[flipped]} ${how}${ask}`;
   }
   if (options.yes) {
     const isDone = plan.steps.every(({ action }) => action === 'keep' || action === 'skip');
     const at = formatTime(cutover?.steps.flip?.endedAt ?? '');
     return `CUT OVER: the application was flipped at ${at}.${isDone ? ' Nothing is left to do.' : ''}`;
   }
-  const asks = plan.steps.some(({ action }) => action === 'ask');
-  const unknown = asks ? ` ${ASK}` : '';
+  const unknown = plan.steps.some(({ action }) => action === 'ask') ? ` ${ASK}` : '';
   const planned = applyPlan !== null && exitCode !== 0 ? ' Something is in the way of apply, see above.' : '';
   return `DRY RUN: nothing was changed. ${STANDINGS[flipped]}${unknown}${planned}`;
+}
+
+/** Whether only the user can tell if the application is flipped. */
+function asksForFlip({ cutover }: Pick<CutoverResult, 'cutover'>): boolean {
+  return flippedState(cutover) === 'unknown';
 }
 
 const STANDINGS = {

@@ -200,6 +200,23 @@ describe('a program that fails', () => {
     expect([result.outcome, result.flipped, scene.flips().length]).toEqual(['done', 'yes', 1]);
   });
 
+  it('is known to have succeeded where that cannot be stored', async () => {
+    scene.script('flip.sh', 'echo once >> flips; while [ ! -e closed ]; do sleep 0.02; done');
+    const ending = cutover(...EXEC);
+    while (scene.flips().length === 0) await sleep(10);
+    const writer = openDatabase(scene.path('svc-migrate.db'), 'write');
+    writeFileSync(scene.path('closed'), '');
+    const ended = await ending;
+    writer.close();
+    expect([ended.code, ended.stdout.replace(/\s+/g, ' ')]).toEqual([
+      6,
+      expect.stringMatching(/the application is flipped already\. .* could not be stored/),
+    ]);
+    expect((await cutover(...EXEC)).code).toBe(2);
+    expect((await cutover(...EXEC, '--flip', 'done')).code).toBe(0);
+    expect(scene.flips()).toHaveLength(1);
+  });
+
   it('that cannot be started has flipped nothing', async () => {
     writeFileSync(scene.path('flip.sh'), '#!/no/such/shell\n');
     const ended = await cutover(...EXEC);
