@@ -1,5 +1,5 @@
 import { existsSync, readFileSync } from 'node:fs';
-import { resolve } from 'node:path';
+import { dirname, resolve } from 'node:path';
 import { loadKeys } from '../config/api-keys.js';
 import type { Config } from '../config/config.js';
 import { SvcError } from '../errors.js';
@@ -83,6 +83,11 @@ function assertFiles(given: Given, config: Config, report: string): void {
   if (given.text('flag') === '-' || given.text('report') === '-')
     throw new SvcError('usage', '--flag and --report take a file, not -.');
   assertTargets(outputs, own);
+  const lost = outputs.find((file) => file !== '-' && !existsSync(dirname(resolve(file))));
+  if (lost !== undefined)
+    throw new SvcError('usage', `${lost} cannot be created: there is no such folder.`, {
+      hint: 'Create the folder, or name another file.',
+    });
 }
 
 function digestSettings({ limits, drift, maxAgeMs }: Config, baselineFile: string | undefined): string {

@@ -188,7 +188,8 @@ function outcomeOf({ exitCode, text, next }: ApplyResult): StepOutcome {
     .trimEnd()
     .split('\n')
     .filter((line) => !line.startsWith('To undo it: '));
-  const [note = '', ...details] = lines;
+  const isBlocked = lines.includes('Blocked by:');
+  const [note = '', ...details] = isBlocked ? ['its plan is blocked, see there', ...lines] : lines;
   const command = exitCode !== 0 && next.startsWith('svc-migrate ') ? { next } : {};
   return { exitCode, note: note.replace(/^Done: /, ''), details: details.join('\n'), ...command };
 }

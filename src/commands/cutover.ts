@@ -38,9 +38,8 @@ export async function runCutover(given: Given, io: Io): Promise<number> {
     const config = await configWithMaxWait(given);
     const options = await parseCutoverOptions(given, config, within);
     const say: CutoverScene['say'] = async (lines) => {
-      const text = wrapLines(lines, within.width);
-      if (target !== '-') await writeText(within.stdout, [text]);
-      else within.onProgress({ kind: 'note', level: 'info', text: text.trimEnd() });
+      if (target !== '-') await writeText(within.stdout, [wrapLines(lines, within.width)]);
+      else for (const text of lines) within.onProgress({ kind: 'note', level: 'info', text });
     };
     const scene: CutoverScene = { given, config, options, io: within, say };
     const result = await (options.yes ? carryOut(scene, () => readStanding(scene)) : showPlan(scene));

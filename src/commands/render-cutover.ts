@@ -1,3 +1,4 @@
+import { EXIT_BY_CODE } from '../errors.js';
 import { CUTOVER_STEPS, type Cutover, type CutoverStep, flippedState } from '../store/cutover.js';
 import { addFlags, escapeUnseen, shellLine } from '../text/escape.js';
 import { formatDuration, formatTime } from '../text/numbers.js';
@@ -119,9 +120,10 @@ function wayBack({ cutover }: CutoverResult, flags: string): string[] {
 function undoCommands(cutover: Cutover | null): string[] {
   if (cutover === null) return [];
   const named = cutover.runs.toReversed().map((run) => shellLine(['svc-migrate', 'undo', run]));
-  const state = cutover.steps.apply?.state;
-  // What an apply that did not end has written is known to the ledger alone: `undo` lists it.
-  return state === 'running' || state === 'failed' ? ['svc-migrate undo', ...named] : named;
+  const apply = cutover.steps.apply;
+  // What an apply that stopped part-way has written is known to the ledger alone: `undo` lists it.
+  const isPartial = apply?.state === 'running' || apply?.exitCode === EXIT_BY_CODE.apply_stopped;
+  return isPartial ? ['svc-migrate undo', ...named] : named;
 }
 
 function verdictOf({ plan, options, cutover, stop, applyPlan, exitCode }: CutoverResult): string {
@@ -131,7 +133,7 @@ function verdictOf({ plan, options, cutover, stop, applyPlan, exitCode }: Cutove
     const at = `step ${numberOf(stop.step)} of ${CUTOVER_STEPS.length} (${STEP_TITLES[stop.step]})`;
     const how =
       left === 'interrupted' ? `Interrupted in ${at}.` : `Stopped at ${at}, exit code ${code}: ${note}`;
-    const ask = asksForFlip({ cutover }) ? ` ${ASK}` : '';
+    const ask = asksForFlip({ cutover }) ? `${how.endsWith('.') ? '' : '.'} ${ASK}` : '';
     return left === 'by_hand' ? `${STANDINGS.no} ${note}` : `${STANDINGS[flipped]} ${how}${ask}`;
   }
   if (options.yes) {

@@ -142,7 +142,9 @@ describe('cutover', () => {
     scene.sql(`INSERT INTO orders(stage_id) VALUES (${scene.unmatched})`);
     const ended = await cutover(...EXEC);
     expect([ended.code, scene.flips()]).toEqual([1, []]);
-    expect(ended.stdout).toMatch(/step 5 of 9 \(apply\s+--again\),\s+exit\s+code\s+1/);
+    expect(ended.stdout).toMatch(
+      /step 5 of 9 \(apply\s+--again\),\s+exit\s+code\s+1:\s+its\s+plan\s+is\s+blocked/,
+    );
     const result = await resultOf(...EXEC, '--missing', 'keep');
     expect([result.outcome, scene.ids()]).toEqual(['done', [...scene.expected(0, 1, 2), scene.unmatched]]);
   });
@@ -311,6 +313,8 @@ describe('what is refused before anything is done', () => {
     [['--report', 'svc-migrate.db-cutover'], 2, 'is an input'],
     [['--report', 'same', '--flag', 'same'], 2, 'Two outputs'],
     [['--report', '-'], 2, 'take a file'],
+    [['--report', 'none/report.json'], 2, 'no such folder'],
+    [['--flag', 'none/v4.on'], 2, 'no such folder'],
     [['--flip', 'again'], 2, 'none was'],
     [['--flip', 'done'], 2, 'none was'],
     [['--flip', 'maybe'], 2, 'again, done, undone'],
