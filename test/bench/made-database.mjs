@@ -15,9 +15,11 @@ const FIRST_LINE_ITEM = 5_000_000_000;
  * lies in another order than V3. Returns the arguments that name it.
  *
  * `plain`: two models with a child each, without payloads. `notes`: bill credit notes of 1.2 KB with three line items
- * each, and with their payloads; one in a hundred pairs has a field that differs.
+ * each, and with their payloads; one in a hundred pairs has a field that differs. `shape`: the number of companies, and of
+ * children of a record.
  */
-export function makeDatabase(folder, records, kind = 'plain') {
+export function makeDatabase(folder, records, kind = 'plain', shape = {}) {
+  const { companies = COMPANIES, lineItems = kind === 'notes' ? 3 : 1 } = shape;
   const config = join(folder, 'bench.config.json');
   const names = kind === 'notes' ? NOTES : MODELS;
   const models = names.map((v3) => ({ v3, v4: v3.split('/')[1], children: ['line_items'] }));
@@ -36,10 +38,10 @@ export function makeDatabase(folder, records, kind = 'plain') {
   const db = openDatabase(join(folder, 'bench.db'), 'create');
   db.pragma('synchronous = OFF');
   db.transaction(() => {
-    db.exec(`INSERT INTO v4_company SELECT value + 100, '{}' FROM (${rows(COMPANIES)})`);
-    const lineItems = kind === 'notes' ? 3 : 1;
+    db.exec(`INSERT INTO v4_company SELECT value + 100, '{}' FROM (${rows(companies)})`);
+    db.exec(`CREATE TEMP TABLE line AS ${rows(lineItems)}`);
     for (const [at, model] of names.entries())
-      fillModel(db, model, at, Math.floor(records / names.length), lineItems);
+      fillModel(db, model, { at, count: Math.floor(records / names.length), companies, lineItems });
     if (kind === 'notes') savePayloads(db);
     db.exec(`
       UPDATE record SET checksum = ${checksumOf('record')};
@@ -54,35 +56,28 @@ export function makeDatabase(folder, records, kind = 'plain') {
 const rows = (count) =>
   `WITH RECURSIVE n(value) AS (SELECT 1 UNION ALL SELECT value + 1 FROM n WHERE value < ${count}) SELECT value FROM n`;
 
-function fillModel(db, model, at, count, lineItems) {
+function fillModel(db, model, { at, count, companies, lineItems }) {
   const now = new Date().toISOString();
   const stream = db.prepare(`
     INSERT INTO stream(generation, region, model, company_id, state, started_at, finished_at, read_at, route, records, unique_records)
     VALUES (?, ?, ?, ?, 'complete', ?, ?, ?, ?, 0, 0)`);
   const add = (...key) => stream.run(...key, now, now, now, model).lastInsertRowid;
-  const v3 = add('v3', 'eu', model, null);
-  const fill = (gen, streamId, company, where, order) => {
-    const child = (line) =>
-      `json_array('line_items', CAST((value * ${gen} * ${lineItems}) + ${FIRST_LINE_ITEM + line} AS TEXT), 'line-${line + 1}', NULL, 0)`;
+  const company = `value % ${companies}`;
+  const fill = (gen, streamId, companyId, where, order) =>
     db.exec(`
       INSERT INTO record(stream_id, svc_id, company_id, platform_id, unique_id, deleted, latest_ms, latest_from, created_ms, field_digests, children, walk)
-      SELECT ${streamId}, value * ${gen}, ${company}, printf('KEY-%09d', value), NULL, value % 50 = 7, 1700000000000 + value, 'platform', NULL,
+      SELECT ${streamId}, value * ${gen}, ${companyId}, printf('KEY-%09d', value), NULL, value % 50 = 7, 1700000000000 + value, 'platform', NULL,
         printf('AA%05dBB%05d', value % 99991, value % 7919),
-        json_array(${Array.from({ length: lineItems }, (_, line) => child(line)).join(', ')}), 1
-      FROM (${rows(count)}) WHERE ${where} ORDER BY ${order}`);
-  };
-  fill(3, v3, `value % ${COMPANIES} + 1`, `(value + ${at}) % 20 <> 0`, 'value');
-  for (let company = 1; company <= COMPANIES; company++) {
-    const v4 = add('v4', '', model, BigInt(company + 100));
-    // another order than V3's
-    fill(
-      4,
-      v4,
-      company + 100,
-      `value % ${COMPANIES} + 1 = ${company} AND (value + ${at}) % 20 <> 1`,
-      'value * 48271 % 2147483647',
-    );
-  }
+        (SELECT json_group_array(json_array('line_items', CAST(
+            (n.value * ${gen} * ${lineItems}) + ${FIRST_LINE_ITEM - 1} + line.value AS TEXT), 'line-' || line.value, NULL, 0)) FROM line),
+        1
+      FROM (${rows(count)}) AS n WHERE ${where} ORDER BY ${order}`);
+  fill(3, add('v3', 'eu', model, null), `${company} + 1`, `(value + ${at}) % 20 <> 0`, 'value');
+  // the streams of the companies have consecutive numbers
+  const [first] = Array.from({ length: companies }, (_, i) => add('v4', '', model, BigInt(i + 101)));
+  // another order than V3's
+  const order = `${company}, value * 48271 % 2147483647`;
+  fill(4, `${first} + ${company}`, `${company} + 101`, `(value + ${at}) % 20 <> 1`, order);
 }
 
 /** The bytes that an export would have received for the records of `fillModel`. */
