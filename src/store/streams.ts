@@ -18,7 +18,7 @@ export function listStreams(db: Db, generation: Generation | null = null): Strea
   const rows = db.prepare<[string | null, string | null], StoredStream>(`
     ${SELECT} WHERE (? IS NULL OR generation = ?) AND NOT ${IS_COMPANY_LIST}
     ORDER BY generation, region, model, company_id`);
-  return rows.all(generation, generation).map(parseStream);
+  return Array.from(rows.iterate(generation, generation), parseStream);
 }
 
 /**
