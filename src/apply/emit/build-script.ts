@@ -146,19 +146,33 @@ function loadSql(script: EmitScript, tables: readonly EmitTable[]): string[] {
   ];
 }
 
+interface Statements {
+  /** Before the transaction of databases where DDL commits. */
+  readonly prepare: readonly string[];
+  readonly checks: readonly string[];
+  readonly ddl: readonly string[];
+  readonly changes: readonly string[];
+  /** Staging tables to drop. */
+  readonly drop: readonly string[];
+}
+
 /** Checks and changes in one transaction. Where DDL commits, it runs before the transaction, but after the checks. */
-function inTransaction(
-  { text }: EmitScript,
-  tables: readonly EmitTable[],
-  { checks, ddl, changes }: Readonly<Record<'checks' | 'ddl' | 'changes', readonly string[]>>,
-): string[] {
+function wholeScript(script: EmitScript, tables: readonly EmitTable[], statements: Statements): string[] {
+  const { text } = script;
+  const { prepare, checks, ddl, changes, drop } = statements;
   const names = [...new Set(tables.map(({ found }) => found.facts.table))].sort();
   const [first] = tables;
   const locks = first === undefined ? [] : text.lock(names, first.found.ledger);
-  if (text.begin !== null) return [...locks, ...checks, ...ddl, ...changes];
   const begin = ['SET TRANSACTION ISOLATION LEVEL REPEATABLE READ', 'START TRANSACTION', ...locks];
   const start = ddl.length > 0 ? [...checks, ...ddl, ...begin] : [...begin, ...checks];
-  return [...start, ...changes, 'COMMIT'];
+  return [
+    ...text.settings,
+    ...createChecks(script),
+    ...prepare,
+    ...(text.begin === null ? [...start, ...changes, 'COMMIT'] : [...locks, ...checks, ...ddl, ...changes]),
+    ...[...drop, script.checks].map((name) => `DROP TABLE IF EXISTS ${name}`),
+    ...text.restore,
+  ];
 }
 
 function upSql(script: EmitScript, tables: readonly EmitTable[]): string[] {
@@ -170,30 +184,49 @@ function upSql(script: EmitScript, tables: readonly EmitTable[]): string[] {
   );
   const enter = (table: EmitTable) =>
     insertRunSql(script, table, { definition: portable(table.found.target), checks: checks.length });
-  const addColumns = tables.flatMap(({ found }) =>
+  const addColumns = ({ found }: EmitTable) =>
     found.target.ids.flatMap((id, at) =>
       text.addColumn(found.facts.table, newColumnOf(id), found.types[at] ?? ''),
-    ),
-  );
-  const changes = isNew
-    ? tables.flatMap((table) => [...fillSql(script, table), ...filledChecks(script, table)])
-    : tables.flatMap((table) => [enter(table), ...rewriteSql(script, table)]);
-  return [
-    ...text.settings,
-    ...createChecks(script),
-    ...inTransaction(script, tables, {
-      // In place each run is recorded after the entries of the one before: its own have higher ids.
-      checks: [...checks, raise, ...(isNew ? tables.map(enter) : [])],
-      ddl: isNew ? addColumns : [],
-      changes: [...changes, raise, ...tables.map((table) => finishSql(script, table))],
-    }),
+    );
+  const change = (table: EmitTable) =>
+    isNew
+      ? [...fillSql(script, table), ...filledChecks(script, table)]
+      : [enter(table), ...rewriteSql(script, table)];
+  return wholeScript(script, tables, {
+    prepare: [],
+    // In place each run is recorded after the entries of the one before: its own have higher ids.
+    checks: [...checks, raise, ...(isNew ? tables.map(enter) : [])],
+    ddl: isNew ? tables.flatMap(addColumns) : [],
+    changes: [...tables.flatMap(change), raise, ...tables.map((table) => finishSql(script, table))],
     // The query that verifies new columns reads their crosswalks.
-    ...dropStaging(
-      script,
-      tables.flatMap(({ maps, list }) => (isNew ? [list] : [...maps, list])),
-    ),
-    ...text.restore,
+    drop: tables.flatMap(({ maps, list }) => (isNew ? [list] : [...maps, list])),
+  });
+}
+
+function downSql(script: EmitScript, tables: readonly EmitTable[]): string[] {
+  const { engine, text } = script;
+  const isNew = engine.context.policy.mode === 'new';
+  const back = [...tables].reverse();
+  const raise = text.raise(script.checks);
+  const dropColumns = ({ found }: EmitTable) =>
+    found.target.ids.flatMap((id) => text.dropColumn(found.facts.table, newColumnOf(id)));
+  const restore = (table: EmitTable) => [
+    undoListSql(script, table),
+    ...text.analyze(table.list),
+    ...updatesSql(script, table),
+    checkSql(script, writtenCheck(script, table)),
   ];
+  const check = (table: EmitTable) => undoChecks(script, table).map((one) => checkSql(script, one));
+  return wholeScript(script, tables, {
+    prepare: isNew ? [] : back.flatMap((table) => createList(script, table)),
+    checks: [...back.flatMap(check), raise],
+    ddl: isNew ? back.flatMap(dropColumns) : [],
+    changes: [
+      ...(isNew ? [] : [...back.flatMap(restore), raise]),
+      ...back.flatMap((table) => undoneSql(script, table)),
+    ],
+    drop: back.flatMap(({ maps, list }) => (isNew ? [...maps, list] : [list])),
+  });
 }
 
 /** Where a client went on after an error: the run is not done, or not undone. */
@@ -206,43 +239,6 @@ function guardsOf(script: EmitScript, tables: readonly EmitTable[]): SqlScript['
     up: guard(...all('done')),
     down: guard(...all('undone'), ...all('done').map((one) => `NOT ${one}`)),
   };
-}
-
-function dropStaging({ checks }: EmitScript, names: readonly string[]): string[] {
-  return [...names, checks].map((name) => `DROP TABLE IF EXISTS ${name}`);
-}
-
-function downSql(script: EmitScript, tables: readonly EmitTable[]): string[] {
-  const { engine, text } = script;
-  const isNew = engine.context.policy.mode === 'new';
-  const back = [...tables].reverse();
-  const raise = text.raise(script.checks);
-  const checks = back.flatMap((table) => undoChecks(script, table).map((check) => checkSql(script, check)));
-  const dropColumns = back.flatMap(({ found }) =>
-    found.target.ids.flatMap((id) => text.dropColumn(found.facts.table, newColumnOf(id))),
-  );
-  const restore = back.flatMap((table) => [
-    undoListSql(script, table),
-    ...text.analyze(table.list),
-    ...updatesSql(script, table),
-    checkSql(script, writtenCheck(script, table)),
-  ]);
-  const undone = back.flatMap((table) => undoneSql(script, table));
-  return [
-    ...text.settings,
-    ...createChecks(script),
-    ...(isNew ? [] : back.flatMap((table) => createList(script, table))),
-    ...inTransaction(script, tables, {
-      checks: [...checks, raise],
-      ddl: isNew ? dropColumns : [],
-      changes: [...(isNew ? [] : [...restore, raise]), ...undone],
-    }),
-    ...dropStaging(
-      script,
-      back.flatMap(({ maps, list }) => (isNew ? [...maps, list] : [list])),
-    ),
-    ...text.restore,
-  ];
 }
 
 /** The definition without the folders of this machine. */

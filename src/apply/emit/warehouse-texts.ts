@@ -40,16 +40,13 @@ export interface WarehouseText {
 
 const backticks = (name: string) => `\`${name.replaceAll('\\', '\\\\').replaceAll('`', '\\`')}\``;
 const escaped = (text: string) => quoteText(text.replaceAll('\\', '\\\\')).replaceAll(/(?!^)''(?!$)/g, "\\'");
-const replaceIn =
-  (quote: (name: string) => string): NonNullable<WarehouseText['replace']> =>
-  (changes) =>
-    `t.* REPLACE (${changes.map(([column, term]) => `${term} AS ${quote(column)}`).join(', ')})`;
 const renames =
   (form: keyof SqlName): WarehouseText['swap'] =>
   (table, aside, fresh) => [
     `ALTER TABLE ${table.full} RENAME TO ${aside[form]}`,
     `ALTER TABLE ${fresh.full} RENAME TO ${table[form]}`,
   ];
+
 const inPlace = (from: string): ParquetSource => ({ load: [], from, clear: [] });
 const loaded = (table: string, load: readonly string[]): ParquetSource => ({
   load,
@@ -57,73 +54,68 @@ const loaded = (table: string, load: readonly string[]): ParquetSource => ({
   clear: [`DROP TABLE IF EXISTS ${table}`],
 });
 
+/** What most warehouses have in common. */
+const usual = (quote: WarehouseText['quote'], literal: WarehouseText['literal']) => ({
+  begin: null,
+  tableOptions: '',
+  quote,
+  literal,
+  createLike: (table: string, like: string) => `CREATE TABLE ${table} LIKE ${like}`,
+  addColumn: (table: string, column: string, type: string) =>
+    `ALTER TABLE ${table} ADD COLUMN ${quote(column)} ${type}`,
+  replace: (changes: readonly (readonly [column: string, term: string])[]) =>
+    `t.* REPLACE (${changes.map(([column, term]) => `${term} AS ${quote(column)}`).join(', ')})`,
+  swap: renames('full'),
+});
+
 /** `--emit-sql` by the name of its warehouse. */
 export const WAREHOUSE_TEXTS: Readonly<Record<Warehouse, WarehouseText>> = {
   duckdb: {
+    ...usual(quoteName, quoteText),
     title: 'DuckDB',
     begin: 'BEGIN',
     types: { integer: 'BIGINT', text: 'VARCHAR' },
-    tableOptions: '',
-    quote: quoteName,
-    literal: quoteText,
     isOtherType: (cell, idType) =>
       `typeof(${cell}) NOT IN (${idType === 'text' ? "'VARCHAR'" : "'TINYINT', 'SMALLINT', 'INTEGER', 'BIGINT', 'HUGEINT', 'UTINYINT', 'USMALLINT', 'UINTEGER', 'UBIGINT'"})`,
     assertNone: (count, problem) =>
       `SELECT CASE WHEN n > 0 THEN error(concat(${quoteText(problem)}, ' (', n, ')')) END FROM (SELECT (${count}) AS n) AS c`,
     createLike: (table, like) => `CREATE TABLE ${table} AS SELECT * FROM ${like} LIMIT 0`,
-    addColumn: (table, column, type) => `ALTER TABLE ${table} ADD COLUMN ${quoteName(column)} ${type}`,
-    replace: replaceIn(quoteName),
     readParquet: (folder) =>
       inPlace(`read_parquet(${quoteText(`${folder}/*.parquet`)}, hive_partitioning = false)`),
     swap: renames('last'),
   },
   clickhouse: {
+    ...usual(backticks, escaped),
     title: 'ClickHouse',
-    begin: null,
     types: { integer: 'Nullable(Int64)', text: 'Nullable(String)' },
     tableOptions: ' ENGINE = MergeTree ORDER BY tuple()',
-    quote: backticks,
-    literal: escaped,
     isOtherType: (cell, idType) =>
       `NOT match(toTypeName(${cell}), '^(LowCardinality\\\\()?(Nullable\\\\()?${idType === 'text' ? 'String' : 'U?Int(8|16|32|64)'}\\\\)*$')`,
     assertNone: (count, problem) => `SELECT throwIf((${count}) > 0, ${escaped(problem)})`,
     createLike: (table, like) => `CREATE TABLE ${table} AS ${like}`,
-    addColumn: (table, column, type) => `ALTER TABLE ${table} ADD COLUMN ${backticks(column)} ${type}`,
-    replace: replaceIn(backticks),
     readParquet: (folder) => inPlace(`file(${escaped(`${folder}/*.parquet`)}, 'Parquet')`),
     swap: (table, aside, fresh) => [
       `RENAME TABLE ${table.full} TO ${aside.full}, ${fresh.full} TO ${table.full}`,
     ],
   },
   spark: {
+    ...usual(backticks, escaped),
     title: 'Spark SQL',
-    begin: null,
     types: { integer: 'BIGINT', text: 'STRING' },
-    tableOptions: '',
-    quote: backticks,
-    literal: escaped,
     isOtherType: (cell, idType) =>
       `typeof(${cell}) NOT IN (${idType === 'text' ? "'string'" : "'tinyint', 'smallint', 'int', 'bigint'"})`,
     assertNone: (count, problem) => `SELECT assert_true((${count}) = 0, ${escaped(problem)})`,
-    createLike: (table, like) => `CREATE TABLE ${table} LIKE ${like}`,
     addColumn: (table, column, type) => `ALTER TABLE ${table} ADD COLUMNS (${backticks(column)} ${type})`,
     replace: null,
     readParquet: (folder) => inPlace(`parquet.${backticks(folder)}`),
-    swap: renames('full'),
   },
   bigquery: {
+    ...usual(backticks, escaped),
     title: 'BigQuery',
-    begin: null,
     types: { integer: 'INT64', text: 'STRING' },
-    tableOptions: '',
-    quote: backticks,
-    literal: escaped,
     isOtherType: null,
     assertNone: (count, problem) =>
       `SELECT IF(n > 0, ERROR(${escaped(problem)}), 'ok') AS result FROM (SELECT (${count}) AS n) AS c`,
-    createLike: (table, like) => `CREATE TABLE ${table} LIKE ${like}`,
-    addColumn: (table, column, type) => `ALTER TABLE ${table} ADD COLUMN ${backticks(column)} ${type}`,
-    replace: replaceIn(backticks),
     readParquet: (folder, table) =>
       loaded(table, [
         `LOAD DATA OVERWRITE ${table} FROM FILES (format = 'PARQUET', uris = [${escaped(`${folder}/*.parquet`)}])`,
@@ -131,25 +123,18 @@ export const WAREHOUSE_TEXTS: Readonly<Record<Warehouse, WarehouseText>> = {
     swap: renames('last'),
   },
   snowflake: {
+    ...usual(quoteName, escaped),
     title: 'Snowflake',
-    begin: null,
     types: { integer: 'NUMBER(19, 0)', text: 'VARCHAR' },
-    tableOptions: '',
-    quote: quoteName,
-    literal: escaped,
     isOtherType: (cell, idType) =>
       `SYSTEM$TYPEOF(${cell}) NOT LIKE ${idType === 'text' ? "'VARCHAR%'" : "'NUMBER(%,0)%'"}`,
     // The text cannot be converted to a number: Snowflake's error message quotes it.
     assertNone: (count, problem) =>
       `SELECT CASE WHEN n > 0 THEN TO_NUMBER(CONCAT(${escaped(problem)}, ' ', n)) END AS result FROM (SELECT (${count}) AS n) AS c`,
-    createLike: (table, like) => `CREATE TABLE ${table} LIKE ${like}`,
-    addColumn: (table, column, type) => `ALTER TABLE ${table} ADD COLUMN ${quoteName(column)} ${type}`,
-    replace: replaceIn(quoteName),
     readParquet: (folder, table) =>
       loaded(table, [
         `CREATE OR REPLACE TABLE ${table}(path VARCHAR, region VARCHAR, v3_company_id NUMBER(19, 0), v3_svc_id NUMBER(19, 0), v4_svc_id NUMBER(19, 0), status VARCHAR, reason VARCHAR)`,
         `COPY INTO ${table} FROM ${escaped(`${folder}/`)} FILE_FORMAT = (TYPE = PARQUET) MATCH_BY_COLUMN_NAME = CASE_INSENSITIVE`,
       ]),
-    swap: renames('full'),
   },
 };
