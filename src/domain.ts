@@ -15,6 +15,13 @@ export function parseId(text: string): bigint | null {
   return id <= MAX_INT64 ? id : null;
 }
 
+/** Parses an id in canonical form; null for other texts, such as `007` and `+7`, and beyond 64 bits. */
+export function parseSvcId(text: string): bigint | null {
+  if (!/^(?:0|-?[1-9]\d{0,18})$/.test(text)) return null;
+  const id = BigInt(text);
+  return BigInt.asIntN(64, id) === id ? id : null;
+}
+
 export type Generation = 'v3' | 'v4';
 
 export const STREAM_STATES = ['running', 'complete', 'short', 'absent', 'failed'] as const;

@@ -1,6 +1,6 @@
-import type { Generation } from './domain.js';
+import { type Generation, parseSvcId } from './domain.js';
 import { SvcError } from './errors.js';
-import { type Answer, parseSvcId, prepareLookup } from './store/lookup.js';
+import { type Answer, prepareLookup } from './store/lookup.js';
 import { readExportSeq } from './store/meta.js';
 import { type Db, guardDatabase, openDatabase } from './store/open.js';
 import { isStale, readReadiness, refuseIncomplete, wasComplete } from './store/readiness.js';

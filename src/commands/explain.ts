@@ -1,8 +1,8 @@
 import type { Config } from '../config/config.js';
+import { parseSvcId } from '../domain.js';
 import { SvcError } from '../errors.js';
 import { type ExplainQuestion, explainRecord } from '../inspect/explain/explain-record.js';
 import { renderExplanation, renderExplanationJson } from '../inspect/explain/render-explanation.js';
-import { parseSvcId } from '../store/lookup.js';
 import { guardDatabase } from '../store/open.js';
 import type { Given, Io } from './command.js';
 import { readDatabase } from './database.js';

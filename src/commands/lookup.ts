@@ -1,8 +1,8 @@
 import type { Config } from '../config/config.js';
-import type { Generation } from '../domain.js';
+import { type Generation, parseSvcId } from '../domain.js';
 import { SvcError } from '../errors.js';
 import { assertStdout, writeStream, writeText } from '../runtime/write-output.js';
-import { type Lookup, parseSvcId, prepareLookup } from '../store/lookup.js';
+import { type Lookup, prepareLookup } from '../store/lookup.js';
 import { assertCompleteRemap, isRemapStale, readReadiness } from '../store/readiness.js';
 import { EVERYTHING } from '../store/remap.js';
 import type { Given, Io } from './command.js';

@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { type ModelPair, parseId } from '../domain.js';
+import { type ModelPair, parseId, parseSvcId } from '../domain.js';
 import { errorCodeOf, SvcError } from '../errors.js';
 import { didYouMeanClause } from '../text/suggest.js';
 import type { Config } from './config.js';
@@ -238,16 +238,9 @@ function parseDecision(
     return `"${UNDECIDED}" is not a decision: write the id, leave it empty for none, or begin the line with #`;
   }
   if (v3 === '' && v4 === '') return 'names neither a V3 id nor a V4 id';
-  const v3SvcId = v3 === '' ? null : parseSvcId(v3);
-  const v4SvcId = v4 === '' ? null : parseSvcId(v4);
-  if (v3SvcId === undefined) return `v3_svc_id "${v3}" is not an id`;
-  if (v4SvcId === undefined) return `v4_svc_id "${v4}" is not an id`;
+  const v3SvcId = parseSvcId(v3);
+  const v4SvcId = parseSvcId(v4);
+  if (v3SvcId === null && v3 !== '') return `v3_svc_id "${v3}" is not an id`;
+  if (v4SvcId === null && v4 !== '') return `v4_svc_id "${v4}" is not an id`;
   return { line, model, path, region, v3CompanyId, v3SvcId, v4SvcId, note };
-}
-
-/** Parses a 64-bit id in canonical form; undefined for others, such as `007` and `+7`. */
-function parseSvcId(text: string): bigint | undefined {
-  if (!/^(?:0|-?[1-9]\d{0,18})$/.test(text)) return undefined;
-  const id = BigInt(text);
-  return BigInt.asIntN(64, id) === id ? id : undefined;
 }

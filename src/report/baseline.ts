@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs';
 import { basename } from 'node:path';
+import { parseSvcId } from '../domain.js';
 import { errorCodeOf, SvcError } from '../errors.js';
 import { bareReason, isReason, REASONS, STATUSES } from '../reasons.js';
 import { prepareNamedRows, toFindingHead } from '../store/findings.js';
-import { parseSvcId } from '../store/lookup.js';
 import type { Db } from '../store/open.js';
 import type { RemapRow, Scope } from '../store/remap.js';
 import { escapeJson } from '../text/escape.js';

@@ -81,16 +81,6 @@ function isIn({ path, region, companyId }: LookupPlace, from: Generation, row: R
   );
 }
 
-/** Canonical integers only: `007`, `+7` and `7.0` are not ids. */
-const ID = /^(?:0|-?[1-9]\d{0,18})$/;
-
-/** Parses an id; null if it is not canonical or exceeds 64 bits. */
-export function parseSvcId(text: string): bigint | null {
-  if (!ID.test(text)) return null;
-  const id = BigInt(text);
-  return BigInt.asIntN(64, id) === id ? id : null;
-}
-
 type Ids = Pick<Answer, 'v3Id' | 'v4Id'>;
 
 /** `asked`: the id that was looked up, and null for the other one. */
