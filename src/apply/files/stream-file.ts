@@ -9,8 +9,7 @@ import type { ApplyContext } from '../context.js';
 import type { Policy } from '../plan.js';
 import { detectDialect } from '../text/csv-dialect.js';
 import { buildCsvScanner } from '../text/csv-records.js';
-import { buildNdjsonScanner } from '../text/ndjson-records.js';
-import type { RecordScanner } from '../text/records.js';
+import { buildNdjsonScanner, type RecordScanner } from '../text/records.js';
 import { defaultOutput } from './side-car.js';
 
 const CHUNK_BYTES = 1024 * 1024;

@@ -2,7 +2,7 @@ import { isServer, patternModels } from '../../config/apply-targets.js';
 import { countOf, formatShare, groupDigits } from '../../text/numbers.js';
 import { wrapLines } from '../../text/text-layout.js';
 import type { Proposal } from './propose.js';
-import type { ScopeColumns } from './propose-scope.js';
+import type { ScopeColumns } from './propose-patterns.js';
 import type { Scanned, ScanTarget } from './sample-places.js';
 
 /** The proposals of a scan with their evidence, and the targets to paste into the configuration. */

@@ -4,8 +4,7 @@ import type { ApplyContext } from '../context.js';
 import { targetKind } from '../target-kinds.js';
 import type { Unseen } from './column-sample.js';
 import { type Proposal, prepareEvidence, propose } from './propose.js';
-import { proposePatterns } from './propose-patterns.js';
-import { proposeScopes, type ScopeColumns } from './propose-scope.js';
+import { proposePatterns, proposeScopes, type ScopeColumns } from './propose-patterns.js';
 
 /** Targets that can be read. */
 export type ScanTarget = Exclude<ApplyTarget, { kind: 'warehouse' }>;

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { compilePattern } from '../../../src/apply/ids/match-pattern.js';
+import { compilePattern } from '../../../src/apply/ids/pattern-resolver.js';
 import { type PatternPart, parseIdPattern } from '../../../src/config/id-pattern.js';
 
 function partsOf(pattern: string): readonly PatternPart[] {

@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { type ColumnWork, openColumn, restartTally } from '../../../src/apply/column-work.js';
-import { buildNdjsonScanner } from '../../../src/apply/text/ndjson-records.js';
+import { buildNdjsonScanner } from '../../../src/apply/text/records.js';
 import { buildJsonRewriter, rewriteJson } from '../../../src/apply/text/rewrite-json.js';
 import type { IdColumn } from '../../../src/config/apply-targets.js';
 import { findValues, parseJsonPath } from '../../../src/json/json-path.js';

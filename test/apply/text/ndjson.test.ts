@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { openColumn, restartTally } from '../../../src/apply/column-work.js';
 import { Copier, passThrough } from '../../../src/apply/files/stream-file.js';
-import { buildNdjsonScanner } from '../../../src/apply/text/ndjson-records.js';
+import { buildNdjsonScanner } from '../../../src/apply/text/records.js';
 import { openDatabase } from '../../../src/store/open.js';
 import { campaign } from '../../support/campaign.js';
 import { makeFolder } from '../support/folder.js';
