@@ -3,7 +3,7 @@ import { SvcError } from '../../errors.js';
 import type { ApplyContext, DataStore } from '../context.js';
 import { openDatabaseStore } from '../engine/database-store.js';
 import type { Dialect, Engine } from '../engine/dialect.js';
-import { createLedgerSql, hasLedger } from '../engine/ledger-tables.js';
+import { createLedgerSql, hasLedger, type Ledger } from '../engine/ledger-tables.js';
 import {
   type MysqlForeignKey,
   readForeignKeys,
@@ -45,25 +45,15 @@ function asMysql(target: TableTarget): MysqlTarget {
 }
 
 export function mysqlEngine(context: ApplyContext, session: MysqlSession): Engine {
-  /** Numbers of rows that broke a foreign key before the tables changed, by the query that counts them. */
-  const orphans = new Map<string, string | null>();
   /** By table, as they were read with its facts. */
   const stamped = new Map<string, readonly string[]>();
   const dialect: Dialect = {
     ...MYSQL_TEXT,
+    ...tableLocks(session),
     ledgerOf: () => MYSQL_LEDGER,
     readLedgerShape: () => readMysqlLedger(session),
     ledgerObstacles: async () => [],
-    // Each statement commits: a killed process may have left only the first tables.
-    ensureLedger: (ledger) =>
-      session.retry(async () => {
-        const isWhole = await hasLedger(engine, ledger);
-        const hasView = (await readMysqlLedger(session)).has('ledger');
-        const tables = createLedgerSql(MYSQL_TEXT, ledger);
-        const view = tables.pop() ?? '';
-        if (!isWhole) await session.exec(tables.join(';'));
-        if (!hasView) await session.exec(view);
-      }),
+    ensureLedger: (ledger) => session.retry(() => ensureMysqlLedger(engine, session, ledger)),
     lockLedger: async ({ entry }) => {
       await session.lockName(`svc_migrate ${(await session.one('SELECT MD5(DATABASE())')) ?? ''}`);
       // A locking read, because the snapshot of the transaction must not be taken yet.
@@ -81,6 +71,35 @@ export function mysqlEngine(context: ApplyContext, session: MysqlSession): Engin
     rowNames: () => [],
     obstacleNotes: (target, facts) => mysqlObstacles(session, facts, asMysql(target), context.policy.mode),
     openTrial: (facts, id) => openMysqlTrial(session, facts, id),
+    beforeUpdate: async () => {},
+    lookUp: (source) => lookUpInMysql(engine, session, source),
+    createList: (name, _, query) =>
+      session.exec(
+        `DROP TEMPORARY TABLE IF EXISTS ${name}; SET @svc_migrate_row = 0;
+         CREATE TEMPORARY TABLE ${name} ENGINE=InnoDB AS
+           SELECT q.*, @svc_migrate_row := @svc_migrate_row + 1 AS row_no, FALSE AS parked FROM (${query}) AS q`,
+      ),
+    openFill: async (facts, id, at) =>
+      openMysqlFill(engine, session, facts, id, at, stamped.get(facts.table) ?? []),
+  };
+  const engine = { context, session, dialect };
+  return engine;
+}
+
+/** Each statement commits: a killed process may have left only the first tables. */
+async function ensureMysqlLedger(engine: Engine, session: MysqlSession, ledger: Ledger): Promise<void> {
+  const isWhole = await hasLedger(engine, ledger);
+  const hasView = (await readMysqlLedger(session)).has('ledger');
+  const tables = createLedgerSql(MYSQL_TEXT, ledger);
+  const view = tables.pop() ?? '';
+  if (!isWhole) await session.exec(tables.join(';'));
+  if (!hasView) await session.exec(view);
+}
+
+function tableLocks(session: MysqlSession): Pick<Dialect, 'lockTables' | 'checkForeignKeys'> {
+  /** Numbers of rows that broke a foreign key before the tables changed, by the query that counts them. */
+  const orphans = new Map<string, string | null>();
+  return {
     // Locking reads before the first plain one: its snapshot then includes the last writer's rows. Sorted, to avoid deadlocks.
     lockTables: async (tables) => {
       const names = [...new Set(tables)].sort();
@@ -98,19 +117,7 @@ export function mysqlEngine(context: ApplyContext, session: MysqlSession): Engin
         });
       }
     },
-    beforeUpdate: async () => {},
-    lookUp: (source) => lookUpInMysql(engine, session, source),
-    createList: (name, _, query) =>
-      session.exec(
-        `DROP TEMPORARY TABLE IF EXISTS ${name}; SET @svc_migrate_row = 0;
-         CREATE TEMPORARY TABLE ${name} ENGINE=InnoDB AS
-           SELECT q.*, @svc_migrate_row := @svc_migrate_row + 1 AS row_no, FALSE AS parked FROM (${query}) AS q`,
-      ),
-    openFill: async (facts, id, at) =>
-      openMysqlFill(engine, session, facts, id, at, stamped.get(facts.table) ?? []),
   };
-  const engine = { context, session, dialect };
-  return engine;
 }
 
 /**

@@ -105,27 +105,13 @@ export function openMysqlFill(
   const map = `svc_migrate_map_${at}`;
   const stamps = stamped.map((name) => `t.${quoteMysql(name)} = t.${quoteMysql(name)}`);
   let isMade = false;
-  /** A temporary table is lost with the connection, and its rows with the transaction. */
-  const isWhole = async () =>
-    isMade &&
-    (await session.query(`SHOW CREATE TABLE ${map}`).then(
-      () => true,
-      () => false,
-    )) &&
-    (await session.one(`SELECT 1 FROM ${map} WHERE old = ${WHOLE}`)) !== null;
   return {
     ranges: () => keyRanges(context, session, facts),
     fill: async ({ where }) => {
-      if (!(await isWhole())) {
+      if (!isMade || !(await isWhole(session, map))) {
         const work = openColumn(context, id, context.policy);
-        const source = {
-          work,
-          table: facts.table,
-          from: `${table} AS t`,
-          where: `${old} IS NOT NULL AND ${fresh} IS NULL`,
-          at,
-        };
-        await makeMap(engine, session, source, 'new');
+        const where = `${old} IS NOT NULL AND ${fresh} IS NULL`;
+        await makeMap(engine, session, { work, table: facts.table, from: `${table} AS t`, where, at }, 'new');
         isMade = true;
       }
       const filled = await session.query(
@@ -135,6 +121,15 @@ export function openMysqlFill(
       return filled.count;
     },
   };
+}
+
+/** Whether a map is there as it was made: it is lost with the connection, and its rows with the transaction. */
+async function isWhole(session: MysqlSession, map: string): Promise<boolean> {
+  const isThere = await session.query(`SHOW CREATE TABLE ${map}`).then(
+    () => true,
+    () => false,
+  );
+  return isThere && (await session.one(`SELECT 1 FROM ${map} WHERE old = ${WHOLE}`)) !== null;
 }
 
 /** Ranges of keys, one batch each; a table without a key is a single range. */

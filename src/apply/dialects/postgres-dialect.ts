@@ -41,6 +41,10 @@ function asPostgres(target: TableTarget): PostgresTarget {
   throw new Error(`${target.name} is no PostgreSQL table`);
 }
 
+/** The cost of a batch must depend on its own size, not on the size of the table. */
+const PLAN_BY_ROW =
+  'SET LOCAL enable_hashjoin = off; SET LOCAL enable_mergejoin = off; SET LOCAL enable_bitmapscan = off';
+
 export function postgresEngine(context: ApplyContext, session: PgSession): Engine {
   const dialect: Dialect = {
     ...POSTGRES_TEXT,
@@ -61,20 +65,15 @@ export function postgresEngine(context: ApplyContext, session: PgSession): Engin
     ],
     openTrial: (facts, id) => openTrial(session, facts, id),
     // Before the first query, so that the snapshot includes the last writer's rows; sorted, to avoid deadlocks.
-    lockTables: async (tables) => {
-      const names = [...new Set(tables)].sort();
-      await session.exec(`LOCK TABLE ${names.join(', ')} IN SHARE ROW EXCLUSIVE MODE`);
-      await session.exec('SET CONSTRAINTS ALL DEFERRED');
-    },
+    lockTables: (tables) =>
+      session.exec(
+        `LOCK TABLE ${[...new Set(tables)].sort().join(', ')} IN SHARE ROW EXCLUSIVE MODE; SET CONSTRAINTS ALL DEFERRED`,
+      ),
     checkForeignKeys: async () => {},
     beforeUpdate: async (triggers, keyTypes, isBatch) => {
       // Keys of types outside pg_catalog use those types' operators, which are on the user's path.
       if (triggers.length > 0 || keyTypes.some((type) => type.includes('.'))) await session.useUserPath();
-      // The cost of a batch must depend on its own size, not on the size of the table.
-      if (isBatch)
-        await session.exec(
-          'SET LOCAL enable_hashjoin = off; SET LOCAL enable_mergejoin = off; SET LOCAL enable_bitmapscan = off',
-        );
+      if (isBatch) await session.exec(PLAN_BY_ROW);
     },
     lookUp: (source) => lookUpInPostgres(engine, session, source),
     createList: (name, columns, query) =>

@@ -15,6 +15,8 @@ interface Condition {
   readonly sql: string;
 }
 
+const ITS_TYPE: Condition = { name: 'its type', sql: 'true' };
+
 /**
  * Tries new ids of a column against the conditions of its table, while the plan is made. Null if no check constraint,
  * partition key or domain involves the column.
@@ -27,34 +29,11 @@ export async function openTrial(
   const conditions = await readConditions(session, table, id.column);
   const column = columns.find(({ name }) => name === id.column);
   if (conditions.length === 0 && column?.isDomain !== true) return null;
-  const broken = new Map<string, Note>();
-  const refuse = (name: string): void => {
-    const text = `${id.column}: new ids, or values that rows hold while ids swap, do not meet ${name}: change that first, or rewrite into a new column (without --in-place).`;
-    broken.set(name, blocks('check_constraint', text));
-  };
-
-  /** Evaluates the conditions with `term` as the column's value in the rows of `source`. */
+  const broken = new Set<string>();
   const tryTerm = async (term: string, source: string, values: readonly string[]): Promise<void> => {
-    const cells = columns.map(({ name }) =>
-      name === id.column
-        ? `${term}::${column?.type ?? 'text'} AS ${quoteName(name)}`
-        : `t.${quoteName(name)}`,
-    );
-    for (const condition of [...conditions, { name: 'its type', sql: 'true' }]) {
-      if (broken.has(condition.name)) continue;
-      // Counting the new value forces its evaluation: its type may refuse it.
-      const sql = `SELECT count(*) FILTER (WHERE (${condition.sql}) IS FALSE), count(${quoteName(id.column)})
-        FROM (SELECT ${cells.join(', ')} FROM ${table} AS t ${source}) AS q`;
-      await session.exec('SAVEPOINT svc_migrate_trial');
-      try {
-        if (Number(await session.one(sql, values)) > 0) refuse(condition.name);
-      } catch (error) {
-        // 22: the value does not fit the type; 23: the domain refuses it.
-        if (!(error instanceof pg.DatabaseError) || !/^2[23]/.test(error.code ?? '')) throw error;
-        refuse(error.constraint ?? condition.name);
-      }
-      await session.exec('ROLLBACK TO SAVEPOINT svc_migrate_trial; RELEASE SAVEPOINT svc_migrate_trial');
-    }
+    const open = [...conditions, ITS_TYPE].filter(({ name }) => !broken.has(name));
+    const tried = { session, table, columns, id, conditions: open };
+    for (const name of await refusedBy(tried, term, source, values)) broken.add(name);
   };
 
   return {
@@ -77,9 +56,48 @@ export async function openTrial(
     finish: async (parked) => {
       const source = 'JOIN LATERAL (SELECT row_number() OVER () AS row_no) AS w ON true';
       if (parked !== null) await tryTerm(parked, source, []);
-      return [...broken.values()];
+      return [...broken].map((name) => refusal(id.column, name));
     },
   };
+}
+
+interface TriedColumn extends Pick<TableFacts, 'table' | 'columns'> {
+  readonly session: PgSession;
+  readonly id: IdColumn;
+  readonly conditions: readonly Condition[];
+}
+
+/** The names of the conditions that refuse `term` as the column's value in the rows of `source`. */
+async function refusedBy(
+  { session, table, columns, id, conditions }: TriedColumn,
+  term: string,
+  source: string,
+  values: readonly string[],
+): Promise<string[]> {
+  const cells = columns.map(({ name, type }) =>
+    name === id.column ? `${term}::${type} AS ${quoteName(name)}` : `t.${quoteName(name)}`,
+  );
+  const broken: string[] = [];
+  for (const condition of conditions) {
+    // Counting the new value forces its evaluation: its type may refuse it.
+    const sql = `SELECT count(*) FILTER (WHERE (${condition.sql}) IS FALSE), count(${quoteName(id.column)})
+      FROM (SELECT ${cells.join(', ')} FROM ${table} AS t ${source}) AS q`;
+    await session.exec('SAVEPOINT svc_migrate_trial');
+    try {
+      if (Number(await session.one(sql, values)) > 0) broken.push(condition.name);
+    } catch (error) {
+      // 22: the value does not fit the type; 23: the domain refuses it.
+      if (!(error instanceof pg.DatabaseError) || !/^2[23]/.test(error.code ?? '')) throw error;
+      broken.push(error.constraint ?? condition.name);
+    }
+    await session.exec('ROLLBACK TO SAVEPOINT svc_migrate_trial; RELEASE SAVEPOINT svc_migrate_trial');
+  }
+  return broken;
+}
+
+function refusal(column: string, condition: string): Note {
+  const text = `${column}: new ids, or values that rows hold while ids swap, do not meet ${condition}: change that first, or rewrite into a new column (without --in-place).`;
+  return blocks('check_constraint', text);
 }
 
 /** Check constraints on a column and, if the table is partitioned by it, the condition that a partition accepts the row. */
