@@ -92,6 +92,7 @@ export class Resolver implements CellResolver {
   readonly #loaded: Map<string, ModelIds>;
   readonly #unknowns = new Map<string, Category>();
   readonly #fixed: ModelIds | null;
+  readonly #readPlatformIds: (rowsOfId: object) => readonly (string | null)[];
   readonly #findV4: ReturnType<typeof prepareFindV4>;
 
   /** `loaded`: a cache of ids shared by the resolvers of one remap. */
@@ -101,6 +102,11 @@ export class Resolver implements CellResolver {
     this.#loaded = loaded;
     this.#lookUp = lookUp;
     this.#isScoped = lookUp.region !== undefined || lookUp.company !== undefined;
+    // DISTINCT would scan all rows of the model in the order of an index on platform_id.
+    const platformIds = db
+      .prepare<[object], string | null>(`SELECT platform_id FROM remap WHERE ${ROWS_OF_ID}`)
+      .pluck();
+    this.#readPlatformIds = (rowsOfId) => platformIds.all(rowsOfId);
     this.#fixed = lookUp.model === null ? null : this.#load(lookUp.model);
   }
 
@@ -174,11 +180,8 @@ export class Resolver implements CellResolver {
   platformId(row: RowScope): string | null {
     if (this.ids === null || this.slot < 0) return null;
     const { region, company } = this.#scopeOf(row);
-    const [first, other] = this.#db
-      .prepare<[object], string | null>(`SELECT DISTINCT platform_id FROM remap WHERE ${ROWS_OF_ID} LIMIT 2`)
-      .pluck()
-      .all(this.#rowsOfId(this.ids.ref, region, company));
-    return first === undefined || other !== undefined ? null : first;
+    const [first = null, ...others] = this.#readPlatformIds(this.#rowsOfId(this.ids.ref, region, company));
+    return others.every((other) => other === first) ? first : null;
   }
 
   #scopeOf(row: RowScope): Pick<RowScope, 'region' | 'company'> {
