@@ -51,12 +51,12 @@ export function pageParser(spec: ListSpec): PageParser {
     });
 }
 
-/** Bytes of a body from which records are read in slices, and of a slice: the smallest records of one take 0.1 s. */
+/** A body of at least `fromBytes` is read in slices of `sliceBytes`; a slice of the smallest records takes 0.1 s. */
 const LARGE_PAGES = { fromBytes: 4 * 1024 * 1024, sliceBytes: 1024 * 1024 };
 
 /**
- * Parses as `pageParser` does, but awaits `pause` now and then within a large page, which can take seconds: so that
- * signals arrive. The envelope is then walked first, and the records after it. What `pause` throws ends it.
+ * Like `pageParser`, but reads a large page, which can take seconds, in slices and awaits `pause` between them, so that
+ * signals are handled. The envelope is read first, then the records. An error that `pause` throws ends the parsing.
  */
 export function pausingPageParser(
   spec: ListSpec,

@@ -81,7 +81,7 @@ function ownersOf(source: string, { v3, v4 }: Config): string {
   ].join(' and ');
 }
 
-/** A file that other tools read, so that somebody may wonder why its variables are missing. */
+/** Mentions a `.env` file, which many tools read and this one does not. */
 function mentionEnvFile(): string {
   return existsSync('.env')
     ? 'The file .env here is not read; to use it, run: set -a; . ./.env; set +a. '

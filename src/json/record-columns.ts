@@ -70,7 +70,7 @@ export class ColumnWriter {
     this.#numbers[this.#next++] = number;
   }
 
-  /** Makes room for the whole page, as the records before `start` suggest: what is not used takes no memory. */
+  /** Makes room for the whole page, estimated from the records before `start`; unused room takes no memory. */
   #grow(start: number): void {
     const expected = Math.ceil((1.1 * this.#length * this.#body.length) / Math.max(start, 1));
     const records = Math.max(2 * this.#length, expected);

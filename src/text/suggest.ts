@@ -1,4 +1,4 @@
-/** The candidate that alone has the word after its `/`, else the one closest to a mistyped word; null if none is close. */
+/** The only candidate that ends in `/` and the word, otherwise the one closest to the word; null if none is close. */
 export function suggest(word: string, words: Iterable<string>): string | null {
   const candidates = [...words];
   const typed = normalise(word);
