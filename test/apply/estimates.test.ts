@@ -1,7 +1,7 @@
 import { existsSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { Worker } from 'node:worker_threads';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { Database } from 'better-sqlite3';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import type { Estimate } from '../../src/apply/estimate.js';
 import type { Policy, TargetPlan } from '../../src/apply/plan.js';
 import { closeStores, openStores, survey } from '../../src/apply/stores.js';
@@ -178,7 +178,7 @@ describe('estimates in SQLite are right within a factor of two', () => {
           policy,
         );
       } finally {
-        await watched.stop();
+        watched.stop();
       }
     },
     120_000,
@@ -201,17 +201,20 @@ function measureSqlite(file: string, log: number) {
   return { ledger: Number(ledger), disk: Number(pages), log };
 }
 
-/** Watches a file's size from another thread, because SQLite blocks this one. */
+/** The largest size that a file has around a commit: a journal is complete before it, and a WAL after it. */
 function watchSize(file: string) {
-  const shared = new Int32Array(new SharedArrayBuffer(4));
-  const code = `const { workerData: { file, shared } } = require('node:worker_threads');
-    const { statSync } = require('node:fs');
-    setInterval(() => {
-      const size = statSync(file, { throwIfNoEntry: false })?.size ?? 0;
-      if (size > shared[0]) shared[0] = size;
-    }, 2);`;
-  const worker = new Worker(code, { eval: true, workerData: { file, shared } });
-  return { largest: () => shared[0] ?? 0, stop: () => worker.terminate() };
+  let largest = 0;
+  const look = () => {
+    largest = Math.max(largest, statSync(file, { throwIfNoEntry: false })?.size ?? 0);
+  };
+  const exec = Sqlite.prototype.exec;
+  const watch = vi.spyOn(Sqlite.prototype, 'exec').mockImplementation(function (this: Database, sql) {
+    look();
+    exec.call(this, sql);
+    look();
+    return this;
+  });
+  return { largest: () => largest, stop: () => watch.mockRestore() };
 }
 
 describe('estimates in PostgreSQL are right within a factor of two', async () => {
