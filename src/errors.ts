@@ -90,6 +90,26 @@ const RESOURCES: Readonly<Record<string, readonly [what: string, hint: string]>>
   EAGAIN: ['allows this process no more threads', 'Raise the limit (ulimit -u, the container).'],
 };
 
+const FILE_ERRORS: Readonly<Record<string, string>> = {
+  ENOENT: 'it does not exist',
+  EACCES: 'this user has no permission',
+  EPERM: 'the system does not permit it',
+  EISDIR: 'it is a folder',
+  ENOTDIR: 'a part of its path is a file, not a folder',
+  EROFS: 'the file system is read-only',
+  ENOSPC: 'the disk is full',
+  EDQUOT: 'the quota of the disk is used up',
+  EFBIG: 'it would be too large',
+  ENAMETOOLONG: 'its name is too long',
+  ELOOP: 'its links lead in a circle',
+};
+
+/** Why a file could not be read or written, as the end of a sentence: `it does not exist`. */
+export function describeFileError(error: unknown): string {
+  const code = errorCodeOf(error);
+  return FILE_ERRORS[code] ?? code;
+}
+
 /** The code of an error of the system or of Node, such as `ENOSPC`; other errors as text. */
 export function errorCodeOf(error: unknown): string {
   return error instanceof Error && 'code' in error ? String(error.code) : String(error);

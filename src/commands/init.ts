@@ -7,7 +7,7 @@ import { DEFAULT_MODELS, DEFAULT_V3_KEY_ENV, DEFAULT_V4_KEY_ENV } from '../confi
 import { findConfigFile } from '../config/load-config.js';
 import { baseUrlProblem, PLACEHOLDER_HOST } from '../config/values.js';
 import type { ModelPair } from '../domain.js';
-import { errorCodeOf, SvcError } from '../errors.js';
+import { describeFileError, errorCodeOf, SvcError } from '../errors.js';
 import { createFile, writeText } from '../runtime/write-output.js';
 import { didYouMean } from '../text/suggest.js';
 import type { Given, Io } from './command.js';
@@ -41,7 +41,8 @@ function write(file: string, text: string, force: boolean): void {
   } catch (cause) {
     const error = errorCodeOf(cause);
     if (error === 'EEXIST') throw isThere(file);
-    throw new SvcError('output', `Cannot write ${file}: ${error}.`, {
+    const why = error === 'ENOENT' ? 'its folder does not exist' : describeFileError(cause);
+    throw new SvcError('output', `Cannot write ${file}: ${why}.`, {
       hint: 'Check that the folder exists and can be written.',
       cause,
     });

@@ -2,7 +2,7 @@ import { existsSync, readFileSync, statSync } from 'node:fs';
 import { resolve } from 'node:path';
 import type { Config } from '../config/config.js';
 import { findConfigFile } from '../config/load-config.js';
-import { errorCodeOf, SvcError } from '../errors.js';
+import { describeFileError, SvcError } from '../errors.js';
 import { assertTargets } from '../runtime/output-targets.js';
 import { readVersion } from '../runtime/version.js';
 import { assertStdout, writeOutput, writeText } from '../runtime/write-output.js';
@@ -189,7 +189,7 @@ function readEffects(file: string, hint: string): Readonly<Record<string, unknow
   try {
     text = readFileSync(file, 'utf8');
   } catch (cause) {
-    throw new SvcError('bad_input', `Cannot read ${file}: ${errorCodeOf(cause)}.`, { hint, cause });
+    throw new SvcError('bad_input', `Cannot read ${file}: ${describeFileError(cause)}.`, { hint, cause });
   }
   try {
     return doctorSchema.parse(JSON.parse(text)).facts.parameters;

@@ -8,7 +8,7 @@ import {
   parseTree,
   printParseErrorCode,
 } from 'jsonc-parser';
-import { errorCodeOf, SvcError } from '../errors.js';
+import { describeFileError, errorCodeOf, SvcError } from '../errors.js';
 import { resolveTarget } from './apply-targets.js';
 import type { Config, Endpoint } from './config.js';
 import { findCrossProblems } from './cross-checks.js';
@@ -155,7 +155,11 @@ function readConfigText(file: string): string {
   } catch (cause) {
     const code = errorCodeOf(cause);
     if (code !== 'ENOENT') {
-      throw new SvcError('config', `The configuration file ${file} cannot be read (${code}).`, { cause });
+      throw new SvcError(
+        'config',
+        `The configuration file ${file} cannot be read: ${describeFileError(cause)}.`,
+        { cause },
+      );
     }
     throw new SvcError('config', `There is no configuration file ${file}.`, {
       hint: 'Run `svc-migrate init` to write one, or name yours with --config.',

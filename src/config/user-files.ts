@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { type ModelPair, parseId, parseSvcId } from '../domain.js';
-import { errorCodeOf, SvcError } from '../errors.js';
+import { describeFileError, SvcError } from '../errors.js';
 import { didYouMeanClause } from '../text/suggest.js';
 import type { Config } from './config.js';
 
@@ -44,7 +44,7 @@ function readText(file: string, { what, setting }: Pick<CsvFormat<unknown>, 'wha
   try {
     return readFileSync(file, 'utf8');
   } catch (cause) {
-    throw new SvcError('bad_input', `The ${what} ${file} cannot be read (${errorCodeOf(cause)}).`, {
+    throw new SvcError('bad_input', `The ${what} ${file} cannot be read: ${describeFileError(cause)}.`, {
       hint: `Check ${setting} in the configuration.`,
       cause,
     });

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { basename } from 'node:path';
 import { parseSvcId } from '../domain.js';
-import { errorCodeOf, SvcError } from '../errors.js';
+import { describeFileError, SvcError } from '../errors.js';
 import { bareReason, isReason, REASONS, STATUSES } from '../reasons.js';
 import { prepareNamedRows, toFindingHead } from '../store/findings.js';
 import type { Db } from '../store/open.js';
@@ -77,8 +77,7 @@ export function readBaseline(file: string): Baseline {
   try {
     content = readFileSync(file, 'utf8');
   } catch (cause) {
-    const error = errorCodeOf(cause);
-    throw new SvcError('bad_input', `The baseline ${file} cannot be read (${error}).`, {
+    throw new SvcError('bad_input', `The baseline ${file} cannot be read: ${describeFileError(cause)}.`, {
       hint: 'Create one with svc-migrate check --write-baseline FILE.',
       cause,
     });

@@ -17,7 +17,7 @@ import {
 } from 'node:fs';
 import { dirname, relative, resolve } from 'node:path';
 import type { Writable } from 'node:stream';
-import { errorCodeOf, SvcError } from '../errors.js';
+import { describeFileError, errorCodeOf, SvcError } from '../errors.js';
 import { realPath } from './output-targets.js';
 import { throwIfInterrupted } from './pause.js';
 
@@ -245,7 +245,8 @@ function syncFolder(folder: string): void {
 
 function cannotWrite(target: string, cause: Error): SvcError {
   const code = errorCodeOf(cause);
-  return new SvcError('output', `Cannot write ${target}: ${code}.`, {
+  const why = code === 'ENOENT' ? 'its folder does not exist' : describeFileError(cause);
+  return new SvcError('output', `Cannot write ${target}: ${why}.`, {
     hint: code === 'EPIPE' ? undefined : 'Check that the folder exists, is writable and has free space.',
     facts: { error: code },
     cause,

@@ -1,6 +1,6 @@
 import { createReadStream } from 'node:fs';
 import { createInterface } from 'node:readline';
-import { errorCodeOf, SvcError } from '../errors.js';
+import { describeFileError, SvcError } from '../errors.js';
 import * as z from '../zod.js';
 import { parseUrl } from './parse-url.js';
 import type { ScanSettings } from './scan-settings.js';
@@ -89,7 +89,7 @@ export async function readTraffic(file: string, settings: ScanSettings): Promise
   } catch (cause) {
     if (cause instanceof SvcError) throw cause;
     const hint = 'Give an access log (common, combined, JSON lines) or a HAR file.';
-    throw new SvcError('bad_input', `Cannot read ${file}: ${errorCodeOf(cause)}.`, { hint, cause });
+    throw new SvcError('bad_input', `Cannot read ${file}: ${describeFileError(cause)}.`, { hint, cause });
   }
   return tally.result();
 }

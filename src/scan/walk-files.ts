@@ -10,7 +10,7 @@ import {
 } from 'node:fs';
 import { basename, dirname, join, relative, resolve, sep } from 'node:path';
 import ignore, { type Ignore } from 'ignore';
-import { errorCodeOf, SvcError } from '../errors.js';
+import { describeFileError, SvcError } from '../errors.js';
 import { listTrackedIgnored } from '../runtime/git.js';
 import { languageOf } from './languages.js';
 import { plainKindOf } from './plain-text.js';
@@ -109,7 +109,7 @@ function statNamed(path: string, absolute: string): Entry {
     const stats = statSync(absolute);
     return Object.assign(stats, { name: basename(absolute) });
   } catch (error) {
-    throw new SvcError('usage', `Cannot read ${path}: ${errorCodeOf(error)}.`, {
+    throw new SvcError('usage', `Cannot read ${path}: ${describeFileError(error)}.`, {
       hint: 'Name a file or a folder that exists.',
     });
   }
@@ -119,7 +119,7 @@ function listFolder(absolute: string, shown: (path: string) => string, skipped: 
   try {
     return readdirSync(absolute, { withFileTypes: true });
   } catch (error) {
-    skipped.push({ path: shown(absolute), why: `cannot be read: ${errorCodeOf(error)}` });
+    skipped.push({ path: shown(absolute), why: `cannot be read: ${describeFileError(error)}` });
     return [];
   }
 }
@@ -195,7 +195,7 @@ export function readText({
       closeSync(fd);
     }
   } catch (error) {
-    return { why: `cannot be read: ${errorCodeOf(error)}` };
+    return { why: `cannot be read: ${describeFileError(error)}` };
   }
   if (bytes.subarray(0, 8192).includes(0)) return { why: 'binary' };
   const text = bytes.toString('utf8');

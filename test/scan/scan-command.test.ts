@@ -482,7 +482,7 @@ describe('the command', () => {
       return `${code} ${stderr}`;
     };
     expect(await failing('facts.json')).toMatch(/^6 .*facts\.json does not tell/s);
-    expect(await failing('missing.json')).toMatch(/^6 .*Cannot read missing\.json: ENOENT/s);
+    expect(await failing('missing.json')).toMatch(/^6 .*Cannot read missing\.json: it does not exist\./s);
   });
 });
 
