@@ -2,7 +2,7 @@ import type { ModelPair } from '../domain.js';
 import type { ScanSettings } from './scan-settings.js';
 
 /** Stands in a text for a part that is unknown. */
-export const HOLE = '\0';
+export const UNKNOWN = '\0';
 
 export type UrlKind =
   /** A configured V3 host. */
@@ -38,7 +38,7 @@ export interface QueryItem extends Span {
 }
 
 export interface ParsedUrl {
-  readonly generation: UrlKind;
+  readonly kind: UrlKind;
   /** Scheme and host, with the version; `host`: where the host begins. */
   readonly base: (Span & { readonly host: number }) | null;
   readonly route: Route | null;
@@ -46,7 +46,7 @@ export interface ParsedUrl {
   readonly isGraphql: boolean;
 }
 
-/** Parses a URL or a part of one, in which `HOLE` stands for unknown text. */
+/** Parses a URL or a part of one, in which `UNKNOWN` stands for unknown text. */
 export function parseUrl(text: string, settings: ScanSettings): ParsedUrl {
   const host = schemeAndHost(text, settings);
   const from = text.length - text.trimStart().length;
@@ -56,14 +56,14 @@ export function parseUrl(text: string, settings: ScanSettings): ParsedUrl {
   const pathStart = host[0].length;
   const isDefault = /^\s*\$\{/.test(text);
   const path = isDefault ? text.slice(pathStart, end).replace(/\}.*$/s, '') : text.slice(pathStart, end);
-  const { generation, basePath } = judgeHost(host[1] ?? '', path, settings);
-  const version = generation === 'v3' || generation === 'like_v3' ? versionLength(path, basePath) : 0;
+  const { kind, basePath } = judgeHost(host[1] ?? '', path, settings);
+  const version = kind === 'v3' || kind === 'like_v3' ? versionLength(path, basePath) : 0;
   const hostAt = host[0].length - (host[1] ?? '').length;
   const base = { from, host: hostAt, to: pathStart + version };
   const graphql = path.slice(version);
-  const isV3 = generation === 'v3' || generation === 'like_v3';
+  const isV3 = kind === 'v3' || kind === 'like_v3';
   return {
-    generation,
+    kind,
     base,
     route: isV3 ? readRoute(text, pathStart + version, end, settings) : null,
     query,
@@ -88,28 +88,28 @@ function judgeHost(
   written: string,
   path: string,
   { v3Urls, v4Url, models }: ScanSettings,
-): { generation: UrlKind; basePath: string } {
+): { kind: UrlKind; basePath: string } {
   const host = written.replace(/^.*@/, '').toLowerCase();
   const isV4 = v4Url !== null && matchesHost(host, new URL(v4Url).host);
   for (const url of v3Urls) {
     const known = new URL(url);
     if (!matchesHost(host, known.host)) continue;
     const basePath = known.pathname.replace(/\/$/, '');
-    if (/^\/v4(\/|$)/.test(path)) return { generation: 'v4', basePath };
+    if (/^\/v4(\/|$)/.test(path)) return { kind: 'v4', basePath };
     const isBelow = basePath !== '' && `${path}/`.startsWith(`${basePath}/`);
-    if (isBelow || !isV4) return { generation: 'v3', basePath };
+    if (isBelow || !isV4) return { kind: 'v3', basePath };
   }
-  if (isV4) return { generation: 'v4', basePath: '' };
+  if (isV4) return { kind: 'v4', basePath: '' };
   const isKnown = v3Urls.length > 0;
   const segments = path.split('/').slice(1);
   const named = segments.some((one, at) => models.some(({ v3 }) => v3 === `${one}/${segments[at + 1]}`));
-  return { generation: !isKnown && segments[0] === 'v3' && named ? 'like_v3' : 'other', basePath: '/v3' };
+  return { kind: !isKnown && segments[0] === 'v3' && named ? 'like_v3' : 'other', basePath: '/v3' };
 }
 
-/** Whether a host that may have holes can be a known one. Too little text to tell counts as no. */
+/** Whether a host of which parts may be unknown can be a known one. Too little text to tell counts as no. */
 function matchesHost(host: string, known: string): boolean {
-  if (!host.includes(HOLE)) return host === known;
-  const [first = '', ...rest] = host.split(HOLE);
+  if (!host.includes(UNKNOWN)) return host === known;
+  const [first = '', ...rest] = host.split(UNKNOWN);
   const last = rest.at(-1) ?? '';
   if (first.length + last.length < 4 || known.length < first.length + last.length) return false;
   return known.startsWith(first) && known.endsWith(last);
@@ -130,15 +130,15 @@ function readRelative(
   settings: ScanSettings,
 ): ParsedUrl {
   let from = start;
-  while (text[from] === HOLE) from += 1;
+  while (text[from] === UNKNOWN) from += 1;
   const path = text.slice(from, end);
   const version = /^\/?v([34])(?=\/|$)/.exec(path);
   if (version?.[1] === '4' || /^\/?core\/companies(\/|$)/.test(path)) {
-    return { generation: 'v4', base: null, route: null, query, isGraphql: false };
+    return { kind: 'v4', base: null, route: null, query, isGraphql: false };
   }
   const begin = from + (version?.[0].length ?? 0);
   const route = readRoute(text, begin, end, settings);
-  return { generation: 'relative', base: null, route, query, isGraphql: false };
+  return { kind: 'relative', base: null, route, query, isGraphql: false };
 }
 
 function readRoute(text: string, begin: number, end: number, { models }: ScanSettings): Route | null {
@@ -158,7 +158,7 @@ function readRoute(text: string, begin: number, end: number, { models }: ScanSet
     category,
     model: { from: at, to },
     pair,
-    isModelKnown: pair !== null || name === HOLE,
+    isModelKnown: pair !== null || name === UNKNOWN,
     id: /^\d+$/.test(id) ? { from: idAt, to: idAt + id.length } : null,
   };
 }

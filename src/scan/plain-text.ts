@@ -1,4 +1,4 @@
-import { HOLE, parseUrl } from './parse-url.js';
+import { parseUrl, UNKNOWN } from './parse-url.js';
 import { type Address, type RuleInput, strongest } from './rule-input.js';
 import type { ScanSettings } from './scan-settings.js';
 import { flatten, type Piece, type TextValue } from './text-pieces.js';
@@ -99,9 +99,8 @@ function* readAddresses(
     const flat = flatten(parts);
     const url = parseUrl(flat, settings);
     const isRoute = url.route?.pair != null;
-    const certainty = url.generation === 'v3' ? 'certain' : url.generation === 'like_v3' ? 'likely' : null;
-    const isVariable =
-      url.generation === 'relative' && isRoute && flat.startsWith(HOLE) && !/v4/i.test(found);
+    const certainty = url.kind === 'v3' ? 'certain' : url.kind === 'like_v3' ? 'likely' : null;
+    const isVariable = url.kind === 'relative' && isRoute && flat.startsWith(UNKNOWN) && !/v4/i.test(found);
     yield {
       text: parts,
       flat,
@@ -147,7 +146,7 @@ function partsOf(
         start: known.start,
         end: known.start + known.url.length,
       });
-    else parts.push({ kind: 'hole', expression: null });
+    else parts.push({ kind: 'unknown', expression: null });
     from = index + all.length;
   }
   literal(found.length);

@@ -149,8 +149,8 @@ class TrafficTally {
       return;
     }
     this.#requests += 1;
-    const { route, query, generation } = parseUrl(request.url, this.#settings);
-    if (route?.pair == null || generation === 'v4' || generation === 'other') return;
+    const { route, query, kind } = parseUrl(request.url, this.#settings);
+    if (route?.pair == null || kind === 'v4' || kind === 'other') return;
     const known = this.#routes.get(route.pair.v3);
     const tally = known ?? { requests: 0, parameters: new Set<string>(), callers: new Map<string, number>() };
     if (known === undefined) this.#routes.set(route.pair.v3, tally);

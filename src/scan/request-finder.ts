@@ -2,7 +2,7 @@ import { ancestor, argumentsOf, calleeOf, childAt, entriesOf, isInAnnotation, wa
 import { ClientBases } from './client-bases.js';
 import { bindArguments, type FoundFunction } from './declarations.js';
 import type { Fuel } from './fuel.js';
-import { HOLE, type ParsedUrl, parseUrl } from './parse-url.js';
+import { type ParsedUrl, parseUrl, UNKNOWN } from './parse-url.js';
 import type { Certainty, ScanSettings } from './scan-settings.js';
 import type { SyntaxNode } from './syntax.js';
 import { flatten, joined, type TextValue } from './text-pieces.js';
@@ -90,8 +90,8 @@ export class RequestFinder {
   /** Whether a call only builds an address of another service or of V4. */
   #isOtherService(call: Expression): boolean {
     const text = this.#texts.isTextBuilder(call.node, call.file.source) ? this.#texts.read(call) : null;
-    const generation = text === null ? 'relative' : parseUrl(flatten(text), this.#settings).generation;
-    return generation === 'other' || generation === 'v4';
+    const kind = text === null ? 'relative' : parseUrl(flatten(text), this.#settings).kind;
+    return kind === 'other' || kind === 'v4';
   }
 
   /** Whether a call certainly sends no request: it works on file paths, or is a function of the project that sends none. */
@@ -116,17 +116,16 @@ export class RequestFinder {
     const flat = flatten(text);
     const url = parseUrl(flat, this.#settings);
     const { name, receiver } = calleeOf(call.node, call.file.source);
-    if (url.generation === 'v3') return { text, flat, url, certainty: 'certain' };
-    if (url.generation === 'like_v3') return { text, flat, url, certainty: 'likely' };
+    if (url.kind === 'v3') return { text, flat, url, certainty: 'certain' };
+    if (url.kind === 'like_v3') return { text, flat, url, certainty: 'likely' };
     const isPath =
-      url.generation === 'relative' &&
-      (url.route !== null || (SENDS.test(name) && /^[\w/-]+(\?|$)/.test(flat)));
+      url.kind === 'relative' && (url.route !== null || (SENDS.test(name) && /^[\w/-]+(\?|$)/.test(flat)));
     if (!isPath) return { text, flat, url, certainty: null };
-    const base = flat.startsWith(HOLE) ? null : this.#clients.baseOfCall(call);
+    const base = flat.startsWith(UNKNOWN) ? null : this.#clients.baseOfCall(call);
     if (base !== null) {
       const whole = joined(base, text);
       const wholeUrl = parseUrl(flatten(whole), this.#settings);
-      const certainty = wholeUrl.generation === 'v3' ? 'certain' : null;
+      const certainty = wholeUrl.kind === 'v3' ? 'certain' : null;
       return { text: whole, flat: flatten(whole), url: wholeUrl, certainty };
     }
     const isHosted = this.#settings.v3Urls.length > 0 || /^\0*\/?v3\//.test(flat);
@@ -140,9 +139,9 @@ export class RequestFinder {
   /** Whether an expression is an address of V3. */
   addressOf(given: Expression): Certainty | null {
     const text = this.#texts.read(given);
-    const generation = text === null ? null : parseUrl(flatten(text), this.#settings).generation;
-    if (generation === 'v3') return 'certain';
-    return generation === 'like_v3' ? 'likely' : null;
+    const kind = text === null ? null : parseUrl(flatten(text), this.#settings).kind;
+    if (kind === 'v3') return 'certain';
+    return kind === 'like_v3' ? 'likely' : null;
   }
 
   /** Whether a method without a body is a V3 request, by its annotation and that of its interface, as in Retrofit. */
@@ -159,7 +158,7 @@ export class RequestFinder {
   declaredAt(at: Expression): Certainty | null {
     const text = this.#texts.read(at);
     const url = text === null ? null : parseUrl(flatten(text), this.#settings);
-    if (url?.route?.pair == null || url.generation !== 'relative') return null;
+    if (url?.route?.pair == null || url.kind !== 'relative') return null;
     const owner = ancestor(at.node, ({ kind }) => kind === 'class');
     const bases = (owner?.children ?? [])
       .filter(({ kind, type }) => kind === 'annotation' || type === 'modifiers')
@@ -167,11 +166,11 @@ export class RequestFinder {
     const known = bases
       .filter(({ kind }) => kind === 'string')
       .map((node) => this.#texts.read({ ...at, node }));
-    const generations = known.map((one) =>
-      one === null ? 'relative' : parseUrl(flatten(one), this.#settings).generation,
+    const kinds = known.map((one) =>
+      one === null ? 'relative' : parseUrl(flatten(one), this.#settings).kind,
     );
-    if (generations.includes('v3')) return 'certain';
-    if (generations.includes('other') || generations.includes('v4')) return null;
+    if (kinds.includes('v3')) return 'certain';
+    if (kinds.includes('other') || kinds.includes('v4')) return null;
     const place = ancestor(at.node, ({ type }) => type === 'attribute' || type === 'annotation');
     const source = place === null ? '' : at.file.source.slice(place.start, place.start + 30);
     return /^@?(GET|Get|RequestLine|GetExchange|POST|Post)\s*\(/.test(source) ? 'likely' : null;
@@ -179,7 +178,7 @@ export class RequestFinder {
 
   #isV4Base(text: TextValue): boolean {
     const first = text[0];
-    if (first?.kind !== 'hole' || first.expression === null) return false;
+    if (first?.kind !== 'unknown' || first.expression === null) return false;
     const { file, node } = first.expression;
     return /v4/i.test(file.source.slice(node.start, node.end));
   }

@@ -112,10 +112,10 @@ function entriesGiven(
   const given = argumentsOf(at.node, at.file.source)
     .filter(({ name }) => !/^(json|body|headers)$/.test(name))
     .map(({ value }) => ({ ...at, node: value }));
-  const holes = text.flatMap((piece) =>
-    piece.kind === 'hole' && piece.expression?.file === at.file ? [piece.expression] : [],
+  const unknowns = text.flatMap((piece) =>
+    piece.kind === 'unknown' && piece.expression?.file === at.file ? [piece.expression] : [],
   );
-  return [at, ...given, ...holes].flatMap((one) => {
+  return [at, ...given, ...unknowns].flatMap((one) => {
     const resolved = one === at ? at : values.resolve(one);
     if (resolved.file !== at.file) return [];
     const own = entriesOf(resolved.node, at.file.source).filter(
@@ -154,8 +154,7 @@ function readWritten(
     const certainty = judgeWritten(file, whole, url, text, readers);
     const { start, end } = whole;
     const address = { text, flat, url, certainty, start, end, call: null, entries: [] };
-    if (url.generation === 'other' || url.generation === 'v4')
-      for (const at of startsOf(text)) elsewhere.add(at);
+    if (url.kind === 'other' || url.kind === 'v4') for (const at of startsOf(text)) elsewhere.add(at);
     return [address];
   });
   const own = addresses.filter(
@@ -187,9 +186,9 @@ function raiseSiblings(
 /** Whether an address is one of another service, or a route of this program's own server. */
 function isElsewhere({ url, certainty }: Address): boolean {
   return (
-    url.generation === 'other' ||
-    url.generation === 'v4' ||
-    (certainty === null && url.generation === 'relative' && url.route === null)
+    url.kind === 'other' ||
+    url.kind === 'v4' ||
+    (certainty === null && url.kind === 'relative' && url.route === null)
   );
 }
 
@@ -229,9 +228,9 @@ function judgeWritten(
   text: TextValue,
   readers: SourceReaders,
 ): Certainty | null {
-  if (url.generation === 'v3') return 'certain';
-  if (url.generation === 'like_v3') return 'likely';
-  if (url.generation !== 'relative' || url.route?.pair == null) return null;
+  if (url.kind === 'v3') return 'certain';
+  if (url.kind === 'like_v3') return 'likely';
+  if (url.kind !== 'relative' || url.route?.pair == null) return null;
   const place = ancestor(
     node,
     ({ kind, type }) => /^(annotation|call|function)$/.test(kind) || /^(jsx_attribute|attribute)$/.test(type),
@@ -253,9 +252,9 @@ function judgeWritten(
 
 /** How sure a path with a route of V3 is, by the name of what stands before it. */
 function judgePath([first]: TextValue): Certainty | null {
-  if (first?.kind !== 'hole' || first.expression === null) return 'look';
-  const { file: holeFile, node: holeNode } = first.expression;
-  const label = holeFile.source.slice(holeNode.start, holeNode.end);
+  if (first?.kind !== 'unknown' || first.expression === null) return 'look';
+  const { file: nameFile, node: nameNode } = first.expression;
+  const label = nameFile.source.slice(nameNode.start, nameNode.end);
   if (/v4/i.test(label)) return null;
   return /v3|api|base|url|host|endpoint|svc/i.test(label) ? 'likely' : 'look';
 }
@@ -263,7 +262,7 @@ function judgePath([first]: TextValue): Certainty | null {
 /** Where in its file a position of an address is written; null if it is in another file or in no literal. */
 export function positionInFile({ text }: Address, path: string, position: number): number | null {
   const found = pieceAt(text, position);
-  if (found === null || found.piece.kind === 'hole' || found.piece.file.path !== path) return null;
+  if (found === null || found.piece.kind === 'unknown' || found.piece.file.path !== path) return null;
   return found.piece.start + found.offset;
 }
 

@@ -1,8 +1,8 @@
-import { HOLE } from './parse-url.js';
+import { UNKNOWN } from './parse-url.js';
 import type { SourceFile } from './source-file.js';
 import type { Expression } from './value-resolver.js';
 
-/** A part of a text: literal, with its position in the source, or a hole, whose text is unknown. */
+/** A part of a text: literal, with its position in the source, or unknown. */
 export type Piece =
   | {
       readonly kind: 'literal';
@@ -12,7 +12,7 @@ export type Piece =
       readonly end: number;
     }
   /** `expression`: null in text that is not parsed. */
-  | { readonly kind: 'hole'; readonly expression: Expression | null };
+  | { readonly kind: 'unknown'; readonly expression: Expression | null };
 
 /** The text of an expression, as far as the source shows it. */
 export type TextValue = readonly Piece[];
@@ -30,7 +30,7 @@ export function joined(before: TextValue, after: TextValue): TextValue {
     (first?.kind === 'literal' && /^[/?]/.test(first.text));
   if (hasSlash || last === undefined) return [...before, ...after];
   const at = last.kind === 'literal' ? last : null;
-  const file = at?.file ?? (last.kind === 'hole' ? (last.expression?.file ?? null) : null);
+  const file = at?.file ?? (last.kind === 'unknown' ? (last.expression?.file ?? null) : null);
   if (file === null) return [...before, ...after];
   const position = at?.end ?? 0;
   return [...before, { kind: 'literal', text: '/', file, start: position, end: position }, ...after];
@@ -57,9 +57,9 @@ function cut(piece: Extract<Piece, { kind: 'literal' }>, from: number, to: numbe
   return { ...piece, text: piece.text.slice(from, to), start: piece.start + from, end: piece.start + to };
 }
 
-/** The text with `HOLE` for every hole. */
+/** The text with `UNKNOWN` for every piece that is unknown. */
 export function flatten(text: TextValue): string {
-  return text.map((piece) => (piece.kind === 'literal' ? piece.text : HOLE)).join('');
+  return text.map((piece) => (piece.kind === 'literal' ? piece.text : UNKNOWN)).join('');
 }
 
 /** The piece at a position of the flattened text, and the position within it. */

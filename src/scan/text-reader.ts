@@ -59,7 +59,7 @@ export class TextReader {
       case 'string':
         return this.#string(at, depth);
       case 'concat':
-        return node.children.flatMap((child) => this.readOrHole({ ...at, node: child }, depth));
+        return node.children.flatMap((child) => this.readOrUnknown({ ...at, node: child }, depth));
       case 'number':
         return [literal(file, node.start, node.end)];
       case 'binary':
@@ -86,9 +86,9 @@ export class TextReader {
     return FORMATS.test(name) || isJoined || (isNew && /^(URL|Uri|URI)$/.test(name));
   }
 
-  /** As `read`, with a hole for an expression whose text is unknown. */
-  readOrHole(at: Expression, depth: number): TextValue {
-    return this.read(at, depth + 1) ?? [{ kind: 'hole', expression: at }];
+  /** As `read`, with an unknown piece for an expression whose text the source does not show. */
+  readOrUnknown(at: Expression, depth: number): TextValue {
+    return this.read(at, depth + 1) ?? [{ kind: 'unknown', expression: at }];
   }
 
   #named(at: Expression, depth: number): TextValue | null {
@@ -114,7 +114,7 @@ export class TextReader {
     return parts.flatMap((part): TextValue => {
       if (part.kind === 'content' || part.kind === 'escape') return [literal(file, part.start, part.end)];
       if (part.type === 'interpolation_brace') return [];
-      return this.readOrHole({ ...at, node: holeOf(part) }, depth);
+      return this.readOrUnknown({ ...at, node: interpolated(part) }, depth);
     });
   }
 
@@ -137,8 +137,8 @@ export class TextReader {
     if (texts[0] === null && texts[1] === null) return null;
     if (operator === '/' && !texts.some(hasText)) return null;
     const [before, after] = [
-      texts[0] ?? this.readOrHole(first, depth),
-      texts[1] ?? this.readOrHole(second, depth),
+      texts[0] ?? this.readOrUnknown(first, depth),
+      texts[1] ?? this.readOrUnknown(second, depth),
     ];
     return operator === '/' ? joined(before, after) : [...before, ...after];
   }
@@ -199,7 +199,7 @@ export class TextReader {
     const between = separator == null ? null : flatten(separator);
     if (list === undefined || (between !== '/' && between !== '')) return null;
     const parts = elementsOf(list.node, list.file.source).map((node) =>
-      this.readOrHole({ ...list, node }, depth),
+      this.readOrUnknown({ ...list, node }, depth),
     );
     if (!parts.some(hasText)) return null;
     return between === '' ? parts.flat() : parts.reduce(joined);
@@ -208,9 +208,9 @@ export class TextReader {
   #join(base: Expression, rest: readonly Expression[], depth: number): TextValue | null {
     const start = this.read(base, depth + 1);
     if (start === null && rest.length < 1) return null;
-    const parts = rest.map((one) => this.readOrHole(one, depth));
+    const parts = rest.map((one) => this.readOrUnknown(one, depth));
     if (start === null && !parts.some(hasText)) return null;
-    return parts.reduce(joined, start ?? this.readOrHole(base, depth));
+    return parts.reduce(joined, start ?? this.readOrUnknown(base, depth));
   }
 
   /** `new URL(path, base)` of JavaScript and `new Uri(base, path)` of C#. */
@@ -218,7 +218,7 @@ export class TextReader {
     if (first === undefined) return null;
     const isScript = first.file.language.imports === 'relative';
     const [base, path] = isScript ? [second, first] : [first, second];
-    return joined(this.readOrHole(base, depth), this.readOrHole(path, depth));
+    return joined(this.readOrUnknown(base, depth), this.readOrUnknown(path, depth));
   }
 
   #formatCall(
@@ -244,20 +244,20 @@ export class TextReader {
     );
     let next = 0;
     return text.flatMap((piece): TextValue => {
-      if (piece.kind === 'hole') return [piece];
+      if (piece.kind === 'unknown') return [piece];
       return split(piece, /%[-+#0 ]*\d*(?:\.\d+)?[a-zA-Z]|\{(?:\d+|\w*)\}/g).flatMap((part): TextValue => {
         if (typeof part !== 'string') return [part];
         const index = /^\{(\d+)\}$/.exec(part)?.[1];
         const filler = flat[index === undefined ? next++ : Number(index)];
         return filler === undefined
-          ? [{ kind: 'hole', expression: pattern }]
-          : this.readOrHole(filler, depth);
+          ? [{ kind: 'unknown', expression: pattern }]
+          : this.readOrUnknown(filler, depth);
       });
     });
   }
 }
 
-function holeOf(part: Expression['node']): Expression['node'] {
+function interpolated(part: Expression['node']): Expression['node'] {
   const inner = part.children.filter(({ type }) => !/brace|conversion|format/.test(type));
   return part.kind === 'wrap' ? (childAt(part, 'expression') ?? inner[0] ?? part) : part;
 }

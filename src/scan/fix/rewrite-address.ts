@@ -224,7 +224,7 @@ function readGivenCompany(
   if (!/^[@$]?[A-Za-z_][\w.]*$/.test(written)) return 'address_built';
   const template = asTemplate(string, source, language.name);
   if (template === null) return 'address_built';
-  return { text: template.hole(written), edits: [removal, ...template.edits] };
+  return { text: template.interpolate(written), edits: [removal, ...template.edits] };
 }
 
 /** An entry of an object with its comma; null where a comment would go with it. */
@@ -245,14 +245,14 @@ function asTemplate(
   { start, end }: SyntaxNode,
   source: string,
   language: string,
-): { hole: (name: string) => string; edits: TextEdit[] } | null {
+): { interpolate: (name: string) => string; edits: TextEdit[] } | null {
   const raw = source.slice(start, end);
   if (/^(typescript|javascript)$/.test(language)) {
-    const hole = (name: string) => `\${${name}}`;
-    if (raw.startsWith('`')) return { hole, edits: [] };
+    const interpolate = (name: string) => `\${${name}}`;
+    if (raw.startsWith('`')) return { interpolate, edits: [] };
     if (/^['"][^`$\\]*['"]$/.test(raw)) {
       return {
-        hole,
+        interpolate,
         edits: [
           { start, end: start + 1, text: '`' },
           { start: end - 1, end, text: '`' },
@@ -261,10 +261,10 @@ function asTemplate(
     }
   }
   if (language === 'python') {
-    const hole = (name: string) => `{${name}}`;
-    if (/^f["']/i.test(raw)) return { hole, edits: [] };
-    if (/^["'][^{}\\]*["']$/.test(raw)) return { hole, edits: [{ start, end: start, text: 'f' }] };
+    const interpolate = (name: string) => `{${name}}`;
+    if (/^f["']/i.test(raw)) return { interpolate, edits: [] };
+    if (/^["'][^{}\\]*["']$/.test(raw)) return { interpolate, edits: [{ start, end: start, text: 'f' }] };
   }
-  if (language === 'ruby' && raw.startsWith('"')) return { hole: (name) => `#{${name}}`, edits: [] };
+  if (language === 'ruby' && raw.startsWith('"')) return { interpolate: (name) => `#{${name}}`, edits: [] };
   return null;
 }

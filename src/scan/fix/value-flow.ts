@@ -104,8 +104,8 @@ export class ValueFlow {
 
   #wrapped(node: SyntaxNode, parent: SyntaxNode, state: ValueState): ValueUse[] {
     const { source } = this.#file;
-    const isHole = /^(interpolation|template_substitution)$/.test(parent.type);
-    if (isHole) return state === 'url' ? this.#follow(parent, state) : [this.#lost(state, node)];
+    const isInterpolated = /^(interpolation|template_substitution)$/.test(parent.type);
+    if (isInterpolated) return state === 'url' ? this.#follow(parent, state) : [this.#lost(state, node)];
     const isCast = /as_expression|satisfies|cast|type_assertion|conversion/.test(parent.type);
     if (isCast) {
       const type = parent.children.find((one) => one !== node);

@@ -66,7 +66,7 @@ interface TopField {
 
 function topFields(text: string): TopField[] | null {
   try {
-    // Holes of a template stand for fragments or values.
+    // Interpolations in a template stand for fragments or values.
     const document = parse(text.replace(/\$\{[^}]*\}/g, ''), { noLocation: true, maxTokens: 5000 });
     return document.definitions.flatMap((one) => {
       if (one.kind !== 'OperationDefinition' && one.kind !== 'FragmentDefinition') return [];

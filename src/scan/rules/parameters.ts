@@ -56,7 +56,7 @@ function hit(start: number | null, name: string, input: RuleInput): RuleHit[] {
 
 function inUrls(input: RuleInput): RuleHit[] {
   return input.addresses.flatMap((address) => {
-    if (address.url.generation === 'v4' || address.url.generation === 'other') return [];
+    if (address.url.kind === 'v4' || address.url.kind === 'other') return [];
     const foreign = address.url.query.filter(({ name }) =>
       address.certainty === null ? input.v3 !== null && isUnmistakable(name, input) : isV3Only(name, input),
     );
@@ -92,7 +92,7 @@ function inSetters(input: RuleInput): RuleHit[] {
 /** Unmistakable names anywhere in a file that uses V3, except in calls to V4. */
 function byName(input: RuleInput): RuleHit[] {
   if (input.v3 === null) return [];
-  const v4 = input.addresses.filter(({ url, call }) => url.generation === 'v4' && call !== null);
+  const v4 = input.addresses.filter(({ url, call }) => url.kind === 'v4' && call !== null);
   const isInV4 = (at: number) => v4.some(({ start, end }) => at >= start && at < end);
   const named = input.nodes
     .filter(
@@ -121,11 +121,7 @@ function filtersInUrls({ addresses, path, settings }: RuleInput): RuleHit[] {
   return addresses.flatMap((address) =>
     address.url.query.flatMap((item): RuleHit[] => {
       const start = positionInFile(address, path, item.from);
-      if (
-        start === null ||
-        !isCompanyFilter(item.name, settings.fieldPrefix) ||
-        address.url.generation === 'v4'
-      )
+      if (start === null || !isCompanyFilter(item.name, settings.fieldPrefix) || address.url.kind === 'v4')
         return [];
       return [{ start, certainty: address.certainty ?? 'likely' }];
     }),
