@@ -4,33 +4,8 @@ import { indentEnd, lineOf, lineStarts, lineText } from './lines.js';
 import type { RuleInput } from './rule-input.js';
 import { isGenerated } from './rules/client-library.js';
 import { RULES, type RuleId } from './rules/rules.js';
+import type { IgnoredUse, V3Use } from './scan-report.js';
 import { CERTAINTIES, type Certainty } from './scan-settings.js';
-
-/** A place that still uses V3. */
-export interface V3Use {
-  readonly file: string;
-  readonly line: number;
-  readonly column: number;
-  readonly rule: RuleId;
-  readonly certainty: Certainty;
-  readonly message: string;
-  /** The V4 form. */
-  readonly v4: string;
-  /** The line, shortened. */
-  readonly text: string;
-  /** Stays the same when lines are added above. */
-  readonly fingerprint: string;
-  /** The V3 model of a route; null for other findings and unknown models. */
-  readonly route: string | null;
-}
-
-/** A finding that a comment excepts, with the reason it gives. */
-export interface IgnoredUse {
-  readonly file: string;
-  readonly line: number;
-  readonly rule: RuleId;
-  readonly reason: string;
-}
 
 /** What was found in a file. */
 export interface FileResult {

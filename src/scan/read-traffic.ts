@@ -3,26 +3,14 @@ import { createInterface } from 'node:readline';
 import { describeFileError, SvcError } from '../errors.js';
 import * as z from '../zod.js';
 import { parseUrl } from './parse-url.js';
+import type { ScanReport } from './scan-report.js';
 import type { ScanSettings } from './scan-settings.js';
 
-/** A route of V3 that was requested. */
-export interface SeenRoute {
-  /** Such as `accounting/invoices`. */
-  readonly route: string;
-  readonly requests: number;
-  /** Names of query parameters. */
-  readonly parameters: readonly string[];
-  /** User agents, most frequent first, at most five. */
-  readonly callers: readonly string[];
-}
+type Traffic = NonNullable<ScanReport['traffic']>;
 
-export interface SeenTraffic {
-  /** Requests in the file, to any address. */
-  readonly requests: number;
-  /** Lines that are not a request in a known format. */
-  readonly unread: number;
-  /** By number of requests. */
-  readonly routes: readonly SeenRoute[];
+/** What a log shows: the V3 routes that were requested, by number of requests. */
+export interface SeenTraffic extends Pick<Traffic, 'requests' | 'unread'> {
+  readonly routes: readonly Omit<Traffic['routes'][number], 'places'>[];
 }
 
 /** One request of a log. */

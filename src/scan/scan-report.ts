@@ -78,6 +78,10 @@ export const scanSchema = z.strictObject({
 });
 
 export type ScanReport = z.output<typeof scanSchema>;
+/** A place that still uses V3. */
+export type V3Use = z.output<typeof finding>;
+/** A finding that a comment excepts, with the reason it gives. */
+export type IgnoredUse = ScanReport['ignored'][number];
 
 export interface ScanReportOptions {
   readonly failOn: Certainty;
@@ -130,12 +134,9 @@ function joinTraffic(
   { requests, unread, routes }: SeenTraffic,
   findings: ScanResult['findings'],
 ): z.output<typeof traffic> {
-  const joined = routes.map(({ route, requests: times, parameters, callers }) => ({
-    route,
-    requests: times,
-    parameters: [...parameters],
-    callers: [...callers],
-    places: findings.filter((one) => one.route === route).map(({ file, line }) => `${file}:${line}`),
+  const joined = routes.map((one) => ({
+    ...one,
+    places: findings.filter(({ route }) => route === one.route).map(({ file, line }) => `${file}:${line}`),
   }));
   const notInCode = joined.filter(({ places }) => places.length === 0).map(({ route }) => route);
   return { requests, unread, routes: joined, notInCode };

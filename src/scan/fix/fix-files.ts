@@ -1,8 +1,8 @@
 import { resolve } from 'node:path';
 import { applyEdits } from '../../text/text-edits.js';
-import type { V3Use } from '../judge-file.js';
 import { isGenerated } from '../rules/client-library.js';
 import { type ParsedFile, type ScanIo, type ScanRequest, type ScanResult, scanFiles } from '../scan-files.js';
+import type { V3Use } from '../scan-report.js';
 import { atLeast, type Certainty, type FixSettings } from '../scan-settings.js';
 import type { SyntaxParser } from '../syntax.js';
 import { readText } from '../walk-files.js';

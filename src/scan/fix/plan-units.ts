@@ -6,21 +6,15 @@ import { type Address, positionInFile, type RuleInput, type SourceReaders } from
 import type { FixSettings } from '../scan-settings.js';
 import type { SourceFile } from '../source-file.js';
 import type { SyntaxNode } from '../syntax.js';
+import type { FixReport } from './fix-report.js';
 import type { RequestForm } from './known-clients.js';
 import { KnownRequests } from './known-requests.js';
 import { rewriteAddress } from './rewrite-address.js';
 import type { UnfixedReason } from './unfixed.js';
 import { ValueFlow, type ValueUse } from './value-flow.js';
 
-/** A request with everything that depends on it: patched as a whole, or not at all. */
-export interface FixUnit {
-  readonly file: string;
-  readonly line: number;
-  /** null: it is patched. */
-  readonly reason: UnfixedReason | null;
-  /** The V4 form of its route. */
-  readonly route: string;
-}
+/** A request with everything that depends on it: patched as a whole (`reason` is null), or not at all. */
+export type FixUnit = FixReport['units'][number];
 
 /** The units of a file, and the edits of those that are patched. */
 export interface FilePlan {

@@ -1,5 +1,5 @@
-import type { V3Use } from '../judge-file.js';
 import type { RuleId } from '../rules/rules.js';
+import type { V3Use } from '../scan-report.js';
 import type { FixUnit } from './plan-units.js';
 
 /** Why a request is left as it is: what the summary says, and what a comment tells the reader to do. */
