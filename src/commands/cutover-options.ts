@@ -9,7 +9,7 @@ import { sha256Of } from '../runtime/sha256.js';
 import { shellLine } from '../text/escape.js';
 import { filesOfTargets } from './apply.js';
 import { parseApplyRequest } from './apply-request.js';
-import { CUTOVER_OPTIONS } from './catalogue/apply.js';
+import { CUTOVER_OPTIONS } from './catalogue/apply-commands.js';
 import { assertCheckable } from './check.js';
 import type { Given, Io } from './command.js';
 import { applyCommandLine } from './cutover-steps.js';
