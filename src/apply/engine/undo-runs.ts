@@ -197,6 +197,8 @@ function otherRemap({ run, table }: TableRun, names: readonly string[]): SvcErro
   return new SvcError(
     'bad_input',
     `Run ${run} used another remap, so changes to its new columns cannot be detected.`,
-    { hint: `Drop ${names.join(', ')} of ${table} by hand.` },
+    {
+      hint: `Drop ${names.join(', ')} of ${table} by hand; if triggers fill them (apply --sync), after apply --sync off.`,
+    },
   );
 }
