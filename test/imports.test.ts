@@ -46,11 +46,17 @@ function leadingInto(from: readonly Source[], into: readonly string[]): string[]
   );
 }
 
-/** The packages that are loaded with a file. */
-function loadedWith(name: string, seen: Set<string> = new Set()): string[] {
+/** The imports of a file that exist at run time: types and lazy imports are left out. */
+function loadedBy(name: string): string[] {
   const text = readFileSync(join(SRC, name), 'utf8');
   const loaded = text.match(/^(?:import|export) (?!type )[^;]*?from '[^']+'/gm) ?? [];
-  return importsOf(name, loaded.join(';')).flatMap((path) => {
+  const isOfTypes = /^import \{(?:\s*type [^,}]+,?)+\s*\} from/;
+  return importsOf(name, loaded.filter((one) => !isOfTypes.test(one)).join(';'));
+}
+
+/** The packages that are loaded with a file. */
+function loadedWith(name: string, seen: Set<string> = new Set()): string[] {
+  return loadedBy(name).flatMap((path) => {
     if (seen.has(path)) return [];
     seen.add(path);
     return path.endsWith('.ts') ? loadedWith(path, seen) : [path];
@@ -115,6 +121,15 @@ describe('imports go one way', () => {
     expect(wrong).toEqual([]);
     expect(inside('domain.ts', 'reasons.ts').flatMap(({ imports }) => imports)).toEqual([]);
     expect(leadingInto(inside('commands'), ['cli.ts', 'program.ts', 'progress.ts'])).toEqual([]);
+  });
+
+  it('and no file needs itself to be loaded', () => {
+    const loads = new Map(sources.map(({ name }) => [name, loadedBy(name)]));
+    for (let before = -1; loads.size !== before; ) {
+      before = loads.size;
+      for (const [name, paths] of loads) if (!paths.some((path) => loads.has(path))) loads.delete(name);
+    }
+    expect([...loads.keys()]).toEqual([]);
   });
 
   it('and the threads that work on the database do not load the HTTP client', () => {

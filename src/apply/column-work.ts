@@ -15,7 +15,7 @@ import type { Id, ModelIds } from './ids/model-ids.js';
 import { buildPatternResolver, type PatternResolver } from './ids/pattern-resolver.js';
 import { PlatformIdResolver } from './ids/platform-id-resolver.js';
 import { type Category, type CellResolver, type LookUp, Resolver, type RowScope } from './ids/resolver.js';
-import type { Note, Policy } from './plan.js';
+import { blocks, type Note, type Policy } from './plan.js';
 
 /** One id column being processed: its resolver and its counts so far. */
 export interface ColumnWork {
@@ -129,10 +129,6 @@ function holdsModel(db: Db, { model, path }: ModelRef): boolean {
 
 function holdsRegion(db: Db, region: string): boolean {
   return db.prepare('SELECT 1 FROM remap WHERE region = ? LIMIT 1').get(region) !== undefined;
-}
-
-export function blocks(code: string, text: string): Note {
-  return { level: 'blocks', code, text };
 }
 
 /** Looks up and counts a text, and returns the action for it; the new text is `work.resolver.newText`. */

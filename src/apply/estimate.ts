@@ -6,7 +6,7 @@ const count = z.int().min(0);
 const lockSchema = z.strictObject({
   /** `rows`: of one batch. `database`: the whole file. */
   what: z.enum(['rows', 'table', 'database']),
-  /** Who waits: programs that write there, or those that read too. */
+  /** Who waits: only programs that write, or also those that read. */
   blocks: z.enum(['writers', 'everyone']),
   /** `batch`: again for each batch. `step`: once, for a part of the run. `run`: from its start to its end. */
   during: z.enum(['batch', 'step', 'run']),
@@ -22,7 +22,7 @@ export const estimateSchema = z.strictObject({
   cellsToChange: count,
   /** Growth of the ledger. */
   ledgerBytes: count,
-  /** Growth on disk in all: ledger, table and indexes, or the new file. */
+  /** Total growth on disk: ledger, table and indexes, or the new file. */
   diskBytes: count,
   /** Written to PostgreSQL's WAL or to the redo log of MySQL; for SQLite, the largest size of its journal or WAL file. */
   logBytes: count.nullable(),
@@ -32,7 +32,7 @@ export const estimateSchema = z.strictObject({
 });
 export type Estimate = Readonly<z.output<typeof estimateSchema>>;
 
-/** Where nothing is read or changed. */
+/** The estimate if nothing is read or changed. */
 export const NO_WORK: Estimate = {
   rowsRead: 0,
   cellsToChange: 0,
@@ -53,7 +53,7 @@ export interface TableBytes {
   readonly hasWal: boolean;
 }
 
-/** The work on one table, by the plan's counts. */
+/** The work on one table, as the plan counts it. */
 export interface TableWork {
   readonly kind: 'sqlite' | 'postgres' | 'mysql';
   readonly mode: 'new' | 'in_place';
@@ -66,7 +66,7 @@ export interface TableWork {
   /** Average size of a row's key, and of a cell that changes, as text. */
   readonly keyBytes: number;
   readonly cellBytes: number;
-  /** Whether rows usually come in the order of the primary key, as where it is an integer. */
+  /** Whether rows are usually inserted in the order of the primary key, as with integer keys. */
   readonly isOrdered: boolean;
 }
 
@@ -77,9 +77,11 @@ interface Sizes {
 }
 
 /**
- * Bytes of an empty ledger, and of an entry with its indexes without its key and its two cells; rows read and cells changed
- * per second. These and the factors below were measured with `test/apply/estimates.test.ts`, which prints estimate and
- * reality, on SQLite 3.53, PostgreSQL 15 and MariaDB 10.11 with 100,000 rows, without and with secondary indexes.
+ * `ledger`: bytes of an empty ledger. `entry`: bytes of one entry and its index entries, not counting the key and the two
+ * cell values it stores. `readRows` and `writeCells`: rows read and cells changed per second.
+ *
+ * These and the factors below were measured on SQLite 3.53, PostgreSQL 15 and MariaDB 10.11 with 100,000 rows, with and
+ * without secondary indexes. `test/apply/estimates.test.ts` prints estimates beside the measured sizes.
  */
 const COSTS = {
   sqlite: { ledger: 12_288, entry: 14, readRows: 250_000, writeCells: 250_000 },
@@ -131,7 +133,7 @@ function ledgerBytes({ kind, mode, cells, keyBytes, cellBytes }: TableWork, keyC
 function sizesInSqlite(work: TableWork): Sizes {
   const { mode, isAtomic, rows, cells, cellBytes, batchRows, bytes } = work;
   const ledger = ledgerBytes(work);
-  // Rows that grow split their pages, or not, by how full those are: from 4 to 15 % of the table were measured.
+  // Growing rows split pages that are full. The growth measured was 4 to 15 % of the table.
   const data = mode === 'new' ? cells * (cellBytes + 1) + (0.064 * bytes.table * cells) / rows : 0;
   const share = isAtomic ? 1 : Math.min(1, batchRows / rows);
   const touched = (bytes.table + (mode === 'new' ? 0 : bytes.indexes)) * share;
@@ -141,21 +143,21 @@ function sizesInSqlite(work: TableWork): Sizes {
   return { ledger, data, log };
 }
 
-/** Every change writes a new version of its row and, as pages are full, new entries in all indexes. */
+/** Every change writes a new version of its row and, because pages are full, new entries in all indexes. */
 function sizesInPostgres(work: TableWork): Sizes {
   const { rows, cells, bytes } = work;
   const ledger = ledgerBytes(work);
-  // Pages are logged as a whole when they first change after a checkpoint.
+  // PostgreSQL logs whole pages when they first change after a checkpoint.
   const pages = bytes.table + bytes.indexes;
   const data = (pages * cells) / rows;
   const log = ledger * 1.5 + data + cells * (50 + 40 * bytes.indexCount) + pages;
   return { ledger, data, log };
 }
 
-/** InnoDB's page, what it keeps free of it for rows to grow, and an integer with its place in the row. */
+/** Bytes of an InnoDB page, of the part that it keeps free for rows to grow, and of a new integer cell with its overhead. */
 const INNODB = { page: 16_384, free: 1024, newCell: 9 } as const;
 
-/** Bytes that InnoDB reserves for the indexes of the ledger's entries: per entry, and at most. */
+/** Bytes that InnoDB reserves for the indexes of the ledger: per entry, and at most in total. */
 const RESERVED = { entry: 400, most: 8_600_000 } as const;
 
 function sizesInMysql(work: TableWork): Sizes {
@@ -167,11 +169,11 @@ function sizesInMysql(work: TableWork): Sizes {
     return { ledger, data: (bytes.indexes * cells) / rows, log };
   }
   if (!isOrdered) {
-    // Rows that came in no order left their pages half empty.
+    // Rows inserted in random order leave pages half empty.
     return { ledger, data: 0.5 * bytes.table, log: ledger + cells * 355 };
   }
   const added = (INNODB.newCell * cells * INNODB.page) / Math.max(INNODB.page, bytes.table);
-  // In a full page, each row that grows makes the server move and log others.
+  // In a full page, each row that grows makes InnoDB move other rows, and log that.
   const log = ledger + cells * 640 + (6.5 * bytes.table * cells) / rows;
   return { ledger, data: added > INNODB.free ? 1.25 * bytes.table : 0, log };
 }
@@ -186,7 +188,7 @@ function locksOf(work: TableWork, seconds: { readonly read: number; readonly wri
     seconds: round((seconds.write * inBatch) / cells),
   } as const;
   if (kind === 'sqlite') {
-    // Without a WAL, a commit keeps readers out too.
+    // Without a WAL, a commit also blocks readers.
     const file = { what: 'database', blocks: bytes.hasWal ? 'writers' : 'everyone', rows: null } as const;
     if (isAtomic) return [{ ...file, during: 'run', seconds: whole }];
     return [
@@ -201,7 +203,7 @@ function locksOf(work: TableWork, seconds: { readonly read: number; readonly wri
   return [{ what: 'table', blocks: 'everyone', during: 'step', rows: null, seconds: 0 }, rows];
 }
 
-/** A new file, or the changed one beside the original. Nothing is locked: a file that changes meanwhile is refused. */
+/** A new file, or a changed copy that replaces the original. Nothing is locked: a file that changes meanwhile is refused. */
 export function estimateFile(rows: number, cells: number, bytes: number): Estimate {
   return {
     ...NO_WORK,

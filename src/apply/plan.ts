@@ -35,6 +35,19 @@ export const noteSchema = z.strictObject({
 });
 export type Note = Readonly<z.output<typeof noteSchema>>;
 
+export function blocks(code: string, text: string): Note {
+  return { level: 'blocks', code, text };
+}
+
+/** Blocks a column whose table refuses the values of a rewrite. `refusal`: what refuses them, as a predicate. */
+export function blocksRefused(column: string, refusal: string): Note {
+  const values = `${column}: the new ids, or the temporary values of rows that exchange ids,`;
+  return blocks(
+    'check_constraint',
+    `${values} ${refusal}: change that first, or rewrite into a new column (without --in-place).`,
+  );
+}
+
 /** The values of one category in one column. */
 const planCountSchema = z.strictObject({
   /** `mapped`, `empty`, `not_ours`, `status/reason` or `unknown/why`. */

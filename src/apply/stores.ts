@@ -1,7 +1,6 @@
 import type { ApplyTarget } from '../config/apply-targets.js';
-import { blocks } from './column-work.js';
 import type { ApplyContext, DataStore, SurveyOptions } from './context.js';
-import { type Note, PLAN_VERSION, type Plan, type TargetPlan } from './plan.js';
+import { blocks, type Note, PLAN_VERSION, type Plan, type TargetPlan } from './plan.js';
 import { fileIdentity, isSharedPlace, placeKey, targetKind } from './target-kinds.js';
 
 /** A store, and the names of its targets. */

@@ -1,11 +1,10 @@
 import type { MysqlTarget } from '../../config/apply-targets.js';
 import { groupBy } from '../../text/group-by.js';
 import { didYouMeanEnding } from '../../text/suggest.js';
-import { blocks } from '../column-work.js';
 import type { Cells } from '../engine/session.js';
 import type { ForeignKey, TableColumn, TableFacts, UniqueColumns } from '../engine/table-facts.js';
 import type { TableBytes } from '../estimate.js';
-import type { Note } from '../plan.js';
+import { blocks, type Note } from '../plan.js';
 import type { MysqlSession } from './mysql-session.js';
 import { MOST_KEY_BYTES, quoteMysql, quoteMysqlText } from './mysql-text.js';
 

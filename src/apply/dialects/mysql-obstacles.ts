@@ -1,9 +1,8 @@
 import type { MysqlTarget } from '../../config/apply-targets.js';
 import { errorCodeOf } from '../../errors.js';
-import { blocks } from '../column-work.js';
 import { addedColumns } from '../engine/platform-ids.js';
 import type { TableFacts } from '../engine/table-facts.js';
-import type { Mode, Note } from '../plan.js';
+import { blocks, type Mode, type Note } from '../plan.js';
 import { readMysqlLedger, serverNotes } from './mysql-catalog.js';
 import type { MysqlSession } from './mysql-session.js';
 import { MYSQL_LEDGER, quoteMysql, quoteMysqlText } from './mysql-text.js';

@@ -1,8 +1,7 @@
 import type { IdColumn } from '../../config/apply-targets.js';
-import { blocks } from '../column-work.js';
 import type { ColumnTrial } from '../engine/dialect.js';
 import type { TableFacts } from '../engine/table-facts.js';
-import type { Note } from '../plan.js';
+import { blocksRefused, type Note } from '../plan.js';
 import type { MysqlSession } from './mysql-session.js';
 import { asMysqlType, exactBytes, quoteMysql, quoteMysqlText } from './mysql-text.js';
 
@@ -49,8 +48,7 @@ export async function openMysqlTrial(
         }
         if (parked !== null && !isRefused)
           isRefused = await refuses(clause, parked, 'JOIN (SELECT 1 AS row_no) AS w');
-        const text = `${id.column}: new ids, or values that rows hold while ids swap, do not meet ${name}: change that first, or rewrite into a new column (without --in-place).`;
-        if (isRefused) broken.push(blocks('check_constraint', text));
+        if (isRefused) broken.push(blocksRefused(id.column, `violate ${name}`));
       }
       return broken;
     },

@@ -1,10 +1,9 @@
 import type { PostgresTarget } from '../../config/apply-targets.js';
 import { didYouMeanEnding } from '../../text/suggest.js';
-import { blocks } from '../column-work.js';
 import type { Cells } from '../engine/session.js';
 import type { ForeignKey, TableColumn, TableFacts, UniqueColumns } from '../engine/table-facts.js';
 import type { TableBytes } from '../estimate.js';
-import type { Note } from '../plan.js';
+import { blocks, type Note } from '../plan.js';
 import { quoteName } from '../sql-names.js';
 import type { PgSession } from './postgres-session.js';
 

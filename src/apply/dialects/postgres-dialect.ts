@@ -1,12 +1,11 @@
 import type { PostgresTarget, TableTarget } from '../../config/apply-targets.js';
-import { blocks } from '../column-work.js';
 import type { ApplyContext, DataStore } from '../context.js';
 import { openDatabaseStore } from '../engine/database-store.js';
 import type { Dialect, Engine } from '../engine/dialect.js';
 import { readRunsOfTable } from '../engine/ledger-runs.js';
 import { ledgerNotes } from '../engine/ledger-tables.js';
 import type { TableFacts } from '../engine/table-facts.js';
-import type { Note } from '../plan.js';
+import { blocks, type Note } from '../plan.js';
 import { readPgBytes, readPgFacts } from './postgres-catalog.js';
 import { postgresError } from './postgres-errors.js';
 import { ensureLedger, ledgerOwnerNotes, listLedgers, readPostgresLedger } from './postgres-ledger.js';

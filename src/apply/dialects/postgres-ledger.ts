@@ -1,7 +1,6 @@
-import { blocks } from '../column-work.js';
 import type { Engine } from '../engine/dialect.js';
 import { createLedgerSql, hasLedger } from '../engine/ledger-tables.js';
-import type { Note } from '../plan.js';
+import { blocks, type Note } from '../plan.js';
 import { quoteName } from '../sql-names.js';
 import type { PgSession } from './postgres-session.js';
 import { ledgerIn, OTHER_SCHEMA, POSTGRES_TEXT } from './postgres-text.js';

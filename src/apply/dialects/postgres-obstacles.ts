@@ -1,8 +1,7 @@
 import type { PostgresTarget } from '../../config/apply-targets.js';
-import { blocks } from '../column-work.js';
 import { addedColumns } from '../engine/platform-ids.js';
 import type { Handling, TableFacts } from '../engine/table-facts.js';
-import type { Mode, Note } from '../plan.js';
+import { blocks, type Mode, type Note } from '../plan.js';
 import type { PgSession } from './postgres-session.js';
 
 /** PostgreSQL truncates longer names. */

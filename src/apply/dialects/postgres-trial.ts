@@ -1,10 +1,9 @@
 import pg from 'pg';
 import type { IdColumn } from '../../config/apply-targets.js';
-import { blocks } from '../column-work.js';
 import type { ColumnTrial } from '../engine/dialect.js';
 import { cellText } from '../engine/judge-cells.js';
 import type { TableFacts } from '../engine/table-facts.js';
-import type { Note } from '../plan.js';
+import { blocksRefused } from '../plan.js';
 import { quoteName } from '../sql-names.js';
 import { mapColumns, mapMatch } from './postgres-lookups.js';
 import type { PgSession } from './postgres-session.js';
@@ -56,7 +55,7 @@ export async function openTrial(
     finish: async (parked) => {
       const source = 'JOIN LATERAL (SELECT row_number() OVER () AS row_no) AS w ON true';
       if (parked !== null) await tryTerm(parked, source, []);
-      return [...broken].map((name) => refusal(id.column, name));
+      return [...broken].map((name) => blocksRefused(id.column, `violate ${name}`));
     },
   };
 }
@@ -93,11 +92,6 @@ async function refusedBy(
     await session.exec('ROLLBACK TO SAVEPOINT svc_migrate_trial; RELEASE SAVEPOINT svc_migrate_trial');
   }
   return broken;
-}
-
-function refusal(column: string, condition: string): Note {
-  const text = `${column}: new ids, or values that rows hold while ids swap, do not meet ${condition}: change that first, or rewrite into a new column (without --in-place).`;
-  return blocks('check_constraint', text);
 }
 
 /** Check constraints on a column and, if the table is partitioned by it, the condition that a partition accepts the row. */

@@ -1,7 +1,7 @@
 import { didYouMeanEnding } from '../../text/suggest.js';
-import { blocks } from '../column-work.js';
 import type { ForeignKey, TableColumn, TableFacts, UniqueColumns } from '../engine/table-facts.js';
 import type { TableBytes } from '../estimate.js';
+import { blocks } from '../plan.js';
 import { quoteName, quoteText } from '../sql-names.js';
 import type { UserDb } from './sqlite-session.js';
 

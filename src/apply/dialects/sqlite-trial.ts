@@ -2,10 +2,10 @@ import { accessSync, constants } from 'node:fs';
 import { dirname } from 'node:path';
 import type { IdColumn } from '../../config/apply-targets.js';
 import { Sqlite } from '../../store/sqlite.js';
-import { blocks, openColumn } from '../column-work.js';
+import { openColumn } from '../column-work.js';
 import type { ApplyContext } from '../context.js';
 import { columnOf, type TableFacts } from '../engine/table-facts.js';
-import type { Note } from '../plan.js';
+import { blocks, blocksRefused, type Note } from '../plan.js';
 import { quoteName } from '../sql-names.js';
 import { registerLookUp } from './sqlite-lookups.js';
 import type { UserDb } from './sqlite-session.js';
@@ -37,7 +37,7 @@ function isWritable(place: string): boolean {
 
 /**
  * Tries the changed rows against the check constraints of their table, in an empty copy of it in memory. `parked`: SQL
- * in terms of `w.o0` and `w.row_no` for the values that rows hold while ids swap.
+ * in terms of `w.o0` and `w.row_no` for the temporary values of rows that exchange ids.
  */
 export function trialNotes(
   context: ApplyContext,
@@ -59,8 +59,7 @@ export function trialNotes(
     return [];
   } catch (error) {
     if (!(error instanceof Sqlite.SqliteError)) throw error;
-    const text = `${id.column}: new ids, or values that rows hold while ids swap, are refused (${error.message}): change that first, or rewrite into a new column (without --in-place).`;
-    return [blocks('check_constraint', text)];
+    return [blocksRefused(id.column, `are refused (${error.message})`)];
   } finally {
     copy.close();
   }

@@ -11,7 +11,7 @@ import { assertOwnFolder, writeFolder } from './write-folder.js';
 
 const ABOUT_DATABASES =
   'Nothing was changed. The SQL checks that the data are as planned, and records the run in the ledger.';
-const ABOUT_WAREHOUSES = 'Nobody looked at the tables. The SQL checks them before it changes anything.';
+const ABOUT_WAREHOUSES = 'The tables were not read. The SQL checks them before it changes anything.';
 
 /**
  * Plans the targets and writes the plan as SQL into a folder. The database is only read.
@@ -81,7 +81,7 @@ function onlyStore(stores: readonly OpenStore[]): Required<Pick<OpenStore, 'emit
 
 function headOf({ title }: SqlScript, run: string, { tool, remap, targets }: Plan): string[] {
   return [
-    `svc_ids of V3 to V4, for ${title}: run ${run}`,
+    `Rewrites V3 ids to V4 ids in ${title}: run ${run}`,
     `Written by ${tool} from the remap ${remap.sha256.slice(0, 16)}. Targets: ${targets.map(({ name }) => name).join(', ')}`.replaceAll(
       /[\r\n]/g,
       ' ',

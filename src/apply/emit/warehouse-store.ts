@@ -1,9 +1,9 @@
 import type { WarehouseTarget } from '../../config/apply-targets.js';
 import { SvcError } from '../../errors.js';
-import { blocks, checkColumn } from '../column-work.js';
+import { checkColumn } from '../column-work.js';
 import type { ApplyContext, DataStore } from '../context.js';
 import { NO_WORK } from '../estimate.js';
-import { NO_EARLIER, type TargetPlan } from '../plan.js';
+import { blocks, NO_EARLIER, type TargetPlan } from '../plan.js';
 import { buildWarehouseScript } from './warehouse-script.js';
 
 /** Tables of a warehouse: nobody connects to it, only SQL is written for it. */

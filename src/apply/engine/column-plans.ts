@@ -1,10 +1,18 @@
 import { columnLabel, modelLabel, newColumnOf, type TableTarget } from '../../config/apply-targets.js';
 import { SvcError } from '../../errors.js';
-import { blocks, type ColumnWork, openColumn, partsOfWork } from '../column-work.js';
+import { type ColumnWork, openColumn, partsOfWork } from '../column-work.js';
 import type { ApplyContext, RunFacts } from '../context.js';
 import type { Estimate } from '../estimate.js';
 import { isMissing, judgeColumns } from '../judge-plan.js';
-import type { ColumnPlan, Earlier, Mode, Note, TargetPlan, UnmappedCount } from '../plan.js';
+import {
+  blocks,
+  type ColumnPlan,
+  type Earlier,
+  type Mode,
+  type Note,
+  type TargetPlan,
+  type UnmappedCount,
+} from '../plan.js';
 import { sumUnmapped, unmappedOfCounts } from '../unmapped.js';
 import type { Engine } from './dialect.js';
 import { FinalIds } from './final-ids.js';

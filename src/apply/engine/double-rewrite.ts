@@ -1,6 +1,5 @@
 import { columnLabel, type IdColumn, newColumnOf } from '../../config/apply-targets.js';
-import { blocks } from '../column-work.js';
-import type { Mode, Note } from '../plan.js';
+import { blocks, type Mode, type Note } from '../plan.js';
 import type { EarlierRun } from './earlier-runs.js';
 import { partsOf, pathsMeet } from './json-columns.js';
 import type { TableIds } from './judge-table.js';

@@ -1,8 +1,7 @@
 import { columnLabel, type IdColumn, newColumnOf, type TableTarget } from '../../config/apply-targets.js';
 import { SvcError } from '../../errors.js';
-import { blocks } from '../column-work.js';
 import type { ApplyContext } from '../context.js';
-import { type Earlier, NO_EARLIER, type Note } from '../plan.js';
+import { blocks, type Earlier, NO_EARLIER, type Note } from '../plan.js';
 import { sourceColumns } from './platform-ids.js';
 
 /** A run on a table, as recorded in the ledger. */

@@ -1,6 +1,5 @@
-import { blocks } from '../column-work.js';
 import { type Id, IdSet } from '../ids/model-ids.js';
-import type { Note } from '../plan.js';
+import { blocks, type Note } from '../plan.js';
 import type { TableColumn } from './table-facts.js';
 
 const SAMPLES = 5;

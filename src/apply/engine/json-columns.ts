@@ -1,7 +1,6 @@
 import { columnLabel, type IdColumn, newColumnOf } from '../../config/apply-targets.js';
 import { mayOverlap, parseJsonPath } from '../../json/json-path.js';
-import { blocks } from '../column-work.js';
-import type { Note } from '../plan.js';
+import { blocks, type Note } from '../plan.js';
 import { sourceColumns, writesPlatformId } from './platform-ids.js';
 
 /**

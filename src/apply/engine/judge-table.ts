@@ -1,7 +1,6 @@
 import type { IdColumn, TableTarget } from '../../config/apply-targets.js';
 import { didYouMeanEnding } from '../../text/suggest.js';
-import { blocks } from '../column-work.js';
-import type { Note, Policy } from '../plan.js';
+import { blocks, type Note, type Policy } from '../plan.js';
 import { partsOf } from './json-columns.js';
 import { sourceColumns } from './platform-ids.js';
 import { columnOf, type ForeignKey, type Handling, type TableFacts } from './table-facts.js';

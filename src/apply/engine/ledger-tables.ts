@@ -1,7 +1,6 @@
 import type { TableTarget } from '../../config/apply-targets.js';
 import { SvcError } from '../../errors.js';
-import { blocks } from '../column-work.js';
-import type { Note } from '../plan.js';
+import { blocks, type Note } from '../plan.js';
 import type { Engine, LedgerText } from './dialect.js';
 import type { EarlierRun } from './earlier-runs.js';
 

@@ -1,5 +1,4 @@
-import { blocks } from '../column-work.js';
-import type { Note } from '../plan.js';
+import { blocks, type Note } from '../plan.js';
 import type { Engine } from './dialect.js';
 import type { TableColumn } from './table-facts.js';
 

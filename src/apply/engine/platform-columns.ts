@@ -1,7 +1,6 @@
 import { columnLabel, type IdColumn, newColumnOf } from '../../config/apply-targets.js';
-import { blocks } from '../column-work.js';
 import { NamedRows } from '../context.js';
-import type { Note } from '../plan.js';
+import { blocks, type Note } from '../plan.js';
 import { type Engine, findColumn, type SqlText } from './dialect.js';
 import { readRun, readRunsOfTable, setState } from './ledger-runs.js';
 import type { TableRun } from './ledger-tables.js';

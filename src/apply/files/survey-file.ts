@@ -2,12 +2,13 @@ import { existsSync, lstatSync, readdirSync } from 'node:fs';
 import { basename, dirname } from 'node:path';
 import { columnLabel, type FileTarget, modelLabel } from '../../config/apply-targets.js';
 import { sha256OfFile } from '../../runtime/sha256.js';
-import { blocks, type ColumnWork, checkColumn, openColumn } from '../column-work.js';
+import { type ColumnWork, checkColumn, openColumn } from '../column-work.js';
 import { type ApplyContext, NamedRows, type SurveyOptions } from '../context.js';
 import { watchUnmapped } from '../engine/unmapped-cells.js';
 import { type Estimate, estimateFile, NO_WORK } from '../estimate.js';
 import { isMissing } from '../judge-plan.js';
 import {
+  blocks,
   type Earlier,
   type Mode,
   NO_EARLIER,

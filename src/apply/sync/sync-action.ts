@@ -1,8 +1,8 @@
 import { countOf, formatTime } from '../../text/numbers.js';
 import { wrapLines } from '../../text/text-layout.js';
 import { type ApplyResult, type ApplyTask, hasUnaccepted, surveyTargets } from '../actions.js';
-import { blocks } from '../column-work.js';
 import type { BlockingNote } from '../judge-plan.js';
+import { blocks } from '../plan.js';
 import { renderBlocks } from '../render.js';
 import { type ColumnUnmapped, listUnmapped, renderUnmapped } from '../unmapped.js';
 import type { SyncedTable, SyncRequest } from './sync-tables.js';

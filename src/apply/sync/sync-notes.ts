@@ -1,11 +1,10 @@
 import { type IdColumn, newColumnOf } from '../../config/apply-targets.js';
-import { blocks } from '../column-work.js';
 import { PRIVILEGES } from '../dialects/mysql-obstacles.js';
 import type { Engine } from '../engine/dialect.js';
 import type { FoundTable } from '../engine/found-table.js';
 import type { Session } from '../engine/session.js';
 import { columnOf, type TableFacts } from '../engine/table-facts.js';
-import type { Note } from '../plan.js';
+import { blocks, type Note } from '../plan.js';
 import { quoteText } from '../sql-names.js';
 import { isSyncTrigger } from './sync-table.js';
 

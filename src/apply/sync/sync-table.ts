@@ -1,11 +1,10 @@
 import { type IdColumn, newColumnOf } from '../../config/apply-targets.js';
-import { blocks } from '../column-work.js';
 import { EMIT_TEXTS } from '../emit/emit-texts.js';
 import type { SqlText, TableCatalog } from '../engine/dialect.js';
 import type { Ledger, TableRun } from '../engine/ledger-tables.js';
 import { valueType } from '../engine/platform-columns.js';
 import { columnOf, type TableFacts } from '../engine/table-facts.js';
-import type { Mode, Note, Policy } from '../plan.js';
+import { blocks, type Mode, type Note, type Policy } from '../plan.js';
 
 /** One column that triggers keep filled, and the names of what that takes in the user's database. */
 export interface SyncColumn {

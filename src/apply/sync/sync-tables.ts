@@ -1,6 +1,5 @@
 import { newColumnOf, type TableTarget } from '../../config/apply-targets.js';
 import { SvcError } from '../../errors.js';
-import { blocks } from '../column-work.js';
 import type { RunFacts } from '../context.js';
 import { isUnreadable, openTableColumn } from '../engine/column-plans.js';
 import { type Engine, findColumn } from '../engine/dialect.js';
@@ -10,7 +9,7 @@ import { hasLedger, type TableRun } from '../engine/ledger-tables.js';
 import { writesPlatformId } from '../engine/platform-ids.js';
 import { addEmptyColumns } from '../engine/write-new-columns.js';
 import { toId } from '../ids/model-ids.js';
-import type { Note } from '../plan.js';
+import { blocks, type Note } from '../plan.js';
 import { listCrosswalk } from './crosswalk-ids.js';
 import { installSync, type Refreshed } from './install-sync.js';
 import { dropObjects, type Installed, nameOf, namesOf, readInstalled, type SyncObject } from './installed.js';

@@ -1,0 +1,227 @@
+import { statSync } from 'node:fs';
+import { isUnfinished, STREAM_STATES, type StreamState } from '../domain.js';
+import { STATUSES } from '../reasons.js';
+import { buildTrend } from '../report/sections.js';
+import { type Cutover, flippedState, progressOf } from '../store/cutover.js';
+import { hasNoList, isStale, nameOfList, type Readiness } from '../store/readiness.js';
+import type { RemapRun } from '../store/remap-tables.js';
+import type { StreamRow } from '../store/streams.js';
+import { escapeUnseen } from '../text/escape.js';
+import { countOf, formatDuration, formatShare, formatTime, groupDigits } from '../text/numbers.js';
+import { wrapText } from '../text/text-layout.js';
+import type { Io } from './command.js';
+import { STEP_TITLES } from './render-cutover.js';
+
+/** What `status` shows. */
+export interface StatusFacts {
+  readonly database: string;
+  /** The process that uses the database; null if none does. */
+  readonly owner: string | null;
+  readonly readiness: Readiness;
+  /** The latest builds of the remap, oldest first. */
+  readonly runs: readonly RemapRun[];
+  /** The last cutover that was begun; null if none was. */
+  readonly cutover: Cutover | null;
+  readonly next: string;
+}
+
+/** Most unfinished lists shown. */
+const OPEN_LISTS = 20;
+
+/** The state of the database for people. */
+export function renderStatus(
+  { database, owner, readiness, runs, cutover, next }: StatusFacts,
+  io: Io,
+): string {
+  const now = io.clock.now();
+  const lines = [
+    `Database: ${database} (${groupDigits(Math.ceil(statSync(database).size / 1024))} KiB)`,
+    ...(owner === null ? [] : [`In use: ${owner}`]),
+    describeGeneration(readiness, 'v3', now),
+    describeGeneration(readiness, 'v4', now),
+    ...describeOpen(readiness.streams),
+    ...describeRemap(readiness, runs),
+    describeExports(readiness),
+    ...(isUnderWay(cutover) ? [describeCutover(cutover)] : []),
+  ];
+  const text = lines.flatMap((line) => wrapText(escapeUnseen(line), io.width, /^ */.exec(line)?.[0] ?? ''));
+  // Not wrapped, so that it can be copied.
+  return `${[...text, escapeUnseen(`Next: ${next}`)].join('\n')}\n`;
+}
+
+export function isUnderWay(cutover: Cutover | null): cutover is Cutover {
+  return cutover !== null && !progressOf(cutover).isFinished;
+}
+
+/** An unfinished cutover: `Cutover: 20261123-031500-ab12, begun …; check failed; the application was not flipped`. */
+function describeCutover(cutover: Cutover): string {
+  const { step, state } = progressOf(cutover);
+  const last = step === null ? 'no step is done' : `${STEP_TITLES[step]} ${STEP_STATES[state ?? 'running']}`;
+  return `Cutover: ${cutover.id}, begun ${formatTime(cutover.startedAt)}; ${last}; ${FLIPPED[flippedState(cutover)]}`;
+}
+
+const STEP_STATES = { running: 'is not finished', done: 'is done', failed: 'failed' } as const;
+const FLIPPED = {
+  no: 'the application was not flipped',
+  unknown: 'the flip was begun, and may be done',
+  yes: 'the application is flipped',
+} as const;
+
+function describeGeneration(facts: Readiness, generation: 'v3' | 'v4', now: number): string {
+  const streams = facts.streams.filter((stream) => stream.generation === generation);
+  const name = generation.toUpperCase();
+  if (streams.length === 0) return `${name}: not exported yet`;
+  const states = [...STREAM_STATES, 'not begun' as const]
+    .map((state) => ({ state, n: streams.filter((stream) => stateOf(stream) === state).length }))
+    .filter(({ n }) => n > 0);
+  const rejected = sumOf(streams, 'rejected');
+  const oldestMs = Date.parse(oldestReading(streams) ?? '');
+  const parts = [
+    `${countOf(streams.length, 'list')} (${states.map(({ state, n }) => `${groupDigits(n)} ${state}`).join(', ')})`,
+    describeRecords(streams),
+    ...(rejected > 0 ? [`${groupDigits(rejected)} rejected`] : []),
+    `oldest reading ${formatDuration(now - oldestMs)} ago`,
+  ];
+  return `${name}: ${parts.join(', ')}`;
+}
+
+/** The stream's state, or `not begun` if no page of it was read yet. */
+function stateOf({ state, pages }: StreamRow): StreamState | 'not begun' {
+  return state === 'running' && pages === 0 ? 'not begun' : state;
+}
+
+/** `1,200 records`, or while lists are being read `1,200 of about 2,243 records (53 %)`. */
+function describeRecords(streams: readonly StreamRow[]): string {
+  const records = sumOf(streams, 'uniqueRecords');
+  const isKnown = streams.every((stream) => !isUnfinished(stream) || stream.totalCountLast !== null);
+  if (!streams.some(isUnfinished) || !isKnown) return countOf(records, 'record');
+  const total = streams.reduce((sum, stream) => {
+    const { uniqueRecords, totalCountLast } = stream;
+    return sum + (isUnfinished(stream) ? Math.max(uniqueRecords, totalCountLast ?? 0) : uniqueRecords);
+  }, 0);
+  return `${groupDigits(records)} of about ${countOf(total, 'record')} (${formatShare(records, total)})`;
+}
+
+function sumOf(streams: readonly StreamRow[], count: 'uniqueRecords' | 'rejected'): number {
+  return streams.reduce((sum, stream) => sum + stream[count], 0);
+}
+
+/** ISO 8601, so that texts sort as times. */
+function oldestReading(streams: readonly StreamRow[]): string | undefined {
+  return streams.map(({ readAt, startedAt }) => readAt ?? startedAt).sort()[0];
+}
+
+function describeOpen(streams: readonly StreamRow[]): string[] {
+  const open = streams.filter(isUnfinished);
+  if (open.length === 0) return [];
+  const shown = open.slice(0, OPEN_LISTS).map((stream) => {
+    const { totalCountLast: total, uniqueRecords } = stream;
+    const own = total === null ? '' : `${groupDigits(uniqueRecords)} of `;
+    const records = `${own}${countOf(total ?? uniqueRecords, 'record')}`;
+    const why = stream.endReason === null ? '' : `: ${stream.endNote ?? stream.endReason}`;
+    const name = `  ${stream.generation.toUpperCase()} ${nameOfList(stream)}`;
+    return stateOf(stream) === 'not begun'
+      ? `${name}: not begun`
+      : `${name}: ${stream.state} after ${countOf(stream.pages, 'page')}, ${records}${why}`;
+  });
+  const more = open.length - shown.length;
+  return ['Unfinished:', ...shown, ...(more > 0 ? [`  … and ${groupDigits(more)} more`] : [])];
+}
+
+function describeRemap(facts: Readiness, runs: readonly RemapRun[]): string[] {
+  const last = runs.at(-1);
+  if (last === undefined) return ['Remap: none yet'];
+  const state = isStale(last, facts.exportSeq)
+    ? 'older than the exported data'
+    : facts.changedInputs.length > 0
+      ? 'built with other files than the configuration names now'
+      : 'current';
+  return [`Remap: build ${last.id} of ${formatTime(last.built_at)}, ${state}`, ...describeTrend(runs)];
+}
+
+/** Rows of the latest builds by status, such as `unmatched 1,204 → 310 → 12`. */
+function describeTrend(runs: readonly RemapRun[]): string[] {
+  const trend = buildTrend(runs);
+  return STATUSES.flatMap((status) => {
+    const counts = trend.map((run) => run.byStatus[status]);
+    const isShown = status === 'unmatched' || counts.some((count) => count > 0);
+    return isShown ? [`  ${status} ${counts.map(groupDigits).join(' → ')}`] : [];
+  });
+}
+
+/** What each export would do now. */
+function describeExports({ streams }: Readiness): string {
+  const absent = absentOf(streams);
+  if (absent.length > 0) {
+    const names = absent.map((generation) => generation.toUpperCase()).join(' and ');
+    return `${names} answered 404 to every list: the names or the address are wrong.`;
+  }
+  const workOf = (generation: 'v3' | 'v4', first: string, again: string) => {
+    const own = streams.filter((stream) => stream.generation === generation);
+    if (own.length === 0) return first;
+    return own.some(isUnfinished) ? 'continues where it stopped' : again;
+  };
+  const v3 = workOf('v3', 'reads V3', 'reads what changed in V3');
+  const v4 = workOf('v4', 'reads V4', 'reads V4 again');
+  return `\`export v3\` ${v3}; \`export v4\` ${v4}.`;
+}
+
+/** The generations that answered 404 to every list. */
+export function absentOf(streams: readonly StreamRow[]) {
+  return (['v3', 'v4'] as const).filter((generation) => hasNoList(streams, generation));
+}
+
+/** The state of the database for programs. */
+export function buildStatusJson({ database, owner, readiness, runs, cutover, next }: StatusFacts): object {
+  const { streams } = readiness;
+  const last = runs.at(-1);
+  return {
+    schemaVersion: 1,
+    exitCode: 0,
+    database: { file: database, bytes: statSync(database).size, owner },
+    v3: describeLists(streams.filter(({ generation }) => generation === 'v3')),
+    v4: describeLists(streams.filter(({ generation }) => generation === 'v4')),
+    unfinished: streams.filter(isUnfinished).map(describeList),
+    remap: last === undefined ? null : describeBuild(last, readiness),
+    trend: buildTrend(runs).map(({ builtAt, byStatus }) => ({ builtAt, byStatus })),
+    cutover: cutover === null ? null : describeProgress(cutover),
+    next,
+  };
+}
+
+function describeProgress(cutover: Cutover) {
+  const { id, startedAt } = cutover;
+  return { id, startedAt, flipped: flippedState(cutover), ...progressOf(cutover) };
+}
+
+function describeBuild(run: RemapRun, { exportSeq, changedInputs }: Readiness) {
+  const isCurrent = !isStale(run, exportSeq) && changedInputs.length === 0;
+  return { build: Number(run.id), builtAt: run.built_at, sha256: run.sha256, isCurrent };
+}
+
+function describeLists(streams: readonly StreamRow[]) {
+  return {
+    lists: Object.fromEntries(
+      STREAM_STATES.map((state) => [state, streams.filter((stream) => stream.state === state).length]),
+    ),
+    records: sumOf(streams, 'uniqueRecords'),
+    rejected: sumOf(streams, 'rejected'),
+    oldestReadAt: oldestReading(streams) ?? null,
+  };
+}
+
+function describeList(stream: StreamRow) {
+  const { generation, region, model, companyId, state, endReason, endNote, pages } = stream;
+  return {
+    generation,
+    region: region === '' ? null : region,
+    model,
+    companyId: companyId === null ? null : String(companyId),
+    state,
+    pages,
+    records: stream.uniqueRecords,
+    totalCount: stream.totalCountLast,
+    endReason,
+    endNote,
+  };
+}
