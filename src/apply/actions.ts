@@ -3,7 +3,7 @@ import { MODEL_REF } from '../config/id-pattern.js';
 import type { ReportLimit } from '../domain.js';
 import { SvcError } from '../errors.js';
 import { wrapLines } from '../text/text-layout.js';
-import type { ApplyContext, Written } from './context.js';
+import type { ApplyContext, LedgerRun, Written } from './context.js';
 import { isIdText } from './ids/id-form.js';
 import { isMissing, judgeCheck, judgePlan, type PlanVerdict } from './judge-plan.js';
 import type { Plan } from './plan.js';
@@ -19,6 +19,8 @@ import { type OpenStore, survey } from './stores.js';
 import { type ColumnUnmapped, listUnmapped, type OnUnmapped, renderUnmapped } from './unmapped.js';
 import { confirmPlan, findUnfinished, planSha256, writePlan } from './write-plan.js';
 
+export type ListedRun = Pick<LedgerRun, 'run' | 'state' | 'startedAt'>;
+
 /** The result of an apply action. */
 export interface ApplyResult {
   readonly exitCode: number;
@@ -32,6 +34,8 @@ export interface ApplyResult {
   readonly plan: Plan | null;
   /** The runs that changed something just now. */
   readonly changedBy?: readonly string[];
+  /** The runs of the ledgers, oldest first, one for each target; only of `undo` without a run. */
+  readonly runs?: readonly ListedRun[];
   /** Targets whose new columns are filled by the triggers of `--sync`. */
   readonly synced?: readonly string[];
 }

@@ -2,13 +2,21 @@ import { randomBytes } from 'node:crypto';
 import { rmSync } from 'node:fs';
 import { runName } from '../apply/write-plan.js';
 import { SvcError } from '../errors.js';
+import { realPath } from '../runtime/output-targets.js';
 import { throwIfInterrupted } from '../runtime/pause.js';
 import { onFile } from '../runtime/write-output.js';
 import { type Cutover, type CutoverStep, type CutoverStepState, saveCutover } from '../store/cutover.js';
 import { takeLock } from '../store/open.js';
 import type { Given } from './command.js';
 import { resumeCommand } from './cutover-options.js';
-import { assertJudged, findAfterwards, STEP_WORK, type StepOutcome, type StepTask } from './cutover-steps.js';
+import {
+  assertJudged,
+  findAfterwards,
+  findWayBack,
+  STEP_WORK,
+  type StepOutcome,
+  type StepTask,
+} from './cutover-steps.js';
 import { withDatabase, withLockOwner, withOwnerNote } from './database.js';
 import { type CutoverPlan, isToDo, type PlannedStep } from './plan-cutover.js';
 import {
@@ -44,7 +52,7 @@ export async function carryOut(
   readStanding: () => Promise<CutoverStanding>,
 ): Promise<CutoverResult> {
   const { config, io } = scene;
-  const file = `${config.database}-cutover`;
+  const file = `${realPath(config.database)}-cutover`;
   const lock = withLockOwner(file, () => takeLock(file));
   try {
     const hold = { file, command: 'cutover', nowMs: io.clock.now() };
@@ -87,14 +95,25 @@ async function doSteps(
   }
   const resume = resumeCommand(given, '--yes');
   const next = stop === null ? await findAfterwards(scene) : nextOfStop(stop, given, resume);
-  const ended = { exitCode: stop?.outcome.exitCode ?? 0, applyPlan: null, next, resume };
+  const undo = await findWayBack(scene, state.now);
+  const ended = { exitCode: stop?.outcome.exitCode ?? 0, applyPlan: null, undo, next, resume };
   return { plan, options, cutover: state.now, stop, ...ended };
 }
 
 function newCutover(nowMs: number): Cutover {
   const id = runName(nowMs, randomBytes(2).toString('hex'));
   const startedAt = new Date(nowMs).toISOString();
-  return { version: 1, id, startedAt, steps: {}, judged: null, verified: null, report: null, runs: [] };
+  return {
+    version: 1,
+    id,
+    startedAt,
+    steps: {},
+    judged: null,
+    verified: null,
+    report: null,
+    flag: null,
+    runs: [],
+  };
 }
 
 /** The state of the cutover, which is stored at each change. */
@@ -174,7 +193,9 @@ async function attempt(
     if (action === 'settle') return { exitCode: 0, note: 'done, as you say' };
     const task = { ...scene, cutover: state.now };
     if (name === 'apply' || (name === 'flip' && action === 'run')) await assertJudged(task);
-    await state.saveStep(name, begun);
+    const { flip, flipPlace } = scene.options;
+    const flag = flip === 'flag' ? flipPlace : null;
+    await state.saveStep(name, begun, name === 'flip' ? { flag } : {});
     return await STEP_WORK[name](task);
   } catch (error) {
     if (!(error instanceof SvcError) || error.code === 'internal') throw error;

@@ -1,4 +1,4 @@
-import { existsSync, readFileSync } from 'node:fs';
+import { accessSync, constants, existsSync, readFileSync, statSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { loadKeys } from '../config/api-keys.js';
 import type { Config } from '../config/config.js';
@@ -71,7 +71,7 @@ function parseFlip(given: Given, env: Io['env']): Pick<CutoverOptions, 'flip' | 
   const program = findProgram(exec, env['PATH']);
   if (program !== null) return { flip: 'exec', flipPlace: program };
   throw new SvcError('usage', `--exec: "${exec}" is not an executable file.`, {
-    hint: 'Name a program without arguments; it runs without a shell. Put what else is needed into a script.',
+    hint: 'Name a program of PATH or a path such as ./flip.sh, without arguments: it runs without a shell. Put what else is needed into a script.',
   });
 }
 
@@ -83,11 +83,23 @@ function assertFiles(given: Given, config: Config, report: string): void {
   if (given.text('flag') === '-' || given.text('report') === '-')
     throw new SvcError('usage', '--flag and --report take a file, not -.');
   assertTargets(outputs, own);
-  const lost = outputs.find((file) => file !== '-' && !existsSync(dirname(resolve(file))));
-  if (lost !== undefined)
-    throw new SvcError('usage', `${lost} cannot be created: there is no such folder.`, {
-      hint: 'Create the folder, or name another file.',
-    });
+  for (const file of outputs.filter((name) => name !== '-')) {
+    const why = whyNotCreated(file);
+    if (why !== null)
+      throw new SvcError('usage', `${file} cannot be created: ${why}.`, { hint: 'Name another file.' });
+  }
+}
+
+function whyNotCreated(file: string): string | null {
+  const folder = dirname(resolve(file));
+  if (!existsSync(folder)) return 'there is no such folder';
+  if (statSync(file, { throwIfNoEntry: false })?.isDirectory()) return 'it is a folder';
+  try {
+    accessSync(folder, constants.W_OK);
+    return null;
+  } catch {
+    return 'its folder cannot be written to';
+  }
 }
 
 function digestSettings({ limits, drift, maxAgeMs }: Config, baselineFile: string | undefined): string {

@@ -1,5 +1,5 @@
 import { Writable } from 'node:stream';
-import type { ApplyResult } from '../apply/actions.js';
+import type { ApplyResult, ListedRun } from '../apply/actions.js';
 import type { Config } from '../config/config.js';
 import type { Generation } from '../domain.js';
 import { SvcError } from '../errors.js';
@@ -13,7 +13,7 @@ import { readRemapRuns } from '../store/remap-tables.js';
 import { escapeLines, shellLine } from '../text/escape.js';
 import { countOf } from '../text/numbers.js';
 import { applyInThread } from './apply.js';
-import { parseApplyRequest } from './apply-request.js';
+import { parseApplyRequest, parseUndoRequest } from './apply-request.js';
 import { judgeRemap } from './check.js';
 import type { Given, Io } from './command.js';
 import { flipApplication } from './cutover-flip.js';
@@ -181,6 +181,41 @@ export async function findAfterwards(task: ApplyScene): Promise<string> {
   if (synced.length === 0) return 'svc-migrate check';
   const named = synced.length === task.config.apply.targets.length ? [] : synced;
   return shellLine(['svc-migrate', 'apply', '--sync', 'off', ...named]);
+}
+
+/** The runs in the ledgers of the configured targets, oldest first. */
+async function listRuns({ given, config, io }: ApplyScene): Promise<readonly ListedRun[]> {
+  if (config.apply.targets.length === 0) return [];
+  const request = parseUndoRequest(applyCommandLine(given, {}), config);
+  return (await applyInThread({ kind: 'undo', config, request }, io)).runs ?? [];
+}
+
+/** @throws SvcError `usage` if a run of the cutover was undone: the ids are V3 ids again */
+export async function assertApplied(task: ApplyScene, { runs }: Cutover): Promise<void> {
+  if (runs.length === 0) return;
+  const undone = (await listRuns(task)).find(
+    ({ run, state }) => runs.includes(run) && (state === 'undone' || state === 'undoing'),
+  );
+  if (undone === undefined) return;
+  throw new SvcError('usage', `Run ${undone.run} of this cutover was undone: your data hold V3 ids.`, {
+    hint: 'Flip the application back to V3 ids if need be, and say --flip undone: the ids are then rewritten before the flip.',
+  });
+}
+
+/** The commands that take back what a cutover applied, the last run first. */
+export async function findWayBack(task: ApplyScene, cutover: Cutover | null): Promise<readonly string[]> {
+  if (cutover?.steps.apply === undefined) return [];
+  try {
+    const runs = await listRuns(task);
+    const isOwn = ({ run, state, startedAt }: ListedRun) =>
+      state !== 'undone' && (cutover.runs.includes(run) || startedAt >= cutover.startedAt);
+    const names = new Set(runs.filter(isOwn).map(({ run }) => run));
+    return [...names].toReversed().map((run) => shellLine(['svc-migrate', 'undo', run]));
+  } catch (error) {
+    if (!(error instanceof SvcError)) throw error;
+    // It lists the runs of what can be read then.
+    return ['svc-migrate undo'];
+  }
 }
 
 function outcomeOf({ exitCode, text, next }: ApplyResult): StepOutcome {

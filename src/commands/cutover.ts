@@ -14,10 +14,10 @@ import { type CutoverScene, type CutoverStanding, carryOut } from './carry-out-c
 import type { Given, Io } from './command.js';
 import { isOwnFlag } from './cutover-flip.js';
 import { type CutoverOptions, parseCutoverOptions, resumeCommand } from './cutover-options.js';
-import { applyNow, findAfterwards, verifiedPairs } from './cutover-steps.js';
+import { applyNow, assertApplied, findAfterwards, findWayBack, verifiedPairs } from './cutover-steps.js';
 import { readDatabase } from './database.js';
 import { configWithMaxWait } from './option-values.js';
-import { type CutoverFacts, isToDo, type PlannedStep, planCutover } from './plan-cutover.js';
+import { type CutoverFacts, isToDo, planCutover } from './plan-cutover.js';
 import {
   type CutoverResult,
   describeBegin,
@@ -56,7 +56,8 @@ export async function runCutover(given: Given, io: Io): Promise<number> {
   });
 }
 
-async function readStanding({ config, options, io }: CutoverScene): Promise<CutoverStanding> {
+async function readStanding(scene: CutoverScene): Promise<CutoverStanding> {
+  const { config, options, io } = scene;
   const { flip, word, restart } = options;
   const skipped: CutoverFacts['skipped'] = {
     ...(config.apply.targets.length > 0 ? {} : { apply: NO_TARGETS, verify_targets: NO_TARGETS }),
@@ -66,16 +67,19 @@ async function readStanding({ config, options, io }: CutoverScene): Promise<Cuto
   const { cutover, outdated } = existsSync(config.database)
     ? await readDatabase(config, async (db) => readOutdated(db, config, options, io.clock.now()))
     : empty;
-  const plan = planCutover({ steps: cutover?.steps ?? {}, skipped, outdated, flip, word, restart });
-  if (plan.refusal !== null) throw new SvcError('usage', plan.refusal.sentence, { hint: plan.refusal.hint });
-  const isFlip = ({ name, action }: PlannedStep) =>
-    name === 'flip' && (action === 'run' || action === 'again');
   const file = options.flipPlace;
-  const id = restart || word === 'undone' ? '' : (cutover?.id ?? '');
-  if (flip === 'flag' && plan.steps.some(isFlip) && existsSync(file) && !isOwnFlag(file, id))
+  const isSameFlag = flip === 'flag' && cutover?.flag === file;
+  const plan = planCutover({ steps: cutover?.steps ?? {}, skipped, outdated, isSameFlag, word, restart });
+  if (plan.refusal !== null) throw new SvcError('usage', plan.refusal.sentence, { hint: plan.refusal.hint });
+  const flipAction = plan.steps.find(({ name }) => name === 'flip')?.action;
+  // A flag of this cutover whose flip was not begun is newer than the database, which was restored.
+  const isOwn = () => flipAction === 'again' && isOwnFlag(file, cutover?.id ?? '');
+  if (flip === 'flag' && (flipAction === 'run' || flipAction === 'again') && existsSync(file) && !isOwn())
     throw new SvcError('usage', `${file} exists already: the application may be flipped.`, {
       hint: 'Remove it, or name another file.',
     });
+  if (cutover !== null && (flipAction === 'again' || flipAction === 'settle'))
+    await assertApplied(scene, cutover);
   return { cutover, plan };
 }
 
@@ -132,7 +136,8 @@ async function showPlan(scene: CutoverScene): Promise<CutoverResult> {
   const isFinished = !plan.steps.some(isToDo);
   const ask = resumeCommand(given, '--flip', 'done');
   const ready = isFinished ? await findAfterwards(scene) : asks ? ask : resume;
-  return { plan, options, cutover, stop: null, ...planned, next: planned.next ?? ready, resume };
+  const undo = await findWayBack(scene, cutover);
+  return { plan, options, cutover, stop: null, undo, ...planned, next: planned.next ?? ready, resume };
 }
 
 async function planApply(scene: CutoverScene) {

@@ -17,7 +17,8 @@ export interface CutoverFacts {
   readonly skipped: Readonly<Partial<Record<CutoverStep, string>>>;
   /** Steps whose result would no longer hold, and what changed. */
   readonly outdated: Readonly<Partial<Record<CutoverStep, string>>>;
-  readonly flip: FlipKind;
+  /** Whether the flip was begun with the `--flag` that is given now: the file tells whether it is done. */
+  readonly isSameFlag: boolean;
   readonly word: FlipWord | null;
   readonly restart: boolean;
 }
@@ -114,7 +115,7 @@ function planAfterFlip(facts: CutoverFacts): PlannedStep[] {
   });
 }
 
-function planFlip({ steps, flip, word }: CutoverFacts): PlannedStep {
+function planFlip({ steps, isSameFlag, word }: CutoverFacts): PlannedStep {
   const plan = (action: StepAction, because: string | null = null): PlannedStep => ({
     name: 'flip',
     action,
@@ -123,7 +124,7 @@ function planFlip({ steps, flip, word }: CutoverFacts): PlannedStep {
   const state = steps.flip?.state;
   if (state === 'done') return plan('keep');
   if (word === 'done') return plan('settle', 'you say that it is done');
-  if (word === 'again' || flip === 'flag') return plan('again', word === null ? 'it was interrupted' : null);
+  if (word === 'again' || isSameFlag) return plan('again', word === null ? 'it was interrupted' : null);
   return plan('ask', state === 'failed' ? 'it failed' : 'it is not known whether it was finished');
 }
 

@@ -1,6 +1,5 @@
-import { EXIT_BY_CODE } from '../errors.js';
 import { CUTOVER_STEPS, type Cutover, type CutoverStep, flippedState } from '../store/cutover.js';
-import { addFlags, escapeUnseen, shellLine } from '../text/escape.js';
+import { addFlags, escapeUnseen } from '../text/escape.js';
 import { formatDuration, formatTime } from '../text/numbers.js';
 import { wrapLines } from '../text/text-layout.js';
 import type { Io } from './command.js';
@@ -24,6 +23,8 @@ export interface CutoverResult {
   readonly exitCode: number;
   /** The JSON of the plan of `apply`; null if it was not made. */
   readonly applyPlan: object | null;
+  /** The commands that take back what the cutover applied, the last run first. */
+  readonly undo: readonly string[];
   readonly next: string;
   /** The command that goes on with the cutover. */
   readonly resume: string;
@@ -106,24 +107,13 @@ export function renderCutoverEnd(
   return `${laid.join('')}${escapeUnseen(`Next: ${addFlags(next, flags)}`)}\n`;
 }
 
-function wayBack({ cutover }: CutoverResult, flags: string): string[] {
-  const commands = undoCommands(cutover);
-  if (commands.length === 0) return [];
+function wayBack({ cutover, undo }: CutoverResult, flags: string): string[] {
+  if (undo.length === 0) return [];
   const first =
     flippedState(cutover) === 'no'
       ? 'The way back, if you give it up:'
       : 'The way back, once the application is back on V3 ids:';
-  return [first, ...commands.map((command) => `  ${addFlags(command, flags)}`)];
-}
-
-/** The commands that take back what this cutover applied, the last run first. */
-function undoCommands(cutover: Cutover | null): string[] {
-  if (cutover === null) return [];
-  const named = cutover.runs.toReversed().map((run) => shellLine(['svc-migrate', 'undo', run]));
-  const apply = cutover.steps.apply;
-  // What an apply that stopped part-way has written is known to the ledger alone: `undo` lists it.
-  const isPartial = apply?.state === 'running' || apply?.exitCode === EXIT_BY_CODE.apply_stopped;
-  return isPartial ? ['svc-migrate undo', ...named] : named;
+  return [first, ...undo.map((command) => `  ${addFlags(command, flags)}`)];
 }
 
 function verdictOf({ plan, options, cutover, stop, applyPlan, exitCode }: CutoverResult): string {
@@ -132,7 +122,9 @@ function verdictOf({ plan, options, cutover, stop, applyPlan, exitCode }: Cutove
     const { exitCode: code, note, left } = stop.outcome;
     const at = `step ${numberOf(stop.step)} of ${CUTOVER_STEPS.length} (${STEP_TITLES[stop.step]})`;
     const how =
-      left === 'interrupted' ? `Interrupted in ${at}.` : `Stopped at ${at}, exit code ${code}: ${note}`;
+      left === 'interrupted'
+        ? `Interrupted in ${at}${stop.step === 'flip' ? `: ${note}` : '.'}`
+        : `Stopped at ${at}, exit code ${code}: ${note}`;
     const ask = asksForFlip({ cutover }) ? `${how.endsWith('.') ? '' : '.'} ${ASK}` : '';
     return left === 'by_hand' ? `${STANDINGS.no} ${note}` : `${STANDINGS[flipped]} ${how}${ask}`;
   }
@@ -143,7 +135,8 @@ function verdictOf({ plan, options, cutover, stop, applyPlan, exitCode }: Cutove
   }
   const unknown = plan.steps.some(({ action }) => action === 'ask') ? ` ${ASK}` : '';
   const planned = applyPlan !== null && exitCode !== 0 ? ' Something is in the way of apply, see above.' : '';
-  return `DRY RUN: nothing was changed. ${STANDINGS[flipped]}${unknown}${planned}`;
+  const standing = options.word === 'undone' ? 'no' : flipped;
+  return `DRY RUN: nothing was changed. ${STANDINGS[standing]}${unknown}${planned}`;
 }
 
 /** Whether only the user can tell if the application is flipped. */
@@ -163,7 +156,7 @@ export const ASK =
 
 /** The result for programs. */
 export function renderCutoverJson(result: CutoverResult): string {
-  const { plan, options, cutover, stop, exitCode, applyPlan, next } = result;
+  const { plan, options, cutover, stop, exitCode, applyPlan, undo, next } = result;
   const isFinished = cutover?.steps.recheck?.state === 'done';
   const value = {
     schemaVersion: 1,
@@ -177,7 +170,7 @@ export function renderCutoverJson(result: CutoverResult): string {
     steps: plan.steps.map((step) => describeStep(step, result)),
     applyPlan,
     report: cutover?.report ?? null,
-    undo: undoCommands(cutover),
+    undo,
     next,
   };
   return `${JSON.stringify(value, null, 2)}\n`;

@@ -72,6 +72,7 @@ function showRuns({ runs, source, formatUndo }: RunsInput, io: WorkIo): ApplyRes
     json: { runs: runs.map(({ definition: _, ...run }) => run) },
     next: last === undefined ? formatApply(source, runs.at(-1)) : formatUndo(last.run),
     plan: null,
+    runs,
   };
 }
 

@@ -41,7 +41,11 @@ export function runHook(
 ): Promise<number | NodeJS.Signals> {
   const child = spawn(file, args, { env, stdio: ['ignore', 2, 2] });
   return new Promise((done, fail) => {
-    const interrupted = () => fail(new SvcError('interrupted', `Stopped while ${file} was running.`));
+    const interrupted = () => {
+      const isEnded = child.exitCode !== null || child.signalCode !== null;
+      const still = isEnded ? 'was stopped' : `may still be running (process ${child.pid})`;
+      fail(new SvcError('interrupted', `${file} ${still}.`));
+    };
     const pass = () => {
       child.kill(
         signal.reason instanceof Error && signal.reason.message === 'SIGTERM' ? 'SIGTERM' : 'SIGINT',

@@ -39,6 +39,8 @@ const cutoverSchema = z.object({
   verified: z.string().nullable(),
   /** Absolute path of the report that `check` wrote. */
   report: z.string().nullable(),
+  /** The file of `--flag` that the flip was begun with; null with another way to flip. */
+  flag: z.string().nullable().default(null),
   /** Runs of `apply` that changed something, oldest first. */
   runs: z.array(z.string()).readonly(),
 });

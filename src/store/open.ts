@@ -1,6 +1,7 @@
 import { statSync } from 'node:fs';
 import type { Database } from 'better-sqlite3';
 import { SvcError } from '../errors.js';
+import { realPath } from '../runtime/output-targets.js';
 import { registerChecksum } from './checksum.js';
 import {
   assertVersion,
@@ -103,7 +104,7 @@ function lockWriters(db: Db, file: string): void {
   db.pragma('page_size = 16384');
   // waits for others that lock the database itself briefly
   isBlank(db);
-  attachLock(db, `${file}-writer`);
+  attachLock(db, `${realPath(file)}-writer`);
 }
 
 function attachLock(db: Db, lock: string): void {

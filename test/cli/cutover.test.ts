@@ -1,4 +1,5 @@
-import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { assertJudged } from '../../src/commands/cutover-steps.js';
@@ -55,7 +56,8 @@ const killed = (name: keyof Cutover['steps']) =>
   store((cutover) => {
     const { flip: _flip, recheck: _recheck, ...before } = cutover.steps;
     const step = cutover.steps[name];
-    const kept = name === 'flip' ? before : { ...before, flip: cutover.steps.flip };
+    const isLast = name === 'flip' || cutover.steps.flip === undefined;
+    const kept = isLast ? before : { ...before, flip: cutover.steps.flip };
     return { ...cutover, steps: { ...kept, [name]: { ...step, state: 'running' } } } as Cutover;
   });
 
@@ -239,6 +241,39 @@ describe('a program that fails', () => {
   });
 });
 
+describe('what was undone by hand', () => {
+  it('is not flipped to, whatever is said of the flip but that it was undone', async () => {
+    scene.script('flip.sh', 'echo once >> flips; exit 3');
+    await cutover(...EXEC);
+    const [undo = ''] = (await resultOf('--in-place')).undo;
+    expect((await scene.run(...undo.split(' ').slice(1))).code).toBe(0);
+    expect((await resultOf('--in-place')).undo).toEqual([]);
+    for (const word of ['again', 'done']) {
+      const ended = await cutover(...EXEC, '--flip', word);
+      expect([ended.code, ended.stderr, scene.flips().length]).toEqual([
+        2,
+        expect.stringMatching(/was undone.*--flip undone/s),
+        1,
+      ]);
+    }
+    scene.script('flip.sh', 'echo once >> flips');
+    expect((await cutover(...EXEC, '--flip', 'undone')).code).toBe(0);
+    expect(scene.ids()).toEqual(scene.expected(0, 1, 2));
+  });
+
+  it('is named as the way back even if apply was killed before its run was stored', async () => {
+    await cutover('--yes', '--in-place');
+    const { undo } = await resultOf('--in-place');
+    store(({ steps: { flip: _flip, verify_targets: _verify, ...steps }, ...stored }) => ({
+      ...stored,
+      steps,
+      runs: [],
+    }));
+    killed('apply');
+    expect((await resultOf('--yes', '--in-place')).undo).toEqual(undo);
+  });
+});
+
 describe('a flip that was killed', () => {
   it('asks what became of the program', async () => {
     await cutover(...EXEC);
@@ -259,6 +294,29 @@ describe('a flip that was killed', () => {
     expect(readFileSync(scene.path('v4.on'), 'utf8')).toBe(text);
     const other = await cutover(...flag, '--restart', '--flip', 'undone');
     expect([other.code, other.stderr]).toEqual([2, expect.stringContaining('exists already')]);
+  });
+
+  it('refuses a flag that is newer than the database', async () => {
+    const flag = ['--yes', '--in-place', '--flag', 'v4.on'];
+    expect((await cutover(...flag)).code).toBe(0);
+    killed('recheck');
+    store(({ steps: { flip: _flip, recheck: _recheck, ...steps }, ...stored }) => ({ ...stored, steps }));
+    const ended = await cutover(...flag);
+    expect([ended.code, ended.stderr]).toEqual([2, expect.stringContaining('exists already')]);
+    expect(scene.ids()).toEqual(scene.expected(0, 1, 2));
+  });
+
+  it.each([
+    ['by hand', []],
+    ['by a program', ['--exec', './flip.sh']],
+    ['by another flag', ['--flag', 'v4.off']],
+  ])('%s is not flipped by a flag unless the user says so', async (_, way) => {
+    scene.script('flip.sh', 'exit 3');
+    await cutover('--yes', ...way);
+    if (way.length > 0) killed('flip');
+    const ended = await cutover('--yes', '--flag', 'v4.on');
+    expect([ended.code, existsSync(scene.path('v4.on'))]).toEqual([2, false]);
+    expect((await cutover('--yes', '--flag', 'v4.on', '--flip', 'again')).code).toBe(0);
   });
 
   it('by hand stops with 4, and goes on once the user says that it is done', async () => {
@@ -290,6 +348,22 @@ describe('after the flip', () => {
     expect([again.code, other.flips().length, other.ids()]).toEqual([4, 1, other.expected(0, 1)]);
   });
 
+  it('apply --again by hand rewrites no V4 ids of the application in place', async () => {
+    expect((await cutover(...EXEC)).code).toBe(0);
+    scene.order(3);
+    const before = scene.ids();
+    for (const yes of [[], ['--yes']]) {
+      const ended = await scene.run('apply', '--again', '--in-place', ...yes);
+      expect([ended.code, ended.stderr]).toEqual([2, expect.stringContaining('--flip undone')]);
+    }
+    expect(scene.ids()).toEqual(before);
+  });
+
+  it('says that it counts as not flipped once the user says so', async () => {
+    expect((await cutover(...EXEC)).code).toBe(0);
+    expect((await cutover(...EXEC.slice(1), '--flip', 'undone')).stdout).toContain('NOT CUT OVER');
+  });
+
   it('--restart is refused unless the application is back on V3 ids', async () => {
     expect((await cutover(...EXEC)).code).toBe(0);
     const ended = await cutover(...EXEC, '--restart');
@@ -313,6 +387,9 @@ describe('what is refused before anything is done', () => {
     [['--report', 'svc-migrate.db-cutover'], 2, 'is an input'],
     [['--report', 'same', '--flag', 'same'], 2, 'Two outputs'],
     [['--report', '-'], 2, 'take a file'],
+    [['--report', tmpdir()], 2, 'is a folder'],
+    [['--flag', tmpdir()], 2, 'is a folder'],
+    [['--exec', 'flip.sh'], 2, 'such as ./flip.sh'],
     [['--report', 'none/report.json'], 2, 'no such folder'],
     [['--flag', 'none/v4.on'], 2, 'no such folder'],
     [['--flip', 'again'], 2, 'none was'],
@@ -331,11 +408,14 @@ describe('what is refused before anything is done', () => {
     expect([scene.ids().length, existsSync(scene.path('cutover-report.json'))]).toEqual([3, false]);
   });
 
-  it('a second cutover, with the first named', async () => {
+  it('a second cutover, also by another name of the database', async () => {
+    symlinkSync('svc-migrate.db', scene.path('link.db'));
     const lock = takeLock(scene.path('svc-migrate.db-cutover'));
-    const ended = await cutover(...EXEC);
+    for (const name of ['svc-migrate.db', 'link.db']) {
+      const ended = await cutover(...EXEC, '--db', name);
+      expect([ended.code, ended.stderr]).toEqual([6, expect.stringContaining('svc-migrate.db-cutover')]);
+    }
     lock.close();
-    expect([ended.code, ended.stderr]).toEqual([6, expect.stringContaining('svc-migrate.db-cutover')]);
     expect((await cutover(...EXEC)).code).toBe(0);
   });
 });

@@ -44,7 +44,7 @@ function factsOf({ stored, outdated = [], skipped = [], flip = 'exec', word, res
     steps: Object.fromEntries(steps),
     skipped: because(skipped),
     outdated: because(outdated),
-    flip,
+    isSameFlag: flip === 'flag',
     word: word ?? null,
     restart: restart ?? false,
   };

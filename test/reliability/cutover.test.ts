@@ -100,4 +100,13 @@ describe('Ctrl-C', () => {
     const refused = await scene.run(...EXEC);
     expect([refused.code, refused.stderr]).toEqual([2, expect.stringContaining('--flip done')]);
   });
+
+  it('says which process still runs if the program does not end', async () => {
+    scene.script('flip.sh', 'trap "" INT; sleep 4');
+    const ended = await strike(8, 'SIGINT', 300);
+    expect([ended.code, ended.stdout.replace(/\s+/g, ' ')]).toEqual([
+      130,
+      expect.stringMatching(/flip\.sh may still be running \(process \d+\)/),
+    ]);
+  });
 });

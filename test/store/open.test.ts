@@ -188,6 +188,15 @@ describe('a database that is written', () => {
     reader.close();
   });
 
+  it('is refused to a second writer by another name', () => {
+    const db = openDatabase(file, 'create');
+    symlinkSync(file, join(folder, 'link.db'));
+    expect(() => openDatabase(join(folder, 'link.db'), 'write')).toThrow(
+      expect.objectContaining({ code: 'locked' }),
+    );
+    closeDatabase(db);
+  });
+
   it('is one private file when its writer has closed it', () => {
     const db = openDatabase(file, 'create');
     fillMeta(db, 'before');
