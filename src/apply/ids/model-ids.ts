@@ -105,6 +105,8 @@ export class ModelIds {
   readonly answers: Answer[] = [];
   /** By slot; empty without scopes. */
   readonly scopes: RemapScope[] = [];
+  /** By slot, once `loadPlatformIds` has filled it; undefined if the rows of the id differ. */
+  platformIds: readonly (string | null | undefined)[] | null = null;
   readonly #numbers = new NumberIndex();
   readonly #bigints = Array.from({ length: SHARDS }, () => new Map<bigint, number>());
 
@@ -163,6 +165,24 @@ export function loadModelIds(db: Db, { ref, isScoped, mapDeleted }: LoadOptions)
     ids.add(toId(old), answer, isScoped ? keep(scopes, key, scope) : null);
   }
   return ids;
+}
+
+/** Reads the `platform_id`s of the V3 ids of one model: all at once, as single look-ups take ten times as long. */
+export function loadPlatformIds(db: Db, ids: ModelIds): readonly (string | null | undefined)[] {
+  const rows = db
+    .prepare<[string, string], [bigint, string | null]>(
+      'SELECT v3_svc_id, platform_id FROM remap WHERE model = ? AND path = ? AND v3_svc_id IS NOT NULL',
+    )
+    .raw();
+  const found: (string | null | undefined)[] = [];
+  const isKnown = new Uint8Array(ids.answers.length);
+  for (const [id, platformId] of rows.iterate(ids.ref.model, ids.ref.path)) {
+    const slot = ids.find(toId(id));
+    if (slot < 0) continue;
+    found[slot] = isKnown[slot] === 1 && found[slot] !== platformId ? undefined : platformId;
+    isKnown[slot] = 1;
+  }
+  return found;
 }
 
 function keep<T>(known: Map<string, T>, key: string, value: T): T {

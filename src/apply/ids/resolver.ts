@@ -1,7 +1,15 @@
 import { formatModelRef, type ModelRef } from '../../config/apply-targets.js';
 import type { Db } from '../../store/open.js';
 import { type InvalidForm, invalidFormOf, isIdText } from './id-form.js';
-import { categorySql, type Id, loadModelIds, type ModelIds, SEVERAL, toId } from './model-ids.js';
+import {
+  categorySql,
+  type Id,
+  loadModelIds,
+  loadPlatformIds,
+  type ModelIds,
+  SEVERAL,
+  toId,
+} from './model-ids.js';
 
 /** Why a value is not known to be a V3 id. */
 export type UnknownReason =
@@ -179,6 +187,9 @@ export class Resolver implements CellResolver {
   /** The one `platform_id` of the V3 records with the id that was looked up last; null if none or several are known. */
   platformId(row: RowScope): string | null {
     if (this.ids === null || this.slot < 0) return null;
+    this.ids.platformIds ??= loadPlatformIds(this.#db, this.ids);
+    const known = this.ids.platformIds[this.slot];
+    if (known !== undefined || !this.#isScoped) return known ?? null;
     const { region, company } = this.#scopeOf(row);
     const [first = null, ...others] = this.#readPlatformIds(this.#rowsOfId(this.ids.ref, region, company));
     return others.every((other) => other === first) ? first : null;

@@ -3,6 +3,7 @@ import fc from 'fast-check';
 import { describe, expect, it, vi } from 'vitest';
 import { ColumnTally } from '../../../src/apply/ids/column-tally.js';
 import { IdSet, ModelIds, toId } from '../../../src/apply/ids/model-ids.js';
+import { PlatformIdResolver } from '../../../src/apply/ids/platform-id-resolver.js';
 import { type LookUp, NO_SCOPE, Resolver } from '../../../src/apply/ids/resolver.js';
 import { openDatabase } from '../../../src/store/open.js';
 import { makeFolder } from '../support/folder.js';
@@ -227,4 +228,38 @@ it('reads platform_ids by the index of the ids, not by that of the platform_ids'
     expect.stringContaining('INDEX remap_v3 (model=? AND v3_svc_id=?)'),
   ]);
   db.close();
+});
+
+it('finds the platform_id on which all V3 records agree that a row can mean', () => {
+  const record = fc.record({
+    v3: fc.constantFrom(1, 2, 2n ** 63n - 1n, -(2n ** 63n)),
+    region: fc.constantFrom('eu', 'us'),
+    company: fc.constantFrom(1, 2),
+    path: fc.constantFrom('', 'lines'),
+    platformId: fc.constantFrom('a', 'A', 'a ', '', '007', null),
+    v4: fc.constantFrom(null, 9),
+  });
+  const scope = fc.record({ region: fc.constantFrom('eu', 'us'), company: fc.constantFrom('1', '2') });
+  const by = fc.constantFrom(undefined, null, 'fixed');
+  fc.assert(
+    fc.property(fc.array(record, { maxLength: 8 }), by, by, scope, (rows, byRegion, byCompany, row) => {
+      const region = byRegion === 'fixed' ? row.region : byRegion;
+      const company = byCompany === 'fixed' ? row.company : byCompany;
+      const cells = new PlatformIdResolver(resolverOf(rows, { region, company }));
+      for (const id of [1, 2, 2n ** 63n - 1n, -(2n ** 63n), 3]) {
+        const meant = rows.filter(
+          (one) =>
+            one.v3 === id &&
+            one.path === '' &&
+            (region === undefined || one.region === row.region) &&
+            (company === undefined || String(one.company) === row.company),
+        );
+        const [first, ...others] = new Set(meant.map(({ platformId }) => platformId));
+        const expected = others.length > 0 ? null : (first ?? null);
+        const isFound = cells.lookUpText(String(id), { model: null, ...row }) === 'mapped';
+        expect(isFound ? cells.newText : null).toBe(expected);
+      }
+    }),
+    { numRuns: 60 },
+  );
 });
