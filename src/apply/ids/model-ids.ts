@@ -174,7 +174,7 @@ export function loadPlatformIds(db: Db, ids: ModelIds): readonly (string | null 
       'SELECT v3_svc_id, platform_id FROM remap WHERE model = ? AND path = ? AND v3_svc_id IS NOT NULL',
     )
     .raw();
-  const found: (string | null | undefined)[] = [];
+  const found = new Array<string | null | undefined>(ids.answers.length);
   const isKnown = new Uint8Array(ids.answers.length);
   for (const [id, platformId] of rows.iterate(ids.ref.model, ids.ref.path)) {
     const slot = ids.find(toId(id));
