@@ -62,7 +62,11 @@ export const MYSQL_TEXT: SqlText & LedgerText = {
   tableSql: quoteMysql,
   declaredType: (type) => type,
   // A longer one could not be indexed as a whole.
-  platformIdType: { type: 'varchar(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin', maxChars: 255 },
+  platformIdType: {
+    type: 'varchar(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin',
+    maxChars: 255,
+    holdsNul: true,
+  },
   temporary: (name) => name,
   // Without TEMPORARY it would end the transaction.
   dropTemporary: (name) => `DROP TEMPORARY TABLE IF EXISTS ${name}`,

@@ -79,6 +79,7 @@ function hintOf(code: string): string | undefined {
   if (code === '57014') return 'A statement took too long: raise --statement-timeout, or 0 for none.';
   if (code.startsWith('23'))
     return 'A constraint of the table refuses the new ids; nothing of this step was written.';
+  if (code === '2BP01') return 'Drop what uses the column, then run the same command again.';
   if (code === '25006') return 'This server takes no writes: name the primary.';
   return undefined;
 }

@@ -82,7 +82,9 @@ export function sqliteError(error: unknown, file: string): unknown {
       hint: 'Free disk space or fix the permissions, then run the same command again.',
     });
   }
-  return new SvcError('bad_input', `${file}: ${error.message}.`, options);
+  const isUsed = error.message.includes(' after drop column');
+  const hint = { hint: 'Drop what uses the column, then run the same command again.' };
+  return new SvcError('bad_input', `${file}: ${error.message}.`, isUsed ? { ...options, ...hint } : options);
 }
 
 function isBusy(error: unknown): boolean {

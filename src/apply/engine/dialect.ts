@@ -28,7 +28,12 @@ export interface SqlText {
   /** A column type for ALTER TABLE, as `TableColumn` has it. */
   declaredType(type: string): string;
   /** The type of a column for platform_ids, and the longest text it takes; null: any. */
-  readonly platformIdType: { readonly type: string; readonly maxChars: number | null };
+  readonly platformIdType: {
+    readonly type: string;
+    readonly maxChars: number | null;
+    /** Whether a text may contain NUL. */
+    readonly holdsNul: boolean;
+  };
   /** A temporary table of the session. */
   temporary(name: string): string;
   /** Drops a temporary table by its SQL, if it exists, without ending the transaction. */

@@ -15,7 +15,9 @@ function addFault(faults: Faults, id: Id | string): void {
   if (faults.samples.length < SAMPLES) faults.samples.push(String(id));
 }
 
-type CheckedColumn = Pick<TableColumn, 'name' | 'type' | 'range' | 'maxChars'>;
+type CheckedColumn = Pick<TableColumn, 'name' | 'type' | 'range' | 'maxChars'> & {
+  readonly holdsNul?: boolean;
+};
 
 /**
  * Checks the ids that a column will hold, or the texts with ids inside: whether two are equal, and whether each fits the
@@ -61,7 +63,8 @@ export class FinalIds {
   }
 
   #fits(id: Id | string): boolean {
-    const { range, maxChars } = this.#column;
+    const { range, maxChars, holdsNul = true } = this.#column;
+    if (!holdsNul && typeof id === 'string' && id.includes('\0')) return false;
     if (maxChars !== null) return [...String(id)].length <= maxChars;
     return range === null || typeof id === 'string' || (id >= range[0] && id <= range[1]);
   }

@@ -56,7 +56,11 @@ export async function platformColumnNotes(
   const notes: Note[] = [];
   for (const id of ids.filter(writesPlatformId)) {
     const name = newColumnOf(id);
-    const filler = runs.find((run) => run.mode === 'in_place' && run.labels.includes(columnLabel(id)));
+    const filler = runs.find(
+      ({ mode, target }) =>
+        mode === 'in_place' &&
+        target.ids.some((own) => columnLabel(own) === name && own.column === id.column),
+    );
     const column = findColumn(engine, facts, name);
     if (filler === undefined && column !== undefined) {
       const isOurs = dialect.ddlCommits && column.type === dialect.platformIdType.type;

@@ -293,6 +293,15 @@ const CASES: readonly Case[] = [
     target: PLATFORM,
   },
   { name: 'platform_ids', sql: [UNIQUE], policy: IN_PLACE, finds: [], target: PLATFORM },
+  ...[IN_PLACE, NEW].map(
+    (policy): Case => ({
+      name: `a platform_id with NUL, ${policy.mode}`,
+      sql: [PLAIN, 'INSERT INTO t VALUES (99, 12)'],
+      policy,
+      finds: ['does_not_fit'],
+      target: PLATFORM,
+    }),
+  ),
   {
     name: 'a typed table with platform_ids',
     sql: ['CREATE TYPE y AS (k integer, i bigint)', 'CREATE TABLE t OF y (PRIMARY KEY (k))'],
@@ -389,7 +398,8 @@ describe.skipIf(cluster === null)('the plan for PostgreSQL', () => {
       [6, 5],
       [7, 9],
       [11, 40_000],
-    ]),
+      [12, 13],
+    ]).map((row) => (row.v3 === 12 ? { ...row, platformId: 'a\0b' } : row)),
   );
   const { sql, look, apply, undo, tableOf } = scene;
   beforeEach(async () => {

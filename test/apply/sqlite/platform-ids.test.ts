@@ -182,6 +182,24 @@ describe('platform_ids in SQLite', () => {
   );
 });
 
+it.each([KEEP, { ...KEEP, mode: 'new' } as const])(
+  'an index on the column for platform_ids stops undo until it is dropped ($mode)',
+  async (policy) => {
+    createTable('INTEGER', ['5', '6']);
+    const before = dumpTables(file);
+    expect(await apply(policy, { targets: [targetOf()] })).toEqual([]);
+    sql('CREATE INDEX by_platform ON t(platform)');
+    await expect(undo('run-1')).rejects.toMatchObject({
+      code: 'bad_input',
+      message: expect.stringContaining('index by_platform'),
+      hint: expect.stringContaining('Drop what uses the column'),
+    });
+    sql('DROP INDEX by_platform');
+    await undo('run-1');
+    expect(dumpTables(file)).toBe(before);
+  },
+);
+
 describe('a plan with platform_ids is refused', () => {
   const both = (...more: readonly object[]) => [tableOf({ ids: more.map((one) => ({ ...ID, ...one })) })];
   it.each([
@@ -205,6 +223,19 @@ describe('a plan with platform_ids is refused', () => {
   it('where it is the new column of the V4 ids', async () => {
     createTable();
     expect(await apply(NEW, { targets: [targetOf({ platformIdColumn: 'I_v4' })] })).toContain('named_twice');
+  });
+
+  it('where it was filled from another column', async () => {
+    sql(
+      "CREATE TABLE t(k INTEGER PRIMARY KEY, i TEXT, j TEXT); INSERT INTO t VALUES (1, '5', NULL), (2, NULL, '6')",
+    );
+    expect(await apply(KEEP, { targets: [targetOf()] })).toEqual([]);
+    const other = { targets: [targetOf({ column: 'j' })], run: 'run-2' };
+    expect(await apply(KEEP, other)).toEqual(['new_column_exists']);
+    expect(rows('i, j, platform')).toEqual([
+      ['6', null, 'p5'],
+      [null, '6', null],
+    ]);
   });
 
   it('where the ids were rewritten without them', async () => {
