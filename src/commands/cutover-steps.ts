@@ -1,22 +1,24 @@
+import { readFileSync } from 'node:fs';
 import { Writable } from 'node:stream';
 import type { ApplyResult, ListedRun } from '../apply/actions.js';
 import type { Config } from '../config/config.js';
 import type { Generation } from '../domain.js';
-import { SvcError } from '../errors.js';
+import { EXIT_BY_CODE, errorCodeOf, SvcError } from '../errors.js';
 import { judgeRecheck } from '../inspect/recheck/recheck-rounds.js';
 import { renderVerify } from '../inspect/verify/render-verify.js';
 import { judgeVerify } from '../inspect/verify/verify-remap.js';
 import { buildVerdict } from '../report/build-verdict.js';
 import type { Report } from '../report/report-schema.js';
+import { runHook } from '../runtime/run-hook.js';
+import { createFile, onFile } from '../runtime/write-output.js';
 import type { Cutover, CutoverStep } from '../store/cutover.js';
 import { readRemapRuns } from '../store/remap-tables.js';
-import { escapeLines, shellLine } from '../text/escape.js';
+import { escapeLines, escapeUnseen, shellLine } from '../text/escape.js';
 import { countOf } from '../text/numbers.js';
 import { applyInThread } from './apply.js';
 import { parseApplyRequest, parseUndoRequest } from './apply-request.js';
 import { judgeRemap } from './check.js';
 import type { Given, Io } from './command.js';
-import { flipApplication } from './cutover-flip.js';
 import type { CutoverOptions } from './cutover-options.js';
 import { readDatabase } from './database.js';
 import { assertComplete, exportInThread, exportOptions } from './export.js';
@@ -48,7 +50,7 @@ export interface StepOutcome {
   /** What to store besides the state of the step. */
   readonly saved?: Partial<Pick<Cutover, 'judged' | 'verified' | 'report' | 'runs'>>;
   /** What is stored of the step instead of `done` or `failed`: that it is running, or what was stored before it. */
-  readonly left?: 'by_hand' | 'interrupted' | 'not_begun';
+  readonly left?: 'by_hand' | 'interrupted' | 'not_begun' | undefined;
 }
 
 /** The work of each step; each throws what its command throws. */
@@ -74,30 +76,25 @@ export const STEP_WORK: Readonly<Record<CutoverStep, (task: StepTask) => Promise
     const result = await verifyPairs(config, { sample, seed: null }, io);
     const code = judgeVerify(result);
     const text = renderVerify(result, io.width - DETAIL_INDENT.length, true).replace(/^Next: .*\n/m, '');
-    const verified = verifiedPairs(result.remap.sha256, sample);
-    return {
-      exitCode: code,
-      note: `${countOf(result.agree, 'pair agrees', 'pairs agree')}`,
-      ...(code === 0 ? { saved: { verified } } : { details: text }),
-    };
+    const note = countOf(result.agree, 'pair agrees', 'pairs agree');
+    if (code !== 0) return { exitCode: code, note, details: text };
+    return { exitCode: code, note, saved: { verified: `${result.remap.sha256} ${sample}` } };
   },
-  flip: flipApplication,
+  flip: async (task) => {
+    if (task.options.flip === 'exec') return runProgramOf(task);
+    if (task.options.flip === 'flag') return createFlag(task);
+    return { exitCode: EXIT_BY_CODE.incomplete, note: 'Flip the application now.', left: 'by_hand' };
+  },
   recheck: async ({ config, io }) => {
     const result = await recheckOpen(config, { times: 1, everyMs: USUAL_PAUSE_MS }, io);
     const sum = (counts: Readonly<Record<string, number>>) =>
       Object.values(counts).reduce((total, n) => total + n, 0);
     const code = judgeRecheck(result);
-    const [open, still] = [countOf(result.open, 'open finding'), sum(result.persisted)];
     const error = code === 0 ? '' : ` Some could not be read: ${result.rounds.at(-1)?.firstError ?? ''}`;
-    const note = `${open}, ${still} of them still open, ${sum(result.appeared)} new.${error}`;
-    return { exitCode: code, note };
+    const open = `${countOf(result.open, 'open finding')}, ${sum(result.persisted)} of them still open`;
+    return { exitCode: code, note: `${open}, ${sum(result.appeared)} new.${error}` };
   },
 };
-
-/** Identifies what `verify_pairs` read. */
-export function verifiedPairs(remapSha256: string, sample: number | null): string {
-  return `${remapSha256} ${sample}`;
-}
 
 async function exportOne(generation: Generation, { given, io }: StepTask): Promise<StepOutcome> {
   // The cutover begins anew, not the export.
@@ -128,22 +125,53 @@ async function check({ config, options, io }: StepTask): Promise<StepOutcome> {
   return { exitCode: code, note, saved: { judged, report: json } };
 }
 
+async function runProgramOf({ options, cutover, io }: StepTask): Promise<StepOutcome> {
+  const { flipPlace: program } = options;
+  const report = cutover.report ?? options.report;
+  // Ends the line of the progress, above what the program prints.
+  io.stderr.write('');
+  const env = { ...io.env, SVC_MIGRATE_REPORT: report };
+  const end = await runHook(program, [report], { env, signal: io.signal });
+  const note = `${program} ended ${typeof end === 'number' ? `with exit code ${end}` : `by ${end}`}`;
+  return { exitCode: end === 0 ? 0 : EXIT_BY_CODE.apply_stopped, note };
+}
+
+function createFlag({ options: { flipPlace: file }, cutover, io }: StepTask): StepOutcome {
+  const at = new Date(io.clock.now()).toISOString();
+  const text = `${JSON.stringify({ cutover: cutover.id, at, report: cutover.report })}\n`;
+  try {
+    onFile(file, () => createFile(file, text, { replace: false }));
+  } catch (cause) {
+    if (!(cause instanceof SvcError) || cause.facts['error'] !== 'EEXIST') throw cause;
+    // A cutover that was killed right after it had created it.
+    if (!isOwnFlag(file, cutover.id))
+      throw new SvcError('bad_input', `${file} exists already; it was not changed.`, {
+        hint: 'If the application is flipped by it, remove it before the cutover, or name another file.',
+        cause,
+      });
+  }
+  return { exitCode: 0, note: `${file} is there` };
+}
+
+/** Whether the file is the flag of this cutover. */
+export function isOwnFlag(file: string, id: string): boolean {
+  try {
+    return readFileSync(file, 'utf8').startsWith(`{"cutover":${JSON.stringify(id)},`);
+  } catch (error) {
+    if (errorCodeOf(error) === 'ENOENT') return false;
+    throw new SvcError('bad_input', `${escapeUnseen(file)} cannot be read: ${errorCodeOf(error)}.`);
+  }
+}
+
 /** @throws SvcError `incomplete` if another command rebuilt the remap since `check` judged it */
-export async function assertJudged({
-  config,
-  cutover,
-}: {
-  readonly config: Config;
-  readonly cutover: Pick<Cutover, 'judged'>;
-}): Promise<void> {
+export async function assertJudged(config: Config, judged: Cutover['judged']): Promise<void> {
   const [last] = await readDatabase(config, async (db) => readRemapRuns(db, 1));
-  if (last?.sha256 === cutover.judged?.remap) return;
+  if (last?.sha256 === judged?.remap) return;
   throw new SvcError('incomplete', 'Another command rebuilt the remap since it was checked.', {
     hint: 'Run the same command again: it checks the new one first.',
   });
 }
 
-/** What `apply` needs of a cutover. */
 type ApplyScene = Pick<StepTask, 'given' | 'config' | 'io'>;
 /** Options of `apply` that are not those of the cutover. */
 type ApplyMode = Readonly<Record<string, boolean | string>>;

@@ -1,31 +1,57 @@
-import { existsSync } from 'node:fs';
+import { randomBytes } from 'node:crypto';
+import { existsSync, rmSync } from 'node:fs';
+import { runName } from '../apply/write-plan.js';
 import type { Config } from '../config/config.js';
 import { SvcError } from '../errors.js';
 import { judgeAge, readAge } from '../report/gate.js';
-import { writeText } from '../runtime/write-output.js';
-import { type CutoverStep, readCutover } from '../store/cutover.js';
-import type { Db } from '../store/open.js';
+import { realPath } from '../runtime/output-targets.js';
+import { throwIfInterrupted } from '../runtime/pause.js';
+import { onFile, writeText } from '../runtime/write-output.js';
+import {
+  type Cutover,
+  type CutoverStep,
+  type CutoverStepState,
+  readCutover,
+  saveCutover,
+} from '../store/cutover.js';
+import { type Db, takeLock } from '../store/open.js';
 import { findOpenLists, isRemapStale, readReadiness } from '../store/readiness.js';
 import { EVERYTHING } from '../store/remap.js';
 import { listStreams } from '../store/streams.js';
 import { escapeJson, escapeLines } from '../text/escape.js';
 import { wrapLines } from '../text/text-layout.js';
-import { type CutoverScene, type CutoverStanding, carryOut } from './carry-out-cutover.js';
 import type { Given, Io } from './command.js';
-import { isOwnFlag } from './cutover-flip.js';
 import { type CutoverOptions, parseCutoverOptions, resumeCommand } from './cutover-options.js';
-import { applyNow, assertApplied, findAfterwards, findWayBack, verifiedPairs } from './cutover-steps.js';
-import { readDatabase } from './database.js';
-import { configWithMaxWait } from './option-values.js';
-import { type CutoverFacts, isToDo, planCutover } from './plan-cutover.js';
 import {
+  applyNow,
+  assertApplied,
+  assertJudged,
+  findAfterwards,
+  findWayBack,
+  isOwnFlag,
+  STEP_WORK,
+  type StepOutcome,
+  type StepTask,
+} from './cutover-steps.js';
+import { readDatabase, withDatabase, withLockOwner, withOwnerNote } from './database.js';
+import { configWithMaxWait } from './option-values.js';
+import { isToDo, type PlannedStep, planCutover } from './plan-cutover.js';
+import {
+  ASK,
   type CutoverResult,
   describeBegin,
   describeKept,
+  describeOutcome,
   renderCutoverEnd,
   renderCutoverJson,
 } from './render-cutover.js';
-import { withJson, writeResult } from './with-outputs.js';
+import { exitCodeAfter, withJson, writeResult } from './with-outputs.js';
+
+/** A call of `cutover`. */
+interface Scene extends Omit<StepTask, 'cutover'> {
+  /** Shows what is done. */
+  readonly say: (lines: readonly string[]) => Promise<void>;
+}
 
 /**
  * `cutover`: shows the steps of a cutover, or with `--yes` carries them out from the first that is not done. Exits with
@@ -37,53 +63,49 @@ export async function runCutover(given: Given, io: Io): Promise<number> {
   return withJson(given, io, async (_, target, within) => {
     const config = await configWithMaxWait(given);
     const options = await parseCutoverOptions(given, config, within);
-    const say: CutoverScene['say'] = async (lines) => {
+    const say: Scene['say'] = async (lines) => {
       if (target !== '-') await writeText(within.stdout, [wrapLines(lines, within.width)]);
       else for (const text of lines) within.onProgress({ kind: 'note', level: 'info', text });
     };
-    const scene: CutoverScene = { given, config, options, io: within, say };
-    const result = await (options.yes ? carryOut(scene, () => readStanding(scene)) : showPlan(scene));
+    const scene: Scene = { given, config, options, io: within, say };
+    const result = await (options.yes ? carryOut(scene) : showPlan(scene));
+    const text = () => renderCutoverEnd(result, within);
     // A signal that stopped a step must not stop its result as well.
+    const { signal } = new AbortController();
     await writeResult(
       target,
-      {
-        json: () => escapeJson(renderCutoverJson(result)),
-        text: () => renderCutoverEnd(result, within),
-      },
-      { ...within, signal: new AbortController().signal },
+      { json: () => escapeJson(renderCutoverJson(result)), text },
+      { ...within, signal },
     );
     return result.exitCode;
   });
 }
 
-async function readStanding(scene: CutoverScene): Promise<CutoverStanding> {
+/** The stored cutover, null if none was begun, and what is to be done. */
+async function readStanding(scene: Scene): Promise<Pick<CutoverResult, 'cutover' | 'plan'>> {
   const { config, options, io } = scene;
-  const { flip, word, restart } = options;
-  const skipped: CutoverFacts['skipped'] = {
-    ...(config.apply.targets.length > 0 ? {} : { apply: NO_TARGETS, verify_targets: NO_TARGETS }),
-    ...(options.sample === null ? { verify_pairs: 'it was not asked for (--sample)' } : {}),
-  };
-  const empty = { cutover: null, outdated: {} };
+  const { flip, flipPlace: file, word, restart } = options;
   const { cutover, outdated } = existsSync(config.database)
     ? await readDatabase(config, async (db) => readOutdated(db, config, options, io.clock.now()))
-    : empty;
-  const file = options.flipPlace;
+    : { cutover: null, outdated: {} };
+  const noTargets = 'no targets are configured';
+  const skipped = {
+    ...(config.apply.targets.length > 0 ? {} : { apply: noTargets, verify_targets: noTargets }),
+    ...(options.sample === null ? { verify_pairs: 'it was not asked for (--sample)' } : {}),
+  };
   const isSameFlag = flip === 'flag' && cutover?.flag === file;
   const plan = planCutover({ steps: cutover?.steps ?? {}, skipped, outdated, isSameFlag, word, restart });
   if (plan.refusal !== null) throw new SvcError('usage', plan.refusal.sentence, { hint: plan.refusal.hint });
-  const flipAction = plan.steps.find(({ name }) => name === 'flip')?.action;
+  const action = plan.steps.find(({ name }) => name === 'flip')?.action;
   // A flag of this cutover whose flip was not begun is newer than the database, which was restored.
-  const isOwn = () => flipAction === 'again' && isOwnFlag(file, cutover?.id ?? '');
-  if (flip === 'flag' && (flipAction === 'run' || flipAction === 'again') && existsSync(file) && !isOwn())
+  const isOwn = () => action === 'again' && isOwnFlag(file, cutover?.id ?? '');
+  if (flip === 'flag' && (action === 'run' || action === 'again') && existsSync(file) && !isOwn())
     throw new SvcError('usage', `${file} exists already: the application may be flipped.`, {
       hint: 'Remove it, or name another file.',
     });
-  if (cutover !== null && (flipAction === 'again' || flipAction === 'settle'))
-    await assertApplied(scene, cutover);
+  if (cutover !== null && (action === 'again' || action === 'settle')) await assertApplied(scene, cutover);
   return { cutover, plan };
 }
-
-const NO_TARGETS = 'no targets are configured';
 
 /** Which steps that were done no longer hold, and why. */
 function readOutdated(db: Db, config: Config, { settings, report, sample }: CutoverOptions, nowMs: number) {
@@ -91,67 +113,184 @@ function readOutdated(db: Db, config: Config, { settings, report, sample }: Cuto
   const facts = readReadiness(db, config, EVERYTHING);
   const isOld = !judgeAge(readAge(listStreams(db), nowMs).ms, config.maxAgeMs).pass;
   const open = findOpenLists(facts);
+  const isOpen = (generation: string) => isOld || open.some(({ next }) => next.endsWith(generation));
   const sha256 = facts.lastRun?.sha256 ?? '';
   const changes: readonly (readonly [CutoverStep, boolean, string])[] = [
-    [
-      'export_v3',
-      isOld || open.some(({ next }) => next.endsWith('v3')),
-      'its data are incomplete or too old',
-    ],
-    [
-      'export_v4',
-      isOld || open.some(({ next }) => next.endsWith('v4')),
-      'its data are incomplete or too old',
-    ],
+    ['export_v3', isOpen('v3'), 'its data are incomplete or too old'],
+    ['export_v4', isOpen('v4'), 'its data are incomplete or too old'],
     ['remap', sha256 === '' || isRemapStale(facts), 'the exported data or its input files changed'],
     ['check', cutover?.judged?.remap !== sha256, 'another remap was built'],
     ['check', cutover?.judged?.settings !== settings, 'the limits or the baseline changed'],
     ['check', cutover?.report !== report || !existsSync(report), 'its report is not there'],
     ['apply', true, 'rows may have come since'],
-    ['verify_pairs', cutover?.verified !== verifiedPairs(sha256, sample), 'other pairs are to be read'],
+    ['verify_pairs', cutover?.verified !== `${sha256} ${sample}`, 'other pairs are to be read'],
   ];
   const outdated: Partial<Record<CutoverStep, string>> = {};
   for (const [step, isChanged, why] of changes) if (isChanged) outdated[step] ??= why;
   return { cutover, outdated };
 }
 
-async function showPlan(scene: CutoverScene): Promise<CutoverResult> {
+async function showPlan(scene: Scene): Promise<CutoverResult> {
   const { given, options, say } = scene;
   const { cutover, plan } = await readStanding(scene);
-  let planned: Pick<CutoverResult, 'exitCode' | 'applyPlan'> & { readonly next: string | null } = {
-    exitCode: 0,
-    next: null,
-    applyPlan: null,
-  };
+  let planned: ApplyOutlook = { exitCode: 0, applyPlan: null, next: null };
   for (const step of plan.steps) {
     await say(isToDo(step) ? [describeBegin(step, options)] : describeKept(step, cutover));
-    if (step.name !== 'apply' || !isToDo(step)) continue;
-    const { lines, ...outcome } = await planApply(scene);
-    await say(lines);
-    planned = outcome;
+    if (step.name === 'apply' && isToDo(step)) planned = await planApply(scene);
   }
   const word = options.word === null ? [] : ['--flip', options.word];
   const resume = resumeCommand(given, '--yes', ...word, ...(options.restart ? ['--restart'] : []));
   const asks = plan.steps.some(({ action }) => action === 'ask');
-  const isFinished = !plan.steps.some(isToDo);
-  const ask = resumeCommand(given, '--flip', 'done');
-  const ready = isFinished ? await findAfterwards(scene) : asks ? ask : resume;
+  const ready = asks ? resumeCommand(given, '--flip', 'done') : resume;
+  const next = planned.next ?? (plan.steps.some(isToDo) ? ready : await findAfterwards(scene));
   const undo = await findWayBack(scene, cutover);
-  return { plan, options, cutover, stop: null, undo, ...planned, next: planned.next ?? ready, resume };
+  return { plan, options, cutover, stop: null, undo, ...planned, next, resume };
 }
 
-async function planApply(scene: CutoverScene) {
+type ApplyOutlook = Pick<CutoverResult, 'exitCode' | 'applyPlan'> & { readonly next: string | null };
+
+async function planApply(scene: Scene): Promise<ApplyOutlook> {
   try {
     const { text, json, exitCode, next } = await applyNow(scene, { yes: false, again: true });
     const lines = escapeLines(text).trimEnd().split('\n');
-    const shown = lines.map((line) => (line === '' ? '' : `     ${line}`));
-    return { lines: shown, exitCode, next: exitCode === 0 ? null : next, applyPlan: json };
+    await scene.say(lines.map((line) => (line === '' ? '' : `     ${line}`)));
+    return { exitCode, next: exitCode === 0 ? null : next, applyPlan: json };
   } catch (error) {
     if (!(error instanceof SvcError) || error.code === 'interrupted' || error.code === 'internal')
       throw error;
+    await scene.say([`     its plan is not known yet: ${error.message}`]);
     // Exports and remap are steps before it.
     const isEarly = error.code === 'incomplete' || !existsSync(scene.config.database);
-    const lines = [`     its plan is not known yet: ${error.message}`];
-    return { lines, exitCode: isEarly ? 0 : error.exitCode, next: null, applyPlan: null };
+    return { exitCode: isEarly ? 0 : error.exitCode, next: null, applyPlan: null };
   }
+}
+
+/**
+ * Carries out the steps, up to the first that fails. No other cutover of the database runs meanwhile; each step locks
+ * the database itself, as its command does.
+ */
+async function carryOut(scene: Scene): Promise<CutoverResult> {
+  const file = `${realPath(scene.config.database)}-cutover`;
+  const lock = withLockOwner(file, () => takeLock(file));
+  try {
+    const hold = { file, command: 'cutover', nowMs: scene.io.clock.now() };
+    return await withOwnerNote(hold, () => doSteps(scene));
+  } finally {
+    lock.close();
+  }
+}
+
+async function doSteps(scene: Scene): Promise<CutoverResult> {
+  const { cutover: stored, plan } = await readStanding(scene);
+  const { given, options, config, io, say } = scene;
+  if (plan.steps.some(({ action }) => action === 'ask'))
+    throw new SvcError(
+      'usage',
+      'The flip was begun, and it is not known whether the application is flipped.',
+      { hint: ASK },
+    );
+  const begun = stored === null || options.restart ? newCutover(io.clock.now()) : stored;
+  const state: State = {
+    cutover: begun,
+    save: async (name, step, more) => {
+      const { [name]: _, ...others } = state.cutover.steps;
+      const steps = step === undefined ? others : { ...others, [name]: step };
+      state.cutover = { ...state.cutover, ...more, steps };
+      const hold = { file: config.database, mode: 'create', command: 'cutover' } as const;
+      await withDatabase({ ...hold, nowMs: io.clock.now() }, async (db) => saveCutover(db, state.cutover));
+    },
+  };
+  if (options.word === 'undone') for (const name of ['recheck', 'flip'] as const) await state.save(name);
+  // A report of an earlier cutover must not survive where this one fails before it.
+  if (plan.steps.some((step) => step.name === 'check' && isToDo(step)))
+    onFile(options.report, () => rmSync(options.report, { force: true }));
+  let stop: CutoverResult['stop'] = null;
+  for (const step of plan.steps) {
+    if (isToDo(step)) stop = await doStep(step, state, scene);
+    else await say(describeKept(step, state.cutover));
+    if (stop !== null) break;
+  }
+  const resume = resumeCommand(given, '--yes');
+  const next = stop === null ? await findAfterwards(scene) : nextOfStop(stop, given, resume);
+  const undo = await findWayBack(scene, state.cutover);
+  const ended = { exitCode: stop?.outcome.exitCode ?? 0, applyPlan: null, undo, next, resume };
+  return { plan, options, cutover: state.cutover, stop, ...ended };
+}
+
+function newCutover(nowMs: number): Cutover {
+  const nothing = { steps: {}, judged: null, verified: null, report: null, flag: null, runs: [] };
+  const id = runName(nowMs, randomBytes(2).toString('hex'));
+  return { version: 1, id, startedAt: new Date(nowMs).toISOString(), ...nothing };
+}
+
+/** The state of the cutover. */
+interface State {
+  cutover: Cutover;
+  /** Changes a step, or removes it, and stores the change. */
+  readonly save: (name: CutoverStep, step?: CutoverStepState, more?: Partial<Cutover>) => Promise<void>;
+}
+
+/** Does one step and stores what came of it; returns why the cutover stops here, or null. */
+async function doStep(step: PlannedStep, state: State, scene: Scene): Promise<CutoverResult['stop']> {
+  const { name } = step;
+  const { io, say } = scene;
+  const startedMs = io.clock.now();
+  const before = state.cutover.steps[name];
+  const startedAt = new Date(startedMs).toISOString();
+  const begun = { state: 'running', startedAt, endedAt: null, exitCode: null, note: '' } as const;
+  let outcome = await attempt(step, scene, state, begun);
+  const { exitCode, note, saved, left } = outcome;
+  const isDone = exitCode === 0;
+  const ended = { endedAt: new Date(io.clock.now()).toISOString(), exitCode, note };
+  try {
+    if (left === 'not_begun') await state.save(name, before);
+    if (left === undefined)
+      await state.save(name, { ...begun, state: isDone ? 'done' : 'failed', ...ended }, saved);
+  } catch (error) {
+    // What the step did must be said all the same: the application may be flipped.
+    if (!(error instanceof SvcError)) throw error;
+    const unsaved = `${note}. This could not be stored: ${error.message}`;
+    outcome = { ...outcome, exitCode: isDone ? error.exitCode : exitCode, note: unsaved };
+  }
+  if (left !== 'interrupted') await say(describeOutcome(outcome, io.clock.now() - startedMs));
+  return outcome.exitCode === 0 ? null : { step: name, outcome };
+}
+
+async function attempt(
+  step: PlannedStep,
+  scene: Scene,
+  state: State,
+  begun: CutoverStepState,
+): Promise<StepOutcome> {
+  const { name, action } = step;
+  const { options, io } = scene;
+  try {
+    await throwIfInterrupted(io.signal);
+    await scene.say([describeBegin(step, options)]);
+    if (action === 'settle') return { exitCode: 0, note: 'done, as you say' };
+    const task = { ...scene, cutover: state.cutover };
+    if (name === 'apply' || (name === 'flip' && action === 'run'))
+      await assertJudged(scene.config, task.cutover.judged);
+    const flag = options.flip === 'flag' ? options.flipPlace : null;
+    await state.save(name, begun, name === 'flip' ? { flag } : {});
+    return await STEP_WORK[name](task);
+  } catch (error) {
+    if (!(error instanceof SvcError) || error.code === 'internal') throw error;
+    const { message, hint, code } = error;
+    // A flip throws before it has begun, unless it is interrupted.
+    const left = code === 'interrupted' ? code : name === 'flip' ? 'not_begun' : undefined;
+    const details = hint === undefined ? '' : `→ ${hint}`;
+    return { exitCode: exitCodeAfter(error, io.signal), note: message, details, left };
+  }
+}
+
+function nextOfStop(
+  { step, outcome: { next, left } }: NonNullable<CutoverResult['stop']>,
+  given: Given,
+  resume: string,
+): string {
+  if (step !== 'flip' || left === 'not_begun') return next ?? resume;
+  if (left === 'by_hand') return resumeCommand(given, '--yes', '--flip', 'done');
+  // Without --yes: it shows what would be done, and changes nothing.
+  return resumeCommand(given, '--flip', 'again');
 }

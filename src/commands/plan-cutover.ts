@@ -1,4 +1,4 @@
-import { CUTOVER_STEPS, type Cutover, type CutoverStep } from '../store/cutover.js';
+import { CUTOVER_STEPS, type CutoverStep, type CutoverStepState } from '../store/cutover.js';
 
 /** What the user knows of a flip that was begun: run it again, it is done, or it was taken back. */
 export const FLIP_WORDS = ['again', 'done', 'undone'] as const;
@@ -10,9 +10,7 @@ export type FlipKind = 'exec' | 'flag' | 'hand';
 /** What decides which steps of a cutover are done now. */
 export interface CutoverFacts {
   /** Steps that were begun. */
-  readonly steps: Readonly<
-    Partial<Record<CutoverStep, Pick<NonNullable<Cutover['steps']['flip']>, 'state'>>>
-  >;
+  readonly steps: Readonly<Partial<Record<CutoverStep, Pick<CutoverStepState, 'state'>>>>;
   /** Steps that this cutover does not have, and why. */
   readonly skipped: Readonly<Partial<Record<CutoverStep, string>>>;
   /** Steps whose result would no longer hold, and what changed. */
@@ -93,10 +91,8 @@ function planBeforeFlip({ steps, skipped, outdated }: CutoverFacts): PlannedStep
     };
     const why = skipped[name];
     if (why !== undefined) return plan('skip', why);
-    const state = steps[name]?.state;
-    if (state === undefined) return plan('run');
-    if (state === 'running') return plan('resume', 'it was interrupted');
-    if (state === 'failed') return plan('again', 'it failed');
+    const { action, because } = actionOf(steps[name]?.state);
+    if (action !== 'keep') return plan(action, because);
     const cause = DEPENDS_ON[name]?.find((other) => repeated.has(other));
     if (cause !== undefined) return plan('again', `step ${numberOf(cause)} is repeated`);
     const change = outdated[name];
@@ -104,40 +100,35 @@ function planBeforeFlip({ steps, skipped, outdated }: CutoverFacts): PlannedStep
   });
 }
 
+/** What a step does that depends on nothing that changed. */
+function actionOf(state: CutoverStepState['state'] | undefined): Omit<PlannedStep, 'name'> {
+  if (state === undefined) return { action: 'run', because: null };
+  if (state === 'running') return { action: 'resume', because: 'it was interrupted' };
+  if (state === 'failed') return { action: 'again', because: 'it failed' };
+  return { action: 'keep', because: null };
+}
+
 function planAfterFlip(facts: CutoverFacts): PlannedStep[] {
   const { steps, skipped } = facts;
   const flip = planFlip(facts);
   return CUTOVER_STEPS.map((name): PlannedStep => {
     if (name === 'flip') return flip;
-    if (name === 'recheck') return planRecheck(steps.recheck?.state, flip.action === 'keep');
+    if (name === 'recheck')
+      return { name, ...actionOf(flip.action === 'keep' ? steps[name]?.state : undefined) };
     const why = steps[name] === undefined ? (skipped[name] ?? 'it was left out before the flip') : null;
     return { name, action: why === null ? 'keep' : 'skip', because: why };
   });
 }
 
 function planFlip({ steps, isSameFlag, word }: CutoverFacts): PlannedStep {
-  const plan = (action: StepAction, because: string | null = null): PlannedStep => ({
-    name: 'flip',
-    action,
-    because,
-  });
+  const name = 'flip';
   const state = steps.flip?.state;
-  if (state === 'done') return plan('keep');
-  if (word === 'done') return plan('settle', 'you say that it is done');
-  if (word === 'again' || isSameFlag) return plan('again', word === null ? 'it was interrupted' : null);
-  return plan('ask', state === 'failed' ? 'it failed' : 'it is not known whether it was finished');
-}
-
-function planRecheck(
-  state: NonNullable<Cutover['steps']['recheck']>['state'] | undefined,
-  isFlipKept: boolean,
-): PlannedStep {
-  const name = 'recheck';
-  if (state === undefined || !isFlipKept) return { name, action: 'run', because: null };
   if (state === 'done') return { name, action: 'keep', because: null };
-  return state === 'failed'
-    ? { name, action: 'again', because: 'it failed' }
-    : { name, action: 'resume', because: 'it was interrupted' };
+  if (word === 'done') return { name, action: 'settle', because: 'you say that it is done' };
+  if (word === 'again' || isSameFlag)
+    return { name, action: 'again', because: word === null ? 'it was interrupted' : null };
+  const because = state === 'failed' ? 'it failed' : 'it is not known whether it was finished';
+  return { name, action: 'ask', because };
 }
 
 /** The number of a step, from 1. */

@@ -5,13 +5,7 @@ import { wrapLines } from '../text/text-layout.js';
 import type { Io } from './command.js';
 import type { CutoverOptions } from './cutover-options.js';
 import { DETAIL_INDENT, type StepOutcome } from './cutover-steps.js';
-import { type CutoverPlan, numberOf, type PlannedStep } from './plan-cutover.js';
-
-/** Where a cutover stopped, and why. */
-export interface CutoverStop {
-  readonly step: CutoverStep;
-  readonly outcome: StepOutcome;
-}
+import { type CutoverPlan, isToDo, numberOf, type PlannedStep } from './plan-cutover.js';
 
 /** What a call of `cutover` came to. */
 export interface CutoverResult {
@@ -19,7 +13,8 @@ export interface CutoverResult {
   readonly options: CutoverOptions;
   /** Null if none was ever begun. */
   readonly cutover: Cutover | null;
-  readonly stop: CutoverStop | null;
+  /** Where it stopped, and why. */
+  readonly stop: { readonly step: CutoverStep; readonly outcome: StepOutcome } | null;
   readonly exitCode: number;
   /** The JSON of the plan of `apply`; null if it was not made. */
   readonly applyPlan: object | null;
@@ -43,11 +38,7 @@ export const STEP_TITLES: Readonly<Record<CutoverStep, string>> = {
   recheck: 'recheck',
 };
 
-const FLIPS = {
-  exec: ({ flipPlace }: CutoverOptions) => `run ${flipPlace}`,
-  flag: ({ flipPlace }: CutoverOptions) => `create ${flipPlace}`,
-  hand: () => 'stop, so that you flip the application',
-} as const;
+const FLIPS = { exec: 'run ', flag: 'create ', hand: 'stop, so that you flip the application' } as const;
 
 const WHAT: Readonly<Record<CutoverStep, (options: CutoverOptions) => string>> = {
   export_v3: () => 'read what is new in V3',
@@ -57,7 +48,7 @@ const WHAT: Readonly<Record<CutoverStep, (options: CutoverOptions) => string>> =
   apply: () => 'rewrite the V3 ids that came since in the configured targets',
   verify_targets: () => 'check what was written',
   verify_pairs: ({ sample }) => `read ${sample ?? 'some'} mapped pairs from both APIs again`,
-  flip: (options) => FLIPS[options.flip](options),
+  flip: ({ flip, flipPlace }) => `${FLIPS[flip]}${flipPlace}`,
   recheck: () => 'read open findings again',
 };
 
@@ -93,10 +84,16 @@ export function renderCutoverEnd(
   { width, flags = '' }: Pick<Io, 'width' | 'flags'>,
 ): string {
   const { next, resume, stop, options } = result;
-  const isOther = options.yes && stop !== null && next !== resume && !asksForFlip(result);
+  const flipped = flippedState(result.cutover);
+  const isOther = options.yes && stop !== null && next !== resume && flipped !== 'unknown';
+  const back =
+    flipped === 'no'
+      ? 'The way back, if you give it up:'
+      : 'The way back, once the application is back on V3 ids:';
+  const undo = stop === null ? [] : result.undo.map((command) => `  ${addFlags(command, flags)}`);
   const lines = [
     '',
-    ...(stop === null ? [] : wayBack(result, flags)),
+    ...(undo.length === 0 ? [] : [back, ...undo]),
     verdictOf(result),
     ...(isOther ? [`To go on: ${addFlags(resume, flags)}`] : []),
   ];
@@ -105,15 +102,6 @@ export function renderCutoverEnd(
     /^ {2}svc-migrate |^To go on: /.test(line) ? `${escapeUnseen(line)}\n` : wrapLines([line], width),
   );
   return `${laid.join('')}${escapeUnseen(`Next: ${addFlags(next, flags)}`)}\n`;
-}
-
-function wayBack({ cutover, undo }: CutoverResult, flags: string): string[] {
-  if (undo.length === 0) return [];
-  const first =
-    flippedState(cutover) === 'no'
-      ? 'The way back, if you give it up:'
-      : 'The way back, once the application is back on V3 ids:';
-  return [first, ...undo.map((command) => `  ${addFlags(command, flags)}`)];
 }
 
 function verdictOf({ plan, options, cutover, stop, applyPlan, exitCode }: CutoverResult): string {
@@ -125,11 +113,11 @@ function verdictOf({ plan, options, cutover, stop, applyPlan, exitCode }: Cutove
       left === 'interrupted'
         ? `Interrupted in ${at}${stop.step === 'flip' ? `: ${note}` : '.'}`
         : `Stopped at ${at}, exit code ${code}: ${note}`;
-    const ask = asksForFlip({ cutover }) ? `${how.endsWith('.') ? '' : '.'} ${ASK}` : '';
+    const ask = flipped === 'unknown' ? `${how.endsWith('.') ? '' : '.'} ${ASK}` : '';
     return left === 'by_hand' ? `${STANDINGS.no} ${note}` : `${STANDINGS[flipped]} ${how}${ask}`;
   }
   if (options.yes) {
-    const isDone = plan.steps.every(({ action }) => action === 'keep' || action === 'skip');
+    const isDone = !plan.steps.some(isToDo);
     const at = formatTime(cutover?.steps.flip?.endedAt ?? '');
     return `CUT OVER: the application was flipped at ${at}.${isDone ? ' Nothing is left to do.' : ''}`;
   }
@@ -137,11 +125,6 @@ function verdictOf({ plan, options, cutover, stop, applyPlan, exitCode }: Cutove
   const planned = applyPlan !== null && exitCode !== 0 ? ' Something is in the way of apply, see above.' : '';
   const standing = options.word === 'undone' ? 'no' : flipped;
   return `DRY RUN: nothing was changed. ${STANDINGS[standing]}${unknown}${planned}`;
-}
-
-/** Whether only the user can tell if the application is flipped. */
-function asksForFlip({ cutover }: Pick<CutoverResult, 'cutover'>): boolean {
-  return flippedState(cutover) === 'unknown';
 }
 
 const STANDINGS = {
@@ -152,7 +135,7 @@ const STANDINGS = {
 
 /** What to do if it is not known whether the flip is done. */
 export const ASK =
-  'Look whether the application reads V4 ids. If so, say --flip done; if the flip is to run again, --flip again; if all is as before it, --flip undone.';
+  'Let the program of the flip end if it still runs, and look whether the application reads V4 ids. If so, say --flip done; if the flip is to run again, --flip again; if all is as before it, --flip undone.';
 
 /** The result for programs. */
 export function renderCutoverJson(result: CutoverResult): string {
@@ -177,17 +160,7 @@ export function renderCutoverJson(result: CutoverResult): string {
 }
 
 function describeStep({ name, action, because }: PlannedStep, { cutover, options }: CutoverResult) {
-  const { state, startedAt, endedAt, exitCode, note } = cutover?.steps[name] ?? {};
-  return {
-    number: numberOf(name),
-    name,
-    what: WHAT[name](options),
-    action,
-    because,
-    state: state ?? 'none',
-    startedAt: startedAt ?? null,
-    endedAt: endedAt ?? null,
-    exitCode: exitCode ?? null,
-    note: note ?? null,
-  };
+  const none = { state: 'none', startedAt: null, endedAt: null, exitCode: null, note: null };
+  const what = WHAT[name](options);
+  return { number: numberOf(name), name, what, action, because, ...none, ...cutover?.steps[name] };
 }

@@ -157,7 +157,7 @@ describe('cutover', () => {
       flags: { config: scene.path('svc-migrate.config.json') },
       nowMs: 0,
     });
-    const judged = (remap: string) => assertJudged({ config, cutover: { judged: { remap, settings: '' } } });
+    const judged = (remap: string) => assertJudged(config, { remap, settings: '' });
     await expect(judged('another')).rejects.toMatchObject({ code: 'incomplete' });
     await expect(judged(scene.remap())).resolves.toBeUndefined();
   });
