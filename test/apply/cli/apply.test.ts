@@ -111,6 +111,47 @@ describe('apply on a SQLite table', () => {
     expect(ordersIn(file)).toEqual(['1', '2', '4']);
   });
 
+  it('stores platform_ids as an option or the configuration says', async () => {
+    const [id] = IDS;
+    const scene = makeScene([{ ...SHOP, ids: [{ ...id, platformIdColumn: 'stable' }] }]);
+    const file = scene.path('shop.db');
+    createOrders(file, [3, 181, 404, 1]);
+    const before = query(
+      file,
+      "SELECT sql || (SELECT group_concat(invoice_id) FROM orders) FROM sqlite_schema WHERE name = 'orders'",
+    );
+    const options = [
+      '--sqlite',
+      'shop.db',
+      '--table',
+      'orders',
+      '--ids',
+      `${id?.column}=${id?.model}`,
+      '--platform-id-column',
+      'stable',
+    ];
+    const keep = ['--missing', 'keep', '--unknown', 'keep', '--in-place'];
+    for (const named of [options, []]) {
+      const looked = await scene.run(['apply', ...named, ...keep]);
+      expect(looked.stdout).toContain('invoice_id → stable: platform_id');
+      const done = await scene.spawn(['apply', ...named, ...keep, '--yes'], {});
+      expect(query(file, 'SELECT stable FROM orders ORDER BY id')).toEqual(['k3', 'k181', null, 'k1']);
+      expect(await scene.run(['apply', ...named, '--verify'])).toMatchObject({ code: 0 });
+      expect(await scene.run(['undo', runOf(done), ...named.slice(0, 2)])).toMatchObject({ code: 0 });
+      expect(
+        query(
+          file,
+          "SELECT sql || (SELECT group_concat(invoice_id) FROM orders) FROM sqlite_schema WHERE name = 'orders'",
+        ),
+      ).toEqual(before);
+    }
+    const csv = await scene.run(['apply', ...CSV, '--platform-id-column', 'stable']);
+    expect([csv.code, csv.stderr]).toEqual([
+      2,
+      expect.stringContaining('platformIdColumn is supported for tables'),
+    ]);
+  });
+
   it('fills a new column by default and leaves the old one alone', async () => {
     const scene = makeScene([SHOP]);
     const file = scene.path('shop.db');
