@@ -64,7 +64,11 @@ function measure(head: string, item: string, tail: string): { outcome: string; m
     const spec = { generation: 'v3', fieldPrefix: 'svc_', children: ['line_items'], dateFields: ['created_at'] };
     let outcome = 'read';
     try { await pausingPageParser(spec, async () => {})(body, null, 500); } catch (error) { outcome = error.code ?? error.name; }
-    console.log(JSON.stringify({ outcome, mebibytes: Math.round(process.resourceUsage().maxRSS / 1024) }));`;
+    // on Linux maxRSS includes the memory of the process that started this one
+    const { readFileSync } = await import('node:fs');
+    const status = process.platform === 'linux' ? readFileSync('/proc/self/status', 'utf8') : '';
+    const kibibytes = Number(/VmHWM:\\s+(\\d+)/.exec(status)?.[1] ?? process.resourceUsage().maxRSS);
+    console.log(JSON.stringify({ outcome, mebibytes: Math.round(kibibytes / 1024) }));`;
   const output = execFileSync(process.execPath, ['--input-type=module', '-e', program], {
     cwd: fileURLToPath(new URL('../..', import.meta.url)),
     encoding: 'utf8',
