@@ -1,6 +1,6 @@
 import process from 'node:process';
 import type { Io } from './commands/command.js';
-import { errorCodeOf, exitCodeOf, SvcError } from './errors.js';
+import { describeFileError, errorCodeOf, exitCodeOf, SvcError } from './errors.js';
 import { runProgram, write } from './program.js';
 import { throwIfInterrupted } from './runtime/pause.js';
 
@@ -86,7 +86,7 @@ function leaveAtOnce(signal: StopSignal): void {
 function watchPipes(): void {
   process.stdout.on('error', (error) => {
     if (errorCodeOf(error) !== 'EPIPE') {
-      process.stderr.write(`svc-migrate: cannot write stdout: ${error.message}\n`);
+      process.stderr.write(`svc-migrate: cannot write stdout: ${describeFileError(error)}\n`);
     }
     process.exit(exitCodeOf(new SvcError('output', 'stdout was cut')));
   });

@@ -114,7 +114,7 @@ export async function write(task: ApplyTask, agreed: Plan | null, newRun: string
   return describeRun({ plan, verdict, written, after: await surveyAfterRun(task) }, task);
 }
 
-/** The result where a plan is not carried out. */
+/** The result if a plan cannot be carried out. */
 export async function describeBlocked(
   action: 'write' | 'emit',
   task: ApplyTask,
@@ -140,7 +140,7 @@ async function surveyAfterRun(task: ApplyTask): Promise<Plan> {
     if (!(error instanceof SvcError) || error.code === 'interrupted') throw error;
     throw new SvcError(
       error.code,
-      `The run is finished, but the ids it left were not counted: ${error.message}`,
+      `The run is finished, but the ids left over could not be counted: ${error.message}`,
       {
         hint: 'Run the same command again: it counts what is left and rewrites nothing twice.',
         facts: error.facts,
@@ -173,7 +173,7 @@ function describeRun(finished: FinishedRun, { width, formatCommand }: ApplyTask)
   const undo = back.map((command) => `To undo it: ${command}\n`).join('');
   const isSkipped = policy.others === 'fail' && fresh.some(({ skippedCount }) => skippedCount > 0);
   const skipped = isSkipped
-    ? 'Look at the rows that others changed meanwhile: --again rewrites those that hold V3 ids.\n'
+    ? 'Look at the rows that other programs changed meanwhile: --again rewrites those that hold V3 ids.\n'
     : '';
   const next = isSkipped
     ? formatCommand('apply', '--again')
@@ -188,7 +188,7 @@ function describeRun(finished: FinishedRun, { width, formatCommand }: ApplyTask)
   };
 }
 
-/** Whether this write filled nothing more into a column that an earlier run had filled. */
+/** Whether this write added nothing to a column that an earlier run had filled. */
 function isUnchanged({ target, run, changed }: Written, { policy, targets }: Plan): boolean {
   const earlier = targets.find(({ name }) => name === target)?.earlier;
   return policy.mode === 'new' && earlier?.run === run && earlier.done === changed;
@@ -262,7 +262,7 @@ function factsOf(plan: Plan, { ids, blocks }: PlanVerdict): object {
 }
 
 function renderVerdict({ ids, blocks }: PlanVerdict, width: number): string {
-  // Of what was not read nothing is said.
+  // If nothing could be read, there are no counts to report.
   const head = blocks.length > 0 && ids.stored + ids.done === 0 ? '' : wrapLines([describeIds(ids)], width);
   return blocks.length === 0 ? head : `${head}Blocked by:\n${renderBlocks(blocks, width)}`;
 }

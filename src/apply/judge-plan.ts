@@ -36,7 +36,7 @@ export function judgePlan(plan: Plan): PlanVerdict {
   return verdictOf(plan, findBlocks(plan));
 }
 
-/** Notes on the user and server of the plan: another user may run the SQL, on another server. */
+/** Notes on the user and server of this session; the SQL may be run by another user, on another server. */
 const ABOUT_THIS_SESSION: ReadonlySet<string> = new Set([
   'privilege',
   'read_only_server',
@@ -165,14 +165,14 @@ function countIds(plan: Plan): IdCounts {
   };
 }
 
-/** `Changed since: 3 cells hold something else than the run wrote (row 4, row 7, row 8)`. */
+/** `Changed since: 3 cells hold something other than what the run wrote (row 4, row 7, row 8)`. */
 export function describeChanged(
   { changedSince: count, changedRows: rows }: Earlier,
   unit: 'cell' | 'line' = 'cell',
 ): string {
   const more = count > rows.length ? `, … and ${groupDigits(count - rows.length)} more` : '';
   const hold = count === 1 ? 'holds' : 'hold';
-  return `Changed since: ${countOf(count, unit)} ${hold} something else than the run wrote (${rows.join(', ')}${more})`;
+  return `Changed since: ${countOf(count, unit)} ${hold} something other than what the run wrote (${rows.join(', ')}${more})`;
 }
 
 /** The blocking notes of all targets. */
@@ -221,7 +221,7 @@ function describeMissing(column: string, counts: readonly PlanCount[]): string {
   return `${column}: ${parts.join(', ')} (${map}--missing keep or null allows them).`;
 }
 
-/** Deleted records whose twin is known. */
+/** Categories of deleted records whose V4 id is known. */
 const HAS_V4_ID = /^deleted\/(parent_)?deleted_in_(v3|v4|both)$/;
 
 export function isMissing({ name }: PlanCount): boolean {

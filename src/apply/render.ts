@@ -56,11 +56,12 @@ function describeState({ earlier }: TargetPlan, { mode, again }: Policy): string
   if (state === 'unfinished')
     return [`  unfinished run ${run}: ${groupDigits(left)} cells are still to be rewritten`];
   if (since === 0) return [`  already V4 by the ledger: ${cells}, run ${run}`];
-  const others = `${countOf(since, 'cell')} left alone then or new since`;
-  if (!again) return [`  already V4 by the ledger: ${cells}, run ${run}; ${others}, taken with --again only`];
+  const others = `${countOf(since, 'cell')} left alone by the run or added since`;
+  if (!again)
+    return [`  already V4 by the ledger: ${cells}, run ${run}; ${others}, rewritten only with --again`];
   return [
-    `  already V4 by the ledger: ${cells}, run ${run}; ${others}, taken now (--again)`,
-    '  Warning: whatever wrote V4 ids into these cells since would have them taken for V3 ids.',
+    `  already V4 by the ledger: ${cells}, run ${run}; ${others}, rewritten now (--again)`,
+    '  Warning: if another program wrote V4 ids into these cells since, they would be taken for V3 ids.',
   ];
 }
 
@@ -81,7 +82,7 @@ function rank(count: PlanCount): number {
 function describeCount(count: PlanCount): string {
   const { name, rows, samples, atLeast } = count;
   if (name === 'empty') return `${countOf(rows, 'cell')} empty`;
-  if (name === 'not_ours') return `${countOf(rows, 'cell')} of rows declared as none of ours`;
+  if (name === 'not_ours') return `${countOf(rows, 'cell')} of rows whose model the target maps to null`;
   const ids = `${atLeast ? 'at least ' : ''}${countOf(count.ids, name === 'mapped' || isMissing(count) ? 'id' : 'value')}`;
   const cells = `in ${countOf(rows, 'cell')}`;
   if (name === 'mapped') return `${ids} ${cells}: mapped`;

@@ -10,7 +10,7 @@ export type CellState =
   | 'pending'
   /** In a column that a finished run rewrote, but without an entry in the ledger. */
   | 'not_in_ledger'
-  /** Decided by a run: the old value of a ledger entry, or a value in the source of a written file. */
+  /** A run decided on it: the old value of a ledger entry, or a value in the source of a written file. */
   | 'in_ledger';
 
 /** A value that is left without a V4 id, as `--unmapped` lists it. */
@@ -132,7 +132,7 @@ const KIND_TEXTS: Readonly<Record<UnmappedKind, string>> = {
   kept: 'kept without a V4 id',
   emptied: 'emptied',
   left_alone: 'left alone',
-  came_since: 'not rewritten: came since the run, with an id that maps',
+  came_since: 'not rewritten: added since the run, with an id that maps',
   changed_since: 'changed by another program since the run',
 };
 
@@ -173,7 +173,7 @@ const UNKNOWN: Readonly<Record<UnknownReason, string>> = {
   no_scope: 'in rows that name no region or company, though the target says where to find it',
   no_pattern: 'that fit no pattern of the column',
   several_matches: 'that fit the patterns of the column in more than one way',
-  unknown_model: 'in rows whose model is none of the target',
+  unknown_model: 'in rows whose model the target does not name',
 };
 
 /** One sentence on a category of ids that do not map, such as `unmatched/unexplained` or `unknown/hex`. */

@@ -71,7 +71,7 @@ async function assertNotFlipped(
   );
 }
 
-/** A plan is an output only where it is made. */
+/** `--plan` names an output only if a plan is made. */
 function outputsOf({ action, planFile, json, unmapped }: ApplyRequest): NamedOutputs {
   return { json, plan: action === 'plan' ? planFile : undefined, unmapped };
 }

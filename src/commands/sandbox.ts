@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { errorCodeOf, SvcError } from '../errors.js';
+import { describeFileError, SvcError } from '../errors.js';
 import { addQuirk, FAULTS, NO_QUIRKS, parseFault, QUIRKS, type Quirks } from '../sandbox/faults.js';
 import { type Sandbox, type SandboxOptions, startSandbox, writePrivateFile } from '../sandbox/start.js';
 import { shellLine } from '../text/escape.js';
@@ -156,7 +156,6 @@ function write(file: string, pieces: Iterable<string>): void {
   try {
     writePrivateFile(file, pieces);
   } catch (cause) {
-    const error = errorCodeOf(cause);
-    throw new SvcError('output', `Cannot write ${file}.`, { facts: { error }, cause });
+    throw new SvcError('output', `Cannot write ${file}: ${describeFileError(cause)}.`, { cause });
   }
 }

@@ -30,7 +30,7 @@ export async function readMysqlFacts(session: MysqlSession, target: MysqlTarget)
     triggers: (await read(TRIGGERS, [table])).map(([name]) => `trigger ${name ?? ''}`),
     notes: [
       ...(kind === 'SYSTEM VERSIONED'
-        ? [blocks('system_versioned', `${table} keeps its history: the V3 ids would stay in it.`)]
+        ? [blocks('system_versioned', `${table} is system-versioned: its history would keep the V3 ids.`)]
         : []),
       ...(kind === 'VIEW' || isTransactional === 'YES'
         ? []
@@ -185,7 +185,7 @@ export async function readForeignKeys(session: MysqlSession, table: string): Pro
       otherTable: (direction === 'out' ? parent : child) ?? '',
       otherColumns: (direction === 'out' ? to : from) ?? [],
       onUpdate: rule === 'CASCADE' ? 'cascade' : (rule ?? '').startsWith('SET') ? 'set' : 'none',
-      // Not checked while tables change together, but before COMMIT.
+      // While tables change together, `checkForeignKeys` checks it before COMMIT.
       isDeferrable: true,
       parentSql: parentParts.map(quoteMysql).join('.'),
     }));
@@ -233,7 +233,7 @@ export async function serverNotes(session: MysqlSession): Promise<Note[]> {
       logs === '1' && format === 'STATEMENT',
       blocks(
         'binlog_format',
-        'The server logs statements (binlog_format=STATEMENT), which it refuses for transactions that read what others commit: use MIXED or ROW.',
+        'binlog_format=STATEMENT cannot log READ COMMITTED transactions: set it to MIXED or ROW.',
       ),
     ],
   ];

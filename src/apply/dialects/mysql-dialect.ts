@@ -45,7 +45,7 @@ function asMysql(target: TableTarget): MysqlTarget {
 }
 
 export function mysqlEngine(context: ApplyContext, session: MysqlSession): Engine {
-  /** By table, as they were read with its facts. */
+  /** `readStampedColumns` of each table whose facts were read. */
   const stamped = new Map<string, readonly string[]>();
   const dialect: Dialect = {
     ...MYSQL_TEXT,
@@ -86,7 +86,7 @@ export function mysqlEngine(context: ApplyContext, session: MysqlSession): Engin
   return engine;
 }
 
-/** Each statement commits: a killed process may have left only the first tables. */
+/** Each statement commits, so a killed process may have left only some of the tables. */
 async function ensureMysqlLedger(engine: Engine, session: MysqlSession, ledger: Ledger): Promise<void> {
   const isWhole = await hasLedger(engine, ledger);
   const hasView = (await readMysqlLedger(session)).has('ledger');
@@ -97,7 +97,7 @@ async function ensureMysqlLedger(engine: Engine, session: MysqlSession, ledger: 
 }
 
 function tableLocks(session: MysqlSession): Pick<Dialect, 'lockTables' | 'checkForeignKeys'> {
-  /** Numbers of rows that broke a foreign key before the tables changed, by the query that counts them. */
+  /** The number of rows that broke a foreign key before the tables changed, by the query that counts them. */
   const orphans = new Map<string, string | null>();
   return {
     // Locking reads before the first plain one: its snapshot then includes the last writer's rows. Sorted, to avoid deadlocks.
@@ -112,7 +112,7 @@ function tableLocks(session: MysqlSession): Pick<Dialect, 'lockTables' | 'checkF
     checkForeignKeys: async () => {
       for (const [sql, before] of orphans) {
         if ((await session.one(sql)) === before) continue;
-        throw new SvcError('bad_input', 'Rows would refer to ids that are not there; nothing was written.', {
+        throw new SvcError('bad_input', 'Rows would refer to ids that do not exist; nothing was written.', {
           hint: 'Plan again, and keep writers away until the plan is carried out.',
         });
       }
@@ -121,10 +121,10 @@ function tableLocks(session: MysqlSession): Pick<Dialect, 'lockTables' | 'checkF
 }
 
 /**
- * Queries that count rows without the row they refer to, one for each foreign key of these tables; none if no key ties
+ * Queries that count rows whose parent row is missing, one for each foreign key of these tables; none if no key links
  * two of them, so that the server can check each statement.
  *
- * @throws SvcError `bad_input` if a key would have to cascade meanwhile
+ * @throws SvcError `bad_input` if one of the keys has ON UPDATE CASCADE or SET
  */
 async function orphanQueries(session: MysqlSession, tables: readonly string[]): Promise<string[]> {
   const keys: (MysqlForeignKey & { readonly table: string })[] = [];
@@ -136,7 +136,7 @@ async function orphanQueries(session: MysqlSession, tables: readonly string[]): 
   if (cascading !== undefined) {
     throw new SvcError(
       'bad_input',
-      `Foreign keys tie these tables, and ${cascading.name} changes rows of its own (ON UPDATE); nothing was written.`,
+      `Foreign keys link these tables, and ${cascading.name} itself changes rows (ON UPDATE); nothing was written.`,
       { hint: `Change ${cascading.name} to ON UPDATE RESTRICT, and name both of its tables as targets.` },
     );
   }

@@ -1,13 +1,13 @@
 import { errorCodeOf, SvcError } from '../../errors.js';
 
-/** Errors after which a retry may succeed: lock timeouts, a deadlock, a row changed since the snapshot, Galera's conflict. */
+/** Errors after which a retry may succeed: a lock timeout, a deadlock, a row changed since the snapshot, Galera's conflict. */
 const TRANSIENT = new Set([1205, 1213, 1020, 1047]);
 /** The server is not running, is shutting down, or closed the connection. */
 const SERVER_GONE = new Set([1040, 1053, 1077, 1079, 1152, 1158, 1159, 1160, 1161, 1184, 1927, 4031]);
 const SOCKET_GONE =
   /^(?:ECONNRESET|ECONNREFUSED|EPIPE|ETIMEDOUT|ENOTFOUND|EHOSTUNREACH|EAI_AGAIN|PROTOCOL_CONNECTION_LOST|PROTOCOL_SEQUENCE_TIMEOUT|ERR_STREAM.*)$/;
 const DRIVER_GONE = /connection (?:ended|(?:is in )?closed)|closed state|connect(?:ion)? ETIMEDOUT/i;
-/** Statements that took too long, in MariaDB and in MySQL; killed ones. */
+/** A statement that took too long, in MariaDB and in MySQL, or that was killed. */
 const TOO_LONG = new Set([1969, 3024, 1317]);
 const NO_RIGHTS = new Set([1044, 1045, 1142, 1143, 1227, 1370, 1698]);
 const CONSTRAINTS = new Set([1062, 1216, 1217, 1451, 1452, 1761, 3819, 4025]);
@@ -38,13 +38,13 @@ export function mysqlError(error: unknown): unknown {
   const code = errorCodeOf(error);
   if (isMysqlConnectionLost(error)) {
     return new SvcError('bad_input', 'The connection to MySQL was lost or could not be made.', {
-      hint: 'Run the same command again: the ledger knows what was carried out.',
+      hint: 'Run the same command again: the ledger records what was carried out.',
       facts: { error: code },
     });
   }
   if (code === 'HANDSHAKE_SSL_ERROR') {
     return new SvcError('config', `TLS with the MySQL server failed: ${error.message}.`, {
-      hint: 'Name the authority of its certificate with ssl-ca=FILE in the connection string.',
+      hint: 'Name the authority that signed its certificate with ssl-ca=FILE in the connection string.',
       facts: { error: code },
     });
   }
@@ -61,7 +61,7 @@ export function mysqlError(error: unknown): unknown {
   if (TRANSIENT.has(number)) {
     return new SvcError('locked', sentence, {
       facts,
-      hint: 'Others keep writing to these rows: try again when it is quieter, or raise --lock-timeout.',
+      hint: 'Other programs keep writing to these rows: try again when it is quieter, or raise --lock-timeout.',
     });
   }
   return new SvcError('bad_input', sentence, { facts, hint: hintOf(number) });
@@ -72,6 +72,6 @@ function hintOf(number: number): string | undefined {
   if (TOO_LONG.has(number)) return 'A statement took too long: raise --statement-timeout, or 0 for none.';
   if (CONSTRAINTS.has(number))
     return 'A constraint of the table refuses the new ids; nothing of this step was written.';
-  if (number === 1290 || number === 1792) return 'This server takes no writes: name the primary.';
+  if (number === 1290 || number === 1792) return 'This server is read-only: name the primary.';
   return number === 1153 ? 'Raise max_allowed_packet of the server.' : undefined;
 }

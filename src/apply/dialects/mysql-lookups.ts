@@ -11,7 +11,7 @@ import type { MysqlSession } from './mysql-session.js';
 import { asMysqlType, exactBytes, MYSQL_TEXT, quoteMysql, quoteMysqlText } from './mysql-text.js';
 
 const PAGE_ROWS = 10_000;
-/** Not UTF-8, so no value equals it. Marks a map that was filled completely and not rolled back. */
+/** A row with this value marks a map as complete. It is not UTF-8, so no stored value equals it. */
 const WHOLE = "x'FF'";
 
 /** Names of the terms that identify a value: the cell, and the model, region and company of its row where other columns name them. */
@@ -41,7 +41,7 @@ async function makeMap(
   const terms = [exactBytes(`t.${quoteMysql(id.column)}`), ...scopeTerms(MYSQL_TEXT, id)];
   const isLong = id.path !== undefined || id.pattern !== undefined;
   const type = isLong ? 'LONGBLOB' : 'VARBINARY(255)';
-  // Grouped by sorting: a table on disk for 1,000,000 groups takes ten times as long.
+  // Groups by sorting: with a temporary table on disk, 1,000,000 groups take ten times as long.
   await session.exec(
     `DROP TEMPORARY TABLE IF EXISTS ${map}, ${values};
      CREATE TEMPORARY TABLE ${values}(no BIGINT NOT NULL AUTO_INCREMENT PRIMARY KEY) ENGINE=InnoDB AS
@@ -123,7 +123,7 @@ export function openMysqlFill(
   };
 }
 
-/** Whether a map is there as it was made: it is lost with the connection, and its rows with the transaction. */
+/** Whether a map is still complete: it is dropped with the connection, and its rows are lost if their transaction rolls back. */
 async function isWhole(session: MysqlSession, map: string): Promise<boolean> {
   const isThere = await session.query(`SHOW CREATE TABLE ${map}`).then(
     () => true,

@@ -48,7 +48,7 @@ async function mayReadNotes(session: MysqlSession, table: string): Promise<Note[
   }
 }
 
-/** Missing privileges. Those of roles are not listed in the catalog: then nothing is said. */
+/** Missing privileges; none if the user has a role, whose privileges the catalog does not list. */
 async function privilegeNotes(
   session: MysqlSession,
   table: string,
@@ -79,7 +79,10 @@ async function privilegeNotes(
       added.length > 0 && !may('UPDATE', table),
       'may not fill the new column: GRANT UPDATE on the whole table.',
     ],
-    [!may('CREATE TEMPORARY TABLES', null), 'may not make temporary tables: GRANT CREATE TEMPORARY TABLES.'],
+    [
+      !may('CREATE TEMPORARY TABLES', null),
+      'may not create temporary tables: GRANT CREATE TEMPORARY TABLES.',
+    ],
     [
       !LEDGER_TABLES.every((one) => WRITES.every((privilege) => may(privilege, one))),
       'may not write the ledger: GRANT SELECT, INSERT, UPDATE, DELETE on the svc_migrate_ tables.',
@@ -107,7 +110,7 @@ export const PRIVILEGES = `
 const LEDGER_TABLES = [MYSQL_LEDGER.run, MYSQL_LEDGER.entry, MYSQL_LEDGER.skipped];
 const WRITES = ['SELECT', 'INSERT', 'UPDATE', 'DELETE'];
 
-/** Why a unique key is not used. */
+/** Why the table's unique keys cannot be used. */
 function keyTypeNotes({ uniques, columns }: TableFacts): Note[] {
   const found = uniques.find(
     ({ isPlain, columns: key }) =>
@@ -119,7 +122,7 @@ function keyTypeNotes({ uniques, columns }: TableFacts): Note[] {
   return [blocks('key_type', text)];
 }
 
-/** Whether replicas are kept from seeing the changes; only some users may ask. */
+/** Warns if a filter of the binary log may keep the changes from replicas; only some users may read its settings. */
 async function replicationNotes(session: MysqlSession): Promise<Note[]> {
   if ((await session.one('SELECT @@log_bin')) !== '1') return [];
   try {

@@ -11,8 +11,8 @@ import { connectionOptions, MYSQL_URL } from './mysql-url.js';
 import { type ServerKind, ServerSession } from './server-session.js';
 
 /**
- * Writes read what is committed, so that INSERT … SELECT locks no rows of the user's table. Where whole tables are
- * locked, the gaps between their rows must be too.
+ * Writing transactions are READ COMMITTED, so that INSERT … SELECT locks no rows of the user's table. Only REPEATABLE
+ * READ also locks the gaps between rows, which locking a whole table needs.
  */
 const BEGIN: Readonly<Record<TransactionMode, readonly [isolation: string, start: string]>> = {
   read: ['REPEATABLE READ', 'WITH CONSISTENT SNAPSHOT, READ ONLY'],
@@ -82,14 +82,14 @@ export class MysqlSession extends ServerSession<Connection> {
     await this.#send({ sql: text });
   }
 
-  /** The connection can do nothing else until the last row was read. */
+  /** The connection can do nothing else until the last row has been read. */
   async *read(text: string): AsyncGenerator<Cells[]> {
     const connection = await this.connected();
     const socket = this.#socket;
     const rows = connection
       .query({ sql: text, rowsAsArray: true, typeCast: asText })
       .stream({ highWaterMark: 1000 });
-    // The driver does not tell a stream of rows that its connection was lost.
+    // The driver does not end a stream of rows if its connection is lost.
     const fail = () => rows.destroy(new Error('connection closed while rows were read'));
     if (socket?.closed === false) socket.once('close', fail);
     else fail();
@@ -130,7 +130,7 @@ export class MysqlSession extends ServerSession<Connection> {
   /**
    * Takes a lock by its name until the end of the transaction.
    *
-   * @throws SvcError `locked` if another session keeps it
+   * @throws SvcError `locked` if another session holds it
    */
   async lockName(name: string): Promise<void> {
     const seconds = Math.ceil(this.context.tuning.lockTimeoutMs / 1000);
@@ -212,7 +212,7 @@ export class MysqlSession extends ServerSession<Connection> {
   }
 }
 
-/** Puts texts in the places of `$1`, `$2`, … outside of names and texts; the driver's `?` would be found in those too. */
+/** Replaces `$1`, `$2`, … by quoted texts, except inside names and texts, where the driver would replace `?` too. */
 function bind(text: string, values: readonly (string | null)[]): string {
   if (values.length === 0) return text;
   return text.replace(/`(?:[^`]|``)*`|'(?:[^'\\]|''|\\.)*'|\$(\d+)/g, (part, at: string | undefined) => {

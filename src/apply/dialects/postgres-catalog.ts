@@ -217,7 +217,10 @@ async function readNotes(
       blocks('row_security', 'Row security hides rows from this user: use the owner of the table.'),
     ],
     [hasChildren === 't', blocks('inheritance', 'Other tables inherit from this one: name each of them.')],
-    [hasRules === 't', blocks('rules', 'A rule rewrites updates of this table: nothing could be promised.')],
+    [
+      hasRules === 't',
+      blocks('rules', 'A rule rewrites updates of this table, so the result would be uncertain.'),
+    ],
     [isPartition === 't', warning('partition', 'This is one partition of a larger table.')],
     [
       kind === 'p',
@@ -231,7 +234,7 @@ async function readNotes(
   return found.flatMap(([applies, note]) => (applies ? [note] : []));
 }
 
-/** Pages of a table, or of its partitions, and of all indexes: a new row version is in each. `table`: its quoted name. */
+/** Bytes of a table, or of its partitions, and of all its indexes: each gets every new row version. `table`: its quoted name. */
 export async function readPgBytes(session: PgSession, table: string): Promise<TableBytes> {
   const { rows } = await session.query(
     `SELECT sum(pg_relation_size(relid)), sum(pg_indexes_size(relid)),

@@ -49,7 +49,7 @@ export function postgresError(error: unknown): unknown {
   if (isConnectionLost(error)) {
     const code = 'code' in error ? String(error.code) : error.message;
     return new SvcError('bad_input', 'The connection to PostgreSQL was lost or could not be made.', {
-      hint: 'Run the same command again: the ledger knows what was carried out.',
+      hint: 'Run the same command again: the ledger records what was carried out.',
       facts: { error: code },
     });
   }
@@ -58,7 +58,7 @@ export function postgresError(error: unknown): unknown {
   if (TRANSIENT.has(error.code ?? '')) {
     return new SvcError('locked', `PostgreSQL: ${error.message}.`, {
       facts,
-      hint: 'Others keep writing to these rows: try again when it is quieter, or raise --lock-timeout.',
+      hint: 'Other programs keep writing to these rows: try again when it is quieter, or raise --lock-timeout.',
       cause: error,
     });
   }
@@ -80,6 +80,6 @@ function hintOf(code: string): string | undefined {
   if (code.startsWith('23'))
     return 'A constraint of the table refuses the new ids; nothing of this step was written.';
   if (code === '2BP01') return 'Drop what uses the column, then run the same command again.';
-  if (code === '25006') return 'This server takes no writes: name the primary.';
+  if (code === '25006') return 'This server is read-only: name the primary.';
   return undefined;
 }

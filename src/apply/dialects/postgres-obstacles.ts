@@ -74,7 +74,7 @@ async function privilegeNotes(
       mayLedger === 'f',
       `may not write the ledger in schema ${ledgerSchema}: GRANT SELECT, INSERT, UPDATE, DELETE on its tables.`,
     ],
-    [mayTemp === 'f', 'may not make temporary tables: GRANT TEMPORARY ON DATABASE.'],
+    [mayTemp === 'f', 'may not create temporary tables: GRANT TEMPORARY ON DATABASE.'],
   ];
   return lacks.flatMap(([applies, text]) =>
     applies ? [blocks('privilege', `User ${user ?? ''} ${text}`)] : [],
@@ -120,7 +120,7 @@ async function addColumnNotes(session: PgSession, table: string): Promise<Note[]
   if (isPartition === 't')
     return [blocks('partition', `${table} is a partition and takes no new column: name the whole table.`)];
   return isTyped === 't'
-    ? [blocks('typed_table', `${table} is made of a type and takes no new column: use --in-place.`)]
+    ? [blocks('typed_table', `${table} is a typed table and takes no new column: use --in-place.`)]
     : [];
 }
 

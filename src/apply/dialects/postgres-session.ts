@@ -21,7 +21,7 @@ const BEGIN: Readonly<Record<TransactionMode, string>> = {
 const FETCH_ROWS = 10_000;
 const CONNECT_TIMEOUT_MS = 15_000;
 /**
- * Names in our statements refer to functions and operators of pg_catalog, whatever others users created. The user's
+ * Names in our statements refer to functions and operators of pg_catalog, whatever other users created. The user's
  * path is kept for finding tables by name, and for their triggers.
  */
 const FIXED_PATH = `

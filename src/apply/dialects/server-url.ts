@@ -1,7 +1,7 @@
 import { closeSync, constants, fstatSync, openSync, readFileSync } from 'node:fs';
 import { platform } from 'node:os';
 import type { ServerTarget } from '../../config/apply-targets.js';
-import { errorCodeOf, SvcError } from '../../errors.js';
+import { describeFileError, SvcError } from '../../errors.js';
 
 /** Where a connection string comes from. */
 export type UrlSource = Pick<ServerTarget, 'urlEnv' | 'urlFile'>;
@@ -51,19 +51,19 @@ function readUrlFile(file: string): string {
     fd = openSync(file, constants.O_RDONLY | constants.O_NONBLOCK);
     // Checks the open file, which nobody can replace in between. Windows has no such modes.
     const stats = fstatSync(fd);
-    if (!stats.isFile()) throw unreadable(file, 'not a file');
+    if (!stats.isFile()) throw unreadable(file, 'it is not a regular file');
     if ((stats.mode & 0o077) !== 0 && platform() !== 'win32') throw readableByOthers(file);
     return readFileSync(fd, 'utf8');
   } catch (error) {
     if (error instanceof SvcError) throw error;
-    throw unreadable(file, errorCodeOf(error));
+    throw unreadable(file, describeFileError(error));
   } finally {
     if (fd !== null) closeSync(fd);
   }
 }
 
 function unreadable(file: string, why: string): SvcError {
-  return new SvcError('config', `The file ${file} cannot be read (${why}).`, {
+  return new SvcError('config', `The file ${file} cannot be read: ${why}.`, {
     hint: 'It must hold a connection string.',
   });
 }

@@ -97,7 +97,7 @@ const ROWS_PER_PIECE = 10_000;
 /** Bounds the attempts even if the clock stands still. */
 const MAX_ATTEMPTS = 10_000;
 
-/** A session on an open connection, which it does not share. */
+/** A session on an open connection that nothing else uses. */
 export class SqliteSession implements Session {
   readonly db: UserDb;
   readonly #context: ApplyContext;

@@ -53,7 +53,7 @@ export async function buildScript(
   const [first] = all;
   if (first === undefined) throw new Error('a script without tables');
   for (const found of all) assertEmittable(engine, found);
-  // The crosswalk may be loaded long before it is used: the tables of another script must never be taken for it.
+  // The crosswalk may be loaded long before it is used: it must never be confused with that of another script.
   const staging = (name: string) => text.staging(`sql_${wordOf(run)}_${name}`, first.ledger);
   const script: EmitScript = { engine, text, ...run, checks: staging('checks') };
   const tables: EmitTable[] = [];
@@ -147,7 +147,7 @@ function loadSql(script: EmitScript, tables: readonly EmitTable[]): string[] {
 }
 
 interface Statements {
-  /** Before the transaction of databases where DDL commits. */
+  /** Statements to run before the transaction if DDL commits. */
   readonly prepare: readonly string[];
   readonly checks: readonly string[];
   readonly ddl: readonly string[];
@@ -229,7 +229,7 @@ function downSql(script: EmitScript, tables: readonly EmitTable[]): string[] {
   });
 }
 
-/** Where a client went on after an error: the run is not done, or not undone. */
+/** Roll back if the run is not done, or not undone, because a client continued after an error. */
 function guardsOf(script: EmitScript, tables: readonly EmitTable[]): SqlScript['guards'] {
   const all = (state: string) => tables.map(({ found }) => isRecorded(script, found, `= '${state}'`));
   const ledger = tables[0]?.found.ledger;
@@ -241,7 +241,7 @@ function guardsOf(script: EmitScript, tables: readonly EmitTable[]): SqlScript['
   };
 }
 
-/** The definition without the folders of this machine. */
+/** The definition with file names instead of paths on this machine. */
 function portable(target: TableTarget): TableTarget {
   const split = configuredColumns(target);
   if (split.kind === 'sqlite') return { ...split, file: basename(split.file) };

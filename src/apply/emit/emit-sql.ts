@@ -55,12 +55,12 @@ export async function emitSql(
       policy: plan.policy,
       values: script.values,
     },
-    next: `run the SQL through your pipeline, then ${warehouse === null ? formatCommand('apply', '--verify') : 'verify.sql, which must say 0'}`,
+    next: `run the SQL through your pipeline, then ${warehouse === null ? formatCommand('apply', '--verify') : 'verify.sql, which must return 0'}`,
     plan,
   };
 }
 
-/** Up to an hour, by the plan: plans of one remap get different times, because Flyway and Rails take a time once. */
+/** A delay of up to an hour that depends on the plan: Flyway and Rails accept a timestamp only once. */
 function shiftMs(suffix: string): number {
   return (Number.parseInt(suffix, 16) % 1800) * 2000;
 }

@@ -21,7 +21,7 @@ export interface EmitText {
   readonly begin: string | null;
   /** A text of any characters as SQL that no tool can split or misread. */
   literal(text: string): string;
-  /** The time as an ISO text in UTC. */
+  /** The current time as an ISO text in UTC. */
   readonly now: string;
   /** Types of the staging tables: a value looked up by its text, a value in the ledger's form, a key column. */
   readonly types: {

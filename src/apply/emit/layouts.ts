@@ -8,9 +8,9 @@ interface LayoutInput {
   readonly script: SqlScript;
   /** Comment lines at the start of every SQL file. */
   readonly head: string;
-  /** `20261120141000`, and a second later. */
+  /** Two timestamps such as `20261120141000`, a second apart. */
   readonly stamps: readonly [string, string];
-  /** What tells runs of one time apart. */
+  /** Tells runs with the same timestamp apart. */
   readonly suffix: string;
 }
 
@@ -34,7 +34,7 @@ interface Step {
   readonly guard: readonly string[];
 }
 
-/** One step up, or the crosswalk first where it is large; and one step down. */
+/** One step up, or two if the crosswalk is large and loaded first; and one step down. */
 function stepsOf(input: LayoutInput): {
   readonly up: readonly Step[];
   readonly down: Step;

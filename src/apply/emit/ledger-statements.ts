@@ -75,7 +75,7 @@ WHERE ${isOwnRun(script, found, "= 'working'")}
   AND NOT ${anyFailed(script)}`;
 }
 
-/** A term: the cells of the new columns that hold an id. */
+/** A term: the number of cells in the new columns that hold an id. */
 function countFilled({ engine }: EmitScript, { target, facts }: EmitTable['found']): string {
   const { dialect } = engine;
   return target.ids

@@ -48,7 +48,7 @@ export function rewriteSql(script: EmitScript, table: EmitTable): string[] {
   ];
 }
 
-/** Only while the run has no entries: V4 ids are never looked up. */
+/** Lists rows only while the run has no entries: later, its V4 ids would be looked up as V3 ids. */
 function listSql(script: EmitScript, table: EmitTable): string {
   const { engine, text } = script;
   const { dialect } = engine;
@@ -72,7 +72,7 @@ function listSql(script: EmitScript, table: EmitTable): string {
 /** A column of listed rows. */
 export interface ListedColumn {
   readonly id: IdColumn;
-  /** The table that knows the new values, and its condition. */
+  /** The table with the new values, and the join condition. */
   readonly join: string;
   /** NULL in rows where the column keeps its value. */
   readonly changed: string;

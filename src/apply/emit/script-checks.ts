@@ -42,7 +42,7 @@ export function checksOf(script: EmitScript, { found, maps }: EmitTable): Check[
       return check(`column ${name} is missing or is not ${type} any more`, `1 - ${count}`);
     }),
     ...added.map((name) =>
-      check(`there is a column ${name} already`, text.countColumns({ table, name, type: null })),
+      check(`column ${name} exists already`, text.countColumns({ table, name, type: null })),
     ),
     check('another run is in the ledger for this table', countOtherRuns(script, found)),
     ...target.ids.flatMap((id, at) => {

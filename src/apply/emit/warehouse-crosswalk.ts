@@ -61,12 +61,12 @@ function parseJson(text: string): unknown {
   }
 }
 
-/** A sum over the rows of a crosswalk that other ids, or the same ids in other pairs, would change. */
+/** A checksum over the rows of a crosswalk; it changes with the ids and with how they are paired. */
 export function checksumSql(old: string, now: string, mod: (term: string, by: number) => string): string {
   return `coalesce(sum((${mod(old, 10007)} + 10007) * (${mod(`coalesce(${now}, 0)`, 9973)} + 9973)), 0)`;
 }
 
-/** Columns of the remap that tell rows of one id apart, as far as the target names them. */
+/** Columns of the remap that distinguish rows with the same id, if the target names them. */
 function scopeOf({
   regionColumn,
   companyColumn,
@@ -185,7 +185,7 @@ function summarize(remap: Db, outcomes: string): Pick<Crosswalk, 'rows' | 'check
   return { rows: Number(row?.rows ?? 0), checksum: row?.checksum ?? '0' };
 }
 
-/** The rows as SQL, each without its brackets. */
+/** The rows as SQL, each without its parentheses. */
 function readValues(remap: Db, outcomes: string, id: IdColumn, { text, idType }: CrosswalkOptions): string[] {
   const scopes = scopeColumns(id).map((_, at) => `s${at}`);
   const order = [...scopes, 'CAST(old AS INTEGER)'].join(', ');

@@ -16,7 +16,7 @@ import { type SqlName, WAREHOUSE_TEXTS, type WarehouseText } from './warehouse-t
 /** One table: its names, and its id columns with their crosswalks. */
 interface WarehouseTable {
   readonly target: WarehouseTarget;
-  /** The table, what it was before, and what it becomes, as SQL. */
+  /** The table, its copy before the run, and its copy with the new ids, as SQL. */
   readonly names: { readonly table: SqlName; readonly before: SqlName; readonly fresh: SqlName };
   readonly columns: readonly Crosswalk[];
 }
@@ -29,12 +29,12 @@ interface WarehouseRun {
   readonly own: (name: string) => string;
 }
 
-/** A query that counts, and what is wrong if it counts anything. */
+/** A query that counts rows, and what is wrong if there are any. */
 type Problem = readonly [count: string, problem: string];
 
 /**
  * The SQL that rewrites tables of a warehouse: a new table beside the old one, compared, and swapped. The crosswalk holds
- * every V3 id of the models, because nobody looked at the tables.
+ * every V3 id of the models, because the tables are not read.
  *
  * @throws SvcError `bad_input`
  */
@@ -142,7 +142,7 @@ function newTerm(work: WarehouseRun, { id }: Crosswalk, m: string): string {
   return `CASE WHEN ${m}.state = 1 THEN ${m}.new ELSE ${isNew ? 'NULL' : cell(work, id.column)} END`;
 }
 
-/** A condition: the row's model is one of ours. */
+/** A condition: the target does not map the row's model to null. */
 function isOurModel(work: WarehouseRun, { modelColumn, models }: IdColumn): string {
   const words = Object.entries(models ?? {}).flatMap(([word, ref]) =>
     ref === null ? [work.text.literal(word)] : [],
@@ -165,7 +165,7 @@ function checksOf(work: WarehouseRun, { target, names, columns }: WarehouseTable
       const sum = checksumSql(number('old'), number('new'), (term, by) => `mod(${term}, ${by})`);
       return [
         `SELECT abs(${rows} - count(*)) + abs(${checksum} - ${sum}) FROM ${map}`,
-        `the crosswalk of ${id.column} was not loaded as a whole, or is that of another remap`,
+        `the crosswalk of ${id.column} was not loaded completely, or is of another remap`,
       ];
     }),
     ...columns.flatMap((column) => cellChecks(work, { target, names }, column)),
@@ -236,7 +236,7 @@ function freshChecks(work: WarehouseRun, { names, columns }: WarehouseTable): Pr
 const countOf = (one: SqlName, other: SqlName) =>
   `SELECT abs((SELECT count(*) FROM ${one.full}) - (SELECT count(*) FROM ${other.full}))`;
 
-/** Fails at the first query that counts anything. */
+/** Fails at the first query that finds rows. */
 function assertNone(
   { text }: WarehouseRun,
   { target }: WarehouseTable,
@@ -256,7 +256,7 @@ function selectList(work: WarehouseRun, { target, columns }: WarehouseTable): st
   return (target.columns ?? []).map((name) => byName.get(name) ?? cell(work, name)).join(', ');
 }
 
-/** Counts the values of a column that are not as often in `after` as the crosswalk makes them of `before`. */
+/** Counts the values that `after` holds more or less often than the crosswalk gives them for `before`. */
 function countDifferences(work: WarehouseRun, column: Crosswalk, before: SqlName, after: SqlName): string {
   const { text, context } = work;
   const name = context.policy.mode === 'new' ? newColumnOf(column.id) : column.id.column;
@@ -265,18 +265,18 @@ function countDifferences(work: WarehouseRun, column: Crosswalk, before: SqlName
     UNION ALL SELECT t.${text.quote(name)} AS v, -1 AS n FROM ${after.full} AS t) AS x GROUP BY v) AS y WHERE d <> 0`;
 }
 
-/** `step`: 1 for a run, -1 where it is taken back; not every warehouse deletes rows. */
+/** `step`: 1 for a run, -1 for its undo: not every warehouse can delete rows. */
 function recordSql({ text, context, own, run }: WarehouseRun, target: WarehouseTarget, step: 1 | -1): string {
   const row = [run, target.name, target.table, context.facts.sha256].map(text.literal);
   return `INSERT INTO ${own('runs')} VALUES (${row.join(', ')}, ${step})`;
 }
 
-/** Recorded before the tables swap: a run that stops between is never repeated on V4 ids. */
+/** Records the run before the tables swap: one that stops in between is never repeated on V4 ids. */
 function swapIn(work: WarehouseRun, { target, names }: WarehouseTable): string[] {
   return [recordSql(work, target, 1), ...work.text.swap(names.table, names.before, names.fresh)];
 }
 
-/** Gives the old table its name back, unless rows were added or removed since. */
+/** Swaps the old table back in, unless rows were added or removed since. */
 function undo(work: WarehouseRun, table: WarehouseTable): string[] {
   const { text, own, run } = work;
   const { target, names } = table;

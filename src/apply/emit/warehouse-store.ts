@@ -6,7 +6,7 @@ import { NO_WORK } from '../estimate.js';
 import { blocks, NO_EARLIER, type TargetPlan } from '../plan.js';
 import { buildWarehouseScript } from './warehouse-script.js';
 
-/** Tables of a warehouse: nobody connects to it, only SQL is written for it. */
+/** Tables of a warehouse. It is never connected to: only SQL is written for it. */
 export function openWarehouseStore(context: ApplyContext, targets: readonly WarehouseTarget[]): DataStore {
   const refuse = () => Promise.reject(new SvcError('usage', WAREHOUSE_NOTE));
   return {

@@ -25,12 +25,12 @@ export interface WarehouseText {
   literal(text: string): string;
   /** A condition: a cell of `t` is not of the type the target says. Null: the warehouse refuses such comparisons itself. */
   isOtherType: ((cell: string, idType: 'integer' | 'text') => string) | null;
-  /** Fails with a text if a query of one number gives another than 0. */
+  /** Fails with the problem as its message if a query does not return the number 0. */
   assertNone(count: string, problem: string): string;
   /** An empty table like another. */
   createLike(table: string, like: string): string;
   addColumn(table: string, column: string, type: string): string;
-  /** All columns of `t`, some with other values; null: all columns must be named. */
+  /** A SELECT list of all columns of `t`, some with other values; null: each column must be named. */
   replace: ((changes: readonly (readonly [column: string, term: string])[]) => string) | null;
   /** `from`: the rows of the Parquet files in a folder, as a table; `load` and `clear` go before and after its use. */
   readParquet(folder: string, table: string): ParquetSource;

@@ -11,7 +11,7 @@ const MANIFEST = 'svc-migrate-sql.json';
 const manifestSchema = z.object({ plan: z.string(), files: z.array(z.string()) });
 
 /**
- * Checks that a folder is not there, empty, or holds only what an earlier run wrote.
+ * Checks that a folder does not exist, is empty, or holds only what an earlier run wrote.
  *
  * @throws SvcError `bad_input`
  */
@@ -31,7 +31,7 @@ export function assertOwnFolder(folder: string): void {
 }
 
 /**
- * Replaces what a run of the same plan wrote. The manifest comes first: an interrupted write is still known as ours.
+ * Replaces what a run of the same plan wrote. The manifest is written first, so that an interrupted write is recognised.
  *
  * @throws SvcError `bad_input` if the folder holds other files or the SQL of another plan
  */

@@ -129,7 +129,7 @@ export function assertAgreed(
     const judged = [...notes, ...judgeColumns({ columns: [column] }, context.policy)];
     const block = judged.find(({ level }) => level === 'blocks');
     if (block === undefined) continue;
-    const text = `${plan.name}: ${block.text} This came up since the plan; nothing was written.`;
+    const text = `${plan.name}: ${block.text} This is new since the plan; nothing was written.`;
     throw new SvcError('bad_input', text, { hint: 'Plan again.' });
   }
 }

@@ -158,7 +158,7 @@ export interface ColumnTrial {
   finish(parked: string | null): Promise<Note[]>;
 }
 
-/** Questions and commands to the database's catalog. */
+/** Queries of the database's catalog, and locks. */
 export interface TableCatalog {
   /** File, or host and database, for people. */
   place(): Promise<string>;
@@ -168,7 +168,7 @@ export interface TableCatalog {
   readBytes(facts: TableFacts, columns: readonly string[]): Promise<TableBytes>;
   /** Columns that identify a row of a table without a key. */
   rowNames(facts: TableFacts): readonly string[];
-  /** Notes on privileges, files and catalog entries that stand against the plan. */
+  /** Notes on privileges, files and catalog entries that prevent the plan or affect it. */
   obstacleNotes(target: TableTarget, facts: TableFacts, handling: Handling): Promise<Note[]>;
   /** Null if no condition involves the column. */
   openTrial(facts: TableFacts, id: IdColumn): Promise<ColumnTrial | null>;

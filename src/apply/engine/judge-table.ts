@@ -60,11 +60,11 @@ export function judgeTable(
       ...triggerNotes(facts),
       ...foreignKeys.flatMap((one) => foreignKeyNotes(facts, one, all)),
       ...uniques.map(({ name, columns }) =>
-        info('unique', `${name} (${columns.join(', ')}) is kept: ids that swap step aside first.`),
+        info('unique', `${name} (${columns.join(', ')}) is kept: ids that swap get temporary values first.`),
       ),
       ...(generated.length === 0
         ? []
-        : [info('generated', `Generated columns follow by themselves: ${generated.join(', ')}.`)]),
+        : [info('generated', `Generated columns change with them: ${generated.join(', ')}.`)]),
       ...(isAtomic
         ? [info('one_transaction', 'Rewritten in one transaction: writers wait until it is done.')]
         : []),

@@ -50,7 +50,7 @@ function countChanges(plans: readonly ColumnPlan[], { mode, missing }: Policy): 
   return counts.reduce((sum, { rows }) => sum + rows, 0);
 }
 
-/** Of the cells that a plan counts, those that a run writes now. */
+/** How many of the planned cells a run still has to write. */
 function cellsLeft(cells: number, { mode, again }: Policy, earlier: Earlier): number {
   if (isFinished(earlier, again)) return 0;
   if (earlier.state === 'none' || (mode === 'in_place' && earlier.state === 'finished')) return cells;
@@ -66,7 +66,7 @@ async function averageBytes(
   const bytesOf = (name: string) =>
     `coalesce(octet_length(${dialect.asText(`t.${dialect.quote(name)}`)}), 0)`;
   const terms = groups.map((names) => `avg(${names.length === 0 ? '0' : names.map(bytesOf).join(' + ')})`);
-  // Of all rows: the first ones may be those that an index has first, such as NULL.
+  // Over all rows: the first ones may be untypical, such as the NULLs that an index begins with.
   const { rows } = await session.query(`SELECT ${terms.join(', ')} FROM ${dialect.tableSql(table)} AS t`);
   return (rows[0] ?? []).map(Number);
 }

@@ -85,7 +85,8 @@ async function verifyColumn(
       else if (exactResult(result, mark) !== written)
         found.wrong.add(`row ${key}: the remap gives another id`);
       else if (holds === 'old') found.wrong.add(`row ${key}: holds its old id again`);
-      else if (holds !== 'new') found.changed.add(`row ${key}: holds something else than the run wrote`);
+      else if (holds !== 'new')
+        found.changed.add(`row ${key}: holds something other than what the run wrote`);
     }
   }
 }

@@ -42,7 +42,7 @@ export function openRegularFile(file: string): number | null {
 
 function noRegularFile(file: string): SvcError {
   return new SvcError('bad_input', `${file} is not a regular file.`, {
-    hint: 'svc-migrate did not make it: look at it, and move it away.',
+    hint: 'svc-migrate did not create it: see what it is, and move it elsewhere.',
   });
 }
 

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { closeSync, fstatSync, openSync, readSync } from 'node:fs';
 import { setImmediate } from 'node:timers/promises';
 import type { FileTarget, IdColumn } from '../../config/apply-targets.js';
-import { errorCodeOf, SvcError } from '../../errors.js';
+import { describeFileError, SvcError } from '../../errors.js';
 import { parseJsonPath } from '../../json/json-path.js';
 import { type ColumnWork, openColumn } from '../column-work.js';
 import type { ApplyContext } from '../context.js';
@@ -56,10 +56,9 @@ function openInput(file: string): number {
     if (fstatSync(fd).isFile()) return fd;
     closeSync(fd);
   } catch (cause) {
-    const code = errorCodeOf(cause);
-    throw new SvcError('bad_input', `${file} cannot be read (${code}).`, { facts: { error: code }, cause });
+    throw new SvcError('bad_input', `${file} cannot be read: ${describeFileError(cause)}.`, { cause });
   }
-  throw new SvcError('bad_input', `${file} is not a file.`, { hint: 'Name a regular file.' });
+  throw new SvcError('bad_input', `${file} is not a regular file.`);
 }
 
 class Reading {

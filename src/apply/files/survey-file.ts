@@ -254,6 +254,6 @@ function lostSideCar({ file }: FileTarget): Note[] {
     (one) => one.startsWith(name) && RUN_OF_BACKUP.test(one.slice(name.length)),
   );
   if (found === undefined) return [];
-  const text = `${found} beside it is the original that a run kept, but ${name}.svc-migrate.json is gone: it may hold V4 ids. Bring that back, or move the original away.`;
+  const text = `${found} beside it is the original that a run kept, but ${name}.svc-migrate.json is gone: it may hold V4 ids. Restore that file, or move the original elsewhere.`;
   return [blocks('lost_side_car', text)];
 }

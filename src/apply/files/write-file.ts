@@ -14,7 +14,7 @@ import {
 } from 'node:fs';
 import { basename, dirname } from 'node:path';
 import { columnLabel, type FileTarget, modelLabel } from '../../config/apply-targets.js';
-import { errorCodeOf, SvcError } from '../../errors.js';
+import { describeFileError, errorCodeOf, SvcError } from '../../errors.js';
 import type { ApplyContext, RunFacts, Written } from '../context.js';
 import type { TargetPlan } from '../plan.js';
 import {
@@ -188,10 +188,9 @@ function changedSincePlan(file: string): SvcError {
 
 function asDiskError(error: unknown, output: string): unknown {
   if (error instanceof SvcError || !(error instanceof Error) || !('syscall' in error)) return error;
-  const code = errorCodeOf(error);
-  return new SvcError('disk', `Cannot write ${output} (${code}).`, {
+  return new SvcError('disk', `Cannot write ${output}: ${describeFileError(error)}.`, {
     hint: 'Check the folder or free disk space, then run the same command again.',
-    facts: { error: code },
+    facts: { error: errorCodeOf(error) },
     cause: error,
   });
 }

@@ -5,7 +5,7 @@ import type { Category } from './resolver.js';
 /** A 64-bit integer that works as a key of a `Map`: a number where that is exact, otherwise a bigint. */
 export type Id = number | bigint;
 
-/** The integer that a bigint is or that decimal digits say. */
+/** Converts a bigint or decimal digits. */
 export function toId(value: bigint | string): Id {
   const number = Number(value);
   return Number.isSafeInteger(number) ? number : BigInt(value);

@@ -32,7 +32,7 @@ export type UnknownReason =
   | 'unknown_model';
 
 /**
- * The category of a value: `mapped`, `empty`, `not_ours` (the target declares the row's model as none of ours),
+ * The category of a value: `mapped`, `empty`, `not_ours` (the target maps the row's model to null),
  * `unknown/` with one of `UnknownReason`, `NO_PLATFORM_ID`, or the status and reason of an id without a twin, such as
  * `unmatched/unexplained`.
  */
@@ -54,7 +54,7 @@ export const NO_SCOPE: RowScope = { model: null, region: null, company: null };
 export interface LookUp {
   /** The model of every row; null if each row names its own, resolved by `models`. */
   readonly model: ModelRef | null;
-  /** Maps a row's name for a model to the model; null: none of ours. */
+  /** The model for each name that rows use; null: its rows hold no ids of the service. */
   readonly models: ReadonlyMap<string, ModelRef | null>;
   /** Undefined: not used; null: named by each row. */
   readonly region: string | null | undefined;
@@ -126,7 +126,7 @@ export class Resolver implements CellResolver {
     return this.id;
   }
 
-  /** False if the target declares the row's model as none of ours. */
+  /** False if the target maps the row's model to null. */
   isOurs(scope: RowScope): boolean {
     return this.#idsOfRow(scope) !== 'not_ours';
   }

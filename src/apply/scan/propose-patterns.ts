@@ -110,7 +110,7 @@ export interface ScopeColumns {
 
 /**
  * Finds, for each table, the only column whose values are all regions of the remap, and the only one whose values are all
- * companies of it. Small numbers are companies by chance: such a column must name companies, or hold all of them.
+ * companies of it. Small numbers match company ids by chance: such a column must be named after companies, or hold all of them.
  */
 export function proposeScopes(db: Db, columns: readonly ColumnSample[]): ScopeColumns[] {
   const { regions, companies } = readScopes(db);

@@ -96,9 +96,9 @@ export interface Proposal {
 /** Smallest share of V3 ids in a `likely` column. */
 const NEARLY_ALL = 0.9;
 const MANY = 0.5;
-/** Fewest values that say anything. */
+/** Columns with fewer values are no evidence. */
 export const FEW_VALUES = 3;
-/** A share above `chance` by this much is not by chance. */
+/** A share this far above `chance` is evidence. */
 const CLEARLY = 0.25;
 
 /** Judges a column by its evidence. */

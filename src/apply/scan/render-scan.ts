@@ -25,14 +25,14 @@ function describePlace({ place, proposals, scopes, unseen }: Scanned): string[] 
     `${target.kind} ${name}: ${countOf(proposals.filter(({ pattern }) => pattern === null).length, 'column')}, ${groupDigits(of('likely').length)} likely to hold V3 ids.`,
     ...of('likely').flatMap((one) => describeProposal('likely  ', one)),
     ...of('possible').flatMap((one) => describeProposal('possible', one)),
-    ...of('v4').flatMap((one) => describeProposal('rather V4', one)),
+    ...of('v4').flatMap((one) => describeProposal('probably V4', one)),
     ...of('rewritten').map(
       (one) => `  rewritten ${nameOf(one)}: by run ${one.evidence.sample.run}, its ids are V4 ids.`,
     ),
     ...scopes.filter(({ table }) => of('likely').some((one) => tableOf(one) === table)).map(describeScope),
     ...(chance.length === 0
       ? []
-      : [`  Small numbers that are V3 ids by chance, or are ids after all: ${chance.join(', ')}.`]),
+      : [`  Undecided, because small numbers match V3 ids by chance: ${chance.join(', ')}.`]),
     ...unseen.map(({ what, why }) => `  Not looked at: ${what} (${why}).`),
   ];
 }
@@ -69,7 +69,7 @@ function describeProposal(word: string, proposal: Proposal): string[] {
     `  ${word} ${nameOf(proposal)} → ${best.model}`,
     `    ${sample.isWhole ? '' : 'the first '}${countOf(seen, 'value')}: ${share(best.v3)} known as V3, ${share(best.v4)} as V4, ${share(
       best.both,
-    )} as both; any number there: ${formatShare(Math.round(best.chance * 1000), 1000)}.${isNamed ? ' The name fits.' : ''}${also}`,
+    )} as both; expected by chance: ${formatShare(Math.round(best.chance * 1000), 1000)}.${isNamed ? ' The name fits.' : ''}${also}`,
   ];
 }
 

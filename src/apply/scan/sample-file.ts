@@ -1,6 +1,6 @@
 import { closeSync, openSync, readSync } from 'node:fs';
 import { dirname } from 'node:path';
-import { errorCodeOf, SvcError } from '../../errors.js';
+import { describeFileError, SvcError } from '../../errors.js';
 import { sha256OfFile } from '../../runtime/sha256.js';
 import { findOutput, type SideCar } from '../files/side-car.js';
 import { detectDialect, readRecord } from '../text/csv-dialect.js';
@@ -87,7 +87,6 @@ function readHead(file: string): { readonly bytes: Buffer; readonly isWhole: boo
       closeSync(fd);
     }
   } catch (cause) {
-    const code = errorCodeOf(cause);
-    throw new SvcError('bad_input', `${file} cannot be read (${code}).`, { facts: { error: code }, cause });
+    throw new SvcError('bad_input', `${file} cannot be read: ${describeFileError(cause)}.`, { cause });
   }
 }

@@ -4,10 +4,10 @@ import type { Ledger } from '../engine/ledger-tables.js';
 import { MARK, type SyncColumn } from './sync-table.js';
 import { SYNC_TEXTS } from './sync-texts.js';
 
-/** In the order in which they are dropped: no write of the application may miss what a trigger uses. */
+/** In the order in which they are dropped: a trigger before what it uses, so that no write of the application fails. */
 const KINDS = ['trigger', 'function', 'table'] as const;
 
-/** Something of ours in the user's database. */
+/** An object that `--sync` created in the user's database. */
 export interface SyncObject {
   readonly what: (typeof KINDS)[number];
   /** For functions and tables as SQL. */
@@ -18,11 +18,11 @@ export interface SyncObject {
 
 export interface Installed {
   readonly objects: readonly SyncObject[];
-  /** Names like ours that belong to something else. */
+  /** Other objects that have names of ours. */
   readonly foreign: readonly string[];
 }
 
-/** Triggers and functions are known by a comment, tables by their columns. */
+/** Triggers and functions are recognised by a comment, tables by their columns. */
 const SHAPES: Readonly<Record<string, RegExp>> = {
   ids: /^v3(,s\d)*,v4,reason$/,
   next: /^v3(,s\d)*,v4,reason$/,
@@ -30,7 +30,7 @@ const SHAPES: Readonly<Record<string, RegExp>> = {
 };
 
 /**
- * Reads what is there for these units, and for units of triggers that the ledger does not know. `others`: units of runs
+ * Reads the objects that exist for these units, and for units of triggers that the ledger does not know. `others`: units of runs
  * that fill other columns of the table.
  */
 export async function readInstalled(
@@ -70,7 +70,7 @@ export function nameOf({ what, name }: Pick<SyncObject, 'what' | 'name'>): strin
   return `${what} ${name}`;
 }
 
-/** What `--sync on` makes for a column. */
+/** What `--sync on` creates for a column. */
 export function namesOf({ dialect }: Engine, column: SyncColumn): string[] {
   const { triggers, functions } = SYNC_TEXTS[dialect.kind];
   return [

@@ -81,7 +81,7 @@ function withoutTriggers(target: string): SyncedTable {
   };
 }
 
-/** What stands in the way; triggers can always be removed from a table that is there. */
+/** What blocks the request; triggers can always be removed from a table that exists. */
 function blocksOf({ target, notes }: SyncedTable, turn: SyncRequest['turn']): BlockingNote[] {
   const isStop = (code: string) => turn === 'on' || code === 'unknown_table' || code === 'sync_no_table';
   return notes
@@ -101,8 +101,8 @@ function describeTable(table: SyncedTable, turn: SyncRequest['turn'], isDone: bo
     ),
     ...(makes.length === 0 ? [] : [`  ${verb('made', 'makes')} ${makes.join(', ')}`]),
     ...(removes.length === 0 ? [] : [`  ${verb('removed', 'removes')} ${removes.join(', ')}`]),
-    ...(turn === 'off' && place !== '' && removes.length === 0 ? ['  nothing of --sync is there'] : []),
-    ...(turn === 'on' && table.wasOn && !isDone ? ['  is on: the crosswalk is refreshed'] : []),
+    ...(turn === 'off' && place !== '' && removes.length === 0 ? ['  --sync has created nothing here'] : []),
+    ...(turn === 'on' && table.wasOn && !isDone ? ['  --sync is on: its crosswalk is refreshed'] : []),
     ...(refreshed === null
       ? []
       : [

@@ -8,7 +8,7 @@ import { blocks, type Note } from '../plan.js';
 import { quoteText } from '../sql-names.js';
 import { isSyncTrigger } from './sync-table.js';
 
-/** What stands against triggers on a table, besides what stands against new columns. */
+/** What prevents triggers on a table, besides what prevents new columns. */
 export async function syncNotes(
   { session, dialect }: Engine,
   { target, facts }: FoundTable,
@@ -50,7 +50,7 @@ function columnNotes(facts: TableFacts, id: IdColumn): Note[] {
     ],
     [
       column?.isNullable === false,
-      blocks('sync_not_null', `${name} is never null: a row without a V4 id could not be inserted any more.`),
+      blocks('sync_not_null', `${name} is never null: rows without a V4 id could no longer be inserted.`),
     ],
     [
       isTied,
@@ -92,7 +92,7 @@ const postgres: Obstacles = async (session, { table }, prefix) => {
           ),
         ]),
     ...(mayUse === 'f'
-      ? [blocks('privilege', 'The user may not write functions: GRANT USAGE ON LANGUAGE plpgsql.')]
+      ? [blocks('privilege', 'The user may not create functions: GRANT USAGE ON LANGUAGE plpgsql.')]
       : []),
     ...(isOldAndParted === 't'
       ? [blocks('sync_version', 'Triggers on partitioned tables need PostgreSQL 13.')]
@@ -116,7 +116,7 @@ const mysql: Obstacles = async (session, { table }) => {
       : [
           blocks(
             'privilege',
-            `The user may not make and remove triggers: GRANT ${lacks.join(', ')} on the database.`,
+            `The user may not create and drop triggers: GRANT ${lacks.join(', ')} on the database.`,
           ),
         ]),
     ...(mayLog
@@ -124,7 +124,7 @@ const mysql: Obstacles = async (session, { table }) => {
       : [
           blocks(
             'privilege',
-            'The server writes a binary log, and then makes triggers only for a user with SUPER: use one, or set log_bin_trust_function_creators = 1.',
+            'With its binary log, the server lets only users with SUPER create triggers: use one, or set log_bin_trust_function_creators = 1.',
           ),
         ]),
   ];

@@ -6,7 +6,7 @@ import { valueType } from '../engine/platform-columns.js';
 import { columnOf, type TableFacts } from '../engine/table-facts.js';
 import { blocks, type Mode, type Note, type Policy } from '../plan.js';
 
-/** One column that triggers keep filled, and the names of what that takes in the user's database. */
+/** One column that triggers keep filled, and the names of the objects that do so in the user's database. */
 export interface SyncColumn {
   /** As `TableFacts.table`. */
   readonly table: string;
@@ -80,7 +80,7 @@ export function isSyncTrigger(name: string): boolean {
   return unitOfTrigger(name) !== undefined;
 }
 
-/** What triggers of ours on a table mean for a plan. */
+/** Notes on a plan for a table that has triggers of `--sync`. */
 export function syncedNotes(
   mode: Mode,
   ids: readonly IdColumn[],

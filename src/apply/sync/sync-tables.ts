@@ -104,13 +104,13 @@ async function planOn(engine: Engine, found: FoundTable): Promise<SyncedTable> {
     installed,
     columns: counted.map(({ notes: _, ...one }) => one),
     makes: [
-      ...(hasRuns ? [] : [`the ledger ${ledger.prefix}run and what belongs to it`]),
+      ...(hasRuns ? [] : [`the ledger ${ledger.prefix}run and its other tables`]),
       ...fresh.map((name) => `column ${name}`),
       ...columns.flatMap((column) => namesOf(engine, column)).filter((name) => !isThere.has(name)),
     ],
     notes: [
       ...installed.foreign.map((name) => {
-        const text = `The ${name} is not one of svc-migrate's: rename or drop it first.`;
+        const text = `The ${name} was not created by svc-migrate: rename or drop it first.`;
         return blocks('sync_foreign', text);
       }),
       ...counted.flatMap(({ notes }) => notes),
@@ -134,7 +134,7 @@ async function turnOn(engine: Engine, planned: FoundTable, run: RunFacts): Promi
   return { ...plan, refreshed: await installSync(engine, columns, found.ledger) };
 }
 
-/** Everything that is there is removed, whatever the remap and the notes say. */
+/** Removes everything that `--sync on` created, whatever the remap and the notes say. */
 async function turnOff(engine: Engine, found: FoundTable, isWrite: boolean): Promise<SyncedTable> {
   const { session, dialect } = engine;
   const { facts, ledger, runs } = found;

@@ -7,7 +7,7 @@ import { writesPlatformId } from '../engine/platform-ids.js';
 import { quoteName, quoteText } from '../sql-names.js';
 import { MARK, type SyncColumn } from './sync-table.js';
 
-/** A statement that makes something, and its name. */
+/** An object, and the statement that creates it. */
 interface Named {
   readonly name: string;
   readonly sql: string;
@@ -15,18 +15,18 @@ interface Named {
 
 /** What triggers need beyond `SqlText` and `EmitText`. */
 export interface SyncText {
-  /** Functions that the triggers call, by name as SQL; they may be made again. */
+  /** Functions that the triggers call, with their names as SQL; the statements replace existing ones. */
   functions(dialect: SqlText, column: SyncColumn): readonly Named[];
   triggers(dialect: SqlText, column: SyncColumn): readonly Named[];
   dropTrigger(table: string, name: string): string;
   /**
-   * A query of what has names like ours: `trigger`, `function` or `table`; its name, for the last two without schema or
-   * prefix; its text or, for a table, its columns; and whether it is on this table or is no trigger.
+   * A query of the objects that have names of ours: kind (`trigger`, `function` or `table`); name, without schema or
+   * prefix except for triggers; text or, for a table, columns; and whether it is on this table (1 for other kinds).
    */
   readObjects(dialect: SqlText, table: string, ledger: Ledger): string;
 }
 
-/** Terms on a row: its cell changed between two versions, it holds an id, and what the crosswalk says of it. */
+/** Terms on a row of the triggers' table: whether its cell changed or holds an id, and its answer in the crosswalk. */
 function termsOf(dialect: SqlText, column: SyncColumn) {
   const text = EMIT_TEXTS[dialect.kind];
   const { id, type, ids } = column;
@@ -70,14 +70,14 @@ function termsOf(dialect: SqlText, column: SyncColumn) {
   };
 }
 
-/** What fires a trigger that fills or lists, where rows can be changed before they are written. */
+/** When a trigger fires: before the row is written to fill the new column, after it to list cells that are not mapped. */
 interface SyncEvent {
   readonly when: 'BEFORE' | 'AFTER';
   readonly event: 'INSERT' | 'UPDATE';
   readonly condition: string;
 }
 
-/** Updates first: where each CREATE TRIGGER commits, no row is filled that would not follow its next change. */
+/** Updates first: where each CREATE TRIGGER commits, no row may be filled before its updates are followed. */
 function eventsOf(terms: ReturnType<typeof termsOf>): SyncEvent[] {
   const { newCell, isSet, isChanged, isUntouched, isUnmapped } = terms;
   const events: SyncEvent[] = [

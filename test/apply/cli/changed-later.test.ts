@@ -25,7 +25,7 @@ describe.each(shops)('what others did to a rewritten table in %s', (_, open) => 
           checked: 3,
           wrongCount: 0,
           changedSinceCount: 2,
-          changedSince: ['row 2: holds something else than the run wrote', 'row 3 is gone'],
+          changedSince: ['row 2: holds something other than what the run wrote', 'row 3 is gone'],
         },
       ],
     });

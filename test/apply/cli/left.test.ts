@@ -101,7 +101,7 @@ describe.each(shops)('what a run leaves in %s', (kind, open) => {
     ];
     const again = await apply(scene, given);
     expect(again).toMatchObject({ code: 1, left: since });
-    expect(again.text).toContain('1 cell not rewritten: came since the run');
+    expect(again.text).toContain('1 cell not rewritten: added since the run');
     expect(again.text).toContain('--again');
     expect(listed(scene)).toEqual([
       expect.objectContaining({ kind: 'came_since', value: '9', key: { id: '4' } }),
@@ -117,7 +117,7 @@ describe.each(shops)('what a run leaves in %s', (kind, open) => {
     const checked = await scene.run(['apply', ...orders(shop), '--in-place', '--check']);
     expect([checked.code, checked.stdout.replace(/\s+/g, ' ')]).toEqual([
       1,
-      expect.stringContaining('1 cell not rewritten: came since the run'),
+      expect.stringContaining('1 cell not rewritten: added since the run'),
     ]);
     // `--again` takes what came; what changed is never touched.
     expect(await apply(scene, [...given, '--again'])).toMatchObject({

@@ -68,7 +68,7 @@ describe.skipIf(cluster === null)('a cell in PostgreSQL', () => {
     const red = await scene.check();
     expect(red).toMatchObject({ exitCode: 1, ids: { done: 4, changedSince: 1, since: 0 } });
     expect(red.blocks.map(({ note }) => note.text)).toEqual([
-      'Changed since: 1 cell holds something else than the run wrote (row 2).',
+      'Changed since: 1 cell holds something other than what the run wrote (row 2).',
     ]);
     await scene.undo();
     expect(await scene.sql('SELECT i, j FROM t ORDER BY id')).toEqual([

@@ -105,7 +105,7 @@ describe('a cell in SQLite counts as done only while it holds what was written',
       const red = await check();
       expect(red).toMatchObject({ exitCode: 1, ids: { done: 1, changedSince: 1, since: 0 } });
       expect(red.blocks.map(({ note }) => note.text)).toEqual([
-        'Changed since: 1 cell holds something else than the run wrote (row 2).',
+        'Changed since: 1 cell holds something other than what the run wrote (row 2).',
       ]);
       expect(await apply({ ...IN_PLACE, again: true }, { run: 'run-2' })).toEqual([]);
       expect(sql('SELECT i FROM t ORDER BY id')).toEqual([[6], [9], [null]]);
