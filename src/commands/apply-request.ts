@@ -83,17 +83,19 @@ export function parseApplyRequest(given: Given, config: Config): ApplyRequest {
   };
 }
 
-/** @throws SvcError `usage` if an option does not go with the mode */
+/** @throws SvcError `usage` if an option cannot be combined with the mode */
 function assertModeOptions(given: Given, modes: readonly (typeof MODES)[number][]): void {
   const [mode] = modes;
-  if (modes.length > 1) throw new SvcError('usage', `${modes.map(flagOf).join(' and ')} exclude each other.`);
+  if (modes.length > 1) throw new SvcError('usage', `${modes.map(flagOf).join(' and ')} cannot be combined.`);
   if (given.text('plan') !== undefined && mode !== undefined && mode !== 'yes' && mode !== 'emitSql')
-    throw new SvcError('usage', `--plan does not go with --${mode}.`);
+    throw new SvcError('usage', `--plan cannot be combined with --${mode}.`);
   if (mode === 'emitSql' && given.isSet('again'))
-    throw new SvcError('usage', '--emit-sql does not go with --again.', { hint: 'Use apply --yes --again.' });
+    throw new SvcError('usage', '--emit-sql cannot be combined with --again.', {
+      hint: 'Use apply --yes --again.',
+    });
   const unmapped = given.text('unmapped');
   if (unmapped !== undefined && (mode === 'verify' || mode === 'scan'))
-    throw new SvcError('usage', `--unmapped does not go with --${mode}.`);
+    throw new SvcError('usage', `--unmapped cannot be combined with --${mode}.`);
   if (unmapped === '-') throw new SvcError('usage', '--unmapped takes a file, not -.');
   if (mode === 'check' && given.isSet('allowIncomplete'))
     throw new SvcError('usage', '--check judges complete data only: leave --allow-incomplete out.');
@@ -112,9 +114,10 @@ function parseSync(given: Given, modes: readonly (typeof MODES)[number][]): Sync
   if (other === 'inPlace')
     throw new SvcError(
       'usage',
-      '--sync fills new columns beside the old ones: it does not go with --in-place.',
+      '--sync fills new columns beside the old ones: it cannot be combined with --in-place.',
     );
-  if (other !== undefined) throw new SvcError('usage', `--sync ${turn} does not go with ${flagOf(other)}.`);
+  if (other !== undefined)
+    throw new SvcError('usage', `--sync ${turn} cannot be combined with ${flagOf(other)}.`);
   return { turn, isWrite: modes.includes('yes') };
 }
 

@@ -12,7 +12,7 @@ import * as z from '../zod.js';
 const texts = z.array(z.string());
 /** In every result of `apply` and `undo`. */
 const result = {
-  exitCode: z.int().describe('That of the command.'),
+  exitCode: z.int().describe('Exit code of the command.'),
   next: z.string().describe('The next step, usually a command.'),
 };
 
@@ -106,7 +106,7 @@ const syncedTable = z.strictObject({
       column: z.string(),
       newColumn: z.string(),
       mapped: count.describe('V3 ids in the crosswalk that have a V4 id.'),
-      missing: count.describe('V3 ids in the crosswalk that have none.'),
+      missing: count.describe('V3 ids in the crosswalk without a V4 id.'),
     }),
   ),
   makes: texts.describe('Columns, triggers, functions and tables that --sync on makes.'),
@@ -122,7 +122,7 @@ const syncedTable = z.strictObject({
         at: z.string(),
       }),
     )
-    .describe('Cells that triggers could not map and that are still so: the first 1000.'),
+    .describe('Cells that triggers could not map and that still have no V4 id: the first 1000.'),
   unmappedCount: count,
   notes: z.array(noteSchema),
 });
@@ -172,7 +172,7 @@ export const applySchema = z.union([
   z.strictObject({
     ...action('sync'),
     sync: z.enum(['on', 'off']),
-    isWritten: z.boolean().describe('Whether it was done; otherwise it is a plan.'),
+    isWritten: z.boolean().describe('Whether it was carried out; false for a plan.'),
     tables: z.array(syncedTable),
     blocks: judged.blocks,
     left: judged.left,

@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import type { Config } from '../config/config.js';
 import { parseDuration } from '../config/values.js';
 import { SvcError } from '../errors.js';
-import { readBaseline, renderBaseline, standingRows } from '../report/baseline.js';
+import { readBaseline, renderBaseline, rowsOverLimits } from '../report/baseline.js';
 import type { RenderSource } from '../report/renderers.js';
 import type { Report } from '../report/report-schema.js';
 import { writeText } from '../runtime/write-output.js';
@@ -90,7 +90,7 @@ function baselineOptions(given: Given): Pick<CheckOptions, 'baselineFile' | 'wri
   const [baselineFile, file, expires] = ['baseline', 'writeBaseline', 'expires'].map(given.text);
   const force = given.isSet('force');
   if (baselineFile !== undefined && file !== undefined) {
-    throw new SvcError('usage', '--baseline and --write-baseline exclude each other.', {
+    throw new SvcError('usage', '--baseline and --write-baseline cannot be combined.', {
       hint: 'Write one first, then check with it.',
     });
   }
@@ -119,7 +119,7 @@ function newOutput({ file, expiresMs }: NewBaseline, nowMs: number): ExtraOutput
   const note = `written by check --write-baseline on ${dayOf(nowMs)}: say here why it is accepted`;
   const render = ({ report, findings }: RenderSource) =>
     isJudged(report)
-      ? renderBaseline(standingRows(report, findings()), dayOf(nowMs + expiresMs), note)
+      ? renderBaseline(rowsOverLimits(report, findings()), dayOf(nowMs + expiresMs), note)
       : null;
   return { target: file, render };
 }
@@ -136,7 +136,9 @@ function describeWritten(report: Report, file: string): string[] {
   const count = failed.filter(isRow).reduce((sum, limit) => sum + (limit.actual ?? 0), 0);
   const others = failed.filter((limit) => !isRow(limit)).map(({ name }) => name);
   const rest =
-    others.length === 0 ? '' : ` Not in it, because it names rows: ${[...new Set(others)].join(', ')}.`;
+    others.length === 0
+      ? ''
+      : ` A baseline lists rows, so these are not in it: ${[...new Set(others)].join(', ')}.`;
   return [`Wrote ${file}: ${countOf(count, 'finding')}.${rest}\n`];
 }
 

@@ -263,7 +263,7 @@ ${renderModels(models)}
   // What svc-migrate scan looks for in code: paths of GraphQL on a V3 host, and packages that call V3.
   // "scan": { "graphqlPaths": ["/graphql"], "clientPackages": [] },
 
-  // Older evidence turns the gate red.
+  // The gate fails if the evidence is older.
   // "maxAge": "24h",
 }
 `;

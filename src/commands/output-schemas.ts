@@ -11,7 +11,7 @@ import { applySchema } from './apply-schema.js';
 const text = z.string().nullable();
 const counts = z.record(z.string(), count);
 const schemaVersion = z.literal(1);
-const exit = z.int().describe('That of the command.');
+const exit = z.int().describe('Exit code of the command.');
 
 const { evidence: _, ...findingHead } = findingSchema.shape;
 
@@ -38,7 +38,7 @@ const doctor = z.strictObject({
       code: z.string().describe('Stable, for programs.'),
       text: z.string(),
       fix: text,
-      exitCode: z.int().nullable().describe('Of a problem of this kind.'),
+      exitCode: z.int().nullable().describe('Exit code of a problem of this kind.'),
     }),
   ),
   facts: z

@@ -89,7 +89,7 @@ export async function writeReport(options: ReportOptions, io: Io): Promise<Repor
   if (since !== undefined && (scope.models ?? scope.companies) !== null) {
     throw new SvcError(
       'usage',
-      '--since goes with neither --model nor --company: earlier counts are of everything.',
+      '--since cannot be combined with --model or --company: earlier counts are of everything.',
     );
   }
   if (targets.includes('-')) assertStdout();

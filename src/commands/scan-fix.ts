@@ -56,7 +56,7 @@ export function assertFixOptions(given: Given): void {
 /**
  * `scan --fix` rewrites requests to V3, each as a whole, `--mark` puts comments above what remains; then scans what is there.
  *
- * @throws SvcError `bad_input` if git could not bring the files back, `output`
+ * @throws SvcError `bad_input` if git could not restore the files, `output`
  */
 export async function fixUses(
   scan: ScanRequest,
@@ -123,7 +123,7 @@ async function readCompanies(areSame: boolean, config: Config | null, io: Io): P
     if (expected === null || expected.code === 'interrupted') throw error;
     return {
       companies: none,
-      remapNote: `The remap was not used for the ids of companies: ${expected.message}`,
+      remapNote: `The company ids of the remap were not used: ${expected.message}`,
     };
   }
 }

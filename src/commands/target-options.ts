@@ -62,7 +62,7 @@ export function parseTarget(given: TargetOptions, config: Config): ApplyTarget |
     });
   }
   if (ids.length === 0) {
-    throw new SvcError('usage', 'Which column holds ids, and of which model?', {
+    throw new SvcError('usage', 'No column that holds ids is named.', {
       hint: 'Write it as --ids invoice_id=accounting/invoices; `svc-migrate apply --scan` looks for such columns.',
     });
   }
@@ -93,7 +93,7 @@ function placeOf(given: TargetOptions): Input | null {
   if (other !== undefined) {
     throw new SvcError(
       'usage',
-      `${flagOf(option)} and ${flagOf(other)} exclude each other: one target at a time.`,
+      `${flagOf(option)} and ${flagOf(other)} cannot be combined: one target at a time.`,
     );
   }
   const value = given.text(option) ?? '';
@@ -147,7 +147,7 @@ function parse(input: Input): ApplyTarget {
   }
   const name = issue?.path.findLast((part) => typeof part === 'string') ?? '';
   const what = issue?.code === 'unrecognized_keys' ? (issue.keys[0] ?? '') : String(name);
-  throw new SvcError('usage', `The target does not fit together: ${what} ${issue?.message ?? ''}.`, {
+  throw new SvcError('usage', `These options make no valid target: ${what} ${issue?.message ?? ''}.`, {
     hint: 'See `svc-migrate apply --help`, or name the target in the configuration.',
   });
 }

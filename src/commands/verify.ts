@@ -69,5 +69,5 @@ function sampleOf(given: Given): number | null {
   const sample = countOption(given, 'sample', 1);
   if (!given.isSet('all')) return sample ?? USUAL_SAMPLE;
   if (sample === undefined) return null;
-  throw new SvcError('usage', '--all and --sample exclude each other.', { hint: 'Leave one of them out.' });
+  throw new SvcError('usage', '--all and --sample cannot be combined.', { hint: 'Leave one of them out.' });
 }

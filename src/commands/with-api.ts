@@ -41,10 +41,10 @@ export async function withClient<T>(
 }
 
 /**
- * Runs `work`, which sends requests. Observes the waits that hosts requested from an earlier process, and stores those
- * requested from this one in the database. Call it while the database is not locked. Waits are stored after `work`.
- * To survive `kill -9` they are stored at once, too, where `work` uses `HostLimits.savingWith`: all but `verify`, whose
- * read transaction can keep writers out.
+ * Runs `work`, which sends requests. Waits that hosts requested of an earlier process are observed; those requested now
+ * are stored in the database after `work`. Call it while the database is not locked. So that `kill -9` loses no wait,
+ * every command but `verify` also stores each at once (`HostLimits.savingWith`); the read transaction of `verify` can
+ * keep writers out.
  */
 export async function withHostWaits<T>(file: string, io: Io, work: () => Promise<T>): Promise<T> {
   io.hostLimits.resume(onDatabase(file, 'read', (db) => readHostWaits(db, io.clock.now())) ?? []);

@@ -219,7 +219,7 @@ function addUp(rows: readonly RowCount[]): Record<string, number> {
 }
 
 /** The rows judged by limits that failed. */
-export function* standingRows(report: Report, rows: Iterable<RemapRow>): Generator<RemapRow> {
+export function* rowsOverLimits(report: Report, rows: Iterable<RemapRow>): Generator<RemapRow> {
   const failed = report.gate.limits.filter((limit) => !limit.pass);
   const keys = new Set(
     failed.flatMap(({ contributors }) => contributors.map(({ model, key }) => JSON.stringify([model, key]))),

@@ -80,7 +80,7 @@ function whatWasNotAsked({ config, scope, streams }: ReadFacts): readonly Limita
       scope.models !== null || scope.companies !== null || listed.length > 0,
       'narrowed_scope',
       'other models and companies',
-      'Only some models or companies were looked at: nothing is said about the others.',
+      'Only some models or companies were selected: the others were not judged.',
     ],
     [
       guessed.length > 0,
@@ -152,7 +152,7 @@ function whatNoRunSees({ config, drift }: ReadFacts): readonly Limitation[] {
       typeof match === 'object',
       'file_trusted',
       'companies paired wrongly by your file',
-      'Companies were paired by your file: it is taken at its word.',
+      'Companies were paired by your file, which is trusted.',
     ],
   ];
 }

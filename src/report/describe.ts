@@ -22,7 +22,7 @@ export interface KeyText {
 const BY_LIMIT: Readonly<Record<string, KeyText>> = {
   rejected: {
     title: 'Objects without a usable id',
-    meaning: 'Objects that could not be taken as a record; they are in the table rejected, raw.',
+    meaning: 'Objects that could not be read as a record; the table rejected holds them as received.',
     action: 'Look at the table rejected and report them to the operator, or accept them in "limits".',
   },
   short: {

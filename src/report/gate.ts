@@ -61,7 +61,7 @@ const DEFAULTS: readonly (readonly [string, LimitValue | null])[] = [
   ['matched', null],
 ];
 
-/** What a limit that was not measured lacks. */
+/** Why a limit was not measured. */
 const UNMEASURED: Readonly<Record<string, string>> = {
   v3_uses: 'no scan is stored that is younger than maxAge: run `svc-migrate scan --save`',
 };

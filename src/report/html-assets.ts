@@ -85,8 +85,8 @@ footer { margin-top: 3rem; padding-bottom: 2rem; border-top: 1px solid var(--lin
 `;
 
 /**
- * Adds a search over all rows and columns to sort by to the page, which is complete without it. It has no "less than" and
- * no ampersand, so that it needs no escaping; it fetches nothing.
+ * Adds a search over all rows, and sorting by column, to the page, which is complete without it. It has no "less than"
+ * and no ampersand, so that it needs no escaping; it fetches nothing.
  */
 export const SCRIPT = `
 (() => {

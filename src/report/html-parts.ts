@@ -107,7 +107,7 @@ export function renderTimeline(timeline: Report['timeline']): Html {
       : html``,
   );
   const label = `V3 records by month, ${months[0]?.month} to ${months.at(-1)?.month}; the table below has the numbers.`;
-  return html`<div class="scroll" role="region" tabindex="0" aria-label="Picture of the ages"><svg class="chart" viewBox="0 0 ${CHART.width} ${CHART.height}" role="img" aria-label="${label}">
+  return html`<div class="scroll" role="region" tabindex="0" aria-label="Chart of the ages"><svg class="chart" viewBox="0 0 ${CHART.width} ${CHART.height}" role="img" aria-label="${label}">
 ${renderAxis(top)}${bars}${labels}${renderWindow(timeline, months, step)}</svg></div>
 `;
 }
@@ -177,7 +177,7 @@ export function renderTrend(trend: Report['trend']): Html {
     ({ run, x, anchor }) =>
       html`<text x="${x}" y="${BASE_Y + 20}" text-anchor="${anchor}">${formatTime(run?.builtAt ?? '')}</text>`,
   );
-  return html`<div class="scroll" role="region" tabindex="0" aria-label="Picture of the trend"><svg class="chart" viewBox="0 0 ${CHART.width} ${CHART.height}" role="img" aria-label="Findings over the builds of the remap; the table below has the numbers.">
+  return html`<div class="scroll" role="region" tabindex="0" aria-label="Chart of the trend"><svg class="chart" viewBox="0 0 ${CHART.width} ${CHART.height}" role="img" aria-label="Findings over the builds of the remap; the table below has the numbers.">
 ${renderAxis(top)}${lines}${labels}</svg></div>
 `;
 }

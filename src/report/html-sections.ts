@@ -112,7 +112,7 @@ function renderAges({ timeline }: Report): Html | null {
     ['other', 'deleted or ambiguous'],
   ] as const;
   return html`<p>V3 records by the month of their latest date. ${window}${undated}</p>
-${renderKey(key)}${renderTimeline(timeline)}<details><summary>The numbers behind this picture</summary>
+${renderKey(key)}${renderTimeline(timeline)}<details><summary>The numbers in this chart</summary>
 ${htmlTable('V3 records by month.', columns, rows)}</details>
 `;
 }
@@ -125,7 +125,7 @@ function renderBuilds({ trend }: Report): Html | null {
   ]);
   const columns = [{ title: 'Built' }, ...STATUSES.map(numeric)];
   const key = TREND.map((status) => [status, status] as const);
-  return html`${renderKey(key)}${renderTrend(trend)}<details><summary>The numbers behind this picture</summary>
+  return html`${renderKey(key)}${renderTrend(trend)}<details><summary>The numbers in this chart</summary>
 ${htmlTable('Rows by status at each build of the remap.', columns, rows)}</details>
 `;
 }
@@ -275,7 +275,7 @@ function renderLists({ completeness }: Report): Html {
   const complete = completeness.length - open.length;
   const table = rows.length === 0 ? null : foldedTable('Lists that are not complete.', columns, rows);
   const more = alike.size - rows.length;
-  return html`<p>${groupDigits(complete)} of ${countOf(completeness.length, 'list')} read to the end without a doubt.</p>
+  return html`<p>${groupDigits(complete)} of ${countOf(completeness.length, 'list')} read completely.</p>
 ${table}${more > 0 ? html`<p>${groupDigits(more)} more: see the JSON report.</p>` : null}`;
 }
 

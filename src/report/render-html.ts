@@ -114,6 +114,6 @@ function renderFooter(report: Report): Html {
     ...Object.entries(evidence.fingerprint),
   ];
   return html`<footer><h2>Evidence</h2>
-${htmlTable('What this report rests on.', [{ title: 'What' }, { title: 'Value' }], rows)}</footer>
+${htmlTable('What this report is based on.', [{ title: 'What' }, { title: 'Value' }], rows)}</footer>
 `;
 }

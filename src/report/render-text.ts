@@ -208,7 +208,7 @@ function noteBlock([head, ...lines]: readonly string[], width: number): string[]
   ];
 }
 
-/** The companies that only a person can pair, with what speaks for each candidate. */
+/** The companies that only a person can pair, with the evidence for each candidate. */
 function ambiguousBlock({ ambiguousCompanies: all }: Report, { width, verbose }: TextOptions): string[] {
   if (all.length === 0) return [];
   const shown = all

@@ -22,7 +22,7 @@ const counts = {
   v3Children: count,
   v4Records: count,
   v4Children: count,
-  rejected: count.describe('Objects that could not be taken as a record.'),
+  rejected: count.describe('Objects that could not be read as a record.'),
   uniqueIdConflicts: count.describe('Pairs whose two platform_unique_ids are set and differ.'),
   byStatus: byStatus.describe('Rows of remap by status.'),
   v3ByStatus: v3ByStatus.describe('Those of them that have a V3 id.'),
@@ -126,8 +126,8 @@ const run = z.strictObject({
 
 const driftCounts = {
   pairs: count.describe('Matched pairs of records.'),
-  compared: count.describe('Those whose payloads of both sides were there to compare.'),
-  differing: count.describe('Those whose shared fields differ.'),
+  compared: count.describe('Pairs with the payloads of both records in the database.'),
+  differing: count.describe('Compared pairs whose shared fields differ.'),
 };
 
 /** Matched records whose contents differ. */

@@ -15,7 +15,7 @@ export interface ReportTable {
 export interface ReportColumn {
   readonly title: string;
   readonly numeric?: true;
-  /** Whether an order of its cells would mean nothing, as with pictures, sentences and mixed units. */
+  /** Whether sorting by it would be meaningless, as with charts, sentences and mixed units. */
   readonly unordered?: true;
 }
 

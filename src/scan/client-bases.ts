@@ -10,7 +10,7 @@ import type { Expression, ValueResolver } from './value-resolver.js';
 const BASE_KEYS =
   /^(base_?(url|uri|path|address)|prefix_?url|url|uri|host|endpoint|server|root_?url|api_?(base|url)|baseEndpoint)$/i;
 const MAX_DEPTH = 8;
-/** Most calls of a function that are searched for the client that it makes. */
+/** Most calls of a function that are searched for the client that it creates. */
 const MAX_CALLS = 80;
 
 /** Finds the base address that an HTTP client was created with. */
@@ -34,7 +34,7 @@ export class ClientBases {
       );
       if (own !== null) return this.#texts.read({ file, node: own, bound });
       const callee = receiver === null ? childAt(node, 'function') : undefined;
-      // In TypeScript, `await f<T>()` is a call of what `await f` gives.
+      // In TypeScript, `await f<T>()` is parsed as a call of the result of `await f`.
       const named = callee === undefined ? undefined : unwrap(callee);
       return named?.kind === 'name' ? this.baseOf({ file, node: named, bound }) : null;
     }

@@ -16,7 +16,7 @@ export function isPattern({ type, children }: SyntaxNode): boolean {
   return children.length > 0 && (/pattern/.test(type) || type === 'list_literal');
 }
 
-/** The names of a pattern; `value`: what it takes apart, null if the source does not show it. */
+/** The names of a pattern; `value`: what it destructures, null if the source does not show it. */
 export function namesInPattern(
   pattern: SyntaxNode,
   value: SyntaxNode | null,
@@ -65,7 +65,7 @@ function innermost(node: SyntaxNode): SyntaxNode {
   return first === undefined || more.length > 0 ? node : innermost(first);
 }
 
-/** A made-up node for `value.key`, which a nested pattern takes apart. */
+/** A synthetic node for `value.key`, which a nested pattern destructures. */
 function memberNode(value: SyntaxNode, key: SyntaxNode): SyntaxNode {
   return {
     ...value,

@@ -31,7 +31,7 @@ const PARSES =
 /** Members and methods that lead from a response to its body or to itself. */
 const KEEPS_RESPONSE =
   /^(body|content|text|result|response|value|Content|Body|Result|Value|RootElement|Root|getBody|getContents|parsed|parsed_response|read|payload|toString|clone|AsObject|then|catch|finally|execute|join|block|await|retrieve|ConfigureAwait|EnsureSuccessStatusCode|raise_for_status|throw|string|bodyToMono|onErrorResume|GetAwaiter|GetResult|entity|decode|getAsJsonObject|asObject|as_json|with_indifferent_access|symbolize_keys|to_h|orElseThrow|getEntity|charStream|byteStream|ReadAsStringAsync|ReadAsStreamAsync|OpenReadStream)$/;
-/** Methods that pass what their receiver resolves to to a callback. */
+/** Methods that pass the resolved value of their receiver to a callback. */
 const RESOLVES =
   /^(then|tap|map|flatMap|thenApply|thenCompose|subscribe|pipe|thenAccept|let|also|done|success|on)$/;
 /** Operators of RxJS that pass the value to a callback. */
@@ -170,7 +170,7 @@ export class EnvelopeReader {
       : this.#memberOfResponse(given?.file ?? at.file, response, declared.key);
   }
 
-  /** What a callback is passed: that of `.then(…)` what the receiver resolves to, that of a request its response. */
+  /** What a callback is passed: by `.then(…)` the resolved value of the receiver, by a request its response. */
   #callbackArgument(at: Expression, { scope, parameter, name }: Declaration, depth: number): V3Value | null {
     const pair = scope.parent?.kind === 'pair' ? scope.parent : null;
     if (pair !== null) {

@@ -66,7 +66,7 @@ function blankComments(source: string, kind: string): string {
       );
 }
 
-/** Addresses that names are set to, by name. */
+/** Addresses by the name of the variable that holds them. */
 function readNamed(text: string): ReadonlyMap<string, { readonly start: number; readonly url: string }> {
   const named = new Map<string, { start: number; url: string }>();
   const assigned =

@@ -42,7 +42,7 @@ export interface RuleInput {
   readonly settings: ScanSettings;
 }
 
-/** What files are read with: one of each for a whole scan. */
+/** The readers of source files: one of each for a whole scan. */
 export interface SourceReaders {
   readonly values: ValueResolver;
   readonly texts: TextReader;
@@ -128,7 +128,7 @@ function entriesGiven(
   });
 }
 
-/** Longest list, in characters, whose elements are taken for alike. */
+/** Longest list, in characters, whose elements are assumed to be alike. */
 const MAX_LIST = 2000;
 
 /** Addresses that are passed to no call that is known to send them. */
@@ -250,7 +250,7 @@ function judgeWritten(
   return judgePath(text);
 }
 
-/** How sure a path with a route of V3 is, by the name of what stands before it. */
+/** The certainty of a path with a V3 route, by the name of what precedes it. */
 function judgePath([first]: TextValue): Certainty | null {
   if (first?.kind !== 'unknown' || first.expression === null) return 'look';
   const { file: nameFile, node: nameNode } = first.expression;

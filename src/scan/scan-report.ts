@@ -41,7 +41,7 @@ const traffic = z.strictObject({
       }),
     )
     .describe('V3 routes that were requested, most frequent first.'),
-  notInCode: z.array(z.string()).describe('Those of them that no finding names.'),
+  notInCode: z.array(z.string()).describe('Requested routes that no finding names.'),
 });
 
 /** The JSON of `scan`. */
@@ -59,7 +59,7 @@ export const scanSchema = z.strictObject({
     read: z.array(z.strictObject({ path: z.string(), language: z.string() })),
     skipped: z
       .array(z.strictObject({ path: z.string(), why: z.string() }))
-      .describe('Files that were not read, and folders none of whose files were.'),
+      .describe('Files that were not read, and folders that were left out as a whole.'),
   }),
   ignored: z
     .array(z.strictObject({ file: z.string(), line: z.int().positive(), rule, reason: z.string() }))

@@ -179,7 +179,7 @@ function parents(folder: string): string[] {
   return up === folder ? [] : [up, ...parents(up)];
 }
 
-/** A name without its case and underscores, in which the name of a file may differ from that of its class. */
+/** A name in lower case without underscores: a file may differ from its class in both. */
 export function fold(name: string): string {
   return name.replaceAll('_', '').toLowerCase();
 }

@@ -25,8 +25,8 @@ const GRAMMARS = dirname(require.resolve('@vscode/tree-sitter-wasm'));
 /** Deeper trees are not read: they are data, or meant to exhaust the stack. */
 const MAX_DEPTH = 600;
 /**
- * Most calls of the parser's progress callback for one file. Ordinary code takes one for about 100 characters. What
- * makes the parser try many readings at once takes far more, and its memory with it.
+ * Most calls of the parser's progress callback for one file. Ordinary code takes one for about 100 characters. Code
+ * that makes the parser try many readings at once takes far more calls, and far more memory.
  */
 const maxProgress = (characters: number): number => Math.min(40_000, 2000 + characters / 40);
 /** A last resort, far above what that work takes on a loaded machine. */
@@ -85,7 +85,7 @@ interface NodeType {
   readonly isLeaf: boolean;
 }
 
-/** The types of a grammar by their numbers: the parser's memory is asked once for each. */
+/** The node types of a grammar by number, each read from the parser's memory only once. */
 class NodeTypes {
   readonly #grammar: Grammar;
   readonly #own: Language['kinds'];
@@ -110,7 +110,7 @@ class NodeTypes {
   }
 }
 
-/** Nodes that have no others below them, or none that anything is read from. */
+/** Nodes without children, or whose children are never read. */
 const LEAF =
   /identifier$|^(number|string_fragment|comment|type_annotation|type_arguments|type_argument_list|type_parameters)$/;
 /** The quotes of Python's strings, which are nodes of their own there. */

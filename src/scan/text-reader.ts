@@ -14,7 +14,7 @@ const KEEPS_RECEIVER =
 /** Functions whose result is, as a URL, about the same as their first argument. */
 const KEEPS_ARGUMENT =
   /^(URI|URL|Uri|Url|URI\.create|create|parse|Parse|String|str|encodeURI|[lr]?trim|[lr]?strip|TrimRight|TrimSuffix|TrimPrefix|MustParse|Text|get|valueOf|unquote|must|uri|url|UriBuilder|HttpUrl|fromHttpUrl|fromUriString|newBuilder|yarl|parse_url|new_url)$/;
-/** Classes whose `get`, `parse` and `create` make a URL of a text. */
+/** Classes whose `get`, `parse` and `create` create a URL from a text. */
 const URL_CLASSES =
   /^(URI|URL|Uri|Url|HttpUrl|url|yarl|UriComponentsBuilder|Addressable::URI|UriTemplate|httpx|String)$/;
 /** Functions that join parts of a path. */
@@ -23,7 +23,7 @@ const JOINS =
 /** Functions that join the elements of a list. */
 const LIST_JOINS = /^(join|Join|implode)$/;
 const FORMATS = /^(format|Format|sprintf|Sprintf|formatted|vsprintf|String\.format)$/;
-/** Objects whose methods of these names do not make URLs. */
+/** Objects whose methods of these names create no URLs. */
 export const NO_URLS = /^(path|Path|File|os\.path|filepath|posix|Paths|Promise|Arrays|Collections)$/;
 /** Functions that read a setting; their second argument is its default. */
 const ENVIRONMENT =

@@ -15,7 +15,7 @@ import { listTrackedIgnored } from '../runtime/git.js';
 import { languageOf } from './languages.js';
 import { plainKindOf } from './plain-text.js';
 
-/** A file that is not read, or a folder of which nothing is. */
+/** A file that is not read, or a folder that is left out as a whole. */
 export interface SkippedFile {
   readonly path: string;
   readonly why: string;
@@ -39,7 +39,7 @@ const VENDORED =
 const LOCK_FILES =
   /^(package-lock\.json|npm-shrinkwrap\.json|yarn\.lock|pnpm-lock\.yaml|composer\.lock|Gemfile\.lock|poetry\.lock|Pipfile\.lock|Cargo\.lock|go\.sum|packages\.lock\.json|uv\.lock)$/;
 const MIB = 1024 * 1024;
-/** Most MiB of a file: code is rarely longer, data often is, and recordings are made of data. */
+/** Largest file that is read, in MiB: code is rarely larger, data often are, as in recordings. */
 const MAX_MIB = 2;
 const MAX_HAR_MIB = 32;
 /** Most files of a scan. */
@@ -86,7 +86,7 @@ export function walkFiles(paths: readonly string[], folder: string, ownFiles: re
     const above = ignoresAbove(absolute);
     const entry = statNamed(path, absolute);
     if (entry.isDirectory()) for (const path of withFolders(listTrackedIgnored(absolute))) tracked.add(path);
-    // What is named is read, also where it is ignored.
+    // A path that was named is read even if it is ignored.
     visit(absolute, entry, isIgnored(absolute, entry.isDirectory(), above) ? [] : above, 0);
   }
   const found = [...files.values()].sort((a, b) => (a.path < b.path ? -1 : 1));

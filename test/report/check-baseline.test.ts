@@ -107,7 +107,7 @@ describe('check with a baseline', () => {
   it('names what it cannot accept', async () => {
     await withDatabase(MIXED, { ...setup, maxAgeMs: 1 }, async (database) => {
       const { stderr } = await check(database, { writeBaseline: written(database.folder) });
-      expect(stderr).toMatch(/: 4 findings\. Not in it, because it names rows: maxAge\.\n$/);
+      expect(stderr).toMatch(/: 4 findings\. A baseline lists rows, so these are not in it: maxAge\.\n$/);
     });
   });
 

@@ -27,7 +27,7 @@ export const ALLOW_INCOMPLETE: OptionSpecs = {
 
 export const MAX_WAIT: OptionSpecs = {
   '--max-wait <duration>':
-    'longest wait to accept when the service asks for one, such as 90s; outranks http.maxWaitMs',
+    'longest wait to accept when the service asks for one, such as 90s; overrides http.maxWaitMs',
 };
 
 /** Options for waiting until the backfill has settled. */

@@ -33,7 +33,7 @@ export const RECORD_COMMANDS: readonly CommandSpec[] = [
     name: 'explain',
     args: '<model> [id]',
     summary: 'show everything known about one record, and why it has its status',
-    more: 'Takes V3 and V4 ids of records and children. V3 and V4 ids overlap: if both have the id, both records are shown. Exits with 1 if nothing is known of it.',
+    more: 'Takes V3 and V4 ids of records and children. V3 and V4 ids overlap: if both have the id, both records are shown. Exits with 1 if nothing is known about it.',
     options: {
       '--platform-id <key>': 'a platform_id instead of an id',
       '--path <field>': 'only children in this field, such as line_items',

@@ -46,7 +46,7 @@ export const TOOL_COMMANDS: readonly CommandSpec[] = [
     name: 'merge',
     args: '<parts...>',
     summary: 'join exports that were split over several jobs into one database',
-    more: 'Each part is the database of an export that was narrowed by --model or --company, or whose configuration names only some of the regions or models; all else is as in the configuration of the whole. Every list must be in exactly one part, read to the end. Otherwise nothing is written, and the lists and parts are named: exit 4 for what is missing, 6 for other settings, lists that are there twice, and damage. The remap of the merged database is that of one undivided export.',
+    more: 'Each part is the database of an export that was narrowed by --model or --company, or whose configuration names only some of the regions or models; all else is as in the configuration of the whole. Every list must be in exactly one part, read to the end. Otherwise nothing is written, and the lists and parts are named: exit 4 if lists are missing, 6 if settings differ, a list is in two parts, or a part is damaged. The remap of the merged database is that of one undivided export.',
     options: { '--output <file>': 'the new database (required)' },
     examples: {
       'svc-migrate merge a.db b.db --output whole.db': 'join what two jobs read',
@@ -69,7 +69,7 @@ export const TOOL_COMMANDS: readonly CommandSpec[] = [
         summary: 'exit with 1 if uses remain that are at least this sure (default: certain)',
         choices: ['certain', 'likely', 'look'],
       },
-      '--facts <file>': 'JSON of doctor, which says what parameters V4 honours',
+      '--facts <file>': 'JSON of doctor, which says which parameters V4 honours',
       '--traffic <file>':
         'access log (combined, JSON lines) or HAR file: lists the V3 routes that were really requested',
       '--save': 'store the counts in the database, for the limit v3_uses of check',

@@ -73,7 +73,7 @@ function linesAround(
     const own = lineOf(starts, at.start);
     if (source.slice(starts[own - 1], at.start).trim() === '') lines.add(own);
   }
-  // A here-document stands apart from the code that it is a part of.
+  // The text of a here-document is on other lines than its code.
   for (let above = line - 1; above >= Math.max(1, line - MAX_ABOVE); above -= 1) lines.add(above);
   return [...lines];
 }

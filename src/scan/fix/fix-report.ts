@@ -33,7 +33,7 @@ export const fixSchema = z.strictObject({
   ),
   marked: count.describe('Comments that were added.'),
   unmarked: z.array(z.strictObject({ file: z.string(), line: z.int().positive(), why: z.string() })),
-  remapNote: z.string().nullable().describe('Why the remap was not asked for the ids of companies.'),
+  remapNote: z.string().nullable().describe('Why the company ids of the remap were not used.'),
 });
 export type FixReport = z.output<typeof fixSchema>;
 type Outcome = FixReport['files'][number]['outcome'];

@@ -76,7 +76,7 @@ export class KnownRequests {
     return CLIENT_FORMS.find((one) => one.languages.test(language.name) && one.callee.test(callee)) ?? null;
   }
 
-  /** The call that makes a client of the base address in `pair`; null for other calls, and for options that may change requests. */
+  /** The call that creates a client with the base address in `pair`; null for other calls, and for options that may change requests. */
   clientWithBase(value: SyntaxNode, pair: SyntaxNode): SyntaxNode | null {
     const { source } = this.#file;
     const object = value.kind === 'shorthand' ? pair : pair.parent;

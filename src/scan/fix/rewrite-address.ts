@@ -161,7 +161,7 @@ function regionOf({ flat }: Address, { v3Urls }: ScanSettings): string {
   return own.length === 1 ? (own[0] ?? '') : '';
 }
 
-/** A parameter as it is written, and the edit that takes it out with its separator. */
+/** A parameter as it is written, and the edit that removes it with its separator. */
 function writtenItem(
   { text, flat }: Address,
   { from, to }: QueryItem,

@@ -1,7 +1,7 @@
 import { childAt } from '../access.js';
 import type { SyntaxNode } from '../syntax.js';
 
-/** Tests of where a node stands, which decide what happens to its value. */
+/** Tests of the position of a node, which decides what happens to its value. */
 
 /** Whether a text becomes a part of a longer one. The sides of `a || b` do not. */
 export function isPartOfText(node: SyntaxNode, parent: SyntaxNode, source: string): boolean {

@@ -21,8 +21,8 @@ export const UNFIXED = {
     todo: 'name the company: {route}',
   },
   company_filter: {
-    title: 'the filter on the company is not a single [eq]',
-    todo: 'request each company of its own: {route}',
+    title: 'the company filter is not a single [eq]',
+    todo: 'request each company separately: {route}',
   },
   company_pair: {
     title:
@@ -35,7 +35,7 @@ export const UNFIXED = {
     todo: 'make sure that the company id is one of V4, then request {route}',
   },
   record: {
-    title: 'a record is named by an id of V3',
+    title: 'the address names a record by its V3 id',
     todo: 'use the V4 id of the record: svc-migrate lookup MODEL ID',
   },
   parameter: {
@@ -46,7 +46,7 @@ export const UNFIXED = {
     title: 'not all parameters and options of the request are written in the call',
     todo: 'move the request and its parameters to {route}',
   },
-  method: { title: 'it is not a GET request', todo: 'find out how V4 takes this request' },
+  method: { title: 'it is not a GET request', todo: 'find the V4 form of this request' },
   address_built: {
     title: 'the address is put together in a way that cannot be rewritten piece by piece',
     todo: 'request {route}',
@@ -75,10 +75,10 @@ export const UNFIXED = {
     title: 'the response has a declared type, which must change too',
     todo: 'request {route}, and change the type of the response: the list is in data.data',
   },
-  ignored: { title: 'a svc-migrate-ignore comment excepts it', todo: '' },
+  ignored: { title: 'an svc-migrate-ignore comment excludes it', todo: '' },
   encoding: { title: 'the file is not valid UTF-8', todo: 'request {route}' },
   unproven: {
-    title: 'the patched file could not be shown to be right',
+    title: 'the patched file did not pass its check',
     todo: 'request {route}, and read the list from data.data',
   },
   not_written: { title: 'its file was not written', todo: 'request {route}' },
@@ -105,10 +105,10 @@ const ADVICE: Readonly<Record<RuleId, (v4: string) => string>> = {
   envelope: (v4) => `read ${v4}`,
   graphql: (v4) => `V4 has no GraphQL: ${v4}`,
   'hard-coded-id': () => 'put the V4 id here: svc-migrate lookup MODEL ID',
-  webhook: () => 'look every id up: ids of V3 and V4 arrive here',
-  'recorded-response': () => 'record this response anew from V4',
+  webhook: () => 'look up every id: V3 and V4 ids arrive here',
+  'recorded-response': () => 'record this response again, from V4',
   'stored-id': () => 'rewrite the stored ids: svc-migrate apply',
-  'id-width': () => 'make room for ids of 64 bits',
+  'id-width': () => 'use a type of 64 bits',
   'client-library': () => 'use a client that is generated from V4',
   mark: () => '',
 };

@@ -86,7 +86,7 @@ export class ValueFlow {
     return { kind: 'lost', reason, at };
   }
 
-  /** Whether a value is a statement of its own, so that nothing is done with it. */
+  /** Whether an expression is a statement, so that its value is discarded. */
   #isDropped(node: SyntaxNode, parent: SyntaxNode): boolean {
     if (parent.type === 'expression_statement') return true;
     // The last expression of a block is its value.

@@ -5,7 +5,7 @@ import type { Rule, RuleHit } from './rules.js';
 export const clientLibrary: Rule = {
   id: 'client-library',
   title: 'Client library of V3',
-  message: 'This client calls V3. Generate it anew from the description of V4, or replace the package.',
+  message: 'This client calls V3. Generate it again from the description of V4, or replace the package.',
   v4: 'a client generated from the V4 description',
   find: (input) => (isGenerated(input) ? [{ start: 0, certainty: 'certain' }] : inImports(input)),
 };

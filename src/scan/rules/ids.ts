@@ -7,7 +7,7 @@ import type { Rule, RuleHit } from './rules.js';
 export const hardCodedId: Rule = {
   id: 'hard-coded-id',
   title: 'Id in the code',
-  message: 'V4 gave every record a new id. An id in the code means another record, or none.',
+  message: 'V4 gave every record a new id. In V4, an id in the code names another record, or none.',
   v4: 'svc-migrate lookup MODEL ID',
   find: (input) => [...inUrls(input), ...besideNames(input), ...inText(input)],
 };

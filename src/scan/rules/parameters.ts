@@ -8,7 +8,7 @@ import type { Rule, RuleHit } from './rules.js';
 export const queryParameter: Rule = {
   id: 'query-parameter',
   title: 'Parameter that V4 does not describe',
-  message: 'The description of V4 does not have this parameter. Whether V4 honours it, doctor finds out.',
+  message: 'The description of V4 does not have this parameter. doctor finds out whether V4 honours it.',
   v4: 'limit, next, expand and {field}[eq]',
   find: (input) => [...inUrls(input), ...inEntries(input), ...inSetters(input), ...byName(input)],
 };
@@ -30,7 +30,7 @@ function isUnmistakable(name: string, input: RuleInput): boolean {
   return isOwn && isV3Only(name, input);
 }
 
-/** What `doctor` calls a parameter: by its operator, if it has one. */
+/** The name of a parameter in the facts of `doctor`: its operator, if it has one. */
 function parameterKey(name: string): string {
   return name.startsWith('sort') ? 'sort' : (OPERATOR.exec(name)?.[1] ?? name);
 }
@@ -112,7 +112,7 @@ function byName(input: RuleInput): RuleHit[] {
 export const companyFilter: Rule = {
   id: 'company-filter',
   title: 'Filter on the company',
-  message: 'V3 narrows a list to a company by a filter. V4 has the company in the path.',
+  message: 'V3 selects a company by a filter. V4 has the company in the path.',
   v4: '/v4/core/companies/{companyId}/…',
   find: (input) => [...filtersInUrls(input), ...filtersInStrings(input)],
 };

@@ -17,7 +17,7 @@ describe('what cannot be applied to', () => {
       [[...SHOP, '--ids', 'invoiceid=accounting/invoices'], 6, 'did you mean "invoice_id"?'],
       [[...SHOP, '--ids', 'invoice_id=accounting/invoice'], 2, 'did you mean "accounting/invoices"?'],
       [[...SHOP, '--ids', 'invoice_id'], 2, 'needs either model or modelColumn'],
-      [[...SHOP], 2, 'Which column holds ids'],
+      [[...SHOP], 2, 'No column that holds ids'],
       [['--ids', INVOICES], 2, 'say where it is'],
       [['shp'], 2, 'Did you mean "shop"?'],
       [['--sqlite', 'none.db', '--table', 'orders', '--ids', INVOICES], 6, 'There is no SQLite database'],
@@ -31,7 +31,7 @@ describe('what cannot be applied to', () => {
         2,
         'never given on the command line',
       ],
-      [['--check', '--yes'], 2, 'exclude each other'],
+      [['--check', '--yes'], 2, 'cannot be combined'],
     ] as const;
     for (const [args, code, says] of cases) {
       const ended = await scene.run(['apply', ...args]);

@@ -368,7 +368,7 @@ describe('apply --emit-sql', () => {
       [[...sqlite, '--output', '-'], 2, '--output'],
       [[...sqlite, '--output', 'sql', '--at', 'tomorrow'], 2, '--at'],
       [['apply', '--layout', 'flyway'], 2, '--emit-sql'],
-      [[...sqlite, '--output', 'sql', '--yes'], 2, 'exclude each other'],
+      [[...sqlite, '--output', 'sql', '--yes'], 2, 'cannot be combined'],
       [[...sqlite, '--output', 'sql', '--again'], 2, '--again'],
       [['apply', 'list', '--emit-sql', 'sqlite', '--output', 'sql'], 2, 'kind csv'],
       [['apply', 'orders', '--emit-sql', 'postgres', '--output', 'sql'], 2, 'kind sqlite'],
