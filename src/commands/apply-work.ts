@@ -25,7 +25,7 @@ import { type ApplyRequest, type SyncAction, sourceOfPlan } from './apply-reques
 import { proposeTargets } from './apply-scan.js';
 import type { WorkIo } from './command.js';
 import { readDatabase } from './database.js';
-import { type TargetSource, wordsOf } from './target-options.js';
+import { type TargetSource, targetArguments } from './target-options.js';
 
 export interface ApplyJob {
   readonly kind: 'apply';
@@ -115,7 +115,7 @@ function commandFormatter(
     const isApply = command === 'apply' && !words.includes('--verify');
     const mode = isApply && policy.mode === 'in_place' ? ['--in-place'] : [];
     const more = words.includes('--yes') ? listOptions(policy, request) : [];
-    const targets = wordsOf(source, command === 'undo');
+    const targets = targetArguments(source, command === 'undo');
     return shellLine(['svc-migrate', command, ...words, ...targets, ...mode, ...more]);
   };
 }

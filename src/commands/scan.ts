@@ -10,7 +10,7 @@ import { describeFix, renderDiff } from '../scan/fix/fix-report.js';
 import { languageOf } from '../scan/languages.js';
 import { plainKindOf } from '../scan/plain-text.js';
 import { readTraffic } from '../scan/read-traffic.js';
-import { renderAnnotations, renderGitlab, renderSarif } from '../scan/render-ci.js';
+import { renderGitlab, renderSarif, renderUseAnnotations } from '../scan/render-ci.js';
 import { describeUses, renderUses, renderUsesMarkdown } from '../scan/render-uses.js';
 import { RULES } from '../scan/rules/rules.js';
 import { buildScanReport, type ScanReport } from '../scan/scan-report.js';
@@ -140,7 +140,7 @@ async function writeFindings(
   });
   const isInAnnotation = given.isSet('github');
   for (const file of files) await writeOutput(file, io);
-  if (isInAnnotation) await writeText(io.stdout, [renderAnnotations(report)]);
+  if (isInAnnotation) await writeText(io.stdout, [renderUseAnnotations(report)]);
   else if (diff !== null && !files.some(({ target }) => target === '-')) await writeText(io.stdout, [diff]);
   else if (files.length === 0)
     await writeText(io.stdout, [addFlagsToNext(renderUses(report, io.width, given.args), io.flags)]);

@@ -159,7 +159,7 @@ export type TargetSource =
   | { readonly kind: 'given'; readonly target: ApplyTarget };
 
 /** Command-line arguments that name the same targets; `undo` needs only the place. */
-export function wordsOf(source: TargetSource, isUndo: boolean): string[] {
+export function targetArguments(source: TargetSource, isUndo: boolean): string[] {
   switch (source.kind) {
     case 'configured':
       return [];
@@ -173,7 +173,7 @@ export function wordsOf(source: TargetSource, isUndo: boolean): string[] {
 }
 
 /** Command-line arguments that name the target of a run in the ledger of a source. */
-export function wordsOfRun(source: TargetSource, definition: ApplyTarget): string[] {
+export function argumentsOfRun(source: TargetSource, definition: ApplyTarget): string[] {
   return source.kind === 'given' ? [...placeWords(source.target), ...detailWords(definition)] : [];
 }
 

@@ -12,7 +12,7 @@ import type { UndoRequest } from './apply-request.js';
 import { buildUndoContext } from './apply-work.js';
 import type { WorkIo } from './command.js';
 import { withLockOwner } from './database.js';
-import { type TargetSource, wordsOf, wordsOfRun } from './target-options.js';
+import { argumentsOfRun, type TargetSource, targetArguments } from './target-options.js';
 
 export interface UndoJob {
   readonly kind: 'undo';
@@ -31,7 +31,8 @@ export async function doUndo({ config, request }: UndoJob, io: WorkIo): Promise<
   const stores = await openStores(buildUndoContext({ db, file: config.database, tuning }, io), targets);
   try {
     const runs = await listRuns(stores);
-    const formatUndo = (name: string) => shellLine(['svc-migrate', 'undo', name, ...wordsOf(source, true)]);
+    const formatUndo = (name: string) =>
+      shellLine(['svc-migrate', 'undo', name, ...targetArguments(source, true)]);
     return run === undefined
       ? showRuns({ runs, source, formatUndo }, io)
       : await undoRun({ stores, runs, run, source, formatUndo }, io);
@@ -61,7 +62,7 @@ interface RunsInput {
 function formatApply(source: TargetSource, run: LedgerRun | undefined): string {
   if (run === undefined) return 'svc-migrate apply';
   const mode = run.mode === 'in_place' ? ['--in-place'] : [];
-  return shellLine(['svc-migrate', 'apply', ...wordsOfRun(source, run.definition), ...mode]);
+  return shellLine(['svc-migrate', 'apply', ...argumentsOfRun(source, run.definition), ...mode]);
 }
 
 function showRuns({ runs, source, formatUndo }: RunsInput, io: WorkIo): ApplyResult {

@@ -1,5 +1,5 @@
 import { parseUrl, UNKNOWN } from './parse-url.js';
-import { type Address, type RuleInput, strongest } from './rule-input.js';
+import { type Address, highestCertainty, type RuleInput } from './rule-input.js';
 import type { ScanSettings } from './scan-settings.js';
 import { flatten, type Piece, type TextValue } from './text-pieces.js';
 
@@ -43,7 +43,7 @@ export function readPlainText(path: string, source: string, kind: string, settin
     addresses,
     reads: [],
     strings: readStrings(text),
-    v3: strongest(addresses),
+    v3: highestCertainty(addresses),
     settings,
   };
 }

@@ -2,7 +2,7 @@ import { posix } from 'node:path';
 import { escapeRegExp } from '../text/escape.js';
 import { languageOf } from './languages.js';
 import type { ScanSettings } from './scan-settings.js';
-import { fold } from './source-file.js';
+import { foldName } from './source-file.js';
 import { type FoundFile, readText } from './walk-files.js';
 
 /** Through how many imports a value is followed; a file further away must name V3 itself. */
@@ -99,9 +99,9 @@ function namesOf(path: string): string[] {
   const base = posix.basename(path).replace(/\.\w+$/, '');
   const folder = posix.basename(posix.dirname(path));
   const isFolder = /^(__init__|mod)$/.test(base) || path.endsWith('.go');
-  return [base, ...(isFolder ? [folder] : [])].map(fold);
+  return [base, ...(isFolder ? [folder] : [])].map(foldName);
 }
 
 function namesIn(text: string): string[] {
-  return [...text.matchAll(/([A-Za-z_]\w{1,80})/g)].map(([name]) => fold(name));
+  return [...text.matchAll(/([A-Za-z_]\w{1,80})/g)].map(([name]) => foldName(name));
 }

@@ -87,7 +87,7 @@ export function renderGitlab({ findings }: ScanReport): string {
 const COMMANDS: Readonly<Record<Certainty, string>> = { certain: 'error', likely: 'warning', look: 'notice' };
 
 /** Workflow commands of GitHub Actions, one a line, which show findings beside the code. */
-export function renderAnnotations({ findings }: ScanReport): string {
+export function renderUseAnnotations({ findings }: ScanReport): string {
   return findings
     .map(({ file, line, column, certainty, rule, message, v4 }) => {
       const place = `file=${property(file)},line=${line},col=${column},title=${property(`svc-migrate ${rule}`)}`;

@@ -68,12 +68,12 @@ export function readRuleInput(file: SourceFile, readers: SourceReaders): RuleInp
       start: node.start,
       text: inner(file.source.slice(node.start, node.end)),
     })),
-    v3: strongest(addresses),
+    v3: highestCertainty(addresses),
     settings: readers.settings,
   };
 }
 
-export function strongest(addresses: readonly Address[]): Certainty | null {
+export function highestCertainty(addresses: readonly Address[]): Certainty | null {
   const found = addresses.map(({ certainty }) => certainty);
   return found.includes('certain') ? 'certain' : found.includes('likely') ? 'likely' : null;
 }

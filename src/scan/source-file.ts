@@ -104,7 +104,7 @@ export class Project {
     this.#paths = new Set(paths);
     for (const path of paths) {
       const base = posix.basename(path).replace(/\.\w+$/, '');
-      append(this.#byBase, fold(base), path);
+      append(this.#byBase, foldName(base), path);
       append(this.#byFolder, posix.dirname(path), path);
     }
   }
@@ -126,7 +126,7 @@ export class Project {
 
   /** A class from the file that is named after it. */
   classNamed(from: SourceFile, name: string): { file: SourceFile; declaration: Declaration } | null {
-    for (const path of this.#byBase.get(fold(name)) ?? []) {
+    for (const path of this.#byBase.get(foldName(name)) ?? []) {
       if (path === from.path || posix.extname(path) !== posix.extname(from.path)) continue;
       const file = this.#load(path);
       const declaration = file === null ? null : classIn(file, name);
@@ -180,6 +180,6 @@ function parents(folder: string): string[] {
 }
 
 /** A name in lower case without underscores: a file may differ from its class in both. */
-export function fold(name: string): string {
+export function foldName(name: string): string {
   return name.replaceAll('_', '').toLowerCase();
 }

@@ -16,7 +16,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { parseConfigValue } from '../../src/config/load-config.js';
 import { reportSchema } from '../../src/report/report-schema.js';
 import { startSandbox } from '../../src/sandbox/start.js';
-import { renderAnnotations, renderGitlab, renderSarif } from '../../src/scan/render-ci.js';
+import { renderGitlab, renderSarif, renderUseAnnotations } from '../../src/scan/render-ci.js';
 import { renderUses, renderUsesMarkdown } from '../../src/scan/render-uses.js';
 import { type ScanResult, scanFiles } from '../../src/scan/scan-files.js';
 import { buildScanReport, scanSchema } from '../../src/scan/scan-report.js';
@@ -276,7 +276,7 @@ describe('output', () => {
       categories: ['Compatibility'],
       location: { path: 'dir with space/a:b,c.ts', lines: { begin: 1 } },
     });
-    expect(renderAnnotations(report).split('\n')[0]).toBe(
+    expect(renderUseAnnotations(report).split('\n')[0]).toBe(
       `::error file=dir with space/a%3Ab%2Cc.ts,line=1,col=34,title=svc-migrate base-url::This is the address of V3. V4 has one address for all regions. V4: v4.baseUrl of the configuration; routes then begin with /v4/`,
     );
     expect(renderUsesMarkdown(report)).toContain('2 uses of V3 (2 certain, 0 likely, 0 to look at)');

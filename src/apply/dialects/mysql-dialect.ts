@@ -150,8 +150,10 @@ function countOrphans({
   otherColumns,
 }: MysqlForeignKey & { readonly table: string }): string {
   const cell = (of: string, name: string) => `${of}.${quoteMysql(name)}`;
-  const isParent = columns.map((name, at) => `${cell('p', otherColumns[at] ?? '')} = ${cell('c', name)}`);
-  const isSet = columns.map((name) => `${cell('c', name)} IS NOT NULL`);
-  return `SELECT count(*) FROM ${quoteMysql(table)} AS c WHERE ${isSet.join(' AND ')}
-    AND NOT EXISTS (SELECT 1 FROM ${parentSql} AS p WHERE ${isParent.join(' AND ')})`;
+  const isParent = columns.map(
+    (name, at) => `${cell('parent', otherColumns[at] ?? '')} = ${cell('child', name)}`,
+  );
+  const isSet = columns.map((name) => `${cell('child', name)} IS NOT NULL`);
+  return `SELECT count(*) FROM ${quoteMysql(table)} AS child WHERE ${isSet.join(' AND ')}
+    AND NOT EXISTS (SELECT 1 FROM ${parentSql} AS parent WHERE ${isParent.join(' AND ')})`;
 }

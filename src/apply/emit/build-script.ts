@@ -11,7 +11,7 @@ import { writesPlatformId } from '../engine/platform-ids.js';
 import { columnOf } from '../engine/table-facts.js';
 import { isIdText } from '../ids/id-form.js';
 import type { TargetPlan } from '../plan.js';
-import { type EmitScript, type EmitTable, isRecorded, wordOf } from './emit-script.js';
+import { type EmitScript, type EmitTable, isRecorded, sqlRunName } from './emit-script.js';
 import { EMIT_TEXTS, type EmitText } from './emit-texts.js';
 import { finishSql, insertRunSql, verifySql } from './ledger-statements.js';
 import { type CrosswalkRow, readCrosswalk } from './read-crosswalk.js';
@@ -54,7 +54,7 @@ export async function buildScript(
   if (first === undefined) throw new Error('a script without tables');
   for (const found of all) assertEmittable(engine, found);
   // The crosswalk may be loaded long before it is used: it must never be confused with that of another script.
-  const staging = (name: string) => text.staging(`sql_${wordOf(run)}_${name}`, first.ledger);
+  const staging = (name: string) => text.staging(`sql_${sqlRunName(run)}_${name}`, first.ledger);
   const script: EmitScript = { engine, text, ...run, checks: staging('checks') };
   const tables: EmitTable[] = [];
   let count = 0;

@@ -28,7 +28,7 @@ export interface EmitScript {
 }
 
 /** The name of a run as a part of names in SQL. */
-export function wordOf({ run }: Pick<EmitScript, 'run'>): string {
+export function sqlRunName({ run }: Pick<EmitScript, 'run'>): string {
   return run.replaceAll('-', '_');
 }
 
@@ -38,7 +38,7 @@ export function keyOf({ judgement }: FoundTable): readonly string[] {
 }
 
 /** A condition on row `t` and row `m…` of a crosswalk. */
-export function mapMatch({ dialect }: Engine, id: IdColumn, map: string): string {
+export function crosswalkMatch({ dialect }: Engine, id: IdColumn, map: string): string {
   const scopes = scopeTerms(dialect, id).map((term, at) => dialect.isSame(term, `${map}.s${at}`));
   return [`${dialect.exactText(`t.${dialect.quote(id.column)}`)} = ${map}.old`, ...scopes].join(' AND ');
 }

@@ -1,12 +1,12 @@
 import { type IdColumn, newColumnOf } from '../../config/apply-targets.js';
 import { writesPlatformId } from '../engine/platform-ids.js';
 import {
+  crosswalkMatch,
   type EmitScript,
   type EmitTable,
   isOwnRun,
   isRecorded,
   keyOf,
-  mapMatch,
   newValue,
 } from './emit-script.js';
 import { entriesSql } from './ledger-statements.js';
@@ -26,7 +26,7 @@ export function fillSql(script: EmitScript, { found, maps }: EmitTable): string[
       set: [[newColumnOf(id), value]],
       from: `${maps[at]} AS m`,
       isTableFirst: true,
-      where: `${mapMatch(engine, id, 'm')} AND m.new IS NOT NULL AND t.${dialect.quote(newColumnOf(id))} IS NULL
+      where: `${crosswalkMatch(engine, id, 'm')} AND m.new IS NOT NULL AND t.${dialect.quote(newColumnOf(id))} IS NULL
   AND ${isRecorded(script, found, "= 'working'")}`,
     });
   });
@@ -57,7 +57,7 @@ function listSql(script: EmitScript, table: EmitTable): string {
     const map = `m${at}`;
     return {
       id,
-      join: `${maps[at]} AS ${map} ON ${mapMatch(engine, id, map)} AND ${map}.keep = 0
+      join: `${maps[at]} AS ${map} ON ${crosswalkMatch(engine, id, map)} AND ${map}.keep = 0
     AND ${isOurs(engine, text.literal, id)}`,
       changed: `${map}.old`,
       value: text.newCell(`t.${dialect.quote(id.column)}`, `${map}.new`),

@@ -2,7 +2,7 @@ import { newColumnOf } from '../../config/apply-targets.js';
 import type { FoundTable } from '../engine/found-table.js';
 import { writesPlatformId } from '../engine/platform-ids.js';
 import { columnOf } from '../engine/table-facts.js';
-import { type EmitScript, type EmitTable, isRecorded, keyOf, mapMatch, newKey } from './emit-script.js';
+import { crosswalkMatch, type EmitScript, type EmitTable, isRecorded, keyOf, newKey } from './emit-script.js';
 import { isOurs } from './read-crosswalk.js';
 
 /** A condition of the script. */
@@ -47,7 +47,7 @@ export function checksOf(script: EmitScript, { found, maps }: EmitTable): Check[
     check('another run is in the ledger for this table', countOtherRuns(script, found)),
     ...target.ids.flatMap((id, at) => {
       if (writesPlatformId(id)) return [];
-      const unseen = `(SELECT count(*) FROM ${dialect.tableSql(table)} AS t LEFT JOIN ${maps[at]} AS m ON ${mapMatch(engine, id, 'm')}
+      const unseen = `(SELECT count(*) FROM ${dialect.tableSql(table)} AS t LEFT JOIN ${maps[at]} AS m ON ${crosswalkMatch(engine, id, 'm')}
   WHERE ${isOurs(engine, text.literal, id)} AND m.old IS NULL)`;
       return [check(`${id.column} has values that the plan did not see`, unseen)];
     }),
@@ -92,7 +92,7 @@ export function countWrong(
   if (id === undefined) return '0';
   const value = `t.${dialect.quote(newColumnOf(id))}`;
   const expected = writesPlatformId(id) ? 'm.new' : text.newCell(`t.${dialect.quote(id.column)}`, 'm.new');
-  return `(SELECT count(*) FROM ${dialect.tableSql(found.facts.table)} AS t JOIN ${maps[at]} AS m ON ${mapMatch(engine, id, 'm')}
+  return `(SELECT count(*) FROM ${dialect.tableSql(found.facts.table)} AS t JOIN ${maps[at]} AS m ON ${crosswalkMatch(engine, id, 'm')}
   WHERE ${isFilled ? `${value} IS NOT NULL AND ` : ''}NOT ${dialect.isSame(value, expected)})`;
 }
 

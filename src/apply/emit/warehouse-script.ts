@@ -3,7 +3,7 @@ import { SvcError } from '../../errors.js';
 import type { ApplyContext, RunFacts } from '../context.js';
 import type { SqlScript } from './build-script.js';
 import type { WarehouseRequest } from './emit-request.js';
-import { wordOf } from './emit-script.js';
+import { sqlRunName } from './emit-script.js';
 import {
   assertCrosswalk,
   buildCrosswalk,
@@ -54,7 +54,7 @@ export function buildWarehouseScript(
     assertWritable(context, text, target);
     const columns = target.ids.map((id) => {
       count += 1;
-      const map = own(`map_${wordOf({ run })}_${count}`);
+      const map = own(`map_${sqlRunName({ run })}_${count}`);
       return buildCrosswalk(context, id, { text, map, idType: target.idType, parquet });
     });
     return { target, columns, names: namesOf(text, target) };
@@ -260,9 +260,9 @@ function selectList(work: WarehouseRun, { target, columns }: WarehouseTable): st
 function countDifferences(work: WarehouseRun, column: Crosswalk, before: SqlName, after: SqlName): string {
   const { text, context } = work;
   const name = context.policy.mode === 'new' ? newColumnOf(column.id) : column.id.column;
-  return `SELECT count(*) FROM (SELECT v, sum(n) AS d FROM (
-    SELECT ${newTerm(work, column, 'm')} AS v, 1 AS n FROM ${before.full} AS t LEFT JOIN ${column.map} AS m ON ${matches(work, column, 'm')}
-    UNION ALL SELECT t.${text.quote(name)} AS v, -1 AS n FROM ${after.full} AS t) AS x GROUP BY v) AS y WHERE d <> 0`;
+  return `SELECT count(*) FROM (SELECT id, sum(times) AS difference FROM (
+    SELECT ${newTerm(work, column, 'm')} AS id, 1 AS times FROM ${before.full} AS t LEFT JOIN ${column.map} AS m ON ${matches(work, column, 'm')}
+    UNION ALL SELECT t.${text.quote(name)} AS id, -1 AS times FROM ${after.full} AS t) AS both_tables GROUP BY id) AS ids WHERE difference <> 0`;
 }
 
 /** `step`: 1 for a run, -1 for its undo: not every warehouse can delete rows. */

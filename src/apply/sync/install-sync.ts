@@ -30,16 +30,16 @@ export async function installSync(
   const { session, dialect } = engine;
   const loaded: number[] = [];
   for (const column of columns) loaded.push(await loadNext(engine, column));
-  const make = async () => {
+  const makeAllTables = async () => {
     for (const column of columns) await makeTables(engine, column);
   };
-  const arm = async () => {
+  const makeAllTriggers = async () => {
     for (const column of columns) await makeTriggers(engine, column, ledger);
   };
-  if (dialect.ddlCommits) await session.retry(make);
+  if (dialect.ddlCommits) await session.retry(makeAllTables);
   const refreshed = await session.transaction('latest', async () => {
     await dialect.lockLedger(ledger);
-    if (!dialect.ddlCommits) await make();
+    if (!dialect.ddlCommits) await makeAllTables();
     const sum = { added: 0, changed: 0, removed: 0 };
     for (const [at, column] of columns.entries()) {
       const one = await exchangeRows(engine, column, loaded[at] ?? 0);
@@ -47,10 +47,10 @@ export async function installSync(
       sum.changed += one.changed;
       sum.removed += one.removed;
     }
-    if (!dialect.ddlCommits) await arm();
+    if (!dialect.ddlCommits) await makeAllTriggers();
     return sum;
   });
-  if (dialect.ddlCommits) await session.retry(arm);
+  if (dialect.ddlCommits) await session.retry(makeAllTriggers);
   for (const { next } of columns) await session.retry(() => session.exec(`DROP TABLE IF EXISTS ${next}`));
   return refreshed;
 }
@@ -140,20 +140,21 @@ async function exchangeRows(engine: Engine, column: SyncColumn, loaded: number):
   const isSame = (one: string, other: string) =>
     key.map((name) => `${one}.${name} = ${other}.${name}`).join(' AND ');
   const differs = ['v4', 'reason']
-    .map((name) => `coalesce(n.${name}, '') <> coalesce(${ids}.${name}, '')`)
+    .map((name) => `coalesce(loaded.${name}, '') <> coalesce(${ids}.${name}, '')`)
     .join(' OR ');
-  const newOf = (name: string) => `${name} = (SELECT n.${name} FROM ${next} AS n WHERE ${isSame('n', ids)})`;
+  const newOf = (name: string) =>
+    `${name} = (SELECT loaded.${name} FROM ${next} AS loaded WHERE ${isSame('loaded', ids)})`;
   const names = [...key, 'v4', 'reason'].join(', ');
   const removed = await session.query(
-    `DELETE FROM ${ids} WHERE NOT EXISTS (SELECT 1 FROM ${next} AS n WHERE ${isSame('n', ids)})`,
+    `DELETE FROM ${ids} WHERE NOT EXISTS (SELECT 1 FROM ${next} AS loaded WHERE ${isSame('loaded', ids)})`,
   );
   const changed = await session.query(
     `UPDATE ${ids} SET ${newOf('v4')}, ${newOf('reason')}
-     WHERE EXISTS (SELECT 1 FROM ${next} AS n WHERE ${isSame('n', ids)} AND (${differs}))`,
+     WHERE EXISTS (SELECT 1 FROM ${next} AS loaded WHERE ${isSame('loaded', ids)} AND (${differs}))`,
   );
   const added = await session.query(
-    `INSERT INTO ${ids}(${names}) SELECT ${names} FROM ${next} AS n
-     WHERE NOT EXISTS (SELECT 1 FROM ${ids} AS x WHERE ${isSame('x', 'n')})`,
+    `INSERT INTO ${ids}(${names}) SELECT ${names} FROM ${next} AS loaded
+     WHERE NOT EXISTS (SELECT 1 FROM ${ids} AS in_use WHERE ${isSame('in_use', 'loaded')})`,
   );
   return { added: added.count, changed: changed.count, removed: removed.count };
 }

@@ -1,7 +1,7 @@
 import { EMIT_TEXTS } from '../emit/emit-texts.js';
 import type { Engine } from '../engine/dialect.js';
 import type { Ledger } from '../engine/ledger-tables.js';
-import { MARK, type SyncColumn } from './sync-table.js';
+import { SYNC_MARK, type SyncColumn } from './sync-table.js';
 import { SYNC_TEXTS } from './sync-texts.js';
 
 /** In the order in which they are dropped: a trigger before what it uses, so that no write of the application fails. */
@@ -47,7 +47,7 @@ export async function readInstalled(
     const [, unit = '', kind = ''] = /sync_(\d+)_\d+_([a-z_]+)$/.exec(name) ?? [];
     const text = detail ?? '';
     const isOurs =
-      what === 'table' ? SHAPES[kind]?.test(text) === true : text.includes(MARK) && isHere === '1';
+      what === 'table' ? SHAPES[kind]?.test(text) === true : text.includes(SYNC_MARK) && isHere === '1';
     const own = what === 'trigger' ? name : EMIT_TEXTS[dialect.kind].staging(name, ledger);
     return [{ object: { what, name: own, unit }, isOurs }];
   });
@@ -61,12 +61,12 @@ export async function readInstalled(
     objects: named
       .flatMap(({ object, isOurs }) => (isOurs ? [object] : []))
       .sort((a, b) => order(a) - order(b)),
-    foreign: named.flatMap(({ object, isOurs }) => (isOurs ? [] : [nameOf(object)])),
+    foreign: named.flatMap(({ object, isOurs }) => (isOurs ? [] : [nameOfObject(object)])),
   };
 }
 
 /** `trigger svc_migrate_sync_1_0_update` */
-export function nameOf({ what, name }: Pick<SyncObject, 'what' | 'name'>): string {
+export function nameOfObject({ what, name }: Pick<SyncObject, 'what' | 'name'>): string {
   return `${what} ${name}`;
 }
 
@@ -74,9 +74,9 @@ export function nameOf({ what, name }: Pick<SyncObject, 'what' | 'name'>): strin
 export function namesOf({ dialect }: Engine, column: SyncColumn): string[] {
   const { triggers, functions } = SYNC_TEXTS[dialect.kind];
   return [
-    ...triggers(dialect, column).map(({ name }) => nameOf({ what: 'trigger', name })),
-    ...functions(dialect, column).map(({ name }) => nameOf({ what: 'function', name })),
-    ...[column.ids, column.unmapped].map((name) => nameOf({ what: 'table', name })),
+    ...triggers(dialect, column).map(({ name }) => nameOfObject({ what: 'trigger', name })),
+    ...functions(dialect, column).map(({ name }) => nameOfObject({ what: 'function', name })),
+    ...[column.ids, column.unmapped].map((name) => nameOfObject({ what: 'table', name })),
   ];
 }
 

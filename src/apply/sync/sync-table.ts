@@ -30,7 +30,7 @@ export interface SyncColumn {
 }
 
 /** A comment in every trigger of ours. */
-export const MARK = 'svc-migrate sync';
+export const SYNC_MARK = 'svc-migrate sync';
 
 /** The beginning of the trigger names of a run. PostgreSQL fires triggers in the order of their names: ours comes last. */
 export function triggerPrefix(kind: SqlText['kind'], unit: string): string {

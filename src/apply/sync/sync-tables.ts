@@ -12,7 +12,14 @@ import { toId } from '../ids/model-ids.js';
 import { blocks, type Note } from '../plan.js';
 import { listCrosswalk } from './crosswalk-ids.js';
 import { installSync, type Refreshed } from './install-sync.js';
-import { dropObjects, type Installed, nameOf, namesOf, readInstalled, type SyncObject } from './installed.js';
+import {
+  dropObjects,
+  type Installed,
+  nameOfObject,
+  namesOf,
+  readInstalled,
+  type SyncObject,
+} from './installed.js';
 import { listRecorded, type RecordedCells } from './recorded.js';
 import { syncNotes } from './sync-notes.js';
 import { type SyncColumn, syncColumns, triggerPrefix } from './sync-table.js';
@@ -98,7 +105,7 @@ async function planOn(engine: Engine, found: FoundTable): Promise<SyncedTable> {
   const others = found.runs.filter((one) => one.unit !== unit).map((one) => one.unit);
   const installed = await readInstalled(engine, facts.table, ledger, [unit], others);
   const counted = columns.map((column) => countIds(engine, found, column));
-  const isThere = new Set(installed.objects.map(nameOf));
+  const isThere = new Set(installed.objects.map(nameOfObject));
   const fresh = target.ids.map(newColumnOf).filter((name) => findColumn(engine, facts, name) === undefined);
   return describe(engine, found, {
     installed,
@@ -152,7 +159,7 @@ async function turnOff(engine: Engine, found: FoundTable, isWrite: boolean): Pro
         facts.table,
         installed.objects.filter((one) => !isTrigger(one)),
       );
-    return describe(engine, found, { installed, ...recorded, removes: installed.objects.map(nameOf) });
+    return describe(engine, found, { installed, ...recorded, removes: installed.objects.map(nameOfObject) });
   };
   return isWrite && !dialect.ddlCommits ? session.transaction('latest', step) : session.retry(step);
 }

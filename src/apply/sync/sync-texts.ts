@@ -5,7 +5,7 @@ import { scopeTerms } from '../engine/judge-cells.js';
 import type { Ledger } from '../engine/ledger-tables.js';
 import { writesPlatformId } from '../engine/platform-ids.js';
 import { quoteName, quoteText } from '../sql-names.js';
-import { MARK, type SyncColumn } from './sync-table.js';
+import { SYNC_MARK, type SyncColumn } from './sync-table.js';
 
 /** An object, and the statement that creates it. */
 interface Named {
@@ -101,7 +101,7 @@ const sqlite: SyncText = {
     const list = `INSERT INTO ${column.unmapped} SELECT ${entry('t')} FROM ${table} AS t WHERE ${isRow('t')} AND ${isUnmapped('t')};
 `;
     const fill = (when: string, where: string) => `WHEN ${when} BEGIN
-  -- ${MARK}
+  -- ${SYNC_MARK}
   UPDATE ${table} SET ${quoteName(column.newColumn)} = ${newId(table)} WHERE ${isRow(table)}${where};
   ${terms.isListed ? list : ''}END`;
     const [insert, update] = [`${column.trigger}insert`, `${column.trigger}update`];
@@ -130,7 +130,7 @@ const functionOf = (ids: string, what: 'fill' | 'list') => `${ids.slice(0, -'ids
 
 /** It runs with our privileges and path, and never makes the application's statement fail. */
 function pgFunction(name: string, body: string, onError: string, result: string): Named {
-  const text = `-- ${MARK}
+  const text = `-- ${SYNC_MARK}
 BEGIN
   ${body};
   RETURN ${result};
@@ -192,7 +192,7 @@ const mysql: SyncText = {
       // Handled errors never make the application's statement fail.
       const sql = `CREATE TRIGGER ${dialect.quote(name)} ${when} ${event} ON ${dialect.quote(column.table)} FOR EACH ROW
 BEGIN
-  /* ${MARK} */
+  /* ${SYNC_MARK} */
   DECLARE CONTINUE HANDLER FOR SQLEXCEPTION BEGIN END;
   IF ${condition} THEN ${steps} END IF;
 END`;

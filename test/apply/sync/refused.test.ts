@@ -199,7 +199,7 @@ it.skipIf(servers.mysql === null)('needs TRIGGER, and with a binary log SUPER, i
   };
   expect(await textsOf()).toMatch(/GRANT TRIGGER on the database/);
   await place.sql(`GRANT TRIGGER ON rights.* TO clerk@'127.0.0.1'`);
-  expect(await textsOf()).toMatch(/^The server writes a binary log.*SUPER/);
+  expect(await textsOf()).toMatch(/^With its binary log.*SUPER/);
   await place.sql('SET GLOBAL log_bin_trust_function_creators = 1');
   expect(await textsOf({ run: 'run-1', planSha256: '', isExact: false })).toBe('');
   await place.sql('INSERT INTO t(k, i) VALUES (1, 5)');
