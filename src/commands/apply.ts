@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import type { ApplyResult } from '../apply/actions.js';
 import { assertTargetKinds } from '../apply/emit/emit-request.js';
-import { defaultOutput, sideCarFile } from '../apply/files/side-car.js';
+import { outputOf, sideCarFile } from '../apply/files/side-car.js';
 import { readPlan, renderPlan } from '../apply/plan.js';
 import { type ApplyTarget, isServer } from '../config/apply-targets.js';
 import type { Config } from '../config/config.js';
@@ -108,7 +108,7 @@ function filesOf(target: ApplyTarget): string[] {
   if (isServer(target)) return target.urlFile === undefined ? [] : [target.urlFile];
   if (target.kind === 'warehouse') return [];
   if (target.kind === 'sqlite') return [target.file];
-  const files = [target.file, target.output ?? defaultOutput(target.file)];
+  const files = [target.file, outputOf(target, { mode: 'new' })];
   return files.flatMap((file) => [file, sideCarFile(file)]);
 }
 

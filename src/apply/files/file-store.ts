@@ -4,8 +4,7 @@ import { sha256OfFile } from '../../runtime/sha256.js';
 import type { ApplyContext, DataStore, LedgerRun, Verified } from '../context.js';
 import { NamedRows } from '../context.js';
 import { changedLines, recompute, sourceOf } from './recompute.js';
-import { readSideCar, type SideCar, targetOfRun } from './side-car.js';
-import { outputOf } from './stream-file.js';
+import { type WrittenOutput, writtenOutputs } from './side-car.js';
 import { surveyFile } from './survey-file.js';
 import { undoFile } from './undo-file.js';
 import { writeFile } from './write-file.js';
@@ -13,7 +12,7 @@ import { writeFile } from './write-file.js';
 /** Opens a CSV or NDJSON file. */
 export function openFileStore(context: ApplyContext, target: FileTarget): DataStore {
   return {
-    runs: async () => listRuns(context, target),
+    runs: async () => listRuns(target),
     survey: async (options) => [await surveyFile(context, target, options)],
     write: (agreed, run) =>
       Promise.all(
@@ -27,15 +26,12 @@ export function openFileStore(context: ApplyContext, target: FileTarget): DataSt
   };
 }
 
-function listRuns(context: ApplyContext, target: FileTarget): LedgerRun[] {
-  return (['in_place', 'new'] as const).flatMap((mode) => {
-    const output = outputOf(target, { ...context.policy, mode });
-    const sideCar = readSideCar(output);
-    if (sideCar === null || sideCar.mode !== mode) return [];
-    const { run, changed, at, planSha256, definition } = sideCar;
+function listRuns(target: FileTarget): LedgerRun[] {
+  return writtenOutputs(target).map(({ output, sideCar }) => {
+    const { run, changed, at, planSha256, definition, mode } = sideCar;
     const state = sideCar.state === 'done' ? 'done' : 'working';
     const found = { run, target: sideCar.target, definition, place: output, mode };
-    return [{ ...found, state, changed, startedAt: at, planSha256 }];
+    return { ...found, state, changed, startedAt: at, planSha256 };
   });
 }
 
@@ -45,20 +41,15 @@ async function verifyFile(
   run: string | null,
 ): Promise<Verified[]> {
   const found: Verified[] = [];
-  for (const mode of ['in_place', 'new'] as const) {
-    const output = outputOf(target, { ...context.policy, mode });
-    const sideCar = readSideCar(output);
-    if (sideCar === null || sideCar.mode !== mode || (run !== null && sideCar.run !== run)) continue;
-    found.push(await verifyOutput(context, targetOfRun(sideCar, target), output, sideCar));
+  for (const one of writtenOutputs(target)) {
+    if (run === null || one.sideCar.run === run) found.push(await verifyOutput(context, one));
   }
   return found;
 }
 
 async function verifyOutput(
   context: ApplyContext,
-  target: FileTarget,
-  output: string,
-  sideCar: SideCar,
+  { output, sideCar, target }: WrittenOutput,
 ): Promise<Verified> {
   const wrong: string[] = [];
   const source = sourceOf(target, output, sideCar);

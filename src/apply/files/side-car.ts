@@ -13,6 +13,7 @@ import { basename, dirname, join } from 'node:path';
 import { applyTargetSchema, type FileTarget } from '../../config/apply-targets.js';
 import { errorCodeOf, SvcError } from '../../errors.js';
 import * as z from '../../zod.js';
+import type { Policy } from '../plan.js';
 import { openRegularFile } from './file-snapshot.js';
 
 const SUFFIX = '.svc-migrate.json';
@@ -162,8 +163,29 @@ export function syncFolder(folder: string): void {
   }
 }
 
+/** The path of the rewritten file. */
+export function outputOf({ file, output }: FileTarget, { mode }: Pick<Policy, 'mode'>): string {
+  return mode === 'in_place' ? file : (output ?? defaultOutput(file));
+}
+
+/** A rewritten file of a target, with the target as configured for its run. */
+export interface WrittenOutput {
+  readonly output: string;
+  readonly sideCar: SideCar;
+  readonly target: FileTarget;
+}
+
+/** The files that runs wrote for a target: in place, and beside the original. */
+export function writtenOutputs(target: FileTarget): WrittenOutput[] {
+  return (['in_place', 'new'] as const).flatMap((mode) => {
+    const output = outputOf(target, { mode });
+    const sideCar = readSideCar(output);
+    return sideCar?.mode === mode ? [{ output, sideCar, target: targetOfRun(sideCar, target) }] : [];
+  });
+}
+
 /** `orders.csv` → `orders.v4.csv`, in the same folder. */
-export function defaultOutput(file: string): string {
+function defaultOutput(file: string): string {
   const name = basename(file);
   const dot = name.lastIndexOf('.');
   const renamed = dot <= 0 ? `${name}.v4` : `${name.slice(0, dot)}.v4${name.slice(dot)}`;

@@ -6,11 +6,9 @@ import { describeFileError, SvcError } from '../../errors.js';
 import { parseJsonPath } from '../../json/json-path.js';
 import { type ColumnWork, openColumn } from '../column-work.js';
 import type { ApplyContext } from '../context.js';
-import type { Policy } from '../plan.js';
 import { detectDialect } from '../text/csv-dialect.js';
 import { buildCsvScanner } from '../text/csv-records.js';
 import { buildNdjsonScanner, type RecordScanner } from '../text/records.js';
-import { defaultOutput } from './side-car.js';
 
 const CHUNK_BYTES = 1024 * 1024;
 /** A longer record is assumed to be an unclosed quote. */
@@ -221,11 +219,6 @@ export class Copier {
     this.#bytes += this.#used;
     this.#used = 0;
   }
-}
-
-/** The path of the rewritten file. */
-export function outputOf(target: FileTarget, policy: Policy): string {
-  return policy.mode === 'in_place' ? target.file : (target.output ?? defaultOutput(target.file));
 }
 
 /** Prepares to process the columns of a target. */

@@ -22,8 +22,8 @@ import type { CsvDialect } from '../text/csv-dialect.js';
 import type { RecordDefect, RecordPosition } from '../text/records.js';
 import { type OnUnmapped, unmappedOfCounts } from '../unmapped.js';
 import { changedLines, sourceOf } from './recompute.js';
-import { findOutput, readSideCar, type SideCar, targetOfRun } from './side-car.js';
-import { openColumns, outputOf, type Pass, streamTarget } from './stream-file.js';
+import { findOutput, outputOf, readSideCar, type SideCar, targetOfRun } from './side-car.js';
+import { openColumns, type Pass, streamTarget } from './stream-file.js';
 
 /**
  * Reads a file and plans what apply would do to it.

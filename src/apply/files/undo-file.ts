@@ -12,8 +12,14 @@ import {
   takeSnapshot,
 } from './file-snapshot.js';
 import { changedLines } from './recompute.js';
-import { backupOf, readSideCar, type SideCar, sideCarFile, syncFolder, targetOfRun } from './side-car.js';
-import { outputOf } from './stream-file.js';
+import {
+  backupOf,
+  type SideCar,
+  sideCarFile,
+  syncFolder,
+  type WrittenOutput,
+  writtenOutputs,
+} from './side-car.js';
 
 /**
  * Undoes a run: removes the new file, or restores the original. A file that changed since is not touched, and its
@@ -22,20 +28,13 @@ import { outputOf } from './stream-file.js';
  * @throws SvcError `bad_input` if the original is gone, or a file is not the run's
  */
 export async function undoFile(context: ApplyContext, target: FileTarget, run: string): Promise<Undone[]> {
-  for (const mode of ['in_place', 'new'] as const) {
-    const output = outputOf(target, { ...context.policy, mode });
-    const sideCar = readSideCar(output);
-    if (sideCar !== null && sideCar.run === run && sideCar.mode === mode)
-      return [await undoOutput(context, targetOfRun(sideCar, target), output, sideCar)];
-  }
-  return [];
+  const found = writtenOutputs(target).find(({ sideCar }) => sideCar.run === run);
+  return found === undefined ? [] : [await undoOutput(context, found)];
 }
 
 async function undoOutput(
   context: ApplyContext,
-  target: FileTarget,
-  output: string,
-  sideCar: SideCar,
+  { output, sideCar, target }: WrittenOutput,
 ): Promise<Undone> {
   const backup = backupOf(output, sideCar);
   const seen = await takeSnapshot(output);

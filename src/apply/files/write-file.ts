@@ -27,13 +27,14 @@ import {
 import {
   backupName,
   backupOf,
+  outputOf,
   readSideCar,
   type SideCar,
   syncFolder,
   writeSideCar,
   writtenByAnother,
 } from './side-car.js';
-import { Copier, openColumns, outputOf, streamTarget } from './stream-file.js';
+import { Copier, openColumns, streamTarget } from './stream-file.js';
 
 /**
  * Writes the rewritten file: beside the old one, or in its place with the old one kept as a backup. The new content is
