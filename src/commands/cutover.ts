@@ -115,9 +115,13 @@ function readOutdated(db: Db, config: Config, { settings, report, sample }: Cuto
   const open = findOpenLists(facts);
   const isOpen = (generation: string) => isOld || open.some(({ next }) => next.endsWith(generation));
   const sha256 = facts.lastRun?.sha256 ?? '';
+  // Rows may have come whose records are newer than the exports.
+  const isNew = cutover?.steps.apply?.exitCode === 1;
   const changes: readonly (readonly [CutoverStep, boolean, string])[] = [
     ['export_v3', isOpen('v3'), 'its data are incomplete or too old'],
     ['export_v4', isOpen('v4'), 'its data are incomplete or too old'],
+    ['export_v3', isNew, 'apply found ids without a V4 id'],
+    ['export_v4', isNew, 'apply found ids without a V4 id'],
     ['remap', sha256 === '' || isRemapStale(facts), 'the exported data or its input files changed'],
     ['check', cutover?.judged?.remap !== sha256, 'another remap was built'],
     ['check', cutover?.judged?.settings !== settings, 'the limits or the baseline changed'],
