@@ -2,12 +2,11 @@ import { SvcError } from '../../errors.js';
 import { EMIT_TEXTS } from '../emit/emit-texts.js';
 import { insertValues } from '../emit/staging.js';
 import type { Engine } from '../engine/dialect.js';
-import { scopeTerms } from '../engine/judge-cells.js';
 import type { Ledger } from '../engine/ledger-tables.js';
 import { type CrosswalkId, listCrosswalk } from './crosswalk-ids.js';
-import { readInstalled } from './installed.js';
-import type { SyncColumn } from './sync-table.js';
-import { SYNC_TEXTS } from './sync-texts.js';
+import { keyOfIds, readInstalled } from './installed.js';
+import { SYNC_MARK, type SyncColumn } from './sync-table.js';
+import { markOf, SYNC_TEXTS } from './sync-texts.js';
 
 /** Rows of crosswalks that were added, changed and removed. */
 export interface Refreshed {
@@ -53,11 +52,6 @@ export async function installSync(
   if (dialect.ddlCommits) await session.retry(makeAllTriggers);
   for (const { next } of columns) await session.retry(() => session.exec(`DROP TABLE IF EXISTS ${next}`));
   return refreshed;
-}
-
-/** Columns of a crosswalk that identify its rows. */
-function keyOfIds({ dialect }: Engine, { id }: SyncColumn): string[] {
-  return ['v3', ...scopeTerms(dialect, id).map((_, at) => `s${at}`)];
 }
 
 function createIds(engine: Engine, column: SyncColumn, name: string): string {
@@ -119,8 +113,9 @@ async function makeTables(engine: Engine, column: SyncColumn): Promise<void> {
 async function makeTriggers(engine: Engine, column: SyncColumn, ledger: Ledger): Promise<void> {
   const { session, dialect } = engine;
   const { objects } = await readInstalled(engine, column.table, ledger, []);
-  for (const { name, sql } of SYNC_TEXTS[dialect.kind].triggers(dialect, column))
-    if (!objects.some((one) => one.name === name)) await session.exec(sql);
+  for (const trigger of SYNC_TEXTS[dialect.kind].triggers(dialect, column))
+    if (!objects.some(({ name }) => name === trigger.name))
+      await session.exec(trigger.sql.replace(SYNC_MARK, markOf(trigger)));
 }
 
 /**

@@ -1,8 +1,9 @@
 import { EMIT_TEXTS } from '../emit/emit-texts.js';
 import type { Engine } from '../engine/dialect.js';
+import { scopeTerms } from '../engine/judge-cells.js';
 import type { Ledger } from '../engine/ledger-tables.js';
 import { SYNC_MARK, type SyncColumn } from './sync-table.js';
-import { SYNC_TEXTS } from './sync-texts.js';
+import { markOf, SYNC_TEXTS } from './sync-texts.js';
 
 /** In the order in which they are dropped: a trigger before what it uses, so that no write of the application fails. */
 const KINDS = ['trigger', 'function', 'table'] as const;
@@ -14,6 +15,8 @@ export interface SyncObject {
   readonly name: string;
   /** The run whose new columns it fills. */
   readonly unit: string;
+  /** Its text; the columns of a table. */
+  readonly text: string;
 }
 
 export interface Installed {
@@ -49,7 +52,7 @@ export async function readInstalled(
     const isOurs =
       what === 'table' ? SHAPES[kind]?.test(text) === true : text.includes(SYNC_MARK) && isHere === '1';
     const own = what === 'trigger' ? name : EMIT_TEXTS[dialect.kind].staging(name, ledger);
-    return [{ object: { what, name: own, unit }, isOurs }];
+    return [{ object: { what, name: own, unit, text }, isOurs }];
   });
   const unknown = found.filter(
     ({ object: { what, unit }, isOurs }) => what === 'trigger' && isOurs && !others.includes(unit),
@@ -78,6 +81,27 @@ export function namesOf({ dialect }: Engine, column: SyncColumn): string[] {
     ...functions(dialect, column).map(({ name }) => nameOfObject({ what: 'function', name })),
     ...[column.ids, column.unmapped].map((name) => nameOfObject({ what: 'table', name })),
   ];
+}
+
+/** Columns of a crosswalk that identify its rows. */
+export function keyOfIds({ dialect }: Engine, { id }: SyncColumn): string[] {
+  return ['v3', ...scopeTerms(dialect, id).map((_, at) => `s${at}`)];
+}
+
+/** What is there for a column, but looks ids up otherwise than its target says now. */
+export function staleObjects(
+  engine: Engine,
+  column: SyncColumn,
+  objects: readonly SyncObject[],
+): readonly SyncObject[] {
+  const { dialect } = engine;
+  const triggers = SYNC_TEXTS[dialect.kind].triggers(dialect, column);
+  const ids = [...keyOfIds(engine, column), 'v4', 'reason'].join();
+  return objects.filter(({ what, name, text }) => {
+    const trigger = triggers.find((one) => one.name === name);
+    if (what === 'trigger') return trigger !== undefined && !text.includes(markOf(trigger));
+    return name === column.ids && text !== ids;
+  });
 }
 
 /** Drops objects in their order. Where DDL is transactional, call inside a transaction. */

@@ -1,22 +1,22 @@
 import { type IdColumn, newColumnOf } from '../../config/apply-targets.js';
 import { PRIVILEGES } from '../dialects/mysql-obstacles.js';
+import { quoteMysql } from '../dialects/mysql-text.js';
 import type { Engine } from '../engine/dialect.js';
 import type { FoundTable } from '../engine/found-table.js';
 import type { Session } from '../engine/session.js';
 import { columnOf, type TableFacts } from '../engine/table-facts.js';
 import { blocks, type Note } from '../plan.js';
 import { quoteText } from '../sql-names.js';
-import { isSyncTrigger } from './sync-table.js';
+import { isSyncTrigger, TRIGGER_PREFIX } from './sync-table.js';
 
 /** What prevents triggers on a table, besides what prevents new columns. */
 export async function syncNotes(
   { session, dialect }: Engine,
   { target, facts }: FoundTable,
-  triggerPrefix: string,
 ): Promise<Note[]> {
   const found = [
     ...target.ids.flatMap((id) => columnNotes(facts, id)),
-    ...(await OBSTACLES[dialect.kind](session, facts, triggerPrefix)),
+    ...(await OBSTACLES[dialect.kind](session, facts, target.ids.map(newColumnOf))),
   ];
   const cascade = facts.foreignKeys.find(
     ({ direction, columns, onUpdate }) =>
@@ -63,7 +63,13 @@ function columnNotes(facts: TableFacts, id: IdColumn): Note[] {
   return found.flatMap(([applies, note]) => (applies ? [note] : []));
 }
 
-type Obstacles = (session: Session, facts: TableFacts, triggerPrefix: string) => Promise<Note[]>;
+type Obstacles = (session: Session, facts: TableFacts, newColumns: readonly string[]) => Promise<Note[]>;
+
+function checkNotes(names: readonly string[]): Note[] {
+  return names.map((name) =>
+    blocks('sync_check', `A CHECK of the table uses ${name}, and could refuse rows of the application.`),
+  );
+}
 
 const sqlite: Obstacles = async (_, { triggers }) => {
   const others = triggers.filter((name) => !isSyncTrigger(name));
@@ -71,17 +77,25 @@ const sqlite: Obstacles = async (_, { triggers }) => {
   return others.length === 0 ? [] : [{ level: 'warning', code: 'triggers', text }];
 };
 
-const postgres: Obstacles = async (session, { table }, prefix) => {
+const postgres: Obstacles = async (session, { table }, newColumns) => {
   const { rows } = await session.query(
     `SELECT (SELECT string_agg(rulename, ', ') FROM pg_rewrite WHERE ev_class = $1::regclass AND ev_type IN ('2', '3')),
-       (SELECT string_agg(tgname, ', ') FROM pg_trigger WHERE tgrelid = $1::regclass AND NOT tgisinternal AND tgtype & 3 = 3
-          AND tgtype & 20 <> 0 AND tgname COLLATE "C" > ${quoteText(`${prefix}~`)}),
+       (SELECT string_agg(DISTINCT tgname, ', ') FROM pg_trigger WHERE NOT tgisinternal AND tgtype & 3 = 3 AND tgtype & 20 <> 0
+          AND (tgrelid = $1::regclass OR tgrelid IN (SELECT relid FROM pg_partition_tree($1::regclass)))
+          AND tgname COLLATE "C" > ${quoteText(`${TRIGGER_PREFIX.postgres}~`)}),
        has_language_privilege('plpgsql', 'USAGE'),
        current_setting('server_version_num')::int < 130000 AND (SELECT relkind FROM pg_class WHERE oid = $1::regclass) = 'p'`,
     [table],
   );
   const [rules, later, mayUse, isOldAndParted] = rows[0] ?? [];
+  const checked = await session.query(
+    `SELECT DISTINCT a.attname FROM pg_constraint c JOIN pg_attribute a ON a.attrelid = c.conrelid AND a.attnum = ANY (c.conkey)
+     WHERE c.contype = 'c' AND (c.conrelid = $1::regclass OR c.conrelid IN (SELECT relid FROM pg_partition_tree($1::regclass)))`,
+    [table],
+  );
+  const names = new Set(checked.rows.flat());
   return [
+    ...checkNotes(newColumns.filter((name) => names.has(name))),
     ...(rules === null ? [] : [blocks('rules', `The rule ${rules} rewrites statements on this table.`)]),
     ...(later === null
       ? []
@@ -100,7 +114,7 @@ const postgres: Obstacles = async (session, { table }, prefix) => {
   ];
 };
 
-const mysql: Obstacles = async (session, { table }) => {
+const mysql: Obstacles = async (session, { table }, newColumns) => {
   const { rows } = await session.query(PRIVILEGES);
   const may = (privilege: string) =>
     rows.some(([name, on, column]) => name === privilege && (on === null || on === table) && column === null);
@@ -110,7 +124,27 @@ const mysql: Obstacles = async (session, { table }) => {
   const isRole = role !== null && role !== undefined && role !== 'NONE' && role !== '';
   const lacks = isRole ? [] : ['TRIGGER', 'CREATE', 'DROP'].filter((privilege) => !may(privilege));
   const mayLog = logs !== '1' || trusts === '1' || isRole || may('SUPER') || may('BINLOG ADMIN');
+  const create = (await session.query(`SHOW CREATE TABLE ${quoteMysql(table)}`)).rows[0]?.[1] ?? '';
+  const checks = create.split('\n').filter((line) => / CHECK \(/.test(line));
+  // Triggers of one event fire in their order; made anew, ours come last.
+  const later = await session.one(
+    `SELECT GROUP_CONCAT(DISTINCT o.TRIGGER_NAME SEPARATOR ', ')
+     FROM information_schema.TRIGGERS o JOIN information_schema.TRIGGERS s ON o.ACTION_TIMING = s.ACTION_TIMING
+       AND o.EVENT_MANIPULATION = s.EVENT_MANIPULATION AND o.ACTION_ORDER > s.ACTION_ORDER
+     WHERE s.TRIGGER_SCHEMA = DATABASE() AND s.EVENT_OBJECT_TABLE = $1 AND s.ACTION_TIMING = 'BEFORE' AND s.TRIGGER_NAME LIKE $2
+       AND o.TRIGGER_SCHEMA = DATABASE() AND o.EVENT_OBJECT_TABLE = $1 AND o.TRIGGER_NAME NOT LIKE $2`,
+    [table, `${TRIGGER_PREFIX.mysql}%`],
+  );
   return [
+    ...checkNotes(newColumns.filter((name) => checks.some((line) => line.includes(quoteMysql(name))))),
+    ...(later === null
+      ? []
+      : [
+          blocks(
+            'sync_order',
+            `The trigger ${later} fires after ours and could change the id: apply --sync off, then on.`,
+          ),
+        ]),
     ...(lacks.length === 0
       ? []
       : [

@@ -11,6 +11,8 @@ export interface SyncColumn {
   /** As `TableFacts.table`. */
   readonly table: string;
   readonly id: IdColumn;
+  /** The run that makes or made the new column. */
+  readonly unit: string;
   readonly newColumn: string;
   /** That of the run that fills the column. */
   readonly policy: Policy;
@@ -32,43 +34,47 @@ export interface SyncColumn {
 /** A comment in every trigger of ours. */
 export const SYNC_MARK = 'svc-migrate sync';
 
-/** The beginning of the trigger names of a run. PostgreSQL fires triggers in the order of their names: ours comes last. */
-export function triggerPrefix(kind: SqlText['kind'], unit: string): string {
-  return `${kind === 'postgres' ? 'zz_' : ''}svc_migrate_sync_${unit}_`;
-}
+/** The beginning of the names of our triggers. PostgreSQL fires triggers in the order of their names: ours come last. */
+export const TRIGGER_PREFIX: Readonly<Record<SqlText['kind'], string>> = {
+  sqlite: 'svc_migrate_sync_',
+  postgres: 'zz_svc_migrate_sync_',
+  mysql: 'svc_migrate_sync_',
+};
 
-/** Where the columns of one run are. */
+/** Where a column is: its table, and its number among those of the run that made the new column. */
 interface SyncPlace {
   readonly facts: TableFacts;
   readonly unit: string;
+  readonly at: number;
   readonly ledger: Ledger;
   readonly policy: Policy;
 }
 
-/** The columns that triggers keep filled for a run. */
-export function syncColumns(
+/** A column that triggers keep filled. */
+export function syncColumn(
   dialect: SqlText & Pick<TableCatalog, 'rowNames'>,
-  ids: readonly IdColumn[],
-  { facts, unit, ledger, policy }: SyncPlace,
-): SyncColumn[] {
+  id: IdColumn,
+  { facts, unit, at, ledger, policy }: SyncPlace,
+): SyncColumn {
   const key = facts.keys[0] ?? [];
   const typeOf = (name: string) => columnOf(facts, name)?.type ?? 'text';
-  const tableOf = (name: string) => EMIT_TEXTS[dialect.kind].staging(`sync_${unit}_${name}`, ledger);
+  const tableOf = (name: string) => EMIT_TEXTS[dialect.kind].staging(`sync_${unit}_${at}_${name}`, ledger);
   const rowId = dialect.kind === 'sqlite' ? dialect.rowNames(facts) : [];
-  return ids.map((id, at) => ({
+  return {
     table: facts.table,
     id,
+    unit,
     newColumn: newColumnOf(id),
     policy,
     type: valueType(dialect, facts, id),
     key,
     keyTypes: key.map(typeOf),
     rowId: rowId.length > 0 ? rowId : key,
-    trigger: `${triggerPrefix(dialect.kind, unit)}${at}_`,
-    ids: tableOf(`${at}_ids`),
-    next: tableOf(`${at}_next`),
-    unmapped: tableOf(`${at}_unmapped`),
-  }));
+    trigger: `${TRIGGER_PREFIX[dialect.kind]}${unit}_${at}_`,
+    ids: tableOf('ids'),
+    next: tableOf('next'),
+    unmapped: tableOf('unmapped'),
+  };
 }
 
 /** The unit of the run whose new column a trigger fills, by the trigger's name in `TableFacts.triggers`. */

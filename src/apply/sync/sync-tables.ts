@@ -1,10 +1,10 @@
-import { newColumnOf, type TableTarget } from '../../config/apply-targets.js';
+import { type IdColumn, newColumnOf, type TableTarget } from '../../config/apply-targets.js';
 import { SvcError } from '../../errors.js';
 import type { RunFacts } from '../context.js';
 import { isUnreadable, openTableColumn } from '../engine/column-plans.js';
 import { type Engine, findColumn } from '../engine/dialect.js';
 import { FinalIds } from '../engine/final-ids.js';
-import { type FoundTable, findTables } from '../engine/found-table.js';
+import { type FoundTable, findTables, refresh } from '../engine/found-table.js';
 import { hasLedger, type TableRun } from '../engine/ledger-tables.js';
 import { writesPlatformId } from '../engine/platform-ids.js';
 import { addEmptyColumns } from '../engine/write-new-columns.js';
@@ -19,10 +19,11 @@ import {
   namesOf,
   readInstalled,
   type SyncObject,
+  staleObjects,
 } from './installed.js';
 import { listRecorded, type RecordedCells } from './recorded.js';
 import { syncNotes } from './sync-notes.js';
-import { type SyncColumn, syncColumns, triggerPrefix } from './sync-table.js';
+import { type SyncColumn, syncColumn } from './sync-table.js';
 
 /** A request to keep new columns filled by triggers, or to stop that. */
 export interface SyncRequest {
@@ -72,7 +73,7 @@ export async function syncTables(
   for (const found of await session.retry(() => findTables(engine, targets))) {
     if (turn === 'off') synced.push(await turnOff(engine, found, run !== null));
     else if (run === null) synced.push(await session.retry(() => planOn(engine, found)));
-    else synced.push(await turnOn(engine, found, run));
+    else synced.push(await turnOn(engine, await session.retry(() => refresh(engine, found)), run));
   }
   return synced;
 }
@@ -85,25 +86,28 @@ function isOwnRun({ target }: FoundTable, run: TableRun): boolean {
   return run.mode === 'new' && run.target.ids.some((id) => names.includes(newColumnOf(id)));
 }
 
-function runOf(found: FoundTable): TableRun | undefined {
-  return found.runs.findLast((run) => isOwnRun(found, run));
-}
-
-function columnsOf({ context, dialect }: Engine, found: FoundTable, unit: string): SyncColumn[] {
-  // What the run decided about deleted records holds for its triggers too.
-  const policy = { ...context.policy, ...runOf(found)?.policy };
-  return syncColumns(dialect, found.target.ids, { ...found, unit, policy });
+/** The columns of a target. `nextUnit`: the run that is going to make those that are not there. */
+function columnsOf({ context, dialect }: Engine, found: FoundTable, nextUnit: string): SyncColumn[] {
+  return found.target.ids.map((id, at) => {
+    const isSame = (other: IdColumn) => newColumnOf(other) === newColumnOf(id);
+    const run = found.runs.findLast(({ mode, target }) => mode === 'new' && target.ids.some(isSame));
+    // What the run decided about deleted records holds for its triggers too.
+    const policy = { ...context.policy, ...run?.policy };
+    // Names follow the run: the targets may since list their columns in another order.
+    const place = { unit: run?.unit ?? nextUnit, at: run?.target.ids.findIndex(isSame) ?? at };
+    return syncColumn(dialect, id, { ...found, ...place, policy });
+  });
 }
 
 async function planOn(engine: Engine, found: FoundTable): Promise<SyncedTable> {
-  const { dialect } = engine;
   const { target, facts, ledger } = found;
   if (isUnreadable(found.notes)) return describe(engine, found, {});
   const hasRuns = await hasLedger(engine, ledger);
-  const unit = runOf(found)?.unit ?? (hasRuns ? await nextUnit(engine, found) : '1');
-  const columns = columnsOf(engine, found, unit);
-  const others = found.runs.filter((one) => one.unit !== unit).map((one) => one.unit);
-  const installed = await readInstalled(engine, facts.table, ledger, [unit], others);
+  const columns = columnsOf(engine, found, hasRuns ? await nextUnit(engine, found) : '1');
+  const units = columns.map(({ unit }) => unit);
+  const others = found.runs.map(({ unit }) => unit).filter((unit) => !units.includes(unit));
+  const installed = await readInstalled(engine, facts.table, ledger, units, others);
+  const stale = columns.flatMap((column) => staleObjects(engine, column, installed.objects));
   const counted = columns.map((column) => countIds(engine, found, column));
   const isThere = new Set(installed.objects.map(nameOfObject));
   const fresh = target.ids.map(newColumnOf).filter((name) => findColumn(engine, facts, name) === undefined);
@@ -120,8 +124,12 @@ async function planOn(engine: Engine, found: FoundTable): Promise<SyncedTable> {
         const text = `The ${name} was not created by svc-migrate: rename or drop it first.`;
         return blocks('sync_foreign', text);
       }),
+      ...stale.map((one) => {
+        const text = `The ${nameOfObject(one)} was made for another target or by another version: apply --sync off first.`;
+        return blocks('sync_changed', text);
+      }),
       ...counted.flatMap(({ notes }) => notes),
-      ...(await syncNotes(engine, found, triggerPrefix(dialect.kind, unit))),
+      ...(await syncNotes(engine, found)),
     ],
   });
 }
@@ -137,7 +145,7 @@ async function turnOn(engine: Engine, planned: FoundTable, run: RunFacts): Promi
     await addEmptyColumns(engine, found, run);
     [found = planned] = await session.retry(() => findTables(engine, [planned.target]));
   }
-  const columns = columnsOf(engine, found, runOf(found)?.unit ?? '');
+  const columns = columnsOf(engine, found, '');
   return { ...plan, refreshed: await installSync(engine, columns, found.ledger) };
 }
 
@@ -173,7 +181,9 @@ async function readRecorded(
   const columns = found.runs
     .filter((run) => isOwnRun(found, run))
     .flatMap(({ unit, target }) => columnsOf(engine, { ...found, target }, unit))
-    .filter(({ unmapped }) => names.has(unmapped));
+    .filter(({ unmapped }) => names.has(unmapped))
+    // Without the new column, every record is listed as it is.
+    .map((one) => (findColumn(engine, found.facts, one.newColumn) === undefined ? { ...one, key: [] } : one));
   const all: RecordedCells[] = [];
   for (const column of columns) all.push(await listRecorded(engine, column));
   return {

@@ -1,3 +1,4 @@
+import { sha256Of } from '../../runtime/sha256.js';
 import { EMIT_TEXTS } from '../emit/emit-texts.js';
 import { isOurs } from '../emit/read-crosswalk.js';
 import type { SqlText } from '../engine/dialect.js';
@@ -11,6 +12,11 @@ import { SYNC_MARK, type SyncColumn } from './sync-table.js';
 interface Named {
   readonly name: string;
   readonly sql: string;
+}
+
+/** The mark of a trigger made by this statement: a trigger with another one looks up something else. */
+export function markOf({ sql }: Named): string {
+  return `${SYNC_MARK} ${sha256Of(sql).slice(0, 16)}`;
 }
 
 /** What triggers need beyond `SqlText` and `EmitText`. */
@@ -164,13 +170,13 @@ const postgres: SyncText = {
     eventsOf(termsOf(dialect, column)).map(({ when, event, condition }): Named => {
       const name = `${column.trigger}${when}_${event}`.toLowerCase();
       const run = functionOf(column.ids, when === 'BEFORE' ? 'fill' : 'list');
-      const sql = `CREATE TRIGGER ${quoteName(name)} ${when} ${event} ON ${column.table} FOR EACH ROW WHEN (${condition}) EXECUTE FUNCTION ${run}()`;
+      const sql = `CREATE TRIGGER ${quoteName(name)} ${when} ${event} ON ${column.table} FOR EACH ROW WHEN (${condition}) EXECUTE FUNCTION ${run}('${SYNC_MARK}')`;
       return { name, sql };
     }),
   dropTrigger: (table, name) => `DROP TRIGGER IF EXISTS ${quoteName(name)} ON ${table}`,
   readObjects: ({ kind }, table, { name }) =>
-    `SELECT 'trigger', t.tgname, p.prosrc, '1' FROM pg_trigger t JOIN pg_proc p ON p.oid = t.tgfoid
-     WHERE t.tgrelid = (${EMIT_TEXTS[kind].literal(table)})::regclass AND NOT t.tgisinternal AND t.tgname LIKE 'zz!_svc!_migrate!_sync!_%' ESCAPE '!'
+    `SELECT 'trigger', t.tgname, concat(p.prosrc, encode(t.tgargs, 'escape')), '1' FROM pg_trigger t JOIN pg_proc p ON p.oid = t.tgfoid
+     WHERE t.tgrelid = to_regclass(${EMIT_TEXTS[kind].literal(table)}) AND NOT t.tgisinternal AND t.tgname LIKE 'zz!_svc!_migrate!_sync!_%' ESCAPE '!'
      UNION ALL SELECT 'function', p.proname, p.prosrc, '1' FROM pg_proc p JOIN pg_namespace n ON n.oid = p.pronamespace
      WHERE n.nspname = ${quoteText(name)} AND p.pronargs = 0 AND p.proname LIKE 'sync!_%' ESCAPE '!'
      UNION ALL SELECT 'table', c.relname, (SELECT string_agg(attname, ',' ORDER BY attnum) FROM pg_attribute WHERE attrelid = c.oid AND attnum > 0), '1'

@@ -82,6 +82,13 @@ const CASES: readonly Case[] = [
     finds: 'sync_not_null',
   },
   {
+    name: 'a CHECK of the new column',
+    on: SERVERS,
+    isApplied: true,
+    after: () => ['ALTER TABLE t ADD CONSTRAINT large CHECK (i_v4 > 1000 OR i_v4 IS NULL)'],
+    finds: 'sync_check',
+  },
+  {
     name: 'V4 ids that do not fit',
     on: SERVERS,
     make: () => ['CREATE TABLE t(k int PRIMARY KEY, i int)'],

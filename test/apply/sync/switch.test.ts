@@ -25,6 +25,11 @@ createRemap(
     [8, 80],
   ]),
 );
+const models = join(folder, 'models.db');
+createRemap(models, [
+  { v3: 5, v4: 50, region: 'eu', company: 10 },
+  { v3: 5, v4: 500, region: 'eu', company: 10, model: 'crm/companies' },
+]);
 const servers = await startSyncServers();
 afterAll(async () => {
   await servers.stop();
@@ -33,13 +38,17 @@ afterAll(async () => {
 
 const RUN = { run: 'run-1', planSha256: '', isExact: false };
 
+const I = { column: 'i', model: INVOICES };
+const J = { column: 'j', model: 'crm/companies' };
+
 async function withStore<T>(
   place: SyncPlace,
   work: (store: DataStore) => Promise<T>,
   remap = first,
+  targets: readonly object[] = [{ ids: [I] }],
 ): Promise<T> {
   const context = openContext(remap ?? '', NEW, { batchRows: 2 });
-  const store = place.open(context, [place.target({ ids: [{ column: 'i', model: INVOICES }] })]);
+  const store = place.open(context, targets.map(place.target));
   try {
     return await work(store);
   } finally {
@@ -48,8 +57,8 @@ async function withStore<T>(
   }
 }
 
-const turn = async (place: SyncPlace, to: 'on' | 'off', remap = first) =>
-  (await withStore(place, async (store) => store.sync?.({ turn: to, run: RUN }), remap))?.[0];
+const turn = async (place: SyncPlace, to: 'on' | 'off', remap = first, targets?: readonly object[]) =>
+  (await withStore(place, async (store) => store.sync?.({ turn: to, run: RUN }), remap, targets))?.[0];
 
 const PLACES: readonly (readonly [SyncPlace['kind'], ((name: string) => Promise<SyncPlace>) | null])[] = [
   ['sqlite', async (name) => sqlitePlace(folder, name)],
@@ -150,7 +159,94 @@ describe.each(PLACES)('--sync in %s', (kind, open) => {
     context.remap.close();
   });
 
+  itIn('looks each column up in its own model, however targets list them', async (place) => {
+    await place.sql('CREATE TABLE u(k int PRIMARY KEY, i bigint, j bigint)');
+    const targetsOf = (...ids: object[]) => [{ table: 'u', ids }];
+    await turn(place, 'on', models, targetsOf(I, J));
+    await turn(place, 'on', models, targetsOf(J, I));
+    await place.sql('INSERT INTO u(k, i, j) VALUES (1, 5, 5)');
+    await turn(place, 'on', models, targetsOf(J));
+    await place.sql('INSERT INTO u(k, i, j) VALUES (2, 5, 5)');
+    expect(await place.sql('SELECT i_v4, j_v4 FROM u')).toEqual([
+      ['50', '500'],
+      ['50', '500'],
+    ]);
+    await turn(place, 'off', models, targetsOf(J));
+    expect(await place.objects()).toEqual([]);
+  });
+
+  itIn('refuses triggers that look ids up by other columns', async (place) => {
+    const text = kind === 'mysql' ? 'varchar(20)' : 'text';
+    await place.sql(`CREATE TABLE u(k int PRIMARY KEY, i bigint, r ${text}, c ${text})`);
+    const targetsOf = (more: object) => [{ table: 'u', ids: [{ ...I, ...more }] }];
+    await turn(place, 'on', models, targetsOf({ regionColumn: 'r' }));
+    for (const more of [{}, { companyColumn: 'c' }, { regionColumn: 'r', companyColumn: 'c' }])
+      await expect(turn(place, 'on', models, targetsOf(more))).rejects.toThrow('made for another target');
+    await turn(place, 'off', models, targetsOf({}));
+    await turn(place, 'on', models, targetsOf({ companyColumn: 'c' }));
+    await place.sql("INSERT INTO u(k, i, r, c) VALUES (1, 5, NULL, '10')");
+    expect(await place.sql('SELECT i_v4 FROM u')).toEqual([['50']]);
+  });
+
+  itIn('fills columns of several targets on one table', async (place) => {
+    await place.sql('CREATE TABLE u(k int PRIMARY KEY, i bigint, j bigint)');
+    const [one, other] = [
+      { name: 'one', table: 'u', ids: [I] },
+      { name: 'other', table: 'u', ids: [J] },
+    ];
+    await turn(place, 'on', models, [one, other]);
+    expect(await turn(place, 'on', models, [one, other])).toMatchObject({ wasOn: true, makes: [] });
+    await place.sql('INSERT INTO u(k, i, j) VALUES (1, 5, 5)');
+    await turn(place, 'off', models, [one]);
+    await place.sql('INSERT INTO u(k, i, j) VALUES (2, 5, 5)');
+    expect(await place.sql('SELECT i_v4, j_v4 FROM u ORDER BY k')).toEqual([
+      ['50', '500'],
+      [null, '500'],
+    ]);
+    await withStore(place, (store) => store.undo('run-1'), models, [one, other]);
+    expect(await place.objects()).toEqual([]);
+    expect(await place.sql('SELECT * FROM u WHERE k = 1')).toEqual([['1', '5', '5']]);
+  });
+
+  itIn('is removed by undo when the table is gone', async (place) => {
+    await turn(place, 'on');
+    await place.sql('DROP TABLE t');
+    await withStore(place, (store) => store.undo('run-1'));
+    expect(await place.objects()).toEqual([]);
+  });
+
   if (kind === 'sqlite') return;
+  itIn('is removed by off when the new column is gone, with what was recorded', async (place) => {
+    await turn(place, 'on');
+    await place.sql('INSERT INTO t(k, i) VALUES (1, 99)');
+    await place.sql('ALTER TABLE t DROP COLUMN i_v4 CASCADE');
+    expect(await turn(place, 'off')).toMatchObject({ unmapped: [{ row: null, value: '99' }] });
+    expect(await place.objects()).toEqual([]);
+  });
+
+  itIn('refuses to go on beside a trigger that may change the id later', async (place) => {
+    if (kind === 'postgres') {
+      await place.sql('CREATE TABLE u(k int, i bigint) PARTITION BY RANGE (k)');
+      await place.sql('CREATE TABLE part PARTITION OF u DEFAULT');
+      await place.sql(
+        `CREATE FUNCTION f() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN NEW.i := 6; RETURN NEW; END'`,
+      );
+    } else await place.sql('CREATE TABLE u(k int, i bigint)');
+    const targets = [{ table: 'u', ids: [I] }];
+    await turn(place, 'on', first, targets);
+    await place.sql(
+      kind === 'postgres'
+        ? 'CREATE TRIGGER zzz BEFORE INSERT ON part FOR EACH ROW EXECUTE FUNCTION f()'
+        : 'CREATE TRIGGER zzz BEFORE INSERT ON u FOR EACH ROW SET NEW.i = 6',
+    );
+    await expect(turn(place, 'on', first, targets)).rejects.toThrow('The trigger zzz fires after ours');
+    await turn(place, 'off', first, targets);
+    if (kind === 'postgres') return;
+    await turn(place, 'on', first, targets);
+    await place.sql('INSERT INTO u VALUES (1, 5, NULL)');
+    expect(await place.sql('SELECT * FROM u')).toEqual([['1', '6', '60']]);
+  });
+
   itIn('works for an application that may use its table only', async (place) => {
     await turn(place, 'on');
     const at = databases;
