@@ -177,13 +177,13 @@ async function fetchUnlessExpired(
 }
 
 function expiredAgain(target: RequestTarget, cause: SvcError): SvcError {
-  const text = `The cursor of the V4 company list expired again before the walk came further than the last time: ${cause.message}`;
+  const text = `The cursor of the V4 company list expired again before the walk got further than the last time: ${cause.message}`;
   const hint = 'Run the same command again, or name the companies in `v4.companies`.';
   return withFacts(new SvcError('cursor_expired', text, { hint, facts: cause.facts, cause }), target);
 }
 
 function assertAdvances(target: RequestTarget, cursor: string, seen: Set<string>, idlePages: number): void {
-  const repeats = 'The V4 company list repeats a cursor; it has no end.';
+  const repeats = 'The V4 company list repeats a cursor, so it would never end.';
   if (seen.has(cursor)) throw withFacts(new SvcError('cursor_loop', repeats), target);
   seen.add(cursor);
   const idle = `The V4 company list had no new company in ${idlePages} pages.`;

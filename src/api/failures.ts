@@ -67,7 +67,7 @@ function adviseOn(code: ErrorCode, outcome: AttemptOutcome, target: RequestTarge
     case 'http_status':
       return isTemporary(outcome)
         ? `Give the operator the request_id if it persists, and ${AGAIN}`
-        : 'Check baseUrl and the model names in the configuration; `svc-migrate doctor` helps. A retry does not.';
+        : 'Check baseUrl and the model names in the configuration; `svc-migrate doctor` helps. Retrying does not.';
     default:
       return outcome.kind === 'failure' && outcome.failure === 'tls'
         ? 'The certificate must be valid on this machine; NODE_EXTRA_CA_CERTS adds a certificate authority.'
@@ -79,7 +79,7 @@ function isTemporary(outcome: AttemptOutcome): boolean {
   return classify(outcome).kind === 'retry';
 }
 
-/** The error for a 200 with a body that the parser refused with `reason`, with the facts of the request. */
+/** The error for a 200 whose body the parser refused with `reason`; it carries the facts of the request. */
 export function buildBadAnswer(
   reason: SvcError,
   outcome: AttemptOutcome,

@@ -260,7 +260,7 @@ export function parseRetryAfter(header: string | null, nowMs: number): number | 
   return at === null || at < nowMs ? null : Math.ceil(at - nowMs);
 }
 
-/** Parses an HTTP date; ms since 1970, or null. Of two-digit years, which are obsolete, those from 50 on are past. */
+/** Parses an HTTP date; ms since 1970, or null. Two-digit years, which are obsolete, are 19xx from 50 on, otherwise 20xx. */
 export function parseHttpDate(text: string): number | null {
   const day = HTTP_DATES.map((one) => one.exec(text)?.groups?.['day']).find((found) => found !== undefined);
   if (day === undefined) return null;

@@ -66,7 +66,7 @@ function* findEndpointProblems({ v3, v4, http }: Sound): Generator<Problem> {
     }
     const url = new URL(own.baseUrl);
     if (url.protocol === 'http:' && !isLoopback(url.hostname) && http?.allowHttp === false) {
-      const message = 'would send the key over plain http: use https (or, knowing that, set http.allowHttp)';
+      const message = 'would send the key over plain http: use https, or accept this with http.allowHttp';
       yield { path: [...path, 'baseUrl'], message };
     }
   }

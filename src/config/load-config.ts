@@ -12,7 +12,13 @@ import { describeFileError, errorCodeOf, SvcError } from '../errors.js';
 import { resolveTarget } from './apply-targets.js';
 import type { Config, Endpoint } from './config.js';
 import { findCrossProblems } from './cross-checks.js';
-import { DEFAULT_CONFIG_FILES, DEFAULT_MODELS, DEFAULT_V3_KEY_ENV, DEFAULT_V4_KEY_ENV } from './defaults.js';
+import {
+  DEFAULT_CONFIG_FILES,
+  DEFAULT_DATABASE,
+  DEFAULT_MODELS,
+  DEFAULT_V3_KEY_ENV,
+  DEFAULT_V4_KEY_ENV,
+} from './defaults.js';
 import { configError, describeIssue, lineOf, type Problem, problemsOf, type SourceText } from './problems.js';
 import { configSchema, type Settings } from './settings.js';
 
@@ -219,8 +225,6 @@ function findRepeatedKeys(text: string, node: Node, path: Problem['path']): Prob
     return isRepeated ? [own, ...nested] : nested;
   });
 }
-
-const DEFAULT_DATABASE = 'svc-migrate.db';
 
 /**
  * Files that may be inputs where the configuration cannot be loaded: its possible names, the database, and every string

@@ -16,7 +16,7 @@ export function baseUrlProblem(text: string): string | null {
     return 'must be an absolute address such as "https://api.example.com"';
   }
   if (url.hostname === PLACEHOLDER_HOST)
-    return 'is still a placeholder: replace it by the address of the service';
+    return 'is still a placeholder: replace it with the address of the service';
   if (url.username !== '' || url.password !== '') return 'must not hold a user name or password';
   if (url.search !== '' || url.hash !== '' || /[?#]/.test(text)) return 'must not hold a query or a fragment';
   return null;

@@ -11,7 +11,7 @@ export type PageSource = Pick<Api, 'fetchPage' | 'fetchV4Companies'>;
 export interface Arrival {
   readonly askedMs: number;
   readonly answer: ListPage | Error;
-  /** Whether no further page is requested until pages of this list are acknowledged, or at all. */
+  /** Whether nothing more is requested until pages of this list are acknowledged, or ever: this was the last. */
   readonly waits: boolean;
 }
 
@@ -32,7 +32,7 @@ export interface PageSupply {
 
 /** Pages of one list that may wait to be taken: enough to fill a transaction with small pages. */
 const MAX_PAGES = 8;
-/** If more bytes wait in all lists together, each list with waiting pages waits until they are taken. */
+/** Limit on the bytes that wait in all lists together. Above it, no list with a waiting page requests another. */
 const MAX_BYTES = 3 * 1024 * 1024;
 
 /** Creates a page supply. Each page is requested as soon as the previous one has arrived, before that is saved. */

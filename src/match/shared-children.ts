@@ -97,7 +97,7 @@ interface V4Group {
   readonly named: GroupIds;
   /** The V3 children with the key, of the record with the highest svc_id; the evidence of V4 children names them. */
   last: readonly ChildMember[];
-  /** The svc_id of that record; the order of the rows says nothing. */
+  /** The svc_id of that record: records are not read in the order of their svc_ids. */
   lastOf: bigint | null;
 }
 

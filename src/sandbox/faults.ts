@@ -199,19 +199,22 @@ function parseNumber(value: string, least: number): number {
  *
  * @throws RequestError 400 for refused parameters
  */
-export function bendParameters({ ignore, refuse }: Quirks, parameters: URLSearchParams): URLSearchParams {
-  const bent = new URLSearchParams();
+export function dropIgnoredParameters(
+  { ignore, refuse }: Quirks,
+  parameters: URLSearchParams,
+): URLSearchParams {
+  const honoured = new URLSearchParams();
   for (const [name, value] of parameters) {
     const [, field, operator] = /^(\w+)\[(\w+)\]$/.exec(name) ?? [];
     const word = field === undefined || field === 'sort' ? (field ?? name) : (operator ?? '');
     if (refuse.includes(word)) throw badParameter(name, 'not supported');
-    if (!ignore.includes(word)) bent.append(name, value);
+    if (!ignore.includes(word)) honoured.append(name, value);
   }
-  return bent;
+  return honoured;
 }
 
 /** @throws RequestError 400 for a limit that is refused */
-export function bendLimit({ pageCap, pageLimit }: Quirks, limit: number): number {
+export function capLimit({ pageCap, pageLimit }: Quirks, limit: number): number {
   if (pageLimit !== null && limit > pageLimit) throw badParameter('limit', `at most ${pageLimit}`);
   return Math.min(limit, pageCap ?? limit);
 }

@@ -9,7 +9,7 @@ import {
   type ServiceAnswer,
 } from './answers.js';
 import { regionsOf } from './connections.js';
-import { type AttemptFaults, bendLimit, bendParameters, createMutator, type Quirks } from './faults.js';
+import { type AttemptFaults, capLimit, createMutator, dropIgnoredParameters, type Quirks } from './faults.js';
 import { writeJson } from './json.js';
 import { notFound, parseQuery, type Query, RequestError } from './list-query.js';
 import { MODELS, type ModelShape } from './models.js';
@@ -123,14 +123,14 @@ function answerRoute(
     case 'v4_companies':
       return answerCompanies(world, parameters, requestId);
     case 'v4_list': {
-      const bent = bendParameters(quirks, parameters);
-      const query = readQuery(quirks, `${route.companyId} ${route.shape.v4}`, route.shape, bent);
+      const honoured = dropIgnoredParameters(quirks, parameters);
+      const query = readQuery(quirks, `${route.companyId} ${route.shape.v4}`, route.shape, honoured);
       const list = chooseV4List(world, route.shape, route.companyId, state.loadedShare());
       const page = readFaultyPage(state, list, { ...query, returnCount: true }, faults);
       return answerPage(world, page, query, requestId, quirks);
     }
     case 'v4_record': {
-      const query = parseQuery('record', route.shape, bendParameters(quirks, parameters));
+      const query = parseQuery('record', route.shape, dropIgnoredParameters(quirks, parameters));
       const list = chooseV4List(world, route.shape, route.companyId, state.loadedShare());
       const ordinal = list.ordinalOf(route.svcId);
       if (ordinal === null) throw notFound(`${route.shape.v4} record ${route.svcId} in that company`);
@@ -141,7 +141,7 @@ function answerRoute(
 
 function readQuery(quirks: Quirks, list: string, shape: ModelShape, parameters: URLSearchParams): Query {
   const query = parseQuery(list, shape, parameters);
-  return { ...query, limit: bendLimit(quirks, query.limit) };
+  return { ...query, limit: capLimit(quirks, query.limit) };
 }
 
 /** Reads a page, with the faults of paging applied. */

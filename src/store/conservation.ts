@@ -2,7 +2,7 @@ import { REASONS_WITHOUT_V4_KEY } from '../reasons.js';
 import type { Db } from './open.js';
 import { V4_KEY, V4_PARENT_KEY } from './remap.js';
 
-/** A contradiction between the remap and the exported records, found in the database alone. */
+/** A contradiction between the remap and the exported records, found without asking the APIs. */
 export interface Contradiction {
   readonly code: ContradictionCode;
   readonly model: string;
@@ -39,7 +39,7 @@ export interface ContradictionList {
   readonly first: readonly Contradiction[];
 }
 
-interface Found {
+interface ContradictionRow {
   code: ContradictionCode;
   model: string;
   path: string;
@@ -61,7 +61,7 @@ export function findContradictions(db: Db, models: readonly string[], limit: num
   const params = { models: JSON.stringify(models) };
   const lists = new Map<ContradictionCode, { total: number; first: Contradiction[] }>();
   for (const query of [V3_CONTRADICTIONS, ...Object.entries(QUERIES).map(withCode)]) {
-    for (const row of db.prepare<[object], Found>(query).iterate(params)) {
+    for (const row of db.prepare<[object], ContradictionRow>(query).iterate(params)) {
       const list = lists.get(row.code) ?? { total: 0, first: [] };
       lists.set(row.code, list);
       list.total += 1;
@@ -78,7 +78,7 @@ function withCode([code, query]: readonly [string, string]): string {
   return `SELECT '${code}' AS code, * FROM (${query})`;
 }
 
-function toContradiction(row: Found): Contradiction {
+function toContradiction(row: ContradictionRow): Contradiction {
   const { code, model, path, region, company, platform_id, v3, v4 } = row;
   return { code, model, path, region, companyId: company, platformId: platform_id, v3SvcId: v3, v4SvcId: v4 };
 }
@@ -116,8 +116,9 @@ const STORED_COLUMNS = `remap.model, remap.path, remap.region, remap.v3_company_
   remap.v3_svc_id AS v3, remap.v4_svc_id AS v4, remap.status, remap.reason, remap.matched_by`;
 
 /**
- * Joins `record_row`, the remap row of a record, to the stored V3 record. The order of the joins follows the indexes. A stream's
- * company is compared in the form that is indexed, with a value without affinity (`+`): otherwise the index is not used.
+ * Joins `record_row`, the remap row of a record, to the stored V3 record. The joins are in the order of the indexes. Streams
+ * are found through the indexed expression `ifnull(company_id, 'all')`. In `STORED_V4`, the unary `+` removes the affinity of
+ * the column: without it, SQLite would not use that index.
  */
 const STORED_V3 = `
   CROSS JOIN stream AS v3_stream ON v3_stream.generation = 'v3' AND v3_stream.region = record_row.region
@@ -156,12 +157,12 @@ const ROW = `
   remap.model, remap.path, remap.region, coalesce(remap.v3_company_id, remap.v4_company_id) AS company,
   remap.platform_id, remap.v3_svc_id AS v3, remap.v4_svc_id AS v4`;
 
-/** Statuses for which a row must have an id on both sides. */
+/** SQL: whether the status of a row requires an id on both sides. */
 const NAMES_BOTH = `(remap.status = 'matched' OR (remap.status = 'deleted' AND ifnull(remap.reason, '')
   IN ('deleted_in_v3', 'deleted_in_v4', 'deleted_in_both')))`;
 const INHERITS = `ifnull(remap.reason, '') LIKE 'parent\\_%' ESCAPE '\\'`;
 
-/** Three kinds of contradictions, found with one grouping. */
+/** The three kinds of contradictions that `V3_BALANCE` shows. */
 const V3_CONTRADICTIONS = `
   SELECT CASE WHEN n > 0 THEN 'not_in_remap' WHEN exported THEN 'twice_in_remap' ELSE 'not_exported' END AS code,
       model, path, region, company, platform_id, v3, NULL AS v4

@@ -23,7 +23,7 @@ const stepSchema = z.object({
   startedAt: z.string(),
   endedAt: z.string().nullable(),
   exitCode: z.int().nullable(),
-  /** What came of it, as a sentence. */
+  /** The result, as a sentence. */
   note: z.string(),
 });
 export type CutoverStepState = Readonly<z.output<typeof stepSchema>>;
@@ -33,9 +33,9 @@ const cutoverSchema = z.object({
   id: z.string(),
   startedAt: z.string(),
   steps: z.partialRecord(z.enum(CUTOVER_STEPS), stepSchema),
-  /** What `check` judged: the digest of the remap, and that of the settings it was judged by. */
+  /** What `check` judged: the digests of the remap and of the settings. */
   judged: z.object({ remap: z.string(), settings: z.string() }).nullable(),
-  /** The pairs that `verify_pairs` read: the digest of the remap, and how many. */
+  /** The digest of the remap whose pairs `verify_pairs` read, and the size of the sample. */
   verified: z.string().nullable(),
   /** Absolute path of the report that `check` wrote. */
   report: z.string().nullable(),
@@ -59,13 +59,17 @@ export function readCutover(db: Db): Cutover | null {
   if (text === null) return null;
   const parsed = cutoverSchema.safeParse(JSON.parse(text));
   if (parsed.success) return parsed.data;
-  throw new SvcError('newer_database', 'The database holds a cutover of another version of svc-migrate.', {
-    hint: 'Finish it with that version.',
-    cause: parsed.error,
-  });
+  throw new SvcError(
+    'newer_database',
+    'The database holds a cutover that was begun by another version of svc-migrate.',
+    {
+      hint: 'Finish it with that version.',
+      cause: parsed.error,
+    },
+  );
 }
 
-/** Saves it in a transaction of its own. */
+/** Saves a cutover in a transaction of its own. */
 export function saveCutover(db: Db, cutover: Cutover): void {
   db.transaction(() => writeMeta(db, KEY, JSON.stringify(cutover))).immediate();
 }
@@ -77,7 +81,7 @@ export function progressOf({ steps }: Cutover) {
   return { step, state, isFinished: step === 'recheck' && state === 'done' };
 }
 
-/** Whether the application reads V4 ids already: `unknown` from when the flip begins until it is known to be done. */
+/** Whether the application already reads V4 ids; `unknown` from the start of the flip until it has succeeded. */
 export function flippedState(cutover: Cutover | null): 'no' | 'unknown' | 'yes' {
   const state = cutover?.steps.flip?.state;
   return state === undefined ? 'no' : state === 'done' ? 'yes' : 'unknown';

@@ -40,7 +40,7 @@ export function hasUnfinishedLog(file: string, suffix: '-journal' | '-wal'): boo
 }
 
 /**
- * Refuses the name of a new database if a log of another one is there, which SQLite would apply to it.
+ * Refuses a name for a new database if the log of another one has that name: SQLite would apply it to the new one.
  *
  * @throws SvcError `usage`
  */

@@ -2,7 +2,7 @@ import { DECIDABLE_REASONS, type Status } from '../reasons.js';
 import type { Db } from './open.js';
 import { REMAP_COLUMNS, type RemapRow, remapScope, type Scope } from './remap.js';
 
-/** Which findings; null: all. */
+/** Filters of findings; null: no filter. */
 export interface FindingFilter extends Scope {
   readonly statuses: readonly Status[] | null;
   /** As in the remap, with the prefix `parent_`. */
@@ -127,7 +127,7 @@ const NAMING_COLUMNS = [
   'v4_svc_id',
 ] as const satisfies readonly (keyof RowName)[];
 
-/** Finds rows that are not matched by their values; two at most, which is enough to detect that these are not unique. */
+/** Makes the function that looks up findings by their values. It returns at most two, enough to show that they are not unique. */
 export function prepareNamedRows(db: Db, scope: Scope): (name: RowName) => NamedRow[] {
   const inScope = remapScope(db, scope);
   const prepare = (given: readonly string[]) =>

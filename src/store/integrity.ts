@@ -17,6 +17,7 @@ export function verifyExport(db: Db, throwIfStopped: () => void): void {
   const names = new Map(
     listStreams(db).map((row) => [row.id, `a ${row.generation.toUpperCase()} list of ${row.model}`]),
   );
+  // these verify what they read
   readCompanyList(db);
   readV4Companies(db);
   const sql = `
@@ -25,7 +26,7 @@ export function verifyExport(db: Db, throwIfStopped: () => void): void {
   for (const { rows } of readSlices<{ stream_id: bigint; svc_id: bigint }>(db, 'record', sql, {})) {
     throwIfStopped();
     for (const { stream_id, svc_id } of rows) {
-      throw damaged(`A stored record of ${names.get(stream_id) ?? 'no list'}`, { svc_id });
+      throw damaged(`A stored record of ${names.get(stream_id) ?? 'an unknown list'}`, { svc_id });
     }
   }
   verifyCounts(db, names);
@@ -82,7 +83,7 @@ function verifyCounts(db: Db, names: ReadonlyMap<bigint, string>): void {
     for (const id of new Set([...counted.keys(), ...present.keys()])) {
       const counts = { saved: counted.get(id) ?? 0n, found: present.get(id) ?? 0n };
       if (counts.saved === counts.found) continue;
-      throw damaged(`The number of ${what} of ${names.get(id) ?? 'no list'}`, counts);
+      throw damaged(`The number of ${what} of ${names.get(id) ?? 'an unknown list'}`, counts);
     }
   }
 }

@@ -20,13 +20,13 @@ export interface LookupPlace {
   /** '' for records, else the children's field, such as `line_items`. */
   readonly path: string;
   readonly region: string | null;
-  /** Of the generation that the id is of. */
+  /** A company of the generation of the id. */
   readonly companyId: bigint | null;
 }
 
 const SEVERAL_RECORDS = 'several_records';
 
-/** Integers come back as bigint: status, reason, v3 id, v4 id, region, v3 company, v4 company, path. */
+/** Status, reason, V3 id, V4 id, region, V3 company, V4 company, path; SQLite returns integers as bigint. */
 type Row = readonly [
   Status,
   string | null,
@@ -107,7 +107,7 @@ export interface Answer {
   readonly region: string | null;
   readonly v3CompanyId: bigint | null;
   readonly v4CompanyId: bigint | null;
-  /** Whether the export has changed since the remap was built that answers. */
+  /** Whether the export has changed since this remap was built. */
   readonly stale: boolean;
 }
 

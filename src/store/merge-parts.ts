@@ -14,10 +14,87 @@ import { nameOfList } from './readiness.js';
 import { listStreams, readCompanyList, type StreamRow } from './streams.js';
 import { readV4Companies, sealV4Companies } from './v4-companies.js';
 
+/** A database that holds some of the lists of an export. */
+export interface Part {
+  readonly file: string;
+  readonly fingerprint: Fingerprint;
+  readonly streams: readonly StreamRow[];
+  /** V4's company list; null if this part did not read V4. */
+  readonly v4Companies: readonly bigint[] | null;
+  /** Whether the company list was read in full, or V4 has none. */
+  readonly hasCompanyList: boolean;
+}
+
+/** Why the parts cannot be merged; both lists are empty if they can. */
+export interface PartProblems {
+  /** Exported with other settings, or read twice. */
+  readonly conflicting: readonly string[];
+  /** Not read, or not to the end. */
+  readonly incomplete: readonly string[];
+}
+
+/** Settings that a part may lack, because it has none of their lists. */
+const MAY_LACK = /^(?:v3\.regions|models|v4\.models)\./;
+
+/** Whether an export of this list began. An export of some models or companies only plans the other lists. */
+function isBegun({ state, pages }: StreamRow): boolean {
+  return state !== 'running' || pages > 0;
+}
+
+/** Compares the parts with each other and with the settings of the whole. */
+export function judgeParts(parts: readonly Part[], whole: Fingerprint): PartProblems {
+  const lists = new Map<string, { readonly file: string; readonly stream: StreamRow }[]>();
+  for (const { file, streams } of parts) {
+    for (const stream of streams) {
+      const key = `${stream.generation} ${stream.region} ${stream.model} ${stream.companyId}`;
+      lists.set(key, [...(lists.get(key) ?? []), { file, stream }]);
+    }
+  }
+  const conflicting = [...parts.flatMap((part) => settingProblems(part, whole)), ...companyProblems(parts)];
+  const incomplete = parts
+    .filter(({ hasCompanyList }) => !hasCompanyList)
+    .map(({ file }) => `${file}: V4's company list was not read to the end`);
+  for (const list of lists.values()) {
+    const begun = list.filter(({ stream }) => isBegun(stream));
+    const [first] = list;
+    const name =
+      first === undefined ? '' : `${first.stream.generation.toUpperCase()} ${nameOfList(first.stream)}`;
+    if (begun.length === 0) incomplete.push(`no part has ${name}`);
+    else if (begun.length > 1)
+      conflicting.push(`${name} is in ${begun.map(({ file }) => file).join(' and ')}`);
+    for (const { file, stream } of begun) {
+      if (stream.state === 'running' || stream.state === 'failed')
+        incomplete.push(`${file}: ${name} was not read to the end`);
+    }
+  }
+  return { conflicting, incomplete };
+}
+
+function settingProblems({ file, fingerprint }: Part, whole: Fingerprint): string[] {
+  return [...new Set([...Object.keys(fingerprint), ...Object.keys(whole)])].flatMap((name) => {
+    const [own, other] = [fingerprint[name], whole[name]];
+    if (own === other || (own === undefined && (MAY_LACK.test(name) || name.startsWith('v')))) return [];
+    return [`${file} was exported with ${name} ${own ?? '(none)'}, not ${other ?? '(none)'}`];
+  });
+}
+
+/** Every part that read V4 must have seen the same companies. */
+function companyProblems(parts: readonly Part[]): string[] {
+  const listed = parts.filter(({ v4Companies }) => v4Companies !== null);
+  const [first, ...others] = listed;
+  return others
+    .filter(({ v4Companies }) => v4Companies?.join() !== first?.v4Companies?.join())
+    .map(({ file }) => `V4 listed other companies for ${file} than for ${first?.file}`);
+}
+
 /** Rows copied in one transaction. */
 const CHUNK = 20_000;
 
-/** Reads what a part holds. @throws SvcError `corrupt_database` */
+/**
+ * Reads what a part holds.
+ *
+ * @throws SvcError `corrupt_database`
+ */
 export function readPart(file: string, db: Db): Part {
   const hasV4 = readMeta(db, 'fingerprint_v4') !== null;
   const list = readCompanyList(db);
@@ -72,7 +149,7 @@ export async function mergeParts(
   })();
 }
 
-/** Copies a list with its records; ids of lists and records are new. */
+/** Copies a list and its records, which get new row ids. */
 async function copyList(db: Db, list: StreamRow, step: () => void): Promise<void> {
   const names = columnsOf(db, 'stream').join(', ');
   db.prepare(`INSERT INTO main.stream(${names}) SELECT ${names} FROM part.stream WHERE id = ?`).run(list.id);
@@ -92,7 +169,7 @@ async function copyList(db: Db, list: StreamRow, step: () => void): Promise<void
   }
 }
 
-/** Makes the function that copies a chunk of records, from a svc_id on; it returns where the next one begins. */
+/** Makes the function that copies a chunk of records from a svc_id on. It returns the next chunk's svc_id; null at the end. */
 function prepareCopyRecords(db: Db, id: bigint, list: StreamRow): (from: bigint) => bigint | null {
   const own = columnsOf(db, 'record').filter((name) => name !== 'stream_id');
   const end = db
@@ -103,7 +180,7 @@ function prepareCopyRecords(db: Db, id: bigint, list: StreamRow): (from: bigint)
   const isInChunk = 'stream_id = @old AND svc_id >= @from AND (@next IS NULL OR svc_id < @next)';
   const statements = [
     `INSERT INTO main.record(stream_id, ${own.join(', ')}) SELECT @id, ${own.join(', ')} FROM part.record WHERE ${isInChunk}`,
-    `UPDATE main.record SET checksum = ${checksumOf('record')} WHERE stream_id = @id AND svc_id >= @from AND @old = @old AND @next IS @next`,
+    `UPDATE main.record SET checksum = ${checksumOf('record')} WHERE stream_id = @id AND svc_id >= @from`,
     `INSERT INTO main.payload(record_id, body, checksum) SELECT n.id, p.body, p.checksum
        FROM part.record AS o JOIN part.payload AS p ON p.record_id = o.id
        JOIN main.record AS n ON n.stream_id = @id AND n.svc_id = o.svc_id
@@ -143,77 +220,4 @@ function copyCompanies(db: Db): void {
 function columnsOf(db: Db, table: string): string[] {
   const names = db.prepare<[string], string>('SELECT name FROM pragma_table_info(?)').pluck().all(table);
   return names.filter((name) => name !== 'id' && name !== 'checksum');
-}
-
-/** An export of some of the lists of one whole, as its database says. */
-export interface Part {
-  readonly file: string;
-  readonly fingerprint: Fingerprint;
-  readonly streams: readonly StreamRow[];
-  /** V4's company list; null if this part did not read V4. */
-  readonly v4Companies: readonly bigint[] | null;
-  /** Whether the company list was read in full, or V4 has none. */
-  readonly hasCompanyList: boolean;
-}
-
-/** What is wrong with the parts; all empty if they make one whole. */
-export interface PartProblems {
-  /** Exported with other settings, or read twice. */
-  readonly conflicting: readonly string[];
-  /** Not read, or not to the end. */
-  readonly incomplete: readonly string[];
-}
-
-/** Settings that a part may lack: it then has none of these lists. */
-const MAY_LACK = /^(?:v3\.regions|models|v4\.models)\./;
-
-/** Whether an export of this list began. A narrowed export leaves the others as they are planned. */
-function isBegun({ state, pages }: StreamRow): boolean {
-  return state !== 'running' || pages > 0;
-}
-
-/** Compares the parts with each other and with the settings of the whole. */
-export function judgeParts(parts: readonly Part[], whole: Fingerprint): PartProblems {
-  const lists = new Map<string, { readonly file: string; readonly stream: StreamRow }[]>();
-  for (const { file, streams } of parts) {
-    for (const stream of streams) {
-      const key = `${stream.generation} ${stream.region} ${stream.model} ${stream.companyId}`;
-      lists.set(key, [...(lists.get(key) ?? []), { file, stream }]);
-    }
-  }
-  const conflicting = [...parts.flatMap((part) => settingProblems(part, whole)), ...companyProblems(parts)];
-  const incomplete = parts
-    .filter(({ hasCompanyList }) => !hasCompanyList)
-    .map(({ file }) => `${file}: V4's company list was not read to the end`);
-  for (const list of lists.values()) {
-    const begun = list.filter(({ stream }) => isBegun(stream));
-    const [first] = list;
-    const name =
-      first === undefined ? '' : `${first.stream.generation.toUpperCase()} ${nameOfList(first.stream)}`;
-    if (begun.length === 0) incomplete.push(`no part has ${name}`);
-    else if (begun.length > 1)
-      conflicting.push(`${name} is in ${begun.map(({ file }) => file).join(' and ')}`);
-    for (const { file, stream } of begun) {
-      if (stream.state === 'running' || stream.state === 'failed')
-        incomplete.push(`${file}: ${name} was not read to the end`);
-    }
-  }
-  return { conflicting, incomplete };
-}
-
-function settingProblems({ file, fingerprint }: Part, whole: Fingerprint): string[] {
-  return [...new Set([...Object.keys(fingerprint), ...Object.keys(whole)])].flatMap((name) => {
-    const [own, other] = [fingerprint[name], whole[name]];
-    if (own === other || (own === undefined && (MAY_LACK.test(name) || name.startsWith('v')))) return [];
-    return [`${file} was exported with ${name} ${own ?? '(none)'}, not ${other ?? '(none)'}`];
-  });
-}
-
-/** Every part that read V4 must have seen the same companies. */
-function companyProblems(parts: readonly Part[]): string[] {
-  const listed = parts.filter(({ v4Companies }) => v4Companies !== null);
-  const [first, ...others] = listed;
-  return others
-    .filter(({ v4Companies }) => v4Companies?.join() !== first?.v4Companies?.join())
-    .map(({ file }) => `V4 listed other companies for ${file} than for ${first?.file}`);
 }

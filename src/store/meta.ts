@@ -30,7 +30,7 @@ export function writeMeta(db: Db, key: string, value: string): void {
 
 const EXPORT_SEQ = 'export_seq';
 
-/** A number that grows whenever stored records or a stream's state change: if it is equal, the export is the same. */
+/** A number that grows whenever stored records or a stream's state change: as long as it is the same, so is the export. */
 export function readExportSeq(db: Db): bigint {
   return BigInt(readMeta(db, EXPORT_SEQ) ?? '0');
 }

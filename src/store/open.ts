@@ -43,7 +43,7 @@ export function openDatabase(file: string, mode: OpenMode): Db {
   prepareFile(file, mode === 'create');
   return guardDatabase(file, () => {
     if (mode === 'read') rollBackInterrupted(file);
-    // `prepareFile` did not check it, and closing a writer's connection would change the file even if it is not ours
+    // `prepareFile` does not check a file in WAL mode, and closing a connection that may write would change it
     else if (isInWalMode(file)) openDatabase(file, 'read').close();
     const db = new Sqlite(file, { readonly: mode === 'read', timeout: BUSY_TIMEOUT_MS });
     try {

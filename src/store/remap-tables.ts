@@ -41,7 +41,7 @@ const noteSchema = z
   .array(z.object({ v4_company_id: z.string(), comparable_keys: z.number(), agreeing_keys: z.number() }))
   .catch([]);
 
-/** The same with their candidates. */
+/** The companies of `listUnpaired` with their candidates. */
 export function readAmbiguousCompanies(db: Db, scope: Scope): readonly AmbiguousCompany[] {
   return listUnpaired(db, scope).map(({ region, v3_company_id, note }) => ({
     region: region ?? '',

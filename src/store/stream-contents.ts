@@ -209,7 +209,7 @@ function prepareRemove(db: Db): (streamId: bigint, svcId: bigint, arrivalMs: num
     FROM record AS r JOIN stream AS s ON s.id = r.stream_id WHERE r.stream_id = ? AND r.svc_id = ?`);
   const dropBody = db.prepare('DELETE FROM payload WHERE record_id = ?');
   const drop = db.prepare('DELETE FROM record WHERE id = ?');
-  // the record had arrived there, but is no longer one of that list
+  // in that list the record now counts as a duplicate: it arrived, but belongs to another list
   const recount = db.prepare(
     'UPDATE stream SET unique_records = unique_records - 1, duplicates = duplicates + 1 WHERE id = ?',
   );

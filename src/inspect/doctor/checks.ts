@@ -1,6 +1,6 @@
 import { type Finding, sortFindings } from './doctor-finding.js';
 import { judgeClocks, judgeHosts, judgePages, judgePairs, judgeParameters } from './judge-apis.js';
-import { judgeHollow, judgeV3Lists, judgeV4Models } from './judge-lists.js';
+import { judgeEmptyModels, judgeV3Lists, judgeV4Models } from './judge-lists.js';
 import { judgeBackfill, judgeConfig, judgeDatabase, judgeDisk, judgeProgram } from './judge-local.js';
 import { judgeTargets } from './judge-targets.js';
 import type { DoctorFacts } from './probe-results.js';
@@ -12,7 +12,7 @@ const CHECKS: readonly ((facts: DoctorFacts) => Iterable<Finding>)[] = [
   ({ config, remote }) => judgeHosts(remote, config),
   ({ remote }) => judgeV3Lists(remote.v3, remote.v3Addresses),
   ({ config, remote: { v4 } }) => (v4 === null ? [] : judgeV4Models(v4, config)),
-  ({ remote: { v3, v4 } }) => (v4 === null ? [] : judgeHollow(v4, v3)),
+  ({ remote: { v3, v4 } }) => (v4 === null ? [] : judgeEmptyModels(v4, v3)),
   ({ config, remote: { v4 } }) => (v4?.asked.length ? judgeParameters(v4.parameters, config) : []),
   ({ remote }) => judgePages(remote.pages),
   ({ remote }) => judgeClocks(remote.hosts),

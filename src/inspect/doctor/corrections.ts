@@ -1,13 +1,13 @@
 import type { DoctorFacts, ProbedV4, RemoteFacts } from './probe-results.js';
 
-/** A setting that doctor would write otherwise. */
+/** A setting that `doctor` would change. */
 export interface Correction {
-  /** Its place in the configuration; `models` by their position. */
+  /** Its path in the configuration; a model is named by its index. */
   readonly path: readonly (string | number)[];
   readonly value: string | number | boolean;
   /** What it was and why it changes, as one line. */
   readonly text: string;
-  /** The setting had this value already, as a guess. */
+  /** Set if the value is not new: it was a guess, which is now confirmed. */
   readonly confirms?: true;
 }
 
@@ -35,8 +35,8 @@ function correctAddresses(config: Config, { v3Addresses }: RemoteFacts): Correct
 }
 
 /**
- * Names that V4 answers to: those that were guesses, and for models that it does not know the one name it answers to.
- * A name that fits several models, or one of several names, stays for a person to choose: the wrong list gives wrong ids.
+ * Confirms guessed names that V4 answers to, and replaces names that it does not know by the only other one that it answers
+ * to. Where several names answer for a model, or one for several models, a person must choose: a wrong list gives wrong ids.
  */
 function correctNames({ models }: Config, v4: ProbedV4 | null): Correction[] {
   if (v4 === null || v4.answersAnything) return [];
@@ -59,7 +59,7 @@ function correctNames({ models }: Config, v4: ProbedV4 | null): Correction[] {
   });
 }
 
-/** Page sizes that the service does not exceed. */
+/** Replaces page sizes that the service refuses or does not fill. */
 function correctPages(config: Config, { pages }: RemoteFacts): Correction[] {
   return pages.flatMap(({ label, asked, got, hasMore, smaller }) => {
     const value = got !== null && got > 0 && got < asked && hasMore ? got : smaller;
@@ -71,7 +71,7 @@ function correctPages(config: Config, { pages }: RemoteFacts): Correction[] {
   });
 }
 
-/** `auto` and `true` stop an export where V4 refuses the parameter; `false` leaves out what is deleted where it does not. */
+/** If V4 refuses the parameter, `auto` and `true` can stop an export; if V4 honours it, `false` hides deleted records. */
 function correctDeleted({ v4: { includeDeleted } }: Config, v4: ProbedV4 | null): Correction[] {
   const effect = v4?.parameters.include_deleted_records ?? 'unknown';
   const path = ['v4', 'includeDeleted'];

@@ -24,7 +24,7 @@ export function* judgeHosts({ hosts, requests }: RemoteFacts, { http }: Config):
     const { label, baseUrl, keySource, keyError, error, answered, proxy } = host;
     const isRepeated = hosts.find((one) => one.keyError?.message === keyError?.message) !== host;
     if (keyError !== null) {
-      // One key may be that of several regions, all of which the message names.
+      // Regions may share a key: the message names all of them, so it is shown once.
       const fix = keyError.hint ?? 'Set the key.';
       if (!isRepeated) yield problem('keys', 'key_unusable', 2, keyError.message, fix);
     } else if (answered) {
@@ -188,14 +188,13 @@ export function judgePairs(preview: readonly PairPreview[], database: DatabaseFa
   const alone = preview.length - paired - open;
   const sameId = preview.filter(({ hasSameId }) => hasSameId).length;
   const seen = countOf(preview.length, 'V3 company', 'V3 companies');
-  const find = paired === 1 ? 'finds its' : 'find their';
   const parts = [
-    `${groupDigits(paired)} of ${seen} seen ${find} V4 company by shared records`,
-    ...(open > 0 ? [`${groupDigits(open)} not beyond doubt`] : []),
-    ...(alone > 0 ? [`${groupDigits(alone)} without one`] : []),
+    `shared records pair ${groupDigits(paired)} of ${seen} seen`,
+    ...(open > 0 ? [`${groupDigits(open)} ambiguous`] : []),
+    ...(alone > 0 ? [`${groupDigits(alone)} without a pair`] : []),
   ];
   const text = `Preview from samples, which leave records out: ${parts.join(', ')}. V4 lists the same id for ${groupDigits(sameId)}.`;
-  // Those that need a person first.
+  // Pairs that a person must decide come first.
   const shown = preview.toSorted((a, b) => Number(isOpen(b)) - Number(isOpen(a))).slice(0, SHOWN_PAIRS);
   const ambiguous = preview.filter(isOpen).map(toAmbiguous);
   const pairs = shown.map((one) => note('companies', 'pair', describePair(one, ambiguous)));

@@ -6,7 +6,7 @@ import { missingModels } from './probe-v4.js';
 
 type FailedAnswer = Extract<ListAnswer, { error: unknown }>;
 
-/** Most names listed in a sentence. */
+/** Maximum number of names listed in a sentence. */
 const MOST_NAMES = 3;
 
 /** Whether V3 has every model, and any records. */
@@ -195,7 +195,7 @@ function judgeAnswering({ lists, asked }: ProbedV4, { models }: Config): Finding
     findings.push(...(odd.find((one) => one.length > 0) ?? []));
   }
   if (everywhere.length === 0) return findings;
-  const text = `V4 answers in every company asked to ${everywhere.join(', ')}.`;
+  const text = `In every company asked, V4 answers to ${everywhere.join(', ')}.`;
   return [ok('models', 'models_answer', text), ...findings];
 }
 
@@ -203,14 +203,14 @@ function judgeAnswering({ lists, asked }: ProbedV4, { models }: Config): Finding
  * Models with records in V3 and none in V4, though V4 holds records of other models. If V4 answers to any name, this
  * is what a wrong name looks like.
  */
-export function* judgeHollow(v4: ProbedV4, v3: readonly ProbedList[]): Generator<Finding> {
+export function* judgeEmptyModels(v4: ProbedV4, v3: readonly ProbedList[]): Generator<Finding> {
   const { lists, answersAnything } = v4;
   if (countRecords(lists) === 0) return;
   for (const pair of new Map(lists.map((list) => [list.pair.v3, list.pair])).values()) {
     const own = lists.filter((one) => one.pair.v3 === pair.v3);
     const inV3 = countRecords(v3.filter((one) => one.pair.v3 === pair.v3));
     if (inV3 === 0 || countRecords(own) > 0 || !own.every(hasAnswered)) continue;
-    const text = `"${pair.v4}": V4 holds no record of it in any company asked, V3 ${groupDigits(inV3)} of ${pair.v3}.`;
+    const text = `"${pair.v4}": V4 holds no record of it in any company asked, but V3 holds ${groupDigits(inV3)} of ${pair.v3}.`;
     const fix = 'Check the name in "models", and whether the backfill has reached it.';
     yield (answersAnything ? warning : note)('models', 'model_hollow', text, fix);
   }

@@ -15,7 +15,7 @@ import {
 
 /** Records requested if only their order or number matters. */
 const FEW = 10;
-/** Most lists searched for deleted records. */
+/** Maximum number of lists searched for deleted records. */
 const MOST_LISTS = 5;
 const LATE = '2100-01-01T00:00:00.000Z';
 const EARLY = '1970-01-01T00:00:00.000Z';
@@ -158,7 +158,7 @@ export function judgeSelect(before: ListContent, selected: ListAnswer): Paramete
 /** Overrides a pair for requests that need no expanded fields. */
 export const NO_EXPAND = { expand: [] } as const;
 
-/** Most names tried for a model that V4 does not know. */
+/** Maximum number of names tried for a model that V4 does not know. */
 const MOST_NAMES = 10;
 /** Companies in which names are tried. */
 const TRIED_COMPANIES = 2;

@@ -43,7 +43,7 @@ export function readStoryFacts(source: StorySource, row: StoryRow, readings: rea
       ? pair.v4_company_id === v4_company_id
       : pair.region === region && pair.v3_company_id === v3_company_id,
   );
-  // A row that only V4 has names no V3 company; its company's pair does.
+  // A row without a V3 record names no V3 company; the pair of its V4 company does.
   const place: Place = {
     row,
     region: region ?? company?.region ?? null,
@@ -147,7 +147,7 @@ function listsOf({ config, streams }: StorySource, { row, region, v3, v4 }: Plac
 
 const candidatesSchema = z
   .array(z.record(z.string(), z.unknown()))
-  // Other notes name no candidates.
+  // Notes of any other form hold no candidates.
   .catch([]);
 
 function describePairing(row: CompanyRow): CompanyPairing {

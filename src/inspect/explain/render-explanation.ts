@@ -45,7 +45,7 @@ function renderStory(story: Story, width: number): string {
   return [wrapLines(told, width), layFields(story, width), wrapLines(read, width)].join('');
 }
 
-/** `As a V3 svc_id: a line_items of …`. */
+/** `Taken for a V3 svc_id: the child in line_items V3 5 of company 1 (eu)`. */
 function titleOf({ facts }: Story): string {
   const { row, readings } = facts;
   const taken = readings.map((reading) =>

@@ -105,15 +105,15 @@ class Planner {
     this.#ask('v3', v3.region, model, v3.companyId, 'platform_id', platformId);
   }
 
-  /** Adds the lists that a scope needs whatever the record. */
+  /** Adds the lists that a scope needs for any record. */
   #addListsOf(scope: RecheckScope): void {
     if (this.#added.has(scope)) return;
     this.#added.add(scope);
-    const lonely = new Set(readsCompanies(scope) ? this.#input.pairs.unpairedV4 : []);
+    const unpaired = new Set(readsCompanies(scope) ? this.#input.pairs.unpairedV4 : []);
     for (const stream of this.#input.streams) {
       const { generation, companyId } = stream;
       const isWanted =
-        (generation === 'v4' && companyId !== null && lonely.has(companyId)) ||
+        (generation === 'v4' && companyId !== null && unpaired.has(companyId)) ||
         (generation === 'v3' && scope === 'companies_and_v3') ||
         (scope === 'unread_lists' && isUnfinished(stream));
       if (isWanted) this.#lists.add(stream);

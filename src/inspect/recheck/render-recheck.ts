@@ -17,7 +17,7 @@ export function renderRecheck(result: RecheckResult, width: number): string {
     `${countOf(open, 'finding')} open; asked ${rounds.length === 1 ? 'once' : `${rounds.length} times`}.`,
     ...rounds.map(
       ({ asked, lists, changed }, at) =>
-        `  round ${at + 1}: ${countOf(asked, 'question')} for single records, ${countOf(changed, 'record')} new or changed; ${countOf(lists, 'list')} read again`,
+        `  round ${at + 1}: ${countOf(asked, 'request')} for single records, ${countOf(changed, 'record')} new or changed; ${countOf(lists, 'list')} read again`,
     ),
     ...describeCounts('Healed', outcomes),
     ...describeCounts('Persist', persisted),
@@ -52,12 +52,12 @@ function describeLastRound({ rounds }: RecheckResult): string[] {
       `${records} vanished without a tombstone: V3 no longer shows ${them}, not even as deleted.`,
       ...shown.map(({ region, model, svcId }) => `  ${model} V3 ${svcId} (${region})`),
       ...(vanished.length > SHOWN ? [`  … and ${groupDigits(vanished.length - SHOWN)} more`] : []),
-      `  Only a whole reading drops ${them}: svc-migrate export v3 --restart${models}`,
+      `  Only a full export removes ${them}: svc-migrate export v3 --restart${models}`,
     );
   }
   if (failed + unfinished > 0) {
     lines.push(
-      `${countOf(failed, 'question')} not answered and ${countOf(unfinished, 'list')} not read to the end: run the same command again. First: ${firstError ?? ''}`,
+      `${countOf(failed, 'request')} failed and ${countOf(unfinished, 'list')} not read to the end: run the same command again. First: ${firstError ?? ''}`,
     );
   }
   return lines;

@@ -8,7 +8,7 @@ import { countOf, formatDuration, groupDigits } from '../../text/numbers.js';
 
 export interface WaitOptions {
   readonly config: Config;
-  /** With a page size of 1: only the counts matter. */
+  /** Requests pages of one record: only the counts matter. */
   readonly source: Pick<Api, 'fetchPage' | 'fetchV4Companies'>;
   /** How long every count must stay the same. */
   readonly settleMs: number;

@@ -10,7 +10,7 @@ const SHOWN = 10;
 const CONTRADICTIONS: Readonly<Record<ContradictionCode, string>> = {
   not_in_remap: 'exported from V3, and in no row of the remap',
   twice_in_remap: 'exported from V3 once, and in several rows of the remap',
-  not_exported: 'in the remap with a V3 id or platform_id that was not exported so',
+  not_exported: 'in the remap with a V3 id or platform_id that was not exported',
   v4_not_in_remap: 'exported from V4, and in no row of the remap',
   v4_not_exported: 'in the remap with a V4 id that was not exported with this company and platform_id',
   v4_claimed_twice: 'a V4 id that several V3 records are matched to',
