@@ -45,7 +45,7 @@ const WHAT: Readonly<Record<CutoverStep, (options: CutoverOptions) => string>> =
   export_v4: () => 'read V4',
   remap: () => 'join the two',
   check: ({ report }) => `judge the remap by the limits, and write ${report}`,
-  apply: () => 'rewrite the V3 ids that came since in the configured targets',
+  apply: () => 'rewrite the V3 ids added since to the configured targets',
   verify_targets: () => 'check what was written',
   verify_pairs: ({ sample }) => `read ${sample ?? 'some'} mapped pairs from both APIs again`,
   flip: ({ flip, flipPlace }) => `${FLIPS[flip]}${flipPlace}`,

@@ -6,8 +6,8 @@ import { type CommandSpec, listOptions, type OptionSpecs } from './command.js';
 const ENVIRONMENT = {
   'SVC_MIGRATE_V3_API_KEY, SVC_MIGRATE_V4_API_KEY':
     'API keys, unless the configuration names other variables or files',
-  SVC_MIGRATE_CONFIG: 'configuration file; --config outranks it',
-  SVC_MIGRATE_DB: 'database file; outranks the configuration, --db outranks it',
+  SVC_MIGRATE_CONFIG: 'configuration file; --config overrides it',
+  SVC_MIGRATE_DB: 'database file; overrides the configuration; --db overrides it',
   'HTTPS_PROXY, HTTP_PROXY, NO_PROXY': 'proxy for requests, and hosts that are reached without it',
   NODE_EXTRA_CA_CERTS: 'file with additional certificate authorities',
   NO_COLOR: 'print without color',

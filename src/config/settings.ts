@@ -211,7 +211,7 @@ const limits = strict({
   ),
   models: setting(
     z.record(z.string(), strict(limitsByName)).prefault({}),
-    'Limits for one model, by its V3 path. They outrank the other limits.',
+    'Limits for one model, by its V3 path. They override the other limits.',
   ),
 }).transform(({ models, ...rest }) => {
   // Computed keys are not part of the shape's type.
@@ -237,7 +237,7 @@ export const configSchema = strict({
   $schema: z.string().optional().describe('JSON Schema, for editors.'),
   database: setting(
     nonEmpty.default(DEFAULT_DATABASE),
-    'Database file. --db and SVC_MIGRATE_DB outrank this setting.',
+    'Database file. --db and SVC_MIGRATE_DB override this setting.',
   ),
   fieldPrefix: setting(
     fieldName.default(DEFAULT_FIELD_PREFIX),

@@ -23,7 +23,7 @@ function fill(db: Db): void {
 }
 
 describe('the tally of a remap', () => {
-  it('counts rows by verdict, by side and by what may not be', () => {
+  it('counts rows by outcome and side, and invalid rows', () => {
     const db = openTestDatabase();
     fill(db);
     db.exec(`

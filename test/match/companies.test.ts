@@ -43,15 +43,15 @@ const AGREES_WITH_PAIRED = {
   v4Companies: [1],
 } satisfies Exported;
 
-describe('companies whose evidence points at a company that is taken', () => {
-  it('are ambiguous where evidence took it, beside an empty company of their id', () => {
+describe('companies whose evidence points to a company that is already paired', () => {
+  it('are ambiguous if evidence paired it, even beside an empty company with their id', () => {
     expect(pairingOf(AGREES_WITH_PAIRED)).toEqual({
       companies: ['1→- ambiguous 40', '2→11 overlap 100', '-→1 none 0'],
       outcomes: { '1→- unmatched/company_ambiguous': 40, '2→11 matched/': 100 },
     });
   });
 
-  it('are ambiguous where companies.csv took it', () => {
+  it('are ambiguous if companies.csv paired it', () => {
     const exported = { ...AGREES_WITH_PAIRED, v3: [...records(1, 0, 40), ...records(2, 500, 3)] };
     const named = [{ region: 'default', v3CompanyId: 2n, v4CompanyId: 11n }];
     expect(pairingOf(exported, named)).toEqual({
@@ -64,7 +64,7 @@ describe('companies whose evidence points at a company that is taken', () => {
     });
   });
 
-  it('are not joined with the records of a company of their id', () => {
+  it('are not joined with the records of a company with their id', () => {
     const exported = {
       ...AGREES_WITH_PAIRED,
       v4: [...records(11, 0, 100), { id: 1, company: 1, key: 'k1' }],
@@ -106,7 +106,7 @@ function matchedBy({ companies }: ReturnType<typeof pairingOf>): Record<string, 
   return counts;
 }
 
-describe(`${MANY} companies that number alike`, () => {
+describe(`${MANY} companies that use the same numbers as keys`, () => {
   it('pair by evidence, whatever their ids', () => {
     const exported = {
       v3: onePerCompany(
@@ -125,7 +125,7 @@ describe(`${MANY} companies that number alike`, () => {
     expect(pairing.companies[0]).toBe(`1→${MANY} overlap 1`);
   });
 
-  it('do not pair by equal ids where all agree with all', () => {
+  it('do not pair by equal ids if all agree with all', () => {
     const same = onePerCompany(
       '1',
       (at) => at + 1,
@@ -134,7 +134,7 @@ describe(`${MANY} companies that number alike`, () => {
     expect(matchedBy(pairingOf({ v3: same, v4: same }))).toEqual({ ambiguous: 2 * MANY });
   });
 
-  it('do not pair by equal ids where none agree', () => {
+  it('do not pair by equal ids if none agree', () => {
     const v3 = onePerCompany(
       '1',
       (at) => at + 1,
@@ -148,7 +148,7 @@ describe(`${MANY} companies that number alike`, () => {
     expect(matchedBy(pairingOf({ v3, v4 }))).toEqual({ ambiguous: 2 * MANY });
   });
 
-  it('pair by equal ids where no fields can be compared', () => {
+  it('pair by equal ids if no fields can be compared', () => {
     const same = onePerCompany(
       '1',
       (at) => at + 1,

@@ -33,11 +33,11 @@ const DIFFERENT: readonly (readonly [string, unknown, unknown])[] = [
 
 describe('comparing the fields of a pair', () => {
   for (const [name, a, b] of SAME) {
-    it(`takes for the same: ${name}`, () =>
+    it(`treats as equal: ${name}`, () =>
       expect([findDrift({ f: a }, { f: b }, RULES), findDrift({ f: b }, { f: a }, RULES)]).toEqual([[], []]));
   }
   for (const [name, a, b] of DIFFERENT) {
-    it(`tells apart: ${name}`, () =>
+    it(`treats as different: ${name}`, () =>
       expect(findDrift({ f: a }, { f: b }, RULES)).toEqual([{ field: 'f', v3: a, v4: b }]));
   }
 
@@ -47,20 +47,20 @@ describe('comparing the fields of a pair', () => {
     expect(findDrift(v3, v4, RULES).map(({ field }) => field)).toEqual(['name']);
   });
 
-  it('tells values apart that are too deep to be compared, and goes no deeper', () => {
+  it('treats values that are nested too deeply as different, without comparing them', () => {
     const nested = (depth: number): unknown => JSON.parse(`${'['.repeat(depth)}1${']'.repeat(depth)}`);
     expect(findDrift({ f: nested(90) }, { f: nested(90) }, RULES)).toEqual([]);
     expect(findDrift({ f: nested(100_000) }, { f: 1 }, RULES)).toHaveLength(1);
     expect(findDrift({ f: nested(200) }, { f: nested(200) }, RULES)).toHaveLength(1);
   });
 
-  it('does not compare the key that both were matched by, whichever way it is written', () => {
+  it('does not compare the key that matched the pair, however it is written', () => {
     expect(
       findDrift({ platform_id: '90071992547409931' }, JSON.parse('{"platform_id":90071992547409931}'), RULES),
     ).toEqual([]);
   });
 
-  it('takes records with the same data_hash as equal where told to, and only then', () => {
+  it('treats records with equal data_hash as equal only if configured to', () => {
     const trusting = { ...RULES, trustsHash: true };
     const [a, b] = [
       { data_hash: 'h', name: 'a' },
@@ -75,7 +75,7 @@ describe('comparing the fields of a pair', () => {
     }
   });
 
-  it('never finds a record to differ from itself, and is symmetrical', () => {
+  it('finds no difference between a record and itself, and is symmetrical', () => {
     const record = fc.dictionary(fc.string(), fc.jsonValue());
     fc.assert(
       fc.property(record, record, (a, b) => {

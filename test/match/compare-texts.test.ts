@@ -7,7 +7,7 @@ const compare = prepareCompare(RULES);
 
 const namesOf = (a: string, b: string): string[] => compare(a, b).map(({ field }) => field);
 
-describe('payloads are compared as texts first, which', () => {
+describe('comparing payloads as texts first', () => {
   it.each([
     ['{}', '{}'],
     ['{"svc_id":1,"a":[1,{"b":"é"}]}', ' {"svc_id":22, "a":[1,{"b":"é"}] } '],
@@ -28,12 +28,12 @@ describe('payloads are compared as texts first, which', () => {
     ['a value in a service field of another name', '{"a":1,"vc_a":1}', '{"a":1,"vc_a":2}', ['vc_a']],
   ])('still finds %s', (_, a, b, names) => expect([namesOf(a, b), namesOf(b, a)]).toEqual([names, names]));
 
-  it('takes a prefix as it is written', () => {
+  it('takes the prefix literally', () => {
     const dotted = prepareCompare({ ...RULES, fieldPrefix: 's.' });
     expect(dotted('{"s.a":1,"sxa":1}', '{"s.a":2,"sxa":2}')).toEqual([{ field: 'sxa', v3: 1, v4: 2 }]);
   });
 
-  it('finds what comparing their values finds', () => {
+  it('finds the same differences as comparing their values', () => {
     const name = fc.constantFrom('a', 'b', 'svc_id', 'svc_"x', 'updated_at', 'é', 'platform_id');
     const scalar = fc.constantFrom(null, 1, 2, '1.0', 'x', '"svc_id":1', 'svc_id', ':', ',', '\\');
     const member = fc.tuple(name, fc.oneof(scalar, fc.array(scalar, { maxLength: 2 })));

@@ -179,23 +179,23 @@ const IDLE: readonly (readonly [name: string, named: Named, why: string])[] = [
 ];
 
 describe('decisions about records', () => {
-  it('has a scene with every kind of record', () => {
+  it('are tested on a scene with every kind of record', () => {
     expect(remapBoth(SCENE, []).rows.map(brief).sort()).toEqual([...UNDECIDED].sort());
   });
 
-  it.each(TAKEN)('takes %s', (_, named, gone, come) => {
+  it.each(TAKEN)('apply %s', (_, named, gone, come) => {
     const { rows, idle, taken, contradictions } = remapBoth(SCENE, [named]);
     const kept = UNDECIDED.filter((line) => !gone.includes(line));
     expect(rows.map(brief).sort()).toEqual([...kept, ...come].sort());
     expect([taken, idle, contradictions]).toEqual([1, [], []]);
   });
 
-  it.each(IDLE)('changes nothing for %s', (_, named, why) => {
+  it.each(IDLE)('change nothing for %s', (_, named, why) => {
     const { without, rows, idle } = remapBoth(SCENE, [named]);
     expect([rows, idle]).toEqual([without, [why]]);
   });
 
-  it('says in the evidence what was decided, what it replaced and how the keys differ', () => {
+  it('record in the evidence what was decided, what it replaced and how the keys differ', () => {
     const { rows } = remapBoth(SCENE, [
       [1, 11],
       [4, 40],
@@ -210,7 +210,7 @@ describe('decisions about records', () => {
     ]);
   });
 
-  it('leaves the rest of a group as ambiguous as it was', () => {
+  it('leave the rest of a group ambiguous', () => {
     const v3 = [1, 2, 3].map((id) => ({ id, key: 'a' }));
     const v4 = [10, 20, 30].map((id) => ({ id, key: 'a' }));
     expect(
@@ -227,7 +227,7 @@ describe('decisions about records', () => {
     ]);
   });
 
-  it('takes a pair from lists that were not read in full as provisional, and no "none"', () => {
+  it('apply to lists that were not read in full: pairs are provisional, "none" is refused', () => {
     const exported: Exported = { ...SCENE, states: { [`v4 ${INVOICES} 1`]: 'running' } };
     const { rows, idle } = remapBoth(exported, [
       [1, 11],
@@ -239,7 +239,7 @@ describe('decisions about records', () => {
     expect(idle).toEqual(['not_read_in_full', 'not_read_in_full']);
   });
 
-  it('refuses results that changed since', () => {
+  it('that were saved and altered since are refused', () => {
     const { db, close } = openExported(config, SCENE);
     try {
       remapOf(db, config, [], decisionsOf([[99, 20]]));
@@ -251,7 +251,7 @@ describe('decisions about records', () => {
     }
   });
 
-  it('forgets the decisions of the remap before', () => {
+  it('replace those of the previous remap', () => {
     const { db, close } = openExported(config, SCENE);
     try {
       const without = remapOf(db, config);
@@ -443,7 +443,7 @@ const IDLE_CHILDREN: readonly (readonly [name: string, named: Named, why: string
 describe('decisions about children', () => {
   const undecided = remapBoth(FAMILY, []).rows.map(brief);
 
-  it.each(TAKEN_CHILDREN)('takes %s', (_, named, gone, come) => {
+  it.each(TAKEN_CHILDREN)('apply %s', (_, named, gone, come) => {
     const { rows, idle, taken, contradictions } = remapBoth(FAMILY, named);
     expect(gone.filter((line) => !undecided.includes(line))).toEqual([]);
     const kept = undecided.filter((line) => !gone.includes(line));
@@ -451,7 +451,7 @@ describe('decisions about children', () => {
     expect([taken, idle, contradictions]).toEqual([named.length, [], []]);
   });
 
-  it.each(IDLE_CHILDREN)('changes nothing for %s', (_, named, why) => {
+  it.each(IDLE_CHILDREN)('change nothing for %s', (_, named, why) => {
     const { without, rows, idle } = remapBoth(FAMILY, [named]);
     expect([rows, idle]).toEqual([without, [why]]);
   });

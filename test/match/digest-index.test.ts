@@ -27,7 +27,7 @@ function agreeingByComparison(records: readonly DigestedRecord[], own: string): 
 }
 
 describe('an index of field digests', () => {
-  it(`finds the same records as comparing with each (${RUNS} seeded cases)`, () => {
+  it(`finds the same records as comparing every pair (${RUNS} seeded cases)`, () => {
     let found = 0;
     fc.assert(
       fc.property(recordsOf(6, 0, 30), digestsOf(6), (records, own) => {

@@ -574,7 +574,7 @@ describe('reasons that come from the scope', () => {
     expect([row?.v3_svc_id, row?.v4_svc_id]).toEqual([9007199254740993n, 9223372036854775807n]);
   });
 
-  it('infers the window from twenty dated V4 records, not from nineteen', () => {
+  it('infers the window from twenty dated V4 records, but not from nineteen', () => {
     const v4 = (n: number) =>
       Array.from({ length: n }, (_, at): Thing => ({ id: 100 + at, key: `v${at}`, latest: NEW }));
     const outcomes = [19, 20].map(
@@ -583,7 +583,7 @@ describe('reasons that come from the scope', () => {
     expect(outcomes).toEqual(['unexplained', 'outside_backfill_window']);
   });
 
-  it('starts a window that counts back from now where V4 shows older records', () => {
+  it('moves the start of a relative window back to the oldest V4 record', () => {
     const backfill = { sinceMs: Date.parse('2026-08-20T00:00:00Z'), isRelative: true, dateFields: [] };
     const shown = Array.from(
       { length: 20 },

@@ -30,7 +30,7 @@ const lists = fc.array(part, { minLength: 2, maxLength: 12 }).map((parts) => {
 const sorted = (rows: readonly ChildRow[]): string[] => rows.map((row) => JSON.stringify(row)).sort();
 
 describe('the children of a pair', () => {
-  it(`get the same rows in whatever order both lists are (${RUNS} seeded cases)`, () => {
+  it(`get the same rows in any order of both lists (${RUNS} seeded cases)`, () => {
     let inStep = 0;
     fc.assert(
       fc.property(lists, fc.option(fc.constant('deleted_in_v4'), { nil: null }), ({ v3, v4 }, reason) => {

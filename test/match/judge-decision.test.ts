@@ -63,7 +63,7 @@ describe('judgeDecision', () => {
     expect(missing).toEqual([]);
   });
 
-  it('takes nothing that is in a pair, deleted or not there', () => {
+  it('accepts nothing that is paired, deleted or not exported', () => {
     const object = fc.record({ deleted: fc.boolean(), paired: fc.boolean() });
     const side = fc.oneof(
       object,

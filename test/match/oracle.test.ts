@@ -59,7 +59,7 @@ describe('the join against the oracle', () => {
   beforeAll(() => expect(opened.db.open).toBe(true));
   afterAll(() => opened.close());
 
-  it(`gives every record and child the oracle's outcome (${RUNS} seeded cases)`, () => {
+  it(`gives every record and child the outcome of the oracle (${RUNS} seeded cases)`, () => {
     const states = fc.record({
       v3: fc.constantFrom('complete' as const, 'short' as const, 'running' as const),
       v4: fc.constantFrom('complete' as const, 'complete' as const, 'failed' as const),

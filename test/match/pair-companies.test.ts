@@ -427,7 +427,7 @@ describe('pairing companies', () => {
     });
   }
 
-  it('never pairs a company twice, and both sides agree, whatever the evidence', () => {
+  it('pairs no company twice, the same way on both sides, with any evidence', () => {
     const row = fc.tuple(fc.nat(4), fc.nat(4), fc.nat(30), fc.nat(30));
     const arbitrary = fc.record({
       evidence: fc.uniqueArray(row, { selector: ([a, b]) => `${a}-${b}`, maxLength: 25 }),
@@ -448,7 +448,7 @@ describe('pairing companies', () => {
     );
   });
 
-  it(`pairs as the contract's sentences say (${ORACLE_RUNS} seeded cases)`, () => {
+  it(`pairs as a literal reading of the contract does (${ORACLE_RUNS} seeded cases)`, () => {
     const found: Record<string, number> = {};
     fc.assert(
       fc.property(PAIRINGS, (input) => {

@@ -16,8 +16,8 @@ const v3: Thing[] = [
 ];
 const v4: Thing[] = ['a', 'b', 'c'].map((key, at) => ({ id: at + 11, key, kids: KIDS }));
 
-describe('a remap that is stopped', () => {
-  it('ends with the reason wherever that is, and the remap before it stays', () => {
+describe('building a remap that is stopped', () => {
+  it('ends with the reason of the stop at any step, and keeps the previous remap', () => {
     const config = configOf({ companies: { match: 'same_id', include: [], exclude: [] } });
     const { db, close } = openExported(config, { v3, v4 });
     const before = remapOf(db, config);

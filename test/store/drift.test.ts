@@ -45,7 +45,7 @@ function withPayloads(v3: Readonly<Record<string, string>>, work: (db: Db) => vo
 const ALL = { a: '{"total":1}', b: '{"total":2}', c: '{"total":"x"}', gone: '{"total":3}' };
 
 describe('drift', () => {
-  it('is counted by model: the pairs, those compared, those that differ', () => {
+  it('is counted by model: pairs, compared pairs, differing pairs', () => {
     withPayloads(ALL, (db) => {
       expect(readDriftCounts(db, EVERYTHING)).toEqual([
         { model: INVOICES, pairs: 2n, compared: 2n, differing: 1n },
@@ -54,7 +54,7 @@ describe('drift', () => {
     });
   });
 
-  it('is narrowed to models and V3 companies', () => {
+  it('can be limited to models and V3 companies', () => {
     withPayloads(ALL, (db) => {
       expect(readDriftCounts(db, { models: null, companies: [5n] })).toEqual([
         { model: INVOICES, pairs: 2n, compared: 2n, differing: 1n },
@@ -83,7 +83,7 @@ describe('drift', () => {
     });
   });
 
-  it('is listed as rows of the remap with the fields for evidence', () => {
+  it('is listed as rows of the remap, with the differing fields as evidence', () => {
     withPayloads(ALL, (db) => {
       expect([...readDriftFindings(db, { models: [INVOICES], companies: null })]).toEqual([
         {
@@ -105,7 +105,7 @@ describe('drift', () => {
     });
   });
 
-  it('shows a few pairs of every model before more of one', () => {
+  it('samples a few pairs of every model before more of any', () => {
     withPayloads({ ...ALL, a: '{"total":7}' }, (db) => {
       const ids = (perModel: number, total: number) =>
         readDriftSamples(db, EVERYTHING, perModel, total).map((row) => `${row.model} ${row.v3_svc_id}`);

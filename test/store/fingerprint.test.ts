@@ -20,16 +20,16 @@ function exported(...generations: readonly ('v3' | 'v4')[]) {
   return db;
 }
 
-describe('the fingerprint of a database', () => {
-  it('is met by the configuration it was made with', () => {
+describe('the check of the configuration against the export in a database', () => {
+  it('accepts the configuration of the export', () => {
     expect(compareFingerprint(exported('v3', 'v4'), THEN)).toEqual([]);
   });
 
-  it('is met by any configuration before the first export', () => {
+  it('accepts any configuration before the first export', () => {
     expect(compareFingerprint(exported(), { other: 'thing' })).toEqual([]);
   });
 
-  it('is met by any configuration while no record is stored, so that a wrong address can be mended', () => {
+  it('accepts any configuration while no record is stored, so that a wrong address can be corrected', () => {
     const db = openTestDatabase();
     expect(saveFingerprint(db, 'v3', THEN)).toBe(false);
     expect(compareFingerprint(db, { other: 'thing' })).toEqual([]);
@@ -37,7 +37,7 @@ describe('the fingerprint of a database', () => {
     expect(saveFingerprint(db, 'v3', { ...THEN, prefix: 'x_' })).toBe(true);
   });
 
-  it('names every difference once: changed, gone and new', () => {
+  it('lists every changed, removed and added setting once', () => {
     const now = { 'v3.url': 'https://elsewhere', 'v4.url': 'https://four', 'v4.model': 'x' };
     expect(compareFingerprint(exported('v3', 'v4'), now)).toEqual([
       { name: 'prefix', stored: 'svc_', current: null },
@@ -46,19 +46,19 @@ describe('the fingerprint of a database', () => {
     ]);
   });
 
-  it('does not hold a side to what only the other was exported with', () => {
+  it('does not compare settings of one generation with an export of the other only', () => {
     const now = { ...THEN, 'v4.url': 'https://elsewhere' };
     expect(compareFingerprint(exported('v3'), now)).toEqual([]);
     expect(compareFingerprint(exported('v4'), now)).toHaveLength(1);
   });
 
-  it('refuses with each difference spelled out, exit 6', () => {
+  it('refuses any other with exit code 6, and lists the differences', () => {
     const refuse = () => assertSameExport(exported('v3'), { ...THEN, prefix: 'x_', 'v3.new': '1' });
     expect(refuse).toThrow(expect.objectContaining({ code: 'other_configuration', exitCode: 6 }));
     expect(refuse).toThrow(/prefix: svc_ → x_; v3\.new: \(none\) → 1/);
   });
 
-  it('offers to read V4 anew only where that mends it', () => {
+  it('suggests reading V4 again only if that is enough', () => {
     const hintOf = (now: Record<string, string>) => {
       try {
         assertSameExport(exported('v3', 'v4'), now);

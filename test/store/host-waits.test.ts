@@ -16,7 +16,7 @@ describe('a wait that a host asked for', () => {
     expect(waits).toEqual(expected === null ? [] : [{ host, askedAtMs: expected[0], untilMs: expected[1] }]);
   });
 
-  it('is kept by host; those that are over go', () => {
+  it('is kept for its host until it is over', () => {
     const db = openTestDatabase();
     saveHostWaits(db, [{ host: 'a', askedAtMs: 0, untilMs: 10 }], 0);
     saveHostWaits(db, [{ host: 'b', askedAtMs: 0, untilMs: 30 }], 0);

@@ -58,7 +58,7 @@ function make(...statements: readonly string[]): void {
   db.close();
 }
 
-describe('a file that is no database of ours', () => {
+describe('a file of another program', () => {
   const foreign: readonly (readonly [string, () => void])[] = [
     ['a database of another program', () => make('CREATE TABLE t(a)')],
     ['a WAL database of another program', () => make('PRAGMA journal_mode = WAL', 'CREATE TABLE t(a)')],
@@ -67,7 +67,7 @@ describe('a file that is no database of ours', () => {
     ['a text', () => writeFileSync(file, 'dear diary')],
     ['a cut header', () => writeFileSync(file, 'SQLite format 3\0 and little else')],
   ];
-  it.each(foreign)('%s is refused and left as it is, to the byte', (_, prepare) => {
+  it.each(foreign)('%s is refused and not changed by a byte', (_, prepare) => {
     prepare();
     const before = contentsOfFolder();
     for (const mode of MODES) expect(refusal(mode)).toBe('not_our_database');
@@ -85,7 +85,7 @@ describe('a file that is no database of ours', () => {
     expect(contentsOfFolder()).toEqual(before);
   });
 
-  it('a folder, a pipe or a loop of links is no database', () => {
+  it('is refused if it is a folder, a pipe or a loop of links', () => {
     const pipe = join(folder, 'pipe');
     expect(spawnSync('mkfifo', [pipe]).status).toBe(0);
     symlinkSync('loop', join(folder, 'loop'));
@@ -97,7 +97,7 @@ describe('a file that is no database of ours', () => {
     }
   });
 
-  it('an empty file is taken by an export only', () => {
+  it('is accepted by an export, but by nothing else, if it is empty', () => {
     writeFileSync(file, '');
     expect(refusal('write')).toBe('incomplete');
     expect(refusal('read')).toBe('incomplete');
@@ -139,7 +139,7 @@ describe('a database whose process died within a transaction', () => {
     again.close();
   });
 
-  it('is made anew where it died while making it', () => {
+  it('is created again if the process died while creating it', () => {
     const db = new Sqlite(file);
     db.pragma('journal_mode = TRUNCATE');
     db.exec('BEGIN EXCLUSIVE; COMMIT');
@@ -153,7 +153,7 @@ describe('a database whose process died within a transaction', () => {
     again.close();
   });
 
-  it('is made anew where it died before the first table', () => {
+  it('is created again if the process died before the first table', () => {
     const db = new Sqlite(file);
     db.exec('BEGIN EXCLUSIVE; COMMIT');
     db.close();
@@ -166,7 +166,7 @@ describe('a database whose process died within a transaction', () => {
 describe('a database that is written', () => {
   const filesLeft = (): string[] => readdirSync(folder).filter((name) => name !== 'test.db-writer');
 
-  it('is read as it was last committed, by any number of readers, and refused to a second writer', () => {
+  it('shows the last commit to any number of readers, and refuses a second writer', () => {
     const db = openDatabase(file, 'create');
     fillMeta(db, 'before');
     db.pragma('cache_size = 1');
@@ -197,7 +197,7 @@ describe('a database that is written', () => {
     closeDatabase(db);
   });
 
-  it('is one private file when its writer has closed it', () => {
+  it('is a single private file once its writer has closed it', () => {
     const db = openDatabase(file, 'create');
     fillMeta(db, 'before');
     for (const name of readdirSync(folder)) {
@@ -211,7 +211,7 @@ describe('a database that is written', () => {
     again.close();
   });
 
-  it('is one file again after the next writer, where readers stayed longer', () => {
+  it('is a single file again after the next writer if readers stayed open longer', () => {
     const db = openDatabase(file, 'create');
     fillMeta(db, 'before');
     const reader = openDatabase(file, 'read');
@@ -226,7 +226,7 @@ describe('a database that is written', () => {
     expect(filesLeft()).toEqual(['test.db']);
   });
 
-  it('cannot be begun while a reader is within a transaction, unless another writer has begun', () => {
+  it('cannot be opened for writing during a read transaction that began without a writer', () => {
     closeDatabase(openDatabase(file, 'create'));
     const reader = openDatabase(file, 'read');
     reader.exec('BEGIN');
@@ -252,7 +252,7 @@ describe('a database that is written', () => {
 });
 
 describe('a damaged database', () => {
-  it('with a view that names no column is refused', () => {
+  it('is refused if a view names no column', () => {
     openDatabase(file, 'create').close();
     const db = new Sqlite(file);
     db.unsafeMode(true);
@@ -262,7 +262,7 @@ describe('a damaged database', () => {
     for (const mode of MODES) expect(refusal(mode)).toBe('corrupt_database');
   });
 
-  it('that was cut is refused by whoever reads it', () => {
+  it('is refused by every reader if it is truncated', () => {
     const db = openDatabase(file, 'create');
     fillMeta(db, 'before');
     closeDatabase(db);

@@ -6,7 +6,7 @@ import { remapOf } from '../support/remap-rows.js';
 import { seal } from '../support/seal.js';
 
 describe('purging payloads', () => {
-  it('leaves nothing of them in the file and the remap as it was', () => {
+  it('removes every byte of them from the file and leaves the remap unchanged', () => {
     const config = configOf();
     const { db, close } = openExported(config, { v3: [{ id: 1, key: 'a' }], v4: [{ id: 9, key: 'a' }] });
     const insert = db.prepare('INSERT INTO payload(record_id, body) SELECT id, ? FROM record');

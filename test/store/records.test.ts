@@ -44,7 +44,7 @@ describe('a record that arrives again', () => {
     expect(changedBy('ids', {}, change)).toBe(1);
   });
 
-  it('has not changed when it is the same', () => {
+  it('counts as unchanged if it is the same', () => {
     const same = {
       children: renderChildren([child(), child({ svcId: 2n })]),
       fieldDigests: 'x',
@@ -57,7 +57,7 @@ describe('a record that arrives again', () => {
     ).toBe(0);
   });
 
-  it('has changed with other bytes only where bytes are kept', () => {
+  it('counts as changed if only its bytes differ, but only where payloads are stored', () => {
     const raw = Buffer.from('{ }');
     expect([changedBy('full', {}, { raw }), changedBy('ids', {}, { raw })]).toEqual([1, 0]);
   });
@@ -78,7 +78,7 @@ describe('a record that arrives again', () => {
     ).toBe(1);
   });
 
-  it('is stored with its children and bytes in the place of the old ones', () => {
+  it('replaces the stored children and payload', () => {
     const db = openTestDatabase();
     const save = prepareSaveRecords(db, 'full');
     save(FIRST, [record({ children: renderChildren([child(), child({ svcId: 2n })]) })]);
@@ -87,14 +87,14 @@ describe('a record that arrives again', () => {
     expect(bodies(db)).toEqual(['{"v":2}']);
   });
 
-  it('loses the bytes of an earlier full export once it is replaced without', () => {
+  it('loses the payload of an earlier full export if it is replaced without one', () => {
     const db = openTestDatabase();
     prepareSaveRecords(db, 'full')(FIRST, [record()]);
     prepareSaveRecords(db, 'ids')(FIRST, [record({ updatedMs: 6 })]);
     expect(bodies(db)).toEqual([]);
   });
 
-  it('keeps its bytes where the arrival is older', () => {
+  it('keeps its payload if the arriving version is older', () => {
     const db = openTestDatabase();
     const save = prepareSaveRecords(db, 'full');
     save(FIRST, [record({ raw: Buffer.from('new') })]);
@@ -106,8 +106,8 @@ describe('a record that arrives again', () => {
   });
 });
 
-describe('bytes that belong to no record', () => {
-  it('never become those of a new one', () => {
+describe('a payload without a record', () => {
+  it('never becomes the payload of a new record', () => {
     const db = openTestDatabase();
     db.exec(`INSERT INTO payload(record_id, body) VALUES (1, x'00')`);
     const save = prepareSaveRecords(db, 'full');
@@ -118,7 +118,7 @@ describe('bytes that belong to no record', () => {
 });
 
 describe('a child listed twice in one record', () => {
-  it('is stored once, as it was listed last', () => {
+  it('is stored once, as listed last', () => {
     const db = openTestDatabase();
     const save = prepareSaveRecords(db, 'full');
     const twice = record({
@@ -134,7 +134,7 @@ describe('the tally of a page', () => {
   const ids = (...svcIds: readonly bigint[]) => svcIds.map((svcId) => record({ svcId }));
   const none = { unique: 0, duplicates: 0, passUnique: 0, passCommon: 0, fresh: 0, changed: 0 };
 
-  it('tells what is new to the reading, the pass and the walk', () => {
+  it('counts what is new to the reading, the pass and the walk', () => {
     const save = prepareSaveRecords(openTestDatabase(), 'full');
     expect(save(FIRST, ids(1n, 2n, 2n))).toEqual({
       ...none,
@@ -170,7 +170,7 @@ describe('the tally of a page', () => {
     expect(save(anew, ids(1n, 3n))).toEqual({ ...none, unique: 2, passUnique: 2, fresh: 2 });
   });
 
-  it('tells passes apart by what the pass before had seen, not by what is stored', () => {
+  it('compares a pass with what the previous pass saw, not with what is stored', () => {
     const save = prepareSaveRecords(openTestDatabase(), 'full');
     save(FIRST, ids(1n, 2n));
     save({ ...FIRST, walk: 2, passWalk: 2, previousWalk: 1 }, ids(2n));

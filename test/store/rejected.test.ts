@@ -38,7 +38,7 @@ describe('rejected objects', () => {
     ]);
   });
 
-  it('each count within a page, even with equal bytes', () => {
+  it('are all counted within a page, even with equal bytes', () => {
     const { row, save } = open();
     expect(save(row, [rejected('null', 0), rejected('null', 1), rejected('5', 2)])).toEqual({
       rejected: 3,
@@ -46,7 +46,7 @@ describe('rejected objects', () => {
     });
   });
 
-  it('count once when their page comes again, and more where there are more', () => {
+  it('are counted once if their page is repeated, and again if it has more of them', () => {
     const { db, row, save } = open();
     save(row, [rejected('null', 0), rejected('null', 1)]);
     expect(save(row, [rejected('null', 0), rejected('null', 1)])).toEqual({ rejected: 0, duplicates: 2 });
@@ -55,19 +55,19 @@ describe('rejected objects', () => {
     expect(rowsOf(db, 'SELECT raw FROM rejected')).toHaveLength(3);
   });
 
-  it('of other streams are others', () => {
+  it('are counted separately for each stream', () => {
     const { row, other, save } = open();
     save(row, [rejected('null')]);
     expect(save(other, [rejected('null')])).toEqual({ rejected: 1, duplicates: 0 });
   });
 
-  it('that are children are listed but do not count as records', () => {
+  it('are listed but not counted if they are children', () => {
     const { db, row, save } = open();
     expect(save(row, [rejected('null', 0, 'line_items')])).toEqual({ rejected: 0, duplicates: 0 });
     expect(rowsOf(db, 'SELECT path FROM rejected')).toEqual([{ path: 'line_items' }]);
   });
 
-  it('can be forgotten, by stream', () => {
+  it('can be deleted for one stream', () => {
     const { db, row, other, save } = open();
     save(row, [rejected('null')]);
     save(other, [rejected('null')]);

@@ -8,7 +8,7 @@ import { cpuMsOf, growthOf } from '../support/growth.js';
 import { addStreams, openTestDatabase, record, rowsOf } from './support.js';
 
 describe('streams', () => {
-  it('are added once, and keep what they have when planned again', () => {
+  it('are added once, and keep their state if they are planned again', () => {
     const db = openTestDatabase();
     const [row] = addStreams(db, 'a/x', 'b/y');
     if (row === undefined) throw new Error('no stream');
@@ -21,7 +21,7 @@ describe('streams', () => {
     ]);
   });
 
-  it('of all companies, of each company, of each region and generation are different ones', () => {
+  it('are different for each generation, region, company, and for all companies', () => {
     const db = openTestDatabase();
     const key = { generation: 'v3', region: 'eu', model: 'a/x', companyId: null } as const;
     const keys = [
@@ -36,7 +36,7 @@ describe('streams', () => {
     expect(listStreams(db, 'v4')).toHaveLength(1);
   });
 
-  it('do not count the company list of V4 among the lists of records', () => {
+  it('do not include the company list of V4', () => {
     const db = openTestDatabase();
     addStreams(db, 'a/x');
     expect(readCompanyList(db)).toBeNull();
@@ -54,7 +54,7 @@ describe('streams', () => {
     expect(readCompanyList(db)).toBeNull();
   });
 
-  it('come back as they were saved', () => {
+  it('are read as they were saved', () => {
     const db = openTestDatabase();
     const [row] = addStreams(db, 'a/x');
     if (row === undefined) throw new Error('no stream');
@@ -83,7 +83,7 @@ describe('streams', () => {
     expect(listStreams(db)).toEqual([saved]);
   });
 
-  it('are asked by the route of the latest plan', () => {
+  it('are requested by the route of the latest plan', () => {
     const db = openTestDatabase();
     const key = { generation: 'v4', region: '', model: 'a/x', companyId: 7n } as const;
     ensureStreams(db, [{ key, route: 'old' }], 'now');
@@ -92,8 +92,8 @@ describe('streams', () => {
   });
 });
 
-describe('dropping what a reading no longer shows', () => {
-  it('touches neither newer records nor other streams', () => {
+describe('deleting records that a reading no longer returns', () => {
+  it('leaves newer records and other streams alone', () => {
     const db = openTestDatabase();
     const save = prepareSaveRecords(db, 'full');
     const place = { streamId: 1n, walk: 1, keepFrom: 1, passWalk: 1, previousWalk: null };
@@ -112,7 +112,7 @@ describe('dropping what a reading no longer shows', () => {
     expect(rowsOf(db, 'SELECT record_id FROM payload')).toHaveLength(2);
   });
 
-  it('goes through a long list in chunks', () => {
+  it('processes a long list in chunks', () => {
     const db = openTestDatabase();
     const save = prepareSaveRecords(db, 'ids');
     const many = Array.from({ length: 25_000 }, (_, at) => record({ svcId: BigInt(at) }));
@@ -128,7 +128,7 @@ describe('dropping what a reading no longer shows', () => {
     expect(dropped).toEqual([10_000, 10_000, 5_000, 0]);
   });
 
-  it('leaves nothing of a stream that is dropped', () => {
+  it('leaves nothing of a deleted stream', () => {
     const db = openTestDatabase();
     const [row, other] = addStreams(db, 'a/x', 'b/y');
     if (row === undefined || other === undefined) throw new Error('no streams');
@@ -143,7 +143,7 @@ describe('dropping what a reading no longer shows', () => {
   });
 });
 
-describe('what the database remembers', () => {
+describe('a setting of the database', () => {
   it('is null until it is written, and then the last value', () => {
     const db = openTestDatabase();
     expect(readMeta(db, 'x')).toBeNull();
@@ -152,7 +152,7 @@ describe('what the database remembers', () => {
     expect(readMeta(db, 'x')).toBe('2');
   });
 
-  it('counts changes of the export', () => {
+  it('export_seq grows with every change of the export', () => {
     const db = openTestDatabase();
     const bump = prepareBumpExportSeq(db);
     expect(readExportSeq(db)).toBe(0n);

@@ -40,11 +40,11 @@ function newDatabase(): Db {
 const check = (db: Db) => verifyExport(db, () => {});
 
 describe('exported data', () => {
-  it('are taken as they were saved', () => {
+  it('are accepted as they were saved', () => {
     expect(() => check(newDatabase())).not.toThrow();
   });
 
-  it('are taken whatever their values, at first and when they change', () => {
+  it('are accepted with any values, when they arrive and when they change', () => {
     const text = fc.string({ unit: 'binary' }).map((value) => value.replace(/\p{Surrogate}/gu, ''));
     const id = fc.bigInt({ min: MIN_INT64, max: MAX_INT64 });
     const ms = fc.option(fc.integer({ min: -8_640_000_000_000_000, max: 8_640_000_000_000_000 }));
@@ -116,7 +116,7 @@ describe('exported data', () => {
     },
   );
 
-  it('a list is refused wherever it is read', () => {
+  it('are refused wherever an altered list is read', () => {
     const db = newDatabase();
     db.exec("UPDATE stream SET state = 'complete' WHERE id = 2");
     expect(codeOf(() => listStreams(db))).toBe('corrupt_database');

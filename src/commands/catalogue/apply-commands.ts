@@ -174,7 +174,7 @@ export const APPLY_COMMANDS: readonly CommandSpec[] = [
   {
     name: 'cutover',
     summary: 'guide through the day of the cutover, step by step',
-    more: 'Reads what is new in V3 and V4, remaps, checks, rewrites ids that came since in the configured targets (apply --again), verifies them, flips the application, and rechecks. Without --yes it shows the steps, their state and the plan of apply, and changes nothing. It stops at the first step that fails, with the exit code of that step; run again, it goes on there. Steps that are done are repeated only if something that they depend on changed, and never once the flip has begun. The program of --exec gets the path of the report as its argument and as SVC_MIGRATE_REPORT; if it fails, the exit code is 7.',
+    more: 'Reads what is new in V3 and V4, remaps, checks, rewrites ids added since to the configured targets (apply --again), verifies them, flips the application, and rechecks. Without --yes it shows the steps, their state and the plan of apply, and changes nothing. It stops at the first step that fails, with the exit code of that step; run again, it continues there. Steps that are done are repeated only if something that they depend on changed, and never once the flip has begun. The program of --exec gets the path of the report as its argument and as SVC_MIGRATE_REPORT; if it fails, the exit code is 7.',
     options: CUTOVER_OPTIONS,
     examplesFirst: true,
     examples: {

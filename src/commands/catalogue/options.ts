@@ -3,7 +3,7 @@ import type { OptionSpecs } from '../command.js';
 /** Options of every command. */
 export const COMMON_OPTIONS: OptionSpecs = {
   '--config <file>': 'configuration file (default: svc-migrate.config.jsonc, else .json)',
-  '--db <file>': 'database file; outranks the configuration',
+  '--db <file>': 'database file; overrides the configuration',
   '--quiet': 'print no progress; warnings and errors are still printed',
   '--verbose': 'print each list as it finishes, and the causes of errors',
   '--no-color': 'print without color (also: NO_COLOR)',

@@ -190,7 +190,7 @@ describe('doctor', () => {
     }));
     const looked = await look();
     expect([looked.code, found(looked, 'model_hollow')?.level]).toEqual([0, 'warning']);
-    expect(found(looked, 'model_hollow')?.text).toMatch(/^"phases": .* V3 \d+ of crm\/stages\.$/);
+    expect(found(looked, 'model_hollow')?.text).toMatch(/^"phases": .* V3 holds \d+ of crm\/stages\.$/);
   });
 
   it('knows flags that are ignored from those that are refused', async () => {
