@@ -233,6 +233,8 @@ export async function assertApplied(task: ApplyScene, { runs }: Cutover): Promis
 /** The commands that take back what a cutover applied, the last run first. */
 export async function findWayBack(task: ApplyScene, cutover: Cutover | null): Promise<readonly string[]> {
   if (cutover?.steps.apply === undefined) return [];
+  // The process is about to be ended: there is no time to read ledgers.
+  if (task.io.signal.aborted) return ['svc-migrate undo'];
   try {
     const runs = await listRuns(task);
     const isOwn = ({ run, state, startedAt }: ListedRun) =>

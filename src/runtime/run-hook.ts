@@ -4,7 +4,7 @@ import { delimiter, join, resolve } from 'node:path';
 import { errorCodeOf, SvcError } from '../errors.js';
 
 /** Time that a program has to end after a signal was passed on to it, ms. */
-const END_WITHIN_MS = 1000;
+const END_WITHIN_MS = 500;
 
 /** The executable file that `command` names: a path, or a name in the folders of `path`; null if there is none. */
 export function findProgram(command: string, path = ''): string | null {
