@@ -97,7 +97,7 @@ function describeTable(table: SyncedTable, turn: SyncRequest['turn'], isDone: bo
     place === '' ? target : `${target}: ${place}`,
     ...columns.map(
       ({ column, newColumn, mapped, missing }) =>
-        `  ${column} → ${newColumn}: ${countOf(mapped, 'V3 id')} with a V4 id, ${missing} without`,
+        `  ${column} → ${newColumn}: ${countOf(mapped, 'V3 id')} mapped, ${missing} not`,
     ),
     ...(makes.length === 0 ? [] : [`  ${verb('made', 'makes')} ${makes.join(', ')}`]),
     ...(removes.length === 0 ? [] : [`  ${verb('removed', 'removes')} ${removes.join(', ')}`]),
