@@ -1,11 +1,11 @@
 import type { Config } from '../config/config.js';
 import { EXPIRED_STATUSES } from '../domain.js';
 import { SvcError } from '../errors.js';
-import { JsonScanner, OPEN_ARRAY, OPEN_OBJECT } from '../json/json-scanner.js';
+import { type JsonScanner, OPEN_OBJECT } from '../json/json-scanner.js';
 import { KeyTable, Members } from '../json/members.js';
+import { badCompanyList, guardJson, openCompanyList } from './envelope.js';
 import { type RequestTarget, withFacts } from './failures.js';
 import type { Host } from './hosts.js';
-import { assertNoError, guardJson, readCount } from './page.js';
 import { buildUrl, buildV4Companies } from './queries.js';
 import { type RequestOptions, requestParsed } from './request.js';
 
@@ -203,67 +203,29 @@ interface CompanyPage {
   readonly totalCount: number | null;
 }
 
-const LIST = new KeyTable(['data', 'next', 'error', 'errors', 'total_count']);
-const DATA = 0;
-const NEXT = 1;
-const ERRORS = [2, 3];
-const TOTAL_COUNT = 4;
 /** Companies of one page, which are kept in memory; more are an error. */
 const MAX_COMPANIES = 500_000;
-const LIST_HINT =
-  'The shape of the V4 company list is unknown; name the company ids in `v4.companies` instead.';
-
 /**
  * Checks that a body is a company list, within the request, so that a wrong one is requested again.
  *
  * @throws SvcError `bad_response`
  */
 function checkCompanyPage(body: Uint8Array): Uint8Array {
-  guardJson(body, () => openList(body));
+  guardJson(body, () => openCompanyList(body));
   return body;
 }
 
 /**
- * Parses one page of the V4 company list. Its shape is not specified: `{data: […], next}`, or the same inside another
- * `data`. `idFields` are tried in order.
+ * Parses one page of the V4 company list. `idFields` are tried in order.
  *
  * @throws SvcError `bad_response`
  */
 export function parseCompanyPage(body: Uint8Array, idFields: readonly string[]): CompanyPage {
   return guardJson(body, () => {
-    const { scanner, list } = openList(body);
-    const companies = readCompanies(scanner, list.start(DATA), idFields);
-    return { companies, next: readNext(body, list), totalCount: readCount(list, TOTAL_COUNT) };
+    const { scanner, at, next, totalCount } = openCompanyList(body);
+    const companies = readCompanies(scanner, at, idFields);
+    return { companies, next: next(), totalCount };
   });
-}
-
-function openList(body: Uint8Array): { readonly scanner: JsonScanner; readonly list: Members } {
-  const scanner = new JsonScanner(body);
-  const start = scanner.skipSpace(0);
-  scanner.expectEnd(scanner.skipValue(start));
-  return { scanner, list: findList(scanner, start) };
-}
-
-function findList(scanner: JsonScanner, start: number): Members {
-  const { bytes } = scanner;
-  let at = start;
-  for (let depth = 0; depth < 2 && bytes[at] === OPEN_OBJECT; depth++) {
-    const members = new Members(LIST, scanner);
-    members.read(at, LIST.names.length, null);
-    assertNoError(bytes, members, ERRORS);
-    if (members.kind(DATA) === OPEN_ARRAY) return members;
-    if (members.isAbsent(DATA)) break;
-    at = members.start(DATA);
-  }
-  throw badList('it holds no list of companies');
-}
-
-function readNext(body: Uint8Array, list: Members): string | null {
-  if (list.isAbsent(NEXT)) throw badList('it has no `next`, so its end is unknown');
-  const bytes = body.subarray(list.start(NEXT), list.end(NEXT));
-  const next: unknown = JSON.parse(Buffer.from(bytes).toString('utf8'));
-  if (next === null || (typeof next === 'string' && next !== '')) return next;
-  throw badList('its `next` is neither a cursor nor null');
 }
 
 function readCompanies(scanner: JsonScanner, at: number, idFields: readonly string[]): readonly V4Company[] {
@@ -273,12 +235,12 @@ function readCompanies(scanner: JsonScanner, at: number, idFields: readonly stri
   const companies: V4Company[] = [];
   let i = scanner.enter(at);
   while (scanner.more) {
-    if (companies.length === MAX_COMPANIES) throw badList(`a page has more than ${MAX_COMPANIES}`);
+    if (companies.length === MAX_COMPANIES) throw badCompanyList(`a page has more than ${MAX_COMPANIES}`);
     const start = i;
-    if (bytes[start] !== OPEN_OBJECT) throw badList('one of its companies is not an object');
+    if (bytes[start] !== OPEN_OBJECT) throw badCompanyList('one of its companies is not an object');
     i = members.read(start, fields.length, null);
     const companyId = firstId(members, fields.length);
-    if (companyId === null) throw badList(`a company has no integer in ${fields.join(' or ')}`);
+    if (companyId === null) throw badCompanyList(`a company has no integer in ${fields.join(' or ')}`);
     companies.push({ companyId, raw: bytes.subarray(start, i) });
     i = scanner.nextItem(i);
   }
@@ -291,8 +253,4 @@ function firstId(members: Members, slots: number): bigint | null {
     if (id !== null) return id;
   }
   return null;
-}
-
-function badList(what: string): SvcError {
-  return new SvcError('bad_response', `The V4 company list cannot be read: ${what}.`, { hint: LIST_HINT });
 }

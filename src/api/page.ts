@@ -1,25 +1,8 @@
 import type { ListPage, ParsedRecord } from '../domain.js';
-import { SvcError } from '../errors.js';
-import { assertUtf8, JsonScanner, JsonSyntaxError, OPEN_ARRAY, OPEN_OBJECT } from '../json/json-scanner.js';
-import { KeyTable, Members } from '../json/members.js';
+import { JsonScanner } from '../json/json-scanner.js';
 import { recordsOf } from '../json/record-columns.js';
-import * as z from '../zod.js';
+import { badRecord, findRecord, guardJson, readEnvelope } from './envelope.js';
 import { buildRecordLayout, type ListSpec, type PageSpec, RecordReader } from './record.js';
-
-/** V3: data, next and total_count at the top. V4: inside `data`, with request_id at the top. */
-const ENVELOPE = new KeyTable(['next', 'total_count', 'request_id', 'error', 'errors', 'data']);
-const NEXT = 0;
-const TOTAL_COUNT = 1;
-const REQUEST_ID = 2;
-const ERROR = 3;
-const ERRORS = 4;
-const DATA = 5;
-
-/** The members of an envelope except its list. */
-const envelopeSchema = z.object({
-  next: z.string().min(1, 'is empty').nullable(),
-  requestId: z.string().nullable(),
-});
 
 /**
  * Parses the bytes of a page.
@@ -81,136 +64,11 @@ export function pausingPageParser(
   };
 }
 
-/**
- * Runs `parse`, and describes the problem if the body is not JSON.
- *
- * @throws SvcError `bad_response`
- */
-export function guardJson<T>(body: Uint8Array, parse: () => T): T {
-  try {
-    assertUtf8(body);
-    return parse();
-  } catch (error) {
-    if (!(error instanceof JsonSyntaxError)) throw error;
-    throw badPage(
-      `the body is ${describeText(body)}, not JSON (wrong from byte ${error.at} of ${body.length})`,
-    );
-  }
-}
-
-function describeText(body: Uint8Array): string {
-  const start = Buffer.from(body.subarray(0, 1000)).toString('latin1').trimStart();
-  if (start === '') return 'empty';
-  if (start.startsWith('<')) return 'an HTML or XML page';
-  return start.startsWith('{') || start.startsWith('[') ? 'cut off or damaged' : 'text';
-}
-
-function readEnvelope(
-  scanner: JsonScanner,
-  generation: ListSpec['generation'],
-  walkList: (at: number) => number,
-): Pick<ListPage, 'totalCount' | 'next' | 'requestId'> {
-  const body = scanner.bytes;
-  const [outer, inner] = [new Members(ENVELOPE, scanner), new Members(ENVELOPE, scanner)];
-  const readList = (_slot: number, at: number): number =>
-    body[at] === OPEN_ARRAY ? walkList(at) : scanner.skipValue(at);
-  const readInner = (_slot: number, at: number): number =>
-    body[at] === OPEN_OBJECT ? inner.read(at, DATA, readList) : scanner.skipValue(at);
-  const start = scanner.skipSpace(0);
-  const isObject = body[start] === OPEN_OBJECT;
-  const end = isObject ? outer.read(start, DATA, generation === 'v3' ? readList : readInner) : 0;
-  scanner.expectEnd(isObject ? end : scanner.skipValue(start));
-  if (!isObject) throw badPage(`the body is ${describeKind(body[start] ?? 0)}, not an object`);
-  assertNoError(body, outer, [ERROR, ERRORS]);
-  assertShape(generation, outer, inner);
-  if (generation === 'v4') assertNoError(body, inner, [ERROR, ERRORS]);
-  const envelope = generation === 'v3' ? outer : inner;
-  return { totalCount: readCount(envelope, TOTAL_COUNT), ...readSmallFields(body, envelope, outer) };
-}
-
-/** Bytes of an `error` member that are kept; fewer are shown. */
-const MAX_ERROR_BYTES = 4096;
-
-/**
- * Refuses an envelope with an `error` or `errors` member that is not null.
- *
- * @throws SvcError `bad_response`; its fact `answer` is the member as received
- */
-export function assertNoError(body: Uint8Array, envelope: Members, slots: readonly number[]): void {
-  const slot = slots.find((one) => envelope.kind(one) !== 0);
-  if (slot === undefined) return;
-  const start = envelope.start(slot);
-  const text = body.subarray(start, Math.min(envelope.end(slot), start + MAX_ERROR_BYTES));
-  throw new SvcError('bad_response', 'The answer carries an error.', {
-    facts: { answer: Buffer.from(text).toString('utf8') },
-  });
-}
-
-function assertShape(generation: ListSpec['generation'], outer: Members, inner: Members): void {
-  const kind = outer.kind(DATA);
-  if (generation === 'v3') {
-    if (kind === OPEN_ARRAY) return;
-    throw badPage(kind === OPEN_OBJECT ? 'it has the shape of a V4 answer' : describeList(outer));
-  }
-  if (kind === OPEN_ARRAY) throw badPage('it has the shape of a V3 answer');
-  if (kind !== OPEN_OBJECT) throw badPage(describeList(outer));
-  if (inner.kind(DATA) !== OPEN_ARRAY) throw badPage(`inside data ${describeList(inner)}`);
-}
-
-function describeList(members: Members): string {
-  if (members.isAbsent(DATA)) return 'there is no `data`';
-  return `\`data\` is ${describeKind(members.kind(DATA))}, not a list`;
-}
-
-function describeKind(first: number): string {
-  if (first === OPEN_OBJECT) return 'an object';
-  if (first === OPEN_ARRAY) return 'a list';
-  if (first === 0 || first === 0x6e) return 'null';
-  return 'a single value';
-}
-
-function readSmallFields(
-  body: Uint8Array,
-  envelope: Members,
-  outer: Members,
-): { next: string | null; requestId: string | null } {
-  if (envelope.isAbsent(NEXT)) throw badPage('there is no `next`, so the end of the list is unknown');
-  const fields = envelopeSchema.safeParse({
-    next: jsonOf(body, envelope, NEXT),
-    requestId: outer.isAbsent(REQUEST_ID) ? null : textOrNull(jsonOf(body, outer, REQUEST_ID)),
-  });
-  if (fields.success) return fields.data;
-  throw badPage(
-    fields.error.issues.map((issue) => `\`${issue.path.join('.')}\`: ${issue.message}`).join('; '),
-  );
-}
-
-function textOrNull(value: unknown): string | null {
-  return typeof value === 'string' ? value : null;
-}
-
-function jsonOf(body: Uint8Array, members: Members, slot: number): unknown {
-  const bytes = body.subarray(members.start(slot), members.end(slot));
-  return JSON.parse(Buffer.from(bytes).toString('utf8'));
-}
-
-/** A non-negative integer, or null: a count is optional, so any other value is ignored. */
-export function readCount(envelope: Members, slot: number): number | null {
-  const count = envelope.integer(slot);
-  if (count === null || count < 0n || count > BigInt(Number.MAX_SAFE_INTEGER)) return null;
-  return Number(count);
-}
-
-function badPage(what: string): SvcError {
-  return new SvcError('bad_response', `The answer is not a page: ${what}.`);
-}
-
 /** `limit` for the reader of a single record: it may have ten times as many rejected children. */
 const SINGLE_RECORD_LIMIT = 5000;
 
 /**
- * Parses a single-record answer. Its shape is not specified: the record is the outermost object with an id, inside up to
- * two levels of `data`, alone or as the only item of a list.
+ * Parses a single-record answer.
  *
  * @throws SvcError `bad_response`
  */
@@ -227,34 +85,4 @@ export function parseSingleRecord(body: Uint8Array, spec: PageSpec, svcId: bigin
     if (record.svcId !== svcId) throw badRecord(`it is record ${record.svcId} instead of ${svcId}`);
     return record;
   });
-}
-
-function findRecord(scanner: JsonScanner, start: number, idField: string): number {
-  const { bytes } = scanner;
-  const table = new KeyTable([idField, 'data', 'error', 'errors']);
-  let at = start;
-  for (let depth = 0; depth < 3; depth++) {
-    if (bytes[at] === OPEN_ARRAY) at = onlyItem(scanner, at);
-    if (bytes[at] !== OPEN_OBJECT) break;
-    const members = new Members(table, scanner);
-    members.read(at, table.names.length, null);
-    // an object with an id is the record; its `error` member is a field like any other
-    if (!members.isAbsent(0)) return at;
-    assertNoError(bytes, members, [2, 3]);
-    if (members.isAbsent(1)) break;
-    at = members.start(1);
-  }
-  throw badRecord('it holds no object with an id');
-}
-
-function onlyItem(scanner: JsonScanner, at: number): number {
-  const item = scanner.enter(at);
-  if (!scanner.more) throw badRecord('it is an empty list');
-  scanner.nextItem(scanner.skipValue(item));
-  if (scanner.more) throw badRecord('it is a list of several records');
-  return item;
-}
-
-function badRecord(what: string): SvcError {
-  return new SvcError('bad_response', `The answer is not the record asked for: ${what}.`);
 }
