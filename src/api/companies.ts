@@ -40,7 +40,6 @@ export interface CompanyListing {
 
 /** Consecutive pages without a new company; more are an error. */
 const MAX_IDLE_PAGES = 100;
-/** Maximum number of walks of the V4 company list. */
 const MAX_WALKS = 5;
 
 /**
@@ -196,7 +195,6 @@ function disagreement(target: RequestTarget, walks: number): SvcError {
   return withFacts(new SvcError('incomplete', text, { hint }), target);
 }
 
-/** One page of the V4 company list. */
 interface CompanyPage {
   readonly companies: readonly V4Company[];
   readonly next: string | null;

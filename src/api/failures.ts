@@ -157,7 +157,6 @@ function redirectHost(location: string | null, from: URL): string | null {
   return location !== null && URL.canParse(location, from.href) ? new URL(location, from).host : null;
 }
 
-/** Replaces a key. */
 const HIDDEN = '[key]';
 /** Control, bidi and zero-width characters, which could control a terminal or hide a key from the search. */
 const UNSAFE = /[\p{Cc}\p{Cf}\p{Co}\p{Cs}\u2028\u2029]+/gu;

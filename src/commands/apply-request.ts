@@ -42,11 +42,7 @@ export interface ApplyRequest {
 
 const MODES = ['yes', 'check', 'verify', 'scan', 'emitSql'] as const;
 
-/**
- * Parses the command line of `apply`.
- *
- * @throws SvcError `usage`
- */
+/** Parses the command line of `apply`. */
 export function parseApplyRequest(given: Given, config: Config): ApplyRequest {
   const modes = MODES.filter(
     (name) => given.isSet(name) || (name === 'emitSql' && given.text(name) !== undefined),
@@ -101,7 +97,6 @@ function assertModeOptions(given: Given, modes: readonly (typeof MODES)[number][
     throw new SvcError('usage', '--check judges complete data only: leave --allow-incomplete out.');
 }
 
-/** @throws SvcError `usage` */
 function parseSync(given: Given, modes: readonly (typeof MODES)[number][]): SyncAction | null {
   const turn = given.text('sync');
   if (turn !== 'on' && turn !== 'off') return null;
@@ -121,7 +116,6 @@ function parseSync(given: Given, modes: readonly (typeof MODES)[number][]): Sync
   return { turn, isWrite: modes.includes('yes') };
 }
 
-/** @throws SvcError `usage` */
 function parseEmit(given: Given): EmitRequest | null {
   const dialect = EMIT_DIALECTS.find((name) => name === given.text('emitSql'));
   const at = given.text('at');
@@ -203,11 +197,7 @@ export interface UndoRequest {
   readonly tuning: Tuning;
 }
 
-/**
- * Parses the command line of `undo`. If options name a place, the targets come from its ledger.
- *
- * @throws SvcError `usage`
- */
+/** Parses the command line of `undo`. If options name a place, the targets come from its ledger. */
 export function parseUndoRequest(given: Given, config: Config): UndoRequest {
   const [run, ...more] = given.args;
   if (more.length > 0) throw new SvcError('usage', 'undo takes one run at a time.');
@@ -221,11 +211,7 @@ export function parseUndoRequest(given: Given, config: Config): UndoRequest {
   };
 }
 
-/**
- * Checks that a plan agrees with the options given beside it, and with the targets in the configuration.
- *
- * @throws SvcError `usage`, `bad_input`
- */
+/** Checks that a plan agrees with the options given beside it, and with the targets in the configuration. */
 export function assertSameRequest(plan: Plan, request: ApplyRequest, config: Config): void {
   const { asked, source, targets } = request;
   const isNarrowed = source.kind !== 'configured';

@@ -30,7 +30,6 @@ export async function proposeTargets(
   };
 }
 
-/** The places of these targets, each once. */
 function listPlaces(targets: readonly ApplyTarget[], table: string | null): ScanPlace[] {
   const places = new Map<string, ScanPlace>();
   for (const target of targets) {

@@ -10,7 +10,6 @@ import { count } from '../report/schema-values.js';
 import * as z from '../zod.js';
 
 const texts = z.array(z.string());
-/** In every result of `apply` and `undo`. */
 const result = {
   exitCode: z.int().describe('Exit code of the command.'),
   next: z.string().describe('The next step, usually a command.'),
@@ -26,7 +25,6 @@ const ids = z.strictObject({
   changedSince: count.describe('Cells that were rewritten and changed since.'),
 });
 
-/** What is judged before anything is written. */
 const judged = {
   remap: remapSchema,
   policy: policySchema,

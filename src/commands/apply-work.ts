@@ -35,11 +35,7 @@ export interface ApplyJob {
   readonly agreed: Plan | null;
 }
 
-/**
- * Runs `apply`; called in its thread.
- *
- * @throws SvcError `incomplete`, `bad_input`, `apply_stopped`, `interrupted`, and as `readDatabase` does
- */
+/** Runs `apply`; called in its thread. */
 export function doApply({ config, request, agreed }: ApplyJob, io: WorkIo): Promise<ApplyResult> {
   const { action, targets, tuning } = request;
   return readDatabase(config, async (db) => {
@@ -148,11 +144,6 @@ export interface ContextOptions {
   readonly tuning: Tuning;
 }
 
-/**
- * Builds the context of `apply`, after verifying the remap.
- *
- * @throws SvcError `incomplete` without a remap, `corrupt_database` if its rows were changed since it was built
- */
 function buildContext({ db, file, policy, tuning }: ContextOptions, io: WorkIo): ApplyContext {
   const [last] = readRemapRuns(db, 1);
   if (last === undefined) {

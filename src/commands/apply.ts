@@ -21,8 +21,6 @@ import { type NamedOutputs, ownFilesOf, replaceOutputs } from './with-outputs.js
  * `apply`: plans, checks, writes, writes SQL, verifies or scans. Exits with 0 if it succeeded and nothing blocks the plan, 1 if ids
  * have no V4 id or are wrong, 4 if the remap is incomplete, 6 if something else blocks the plan, 7 if it stopped
  * part-way.
- *
- * @throws SvcError `usage`, `incomplete`, `bad_input`, `apply_stopped`, `interrupted`, and as `readDatabase` does
  */
 export async function runApply(given: Given, io: Io): Promise<number> {
   const config = await given.config();
@@ -45,7 +43,6 @@ export async function runApply(given: Given, io: Io): Promise<number> {
   });
 }
 
-/** @throws SvcError `usage` */
 function assertSomeTargets(targets: readonly ApplyTarget[]): void {
   if (targets.length > 0) return;
   throw new SvcError('usage', 'No target is given or configured, so there is no place to look for ids.', {
@@ -76,7 +73,6 @@ function outputsOf({ action, planFile, json, unmapped }: ApplyRequest): NamedOut
   return { json, plan: action === 'plan' ? planFile : undefined, unmapped };
 }
 
-/** @throws SvcError as `doApply` and `doUndo` do */
 export function applyInThread(job: ApplyThreadInput['job'], io: Io): Promise<ApplyResult> {
   const module = new URL('./apply-thread.js', import.meta.url);
   const input = { job, env: { ...io.env }, width: io.width, startMs: io.clock.now() };

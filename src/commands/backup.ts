@@ -17,12 +17,7 @@ import { ownFilesOf } from './with-outputs.js';
 /** Pages copied between two checks of the signal: 4 MiB. */
 const PAGES_PER_STEP = 256;
 
-/**
- * `backup`: makes a consistent copy of the database, checked before it gets its final name.
- *
- * @throws SvcError `usage` (the file exists, or is an input), `output`, `corrupt_database`, `interrupted`, and as
- * `openDatabase` does
- */
+/** `backup`: makes a consistent copy of the database, checked before it gets its final name. */
 export async function runBackup(given: Given, io: Io): Promise<number> {
   const config = await given.config();
   const [target = ''] = given.args;
@@ -75,7 +70,6 @@ async function copyPages(file: string, copy: string, io: Io): Promise<void> {
   }
 }
 
-/** @throws SvcError `corrupt_database`, `interrupted`, and as `openDatabase` does */
 async function checkCopy(copy: string, io: Io): Promise<void> {
   // The thread ends only after its statement, perhaps later than this process.
   const remove = () => removeCopy(copy);

@@ -39,9 +39,6 @@ const EXPIRES_MS = 30 * 86_400_000;
  * `check`: writes the report and judges it. Exits with 0 if it passed, 1 if limits are exceeded, 4 if data are
  * incomplete, 5 if there is nothing to compare. The findings of a baseline are not counted; a baseline never hides
  * incomplete data.
- *
- * @throws SvcError `bad_input` (baseline), `usage` (a baseline exists already), `config` (V3 or V4 has none of the
- * lists), and as `runReport` does
  */
 export async function runCheck(given: Given, io: Io): Promise<number> {
   const outputs = outputsOf(given);
@@ -75,17 +72,12 @@ async function assertBothExist(config: Config): Promise<void> {
   for (const generation of ['v3', 'v4'] as const) assertListsExist(generation, streams, config);
 }
 
-/**
- * Checks the options of `check` in advance, before hours of reading.
- *
- * @throws SvcError `bad_input` (baseline), `usage` (outputs)
- */
+/** Checks the options of `check` in advance, before hours of reading. */
 export function assertCheckable(options: CheckOptions): void {
   assertOutputs(options, options.baselineFile ?? null);
   if (options.baselineFile !== undefined) readBaseline(options.baselineFile);
 }
 
-/** @throws SvcError `usage` */
 function baselineOptions(given: Given): Pick<CheckOptions, 'baselineFile' | 'writeBaseline'> {
   const [baselineFile, file, expires] = ['baseline', 'writeBaseline', 'expires'].map(given.text);
   const force = given.isSet('force');

@@ -31,7 +31,6 @@ export function groupOptions(group: string, options: OptionSpecs): OptionSpecs {
   return Object.fromEntries(grouped);
 }
 
-/** Runs a command; returns the exit code. */
 type RunCommand = (given: Given, io: Io) => Promise<number>;
 
 /** The description of a command for the parser and the help. */

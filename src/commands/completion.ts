@@ -55,8 +55,6 @@ const SCRIPTS: Readonly<Record<string, string>> = {
 
 /**
  * `completion`: prints a completion script, or for the scripts, after `words`, what can stand in place of the last word.
- *
- * @throws SvcError `usage` for another shell
  */
 export async function runCompletion({ args: [shell = '', ...typed] }: Given, io: Io): Promise<number> {
   const script = SCRIPTS[shell];

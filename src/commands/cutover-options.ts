@@ -35,11 +35,7 @@ export interface CutoverOptions {
   readonly settings: string;
 }
 
-/**
- * Parses the command line of `cutover`, and checks all that its steps will need.
- *
- * @throws SvcError `usage`, `config`, `bad_input`
- */
+/** Parses the command line of `cutover`, and checks all that its steps will need. */
 export async function parseCutoverOptions(given: Given, config: Config, io: Io): Promise<CutoverOptions> {
   const baselineFile = given.text('baseline');
   const report = resolve(given.text('report') ?? 'cutover-report.json');
@@ -61,7 +57,6 @@ export async function parseCutoverOptions(given: Given, config: Config, io: Io):
   };
 }
 
-/** @throws SvcError `usage` */
 function parseFlip(given: Given, env: Io['env']): Pick<CutoverOptions, 'flip' | 'flipPlace'> {
   const [exec, flag] = [given.text('exec'), given.text('flag')];
   if (exec !== undefined && flag !== undefined)

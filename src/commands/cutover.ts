@@ -47,7 +47,6 @@ import {
 } from './render-cutover.js';
 import { exitCodeAfter, withJson, writeResult } from './with-outputs.js';
 
-/** A call of `cutover`. */
 interface Scene extends Omit<StepTask, 'cutover'> {
   /** Shows what is done. */
   readonly say: (lines: readonly string[]) => Promise<void>;
@@ -56,8 +55,6 @@ interface Scene extends Omit<StepTask, 'cutover'> {
 /**
  * `cutover`: shows the steps of a cutover, or with `--yes` carries them out from the first that is not done. Exits with
  * 0 if all are done, otherwise with the code of the step that stopped it.
- *
- * @throws SvcError `usage`, `config`, `bad_input`, `locked` (another cutover runs), and as `readDatabase` does
  */
 export async function runCutover(given: Given, io: Io): Promise<number> {
   return withJson(given, io, async (_, target, within) => {
@@ -227,7 +224,6 @@ function newCutover(nowMs: number): Cutover {
   return { version: 1, id, startedAt: new Date(nowMs).toISOString(), ...nothing };
 }
 
-/** The state of the cutover. */
 interface State {
   cutover: Cutover;
   /** Changes a step, or removes it, and stores the change. */

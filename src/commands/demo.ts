@@ -26,8 +26,6 @@ const FILES = {
 /**
  * `demo`: runs a whole migration (both exports over HTTP, remap, report) against a sandbox on a free port. Exits like
  * `check`.
- *
- * @throws SvcError `bad_input` if the folder exists already, and as the stages do
  */
 export async function runDemo(given: Given, io: Io): Promise<number> {
   const seed = countOption(given, 'seed') ?? 1;

@@ -36,8 +36,6 @@ const MOST_ATTEMPTS = 3;
 /**
  * `doctor`: checks everything a migration needs, and shows what to correct. Writes nothing. Exits with 0 if ready; else
  * 2 (configuration), 3 (key), 4 (network), 5 (V4 not ready) or 6 (this machine).
- *
- * @throws SvcError `interrupted`, `output`
  */
 export async function runDoctor(given: Given, io: Io): Promise<number> {
   io.onProgress({ kind: 'stage', name: 'doctor' });
@@ -178,11 +176,7 @@ async function orError<T>(work: () => T | Promise<T>): Promise<T | SvcError> {
   }
 }
 
-/**
- * Checks the target of `doctor --write-config` before anything is sent.
- *
- * @throws SvcError `usage`
- */
+/** Checks the target of `doctor --write-config` before anything is sent. */
 function assertNewConfig(target: string, config: Config, force: boolean): void {
   if (target === '-') throw new SvcError('usage', '--write-config writes a file, not stdout.');
   assertTargets([target], ownFilesOf(config));
@@ -196,11 +190,7 @@ function assertNewConfig(target: string, config: Config, force: boolean): void {
   });
 }
 
-/**
- * Writes the configuration with the corrections; comments and other settings stay.
- *
- * @throws SvcError `output`
- */
+/** Writes the configuration with the corrections; comments and other settings stay. */
 async function writeConfig(
   target: string,
   config: Config,

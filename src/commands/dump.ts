@@ -23,11 +23,7 @@ import { narrowingOf } from './option-values.js';
 import { scopeOf } from './report.js';
 import { ownFilesOf, withOutputs } from './with-outputs.js';
 
-/**
- * `dump`: writes the whole remap in its stored order, with exact values.
- *
- * @throws SvcError `incomplete` unless allowed, `usage`, `output`, and as `openDatabase` does
- */
+/** `dump`: writes the whole remap in its stored order, with exact values. */
 export async function runDump(given: Given, io: Io): Promise<number> {
   const format = DUMP_FORMATS.find((one) => one === given.text('format')) ?? 'csv';
   if (format === 'parquet') return dumpParquet(given, io);
@@ -60,7 +56,6 @@ async function dump(
   });
 }
 
-/** Writes the remap as a folder of Parquet files. */
 async function dumpParquet(given: Given, io: Io): Promise<number> {
   const folder = given.text('output');
   if (folder === undefined || folder === '-') {
@@ -88,11 +83,7 @@ async function dumpParquet(given: Given, io: Io): Promise<number> {
   });
 }
 
-/**
- * Checks that the remap may be passed on.
- *
- * @throws SvcError `incomplete`, `database`, `usage`
- */
+/** Checks that the remap may be passed on. */
 async function assertUsable(db: Db, config: Config, given: Given, io: Io): Promise<Readiness> {
   const facts = readReadiness(db, config, EVERYTHING);
   if (!given.isSet('allowIncomplete')) {

@@ -9,11 +9,7 @@ import { readDatabase } from './database.js';
 import { companyOption, placeOf } from './option-values.js';
 import { withJson, writeResult } from './with-outputs.js';
 
-/**
- * `explain`: shows everything known about a record or child. No network. Exits with 1 if nothing is known.
- *
- * @throws SvcError `usage` (model, id), `incomplete` without a remap, and as `readDatabase` does
- */
+/** `explain`: shows everything known about a record or child. No network. Exits with 1 if nothing is known. */
 export async function runExplain(given: Given, io: Io): Promise<number> {
   return withJson(given, io, (config, target, within) => explain(given, config, target, within));
 }

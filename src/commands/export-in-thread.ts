@@ -20,8 +20,6 @@ export type ExportMain = {
 /**
  * Runs `work` while a thread holds the database and writes to it. Pages are requested and parsed in the calling thread,
  * so that no transaction delays the next request. The signal passed to `work` is also aborted if the thread dies.
- *
- * @throws SvcError as `withDatabase` does
  */
 export async function holdInThread<T>(
   hold: DatabaseHold,
@@ -102,7 +100,6 @@ function movable(page: ListPage): ListPage {
   return { ...page, columns: { ...page.columns, body: Uint8Array.from(body) } };
 }
 
-/** The buffers of a page, to transfer with it. */
 function buffersOf({ columns }: ListPage): ArrayBuffer[] {
   const { ids, numbers, texts, body } = columns;
   const buffers = [ids, numbers, texts, body].map(({ buffer }) => buffer);

@@ -101,8 +101,6 @@ function nextCommand(generation: Generation, complete: boolean): string {
 /**
  * Checks that not every list of a generation, or of one V3 region, answered 404: then names or address are wrong, and
  * waiting is useless.
- *
- * @throws SvcError `config`, naming the models and hosts that were asked
  */
 export function assertListsExist(
   generation: Generation,

@@ -35,12 +35,7 @@ export async function runExportV4(given: Given, io: Io): Promise<number> {
   return runExport('v4', await exportOptions(given), io);
 }
 
-/**
- * Reads one generation into the database and prints a summary.
- *
- * @throws SvcError `incomplete` (after the summary) if a list was not read in full; otherwise as `loadKeys`,
- * `holdInThread` and `runExport` do
- */
+/** Reads one generation into the database and prints a summary. */
 async function runExport(generation: Generation, options: ExportCommandOptions, io: Io): Promise<number> {
   const summary = await exportInThread(generation, options, io);
   await writeText(io.stdout, [
@@ -50,11 +45,7 @@ async function runExport(generation: Generation, options: ExportCommandOptions, 
   return 0;
 }
 
-/**
- * Reads one generation into the database.
- *
- * @throws SvcError as `loadKeys`, `holdInThread` and `exportGeneration` do
- */
+/** Reads one generation into the database. */
 export function exportInThread(
   generation: Generation,
   options: ExportCommandOptions,
@@ -77,7 +68,6 @@ export async function exportOptions(given: Given): Promise<ExportCommandOptions>
   return { ...narrowing, config, restart: given.isSet('restart'), wait: waitOptions(given) };
 }
 
-/** @throws SvcError `usage` */
 function waitOptions(given: Given): WaitSettings | undefined {
   if (!given.isSet('wait')) {
     const alone = ['settle', 'waitTimeout', 'listen'].find((name) => given.text(name) !== undefined);
@@ -98,11 +88,7 @@ function parseAddress(text: string | undefined): WaitSettings['listen'] {
   throw new SvcError('usage', `--listen takes a port or host:port, not "${text}".`);
 }
 
-/**
- * Requests the pages of one generation and exports them.
- *
- * @throws SvcError `config` if the service has none of the lists; as `loadKeys` and `runExport` do
- */
+/** Requests the pages of one generation and exports them. */
 export async function exportGeneration(
   generation: Generation,
   exporter: Exporter,
@@ -128,7 +114,6 @@ function isNotFound(error: unknown): boolean {
   return error instanceof SvcError && error.code === 'http_status' && error.facts['status'] === 404;
 }
 
-/** @throws SvcError `incomplete`, with the first error */
 export function assertComplete(
   generation: Generation,
   { complete, firstError, streams }: ExportSummary,
@@ -147,7 +132,6 @@ export function assertComplete(
   );
 }
 
-/** How to wait for the backfill. */
 interface WaitSettings {
   /** How long all counts must stay the same. */
   readonly settleMs: number;
@@ -158,8 +142,6 @@ interface WaitSettings {
 
 /**
  * Waits until V4's backfill has settled, judged by the counts of all its lists and, if requested, by webhook events.
- *
- * @throws SvcError as `waitSettled` and `listenForEvents` do; `interrupted`
  */
 async function waitForV4(config: Config, settings: WaitSettings, io: Io): Promise<void> {
   const { signal, clock, onProgress } = io;

@@ -41,11 +41,7 @@ const USUAL_LIMIT = 50;
 const DRAFT_NAMES = ['writeDecisions', 'writeCompanies'] as const;
 const OUTPUT_NAMES = ['json', ...DRAFT_NAMES] as const;
 
-/**
- * `findings`: lists what is not matched, from the last finished remap; drafts `decisions.csv` and `companies.csv`.
- *
- * @throws SvcError `usage` (unknown model, company, reason or status; outputs), `incomplete` (no remap), `corrupt_database`, `output`
- */
+/** `findings`: lists what is not matched, from the last finished remap; drafts `decisions.csv` and `companies.csv`. */
 export async function runFindings(given: Given, io: Io): Promise<number> {
   const inputs = DRAFT_NAMES.flatMap((name) => given.text(name) ?? []);
   return withOutputs(given, io, { outputs: { ndjson: given.text('json') }, inputs }, (config, within) =>
@@ -115,7 +111,6 @@ function parseReason(text: string): string[] {
   });
 }
 
-/** @throws SvcError `usage` */
 function assertOutputFiles(given: Given, config: Config): void {
   const drafts = DRAFT_NAMES.flatMap((name) => given.text(name) ?? []);
   const toStdout = DRAFT_NAMES.find((name) => given.text(name) === '-');

@@ -10,11 +10,7 @@ import type { Given, Io } from './command.js';
 /** Widest text, in columns: longer lines are hard to read. */
 const MAX_WIDTH = 100;
 
-/**
- * `help`: prints a page of the reference.
- *
- * @throws SvcError `usage` if there is no such page
- */
+/** `help`: prints a page of the reference. */
 export async function runHelp({ args }: Given, { stdout, width }: Io): Promise<number> {
   const topic = args.join(' ');
   const markdown = readTopic(topic);

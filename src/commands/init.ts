@@ -15,8 +15,6 @@ import type { Given, Io } from './command.js';
 /**
  * `init`: writes a commented starter configuration. On a terminal it asks for addresses, key variables and
  * models first.
- *
- * @throws SvcError `usage` if the file exists already, `output`, `interrupted`
  */
 export async function runInit(given: Given, io: Io): Promise<number> {
   const file = findConfigFile(io.env, given.text('config'));
@@ -152,7 +150,6 @@ function namesIn(answer: string): string[] {
     .filter((name) => name !== '');
 }
 
-/** Values for the starter configuration. */
 interface StarterAnswers {
   /** By region. */
   readonly v3BaseUrls: Readonly<Record<string, string>>;

@@ -16,8 +16,6 @@ const SEVERAL =
 /**
  * `lookup`: prints one line per id, in the order given: `id TAB other-id-or-minus TAB status/reason`, or NDJSON. Exits
  * with 1 if an id is not in the remap; an id without a V4 id is not a failure.
- *
- * @throws SvcError `incomplete`, `usage` (model or id on the command line), `bad_input` (a line that is not an id)
  */
 export async function runLookup(given: Given, io: Io): Promise<number> {
   const outputs = { ndjson: given.text('json') };

@@ -17,14 +17,10 @@ import { countOf } from '../text/numbers.js';
 import type { Given, Io } from './command.js';
 import { ownFilesOf } from './with-outputs.js';
 
-/** Most problems in one message. */
 const MOST_SHOWN = 6;
 
 /**
  * `merge`: joins databases whose exports read different lists into a new one. Nothing is written unless they make one whole.
- *
- * @throws SvcError `usage`, `other_configuration` (other settings, or a list twice), `incomplete` (a list is missing),
- * `corrupt_database`, `interrupted`, and as `openDatabase` does
  */
 export async function runMerge(given: Given, io: Io): Promise<number> {
   const config = await given.config();
@@ -136,7 +132,6 @@ async function writeMerged(
   }
 }
 
-/** @throws SvcError `incomplete` if no part planned to read some list of the configuration */
 function assertComplete(db: Db, config: Config): void {
   const open = findOpenLists(readReadiness(db, config, EVERYTHING));
   if (open.length > 0) throw incompleteParts(open.map(({ text }) => text.replace(/\.$/, '')));

@@ -18,11 +18,7 @@ export function countOption(given: Given, name: string, least = 0): number | und
   throw new SvcError('usage', `${flagOf(name)} takes a whole number from ${least} up.`);
 }
 
-/**
- * The value of an option, in ms.
- *
- * @throws SvcError `usage` if the value is not a duration
- */
+/** The value of an option, in ms. */
 export function durationOption(given: Given, name: string): number | undefined {
   const text = given.text(name);
   if (text === undefined) return undefined;
@@ -93,11 +89,7 @@ export function outputsOf(given: Given): Readonly<Record<string, string>> {
 /** The same limit as for `http.maxWaitMs` in the configuration. */
 const LONGEST_WAIT_MS = 86_400_000;
 
-/**
- * The configuration with `--max-wait`.
- *
- * @throws SvcError `config`, `usage`
- */
+/** The configuration with `--max-wait`. */
 export async function configWithMaxWait(given: Given): Promise<Config> {
   const config = await given.config();
   const text = given.text('maxWait');
@@ -119,11 +111,7 @@ export function sinceOption(given: Given): Since | undefined {
   throw new SvcError('usage', `--since takes the number of a build or previous, not "${text}".`);
 }
 
-/**
- * The values of `--model` and `--company`.
- *
- * @throws SvcError `usage` if a model is not configured or a company is not an id
- */
+/** The values of `--model` and `--company`. */
 export function narrowingOf(given: Given, config: Config): Narrowing {
   const models = given.texts('model');
   for (const model of models) assertConfigured(config, model);
@@ -138,11 +126,7 @@ export interface ModelPlace {
   readonly region: string | null;
 }
 
-/**
- * The model, `--path` and `--region`. They must be configured: no other has any ids.
- *
- * @throws SvcError `usage`
- */
+/** The model, `--path` and `--region`. They must be configured: no other has any ids. */
 export function placeOf(given: Given, config: Config): ModelPlace {
   const [model = ''] = given.args;
   const path = given.text('path') ?? null;

@@ -7,11 +7,7 @@ import { countOf } from '../text/numbers.js';
 import type { Given, Io } from './command.js';
 import { withDatabase } from './database.js';
 
-/**
- * `purge --payloads`: deletes record payloads from the database; keeps ids and the remap.
- *
- * @throws SvcError `usage` without `--payloads`; as `withDatabase` does
- */
+/** `purge --payloads`: deletes record payloads from the database; keeps ids and the remap. */
 export async function runPurge(given: Given, io: Io): Promise<number> {
   const { database } = await given.config();
   if (!given.isSet('payloads')) {

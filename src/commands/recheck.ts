@@ -35,8 +35,6 @@ export const USUAL_PAUSE_MS = 60_000;
 /**
  * `recheck`: reads open findings again from both APIs, rebuilds the remap and shows what was resolved. Exits with 0 if
  * all were read, 4 if some could not be.
- *
- * @throws SvcError `incomplete` if nothing was exported, `auth`, `config`, `interrupted`, and as exports do
  */
 export async function runRecheck(given: Given, io: Io): Promise<number> {
   return withJson(given, io, (_, target, within) => recheckFindings(given, target, within));
@@ -56,11 +54,7 @@ async function recheckFindings(given: Given, target: string | undefined, io: Io)
   return judgeRecheck(result);
 }
 
-/**
- * `recheck`, after the options are parsed.
- *
- * @throws SvcError as `runRecheck` does
- */
+/** `recheck`, after the options are parsed. */
 export function recheckOpen(
   config: Config,
   { times, everyMs }: Pick<RecheckOptions, 'times' | 'everyMs'>,

@@ -13,11 +13,7 @@ import type { Given, Io } from './command.js';
 import { readDatabase, removeOwnerNote } from './database.js';
 import type { RemapRequest, RemapThread } from './remap-thread.js';
 
-/**
- * `remap`: joins the two exports, rebuilds the remap table, and prints its counts.
- *
- * @throws SvcError `incomplete` if V3 or V4 was never exported; as `rebuildRemap` does
- */
+/** `remap`: joins the two exports, rebuilds the remap table, and prints its counts. */
 export async function runRemap(given: Given, io: Io): Promise<number> {
   const config = await given.config();
   await assertBothExported(config);
@@ -45,11 +41,7 @@ async function assertBothExported(config: Config): Promise<void> {
   }
 }
 
-/**
- * Rebuilds the remap table of the configured database.
- *
- * @throws SvcError `bad_input` (companies or decisions file, no database), `other_configuration`, `locked`, `interrupted`
- */
+/** Rebuilds the remap table of the configured database. */
 export async function rebuildRemap(config: Config, io: Io): Promise<RemapSummary> {
   const inputs = loadRemapInputs(config);
   io.onProgress({ kind: 'stage', name: 'remap' });
@@ -78,11 +70,7 @@ const THREAD: ThreadOptions<RemapThread> = {
   },
 };
 
-/**
- * Reads the input files of a remap. They are hashed first, so that a change meanwhile makes the remap stale.
- *
- * @throws SvcError `bad_input`
- */
+/** Reads the input files of a remap. They are hashed first, so that a change meanwhile makes the remap stale. */
 export function loadRemapInputs(config: Config): Pick<RemapRequest, 'named' | 'decisions' | 'inputs'> {
   const inputs = digestInputFiles(config);
   return { inputs, named: readCompaniesFile(config), decisions: readDecisionsFile(config) };

@@ -25,7 +25,6 @@ export interface StatusFacts {
   readonly next: string;
 }
 
-/** Most unfinished lists shown. */
 const OPEN_LISTS = 20;
 
 /** The state of the database for people. */
@@ -149,7 +148,6 @@ function describeTrend(runs: readonly RemapRun[]): string[] {
   });
 }
 
-/** What each export would do now. */
 function describeExports({ streams }: Readiness): string {
   const absent = absentOf(streams);
   if (absent.length > 0) {

@@ -52,11 +52,7 @@ export interface ExtraOutput {
   readonly render: (source: RenderSource) => Iterable<string> | null;
 }
 
-/**
- * `report`: shows what the database holds, without judging it. Exits with 0 unless an error occurs.
- *
- * @throws SvcError `usage`, `bad_input`, `locked`, `output`, and as `openDatabase` does
- */
+/** `report`: shows what the database holds, without judging it. Exits with 0 unless an error occurs. */
 export async function runReport(given: Given, io: Io): Promise<number> {
   const outputs = outputsOf(given);
   return withOutputs(given, io, { outputs }, (config, within) =>
@@ -77,11 +73,7 @@ async function showReport(options: ReportOptions, io: Io): Promise<number> {
   return 0;
 }
 
-/**
- * Builds the report and writes it in every format asked for.
- *
- * @throws SvcError as `runReport` does
- */
+/** Builds the report and writes it in every format asked for. */
 export async function writeReport(options: ReportOptions, io: Io): Promise<Report> {
   const { config, outputs, baseline, since, extra } = options;
   const targets = assertOutputs(options);
@@ -122,11 +114,7 @@ function partsReadBy(db: Db, { outputs, baseline, extra }: ReportOptions): reado
   return ['rows', ...indexes, ...TABLE_PARTS, ...(isCurrent ? (['exported'] as const) : [])];
 }
 
-/**
- * The files that formats are written to.
- *
- * @throws SvcError `usage` if one is named twice or is one of `ownFilesOf`
- */
+/** The files that formats are written to. */
 export function assertOutputs(
   { config, outputs, extra }: ReportOptions,
   baselineFile: string | null = null,

@@ -19,9 +19,6 @@ const INCOMPLETE = EXIT_BY_CODE.incomplete;
 /**
  * `run`: export v3, export v4, remap and check. Continues after an incomplete export, so that the report shows what is
  * known.
- *
- * @throws SvcError as the four do; errors of options and input files before anything is read. `auth`, `redirect` and
- * local errors stop it at once
  */
 export async function runRun(given: Given, io: Io): Promise<number> {
   const baselineFile = given.text('baseline');
@@ -40,11 +37,7 @@ export async function runRun(given: Given, io: Io): Promise<number> {
   return withGitHubActions(given, io, work);
 }
 
-/**
- * Exports both generations. Lists that cannot be read are warnings, and appear in the report.
- *
- * @throws SvcError as `exportGeneration` and `holdInThread` do, except for errors of single lists
- */
+/** Exports both generations. Lists that cannot be read are warnings, and appear in the report. */
 export async function runExports(options: ExportCommandOptions, io: Io): Promise<void> {
   const hold = {
     file: options.config.database,

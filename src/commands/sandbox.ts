@@ -10,8 +10,6 @@ import { flagOf } from './option-values.js';
 /**
  * `sandbox`: serves V3 and V4 until a signal. When ready, prints addresses, key and seed: as one JSON line, or on a
  * terminal as lines to copy. The truth is written at the start, and again at the end if the service changed meanwhile.
- *
- * @throws SvcError `usage`, `output`
  */
 export async function runSandbox(
   given: Given,

@@ -55,8 +55,6 @@ export function assertFixOptions(given: Given): void {
 
 /**
  * `scan --fix` rewrites requests to V3, each as a whole, `--mark` puts comments above what remains; then scans what is there.
- *
- * @throws SvcError `bad_input` if git could not restore the files, `output`
  */
 export async function fixUses(
   scan: ScanRequest,

@@ -35,8 +35,6 @@ const RENDERERS: Readonly<Record<string, (report: ScanReport) => string>> = {
 /**
  * `scan`: finds uses of V3 in source code, and with `--fix` rewrites them. Exits with 1 if uses remain that are at least as sure as
  * `--fail-on` says, with 2 if nothing could be read, else with 0.
- *
- * @throws SvcError `usage`, `config`, `output`
  */
 export async function runScan(given: Given, io: Io): Promise<number> {
   const outputs = Object.fromEntries(Object.keys(RENDERERS).map((name) => [name, given.text(name)]));
@@ -91,11 +89,7 @@ async function scan(given: Given, { config, ownFiles }: ScanScope, io: Io): Prom
   return { report: buildScanReport(result, scale), diff };
 }
 
-/**
- * Refuses to write over source code: an output replaces the file of its name.
- *
- * @throws SvcError `usage`
- */
+/** Refuses to write over source code: an output replaces the file of its name. */
 function assertNotSource(targets: readonly string[]): void {
   const code = targets.find((target) => target !== '-' && isSource(target));
   if (code === undefined) return;
@@ -168,11 +162,7 @@ const EFFECTS: Readonly<Record<string, 'honoured' | 'not_honoured'>> = {
   refused: 'not_honoured',
 };
 
-/**
- * How V4 treats parameters, from the JSON of `doctor`.
- *
- * @throws SvcError `bad_input`
- */
+/** How V4 treats parameters, from the JSON of `doctor`. */
 function parametersOf(file: string | undefined): ScanSettings['parameters'] {
   const known: Record<string, 'honoured' | 'not_honoured'> = {};
   if (file === undefined) return known;
@@ -198,7 +188,6 @@ function readEffects(file: string, hint: string): Readonly<Record<string, unknow
   }
 }
 
-/** @throws SvcError `usage` */
 function hostOf(text: string): string {
   if (URL.canParse(/^https?:\/\//.test(text) ? text : `https://${text}`)) return text;
   throw new SvcError('usage', `--v3-host takes a host or an address, not "${text}".`);

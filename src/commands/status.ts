@@ -25,8 +25,6 @@ const RUNS = 6;
 /**
  * `status`: shows what the database holds, what is unfinished, and the next command. Reads no records. With `--watch`,
  * again and again until a signal.
- *
- * @throws SvcError `interrupted`, and as `openDatabase` does
  */
 export async function runStatus(given: Given, io: Io): Promise<number> {
   const json = given.text('json');
@@ -78,7 +76,6 @@ function readFacts(config: Config, { flags = '' }: Io): Promise<StatusFacts> {
   });
 }
 
-/** The command to run next. */
 function findNext(facts: Readiness): string {
   if (absentOf(facts.streams).length > 0) return 'svc-migrate doctor';
   const commands = new Set(findIncomplete(facts).map((blocker) => blocker.next));

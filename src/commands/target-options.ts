@@ -32,7 +32,6 @@ const PLACE_NAMES = [
 /** The hint where no place is named. */
 export const NAME_A_PLACE = `Name the place with one of ${PLACE_NAMES.map(flagOf).join(', ')}.`;
 
-/** Options that describe the id columns of a target. */
 const ID_DETAILS = [
   'path',
   'modelColumn',
@@ -43,14 +42,9 @@ const ID_DETAILS = [
   'newColumn',
   'platformIdColumn',
 ] as const;
-/** Options that describe a place. */
 const DETAILS = ['table', 'key', ...ID_DETAILS, 'output', 'delimiter', 'ledgerSchema'] as const;
 
-/**
- * The target that options describe; null if they describe none.
- *
- * @throws SvcError `usage`
- */
+/** The target that options describe; null if they describe none. */
 export function parseTarget(given: TargetOptions, config: Config): ApplyTarget | null {
   const place = placeOf(given);
   const ids = given.texts('ids');

@@ -20,11 +20,7 @@ export interface UndoJob {
   readonly request: UndoRequest;
 }
 
-/**
- * Runs `undo`; called in its thread.
- *
- * @throws SvcError `usage` if no ledger holds the run, `bad_input`, `locked`, `apply_stopped`, `interrupted`
- */
+/** Runs `undo`; called in its thread. */
 export async function doUndo({ config, request }: UndoJob, io: WorkIo): Promise<ApplyResult> {
   const { run, targets, source, tuning } = request;
   const db = openRemap(config.database);

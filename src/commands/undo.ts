@@ -12,8 +12,6 @@ import { ownFilesOf, replaceOutputs } from './with-outputs.js';
 /**
  * `undo`: undoes a run, or lists the runs. Exits with 0 if all of it was undone, 1 if rows that changed since were
  * skipped, 7 if it stopped part-way. It uses the ledger and needs the run's remap only to drop new columns.
- *
- * @throws SvcError `usage` if no ledger holds the run, `bad_input`, `locked`, `apply_stopped`, `interrupted`
  */
 export async function runUndo(given: Given, io: Io): Promise<number> {
   const config = await given.config();

@@ -14,8 +14,6 @@ import { withJson, writeResult } from './with-outputs.js';
 /**
  * `verify`: checks the remap against the export and, pair by pair, against both APIs. Exits with 0 if all agree, 1 if
  * something differs, 4 if some pairs could not be read, 5 if there is no pair.
- *
- * @throws SvcError `incomplete` without a current remap, `auth`, `config`, and as `readDatabase` does
  */
 export async function runVerify(given: Given, io: Io): Promise<number> {
   return withJson(given, io, (_, target, within) => verify(given, target, within));
@@ -33,11 +31,7 @@ async function verify(given: Given, target: string | undefined, io: Io): Promise
   return judgeVerify(result);
 }
 
-/**
- * `verify`, after the options are parsed.
- *
- * @throws SvcError as `runVerify` does
- */
+/** `verify`, after the options are parsed. */
 export function verifyPairs(
   config: Config,
   { sample, seed }: { readonly sample: number | null; readonly seed: number | null },

@@ -7,21 +7,13 @@ import { readHostWaits, saveHostWaits } from '../store/meta.js';
 import { closeDatabase, type Db, guardDatabase, openDatabase } from '../store/open.js';
 import type { Io } from './command.js';
 
-/**
- * Runs `work` with a client for both generations.
- *
- * @throws SvcError `config` if a key is missing, `interrupted`
- */
+/** Runs `work` with a client for both generations. */
 export async function withApi<T>(config: Config, io: Io, work: (api: Api) => Promise<T>): Promise<T> {
   const keys = loadKeys(config, io.env);
   return withHostWaits(config.database, io, () => withClient(config, keys, io, work));
 }
 
-/**
- * Runs `work` with a client that has these keys. Its messages never contain a configured key.
- *
- * @throws SvcError `interrupted`
- */
+/** Runs `work` with a client that has these keys. Its messages never contain a configured key. */
 export async function withClient<T>(
   config: Config,
   keys: ApiKeys,

@@ -21,8 +21,6 @@ const TERMINATED = 143;
  * does, also where the configuration cannot be loaded.
  *
  * `inputs`: files that no output may replace, besides those that the configuration names.
- *
- * @throws SvcError `usage` if an output names an input; then nothing is removed. `config`; as `work` does
  */
 export async function withOutputs(
   given: Given,
@@ -58,8 +56,6 @@ function areSafe(targets: readonly string[], inputs: readonly string[]): boolean
 /**
  * Removes output files that an earlier run left, runs `work`, and where that fails writes the error to the outputs that
  * have a place for it.
- *
- * @throws SvcError `output` if a file cannot be removed; as `work` does
  */
 export async function replaceOutputs<T>(
   outputs: NamedOutputs,
@@ -130,11 +126,7 @@ function isSigterm({ reason }: AbortSignal): boolean {
   return reason instanceof Error && reason.message === 'SIGTERM';
 }
 
-/**
- * Runs a command that takes `--json`, as `withOutputs` does. `work` gets the target of the option.
- *
- * @throws SvcError `usage` if the file is an input, `output` if stdout is needed and closed
- */
+/** Runs a command that takes `--json`, as `withOutputs` does. `work` gets the target of the option. */
 export function withJson(
   given: Given,
   io: Io,
@@ -147,11 +139,7 @@ export function withJson(
   });
 }
 
-/**
- * Writes a result as JSON to `target`, and as text to stdout unless JSON goes there.
- *
- * @throws SvcError `output`, `interrupted`
- */
+/** Writes a result as JSON to `target`, and as text to stdout unless JSON goes there. */
 export async function writeResult(
   target: string | undefined,
   { json, text }: { readonly json: () => string; readonly text: () => string },

@@ -90,7 +90,6 @@ const idColumn = strict({
 
 const KINDS = '"csv", "ndjson", "sqlite", "postgres", "mysql" or "warehouse"';
 
-/** Settings of every kind of target. */
 function targetOf<Kind extends string>(kind: Kind) {
   return {
     name: name.describe('A name of your choice, used in the ledger and in reports.'),
@@ -126,7 +125,6 @@ export const environmentName = z
   .string()
   .regex(/^[A-Za-z_][A-Za-z0-9_]*$/, 'must be the name of an environment variable');
 
-/** Settings of every database server. */
 const server = {
   urlEnv: environmentName.optional().describe('Environment variable that contains the connection string.'),
   urlFile: file

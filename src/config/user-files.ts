@@ -4,7 +4,6 @@ import { describeFileError, SvcError } from '../errors.js';
 import { didYouMeanClause } from '../text/suggest.js';
 import type { Config } from './config.js';
 
-/** The format of a CSV file written by the user. */
 interface CsvFormat<Row> {
   /** Name for messages, such as `companies file`. */
   readonly what: string;
@@ -27,11 +26,6 @@ export interface ParsedCsv<Row> {
   readonly problems: string[];
 }
 
-/**
- * Reads the rows of a file.
- *
- * @throws SvcError `bad_input`, with every problem and its line
- */
 function readCsvFile<Row>(file: string, format: CsvFormat<Row>): Row[] {
   const { rows, problems } = parseCsv(readText(file, format), format);
   if (problems.length === 0) return rows;

@@ -6,7 +6,6 @@ import { SvcError } from '../errors.js';
 /** The part of the API that reads single records. */
 export type RecordApi = Pick<Api, 'fetchRecord' | 'fetchRawList'>;
 
-/** A request for the records of a list with an id or key. */
 interface NarrowRequest {
   readonly generation: Generation;
   /** '' for V4. */
@@ -50,11 +49,6 @@ const PAGE_SIZE = '100';
 const MAX_PAGES = 10;
 const REFUSALS: readonly unknown[] = [400, 405, 422, 501];
 
-/**
- * Fetches a list filtered by an id or key; deleted records are included unless configured otherwise.
- *
- * @throws SvcError like any request, including `http_status` for a 404
- */
 async function fetchNarrow(api: RecordApi, config: Config, request: NarrowRequest): Promise<NarrowAnswer> {
   const records: ParsedRecord[] = [];
   let cursor: string | null = null;

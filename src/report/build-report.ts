@@ -62,7 +62,6 @@ export async function buildReport(db: Db, inputs: ReportInputs): Promise<Report>
   return assemble(db, inputs, { facts, counts, dates, age, drift });
 }
 
-/** Everything read for the report. */
 interface Parts {
   readonly facts: Readiness;
   readonly counts: Counted;

@@ -45,7 +45,6 @@ const BLOCKERS: Readonly<Record<Report['blockers'][number]['code'], string>> = {
   no_common_key: 'V3 and V4 have nothing in common',
 };
 
-/** Most limits that the sentence names. */
 const LIMITS_NAMED = 3;
 
 /** Builds the verdict from a report. */

@@ -30,7 +30,6 @@ ${found}${links.length === 0 ? null : html`<p>${links.map((link, at) => html`${a
   return html`<ol class="obstacles">${items}</ol>`;
 }
 
-/** The plain title, followed by the key. */
 function nameOf(key: string): Html {
   const { title } = describeKey(key);
   return title === '' ? html`<code>${key}</code>` : html`${title} <code class="key-name">${key}</code>`;

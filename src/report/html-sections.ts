@@ -219,7 +219,6 @@ function greater(a: string | null, b: string): string {
   return a === null || b > a ? b : a;
 }
 
-/** The number of decisions by outcome, and those that changed nothing. */
 function renderDecisions({ decisions }: Report): Html | null {
   if (decisions === null) return null;
   const [head = ''] = describeDecisions(decisions, 0);
@@ -239,7 +238,6 @@ function renderDecisions({ decisions }: Report): Html | null {
   return html`<p>${head}</p>${table}`;
 }
 
-/** The findings of the stored scan by rule. */
 function renderCode({ codeUses: code }: Report): Html | null {
   if (code === null) return null;
   const [head = ''] = describeCode(code);

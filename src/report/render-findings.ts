@@ -5,7 +5,6 @@ import { escapeJson, shellLine } from '../text/escape.js';
 import { countOf, groupDigits } from '../text/numbers.js';
 import { wrapLines } from '../text/text-layout.js';
 
-/** The number of findings with a status and reason. */
 interface ReasonCount {
   readonly status: Status;
   readonly reason: string;
@@ -88,7 +87,6 @@ export interface Candidate {
   readonly latestMs: number | null;
 }
 
-/** A V3 company that could not be paired, with its candidates as JSON. */
 interface UnpairedCompany {
   readonly region: string | null;
   readonly v3_company_id: bigint | null;

@@ -130,7 +130,6 @@ const driftCounts = {
   differing: count.describe('Compared pairs whose shared fields differ.'),
 };
 
-/** Matched records whose contents differ. */
 const driftSchema = z.strictObject({
   measured: z.boolean().describe('false: some pairs were not compared, so no limit on drift can pass.'),
   ...driftCounts,
@@ -151,7 +150,6 @@ const driftSchema = z.strictObject({
   ),
 });
 
-/** The outcome of the lines of decisions.csv in the last remap. */
 const decisionsSchema = z.strictObject({
   file: z.string(),
   sha256: z.string().nullable().describe('Of the file that the remap was built with.'),
@@ -190,7 +188,6 @@ const baselineEntry = z.strictObject({
   problem: z.string(),
 });
 
-/** Findings that a file accepts. */
 const baselineSchema = z.strictObject({
   file: z.string(),
   entries: count,
@@ -201,7 +198,6 @@ const baselineSchema = z.strictObject({
   ambiguous: z.array(baselineEntry).describe('Entries that name several findings and so accept none.'),
 });
 
-/** Changes from an earlier build of the remap to the last one. */
 const sinceSchema = z.strictObject({
   from: run,
   to: run,

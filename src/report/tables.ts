@@ -60,7 +60,6 @@ export function listStatuses(counts: Pick<Counts, 'byStatus' | 'v3ByStatus'>): r
 
 const COUNT_COLUMNS = ['V3 ids', ...STATUSES.map((status) => STATUS_NAMES[status])].map(numeric);
 
-/** Cells for the number of V3 ids, their statuses, and the ids only in V4. */
 function countCells(counts: Counts): string[] {
   const statuses = listStatuses(counts).map(({ count }) => count);
   return [countIds(counts).v3, ...statuses].map(groupDigits);

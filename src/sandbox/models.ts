@@ -14,7 +14,6 @@ export interface PlatformDates {
 
 export const UNDATED: PlatformDates = { created: null, updated: null, posted: null };
 
-/** The definition of one data model. */
 interface ModelPlan {
   /** V3 path, and the model's name everywhere. */
   readonly v3: string;

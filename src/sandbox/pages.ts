@@ -215,7 +215,6 @@ function liveOf(table: Table, member: TableMember): number {
   return live;
 }
 
-/** A record's position in an order, valid even after the order changed. */
 interface OrderKey {
   readonly ordinal: number;
   readonly updatedMs: number;

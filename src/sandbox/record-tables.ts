@@ -126,14 +126,12 @@ export interface TableMember {
   readonly positions: Uint32Array;
 }
 
-/** The change of a record since the service started. */
 interface Change {
   readonly createdMs?: number;
   readonly updatedMs: number;
   readonly deleted: boolean;
 }
 
-/** The identity of a table. */
 interface TableOptions {
   readonly generation: ApiVersion;
   readonly region: string | null;

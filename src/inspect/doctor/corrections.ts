@@ -71,7 +71,6 @@ function correctPages(config: Config, { pages }: RemoteFacts): Correction[] {
   });
 }
 
-/** If V4 refuses the parameter, `auto` and `true` can stop an export; if V4 honours it, `false` hides deleted records. */
 function correctDeleted({ v4: { includeDeleted } }: Config, v4: ProbedV4 | null): Correction[] {
   const effect = v4?.parameters.include_deleted_records ?? 'unknown';
   const path = ['v4', 'includeDeleted'];

@@ -6,7 +6,6 @@ import { missingModels } from './probe-v4.js';
 
 type FailedAnswer = Extract<ListAnswer, { error: unknown }>;
 
-/** Maximum number of names listed in a sentence. */
 const MOST_NAMES = 3;
 
 /** Whether V3 has every model, and any records. */
@@ -90,7 +89,6 @@ function judgeFailures(area: 'V3' | 'models', code: string, lists: readonly Prob
   });
 }
 
-/** Findings on the records of a list. */
 function* judgeContent(area: 'V3' | 'models', name: string, answer: ListAnswer): Generator<Finding> {
   if (answer.kind !== 'answers') return;
   const { missing, rejected, records } = answer;

@@ -8,7 +8,6 @@ import {
 } from '../../match/pair-companies.js';
 import type { AskList, ListRef, PairPreview, SampledRecord } from './probe-results.js';
 
-/** Maximum number of requests for single keys. */
 const MOST_REQUESTS = 60;
 const KEYS_PER_COMPANY = 2;
 const KEY_LIMIT = 5;

@@ -158,7 +158,6 @@ export function judgeSelect(before: ListContent, selected: ListAnswer): Paramete
 /** Overrides a pair for requests that need no expanded fields. */
 export const NO_EXPAND = { expand: [] } as const;
 
-/** Maximum number of names tried for a model that V4 does not know. */
 const MOST_NAMES = 10;
 /** Companies in which names are tried. */
 const TRIED_COMPANIES = 2;

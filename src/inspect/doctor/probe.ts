@@ -30,9 +30,7 @@ export interface ProbeOptions {
 
 /** Records of a sample: enough to compare, small for the service. */
 const SAMPLE = 100;
-/** Companies whose lists are requested, unless all are. */
 const SAMPLED_COMPANIES = 10;
-/** Page sizes tried after a refusal. */
 const SMALLER_PAGES = [100, 10] as const;
 /** A model that no service has, with underscores as in real names. */
 const NO_MODEL = 'svc_migrate_no_such_model';

@@ -29,7 +29,6 @@ export interface ExplainQuestion {
   readonly companyId: bigint | null;
 }
 
-/** Most stories shown; several regions, companies and parents may share an id. */
 const MOST_STORIES = 20;
 
 /**

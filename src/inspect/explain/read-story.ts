@@ -66,7 +66,6 @@ export function readStoryFacts(source: StorySource, row: StoryRow, readings: rea
   };
 }
 
-/** A row with the companies it concerns. */
 interface Place {
   readonly row: StoryRow;
   readonly region: string | null;

@@ -189,7 +189,6 @@ export async function askAgain(
   { db, config, api, saver, onProgress }: AskOptions,
 ): Promise<AskResult> {
   const read = prepareRead(db, createRecordSource(api, config));
-  /** Lists as updated by saving records, by id. */
   const savedLists = new Map<bigint, StreamRow>();
   const lists = new Set<StreamRow>();
   const vanished: RecordQuestion[] = [];

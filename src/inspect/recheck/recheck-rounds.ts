@@ -179,7 +179,6 @@ export async function runRound(options: RoundOptions): Promise<RoundResult> {
   };
 }
 
-/** One reading by the exporter: every model of every company. */
 interface ListGroup {
   readonly generation: Generation;
   readonly models: readonly string[];

@@ -37,7 +37,6 @@ function describeCounts(title: string, counts: Readonly<Record<string, number>>)
   ];
 }
 
-/** Records that vanished, and requests that failed. */
 function describeLastRound({ rounds }: RecheckResult): string[] {
   const last = rounds.at(-1);
   if (last === undefined) return [];

@@ -72,7 +72,6 @@ export function judgeVerify(result: VerifyResult): 0 | 1 | 4 | 5 {
   return coverage.pairs === 0 ? 5 : 0;
 }
 
-/** Contradictions listed per kind. */
 const LISTED = 1000;
 
 /**
