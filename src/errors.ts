@@ -102,6 +102,7 @@ const FILE_ERRORS: Readonly<Record<string, string>> = {
   EFBIG: 'it would be too large',
   ENAMETOOLONG: 'its name is too long',
   ELOOP: 'its links lead in a circle',
+  ENOEXEC: 'it is not a program',
 };
 
 /** Why a file could not be read or written, as the end of a sentence: `it does not exist`. */

@@ -7,7 +7,7 @@ import type { Config } from '../config/config.js';
 import { SvcError } from '../errors.js';
 import { didYouMean } from '../text/suggest.js';
 import type { Given } from './command.js';
-import { countOption, durationOption, flagOf } from './option-values.js';
+import { countOption, durationOption, flagOf, needsOption, notTogether } from './option-values.js';
 import { givenPlace, parseTarget, type TargetOptions, type TargetSource } from './target-options.js';
 
 /** `--sync on|off`, with `--yes` or without. */
@@ -81,20 +81,18 @@ export function parseApplyRequest(given: Given, config: Config): ApplyRequest {
 
 /** @throws SvcError `usage` if an option cannot be combined with the mode */
 function assertModeOptions(given: Given, modes: readonly (typeof MODES)[number][]): void {
-  const [mode] = modes;
-  if (modes.length > 1) throw new SvcError('usage', `${modes.map(flagOf).join(' and ')} cannot be combined.`);
+  const [mode, other] = modes;
+  if (mode !== undefined && other !== undefined) throw notTogether(flagOf(mode), flagOf(other));
   if (given.text('plan') !== undefined && mode !== undefined && mode !== 'yes' && mode !== 'emitSql')
-    throw new SvcError('usage', `--plan cannot be combined with --${mode}.`);
+    throw notTogether('--plan', flagOf(mode));
   if (mode === 'emitSql' && given.isSet('again'))
-    throw new SvcError('usage', '--emit-sql cannot be combined with --again.', {
-      hint: 'Use apply --yes --again.',
-    });
+    throw notTogether('--emit-sql', '--again', 'Use apply --yes --again.');
   const unmapped = given.text('unmapped');
   if (unmapped !== undefined && (mode === 'verify' || mode === 'scan'))
-    throw new SvcError('usage', `--unmapped cannot be combined with --${mode}.`);
+    throw notTogether('--unmapped', flagOf(mode));
   if (unmapped === '-') throw new SvcError('usage', '--unmapped takes a file, not -.');
   if (mode === 'check' && given.isSet('allowIncomplete'))
-    throw new SvcError('usage', '--check judges complete data only: leave --allow-incomplete out.');
+    throw notTogether('--check', '--allow-incomplete', '--check judges complete data only.');
 }
 
 function parseSync(given: Given, modes: readonly (typeof MODES)[number][]): SyncAction | null {
@@ -107,12 +105,8 @@ function parseSync(given: Given, modes: readonly (typeof MODES)[number][]): Sync
     ) ??
     (turn === 'on' && given.text('unmapped') !== undefined ? 'unmapped' : undefined);
   if (other === 'inPlace')
-    throw new SvcError(
-      'usage',
-      '--sync fills new columns beside the old ones: it cannot be combined with --in-place.',
-    );
-  if (other !== undefined)
-    throw new SvcError('usage', `--sync ${turn} cannot be combined with ${flagOf(other)}.`);
+    throw notTogether('--sync', '--in-place', '--sync fills new columns beside the old ones.');
+  if (other !== undefined) throw notTogether(`--sync ${turn}`, flagOf(other));
   return { turn, isWrite: modes.includes('yes') };
 }
 
@@ -122,7 +116,7 @@ function parseEmit(given: Given): EmitRequest | null {
   if (dialect === undefined) {
     const alone = ['layout', 'at', 'crosswalk'].find((name) => given.text(name) !== undefined);
     if (alone === undefined) return null;
-    throw new SvcError('usage', `${flagOf(alone)} goes with --emit-sql.`);
+    throw needsOption(flagOf(alone), '--emit-sql');
   }
   const folder = given.text('output');
   if (folder === undefined || folder === '-')

@@ -13,7 +13,7 @@ import type { Given, Io } from './command.js';
 import { readDatabase } from './database.js';
 import { assertListsExist } from './export-result.js';
 import { withGitHubActions } from './github-actions.js';
-import { narrowingOf, outputsOf } from './option-values.js';
+import { narrowingOf, needsOption, notTogether, outputsOf } from './option-values.js';
 import { assertOutputs, type ExtraOutput, type ReportOptions, writeReport } from './report.js';
 import { withOutputs } from './with-outputs.js';
 
@@ -82,13 +82,11 @@ function baselineOptions(given: Given): Pick<CheckOptions, 'baselineFile' | 'wri
   const [baselineFile, file, expires] = ['baseline', 'writeBaseline', 'expires'].map(given.text);
   const force = given.isSet('force');
   if (baselineFile !== undefined && file !== undefined) {
-    throw new SvcError('usage', '--baseline and --write-baseline cannot be combined.', {
-      hint: 'Write one first, then check with it.',
-    });
+    throw notTogether('--baseline', '--write-baseline', 'Write one first, then check with it.');
   }
   if (file === undefined) {
     if (expires === undefined && !force) return { baselineFile };
-    throw new SvcError('usage', '--expires and --force go with --write-baseline.');
+    throw needsOption(force ? '--force' : '--expires', '--write-baseline');
   }
   const expiresMs = expires === undefined ? EXPIRES_MS : parseDuration(expires);
   if (expiresMs !== null) return { writeBaseline: { file, expiresMs, force } };

@@ -14,7 +14,7 @@ import { assertCheckable } from './check.js';
 import type { Given, Io } from './command.js';
 import { applyCommandLine } from './cutover-steps.js';
 import { exportOptions } from './export.js';
-import { countOption, nameOfOption, withValues } from './option-values.js';
+import { countOption, nameOfOption, notTogether, withValues } from './option-values.js';
 import { FLIP_WORDS, type FlipKind, type FlipWord } from './plan-cutover.js';
 import { loadRemapInputs } from './remap.js';
 import { ownFilesOf } from './with-outputs.js';
@@ -59,8 +59,7 @@ export async function parseCutoverOptions(given: Given, config: Config, io: Io):
 
 function parseFlip(given: Given, env: Io['env']): Pick<CutoverOptions, 'flip' | 'flipPlace'> {
   const [exec, flag] = [given.text('exec'), given.text('flag')];
-  if (exec !== undefined && flag !== undefined)
-    throw new SvcError('usage', '--exec and --flag exclude each other.');
+  if (exec !== undefined && flag !== undefined) throw notTogether('--exec', '--flag');
   if (flag !== undefined) return { flip: 'flag', flipPlace: resolve(flag) };
   if (exec === undefined) return { flip: 'hand', flipPlace: '' };
   const program = findProgram(exec, env['PATH']);

@@ -3,7 +3,7 @@ import { Writable } from 'node:stream';
 import type { ApplyResult, ListedRun } from '../apply/actions.js';
 import type { Config } from '../config/config.js';
 import type { Generation } from '../domain.js';
-import { EXIT_BY_CODE, errorCodeOf, SvcError } from '../errors.js';
+import { describeFileError, EXIT_BY_CODE, errorCodeOf, SvcError } from '../errors.js';
 import { judgeRecheck } from '../inspect/recheck/recheck-rounds.js';
 import { renderVerify } from '../inspect/verify/render-verify.js';
 import { judgeVerify } from '../inspect/verify/verify-remap.js';
@@ -159,7 +159,7 @@ export function isOwnFlag(file: string, id: string): boolean {
     return readFileSync(file, 'utf8').startsWith(`{"cutover":${JSON.stringify(id)},`);
   } catch (error) {
     if (errorCodeOf(error) === 'ENOENT') return false;
-    throw new SvcError('bad_input', `${escapeUnseen(file)} cannot be read: ${errorCodeOf(error)}.`);
+    throw new SvcError('bad_input', `${escapeUnseen(file)} cannot be read: ${describeFileError(error)}.`);
   }
 }
 

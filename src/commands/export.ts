@@ -13,7 +13,7 @@ import type { Given, Io } from './command.js';
 import { holdInThread } from './export-in-thread.js';
 import { assertListsExist, noSuchList, renderExportSummary } from './export-result.js';
 import type { Exporter, ExportRequest } from './exporter-on.js';
-import { configWithMaxWait, durationOption, flagOf, narrowingOf } from './option-values.js';
+import { configWithMaxWait, durationOption, flagOf, narrowingOf, needsOption } from './option-values.js';
 import { withClient, withHostWaits } from './with-api.js';
 
 export interface ExportCommandOptions extends ExportRequest {
@@ -72,7 +72,7 @@ function waitOptions(given: Given): WaitSettings | undefined {
   if (!given.isSet('wait')) {
     const alone = ['settle', 'waitTimeout', 'listen'].find((name) => given.text(name) !== undefined);
     if (alone === undefined) return undefined;
-    throw new SvcError('usage', `${flagOf(alone)} goes with --wait.`);
+    throw needsOption(flagOf(alone), '--wait');
   }
   return {
     settleMs: durationOption(given, 'settle') ?? SETTLE_MS,

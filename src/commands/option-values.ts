@@ -44,6 +44,16 @@ export function flagOf(name: string): string {
   return `--${name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
 }
 
+/** The error for two options of which only one can be given. */
+export function notTogether(one: string, other: string, hint?: string): SvcError {
+  return new SvcError('usage', `${one} cannot be combined with ${other}.`, { hint });
+}
+
+/** The error for an option that means nothing without another one. */
+export function needsOption(one: string, other: string): SvcError {
+  return new SvcError('usage', `${one} needs ${other}.`);
+}
+
 /** The name of an option, such as `fullSync`, by its flags in the catalogue, such as `--full-sync <file>`. */
 export function nameOfOption(flags: string): string {
   return flags

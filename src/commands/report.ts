@@ -1,5 +1,4 @@
 import type { Config } from '../config/config.js';
-import { SvcError } from '../errors.js';
 import type { Baseline } from '../report/baseline.js';
 import { buildReport } from '../report/build-report.js';
 import { buildVerdict } from '../report/build-verdict.js';
@@ -20,7 +19,7 @@ import type { RemapPart } from '../store/remap-digest.js';
 import { readDriftFindings, readRemapRuns } from '../store/remap-tables.js';
 import type { Given, Io } from './command.js';
 import { assertCompanies, assertRemapIntact, readDatabase } from './database.js';
-import { narrowingOf, outputsOf, sinceOption } from './option-values.js';
+import { narrowingOf, notTogether, outputsOf, sinceOption } from './option-values.js';
 import { ownFilesOf, withOutputs } from './with-outputs.js';
 
 /** Files to write reports to, by format; `-` is stdout. Without any, a readable summary goes to stdout. */
@@ -79,10 +78,7 @@ export async function writeReport(options: ReportOptions, io: Io): Promise<Repor
   const targets = assertOutputs(options);
   const scope = scopeOf(options);
   if (since !== undefined && (scope.models ?? scope.companies) !== null) {
-    throw new SvcError(
-      'usage',
-      '--since cannot be combined with --model or --company: earlier counts are of everything.',
-    );
+    throw notTogether('--since', '--model or --company', 'The counts of earlier builds are of everything.');
   }
   if (targets.includes('-')) assertStdout();
   io.onProgress({ kind: 'stage', name: 'report' });

@@ -14,7 +14,7 @@ import { assertUsableRemap } from '../store/readiness.js';
 import { type CompanyRow, readCompanyRows } from '../store/remap-tables.js';
 import type { Given, Io } from './command.js';
 import { assertRemapIntact, readDatabase } from './database.js';
-import { flagOf } from './option-values.js';
+import { flagOf, needsOption } from './option-values.js';
 import type { ScanThread } from './scan-thread.js';
 
 /** The thread that parses files; it writes none. After a signal, it has this long to stop before it is terminated. */
@@ -50,7 +50,7 @@ export function assertFixOptions(given: Given): void {
       ? ['dryRun', 'force'].find((name) => given.isSet(name))
       : 'companyIds';
   if (lone === undefined || given.isSet('fix') || (given.isSet('mark') && lone !== 'companyIds')) return;
-  throw new SvcError('usage', `${flagOf(lone)} goes with --fix${lone === 'companyIds' ? '' : ' or --mark'}.`);
+  throw needsOption(flagOf(lone), lone === 'companyIds' ? '--fix' : '--fix or --mark');
 }
 
 /**

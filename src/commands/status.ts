@@ -9,7 +9,7 @@ import { readRemapRuns } from '../store/remap-tables.js';
 import { addFlags, escapeJson } from '../text/escape.js';
 import type { Given, Io } from './command.js';
 import { describeOwner, readDatabase } from './database.js';
-import { durationOption } from './option-values.js';
+import { durationOption, needsOption, notTogether } from './option-values.js';
 import { absentOf, buildStatusJson, isUnderWay, renderStatus, type StatusFacts } from './render-status.js';
 import { withOutputs } from './with-outputs.js';
 
@@ -30,8 +30,8 @@ export async function runStatus(given: Given, io: Io): Promise<number> {
   const json = given.text('json');
   const everyMs = durationOption(given, 'every');
   const isWatching = given.isSet('watch');
-  if (!isWatching && everyMs !== undefined) throw new SvcError('usage', '--every goes with --watch.');
-  if (isWatching && json !== undefined) throw new SvcError('usage', '--json does not go with --watch.');
+  if (!isWatching && everyMs !== undefined) throw needsOption('--every', '--watch');
+  if (isWatching && json !== undefined) throw notTogether('--json', '--watch');
   return withOutputs(given, io, { outputs: { json } }, async (config, within) => {
     if (isWatching) await watch(config, everyMs, within);
     else await showOnce(config, json, within);

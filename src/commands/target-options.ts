@@ -4,7 +4,7 @@ import type { Config } from '../config/config.js';
 import { findTargetProblems } from '../config/cross-checks.js';
 import { SvcError } from '../errors.js';
 import type { Given } from './command.js';
-import { flagOf } from './option-values.js';
+import { flagOf, notTogether } from './option-values.js';
 
 /** The part of a command line that names targets. */
 export type TargetOptions = Pick<Given, 'args' | 'text' | 'texts' | 'isSet'>;
@@ -85,10 +85,7 @@ function placeOf(given: TargetOptions): Input | null {
   const [option, other] = named;
   if (option === undefined) return null;
   if (other !== undefined) {
-    throw new SvcError(
-      'usage',
-      `${flagOf(option)} and ${flagOf(other)} cannot be combined: one target at a time.`,
-    );
+    throw notTogether(flagOf(option), flagOf(other), 'Name one target at a time.');
   }
   const value = given.text(option) ?? '';
   const [kind, setting] = PLACES[option];

@@ -1,5 +1,4 @@
 import type { Config } from '../config/config.js';
-import { SvcError } from '../errors.js';
 import { createPairReader } from '../inspect/verify/read-live.js';
 import { renderVerify, renderVerifyJson } from '../inspect/verify/render-verify.js';
 import { judgeVerify, type VerifyResult, verifyRemap } from '../inspect/verify/verify-remap.js';
@@ -7,7 +6,7 @@ import { addFlagsToNext } from '../text/escape.js';
 import { USUAL_SAMPLE } from './catalogue/options.js';
 import type { Given, Io } from './command.js';
 import { assertRemapIntact, readDatabase, withOwnerNote } from './database.js';
-import { configWithMaxWait, countOption } from './option-values.js';
+import { configWithMaxWait, countOption, notTogether } from './option-values.js';
 import { withApi } from './with-api.js';
 import { withJson, writeResult } from './with-outputs.js';
 
@@ -63,5 +62,5 @@ function sampleOf(given: Given): number | null {
   const sample = countOption(given, 'sample', 1);
   if (!given.isSet('all')) return sample ?? USUAL_SAMPLE;
   if (sample === undefined) return null;
-  throw new SvcError('usage', '--all and --sample cannot be combined.', { hint: 'Leave one of them out.' });
+  throw notTogether('--all', '--sample');
 }

@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process';
 import { accessSync, constants as files, statSync } from 'node:fs';
 import { delimiter, join, resolve } from 'node:path';
-import { errorCodeOf, SvcError } from '../errors.js';
+import { describeFileError, errorCodeOf, SvcError } from '../errors.js';
 
 /** Time that a program has to end after a signal was passed on to it, ms. */
 const END_WITHIN_MS = 500;
@@ -55,7 +55,10 @@ export function runHook(
     signal.addEventListener('abort', pass, { once: true });
     child.on('error', (cause) => {
       const hint = 'It must be a program: an executable file that, if it is a script, begins with #!.';
-      fail(new SvcError('bad_input', `${file} cannot be started: ${errorCodeOf(cause)}.`, { hint, cause }));
+      // The file itself was found before.
+      const isMissing = errorCodeOf(cause) === 'ENOENT';
+      const why = isMissing ? 'what its first line names does not exist' : describeFileError(cause);
+      fail(new SvcError('bad_input', `${file} cannot be started: ${why}.`, { hint, cause }));
     });
     child.on('exit', (code, killedBy) => {
       signal.removeEventListener('abort', pass);

@@ -382,7 +382,7 @@ describe('what is refused before anything is done', () => {
     [['--exec', './none.sh'], 2, 'is not an executable file'],
     [['--exec', './flip.sh --now'], 2, 'without arguments'],
     [['--exec', 'svc-migrate.config.json'], 2, 'is not an executable file'],
-    [['--exec', './flip.sh', '--flag', 'x'], 2, 'exclude each other'],
+    [['--exec', './flip.sh', '--flag', 'x'], 2, '--exec cannot be combined with --flag'],
     [['--flag', 'svc-migrate.db'], 2, 'is an input'],
     [['--flag', 'shop.db'], 2, 'is an input'],
     [['--flag', 'flip.sh'], 2, 'exists already'],
@@ -398,7 +398,7 @@ describe('what is refused before anything is done', () => {
     [['--flip', 'done'], 2, 'none was'],
     [['--flip', 'maybe'], 2, 'again, done, undone'],
     [['--sample', '0'], 2, 'from 1 up'],
-    [['--settle', '5m'], 2, 'goes with --wait'],
+    [['--settle', '5m'], 2, '--settle needs --wait'],
     [['--baseline', 'none.json'], 6, 'none.json'],
     [['orders'], 2, 'too many arguments'],
   ];

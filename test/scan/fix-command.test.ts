@@ -160,7 +160,7 @@ describe('scan --fix', () => {
   it.each([['--dry-run'], ['--force'], ['--company-ids', 'same'], ['--mark', '--company-ids', 'same']])(
     'needs --fix for %s %s %s',
     async (...args) => {
-      expect((await runCli(['scan', ...args], { cwd: folder })).stderr).toMatch(/ goes with --fix/);
+      expect((await runCli(['scan', ...args], { cwd: folder })).stderr).toMatch(/ needs --fix/);
     },
   );
 });

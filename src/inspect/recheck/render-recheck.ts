@@ -19,8 +19,8 @@ export function renderRecheck(result: RecheckResult, width: number): string {
       ({ asked, lists, changed }, at) =>
         `  round ${at + 1}: ${countOf(asked, 'request')} for single records, ${countOf(changed, 'record')} new or changed; ${countOf(lists, 'list')} read again`,
     ),
-    ...describeCounts('Healed', outcomes),
-    ...describeCounts('Persist', persisted),
+    ...describeCounts('Resolved', outcomes),
+    ...describeCounts('Still open', persisted),
     ...(Object.keys(appeared).length === 0 ? [] : describeCounts('New', appeared)),
     ...describeLastRound(result),
     'Next: svc-migrate check',

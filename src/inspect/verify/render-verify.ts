@@ -20,7 +20,7 @@ const CONTRADICTIONS: Readonly<Record<ContradictionCode, string>> = {
   child_outside_parent: 'a pair of children that are not in a pair of records',
   child_against_parent: 'a child whose status contradicts that of the record it is in',
   company_not_paired: 'a pair of records whose companies are not paired',
-  key_exists_in_v4: 'said to be missing in V4, where a record has its platform_id',
+  key_exists_in_v4: 'a row that says V4 has no such record, though V4 has one with the same platform_id',
 };
 
 /** The command to run after each exit code but 0. */
@@ -115,10 +115,9 @@ function describeRate({ rate, coverage, failed, unread }: VerifyResult): string[
   const most = Math.min(coverage.pairs, Math.ceil(atMost * coverage.pairs));
   // Rounded up, because it is an upper bound.
   const percent = `${(Math.ceil(atMost * 10_000) / 100).toFixed(2)} %`;
-  const rule = wrong === 0 ? ', for none wrong the rule of three (3/n)' : '';
   const unknown = failed + unread > 0 ? ' Pairs that could not be read are left out of this.' : '';
   return [
-    `Of the ${groupDigits(read)} drawn and read, ${groupDigits(wrong)} ${wrong === 1 ? 'is' : 'are'} wrong: with ${CONFIDENCE * 100} % confidence at most ${percent} of all pairs are, that is ${groupDigits(most)} of ${groupDigits(coverage.pairs)} (exact one-sided Clopper–Pearson bound${rule}).${unknown}`,
+    `Of the ${groupDigits(read)} pairs drawn and read, ${groupDigits(wrong)} ${wrong === 1 ? 'is' : 'are'} wrong. With ${CONFIDENCE * 100} % confidence, at most ${percent} of all pairs are wrong: ${groupDigits(most)} of ${groupDigits(coverage.pairs)}.${unknown}`,
   ];
 }
 

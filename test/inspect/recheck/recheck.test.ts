@@ -133,7 +133,7 @@ describe('recheck', () => {
     expect(Object.values(result.persisted).reduce((sum, n) => sum + n, 0)).toBe(result.open);
     const text = renderRecheck(result, 100);
     expect(text).toMatch(/^\d+ findings open; asked 2 times\.\n/);
-    expect(text).toMatch(/\nHealed: 0\nPersist: \d+\n {2} +\d+ {2}unmatched\/connection_inert\n/);
+    expect(text).toMatch(/\nResolved: 0\nStill open: \d+\n {2} +\d+ {2}unmatched\/connection_inert\n/);
     expect(JSON.parse(renderRecheckJson(result))).toMatchObject({
       exitCode: 0,
       healed: [],
